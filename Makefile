@@ -1,0 +1,71 @@
+BIN      = $(CURDIR)/.bin
+FUZZTIME = 10s
+
+# The race detector makes tests slow and large: two packages at a time suit a machine with two cores.
+RACE = -race -p 2 -timeout 20m
+
+# protoc-gen-go, -grpc-gateway and -openapiv2 carry the versions of the libraries in go.mod.
+GENERATORS = \
+	github.com/bufbuild/buf/cmd/buf@v1.70.0 \
+	google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12 \
+	google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2 \
+	github.com/grpc-ecosystem/grpc-gateway/v2/protoc-gen-grpc-gateway@v2.30.0 \
+	github.com/grpc-ecosystem/grpc-gateway/v2/protoc-gen-openapiv2@v2.30.0
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help run build test race fuzz generate check fmt vet staticcheck generated bench clean
+
+help: ## print this help
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+run: ## run a whole fleet on this machine
+	go run ./cmd/vigil dev
+
+build: ## build bin/vigil
+	go build -trimpath -o bin/vigil ./cmd/vigil
+
+test: ## run the tests; needs only Go
+	go test ./...
+
+race: ## run the tests under the race detector; needs a C compiler
+	CGO_ENABLED=1 go test $(RACE) ./...
+
+fuzz: ## fuzz every Fuzz function for FUZZTIME (10s)
+	@found=$$(go test -list '^Fuzz' ./...) || { echo "$$found"; exit 1; }; \
+	echo "$$found" | awk '/^Fuzz/ { f[n++] = $$1 } /^ok/ { while (n) print $$2, f[--n] }' | \
+	while read -r pkg name; do \
+		echo "$$pkg $$name"; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$pkg" </dev/null || exit 1; \
+	done
+
+generate: $(GENERATORS:%=.bin/installed/%) ## generate rpc/gen from rpc/proto
+	cd rpc && $(BIN)/buf generate
+
+check: fmt vet staticcheck generated race ## everything a change must pass
+	$(MAKE) fuzz FUZZTIME=3s
+
+fmt: ## list files that gofmt would change
+	@files=$$(gofmt -l .) && test -z "$$files" || { echo "run gofmt -w on:"; echo "$$files"; exit 1; }
+
+vet: ## run go vet
+	go vet ./...
+
+staticcheck: .bin/installed/$(STATICCHECK) ## run staticcheck
+	$(BIN)/staticcheck ./...
+
+generated: generate ## fail if rpc/gen differs from what git holds
+	git diff --exit-code -- rpc/gen
+	@new=$$(git ls-files --others --exclude-standard rpc/gen) && test -z "$$new" || { echo "not in git:"; echo "$$new"; exit 1; }
+
+bench: ## run the benchmarks
+	go test -run '^$$' -bench . -benchmem -p 1 ./...
+
+clean: ## remove built programs and tools
+	rm -rf bin .bin
+
+# One empty file per tool and version, so that a new version in this file is installed.
+.bin/installed/%:
+	GOBIN=$(BIN) go install $*
+	@mkdir -p $(@D) && touch $@

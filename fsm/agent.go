@@ -1,0 +1,143 @@
+package fsm
+
+// ProcState is the state of an agent's process as its host has reported it.
+type ProcState uint8
+
+// Process states; see the chart in the package comment. The numbers are written
+// to disk.
+const (
+	ProcNone     ProcState = iota // nothing runs under the newest incarnation
+	ProcOrdered                   // a start order is open; nothing was forked
+	ProcAccepted                  // the host may have forked; the fence holds
+	ProcRunning                   // the host reported a pid
+	ProcLost                      // the fence ended without an exit report
+)
+
+var procNames = [...]string{"none", "ordered", "accepted", "running", "lost"}
+
+func (p ProcState) String() string { return procNames[p] }
+
+// Fenced tells whether the incarnation may be running on its host.
+func (p ProcState) Fenced() bool { return p == ProcAccepted || p == ProcRunning }
+
+// PartState is the state of the session that an incarnation holds in its room.
+type PartState uint8
+
+// Participant states. The numbers are written to disk.
+const (
+	PartDisconnected PartState = iota
+	PartWaiting
+	PartActive
+)
+
+var partNames = [...]string{"DISCONNECTED", "WAITING", "ACTIVE"}
+
+func (p PartState) String() string { return partNames[p] }
+
+// OrderKind is an instruction that waits for a host.
+type OrderKind uint8
+
+// Order kinds. A start order is open while Proc is ProcOrdered.
+const (
+	NoOrder OrderKind = iota
+	StartOrder
+	StopOrder
+)
+
+var orderNames = [...]string{"none", "start", "stop"}
+
+func (k OrderKind) String() string { return orderNames[k] }
+
+// Agent is one slot of a role: the thing that must be kept alive. Its lease and
+// fence live in the Lease table under the same id.
+type Agent struct {
+	ID      AgentID
+	Room    RoomID
+	Role    RoleID
+	Index   uint32 // 1..replicas
+	Name    string // room/role or room/role.2
+	Retired bool   // no longer declared; gone once nothing runs
+
+	// Intent of a human (law L9).
+	Stopped  bool
+	IntentBy string
+	IntentAt Wall
+
+	// The newest incarnation and its process.
+	Inc       Incarnation
+	Managed   bool // started by an order, not by hand
+	Proc      ProcState
+	Host      HostID
+	PID       uint32
+	TokenHash string // sha256 of the token of Inc; empty: none asked for
+	StartedAt Time   // of the process (or join, by hand)
+	Done      uint32 // tasks completed by Inc
+
+	// The open order, at most one (law L4).
+	Order       OrderKind
+	OrderSince  Time
+	OrderReason string
+
+	// The participant.
+	Part  PartState
+	Task  TaskID // held
+	Since Time   // of Part; for DISCONNECTED with a live process, the start limit runs from here
+
+	// Restart budget (law L11), in cluster time.
+	Failures  uint32 // in a row
+	NotBefore Time   // back-off or breaker
+	Parked    bool   // the breaker is open until NotBefore, then one trial
+	Starts    []Time // of the last restarts after failures, at most BreakerStarts
+
+	LastExit *Exit  // replaced, never changed
+	Resume   string // given to the next incarnation
+	Armed    Time   // when its timer is set; 0: none
+	Rev      uint64
+}
+
+// OpenOrder gives the kind of the open order, NoOrder when there is none.
+func (a *Agent) OpenOrder() OrderKind { return a.Order }
+
+// Exit is the last death of an agent, with its evidence.
+type Exit struct {
+	Inc    Incarnation
+	At     Time
+	Wall   Wall
+	Kind   ExitKind
+	Code   int32
+	Signal string // "killed", "terminated", ...; empty when it exited by itself
+	Reason string // a sentence
+	Tail   string // last lines of output, at most MaxTail bytes
+	Task   TaskID // held at that moment
+	Host   HostID
+}
+
+// ExitKind classifies a death.
+type ExitKind uint8
+
+// Exit kinds. The numbers are written to disk.
+const (
+	ExitNone        ExitKind = iota
+	ExitClean                // code 0 without a held task
+	ExitCrash                // any other end that nobody ordered
+	ExitOrdered              // a stop order ended it; never charged
+	ExitStartFailed          // the host could not start it
+	ExitFenceEnded           // silence until the end of the fence; never charged
+	ExitHostGone             // the host came back without it; never charged
+)
+
+var exitNames = [...]string{"none", "clean", "crash", "ordered", "start_failed", "fence_ended", "host_gone"}
+
+func (k ExitKind) String() string { return exitNames[k] }
+
+// Lease is the proof of life of one agent: its participant's lease and its
+// incarnation's fence. Beats change it and nothing else.
+type Lease struct {
+	Inc    Incarnation
+	Until  Time // end of the participant's lease; 0: no participant
+	Fence  Time // end of the fence; 0: none
+	TTL    int64
+	ArmedL Time // timer of the lease; 0: none
+	ArmedF Time // timer of the fence; 0: none
+	Vouch  bool // the supervisor's beats renew the lease too
+}

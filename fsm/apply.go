@@ -1,0 +1,159 @@
+package fsm
+
+import "fmt"
+
+// Apply turns one log entry into the next state and says what became of it. It
+// is deterministic: the same entries give the same image on every server. The
+// slices in the result are reused by the next Apply.
+//
+// A command that is refused changes nothing. Only a broken invariant panics.
+func (s *State) Apply(e *Entry) Result {
+	s.now = e
+	s.res.Outcomes = s.res.Outcomes[:0]
+	s.res.Beats = s.res.Beats[:0]
+	s.res.Effects = Effects{Claimable: s.res.Effects.Claimable[:0], Hosts: s.res.Effects.Hosts[:0]}
+	s.meta.Index = e.Index
+	if e.Stint == e.Term && e.Stamp > s.meta.Clock {
+		s.meta.Clock = e.Stamp
+	}
+	for i := range e.Beats {
+		s.res.Beats = append(s.res.Beats, s.renew(&e.Beats[i]))
+	}
+	s.fire()
+	s.forget()
+	for i := range e.Requests {
+		s.res.Outcomes = append(s.res.Outcomes, s.request(&e.Requests[i]))
+	}
+	s.res.Effects.LastEvent = s.meta.NextEvent - 1
+	s.now = nil
+	return s.res
+}
+
+// request executes a command once: a repeated number of a session gets the first
+// answer.
+func (s *State) request(r *Request) Outcome {
+	if r.Planned && s.now.Stint != s.now.Term {
+		return Outcome{Code: StaleStint, Detail: "planned in a stint that is over", Index: s.meta.Index}
+	}
+	if r.Session == 0 {
+		return s.stamped(s.execute(r.Cmd, 0))
+	}
+	ss := s.sessions.mut(uint64(r.Session))
+	if ss == nil {
+		return s.stamped(Outcome{Code: UnknownSession,
+			Detail: "the session has ended after 10 min without a write; open a new one, nothing was executed"})
+	}
+	if out, ok := ss.answer(r.Seq); ok {
+		s.figures.Repeated++
+		return out
+	}
+	if r.Seq+AnswersKept <= ss.Max {
+		return s.stamped(Outcome{Code: TooOld, Detail: fmt.Sprintf(
+			"write %d is too old: the session is at %d and remembers %d answers", r.Seq, ss.Max, AnswersKept)})
+	}
+	out := s.stamped(s.execute(r.Cmd, r.Session))
+	if ss = s.sessions.mut(uint64(r.Session)); ss != nil {
+		s.ownAnswers(ss)
+		ss.remember(r.Seq, out)
+		ss.Used = s.meta.Clock
+	}
+	return out
+}
+
+func (s *State) stamped(out Outcome) Outcome {
+	out.Index, out.Clock = s.meta.Index, s.meta.Clock
+	switch out.Code {
+	case Superseded:
+		s.figures.Superseded++
+	case Conflict:
+		s.figures.Conflicts++
+	}
+	return out
+}
+
+func (s *State) execute(c Command, session SessionID) Outcome {
+	switch c := c.(type) {
+	case CreateTask:
+		return s.createTask(&c)
+	case Claim:
+		return s.claim(&c)
+	case StartTask:
+		return s.startTask(&c)
+	case ProgressTask:
+		return s.progressTask(&c)
+	case CompleteTask:
+		return s.completeTask(&c)
+	case FailTask:
+		return s.failTask(&c)
+	case Handoff:
+		return s.handoff(&c)
+	case Join:
+		return s.join(&c)
+	case Leave:
+		return s.leave(&c)
+	case CancelTask:
+		return s.cancelTask(&c)
+	case RetryTask:
+		return s.retryTask(&c)
+	case SetResume:
+		return s.setResume(&c)
+	case ApplyRoom:
+		return s.applyRoom(&c)
+	case DeleteRoom:
+		return s.deleteRoom(&c)
+	case SetAgent:
+		return s.setAgent(&c)
+	case RestartAgent:
+		return s.restartAgent(&c)
+	default:
+		return s.executeSystem(c, session)
+	}
+}
+
+// executeSystem runs what hosts, servers and duties say.
+func (s *State) executeSystem(c Command, session SessionID) Outcome {
+	switch c := c.(type) {
+	case RegisterHost:
+		return s.registerHost(&c)
+	case LeaveHost:
+		return s.leaveHost(&c)
+	case SuspectHost:
+		return s.suspectHost(&c)
+	case AcceptOrder:
+		return s.acceptOrder(&c)
+	case ReportStarted:
+		return s.reportStarted(&c)
+	case ReportExit:
+		return s.reportExit(&c)
+	case OrderStart:
+		return s.orderStart(&c)
+	case OrderStop:
+		return s.orderStop(&c)
+	case CancelOrder:
+		return s.cancelOrder(&c)
+	case OpenSession:
+		return s.openSession(&c)
+	case CloseSession:
+		s.closeSession(session)
+		return Outcome{}
+	case LeaderEstablished:
+		return s.leaderEstablished(&c)
+	case PutServer:
+		return s.putServer(&c)
+	case DropServer:
+		return s.dropServer(&c)
+	case PutSettings:
+		return s.putSettings(&c)
+	case Mark:
+		return s.mark(&c)
+	case ReportHash:
+		return s.reportHash(&c)
+	case RaiseEpoch:
+		return s.raiseEpoch(&c)
+	}
+	panic(fmt.Sprintf("fsm: command %T has no arm in execute", c))
+}
+
+func refuse(code Code, format string, args ...any) Outcome {
+	return Outcome{Code: code, Detail: fmt.Sprintf(format, args...)}
+}

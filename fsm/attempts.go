@@ -1,0 +1,180 @@
+package fsm
+
+import "fmt"
+
+// attempt checks a word about a task: the incarnation is the newest and the
+// attempt is the one that holds the task (law L6).
+func (s *State) attempt(w *Work) (*Agent, *Task, Outcome) {
+	a, no := s.leased(&w.Speaker)
+	if a == nil {
+		return nil, nil, no
+	}
+	t := s.tasks.mut(uint64(w.Task))
+	if t == nil {
+		return nil, nil, refuse(NotFound, "there is no task %d", w.Task)
+	}
+	if t.Holder != a.ID || t.HolderInc != a.Inc || t.Attempt != w.Attempt || a.Task != t.ID || !t.State.Held() {
+		return nil, nil, s.notHeld(a, t, w)
+	}
+	return a, t, Outcome{}
+}
+
+func (s *State) notHeld(a *Agent, t *Task, w *Work) Outcome {
+	return Outcome{Code: Superseded, Rev: t.Rev, Task: t.ID, Attempt: t.Attempt, Detail: fmt.Sprintf(
+		"attempt %d of task %d by %s is over: the task is %s%s; drop the work", w.Attempt, t.ID, a.Name, t.State, s.heldBy(t))}
+}
+
+func (s *State) worked(a *Agent, t *Task) Outcome {
+	out := a.outcome()
+	out.Task, out.Attempt, out.Rev, out.Count = t.ID, t.Attempt, t.Rev, uint32(t.State)
+	return out
+}
+
+func (s *State) startTask(c *StartTask) Outcome {
+	a, t, no := s.attempt(&c.Work)
+	if a == nil {
+		return no
+	}
+	if t.State == TaskAcknowledged {
+		t.Progress = s.meta.Clock
+		s.event("task.started", about{agent: a, task: t.ID, attempt: t.Attempt}, "")
+		s.move(t, TaskInProgress)
+	}
+	return s.worked(a, t)
+}
+
+func (s *State) progressTask(c *ProgressTask) Outcome {
+	a, t, no := s.attempt(&c.Work)
+	if a == nil {
+		return no
+	}
+	if len(c.Note) > MaxNote {
+		return refuse(Invalid, "the note has %d bytes, at most %d are allowed", len(c.Note), MaxNote)
+	}
+	if t.State == TaskAcknowledged { // progress implies a start
+		s.event("task.started", about{agent: a, task: t.ID, attempt: t.Attempt}, "")
+		s.move(t, TaskInProgress)
+	}
+	t.Note, t.Progress, t.Rev = c.Note, s.meta.Clock, s.meta.Index
+	return s.worked(a, t)
+}
+
+// finishing checks a completion or hand-off. It is accepted while its attempt is
+// the task's last one and the task is not over, even if the lease has just ended:
+// the work is done. Repeated, it is answered as the first time. Anything else is
+// kept for people and refused.
+func (s *State) finishing(w *Work, result string) (*Agent, *Task, Outcome, bool) {
+	t := s.tasks.mut(uint64(w.Task))
+	if t == nil {
+		return nil, nil, refuse(NotFound, "there is no task %d", w.Task), false
+	}
+	if len(result) > MaxResult {
+		return nil, nil, refuse(Invalid, "the result has %d bytes, at most %d are allowed; put it into a file and name the file", len(result), MaxResult), false
+	}
+	a, no := s.speaker(&w.Speaker)
+	if a == nil {
+		if no.Code == Superseded {
+			s.keepLate(t, w, result)
+		}
+		return nil, nil, no, false
+	}
+	last := t.Holder == a.ID && t.HolderInc == w.Inc && t.Attempt == w.Attempt
+	switch {
+	case last && t.State == TaskCompleted:
+		return a, t, s.worked(a, t), false
+	case last && !t.State.Terminal():
+		return a, t, Outcome{}, true
+	}
+	s.keepLate(t, w, result)
+	return nil, nil, s.notHeld(a, t, w), false
+}
+
+func (s *State) completeTask(c *CompleteTask) Outcome {
+	a, t, out, ok := s.finishing(&c.Work, c.Result)
+	if !ok {
+		return out
+	}
+	s.complete(a, t, c.Result)
+	return s.worked(a, t)
+}
+
+func (s *State) complete(a *Agent, t *Task, result string) {
+	s.putDown(a, t)
+	a.Done++
+	t.Result = result
+	s.event("task.completed", about{agent: a, task: t.ID, attempt: t.Attempt}, "")
+	s.move(t, TaskCompleted)
+	s.promote(t.Role)
+}
+
+// putDown frees the holder: it stays ACTIVE without a task until it joins again.
+func (s *State) putDown(a *Agent, t *Task) {
+	if a.Task != t.ID {
+		return
+	}
+	was := a.shadow()
+	a.Task, a.Since = 0, s.meta.Clock
+	s.settle(a, was)
+}
+
+func (s *State) handoff(c *Handoff) Outcome {
+	room, ok := s.roomOfTask(c.Task)
+	if !ok {
+		return refuse(NotFound, "there is no task %d", c.Task)
+	}
+	r := s.RoleByName(room, c.ToRole)
+	if no := s.taskTarget(room, c.ToRole, r); no.Code != OK {
+		return no
+	}
+	if no := checkTask(c.Title, c.Text); no.Code != OK {
+		return no
+	}
+	a, t, out, ok := s.finishing(&c.Work, c.Result)
+	if !ok {
+		if out.Code == OK { // a repeat: find what the first one created
+			out.Task = t.Next
+		}
+		return out
+	}
+	s.complete(a, t, c.Result)
+	next := s.addTask(r, c.Title, c.Text, a.Name, c.Priority, t.ID)
+	t.Next = next.ID
+	out = s.worked(a, t)
+	out.Task = next.ID
+	return out
+}
+
+func (s *State) roomOfTask(id TaskID) (string, bool) {
+	t := s.tasks.mut(uint64(id))
+	if t == nil {
+		return "", false
+	}
+	return s.rooms.mut(uint64(t.Room)).Name, true
+}
+
+func (s *State) failTask(c *FailTask) Outcome {
+	if len(c.Reason) > MaxReason {
+		return refuse(Invalid, "the reason has %d bytes, at most %d are allowed", len(c.Reason), MaxReason)
+	}
+	if t := s.tasks.mut(uint64(c.Task)); t != nil && t.State == TaskFailed && t.Attempt == c.Attempt && t.HolderInc == c.Inc {
+		if a, no := s.speaker(&c.Speaker); a == nil {
+			return no
+		} else if a.ID == t.Holder {
+			return s.worked(a, t)
+		}
+	}
+	a, t, no := s.attempt(&c.Work)
+	if a == nil {
+		return no
+	}
+	s.putDown(a, t)
+	if c.Retryable {
+		s.recover(t, "its holder gave it back", true, false)
+		return s.worked(a, t)
+	}
+	t.Result = c.Reason
+	s.event("task.failed", about{agent: a, task: t.ID, attempt: t.Attempt}, "its holder said so")
+	s.move(t, TaskFailed)
+	s.promote(t.Role)
+	return s.worked(a, t)
+}

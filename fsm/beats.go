@@ -1,0 +1,160 @@
+package fsm
+
+import (
+	"encoding/binary"
+	"iter"
+)
+
+// Kinds of beats, added up: the agent's own lease, its supervisor's word for it,
+// and the fence of its incarnation.
+const (
+	BeatLease = 1 << iota
+	BeatVouch
+	BeatFence
+)
+
+// MaxBeat is the greatest number of bytes that one packed beat takes.
+const MaxBeat = 2*binary.MaxVarintLen64 + 1
+
+// PackBeats appends beats to dst: for each the difference of its agent to the one
+// before (zig-zag), its incarnation, and its kinds. Sorted agents take some three
+// bytes a beat. The slices have equal lengths.
+func PackBeats(dst []byte, agents []AgentID, incs []Incarnation, kinds []uint8) []byte {
+	last := int64(0)
+	for i, a := range agents {
+		dst = binary.AppendVarint(dst, int64(a)-last)
+		last = int64(a)
+		dst = binary.AppendUvarint(dst, uint64(incs[i]))
+		dst = append(dst, kinds[i])
+	}
+	return dst
+}
+
+// Beat is one unpacked beat.
+type Beat struct {
+	Agent AgentID
+	Inc   Incarnation
+	Kinds uint8
+}
+
+// UnpackBeats yields the beats that PackBeats packed and stops at the first byte
+// that it cannot read; ValidBeats tells whether there is one.
+func UnpackBeats(p []byte) iter.Seq[Beat] {
+	return func(yield func(Beat) bool) {
+		last := int64(0)
+		for len(p) > 0 {
+			var b Beat
+			var ok bool
+			if b, p, ok = nextBeat(p, &last); !ok || !yield(b) {
+				return
+			}
+		}
+	}
+}
+
+// ValidBeats counts the beats in p and tells whether all of it can be read.
+func ValidBeats(p []byte) (n int, ok bool) {
+	last := int64(0)
+	for len(p) > 0 {
+		if _, p, ok = nextBeat(p, &last); !ok {
+			return n, false
+		}
+		n++
+	}
+	return n, true
+}
+
+func nextBeat(p []byte, last *int64) (Beat, []byte, bool) {
+	d, n := binary.Varint(p)
+	if n <= 0 {
+		return Beat{}, nil, false
+	}
+	p = p[n:]
+	inc, n := binary.Uvarint(p)
+	if n <= 0 || len(p) == n {
+		return Beat{}, nil, false
+	}
+	*last += d
+	if *last <= 0 || *last > 1<<32-1 {
+		return Beat{}, nil, false
+	}
+	return Beat{AgentID(*last), Incarnation(inc), p[n]}, p[n+1:], true
+}
+
+// renew applies the beats of one host. They touch no timer, wake nobody and
+// write no event; what is not simply current is answered.
+func (s *State) renew(b *HostBeats) BeatAnswer {
+	var ans BeatAnswer
+	now := s.meta.Clock
+	if b.Host != 0 {
+		h := s.hosts.mut(uint64(b.Host))
+		if h == nil || h.Boot != b.Boot || h.State == HostLeft {
+			ans.HostGone = true
+			return ans
+		}
+		if h.State == HostLost {
+			s.welcome(h)
+		}
+		h.Until = now.Add(s.meta.Settings.HostTTL)
+	}
+	s.figures.Beats++
+	for beat := range UnpackBeats(b.Packed) {
+		l := s.leases.mut(uint64(beat.Agent))
+		if l == nil || l.Inc != beat.Inc || (beat.Kinds&BeatLease != 0 && l.Until <= now) ||
+			(beat.Kinds&BeatFence != 0 && l.Fence <= now) {
+			s.exception(&ans, b.Host, beat)
+			continue
+		}
+		if beat.Kinds&BeatLease != 0 || beat.Kinds&BeatVouch != 0 && l.Vouch && l.Until > now {
+			s.figures.margin(l.Until - now)
+			l.Until = now + Time(l.TTL)
+		}
+		if beat.Kinds&BeatFence != 0 {
+			l.Fence = now + Time(l.TTL)
+		}
+		ans.Renewed++
+	}
+	return ans
+}
+
+// exception answers a beat that is not simply current (late words never revive).
+func (s *State) exception(ans *BeatAnswer, host HostID, beat Beat) {
+	v := s.verdict(host, beat)
+	if v == VerdictAdopt {
+		a := s.agents.mut(uint64(beat.Agent))
+		was := a.shadow()
+		a.Proc, a.Since = ProcRunning, s.meta.Clock
+		s.grantFence(a)
+		s.event("agent.adopted", about{agent: a, host: a.Host}, "its host is back and nothing newer was ordered")
+		s.settle(a, was)
+	}
+	if v == VerdictSuperseded {
+		s.figures.Superseded++
+	}
+	if v == VerdictCurrent {
+		ans.Renewed++
+		return
+	}
+	ans.Exceptions = append(ans.Exceptions, BeatException{beat.Agent, beat.Inc, v})
+}
+
+func (s *State) verdict(host HostID, beat Beat) Verdict {
+	a := s.agents.mut(uint64(beat.Agent))
+	switch {
+	case a == nil:
+		return VerdictUnknown
+	case beat.Inc != a.Inc:
+		return VerdictSuperseded
+	case beat.Kinds&BeatFence == 0 && a.Managed && !a.Proc.Fenced():
+		return VerdictSuperseded
+	case beat.Kinds&BeatFence == 0:
+		return VerdictRejoin
+	case a.Host != host:
+		return VerdictSuperseded
+	case a.Proc == ProcLost && !s.stopWish(a):
+		return VerdictAdopt
+	case a.Proc.Fenced(): // its fence has ended at this very instant; the timer decides
+		return VerdictRejoin
+	}
+	return VerdictSuperseded
+}

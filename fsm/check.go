@@ -1,0 +1,118 @@
+package fsm
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Check tests every law that a single state can show, and that the indexes say
+// what the tables say. It walks everything and is meant for tests and for
+// inspecting snapshots. The error joins everything that is wrong.
+func (s *State) Check() error {
+	var c checker
+	for _, a := range s.agents.from(0) {
+		c.agent(s, a)
+	}
+	roles := map[RoleID]*RoleStats{}
+	pending := map[RoleID]int{}
+	for _, t := range s.tasks.from(0) {
+		c.task(s, t)
+		if roles[t.Role] == nil {
+			roles[t.Role] = &RoleStats{}
+		}
+		roles[t.Role].Tasks[t.State]++
+		if t.State == TaskPending {
+			pending[t.Role]++
+		}
+	}
+	for id, r := range s.roles.from(0) {
+		c.role(s, r, roles[RoleID(id)], pending[RoleID(id)])
+	}
+	c.counts(s)
+	return errors.Join(c.errs...)
+}
+
+type checker struct{ errs []error }
+
+func (c *checker) that(ok bool, format string, args ...any) {
+	if !ok && len(c.errs) < 20 {
+		c.errs = append(c.errs, fmt.Errorf(format, args...))
+	}
+}
+
+func (c *checker) agent(s *State, a *Agent) {
+	l := s.leases.get(uint64(a.ID))
+	c.that(l != nil, "agent %s has no lease record", a.Name)
+	if l == nil {
+		return
+	}
+	c.that(a.Part == PartDisconnected || l.Until != 0, "L1: %s is %s without a lease", a.Name, a.Part)
+	c.that(a.Part != PartDisconnected || l.Until == 0, "L2: %s is DISCONNECTED with a lease", a.Name)
+	c.that(a.Part != PartDisconnected || a.Task == 0, "L2: %s is DISCONNECTED and holds task %d", a.Name, a.Task)
+	c.that(l.Until == 0 || l.ArmedL != 0 && l.ArmedL <= l.Until, "L2: the lease of %s ends at %d, its timer is at %d", a.Name, l.Until, l.ArmedL)
+	c.that(l.Fence == 0 || l.ArmedF != 0 && l.ArmedF <= l.Fence, "L7: the fence of %s ends at %d, its timer is at %d", a.Name, l.Fence, l.ArmedF)
+	c.that((l.Fence != 0) == a.Proc.Fenced(), "L7: %s is %s with its fence at %d", a.Name, a.Proc, l.Fence)
+	c.that(a.Inc == l.Inc || a.Inc.N() == 0 || l.Inc == 0, "L6: %s is at incarnation %s, its lease at %s", a.Name, a.Inc, l.Inc)
+	c.that(a.Order != StartOrder || a.Proc == ProcOrdered || a.Proc == ProcAccepted, "L4: %s is %s with an open start order", a.Name, a.Proc)
+	c.that(a.Order != StopOrder || a.Proc.Fenced(), "L4: %s is %s with an open stop order", a.Name, a.Proc)
+	c.that(!a.Proc.Fenced() || !s.stopWish(a) || a.Order == StopOrder, "L9: %s is not wanted, runs, and has no stop order", a.Name)
+	if a.Task != 0 {
+		t := s.tasks.get(uint64(a.Task))
+		c.that(t != nil && t.State.Held() && t.Holder == a.ID && t.HolderInc == a.Inc, "L8: %s holds task %d, which does not know it", a.Name, a.Task)
+	}
+	_, wanted := s.wanting.Get(a.ID)
+	c.that(wanted == (s.whyNot(a) == ""), "L3: %s wanted=%v but %q", a.Name, wanted, s.whyNot(a))
+	at := s.agentDeadline(a)
+	c.that(at == 0 || a.Armed != 0 && a.Armed <= max(at, s.meta.Clock), "L3: %s must be looked at by %d, its timer is at %d", a.Name, at, a.Armed)
+	c.that(s.agentByName[a.Name] == a.ID, "%s is not in the index of names", a.Name)
+}
+
+func (c *checker) task(s *State, t *Task) {
+	if t.State.Held() {
+		a := s.agents.get(uint64(t.Holder))
+		c.that(a != nil && a.Task == t.ID && a.Inc == t.HolderInc, "L8: task %d is %s, its holder does not know it", t.ID, t.State)
+	}
+	c.that(t.State >= TaskQueued && t.State <= TaskQuarantined, "task %d has state %d", t.ID, t.State)
+	c.that(t.Attempt > 0 || !t.State.Held(), "task %d is %s without an attempt", t.ID, t.State)
+}
+
+func (c *checker) role(s *State, r *Role, st *RoleStats, pending int) {
+	if st == nil {
+		st = &RoleStats{}
+	}
+	ri := s.roleIdx[r.ID]
+	c.that(ri.tasks == st.Tasks, "role %s counts %v tasks by state, there are %v", r.Spec.Name, ri.tasks, st.Tasks)
+	c.that(ri.pending.Len() == pending, "role %s has %d claimable tasks in its index, there are %d", r.Spec.Name, ri.pending.Len(), pending)
+	c.that(ri.queued.Len() == 0 || pending >= int(r.Spec.Replicas), "L3: role %s has %d queued tasks but only %d of %d PENDING",
+		r.Spec.Name, ri.queued.Len(), pending, r.Spec.Replicas)
+	live := uint32(0)
+	for _, id := range r.Agents {
+		if a := s.agents.get(uint64(id)); a.Part != PartDisconnected {
+			live++
+		}
+	}
+	c.that(live == ri.live, "role %s counts %d live agents, there are %d", r.Spec.Name, ri.live, live)
+}
+
+func (c *checker) counts(s *State) {
+	for _, h := range s.hosts.from(0) {
+		var run, start uint32
+		for _, a := range s.agents.from(0) {
+			if a.Host == h.ID && a.Proc == ProcRunning {
+				run++
+			}
+			if a.Host == h.ID && (a.Proc == ProcOrdered || a.Proc == ProcAccepted) {
+				start++
+			}
+		}
+		c.that(s.HostLoad(h.ID) == HostLoad{run, start}, "host %s counts %v, there are %d running and %d starting", h.Name, s.HostLoad(h.ID), run, start)
+	}
+	c.that(s.meta.NextEvent-s.meta.FirstEvent == uint64(s.events.n), "%d events are kept, %d are counted", s.events.n, s.meta.NextEvent-s.meta.FirstEvent)
+	done := uint64(0)
+	for _, t := range s.tasks.from(0) {
+		if t.State.Terminal() {
+			done++
+		}
+	}
+	c.that(done == s.meta.TasksDone, "%d tasks are finished, %d are counted", done, s.meta.TasksDone)
+}

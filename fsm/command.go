@@ -1,0 +1,339 @@
+package fsm
+
+import "time"
+
+// Command is one change that is asked of the state. The set is closed: every
+// implementation is in this file and has one arm in State.execute.
+type Command interface{ command() }
+
+// Limits of what a command may carry; Apply refuses more, and so should every door.
+const (
+	MaxTaskText   = 256 << 10
+	MaxResult     = 256 << 10
+	MaxNote       = 4 << 10
+	MaxTitle      = 512
+	MaxTail       = 8 << 10
+	MaxName       = 64
+	MaxReplicas   = 10_000
+	MaxRoles      = 256
+	MaxResume     = 4 << 10
+	MaxReason     = 1 << 10
+	TimersPerStep = 16_384 // timers that one entry fires at most
+)
+
+// Request is a command with what makes it safe to repeat. Session 0 means that
+// the command is idempotent by itself or that the caller does not retry.
+type Request struct {
+	Session SessionID
+	Seq     uint64 // from 1, grows by one a write; 0 with Session 0
+	Planned bool   // by a duty of the leader; refused when the stint is over
+	Cmd     Command
+}
+
+// Entry is one log entry: what Apply reads besides the state. Order inside:
+// clock, renewals, due timers, commands.
+type Entry struct {
+	Index uint64
+	Term  uint64 // of the log entry
+	// Stint is the term in which the leader sealed it. When it is not Term, the
+	// stamp is ignored and planned commands are refused.
+	Stint    uint64
+	Stamp    Time
+	Wall     Wall
+	Beats    []HostBeats
+	Requests []Request
+}
+
+// --- stints, sessions, settings, servers
+
+// LeaderEstablished opens a stint; its answer carries the clock to start from.
+type LeaderEstablished struct{ Server, APIAddr string }
+
+// PutServer records what a server says of itself.
+type PutServer struct {
+	ID, APIAddr, RaftAddr, Version string
+	Features                       uint32
+}
+
+// DropServer forgets a server that was removed from the cluster.
+type DropServer struct{ ID string }
+
+// OpenSession gives out a session id.
+type OpenSession struct{ Client string }
+
+// CloseSession forgets a session and its answers.
+type CloseSession struct{}
+
+// PutSettings changes settings by name; all or none.
+type PutSettings struct {
+	Values []KV
+	By     string
+}
+
+// Mark asks all servers to hash the state at this entry; Voters say how many
+// reports there can be.
+type Mark struct{ Voters []string }
+
+// ReportHash is a server's answer to the Mark at Index.
+type ReportHash struct {
+	Server string
+	Index  uint64
+	Hash   []byte
+}
+
+// RaiseEpoch follows the restore of a backup: incarnations of the new epoch are
+// greater than any that the backup does not know of, and nothing is started
+// before cluster time has moved on by Hold.
+type RaiseEpoch struct{ Hold time.Duration }
+
+// --- rooms and tasks
+
+// ApplyRoom creates or changes a room so that it has exactly these roles.
+type ApplyRoom struct {
+	Room  string
+	Roles []RoleSpec
+	By    string
+	IfRev uint64 // 0: whatever it is now
+}
+
+// DeleteRoom stops the room's agents, cancels its tasks, and removes it when
+// nothing of it runs any more.
+type DeleteRoom struct {
+	Room  string
+	By    string
+	IfRev uint64
+}
+
+// CreateTask adds a task to a role's queue.
+type CreateTask struct {
+	Room, Role, Title, Text, By string
+	Priority                    int32
+}
+
+// CancelTask ends a task by a human's word (law L9).
+type CancelTask struct {
+	Task       TaskID
+	IfRev      uint64
+	By, Reason string
+}
+
+// RetryTask puts a FAILED, CANCELED or QUARANTINED task back into the queue.
+type RetryTask struct {
+	Task  TaskID
+	IfRev uint64
+	By    string
+}
+
+// --- words of an incarnation
+
+// Speaker identifies the incarnation that says something. TokenHash is compared
+// when the incarnation was given a token.
+type Speaker struct {
+	Agent     string // room/role or room/role.2
+	Inc       Incarnation
+	TokenHash []byte
+}
+
+// Join makes the incarnation WAITING. With Inc 0 it is a start by hand: the agent
+// named, or the first free one of the role when Agent ends in "/role.*".
+type Join struct{ Speaker }
+
+// Leave makes it DISCONNECTED at once and recovers what it held (law L5).
+type Leave struct {
+	Speaker
+	Reason string
+}
+
+// Claim takes the named task, or with 0 the first PENDING one of its role. An
+// incarnation that already holds a task gets the same one again.
+type Claim struct {
+	Speaker
+	Task TaskID
+}
+
+// Work names the attempt that a word about a task belongs to.
+type Work struct {
+	Speaker
+	Task    TaskID
+	Attempt uint32
+}
+
+// StartTask says that work has begun.
+type StartTask struct{ Work }
+
+// ProgressTask notes progress.
+type ProgressTask struct {
+	Work
+	Note string
+}
+
+// CompleteTask ends a task with a result.
+type CompleteTask struct {
+	Work
+	Result string
+}
+
+// FailTask ends a task with a reason; Retryable puts it back while attempts are left.
+type FailTask struct {
+	Work
+	Reason    string
+	Retryable bool
+}
+
+// Handoff completes a task and creates the next role's task, both or neither.
+type Handoff struct {
+	Work
+	Result   string
+	ToRole   string // of the same room
+	Title    string
+	Text     string
+	Priority int32
+}
+
+// SetResume registers what the next incarnation gets as VIGIL_RESUME.
+type SetResume struct {
+	Speaker
+	Resume string
+}
+
+// --- agents, by a human
+
+// SetAgent is a durable stop or start of one agent.
+type SetAgent struct {
+	Agent string
+	Stop  bool
+	By    string
+	IfRev uint64
+}
+
+// RestartAgent stops the running incarnation; the next start is not charged.
+type RestartAgent struct {
+	Agent string
+	By    string
+}
+
+// --- hosts
+
+// Running is one line of a host's inventory.
+type Running struct {
+	Agent AgentID
+	Inc   Incarnation
+	PID   uint32
+}
+
+// RegisterHost introduces a host or brings it back. What the state believes to
+// run there under the same boot and Inventory does not list is gone.
+type RegisterHost struct {
+	Key, Name, Boot, Version string
+	Runners                  []string
+	Labels                   []KV
+	Capacity                 uint32
+	Inventory                []Running
+}
+
+// LeaveHost is a host's good-bye; what it ran must have been reported before.
+type LeaveHost struct{ Key, Boot string }
+
+// SuspectHost is the leader's doubt, or the end of it (planned).
+type SuspectHost struct {
+	Host    HostID
+	Suspect bool
+	Reason  string
+}
+
+// AcceptOrder is what a host commits before it forks: from here on the fence
+// holds, and only an exit report or the end of the fence ends it.
+type AcceptOrder struct {
+	Host      HostID
+	Boot      string
+	Agent     AgentID
+	Inc       Incarnation
+	TokenHash []byte
+}
+
+// ReportStarted gives the pid of an accepted incarnation.
+type ReportStarted struct {
+	Host  HostID
+	Agent AgentID
+	Inc   Incarnation
+	PID   uint32
+}
+
+// ReportExit says that nothing of the incarnation runs any more. It is
+// idempotent by incarnation.
+type ReportExit struct {
+	Host   HostID
+	Agent  AgentID
+	Inc    Incarnation
+	Kind   ExitKind // ExitStartFailed, or ExitNone: judged from code and order
+	Code   int32
+	Signal string
+	Reason string
+	Tail   string
+}
+
+// --- planned by duties
+
+// OrderStart opens the start order of incarnation Inc, which must be the next one.
+type OrderStart struct {
+	Agent AgentID
+	Inc   Incarnation
+	Host  HostID
+}
+
+// OrderStop opens a stop order for the running incarnation.
+type OrderStop struct {
+	Agent  AgentID
+	Inc    Incarnation
+	Reason string
+}
+
+// CancelOrder withdraws a start order that no host has accepted.
+type CancelOrder struct {
+	Agent  AgentID
+	Inc    Incarnation
+	Reason string
+}
+
+// HostBeats are the renewals of one host (Host 0: of an agent started by hand).
+// They are packed by PackBeats; a beat is answered by an exception or by silence.
+type HostBeats struct {
+	Host   HostID
+	Boot   string
+	Packed []byte
+}
+
+func (LeaderEstablished) command() {}
+func (PutServer) command()         {}
+func (DropServer) command()        {}
+func (OpenSession) command()       {}
+func (CloseSession) command()      {}
+func (PutSettings) command()       {}
+func (Mark) command()              {}
+func (ReportHash) command()        {}
+func (RaiseEpoch) command()        {}
+func (ApplyRoom) command()         {}
+func (DeleteRoom) command()        {}
+func (CreateTask) command()        {}
+func (CancelTask) command()        {}
+func (RetryTask) command()         {}
+func (Join) command()              {}
+func (Leave) command()             {}
+func (Claim) command()             {}
+func (StartTask) command()         {}
+func (ProgressTask) command()      {}
+func (CompleteTask) command()      {}
+func (FailTask) command()          {}
+func (Handoff) command()           {}
+func (SetResume) command()         {}
+func (SetAgent) command()          {}
+func (RestartAgent) command()      {}
+func (RegisterHost) command()      {}
+func (LeaveHost) command()         {}
+func (SuspectHost) command()       {}
+func (AcceptOrder) command()       {}
+func (ReportStarted) command()     {}
+func (ReportExit) command()        {}
+func (OrderStart) command()        {}
+func (OrderStop) command()         {}
+func (CancelOrder) command()       {}

@@ -1,0 +1,47 @@
+// Package fsm is vigil's replicated state machine: the nouns (rooms, roles,
+// agents, tasks, hosts, orders, sessions, settings, events), the laws that bind
+// them, and Apply, which turns one log entry into the next state.
+//
+// The package is pure. It reads no clock, no random source, no file and no
+// network; it starts no goroutine, takes no lock and writes no log line. Apply
+// reads nothing but the state and the entry, so all servers hold the same state
+// at the same log index (law L12). What the outside world has to do after an
+// entry (wake a waiter, push an order) is returned as Effects; the state machine
+// never calls out.
+//
+// # Ownership
+//
+// A State belongs to one goroutine, or to whoever holds the lock around it. Copy
+// gives an immutable view in O(tables), to be read by another goroutine while
+// the original moves on: tables are copied page by page when they are next
+// written to.
+//
+// # Participant
+//
+//	DISCONNECTED --Join--> WAITING --Claim--> ACTIVE --Join--> WAITING
+//	WAITING, ACTIVE --Leave, exit report, end of lease--> DISCONNECTED
+//
+// # Task
+//
+//	QUEUED --promote--> PENDING --Claim--> ACKNOWLEDGED --StartTask--> IN_PROGRESS
+//	ACKNOWLEDGED, IN_PROGRESS --CompleteTask--> COMPLETED
+//	ACKNOWLEDGED, IN_PROGRESS --FailTask, attempt limit--> FAILED
+//	ACKNOWLEDGED --acknowledgement limit--> PENDING
+//	ACKNOWLEDGED, IN_PROGRESS --holder gone--> PENDING (or QUARANTINED, FAILED)
+//	any but terminal --CancelTask--> CANCELED
+//	FAILED, CANCELED, QUARANTINED --RetryTask--> QUEUED
+//
+// # Process of a managed agent
+//
+//	none --OrderStart--> ordered --AcceptOrder--> accepted --ReportStarted--> running
+//	accepted, running --ReportExit--> none
+//	accepted, running --end of fence--> lost --OrderStart--> ordered (n+1)
+//	lost --fence beat, no newer order--> running (adopted)
+//
+// # Laws
+//
+// L1 proof, L2 cleanup, L3 recovery, L4 dedup, L5 exit, L6 fencing, L7 one life,
+// L8 nothing lost, L9 intent, L10 no false death, L11 bounded, L12 agreement.
+// Check tests those that a single state can show; the tests are named after the
+// law that they uphold. ARCHITECTURE.md states them in full.
+package fsm

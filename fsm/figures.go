@@ -1,0 +1,37 @@
+package fsm
+
+import "time"
+
+// Figures count what the laws are about. They are not replicated: each server
+// counts what it has applied since it started.
+type Figures struct {
+	Beats         uint64 // batches
+	Renewals      uint64 // of leases
+	MarginLeft    Time   // sum over renewals of what was left of the lease
+	MarginLeast   Time   // smallest since the last call of Figures; 0: none
+	LeasesEnded   uint64
+	LateSum       Time // how late the ends of leases were noticed
+	LateMost      Time
+	Recovered     uint64 // tasks taken from a holder
+	Repeated      uint64 // writes answered from a session
+	Superseded    uint64 // words refused
+	Conflicts     uint64
+	OrdersDeduped uint64
+}
+
+func (f *Figures) ended(late time.Duration) {
+	f.LeasesEnded++
+	f.LateSum += Time(late)
+	f.LateMost = max(f.LateMost, Time(late))
+}
+
+func (f *Figures) margin(left Time) {
+	f.Renewals++
+	f.MarginLeft += left
+	if f.MarginLeast == 0 || left < f.MarginLeast {
+		f.MarginLeast = left
+	}
+}
+
+// Figures returns the counts.
+func (s *State) Figures() Figures { return s.figures }

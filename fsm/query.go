@@ -1,0 +1,227 @@
+package fsm
+
+import (
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Queries read the live state. They belong under the lock that guards Apply;
+// what they point to is good until the lock is given back and must not be
+// changed. Nil means that there is no such thing.
+
+// Clock is cluster time.
+func (i *Image) Clock() Time { return i.meta.Clock }
+
+// LastIndex is the log index of the last entry applied.
+func (i *Image) LastIndex() uint64 { return i.meta.Index }
+
+// Epoch counts restored backups.
+func (i *Image) Epoch() uint32 { return i.meta.Epoch }
+
+// Settings are those in force.
+func (i *Image) Settings() *Settings { return &i.meta.Settings }
+
+// SettingsRev is the log index of the last change of settings.
+func (i *Image) SettingsRev() uint64 { return i.meta.SettingsRev }
+
+// Stint is that of the newest leader.
+func (i *Image) Stint() Stint { return i.meta.Stint }
+
+// Servers lists what servers have said of themselves, by id.
+func (i *Image) Servers() []PutServer { return i.meta.Servers }
+
+// Diverged lists the servers whose state differs from the majority's.
+func (i *Image) Diverged() []string { return i.meta.Diverged }
+
+// Room finds a room by name.
+func (s *State) Room(name string) *Room { return s.rooms.get(uint64(s.roomByName[name])) }
+
+// RoomByID finds a room.
+func (i *Image) RoomByID(id RoomID) *Room { return i.rooms.get(uint64(id)) }
+
+// Rooms yields all rooms by name.
+func (s *State) Rooms() iter.Seq[*Room] {
+	return func(yield func(*Room) bool) {
+		for _, n := range s.roomNames {
+			if !yield(s.Room(n)) {
+				return
+			}
+		}
+	}
+}
+
+// Role finds a role.
+func (i *Image) Role(id RoleID) *Role { return i.roles.get(uint64(id)) }
+
+// RoleByName finds a role of a room, retired ones included.
+func (s *State) RoleByName(room, role string) *Role {
+	rm := s.Room(room)
+	if rm == nil {
+		return nil
+	}
+	for _, id := range rm.Roles {
+		if r := s.roles.get(uint64(id)); r.Spec.Name == role {
+			return r
+		}
+	}
+	return nil
+}
+
+// RoleStats counts a role's tasks by state and its agents.
+type RoleStats struct {
+	Tasks  [TaskQuarantined + 1]uint32
+	Agents uint32
+	Live   uint32 // with a participant
+}
+
+// RoleStats counts; an unknown role has none.
+func (s *State) RoleStats(id RoleID) RoleStats {
+	r := s.Role(id)
+	if r == nil {
+		return RoleStats{}
+	}
+	ri := s.roleIdx[id]
+	return RoleStats{ri.tasks, uint32(len(r.Agents)), ri.live}
+}
+
+// Agent finds an agent.
+func (i *Image) Agent(id AgentID) *Agent { return i.agents.get(uint64(id)) }
+
+// AgentByName finds an agent by room/role or room/role.2.
+func (s *State) AgentByName(name string) *Agent { return s.agents.get(uint64(s.agentByName[name])) }
+
+// Lease is the proof of life of an agent.
+func (i *Image) Lease(id AgentID) *Lease { return i.leases.get(uint64(id)) }
+
+// Agents yields the agents behind the named one in the order room, role, index;
+// "" yields all. The order of roles is that of their declaration.
+func (s *State) Agents(after string) iter.Seq[*Agent] {
+	afterRoom, _, _ := strings.Cut(after, "/")
+	return func(yield func(*Agent) bool) {
+		at, _ := slices.BinarySearch(s.roomNames, afterRoom)
+		found := s.AgentByName(after) == nil
+		for _, n := range s.roomNames[at:] {
+			for _, role := range s.Room(n).Roles {
+				for _, id := range s.Role(role).Agents {
+					a := s.Agent(id)
+					if !found {
+						found = a.Name == after
+						continue
+					}
+					if !yield(a) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// Task finds a task.
+func (i *Image) Task(id TaskID) *Task { return i.tasks.get(uint64(id)) }
+
+// Tasks yields the tasks behind id, oldest first.
+func (i *Image) Tasks(after TaskID) iter.Seq[*Task] { return values(i.tasks.from(uint64(after) + 1)) }
+
+// TasksBack yields the tasks below id (0: all), newest first.
+func (i *Image) TasksBack(before TaskID) iter.Seq[*Task] {
+	if before == 0 {
+		before = i.meta.NextTask
+	}
+	return values(i.tasks.back(uint64(before)))
+}
+
+func values[T any](seq iter.Seq2[uint64, *T]) iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for _, v := range seq {
+			if !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// Pending counts the tasks of a role that can be claimed now.
+func (s *State) Pending(id RoleID) int {
+	if int(id) >= len(s.roleIdx) || s.roleIdx[id] == nil {
+		return 0
+	}
+	return s.roleIdx[id].pending.Len()
+}
+
+// FirstPending is the task that the role's next claim gets; 0: none.
+func (s *State) FirstPending(id RoleID) TaskID {
+	if s.Pending(id) == 0 {
+		return 0
+	}
+	q, _ := s.roleIdx[id].pending.Min()
+	return q.id
+}
+
+// Host finds a host.
+func (i *Image) Host(id HostID) *Host { return i.hosts.get(uint64(id)) }
+
+// HostByKey finds a host by the id in its own file.
+func (s *State) HostByKey(key string) *Host { return s.hosts.get(uint64(s.hostByKey[key])) }
+
+// Hosts yields all hosts in the order of their first registration.
+func (i *Image) Hosts() iter.Seq[*Host] { return values(i.hosts.from(0)) }
+
+// HostOrders lists the agents with an open order on a host, in order.
+func (s *State) HostOrders(id HostID) []AgentID {
+	if int(id) >= len(s.hostIdx) || s.hostIdx[id] == nil {
+		return nil
+	}
+	list := make([]AgentID, 0, len(s.hostIdx[id].orders))
+	for a := range s.hostIdx[id].orders {
+		list = append(list, a)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// HostLoad is how many agents run, or are being started, on a host.
+type HostLoad struct{ Running, Starting uint32 }
+
+// HostLoad counts.
+func (s *State) HostLoad(id HostID) HostLoad {
+	if int(id) >= len(s.hostIdx) || s.hostIdx[id] == nil {
+		return HostLoad{}
+	}
+	return HostLoad{s.hostIdx[id].running, s.hostIdx[id].starting}
+}
+
+// Events yields the history behind seq, oldest first.
+func (i *Image) Events(after uint64) iter.Seq[*Event] { return values(i.events.from(after + 1)) }
+
+// OldestEvent is the first event that is still kept, LastEvent the newest; 0: none.
+func (i *Image) OldestEvent() uint64 { return i.meta.FirstEvent }
+
+// LastEvent is the newest event; 0: none.
+func (i *Image) LastEvent() uint64 { return i.meta.NextEvent - 1 }
+
+// Wanting yields the agents for which a start is due now, by id.
+func (s *State) Wanting() iter.Seq[AgentID] {
+	return func(yield func(AgentID) bool) {
+		s.wanting.Scan(yield)
+	}
+}
+
+// Counts sums up the state.
+type Counts struct {
+	Rooms, Agents, Live, Hosts, HostsReady uint32
+	Tasks                                  [TaskQuarantined + 1]uint64
+}
+
+// Counts sums up; it costs a walk over the hosts.
+func (s *State) Counts() Counts {
+	c := Counts{Rooms: uint32(s.rooms.n), Agents: uint32(s.agents.n), Live: s.live,
+		Hosts: uint32(s.hosts.n), Tasks: s.taskCount}
+	for h := range s.Hosts() {
+		if h.State == HostReady {
+			c.HostsReady++
+		}
+	}
+	return c
+}

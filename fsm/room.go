@@ -1,0 +1,87 @@
+package fsm
+
+import "time"
+
+// Room is one conversation or project: its roles, tasks and events.
+type Room struct {
+	ID        RoomID
+	Name      string
+	Roles     []RoleID // in the order of the file that declared them
+	Deleting  bool     // a delete is durable: no new task, start or join; gone once nothing runs
+	CreatedAt Wall
+	ChangedBy string // who applied or deleted it last
+	Rev       uint64 // log index of the last change
+}
+
+// Desired is what a human wants of an agent (law L9).
+type Desired uint8
+
+// Desired states.
+const (
+	DesiredRunning Desired = iota
+	DesiredStopped
+)
+
+// StartMode tells when a wanted agent is started.
+type StartMode uint8
+
+// Start modes: always, or only while a task of the role waits for somebody.
+const (
+	StartAlways StartMode = iota
+	StartOnDemand
+)
+
+// Proof tells who proves the life of an agent while it works on a task.
+type Proof uint8
+
+// Proofs: the supervising process vouches for it, or the agent beats by itself.
+const (
+	ProofProcess Proof = iota
+	ProofAgent
+)
+
+// Policy tells when another host may start an agent whose host is silent.
+type Policy uint8
+
+// Policies: after the end of the fence, or as soon as the host counts as lost.
+const (
+	PolicyFenced Policy = iota
+	PolicyFast
+)
+
+// KV is a name and a value. Slices of them are sorted by key, since maps have no
+// order that all servers share.
+type KV struct{ Key, Value string }
+
+// RoleSpec is the declared part of a role, as `vigil apply` sends it. Durations
+// are cluster time; the zero value of any of them means the default in settings.
+type RoleSpec struct {
+	Name     string
+	Runner   string // name of a runner file on the host; empty: started by hand only
+	Replicas uint32 // 1..MaxReplicas; agents are room/role, room/role.2, ...
+	Desired  Desired
+	Start    StartMode
+	Proof    Proof
+	Policy   Policy
+	Labels   []KV // the host must carry all of them
+	Params   []KV // values that the runner may use; validated by the host
+
+	TTL           time.Duration // lease and fence
+	AckLimit      time.Duration // claimed but not started
+	PendingLimit  time.Duration // claimable but claimed by nobody: reported
+	StartLimit    time.Duration // a live process without a participant
+	ProgressLimit time.Duration // started but silent; 0: none
+	StopGrace     time.Duration // between TERM and KILL
+	AttemptLimit  uint32        // attempts of a task before it is FAILED
+	KillLimit     uint32        // incarnations a task may kill before it is QUARANTINED
+}
+
+// Role is a named job in a room; tasks are addressed to it.
+type Role struct {
+	ID      RoleID
+	Room    RoomID
+	Spec    RoleSpec // with every default filled in
+	Agents  []AgentID
+	Retired bool // no longer declared; gone once its agents and tasks are
+	Rev     uint64
+}

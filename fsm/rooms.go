@@ -1,0 +1,301 @@
+package fsm
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// CheckName tells whether a room, role or runner may be called so: 1..MaxName of
+// a-z, 0-9, '-' and '_', beginning with a letter or digit.
+func CheckName(name string) error {
+	if name == "" || len(name) > MaxName {
+		return fmt.Errorf("%q has %d characters; names have 1 to %d", name, len(name), MaxName)
+	}
+	for i, c := range []byte(name) {
+		ok := c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || i > 0 && (c == '-' || c == '_')
+		if !ok {
+			return fmt.Errorf("%q: character %d is %q; names are made of a-z, 0-9, - and _ and begin with a letter or digit", name, i+1, c)
+		}
+	}
+	return nil
+}
+
+// AgentName is room/role for the first agent of a role, room/role.2 for the second.
+func AgentName(room, role string, index uint32) string {
+	if index <= 1 {
+		return room + "/" + role
+	}
+	return room + "/" + role + "." + strconv.FormatUint(uint64(index), 10)
+}
+
+// splitAny splits "room/role.*".
+func splitAny(name string) (room, role string, any bool) {
+	room, role, _ = strings.Cut(name, "/")
+	role, any = strings.CutSuffix(role, ".*")
+	return room, role, any
+}
+
+func (s *State) applyRoom(c *ApplyRoom) Outcome {
+	rm := s.Room(c.Room)
+	if no := s.checkApply(c, rm); no.Code != OK {
+		return no
+	}
+	if rm == nil {
+		rm = s.addRoom(c.Room)
+	} else {
+		rm = s.rooms.mut(uint64(rm.ID))
+	}
+	rm.ChangedBy, rm.Rev = c.By, s.meta.Index
+	var roles []RoleID
+	for i := range c.Roles {
+		roles = append(roles, s.applyRole(rm, c.Roles[i]))
+	}
+	for _, id := range rm.Roles {
+		if !slices.Contains(roles, id) {
+			s.retireRole(s.roles.mut(uint64(id)))
+			roles = append(roles, id)
+		}
+	}
+	rm = s.rooms.mut(uint64(rm.ID))
+	rm.Roles = roles
+	s.event("room.applied", about{room: rm.ID}, fmt.Sprintf("%d roles, by %s", len(c.Roles), nobody(c.By)))
+	return Outcome{Room: rm.ID, Rev: rm.Rev}
+}
+
+func (s *State) addRoom(name string) *Room {
+	id := s.meta.NextRoom
+	s.meta.NextRoom++
+	rm := s.rooms.put(uint64(id))
+	rm.ID, rm.Name, rm.CreatedAt = id, name, s.now.Wall
+	s.roomByName[name] = id
+	at, _ := slices.BinarySearch(s.roomNames, name)
+	s.roomNames = slices.Insert(s.roomNames, at, name)
+	return rm
+}
+
+// checkApply refuses what would lose something or cannot work.
+func (s *State) checkApply(c *ApplyRoom, rm *Room) Outcome {
+	if err := CheckName(c.Room); err != nil {
+		return refuse(Invalid, "room name: %v", err)
+	}
+	switch {
+	case rm != nil && rm.Deleting:
+		return refuse(Stopped, "room %q is being deleted; wait until its agents have ended", c.Room)
+	case c.IfRev != 0 && rm == nil:
+		return refuse(NotFound, "there is no room %q", c.Room)
+	case c.IfRev != 0 && c.IfRev != rm.Rev:
+		return Outcome{Code: Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
+			"room %q has changed: revision %d is now %d; read it again", c.Room, c.IfRev, rm.Rev)}
+	case len(c.Roles) > MaxRoles:
+		return refuse(Invalid, "room %q has %d roles, at most %d are allowed", c.Room, len(c.Roles), MaxRoles)
+	}
+	seen := map[string]bool{}
+	for i := range c.Roles {
+		spec := &c.Roles[i]
+		if err := s.CheckRole(spec); err != nil {
+			return refuse(Invalid, "role %d of room %q: %v", i+1, c.Room, err)
+		}
+		if seen[spec.Name] {
+			return refuse(Invalid, "room %q declares role %q twice", c.Room, spec.Name)
+		}
+		seen[spec.Name] = true
+	}
+	if rm == nil {
+		return Outcome{}
+	}
+	for _, id := range rm.Roles {
+		r := s.roles.mut(uint64(id))
+		if open := s.openTasks(id); !seen[r.Spec.Name] && !r.Retired && open > 0 {
+			return refuse(Conflict, "role %q would go but has %d open tasks; cancel them or keep the role", r.Spec.Name, open)
+		}
+	}
+	return Outcome{}
+}
+
+func (s *State) openTasks(id RoleID) (n uint32) {
+	for st := TaskQueued; st <= TaskInProgress; st++ {
+		n += s.roleIndexOf(id).tasks[st]
+	}
+	return n
+}
+
+// applyRole makes the role what the spec says. Running agents keep running; the
+// new values hold from their next start on.
+func (s *State) applyRole(rm *Room, spec RoleSpec) RoleID {
+	s.fillDefaults(&spec)
+	var r *Role
+	for _, id := range rm.Roles {
+		if old := s.roles.mut(uint64(id)); old.Spec.Name == spec.Name {
+			r = old
+		}
+	}
+	if r == nil {
+		id := s.meta.NextRole
+		s.meta.NextRole++
+		r = s.roles.put(uint64(id))
+		r.ID, r.Room = id, rm.ID
+		s.roleIndexOf(id)
+	}
+	r.Spec, r.Retired, r.Rev = spec, false, s.meta.Index
+	have := map[uint32]bool{}
+	for _, id := range slices.Clone(r.Agents) {
+		a := s.agents.mut(uint64(id))
+		was := a.shadow()
+		a.Retired = a.Index > spec.Replicas
+		have[a.Index] = true
+		s.intend(a, "its role was applied without it")
+		s.settle(a, was)
+	}
+	for i := uint32(1); i <= spec.Replicas; i++ {
+		if !have[i] {
+			s.addAgent(rm, r, i)
+		}
+	}
+	s.promote(r.ID)
+	return r.ID
+}
+
+func (s *State) addAgent(rm *Room, r *Role, index uint32) {
+	id := s.meta.NextAgent
+	s.meta.NextAgent++
+	a := s.agents.put(uint64(id))
+	a.ID, a.Room, a.Role, a.Index, a.Inc = id, rm.ID, r.ID, index, s.meta.IncFloor
+	a.Name = AgentName(rm.Name, r.Spec.Name, index)
+	s.leases.put(uint64(id)).TTL = int64(r.Spec.TTL)
+	s.agentByName[a.Name] = id
+	r.Agents = append(slices.Clip(r.Agents), id)
+	s.settle(a, shadow{id: id, role: r.ID})
+}
+
+func (s *State) retireRole(r *Role) {
+	if r.Retired {
+		return
+	}
+	r.Retired, r.Rev = true, s.meta.Index
+	for _, id := range slices.Clone(r.Agents) {
+		a := s.agents.mut(uint64(id))
+		was := a.shadow()
+		a.Retired = true
+		s.intend(a, "its role is no longer declared")
+		s.settle(a, was)
+	}
+}
+
+func (s *State) deleteRoom(c *DeleteRoom) Outcome {
+	rm := s.Room(c.Room)
+	switch {
+	case rm == nil:
+		return refuse(NotFound, "there is no room %q", c.Room)
+	case c.IfRev != 0 && c.IfRev != rm.Rev:
+		return Outcome{Code: Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
+			"room %q has changed: revision %d is now %d; read it again", c.Room, c.IfRev, rm.Rev)}
+	case rm.Deleting:
+		return Outcome{Room: rm.ID, Rev: rm.Rev, Count: 1}
+	}
+	rm = s.rooms.mut(uint64(rm.ID))
+	rm.Deleting, rm.ChangedBy, rm.Rev = true, c.By, s.meta.Index
+	s.event("room.deleting", about{room: rm.ID}, "by "+nobody(c.By))
+	for _, t := range s.tasks.from(0) {
+		if t.Room == rm.ID && !t.State.Terminal() {
+			s.cancel(s.tasks.mut(uint64(t.ID)), c.By, "its room was deleted")
+		}
+	}
+	id, rev := rm.ID, rm.Rev
+	for _, role := range rm.Roles {
+		s.retireRole(s.roles.mut(uint64(role)))
+	}
+	if rm = s.rooms.mut(uint64(id)); rm != nil {
+		s.purge(rm)
+	}
+	pending := uint32(0)
+	if s.rooms.mut(uint64(id)) != nil {
+		pending = 1
+	}
+	return Outcome{Room: id, Rev: rev, Count: pending}
+}
+
+// purge removes a room that is being deleted once nothing of it runs.
+func (s *State) purge(rm *Room) {
+	for _, id := range rm.Roles {
+		if len(s.roles.mut(uint64(id)).Agents) > 0 {
+			return
+		}
+	}
+	for _, t := range s.tasks.from(0) {
+		if t.Room == rm.ID {
+			s.removeTask(s.tasks.mut(uint64(t.ID)))
+		}
+	}
+	for _, id := range rm.Roles {
+		s.roles.del(uint64(id))
+		s.roleIdx[id] = nil
+	}
+	s.event("room.deleted", about{room: rm.ID}, "")
+	delete(s.roomByName, rm.Name)
+	at, _ := slices.BinarySearch(s.roomNames, rm.Name)
+	s.roomNames = slices.Delete(slices.Clone(s.roomNames), at, at+1)
+	s.rooms.del(uint64(rm.ID))
+}
+
+func (s *State) roleName(id RoleID) string {
+	r := s.roles.get(uint64(id))
+	if r == nil {
+		return "none"
+	}
+	return s.rooms.get(uint64(r.Room)).Name + "/" + r.Spec.Name
+}
+
+func (s *State) setAgent(c *SetAgent) Outcome {
+	a, no := s.changeableAgent(c.Agent, c.IfRev)
+	if a == nil {
+		return no
+	}
+	was := a.shadow()
+	a.IntentBy, a.IntentAt = c.By, s.now.Wall
+	if c.Stop {
+		a.Stopped = true
+		s.event("agent.stopped", about{agent: a}, "by "+nobody(c.By))
+		s.intend(a, "stopped by "+nobody(c.By))
+	} else {
+		a.Stopped = false
+		a.forgive()
+		s.event("agent.wanted", about{agent: a}, "by "+nobody(c.By))
+	}
+	out := a.outcome()
+	out.Rev = s.meta.Index
+	s.settle(a, was)
+	return out
+}
+
+func (s *State) changeableAgent(name string, ifRev uint64) (*Agent, Outcome) {
+	id, ok := s.agentByName[name]
+	if !ok {
+		return nil, refuse(NotFound, "there is no agent %q; `vigil agent list` shows them", name)
+	}
+	a := s.agents.mut(uint64(id))
+	if ifRev != 0 && ifRev != a.Rev {
+		return nil, Outcome{Code: Conflict, Rev: a.Rev, Detail: fmt.Sprintf(
+			"agent %s has changed: revision %d is now %d; read it again", a.Name, ifRev, a.Rev)}
+	}
+	return a, Outcome{}
+}
+
+func (s *State) restartAgent(c *RestartAgent) Outcome {
+	a, no := s.changeableAgent(c.Agent, 0)
+	if a == nil {
+		return no
+	}
+	if s.stopWish(a) {
+		return refuse(Stopped, "%s is stopped; `vigil agent start %s` starts it", a.Name, a.Name)
+	}
+	was := a.shadow()
+	a.forgive()
+	s.event("agent.restarted", about{agent: a}, "by "+nobody(c.By))
+	s.openStop(a, "restarted by "+nobody(c.By))
+	s.settle(a, was)
+	out := a.outcome()
+	out.Rev = a.Rev
+	return out
+}

@@ -1,0 +1,52 @@
+package fsm
+
+import "slices"
+
+func (ss *Session) answer(seq uint64) (Outcome, bool) {
+	for i := range ss.Answers {
+		if ss.Answers[i].Seq == seq {
+			return ss.Answers[i].Out, true
+		}
+	}
+	return Outcome{}, false
+}
+
+// remember keeps an answer in the place of the one that is AnswersKept older.
+func (ss *Session) remember(seq uint64, out Outcome) {
+	ss.Max = max(ss.Max, seq)
+	for i := range ss.Answers {
+		if ss.Answers[i].Seq%AnswersKept == seq%AnswersKept {
+			ss.Answers[i] = Answer{seq, out}
+			return
+		}
+	}
+	ss.Answers = append(ss.Answers, Answer{seq, out})
+}
+
+func (s *State) openSession(c *OpenSession) Outcome {
+	if len(c.Client) > MaxName*4 {
+		return refuse(Invalid, "client name has %d bytes, at most %d are kept", len(c.Client), MaxName*4)
+	}
+	id := s.meta.NextSession
+	s.meta.NextSession++
+	ss := s.sessions.put(uint64(id))
+	ss.ID, ss.Client, ss.Used = id, c.Client, s.meta.Clock
+	s.rearm(timerSession, uint64(id), &ss.Armed, s.meta.Clock.Add(s.meta.Settings.SessionTTL))
+	return Outcome{Session: id}
+}
+
+func (s *State) closeSession(id SessionID) {
+	if ss := s.sessions.mut(uint64(id)); ss != nil {
+		s.rearm(timerSession, uint64(id), &ss.Armed, 0)
+		s.sessions.del(uint64(id))
+	}
+}
+
+// ownAnswers makes the answers writable in place: after a Copy they are shared
+// with the view.
+func (s *State) ownAnswers(ss *Session) {
+	if ss.gen != s.sessions.gen {
+		ss.Answers = slices.Clone(ss.Answers)
+		ss.gen = s.sessions.gen
+	}
+}

@@ -1,0 +1,44 @@
+package fsm
+
+import "time"
+
+// Settings are replicated: files seed them at bootstrap, PutSettings changes
+// them. Durations are cluster time.
+type Settings struct {
+	TTL           time.Duration // lease and fence of agents
+	HostTTL       time.Duration // lease of hosts
+	AckLimit      time.Duration
+	PendingLimit  time.Duration
+	StartLimit    time.Duration
+	StopGrace     time.Duration
+	AcceptLimit   time.Duration // a start order that its host does not accept is withdrawn
+	SessionTTL    time.Duration // without a write
+	TaskRetention time.Duration // of terminal tasks
+	TasksKept     uint64        // terminal tasks, at most
+	EventsKept    uint64
+	AttemptLimit  uint32
+	KillLimit     uint32
+
+	BreakerStarts   uint32        // restarts after failures ...
+	BreakerWindow   time.Duration // ... in this window open the breaker ...
+	BreakerPause    time.Duration // ... for this long
+	HealthyAfter    time.Duration // with some work done, resets the budget
+	StartsPerHost   uint32        // starting at once
+	StartsPerSecond uint32        // in the cluster
+	DefaultCapacity uint32        // agents on a host that names none
+	MarkEvery       uint64        // log entries between state checksums; 0: none
+}
+
+// DefaultSettings are the numbers of a new cluster.
+func DefaultSettings() Settings {
+	return Settings{
+		TTL: time.Minute, HostTTL: time.Minute,
+		AckLimit: 2 * time.Minute, PendingLimit: 5 * time.Minute, StartLimit: 2 * time.Minute,
+		StopGrace: 5 * time.Second, AcceptLimit: 10 * time.Second,
+		SessionTTL: 10 * time.Minute, TaskRetention: 7 * 24 * time.Hour, TasksKept: 2_000_000,
+		EventsKept: 100_000, AttemptLimit: 5, KillLimit: 3,
+		BreakerStarts: 5, BreakerWindow: 10 * time.Minute, BreakerPause: 30 * time.Minute,
+		HealthyAfter: 10 * time.Minute, StartsPerHost: 4, StartsPerSecond: 20,
+		DefaultCapacity: 256, MarkEvery: 8192,
+	}
+}

@@ -1,0 +1,206 @@
+package fsm
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// setting describes one setting: how users call it, what it means, its range.
+type setting struct {
+	name, help string
+	dur        func(*Settings) *time.Duration
+	num        func(*Settings) *uint64
+	num32      func(*Settings) *uint32
+	min, max   int64 // durations in milliseconds
+}
+
+const (
+	day   = int64(24 * time.Hour / time.Millisecond)
+	milli = int64(time.Millisecond)
+)
+
+var settingTable = []setting{
+	{name: "ttl", help: "lease and fence of an agent", min: 500, max: day, dur: func(s *Settings) *time.Duration { return &s.TTL }},
+	{name: "host_ttl", help: "lease of a host", min: 500, max: day, dur: func(s *Settings) *time.Duration { return &s.HostTTL }},
+	{name: "ack_limit", help: "a claimed task must be started within", min: 100, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.AckLimit }},
+	{name: "pending_limit", help: "a task that nobody claims is reported after", min: 100, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.PendingLimit }},
+	{name: "start_limit", help: "a started process must join within", min: 500, max: day, dur: func(s *Settings) *time.Duration { return &s.StartLimit }},
+	{name: "stop_grace", help: "time between TERM and KILL", min: 0, max: day, dur: func(s *Settings) *time.Duration { return &s.StopGrace }},
+	{name: "accept_limit", help: "a start order that its host does not accept is withdrawn after", min: 100, max: day, dur: func(s *Settings) *time.Duration { return &s.AcceptLimit }},
+	{name: "session_ttl", help: "a client session ends after so long without a write", min: 10_000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.SessionTTL }},
+	{name: "task_retention", help: "finished tasks are kept for", min: 1000, max: 3650 * day, dur: func(s *Settings) *time.Duration { return &s.TaskRetention }},
+	{name: "tasks_kept", help: "finished tasks kept at most", min: 0, max: 1 << 40, num: func(s *Settings) *uint64 { return &s.TasksKept }},
+	{name: "events_kept", help: "events kept at most", min: 1000, max: 1 << 30, num: func(s *Settings) *uint64 { return &s.EventsKept }},
+	{name: "attempt_limit", help: "attempts at a task before it is FAILED; 0: no limit", min: 0, max: 1000, num32: func(s *Settings) *uint32 { return &s.AttemptLimit }},
+	{name: "kill_limit", help: "incarnations that may die of a task before it is QUARANTINED; 0: no limit", min: 0, max: 1000, num32: func(s *Settings) *uint32 { return &s.KillLimit }},
+	{name: "breaker_starts", help: "failures within breaker_window that park an agent", min: 1, max: 1000, num32: func(s *Settings) *uint32 { return &s.BreakerStarts }},
+	{name: "breaker_window", help: "window of breaker_starts", min: 1000, max: day, dur: func(s *Settings) *time.Duration { return &s.BreakerWindow }},
+	{name: "breaker_pause", help: "how long an agent is parked before one trial", min: 1000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.BreakerPause }},
+	{name: "healthy_after", help: "a life this long, with work done, clears the restart budget", min: 1000, max: day, dur: func(s *Settings) *time.Duration { return &s.HealthyAfter }},
+	{name: "starts_per_host", help: "agents that a host starts at once", min: 1, max: 10_000, num32: func(s *Settings) *uint32 { return &s.StartsPerHost }},
+	{name: "starts_per_second", help: "starts a second in the cluster", min: 1, max: 1_000_000, num32: func(s *Settings) *uint32 { return &s.StartsPerSecond }},
+	{name: "default_capacity", help: "agents on a host that names no capacity", min: 1, max: 1_000_000, num32: func(s *Settings) *uint32 { return &s.DefaultCapacity }},
+	{name: "mark_every", help: "log entries between comparisons of the servers' states; 0: never", min: 0, max: 1 << 40, num: func(s *Settings) *uint64 { return &s.MarkEvery }},
+}
+
+// SettingInfo is one setting as people see it.
+type SettingInfo struct{ Name, Value, Default, Help, Range string }
+
+// SettingsInfo lists all settings in a fixed order.
+func (i *Image) SettingsInfo() []SettingInfo {
+	def := DefaultSettings()
+	var list []SettingInfo
+	for _, d := range settingTable {
+		list = append(list, SettingInfo{d.name, d.show(&i.meta.Settings), d.show(&def), d.help, d.bounds()})
+	}
+	return list
+}
+
+func (d *setting) show(s *Settings) string {
+	switch {
+	case d.dur != nil:
+		return d.dur(s).String()
+	case d.num != nil:
+		return strconv.FormatUint(*d.num(s), 10)
+	}
+	return strconv.FormatUint(uint64(*d.num32(s)), 10)
+}
+
+func (d *setting) bounds() string {
+	if d.dur != nil {
+		return time.Duration(d.min*milli).String() + " to " + time.Duration(d.max*milli).String()
+	}
+	return fmt.Sprintf("%d to %d", d.min, d.max)
+}
+
+// Set changes one setting by name. A refusal names the range.
+func (s *Settings) Set(name, value string) error {
+	for i := range settingTable {
+		if settingTable[i].name == name {
+			return settingTable[i].set(s, value)
+		}
+	}
+	return fmt.Errorf("there is no setting %q; `vigil settings show` lists them", name)
+}
+
+func (d *setting) set(s *Settings, value string) error {
+	if d.dur != nil {
+		v, err := time.ParseDuration(value)
+		if err != nil || v < time.Duration(d.min*milli) || v > time.Duration(d.max*milli) {
+			return fmt.Errorf("setting %s: %q is no duration from %s, for instance 90s or 5m", d.name, value, d.bounds())
+		}
+		*d.dur(s) = v
+		return nil
+	}
+	v, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || v < d.min || v > d.max {
+		return fmt.Errorf("setting %s: %q is no number from %s", d.name, value, d.bounds())
+	}
+	if d.num != nil {
+		*d.num(s) = uint64(v)
+	} else {
+		*d.num32(s) = uint32(v)
+	}
+	return nil
+}
+
+// check tells which settings do not fit together.
+func (s *Settings) check() error {
+	if s.TTL < s.StopGrace*4/3 {
+		return fmt.Errorf("ttl %s is too short for stop_grace %s: an agent must be stopped before its fence ends", s.TTL, s.StopGrace)
+	}
+	return nil
+}
+
+func (s *State) putSettings(c *PutSettings) Outcome {
+	next := s.meta.Settings
+	for _, kv := range c.Values {
+		if err := next.Set(kv.Key, kv.Value); err != nil {
+			return refuse(Invalid, "%v", err)
+		}
+	}
+	if err := next.check(); err != nil {
+		return refuse(Invalid, "%v", err)
+	}
+	s.meta.Settings, s.meta.SettingsRev = next, s.meta.Index
+	for _, kv := range c.Values {
+		s.event("settings.changed", about{}, kv.Key+"="+kv.Value+" by "+nobody(c.By))
+	}
+	s.res.Effects.Plan = true
+	return Outcome{Rev: s.meta.Index}
+}
+
+// fillDefaults completes a declared role from the settings in force.
+func (s *State) fillDefaults(r *RoleSpec) {
+	set := &s.meta.Settings
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	def(&r.TTL, set.TTL)
+	def(&r.AckLimit, set.AckLimit)
+	def(&r.PendingLimit, set.PendingLimit)
+	def(&r.StartLimit, set.StartLimit)
+	def(&r.StopGrace, set.StopGrace)
+	if r.Replicas == 0 {
+		r.Replicas = 1
+	}
+	if r.AttemptLimit == 0 {
+		r.AttemptLimit = set.AttemptLimit
+	}
+	if r.KillLimit == 0 {
+		r.KillLimit = set.KillLimit
+	}
+}
+
+// CheckRole tells what is wrong with a declared role, with defaults filled in. An
+// agent must be stoppable before its fence ends (law L7): F + grace + 2 s < TTL
+// with F = 0.75 TTL, for TTLs of at least 10 s; shorter ones keep the ratio only.
+func (s *State) CheckRole(spec *RoleSpec) error {
+	r := *spec
+	s.fillDefaults(&r)
+	if err := CheckName(r.Name); err != nil {
+		return fmt.Errorf("name: %w", err)
+	}
+	if r.Runner != "" {
+		if err := CheckName(r.Runner); err != nil {
+			return fmt.Errorf("runner: %w", err)
+		}
+	}
+	spans := []struct {
+		name     string
+		v        time.Duration
+		min, max time.Duration
+	}{
+		{"ttl", r.TTL, 500 * time.Millisecond, 24 * time.Hour},
+		{"ack_limit", r.AckLimit, 100 * time.Millisecond, 7 * 24 * time.Hour},
+		{"pending_limit", r.PendingLimit, 100 * time.Millisecond, 7 * 24 * time.Hour},
+		{"start_limit", r.StartLimit, 500 * time.Millisecond, 24 * time.Hour},
+		{"progress_limit", r.ProgressLimit, 0, 7 * 24 * time.Hour},
+		{"stop_grace", r.StopGrace, 0, 24 * time.Hour},
+	}
+	for _, d := range spans {
+		if d.v < d.min || d.v > d.max {
+			return fmt.Errorf("%s: %s is out of range, %s to %s is allowed", d.name, d.v, d.min, d.max)
+		}
+	}
+	switch {
+	case r.Replicas > MaxReplicas:
+		return fmt.Errorf("replicas: %d is out of range, 1 to %d is allowed", r.Replicas, MaxReplicas)
+	case r.Desired > DesiredStopped || r.Start > StartOnDemand || r.Proof > ProofAgent || r.Policy > PolicyFast:
+		return fmt.Errorf("desired, start, proof or policy has a value that this server does not know")
+	}
+	for _, list := range [][]KV{r.Labels, r.Params} {
+		for i, kv := range list {
+			if kv.Key == "" || len(kv.Key) > MaxName || len(kv.Value) > MaxTitle {
+				return fmt.Errorf("labels and params: %q has a name of 1 to %d and a value of at most %d characters", kv.Key, MaxName, MaxTitle)
+			}
+			if i > 0 && list[i-1].Key >= kv.Key {
+				return fmt.Errorf("labels and params must be sorted by name without doubles: %q", kv.Key)
+			}
+		}
+	}
+	return nil
+}

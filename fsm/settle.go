@@ -1,0 +1,180 @@
+package fsm
+
+// shadow is what the indexes hold of an agent: taken before a change, compared
+// with the agent after it.
+type shadow struct {
+	id    AgentID
+	role  RoleID
+	host  HostID
+	proc  ProcState
+	part  PartState
+	order OrderKind
+	busy  bool
+}
+
+func (a *Agent) shadow() shadow {
+	return shadow{a.ID, a.Role, a.Host, a.Proc, a.Part, a.Order, a.Task != 0}
+}
+
+// indexAgent adds (by 1) or takes away (by -1) an agent's share of the indexes.
+func (s *State) indexAgent(w shadow, by int) {
+	d := uint32(by) // adding 2^32-1 takes one away
+	ri := s.roleIndexOf(w.role)
+	if w.part != PartDisconnected {
+		ri.live += d
+		s.live += d
+	}
+	if w.proc == ProcOrdered || w.proc == ProcAccepted {
+		ri.starting += d
+	}
+	if !w.busy && (w.part != PartDisconnected || w.proc == ProcOrdered || w.proc.Fenced()) {
+		ri.spare += d
+	}
+	if w.host == 0 {
+		return
+	}
+	hi := s.hostIndexOf(w.host)
+	if by > 0 {
+		hi.agents[w.id] = struct{}{}
+	} else {
+		delete(hi.agents, w.id)
+		delete(hi.orders, w.id)
+	}
+	switch w.proc {
+	case ProcOrdered, ProcAccepted:
+		hi.starting += d
+	case ProcRunning:
+		hi.running += d
+	}
+	if by > 0 && w.order != NoOrder {
+		hi.orders[w.id] = struct{}{}
+	}
+}
+
+// settle ends a change of an agent: it brings indexes, timers and the set of
+// wanted starts in line, and notes whom to tell. Every change of an agent passes
+// here (law L11: there is one choke point).
+func (s *State) settle(a *Agent, was shadow) {
+	a.Rev = s.meta.Index
+	if now := a.shadow(); now != was {
+		s.indexAgent(was, -1)
+		s.indexAgent(now, +1)
+		if a.Order != NoOrder && a.Host != 0 {
+			s.res.Effects.Hosts = append(s.res.Effects.Hosts, a.Host)
+		}
+		if was.order != NoOrder && was.host != 0 && (a.Order == NoOrder || a.Host != was.host) {
+			s.res.Effects.Hosts = append(s.res.Effects.Hosts, was.host) // withdrawn or done
+		}
+		if was.proc == ProcOrdered || was.proc == ProcAccepted {
+			s.res.Effects.Plan = true // a start slot may be free again
+		}
+	}
+	s.rearm(timerAgent, uint64(a.ID), &a.Armed, s.agentDeadline(a))
+	if r := s.roles.mut(uint64(a.Role)); r.Spec.Start == StartOnDemand {
+		s.reviewRole(r)
+	} else {
+		s.want(a)
+	}
+	if a.Retired && s.idle(a) {
+		s.removeAgent(a)
+	}
+}
+
+// idle tells that nothing of the agent runs or may run.
+func (s *State) idle(a *Agent) bool {
+	return !a.Proc.Fenced() && a.Proc != ProcOrdered && a.Part == PartDisconnected &&
+		s.leases.mut(uint64(a.ID)).Fence == 0
+}
+
+// agentDeadline is when an agent must be looked at again; 0: never.
+func (s *State) agentDeadline(a *Agent) Time {
+	set := &s.meta.Settings
+	switch {
+	case a.Proc == ProcOrdered:
+		return a.OrderSince.Add(set.AcceptLimit)
+	case a.Proc == ProcRunning && a.Part == PartDisconnected && a.Order == NoOrder:
+		return max(a.StartedAt, a.Since).Add(s.roles.mut(uint64(a.Role)).Spec.StartLimit)
+	case !a.Proc.Fenced() && a.NotBefore > s.meta.Clock:
+		return a.NotBefore
+	}
+	return 0
+}
+
+func (s *State) fireAgent(id AgentID) {
+	a := s.agents.mut(uint64(id))
+	if a == nil {
+		return
+	}
+	was := a.shadow()
+	a.Armed = 0
+	if at := s.agentDeadline(a); at != 0 && at <= s.meta.Clock {
+		switch a.Proc {
+		case ProcOrdered:
+			s.withdraw(a, "its host did not accept the start order in time")
+		case ProcRunning:
+			s.event("agent.start_limit", about{agent: a}, "it runs but has not joined; it is replaced")
+			s.openStop(a, "runs without having joined within the start limit")
+		}
+	}
+	s.settle(a, was)
+}
+
+// want puts the agent into the set of wanted starts or takes it out.
+func (s *State) want(a *Agent) {
+	_, in := s.wanting.Get(a.ID)
+	switch due := s.whyNot(a) == ""; {
+	case due && !in:
+		s.wanting.Set(a.ID)
+		s.res.Effects.Plan = true
+	case !due && in:
+		s.wanting.Delete(a.ID)
+	}
+}
+
+// reviewAll looks at every agent's wish to be started, reviewRole at one role's.
+func (s *State) reviewAll() {
+	for _, a := range s.agents.from(0) {
+		s.want(a)
+	}
+}
+
+func (s *State) reviewRole(r *Role) {
+	for _, id := range r.Agents {
+		if a := s.agents.mut(uint64(id)); a != nil {
+			s.want(a)
+		}
+	}
+}
+
+// removeAgent forgets a retired agent of which nothing runs. Incarnations of
+// agents that are created later begin above its own, so that a late word of a
+// removed agent can never be taken for theirs.
+func (s *State) removeAgent(a *Agent) {
+	s.meta.IncFloor = max(s.meta.IncFloor, a.Inc)
+	s.rearm(timerAgent, uint64(a.ID), &a.Armed, 0)
+	l := s.leases.mut(uint64(a.ID))
+	s.rearm(timerLease, uint64(a.ID), &l.ArmedL, 0)
+	s.rearm(timerFence, uint64(a.ID), &l.ArmedF, 0)
+	s.wanting.Delete(a.ID)
+	s.indexAgent(a.shadow(), -1)
+	delete(s.agentByName, a.Name)
+	room, role, id := a.Room, a.Role, a.ID
+	s.event("agent.removed", about{agent: a}, "no longer declared")
+	s.leases.del(uint64(id))
+	s.agents.del(uint64(id))
+	r := s.roles.mut(uint64(role))
+	r.Agents = without(r.Agents, id)
+	if rm := s.rooms.mut(uint64(room)); rm.Deleting {
+		s.purge(rm)
+	}
+}
+
+func without[T comparable](list []T, x T) []T {
+	out := make([]T, 0, len(list))
+	for _, v := range list {
+		if v != x {
+			out = append(out, v)
+		}
+	}
+	return out
+}

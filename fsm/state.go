@@ -1,0 +1,212 @@
+package fsm
+
+import (
+	"slices"
+
+	"github.com/tidwall/btree"
+)
+
+// Image is everything that is replicated: what a snapshot holds and what the
+// servers' hashes cover. The Image that State.Copy returns never changes.
+type Image struct {
+	meta     meta
+	rooms    table[Room]
+	roles    table[Role]
+	agents   table[Agent]
+	leases   table[Lease] // by AgentID
+	tasks    table[Task]
+	hosts    table[Host]
+	sessions table[Session]
+	events   table[Event]
+}
+
+// meta holds the replicated values of which there is one.
+type meta struct {
+	Index     uint64 // of the last entry applied
+	Clock     Time
+	Epoch     uint32
+	HoldUntil Time // no start before (restore of a backup)
+	StartTAT  Time // start rate: theoretical arrival time of the next start
+	IncFloor  Incarnation
+
+	Stint       Stint
+	Settings    Settings
+	SettingsRev uint64
+	Servers     []PutServer // by id
+	Marks       []MarkReport
+	Diverged    []string
+
+	NextRoom    RoomID
+	NextRole    RoleID
+	NextAgent   AgentID
+	NextHost    HostID
+	NextTask    TaskID
+	NextSession SessionID
+	FirstEvent  uint64 // oldest kept
+	NextEvent   uint64
+	FinishSeq   uint64
+	TasksDone   uint64 // terminal tasks that are still kept
+}
+
+// Stint is one leader's time in office.
+type Stint struct {
+	Term    uint64
+	Server  string
+	APIAddr string
+}
+
+// MarkReport gathers the hashes of the state at one Mark.
+type MarkReport struct {
+	Index  uint64
+	Voters []string
+	Hashes []KV // server id, hash
+}
+
+// State is the live state: the replicated image and the indexes that are built
+// from it. See the package comment for who may use it.
+type State struct {
+	Image
+	roomByName  map[string]RoomID
+	roomNames   []string // sorted
+	agentByName map[string]AgentID
+	hostByKey   map[string]HostID
+	roleIdx     []*roleIndex // by RoleID
+	hostIdx     []*hostIndex // by HostID
+	timers      *btree.BTreeG[timer]
+	finished    *btree.BTreeG[finishedTask] // terminal tasks, oldest first
+	wanting     *btree.BTreeG[AgentID]      // a start is due now
+	live        uint32                      // participants that are not DISCONNECTED
+	taskCount   [TaskQuarantined + 1]uint64
+	figures     Figures
+
+	now *Entry // being applied
+	res Result // reused
+}
+
+// roleIndex is what the state derives of a role's tasks.
+type roleIndex struct {
+	queued, pending *btree.BTreeG[queued]
+	tasks           [TaskQuarantined + 1]uint32
+	live            uint32
+	starting        uint32 // agents ordered or accepted
+	spare           uint32 // agents that run, or will, and hold no task
+}
+
+// queued orders tasks: highest priority first, then oldest.
+type queued struct {
+	prio int32
+	id   TaskID
+}
+
+type finishedTask struct {
+	seq uint64
+	id  TaskID
+}
+
+// hostIndex is what the state derives of a host's agents.
+type hostIndex struct {
+	orders   map[AgentID]struct{} // agents with an open order here
+	agents   map[AgentID]struct{} // agents whose newest incarnation is or was here
+	running  uint32
+	starting uint32
+}
+
+// New returns the state of a cluster to which nothing has happened yet.
+func New() *State {
+	s := &State{}
+	s.meta.Settings = DefaultSettings()
+	s.meta.NextRoom, s.meta.NextRole, s.meta.NextAgent, s.meta.NextHost = 1, 1, 1, 1
+	s.meta.NextTask, s.meta.NextSession = 1, 1
+	s.meta.FirstEvent, s.meta.NextEvent = 1, 1
+	s.reset()
+	return s
+}
+
+// reset makes empty indexes.
+func (s *State) reset() {
+	opts := btree.Options{NoLocks: true}
+	s.roomByName = map[string]RoomID{}
+	s.roomNames = nil
+	s.agentByName = map[string]AgentID{}
+	s.hostByKey = map[string]HostID{}
+	s.roleIdx, s.hostIdx = nil, nil
+	s.timers = btree.NewBTreeGOptions(lessTimer, opts)
+	s.finished = btree.NewBTreeGOptions(func(a, b finishedTask) bool { return a.seq < b.seq }, opts)
+	s.wanting = btree.NewBTreeGOptions(func(a, b AgentID) bool { return a < b }, opts)
+}
+
+// Copy returns an immutable view of everything replicated. It costs a few
+// microseconds whatever the size; later writes copy the pages they touch.
+func (s *State) Copy() *Image {
+	return &Image{
+		meta: s.meta, rooms: s.rooms.copy(), roles: s.roles.copy(), agents: s.agents.copy(),
+		leases: s.leases.copy(), tasks: s.tasks.copy(), hosts: s.hosts.copy(),
+		sessions: s.sessions.copy(), events: s.events.copy(),
+	}
+}
+
+func (s *State) roleIndexOf(id RoleID) *roleIndex {
+	for int(id) >= len(s.roleIdx) {
+		s.roleIdx = append(s.roleIdx, nil)
+	}
+	if s.roleIdx[id] == nil {
+		less := func(a, b queued) bool {
+			if a.prio != b.prio {
+				return a.prio > b.prio
+			}
+			return a.id < b.id
+		}
+		opts := btree.Options{NoLocks: true}
+		s.roleIdx[id] = &roleIndex{
+			queued:  btree.NewBTreeGOptions(less, opts),
+			pending: btree.NewBTreeGOptions(less, opts),
+		}
+	}
+	return s.roleIdx[id]
+}
+
+func (s *State) hostIndexOf(id HostID) *hostIndex {
+	for int(id) >= len(s.hostIdx) {
+		s.hostIdx = append(s.hostIdx, nil)
+	}
+	if s.hostIdx[id] == nil {
+		s.hostIdx[id] = &hostIndex{orders: map[AgentID]struct{}{}, agents: map[AgentID]struct{}{}}
+	}
+	return s.hostIdx[id]
+}
+
+// index builds every index from the image, after a restore.
+func (s *State) index() {
+	s.reset()
+	for id, r := range s.rooms.from(0) {
+		s.roomByName[r.Name] = RoomID(id)
+		s.roomNames = append(s.roomNames, r.Name)
+	}
+	slices.Sort(s.roomNames)
+	for _, h := range s.hosts.from(0) {
+		s.hostByKey[h.Key] = h.ID
+		s.arm(timerHost, uint64(h.ID), h.Armed)
+	}
+	for _, t := range s.tasks.from(0) {
+		s.indexTask(t, +1)
+		s.arm(timerTask, uint64(t.ID), t.Armed)
+	}
+	for id, l := range s.leases.from(0) {
+		s.arm(timerLease, id, l.ArmedL)
+		s.arm(timerFence, id, l.ArmedF)
+	}
+	for id, a := range s.agents.from(0) {
+		s.agentByName[a.Name] = a.ID
+		s.arm(timerAgent, id, a.Armed)
+		s.indexAgent(a.shadow(), +1)
+	}
+	for _, a := range s.agents.from(0) {
+		s.want(a)
+	}
+	for id, ss := range s.sessions.from(0) {
+		s.arm(timerSession, id, ss.Armed)
+	}
+	if s.meta.HoldUntil > s.meta.Clock {
+		s.arm(timerHold, 0, s.meta.HoldUntil)
+	}
+}

@@ -1,0 +1,189 @@
+package fsm
+
+import (
+	"iter"
+	"slices"
+)
+
+const (
+	pageBits = 5
+	pageSize = 1 << pageBits
+	midBits  = 9
+	midSize  = 1 << midBits
+)
+
+// table is a sparse array of values by dense id that can be copied in O(1): a
+// copy shares all pages, and a page is copied when it is next written to. Ids
+// that are handed out in order make this smaller and some ten times faster than
+// an ordered tree (docs/performance.md has the comparison).
+//
+// Slices, maps and pointers inside a value are shared between copies: they are
+// replaced, never changed. A pointer from mut stays good until the next copy, one
+// from get only until the next write: Apply uses mut throughout.
+type table[T any] struct {
+	gen  uint64 // pages of an older generation belong to a copy too
+	n    int
+	mids []*mid[T]
+}
+
+type mid[T any] struct {
+	gen   uint64
+	n     int
+	pages [midSize]*page[T]
+}
+
+type page[T any] struct {
+	gen  uint64
+	used uint32 // one bit a value
+	vals [pageSize]T
+}
+
+// get returns the value for reading, nil when there is none.
+func (t *table[T]) get(id uint64) *T {
+	hi := id >> (pageBits + midBits)
+	if hi >= uint64(len(t.mids)) || t.mids[hi] == nil {
+		return nil
+	}
+	p := t.mids[hi].pages[id>>pageBits&(midSize-1)]
+	if p == nil || p.used&(1<<(id&(pageSize-1))) == 0 {
+		return nil
+	}
+	return &p.vals[id&(pageSize-1)]
+}
+
+// mut returns the value for writing, nil when there is none.
+func (t *table[T]) mut(id uint64) *T {
+	hi := id >> (pageBits + midBits)
+	if hi >= uint64(len(t.mids)) || t.mids[hi] == nil {
+		return nil
+	}
+	lo := id >> pageBits & (midSize - 1)
+	p := t.mids[hi].pages[lo]
+	if p == nil || p.used&(1<<(id&(pageSize-1))) == 0 {
+		return nil
+	}
+	if p.gen != t.gen {
+		p = t.own(hi, lo)
+	}
+	return &p.vals[id&(pageSize-1)]
+}
+
+// put makes a zero value and returns it for writing.
+func (t *table[T]) put(id uint64) *T {
+	hi := id >> (pageBits + midBits)
+	for uint64(len(t.mids)) <= hi {
+		t.mids = append(t.mids, nil)
+	}
+	p := t.own(hi, id>>pageBits&(midSize-1))
+	bit := uint32(1) << (id & (pageSize - 1))
+	if p.used&bit == 0 {
+		p.used |= bit
+		t.n++
+	}
+	v := &p.vals[id&(pageSize-1)]
+	var zero T
+	*v = zero
+	return v
+}
+
+// del removes a value; pages that become empty are given back.
+func (t *table[T]) del(id uint64) {
+	if t.get(id) == nil {
+		return
+	}
+	hi, lo := id>>(pageBits+midBits), id>>pageBits&(midSize-1)
+	p := t.own(hi, lo)
+	var zero T
+	p.vals[id&(pageSize-1)] = zero
+	p.used &^= 1 << (id & (pageSize - 1))
+	t.n--
+	if p.used == 0 {
+		m := t.mids[hi]
+		m.pages[lo] = nil
+		if m.n--; m.n == 0 {
+			t.mids[hi] = nil
+		}
+	}
+}
+
+// own returns a page that may be written to.
+func (t *table[T]) own(hi, lo uint64) *page[T] {
+	m := t.mids[hi]
+	switch {
+	case m == nil:
+		m = &mid[T]{gen: t.gen}
+		t.mids[hi] = m
+	case m.gen != t.gen:
+		c := *m
+		c.gen = t.gen
+		m = &c
+		t.mids[hi] = m
+	}
+	p := m.pages[lo]
+	switch {
+	case p == nil:
+		p = &page[T]{gen: t.gen}
+		m.pages[lo] = p
+		m.n++
+	case p.gen != t.gen:
+		c := *p
+		c.gen = t.gen
+		p = &c
+		m.pages[lo] = p
+	}
+	return p
+}
+
+// copy returns an immutable view; the table goes on with a new generation.
+func (t *table[T]) copy() table[T] {
+	view := table[T]{gen: t.gen, n: t.n, mids: slices.Clone(t.mids)}
+	t.gen++
+	return view
+}
+
+// from yields the values with an id of at least id, in order.
+func (t *table[T]) from(id uint64) iter.Seq2[uint64, *T] {
+	return func(yield func(uint64, *T) bool) {
+		for hi := id >> (pageBits + midBits); hi < uint64(len(t.mids)); hi++ {
+			if t.mids[hi] == nil {
+				continue
+			}
+			for lo, p := range t.mids[hi].pages {
+				base := hi<<(pageBits+midBits) | uint64(lo)<<pageBits
+				if p == nil || base+pageSize <= id {
+					continue
+				}
+				for i := range p.vals {
+					at := base | uint64(i)
+					if at >= id && p.used&(1<<i) != 0 && !yield(at, &p.vals[i]) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// back yields the values with an id below id, newest first.
+func (t *table[T]) back(id uint64) iter.Seq2[uint64, *T] {
+	return func(yield func(uint64, *T) bool) {
+		for hi := len(t.mids) - 1; hi >= 0; hi-- {
+			if t.mids[hi] == nil || uint64(hi)<<(pageBits+midBits) >= id {
+				continue
+			}
+			for lo := midSize - 1; lo >= 0; lo-- {
+				p := t.mids[hi].pages[lo]
+				base := uint64(hi)<<(pageBits+midBits) | uint64(lo)<<pageBits
+				if p == nil || base >= id {
+					continue
+				}
+				for i := pageSize - 1; i >= 0; i-- {
+					at := base | uint64(i)
+					if at < id && p.used&(1<<i) != 0 && !yield(at, &p.vals[i]) {
+						return
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package fsm
+
+// TaskState is the state of a task; see the chart in the package comment.
+type TaskState uint8
+
+// Task states. The numbers are written to disk.
+const (
+	TaskQueued TaskState = iota + 1
+	TaskPending
+	TaskAcknowledged
+	TaskInProgress
+	TaskCompleted
+	TaskFailed
+	TaskCanceled
+	TaskQuarantined
+)
+
+var taskStateNames = [...]string{"", "QUEUED", "PENDING", "ACKNOWLEDGED", "IN_PROGRESS",
+	"COMPLETED", "FAILED", "CANCELED", "QUARANTINED"}
+
+func (s TaskState) String() string {
+	if int(s) < len(taskStateNames) {
+		return taskStateNames[s]
+	}
+	return "UNKNOWN"
+}
+
+// Terminal tells whether the state is an end: only RetryTask leaves it.
+func (s TaskState) Terminal() bool { return s >= TaskCompleted }
+
+// Held tells whether an incarnation holds the task.
+func (s TaskState) Held() bool { return s == TaskAcknowledged || s == TaskInProgress }
+
+// Task is a unit of work addressed to a role.
+type Task struct {
+	ID       TaskID
+	Room     RoomID
+	Role     RoleID
+	State    TaskState
+	Priority int32 // higher first
+	Title    string
+	Text     string // at most MaxTaskText bytes; never logged
+	Creator  string
+	Parent   TaskID // the task whose hand-off created this one
+	Next     TaskID // the task that its own hand-off created
+
+	Attempt   uint32      // number of the last claim; the fencing token of its work
+	Holder    AgentID     // of the last attempt, held or not
+	HolderInc Incarnation // of the last attempt
+	Kills     uint32      // incarnations that died by themselves while they held it
+	Charged   uint32      // attempts that ended by a fault of the task or its holder
+	Note      string      // last progress note
+	Result    string      // of the completion, failure or cancellation
+	Late      []LateResult
+
+	CreatedAt  Wall
+	ChangedAt  Time // cluster time of the last change of state
+	FinishedAt Time // cluster time of the terminal state
+	FinishSeq  uint64
+	Progress   Time // cluster time of the last sign of progress
+	Armed      Time // when its timer is set; 0: none
+	Rev        uint64
+}
+
+// LateResult is a result that came too late to count. It is kept for people.
+type LateResult struct {
+	Attempt uint32
+	Inc     Incarnation
+	Result  string
+	At      Wall
+}

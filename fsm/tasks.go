@@ -1,0 +1,306 @@
+package fsm
+
+import (
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+// indexTask adds or takes away a task's share of the indexes.
+func (s *State) indexTask(t *Task, by int) {
+	ri := s.roleIndexOf(t.Role)
+	ri.tasks[t.State] += uint32(by)
+	s.taskCount[t.State] += uint64(by)
+	var q = queued{t.Priority, t.ID}
+	switch {
+	case t.State == TaskQueued && by > 0:
+		ri.queued.Set(q)
+	case t.State == TaskQueued:
+		ri.queued.Delete(q)
+	case t.State == TaskPending && by > 0:
+		ri.pending.Set(q)
+	case t.State == TaskPending:
+		ri.pending.Delete(q)
+	case t.State.Terminal() && by > 0:
+		s.finished.Set(finishedTask{t.FinishSeq, t.ID})
+	case t.State.Terminal():
+		s.finished.Delete(finishedTask{t.FinishSeq, t.ID})
+	}
+}
+
+// move is the only way by which a task changes its state.
+func (s *State) move(t *Task, to TaskState) {
+	from := t.State
+	if from != 0 {
+		s.indexTask(t, -1)
+	}
+	if from.Terminal() {
+		s.meta.TasksDone--
+	}
+	t.State, t.ChangedAt, t.Rev = to, s.meta.Clock, s.meta.Index
+	if to.Terminal() {
+		s.meta.FinishSeq++
+		s.meta.TasksDone++
+		t.FinishSeq, t.FinishedAt = s.meta.FinishSeq, s.meta.Clock
+	}
+	s.indexTask(t, +1)
+	s.rearm(timerTask, uint64(t.ID), &t.Armed, s.taskDeadline(t))
+	if to == TaskPending {
+		s.res.Effects.Claimable = append(s.res.Effects.Claimable, t.Role)
+	}
+	if (to == TaskPending) != (from == TaskPending) {
+		if r := s.roles.mut(uint64(t.Role)); r.Spec.Start == StartOnDemand {
+			s.reviewRole(r)
+		}
+	}
+}
+
+// taskDeadline is when the task must be looked at again; 0: never.
+func (s *State) taskDeadline(t *Task) Time {
+	spec := &s.roles.mut(uint64(t.Role)).Spec
+	switch {
+	case t.State == TaskPending:
+		return t.ChangedAt.Add(spec.PendingLimit)
+	case t.State == TaskAcknowledged:
+		return t.ChangedAt.Add(spec.AckLimit)
+	case t.State == TaskInProgress && spec.ProgressLimit > 0:
+		return max(t.ChangedAt, t.Progress).Add(spec.ProgressLimit)
+	}
+	return 0
+}
+
+func (s *State) fireTask(id TaskID) {
+	t := s.tasks.mut(uint64(id))
+	if t == nil {
+		return
+	}
+	t.Armed = 0
+	at := s.taskDeadline(t)
+	if at == 0 {
+		return
+	}
+	if at > s.meta.Clock {
+		s.rearm(timerTask, uint64(id), &t.Armed, at)
+		return
+	}
+	switch t.State {
+	case TaskPending: // said once; who serves the role is restarted by its own rules
+		s.event("task.overdue", about{task: id, room: t.Room}, "nobody has claimed it within the pending limit")
+	case TaskAcknowledged, TaskInProgress:
+		why := "was claimed but not started within the acknowledgement limit"
+		if t.State == TaskInProgress {
+			why = "showed no progress within the progress limit"
+		}
+		if a := s.agents.mut(uint64(t.Holder)); a != nil && a.Task == id {
+			was := a.shadow()
+			a.Task = 0
+			s.leases.mut(uint64(a.ID)).Vouch = false
+			s.settle(a, was)
+		}
+		s.recover(t, why, true, false)
+	}
+}
+
+// recover takes a task from its holder: back to PENDING, or to an end when its
+// limits are reached. charge counts the attempt as a failed one; killed counts a
+// death of the holder against the task.
+func (s *State) recover(t *Task, why string, charge, killed bool) {
+	spec := &s.roles.mut(uint64(t.Role)).Spec
+	if charge {
+		t.Charged++
+	}
+	if killed {
+		t.Kills++
+	}
+	a := s.agents.mut(uint64(t.Holder))
+	switch {
+	case t.Kills >= spec.KillLimit && spec.KillLimit > 0:
+		t.Result = fmt.Sprintf("%d incarnations died while they held it", t.Kills)
+		s.event("task.quarantined", about{agent: a, task: t.ID, attempt: t.Attempt}, t.Result)
+		s.move(t, TaskQuarantined)
+	case t.Charged >= spec.AttemptLimit && spec.AttemptLimit > 0:
+		t.Result = fmt.Sprintf("attempt limit of %d reached: %s", spec.AttemptLimit, why)
+		s.event("task.failed", about{agent: a, task: t.ID, attempt: t.Attempt}, t.Result)
+		s.move(t, TaskFailed)
+	default:
+		s.event("task.recovered", about{agent: a, task: t.ID, attempt: t.Attempt}, why)
+		s.figures.Recovered++
+		s.move(t, TaskPending)
+		return
+	}
+	s.promote(t.Role)
+}
+
+// promote keeps as many tasks of a role PENDING as it has replicas: highest
+// priority first, then oldest.
+func (s *State) promote(id RoleID) {
+	r, ri := s.roles.mut(uint64(id)), s.roleIndexOf(id)
+	for ri.pending.Len() < int(max(r.Spec.Replicas, 1)) {
+		q, ok := ri.queued.Min()
+		if !ok {
+			return
+		}
+		s.move(s.tasks.mut(uint64(q.id)), TaskPending)
+	}
+}
+
+func (s *State) createTask(c *CreateTask) Outcome {
+	r := s.RoleByName(c.Room, c.Role)
+	if no := s.taskTarget(c.Room, c.Role, r); no.Code != OK {
+		return no
+	}
+	if no := checkTask(c.Title, c.Text); no.Code != OK {
+		return no
+	}
+	t := s.addTask(r, c.Title, c.Text, c.By, c.Priority, 0)
+	return Outcome{Room: r.Room, Role: r.ID, Task: t.ID, Rev: t.Rev}
+}
+
+func (s *State) taskTarget(room, role string, r *Role) Outcome {
+	rm := s.Room(room)
+	switch {
+	case rm == nil:
+		return refuse(NotFound, "there is no room %q; `vigil apply -f` creates it", room)
+	case rm.Deleting:
+		return refuse(Stopped, "room %q is being deleted", room)
+	case r == nil || r.Retired:
+		return refuse(NotFound, "room %q has no role %q", room, role)
+	}
+	return Outcome{}
+}
+
+func checkTask(title, text string) Outcome {
+	switch {
+	case len(title) > MaxTitle:
+		return refuse(Invalid, "the title has %d bytes, at most %d are allowed", len(title), MaxTitle)
+	case len(text) > MaxTaskText:
+		return refuse(Invalid, "the text has %d bytes, at most %d are allowed; put it into a file and name the file", len(text), MaxTaskText)
+	case !utf8.ValidString(title) || !utf8.ValidString(text):
+		return refuse(Invalid, "title and text must be valid UTF-8")
+	}
+	return Outcome{}
+}
+
+func (s *State) addTask(r *Role, title, text, by string, prio int32, parent TaskID) *Task {
+	id := s.meta.NextTask
+	s.meta.NextTask++
+	t := s.tasks.put(uint64(id))
+	t.ID, t.Room, t.Role, t.Priority, t.Parent = id, r.Room, r.ID, prio, parent
+	t.Title, t.Text, t.Creator, t.CreatedAt = title, text, by, s.now.Wall
+	s.event("task.created", about{task: id, room: r.Room}, r.Spec.Name)
+	if s.roleIndexOf(r.ID).pending.Len() < int(max(r.Spec.Replicas, 1)) {
+		s.move(t, TaskPending)
+	} else {
+		s.move(t, TaskQueued)
+	}
+	return t
+}
+
+func (s *State) cancelTask(c *CancelTask) Outcome {
+	t, no := s.changeable(c.Task, c.IfRev)
+	if t == nil {
+		return no
+	}
+	if t.State == TaskCanceled {
+		return Outcome{Task: t.ID, Rev: t.Rev}
+	}
+	if t.State.Terminal() {
+		return Outcome{Code: Conflict, Rev: t.Rev, Detail: fmt.Sprintf("task %d is %s already", t.ID, t.State)}
+	}
+	s.cancel(t, c.By, c.Reason)
+	s.promote(t.Role)
+	return Outcome{Task: t.ID, Rev: t.Rev}
+}
+
+func (s *State) cancel(t *Task, by, reason string) {
+	if t.State.Held() {
+		if a := s.agents.mut(uint64(t.Holder)); a != nil && a.Task == t.ID {
+			was := a.shadow()
+			a.Task = 0
+			s.leases.mut(uint64(a.ID)).Vouch = false
+			s.settle(a, was)
+		}
+	}
+	t.Result = clip(reason, MaxReason)
+	s.event("task.canceled", about{task: t.ID, room: t.Room}, "by "+nobody(by))
+	s.move(t, TaskCanceled)
+}
+
+func (s *State) retryTask(c *RetryTask) Outcome {
+	t, no := s.changeable(c.Task, c.IfRev)
+	if t == nil {
+		return no
+	}
+	switch {
+	case !t.State.Terminal() || t.State == TaskCompleted:
+		return Outcome{Code: Conflict, Rev: t.Rev, Detail: fmt.Sprintf(
+			"task %d is %s; only FAILED, CANCELED and QUARANTINED tasks are retried", t.ID, t.State)}
+	case s.roles.mut(uint64(t.Role)).Retired || s.rooms.mut(uint64(t.Room)).Deleting:
+		return refuse(Stopped, "role %s of task %d is no longer declared", s.roleName(t.Role), t.ID)
+	}
+	t.Kills, t.Charged, t.Result, t.Note = 0, 0, "", ""
+	t.Holder, t.HolderInc = 0, 0 // what the old attempt still says is late
+	s.event("task.retried", about{task: t.ID, room: t.Room}, "by "+nobody(c.By))
+	s.move(t, TaskQueued)
+	s.promote(t.Role)
+	return Outcome{Task: t.ID, Rev: t.Rev}
+}
+
+// changeable finds a task and compares the revision that a human has read.
+func (s *State) changeable(id TaskID, ifRev uint64) (*Task, Outcome) {
+	t := s.tasks.mut(uint64(id))
+	switch {
+	case t == nil:
+		return nil, refuse(NotFound, "there is no task %d", id)
+	case ifRev != 0 && ifRev != t.Rev:
+		return nil, Outcome{Code: Conflict, Rev: t.Rev, Detail: fmt.Sprintf(
+			"task %d has changed: revision %d is now %d; read it again", id, ifRev, t.Rev)}
+	}
+	return t, Outcome{}
+}
+
+// forget removes terminal tasks that are older or more than settings keep.
+func (s *State) forget() {
+	set := &s.meta.Settings
+	for n := 0; n < 256; n++ {
+		f, ok := s.finished.Min()
+		if !ok {
+			return
+		}
+		t := s.tasks.mut(uint64(f.id))
+		if s.meta.TasksDone <= set.TasksKept && s.meta.Clock.Sub(t.FinishedAt) < set.TaskRetention {
+			return
+		}
+		s.removeTask(t)
+	}
+}
+
+func (s *State) removeTask(t *Task) {
+	s.indexTask(t, -1)
+	if t.State.Terminal() {
+		s.meta.TasksDone--
+	}
+	s.rearm(timerTask, uint64(t.ID), &t.Armed, 0)
+	s.tasks.del(uint64(t.ID))
+}
+
+// keepLate keeps a result that came too late to count, at most the last three.
+func (s *State) keepLate(t *Task, w *Work, result string) {
+	late := LateResult{Attempt: w.Attempt, Inc: w.Inc, Result: clip(result, MaxResult), At: s.now.Wall}
+	if slices.ContainsFunc(t.Late, func(l LateResult) bool { return l.Attempt == late.Attempt && l.Result == late.Result }) {
+		return
+	}
+	t.Late = append(slices.Clone(t.Late[max(0, len(t.Late)-2):]), late)
+	t.Rev = s.meta.Index
+	s.event("task.late_result", about{task: t.ID, room: t.Room, attempt: w.Attempt}, "kept for inspection")
+}
+
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit]
+}

@@ -1,0 +1,146 @@
+package fsm
+
+import "time"
+
+// timerKind orders timers that are due at the same instant.
+type timerKind uint8
+
+const (
+	timerHold timerKind = iota
+	timerHost
+	timerLease
+	timerFence
+	timerTask
+	timerAgent
+	timerSession
+)
+
+// timer is one deadline. The queue is derived: each object keeps the instant at
+// which its timer is set, so a restored state has the same queue.
+type timer struct {
+	at   Time
+	kind timerKind
+	id   uint64
+}
+
+func lessTimer(a, b timer) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	if a.kind != b.kind {
+		return a.kind < b.kind
+	}
+	return a.id < b.id
+}
+
+func (s *State) arm(kind timerKind, id uint64, at Time) {
+	if at != 0 {
+		s.timers.Set(timer{at, kind, id})
+	}
+}
+
+// rearm sets the one timer of an object, whose setting is kept in *armed. A timer
+// that is set earlier than needed stays: it fires, looks and re-arms. So a
+// deadline that only moves away costs nothing.
+func (s *State) rearm(kind timerKind, id uint64, armed *Time, at Time) {
+	switch {
+	case at == 0:
+		if *armed != 0 {
+			s.timers.Delete(timer{*armed, kind, id})
+			*armed = 0
+		}
+	case *armed == 0:
+		*armed = at
+		s.timers.Set(timer{at, kind, id})
+	case at < *armed:
+		s.timers.Delete(timer{*armed, kind, id})
+		*armed = at
+		s.timers.Set(timer{at, kind, id})
+	}
+}
+
+// NextTimer returns when the next timer is due; the leader proposes an entry then.
+func (s *State) NextTimer() (Time, bool) {
+	t, ok := s.timers.Min()
+	return t.at, ok
+}
+
+// fire runs what is due at the clock, in order, at most TimersPerStep.
+func (s *State) fire() {
+	for n := 0; ; n++ {
+		t, ok := s.timers.Min()
+		if !ok || t.at > s.meta.Clock {
+			return
+		}
+		if n == TimersPerStep {
+			s.res.Effects.More = true
+			return
+		}
+		s.timers.PopMin()
+		switch t.kind {
+		case timerHold:
+			s.reviewAll()
+		case timerHost:
+			s.fireHost(HostID(t.id))
+		case timerLease:
+			s.fireLease(AgentID(t.id))
+		case timerFence:
+			s.fireFence(AgentID(t.id))
+		case timerTask:
+			s.fireTask(TaskID(t.id))
+		case timerAgent:
+			s.fireAgent(AgentID(t.id))
+		case timerSession:
+			s.fireSession(SessionID(t.id))
+		}
+	}
+}
+
+func (s *State) fireLease(id AgentID) {
+	l := s.leases.mut(uint64(id))
+	if l == nil {
+		return
+	}
+	l.ArmedL = 0
+	if l.Until == 0 {
+		return
+	}
+	if l.Until > s.meta.Clock {
+		s.rearm(timerLease, uint64(id), &l.ArmedL, l.Until)
+		return
+	}
+	s.figures.ended(s.meta.Clock.Sub(l.Until))
+	a := s.agents.mut(uint64(id))
+	s.event("agent.lease_ended", about{agent: a, task: a.Task},
+		"no proof of life for "+time.Duration(l.TTL).String())
+	s.disconnect(id, "the lease of its holder ended", true)
+}
+
+func (s *State) fireFence(id AgentID) {
+	l := s.leases.mut(uint64(id))
+	if l == nil {
+		return
+	}
+	l.ArmedF = 0
+	if l.Fence == 0 {
+		return
+	}
+	if l.Fence > s.meta.Clock {
+		s.rearm(timerFence, uint64(id), &l.ArmedF, l.Fence)
+		return
+	}
+	s.lose(id)
+}
+
+func (s *State) fireSession(id SessionID) {
+	ss := s.sessions.mut(uint64(id))
+	if ss == nil {
+		return
+	}
+	ss.Armed = 0
+	if end := ss.Used.Add(s.meta.Settings.SessionTTL); end > s.meta.Clock {
+		s.rearm(timerSession, uint64(id), &ss.Armed, end)
+		return
+	}
+	s.sessions.del(uint64(id))
+}

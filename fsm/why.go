@@ -1,0 +1,175 @@
+package fsm
+
+import (
+	"fmt"
+	"time"
+)
+
+// Why answers "why does it run, or not?" for one agent. Code is stable: running,
+// stopping, order_open, by_hand, or one of the reasons why no start is due.
+type Why struct {
+	Code string
+	Text string        // a sentence
+	Left time.Duration // until the reason ends by itself; 0: unknown or never
+}
+
+// whyNot gives the reason why no start is due, "" when one is (law L3: the reason
+// is always known).
+func (s *State) whyNot(a *Agent) string {
+	r, rm := s.roles.get(uint64(a.Role)), s.rooms.get(uint64(a.Room))
+	switch {
+	case rm.Deleting:
+		return "deleting"
+	case a.Retired || r.Retired:
+		return "retired"
+	case a.Proc.Fenced() && a.Order == StopOrder:
+		return "stopping"
+	case a.Proc.Fenced():
+		return "running"
+	case a.Stopped || r.Spec.Desired == DesiredStopped:
+		return "stopped"
+	case a.Proc == ProcOrdered:
+		return "order_open"
+	case a.Part != PartDisconnected:
+		return "by_hand"
+	case r.Spec.Runner == "":
+		return "no_runner"
+	case s.leases.get(uint64(a.ID)).Fence != 0:
+		return "fence"
+	case a.NotBefore > s.meta.Clock && a.Parked:
+		return "parked"
+	case a.NotBefore > s.meta.Clock:
+		return "back_off"
+	case s.meta.HoldUntil > s.meta.Clock:
+		return "hold"
+	}
+	if ri := s.roleIdx[a.Role]; r.Spec.Start == StartOnDemand && uint32(ri.pending.Len()) <= ri.spare {
+		return "no_task"
+	}
+	return ""
+}
+
+// Why explains the agent's present state.
+func (s *State) Why(id AgentID) Why {
+	a := s.Agent(id)
+	if a == nil {
+		return Why{Code: "unknown", Text: "there is no such agent"}
+	}
+	r, l, now := s.Role(a.Role), s.Lease(id), s.meta.Clock
+	set := &s.meta.Settings
+	switch code := s.whyNot(a); code {
+	case "deleting":
+		return Why{Code: code, Text: "its room is being deleted"}
+	case "retired":
+		return Why{Code: code, Text: "it is no longer declared; it goes once nothing of it runs"}
+	case "stopping":
+		return Why{Code: code, Text: "a stop order is open: " + a.OrderReason}
+	case "running":
+		return s.whyRunning(a, r)
+	case "stopped":
+		if a.Stopped {
+			return Why{Code: code, Text: fmt.Sprintf("stopped by %s; start it with `vigil agent start %s`", nobody(a.IntentBy), a.Name)}
+		}
+		return Why{Code: code, Text: "its role is declared as stopped; apply the room with `desired: running`"}
+	case "order_open":
+		return Why{code, "a start order waits for host " + s.hostName(a.Host), a.OrderSince.Add(set.AcceptLimit).Sub(now)}
+	case "by_hand":
+		return Why{code, "started by hand and " + a.Part.String(), l.Until.Sub(now)}
+	case "no_runner":
+		return Why{Code: code, Text: "its role names no runner; start it by hand with `vigil wait-for-task`"}
+	case "fence":
+		return Why{code, "host " + s.hostName(a.Host) + " may still run it; waiting for the end of its fence", l.Fence.Sub(now)}
+	case "parked":
+		return Why{code, fmt.Sprintf("parked after %d failures; one trial follows (or `vigil agent start %s`)", a.Failures, a.Name), a.NotBefore.Sub(now)}
+	case "back_off":
+		return Why{code, fmt.Sprintf("back-off after failure %d", a.Failures), a.NotBefore.Sub(now)}
+	case "hold":
+		return Why{code, "no starts while hosts report after a restore", s.meta.HoldUntil.Sub(now)}
+	case "no_task":
+		return Why{Code: code, Text: "on demand: no task waits for it"}
+	}
+	return s.whyNoHost(a)
+}
+
+func (s *State) whyRunning(a *Agent, r *Role) Why {
+	switch {
+	case a.Proc == ProcAccepted:
+		return Why{Code: "starting", Text: "host " + s.hostName(a.Host) + " is starting it"}
+	case a.Part == PartDisconnected:
+		return Why{"not_joined", "its process runs but has not joined", max(a.StartedAt, a.Since).Add(r.Spec.StartLimit).Sub(s.meta.Clock)}
+	case a.Part == PartWaiting:
+		return Why{Code: "running", Text: "waiting for a task"}
+	case a.Task != 0:
+		return Why{Code: "running", Text: fmt.Sprintf("working on task %d", a.Task)}
+	}
+	return Why{Code: "running", Text: "active without a task"}
+}
+
+func (s *State) whyNoHost(a *Agent) Why {
+	text := "no host has registered; start one with `vigil agentd`"
+	for h := range s.Hosts() {
+		why := s.Misfit(h, a)
+		if why == "" {
+			return Why{Code: "start_due", Text: "a start is due and about to be ordered"}
+		}
+		text = "waiting for a host: " + h.Name + " " + why
+	}
+	return Why{Code: "no_host", Text: text}
+}
+
+// Misfit tells why the host cannot take the agent's next start, "" when it can.
+func (s *State) Misfit(h *Host, a *Agent) string {
+	r, load := s.Role(a.Role), s.HostLoad(h.ID)
+	capacity := h.Capacity
+	if capacity == 0 {
+		capacity = s.meta.Settings.DefaultCapacity
+	}
+	switch {
+	case h.State != HostReady:
+		return "is " + h.State.String()
+	case !contains(h.Runners, r.Spec.Runner):
+		return fmt.Sprintf("has no runner %q", r.Spec.Runner)
+	case load.Running+load.Starting >= capacity:
+		return fmt.Sprintf("is full: %d of %d agents", load.Running+load.Starting, capacity)
+	case load.Starting >= s.meta.Settings.StartsPerHost:
+		return fmt.Sprintf("is starting %d agents already", load.Starting)
+	}
+	for _, want := range r.Spec.Labels {
+		if !carries(h.Labels, want) {
+			return fmt.Sprintf("lacks label %s=%s", want.Key, want.Value)
+		}
+	}
+	return ""
+}
+
+func contains(list []string, x string) bool {
+	for _, v := range list {
+		if v == x {
+			return true
+		}
+	}
+	return false
+}
+
+func carries(labels []KV, want KV) bool {
+	for _, l := range labels {
+		if l == want {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *State) hostName(id HostID) string {
+	if h := s.hosts.get(uint64(id)); h != nil {
+		return h.Name
+	}
+	return "none"
+}
+
+func nobody(by string) string {
+	if by == "" {
+		return "somebody"
+	}
+	return by
+}

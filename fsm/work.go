@@ -1,0 +1,242 @@
+package fsm
+
+import "fmt"
+
+// speaker finds the agent that speaks and checks that its incarnation is the
+// newest (law L6) and its token is right. A refusal has a code other than OK.
+func (s *State) speaker(sp *Speaker) (*Agent, Outcome) {
+	id, ok := s.agentByName[sp.Agent]
+	if !ok {
+		return nil, refuse(NotFound, "there is no agent %q; `vigil agent list` shows them", sp.Agent)
+	}
+	a := s.agents.mut(uint64(id))
+	switch {
+	case sp.Inc < a.Inc:
+		return nil, refuse(Superseded, "incarnation %s of %s was superseded by %s; stop", sp.Inc, a.Name, a.Inc)
+	case sp.Inc > a.Inc:
+		return nil, refuse(Invalid, "incarnation %s of %s was never given out; the newest is %s", sp.Inc, a.Name, a.Inc)
+	case a.TokenHash != "" && string(sp.TokenHash) != a.TokenHash:
+		return nil, refuse(Denied, "the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN", a.Inc, a.Name)
+	}
+	return a, Outcome{}
+}
+
+// living is speaker, and the life is not over.
+func (s *State) living(sp *Speaker) (*Agent, Outcome) {
+	a, no := s.speaker(sp)
+	if a != nil && a.Managed && !a.Proc.Fenced() {
+		return nil, refuse(Superseded, "incarnation %s of %s has ended; stop", a.Inc, a.Name)
+	}
+	return a, no
+}
+
+// leased is living with a participant whose lease has not ended.
+func (s *State) leased(sp *Speaker) (*Agent, Outcome) {
+	a, no := s.living(sp)
+	if a == nil {
+		return nil, no
+	}
+	if a.Part == PartDisconnected || s.leases.mut(uint64(a.ID)).Until <= s.meta.Clock {
+		return nil, refuse(Rejoin, "%s has no lease; join again", a.Name)
+	}
+	return a, Outcome{}
+}
+
+func (a *Agent) outcome() Outcome {
+	return Outcome{Room: a.Room, Role: a.Role, Host: a.Host, Agent: a.ID, Inc: a.Inc, Task: a.Task}
+}
+
+func (s *State) join(c *Join) Outcome {
+	if c.Inc == 0 {
+		return s.joinByHand(c)
+	}
+	a, no := s.living(&c.Speaker)
+	if a == nil {
+		return no
+	}
+	if !a.Managed && s.stopWish(a) {
+		return refuse(Stopped, "%s is stopped; `vigil agent start %s` allows it again", a.Name, a.Name)
+	}
+	return s.enter(a)
+}
+
+// enter makes the incarnation WAITING, or leaves it ACTIVE while it holds a task.
+func (s *State) enter(a *Agent) Outcome {
+	was := a.shadow()
+	if a.Task == 0 {
+		a.Part = PartWaiting
+	}
+	if was.part != a.Part {
+		s.event("agent.joined", about{agent: a}, "")
+	}
+	a.Since = s.meta.Clock
+	l := s.grantLease(a)
+	l.Vouch = a.Part == PartActive && s.vouched(a)
+	s.settle(a, was)
+	if s.roleIdx[a.Role].pending.Len() > 0 {
+		s.res.Effects.Claimable = append(s.res.Effects.Claimable, a.Role)
+	}
+	out := a.outcome()
+	out.TTL, out.Rev = l.TTL, a.Rev
+	return out
+}
+
+func (s *State) vouched(a *Agent) bool {
+	return a.Managed && s.roles.mut(uint64(a.Role)).Spec.Proof == ProofProcess
+}
+
+func (s *State) joinByHand(c *Join) Outcome {
+	a, no := s.freeSlot(c.Agent)
+	if a == nil {
+		return no
+	}
+	was := a.shadow()
+	a.Managed, a.Proc, a.Host = false, ProcNone, 0
+	s.newLife(a, s.nextInc(a))
+	a.TokenHash = string(c.TokenHash)
+	if out := s.enterFrom(a, was); out.Code != OK {
+		return out
+	}
+	out := a.outcome()
+	out.TTL, out.Rev = s.leases.mut(uint64(a.ID)).TTL, a.Rev
+	return out
+}
+
+// enterFrom is enter for an agent that was changed since the shadow was taken.
+func (s *State) enterFrom(a *Agent, was shadow) Outcome {
+	s.settle(a, was)
+	return s.enter(a)
+}
+
+// freeSlot finds the slot of a start by hand: the one named, or with "role.*" the
+// first that nobody holds.
+func (s *State) freeSlot(name string) (*Agent, Outcome) {
+	if id, ok := s.agentByName[name]; ok {
+		a := s.agents.mut(uint64(id))
+		return a, s.slotTaken(a)
+	}
+	room, role, any := splitAny(name)
+	r := s.RoleByName(room, role)
+	if r == nil || !any {
+		return nil, refuse(NotFound, "there is no agent %q; `vigil agent list` shows them, `vigil apply` declares them", name)
+	}
+	no := refuse(Conflict, "role %s/%s has no agent; apply the room with replicas", room, role)
+	for _, id := range r.Agents {
+		a := s.agents.mut(uint64(id))
+		if no = s.slotTaken(a); no.Code == OK {
+			return a, no
+		}
+	}
+	return nil, no
+}
+
+func (s *State) slotTaken(a *Agent) Outcome {
+	switch {
+	case s.stopWish(a):
+		return refuse(Stopped, "%s is stopped; `vigil agent start %s` allows it again", a.Name, a.Name)
+	case a.Part != PartDisconnected:
+		return refuse(Conflict, "%s is taken by incarnation %s, which is %s", a.Name, a.Inc, a.Part)
+	case a.Order != NoOrder || a.Proc.Fenced() || s.leases.mut(uint64(a.ID)).Fence != 0:
+		return refuse(Conflict, "%s is taken: host %s starts or runs incarnation %s; stop it with `vigil agent stop %s`",
+			a.Name, s.hostName(a.Host), a.Inc, a.Name)
+	}
+	return Outcome{}
+}
+
+func (s *State) leave(c *Leave) Outcome {
+	a, no := s.speaker(&c.Speaker)
+	if a == nil {
+		return no
+	}
+	out := a.outcome()
+	if a.Part == PartDisconnected {
+		return out
+	}
+	why := c.Reason
+	if why == "" {
+		why = "left"
+	}
+	s.event("agent.left", about{agent: a, task: a.Task}, clip(why, MaxReason))
+	s.disconnect(a.ID, "its holder left", false)
+	return out
+}
+
+func (s *State) claim(c *Claim) Outcome {
+	a, no := s.leased(&c.Speaker)
+	if a == nil {
+		return no
+	}
+	if a.Task != 0 { // a lost answer, or an agent that forgot what it holds
+		t := s.tasks.mut(uint64(a.Task))
+		if c.Task != 0 && c.Task != a.Task {
+			return refuse(Conflict, "%s holds task %d (attempt %d): complete, fail or hand it off first", a.Name, t.ID, t.Attempt)
+		}
+		return s.claimed(a, t)
+	}
+	t, no := s.claimable(a, c.Task)
+	if t == nil {
+		return no
+	}
+	was := a.shadow()
+	t.Attempt++
+	t.Holder, t.HolderInc, t.Note = a.ID, a.Inc, ""
+	s.move(t, TaskAcknowledged)
+	a.Task, a.Part, a.Since = t.ID, PartActive, s.meta.Clock
+	s.grantLease(a).Vouch = s.vouched(a)
+	s.settle(a, was)
+	s.event("task.claimed", about{agent: a, task: t.ID, attempt: t.Attempt}, "")
+	s.promote(t.Role)
+	return s.claimed(a, t)
+}
+
+// claimable finds the task that a claim may take.
+func (s *State) claimable(a *Agent, id TaskID) (*Task, Outcome) {
+	if id == 0 {
+		first, ok := s.roleIdx[a.Role].pending.Min()
+		if !ok {
+			return nil, Outcome{Code: NoTask, Detail: "no task is waiting for this role"}
+		}
+		return s.tasks.mut(uint64(first.id)), Outcome{}
+	}
+	t := s.tasks.mut(uint64(id))
+	switch {
+	case t == nil:
+		return nil, refuse(NotFound, "there is no task %d", id)
+	case t.Role != a.Role:
+		return nil, refuse(Conflict, "task %d is for role %s, %s has another", id, s.roleName(t.Role), a.Name)
+	case t.State != TaskPending:
+		return nil, Outcome{Code: Conflict, Rev: t.Rev, Detail: fmt.Sprintf("task %d is %s%s", id, t.State, s.heldBy(t))}
+	}
+	return t, Outcome{}
+}
+
+func (s *State) heldBy(t *Task) string {
+	if !t.State.Held() {
+		return ""
+	}
+	name := "a removed agent"
+	if a := s.agents.get(uint64(t.Holder)); a != nil {
+		name = a.Name
+	}
+	return fmt.Sprintf(", held by %s (incarnation %s, attempt %d)", name, t.HolderInc, t.Attempt)
+}
+
+func (s *State) claimed(a *Agent, t *Task) Outcome {
+	out := a.outcome()
+	out.Task, out.Attempt, out.Rev, out.TTL = t.ID, t.Attempt, t.Rev, s.leases.mut(uint64(a.ID)).TTL
+	return out
+}
+
+func (s *State) setResume(c *SetResume) Outcome {
+	a, no := s.speaker(&c.Speaker)
+	if a == nil {
+		return no
+	}
+	if len(c.Resume) > MaxResume {
+		return refuse(Invalid, "the resume value has %d bytes, at most %d are kept", len(c.Resume), MaxResume)
+	}
+	was := a.shadow()
+	a.Resume = c.Resume
+	s.settle(a, was)
+	return a.outcome()
+}
