@@ -108,12 +108,15 @@ func (s *State) complete(a *Agent, t *Task, result string) {
 }
 
 // putDown frees the holder: it stays ACTIVE without a task until it joins again.
+// Its supervisor no longer vouches for it, so one that never comes back is
+// noticed: its lease ends, then the start limit.
 func (s *State) putDown(a *Agent, t *Task) {
 	if a.Task != t.ID {
 		return
 	}
 	was := a.shadow()
 	a.Task, a.Since = 0, s.meta.Clock
+	s.leases.mut(uint64(a.ID)).Vouch = false
 	s.settle(a, was)
 }
 
@@ -131,6 +134,9 @@ func (s *State) handoff(c *Handoff) Outcome {
 	}
 	a, t, out, ok := s.finishing(&c.Work, c.Result)
 	if !ok {
+		if out.Code == OK && t.Next == 0 {
+			return Outcome{Code: Conflict, Rev: t.Rev, Detail: fmt.Sprintf("task %d was completed without a hand-off", t.ID)}
+		}
 		if out.Code == OK { // a repeat: find what the first one created
 			out.Task = t.Next
 		}

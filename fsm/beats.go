@@ -96,25 +96,43 @@ func (s *State) renew(b *HostBeats) BeatAnswer {
 			s.welcome(h)
 		}
 		h.Until = now.Add(s.meta.Settings.HostTTL)
+		s.rearm(timerHost, uint64(h.ID), &h.Armed, h.Until) // earlier only after host_ttl was shortened
 	}
 	s.figures.Beats++
-	for beat := range UnpackBeats(b.Packed) {
+	last := int64(0)
+	for p, ok := b.Packed, true; len(p) > 0; {
+		var beat Beat
+		if beat, p, ok = nextBeat(p, &last); !ok {
+			break
+		}
 		l := s.leases.mut(uint64(beat.Agent))
-		if l == nil || l.Inc != beat.Inc || (beat.Kinds&BeatLease != 0 && l.Until <= now) ||
-			(beat.Kinds&BeatFence != 0 && l.Fence <= now) {
+		if l == nil || l.Inc != beat.Inc || !s.prolong(l, beat.Kinds, now) {
 			s.exception(&ans, b.Host, beat)
 			continue
-		}
-		if beat.Kinds&BeatLease != 0 || beat.Kinds&BeatVouch != 0 && l.Vouch && l.Until > now {
-			s.figures.margin(l.Until - now)
-			l.Until = now + Time(l.TTL)
-		}
-		if beat.Kinds&BeatFence != 0 {
-			l.Fence = now + Time(l.TTL)
 		}
 		ans.Renewed++
 	}
 	return ans
+}
+
+// prolong renews what the beat is about and has not ended; false when something
+// it is about has. The end of one of the two leases never takes the other along.
+func (s *State) prolong(l *Lease, kinds uint8, now Time) bool {
+	ok := true
+	switch {
+	case kinds&BeatLease != 0 && l.Until <= now:
+		ok = false
+	case kinds&BeatLease != 0, kinds&BeatVouch != 0 && l.Vouch && l.Until > now:
+		s.figures.margin(l.Until - now)
+		l.Until = now + Time(l.TTL)
+	}
+	if kinds&BeatFence != 0 {
+		if l.Fence <= now {
+			return false
+		}
+		l.Fence = now + Time(l.TTL)
+	}
+	return ok
 }
 
 // exception answers a beat that is not simply current (late words never revive).

@@ -80,11 +80,15 @@ func (c *checker) role(s *State, r *Role, st *RoleStats, pending int) {
 	if st == nil {
 		st = &RoleStats{}
 	}
-	ri := s.roleIdx[r.ID]
+	ri := s.roleIndexOf(r.ID)
 	c.that(ri.tasks == st.Tasks, "role %s counts %v tasks by state, there are %v", r.Spec.Name, ri.tasks, st.Tasks)
-	c.that(ri.pending.Len() == pending, "role %s has %d claimable tasks in its index, there are %d", r.Spec.Name, ri.pending.Len(), pending)
-	c.that(ri.queued.Len() == 0 || pending >= int(r.Spec.Replicas), "L3: role %s has %d queued tasks but only %d of %d PENDING",
-		r.Spec.Name, ri.queued.Len(), pending, r.Spec.Replicas)
+	c.that(ri.pending.len() == pending, "role %s has %d claimable tasks in its index, there are %d", r.Spec.Name, ri.pending.len(), pending)
+	c.that(ri.queued.len() == int(ri.tasks[TaskQueued]), "role %s has %d queued tasks in its index, there are %d", r.Spec.Name, ri.queued.len(), ri.tasks[TaskQueued])
+	c.that(ri.queued.len() == 0 || pending >= int(r.Spec.Replicas), "L3: role %s has %d queued tasks but only %d of %d PENDING",
+		r.Spec.Name, ri.queued.len(), pending, r.Spec.Replicas)
+	c.that(ri.demand == (ri.tasks[TaskPending] > ri.spare), "L3: role %s has demand=%v with %d claimable tasks and %d spare agents",
+		r.Spec.Name, ri.demand, ri.tasks[TaskPending], ri.spare)
+	c.that(s.roleByName[roleKey{r.Room, r.Spec.Name}] == r.ID, "role %s is not in the index of names", r.Spec.Name)
 	live := uint32(0)
 	for _, id := range r.Agents {
 		if a := s.agents.get(uint64(id)); a.Part != PartDisconnected {

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -127,7 +128,7 @@ func dumpSessions(d *dumper, t *table[Session]) {
 		}
 		ss := *v
 		ss.Answers = slices.Clone(ss.Answers)
-		slices.SortFunc(ss.Answers, func(a, b Answer) int { return int(a.Seq) - int(b.Seq) })
+		slices.SortFunc(ss.Answers, func(a, b Answer) int { return cmp.Compare(a.Seq, b.Seq) })
 		d.buf = binary.AppendUvarint(d.buf, id)
 		d.buf = p.put(d.buf, unsafe.Pointer(&ss))
 		if len(d.buf) >= blockBytes {

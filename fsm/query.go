@@ -56,16 +56,7 @@ func (i *Image) Role(id RoleID) *Role { return i.roles.get(uint64(id)) }
 
 // RoleByName finds a role of a room, retired ones included.
 func (s *State) RoleByName(room, role string) *Role {
-	rm := s.Room(room)
-	if rm == nil {
-		return nil
-	}
-	for _, id := range rm.Roles {
-		if r := s.roles.get(uint64(id)); r.Spec.Name == role {
-			return r
-		}
-	}
-	return nil
+	return s.roles.get(uint64(s.roleByName[roleKey{s.roomByName[room], role}]))
 }
 
 // RoleStats counts a role's tasks by state and its agents.
@@ -81,7 +72,7 @@ func (s *State) RoleStats(id RoleID) RoleStats {
 	if r == nil {
 		return RoleStats{}
 	}
-	ri := s.roleIdx[id]
+	ri := s.roleIdx.get(uint64(id))
 	return RoleStats{ri.tasks, uint32(len(r.Agents)), ri.live}
 }
 
@@ -144,19 +135,21 @@ func values[T any](seq iter.Seq2[uint64, *T]) iter.Seq[*T] {
 
 // Pending counts the tasks of a role that can be claimed now.
 func (s *State) Pending(id RoleID) int {
-	if int(id) >= len(s.roleIdx) || s.roleIdx[id] == nil {
+	ri := s.roleIdx.get(uint64(id))
+	if ri == nil {
 		return 0
 	}
-	return s.roleIdx[id].pending.Len()
+	return int(ri.tasks[TaskPending])
 }
 
 // FirstPending is the task that the role's next claim gets; 0: none.
 func (s *State) FirstPending(id RoleID) TaskID {
-	if s.Pending(id) == 0 {
+	ri := s.roleIdx.get(uint64(id))
+	if ri == nil {
 		return 0
 	}
-	q, _ := s.roleIdx[id].pending.Min()
-	return q.id
+	first, _ := ri.first()
+	return first
 }
 
 // Host finds a host.
@@ -170,11 +163,12 @@ func (i *Image) Hosts() iter.Seq[*Host] { return values(i.hosts.from(0)) }
 
 // HostOrders lists the agents with an open order on a host, in order.
 func (s *State) HostOrders(id HostID) []AgentID {
-	if int(id) >= len(s.hostIdx) || s.hostIdx[id] == nil {
+	hi := s.hostIdx.get(uint64(id))
+	if hi == nil {
 		return nil
 	}
-	list := make([]AgentID, 0, len(s.hostIdx[id].orders))
-	for a := range s.hostIdx[id].orders {
+	list := make([]AgentID, 0, len(hi.orders))
+	for a := range hi.orders {
 		list = append(list, a)
 	}
 	slices.Sort(list)
@@ -186,10 +180,11 @@ type HostLoad struct{ Running, Starting uint32 }
 
 // HostLoad counts.
 func (s *State) HostLoad(id HostID) HostLoad {
-	if int(id) >= len(s.hostIdx) || s.hostIdx[id] == nil {
+	hi := s.hostIdx.get(uint64(id))
+	if hi == nil {
 		return HostLoad{}
 	}
-	return HostLoad{s.hostIdx[id].running, s.hostIdx[id].starting}
+	return HostLoad{hi.running, hi.starting}
 }
 
 // Events yields the history behind seq, oldest first.

@@ -53,8 +53,7 @@ func (s *State) applyRoom(c *ApplyRoom) Outcome {
 		roles = append(roles, s.applyRole(rm, c.Roles[i]))
 	}
 	for _, id := range rm.Roles {
-		if !slices.Contains(roles, id) {
-			s.retireRole(s.roles.mut(uint64(id)))
+		if !slices.Contains(roles, id) && !s.dropRole(s.roles.mut(uint64(id))) {
 			roles = append(roles, id)
 		}
 	}
@@ -125,17 +124,13 @@ func (s *State) openTasks(id RoleID) (n uint32) {
 // new values hold from their next start on.
 func (s *State) applyRole(rm *Room, spec RoleSpec) RoleID {
 	s.fillDefaults(&spec)
-	var r *Role
-	for _, id := range rm.Roles {
-		if old := s.roles.mut(uint64(id)); old.Spec.Name == spec.Name {
-			r = old
-		}
-	}
+	r := s.roles.mut(uint64(s.roleByName[roleKey{rm.ID, spec.Name}]))
 	if r == nil {
 		id := s.meta.NextRole
 		s.meta.NextRole++
 		r = s.roles.put(uint64(id))
 		r.ID, r.Room = id, rm.ID
+		s.roleByName[roleKey{rm.ID, spec.Name}] = id
 		s.roleIndexOf(id)
 	}
 	r.Spec, r.Retired, r.Rev = spec, false, s.meta.Index
@@ -183,6 +178,23 @@ func (s *State) retireRole(r *Role) {
 	}
 }
 
+// dropRole retires a role and removes it when it has neither agents nor tasks.
+func (s *State) dropRole(r *Role) bool {
+	s.retireRole(r)
+	if len(r.Agents) > 0 || s.roleIndexOf(r.ID).tasks != [TaskQuarantined + 1]uint32{} {
+		return false
+	}
+	s.forgetRole(r)
+	return true
+}
+
+func (s *State) forgetRole(r *Role) {
+	id := r.ID
+	delete(s.roleByName, roleKey{r.Room, r.Spec.Name})
+	s.roles.del(uint64(id))
+	s.roleIdx.del(uint64(id))
+}
+
 func (s *State) deleteRoom(c *DeleteRoom) Outcome {
 	rm := s.Room(c.Room)
 	switch {
@@ -204,7 +216,9 @@ func (s *State) deleteRoom(c *DeleteRoom) Outcome {
 	}
 	id, rev := rm.ID, rm.Rev
 	for _, role := range rm.Roles {
-		s.retireRole(s.roles.mut(uint64(role)))
+		if r := s.roles.mut(uint64(role)); r != nil { // the last agent to go takes the room with it
+			s.retireRole(r)
+		}
 	}
 	if rm = s.rooms.mut(uint64(id)); rm != nil {
 		s.purge(rm)
@@ -229,8 +243,7 @@ func (s *State) purge(rm *Room) {
 		}
 	}
 	for _, id := range rm.Roles {
-		s.roles.del(uint64(id))
-		s.roleIdx[id] = nil
+		s.forgetRole(s.roles.mut(uint64(id)))
 	}
 	s.event("room.deleted", about{room: rm.ID}, "")
 	delete(s.roomByName, rm.Name)

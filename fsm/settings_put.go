@@ -124,6 +124,12 @@ func (s *State) putSettings(c *PutSettings) Outcome {
 		return refuse(Invalid, "%v", err)
 	}
 	s.meta.Settings, s.meta.SettingsRev = next, s.meta.Index
+	for h := range s.Hosts() { // open orders may be due earlier now
+		for _, id := range s.HostOrders(h.ID) {
+			a := s.agents.mut(uint64(id))
+			s.rearm(timerAgent, uint64(id), &a.Armed, s.agentDeadline(a))
+		}
+	}
 	for _, kv := range c.Values {
 		s.event("settings.changed", about{}, kv.Key+"="+kv.Value+" by "+nobody(c.By))
 	}

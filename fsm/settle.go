@@ -18,6 +18,35 @@ func (a *Agent) shadow() shadow {
 
 // indexAgent adds (by 1) or takes away (by -1) an agent's share of the indexes.
 func (s *State) indexAgent(w shadow, by int) {
+	s.countAgent(w, by)
+	if w.host == 0 {
+		return
+	}
+	hi := s.hostIndexOf(w.host)
+	if by < 0 {
+		delete(hi.agents, w.id)
+		delete(hi.orders, w.id)
+		return
+	}
+	hi.agents[w.id] = struct{}{}
+	if w.order != NoOrder {
+		hi.orders[w.id] = struct{}{}
+	}
+}
+
+// reindexAgent is indexAgent for an agent that was something else before.
+func (s *State) reindexAgent(was, now shadow) {
+	if was.host != now.host || was.order != now.order {
+		s.indexAgent(was, -1)
+		s.indexAgent(now, +1)
+		return
+	}
+	s.countAgent(was, -1)
+	s.countAgent(now, +1)
+}
+
+// countAgent counts an agent in (by 1) or out (by -1).
+func (s *State) countAgent(w shadow, by int) {
 	d := uint32(by) // adding 2^32-1 takes one away
 	ri := s.roleIndexOf(w.role)
 	if w.part != PartDisconnected {
@@ -33,21 +62,11 @@ func (s *State) indexAgent(w shadow, by int) {
 	if w.host == 0 {
 		return
 	}
-	hi := s.hostIndexOf(w.host)
-	if by > 0 {
-		hi.agents[w.id] = struct{}{}
-	} else {
-		delete(hi.agents, w.id)
-		delete(hi.orders, w.id)
-	}
-	switch w.proc {
+	switch hi := s.hostIndexOf(w.host); w.proc {
 	case ProcOrdered, ProcAccepted:
 		hi.starting += d
 	case ProcRunning:
 		hi.running += d
-	}
-	if by > 0 && w.order != NoOrder {
-		hi.orders[w.id] = struct{}{}
 	}
 }
 
@@ -57,8 +76,7 @@ func (s *State) indexAgent(w shadow, by int) {
 func (s *State) settle(a *Agent, was shadow) {
 	a.Rev = s.meta.Index
 	if now := a.shadow(); now != was {
-		s.indexAgent(was, -1)
-		s.indexAgent(now, +1)
+		s.reindexAgent(was, now)
 		if a.Order != NoOrder && a.Host != 0 {
 			s.res.Effects.Hosts = append(s.res.Effects.Hosts, a.Host)
 		}
@@ -70,11 +88,8 @@ func (s *State) settle(a *Agent, was shadow) {
 		}
 	}
 	s.rearm(timerAgent, uint64(a.ID), &a.Armed, s.agentDeadline(a))
-	if r := s.roles.mut(uint64(a.Role)); r.Spec.Start == StartOnDemand {
-		s.reviewRole(r)
-	} else {
-		s.want(a)
-	}
+	s.reviewDemand(a.Role)
+	s.want(a)
 	if a.Retired && s.idle(a) {
 		s.removeAgent(a)
 	}
@@ -131,17 +146,27 @@ func (s *State) want(a *Agent) {
 	}
 }
 
-// reviewAll looks at every agent's wish to be started, reviewRole at one role's.
+// reviewAll looks at every agent's wish to be started.
 func (s *State) reviewAll() {
 	for _, a := range s.agents.from(0) {
 		s.want(a)
 	}
 }
 
-func (s *State) reviewRole(r *Role) {
-	for _, id := range r.Agents {
-		if a := s.agents.mut(uint64(id)); a != nil {
-			s.want(a)
+// reviewDemand looks at an on_demand role's agents when its tasks begin or cease
+// to outnumber the agents that are free for them.
+func (s *State) reviewDemand(id RoleID) {
+	ri := s.roleIndexOf(id)
+	if demand := ri.tasks[TaskPending] > ri.spare; demand != ri.demand {
+		ri.demand = demand
+		r := s.roles.get(uint64(id))
+		if r.Spec.Start != StartOnDemand {
+			return
+		}
+		for _, id := range r.Agents {
+			if a := s.agents.get(uint64(id)); a != nil {
+				s.want(a)
+			}
 		}
 	}
 }

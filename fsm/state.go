@@ -70,8 +70,9 @@ type State struct {
 	roomNames   []string // sorted
 	agentByName map[string]AgentID
 	hostByKey   map[string]HostID
-	roleIdx     []*roleIndex // by RoleID
-	hostIdx     []*hostIndex // by HostID
+	roleByName  map[roleKey]RoleID
+	roleIdx     table[roleIndex]
+	hostIdx     table[hostIndex]
 	timers      *btree.BTreeG[timer]
 	finished    *btree.BTreeG[finishedTask] // terminal tasks, oldest first
 	wanting     *btree.BTreeG[AgentID]      // a start is due now
@@ -83,13 +84,19 @@ type State struct {
 	res Result // reused
 }
 
-// roleIndex is what the state derives of a role's tasks.
+type roleKey struct {
+	room RoomID
+	name string
+}
+
+// roleIndex is what the state derives of a role's tasks and agents.
 type roleIndex struct {
-	queued, pending *btree.BTreeG[queued]
+	queued, pending queue
 	tasks           [TaskQuarantined + 1]uint32
 	live            uint32
 	starting        uint32 // agents ordered or accepted
 	spare           uint32 // agents that run, or will, and hold no task
+	demand          bool   // more tasks are claimable than agents are spare
 }
 
 // queued orders tasks: highest priority first, then oldest.
@@ -129,7 +136,8 @@ func (s *State) reset() {
 	s.roomNames = nil
 	s.agentByName = map[string]AgentID{}
 	s.hostByKey = map[string]HostID{}
-	s.roleIdx, s.hostIdx = nil, nil
+	s.roleByName = map[roleKey]RoleID{}
+	s.roleIdx, s.hostIdx = table[roleIndex]{}, table[hostIndex]{}
 	s.timers = btree.NewBTreeGOptions(lessTimer, opts)
 	s.finished = btree.NewBTreeGOptions(func(a, b finishedTask) bool { return a.seq < b.seq }, opts)
 	s.wanting = btree.NewBTreeGOptions(func(a, b AgentID) bool { return a < b }, opts)
@@ -146,33 +154,55 @@ func (s *State) Copy() *Image {
 }
 
 func (s *State) roleIndexOf(id RoleID) *roleIndex {
-	for int(id) >= len(s.roleIdx) {
-		s.roleIdx = append(s.roleIdx, nil)
+	if ri := s.roleIdx.get(uint64(id)); ri != nil {
+		return ri
 	}
-	if s.roleIdx[id] == nil {
-		less := func(a, b queued) bool {
-			if a.prio != b.prio {
-				return a.prio > b.prio
-			}
-			return a.id < b.id
-		}
-		opts := btree.Options{NoLocks: true}
-		s.roleIdx[id] = &roleIndex{
-			queued:  btree.NewBTreeGOptions(less, opts),
-			pending: btree.NewBTreeGOptions(less, opts),
-		}
+	return s.roleIdx.put(uint64(id))
+}
+
+// queue orders tasks as they are promoted and claimed; nil is an empty one.
+type queue struct{ *btree.BTreeG[queued] }
+
+func (q queue) len() int {
+	if q.BTreeG == nil {
+		return 0
 	}
-	return s.roleIdx[id]
+	return q.Len()
+}
+
+func (q *queue) add(t queued) {
+	if q.BTreeG == nil {
+		*q = newQueue()
+	}
+	q.Set(t)
+}
+
+func newQueue() queue {
+	less := func(a, b queued) bool {
+		if a.prio != b.prio {
+			return a.prio > b.prio
+		}
+		return a.id < b.id
+	}
+	return queue{btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})}
+}
+
+// first is the task at the head of the claimable ones.
+func (ri *roleIndex) first() (TaskID, bool) {
+	if ri.tasks[TaskPending] == 0 {
+		return 0, false
+	}
+	q, ok := ri.pending.Min()
+	return q.id, ok
 }
 
 func (s *State) hostIndexOf(id HostID) *hostIndex {
-	for int(id) >= len(s.hostIdx) {
-		s.hostIdx = append(s.hostIdx, nil)
+	if hi := s.hostIdx.get(uint64(id)); hi != nil {
+		return hi
 	}
-	if s.hostIdx[id] == nil {
-		s.hostIdx[id] = &hostIndex{orders: map[AgentID]struct{}{}, agents: map[AgentID]struct{}{}}
-	}
-	return s.hostIdx[id]
+	hi := s.hostIdx.put(uint64(id))
+	hi.orders, hi.agents = map[AgentID]struct{}{}, map[AgentID]struct{}{}
+	return hi
 }
 
 // index builds every index from the image, after a restore.
@@ -183,6 +213,10 @@ func (s *State) index() {
 		s.roomNames = append(s.roomNames, r.Name)
 	}
 	slices.Sort(s.roomNames)
+	for _, r := range s.roles.from(0) {
+		s.roleIndexOf(r.ID)
+		s.roleByName[roleKey{r.Room, r.Spec.Name}] = r.ID
+	}
 	for _, h := range s.hosts.from(0) {
 		s.hostByKey[h.Key] = h.ID
 		s.arm(timerHost, uint64(h.ID), h.Armed)
@@ -199,6 +233,9 @@ func (s *State) index() {
 		s.agentByName[a.Name] = a.ID
 		s.arm(timerAgent, id, a.Armed)
 		s.indexAgent(a.shadow(), +1)
+	}
+	for _, ri := range s.roleIdx.from(0) {
+		ri.demand = ri.tasks[TaskPending] > ri.spare
 	}
 	for _, a := range s.agents.from(0) {
 		s.want(a)

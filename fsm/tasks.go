@@ -14,11 +14,11 @@ func (s *State) indexTask(t *Task, by int) {
 	var q = queued{t.Priority, t.ID}
 	switch {
 	case t.State == TaskQueued && by > 0:
-		ri.queued.Set(q)
+		ri.queued.add(q)
 	case t.State == TaskQueued:
 		ri.queued.Delete(q)
 	case t.State == TaskPending && by > 0:
-		ri.pending.Set(q)
+		ri.pending.add(q)
 	case t.State == TaskPending:
 		ri.pending.Delete(q)
 	case t.State.Terminal() && by > 0:
@@ -49,9 +49,7 @@ func (s *State) move(t *Task, to TaskState) {
 		s.res.Effects.Claimable = append(s.res.Effects.Claimable, t.Role)
 	}
 	if (to == TaskPending) != (from == TaskPending) {
-		if r := s.roles.mut(uint64(t.Role)); r.Spec.Start == StartOnDemand {
-			s.reviewRole(r)
-		}
+		s.reviewDemand(t.Role)
 	}
 }
 
@@ -135,11 +133,8 @@ func (s *State) recover(t *Task, why string, charge, killed bool) {
 // priority first, then oldest.
 func (s *State) promote(id RoleID) {
 	r, ri := s.roles.mut(uint64(id)), s.roleIndexOf(id)
-	for ri.pending.Len() < int(max(r.Spec.Replicas, 1)) {
-		q, ok := ri.queued.Min()
-		if !ok {
-			return
-		}
+	for ri.tasks[TaskQueued] > 0 && ri.tasks[TaskPending] < max(r.Spec.Replicas, 1) {
+		q, _ := ri.queued.Min()
 		s.move(s.tasks.mut(uint64(q.id)), TaskPending)
 	}
 }
@@ -188,7 +183,7 @@ func (s *State) addTask(r *Role, title, text, by string, prio int32, parent Task
 	t.ID, t.Room, t.Role, t.Priority, t.Parent = id, r.Room, r.ID, prio, parent
 	t.Title, t.Text, t.Creator, t.CreatedAt = title, text, by, s.now.Wall
 	s.event("task.created", about{task: id, room: r.Room}, r.Spec.Name)
-	if s.roleIndexOf(r.ID).pending.Len() < int(max(r.Spec.Replicas, 1)) {
+	if s.roleIndexOf(r.ID).tasks[TaskPending] < max(r.Spec.Replicas, 1) {
 		s.move(t, TaskPending)
 	} else {
 		s.move(t, TaskQueued)
@@ -262,7 +257,7 @@ func (s *State) changeable(id TaskID, ifRev uint64) (*Task, Outcome) {
 // forget removes terminal tasks that are older or more than settings keep.
 func (s *State) forget() {
 	set := &s.meta.Settings
-	for n := 0; n < 256; n++ {
+	for range 256 + len(s.now.Requests) { // more than an entry can finish
 		f, ok := s.finished.Min()
 		if !ok {
 			return
@@ -277,6 +272,7 @@ func (s *State) forget() {
 
 func (s *State) removeTask(t *Task) {
 	s.indexTask(t, -1)
+	s.reviewDemand(t.Role)
 	if t.State.Terminal() {
 		s.meta.TasksDone--
 	}

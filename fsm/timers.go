@@ -18,24 +18,29 @@ const (
 // timer is one deadline. The queue is derived: each object keeps the instant at
 // which its timer is set, so a restored state has the same queue.
 type timer struct {
-	at   Time
-	kind timerKind
-	id   uint64
+	at  Time
+	key uint64 // the kind in the upper 8 bits, the id below
 }
+
+const timerIDBits = 56
+
+func timerAt(at Time, kind timerKind, id uint64) timer {
+	return timer{at, uint64(kind)<<timerIDBits | id}
+}
+
+func (t timer) kind() timerKind { return timerKind(t.key >> timerIDBits) }
+func (t timer) id() uint64      { return t.key & (1<<timerIDBits - 1) }
 
 func lessTimer(a, b timer) bool {
 	if a.at != b.at {
 		return a.at < b.at
 	}
-	if a.kind != b.kind {
-		return a.kind < b.kind
-	}
-	return a.id < b.id
+	return a.key < b.key
 }
 
 func (s *State) arm(kind timerKind, id uint64, at Time) {
 	if at != 0 {
-		s.timers.Set(timer{at, kind, id})
+		s.timers.Set(timerAt(at, kind, id))
 	}
 }
 
@@ -46,16 +51,16 @@ func (s *State) rearm(kind timerKind, id uint64, armed *Time, at Time) {
 	switch {
 	case at == 0:
 		if *armed != 0 {
-			s.timers.Delete(timer{*armed, kind, id})
+			s.timers.Delete(timerAt(*armed, kind, id))
 			*armed = 0
 		}
 	case *armed == 0:
 		*armed = at
-		s.timers.Set(timer{at, kind, id})
+		s.timers.Set(timerAt(at, kind, id))
 	case at < *armed:
-		s.timers.Delete(timer{*armed, kind, id})
+		s.timers.Delete(timerAt(*armed, kind, id))
 		*armed = at
-		s.timers.Set(timer{at, kind, id})
+		s.timers.Set(timerAt(at, kind, id))
 	}
 }
 
@@ -67,7 +72,7 @@ func (s *State) NextTimer() (Time, bool) {
 
 // fire runs what is due at the clock, in order, at most TimersPerStep.
 func (s *State) fire() {
-	for n := 0; ; n++ {
+	for n := 0; ; {
 		t, ok := s.timers.Min()
 		if !ok || t.at > s.meta.Clock {
 			return
@@ -77,21 +82,24 @@ func (s *State) fire() {
 			return
 		}
 		s.timers.PopMin()
-		switch t.kind {
-		case timerHold:
+		if t.kind() == timerHold { // not counted: a restored state may not have it any more
 			s.reviewAll()
+			continue
+		}
+		n++
+		switch t.kind() {
 		case timerHost:
-			s.fireHost(HostID(t.id))
+			s.fireHost(HostID(t.id()))
 		case timerLease:
-			s.fireLease(AgentID(t.id))
+			s.fireLease(AgentID(t.id()))
 		case timerFence:
-			s.fireFence(AgentID(t.id))
+			s.fireFence(AgentID(t.id()))
 		case timerTask:
-			s.fireTask(TaskID(t.id))
+			s.fireTask(TaskID(t.id()))
 		case timerAgent:
-			s.fireAgent(AgentID(t.id))
+			s.fireAgent(AgentID(t.id()))
 		case timerSession:
-			s.fireSession(SessionID(t.id))
+			s.fireSession(SessionID(t.id()))
 		}
 	}
 }
@@ -113,7 +121,8 @@ func (s *State) fireLease(id AgentID) {
 	a := s.agents.mut(uint64(id))
 	s.event("agent.lease_ended", about{agent: a, task: a.Task},
 		"no proof of life for "+time.Duration(l.TTL).String())
-	s.disconnect(id, "the lease of its holder ended", true)
+	silent := a.Proc.Fenced() && l.Fence <= s.meta.Clock // its host was: no fault of task or agent
+	s.disconnect(id, "the lease of its holder ended", !silent)
 }
 
 func (s *State) fireFence(id AgentID) {

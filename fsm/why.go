@@ -43,7 +43,7 @@ func (s *State) whyNot(a *Agent) string {
 	case s.meta.HoldUntil > s.meta.Clock:
 		return "hold"
 	}
-	if ri := s.roleIdx[a.Role]; r.Spec.Start == StartOnDemand && uint32(ri.pending.Len()) <= ri.spare {
+	if r.Spec.Start == StartOnDemand && !s.roleIdx.get(uint64(a.Role)).demand {
 		return "no_task"
 	}
 	return ""

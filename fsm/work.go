@@ -62,6 +62,10 @@ func (s *State) join(c *Join) Outcome {
 
 // enter makes the incarnation WAITING, or leaves it ACTIVE while it holds a task.
 func (s *State) enter(a *Agent) Outcome {
+	if l := s.leases.mut(uint64(a.ID)); l.Until != 0 && l.Until <= s.meta.Clock {
+		s.rearm(timerLease, uint64(a.ID), &l.ArmedL, 0) // ended, its timer waits for the next entry: never revived
+		s.fireLease(a.ID)
+	}
 	was := a.shadow()
 	if a.Task == 0 {
 		a.Part = PartWaiting
@@ -73,7 +77,7 @@ func (s *State) enter(a *Agent) Outcome {
 	l := s.grantLease(a)
 	l.Vouch = a.Part == PartActive && s.vouched(a)
 	s.settle(a, was)
-	if s.roleIdx[a.Role].pending.Len() > 0 {
+	if s.Pending(a.Role) > 0 {
 		s.res.Effects.Claimable = append(s.res.Effects.Claimable, a.Role)
 	}
 	out := a.outcome()
@@ -113,7 +117,10 @@ func (s *State) enterFrom(a *Agent, was shadow) Outcome {
 func (s *State) freeSlot(name string) (*Agent, Outcome) {
 	if id, ok := s.agentByName[name]; ok {
 		a := s.agents.mut(uint64(id))
-		return a, s.slotTaken(a)
+		if no := s.slotTaken(a); no.Code != OK {
+			return nil, no
+		}
+		return a, Outcome{}
 	}
 	room, role, any := splitAny(name)
 	r := s.RoleByName(room, role)
@@ -192,11 +199,11 @@ func (s *State) claim(c *Claim) Outcome {
 // claimable finds the task that a claim may take.
 func (s *State) claimable(a *Agent, id TaskID) (*Task, Outcome) {
 	if id == 0 {
-		first, ok := s.roleIdx[a.Role].pending.Min()
+		first, ok := s.roleIndexOf(a.Role).first()
 		if !ok {
 			return nil, Outcome{Code: NoTask, Detail: "no task is waiting for this role"}
 		}
-		return s.tasks.mut(uint64(first.id)), Outcome{}
+		return s.tasks.mut(uint64(first)), Outcome{}
 	}
 	t := s.tasks.mut(uint64(id))
 	switch {

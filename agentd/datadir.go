@@ -1,0 +1,156 @@
+package agentd
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrInUse says that another daemon works on the data directory.
+var ErrInUse = errors.New("data directory is in use")
+
+const (
+	lockFile = "agentd.lock"
+	keyFile  = "host_key"
+)
+
+// dataDir is a locked data directory.
+type dataDir struct {
+	path string
+	lock *os.File
+	key  string // stable id of the host: 32 hexadecimal digits
+}
+
+// openDataDir makes, locks and reads the directory. Other users may pass through
+// it to their agents' folders but see nothing in it.
+func openDataDir(path string) (*dataDir, error) {
+	if err := os.MkdirAll(path, 0o711); err != nil {
+		return nil, fmt.Errorf("make data directory: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(path, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open lock: %w", err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		defer lock.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%w: %s is locked by another agentd%s; stop it or name another directory",
+				ErrInUse, path, holder(lock))
+		}
+		return nil, fmt.Errorf("lock data directory %s: %w", path, err)
+	}
+	d := &dataDir{path: path, lock: lock}
+	// For people only: the lock is what counts.
+	if err := lock.Truncate(0); err == nil {
+		_, _ = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	if d.key, err = readKey(path); err != nil {
+		d.close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *dataDir) close() { d.lock.Close() }
+
+func (d *dataDir) logs() string { return filepath.Join(d.path, "logs") }
+
+// workDir makes the folder in which an agent starts when its runner names none.
+func (d *dataDir) workDir(room, agent string, owner *uint32) (string, error) {
+	folder := filepath.Join(d.path, "work", room)
+	if err := os.MkdirAll(folder, 0o711); err != nil {
+		return "", fmt.Errorf("make folder: %w", err)
+	}
+	folder = filepath.Join(folder, agent)
+	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return "", fmt.Errorf("make folder: %w", err)
+	}
+	if owner != nil {
+		// Lchown: the agent of an earlier life may have put a link in its place.
+		if err := os.Lchown(folder, int(*owner), -1); err != nil {
+			return "", fmt.Errorf("make folder: %w", err)
+		}
+	}
+	return folder, nil
+}
+
+func holder(lock *os.File) string {
+	buf := make([]byte, 32)
+	n, _ := lock.ReadAt(buf, 0)
+	pid := strings.TrimSpace(string(buf[:n]))
+	if _, err := strconv.Atoi(pid); err != nil {
+		return ""
+	}
+	return " (pid " + pid + ")"
+}
+
+var keyPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// readKey gives the host's id and makes it the first time.
+func readKey(dir string) (string, error) {
+	path := filepath.Join(dir, keyFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return makeKey(dir, path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("read host id: %w", err)
+	}
+	key := strings.TrimSpace(string(text))
+	if !keyPattern.MatchString(key) {
+		return "", fmt.Errorf("read host id: %s does not hold 32 hexadecimal digits; restore it, "+
+			"or remove it to join as a new host once the fences of the old one have ended", path)
+	}
+	return key, nil
+}
+
+func makeKey(dir, path string) (string, error) {
+	raw := make([]byte, 16)
+	rand.Read(raw) // never fails
+	key := hex.EncodeToString(raw)
+	if err := writeDurably(dir, path, key+"\n"); err != nil {
+		return "", fmt.Errorf("make host id: %w", err)
+	}
+	return key, nil
+}
+
+// writeDurably writes a small file so that a crash leaves all of it or nothing.
+func writeDurably(dir, path, text string) error {
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// readBoot gives the kernel's boot id.
+func readBoot() (string, error) {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", fmt.Errorf("read boot id: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}

@@ -1,0 +1,87 @@
+package agentd
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// The test binary is also the agent: a runner starts it with TEST_AGENT set. It
+// tells its tale on the unix socket TEST_SOCKET, whose end is the proof of its end.
+func TestMain(m *testing.M) {
+	if mode := os.Getenv("TEST_AGENT"); mode != "" {
+		beAgent(mode)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func beAgent(mode string) {
+	tell, err := net.Dial("unix", os.Getenv("TEST_SOCKET"))
+	if err != nil {
+		fmt.Println("no socket:", err)
+		os.Exit(9)
+	}
+	say := func(words ...any) { fmt.Fprintln(tell, append([]any{mode, os.Getpid()}, words...)...) }
+	terms := make(chan os.Signal, 1)
+	if mode != "plain" && mode != "print" {
+		signal.Notify(terms, syscall.SIGTERM)
+	}
+	hear := bufio.NewScanner(tell)
+	switch mode {
+	case "crash":
+		for i := range 2000 {
+			fmt.Println("line", i, "\xff")
+		}
+		fmt.Fprintln(os.Stderr, "last words")
+		say("up")
+		hear.Scan()
+		os.Exit(3)
+	case "fork":
+		for _, session := range []bool{false, true} {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), "TEST_AGENT=deaf")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: session}
+			if err := cmd.Start(); err != nil {
+				os.Exit(8)
+			}
+		}
+	case "env":
+		say(strings.Join(os.Args[1:], " "), "|", strings.Join(os.Environ(), " "))
+	case "print":
+		say("up")
+		for hear.Scan() {
+			fmt.Println(hear.Text())
+			say("printed")
+		}
+	}
+	say("up")
+	if mode == "deaf" {
+		for range terms {
+			say("deaf to SIGTERM")
+		}
+	}
+	// A word on the socket is answered, so that a test can see whether we run.
+	go func() {
+		for hear.Scan() {
+			say("heard", hear.Text())
+		}
+		os.Exit(7) // the test is gone
+	}()
+	select {
+	case <-terms:
+		say("bye")
+		os.Exit(0)
+	case <-time.After(5 * time.Minute):
+		os.Exit(6)
+	}
+}

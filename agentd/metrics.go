@@ -1,0 +1,77 @@
+package agentd
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are this daemon's own figures.
+type metrics struct {
+	agents      *prometheus.GaugeVec
+	frozen      prometheus.Gauge
+	reports     prometheus.Gauge
+	starts      prometheus.Counter
+	exits       *prometheus.CounterVec
+	freezes     prometheus.Counter
+	refused     prometheus.Counter
+	superseded  prometheus.Counter
+	beatsSent   prometheus.Counter
+	beatsFailed prometheus.Counter
+	reconnects  prometheus.Counter
+}
+
+// newMetrics registers the figures; a nil registerer keeps them to themselves.
+func newMetrics(r prometheus.Registerer) (*metrics, error) {
+	const space = "vigil_agentd_"
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: space + name, Help: help})
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: space + name, Help: help})
+	}
+	m := &metrics{
+		agents: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: space + "agents",
+			Help: "Agents on this host by phase."}, []string{"phase"}),
+		frozen:  gauge("frozen", "Agents that are frozen because no beat was acknowledged."),
+		reports: gauge("reports_pending", "Exit reports that the cluster has not taken yet."),
+		starts:  counter("starts_total", "Agents started."),
+		exits: prometheus.NewCounterVec(prometheus.CounterOpts{Name: space + "exits_total",
+			Help: "Agents that ended, by kind as seen here: clean, crash, ordered, start_failed."}, []string{"kind"}),
+		freezes:     counter("freezes_total", "Times that an agent was frozen."),
+		refused:     counter("accepts_refused_total", "Start orders that were no longer open when this host accepted them."),
+		superseded:  counter("superseded_total", "Agents that were stopped because the cluster had given them up."),
+		beatsSent:   counter("beats_total", "Beats that were acknowledged."),
+		beatsFailed: counter("beats_failed_total", "Beats that were not acknowledged."),
+		reconnects:  counter("stream_reconnects_total", "Times that the order stream was opened again."),
+	}
+	for _, kind := range []string{"clean", "crash", "ordered", "start_failed"} {
+		m.exits.WithLabelValues(kind)
+	}
+	if r == nil {
+		return m, nil
+	}
+	for _, c := range []prometheus.Collector{m.agents, m.frozen, m.reports, m.starts, m.exits, m.freezes, m.refused,
+		m.superseded, m.beatsSent, m.beatsFailed, m.reconnects} {
+		if err := r.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// count sets the gauges.
+func (m *metrics) count(lives map[uint32]*life) {
+	var phases [running + 1]int
+	frozen := 0
+	for _, l := range lives {
+		phases[l.phase]++
+		if l.frozen {
+			frozen++
+		}
+	}
+	m.agents.WithLabelValues("accepting").Set(float64(phases[accepting] + phases[accepted]))
+	m.agents.WithLabelValues("starting").Set(float64(phases[starting]))
+	m.agents.WithLabelValues("running").Set(float64(phases[running]))
+	m.frozen.Set(float64(frozen))
+}

@@ -1,0 +1,30 @@
+// Package proc starts process trees, freezes, thaws and stops them, and tells
+// when nothing of one is left.
+//
+// # What a tree is
+//
+// The leader runs in a session and process group of its own. Its tree is that
+// group and every process whose environment carries the tree's Mark, so a
+// descendant that left the group and the session is still found. A descendant
+// that left both and also erased its environment is not found; only a cgroup
+// would hold it.
+//
+// # End of a tree
+//
+// When the leader exits, the rest of its group is killed while the leader is
+// still a zombie: until it is reaped, no foreign group can carry its number.
+// Then marked strays are killed, each through a pidfd whose environment was read
+// after it was opened, so that a recycled pid never gets a signal. Done is closed
+// when the tree is seen empty, not earlier.
+//
+// # Ties to this process
+//
+// On Linux the leader gets SIGKILL when this process dies (PR_SET_PDEATHSIG).
+// The kernel ties that signal to the thread that forked, so one goroutine locked
+// to its thread does all forks and lives as long as Forker.Run. Strays that
+// survive are found by FindHost at the next start.
+//
+// # Ownership
+//
+// A Tree is safe for concurrent use. Its goroutines end when it is done.
+package proc

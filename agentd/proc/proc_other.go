@@ -1,0 +1,50 @@
+//go:build unix && !linux
+
+package proc
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Elsewhere than on Linux a tree is its process group: there are no marks to
+// find, no signal at the death of the parent, and limits are refused.
+
+func attributes(c *syscall.Credential) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Credential: c}
+}
+
+func pipe(fds []int) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := unix.Pipe(fds); err != nil {
+		return err
+	}
+	unix.CloseOnExec(fds[0])
+	unix.CloseOnExec(fds[1])
+	return nil
+}
+
+func setLimits(_ int, l Limits) error {
+	if l != (Limits{}) {
+		return errors.New("limits need Linux")
+	}
+	return nil
+}
+
+// awaitExit reaps pid: there is no waiting without it.
+func awaitExit(pid int) (exit Exit, reaped bool) {
+	exit, _ = wait(pid)
+	return exit, true
+}
+
+func marked() map[int]Mark { return nil }
+
+func (s *Scanner) signalMarked(int, Mark, unix.Signal) {}
+
+func groupRuns(pgid int) bool { return !errors.Is(unix.Kill(-pgid, 0), unix.ESRCH) }
+
+func ancestors() map[int]bool { return map[int]bool{os.Getpid(): true} }

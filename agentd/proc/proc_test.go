@@ -1,0 +1,292 @@
+//go:build linux
+
+package proc
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+const patience = 30 * time.Second
+
+// The test binary is also the process that is started, by TEST_PROC.
+func TestMain(m *testing.M) {
+	switch os.Getenv("TEST_PROC") {
+	case "":
+		goleak.VerifyTestMain(m)
+	case "wait":
+		fmt.Println("up", os.Getpid())
+		time.Sleep(5 * time.Minute) // not a test: what is tested
+	case "deaf":
+		signal.Ignore(syscall.SIGTERM)
+		fmt.Println("up", os.Getpid())
+		time.Sleep(5 * time.Minute)
+	case "family":
+		for _, session := range []bool{false, true} {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), "TEST_PROC=deaf")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: session}
+			cmd.Stdout = os.Stdout
+			if err := cmd.Start(); err != nil {
+				panic(err)
+			}
+		}
+		fmt.Println("up", os.Getpid())
+		time.Sleep(5 * time.Minute)
+	case "daemon":
+		f := NewForker(NewScanner())
+		go f.Run(context.Background())
+		if _, err := f.Start(spec("wait", Mark{"h", 1, 1}, os.Stdout)); err != nil {
+			panic(err)
+		}
+		select {}
+	case "sweep":
+		killed, left := NewScanner().Sweep(os.Getenv(EnvHost), nil)
+		fmt.Println("swept", killed, len(left))
+	}
+}
+
+func spec(mode string, m Mark, to io.Writer) Spec {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return Spec{Mark: m, Path: self, Dir: "/", Env: []string{"TEST_PROC=" + mode}, Output: to}
+}
+
+// forker runs one for the test.
+func forker(t *testing.T) *Forker {
+	t.Helper()
+	f := NewForker(NewScanner())
+	ctx, cancel := context.WithCancel(context.Background())
+	var tasks sync.WaitGroup
+	tasks.Go(func() { f.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		tasks.Wait()
+	})
+	return f
+}
+
+// pids reads n lines "up PID".
+func readPids(t *testing.T, from io.Reader, n int) []int {
+	t.Helper()
+	found := make(chan []int, 1)
+	go func() {
+		var pids []int
+		lines := bufio.NewScanner(from)
+		for len(pids) < n && lines.Scan() {
+			if rest, ok := strings.CutPrefix(lines.Text(), "up "); ok {
+				pid, _ := strconv.Atoi(rest)
+				pids = append(pids, pid)
+			}
+		}
+		found <- pids
+	}()
+	select {
+	case pids := <-found:
+		if len(pids) == n {
+			return pids
+		}
+		t.Fatalf("only %v said that they are up", pids)
+	case <-time.After(patience):
+		t.Fatal("they do not come up")
+	}
+	return nil
+}
+
+func start(t *testing.T, f *Forker, mode string, n int) (*Tree, []int) {
+	t.Helper()
+	r, w := io.Pipe()
+	t.Cleanup(func() { r.Close() })
+	tree, err := f.Start(spec(mode, Mark{"test-host", uint32(os.Getpid()), 1}, w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids := readPids(t, r, n)
+	go io.Copy(io.Discard, r)
+	t.Cleanup(func() {
+		tree.Stop(0)
+		await(t, tree)
+	})
+	return tree, pids
+}
+
+func await(t *testing.T, tree *Tree) {
+	t.Helper()
+	select {
+	case <-tree.Done():
+	case <-time.After(patience):
+		t.Fatal("the tree does not end")
+	}
+}
+
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("waited for: %s", what)
+		}
+	}
+}
+
+func stateOf(pid int) byte {
+	s, _, _ := stat(pid)
+	return s
+}
+
+// L7: a frozen tree does not run, nor does what has left its session.
+func TestFreezeReachesTheWholeTree(t *testing.T) {
+	tree, pids := start(t, forker(t), "family", 3)
+	if err := tree.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pids {
+		until(t, "stopped", func() bool { return stateOf(pid) == 'T' })
+	}
+	if err := tree.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pids {
+		until(t, "running", func() bool { return stateOf(pid) != 'T' })
+	}
+	tree.Stop(0)
+	await(t, tree)
+	for _, pid := range pids {
+		if s := stateOf(pid); s != 0 && s != 'Z' {
+			t.Errorf("process %d is in state %c after the end of its tree", pid, s)
+		}
+	}
+	if e := tree.Exit(); e.Signal != "killed" || e.Code != -1 {
+		t.Errorf("exit %+v", e)
+	}
+}
+
+func TestFrozenTreeIsKilled(t *testing.T) {
+	tree, _ := start(t, forker(t), "deaf", 1)
+	if err := tree.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	tree.Stop(10 * time.Millisecond)
+	await(t, tree)
+}
+
+func TestShorterGraceWins(t *testing.T) {
+	tree, _ := start(t, forker(t), "deaf", 1)
+	tree.Stop(time.Hour)
+	tree.Stop(10 * time.Millisecond)
+	tree.Stop(time.Hour)
+	await(t, tree)
+}
+
+func TestStartFails(t *testing.T) {
+	f := forker(t)
+	for _, change := range []func(*Spec){
+		func(s *Spec) { s.Path = "/no/such/program" },
+		func(s *Spec) { s.Dir = "/no/such/folder" },
+		func(s *Spec) { s.Limits.OpenFiles = 1 << 60 },
+	} {
+		s := spec("wait", Mark{"h", 1, 1}, io.Discard)
+		change(&s)
+		if _, err := f.Start(s); err == nil {
+			t.Errorf("%+v was started", s)
+		}
+	}
+}
+
+// A leader dies with the daemon that started it, and only then: threads of the
+// daemon that come and go do it no harm.
+func TestLeadersDieWithTheirDaemon(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "TEST_PROC=daemon")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := readPids(t, out, 1)[0]
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	until(t, "the end of the leader", func() bool { s := stateOf(pid); return s == 0 || s == 'Z' })
+}
+
+func TestLeadersSurviveTheEndOfOtherThreads(t *testing.T) {
+	tree, pids := start(t, forker(t), "wait", 1)
+	var tasks sync.WaitGroup
+	for range 50 {
+		tasks.Go(func() { runtime.LockOSThread() }) // the thread ends with the goroutine
+	}
+	tasks.Wait()
+	if err := tree.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "stopped, and so alive", func() bool { return stateOf(pids[0]) == 'T' })
+}
+
+// A daemon that was started from inside one of its own old agents does not kill
+// itself or the shell that it was started from.
+func TestSweepSparesItselfAndItsAncestors(t *testing.T) {
+	host := fmt.Sprintf("sweep-%d", os.Getpid())
+	mark := Mark{host, 1, 1}
+	stray := exec.Command(os.Args[0])
+	stray.Env = append(mark.Env(), "TEST_PROC=wait")
+	if err := stray.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var tasks sync.WaitGroup
+	tasks.Go(func() { _ = stray.Wait() })
+	defer tasks.Wait()
+	until(t, "the stray", func() bool { return len(NewScanner().Find(mark)) == 1 })
+	shell := exec.Command("/bin/sh", "-c", `"$0"; echo spared`, os.Args[0])
+	shell.Env = append(mark.Env(), "TEST_PROC=sweep")
+	out, err := shell.Output()
+	if err != nil || string(out) != "swept 1 0\nspared\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+func TestManyAsksShareALook(t *testing.T) {
+	s := NewScanner()
+	tree, pids := start(t, forker(t), "wait", 1)
+	var tasks sync.WaitGroup
+	for range 100 {
+		tasks.Go(func() {
+			if found := s.Find(tree.mark); !slices.Equal(found, pids) {
+				t.Errorf("found %v, want %v", found, pids)
+			}
+		})
+	}
+	tasks.Wait()
+}
+
+func BenchmarkLook(b *testing.B) {
+	n := len(pids())
+	for b.Loop() {
+		marked()
+	}
+	b.ReportMetric(float64(n), "processes")
+}

@@ -1,0 +1,222 @@
+package agentd
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/agentd/runner"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// rig is a daemon with a scripted cluster, and the agents that it starts.
+type rig struct {
+	*fake
+	dir    string
+	agents chan *agentTalk
+	log    *lockedBuffer
+	clock  *atomic.Int64 // nil: real
+	end    func() error  // ends the daemon and gives what Run returned
+	stream *fakeStream
+}
+
+// agentTalk is the test's end of the socket of one test agent.
+type agentTalk struct {
+	conn  net.Conn
+	words chan string // closed at the end of the process
+}
+
+// pid waits for the agent's first words and gives its pid.
+func (a *agentTalk) expect(t testing.TB, want string) (pid int) {
+	t.Helper()
+	for {
+		words := next(t, a.words)
+		if words == "" {
+			t.Fatalf("the agent ended before it said %q", want)
+		}
+		var mode string
+		fmt.Sscan(words, &mode, &pid)
+		if strings.Contains(words, want) {
+			return pid
+		}
+	}
+}
+
+// gone waits for the end of the process.
+func (a *agentTalk) gone(t testing.TB) {
+	t.Helper()
+	for next(t, a.words) != "" {
+	}
+}
+
+// newRig starts a daemon. script is the TEST_AGENT of each runner.
+func newRig(t testing.TB, ttl time.Duration, fakeClock bool, change ...func(*Config)) *rig {
+	t.Helper()
+	r := &rig{fake: newFake(t, ttl), dir: t.TempDir(), agents: make(chan *agentTalk, 100), log: &lockedBuffer{}}
+	socket := r.listen(t)
+	config := Config{DataDir: r.dir, Name: "h1", Conn: r.conn, Addrs: []string{"127.0.0.1:7420"}, Boot: "boot-1",
+		Version: "test", Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: r.log})}
+	for _, mode := range []string{"wait", "plain", "crash", "deaf", "fork", "env", "print"} {
+		config.Runners = append(config.Runners, testRunner(mode, socket))
+	}
+	if fakeClock {
+		r.clock = &atomic.Int64{}
+		r.clock.Store(int64(time.Hour))
+		config.Clock = func() time.Duration { return time.Duration(r.clock.Load()) }
+	}
+	for _, f := range change {
+		f(&config)
+	}
+	r.run(t, config)
+	r.stream = next(t, r.streams)
+	return r
+}
+
+func testRunner(mode, socket string) runner.Runner {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return runner.Runner{Name: mode, Program: self,
+		Env: map[string]string{"TEST_AGENT": mode, "TEST_SOCKET": socket}}
+}
+
+// run starts the daemon and sees to its end.
+func (r *rig) run(t testing.TB, config Config) {
+	t.Helper()
+	a, err := Open(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var result error
+	var tasks sync.WaitGroup
+	tasks.Go(func() { result = a.Run(ctx) })
+	r.end = func() error {
+		cancel()
+		tasks.Wait()
+		return result
+	}
+	t.Cleanup(func() {
+		if err := r.end(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if t.Failed() {
+			t.Log(r.log.String())
+		}
+	})
+}
+
+// listen accepts the test agents.
+func (r *rig) listen(t testing.TB) string {
+	t.Helper()
+	// Not TempDir: its path may be too long for a socket.
+	dir, err := os.MkdirTemp("", "v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tasks sync.WaitGroup
+	tasks.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			a := &agentTalk{conn: conn, words: make(chan string, 100)}
+			r.agents <- a
+			tasks.Go(func() {
+				defer close(a.words)
+				defer conn.Close()
+				lines := bufio.NewScanner(conn)
+				lines.Buffer(nil, 1<<20)
+				for lines.Scan() {
+					a.words <- lines.Text()
+				}
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		tasks.Wait()
+		os.RemoveAll(dir)
+	})
+	return path
+}
+
+// start has a runner's agent started and gives it.
+func (r *rig) start(t testing.TB, mode string, agent uint32, inc uint64) *agentTalk {
+	t.Helper()
+	r.stream.orders(t, order("start", agent, inc, mode))
+	a := next(t, r.agents)
+	a.expect(t, "up")
+	if s := next(t, r.starts); s.GetAgent() != agent || s.GetIncarnation() != inc || s.GetHost() != 7 {
+		t.Fatalf("start report %v", s)
+	}
+	return a
+}
+
+func order(kind string, agent uint32, inc uint64, runner string) *vigilv1.Order {
+	return &vigilv1.Order{Kind: kind, Agent: agent, AgentName: fmt.Sprintf("demo/r%d", agent), Incarnation: inc,
+		Runner: runner, StopGrace: durationpb.New(20 * time.Second), Proof: "process"}
+}
+
+// advance moves the clock.
+func (r *rig) advance(d time.Duration) { r.clock.Add(int64(d)) }
+
+// until waits for something that tells nobody when it happens.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("waited %s for: %s", patience, what)
+		}
+	}
+}
+
+// state is the kernel's letter for the state of a process; 0: gone.
+func state(pid int) byte {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	return text[bytes.LastIndexByte(text, ')')+2]
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}

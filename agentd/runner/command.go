@@ -1,0 +1,129 @@
+package runner
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"vigil/agentd/proc"
+)
+
+// Life is what an order says about the life to start.
+type Life struct {
+	Addr        string // API addresses of the servers, separated by commas
+	Room, Role  string
+	Agent       string // room/role or room/role.2
+	Incarnation string // decimal, the number that calls carry
+	Token       string
+	Resume      string
+	Params      map[string]string
+}
+
+// Command is what to start.
+type Command struct {
+	Path       string
+	Args       []string // without the program's name
+	Dir        string   // empty: a folder of the agent's own
+	Env        []string // complete but for the marks of package proc
+	Credential *syscall.Credential
+	StopGrace  time.Duration // 0: as ordered
+	Limits     proc.Limits
+}
+
+// Command fills in the values. The error is a sentence that says what is wrong
+// with the order or with the host, for the start report.
+func (s *Set) Command(name string, life Life) (Command, error) {
+	r := s.byName[name]
+	if r == nil {
+		have := "none"
+		if names := s.Names(); len(names) > 0 {
+			have = strings.Join(names, ", ")
+		}
+		return Command{}, fmt.Errorf("runner %q is not declared on this host (declared: %s)", name, have)
+	}
+	values, err := r.values(life)
+	if err != nil {
+		return Command{}, err
+	}
+	args := make([]string, len(r.args))
+	for i, t := range r.args {
+		args[i] = t.fill(values)
+		if strings.ContainsRune(args[i], 0) {
+			return Command{}, fmt.Errorf("argument %d of runner %q would hold a zero byte", i, name)
+		}
+	}
+	if strings.ContainsRune(life.Resume, 0) {
+		return Command{}, fmt.Errorf("the resume value holds a zero byte")
+	}
+	return Command{Path: r.path, Args: args, Dir: r.Directory, Env: r.environment(life),
+		Credential: r.credential(), StopGrace: r.StopGrace, Limits: r.Limits}, nil
+}
+
+// values gives every placeholder its value.
+func (r *compiled) values(life Life) (map[string]string, error) {
+	values := map[string]string{
+		"VIGIL_ADDR": life.Addr, "VIGIL_ROOM": life.Room, "VIGIL_ROLE": life.Role, "VIGIL_AGENT": life.Agent,
+		"VIGIL_INCARNATION": life.Incarnation, "VIGIL_RESUME": life.Resume,
+	}
+	for _, name := range slices.Sorted(maps.Keys(life.Params)) {
+		value, re := life.Params[name], r.params[name]
+		switch {
+		case re == nil:
+			return nil, fmt.Errorf("parameter %q is not declared by runner %q", name, r.Name)
+		case len(value) > MaxValue || !utf8.ValidString(value) || strings.ContainsRune(value, 0):
+			return nil, fmt.Errorf("parameter %q of runner %q is not text of at most %d bytes", name, r.Name, MaxValue)
+		case !re.MatchString(value):
+			return nil, fmt.Errorf("parameter %q of runner %q does not match its pattern %s", name, r.Name, r.pattern(name))
+		}
+		values["param."+name] = value
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Params)) {
+		if _, given := life.Params[name]; given {
+			continue
+		}
+		if r.Params[name].Default == nil {
+			return nil, fmt.Errorf("parameter %q of runner %q has no default and the order brings none", name, r.Name)
+		}
+		values["param."+name] = *r.Params[name].Default
+	}
+	return values, nil
+}
+
+func (r *compiled) pattern(param string) string {
+	if p := r.Params[param].Pattern; p != "" {
+		return p
+	}
+	return DefaultPattern
+}
+
+// environment gives what is allowed through, then what is fixed, then vigil's own.
+func (r *compiled) environment(life Life) []string {
+	allow := r.EnvAllow
+	if allow == nil {
+		allow = DefaultEnvAllow()
+	}
+	set := map[string]string{}
+	for _, name := range allow {
+		if value, ok := os.LookupEnv(name); ok {
+			set[name] = value
+		}
+	}
+	if r.account != nil {
+		set["HOME"], set["USER"], set["LOGNAME"] = r.account.home, r.account.name, r.account.name
+	}
+	maps.Copy(set, r.Env)
+	maps.Copy(set, map[string]string{
+		"VIGIL_ADDR": life.Addr, "VIGIL_ROOM": life.Room, "VIGIL_ROLE": life.Role, "VIGIL_AGENT": life.Agent,
+		"VIGIL_INCARNATION": life.Incarnation, "VIGIL_TOKEN": life.Token, "VIGIL_RESUME": life.Resume,
+	})
+	env := make([]string, 0, len(set))
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		env = append(env, name+"="+set[name])
+	}
+	return env
+}

@@ -1,0 +1,125 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+)
+
+// account is whom a runner's agents run as.
+type account struct {
+	name, home string
+	uid        uint32
+	groups     []uint32
+	credential *syscall.Credential // nil: the daemon already runs as it
+}
+
+func lookUp(name string) (a *account, problem, remedy string) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return nil, fmt.Sprintf("there is no user %q on this host", name), "create the account or name another"
+	}
+	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+	ids, err3 := u.GroupIds()
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, fmt.Sprintf("user %q cannot be used: %v", name, err), "name another"
+	}
+	a = &account{name: name, home: u.HomeDir, uid: uint32(uid), groups: []uint32{uint32(gid)}}
+	for _, id := range ids {
+		if g, err := strconv.ParseUint(id, 10, 32); err == nil && !slices.Contains(a.groups, uint32(g)) {
+			a.groups = append(a.groups, uint32(g))
+		}
+	}
+	if os.Geteuid() == int(a.uid) {
+		return a, "", ""
+	}
+	if os.Geteuid() != 0 {
+		return nil, fmt.Sprintf("only root may start agents as user %q", name),
+			"run agentd as root or as that user, or leave user out"
+	}
+	a.credential = &syscall.Credential{Uid: a.uid, Gid: uint32(gid), Groups: a.groups}
+	return a, "", ""
+}
+
+// find looks for a program in SearchPath.
+func find(program string) string {
+	for _, dir := range filepath.SplitList(SearchPath) {
+		path := filepath.Join(dir, program)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
+			return path
+		}
+	}
+	return ""
+}
+
+func checkExecutable(path string, a *account) (problem, remedy string) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return path + " does not exist", "install it or correct the path"
+	case err != nil:
+		return err.Error(), "make it readable for agentd"
+	case !info.Mode().IsRegular():
+		return path + " is not a file", "name a program"
+	case info.Mode().Perm()&0o111 == 0 || !executableBy(info, a):
+		return fmt.Sprintf("%s has mode %#o and cannot be executed by %s", path, info.Mode().Perm(), a.who()), "chmod +x " + path
+	case info.Mode().Perm()&0o002 != 0:
+		return fmt.Sprintf("%s has mode %#o: anybody on this host could replace it", path, info.Mode().Perm()),
+			"chmod o-w " + path
+	}
+	return "", ""
+}
+
+func (a *account) who() string {
+	if a == nil {
+		return "agentd's user"
+	}
+	return a.name
+}
+
+// executableBy judges by the file's own mode; access lists and folders show at the
+// first start.
+func executableBy(info os.FileInfo, a *account) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return true
+	}
+	uid, groups := uint32(os.Geteuid()), []uint32{uint32(os.Getegid())}
+	if a != nil {
+		uid, groups = a.uid, a.groups
+	} else if more, err := os.Getgroups(); err == nil {
+		for _, g := range more {
+			groups = append(groups, uint32(g))
+		}
+	}
+	mode := info.Mode().Perm()
+	switch {
+	case uid == 0:
+		return mode&0o111 != 0
+	case stat.Uid == uid:
+		return mode&0o100 != 0
+	case slices.Contains(groups, stat.Gid):
+		return mode&0o010 != 0
+	default:
+		return mode&0o001 != 0
+	}
+}
+
+func checkFolder(dir string) (problem, remedy string) {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return dir + " does not exist", "create it, or leave directory out"
+	case err != nil:
+		return err.Error(), "make it readable for agentd"
+	case !info.IsDir():
+		return dir + " is not a folder", "name a folder"
+	}
+	return "", ""
+}

@@ -1,0 +1,141 @@
+package agentd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"vigil/agentd/output"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// pingLimit is how long a stream without a ping counts as alive; servers send one
+// every 2 s.
+const pingLimit = 6 * time.Second
+
+var (
+	errSilent = errors.New("no ping came in time")
+	errMoved  = errors.New("the host was registered anew")
+)
+
+// stream keeps the one stream on which orders and log requests come. It is safe
+// for concurrent use.
+type stream struct {
+	host    vigilv1.HostAgentClient
+	boot    string
+	log     hclog.Logger
+	metrics *metrics
+	logs    *output.Dir
+	silence time.Duration
+	orders  func([]*vigilv1.Order)
+	gone    func() // the server does not know this host
+
+	registered chan struct{} // closed by the first speakFor
+
+	mu  sync.Mutex
+	id  uint32
+	end context.CancelCauseFunc // of the session under way
+}
+
+// speakFor sets the number of the host; moved ends a session for another one.
+func (s *stream) speakFor(host uint32, moved bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.id == 0 {
+		close(s.registered)
+	}
+	s.id = host
+	if moved && s.end != nil {
+		s.end(errMoved)
+	}
+}
+
+// run connects again and again until ctx ends.
+func (s *stream) run(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-s.registered:
+	}
+	pauses := backoff{first: 100 * time.Millisecond, most: 2 * time.Second}
+	for again := false; ; again = true {
+		if again {
+			s.metrics.reconnects.Inc()
+		}
+		heard, err := s.session(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		s.log.Warn("order stream ended, connecting again", "error", err)
+		if heard {
+			pauses.reset()
+		}
+		switch codeOf(err) {
+		case "not_found", "host_in_use", "superseded":
+			s.gone()
+		}
+		if !pauses.wait(ctx) {
+			return
+		}
+	}
+}
+
+// session is one stream, from Hello to its end. heard tells whether a ping came.
+func (s *stream) session(parent context.Context) (heard bool, err error) {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	s.mu.Lock()
+	hello := &vigilv1.Hello{Host: s.id, Boot: s.boot}
+	s.end = cancel
+	s.mu.Unlock()
+	watchdog := time.AfterFunc(s.silence, func() { cancel(errSilent) })
+	defer watchdog.Stop()
+
+	wire, err := s.host.Stream(ctx)
+	if err == nil {
+		err = wire.Send(&vigilv1.HostMessage{Kind: &vigilv1.HostMessage_Hello{Hello: hello}})
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, because(ctx, err)
+	}
+	talk := &talk{pongs: make(chan uint64, 16), data: make(chan *vigilv1.LogData), logs: s.logs,
+		cancels: map[uint64]context.CancelFunc{}}
+	defer talk.tasks.Wait()
+	defer cancel(nil)
+	talk.tasks.Go(func() {
+		if err := talk.speak(ctx, wire); err != nil {
+			cancel(fmt.Errorf("send: %w", err))
+		}
+	})
+	for {
+		m, err := wire.Recv()
+		if err != nil {
+			return heard, because(ctx, err)
+		}
+		switch m := m.GetKind().(type) {
+		case *vigilv1.ServerMessage_Ping:
+			heard = true
+			watchdog.Reset(s.silence)
+			talk.pong(m.Ping.GetN())
+		case *vigilv1.ServerMessage_Orders:
+			s.orders(m.Orders.GetOrders())
+		case *vigilv1.ServerMessage_LogRequest:
+			talk.serve(ctx, m.LogRequest)
+		case *vigilv1.ServerMessage_LogCancel:
+			talk.cancel(m.LogCancel.GetRequest())
+		}
+	}
+}
+
+// because prefers why the context was ended to what gRPC made of it.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}

@@ -1,0 +1,87 @@
+package agentd
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// codeOf gives the stable name of an error, whether it comes through the client
+// or from a plain connection.
+func codeOf(err error) string {
+	if e := client.From(err); e != nil {
+		return e.Code
+	}
+	st := status.Convert(err)
+	for _, d := range st.Details() {
+		if info, ok := d.(*vigilv1.ErrorInfo); ok {
+			return info.GetCode()
+		}
+	}
+	switch {
+	case errors.Is(err, context.Canceled) || st.Code() == codes.Canceled:
+		return "canceled"
+	case errors.Is(err, context.DeadlineExceeded) || st.Code() == codes.DeadlineExceeded:
+		return "timeout"
+	}
+	return "unavailable"
+}
+
+// refused tells whether the cluster has answered no. Anything else leaves open
+// whether the call was carried out, and is asked again.
+func refused(err error) bool {
+	switch codeOf(err) {
+	case "invalid", "not_found", "conflict", "superseded", "rejoin", "denied", "stopped",
+		"host_in_use", "late", "unimplemented", "too_large":
+		return true
+	}
+	return false
+}
+
+// backoff is the pause before the next attempt: doubling, with jitter.
+type backoff struct {
+	first, most time.Duration
+	next        time.Duration
+}
+
+func (b *backoff) reset() { b.next = 0 }
+
+func (b *backoff) pause() time.Duration {
+	b.next = min(max(2*b.next, b.first), b.most)
+	return b.next/2 + rand.N(b.next/2+1)
+}
+
+// wait pauses; it gives false when ctx has ended.
+func (b *backoff) wait(ctx context.Context) bool {
+	t := time.NewTimer(b.pause())
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// attemptLimit bounds one attempt of a call that is repeated until it is answered.
+const attemptLimit = 10 * time.Second
+
+// insist repeats a call until it works, is refused, or ctx ends.
+func insist(ctx context.Context, call func(context.Context) error) error {
+	pauses := backoff{first: 50 * time.Millisecond, most: 2 * time.Second}
+	for {
+		attempt, cancel := context.WithTimeout(ctx, attemptLimit)
+		err := call(attempt)
+		cancel()
+		if err == nil || refused(err) || ctx.Err() != nil || !pauses.wait(ctx) {
+			return err
+		}
+	}
+}

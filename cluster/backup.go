@@ -1,0 +1,148 @@
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"vigil/fsm"
+)
+
+// restoreBound is how long raft may take to begin installing a backup.
+const restoreBound = 30 * time.Second
+
+// Snapshot writes a backup of the state, as of a moment after the call, in the
+// checksummed format that Restore reads. Leader only.
+func (r *Replica) Snapshot(ctx context.Context, w io.Writer) error {
+	if err := r.Barrier(ctx); err != nil {
+		return err
+	}
+	buf := bufio.NewWriterSize(w, 256<<10)
+	if err := r.Copy().Dump(buf); err != nil {
+		return fmt.Errorf("save snapshot: %w", err)
+	}
+	if err := buf.Flush(); err != nil {
+		return fmt.Errorf("save snapshot: %w", err)
+	}
+	return nil
+}
+
+// Restore replaces the state of the whole cluster by a backup. The stream is read
+// and verified to its end before anything changes. It ends the stint: writes that
+// are in flight have an unknown outcome. The installed state has a greater epoch
+// than both the backup and the state it replaces, so that no incarnation's number
+// is used twice, and starts nothing for one TTL. The members of the cluster stay
+// as they are. Leader only.
+func (r *Replica) Restore(ctx context.Context, in io.Reader) error {
+	r.members.Lock()
+	defer r.members.Unlock()
+	rf, err := r.leading()
+	if err != nil {
+		return err
+	}
+	state, err := fsm.Load(bufio.NewReaderSize(in, 256<<10))
+	if err != nil {
+		return refuse(fsm.Invalid, "the backup cannot be read: %v", err)
+	}
+	r.prepare(state)
+	f, size, err := r.spool(state.Copy())
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	meta := &raft.SnapshotMeta{Version: raft.SnapshotVersionMax, Index: state.LastIndex(), Term: 1, Size: size}
+
+	// The stint ends, what is in flight settles, and a new one begins on the
+	// restored state, unless leadership is lost meanwhile.
+	r.endStint(fsm.ErrNotLeader)
+	if err := r.batch.drained(ctx); err != nil {
+		r.reopen()
+		return fmt.Errorf("restore backup: wait for writes in flight: %w", err)
+	}
+	err = rf.Restore(meta, f, restoreBound)
+	r.reopen()
+	if err != nil {
+		return fmt.Errorf("restore backup: %w", fromRaft(err))
+	}
+	r.log.Warn("backup restored", "index", state.LastIndex(), "epoch", state.Epoch(), "bytes", size)
+	return r.awaitStint(ctx)
+}
+
+// prepare turns a backup into what is installed: epoch raised, starts held,
+// members as they are now.
+func (r *Replica) prepare(backup *fsm.State) {
+	var epoch uint32
+	var servers []fsm.PutServer
+	r.Read(func(s *fsm.State) {
+		epoch = s.Epoch()
+		servers = append(servers, s.Servers()...)
+	})
+	apply := func(cmd fsm.Command) {
+		backup.Apply(&fsm.Entry{Index: backup.LastIndex(), Requests: []fsm.Request{{Cmd: cmd}}})
+	}
+	for raised := false; !raised || backup.Epoch() <= epoch; raised = true {
+		apply(fsm.RaiseEpoch{Hold: backup.Settings().TTL})
+	}
+	for _, s := range append([]fsm.PutServer(nil), backup.Servers()...) {
+		apply(fsm.DropServer{ID: s.ID})
+	}
+	for _, s := range servers {
+		apply(s)
+	}
+}
+
+// spool writes the image to a file, since raft wants to know its size first.
+func (r *Replica) spool(img *fsm.Image) (f *os.File, size int64, err error) {
+	f, err = os.CreateTemp(r.cfg.DataDir, "restore-*.tmp")
+	if err != nil {
+		return nil, 0, fmt.Errorf("spool backup: %w", err)
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	err = errors.Join(img.Dump(w), w.Flush())
+	if err == nil {
+		size, err = f.Seek(0, io.SeekCurrent)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+		os.Remove(f.Name())
+		return nil, 0, fmt.Errorf("spool backup: %w", err)
+	}
+	return f, size, nil
+}
+
+// reopen begins a new stint if raft still leads; else its signals will.
+func (r *Replica) reopen() {
+	select {
+	case r.again <- struct{}{}:
+	default:
+	}
+}
+
+// awaitStint waits until a new stint of this server is open.
+func (r *Replica) awaitStint(ctx context.Context) error {
+	for {
+		st, changed := r.stints.current()
+		if st != nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("restore backup: wait for the new stint: %w", ctx.Err())
+		case <-changed:
+		case <-time.After(r.cfg.Timing.Heartbeat):
+		}
+		if r.raft.Load().State() != raft.Leader {
+			return nil // installed; another server leads
+		}
+	}
+}

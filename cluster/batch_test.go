@@ -1,0 +1,414 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"vigil/fsm"
+)
+
+// script stands for raft: it keeps what is proposed and answers as told.
+type script struct {
+	mu      sync.Mutex
+	entries []fsm.Entry
+	reply   func(n int, e *fsm.Entry) error // after 1 ms; nil: commit; set it with answer
+	flying  atomic.Int32
+	most    atomic.Int32
+}
+
+type scripted struct {
+	s   *script
+	n   int
+	e   *fsm.Entry
+	ans *answer
+}
+
+func (s *script) answer(fn func(n int, e *fsm.Entry) error) {
+	s.mu.Lock()
+	s.reply = fn
+	s.mu.Unlock()
+}
+
+func (s *script) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.entries)
+}
+
+func (s *script) propose(data []byte) proposal {
+	e := fsm.Entry{}
+	if err := decodeEntry(data, &e); err != nil {
+		panic(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.entries = append(s.entries, e)
+	s.most.Store(max(s.most.Load(), s.flying.Add(1)))
+	return &scripted{s: s, n: len(s.entries) - 1, e: &e}
+}
+
+func (p *scripted) Error() error {
+	defer p.s.flying.Add(-1)
+	<-time.After(time.Millisecond)
+	p.s.mu.Lock()
+	reply := p.s.reply
+	p.s.mu.Unlock()
+	if reply != nil {
+		if err := reply(p.n, p.e); err != nil {
+			return err
+		}
+	}
+	p.ans = &answer{}
+	for _, r := range p.e.Requests {
+		p.ans.outcomes = append(p.ans.outcomes, fsm.Outcome{Index: uint64(p.n + 1), Task: fsm.TaskID(r.Seq)})
+	}
+	for _, b := range p.e.Beats {
+		p.ans.beats = append(p.ans.beats, fsm.BeatAnswer{Renewed: uint32(b.Host)})
+	}
+	return nil
+}
+
+func (p *scripted) Response() any { return p.ans }
+
+// batching runs a batcher over a script for the length of one bubble.
+func batching(t *testing.T, s *script, change func(*Config)) (*batcher, *stint, context.CancelCauseFunc) {
+	t.Helper()
+	cfg := Config{ID: "s1"}
+	if change != nil {
+		change(&cfg)
+	}
+	cfg.setDefaults()
+	met, err := newMetrics(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBatcher(&cfg, met, new(atomic.Int32), s.propose)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { b.run(ctx); close(done) }()
+	sctx, end := context.WithCancelCause(ctx)
+	st := &stint{ctx: sctx, term: 7, clock: newClock(0)}
+	b.open(st)
+	t.Cleanup(func() { end(nil); cancel(); <-done })
+	return b, st, end
+}
+
+func task(n int) fsm.Request {
+	return fsm.Request{Session: 1, Seq: uint64(n), Cmd: fsm.CreateTask{Room: "r", Title: "t"}}
+}
+
+func TestGroupCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{}
+		b, _, _ := batching(t, s, nil)
+		var wg sync.WaitGroup
+		for i := range 1000 {
+			wg.Go(func() {
+				out, err := b.submit(t.Context(), task(i+1))
+				if err != nil || out.Task != fsm.TaskID(i+1) {
+					t.Errorf("caller %d got %v, %v", i, out.Task, err)
+				}
+			})
+		}
+		wg.Wait()
+		if len(s.entries) > 4 || s.most.Load() > outstandingEntries {
+			t.Errorf("%d entries for 1000 callers, %d outstanding", len(s.entries), s.most.Load())
+		}
+		last := fsm.Time(-1)
+		for _, e := range s.entries {
+			if e.Stint != 7 || e.Stamp < last {
+				t.Errorf("entry of term %d stamped %v after %v", e.Stint, e.Stamp, last)
+			}
+			last = e.Stamp
+		}
+	})
+}
+
+func TestBatchesAreSplitAtTheSizeOfAnEntry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{}
+		b, _, _ := batching(t, s, func(c *Config) { c.Limits.EntryBytes = 4096 })
+		reqs, outs := make([]fsm.Request, 500), make([]fsm.Outcome, 500)
+		for i := range reqs {
+			reqs[i] = task(i + 1)
+		}
+		if err := b.submitAll(t.Context(), reqs, outs); err != nil {
+			t.Fatal(err)
+		}
+		for i, out := range outs {
+			if out.Task != fsm.TaskID(i+1) {
+				t.Fatalf("outcome %d belongs to %d", i, out.Task)
+			}
+		}
+		if len(s.entries) < 2 {
+			t.Error("everything went into one entry")
+		}
+		big := fsm.Request{Seq: 1, Cmd: fsm.CreateTask{Text: strings.Repeat("x", 10_000)}}
+		if _, err := b.submit(t.Context(), big); err != nil {
+			t.Errorf("a command greater than an entry goes alone: %v", err)
+		}
+		if _, err := b.submit(t.Context(), fsm.Request{Cmd: fsm.CreateTask{Text: strings.Repeat("x", maxCommand)}}); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("too large a command: %v", err)
+		}
+	})
+}
+
+func TestTooLargeCommandDoesNotHoldUpItsBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{}
+		b, _, _ := batching(t, s, nil)
+		reqs, outs := []fsm.Request{task(1), {Cmd: fsm.CreateTask{Text: strings.Repeat("x", maxCommand)}}, task(3)}, make([]fsm.Outcome, 3)
+		if err := b.submitAll(t.Context(), reqs, outs); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("got %v", err)
+		}
+		if out, err := b.submit(t.Context(), task(4)); err != nil || out.Task != 4 {
+			t.Errorf("the next command: %v, %v", out, err)
+		}
+	})
+}
+
+func TestBeatsGather(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{}
+		b, _, _ := batching(t, s, nil)
+		packed := func(n int) []byte {
+			agents, incs, kinds := make([]fsm.AgentID, n), make([]fsm.Incarnation, n), make([]uint8, n)
+			for i := range n {
+				agents[i], incs[i], kinds[i] = fsm.AgentID(i+1), 1, fsm.BeatFence
+			}
+			return fsm.PackBeats(nil, agents, incs, kinds)
+		}
+		begun := time.Now()
+		var wg sync.WaitGroup
+		for i := range 10 {
+			wg.Go(func() {
+				<-time.After(time.Duration(i) * 10 * time.Millisecond)
+				ans, err := b.beat(t.Context(), fsm.HostBeats{Host: fsm.HostID(i), Packed: packed(5)})
+				if err != nil || ans.Renewed != uint32(i) {
+					t.Errorf("host %d got %v, %v", i, ans, err)
+				}
+			})
+		}
+		wg.Wait()
+		if took := time.Since(begun); len(s.entries) != 1 || took < 250*time.Millisecond || took > 260*time.Millisecond {
+			t.Errorf("%d entries after %v", len(s.entries), took)
+		}
+		// Enough of them do not wait, nor do those that can ride with a command.
+		begun = time.Now()
+		if _, err := b.beat(t.Context(), fsm.HostBeats{Packed: packed(5000)}); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took > 5*time.Millisecond {
+			t.Errorf("5000 beats waited for %v", took)
+		}
+		wg.Go(func() {
+			if _, err := b.beat(t.Context(), fsm.HostBeats{Packed: packed(1)}); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		if _, err := b.submit(t.Context(), task(1)); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+		if took := time.Since(begun); took > 10*time.Millisecond {
+			t.Errorf("urgent beats took %v", took)
+		}
+	})
+}
+
+func TestBarriersShareAnEntry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{}
+		b, _, _ := batching(t, s, nil)
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() {
+				if err := b.barrier(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if len(s.entries) > 3 {
+			t.Errorf("%d entries for 100 barriers", len(s.entries))
+		}
+	})
+}
+
+func TestEndOfStintAnswersEverybody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lost := make(chan struct{})
+		s := &script{reply: func(int, *fsm.Entry) error { <-lost; return raft.ErrLeadershipLost }}
+		b, _, end := batching(t, s, nil)
+		var unknown, never atomic.Int32
+		var wg sync.WaitGroup
+		submit := func(n int) {
+			wg.Go(func() {
+				_, err := b.submit(t.Context(), task(n))
+				switch {
+				case errors.Is(err, fsm.ErrUnknownOutcome):
+					unknown.Add(1)
+				case errors.Is(err, fsm.ErrNotLeader):
+					never.Add(1)
+				default:
+					t.Errorf("caller %d: %v", n, err)
+				}
+			})
+		}
+		submit(1)
+		synctest.Wait()
+		submit(2)
+		synctest.Wait()
+		for i := range 10 {
+			submit(3 + i) // two are outstanding: these stay in the queue
+		}
+		wg.Go(func() {
+			if _, err := b.beat(t.Context(), fsm.HostBeats{}); !errors.Is(err, fsm.ErrNotLeader) {
+				t.Errorf("waiting beat: %v", err)
+			}
+		})
+		synctest.Wait()
+		b.close(fsm.ErrNotLeader)
+		end(errStintOver)
+		close(lost)
+		wg.Wait()
+		if unknown.Load() != 2 || never.Load() != 10 {
+			t.Errorf("%d unknown, %d never proposed", unknown.Load(), never.Load())
+		}
+		if _, err := b.submit(t.Context(), task(99)); !errors.Is(err, fsm.ErrNotLeader) {
+			t.Errorf("after the stint: %v", err)
+		}
+	})
+}
+
+// A transfer of leadership that fails costs no write; one that succeeds fails
+// writes as never proposed.
+func TestTransferInProgressIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{reply: func(n int, _ *fsm.Entry) error {
+			if n < 3 {
+				return raft.ErrLeadershipTransferInProgress
+			}
+			return nil
+		}}
+		b, _, end := batching(t, s, nil)
+		if out, err := b.submit(t.Context(), task(1)); err != nil || out.Index != 4 {
+			t.Errorf("got %v, %v", out, err)
+		}
+		s.answer(func(int, *fsm.Entry) error { return raft.ErrLeadershipTransferInProgress })
+		time.AfterFunc(time.Second, func() { b.close(fsm.ErrNotLeader); end(errStintOver) })
+		if _, err := b.submit(t.Context(), task(2)); !errors.Is(err, fsm.ErrNotLeader) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestCallerWhoLeavesIsToldTheTruth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		s := &script{reply: func(int, *fsm.Entry) error { <-hold; return nil }}
+		b, _, _ := batching(t, s, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		errs := make(chan error, 3)
+		for i := range 3 {
+			go func() { _, err := b.submit(ctx, task(i)); errs <- err }()
+			synctest.Wait()
+		}
+		var proposed, not int
+		for range 3 {
+			err := <-errs
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v", err)
+			}
+			if errors.Is(err, fsm.ErrUnknownOutcome) {
+				proposed++
+			} else {
+				not++
+			}
+		}
+		if proposed != 2 || not != 1 {
+			t.Errorf("%d proposed, %d not", proposed, not)
+		}
+		close(hold)
+		<-time.After(time.Second)
+		for _, e := range s.entries[2:] {
+			if len(e.Requests) > 0 {
+				t.Errorf("a command that was called back was proposed: %v", e.Requests)
+			}
+		}
+	})
+}
+
+// A leader proposes an empty entry when a deadline is due, at most five a second,
+// and at once when more are due than one entry handles.
+func TestTicks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{}
+		b, st, _ := batching(t, s, nil)
+		<-time.After(time.Hour)
+		if s.count() != 0 {
+			t.Fatalf("%d entries for nothing", s.count())
+		}
+		s.answer(func(_ int, e *fsm.Entry) error {
+			b.setNext(e.Stamp.Add(time.Millisecond)) // the next is always nearly due
+			return nil
+		})
+		b.setNext(st.clock.now().Add(500 * time.Millisecond))
+		b.signal()
+		<-time.After(499 * time.Millisecond)
+		if s.count() != 0 {
+			t.Error("ticked early")
+		}
+		<-time.After(10 * time.Second)
+		if n := s.count(); n < 45 || n > 52 {
+			t.Errorf("%d ticks in 10 s", n)
+		}
+	})
+}
+
+func TestManyCallersAndManyStints(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{reply: func(n int, _ *fsm.Entry) error {
+			if n%5 == 4 {
+				return raft.ErrLeadershipLost
+			}
+			return nil
+		}}
+		b, st, _ := batching(t, s, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		var wg sync.WaitGroup
+		for w := range 20 {
+			wg.Go(func() {
+				for n := 1; ctx.Err() == nil; n++ {
+					req := fsm.Request{Session: 1, Seq: uint64(w*1_000_000 + n), Cmd: fsm.OpenSession{Client: fmt.Sprint(w)}}
+					out, err := b.submit(ctx, req)
+					if err == nil && uint64(out.Task) != req.Seq {
+						t.Errorf("caller %d got the answer of %d", req.Seq, out.Task)
+					}
+					if err != nil {
+						<-time.After(time.Millisecond)
+					}
+				}
+			})
+		}
+		for range 50 {
+			<-time.After(100 * time.Millisecond)
+			b.close(fsm.ErrNotLeader)
+			<-time.After(10 * time.Millisecond)
+			b.open(&stint{ctx: st.ctx, term: 7, clock: st.clock})
+		}
+		wg.Wait()
+	})
+}

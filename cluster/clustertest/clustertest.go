@@ -1,0 +1,423 @@
+// Package clustertest runs a whole cluster of servers in one process, for tests:
+// real replicas and real raft, on stores and a network in memory that a test can
+// cut, kill and pause. It is made for testing/synctest, where days pass in
+// seconds; with OnDisk the servers use real files and sockets instead, and real
+// time. Production code never imports it.
+//
+// What it cannot do: a killed server's memory is gone but its writes never are
+// (stores in memory are always durable); a paused server neither hears nor speaks,
+// but its goroutines go on. The charge for lost time is tested on the clock itself.
+package clustertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"vigil/cluster"
+	"vigil/fsm"
+)
+
+// patience is how long the harness waits for what must come in the end.
+const patience = 60 * time.Second
+
+// Cluster is a set of servers, numbered from 0. Its methods belong to the test's
+// goroutine, except Submit, SubmitTo and Client.
+type Cluster struct {
+	t       testing.TB
+	net     *network
+	opts    options
+	servers []*server
+}
+
+type server struct {
+	cfg    cluster.Config
+	addr   raft.ServerAddress
+	store  *raft.InmemStore
+	snaps  *snapshots
+	rep    atomic.Pointer[cluster.Replica] // nil while it does not run
+	cancel context.CancelFunc
+	done   chan error // of Run
+}
+
+type options struct {
+	disk   bool
+	spare  int
+	change []func(i int, c *cluster.Config)
+	setup  []func(i int, r *cluster.Replica)
+}
+
+// Option changes what New makes.
+type Option func(*options)
+
+// Configure changes the configuration of each server before it is opened.
+func Configure(fn func(i int, c *cluster.Config)) Option {
+	return func(o *options) { o.change = append(o.change, fn) }
+}
+
+// OnOpen sees each replica after it was opened, also again after a restart, and
+// before it runs.
+func OnOpen(fn func(i int, r *cluster.Replica)) Option {
+	return func(o *options) { o.setup = append(o.setup, fn) }
+}
+
+// OnDisk uses real files, sockets and time. Cut, Isolate and Pause do not work.
+func OnDisk() Option { return func(o *options) { o.disk = true } }
+
+// Spare adds servers behind the first n that are not members; Restart starts them.
+func Spare(n int) Option { return func(o *options) { o.spare = n } }
+
+// New starts n servers that form a cluster. They stop when the test ends.
+func New(t testing.TB, n int, opts ...Option) *Cluster {
+	t.Helper()
+	c := &Cluster{t: t, net: newNetwork()}
+	for _, o := range opts {
+		o(&c.opts)
+	}
+	var peers []cluster.Peer
+	var listeners []net.Listener
+	for i := range n + c.opts.spare {
+		s := &server{store: raft.NewInmemStore(), snaps: &snapshots{}}
+		s.addr = raft.ServerAddress(fmt.Sprintf("10.0.0.%d:7421", i+1))
+		s.cfg = cluster.Config{ID: fmt.Sprintf("s%d", i+1), APIAddr: fmt.Sprintf("10.0.0.%d:7420", i+1), Version: "test"}
+		if c.opts.disk {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatalf("listen: %v", err)
+			}
+			listeners = append(listeners, l)
+			s.addr = raft.ServerAddress(l.Addr().String())
+			s.cfg.DataDir = t.TempDir()
+		}
+		s.cfg.RaftAddr = string(s.addr)
+		if i < n {
+			peers = append(peers, cluster.Peer{ID: s.cfg.ID, RaftAddr: s.cfg.RaftAddr, APIAddr: s.cfg.APIAddr})
+		}
+		c.servers = append(c.servers, s)
+	}
+	t.Cleanup(c.close)
+	for i, s := range c.servers {
+		if i < n {
+			s.cfg.Peers, s.cfg.BootstrapExpect = peers, n
+		}
+		if testing.Verbose() {
+			s.cfg.Logger = hclog.New(&hclog.LoggerOptions{Name: s.cfg.ID, Level: hclog.Info, Output: writer{t}})
+		}
+		s.cfg.Report = c.report(s)
+		for _, fn := range c.opts.change {
+			fn(i, &s.cfg)
+		}
+		if c.opts.disk {
+			s.cfg.Listener = listeners[i]
+		}
+		if i < n {
+			c.start(i)
+		}
+	}
+	return c
+}
+
+type writer struct{ t testing.TB }
+
+func (w writer) Write(p []byte) (int, error) { w.t.Logf("%s", p); return len(p), nil }
+
+// report stands for the door that carries a follower's hash to the leader.
+func (c *Cluster) report(from *server) func(context.Context, fsm.ReportHash) error {
+	return func(ctx context.Context, h fsm.ReportHash) error {
+		for _, s := range c.servers {
+			rep := s.rep.Load()
+			if rep != nil && rep.Leader().Self && (c.opts.disk || c.net.reach(from.addr, s.addr) != nil) {
+				_, err := rep.Submit(ctx, fsm.Request{Cmd: h})
+				return err
+			}
+		}
+		return fsm.ErrNotLeader
+	}
+}
+
+func (c *Cluster) start(i int) {
+	c.t.Helper()
+	s := c.servers[i]
+	cfg := s.cfg
+	if !c.opts.disk {
+		cfg.Backend = &cluster.Backend{Log: s.store, Stable: s.store, Snapshots: s.snaps, Transport: c.net.listen(s.addr)}
+	}
+	rep, err := cluster.Open(cfg)
+	if err != nil {
+		c.t.Fatalf("open server %d: %v", i, err)
+	}
+	for _, fn := range c.opts.setup {
+		fn(i, rep)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel, s.done = cancel, make(chan error, 1)
+	s.rep.Store(rep)
+	done := s.done
+	go func() { done <- rep.Run(ctx) }()
+}
+
+func (c *Cluster) close() {
+	for _, s := range c.servers {
+		if s.rep.Load() != nil {
+			s.cancel()
+		}
+	}
+	for i, s := range c.servers {
+		if s.rep.Load() != nil {
+			if err := <-s.done; err != nil {
+				c.t.Errorf("server %d: %v", i, err)
+			}
+			s.rep.Store(nil)
+		}
+	}
+}
+
+// Replica gives server i.
+func (c *Cluster) Replica(i int) *cluster.Replica { return c.servers[i].rep.Load() }
+
+// ID and Addr tell how the cluster knows server i.
+func (c *Cluster) ID(i int) string { return c.servers[i].cfg.ID }
+
+// Addr is the raft address of server i.
+func (c *Cluster) Addr(i int) string { return string(c.servers[i].addr) }
+
+// Cut stops all messages between two servers until Heal.
+func (c *Cluster) Cut(i, j int) {
+	c.memory()
+	c.net.setCut(c.servers[i].addr, c.servers[j].addr, true)
+}
+
+// Isolate cuts a server off from all others until Heal.
+func (c *Cluster) Isolate(i int) {
+	for j := range c.servers {
+		if j != i {
+			c.Cut(i, j)
+		}
+	}
+}
+
+// Heal undoes all cuts.
+func (c *Cluster) Heal() { c.net.heal() }
+
+// Pause makes a server neither hear nor speak until Resume.
+func (c *Cluster) Pause(i int) {
+	c.memory()
+	c.net.setHeld(c.servers[i].addr, true)
+}
+
+// Resume undoes Pause.
+func (c *Cluster) Resume(i int) { c.net.setHeld(c.servers[i].addr, false) }
+
+func (c *Cluster) memory() {
+	c.t.Helper()
+	if c.opts.disk {
+		c.t.Fatal("clustertest: servers on disk cannot be cut off")
+	}
+}
+
+// Kill stops a server without a word to the others. Its stores stay. On disk it
+// is an orderly stop.
+func (c *Cluster) Kill(i int) {
+	c.t.Helper()
+	s := c.servers[i]
+	if s.rep.Load() == nil {
+		return
+	}
+	if !c.opts.disk {
+		c.net.setHeld(s.addr, true)
+	}
+	s.cancel()
+	if err := <-s.done; err != nil {
+		c.t.Errorf("server %d: %v", i, err)
+	}
+	s.rep.Store(nil)
+}
+
+// Stop stops a server in an orderly way and returns what Run returned.
+func (c *Cluster) Stop(i int) error {
+	s := c.servers[i]
+	s.cancel()
+	err := <-s.done
+	s.rep.Store(nil)
+	return err
+}
+
+// Ended tells whether a server has ended by itself, and what Run returned.
+func (c *Cluster) Ended(i int) (bool, error) {
+	s := c.servers[i]
+	if s.rep.Load() == nil {
+		return true, nil
+	}
+	select {
+	case err := <-s.done:
+		s.rep.Store(nil)
+		return true, err
+	default:
+		return false, nil
+	}
+}
+
+// Restart starts a server that is not running, with the stores it had.
+func (c *Cluster) Restart(i int) {
+	c.t.Helper()
+	s := c.servers[i]
+	if s.rep.Load() != nil {
+		c.t.Fatalf("clustertest: server %d is running", i)
+	}
+	if c.opts.disk && s.done != nil {
+		l, err := net.Listen("tcp", string(s.addr))
+		if err != nil {
+			c.t.Fatalf("listen again: %v", err)
+		}
+		s.cfg.Listener = l
+	}
+	c.net.setHeld(s.addr, false)
+	c.start(i)
+}
+
+// Await waits until cond holds, looking again every few milliseconds.
+func (c *Cluster) Await(what string, cond func() bool) {
+	c.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	end := time.After(patience)
+	for !cond() {
+		select {
+		case <-tick.C:
+		case <-end:
+			c.t.Fatalf("waited %v in vain: %s", patience, what)
+		}
+	}
+}
+
+// Leader waits for a leader that can commit, and gives its number.
+func (c *Cluster) Leader() int {
+	c.t.Helper()
+	leader := -1
+	c.Await("a leader", func() bool {
+		leader = c.leaderNow()
+		return leader >= 0
+	})
+	return leader
+}
+
+func (c *Cluster) leaderNow() int {
+	for i, s := range c.servers {
+		rep := s.rep.Load()
+		if rep == nil || !rep.Leader().Self {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+		err := rep.Barrier(ctx)
+		cancel()
+		if err == nil {
+			return i
+		}
+	}
+	return -1
+}
+
+// Submit proposes through whoever leads, again and again with the same request,
+// until there is an outcome.
+func (c *Cluster) Submit(req fsm.Request) fsm.Outcome {
+	c.t.Helper()
+	end := time.Now().Add(patience)
+	for time.Now().Before(end) {
+		for _, s := range c.servers {
+			rep := s.rep.Load()
+			if rep == nil || !rep.Leader().Self {
+				continue
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+			out, err := rep.Submit(ctx, req)
+			cancel()
+			if err == nil {
+				return out
+			}
+			if !errors.Is(err, fsm.ErrNotLeader) && !errors.Is(err, fsm.ErrUnknownOutcome) &&
+				!errors.Is(err, fsm.ErrStopping) && !errors.Is(err, context.DeadlineExceeded) {
+				c.t.Fatalf("submit %T: %v", req.Cmd, err)
+			}
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	c.t.Fatalf("submit %T: no leader for %v", req.Cmd, patience)
+	return fsm.Outcome{}
+}
+
+// Client numbers its writes, so that each is done once whatever happens.
+type Client struct {
+	c       *Cluster
+	session fsm.SessionID
+	seq     uint64
+}
+
+// Client opens a session.
+func (c *Cluster) Client() *Client {
+	c.t.Helper()
+	out := c.Submit(fsm.Request{Cmd: fsm.OpenSession{Client: "test"}})
+	if out.Code != fsm.OK {
+		c.t.Fatalf("open session: %s: %s", out.Code, out.Detail)
+	}
+	return &Client{c: c, session: out.Session}
+}
+
+// Next makes the next write without sending it.
+func (k *Client) Next(cmd fsm.Command) fsm.Request {
+	k.seq++
+	return fsm.Request{Session: k.session, Seq: k.seq, Cmd: cmd}
+}
+
+// Do sends a write until it is answered.
+func (k *Client) Do(cmd fsm.Command) fsm.Outcome {
+	k.c.t.Helper()
+	return k.c.Submit(k.Next(cmd))
+}
+
+// Agree waits until all running servers have applied the same entries, then
+// fails the test unless their states are equal and every law holds (L12).
+func (c *Cluster) Agree() {
+	c.t.Helper()
+	leader := c.Leader()
+	var index uint64
+	c.Await("servers at the same index", func() bool {
+		index = 0
+		for _, s := range c.servers {
+			if s.rep.Load() == nil {
+				continue
+			}
+			s.rep.Load().Read(func(st *fsm.State) {
+				switch index {
+				case 0:
+					index = st.LastIndex()
+				case st.LastIndex():
+				default:
+					index = ^uint64(0)
+				}
+			})
+		}
+		return index != ^uint64(0)
+	})
+	want := c.Replica(leader).Copy()
+	for i, s := range c.servers {
+		if s.rep.Load() == nil {
+			continue
+		}
+		got := s.rep.Load().Copy()
+		if got.LastIndex() == want.LastIndex() && got.Hash() != want.Hash() {
+			c.t.Errorf("L12: server %d differs from the leader at entry %d", i, got.LastIndex())
+		}
+		s.rep.Load().Read(func(st *fsm.State) {
+			if err := st.Check(); err != nil {
+				c.t.Errorf("server %d breaks a law: %v", i, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,195 @@
+package clustertest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// rpcTimeout is how long a server waits for an answer that does not come.
+const rpcTimeout = 300 * time.Millisecond
+
+var errUnreachable = errors.New("unreachable")
+
+// network carries the servers' messages in memory. A link that is cut swallows
+// messages: the sender waits for its timeout, as it would for a dead machine.
+type network struct {
+	mu    sync.Mutex
+	ports map[raft.ServerAddress]*port
+	cut   map[[2]raft.ServerAddress]bool // directed
+	held  map[raft.ServerAddress]bool    // paused: nothing in, nothing out
+}
+
+func newNetwork() *network {
+	return &network{
+		ports: map[raft.ServerAddress]*port{},
+		cut:   map[[2]raft.ServerAddress]bool{},
+		held:  map[raft.ServerAddress]bool{},
+	}
+}
+
+// listen gives a server its transport; a transport that had the address is gone.
+func (n *network) listen(addr raft.ServerAddress) *port {
+	p := &port{net: n, addr: addr, rpcs: make(chan raft.RPC, 16), closed: make(chan struct{})}
+	n.mu.Lock()
+	n.ports[addr] = p
+	n.mu.Unlock()
+	return p
+}
+
+func (n *network) setCut(a, b raft.ServerAddress, cut bool) {
+	n.mu.Lock()
+	n.cut[[2]raft.ServerAddress{a, b}] = cut
+	n.cut[[2]raft.ServerAddress{b, a}] = cut
+	n.mu.Unlock()
+}
+
+func (n *network) setHeld(a raft.ServerAddress, held bool) {
+	n.mu.Lock()
+	n.held[a] = held
+	n.mu.Unlock()
+}
+
+func (n *network) heal() {
+	n.mu.Lock()
+	clear(n.cut)
+	n.mu.Unlock()
+}
+
+// reach gives the port at the other end, nil when messages do not arrive.
+func (n *network) reach(from, to raft.ServerAddress) *port {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cut[[2]raft.ServerAddress{from, to}] || n.held[from] || n.held[to] {
+		return nil
+	}
+	return n.ports[to]
+}
+
+// port is one server's raft.Transport.
+type port struct {
+	net    *network
+	addr   raft.ServerAddress
+	rpcs   chan raft.RPC
+	closed chan struct{}
+	once   sync.Once
+	mu     sync.Mutex
+	beat   func(raft.RPC)
+}
+
+// Close makes the port deaf and mute.
+func (p *port) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+func (p *port) Consumer() <-chan raft.RPC              { return p.rpcs }
+func (p *port) LocalAddr() raft.ServerAddress          { return p.addr }
+func (p *port) DecodePeer(b []byte) raft.ServerAddress { return raft.ServerAddress(b) }
+
+func (p *port) EncodePeer(_ raft.ServerID, a raft.ServerAddress) []byte { return []byte(a) }
+
+func (p *port) SetHeartbeatHandler(fn func(raft.RPC)) {
+	p.mu.Lock()
+	p.beat = fn
+	p.mu.Unlock()
+}
+
+// AppendEntriesPipeline is not offered: entries go one request at a time.
+func (p *port) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
+	return nil, raft.ErrPipelineReplicationNotSupported
+}
+
+func (p *port) AppendEntries(_ raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	return call(p, to, copyEntries(args), nil, resp)
+}
+
+func (p *port) RequestVote(_ raft.ServerID, to raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+	return call(p, to, args, nil, resp)
+}
+
+func (p *port) RequestPreVote(_ raft.ServerID, to raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+	return call(p, to, args, nil, resp)
+}
+
+func (p *port) InstallSnapshot(_ raft.ServerID, to raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	return call(p, to, args, data, resp)
+}
+
+func (p *port) TimeoutNow(_ raft.ServerID, to raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
+	return call(p, to, args, nil, resp)
+}
+
+// copyEntries keeps servers from sharing memory.
+func copyEntries(args *raft.AppendEntriesRequest) *raft.AppendEntriesRequest {
+	c := *args
+	c.Entries = make([]*raft.Log, len(args.Entries))
+	for i, l := range args.Entries {
+		e := *l
+		e.Data = append([]byte(nil), l.Data...)
+		c.Entries[i] = &e
+	}
+	return &c
+}
+
+func isHeartbeat(args any) bool {
+	a, ok := args.(*raft.AppendEntriesRequest)
+	return ok && a.Term != 0 && a.PrevLogEntry == 0 && a.PrevLogTerm == 0 && len(a.Entries) == 0 && a.LeaderCommitIndex == 0
+}
+
+// call sends one request and waits for its answer.
+func call[T any](p *port, to raft.ServerAddress, args any, data io.Reader, resp *T) error {
+	timeout := time.NewTimer(rpcTimeout)
+	defer timeout.Stop()
+	lost := func() error {
+		select {
+		case <-timeout.C:
+		case <-p.closed:
+		}
+		return fmt.Errorf("call %s: %w", to, errUnreachable)
+	}
+	peer := p.net.reach(p.addr, to)
+	if peer == nil {
+		return lost()
+	}
+	answers := make(chan raft.RPCResponse, 1)
+	rpc := raft.RPC{Command: args, Reader: data, RespChan: answers}
+	peer.mu.Lock()
+	beat := peer.beat
+	peer.mu.Unlock()
+	select {
+	case <-peer.closed:
+		return lost()
+	default:
+	}
+	if beat != nil && isHeartbeat(args) {
+		beat(rpc)
+	} else {
+		select {
+		case peer.rpcs <- rpc:
+		case <-peer.closed:
+			return lost()
+		case <-timeout.C:
+			return fmt.Errorf("call %s: %w", to, errUnreachable)
+		}
+	}
+	select {
+	case a := <-answers:
+		if p.net.reach(to, p.addr) == nil {
+			return lost()
+		}
+		if a.Error != nil {
+			return a.Error
+		}
+		*resp = *a.Response.(*T)
+		return nil
+	case <-peer.closed:
+		return lost()
+	case <-timeout.C:
+		return fmt.Errorf("call %s: %w", to, errUnreachable)
+	}
+}

@@ -1,0 +1,247 @@
+package cluster
+
+import "vigil/fsm"
+
+// The fields of every command, as in log.proto. Each function describes one
+// message for both directions, in ascending order of numbers.
+
+// get decodes the fields of one command.
+func get[T fsm.Command](w *wire, fields func(*wire, *T)) fsm.Command {
+	c := new(T)
+	for w.pass() {
+		fields(w, c)
+	}
+	return *c
+}
+
+func leaderEstablished(w *wire, c *fsm.LeaderEstablished) {
+	w.str(1, &c.Server)
+	w.str(2, &c.APIAddr)
+}
+
+func putServer(w *wire, c *fsm.PutServer) {
+	w.str(1, &c.ID)
+	w.str(2, &c.APIAddr)
+	w.str(3, &c.RaftAddr)
+	w.str(4, &c.Version)
+	uns(w, 5, &c.Features)
+}
+
+func dropServer(w *wire, c *fsm.DropServer) { w.str(1, &c.ID) }
+
+func openSession(w *wire, c *fsm.OpenSession) { w.str(1, &c.Client) }
+
+func putSettings(w *wire, c *fsm.PutSettings) {
+	list(w, 1, &c.Values, kv)
+	w.str(2, &c.By)
+}
+
+func kv(w *wire, c *fsm.KV) {
+	w.str(1, &c.Key)
+	w.str(2, &c.Value)
+}
+
+func mark(w *wire, c *fsm.Mark) { w.strs(1, &c.Voters) }
+
+func reportHash(w *wire, c *fsm.ReportHash) {
+	w.str(1, &c.Server)
+	uns(w, 2, &c.Index)
+	w.bytes(3, &c.Hash)
+}
+
+func raiseEpoch(w *wire, c *fsm.RaiseEpoch) { sig(w, 1, &c.Hold) }
+
+func applyRoom(w *wire, c *fsm.ApplyRoom) {
+	w.str(1, &c.Room)
+	list(w, 2, &c.Roles, roleSpec)
+	w.str(3, &c.By)
+	uns(w, 4, &c.IfRev)
+}
+
+func roleSpec(w *wire, c *fsm.RoleSpec) {
+	w.str(1, &c.Name)
+	w.str(2, &c.Runner)
+	uns(w, 3, &c.Replicas)
+	uns(w, 4, &c.Desired)
+	uns(w, 5, &c.Start)
+	uns(w, 6, &c.Proof)
+	uns(w, 7, &c.Policy)
+	list(w, 8, &c.Labels, kv)
+	list(w, 9, &c.Params, kv)
+	sig(w, 10, &c.TTL)
+	sig(w, 11, &c.AckLimit)
+	sig(w, 12, &c.PendingLimit)
+	sig(w, 13, &c.StartLimit)
+	sig(w, 14, &c.ProgressLimit)
+	sig(w, 15, &c.StopGrace)
+	uns(w, 16, &c.AttemptLimit)
+	uns(w, 17, &c.KillLimit)
+}
+
+func deleteRoom(w *wire, c *fsm.DeleteRoom) {
+	w.str(1, &c.Room)
+	w.str(2, &c.By)
+	uns(w, 3, &c.IfRev)
+}
+
+func createTask(w *wire, c *fsm.CreateTask) {
+	w.str(1, &c.Room)
+	w.str(2, &c.Role)
+	w.str(3, &c.Title)
+	w.str(4, &c.Text)
+	w.str(5, &c.By)
+	sig(w, 6, &c.Priority)
+}
+
+func cancelTask(w *wire, c *fsm.CancelTask) {
+	uns(w, 1, &c.Task)
+	uns(w, 2, &c.IfRev)
+	w.str(3, &c.By)
+	w.str(4, &c.Reason)
+}
+
+func retryTask(w *wire, c *fsm.RetryTask) {
+	uns(w, 1, &c.Task)
+	uns(w, 2, &c.IfRev)
+	w.str(3, &c.By)
+}
+
+func speaker(w *wire, c *fsm.Speaker) {
+	w.str(1, &c.Agent)
+	uns(w, 2, &c.Inc)
+	w.bytes(3, &c.TokenHash)
+}
+
+func work(w *wire, c *fsm.Work) {
+	speaker(w, &c.Speaker)
+	uns(w, 4, &c.Task)
+	uns(w, 5, &c.Attempt)
+}
+
+func join(w *wire, c *fsm.Join) { speaker(w, &c.Speaker) }
+
+func leave(w *wire, c *fsm.Leave) {
+	speaker(w, &c.Speaker)
+	w.str(6, &c.Reason)
+}
+
+func claim(w *wire, c *fsm.Claim) {
+	speaker(w, &c.Speaker)
+	uns(w, 4, &c.Task)
+}
+
+func startTask(w *wire, c *fsm.StartTask) { work(w, &c.Work) }
+
+func progressTask(w *wire, c *fsm.ProgressTask) {
+	work(w, &c.Work)
+	w.str(6, &c.Note)
+}
+
+func completeTask(w *wire, c *fsm.CompleteTask) {
+	work(w, &c.Work)
+	w.str(6, &c.Result)
+}
+
+func failTask(w *wire, c *fsm.FailTask) {
+	work(w, &c.Work)
+	w.str(6, &c.Reason)
+	w.bool(7, &c.Retryable)
+}
+
+func handoff(w *wire, c *fsm.Handoff) {
+	work(w, &c.Work)
+	w.str(6, &c.Result)
+	w.str(7, &c.ToRole)
+	w.str(8, &c.Title)
+	w.str(9, &c.Text)
+	sig(w, 10, &c.Priority)
+}
+
+func setResume(w *wire, c *fsm.SetResume) {
+	speaker(w, &c.Speaker)
+	w.str(6, &c.Resume)
+}
+
+func setAgent(w *wire, c *fsm.SetAgent) {
+	w.str(1, &c.Agent)
+	w.bool(2, &c.Stop)
+	w.str(3, &c.By)
+	uns(w, 4, &c.IfRev)
+}
+
+func restartAgent(w *wire, c *fsm.RestartAgent) {
+	w.str(1, &c.Agent)
+	w.str(2, &c.By)
+}
+
+func running(w *wire, c *fsm.Running) {
+	uns(w, 1, &c.Agent)
+	uns(w, 2, &c.Inc)
+	uns(w, 3, &c.PID)
+}
+
+func registerHost(w *wire, c *fsm.RegisterHost) {
+	w.str(1, &c.Key)
+	w.str(2, &c.Name)
+	w.str(3, &c.Boot)
+	w.str(4, &c.Version)
+	w.strs(5, &c.Runners)
+	list(w, 6, &c.Labels, kv)
+	uns(w, 7, &c.Capacity)
+	list(w, 8, &c.Inventory, running)
+}
+
+func leaveHost(w *wire, c *fsm.LeaveHost) {
+	w.str(1, &c.Key)
+	w.str(2, &c.Boot)
+}
+
+func suspectHost(w *wire, c *fsm.SuspectHost) {
+	uns(w, 1, &c.Host)
+	w.bool(2, &c.Suspect)
+	w.str(3, &c.Reason)
+}
+
+func acceptOrder(w *wire, c *fsm.AcceptOrder) {
+	uns(w, 1, &c.Host)
+	w.str(2, &c.Boot)
+	uns(w, 3, &c.Agent)
+	uns(w, 4, &c.Inc)
+	w.bytes(5, &c.TokenHash)
+}
+
+func reportStarted(w *wire, c *fsm.ReportStarted) {
+	uns(w, 1, &c.Host)
+	uns(w, 2, &c.Agent)
+	uns(w, 3, &c.Inc)
+	uns(w, 4, &c.PID)
+}
+
+func reportExit(w *wire, c *fsm.ReportExit) {
+	uns(w, 1, &c.Host)
+	uns(w, 2, &c.Agent)
+	uns(w, 3, &c.Inc)
+	uns(w, 4, &c.Kind)
+	sig(w, 5, &c.Code)
+	w.str(6, &c.Signal)
+	w.str(7, &c.Reason)
+	w.str(8, &c.Tail)
+}
+
+func orderStart(w *wire, c *fsm.OrderStart) {
+	uns(w, 1, &c.Agent)
+	uns(w, 2, &c.Inc)
+	uns(w, 3, &c.Host)
+}
+
+func orderStop(w *wire, c *fsm.OrderStop) {
+	uns(w, 1, &c.Agent)
+	uns(w, 2, &c.Inc)
+	w.str(3, &c.Reason)
+}
+
+func cancelOrder(w *wire, c *fsm.CancelOrder) {
+	uns(w, 1, &c.Agent)
+	uns(w, 2, &c.Inc)
+	w.str(3, &c.Reason)
+}

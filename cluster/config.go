@@ -1,0 +1,216 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"vigil/fsm"
+)
+
+// Peer is one server of the initial cluster.
+type Peer struct {
+	ID       string
+	RaftAddr string // host:port that the other servers dial
+	APIAddr  string // where clients find it; may be empty, servers announce it later
+}
+
+// Timing of raft and of the batcher. Zero values mean the default in brackets.
+type Timing struct {
+	Heartbeat time.Duration // [250 ms] silence after which a follower stands for election
+	// LeaderLease [Heartbeat] is the silence of the majority after which a leader steps
+	// down. No safety rests on it (reads go through the log), so it is as long as raft
+	// allows: at half of it leaders on busy machines stepped down for nothing.
+	LeaderLease time.Duration
+	Commit      time.Duration // [10 ms] followers learn of a commit this late at most, twice
+	Disk        time.Duration // [5 s] a log write or read that takes longer stops the server
+	BeatGather  time.Duration // [250 ms] renewals are held back this long at most
+	TickSpacing time.Duration // [200 ms] between an entry and a following one that only moves the clock
+}
+
+// Limits of the log. Zero values mean the default in brackets.
+type Limits struct {
+	EntryBytes      int    // [1 MiB] of one log entry; a greater command goes alone
+	Beats           int    // [4096] renewals that are held back at most
+	SnapshotEntries uint64 // [32768] log entries after which a snapshot is taken
+	SnapshotBytes   int64  // [256 MiB] bytes of log after which a snapshot is taken
+	TrailingLogs    uint64 // [2048] entries kept behind a snapshot for servers that lag
+}
+
+// Backend replaces the files and sockets of a server; tests give one in memory.
+// The caller owns what is in it and closes it.
+type Backend struct {
+	Log       raft.LogStore
+	Stable    raft.StableStore
+	Snapshots raft.SnapshotStore
+	Transport raft.Transport
+}
+
+// Config of a Replica. It is validated by Open and not read again by the caller's
+// hand afterwards.
+type Config struct {
+	ID       string // of this server, unique in the cluster, never reused
+	RaftAddr string // host:port under which the others reach this server
+	BindAddr string // host:port to listen on; default RaftAddr
+	APIAddr  string // where clients reach this server
+	DataDir  string // its own directory, locked while the server runs
+
+	// Cluster names the cluster. Empty: derived from Peers when bootstrapping, and
+	// learned from the first server that connects when this server joins one.
+	Cluster string
+	// Peers are the servers of a new cluster, this one among them. They are used
+	// once, when none of the data exists, and only when there are BootstrapExpect
+	// of them. BootstrapExpect 0 starts a server that waits to be added.
+	Peers           []Peer
+	BootstrapExpect int
+	// Seed are the settings of a new cluster; afterwards they are changed by PutSettings.
+	Seed []fsm.KV
+
+	Version  string // of the program, for people
+	Features uint32 // feature level of the program
+
+	Timing Timing
+	Limits Limits
+
+	Logger  hclog.Logger          // nil: silent
+	Metrics prometheus.Registerer // nil: not registered
+
+	// Report carries a hash of the state to the leader; called on followers, from
+	// a background goroutine. Nil: followers do not report.
+	Report func(ctx context.Context, h fsm.ReportHash) error
+
+	Listener net.Listener // nil: listens on BindAddr
+	Backend  *Backend     // nil: bolt, files and TCP
+}
+
+func (c *Config) setDefaults() {
+	def(&c.Timing.Heartbeat, 250*time.Millisecond)
+	def(&c.Timing.LeaderLease, c.Timing.Heartbeat)
+	def(&c.Timing.Commit, 10*time.Millisecond)
+	def(&c.Timing.Disk, 5*time.Second)
+	def(&c.Timing.BeatGather, 250*time.Millisecond)
+	def(&c.Timing.TickSpacing, 200*time.Millisecond)
+	def(&c.Limits.EntryBytes, 1<<20)
+	def(&c.Limits.Beats, 4096)
+	def(&c.Limits.SnapshotEntries, 32768)
+	def(&c.Limits.SnapshotBytes, 256<<20)
+	def(&c.Limits.TrailingLogs, 2048)
+	def(&c.BindAddr, c.RaftAddr)
+	if c.Logger == nil {
+		c.Logger = hclog.NewNullLogger()
+	}
+}
+
+func def[T comparable](p *T, value T) {
+	if *p == *new(T) {
+		*p = value
+	}
+}
+
+// Validate tells what is wrong with the configuration, all of it at once. Zero
+// values that have a default are right.
+func (c *Config) Validate() error {
+	d := *c
+	d.setDefaults()
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if d.ID == "" || len(d.ID) > fsm.MaxName || strings.ContainsAny(d.ID, " \t\n/") {
+		bad("server id %q: give 1 to %d characters without spaces and slashes", d.ID, fsm.MaxName)
+	}
+	if d.Backend == nil && d.DataDir == "" {
+		bad("data directory is missing")
+	}
+	if d.Backend == nil {
+		checkAddr(bad, "raft address", d.RaftAddr)
+	}
+	if strings.ContainsAny(d.Cluster, " \t\n") || len(d.Cluster) > fsm.MaxName {
+		bad("cluster id %q: give at most %d characters without spaces", d.Cluster, fsm.MaxName)
+	}
+	d.validatePeers(bad)
+	if d.Timing.Heartbeat < 20*time.Millisecond {
+		bad("heartbeat %v: give 20ms or more", d.Timing.Heartbeat)
+	}
+	if d.Timing.LeaderLease > d.Timing.Heartbeat {
+		bad("leader lease %v: give at most the heartbeat, %v", d.Timing.LeaderLease, d.Timing.Heartbeat)
+	}
+	if d.Timing.Disk < 50*time.Millisecond {
+		bad("disk deadline %v: give 50ms or more", d.Timing.Disk)
+	}
+	if d.Timing.BeatGather < 0 || d.Timing.BeatGather > 5*time.Second {
+		bad("beat gathering %v: give 0 to 5s, it delays every beat", d.Timing.BeatGather)
+	}
+	if d.Limits.EntryBytes < 4<<10 || d.Limits.EntryBytes > maxCommand {
+		bad("entry size %d: give %d to %d bytes", d.Limits.EntryBytes, 4<<10, maxCommand)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("validate cluster configuration: %w", err)
+	}
+	return nil
+}
+
+func (c *Config) validatePeers(bad func(string, ...any)) {
+	if c.BootstrapExpect == 0 {
+		return
+	}
+	if len(c.Peers) != c.BootstrapExpect {
+		bad("bootstrap_expect is %d but %d peers are listed: all servers need the same complete list",
+			c.BootstrapExpect, len(c.Peers))
+	}
+	ids, addrs := map[string]bool{}, map[string]string{}
+	for _, p := range c.Peers {
+		if c.Backend == nil {
+			checkAddr(bad, fmt.Sprintf("address of peer %q", p.ID), p.RaftAddr)
+		}
+		if p.ID == "" || ids[p.ID] {
+			bad("peer id %q is empty or listed twice", p.ID)
+		}
+		if other, ok := addrs[p.RaftAddr]; ok {
+			bad("peers %q and %q have the same raft address %s", other, p.ID, p.RaftAddr)
+		}
+		ids[p.ID], addrs[p.RaftAddr] = true, p.ID
+		if p.ID == c.ID && p.RaftAddr != c.RaftAddr {
+			bad("this server's raft address is %s but the peer list says %s", c.RaftAddr, p.RaftAddr)
+		}
+	}
+	if !ids[c.ID] {
+		bad("this server's id %q is not among the peers", c.ID)
+	}
+}
+
+func checkAddr(bad func(string, ...any), what, addr string) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || host == "" || port == "" || port == "0" {
+		bad("%s %q: give host:port", what, addr)
+		return
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		bad("%s %q: give an address that the other servers can dial", what, addr)
+	}
+}
+
+// raftConfig translates for the library.
+func (c *Config) raftConfig(notify chan<- bool) *raft.Config {
+	conf := raft.DefaultConfig()
+	conf.LocalID = raft.ServerID(c.ID)
+	conf.HeartbeatTimeout = c.Timing.Heartbeat
+	conf.ElectionTimeout = c.Timing.Heartbeat
+	conf.LeaderLeaseTimeout = c.Timing.LeaderLease
+	conf.CommitTimeout = c.Timing.Commit
+	conf.MaxAppendEntries = 16
+	conf.TrailingLogs = c.Limits.TrailingLogs
+	conf.SnapshotThreshold = c.Limits.SnapshotEntries
+	conf.SnapshotInterval = 30 * time.Second
+	conf.ShutdownOnRemove = false
+	conf.NoSnapshotRestoreOnStart = true // Open has verified and loaded it already
+	conf.NoLegacyTelemetry = true
+	conf.NotifyCh = notify
+	conf.Logger = c.Logger.Named("raft")
+	return conf
+}

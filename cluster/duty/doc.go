@@ -1,0 +1,25 @@
+// Package duty is what only the leader does: it looks at the state and orders
+// what should happen. The state machine decides what must happen and checks every
+// order again, so a plan can be stale, doubled or wrong without harm; a refused
+// order is an everyday event.
+//
+// # Planners
+//
+// A planner is a pure function from *fsm.State to []fsm.Command. It reads no clock
+// and no random source, and never changes what it is given. What is not in the
+// state (how long a host has been silent on its stream) is an argument.
+//
+//   - Starts places every agent for which a start is due on a host.
+//   - Suspects doubts hosts that have gone silent and trusts them again.
+//   - Cancels takes start orders back from hosts that are in doubt.
+//
+// # Loop
+//
+// Duty.Run is one stint: it wakes when an entry has given a duty something to look
+// at, and every 250 ms while a start is due that could not be ordered yet (start
+// rate, no room). It plans under the read lock and submits outside of it.
+//
+//	Effects.Plan --> Wake --> plan under Read --> SubmitAll --> count outcomes
+//	                  ^                                             |
+//	                  +------------- more was due than fitted ------+
+package duty

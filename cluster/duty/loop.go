@@ -1,0 +1,167 @@
+package duty
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"vigil/fsm"
+)
+
+// Rhythm of the loop.
+const (
+	// again is when starts that are due and could not be ordered are planned again.
+	again = 250 * time.Millisecond
+	// listen is how often silent hosts are looked for.
+	listen = time.Second
+	// ordersPerPlan bounds one plan, and so how long it holds the read lock.
+	ordersPerPlan = 512
+	// share is the inverse of the share of time that planning may hold the read
+	// lock, however many starts are due for which there is no host.
+	share = 20
+)
+
+// Replica is what duties need of the replicated state.
+type Replica interface {
+	// Read calls fn under the read lock; it must be short.
+	Read(fn func(*fsm.State))
+	// SubmitAll proposes the requests and fills in one outcome for each.
+	SubmitAll(ctx context.Context, reqs []fsm.Request, outs []fsm.Outcome) error
+}
+
+// Config of a Duty. Replica is required.
+type Config struct {
+	Replica Replica
+	// Silence tells how long hosts have said nothing; see Suspects. Nil: no host
+	// is ever doubted. It must be quick and is called without any lock held.
+	Silence func() map[fsm.HostID]time.Duration
+	Logger  hclog.Logger // nil: silent
+}
+
+// Duty is the leader's loop. Wake and Figures may be called by any goroutine, Run
+// by one at a time.
+type Duty struct {
+	cfg    Config
+	log    hclog.Logger
+	wake   chan struct{}
+	counts counts
+}
+
+// Open makes a Duty.
+func Open(cfg Config) (*Duty, error) {
+	if cfg.Replica == nil {
+		return nil, errors.New("open duty: no replica is given")
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = hclog.NewNullLogger()
+	}
+	return &Duty{cfg: cfg, log: cfg.Logger.Named("duty"), wake: make(chan struct{}, 1)}, nil
+}
+
+// Wake is for Subscribe: it never blocks.
+func (d *Duty) Wake(e fsm.Effects) {
+	if e.Plan {
+		d.poke()
+	}
+}
+
+func (d *Duty) poke() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run plans until ctx, the context of one stint, ends. It returns nil then.
+func (d *Duty) Run(ctx context.Context) error {
+	d.poke() // whatever the stint before has left undone
+	retry := time.NewTimer(again)
+	defer retry.Stop()
+	var hear <-chan time.Time
+	if d.cfg.Silence != nil {
+		ticker := time.NewTicker(listen)
+		defer ticker.Stop()
+		hear = ticker.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.wake:
+		case <-retry.C:
+		case <-hear:
+		}
+		began := time.Now()
+		orders, due := d.plan()
+		took := time.Since(began)
+		full := d.order(ctx, orders)
+		retry.Stop()
+		switch {
+		case full:
+			d.poke()
+		case due:
+			retry.Reset(max(again, share*took))
+		}
+	}
+}
+
+// plan asks all planners. Due tells whether any start was due.
+func (d *Duty) plan() (orders []fsm.Command, due bool) {
+	var silence map[fsm.HostID]time.Duration
+	if d.cfg.Silence != nil {
+		silence = d.cfg.Silence()
+	}
+	d.counts.plans.Add(1)
+	d.cfg.Replica.Read(func(s *fsm.State) {
+		for range s.Wanting() {
+			due = true
+			break
+		}
+		if d.cfg.Silence != nil {
+			orders = append(orders, Suspects(s, silence)...)
+			orders = append(orders, Cancels(s)...)
+		}
+		orders = append(orders, Starts(s, ordersPerPlan)...)
+	})
+	return orders, due
+}
+
+// order submits a plan. It tells whether the next one should follow at once: when
+// this one changed what the next can do, or was cut at its greatest length.
+func (d *Duty) order(ctx context.Context, orders []fsm.Command) bool {
+	if len(orders) == 0 {
+		return false
+	}
+	reqs := make([]fsm.Request, len(orders))
+	for i, c := range orders {
+		reqs[i] = fsm.Request{Planned: true, Cmd: c}
+	}
+	outs := make([]fsm.Outcome, len(orders))
+	if err := d.cfg.Replica.SubmitAll(ctx, reqs, outs); err != nil {
+		for _, c := range orders {
+			d.counts.orders[kindOf(c)][unanswered].Add(1)
+		}
+		if ctx.Err() == nil {
+			d.log.Debug("plan not submitted", "orders", len(orders), "error", err)
+		}
+		return false
+	}
+	started, doubted := 0, false
+	for i, c := range orders {
+		k := kindOf(c)
+		if outs[i].Code != fsm.OK {
+			d.counts.orders[k][refused].Add(1)
+			d.log.Debug("order refused", "kind", kindNames[k], "code", outs[i].Code, "detail", outs[i].Detail)
+			continue
+		}
+		d.counts.orders[k][accepted].Add(1)
+		if k == startKind {
+			started++
+		} else {
+			doubted = true
+		}
+	}
+	return doubted || started == ordersPerPlan
+}

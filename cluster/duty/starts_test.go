@@ -1,0 +1,175 @@
+package duty
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"vigil/fsm"
+)
+
+func TestStarts(t *testing.T) {
+	capacity := func(n uint32) func(*fsm.RegisterHost) {
+		return func(c *fsm.RegisterHost) { c.Capacity = n }
+	}
+	tests := []struct {
+		name string
+		set  func(w *world)
+		want []string
+	}{
+		{"nothing is wanted", func(w *world) { w.host("h1") }, nil},
+		{"no host has registered", func(w *world) { w.must(room("r", fsm.RoleSpec{Name: "x"})) }, nil},
+		{"one role is spread over hosts", func(w *world) {
+			w.host("h1")
+			w.host("h2")
+			w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 4}))
+		}, []string{"start r/x#1 on h1", "start r/x.2#1 on h2", "start r/x.3#1 on h1", "start r/x.4#1 on h2"}},
+		{"agents that already run count for the spread", func(w *world) {
+			h1 := w.host("h1")
+			w.must(room("r", fsm.RoleSpec{Name: "x"}))
+			w.carry(Starts(w.s, 10))
+			w.accept(h1)
+			w.host("h2")
+			w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 2}))
+		}, []string{"start r/x.2#1 on h2"}},
+		{"the host with the smaller share of its capacity in use takes another role", func(w *world) {
+			h1 := w.host("h1", capacity(2))
+			w.must(room("r", fsm.RoleSpec{Name: "x"}))
+			w.carry(Starts(w.s, 10))
+			w.accept(h1)
+			w.host("h2", capacity(100))
+			w.must(room("s", fsm.RoleSpec{Name: "y"}))
+		}, []string{"start s/y#1 on h2"}},
+		{"a host without the runner is passed over", func(w *world) {
+			w.host("h1", func(c *fsm.RegisterHost) { c.Runners = []string{"other"} })
+			w.host("h2")
+			w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 2}))
+		}, []string{"start r/x#1 on h2", "start r/x.2#1 on h2"}},
+		{"a host without the labels is passed over", func(w *world) {
+			w.host("h1")
+			w.host("h2", func(c *fsm.RegisterHost) { c.Labels = []fsm.KV{{Key: "gpu", Value: "yes"}} })
+			w.must(room("r", fsm.RoleSpec{Name: "x", Labels: []fsm.KV{{Key: "gpu", Value: "yes"}}}))
+		}, []string{"start r/x#1 on h2"}},
+		{"a suspect host is passed over", func(w *world) {
+			h1 := w.host("h1")
+			w.must(fsm.SuspectHost{Host: h1, Suspect: true})
+			w.must(room("r", fsm.RoleSpec{Name: "x"}))
+		}, nil},
+		{"L11: capacity holds within a plan", func(w *world) {
+			w.host("h1", capacity(2))
+			w.host("h2", capacity(1))
+			w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 4}))
+		}, []string{"start r/x#1 on h1", "start r/x.2#1 on h2", "start r/x.3#1 on h1"}},
+		{"L11: starts per host hold within a plan", func(w *world) {
+			w.set("starts_per_host", "2")
+			w.host("h1")
+			w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 5}))
+		}, []string{"start r/x#1 on h1", "start r/x.2#1 on h1"}},
+		{"L11: the start rate holds within a plan", func(w *world) {
+			w.set("starts_per_second", "3")
+			w.host("h1")
+			w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 5}))
+		}, []string{"start r/x#1 on h1", "start r/x.2#1 on h1", "start r/x.3#1 on h1"}},
+		{"L4: an agent with an open order is not ordered again", func(w *world) {
+			w.host("h1")
+			w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 2}))
+			w.carry(Starts(w.s, 1))
+		}, []string{"start r/x.2#1 on h1"}},
+		{"L9: a stopped agent is not started", func(w *world) {
+			w.host("h1")
+			w.must(room("r", fsm.RoleSpec{Name: "x"}, fsm.RoleSpec{Name: "y"}))
+			w.must(fsm.SetAgent{Agent: "r/x", Stop: true})
+		}, []string{"start r/y#1 on h1"}},
+		{"on demand: started when a task waits", func(w *world) {
+			w.host("h1")
+			w.must(room("r", fsm.RoleSpec{Name: "x", Start: fsm.StartOnDemand}, fsm.RoleSpec{Name: "y", Start: fsm.StartOnDemand}))
+			w.must(fsm.CreateTask{Room: "r", Role: "y", Title: "t"})
+		}, []string{"start r/y#1 on h1"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			tt.set(w)
+			plan := Starts(w.s, 100)
+			if got := w.show(plan); !slices.Equal(got, tt.want) {
+				t.Fatalf("planned %q, want %q", got, tt.want)
+			}
+			w.carry(plan) // one plan fits into itself: nothing of it is refused
+		})
+	}
+}
+
+func TestStartsGoBackHome(t *testing.T) {
+	w := newWorld(t)
+	h1 := w.host("h1")
+	w.must(room("r", fsm.RoleSpec{Name: "x"}, fsm.RoleSpec{Name: "y"}))
+	w.carry(Starts(w.s, 10))
+	w.accept(h1)
+	w.host("h2") // empty, so the better place but for what the agents left on h1
+	w.exit("r/x", fsm.ExitNone)
+	w.pass(20 * time.Second)
+	if got, want := w.show(Starts(w.s, 10)), []string{"start r/x#2 on h1"}; !slices.Equal(got, want) {
+		t.Fatalf("after a crash planned %q, want %q", got, want)
+	}
+	w.carry(Starts(w.s, 10))
+	a := w.s.AgentByName("r/x")
+	w.must(fsm.AcceptOrder{Host: h1, Boot: "boot", Agent: a.ID, Inc: a.Inc})
+	w.exit("r/x", fsm.ExitStartFailed)
+	w.pass(20 * time.Second)
+	if got, want := w.show(Starts(w.s, 10)), []string{"start r/x#3 on h2"}; !slices.Equal(got, want) {
+		t.Fatalf("after a failed start planned %q, want %q", got, want)
+	}
+}
+
+func TestStartsUseFailedHostAsLastResort(t *testing.T) {
+	w := newWorld(t)
+	h1 := w.host("h1")
+	w.must(room("r", fsm.RoleSpec{Name: "x"}))
+	w.carry(Starts(w.s, 10))
+	a := w.s.AgentByName("r/x")
+	w.must(fsm.AcceptOrder{Host: h1, Boot: "boot", Agent: a.ID, Inc: a.Inc})
+	w.exit("r/x", fsm.ExitStartFailed)
+	w.pass(20 * time.Second)
+	if got, want := w.show(Starts(w.s, 10)), []string{"start r/x#2 on h1"}; !slices.Equal(got, want) {
+		t.Fatalf("planned %q, want %q", got, want)
+	}
+}
+
+func TestStartsArePure(t *testing.T) {
+	w := newWorld(t)
+	w.host("h1")
+	w.host("h2")
+	w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 7}, fsm.RoleSpec{Name: "y", Replicas: 3}))
+	before := w.s.Copy().Hash()
+	first := w.show(Starts(w.s, 100))
+	for range 20 {
+		if again := w.show(Starts(w.s, 100)); !slices.Equal(first, again) {
+			t.Fatalf("the same state gave two plans:\n%q\n%q", first, again)
+		}
+	}
+	if w.s.Copy().Hash() != before {
+		t.Fatal("planning changed the state")
+	}
+}
+
+func BenchmarkStarts(b *testing.B) {
+	s := fsm.New()
+	index := uint64(0)
+	do := func(c fsm.Command) {
+		index++
+		if out := s.Apply(&fsm.Entry{Index: index, Term: 1, Stint: 1, Requests: []fsm.Request{{Cmd: c}}}).Outcomes[0]; out.Code != fsm.OK {
+			b.Fatal(out.Detail)
+		}
+	}
+	do(fsm.PutSettings{Values: []fsm.KV{{Key: "starts_per_second", Value: "100000"}}})
+	for i := range 1000 {
+		do(fsm.RegisterHost{Key: string(rune('a'+i%26)) + time.Duration(i).String(), Name: "h", Boot: "b", Runners: []string{"sh"}})
+	}
+	do(room("r", fsm.RoleSpec{Name: "x", Replicas: 10_000}))
+	b.ReportAllocs()
+	for b.Loop() {
+		if n := len(Starts(s, ordersPerPlan)); n != ordersPerPlan {
+			b.Fatalf("planned %d", n)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package cluster
+
+import (
+	"github.com/hashicorp/raft"
+
+	"vigil/fsm"
+)
+
+// ProposeEntry puts an entry into the log behind the batcher's back.
+func ProposeEntry(r *Replica, e *fsm.Entry) ([]fsm.Outcome, error) {
+	data, err := encodeEntry(e)
+	if err != nil {
+		return nil, err
+	}
+	r.machine.answering.Add(1)
+	defer r.machine.answering.Add(-1)
+	fut := r.propose(data)
+	if err := fut.Error(); err != nil {
+		return nil, err
+	}
+	return fut.Response().(*answer).outcomes, nil
+}
+
+// ProposeBytes puts anything at all into the log.
+func ProposeBytes(r *Replica, data []byte) error { return r.propose(data).Error() }
+
+// Tamper changes the live state of one server, as a bug or a bad bit would.
+func Tamper(r *Replica, cmd fsm.Command) {
+	r.machine.mu.Lock()
+	defer r.machine.mu.Unlock()
+	s := r.machine.state
+	s.Apply(&fsm.Entry{Index: s.LastIndex(), Requests: []fsm.Request{{Cmd: cmd}}})
+}
+
+// TakeSnapshot has raft take a snapshot now.
+func TakeSnapshot(r *Replica) error { return r.raft.Load().Snapshot().Error() }
+
+// SignalGained makes it look as if raft had told twice in a row that leadership was gained.
+func SignalGained(r *Replica) { r.again <- struct{}{} }
+
+// CanLead tells whether raft itself counts this server as leader.
+func CanLead(r *Replica) bool { return r.raft.Load().State() == raft.Leader }
+
+// FirstIndex is the oldest entry of the log.
+func FirstIndex(r *Replica) uint64 {
+	i, err := r.store.FirstIndex()
+	if err != nil {
+		panic(err)
+	}
+	return i
+}

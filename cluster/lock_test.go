@@ -1,0 +1,177 @@
+package cluster
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func goodConfig(t *testing.T) Config {
+	return Config{
+		ID: "s1", RaftAddr: "127.0.0.1:7421", DataDir: t.TempDir(), BootstrapExpect: 3,
+		Peers: []Peer{{ID: "s1", RaftAddr: "127.0.0.1:7421"}, {ID: "s2", RaftAddr: "127.0.0.2:7421"}, {ID: "s3", RaftAddr: "127.0.0.3:7421"}},
+	}
+}
+
+func TestBadConfigurationsAreRefused(t *testing.T) {
+	good := goodConfig(t)
+	if err := good.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(*Config){
+		"server id":                      func(c *Config) { c.ID = "a b" },
+		"data directory is missing":      func(c *Config) { c.DataDir = "" },
+		"raft address":                   func(c *Config) { c.RaftAddr = "nowhere" },
+		"an address that the other":      func(c *Config) { c.RaftAddr = "0.0.0.0:7421" },
+		"bootstrap_expect is 5":          func(c *Config) { c.BootstrapExpect = 5 },
+		`id "s9" is not among the peers`: func(c *Config) { c.ID = "s9" },
+		"have the same raft address":     func(c *Config) { c.Peers[1].RaftAddr = c.Peers[2].RaftAddr },
+		"listed twice":                   func(c *Config) { c.Peers[1].ID = "s3" },
+		"but the peer list says":         func(c *Config) { c.Peers[0].RaftAddr = "127.0.0.9:7421" },
+		"leader lease":                   func(c *Config) { c.Timing.LeaderLease = time.Minute },
+		"disk deadline":                  func(c *Config) { c.Timing.Disk = time.Millisecond },
+		"cluster id":                     func(c *Config) { c.Cluster = "two words" },
+	} {
+		c := goodConfig(t)
+		change(&c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}
+
+func TestDataDirectoryIsLocked(t *testing.T) {
+	cfg := goodConfig(t)
+	cfg.Listener = listener(t)
+	r, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	_, err = Open(cfg)
+	if !errors.Is(err, ErrDataInUse) || !strings.Contains(err.Error(), cfg.DataDir) {
+		t.Errorf("second server: %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Listener = listener(t)
+	r, err = Open(cfg)
+	if err != nil {
+		t.Fatalf("after the first is gone: %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func listener(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestForeignDataIsRefused(t *testing.T) {
+	cfg := goodConfig(t)
+	cfg.Listener, cfg.Cluster = listener(t), "blue"
+	r, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(filepath.Join(cfg.DataDir, "raft.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := cfg
+	other.Cluster = "green"
+	if _, err := Open(other); !errors.Is(err, ErrOtherCluster) || !strings.Contains(err.Error(), "green") {
+		t.Errorf("another cluster: %v", err)
+	}
+	other = cfg
+	other.ID, other.RaftAddr = "s2", "127.0.0.2:7421"
+	if _, err := Open(other); err == nil || !strings.Contains(err.Error(), `belongs to server "s1"`) {
+		t.Errorf("another server: %v", err)
+	}
+	after, err := os.ReadFile(filepath.Join(cfg.DataDir, "raft.db"))
+	if err != nil || string(before) != string(after) {
+		t.Errorf("the data was touched (%v)", err)
+	}
+	if err := os.WriteFile(filepath.Join(cfg.DataDir, "cluster"), []byte("garbage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(cfg); !errors.Is(err, ErrDamaged) {
+		t.Errorf("damaged identity: %v", err)
+	}
+}
+
+func TestServersOfOneListNameTheirClusterAlike(t *testing.T) {
+	c := goodConfig(t)
+	id := deriveCluster(c.Peers)
+	c.Peers[0], c.Peers[2] = c.Peers[2], c.Peers[0]
+	if deriveCluster(c.Peers) != id {
+		t.Error("the order of the list changes the name")
+	}
+	c.Peers[0].ID = "s4"
+	if deriveCluster(c.Peers) == id {
+		t.Error("another list has the same name")
+	}
+}
+
+// A connection counts only after its greeting.
+func TestPeersOfOtherClustersAreTurnedAway(t *testing.T) {
+	l := listener(t)
+	defer l.Close()
+	own := ""
+	rejected := make(chan error, 8)
+	layer := &streamLayer{
+		Listener: l, advertise: l.Addr().String(), cluster: func() string { return own },
+		learn: func(id string) error {
+			if own != "" && id != own {
+				return ErrOtherCluster
+			}
+			own = id
+			return nil
+		},
+		reject: func(_, _ string, err error) { rejected <- err },
+	}
+	talk := func(first string) (string, error) {
+		go func() {
+			c, err := net.Dial("tcp", l.Addr().String())
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			_, _ = c.Write([]byte(first))
+		}()
+		c, err := layer.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		buf := make([]byte, 64)
+		n, err := c.Read(buf)
+		return string(buf[:n]), err
+	}
+	if got, err := talk(greeting + " blue\nhello"); err != nil || got != "hello" || own != "blue" {
+		t.Errorf("first peer: %q, %v, cluster %q", got, err, own)
+	}
+	if _, err := talk(greeting + " green\nhello"); !errors.Is(err, ErrOtherCluster) || !errors.Is(<-rejected, ErrOtherCluster) {
+		t.Errorf("peer of another cluster: %v", err)
+	}
+	if _, err := talk("vigil-raft/9 blue\n"); err == nil || <-rejected == nil {
+		t.Error("peer of another version was let in")
+	}
+	if _, err := talk(strings.Repeat("x", 10_000)); err == nil || <-rejected == nil {
+		t.Error("garbage was let in")
+	}
+}

@@ -1,0 +1,200 @@
+package cluster
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"vigil/fsm"
+)
+
+// machine carries log entries to the state machine. It is the only holder of the
+// state and its lock; raft calls Apply, Snapshot and Restore from one goroutine.
+type machine struct {
+	mu    sync.RWMutex // guards state: written by raft's goroutine, read by anybody
+	state *fsm.State
+	self  string // this server's id
+
+	entry fsm.Entry // reused; its owner is raft's goroutine
+	subs  []func(fsm.Effects)
+	after func(*applied) // called after each entry, outside the lock
+	fatal func(error)
+	met   *metrics
+
+	broken    atomic.Bool  // an entry could not be read: nothing is applied any more
+	answering atomic.Int32 // proposals of this server whose answers are waited for
+	logBytes  atomic.Int64 // applied since the last snapshot
+	stint     atomic.Pointer[fsm.Stint]
+}
+
+// applied is what the shell learns of an entry.
+type applied struct {
+	index     uint64
+	next      fsm.Time   // next timer; 0: none
+	marked    *fsm.Image // the state behind a Mark
+	markEvery uint64     // setting
+	diverged  bool       // this server is among the diverged ones
+}
+
+// answer goes to whoever proposed the entry.
+type answer struct {
+	term     uint64
+	outcomes []fsm.Outcome
+	beats    []fsm.BeatAnswer
+	more     bool
+}
+
+func newMachine(self string, state *fsm.State, met *metrics, fatal func(error)) *machine {
+	m := &machine{self: self, state: state, met: met, fatal: fatal}
+	m.noteStint()
+	return m
+}
+
+// Apply is raft.FSM. It returns an *answer when this server waits for one.
+func (m *machine) Apply(l *raft.Log) any {
+	if m.broken.Load() {
+		return nil
+	}
+	begun := time.Now()
+	e := &m.entry
+	if err := decodeEntry(l.Data, e); err != nil {
+		m.broken.Store(true)
+		m.fatal(fmt.Errorf("apply log entry %d: %w", l.Index, err))
+		return nil
+	}
+	e.Index, e.Term = l.Index, l.Term
+	a := applied{index: l.Index}
+
+	m.mu.Lock()
+	res := m.state.Apply(e)
+	if next, ok := m.state.NextTimer(); ok {
+		a.next = max(next, 1)
+	}
+	for i := range e.Requests {
+		if _, ok := e.Requests[i].Cmd.(fsm.Mark); ok {
+			a.marked = m.state.Copy()
+		}
+	}
+	a.markEvery = m.state.Settings().MarkEvery
+	a.diverged = slices.Contains(m.state.Diverged(), m.self)
+	m.noteStint()
+	clock := m.state.Clock()
+	m.mu.Unlock()
+
+	m.logBytes.Add(int64(len(l.Data)))
+	m.met.applied(e, len(l.Data), clock, time.Since(begun))
+	var ans *answer
+	if m.answering.Load() > 0 {
+		ans = copyAnswer(l.Term, &res)
+	}
+	if m.after != nil {
+		m.after(&a)
+	}
+	for _, sub := range m.subs {
+		sub(res.Effects)
+	}
+	if ans == nil {
+		return nil
+	}
+	return ans
+}
+
+// copyAnswer takes out of the result what outlives the next Apply.
+func copyAnswer(term uint64, res *fsm.Result) *answer {
+	ans := &answer{term: term, more: res.Effects.More}
+	if len(res.Outcomes) > 0 {
+		ans.outcomes = append(ans.outcomes, res.Outcomes...)
+	}
+	if len(res.Beats) > 0 {
+		ans.beats = append(ans.beats, res.Beats...)
+		for i := range ans.beats {
+			ans.beats[i].Exceptions = append([]fsm.BeatException(nil), ans.beats[i].Exceptions...)
+		}
+	}
+	return ans
+}
+
+// noteStint publishes who leads according to the state; m.mu is held or the
+// machine not yet shared.
+func (m *machine) noteStint() {
+	s := m.state.Stint()
+	if old := m.stint.Load(); old == nil || *old != s {
+		m.stint.Store(&s)
+	}
+}
+
+// StoreConfiguration is raft.ConfigurationStore. There is nothing to do, but with
+// it raft counts configuration entries as applied, and so takes snapshots although
+// a membership change was the last thing that happened.
+func (m *machine) StoreConfiguration(uint64, raft.Configuration) {}
+
+// Snapshot is raft.FSM. It holds the lock only for the copy-on-write copy.
+func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
+	if m.broken.Load() {
+		return nil, fmt.Errorf("take snapshot: %w", ErrUnknownRecord)
+	}
+	img := m.copy()
+	m.logBytes.Store(0)
+	return &snapshot{img: img, met: m.met}, nil
+}
+
+func (m *machine) copy() *fsm.Image {
+	m.mu.Lock()
+	begun := time.Now()
+	img := m.state.Copy()
+	pause := time.Since(begun)
+	m.mu.Unlock()
+	m.met.snapshotPause.Observe(pause.Seconds())
+	return img
+}
+
+// Restore is raft.FSM. The old state stays when the stream is damaged.
+func (m *machine) Restore(r io.ReadCloser) error {
+	if m.broken.Load() {
+		return fmt.Errorf("restore snapshot: %w", ErrUnknownRecord)
+	}
+	state, err := fsm.Load(bufio.NewReaderSize(r, 1<<20))
+	if err != nil {
+		return fmt.Errorf("restore snapshot: %w", err)
+	}
+	m.mu.Lock()
+	m.state = state
+	m.noteStint()
+	m.mu.Unlock()
+	m.logBytes.Store(0)
+	return nil
+}
+
+// snapshot writes an image in the background.
+type snapshot struct {
+	img *fsm.Image
+	met *metrics
+}
+
+// Persist is raft.FSMSnapshot.
+func (s *snapshot) Persist(sink raft.SnapshotSink) error {
+	begun := time.Now()
+	w := bufio.NewWriterSize(sink, 1<<20)
+	err := s.img.Dump(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	if err != nil {
+		sink.Cancel()
+		return fmt.Errorf("write snapshot: %w", err)
+	}
+	if err := sink.Close(); err != nil {
+		return fmt.Errorf("finish snapshot: %w", err)
+	}
+	s.met.snapshotTime.Observe(time.Since(begun).Seconds())
+	return nil
+}
+
+// Release is raft.FSMSnapshot.
+func (s *snapshot) Release() { s.img = nil }

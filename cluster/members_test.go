@@ -1,0 +1,422 @@
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"vigil/cluster"
+	"vigil/cluster/clustertest"
+	"vigil/fsm"
+)
+
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func code(err error) fsm.Code {
+	var r *cluster.Refused
+	if errors.As(err, &r) {
+		return r.Code()
+	}
+	return fsm.OK
+}
+
+func TestServerIsAddedAndRemovedOnline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3, clustertest.Spare(1))
+		k := c.Client()
+		room(t, k)
+		for i := range 100 {
+			do(t, k, fsm.CreateTask{Room: "r", Role: "builder", Title: fmt.Sprint(i)})
+		}
+		c.Restart(3)
+		rep := c.Replica(c.Leader())
+		if err := rep.AddServer(within(t, time.Minute), c.ID(3), c.Addr(3)); err != nil {
+			t.Fatal(err)
+		}
+		c.Agree()
+		servers := rep.Servers()
+		if len(servers) != 4 || !servers[3].Voter || servers[3].ID != c.ID(3) {
+			t.Errorf("servers: %+v", servers)
+		}
+		if len(tasks(c.Replica(3))) != 100 {
+			t.Error("L12: the new server lacks tasks")
+		}
+		if err := rep.AddServer(within(t, time.Minute), c.ID(3), c.Addr(3)); err != nil {
+			t.Errorf("added again: %v", err)
+		}
+		if err := rep.AddServer(within(t, time.Minute), c.ID(3), "10.9.9.9:1"); code(err) != fsm.Conflict {
+			t.Errorf("same id at another address: %v", err)
+		}
+		if err := rep.AddServer(within(t, time.Minute), "s9", c.Addr(3)); code(err) != fsm.Conflict {
+			t.Errorf("same address under another id: %v", err)
+		}
+		if err := rep.RemoveServer(within(t, time.Minute), c.ID(3), false); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(rep.Servers()); n != 3 {
+			t.Errorf("%d servers after the removal", n)
+		}
+		do(t, k, fsm.CreateTask{Room: "r", Role: "builder", Title: "after"})
+	})
+}
+
+func TestServerThatNeverAnswersIsNotAdded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3)
+		rep := c.Replica(c.Leader())
+		err := rep.AddServer(within(t, 10*time.Second), "s9", "10.0.0.9:7421")
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "10.0.0.9") {
+			t.Errorf("got %v", err)
+		}
+		if n := len(rep.Servers()); n != 3 {
+			t.Errorf("it is left behind: %+v", rep.Servers())
+		}
+	})
+}
+
+func TestRemovalThatEndangersTheClusterIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3)
+		l := c.Leader()
+		c.Kill((l + 1) % 3)
+		<-time.After(5 * time.Second)
+		rep := c.Replica(l)
+		healthy := c.ID((l + 2) % 3)
+		if err := rep.RemoveServer(within(t, time.Minute), healthy, false); code(err) != fsm.Conflict {
+			t.Errorf("removing one of two that live: %v", err)
+		}
+		if err := rep.RemoveServer(within(t, time.Minute), c.ID((l+1)%3), false); err != nil {
+			t.Errorf("removing the dead one: %v", err)
+		}
+	})
+}
+
+func TestLeaderIsRemovedAfterHandingOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3)
+		l := c.Leader()
+		if err := c.Replica(l).RemoveServer(within(t, time.Minute), c.ID(l), false); !errors.Is(err, fsm.ErrNotLeader) {
+			t.Fatalf("first: %v", err)
+		}
+		next := c.Leader()
+		if next == l {
+			t.Fatal("leadership was not handed over")
+		}
+		if err := c.Replica(next).RemoveServer(within(t, time.Minute), c.ID(l), false); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(c.Replica(next).Servers()); n != 2 {
+			t.Errorf("%d servers", n)
+		}
+	})
+}
+
+// A planned change of leader costs at most 300 ms and no write.
+func TestPlannedChangeOfLeaderFailsNoWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3)
+		room(t, c.Client())
+		var stop atomic.Bool
+		var longest atomic.Int64
+		var wg sync.WaitGroup
+		for range 4 {
+			k := c.Client()
+			wg.Go(func() {
+				for !stop.Load() {
+					begun := time.Now()
+					if out := k.Do(fsm.CreateTask{Room: "r", Role: "builder", Title: "t"}); out.Code != fsm.OK {
+						t.Errorf("write failed: %s", out.Detail)
+					}
+					longest.Store(max(longest.Load(), int64(time.Since(begun))))
+					<-time.After(time.Millisecond)
+				}
+			})
+		}
+		for range 5 {
+			<-time.After(time.Second)
+			l := c.Leader()
+			to := (l + 1) % 3
+			if err := c.Replica(l).Transfer(within(t, time.Minute), c.ID(to)); err != nil {
+				t.Errorf("transfer: %v", err)
+			}
+			if n := c.Leader(); n != to {
+				t.Errorf("server %d leads, want %d", n, to)
+			}
+		}
+		l := c.Leader()
+		if err := c.Stop(l); err != nil { // an orderly stop hands over, too
+			t.Errorf("stop: %v", err)
+		}
+		<-time.After(time.Second)
+		stop.Store(true)
+		wg.Wait()
+		if gap := time.Duration(longest.Load()); gap > 300*time.Millisecond {
+			t.Errorf("a write took %v", gap)
+		}
+		if err := c.Replica(c.Leader()).Transfer(within(t, time.Minute), "s77"); code(err) != fsm.NotFound {
+			t.Errorf("transfer to a stranger: %v", err)
+		}
+	})
+}
+
+func TestSnapshotAndRestartGiveTheSameState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3, clustertest.Configure(func(_ int, cfg *cluster.Config) { cfg.Limits.TrailingLogs = 16 }))
+		k := c.Client()
+		room(t, k)
+		for i := range 200 {
+			do(t, k, fsm.CreateTask{Room: "r", Role: "builder", Title: fmt.Sprint(i)})
+		}
+		lagging := (c.Leader() + 1) % 3
+		c.Kill(lagging)
+		for i := range 200 {
+			do(t, k, fsm.CreateTask{Room: "r", Role: "builder", Title: fmt.Sprint("later ", i)})
+		}
+		for i := range 3 {
+			if i != lagging {
+				if err := cluster.TakeSnapshot(c.Replica(i)); err != nil {
+					t.Fatal(err)
+				}
+				if cluster.FirstIndex(c.Replica(i)) < 100 {
+					t.Errorf("the log of server %d was not cut", i)
+				}
+				c.Kill(i)
+			}
+		}
+		for i := range 3 {
+			c.Restart(i)
+		}
+		do(t, k, fsm.CreateTask{Room: "r", Role: "builder", Title: "last"})
+		c.Agree() // the one that lagged was sent a snapshot
+		if n := len(tasks(c.Replica(lagging))); n != 401 {
+			t.Errorf("%d tasks", n)
+		}
+	})
+}
+
+func TestSnapshotsAreTakenBySize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3, clustertest.Configure(func(_ int, cfg *cluster.Config) {
+			cfg.Limits.TrailingLogs, cfg.Limits.SnapshotBytes = 2, 100_000
+		}))
+		k := c.Client()
+		room(t, k)
+		for range 20 {
+			do(t, k, fsm.CreateTask{Room: "r", Role: "builder", Title: "t", Text: strings.Repeat("x", 20_000)})
+		}
+		c.Await("snapshots", func() bool {
+			for i := range 3 {
+				if cluster.FirstIndex(c.Replica(i)) < 10 {
+					return false
+				}
+			}
+			return true
+		})
+		c.Agree()
+	})
+}
+
+func TestRestoreOfABackupRaisesTheEpoch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3)
+		k := c.Client()
+		room(t, k)
+		do(t, k, fsm.CreateTask{Room: "r", Role: "builder", Title: "kept"})
+		rep := c.Replica(c.Leader())
+		var backup bytes.Buffer
+		if err := rep.Snapshot(t.Context(), &backup); err != nil {
+			t.Fatal(err)
+		}
+		do(t, k, fsm.CreateTask{Room: "r", Role: "builder", Title: "lost"})
+
+		for _, bad := range [][]byte{backup.Bytes()[:backup.Len()/2], nil, []byte("garbage"), flip(backup.Bytes())} {
+			if err := rep.Restore(within(t, time.Minute), bytes.NewReader(bad)); code(err) != fsm.Invalid {
+				t.Errorf("damaged backup: %v", err)
+			}
+		}
+		if len(tasks(rep)) != 2 {
+			t.Fatal("a damaged backup changed something")
+		}
+		for want := uint32(1); want <= 2; want++ { // the same backup twice: still a new epoch
+			rep = c.Replica(c.Leader())
+			if err := rep.Restore(within(t, time.Minute), bytes.NewReader(backup.Bytes())); err != nil {
+				t.Fatal(err)
+			}
+			c.Agree()
+			for i := range 3 {
+				c.Replica(i).Read(func(s *fsm.State) {
+					if s.Epoch() != want {
+						t.Errorf("server %d: epoch %d, want %d", i, s.Epoch(), want)
+					}
+					if len(s.Servers()) == 0 {
+						t.Errorf("server %d: servers forgotten", i)
+					}
+				})
+				if got := tasks(c.Replica(i)); len(got) != 1 || got["kept"] != 1 {
+					t.Errorf("server %d: tasks %v", i, got)
+				}
+			}
+		}
+		room(t, c.Client())
+		for i := range 3 {
+			c.Kill(i)
+		}
+		for i := range 3 {
+			c.Restart(i)
+		}
+		c.Agree()
+	})
+}
+
+func flip(b []byte) []byte {
+	b = bytes.Clone(b)
+	b[len(b)*2/3] ^= 1
+	return b
+}
+
+func TestStintsFollowLeadership(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3)
+		l := c.Leader()
+		rep := c.Replica(l)
+		var running, begun atomic.Int32
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			done <- rep.WhileLeader(ctx, func(ctx context.Context) error {
+				if running.Add(1) != 1 {
+					t.Error("two stints at once")
+				}
+				begun.Add(1)
+				<-ctx.Done()
+				<-time.After(300 * time.Millisecond) // slow to tidy up
+				running.Add(-1)
+				return ctx.Err()
+			})
+		}()
+		synctest.Wait()
+		if begun.Load() != 1 {
+			t.Fatalf("%d stints begun", begun.Load())
+		}
+		cluster.SignalGained(rep) // lost and regained within one signal
+		<-time.After(time.Second)
+		if begun.Load() != 2 {
+			t.Errorf("%d stints after a second gain", begun.Load())
+		}
+		c.Isolate(l)
+		<-time.After(2 * time.Second)
+		if running.Load() != 0 || rep.Leader().Self {
+			t.Error("a server that is cut off leads")
+		}
+		c.Heal()
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		boom := errors.New("boom")
+		if err := c.Replica(c.Leader()).WhileLeader(t.Context(), func(context.Context) error { return boom }); !errors.Is(err, boom) {
+			t.Errorf("error of a duty: %v", err)
+		}
+	})
+}
+
+func TestFollowersKnowTheLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3)
+		l := c.Leader()
+		c.Agree()
+		want := c.Replica(l).Leader()
+		if !want.Self || want.ID != c.ID(l) || want.APIAddr == "" || want.Term == 0 {
+			t.Errorf("leader says %+v", want)
+		}
+		for i := range 3 {
+			got := c.Replica(i).Leader()
+			got.Self = true
+			if got != want {
+				t.Errorf("server %d says %+v, want %+v", i, got, want)
+			}
+			if err := c.Replica(i).Ready(); err != nil {
+				t.Errorf("server %d is not ready: %v", i, err)
+			}
+		}
+	})
+}
+
+func TestSubscribersSeeEveryEntryOnEveryServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen [3]atomic.Int64
+		c := clustertest.New(t, 3, clustertest.OnOpen(func(i int, r *cluster.Replica) {
+			r.Subscribe(func(e fsm.Effects) {
+				seen[i].Add(int64(len(e.Claimable)))
+				r.Read(func(*fsm.State) {}) // outside the lock
+			})
+		}))
+		k := c.Client()
+		room(t, k)
+		do(t, k, fsm.Join{Speaker: fsm.Speaker{Agent: "r/builder"}})
+		do(t, k, fsm.CreateTask{Room: "r", Role: "builder", Title: "t"})
+		c.Agree()
+		for i := range seen {
+			if seen[i].Load() == 0 {
+				t.Errorf("server %d woke nobody", i)
+			}
+		}
+	})
+}
+
+func TestUnknownRecordStopsEveryServerWithItsDataUntouched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3)
+		k := c.Client()
+		room(t, k)
+		do(t, k, fsm.CreateTask{Room: "r", Role: "builder", Title: "before"})
+		c.Agree()
+		rep := c.Replica(c.Leader())
+		record := []byte{0x2a, 0x03, 0xba, 0x3e, 0x00} // a request with command 999
+		if err := cluster.ProposeBytes(rep, record); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rep.Submit(within(t, time.Second), fsm.Request{Cmd: fsm.OpenSession{}}); err == nil {
+			t.Error("a write was answered behind an unknown record")
+		}
+		// Those that learn of the commit stop; the last one cannot, without a majority.
+		reps := []*cluster.Replica{c.Replica(0), c.Replica(1), c.Replica(2)}
+		for round := range 2 {
+			ended := map[int]error{}
+			c.Await("two servers to stop", func() bool {
+				for i := range 3 {
+					if _, known := ended[i]; !known {
+						if ok, err := c.Ended(i); ok {
+							ended[i] = err
+						}
+					}
+				}
+				return len(ended) >= 2
+			})
+			for i, err := range ended {
+				if !errors.Is(err, cluster.ErrUnknownRecord) {
+					t.Errorf("server %d ended with %v", i, err)
+				}
+				if len(tasks(reps[i])) > 1 || !reps[i].Stats().Stuck {
+					t.Errorf("server %d applied something", i)
+				}
+				if round == 0 { // it comes up, meets the record again, and stops again
+					c.Restart(i)
+					reps[i] = c.Replica(i)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,300 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"vigil/fsm"
+)
+
+// stint is one time in office of this server, open once LeaderEstablished is
+// applied. Its context ends with it.
+type stint struct {
+	ctx   context.Context
+	term  uint64
+	clock *clock
+}
+
+// errStintOver is the cause with which the context of a stint ends.
+var errStintOver = errors.New("stint is over")
+
+// stints follows raft's leadership signals. Every gained signal begins a stint and
+// ends the one before: two in a row mean that leadership was lost and regained.
+type stints struct {
+	mu      sync.Mutex
+	open    *stint                  // nil: none
+	changed chan struct{}           // closed when open changes
+	end     context.CancelCauseFunc // of the stint that is open or opening
+	closed  bool                    // no stint begins any more
+	wg      sync.WaitGroup          // goroutines of stints
+}
+
+func (s *stints) set(st *stint) {
+	s.mu.Lock()
+	s.open = st
+	close(s.changed)
+	s.changed = make(chan struct{})
+	s.mu.Unlock()
+}
+
+// current gives the open stint, nil when there is none, and a channel that is
+// closed when that changes.
+func (s *stints) current() (*stint, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open, s.changed
+}
+
+// followLeadership drains raft's signals until ctx ends. It never blocks for
+// long: raft waits for it.
+func (r *Replica) followLeadership(ctx context.Context, notify <-chan bool) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case gained := <-notify:
+			r.endStint(fsm.ErrNotLeader)
+			if gained {
+				r.beginStint(ctx)
+			}
+		case <-r.again: // a backup was installed
+			if r.raft.Load().State() == raft.Leader {
+				r.endStint(fsm.ErrNotLeader)
+				r.beginStint(ctx)
+			}
+		}
+	}
+}
+
+// endStint closes the batcher and ends the open or opening stint.
+func (r *Replica) endStint(reason error) {
+	s := &r.stints
+	s.mu.Lock()
+	end := s.end
+	s.end = nil
+	if end != nil {
+		end(errStintOver) // under the lock: a stint that opens now sees it
+	}
+	s.mu.Unlock()
+	if end == nil {
+		return
+	}
+	r.batch.close(reason)
+	s.set(nil)
+	r.met.leading.Set(0)
+}
+
+// beginStint opens a stint in the background. No client's write, no plan and no
+// beat goes in before its LeaderEstablished.
+func (r *Replica) beginStint(ctx context.Context) {
+	s := &r.stints
+	ctx, end := context.WithCancelCause(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		end(errStintOver)
+		return
+	}
+	s.end = end
+	s.wg.Go(func() {
+		if err := r.openStint(ctx); err != nil && ctx.Err() == nil {
+			r.log.Warn("cannot open stint", "error", err)
+		}
+	})
+}
+
+func (r *Replica) openStint(ctx context.Context) error {
+	term, out, err := r.establish(ctx)
+	if err != nil {
+		return err
+	}
+	if r.diverged.Load() {
+		r.stepAside(ctx)
+		return fsm.ErrDiverged
+	}
+	st := &stint{ctx: ctx, term: term, clock: newClock(out.Clock)}
+	s := &r.stints
+	s.mu.Lock()
+	if ctx.Err() != nil {
+		s.mu.Unlock()
+		return errStintOver
+	}
+	// Under the lock, so that endStint cannot close the batcher before it is opened.
+	r.batch.open(st)
+	s.open = st
+	close(s.changed)
+	s.changed = make(chan struct{})
+	s.mu.Unlock()
+	r.met.leading.Set(1)
+	r.met.stints.Inc()
+	r.log.Info("stint open", "term", term, "clock", time.Duration(out.Clock))
+	r.introduce(ctx)
+	tick := time.NewTicker(clockReading)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			st.clock.now()
+		}
+	}
+}
+
+// establish proposes LeaderEstablished until it is applied in its own term or the
+// stint is over. Its entry carries no stamp; the answer has the clock to start from.
+func (r *Replica) establish(ctx context.Context) (uint64, fsm.Outcome, error) {
+	r.machine.answering.Add(1)
+	defer r.machine.answering.Add(-1)
+	for {
+		term := r.raft.Load().CurrentTerm()
+		data, err := encodeEntry(&fsm.Entry{
+			Stint: term, Wall: fsm.Wall(time.Now().UnixNano()),
+			Requests: []fsm.Request{{Cmd: fsm.LeaderEstablished{Server: r.cfg.ID, APIAddr: r.cfg.APIAddr}}},
+		})
+		if err != nil {
+			return 0, fsm.Outcome{}, err
+		}
+		fut := r.propose(data)
+		err = fut.Error()
+		if err == nil {
+			ans, _ := fut.Response().(*answer)
+			if ans == nil {
+				return 0, fsm.Outcome{}, fmt.Errorf("establish leader: %w", ErrUnknownRecord)
+			}
+			if out := ans.outcomes[0]; out.Code == fsm.OK {
+				return ans.term, out, nil
+			}
+		} else if !errors.Is(err, raft.ErrLeadershipTransferInProgress) {
+			return 0, fsm.Outcome{}, fmt.Errorf("establish leader: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return 0, fsm.Outcome{}, errStintOver
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// introduce lets the state know this server and, in a new cluster, the seeds of
+// the settings.
+func (r *Replica) introduce(ctx context.Context) {
+	self := r.self()
+	var known, seed bool
+	r.Read(func(s *fsm.State) {
+		for _, srv := range s.Servers() {
+			known = known || srv == self
+		}
+		seed = s.SettingsRev() == 0 && len(r.cfg.Seed) > 0
+	})
+	var reqs []fsm.Request
+	if !known {
+		reqs = append(reqs, fsm.Request{Planned: true, Cmd: self})
+	}
+	if seed {
+		reqs = append(reqs, fsm.Request{Planned: true, Cmd: fsm.PutSettings{Values: r.cfg.Seed, By: "bootstrap"}})
+	}
+	if len(reqs) == 0 {
+		return
+	}
+	outs := make([]fsm.Outcome, len(reqs))
+	if err := r.batch.submitAll(ctx, reqs, outs); err != nil {
+		return // the next stint does it
+	}
+	for _, out := range outs {
+		if out.Code != fsm.OK {
+			r.log.Warn("introduction refused", "code", out.Code, "detail", out.Detail)
+		}
+	}
+}
+
+// self is what this server says of itself.
+func (r *Replica) self() fsm.PutServer {
+	return fsm.PutServer{ID: r.cfg.ID, APIAddr: r.cfg.APIAddr, RaftAddr: r.cfg.RaftAddr,
+		Version: r.cfg.Version, Features: r.cfg.Features}
+}
+
+// WhileLeader runs fn for each stint of this server. The context of fn ends with
+// the stint, and the next call begins only after fn has returned. When fn returns
+// before its stint ends it is not called again until the next one, unless it
+// returned an error: that ends WhileLeader. It returns nil when ctx ends.
+func (r *Replica) WhileLeader(ctx context.Context, fn func(ctx context.Context) error) error {
+	var last *stint
+	for {
+		st, changed := r.stints.current()
+		if st != nil && st != last {
+			last = st
+			inner, cancel := context.WithCancelCause(ctx)
+			stop := context.AfterFunc(st.ctx, func() { cancel(errStintOver) })
+			err := fn(inner)
+			over := inner.Err() != nil
+			stop()
+			cancel(nil)
+			if err != nil && !over {
+				return fmt.Errorf("while leader: %w", err)
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		}
+	}
+}
+
+// Leader is who leads as far as this server knows.
+type Leader struct {
+	ID      string // empty: unknown
+	APIAddr string // empty: unknown
+	Self    bool   // this server leads and its stint is open
+	Term    uint64
+}
+
+// Leader tells who leads, without asking anybody. It may be wrong for the length
+// of an election; the log has the last word.
+func (r *Replica) Leader() Leader {
+	if st, _ := r.stints.current(); st != nil {
+		return Leader{ID: r.cfg.ID, APIAddr: r.cfg.APIAddr, Self: true, Term: st.term}
+	}
+	rf := r.raft.Load()
+	if rf == nil {
+		return Leader{}
+	}
+	_, id := rf.LeaderWithID()
+	if id == "" || string(id) == r.cfg.ID {
+		return Leader{Term: rf.CurrentTerm()}
+	}
+	l := Leader{ID: string(id), Term: rf.CurrentTerm()}
+	if s := r.machine.stint.Load(); s != nil && s.Server == l.ID && s.APIAddr != "" {
+		l.APIAddr = s.APIAddr
+		return l
+	}
+	l.APIAddr = r.apiAddr(l.ID)
+	return l
+}
+
+// apiAddr looks a server up in the state, then in the configuration.
+func (r *Replica) apiAddr(id string) (addr string) {
+	r.Read(func(s *fsm.State) {
+		for _, srv := range s.Servers() {
+			if srv.ID == id {
+				addr = srv.APIAddr
+			}
+		}
+	})
+	if addr != "" {
+		return addr
+	}
+	for _, p := range r.cfg.Peers {
+		if p.ID == id {
+			return p.APIAddr
+		}
+	}
+	return ""
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"vigil/agentd/runner"
+)
+
+// The example holds every key, and its values are the defaults.
+func TestAgentdExampleIsTheDefaults(t *testing.T) {
+	f, err := readAgentdFile("../../configs/agentd.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := defaultAgentdFile().config(nil, nil, nil)
+	want.Labels = map[string]string{}
+	if got := f.config(nil, nil, nil); !reflect.DeepEqual(got, want) {
+		t.Errorf("the example gives\n%+v, the defaults are\n%+v", got, want)
+	}
+	if err := f.check(); err != nil {
+		t.Error(err)
+	}
+	everyKey(t, f.document.text, reflect.TypeFor[agentdFile]())
+}
+
+func TestAgentdRunnersExample(t *testing.T) {
+	f, err := readAgentdFile("../../configs/agentd-runners.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	everyKey(t, f.document.text, reflect.TypeFor[runnerFile]())
+	set, err := runner.Compile(f.config(nil, nil, nil).Runners)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command, err := set.Command("sum-files", runner.Life{Params: map[string]string{"file": "/srv/files/a"}})
+	if err != nil || command.Args[3] != "/srv/files/a" {
+		t.Errorf("%q, %v", command.Args, err)
+	}
+	if _, err := set.Command("sum-files", runner.Life{Params: map[string]string{"file": "/srv/files/../../etc/passwd"}}); err == nil {
+		t.Error("a path that leaves the folder was accepted")
+	}
+}
+
+// everyKey fails for keys of a file's type that the text does not explain.
+func everyKey(t *testing.T, text string, of reflect.Type) {
+	t.Helper()
+	for field := range of.Fields() {
+		key := field.Tag.Get("yaml")
+		if key != "" && !strings.Contains(text, key+":") {
+			t.Errorf("key %s is missing in the example", key)
+		}
+		inner := field.Type
+		for inner.Kind() == reflect.Map || inner.Kind() == reflect.Slice {
+			inner = inner.Elem()
+		}
+		if key != "" && inner.Kind() == reflect.Struct && inner != reflect.TypeFor[runnerFile]() {
+			everyKey(t, text, inner)
+		}
+	}
+}
+
+// Every mistake has its place and its remedy, and nothing is touched.
+func TestAgentdFileMistakes(t *testing.T) {
+	for _, c := range []struct{ text, where, want string }{
+		{"serverz: []\n", "1:1", `unknown key "serverz"`},
+		{"name: a\nname: b\n", "2:1", "already defined"},
+		{"stop_grace: soon\n", "1:13", "duration like 60s"},
+		{"stop_grace: 5\n", "1:13", "duration like 60s"},
+		{"frozen_limit: 48h\n", "1:15", "at most 24h"},
+		{"logs:\n  keep: 1000\n", "2:9", "keep 1 to 100"},
+		{"metrics: 0.0.0.0:1\n", "", "loopback"},
+		{"log_level: loud\n", "", "write trace"},
+		{"runners:\n  - name: a\n    program: /no/such\n", "3:14", "/no/such does not exist: install it"},
+		{"runners:\n  - name: a\n", "2:5", "no program is named"},
+		{"runners:\n  - name: a\n    program: sh\n    arg: [x]\n", "4:5", `unknown key "arg"`},
+		{"runners:\n  - name: a\n    program: sh\n    args: [x, '${VIGIL_TOKEN}']\n", "4:15", "list of processes"},
+		{"runners:\n  - name: a\n    program: sh\n    params:\n      x: {pattern: '('}\n", "5:20", "missing closing"},
+		{"a: [\n", "1:4", ""},
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "agentd.yaml")
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out, errs bytes.Buffer
+		data := filepath.Join(dir, "data")
+		code := run(context.Background(), []string{"agentd", "--config", file, "--data-dir", data}, strings.NewReader(""), &out, &errs)
+		if code != exitUsage || !strings.Contains(errs.String(), c.want) || c.where != "" && !strings.Contains(errs.String(), file+":"+c.where+":") {
+			t.Errorf("%q: exit code %d, want %q at %s, got\n%s", c.text, code, c.want, c.where, errs.String())
+		}
+		if _, err := os.Stat(data); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%q: the data directory was made", c.text)
+		}
+	}
+}
+
+func TestAgentdFileThatAnybodyMayChangeIsRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agentd.yaml")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(file, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readAgentdFile(file); err == nil || !strings.Contains(err.Error(), "chmod o-w") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+func newAgentCmd(a *app) *cobra.Command {
+	return newGroup("agent", "Agents: see why they run or not, stop and start them",
+		newAgentListCmd(a), newAgentShowCmd(a), newAgentExplainCmd(a),
+		newAgentSetCmd(a, "start", "Let an agent run: takes back a stop, ends a back-off, opens a breaker", "running"),
+		newAgentSetCmd(a, "stop", "Stop an agent and keep it stopped, whatever else asks for it", "stopped"),
+		newAgentRestartCmd(a), newAgentLogsCmd(a))
+}
+
+func newAgentListCmd(a *app) *cobra.Command {
+	var request vigilv1.ListAgentsRequest
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List agents with the reason for their state",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			request.Stale, request.Limit = a.stale, 1000
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				list := &vigilv1.ListAgentsResponse{}
+				for {
+					page, err := c.fleet.ListAgents(ctx, &request)
+					if err != nil {
+						return err
+					}
+					list.Agents = append(list.Agents, page.GetAgents()...)
+					if request.After = page.GetNextAfter(); request.After == "" {
+						return a.printAgents(list)
+					}
+				}
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&request.Room, "room", "", "only of this room")
+	flags.StringVar(&request.Role, "role", "", "only of this role")
+	flags.StringVar(&request.Host, "host", "", "only on this host")
+	_ = cmd.RegisterFlagCompletionFunc("room", a.every(roomNames)) // the flags are there
+	_ = cmd.RegisterFlagCompletionFunc("host", a.every(hostNames))
+	return cmd
+}
+
+func (a *app) printAgents(list *vigilv1.ListAgentsResponse) error {
+	if a.json {
+		return a.printJSON(list)
+	}
+	t := newTable("AGENT", "STATE", "PROCESS", ">LIFE", "HOST", ">TASK", "UP", "WHY~")
+	for _, g := range list.GetAgents() {
+		task := ""
+		if g.GetTask() != 0 {
+			task = fmt.Sprint(g.GetTask())
+		}
+		t.add(g.GetName(), g.GetParticipant(), processText(g), g.GetIncarnation(), g.GetHost(), task, span(g.GetUp()), g.GetWhy())
+	}
+	return t.print(a, "There are no such agents.")
+}
+
+// processText says what is known of the process.
+func processText(g *vigilv1.Agent) string {
+	switch {
+	case g.GetParked():
+		return "parked"
+	case !g.GetManaged() && g.GetParticipant() != "DISCONNECTED" && g.GetParticipant() != "":
+		return "by hand"
+	}
+	return g.GetProcess()
+}
+
+func newAgentShowCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "show ROOM/ROLE[.N]",
+		Short:             "Show an agent with every known figure",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				answer, err := c.fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: args[0], Stale: a.stale})
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(answer.GetAgent())
+				}
+				return a.printAgent(answer.GetAgent())
+			})
+		},
+	}
+}
+
+func (a *app) printAgent(g *vigilv1.Agent) error {
+	pid, task, order := "", "", ""
+	if g.GetPid() != 0 {
+		pid = fmt.Sprint(g.GetPid())
+	}
+	if g.GetTask() != 0 {
+		task = fmt.Sprint(g.GetTask())
+	}
+	if g.GetOrder() != "" && g.GetOrder() != "none" {
+		order = fmt.Sprintf("%s, open for %s: %s", g.GetOrder(), orZero(span(g.GetOrderOpen())), g.GetOrderReason())
+	}
+	return a.pairs("agent", g.GetName(), "why", g.GetWhy(), "desired", a.intent(g), "participant", g.GetParticipant(),
+		"process", processText(g), "host", g.GetHost(), "pid", pid, "incarnation", g.GetIncarnation(), "up", span(g.GetUp()),
+		"task", task, "done", fmt.Sprintf("%d tasks in this life", g.GetDone()), "lease", left(g.GetLeaseLeft()), "fence", left(g.GetFenceLeft()),
+		"order", order, "failures", failuresText(g), "last exit", a.exitText(g.GetLastExit()), "revision", fmt.Sprint(g.GetRev()))
+}
+
+func orZero(text string) string {
+	if text == "" {
+		return "0s"
+	}
+	return text
+}
+
+// intent says what is wanted and who said so.
+func (a *app) intent(g *vigilv1.Agent) string {
+	if g.GetIntentBy() == "" {
+		return g.GetDesired()
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s, by %s %s", g.GetDesired(), g.GetIntentBy(), a.ago(g.GetIntentAt())))
+}
+
+func failuresText(g *vigilv1.Agent) string {
+	if g.GetFailures() == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d in a row", g.GetFailures())
+	if d := span(g.GetNotBefore()); d != "" {
+		text += ", no start before " + d + " from now"
+	}
+	return text
+}
+
+func newAgentSetCmd(a *app, verb, short, desired string) *cobra.Command {
+	var rev uint64
+	cmd := &cobra.Command{
+		Use:               verb + " ROOM/ROLE[.N]...",
+		Short:             short,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.every(agentNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.eachAgent(cmd, args, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
+				return c.fleet.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: name, Desired: desired, By: a.me(), IfRev: rev})
+			})
+		},
+	}
+	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the agent's revision")
+	return cmd
+}
+
+func newAgentRestartCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "restart ROOM/ROLE[.N]...",
+		Short:             "Stop the running life of an agent; the next start is not charged",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.every(agentNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.eachAgent(cmd, args, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
+				return c.fleet.RestartAgent(ctx, &vigilv1.RestartAgentRequest{Agent: name, By: a.me()})
+			})
+		},
+	}
+}
+
+// eachAgent changes one agent after the other and goes on after a failure.
+func (a *app) eachAgent(cmd *cobra.Command, names []string, change func(context.Context, *conn, string) (*vigilv1.Agent, error)) error {
+	return a.ask(cmd, func(ctx context.Context, c *conn) error {
+		list := &vigilv1.ListAgentsResponse{}
+		var first error
+		for _, name := range names {
+			g, err := change(ctx, c, name)
+			if err != nil {
+				if first == nil {
+					first = err
+				} else {
+					report(a.err, err, a.json)
+				}
+				continue
+			}
+			list.Agents = append(list.Agents, g)
+			if !a.json {
+				if err := a.printf("%s: desired %s, %s\n", g.GetName(), g.GetDesired(), g.GetWhy()); err != nil {
+					return err
+				}
+			}
+		}
+		if a.json {
+			if err := a.printJSON(list); err != nil {
+				return err
+			}
+		}
+		return first
+	})
+}
+
+func newAgentLogsCmd(a *app) *cobra.Command {
+	request := &vigilv1.AgentLogsRequest{}
+	cmd := &cobra.Command{
+		Use:               "logs ROOM/ROLE[.N]",
+		Short:             "Print an agent's output, fetched from its host",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			request.Agent = args[0]
+			ask := a.ask
+			if request.GetFollow() {
+				ask = a.follow
+			}
+			return ask(cmd, func(ctx context.Context, c *conn) error {
+				stream, err := c.fleet.AgentLogs(ctx, request)
+				if err != nil {
+					return err
+				}
+				return a.copyLogs(stream.Recv)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&request.Follow, "follow", "f", false, "go on as it grows, until interrupted")
+	flags.Uint32VarP(&request.Lines, "lines", "n", 100, "begin with this many of the last lines, at most 10000")
+	return cmd
+}
+
+// copyLogs prints pieces of output, with --json one object for each.
+func (a *app) copyLogs(next func() (*vigilv1.LogChunk, error)) error {
+	for {
+		chunk, err := next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if a.json {
+			err = a.printJSON(map[string]string{"data": string(chunk.GetData())})
+		} else {
+			_, err = a.out.Write(chunk.GetData())
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

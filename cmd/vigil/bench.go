@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vigil/cmd/vigil/bench"
+)
+
+// newBenchCmd is `vigil bench`: the command that measures the product.
+func newBenchCmd(a *app) *cobra.Command {
+	group := newGroup("bench", "Measure vigil on this machine")
+	group.Long = `Measure vigil: each benchmark starts three servers as processes of its own, with data
+on disk and fsync on, puts load on them, ends by itself and removes what it made. With
+--addr it measures a cluster that runs already, in rooms of its own.`
+	for _, spec := range bench.All() {
+		group.AddCommand(newBenchmarkCmd(a, spec))
+	}
+	return group
+}
+
+func newBenchmarkCmd(a *app, spec *bench.Spec) *cobra.Command {
+	var o bench.Options
+	cmd := &cobra.Command{
+		Use:     spec.Name,
+		Short:   spec.Short,
+		Long:    spec.Long,
+		Example: "  vigil bench " + spec.Name + " --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if o.Program, err = os.Executable(); err != nil {
+				return fmt.Errorf("find this program: %w", err)
+			}
+			if cmd.Flags().Changed("addr") {
+				o.Addrs = a.addresses()
+			}
+			o.Progress = a.progress
+			ctx, cancel := cmd.Context(), context.CancelFunc(func() {})
+			if cmd.Flags().Changed("timeout") {
+				ctx, cancel = a.bound(ctx)
+			}
+			defer cancel()
+			report, err := spec.Run(ctx, o)
+			a.progressEnd()
+			if err != nil {
+				if errors.Is(err, bench.ErrOptions) {
+					return usageError{err}
+				}
+				return err
+			}
+			if a.json {
+				return a.printJSON(report)
+			}
+			return report.Print(a.out)
+		},
+	}
+	bindBenchFlags(cmd, spec, &o)
+	return cmd
+}
+
+// bindBenchFlags gives the command the flags that mean something to the benchmark.
+func bindBenchFlags(cmd *cobra.Command, spec *bench.Spec, o *bench.Options) {
+	fl, d := cmd.Flags(), spec.Defaults
+	uses := func(name string) bool { return slices.Contains(spec.Uses, name) }
+	number := func(name string, to *int, def int, help string) {
+		if uses(name) {
+			fl.IntVar(to, name, def, help)
+		}
+	}
+	span := func(name string, to *time.Duration, def time.Duration, help string) {
+		if uses(name) {
+			fl.DurationVar(to, name, def, help)
+		}
+	}
+	number("count", &o.Count, d.Count, "number of "+spec.CountHelp)
+	span("duration", &o.Duration, d.Duration, "how long to measure, after the warm-up")
+	if uses("clients") {
+		fl.IntSliceVar(&o.Clients, "clients", d.Clients, "callers at once")
+	}
+	number("batch", &o.Batch, d.Batch, "how many at a time")
+	number("rate", &o.Rate, d.Rate, "how many a second")
+	span("ttl", &o.TTL, d.TTL, "lease of the agents")
+	number("conns", &o.Conns, d.Conns, "connections that the callers share")
+	if uses("single") {
+		fl.BoolVar(&o.Single, "single", false, "one agent in each call")
+	}
+	if uses("managed") {
+		fl.BoolVar(&o.Managed, "managed", false, "agents started by orders, on hosts that the benchmark plays")
+	}
+	fl.StringVar(&o.Dir, "dir", "", "where temporary data goes (default: the system's place)")
+	fl.BoolVar(&o.Keep, "keep", false, "keep the data and the logs of the servers")
+	fl.BoolVar(&o.Debug, "debug", false, "let the servers serve /debug/pprof")
+	fl.StringVar(&o.Profile, "profile", "", "write processor profiles of servers and load into this folder")
+	_ = cmd.MarkFlagDirname("profile")
+	_ = cmd.MarkFlagDirname("dir") // the flags are there
+}
+
+// newBenchAgentCmd is the agent that `vigil bench restart` kills.
+func newBenchAgentCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:    bench.AgentCommand,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.RunAgent(cmd.Context(), strings.Split(strings.Join(a.addresses(), ","), ","), a.getenv)
+		},
+	}
+}

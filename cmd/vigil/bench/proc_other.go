@@ -1,0 +1,18 @@
+//go:build !linux
+
+package bench
+
+import (
+	"syscall"
+	"time"
+)
+
+func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// memory is known on Linux only.
+func (p *process) memory() (rss, anon int64) { return 0, 0 }
+
+// cpuTime is known on Linux only.
+func (p *process) cpuTime() time.Duration { return 0 }
+
+func ownTime() time.Duration { return 0 }

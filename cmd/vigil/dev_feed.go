@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// say prints a line of the demo's own among the events.
+func (f *fleet) say(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.quiet {
+		return
+	}
+	line := fmt.Sprintf("%s  %s", time.Now().Format(time.TimeOnly), oneLine("** "+fmt.Sprintf(format, args...)))
+	_ = f.app.printf("%s\n", f.app.screen.paint("1;35", f.fit(line))) // nobody is there to hear of an error
+}
+
+func (f *fleet) fit(line string) string {
+	if w := f.app.screen.width; w > 0 {
+		return cut(line, w)
+	}
+	return line
+}
+
+// greet says that all is up and what to try.
+func (f *fleet) greet(ctx context.Context) error {
+	took := time.Since(f.began)
+	status, err := f.conn.cluster.Status(ctx, &vigilv1.StatusRequest{})
+	if err != nil {
+		return err
+	}
+	agents, err := f.agents(ctx)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	s := f.app.screen
+	fmt.Fprintf(&b, "%s\n\n", s.bold(fmt.Sprintf("vigil is up after %.1fs: %d servers, 1 host, %d agents", took.Seconds(), len(f.servers), devAgents)))
+	for i, srv := range f.place.servers {
+		mark := ""
+		if srv.ID == status.GetLeader() {
+			mark = "  (leader)"
+		}
+		fmt.Fprintf(&b, "  server %-12s pid %-7d http://%s/%s\n", srv.ID, f.servers[i].pid(), srv.APIAddr, mark)
+	}
+	victim := uint32(0)
+	for _, agent := range agents {
+		if agent.GetPid() != 0 {
+			fmt.Fprintf(&b, "  agent %-13s pid %-7d\n", strings.TrimPrefix(agent.GetName(), devRoom+"/"), agent.GetPid())
+			if victim == 0 {
+				victim = agent.GetPid()
+			}
+		}
+	}
+	leader := 0
+	if c := f.server(status.GetLeader()); c != nil {
+		leader = c.pid()
+	}
+	fmt.Fprintf(&b, "  files and logs     %s\n\n", f.place.dir)
+	b.WriteString("Try this in another terminal:\n\n")
+	if exe, err := os.Executable(); err == nil {
+		if found, err := exec.LookPath("vigil"); err != nil || found != exe {
+			fmt.Fprintf(&b, "  alias vigil=%s\n", exe)
+		}
+	}
+	fmt.Fprintf(&b, "  export VIGIL_ADDR=%s\n", strings.Join(f.place.apiAddrs(), ","))
+	for _, try := range [][2]string{
+		{fmt.Sprintf("kill -9 %d", victim), "an agent: it is back at once, as a new incarnation"},
+		{fmt.Sprintf("kill -9 %d", leader), "the leader: another server takes over, no agent notices"},
+		{"vigil task create demo/checksum --text numbers.csv", "work for an agent, handed on to the next role"},
+		{"vigil agent explain demo/vet", "why it runs, or why not"},
+		{"vigil events -f", "what you see below, complete"},
+	} {
+		fmt.Fprintf(&b, "  %-52s %s\n", try[0], s.faint("# "+try[1]))
+	}
+	if f.options.chaos {
+		fmt.Fprintf(&b, "\nChaos reigns; the same again with --seed %d.", f.options.seed)
+	}
+	b.WriteString("\nCtrl-C ends everything.\n\n")
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.newest = status.GetLastEvent()
+	return f.app.printf("%s", b.String())
+}
+
+// feed prints events as they happen, until ctx ends.
+func (f *fleet) feed(ctx context.Context) error {
+	for {
+		err := watchEvents(ctx, f.conn, &vigilv1.WatchEventsRequest{After: f.newest}, f.show)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if client.From(err) == nil {
+			return err // nobody reads the output any more
+		}
+		f.say("the feed of events was lost (%v) and is taken up again", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// leftOut are events that say little to somebody who watches.
+func leftOut(kind string) bool {
+	switch kind {
+	case "order.start", "order.stop", "server.announced", "agent.wanted", "task.started", "settings.changed":
+		return true
+	}
+	return false
+}
+
+// show prints one event on one line.
+func (f *fleet) show(e *vigilv1.Event) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.newest = e.GetSeq()
+	if f.quiet || leftOut(e.GetKind()) {
+		return nil
+	}
+	subject := e.GetAgent()
+	for _, other := range []string{e.GetHost(), e.GetRoom()} {
+		if subject == "" {
+			subject = other
+		}
+	}
+	if e.GetIncarnation() != "" && e.GetAgent() != "" && !strings.HasPrefix(e.GetKind(), "task.") {
+		subject += " #" + e.GetIncarnation()
+	}
+	var about []string
+	if e.GetTask() != 0 {
+		about = append(about, fmt.Sprintf("task %d", e.GetTask()))
+	}
+	if e.GetText() != "" {
+		about = append(about, e.GetText())
+	}
+	when := time.Now()
+	if at := e.GetAt(); at != nil {
+		when = at.AsTime().Local()
+	}
+	line := fmt.Sprintf("%s  %-18s %-20s %s", when.Format(time.TimeOnly), e.GetKind(), subject, oneLine(strings.Join(about, ": ")))
+	return f.app.printf("%s\n", f.app.screen.paint(eventColor(e.GetKind()), f.fit(strings.TrimRight(line, " "))))
+}
+
+// eventColor tells good news from bad.
+func eventColor(kind string) string {
+	switch kind {
+	case "agent.exited", "agent.lease_ended", "agent.fence_ended", "agent.parked", "host.lost",
+		"task.recovered", "task.failed", "task.quarantined", "server.diverged":
+		return "31"
+	case "agent.started", "agent.joined", "agent.adopted", "task.completed", "host.ready":
+		return "32"
+	case "host.suspect", "agent.start_limit", "agent.stopped", "agent.left", "task.late_result":
+		return "33"
+	case "leader.established":
+		return "1;33"
+	}
+	return "0"
+}
+
+// farewell sums up, if there was something, and silences the children.
+func (f *fleet) farewell(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	status, err := f.conn.cluster.Status(ctx, &vigilv1.StatusRequest{Stale: true})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.quiet = true
+	if f.newest == 0 || err != nil {
+		return
+	}
+	tasks := status.GetTasks()
+	left := tasks["QUEUED"] + tasks["PENDING"] + tasks["ACKNOWLEDGED"] + tasks["IN_PROGRESS"]
+	kept := ""
+	if !f.place.temp {
+		kept = "; everything is kept in " + f.place.dir
+	}
+	_ = f.app.printf("\n%d tasks completed, %d failed, %d quarantined, %d under way. Stopping%s.\n", // nobody may be there
+		tasks["COMPLETED"], tasks["FAILED"], tasks["QUARANTINED"], left, kept)
+}

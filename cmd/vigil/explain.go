@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// explainTail is how many of the last lines of output fit the screen.
+const explainTail = 6
+
+func newAgentExplainCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "explain ROOM/ROLE[.N]",
+		Short:             "Say on one screen why an agent runs, or why it does not",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				answer, err := c.fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: args[0], Stale: a.stale})
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(answer)
+				}
+				return a.explain(answer)
+			})
+		},
+	}
+}
+
+// explain prints the answer first, then what it rests on.
+func (a *app) explain(answer *vigilv1.GetAgentResponse) error {
+	g := answer.GetAgent()
+	verdict := fmt.Sprintf("%s: %s", a.screen.bold(g.GetName()), oneLine(g.GetWhy()))
+	if d := span(g.GetNotBefore()); d != "" && (g.GetWhyCode() == "back_off" || g.GetWhyCode() == "parked") {
+		verdict += "; in " + d
+	}
+	if err := a.printf("%s\n\n", verdict); err != nil {
+		return err
+	}
+	role := answer.GetRole()
+	declared := strings.TrimSpace(fmt.Sprintf("%s, start %s", role.GetDesired(), role.GetStart()))
+	runner := role.GetRunner()
+	if runner == "" {
+		runner = "none: it is started by hand"
+	}
+	err := a.pairs("wanted", a.intent(g), "declared", declared, "runner", runner,
+		"process", a.processLine(g), "in the room", participantLine(g), "task", taskLine(answer.GetTask()),
+		"order", orderLine(g), "failures", failuresText(g), "fence", left(g.GetFenceLeft()))
+	if err != nil {
+		return err
+	}
+	if err := a.printExit(g.GetLastExit()); err != nil {
+		return err
+	}
+	if err := a.printFits(answer.GetHosts()); err != nil {
+		return err
+	}
+	return a.printRecent(answer.GetEvents())
+}
+
+func (a *app) processLine(g *vigilv1.Agent) string {
+	text := processText(g)
+	if g.GetIncarnation() != "" {
+		text += ", life " + g.GetIncarnation()
+	}
+	if g.GetHost() != "" {
+		text += " on " + g.GetHost()
+	}
+	if g.GetPid() != 0 {
+		text += fmt.Sprintf(", pid %d", g.GetPid())
+	}
+	if d := span(g.GetUp()); d != "" {
+		text += ", up " + d
+	}
+	return text
+}
+
+func participantLine(g *vigilv1.Agent) string {
+	text := g.GetParticipant()
+	if d := left(g.GetLeaseLeft()); d != "" && text != "DISCONNECTED" {
+		text += ", lease " + d
+	}
+	return text
+}
+
+func taskLine(t *vigilv1.Task) string {
+	if t == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d %s, attempt %d: %s", t.GetId(), t.GetState(), t.GetAttempt(), t.GetTitle())
+}
+
+func orderLine(g *vigilv1.Agent) string {
+	if g.GetOrder() == "" || g.GetOrder() == "none" {
+		return "none open"
+	}
+	text := fmt.Sprintf("%s, open for %s", g.GetOrder(), orZero(span(g.GetOrderOpen())))
+	if g.GetOrderReason() != "" {
+		text += ": " + g.GetOrderReason()
+	}
+	return text
+}
+
+// left says how long something still lasts.
+func left(d *durationpb.Duration) string {
+	if d == nil || d.AsDuration() == 0 {
+		return ""
+	}
+	if d.AsDuration() < 0 {
+		return "ended " + short(-d.AsDuration()) + " ago"
+	}
+	return "ends in " + short(d.AsDuration())
+}
+
+// exitText is the last death on one line.
+func (a *app) exitText(x *vigilv1.Exit) string {
+	if x == nil || x.GetKind() == "" || x.GetKind() == "none" {
+		return ""
+	}
+	text := strings.ReplaceAll(x.GetKind(), "_", " ")
+	switch {
+	case x.GetSignal() != "":
+		text += ", signal " + x.GetSignal()
+	case x.GetKind() == "clean" || x.GetKind() == "crash" || x.GetKind() == "ordered":
+		text += fmt.Sprintf(", code %d", x.GetCode())
+	}
+	when := a.ago(x.GetAt())
+	if when == "" {
+		when = span(x.GetAgo()) + " ago"
+	}
+	text += ", " + when + ", life " + x.GetIncarnation()
+	if x.GetHost() != "" {
+		text += " on " + x.GetHost()
+	}
+	if x.GetTask() != 0 {
+		text += fmt.Sprintf(", held task %d", x.GetTask())
+	}
+	if x.GetReason() != "" {
+		text += ": " + x.GetReason()
+	}
+	return text
+}
+
+func (a *app) printExit(x *vigilv1.Exit) error {
+	text := a.exitText(x)
+	if text == "" {
+		return a.pairs("last death", "none")
+	}
+	if err := a.printf("\n%s %s\n", a.screen.bold("last death"), oneLine(text)); err != nil {
+		return err
+	}
+	tail := strings.TrimRight(x.GetTail(), "\n")
+	if tail == "" {
+		return nil
+	}
+	lines := strings.Split(tail, "\n")
+	for _, line := range lines[max(0, len(lines)-explainTail):] {
+		line = safe(strings.TrimRight(line, "\r"))
+		if a.screen.width > 0 {
+			line = cut(line, max(a.screen.width-4, 8))
+		}
+		if err := a.printf("  | %s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) printFits(fits []*vigilv1.HostFit) error {
+	if len(fits) == 0 {
+		return nil
+	}
+	if err := a.printf("\n"); err != nil {
+		return err
+	}
+	t := newTable("HOST", "NEXT START", "BECAUSE~")
+	for _, f := range fits {
+		word := "no"
+		if f.GetFits() {
+			word = "possible"
+		}
+		t.add(f.GetHost(), word, f.GetReason())
+	}
+	return t.print(a, "")
+}
+
+func (a *app) printRecent(events []*vigilv1.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	if err := a.printf("\n%s\n", a.screen.bold("recent events")); err != nil {
+		return err
+	}
+	for _, e := range events[max(0, len(events)-10):] {
+		if err := a.printEvent(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	// Registered so that a write to a closed pipe gives an error instead of ending
+	// the process: an agent has to leave its room first.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		first := <-signals
+		cancel(signalError{first.(syscall.Signal)})
+		second := <-signals
+		os.Exit(signalError{second.(syscall.Signal)}.code())
+	}()
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// signalError is the cause of a context that a signal has ended.
+type signalError struct{ sig syscall.Signal }
+
+func (e signalError) Error() string { return fmt.Sprintf("ended by signal: %s", e.sig) }
+
+func (e signalError) code() int { return 128 + int(e.sig) }

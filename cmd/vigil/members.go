@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// addServerVerbs adds the verbs about servers to the command that runs one.
+func addServerVerbs(root *cobra.Command, a *app) {
+	verbs := []*cobra.Command{newPeersCmd(a), newAddServerCmd(a), newRemoveServerCmd(a), newTransferCmd(a), newSnapshotCmd(a)}
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "server" {
+			cmd.AddCommand(verbs...)
+			return
+		}
+	}
+	root.AddCommand(newGroup("server", "Servers of the cluster", verbs...))
+}
+
+func serverTable(servers []*vigilv1.Server) *table {
+	t := newTable("SERVER", "ROLE", "API", "RAFT", "VERSION", "HEALTH~")
+	for _, s := range servers {
+		role := "voter"
+		switch {
+		case s.GetLeader():
+			role = "leader"
+		case !s.GetVoter():
+			role = "learner"
+		}
+		health := s.GetHealth()
+		if s.GetDiverged() {
+			health = "diverged: its state differs from the majority's, rebuild it"
+		}
+		t.add(s.GetId(), role, s.GetApiAddr(), s.GetRaftAddr(), s.GetVersion(), health)
+	}
+	return t
+}
+
+func newPeersCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "peers",
+		Short: "List the servers of the cluster",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				list, err := c.cluster.ListServers(ctx, &vigilv1.ListServersRequest{})
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(list)
+				}
+				return serverTable(list.GetServers()).print(a, "No servers are known.")
+			})
+		},
+	}
+}
+
+func newAddServerCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "add ID RAFT-ADDR",
+		Short:   "Add a server: it learns the log first, then it gets a vote",
+		Example: `  vigil server add s4 10.0.0.14:7421`,
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("timeout") {
+				a.timeout = 0
+			}
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				_, err := c.cluster.AddServer(ctx, &vigilv1.AddServerRequest{Id: args[0], RaftAddr: args[1]})
+				if err != nil {
+					return err
+				}
+				return a.done(map[string]any{"server": args[0]}, "server %s is a voter now", args[0])
+			})
+		},
+	}
+}
+
+func newRemoveServerCmd(a *app) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "remove ID",
+		Short: "Remove a server from the cluster",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				_, err := c.cluster.RemoveServer(ctx, &vigilv1.RemoveServerRequest{Server: args[0], Force: force})
+				if err != nil {
+					return err
+				}
+				return a.done(map[string]any{"server": args[0]}, "server %s is removed; its data directory may be deleted", args[0])
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "remove it although that leaves fewer than a majority alive")
+	return cmd
+}
+
+func newTransferCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "transfer [ID]",
+		Short: "Hand leadership to another server, without ID to the one most up to date",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to := ""
+			if len(args) == 1 {
+				to = args[0]
+			}
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				answer, err := c.cluster.TransferLeadership(ctx, &vigilv1.TransferLeadershipRequest{To: to})
+				if err != nil {
+					return err
+				}
+				return a.done(map[string]any{"leader": answer.GetLeader()}, "server %s leads now", answer.GetLeader())
+			})
+		},
+	}
+}
+
+// done reports success: an object with --json, a line otherwise.
+func (a *app) done(object map[string]any, format string, args ...any) error {
+	if a.json {
+		return a.printJSON(object)
+	}
+	return a.printf("%s\n", oneLine(fmt.Sprintf(format, args...)))
+}

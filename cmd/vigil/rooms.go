@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os/user"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+func newApplyCmd(a *app) *cobra.Command {
+	var file string
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "apply -f FILE",
+		Short: "Create or change rooms so that they are as FILE declares",
+		Long: `Create or change rooms so that they are as FILE (- for standard input) declares.
+One file may hold several rooms, separated by ---. All are checked before the first
+is changed. A role that is no longer declared is retired: its agents are stopped.`,
+		Example: "  vigil apply -f configs/room.yaml\n  vigil apply -f room.yaml --dry-run",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if file == "" {
+				return usagef("name the file with -f FILE, or - for standard input")
+			}
+			text, err := a.readFile(file)
+			if err != nil {
+				return err
+			}
+			rooms, err := parseRooms(file, text)
+			if err != nil {
+				return err
+			}
+			return a.ask(cmd, func(ctx context.Context, c *conn) error { return a.apply(ctx, c, rooms, dryRun) })
+		},
+	}
+	cmd.Flags().StringVarP(&file, "file", "f", "", "file with the rooms, - for standard input")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check everything and change nothing")
+	_ = cmd.MarkFlagFilename("file", "yaml", "yml") // the flag is there
+	return cmd
+}
+
+// apply checks all rooms, then changes one after the other.
+func (a *app) apply(ctx context.Context, c *conn, rooms []*vigilv1.ApplyRoomRequest, dryRun bool) error {
+	list := &vigilv1.ListRoomsResponse{}
+	for _, dry := range []bool{true, false} {
+		if dry && !dryRun && len(rooms) == 1 || !dry && dryRun {
+			continue
+		}
+		list.Rooms = nil
+		for _, r := range rooms {
+			r.DryRun, r.By = dry, a.me()
+			room, err := c.fleet.ApplyRoom(ctx, r)
+			if err != nil {
+				return fmt.Errorf("apply room %s: %w", r.GetRoom(), err)
+			}
+			list.Rooms = append(list.Rooms, room)
+		}
+	}
+	if a.json {
+		return a.printJSON(list)
+	}
+	for _, room := range list.GetRooms() {
+		what := fmt.Sprintf("applied: %d roles, revision %d", len(room.GetRoles()), room.GetRev())
+		if dryRun {
+			what = "is right; nothing was changed"
+		}
+		if err := a.printf("room %s %s\n", room.GetName(), what); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// me names the human who says something, for the history.
+func (a *app) me() string {
+	for _, name := range []string{a.getenv("VIGIL_USER"), a.getenv("SUDO_USER"), a.getenv("USER"), a.getenv("LOGNAME")} {
+		if name != "" {
+			return name
+		}
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return "unknown"
+}
+
+// readFile reads a file that the user named, - for standard input.
+func (a *app) readFile(name string) (string, error) {
+	if name == "-" {
+		b, err := io.ReadAll(io.LimitReader(a.in, maxInput+1))
+		if err != nil {
+			return "", fmt.Errorf("read standard input: %w", err)
+		}
+		return limited("standard input", b)
+	}
+	f, _, err := openFile(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxInput+1))
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", name, err)
+	}
+	return limited(name, b)
+}
+
+// maxInput is more than any text that the cluster takes.
+const maxInput = 4 << 20
+
+func limited(name string, b []byte) (string, error) {
+	if len(b) > maxInput {
+		return "", usagef("%s has more than %s: put large content into a file and name it in the task", name, bytesText(maxInput))
+	}
+	return string(b), nil
+}
+
+func newRoomCmd(a *app) *cobra.Command {
+	return newGroup("room", "Rooms with their roles", newRoomListCmd(a), newRoomShowCmd(a), newRoomDeleteCmd(a))
+}
+
+func newRoomListCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the rooms",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				list, err := c.fleet.ListRooms(ctx, &vigilv1.ListRoomsRequest{Stale: a.stale})
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(list)
+				}
+				t := newTable("ROOM", ">ROLES", ">LIVE", ">AGENTS", "TASKS~", "CHANGED BY~", "CREATED")
+				for _, r := range list.GetRooms() {
+					addRoom(a, t, r)
+				}
+				return t.print(a, "There are no rooms yet: create one with `vigil apply -f configs/room.yaml`.")
+			})
+		},
+	}
+}
+
+func addRoom(a *app, t *table, r *vigilv1.Room) {
+	var live, agents, roles uint32
+	tasks := map[string]uint32{}
+	for _, role := range r.GetRoles() {
+		live, agents = live+role.GetAgentsLive(), agents+role.GetAgents()
+		if !role.GetRetired() {
+			roles++
+		}
+		for state, n := range role.GetTasks() {
+			tasks[state] += n
+		}
+	}
+	name := r.GetName()
+	if r.GetDeleting() {
+		name += " (deleting)"
+	}
+	t.add(name, fmt.Sprint(roles), fmt.Sprint(live), fmt.Sprint(agents), taskCounts(tasks), r.GetChangedBy(), a.ago(r.GetCreatedAt()))
+}
+
+func newRoomShowCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "show ROOM",
+		Short:             "Show a room with its roles",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeRoom,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				room, err := c.fleet.GetRoom(ctx, &vigilv1.GetRoomRequest{Room: args[0], Stale: a.stale})
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(room)
+				}
+				return a.printRoom(room)
+			})
+		},
+	}
+}
+
+func (a *app) printRoom(room *vigilv1.Room) error {
+	state := ""
+	if room.GetDeleting() {
+		state = "being deleted: it goes once nothing of it runs"
+	}
+	err := a.pairs("room", room.GetName(), "state", state, "created", a.ago(room.GetCreatedAt()),
+		"changed by", room.GetChangedBy(), "revision", fmt.Sprint(room.GetRev()))
+	if err != nil {
+		return err
+	}
+	t := newTable("ROLE", "RUNNER", "DESIRED", "START", "PROOF", "POLICY", "TTL", ">LIVE", ">AGENTS", "TASKS~")
+	for _, r := range room.GetRoles() {
+		s := r.GetSpec()
+		name := s.GetName()
+		if r.GetRetired() {
+			name += " (retired)"
+		}
+		t.add(name, s.GetRunner(), s.GetDesired(), s.GetStart(), s.GetProof(), s.GetPolicy(), span(s.GetTtl()),
+			fmt.Sprint(r.GetAgentsLive()), fmt.Sprint(r.GetAgents()), taskCounts(r.GetTasks()))
+	}
+	if err := a.printf("\n"); err != nil {
+		return err
+	}
+	return t.print(a, "It has no roles.")
+}
+
+func newRoomDeleteCmd(a *app) *cobra.Command {
+	var rev uint64
+	cmd := &cobra.Command{
+		Use:               "delete ROOM",
+		Short:             "Stop a room's agents, cancel its tasks and remove it",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeRoom,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				answer, err := c.fleet.DeleteRoom(ctx, &vigilv1.DeleteRoomRequest{Room: args[0], By: a.me(), IfRev: rev})
+				if err != nil {
+					return err
+				}
+				what := "is deleted"
+				if answer.GetPending() {
+					what = "is being deleted; it goes once its agents have stopped"
+				}
+				return a.done(map[string]any{"room": args[0], "pending": answer.GetPending()}, "room %s %s", args[0], what)
+			})
+		},
+	}
+	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the room's revision")
+	return cmd
+}
+
+// splitAgent splits room/role.
+func splitAgent(text string) (room, role string, err error) {
+	room, role, ok := strings.Cut(text, "/")
+	if !ok || room == "" || role == "" || strings.Contains(role, "/") {
+		return "", "", usagef("%q is not of the form room/role", text)
+	}
+	return room, role, nil
+}

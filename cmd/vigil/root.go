@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// defaultAddr is where a server listens unless told otherwise.
+const defaultAddr = "127.0.0.1:7420"
+
+// defaultTimeout bounds commands that ask one thing and print the answer.
+const defaultTimeout = 15 * time.Second
+
+// commands are the constructors of the root's commands, in the order of the help.
+var commands = [...]func(*app) *cobra.Command{
+	newServerCmd,
+	newDevCmd,
+	newDevAgentCmd,
+	newAgentdCmd,
+	newStatusCmd,
+	newApplyCmd,
+	newRoomCmd,
+	newTaskCmd,
+	newAgentCmd,
+	newHostCmd,
+	newEventsCmd,
+	newSettingsCmd,
+	newWaitForTaskCmd,
+	newBeatCmd,
+	newRunCmd,
+	newBenchCmd,
+	newBenchAgentCmd,
+	newVersionCmd,
+}
+
+// app is one run of the program: its outside world and its global flags.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	getenv   func(string) string
+	now      func() time.Time
+	spawn    func(args []string) error // starts this program again on its own; nil: really
+	screen   screen
+	meter    meter
+
+	addrs   []string
+	json    bool
+	timeout time.Duration
+	stale   bool
+
+	started bool // the command line was understood
+}
+
+// run is the whole program; it returns the exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{in: stdin, out: stdout, err: stderr, getenv: os.Getenv, now: time.Now}
+	a.screen = newScreen(stdout, a.getenv)
+	return a.run(ctx, args)
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
+	root := newRootCmd(a)
+	root.SetArgs(args)
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !a.started {
+		err = usageError{err}
+	}
+	if sig, ok := context.Cause(ctx).(signalError); ok && err != nil && !errors.As(err, new(codeError)) {
+		err = sig
+	}
+	if err != nil {
+		report(a.err, err, a.json)
+	}
+	return exitCode(err)
+}
+
+func newRootCmd(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "vigil",
+		Short: "Keep fleets of AI agents alive and give each task to exactly one of them",
+		Long: `vigil keeps fleets of AI agents alive and gives each task to exactly one of them.
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 conflict, 5 no leader or no
+server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		RunE:              chooseSubcommand,
+		PersistentPreRunE: a.start,
+	}
+	flags := root.PersistentFlags()
+	flags.StringSliceVar(&a.addrs, "addr", nil, "API address of a server, host:port; may be repeated (default $VIGIL_ADDR or "+defaultAddr+")")
+	flags.BoolVar(&a.json, "json", false, "print JSON with stable field names")
+	flags.DurationVar(&a.timeout, "timeout", defaultTimeout, "give up after this long (0: never)")
+	flags.BoolVar(&a.stale, "stale", false, "let any server answer reads, without a leader, from what it has")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w: see %s --help", err, c.CommandPath())
+	})
+	for _, constructor := range commands {
+		root.AddCommand(constructor(a))
+	}
+	addServerVerbs(root, a)
+	_ = root.RegisterFlagCompletionFunc("addr", cobra.NoFileCompletions) // the flag is there
+	return root
+}
+
+// start runs before every command, after its command line was understood.
+func (a *app) start(*cobra.Command, []string) error {
+	if a.timeout < 0 {
+		return fmt.Errorf("flag --timeout: %s is negative; give a duration like 10s, or 0 for no limit", a.timeout)
+	}
+	a.started = true
+	return nil
+}
+
+// newGroup makes a noun: a command that only holds others.
+func newGroup(use, short string, members ...*cobra.Command) *cobra.Command {
+	group := &cobra.Command{Use: use, Short: short, RunE: chooseSubcommand}
+	group.AddCommand(members...)
+	return group
+}
+
+// chooseSubcommand answers a noun without a verb, or with a wrong one.
+func chooseSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	msg := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		msg += ": did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usagef("%s: see %s --help", strings.TrimSuffix(msg, "?"), cmd.CommandPath())
+}
+
+// addresses are the servers to ask.
+func (a *app) addresses() []string {
+	addrs := a.addrs
+	if len(addrs) == 0 {
+		addrs = strings.Split(a.getenv("VIGIL_ADDR"), ",")
+	}
+	var clean []string
+	for _, addr := range addrs {
+		if addr = strings.TrimSpace(addr); addr != "" {
+			clean = append(clean, addr)
+		}
+	}
+	if len(clean) == 0 {
+		return []string{defaultAddr}
+	}
+	return clean
+}
+
+// conn is a client with a stub for every service.
+type conn struct {
+	*client.Client
+	fleet   vigilv1.FleetClient
+	work    vigilv1.WorkClient
+	cluster vigilv1.ClusterClient
+}
+
+// dial opens a client; the caller closes it.
+func (a *app) dial() (*conn, error) {
+	c, err := client.Open(client.Config{Addrs: a.addresses(), Name: "vigil " + version()})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return &conn{c, vigilv1.NewFleetClient(c), vigilv1.NewWorkClient(c), vigilv1.NewClusterClient(c)}, nil
+}
+
+// bound gives a context that ends after --timeout.
+func (a *app) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if a.timeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, a.timeout)
+}
+
+// ask runs fn with a client, within --timeout.
+func (a *app) ask(cmd *cobra.Command, fn func(ctx context.Context, c *conn) error) error {
+	c, err := a.dial()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, cancel := a.bound(cmd.Context())
+	defer cancel()
+	return fn(ctx, c)
+}
+
+// follow runs fn with a client and without --timeout, unless that was given.
+func (a *app) follow(cmd *cobra.Command, fn func(ctx context.Context, c *conn) error) error {
+	if !cmd.Flags().Changed("timeout") {
+		a.timeout = 0
+	}
+	return a.ask(cmd, fn)
+}

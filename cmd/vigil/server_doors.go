@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"vigil/cluster"
+	"vigil/cluster/duty"
+	"vigil/fsm"
+	"vigil/rpc"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// The rooms do not know each other: what the API needs of the replication is
+// handed over here.
+
+// reader gives the API its view of the replica.
+type reader struct{ *cluster.Replica }
+
+func (r reader) Leader() rpc.Leader {
+	l := r.Replica.Leader()
+	return rpc.Leader{ID: l.ID, APIAddr: l.APIAddr, Self: l.Self, Term: l.Term}
+}
+
+// members gives the API the servers of the cluster.
+type members struct{ replica *cluster.Replica }
+
+// Silences after which a server is called suspect, then dead.
+const (
+	suspectAfter = time.Second
+	deadAfter    = 10 * time.Second
+)
+
+func (m members) List(context.Context) ([]rpc.Member, error) {
+	var list []rpc.Member
+	for _, s := range m.replica.Servers() {
+		health := "alive"
+		switch {
+		case s.Self:
+		case s.Contact < 0:
+			health = ""
+		case s.Contact > deadAfter:
+			health = "dead"
+		case s.Contact > suspectAfter:
+			health = "suspect"
+		}
+		list = append(list, rpc.Member{ID: s.ID, RaftAddr: s.RaftAddr, Voter: s.Voter, Health: health})
+	}
+	return list, nil
+}
+
+func (m members) Add(ctx context.Context, id, raftAddr string) error {
+	return answer(m.replica.AddServer(ctx, id, raftAddr))
+}
+
+func (m members) Remove(ctx context.Context, id string, force bool) error {
+	return answer(m.replica.RemoveServer(ctx, id, force))
+}
+
+func (m members) Transfer(ctx context.Context, to string) error {
+	return answer(m.replica.Transfer(ctx, to))
+}
+
+// backups gives the API the whole state.
+type backups struct{ replica *cluster.Replica }
+
+func (b backups) Snapshot(w io.Writer) error { return b.replica.Copy().Dump(w) }
+
+func (b backups) Restore(ctx context.Context, r io.Reader) error {
+	return answer(b.replica.Restore(ctx, r))
+}
+
+// answer gives a refusal of the replication the form in which the API passes it on
+// with its code.
+func answer(err error) error {
+	var no *cluster.Refused
+	if !errors.As(err, &no) {
+		return err
+	}
+	st, e := status.New(codes.FailedPrecondition, no.Error()).
+		WithDetails(&vigilv1.ErrorInfo{Code: no.Code().String(), Message: no.Error()})
+	if e != nil {
+		return err
+	}
+	return st.Err()
+}
+
+// dutyFigures shows what duties have done.
+type dutyFigures struct{ duty *duty.Duty }
+
+// Describe implements prometheus.Collector.
+func (d dutyFigures) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(d, ch) }
+
+// Collect implements prometheus.Collector.
+func (d dutyFigures) Collect(ch chan<- prometheus.Metric) {
+	f := d.duty.Figures()
+	plans := prometheus.NewDesc("vigil_duty_plans_total", "Plans made while this server led.", nil, nil)
+	orders := prometheus.NewDesc("vigil_duty_orders_total", "Orders planned, by kind and outcome.", []string{"order", "outcome"}, nil)
+	ch <- prometheus.MustNewConstMetric(plans, prometheus.CounterValue, float64(f.Plans))
+	for _, o := range f.Orders {
+		ch <- prometheus.MustNewConstMetric(orders, prometheus.CounterValue, float64(o.Count), o.Kind, o.Outcome)
+	}
+}
+
+// reportHash brings the hash of this server's state to the leader.
+func (s *server) reportHash(ctx context.Context, h fsm.ReportHash) error {
+	_, err := vigilv1.NewClusterClient(s.client).ReportHash(ctx, &vigilv1.ReportHashRequest{Server: h.Server, Index: h.Index, Hash: h.Hash})
+	if err != nil {
+		return fmt.Errorf("report hash to the leader: %w", err)
+	}
+	return nil
+}

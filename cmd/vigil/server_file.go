@@ -1,0 +1,165 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+
+	"vigil/fsm"
+)
+
+// serverFile is the configuration of `vigil server`; configs/server.yaml explains
+// every key.
+type serverFile struct {
+	ID            string `yaml:"id"`
+	DataDir       string `yaml:"data_dir"`
+	Addr          string `yaml:"addr"`
+	AdvertiseAddr string `yaml:"advertise_addr"`
+	RaftAddr      string `yaml:"raft_addr"`
+	RaftBind      string `yaml:"raft_bind"`
+
+	Cluster         string       `yaml:"cluster"`
+	BootstrapExpect int          `yaml:"bootstrap_expect"`
+	Peers           []serverPeer `yaml:"peers"`
+	Join            []string     `yaml:"join"`
+
+	LogLevel    string    `yaml:"log_level"`
+	LogJSON     bool      `yaml:"log_json"`
+	Debug       bool      `yaml:"debug"`
+	MemoryLimit sizeValue `yaml:"memory_limit"`
+
+	Timing   serverTiming         `yaml:"timing"`
+	Limits   serverLimits         `yaml:"limits"`
+	Settings map[string]textValue `yaml:"settings"`
+}
+
+type serverPeer struct {
+	ID       string `yaml:"id"`
+	RaftAddr string `yaml:"raft_addr"`
+	APIAddr  string `yaml:"api_addr"`
+}
+
+type serverTiming struct {
+	Heartbeat   spanValue `yaml:"heartbeat"`
+	LeaderLease spanValue `yaml:"leader_lease"`
+	Commit      spanValue `yaml:"commit"`
+	Disk        spanValue `yaml:"disk"`
+	BeatGather  spanValue `yaml:"beat_gather"`
+}
+
+type serverLimits struct {
+	EntryBytes      sizeValue  `yaml:"entry_bytes"`
+	Beats           countValue `yaml:"beats"`
+	SnapshotEntries countValue `yaml:"snapshot_entries"`
+	SnapshotBytes   sizeValue  `yaml:"snapshot_bytes"`
+	TrailingLogs    countValue `yaml:"trailing_logs"`
+}
+
+// defaultServerFile is the configuration without a file. Its memory limit lets a
+// million agents and a million tasks stay below 2 GiB of resident memory.
+func defaultServerFile() *serverFile {
+	span := func(d time.Duration) spanValue { return spanValue{span: d} }
+	return &serverFile{
+		DataDir: "vigil-data", Addr: defaultAddr, RaftAddr: "127.0.0.1:7421",
+		LogLevel: "info", MemoryLimit: sizeValue{n: 1792 << 20},
+		Timing: serverTiming{
+			Heartbeat: span(250 * time.Millisecond), LeaderLease: span(125 * time.Millisecond),
+			Commit: span(10 * time.Millisecond), Disk: span(5 * time.Second), BeatGather: span(250 * time.Millisecond),
+		},
+		Limits: serverLimits{
+			EntryBytes: sizeValue{n: 1 << 20}, Beats: countValue{n: 4096}, SnapshotEntries: countValue{n: 32768},
+			SnapshotBytes: sizeValue{n: 256 << 20}, TrailingLogs: countValue{n: 2048},
+		},
+	}
+}
+
+// readServerFile reads a configuration over the defaults. Mistakes are told with
+// file, line and column.
+func readServerFile(name string) (*serverFile, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, usagef("read configuration: %w", err)
+	}
+	return parseServerFile(name, string(text))
+}
+
+func parseServerFile(name, text string) (*serverFile, error) {
+	f := defaultServerFile()
+	parsed, err := parser.ParseBytes([]byte(text), 0)
+	if err != nil {
+		return nil, misread(name, text, err)
+	}
+	for i, doc := range parsed.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.CommentGroupType {
+			continue
+		}
+		if i > 0 {
+			return nil, placed(name, text, doc.Body.GetToken(), "a second document: a server has one configuration")
+		}
+		d := &document{file: name, text: text, body: doc.Body}
+		if err := d.decode(f); err != nil {
+			return nil, err
+		}
+		set := fsm.DefaultSettings()
+		for key, v := range f.Settings {
+			if err := set.Set(key, v.text); err != nil {
+				return nil, placed(name, text, v.at, err.Error())
+			}
+		}
+	}
+	return f, nil
+}
+
+// sizeValue is a number of bytes with its place; 0: none, or no limit.
+type sizeValue struct {
+	n  int64
+	at *token.Token
+}
+
+// UnmarshalYAML takes numbers of bytes, also with KiB, MiB or GiB.
+func (v *sizeValue) UnmarshalYAML(node ast.Node) error {
+	v.at = node.GetToken()
+	text, err := scalar(node, "a size like 256MiB")
+	if err != nil {
+		return err
+	}
+	if v.n, err = parseSize(text); err != nil {
+		return &valueError{v.at, err.Error()}
+	}
+	return nil
+}
+
+func parseSize(text string) (int64, error) {
+	unit := int64(1)
+	number := text
+	for i, suffix := range []string{"KiB", "MiB", "GiB"} {
+		if rest, ok := strings.CutSuffix(text, suffix); ok {
+			number, unit = strings.TrimSpace(rest), 1<<(10*(i+1))
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64/unit {
+		return 0, fmt.Errorf("%q is no size: give a number of bytes, or one with KiB, MiB or GiB", text)
+	}
+	return n * unit, nil
+}
+
+// peersFlag reads id=raftaddr,...
+func peersFlag(list []string) ([]serverPeer, error) {
+	var peers []serverPeer
+	for _, item := range list {
+		id, addr, ok := strings.Cut(item, "=")
+		if !ok || id == "" || addr == "" {
+			return nil, usagef("flag --peers: %q: write id=host:port for each server, for instance s1=10.0.0.1:7421", item)
+		}
+		peers = append(peers, serverPeer{ID: id, RaftAddr: addr})
+	}
+	return peers, nil
+}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"vigil/cluster"
+	"vigil/cluster/duty"
+	"vigil/fsm"
+	"vigil/rpc"
+	"vigil/rpc/client"
+)
+
+// handOverLimit bounds the search for another leader when this one stops.
+const handOverLimit = 2 * time.Second
+
+// server is one server: the replication, the API and the duties, wired together.
+type server struct {
+	conf    *serverFile
+	log     hclog.Logger
+	replica *cluster.Replica
+	api     *rpc.Server
+	duty    *duty.Duty
+	client  *client.Client // to this server's own API, which forwards to the leader
+	others  *client.Client // to the cluster that is to be joined; nil: none
+	empty   bool           // it had no data
+}
+
+// openServer opens everything in the order in which mistakes are cheapest to
+// find: configuration, addresses, data.
+func openServer(conf *serverFile, logTo io.Writer) (*server, error) {
+	if err := conf.check(); err != nil {
+		return nil, err
+	}
+	repl := conf.clusterConfig()
+	if err := repl.Validate(); err != nil {
+		return nil, usageError{err}
+	}
+	s := &server{conf: conf, log: hclog.New(&hclog.LoggerOptions{
+		Name: conf.ID, Level: hclog.LevelFromString(conf.LogLevel), Output: logTo, JSONFormat: conf.LogJSON,
+	})}
+	listener, err := net.Listen("tcp", conf.Addr)
+	if err != nil {
+		return nil, codeError{exitFailed, fmt.Errorf("listen for clients: %w: stop what uses the address, or give another with --addr", err)}
+	}
+	if err := s.open(repl, listener); err != nil {
+		s.close()
+		_ = listener.Close() // it was never used
+		return nil, serverError(err)
+	}
+	return s, nil
+}
+
+func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if s.client, err = client.Open(client.Config{Addrs: []string{ownAddr(listener)}, Name: "server " + s.conf.ID}); err != nil {
+		return err
+	}
+	if len(s.conf.Join) > 0 {
+		if s.others, err = client.Open(client.Config{Addrs: s.conf.Join, Name: "server " + s.conf.ID}); err != nil {
+			return usageError{err}
+		}
+	}
+	repl.Logger, repl.Metrics, repl.Report = s.log, registry, s.reportHash
+	if s.replica, err = cluster.Open(repl); err != nil {
+		return err
+	}
+	s.empty = s.replica.Cluster() == ""
+	s.api, err = rpc.Open(rpc.Config{
+		Listener: listener, ServerID: s.conf.ID, ClusterID: s.replica.Cluster(), Version: version(),
+		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica}, Health: s.replica,
+		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Debug: s.conf.Debug,
+	})
+	if err != nil {
+		return err
+	}
+	ear := newHearing(s.replica, s.api.StreamSilence)
+	s.duty, err = duty.Open(duty.Config{Replica: s.replica, Silence: ear.silence, Logger: s.log})
+	if err != nil {
+		return err
+	}
+	s.replica.Subscribe(s.duty.Wake)
+	return registry.Register(dutyFigures{s.duty})
+}
+
+// close gives back what open took, when run is never called.
+func (s *server) close() {
+	if s.replica != nil {
+		_ = s.replica.Close() // the error that brought us here matters more
+	}
+	if s.client != nil {
+		_ = s.client.Close()
+	}
+	if s.others != nil {
+		_ = s.others.Close()
+	}
+}
+
+// ownAddr is where this process reaches its own listener.
+func ownAddr(l net.Listener) string {
+	addr := l.Addr().(*net.TCPAddr)
+	if addr.IP.IsUnspecified() {
+		return fmt.Sprintf("127.0.0.1:%d", addr.Port)
+	}
+	return addr.String()
+}
+
+// run serves until ctx ends, which is an orderly stop. When the replication fails
+// it returns at once: what hangs on a dead disk cannot be waited for.
+func (s *server) run(ctx context.Context) error {
+	s.limitMemory()
+	s.greet()
+	fatal := make(chan error, 1)
+	replicaCtx, stopReplica := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopReplica()
+	replicaDone := make(chan struct{})
+	go func() {
+		defer close(replicaDone)
+		if err := s.replica.Run(replicaCtx); err != nil {
+			fatal <- err
+		}
+	}()
+	rest := make(chan error, 1)
+	restCtx, stopRest := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopRest()
+	go func() { rest <- s.runRest(restCtx) }()
+
+	select {
+	case err := <-fatal:
+		return serverError(err)
+	case err := <-rest: // before anybody asked for it
+		stopReplica()
+		<-replicaDone
+		return serverError(errors.Join(errors.New("the server's API has stopped"), err))
+	case <-ctx.Done():
+	}
+	s.handOver(ctx)
+	stopRest()
+	err := <-rest
+	stopReplica()
+	<-replicaDone
+	s.close()
+	select {
+	case e := <-fatal:
+		err = errors.Join(err, e)
+	default:
+	}
+	s.log.Info("server has stopped")
+	return serverError(err)
+}
+
+// runRest runs everything but the replication.
+func (s *server) runRest(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.api.Run(ctx) })
+	g.Go(func() error { return s.replica.WhileLeader(ctx, s.duty.Run) })
+	g.Go(func() error { return s.announce(ctx) })
+	if s.others != nil && s.empty {
+		g.Go(func() error { return s.join(ctx) })
+	}
+	return g.Wait()
+}
+
+// greet says where the server listens, and what follows from it.
+func (s *server) greet() {
+	s.log.Info("server starts", "version", version(), "api", s.api.Addr().String(), "raft", s.conf.RaftAddr, "data", s.conf.DataDir)
+	if !loopback(s.api.Addr().String()) || !loopback(s.conf.RaftAddr) {
+		s.log.Warn("other machines can reach this server, and there are no passwords: let only trusted ones into its network")
+	}
+	if s.empty && len(s.conf.Join) == 0 {
+		s.log.Warn("this server belongs to no cluster and waits to be added",
+			"run", fmt.Sprintf("vigil server add %s %s --addr <server of the cluster>", s.conf.ID, s.conf.RaftAddr))
+	}
+}
+
+// limitMemory lets a small heap grow without much collecting and keeps a large one
+// under the limit. The runtime's own variables win.
+func (s *server) limitMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(200)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" && s.conf.MemoryLimit.n > 0 {
+		debug.SetMemoryLimit(s.conf.MemoryLimit.n)
+	}
+}
+
+// handOver gives leadership away while the API still serves and forwards, so that
+// no client's write fails.
+func (s *server) handOver(ctx context.Context) {
+	if !s.replica.Leader().Self || len(s.replica.Servers()) < 2 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOverLimit)
+	defer cancel()
+	if err := s.replica.Transfer(ctx, ""); err != nil && !errors.Is(err, fsm.ErrNotLeader) {
+		s.log.Warn("leadership was not handed over", "error", err)
+		return
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for l := s.replica.Leader(); l.Self || l.ID == ""; l = s.replica.Leader() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"vigil/fsm"
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// Rhythm of what a server says of itself.
+const (
+	announceAgain = time.Second      // while the state does not know it
+	announceCheck = 30 * time.Second // once it does
+	joinLimit     = 5 * time.Minute  // for one try, in which it learns the log
+	joinAgain     = 2 * time.Second
+)
+
+// announce sees to it that the state knows this server's addresses and version, as
+// long as it runs.
+func (s *server) announce(ctx context.Context) error {
+	self := vigilv1.AnnounceServerRequest{Id: s.conf.ID, ApiAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr, Version: version()}
+	for pause := time.Duration(0); ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+		pause = announceAgain
+		if s.replica.Leader().ID == "" {
+			continue
+		}
+		if s.announced() {
+			pause = announceCheck
+			continue
+		}
+		// What fails is said again.
+		if _, err := vigilv1.NewClusterClient(s.client).AnnounceServer(ctx, &self); err != nil && ctx.Err() == nil {
+			s.log.Debug("server not announced", "error", err)
+		}
+	}
+}
+
+// announced tells whether the state knows what this server says of itself. A
+// server that is no member has nothing to say.
+func (s *server) announced() (known bool) {
+	member := false
+	for _, m := range s.replica.Servers() {
+		member = member || m.Self
+	}
+	if !member {
+		return true
+	}
+	self := fsm.PutServer{ID: s.conf.ID, APIAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr, Version: version()}
+	s.replica.Read(func(st *fsm.State) {
+		for _, srv := range st.Servers() {
+			known = known || srv == self
+		}
+	})
+	return known
+}
+
+// join asks the cluster to add this server, until it has.
+func (s *server) join(ctx context.Context) error {
+	for {
+		try, cancel := context.WithTimeout(ctx, joinLimit)
+		_, err := vigilv1.NewClusterClient(s.others).AddServer(try, &vigilv1.AddServerRequest{Id: s.conf.ID, RaftAddr: s.conf.RaftAddr})
+		cancel()
+		switch {
+		case err == nil:
+			s.log.Info("server has joined the cluster")
+			return nil
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, client.ErrConflict), errors.Is(err, client.ErrInvalid):
+			return err
+		}
+		s.log.Warn("not in the cluster yet, trying again", "error", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(joinAgain):
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// taskStates are the states of tasks in the order of a task's life.
+var taskStates = [...]vigilv1.TaskState{
+	vigilv1.TaskState_QUEUED, vigilv1.TaskState_PENDING, vigilv1.TaskState_ACKNOWLEDGED, vigilv1.TaskState_IN_PROGRESS,
+	vigilv1.TaskState_COMPLETED, vigilv1.TaskState_FAILED, vigilv1.TaskState_CANCELED, vigilv1.TaskState_QUARANTINED,
+}
+
+func newStatusCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Show the cluster on one screen: leader, servers, hosts, agents, tasks",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				st, err := c.cluster.Status(ctx, &vigilv1.StatusRequest{Stale: a.stale})
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(st)
+				}
+				return a.printStatus(st)
+			})
+		},
+	}
+}
+
+func (a *app) printStatus(st *vigilv1.StatusResponse) error {
+	leader := "none"
+	if st.GetLeader() != "" {
+		leader = fmt.Sprintf("%s (%s), term %d", st.GetLeader(), st.GetLeaderAddr(), st.GetTerm())
+	}
+	if err := a.pairs(
+		"cluster", st.GetClusterId(),
+		"leader", leader,
+		"clock", fmt.Sprintf("%s, log index %d, epoch %d", short(st.GetClock().AsDuration()), st.GetIndex(), st.GetEpoch()),
+		"hosts", fmt.Sprintf("%d ready of %d", st.GetHostsReady(), st.GetHosts()),
+		"agents", fmt.Sprintf("%d live of %d, in %d rooms", st.GetAgentsLive(), st.GetAgents(), st.GetRooms()),
+		"tasks", taskCounts(st.GetTasks()),
+		"waiting calls", fmt.Sprint(st.GetWaiters()),
+	); err != nil {
+		return err
+	}
+	if err := a.printf("\n"); err != nil {
+		return err
+	}
+	if err := serverTable(st.GetServers()).print(a, "No servers are known."); err != nil {
+		return err
+	}
+	for _, w := range st.GetWarnings() {
+		if err := a.printf("\n%s %s\n", a.screen.paint("33", "warning:"), oneLine(w)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// taskCounts says "3 pending, 1 in progress", or "none".
+func taskCounts[N uint32 | uint64](counts map[string]N) string {
+	var parts []string
+	for _, s := range taskStates {
+		if n := counts[s.String()]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToLower(strings.ReplaceAll(s.String(), "_", " "))))
+		}
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// pairs prints names and values below each other; empty values are left out.
+func (a *app) pairs(namesAndValues ...string) error {
+	width := 0
+	for i := 0; i < len(namesAndValues); i += 2 {
+		if namesAndValues[i+1] != "" {
+			width = max(width, len(namesAndValues[i]))
+		}
+	}
+	for i := 0; i < len(namesAndValues); i += 2 {
+		if namesAndValues[i+1] == "" {
+			continue
+		}
+		name := fmt.Sprintf("%-*s", width, namesAndValues[i])
+		if err := a.printf("%s  %s\n", a.screen.faint(name), a.screen.states(oneLine(namesAndValues[i+1]))); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,395 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+func newTaskCmd(a *app) *cobra.Command {
+	group := newGroup("task", "Tasks: create and follow them; start and finish them as an agent",
+		newTaskCreateCmd(a), newTaskListCmd(a), newTaskShowCmd(a), newTaskCancelCmd(a), newTaskRetryCmd(a))
+	group.AddCommand(newTaskWords(a)...)
+	return group
+}
+
+func newTaskCreateCmd(a *app) *cobra.Command {
+	var request vigilv1.CreateTaskRequest
+	var text, file string
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "create ROOM/ROLE [TITLE]",
+		Short: "Create a task for a role",
+		Long: `Create a task for a role. Its text comes from --text, from --file (- for standard
+input), or is left out. Without a title the first line of the text is the title.
+With --wait the exit code is 0 when the task is completed and 1 when it is not.`,
+		Example: `  vigil task create web/builder "Build the site"
+  vigil task create web/builder --file brief.md --wait`,
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: a.first(roleNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if request.Room, request.Role, err = splitAgent(args[0]); err != nil {
+				return err
+			}
+			if request.Text, err = a.taskText(cmd, text, file); err != nil {
+				return err
+			}
+			if len(args) == 2 {
+				request.Title = args[1]
+			}
+			if request.Title == "" {
+				request.Title = titleOf(request.GetText())
+			}
+			if request.Title == "" {
+				return usagef("the task needs a title or a text: vigil task create %s TITLE, or --text, or --file", args[0])
+			}
+			request.By = a.me()
+			ask := a.ask
+			if wait {
+				ask = a.follow
+			}
+			return ask(cmd, func(ctx context.Context, c *conn) error {
+				task, err := c.fleet.CreateTask(ctx, &request)
+				if err != nil {
+					return err
+				}
+				if wait {
+					return a.awaitTask(ctx, c, task.GetId())
+				}
+				if a.json {
+					return a.printJSON(task)
+				}
+				return a.printf("task %d is %s\n", task.GetId(), stateText(task.GetState()))
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&text, "text", "", "text of the task")
+	flags.StringVar(&file, "file", "", "file with the text, - for standard input")
+	flags.Int32Var(&request.Priority, "priority", 0, "higher ones are done first")
+	flags.BoolVar(&wait, "wait", false, "wait until it is completed, failed, canceled or quarantined")
+	cmd.MarkFlagsMutuallyExclusive("text", "file")
+	return cmd
+}
+
+// maxTaskText is what the cluster takes.
+const maxTaskText = 256 << 10
+
+// taskText reads the text of a task from a flag or a file.
+func (a *app) taskText(cmd *cobra.Command, text, file string) (string, error) {
+	name := "the text"
+	if cmd.Flags().Changed("file") {
+		var err error
+		if text, err = a.readFile(file); err != nil {
+			return "", err
+		}
+		name = file
+	}
+	if len(text) > maxTaskText {
+		return "", usagef("%s has %s, a task takes at most %s: put large content into a file and name it in the task", name, bytesText(int64(len(text))), bytesText(maxTaskText))
+	}
+	return text, nil
+}
+
+// titleOf gives the first line of a text.
+func titleOf(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return cut(oneLine(strings.TrimLeft(line, "# ")), 120)
+}
+
+// stateText is a state in running text.
+func stateText(s vigilv1.TaskState) string {
+	return strings.ToLower(strings.ReplaceAll(s.String(), "_", " "))
+}
+
+// terminal tells whether the task is at an end.
+func terminal(s vigilv1.TaskState) bool { return s >= vigilv1.TaskState_COMPLETED }
+
+// awaitTask waits until the task is terminal: events say when to look, and it looks
+// now and then anyway.
+func (a *app) awaitTask(ctx context.Context, c *conn, id uint64) error {
+	changed := make(chan struct{}, 1)
+	watch, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_ = watchEvents(watch, c, &vigilv1.WatchEventsRequest{Task: id, Tail: true}, func(*vigilv1.Event) error {
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+			return nil
+		}) // without events the ticker below is enough
+	}()
+	began := a.now()
+	tick := time.NewTicker(2 * time.Second)
+	defer tick.Stop()
+	defer a.progressEnd()
+	for {
+		task, err := c.fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: id})
+		if err != nil {
+			return err
+		}
+		if terminal(task.GetState()) {
+			a.progressEnd()
+			return a.taskOver(task)
+		}
+		a.progress("task %d is %s%s, %s", id, stateText(task.GetState()), holderText(task), short(a.now().Sub(began)))
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("task %d is still %s: %w", id, stateText(task.GetState()), context.Cause(ctx))
+		case <-changed:
+		case <-tick.C:
+		}
+	}
+}
+
+func holderText(t *vigilv1.Task) string {
+	if t.GetState() != vigilv1.TaskState_ACKNOWLEDGED && t.GetState() != vigilv1.TaskState_IN_PROGRESS {
+		return ""
+	}
+	return " by " + t.GetHolder()
+}
+
+// taskOver prints a task that came to its end.
+func (a *app) taskOver(task *vigilv1.Task) error {
+	var err error
+	if a.json {
+		err = a.printJSON(task)
+	} else {
+		err = a.printf("task %d is %s\n", task.GetId(), stateText(task.GetState()))
+		if err == nil && task.GetResult() != "" {
+			err = a.printf("%s\n", strings.TrimRight(a.shown(task.GetResult()), "\n"))
+		}
+	}
+	if err == nil && task.GetState() != vigilv1.TaskState_COMPLETED {
+		return codeError{code: exitFailed}
+	}
+	return err
+}
+
+// shown makes text of others safe for a terminal; in a pipe it stays as it is.
+func (a *app) shown(text string) string {
+	if a.screen.width == 0 {
+		return text
+	}
+	return safe(text)
+}
+
+func newTaskListCmd(a *app) *cobra.Command {
+	var request vigilv1.ListTasksRequest
+	var states []string
+	var all bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List tasks, the newest first",
+		Example: "  vigil task list --room web --state PENDING,IN_PROGRESS",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, s := range states {
+				v, err := parseState(s)
+				if err != nil {
+					return err
+				}
+				request.States = append(request.States, v)
+			}
+			request.NewestFirst, request.Stale = true, a.stale
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				list := &vigilv1.ListTasksResponse{}
+				for {
+					page, err := c.fleet.ListTasks(ctx, &request)
+					if err != nil {
+						return err
+					}
+					list.Tasks = append(list.Tasks, page.GetTasks()...)
+					list.NextAfter = page.GetNextAfter()
+					if request.After = page.GetNextAfter(); !all || request.After == 0 {
+						return a.printTasks(list)
+					}
+				}
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&request.Room, "room", "", "only of this room")
+	flags.StringVar(&request.Role, "role", "", "only of this role")
+	flags.StringSliceVar(&states, "state", nil, "only in these states, for instance PENDING,IN_PROGRESS")
+	flags.Uint32Var(&request.Limit, "limit", 100, "at most this many, up to 1000")
+	flags.Uint64Var(&request.After, "after", 0, "continue below this task")
+	flags.BoolVar(&all, "all", false, "all pages")
+	_ = cmd.RegisterFlagCompletionFunc("room", a.every(roomNames)) // the flags are there
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(stateWords(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func stateWords() (words []cobra.Completion) {
+	for _, s := range taskStates {
+		words = append(words, s.String())
+	}
+	return words
+}
+
+// parseState reads a state in either case.
+func parseState(text string) (vigilv1.TaskState, error) {
+	name := strings.ReplaceAll(strings.ToUpper(strings.TrimSpace(text)), "-", "_")
+	if v := vigilv1.TaskState(vigilv1.TaskState_value[name]); slices.Contains(taskStates[:], v) {
+		return v, nil
+	}
+	return 0, usagef("flag --state: %q is no state: write %s", text, strings.Join(stateWords(), ", "))
+}
+
+func (a *app) printTasks(list *vigilv1.ListTasksResponse) error {
+	if a.json {
+		return a.printJSON(list)
+	}
+	t := newTable(">TASK", "ROOM/ROLE", "STATE", "FOR", ">PRIO", ">TRY", "HOLDER", "TITLE~")
+	for _, k := range list.GetTasks() {
+		t.add(fmt.Sprint(k.GetId()), k.GetRoom()+"/"+k.GetRole(), k.GetState().String(), span(k.GetInState()),
+			fmt.Sprint(k.GetPriority()), fmt.Sprint(k.GetAttempt()), k.GetHolder(), k.GetTitle())
+	}
+	if err := t.print(a, "There are no such tasks."); err != nil {
+		return err
+	}
+	if list.GetNextAfter() != 0 {
+		return a.printf("%s\n", a.screen.faint(fmt.Sprintf("more: --after %d, or --all", list.GetNextAfter())))
+	}
+	return nil
+}
+
+// parseTask reads a task's number.
+func parseTask(text string) (uint64, error) {
+	n, err := strconv.ParseUint(strings.TrimPrefix(text, "#"), 10, 64)
+	if err != nil || n == 0 {
+		return 0, usagef("%q is not a task: give its number, see `vigil task list`", text)
+	}
+	return n, nil
+}
+
+func newTaskShowCmd(a *app) *cobra.Command {
+	var onlyResult bool
+	cmd := &cobra.Command{
+		Use:               "show TASK",
+		Short:             "Show a task with its text, result and history",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeTask,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseTask(args[0])
+			if err != nil {
+				return err
+			}
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				task, err := c.fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: id, Stale: a.stale})
+				if err != nil {
+					return err
+				}
+				switch {
+				case onlyResult:
+					return a.printf("%s", a.shown(task.GetResult()))
+				case a.json:
+					return a.printJSON(task)
+				}
+				return a.printTask(task)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&onlyResult, "result", false, "print the result and nothing else")
+	return cmd
+}
+
+func (a *app) printTask(t *vigilv1.Task) error {
+	state := t.GetState().String()
+	if d := span(t.GetInState()); d != "" {
+		state += "  for " + d
+	}
+	attempt, parent, kills := "", "", ""
+	if t.GetAttempt() > 0 {
+		attempt = fmt.Sprintf("%d, by %s (incarnation %s)", t.GetAttempt(), t.GetHolder(), t.GetHolderIncarnation())
+	}
+	if t.GetParent() > 0 {
+		parent = fmt.Sprintf("task %d handed over to this one", t.GetParent())
+	}
+	if t.GetKills() > 0 {
+		kills = fmt.Sprintf("%d agents died while they held it", t.GetKills())
+	}
+	err := a.pairs("task", fmt.Sprint(t.GetId()), "title", t.GetTitle(), "role", t.GetRoom()+"/"+t.GetRole(), "state", state,
+		"priority", fmt.Sprint(t.GetPriority()), "attempt", attempt, "parent", parent, "deaths", kills,
+		"created", strings.TrimSpace(a.ago(t.GetCreatedAt())+" by "+t.GetCreatedBy()), "progress", t.GetNote(), "revision", fmt.Sprint(t.GetRev()))
+	if err != nil {
+		return err
+	}
+	for _, part := range [...]struct{ head, text string }{{"text", t.GetText()}, {"result", t.GetResult()}} {
+		if part.text != "" {
+			err = a.printf("\n%s\n%s\n", a.screen.bold(part.head), strings.TrimRight(a.shown(part.text), "\n"))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, late := range t.GetLateResults() {
+		head := fmt.Sprintf("result of attempt %d (incarnation %s), too late to count", late.GetAttempt(), late.GetIncarnation())
+		if err := a.printf("\n%s\n%s\n", a.screen.bold(head), strings.TrimRight(a.shown(late.GetResult()), "\n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newTaskCancelCmd(a *app) *cobra.Command {
+	var reason string
+	var rev uint64
+	cmd := &cobra.Command{
+		Use:               "cancel TASK",
+		Short:             "Cancel a task for good; whoever works on it is told to stop",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeTask,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.changeTask(cmd, args[0], func(ctx context.Context, c *conn, id uint64) (*vigilv1.Task, error) {
+				return c.fleet.CancelTask(ctx, &vigilv1.CancelTaskRequest{Task: id, Reason: reason, By: a.me(), IfRev: rev})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
+	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the task's revision")
+	return cmd
+}
+
+func newTaskRetryCmd(a *app) *cobra.Command {
+	var rev uint64
+	cmd := &cobra.Command{
+		Use:               "retry TASK",
+		Short:             "Put a failed, canceled or quarantined task back into the queue",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeTask,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.changeTask(cmd, args[0], func(ctx context.Context, c *conn, id uint64) (*vigilv1.Task, error) {
+				return c.fleet.RetryTask(ctx, &vigilv1.RetryTaskRequest{Task: id, By: a.me(), IfRev: rev})
+			})
+		},
+	}
+	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the task's revision")
+	return cmd
+}
+
+func (a *app) changeTask(cmd *cobra.Command, text string, change func(context.Context, *conn, uint64) (*vigilv1.Task, error)) error {
+	id, err := parseTask(text)
+	if err != nil {
+		return err
+	}
+	return a.ask(cmd, func(ctx context.Context, c *conn) error {
+		task, err := change(ctx, c, id)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.printJSON(task)
+		}
+		return a.printf("task %d is %s\n", task.GetId(), stateText(task.GetState()))
+	})
+}

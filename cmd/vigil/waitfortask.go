@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+)
+
+func newWaitForTaskCmd(a *app) *cobra.Command {
+	w := &waitForTask{app: a}
+	cmd := &cobra.Command{
+		Use:   "wait-for-task",
+		Short: "As an agent: wait until there is a task, claim it, print it",
+		Long: `Join the room, prove to be alive while waiting, claim the first task of the role,
+print it and exit with code 0. Whatever else ends the wait (a signal, --timeout, an
+error, nobody reading the output any more, the end of the parent process) leaves the
+room at once.
+
+Inside a managed agent no flags are needed: VIGIL_AGENT, VIGIL_INCARNATION and
+VIGIL_TOKEN say who speaks. By hand name the agent. Its lease then goes on after the
+claim while the calling process lives, until the task is over.`,
+		Example: `  vigil wait-for-task
+  vigil wait-for-task --agent web/builder --json
+  vigil wait-for-task --agent 'web/builder.*' --timeout 10m`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.follow(cmd, w.run) },
+	}
+	w.who.add(cmd, a)
+	flags := cmd.Flags()
+	flags.DurationVar(&w.patience, "patience", 0, "give up when no server answers for this long (0: never for a managed agent, 5m by hand)")
+	flags.IntVar(&w.follow, "follow-pid", 0, "by hand: the process whose life this is (default: the caller)")
+	flags.BoolVar(&w.start, "start", false, "also say that work has begun, as `vigil task start` does")
+	return cmd
+}
+
+// waitForTask is one run of the command.
+type waitForTask struct {
+	*app
+	who      lifeFlags
+	patience time.Duration
+	follow   int
+	start    bool
+}
+
+// Reasons for leaving that are not errors of a call.
+var (
+	errParentGone = errors.New("the calling process has ended: nobody would work on a task")
+	errReaderGone = errors.New("nobody reads the output any more")
+)
+
+func (w *waitForTask) run(ctx context.Context, c *conn) error {
+	l, managed, err := w.identify()
+	if err != nil {
+		return err
+	}
+	worker, err := client.Join(ctx, c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation,
+		Token: l.token, Patience: w.patienceOf(managed)})
+	if err != nil && !managed && l.Incarnation != 0 && (errors.Is(err, client.ErrSuperseded) || errors.Is(err, client.ErrNotFound)) {
+		// What was kept of an earlier life is out of date: begin a new one.
+		l.Incarnation = 0
+		worker, err = client.Join(ctx, c.Client, client.WorkerConfig{Agent: l.Agent, Token: l.token, Patience: w.patienceOf(managed)})
+	}
+	if err != nil {
+		return err
+	}
+	l.Agent, l.AgentID, l.Incarnation = worker.Agent(), worker.ID(), worker.Incarnation()
+	if err := w.wait(ctx, worker, l, managed); err != nil {
+		if sig, ok := context.Cause(ctx).(signalError); ok {
+			err = sig
+		}
+		if e := goodbye(ctx, worker, leaveReason(err)); e != nil && !isGone(err) {
+			report(w.err, e, w.json)
+		}
+		return err
+	}
+	worker.Detach()
+	return nil
+}
+
+// isGone tells whether the error says that no server can be reached, so that a
+// failed good-bye is no news.
+func isGone(err error) bool {
+	return errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrNoLeader) || errors.Is(err, client.ErrSuperseded)
+}
+
+// leaveReason is what the history shows.
+func leaveReason(err error) string {
+	return cut(oneLine(fmt.Sprintf("its wait has ended: %v", err)), 200)
+}
+
+// identify says who waits, and whether a supervisor has started it.
+func (w *waitForTask) identify() (*life, bool, error) {
+	l, err := w.who.given(w.app)
+	if err != nil {
+		return nil, false, err
+	}
+	if l.Incarnation != 0 && l.Agent != "" {
+		l.Owner = w.owner()
+		return l, true, nil
+	}
+	// By hand: go on with the life of an earlier wait of the same caller.
+	l.Owner = w.owner()
+	family := append(ancestors(os.Getppid()), l.Owner)
+	if kept, err := w.keptLife(l.Agent); err == nil && slices.Contains(family, kept.Owner) {
+		l.Agent, l.Incarnation, l.Owner = kept.Agent, kept.Incarnation, kept.Owner
+	}
+	if l.Agent == "" {
+		return nil, false, usagef("it is not known which agent waits: run this inside a managed agent, or name it with --agent room/role")
+	}
+	return l, false, nil
+}
+
+func (w *waitForTask) owner() process {
+	if w.follow > 0 {
+		return processOf(w.follow)
+	}
+	return owner()
+}
+
+func (w *waitForTask) patienceOf(managed bool) time.Duration {
+	if w.patience == 0 && !managed {
+		return 5 * time.Minute
+	}
+	return w.patience
+}
+
+// wait claims a task, prints it, and sees to it that the lease goes on.
+func (w *waitForTask) wait(ctx context.Context, worker *client.Worker, l *life, managed bool) error {
+	look, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go whenGone(look, l.Owner, func() { stop(errParentGone) })
+	go w.whenUnread(look, func() { stop(errReaderGone) })
+	job, err := worker.Wait(look)
+	if err != nil {
+		if cause := context.Cause(look); cause == errParentGone || cause == errReaderGone {
+			return cause
+		}
+		if errors.Is(err, context.DeadlineExceeded) && errors.Is(err, client.ErrTimeout) {
+			return &client.Error{Code: "timeout", Message: fmt.Sprintf("no task came within %s", w.timeout)}
+		}
+		return err
+	}
+	l.Task, l.Attempt = job.Task.GetId(), job.Attempt
+	if w.start {
+		if err := job.Start(look); err != nil {
+			return err
+		}
+	}
+	if !l.Owner.alive() {
+		return errParentGone
+	}
+	if err := w.save(l); err != nil {
+		return err
+	}
+	if err := w.print(l, job, managed); err != nil {
+		return fmt.Errorf("print task: %w", err)
+	}
+	if !managed {
+		if err := w.keepBeating(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whenUnread calls fn when standard output is a pipe that nobody reads.
+func (a *app) whenUnread(ctx context.Context, fn func()) {
+	f, ok := a.out.(*os.File)
+	if !ok {
+		return
+	}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for !readerGone(f) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+	fn()
+}
+
+// print writes the task; one write, so that a reader gets all of it or an error.
+func (w *waitForTask) print(l *life, job *client.Job, managed bool) error {
+	var out bytes.Buffer
+	if w.json {
+		b, err := taskJSON(l, job.Task)
+		if err != nil {
+			return err
+		}
+		out.Write(append(b, '\n'))
+	} else {
+		fmt.Fprintf(&out, "task %d, attempt %d, for %s: %s\n", job.Task.GetId(), job.Attempt, l.Agent, oneLine(job.Task.GetTitle()))
+		if text := strings.TrimRight(w.shown(job.Task.GetText()), "\n"); text != "" {
+			fmt.Fprintf(&out, "\n%s\n", text)
+		}
+	}
+	if _, err := w.out.Write(out.Bytes()); err != nil {
+		return err
+	}
+	if managed || w.json {
+		return nil
+	}
+	// For people; the same words work without it, since the life is kept.
+	fmt.Fprintf(w.err, "export VIGIL_AGENT=%s VIGIL_INCARNATION=%s\n", l.Agent, client.FormatIncarnation(l.Incarnation))
+	fmt.Fprintf(w.err, "next: vigil task start, vigil task progress NOTE, then vigil task complete RESULT\n")
+	return nil
+}
+
+// taskJSON is the task with the life that claimed it.
+func taskJSON(l *life, task *vigilv1.Task) ([]byte, error) {
+	b, err := marshal(task)
+	if err != nil {
+		return nil, err
+	}
+	extra, err := json.Marshal(struct {
+		Agent       string `json:"agent"`
+		Incarnation string `json:"incarnation"`
+	}{l.Agent, client.FormatIncarnation(l.Incarnation)})
+	if err != nil {
+		return nil, fmt.Errorf("print task: %w", err)
+	}
+	return append(append(bytes.TrimSuffix(b, []byte("}")), ','), extra[1:]...), nil
+}
+
+// keepBeating starts a process of its own that proves for the agent that it lives,
+// while its owner does and the task is not over.
+func (a *app) keepBeating(l *life) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	args := []string{"beat", "--detached", "--until-done", "--addr", strings.Join(a.addresses(), ","),
+		"--agent", l.Agent, "--incarnation", client.FormatIncarnation(l.Incarnation), "--agent-id", fmt.Sprint(l.AgentID),
+		"--task", fmt.Sprint(l.Task), "--attempt", fmt.Sprint(l.Attempt),
+		"--follow-pid", fmt.Sprint(l.Owner.PID), "--follow-start", l.Owner.Start}
+	if a.spawn != nil {
+		return a.spawn(args)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), "VIGIL_TOKEN="+l.token)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = detached()
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start the process that beats: %w", err)
+	}
+	return cmd.Process.Release()
+}

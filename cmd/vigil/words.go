@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// newTaskWords are the verbs by which an agent speaks about the task it holds.
+func newTaskWords(a *app) []*cobra.Command {
+	return []*cobra.Command{newTaskStartCmd(a), newTaskProgressCmd(a), newTaskCompleteCmd(a), newTaskFailCmd(a), newTaskHandoffCmd(a)}
+}
+
+// word is one thing that an agent says about its task.
+type word struct {
+	*app
+	who     lifeFlags
+	task    uint64
+	attempt uint32
+}
+
+func (w *word) add(cmd *cobra.Command) {
+	w.who.add(cmd, w.app)
+	cmd.Flags().Uint64Var(&w.task, "task", 0, "the task (default: the one that is held)")
+	cmd.Flags().Uint32Var(&w.attempt, "attempt", 0, "its attempt (default: the one that was claimed)")
+}
+
+// say finds out who speaks about which task, and lets send say it. With last the
+// word ends the attempt.
+func (w *word) say(cmd *cobra.Command, last bool, send func(ctx context.Context, c *conn, l *life) (state vigilv1.TaskState, extra map[string]any, err error)) error {
+	l, err := w.who.current(w.app)
+	if err != nil {
+		return err
+	}
+	if w.task != 0 && w.task != l.Task {
+		l.Task, l.Attempt = w.task, 0
+	}
+	if w.attempt != 0 {
+		l.Attempt = w.attempt
+	}
+	return w.ask(cmd, func(ctx context.Context, c *conn) error {
+		if err := l.findTask(ctx, c); err != nil {
+			return err
+		}
+		state, extra, err := send(ctx, c, l)
+		if last && (err == nil || errors.Is(err, client.ErrLate) || errors.Is(err, client.ErrSuperseded)) {
+			w.finished(l)
+		}
+		if err != nil {
+			return err
+		}
+		object := map[string]any{"task": l.Task, "attempt": l.Attempt, "state": state.String()}
+		for k, v := range extra {
+			object[k] = v
+		}
+		line := fmt.Sprintf("task %d is %s", l.Task, stateText(state))
+		if next := extra["next_task"]; next != nil {
+			line += fmt.Sprintf("; task %d follows", next)
+		}
+		return w.done(object, "%s", line)
+	})
+}
+
+// finished notes for the next command, and for the process that beats, that the
+// task is over.
+func (w *word) finished(l *life) {
+	kept, err := w.readLife(l.Agent)
+	if err != nil || kept.Incarnation != l.Incarnation || kept.Task != l.Task {
+		return
+	}
+	kept.Task, kept.Attempt = 0, 0
+	_ = w.save(kept) // at worst the process that beats notices later by itself
+}
+
+// plain makes a verb that sends a WorkRequest.
+func (w *word) plain(cmd *cobra.Command, last bool, text string, retryable bool, send func(context.Context, *conn, *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error)) error {
+	return w.say(cmd, last, func(ctx context.Context, c *conn, l *life) (vigilv1.TaskState, map[string]any, error) {
+		answer, err := send(ctx, c, &vigilv1.WorkRequest{Speaker: l.speaker(), Task: l.Task, Attempt: l.Attempt, Text: text, Retryable: retryable})
+		return answer.GetState(), nil, err
+	})
+}
+
+func newTaskStartCmd(a *app) *cobra.Command {
+	w := &word{app: a}
+	cmd := &cobra.Command{
+		Use:   "start",
+		Short: "As an agent: say that work on the claimed task has begun",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return w.plain(cmd, false, "", false, func(ctx context.Context, c *conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+				return c.work.StartTask(ctx, r)
+			})
+		},
+	}
+	w.add(cmd)
+	return cmd
+}
+
+func newTaskProgressCmd(a *app) *cobra.Command {
+	w := &word{app: a}
+	cmd := &cobra.Command{
+		Use:     "progress [NOTE]",
+		Short:   "As an agent: say that the work goes on",
+		Example: `  vigil task progress "tests pass, now the documentation"`,
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return w.plain(cmd, false, firstOf(args), false, func(ctx context.Context, c *conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+				return c.work.ProgressTask(ctx, r)
+			})
+		},
+	}
+	w.add(cmd)
+	return cmd
+}
+
+func firstOf(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+// resultFlag reads the result of a task from an argument or a file.
+type resultFlag struct{ file string }
+
+func (f *resultFlag) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.file, "result-file", "", "file with the result, - for standard input")
+}
+
+func (f *resultFlag) read(a *app, cmd *cobra.Command, text string) (string, error) {
+	if cmd.Flags().Changed("result-file") {
+		if text != "" {
+			return "", usagef("give the result as text or with --result-file, not both")
+		}
+		var err error
+		if text, err = a.readFile(f.file); err != nil {
+			return "", err
+		}
+	}
+	if len(text) > maxTaskText {
+		return "", usagef("the result has %s, at most %s are kept: put it into a file and name that", bytesText(int64(len(text))), bytesText(maxTaskText))
+	}
+	return text, nil
+}
+
+func newTaskCompleteCmd(a *app) *cobra.Command {
+	w, result := &word{app: a}, &resultFlag{}
+	cmd := &cobra.Command{
+		Use:     "complete [RESULT]",
+		Short:   "As an agent: finish the task",
+		Example: "  vigil task complete \"see branch fix-12\"\n  vigil task complete --result-file report.md",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := result.read(a, cmd, firstOf(args))
+			if err != nil {
+				return err
+			}
+			return w.plain(cmd, true, text, false, func(ctx context.Context, c *conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+				return c.work.CompleteTask(ctx, r)
+			})
+		},
+	}
+	w.add(cmd)
+	result.add(cmd)
+	return cmd
+}
+
+func newTaskFailCmd(a *app) *cobra.Command {
+	w := &word{app: a}
+	var retryable bool
+	cmd := &cobra.Command{
+		Use:     "fail REASON",
+		Short:   "As an agent: give the task up",
+		Example: `  vigil task fail --retryable "the test machine is down"`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return w.plain(cmd, true, args[0], retryable, func(ctx context.Context, c *conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+				return c.work.FailTask(ctx, r)
+			})
+		},
+	}
+	w.add(cmd)
+	cmd.Flags().BoolVar(&retryable, "retryable", false, "another attempt may succeed")
+	return cmd
+}
+
+func newTaskHandoffCmd(a *app) *cobra.Command {
+	w, result := &word{app: a}, &resultFlag{}
+	var text, file, result1 string
+	var priority int32
+	cmd := &cobra.Command{
+		Use:     "handoff ROLE [TITLE]",
+		Short:   "As an agent: finish the task and create the next role's, in one step",
+		Example: `  vigil task handoff reviewer "Review the fix" --text "branch fix-12" --result "fixed"`,
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			body, err := a.taskText(cmd, text, file)
+			if err != nil {
+				return err
+			}
+			res, err := result.read(a, cmd, result1)
+			if err != nil {
+				return err
+			}
+			title := firstOf(args[1:])
+			if title == "" {
+				title = titleOf(body)
+			}
+			if title == "" {
+				return usagef("the next task needs a title or a text")
+			}
+			return w.say(cmd, true, func(ctx context.Context, c *conn, l *life) (vigilv1.TaskState, map[string]any, error) {
+				answer, err := c.work.Handoff(ctx, &vigilv1.HandoffRequest{Speaker: l.speaker(), Task: l.Task, Attempt: l.Attempt,
+					Result: res, ToRole: args[0], Title: title, Text: body, Priority: priority})
+				return vigilv1.TaskState_COMPLETED, map[string]any{"next_task": answer.GetNextTask()}, err
+			})
+		},
+	}
+	w.add(cmd)
+	result.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&text, "text", "", "text of the next task")
+	flags.StringVar(&file, "file", "", "file with the text of the next task, - for standard input")
+	flags.StringVar(&result1, "result", "", "result of this task")
+	flags.Int32Var(&priority, "priority", 0, "of the next task")
+	cmd.MarkFlagsMutuallyExclusive("text", "file")
+	return cmd
+}

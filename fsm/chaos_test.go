@@ -1,0 +1,354 @@
+package fsm
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// chaos writes random logs: commands that mostly make sense, mixed with stale,
+// repeated, misdirected and impossible ones. It looks at a guide state to choose,
+// so the same seed over the same state machine gives the same log.
+type chaos struct {
+	rng      *rand.Rand
+	index    uint64
+	clock    Time
+	term     uint64
+	world    bool // rooms, hosts, settings and servers change too
+	sessions []SessionID
+	seq      map[SessionID]uint64
+	sent     []Request // numbered writes that may be repeated
+	rooms    []string
+}
+
+func newChaos(seed uint64, world bool) *chaos {
+	c := &chaos{rng: rand.New(rand.NewPCG(seed, 25)), term: 1, world: world, seq: map[SessionID]uint64{}, rooms: []string{"r"}}
+	if world {
+		c.rooms = []string{"r", "s", "t"}
+	}
+	return c
+}
+
+func (c *chaos) one(in int) bool { return c.rng.IntN(in) == 0 }
+
+func pick[T any](c *chaos, list []T) (v T) {
+	if len(list) > 0 {
+		v = list[c.rng.IntN(len(list))]
+	}
+	return v
+}
+
+func chaosRoles() []RoleSpec {
+	return []RoleSpec{
+		{Name: "a", Replicas: 3, TTL: 10 * time.Second, StopGrace: time.Second / 4},
+		{Name: "b", Runner: "w", Replicas: 2, TTL: 10 * time.Second, StopGrace: time.Second / 4, PendingLimit: 9 * time.Second},
+		{Name: "c", Runner: "w", Replicas: 2, TTL: 10 * time.Second, StopGrace: time.Second / 4, Proof: ProofAgent,
+			AckLimit: 4 * time.Second, ProgressLimit: 6 * time.Second, AttemptLimit: 3, KillLimit: 2, StartLimit: 8 * time.Second},
+	}
+}
+
+// opening is the entries that every random log begins with.
+func (c *chaos) opening() []*Entry {
+	cmds := []Command{LeaderEstablished{Server: "a"},
+		PutSettings{Values: []KV{{"accept_limit", "3s"}, {"session_ttl", "40s"}, {"starts_per_second", "1000"}}},
+		ApplyRoom{Room: "r", Roles: chaosRoles()},
+		RegisterHost{Key: "h1", Name: "h1", Boot: "1", Runners: []string{"w"}},
+		RegisterHost{Key: "h2", Name: "h2", Boot: "1", Runners: []string{"w"}}}
+	if !c.world {
+		cmds = append(cmds, PutSettings{Values: []KV{{"host_ttl", "24h"}}})
+	}
+	var list []*Entry
+	for _, cmd := range cmds {
+		list = append(list, c.entry(Request{Cmd: cmd}))
+	}
+	return list
+}
+
+func (c *chaos) entry(reqs ...Request) *Entry {
+	c.index++
+	return &Entry{Index: c.index, Term: c.term, Stint: c.term, Stamp: c.clock, Wall: Wall(c.index), Requests: reqs}
+}
+
+// next writes the entry that follows on the guide's state.
+func (c *chaos) next(s *State) *Entry {
+	switch {
+	case c.one(60):
+		c.clock += Time(c.rng.IntN(15000)) * Time(time.Millisecond)
+	case c.one(2):
+		c.clock += Time(c.rng.IntN(900)) * Time(time.Millisecond)
+	}
+	e := c.entry()
+	if c.one(3) {
+		e.Beats = c.beats(s)
+	}
+	for range c.rng.IntN(4) {
+		e.Requests = append(e.Requests, c.request(s))
+	}
+	if c.world && c.one(100) {
+		e.Stint = 0
+	}
+	return e
+}
+
+func (c *chaos) beats(s *State) []HostBeats {
+	packs := map[HostID]*HostBeats{}
+	var agents []AgentID
+	var incs []Incarnation
+	var kinds []uint8
+	for host := HostID(0); host < 4; host++ {
+		agents, incs, kinds = agents[:0], incs[:0], kinds[:0]
+		for a := range s.Agents("") {
+			if a.Host != host && !c.one(30) || c.one(6) {
+				continue
+			}
+			k := uint8(BeatFence | BeatVouch)
+			if host == 0 || s.Role(a.Role).Spec.Proof == ProofAgent && c.one(2) {
+				k = BeatLease
+			}
+			if c.one(20) {
+				k = uint8(1 + c.rng.IntN(7))
+			}
+			agents, incs, kinds = append(agents, a.ID), append(incs, c.inc(a.Inc)), append(kinds, k)
+		}
+		b := HostBeats{Host: host, Boot: "1", Packed: PackBeats(nil, agents, incs, kinds)}
+		if h := s.Host(host); h != nil {
+			b.Boot = h.Boot
+		}
+		packs[host] = &b
+	}
+	var list []HostBeats
+	for host := HostID(0); host < 4; host++ {
+		if (host == 0 || s.Host(host) != nil) && !c.one(4) {
+			list = append(list, *packs[host])
+		}
+	}
+	return list
+}
+
+func (c *chaos) inc(i Incarnation) Incarnation {
+	switch c.rng.IntN(16) {
+	case 0:
+		return max(i, 1) - 1
+	case 1:
+		return i + 1
+	}
+	return i
+}
+
+func (c *chaos) request(s *State) Request {
+	if len(c.sent) > 0 && c.one(8) {
+		r := c.sent[max(0, len(c.sent)-1-c.rng.IntN(90))]
+		if c.one(3) {
+			r.Cmd = c.command(s) // a client with a bug: the first answer counts
+		}
+		return r
+	}
+	r := Request{Cmd: c.command(s)}
+	switch {
+	case c.one(40) || len(c.sessions) == 0:
+		c.sessions = append(c.sessions, s.meta.NextSession)
+		r.Cmd = OpenSession{Client: "c"}
+	case c.one(3):
+		r.Session = pick(c, c.sessions[max(0, len(c.sessions)-3):])
+		c.seq[r.Session]++
+		if c.one(50) {
+			c.seq[r.Session] += uint64(c.rng.IntN(70))
+		}
+		r.Seq = c.seq[r.Session]
+		c.sent = append(c.sent, r)
+	}
+	return r
+}
+
+func (c *chaos) agent(s *State) *Agent {
+	var list []*Agent
+	for a := range s.Agents("") {
+		list = append(list, a)
+	}
+	if a := pick(c, list); a != nil {
+		return a
+	}
+	return &Agent{Name: "r/nobody"}
+}
+
+func (c *chaos) speaker(a *Agent) Speaker {
+	sp := Speaker{Agent: a.Name, Inc: c.inc(a.Inc)}
+	if a.TokenHash != "" && !c.one(20) {
+		sp.TokenHash = []byte(a.TokenHash)
+	}
+	if c.one(60) {
+		sp.Agent = "r/nobody"
+	}
+	return sp
+}
+
+func (c *chaos) task(s *State) TaskID {
+	return TaskID(1 + max(0, int(s.meta.NextTask)-1-c.rng.IntN(25)))
+}
+
+func (c *chaos) work(s *State) Work {
+	a := c.agent(s)
+	id := a.Task
+	if id == 0 || c.one(12) {
+		id = c.task(s)
+	}
+	w := Work{Speaker: c.speaker(a), Task: id, Attempt: 1}
+	if t := s.Task(id); t != nil {
+		w.Attempt = t.Attempt
+		if holder := s.Agent(t.Holder); holder != nil && c.one(3) { // the last holder speaks up again
+			w.Speaker = c.speaker(holder)
+		}
+	}
+	if c.one(12) {
+		w.Attempt += uint32(c.rng.IntN(3)) - 1
+	}
+	return w
+}
+
+func (c *chaos) command(s *State) Command {
+	if c.world && c.one(12) {
+		return c.worldly(s)
+	}
+	switch n := c.rng.IntN(100); {
+	case n < 12:
+		return CreateTask{Room: pick(c, c.rooms), Role: pick(c, []string{"a", "b", "c", "a", "b", "c", "x"}), Title: "t", Text: fmt.Sprint("text ", n), Priority: int32(c.rng.IntN(3))}
+	case n < 25:
+		return c.join(s)
+	case n < 38:
+		cl := Claim{Speaker: c.speaker(c.agent(s))}
+		if c.one(4) {
+			cl.Task = c.task(s)
+		}
+		return cl
+	case n < 62:
+		return c.word(s)
+	case n < 66:
+		return Leave{Speaker: c.speaker(c.agent(s))}
+	case n < 69:
+		return CancelTask{Task: c.task(s), By: "x"}
+	case n < 73:
+		return RetryTask{Task: c.task(s), By: "x"}
+	case n < 77:
+		return SetAgent{Agent: c.agent(s).Name, Stop: c.one(3), By: "x"}
+	}
+	return c.process(s)
+}
+
+func (c *chaos) join(s *State) Command {
+	a := c.agent(s)
+	switch {
+	case c.one(4):
+		return Join{Speaker{Agent: pick(c, c.rooms) + "/" + pick(c, []string{"a", "b", "z"}) + ".*"}}
+	case c.one(4):
+		return Join{Speaker{Agent: a.Name}}
+	}
+	return Join{c.speaker(a)}
+}
+
+// word is what the holder of a task says.
+func (c *chaos) word(s *State) Command {
+	w := c.work(s)
+	switch n := c.rng.IntN(12); {
+	case n < 4:
+		return StartTask{w}
+	case n < 6:
+		return ProgressTask{w, "note"}
+	case n < 9:
+		return CompleteTask{w, fmt.Sprint("result ", n)}
+	case n < 11:
+		return FailTask{Work: w, Reason: "no", Retryable: n == 9}
+	}
+	return Handoff{Work: w, Result: "r", ToRole: pick(c, []string{"a", "b", "c", "x"}), Title: "next"}
+}
+
+// process is what planners and hosts say of processes.
+func (c *chaos) process(s *State) Command {
+	a := c.agent(s)
+	host, boot := a.Host, "1"
+	if host == 0 || c.one(20) {
+		host = HostID(1 + c.rng.IntN(3))
+	}
+	if h := s.Host(host); h != nil {
+		boot = h.Boot
+	}
+	switch n := c.rng.IntN(23); {
+	case n < 9:
+		for id := range s.Wanting() {
+			if a = s.Agent(id); c.one(2) {
+				break
+			}
+		}
+		return OrderStart{Agent: a.ID, Inc: c.inc(s.nextInc(a)), Host: HostID(1 + c.rng.IntN(2))}
+	case n < 15:
+		var token []byte
+		if c.one(4) {
+			token = []byte("token")
+		}
+		return AcceptOrder{Host: host, Boot: boot, Agent: a.ID, Inc: c.inc(a.Inc), TokenHash: token}
+	case n < 20:
+		return ReportStarted{Host: host, Agent: a.ID, Inc: c.inc(a.Inc), PID: 1}
+	case n == 20:
+		return OrderStop{Agent: a.ID, Inc: c.inc(a.Inc), Reason: "planned"}
+	}
+	x := ReportExit{Host: host, Agent: a.ID, Inc: c.inc(a.Inc), Code: int32(c.rng.IntN(2))}
+	if c.one(6) {
+		x.Kind = ExitStartFailed
+	}
+	return x
+}
+
+// worldly changes what stands around tasks and agents.
+func (c *chaos) worldly(s *State) Command {
+	room := pick(c, c.rooms)
+	switch c.rng.IntN(16) {
+	case 0, 1, 2, 3:
+		roles := chaosRoles()
+		for i := range roles {
+			roles[i].Replicas = uint32(1 + c.rng.IntN(4))
+			roles[i].Start = StartMode(c.rng.IntN(2))
+			if c.one(5) {
+				roles[i].Desired = DesiredStopped
+			}
+		}
+		if c.one(3) {
+			roles = roles[c.rng.IntN(3):]
+		}
+		return ApplyRoom{Room: room, Roles: roles, By: "x"}
+	case 4:
+		return DeleteRoom{Room: room, By: "x"}
+	case 5, 6, 7:
+		key := pick(c, []string{"h1", "h2", "h3"})
+		r := RegisterHost{Key: key, Name: key, Boot: pick(c, []string{"1", "1", "2"}), Runners: []string{"w", "v"}, Capacity: 6}
+		for a := range s.Agents("") {
+			if h := s.HostByKey(key); h != nil && a.Host == h.ID && !c.one(4) {
+				r.Inventory = append(r.Inventory, Running{Agent: a.ID, Inc: a.Inc})
+			}
+		}
+		return r
+	case 8:
+		return LeaveHost{Key: pick(c, []string{"h1", "h2", "h3"}), Boot: "1"}
+	case 9:
+		return SuspectHost{Host: HostID(1 + c.rng.IntN(3)), Suspect: c.one(2)}
+	case 10:
+		return PutSettings{Values: []KV{pick(c, []KV{{"events_kept", "1000"}, {"tasks_kept", "20"}, {"tasks_kept", "200"},
+			{"accept_limit", "1s"}, {"accept_limit", "9s"}, {"host_ttl", "8s"}, {"host_ttl", "30s"}, {"task_retention", "90s"},
+			{"breaker_pause", "20s"}, {"session_ttl", "20s"}})}}
+	case 11:
+		return PutServer{ID: pick(c, []string{"a", "b", "c"}), Version: fmt.Sprint(c.rng.IntN(3))}
+	case 12:
+		return Mark{Voters: []string{"a", "b", "c"}}
+	case 13:
+		var at uint64
+		if n := len(s.meta.Marks); n > 0 {
+			at = s.meta.Marks[n-1].Index
+		}
+		return ReportHash{Server: pick(c, []string{"a", "b", "c"}), Index: at, Hash: []byte{byte(c.rng.IntN(3))}}
+	case 14:
+		if c.one(4) {
+			return RaiseEpoch{Hold: 5 * time.Second}
+		}
+		return DropServer{ID: "c"}
+	}
+	return pick(c, []Command{RestartAgent{Agent: c.agent(s).Name}, SetResume{Speaker: c.speaker(c.agent(s)), Resume: "x"}, CloseSession{},
+		CancelOrder{Agent: c.agent(s).ID, Inc: c.agent(s).Inc}})
+}

@@ -1,0 +1,334 @@
+package fsm
+
+import (
+	"testing"
+	"time"
+)
+
+// twin is a second, naive state machine for tasks, participants, processes and
+// sessions, written from the laws with plain maps and no index, queue or timer.
+// Placement and back-off are policy: of a start order it only demands safety.
+type twin struct {
+	now      Time
+	set      Settings
+	agents   map[string]*twinAgent
+	order    []string // of agents
+	tasks    map[TaskID]*twinTask
+	lastTask TaskID
+	sessions map[SessionID]*twinSession
+	lastSess SessionID
+	roles    map[string]RoleSpec
+}
+
+type twinAgent struct {
+	id               AgentID
+	name, role       string
+	inc              Incarnation
+	part             PartState
+	until, fence     Time
+	vouch            bool
+	task             TaskID
+	managed, stopped bool
+	proc             ProcState
+	host             HostID
+	stopping         bool
+	token            string
+	since            Time // the start or accept limit runs from here
+}
+
+type twinTask struct {
+	id             TaskID
+	role           string
+	prio           int32
+	state          TaskState
+	attempt        uint32
+	holder         string
+	inc            Incarnation
+	charged, kills uint32
+	changed        Time
+	progress       Time
+	next           TaskID
+}
+
+type twinSession struct {
+	answers map[uint64]Outcome
+	max     uint64
+	used    Time
+}
+
+func newTwin(s *State) *twin {
+	w := &twin{set: *s.Settings(), agents: map[string]*twinAgent{}, tasks: map[TaskID]*twinTask{},
+		sessions: map[SessionID]*twinSession{}, roles: map[string]RoleSpec{}}
+	for a := range s.Agents("") {
+		r := s.Role(a.Role)
+		w.agents[a.Name] = &twinAgent{id: a.ID, name: a.Name, role: r.Spec.Name}
+		w.order = append(w.order, a.Name)
+		w.roles[r.Spec.Name] = r.Spec
+	}
+	return w
+}
+
+func (w *twin) ttl(a *twinAgent) Time     { return Time(w.roles[a.role].TTL) }
+func (w *twin) vouched(a *twinAgent) bool { return a.managed && w.roles[a.role].Proof == ProofProcess }
+
+func (w *twin) byID(id AgentID) *twinAgent {
+	for _, a := range w.agents {
+		if a.id == id {
+			return a
+		}
+	}
+	return nil
+}
+
+// elapse moves the clock and does what is due.
+func (w *twin) elapse(to Time) {
+	w.now = max(w.now, to)
+	for _, name := range w.order {
+		a := w.agents[name]
+		fenceOver := a.proc.Fenced() && a.fence <= w.now
+		if a.part != PartDisconnected && a.until <= w.now {
+			w.disconnect(a, !fenceOver, false)
+		}
+		if fenceOver {
+			w.disconnect(a, false, false)
+			a.proc, a.fence, a.stopping = ProcLost, 0, false
+		}
+		spec := w.roles[a.role]
+		switch {
+		case a.proc == ProcOrdered && a.since.Add(w.set.AcceptLimit) <= w.now:
+			a.proc, a.host = ProcNone, 0
+		case a.proc == ProcRunning && a.part == PartDisconnected && a.since.Add(spec.StartLimit) <= w.now:
+			a.stopping = true
+		}
+	}
+	for id := TaskID(1); id <= w.lastTask; id++ {
+		t := w.tasks[id]
+		spec := w.roles[t.role]
+		late := t.state == TaskAcknowledged && t.changed.Add(spec.AckLimit) <= w.now ||
+			t.state == TaskInProgress && spec.ProgressLimit > 0 && max(t.changed, t.progress).Add(spec.ProgressLimit) <= w.now
+		if late {
+			w.takeFrom(t)
+			w.recover(t, true, false)
+		}
+	}
+	for id, ss := range w.sessions {
+		if ss.used.Add(w.set.SessionTTL) <= w.now {
+			delete(w.sessions, id)
+		}
+	}
+}
+
+func (w *twin) takeFrom(t *twinTask) {
+	if a := w.agents[t.holder]; a.task == t.id {
+		a.task, a.vouch = 0, false
+	}
+}
+
+func (w *twin) disconnect(a *twinAgent, charge, killed bool) {
+	if a.part != PartDisconnected {
+		a.since = w.now
+	}
+	a.part, a.until, a.vouch = PartDisconnected, 0, false
+	if a.task != 0 {
+		t := w.tasks[a.task]
+		a.task = 0
+		w.recover(t, charge, killed)
+	}
+}
+
+func (w *twin) recover(t *twinTask, charge, killed bool) {
+	spec := w.roles[t.role]
+	if charge {
+		t.charged++
+	}
+	if killed {
+		t.kills++
+	}
+	switch {
+	case t.kills >= spec.KillLimit:
+		w.move(t, TaskQuarantined)
+	case t.charged >= spec.AttemptLimit:
+		w.move(t, TaskFailed)
+	default:
+		w.move(t, TaskPending)
+	}
+}
+
+// move changes a task's state and promotes what waits behind it.
+func (w *twin) move(t *twinTask, to TaskState) {
+	t.state, t.changed = to, w.now
+	for w.count(t.role, TaskPending) < int(w.roles[t.role].Replicas) {
+		next := w.first(t.role, TaskQueued)
+		if next == nil {
+			return
+		}
+		next.state, next.changed = TaskPending, w.now
+	}
+}
+
+func (w *twin) count(role string, st TaskState) (n int) {
+	for _, t := range w.tasks {
+		if t.role == role && t.state == st {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *twin) first(role string, st TaskState) (best *twinTask) {
+	for id := TaskID(1); id <= w.lastTask; id++ {
+		if t := w.tasks[id]; t.role == role && t.state == st && (best == nil || t.prio > best.prio) {
+			best = t
+		}
+	}
+	return best
+}
+
+// apply predicts the outcomes of an entry and compares them with the real ones.
+func (w *twin) apply(t *testing.T, e *Entry, res Result) {
+	if e.Stint == e.Term {
+		w.now = max(w.now, e.Stamp)
+	}
+	for i := range e.Beats {
+		w.beats(t, &e.Beats[i], &res.Beats[i])
+	}
+	w.elapse(w.now)
+	for i, r := range e.Requests {
+		got := res.Outcomes[i]
+		if want := w.request(t, r, got); want != got.Code {
+			t.Fatalf("entry %d, %+v %T%+v: %s (%s), the twin says %s", e.Index, r.Session, r.Cmd, r.Cmd, got.Code, got.Detail, want)
+		}
+	}
+}
+
+func (w *twin) request(t *testing.T, r Request, got Outcome) Code {
+	if r.Session == 0 {
+		return w.execute(t, r.Cmd, got)
+	}
+	ss := w.sessions[r.Session]
+	if ss == nil {
+		return UnknownSession
+	}
+	if first, ok := ss.answers[r.Seq]; ok && (r.Seq+AnswersKept > ss.max || first == got) { // it may remember more
+		if first != got {
+			t.Fatalf("L8: write %d of session %d was answered %+v, then %+v", r.Seq, r.Session, first, got)
+		}
+		return got.Code
+	}
+	if r.Seq+AnswersKept <= ss.max {
+		return TooOld
+	}
+	code := w.execute(t, r.Cmd, got)
+	if w.sessions[r.Session] != nil {
+		ss.answers[r.Seq], ss.max, ss.used = got, max(ss.max, r.Seq), w.now
+	}
+	return code
+}
+
+func (w *twin) execute(t *testing.T, cmd Command, got Outcome) Code {
+	switch c := cmd.(type) {
+	case OpenSession:
+		w.lastSess++
+		w.sessions[w.lastSess] = &twinSession{answers: map[uint64]Outcome{}, used: w.now}
+		return OK
+	case CreateTask:
+		if _, ok := w.roles[c.Role]; !ok {
+			return NotFound
+		}
+		w.create(c.Role, c.Priority)
+		return OK
+	case CancelTask:
+		return w.cancel(c)
+	case RetryTask:
+		return w.retry(c)
+	case Join:
+		return w.join(c)
+	case Leave:
+		a, no := w.speaker(c.Speaker)
+		if no == OK {
+			w.disconnect(a, false, false)
+		}
+		return no
+	case Claim:
+		return w.claim(t, c, got)
+	case SetAgent:
+		return w.setAgent(c)
+	case OrderStart:
+		return w.ordered(t, c, got)
+	}
+	if code, ok := w.work(t, cmd, got); ok {
+		return code
+	}
+	return w.process(cmd)
+}
+
+func (w *twin) create(role string, prio int32) TaskID {
+	w.lastTask++
+	t := &twinTask{id: w.lastTask, role: role, prio: prio, state: TaskQueued}
+	w.tasks[t.id] = t
+	// A new task does not overtake one that waits: the head of the queue is promoted.
+	w.move(t, TaskQueued)
+	return t.id
+}
+
+// same compares everything visible.
+func (w *twin) same(t *testing.T, s *State, index uint64) {
+	for _, a := range w.agents {
+		r := s.AgentByName(a.name)
+		l := s.Lease(r.ID)
+		if r.Part != a.part || r.Task != a.task || r.Inc != a.inc || r.Proc != a.proc || l.Until != a.until ||
+			l.Fence != a.fence || l.Vouch != a.vouch || (r.Order == StopOrder) != a.stopping {
+			t.Fatalf("after entry %d at %s agent %s is\n%+v\n%+v, the twin says\n%+v", index, time.Duration(w.now), a.name, r, l, a)
+		}
+	}
+	if n := s.Counts().Tasks; w.lastTask != s.meta.NextTask-1 {
+		t.Fatalf("after entry %d: tasks %v, the twin has %d", index, n, w.lastTask)
+	}
+	for _, x := range w.tasks {
+		r := s.Task(x.id)
+		if r.State != x.state || r.Attempt != x.attempt || r.Kills != x.kills || r.Charged != x.charged ||
+			r.State.Held() && (s.Agent(r.Holder).Name != x.holder || r.HolderInc != x.inc) {
+			t.Fatalf("after entry %d at %s task %d is\n%+v, the twin says\n%+v", index, time.Duration(w.now), x.id, r, x)
+		}
+	}
+	for role := range w.roles {
+		first, id := w.first(role, TaskPending), TaskID(0)
+		if first != nil {
+			id = first.id
+		}
+		if got := s.FirstPending(s.RoleByName("r", role).ID); got != id {
+			t.Fatalf("after entry %d: the next claim of %s gets %d, the twin says %d", index, role, got, id)
+		}
+	}
+	if len(w.sessions) != s.sessions.n {
+		t.Fatalf("after entry %d: %d sessions, the twin has %d", index, s.sessions.n, len(w.sessions))
+	}
+}
+
+// The state machine and its twin agree on every outcome and everything visible.
+func TestTwinAgrees(t *testing.T) {
+	for _, seed := range seeds(16) {
+		c, s := newChaos(seed, false), New()
+		for _, e := range c.opening() {
+			s.Apply(e)
+		}
+		w := newTwin(s)
+		codes := map[Code]int{}
+		for range 3000 {
+			e := c.next(s)
+			res := s.Apply(e)
+			for _, out := range res.Outcomes {
+				codes[out.Code]++
+			}
+			w.apply(t, e, res)
+			w.same(t, s, e.Index)
+			if err := s.Check(); err != nil {
+				t.Fatalf("after entry %d: %v", e.Index, err)
+			}
+			if t.Failed() {
+				t.Fatalf("rerun with -seed %d", seed)
+			}
+		}
+		t.Logf("seed %d: outcomes %v, clock %s", seed, codes, time.Duration(s.Clock()))
+	}
+}

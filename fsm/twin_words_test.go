@@ -1,0 +1,402 @@
+package fsm
+
+import "testing"
+
+// What the twin answers to each word; see twin_test.go.
+
+func (w *twin) stopWish(a *twinAgent) bool { return a.stopped }
+
+func (w *twin) speaker(sp Speaker) (*twinAgent, Code) {
+	a := w.agents[sp.Agent]
+	switch {
+	case a == nil:
+		return nil, NotFound
+	case sp.Inc < a.inc:
+		return nil, Superseded
+	case sp.Inc > a.inc:
+		return nil, Invalid
+	case a.token != "" && a.token != string(sp.TokenHash):
+		return nil, Denied
+	}
+	return a, OK
+}
+
+func (w *twin) living(sp Speaker) (*twinAgent, Code) {
+	a, no := w.speaker(sp)
+	if no == OK && a.managed && !a.proc.Fenced() {
+		return nil, Superseded
+	}
+	return a, no
+}
+
+func (w *twin) leased(sp Speaker) (*twinAgent, Code) {
+	a, no := w.living(sp)
+	if no == OK && (a.part == PartDisconnected || a.until <= w.now) {
+		return nil, Rejoin
+	}
+	return a, no
+}
+
+func (w *twin) taken(a *twinAgent) Code {
+	switch {
+	case a.stopped:
+		return Stopped
+	case a.part != PartDisconnected || a.proc == ProcOrdered || a.proc.Fenced():
+		return Conflict
+	}
+	return OK
+}
+
+func (w *twin) join(c Join) Code {
+	if c.Inc != 0 {
+		a, no := w.living(c.Speaker)
+		if no == OK && !a.managed && a.stopped {
+			no = Stopped
+		}
+		if no == OK {
+			w.enter(a)
+		}
+		return no
+	}
+	list, code := []string{c.Agent}, NotFound
+	switch c.Agent {
+	case "r/a.*":
+		list = []string{"r/a", "r/a.2", "r/a.3"}
+	case "r/b.*":
+		list = []string{"r/b", "r/b.2"}
+	}
+	for _, name := range list {
+		a := w.agents[name]
+		if a == nil {
+			return NotFound
+		}
+		if code = w.taken(a); code == OK {
+			*a = twinAgent{id: a.id, name: a.name, role: a.role, inc: a.inc + 1, since: w.now, token: string(c.TokenHash)}
+			w.enter(a)
+			return OK
+		}
+	}
+	return code
+}
+
+func (w *twin) enter(a *twinAgent) {
+	if a.task == 0 {
+		a.part = PartWaiting
+	}
+	a.until = w.now + w.ttl(a)
+	a.vouch = a.part == PartActive && w.vouched(a)
+}
+
+func (w *twin) claim(t *testing.T, c Claim, got Outcome) Code {
+	a, no := w.leased(c.Speaker)
+	if no != OK {
+		return no
+	}
+	x := w.tasks[c.Task]
+	switch {
+	case a.task != 0 && c.Task != 0 && c.Task != a.task:
+		return Conflict
+	case a.task != 0:
+		x = w.tasks[a.task]
+	case c.Task == 0 && w.first(a.role, TaskPending) == nil:
+		return NoTask
+	case c.Task != 0 && x == nil:
+		return NotFound
+	case c.Task != 0 && (x.role != a.role || x.state != TaskPending):
+		return Conflict
+	default:
+		if c.Task == 0 {
+			x = w.first(a.role, TaskPending)
+		}
+		x.attempt++
+		x.holder, x.inc = a.name, a.inc
+		a.task, a.part, a.until, a.vouch = x.id, PartActive, w.now+w.ttl(a), w.vouched(a)
+		w.move(x, TaskAcknowledged)
+	}
+	if got.Task != x.id || got.Attempt != x.attempt {
+		t.Fatalf("claim got task %d attempt %d, the twin says %d attempt %d", got.Task, got.Attempt, x.id, x.attempt)
+	}
+	return OK
+}
+
+func (w *twin) cancel(c CancelTask) Code {
+	x := w.tasks[c.Task]
+	switch {
+	case x == nil:
+		return NotFound
+	case x.state == TaskCanceled:
+		return OK
+	case x.state.Terminal():
+		return Conflict
+	}
+	if x.state.Held() {
+		w.takeFrom(x)
+	}
+	w.move(x, TaskCanceled)
+	return OK
+}
+
+func (w *twin) retry(c RetryTask) Code {
+	x := w.tasks[c.Task]
+	switch {
+	case x == nil:
+		return NotFound
+	case !x.state.Terminal() || x.state == TaskCompleted:
+		return Conflict
+	}
+	x.charged, x.kills, x.holder, x.inc = 0, 0, "", 0
+	w.move(x, TaskQueued)
+	return OK
+}
+
+// holds tells whether the word belongs to the attempt that holds its task.
+func (w *twin) holds(k Work) (*twinAgent, *twinTask, Code) {
+	a, no := w.leased(k.Speaker)
+	if no != OK {
+		return nil, nil, no
+	}
+	x := w.tasks[k.Task]
+	if x == nil {
+		return nil, nil, NotFound
+	}
+	if !x.state.Held() || x.holder != a.name || x.inc != k.Inc || x.attempt != k.Attempt {
+		return nil, nil, Superseded
+	}
+	return a, x, OK
+}
+
+// finish ends the last attempt, repeated too.
+func (w *twin) finish(k Work) (x *twinTask, first bool, code Code) {
+	if x = w.tasks[k.Task]; x == nil {
+		return nil, false, NotFound
+	}
+	a, no := w.speaker(k.Speaker)
+	if no != OK {
+		return nil, false, no
+	}
+	last := x.holder == a.name && x.inc == k.Inc && x.attempt == k.Attempt
+	switch {
+	case last && x.state == TaskCompleted:
+		return x, false, OK
+	case !last || x.state.Terminal():
+		return nil, false, Superseded
+	}
+	w.takeFrom(x)
+	w.move(x, TaskCompleted)
+	return x, true, OK
+}
+
+func (w *twin) work(t *testing.T, cmd Command, got Outcome) (Code, bool) {
+	switch c := cmd.(type) {
+	case StartTask:
+		_, x, no := w.holds(c.Work)
+		w.begin(x, no)
+		return no, true
+	case ProgressTask:
+		_, x, no := w.holds(c.Work)
+		w.begin(x, no)
+		if no == OK {
+			x.progress = w.now
+		}
+		return no, true
+	case CompleteTask:
+		_, _, code := w.finish(c.Work)
+		return code, true
+	case Handoff:
+		return w.handoff(t, c, got), true
+	case FailTask:
+		return w.fail(c), true
+	}
+	return OK, false
+}
+
+func (w *twin) begin(x *twinTask, no Code) {
+	if no == OK && x.state == TaskAcknowledged {
+		x.progress = w.now
+		w.move(x, TaskInProgress)
+	}
+}
+
+func (w *twin) handoff(t *testing.T, c Handoff, got Outcome) Code {
+	if _, ok := w.roles[c.ToRole]; !ok || w.tasks[c.Task] == nil {
+		return NotFound
+	}
+	x, first, code := w.finish(c.Work)
+	if code != OK {
+		return code
+	}
+	if first {
+		x.next = w.create(c.ToRole, c.Priority)
+	}
+	if x.next == 0 {
+		return Conflict
+	}
+	if got.Task != x.next {
+		t.Fatalf("hand-off created task %d, the twin says %d", got.Task, x.next)
+	}
+	return OK
+}
+
+func (w *twin) fail(c FailTask) Code {
+	if x := w.tasks[c.Task]; x != nil && x.state == TaskFailed && x.attempt == c.Attempt && x.inc == c.Inc && x.holder == c.Agent {
+		_, no := w.speaker(c.Speaker)
+		return no
+	}
+	_, x, no := w.holds(c.Work)
+	if no != OK {
+		return no
+	}
+	w.takeFrom(x)
+	if c.Retryable {
+		w.recover(x, true, false)
+	} else {
+		w.move(x, TaskFailed)
+	}
+	return OK
+}
+
+func (w *twin) setAgent(c SetAgent) Code {
+	a := w.agents[c.Agent]
+	if a == nil {
+		return NotFound
+	}
+	a.stopped = c.Stop
+	switch {
+	case !c.Stop:
+	case a.proc == ProcOrdered:
+		a.proc, a.host = ProcNone, 0
+	case a.proc.Fenced():
+		a.stopping = true
+	default:
+		w.disconnect(a, false, false)
+	}
+	return OK
+}
+
+// ordered takes the planner's word for placement, and demands safety: L4, L7, L9.
+func (w *twin) ordered(t *testing.T, c OrderStart, got Outcome) Code {
+	a := w.byID(c.Agent)
+	if got.Code != OK {
+		return got.Code
+	}
+	if a.stopped || a.proc == ProcOrdered || a.proc.Fenced() || a.part != PartDisconnected || a.inc >= c.Inc {
+		t.Fatalf("a start of incarnation %s was ordered, the twin has %+v", c.Inc, a)
+	}
+	*a = twinAgent{id: a.id, name: a.name, role: a.role, inc: c.Inc, since: w.now, managed: true, proc: ProcOrdered, host: c.Host}
+	return OK
+}
+
+func (w *twin) onHost(id AgentID, inc Incarnation, host HostID) (*twinAgent, Code) {
+	a := w.byID(id)
+	switch {
+	case a == nil || inc < a.inc || inc == a.inc && a.host != host:
+		return nil, Superseded
+	case inc > a.inc:
+		return nil, Invalid
+	}
+	return a, OK
+}
+
+func (w *twin) process(cmd Command) Code {
+	switch c := cmd.(type) {
+	case AcceptOrder:
+		a, no := w.onHost(c.Agent, c.Inc, c.Host)
+		switch {
+		case no != OK:
+			return no
+		case c.Host == 0 || c.Host > 2 || a.proc == ProcAccepted && a.token != string(c.TokenHash) || a.proc != ProcAccepted && a.proc != ProcOrdered:
+			return Superseded
+		case a.proc == ProcOrdered:
+			a.proc, a.token, a.since, a.fence = ProcAccepted, string(c.TokenHash), w.now, w.now+w.ttl(a)
+		}
+		return OK
+	case ReportStarted:
+		a, no := w.onHost(c.Agent, c.Inc, c.Host)
+		if no == OK && !a.proc.Fenced() {
+			no = Superseded
+		}
+		if no == OK && a.proc == ProcAccepted {
+			a.proc, a.since = ProcRunning, w.now
+		}
+		return no
+	case ReportExit:
+		return w.exit(c)
+	case OrderStop:
+		a := w.byID(c.Agent)
+		if a == nil {
+			return NotFound
+		}
+		if a.inc != c.Inc || !a.proc.Fenced() {
+			return Superseded
+		}
+		a.stopping = true
+		return OK
+	}
+	panic("the twin does not know this command")
+}
+
+func (w *twin) exit(c ReportExit) Code {
+	a, no := w.onHost(c.Agent, c.Inc, c.Host)
+	if no == Superseded || no == OK && !a.proc.Fenced() {
+		return OK
+	}
+	if no != OK {
+		return no
+	}
+	failed := c.Kind == ExitStartFailed
+	crashed := !failed && !a.stopping && (c.Code != 0 || a.task != 0)
+	w.disconnect(a, failed || crashed, crashed)
+	a.proc, a.fence, a.stopping = ProcNone, 0, false
+	return OK
+}
+
+func (w *twin) beats(t *testing.T, b *HostBeats, got *BeatAnswer) {
+	var want BeatAnswer
+	for beat := range UnpackBeats(b.Packed) {
+		if v := w.beat(b.Host, beat); v == VerdictCurrent {
+			want.Renewed++
+		} else {
+			want.Exceptions = append(want.Exceptions, BeatException{beat.Agent, beat.Inc, v})
+		}
+	}
+	if want.Renewed != got.Renewed || len(want.Exceptions) != len(got.Exceptions) {
+		t.Fatalf("beats of host %d were answered %+v, the twin says %+v", b.Host, got, want)
+	}
+	for i, x := range want.Exceptions {
+		if x != got.Exceptions[i] {
+			t.Fatalf("beats of host %d were answered %+v, the twin says %+v", b.Host, got, want)
+		}
+	}
+}
+
+// beat: late words never revive; only a fence is taken up again, by its own host.
+func (w *twin) beat(host HostID, b Beat) Verdict {
+	a := w.byID(b.Agent)
+	if a.inc != b.Inc {
+		return VerdictSuperseded
+	}
+	lease, fence := b.Kinds&BeatLease != 0, b.Kinds&BeatFence != 0
+	leaseOver, fenceOver := a.until <= w.now, a.fence <= w.now
+	if !leaseOver && (lease || b.Kinds&BeatVouch != 0 && a.vouch) {
+		a.until = w.now + w.ttl(a)
+	}
+	if fence && !fenceOver {
+		a.fence = w.now + w.ttl(a)
+	}
+	switch {
+	case (!lease || !leaseOver) && (!fence || !fenceOver):
+		return VerdictCurrent
+	case !fence && a.managed && !a.proc.Fenced():
+		return VerdictSuperseded
+	case !fence:
+		return VerdictRejoin
+	case a.host != host:
+		return VerdictSuperseded
+	case a.proc == ProcLost && !a.stopped:
+		a.proc, a.fence, a.since = ProcRunning, w.now+w.ttl(a), w.now
+		return VerdictAdopt
+	case a.proc.Fenced():
+		return VerdictRejoin
+	}
+	return VerdictSuperseded
+}

@@ -1,0 +1,178 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+func nanos(n int64) time.Duration { return time.Duration(n) }
+
+// batchItem is one write of a batch on its way.
+type batchItem struct {
+	req   fsm.Request
+	claim bool
+	err   error
+}
+
+// item validates one write and builds its request.
+func item(w *vigilv1.Write) (it batchItem) {
+	var cmd fsm.Command
+	switch op := w.GetOp().(type) {
+	case *vigilv1.Write_CreateTask:
+		cmd, it.err = createTaskCmd(op.CreateTask)
+	case *vigilv1.Write_Claim:
+		it.claim = true
+		cmd, it.err = claimCmd(op.Claim)
+	case *vigilv1.Write_StartTask:
+		cmd, it.err = startTaskCmd(op.StartTask)
+	case *vigilv1.Write_ProgressTask:
+		cmd, it.err = progressTaskCmd(op.ProgressTask)
+	case *vigilv1.Write_CompleteTask:
+		cmd, it.err = completeTaskCmd(op.CompleteTask)
+	case *vigilv1.Write_FailTask:
+		cmd, it.err = failTaskCmd(op.FailTask)
+	case *vigilv1.Write_Handoff:
+		cmd, it.err = handoffCmd(op.Handoff)
+	case *vigilv1.Write_Join:
+		cmd, it.err = joinCmd(op.Join)
+	case *vigilv1.Write_Leave:
+		cmd, it.err = leaveCmd(op.Leave)
+	default:
+		it.err = invalid("The write names no operation that this server knows; compare the versions with `vigil version`.")
+	}
+	if it.err == nil {
+		it.req, it.err = request(writeID(w), cmd)
+	}
+	return it
+}
+
+// Batch does many writes; each has its own answer, in order. When the outcome of
+// the whole is not known, the call fails as one.
+func (w *work) Batch(ctx context.Context, r *vigilv1.BatchRequest) (*vigilv1.BatchResponse, error) {
+	var c checks
+	if c.atMost("writes", len(r.GetWrites()), maxBatch); c.err != nil {
+		return nil, c.err
+	}
+	items := make([]batchItem, len(r.GetWrites()))
+	reqs := make([]fsm.Request, 0, len(items))
+	for i, write := range r.GetWrites() {
+		if items[i] = item(write); items[i].err == nil {
+			reqs = append(reqs, items[i].req)
+		}
+	}
+	outs := make([]fsm.Outcome, len(reqs))
+	if len(reqs) > 0 {
+		if err := w.writer.SubmitAll(ctx, reqs, outs); err != nil {
+			return nil, fmt.Errorf("submit batch: %w", err)
+		}
+	}
+	results := make([]vigilv1.WriteResult, len(items))
+	resp := &vigilv1.BatchResponse{Results: make([]*vigilv1.WriteResult, len(items))}
+	for i := range items {
+		resp.Results[i] = &results[i]
+		if items[i].err != nil {
+			results[i].Error = w.table.info(asProblem(items[i].err))
+			continue
+		}
+		w.result(&results[i], &outs[0], items[i].claim)
+		outs = outs[1:]
+	}
+	return resp, nil
+}
+
+// result converts one outcome of a batch; the task of a claim is read, with its text.
+func (w *work) result(to *vigilv1.WriteResult, out *fsm.Outcome, claim bool) {
+	if out.Code != fsm.OK {
+		to.Error = w.table.info(asProblem(refusal(out)))
+		return
+	}
+	to.Task, to.Attempt, to.Rev = uint64(out.Task), out.Attempt, out.Rev
+	to.AgentId, to.Incarnation = uint32(out.Agent), uint64(out.Inc)
+	if claim {
+		to.Claimed = read(w.core, func(st *fsm.State) *vigilv1.Task {
+			if t := st.Task(out.Task); t != nil {
+				return convertTask(st, t, true)
+			}
+			return nil
+		})
+	}
+}
+
+// Beat renews leases and fences.
+func (w *work) Beat(ctx context.Context, r *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
+	beats, err := packBeats(r)
+	if err != nil {
+		return nil, err
+	}
+	ans, err := w.writer.Beat(ctx, beats)
+	if err != nil {
+		return nil, err
+	}
+	resp := &vigilv1.BeatResponse{Renewed: ans.Renewed, HostGone: ans.HostGone}
+	for _, x := range ans.Exceptions {
+		resp.Exceptions = append(resp.Exceptions, &vigilv1.BeatException{Agent: uint32(x.Agent),
+			Incarnation: uint64(x.Inc), Verdict: x.Verdict.String()})
+	}
+	return resp, nil
+}
+
+const beatKinds = fsm.BeatLease | fsm.BeatVouch | fsm.BeatFence
+
+func packBeats(r *vigilv1.BeatRequest) (fsm.HostBeats, error) {
+	n := len(r.GetAgents())
+	var c checks
+	c.atMost("beats", n, maxBeats)
+	if len(r.GetIncarnations()) != n || len(r.GetKinds()) != n {
+		c.fail("agents, incarnations and kinds have %d, %d and %d entries; they must be equally many.",
+			n, len(r.GetIncarnations()), len(r.GetKinds()))
+	}
+	if r.GetHost() != 0 {
+		c.boot(r.GetBoot())
+	} else if n == 0 {
+		c.fail("agents are missing; without a host a beat needs at least one.")
+	}
+	if c.err != nil {
+		return fsm.HostBeats{}, c.err
+	}
+	agents := make([]fsm.AgentID, n)
+	incs := make([]fsm.Incarnation, n)
+	kinds := make([]uint8, n)
+	for i := range n {
+		k := r.GetKinds()[i]
+		if k == 0 || k&^uint32(beatKinds) != 0 {
+			return fsm.HostBeats{}, invalid(fmt.Sprintf("kinds[%d] is %d; send a sum of 1 (lease), 2 (vouch) and 4 (fence).", i, k))
+		}
+		agents[i], incs[i], kinds[i] = fsm.AgentID(r.GetAgents()[i]), fsm.Incarnation(r.GetIncarnations()[i]), uint8(k)
+	}
+	return fsm.HostBeats{Host: fsm.HostID(r.GetHost()), Boot: r.GetBoot(),
+		Packed: fsm.PackBeats(nil, agents, incs, kinds)}, nil
+}
+
+// writeID gives the write id of one write of a batch.
+func writeID(w *vigilv1.Write) *vigilv1.WriteId {
+	switch op := w.GetOp().(type) {
+	case *vigilv1.Write_CreateTask:
+		return op.CreateTask.GetId()
+	case *vigilv1.Write_Claim:
+		return op.Claim.GetId()
+	case *vigilv1.Write_StartTask:
+		return op.StartTask.GetId()
+	case *vigilv1.Write_ProgressTask:
+		return op.ProgressTask.GetId()
+	case *vigilv1.Write_CompleteTask:
+		return op.CompleteTask.GetId()
+	case *vigilv1.Write_FailTask:
+		return op.FailTask.GetId()
+	case *vigilv1.Write_Handoff:
+		return op.Handoff.GetId()
+	case *vigilv1.Write_Join:
+		return op.Join.GetId()
+	case *vigilv1.Write_Leave:
+		return op.Leave.GetId()
+	}
+	return nil
+}

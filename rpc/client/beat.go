@@ -1,0 +1,69 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// beatAgain is when a beat that failed is sent again.
+const beatAgain = time.Second
+
+// beatLoop renews the lease every quarter of its length, until the worker ends.
+func (w *Worker) beatLoop(ctx context.Context) {
+	timer := time.NewTimer(w.TTL() / 4)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-w.unsure:
+		}
+		next := w.TTL() / 4
+		if err := w.Beat(ctx); err != nil {
+			if final(err) {
+				w.end(err)
+				return
+			}
+			next = min(beatAgain, next)
+		}
+		timer.Reset(next)
+	}
+}
+
+// Beat proves once that this life goes on; Join starts a loop that does it in time.
+// ErrSuperseded, ErrStopped and ErrNotFound say that it is over. A lease that has
+// ended is taken up again by joining, which loses the task that was held.
+func (w *Worker) Beat(ctx context.Context) error {
+	answer, err := w.work.Beat(ctx, &vigilv1.BeatRequest{
+		Agents: []uint32{w.id}, Incarnations: []uint64{w.Incarnation()}, Kinds: []uint32{BeatLease}})
+	if err != nil {
+		return err
+	}
+	for _, x := range answer.GetExceptions() {
+		switch x.GetVerdict() {
+		case "rejoin":
+			w.outside()
+			err := w.enter(ctx)
+			if err != nil && !errors.Is(err, ErrRejoin) {
+				return err
+			}
+		case "superseded":
+			return ErrSuperseded
+		case "unknown":
+			return ErrNotFound
+		}
+	}
+	return nil
+}
+
+// askBeat makes the loop beat now.
+func (w *Worker) askBeat() {
+	select {
+	case w.unsure <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,152 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// Client speaks to a cluster; see the package comment. It may be used by any
+// number of goroutines, and one for a whole process is enough.
+type Client struct {
+	cfg      Config
+	servers  *servers
+	sessions *sessions
+	trouble  atomic.Pointer[Error] // why the newest attempt failed; nil: it did not
+
+	life   context.Context // ends with Close
+	cancel context.CancelCauseFunc
+	done   <-chan struct{}
+	once   sync.Once
+}
+
+var _ grpc.ClientConnInterface = (*Client)(nil)
+
+// Open makes a client. It checks cfg and does not touch the network; the first
+// call does. The caller closes the client.
+func Open(cfg Config) (*Client, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	options := append([]grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithNoProxy(),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage)),
+		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: dialLimit}),
+	}, cfg.Options...)
+	c := &Client{cfg: cfg}
+	c.servers = newServers(&c.cfg, options)
+	c.life, c.cancel = context.WithCancelCause(context.Background())
+	c.done = c.life.Done()
+	c.sessions = &sessions{open: c.openSession}
+	return c, nil
+}
+
+// closeLimit is how long Close tries to end the sessions; those that it does not
+// end lapse by themselves.
+const closeLimit = 250 * time.Millisecond
+
+// Close ends the client: calls under way fail with ErrClosed or ErrUnavailable,
+// and nothing of the client is alive afterwards. It takes at most a few hundred
+// milliseconds. It always returns nil.
+func (c *Client) Close() error {
+	c.once.Do(func() {
+		if k := c.servers.lead.cur.Load(); k != nil && k.usable() {
+			c.closeSessions(k)
+		}
+		c.cancel(ErrClosed)
+		c.servers.close()
+		c.sessions.openers.Wait()
+	})
+	return nil
+}
+
+// closeSessions says good-bye once for each idle session, as far as that is quick.
+func (c *Client) closeSessions(k *conn) {
+	ctx, cancel := context.WithTimeout(c.life, closeLimit)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, id := range c.sessions.idle(window) {
+		all.Go(func() {
+			// The session lapses anyway, so an error changes nothing.
+			_, _ = vigilv1.NewWorkClient(k.cc).CloseSession(ctx, &vigilv1.CloseSessionRequest{Session: id})
+		})
+	}
+	all.Wait()
+}
+
+// Addr is the API address that the next write would go to: the leader's, as far
+// as the client knows.
+func (c *Client) Addr() string {
+	c.servers.mu.Lock()
+	defer c.servers.mu.Unlock()
+	return c.servers.lead.target
+}
+
+// Invoke sends a unary call. Generated stubs call it; see the package comment for
+// what it does. Its errors are *Error.
+func (c *Client) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	kind := natureOf(method)
+	switch {
+	case kind == repeatable && isBatch(args):
+		return c.batch(ctx, method, args.(*vigilv1.BatchRequest), reply.(*vigilv1.BatchResponse), opts)
+	case kind == repeatable && wantsID(args):
+		return c.write(ctx, method, args, reply, opts)
+	default:
+		return c.repeat(ctx, c.trial(method, kind), args, reply, opts)
+	}
+}
+
+func (c *Client) trial(method string, kind nature) *trial {
+	return &trial{method: method, nature: kind, began: time.Now(), until: c.cfg.RetryFor}
+}
+
+// renewals is how often one write may find its session forgotten.
+const renewals = 3
+
+// write numbers the request and repeats it under that number.
+func (c *Client) write(ctx context.Context, method string, args, reply any, opts []grpc.CallOption) error {
+	t := c.trial(method, repeatable)
+	for n := 0; ; n++ {
+		var ids [1]ticket
+		if err := c.take(ctx, t, ids[:]); err != nil {
+			return err
+		}
+		err := c.repeat(ctx, t, withID(args, ids[0]), reply, opts)
+		if errors.Is(err, ErrUnknownSession) {
+			c.sessions.drop(ids[0].s)
+		}
+		c.sessions.put(c.life, ids[:])
+		// Within the limit no attempt can have been carried out in a session that has
+		// ended since, so a new number is safe.
+		if !errors.Is(err, ErrUnknownSession) || n == renewals || elapsed(t.began) >= t.until {
+			return err
+		}
+	}
+}
+
+// take gets numbers for a write.
+func (c *Client) take(ctx context.Context, t *trial, dst []ticket) error {
+	err := c.sessions.take(ctx, c.life, dst)
+	if err == nil || From(err) != nil {
+		return err
+	}
+	return c.endedBy(err, t)
+}
+
+// openSession opens a session; sessions calls it.
+func (c *Client) openSession(ctx context.Context) (uint64, error) {
+	var answer vigilv1.OpenSessionResponse
+	t := c.trial(vigilv1.Work_OpenSession_FullMethodName, repeatable)
+	err := c.repeat(ctx, t, &vigilv1.OpenSessionRequest{Client: c.cfg.Name}, &answer, nil)
+	return answer.GetSession(), err
+}

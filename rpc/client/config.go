@@ -1,0 +1,93 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+)
+
+// Limits of Config, and how long the cluster remembers a session. Clients give up
+// well before a session can end, so an unknown session means that the write was
+// not done.
+const (
+	DefaultRetryFor = 5 * time.Minute
+	DefaultAttempt  = 5 * time.Second
+	DefaultSilence  = 500 * time.Millisecond
+	MaxMessage      = 16 << 20 // bytes of one message in either direction
+)
+
+// Config says where the cluster is. Only Addrs is required; Open copies it.
+type Config struct {
+	// Addrs are the API addresses (host:port) of some servers, best of all. They
+	// are tried in this order until the leader is known. A leader that is not
+	// among them is used too.
+	Addrs []string
+
+	// Name is shown in the cluster's list of sessions, for people. Empty: "client".
+	Name string
+
+	// RetryFor is how long a call is repeated when its context has no earlier
+	// deadline: at most 5 min, since the cluster forgets a session after 10.
+	// 0: DefaultRetryFor.
+	RetryFor time.Duration
+
+	// Attempt is the longest that one attempt may wait for its answer before the
+	// next server is asked. 0: DefaultAttempt.
+	Attempt time.Duration
+
+	// Silence is how long a server that owes an answer may say nothing before it
+	// is asked for a sign of life, and how long it then has to give one. Twice
+	// this after a server stopped answering, its calls fail or go elsewhere.
+	// 0: DefaultSilence.
+	Silence time.Duration
+
+	// WaitAtLeader sends calls that park (Wait, streams) to the leader, where a new
+	// task is seen a few milliseconds earlier. By default they are spread over
+	// Addrs, which a large fleet needs.
+	WaitAtLeader bool
+
+	// Dial opens a connection to addr; nil: TCP.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
+
+	// Options are added to those of every connection, for instance transport
+	// credentials. Without credentials among them connections are not encrypted.
+	Options []grpc.DialOption
+}
+
+func (cfg Config) withDefaults() (Config, error) {
+	cfg.Addrs = slices.Clone(cfg.Addrs)
+	if len(cfg.Addrs) == 0 {
+		return cfg, fmt.Errorf("open client: no address: name at least one server as host:port")
+	}
+	for _, addr := range cfg.Addrs {
+		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
+			return cfg, fmt.Errorf("open client: address %q: want host:port, for instance 127.0.0.1:7420", addr)
+		}
+	}
+	if cfg.Name == "" {
+		cfg.Name = "client"
+	}
+	if cfg.RetryFor == 0 {
+		cfg.RetryFor = DefaultRetryFor
+	}
+	if cfg.RetryFor < 0 || cfg.RetryFor > DefaultRetryFor {
+		return cfg, fmt.Errorf("open client: RetryFor %s: want at most %s", cfg.RetryFor, DefaultRetryFor)
+	}
+	if cfg.Attempt <= 0 {
+		cfg.Attempt = DefaultAttempt
+	}
+	if cfg.Silence <= 0 {
+		cfg.Silence = DefaultSilence
+	}
+	if cfg.Dial == nil {
+		var d net.Dialer
+		cfg.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+			return d.DialContext(ctx, "tcp", addr)
+		}
+	}
+	return cfg, nil
+}

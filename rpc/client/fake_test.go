@@ -1,0 +1,400 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// fakeCluster stands for some servers with one state. Its memory of sessions
+// follows the rules of the real one: 64 answers, first answer repeated.
+type fakeCluster struct {
+	mu      sync.Mutex
+	leader  string // "" while there is none
+	hint    bool   // answers say who leads
+	seq     uint64
+	session map[uint64]*fakeSession
+	tasks   []*vigilv1.Task
+	done    map[[2]uint64]int // how often each number was carried out
+	calls   map[string]int    // by method
+	beats   map[string]string // verdict by agent id, "" is current
+	joined  int
+	left    []string
+	inc     uint64
+	waiters []chan struct{}
+	lose    map[string]int // answers of a method to lose after the work is done
+
+	servers map[string]*fakeServer
+}
+
+type fakeSession struct {
+	answers map[uint64]*vigilv1.Task
+	order   []uint64
+	lowest  uint64 // numbers up to here may have been forgotten
+}
+
+type fakeServer struct {
+	vigilv1.UnimplementedFleetServer
+	vigilv1.UnimplementedWorkServer
+	vigilv1.UnimplementedClusterServer
+	addr  string
+	all   *fakeCluster
+	lis   *bufconn.Listener
+	grpc  *grpc.Server
+	mu    sync.Mutex
+	conns []*hole
+	black bool
+}
+
+// hole is a connection that can be cut off without a word.
+type hole struct {
+	net.Conn
+	mu  sync.Mutex
+	cut bool
+	off chan struct{}
+}
+
+func (h *hole) isCut() bool { h.mu.Lock(); defer h.mu.Unlock(); return h.cut }
+
+func (h *hole) Write(b []byte) (int, error) {
+	if h.isCut() {
+		return len(b), nil
+	}
+	return h.Conn.Write(b)
+}
+
+func (h *hole) Read(b []byte) (int, error) {
+	n, err := h.Conn.Read(b)
+	if h.isCut() {
+		<-h.off
+		return 0, net.ErrClosed
+	}
+	return n, err
+}
+
+func (h *hole) Close() error {
+	h.mu.Lock()
+	select {
+	case <-h.off:
+	default:
+		close(h.off)
+	}
+	h.mu.Unlock()
+	return h.Conn.Close()
+}
+
+func newFake(addrs ...string) *fakeCluster {
+	f := &fakeCluster{leader: addrs[0], hint: true, session: map[uint64]*fakeSession{}, done: map[[2]uint64]int{},
+		calls: map[string]int{}, beats: map[string]string{}, servers: map[string]*fakeServer{}, lose: map[string]int{}}
+	for _, addr := range addrs {
+		f.start(addr)
+	}
+	return f
+}
+
+func (f *fakeCluster) start(addr string) {
+	s := &fakeServer{addr: addr, all: f, lis: bufconn.Listen(1 << 20)}
+	s.grpc = grpc.NewServer(grpc.UnaryInterceptor(s.intercept))
+	vigilv1.RegisterFleetServer(s.grpc, s)
+	vigilv1.RegisterWorkServer(s.grpc, s)
+	vigilv1.RegisterClusterServer(s.grpc, s)
+	go s.grpc.Serve(s.lis)
+	f.mu.Lock()
+	f.servers[addr] = s
+	f.mu.Unlock()
+}
+
+// kill ends a server as kill -9 does.
+func (f *fakeCluster) kill(addr string) {
+	f.mu.Lock()
+	s := f.servers[addr]
+	delete(f.servers, addr)
+	f.mu.Unlock()
+	s.grpc.Stop()
+}
+
+// blackhole cuts a server off without closing a connection.
+func (f *fakeCluster) blackhole(addr string) {
+	f.mu.Lock()
+	s := f.servers[addr]
+	f.mu.Unlock()
+	s.mu.Lock()
+	s.black = true
+	for _, h := range s.conns {
+		h.mu.Lock()
+		h.cut = true
+		h.mu.Unlock()
+	}
+	s.mu.Unlock()
+}
+
+func (f *fakeCluster) lead(addr string) {
+	f.mu.Lock()
+	f.leader = addr
+	f.mu.Unlock()
+}
+
+func (f *fakeCluster) stop() {
+	for addr := range f.servers {
+		f.kill(addr)
+	}
+}
+
+func (f *fakeCluster) dial(ctx context.Context, addr string) (net.Conn, error) {
+	f.mu.Lock()
+	s := f.servers[addr]
+	f.mu.Unlock()
+	if s == nil {
+		return nil, errors.New("connection refused")
+	}
+	s.mu.Lock()
+	black := s.black
+	s.mu.Unlock()
+	if black {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	c, err := s.lis.DialContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h := &hole{Conn: c, off: make(chan struct{})}
+	s.mu.Lock()
+	s.conns = append(s.conns, h)
+	s.mu.Unlock()
+	return h, nil
+}
+
+// open makes a client of the fake.
+func (f *fakeCluster) open(t testing.TB, addrs ...string) *client.Client {
+	t.Helper()
+	c, err := client.Open(client.Config{Addrs: addrs, Dial: f.dial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// refuse makes an error as servers do.
+func refuse(code codes.Code, name string, leader string) error {
+	st, _ := status.New(code, name).WithDetails(&vigilv1.ErrorInfo{Code: name, Message: "The answer is " + name + ".", Leader: leader, Rev: 7, Oldest: 9})
+	return st.Err()
+}
+
+func (s *fakeServer) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	s.all.mu.Lock()
+	s.all.calls[info.FullMethod]++
+	leader, hint := s.all.leader, s.all.hint
+	s.all.mu.Unlock()
+	if hint && leader != "" {
+		_ = grpc.SetHeader(ctx, metadata.Pairs("vigil-leader", leader))
+	}
+	if info.FullMethod != vigilv1.Work_Wait_FullMethodName {
+		switch leader {
+		case s.addr:
+		case "":
+			return nil, refuse(codes.Unavailable, "no_leader", "")
+		default:
+			return nil, refuse(codes.Unavailable, "not_leader", leader)
+		}
+	}
+	answer, err := next(ctx, req)
+	s.all.mu.Lock()
+	lost := s.all.lose[info.FullMethod] > 0
+	if lost {
+		s.all.lose[info.FullMethod]--
+	}
+	s.all.mu.Unlock()
+	if lost {
+		return nil, status.Error(codes.Unavailable, "connection lost")
+	}
+	return answer, err
+}
+
+func (s *fakeServer) OpenSession(context.Context, *vigilv1.OpenSessionRequest) (*vigilv1.OpenSessionResponse, error) {
+	f := s.all
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seq++
+	f.session[f.seq] = &fakeSession{answers: map[uint64]*vigilv1.Task{}}
+	return &vigilv1.OpenSessionResponse{Session: f.seq}, nil
+}
+
+func (s *fakeServer) CloseSession(_ context.Context, r *vigilv1.CloseSessionRequest) (*vigilv1.CloseSessionResponse, error) {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	delete(s.all.session, r.GetSession())
+	return &vigilv1.CloseSessionResponse{}, nil
+}
+
+func (s *fakeServer) CreateTask(_ context.Context, r *vigilv1.CreateTaskRequest) (*vigilv1.Task, error) {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	return s.all.create(r)
+}
+
+// create carries a numbered write out once; the caller holds mu.
+func (f *fakeCluster) create(r *vigilv1.CreateTaskRequest) (*vigilv1.Task, error) {
+	if r.GetRoom() == "" {
+		return nil, refuse(codes.InvalidArgument, "invalid", "")
+	}
+	id := r.GetId()
+	ses := f.session[id.GetSession()]
+	if ses == nil {
+		return nil, refuse(codes.FailedPrecondition, "unknown_session", "")
+	}
+	if t := ses.answers[id.GetSeq()]; t != nil {
+		return t, nil
+	}
+	if id.GetSeq() <= ses.lowest {
+		return nil, refuse(codes.OutOfRange, "too_old", "")
+	}
+	f.done[[2]uint64{id.GetSession(), id.GetSeq()}]++
+	t := &vigilv1.Task{Id: uint64(len(f.tasks) + 1), Room: r.GetRoom(), Role: r.GetRole(), Title: r.GetTitle(), State: vigilv1.TaskState_PENDING}
+	f.tasks = append(f.tasks, t)
+	ses.answers[id.GetSeq()] = t
+	ses.order = append(ses.order, id.GetSeq())
+	if len(ses.order) > 64 {
+		ses.lowest = max(ses.lowest, ses.order[0])
+		delete(ses.answers, ses.order[0])
+		ses.order = ses.order[1:]
+	}
+	for _, w := range f.waiters {
+		close(w)
+	}
+	f.waiters = nil
+	return t, nil
+}
+
+func (s *fakeServer) Batch(_ context.Context, r *vigilv1.BatchRequest) (*vigilv1.BatchResponse, error) {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	out := &vigilv1.BatchResponse{}
+	for _, w := range r.GetWrites() {
+		t, err := s.all.create(w.GetCreateTask())
+		res := &vigilv1.WriteResult{Task: t.GetId()}
+		if err != nil {
+			res.Error = status.Convert(err).Details()[0].(*vigilv1.ErrorInfo)
+		}
+		out.Results = append(out.Results, res)
+	}
+	return out, nil
+}
+
+func (s *fakeServer) GetTask(_ context.Context, r *vigilv1.GetTaskRequest) (*vigilv1.Task, error) {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	if r.GetTask() == 0 || r.GetTask() > uint64(len(s.all.tasks)) {
+		return nil, refuse(codes.NotFound, "not_found", "")
+	}
+	return s.all.tasks[r.GetTask()-1], nil
+}
+
+func (s *fakeServer) Join(_ context.Context, r *vigilv1.JoinRequest) (*vigilv1.JoinResponse, error) {
+	f := s.all
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.joined++
+	inc := r.GetSpeaker().GetIncarnation()
+	if inc == 0 {
+		f.inc++
+		inc = f.inc
+	}
+	if inc < f.inc {
+		return nil, refuse(codes.FailedPrecondition, "superseded", "")
+	}
+	return &vigilv1.JoinResponse{Agent: r.GetSpeaker().GetAgent(), AgentId: 1, Incarnation: inc, Ttl: durationpb.New(time.Minute)}, nil
+}
+
+func (s *fakeServer) Leave(_ context.Context, r *vigilv1.LeaveRequest) (*vigilv1.LeaveResponse, error) {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	s.all.left = append(s.all.left, r.GetReason())
+	return &vigilv1.LeaveResponse{}, nil
+}
+
+func (s *fakeServer) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1.ClaimResponse, error) {
+	f := s.all
+	deadline := time.After(r.GetMaxWait().AsDuration())
+	for {
+		f.mu.Lock()
+		for _, t := range f.tasks {
+			if t.State == vigilv1.TaskState_PENDING {
+				t.State, t.Attempt = vigilv1.TaskState_ACKNOWLEDGED, t.Attempt+1
+				f.mu.Unlock()
+				return &vigilv1.ClaimResponse{Task: t, Attempt: t.Attempt, Ttl: durationpb.New(time.Minute)}, nil
+			}
+		}
+		w := make(chan struct{})
+		f.waiters = append(f.waiters, w)
+		f.mu.Unlock()
+		select {
+		case <-w:
+		case <-deadline:
+			return nil, refuse(codes.NotFound, "no_task", "")
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (s *fakeServer) set(r *vigilv1.WorkRequest, state vigilv1.TaskState) (*vigilv1.WorkResponse, error) {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	t := s.all.tasks[r.GetTask()-1]
+	if t.Attempt != r.GetAttempt() {
+		return nil, refuse(codes.FailedPrecondition, "superseded", "")
+	}
+	t.State, t.Result = state, r.GetText()
+	return &vigilv1.WorkResponse{State: state}, nil
+}
+
+func (s *fakeServer) StartTask(_ context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+	return s.set(r, vigilv1.TaskState_IN_PROGRESS)
+}
+
+func (s *fakeServer) CompleteTask(_ context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+	return s.set(r, vigilv1.TaskState_COMPLETED)
+}
+
+func (s *fakeServer) FailTask(_ context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+	return s.set(r, vigilv1.TaskState_FAILED)
+}
+
+func (s *fakeServer) Beat(_ context.Context, r *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	out := &vigilv1.BeatResponse{Renewed: uint32(len(r.GetAgents()))}
+	for i, id := range r.GetAgents() {
+		key := fmt.Sprint(id)
+		if v := s.all.beats[key]; v != "" {
+			out.Exceptions = append(out.Exceptions, &vigilv1.BeatException{Agent: id, Incarnation: r.GetIncarnations()[i], Verdict: v})
+			if v == "rejoin" {
+				delete(s.all.beats, key)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (s *fakeServer) WatchEvents(r *vigilv1.WatchEventsRequest, stream grpc.ServerStreamingServer[vigilv1.Event]) error {
+	if err := stream.Send(&vigilv1.Event{Seq: r.GetAfter() + 1, Kind: "room.applied", Host: s.addr}); err != nil {
+		return err
+	}
+	<-stream.Context().Done()
+	return nil
+}

@@ -1,0 +1,91 @@
+package client
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// identified is every request with a write id.
+type identified interface {
+	proto.Message
+	GetId() *vigilv1.WriteId
+}
+
+// wantsID tells whether the client has to number the request. Wait is left alone:
+// it may park for minutes and would hold up the numbers after it, and its claim is
+// safe to repeat, since an incarnation that holds a task is given the same again.
+func wantsID(args any) bool {
+	m, ok := args.(identified)
+	if !ok || m.GetId() != nil {
+		return false
+	}
+	_, wait := args.(*vigilv1.WaitRequest)
+	return !wait
+}
+
+// withID gives a copy of the request that carries the number, so that the caller's
+// message stays as it is and can be used again.
+func withID(args any, t ticket) proto.Message {
+	m := proto.Clone(args.(identified))
+	setID(m, &vigilv1.WriteId{Session: t.s.id, Seq: t.seq})
+	return m
+}
+
+// setID puts the number into the request. A test keeps the list complete.
+func setID(m proto.Message, id *vigilv1.WriteId) {
+	switch m := m.(type) {
+	case *vigilv1.ApplyRoomRequest:
+		m.Id = id
+	case *vigilv1.DeleteRoomRequest:
+		m.Id = id
+	case *vigilv1.CreateTaskRequest:
+		m.Id = id
+	case *vigilv1.CancelTaskRequest:
+		m.Id = id
+	case *vigilv1.RetryTaskRequest:
+		m.Id = id
+	case *vigilv1.SetAgentRequest:
+		m.Id = id
+	case *vigilv1.RestartAgentRequest:
+		m.Id = id
+	case *vigilv1.JoinRequest:
+		m.Id = id
+	case *vigilv1.LeaveRequest:
+		m.Id = id
+	case *vigilv1.ClaimRequest:
+		m.Id = id
+	case *vigilv1.WorkRequest:
+		m.Id = id
+	case *vigilv1.HandoffRequest:
+		m.Id = id
+	case *vigilv1.SetResumeRequest:
+		m.Id = id
+	}
+}
+
+// operation gives the request inside a Write, nil when there is none.
+func operation(w *vigilv1.Write) identified {
+	switch op := w.GetOp().(type) {
+	case *vigilv1.Write_CreateTask:
+		return op.CreateTask
+	case *vigilv1.Write_Claim:
+		return op.Claim
+	case *vigilv1.Write_StartTask:
+		return op.StartTask
+	case *vigilv1.Write_ProgressTask:
+		return op.ProgressTask
+	case *vigilv1.Write_CompleteTask:
+		return op.CompleteTask
+	case *vigilv1.Write_FailTask:
+		return op.FailTask
+	case *vigilv1.Write_Handoff:
+		return op.Handoff
+	case *vigilv1.Write_Join:
+		return op.Join
+	case *vigilv1.Write_Leave:
+		return op.Leave
+	default:
+		return nil
+	}
+}

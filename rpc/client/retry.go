@@ -1,0 +1,250 @@
+package client
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// leaderHeader is the header in which every server says where the leader is.
+const leaderHeader = "vigil-leader"
+
+// maxHops bounds how often a call follows from server to server before it waits.
+const maxHops = 3
+
+// nature says how a method may be treated.
+type nature uint8
+
+const (
+	repeatable nature = iota // asking twice is the same as asking once
+	careful                  // repeated only after proof that nothing was done
+	once                     // never repeated
+	parked                   // never repeated, and the answer may take minutes
+)
+
+// natureOf knows every method; one that it does not know is sent once.
+func natureOf(method string) nature {
+	switch method {
+	case vigilv1.Work_Wait_FullMethodName:
+		return parked
+	case vigilv1.Work_Beat_FullMethodName:
+		return once
+	case vigilv1.Cluster_AddServer_FullMethodName,
+		vigilv1.Cluster_RemoveServer_FullMethodName,
+		vigilv1.Cluster_TransferLeadership_FullMethodName:
+		return careful
+	}
+	if strings.HasPrefix(method, "/vigil.v1.") {
+		return repeatable
+	}
+	return once
+}
+
+// trial is one call with its attempts.
+type trial struct {
+	method string
+	nature nature
+	began  time.Time
+	until  time.Duration // after began
+	tries  int
+	hops   int
+	last   *Error // why the last attempt was not the end of it
+}
+
+// repeat sends the call until it is answered. Messages are not changed; unknown
+// sessions are the caller's business.
+func (c *Client) repeat(ctx context.Context, t *trial, args, reply any, opts []grpc.CallOption) error {
+	for {
+		if err := c.ended(ctx, t); err != nil {
+			return err
+		}
+		err, next := c.attempt(ctx, t, args, reply, opts)
+		if err == nil {
+			c.trouble.Store(nil)
+			return nil
+		}
+		if next == giveUp {
+			return err
+		}
+		t.last = err
+		c.trouble.Store(err)
+		if next == later {
+			t.pause(ctx, c.done)
+		}
+	}
+}
+
+// next is what to do after a failed attempt.
+type next uint8
+
+const (
+	giveUp next = iota
+	now
+	later
+)
+
+// attempt sends the call once.
+func (c *Client) attempt(ctx context.Context, t *trial, args, reply any, opts []grpc.CallOption) (*Error, next) {
+	t.tries++
+	r := c.servers.route(t.nature == parked)
+	k, unreachable := c.servers.pick(ctx, r)
+	if unreachable != nil {
+		if t.nature == once || t.nature == parked {
+			return unreachable, giveUp
+		}
+		return unreachable, later
+	}
+	attempt, cancel := ctx, context.CancelFunc(func() {})
+	if t.nature == repeatable || t.nature == once {
+		attempt, cancel = context.WithTimeout(ctx, c.cfg.Attempt)
+	}
+	defer cancel()
+	var header metadata.MD
+	end := k.begin(t.nature == parked)
+	err := k.cc.Invoke(attempt, t.method, args, reply, append(opts[:len(opts):len(opts)], grpc.Header(&header))...)
+	end()
+	leader := ""
+	if v := header.Get(leaderHeader); len(v) > 0 {
+		leader = v[0]
+		k.hear()
+	}
+	if err == nil {
+		k.hear()
+		if leader != "" {
+			c.servers.follow(leader)
+		}
+		return nil, giveUp
+	}
+	return c.judge(ctx, t, r, k, err, leader)
+}
+
+// judge decides what a failed attempt means for the route and for the call.
+func (c *Client) judge(ctx context.Context, t *trial, r *route, k *conn, err error, leader string) (*Error, next) {
+	e, answered := decode(err)
+	if c.life.Err() != nil {
+		return From(ErrClosed), giveUp
+	}
+	if ctx.Err() != nil {
+		return c.endedBy(ctx.Err(), t), giveUp
+	}
+	if e.Leader == "" {
+		e.Leader = leader
+	}
+	again := next(later)
+	switch {
+	case k.closed():
+		e.Code, e.Message = "unavailable", "server "+k.addr+" has stopped answering"
+		again = now
+	case !answered && e.Code == "unavailable":
+		c.servers.lost(r, k)
+		again = now
+	case !answered && e.Code == "timeout":
+		e.Message = "server " + k.addr + " did not answer in time"
+		c.servers.leave(r, k.addr)
+		again = now
+	case e.Code == "not_leader" && e.Leader != "" && t.hops < maxHops && c.servers.follow(e.Leader):
+		k.hear()
+		t.hops++
+		again = now
+	case answered && e.fleeting():
+		k.hear()
+		c.servers.leave(r, k.addr)
+	default:
+		k.hear()
+		if leader != "" {
+			c.servers.follow(leader)
+		}
+		return e, giveUp
+	}
+	if !t.nature.again(e) {
+		return e, giveUp
+	}
+	return e, again
+}
+
+// fleeting tells whether a server's answer means only that it could not do its
+// work just now. A server that stops cancels what it is doing.
+func (e *Error) fleeting() bool {
+	if e == nil {
+		return false
+	}
+	switch e.Code {
+	case "not_leader", "no_leader", "unavailable", "timeout", "unknown_outcome", "canceled":
+		return true
+	}
+	return false
+}
+
+// again tells whether a call of this nature may be sent again after e.
+func (n nature) again(e *Error) bool {
+	switch n {
+	case repeatable:
+		return true
+	case careful:
+		return e.Code == "not_leader" || e.Code == "no_leader"
+	default:
+		return false
+	}
+}
+
+// pause waits before the next attempt: from 20 ms on, then up to a quarter of the
+// time that the call has lasted (but at least 100 ms and at most 2 s), with jitter.
+func (t *trial) pause(ctx context.Context, done <-chan struct{}) {
+	t.hops = 0
+	d := 20 * time.Millisecond << min(t.tries-1, 10)
+	d = min(d, max(100*time.Millisecond, time.Since(t.began)/4), 2*time.Second)
+	timer := time.NewTimer(d/2 + rand.N(d/2))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-done:
+	}
+}
+
+// ended gives the error of a call that may not be tried any more, nil while it may.
+func (c *Client) ended(ctx context.Context, t *trial) error {
+	if c.life.Err() != nil {
+		return ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return c.endedBy(err, t)
+	}
+	if t.last != nil && elapsed(t.began) >= t.until {
+		return c.endedBy(context.DeadlineExceeded, t)
+	}
+	return nil
+}
+
+// endedBy names the reason why there was no answer before the end.
+func (c *Client) endedBy(cause error, t *trial) *Error {
+	last := t.last
+	if last == nil && t.tries == 0 {
+		last = c.trouble.Load()
+	}
+	e := &Error{Code: "timeout", Message: "there was no answer in time", cause: cause}
+	if cause == context.Canceled {
+		e.Code, e.Message = "canceled", "the call was canceled"
+	}
+	if last != nil {
+		e.Leader = last.Leader
+		e.Message += "; the last attempt: " + last.Error()
+		if cause != context.Canceled {
+			e.Code = last.Code
+		}
+	}
+	return e
+}
+
+// elapsed is the time since then, by whichever of the two clocks says more: the
+// monotonic one stands still while a laptop is suspended, the cluster does not.
+func elapsed(then time.Time) time.Duration {
+	t := time.Now()
+	return max(t.Sub(then), t.Round(0).Sub(then.Round(0)))
+}

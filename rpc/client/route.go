@@ -1,0 +1,229 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+)
+
+// dialLimit is how long a server may take to accept a connection before the next
+// one is tried; an unreachable address rests for restMin, then longer, to restMax.
+const (
+	dialLimit = time.Second
+	restMin   = 50 * time.Millisecond
+	restMax   = 2 * time.Second
+)
+
+// route is the server that a kind of call goes to at the moment.
+type route struct {
+	target string               // guarded by servers.mu
+	cur    atomic.Pointer[conn] // the connection to target once it worked
+}
+
+// servers keeps the connections and knows which server to ask.
+type servers struct {
+	cfg     *Config
+	options []grpc.DialOption
+	lead    route // writes, reads, beats
+	park    route // calls that park
+	watches sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	conns  map[string]*conn
+	rest   map[string]*rest
+}
+
+// rest keeps an address that failed from being tried again and again.
+type rest struct {
+	times int
+	until time.Time
+}
+
+func newServers(cfg *Config, options []grpc.DialOption) *servers {
+	s := &servers{cfg: cfg, options: options, conns: map[string]*conn{}, rest: map[string]*rest{}}
+	s.lead.target = cfg.Addrs[0]
+	s.park.target = cfg.Addrs[rand.N(len(cfg.Addrs))]
+	return s
+}
+
+// route gives the route of a call.
+func (s *servers) route(long bool) *route {
+	if long && !s.cfg.WaitAtLeader {
+		return &s.park
+	}
+	return &s.lead
+}
+
+// pick gives a connection on which a call can be sent now: the route's own, or
+// the first that works in the order of Addrs after it.
+func (s *servers) pick(ctx context.Context, r *route) (*conn, *Error) {
+	if k := r.cur.Load(); k != nil && k.usable() {
+		return k, nil
+	}
+	var reasons []string
+	for _, addr := range s.order(r) {
+		k, err := s.conn(addr)
+		if err != nil {
+			reasons = append(reasons, err.Error())
+			if err == ErrClosed {
+				return nil, ErrClosed.(*Error)
+			}
+			continue
+		}
+		if err = k.ready(ctx, dialLimit); err == nil {
+			s.settle(r, k)
+			return k, nil
+		}
+		if ctx.Err() == nil {
+			reasons = append(reasons, fmt.Sprintf("%s: %v", addr, err))
+			s.fail(k)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	msg := fmt.Sprintf("no server could be reached at %s", strings.Join(s.cfg.Addrs, ", "))
+	if len(reasons) > 0 {
+		msg += ": " + reasons[0]
+	}
+	return nil, &Error{Code: "unavailable", Message: msg + "; check that the servers run and that the addresses are right"}
+}
+
+// order lists the addresses that are worth trying: the route's target, then the
+// configured ones from there on, without those that rest.
+func (s *servers) order(r *route) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := max(slices.Index(s.cfg.Addrs, r.target), 0)
+	all := make([]string, 0, len(s.cfg.Addrs)+1)
+	all = append(all, r.target)
+	for i := range s.cfg.Addrs {
+		if addr := s.cfg.Addrs[(at+i)%len(s.cfg.Addrs)]; addr != r.target {
+			all = append(all, addr)
+		}
+	}
+	now := time.Now()
+	return slices.DeleteFunc(all, func(addr string) bool {
+		bad := s.rest[addr]
+		return bad != nil && now.Before(bad.until)
+	})
+}
+
+// conn gives the connection to addr, opening one when there is none.
+func (s *servers) conn(addr string) (*conn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	if k := s.conns[addr]; k != nil {
+		return k, nil
+	}
+	k, err := newConn(addr, s.cfg, s.options)
+	if err != nil {
+		return nil, err
+	}
+	s.conns[addr] = k
+	s.watches.Go(func() { k.watch(s.fail) })
+	return k, nil
+}
+
+// settle remembers that the route's calls now go through k.
+func (s *servers) settle(r *route, k *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.rest, k.addr)
+	if s.conns[k.addr] == k {
+		r.target = k.addr
+		r.cur.Store(k)
+	}
+}
+
+// fail drops a connection that does not work and lets its address rest.
+func (s *servers) fail(k *conn) {
+	s.mu.Lock()
+	if s.conns[k.addr] == k {
+		delete(s.conns, k.addr)
+		bad := s.rest[k.addr]
+		if bad == nil {
+			bad = &rest{}
+			s.rest[k.addr] = bad
+		}
+		bad.until = time.Now().Add(min(restMin<<min(bad.times, 10), restMax))
+		bad.times++
+	}
+	s.forget(&s.lead, k.addr)
+	s.forget(&s.park, k.addr)
+	s.mu.Unlock()
+	k.close()
+}
+
+// lost follows a call that ended without an answer: a broken connection is
+// dropped, one that still works is only left.
+func (s *servers) lost(r *route, k *conn) {
+	if k.usable() {
+		s.leave(r, k.addr)
+		return
+	}
+	s.fail(k)
+}
+
+// leave makes the route try the server after addr next, unless it has moved on.
+func (s *servers) leave(r *route, addr string) {
+	s.mu.Lock()
+	s.forget(r, addr)
+	s.mu.Unlock()
+}
+
+// forget moves the route on from addr; the caller holds mu.
+func (s *servers) forget(r *route, addr string) {
+	if r.target != addr {
+		return
+	}
+	at := slices.Index(s.cfg.Addrs, addr)
+	r.target = s.cfg.Addrs[(at+1)%len(s.cfg.Addrs)]
+	r.cur.Store(nil)
+}
+
+// follow sends the leader's calls to addr from now on; it gives false when addr
+// cannot be what we look for. A leader that cannot be reached from here rests like
+// any other address, and the servers that can be reached forward to it.
+func (s *servers) follow(addr string) bool {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || port == "" || host == "" || net.ParseIP(host).IsUnspecified() {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lead.target == addr {
+		return true
+	}
+	if bad := s.rest[addr]; bad != nil && time.Now().Before(bad.until) {
+		return false
+	}
+	s.lead.target = addr
+	s.lead.cur.Store(nil)
+	return true
+}
+
+// close ends all connections and waits for their goroutines.
+func (s *servers) close() {
+	s.mu.Lock()
+	s.closed = true
+	conns := s.conns
+	s.conns = map[string]*conn{}
+	s.mu.Unlock()
+	for _, k := range conns {
+		k.close()
+	}
+	s.watches.Wait()
+}

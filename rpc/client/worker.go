@@ -1,0 +1,305 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// Kinds of beats, to be added up; see BeatRequest.
+const (
+	BeatLease uint32 = 1 // the agent's own lease
+	BeatVouch uint32 = 2 // its supervisor vouches for it
+	BeatFence uint32 = 4 // the fence of its incarnation
+)
+
+// WorkerConfig says which agent the caller is.
+type WorkerConfig struct {
+	// Agent is room/role or room/role.2; by hand also room/role.* for the first
+	// free one.
+	Agent string
+	// Incarnation is the life that a supervisor has started; 0: started by hand, a
+	// new one is given out.
+	Incarnation uint64
+	// Token is what the supervisor handed over with it; by hand there is none.
+	Token string
+	// MaxWait is how long one parked call lasts before it is made again: up to
+	// 10 min; 0: 1 min. Worker.Wait as a whole lasts until its context ends.
+	MaxWait time.Duration
+	// Patience is how long Wait goes on while no server answers; 0: for ever.
+	Patience time.Duration
+}
+
+// WorkerFromEnv reads VIGIL_AGENT, VIGIL_INCARNATION and VIGIL_TOKEN, which a
+// managed agent finds in its environment; getenv is os.Getenv. Without
+// VIGIL_INCARNATION the agent was started by hand.
+func WorkerFromEnv(getenv func(string) string) (WorkerConfig, error) {
+	cfg := WorkerConfig{Agent: getenv("VIGIL_AGENT"), Token: getenv("VIGIL_TOKEN")}
+	if cfg.Agent == "" {
+		return cfg, errors.New("read environment: VIGIL_AGENT is not set: name the agent as room/role")
+	}
+	if text := getenv("VIGIL_INCARNATION"); text != "" {
+		n, err := ParseIncarnation(text)
+		if err != nil {
+			return cfg, fmt.Errorf("read environment: VIGIL_INCARNATION: %w", err)
+		}
+		cfg.Incarnation = n
+	}
+	return cfg, nil
+}
+
+// Worker is one life of an agent in its room. It beats from Join until Leave,
+// Detach, or the end of its context. Its methods may be used by several goroutines,
+// but one at a time should Wait.
+type Worker struct {
+	client   *Client
+	work     vigilv1.WorkClient
+	maxWait  time.Duration
+	patience time.Duration
+
+	speaker *vigilv1.Speaker // as the cluster named it; never changed
+	id      uint32
+	managed bool
+
+	ctx    context.Context
+	end    context.CancelCauseFunc
+	beats  sync.WaitGroup
+	stop   context.CancelFunc // ends the beats
+	unsure chan struct{}      // ask for a beat at once
+
+	mu      sync.Mutex
+	ttl     time.Duration
+	waiting bool // joined, and no task claimed since
+	job     *Job // under way
+}
+
+// Join makes the caller an agent of its room and starts to beat. The context
+// bounds the call only; end the worker with Leave on every way out (law L5).
+func Join(ctx context.Context, c *Client, cfg WorkerConfig) (*Worker, error) {
+	w := &Worker{client: c, work: vigilv1.NewWorkClient(c), maxWait: cfg.MaxWait, patience: cfg.Patience, unsure: make(chan struct{}, 1),
+		speaker: &vigilv1.Speaker{Agent: cfg.Agent, Incarnation: cfg.Incarnation, Token: cfg.Token}}
+	if w.maxWait == 0 {
+		w.maxWait = time.Minute
+	}
+	answer, err := w.work.Join(ctx, &vigilv1.JoinRequest{Speaker: w.speaker})
+	if err != nil {
+		return nil, err
+	}
+	w.speaker = &vigilv1.Speaker{Agent: answer.GetAgent(), Incarnation: answer.GetIncarnation(), Token: cfg.Token}
+	w.id, w.managed, w.waiting = answer.GetAgentId(), answer.GetManaged(), true
+	w.ttl = lifetime(answer.GetTtl())
+	w.ctx, w.end = context.WithCancelCause(c.life)
+	beat, stop := context.WithCancel(w.ctx)
+	w.stop = stop
+	w.beats.Go(func() { w.beatLoop(beat) })
+	return w, nil
+}
+
+// lifetime reads a TTL of an answer, a minute when there is none.
+func lifetime(d *durationpb.Duration) time.Duration {
+	if ttl := d.AsDuration(); ttl > 0 {
+		return ttl
+	}
+	return time.Minute
+}
+
+// Agent is the agent's full name: room/role or room/role.2.
+func (w *Worker) Agent() string { return w.speaker.GetAgent() }
+
+// ID is the agent's number in beats.
+func (w *Worker) ID() uint32 { return w.id }
+
+// Incarnation is the number of this life.
+func (w *Worker) Incarnation() uint64 { return w.speaker.GetIncarnation() }
+
+// Managed tells whether a supervisor started it.
+func (w *Worker) Managed() bool { return w.managed }
+
+// TTL is how long the lease lasts after a beat.
+func (w *Worker) TTL() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ttl
+}
+
+// Context ends when this life is over: context.Cause gives ErrSuperseded when a
+// newer one has begun, ErrStopped or ErrNotFound when a human ended it, ErrClosed
+// after Leave, Detach or the end of the client.
+func (w *Worker) Context() context.Context { return w.ctx }
+
+// Leave leaves the room at once and ends the beats; a task that is held goes back
+// to its role. Give it a context of its own, not the one whose end is the reason
+// for leaving. Only the first call does anything.
+func (w *Worker) Leave(ctx context.Context, reason string) error {
+	if !w.quit() {
+		return nil
+	}
+	_, err := w.work.Leave(ctx, &vigilv1.LeaveRequest{Speaker: w.speaker, Reason: reason})
+	if errors.Is(err, ErrSuperseded) || errors.Is(err, ErrRejoin) {
+		return nil // it is out of the room already
+	}
+	return err
+}
+
+// Detach ends the beats and stays in the room: somebody else goes on beating for
+// this life before its lease ends.
+func (w *Worker) Detach() { w.quit() }
+
+// quit ends the beats; it gives false when this life was over before.
+func (w *Worker) quit() bool {
+	w.stop()
+	w.beats.Wait()
+	over := w.ctx.Err() != nil
+	w.end(ErrClosed)
+	return !over
+}
+
+// Wait parks until the role has a task and claims it. It outlives servers and
+// leaders: only the end of ctx, of this life or of its patience ends it. It finishes
+// no job that is still under way; finish that first.
+func (w *Worker) Wait(ctx context.Context) (*Job, error) {
+	ctx, cancel := w.both(ctx)
+	defer cancel()
+	t := &trial{}
+	for {
+		answer, err := w.waitOnce(ctx)
+		switch {
+		case err == nil:
+			return w.begin(answer), nil
+		case w.ctx.Err() != nil:
+			return nil, context.Cause(w.ctx)
+		case ctx.Err() != nil:
+			return nil, w.client.endedBy(ctx.Err(), &trial{tries: 1, last: t.last})
+		case errors.Is(err, ErrNoTask), errors.Is(err, ErrRejoin):
+			*t = trial{}
+			continue
+		case !lost(err):
+			return nil, w.over(err)
+		}
+		if t.last = From(err); t.tries == 0 {
+			t.began = time.Now()
+		}
+		if t.tries++; w.patience > 0 && time.Since(t.began) >= w.patience {
+			return nil, err
+		}
+		// The servers may have been away for longer than the lease; a beat tells.
+		w.askBeat()
+		t.pause(ctx, w.client.done)
+	}
+}
+
+// waitOnce parks for MaxWait at most.
+func (w *Worker) waitOnce(ctx context.Context) (*vigilv1.ClaimResponse, error) {
+	if err := w.enter(ctx); err != nil {
+		return nil, err
+	}
+	answer, err := w.work.Wait(ctx, &vigilv1.WaitRequest{Speaker: w.speaker, MaxWait: durationpb.New(w.maxWait)})
+	if errors.Is(err, ErrRejoin) {
+		w.outside()
+	}
+	return answer, err
+}
+
+// lost tells whether err says only that nobody answered.
+func lost(err error) bool {
+	return From(err).fleeting()
+}
+
+// both gives a context that ends with ctx and with this life.
+func (w *Worker) both(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(w.ctx, func() { cancel(context.Cause(w.ctx)) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// over gives the reason why this life is over, or err when it is not.
+func (w *Worker) over(err error) error {
+	if w.ctx.Err() != nil {
+		return context.Cause(w.ctx)
+	}
+	if final(err) {
+		w.end(err)
+	}
+	return err
+}
+
+// final tells whether err ends a life.
+func final(err error) bool {
+	for _, e := range []error{ErrSuperseded, ErrStopped, ErrNotFound, ErrDenied} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// enter joins the room, unless the worker waits in it already.
+func (w *Worker) enter(ctx context.Context) error {
+	w.mu.Lock()
+	waiting := w.waiting
+	w.mu.Unlock()
+	if waiting {
+		return nil
+	}
+	answer, err := w.work.Join(ctx, &vigilv1.JoinRequest{Speaker: w.speaker})
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ttl, w.waiting = lifetime(answer.GetTtl()), true
+	if w.job != nil && answer.GetTask() != w.job.Task.GetId() {
+		w.job.end(ErrRejoin)
+		w.job = nil
+	}
+	return nil
+}
+
+// outside notes that the lease has ended.
+func (w *Worker) outside() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting = false
+}
+
+// Work is the whole life of an agent: it joins, then waits for tasks and calls do
+// for each, one at a time, until ctx ends or this life is over, and leaves. What do
+// returns becomes the task's result; its error fails the task, for another attempt
+// when it wraps ErrRetry. The context of do ends when nobody wants its result any
+// more. Work returns nil when ctx has ended.
+func Work(ctx context.Context, c *Client, cfg WorkerConfig, do func(ctx context.Context, job *Job) (result string, err error)) (err error) {
+	w, err := Join(ctx, c, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
+		defer cancel()
+		if e := w.Leave(bye, "the agent ended"); e != nil && err == nil {
+			err = fmt.Errorf("leave room: %w", e)
+		}
+	}()
+	for {
+		job, err := w.Wait(ctx)
+		if err == nil {
+			err = job.run(ctx, do)
+		}
+		switch {
+		case w.ctx.Err() != nil:
+			return context.Cause(w.ctx)
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// leaveLimit bounds the good-bye of Work.
+const leaveLimit = 3 * time.Second

@@ -1,0 +1,200 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+)
+
+func join(t *testing.T, c *client.Client) *client.Worker {
+	t.Helper()
+	w, err := client.Join(t.Context(), c, client.WorkerConfig{Agent: "web/builder"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestWorkerBeatsFourTimesPerLease(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		w := join(t, c)
+		<-time.After(10*time.Minute + time.Second)
+		if n := f.calls[vigilv1.Work_Beat_FullMethodName]; n != 40 {
+			t.Errorf("%d beats in 10 min, want 40", n)
+		}
+		w.Detach()
+	})
+}
+
+func TestFailedBeatIsSentAgainAfterASecond(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		w := join(t, c)
+		f.lead("")
+		<-time.After(18500 * time.Millisecond)
+		f.lead("b:1")
+		<-time.After(time.Second)
+		if n := f.calls[vigilv1.Work_Beat_FullMethodName]; n < 5 {
+			t.Errorf("%d beats since the first was due 4.5s ago, want 5", n)
+		}
+		if w.Context().Err() != nil {
+			t.Errorf("an outage of the servers ended the worker: %v", context.Cause(w.Context()))
+		}
+		w.Detach()
+	})
+}
+
+// L6: a superseded incarnation stops.
+func TestSupersededWorkerEnds(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		w := join(t, c)
+		f.mu.Lock()
+		f.beats["1"] = "superseded"
+		f.mu.Unlock()
+		_, err := w.Wait(t.Context())
+		if !errors.Is(err, client.ErrSuperseded) || !errors.Is(context.Cause(w.Context()), client.ErrSuperseded) {
+			t.Errorf("wait: %v, worker: %v; want superseded", err, context.Cause(w.Context()))
+		}
+	})
+}
+
+func TestWorkerJoinsAgainAfterItsLeaseHasEnded(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		w := join(t, c)
+		f.mu.Lock()
+		f.beats["1"] = "rejoin"
+		f.mu.Unlock()
+		<-time.After(time.Minute)
+		if f.joined != 2 {
+			t.Errorf("joined %d times, want 2", f.joined)
+		}
+		w.Detach()
+	})
+}
+
+func TestWaitOutlivesServersAndLeaders(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		w := join(t, c)
+		got := make(chan *client.Job, 1)
+		go func() {
+			job, err := w.Wait(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			got <- job
+		}()
+		<-time.After(3 * time.Minute)
+		f.kill("a:1")
+		f.lead("b:1")
+		<-time.After(3 * time.Minute)
+		f.kill("c:1")
+		<-time.After(3 * time.Minute)
+		if _, err := create(t.Context(), c, "one"); err != nil {
+			t.Fatal(err)
+		}
+		job := <-got
+		if err := job.Start(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := job.Complete(t.Context(), "done"); err != nil {
+			t.Error(err)
+		}
+		if job.Context().Err() == nil {
+			t.Error("the job's context goes on after it was finished")
+		}
+		if f.tasks[0].State != vigilv1.TaskState_COMPLETED {
+			t.Errorf("task is %s", f.tasks[0].State)
+		}
+		if err := w.Leave(t.Context(), "bye"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// L5: every way out of Work leaves the room.
+func TestWorkLeavesOnEveryExit(t *testing.T) {
+	boom := errors.New("boom")
+	for name, end := range map[string]struct {
+		do   func(f *fakeCluster, cancel context.CancelFunc) error
+		want error
+	}{
+		"cancel while it waits": {do: func(_ *fakeCluster, cancel context.CancelFunc) error { cancel(); return nil }},
+		"failed task, then cancel": {do: func(f *fakeCluster, cancel context.CancelFunc) error {
+			time.AfterFunc(time.Second, cancel)
+			return boom
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if _, err := create(ctx, c, "one"); err != nil {
+					t.Fatal(err)
+				}
+				err := client.Work(ctx, c, client.WorkerConfig{Agent: "web/builder"}, func(context.Context, *client.Job) (string, error) {
+					return "", end.do(f, cancel)
+				})
+				if err != end.want {
+					t.Errorf("error %v, want %v", err, end.want)
+				}
+				if len(f.left) != 1 {
+					t.Errorf("left %d times, want once", len(f.left))
+				}
+			})
+		})
+	}
+}
+
+func TestJobEndsWhenItsAttemptIsOver(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		w := join(t, c)
+		if _, err := create(t.Context(), c, "one"); err != nil {
+			t.Fatal(err)
+		}
+		job, err := w.Wait(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.mu.Lock()
+		f.tasks[0].Attempt++
+		f.mu.Unlock()
+		if err := job.Start(t.Context()); !errors.Is(err, client.ErrSuperseded) {
+			t.Errorf("start: %v, want superseded", err)
+		}
+		synctest.Wait()
+		if !errors.Is(context.Cause(job.Context()), client.ErrSuperseded) {
+			t.Errorf("job: %v, want superseded", context.Cause(job.Context()))
+		}
+		w.Detach()
+	})
+}
+
+func TestIncarnationsAreReadAsTheyAreWritten(t *testing.T) {
+	for text, n := range map[string]uint64{"1": 1, "4294967295": 1<<32 - 1, "2.7": 2<<32 | 7} {
+		got, err := client.ParseIncarnation(text)
+		if err != nil || got != n || client.FormatIncarnation(n) != text {
+			t.Errorf("%q is read as %d (%v) and written as %q", text, got, err, client.FormatIncarnation(n))
+		}
+	}
+	for _, text := range []string{"", "x", "1.", ".1", "1.2.3", "-1", "1.4294967296"} {
+		if _, err := client.ParseIncarnation(text); err == nil {
+			t.Errorf("%q was taken", text)
+		}
+	}
+}
+
+func TestEnvironmentOfAManagedAgent(t *testing.T) {
+	env := map[string]string{"VIGIL_AGENT": "web/builder.2", "VIGIL_INCARNATION": "3", "VIGIL_TOKEN": "secret"}
+	cfg, err := client.WorkerFromEnv(func(k string) string { return env[k] })
+	if err != nil || cfg.Agent != "web/builder.2" || cfg.Incarnation != 3 || cfg.Token != "secret" {
+		t.Errorf("got %+v, %v", cfg, err)
+	}
+	env["VIGIL_INCARNATION"] = "three"
+	if _, err := client.WorkerFromEnv(func(k string) string { return env[k] }); err == nil {
+		t.Error("incarnation \"three\" was taken")
+	}
+}

@@ -1,0 +1,211 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// clusterService serves questions about the servers themselves.
+type clusterService struct {
+	vigilv1.UnimplementedClusterServer
+	*core
+	fwd     *forwarder
+	waits   *waits
+	members Members
+	backups Backups
+	health  Health
+	id      string // of the cluster
+	version string
+}
+
+// Status sums up the cluster as the answering server sees it.
+func (c *clusterService) Status(ctx context.Context, _ *vigilv1.StatusRequest) (*vigilv1.StatusResponse, error) {
+	l := c.reader.Leader()
+	resp := read(c.core, func(st *fsm.State) *vigilv1.StatusResponse {
+		n := st.Counts()
+		out := &vigilv1.StatusResponse{
+			Index: st.LastIndex(), Clock: durationpb.New(nanos(int64(st.Clock()))), Epoch: st.Epoch(),
+			Rooms: n.Rooms, Agents: n.Agents, AgentsLive: n.Live, Hosts: n.Hosts, HostsReady: n.HostsReady,
+			Tasks: map[string]uint64{}, LastEvent: st.LastEvent(), Term: l.Term,
+		}
+		for s := fsm.TaskQueued; s <= fsm.TaskQuarantined; s++ {
+			out.Tasks[s.String()] = n.Tasks[s]
+		}
+		return out
+	})
+	resp.ClusterId, resp.Server, resp.Version = c.id, c.self, c.version
+	resp.Leader, resp.LeaderAddr = l.ID, l.APIAddr
+	resp.Waiters = uint64(max(0, c.waits.parked.Load()))
+	servers, err := c.servers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	resp.Servers = servers
+	resp.Warnings = c.warnings(servers)
+	return resp, nil
+}
+
+func (c *clusterService) warnings(servers []*vigilv1.Server) (out []string) {
+	if c.health != nil {
+		out = append(out, c.health.Warnings()...)
+	}
+	for _, s := range servers {
+		if s.GetDiverged() {
+			out = append(out, fmt.Sprintf("The state of server %s differs from the majority's; it serves nothing. Rebuild its data.", s.GetId()))
+		}
+		if s.GetVersion() != "" && s.GetVersion() != c.version {
+			out = append(out, fmt.Sprintf("Server %s runs version %s, this one %s; finish the upgrade.", s.GetId(), s.GetVersion(), c.version))
+		}
+	}
+	return out
+}
+
+// servers joins what the replication knows with what servers have said of themselves.
+func (c *clusterService) servers(ctx context.Context) ([]*vigilv1.Server, error) {
+	var members []Member
+	if c.members != nil {
+		var err error
+		if members, err = c.members.List(ctx); err != nil {
+			return nil, fmt.Errorf("list servers: %w", err)
+		}
+	}
+	leader := c.reader.Leader().ID
+	byID := map[string]*vigilv1.Server{}
+	for _, m := range members {
+		byID[m.ID] = &vigilv1.Server{Id: m.ID, RaftAddr: m.RaftAddr, Voter: m.Voter, Health: m.Health}
+	}
+	c.reader.Read(func(st *fsm.State) {
+		for _, s := range st.Servers() {
+			to := byID[s.ID]
+			if to == nil {
+				if members != nil {
+					continue // left; its record goes with the next removal
+				}
+				to = &vigilv1.Server{Id: s.ID, RaftAddr: s.RaftAddr, Voter: true}
+				byID[s.ID] = to
+			}
+			to.ApiAddr, to.Version, to.Features = s.APIAddr, s.Version, s.Features
+			to.Diverged = slices.Contains(st.Diverged(), s.ID)
+		}
+	})
+	out := make([]*vigilv1.Server, 0, len(byID))
+	for id, s := range byID {
+		s.Leader = id == leader
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b *vigilv1.Server) int { return strings.Compare(a.GetId(), b.GetId()) })
+	return out, nil
+}
+
+// GetSettings shows all settings with their meaning.
+func (c *clusterService) GetSettings(context.Context, *vigilv1.GetSettingsRequest) (*vigilv1.Settings, error) {
+	return c.settings(), nil
+}
+
+func (c *clusterService) settings() *vigilv1.Settings {
+	return read(c.core, func(st *fsm.State) *vigilv1.Settings {
+		out := &vigilv1.Settings{Values: map[string]string{}, Defaults: map[string]string{},
+			Help: map[string]string{}, Rev: st.SettingsRev()}
+		for _, i := range st.SettingsInfo() {
+			out.Values[i.Name], out.Defaults[i.Name] = i.Value, i.Default
+			out.Help[i.Name] = i.Help + " (" + i.Range + ")"
+		}
+		return out
+	})
+}
+
+// PutSettings changes settings by name, all or none.
+func (c *clusterService) PutSettings(ctx context.Context, r *vigilv1.PutSettingsRequest) (*vigilv1.Settings, error) {
+	return idempotent(ctx, c.core, r, putSettingsCmd, func(*fsm.Outcome) *vigilv1.Settings { return c.settings() })
+}
+
+// AnnounceServer records what a server says of itself.
+func (c *clusterService) AnnounceServer(ctx context.Context, r *vigilv1.AnnounceServerRequest) (*vigilv1.AnnounceServerResponse, error) {
+	return idempotent(ctx, c.core, r, announceServerCmd, func(*fsm.Outcome) *vigilv1.AnnounceServerResponse {
+		return &vigilv1.AnnounceServerResponse{}
+	})
+}
+
+// ReportHash records a server's hash of the state at a mark.
+func (c *clusterService) ReportHash(ctx context.Context, r *vigilv1.ReportHashRequest) (*vigilv1.ReportHashResponse, error) {
+	return idempotent(ctx, c.core, r, reportHashCmd, func(*fsm.Outcome) *vigilv1.ReportHashResponse {
+		return &vigilv1.ReportHashResponse{}
+	})
+}
+
+// ListServers lists the servers of the cluster.
+func (c *clusterService) ListServers(ctx context.Context, _ *vigilv1.ListServersRequest) (*vigilv1.ListServersResponse, error) {
+	servers, err := c.servers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &vigilv1.ListServersResponse{Servers: servers}, nil
+}
+
+func (c *clusterService) membership() (Members, error) {
+	if c.members == nil {
+		return nil, &problem{code: codeUnimplemented, text: "This server runs alone and has no membership to change."}
+	}
+	return c.members, nil
+}
+
+// AddServer takes a running, empty server into the cluster.
+func (c *clusterService) AddServer(ctx context.Context, r *vigilv1.AddServerRequest) (*vigilv1.AddServerResponse, error) {
+	var k checks
+	k.name("id", r.GetId())
+	k.line("raft_addr", r.GetRaftAddr(), maxKVValue)
+	k.present("raft_addr", r.GetRaftAddr(), "give the new server's raft address, host:port")
+	if k.err != nil {
+		return nil, k.err
+	}
+	m, err := c.membership()
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Add(ctx, r.GetId(), r.GetRaftAddr()); err != nil {
+		return nil, fmt.Errorf("add server %s: %w", r.GetId(), err)
+	}
+	return &vigilv1.AddServerResponse{}, nil
+}
+
+// RemoveServer takes a server out of the cluster and forgets what it said of itself.
+func (c *clusterService) RemoveServer(ctx context.Context, r *vigilv1.RemoveServerRequest) (*vigilv1.RemoveServerResponse, error) {
+	var k checks
+	if k.name("server", r.GetServer()); k.err != nil {
+		return nil, k.err
+	}
+	m, err := c.membership()
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Remove(ctx, r.GetServer(), r.GetForce()); err != nil {
+		return nil, fmt.Errorf("remove server %s: %w", r.GetServer(), err)
+	}
+	if _, err := c.submit(ctx, nil, fsm.DropServer{ID: r.GetServer()}); err != nil && asProblem(err).code != fsm.NotFound.String() {
+		return nil, err
+	}
+	return &vigilv1.RemoveServerResponse{}, nil
+}
+
+// TransferLeadership gives the leadership to another server.
+func (c *clusterService) TransferLeadership(ctx context.Context, r *vigilv1.TransferLeadershipRequest) (*vigilv1.TransferLeadershipResponse, error) {
+	var k checks
+	if k.optionalName("to", r.GetTo()); k.err != nil {
+		return nil, k.err
+	}
+	m, err := c.membership()
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Transfer(ctx, r.GetTo()); err != nil {
+		return nil, fmt.Errorf("transfer leadership: %w", err)
+	}
+	return &vigilv1.TransferLeadershipResponse{Leader: c.reader.Leader().ID}, nil
+}

@@ -1,0 +1,177 @@
+package rpc
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// This file turns requests into commands: each function validates one request and
+// builds its command, and touches nothing else. Batch uses the same functions.
+
+func applyRoomCmd(r *vigilv1.ApplyRoomRequest) (fsm.Command, error) {
+	var c checks
+	c.name("room", r.GetRoom())
+	c.line("by", r.GetBy(), maxWho)
+	c.atMost("roles", len(r.GetRoles()), fsm.MaxRoles)
+	cmd := fsm.ApplyRoom{Room: r.GetRoom(), By: r.GetBy(), IfRev: r.GetIfRev()}
+	if n := proto.Size(r); n > maxRoom && c.err == nil {
+		c.err = &problem{code: codeTooLarge, text: fmt.Sprintf(
+			"The room has %d bytes, at most %d are allowed; shorten params and labels, or split it.", n, maxRoom)}
+	}
+	seen := map[string]bool{}
+	for i, spec := range r.GetRoles() {
+		cmd.Roles = append(cmd.Roles, c.roleSpec(i, spec))
+		if seen[spec.GetName()] {
+			c.fail("role %s is declared twice; give each role its own name, and use replicas for more agents of one.", spec.GetName())
+		}
+		seen[spec.GetName()] = true
+		if c.err != nil {
+			return nil, c.err
+		}
+	}
+	return cmd, c.err
+}
+
+func deleteRoomCmd(r *vigilv1.DeleteRoomRequest) (fsm.Command, error) {
+	var c checks
+	c.name("room", r.GetRoom())
+	c.line("by", r.GetBy(), maxWho)
+	return fsm.DeleteRoom{Room: r.GetRoom(), By: r.GetBy(), IfRev: r.GetIfRev()}, c.err
+}
+
+func createTaskCmd(r *vigilv1.CreateTaskRequest) (fsm.Command, error) {
+	var c checks
+	c.name("room", r.GetRoom())
+	c.name("role", r.GetRole())
+	c.line("title", r.GetTitle(), fsm.MaxTitle)
+	c.text("text", r.GetText(), fsm.MaxTaskText)
+	c.line("by", r.GetBy(), maxWho)
+	if r.GetTitle() == "" && r.GetText() == "" {
+		c.fail("title and text are both missing; a task needs at least one of them.")
+	}
+	return fsm.CreateTask{Room: r.GetRoom(), Role: r.GetRole(), Title: r.GetTitle(), Text: r.GetText(),
+		By: r.GetBy(), Priority: r.GetPriority()}, c.err
+}
+
+func cancelTaskCmd(r *vigilv1.CancelTaskRequest) (fsm.Command, error) {
+	var c checks
+	c.task(r.GetTask())
+	c.text("reason", r.GetReason(), fsm.MaxReason)
+	c.line("by", r.GetBy(), maxWho)
+	return fsm.CancelTask{Task: fsm.TaskID(r.GetTask()), IfRev: r.GetIfRev(), By: r.GetBy(), Reason: r.GetReason()}, c.err
+}
+
+func retryTaskCmd(r *vigilv1.RetryTaskRequest) (fsm.Command, error) {
+	var c checks
+	c.task(r.GetTask())
+	c.line("by", r.GetBy(), maxWho)
+	return fsm.RetryTask{Task: fsm.TaskID(r.GetTask()), IfRev: r.GetIfRev(), By: r.GetBy()}, c.err
+}
+
+func setAgentCmd(r *vigilv1.SetAgentRequest) (fsm.Command, error) {
+	var c checks
+	c.agent("agent", r.GetAgent(), false)
+	c.line("by", r.GetBy(), maxWho)
+	c.present("desired", r.GetDesired(), "write running or stopped")
+	d := c.word("desired", r.GetDesired(), desiredWords())
+	return fsm.SetAgent{Agent: r.GetAgent(), Stop: fsm.Desired(d) == fsm.DesiredStopped, By: r.GetBy(), IfRev: r.GetIfRev()}, c.err
+}
+
+func restartAgentCmd(r *vigilv1.RestartAgentRequest) (fsm.Command, error) {
+	var c checks
+	c.agent("agent", r.GetAgent(), false)
+	c.line("by", r.GetBy(), maxWho)
+	return fsm.RestartAgent{Agent: r.GetAgent(), By: r.GetBy()}, c.err
+}
+
+// speaking validates who speaks; joining allows incarnation 0 and room/role.*.
+func (c *checks) speaking(s *vigilv1.Speaker, joining bool) fsm.Speaker {
+	byHand := joining && s.GetIncarnation() == 0
+	c.agent("speaker.agent", s.GetAgent(), byHand)
+	c.text("speaker.token", s.GetToken(), fsm.MaxReason)
+	if s.GetIncarnation() == 0 && !joining {
+		c.fail("speaker.incarnation is missing; use VIGIL_INCARNATION, or the number that join answered with.")
+	}
+	return speaker(s)
+}
+
+func joinCmd(r *vigilv1.JoinRequest) (fsm.Command, error) {
+	var c checks
+	return fsm.Join{Speaker: c.speaking(r.GetSpeaker(), true)}, c.err
+}
+
+func leaveCmd(r *vigilv1.LeaveRequest) (fsm.Command, error) {
+	var c checks
+	s := c.speaking(r.GetSpeaker(), false)
+	c.text("reason", r.GetReason(), fsm.MaxReason)
+	return fsm.Leave{Speaker: s, Reason: r.GetReason()}, c.err
+}
+
+func claimCmd(r *vigilv1.ClaimRequest) (fsm.Command, error) {
+	var c checks
+	return fsm.Claim{Speaker: c.speaking(r.GetSpeaker(), false), Task: fsm.TaskID(r.GetTask())}, c.err
+}
+
+// work validates a word about a held task; limit is that of its text.
+func (c *checks) work(s *vigilv1.Speaker, task uint64, attempt uint32, field, text string, limit int) fsm.Work {
+	w := fsm.Work{Speaker: c.speaking(s, false), Task: fsm.TaskID(task), Attempt: attempt}
+	c.task(task)
+	if attempt == 0 {
+		c.fail("attempt is missing; give the number that the claim answered with.")
+	}
+	c.text(field, text, limit)
+	return w
+}
+
+func startTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
+	var c checks
+	return fsm.StartTask{Work: c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), fsm.MaxNote)}, c.err
+}
+
+func progressTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
+	var c checks
+	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), fsm.MaxNote)
+	return fsm.ProgressTask{Work: w, Note: r.GetText()}, c.err
+}
+
+func completeTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
+	var c checks
+	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), fsm.MaxResult)
+	return fsm.CompleteTask{Work: w, Result: r.GetText()}, c.err
+}
+
+func failTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
+	var c checks
+	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), fsm.MaxReason)
+	return fsm.FailTask{Work: w, Reason: r.GetText(), Retryable: r.GetRetryable()}, c.err
+}
+
+func handoffCmd(r *vigilv1.HandoffRequest) (fsm.Command, error) {
+	var c checks
+	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "result", r.GetResult(), fsm.MaxResult)
+	c.name("to_role", r.GetToRole())
+	c.line("title", r.GetTitle(), fsm.MaxTitle)
+	c.text("text", r.GetText(), fsm.MaxTaskText)
+	if r.GetTitle() == "" && r.GetText() == "" {
+		c.fail("title and text are both missing; the next task needs at least one of them.")
+	}
+	return fsm.Handoff{Work: w, Result: r.GetResult(), ToRole: r.GetToRole(), Title: r.GetTitle(),
+		Text: r.GetText(), Priority: r.GetPriority()}, c.err
+}
+
+func setResumeCmd(r *vigilv1.SetResumeRequest) (fsm.Command, error) {
+	var c checks
+	s := c.speaking(r.GetSpeaker(), false)
+	c.text("resume", r.GetResume(), fsm.MaxResume)
+	return fsm.SetResume{Speaker: s, Resume: r.GetResume()}, c.err
+}
+
+func openSessionCmd(r *vigilv1.OpenSessionRequest) (fsm.Command, error) {
+	var c checks
+	c.line("client", r.GetClient(), maxWho)
+	return fsm.OpenSession{Client: r.GetClient()}, c.err
+}

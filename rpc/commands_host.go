@@ -1,0 +1,132 @@
+package rpc
+
+import (
+	"crypto/sha256"
+	"slices"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// boot asks for the two identities of a host's words.
+func (c *checks) boot(boot string) {
+	c.line("boot", boot, maxWho)
+	c.present("boot", boot, "send the boot id of the machine")
+}
+
+func (c *checks) hostID(id uint32) {
+	if id == 0 {
+		c.fail("host is missing; register first and use the number of the answer.")
+	}
+}
+
+func (c *checks) agentInc(agent uint32, inc uint64) {
+	if agent == 0 || inc == 0 {
+		c.fail("agent and incarnation are missing; send those of the order.")
+	}
+}
+
+func registerHostCmd(r *vigilv1.RegisterRequest) (fsm.Command, error) {
+	var c checks
+	c.line("key", r.GetKey(), maxWho)
+	c.present("key", r.GetKey(), "send the stable id of the host")
+	c.boot(r.GetBoot())
+	c.line("name", r.GetName(), maxWho)
+	c.line("version", r.GetVersion(), maxWho)
+	c.atMost("runners", len(r.GetRunners()), fsm.MaxRoles)
+	c.atMost("running agents", len(r.GetInventory()), maxRunning)
+	for _, name := range r.GetRunners() {
+		c.name("runner", name)
+	}
+	labels := c.kvs("labels", r.GetLabels())
+	if c.err != nil {
+		return nil, c.err
+	}
+	runners := slices.Clone(r.GetRunners())
+	slices.Sort(runners)
+	cmd := fsm.RegisterHost{Key: r.GetKey(), Name: r.GetName(), Boot: r.GetBoot(), Version: r.GetVersion(),
+		Runners: slices.Compact(runners), Labels: labels, Capacity: r.GetCapacity()}
+	if cmd.Name == "" {
+		cmd.Name = cmd.Key
+	}
+	for _, run := range r.GetInventory() {
+		c.agentInc(run.GetAgent(), run.GetIncarnation())
+		cmd.Inventory = append(cmd.Inventory, fsm.Running{Agent: fsm.AgentID(run.GetAgent()),
+			Inc: fsm.Incarnation(run.GetIncarnation()), PID: run.GetPid()})
+	}
+	return cmd, c.err
+}
+
+func leaveHostCmd(r *vigilv1.LeaveHostRequest) (fsm.Command, error) {
+	var c checks
+	c.present("key", r.GetKey(), "send the stable id of the host")
+	c.boot(r.GetBoot())
+	return fsm.LeaveHost{Key: r.GetKey(), Boot: r.GetBoot()}, c.err
+}
+
+func acceptOrderCmd(r *vigilv1.AcceptOrderRequest) (fsm.Command, error) {
+	var c checks
+	c.hostID(r.GetHost())
+	c.boot(r.GetBoot())
+	c.agentInc(r.GetAgent(), r.GetIncarnation())
+	if n := len(r.GetTokenHash()); n != 0 && n != sha256.Size {
+		c.fail("token_hash has %d bytes; send the %d bytes of a sha256 sum.", n, sha256.Size)
+	}
+	return fsm.AcceptOrder{Host: fsm.HostID(r.GetHost()), Boot: r.GetBoot(), Agent: fsm.AgentID(r.GetAgent()),
+		Inc: fsm.Incarnation(r.GetIncarnation()), TokenHash: r.GetTokenHash()}, c.err
+}
+
+func reportStartedCmd(r *vigilv1.ReportStartedRequest) (fsm.Command, error) {
+	var c checks
+	c.hostID(r.GetHost())
+	c.agentInc(r.GetAgent(), r.GetIncarnation())
+	return fsm.ReportStarted{Host: fsm.HostID(r.GetHost()), Agent: fsm.AgentID(r.GetAgent()),
+		Inc: fsm.Incarnation(r.GetIncarnation()), PID: r.GetPid()}, c.err
+}
+
+func reportExitCmd(r *vigilv1.ReportExitRequest) (fsm.Command, error) {
+	var c checks
+	c.hostID(r.GetHost())
+	c.agentInc(r.GetAgent(), r.GetIncarnation())
+	c.line("signal", r.GetSignal(), maxWho)
+	c.text("reason", r.GetReason(), fsm.MaxReason)
+	c.text("tail", r.GetTail(), fsm.MaxTail)
+	cmd := fsm.ReportExit{Host: fsm.HostID(r.GetHost()), Agent: fsm.AgentID(r.GetAgent()),
+		Inc: fsm.Incarnation(r.GetIncarnation()), Code: r.GetCode(), Signal: r.GetSignal(),
+		Reason: r.GetReason(), Tail: r.GetTail()}
+	switch {
+	case r.GetStartFailed():
+		cmd.Kind = fsm.ExitStartFailed
+	case r.GetOrdered():
+		cmd.Kind = fsm.ExitOrdered
+	}
+	return cmd, c.err
+}
+
+func announceServerCmd(r *vigilv1.AnnounceServerRequest) (fsm.Command, error) {
+	var c checks
+	c.name("id", r.GetId())
+	c.line("api_addr", r.GetApiAddr(), maxKVValue)
+	c.line("raft_addr", r.GetRaftAddr(), maxKVValue)
+	c.line("version", r.GetVersion(), maxWho)
+	return fsm.PutServer{ID: r.GetId(), APIAddr: r.GetApiAddr(), RaftAddr: r.GetRaftAddr(),
+		Version: r.GetVersion(), Features: r.GetFeatures()}, c.err
+}
+
+func putSettingsCmd(r *vigilv1.PutSettingsRequest) (fsm.Command, error) {
+	var c checks
+	c.line("by", r.GetBy(), maxWho)
+	if len(r.GetValues()) == 0 {
+		c.fail("values are missing; name at least one setting (`vigil settings show` lists them).")
+	}
+	return fsm.PutSettings{Values: c.kvs("values", r.GetValues()), By: r.GetBy()}, c.err
+}
+
+func reportHashCmd(r *vigilv1.ReportHashRequest) (fsm.Command, error) {
+	var c checks
+	c.name("server", r.GetServer())
+	if n := len(r.GetHash()); n != sha256.Size {
+		c.fail("hash has %d bytes; send the %d bytes of a sha256 sum.", n, sha256.Size)
+	}
+	return fsm.ReportHash{Server: r.GetServer(), Index: r.GetIndex(), Hash: r.GetHash()}, c.err
+}

@@ -1,0 +1,66 @@
+package rpc
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Config is what Open needs. It is read once.
+type Config struct {
+	// Listener takes gRPC and HTTP; the Server closes it.
+	Listener net.Listener
+
+	ServerID  string // of this server, as in the membership
+	ClusterID string // for people
+	Version   string // of the program
+
+	Writer Writer
+	Reader Reader
+
+	// Members, Backups and Health may be nil: their calls answer unimplemented, and
+	// /readyz asks for a leader only.
+	Members Members
+	Backups Backups
+	Health  Health
+
+	// Log gets one line a call at debug level. Nil: nothing is logged.
+	Log hclog.Logger
+	// Registerer gets the metrics, Gatherer serves /metrics. Either may be nil.
+	Registerer prometheus.Registerer
+	Gatherer   prometheus.Gatherer
+
+	// Debug serves /debug/pprof.
+	Debug bool
+
+	// StopGrace is how long calls in flight may take to end when the server stops;
+	// 0: 5 s.
+	StopGrace time.Duration
+}
+
+func (c Config) withDefaults() (Config, error) {
+	var faults []error
+	need := func(ok bool, field string) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("%s is missing", field))
+		}
+	}
+	need(c.Listener != nil, "Listener")
+	need(c.ServerID != "", "ServerID")
+	need(c.Writer != nil, "Writer")
+	need(c.Reader != nil, "Reader")
+	if c.StopGrace < 0 {
+		faults = append(faults, fmt.Errorf("StopGrace is %s, must not be negative", c.StopGrace))
+	}
+	if c.StopGrace == 0 {
+		c.StopGrace = 5 * time.Second
+	}
+	if c.Log == nil {
+		c.Log = hclog.NewNullLogger()
+	}
+	return c, errors.Join(faults...)
+}

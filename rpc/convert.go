@@ -1,0 +1,223 @@
+package rpc
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// wall converts a wall time; 0 is absent.
+func wall(w fsm.Wall) *timestamppb.Timestamp {
+	if w == 0 {
+		return nil
+	}
+	return timestamppb.New(time.Unix(0, int64(w)))
+}
+
+// since is how long ago a cluster time was; 0 is absent.
+func since(now, t fsm.Time) *durationpb.Duration {
+	if t == 0 {
+		return nil
+	}
+	return durationpb.New(now.Sub(t))
+}
+
+// until is how far away a cluster time is; 0 is absent, the past is zero.
+func until(now, t fsm.Time) *durationpb.Duration {
+	if t == 0 {
+		return nil
+	}
+	return durationpb.New(max(0, t.Sub(now)))
+}
+
+func lasting(d time.Duration) *durationpb.Duration {
+	if d == 0 {
+		return nil
+	}
+	return durationpb.New(d)
+}
+
+func incName(i fsm.Incarnation) string {
+	if i == 0 {
+		return ""
+	}
+	return i.String()
+}
+
+func sortedKVs(m map[string]string) []fsm.KV {
+	out := make([]fsm.KV, 0, len(m))
+	for k, v := range m {
+		out = append(out, fsm.KV{Key: k, Value: v})
+	}
+	slices.SortFunc(out, func(a, b fsm.KV) int { return strings.Compare(a.Key, b.Key) })
+	return out
+}
+
+func kvMap(kvs []fsm.KV) map[string]string {
+	if len(kvs) == 0 {
+		return nil
+	}
+	m := make(map[string]string, len(kvs))
+	for _, kv := range kvs {
+		m[kv.Key] = kv.Value
+	}
+	return m
+}
+
+// speaker converts who speaks; the token is hashed here and goes no further.
+func speaker(s *vigilv1.Speaker) fsm.Speaker {
+	out := fsm.Speaker{Agent: s.GetAgent(), Inc: fsm.Incarnation(s.GetIncarnation())}
+	if t := s.GetToken(); t != "" {
+		sum := sha256.Sum256([]byte(t))
+		out.TokenHash = sum[:]
+	}
+	return out
+}
+
+func hostName(st *fsm.State, id fsm.HostID) string {
+	if h := st.Host(id); h != nil {
+		return h.Name
+	}
+	return ""
+}
+
+func agentName(st *fsm.State, id fsm.AgentID) string {
+	if a := st.Agent(id); a != nil {
+		return a.Name
+	}
+	return ""
+}
+
+// convertTask copies a task; its text only when withText is set. Called under the
+// read lock, as are all functions here that take a State.
+func convertTask(st *fsm.State, t *fsm.Task, withText bool) *vigilv1.Task {
+	out := &vigilv1.Task{
+		Id: uint64(t.ID), State: vigilv1.TaskState(t.State), Priority: t.Priority, Title: t.Title,
+		CreatedBy: t.Creator, Parent: uint64(t.Parent), Attempt: t.Attempt, Kills: t.Kills,
+		HolderIncarnation: incName(t.HolderInc), Note: t.Note, CreatedAt: wall(t.CreatedAt),
+		InState: durationpb.New(st.Clock().Sub(t.ChangedAt)), Rev: t.Rev,
+	}
+	if r := st.RoomByID(t.Room); r != nil {
+		out.Room = r.Name
+	}
+	if r := st.Role(t.Role); r != nil {
+		out.Role = r.Spec.Name
+	}
+	if t.Holder != 0 {
+		out.Holder = agentName(st, t.Holder)
+	}
+	if !withText {
+		return out
+	}
+	out.Text, out.Result = t.Text, t.Result
+	for _, l := range t.Late {
+		out.LateResults = append(out.LateResults, &vigilv1.LateResult{Attempt: l.Attempt,
+			Incarnation: incName(l.Inc), Result: l.Result, At: wall(l.At)})
+	}
+	return out
+}
+
+// summary is how a list shows a task: without text and results.
+func summary(st *fsm.State, t *fsm.Task) *vigilv1.Task { return convertTask(st, t, false) }
+
+func convertEvent(e *fsm.Event) *vigilv1.Event {
+	return &vigilv1.Event{Seq: e.Seq, Index: e.Index, At: wall(e.Wall), Kind: e.Kind, Room: e.Room,
+		Agent: e.Agent, Incarnation: incName(e.Inc), Task: uint64(e.Task), Attempt: e.Attempt,
+		Host: e.Host, Text: e.Text}
+}
+
+func convertHost(st *fsm.State, h *fsm.Host) *vigilv1.Host {
+	load := st.HostLoad(h.ID)
+	return &vigilv1.Host{
+		Id: uint32(h.ID), Key: h.Key, Name: h.Name, Boot: h.Boot, State: h.State.String(),
+		Runners: slices.Clone(h.Runners), Labels: kvMap(h.Labels), Capacity: capacity(st, h),
+		Running: load.Running, Starting: load.Starting, Version: h.Version,
+		LeaseLeft: until(st.Clock(), h.Until), SeenAt: wall(h.SeenAt), Rev: h.Rev,
+	}
+}
+
+func capacity(st *fsm.State, h *fsm.Host) uint32 {
+	if h.Capacity == 0 {
+		return st.Settings().DefaultCapacity
+	}
+	return h.Capacity
+}
+
+func convertExit(st *fsm.State, x *fsm.Exit) *vigilv1.Exit {
+	if x == nil || x.Kind == fsm.ExitNone {
+		return nil
+	}
+	return &vigilv1.Exit{Incarnation: incName(x.Inc), At: wall(x.Wall), Ago: since(st.Clock(), x.At),
+		Kind: x.Kind.String(), Code: x.Code, Signal: x.Signal, Reason: x.Reason, Tail: x.Tail,
+		Task: uint64(x.Task), Host: hostName(st, x.Host)}
+}
+
+// convertAgent copies an agent with its leases and the reason for its state.
+func convertAgent(st *fsm.State, a *fsm.Agent) *vigilv1.Agent {
+	now := st.Clock()
+	why := st.Why(a.ID)
+	out := &vigilv1.Agent{
+		Name: a.Name, Id: uint32(a.ID), Incarnation: incName(a.Inc), IncarnationRaw: uint64(a.Inc),
+		Process: a.Proc.String(), Participant: a.Part.String(), Host: hostName(st, a.Host), Pid: a.PID,
+		Task: uint64(a.Task), Desired: desiredOf(st, a), IntentBy: a.IntentBy, IntentAt: wall(a.IntentAt),
+		Order: a.OpenOrder().String(), OrderReason: a.OrderReason,
+		Failures: a.Failures, Parked: a.Parked, LastExit: convertExit(st, a.LastExit), Managed: a.Managed,
+		Done: a.Done, Why: why.Text, WhyCode: why.Code, Rev: a.Rev, Retired: a.Retired,
+	}
+	out.Room, out.Role, _ = strings.Cut(a.Name, "/")
+	out.Role, _, _ = strings.Cut(out.Role, ".")
+	if a.OpenOrder() != fsm.NoOrder {
+		out.OrderOpen = since(now, a.OrderSince)
+	}
+	if a.NotBefore > now {
+		out.NotBefore = until(now, a.NotBefore)
+	}
+	if a.Proc == fsm.ProcRunning || a.Part != fsm.PartDisconnected {
+		out.Up = since(now, a.StartedAt)
+	}
+	if l := st.Lease(a.ID); l != nil {
+		out.LeaseLeft, out.FenceLeft = until(now, l.Until), until(now, l.Fence)
+	}
+	return out
+}
+
+// desiredOf tells what humans want of an agent: its own stop beats its role.
+func desiredOf(st *fsm.State, a *fsm.Agent) string {
+	if a.Stopped {
+		return desiredName(fsm.DesiredStopped)
+	}
+	if r := st.Role(a.Role); r != nil {
+		return desiredName(r.Spec.Desired)
+	}
+	return desiredName(fsm.DesiredStopped)
+}
+
+func convertRoom(st *fsm.State, r *fsm.Room) *vigilv1.Room {
+	out := &vigilv1.Room{Name: r.Name, Deleting: r.Deleting, CreatedAt: wall(r.CreatedAt),
+		ChangedBy: r.ChangedBy, Rev: r.Rev}
+	for _, id := range r.Roles {
+		if role := st.Role(id); role != nil {
+			out.Roles = append(out.Roles, convertRole(st, role))
+		}
+	}
+	return out
+}
+
+func convertRole(st *fsm.State, r *fsm.Role) *vigilv1.Role {
+	stats := st.RoleStats(r.ID)
+	out := &vigilv1.Role{Spec: convertSpec(&r.Spec), Retired: r.Retired, Agents: stats.Agents,
+		AgentsLive: stats.Live, Rev: r.Rev, Tasks: map[string]uint32{}}
+	for s := fsm.TaskQueued; s <= fsm.TaskQuarantined; s++ {
+		if n := stats.Tasks[s]; n > 0 {
+			out.Tasks[s.String()] = n
+		}
+	}
+	return out
+}

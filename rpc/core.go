@@ -1,0 +1,84 @@
+package rpc
+
+import (
+	"context"
+
+	"github.com/hashicorp/go-hclog"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// core is what all services share: the replica and the way to it.
+type core struct {
+	self   string // id of this server
+	writer Writer
+	reader Reader
+	table  *errorTable
+	peers  *peers
+	log    hclog.Logger
+	stop   <-chan struct{} // closed when the server begins to stop
+}
+
+// request joins a command with the write id of its request.
+func request(id *vigilv1.WriteId, cmd fsm.Command) (fsm.Request, error) {
+	req := fsm.Request{Session: fsm.SessionID(id.GetSession()), Seq: id.GetSeq(), Cmd: cmd}
+	if (req.Session == 0) != (req.Seq == 0) {
+		return req, invalid("id needs both session and seq; open a session and number your writes from 1, or leave id out.")
+	}
+	return req, nil
+}
+
+// submit writes one validated command. An outcome that is not OK is an error.
+func (c *core) submit(ctx context.Context, id *vigilv1.WriteId, cmd fsm.Command) (fsm.Outcome, error) {
+	req, err := request(id, cmd)
+	if err != nil {
+		return fsm.Outcome{}, err
+	}
+	out, err := c.writer.Submit(ctx, req)
+	if err != nil {
+		return out, err
+	}
+	if out.Code != fsm.OK {
+		return out, refusal(&out)
+	}
+	return out, nil
+}
+
+// write is the one shape of a handler that changes something: build validates and
+// makes the command, answer converts the outcome under the read lock.
+func write[Req interface{ GetId() *vigilv1.WriteId }, Resp any](ctx context.Context, c *core, req Req,
+	build func(Req) (fsm.Command, error), answer func(*fsm.State, *fsm.Outcome) *Resp,
+) (*Resp, error) {
+	cmd, err := build(req)
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.submit(ctx, req.GetId(), cmd)
+	if err != nil {
+		return nil, err
+	}
+	return read(c, func(st *fsm.State) *Resp { return answer(st, &out) }), nil
+}
+
+// idempotent is write for commands that are safe to repeat without a write id and
+// whose answer needs nothing but the outcome.
+func idempotent[Req, Resp any](ctx context.Context, c *core, req Req,
+	build func(Req) (fsm.Command, error), answer func(*fsm.Outcome) *Resp,
+) (*Resp, error) {
+	cmd, err := build(req)
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.submit(ctx, nil, cmd)
+	if err != nil {
+		return nil, err
+	}
+	return answer(&out), nil
+}
+
+// read calls fn under the read lock.
+func read[T any](c *core, fn func(*fsm.State) T) (v T) {
+	c.reader.Read(func(st *fsm.State) { v = fn(st) })
+	return v
+}

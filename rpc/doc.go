@@ -1,0 +1,31 @@
+// Package rpc is the door of the coordinator for everybody outside: the gRPC
+// services of rpc/proto, the same calls as HTTP/JSON under /v1 on the same port,
+// and what people point a browser or a scraper at (/livez, /readyz, /metrics,
+// /openapi.json).
+//
+// # Way of a call
+//
+//	unary call -> observe -> forward -> validate -> command -> submit -> convert
+//	                            |
+//	                            +-- not the leader: the same request, with the same
+//	                                write id, goes to the leader's API address
+//
+// Every unary handler has one shape: validate the request, build a command of
+// fsm, submit it, convert the outcome. Wait, Stream, WatchEvents and AgentLogs are
+// served by any server from its own replica; the claims inside a Wait take the
+// same way as a claim from outside.
+//
+// # Reads
+//
+// A read that does not ask for a stale answer goes to the leader and waits there
+// until everything committed before the call is applied. A page of at most 1,000
+// rows is copied under the replica's lock; no answer is converted, sent or waited
+// for under it.
+//
+// # Locks
+//
+// Nothing of this package is locked while the replica's lock is asked for, and
+// nothing is locked inside it. Callbacks from the replica (Effects) only set flags
+// and send on buffered channels. The argument that no wake-up is lost stands in
+// wait.go.
+package rpc

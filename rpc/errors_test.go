@@ -1,0 +1,177 @@
+package rpc
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/status"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+func TestEveryCodeHasARow(t *testing.T) {
+	rows := coordinatorCodes()
+	for c := fsm.OK; c.String() != "unknown"; c++ {
+		if int(c) >= len(rows) || rows[c].name != c.String() {
+			t.Errorf("fsm code %d (%s) has no row of its name", c, c)
+		}
+	}
+	if fsm.Code(len(rows)).String() != "unknown" || len(rows) > 0 && fsm.Code(len(rows)-1).String() == "unknown" {
+		t.Errorf("%d rows do not end where fsm's codes end", len(rows))
+	}
+	seen := map[string]bool{}
+	table := newErrorTable()
+	for _, r := range table.rows {
+		if seen[r.name] {
+			t.Errorf("%s stands twice", r.name)
+		}
+		seen[r.name] = true
+		if r.http < 200 || r.remedy == "" || !strings.HasSuffix(r.remedy, ".") {
+			t.Errorf("%s lacks an HTTP status or a sentence: %+v", r.name, r)
+		}
+	}
+}
+
+func TestErrorsSurviveTheWire(t *testing.T) {
+	table := newErrorTable()
+	for _, r := range table.rows[1:] {
+		sent := &problem{code: r.name, text: "A sentence.", rev: 7, leader: "l:1", oldest: 9, index: 11}
+		got := asProblem(table.status(sent))
+		if *got != *sent {
+			t.Errorf("%s arrived as %+v", r.name, got)
+		}
+		bare := table.status(&problem{code: r.name})
+		if st := status.Convert(bare); st.Code() != r.grpc || st.Message() != r.remedy {
+			t.Errorf("%s without a text is %v", r.name, st)
+		}
+	}
+}
+
+func TestUnknownErrorsAreInternal(t *testing.T) {
+	if p := asProblem(fmt.Errorf("open file: %w", os.ErrPermission)); p.code != "internal" {
+		t.Fatalf("got %s, want internal", p.code)
+	}
+	if p := asProblem(fmt.Errorf("submit: %w", fsm.ErrNotLeader)); p.code != "not_leader" {
+		t.Fatalf("got %s, want not_leader", p.code)
+	}
+}
+
+// Marks around the part of docs/errors.md that is made from the table.
+const (
+	docBegin = "<!-- table: begin -->\n"
+	docEnd   = "<!-- table: end -->"
+	docPath  = "../docs/errors.md"
+)
+
+func docTable() string {
+	var b bytes.Buffer
+	b.WriteString("| Code | HTTP | gRPC | What to do |\n|---|---|---|---|\n")
+	for _, r := range newErrorTable().rows {
+		fmt.Fprintf(&b, "| `%s` | %d | %s | %s |\n", r.name, r.http, r.grpc, r.remedy)
+	}
+	return b.String()
+}
+
+// TestErrorsAreDocumented compares the page with the table; VIGIL_WRITE_DOCS=1 writes it.
+func TestErrorsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile(docPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(page), docBegin)
+	old, tail, ok2 := strings.Cut(rest, docEnd)
+	if !ok || !ok2 {
+		t.Fatalf("%s lacks the marks around its table", docPath)
+	}
+	if old == docTable() {
+		return
+	}
+	if os.Getenv("VIGIL_WRITE_DOCS") == "" {
+		t.Fatalf("%s differs from the table in errors.go; run VIGIL_WRITE_DOCS=1 go test -run %s ./rpc", docPath, t.Name())
+	}
+	if err := os.WriteFile(docPath, []byte(head+docBegin+docTable()+docEnd+tail), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestValidationNamesPlaceAndRemedy(t *testing.T) {
+	me := &vigilv1.Speaker{Agent: "demo/builder", Incarnation: 1}
+	long := strings.Repeat("x", fsm.MaxTaskText+1)
+	cmd := func(_ fsm.Command, err error) error { return err }
+	tests := []struct {
+		name string
+		err  error
+		code string
+		says []string
+	}{
+		{"room missing", cmd(createTaskCmd(&vigilv1.CreateTaskRequest{Role: "r", Title: "t"})), "invalid", []string{"room is missing", "a-z"}},
+		{"room with a slash", cmd(createTaskCmd(&vigilv1.CreateTaskRequest{Room: "a/b", Role: "r", Title: "t"})), "invalid", []string{`"a/b"`}},
+		{"name begins with a dash", cmd(createTaskCmd(&vigilv1.CreateTaskRequest{Room: "-a", Role: "r", Title: "t"})), "invalid", []string{`"-a"`}},
+		{"name too long", cmd(deleteRoomCmd(&vigilv1.DeleteRoomRequest{Room: strings.Repeat("a", 65)})), "invalid", []string{"1 to 64"}},
+		{"nothing to do", cmd(createTaskCmd(&vigilv1.CreateTaskRequest{Room: "a", Role: "r"})), "invalid", []string{"title and text"}},
+		{"text too large", cmd(createTaskCmd(&vigilv1.CreateTaskRequest{Room: "a", Role: "r", Text: long})), "too_large", []string{"262145", "262144", "file"}},
+		{"title of two lines", cmd(createTaskCmd(&vigilv1.CreateTaskRequest{Room: "a", Role: "r", Title: "a\nb"})), "invalid", []string{"title", "byte 1"}},
+		{"text is no text", cmd(createTaskCmd(&vigilv1.CreateTaskRequest{Room: "a", Role: "r", Text: "\xff"})), "invalid", []string{"UTF-8"}},
+		{"agent without role", cmd(setAgentCmd(&vigilv1.SetAgentRequest{Agent: "demo", Desired: "running"})), "invalid", []string{"room/role"}},
+		{"agent number 1", cmd(setAgentCmd(&vigilv1.SetAgentRequest{Agent: "demo/r.1", Desired: "running"})), "invalid", []string{"room/role.2"}},
+		{"star outside a join", cmd(claimCmd(&vigilv1.ClaimRequest{Speaker: &vigilv1.Speaker{Agent: "demo/r.*", Incarnation: 1}})), "invalid", []string{"demo/r.*"}},
+		{"desired unknown", cmd(setAgentCmd(&vigilv1.SetAgentRequest{Agent: "a/b", Desired: "on"})), "invalid", []string{"running or stopped"}},
+		{"desired missing", cmd(setAgentCmd(&vigilv1.SetAgentRequest{Agent: "a/b"})), "invalid", []string{"desired is missing"}},
+		{"incarnation missing", cmd(claimCmd(&vigilv1.ClaimRequest{Speaker: &vigilv1.Speaker{Agent: "a/b"}})), "invalid", []string{"VIGIL_INCARNATION"}},
+		{"attempt missing", cmd(startTaskCmd(&vigilv1.WorkRequest{Speaker: me, Task: 1})), "invalid", []string{"attempt is missing"}},
+		{"task missing", cmd(cancelTaskCmd(&vigilv1.CancelTaskRequest{})), "invalid", []string{"vigil task list"}},
+		{"role twice", cmd(applyRoomCmd(&vigilv1.ApplyRoomRequest{Room: "a", Roles: []*vigilv1.RoleSpec{{Name: "r"}, {Name: "r"}}})), "invalid", []string{"role r", "twice"}},
+		{"role word unknown", cmd(applyRoomCmd(&vigilv1.ApplyRoomRequest{Room: "a", Roles: []*vigilv1.RoleSpec{{Name: "r", Start: "later"}}})), "invalid", []string{"role r: start", "on_demand"}},
+		{"too many replicas", cmd(applyRoomCmd(&vigilv1.ApplyRoomRequest{Room: "a", Roles: []*vigilv1.RoleSpec{{Name: "r", Replicas: 10_001}}})), "invalid", []string{"10000"}},
+		{"boot missing", cmd(registerHostCmd(&vigilv1.RegisterRequest{Key: "k"})), "invalid", []string{"boot is missing"}},
+		{"short hash", cmd(acceptOrderCmd(&vigilv1.AcceptOrderRequest{Host: 1, Boot: "b", Agent: 1, Incarnation: 1, TokenHash: []byte("x")})), "invalid", []string{"32 bytes"}},
+		{"no settings", cmd(putSettingsCmd(&vigilv1.PutSettingsRequest{})), "invalid", []string{"settings show"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := asProblem(tt.err)
+			if p.code != tt.code {
+				t.Fatalf("code %s (%s), want %s", p.code, p.text, tt.code)
+			}
+			for _, s := range tt.says {
+				if !strings.Contains(p.text, s) {
+					t.Errorf("message %q does not say %q", p.text, s)
+				}
+			}
+		})
+	}
+	for _, good := range []error{
+		cmd(createTaskCmd(&vigilv1.CreateTaskRequest{Room: "a", Role: "r_1-x", Text: long[1:]})),
+		cmd(joinCmd(&vigilv1.JoinRequest{Speaker: &vigilv1.Speaker{Agent: "a/r.*"}})),
+		cmd(claimCmd(&vigilv1.ClaimRequest{Speaker: &vigilv1.Speaker{Agent: "a/r.10000", Incarnation: 1}})),
+	} {
+		if good != nil {
+			t.Errorf("good request refused: %v", good)
+		}
+	}
+}
+
+func TestHalfAWriteIDIsRefused(t *testing.T) {
+	for _, id := range []*vigilv1.WriteId{{Session: 1}, {Seq: 1}} {
+		if _, err := request(id, fsm.CloseSession{}); code(err) != "invalid" {
+			t.Errorf("%v: %v, want invalid", id, err)
+		}
+	}
+}
+
+func TestTokensAreHashedAtTheDoor(t *testing.T) {
+	cmd, err := claimCmd(&vigilv1.ClaimRequest{Speaker: &vigilv1.Speaker{Agent: "a/b", Incarnation: 1, Token: "geheim"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := fmt.Sprintf("%s %v", cmd, cmd); strings.Contains(s, "geheim") {
+		t.Fatal("the command carries the token itself")
+	}
+	if len(cmd.(fsm.Claim).TokenHash) != 32 {
+		t.Fatal("the command carries no sha256 sum")
+	}
+}

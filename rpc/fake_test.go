@@ -1,0 +1,356 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// fakeCluster is a cluster without a log: the leader applies an entry to its own
+// state, then to those of the others. It obeys the contracts of Writer and Reader.
+type fakeCluster struct {
+	mu     sync.Mutex // orders entries
+	index  uint64
+	term   uint64
+	clock  fsm.Time
+	leader *fakeNode
+	nodes  []*fakeNode
+	lose   int // so many of the next submits answer ErrUnknownOutcome after they were applied
+}
+
+// fakeNode is one server's replica.
+type fakeNode struct {
+	c    *fakeCluster
+	id   string
+	addr string
+
+	mu     sync.RWMutex
+	state  *fsm.State
+	subs   []func(fsm.Effects)
+	held   bool // entries wait in backlog: a follower that is behind
+	behind []*fsm.Entry
+}
+
+func newFakeCluster(n int) *fakeCluster {
+	c := &fakeCluster{}
+	for i := range n {
+		c.nodes = append(c.nodes, &fakeNode{c: c, id: fmt.Sprintf("s%d", i+1), state: fsm.New()})
+	}
+	return c
+}
+
+// elect makes a node the leader; nil leaves the cluster without one.
+func (c *fakeCluster) elect(n *fakeNode) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leader = n
+	if n == nil {
+		return
+	}
+	c.term++
+	c.apply(&fsm.Entry{Requests: []fsm.Request{{Cmd: fsm.LeaderEstablished{Server: n.id, APIAddr: n.addr}}}})
+}
+
+// apply gives one entry to all nodes. The caller holds mu.
+func (c *fakeCluster) apply(e *fsm.Entry) (outs []fsm.Outcome, beats []fsm.BeatAnswer) {
+	c.index++
+	e.Index, e.Term, e.Stint, e.Stamp, e.Wall = c.index, c.term, c.term, c.clock, fsm.Wall(time.Now().UnixNano())
+	for _, n := range c.nodes {
+		if n == c.leader {
+			outs, beats = n.take(e)
+		}
+	}
+	for _, n := range c.nodes {
+		if n == c.leader {
+			continue
+		}
+		n.mu.Lock()
+		if n.held {
+			n.behind = append(n.behind, e)
+			n.mu.Unlock()
+			continue
+		}
+		n.mu.Unlock()
+		n.take(e)
+	}
+	return outs, beats
+}
+
+func (n *fakeNode) take(e *fsm.Entry) ([]fsm.Outcome, []fsm.BeatAnswer) {
+	n.mu.Lock()
+	res := n.state.Apply(e)
+	outs := append([]fsm.Outcome(nil), res.Outcomes...)
+	beats := append([]fsm.BeatAnswer(nil), res.Beats...)
+	eff := res.Effects
+	eff.Claimable = append([]fsm.RoleID(nil), eff.Claimable...)
+	eff.Hosts = append([]fsm.HostID(nil), eff.Hosts...)
+	n.mu.Unlock()
+	for _, fn := range n.subs {
+		fn(eff)
+	}
+	return outs, beats
+}
+
+// hold makes a follower fall behind; release lets it catch up.
+func (n *fakeNode) hold() {
+	n.mu.Lock()
+	n.held = true
+	n.mu.Unlock()
+}
+
+func (n *fakeNode) release() {
+	n.c.mu.Lock()
+	defer n.c.mu.Unlock()
+	n.mu.Lock()
+	n.held = false
+	late := n.behind
+	n.behind = nil
+	n.mu.Unlock()
+	for _, e := range late {
+		n.take(e)
+	}
+}
+
+// advance moves cluster time.
+func (c *fakeCluster) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.clock = c.clock.Add(d)
+	c.apply(&fsm.Entry{})
+}
+
+func (n *fakeNode) Submit(ctx context.Context, req fsm.Request) (fsm.Outcome, error) {
+	out := make([]fsm.Outcome, 1)
+	err := n.SubmitAll(ctx, []fsm.Request{req}, out)
+	return out[0], err
+}
+
+func (n *fakeNode) SubmitAll(ctx context.Context, reqs []fsm.Request, out []fsm.Outcome) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	n.c.mu.Lock()
+	defer n.c.mu.Unlock()
+	if n.c.leader != n {
+		return fsm.ErrNotLeader
+	}
+	outs, _ := n.c.apply(&fsm.Entry{Requests: reqs})
+	if n.c.lose > 0 {
+		n.c.lose--
+		return fsm.ErrUnknownOutcome
+	}
+	copy(out, outs)
+	return nil
+}
+
+func (n *fakeNode) Beat(_ context.Context, b fsm.HostBeats) (fsm.BeatAnswer, error) {
+	n.c.mu.Lock()
+	defer n.c.mu.Unlock()
+	if n.c.leader != n {
+		return fsm.BeatAnswer{}, fsm.ErrNotLeader
+	}
+	_, beats := n.c.apply(&fsm.Entry{Beats: []fsm.HostBeats{b}})
+	return beats[0], nil
+}
+
+func (n *fakeNode) Read(fn func(*fsm.State)) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	fn(n.state)
+}
+
+func (n *fakeNode) Barrier(context.Context) error {
+	n.c.mu.Lock()
+	defer n.c.mu.Unlock()
+	if n.c.leader != n {
+		return fsm.ErrNotLeader
+	}
+	return nil
+}
+
+// Leader is what this node's own state says, as on a real follower.
+func (n *fakeNode) Leader() Leader {
+	n.mu.RLock()
+	st := n.state.Stint()
+	n.mu.RUnlock()
+	return Leader{ID: st.Server, APIAddr: st.APIAddr, Self: st.Server == n.id, Term: st.Term}
+}
+
+func (n *fakeNode) Subscribe(fn func(fsm.Effects)) { n.subs = append(n.subs, fn) }
+
+func (n *fakeNode) Snapshot(w io.Writer) error {
+	n.mu.RLock()
+	img := n.state.Copy()
+	n.mu.RUnlock()
+	return img.Dump(w)
+}
+
+func (n *fakeNode) Restore(_ context.Context, r io.Reader) error {
+	if n.c.leader != n {
+		return fsm.ErrNotLeader
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	for _, node := range n.c.nodes {
+		st, err := fsm.Load(bytes.NewReader(b))
+		if err != nil {
+			return err
+		}
+		node.mu.Lock()
+		node.state = st
+		node.mu.Unlock()
+	}
+	return nil
+}
+
+// world is a running cluster of API servers.
+type world struct {
+	*fakeCluster
+	t       testing.TB
+	servers []*Server
+	conns   []*grpc.ClientConn
+	regs    []*prometheus.Registry
+}
+
+// start runs n servers; the first one leads.
+func start(t testing.TB, n int) *world {
+	t.Helper()
+	w := &world{fakeCluster: newFakeCluster(n), t: t}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	for _, node := range w.nodes {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		node.addr = l.Addr().String()
+		reg := prometheus.NewRegistry()
+		s, err := Open(Config{Listener: l, ServerID: node.id, ClusterID: "test", Version: "v0", Writer: node,
+			Reader: node, Backups: node, Registerer: reg, Gatherer: reg, StopGrace: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.servers, w.regs = append(w.servers, s), append(w.regs, reg)
+		conn, err := grpc.NewClient("passthrough:///"+node.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.conns = append(w.conns, conn)
+		wg.Go(func() {
+			if err := s.Run(ctx); err != nil {
+				t.Errorf("run %s: %v", node.id, err)
+			}
+		})
+	}
+	w.elect(w.nodes[0])
+	for _, node := range w.nodes {
+		if err := w.do(fsm.PutServer{ID: node.id, APIAddr: node.addr, RaftAddr: "r-" + node.id, Version: "v0"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		for _, c := range w.conns {
+			_ = c.Close()
+		}
+		cancel()
+		wg.Wait()
+	})
+	return w
+}
+
+// do submits a command to the leader.
+func (w *world) do(cmd fsm.Command) error {
+	_, err := w.out(cmd)
+	return err
+}
+
+func (w *world) out(cmd fsm.Command) (fsm.Outcome, error) {
+	w.mu.Lock()
+	n := w.leader
+	w.mu.Unlock()
+	out, err := n.Submit(context.Background(), fsm.Request{Cmd: cmd})
+	if err == nil && out.Code != fsm.OK {
+		err = errors.New(out.Detail)
+	}
+	return out, err
+}
+
+func (w *world) fleet(i int) vigilv1.FleetClient     { return vigilv1.NewFleetClient(w.conns[i]) }
+func (w *world) work(i int) vigilv1.WorkClient       { return vigilv1.NewWorkClient(w.conns[i]) }
+func (w *world) host(i int) vigilv1.HostAgentClient  { return vigilv1.NewHostAgentClient(w.conns[i]) }
+func (w *world) cluster(i int) vigilv1.ClusterClient { return vigilv1.NewClusterClient(w.conns[i]) }
+
+// within is a context with a generous deadline.
+func within(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// room applies a room with one role of so many agents that are started by hand.
+func (w *world) room(name, role string, replicas uint32) {
+	w.t.Helper()
+	_, err := w.fleet(0).ApplyRoom(within(w.t), &vigilv1.ApplyRoomRequest{Room: name, By: "test",
+		Roles: []*vigilv1.RoleSpec{{Name: role, Replicas: replicas}}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// join starts an agent by hand.
+func (w *world) join(agent string) *vigilv1.Speaker {
+	w.t.Helper()
+	r, err := w.work(0).Join(within(w.t), &vigilv1.JoinRequest{Speaker: &vigilv1.Speaker{Agent: agent}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return &vigilv1.Speaker{Agent: r.GetAgent(), Incarnation: r.GetIncarnation()}
+}
+
+// task creates a task through server i.
+func (w *world) task(i int, room, role, title string) *vigilv1.Task {
+	w.t.Helper()
+	task, err := w.fleet(i).CreateTask(within(w.t), &vigilv1.CreateTaskRequest{Room: room, Role: role, Title: title, Text: "secret work"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return task
+}
+
+// eventually polls a condition that another goroutine brings about.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	end := time.After(20 * time.Second)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatalf("%s did not happen", what)
+		}
+	}
+}
+
+func code(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	return asProblem(err).code
+}

@@ -1,0 +1,129 @@
+package rpc
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"vigil/fsm"
+)
+
+// figure is one number that is read from the state or from this server's parts. To
+// add one, add a line to newFigures.
+type figure struct {
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(*scrape) float64
+}
+
+// scrape is what one collection has read.
+type scrape struct {
+	counts  fsm.Counts
+	figures fsm.Figures
+	clock   fsm.Time
+	index   uint64
+	epoch   uint32
+	events  uint64
+	stint   fsm.Stint
+}
+
+// collector reads the state's figures at every scrape, under one short read lock.
+type collector struct {
+	*core
+	waits   *waits
+	watch   *watchers
+	hosts   *hosts
+	figures []figure
+
+	tasks *prometheus.Desc
+}
+
+func gauge(name, help string, v func(*scrape) float64) figure {
+	return figure{prometheus.NewDesc(name, help, nil, nil), prometheus.GaugeValue, v}
+}
+
+func counter(name, help string, v func(*scrape) float64) figure {
+	return figure{prometheus.NewDesc(name, help, nil, nil), prometheus.CounterValue, v}
+}
+
+func seconds(t fsm.Time) float64 { return float64(t) / 1e9 }
+
+func newCollector(c *core, waits *waits, watch *watchers, hosts *hosts) *collector {
+	col := &collector{core: c, waits: waits, watch: watch, hosts: hosts,
+		tasks: prometheus.NewDesc("vigil_tasks", "Tasks by state.", []string{"state"}, nil)}
+	col.figures = append(stateFigures(), lawFigures()...)
+	col.figures = append(col.figures, col.serverFigures()...)
+	return col
+}
+
+// stateFigures are the sizes of what is replicated; the same on every server.
+func stateFigures() []figure {
+	return []figure{
+		gauge("vigil_rooms", "Rooms.", func(s *scrape) float64 { return float64(s.counts.Rooms) }),
+		gauge("vigil_agents", "Agents declared.", func(s *scrape) float64 { return float64(s.counts.Agents) }),
+		gauge("vigil_leases_active", "Participants with a lease (WAITING or ACTIVE).", func(s *scrape) float64 { return float64(s.counts.Live) }),
+		gauge("vigil_hosts", "Hosts registered.", func(s *scrape) float64 { return float64(s.counts.Hosts) }),
+		gauge("vigil_hosts_ready", "Hosts that may get starts.", func(s *scrape) float64 { return float64(s.counts.HostsReady) }),
+		counter("vigil_events_total", "Events written.", func(s *scrape) float64 { return float64(s.events) }),
+		counter("vigil_applied_index", "Last log index applied here.", func(s *scrape) float64 { return float64(s.index) }),
+		counter("vigil_cluster_seconds", "Cluster time.", func(s *scrape) float64 { return seconds(s.clock) }),
+		gauge("vigil_epoch", "Restores of backups so far.", func(s *scrape) float64 { return float64(s.epoch) }),
+		gauge("vigil_stint_term", "Term of the newest stint.", func(s *scrape) float64 { return float64(s.stint.Term) }),
+	}
+}
+
+// lawFigures are what the laws are about, as this server has applied it since it
+// started.
+func lawFigures() []figure {
+	return []figure{
+		counter("vigil_beat_batches_total", "Batches of beats applied.", func(s *scrape) float64 { return float64(s.figures.Beats) }),
+		counter("vigil_renewals_total", "Leases renewed.", func(s *scrape) float64 { return float64(s.figures.Renewals) }),
+		counter("vigil_renewal_margin_seconds_total", "Sum of what was left of leases when they were renewed.", func(s *scrape) float64 { return seconds(s.figures.MarginLeft) }),
+		gauge("vigil_renewal_margin_least_seconds", "The least that was left of a lease when it was renewed.", func(s *scrape) float64 { return seconds(s.figures.MarginLeast) }),
+		counter("vigil_leases_ended_total", "Leases that ended without a word.", func(s *scrape) float64 { return float64(s.figures.LeasesEnded) }),
+		counter("vigil_lease_end_late_seconds_total", "Sum of how late ends of leases were noticed, in cluster time.", func(s *scrape) float64 { return seconds(s.figures.LateSum) }),
+		gauge("vigil_lease_end_late_most_seconds", "The latest that an end of a lease was noticed.", func(s *scrape) float64 { return seconds(s.figures.LateMost) }),
+		counter("vigil_tasks_recovered_total", "Tasks taken from holders that were gone.", func(s *scrape) float64 { return float64(s.figures.Recovered) }),
+		counter("vigil_writes_repeated_total", "Writes answered from a session instead of done again.", func(s *scrape) float64 { return float64(s.figures.Repeated) }),
+		counter("vigil_superseded_total", "Words of superseded incarnations and attempts, refused.", func(s *scrape) float64 { return float64(s.figures.Superseded) }),
+		counter("vigil_conflicts_total", "Writes refused because something had changed.", func(s *scrape) float64 { return float64(s.figures.Conflicts) }),
+		counter("vigil_orders_deduplicated_total", "Start orders refused because one was open.", func(s *scrape) float64 { return float64(s.figures.OrdersDeduped) }),
+	}
+}
+
+// serverFigures are this server's own.
+func (c *collector) serverFigures() []figure {
+	return []figure{
+		gauge("vigil_waiters", "Waits parked on this server.", func(*scrape) float64 { return float64(c.waits.parked.Load()) }),
+		counter("vigil_waiters_woken_total", "Wake-ups given to waiters.", func(*scrape) float64 { return float64(c.waits.wokenN.Load()) }),
+		counter("vigil_claims_lost_total", "Claims of woken waiters that found nothing: another server's waiter was faster.", func(*scrape) float64 { return float64(c.waits.lostN.Load()) }),
+		gauge("vigil_watchers", "Watches of events on this server.", func(*scrape) float64 { return float64(c.watch.count.Load()) }),
+		gauge("vigil_host_streams", "Streams that hosts hold to this server.", func(*scrape) float64 { return float64(c.hosts.count.Load()) }),
+		gauge("vigil_leader", "1 on the server that leads.", func(*scrape) float64 {
+			if c.reader.Leader().Self {
+				return 1
+			}
+			return 0
+		}),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- c.tasks
+	for _, f := range c.figures {
+		ch <- f.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	s := read(c.core, func(st *fsm.State) *scrape {
+		return &scrape{counts: st.Counts(), figures: st.Figures(), clock: st.Clock(), index: st.LastIndex(),
+			epoch: st.Epoch(), events: st.LastEvent(), stint: st.Stint()}
+	})
+	for state := fsm.TaskQueued; state <= fsm.TaskQuarantined; state++ {
+		ch <- prometheus.MustNewConstMetric(c.tasks, prometheus.GaugeValue, float64(s.counts.Tasks[state]), state.String())
+	}
+	for _, f := range c.figures {
+		ch <- prometheus.MustNewConstMetric(f.desc, f.kind, f.value(s))
+	}
+}

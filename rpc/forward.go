@@ -1,0 +1,192 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"vigil/fsm"
+)
+
+// Pauses between tries while no leader can be reached.
+const (
+	firstPause = 5 * time.Millisecond
+	lastPause  = 100 * time.Millisecond
+)
+
+// forwarder takes unary calls to the leader, wherever it is.
+type forwarder struct {
+	*core
+	stints  *stints
+	methods map[string]*method
+	gate    *gate
+	sent    prometheus.Counter
+}
+
+// fate is what one try tells about the request.
+type fate int
+
+const (
+	answered fate = iota // an answer or an error that repeating does not change
+	unheard              // nothing was executed; try again
+	unknown              // it may have been executed
+)
+
+// unary is the interceptor: serves the call here or sends it to the leader, with
+// the same write id, until there is an answer or the deadline.
+func (f *forwarder) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
+	m := f.methods[info.FullMethod]
+	if m == nil {
+		return nil, &problem{code: codeUnimplemented}
+	}
+	if m.stayHere(req) {
+		return h(ctx, req)
+	}
+	st := f.stints.current()
+	if !st.leader.Self && st.leader.APIAddr != "" {
+		_ = grpc.SetHeader(ctx, st.header) // fails only when headers are out, which this room never sends early
+	}
+	return f.toLeader(ctx, info.FullMethod, m, req, h)
+}
+
+// toLeader runs one request on the leader: here by calling local, else by sending it.
+func (f *forwarder) toLeader(ctx context.Context, full string, m *method, req any, local grpc.UnaryHandler) (any, error) {
+	if _, set := ctx.Deadline(); !set {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, defaultDeadline)
+		defer cancel()
+	}
+	forwarded := isForwarded(ctx)
+	maybe := false // an earlier try may have been executed
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		st := f.stints.current()
+		var (
+			resp any
+			err  error
+			was  fate
+		)
+		switch {
+		case st.leader.Self:
+			resp, err = f.here(ctx, m, req, local)
+			was = judge(err, true)
+		case forwarded:
+			return nil, f.elsewhere(st)
+		case st.leader.APIAddr == "":
+			err, was = &problem{code: codeNoLeader}, unheard
+		default:
+			resp, err, was = f.send(ctx, st, full, m, req)
+		}
+		if was == answered {
+			return resp, err
+		}
+		maybe = maybe || was == unknown
+		if was == unknown && !m.mayRepeat(req) || m.once || forwarded {
+			return nil, f.giveUp(st, maybe, err)
+		}
+		if err := st.next(ctx, pause, f.stop); err != nil {
+			return nil, f.giveUp(st, maybe, err)
+		}
+	}
+}
+
+// here serves the call as leader; a read waits until all that was committed before
+// it is applied.
+func (f *forwarder) here(ctx context.Context, m *method, req any, local grpc.UnaryHandler) (any, error) {
+	if m.read {
+		if err := f.reader.Barrier(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return local(ctx, req)
+}
+
+// send sends the request to the leader of the stint, and stops waiting for the
+// answer some time after that stint is over.
+func (f *forwarder) send(ctx context.Context, st *stint, full string, m *method, req any) (any, error, fate) {
+	conn, err := f.peers.conn(st.leader.APIAddr)
+	if err != nil {
+		return nil, err, unheard
+	}
+	call, cancel := context.WithCancel(metadata.AppendToOutgoingContext(ctx, mdForwarded, f.self))
+	defer cancel()
+	defer context.AfterFunc(st.ctx, cancel)()
+	reply := m.newReply()
+	f.sent.Inc()
+	var to peer.Peer
+	err = conn.Invoke(call, full, req, reply, grpc.Peer(&to))
+	if err == nil {
+		return reply, nil, answered
+	}
+	if ctx.Err() == nil && call.Err() != nil {
+		return nil, fsm.ErrUnknownOutcome, unknown
+	}
+	return nil, err, judge(err, to.Addr != nil)
+}
+
+// judge says what an error tells about the request; sent is false when it never
+// left this server.
+func judge(err error, sent bool) fate {
+	switch {
+	case err == nil:
+		return answered
+	case errors.Is(err, fsm.ErrNotLeader), errors.Is(err, fsm.ErrStopping):
+		return unheard
+	case errors.Is(err, fsm.ErrUnknownOutcome):
+		return unknown
+	}
+	switch p := asProblem(err); p.code {
+	case codeNotLeader, codeNoLeader:
+		return unheard
+	case codeUnknownOutcome:
+		return unknown
+	case codeUnavailable:
+		if hasInfo(err) || !sent {
+			return unheard
+		}
+		return unknown // the connection broke under the call
+	}
+	return answered
+}
+
+// hasInfo tells whether a server of ours made the error, not gRPC itself.
+func hasInfo(err error) bool {
+	var p *problem
+	if errors.As(err, &p) {
+		return true
+	}
+	st, ok := status.FromError(err)
+	return ok && st.Code() != codes.OK && len(st.Details()) > 0
+}
+
+// giveUp is the error when no try brought an answer.
+func (f *forwarder) giveUp(st *stint, maybe bool, cause error) error {
+	if errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	p := &problem{code: codeNoLeader, leader: st.leader.APIAddr}
+	if maybe {
+		p.code = codeUnknownOutcome
+	} else if errors.Is(cause, fsm.ErrStopping) {
+		p = asProblem(cause)
+	}
+	return p
+}
+
+// elsewhere answers a server that took this one for the leader.
+func (f *forwarder) elsewhere(st *stint) error {
+	if st.leader.APIAddr == "" {
+		return &problem{code: codeNoLeader}
+	}
+	return &problem{code: codeNotLeader, leader: st.leader.APIAddr}
+}
+
+func isForwarded(ctx context.Context) bool {
+	return len(metadata.ValueFromIncomingContext(ctx, mdForwarded)) > 0
+}

@@ -1,0 +1,193 @@
+package rpc
+
+import (
+	"context"
+	_ "embed" // for the OpenAPI document
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+//go:embed gen/openapi/vigil.swagger.json
+var openAPI []byte
+
+// maxBody is the most that an HTTP request may bring.
+const maxBody = 2 << 20
+
+// errorBody is the body of every answer over HTTP that is not 2xx.
+type errorBody struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Rev     uint64 `json:"rev,omitempty"`
+	Leader  string `json:"leader,omitempty"`
+	Oldest  uint64 `json:"oldest,omitempty"`
+}
+
+// gateway turns HTTP/JSON under /v1 into calls on conn, which take the same way as
+// those of gRPC clients.
+type gateway struct {
+	table *errorTable
+	mux   *runtime.ServeMux
+}
+
+func newGateway(ctx context.Context, table *errorTable, conn *grpc.ClientConn) (*gateway, error) {
+	g := &gateway{table: table}
+	g.mux = runtime.NewServeMux(
+		runtime.WithMarshalerOption(runtime.MIMEWildcard, &jsonForm{g: g, JSONPb: runtime.JSONPb{
+			// Names as in the .proto files; empty fields are there, so that scripts find them.
+			MarshalOptions: protojson.MarshalOptions{UseProtoNames: true, EmitDefaultValues: true},
+		}}),
+		runtime.WithErrorHandler(g.answerError),
+		runtime.WithStreamErrorHandler(g.streamError),
+		runtime.WithRoutingErrorHandler(g.noRoute),
+		runtime.WithIncomingHeaderMatcher(func(string) (string, bool) { return "", false }),
+		runtime.WithOutgoingHeaderMatcher(func(name string) (string, bool) { return "Vigil-Leader", name == mdLeader }),
+		runtime.WithMetadata(func(context.Context, *http.Request) metadata.MD { return nil }),
+		runtime.WithDisablePathLengthFallback(),
+	)
+	for _, reg := range []func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error{
+		vigilv1.RegisterFleetHandler, vigilv1.RegisterWorkHandler, vigilv1.RegisterClusterHandler,
+	} {
+		if err := reg(ctx, g.mux, conn); err != nil {
+			return nil, fmt.Errorf("open gateway: %w", err)
+		}
+	}
+	return g, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	code := 0
+	ctx := context.WithValue(r.Context(), statusKey{}, &code)
+	g.mux.ServeHTTP(&statusWriter{ResponseWriter: w, code: &code}, r.WithContext(ctx))
+}
+
+// statusKey finds the HTTP status that an error of a stream should have.
+type statusKey struct{}
+
+// statusWriter replaces the HTTP status that the gateway derives from the gRPC
+// status of a failed stream by the one of the table of errors.
+type statusWriter struct {
+	http.ResponseWriter
+	code *int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *statusWriter) WriteHeader(code int) {
+	if *w.code != 0 {
+		code = *w.code
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap lets http.ResponseController flush.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (g *gateway) body(p *problem) errorBody {
+	i := g.table.info(p)
+	return errorBody{Code: i.GetCode(), Message: i.GetMessage(), Rev: i.GetRev(), Leader: i.GetLeader(), Oldest: i.GetOldest()}
+}
+
+func (g *gateway) answerError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, _ *http.Request, err error) {
+	g.write(w, httpProblem(err))
+}
+
+// httpProblem gives errors of the gateway itself their code.
+func httpProblem(err error) *problem {
+	if strings.Contains(err.Error(), "http: request body too large") {
+		return &problem{code: codeTooLarge, text: fmt.Sprintf("The body has more than %d bytes; put large content into a file and name it instead.", maxBody)}
+	}
+	var st *runtime.HTTPStatusError
+	if errors.As(err, &st) {
+		err = st.Err
+	}
+	return asProblem(err)
+}
+
+func (g *gateway) write(w http.ResponseWriter, p *problem) {
+	h := w.Header()
+	h.Del("Trailer")
+	h.Del("Transfer-Encoding")
+	h.Set("Content-Type", "application/json")
+	w.WriteHeader(g.table.row(p.code).http)
+	_ = json.NewEncoder(w).Encode(g.body(p)) // the reader has gone; nobody is left to tell
+}
+
+func (g *gateway) noRoute(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, code int) {
+	p := &problem{code: codeInternal}
+	switch code {
+	case http.StatusNotFound:
+		p = asProblem(notFound(fmt.Sprintf("There is nothing at %s; /openapi.json lists the calls.", quote(r.URL.Path))))
+	case http.StatusMethodNotAllowed:
+		p = &problem{code: codeUnimplemented, text: fmt.Sprintf("%s takes no %s; /openapi.json lists the calls.", quote(r.URL.Path), r.Method)}
+	case http.StatusBadRequest:
+		p = asProblem(invalid("The request cannot be read; /openapi.json lists the calls."))
+	}
+	g.write(w, p)
+}
+
+// streamError keeps the table's HTTP status for a stream that fails before its first
+// message.
+func (g *gateway) streamError(ctx context.Context, err error) *status.Status {
+	p := asProblem(err)
+	if code, ok := ctx.Value(statusKey{}).(*int); ok {
+		*code = g.table.row(p.code).http
+	}
+	return status.Convert(g.table.status(p))
+}
+
+// jsonForm writes JSON; the error of a stream gets the shape of all other errors.
+type jsonForm struct {
+	runtime.JSONPb
+	g *gateway
+}
+
+// Marshal implements runtime.Marshaler.
+func (j *jsonForm) Marshal(v any) ([]byte, error) {
+	if chunk, ok := v.(map[string]proto.Message); ok {
+		if st, ok := chunk["error"].(*statuspb.Status); ok {
+			p := fromStatus(status.FromProto(st))
+			return json.Marshal(map[string]errorBody{"error": j.g.body(p)})
+		}
+	}
+	return j.JSONPb.Marshal(v)
+}
+
+// NewDecoder reports what is wrong with a body in words of this room.
+func (j *jsonForm) NewDecoder(r io.Reader) runtime.Decoder {
+	return runtime.DecoderFunc(func(v any) error {
+		b, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		if len(b) == 0 {
+			return nil
+		}
+		m, ok := v.(proto.Message)
+		if !ok {
+			return json.Unmarshal(b, v)
+		}
+		if err := protojson.Unmarshal(b, m); err != nil {
+			// The library varies the space in its texts from build to build.
+			text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
+			return status.Error(codes.InvalidArgument, "The body does not fit: "+strings.TrimPrefix(text, "proto: "))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,308 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// Rhythm of a host's stream.
+const (
+	pingEvery  = 2 * time.Second
+	silentMost = 15 * time.Second // without a word from the host: end the stream
+	helloMost  = 10 * time.Second // for the first word, and for this replica to catch up
+	streamOut  = 64               // messages to the host that may wait
+)
+
+// hosts keeps the streams that hosts hold to this server. Safe for concurrent use.
+type hosts struct {
+	count atomic.Int64
+
+	mu      sync.Mutex
+	streams map[fsm.HostID]*hostStream
+}
+
+// hostStream is one host's stream.
+type hostStream struct {
+	host  fsm.HostID
+	boot  string
+	kick  chan struct{} // orders may have changed; one fits
+	out   chan *vigilv1.ServerMessage
+	gone  chan struct{} // closed when the stream has ended
+	stop  context.CancelFunc
+	heard atomic.Int64 // nanoseconds since opened of the last word
+	start time.Time
+
+	mu   sync.Mutex
+	next uint64
+	logs map[uint64]*logRequest
+}
+
+func newHosts() *hosts { return &hosts{streams: map[fsm.HostID]*hostStream{}} }
+
+// applied is called after an entry that changed orders of these hosts.
+func (h *hosts) applied(ids []fsm.HostID) {
+	if len(ids) == 0 || h.count.Load() == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, id := range ids {
+		if s := h.streams[id]; s != nil {
+			s.poke()
+		}
+	}
+}
+
+func (s *hostStream) poke() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// silence tells how long the host has said nothing on its stream here; false when
+// it holds none here.
+func (h *hosts) silence(id fsm.HostID) (time.Duration, bool) {
+	s := h.find(id)
+	if s == nil {
+		return 0, false
+	}
+	return s.silence(), true
+}
+
+func (s *hostStream) silence() time.Duration {
+	return time.Since(s.start) - time.Duration(s.heard.Load())
+}
+
+func (h *hosts) find(id fsm.HostID) *hostStream {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.streams[id]
+}
+
+// enter makes s the stream of its host; an older one ends.
+func (h *hosts) enter(s *hostStream) {
+	h.mu.Lock()
+	old := h.streams[s.host]
+	h.streams[s.host] = s
+	h.mu.Unlock()
+	h.count.Add(1)
+	if old != nil {
+		old.stop()
+	}
+}
+
+func (h *hosts) exit(s *hostStream) {
+	h.mu.Lock()
+	if h.streams[s.host] == s {
+		delete(h.streams, s.host)
+	}
+	h.mu.Unlock()
+	h.count.Add(-1)
+	close(s.gone)
+	s.dropLogs()
+}
+
+// Stream serves one host: its open orders at once and whenever they change, a ping
+// every two seconds, requests for output.
+func (h *hostAgent) Stream(gs grpc.BidiStreamingServer[vigilv1.HostMessage, vigilv1.ServerMessage]) error {
+	ctx, cancel := context.WithCancel(gs.Context())
+	defer cancel()
+	in := make(chan *vigilv1.HostMessage)
+	failed := make(chan error, 1)
+	go receive(ctx, gs, in, failed)
+
+	hello, err := firstWord(ctx, in, failed, h.stop)
+	if err != nil {
+		return err
+	}
+	if err := h.recognize(ctx, hello); err != nil {
+		return err
+	}
+	s := &hostStream{host: fsm.HostID(hello.GetHost()), boot: hello.GetBoot(), stop: cancel, start: time.Now(),
+		kick: make(chan struct{}, 1), out: make(chan *vigilv1.ServerMessage, streamOut), gone: make(chan struct{}),
+		logs: map[uint64]*logRequest{}}
+	h.hosts.enter(s)
+	defer h.hosts.exit(s)
+	return h.serve(ctx, gs, s, in, failed)
+}
+
+// receive hands on what the host says until the stream ends.
+func receive(ctx context.Context, gs grpc.BidiStreamingServer[vigilv1.HostMessage, vigilv1.ServerMessage],
+	in chan<- *vigilv1.HostMessage, failed chan<- error,
+) {
+	for {
+		m, err := gs.Recv()
+		if err != nil {
+			failed <- err
+			return
+		}
+		select {
+		case in <- m:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func firstWord(ctx context.Context, in <-chan *vigilv1.HostMessage, failed <-chan error, stop <-chan struct{}) (*vigilv1.Hello, error) {
+	limit := time.NewTimer(helloMost)
+	defer limit.Stop()
+	select {
+	case m := <-in:
+		hello := m.GetHello()
+		if hello.GetHost() == 0 || hello.GetBoot() == "" {
+			return nil, invalid("The first message of a stream must be hello with host and boot; register first.")
+		}
+		return hello, nil
+	case err := <-failed:
+		return nil, err
+	case <-limit.C:
+		return nil, invalid(fmt.Sprintf("No hello came within %s; send it as the first message.", helloMost))
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-stop:
+		return nil, stopping()
+	}
+}
+
+func stopping() error {
+	return &problem{code: codeUnavailable, text: "This server is stopping; use another one."}
+}
+
+// recognize checks host and boot. This replica may not know a host yet that has
+// just registered with the leader: then it catches up first.
+func (h *hostAgent) recognize(ctx context.Context, hello *vigilv1.Hello) error {
+	check := func() error {
+		return read(h.core, func(st *fsm.State) error { return knows(st, fsm.HostID(hello.GetHost()), hello.GetBoot()) })
+	}
+	if check() == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, helloMost)
+	defer cancel()
+	if _, err := h.fwd.catchUp(ctx); err != nil {
+		return err
+	}
+	return check()
+}
+
+// knows tells why a host's stream cannot be served, nil when it can.
+func knows(st *fsm.State, id fsm.HostID, boot string) error {
+	switch host := st.Host(id); {
+	case host == nil:
+		return notFound(fmt.Sprintf("Host %d is not registered; register again.", id))
+	case host.Boot != boot:
+		return &problem{code: fsm.HostInUse.String(), text: fmt.Sprintf(
+			"Host %s runs under another boot id; register again, and give a cloned machine its own id.", host.Name)}
+	}
+	return nil
+}
+
+// serve is the loop of one stream: everything that is sent is sent here.
+func (h *hostAgent) serve(ctx context.Context, gs grpc.BidiStreamingServer[vigilv1.HostMessage, vigilv1.ServerMessage],
+	s *hostStream, in <-chan *vigilv1.HostMessage, failed <-chan error,
+) error {
+	ping := time.NewTicker(pingEvery)
+	defer ping.Stop()
+	var last *vigilv1.Orders
+	var n uint64
+	s.poke()
+	for {
+		var msg *vigilv1.ServerMessage
+		select {
+		case m := <-in:
+			s.heard.Store(int64(time.Since(s.start)))
+			if d := m.GetLogData(); d != nil {
+				s.logData(d)
+			}
+			continue
+		case msg = <-s.out:
+		case <-s.kick:
+		case <-ping.C:
+			if s.silence() > silentMost {
+				return &problem{code: codeTimeout, text: fmt.Sprintf("The host said nothing for %s; connect again.", silentMost)}
+			}
+			n++
+			if err := gs.Send(&vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_Ping{Ping: &vigilv1.Ping{N: n}}}); err != nil {
+				return err
+			}
+		case err := <-failed:
+			return err
+		case <-ctx.Done():
+			if gs.Context().Err() == nil {
+				return &problem{code: fsm.Conflict.String(), text: "The host has opened a newer stream to this server."}
+			}
+			return ctx.Err()
+		case <-h.stop:
+			return stopping()
+		}
+		if msg == nil {
+			// A kick, or a ping: looking again then costs little and forgives a
+			// change that nobody announced.
+			orders, err := h.orders(s)
+			if err != nil {
+				return err
+			}
+			if last != nil && sameOrders(last, orders) {
+				continue
+			}
+			last = orders
+			msg = &vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_Orders{Orders: orders}}
+		}
+		if err := gs.Send(msg); err != nil {
+			return err
+		}
+	}
+}
+
+// sameOrders compares all but the index.
+func sameOrders(a, b *vigilv1.Orders) bool {
+	if len(a.GetOrders()) != len(b.GetOrders()) {
+		return false
+	}
+	for i := range a.GetOrders() {
+		if !proto.Equal(a.GetOrders()[i], b.GetOrders()[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// orders are all that are open for the host, as of a log index.
+func (h *hostAgent) orders(s *hostStream) (out *vigilv1.Orders, err error) {
+	h.reader.Read(func(st *fsm.State) {
+		if err = knows(st, s.host, s.boot); err != nil {
+			return
+		}
+		out = &vigilv1.Orders{Index: st.LastIndex()}
+		for _, id := range st.HostOrders(s.host) {
+			if o := convertOrder(st, st.Agent(id)); o != nil {
+				out.Orders = append(out.Orders, o)
+			}
+		}
+	})
+	return out, err
+}
+
+func convertOrder(st *fsm.State, a *fsm.Agent) *vigilv1.Order {
+	if a == nil || a.OpenOrder() == fsm.NoOrder {
+		return nil
+	}
+	o := &vigilv1.Order{Kind: a.OpenOrder().String(), Agent: uint32(a.ID), AgentName: a.Name,
+		Incarnation: uint64(a.Inc), Reason: a.OrderReason, Resume: a.Resume}
+	if r := st.Role(a.Role); r != nil {
+		o.Runner, o.Params, o.Proof = r.Spec.Runner, kvMap(r.Spec.Params), proofName(r.Spec.Proof)
+		o.StopGrace, o.Ttl = lasting(r.Spec.StopGrace), lasting(r.Spec.TTL)
+	}
+	return o
+}

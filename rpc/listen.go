@@ -1,0 +1,174 @@
+package rpc
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// sniffLimit is how long a connection may take to say its first bytes.
+const sniffLimit = 10 * time.Second
+
+// http2Preface begins every HTTP/2 connection of a gRPC client, and no HTTP/1 request.
+const http2Preface = "PRI "
+
+// splitter shares one listener between gRPC and HTTP/1.1: it reads the first bytes
+// of each connection and hands it, with them, to one of two listeners.
+type splitter struct {
+	from net.Listener
+	grpc *branch
+	http *branch
+
+	open    sync.WaitGroup // connections being sniffed
+	mu      sync.Mutex
+	sniffed map[net.Conn]struct{} // nil: closed
+}
+
+func newSplitter(l net.Listener) *splitter {
+	return &splitter{from: l, grpc: newBranch(l.Addr()), http: newBranch(l.Addr()), sniffed: map[net.Conn]struct{}{}}
+}
+
+// run accepts until the listener is closed, and returns when no connection is being
+// sniffed any more.
+func (s *splitter) run() error {
+	defer s.open.Wait()
+	var pause time.Duration
+	for {
+		c, err := s.from.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if err != nil {
+			// Out of file descriptors, most likely; connections end, so it passes.
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			if !s.grpc.rest(pause) {
+				return nil
+			}
+			continue
+		}
+		pause = 0
+		if !s.begin(c) {
+			_ = c.Close() // the server is stopping
+			continue
+		}
+		s.open.Add(1)
+		go s.sniff(c)
+	}
+}
+
+func (s *splitter) begin(c net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sniffed == nil {
+		return false
+	}
+	s.sniffed[c] = struct{}{}
+	return true
+}
+
+func (s *splitter) sniff(c net.Conn) {
+	defer s.open.Done()
+	head := make([]byte, 0, len(http2Preface))
+	err := c.SetReadDeadline(time.Now().Add(sniffLimit))
+	for err == nil && len(head) < len(http2Preface) {
+		var n int
+		n, err = c.Read(head[len(head):cap(head)])
+		head = head[:len(head)+n]
+	}
+	if err == nil {
+		err = c.SetReadDeadline(time.Time{})
+	}
+	s.mu.Lock()
+	delete(s.sniffed, c)
+	s.mu.Unlock()
+	if err != nil {
+		_ = c.Close() // it said nothing that could be answered
+		return
+	}
+	to := s.http
+	if string(head) == http2Preface {
+		to = s.grpc
+	}
+	to.give(&sniffedConn{Conn: c, head: head})
+}
+
+// close stops accepting and ends what has not said anything yet.
+func (s *splitter) close() error {
+	err := s.from.Close()
+	s.mu.Lock()
+	for c := range s.sniffed {
+		_ = c.Close() // nothing was promised to it
+	}
+	s.sniffed = nil
+	s.mu.Unlock()
+	_ = s.grpc.Close() // never fails
+	_ = s.http.Close()
+	return err
+}
+
+// sniffedConn gives back the bytes that were read to tell the protocols apart.
+type sniffedConn struct {
+	net.Conn
+	head []byte
+}
+
+func (c *sniffedConn) Read(p []byte) (int, error) {
+	if len(c.head) > 0 {
+		n := copy(p, c.head)
+		c.head = c.head[n:]
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
+// branch is one side of a splitter.
+type branch struct {
+	addr  net.Addr
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newBranch(addr net.Addr) *branch {
+	return &branch{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
+func (b *branch) give(c net.Conn) {
+	select {
+	case b.conns <- c:
+	case <-b.done:
+		_ = c.Close() // the server is stopping
+	}
+}
+
+// rest pauses; false when the branch was closed meanwhile.
+func (b *branch) rest(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-b.done:
+		return false
+	}
+}
+
+// Accept implements net.Listener.
+func (b *branch) Accept() (net.Conn, error) {
+	select {
+	case c := <-b.conns:
+		return c, nil
+	case <-b.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (b *branch) Close() error {
+	b.once.Do(func() { close(b.done) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (b *branch) Addr() net.Addr { return b.addr }

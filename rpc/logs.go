@@ -1,0 +1,261 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// Bounds of fetched output.
+const (
+	logBuffer   = 8 << 20 // bytes of one request that wait for a slow reader
+	logChunks   = 4096
+	logRequests = 64 // at once for one host
+)
+
+// logRelay fetches output from hosts, whichever server holds their stream.
+type logRelay struct {
+	*core
+	fwd   *forwarder
+	hosts *hosts
+}
+
+// logRequest is one fetch on a host's stream. Its channel is written by the
+// stream's loop only, which never waits for a reader.
+type logRequest struct {
+	id     uint64
+	data   chan *vigilv1.LogData
+	queued int // bytes in data; guarded by hostStream.mu
+	full   bool
+}
+
+// request asks the host for output.
+func (s *hostStream) request(ctx context.Context, a *vigilv1.LogRequest) (*logRequest, error) {
+	s.mu.Lock()
+	if len(s.logs) >= logRequests {
+		s.mu.Unlock()
+		return nil, &problem{code: codeUnavailable, text: fmt.Sprintf("%d readers follow this host's output already; end one of them.", logRequests)}
+	}
+	s.next++
+	r := &logRequest{id: s.next, data: make(chan *vigilv1.LogData, logChunks)}
+	s.logs[r.id] = r
+	s.mu.Unlock()
+	a.Request = r.id
+	if err := s.send(ctx, &vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_LogRequest{LogRequest: a}}); err != nil {
+		s.drop(r)
+		return nil, err
+	}
+	return r, nil
+}
+
+// send gives the loop a message for the host.
+func (s *hostStream) send(ctx context.Context, m *vigilv1.ServerMessage) error {
+	select {
+	case s.out <- m:
+		return nil
+	case <-s.gone:
+		return errStreamGone()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func errStreamGone() error {
+	return &problem{code: codeUnavailable, text: "The host has left this server; ask again."}
+}
+
+// logData hands data to its request. A reader that is too slow loses it: the stream
+// carries orders too and must not wait.
+func (s *hostStream) logData(d *vigilv1.LogData) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.logs[d.GetRequest()]
+	if r == nil || r.full {
+		return
+	}
+	if r.queued+len(d.GetData()) > logBuffer || len(r.data) == cap(r.data) {
+		r.full = true
+		close(r.data)
+		return
+	}
+	r.queued += len(d.GetData())
+	r.data <- d
+}
+
+// taken notes that a reader has taken n bytes.
+func (s *hostStream) taken(r *logRequest, n int) {
+	s.mu.Lock()
+	r.queued -= n
+	s.mu.Unlock()
+}
+
+func (s *hostStream) drop(r *logRequest) {
+	s.mu.Lock()
+	delete(s.logs, r.id)
+	s.mu.Unlock()
+}
+
+func (s *hostStream) dropLogs() {
+	s.mu.Lock()
+	clear(s.logs)
+	s.mu.Unlock()
+}
+
+// fetch copies output of one agent to send until the host ends it or ctx does.
+func (s *hostStream) fetch(ctx context.Context, a *vigilv1.LogRequest, send func(*vigilv1.LogChunk) error) error {
+	r, err := s.request(ctx, a)
+	if err != nil {
+		return err
+	}
+	ended := false
+	defer func() {
+		s.drop(r)
+		if !ended {
+			cancel := &vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_LogCancel{LogCancel: &vigilv1.LogCancel{Request: r.id}}}
+			_ = s.send(context.WithoutCancel(ctx), cancel) // a stream that is gone has nothing to cancel
+		}
+	}()
+	for {
+		select {
+		case d, ok := <-r.data:
+			if !ok {
+				return &problem{code: codeUnavailable, text: "The reader was too slow for the output and was cut off; ask again, with fewer lines."}
+			}
+			s.taken(r, len(d.GetData()))
+			ended = d.GetEnd() || d.GetError() != ""
+			if len(d.GetData()) > 0 {
+				if err := send(&vigilv1.LogChunk{Data: d.GetData()}); err != nil {
+					return err
+				}
+			}
+			if d.GetError() != "" {
+				return &problem{code: codeUnavailable, text: "The host cannot read the output: " + d.GetError()}
+			}
+			if ended {
+				return nil
+			}
+		case <-s.gone:
+			return errStreamGone()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// AgentLogs fetches an agent's output from its host.
+func (f *fleet) AgentLogs(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingServer[vigilv1.LogChunk]) error {
+	var c checks
+	c.agent("agent", r.GetAgent(), false)
+	if r.GetLines() > maxLogLines {
+		c.fail("lines is %d; at most %d are allowed.", r.GetLines(), maxLogLines)
+	}
+	if c.err != nil {
+		return c.err
+	}
+	return f.logs.serve(r, gs)
+}
+
+// whereabouts says on which host the agent's output lies.
+func (l *logRelay) whereabouts(name string) (a fsm.AgentID, host fsm.HostID, hostName string, err error) {
+	l.reader.Read(func(st *fsm.State) {
+		agent := st.AgentByName(name)
+		if agent == nil {
+			err = noAgent(name)
+			return
+		}
+		a, host = agent.ID, agent.Host
+		if host == 0 && agent.LastExit != nil {
+			host = agent.LastExit.Host
+		}
+		h := st.Host(host)
+		if h == nil {
+			err = notFound(fmt.Sprintf("Agent %s has no output on any host: it was never started by one.", name))
+			return
+		}
+		hostName = h.Name
+	})
+	return a, host, hostName, err
+}
+
+// serve answers from the stream here, else asks the other servers in turn. A server
+// that is asked by another one asks nobody.
+func (l *logRelay) serve(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingServer[vigilv1.LogChunk]) error {
+	ctx := gs.Context()
+	agent, host, hostName, err := l.whereabouts(r.GetAgent())
+	if err != nil {
+		if _, err := l.fwd.catchUp(ctx); err != nil {
+			return err
+		}
+		agent, host, hostName, err = l.whereabouts(r.GetAgent())
+	}
+	if err != nil {
+		return err
+	}
+	if s := l.hosts.find(host); s != nil {
+		lines := r.GetLines()
+		if lines == 0 {
+			lines = 100
+		}
+		return s.fetch(ctx, &vigilv1.LogRequest{Agent: uint32(agent), AgentName: r.GetAgent(),
+			Follow: r.GetFollow(), Lines: lines}, gs.Send)
+	}
+	absent := &problem{code: codeUnavailable, text: fmt.Sprintf(
+		"Host %s, which has the output, is connected to no server; look at `vigil host show %s`.", hostName, hostName)}
+	if len(metadata.ValueFromIncomingContext(ctx, mdRelayed)) > 0 {
+		return absent
+	}
+	for _, addr := range l.others() {
+		answered, err := l.ask(ctx, addr, r, gs)
+		if answered {
+			return err
+		}
+	}
+	return absent
+}
+
+// others are the API addresses of the other servers.
+func (l *logRelay) others() []string {
+	return read(l.core, func(st *fsm.State) (addrs []string) {
+		for _, s := range st.Servers() {
+			if s.ID != l.self && s.APIAddr != "" {
+				addrs = append(addrs, s.APIAddr)
+			}
+		}
+		return addrs
+	})
+}
+
+// ask relays the output from another server. answered is false when that server does
+// not hold the host's stream, or cannot be reached.
+func (l *logRelay) ask(ctx context.Context, addr string, r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingServer[vigilv1.LogChunk]) (answered bool, err error) {
+	conn, err := l.peers.conn(addr)
+	if err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(ctx, mdRelayed, l.self))
+	defer cancel()
+	from, err := vigilv1.NewFleetClient(conn).AgentLogs(ctx, r)
+	if err != nil {
+		return false, err
+	}
+	for {
+		chunk, err := from.Recv()
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return answered || ctx.Err() != nil || asProblem(err).code != codeUnavailable, err
+		}
+		answered = true
+		if err := gs.Send(chunk); err != nil {
+			return true, err
+		}
+	}
+}

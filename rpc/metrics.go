@@ -1,0 +1,87 @@
+package rpc
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics counts calls. The vectors are resolved once for each method and code, so
+// that a call costs two atomic additions.
+type metrics struct {
+	calls   *prometheus.CounterVec
+	seconds *prometheus.HistogramVec
+
+	forwarded prometheus.Counter
+}
+
+// methodStats are the figures of one method.
+type methodStats struct {
+	name    string
+	m       *metrics
+	seconds prometheus.Observer
+	ok      prometheus.Counter
+
+	mu     sync.RWMutex
+	failed map[string]prometheus.Counter // by code
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "vigil_rpc_calls_total", Help: "Calls answered, by method and code of the answer.",
+		}, []string{"method", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "vigil_rpc_seconds", Help: "Time from a call's arrival to its answer; streams count as their whole life.",
+			Buckets: []float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60},
+		}, []string{"method"}),
+		forwarded: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "vigil_rpc_forwarded_total", Help: "Calls sent on to the leader, each try counted.",
+		}),
+	}
+}
+
+func (m *metrics) method(name string) *methodStats {
+	return &methodStats{name: name, m: m, seconds: m.seconds.WithLabelValues(name),
+		ok: m.calls.WithLabelValues(name, "ok"), failed: map[string]prometheus.Counter{}}
+}
+
+// count notes one answer.
+func (s *methodStats) count(code string, seconds float64) {
+	s.seconds.Observe(seconds)
+	if code == "ok" {
+		s.ok.Inc()
+		return
+	}
+	s.mu.RLock()
+	c := s.failed[code]
+	s.mu.RUnlock()
+	if c == nil {
+		s.mu.Lock()
+		if c = s.failed[code]; c == nil {
+			c = s.m.calls.WithLabelValues(s.name, code)
+			s.failed[code] = c
+		}
+		s.mu.Unlock()
+	}
+	c.Inc()
+}
+
+// register adds everything that this room measures; what was added is taken back
+// when one of them is refused.
+func register(reg prometheus.Registerer, all ...prometheus.Collector) (undo func(), err error) {
+	var done []prometheus.Collector
+	undo = func() {
+		for _, c := range done {
+			reg.Unregister(c)
+		}
+	}
+	for _, c := range all {
+		if err := reg.Register(c); err != nil {
+			undo()
+			return nil, err
+		}
+		done = append(done, c)
+	}
+	return undo, nil
+}

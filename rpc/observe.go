@@ -1,0 +1,80 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/peer"
+
+	"vigil/fsm"
+)
+
+// observer is the outermost interceptor: it counts, writes the access line, turns
+// errors into statuses and panics of handlers into internal errors.
+type observer struct {
+	*core
+	methods map[string]*method
+}
+
+func (o *observer) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h grpc.UnaryHandler) (resp any, err error) {
+	began := time.Now()
+	defer func() {
+		if v := recover(); v != nil {
+			err = o.panicked(info.FullMethod, v)
+		}
+		err = o.done(ctx, info.FullMethod, began, err)
+	}()
+	return h(ctx, req)
+}
+
+func (o *observer) stream(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, h grpc.StreamHandler) (err error) {
+	began := time.Now()
+	defer func() {
+		if v := recover(); v != nil {
+			err = o.panicked(info.FullMethod, v)
+		}
+		err = o.done(s.Context(), info.FullMethod, began, err)
+	}()
+	return h(srv, s)
+}
+
+func (o *observer) panicked(full string, v any) error {
+	o.log.Error("handler panicked", "method", full, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	return &problem{code: codeInternal}
+}
+
+// done counts and logs one answer and gives its error the form of the wire. Lines
+// hold no text of tasks and no token: method, code and time are all there is.
+func (o *observer) done(ctx context.Context, full string, began time.Time, err error) error {
+	code := fsm.OK.String()
+	var p *problem
+	if err != nil {
+		p = asProblem(err)
+		code = p.code
+	}
+	took := time.Since(began)
+	m := o.methods[full]
+	if m != nil {
+		m.stats.count(code, took.Seconds())
+	}
+	if o.log.IsDebug() {
+		from := ""
+		if pr, ok := peer.FromContext(ctx); ok {
+			from = pr.Addr.String()
+		}
+		o.log.Debug("call", "method", full, "code", code, "took", took, "from", from)
+	}
+	if p == nil {
+		return nil
+	}
+	if p.code == codeInternal {
+		o.log.Warn("call failed", "method", full, "error", p.text)
+	}
+	if p.leader == "" && (p.code == codeNotLeader || p.code == codeNoLeader) {
+		p = &problem{code: p.code, text: p.text, leader: o.reader.Leader().APIAddr}
+	}
+	return o.table.status(p)
+}

@@ -1,0 +1,75 @@
+package rpc
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"vigil/fsm"
+)
+
+// Writer takes writes. On a server that does not lead, all of them return
+// fsm.ErrNotLeader and propose nothing; fsm.ErrUnknownOutcome says that the write
+// may or may not be in the log. Safe for concurrent use.
+type Writer interface {
+	Submit(ctx context.Context, req fsm.Request) (fsm.Outcome, error)
+	// SubmitAll fills out, which is as long as reqs, in order.
+	SubmitAll(ctx context.Context, reqs []fsm.Request, out []fsm.Outcome) error
+	Beat(ctx context.Context, beats fsm.HostBeats) (fsm.BeatAnswer, error)
+}
+
+// Reader gives access to the replicated state. Safe for concurrent use.
+type Reader interface {
+	// Read calls fn under the read lock; fn is short and keeps no pointer.
+	Read(fn func(*fsm.State))
+	// Barrier returns when Read sees everything that was committed before the
+	// call. Only the leader can.
+	Barrier(ctx context.Context) error
+	Leader() Leader
+	// Subscribe is called before Run; fn is called after each applied entry,
+	// outside the lock, and must not block.
+	Subscribe(fn func(fsm.Effects))
+}
+
+// Leader says who leads, as far as this server knows. The zero value: nobody.
+type Leader struct {
+	ID, APIAddr string
+	Self        bool // this server, and its stint is open
+	Term        uint64
+}
+
+// Member is a server as the replication sees it.
+type Member struct {
+	ID, RaftAddr string
+	Voter        bool
+	Health       string // alive, suspect, dead; empty: not known
+}
+
+// Members changes and lists the servers of the cluster. All but List work on the
+// leader only and return fsm.ErrNotLeader elsewhere.
+type Members interface {
+	List(ctx context.Context) ([]Member, error)
+	Add(ctx context.Context, id, raftAddr string) error
+	Remove(ctx context.Context, id string, force bool) error
+	// Transfer gives the leadership to the named server, with "" to the one that
+	// is most up to date.
+	Transfer(ctx context.Context, to string) error
+}
+
+// Backups writes and restores snapshots of the whole state.
+type Backups interface {
+	Snapshot(w io.Writer) error
+	// Restore works on the leader only. It returns when the restored state serves.
+	Restore(ctx context.Context, r io.Reader) error
+}
+
+// Health tells what /readyz and Status show beyond the state.
+type Health interface {
+	// Ready is nil when this server may be sent traffic; its error says why not.
+	Ready() error
+	// Warnings are sentences for people; empty when all is well.
+	Warnings() []string
+}
+
+// defaultDeadline is that of a unary call whose caller set none.
+const defaultDeadline = 30 * time.Second

@@ -1,0 +1,72 @@
+package rpc
+
+import (
+	"fmt"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// The words of a role's declaration, by number.
+func desiredWords() []string { return []string{"running", "stopped"} }
+func startWords() []string   { return []string{"always", "on_demand"} }
+func proofWords() []string   { return []string{"process", "agent"} }
+func policyWords() []string  { return []string{"fenced", "fast"} }
+
+func desiredName(d fsm.Desired) string { return desiredWords()[d] }
+func proofName(p fsm.Proof) string     { return proofWords()[p] }
+
+// word finds s among words; the empty word is the first.
+func (c *checks) word(field, s string, words []string) int {
+	if s == "" {
+		return 0
+	}
+	for i, w := range words {
+		if w == s {
+			return i
+		}
+	}
+	c.fail("%s %s is unknown; write %s or %s.", field, quote(s), words[0], words[1])
+	return 0
+}
+
+func convertSpec(s *fsm.RoleSpec) *vigilv1.RoleSpec {
+	return &vigilv1.RoleSpec{
+		Name: s.Name, Runner: s.Runner, Replicas: s.Replicas,
+		Desired: desiredName(s.Desired), Start: startWords()[s.Start],
+		Proof: proofName(s.Proof), Policy: policyWords()[s.Policy],
+		Labels: kvMap(s.Labels), Params: kvMap(s.Params),
+		Ttl: lasting(s.TTL), AckLimit: lasting(s.AckLimit), PendingLimit: lasting(s.PendingLimit),
+		StartLimit: lasting(s.StartLimit), ProgressLimit: lasting(s.ProgressLimit),
+		StopGrace: lasting(s.StopGrace), AttemptLimit: s.AttemptLimit, KillLimit: s.KillLimit,
+	}
+}
+
+// roleSpec validates one declared role.
+func (c *checks) roleSpec(i int, s *vigilv1.RoleSpec) fsm.RoleSpec {
+	at := fmt.Sprintf("roles[%d]", i)
+	c.name(at+".name", s.GetName())
+	if s.GetName() != "" {
+		at = "role " + s.GetName() + ": "
+	}
+	c.optionalName(at+"runner", s.GetRunner())
+	if s.GetReplicas() > fsm.MaxReplicas {
+		c.fail("%sreplicas %d is too many; at most %d are allowed.", at, s.GetReplicas(), fsm.MaxReplicas)
+	}
+	out := fsm.RoleSpec{
+		Name: s.GetName(), Runner: s.GetRunner(), Replicas: max(1, s.GetReplicas()),
+		Desired: fsm.Desired(c.word(at+"desired", s.GetDesired(), desiredWords())),
+		Start:   fsm.StartMode(c.word(at+"start", s.GetStart(), startWords())),
+		Proof:   fsm.Proof(c.word(at+"proof", s.GetProof(), proofWords())),
+		Policy:  fsm.Policy(c.word(at+"policy", s.GetPolicy(), policyWords())),
+		Labels:  c.kvs(at+"labels", s.GetLabels()), Params: c.kvs(at+"params", s.GetParams()),
+		TTL:           c.duration(at+"ttl", s.GetTtl()),
+		AckLimit:      c.duration(at+"ack_limit", s.GetAckLimit()),
+		PendingLimit:  c.duration(at+"pending_limit", s.GetPendingLimit()),
+		StartLimit:    c.duration(at+"start_limit", s.GetStartLimit()),
+		ProgressLimit: c.duration(at+"progress_limit", s.GetProgressLimit()),
+		StopGrace:     c.duration(at+"stop_grace", s.GetStopGrace()),
+		AttemptLimit:  s.GetAttemptLimit(), KillLimit: s.GetKillLimit(),
+	}
+	return out
+}

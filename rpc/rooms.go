@@ -1,0 +1,105 @@
+package rpc
+
+import (
+	"context"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// roomStep is how many rooms one hold of the read lock converts: a room brings its
+// roles and their counts.
+const roomStep = 100
+
+// ApplyRoom creates or changes a room so that it has exactly these roles.
+func (f *fleet) ApplyRoom(ctx context.Context, r *vigilv1.ApplyRoomRequest) (*vigilv1.Room, error) {
+	if r.GetDryRun() {
+		return f.dryApply(r)
+	}
+	return write(ctx, f.core, r, applyRoomCmd, func(st *fsm.State, out *fsm.Outcome) *vigilv1.Room {
+		if room := st.Room(r.GetRoom()); room != nil {
+			return convertRoom(st, room)
+		}
+		return &vigilv1.Room{Name: r.GetRoom(), Rev: out.Rev}
+	})
+}
+
+// dryApply checks everything that the request itself and the present revision
+// show, and answers with the room as it is.
+func (f *fleet) dryApply(r *vigilv1.ApplyRoomRequest) (*vigilv1.Room, error) {
+	if _, err := applyRoomCmd(r); err != nil {
+		return nil, err
+	}
+	room := read(f.core, func(st *fsm.State) *vigilv1.Room {
+		if room := st.Room(r.GetRoom()); room != nil {
+			return convertRoom(st, room)
+		}
+		return &vigilv1.Room{Name: r.GetRoom()}
+	})
+	if want := r.GetIfRev(); want != 0 && want != room.GetRev() {
+		return nil, &problem{code: fsm.Conflict.String(), rev: room.GetRev(),
+			text: "The room has changed since you read it; read it again and decide whether your change is still right."}
+	}
+	return room, nil
+}
+
+// DeleteRoom stops the room's agents, cancels its tasks and removes it.
+func (f *fleet) DeleteRoom(ctx context.Context, r *vigilv1.DeleteRoomRequest) (*vigilv1.DeleteRoomResponse, error) {
+	return write(ctx, f.core, r, deleteRoomCmd, func(st *fsm.State, _ *fsm.Outcome) *vigilv1.DeleteRoomResponse {
+		return &vigilv1.DeleteRoomResponse{Pending: st.Room(r.GetRoom()) != nil}
+	})
+}
+
+// GetRoom shows one room with its roles and their counts.
+func (f *fleet) GetRoom(_ context.Context, r *vigilv1.GetRoomRequest) (*vigilv1.Room, error) {
+	var c checks
+	if c.name("room", r.GetRoom()); c.err != nil {
+		return nil, c.err
+	}
+	out := read(f.core, func(st *fsm.State) *vigilv1.Room {
+		if room := st.Room(r.GetRoom()); room != nil {
+			return convertRoom(st, room)
+		}
+		return nil
+	})
+	if out == nil {
+		return nil, noRoom(r.GetRoom())
+	}
+	return out, nil
+}
+
+// ListRooms pages through the rooms by name.
+func (f *fleet) ListRooms(ctx context.Context, r *vigilv1.ListRoomsRequest) (*vigilv1.ListRoomsResponse, error) {
+	var c checks
+	limit := c.page(r.GetLimit(), defaultPage)
+	if c.err != nil {
+		return nil, c.err
+	}
+	resp := &vigilv1.ListRoomsResponse{}
+	for at := r.GetAfter(); ; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		more := false
+		f.reader.Read(func(st *fsm.State) {
+			seen := 0
+			for room := range st.Rooms() {
+				if room.Name <= at {
+					continue
+				}
+				if more = seen == roomStep || len(resp.Rooms) == limit; more {
+					return
+				}
+				seen, at = seen+1, room.Name
+				resp.Rooms = append(resp.Rooms, convertRoom(st, room))
+			}
+		})
+		if !more {
+			return resp, nil
+		}
+		if len(resp.Rooms) == limit {
+			resp.NextAfter = at
+			return resp, nil
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package rpc
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// chunkSize is how much of a snapshot one message carries.
+const chunkSize = 64 << 10
+
+// SaveSnapshot streams a backup of the whole state. Any server makes it, from its
+// own replica, once that has all that was committed before the call.
+func (c *clusterService) SaveSnapshot(_ *vigilv1.SaveSnapshotRequest, s grpc.ServerStreamingServer[vigilv1.SnapshotChunk]) error {
+	if c.backups == nil {
+		return &problem{code: codeUnimplemented, text: "This server makes no backups."}
+	}
+	if _, err := c.fwd.catchUp(s.Context()); err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(chunkWriter{s}, chunkSize)
+	if err := c.backups.Snapshot(w); err != nil {
+		return fmt.Errorf("save snapshot: %w", err)
+	}
+	return w.Flush()
+}
+
+type chunkWriter struct {
+	to grpc.ServerStreamingServer[vigilv1.SnapshotChunk]
+}
+
+// Write sends p in chunks. The message is sent before Write returns, so p is free again.
+func (w chunkWriter) Write(p []byte) (n int, err error) {
+	for len(p) > 0 {
+		part := p[:min(len(p), chunkSize)]
+		if err := w.to.Send(&vigilv1.SnapshotChunk{Data: part}); err != nil {
+			return n, err
+		}
+		n, p = n+len(part), p[len(part):]
+	}
+	return n, nil
+}
+
+// fresh asks the leader for its status: what it shows was committed by then.
+func (f *forwarder) fresh(ctx context.Context) (*vigilv1.StatusResponse, error) {
+	full := vigilv1.Cluster_Status_FullMethodName
+	resp, err := f.toLeader(ctx, full, f.methods[full], &vigilv1.StatusRequest{}, func(context.Context, any) (any, error) {
+		return read(f.core, func(st *fsm.State) *vigilv1.StatusResponse {
+			return &vigilv1.StatusResponse{Index: st.LastIndex(), LastEvent: st.LastEvent()}
+		}), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return resp.(*vigilv1.StatusResponse), nil
+}
+
+// catchUp returns when this replica has all that was committed before the call.
+func (f *forwarder) catchUp(ctx context.Context) (*vigilv1.StatusResponse, error) {
+	now, err := f.fresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return now, f.gate.await(ctx, now.GetIndex())
+}
+
+// RestoreSnapshot replaces the whole state by a backup. A server that does not lead
+// hands the stream on to the leader.
+func (c *clusterService) RestoreSnapshot(s grpc.ClientStreamingServer[vigilv1.SnapshotChunk, vigilv1.RestoreSnapshotResponse]) error {
+	if c.backups == nil {
+		return &problem{code: codeUnimplemented, text: "This server restores no backups."}
+	}
+	st := c.fwd.stints.current()
+	switch {
+	case st.leader.Self:
+	case st.leader.APIAddr == "":
+		return &problem{code: codeNoLeader}
+	case isForwarded(s.Context()):
+		return c.fwd.elsewhere(st)
+	default:
+		return c.handOn(s, st.leader.APIAddr)
+	}
+	if err := c.backups.Restore(s.Context(), &chunkReader{from: s}); err != nil {
+		return fmt.Errorf("restore snapshot: %w", err)
+	}
+	return s.SendAndClose(read(c.core, func(st *fsm.State) *vigilv1.RestoreSnapshotResponse {
+		return &vigilv1.RestoreSnapshotResponse{Index: st.LastIndex(), Epoch: st.Epoch()}
+	}))
+}
+
+type chunkReader struct {
+	from grpc.ClientStreamingServer[vigilv1.SnapshotChunk, vigilv1.RestoreSnapshotResponse]
+	rest []byte
+}
+
+func (r *chunkReader) Read(p []byte) (int, error) {
+	for len(r.rest) == 0 {
+		chunk, err := r.from.Recv()
+		if err != nil {
+			return 0, err // io.EOF is the end
+		}
+		r.rest = chunk.GetData()
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// handOn copies a restore to the leader and its answer back.
+func (c *clusterService) handOn(s grpc.ClientStreamingServer[vigilv1.SnapshotChunk, vigilv1.RestoreSnapshotResponse], addr string) error {
+	conn, err := c.peers.conn(addr)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(s.Context(), mdForwarded, c.self))
+	defer cancel()
+	to, err := vigilv1.NewClusterClient(conn).RestoreSnapshot(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		chunk, err := s.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := to.Send(chunk); err != nil {
+			break // the answer says why
+		}
+	}
+	resp, err := to.CloseAndRecv()
+	if err != nil {
+		return err
+	}
+	return s.SendAndClose(resp)
+}

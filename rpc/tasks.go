@@ -1,0 +1,153 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// scanStep is how many rows one hold of the read lock looks at.
+const scanStep = 1000
+
+// fleet serves what people and their tools ask for.
+type fleet struct {
+	vigilv1.UnimplementedFleetServer
+	*core
+	watch *watchers
+	logs  *logRelay
+	fwd   *forwarder
+}
+
+// CreateTask adds a task to a role's queue.
+func (f *fleet) CreateTask(ctx context.Context, r *vigilv1.CreateTaskRequest) (*vigilv1.Task, error) {
+	return write(ctx, f.core, r, createTaskCmd, taskAnswer)
+}
+
+// CancelTask ends a task by a human's word.
+func (f *fleet) CancelTask(ctx context.Context, r *vigilv1.CancelTaskRequest) (*vigilv1.Task, error) {
+	return write(ctx, f.core, r, cancelTaskCmd, func(st *fsm.State, out *fsm.Outcome) *vigilv1.Task {
+		return taskByID(st, fsm.TaskID(r.GetTask()), out)
+	})
+}
+
+// RetryTask puts an ended task back into its queue.
+func (f *fleet) RetryTask(ctx context.Context, r *vigilv1.RetryTaskRequest) (*vigilv1.Task, error) {
+	return write(ctx, f.core, r, retryTaskCmd, func(st *fsm.State, out *fsm.Outcome) *vigilv1.Task {
+		return taskByID(st, fsm.TaskID(r.GetTask()), out)
+	})
+}
+
+func taskAnswer(st *fsm.State, out *fsm.Outcome) *vigilv1.Task { return taskByID(st, out.Task, out) }
+
+// taskByID converts a task after a write; one that is gone by now (a repeated
+// write may be old) is answered with its number alone.
+func taskByID(st *fsm.State, id fsm.TaskID, out *fsm.Outcome) *vigilv1.Task {
+	if t := st.Task(id); t != nil {
+		return summary(st, t)
+	}
+	return &vigilv1.Task{Id: uint64(id), Rev: out.Rev}
+}
+
+// GetTask shows one task with its text.
+func (f *fleet) GetTask(_ context.Context, r *vigilv1.GetTaskRequest) (*vigilv1.Task, error) {
+	var c checks
+	if c.task(r.GetTask()); c.err != nil {
+		return nil, c.err
+	}
+	out := read(f.core, func(st *fsm.State) *vigilv1.Task {
+		if t := st.Task(fsm.TaskID(r.GetTask())); t != nil {
+			return convertTask(st, t, true)
+		}
+		return nil
+	})
+	if out == nil {
+		return nil, noTask(r.GetTask())
+	}
+	return out, nil
+}
+
+func noTask(id uint64) error {
+	return notFound(fmt.Sprintf("Task %d does not exist, or it ended so long ago that it was removed; `vigil task list` shows what is there.", id))
+}
+
+func noRoom(name string) error {
+	return notFound(fmt.Sprintf("Room %s does not exist; `vigil room list` shows the rooms, `vigil apply -f` creates one.", quote(name)))
+}
+
+// taskFilter says which tasks a list wants.
+type taskFilter struct {
+	room   fsm.RoomID
+	role   string
+	states []vigilv1.TaskState
+}
+
+func (w *taskFilter) match(st *fsm.State, t *fsm.Task) bool {
+	if w.room != 0 && t.Room != w.room {
+		return false
+	}
+	if len(w.states) > 0 && !slices.Contains(w.states, vigilv1.TaskState(t.State)) {
+		return false
+	}
+	if w.role != "" {
+		r := st.Role(t.Role)
+		return r != nil && r.Spec.Name == w.role
+	}
+	return true
+}
+
+// ListTasks pages through tasks by number. A page is not one instant: the lock is
+// given back every scanStep tasks.
+func (f *fleet) ListTasks(ctx context.Context, r *vigilv1.ListTasksRequest) (*vigilv1.ListTasksResponse, error) {
+	var c checks
+	c.optionalName("room", r.GetRoom())
+	c.optionalName("role", r.GetRole())
+	limit := c.page(r.GetLimit(), defaultPage)
+	if c.err != nil {
+		return nil, c.err
+	}
+	want := taskFilter{role: r.GetRole(), states: r.GetStates()}
+	if r.GetRoom() != "" {
+		want.room = read(f.core, func(st *fsm.State) fsm.RoomID {
+			if room := st.Room(r.GetRoom()); room != nil {
+				return room.ID
+			}
+			return 0
+		})
+		if want.room == 0 {
+			return nil, noRoom(r.GetRoom())
+		}
+	}
+	resp := &vigilv1.ListTasksResponse{}
+	for at := fsm.TaskID(r.GetAfter()); ; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		more := false
+		f.reader.Read(func(st *fsm.State) {
+			tasks := st.Tasks(at)
+			if r.GetNewestFirst() {
+				tasks = st.TasksBack(at)
+			}
+			seen := 0
+			for t := range tasks {
+				if more = seen == scanStep || len(resp.Tasks) == limit; more {
+					return
+				}
+				seen, at = seen+1, t.ID
+				if want.match(st, t) {
+					resp.Tasks = append(resp.Tasks, summary(st, t))
+				}
+			}
+		})
+		if !more {
+			return resp, nil
+		}
+		if len(resp.Tasks) == limit {
+			resp.NextAfter = uint64(at)
+			return resp, nil
+		}
+	}
+}

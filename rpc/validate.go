@@ -1,0 +1,207 @@
+package rpc
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/fsm"
+)
+
+// Limits of requests beyond those of fsm.
+const (
+	maxPage     = 1000
+	defaultPage = 100
+	maxBatch    = 4096
+	maxBeats    = 1 << 16
+	maxWho      = 128 // who says it, names of clients and hosts, versions
+	maxKVs      = 64
+	maxKVValue  = 1 << 10
+	maxWait     = 10 * time.Minute
+	maxDuration = 365 * 24 * time.Hour
+	maxLogLines = 10_000
+	maxRunning  = 16_384
+	maxRoom     = 512 << 10 // bytes of a whole room; a log entry has 1 MiB
+)
+
+// checks collects the first fault of a request. Its methods do nothing once there
+// is one, so handlers read as lists.
+type checks struct{ err error }
+
+func (c *checks) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = invalid(fmt.Sprintf(format, args...))
+	}
+}
+
+// validName tells whether s matches [a-z0-9][a-z0-9_-]{0,63}.
+func validName(s string) bool {
+	if len(s) == 0 || len(s) > fsm.MaxName {
+		return false
+	}
+	for i := range len(s) {
+		ch := s[i]
+		switch {
+		case ch >= 'a' && ch <= 'z', ch >= '0' && ch <= '9':
+		case i > 0 && (ch == '_' || ch == '-'):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+const nameRule = "use 1 to 64 of a-z, 0-9, _ and -, beginning with a letter or digit"
+
+// name asks for the name of a room, role or runner.
+func (c *checks) name(field, s string) {
+	if c.err != nil || validName(s) {
+		return
+	}
+	if s == "" {
+		c.fail("%s is missing; %s.", field, nameRule)
+		return
+	}
+	c.fail("%s %s is not a name; %s.", field, quote(s), nameRule)
+}
+
+func (c *checks) optionalName(field, s string) {
+	if s != "" {
+		c.name(field, s)
+	}
+}
+
+// agent asks for room/role or room/role.N, with star also for room/role.*.
+func (c *checks) agent(field, s string, star bool) {
+	if c.err != nil {
+		return
+	}
+	room, rest, ok := strings.Cut(s, "/")
+	role, n, numbered := strings.Cut(rest, ".")
+	ok = ok && validName(room) && validName(role)
+	if ok && numbered && !(star && n == "*") {
+		ok = slotNumber(n)
+	}
+	if ok {
+		return
+	}
+	if s == "" {
+		c.fail("%s is missing; write room/role, or room/role.2 for the second agent of a role.", field)
+		return
+	}
+	c.fail("%s %s is not an agent; write room/role, or room/role.2 for the second agent of a role.", field, quote(s))
+}
+
+// slotNumber tells whether n is 2..MaxReplicas without leading zeros.
+func slotNumber(n string) bool {
+	if n == "" || n[0] == '0' || len(n) > 5 {
+		return false
+	}
+	v := 0
+	for i := range len(n) {
+		if n[i] < '0' || n[i] > '9' {
+			return false
+		}
+		v = v*10 + int(n[i]-'0')
+	}
+	return v >= 2 && v <= fsm.MaxReplicas
+}
+
+// text asks for valid UTF-8 of at most max bytes; more is too_large.
+func (c *checks) text(field, s string, limit int) {
+	if c.err != nil {
+		return
+	}
+	if len(s) > limit {
+		c.err = &problem{code: codeTooLarge, text: fmt.Sprintf(
+			"%s has %d bytes, at most %d are allowed; put large content into a file and name it instead.", field, len(s), limit)}
+		return
+	}
+	if !utf8.ValidString(s) {
+		c.fail("%s is not valid UTF-8; send text, or encode binary content.", field)
+	}
+}
+
+// line asks for text without control characters.
+func (c *checks) line(field, s string, limit int) {
+	c.text(field, s, limit)
+	if c.err != nil {
+		return
+	}
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] == 0x7f {
+			c.fail("%s holds a control character at byte %d; send one line of text.", field, i)
+			return
+		}
+	}
+}
+
+func (c *checks) present(field, s, remedy string) {
+	if s == "" {
+		c.fail("%s is missing; %s.", field, remedy)
+	}
+}
+
+func (c *checks) task(id uint64) {
+	if id == 0 {
+		c.fail("task is missing; give the number that `vigil task list` shows.")
+	}
+}
+
+// atMost asks for a count within its limit.
+func (c *checks) atMost(what string, n, limit int) {
+	if n > limit {
+		c.fail("%d %s are too many; at most %d are allowed.", n, what, limit)
+	}
+}
+
+// duration converts an optional duration; nil is 0.
+func (c *checks) duration(field string, d *durationpb.Duration) time.Duration {
+	if d == nil || c.err != nil {
+		return 0
+	}
+	v := d.AsDuration()
+	if d.CheckValid() != nil || v < 0 || v > maxDuration {
+		c.fail("%s is %s; give a duration from 0 to %d days.", field, v, int(maxDuration.Hours()/24))
+		return 0
+	}
+	return v
+}
+
+// page gives the number of rows of a page.
+func (c *checks) page(limit, otherwise uint32) int {
+	if limit > maxPage {
+		c.fail("limit %d is too large; ask for at most %d and page with after.", limit, maxPage)
+	}
+	if limit == 0 {
+		return int(otherwise)
+	}
+	return int(limit)
+}
+
+// kvs converts a map to sorted pairs.
+func (c *checks) kvs(field string, m map[string]string) []fsm.KV {
+	c.atMost(field, len(m), maxKVs)
+	if c.err != nil || len(m) == 0 {
+		return nil
+	}
+	out := sortedKVs(m)
+	for _, kv := range out {
+		c.line("A key of "+field, kv.Key, maxWho)
+		c.present("A key of "+field, kv.Key, "remove the empty one")
+		c.text(field+" "+kv.Key, kv.Value, maxKVValue)
+	}
+	return out
+}
+
+// quote shows a value from outside, shortened.
+func quote(s string) string {
+	const most = 80
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "..."
+	}
+	return fmt.Sprintf("%q", s)
+}

@@ -1,0 +1,173 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// watchChunk is how many events one hold of the read lock looks at.
+const watchChunk = 512
+
+// watchers tells everybody who follows the history that it has grown. A watcher
+// reads at its own pace; one that is slow holds nobody up. Beats write no event,
+// so they wake nobody. Safe for concurrent use.
+type watchers struct {
+	count atomic.Int64
+
+	mu    sync.Mutex
+	last  uint64
+	grown chan struct{} // closed when last grows
+}
+
+func newWatchers() *watchers { return &watchers{grown: make(chan struct{})} }
+
+// applied is called after every entry with the newest event.
+func (w *watchers) applied(last uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if last == w.last {
+		return
+	}
+	w.last = last
+	close(w.grown)
+	w.grown = make(chan struct{})
+}
+
+// beyond gives a channel that is closed when there is an event that is newer than
+// those applied now. Take it before reading the state.
+func (w *watchers) beyond() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.grown
+}
+
+// WatchEvents sends the history from an index on, then what follows.
+func (f *fleet) WatchEvents(r *vigilv1.WatchEventsRequest, s grpc.ServerStreamingServer[vigilv1.Event]) error {
+	var c checks
+	c.optionalName("room", r.GetRoom())
+	if r.GetAgent() != "" {
+		c.agent("agent", r.GetAgent(), false)
+	}
+	if r.GetTail() && r.GetAfter() != 0 {
+		c.fail("tail and after exclude each other; give one of them.")
+	}
+	if c.err != nil {
+		return c.err
+	}
+	f.watch.count.Add(1)
+	defer f.watch.count.Add(-1)
+	at, end, epoch, err := f.watchFrom(s.Context(), r)
+	if err != nil {
+		return err
+	}
+	if !r.GetNoFollow() {
+		// The caller learns that the watch stands before anything happens.
+		if err := s.SendHeader(nil); err != nil {
+			return err
+		}
+	}
+	var chunk []fsm.Event
+	for {
+		grown := f.watch.beyond()
+		var last uint64
+		var old error
+		chunk = chunk[:0]
+		f.reader.Read(func(st *fsm.State) {
+			if last = st.LastEvent(); st.Epoch() != epoch && at > last {
+				old = ahead(at, last)
+			} else if old = compacted(st, at); old == nil {
+				at = readEvents(st, r, at, &chunk)
+			}
+		})
+		if old != nil {
+			return old
+		}
+		for i := range chunk {
+			if err := s.Send(convertEvent(&chunk[i])); err != nil {
+				return err
+			}
+		}
+		if r.GetNoFollow() && at >= end {
+			return nil
+		}
+		if at < last {
+			continue
+		}
+		select {
+		case <-grown:
+		case <-s.Context().Done():
+			return s.Context().Err()
+		case <-f.stop:
+			return &problem{code: codeUnavailable, text: fmt.Sprintf("This server is stopping; watch on another one after event %d.", at)}
+		}
+	}
+}
+
+// watchFrom says behind which event a watch begins, and with which one it ends when
+// it does not follow: with the newest of the whole cluster. A watch that is resumed
+// here may be ahead of this replica, which then catches up first.
+func (f *fleet) watchFrom(ctx context.Context, r *vigilv1.WatchEventsRequest) (at, end uint64, epoch uint32, err error) {
+	at = r.GetAfter()
+	var newest uint64
+	look := func(st *fsm.State) {
+		epoch, newest = st.Epoch(), st.LastEvent()
+		if r.GetTail() {
+			at = newest
+		} else if oldest := st.OldestEvent(); at == 0 && oldest > 0 {
+			at = oldest - 1
+		}
+	}
+	f.reader.Read(look)
+	if r.GetNoFollow() || at > newest {
+		now, err := f.fwd.catchUp(ctx)
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		end = now.GetLastEvent()
+		f.reader.Read(look)
+	}
+	if at > newest {
+		return 0, 0, 0, ahead(at, newest)
+	}
+	return at, end, epoch, nil
+}
+
+func ahead(at, last uint64) error {
+	return invalid(fmt.Sprintf("after is %d, but the newest event is %d; a restored backup takes the history back. Watch again from there and read the state anew.", at, last))
+}
+
+// compacted is the error when events behind at are no longer kept.
+func compacted(st *fsm.State, at uint64) error {
+	oldest := st.OldestEvent()
+	if oldest == 0 || at+1 >= oldest {
+		return nil
+	}
+	return &problem{code: codeCompacted, oldest: oldest - 1, text: fmt.Sprintf(
+		"The history begins with event %d; watch again with after=%d and read the state anew.", oldest, oldest-1)}
+}
+
+// readEvents copies the next events that the watch wants and returns the last one it
+// looked at.
+func readEvents(st *fsm.State, r *vigilv1.WatchEventsRequest, at uint64, to *[]fsm.Event) uint64 {
+	seen := 0
+	for e := range st.Events(at) {
+		if seen == watchChunk {
+			break
+		}
+		seen++
+		at = e.Seq
+		if r.GetRoom() != "" && e.Room != r.GetRoom() || r.GetAgent() != "" && e.Agent != r.GetAgent() ||
+			r.GetTask() != 0 && uint64(e.Task) != r.GetTask() {
+			continue
+		}
+		*to = append(*to, *e)
+	}
+	return at
+}

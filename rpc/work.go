@@ -1,0 +1,120 @@
+package rpc
+
+import (
+	"context"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// work serves what incarnations of agents say.
+type work struct {
+	vigilv1.UnimplementedWorkServer
+	*core
+	fwd   *forwarder
+	waits *waits
+}
+
+// Join makes the incarnation WAITING.
+func (w *work) Join(ctx context.Context, r *vigilv1.JoinRequest) (*vigilv1.JoinResponse, error) {
+	return write(ctx, w.core, r, joinCmd, func(st *fsm.State, out *fsm.Outcome) *vigilv1.JoinResponse {
+		resp := &vigilv1.JoinResponse{Agent: agentName(st, out.Agent), AgentId: uint32(out.Agent),
+			Incarnation: uint64(out.Inc), Ttl: lasting(nanos(out.TTL)), Task: uint64(out.Task)}
+		if a := st.Agent(out.Agent); a != nil && a.Inc == out.Inc {
+			resp.Managed = a.Managed
+		}
+		return resp
+	})
+}
+
+// Leave makes it DISCONNECTED at once (law L5).
+func (w *work) Leave(ctx context.Context, r *vigilv1.LeaveRequest) (*vigilv1.LeaveResponse, error) {
+	return write(ctx, w.core, r, leaveCmd, func(*fsm.State, *fsm.Outcome) *vigilv1.LeaveResponse {
+		return &vigilv1.LeaveResponse{}
+	})
+}
+
+// Claim takes a task, the named one or the first of the role.
+func (w *work) Claim(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv1.ClaimResponse, error) {
+	return write(ctx, w.core, r, claimCmd, claimAnswer)
+}
+
+func claimAnswer(st *fsm.State, out *fsm.Outcome) *vigilv1.ClaimResponse {
+	resp := &vigilv1.ClaimResponse{Attempt: out.Attempt, Ttl: lasting(nanos(out.TTL)), Index: out.Index}
+	if t := st.Task(out.Task); t != nil {
+		resp.Task = convertTask(st, t, true)
+	} else {
+		resp.Task = &vigilv1.Task{Id: uint64(out.Task)}
+	}
+	return resp
+}
+
+// StartTask says that work has begun.
+func (w *work) StartTask(ctx context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+	return write(ctx, w.core, r, startTaskCmd, workAnswer(r.GetTask()))
+}
+
+// ProgressTask notes progress.
+func (w *work) ProgressTask(ctx context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+	return write(ctx, w.core, r, progressTaskCmd, workAnswer(r.GetTask()))
+}
+
+// CompleteTask ends a task with a result.
+func (w *work) CompleteTask(ctx context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+	return write(ctx, w.core, r, completeTaskCmd, workAnswer(r.GetTask()))
+}
+
+// FailTask ends a task with a reason, or puts it back while attempts are left.
+func (w *work) FailTask(ctx context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+	return write(ctx, w.core, r, failTaskCmd, workAnswer(r.GetTask()))
+}
+
+func workAnswer(task uint64) func(*fsm.State, *fsm.Outcome) *vigilv1.WorkResponse {
+	return func(st *fsm.State, out *fsm.Outcome) *vigilv1.WorkResponse {
+		resp := &vigilv1.WorkResponse{Rev: out.Rev}
+		if t := st.Task(fsm.TaskID(task)); t != nil {
+			resp.State = vigilv1.TaskState(t.State)
+		}
+		return resp
+	}
+}
+
+// Handoff completes a task and creates the next role's task, both or neither.
+func (w *work) Handoff(ctx context.Context, r *vigilv1.HandoffRequest) (*vigilv1.HandoffResponse, error) {
+	return write(ctx, w.core, r, handoffCmd, func(_ *fsm.State, out *fsm.Outcome) *vigilv1.HandoffResponse {
+		return &vigilv1.HandoffResponse{NextTask: uint64(out.Task)}
+	})
+}
+
+// SetResume registers what the next incarnation gets as VIGIL_RESUME.
+func (w *work) SetResume(ctx context.Context, r *vigilv1.SetResumeRequest) (*vigilv1.SetResumeResponse, error) {
+	return write(ctx, w.core, r, setResumeCmd, func(*fsm.State, *fsm.Outcome) *vigilv1.SetResumeResponse {
+		return &vigilv1.SetResumeResponse{}
+	})
+}
+
+// OpenSession gives out a session for numbered writes.
+func (w *work) OpenSession(ctx context.Context, r *vigilv1.OpenSessionRequest) (*vigilv1.OpenSessionResponse, error) {
+	return idempotent(ctx, w.core, r, openSessionCmd, func(out *fsm.Outcome) *vigilv1.OpenSessionResponse {
+		return &vigilv1.OpenSessionResponse{Session: uint64(out.Session)}
+	})
+}
+
+// lastSeq numbers the end of a session: above every number that a client reaches,
+// and far from overflow.
+const lastSeq = 1 << 62
+
+// CloseSession forgets a session; one that is gone already is fine too.
+func (w *work) CloseSession(ctx context.Context, r *vigilv1.CloseSessionRequest) (*vigilv1.CloseSessionResponse, error) {
+	if r.GetSession() == 0 {
+		return nil, invalid("session is missing; give the number that open answered with.")
+	}
+	out, err := w.writer.Submit(ctx, fsm.Request{Session: fsm.SessionID(r.GetSession()), Seq: lastSeq, Cmd: fsm.CloseSession{}})
+	if err == nil && out.Code != fsm.OK && out.Code != fsm.UnknownSession {
+		err = refusal(&out)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &vigilv1.CloseSessionResponse{}, nil
+}
