@@ -1,6 +1,9 @@
 package agentd
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // deadman is the switch of one incarnation (law L7). It listens to acknowledged
 // fence beats only and says what must happen to the process tree. It holds no
@@ -48,7 +51,10 @@ func (d *deadman) judge(now time.Duration) command {
 // next says how long nothing changes if no beat is acknowledged.
 func (d *deadman) next(now time.Duration) time.Duration {
 	if d.frozen {
-		return d.since + d.limit - now
+		if left := d.since + d.limit - now; left > 0 {
+			return left
+		}
+		return math.MaxInt64 // kill was said
 	}
 	return d.sent + d.patience() - now
 }

@@ -17,8 +17,9 @@ type process interface {
 	Stop(grace time.Duration)
 	Freeze() error
 	Thaw() error
-	// Wait blocks until nothing of the tree is left.
-	Wait() proc.Exit
+	// Wait blocks until nothing of the tree is left. It calls stuck once when
+	// something outlives SIGKILL.
+	Wait(stuck func()) proc.Exit
 }
 
 // launcher starts processes; it returns once the program has been executed.
@@ -39,8 +40,13 @@ func (f forks) Start(spec proc.Spec) (process, error) {
 
 type tree struct{ *proc.Tree }
 
-func (t tree) Wait() proc.Exit {
-	<-t.Done()
+func (t tree) Wait(stuck func()) proc.Exit {
+	select {
+	case <-t.Done():
+	case <-t.Stuck():
+		stuck()
+		<-t.Done()
+	}
 	return t.Exit()
 }
 

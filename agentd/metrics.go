@@ -14,6 +14,7 @@ type metrics struct {
 	starts      prometheus.Counter
 	exits       *prometheus.CounterVec
 	freezes     prometheus.Counter
+	stuck       prometheus.Counter
 	refused     prometheus.Counter
 	superseded  prometheus.Counter
 	beatsSent   prometheus.Counter
@@ -39,6 +40,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		exits: prometheus.NewCounterVec(prometheus.CounterOpts{Name: space + "exits_total",
 			Help: "Agents that ended, by kind as seen here: clean, crash, ordered, start_failed."}, []string{"kind"}),
 		freezes:     counter("freezes_total", "Times that an agent was frozen."),
+		stuck:       counter("stuck_total", "Agents of which something outlived SIGKILL for five seconds."),
 		refused:     counter("accepts_refused_total", "Start orders that were no longer open when this host accepted them."),
 		superseded:  counter("superseded_total", "Agents that were stopped because the cluster had given them up."),
 		beatsSent:   counter("beats_total", "Beats that were acknowledged."),
@@ -51,7 +53,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.agents, m.frozen, m.reports, m.starts, m.exits, m.freezes, m.refused,
+	for _, c := range []prometheus.Collector{m.agents, m.frozen, m.reports, m.starts, m.exits, m.freezes, m.stuck, m.refused,
 		m.superseded, m.beatsSent, m.beatsFailed, m.reconnects} {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)

@@ -90,7 +90,8 @@ func testRunner(mode, socket string) runner.Runner {
 		panic(err)
 	}
 	return runner.Runner{Name: mode, Program: self,
-		Env: map[string]string{"TEST_AGENT": mode, "TEST_SOCKET": socket}}
+		// Under the race detector a program takes a second to exit, unless told not to.
+		Env: map[string]string{"TEST_AGENT": mode, "TEST_SOCKET": socket, "GORACE": "atexit_sleep_ms=0"}}
 }
 
 // run starts the daemon and sees to its end.

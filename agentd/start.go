@@ -87,7 +87,11 @@ func (k *keeper) started(l *life, p process, err error) {
 	k.outbox.started(&vigilv1.ReportStartedRequest{Agent: l.agent, Incarnation: l.inc, Pid: uint32(p.PID())})
 	// Not spawn: a tree that cannot be killed must not hold up the end of Run.
 	go func() {
-		exit := p.Wait()
+		exit := p.Wait(func() {
+			k.metrics.stuck.Inc()
+			k.log.Error("agent cannot be killed: it keeps its slot until its last process is gone",
+				"agent", l.order.GetAgentName(), "incarnation", l.inc, "pid", p.PID())
+		})
 		l.log.Note("incarnation " + strconv.FormatUint(l.inc, 10) + " " + sentence(exit))
 		k.send(func() { k.exited(l, exit) })
 	}()

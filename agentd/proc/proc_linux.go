@@ -132,7 +132,7 @@ func parseMark(env []byte) (Mark, bool) {
 }
 
 // signalMarked sends sig to pid if it still carries the mark.
-func (s *Scanner) signalMarked(pid int, mark Mark, sig unix.Signal) {
+func signalMarked(pid int, mark Mark, sig unix.Signal) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		if errors.Is(err, unix.ENOSYS) && carries(pid, mark) {
@@ -144,6 +144,38 @@ func (s *Scanner) signalMarked(pid int, mark Mark, sig unix.Signal) {
 	if carries(pid, mark) {
 		_ = unix.PidfdSendSignal(fd, sig, nil, 0)
 	}
+}
+
+// deathbed is a process that was sent SIGKILL; -1: there is nothing to wait for.
+type deathbed int
+
+// kill sends SIGKILL to pid if it still carries the mark.
+func kill(pid int, mark Mark) deathbed {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		signalMarked(pid, mark, unix.SIGKILL)
+		return -1
+	}
+	if !carries(pid, mark) {
+		unix.Close(fd)
+		return -1
+	}
+	_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+	return deathbed(fd)
+}
+
+// empty tells whether the process has ended, at most as a zombie. It is not asked
+// again after that.
+func (b deathbed) empty() bool {
+	if b < 0 {
+		return true
+	}
+	fds := []unix.PollFd{{Fd: int32(b), Events: unix.POLLIN}}
+	if n, err := unix.Poll(fds, 0); err != nil || n == 0 {
+		return false
+	}
+	unix.Close(int(b))
+	return true
 }
 
 func carries(pid int, mark Mark) bool {

@@ -43,7 +43,13 @@ func awaitExit(pid int) (exit Exit, reaped bool) {
 
 func marked() map[int]Mark { return nil }
 
-func (s *Scanner) signalMarked(int, Mark, unix.Signal) {}
+func signalMarked(int, Mark, unix.Signal) {}
+
+type deathbed struct{}
+
+func kill(int, Mark) deathbed { return deathbed{} }
+
+func (deathbed) empty() bool { return true }
 
 func groupRuns(pgid int) bool { return !errors.Is(unix.Kill(-pgid, 0), unix.ESRCH) }
 

@@ -102,7 +102,7 @@ func (t *Tree) signal(sig unix.Signal) error {
 			if !seen[pid] {
 				seen[pid] = true
 				fresh++
-				t.scans.signalMarked(pid, t.mark, sig)
+				signalMarked(pid, t.mark, sig)
 			}
 		}
 		if fresh == 0 {
@@ -141,15 +141,24 @@ func (t *Tree) watch(output *os.File, to io.Writer) {
 	close(t.done)
 }
 
-// bury kills what is left until nothing is.
+// bury kills what is left until nothing is. A process that is being killed loses
+// its environment before it is gone, so each one is waited for.
 func (t *Tree) bury() {
 	begin, stuck := time.Now(), false
+	dying := map[int]deathbed{}
 	for d := time.Millisecond; ; d = min(2*d, maxPause) {
 		left := t.scans.Find(t.mark)
 		for _, pid := range left {
-			t.scans.signalMarked(pid, t.mark, unix.SIGKILL)
+			if _, known := dying[pid]; !known {
+				dying[pid] = kill(pid, t.mark)
+			}
 		}
-		if len(left) == 0 && !groupRuns(t.pid) {
+		for pid, bed := range dying {
+			if bed.empty() {
+				delete(dying, pid)
+			}
+		}
+		if len(left) == 0 && len(dying) == 0 && !groupRuns(t.pid) {
 			return
 		}
 		if !stuck && time.Since(begin) > stuckAfter {
@@ -174,7 +183,7 @@ func (s *Scanner) Sweep(host string, stop <-chan struct{}) (killed int, left []i
 		for pid, mark := range found {
 			seen[pid] = true
 			left = append(left, pid)
-			s.signalMarked(pid, mark, unix.SIGKILL)
+			signalMarked(pid, mark, unix.SIGKILL)
 		}
 		if !pause(stop, d) {
 			return len(seen) - len(left), left

@@ -1,0 +1,144 @@
+package agentd
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// L6: a superseded life is stopped, and a newer one on the same host waits for it.
+func TestSupersededBeatStops(t *testing.T) {
+	r := newRig(t, time.Minute, true)
+	r.set(func() {
+		r.onBeat = func(b *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
+			answer := &vigilv1.BeatResponse{}
+			for i, a := range b.GetAgents() {
+				if b.GetIncarnations()[i] == 1 {
+					answer.Exceptions = append(answer.Exceptions, &vigilv1.BeatException{Agent: a, Incarnation: 1, Verdict: "superseded"})
+				}
+			}
+			return answer, nil
+		}
+	})
+	a := r.start(t, "wait", 1, 1)
+	r.advance(16 * time.Second)
+	a.expect(t, "bye")
+	if x := next(t, r.exits); x.GetReason() != "superseded" {
+		t.Errorf("exit %v", x)
+	}
+	r.start(t, "wait", 1, 2)
+}
+
+// L7: without an acknowledged beat for 0.75 TTL the tree is frozen; a beat that is
+// answered current thaws it, and the work goes on.
+func TestLostConnectionFreezesAndThaws(t *testing.T) {
+	r := newRig(t, time.Minute, true)
+	r.stream.orders(t, order("start", 1, 1, "wait"))
+	a := next(t, r.agents)
+	pid := a.expect(t, "up")
+	next(t, r.starts)
+	r.set(func() {
+		r.onBeat = func(*vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) { return nil, no("unavailable") }
+	})
+	r.advance(44 * time.Second)
+	for len(next(t, r.beats).GetAgents()) == 0 { // a look at the clock has happened
+	}
+	if s := state(pid); s == 'T' {
+		t.Fatal("frozen before 0.75 TTL")
+	}
+	r.advance(2 * time.Second)
+	until(t, "the freeze", func() bool { return state(pid) == 'T' })
+	none(t, r.exits, "the fence is no crash")
+	r.set(func() { r.onBeat = nil })
+	r.advance(time.Second)
+	until(t, "the thaw", func() bool { return state(pid) != 'T' })
+	a.conn.Write([]byte("again\n"))
+	a.expect(t, "heard again")
+	none(t, r.exits, "the work goes on")
+}
+
+func TestFrozenForTooLongIsKilled(t *testing.T) {
+	r := newRig(t, time.Minute, true)
+	r.stream.orders(t, order("start", 1, 1, "wait"))
+	a := next(t, r.agents)
+	pid := a.expect(t, "up")
+	next(t, r.starts)
+	r.set(func() {
+		r.onBeat = func(*vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) { return nil, no("unavailable") }
+	})
+	r.advance(46 * time.Second)
+	until(t, "the freeze", func() bool { return state(pid) == 'T' })
+	r.advance(31 * time.Minute)
+	a.gone(t)
+	if x := next(t, r.exits); !strings.Contains(x.GetReason(), "frozen for 30m0s") {
+		t.Errorf("exit %v", x)
+	}
+}
+
+// A frozen life that is superseded does not run for another moment.
+func TestFrozenAndSupersededIsKilledAtOnce(t *testing.T) {
+	r := newRig(t, time.Minute, true)
+	r.stream.orders(t, order("start", 1, 1, "wait"))
+	a := next(t, r.agents)
+	pid := a.expect(t, "up")
+	next(t, r.starts)
+	r.set(func() {
+		r.onBeat = func(*vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) { return nil, no("unavailable") }
+	})
+	r.advance(46 * time.Second)
+	until(t, "the freeze", func() bool { return state(pid) == 'T' })
+	r.set(func() {
+		r.onBeat = func(b *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
+			return &vigilv1.BeatResponse{Exceptions: []*vigilv1.BeatException{{Agent: 1, Incarnation: 1, Verdict: "superseded"}}}, nil
+		}
+	})
+	r.advance(2 * time.Second)
+	a.gone(t)
+	if x := next(t, r.exits); x.GetSignal() != "killed" || x.GetReason() != "superseded" {
+		t.Errorf("exit %v", x)
+	}
+}
+
+func TestHostGoneRegistersAgainWithInventory(t *testing.T) {
+	r := newRig(t, time.Minute, true)
+	if first := next(t, r.registers); len(first.GetInventory()) != 0 || first.GetBoot() != "boot-1" || len(first.GetRunners()) != 7 {
+		t.Errorf("first registration %v", first)
+	}
+	a := r.start(t, "wait", 3, 5)
+	gone := true
+	r.set(func() {
+		r.onBeat = func(b *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
+			defer func() { gone = false }()
+			return &vigilv1.BeatResponse{HostGone: gone}, nil
+		}
+	})
+	r.advance(16 * time.Second)
+	again := next(t, r.registers)
+	if len(again.GetInventory()) != 1 || again.GetInventory()[0].GetAgent() != 3 || again.GetInventory()[0].GetIncarnation() != 5 ||
+		again.GetInventory()[0].GetPid() == 0 {
+		t.Errorf("inventory %v", again.GetInventory())
+	}
+	a.conn.Write([]byte("hello\n"))
+	a.expect(t, "heard hello")
+}
+
+func TestBeatsCarryAllAgentsInOneCall(t *testing.T) {
+	r := newRig(t, time.Minute, true)
+	for agent := uint32(3); agent > 0; agent-- {
+		r.start(t, "wait", agent, uint64(agent))
+	}
+	r.advance(16 * time.Second)
+	for {
+		b := next(t, r.beats)
+		if len(b.GetAgents()) < 3 {
+			continue
+		}
+		if got := fmt.Sprintln(b.GetAgents(), b.GetIncarnations(), b.GetKinds(), b.GetHost(), b.GetBoot()); got != "[1 2 3] [1 2 3] [6 6 6] 7 boot-1\n" {
+			t.Errorf("beat %v", b)
+		}
+		return
+	}
+}

@@ -1,0 +1,180 @@
+package agentd
+
+import (
+	"crypto/sha256"
+	"strings"
+	"testing"
+	"time"
+
+	"vigil/agentd/runner"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// L4, L6: an order that is no longer open starts nothing.
+func TestRefusedAcceptForksNothing(t *testing.T) {
+	r := newRig(t, time.Minute, false)
+	r.set(func() { r.onAccept = func(*vigilv1.AcceptOrderRequest) error { return no("superseded") } })
+	r.stream.orders(t, order("start", 1, 1, "wait"))
+	next(t, r.accepts)
+	until(t, "the refusal", func() bool { return strings.Contains(r.log.String(), "nothing was started") })
+	r.set(func() { r.onAccept = nil })
+	// The next life is the first process there is.
+	a := r.start(t, "wait", 1, 2)
+	none(t, r.agents, "an agent was forked for a refused order")
+	a.conn.Write([]byte("hello\n"))
+	a.expect(t, "heard hello")
+	none(t, r.exits, "a report about a life that never was")
+}
+
+// L4: an order that comes again and again starts one process.
+func TestRepeatedOrdersStartOnce(t *testing.T) {
+	r := newRig(t, time.Minute, false)
+	o := order("start", 1, 1, "wait")
+	r.stream.orders(t, o, o)
+	r.stream.orders(t, o)
+	next(t, r.agents).expect(t, "up")
+	next(t, r.starts)
+	for range 20 {
+		r.stream.orders(t, o)
+	}
+	r.stream.settle(t)
+	stop := order("stop", 1, 1, "wait")
+	r.stream.orders(t, stop, stop)
+	exit := next(t, r.exits)
+	if exit.GetReason() != "stopped by order" {
+		t.Errorf("exit %v", exit)
+	}
+	// The list may be old: it still holds the start.
+	r.stream.orders(t, o)
+	r.stream.orders(t, stop)
+	r.stream.settle(t)
+	r.start(t, "wait", 2, 1)
+	none(t, r.agents, "a second process")
+	none(t, r.exits, "a second exit report")
+	if n := len(r.accepts); n != 2 {
+		t.Errorf("%d acceptances, want 2", n)
+	}
+}
+
+// A lost answer to an acceptance is asked for again with the same token.
+func TestLostAcceptAnswerIsAskedForAgain(t *testing.T) {
+	r := newRig(t, time.Minute, false)
+	tries := 0
+	r.set(func() {
+		r.onAccept = func(*vigilv1.AcceptOrderRequest) error {
+			if tries++; tries < 3 {
+				return no("unavailable")
+			}
+			return nil
+		}
+	})
+	r.start(t, "wait", 1, 1)
+	first, second, third := next(t, r.accepts), next(t, r.accepts), next(t, r.accepts)
+	if string(first.TokenHash) != string(second.TokenHash) || string(first.TokenHash) != string(third.TokenHash) {
+		t.Error("another attempt had another token")
+	}
+	none(t, r.agents, "a second process")
+}
+
+// The acceptance counts as a beat from when it was first sent: an answer that comes
+// late must be followed by an acknowledged beat before anything is forked (L7).
+func TestLateAcceptWaitsForBeat(t *testing.T) {
+	r := newRig(t, time.Minute, true)
+	next(t, r.beats)
+	r.set(func() {
+		r.onAccept = func(*vigilv1.AcceptOrderRequest) error { r.advance(50 * time.Second); return nil }
+		r.onBeat = func(b *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) { return nil, no("unavailable") }
+	})
+	r.stream.orders(t, order("start", 1, 1, "wait"))
+	for len(next(t, r.beats).GetAgents()) == 0 {
+		r.advance(time.Second)
+	}
+	none(t, r.agents, "forked without a beat")
+	r.set(func() { r.onBeat = nil })
+	r.advance(2 * time.Second)
+	next(t, r.agents).expect(t, "up")
+}
+
+func TestNewerOrderReplacesTheOldLife(t *testing.T) {
+	r := newRig(t, time.Minute, false)
+	a := r.start(t, "wait", 1, 1)
+	r.stream.orders(t, order("start", 1, 2, "wait"))
+	b := next(t, r.agents)
+	b.expect(t, "up")
+	select {
+	case _, ok := <-a.words:
+		for ok {
+			_, ok = <-a.words
+		}
+	case <-time.After(patience):
+		t.Fatal("the old life still runs")
+	}
+	if x := next(t, r.exits); x.GetIncarnation() != 1 {
+		t.Errorf("exit %v", x)
+	}
+}
+
+func TestBadOrdersFailWithTheirReason(t *testing.T) {
+	r := newRig(t, time.Minute, false)
+	for i, c := range []struct {
+		change func(*vigilv1.Order)
+		want   string
+	}{
+		{func(o *vigilv1.Order) { o.Params = map[string]string{"x": "y"} }, `parameter "x" is not declared by runner "wait"`},
+		{func(o *vigilv1.Order) { o.Runner = "nope" }, `runner "nope" is not declared on this host (declared: crash,`},
+		{func(o *vigilv1.Order) { o.AgentName = "../../etc/passwd" }, "is not room/role"},
+	} {
+		o := order("start", uint32(i+1), 1, "wait")
+		c.change(o)
+		r.stream.orders(t, o)
+		x := next(t, r.exits)
+		if !x.GetStartFailed() || !strings.Contains(x.GetReason(), c.want) {
+			t.Errorf("%q: exit %v", c.want, x)
+		}
+		// The report counts only because the order was accepted before.
+		next(t, r.accepts)
+	}
+	none(t, r.agents, "something was started")
+}
+
+// The environment is what was promised and nothing else; the token stays out of
+// arguments, logs and the cluster.
+func TestEnvironmentAndToken(t *testing.T) {
+	t.Setenv("SECRET_OF_THE_DAEMON", "x")
+	r := newRig(t, time.Minute, false, func(c *Config) {
+		for i := range c.Runners {
+			if c.Runners[i].Name == "env" {
+				c.Runners[i].Args = []string{"--room=${VIGIL_ROOM}", "${param.model}", "$${x}", "${VIGIL_RESUME}"}
+				c.Runners[i].Params = map[string]runner.Param{"model": {}}
+			}
+		}
+	})
+	o := order("start", 4, 1<<32+2, "env")
+	o.AgentName, o.Params, o.Resume = "demo/builder.2", map[string]string{"model": "m-1"}, "conv 7"
+	r.stream.orders(t, o)
+	words := next(t, next(t, r.agents).words)
+	args, env, _ := strings.Cut(words, " | ")
+	if !strings.HasSuffix(args, "--room=demo m-1 ${x} conv 7") {
+		t.Errorf("arguments %q", args)
+	}
+	token := ""
+	for _, want := range []string{"VIGIL_ADDR=127.0.0.1:7420", "VIGIL_ROOM=demo", "VIGIL_ROLE=builder",
+		"VIGIL_AGENT=demo/builder.2", "VIGIL_INCARNATION=4294967298", "VIGIL_AGENT_ID=4", "VIGIL_RESUME=conv 7", "PATH="} {
+		if !strings.Contains(env, want) {
+			t.Errorf("%s is missing in %s", want, env)
+		}
+	}
+	if _, rest, ok := strings.Cut(env, "VIGIL_TOKEN="); ok {
+		token, _, _ = strings.Cut(rest, " ")
+	}
+	if strings.Contains(env, "SECRET_OF_THE_DAEMON") {
+		t.Error("a variable of the daemon was let through")
+	}
+	hash := sha256.Sum256([]byte(token))
+	if len(token) < 40 || string(next(t, r.accepts).GetTokenHash()) != string(hash[:]) {
+		t.Errorf("token %q does not belong to the hash", token)
+	}
+	if strings.Contains(r.log.String(), token) || strings.Contains(args, token) {
+		t.Error("the token was shown")
+	}
+}
