@@ -3,9 +3,11 @@ package cluster_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
@@ -34,19 +36,26 @@ func each(b *testing.B, n, unit int, do func(worker int) error) {
 	var left atomic.Int64
 	left.Store(int64(b.N))
 	var wg sync.WaitGroup
+	took := make([][]time.Duration, n)
 	b.ResetTimer()
 	for w := range n {
 		wg.Go(func() {
 			for left.Add(-1) >= 0 {
+				begun := time.Now()
 				if err := do(w); err != nil {
 					b.Error(err)
 					return
 				}
+				took[w] = append(took[w], time.Since(begun))
 			}
 		})
 	}
 	wg.Wait()
 	b.StopTimer()
+	all := slices.Concat(took...)
+	slices.Sort(all)
+	b.ReportMetric(all[len(all)/2].Seconds()*1000, "p50-ms")
+	b.ReportMetric(all[len(all)*99/100].Seconds()*1000, "p99-ms")
 	b.ReportMetric(float64(b.N*unit)/b.Elapsed().Seconds(), "units/s")
 	b.ReportMetric(0, "ns/op")
 }

@@ -26,7 +26,7 @@ func (r *Replica) Ready() error {
 // server sees it; empty when all is well.
 func (r *Replica) Warnings() []string {
 	var list []string
-	if r.Cluster() == "" && r.dir != nil {
+	if r.Cluster() == "" && r.cfg.Backend == nil {
 		list = append(list, "this server belongs to no cluster yet: add it on the leader")
 	}
 	lead := r.Leader().Self

@@ -18,6 +18,10 @@ var (
 	ErrDataInUse = errors.New("data directory is in use")
 	// ErrOtherCluster says that the data, or a peer, belongs to another cluster.
 	ErrOtherCluster = errors.New("belongs to another cluster")
+	// ErrDataLost says that this server was a member of the cluster and its data is
+	// gone. With an empty log but its old vote it could help to elect a leader that
+	// lacks acknowledged writes, so it has to be removed and added again.
+	ErrDataLost = errors.New("this server was a member before, and its data is gone")
 	// ErrDamaged says that the data cannot be read back completely.
 	ErrDamaged = errors.New("data is damaged")
 )

@@ -142,6 +142,7 @@ func TestPeersOfOtherClustersAreTurnedAway(t *testing.T) {
 			own = id
 			return nil
 		},
+		knows:  func(string) bool { return false },
 		reject: func(_, _ string, err error) { rejected <- err },
 	}
 	talk := func(first string) (string, error) {

@@ -19,6 +19,14 @@ func (r *Replica) Cluster() string {
 	return ""
 }
 
+// knows tells whether the state has heard of a server.
+func (r *Replica) knows(id string) (known bool) {
+	r.Read(func(s *fsm.State) {
+		known = slices.ContainsFunc(s.Servers(), func(p fsm.PutServer) bool { return p.ID == id })
+	})
+	return known
+}
+
 func (r *Replica) setCluster(id string) { r.cluster.Store(&id) }
 
 // checkIdentity compares the data with the configuration.
@@ -60,6 +68,9 @@ func (r *Replica) learnCluster(id string) error {
 	default:
 		return fmt.Errorf("peer %w: %q, this is %q", ErrOtherCluster, id, own)
 	}
+	if r.dir == nil {
+		return fsm.ErrStopping
+	}
 	if err := r.dir.setIdentity(id, r.cfg.ID); err != nil {
 		r.fail(err)
 		return err
@@ -76,6 +87,12 @@ func (r *Replica) bootstrap() error {
 		return fmt.Errorf("look for data: %w", err)
 	}
 	if !has && r.cfg.BootstrapExpect > 0 {
+		if r.cfg.Backend == nil {
+			if knower := askAll(r.cfg.Peers, r.cfg.ID); knower != "" {
+				return fmt.Errorf("bootstrap cluster: %w: server %s knows %s as a member: remove %s from the cluster, "+
+					"then start it with bootstrap_expect 0 and add it again", ErrDataLost, knower, r.cfg.ID, r.cfg.ID)
+			}
+		}
 		if r.Cluster() == "" {
 			r.setCluster(deriveCluster(r.cfg.Peers))
 		}

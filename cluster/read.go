@@ -10,8 +10,9 @@ import (
 // Submit proposes one command and waits for its outcome. It works on the leader
 // only. Errors: fsm.ErrNotLeader and fsm.ErrStopping (nothing was proposed),
 // fsm.ErrUnknownOutcome (ask again with the same request id), ErrTooLarge,
-// fsm.ErrDiverged, or the error of ctx, alone when nothing was proposed. The memory that the command refers to must not be
-// changed afterwards, even when ctx ends first.
+// fsm.ErrDiverged, or the error of ctx, alone when nothing was proposed. The
+// memory that the command refers to must not be changed afterwards, even when ctx
+// ends first.
 func (r *Replica) Submit(ctx context.Context, req fsm.Request) (fsm.Outcome, error) {
 	if r.diverged.Load() {
 		return fsm.Outcome{}, fsm.ErrDiverged

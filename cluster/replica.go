@@ -55,7 +55,7 @@ type Replica struct {
 	lastMark atomic.Uint64
 
 	members   sync.Mutex // one change of membership at a time
-	learning  sync.Mutex // guards the identity file
+	learning  sync.Mutex // guards the identity file, against connections that come while dir closes
 	fatalOnce sync.Once
 	fatal     chan error // gets at most one
 	ran       atomic.Bool
@@ -63,8 +63,8 @@ type Replica struct {
 
 // Open locks the data directory, checks that the data belongs here, loads the
 // newest good snapshot and, in a new cluster, writes the first configuration.
-// Nothing is sent before Run. Errors: ErrDataInUse, ErrOtherCluster, ErrDamaged,
-// what Validate finds, and errors of the disk or the address.
+// In that case it asks the other servers whether they know this one. Errors:
+// ErrDataInUse, ErrOtherCluster, ErrDataLost, ErrDamaged, what Validate finds, and errors of the disk or the address.
 func Open(cfg Config) (*Replica, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -82,7 +82,10 @@ func Open(cfg Config) (*Replica, error) {
 	}
 	r.stints.changed = make(chan struct{})
 	if err := r.openAll(); err != nil {
-		r.release()
+		if r.trans != nil && cfg.Backend == nil {
+			_ = r.trans.Close() // the error that brought us here matters more
+		}
+		_ = r.release()
 		return nil, fmt.Errorf("open server %s: %w", cfg.ID, err)
 	}
 	return r, nil
@@ -154,7 +157,7 @@ func (r *Replica) openTransport() error {
 	}
 	r.trans = newWatchedTransport(raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: &streamLayer{
-			Listener: l, advertise: r.cfg.RaftAddr, cluster: r.Cluster, learn: r.learnCluster,
+			Listener: l, advertise: r.cfg.RaftAddr, cluster: r.Cluster, learn: r.learnCluster, knows: r.knows,
 			reject: func(from, greeting string, err error) {
 				r.log.Warn("peer turned away", "from", from, "greeting", greeting, "error", err)
 			},
@@ -175,8 +178,7 @@ func (r *Replica) Run(ctx context.Context) error {
 	notify := make(chan bool)
 	rf, err := raft.NewRaft(r.cfg.raftConfig(notify), r.machine, r.store, r.store, r.snaps, r.trans)
 	if err != nil {
-		r.release()
-		return fmt.Errorf("start raft: %w", err)
+		return errors.Join(fmt.Errorf("start raft: %w", err), r.trans.Close(), r.release())
 	}
 	r.raft.Store(rf)
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -282,6 +284,8 @@ func (r *Replica) release() error {
 		errs = append(errs, r.bolt.Close())
 		r.bolt = nil
 	}
+	r.learning.Lock()
+	defer r.learning.Unlock()
 	if r.dir != nil {
 		errs = append(errs, r.dir.close())
 		r.dir = nil

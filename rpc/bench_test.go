@@ -107,3 +107,65 @@ func heap() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapInuse + m.StackInuse
 }
+
+// BenchmarkBatch creates tasks a hundred to a call; one iteration is one task.
+func BenchmarkBatch(b *testing.B) {
+	const size, clients = 100, 16
+	w := start(b, 1)
+	w.room("demo", "builder", 1)
+	writes := make([]*vigilv1.Write, size)
+	for i := range writes {
+		writes[i] = &vigilv1.Write{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{
+			Room: "demo", Role: "builder", Title: "t", Text: strings.Repeat("x", 100)}}}
+	}
+	many(b, b.N/size+1, clients, func() error {
+		_, err := w.work(0).Batch(context.Background(), &vigilv1.BatchRequest{Writes: writes})
+		return err
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
+}
+
+// BenchmarkBeat renews the agents of a host, a thousand to a call; one iteration is
+// one agent's beat.
+func BenchmarkBeat(b *testing.B) {
+	const size, clients = 1000, 16
+	w := start(b, 1)
+	w.room("demo", "builder", size)
+	req := &vigilv1.BeatRequest{}
+	for range size {
+		out, err := w.out(fsm.Join{Speaker: fsm.Speaker{Agent: "demo/builder.*"}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		req.Agents, req.Incarnations = append(req.Agents, uint32(out.Agent)), append(req.Incarnations, uint64(out.Inc))
+		req.Kinds = append(req.Kinds, fsm.BeatLease)
+	}
+	many(b, b.N/size+1, clients, func() error {
+		r, err := w.work(0).Beat(context.Background(), req)
+		if err == nil && r.GetRenewed() != size {
+			err = fmt.Errorf("%d of %d renewed", r.GetRenewed(), size)
+		}
+		return err
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "beats/s")
+}
+
+// many lets clients make n calls together.
+func many(b *testing.B, n, clients int, call func() error) {
+	var left atomic.Int64
+	left.Store(int64(n))
+	b.ResetTimer()
+	var wg sync.WaitGroup
+	for range clients {
+		wg.Go(func() {
+			for left.Add(-1) >= 0 {
+				if err := call(); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b.StopTimer()
+}

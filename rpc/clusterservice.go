@@ -20,7 +20,6 @@ type clusterService struct {
 	waits   *waits
 	members Members
 	backups Backups
-	health  Health
 	id      string // of the cluster
 	version string
 }

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -17,7 +18,20 @@ type core struct {
 	table  *errorTable
 	peers  *peers
 	log    hclog.Logger
+	health Health          // may be nil
 	stop   <-chan struct{} // closed when the server begins to stop
+}
+
+// sound is the error with which a server whose state differs from the majority's
+// refuses to answer from it.
+func (c *core) sound() error {
+	if c.health == nil {
+		return nil
+	}
+	if err := c.health.Ready(); errors.Is(err, fsm.ErrDiverged) {
+		return err
+	}
+	return nil
 }
 
 // request joins a command with the write id of its request.

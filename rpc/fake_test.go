@@ -28,6 +28,7 @@ type fakeCluster struct {
 	clock  fsm.Time
 	leader *fakeNode
 	nodes  []*fakeNode
+	claims int // submitted so far
 	lose   int // so many of the next submits answer ErrUnknownOutcome after they were applied
 }
 
@@ -146,6 +147,11 @@ func (n *fakeNode) SubmitAll(ctx context.Context, reqs []fsm.Request, out []fsm.
 	defer n.c.mu.Unlock()
 	if n.c.leader != n {
 		return fsm.ErrNotLeader
+	}
+	for _, r := range reqs {
+		if _, ok := r.Cmd.(fsm.Claim); ok {
+			n.c.claims++
+		}
 	}
 	outs, _ := n.c.apply(&fsm.Entry{Requests: reqs})
 	if n.c.lose > 0 {

@@ -47,6 +47,9 @@ func (f *forwarder) unary(ctx context.Context, req any, info *grpc.UnaryServerIn
 		return nil, &problem{code: codeUnimplemented}
 	}
 	if m.stayHere(req) {
+		if err := f.sound(); err != nil {
+			return nil, err
+		}
 		return h(ctx, req)
 	}
 	st := f.stints.current()
@@ -81,7 +84,7 @@ func (f *forwarder) toLeader(ctx context.Context, full string, m *method, req an
 		case st.leader.APIAddr == "":
 			err, was = &problem{code: codeNoLeader}, unheard
 		default:
-			resp, err, was = f.send(ctx, st, full, m, req)
+			resp, was, err = f.send(ctx, st, full, m, req)
 		}
 		if was == answered {
 			return resp, err
@@ -109,10 +112,10 @@ func (f *forwarder) here(ctx context.Context, m *method, req any, local grpc.Una
 
 // send sends the request to the leader of the stint, and stops waiting for the
 // answer some time after that stint is over.
-func (f *forwarder) send(ctx context.Context, st *stint, full string, m *method, req any) (any, error, fate) {
+func (f *forwarder) send(ctx context.Context, st *stint, full string, m *method, req any) (any, fate, error) {
 	conn, err := f.peers.conn(st.leader.APIAddr)
 	if err != nil {
-		return nil, err, unheard
+		return nil, unheard, err
 	}
 	call, cancel := context.WithCancel(metadata.AppendToOutgoingContext(ctx, mdForwarded, f.self))
 	defer cancel()
@@ -122,12 +125,12 @@ func (f *forwarder) send(ctx context.Context, st *stint, full string, m *method,
 	var to peer.Peer
 	err = conn.Invoke(call, full, req, reply, grpc.Peer(&to))
 	if err == nil {
-		return reply, nil, answered
+		return reply, answered, nil
 	}
 	if ctx.Err() == nil && call.Err() != nil {
-		return nil, fsm.ErrUnknownOutcome, unknown
+		return nil, unknown, fsm.ErrUnknownOutcome
 	}
-	return nil, err, judge(err, to.Addr != nil)
+	return nil, judge(err, to.Addr != nil), err
 }
 
 // judge says what an error tells about the request; sent is false when it never
@@ -136,7 +139,7 @@ func judge(err error, sent bool) fate {
 	switch {
 	case err == nil:
 		return answered
-	case errors.Is(err, fsm.ErrNotLeader), errors.Is(err, fsm.ErrStopping):
+	case errors.Is(err, fsm.ErrNotLeader), errors.Is(err, fsm.ErrStopping), errors.Is(err, fsm.ErrDiverged):
 		return unheard
 	case errors.Is(err, fsm.ErrUnknownOutcome):
 		return unknown

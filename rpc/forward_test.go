@@ -63,10 +63,11 @@ func TestCallsWaitForALeader(t *testing.T) {
 		_, err := w.fleet(1).CreateTask(within(t), &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "x"})
 		done <- err
 	}()
+	eventually(t, "a second try", func() bool { return w.forwarded(1) >= 2 })
 	select {
 	case err := <-done:
 		t.Fatalf("answered without a leader: %v", err)
-	case <-time.After(50 * time.Millisecond):
+	default:
 	}
 	w.elect(w.nodes[1])
 	if err := <-done; err != nil {
@@ -150,4 +151,19 @@ func TestCutOffLeaderIsLeft(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatalf("call in flight over a change of leader: %v", err)
 	}
+}
+
+// forwarded counts the calls that server i has sent on.
+func (w *world) forwarded(i int) float64 {
+	w.t.Helper()
+	all, err := w.regs[i].Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, m := range all {
+		if m.GetName() == "vigil_rpc_forwarded_total" {
+			return m.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	return 0
 }

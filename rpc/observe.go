@@ -38,6 +38,9 @@ func (o *observer) stream(srv any, s grpc.ServerStream, info *grpc.StreamServerI
 		}
 		err = o.done(s.Context(), info.FullMethod, began, err)
 	}()
+	if err := o.sound(); err != nil {
+		return err
+	}
 	return h(srv, s)
 }
 

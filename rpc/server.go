@@ -55,7 +55,7 @@ func Open(cfg Config) (*Server, error) {
 		inner: bufconn.Listen(1 << 16)}
 	table := newErrorTable()
 	s.core = &core{self: cfg.ServerID, writer: cfg.Writer, reader: cfg.Reader, table: table,
-		peers: &peers{}, log: cfg.Log, stop: s.stop}
+		peers: &peers{}, log: cfg.Log, health: cfg.Health, stop: s.stop}
 	base, endBase := context.WithCancel(context.Background())
 	s.endBase = endBase
 	s.stints = newStints(base, cfg.Reader)
@@ -111,10 +111,10 @@ func newGRPC(o *observer, f *forwarder) *grpc.Server {
 func (s *Server) services(fwd *forwarder) {
 	c := s.core
 	vigilv1.RegisterFleetServer(s.grpc, &fleet{core: c, fwd: fwd, watch: s.watch, logs: &logRelay{c, fwd, s.hosts}})
-	vigilv1.RegisterWorkServer(s.grpc, &work{core: c, fwd: fwd, waits: s.waits})
+	vigilv1.RegisterWorkServer(s.grpc, &work{core: c, fwd: fwd, waits: s.waits, turns: newTurnstile(c.reader)})
 	vigilv1.RegisterHostAgentServer(s.grpc, &hostAgent{core: c, fwd: fwd, hosts: s.hosts})
 	vigilv1.RegisterClusterServer(s.grpc, &clusterService{core: c, fwd: fwd, waits: s.waits,
-		members: s.cfg.Members, backups: s.cfg.Backups, health: s.cfg.Health,
+		members: s.cfg.Members, backups: s.cfg.Backups,
 		id: s.cfg.ClusterID, version: s.cfg.Version})
 }
 

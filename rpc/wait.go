@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc/metadata"
+
 	"vigil/fsm"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -31,8 +33,8 @@ import (
 // a pending that is too old; what it then misses has a settle of its own.
 //
 // Across servers nothing is shared: every server with parked waiters wakes as many
-// as there are tasks, the log decides who gets one, and the losers park again, at
-// the front. A task is therefore never PENDING while a waiter is parked anywhere,
+// as there are tasks, the leader and the log decide who gets one (see turnstile),
+// and the losers park again, at the front. A task is therefore never PENDING while a waiter is parked anywhere,
 // except while claims for it are on their way.
 //
 // # A client that vanishes
@@ -316,11 +318,12 @@ func (w *work) lastClaim(ctx context.Context, claim *vigilv1.ClaimRequest, sure 
 	return w.claimOnLeader(ctx, claim)
 }
 
-// claimOnLeader claims like a caller from outside would.
+// claimOnLeader claims for a waiter, here or through the leader.
 func (w *work) claimOnLeader(ctx context.Context, claim *vigilv1.ClaimRequest) (*vigilv1.ClaimResponse, error) {
 	full := vigilv1.Work_Claim_FullMethodName
+	ctx = metadata.AppendToOutgoingContext(ctx, mdWoken, "1")
 	resp, err := w.fwd.toLeader(ctx, full, w.fwd.methods[full], claim, func(ctx context.Context, req any) (any, error) {
-		return w.Claim(ctx, req.(*vigilv1.ClaimRequest))
+		return w.claimWoken(ctx, req.(*vigilv1.ClaimRequest))
 	})
 	if err != nil {
 		return nil, err

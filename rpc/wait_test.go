@@ -184,48 +184,12 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	for a := range agents {
 		me := w.join("demo/builder.*")
 		wg.Go(func() {
-			for done := 0; done < rounds; {
-				// Every third wait is broken off soon and tried again elsewhere.
-				server := (a + done) % 3
-				call, cancel := context.WithTimeout(ctx, time.Minute)
-				if (a+done)%3 == 0 {
-					cancel()
-					call, cancel = context.WithTimeout(ctx, 3*time.Millisecond)
-				}
-				r, err := w.work(server).Wait(call, &vigilv1.WaitRequest{Speaker: me})
-				cancel()
-				if err != nil {
-					if ctx.Err() != nil {
-						t.Errorf("agent %d after %d tasks: %v", a, done, err)
-						return
-					}
-					var held uint64
-					w.nodes[0].Read(func(st *fsm.State) { held = uint64(st.AgentByName(me.GetAgent()).Task) })
-					if held == 0 {
-						// Wait again, this time to the end.
-						if r, err = w.work(server).Wait(ctx, &vigilv1.WaitRequest{Speaker: me}); err != nil {
-							t.Errorf("agent %d after %d tasks: %v", a, done, err)
-							return
-						}
-					} else if r, err = w.work(0).Claim(ctx, &vigilv1.ClaimRequest{Speaker: me}); err != nil {
-						t.Errorf("agent %d asks for what it holds: %v", a, err)
-						return
-					}
-				}
-				word := &vigilv1.WorkRequest{Speaker: me, Task: r.GetTask().GetId(), Attempt: r.GetAttempt(), Text: "ok"}
-				if _, err := w.work((server+1)%3).StartTask(ctx, word); err != nil {
-					t.Errorf("start: %v", err)
+			for round := range rounds {
+				// Every third wait is broken off soon and tried again.
+				if err := w.turn(ctx, me, (a+round)%3, (a+round)%3 == 0); err != nil {
+					t.Errorf("agent %d in round %d: %v", a, round, err)
 					return
 				}
-				if _, err := w.work((server+2)%3).CompleteTask(ctx, word); err != nil {
-					t.Errorf("complete: %v", err)
-					return
-				}
-				if _, err := w.work(server).Join(ctx, &vigilv1.JoinRequest{Speaker: me}); err != nil {
-					t.Errorf("wait for the next: %v", err)
-					return
-				}
-				done++
 			}
 		})
 	}
@@ -240,16 +204,81 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	if t.Failed() {
+		return
+	}
 	w.nodes[0].Read(func(st *fsm.State) {
-		if n := st.Counts().Tasks[fsm.TaskCompleted]; n != agents*rounds && !t.Failed() {
+		if n := st.Counts().Tasks[fsm.TaskCompleted]; n != agents*rounds {
 			t.Errorf("%d tasks completed, want %d", n, agents*rounds)
 		}
 	})
 	for i, s := range w.servers {
 		s.waits.mu.Lock()
-		if n := len(s.waits.roles); n != 0 && !t.Failed() {
+		if n := len(s.waits.roles); n != 0 {
 			t.Errorf("server %d keeps %d queues though nobody waits", i, n)
 		}
 		s.waits.mu.Unlock()
+	}
+}
+
+// turn waits for one task through server i, does it and waits for the next; with
+// hasty the first wait is broken off after a moment.
+func (w *world) turn(ctx context.Context, me *vigilv1.Speaker, i int, hasty bool) error {
+	if hasty {
+		soon, cancel := context.WithTimeout(ctx, 3*time.Millisecond)
+		_, err := w.work(i).Wait(soon, &vigilv1.WaitRequest{Speaker: me})
+		cancel()
+		if c := code(err); c != "ok" && c != "timeout" {
+			return err
+		}
+	}
+	// Whatever became of the first wait: a task that it claimed comes again.
+	r, err := w.work(i).Wait(ctx, &vigilv1.WaitRequest{Speaker: me})
+	if err != nil {
+		return err
+	}
+	word := &vigilv1.WorkRequest{Speaker: me, Task: r.GetTask().GetId(), Attempt: r.GetAttempt(), Text: "ok"}
+	if _, err := w.work((i+1)%3).StartTask(ctx, word); err != nil {
+		return err
+	}
+	if _, err := w.work((i+2)%3).CompleteTask(ctx, word); err != nil {
+		return err
+	}
+	_, err = w.work(i).Join(ctx, &vigilv1.JoinRequest{Speaker: me})
+	return err
+}
+
+func TestLosingClaimsStayOutOfTheLog(t *testing.T) {
+	const rounds = 20
+	w := start(t, 3)
+	w.room("demo", "builder", 6)
+	got := make(chan waited, 6*rounds)
+	speakers := make([]*vigilv1.Speaker, 6)
+	for i := range speakers {
+		speakers[i] = w.join("demo/builder.*")
+		w.wait(within(t), i%3, i, speakers[i], got)
+	}
+	for round := range rounds {
+		for i := range 3 {
+			w.parkedAt(i, 2)
+		}
+		task := w.task(round%3, "demo", "builder", "x")
+		r := <-got
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		me := speakers[r.who]
+		if _, err := w.work(0).CompleteTask(within(t), &vigilv1.WorkRequest{Speaker: me, Task: task.GetId(), Attempt: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.work(0).Join(within(t), &vigilv1.JoinRequest{Speaker: me}); err != nil {
+			t.Fatal(err)
+		}
+		w.wait(within(t), r.who%3, r.who, me, got)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.claims != rounds {
+		t.Fatalf("%d claims went into the log for %d tasks", w.claims, rounds)
 	}
 }

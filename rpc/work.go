@@ -3,6 +3,8 @@ package rpc
 import (
 	"context"
 
+	"google.golang.org/grpc/metadata"
+
 	"vigil/fsm"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -13,6 +15,7 @@ type work struct {
 	*core
 	fwd   *forwarder
 	waits *waits
+	turns *turnstile
 }
 
 // Join makes the incarnation WAITING.
@@ -36,6 +39,27 @@ func (w *work) Leave(ctx context.Context, r *vigilv1.LeaveRequest) (*vigilv1.Lea
 
 // Claim takes a task, the named one or the first of the role.
 func (w *work) Claim(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv1.ClaimResponse, error) {
+	if len(metadata.ValueFromIncomingContext(ctx, mdWoken)) > 0 {
+		return w.claimWoken(ctx, r)
+	}
+	return write(ctx, w.core, r, claimCmd, claimAnswer)
+}
+
+// claimWoken is the claim of a waiter: it goes into the log only when it can win, or
+// when it is about something else than a pending task.
+func (w *work) claimWoken(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv1.ClaimResponse, error) {
+	role, sure := w.seat(r)
+	if !sure {
+		return write(ctx, w.core, r, claimCmd, claimAnswer)
+	}
+	ok, index, err := w.turns.enter(ctx, role)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, &problem{code: fsm.NoTask.String(), index: index}
+	}
+	defer w.turns.leave(role)
 	return write(ctx, w.core, r, claimCmd, claimAnswer)
 }
 

@@ -11,7 +11,6 @@ package clustertest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"sync/atomic"
@@ -52,6 +51,7 @@ type options struct {
 	spare  int
 	change []func(i int, c *cluster.Config)
 	setup  []func(i int, r *cluster.Replica)
+	wrap   func(i int, s raft.LogStore) raft.LogStore
 }
 
 // Option changes what New makes.
@@ -68,8 +68,21 @@ func OnOpen(fn func(i int, r *cluster.Replica)) Option {
 	return func(o *options) { o.setup = append(o.setup, fn) }
 }
 
+// WrapLog puts something between a server and its log in memory.
+func WrapLog(fn func(i int, s raft.LogStore) raft.LogStore) Option {
+	return func(o *options) { o.wrap = fn }
+}
+
 // OnDisk uses real files, sockets and time. Cut, Isolate and Pause do not work.
 func OnDisk() Option { return func(o *options) { o.disk = true } }
+
+// Calm slows raft's timers down, for runs of many simulated hours: an idle hour
+// costs a third. Elections take about 2 s then.
+func Calm() Option {
+	return Configure(func(_ int, c *cluster.Config) {
+		c.Timing.Heartbeat, c.Timing.Commit = time.Second, 100*time.Millisecond
+	})
+}
 
 // Spare adds servers behind the first n that are not members; Restart starts them.
 func Spare(n int) Option { return func(o *options) { o.spare = n } }
@@ -147,7 +160,11 @@ func (c *Cluster) start(i int) {
 	s := c.servers[i]
 	cfg := s.cfg
 	if !c.opts.disk {
-		cfg.Backend = &cluster.Backend{Log: s.store, Stable: s.store, Snapshots: s.snaps, Transport: c.net.listen(s.addr)}
+		var log raft.LogStore = s.store
+		if c.opts.wrap != nil {
+			log = c.opts.wrap(i, log)
+		}
+		cfg.Backend = &cluster.Backend{Log: log, Stable: s.store, Snapshots: s.snaps, Transport: c.net.listen(s.addr)}
 	}
 	rep, err := cluster.Open(cfg)
 	if err != nil {
@@ -280,144 +297,4 @@ func (c *Cluster) Restart(i int) {
 	}
 	c.net.setHeld(s.addr, false)
 	c.start(i)
-}
-
-// Await waits until cond holds, looking again every few milliseconds.
-func (c *Cluster) Await(what string, cond func() bool) {
-	c.t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	end := time.After(patience)
-	for !cond() {
-		select {
-		case <-tick.C:
-		case <-end:
-			c.t.Fatalf("waited %v in vain: %s", patience, what)
-		}
-	}
-}
-
-// Leader waits for a leader that can commit, and gives its number.
-func (c *Cluster) Leader() int {
-	c.t.Helper()
-	leader := -1
-	c.Await("a leader", func() bool {
-		leader = c.leaderNow()
-		return leader >= 0
-	})
-	return leader
-}
-
-func (c *Cluster) leaderNow() int {
-	for i, s := range c.servers {
-		rep := s.rep.Load()
-		if rep == nil || !rep.Leader().Self {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
-		err := rep.Barrier(ctx)
-		cancel()
-		if err == nil {
-			return i
-		}
-	}
-	return -1
-}
-
-// Submit proposes through whoever leads, again and again with the same request,
-// until there is an outcome.
-func (c *Cluster) Submit(req fsm.Request) fsm.Outcome {
-	c.t.Helper()
-	end := time.Now().Add(patience)
-	for time.Now().Before(end) {
-		for _, s := range c.servers {
-			rep := s.rep.Load()
-			if rep == nil || !rep.Leader().Self {
-				continue
-			}
-			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-			out, err := rep.Submit(ctx, req)
-			cancel()
-			if err == nil {
-				return out
-			}
-			if !errors.Is(err, fsm.ErrNotLeader) && !errors.Is(err, fsm.ErrUnknownOutcome) &&
-				!errors.Is(err, fsm.ErrStopping) && !errors.Is(err, context.DeadlineExceeded) {
-				c.t.Fatalf("submit %T: %v", req.Cmd, err)
-			}
-		}
-		<-time.After(10 * time.Millisecond)
-	}
-	c.t.Fatalf("submit %T: no leader for %v", req.Cmd, patience)
-	return fsm.Outcome{}
-}
-
-// Client numbers its writes, so that each is done once whatever happens.
-type Client struct {
-	c       *Cluster
-	session fsm.SessionID
-	seq     uint64
-}
-
-// Client opens a session.
-func (c *Cluster) Client() *Client {
-	c.t.Helper()
-	out := c.Submit(fsm.Request{Cmd: fsm.OpenSession{Client: "test"}})
-	if out.Code != fsm.OK {
-		c.t.Fatalf("open session: %s: %s", out.Code, out.Detail)
-	}
-	return &Client{c: c, session: out.Session}
-}
-
-// Next makes the next write without sending it.
-func (k *Client) Next(cmd fsm.Command) fsm.Request {
-	k.seq++
-	return fsm.Request{Session: k.session, Seq: k.seq, Cmd: cmd}
-}
-
-// Do sends a write until it is answered.
-func (k *Client) Do(cmd fsm.Command) fsm.Outcome {
-	k.c.t.Helper()
-	return k.c.Submit(k.Next(cmd))
-}
-
-// Agree waits until all running servers have applied the same entries, then
-// fails the test unless their states are equal and every law holds (L12).
-func (c *Cluster) Agree() {
-	c.t.Helper()
-	leader := c.Leader()
-	var index uint64
-	c.Await("servers at the same index", func() bool {
-		index = 0
-		for _, s := range c.servers {
-			if s.rep.Load() == nil {
-				continue
-			}
-			s.rep.Load().Read(func(st *fsm.State) {
-				switch index {
-				case 0:
-					index = st.LastIndex()
-				case st.LastIndex():
-				default:
-					index = ^uint64(0)
-				}
-			})
-		}
-		return index != ^uint64(0)
-	})
-	want := c.Replica(leader).Copy()
-	for i, s := range c.servers {
-		if s.rep.Load() == nil {
-			continue
-		}
-		got := s.rep.Load().Copy()
-		if got.LastIndex() == want.LastIndex() && got.Hash() != want.Hash() {
-			c.t.Errorf("L12: server %d differs from the leader at entry %d", i, got.LastIndex())
-		}
-		s.rep.Load().Read(func(st *fsm.State) {
-			if err := st.Check(); err != nil {
-				c.t.Errorf("server %d breaks a law: %v", i, err)
-			}
-		})
-	}
 }

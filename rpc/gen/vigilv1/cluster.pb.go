@@ -70,26 +70,27 @@ func (x *StatusRequest) GetStale() bool {
 }
 
 type StatusResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
-	Server        string                 `protobuf:"bytes,2,opt,name=server,proto3" json:"server,omitempty"`
-	Leader        string                 `protobuf:"bytes,3,opt,name=leader,proto3" json:"leader,omitempty"`
-	LeaderAddr    string                 `protobuf:"bytes,4,opt,name=leader_addr,json=leaderAddr,proto3" json:"leader_addr,omitempty"`
-	Term          uint64                 `protobuf:"varint,5,opt,name=term,proto3" json:"term,omitempty"`
-	Index         uint64                 `protobuf:"varint,6,opt,name=index,proto3" json:"index,omitempty"`
-	Clock         *durationpb.Duration   `protobuf:"bytes,7,opt,name=clock,proto3" json:"clock,omitempty"`
-	Epoch         uint32                 `protobuf:"varint,8,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Rooms         uint32                 `protobuf:"varint,9,opt,name=rooms,proto3" json:"rooms,omitempty"`
-	Agents        uint32                 `protobuf:"varint,10,opt,name=agents,proto3" json:"agents,omitempty"`
-	AgentsLive    uint32                 `protobuf:"varint,11,opt,name=agents_live,json=agentsLive,proto3" json:"agents_live,omitempty"`
-	Hosts         uint32                 `protobuf:"varint,12,opt,name=hosts,proto3" json:"hosts,omitempty"`
-	HostsReady    uint32                 `protobuf:"varint,13,opt,name=hosts_ready,json=hostsReady,proto3" json:"hosts_ready,omitempty"`
-	Tasks         map[string]uint64      `protobuf:"bytes,14,rep,name=tasks,proto3" json:"tasks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	Waiters       uint64                 `protobuf:"varint,15,opt,name=waiters,proto3" json:"waiters,omitempty"`
-	Version       string                 `protobuf:"bytes,16,opt,name=version,proto3" json:"version,omitempty"`
-	Servers       []*Server              `protobuf:"bytes,17,rep,name=servers,proto3" json:"servers,omitempty"`
-	Warnings      []string               `protobuf:"bytes,18,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	LastEvent     uint64                 `protobuf:"varint,19,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId  string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	Server     string                 `protobuf:"bytes,2,opt,name=server,proto3" json:"server,omitempty"`
+	Leader     string                 `protobuf:"bytes,3,opt,name=leader,proto3" json:"leader,omitempty"`
+	LeaderAddr string                 `protobuf:"bytes,4,opt,name=leader_addr,json=leaderAddr,proto3" json:"leader_addr,omitempty"`
+	Term       uint64                 `protobuf:"varint,5,opt,name=term,proto3" json:"term,omitempty"`
+	Index      uint64                 `protobuf:"varint,6,opt,name=index,proto3" json:"index,omitempty"`
+	Clock      *durationpb.Duration   `protobuf:"bytes,7,opt,name=clock,proto3" json:"clock,omitempty"`
+	Epoch      uint32                 `protobuf:"varint,8,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Rooms      uint32                 `protobuf:"varint,9,opt,name=rooms,proto3" json:"rooms,omitempty"`
+	Agents     uint32                 `protobuf:"varint,10,opt,name=agents,proto3" json:"agents,omitempty"`
+	AgentsLive uint32                 `protobuf:"varint,11,opt,name=agents_live,json=agentsLive,proto3" json:"agents_live,omitempty"`
+	Hosts      uint32                 `protobuf:"varint,12,opt,name=hosts,proto3" json:"hosts,omitempty"`
+	HostsReady uint32                 `protobuf:"varint,13,opt,name=hosts_ready,json=hostsReady,proto3" json:"hosts_ready,omitempty"`
+	Tasks      map[string]uint64      `protobuf:"bytes,14,rep,name=tasks,proto3" json:"tasks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Waits parked on the answering server.
+	Waiters       uint64    `protobuf:"varint,15,opt,name=waiters,proto3" json:"waiters,omitempty"`
+	Version       string    `protobuf:"bytes,16,opt,name=version,proto3" json:"version,omitempty"`
+	Servers       []*Server `protobuf:"bytes,17,rep,name=servers,proto3" json:"servers,omitempty"`
+	Warnings      []string  `protobuf:"bytes,18,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	LastEvent     uint64    `protobuf:"varint,19,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -329,8 +329,9 @@ type WaitRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Speaker *Speaker               `protobuf:"bytes,1,opt,name=speaker,proto3" json:"speaker,omitempty"`
 	// At most 10 min; 0: 1 min.
-	MaxWait       *durationpb.Duration `protobuf:"bytes,2,opt,name=max_wait,json=maxWait,proto3" json:"max_wait,omitempty"`
-	Id            *WriteId             `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	MaxWait *durationpb.Duration `protobuf:"bytes,2,opt,name=max_wait,json=maxWait,proto3" json:"max_wait,omitempty"`
+	// Not needed: an incarnation that asks again gets the task that it holds.
+	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

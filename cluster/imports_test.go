@@ -1,0 +1,30 @@
+package cluster
+
+import (
+	"go/build"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The room knows the state machine and the log's messages, never another door.
+func TestImportsStayInTheRoom(t *testing.T) {
+	allowed := []string{"vigil/fsm", "vigil/rpc/gen/logv1", "vigil/cluster"}
+	for _, dir := range []string{".", "clustertest"} {
+		pkg, err := build.ImportDir(dir, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range pkg.Imports {
+			if strings.HasPrefix(path, "vigil/") && !slices.Contains(allowed, path) {
+				t.Errorf("%s imports %s", dir, path)
+			}
+			if path == "vigil/cluster/clustertest" || path == "vigil/rpc/gen/logv1" {
+				t.Errorf("%s: %s is for tests", dir, path)
+			}
+			if path == "testing" && dir == "." {
+				t.Error("production code imports testing")
+			}
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package rpc
+
+import (
+	"context"
+	"sync"
+
+	"vigil/fsm"
+)
+
+// mdWoken marks the claim of a waiter that was woken: it may be told from the
+// leader's state alone that nothing is left.
+const mdWoken = "vigil-woken"
+
+// turnstile keeps claims that cannot win out of the log. A task wakes one waiter on
+// every server that has some; their claims meet at the leader, and no more of them
+// are submitted at a time than there are tasks. The others wait until one of those
+// has ended, and look again: they are told that nothing is left, or let through.
+//
+// Nobody waits for ever: whoever waits does so behind a claim that is being
+// submitted, and its end wakes all who wait. Safe for concurrent use.
+type turnstile struct {
+	reader Reader
+
+	mu    sync.Mutex // nothing is asked for under it
+	roles map[fsm.RoleID]*turns
+}
+
+// turns are the claims of one role.
+type turns struct {
+	inside int           // being submitted
+	ended  chan struct{} // closed when one of them has ended
+}
+
+func newTurnstile(r Reader) *turnstile {
+	return &turnstile{reader: r, roles: map[fsm.RoleID]*turns{}}
+}
+
+// enter returns true when the claim should be submitted; then leave must follow.
+// False: nothing is left, as of the log index.
+func (t *turnstile) enter(ctx context.Context, role fsm.RoleID) (ok bool, index uint64, err error) {
+	for {
+		var pending int
+		t.reader.Read(func(st *fsm.State) { pending, index = st.Pending(role), st.LastIndex() })
+		if pending == 0 {
+			return false, index, nil
+		}
+		t.mu.Lock()
+		q := t.roles[role]
+		if q == nil {
+			q = &turns{ended: make(chan struct{})}
+			t.roles[role] = q
+		}
+		if q.inside < pending {
+			q.inside++
+			t.mu.Unlock()
+			return true, 0, nil
+		}
+		ended := q.ended
+		t.mu.Unlock()
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return false, 0, ctx.Err()
+		}
+	}
+}
+
+// leave ends what enter allowed, after the outcome is in the state.
+func (t *turnstile) leave(role fsm.RoleID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	q := t.roles[role]
+	q.inside--
+	close(q.ended)
+	if q.inside == 0 {
+		delete(t.roles, role) // whoever waits begins a new one
+		return
+	}
+	q.ended = make(chan struct{})
+}
