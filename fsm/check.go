@@ -61,7 +61,7 @@ func (c *checker) agent(s *State, a *Agent) {
 		c.that(t != nil && t.State.Held() && t.Holder == a.ID && t.HolderInc == a.Inc, "L8: %s holds task %d, which does not know it", a.Name, a.Task)
 	}
 	_, wanted := s.wanting.Get(a.ID)
-	c.that(wanted == (s.whyNot(a) == ""), "L3: %s wanted=%v but %q", a.Name, wanted, s.whyNot(a))
+	c.that(wanted == (s.whyNot(a) == "") || s.behind(), "L3: %s wanted=%v but %q", a.Name, wanted, s.whyNot(a))
 	at := s.agentDeadline(a)
 	c.that(at == 0 || a.Armed != 0 && a.Armed <= max(at, s.meta.Clock), "L3: %s must be looked at by %d, its timer is at %d", a.Name, at, a.Armed)
 	c.that(s.agentByName[a.Name] == a.ID, "%s is not in the index of names", a.Name)

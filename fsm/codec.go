@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"unsafe"
 )
 
@@ -23,6 +24,7 @@ var errShort = errors.New("ends in the middle of a value")
 type plan struct {
 	put func(dst []byte, at unsafe.Pointer) []byte
 	get func(src []byte, at unsafe.Pointer) ([]byte, error)
+	min int // bytes that a value takes at least; guards against absurd lengths
 }
 
 // planner makes plans; it is used by one goroutine.
@@ -33,12 +35,15 @@ type planner struct {
 
 func (p planner) of(t reflect.Type) plan {
 	switch t.Kind() {
-	case reflect.Bool, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+	case reflect.Bool:
+		return planBool()
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return planUint(t.Size())
 	case reflect.Int32, reflect.Int64:
 		return planInt(t.Size())
 	case reflect.String:
 		return plan{
+			min: 1,
 			put: func(dst []byte, at unsafe.Pointer) []byte { return putString(dst, *(*string)(at)) },
 			get: func(src []byte, at unsafe.Pointer) ([]byte, error) {
 				s, src, err := getString(src)
@@ -56,6 +61,18 @@ func (p planner) of(t reflect.Type) plan {
 	panic("fsm: no plan for " + t.String())
 }
 
+func planBool() plan {
+	p := planUint(1)
+	p.get = func(src []byte, at unsafe.Pointer) ([]byte, error) {
+		if len(src) == 0 || src[0] > 1 {
+			return nil, errShort
+		}
+		*(*bool)(at) = src[0] == 1
+		return src[1:], nil
+	}
+	return p
+}
+
 func planUint(size uintptr) plan {
 	load := func(at unsafe.Pointer) uint64 {
 		switch size {
@@ -69,6 +86,7 @@ func planUint(size uintptr) plan {
 		return *(*uint64)(at)
 	}
 	return plan{
+		min: 1,
 		put: func(dst []byte, at unsafe.Pointer) []byte { return binary.AppendUvarint(dst, load(at)) },
 		get: func(src []byte, at unsafe.Pointer) ([]byte, error) {
 			v, n := binary.Uvarint(src)
@@ -95,6 +113,7 @@ func planUint(size uintptr) plan {
 
 func planInt(size uintptr) plan {
 	return plan{
+		min: 1,
 		put: func(dst []byte, at unsafe.Pointer) []byte {
 			if size == 4 {
 				return binary.AppendVarint(dst, int64(*(*int32)(at)))
@@ -126,6 +145,7 @@ func (p planner) slice(t reflect.Type) plan {
 		len, cap int
 	}
 	return plan{
+		min: 1,
 		put: func(dst []byte, at unsafe.Pointer) []byte {
 			h := (*header)(at)
 			dst = binary.AppendUvarint(dst, uint64(h.len))
@@ -136,7 +156,7 @@ func (p planner) slice(t reflect.Type) plan {
 		},
 		get: func(src []byte, at unsafe.Pointer) ([]byte, error) {
 			n, k := binary.Uvarint(src)
-			if k <= 0 || n > uint64(len(src)) { // every element takes a byte at least
+			if k <= 0 || n > uint64(len(src)-k)/uint64(max(elem.min, 1)) {
 				return nil, errShort
 			}
 			src = src[k:]
@@ -159,6 +179,7 @@ func (p planner) slice(t reflect.Type) plan {
 func (p planner) pointer(t reflect.Type) plan {
 	elem := p.of(t.Elem())
 	return plan{
+		min: 1,
 		put: func(dst []byte, at unsafe.Pointer) []byte {
 			to := *(*unsafe.Pointer)(at)
 			if to == nil {
@@ -172,6 +193,9 @@ func (p planner) pointer(t reflect.Type) plan {
 			}
 			if src[0] == 0 {
 				return src[1:], nil
+			}
+			if src[0] != 1 {
+				return nil, fmt.Errorf("flag %d", src[0])
 			}
 			v := reflect.New(t.Elem())
 			src, err := elem.get(src[1:], v.UnsafePointer())
@@ -191,12 +215,15 @@ func (p planner) structure(t reflect.Type) plan {
 		n = p.fields(t)
 	}
 	var fields []field
+	least := 0
 	for i := range n {
 		if f := t.Field(i); f.IsExported() {
 			fields = append(fields, field{p.of(f.Type), f.Offset})
+			least += fields[len(fields)-1].min
 		}
 	}
 	return plan{
+		min: least,
 		put: func(dst []byte, at unsafe.Pointer) []byte {
 			for i := range fields {
 				dst = fields[i].put(dst, unsafe.Add(at, fields[i].off))
@@ -226,7 +253,8 @@ func getString(src []byte) (string, []byte, error) {
 	return string(src[k : k+int(n)]), src[k+int(n):], nil
 }
 
-// readBlock reads one length-prefixed block.
+// readBlock reads one length-prefixed block. What the length promises is not
+// believed before it has arrived.
 func readBlock(r io.Reader, limit uint64, buf []byte) ([]byte, error) {
 	var head [8]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -236,10 +264,14 @@ func readBlock(r io.Reader, limit uint64, buf []byte) ([]byte, error) {
 	if n > limit {
 		return nil, fmt.Errorf("block of %d bytes", n)
 	}
-	if uint64(cap(buf)) < n {
-		buf = make([]byte, n)
+	buf = buf[:0]
+	for uint64(len(buf)) < n {
+		from := len(buf)
+		buf = slices.Grow(buf, int(min(n-uint64(from), 256<<10)))
+		buf = buf[:min(uint64(cap(buf)), n)]
+		if _, err := io.ReadFull(r, buf[from:]); err != nil {
+			return buf, err
+		}
 	}
-	buf = buf[:n]
-	_, err := io.ReadFull(r, buf)
-	return buf, err
+	return buf, nil
 }

@@ -23,7 +23,8 @@ import (
 const (
 	dumpMagic  = "vigil state 1\n"
 	blockBytes = 64 << 10
-	maxBlock   = 64 << 20
+	maxBlock   = 16 << 20 // a value with everything at its limit is far smaller
+	maxSpan    = 1 << 38  // between the smallest and the greatest id of a table
 )
 
 // ErrDamaged says that a dump cannot be trusted: nothing of it was used.
@@ -175,6 +176,7 @@ type loader struct {
 	r     *bufio.Reader
 	buf   []byte
 	plans [9]plan // by table number; 0: meta
+	spans [9]span
 }
 
 func (l *loader) block() ([]byte, error) {
@@ -200,6 +202,9 @@ func (l *loader) schema() error {
 	}
 	counts := map[reflect.Type]int{}
 	for _, t := range dumped {
+		if len(buf) == 0 { // written before this type was added
+			continue
+		}
 		n, k := binary.Uvarint(buf)
 		if k <= 0 {
 			return fmt.Errorf("%w: its schema is short", ErrDamaged)
@@ -249,33 +254,50 @@ func (l *loader) state() (*State, error) {
 func (l *loader) table(s *State, number byte, buf []byte) error {
 	switch number {
 	case 1:
-		return loadTable(&s.rooms, l.plans[1], buf)
+		return loadTable(&s.rooms, l.plans[1], &l.spans[1], buf)
 	case 2:
-		return loadTable(&s.roles, l.plans[2], buf)
+		return loadTable(&s.roles, l.plans[2], &l.spans[2], buf)
 	case 3:
-		return loadTable(&s.agents, l.plans[3], buf)
+		return loadTable(&s.agents, l.plans[3], &l.spans[3], buf)
 	case 4:
-		return loadTable(&s.leases, l.plans[4], buf)
+		return loadTable(&s.leases, l.plans[4], &l.spans[4], buf)
 	case 5:
-		return loadTable(&s.tasks, l.plans[5], buf)
+		return loadTable(&s.tasks, l.plans[5], &l.spans[5], buf)
 	case 6:
-		return loadTable(&s.hosts, l.plans[6], buf)
+		return loadTable(&s.hosts, l.plans[6], &l.spans[6], buf)
 	case 7:
-		return loadTable(&s.sessions, l.plans[7], buf)
+		return loadTable(&s.sessions, l.plans[7], &l.spans[7], buf)
 	case 8:
-		return loadTable(&s.events, l.plans[8], buf)
+		return loadTable(&s.events, l.plans[8], &l.spans[8], buf)
 	}
 	return fmt.Errorf("table %d is unknown", number)
 }
 
-func loadTable[T any](t *table[T], p plan, buf []byte) error {
+// span guards the ids of one table: they ascend and lie close enough together.
+type span struct {
+	first, last uint64
+	any         bool
+}
+
+func (sp *span) take(id uint64) error {
+	if !sp.any {
+		sp.first = id
+	}
+	if id >= 1<<timerIDBits || sp.any && id <= sp.last || id-sp.first > maxSpan {
+		return fmt.Errorf("id %d is out of order", id)
+	}
+	sp.last, sp.any = id, true
+	return nil
+}
+
+func loadTable[T any](t *table[T], p plan, sp *span, buf []byte) error {
 	for len(buf) > 0 {
 		id, k := binary.Uvarint(buf)
 		if k <= 0 {
 			return errShort
 		}
-		if id >= 1<<40 {
-			return fmt.Errorf("id %d is too great", id)
+		if err := sp.take(id); err != nil {
+			return err
 		}
 		var err error
 		if buf, err = p.get(buf[k:], unsafe.Pointer(t.put(id))); err != nil {

@@ -26,7 +26,7 @@ func seeds(n int) []uint64 {
 // L12: the same log gives the same state, however often a server was restored
 // from a snapshot on the way, and whatever views are kept alive beside it.
 func TestL12ReplayAgrees(t *testing.T) {
-	for _, seed := range seeds(12) {
+	for _, seed := range seeds(6) {
 		c := newChaos(seed, true)
 		plain, restored, viewed := New(), New(), New()
 		type view struct {

@@ -135,7 +135,7 @@ func (s *State) applyRole(rm *Room, spec RoleSpec) RoleID {
 	}
 	r.Spec, r.Retired, r.Rev = spec, false, s.meta.Index
 	have := map[uint32]bool{}
-	for _, id := range slices.Clone(r.Agents) {
+	for _, id := range slices.Backward(slices.Clone(r.Agents)) {
 		a := s.agents.mut(uint64(id))
 		was := a.shadow()
 		a.Retired = a.Index > spec.Replicas
@@ -160,7 +160,7 @@ func (s *State) addAgent(rm *Room, r *Role, index uint32) {
 	a.Name = AgentName(rm.Name, r.Spec.Name, index)
 	s.leases.put(uint64(id)).TTL = int64(r.Spec.TTL)
 	s.agentByName[a.Name] = id
-	r.Agents = append(slices.Clip(r.Agents), id)
+	r.Agents = append(r.Agents, id) // beyond what any view can see
 	s.settle(a, shadow{id: id, role: r.ID})
 }
 

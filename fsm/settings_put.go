@@ -149,7 +149,7 @@ func (s *State) fillDefaults(r *RoleSpec) {
 	def(&r.AckLimit, set.AckLimit)
 	def(&r.PendingLimit, set.PendingLimit)
 	def(&r.StartLimit, set.StartLimit)
-	def(&r.StopGrace, set.StopGrace)
+	def(&r.StopGrace, min(set.StopGrace, longestGrace(r.TTL)))
 	if r.Replicas == 0 {
 		r.Replicas = 1
 	}
@@ -159,6 +159,15 @@ func (s *State) fillDefaults(r *RoleSpec) {
 	if r.KillLimit == 0 {
 		r.KillLimit = set.KillLimit
 	}
+}
+
+// longestGrace is what a TTL leaves for the stop of an agent after its shim has
+// frozen it at 0.75 TTL; TTLs from 10 s on keep a margin of 2 s.
+func longestGrace(ttl time.Duration) time.Duration {
+	if ttl < 10*time.Second {
+		return ttl / 4
+	}
+	return ttl/4 - 2*time.Second
 }
 
 // CheckRole tells what is wrong with a declared role, with defaults filled in. An
@@ -193,6 +202,9 @@ func (s *State) CheckRole(spec *RoleSpec) error {
 		}
 	}
 	switch {
+	case r.StopGrace > longestGrace(r.TTL):
+		return fmt.Errorf("stop_grace: %s is too long for a ttl of %s, at most %s is allowed: an agent must be stopped before its fence ends",
+			r.StopGrace, r.TTL, longestGrace(r.TTL))
 	case r.Replicas > MaxReplicas:
 		return fmt.Errorf("replicas: %d is out of range, 1 to %d is allowed", r.Replicas, MaxReplicas)
 	case r.Desired > DesiredStopped || r.Start > StartOnDemand || r.Proof > ProofAgent || r.Policy > PolicyFast:

@@ -188,7 +188,14 @@ func (s *State) removeAgent(a *Agent) {
 	s.leases.del(uint64(id))
 	s.agents.del(uint64(id))
 	r := s.roles.mut(uint64(role))
-	r.Agents = without(r.Agents, id)
+	switch n := len(r.Agents); id { // the ends go without a copy; views keep what they see
+	case r.Agents[0]:
+		r.Agents = r.Agents[1:]
+	case r.Agents[n-1]:
+		r.Agents = r.Agents[: n-1 : n-1]
+	default:
+		r.Agents = without(r.Agents, id)
+	}
 	if rm := s.rooms.mut(uint64(room)); rm.Deleting {
 		s.purge(rm)
 	}

@@ -21,9 +21,11 @@ const (
 // replaced, never changed. A pointer from mut stays good until the next copy, one
 // from get only until the next write: Apply uses mut throughout.
 type table[T any] struct {
-	gen  uint64 // pages of an older generation belong to a copy too
-	n    int
-	mids []*mid[T]
+	gen   uint64 // pages of an older generation belong to a copy too
+	n     int
+	base  uint64 // of the first of mids: old ids leave nothing behind
+	mids  []*mid[T]
+	spare *page[T] // an emptied page to be used next
 }
 
 type mid[T any] struct {
@@ -40,7 +42,7 @@ type page[T any] struct {
 
 // get returns the value for reading, nil when there is none.
 func (t *table[T]) get(id uint64) *T {
-	hi := id >> (pageBits + midBits)
+	hi := id>>(pageBits+midBits) - t.base
 	if hi >= uint64(len(t.mids)) || t.mids[hi] == nil {
 		return nil
 	}
@@ -53,7 +55,7 @@ func (t *table[T]) get(id uint64) *T {
 
 // mut returns the value for writing, nil when there is none.
 func (t *table[T]) mut(id uint64) *T {
-	hi := id >> (pageBits + midBits)
+	hi := id>>(pageBits+midBits) - t.base
 	if hi >= uint64(len(t.mids)) || t.mids[hi] == nil {
 		return nil
 	}
@@ -70,10 +72,7 @@ func (t *table[T]) mut(id uint64) *T {
 
 // put makes a zero value and returns it for writing.
 func (t *table[T]) put(id uint64) *T {
-	hi := id >> (pageBits + midBits)
-	for uint64(len(t.mids)) <= hi {
-		t.mids = append(t.mids, nil)
-	}
+	hi := t.reach(id >> (pageBits + midBits))
 	p := t.own(hi, id>>pageBits&(midSize-1))
 	bit := uint32(1) << (id & (pageSize - 1))
 	if p.used&bit == 0 {
@@ -86,12 +85,27 @@ func (t *table[T]) put(id uint64) *T {
 	return v
 }
 
+// reach makes room for a part of the table and returns its place.
+func (t *table[T]) reach(part uint64) uint64 {
+	if len(t.mids) == 0 {
+		t.base = part
+	}
+	if part < t.base {
+		t.mids = slices.Insert(t.mids, 0, make([]*mid[T], t.base-part)...)
+		t.base = part
+	}
+	if need := part - t.base + 1; need > uint64(len(t.mids)) {
+		t.mids = append(t.mids, make([]*mid[T], need-uint64(len(t.mids)))...)
+	}
+	return part - t.base
+}
+
 // del removes a value; pages that become empty are given back.
 func (t *table[T]) del(id uint64) {
 	if t.get(id) == nil {
 		return
 	}
-	hi, lo := id>>(pageBits+midBits), id>>pageBits&(midSize-1)
+	hi, lo := id>>(pageBits+midBits)-t.base, id>>pageBits&(midSize-1)
 	p := t.own(hi, lo)
 	var zero T
 	p.vals[id&(pageSize-1)] = zero
@@ -99,9 +113,13 @@ func (t *table[T]) del(id uint64) {
 	t.n--
 	if p.used == 0 {
 		m := t.mids[hi]
-		m.pages[lo] = nil
+		m.pages[lo], t.spare = nil, p
 		if m.n--; m.n == 0 {
 			t.mids[hi] = nil
+		}
+		for len(t.mids) > 0 && t.mids[0] == nil {
+			t.mids = t.mids[1:]
+			t.base++
 		}
 	}
 }
@@ -122,7 +140,10 @@ func (t *table[T]) own(hi, lo uint64) *page[T] {
 	p := m.pages[lo]
 	switch {
 	case p == nil:
-		p = &page[T]{gen: t.gen}
+		if p = t.spare; p == nil {
+			p = new(page[T])
+		}
+		p.gen, t.spare = t.gen, nil
 		m.pages[lo] = p
 		m.n++
 	case p.gen != t.gen:
@@ -136,20 +157,24 @@ func (t *table[T]) own(hi, lo uint64) *page[T] {
 
 // copy returns an immutable view; the table goes on with a new generation.
 func (t *table[T]) copy() table[T] {
-	view := table[T]{gen: t.gen, n: t.n, mids: slices.Clone(t.mids)}
+	view := table[T]{gen: t.gen, n: t.n, base: t.base, mids: slices.Clone(t.mids)}
 	t.gen++
 	return view
 }
 
-// from yields the values with an id of at least id, in order.
+// from yields the values with an id of at least id, in order. The loop may remove
+// the value it is at.
 func (t *table[T]) from(id uint64) iter.Seq2[uint64, *T] {
 	return func(yield func(uint64, *T) bool) {
-		for hi := id >> (pageBits + midBits); hi < uint64(len(t.mids)); hi++ {
-			if t.mids[hi] == nil {
+		mids, first := t.mids, t.base // removals move both
+		for part := max(id>>(pageBits+midBits), first); part-first < uint64(len(mids)); part++ {
+			m := mids[part-first]
+			if m == nil {
 				continue
 			}
-			for lo, p := range t.mids[hi].pages {
-				base := hi<<(pageBits+midBits) | uint64(lo)<<pageBits
+			for lo := range m.pages {
+				p := m.pages[lo]
+				base := part<<(pageBits+midBits) | uint64(lo)<<pageBits
 				if p == nil || base+pageSize <= id {
 					continue
 				}
@@ -168,12 +193,13 @@ func (t *table[T]) from(id uint64) iter.Seq2[uint64, *T] {
 func (t *table[T]) back(id uint64) iter.Seq2[uint64, *T] {
 	return func(yield func(uint64, *T) bool) {
 		for hi := len(t.mids) - 1; hi >= 0; hi-- {
-			if t.mids[hi] == nil || uint64(hi)<<(pageBits+midBits) >= id {
+			m, part := t.mids[hi], uint64(hi)+t.base
+			if m == nil || part<<(pageBits+midBits) >= id {
 				continue
 			}
 			for lo := midSize - 1; lo >= 0; lo-- {
-				p := t.mids[hi].pages[lo]
-				base := uint64(hi)<<(pageBits+midBits) | uint64(lo)<<pageBits
+				p := m.pages[lo]
+				base := part<<(pageBits+midBits) | uint64(lo)<<pageBits
 				if p == nil || base >= id {
 					continue
 				}

@@ -89,13 +89,15 @@ func (s *State) fireTask(id TaskID) {
 		if t.State == TaskInProgress {
 			why = "showed no progress within the progress limit"
 		}
+		charge := true
 		if a := s.agents.mut(uint64(t.Holder)); a != nil && a.Task == id {
+			charge = !s.silent(a)
 			was := a.shadow()
 			a.Task = 0
 			s.leases.mut(uint64(a.ID)).Vouch = false
 			s.settle(a, was)
 		}
-		s.recover(t, why, true, false)
+		s.recover(t, why, charge, false)
 	}
 }
 

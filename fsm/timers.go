@@ -70,6 +70,12 @@ func (s *State) NextTimer() (Time, bool) {
 	return t.at, ok
 }
 
+// behind tells that timers are due which the next entry will fire.
+func (s *State) behind() bool {
+	at, ok := s.NextTimer()
+	return ok && at <= s.meta.Clock
+}
+
 // fire runs what is due at the clock, in order, at most TimersPerStep.
 func (s *State) fire() {
 	for n := 0; ; {
@@ -121,8 +127,13 @@ func (s *State) fireLease(id AgentID) {
 	a := s.agents.mut(uint64(id))
 	s.event("agent.lease_ended", about{agent: a, task: a.Task},
 		"no proof of life for "+time.Duration(l.TTL).String())
-	silent := a.Proc.Fenced() && l.Fence <= s.meta.Clock // its host was: no fault of task or agent
-	s.disconnect(id, "the lease of its holder ended", !silent)
+	s.disconnect(id, "the lease of its holder ended", !s.silent(a))
+}
+
+// silent tells that the agent's host has been silent until the end of the fence,
+// whichever of the timers fires first: no fault of the task or its holder.
+func (s *State) silent(a *Agent) bool {
+	return a.Proc.Fenced() && s.leases.get(uint64(a.ID)).Fence <= s.meta.Clock
 }
 
 func (s *State) fireFence(id AgentID) {

@@ -307,7 +307,7 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 
 // The state machine and its twin agree on every outcome and everything visible.
 func TestTwinAgrees(t *testing.T) {
-	for _, seed := range seeds(16) {
+	for _, seed := range seeds(8) {
 		c, s := newChaos(seed, false), New()
 		for _, e := range c.opening() {
 			s.Apply(e)

@@ -4,8 +4,6 @@ import "testing"
 
 // What the twin answers to each word; see twin_test.go.
 
-func (w *twin) stopWish(a *twinAgent) bool { return a.stopped }
-
 func (w *twin) speaker(sp Speaker) (*twinAgent, Code) {
 	a := w.agents[sp.Agent]
 	switch {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,9 +84,10 @@ type fleet struct {
 	conn    *conn
 	began   time.Time
 
-	mu     sync.Mutex // guards the output and what follows
-	quiet  bool       // nothing more is to be said by children
-	newest uint64     // event that was there when everything was up
+	mu     sync.Mutex        // guards the output and what follows
+	quiet  bool              // nothing more is to be said by children
+	newest uint64            // event that was seen last
+	joined map[string]string // incarnation of an agent that was seen to join
 }
 
 // dev runs the demo until ctx ends.
@@ -99,7 +101,7 @@ func (a *app) dev(ctx context.Context, o devOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, place.remove()) }()
-	f := &fleet{app: a, options: o, place: place, began: time.Now()}
+	f := &fleet{app: a, options: o, place: place, began: time.Now(), joined: map[string]string{}}
 	if err := place.write(exe, o.settings()); err != nil {
 		return err
 	}
@@ -111,14 +113,18 @@ func (a *app) dev(ctx context.Context, o devOptions) (err error) {
 	defer c.Close()
 	f.conn = &conn{c, vigilv1.NewFleetClient(c), vigilv1.NewWorkClient(c), vigilv1.NewClusterClient(c)}
 	for _, s := range place.servers {
-		f.servers = append(f.servers, f.child("server "+s.ID, exe, place.path(s.ID, "log"), "server", "--config", place.path(s.ID, "server.yaml")))
+		c := f.child("server "+s.ID, exe, place.path(s.ID, "log"), "server", "--config", place.path(s.ID, "server.yaml"))
+		if place.temp {
+			c.stop = syscall.SIGKILL // nobody needs its data any more, so nobody has to wait
+		}
+		f.servers = append(f.servers, c)
 	}
 	f.agentd = f.child("agentd", exe, place.path("host", "log"), "agentd", "--config", place.path("host", "agentd.yaml"))
 	return f.run(ctx)
 }
 
 func (f *fleet) child(name, exe, log string, args ...string) *child {
-	return &child{name: name, exe: exe, args: args, log: log, say: f.say}
+	return &child{name: name, exe: exe, args: args, log: log, say: f.say, stop: syscall.SIGTERM}
 }
 
 // settings are those of the demo: nothing is parked because somebody played with it.

@@ -17,7 +17,7 @@ import (
 // Patience with children.
 const (
 	childAgain  = 3 * time.Second  // before one that ended is started again
-	childGrace  = 15 * time.Second // between SIGTERM and SIGKILL
+	childGrace  = 15 * time.Second // between being told to end and SIGKILL
 	childUseful = 2 * time.Second  // one that ends sooner was started in vain
 )
 
@@ -27,7 +27,8 @@ type child struct {
 	name string // for people
 	exe  string
 	args []string
-	log  string // file that gets its output
+	log  string         // file that gets its output
+	stop syscall.Signal // ends it
 	say  func(format string, args ...any)
 
 	mu     sync.Mutex
@@ -50,7 +51,9 @@ func (c *child) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if useful = useful || time.Since(began) >= childUseful; !useful {
+		var exit *exec.ExitError
+		shot := errors.As(err, &exit) && !exit.Exited() // by somebody who plays with it
+		if useful = useful || shot || time.Since(began) >= childUseful; !useful {
 			return fmt.Errorf("start %s: it ended at once (%s): %s", c.name, ending(err), c.lastWords())
 		}
 		c.say("%s has ended (%s) and is started again in %s", c.name, ending(err), short(childAgain))
@@ -91,7 +94,7 @@ func (c *child) wait(ctx context.Context) error {
 	select {
 	case err = <-done:
 	case <-ctx.Done():
-		c.signal(syscall.SIGTERM)
+		c.signal(c.stop)
 		c.thaw() // a frozen process hears nothing
 		select {
 		case err = <-done:
@@ -147,14 +150,14 @@ func (c *child) well() bool {
 	return c.cmd != nil && !c.frozen
 }
 
-// lastWords are the last lines of the log.
+// lastWords is the last line of the log.
 func (c *child) lastWords() string {
 	text, err := os.ReadFile(c.log)
 	if err != nil {
 		return err.Error()
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return strings.Join(lines[max(0, len(lines)-3):], " | ")
+	return lines[len(lines)-1]
 }
 
 // ending says how a process has ended.

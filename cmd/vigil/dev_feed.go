@@ -88,6 +88,9 @@ func (f *fleet) greet(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.newest = status.GetLastEvent()
+	for _, agent := range agents {
+		f.joined[agent.GetName()] = agent.GetIncarnation()
+	}
 	return f.app.printf("%s", b.String())
 }
 
@@ -124,7 +127,12 @@ func (f *fleet) show(e *vigilv1.Event) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.newest = e.GetSeq()
-	if f.quiet || leftOut(e.GetKind()) {
+	again := false // joined to wait for the next task
+	if e.GetKind() == "agent.joined" {
+		again = f.joined[e.GetAgent()] == e.GetIncarnation()
+		f.joined[e.GetAgent()] = e.GetIncarnation()
+	}
+	if f.quiet || again || leftOut(e.GetKind()) {
 		return nil
 	}
 	subject := e.GetAgent()
@@ -140,7 +148,10 @@ func (f *fleet) show(e *vigilv1.Event) error {
 	if e.GetTask() != 0 {
 		about = append(about, fmt.Sprintf("task %d", e.GetTask()))
 	}
-	if e.GetText() != "" {
+	switch {
+	case subject == "":
+		subject = e.GetText()
+	case e.GetText() != "":
 		about = append(about, e.GetText())
 	}
 	when := time.Now()

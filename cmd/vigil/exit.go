@@ -69,7 +69,7 @@ func exitCode(err error) int {
 		return exitNotFound
 	case errors.Is(err, client.ErrConflict), errors.Is(err, client.ErrStopped), errors.Is(err, client.ErrHostInUse), errors.Is(err, client.ErrLate):
 		return exitConflict
-	case errors.Is(err, client.ErrNoLeader), errors.Is(err, client.ErrNotLeader), errors.Is(err, client.ErrUnavailable):
+	case errors.Is(err, client.ErrNoLeader), errors.Is(err, client.ErrNotLeader), errors.Is(err, client.ErrUnavailable), errors.Is(err, client.ErrUnknownOutcome):
 		return exitNoLeader
 	case errors.Is(err, client.ErrTimeout), errors.Is(err, client.ErrNoTask), errors.Is(err, context.DeadlineExceeded):
 		return exitTimeout

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
 
@@ -46,9 +47,25 @@ type document struct {
 }
 
 // decode reads the document into v; unknown and repeated keys are mistakes.
-func (d *document) decode(v any) error {
-	err := yaml.NewDecoder(strings.NewReader(""), yaml.Strict()).DecodeFromNode(d.body, v)
+func (d *document) decode(v any) (err error) {
+	defer guard(d.file, &err)
+	err = yaml.NewDecoder(strings.NewReader(""), yaml.Strict()).DecodeFromNode(d.body, v)
 	return misread(d.file, d.text, err)
+}
+
+// parseYAML reads one document, or nothing where there is only white space.
+func parseYAML(file, whole, part string) (parsed *ast.File, err error) {
+	defer guard(file, &err)
+	parsed, err = parser.ParseBytes([]byte(part), 0)
+	return parsed, misread(file, whole, err)
+}
+
+// guard turns a panic of the YAML library, which some nonsense provokes, into a
+// mistake of the file.
+func guard(file string, err *error) {
+	if recover() != nil {
+		*err = usagef("%s is not YAML that can be understood: compare it with configs/room.yaml", file)
+	}
 }
 
 // misread gives a mistake that was found while reading YAML its place.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/rpc/gen/vigilv1"
@@ -43,30 +42,55 @@ type roleFile struct {
 
 // parseRooms reads all documents of a file; file is its name in messages.
 func parseRooms(file, text string) ([]*vigilv1.ApplyRoomRequest, error) {
-	parsed, err := parser.ParseBytes([]byte(text), 0)
-	if err != nil {
-		return nil, misread(file, text, err)
-	}
 	var rooms []*vigilv1.ApplyRoomRequest
-	for _, doc := range parsed.Docs {
-		if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType || doc.Body.Type() == ast.CommentGroupType {
-			continue
-		}
-		d := &document{file: file, text: text, body: doc.Body}
-		var room roomFile
-		if err := d.decode(&room); err != nil {
-			return nil, err
-		}
-		request, err := d.request(&room)
+	for _, part := range documents(text) {
+		parsed, err := parseYAML(file, text, part)
 		if err != nil {
 			return nil, err
 		}
-		rooms = append(rooms, request)
+		for _, doc := range parsed.Docs {
+			if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType || doc.Body.Type() == ast.CommentGroupType {
+				continue
+			}
+			d := &document{file: file, text: text, body: doc.Body}
+			var room roomFile
+			if err := d.decode(&room); err != nil {
+				return nil, err
+			}
+			request, err := d.request(&room)
+			if err != nil {
+				return nil, err
+			}
+			rooms = append(rooms, request)
+		}
 	}
 	if len(rooms) == 0 {
 		return nil, usagef("%s declares no room: see configs/room.yaml for an example", file)
 	}
 	return rooms, nil
+}
+
+// documents splits a file at its document marks, since the YAML library loses what
+// follows an empty document. Each part has empty lines in place of what stands
+// before it, so that positions stay those of the file.
+func documents(text string) (parts []string) {
+	lines := strings.Split(text, "\n")
+	first := 0
+	end := func(next int) {
+		parts = append(parts, strings.Repeat("\n", first)+strings.Join(lines[first:next], "\n"))
+	}
+	for i, line := range lines {
+		mark := strings.TrimRight(line, " \t\r")
+		switch {
+		case mark == "...":
+			lines[i] = ""
+		case mark == "---" || strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "---\t"):
+			end(i)
+			first, lines[i] = i, "   "+line[3:]
+		}
+	}
+	end(len(lines))
+	return parts
 }
 
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,6 +98,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 conflict, 5 no leader or n
 server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
+		Args:              cobra.ArbitraryArgs, // chooseSubcommand judges them
 		RunE:              chooseSubcommand,
 		PersistentPreRunE: a.start,
 	}
@@ -112,8 +114,25 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 		root.AddCommand(constructor(a))
 	}
 	addServerVerbs(root, a)
+	arrange(root)
 	_ = root.RegisterFlagCompletionFunc("addr", cobra.NoFileCompletions) // the flag is there
 	return root
+}
+
+// arrange sorts the commands of the help by who needs them.
+func arrange(root *cobra.Command) {
+	for _, g := range [...]struct{ id, title, commands string }{
+		{"people", "The fleet:", "status apply room task agent host events settings"},
+		{"agents", "For agents:", "wait-for-task beat run"},
+		{"machines", "Servers and hosts:", "dev server agentd bench"},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, cmd := range root.Commands() {
+			if slices.Contains(strings.Fields(g.commands), cmd.Name()) {
+				cmd.GroupID = g.id
+			}
+		}
+	}
 }
 
 // start runs before every command, after its command line was understood.
@@ -138,10 +157,11 @@ func chooseSubcommand(cmd *cobra.Command, args []string) error {
 		return cmd.Help()
 	}
 	msg := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+	cmd.SuggestionsMinimumDistance = max(cmd.SuggestionsMinimumDistance, 2)
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		msg += ": did you mean " + strings.Join(near, " or ") + "?"
+		msg += " (did you mean " + strings.Join(near, " or ") + "?)"
 	}
-	return usagef("%s: see %s --help", strings.TrimSuffix(msg, "?"), cmd.CommandPath())
+	return usagef("%s: see %s --help", msg, cmd.CommandPath())
 }
 
 // addresses are the servers to ask.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"vigil/cluster"
 	"vigil/fsm"
 )
 
@@ -150,6 +152,20 @@ func TestServerFlagsWinOverTheFile(t *testing.T) {
 	f.override(&serverFile{ID: "b", DataDir: "there", LogLevel: "debug"}, func(name string) bool { return name == "data-dir" })
 	if f.ID != "a" || f.DataDir != "there" || f.LogLevel != "warn" {
 		t.Fatalf("got id %q, data_dir %q, log_level %q", f.ID, f.DataDir, f.LogLevel)
+	}
+}
+
+func TestServerExitCodes(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		code int
+	}{
+		{nil, 0}, {cluster.ErrDiskStuck, exitFailed}, {cluster.ErrDataInUse, exitFailed},
+		{fmt.Errorf("run: %w", cluster.ErrUnknownRecord), exitUnknown},
+	} {
+		if got := exitCode(serverError(tt.err)); got != tt.code {
+			t.Errorf("%v: exit code %d, want %d", tt.err, got, tt.code)
+		}
 	}
 }
 

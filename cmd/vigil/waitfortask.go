@@ -52,6 +52,9 @@ type waitForTask struct {
 	patience time.Duration
 	follow   int
 	start    bool
+
+	// caller waits for us; it may be a shell that only runs this line for the owner.
+	caller process
 }
 
 // Reasons for leaving that are not errors of a call.
@@ -61,6 +64,10 @@ var (
 )
 
 func (w *waitForTask) run(ctx context.Context, c *conn) error {
+	w.caller = processOf(os.Getppid())
+	if w.follow > 0 {
+		w.caller = processOf(w.follow)
+	}
 	l, managed, err := w.identify()
 	if err != nil {
 		return err
@@ -122,6 +129,7 @@ func (w *waitForTask) identify() (*life, bool, error) {
 	return l, false, nil
 }
 
+// owner is the process whose life it is.
 func (w *waitForTask) owner() process {
 	if w.follow > 0 {
 		return processOf(w.follow)
@@ -140,7 +148,9 @@ func (w *waitForTask) patienceOf(managed bool) time.Duration {
 func (w *waitForTask) wait(ctx context.Context, worker *client.Worker, l *life, managed bool) error {
 	look, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	go whenGone(look, l.Owner, func() { stop(errParentGone) })
+	for _, p := range []process{w.caller, l.Owner} {
+		go whenGone(look, p, func() { stop(errParentGone) })
+	}
 	go w.whenUnread(look, func() { stop(errReaderGone) })
 	job, err := worker.Wait(look)
 	if err != nil {
@@ -158,7 +168,7 @@ func (w *waitForTask) wait(ctx context.Context, worker *client.Worker, l *life, 
 			return err
 		}
 	}
-	if !l.Owner.alive() {
+	if !l.Owner.alive() || !w.caller.alive() {
 		return errParentGone
 	}
 	if err := w.save(l); err != nil {

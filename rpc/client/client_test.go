@@ -3,15 +3,12 @@ package client_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
@@ -92,7 +89,7 @@ func TestBlackHoledLeaderIsLeftWithinASecond(t *testing.T) {
 		if d := time.Since(began); d > 1300*time.Millisecond {
 			t.Errorf("took %s, want about 1s", d)
 		}
-		if n := len(f.tasks); n != 2 {
+		if n, _, _ := f.figures(); n != 2 {
 			t.Errorf("%d tasks, want 2", n)
 		}
 	})
@@ -114,7 +111,7 @@ func TestBeatIsSentOnceAndTheNextGoesElsewhere(t *testing.T) {
 		if d := time.Since(began); d > 1300*time.Millisecond {
 			t.Errorf("failed after %s, want about 1s", d)
 		}
-		if n := f.calls[vigilv1.Work_Beat_FullMethodName]; n != 1 {
+		if n := f.count(vigilv1.Work_Beat_FullMethodName); n != 1 {
 			t.Errorf("%d beats were sent, want 1", n)
 		}
 		if _, err := work.Beat(t.Context(), beat); err != nil {
@@ -147,81 +144,6 @@ func TestParkedCallNoticesASilentServer(t *testing.T) {
 		}
 		if next, err := again.Recv(); err != nil || next.GetHost() == e.GetHost() {
 			t.Errorf("resumed at %s: %v, want another server than %s", next.GetHost(), err, e.GetHost())
-		}
-	})
-}
-
-// L8: a write whose answer was lost is done once, under one number.
-func TestLostAnswerIsAskedForUnderTheSameNumber(t *testing.T) {
-	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
-		f.lose[vigilv1.Fleet_CreateTask_FullMethodName] = 3
-		task, err := create(t.Context(), c, "one")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(f.tasks) != 1 || task.GetId() != 1 {
-			t.Errorf("%d tasks, answer is task %d; want one task", len(f.tasks), task.GetId())
-		}
-		if n := f.calls[vigilv1.Fleet_CreateTask_FullMethodName]; n < 4 {
-			t.Errorf("asked %d times, want at least 4", n)
-		}
-	})
-}
-
-func TestForgottenSessionIsReplaced(t *testing.T) {
-	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
-		if _, err := create(t.Context(), c, "one"); err != nil {
-			t.Fatal(err)
-		}
-		f.mu.Lock()
-		clear(f.session)
-		f.mu.Unlock()
-		if _, err := create(t.Context(), c, "two"); err != nil {
-			t.Fatal(err)
-		}
-		if len(f.tasks) != 2 {
-			t.Errorf("%d tasks, want 2", len(f.tasks))
-		}
-	})
-}
-
-func TestSessionThatRestedIsNotUsedAgain(t *testing.T) {
-	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
-		for range 2 {
-			if _, err := create(t.Context(), c, "one"); err != nil {
-				t.Fatal(err)
-			}
-			<-time.After(6 * time.Minute)
-		}
-		if n := f.calls[vigilv1.Work_OpenSession_FullMethodName]; n != 2 {
-			t.Errorf("%d sessions were opened, want 2", n)
-		}
-	})
-}
-
-func TestIDOfTheCallerIsKept(t *testing.T) {
-	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
-		in := &vigilv1.CreateTaskRequest{Room: "web", Id: &vigilv1.WriteId{Session: 99, Seq: 1}}
-		if _, err := vigilv1.NewFleetClient(c).CreateTask(t.Context(), in); !errors.Is(err, client.ErrUnknownSession) {
-			t.Errorf("write under an unknown session of the caller: %v, want unknown_session", err)
-		}
-	})
-}
-
-func TestRequestIsNotChanged(t *testing.T) {
-	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
-		in := &vigilv1.CreateTaskRequest{Room: "web", Role: "builder", Title: "same"}
-		before := proto.Clone(in)
-		for range 2 {
-			if _, err := vigilv1.NewFleetClient(c).CreateTask(t.Context(), in); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if !proto.Equal(in, before) {
-			t.Errorf("request is %v now, was %v", in, before)
-		}
-		if len(f.tasks) != 2 {
-			t.Errorf("%d tasks, want 2: the request was sent twice", len(f.tasks))
 		}
 	})
 }
@@ -283,7 +205,7 @@ func TestUnreachableLeaderAddressIsNotInsistedOn(t *testing.T) {
 		if !errors.Is(err, client.ErrNotLeader) && !errors.Is(err, client.ErrUnavailable) {
 			t.Errorf("error %v: want not_leader or unavailable", err)
 		}
-		if n := f.calls[vigilv1.Work_OpenSession_FullMethodName]; n > 100 {
+		if n := f.count(vigilv1.Work_OpenSession_FullMethodName); n > 100 {
 			t.Errorf("%d calls in 5s, want at most 100", n)
 		}
 	})
@@ -297,72 +219,8 @@ func TestCarefulCallIsNotRepeatedWhenItsOutcomeIsUnknown(t *testing.T) {
 		if err == nil {
 			t.Fatal("no error")
 		}
-		if n := f.calls[vigilv1.Cluster_AddServer_FullMethodName]; n != 2 {
+		if n := f.count(vigilv1.Cluster_AddServer_FullMethodName); n != 2 {
 			t.Errorf("asked %d times, want 2: not_leader, then the leader once", n)
-		}
-	})
-}
-
-func TestAThousandWritersOnOneClient(t *testing.T) {
-	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
-		f.lose[vigilv1.Fleet_CreateTask_FullMethodName] = 200
-		var all sync.WaitGroup
-		for i := range 1000 {
-			all.Go(func() {
-				for n := range 3 {
-					if _, err := create(t.Context(), c, fmt.Sprint(i, n)); err != nil {
-						t.Errorf("writer %d: %v", i, err)
-					}
-				}
-			})
-		}
-		all.Wait()
-		if len(f.tasks) != 3000 {
-			t.Errorf("%d tasks, want 3000", len(f.tasks))
-		}
-		for id, n := range f.done {
-			if n != 1 {
-				t.Errorf("number %d of session %d was carried out %d times", id[1], id[0], n)
-			}
-		}
-		if n := f.calls[vigilv1.Work_OpenSession_FullMethodName]; n > 100 {
-			t.Errorf("%d sessions for 1,000 writers, want at most 100", n)
-		}
-	})
-}
-
-func TestBatchIsRepeatedWriteByWrite(t *testing.T) {
-	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
-		batch := &vigilv1.BatchRequest{}
-		for i := range 500 {
-			batch.Writes = append(batch.Writes, &vigilv1.Write{Op: &vigilv1.Write_CreateTask{
-				CreateTask: &vigilv1.CreateTaskRequest{Room: "web", Role: "builder", Title: fmt.Sprint(i)}}})
-		}
-		batch.Writes[3].GetCreateTask().Room = ""
-		work := vigilv1.NewWorkClient(c)
-		for round := range 3 {
-			if round == 1 {
-				f.mu.Lock()
-				delete(f.session, 1)
-				delete(f.session, 2)
-				f.lose[vigilv1.Work_Batch_FullMethodName] = 2
-				f.mu.Unlock()
-			}
-			out, err := work.Batch(t.Context(), batch)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := len(out.GetResults()); n != 500 {
-				t.Fatalf("%d results, want 500", n)
-			}
-			for i, r := range out.GetResults() {
-				if e := client.FromInfo(r.GetError()); (i == 3) != errors.Is(e, client.ErrInvalid) && (i == 3 || e != nil) {
-					t.Errorf("round %d, write %d: %v", round, i, e)
-				}
-			}
-		}
-		if len(f.tasks) != 3*499 {
-			t.Errorf("%d tasks, want %d", len(f.tasks), 3*499)
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/rpc/client"
@@ -58,43 +59,6 @@ type fakeServer struct {
 	mu    sync.Mutex
 	conns []*hole
 	black bool
-}
-
-// hole is a connection that can be cut off without a word.
-type hole struct {
-	net.Conn
-	mu  sync.Mutex
-	cut bool
-	off chan struct{}
-}
-
-func (h *hole) isCut() bool { h.mu.Lock(); defer h.mu.Unlock(); return h.cut }
-
-func (h *hole) Write(b []byte) (int, error) {
-	if h.isCut() {
-		return len(b), nil
-	}
-	return h.Conn.Write(b)
-}
-
-func (h *hole) Read(b []byte) (int, error) {
-	n, err := h.Conn.Read(b)
-	if h.isCut() {
-		<-h.off
-		return 0, net.ErrClosed
-	}
-	return n, err
-}
-
-func (h *hole) Close() error {
-	h.mu.Lock()
-	select {
-	case <-h.off:
-	default:
-		close(h.off)
-	}
-	h.mu.Unlock()
-	return h.Conn.Close()
 }
 
 func newFake(addrs ...string) *fakeCluster {
@@ -189,6 +153,9 @@ func (f *fakeCluster) open(t testing.TB, addrs ...string) *client.Client {
 	return c
 }
 
+// copyOf gives what may leave the lock.
+func copyOf(t *vigilv1.Task) *vigilv1.Task { return proto.Clone(t).(*vigilv1.Task) }
+
 // refuse makes an error as servers do.
 func refuse(code codes.Code, name string, leader string) error {
 	st, _ := status.New(code, name).WithDetails(&vigilv1.ErrorInfo{Code: name, Message: "The answer is " + name + ".", Leader: leader, Rev: 7, Oldest: 9})
@@ -244,7 +211,8 @@ func (s *fakeServer) CloseSession(_ context.Context, r *vigilv1.CloseSessionRequ
 func (s *fakeServer) CreateTask(_ context.Context, r *vigilv1.CreateTaskRequest) (*vigilv1.Task, error) {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
-	return s.all.create(r)
+	t, err := s.all.create(r)
+	return copyOf(t), err
 }
 
 // create carries a numbered write out once; the caller holds mu.
@@ -301,7 +269,7 @@ func (s *fakeServer) GetTask(_ context.Context, r *vigilv1.GetTaskRequest) (*vig
 	if r.GetTask() == 0 || r.GetTask() > uint64(len(s.all.tasks)) {
 		return nil, refuse(codes.NotFound, "not_found", "")
 	}
-	return s.all.tasks[r.GetTask()-1], nil
+	return copyOf(s.all.tasks[r.GetTask()-1]), nil
 }
 
 func (s *fakeServer) Join(_ context.Context, r *vigilv1.JoinRequest) (*vigilv1.JoinResponse, error) {
@@ -335,8 +303,9 @@ func (s *fakeServer) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1
 		for _, t := range f.tasks {
 			if t.State == vigilv1.TaskState_PENDING {
 				t.State, t.Attempt = vigilv1.TaskState_ACKNOWLEDGED, t.Attempt+1
+				answer := &vigilv1.ClaimResponse{Task: copyOf(t), Attempt: t.Attempt, Ttl: durationpb.New(time.Minute)}
 				f.mu.Unlock()
-				return &vigilv1.ClaimResponse{Task: t, Attempt: t.Attempt, Ttl: durationpb.New(time.Minute)}, nil
+				return answer, nil
 			}
 		}
 		w := make(chan struct{})
@@ -397,4 +366,18 @@ func (s *fakeServer) WatchEvents(r *vigilv1.WatchEventsRequest, stream grpc.Serv
 	}
 	<-stream.Context().Done()
 	return nil
+}
+
+// count tells how often a method was called.
+func (f *fakeCluster) count(method string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls[method]
+}
+
+// figures gives how many tasks were created, joins made and good-byes said.
+func (f *fakeCluster) figures() (tasks, joined, left int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.tasks), f.joined, len(f.left)
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -44,8 +43,9 @@ type servers struct {
 
 // rest keeps an address that failed from being tried again and again.
 type rest struct {
-	times int
-	until time.Time
+	times  int
+	until  time.Time
+	reason string
 }
 
 func newServers(cfg *Config, options []grpc.DialOption) *servers {
@@ -69,33 +69,40 @@ func (s *servers) pick(ctx context.Context, r *route) (*conn, *Error) {
 	if k := r.cur.Load(); k != nil && k.usable() {
 		return k, nil
 	}
-	var reasons []string
 	for _, addr := range s.order(r) {
 		k, err := s.conn(addr)
 		if err != nil {
-			reasons = append(reasons, err.Error())
 			if err == ErrClosed {
-				return nil, ErrClosed.(*Error)
+				return nil, From(err)
 			}
-			continue
+			return nil, &Error{Code: "invalid", Message: err.Error()}
 		}
 		if err = k.ready(ctx, dialLimit); err == nil {
 			s.settle(r, k)
 			return k, nil
 		}
 		if ctx.Err() == nil {
-			reasons = append(reasons, fmt.Sprintf("%s: %v", addr, err))
-			s.fail(k)
+			s.failed(k, err.Error())
 		}
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	msg := fmt.Sprintf("no server could be reached at %s", strings.Join(s.cfg.Addrs, ", "))
-	if len(reasons) > 0 {
-		msg += ": " + reasons[0]
+	return nil, s.unreachable()
+}
+
+// unreachable says which servers were tried and why the first does not answer.
+func (s *servers) unreachable() *Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	msg := "no server could be reached at " + strings.Join(s.cfg.Addrs, ", ")
+	for _, addr := range s.cfg.Addrs {
+		if bad := s.rest[addr]; bad != nil && bad.reason != "" {
+			msg += " (" + bad.reason + ")"
+			break
+		}
 	}
-	return nil, &Error{Code: "unavailable", Message: msg + "; check that the servers run and that the addresses are right"}
+	return &Error{Code: "unavailable", Message: msg + "; check that the servers run and that the addresses are right"}
 }
 
 // order lists the addresses that are worth trying: the route's target, then the
@@ -149,7 +156,9 @@ func (s *servers) settle(r *route, k *conn) {
 }
 
 // fail drops a connection that does not work and lets its address rest.
-func (s *servers) fail(k *conn) {
+func (s *servers) fail(k *conn) { s.failed(k, "the server has stopped answering") }
+
+func (s *servers) failed(k *conn, reason string) {
 	s.mu.Lock()
 	if s.conns[k.addr] == k {
 		delete(s.conns, k.addr)
@@ -160,6 +169,7 @@ func (s *servers) fail(k *conn) {
 		}
 		bad.until = time.Now().Add(min(restMin<<min(bad.times, 10), restMax))
 		bad.times++
+		bad.reason = reason
 	}
 	s.forget(&s.lead, k.addr)
 	s.forget(&s.park, k.addr)

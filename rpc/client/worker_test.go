@@ -24,7 +24,7 @@ func TestWorkerBeatsFourTimesPerLease(t *testing.T) {
 	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
 		w := join(t, c)
 		<-time.After(10*time.Minute + time.Second)
-		if n := f.calls[vigilv1.Work_Beat_FullMethodName]; n != 40 {
+		if n := f.count(vigilv1.Work_Beat_FullMethodName); n != 40 {
 			t.Errorf("%d beats in 10 min, want 40", n)
 		}
 		w.Detach()
@@ -38,7 +38,7 @@ func TestFailedBeatIsSentAgainAfterASecond(t *testing.T) {
 		<-time.After(18500 * time.Millisecond)
 		f.lead("b:1")
 		<-time.After(time.Second)
-		if n := f.calls[vigilv1.Work_Beat_FullMethodName]; n < 5 {
+		if n := f.count(vigilv1.Work_Beat_FullMethodName); n < 5 {
 			t.Errorf("%d beats since the first was due 4.5s ago, want 5", n)
 		}
 		if w.Context().Err() != nil {
@@ -69,8 +69,8 @@ func TestWorkerJoinsAgainAfterItsLeaseHasEnded(t *testing.T) {
 		f.beats["1"] = "rejoin"
 		f.mu.Unlock()
 		<-time.After(time.Minute)
-		if f.joined != 2 {
-			t.Errorf("joined %d times, want 2", f.joined)
+		if _, n, _ := f.figures(); n != 2 {
+			t.Errorf("joined %d times, want 2", n)
 		}
 		w.Detach()
 	})
@@ -106,9 +106,11 @@ func TestWaitOutlivesServersAndLeaders(t *testing.T) {
 		if job.Context().Err() == nil {
 			t.Error("the job's context goes on after it was finished")
 		}
+		f.mu.Lock()
 		if f.tasks[0].State != vigilv1.TaskState_COMPLETED {
 			t.Errorf("task is %s", f.tasks[0].State)
 		}
+		f.mu.Unlock()
 		if err := w.Leave(t.Context(), "bye"); err != nil {
 			t.Error(err)
 		}
@@ -141,8 +143,8 @@ func TestWorkLeavesOnEveryExit(t *testing.T) {
 				if err != end.want {
 					t.Errorf("error %v, want %v", err, end.want)
 				}
-				if len(f.left) != 1 {
-					t.Errorf("left %d times, want once", len(f.left))
+				if _, _, n := f.figures(); n != 1 {
+					t.Errorf("left %d times, want once", n)
 				}
 			})
 		})

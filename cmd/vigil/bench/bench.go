@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"time"
 )
@@ -85,6 +86,9 @@ func (s *Spec) check(o Options) (Options, error) {
 	if s.Own && len(o.Addrs) > 0 {
 		return bad("benchmark %s kills servers and runs only on its own: leave --addr out", s.Name)
 	}
+	if o.Managed && len(o.Addrs) > 0 {
+		return bad("managed agents need other settings than a cluster in use has: leave --addr or --managed out")
+	}
 	if o.Duration < 0 || o.Duration > time.Hour {
 		return bad("duration %s: give a time up to 1h", o.Duration)
 	}
@@ -138,7 +142,8 @@ type run struct {
 	report *Report
 	tag    string // in the names of rooms, so that two runs do not meet
 
-	profiled int // measurements of which profiles were taken
+	profiled  int // measurements of which profiles were taken
+	elections int // that nothing called for
 }
 
 // say reports progress.
@@ -160,6 +165,9 @@ func (s *Spec) Run(ctx context.Context, o Options) (_ *Report, err error) {
 			return nil, fmt.Errorf("make folder for profiles: %w", err)
 		}
 	}
+	// The load shares the machine with the servers: its garbage collector may use
+	// memory to save processor time.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	r := &run{Options: o, spec: s, tag: newTag(), report: newReport(s.Name)}
 	r.say("starting three servers")
 	if r.stand, err = openStand(ctx, &r.Options, s.Config); err != nil {

@@ -43,6 +43,7 @@ func TestSenselessOptionsAreRefusedBeforeAnythingStarts(t *testing.T) {
 		word  string
 	}{
 		"addr of a cluster that would be killed": {"failover", Options{Addrs: []string{"127.0.0.1:1"}}, "--addr"},
+		"settings of somebody else":              {"beats", Options{Managed: true, Addrs: []string{"127.0.0.1:1"}}, "--managed"},
 		"negative count":                         {"beats", Options{Count: -1}, "count"},
 		"batch beyond a call":                    {"tasks", Options{Batch: 5000}, "batch"},
 		"no clients":                             {"writes", Options{Clients: []int{0}}, "clients"},

@@ -127,10 +127,8 @@ func (q *quiet) measure(ctx context.Context, r *run, h herd, watchers int) error
 	r.report.take(&q.tally)
 	r.report.set("agents", h.roles*h.replicas)
 	r.report.set("watchers", watchers)
-	r.report.set("entries_per_second", since(before.figures, after.figures, "vigil_cluster_log_entries_total")/q.tally.seconds)
-	r.report.set("bytes_per_second", since(before.figures, after.figures, "vigil_cluster_log_bytes_total")/q.tally.seconds)
 	r.report.set("wakeups_per_watcher", float64(q.wakeups.Load())/float64(watchers))
-	r.report.set("leases_ended", since(before.figures, after.figures, "vigil_leases_ended_total"))
-	r.report.set("servers_cpu_cores", (after.cpu-before.cpu).Seconds()/q.tally.seconds)
+	r.report.set("leases_ended", before.grown(after, "vigil_leases_ended_total"))
+	r.reportUsage(before, after)
 	return ctx.Err()
 }

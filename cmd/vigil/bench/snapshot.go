@@ -52,6 +52,8 @@ func runSnapshot(ctx context.Context, r *run) error {
 	r.report.set("tasks", len(agents))
 	r.report.set("agents_joined_per_second", float64(len(agents))/joined.Sub(begin).Seconds())
 	r.report.set("tasks_created_per_second", float64(len(agents))/time.Since(joined).Seconds())
+	r.say("waiting until the servers are quiet")
+	r.quiet(ctx)
 	if err := r.reportRSS(ctx, "rss"); err != nil {
 		return err
 	}
@@ -110,7 +112,11 @@ func (r *run) reportRSS(ctx context.Context, name string) error {
 // snapshotUnderLoad compares writes without and with a snapshot being taken.
 func (r *run) snapshotUnderLoad(ctx context.Context, clients []*client.Client, h herd) error {
 	r.say("writing without a snapshot")
+	profiles := r.startProfiles(ctx, r.Duration)
 	calm := r.trickle(ctx, clients, h, r.Duration)
+	if err := profiles.wait(); err != nil {
+		return err
+	}
 	r.report.set("write_p99_ms", calm.percentile(0.99))
 	r.report.set("write_max_ms", calm.max())
 

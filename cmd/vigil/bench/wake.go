@@ -81,6 +81,9 @@ func runWake(ctx context.Context, r *run) error {
 		return err
 	}
 	w.drain(ctx)
+	if after, err := r.measure(ctx); err == nil {
+		r.reportWaking(before, after, n)
+	}
 	stop()
 	all.Wait()
 	w.report(r, n, &late)

@@ -1,0 +1,313 @@
+//go:build linux
+
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// patience is how long anything may take on a machine that is busy with other
+// tests; what is measured is logged.
+const patience = 90 * time.Second
+
+// program is the binary under test, built by whoever asks first.
+var program struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if program.dir != "" {
+		_ = os.RemoveAll(program.dir)
+	}
+	os.Exit(code)
+}
+
+// vigil gives the path of the program.
+func vigil(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts real processes")
+	}
+	program.once.Do(func() {
+		if program.dir, program.err = os.MkdirTemp("", "vigil-e2e-"); program.err != nil {
+			return
+		}
+		began := time.Now()
+		defer func() { t.Logf("program built in %s", time.Since(began)) }()
+		out, err := exec.Command("go", "build", "-o", filepath.Join(program.dir, "vigil"), ".").CombinedOutput()
+		if err != nil {
+			program.err = fmt.Errorf("build: %w: %s", err, out)
+		}
+	})
+	if program.err != nil {
+		t.Fatal(program.err)
+	}
+	return filepath.Join(program.dir, "vigil")
+}
+
+// proc is a process of the program with its output.
+type proc struct {
+	t    *testing.T
+	name string
+	cmd  *exec.Cmd
+	out  lockedBuffer
+	done chan struct{} // closed when it has ended
+}
+
+// spawn starts the program; it is killed at the end of the test if it still runs.
+func spawn(t *testing.T, name string, args ...string) *proc {
+	t.Helper()
+	p := &proc{t: t, name: name, cmd: exec.Command(vigil(t), args...), done: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the death signal follows this thread
+		defer close(p.done)
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = p.cmd.Wait() // the state is looked at below
+		}
+	}()
+	if err := <-started; err != nil {
+		t.Fatalf("start %s: %v", name, err)
+	}
+	t.Cleanup(func() {
+		p.signal(syscall.SIGKILL)
+		<-p.done
+		if t.Failed() {
+			t.Logf("output of %s:\n%s", name, p.out.tail())
+		}
+	})
+	return p
+}
+
+func (p *proc) signal(sig syscall.Signal) { _ = p.cmd.Process.Signal(sig) }
+
+// end waits for the end and gives the exit code, -1 after a signal.
+func (p *proc) end() int {
+	p.t.Helper()
+	select {
+	case <-p.done:
+		return p.cmd.ProcessState.ExitCode()
+	case <-time.After(patience):
+		p.t.Fatalf("%s does not end", p.name)
+		return 0
+	}
+}
+
+// lockedBuffer is written by a process and read by the test.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func (b *lockedBuffer) tail() string {
+	s := b.String()
+	return s[max(0, len(s)-6000):]
+}
+
+// testFleet is three servers, one host and a client.
+type testFleet struct {
+	t       *testing.T
+	dir     string
+	api     []string
+	raft    []string
+	servers []*proc
+	agentd  *proc
+	client  *client.Client
+	fleet   vigilv1.FleetClient
+	status  vigilv1.ClusterClient
+	seen    uint64 // last event that was waited for
+}
+
+// newFleet starts everything; the host has the runners "checksum" and "words".
+func newFleet(t *testing.T) *testFleet {
+	t.Helper()
+	f := &testFleet{t: t, dir: t.TempDir()}
+	for range 3 {
+		f.api, f.raft = append(f.api, freePort(t)), append(f.raft, freePort(t))
+	}
+	for i := range 3 {
+		f.servers = append(f.servers, f.startServer(i))
+	}
+	f.write("input/poem.txt", strings.Repeat("look on my works ye mighty and despair\n", 50))
+	var runners strings.Builder
+	for _, role := range []string{"checksum", "words"} {
+		fmt.Fprintf(&runners, "  - {name: %s, program: %q, args: [dev-agent, %s, --files, %q]}\n", role, vigil(t), role, f.path("input"))
+	}
+	f.write("agentd.yaml", fmt.Sprintf("servers: [%s]\ndata_dir: %q\nname: h1\nrunners:\n%s",
+		strings.Join(f.api, ", "), f.path("host"), runners.String()))
+	f.agentd = spawn(t, "agentd", "agentd", "--config", f.path("agentd.yaml"))
+	c, err := client.Open(client.Config{Addrs: f.api, Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	f.client, f.fleet, f.status = c, vigilv1.NewFleetClient(c), vigilv1.NewClusterClient(c)
+	return f
+}
+
+// startServer starts server i, for the first time or again.
+func (f *testFleet) startServer(i int) *proc {
+	f.t.Helper()
+	var peers []string
+	for j, addr := range f.raft {
+		peers = append(peers, fmt.Sprintf("s%d=%s", j+1, addr))
+	}
+	id := fmt.Sprintf("s%d", i+1)
+	return spawn(f.t, id, "server", "--id", id, "--data-dir", f.path(id), "--addr", f.api[i], "--raft-addr", f.raft[i],
+		"--peers", strings.Join(peers, ","), "--log-level", "info")
+}
+
+func (f *testFleet) path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
+
+func (f *testFleet) write(name, text string) {
+	f.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(f.path(name)), 0o700); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.WriteFile(f.path(name), []byte(text), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// ctx bounds one step.
+func (f *testFleet) ctx() context.Context {
+	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
+	f.t.Cleanup(cancel)
+	return ctx
+}
+
+// apply declares a room with one agent a role.
+func (f *testFleet) apply(room string, roles ...string) {
+	f.t.Helper()
+	req := &vigilv1.ApplyRoomRequest{Room: room, By: "test"}
+	for _, r := range roles {
+		req.Roles = append(req.Roles, &vigilv1.RoleSpec{Name: r, Runner: r, Replicas: 1, StopGrace: durationpb.New(2 * time.Second)})
+	}
+	if _, err := f.fleet.ApplyRoom(f.ctx(), req); err != nil {
+		f.t.Fatalf("apply room: %v", err)
+	}
+}
+
+// create creates a task about the poem.
+func (f *testFleet) create(role string) uint64 {
+	f.t.Helper()
+	room, role, _ := strings.Cut(role, "/")
+	task, err := f.fleet.CreateTask(f.ctx(), &vigilv1.CreateTaskRequest{Room: room, Role: role, Title: "poem", Text: "poem.txt", By: "test"})
+	if err != nil {
+		f.t.Fatalf("create task: %v", err)
+	}
+	return task.GetId()
+}
+
+// await reads the history on until an event fits; earlier ones are passed over.
+func (f *testFleet) await(what string, fits func(*vigilv1.Event) bool) *vigilv1.Event {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
+	defer cancel()
+	var last error
+	for ctx.Err() == nil {
+		stream, err := f.fleet.WatchEvents(ctx, &vigilv1.WatchEventsRequest{After: f.seen})
+		for err == nil {
+			var e *vigilv1.Event
+			if e, err = stream.Recv(); err == nil {
+				f.seen = e.GetSeq()
+				if fits(e) {
+					return e
+				}
+			}
+		}
+		last = err // a server was lost; the next one goes on from there
+	}
+	f.t.Fatalf("%s: not seen within %s (last: %v)", what, patience, last)
+	return nil
+}
+
+// completed waits for the completion of a task.
+func (f *testFleet) completed(task uint64) {
+	f.t.Helper()
+	f.await(fmt.Sprintf("completion of task %d", task), func(e *vigilv1.Event) bool {
+		return e.GetKind() == "task.completed" && e.GetTask() == task
+	})
+}
+
+// agent asks for one agent.
+func (f *testFleet) agent(name string) *vigilv1.Agent {
+	f.t.Helper()
+	got, err := f.fleet.GetAgent(f.ctx(), &vigilv1.GetAgentRequest{Agent: name})
+	if err != nil {
+		f.t.Fatalf("get agent %s: %v", name, err)
+	}
+	return got.GetAgent()
+}
+
+// joined waits until an agent is a participant under another incarnation than the
+// one given.
+func (f *testFleet) joined(name, not string) *vigilv1.Agent {
+	f.t.Helper()
+	f.await("join of "+name, func(e *vigilv1.Event) bool {
+		return e.GetKind() == "agent.joined" && e.GetAgent() == name && e.GetIncarnation() != not
+	})
+	return f.agent(name)
+}
+
+// leader gives the number of the server that leads.
+func (f *testFleet) leader() int {
+	f.t.Helper()
+	st, err := f.status.Status(f.ctx(), &vigilv1.StatusRequest{})
+	if err != nil {
+		f.t.Fatalf("status: %v", err)
+	}
+	for i := range f.servers {
+		if st.GetLeader() == fmt.Sprintf("s%d", i+1) {
+			return i
+		}
+	}
+	f.t.Fatalf("the leader is %q", st.GetLeader())
+	return 0
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}

@@ -1,0 +1,253 @@
+package fsm
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestApplyRoomRefusals(t *testing.T) {
+	d := newDrive(t)
+	d.room("demo", RoleSpec{Name: "w"}, RoleSpec{Name: "v"})
+	rev := d.s.Room("demo").Rev
+	role := func(r RoleSpec) Command {
+		if r.Name == "" {
+			r.Name = "w"
+		}
+		return ApplyRoom{Room: "x", Roles: []RoleSpec{r}}
+	}
+	for name, c := range map[string]struct {
+		code Code
+		cmd  Command
+	}{
+		"room name":        {Invalid, ApplyRoom{Room: "No"}},
+		"long name":        {Invalid, ApplyRoom{Room: strings.Repeat("x", MaxName+1)}},
+		"role name":        {Invalid, role(RoleSpec{Name: "-w"})},
+		"runner":           {Invalid, role(RoleSpec{Runner: "a/b"})},
+		"two of a name":    {Invalid, ApplyRoom{Room: "x", Roles: []RoleSpec{{Name: "w"}, {Name: "w"}}}},
+		"too many roles":   {Invalid, ApplyRoom{Room: "x", Roles: make([]RoleSpec, MaxRoles+1)}},
+		"replicas":         {Invalid, role(RoleSpec{Replicas: MaxReplicas + 1})},
+		"short ttl":        {Invalid, role(RoleSpec{TTL: time.Millisecond})},
+		"long ttl":         {Invalid, role(RoleSpec{TTL: 25 * time.Hour})},
+		"ack limit":        {Invalid, role(RoleSpec{AckLimit: time.Millisecond})},
+		"pending limit":    {Invalid, role(RoleSpec{PendingLimit: time.Millisecond})},
+		"start limit":      {Invalid, role(RoleSpec{StartLimit: time.Millisecond})},
+		"progress limit":   {Invalid, role(RoleSpec{ProgressLimit: -1})},
+		"long grace":       {Invalid, role(RoleSpec{TTL: time.Minute, StopGrace: 15 * time.Second})},
+		"proof":            {Invalid, role(RoleSpec{Proof: 9})},
+		"unsorted labels":  {Invalid, role(RoleSpec{Labels: []KV{{"b", ""}, {"a", ""}}})},
+		"doubled params":   {Invalid, role(RoleSpec{Params: []KV{{"a", ""}, {"a", ""}}})},
+		"stale revision":   {Conflict, ApplyRoom{Room: "demo", IfRev: rev + 7}},
+		"no such room":     {NotFound, ApplyRoom{Room: "nowhere", IfRev: 3}},
+		"delete stale":     {Conflict, DeleteRoom{Room: "demo", IfRev: rev + 7}},
+		"delete not there": {NotFound, DeleteRoom{Room: "nowhere"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d.t = t
+			out := d.want(c.code, c.cmd)
+			if c.code == Conflict && out.Rev != rev {
+				t.Fatalf("revision %d, want the current one, %d", out.Rev, rev)
+			}
+		})
+	}
+	d.t = t
+	d.must(ApplyRoom{Room: "demo", Roles: []RoleSpec{{Name: "w"}, {Name: "v"}}, IfRev: rev})
+	d.must(CreateTask{Room: "demo", Role: "v"})
+	d.want(Conflict, ApplyRoom{Room: "demo", Roles: []RoleSpec{{Name: "w"}}}) // v has an open task
+}
+
+// Optimistic locking answers with the current revision.
+func TestConflictNamesTheCurrentRevision(t *testing.T) {
+	d := newDrive(t)
+	d.room("demo", RoleSpec{Name: "w"})
+	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
+	rev := d.s.Task(id).Rev
+	sp := d.hand("demo/w")
+	d.must(Claim{Speaker: sp})
+	for _, c := range []Command{CancelTask{Task: id, IfRev: rev}, RetryTask{Task: id, IfRev: rev}, Claim{Speaker: d.other("demo/w"), Task: id + 1}} {
+		if out := d.do(c); out.Code == Conflict && out.Rev != d.s.Task(id).Rev && out.Rev != 0 {
+			t.Fatalf("%T: %+v", c, out)
+		}
+	}
+	if out := d.want(Conflict, CancelTask{Task: id, IfRev: rev}); out.Rev != d.s.Task(id).Rev {
+		t.Fatalf("%+v", out)
+	}
+	if out := d.want(Conflict, SetAgent{Agent: "demo/w", Stop: true, IfRev: 1}); out.Rev != d.agent("demo/w").Rev {
+		t.Fatalf("%+v", out)
+	}
+	d.must(SetAgent{Agent: "demo/w", Stop: true, IfRev: d.agent("demo/w").Rev})
+	d.must(CancelTask{Task: id, IfRev: d.s.Task(id).Rev})
+}
+
+func (d *drive) other(name string) Speaker { return Speaker{Agent: name, Inc: d.agent(name).Inc} }
+
+func TestFewerReplicasAndRoles(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "worker")
+	d.room("demo", managed("b", func(r *RoleSpec) { r.Replicas = 3 }), RoleSpec{Name: "w"})
+	sp := d.start("demo/b.3", h)
+	d.room("demo", managed("b"), RoleSpec{Name: "w"})
+	if d.agent("demo/b.2") != nil {
+		t.Fatal("an idle agent beyond the replicas is still there")
+	}
+	if a := d.agent("demo/b.3"); a == nil || a.Order != StopOrder || !a.Retired {
+		t.Fatalf("%+v", a)
+	}
+	d.must(ReportExit{Host: h, Agent: 3, Inc: sp.Inc})
+	if d.agent("demo/b.3") != nil {
+		t.Fatal("it has ended and is still there")
+	}
+	d.room("demo", managed("b", func(r *RoleSpec) { r.Replicas = 3 }))
+	a := d.agent("demo/b.3")
+	if next := d.s.NextIncarnation(a); a.ID == 3 || next <= sp.Inc {
+		t.Fatalf("agent %d starts with incarnation %s, below the floor %s", a.ID, next, sp.Inc)
+	}
+	if d.s.RoleByName("demo", "w") != nil || len(d.s.Room("demo").Roles) != 1 {
+		t.Fatal("a role without agents and tasks is still there")
+	}
+	for i := range 300 { // names that come and go leave nothing behind
+		d.room("demo", RoleSpec{Name: fmt.Sprint("r", i)})
+	}
+	if n := len(d.s.Room("demo").Roles); n != 1 {
+		t.Fatalf("%d roles", n)
+	}
+}
+
+func TestL9DeletedRoomGoesOnceNothingRuns(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "worker")
+	d.room("demo", managed("b"), RoleSpec{Name: "w"})
+	sp := d.start("demo/b", h)
+	d.must(Join{sp})
+	id := d.must(CreateTask{Room: "demo", Role: "b"}).Task
+	d.must(Claim{Speaker: sp})
+	if out := d.must(DeleteRoom{Room: "demo", By: "ann"}); out.Count != 1 {
+		t.Fatalf("%+v", out)
+	}
+	d.must(DeleteRoom{Room: "demo", By: "ann"})
+	if d.s.Task(id).State != TaskCanceled || d.agent("demo/b").Order != StopOrder {
+		t.Fatalf("%+v", d.agent("demo/b"))
+	}
+	d.want(Stopped, ApplyRoom{Room: "demo", Roles: []RoleSpec{{Name: "w"}}})
+	d.want(Stopped, CreateTask{Room: "demo", Role: "b"})
+	d.want(NotFound, Join{Speaker{Agent: "demo/w"}})
+	if w := d.s.Why(1); w.Code != "deleting" {
+		t.Fatalf("%+v", w)
+	}
+	d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc})
+	if d.s.Room("demo") != nil || d.s.Task(id) != nil || d.agent("demo/b") != nil {
+		t.Fatal("the room is still there")
+	}
+	d.room("demo", managed("b"))
+	if next := d.s.NextIncarnation(d.agent("demo/b")); next <= sp.Inc {
+		t.Fatalf("incarnation %s of a new agent is not above that of the old one", next)
+	}
+	if ans := d.beat(h, 0); ans.HostGone {
+		t.Fatal("the host went with the room")
+	}
+}
+
+// A room is deleted whose declared role went before: found by the random test.
+func TestDeleteRoomWithRetiredRole(t *testing.T) {
+	d := newDrive(t)
+	d.room("demo", RoleSpec{Name: "w"}, RoleSpec{Name: "v"})
+	d.must(CancelTask{Task: d.must(CreateTask{Room: "demo", Role: "v"}).Task})
+	d.room("demo", RoleSpec{Name: "w"})
+	if len(d.s.Room("demo").Roles) != 2 {
+		t.Fatal("a role that still has tasks is gone")
+	}
+	d.s = reload(t, d.s) // a role without agents survives a restore
+	d.must(PutSettings{})
+	if st := d.s.RoleStats(2); st.Agents != 0 || st.Tasks[TaskCanceled] != 1 {
+		t.Fatalf("%+v", st)
+	}
+	d.must(DeleteRoom{Room: "demo"})
+	if d.s.Room("demo") != nil || d.s.Role(2) != nil {
+		t.Fatal("still there")
+	}
+}
+
+func TestSettingsRanges(t *testing.T) {
+	d := newDrive(t)
+	for _, x := range settingTable {
+		t.Run(x.name, func(t *testing.T) {
+			d.t = t
+			show := func(v int64) string {
+				if x.dur != nil {
+					return (time.Duration(v) * time.Millisecond).String()
+				}
+				return fmt.Sprint(v)
+			}
+			before := *d.s.Settings()
+			for _, v := range []string{show(x.min - 1), show(x.max + 1), "", "much"} {
+				d.want(Invalid, PutSettings{Values: []KV{{x.name, v}}})
+			}
+			if *d.s.Settings() != before {
+				t.Fatal("a refused value was taken")
+			}
+			for _, v := range []int64{x.max, x.min} {
+				if out := d.do(PutSettings{Values: []KV{{x.name, show(v)}}}); out.Code != OK && x.name != "ttl" && x.name != "stop_grace" {
+					t.Fatalf("%s: %s", show(v), out.Detail)
+				}
+			}
+			d.s.meta.Settings = DefaultSettings()
+		})
+	}
+	d.t = t
+	d.want(Invalid, PutSettings{Values: []KV{{"nonsense", "1"}}})
+	before := *d.s.Settings()
+	d.want(Invalid, PutSettings{Values: []KV{{"ttl", "90s"}, {"kill_limit", "-1"}}}) // all or none
+	d.want(Invalid, PutSettings{Values: []KV{{"ttl", "1s"}}})                        // too short for the grace
+	if *d.s.Settings() != before {
+		t.Fatal("half of a change was taken")
+	}
+	d.must(PutSettings{Values: []KV{{"ttl", "1s"}, {"stop_grace", "200ms"}}})
+	if info := d.s.SettingsInfo(); len(info) != len(settingTable) || info[0].Value != "1s" || info[0].Default != "1m0s" {
+		t.Fatalf("%+v", info[0])
+	}
+}
+
+func TestEventsAreARing(t *testing.T) {
+	d := newDrive(t)
+	d.must(PutSettings{Values: []KV{{"events_kept", "1000"}}})
+	d.room("demo", RoleSpec{Name: "w"})
+	sp := d.hand("demo/w")
+	for range 800 {
+		d.s.Apply(d.entry(Request{Cmd: Leave{Speaker: sp}}, Request{Cmd: Join{sp}}))
+	}
+	if n := d.s.LastEvent() - d.s.OldestEvent() + 1; n != 1000 {
+		t.Fatalf("%d events are kept", n)
+	}
+	want := d.s.OldestEvent()
+	for e := range d.s.Events(0) {
+		if e.Seq != want {
+			t.Fatalf("event %d, want %d", e.Seq, want)
+		}
+		want++
+	}
+	if err := d.s.Check(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRetentionOfFinishedTasks(t *testing.T) {
+	d := newDrive(t)
+	d.must(PutSettings{Values: []KV{{"tasks_kept", "10"}, {"task_retention", "1m"}}})
+	d.room("demo", RoleSpec{Name: "w", Replicas: 1})
+	for range 30 {
+		d.must(CancelTask{Task: d.must(CreateTask{Room: "demo", Role: "w"}).Task})
+	}
+	d.must(PutSettings{})
+	if n := d.s.Counts().Tasks[TaskCanceled]; n != 10 {
+		t.Fatalf("%d finished tasks are kept", n)
+	}
+	if d.s.Task(21) == nil || d.s.Task(20) != nil {
+		t.Fatal("not the oldest ones went")
+	}
+	open := d.must(CreateTask{Room: "demo", Role: "w"}).Task
+	d.pass(61 * time.Second)
+	if n := d.s.Counts().Tasks[TaskCanceled]; n != 0 || d.s.Task(open) == nil {
+		t.Fatalf("%d finished tasks are left", n)
+	}
+}

@@ -1,0 +1,236 @@
+package fsm
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// crowd joins n agents by hand at the present clock, each with a task.
+func crowd(d *drive, n int, tasks bool) {
+	d.t.Helper()
+	for r := 0; n > 0; r++ {
+		size := min(n, MaxReplicas)
+		n -= size
+		d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: fmt.Sprint("r", r), Roles: []RoleSpec{{Name: "w", Replicas: uint32(size)}}}}))
+		e := d.entry()
+		for i := 1; i <= size; i++ {
+			name := AgentName(fmt.Sprint("r", r), "w", uint32(i))
+			inc := d.s.nextInc(d.s.AgentByName(name))
+			e.Requests = append(e.Requests, Request{Cmd: Join{Speaker{Agent: name}}})
+			if tasks {
+				e.Requests = append(e.Requests, Request{Cmd: CreateTask{Room: fmt.Sprint("r", r), Role: "w"}},
+					Request{Cmd: Claim{Speaker: Speaker{Agent: name, Inc: inc}}})
+			}
+		}
+		for i, out := range d.s.Apply(e).Outcomes {
+			if out.Code != OK {
+				d.t.Fatalf("%+v: %+v", e.Requests[i].Cmd, out)
+			}
+		}
+	}
+}
+
+// L2: 20,000 leases that end at once are noticed within 5 s of cluster time, at
+// most TimersPerStep in one entry, and nothing ended is revived meanwhile.
+func TestL2TwentyThousandLeasesEndAtOnce(t *testing.T) {
+	d := newDrive(t)
+	crowd(d, 20_000, true)
+	if err := d.s.Check(); err != nil {
+		t.Fatal(err)
+	}
+	d.clock += Time(time.Minute) // all of them end here
+	res := d.s.Apply(d.entry())
+	if !res.Effects.More {
+		t.Fatal("the rest was not announced")
+	}
+	if live := d.s.Counts().Live; live != 20_000-TimersPerStep {
+		t.Fatalf("%d agents are left after one step", live)
+	}
+	// One whose timer has not fired yet: its word is refused, its join is a new one.
+	var late *Agent
+	for a := range d.s.Agents("") {
+		if a.Part == PartActive {
+			late = a
+		}
+	}
+	sp, held := Speaker{Agent: late.Name, Inc: late.Inc}, late.Task
+	e := d.entry(Request{Cmd: Claim{Speaker: sp}})
+	e.Beats = []HostBeats{{Packed: PackBeats(nil, []AgentID{late.ID}, []Incarnation{late.Inc}, []uint8{BeatLease})}}
+	e.Stamp = 0
+	d.s.timers.Delete(timerAt(d.s.Lease(late.ID).ArmedL, timerLease, uint64(late.ID))) // keep it unfired
+	d.s.Apply(d.entry(Request{Cmd: Claim{Speaker: sp}}))
+	if out := d.s.Apply(e).Outcomes[0]; out.Code != Rejoin {
+		t.Fatalf("%+v", out)
+	}
+	if out := d.s.Apply(d.entry(Request{Cmd: Join{sp}})).Outcomes[0]; out.Code != OK || out.Task != 0 || d.s.Task(held).State != TaskPending {
+		t.Fatalf("an ended lease was revived with its task: %+v", out)
+	}
+	for d.s.Apply(d.entry()).Effects.More {
+	}
+	if live := d.s.Counts().Live; live != 1 {
+		t.Fatalf("%d agents are left", live)
+	}
+	if got := d.s.Figures(); got.LeasesEnded != 20_000 || got.LateMost > Time(5*time.Second) {
+		t.Fatalf("%d ended, at most %s late", got.LeasesEnded, time.Duration(got.LateMost))
+	}
+	if err := d.s.Check(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Fewer than 10,000 are noticed in the entry that reaches their end.
+func TestL2FewerThanTenThousandAreNoticedAtOnce(t *testing.T) {
+	d := newDrive(t)
+	crowd(d, 9_999, false)
+	d.clock += Time(time.Minute)
+	if res := d.s.Apply(d.entry()); res.Effects.More || d.s.Counts().Live != 0 || d.s.Figures().LateMost != 0 {
+		t.Fatalf("more: %v, %d left, %d late", res.Effects.More, d.s.Counts().Live, d.s.Figures().LateMost)
+	}
+}
+
+// L10: with no leader, cluster time stands still; no outage ends a lease.
+func TestL10NoLeaderNoDeath(t *testing.T) {
+	d := newDrive(t)
+	d.room("demo", RoleSpec{Name: "w"})
+	d.hand("demo/w")
+	for term := uint64(2); term < 50; term++ { // one election after the other
+		d.term = term
+		if out := d.must(LeaderEstablished{Server: "b"}); out.Clock != d.clock {
+			t.Fatalf("the stint starts from %d, the clock is at %d", out.Clock, d.clock)
+		}
+	}
+	e := d.entry()
+	e.Stamp -= Time(time.Hour) // a clock never goes back
+	d.apply(e)
+	if d.s.Clock() != d.clock || d.agent("demo/w").Part != PartWaiting {
+		t.Fatalf("clock %d, %+v", d.s.Clock(), d.agent("demo/w"))
+	}
+	e = d.entry(Request{Cmd: LeaderEstablished{Server: "old"}})
+	e.Stint--
+	if out := d.apply(e).Outcomes[0]; out.Code != StaleStint || d.s.Stint().Server != "b" {
+		t.Fatalf("%+v", out)
+	}
+}
+
+func TestEpochRaisesIncarnationsAndHoldsStarts(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "worker")
+	d.room("demo", managed("b"), managed("c"))
+	old := d.start("demo/b", h)
+	d.must(RaiseEpoch{Hold: 20 * time.Second})
+	if w := d.s.Why(2); w.Code != "hold" || w.Left != 20*time.Second {
+		t.Fatalf("%+v", w)
+	}
+	d.want(Conflict, OrderStart{2, MakeIncarnation(1, 1), h})
+	d.must(ReportExit{Host: h, Agent: 1, Inc: old.Inc})
+	d.s = reload(t, d.s) // the hold survives a restore
+	d.pass(20 * time.Second)
+	n := 0
+	for range d.s.Wanting() {
+		n++
+	}
+	if n != 2 {
+		t.Fatalf("%d starts are due after the hold", n)
+	}
+	d.want(Conflict, OrderStart{1, old.Inc + 1, h})
+	sp := d.start("demo/b", h)
+	if sp.Inc != MakeIncarnation(1, 1) || sp.Inc.String() != "1.1" || old.Inc.String() != "1" {
+		t.Fatalf("incarnation %s after %s", sp.Inc, old.Inc)
+	}
+}
+
+func TestL12MarksTellWhoDiverged(t *testing.T) {
+	d := newDrive(t)
+	voters := []string{"a", "b", "c"}
+	d.must(Mark{Voters: voters})
+	at := d.index
+	report := func(server, hash string) {
+		d.must(ReportHash{Server: server, Index: at, Hash: []byte(hash)})
+	}
+	report("a", "good")
+	report("x", "bad") // no voter
+	report("b", "bad")
+	if len(d.s.Diverged()) != 0 {
+		t.Fatalf("%v before a majority spoke", d.s.Diverged())
+	}
+	report("c", "good")
+	if got := d.s.Diverged(); len(got) != 1 || got[0] != "b" {
+		t.Fatalf("%v", got)
+	}
+	for range 9 {
+		d.must(Mark{Voters: voters})
+	}
+	if len(d.s.meta.Marks) != marksKept {
+		t.Fatalf("%d marks wait", len(d.s.meta.Marks))
+	}
+	d.want(NotFound, ReportHash{Server: "a", Index: at})
+	d.want(Invalid, PutServer{})
+	d.must(PutServer{ID: "b", Version: "1"})
+	d.must(PutServer{ID: "b", Version: "2"})
+	d.must(PutServer{ID: "a"})
+	if got := d.s.Servers(); len(got) != 2 || got[0].ID != "a" || got[1].Version != "2" {
+		t.Fatalf("%+v", got)
+	}
+	d.must(DropServer{ID: "b"})
+	d.want(NotFound, DropServer{ID: "b"})
+	if len(d.s.Diverged()) != 0 {
+		t.Fatal("a removed server is still said to differ")
+	}
+}
+
+func TestL8SessionRemembers64Answers(t *testing.T) {
+	d := newDrive(t)
+	d.room("demo", RoleSpec{Name: "w"})
+	ss := d.must(OpenSession{Client: "c"}).Session
+	put := func(seq uint64) Outcome {
+		return d.apply(d.entry(Request{Session: ss, Seq: seq, Cmd: CreateTask{Room: "demo", Role: "w"}})).Outcomes[0]
+	}
+	var first []Outcome
+	for seq := uint64(1); seq <= 100; seq++ {
+		first = append(first, put(seq))
+	}
+	view := d.s.Copy()
+	d.s = reload(t, d.s)
+	for seq := uint64(37); seq <= 100; seq++ {
+		if got := put(seq); got != first[seq-1] {
+			t.Fatalf("write %d: %+v, then %+v", seq, first[seq-1], got)
+		}
+	}
+	if out := put(36); out.Code != TooOld {
+		t.Fatalf("%+v", out)
+	}
+	if out := put(200); out.Code != OK {
+		t.Fatalf("%+v", out)
+	}
+	if out := put(137); out.Code != OK { // not yet seen, and not too old
+		t.Fatalf("%+v", out)
+	}
+	if n := d.s.meta.NextTask - 1; n != 102 {
+		t.Fatalf("%d tasks", n)
+	}
+	if got := view.sessions.get(uint64(ss)); got.Max != 100 {
+		t.Fatalf("the view has moved on to %d", got.Max)
+	}
+	d.apply(d.entry(Request{Session: ss, Seq: 201, Cmd: CloseSession{}}))
+	if out := put(202); out.Code != UnknownSession {
+		t.Fatalf("%+v", out)
+	}
+}
+
+// A session is kept alive by writes alone, and ends by cluster time.
+func TestSessionEndsWithoutWrites(t *testing.T) {
+	d := newDrive(t)
+	d.must(PutSettings{Values: []KV{{"session_ttl", "30s"}}})
+	ss := d.must(OpenSession{Client: "c"}).Session
+	for seq := range uint64(4) {
+		d.pass(20 * time.Second)
+		if out := d.apply(d.entry(Request{Session: ss, Seq: seq + 1, Cmd: PutSettings{}})).Outcomes[0]; out.Code != OK {
+			t.Fatalf("%+v", out)
+		}
+	}
+	d.pass(30 * time.Second)
+	if d.s.sessions.n != 0 {
+		t.Fatal("still there")
+	}
+}
