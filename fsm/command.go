@@ -16,6 +16,7 @@ const (
 	MaxName       = 64
 	MaxReplicas   = 10_000
 	MaxRoles      = 256
+	MaxRoomAgents = 100_000 // one entry creates them all
 	MaxResume     = 4 << 10
 	MaxReason     = 1 << 10
 	TimersPerStep = 16_384 // timers that one entry fires at most

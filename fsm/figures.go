@@ -8,7 +8,7 @@ type Figures struct {
 	Beats         uint64 // batches
 	Renewals      uint64 // of leases
 	MarginLeft    Time   // sum over renewals of what was left of the lease
-	MarginLeast   Time   // smallest since the last call of Figures; 0: none
+	MarginLeast   Time   // smallest of them; 0: none
 	LeasesEnded   uint64
 	LateSum       Time // how late the ends of leases were noticed
 	LateMost      Time
@@ -17,6 +17,21 @@ type Figures struct {
 	Superseded    uint64 // words refused
 	Conflicts     uint64
 	OrdersDeduped uint64
+	Exits         [ExitHostGone + 1]uint64 // by kind
+	Started       uint64                   // lives whose process was reported
+	Repaired      uint64                   // of these, after an end that nobody ordered
+	RepairSum     Time                     // from that end to the report, back-off included
+	RepairMost    Time
+}
+
+func (f *Figures) started(x *Exit, now Time) {
+	f.Started++
+	if x == nil || x.Kind == ExitOrdered || x.Kind == ExitClean {
+		return
+	}
+	f.Repaired++
+	f.RepairSum += now - x.At
+	f.RepairMost = max(f.RepairMost, now-x.At)
 }
 
 func (f *Figures) ended(late time.Duration) {

@@ -218,6 +218,7 @@ func (s *State) reportStarted(c *ReportStarted) Outcome {
 	was := a.shadow()
 	if a.Proc == ProcAccepted {
 		a.Proc, a.StartedAt = ProcRunning, s.meta.Clock
+		s.figures.started(a.LastExit, s.meta.Clock)
 		if a.Order == StartOrder {
 			a.Order, a.OrderReason = NoOrder, ""
 		}

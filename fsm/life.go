@@ -74,6 +74,7 @@ func (s *State) lose(id AgentID) {
 	l := s.leases.mut(uint64(id))
 	l.Fence = 0
 	s.event("agent.fence_ended", about{agent: a, task: a.Task, host: a.Host}, "its host was silent until its fence ended")
+	s.figures.Exits[ExitFenceEnded]++
 	a.LastExit = &Exit{Inc: a.Inc, At: s.meta.Clock, Wall: s.now.Wall, Kind: ExitFenceEnded,
 		Reason: "its host was silent until its fence ended", Task: a.Task, Host: a.Host}
 	s.release(a, "the fence of its holder ended", false, false)
@@ -89,6 +90,7 @@ func (s *State) buried(a *Agent, x Exit) {
 	s.rearm(timerFence, uint64(a.ID), &l.ArmedF, 0)
 	x.Inc, x.At, x.Wall, x.Task, x.Host = a.Inc, s.meta.Clock, s.now.Wall, a.Task, a.Host
 	a.LastExit = &x
+	s.figures.Exits[x.Kind]++
 	s.event("agent.exited", about{agent: a, task: a.Task, host: a.Host}, x.sentence())
 	fault := x.Kind == ExitCrash || x.Kind == ExitStartFailed
 	s.release(a, "its holder ended: "+x.sentence(), fault, x.Kind == ExitCrash)

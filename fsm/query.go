@@ -207,12 +207,17 @@ func (s *State) Wanting() iter.Seq[AgentID] {
 type Counts struct {
 	Rooms, Agents, Live, Hosts, HostsReady uint32
 	Tasks                                  [TaskQuarantined + 1]uint64
+	Processes                              [ProcLost + 1]uint32 // agents by state of their process
 }
 
 // Counts sums up; it costs a walk over the hosts.
 func (s *State) Counts() Counts {
 	c := Counts{Rooms: uint32(s.rooms.n), Agents: uint32(s.agents.n), Live: s.live,
-		Hosts: uint32(s.hosts.n), Tasks: s.taskCount}
+		Hosts: uint32(s.hosts.n), Tasks: s.taskCount, Processes: s.procCount}
+	c.Processes[ProcNone] = c.Agents
+	for _, n := range c.Processes[ProcOrdered:] {
+		c.Processes[ProcNone] -= n
+	}
 	for h := range s.Hosts() {
 		if h.State == HostReady {
 			c.HostsReady++

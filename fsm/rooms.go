@@ -74,6 +74,9 @@ func (s *State) addRoom(name string) *Room {
 	return rm
 }
 
+// CheckRoom tells what ApplyRoom would answer, without changing anything.
+func (s *State) CheckRoom(c *ApplyRoom) Outcome { return s.checkApply(c, s.Room(c.Room)) }
+
 // checkApply refuses what would lose something or cannot work.
 func (s *State) checkApply(c *ApplyRoom, rm *Room) Outcome {
 	if err := CheckName(c.Room); err != nil {
@@ -90,7 +93,7 @@ func (s *State) checkApply(c *ApplyRoom, rm *Room) Outcome {
 	case len(c.Roles) > MaxRoles:
 		return refuse(Invalid, "room %q has %d roles, at most %d are allowed", c.Room, len(c.Roles), MaxRoles)
 	}
-	seen := map[string]bool{}
+	seen, agents := map[string]bool{}, uint64(0)
 	for i := range c.Roles {
 		spec := &c.Roles[i]
 		if err := s.CheckRole(spec); err != nil {
@@ -100,6 +103,9 @@ func (s *State) checkApply(c *ApplyRoom, rm *Room) Outcome {
 			return refuse(Invalid, "room %q declares role %q twice", c.Room, spec.Name)
 		}
 		seen[spec.Name] = true
+		if agents += uint64(max(spec.Replicas, 1)); agents > MaxRoomAgents {
+			return refuse(Invalid, "room %q has more than %d agents; use several rooms", c.Room, MaxRoomAgents)
+		}
 	}
 	if rm == nil {
 		return Outcome{}
@@ -302,6 +308,9 @@ func (s *State) restartAgent(c *RestartAgent) Outcome {
 	}
 	if s.stopWish(a) {
 		return refuse(Stopped, "%s is stopped; `vigil agent start %s` starts it", a.Name, a.Name)
+	}
+	if a.Part != PartDisconnected && !a.Managed {
+		return refuse(Conflict, "%s was started by hand; end it there and start it again", a.Name)
 	}
 	was := a.shadow()
 	a.forgive()

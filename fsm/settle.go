@@ -49,6 +49,9 @@ func (s *State) reindexAgent(was, now shadow) {
 func (s *State) countAgent(w shadow, by int) {
 	d := uint32(by) // adding 2^32-1 takes one away
 	ri := s.roleIndexOf(w.role)
+	if w.proc != ProcNone {
+		s.procCount[w.proc] += d
+	}
 	if w.part != PartDisconnected {
 		ri.live += d
 		s.live += d
@@ -144,6 +147,7 @@ func (s *State) want(a *Agent) {
 	case !due && in:
 		s.wanting.Delete(a.ID)
 	}
+	s.roleIndexOf(a.Role).free.put(a.ID, s.free(a))
 }
 
 // reviewAll looks at every agent's wish to be started.
@@ -181,6 +185,7 @@ func (s *State) removeAgent(a *Agent) {
 	s.rearm(timerLease, uint64(a.ID), &l.ArmedL, 0)
 	s.rearm(timerFence, uint64(a.ID), &l.ArmedF, 0)
 	s.wanting.Delete(a.ID)
+	s.roleIndexOf(a.Role).free.put(a.ID, false)
 	s.indexAgent(a.shadow(), -1)
 	delete(s.agentByName, a.Name)
 	room, role, id := a.Room, a.Role, a.ID

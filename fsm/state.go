@@ -78,6 +78,7 @@ type State struct {
 	wanting     *btree.BTreeG[AgentID]      // a start is due now
 	live        uint32                      // participants that are not DISCONNECTED
 	taskCount   [TaskQuarantined + 1]uint64
+	procCount   [ProcLost + 1]uint32
 	figures     Figures
 
 	now *Entry // being applied
@@ -97,6 +98,7 @@ type roleIndex struct {
 	starting        uint32 // agents ordered or accepted
 	spare           uint32 // agents that run, or will, and hold no task
 	demand          bool   // more tasks are claimable than agents are spare
+	free            idSet  // agents that a start by hand may take
 }
 
 // queued orders tasks: highest priority first, then oldest.
@@ -158,6 +160,28 @@ func (s *State) roleIndexOf(id RoleID) *roleIndex {
 		return ri
 	}
 	return s.roleIdx.put(uint64(id))
+}
+
+// idSet is a set of agents in order; nil is an empty one.
+type idSet struct{ *btree.BTreeG[AgentID] }
+
+func (x *idSet) put(id AgentID, in bool) {
+	switch {
+	case in && x.BTreeG == nil:
+		x.BTreeG = btree.NewBTreeGOptions(func(a, b AgentID) bool { return a < b }, btree.Options{NoLocks: true})
+		x.Set(id)
+	case in:
+		x.Set(id)
+	case x.BTreeG != nil:
+		x.Delete(id)
+	}
+}
+
+func (x idSet) first() (AgentID, bool) {
+	if x.BTreeG == nil {
+		return 0, false
+	}
+	return x.Min()
 }
 
 // queue orders tasks as they are promoted and claimed; nil is an empty one.

@@ -102,6 +102,8 @@ func (w *twin) claim(t *testing.T, c Claim, got Outcome) Code {
 		return NotFound
 	case c.Task != 0 && (x.role != a.role || x.state != TaskPending):
 		return Conflict
+	case a.stopping: // law L9: what must end takes nothing new
+		return Stopped
 	default:
 		if c.Task == 0 {
 			x = w.first(a.role, TaskPending)

@@ -127,14 +127,19 @@ func (s *State) freeSlot(name string) (*Agent, Outcome) {
 	if r == nil || !any {
 		return nil, refuse(NotFound, "there is no agent %q; `vigil agent list` shows them, `vigil apply` declares them", name)
 	}
-	no := refuse(Conflict, "role %s/%s has no agent; apply the room with replicas", room, role)
-	for _, id := range r.Agents {
-		a := s.agents.mut(uint64(id))
-		if no = s.slotTaken(a); no.Code == OK {
-			return a, no
-		}
+	if id, ok := s.roleIndexOf(r.ID).free.first(); ok {
+		return s.agents.mut(uint64(id)), Outcome{}
 	}
-	return nil, no
+	if len(r.Agents) == 0 {
+		return nil, refuse(Conflict, "role %s/%s has no agent; apply the room with replicas", room, role)
+	}
+	return nil, s.slotTaken(s.agents.mut(uint64(r.Agents[len(r.Agents)-1])))
+}
+
+// free tells whether a start by hand may take the slot.
+func (s *State) free(a *Agent) bool {
+	return a.Part == PartDisconnected && a.Order == NoOrder && !a.Proc.Fenced() &&
+		s.leases.get(uint64(a.ID)).Fence == 0 && !s.stopWish(a)
 }
 
 func (s *State) slotTaken(a *Agent) Outcome {
@@ -183,6 +188,9 @@ func (s *State) claim(c *Claim) Outcome {
 	t, no := s.claimable(a, c.Task)
 	if t == nil {
 		return no
+	}
+	if a.Order == StopOrder {
+		return refuse(Stopped, "%s is being stopped: %s", a.Name, a.OrderReason)
 	}
 	was := a.shadow()
 	t.Attempt++

@@ -33,7 +33,7 @@ type collector struct {
 	hosts   *hosts
 	figures []figure
 
-	tasks *prometheus.Desc
+	tasks, processes, exits *prometheus.Desc
 }
 
 func gauge(name, help string, v func(*scrape) float64) figure {
@@ -48,7 +48,9 @@ func seconds(t fsm.Time) float64 { return float64(t) / 1e9 }
 
 func newCollector(c *core, waits *waits, watch *watchers, hosts *hosts) *collector {
 	col := &collector{core: c, waits: waits, watch: watch, hosts: hosts,
-		tasks: prometheus.NewDesc("vigil_tasks", "Tasks by state.", []string{"state"}, nil)}
+		tasks:     prometheus.NewDesc("vigil_tasks", "Tasks by state.", []string{"state"}, nil),
+		processes: prometheus.NewDesc("vigil_processes", "Agents by the state of their process.", []string{"state"}, nil),
+		exits:     prometheus.NewDesc("vigil_exits_total", "Ends of agents by kind, as applied here.", []string{"kind"}, nil)}
 	col.figures = append(stateFigures(), lawFigures()...)
 	col.figures = append(col.figures, col.serverFigures()...)
 	return col
@@ -85,6 +87,10 @@ func lawFigures() []figure {
 		counter("vigil_writes_repeated_total", "Writes answered from a session instead of done again.", func(s *scrape) float64 { return float64(s.figures.Repeated) }),
 		counter("vigil_superseded_total", "Words of superseded incarnations and attempts, refused.", func(s *scrape) float64 { return float64(s.figures.Superseded) }),
 		counter("vigil_conflicts_total", "Writes refused because something had changed.", func(s *scrape) float64 { return float64(s.figures.Conflicts) }),
+		counter("vigil_starts_total", "Lives of agents whose process was reported.", func(s *scrape) float64 { return float64(s.figures.Started) }),
+		counter("vigil_repairs_total", "Of these, after an end that nobody ordered.", func(s *scrape) float64 { return float64(s.figures.Repaired) }),
+		counter("vigil_repair_seconds_total", "Sum of the times from such an end to the next life, back-off included.", func(s *scrape) float64 { return seconds(s.figures.RepairSum) }),
+		gauge("vigil_repair_most_seconds", "The longest of them.", func(s *scrape) float64 { return seconds(s.figures.RepairMost) }),
 		counter("vigil_orders_deduplicated_total", "Start orders refused because one was open.", func(s *scrape) float64 { return float64(s.figures.OrdersDeduped) }),
 	}
 }
@@ -109,6 +115,8 @@ func (c *collector) serverFigures() []figure {
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- c.tasks
+	ch <- c.processes
+	ch <- c.exits
 	for _, f := range c.figures {
 		ch <- f.desc
 	}
@@ -122,6 +130,12 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	})
 	for state := fsm.TaskQueued; state <= fsm.TaskQuarantined; state++ {
 		ch <- prometheus.MustNewConstMetric(c.tasks, prometheus.GaugeValue, float64(s.counts.Tasks[state]), state.String())
+	}
+	for state, n := range s.counts.Processes {
+		ch <- prometheus.MustNewConstMetric(c.processes, prometheus.GaugeValue, float64(n), fsm.ProcState(state).String())
+	}
+	for kind := fsm.ExitClean; kind <= fsm.ExitHostGone; kind++ {
+		ch <- prometheus.MustNewConstMetric(c.exits, prometheus.CounterValue, float64(s.figures.Exits[kind]), kind.String())
 	}
 	for _, f := range c.figures {
 		ch <- prometheus.MustNewConstMetric(f.desc, f.kind, f.value(s))

@@ -24,21 +24,26 @@ func (f *fleet) ApplyRoom(ctx context.Context, r *vigilv1.ApplyRoomRequest) (*vi
 	})
 }
 
-// dryApply checks everything that the request itself and the present revision
-// show, and answers with the room as it is.
+// dryApply checks all that the change itself would, and answers with the room as
+// it is.
 func (f *fleet) dryApply(r *vigilv1.ApplyRoomRequest) (*vigilv1.Room, error) {
-	if _, err := applyRoomCmd(r); err != nil {
+	cmd, err := applyRoomCmd(r)
+	if err != nil {
 		return nil, err
 	}
+	apply := cmd.(fsm.ApplyRoom)
+	var out fsm.Outcome
 	room := read(f.core, func(st *fsm.State) *vigilv1.Room {
+		if out = st.CheckRoom(&apply); out.Code != fsm.OK {
+			return nil
+		}
 		if room := st.Room(r.GetRoom()); room != nil {
 			return convertRoom(st, room)
 		}
 		return &vigilv1.Room{Name: r.GetRoom()}
 	})
-	if want := r.GetIfRev(); want != 0 && want != room.GetRev() {
-		return nil, &problem{code: fsm.Conflict.String(), rev: room.GetRev(),
-			text: "The room has changed since you read it; read it again and decide whether your change is still right."}
+	if out.Code != fsm.OK {
+		return nil, refusal(&out)
 	}
 	return room, nil
 }
