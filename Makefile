@@ -43,8 +43,7 @@ fuzz: ## fuzz every Fuzz function for FUZZTIME (10s)
 generate: $(GENERATORS:%=.bin/installed/%) ## generate rpc/gen from rpc/proto
 	cd rpc && $(BIN)/buf generate
 
-check: fmt vet staticcheck generated race ## everything a change must pass
-	$(MAKE) fuzz FUZZTIME=3s
+check: fmt vet staticcheck generated race fuzz ## everything a change must pass
 
 fmt: ## list files that gofmt would change
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo "run gofmt -w on:"; echo "$$files"; exit 1; }
