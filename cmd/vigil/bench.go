@@ -98,9 +98,11 @@ func bindBenchFlags(cmd *cobra.Command, spec *bench.Spec, o *bench.Options) {
 	fl.StringVar(&o.Dir, "dir", "", "where temporary data goes (default: the system's place)")
 	fl.BoolVar(&o.Keep, "keep", false, "keep the data and the logs of the servers")
 	fl.BoolVar(&o.Debug, "debug", false, "let the servers serve /debug/pprof")
+	fl.StringVarP(&o.Config, "config", "c", "", "configuration file (YAML) for the servers that are started")
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // the flags are there
 	fl.StringVar(&o.Profile, "profile", "", "write processor profiles of servers and load into this folder")
 	_ = cmd.MarkFlagDirname("profile")
-	_ = cmd.MarkFlagDirname("dir") // the flags are there
+	_ = cmd.MarkFlagDirname("dir")
 }
 
 // newBenchAgentCmd is the agent that `vigil bench restart` kills.

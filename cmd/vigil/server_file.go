@@ -70,7 +70,7 @@ func defaultServerFile() *serverFile {
 		DataDir: "vigil-data", Addr: defaultAddr, RaftAddr: "127.0.0.1:7421",
 		LogLevel: "info", MemoryLimit: sizeValue{n: 1792 << 20},
 		Timing: serverTiming{
-			Heartbeat: span(250 * time.Millisecond), LeaderLease: span(125 * time.Millisecond),
+			Heartbeat: span(250 * time.Millisecond), LeaderLease: span(250 * time.Millisecond),
 			Commit: span(10 * time.Millisecond), Disk: span(5 * time.Second), BeatGather: span(250 * time.Millisecond),
 		},
 		Limits: serverLimits{

@@ -19,6 +19,9 @@ type Options struct {
 	Program string
 	// Dir is where temporary data is put; empty: the system's place.
 	Dir string
+	// Config is a configuration file for the servers that are started; empty: their
+	// defaults.
+	Config string
 	// Debug makes the servers that are started show their profiles, where they can.
 	Debug bool
 	// Profile is a folder for processor profiles of all measurements; empty: none.
@@ -168,9 +171,17 @@ func (s *Spec) Run(ctx context.Context, o Options) (_ *Report, err error) {
 	// The load shares the machine with the servers: its garbage collector may use
 	// memory to save processor time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	config := s.Config
+	if o.Config != "" {
+		text, err := os.ReadFile(o.Config)
+		if err != nil {
+			return nil, fmt.Errorf("%w: read configuration: %w", ErrOptions, err)
+		}
+		config = string(text)
+	}
 	r := &run{Options: o, spec: s, tag: newTag(), report: newReport(s.Name)}
 	r.say("starting three servers")
-	if r.stand, err = openStand(ctx, &r.Options, s.Config); err != nil {
+	if r.stand, err = openStand(ctx, &r.Options, config); err != nil {
 		return nil, fmt.Errorf("start servers: %w", err)
 	}
 	err = s.run(ctx, r)
