@@ -3,8 +3,10 @@ package rpc
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -168,6 +170,9 @@ func (c *clusterService) AddServer(ctx context.Context, r *vigilv1.AddServerRequ
 	if err != nil {
 		return nil, err
 	}
+	if _, port, err := net.SplitHostPort(r.GetRaftAddr()); err != nil || port == "" || port == "0" {
+		return nil, invalid(fmt.Sprintf("raft_addr %s is not of the form host:port; give the address that the new server shows as --raft-addr.", quote(r.GetRaftAddr())))
+	}
 	if err := m.Add(ctx, r.GetId(), r.GetRaftAddr()); err != nil {
 		return nil, fmt.Errorf("add server %s: %w", r.GetId(), err)
 	}
@@ -183,6 +188,13 @@ func (c *clusterService) RemoveServer(ctx context.Context, r *vigilv1.RemoveServ
 	m, err := c.membership()
 	if err != nil {
 		return nil, err
+	}
+	list, err := m.List(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list servers: %w", err)
+	}
+	if !slices.ContainsFunc(list, func(s Member) bool { return s.ID == r.GetServer() }) {
+		return nil, notFound(fmt.Sprintf("Server %s is not a member; `vigil server peers` lists them.", quote(r.GetServer())))
 	}
 	if err := m.Remove(ctx, r.GetServer(), r.GetForce()); err != nil {
 		return nil, fmt.Errorf("remove server %s: %w", r.GetServer(), err)
@@ -206,5 +218,24 @@ func (c *clusterService) TransferLeadership(ctx context.Context, r *vigilv1.Tran
 	if err := m.Transfer(ctx, r.GetTo()); err != nil {
 		return nil, fmt.Errorf("transfer leadership: %w", err)
 	}
-	return &vigilv1.TransferLeadershipResponse{Leader: c.reader.Leader().ID}, nil
+	return &vigilv1.TransferLeadershipResponse{Leader: c.newLeader(ctx)}, nil
+}
+
+// newLeader waits a moment until this server has heard who leads now; empty when it
+// has not.
+func (c *clusterService) newLeader(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if id := c.reader.Leader().ID; id != "" && id != c.self {
+			return id
+		}
+		select {
+		case <-ctx.Done():
+			return c.reader.Leader().ID
+		case <-tick.C:
+		}
+	}
 }

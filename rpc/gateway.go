@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
@@ -17,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 
@@ -28,6 +30,12 @@ var openAPI []byte
 
 // maxBody is the most that an HTTP request may bring.
 const maxBody = 2 << 20
+
+// bodyMisfit begins the message about a body that cannot be read.
+const bodyMisfit = "The body does not fit: "
+
+// mismatch finds parameter and value in the library's error about a path.
+var mismatch = regexp.MustCompile(`^type mismatch, parameter: ([a-z_.]+), error: strconv\.[A-Za-z]+: parsing ("[^"]*")`)
 
 // errorBody is the body of every answer over HTTP that is not 2xx.
 type errorBody struct {
@@ -43,10 +51,13 @@ type errorBody struct {
 type gateway struct {
 	table *errorTable
 	mux   *runtime.ServeMux
+	// parameters are the names that some call takes. The library ignores others, and
+	// a filter with a slip in its name would show everything.
+	parameters map[string]bool
 }
 
 func newGateway(ctx context.Context, table *errorTable, conn *grpc.ClientConn) (*gateway, error) {
-	g := &gateway{table: table}
+	g := &gateway{table: table, parameters: parameters()}
 	g.mux = runtime.NewServeMux(
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, &jsonForm{g: g, JSONPb: runtime.JSONPb{
 			// Names as in the .proto files; empty fields are there, so that scripts find them.
@@ -72,6 +83,12 @@ func newGateway(ctx context.Context, table *errorTable, conn *grpc.ClientConn) (
 
 // ServeHTTP implements http.Handler.
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for name := range r.URL.Query() {
+		if !g.parameters[strings.TrimSuffix(name, "[]")] {
+			g.write(w, asProblem(invalid(fmt.Sprintf("There is no parameter %s; /openapi.json lists those of each call.", quote(name)))))
+			return
+		}
+	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	code := 0
 	ctx := context.WithValue(r.Context(), statusKey{}, &code)
@@ -116,6 +133,14 @@ func httpProblem(err error) *problem {
 	var st *runtime.HTTPStatusError
 	if errors.As(err, &st) {
 		err = st.Err
+	}
+	// The library wraps the errors of decoders, and names Go's functions in its own.
+	text := status.Convert(err).Message()
+	if _, ours, ok := strings.Cut(text, bodyMisfit); ok {
+		return asProblem(invalid(bodyMisfit + strings.TrimSuffix(ours, ".") + "."))
+	}
+	if m := mismatch.FindStringSubmatch(text); m != nil {
+		return asProblem(invalid(fmt.Sprintf("%s %s does not fit; /openapi.json shows what it takes.", m[1], m[2])))
 	}
 	return asProblem(err)
 }
@@ -186,8 +211,36 @@ func (j *jsonForm) NewDecoder(r io.Reader) runtime.Decoder {
 		if err := protojson.Unmarshal(b, m); err != nil {
 			// The library varies the space in its texts from build to build.
 			text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
-			return status.Error(codes.InvalidArgument, "The body does not fit: "+strings.TrimPrefix(text, "proto: "))
+			return status.Error(codes.InvalidArgument, bodyMisfit+strings.TrimPrefix(text, "proto: "))
 		}
 		return nil
 	})
+}
+
+// parameters collects the names of the fields of all requests, in both spellings
+// that the library takes.
+func parameters() map[string]bool {
+	names := map[string]bool{}
+	for _, file := range []protoreflect.FileDescriptor{vigilv1.File_vigil_v1_fleet_proto, vigilv1.File_vigil_v1_work_proto, vigilv1.File_vigil_v1_cluster_proto} {
+		for i := range file.Services().Len() {
+			for j := range file.Services().Get(i).Methods().Len() {
+				fields := file.Services().Get(i).Methods().Get(j).Input().Fields()
+				for k := range fields.Len() {
+					collect(names, fields.Get(k), "")
+				}
+			}
+		}
+	}
+	return names
+}
+
+// collect adds a field, and those of a message in it.
+func collect(names map[string]bool, f protoreflect.FieldDescriptor, prefix string) {
+	names[prefix+f.TextName()], names[prefix+f.JSONName()] = true, true
+	if f.Kind() != protoreflect.MessageKind || prefix != "" || f.IsMap() {
+		return
+	}
+	for i := range f.Message().Fields().Len() {
+		collect(names, f.Message().Fields().Get(i), f.TextName()+".")
+	}
 }

@@ -73,7 +73,7 @@ func TestHTTPErrorsHaveOneShape(t *testing.T) {
 	}{
 		{"unknown room", "GET", "/v1/rooms/nowhere", "", 404, "not_found", "vigil room list"},
 		{"bad name", "PUT", "/v1/rooms/Upper", "{}", 400, "invalid", "a-z"},
-		{"unknown field", "POST", "/v1/rooms/demo/tasks", `{"rolle":"builder"}`, 400, "invalid", "rolle"},
+		{"unknown field", "POST", "/v1/rooms/demo/tasks", `{"rolle":"builder"}`, 400, "invalid", "The body does not fit: (line 1:2)"},
 		{"no JSON", "POST", "/v1/rooms/demo/tasks", `{"role":`, 400, "invalid", "body"},
 		{"unknown path", "GET", "/v1/nothing", "", 404, "not_found", "openapi.json"},
 		{"outside /v1", "GET", "/favicon.ico", "", 404, "not_found", "openapi.json"},
@@ -81,7 +81,9 @@ func TestHTTPErrorsHaveOneShape(t *testing.T) {
 		{"large text", "POST", "/v1/rooms/demo/tasks", `{"role":"builder","text":"` + strings.Repeat("x", 300<<10) + `"}`, 413, "too_large", "262144"},
 		{"large body", "POST", "/v1/rooms/demo/tasks", `{"role":"builder","text":"` + strings.Repeat("x", 3<<20) + `"}`, 413, "too_large", "file"},
 		{"stream that fails at once", "GET", "/v1/events?after=99999999999", "", 400, "", ""},
-		{"number", "GET", "/v1/tasks/first", "", 400, "invalid", "task"},
+		{"number", "GET", "/v1/tasks/first", "", 400, "invalid", `task "first" does not fit`},
+		{"unknown parameter", "GET", "/v1/tasks?rooms=demo", "", 400, "invalid", `"rooms"`},
+		{"known parameters", "GET", "/v1/tasks?room=nowhere&states=PENDING&newest_first=true&limit=1", "", 404, "not_found", "room list"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

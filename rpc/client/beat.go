@@ -38,6 +38,7 @@ func (w *Worker) beatLoop(ctx context.Context) {
 // ErrSuperseded, ErrStopped and ErrNotFound say that it is over. A lease that has
 // ended is taken up again by joining, which loses the task that was held.
 func (w *Worker) Beat(ctx context.Context) error {
+	sent := time.Now()
 	answer, err := w.work.Beat(ctx, &vigilv1.BeatRequest{
 		Agents: []uint32{w.id}, Incarnations: []uint64{w.Incarnation()}, Kinds: []uint32{BeatLease}})
 	if err != nil {
@@ -56,6 +57,11 @@ func (w *Worker) Beat(ctx context.Context) error {
 		case "unknown":
 			return ErrNotFound
 		}
+	}
+	if len(answer.GetExceptions()) == 0 {
+		w.mu.Lock()
+		w.proven = sent
+		w.mu.Unlock()
 	}
 	return nil
 }

@@ -75,8 +75,10 @@ type Worker struct {
 
 	mu      sync.Mutex
 	ttl     time.Duration
-	waiting bool // joined, and no task claimed since
-	job     *Job // under way
+	waiting bool      // joined, and no task claimed since
+	proven  time.Time // when the newest proof of life was sent that was acknowledged
+	joins   int       // changes when the lease has ended and was taken up again
+	job     *Job      // under way
 }
 
 // Join makes the caller an agent of its room and starts to beat. The context
@@ -87,7 +89,15 @@ func Join(ctx context.Context, c *Client, cfg WorkerConfig) (*Worker, error) {
 	if w.maxWait == 0 {
 		w.maxWait = time.Minute
 	}
-	answer, err := w.work.Join(ctx, &vigilv1.JoinRequest{Speaker: w.speaker})
+	// A call that is broken off may have joined all the same, under a number that
+	// only its answer tells: it goes on for a moment, so that there is a way back out.
+	call, cancel := afterwards(ctx, joinLimit)
+	defer cancel()
+	w.proven = time.Now()
+	answer, err := w.work.Join(call, &vigilv1.JoinRequest{Speaker: w.speaker})
+	if call.Err() != nil {
+		return nil, c.endedBy(ctx.Err(), &trial{})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +108,26 @@ func Join(ctx context.Context, c *Client, cfg WorkerConfig) (*Worker, error) {
 	beat, stop := context.WithCancel(w.ctx)
 	w.stop = stop
 	w.beats.Go(func() { w.beatLoop(beat) })
-	return w, nil
+	if ctx.Err() == nil {
+		return w, nil
+	}
+	if err := w.Leave(call, "its join was broken off"); err != nil {
+		return nil, fmt.Errorf("leave room: %w", err)
+	}
+	return nil, c.endedBy(ctx.Err(), &trial{})
+}
+
+// joinLimit is how long a join that was broken off waits for its answer.
+const joinLimit = time.Second
+
+// afterwards gives a context that ends a while after ctx.
+func afterwards(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(d, cancel)
+		context.AfterFunc(late, func() { timer.Stop() })
+	})
+	return late, func() { stop(); cancel() }
 }
 
 // lifetime reads a TTL of an answer, a minute when there is none.
@@ -168,10 +197,21 @@ func (w *Worker) Wait(ctx context.Context) (*Job, error) {
 	defer cancel()
 	t := &trial{}
 	for {
-		answer, err := w.waitOnce(ctx)
+		err := w.enter(ctx)
+		joins := w.joined()
+		var answer *vigilv1.ClaimResponse
+		if err == nil {
+			answer, err = w.waitOnce(ctx)
+		}
+		var job *Job
+		if err == nil {
+			job, err = w.accept(ctx, answer, joins)
+		}
 		switch {
-		case err == nil:
-			return w.begin(answer), nil
+		case job != nil:
+			return job, nil
+		case err == nil: // the claim is over; wait anew
+			continue
 		case w.ctx.Err() != nil:
 			return nil, context.Cause(w.ctx)
 		case ctx.Err() != nil:
@@ -196,14 +236,42 @@ func (w *Worker) Wait(ctx context.Context) (*Job, error) {
 
 // waitOnce parks for MaxWait at most.
 func (w *Worker) waitOnce(ctx context.Context) (*vigilv1.ClaimResponse, error) {
-	if err := w.enter(ctx); err != nil {
-		return nil, err
-	}
 	answer, err := w.work.Wait(ctx, &vigilv1.WaitRequest{Speaker: w.speaker, MaxWait: durationpb.New(w.maxWait)})
 	if errors.Is(err, ErrRejoin) {
 		w.outside()
 	}
 	return answer, err
+}
+
+// accept makes a job of a claim, nil when the claim is over already: an answer that
+// was long on its way may tell of a lease that has ended meanwhile.
+func (w *Worker) accept(ctx context.Context, answer *vigilv1.ClaimResponse, joins int) (*Job, error) {
+	if w.joined() != joins {
+		w.outside()
+		return nil, nil // what this life holds now, the next call tells
+	}
+	job := w.begin(answer)
+	w.mu.Lock()
+	fresh := elapsed(w.proven) < w.ttl/2
+	w.mu.Unlock()
+	if fresh {
+		return job, nil
+	}
+	if err := w.Beat(ctx); err != nil {
+		job.end(err)
+		return nil, err
+	}
+	if job.ctx.Err() != nil {
+		return nil, nil
+	}
+	return job, nil
+}
+
+// joined counts the joins.
+func (w *Worker) joined() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.joins
 }
 
 // lost tells whether err says only that nobody answered.
@@ -247,13 +315,15 @@ func (w *Worker) enter(ctx context.Context) error {
 	if waiting {
 		return nil
 	}
+	sent := time.Now()
 	answer, err := w.work.Join(ctx, &vigilv1.JoinRequest{Speaker: w.speaker})
 	if err != nil {
 		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ttl, w.waiting = lifetime(answer.GetTtl()), true
+	w.ttl, w.waiting, w.proven = lifetime(answer.GetTtl()), true, sent
+	w.joins++
 	if w.job != nil && answer.GetTask() != w.job.Task.GetId() {
 		w.job.end(ErrRejoin)
 		w.job = nil
