@@ -1,0 +1,255 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"vigil/fsm"
+)
+
+type phase int
+
+const (
+	accepting phase = iota
+	accepted
+	running
+)
+
+const (
+	grace       = 5 * time.Second
+	frozenLimit = 30 * time.Minute
+)
+
+// life is one incarnation on a host, with its dead-man's switch; daemon.mu guards it.
+type life struct {
+	d       *daemon
+	id      fsm.AgentID
+	name    string
+	inc     fsm.Incarnation
+	role    *roleInfo
+	ttl     time.Duration
+	phase   phase
+	asked   time.Time
+	confirm bool // a beat must be acknowledged before the fork
+
+	sent   time.Time // of the last acknowledged fence beat
+	frozen bool
+	since  time.Time
+	timer  *time.Timer
+
+	ending  string // why it is stopped; empty: it is not
+	giveUp  context.CancelFunc
+	started chan struct{} // closed when the report of the start is done
+	proc    *process
+	next    *order
+}
+
+func (d *daemon) accept(o order) {
+	ctx, cancel := context.WithCancel(d.ctx)
+	l := &life{d: d, id: o.agent, name: o.name, inc: o.inc, role: o.role, ttl: o.ttl, asked: time.Now(), giveUp: cancel}
+	d.lives[l.id] = l
+	if d.w.cfg.mutant == skipsAccept {
+		l.phase, l.sent = accepted, time.Now()
+		l.fork()
+		return
+	}
+	cmd := fsm.AcceptOrder{Host: d.id, Boot: d.boot, Agent: l.id, Inc: l.inc, TokenHash: []byte(l.name)}
+	d.tasks.Go(func() {
+		defer cancel()
+		out, err := d.w.insist(ctx, d.h.n, fsm.Request{Cmd: cmd}, nil)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if !d.over {
+			l.answered(out, err)
+		}
+	})
+}
+
+// answered goes on after the answer to an acceptance.
+func (l *life) answered(out fsm.Outcome, err error) {
+	if err != nil || out.Code != fsm.OK {
+		l.forget()
+		return
+	}
+	l.d.w.ledger.accepted(l.name, l.inc, out.Index)
+	l.phase = accepted
+	if out.TTL > 0 {
+		l.ttl = time.Duration(out.TTL)
+	}
+	l.acknowledge(l.asked)
+	if l.ending != "" {
+		l.bury(fsm.ReportExit{Kind: fsm.ExitOrdered, Reason: l.ending})
+		return
+	}
+	if l.confirm || time.Since(l.asked) > l.patience()/2 {
+		l.confirm = true
+		poke(l.d.urgent)
+		return
+	}
+	l.fork()
+}
+
+// fork starts the process, or fails to.
+func (l *life) fork() {
+	d := l.d
+	if d.rng.IntN(300) == 0 {
+		d.w.ledger.count("starts that failed")
+		l.bury(fsm.ReportExit{Kind: fsm.ExitStartFailed, Reason: "no such program"})
+		return
+	}
+	l.phase = running
+	d.w.ledger.forked(l.name, l.inc, d.h.n)
+	l.proc = newProcess(l)
+	l.started = make(chan struct{})
+	cmd := fsm.ReportStarted{Host: d.id, Agent: l.id, Inc: l.inc, PID: uint32(l.id)}
+	d.tasks.Go(func() {
+		defer close(l.started)
+		out, err := d.w.insist(l.proc.ctx, d.h.n, fsm.Request{Cmd: cmd}, nil)
+		if err == nil && out.Code == fsm.Superseded {
+			d.mu.Lock()
+			l.supersede()
+			d.mu.Unlock()
+		}
+	})
+	d.tasks.Go(l.proc.run)
+	if l.ending != "" {
+		l.proc.term(grace)
+	}
+	l.watch()
+}
+
+// --- dead-man's switch
+
+func (l *life) patience() time.Duration { return l.ttl * 3 / 4 }
+
+func (l *life) acknowledge(sent time.Time) {
+	if sent.After(l.sent) {
+		l.sent = sent
+	}
+	l.watch()
+}
+
+// watch sets the timer to when the switch has something to say.
+func (l *life) watch() {
+	at := l.sent.Add(l.patience())
+	if l.frozen {
+		at = l.since.Add(frozenLimit)
+	}
+	wait := max(time.Until(at), time.Millisecond)
+	if l.timer == nil {
+		l.timer = time.AfterFunc(wait, l.look)
+		return
+	}
+	l.timer.Reset(wait)
+}
+
+func (l *life) look() {
+	l.d.mu.Lock()
+	defer l.d.mu.Unlock()
+	if l.d.over || l.d.lives[l.id] != l {
+		return
+	}
+	silent := time.Since(l.sent) >= l.patience()
+	switch {
+	case silent && !l.frozen && l.d.w.cfg.mutant != neverFreezes:
+		l.frozen, l.since = true, time.Now()
+		if l.proc != nil {
+			l.proc.freeze(true)
+		}
+		l.watch()
+	case l.frozen && time.Since(l.since) >= frozenLimit:
+		l.end("frozen for too long", 0)
+	case !silent:
+		l.watch()
+	}
+}
+
+// judged acts on the verdict on a fence beat.
+func (l *life) judged(sent time.Time, v fsm.Verdict) {
+	switch v {
+	case fsm.VerdictCurrent, fsm.VerdictAdopt:
+		if v == fsm.VerdictAdopt {
+			l.d.w.ledger.count("adoptions")
+		}
+		l.acknowledge(sent)
+		if l.frozen && time.Since(l.sent) < l.patience() {
+			l.frozen = false
+			if l.proc != nil {
+				l.proc.freeze(false)
+			}
+			l.watch()
+		}
+		if l.phase == accepted {
+			l.fork()
+		}
+	case fsm.VerdictSuperseded, fsm.VerdictUnknown:
+		l.d.w.ledger.count("superseded lives")
+		l.supersede()
+	}
+}
+
+// --- ends
+
+func (l *life) supersede() {
+	g := grace
+	if l.frozen {
+		g = 0
+	}
+	l.end("superseded", g)
+}
+
+func (l *life) end(why string, g time.Duration) {
+	if l.d.over || l.d.lives[l.id] != l {
+		return
+	}
+	if l.ending == "" {
+		l.ending = why
+	}
+	switch l.phase {
+	case accepted:
+		l.bury(fsm.ReportExit{Kind: fsm.ExitOrdered, Reason: why})
+	case running:
+		l.proc.term(g)
+	}
+}
+
+// exited reports a process of which nothing is left.
+func (l *life) exited(code int32, signal string) {
+	r := fsm.ReportExit{Code: code, Signal: signal, Reason: l.ending}
+	if l.ending != "" || l.d.w.cfg.mutant == callsCrashesOrdered {
+		r.Kind = fsm.ExitOrdered
+	}
+	l.bury(r)
+}
+
+func (l *life) bury(r fsm.ReportExit) {
+	r.Agent, r.Inc = l.id, l.inc
+	l.d.ended[l.id] = max(l.d.ended[l.id], l.inc)
+	l.d.report(r, l.started)
+	l.forget()
+}
+
+func (l *life) forget() {
+	l.giveUp()
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	if l.d.lives[l.id] != l {
+		return
+	}
+	delete(l.d.lives, l.id)
+	if l.next != nil {
+		l.d.take(*l.next)
+	}
+}
+
+// vanish is the end of the whole machine: nobody reports anything.
+func (l *life) vanish() {
+	l.giveUp()
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	if l.proc != nil {
+		l.proc.die("host", 0, "", false)
+	}
+}

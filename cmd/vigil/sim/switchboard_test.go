@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"sync"
+	"time"
+
+	"vigil/fsm"
+)
+
+// switchboard is the API of one server as far as the simulation needs it: order
+// streams of hosts, and parked waits of agents.
+type switchboard struct {
+	mu      sync.Mutex
+	streams map[fsm.HostID]chan struct{}
+	pinged  map[fsm.HostID]time.Time
+	parked  map[fsm.RoleID][]chan struct{}
+}
+
+func newSwitchboard() *switchboard {
+	return &switchboard{streams: map[fsm.HostID]chan struct{}{}, pinged: map[fsm.HostID]time.Time{},
+		parked: map[fsm.RoleID][]chan struct{}{}}
+}
+
+// changed is called after each applied entry.
+func (s *switchboard) changed(e fsm.Effects) {
+	if len(e.Hosts) == 0 && len(e.Claimable) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range e.Hosts {
+		if c := s.streams[h]; c != nil {
+			poke(c)
+		}
+	}
+	for _, r := range e.Claimable {
+		if list := s.parked[r]; len(list) > 0 {
+			close(list[0])
+			s.parked[r] = list[1:]
+		}
+	}
+}
+
+func (s *switchboard) attach(id fsm.HostID) chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := make(chan struct{}, 1)
+	s.streams[id] = c
+	return c
+}
+
+func (s *switchboard) detach(id fsm.HostID, c chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.streams[id] == c {
+		delete(s.streams, id)
+	}
+}
+
+func (s *switchboard) ping(id fsm.HostID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pinged[id] = time.Now()
+}
+
+func (s *switchboard) park(role fsm.RoleID) (<-chan struct{}, func()) {
+	c := make(chan struct{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.parked[role] = append(s.parked[role], c)
+	return c, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		list := s.parked[role]
+		for i := range list {
+			if list[i] == c {
+				s.parked[role] = append(list[:i:i], list[i+1:]...)
+				return
+			}
+		}
+	}
+}
+
+// silence is what duties are told: how long hosts have said nothing on the streams
+// to this server. A host whose stream has ended counts until it beats again.
+func (s *switchboard) silence(sinceBeat map[fsm.HostID]time.Duration) map[fsm.HostID]time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[fsm.HostID]time.Duration{}
+	for id, at := range s.pinged {
+		silent := time.Since(at)
+		beat, known := sinceBeat[id]
+		switch {
+		case s.streams[id] != nil:
+			out[id] = silent
+		case known && beat >= silent:
+			out[id] = silent
+		default:
+			delete(s.pinged, id)
+		}
+	}
+	return out
+}

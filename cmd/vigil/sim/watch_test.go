@@ -1,0 +1,238 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"vigil/cluster"
+	"vigil/fsm"
+)
+
+// watch looks at the servers' state every two seconds of simulated time.
+type watch struct {
+	w     *world
+	event uint64 // last one seen
+	check time.Time
+	since map[string]fsm.Time
+	fresh map[string]bool // seen in this round
+
+	elections int
+	lateMost  fsm.Time
+	clock     fsm.Time
+}
+
+func newWatch(w *world) *watch { return &watch{w: w, since: map[string]fsm.Time{}} }
+
+func (o *watch) run() {
+	patrol := time.Now()
+	for nap(o.w.ctx, 2*time.Second) {
+		for i := range servers {
+			if rep := o.w.c.Replica(i); rep != nil {
+				o.look(rep)
+			}
+		}
+		if time.Since(patrol) > time.Minute {
+			patrol = time.Now()
+			o.w.ledger.patrol(3*time.Minute, o.w.links.cutOff)
+		}
+	}
+}
+
+func (o *watch) look(rep *cluster.Replica) {
+	leads := rep.Leader().Self
+	var events []fsm.Event
+	var stuck []string
+	rep.Read(func(st *fsm.State) {
+		if f := st.Figures(); f.LateMost > o.lateMost {
+			o.lateMost = f.LateMost
+		}
+		if d := st.Diverged(); len(d) > 0 {
+			o.w.ledger.breach("L12", "servers have diverged: %v", d)
+		}
+		if st.LastEvent() > o.event {
+			for e := range st.Events(o.event) {
+				events = append(events, *e)
+			}
+			o.event = st.LastEvent()
+		}
+		if leads && st.Clock() > o.clock {
+			o.clock = st.Clock()
+			stuck = o.patience(st)
+			o.checked(st)
+		}
+	})
+	for i := range events {
+		o.happened(&events[i])
+	}
+	for _, s := range stuck {
+		o.w.ledger.breach("L3", "%s", s)
+	}
+}
+
+// checked has the leader's state look at itself, also in the middle of faults.
+func (o *watch) checked(st *fsm.State) {
+	if time.Since(o.check) < 10*time.Minute {
+		return
+	}
+	o.check = time.Now()
+	if err := st.Check(); err != nil {
+		o.w.ledger.breach("Check", "%v", err)
+	}
+}
+
+func (o *watch) happened(e *fsm.Event) {
+	l := o.w.ledger
+	switch e.Kind {
+	case "leader.established":
+		o.elections++
+	case "agent.lease_ended", "agent.fence_ended":
+		l.leaseEnded(e.Agent, e.Inc, e.At, o.w.links.cutOff)
+	case "task.canceled", "task.recovered", "task.failed", "task.quarantined":
+		l.taken(e.Task)
+		l.count(e.Kind)
+	case "agent.parked", "agent.start_limit", "host.lost", "host.suspect":
+		l.count(e.Kind)
+	}
+}
+
+// bound says how long, in cluster time, an agent may be in a state that has an end;
+// 0: for ever.
+func bound(why string) time.Duration {
+	switch why {
+	case "start_due":
+		return 10 * time.Second
+	case "order_open":
+		return 15 * time.Second
+	case "starting", "not_joined", "stopping":
+		return 4 * time.Minute
+	case "fence":
+		return 2*time.Minute + 5*time.Second
+	case "parked":
+		return 31 * time.Minute
+	case "back_off":
+		return 7 * time.Minute
+	case "no_host":
+		return 20 * time.Minute
+	}
+	return 0
+}
+
+// patience holds law L3: whatever stands still has a reason, and reasons end.
+func (o *watch) patience(st *fsm.State) (stuck []string) {
+	o.fresh = map[string]bool{}
+	serving := map[fsm.RoleID]bool{}
+	for a := range st.Agents("") {
+		why := st.Why(a.ID)
+		if why.Code == "" || why.Code == "unknown" {
+			stuck = append(stuck, fmt.Sprintf("nobody knows why %s does not run", a.Name))
+		}
+		if most := bound(why.Code); most > 0 {
+			stuck = o.lasts(stuck, st, fmt.Sprintf("%s is %s (%v)", a.Name, why.Code, a.Inc), most)
+		}
+		if a.Part == fsm.PartActive && a.Task == 0 {
+			stuck = o.lasts(stuck, st, fmt.Sprintf("%s is active without a task (%v)", a.Name, a.Inc), 6*time.Minute)
+		}
+		if o.down(st, a, why.Code) {
+			stuck = o.lasts(stuck, st, a.Name+" should run and does not", 20*time.Minute)
+		}
+		serving[a.Role] = serving[a.Role] || a.Part == fsm.PartWaiting
+	}
+	for t := range st.Tasks(0) {
+		switch {
+		case t.State == fsm.TaskPending && serving[t.Role]:
+			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is PENDING although its role is served", t.ID), 2*time.Minute)
+		case t.State == fsm.TaskAcknowledged:
+			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is ACKNOWLEDGED (attempt %d)", t.ID, t.Attempt), 2*time.Minute+10*time.Second)
+		case !t.State.Terminal():
+			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is not finished", t.ID), 6*time.Hour)
+		}
+	}
+	for what := range o.since {
+		if !o.fresh[what] {
+			delete(o.since, what)
+		}
+	}
+	return stuck
+}
+
+// down tells that an always agent has no process, for no reason of its own.
+func (o *watch) down(st *fsm.State, a *fsm.Agent, why string) bool {
+	switch why {
+	case "running", "stopped", "parked", "back_off":
+		return false
+	}
+	return st.Role(a.Role).Spec.Start == fsm.StartAlways
+}
+
+// lasts notes that something is so, and complains when it has been for too long.
+func (o *watch) lasts(stuck []string, st *fsm.State, what string, most time.Duration) []string {
+	o.fresh[what] = true
+	from, known := o.since[what]
+	if !known {
+		o.since[what] = st.Clock()
+		return stuck
+	}
+	if lasting := st.Clock().Sub(from); lasting > most {
+		o.since[what] = st.Clock()
+		stuck = append(stuck, fmt.Sprintf("for %v of cluster time, at %v: %s", lasting, time.Duration(st.Clock()), what))
+	}
+	return stuck
+}
+
+// sweep compares the tasks that people and agents know of with those that the
+// leader has (law L8).
+func (o *watch) sweep() {
+	rep := o.w.c.Replica(o.w.c.Leader())
+	l := o.w.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	titles := map[string]fsm.TaskID{}
+	here := map[fsm.TaskID]bool{}
+	rep.Read(func(st *fsm.State) {
+		for t := range st.Tasks(0) {
+			here[t.ID] = true
+			if other, twice := titles[t.Title]; twice {
+				l.note("L8", "task %q exists as %d and as %d", t.Title, other, t.ID)
+			}
+			titles[t.Title] = t.ID
+			o.compare(l.task(t.ID), t, l.maybe)
+		}
+		for id, r := range l.tasks {
+			if r.acked && r.seen == 0 && !here[id] {
+				l.note("L8", "task %d (%q) was acknowledged and is not there", id, r.title)
+			}
+			if r.seen != 0 && !here[id] {
+				delete(l.tasks, id)
+				o.w.titles.Delete(id)
+			}
+		}
+		if late := time.Duration(o.lateMost); late > time.Second {
+			l.note("L2", "the end of a lease was noticed %v late", late)
+		}
+	})
+}
+
+func (o *watch) compare(r *taskRecord, t *fsm.Task, maybe map[string]bool) {
+	l, agent := o.w.ledger, ""
+	if r.acked && r.title != t.Title {
+		l.note("L8", "task %d is %q, it was acknowledged as %q", t.ID, t.Title, r.title)
+	}
+	if !t.State.Terminal() {
+		if r.completed > 0 || r.seen != 0 || r.canceled {
+			l.note("L8", "task %d is %s after its end", t.ID, t.State)
+		}
+		return
+	}
+	if r.seen != 0 && r.seen != t.State {
+		l.note("L8", "task %d was %s and is %s", t.ID, r.seen, t.State)
+	}
+	r.seen = t.State
+	if r.completed > 0 && t.State != fsm.TaskCompleted || r.canceled && t.State != fsm.TaskCanceled {
+		l.note("L8", "task %d is %s; completions acknowledged: %d, canceled: %v", t.ID, t.State, r.completed, r.canceled)
+	}
+	if t.State == fsm.TaskCompleted {
+		if agent = t.Result; !r.sent[agent] {
+			l.note("L8", "task %d is COMPLETED by %q, who never said so", t.ID, agent)
+		}
+	}
+}
