@@ -125,7 +125,7 @@ func (k *keeper) judged(l *life, sent time.Duration, verdict string) {
 	switch verdict {
 	case "", "current", "adopt":
 		l.watch.acknowledge(sent)
-		if l.phase == accepted {
+		if l.phase == accepted && !k.entry.wanted { // else a registration may still bury it
 			k.start(l)
 		}
 	case "superseded", "unknown":

@@ -76,7 +76,9 @@ func (k *keeper) accept(o *vigilv1.Order) {
 	rand.Read(raw) // never fails
 	ctx, cancel := context.WithCancel(k.ctx)
 	l := &life{agent: o.GetAgent(), inc: o.GetIncarnation(), order: o, phase: accepting,
-		token: base64.RawURLEncoding.EncodeToString(raw), giveUp: cancel, asked: k.config.Clock()}
+		token: base64.RawURLEncoding.EncodeToString(raw), giveUp: cancel, asked: k.config.Clock(),
+		// A registration that is under way does not list it and may bury it.
+		confirm: k.entry.wanted}
 	k.lives[l.agent] = l
 	hash := sha256.Sum256([]byte(l.token))
 	request := &vigilv1.AcceptOrderRequest{Host: k.entry.host, Boot: k.boot, Agent: l.agent, Incarnation: l.inc, TokenHash: hash[:]}

@@ -37,7 +37,8 @@ func (k *keeper) register(now time.Duration) time.Duration {
 		return k.entry.due - now
 	}
 	request := &vigilv1.RegisterRequest{Key: k.key, Name: k.config.Name, Boot: k.boot, Version: k.config.Version,
-		Runners: k.runners.Names(), Labels: k.config.Labels, Capacity: k.config.Capacity}
+		Runners: k.runners.Names(), Labels: k.config.Labels, Capacity: k.config.Capacity,
+		Taken: uint64(max(now, 1))}
 	for _, l := range k.lives {
 		if !l.covered() {
 			// The cluster may take it for accepted and, since it is not in the inventory,

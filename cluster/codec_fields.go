@@ -189,6 +189,7 @@ func registerHost(w *wire, c *fsm.RegisterHost) {
 	list(w, 6, &c.Labels, kv)
 	uns(w, 7, &c.Capacity)
 	list(w, 8, &c.Inventory, running)
+	uns(w, 9, &c.Taken)
 }
 
 func leaveHost(w *wire, c *fsm.LeaveHost) {

@@ -58,6 +58,22 @@ func (r *Replica) configuration() []raft.Server {
 	return fut.Configuration().Servers
 }
 
+// ownAddress refuses to run under another address than the one by which the other
+// servers know this one: they would never reach it.
+func (r *Replica) ownAddress(rf *raft.Raft) error {
+	fut := rf.GetConfiguration()
+	if err := fut.Error(); err != nil {
+		return fmt.Errorf("read configuration: %w", err)
+	}
+	for _, s := range fut.Configuration().Servers {
+		if string(s.ID) == r.cfg.ID && s.Address != r.trans.LocalAddr() {
+			return fmt.Errorf("start server %s: the cluster knows it at raft address %s, not at %s: start it there, or remove it from the cluster and add it again with an empty data directory",
+				r.cfg.ID, s.Address, r.trans.LocalAddr())
+		}
+	}
+	return nil
+}
+
 // voters lists the ids of the voting servers, sorted.
 func (r *Replica) voters() []string {
 	var ids []string

@@ -180,6 +180,9 @@ func (r *Replica) Run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("start raft: %w", err), r.trans.Close(), r.release())
 	}
+	if err := r.ownAddress(rf); err != nil {
+		return errors.Join(err, rf.Shutdown().Error(), r.trans.Close(), r.release())
+	}
 	r.raft.Store(rf)
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()

@@ -230,6 +230,9 @@ type RegisterHost struct {
 	Labels                   []KV
 	Capacity                 uint32
 	Inventory                []Running
+	// Taken is when the inventory was taken, in nanoseconds of the host's own clock
+	// since Boot; 0: unknown. What arrives late must not bury what was started since.
+	Taken uint64
 }
 
 // LeaveHost is a host's good-bye; what it ran must have been reported before.

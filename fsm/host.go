@@ -30,4 +30,5 @@ type Host struct {
 	Armed    Time
 	SeenAt   Wall
 	Rev      uint64
+	Taken    uint64 // of the newest inventory of Boot; 0: unknown
 }

@@ -18,6 +18,10 @@ func (s *State) registerHost(c *RegisterHost) Outcome {
 					"a reboot is let in when their fences have ended; a cloned machine needs an id of its own", c.Key, h.Name, left)
 			}
 			s.event("host.rebooted", about{host: id}, "")
+		} else if c.Taken != 0 && c.Taken < h.Taken {
+			return refuse(Superseded, "host %s has registered with a newer inventory since", h.Name)
+		} else if c.Taken != 0 && c.Taken == h.Taken { // a repeat; what was started since is not in it
+			return Outcome{Host: h.ID, TTL: int64(s.meta.Settings.HostTTL), Rev: h.Rev}
 		}
 	} else {
 		id := s.meta.NextHost
@@ -27,7 +31,7 @@ func (s *State) registerHost(c *RegisterHost) Outcome {
 		s.hostByKey[c.Key] = id
 		s.event("host.joined", about{host: id}, c.Name)
 	}
-	h.Name, h.Boot, h.Version, h.Capacity = c.Name, c.Boot, c.Version, c.Capacity
+	h.Name, h.Boot, h.Version, h.Capacity, h.Taken = c.Name, c.Boot, c.Version, c.Capacity, c.Taken
 	h.Runners, h.Labels = slices.Clone(c.Runners), slices.Clone(c.Labels)
 	slices.Sort(h.Runners)
 	h.Rev = s.meta.Index

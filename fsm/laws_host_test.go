@@ -165,3 +165,33 @@ func TestShorterHostTTLHoldsFromTheNextBeat(t *testing.T) {
 		t.Fatal("noticed late")
 	}
 }
+
+// A registration that arrives late must not bury what its host has started since:
+// another host would run it beside the first.
+func TestL7LateInventoryBuriesNothing(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "worker")
+	d.room("demo", managed("b"))
+	reg := func(taken uint64, run ...Running) RegisterHost {
+		return RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Inventory: run, Taken: taken}
+	}
+	d.must(reg(20))
+	d.start("demo/b", h)
+	d.want(Superseded, reg(10))
+	d.must(reg(20)) // a repeat
+	if a := d.agent("demo/b"); a.Proc != ProcRunning {
+		t.Fatalf("a late inventory buried it: %s", a.Proc)
+	}
+	d.must(reg(30, Running{Agent: 1, Inc: 1}))
+	if a := d.agent("demo/b"); a.Proc != ProcRunning {
+		t.Fatalf("%s although its host lists it", a.Proc)
+	}
+	d.must(reg(40))
+	if a := d.agent("demo/b"); a.Proc != ProcNone || a.LastExit.Kind != ExitHostGone {
+		t.Fatalf("%s although its host came back without it", a.Proc)
+	}
+	d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot2", Runners: []string{"worker"}, Taken: 1}) // its clock starts again
+	if got := d.s.Host(h); got.Boot != "boot2" || got.Taken != 1 {
+		t.Fatalf("the reboot was not taken: %+v", got)
+	}
+}

@@ -45,7 +45,7 @@ func registerHostCmd(r *vigilv1.RegisterRequest) (fsm.Command, error) {
 	runners := slices.Clone(r.GetRunners())
 	slices.Sort(runners)
 	cmd := fsm.RegisterHost{Key: r.GetKey(), Name: r.GetName(), Boot: r.GetBoot(), Version: r.GetVersion(),
-		Runners: slices.Compact(runners), Labels: labels, Capacity: r.GetCapacity()}
+		Runners: slices.Compact(runners), Labels: labels, Capacity: r.GetCapacity(), Taken: r.GetTaken()}
 	if cmd.Name == "" {
 		cmd.Name = cmd.Key
 	}

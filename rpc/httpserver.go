@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/pprof"
@@ -12,11 +11,11 @@ import (
 
 // newHTTP serves everything that is not gRPC.
 func (s *Server) newHTTP(g *gateway) *http.Server {
-	mux, doc := http.NewServeMux(), entitled(openAPI, s.cfg.Version)
+	mux := http.NewServeMux()
 	mux.Handle("/v1/", g)
 	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(doc) // the reader has gone; nobody is left to tell
+		_, _ = w.Write(openAPI) // the reader has gone; nobody is left to tell
 	})
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") })
 	mux.HandleFunc("GET /readyz", s.readyz)
@@ -40,26 +39,6 @@ func (s *Server) newHTTP(g *gateway) *http.Server {
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          s.log.Named("http").StandardLogger(nil),
 	}
-}
-
-// entitled gives the OpenAPI document the title of the program; the generator takes
-// that of the first file.
-func entitled(doc []byte, version string) []byte {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(doc, &all); err != nil {
-		return doc // it is generated; a test reads it
-	}
-	info, err := json.Marshal(map[string]string{"title": "vigil", "version": version,
-		"description": "Keeps fleets of AI agents alive and gives each task to exactly one of them."})
-	if err != nil {
-		return doc // strings can always be written
-	}
-	all["info"] = info
-	out, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return doc // as above
-	}
-	return out
 }
 
 func plain(w http.ResponseWriter, code int, text string) {

@@ -151,15 +151,20 @@ type testFleet struct {
 	client  *client.Client
 	fleet   vigilv1.FleetClient
 	status  vigilv1.ClusterClient
-	seen    uint64 // last event that was waited for
+	seen    uint64   // last event that was waited for
+	front   []string // where clients are told to find the servers, when not at api
 }
 
 // newFleet starts everything; the host has the runners "checksum" and "words".
-func newFleet(t *testing.T) *testFleet {
+// What has to be known before the servers start is set by before.
+func newFleet(t *testing.T, before ...func(*testFleet)) *testFleet {
 	t.Helper()
 	f := &testFleet{t: t, dir: t.TempDir()}
 	for range 3 {
 		f.api, f.raft = append(f.api, freePort(t)), append(f.raft, freePort(t))
+	}
+	for _, set := range before {
+		set(f)
 	}
 	for i := range 3 {
 		f.servers = append(f.servers, f.startServer(i))
@@ -189,8 +194,12 @@ func (f *testFleet) startServer(i int) *proc {
 		peers = append(peers, fmt.Sprintf("s%d=%s", j+1, addr))
 	}
 	id := fmt.Sprintf("s%d", i+1)
-	return spawn(f.t, id, "server", "--id", id, "--data-dir", f.path(id), "--addr", f.api[i], "--raft-addr", f.raft[i],
-		"--peers", strings.Join(peers, ","), "--log-level", "info")
+	args := []string{"server", "--id", id, "--data-dir", f.path(id), "--addr", f.api[i], "--raft-addr", f.raft[i],
+		"--peers", strings.Join(peers, ","), "--log-level", "info"}
+	if f.front != nil {
+		args = append(args, "--advertise-addr", f.front[i])
+	}
+	return spawn(f.t, id, args...)
 }
 
 func (f *testFleet) path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }

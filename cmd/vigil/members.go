@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -68,10 +71,16 @@ func newAddServerCmd(a *app) *cobra.Command {
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("timeout") {
-				a.timeout = 0
+				a.timeout = addServerLimit
 			}
 			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				a.progress("waiting until server %s at %s has learned the log", args[0], args[1])
 				_, err := c.cluster.AddServer(ctx, &vigilv1.AddServerRequest{Id: args[0], RaftAddr: args[1]})
+				a.progressEnd()
+				if ctx.Err() != nil && errors.Is(err, client.ErrTimeout) {
+					return fmt.Errorf("server %s has not learned the log within %s and is taken out again: see that it runs at %s with an empty data directory: %w",
+						args[0], a.timeout, args[1], err)
+				}
 				if err != nil {
 					return err
 				}
@@ -81,12 +90,17 @@ func newAddServerCmd(a *app) *cobra.Command {
 	}
 }
 
+// addServerLimit is how long a new server may take to learn the log.
+const addServerLimit = 2 * time.Minute
+
 func newRemoveServerCmd(a *app) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "remove ID",
 		Short: "Remove a server from the cluster",
 		Args:  cobra.ExactArgs(1),
+
+		ValidArgsFunction: a.first(serverNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ask(cmd, func(ctx context.Context, c *conn) error {
 				_, err := c.cluster.RemoveServer(ctx, &vigilv1.RemoveServerRequest{Server: args[0], Force: force})
@@ -106,6 +120,8 @@ func newTransferCmd(a *app) *cobra.Command {
 		Use:   "transfer [ID]",
 		Short: "Hand leadership to another server, without ID to the one most up to date",
 		Args:  cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: a.first(serverNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to := ""
 			if len(args) == 1 {
@@ -120,6 +136,17 @@ func newTransferCmd(a *app) *cobra.Command {
 			})
 		},
 	}
+}
+
+func serverNames(ctx context.Context, c *conn, _ string) (names []string) {
+	list, err := c.cluster.ListServers(ctx, &vigilv1.ListServersRequest{})
+	if err != nil {
+		return nil
+	}
+	for _, s := range list.GetServers() {
+		names = append(names, s.GetId())
+	}
+	return names
 }
 
 // done reports success: an object with --json, a line otherwise.

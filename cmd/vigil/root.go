@@ -77,7 +77,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.started {
-		err = usageError{err}
+		err = usageError{withUsage(root, args, err)}
 	}
 	if sig, ok := context.Cause(ctx).(signalError); ok && err != nil && !errors.As(err, new(codeError)) {
 		err = sig
@@ -86,6 +86,21 @@ func (a *app) run(ctx context.Context, args []string) int {
 		report(a.err, err, a.json)
 	}
 	return exitCode(err)
+}
+
+// withUsage adds the form of the command to an error about the number of its
+// arguments, whose text is the library's.
+func withUsage(root *cobra.Command, args []string, err error) error {
+	if !strings.Contains(err.Error(), "arg(s)") {
+		return err
+	}
+	cmd, _, e := root.Find(args)
+	if e != nil {
+		return err
+	}
+	text := strings.NewReplacer(" arg(s), received 0", " argument(s), there is none", " arg(s), only received 0", " argument(s), there is none",
+		" arg(s), received", " argument(s), there are", " arg(s), only received", " argument(s), there are only").Replace(err.Error())
+	return fmt.Errorf("%s %s: write %s", cmd.CommandPath(), text, cmd.UseLine())
 }
 
 func newRootCmd(a *app) *cobra.Command {

@@ -62,6 +62,9 @@ func newSnapshotSaveCmd(a *app) *cobra.Command {
 
 // writeWhole writes a file so that its name shows either the whole of it or nothing.
 func writeWhole(name string, fill func(io.Writer) (int64, error)) (n int64, err error) {
+	if dir, err := os.Stat(filepath.Dir(name)); err != nil || !dir.IsDir() {
+		return 0, usagef("write snapshot %s: there is no folder %s: create it first", name, filepath.Dir(name))
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
 		return 0, fmt.Errorf("create snapshot: %w", err)
@@ -106,7 +109,7 @@ not know are told that they are superseded, and nothing is started for one TTL.`
 			}
 			defer f.Close()
 			if _, err := fsm.Load(bufio.NewReaderSize(f, 1<<20)); err != nil {
-				return fmt.Errorf("snapshot %s is not usable, nothing was changed: %w", args[0], err)
+				return fmt.Errorf("snapshot %s is not usable, nothing was changed: %w: use another backup", args[0], err)
 			}
 			if _, err := f.Seek(0, io.SeekStart); err != nil {
 				return fmt.Errorf("read snapshot: %w", err)
@@ -165,7 +168,7 @@ func newSnapshotInspectCmd(a *app) *cobra.Command {
 			defer f.Close()
 			state, err := fsm.Load(bufio.NewReaderSize(f, 1<<20))
 			if err != nil {
-				return fmt.Errorf("snapshot %s is damaged or not a snapshot: %w", args[0], err)
+				return fmt.Errorf("%s is no usable snapshot: %w: use another backup", args[0], err)
 			}
 			return a.printSnapshot(args[0], info.Size(), state)
 		},

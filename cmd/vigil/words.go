@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -215,8 +216,13 @@ func newTaskHandoffCmd(a *app) *cobra.Command {
 				return usagef("the next task needs a title or a text")
 			}
 			return w.say(cmd, true, func(ctx context.Context, c *conn, l *life) (vigilv1.TaskState, map[string]any, error) {
+				room, _, _ := strings.Cut(l.Agent, "/")
+				role := strings.TrimPrefix(args[0], room+"/")
+				if strings.Contains(role, "/") {
+					return 0, nil, usagef("%q is not a role of room %s: a task is handed to a role of its own room, named without the room", args[0], room)
+				}
 				answer, err := c.work.Handoff(ctx, &vigilv1.HandoffRequest{Speaker: l.speaker(), Task: l.Task, Attempt: l.Attempt,
-					Result: res, ToRole: args[0], Title: title, Text: body, Priority: priority})
+					Result: res, ToRole: role, Title: title, Text: body, Priority: priority})
 				return vigilv1.TaskState_COMPLETED, map[string]any{"next_task": answer.GetNextTask()}, err
 			})
 		},

@@ -84,7 +84,7 @@ func (w *world) leader(via int) *cluster.Replica {
 // registrations more often, as they are rare and say much.
 const (
 	someLate = 401
-	manyLate = 401
+	manyLate = 5
 )
 
 // call is one request to a leader.

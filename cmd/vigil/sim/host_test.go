@@ -108,6 +108,7 @@ func (d *daemon) registering() {
 
 func (d *daemon) register() bool {
 	req := fsm.RegisterHost{Key: d.h.key, Name: d.h.key, Boot: d.boot, Version: "sim", Runners: []string{"ai"}, Capacity: 40}
+	req.Taken = uint64(d.w.since()) + 1
 	if d.h.ssd {
 		req.Labels = []fsm.KV{{Key: "disk", Value: "ssd"}}
 	}

@@ -46,7 +46,8 @@ type life struct {
 
 func (d *daemon) accept(o order) {
 	ctx, cancel := context.WithCancel(d.ctx)
-	l := &life{d: d, id: o.agent, name: o.name, inc: o.inc, role: o.role, ttl: o.ttl, asked: time.Now(), giveUp: cancel}
+	l := &life{d: d, id: o.agent, name: o.name, inc: o.inc, role: o.role, ttl: o.ttl, asked: time.Now(), giveUp: cancel,
+		confirm: d.wanted}
 	d.lives[l.id] = l
 	if d.w.cfg.mutant == skipsAccept {
 		l.phase, l.sent = accepted, time.Now()
@@ -179,7 +180,7 @@ func (l *life) judged(sent time.Time, v fsm.Verdict) {
 			}
 			l.watch()
 		}
-		if l.phase == accepted {
+		if l.phase == accepted && !l.d.wanted {
 			l.fork()
 		}
 	case fsm.VerdictSuperseded, fsm.VerdictUnknown:

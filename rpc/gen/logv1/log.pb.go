@@ -2716,6 +2716,7 @@ type RegisterHost struct {
 	Labels        []*KV                  `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty"`
 	Capacity      uint32                 `protobuf:"varint,7,opt,name=capacity,proto3" json:"capacity,omitempty"`
 	Inventory     []*Running             `protobuf:"bytes,8,rep,name=inventory,proto3" json:"inventory,omitempty"`
+	Taken         uint64                 `protobuf:"varint,9,opt,name=taken,proto3" json:"taken,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2804,6 +2805,13 @@ func (x *RegisterHost) GetInventory() []*Running {
 		return x.Inventory
 	}
 	return nil
+}
+
+func (x *RegisterHost) GetTaken() uint64 {
+	if x != nil {
+		return x.Taken
+	}
+	return 0
 }
 
 type LeaveHost struct {
@@ -3572,7 +3580,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\aRunning\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\rR\x05agent\x12\x10\n" +
 	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x10\n" +
-	"\x03pid\x18\x03 \x01(\rR\x03pid\"\xf7\x01\n" +
+	"\x03pid\x18\x03 \x01(\rR\x03pid\"\x8d\x02\n" +
 	"\fRegisterHost\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -3581,7 +3589,8 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\arunners\x18\x05 \x03(\tR\arunners\x12(\n" +
 	"\x06labels\x18\x06 \x03(\v2\x10.vigil.log.v1.KVR\x06labels\x12\x1a\n" +
 	"\bcapacity\x18\a \x01(\rR\bcapacity\x123\n" +
-	"\tinventory\x18\b \x03(\v2\x15.vigil.log.v1.RunningR\tinventory\"1\n" +
+	"\tinventory\x18\b \x03(\v2\x15.vigil.log.v1.RunningR\tinventory\x12\x14\n" +
+	"\x05taken\x18\t \x01(\x04R\x05taken\"1\n" +
 	"\tLeaveHost\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\"S\n" +

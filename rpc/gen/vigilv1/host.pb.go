@@ -29,14 +29,18 @@ const (
 type RegisterRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Stable id of the host.
-	Key           string            `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	Name          string            `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Boot          string            `protobuf:"bytes,3,opt,name=boot,proto3" json:"boot,omitempty"`
-	Version       string            `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
-	Runners       []string          `protobuf:"bytes,5,rep,name=runners,proto3" json:"runners,omitempty"`
-	Labels        map[string]string `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Capacity      uint32            `protobuf:"varint,7,opt,name=capacity,proto3" json:"capacity,omitempty"`
-	Inventory     []*RunningAgent   `protobuf:"bytes,8,rep,name=inventory,proto3" json:"inventory,omitempty"`
+	Key       string            `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Name      string            `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Boot      string            `protobuf:"bytes,3,opt,name=boot,proto3" json:"boot,omitempty"`
+	Version   string            `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
+	Runners   []string          `protobuf:"bytes,5,rep,name=runners,proto3" json:"runners,omitempty"`
+	Labels    map[string]string `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Capacity  uint32            `protobuf:"varint,7,opt,name=capacity,proto3" json:"capacity,omitempty"`
+	Inventory []*RunningAgent   `protobuf:"bytes,8,rep,name=inventory,proto3" json:"inventory,omitempty"`
+	// When the inventory was taken, in nanoseconds of the host's clock since its
+	// boot. One that is older than the newest that has arrived is refused
+	// (superseded): it would bury what was started since. 0: unknown.
+	Taken         uint64 `protobuf:"varint,9,opt,name=taken,proto3" json:"taken,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -125,6 +129,13 @@ func (x *RegisterRequest) GetInventory() []*RunningAgent {
 		return x.Inventory
 	}
 	return nil
+}
+
+func (x *RegisterRequest) GetTaken() uint64 {
+	if x != nil {
+		return x.Taken
+	}
+	return 0
 }
 
 type RunningAgent struct {
@@ -1423,7 +1434,7 @@ var File_vigil_v1_host_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_host_proto_rawDesc = "" +
 	"\n" +
-	"\x13vigil/v1/host.proto\x12\bvigil.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x14vigil/v1/types.proto\"\xcb\x02\n" +
+	"\x13vigil/v1/host.proto\x12\bvigil.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x14vigil/v1/types.proto\"\xe1\x02\n" +
 	"\x0fRegisterRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -1432,7 +1443,8 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\arunners\x18\x05 \x03(\tR\arunners\x12=\n" +
 	"\x06labels\x18\x06 \x03(\v2%.vigil.v1.RegisterRequest.LabelsEntryR\x06labels\x12\x1a\n" +
 	"\bcapacity\x18\a \x01(\rR\bcapacity\x124\n" +
-	"\tinventory\x18\b \x03(\v2\x16.vigil.v1.RunningAgentR\tinventory\x1a9\n" +
+	"\tinventory\x18\b \x03(\v2\x16.vigil.v1.RunningAgentR\tinventory\x12\x14\n" +
+	"\x05taken\x18\t \x01(\x04R\x05taken\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"X\n" +
