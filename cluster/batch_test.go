@@ -57,7 +57,7 @@ func (s *script) propose(data []byte) proposal {
 
 func (p *scripted) Error() error {
 	defer p.s.flying.Add(-1)
-	<-time.After(time.Millisecond)
+	time.Sleep(time.Millisecond)
 	p.s.mu.Lock()
 	reply := p.s.reply
 	p.s.mu.Unlock()
@@ -190,7 +190,7 @@ func TestBeatsGather(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 10 {
 			wg.Go(func() {
-				<-time.After(time.Duration(i) * 10 * time.Millisecond)
+				time.Sleep(time.Duration(i) * 10 * time.Millisecond)
 				ans, err := b.beat(t.Context(), fsm.HostBeats{Host: fsm.HostID(i), Packed: packed(5)})
 				if err != nil || ans.Renewed != uint32(i) {
 					t.Errorf("host %d got %v, %v", i, ans, err)
@@ -340,7 +340,7 @@ func TestCallerWhoLeavesIsToldTheTruth(t *testing.T) {
 			t.Errorf("%d proposed, %d not", proposed, not)
 		}
 		close(hold)
-		<-time.After(time.Second)
+		time.Sleep(time.Second)
 		for _, e := range s.entries[2:] {
 			if len(e.Requests) > 0 {
 				t.Errorf("a command that was called back was proposed: %v", e.Requests)

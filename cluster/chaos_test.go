@@ -36,7 +36,7 @@ func TestHoursOfFaults(t *testing.T) {
 		rng := rand.New(rand.NewPCG(11, 13))
 		faults := map[string]int{}
 		for end := time.Now().Add(time.Duration(hours) * time.Hour); time.Now().Before(end); {
-			<-time.After(time.Duration(20+rng.IntN(200)) * time.Second)
+			time.Sleep(time.Duration(20+rng.IntN(200)) * time.Second)
 			faults[oneFault(c, rng)]++
 		}
 		close(stop)
@@ -68,36 +68,36 @@ func oneFault(c *clustertest.Cluster, rng *rand.Rand) string {
 	switch rng.IntN(6) {
 	case 0:
 		c.Kill(i)
-		<-time.After(lasting)
+		time.Sleep(lasting)
 		c.Restart(i)
 		return "kill"
 	case 1:
 		c.Kill(i)
 		c.Kill((i + 1) % 3)
-		<-time.After(lasting)
+		time.Sleep(lasting)
 		c.Restart(i)
 		c.Restart((i + 1) % 3)
 		return "kill two"
 	case 2:
 		c.Isolate(i)
-		<-time.After(lasting)
+		time.Sleep(lasting)
 		c.Heal()
 		return "isolate"
 	case 3:
 		c.Cut(i, (i+1)%3)
-		<-time.After(lasting)
+		time.Sleep(lasting)
 		c.Heal()
 		return "cut one link"
 	case 4:
 		c.Pause(i)
-		<-time.After(lasting)
+		time.Sleep(lasting)
 		c.Resume(i)
 		return "pause"
 	default:
 		for j := range 3 {
 			c.Isolate(j)
 		}
-		<-time.After(lasting)
+		time.Sleep(lasting)
 		c.Heal()
 		return "cut all"
 	}

@@ -57,15 +57,15 @@ func TestL8NothingAcknowledgedIsLostWhenTheLeaderDies(t *testing.T) {
 					mu.Lock()
 					acked[title] = true
 					mu.Unlock()
-					<-time.After(time.Duration(n%7) * time.Millisecond)
+					time.Sleep(time.Duration(n%7) * time.Millisecond)
 				}
 			})
 		}
 		for range 5 {
-			<-time.After(2 * time.Second)
+			time.Sleep(2 * time.Second)
 			l := c.Leader()
 			c.Pause(l) // in the middle of whatever it does
-			<-time.After(2 * time.Second)
+			time.Sleep(2 * time.Second)
 			c.Resume(l)
 		}
 		close(stop)
@@ -115,9 +115,9 @@ func TestL10ClockStandsStillWithoutALeader(t *testing.T) {
 		for i := range 3 {
 			c.Isolate(i)
 		}
-		<-time.After(time.Second) // the leader notices
+		time.Sleep(time.Second) // the leader notices
 		before := clockOf(c.Replica(0))
-		<-time.After(10 * time.Minute)
+		time.Sleep(10 * time.Minute)
 		c.Heal()
 		l := c.Leader()
 		c.Agree()
@@ -138,7 +138,7 @@ func TestClockRunsWithRealTime(t *testing.T) {
 		c := clustertest.New(t, 3)
 		start := c.Submit(fsm.Request{Cmd: fsm.OpenSession{}}).Clock
 		begun := time.Now()
-		<-time.After(10 * time.Minute)
+		time.Sleep(10 * time.Minute)
 		went := c.Submit(fsm.Request{Cmd: fsm.OpenSession{}}).Clock.Sub(start)
 		if real := time.Since(begun); went > real || went < real-time.Second {
 			t.Errorf("cluster time went %v in %v", went, real)
@@ -163,7 +163,7 @@ func TestL2DeadlinesAreNoticedByAnIdleCluster(t *testing.T) {
 			rep.Read(func(s *fsm.State) { p = s.AgentByName("r/builder").Part })
 			return p
 		}
-		<-time.After(ttl - 500*time.Millisecond)
+		time.Sleep(ttl - 500*time.Millisecond)
 		if part() != fsm.PartWaiting {
 			t.Fatal("L10: the lease ended early")
 		}
@@ -263,7 +263,7 @@ func TestL12DivergedServerStopsServing(t *testing.T) {
 			do(t, k, fsm.OpenSession{})
 		}
 		l := c.Leader()
-		<-time.After(time.Second)
+		time.Sleep(time.Second)
 		c.Replica(l).Read(func(s *fsm.State) {
 			if len(s.Diverged()) != 0 {
 				t.Fatalf("diverged without a reason: %v", s.Diverged())
@@ -272,7 +272,7 @@ func TestL12DivergedServerStopsServing(t *testing.T) {
 		cluster.Tamper(c.Replica(l), fsm.OpenSession{Client: "a cosmic ray"})
 		for range 600 {
 			c.Submit(fsm.Request{Cmd: fsm.PutServer{ID: "x", Version: fmt.Sprint(time.Now().UnixNano())}})
-			<-time.After(time.Millisecond)
+			time.Sleep(time.Millisecond)
 		}
 		c.Await("another leader", func() bool { n := c.Leader(); return n != l })
 		if err := c.Replica(l).Barrier(t.Context()); !errors.Is(err, fsm.ErrDiverged) {

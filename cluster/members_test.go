@@ -91,7 +91,7 @@ func TestRemovalThatEndangersTheClusterIsRefused(t *testing.T) {
 		c := clustertest.New(t, 3)
 		l := c.Leader()
 		c.Kill((l + 1) % 3)
-		<-time.After(5 * time.Second)
+		time.Sleep(5 * time.Second)
 		rep := c.Replica(l)
 		healthy := c.ID((l + 2) % 3)
 		if err := rep.RemoveServer(within(t, time.Minute), healthy, false); code(err) != fsm.Conflict {
@@ -140,12 +140,12 @@ func TestPlannedChangeOfLeaderFailsNoWrite(t *testing.T) {
 						t.Errorf("write failed: %s", out.Detail)
 					}
 					longest.Store(max(longest.Load(), int64(time.Since(begun))))
-					<-time.After(time.Millisecond)
+					time.Sleep(time.Millisecond)
 				}
 			})
 		}
 		for range 5 {
-			<-time.After(time.Second)
+			time.Sleep(time.Second)
 			l := c.Leader()
 			to := (l + 1) % 3
 			if err := c.Replica(l).Transfer(within(t, time.Minute), c.ID(to)); err != nil {
@@ -159,7 +159,7 @@ func TestPlannedChangeOfLeaderFailsNoWrite(t *testing.T) {
 		if err := c.Stop(l); err != nil { // an orderly stop hands over, too
 			t.Errorf("stop: %v", err)
 		}
-		<-time.After(time.Second)
+		time.Sleep(time.Second)
 		stop.Store(true)
 		wg.Wait()
 		if gap := time.Duration(longest.Load()); gap > 300*time.Millisecond {

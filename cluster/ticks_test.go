@@ -19,7 +19,7 @@ func TestTicks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{}
 		b, st, _ := batching(t, s, nil)
-		<-time.After(time.Hour)
+		time.Sleep(time.Hour)
 		if s.count() != 0 {
 			t.Fatalf("%d entries for nothing", s.count())
 		}
@@ -29,11 +29,11 @@ func TestTicks(t *testing.T) {
 		})
 		b.setNext(st.clock.now().Add(500 * time.Millisecond))
 		b.signal()
-		<-time.After(499 * time.Millisecond)
+		time.Sleep(499 * time.Millisecond)
 		if s.count() != 0 {
 			t.Error("ticked early")
 		}
-		<-time.After(10 * time.Second)
+		time.Sleep(10 * time.Second)
 		if n := s.count(); n < 45 || n > 52 {
 			t.Errorf("%d ticks in 10 s", n)
 		}
@@ -61,15 +61,15 @@ func TestManyCallersAndManyStints(t *testing.T) {
 						t.Errorf("caller %d got the answer of %d", req.Seq, out.Task)
 					}
 					if err != nil {
-						<-time.After(time.Millisecond)
+						time.Sleep(time.Millisecond)
 					}
 				}
 			})
 		}
 		for range 50 {
-			<-time.After(100 * time.Millisecond)
+			time.Sleep(100 * time.Millisecond)
 			b.close(fsm.ErrNotLeader)
-			<-time.After(10 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond)
 			b.open(&stint{ctx: st.ctx, term: 7, clock: st.clock})
 		}
 		wg.Wait()

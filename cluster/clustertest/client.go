@@ -78,7 +78,7 @@ func (c *Cluster) submit(req fsm.Request, bound time.Duration) fsm.Outcome {
 				return fsm.Outcome{Code: fsm.Invalid, Detail: err.Error()}
 			}
 		}
-		<-time.After(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
 	}
 	c.t.Errorf("submit %T: no leader for %v", req.Cmd, bound)
 	return fsm.Outcome{Code: fsm.Invalid, Detail: "no leader"}

@@ -17,7 +17,7 @@ func TestNumbersAreUniqueAndWithinTheWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var opened atomic.Uint64
 		p := &sessions{open: func(context.Context) (uint64, error) {
-			<-time.After(time.Millisecond)
+			time.Sleep(time.Millisecond)
 			return opened.Add(1), nil
 		}}
 		var mu sync.Mutex
@@ -51,7 +51,7 @@ func TestNumbersAreUniqueAndWithinTheWindow(t *testing.T) {
 						}
 					}
 					mu.Unlock()
-					<-time.After(time.Duration(rng.IntN(5000)) * time.Microsecond)
+					time.Sleep(time.Duration(rng.IntN(5000)) * time.Microsecond)
 					mu.Lock()
 					for _, k := range dst {
 						delete(low[k.s.id], k.seq)
@@ -68,7 +68,7 @@ func TestNumbersAreUniqueAndWithinTheWindow(t *testing.T) {
 func TestFailureToOpenASessionIsToldToAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &sessions{open: func(context.Context) (uint64, error) {
-			<-time.After(time.Millisecond)
+			time.Sleep(time.Millisecond)
 			return 0, ErrDenied
 		}}
 		var all sync.WaitGroup

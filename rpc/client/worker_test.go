@@ -23,7 +23,7 @@ func join(t *testing.T, c *client.Client) *client.Worker {
 func TestWorkerBeatsFourTimesPerLease(t *testing.T) {
 	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
 		w := join(t, c)
-		<-time.After(10*time.Minute + time.Second)
+		time.Sleep(10*time.Minute + time.Second)
 		if n := f.count(vigilv1.Work_Beat_FullMethodName); n != 40 {
 			t.Errorf("%d beats in 10 min, want 40", n)
 		}
@@ -35,9 +35,9 @@ func TestFailedBeatIsSentAgainAfterASecond(t *testing.T) {
 	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
 		w := join(t, c)
 		f.lead("")
-		<-time.After(18500 * time.Millisecond)
+		time.Sleep(18500 * time.Millisecond)
 		f.lead("b:1")
-		<-time.After(time.Second)
+		time.Sleep(time.Second)
 		if n := f.count(vigilv1.Work_Beat_FullMethodName); n < 5 {
 			t.Errorf("%d beats since the first was due 4.5s ago, want 5", n)
 		}
@@ -68,7 +68,7 @@ func TestWorkerJoinsAgainAfterItsLeaseHasEnded(t *testing.T) {
 		f.mu.Lock()
 		f.beats["1"] = "rejoin"
 		f.mu.Unlock()
-		<-time.After(time.Minute)
+		time.Sleep(time.Minute)
 		if _, n, _ := f.figures(); n != 2 {
 			t.Errorf("joined %d times, want 2", n)
 		}
@@ -87,12 +87,12 @@ func TestWaitOutlivesServersAndLeaders(t *testing.T) {
 			}
 			got <- job
 		}()
-		<-time.After(3 * time.Minute)
+		time.Sleep(3 * time.Minute)
 		f.kill("a:1")
 		f.lead("b:1")
-		<-time.After(3 * time.Minute)
+		time.Sleep(3 * time.Minute)
 		f.kill("c:1")
-		<-time.After(3 * time.Minute)
+		time.Sleep(3 * time.Minute)
 		if _, err := create(t.Context(), c, "one"); err != nil {
 			t.Fatal(err)
 		}

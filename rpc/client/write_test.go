@@ -53,7 +53,7 @@ func TestSessionThatRestedIsNotUsedAgain(t *testing.T) {
 			if _, err := create(t.Context(), c, "one"); err != nil {
 				t.Fatal(err)
 			}
-			<-time.After(6 * time.Minute)
+			time.Sleep(6 * time.Minute)
 		}
 		if n := f.count(vigilv1.Work_OpenSession_FullMethodName); n != 2 {
 			t.Errorf("%d sessions were opened, want 2", n)
