@@ -58,6 +58,7 @@ func (s *script) propose(data []byte) proposal {
 func (p *scripted) Error() error {
 	defer p.s.flying.Add(-1)
 	time.Sleep(time.Millisecond)
+	synctest.Wait()
 	p.s.mu.Lock()
 	reply := p.s.reply
 	p.s.mu.Unlock()
@@ -191,6 +192,7 @@ func TestBeatsGather(t *testing.T) {
 		for i := range 10 {
 			wg.Go(func() {
 				time.Sleep(time.Duration(i) * 10 * time.Millisecond)
+				synctest.Wait()
 				ans, err := b.beat(t.Context(), fsm.HostBeats{Host: fsm.HostID(i), Packed: packed(5)})
 				if err != nil || ans.Renewed != uint32(i) {
 					t.Errorf("host %d got %v, %v", i, ans, err)
@@ -341,6 +343,7 @@ func TestCallerWhoLeavesIsToldTheTruth(t *testing.T) {
 		}
 		close(hold)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		for _, e := range s.entries[2:] {
 			if len(e.Requests) > 0 {
 				t.Errorf("a command that was called back was proposed: %v", e.Requests)
