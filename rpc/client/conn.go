@@ -18,7 +18,7 @@ import (
 
 // longSilence is how long a server that only has parked calls of ours may say
 // nothing before it is asked for a sign of life.
-const longSilence = 10 * time.Second
+const longSilence = 5 * time.Second
 
 // conn is one connection to one server. Its watch goroutine notices a server that
 // has stopped answering, which TCP by itself would not for many minutes.
