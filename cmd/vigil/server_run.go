@@ -74,6 +74,9 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 		}
 	}
 	repl.Logger, repl.Metrics, repl.Report = s.log, registry, s.reportHash
+	if err := cluster.RaftMetrics(registry); err != nil {
+		return err
+	}
 	if s.replica, err = cluster.Open(repl); err != nil {
 		return err
 	}
