@@ -72,18 +72,27 @@ func (w *waitForTask) run(ctx context.Context, c *conn) error {
 	if err != nil {
 		return err
 	}
-	worker, err := client.Join(ctx, c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation,
+	// From the first call on: without a server to be had, joining can last for ever.
+	attended, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	for _, p := range []process{w.caller, l.Owner} {
+		go whenGone(attended, p, func() { stop(errParentGone) })
+	}
+	worker, err := client.Join(attended, c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation,
 		Token: l.token, Patience: w.patienceOf(managed)})
 	if err != nil && !managed && l.Incarnation != 0 && (errors.Is(err, client.ErrSuperseded) || errors.Is(err, client.ErrNotFound)) {
 		// What was kept of an earlier life is out of date: begin a new one.
 		l.Incarnation = 0
-		worker, err = client.Join(ctx, c.Client, client.WorkerConfig{Agent: l.Agent, Token: l.token, Patience: w.patienceOf(managed)})
+		worker, err = client.Join(attended, c.Client, client.WorkerConfig{Agent: l.Agent, Token: l.token, Patience: w.patienceOf(managed)})
+	}
+	if context.Cause(attended) == errParentGone && err != nil {
+		return errParentGone
 	}
 	if err != nil {
 		return err
 	}
 	l.Agent, l.AgentID, l.Incarnation = worker.Agent(), worker.ID(), worker.Incarnation()
-	if err := w.wait(ctx, worker, l, managed); err != nil {
+	if err := w.wait(attended, worker, l, managed); err != nil {
 		if sig, ok := context.Cause(ctx).(signalError); ok {
 			err = sig
 		}
@@ -148,9 +157,6 @@ func (w *waitForTask) patienceOf(managed bool) time.Duration {
 func (w *waitForTask) wait(ctx context.Context, worker *client.Worker, l *life, managed bool) error {
 	look, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	for _, p := range []process{w.caller, l.Owner} {
-		go whenGone(look, p, func() { stop(errParentGone) })
-	}
 	go w.whenUnread(look, func() { stop(errReaderGone) })
 	job, err := worker.Wait(look)
 	if err != nil {
