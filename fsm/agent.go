@@ -1,5 +1,7 @@
 package fsm
 
+import "time"
+
 // ProcState is the state of an agent's process as its host has reported it.
 type ProcState uint8
 
@@ -93,6 +95,65 @@ type Agent struct {
 	Resume   string // given to the next incarnation
 	Armed    Time   // when its timer is set; 0: none
 	Rev      uint64
+
+	Paused    bool   // by a human (law L9): no starts and no new tasks; what runs goes on
+	Overdue   bool   // the open stop order comes from a limit: the end is charged
+	TaskSince Time   // when Task was claimed; the turn limit runs from here
+	Noted     *Notes // nil: nothing to note; replaced, never changed
+}
+
+// Notes are what only few agents have at a time; they are kept apart so that the
+// others cost no memory.
+type Notes struct {
+	PauseBy   string
+	PauseAt   Wall
+	PauseWhy  string
+	IntentWhy string // reason that came with the last stop or start
+
+	Stuck      string // why its process cannot be ended; empty: it can, or there is none
+	ParkedWhy  string // empty: the breaker
+	StartFault string // reason of the last start that failed, while nothing has started since
+
+	Faults    uint32 // starts that failed since one succeeded
+	Limits    uint32 // lives in a row that ended at a usage limit without work done
+	RefusedAt Time   // no event about a wrong identity before this
+	// FreshAfter is the newest life of which no resume value is kept.
+	FreshAfter Incarnation
+}
+
+// Waits tells that the breaker or a usage limit keeps the agent from running: not
+// while its trial runs.
+func (a *Agent) Waits() bool {
+	return a.Parked && a.Proc != ProcOrdered && !a.Proc.Fenced() && a.Part == PartDisconnected
+}
+
+// Notes gives the agent's notes, zero when there are none.
+func (a *Agent) Notes() Notes {
+	if a.Noted == nil {
+		return Notes{}
+	}
+	return *a.Noted
+}
+
+// note changes the notes; a view that was taken before keeps the old ones.
+func (a *Agent) note(change func(*Notes)) {
+	n := a.Notes()
+	change(&n)
+	switch {
+	case n == a.Notes():
+	case n == Notes{}:
+		a.Noted = nil
+	default:
+		a.Noted = &n
+	}
+}
+
+// stuck tells why the agent's process cannot be ended; empty: it can, or none runs.
+func (a *Agent) stuck() string {
+	if a.Noted == nil || !a.Proc.Fenced() {
+		return ""
+	}
+	return a.Noted.Stuck
 }
 
 // OpenOrder gives the kind of the open order, NoOrder when there is none.
@@ -110,6 +171,8 @@ type Exit struct {
 	Tail   string // last lines of output, at most MaxTail bytes
 	Task   TaskID // held at that moment
 	Host   HostID
+	// RetryAfter is what the host said of a usage limit; 0: unknown.
+	RetryAfter time.Duration
 }
 
 // ExitKind classifies a death.
@@ -124,9 +187,12 @@ const (
 	ExitStartFailed          // the host could not start it
 	ExitFenceEnded           // silence until the end of the fence; never charged
 	ExitHostGone             // the host came back without it; never charged
+	ExitTimedOut             // a limit ended it: start, turn or run limit
+	ExitUsageLimit           // its tool is out of quota until later: parked, never charged
 )
 
-var exitNames = [...]string{"none", "clean", "crash", "ordered", "start_failed", "fence_ended", "host_gone"}
+var exitNames = [...]string{"none", "clean", "crash", "ordered", "start_failed", "fence_ended", "host_gone",
+	"timed_out", "usage_limit"}
 
 func (k ExitKind) String() string { return exitNames[k] }
 

@@ -105,6 +105,14 @@ func (s *State) execute(c Command, session SessionID) Outcome {
 		return s.setAgent(&c)
 	case RestartAgent:
 		return s.restartAgent(&c)
+	case SetPause:
+		return s.setPause(&c)
+	case UnparkAgent:
+		return s.unparkAgent(&c)
+	case UnquarantineTask:
+		return s.unquarantineTask(&c)
+	case ReleaseBrake:
+		return s.releaseBrake(&c)
 	default:
 		return s.executeSystem(c, session)
 	}
@@ -117,8 +125,10 @@ func (s *State) executeSystem(c Command, session SessionID) Outcome {
 		return s.registerHost(&c)
 	case LeaveHost:
 		return s.leaveHost(&c)
-	case SuspectHost:
-		return s.suspectHost(&c)
+	case SuspectHost, SurrenderHost, ReportViews, ReportPressure, DrainHost, ConfirmDead, ForgetHost:
+		return s.executeHost(c)
+	case ReportStuck:
+		return s.reportStuck(&c)
 	case AcceptOrder:
 		return s.acceptOrder(&c)
 	case ReportStarted:

@@ -99,8 +99,8 @@ func (s *State) completeTask(c *CompleteTask) Outcome {
 }
 
 func (s *State) complete(a *Agent, t *Task, result string) {
+	a.Done++ // before it is settled: with it the life may count as healthy
 	s.putDown(a, t)
-	a.Done++
 	t.Result = result
 	s.event("task.completed", about{agent: a, task: t.ID, attempt: t.Attempt}, "")
 	s.move(t, TaskCompleted)

@@ -6,11 +6,13 @@ import (
 )
 
 // Kinds of beats, added up: the agent's own lease, its supervisor's word for it,
-// and the fence of its incarnation.
+// and the fence of its incarnation. BeatStranger is added by the server that takes
+// the beat in: the token it came with is not that of its incarnation (incident I103).
 const (
 	BeatLease = 1 << iota
 	BeatVouch
 	BeatFence
+	BeatStranger
 )
 
 // MaxBeat is the greatest number of bytes that one packed beat takes.
@@ -82,7 +84,7 @@ func nextBeat(p []byte, last *int64) (Beat, []byte, bool) {
 }
 
 // renew applies the beats of one host. They touch no timer, wake nobody and
-// write no event; what is not simply current is answered.
+// write no event (but about a wrong identity); what is not simply current is answered.
 func (s *State) renew(b *HostBeats) BeatAnswer {
 	var ans BeatAnswer
 	now := s.meta.Clock
@@ -95,8 +97,8 @@ func (s *State) renew(b *HostBeats) BeatAnswer {
 		if h.State == HostLost {
 			s.welcome(h)
 		}
-		h.Until = now.Add(s.meta.Settings.HostTTL)
-		s.rearm(timerHost, uint64(h.ID), &h.Armed, h.Until) // earlier only after host_ttl was shortened
+		h.Until, h.BeatAt = now.Add(s.meta.Settings.HostTTL), now
+		s.armHost(h) // earlier only after host_ttl was shortened, or in doubt
 	}
 	s.figures.Beats++
 	last := int64(0)
@@ -106,13 +108,25 @@ func (s *State) renew(b *HostBeats) BeatAnswer {
 			break
 		}
 		l := s.leases.mut(uint64(beat.Agent))
-		if l == nil || l.Inc != beat.Inc || !s.prolong(l, beat.Kinds, now) {
+		if l == nil || l.Inc != beat.Inc || !s.mayRenew(b.Host, beat) || !s.prolong(l, beat.Kinds, now) {
 			s.exception(&ans, b.Host, beat)
 			continue
 		}
 		ans.Renewed++
 	}
 	return ans
+}
+
+// mayRenew tells whether the sender may renew what the beat is about: an agent by
+// itself its own lease, a host whatever lives on it.
+func (s *State) mayRenew(host HostID, beat Beat) bool {
+	switch {
+	case beat.Kinds&BeatStranger != 0:
+		return false
+	case host == 0 && beat.Kinds == BeatLease:
+		return true
+	}
+	return s.agents.get(uint64(beat.Agent)).Host == host
 }
 
 // prolong renews what the beat is about and has not ended; false when something
@@ -163,12 +177,15 @@ func (s *State) verdict(host HostID, beat Beat) Verdict {
 		return VerdictUnknown
 	case beat.Inc != a.Inc:
 		return VerdictSuperseded
+	case a.Host != host && (host != 0 || beat.Kinds&(BeatVouch|BeatFence) != 0):
+		return VerdictSuperseded
 	case beat.Kinds&BeatFence == 0 && a.Managed && !a.Proc.Fenced():
 		return VerdictSuperseded
+	case beat.Kinds&BeatStranger != 0:
+		s.mistaken(a, "incarnation "+beat.Inc.String()+" was presented in a beat with a token that is not its own")
+		return VerdictDenied
 	case beat.Kinds&BeatFence == 0:
 		return VerdictRejoin
-	case a.Host != host:
-		return VerdictSuperseded
 	case a.Proc == ProcLost && !s.stopWish(a):
 		return VerdictAdopt
 	case a.Proc.Fenced(): // its fence has ended at this very instant; the timer decides

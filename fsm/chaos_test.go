@@ -41,8 +41,8 @@ func pick[T any](c *chaos, list []T) (v T) {
 func chaosRoles() []RoleSpec {
 	return []RoleSpec{
 		{Name: "a", Replicas: 3, TTL: 10 * time.Second, StopGrace: time.Second / 4},
-		{Name: "b", Runner: "w", Replicas: 2, TTL: 10 * time.Second, StopGrace: time.Second / 4, PendingLimit: 9 * time.Second},
-		{Name: "c", Runner: "w", Replicas: 2, TTL: 10 * time.Second, StopGrace: time.Second / 4, Proof: ProofAgent,
+		{Name: "b", Runner: "w", Replicas: 2, TTL: 10 * time.Second, StopGrace: time.Second / 4, PendingLimit: 9 * time.Second, TurnLimit: 12 * time.Second},
+		{Name: "c", Runner: "w", Replicas: 2, TTL: 10 * time.Second, StopGrace: time.Second / 4, Proof: ProofAgent, Policy: PolicyFast,
 			AckLimit: 4 * time.Second, ProgressLimit: 6 * time.Second, AttemptLimit: 3, KillLimit: 2, StartLimit: 8 * time.Second},
 	}
 }
@@ -106,7 +106,7 @@ func (c *chaos) beats(s *State) []HostBeats {
 				k = BeatLease
 			}
 			if c.one(20) {
-				k = uint8(1 + c.rng.IntN(7))
+				k = uint8(1 + c.rng.IntN(15))
 			}
 			agents, incs, kinds = append(agents, a.ID), append(incs, c.inc(a.Inc)), append(kinds, k)
 		}
@@ -118,7 +118,7 @@ func (c *chaos) beats(s *State) []HostBeats {
 	}
 	var list []HostBeats
 	for host := HostID(0); host < 4; host++ {
-		if (host == 0 || s.Host(host) != nil) && !c.one(4) {
+		if (host == 0 || s.Host(host) != nil) && !c.one(4) && !c.mute(host) {
 			list = append(list, *packs[host])
 		}
 	}
@@ -175,6 +175,8 @@ func (c *chaos) speaker(a *Agent) Speaker {
 	sp := Speaker{Agent: a.Name, Inc: c.inc(a.Inc)}
 	if a.TokenHash != "" && !c.one(20) {
 		sp.TokenHash = []byte(a.TokenHash)
+	} else if c.one(60) {
+		sp.TokenHash = []byte("of another agent")
 	}
 	if c.one(60) {
 		sp.Agent = "r/nobody"
@@ -209,6 +211,12 @@ func (c *chaos) command(s *State) Command {
 	if c.world && c.one(12) {
 		return c.worldly(s)
 	}
+	if c.one(25) {
+		return c.intent(s)
+	}
+	if c.one(20) {
+		return c.hostWord(s)
+	}
 	switch n := c.rng.IntN(100); {
 	case n < 12:
 		return CreateTask{Room: pick(c, c.rooms), Role: pick(c, []string{"a", "b", "c", "a", "b", "c", "x"}), Title: "t", Text: fmt.Sprint("text ", n), Priority: int32(c.rng.IntN(3))}
@@ -229,9 +237,36 @@ func (c *chaos) command(s *State) Command {
 	case n < 73:
 		return RetryTask{Task: c.task(s), By: "x"}
 	case n < 77:
-		return SetAgent{Agent: c.agent(s).Name, Stop: c.one(3), By: "x"}
+		return SetAgent{Agent: c.agent(s).Name, Stop: c.one(3), By: "x", Fresh: c.one(4)}
 	}
 	return c.process(s)
+}
+
+// intent is what humans say of pauses and parking; a pause soon ends.
+func (c *chaos) intent(s *State) Command {
+	room := pick(c, c.rooms)
+	switch rm := s.Room(room); {
+	case s.meta.Paused && !c.one(8):
+		return SetPause{By: "x"}
+	case rm != nil && rm.Paused && !c.one(8):
+		return SetPause{Scope: room, By: "x"}
+	}
+	for a := range s.Agents("") {
+		if a.Paused && c.one(2) {
+			return SetPause{Scope: a.Name, By: "x"}
+		}
+	}
+	switch n := c.rng.IntN(12); {
+	case n < 3:
+		return UnparkAgent{Agent: c.agent(s).Name, By: "x"}
+	case n < 6:
+		return UnquarantineTask{Task: c.task(s), By: "x"}
+	case n < 10:
+		return SetPause{Scope: c.agent(s).Name, Pause: true, By: "x"}
+	case n == 10:
+		return SetPause{Scope: pick(c, []string{room, "nowhere"}), Pause: c.one(2), By: "x"}
+	}
+	return SetPause{Pause: c.one(2), By: "x"}
 }
 
 func (c *chaos) join(s *State) Command {
@@ -271,7 +306,9 @@ func (c *chaos) process(s *State) Command {
 	if h := s.Host(host); h != nil {
 		boot = h.Boot
 	}
-	switch n := c.rng.IntN(23); {
+	switch n := c.rng.IntN(24); {
+	case n == 23:
+		return ReportStuck{Host: host, Agent: a.ID, Inc: c.inc(a.Inc), Reason: pick(c, []string{"", "stuck"})}
 	case n < 9:
 		for id := range s.Wanting() {
 			if a = s.Agent(id); c.one(2) {
@@ -291,8 +328,9 @@ func (c *chaos) process(s *State) Command {
 		return OrderStop{Agent: a.ID, Inc: c.inc(a.Inc), Reason: "planned"}
 	}
 	x := ReportExit{Host: host, Agent: a.ID, Inc: c.inc(a.Inc), Code: int32(c.rng.IntN(2))}
-	if c.one(6) {
-		x.Kind = ExitStartFailed
+	if c.one(4) {
+		x.Kind = pick(c, []ExitKind{ExitStartFailed, ExitStartFailed, ExitTimedOut, ExitUsageLimit, ExitOrdered})
+		x.RetryAfter = time.Duration(c.rng.IntN(20)) * time.Second
 	}
 	return x
 }
@@ -332,7 +370,8 @@ func (c *chaos) worldly(s *State) Command {
 	case 10:
 		return PutSettings{Values: []KV{pick(c, []KV{{"events_kept", "1000"}, {"tasks_kept", "20"}, {"tasks_kept", "200"},
 			{"accept_limit", "1s"}, {"accept_limit", "9s"}, {"host_ttl", "8s"}, {"host_ttl", "30s"}, {"task_retention", "90s"},
-			{"breaker_pause", "20s"}, {"session_ttl", "20s"}})}}
+			{"breaker_pause", "20s"}, {"session_ttl", "20s"},
+			{"brake_agents", "2"}, {"brake_agents", "0"}, {"brake_share", "20"}, {"flap_limit", "1"}, {"flap_pause", "5s"}, {"ttl", "12s"}})}}
 	case 11:
 		return PutServer{ID: pick(c, []string{"a", "b", "c"}), Version: fmt.Sprint(c.rng.IntN(3))}
 	case 12:

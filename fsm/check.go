@@ -29,6 +29,10 @@ func (s *State) Check() error {
 		c.role(s, r, roles[RoleID(id)], pending[RoleID(id)])
 	}
 	c.counts(s)
+	for _, h := range s.hosts.from(0) {
+		c.host(s, h)
+	}
+	c.that(s.meta.Brake.Set == 0 || s.meta.Brake.Armed != 0, "L11: the brake is set without a timer")
 	return errors.Join(c.errs...)
 }
 
@@ -56,6 +60,10 @@ func (c *checker) agent(s *State, a *Agent) {
 	c.that(a.Order != StartOrder || a.Proc == ProcOrdered || a.Proc == ProcAccepted, "L4: %s is %s with an open start order", a.Name, a.Proc)
 	c.that(a.Order != StopOrder || a.Proc.Fenced(), "L4: %s is %s with an open stop order", a.Name, a.Proc)
 	c.that(!a.Proc.Fenced() || !s.stopWish(a) || a.Order == StopOrder, "L9: %s is not wanted, runs, and has no stop order", a.Name)
+	c.that(a.Proc != ProcOrdered || !s.stopWish(a) && s.paused(a) == "", "L9: %s is not wanted or paused, and a start of it is open", a.Name)
+	c.that(!a.Overdue || a.Order == StopOrder, "L11: %s is over a limit without a stop order", a.Name)
+	c.that(a.Notes().ParkedWhy == "" || a.Parked, "L11: %s is not parked, for %q", a.Name, a.Notes().ParkedWhy)
+	c.that(a.Noted == nil || *a.Noted != Notes{}, "%s has notes without anything in them", a.Name)
 	if a.Task != 0 {
 		t := s.tasks.get(uint64(a.Task))
 		c.that(t != nil && t.State.Held() && t.Holder == a.ID && t.HolderInc == a.Inc, "L8: %s holds task %d, which does not know it", a.Name, a.Task)
@@ -65,6 +73,23 @@ func (c *checker) agent(s *State, a *Agent) {
 	at := s.agentDeadline(a)
 	c.that(at == 0 || a.Armed != 0 && a.Armed <= max(at, s.meta.Clock), "L3: %s must be looked at by %d, its timer is at %d", a.Name, at, a.Armed)
 	c.that(s.agentByName[a.Name] == a.ID, "%s is not in the index of names", a.Name)
+}
+
+func (c *checker) host(s *State, h *Host) {
+	at := s.hostDeadline(h)
+	c.that(at == 0 || h.Armed != 0 && h.Armed <= max(at, s.meta.Clock), "L3: host %s must be looked at by %d, its timer is at %d", h.Name, at, h.Armed)
+	c.that((h.State == HostLost || h.State == HostLeft) == (h.Until == 0), "host %s is %s with its lease at %d", h.Name, h.State, h.Until)
+	c.that((h.State == HostReturning) == (h.SteadyAt != 0), "host %s is %s and steady at %d", h.Name, h.State, h.SteadyAt)
+	c.that(h.State == HostSuspect || h.DoubtAt == 0 && h.SuspectWhy == "", "host %s is %s and in doubt since %d", h.Name, h.State, h.DoubtAt)
+	inService := h.State != HostLost && h.State != HostLeft
+	for id := range s.hostIndexOf(h.ID).agents {
+		a := s.agents.get(uint64(id))
+		c.that(a.Host == h.ID, "the index of host %s lists %s, which is on host %d", h.Name, a.Name, a.Host)
+		c.that(a.Proc != ProcOrdered || inService && !h.Drain && h.Pressure == "",
+			"L9: a start of %s waits for host %s, which is %s", a.Name, h.Name, h.Status())
+		c.that(!a.Proc.Fenced() || !h.Drain || a.Task != 0 && (!s.drainOver(h) || s.behind()) || a.Order == StopOrder,
+			"L9: %s runs on host %s, which is drained, and has no stop order", a.Name, h.Name)
+	}
 }
 
 func (c *checker) task(s *State, t *Task) {
@@ -89,12 +114,17 @@ func (c *checker) role(s *State, r *Role, st *RoleStats, pending int) {
 	c.that(ri.demand == (ri.tasks[TaskPending] > ri.spare), "L3: role %s has demand=%v with %d claimable tasks and %d spare agents",
 		r.Spec.Name, ri.demand, ri.tasks[TaskPending], ri.spare)
 	c.that(s.roleByName[roleKey{r.Room, r.Spec.Name}] == r.ID, "role %s is not in the index of names", r.Spec.Name)
-	live := uint32(0)
+	live, paused := uint32(0), uint32(0)
 	for _, id := range r.Agents {
-		if a := s.agents.get(uint64(id)); a.Part != PartDisconnected {
+		a := s.agents.get(uint64(id))
+		if a.Part != PartDisconnected {
 			live++
 		}
+		if a.Paused {
+			paused++
+		}
 	}
+	c.that(paused == ri.paused, "role %s counts %d paused agents, there are %d", r.Spec.Name, ri.paused, paused)
 	c.that(live == ri.live, "role %s counts %d live agents, there are %d", r.Spec.Name, ri.live, live)
 }
 
@@ -112,6 +142,13 @@ func (c *checker) counts(s *State) {
 		c.that(s.HostLoad(h.ID) == HostLoad{run, start}, "host %s counts %v, there are %d running and %d starting", h.Name, s.HostLoad(h.ID), run, start)
 	}
 	c.that(s.meta.NextEvent-s.meta.FirstEvent == uint64(s.events.n), "%d events are kept, %d are counted", s.events.n, s.meta.NextEvent-s.meta.FirstEvent)
+	parked := uint32(0)
+	for _, a := range s.agents.from(0) {
+		if a.Waits() && !a.Stopped {
+			parked++
+		}
+	}
+	c.that(parked == s.parked, "%d agents are parked, %d are counted", parked, s.parked)
 	done := uint64(0)
 	for _, t := range s.tasks.from(0) {
 		if t.State.Terminal() {

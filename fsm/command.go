@@ -19,6 +19,8 @@ const (
 	MaxRoomAgents = 100_000 // one entry creates them all
 	MaxResume     = 4 << 10
 	MaxReason     = 1 << 10
+	MaxWarnings   = 32
+	MaxTombstones = 1000
 	TimersPerStep = 16_384 // timers that one entry fires at most
 )
 
@@ -54,6 +56,7 @@ type LeaderEstablished struct{ Server, APIAddr string }
 type PutServer struct {
 	ID, APIAddr, RaftAddr, Version string
 	Features                       uint32
+	GossipAddr                     string // empty: it does not gossip
 }
 
 // DropServer forgets a server that was removed from the cluster.
@@ -199,19 +202,47 @@ type SetResume struct {
 
 // --- agents, by a human
 
-// SetAgent is a durable stop or start of one agent.
+// SetAgent is a durable stop or start of one agent. Fresh forgets its resume value.
 type SetAgent struct {
 	Agent string
 	Stop  bool
 	By    string
 	IfRev uint64
+	Fresh bool
+	// Reason is why, for people: it becomes the agent's IntentWhy.
+	Reason string
 }
 
 // RestartAgent stops the running incarnation; the next start is not charged.
 type RestartAgent struct {
 	Agent string
 	By    string
+	Fresh bool // without the resume value
+	// Reason is why, for people.
+	Reason string
 }
+
+// SetPause pauses or resumes everything (Scope ""), a room ("room") or an agent
+// ("room/role.2"): while paused nothing is started and no new task is claimed;
+// what runs goes on.
+type SetPause struct {
+	Scope      string
+	Pause      bool
+	By, Reason string
+}
+
+// UnparkAgent ends a back-off, an open breaker or a usage-limit pause.
+type UnparkAgent struct{ Agent, By string }
+
+// UnquarantineTask puts a QUARANTINED task back into the queue, its deaths forgiven.
+type UnquarantineTask struct {
+	Task  TaskID
+	IfRev uint64
+	By    string
+}
+
+// ReleaseBrake ends the mass-failure brake by a human's word.
+type ReleaseBrake struct{ By string }
 
 // --- hosts
 
@@ -232,7 +263,9 @@ type RegisterHost struct {
 	Inventory                []Running
 	// Taken is when the inventory was taken, in nanoseconds of the host's own clock
 	// since Boot; 0: unknown. What arrives late must not bury what was started since.
-	Taken uint64
+	Taken      uint64
+	Warnings   []string // for people, at most MaxWarnings of MaxReason bytes
+	GossipAddr string
 }
 
 // LeaveHost is a host's good-bye; what it ran must have been reported before.
@@ -243,6 +276,63 @@ type SuspectHost struct {
 	Host    HostID
 	Suspect bool
 	Reason  string
+}
+
+// ReportViews is what a server hears of hosts, of which something has changed. All
+// says that it is everything: hosts that are not in it are heard in no way.
+type ReportViews struct {
+	Server string
+	Views  []HostView
+	All    bool
+}
+
+// SurrenderHost gives up the lives of fast roles on a host of which gossip and
+// stream agree that it is gone (planned).
+type SurrenderHost struct {
+	Host   HostID
+	Reason string
+}
+
+// DrainBySelf is who drains a host whose agentd was told to hand its agents over
+// and leave: not a human's wish, so it ends with the host's good-bye.
+const DrainBySelf = "its agentd, which is shutting down"
+
+// DrainHost is a human's wish that nothing runs on a host; Off ends it. After
+// Deadline (0: never) what still holds a task is stopped too.
+type DrainHost struct {
+	Host     HostID
+	Off      bool
+	Deadline time.Duration
+	By       string
+}
+
+// ConfirmDead is a human's word that nothing of a host runs any more: its lives
+// are over at once. Refused for a host that is heard, unless Force.
+type ConfirmDead struct {
+	Host  HostID
+	Force bool
+	By    string
+}
+
+// ForgetHost removes a lost or left host on which no life is left.
+type ForgetHost struct {
+	Host HostID
+	By   string
+}
+
+// ReportPressure says why a host takes no starts at the moment; empty: it does.
+type ReportPressure struct {
+	Host   HostID
+	Boot   string
+	Reason string
+}
+
+// ReportStuck says that something of an incarnation outlives SIGKILL; empty: no more.
+type ReportStuck struct {
+	Host   HostID
+	Agent  AgentID
+	Inc    Incarnation
+	Reason string
 }
 
 // AcceptOrder is what a host commits before it forks: from here on the fence
@@ -269,11 +359,13 @@ type ReportExit struct {
 	Host   HostID
 	Agent  AgentID
 	Inc    Incarnation
-	Kind   ExitKind // ExitStartFailed, or ExitNone: judged from code and order
+	Kind   ExitKind // ExitStartFailed, ExitOrdered, ExitTimedOut, ExitUsageLimit, or ExitNone: judged from code and order
 	Code   int32
 	Signal string
 	Reason string
 	Tail   string
+	// RetryAfter is how long the usage limit lasts (ExitUsageLimit); 0: unknown.
+	RetryAfter time.Duration
 }
 
 // --- planned by duties
@@ -332,6 +424,17 @@ func (Handoff) command()           {}
 func (SetResume) command()         {}
 func (SetAgent) command()          {}
 func (RestartAgent) command()      {}
+func (SetPause) command()          {}
+func (UnparkAgent) command()       {}
+func (UnquarantineTask) command()  {}
+func (ReleaseBrake) command()      {}
+func (ReportViews) command()       {}
+func (SurrenderHost) command()     {}
+func (DrainHost) command()         {}
+func (ConfirmDead) command()       {}
+func (ForgetHost) command()        {}
+func (ReportPressure) command()    {}
+func (ReportStuck) command()       {}
 func (RegisterHost) command()      {}
 func (LeaveHost) command()         {}
 func (SuspectHost) command()       {}

@@ -30,6 +30,8 @@
 //	ACKNOWLEDGED, IN_PROGRESS --holder gone--> PENDING (or QUARANTINED, FAILED)
 //	any but terminal --CancelTask--> CANCELED
 //	FAILED, CANCELED, QUARANTINED --RetryTask--> QUEUED
+//	QUARANTINED --UnquarantineTask--> QUEUED
+//	ACKNOWLEDGED, IN_PROGRESS --turn limit--> its holder is stopped (by hand: PENDING)
 //
 // # Process of a managed agent
 //
@@ -37,6 +39,25 @@
 //	accepted, running --ReportExit--> none
 //	accepted, running --end of fence--> lost --OrderStart--> ordered (n+1)
 //	lost --fence beat, no newer order--> running (adopted)
+//
+// # Host
+//
+//	ready --not heard--> suspect --heard--> ready, or returning when it has flapped
+//	returning --steady for a while--> ready
+//	ready, suspect, returning --end of its lease, confirmed dead--> lost
+//	any --good-bye--> left
+//	lost, left --beat or registration--> ready, returning, or suspect while not heard
+//
+// A drain is a human's wish beside these states. Only a ready host that is not
+// drained and not under pressure gets starts.
+//
+// # Intent and budgets
+//
+// Four things keep an agent from being started, and whyNot is the only place that
+// asks for them, so no path goes around (laws L9, L11): what humans want (stop,
+// pause of the agent, its room or everything, the declared role), its restart budget
+// (back-off, breaker, usage limit), its old life (fence, open order, a process that
+// cannot be killed), and the cluster (hold, brake, no host that fits).
 //
 // # Laws
 //

@@ -42,6 +42,8 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[Event](), reflect.TypeFor[Stint](), reflect.TypeFor[Settings](), reflect.TypeFor[PutServer](),
 	reflect.TypeFor[MarkReport](), reflect.TypeFor[KV](), reflect.TypeFor[RoleSpec](), reflect.TypeFor[LateResult](),
 	reflect.TypeFor[Exit](), reflect.TypeFor[Answer](), reflect.TypeFor[Outcome](),
+	reflect.TypeFor[HostView](), reflect.TypeFor[Brake](), reflect.TypeFor[BrakeTick](), reflect.TypeFor[Tombstone](),
+	reflect.TypeFor[Notes](),
 }
 
 // Dump writes the image; equal images give equal bytes. It may run while the
@@ -233,7 +235,7 @@ func (l *loader) state() (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.meta = meta{}
+	s.meta = meta{Settings: DefaultSettings()} // those that were added since
 	if _, err := l.plans[0].get(buf, unsafe.Pointer(&s.meta)); err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrDamaged, err)
 	}

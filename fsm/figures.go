@@ -17,11 +17,12 @@ type Figures struct {
 	Superseded    uint64 // words refused
 	Conflicts     uint64
 	OrdersDeduped uint64
-	Exits         [ExitHostGone + 1]uint64 // by kind
-	Started       uint64                   // lives whose process was reported
-	Repaired      uint64                   // of these, after an end that nobody ordered
-	RepairSum     Time                     // from that end to the report, back-off included
+	Exits         [ExitUsageLimit + 1]uint64 // by kind
+	Started       uint64                     // lives whose process was reported
+	Repaired      uint64                     // of these, after an end that nobody ordered
+	RepairSum     Time                       // from that end to the report, back-off included
 	RepairMost    Time
+	Brakes        uint64 // times that the mass-failure brake was set
 }
 
 func (f *Figures) started(x *Exit, now Time) {

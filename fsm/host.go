@@ -9,9 +9,13 @@ const (
 	HostSuspect           // silent on its stream or in gossip: no new starts
 	HostLost              // its lease has ended
 	HostLeft              // said good-bye
+	// HostReturning is back after it was lost or suspect too often: its agents go
+	// on, it gets no new starts until SteadyAt.
+	HostReturning
+	HostDraining // never stored: Status gives it for a host that a human drains
 )
 
-var hostNames = [...]string{"ready", "suspect", "lost", "left"}
+var hostNames = [...]string{"ready", "suspect", "lost", "left", "returning", "draining"}
 
 func (s HostState) String() string { return hostNames[s] }
 
@@ -31,4 +35,53 @@ type Host struct {
 	SeenAt   Wall
 	Rev      uint64
 	Taken    uint64 // of the newest inventory of Boot; 0: unknown
+
+	// Drain is a human's wish (law L9): no starts, and what runs is stopped when it
+	// holds no task, at DrainUntil (0: never) in any case.
+	Drain      bool
+	DrainBy    string
+	DrainAt    Wall
+	DrainUntil Time
+
+	SuspectWhy string
+	SteadyAt   Time   // end of HostReturning; 0: it is steady
+	Flaps      []Time // when it became suspect or lost, of the last FlapWindow; replaced, never changed
+	// Views are what the servers hear of it, sorted by server; replaced, never changed.
+	Views      []HostView
+	Pressure   string   // why it takes no starts at the moment; empty: it does
+	Warnings   []string // what its agentd found at start-up, for people
+	GossipAddr string   // empty: it does not gossip
+	DoubtAt    Time     // since when it is suspect; 0: it is not
+	BeatAt     Time     // of its last beat or registration
 }
+
+// Status is the state as people see it.
+func (h *Host) Status() HostState {
+	if h.Drain && (h.State == HostReady || h.State == HostReturning) {
+		return HostDraining
+	}
+	return h.State
+}
+
+// HostView is what one server hears of one host.
+type HostView struct {
+	Server string
+	Host   HostID // only in ReportViews
+	Gossip Hearing
+	Stream Hearing
+}
+
+// Hearing is how a server hears a host in one way.
+type Hearing uint8
+
+// Hearings. The numbers are written to disk.
+const (
+	HearNothing Hearing = iota // never heard, or the way is not used
+	HearAlive
+	HearSilent // was heard, and is not any more
+	HearLeft   // said good-bye
+)
+
+var hearingNames = [...]string{"none", "alive", "silent", "left"}
+
+func (h Hearing) String() string { return hearingNames[h] }

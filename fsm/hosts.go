@@ -18,6 +18,7 @@ func (s *State) registerHost(c *RegisterHost) Outcome {
 					"a reboot is let in when their fences have ended; a cloned machine needs an id of its own", c.Key, h.Name, left)
 			}
 			s.event("host.rebooted", about{host: id}, "")
+			h.Views, h.Rev = nil, s.meta.Index // they are about the other boot
 		} else if c.Taken != 0 && c.Taken < h.Taken {
 			return refuse(Superseded, "host %s has registered with a newer inventory since", h.Name)
 		} else if c.Taken != 0 && c.Taken == h.Taken { // a repeat; what was started since is not in it
@@ -34,7 +35,11 @@ func (s *State) registerHost(c *RegisterHost) Outcome {
 	h.Name, h.Boot, h.Version, h.Capacity, h.Taken = c.Name, c.Boot, c.Version, c.Capacity, c.Taken
 	h.Runners, h.Labels = slices.Clone(c.Runners), slices.Clone(c.Labels)
 	slices.Sort(h.Runners)
-	h.Rev = s.meta.Index
+	h.Warnings, h.GossipAddr = clipAll(c.Warnings), c.GossipAddr
+	h.Rev, h.Pressure = s.meta.Index, "" // its agentd says so again if it must
+	if h.DrainBy == DrainBySelf {
+		s.undrain(h, "the agentd that was started since")
+	}
 	s.welcome(h)
 	s.takeInventory(h, c.Inventory)
 	return Outcome{Host: h.ID, TTL: int64(s.meta.Settings.HostTTL), Rev: h.Rev}
@@ -48,6 +53,8 @@ func checkHost(c *RegisterHost) Outcome {
 		return refuse(Invalid, "the boot id has %d characters, 1 to %d are allowed", len(c.Boot), MaxName)
 	case c.Name == "" || len(c.Name) > 255:
 		return refuse(Invalid, "the host name has %d characters, 1 to 255 are allowed", len(c.Name))
+	case len(c.GossipAddr) > 255:
+		return refuse(Invalid, "the gossip address of host %s has %d characters, at most 255 are allowed", c.Name, len(c.GossipAddr))
 	}
 	for _, r := range c.Runners {
 		if err := CheckName(r); err != nil {
@@ -67,15 +74,28 @@ func (s *State) fencesOn(id HostID) (n int) {
 	return n
 }
 
-// welcome makes a host ready and renews its lease.
-func (s *State) welcome(h *Host) {
-	if h.State != HostReady {
-		s.event("host.ready", about{host: h.ID}, "was "+h.State.String())
-		h.Rev = s.meta.Index
+// clipAll keeps what people can read.
+func clipAll(warnings []string) (out []string) {
+	for _, w := range warnings[:min(len(warnings), MaxWarnings)] {
+		out = append(out, clip(w, MaxReason))
 	}
-	h.State, h.SeenAt = HostReady, s.now.Wall
-	h.Until = s.meta.Clock.Add(s.meta.Settings.HostTTL)
-	s.rearm(timerHost, uint64(h.ID), &h.Armed, h.Until)
+	return out
+}
+
+// welcome renews the lease of a host and puts it back into service, as suspect
+// while the servers do not hear it yet.
+func (s *State) welcome(h *Host) {
+	h.SeenAt = s.now.Wall
+	h.Until, h.BeatAt = s.meta.Clock.Add(s.meta.Settings.HostTTL), s.meta.Clock
+	if h.State != HostReady && h.State != HostReturning {
+		switch why := s.Doubt(h); {
+		case why == "":
+			s.trust(h, "was "+h.State.String())
+		case h.State != HostSuspect:
+			s.doubt(h, why)
+		}
+	}
+	s.armHost(h)
 	s.res.Effects.Plan = true
 	s.res.Effects.Hosts = append(s.res.Effects.Hosts, h.ID)
 }
@@ -111,30 +131,48 @@ func (s *State) fireHost(id HostID) {
 		return
 	}
 	h.Armed = 0
-	if h.Until == 0 {
-		return
+	if h.Until != 0 && h.Until <= s.meta.Clock {
+		h.Until = 0
+		if h.State != HostSuspect { // one outage is one flap
+			s.flap(h)
+		}
+		s.brakeHostLost()
+		s.leaveAs(h, HostLost, "its lease has ended")
 	}
-	if h.Until > s.meta.Clock {
-		s.rearm(timerHost, uint64(id), &h.Armed, h.Until)
-		return
+	if h.State == HostReturning && h.SteadyAt <= s.meta.Clock {
+		s.steady(h)
 	}
-	h.Until = 0
-	s.leaveAs(h, HostLost, "its lease has ended")
+	if h.Drain && s.drainOver(h) {
+		s.clearHost(h)
+	}
+	if h.State == HostSuspect { // its last beat may be old enough now; see Surrenders
+		s.res.Effects.Plan = true
+	}
+	s.armHost(h)
 }
+
+// hostDeadline is when a host must be looked at again; 0: never.
+func (s *State) hostDeadline(h *Host) (at Time) {
+	for _, t := range [...]Time{h.Until, h.SteadyAt, h.DrainUntil} {
+		if t > 0 && (at == 0 || t < at) && (t != h.DrainUntil || !s.drainOver(h)) {
+			at = t
+		}
+	}
+	if old := h.BeatAt.Add(SilentFor); h.State == HostSuspect && old > s.meta.Clock {
+		at = min(at, old)
+	}
+	return at
+}
+
+func (s *State) armHost(h *Host) { s.rearm(timerHost, uint64(h.ID), &h.Armed, s.hostDeadline(h)) }
 
 // leaveAs takes a host out of service and withdraws the orders that it has not
 // accepted; what it has accepted waits for its own fence.
 func (s *State) leaveAs(h *Host, state HostState, why string) {
 	h.State, h.Rev = state, s.meta.Index
+	h.SuspectWhy, h.DoubtAt, h.SteadyAt = "", 0, 0
 	s.event("host."+state.String(), about{host: h.ID}, why)
-	for _, id := range s.agentsOn(h.ID) {
-		a := s.agents.mut(uint64(id))
-		if a.Proc == ProcOrdered {
-			was := a.shadow()
-			s.withdraw(a, "host "+h.Name+" is "+state.String())
-			s.settle(a, was)
-		}
-	}
+	s.withdrawAll(h, "host "+h.Name+" "+out(state))
 	s.res.Effects.Plan = true
 }
 
@@ -147,28 +185,23 @@ func (s *State) leaveHost(c *LeaveHost) Outcome {
 	if h.Boot != c.Boot {
 		return refuse(Superseded, "host %s has registered with another boot id since", h.Name)
 	}
-	h.Until = 0
-	s.rearm(timerHost, uint64(id), &h.Armed, 0)
+	h.Until, h.Flaps, h.Views, h.Pressure = 0, nil, nil, ""
 	if h.State != HostLeft {
 		s.leaveAs(h, HostLeft, "said good-bye")
 	}
+	if h.DrainBy == DrainBySelf { // what it was for is done
+		s.undrain(h, "the good-bye of its agentd")
+	}
+	s.armHost(h)
 	return Outcome{Host: id}
 }
 
-func (s *State) suspectHost(c *SuspectHost) Outcome {
-	h := s.hosts.mut(uint64(c.Host))
-	switch {
-	case h == nil:
-		return refuse(NotFound, "there is no host number %d", c.Host)
-	case c.Suspect && h.State == HostReady:
-		h.State, h.Rev = HostSuspect, s.meta.Index
-		s.event("host.suspect", about{host: h.ID}, c.Reason)
-	case !c.Suspect && h.State == HostSuspect:
-		h.State, h.Rev = HostReady, s.meta.Index
-		s.event("host.ready", about{host: h.ID}, c.Reason)
-		s.res.Effects.Plan = true
+// out says of a host that it is out of service.
+func out(state HostState) string {
+	if state == HostLeft {
+		return "has left"
 	}
-	return Outcome{Host: h.ID, Rev: h.Rev}
+	return "is " + state.String()
 }
 
 // onHost finds the agent that a host speaks of.
@@ -222,6 +255,7 @@ func (s *State) reportStarted(c *ReportStarted) Outcome {
 	was := a.shadow()
 	if a.Proc == ProcAccepted {
 		a.Proc, a.StartedAt = ProcRunning, s.meta.Clock
+		a.note(func(n *Notes) { n.StartFault, n.Faults = "", 0 })
 		s.figures.started(a.LastExit, s.meta.Clock)
 		if a.Order == StartOrder {
 			a.Order, a.OrderReason = NoOrder, ""
@@ -248,17 +282,6 @@ func (s *State) reportExit(c *ReportExit) Outcome {
 	if !a.Proc.Fenced() {
 		return out
 	}
-	x := Exit{Kind: c.Kind, Code: c.Code, Signal: c.Signal, Reason: clip(c.Reason, MaxReason), Tail: clip(c.Tail, MaxTail)}
-	switch {
-	case c.Kind == ExitStartFailed || c.Kind == ExitOrdered:
-	case a.Order == StopOrder:
-		x.Kind = ExitOrdered
-		x.Reason = a.OrderReason
-	case c.Code == 0 && c.Signal == "" && a.Task == 0:
-		x.Kind = ExitClean
-	default:
-		x.Kind = ExitCrash
-	}
-	s.buried(a, x)
+	s.buried(a, a.ended(c))
 	return out
 }

@@ -1,9 +1,6 @@
 package fsm
 
-import (
-	"fmt"
-	"time"
-)
+import "fmt"
 
 // nextInc is the incarnation that the agent's next start gets.
 func (s *State) nextInc(a *Agent) Incarnation {
@@ -21,6 +18,8 @@ func (s *State) NextIncarnation(a *Agent) Incarnation { return s.nextInc(a) }
 // no fence holds.
 func (s *State) newLife(a *Agent, inc Incarnation) *Lease {
 	a.Inc, a.PID, a.TokenHash, a.Done, a.Task = inc, 0, "", 0, 0
+	a.Overdue = false
+	a.note(func(n *Notes) { n.Stuck = "" })
 	a.StartedAt, a.Since = s.meta.Clock, s.meta.Clock
 	l := s.leases.mut(uint64(a.ID))
 	s.rearm(timerLease, uint64(a.ID), &l.ArmedL, 0)
@@ -68,17 +67,18 @@ func (s *State) release(a *Agent, why string, charge, killed bool) {
 }
 
 // lose ends a fence without an exit report: another host may start the agent.
-func (s *State) lose(id AgentID) {
+func (s *State) lose(id AgentID, why string) {
 	a := s.agents.mut(uint64(id))
 	was := a.shadow()
 	l := s.leases.mut(uint64(id))
 	l.Fence = 0
-	s.event("agent.fence_ended", about{agent: a, task: a.Task, host: a.Host}, "its host was silent until its fence ended")
+	s.rearm(timerFence, uint64(id), &l.ArmedF, 0)
+	s.event("agent.fence_ended", about{agent: a, task: a.Task, host: a.Host}, why)
 	s.figures.Exits[ExitFenceEnded]++
 	a.LastExit = &Exit{Inc: a.Inc, At: s.meta.Clock, Wall: s.now.Wall, Kind: ExitFenceEnded,
-		Reason: "its host was silent until its fence ended", Task: a.Task, Host: a.Host}
+		Reason: why, Task: a.Task, Host: a.Host}
 	s.release(a, "the fence of its holder ended", false, false)
-	a.Proc, a.Order, a.OrderReason = ProcLost, NoOrder, ""
+	a.Proc, a.Order, a.OrderReason, a.Overdue = ProcLost, NoOrder, "", false
 	s.settle(a, was)
 }
 
@@ -92,10 +92,12 @@ func (s *State) buried(a *Agent, x Exit) {
 	a.LastExit = &x
 	s.figures.Exits[x.Kind]++
 	s.event("agent.exited", about{agent: a, task: a.Task, host: a.Host}, x.sentence())
-	fault := x.Kind == ExitCrash || x.Kind == ExitStartFailed
+	fault := x.Kind == ExitCrash || x.Kind == ExitStartFailed || x.Kind == ExitTimedOut
 	s.release(a, "its holder ended: "+x.sentence(), fault, x.Kind == ExitCrash)
 	a.Proc, a.Order, a.OrderReason, a.PID = ProcNone, NoOrder, "", 0
-	s.charge(a, x.Kind)
+	a.Overdue = false
+	a.note(func(n *Notes) { n.Stuck = "" })
+	s.charge(a, &x)
 	s.settle(a, was)
 }
 
@@ -109,62 +111,6 @@ func (x *Exit) sentence() string {
 		return x.Reason
 	}
 	return fmt.Sprintf("exited with code %d", x.Code)
-}
-
-// backoff is the pause after so many failures in a row.
-var backoff = [...]time.Duration{0, 2 * time.Second, 5 * time.Second, 15 * time.Second,
-	45 * time.Second, 2 * time.Minute, 5 * time.Minute}
-
-// charge books an end on the agent's restart budget (law L11). Ends on purpose
-// and ends of a host or a fence never count.
-func (s *State) charge(a *Agent, kind ExitKind) {
-	set, now := &s.meta.Settings, s.meta.Clock
-	healthy := a.Done > 0 && now.Sub(a.StartedAt) >= set.HealthyAfter
-	if healthy || kind == ExitClean && a.Done > 0 {
-		a.Failures, a.Starts, a.Parked = 0, nil, false
-	}
-	a.NotBefore = 0
-	switch kind {
-	case ExitOrdered, ExitFenceEnded, ExitHostGone:
-		return
-	case ExitClean:
-		if a.Done > 0 {
-			return
-		}
-	default:
-		var recent []Time
-		for _, at := range a.Starts {
-			if now.Sub(at) < set.BreakerWindow {
-				recent = append(recent, at)
-			}
-		}
-		a.Starts = append(recent, now)
-	}
-	a.Failures++
-	if a.Parked || uint32(len(a.Starts)) >= set.BreakerStarts {
-		a.Parked, a.Starts = true, nil
-		a.NotBefore = now.Add(set.BreakerPause)
-		s.event("agent.parked", about{agent: a}, fmt.Sprintf("%d failures; next trial in %s", a.Failures, set.BreakerPause))
-		return
-	}
-	pause := backoff[min(int(a.Failures)-1, len(backoff)-1)]
-	a.NotBefore = now.Add(pause + jitter(pause, a.ID, a.Inc))
-	if pause == 0 {
-		a.NotBefore = 0
-	}
-}
-
-// jitter spreads restarts by up to a fifth of the pause. It is a function of the
-// incarnation, since all servers must draw the same number.
-func jitter(pause time.Duration, id AgentID, inc Incarnation) time.Duration {
-	h := (uint64(id)<<32 ^ uint64(inc) + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9
-	h = (h ^ h>>29) * 0x94d049bb133111eb
-	return time.Duration(uint64(pause) / 5 * (h >> 48) >> 16)
-}
-
-// forgive clears the restart budget: a human asked for a start.
-func (a *Agent) forgive() {
-	a.Failures, a.NotBefore, a.Parked, a.Starts = 0, 0, false, nil
 }
 
 // openStop opens a stop order for an incarnation that may run.
@@ -188,12 +134,13 @@ func (s *State) withdraw(a *Agent, reason string) {
 }
 
 // intend makes an agent follow what humans have decided (law L9): what must not
-// run is stopped, an order that is not accepted yet is withdrawn.
+// run is stopped, an order that is not accepted yet is withdrawn, by a pause too.
 func (s *State) intend(a *Agent, reason string) {
+	stop := s.stopWish(a)
 	switch {
-	case !s.stopWish(a):
-	case a.Proc == ProcOrdered:
+	case a.Proc == ProcOrdered && (stop || s.paused(a) != ""):
 		s.withdraw(a, reason)
+	case !stop:
 	case a.Proc.Fenced():
 		s.openStop(a, reason)
 	case a.Part != PartDisconnected:

@@ -20,9 +20,13 @@ func (s *State) orderStart(c *OrderStart) Outcome {
 	if why := s.Misfit(h, a); why != "" {
 		return refuse(Conflict, "host %s %s", h.Name, why)
 	}
+	if s.Braked(a) && s.BrakeRoom() == 0 {
+		return refuse(Conflict, "the brake lets no start of %s through yet: %s", a.Name, s.meta.Brake.Why)
+	}
 	if !s.takeStartToken() {
 		return refuse(Conflict, "more than %d starts a second", s.meta.Settings.StartsPerSecond)
 	}
+	s.takeBraked(a)
 	was := a.shadow()
 	s.newLife(a, c.Inc)
 	a.Managed, a.Proc, a.Host = true, ProcOrdered, h.ID

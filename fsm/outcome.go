@@ -64,9 +64,10 @@ const (
 	VerdictSuperseded         // the incarnation is over; stop
 	VerdictUnknown            // no such agent
 	VerdictAdopt              // the fence had ended, nothing newer was ordered: go on
+	VerdictDenied             // the token is another life's: whoever beats is somebody else
 )
 
-var verdictNames = [...]string{"current", "rejoin", "superseded", "unknown", "adopt"}
+var verdictNames = [...]string{"current", "rejoin", "superseded", "unknown", "adopt", "denied"}
 
 func (v Verdict) String() string { return verdictNames[v] }
 

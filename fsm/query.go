@@ -34,6 +34,14 @@ func (i *Image) Servers() []PutServer { return i.meta.Servers }
 // Diverged lists the servers whose state differs from the majority's.
 func (i *Image) Diverged() []string { return i.meta.Diverged }
 
+// Pause tells whether everything is paused, by whom, why and since when (law L9).
+func (i *Image) Pause() (paused bool, by, why string, at Wall) {
+	return i.meta.Paused, i.meta.PauseBy, i.meta.PauseWhy, i.meta.PauseAt
+}
+
+// Brake is the mass-failure brake (law L11); it is set when Set is not 0.
+func (i *Image) Brake() Brake { return i.meta.Brake }
+
 // Room finds a room by name.
 func (s *State) Room(name string) *Room { return s.rooms.get(uint64(s.roomByName[name])) }
 
@@ -133,13 +141,52 @@ func values[T any](seq iter.Seq2[uint64, *T]) iter.Seq[*T] {
 	}
 }
 
-// Pending counts the tasks of a role that can be claimed now.
+// Pending counts the tasks of a role that can be claimed now: none while the role,
+// its room or everything is paused.
 func (s *State) Pending(id RoleID) int {
 	ri := s.roleIdx.get(uint64(id))
-	if ri == nil {
+	if ri == nil || s.rolePaused(s.roles.get(uint64(id))) != "" {
 		return 0
 	}
 	return int(ri.tasks[TaskPending])
+}
+
+// PausedAgents lists the agents of a role that are paused themselves, by id: they
+// find no task, although Pending counts some. Usually it is nil.
+func (s *State) PausedAgents(id RoleID) (list []AgentID) {
+	if ri := s.roleIdx.get(uint64(id)); ri == nil || ri.paused == 0 {
+		return nil
+	}
+	for _, a := range s.roles.get(uint64(id)).Agents {
+		if s.agents.get(uint64(a)).Paused {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// PausedWhy tells who paused an agent (itself, its role, its room or everything) and
+// how that is ended; empty: nothing is paused about it.
+func (s *State) PausedWhy(id AgentID) string {
+	a := s.Agent(id)
+	if a == nil {
+		return ""
+	}
+	if code := s.paused(a); code != "" {
+		return s.pausedText(a, code)
+	}
+	return ""
+}
+
+// Tombstone tells who deleted the room of this name last; nil: nobody has, or it was
+// made anew since. The room may still be there while something of it runs.
+func (i *Image) Tombstone(room string) *Tombstone {
+	for at := range i.meta.Tombstones {
+		if i.meta.Tombstones[at].Room == room {
+			return &i.meta.Tombstones[at]
+		}
+	}
+	return nil
 }
 
 // FirstPending is the task that the role's next claim gets; 0: none.
@@ -206,13 +253,14 @@ func (s *State) Wanting() iter.Seq[AgentID] {
 // Counts sums up the state.
 type Counts struct {
 	Rooms, Agents, Live, Hosts, HostsReady uint32
+	Parked                                 uint32 // agents that a breaker or a usage limit keeps from running
 	Tasks                                  [TaskQuarantined + 1]uint64
 	Processes                              [ProcLost + 1]uint32 // agents by state of their process
 }
 
 // Counts sums up; it costs a walk over the hosts.
 func (s *State) Counts() Counts {
-	c := Counts{Rooms: uint32(s.rooms.n), Agents: uint32(s.agents.n), Live: s.live,
+	c := Counts{Rooms: uint32(s.rooms.n), Agents: uint32(s.agents.n), Live: s.live, Parked: s.parked,
 		Hosts: uint32(s.hosts.n), Tasks: s.taskCount, Processes: s.procCount}
 	c.Processes[ProcNone] = c.Agents
 	for _, n := range c.Processes[ProcOrdered:] {

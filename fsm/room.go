@@ -11,6 +11,12 @@ type Room struct {
 	CreatedAt Wall
 	ChangedBy string // who applied or deleted it last
 	Rev       uint64 // log index of the last change
+
+	// Pause (law L9): its agents are not started and get no new tasks.
+	Paused   bool
+	PauseBy  string
+	PauseAt  Wall
+	PauseWhy string
 }
 
 // Desired is what a human wants of an agent (law L9).
@@ -20,6 +26,7 @@ type Desired uint8
 const (
 	DesiredRunning Desired = iota
 	DesiredStopped
+	DesiredPaused // nothing new is started or claimed; what runs goes on
 )
 
 // StartMode tells when a wanted agent is started.
@@ -43,7 +50,8 @@ const (
 // Policy tells when another host may start an agent whose host is silent.
 type Policy uint8
 
-// Policies: after the end of the fence, or as soon as the host counts as lost.
+// Policies: after the end of the fence, or as soon as stream and gossip agree that
+// the host is gone.
 const (
 	PolicyFenced Policy = iota
 	PolicyFast
@@ -74,6 +82,12 @@ type RoleSpec struct {
 	StopGrace     time.Duration // between TERM and KILL
 	AttemptLimit  uint32        // attempts of a task before it is FAILED
 	KillLimit     uint32        // incarnations a task may kill before it is QUARANTINED
+
+	// TurnLimit bounds the time with one task, RunLimit one life (kept by the host).
+	// 0, the default: none. A limit that kills long turns of healthy agents does more
+	// harm than a hung one, which the progress limit finds (seed 001 had 5 min).
+	TurnLimit time.Duration
+	RunLimit  time.Duration
 }
 
 // Role is a named job in a room; tasks are addressed to it.

@@ -43,6 +43,7 @@ func (s *State) applyRoom(c *ApplyRoom) Outcome {
 		return no
 	}
 	if rm == nil {
+		s.meta.Tombstones = s.withoutTombstone(c.Room) // a human wants it again
 		rm = s.addRoom(c.Room)
 	} else {
 		rm = s.rooms.mut(uint64(rm.ID))
@@ -86,7 +87,7 @@ func (s *State) checkApply(c *ApplyRoom, rm *Room) Outcome {
 	case rm != nil && rm.Deleting:
 		return refuse(Stopped, "room %q is being deleted; wait until its agents have ended", c.Room)
 	case c.IfRev != 0 && rm == nil:
-		return refuse(NotFound, "there is no room %q", c.Room)
+		return s.noRoom(c.Room)
 	case c.IfRev != 0 && c.IfRev != rm.Rev:
 		return Outcome{Code: Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
 			"room %q has changed: revision %d is now %d; read it again", c.Room, c.IfRev, rm.Rev)}
@@ -146,7 +147,7 @@ func (s *State) applyRole(rm *Room, spec RoleSpec) RoleID {
 		was := a.shadow()
 		a.Retired = a.Index > spec.Replicas
 		have[a.Index] = true
-		s.intend(a, "its role was applied without it")
+		s.intend(a, appliedWhy(&spec))
 		s.settle(a, was)
 	}
 	for i := uint32(1); i <= spec.Replicas; i++ {
@@ -155,7 +156,19 @@ func (s *State) applyRole(rm *Room, spec RoleSpec) RoleID {
 		}
 	}
 	s.promote(r.ID)
+	s.offer(r) // it may have been declared as paused
 	return r.ID
+}
+
+// appliedWhy is the reason of the orders that follow from applying a role.
+func appliedWhy(spec *RoleSpec) string {
+	switch spec.Desired {
+	case DesiredStopped:
+		return "its role is declared as stopped"
+	case DesiredPaused:
+		return "its role is declared as paused"
+	}
+	return "its role was applied without it"
 }
 
 func (s *State) addAgent(rm *Room, r *Role, index uint32) {
@@ -205,7 +218,7 @@ func (s *State) deleteRoom(c *DeleteRoom) Outcome {
 	rm := s.Room(c.Room)
 	switch {
 	case rm == nil:
-		return refuse(NotFound, "there is no room %q", c.Room)
+		return s.noRoom(c.Room)
 	case c.IfRev != 0 && c.IfRev != rm.Rev:
 		return Outcome{Code: Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
 			"room %q has changed: revision %d is now %d; read it again", c.Room, c.IfRev, rm.Rev)}
@@ -214,6 +227,7 @@ func (s *State) deleteRoom(c *DeleteRoom) Outcome {
 	}
 	rm = s.rooms.mut(uint64(rm.ID))
 	rm.Deleting, rm.ChangedBy, rm.Rev = true, c.By, s.meta.Index
+	s.entomb(rm.Name, c.By)
 	s.event("room.deleting", about{room: rm.ID}, "by "+nobody(c.By))
 	for _, t := range s.tasks.from(0) {
 		if t.Room == rm.ID && !t.State.Terminal() {
@@ -272,26 +286,40 @@ func (s *State) setAgent(c *SetAgent) Outcome {
 		return no
 	}
 	was := a.shadow()
+	reason := clip(c.Reason, MaxReason)
 	a.IntentBy, a.IntentAt = c.By, s.now.Wall
+	a.note(func(n *Notes) { n.IntentWhy = reason })
+	if c.Fresh {
+		a.forgetResume()
+	}
 	if c.Stop {
 		a.Stopped = true
-		s.event("agent.stopped", about{agent: a}, "by "+nobody(c.By))
+		s.event("agent.stopped", about{agent: a}, said(c.By, reason))
 		s.intend(a, "stopped by "+nobody(c.By))
 	} else {
 		a.Stopped = false
 		a.forgive()
-		s.event("agent.wanted", about{agent: a}, "by "+nobody(c.By))
+		s.event("agent.wanted", about{agent: a}, said(c.By, reason))
 	}
 	out := a.outcome()
 	out.Rev = s.meta.Index
+	if !c.Stop {
+		out.Detail = s.startDetail(a)
+	}
 	s.settle(a, was)
 	return out
+}
+
+// forgetResume forgets the resume value, and what the present life still says of it.
+func (a *Agent) forgetResume() {
+	a.Resume = ""
+	a.note(func(n *Notes) { n.FreshAfter = a.Inc })
 }
 
 func (s *State) changeableAgent(name string, ifRev uint64) (*Agent, Outcome) {
 	id, ok := s.agentByName[name]
 	if !ok {
-		return nil, refuse(NotFound, "there is no agent %q; `vigil agent list` shows them", name)
+		return nil, s.noAgent(name)
 	}
 	a := s.agents.mut(uint64(id))
 	if ifRev != 0 && ifRev != a.Rev {
@@ -306,15 +334,22 @@ func (s *State) restartAgent(c *RestartAgent) Outcome {
 	if a == nil {
 		return no
 	}
-	if s.stopWish(a) {
+	switch code := s.paused(a); {
+	case s.stopWish(a):
 		return refuse(Stopped, "%s is stopped; `vigil agent start %s` starts it", a.Name, a.Name)
-	}
-	if a.Part != PartDisconnected && !a.Managed {
-		return refuse(Conflict, "%s was started by hand; end it there and start it again", a.Name)
+	case code != "": // it would be stopped and not started
+		return refuse(Stopped, "%s is %s", a.Name, s.pausedText(a, code))
+	case a.Part != PartDisconnected && !a.Managed:
+		return refuse(Conflict, "%s was started by hand, vigil has no process of it to stop; end it there and start it again", a.Name)
+	case !a.Proc.Fenced() && a.Proc != ProcOrdered && s.roles.get(uint64(a.Role)).Spec.Runner == "":
+		return refuse(Conflict, "role %s names no runner, so vigil cannot start %s; start it by hand", s.roleName(a.Role), a.Name)
 	}
 	was := a.shadow()
 	a.forgive()
-	s.event("agent.restarted", about{agent: a}, "by "+nobody(c.By))
+	if c.Fresh {
+		a.forgetResume()
+	}
+	s.event("agent.restarted", about{agent: a}, said(c.By, clip(c.Reason, MaxReason)))
 	s.openStop(a, "restarted by "+nobody(c.By))
 	s.settle(a, was)
 	out := a.outcome()

@@ -27,6 +27,15 @@ type Settings struct {
 	StartsPerSecond uint32        // in the cluster
 	DefaultCapacity uint32        // agents on a host that names none
 	MarkEvery       uint64        // log entries between state checksums; 0: none
+
+	BrakeAgents uint32        // the mass-failure brake needs so many lives; 0: it is off ...
+	BrakeShare  uint32        // ... and is set when more than this percentage of them ...
+	BrakeWindow time.Duration // ... is lost within this
+	FlapLimit   uint32        // a host that was suspect or lost so often; 0: no limit ...
+	FlapWindow  time.Duration // ... within this ...
+	FlapPause   time.Duration // ... gets no starts for so long when it comes back, doubled each time
+
+	UsagePause time.Duration // of an agent whose tool is out of quota for an unknown time
 }
 
 // DefaultSettings are the numbers of a new cluster.
@@ -40,5 +49,8 @@ func DefaultSettings() Settings {
 		BreakerStarts: 5, BreakerWindow: 10 * time.Minute, BreakerPause: 30 * time.Minute,
 		HealthyAfter: 10 * time.Minute, StartsPerHost: 4, StartsPerSecond: 20,
 		DefaultCapacity: 256, MarkEvery: 8192,
+		BrakeAgents: 10, BrakeShare: 50, BrakeWindow: 30 * time.Second,
+		FlapLimit: 3, FlapWindow: 10 * time.Minute, FlapPause: time.Minute,
+		UsagePause: 15 * time.Minute,
 	}
 }

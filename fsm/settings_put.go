@@ -37,11 +37,18 @@ var settingTable = []setting{
 	{name: "breaker_starts", help: "failures within breaker_window that park an agent", min: 1, max: 1000, num32: func(s *Settings) *uint32 { return &s.BreakerStarts }},
 	{name: "breaker_window", help: "window of breaker_starts", min: 1000, max: day, dur: func(s *Settings) *time.Duration { return &s.BreakerWindow }},
 	{name: "breaker_pause", help: "how long an agent is parked before one trial", min: 1000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.BreakerPause }},
+	{name: "usage_pause", help: "how long an agent is parked whose tool is out of quota and does not say until when", min: 1000, max: day, dur: func(s *Settings) *time.Duration { return &s.UsagePause }},
 	{name: "healthy_after", help: "a life this long, with work done, clears the restart budget", min: 1000, max: day, dur: func(s *Settings) *time.Duration { return &s.HealthyAfter }},
 	{name: "starts_per_host", help: "agents that a host starts at once", min: 1, max: 10_000, num32: func(s *Settings) *uint32 { return &s.StartsPerHost }},
 	{name: "starts_per_second", help: "starts a second in the cluster", min: 1, max: 1_000_000, num32: func(s *Settings) *uint32 { return &s.StartsPerSecond }},
 	{name: "default_capacity", help: "agents on a host that names no capacity", min: 1, max: 1_000_000, num32: func(s *Settings) *uint32 { return &s.DefaultCapacity }},
 	{name: "mark_every", help: "log entries between comparisons of the servers' states; 0: never", min: 0, max: 1 << 40, num: func(s *Settings) *uint64 { return &s.MarkEvery }},
+	{name: "brake_agents", help: "the mass-failure brake needs so many running agents; 0: there is no brake", min: 0, max: 1_000_000, num32: func(s *Settings) *uint32 { return &s.BrakeAgents }},
+	{name: "brake_share", help: "percentage of agents, or of at least 3 hosts, whose loss sets the brake when it is exceeded", min: 1, max: 100, num32: func(s *Settings) *uint32 { return &s.BrakeShare }},
+	{name: "brake_window", help: "window of brake_share", min: 1000, max: day / 24, dur: func(s *Settings) *time.Duration { return &s.BrakeWindow }},
+	{name: "flap_limit", help: "a host that was suspect or lost so often gets no starts at first when it comes back; 0: no limit", min: 0, max: 1000, num32: func(s *Settings) *uint32 { return &s.FlapLimit }},
+	{name: "flap_window", help: "window of flap_limit", min: 1000, max: day, dur: func(s *Settings) *time.Duration { return &s.FlapWindow }},
+	{name: "flap_pause", help: "no starts on a host that flaps, doubled each time to at most 10 min", min: 1000, max: day / 24, dur: func(s *Settings) *time.Duration { return &s.FlapPause }},
 }
 
 // SettingInfo is one setting as people see it.
@@ -195,6 +202,8 @@ func (s *State) CheckRole(spec *RoleSpec) error {
 		{"start_limit", r.StartLimit, 500 * time.Millisecond, 24 * time.Hour},
 		{"progress_limit", r.ProgressLimit, 0, 7 * 24 * time.Hour},
 		{"stop_grace", r.StopGrace, 0, 24 * time.Hour},
+		{"turn_limit", r.TurnLimit, 0, 30 * 24 * time.Hour},
+		{"run_limit", r.RunLimit, 0, 30 * 24 * time.Hour},
 	}
 	for _, d := range spans {
 		if d.v < d.min || d.v > d.max {
@@ -207,7 +216,7 @@ func (s *State) CheckRole(spec *RoleSpec) error {
 			r.StopGrace, r.TTL, longestGrace(r.TTL))
 	case r.Replicas > MaxReplicas:
 		return fmt.Errorf("replicas: %d is out of range, 1 to %d is allowed", r.Replicas, MaxReplicas)
-	case r.Desired > DesiredStopped || r.Start > StartOnDemand || r.Proof > ProofAgent || r.Policy > PolicyFast:
+	case r.Desired > DesiredPaused || r.Start > StartOnDemand || r.Proof > ProofAgent || r.Policy > PolicyFast:
 		return fmt.Errorf("desired, start, proof or policy has a value that this server does not know")
 	}
 	for _, list := range [][]KV{r.Labels, r.Params} {

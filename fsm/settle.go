@@ -9,11 +9,14 @@ type shadow struct {
 	proc  ProcState
 	part  PartState
 	order OrderKind
-	busy  bool
+	busy  bool // takes no task: holds one, is paused or is to end
+	pause bool
+	park  bool // waits for the end of a breaker's or a usage limit's pause
 }
 
 func (a *Agent) shadow() shadow {
-	return shadow{a.ID, a.Role, a.Host, a.Proc, a.Part, a.Order, a.Task != 0}
+	return shadow{a.ID, a.Role, a.Host, a.Proc, a.Part, a.Order,
+		a.Task != 0 || a.Paused || a.Order == StopOrder, a.Paused, a.Waits() && !a.Stopped}
 }
 
 // indexAgent adds (by 1) or takes away (by -1) an agent's share of the indexes.
@@ -59,6 +62,12 @@ func (s *State) countAgent(w shadow, by int) {
 	if w.proc == ProcOrdered || w.proc == ProcAccepted {
 		ri.starting += d
 	}
+	if w.pause {
+		ri.paused += d
+	}
+	if w.park {
+		s.parked += d
+	}
 	if !w.busy && (w.part != PartDisconnected || w.proc == ProcOrdered || w.proc.Fenced()) {
 		ri.spare += d
 	}
@@ -77,6 +86,7 @@ func (s *State) countAgent(w shadow, by int) {
 // wanted starts in line, and notes whom to tell. Every change of an agent passes
 // here (law L11: there is one choke point).
 func (s *State) settle(a *Agent, was shadow) {
+	s.drain(a)
 	a.Rev = s.meta.Index
 	if now := a.shadow(); now != was {
 		s.reindexAgent(was, now)
@@ -110,8 +120,14 @@ func (s *State) agentDeadline(a *Agent) Time {
 	switch {
 	case a.Proc == ProcOrdered:
 		return a.OrderSince.Add(set.AcceptLimit)
+	case a.Task != 0 && a.Order != StopOrder:
+		if limit := s.roles.get(uint64(a.Role)).Spec.TurnLimit; limit > 0 {
+			return a.TaskSince.Add(limit)
+		}
 	case a.Proc == ProcRunning && a.Part == PartDisconnected && a.Order == NoOrder:
 		return max(a.StartedAt, a.Since).Add(s.roles.mut(uint64(a.Role)).Spec.StartLimit)
+	case a.Proc == ProcRunning && a.Order == NoOrder && a.Done > 0 && (a.Failures > 0 || a.Parked):
+		return a.StartedAt.Add(set.HealthyAfter)
 	case !a.Proc.Fenced() && a.NotBefore > s.meta.Clock:
 		return a.NotBefore
 	}
@@ -126,12 +142,19 @@ func (s *State) fireAgent(id AgentID) {
 	was := a.shadow()
 	a.Armed = 0
 	if at := s.agentDeadline(a); at != 0 && at <= s.meta.Clock {
-		switch a.Proc {
-		case ProcOrdered:
+		switch {
+		case a.Task != 0:
+			why := "turn limit of " + s.roles.get(uint64(a.Role)).Spec.TurnLimit.String()
+			s.event("agent.turn_limit", about{agent: a, task: a.Task}, "the "+why+" is over")
+			s.overstay(a, why)
+		case a.Proc == ProcOrdered:
 			s.withdraw(a, "its host did not accept the start order in time")
-		case ProcRunning:
+		case a.Proc == ProcRunning && a.Part != PartDisconnected:
+			s.recovered(a)
+		case a.Proc == ProcRunning:
 			s.event("agent.start_limit", about{agent: a}, "it runs but has not joined; it is replaced")
-			s.openStop(a, "runs without having joined within the start limit")
+			s.overstay(a, "runs without having joined within the start limit")
+			a.Overdue = a.Done == 0 // one that hangs after its work is replaced at no charge
 		}
 	}
 	s.settle(a, was)

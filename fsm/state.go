@@ -46,6 +46,22 @@ type meta struct {
 	NextEvent   uint64
 	FinishSeq   uint64
 	TasksDone   uint64 // terminal tasks that are still kept
+
+	// Pause of everything (law L9): no starts, no new tasks.
+	Paused  bool
+	PauseBy string
+	PauseAt Wall
+
+	Brake      Brake
+	Tombstones []Tombstone // of deleted rooms, oldest first, at most MaxTombstones
+	PauseWhy   string      // of the pause of everything
+}
+
+// Tombstone remembers a deleted room, so that whoever asks is told who deleted it.
+type Tombstone struct {
+	Room string
+	By   string
+	At   Wall
 }
 
 // Stint is one leader's time in office.
@@ -77,6 +93,7 @@ type State struct {
 	finished    *btree.BTreeG[finishedTask] // terminal tasks, oldest first
 	wanting     *btree.BTreeG[AgentID]      // a start is due now
 	live        uint32                      // participants that are not DISCONNECTED
+	parked      uint32                      // agents that wait for the end of a pause, see Agent.Waits
 	taskCount   [TaskQuarantined + 1]uint64
 	procCount   [ProcLost + 1]uint32
 	figures     Figures
@@ -99,6 +116,7 @@ type roleIndex struct {
 	spare           uint32 // agents that run, or will, and hold no task
 	demand          bool   // more tasks are claimable than agents are spare
 	free            idSet  // agents that a start by hand may take
+	paused          uint32 // agents that are paused themselves
 }
 
 // queued orders tasks: highest priority first, then oldest.
@@ -270,4 +288,5 @@ func (s *State) index() {
 	if s.meta.HoldUntil > s.meta.Clock {
 		s.arm(timerHold, 0, s.meta.HoldUntil)
 	}
+	s.arm(timerBrake, 0, s.meta.Brake.Armed)
 }

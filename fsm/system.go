@@ -41,6 +41,7 @@ func (s *State) dropServer(c *DropServer) Outcome {
 	}
 	s.meta.Servers = slices.DeleteFunc(slices.Clone(s.meta.Servers), gone)
 	s.meta.Diverged = without(s.meta.Diverged, c.ID)
+	s.dropViews(c.ID, nil)
 	s.event("server.removed", about{}, c.ID)
 	return Outcome{}
 }
@@ -93,6 +94,11 @@ func (s *State) raiseEpoch(c *RaiseEpoch) Outcome {
 	s.meta.Epoch++
 	s.meta.HoldUntil = s.meta.Clock.Add(c.Hold)
 	s.arm(timerHold, 0, s.meta.HoldUntil)
+	for id := range s.hosts.from(0) { // what servers heard when the backup was made
+		if h := s.hosts.mut(id); len(h.Views) > 0 {
+			h.Views, h.Rev = nil, s.meta.Index
+		}
+	}
 	s.reviewAll()
 	s.event("cluster.restored", about{}, "a backup was restored; no starts for "+c.Hold.String())
 	return Outcome{}

@@ -157,7 +157,7 @@ func (s *State) taskTarget(room, role string, r *Role) Outcome {
 	rm := s.Room(room)
 	switch {
 	case rm == nil:
-		return refuse(NotFound, "there is no room %q; `vigil apply -f` creates it", room)
+		return s.noRoom(room)
 	case rm.Deleting:
 		return refuse(Stopped, "room %q is being deleted", room)
 	case r == nil || r.Retired:
@@ -232,12 +232,30 @@ func (s *State) retryTask(c *RetryTask) Outcome {
 	case !t.State.Terminal() || t.State == TaskCompleted:
 		return Outcome{Code: Conflict, Rev: t.Rev, Detail: fmt.Sprintf(
 			"task %d is %s; only FAILED, CANCELED and QUARANTINED tasks are retried", t.ID, t.State)}
-	case s.roles.mut(uint64(t.Role)).Retired || s.rooms.mut(uint64(t.Room)).Deleting:
+	}
+	return s.requeue(t, "task.retried", c.By)
+}
+
+func (s *State) unquarantineTask(c *UnquarantineTask) Outcome {
+	t, no := s.changeable(c.Task, c.IfRev)
+	switch {
+	case t == nil:
+		return no
+	case t.State != TaskQuarantined:
+		return Outcome{Code: Conflict, Rev: t.Rev, Detail: fmt.Sprintf("task %d is %s, not QUARANTINED", t.ID, t.State)}
+	}
+	return s.requeue(t, "task.unquarantined", c.By)
+}
+
+// requeue puts a task that has ended back into the queue; what it has cost is
+// forgiven, by a human's word.
+func (s *State) requeue(t *Task, kind, by string) Outcome {
+	if s.roles.mut(uint64(t.Role)).Retired || s.rooms.mut(uint64(t.Room)).Deleting {
 		return refuse(Stopped, "role %s of task %d is no longer declared", s.roleName(t.Role), t.ID)
 	}
 	t.Kills, t.Charged, t.Result, t.Note = 0, 0, "", ""
 	t.Holder, t.HolderInc = 0, 0 // what the old attempt still says is late
-	s.event("task.retried", about{task: t.ID, room: t.Room}, "by "+nobody(c.By))
+	s.event(kind, about{task: t.ID, room: t.Room}, "by "+nobody(by))
 	s.move(t, TaskQueued)
 	s.promote(t.Role)
 	return Outcome{Task: t.ID, Rev: t.Rev}

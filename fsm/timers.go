@@ -13,6 +13,7 @@ const (
 	timerTask
 	timerAgent
 	timerSession
+	timerBrake
 )
 
 // timer is one deadline. The queue is derived: each object keeps the instant at
@@ -106,6 +107,8 @@ func (s *State) fire() {
 			s.fireAgent(AgentID(t.id()))
 		case timerSession:
 			s.fireSession(SessionID(t.id()))
+		case timerBrake:
+			s.fireBrake()
 		}
 	}
 }
@@ -149,7 +152,8 @@ func (s *State) fireFence(id AgentID) {
 		s.rearm(timerFence, uint64(id), &l.ArmedF, l.Fence)
 		return
 	}
-	s.lose(id)
+	s.brakeLost()
+	s.lose(id, "its host was silent until its fence ended")
 }
 
 func (s *State) fireSession(id SessionID) {

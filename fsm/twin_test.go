@@ -18,6 +18,9 @@ type twin struct {
 	sessions map[SessionID]*twinSession
 	lastSess SessionID
 	roles    map[string]RoleSpec
+	// Pauses of the room and of everything.
+	pausedRoom, pausedAll bool
+	hosts                 map[HostID]twinHost // that were drained
 }
 
 type twinAgent struct {
@@ -34,6 +37,9 @@ type twinAgent struct {
 	stopping         bool
 	token            string
 	since            Time // the start or accept limit runs from here
+	taskSince        Time // the turn limit runs from here
+	paused, overdue  bool
+	stuck            string
 }
 
 type twinTask struct {
@@ -80,18 +86,20 @@ func (w *twin) byID(id AgentID) *twinAgent {
 	return nil
 }
 
-// elapse moves the clock and does what is due.
-func (w *twin) elapse(to Time) {
+// elapse moves the clock and does what is due. Of a lease and a turn that end in one
+// entry either may be first; turned tells of which agents the turn was.
+func (w *twin) elapse(to Time, turned map[string]bool) {
 	w.now = max(w.now, to)
 	for _, name := range w.order {
 		a := w.agents[name]
+		w.turn(a, turned[name])
 		fenceOver := a.proc.Fenced() && a.fence <= w.now
 		if a.part != PartDisconnected && a.until <= w.now {
 			w.disconnect(a, !fenceOver, false)
 		}
 		if fenceOver {
 			w.disconnect(a, false, false)
-			a.proc, a.fence, a.stopping = ProcLost, 0, false
+			a.proc, a.fence, a.stopping, a.overdue = ProcLost, 0, false, false
 		}
 		spec := w.roles[a.role]
 		switch {
@@ -185,17 +193,27 @@ func (w *twin) first(role string, st TaskState) (best *twinTask) {
 }
 
 // apply predicts the outcomes of an entry and compares them with the real ones.
-func (w *twin) apply(t *testing.T, e *Entry, res Result) {
+func (w *twin) apply(t *testing.T, s *State, e *Entry, res Result) {
+	turned := map[string]bool{}
+	for ev := range s.Events(0) {
+		if ev.Index == e.Index && ev.Kind == "agent.turn_limit" {
+			turned[ev.Agent] = true
+		}
+	}
 	if e.Stint == e.Term {
 		w.now = max(w.now, e.Stamp)
 	}
 	for i := range e.Beats {
 		w.beats(t, &e.Beats[i], &res.Beats[i])
 	}
-	w.elapse(w.now)
+	w.drains()
+	w.elapse(w.now, turned)
+	w.drains()
 	for i, r := range e.Requests {
 		got := res.Outcomes[i]
-		if want := w.request(t, r, got); want != got.Code {
+		want := w.request(t, r, got)
+		w.drains()
+		if want != got.Code {
 			t.Fatalf("entry %d, %+v %T%+v: %s (%s), the twin says %s", e.Index, r.Session, r.Cmd, r.Cmd, got.Code, got.Detail, want)
 		}
 	}
@@ -253,10 +271,25 @@ func (w *twin) execute(t *testing.T, cmd Command, got Outcome) Code {
 		return w.claim(t, c, got)
 	case SetAgent:
 		return w.setAgent(c)
+	case SetPause:
+		return w.setPause(c)
+	case UnparkAgent: // policy
+		if w.agents[c.Agent] == nil {
+			return NotFound
+		}
+		return OK
+	case UnquarantineTask:
+		if x := w.tasks[c.Task]; x != nil && x.state != TaskQuarantined {
+			return Conflict
+		}
+		return w.retry(RetryTask{Task: c.Task})
 	case OrderStart:
 		return w.ordered(t, c, got)
 	}
 	if code, ok := w.work(t, cmd, got); ok {
+		return code
+	}
+	if code, ok := w.hostWord(t, cmd, got); ok {
 		return code
 	}
 	return w.process(cmd)
@@ -277,7 +310,8 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 		r := s.AgentByName(a.name)
 		l := s.Lease(r.ID)
 		if r.Part != a.part || r.Task != a.task || r.Inc != a.inc || r.Proc != a.proc || l.Until != a.until ||
-			l.Fence != a.fence || l.Vouch != a.vouch || (r.Order == StopOrder) != a.stopping {
+			l.Fence != a.fence || l.Vouch != a.vouch || (r.Order == StopOrder) != a.stopping || r.Overdue && !a.stopping || r.Paused != a.paused ||
+			a.proc.Fenced() && r.Notes().Stuck != a.stuck {
 			t.Fatalf("after entry %d at %s agent %s is\n%+v\n%+v, the twin says\n%+v", index, time.Duration(w.now), a.name, r, l, a)
 		}
 	}
@@ -320,7 +354,7 @@ func TestTwinAgrees(t *testing.T) {
 			for _, out := range res.Outcomes {
 				codes[out.Code]++
 			}
-			w.apply(t, e, res)
+			w.apply(t, s, e, res)
 			w.same(t, s, e.Index)
 			if err := s.Check(); err != nil {
 				t.Fatalf("after entry %d: %v", e.Index, err)

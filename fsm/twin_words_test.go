@@ -13,7 +13,7 @@ func (w *twin) speaker(sp Speaker) (*twinAgent, Code) {
 		return nil, Superseded
 	case sp.Inc > a.inc:
 		return nil, Invalid
-	case a.token != "" && a.token != string(sp.TokenHash):
+	case a.token != string(sp.TokenHash):
 		return nil, Denied
 	}
 	return a, OK
@@ -69,7 +69,7 @@ func (w *twin) join(c Join) Code {
 			return NotFound
 		}
 		if code = w.taken(a); code == OK {
-			*a = twinAgent{id: a.id, name: a.name, role: a.role, inc: a.inc + 1, since: w.now, token: string(c.TokenHash)}
+			*a = twinAgent{id: a.id, name: a.name, role: a.role, inc: a.inc + 1, since: w.now, token: string(c.TokenHash), paused: a.paused}
 			w.enter(a)
 			return OK
 		}
@@ -96,6 +96,10 @@ func (w *twin) claim(t *testing.T, c Claim, got Outcome) Code {
 		return Conflict
 	case a.task != 0:
 		x = w.tasks[a.task]
+	case w.isPaused(a) && c.Task == 0: // law L9: what is paused takes nothing new
+		return NoTask
+	case w.isPaused(a):
+		return Stopped
 	case c.Task == 0 && w.first(a.role, TaskPending) == nil:
 		return NoTask
 	case c.Task != 0 && x == nil:
@@ -111,6 +115,7 @@ func (w *twin) claim(t *testing.T, c Claim, got Outcome) Code {
 		x.attempt++
 		x.holder, x.inc = a.name, a.inc
 		a.task, a.part, a.until, a.vouch = x.id, PartActive, w.now+w.ttl(a), w.vouched(a)
+		a.taskSince = w.now
 		w.move(x, TaskAcknowledged)
 	}
 	if got.Task != x.id || got.Attempt != x.attempt {
@@ -255,34 +260,17 @@ func (w *twin) fail(c FailTask) Code {
 	return OK
 }
 
-func (w *twin) setAgent(c SetAgent) Code {
-	a := w.agents[c.Agent]
-	if a == nil {
-		return NotFound
-	}
-	a.stopped = c.Stop
-	switch {
-	case !c.Stop:
-	case a.proc == ProcOrdered:
-		a.proc, a.host = ProcNone, 0
-	case a.proc.Fenced():
-		a.stopping = true
-	default:
-		w.disconnect(a, false, false)
-	}
-	return OK
-}
-
 // ordered takes the planner's word for placement, and demands safety: L4, L7, L9.
 func (w *twin) ordered(t *testing.T, c OrderStart, got Outcome) Code {
 	a := w.byID(c.Agent)
 	if got.Code != OK {
 		return got.Code
 	}
-	if a.stopped || a.proc == ProcOrdered || a.proc.Fenced() || a.part != PartDisconnected || a.inc >= c.Inc {
+	if a.stopped || w.isPaused(a) || w.hosts[c.Host].drain || a.proc == ProcOrdered || a.proc.Fenced() || a.part != PartDisconnected || a.inc >= c.Inc {
 		t.Fatalf("a start of incarnation %s was ordered, the twin has %+v", c.Inc, a)
 	}
-	*a = twinAgent{id: a.id, name: a.name, role: a.role, inc: c.Inc, since: w.now, managed: true, proc: ProcOrdered, host: c.Host}
+	*a = twinAgent{id: a.id, name: a.name, role: a.role, inc: c.Inc, since: w.now, managed: true, proc: ProcOrdered,
+		host: c.Host, paused: a.paused}
 	return OK
 }
 
@@ -321,6 +309,15 @@ func (w *twin) process(cmd Command) Code {
 		return no
 	case ReportExit:
 		return w.exit(c)
+	case ReportStuck:
+		a, no := w.onHost(c.Agent, c.Inc, c.Host)
+		if no == OK && !a.proc.Fenced() {
+			no = Superseded
+		}
+		if no == OK {
+			a.stuck = c.Reason
+		}
+		return no
 	case OrderStop:
 		a := w.byID(c.Agent)
 		if a == nil {
@@ -333,21 +330,6 @@ func (w *twin) process(cmd Command) Code {
 		return OK
 	}
 	panic("the twin does not know this command")
-}
-
-func (w *twin) exit(c ReportExit) Code {
-	a, no := w.onHost(c.Agent, c.Inc, c.Host)
-	if no == Superseded || no == OK && !a.proc.Fenced() {
-		return OK
-	}
-	if no != OK {
-		return no
-	}
-	failed := c.Kind == ExitStartFailed
-	crashed := !failed && !a.stopping && (c.Code != 0 || a.task != 0)
-	w.disconnect(a, failed || crashed, crashed)
-	a.proc, a.fence, a.stopping = ProcNone, 0, false
-	return OK
 }
 
 func (w *twin) beats(t *testing.T, b *HostBeats, got *BeatAnswer) {
@@ -375,6 +357,15 @@ func (w *twin) beat(host HostID, b Beat) Verdict {
 	if a.inc != b.Inc {
 		return VerdictSuperseded
 	}
+	if host != 0 && a.host != host || b.Kinds&(BeatVouch|BeatFence) != 0 && a.host != host {
+		return VerdictSuperseded // it lives elsewhere
+	}
+	if b.Kinds&BeatStranger != 0 {
+		if a.managed && !a.proc.Fenced() {
+			return VerdictSuperseded
+		}
+		return VerdictDenied
+	}
 	lease, fence := b.Kinds&BeatLease != 0, b.Kinds&BeatFence != 0
 	leaseOver, fenceOver := a.until <= w.now, a.fence <= w.now
 	if !leaseOver && (lease || b.Kinds&BeatVouch != 0 && a.vouch) {
@@ -390,8 +381,6 @@ func (w *twin) beat(host HostID, b Beat) Verdict {
 		return VerdictSuperseded
 	case !fence:
 		return VerdictRejoin
-	case a.host != host:
-		return VerdictSuperseded
 	case a.proc == ProcLost && !a.stopped:
 		a.proc, a.fence, a.since = ProcRunning, w.now+w.ttl(a), w.now
 		return VerdictAdopt

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -18,6 +19,8 @@ type Why struct {
 func (s *State) whyNot(a *Agent) string {
 	r, rm := s.roles.get(uint64(a.Role)), s.rooms.get(uint64(a.Room))
 	switch {
+	case a.stuck() != "":
+		return "unkillable"
 	case rm.Deleting:
 		return "deleting"
 	case a.Retired || r.Retired:
@@ -30,6 +33,8 @@ func (s *State) whyNot(a *Agent) string {
 		return "stopped"
 	case a.Proc == ProcOrdered:
 		return "order_open"
+	case a.Part == PartDisconnected && s.paused(a) != "":
+		return s.paused(a)
 	case a.Part != PartDisconnected:
 		return "by_hand"
 	case r.Spec.Runner == "":
@@ -42,6 +47,8 @@ func (s *State) whyNot(a *Agent) string {
 		return "back_off"
 	case s.meta.HoldUntil > s.meta.Clock:
 		return "hold"
+	case s.brakeHeld(a):
+		return "brake"
 	}
 	if r.Spec.Start == StartOnDemand && !s.roleIdx.get(uint64(a.Role)).demand {
 		return "no_task"
@@ -58,6 +65,8 @@ func (s *State) Why(id AgentID) Why {
 	r, l, now := s.Role(a.Role), s.Lease(id), s.meta.Clock
 	set := &s.meta.Settings
 	switch code := s.whyNot(a); code {
+	case "unkillable":
+		return Why{Code: code, Text: "its process on host " + s.hostName(a.Host) + " cannot be ended: " + a.stuck() + "; its slot stays taken until it is gone"}
 	case "deleting":
 		return Why{Code: code, Text: "its room is being deleted"}
 	case "retired":
@@ -68,27 +77,47 @@ func (s *State) Why(id AgentID) Why {
 		return s.whyRunning(a, r)
 	case "stopped":
 		if a.Stopped {
-			return Why{Code: code, Text: fmt.Sprintf("stopped by %s; start it with `vigil agent start %s`", nobody(a.IntentBy), a.Name)}
+			return Why{Code: code, Text: "stopped " + saidAt(a.IntentBy, a.Notes().IntentWhy, a.IntentAt) + "; start it with `vigil agent start " + a.Name + "`"}
 		}
 		return Why{Code: code, Text: "its role is declared as stopped; apply the room with `desired: running`"}
+	case "paused", "room_paused", "all_paused":
+		return Why{Code: code, Text: s.pausedText(a, code)}
 	case "order_open":
 		return Why{code, "a start order waits for host " + s.hostName(a.Host), a.OrderSince.Add(set.AcceptLimit).Sub(now)}
 	case "by_hand":
-		return Why{code, "started by hand and " + a.Part.String(), l.Until.Sub(now)}
+		text := "started by hand and " + a.Part.String()
+		if pause := s.paused(a); pause != "" {
+			text += ", but gets no task: it is " + s.pausedText(a, pause)
+		}
+		return Why{code, text, l.Until.Sub(now)}
 	case "no_runner":
 		return Why{Code: code, Text: "its role names no runner; start it by hand with `vigil wait-for-task`"}
 	case "fence":
 		return Why{code, "host " + s.hostName(a.Host) + " may still run it; waiting for the end of its fence", l.Fence.Sub(now)}
 	case "parked":
-		return Why{code, fmt.Sprintf("parked after %d failures; one trial follows (or `vigil agent start %s`)", a.Failures, a.Name), a.NotBefore.Sub(now)}
+		if why := a.Notes().ParkedWhy; why != "" {
+			return Why{code, "parked for " + why + "; `vigil agent unpark " + a.Name + "` starts it before", a.NotBefore.Sub(now)}
+		}
+		return Why{code, fmt.Sprintf("parked after %d failures; one trial follows (`vigil agent unpark %s` starts it before)%s",
+			a.Failures, a.Name, a.fault()), a.NotBefore.Sub(now)}
 	case "back_off":
-		return Why{code, fmt.Sprintf("back-off after failure %d", a.Failures), a.NotBefore.Sub(now)}
+		return Why{code, fmt.Sprintf("back-off after failure %d%s", a.Failures, a.fault()), a.NotBefore.Sub(now)}
 	case "hold":
 		return Why{code, "no starts while hosts report after a restore", s.meta.HoldUntil.Sub(now)}
+	case "brake":
+		return s.whyBraked()
 	case "no_task":
 		return Why{Code: code, Text: "on demand: no task waits for it"}
 	}
 	return s.whyNoHost(a)
+}
+
+// fault adds why the last start failed, when nothing has started since.
+func (a *Agent) fault() string {
+	if fault := a.Notes().StartFault; fault != "" {
+		return "; its last start failed: " + fault
+	}
+	return ""
 }
 
 func (s *State) whyRunning(a *Agent, r *Role) Why {
@@ -97,6 +126,8 @@ func (s *State) whyRunning(a *Agent, r *Role) Why {
 		return Why{Code: "starting", Text: "host " + s.hostName(a.Host) + " is starting it"}
 	case a.Part == PartDisconnected:
 		return Why{"not_joined", "its process runs but has not joined", max(a.StartedAt, a.Since).Add(r.Spec.StartLimit).Sub(s.meta.Clock)}
+	case a.Part == PartWaiting && s.paused(a) != "":
+		return Why{Code: "running", Text: "waiting, but gets no task: " + s.pausedText(a, s.paused(a))}
 	case a.Part == PartWaiting:
 		return Why{Code: "running", Text: "waiting for a task"}
 	case a.Task != 0:
@@ -105,16 +136,50 @@ func (s *State) whyRunning(a *Agent, r *Role) Why {
 	return Why{Code: "running", Text: "active without a task"}
 }
 
+// hostsNamed is how many hosts an explanation goes into.
+const hostsNamed = 3
+
+// whyNoHost names the hosts that could take it one day before those that never can.
 func (s *State) whyNoHost(a *Agent) Why {
-	text := "no host has registered; start one with `vigil agentd`"
+	var near, never []string
+	r, hosts := s.Role(a.Role), 0
 	for h := range s.Hosts() {
+		hosts++
 		why := s.Misfit(h, a)
-		if why == "" {
-			return Why{Code: "start_due", Text: "a start is due and about to be ordered"}
+		switch {
+		case why == "" && s.Braked(a):
+			return s.whyBraked()
+		case why == "":
+			return Why{Code: "start_due", Text: "a start is due and about to be ordered" + a.fault()}
+		case lacks(h, r) == "" && len(near) < hostsNamed:
+			near = append(near, h.Name+" "+why)
+		case lacks(h, r) != "" && len(never) < hostsNamed:
+			never = append(never, h.Name+" "+why)
 		}
-		text = "waiting for a host: " + h.Name + " " + why
 	}
-	return Why{Code: "no_host", Text: text}
+	if hosts == 0 {
+		return Why{Code: "no_host", Text: "no host has registered; start one with `vigil agentd`" + a.fault()}
+	}
+	named := append(near, never...)
+	named = named[:min(len(named), hostsNamed)]
+	if more := hosts - len(named); more > 0 {
+		named = append(named, fmt.Sprintf("and %d more", more))
+	}
+	return Why{Code: "no_host", Text: "waiting for a host: " + strings.Join(named, "; ") + a.fault()}
+}
+
+// lacks tells what of a role's demands the host does not offer at all, "" when
+// nothing is missing.
+func lacks(h *Host, r *Role) string {
+	if !contains(h.Runners, r.Spec.Runner) {
+		return fmt.Sprintf("has no runner %q", r.Spec.Runner)
+	}
+	for _, want := range r.Spec.Labels {
+		if !carries(h.Labels, want) {
+			return fmt.Sprintf("lacks label %s=%s", want.Key, want.Value)
+		}
+	}
+	return ""
 }
 
 // Misfit tells why the host cannot take the agent's next start, "" when it can.
@@ -126,20 +191,30 @@ func (s *State) Misfit(h *Host, a *Agent) string {
 	}
 	switch {
 	case h.State != HostReady:
-		return "is " + h.State.String()
-	case !contains(h.Runners, r.Spec.Runner):
-		return fmt.Sprintf("has no runner %q", r.Spec.Runner)
+		return s.unready(h)
+	case h.Drain:
+		return "is drained by " + nobody(h.DrainBy)
+	case h.Pressure != "":
+		return "takes no starts: " + h.Pressure
+	case lacks(h, r) != "":
+		return lacks(h, r)
 	case load.Running+load.Starting >= capacity:
 		return fmt.Sprintf("is full: %d of %d agents", load.Running+load.Starting, capacity)
 	case load.Starting >= s.meta.Settings.StartsPerHost:
 		return fmt.Sprintf("is starting %d agents already", load.Starting)
 	}
-	for _, want := range r.Spec.Labels {
-		if !carries(h.Labels, want) {
-			return fmt.Sprintf("lacks label %s=%s", want.Key, want.Value)
-		}
-	}
 	return ""
+}
+
+// unready says why a host gets no starts, going by its state.
+func (s *State) unready(h *Host) string {
+	switch {
+	case h.State == HostSuspect && h.SuspectWhy != "":
+		return "is suspect: " + h.SuspectWhy
+	case h.State == HostReturning:
+		return fmt.Sprintf("is returning: it came and went %d times, no starts for %s", len(h.Flaps), h.SteadyAt.Sub(s.meta.Clock))
+	}
+	return out(h.State)
 }
 
 func contains(list []string, x string) bool {

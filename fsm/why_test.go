@@ -32,7 +32,14 @@ func TestWhyCodes(t *testing.T) {
 			d.start("demo/b", h)
 			d.must(SetAgent{Agent: "demo/b", Stop: true})
 		},
-		"stopped":  func(d *drive, _ HostID) { d.must(SetAgent{Agent: "demo/b", Stop: true}) },
+		"stopped":     func(d *drive, _ HostID) { d.must(SetAgent{Agent: "demo/b", Stop: true}) },
+		"paused":      func(d *drive, _ HostID) { d.must(SetPause{Scope: "demo/b", Pause: true}) },
+		"room_paused": func(d *drive, _ HostID) { d.must(SetPause{Scope: "demo", Pause: true}) },
+		"all_paused":  func(d *drive, _ HostID) { d.must(SetPause{Pause: true}) },
+		"unkillable": func(d *drive, h HostID) {
+			d.start("demo/b", h)
+			d.must(ReportStuck{Host: h, Agent: 1, Inc: 1, Reason: "x"})
+		},
 		"by_hand":  func(d *drive, _ HostID) { d.hand("demo/b") },
 		"back_off": func(d *drive, h HostID) { crash(d, h, 2) },
 		"parked":   func(d *drive, h HostID) { crash(d, h, 5) },

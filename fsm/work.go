@@ -1,24 +1,39 @@
 package fsm
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // speaker finds the agent that speaks and checks that its incarnation is the
 // newest (law L6) and its token is right. A refusal has a code other than OK.
 func (s *State) speaker(sp *Speaker) (*Agent, Outcome) {
 	id, ok := s.agentByName[sp.Agent]
 	if !ok {
-		return nil, refuse(NotFound, "there is no agent %q; `vigil agent list` shows them", sp.Agent)
+		return nil, s.noAgent(sp.Agent)
 	}
 	a := s.agents.mut(uint64(id))
 	switch {
 	case sp.Inc < a.Inc:
 		return nil, refuse(Superseded, "incarnation %s of %s was superseded by %s; stop", sp.Inc, a.Name, a.Inc)
 	case sp.Inc > a.Inc:
+		s.mistaken(a, "incarnation "+sp.Inc.String()+" was presented, which was never given out")
 		return nil, refuse(Invalid, "incarnation %s of %s was never given out; the newest is %s", sp.Inc, a.Name, a.Inc)
-	case a.TokenHash != "" && string(sp.TokenHash) != a.TokenHash:
+	case string(sp.TokenHash) != a.TokenHash: // also a token where none was given: it is another agent's
+		s.mistaken(a, "incarnation "+sp.Inc.String()+" was presented with a token that is not its own")
 		return nil, refuse(Denied, "the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN", a.Inc, a.Name)
 	}
 	return a, Outcome{}
+}
+
+// mistaken makes a wrong identity visible, at most once a minute and agent: usually
+// an agent was started in the environment of another one. No token is written.
+func (s *State) mistaken(a *Agent, what string) {
+	if a.Notes().RefusedAt > s.meta.Clock {
+		return
+	}
+	a.note(func(n *Notes) { n.RefusedAt = s.meta.Clock.Add(time.Minute) })
+	s.event("agent.identity_refused", about{agent: a}, what)
 }
 
 // living is speaker, and the life is not over.
@@ -125,7 +140,7 @@ func (s *State) freeSlot(name string) (*Agent, Outcome) {
 	room, role, any := splitAny(name)
 	r := s.RoleByName(room, role)
 	if r == nil || !any {
-		return nil, refuse(NotFound, "there is no agent %q; `vigil agent list` shows them, `vigil apply` declares them", name)
+		return nil, s.noAgent(name)
 	}
 	if id, ok := s.roleIndexOf(r.ID).free.first(); ok {
 		return s.agents.mut(uint64(id)), Outcome{}
@@ -185,6 +200,12 @@ func (s *State) claim(c *Claim) Outcome {
 		}
 		return s.claimed(a, t)
 	}
+	if code := s.paused(a); code != "" { // law L9: what is paused takes nothing new
+		if c.Task == 0 {
+			return Outcome{Code: NoTask, Detail: a.Name + " is " + s.pausedText(a, code)}
+		}
+		return refuse(Stopped, "%s is %s", a.Name, s.pausedText(a, code))
+	}
 	t, no := s.claimable(a, c.Task)
 	if t == nil {
 		return no
@@ -196,7 +217,7 @@ func (s *State) claim(c *Claim) Outcome {
 	t.Attempt++
 	t.Holder, t.HolderInc, t.Note = a.ID, a.Inc, ""
 	s.move(t, TaskAcknowledged)
-	a.Task, a.Part, a.Since = t.ID, PartActive, s.meta.Clock
+	a.Task, a.Part, a.Since, a.TaskSince = t.ID, PartActive, s.meta.Clock, s.meta.Clock
 	s.grantLease(a).Vouch = s.vouched(a)
 	s.settle(a, was)
 	s.event("task.claimed", about{agent: a, task: t.ID, attempt: t.Attempt}, "")
@@ -249,6 +270,11 @@ func (s *State) setResume(c *SetResume) Outcome {
 	}
 	if len(c.Resume) > MaxResume {
 		return refuse(Invalid, "the resume value has %d bytes, at most %d are kept", len(c.Resume), MaxResume)
+	}
+	if a.Inc <= a.Notes().FreshAfter { // a human wants the next life to begin afresh (law L9)
+		out := a.outcome()
+		out.Detail = "not kept: the next start of " + a.Name + " was ordered to be a fresh one"
+		return out
 	}
 	was := a.shadow()
 	a.Resume = c.Resume

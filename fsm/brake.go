@@ -1,0 +1,204 @@
+package fsm
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Brake stops starts of agents whose last life was lost with its host, after many
+// were lost at once: that usually is a fault of the network (law L11, incident
+// I27). For one TTL none of them is started; then one a second, two, four and so
+// on, until nobody waits for it or a human releases it.
+type Brake struct {
+	Recent []BrakeTick // losses of the last brake_window, oldest first; replaced, never changed
+	Set    Time        // since when; 0: it is not set
+	Hold   Time        // until then no such start
+	TAT    Time        // then they are paced: theoretical arrival time of the next one
+	Paced  uint32      // starts since Hold; the pace doubles with them
+	Why    string      // a sentence
+	Armed  Time        // when its timer is set; 0: none
+}
+
+// BrakeTick counts what was lost within one second of cluster time.
+type BrakeTick struct {
+	At        Time   // of the first loss
+	Lives     uint32 // that were fenced before it
+	Lost      uint32
+	Hosts     uint32 // that were in service before it
+	HostsLost uint32
+}
+
+const (
+	// brakeHosts is the least number of hosts of which more than half lost set the brake.
+	brakeHosts = 3
+	// brakeBurst is how far paced starts may run ahead: the rhythm of the planner.
+	brakeBurst = Time(250 * time.Millisecond)
+	// brakeStep is for how many seconds each pace lasts before it doubles.
+	brakeStep = 10
+	// brakePace is the greatest pace, in starts a second.
+	brakePace = 1024
+)
+
+// Braked tells whether starts of the agent are held or paced by the brake.
+func (s *State) Braked(a *Agent) bool {
+	return s.meta.Brake.Set != 0 && a.LastExit != nil && a.LastExit.Kind == ExitFenceEnded
+}
+
+// brakeHeld tells that the brake lets no start of the agent through yet.
+func (s *State) brakeHeld(a *Agent) bool { return s.Braked(a) && s.meta.Clock < s.meta.Brake.Hold }
+
+// BrakeRoom is how many starts of braked agents may be ordered now.
+func (s *State) BrakeRoom() (n uint32) {
+	b := s.meta.Brake
+	if b.Set == 0 || s.meta.Clock < b.Hold {
+		return 0
+	}
+	for b.take(s.meta.Clock) {
+		n++
+	}
+	return n
+}
+
+// pace is the number of paced starts a second: 1 for brakeStep seconds, then 2 for
+// as long, then 4.
+func (b *Brake) pace() Time {
+	p := uint32(1)
+	for p < brakePace && b.Paced >= brakeStep*(2*p-1) {
+		p *= 2
+	}
+	return Time(p)
+}
+
+// take takes one paced start, if there is one.
+func (b *Brake) take(now Time) bool {
+	if b.TAT >= now+brakeBurst {
+		return false
+	}
+	b.TAT = max(b.TAT, now) + Time(time.Second)/b.pace()
+	b.Paced++
+	return true
+}
+
+// brakeLost counts a life that is about to be lost, as brakeHostLost does a host.
+func (s *State) brakeLost() {
+	if t := s.brakeTick(); t != nil {
+		t.Lost++
+		s.brakeJudge()
+	}
+}
+
+func (s *State) brakeHostLost() {
+	if t := s.brakeTick(); t != nil {
+		t.HostsLost++
+		s.brakeJudge()
+	}
+}
+
+// brakeTick gives the tick of this second; nil: nothing is counted. What a backup
+// believed to run is lost as a matter of course, and all starts are held then.
+func (s *State) brakeTick() *BrakeTick {
+	set, b := &s.meta.Settings, &s.meta.Brake
+	if set.BrakeAgents == 0 || b.Set != 0 || s.meta.HoldUntil >= s.meta.Clock && s.meta.HoldUntil != 0 {
+		return nil
+	}
+	list, now := slices.Clone(b.Recent), s.meta.Clock
+	for len(list) > 0 && now.Sub(list[0].At) >= set.BrakeWindow {
+		list = list[1:]
+	}
+	if n := len(list); n == 0 || now.Sub(list[n-1].At) >= time.Second {
+		list = append(list, BrakeTick{At: now, Lives: s.procCount[ProcAccepted] + s.procCount[ProcRunning], Hosts: s.hostsInService()})
+	}
+	b.Recent = list
+	return &list[len(list)-1]
+}
+
+// hostsInService counts the hosts that are neither lost nor have left.
+func (s *State) hostsInService() (n uint32) {
+	for _, h := range s.hosts.from(0) {
+		if h.State != HostLost && h.State != HostLeft {
+			n++
+		}
+	}
+	return n
+}
+
+// brakeJudge sets the brake when too much was lost of what there was at the begin
+// of the window.
+func (s *State) brakeJudge() {
+	set, b := &s.meta.Settings, &s.meta.Brake
+	was := b.Recent[0]
+	lost, hosts := uint32(0), uint32(0)
+	for _, t := range b.Recent {
+		lost, hosts = lost+t.Lost, hosts+t.HostsLost
+	}
+	switch {
+	case was.Lives >= set.BrakeAgents && uint64(lost)*100 > uint64(was.Lives)*uint64(set.BrakeShare):
+		s.setBrake(fmt.Sprintf("more than %d %% of %d lives were lost within %s", set.BrakeShare, was.Lives, set.BrakeWindow))
+	case was.Hosts >= brakeHosts && uint64(hosts)*100 > uint64(was.Hosts)*uint64(set.BrakeShare):
+		s.setBrake(fmt.Sprintf("more than %d %% of %d hosts were lost within %s", set.BrakeShare, was.Hosts, set.BrakeWindow))
+	}
+}
+
+func (s *State) setBrake(why string) {
+	hold := s.meta.Clock.Add(s.meta.Settings.TTL)
+	s.meta.Brake = Brake{Set: s.meta.Clock, Hold: hold, TAT: hold, Why: why, Armed: s.meta.Brake.Armed}
+	s.rearm(timerBrake, 0, &s.meta.Brake.Armed, hold)
+	s.figures.Brakes++
+	s.event("brake.set", about{}, why+"; for "+s.meta.Settings.TTL.String()+
+		" no lost agent is started elsewhere, then they are paced; `vigil brake release` ends it")
+	s.reviewAll()
+}
+
+// takeBraked books a start that BrakeRoom has room for.
+func (s *State) takeBraked(a *Agent) {
+	if s.Braked(a) {
+		s.meta.Brake.take(s.meta.Clock)
+	}
+}
+
+// fireBrake looks at the brake: at the end of its hold, then once a TTL. It is over
+// when no life is lost any more, or when nobody has taken a start for so long:
+// who still waits then waits for something else.
+func (s *State) fireBrake() {
+	b := &s.meta.Brake
+	b.Armed = 0
+	if b.Set == 0 {
+		return
+	}
+	at := b.Hold
+	if b.Hold <= s.meta.Clock {
+		if at = b.TAT.Add(s.meta.Settings.TTL); at <= s.meta.Clock || s.procCount[ProcLost] == 0 {
+			s.endBrake("nobody waits for it any more")
+			return
+		}
+	}
+	s.rearm(timerBrake, 0, &b.Armed, at)
+	s.reviewAll()
+}
+
+func (s *State) endBrake(why string) {
+	s.rearm(timerBrake, 0, &s.meta.Brake.Armed, 0)
+	s.meta.Brake = Brake{}
+	s.event("brake.over", about{}, why)
+	s.reviewAll()
+	s.res.Effects.Plan = true
+}
+
+// releaseBrake ends the brake by a human's word (law L9).
+func (s *State) releaseBrake(c *ReleaseBrake) Outcome {
+	if s.meta.Brake.Set != 0 {
+		s.endBrake("released by " + nobody(c.By))
+	}
+	return Outcome{Rev: s.meta.Index}
+}
+
+// whyBraked explains the brake to one agent.
+func (s *State) whyBraked() Why {
+	b := &s.meta.Brake
+	text := "the brake is set: " + b.Why + "; `vigil brake release` ends it"
+	if left := b.Hold.Sub(s.meta.Clock); left > 0 {
+		return Why{"brake", text, left}
+	}
+	return Why{"brake", fmt.Sprintf("%s; lost agents are started at %d a second", text, b.pace()), max(0, b.TAT.Sub(s.meta.Clock))}
+}

@@ -1,0 +1,203 @@
+package fsm
+
+import (
+	"fmt"
+	"time"
+)
+
+// Pauses of the restart budget that are no settings.
+const (
+	// faultPause lies between starts that fail before anything of the agent ran; it
+	// doubles up to faultPauseMost.
+	faultPause     = 30 * time.Second
+	faultPauseMost = 5 * time.Minute
+	// usagePauseMost bounds what a host may say of a usage limit (ReportExit).
+	usagePauseMost = 24 * time.Hour
+)
+
+// backoff is the pause after so many failures in a row.
+var backoff = [...]time.Duration{0, 2 * time.Second, 5 * time.Second, 15 * time.Second,
+	45 * time.Second, 2 * time.Minute, 5 * time.Minute}
+
+// charge books an end on the agent's restart budget (law L11). Ends on purpose
+// and ends of a host or a fence never count.
+func (s *State) charge(a *Agent, x *Exit) {
+	set, now := &s.meta.Settings, s.meta.Clock
+	healthy := a.Done > 0 && now.Sub(a.StartedAt) >= set.HealthyAfter
+	if healthy || x.Kind == ExitClean && a.Done > 0 || a.Notes().ParkedWhy != "" { // a pause for a usage limit is no open breaker
+		a.Parked = false
+	}
+	a.note(func(n *Notes) {
+		if n.ParkedWhy = ""; a.Done > 0 {
+			n.Limits = 0
+		}
+	})
+	if healthy || x.Kind == ExitClean && a.Done > 0 {
+		a.Failures, a.Starts = 0, nil
+	}
+	a.NotBefore = 0
+	switch x.Kind {
+	case ExitOrdered, ExitFenceEnded, ExitHostGone:
+	case ExitUsageLimit:
+		s.parkForUsage(a, x)
+	case ExitStartFailed:
+		s.chargeFault(a, x)
+	case ExitClean: // ended without any work: a pause, but no breaker
+		if a.Done == 0 {
+			s.chargeFailure(a)
+		}
+	default:
+		a.Starts = append(s.recentStarts(a), now)
+		s.chargeFailure(a)
+	}
+}
+
+// recovered closes the breaker and forgets the failures of a life that is healthy:
+// its trial has succeeded (incident I89). The next failure is a first one.
+func (s *State) recovered(a *Agent) {
+	if a.Parked && a.Notes().ParkedWhy == "" {
+		s.event("agent.recovered", about{agent: a}, fmt.Sprintf("its trial is healthy for %s; %d failures are forgotten",
+			s.meta.Settings.HealthyAfter, a.Failures))
+	}
+	a.forgive()
+}
+
+func (s *State) recentStarts(a *Agent) (recent []Time) {
+	for _, at := range a.Starts {
+		if s.meta.Clock.Sub(at) < s.meta.Settings.BreakerWindow {
+			recent = append(recent, at)
+		}
+	}
+	return recent
+}
+
+// chargeFailure counts one failure: a back-off, or the open breaker. An agent whose
+// one trial failed is parked again.
+func (s *State) chargeFailure(a *Agent) {
+	set := &s.meta.Settings
+	a.Failures++
+	if a.Parked || uint32(len(a.Starts)) >= set.BreakerStarts {
+		a.Starts = nil
+		s.park(a, set.BreakerPause, fmt.Sprintf("%d failures", a.Failures))
+		return
+	}
+	if pause := backoff[min(int(a.Failures)-1, len(backoff)-1)]; pause > 0 {
+		a.NotBefore = s.meta.Clock.Add(pause + jitter(pause, a.ID, a.Inc))
+	}
+}
+
+// chargeFault books a start of which nothing ever ran (no such program, no right to
+// execute it). The first one since a start succeeded is a failure, so that another
+// host may be tried at once; the cause of the next ones lies on the hosts, and they
+// only wait.
+func (s *State) chargeFault(a *Agent, x *Exit) {
+	fault, faults := x.Reason, a.Notes().Faults+1
+	if fault == "" {
+		fault = "its host gave no reason"
+	}
+	a.note(func(n *Notes) { n.StartFault, n.Faults = fault, faults })
+	switch {
+	case faults == 1:
+		a.Starts = append(s.recentStarts(a), s.meta.Clock)
+		s.chargeFailure(a)
+	case a.Parked: // the trial has not taken place
+		s.park(a, s.meta.Settings.BreakerPause, "its trial could not start: "+fault)
+	default:
+		pause := min(faultPause<<min(faults-2, 4), faultPauseMost)
+		a.NotBefore = s.meta.Clock.Add(pause + jitter(pause, a.ID, a.Inc))
+	}
+}
+
+// parkForUsage waits for the end of a usage limit. Where lives in a row end at the
+// limit without any work done, the pause doubles up to a day: a limit that never
+// clears must not have the same task begun again and again.
+func (s *State) parkForUsage(a *Agent, x *Exit) {
+	pause := x.RetryAfter
+	if pause <= 0 {
+		pause = s.meta.Settings.UsagePause
+	}
+	pause = min(min(pause, usagePauseMost)<<min(a.Notes().Limits, 10), usagePauseMost)
+	why := "a usage limit"
+	if x.Reason != "" {
+		why += ": " + x.Reason
+	}
+	a.note(func(n *Notes) {
+		n.ParkedWhy = why
+		n.Limits++
+	})
+	s.park(a, pause, why)
+	a.NotBefore = a.NotBefore.Add(jitter(min(pause, 5*time.Minute), a.ID, a.Inc)) // one limit parks a whole fleet
+}
+
+func (s *State) park(a *Agent, pause time.Duration, why string) {
+	a.Parked, a.NotBefore = true, s.meta.Clock.Add(pause)
+	s.event("agent.parked", about{agent: a}, why+"; next start in "+pause.String())
+}
+
+// jitter spreads restarts by up to a fifth of the pause. It is a function of the
+// incarnation, since all servers must draw the same number.
+func jitter(pause time.Duration, id AgentID, inc Incarnation) time.Duration {
+	h := (uint64(id)<<32 ^ uint64(inc) + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>29) * 0x94d049bb133111eb
+	return time.Duration(uint64(pause) / 5 * (h >> 48) >> 16)
+}
+
+// forgive clears the restart budget: a human asked for a start.
+func (a *Agent) forgive() {
+	a.Failures, a.NotBefore, a.Parked, a.Starts = 0, 0, false, nil
+	a.note(func(n *Notes) { n.ParkedWhy, n.Faults, n.Limits = "", 0, 0 })
+}
+
+// ended judges what a host reports of an end. A stop order makes it an end on
+// purpose, unless a limit gave the order.
+func (a *Agent) ended(c *ReportExit) Exit {
+	x := Exit{Kind: c.Kind, Code: c.Code, Signal: c.Signal, Reason: clip(c.Reason, MaxReason), Tail: clip(c.Tail, MaxTail)}
+	switch {
+	case a.Order == StopOrder && !a.Overdue:
+		x.Kind, x.Reason = ExitOrdered, a.OrderReason
+	case c.Kind == ExitUsageLimit:
+		x.RetryAfter = min(max(c.RetryAfter, 0), usagePauseMost)
+	case a.Overdue:
+		x.Kind, x.Reason = ExitTimedOut, a.OrderReason
+	case c.Kind == ExitStartFailed || c.Kind == ExitOrdered || c.Kind == ExitTimedOut:
+	case c.Code == 0 && c.Signal == "" && a.Task == 0:
+		x.Kind = ExitClean
+	default:
+		x.Kind = ExitCrash
+	}
+	return x
+}
+
+// overstay ends what has taken longer than a limit allows: the life, or for an agent
+// started by hand, of which there is no process to stop, its hold on the task. The
+// attempt is charged, the life too (law L11: a limit is no way around the budget).
+func (s *State) overstay(a *Agent, why string) {
+	if a.Proc.Fenced() {
+		s.openStop(a, why)
+		a.Overdue = true
+		return
+	}
+	t := s.tasks.mut(uint64(a.Task))
+	a.Task = 0
+	s.leases.mut(uint64(a.ID)).Vouch = false
+	s.recover(t, why, true, false)
+}
+
+// reportStuck notes that something of the incarnation outlives SIGKILL. Its fence
+// goes on, so the slot stays taken; a human has to look at the host.
+func (s *State) reportStuck(c *ReportStuck) Outcome {
+	a, no := s.onHost(c.Host, c.Agent, c.Inc)
+	switch {
+	case a == nil:
+		return no
+	case !a.Proc.Fenced():
+		return refuse(Superseded, "incarnation %s of %s has ended", c.Inc, a.Name)
+	}
+	was := a.shadow()
+	if c.Reason != "" && a.stuck() == "" {
+		s.event("agent.unkillable", about{agent: a, task: a.Task, host: a.Host}, clip(c.Reason, MaxReason))
+	}
+	a.note(func(n *Notes) { n.Stuck = clip(c.Reason, MaxReason) })
+	s.settle(a, was)
+	return a.outcome()
+}

@@ -1,0 +1,180 @@
+package fsm
+
+import (
+	"fmt"
+	"time"
+)
+
+// longestDrain bounds the deadline of a drain.
+const longestDrain = 365 * 24 * time.Hour
+
+// drainHost notes a human's wish (law L9) and follows it at once: settle stops what
+// holds no task, the host's timer the rest at the deadline.
+func (s *State) drainHost(c *DrainHost) Outcome {
+	h := s.hosts.mut(uint64(c.Host))
+	switch {
+	case h == nil:
+		return refuse(NotFound, "there is no host number %d", c.Host)
+	case c.Deadline < 0 || c.Deadline > longestDrain:
+		return refuse(Invalid, "the deadline of a drain is %s, 0 (none) to %s is allowed", c.Deadline, longestDrain)
+	case c.Off:
+		s.undrain(h, c.By)
+		return Outcome{Host: h.ID, Rev: h.Rev}
+	}
+	until := Time(0)
+	if c.Deadline > 0 {
+		until = s.meta.Clock.Add(c.Deadline)
+	}
+	if !h.Drain || h.DrainBy == DrainBySelf || c.By != DrainBySelf { // a human's wish outlives the daemon's
+		h.DrainBy = clip(c.By, MaxName*4)
+	}
+	if !h.Drain {
+		s.event("host.drained", about{host: h.ID}, "by "+nobody(h.DrainBy))
+	}
+	h.Drain, h.DrainAt, h.DrainUntil, h.Rev = true, s.now.Wall, until, s.meta.Index
+	s.armHost(h)
+	s.clearHost(h)
+	return Outcome{Host: h.ID, Rev: h.Rev, Count: s.hostIndexOf(h.ID).running + s.hostIndexOf(h.ID).starting}
+}
+
+func (s *State) undrain(h *Host, by string) {
+	if !h.Drain {
+		return
+	}
+	h.Drain, h.DrainBy, h.DrainAt, h.DrainUntil, h.Rev = false, "", 0, 0, s.meta.Index
+	s.event("host.undrained", about{host: h.ID}, "by "+nobody(by))
+	s.res.Effects.Plan = true
+}
+
+// clearHost has every agent of a drained host looked at.
+func (s *State) clearHost(h *Host) {
+	s.withdrawAll(h, "host "+h.Name+" is drained by "+nobody(h.DrainBy))
+	for _, id := range s.agentsOn(h.ID) {
+		a := s.agents.mut(uint64(id))
+		s.settle(a, a.shadow())
+	}
+	s.res.Effects.Plan = true
+}
+
+// drain opens the stop order of a life on a drained host: as soon as it holds no
+// task, or when the drain's time is up. It is part of settle.
+func (s *State) drain(a *Agent) {
+	if a.Host == 0 || !a.Proc.Fenced() || a.Order == StopOrder {
+		return
+	}
+	if h := s.hosts.get(uint64(a.Host)); h != nil && h.Drain && (a.Task == 0 || s.drainOver(h)) {
+		s.openStop(a, "host "+h.Name+" is drained by "+nobody(h.DrainBy))
+	}
+}
+
+func (s *State) drainOver(h *Host) bool { return h.DrainUntil != 0 && h.DrainUntil <= s.meta.Clock }
+
+// withdrawAll takes back the start orders that a host has not accepted.
+func (s *State) withdrawAll(h *Host, why string) {
+	for _, id := range s.agentsOn(h.ID) {
+		if a := s.agents.mut(uint64(id)); a.Proc == ProcOrdered {
+			was := a.shadow()
+			s.withdraw(a, why)
+			s.settle(a, was)
+		}
+	}
+}
+
+// heard gives the sign of life of a host that is said to be dead; "": there is none.
+func (s *State) heard(h *Host) string {
+	switch x := h.Hearsay(); {
+	case h.State == HostReady || h.State == HostReturning:
+		return "is " + h.State.String()
+	case x.Stream == HearAlive:
+		return "is heard on its stream"
+	case x.Gossip == HearAlive:
+		return "is heard in gossip"
+	case h.Until != 0 && s.SinceBeat(h) < SilentFor:
+		return "has just sent a beat"
+	}
+	return ""
+}
+
+// confirmDead ends the fences of a host by a human's word. It is outside law L7 by
+// that human's choice.
+func (s *State) confirmDead(c *ConfirmDead) Outcome {
+	h := s.hosts.mut(uint64(c.Host))
+	if h == nil {
+		return refuse(NotFound, "there is no host number %d", c.Host)
+	}
+	if sign := s.heard(h); sign != "" && !c.Force {
+		return refuse(Conflict, "host %s %s: drain it, or make sure that nothing of it runs and force it", h.Name, sign)
+	}
+	h.Until, h.DoubtAt, h.SuspectWhy, h.SteadyAt = 0, 0, "", 0
+	s.armHost(h)
+	if h.State != HostLost {
+		s.leaveAs(h, HostLost, "confirmed dead by "+nobody(c.By))
+	} else {
+		s.event("host.confirmed_dead", about{host: h.ID}, "by "+nobody(c.By))
+	}
+	out := Outcome{Host: h.ID, Rev: h.Rev}
+	for _, id := range s.agentsOn(h.ID) {
+		if s.agents.get(uint64(id)).Proc.Fenced() {
+			s.lose(id, "its host was confirmed dead by "+nobody(c.By))
+			out.Count++
+		}
+	}
+	return out
+}
+
+// forgetHost removes a host that is out of service and of which no life is left.
+func (s *State) forgetHost(c *ForgetHost) Outcome {
+	h := s.hosts.mut(uint64(c.Host))
+	if h == nil {
+		return refuse(NotFound, "there is no host number %d", c.Host)
+	}
+	if h.State != HostLost && h.State != HostLeft {
+		return refuse(Conflict, "host %s is %s: stop its agentd first, only a lost host or one that has left can be forgotten", h.Name, h.State)
+	}
+	if n := s.fencesOn(h.ID); n > 0 {
+		return refuse(Conflict, "host %s may still run %d agents: wait for the end of their fences, or confirm that it is dead", h.Name, n)
+	}
+	for _, id := range s.agentsOn(h.ID) {
+		a := s.agents.mut(uint64(id))
+		was := a.shadow()
+		a.Host = 0
+		s.settle(a, was)
+	}
+	s.rearm(timerHost, uint64(h.ID), &h.Armed, 0)
+	s.event("host.forgotten", about{host: h.ID}, fmt.Sprintf("%s by %s", h.Name, nobody(c.By)))
+	id := h.ID
+	delete(s.hostByKey, h.Key)
+	s.hosts.del(uint64(id))
+	s.hostIdx.del(uint64(id))
+	s.res.Effects.Plan = true
+	return Outcome{Host: id, Rev: s.meta.Index}
+}
+
+// reportPressure notes why a host takes no starts. What it has not accepted goes
+// elsewhere; what it runs is not touched.
+func (s *State) reportPressure(c *ReportPressure) Outcome {
+	h := s.hosts.mut(uint64(c.Host))
+	switch {
+	case h == nil:
+		return refuse(NotFound, "there is no host number %d; register again", c.Host)
+	case h.Boot != c.Boot:
+		return refuse(Superseded, "host %s has registered with another boot id since", h.Name)
+	}
+	why := clip(c.Reason, MaxReason)
+	if h.Pressure == why {
+		return Outcome{Host: h.ID, Rev: h.Rev}
+	}
+	if (h.Pressure == "") != (why == "") { // not for every new figure in the reason
+		kind := "host.pressure"
+		if why == "" {
+			kind = "host.pressure_over"
+		}
+		s.event(kind, about{host: h.ID}, why)
+	}
+	h.Pressure, h.Rev = why, s.meta.Index
+	if why != "" {
+		s.withdrawAll(h, "host "+h.Name+" takes no starts: "+why)
+	}
+	s.res.Effects.Plan = true
+	return Outcome{Host: h.ID, Rev: h.Rev}
+}

@@ -1,0 +1,260 @@
+package fsm
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// drained is a host with an agent at work and an idle one, and a second host.
+func drained(t *testing.T) (d *drive, h1, h2 HostID, w Work) {
+	d = newDrive(t)
+	h1, h2 = d.host("h1", "worker"), d.host("h2", "worker")
+	d.room("demo", managed("busy"), managed("idle"), managed("soon"))
+	sp := d.start("demo/busy", h1)
+	d.must(Join{sp})
+	id := d.must(CreateTask{Room: "demo", Role: "busy"}).Task
+	d.must(Claim{Speaker: sp})
+	d.must(Join{d.start("demo/idle", h1)})
+	d.must(OrderStart{Agent: 3, Inc: 1, Host: h1})
+	return d, h1, h2, Work{sp, id, 1}
+}
+
+// L9: what is idle on a drained host stops at once, what works when it has given its
+// task back; all of it starts elsewhere, and nothing is charged.
+func TestL9DrainedHostGivesItsAgentsAway(t *testing.T) {
+	d, h1, h2, w := drained(t)
+	if out := d.must(DrainHost{Host: h1, By: "ann"}); out.Count != 2 {
+		t.Fatalf("%d lives are left", out.Count)
+	}
+	if h := d.s.Host(h1); h.Status() != HostDraining || h.DrainBy != "ann" || h.State != HostReady {
+		t.Fatalf("%+v", h)
+	}
+	busy, idle, soon := d.agent("demo/busy"), d.agent("demo/idle"), d.agent("demo/soon")
+	if busy.Order != NoOrder || idle.Order != StopOrder || soon.Proc != ProcNone {
+		t.Fatalf("busy %s, idle %s, soon %s", busy.Order, idle.Order, soon.Proc)
+	}
+	d.want(Superseded, AcceptOrder{Host: h1, Boot: "boot1", Agent: 3, Inc: 1})
+	d.want(Conflict, OrderStart{Agent: 3, Inc: 2, Host: h1})
+	d.start("demo/soon", h2)
+	d.must(ReportExit{Host: h1, Agent: 2, Inc: 1, Signal: "terminated"})
+	d.start("demo/idle", h2)
+	for range 20 { // beats go on while it drains
+		d.pass(15 * time.Second)
+		d.beat(h1, BeatFence|BeatVouch, 1)
+		d.beat(h2, BeatFence|BeatVouch, 2, 3)
+		d.must(ProgressTask{w, "still at it"})
+	}
+	d.must(CreateTask{Room: "demo", Role: "busy"})
+	d.must(CompleteTask{w, "done"})
+	if d.agent("demo/busy").Order != StopOrder {
+		t.Fatal("it has given its task back and is not stopped")
+	}
+	d.want(Stopped, Claim{Speaker: w.Speaker})
+	d.must(ReportExit{Host: h1, Agent: 1, Inc: 1, Signal: "terminated"})
+	for _, name := range []string{"demo/busy", "demo/idle"} {
+		if a := d.agent(name); a.LastExit.Kind != ExitOrdered || a.Failures != 0 {
+			t.Fatalf("%s was charged: %+v", name, a.LastExit)
+		}
+	}
+	d.start("demo/busy", h2)
+	d.must(DrainHost{Host: h1, Off: true, By: "ann"})
+	if d.s.Host(h1).Status() != HostReady || d.happened("host.drained") != 1 || d.happened("host.undrained") != 1 {
+		t.Fatalf("%+v", d.s.Host(h1))
+	}
+}
+
+// At its deadline a drain stops what still works; its task goes back, uncharged.
+func TestDrainEndsAtItsDeadline(t *testing.T) {
+	d, h1, _, w := drained(t)
+	d.must(DrainHost{Host: h1, By: "ann", Deadline: 40 * time.Second})
+	d.must(ReportExit{Host: h1, Agent: 2, Inc: 1, Signal: "terminated"})
+	d.pass(39 * time.Second)
+	d.beat(h1, BeatFence|BeatVouch, 1)
+	if d.agent("demo/busy").Order != NoOrder {
+		t.Fatal("stopped before the deadline")
+	}
+	d.s = reload(t, d.s)
+	d.pass(time.Second)
+	if d.agent("demo/busy").Order != StopOrder {
+		t.Fatal("not stopped at the deadline")
+	}
+	d.must(ReportExit{Host: h1, Agent: 1, Inc: 1, Signal: "terminated"})
+	if x := d.s.Task(w.Task); x.State != TaskPending || x.Charged != 0 || x.Kills != 0 {
+		t.Fatalf("%+v", x)
+	}
+	d.want(Invalid, DrainHost{Host: h1, Deadline: -1})
+	d.want(NotFound, DrainHost{Host: 99})
+}
+
+// Incident I152: a drain is durable; the host's reboot, loss and good-bye and a
+// restored server do not end it. A drain by its own agentd ends with the good-bye.
+func TestI152DrainOutlivesEverythingButItsEnd(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "worker")
+	d.room("demo", managed("b"))
+	d.must(DrainHost{Host: h, By: "ann"})
+	d.must(DrainHost{Host: h, By: DrainBySelf, Deadline: time.Minute})
+	d.s = reload(t, d.s)
+	d.must(LeaveHost{Key: "h1", Boot: "boot1"})
+	d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot2", Runners: []string{"worker"}})
+	d.pass(2 * time.Minute)
+	d.state(h, HostLost)
+	d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot2", Runners: []string{"worker"}})
+	d.term = 7
+	d.must(LeaderEstablished{Server: "b"})
+	if got := d.s.Host(h); !got.Drain || got.DrainBy != "ann" {
+		t.Fatalf("the drain is over: %+v", got)
+	}
+	d.want(Conflict, OrderStart{Agent: 1, Inc: 1, Host: h})
+	if why := d.s.Why(1); !strings.Contains(why.Text, "h1 is drained by ann") {
+		t.Fatalf("%+v", why)
+	}
+	d.must(DrainHost{Host: h, Off: true, By: "ann"})
+	d.must(DrainHost{Host: h, Off: true, By: "ann"})
+	d.must(DrainHost{Host: h, By: DrainBySelf, Deadline: time.Minute})
+	d.must(LeaveHost{Key: "h1", Boot: "boot2"})
+	if d.s.Host(h).Drain {
+		t.Fatal("a drain by the daemon outlives its good-bye")
+	}
+	d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot2", Runners: []string{"worker"}})
+	d.must(DrainHost{Host: h, By: DrainBySelf, Deadline: time.Minute})
+	d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot2", Runners: []string{"worker"}}) // killed and started again
+	d.must(OrderStart{Agent: 1, Inc: 1, Host: h})
+}
+
+// A life that comes back to a drained host is stopped, not started beside.
+func TestDrainCatchesAdoptedLives(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "worker")
+	d.room("demo", managed("b"))
+	d.start("demo/b", h)
+	d.pass(61 * time.Second)
+	d.must(DrainHost{Host: h, By: "ann"})
+	if ans := d.beatAs(h, 1, 1); ans.Exceptions[0].Verdict != VerdictAdopt {
+		t.Fatalf("%+v", ans)
+	}
+	if a := d.agent("demo/b"); a.Order != StopOrder || a.Inc != 1 {
+		t.Fatalf("%+v", a)
+	}
+}
+
+// confirm-dead skips the wait for the fence, and is refused while anything is heard.
+func TestConfirmDead(t *testing.T) {
+	d := newDrive(t)
+	h1, h2 := d.host("h1", "worker"), d.host("h2", "worker")
+	d.room("demo", managed("b"), managed("c"))
+	sp := d.start("demo/b", h1)
+	d.must(Join{sp})
+	task := d.must(CreateTask{Room: "demo", Role: "b"}).Task
+	d.must(Claim{Speaker: sp})
+	d.must(OrderStart{Agent: 2, Inc: 1, Host: h1})
+	dead := ConfirmDead{Host: h1, By: "ann"}
+	d.want(NotFound, ConfirmDead{Host: 99, By: "ann"})
+	d.want(Conflict, dead) // ready
+	d.view("a", h1, HearSilent, HearAlive)
+	d.doubted(h1)
+	d.pass(SilentFor)
+	d.want(Conflict, dead) // its stream is heard
+	d.view("a", h1, HearSilent, HearSilent)
+	d.beat(h1, 0)
+	d.want(Conflict, dead) // it has just beaten
+	d.pass(SilentFor)
+	if out := d.must(dead); out.Count != 1 {
+		t.Fatalf("%d lives", out.Count)
+	}
+	d.state(h1, HostLost)
+	a := d.agent("demo/b")
+	if a.Proc != ProcLost || a.LastExit.Kind != ExitFenceEnded || !strings.Contains(a.LastExit.Reason, "confirmed dead by ann") {
+		t.Fatalf("%+v %+v", a, a.LastExit)
+	}
+	if x := d.s.Task(task); x.State != TaskPending || x.Charged != 0 {
+		t.Fatalf("%+v", x)
+	}
+	if b := d.s.Brake(); b.Set != 0 || len(b.Recent) != 0 {
+		t.Fatalf("a human's word counts for the brake: %+v", b)
+	}
+	d.start("demo/b", h2)
+	d.start("demo/c", h2)
+	d.must(dead) // again, by now it is lost
+	if ans := d.beatAs(h1, 1, 1); ans.Exceptions[0].Verdict != VerdictSuperseded {
+		t.Fatalf("%+v", ans)
+	}
+	d.must(ConfirmDead{Host: h2, By: "ann", Force: true})
+	if a := d.agent("demo/c"); a.Proc != ProcLost {
+		t.Fatalf("%+v", a)
+	}
+}
+
+// A reboot is let in at once when a human has confirmed that the old boot is dead.
+func TestL7ConfirmDeadLetsTheNewBootIn(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "worker")
+	d.room("demo", managed("b"))
+	d.start("demo/b", h)
+	again := RegisterHost{Key: "h1", Name: "h1", Boot: "boot2", Runners: []string{"worker"}}
+	d.want(HostInUse, again)
+	d.must(ConfirmDead{Host: h, By: "ann", Force: true})
+	d.must(again)
+	d.must(OrderStart{Agent: 1, Inc: 2, Host: h})
+}
+
+func TestForgetHost(t *testing.T) {
+	d := newDrive(t)
+	h1 := d.host("h1", "worker")
+	d.room("demo", managed("b"))
+	d.start("demo/b", h1)
+	forget := ForgetHost{Host: h1, By: "ann"}
+	d.want(NotFound, ForgetHost{Host: 99})
+	d.want(Conflict, forget) // ready
+	d.must(LeaveHost{Key: "h1", Boot: "boot1"})
+	d.want(Conflict, forget) // may still run an agent
+	d.pass(time.Minute)
+	d.must(forget)
+	if d.s.Host(h1) != nil || d.s.HostByKey("h1") != nil || d.agent("demo/b").Host != 0 {
+		t.Fatal("something of it is left")
+	}
+	d.s = reload(t, d.s)
+	e := d.entry()
+	e.Beats = []HostBeats{{Host: h1, Boot: "boot1", Packed: PackBeats(nil, []AgentID{1}, []Incarnation{1}, []uint8{BeatFence})}}
+	if ans := d.apply(e).Beats[0]; !ans.HostGone {
+		t.Fatalf("%+v", ans)
+	}
+	h2 := d.host("h1", "worker") // it comes back: a new host
+	if h2 == h1 {
+		t.Fatal("its number was used again")
+	}
+	if ans := d.beatAs(h2, 1, 1); ans.Exceptions[0].Verdict != VerdictSuperseded {
+		t.Fatalf("%+v", ans)
+	}
+	d.start("demo/b", h2)
+}
+
+// Incident I98: a host without memory gets no starts; what it runs goes on.
+func TestI98PressureHoldsStarts(t *testing.T) {
+	d, h1, h2, _ := drained(t)
+	p := ReportPressure{Host: h1, Boot: "boot1", Reason: "short of memory: 100 MiB are free"}
+	d.want(NotFound, ReportPressure{Host: 99})
+	d.want(Superseded, ReportPressure{Host: h1, Boot: "boot0"})
+	d.must(p)
+	p.Reason = "short of memory: 90 MiB are free"
+	d.must(p)
+	if a := d.agent("demo/soon"); a.Proc != ProcNone {
+		t.Fatalf("its open order is %s", a.Proc)
+	}
+	if a := d.agent("demo/idle"); a.Proc != ProcRunning || a.Order != NoOrder {
+		t.Fatalf("%+v", a)
+	}
+	d.want(Conflict, OrderStart{Agent: 3, Inc: 2, Host: h1})
+	d.must(LeaveHost{Key: "h2", Boot: "boot1"})
+	if why := d.s.Why(3); !strings.Contains(why.Text, "h1 takes no starts: short of memory: 90 MiB") || !strings.Contains(why.Text, "h2 has left") {
+		t.Fatalf("%+v", why)
+	}
+	p.Reason = ""
+	d.must(p)
+	d.must(OrderStart{Agent: 3, Inc: 2, Host: h1})
+	if d.happened("host.pressure") != 1 || d.happened("host.pressure_over") != 1 {
+		t.Fatal("not told once each")
+	}
+	_ = h2
+}

@@ -1,0 +1,330 @@
+package fsm
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// view reports one server's word about a host.
+func (d *drive) view(server string, h HostID, gossip, stream Hearing) {
+	d.t.Helper()
+	d.must(ReportViews{Server: server, Views: []HostView{{Host: h, Gossip: gossip, Stream: stream}}})
+}
+
+// doubted suspects a host for the reason that its views give, as the planner does.
+func (d *drive) doubted(h HostID) {
+	d.t.Helper()
+	why := d.s.Doubt(d.s.Host(h))
+	d.must(SuspectHost{Host: h, Suspect: why != "", Reason: why})
+}
+
+func (d *drive) state(h HostID, want HostState) {
+	d.t.Helper()
+	if got := d.s.Host(h); got.State != want {
+		d.t.Fatalf("host is %s (%s), want %s", got.State, got.SuspectWhy, want)
+	}
+}
+
+// happened counts the events of a kind.
+func (d *drive) happened(kind string) (n int) {
+	for e := range d.s.Events(0) {
+		if e.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+func TestViewsAreReplacedAndForgotten(t *testing.T) {
+	d := newDrive(t)
+	h, h2 := d.host("h1"), d.host("h2")
+	d.must(PutServer{ID: "a", GossipAddr: "127.0.0.1:7421"})
+	d.view("b", h, HearAlive, HearNothing)
+	d.view("a", h, HearAlive, HearAlive)
+	d.view("a", h2, HearAlive, HearNothing)
+	d.view("c", 99, HearAlive, HearAlive) // a host that is not known yet, or not any more
+	rev := d.s.Host(h).Rev
+	d.view("a", h, HearAlive, HearAlive)
+	if d.s.Host(h).Rev != rev {
+		t.Fatal("the same view again is a change")
+	}
+	if got, want := d.s.Host(h).Views, []HostView{{"a", 0, HearAlive, HearAlive}, {"b", 0, HearAlive, HearNothing}}; !slices.Equal(got, want) {
+		t.Fatalf("%+v", got)
+	}
+	img := d.s.Copy()
+	d.must(ReportViews{Server: "a", All: true, Views: []HostView{{Host: h2, Gossip: HearSilent}}})
+	if got := d.s.Host(h).Views; len(got) != 1 || got[0].Server != "b" {
+		t.Fatalf("what was not listed is still there: %+v", got)
+	}
+	if got := d.s.Host(h2).Views; len(got) != 1 || got[0].Gossip != HearSilent {
+		t.Fatalf("%+v", got)
+	}
+	if len(img.Host(h).Views) != 2 || img.Host(h2).Views[0].Gossip != HearAlive {
+		t.Fatal("a view of the state has changed")
+	}
+	d.view("b", h, HearNothing, HearNothing)
+	d.must(DropServer{ID: "a"})
+	if n := len(d.s.Host(h).Views) + len(d.s.Host(h2).Views); n != 0 {
+		t.Fatalf("%d views of nobody are left", n)
+	}
+	d.want(Invalid, ReportViews{Server: ""})
+	d.want(Invalid, ReportViews{Server: "a", Views: []HostView{{Host: h, Stream: HearLeft + 1}}})
+}
+
+// A host that is back while the servers do not hear it yet, or not in every way,
+// gets no starts; one that is heard does.
+func TestReturnIsJudgedByTheViews(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "worker")
+	d.view("a", h, HearSilent, HearSilent)
+	d.doubted(h)
+	d.pass(61 * time.Second)
+	d.state(h, HostLost)
+	d.beat(h, 0)
+	d.state(h, HostSuspect)
+	d.view("a", h, HearAlive, HearAlive)
+	d.doubted(h)
+	d.state(h, HostReady)
+	if n := len(d.s.Host(h).Flaps); n != 1 {
+		t.Fatalf("one outage counts as %d", n)
+	}
+}
+
+func TestGossipBlockedIsToldOnce(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1")
+	d.view("a", h, HearSilent, HearAlive)
+	for range 10 {
+		d.doubted(h)
+		d.beat(h, 0)
+		d.pass(10 * time.Second)
+	}
+	d.state(h, HostSuspect)
+	if got := d.s.Host(h).SuspectWhy; got != whyBlocked || d.happened("host.gossip_blocked") != 1 || d.happened("host.suspect") != 1 {
+		t.Fatalf("%q, %d events", got, d.happened("host.gossip_blocked"))
+	}
+	d.view("a", h, HearNothing, HearAlive) // the server does not gossip any more
+	d.doubted(h)
+	d.state(h, HostReady)
+}
+
+// L11: a host that comes and goes gets no starts for a while, longer each time; its
+// agents go on, and after a steady time all is forgotten.
+func TestL11FlappingHostWaits(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "worker")
+	d.room("demo", managed("b"), managed("c"))
+	d.start("demo/b", h)
+	flap := func() time.Duration {
+		d.must(SuspectHost{Host: h, Suspect: true, Reason: whyStream})
+		d.pass(time.Second)
+		d.must(SuspectHost{Host: h})
+		d.beat(h, BeatFence|BeatVouch, 1)
+		return max(0, d.s.Host(h).SteadyAt.Sub(d.clock))
+	}
+	var waits []time.Duration
+	for range 8 {
+		waits = append(waits, flap())
+	}
+	want := []time.Duration{0, 0, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute, 10 * time.Minute}
+	if !slices.Equal(waits, want) {
+		t.Fatalf("pauses %v, want %v", waits, want)
+	}
+	d.state(h, HostReturning)
+	d.want(Conflict, OrderStart{Agent: 2, Inc: 1, Host: h})
+	if why := d.s.Why(2); why.Code != "no_host" {
+		t.Fatalf("%+v", why)
+	}
+	for range 10 * 60 / 15 {
+		d.state(h, HostReturning)
+		d.beat(h, BeatFence|BeatVouch, 1)
+		d.pass(15 * time.Second)
+	}
+	d.state(h, HostReady)
+	if a := d.agent("demo/b"); a.Inc != 1 || a.Proc != ProcRunning {
+		t.Fatalf("its agent was disturbed: %+v", a)
+	}
+	d.start("demo/c", h)
+	if got := flap(); got != 0 {
+		t.Fatalf("old flaps still count: %s", got)
+	}
+	d.must(PutSettings{Values: []KV{{"flap_limit", "0"}}})
+	for range 5 {
+		if got := flap(); got != 0 {
+			t.Fatal("flaps count although they are not to")
+		}
+	}
+}
+
+// A good-bye is no flap, and a host that has said it starts anew.
+func TestFlapsAreForgottenAfterAGoodBye(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1")
+	for range 5 {
+		d.must(SuspectHost{Host: h, Suspect: true})
+		d.must(SuspectHost{Host: h})
+	}
+	d.state(h, HostReturning)
+	for range 5 {
+		d.must(LeaveHost{Key: "h1", Boot: "boot1"})
+		d.state(h, HostLeft)
+		d.host("h1")
+		d.state(h, HostReady)
+	}
+}
+
+func TestReturningSurvivesARestore(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1")
+	for range 3 {
+		d.must(SuspectHost{Host: h, Suspect: true})
+		d.must(SuspectHost{Host: h})
+	}
+	d.view("a", h, HearAlive, HearAlive)
+	before := d.s.Hash()
+	d.s = reload(t, d.s)
+	if d.s.Hash() != before || !slices.Equal(d.s.Host(h).Views, []HostView{{"a", 0, HearAlive, HearAlive}}) {
+		t.Fatalf("a restore changed it: %+v", d.s.Host(h))
+	}
+	d.beat(h, 0)
+	d.pass(45 * time.Second)
+	d.state(h, HostReturning)
+	d.beat(h, 0)
+	d.pass(15 * time.Second)
+	d.state(h, HostReady)
+}
+
+// away cuts a host off: no beats, nothing heard.
+func (d *drive) away(h HostID) {
+	d.t.Helper()
+	d.pass(SilentFor)
+	d.view("a", h, HearSilent, HearSilent)
+	d.doubted(h)
+	d.state(h, HostSuspect)
+}
+
+// A fast role is started elsewhere before its fence ends, and the older life is
+// told when it comes back (law L6); a fenced one waits (law L7).
+func TestFastRolesAreSurrendered(t *testing.T) {
+	d := newDrive(t)
+	h1, h2 := d.host("h1", "worker"), d.host("h2", "worker")
+	d.room("demo", managed("b", func(r *RoleSpec) { r.Policy = PolicyFast }), managed("c"))
+	sp := d.start("demo/b", h1)
+	d.start("demo/c", h1)
+	d.must(Join{sp})
+	task := d.must(CreateTask{Room: "demo", Role: "b"}).Task
+	d.must(Claim{Speaker: sp})
+	d.want(NotFound, SurrenderHost{Host: 99})
+	d.want(Conflict, SurrenderHost{Host: h1})
+	d.away(h1)
+	if out := d.must(SurrenderHost{Host: h1, Reason: "nothing is heard"}); out.Count != 1 {
+		t.Fatalf("%d lives were given up", out.Count)
+	}
+	a := d.agent("demo/b")
+	if a.Proc != ProcLost || a.LastExit.Kind != ExitFenceEnded || a.Failures != 0 {
+		t.Fatalf("%+v %+v", a, a.LastExit)
+	}
+	if x := d.s.Task(task); x.State != TaskPending || x.Charged != 0 || x.Kills != 0 {
+		t.Fatalf("its task: %+v", x)
+	}
+	d.want(Conflict, OrderStart{Agent: 2, Inc: 2, Host: h2})
+	d.start("demo/b", h2)
+	d.want(Superseded, CompleteTask{Work{sp, task, 1}, "late"})
+	if ans := d.beatAs(h1, 1, 1); ans.Exceptions[0].Verdict != VerdictSuperseded {
+		t.Fatalf("the older life was answered %+v", ans)
+	}
+	d.want(Conflict, SurrenderHost{Host: h1})
+}
+
+// beatAs sends the fence beat of one incarnation, whichever is the newest.
+func (d *drive) beatAs(host HostID, id AgentID, inc Incarnation) BeatAnswer {
+	d.t.Helper()
+	e := d.entry()
+	e.Beats = []HostBeats{{Host: host, Boot: d.s.Host(host).Boot,
+		Packed: PackBeats(nil, []AgentID{id}, []Incarnation{inc}, []uint8{BeatFence | BeatVouch})}}
+	return d.apply(e).Beats[0]
+}
+
+// Incident I57: a host comes back with everything that it ran. What was started
+// anew meanwhile runs on, its old life is told to stop; what was not goes on in its
+// first life. No third life appears.
+func TestI57ReturningHostIsReconciledAgentByAgent(t *testing.T) {
+	d := newDrive(t)
+	h1, h2 := d.host("h1", "worker"), d.host("h2", "worker")
+	d.room("demo", managed("b", func(r *RoleSpec) { r.Replicas = 5 }))
+	var all []Running
+	for id := AgentID(1); id <= 5; id++ {
+		d.start(d.s.Agent(id).Name, h1)
+		all = append(all, Running{Agent: id, Inc: 1})
+	}
+	d.must(SetAgent{Agent: "demo/b.5", Stop: true, By: "ann"}) // its stop never arrives
+	for range 5 {
+		d.pass(13 * time.Second)
+		d.beat(h2, 0)
+	}
+	d.state(h1, HostLost)
+	d.start("demo/b", h2)                                             // runs elsewhere
+	d.must(OrderStart{Agent: 2, Inc: 2, Host: h2})                    // is ordered elsewhere
+	d.must(OrderStart{Agent: 3, Inc: 2, Host: h2})                    // was ordered elsewhere, taken back
+	d.must(CancelOrder{Agent: 3, Inc: 2, Reason: "the host is full"}) // its number is used up
+	d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Inventory: all, Taken: 9})
+	want := []Verdict{VerdictSuperseded, VerdictSuperseded, VerdictSuperseded, VerdictAdopt, VerdictSuperseded}
+	for i, v := range want {
+		ans := d.beatAs(h1, AgentID(i+1), 1)
+		if len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != v {
+			t.Fatalf("agent %d was answered %+v, want %s", i+1, ans, v)
+		}
+	}
+	for i, inc := range []Incarnation{2, 2, 2, 1, 1} {
+		if a := d.s.Agent(AgentID(i + 1)); a.Inc != inc {
+			t.Fatalf("%s is at incarnation %s, want %s", a.Name, a.Inc, inc)
+		}
+	}
+	if a := d.s.Agent(4); a.Proc != ProcRunning || a.Host != h1 || a.LastExit.Kind != ExitFenceEnded {
+		t.Fatalf("the original does not go on: %+v", a)
+	}
+	d.want(Superseded, ReportStarted{Host: h1, Agent: 1, Inc: 1, PID: 1})
+	d.must(ReportExit{Host: h1, Agent: 1, Inc: 1, Signal: "killed"}) // what it was told: no news
+	if a := d.s.Agent(1); a.Proc != ProcRunning || a.Host != h2 {
+		t.Fatalf("the end of the old life ended the new one: %+v", a)
+	}
+}
+
+// A life that is thawed before its fence has ended is simply current.
+func TestThawedBeforeItsFenceEndedGoesOn(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "worker")
+	d.room("demo", managed("b"))
+	d.start("demo/b", h)
+	d.pass(59 * time.Second)
+	if ans := d.beat(h, BeatFence|BeatVouch, 1); ans.Renewed != 1 || len(ans.Exceptions) != 0 {
+		t.Fatalf("%+v", ans)
+	}
+	if d.happened("agent.fence_ended")+d.happened("agent.adopted") != 0 {
+		t.Fatal("it counts as lost")
+	}
+}
+
+func TestRegisterTakesWarningsAndGossip(t *testing.T) {
+	d := newDrive(t)
+	reg := RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Warnings: []string{"no cgroup"}, GossipAddr: "127.0.0.1:9"}
+	h := d.must(reg).Host
+	if got := d.s.Host(h); !slices.Equal(got.Warnings, reg.Warnings) || got.GossipAddr != reg.GossipAddr {
+		t.Fatalf("%+v", got)
+	}
+	reg.Warnings = make([]string, MaxWarnings+5)
+	for i := range reg.Warnings {
+		reg.Warnings[i] = string(make([]byte, 2*MaxReason))
+	}
+	d.must(reg)
+	if got := d.s.Host(h).Warnings; len(got) != MaxWarnings || len(got[0]) > MaxReason {
+		t.Fatalf("%d warnings of %d bytes", len(got), len(got[0]))
+	}
+	reg.GossipAddr = string(make([]byte, 300))
+	d.want(Invalid, reg)
+	d.must(PutServer{ID: "a", GossipAddr: "10.0.0.1:7421"})
+	if got := d.s.Servers(); len(got) != 1 || got[0].GossipAddr != "10.0.0.1:7421" {
+		t.Fatalf("%+v", got)
+	}
+}

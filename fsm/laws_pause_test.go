@@ -1,0 +1,178 @@
+package fsm
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A pause is idempotent and keeps who was first; a start does not end it, and says so.
+func TestL9PauseIsEndedByResumeOnly(t *testing.T) {
+	d := newDrive(t)
+	d.host("h1", "worker")
+	d.room("demo", managed("b"))
+	d.must(SetPause{Scope: "demo/b", Pause: true, By: "ann", Reason: "audit"})
+	d.must(SetPause{Scope: "demo/b", Pause: true, By: "bob"})
+	for _, c := range []Command{SetAgent{Agent: "demo/b", By: "bob"}, UnparkAgent{Agent: "demo/b", By: "bob"}} {
+		if out := d.must(c); !strings.Contains(out.Detail, "paused by ann") || !strings.Contains(out.Detail, "audit") {
+			t.Fatalf("%T: %q", c, out.Detail)
+		}
+	}
+	d.want(Stopped, RestartAgent{Agent: "demo/b"})
+	d.must(SetPause{Scope: "demo", Pause: true, By: "cat"})
+	d.must(SetPause{Pause: true, By: "dan"})
+	if on, by, _, _ := d.s.Pause(); !on || by != "dan" {
+		t.Fatal("everything is paused by nobody")
+	}
+	if out := d.must(SetPause{Scope: "demo/b", By: "ann"}); !strings.Contains(out.Detail, "paused with its room by cat") {
+		t.Fatalf("%q", out.Detail)
+	}
+	d.must(SetPause{Scope: "demo", By: "cat"})
+	if w := d.s.Why(1); w.Code != "all_paused" {
+		t.Fatalf("%+v", w)
+	}
+	d.must(SetPause{By: "dan"})
+	d.must(SetPause{By: "dan"})
+	if w := d.s.Why(1); w.Code != "start_due" || d.s.PausedWhy(1) != "" {
+		t.Fatalf("%+v", w)
+	}
+	d.want(NotFound, SetPause{Scope: "nowhere", Pause: true})
+	d.want(NotFound, SetPause{Scope: "demo/x", Pause: true})
+}
+
+// A paused agent that waits is no help for its role: another slot is started.
+func TestL3DemandLooksPastPausedAgents(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "worker")
+	d.room("demo", managed("b", func(r *RoleSpec) { r.Start, r.Replicas = StartOnDemand, 2 }))
+	d.must(CreateTask{Room: "demo", Role: "b"})
+	d.must(Join{d.start("demo/b", h)})
+	if d.s.Why(2).Code != "no_task" {
+		t.Fatalf("%+v", d.s.Why(2))
+	}
+	d.must(SetPause{Scope: "demo/b", Pause: true})
+	if d.s.Why(2).Code != "start_due" {
+		t.Fatalf("%+v", d.s.Why(2))
+	}
+	d.must(SetPause{Scope: "demo/b"})
+	if d.s.Why(2).Code != "no_task" {
+		t.Fatalf("%+v", d.s.Why(2))
+	}
+	d.must(RestartAgent{Agent: "demo/b"}) // nor is one that is to end
+	if d.s.Why(2).Code != "start_due" {
+		t.Fatalf("%+v", d.s.Why(2))
+	}
+}
+
+// I85: a deleted agent whose host was away at the deletion stays deleted; whoever
+// asks is told who deleted it, and applying the room makes it anew.
+func TestI85DeletedRoomLeavesATombstone(t *testing.T) {
+	x := newScene(t, func(x *scene) { x.must(Join{x.start(star, x.h)}) })
+	x.must(DeleteRoom{Room: "demo", By: "ann"})
+	x.cutOff(2 * time.Minute)
+	if x.s.Room("demo") != nil {
+		t.Fatal("its fence has ended and the room is still there")
+	}
+	x.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Inventory: []Running{{2, x.inc, 7}}})
+	e := x.entry()
+	e.Beats = []HostBeats{{Host: x.h, Boot: "boot1", Packed: PackBeats(nil, []AgentID{2}, []Incarnation{x.inc}, []uint8{BeatFence})}}
+	if ans := x.apply(e).Beats[0]; len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != VerdictUnknown {
+		t.Fatalf("its host was answered %+v", ans)
+	}
+	x.s = reload(t, x.s)
+	for _, c := range []Command{CreateTask{Room: "demo", Role: "b"}, DeleteRoom{Room: "demo"}, SetPause{Scope: "demo", Pause: true},
+		ApplyRoom{Room: "demo", IfRev: 3}, SetAgent{Agent: star}, Join{Speaker{Agent: star}}, Join{Speaker{Agent: star, Inc: x.inc}}} {
+		if out := x.want(NotFound, c); !strings.Contains(out.Detail, "deleted by ann") {
+			t.Fatalf("%T: %q", c, out.Detail)
+		}
+	}
+	if ts := x.s.Tombstone("demo"); ts == nil || ts.By != "ann" || x.s.Tombstone("other") != nil {
+		t.Fatalf("%+v", ts)
+	}
+	x.room("demo", sceneRoles()...)
+	if x.s.Tombstone("demo") != nil || x.agent(star).Inc < x.inc {
+		t.Fatalf("%+v", x.agent(star))
+	}
+}
+
+func TestTombstonesAreBounded(t *testing.T) {
+	d := newDrive(t)
+	for i := range MaxTombstones + 5 {
+		name := fmt.Sprint("r", i)
+		d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: name}}, Request{Cmd: DeleteRoom{Room: name, By: "ann"}}))
+	}
+	if n := len(d.s.meta.Tombstones); n != MaxTombstones || d.s.Tombstone("r4") != nil || d.s.Tombstone("r5") == nil {
+		t.Fatalf("%d tombstones", n)
+	}
+}
+
+// --fresh forgets the resume value, and what the life that is to end still says.
+func TestL9FreshStartHasNoResumeValue(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "worker")
+	d.room("demo", managed("b"))
+	sp := d.start("demo/b", h)
+	d.must(SetResume{sp, "chat-1"})
+	d.must(RestartAgent{Agent: "demo/b", By: "ann"})
+	d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc})
+	if d.agent("demo/b").Resume != "chat-1" {
+		t.Fatal("a restart has lost the resume value")
+	}
+	sp = d.start("demo/b", h)
+	d.must(RestartAgent{Agent: "demo/b", By: "ann", Fresh: true})
+	if out := d.must(SetResume{sp, "chat-1"}); out.Detail == "" { // on its way out
+		t.Fatal("nothing was said")
+	}
+	d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc})
+	if d.agent("demo/b").Resume != "" {
+		t.Fatal("the fresh life gets the old value")
+	}
+	sp = d.start("demo/b", h)
+	d.must(SetResume{sp, "chat-2"})
+	d.must(SetAgent{Agent: "demo/b", Stop: true, By: "ann", Reason: "lunch"})
+	d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc})
+	if a := d.agent("demo/b"); a.Resume != "chat-2" || a.Notes().IntentWhy != "lunch" || !strings.Contains(d.s.Why(1).Text, "lunch") {
+		t.Fatalf("%+v, %+v", a, d.s.Why(1))
+	}
+	d.must(SetAgent{Agent: "demo/b", By: "ann", Fresh: true})
+	if a := d.agent("demo/b"); a.Resume != "" || a.Stopped {
+		t.Fatalf("%+v", a)
+	}
+}
+
+func TestRestartOfAnAgentStartedByHand(t *testing.T) {
+	d := newDrive(t)
+	d.host("h1", "worker")
+	d.room("demo", managed("b"), RoleSpec{Name: "w"})
+	d.hand("demo/b")
+	if out := d.want(Conflict, RestartAgent{Agent: "demo/b"}); !strings.Contains(out.Detail, "by hand") {
+		t.Fatalf("%q", out.Detail)
+	}
+	if out := d.want(Conflict, RestartAgent{Agent: "demo/w"}); !strings.Contains(out.Detail, "names no runner") {
+		t.Fatalf("%q", out.Detail)
+	}
+}
+
+// One entry deletes a room of the greatest size.
+func TestL9DeleteOfTheGreatestRoomIsOneEntry(t *testing.T) {
+	d := newDrive(t)
+	var roles []RoleSpec
+	for i := range MaxRoomAgents / MaxReplicas {
+		roles = append(roles, RoleSpec{Name: fmt.Sprint("r", i), Replicas: MaxReplicas})
+	}
+	d.must(PutSettings{Values: []KV{{"events_kept", "1000"}}})
+	d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: "demo", Roles: roles}}))
+	if n := d.s.Counts().Agents; n != MaxRoomAgents {
+		t.Fatalf("%d agents", n)
+	}
+	for _, pause := range []bool{true, false} {
+		d.s.Apply(d.entry(Request{Cmd: SetPause{Scope: "demo", Pause: pause}}))
+	}
+	if out := d.must(DeleteRoom{Room: "demo", By: "ann"}); out.Count != 0 {
+		t.Fatalf("%+v", out)
+	}
+	if n := d.s.Counts(); n.Agents != 0 || n.Rooms != 0 || d.s.Tombstone("demo") == nil {
+		t.Fatalf("%+v", n)
+	}
+}

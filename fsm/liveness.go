@@ -1,0 +1,302 @@
+package fsm
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// SilentFor is the silence after which a server says that it does not hear a
+// host's stream any more: more than two pings. Evidence that a host is gone must
+// be as old as that.
+const SilentFor = 5 * time.Second
+
+// Reasons of the leader's doubt about a host. They hold no numbers, so that a
+// doubt is logged once and not at every look.
+const (
+	whyMute    = "silent on its stream and in gossip"
+	whyStream  = "silent on its stream"
+	whyGossip  = "silent in gossip"
+	whyGoodbye = "its daemon said good-bye in gossip"
+	whyBlocked = "gossip is blocked (UDP port?) while its beats arrive"
+)
+
+// executeHost runs what is said about a whole host.
+func (s *State) executeHost(c Command) Outcome {
+	switch c := c.(type) {
+	case SuspectHost:
+		return s.suspectHost(&c)
+	case SurrenderHost:
+		return s.surrenderHost(&c)
+	case ReportViews:
+		return s.reportViews(&c)
+	case ReportPressure:
+		return s.reportPressure(&c)
+	case DrainHost:
+		return s.drainHost(&c)
+	case ConfirmDead:
+		return s.confirmDead(&c)
+	case ForgetHost:
+		return s.forgetHost(&c)
+	}
+	panic("fsm: not a command about a host")
+}
+
+// Hearsay sums up what the servers hear of a host, one answer for each way.
+type Hearsay struct {
+	Stream Hearing // alive when any server hears it, else silent when any did
+	Gossip Hearing // of a majority of the servers that gossip with it; none: nobody does
+}
+
+// Hearsay sums up the views.
+func (h *Host) Hearsay() (x Hearsay) {
+	var gossiping, silent, left int
+	for _, v := range h.Views {
+		switch {
+		case v.Stream == HearAlive:
+			x.Stream = HearAlive
+		case v.Stream != HearNothing && x.Stream == HearNothing:
+			x.Stream = HearSilent
+		}
+		switch v.Gossip {
+		case HearNothing:
+			continue
+		case HearSilent:
+			silent++
+		case HearLeft:
+			left++
+		}
+		gossiping++
+	}
+	switch {
+	case gossiping == 0:
+	case 2*silent > gossiping:
+		x.Gossip = HearSilent
+	case 2*(silent+left) > gossiping:
+		x.Gossip = HearLeft
+	default:
+		x.Gossip = HearAlive
+	}
+	return x
+}
+
+// gone tells that stream and gossip agree that nothing is heard of the host. A
+// daemon that said good-bye in gossip may have left its agents running: not gone.
+func (x Hearsay) gone() bool {
+	switch x.Gossip {
+	case HearSilent:
+		return x.Stream != HearAlive
+	case HearNothing:
+		return x.Stream == HearSilent
+	}
+	return false
+}
+
+// Doubt tells why a host should get no starts, going by what the servers hear of
+// it; "": no reason. Gossip is a hint: a host that only it does not hear keeps its
+// agents, and once a beat has arrived since, its UDP port is the likely fault.
+func (s *State) Doubt(h *Host) string {
+	x := h.Hearsay()
+	quiet := x.Gossip == HearSilent || x.Gossip == HearLeft
+	switch {
+	case x.Stream == HearSilent && quiet:
+		return whyMute
+	case x.Stream == HearSilent:
+		return whyStream
+	case !quiet:
+		return ""
+	case x.Stream == HearAlive && h.State == HostSuspect && h.BeatAt.Sub(h.DoubtAt) >= SilentFor:
+		return whyBlocked
+	case x.Gossip == HearLeft:
+		return whyGoodbye
+	}
+	return whyGossip
+}
+
+// SinceBeat is the cluster time since the host's last beat or registration.
+func (s *State) SinceBeat(h *Host) time.Duration { return s.meta.Clock.Sub(h.BeatAt) }
+
+// Surrenders tells whether lives of fast roles on the host are to be given up now:
+// nothing is heard of it in any way, not even a beat, and it has such lives.
+func (s *State) Surrenders(h *Host) bool {
+	if h.State != HostSuspect && h.State != HostLost || !h.Hearsay().gone() || s.SinceBeat(h) < SilentFor {
+		return false
+	}
+	hi := s.hostIdx.get(uint64(h.ID))
+	if hi == nil || hi.running+hi.starting == 0 {
+		return false
+	}
+	for id := range hi.agents { // any one will do, so their order does not matter
+		if s.fastLife(s.agents.get(uint64(id))) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *State) fastLife(a *Agent) bool {
+	return a.Proc.Fenced() && s.roles.get(uint64(a.Role)).Spec.Policy == PolicyFast
+}
+
+// surrenderHost gives up the lives of fast roles: a beat may still adopt them back
+// while nothing newer is ordered.
+func (s *State) surrenderHost(c *SurrenderHost) Outcome {
+	h := s.hosts.mut(uint64(c.Host))
+	switch {
+	case h == nil:
+		return refuse(NotFound, "there is no host number %d", c.Host)
+	case !s.Surrenders(h):
+		return refuse(Conflict, "host %s is heard of, or has no lives of fast roles", h.Name)
+	}
+	out := Outcome{Host: h.ID}
+	s.event("host.surrendered", about{host: h.ID}, clip(c.Reason, MaxReason))
+	for _, id := range s.agentsOn(h.ID) {
+		if s.fastLife(s.agents.get(uint64(id))) {
+			s.brakeLost()
+			s.lose(id, "its host is "+whyMute+" and its role is fast")
+			out.Count++
+		}
+	}
+	return out
+}
+
+// reportViews takes in what a server hears. All voids what it does not list: the
+// leader says so of a server that it cannot reach itself.
+func (s *State) reportViews(c *ReportViews) Outcome {
+	if c.Server == "" || len(c.Server) > MaxName {
+		return refuse(Invalid, "the server's id has %d characters, 1 to %d are allowed", len(c.Server), MaxName)
+	}
+	for _, v := range c.Views {
+		if v.Gossip > HearLeft || v.Stream > HearLeft {
+			return refuse(Invalid, "server %s reports a way of hearing host %d that this server does not know", c.Server, v.Host)
+		}
+	}
+	if c.All {
+		listed := map[HostID]bool{}
+		for _, v := range c.Views {
+			listed[v.Host] = true
+		}
+		s.dropViews(c.Server, listed)
+	}
+	for _, v := range c.Views {
+		if h := s.hosts.mut(uint64(v.Host)); h != nil {
+			s.setView(h, HostView{Server: c.Server, Gossip: v.Gossip, Stream: v.Stream})
+		}
+	}
+	return Outcome{Rev: s.meta.Index}
+}
+
+// dropViews forgets what a server said of the hosts that are not to be kept.
+func (s *State) dropViews(server string, keep map[HostID]bool) {
+	for id, h := range s.hosts.from(0) {
+		if _, has := h.viewOf(server); has && !keep[h.ID] {
+			s.setView(s.hosts.mut(id), HostView{Server: server})
+		}
+	}
+}
+
+func (h *Host) viewOf(server string) (int, bool) {
+	return slices.BinarySearchFunc(h.Views, server, func(v HostView, id string) int { return strings.Compare(v.Server, id) })
+}
+
+// setView replaces one server's view; one that hears nothing is not kept.
+func (s *State) setView(h *Host, v HostView) {
+	at, has := h.viewOf(v.Server)
+	none := v.Gossip == HearNothing && v.Stream == HearNothing
+	if has && h.Views[at] == v || !has && none {
+		return
+	}
+	list := slices.Clone(h.Views)
+	switch {
+	case none:
+		list = slices.Delete(list, at, at+1)
+	case has:
+		list[at] = v
+	default:
+		list = slices.Insert(list, at, v)
+	}
+	h.Views, h.Rev = list, s.meta.Index
+	s.res.Effects.Plan = true
+}
+
+func (s *State) suspectHost(c *SuspectHost) Outcome {
+	h := s.hosts.mut(uint64(c.Host))
+	why := clip(c.Reason, MaxReason)
+	switch {
+	case h == nil:
+		return refuse(NotFound, "there is no host number %d", c.Host)
+	case c.Suspect && (h.State == HostReady || h.State == HostReturning):
+		s.flap(h)
+		s.doubt(h, why)
+	case c.Suspect && h.State == HostSuspect && h.SuspectWhy != why:
+		h.SuspectWhy, h.Rev = why, s.meta.Index
+		if why == whyBlocked {
+			s.event("host.gossip_blocked", about{host: h.ID}, why)
+		}
+	case !c.Suspect && h.State == HostSuspect:
+		s.trust(h, why)
+	}
+	return Outcome{Host: h.ID, Rev: h.Rev}
+}
+
+func (s *State) doubt(h *Host, why string) {
+	h.State, h.Rev, h.SuspectWhy, h.DoubtAt, h.SteadyAt = HostSuspect, s.meta.Index, why, s.meta.Clock, 0
+	s.event("host.suspect", about{host: h.ID}, why)
+	s.armHost(h)
+	s.res.Effects.Plan = true
+}
+
+// trust puts a host back into service; one that has flapped waits.
+func (s *State) trust(h *Host, why string) {
+	h.State, h.Rev, h.SuspectWhy, h.DoubtAt = HostReady, s.meta.Index, "", 0
+	s.res.Effects.Plan = true
+	if pause := s.flapPause(h); pause > 0 {
+		h.State, h.SteadyAt = HostReturning, s.meta.Clock.Add(pause)
+		s.armHost(h)
+		s.event("host.returning", about{host: h.ID}, "no starts for "+pause.String()+": it came and went too often")
+		return
+	}
+	s.event("host.ready", about{host: h.ID}, why)
+}
+
+// steady ends HostReturning.
+func (s *State) steady(h *Host) {
+	h.State, h.SteadyAt, h.Rev = HostReady, 0, s.meta.Index
+	s.event("host.ready", about{host: h.ID}, "steady again")
+	s.res.Effects.Plan = true
+}
+
+// flap notes that a host which was in service is not any more.
+func (s *State) flap(h *Host) {
+	h.Flaps = append(s.recentFlaps(h), s.meta.Clock)
+}
+
+// recentFlaps gives a copy.
+func (s *State) recentFlaps(h *Host) (list []Time) {
+	for _, at := range h.Flaps {
+		if s.meta.Clock.Sub(at) < s.meta.Settings.FlapWindow {
+			list = append(list, at)
+		}
+	}
+	return list
+}
+
+// longestFlapPause bounds the doubling of flap_pause.
+const longestFlapPause = 10 * time.Minute
+
+// flapPause is how long a host that comes back gets no starts: 0 for one that has
+// flapped less than flap_limit times of late, else twice as long each time.
+func (s *State) flapPause(h *Host) time.Duration {
+	set, n := &s.meta.Settings, len(s.recentFlaps(h))
+	if set.FlapLimit == 0 || n < int(set.FlapLimit) {
+		return 0
+	}
+	pause := set.FlapPause
+	for range n - int(set.FlapLimit) {
+		if pause >= longestFlapPause {
+			break
+		}
+		pause *= 2
+	}
+	return min(pause, max(longestFlapPause, set.FlapPause))
+}

@@ -1,0 +1,240 @@
+package fsm
+
+import (
+	"strings"
+	"time"
+)
+
+// setPause pauses or resumes an agent, a room or everything (law L9). Orders that no
+// host has accepted are withdrawn; what runs goes on and finishes its task. It is
+// idempotent: a second pause keeps who was first.
+func (s *State) setPause(c *SetPause) Outcome {
+	reason := clip(c.Reason, MaxReason)
+	switch _, _, agent := strings.Cut(c.Scope, "/"); {
+	case c.Scope == "":
+		return s.pauseAll(c, reason)
+	case agent:
+		return s.pauseAgent(c, reason)
+	}
+	return s.pauseRoom(c, reason)
+}
+
+func (s *State) pauseAgent(c *SetPause, reason string) Outcome {
+	a, no := s.changeableAgent(c.Scope, 0)
+	if a == nil {
+		return no
+	}
+	if a.Paused != c.Pause {
+		was := a.shadow()
+		if a.Paused = c.Pause; c.Pause {
+			a.note(func(n *Notes) { n.PauseBy, n.PauseAt, n.PauseWhy = c.By, s.now.Wall, reason })
+			s.event("agent.paused", about{agent: a}, said(c.By, reason))
+		} else {
+			a.note(func(n *Notes) { n.PauseBy, n.PauseAt, n.PauseWhy = "", 0, "" })
+			s.event("agent.resumed", about{agent: a}, said(c.By, reason))
+		}
+		s.intend(a, "paused by "+nobody(c.By))
+		s.settle(a, was)
+		s.offer(s.roles.get(uint64(a.Role)))
+	}
+	out := a.outcome()
+	out.Rev = a.Rev
+	if why := s.paused(a); why != "" && !c.Pause {
+		out.Detail = a.Name + " is " + s.pausedText(a, why)
+	}
+	return out
+}
+
+func (s *State) pauseRoom(c *SetPause, reason string) Outcome {
+	rm := s.Room(c.Scope)
+	switch {
+	case rm == nil:
+		return s.noRoom(c.Scope)
+	case rm.Deleting:
+		return refuse(Stopped, "room %q is being deleted", c.Scope)
+	case rm.Paused == c.Pause:
+		return Outcome{Room: rm.ID, Rev: rm.Rev}
+	}
+	rm = s.rooms.mut(uint64(rm.ID))
+	rm.Rev = s.meta.Index
+	if rm.Paused = c.Pause; c.Pause {
+		rm.PauseBy, rm.PauseAt, rm.PauseWhy = c.By, s.now.Wall, reason
+		s.event("room.paused", about{room: rm.ID}, said(c.By, reason))
+	} else {
+		rm.PauseBy, rm.PauseAt, rm.PauseWhy = "", 0, ""
+		s.event("room.resumed", about{room: rm.ID}, said(c.By, reason))
+	}
+	for _, role := range rm.Roles {
+		r := s.roles.get(uint64(role))
+		for _, id := range r.Agents {
+			s.heed(id, "paused by "+nobody(c.By))
+		}
+		s.offer(r)
+	}
+	return Outcome{Room: rm.ID, Rev: rm.Rev}
+}
+
+func (s *State) pauseAll(c *SetPause, reason string) Outcome {
+	m := &s.meta
+	if m.Paused == c.Pause {
+		return Outcome{}
+	}
+	if m.Paused = c.Pause; c.Pause {
+		m.PauseBy, m.PauseAt, m.PauseWhy = c.By, s.now.Wall, reason
+		s.event("cluster.paused", about{}, said(c.By, reason))
+	} else {
+		m.PauseBy, m.PauseAt, m.PauseWhy = "", 0, ""
+		s.event("cluster.resumed", about{}, said(c.By, reason))
+	}
+	for h := range s.Hosts() { // only where an order is open something must change
+		for _, id := range s.HostOrders(h.ID) {
+			s.heed(id, "paused by "+nobody(c.By))
+		}
+	}
+	s.reviewAll()
+	for _, r := range s.roles.from(0) {
+		s.offer(r)
+	}
+	return Outcome{Rev: m.Index}
+}
+
+// heed brings an agent in line with a pause that began or ended above it.
+func (s *State) heed(id AgentID, reason string) {
+	if a := s.agents.get(uint64(id)); a.Proc != ProcOrdered {
+		s.want(a)
+		return
+	}
+	a := s.agents.mut(uint64(id))
+	was := a.shadow()
+	s.intend(a, reason)
+	s.settle(a, was)
+}
+
+// offer wakes whoever waits for the role's tasks, after a pause.
+func (s *State) offer(r *Role) {
+	if s.Pending(r.ID) > 0 {
+		s.res.Effects.Claimable = append(s.res.Effects.Claimable, r.ID)
+	}
+}
+
+// paused tells which pause keeps the agent from starts and new tasks: "paused" (its
+// own, or its role's), "room_paused", "all_paused", or "" (law L9).
+func (s *State) paused(a *Agent) string {
+	if a.Paused {
+		return "paused"
+	}
+	return s.rolePaused(s.roles.get(uint64(a.Role)))
+}
+
+func (s *State) rolePaused(r *Role) string {
+	switch {
+	case r.Spec.Desired == DesiredPaused:
+		return "paused"
+	case s.rooms.get(uint64(r.Room)).Paused:
+		return "room_paused"
+	case s.meta.Paused:
+		return "all_paused"
+	}
+	return ""
+}
+
+// pausedText says who paused and how it is ended; code is what paused gave.
+func (s *State) pausedText(a *Agent, code string) string {
+	rm, m := s.rooms.get(uint64(a.Room)), &s.meta
+	switch {
+	case code == "all_paused":
+		return "paused with everything " + saidAt(m.PauseBy, m.PauseWhy, m.PauseAt) + "; `vigil resume` ends it"
+	case code == "room_paused":
+		return "paused with its room " + saidAt(rm.PauseBy, rm.PauseWhy, rm.PauseAt) + "; `vigil room resume " + rm.Name + "` ends it"
+	case a.Paused:
+		n := a.Notes()
+		return "paused " + saidAt(n.PauseBy, n.PauseWhy, n.PauseAt) + "; `vigil agent resume " + a.Name + "` ends it"
+	}
+	return "declared as paused; apply the room with `desired: running`"
+}
+
+// said names who decided something, and why when that was said.
+func said(by, why string) string {
+	if why == "" {
+		return "by " + nobody(by)
+	}
+	return "by " + nobody(by) + ": " + why
+}
+
+// saidAt is said with the wall time of it, for people.
+func saidAt(by, why string, at Wall) string {
+	text := "by " + nobody(by) + " on " + at.text()
+	if why == "" {
+		return text
+	}
+	return text + " (" + why + ")"
+}
+
+// text is the wall time for people, in UTC so that all servers say the same.
+func (w Wall) text() string {
+	return time.Unix(0, int64(w)).UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+// unparkAgent ends a back-off, an open breaker or a pause for a usage limit.
+func (s *State) unparkAgent(c *UnparkAgent) Outcome {
+	a, no := s.changeableAgent(c.Agent, 0)
+	if a == nil {
+		return no
+	}
+	waits := a.Parked || a.NotBefore > s.meta.Clock
+	was := a.shadow()
+	a.forgive()
+	if waits {
+		s.event("agent.unparked", about{agent: a}, "by "+nobody(c.By))
+	}
+	s.settle(a, was)
+	out := a.outcome()
+	out.Rev = a.Rev
+	out.Detail = s.startDetail(a)
+	return out
+}
+
+// startDetail tells a human who asked for a start what still prevents it; empty:
+// nothing that another human has decided.
+func (s *State) startDetail(a *Agent) string {
+	switch code := s.whyNot(a); code {
+	case "stopped", "paused", "room_paused", "all_paused", "deleting", "retired", "unkillable":
+		return a.Name + " is not started: " + s.Why(a.ID).Text
+	}
+	return ""
+}
+
+// entomb remembers that a room was deleted (law L9).
+func (s *State) entomb(room, by string) {
+	list := s.withoutTombstone(room)
+	list = append(list[max(0, len(list)-MaxTombstones+1):], Tombstone{Room: room, By: by, At: s.now.Wall})
+	s.meta.Tombstones = list
+}
+
+// withoutTombstone gives a list of its own: views keep the old one.
+func (s *State) withoutTombstone(room string) []Tombstone {
+	list := make([]Tombstone, 0, len(s.meta.Tombstones)+1)
+	for _, t := range s.meta.Tombstones {
+		if t.Room != room {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// noRoom is the answer about a room that does not exist, or not any more.
+func (s *State) noRoom(name string) Outcome {
+	if t := s.Tombstone(name); t != nil {
+		return refuse(NotFound, "room %q was deleted by %s on %s; `vigil apply -f` makes it anew", name, nobody(t.By), t.At.text())
+	}
+	return refuse(NotFound, "there is no room %q; `vigil apply -f` creates it", name)
+}
+
+// noAgent is the answer about an agent that does not exist, or not any more.
+func (s *State) noAgent(name string) Outcome {
+	room, _, _ := strings.Cut(name, "/")
+	if t := s.Tombstone(room); t != nil && s.Room(room) == nil {
+		return refuse(NotFound, "there is no agent %q: its room was deleted by %s on %s", name, nobody(t.By), t.At.text())
+	}
+	return refuse(NotFound, "there is no agent %q; `vigil agent list` shows them, `vigil apply` declares them", name)
+}

@@ -1,0 +1,112 @@
+package fsm
+
+// What the twin knows of hosts: drains, and the words that end lives. What servers
+// hear, and so whether a host may be given up, is policy: it takes the state
+// machine's word and demands that only the lives that it should are lost.
+
+type twinHost struct {
+	drain bool
+	until Time
+}
+
+func (w *twin) hostWord(t testingT, cmd Command, got Outcome) (Code, bool) {
+	switch c := cmd.(type) {
+	case ReportViews, ReleaseBrake:
+		return OK, true
+	case SuspectHost:
+		return w.known(c.Host), true
+	case ForgetHost:
+		return w.known(c.Host), true
+	case ReportPressure:
+		if w.known(c.Host) == OK && c.Reason != "" {
+			w.withdraw(c.Host)
+		}
+		return w.known(c.Host), true
+	case DrainHost:
+		if w.known(c.Host) == OK {
+			w.drain(c)
+		}
+		return w.known(c.Host), true
+	case ConfirmDead:
+		if got.Code == OK {
+			w.withdraw(c.Host)
+			w.lost(c.Host, func(*twinAgent) bool { return true })
+		}
+		return w.said(t, c.Host, got), true
+	case SurrenderHost:
+		if got.Code == OK {
+			w.lost(c.Host, func(a *twinAgent) bool { return w.roles[a.role].Policy == PolicyFast })
+		}
+		return w.said(t, c.Host, got), true
+	}
+	return OK, false
+}
+
+// testingT is the part of testing.T that judges.
+type testingT interface{ Fatalf(string, ...any) }
+
+func (w *twin) known(h HostID) Code {
+	if h == 0 || h > 2 {
+		return NotFound
+	}
+	return OK
+}
+
+// said is the state machine's own word, within what is allowed.
+func (w *twin) said(t testingT, h HostID, got Outcome) Code {
+	if w.known(h) != OK {
+		return NotFound
+	}
+	if got.Code != OK && got.Code != Conflict {
+		t.Fatalf("host %d was answered %+v", h, got)
+	}
+	return got.Code
+}
+
+func (w *twin) withdraw(h HostID) {
+	for _, a := range w.agents {
+		if a.host == h && a.proc == ProcOrdered {
+			a.proc, a.host = ProcNone, 0
+		}
+	}
+}
+
+func (w *twin) lost(h HostID, which func(*twinAgent) bool) {
+	for _, name := range w.order {
+		if a := w.agents[name]; a.host == h && a.proc.Fenced() && which(a) {
+			w.disconnect(a, false, false)
+			a.proc, a.fence, a.stopping, a.overdue = ProcLost, 0, false, false
+		}
+	}
+}
+
+func (w *twin) drain(c DrainHost) {
+	if w.hosts == nil {
+		w.hosts = map[HostID]twinHost{}
+	}
+	if c.Off {
+		delete(w.hosts, c.Host)
+		return
+	}
+	h := twinHost{drain: true}
+	if c.Deadline > 0 {
+		h.until = w.now.Add(c.Deadline)
+	}
+	w.hosts[c.Host] = h
+	w.withdraw(c.Host)
+}
+
+// drains stops what runs on a drained host and holds no task (law L9).
+func (w *twin) drains() {
+	for _, a := range w.agents {
+		if w.hosts[a.host].drain && a.proc.Fenced() && (a.task == 0 || w.drainOver(a)) {
+			a.stopping = true
+		}
+	}
+}
+
+// drainOver tells that the time of a drain is up for the agent.
+func (w *twin) drainOver(a *twinAgent) bool {
+	h := w.hosts[a.host]
+	return h.drain && h.until != 0 && h.until <= w.now
+}

@@ -1,0 +1,74 @@
+package fsm
+
+// What the twin makes of intents, and of ends and limits; see twin_test.go.
+
+func (w *twin) setAgent(c SetAgent) Code {
+	a := w.agents[c.Agent]
+	if a == nil {
+		return NotFound
+	}
+	a.stopped = c.Stop
+	switch {
+	case !c.Stop:
+	case a.proc == ProcOrdered:
+		a.proc, a.host = ProcNone, 0
+	case a.proc.Fenced():
+		a.stopping = true
+	default:
+		w.disconnect(a, false, false)
+	}
+	return OK
+}
+
+func (w *twin) isPaused(a *twinAgent) bool { return a.paused || w.pausedRoom || w.pausedAll }
+
+// setPause takes back start orders that no host has accepted.
+func (w *twin) setPause(c SetPause) Code {
+	switch {
+	case c.Scope == "":
+		w.pausedAll = c.Pause
+	case c.Scope == "r":
+		w.pausedRoom = c.Pause
+	case w.agents[c.Scope] == nil:
+		return NotFound
+	default:
+		w.agents[c.Scope].paused = c.Pause
+	}
+	for _, a := range w.agents {
+		if a.proc == ProcOrdered && w.isPaused(a) {
+			a.proc, a.host = ProcNone, 0
+		}
+	}
+	return OK
+}
+
+func (w *twin) exit(c ReportExit) Code {
+	a, no := w.onHost(c.Agent, c.Inc, c.Host)
+	if no == Superseded || no == OK && !a.proc.Fenced() {
+		return OK
+	}
+	if no != OK {
+		return no
+	}
+	ordered := a.stopping && !a.overdue || c.Kind == ExitOrdered && !a.overdue || c.Kind == ExitUsageLimit
+	failed := !ordered && (a.overdue || c.Kind == ExitStartFailed || c.Kind == ExitTimedOut)
+	crashed := !failed && !ordered && (c.Code != 0 || a.task != 0)
+	w.disconnect(a, failed || crashed, crashed)
+	a.proc, a.fence, a.stopping, a.overdue, a.stuck = ProcNone, 0, false, false, ""
+	return OK
+}
+
+// turn ends a turn that has taken too long: the life, or, started by hand, its hold.
+func (w *twin) turn(a *twinAgent, first bool) {
+	limit := w.roles[a.role].TurnLimit
+	due := a.task != 0 && !a.stopping && limit > 0 && a.taskSince.Add(limit) <= w.now
+	switch over := a.until <= w.now || a.proc.Fenced() && a.fence <= w.now || w.drainOver(a); {
+	case !due || over && !first:
+	case a.proc.Fenced():
+		a.stopping, a.overdue = true, true
+	default:
+		t := w.tasks[a.task]
+		w.takeFrom(t)
+		w.recover(t, true, false)
+	}
+}
