@@ -34,7 +34,8 @@ func (e *encoder) request(r *fsm.Request) error {
 	uns(w, 1, &r.Session)
 	uns(w, 2, &r.Seq)
 	w.bool(3, &r.Planned)
-	if !putCluster(w, r.Cmd) && !putWord(w, r.Cmd) && !putWork(w, r.Cmd) && !putHost(w, r.Cmd) {
+	if !putCluster(w, r.Cmd) && !putWord(w, r.Cmd) && !putWork(w, r.Cmd) &&
+		!putHost(w, r.Cmd) && !putHealth(w, r.Cmd) {
 		return fmt.Errorf("encode command: %w: %T", ErrUnknownRecord, r.Cmd)
 	}
 	w.close(at)
@@ -121,6 +122,9 @@ func getRequest(w *wire, r *fsm.Request) {
 		}
 		if cmd == nil {
 			cmd = getHost(w, n)
+		}
+		if cmd == nil {
+			cmd = getHealth(w, n)
 		}
 		if cmd == nil && w.err == nil {
 			w.err = fmt.Errorf("%w: command %d", ErrUnknownRecord, n)

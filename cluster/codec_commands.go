@@ -164,6 +164,18 @@ func putWork(w *wire, cmd fsm.Command) bool {
 	case fsm.RestartAgent:
 		at = w.open(41)
 		restartAgent(w, &c)
+	case fsm.UnquarantineTask:
+		at = w.open(25)
+		unquarantineTask(w, &c)
+	case fsm.SetPause:
+		at = w.open(42)
+		setPause(w, &c)
+	case fsm.UnparkAgent:
+		at = w.open(43)
+		unparkAgent(w, &c)
+	case fsm.ReleaseBrake:
+		at = w.open(44)
+		releaseBrake(w, &c)
 	default:
 		return false
 	}
@@ -183,6 +195,14 @@ func getWork(w *wire, n number) fsm.Command {
 		return get(w, setAgent)
 	case 41:
 		return get(w, restartAgent)
+	case 25:
+		return get(w, unquarantineTask)
+	case 42:
+		return get(w, setPause)
+	case 43:
+		return get(w, unparkAgent)
+	case 44:
+		return get(w, releaseBrake)
 	}
 	return nil
 }
@@ -197,9 +217,6 @@ func putHost(w *wire, cmd fsm.Command) bool {
 	case fsm.LeaveHost:
 		at = w.open(51)
 		leaveHost(w, &c)
-	case fsm.SuspectHost:
-		at = w.open(52)
-		suspectHost(w, &c)
 	case fsm.AcceptOrder:
 		at = w.open(53)
 		acceptOrder(w, &c)
@@ -231,8 +248,6 @@ func getHost(w *wire, n number) fsm.Command {
 		return get(w, registerHost)
 	case 51:
 		return get(w, leaveHost)
-	case 52:
-		return get(w, suspectHost)
 	case 53:
 		return get(w, acceptOrder)
 	case 54:
@@ -245,6 +260,63 @@ func getHost(w *wire, n number) fsm.Command {
 		return get(w, orderStop)
 	case 62:
 		return get(w, cancelOrder)
+	}
+	return nil
+}
+
+// putHealth and getHealth serve what is said about a host as a whole.
+func putHealth(w *wire, cmd fsm.Command) bool {
+	var at int
+	switch c := cmd.(type) {
+	case fsm.SuspectHost:
+		at = w.open(52)
+		suspectHost(w, &c)
+	case fsm.DrainHost:
+		at = w.open(56)
+		drainHost(w, &c)
+	case fsm.ConfirmDead:
+		at = w.open(57)
+		confirmDead(w, &c)
+	case fsm.ForgetHost:
+		at = w.open(58)
+		forgetHost(w, &c)
+	case fsm.ReportViews:
+		at = w.open(59)
+		reportViews(w, &c)
+	case fsm.SurrenderHost:
+		at = w.open(63)
+		surrenderHost(w, &c)
+	case fsm.ReportPressure:
+		at = w.open(64)
+		reportPressure(w, &c)
+	case fsm.ReportStuck:
+		at = w.open(65)
+		reportStuck(w, &c)
+	default:
+		return false
+	}
+	w.close(at)
+	return true
+}
+
+func getHealth(w *wire, n number) fsm.Command {
+	switch n {
+	case 52:
+		return get(w, suspectHost)
+	case 56:
+		return get(w, drainHost)
+	case 57:
+		return get(w, confirmDead)
+	case 58:
+		return get(w, forgetHost)
+	case 59:
+		return get(w, reportViews)
+	case 63:
+		return get(w, surrenderHost)
+	case 64:
+		return get(w, reportPressure)
+	case 65:
+		return get(w, reportStuck)
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ func putServer(w *wire, c *fsm.PutServer) {
 	w.str(3, &c.RaftAddr)
 	w.str(4, &c.Version)
 	uns(w, 5, &c.Features)
+	w.str(6, &c.GossipAddr)
 }
 
 func dropServer(w *wire, c *fsm.DropServer) { w.str(1, &c.ID) }
@@ -76,6 +77,8 @@ func roleSpec(w *wire, c *fsm.RoleSpec) {
 	sig(w, 15, &c.StopGrace)
 	uns(w, 16, &c.AttemptLimit)
 	uns(w, 17, &c.KillLimit)
+	sig(w, 18, &c.TurnLimit)
+	sig(w, 19, &c.RunLimit)
 }
 
 func deleteRoom(w *wire, c *fsm.DeleteRoom) {
@@ -167,12 +170,36 @@ func setAgent(w *wire, c *fsm.SetAgent) {
 	w.bool(2, &c.Stop)
 	w.str(3, &c.By)
 	uns(w, 4, &c.IfRev)
+	w.bool(5, &c.Fresh)
+	w.str(6, &c.Reason)
 }
 
 func restartAgent(w *wire, c *fsm.RestartAgent) {
 	w.str(1, &c.Agent)
 	w.str(2, &c.By)
+	w.bool(3, &c.Fresh)
+	w.str(4, &c.Reason)
 }
+
+func setPause(w *wire, c *fsm.SetPause) {
+	w.str(1, &c.Scope)
+	w.bool(2, &c.Pause)
+	w.str(3, &c.By)
+	w.str(4, &c.Reason)
+}
+
+func unparkAgent(w *wire, c *fsm.UnparkAgent) {
+	w.str(1, &c.Agent)
+	w.str(2, &c.By)
+}
+
+func unquarantineTask(w *wire, c *fsm.UnquarantineTask) {
+	uns(w, 1, &c.Task)
+	uns(w, 2, &c.IfRev)
+	w.str(3, &c.By)
+}
+
+func releaseBrake(w *wire, c *fsm.ReleaseBrake) { w.str(1, &c.By) }
 
 func running(w *wire, c *fsm.Running) {
 	uns(w, 1, &c.Agent)
@@ -190,6 +217,8 @@ func registerHost(w *wire, c *fsm.RegisterHost) {
 	uns(w, 7, &c.Capacity)
 	list(w, 8, &c.Inventory, running)
 	uns(w, 9, &c.Taken)
+	w.strs(10, &c.Warnings)
+	w.str(11, &c.GossipAddr)
 }
 
 func leaveHost(w *wire, c *fsm.LeaveHost) {
@@ -227,6 +256,56 @@ func reportExit(w *wire, c *fsm.ReportExit) {
 	w.str(6, &c.Signal)
 	w.str(7, &c.Reason)
 	w.str(8, &c.Tail)
+	sig(w, 9, &c.RetryAfter)
+}
+
+func drainHost(w *wire, c *fsm.DrainHost) {
+	uns(w, 1, &c.Host)
+	w.bool(2, &c.Off)
+	sig(w, 3, &c.Deadline)
+	w.str(4, &c.By)
+}
+
+func confirmDead(w *wire, c *fsm.ConfirmDead) {
+	uns(w, 1, &c.Host)
+	w.bool(2, &c.Force)
+	w.str(3, &c.By)
+}
+
+func forgetHost(w *wire, c *fsm.ForgetHost) {
+	uns(w, 1, &c.Host)
+	w.str(2, &c.By)
+}
+
+func hostView(w *wire, c *fsm.HostView) {
+	w.str(1, &c.Server)
+	uns(w, 2, &c.Host)
+	uns(w, 3, &c.Gossip)
+	uns(w, 4, &c.Stream)
+}
+
+func reportViews(w *wire, c *fsm.ReportViews) {
+	w.str(1, &c.Server)
+	list(w, 2, &c.Views, hostView)
+	w.bool(3, &c.All)
+}
+
+func surrenderHost(w *wire, c *fsm.SurrenderHost) {
+	uns(w, 1, &c.Host)
+	w.str(2, &c.Reason)
+}
+
+func reportPressure(w *wire, c *fsm.ReportPressure) {
+	uns(w, 1, &c.Host)
+	w.str(2, &c.Boot)
+	w.str(3, &c.Reason)
+}
+
+func reportStuck(w *wire, c *fsm.ReportStuck) {
+	uns(w, 1, &c.Host)
+	uns(w, 2, &c.Agent)
+	uns(w, 3, &c.Inc)
+	w.str(4, &c.Reason)
 }
 
 func orderStart(w *wire, c *fsm.OrderStart) {

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"vigil/fsm"
 	"vigil/rpc/gen/vigilv1"
@@ -15,26 +16,11 @@ const (
 	fitsShown    = 200
 )
 
-// SetAgent is a durable stop or start of one agent.
-func (f *fleet) SetAgent(ctx context.Context, r *vigilv1.SetAgentRequest) (*vigilv1.Agent, error) {
-	return write(ctx, f.core, r, setAgentCmd, agentAnswer(r.GetAgent()))
-}
-
-// RestartAgent stops the running incarnation; the next start is not charged.
-func (f *fleet) RestartAgent(ctx context.Context, r *vigilv1.RestartAgentRequest) (*vigilv1.Agent, error) {
-	return write(ctx, f.core, r, restartAgentCmd, agentAnswer(r.GetAgent()))
-}
-
-func agentAnswer(name string) func(*fsm.State, *fsm.Outcome) *vigilv1.Agent {
-	return func(st *fsm.State, out *fsm.Outcome) *vigilv1.Agent {
-		if a := st.AgentByName(name); a != nil {
-			return convertAgent(st, a)
-		}
-		return &vigilv1.Agent{Name: name, Rev: out.Rev}
+func noAgent(st *fsm.State, name string) error {
+	room, _, _ := strings.Cut(name, "/")
+	if st.Room(room) == nil && st.Tombstone(room) != nil {
+		return noRoom(st, room)
 	}
-}
-
-func noAgent(name string) error {
 	return notFound(fmt.Sprintf("Agent %s does not exist; `vigil agent list` shows the agents, roles are declared with `vigil apply -f`.", quote(name)))
 }
 
@@ -44,9 +30,11 @@ func (f *fleet) GetAgent(_ context.Context, r *vigilv1.GetAgentRequest) (*vigilv
 	if c.agent("agent", r.GetAgent(), false); c.err != nil {
 		return nil, c.err
 	}
+	var err error
 	resp := read(f.core, func(st *fsm.State) *vigilv1.GetAgentResponse {
 		a := st.AgentByName(r.GetAgent())
 		if a == nil {
+			err = noAgent(st, r.GetAgent())
 			return nil
 		}
 		out := &vigilv1.GetAgentResponse{Agent: convertAgent(st, a), Events: recentEvents(st, a.Name)}
@@ -59,10 +47,7 @@ func (f *fleet) GetAgent(_ context.Context, r *vigilv1.GetAgentRequest) (*vigilv
 		}
 		return out
 	})
-	if resp == nil {
-		return nil, noAgent(r.GetAgent())
-	}
-	return resp, nil
+	return resp, err
 }
 
 // recentEvents gives the newest events about an agent, oldest first.
@@ -149,7 +134,7 @@ func newAgentFilter(st *fsm.State, r *vigilv1.ListAgentsRequest) (w agentFilter,
 	if name := r.GetRoom(); name != "" {
 		room := st.Room(name)
 		if room == nil {
-			return w, noRoom(name)
+			return w, noRoom(st, name)
 		}
 		w.room = room.ID
 	}
@@ -172,63 +157,4 @@ func (w *agentFilter) match(st *fsm.State, a *fsm.Agent) bool {
 		return r != nil && r.Spec.Name == w.role
 	}
 	return true
-}
-
-func noHost(key string) error {
-	return notFound(fmt.Sprintf("Host %s does not exist; `vigil host list` shows the hosts.", quote(key)))
-}
-
-// findHost looks a host up by its stable id, then by its name.
-func findHost(st *fsm.State, key string) *fsm.Host {
-	if h := st.HostByKey(key); h != nil {
-		return h
-	}
-	for h := range st.Hosts() {
-		if h.Name == key {
-			return h
-		}
-	}
-	return nil
-}
-
-// GetHost shows one host.
-func (f *fleet) GetHost(_ context.Context, r *vigilv1.GetHostRequest) (*vigilv1.Host, error) {
-	var c checks
-	c.line("host", r.GetHost(), maxWho)
-	if c.present("host", r.GetHost(), "give its name or stable id"); c.err != nil {
-		return nil, c.err
-	}
-	out := read(f.core, func(st *fsm.State) *vigilv1.Host {
-		if h := findHost(st, r.GetHost()); h != nil {
-			return convertHost(st, h)
-		}
-		return nil
-	})
-	if out == nil {
-		return nil, noHost(r.GetHost())
-	}
-	return out, nil
-}
-
-// ListHosts pages through the hosts by number.
-func (f *fleet) ListHosts(_ context.Context, r *vigilv1.ListHostsRequest) (*vigilv1.ListHostsResponse, error) {
-	var c checks
-	limit := c.page(r.GetLimit(), maxPage)
-	if c.err != nil {
-		return nil, c.err
-	}
-	return read(f.core, func(st *fsm.State) *vigilv1.ListHostsResponse {
-		resp := &vigilv1.ListHostsResponse{}
-		for h := range st.Hosts() {
-			if uint32(h.ID) <= r.GetAfter() {
-				continue
-			}
-			if len(resp.Hosts) == limit {
-				resp.NextAfter = resp.Hosts[limit-1].GetId()
-				break
-			}
-			resp.Hosts = append(resp.Hosts, convertHost(st, h))
-		}
-		return resp
-	}), nil
 }

@@ -102,56 +102,6 @@ func (w *work) result(to *vigilv1.WriteResult, out *fsm.Outcome, claim bool) {
 	}
 }
 
-// Beat renews leases and fences.
-func (w *work) Beat(ctx context.Context, r *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
-	beats, err := packBeats(r)
-	if err != nil {
-		return nil, err
-	}
-	ans, err := w.writer.Beat(ctx, beats)
-	if err != nil {
-		return nil, err
-	}
-	resp := &vigilv1.BeatResponse{Renewed: ans.Renewed, HostGone: ans.HostGone}
-	for _, x := range ans.Exceptions {
-		resp.Exceptions = append(resp.Exceptions, &vigilv1.BeatException{Agent: uint32(x.Agent),
-			Incarnation: uint64(x.Inc), Verdict: x.Verdict.String()})
-	}
-	return resp, nil
-}
-
-const beatKinds = fsm.BeatLease | fsm.BeatVouch | fsm.BeatFence
-
-func packBeats(r *vigilv1.BeatRequest) (fsm.HostBeats, error) {
-	n := len(r.GetAgents())
-	var c checks
-	c.atMost("beats", n, maxBeats)
-	if len(r.GetIncarnations()) != n || len(r.GetKinds()) != n {
-		c.fail("agents, incarnations and kinds have %d, %d and %d entries; they must be equally many.",
-			n, len(r.GetIncarnations()), len(r.GetKinds()))
-	}
-	if r.GetHost() != 0 {
-		c.boot(r.GetBoot())
-	} else if n == 0 {
-		c.fail("agents are missing; without a host a beat needs at least one.")
-	}
-	if c.err != nil {
-		return fsm.HostBeats{}, c.err
-	}
-	agents := make([]fsm.AgentID, n)
-	incs := make([]fsm.Incarnation, n)
-	kinds := make([]uint8, n)
-	for i := range n {
-		k := r.GetKinds()[i]
-		if k == 0 || k&^uint32(beatKinds) != 0 {
-			return fsm.HostBeats{}, invalid(fmt.Sprintf("kinds[%d] is %d; send a sum of 1 (lease), 2 (vouch) and 4 (fence).", i, k))
-		}
-		agents[i], incs[i], kinds[i] = fsm.AgentID(r.GetAgents()[i]), fsm.Incarnation(r.GetIncarnations()[i]), uint8(k)
-	}
-	return fsm.HostBeats{Host: fsm.HostID(r.GetHost()), Boot: r.GetBoot(),
-		Packed: fsm.PackBeats(nil, agents, incs, kinds)}, nil
-}
-
 // writeID gives the write id of one write of a batch.
 func writeID(w *vigilv1.Write) *vigilv1.WriteId {
 	switch op := w.GetOp().(type) {

@@ -22,7 +22,7 @@ type clusterService struct {
 	waits   *waits
 	members Members
 	backups Backups
-	id      string // of the cluster
+	id      func() string // of the cluster
 	version string
 }
 
@@ -34,14 +34,30 @@ func (c *clusterService) Status(ctx context.Context, _ *vigilv1.StatusRequest) (
 		out := &vigilv1.StatusResponse{
 			Index: st.LastIndex(), Clock: durationpb.New(nanos(int64(st.Clock()))), Epoch: st.Epoch(),
 			Rooms: n.Rooms, Agents: n.Agents, AgentsLive: n.Live, Hosts: n.Hosts, HostsReady: n.HostsReady,
-			Tasks: map[string]uint64{}, LastEvent: st.LastEvent(), Term: l.Term,
+			Tasks: map[string]uint64{}, LastEvent: st.LastEvent(), Term: l.Term, HostStates: map[string]uint32{},
+		}
+		if paused, by, why, at := st.Pause(); paused {
+			out.Paused, out.PauseBy, out.PauseWhy, out.PauseAt = true, by, why, wall(at)
+		}
+		if b := st.Brake(); b.Set != 0 {
+			out.Brake = b.Why
+		}
+		for h := range st.Hosts() {
+			out.HostStates[h.Status().String()]++
+			out.Warnings = append(out.Warnings, hostTrouble(st, h)...)
+		}
+		if n := len(out.Warnings) - hostWarnings; n > 0 {
+			out.Warnings = append(out.Warnings[:hostWarnings], fmt.Sprintf("%d more hosts are in trouble; `vigil host list` shows them.", n))
+		}
+		if n.Parked > 0 {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("Agents that are parked after failures or for a usage limit: %d; `vigil agent list` tells why and until when.", n.Parked))
 		}
 		for s := fsm.TaskQueued; s <= fsm.TaskQuarantined; s++ {
 			out.Tasks[s.String()] = n.Tasks[s]
 		}
 		return out
 	})
-	resp.ClusterId, resp.Server, resp.Version = c.id, c.self, c.version
+	resp.ClusterId, resp.Server, resp.Version = c.id(), c.self, c.version
 	resp.Leader, resp.LeaderAddr = l.ID, l.APIAddr
 	resp.Waiters = uint64(max(0, c.waits.parked.Load()))
 	servers, err := c.servers(ctx)
@@ -49,8 +65,25 @@ func (c *clusterService) Status(ctx context.Context, _ *vigilv1.StatusRequest) (
 		return nil, err
 	}
 	resp.Servers = servers
-	resp.Warnings = c.warnings(servers)
+	resp.Warnings = append(c.warnings(servers), resp.Warnings...)
 	return resp, nil
+}
+
+// hostWarnings is how many hosts a status warns of by name.
+const hostWarnings = 10
+
+// hostTrouble says what a human should know of a host: nothing, or one sentence.
+func hostTrouble(st *fsm.State, h *fsm.Host) []string {
+	switch {
+	case h.State == fsm.HostSuspect && h.SuspectWhy != "":
+		return []string{fmt.Sprintf("Host %s gets no starts: %s.", h.Name, h.SuspectWhy)}
+	case h.State == fsm.HostLost && st.HostLoad(h.ID).Running > 0:
+		return []string{fmt.Sprintf("Host %s is lost and may still run %d agents; they move when their fences end, or at once with `vigil host confirm-dead %s`.",
+			h.Name, st.HostLoad(h.ID).Running, h.Name)}
+	case h.Pressure != "":
+		return []string{fmt.Sprintf("Host %s gets no starts: %s.", h.Name, h.Pressure)}
+	}
+	return nil
 }
 
 func (c *clusterService) warnings(servers []*vigilv1.Server) (out []string) {
@@ -92,7 +125,7 @@ func (c *clusterService) servers(ctx context.Context) ([]*vigilv1.Server, error)
 				to = &vigilv1.Server{Id: s.ID, RaftAddr: s.RaftAddr, Voter: true}
 				byID[s.ID] = to
 			}
-			to.ApiAddr, to.Version, to.Features = s.APIAddr, s.Version, s.Features
+			to.ApiAddr, to.Version, to.Features, to.GossipAddr = s.APIAddr, s.Version, s.Features, s.GossipAddr
 			to.Diverged = slices.Contains(st.Diverged(), s.ID)
 		}
 	})
@@ -138,6 +171,13 @@ func (c *clusterService) AnnounceServer(ctx context.Context, r *vigilv1.Announce
 func (c *clusterService) ReportHash(ctx context.Context, r *vigilv1.ReportHashRequest) (*vigilv1.ReportHashResponse, error) {
 	return idempotent(ctx, c.core, r, reportHashCmd, func(*fsm.Outcome) *vigilv1.ReportHashResponse {
 		return &vigilv1.ReportHashResponse{}
+	})
+}
+
+// ReportViews records what a server hears of hosts.
+func (c *clusterService) ReportViews(ctx context.Context, r *vigilv1.ReportViewsRequest) (*vigilv1.ReportViewsResponse, error) {
+	return idempotent(ctx, c.core, r, reportViewsCmd, func(*fsm.Outcome) *vigilv1.ReportViewsResponse {
+		return &vigilv1.ReportViewsResponse{}
 	})
 }
 

@@ -76,16 +76,26 @@ func setAgentCmd(r *vigilv1.SetAgentRequest) (fsm.Command, error) {
 	var c checks
 	c.agent("agent", r.GetAgent(), false)
 	c.line("by", r.GetBy(), maxWho)
+	c.text("reason", r.GetReason(), fsm.MaxReason)
 	c.present("desired", r.GetDesired(), "write running or stopped")
-	d := c.word("desired", r.GetDesired(), desiredWords())
-	return fsm.SetAgent{Agent: r.GetAgent(), Stop: fsm.Desired(d) == fsm.DesiredStopped, By: r.GetBy(), IfRev: r.GetIfRev()}, c.err
+	if r.GetDesired() == "paused" {
+		c.fail("desired is paused; a pause is no stop: use SetPause (`vigil agent pause`).")
+	}
+	d := c.word("desired", r.GetDesired(), desiredWords()[:2])
+	stop := fsm.Desired(d) == fsm.DesiredStopped
+	if stop && r.GetFresh() {
+		c.fail("fresh goes with desired running; a stop keeps the resume value, a start may forget it.")
+	}
+	return fsm.SetAgent{Agent: r.GetAgent(), Stop: stop, By: r.GetBy(), IfRev: r.GetIfRev(),
+		Fresh: r.GetFresh(), Reason: r.GetReason()}, c.err
 }
 
 func restartAgentCmd(r *vigilv1.RestartAgentRequest) (fsm.Command, error) {
 	var c checks
 	c.agent("agent", r.GetAgent(), false)
 	c.line("by", r.GetBy(), maxWho)
-	return fsm.RestartAgent{Agent: r.GetAgent(), By: r.GetBy()}, c.err
+	c.text("reason", r.GetReason(), fsm.MaxReason)
+	return fsm.RestartAgent{Agent: r.GetAgent(), By: r.GetBy(), Fresh: r.GetFresh(), Reason: r.GetReason()}, c.err
 }
 
 // speaking validates who speaks; joining allows incarnation 0 and room/role.*.

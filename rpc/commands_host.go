@@ -35,6 +35,11 @@ func registerHostCmd(r *vigilv1.RegisterRequest) (fsm.Command, error) {
 	c.line("version", r.GetVersion(), maxWho)
 	c.atMost("runners", len(r.GetRunners()), fsm.MaxRoles)
 	c.atMost("running agents", len(r.GetInventory()), maxRunning)
+	c.atMost("warnings", len(r.GetWarnings()), fsm.MaxWarnings)
+	for _, w := range r.GetWarnings() {
+		c.text("a warning", w, fsm.MaxReason)
+	}
+	c.line("gossip_addr", r.GetGossipAddr(), maxKVValue)
 	for _, name := range r.GetRunners() {
 		c.name("runner", name)
 	}
@@ -45,7 +50,8 @@ func registerHostCmd(r *vigilv1.RegisterRequest) (fsm.Command, error) {
 	runners := slices.Clone(r.GetRunners())
 	slices.Sort(runners)
 	cmd := fsm.RegisterHost{Key: r.GetKey(), Name: r.GetName(), Boot: r.GetBoot(), Version: r.GetVersion(),
-		Runners: slices.Compact(runners), Labels: labels, Capacity: r.GetCapacity(), Taken: r.GetTaken()}
+		Runners: slices.Compact(runners), Labels: labels, Capacity: r.GetCapacity(), Taken: r.GetTaken(),
+		Warnings: slices.Clone(r.GetWarnings()), GossipAddr: r.GetGossipAddr()}
 	if cmd.Name == "" {
 		cmd.Name = cmd.Key
 	}
@@ -93,12 +99,17 @@ func reportExitCmd(r *vigilv1.ReportExitRequest) (fsm.Command, error) {
 	c.text("tail", r.GetTail(), fsm.MaxTail)
 	cmd := fsm.ReportExit{Host: fsm.HostID(r.GetHost()), Agent: fsm.AgentID(r.GetAgent()),
 		Inc: fsm.Incarnation(r.GetIncarnation()), Code: r.GetCode(), Signal: r.GetSignal(),
-		Reason: r.GetReason(), Tail: r.GetTail()}
+		Reason: r.GetReason(), Tail: r.GetTail(), RetryAfter: c.duration("retry_after", r.GetRetryAfter())}
+	// A host may say more than one; its report must not fail for that.
 	switch {
 	case r.GetStartFailed():
 		cmd.Kind = fsm.ExitStartFailed
 	case r.GetOrdered():
 		cmd.Kind = fsm.ExitOrdered
+	case r.GetUsageLimit():
+		cmd.Kind = fsm.ExitUsageLimit
+	case r.GetTimedOut():
+		cmd.Kind = fsm.ExitTimedOut
 	}
 	return cmd, c.err
 }
@@ -109,8 +120,9 @@ func announceServerCmd(r *vigilv1.AnnounceServerRequest) (fsm.Command, error) {
 	c.line("api_addr", r.GetApiAddr(), maxKVValue)
 	c.line("raft_addr", r.GetRaftAddr(), maxKVValue)
 	c.line("version", r.GetVersion(), maxWho)
+	c.line("gossip_addr", r.GetGossipAddr(), maxKVValue)
 	return fsm.PutServer{ID: r.GetId(), APIAddr: r.GetApiAddr(), RaftAddr: r.GetRaftAddr(),
-		Version: r.GetVersion(), Features: r.GetFeatures()}, c.err
+		Version: r.GetVersion(), Features: r.GetFeatures(), GossipAddr: r.GetGossipAddr()}, c.err
 }
 
 func putSettingsCmd(r *vigilv1.PutSettingsRequest) (fsm.Command, error) {

@@ -15,9 +15,11 @@ type Config struct {
 	// Listener takes gRPC and HTTP; the Server closes it.
 	Listener net.Listener
 
-	ServerID  string // of this server, as in the membership
-	ClusterID string // for people
-	Version   string // of the program
+	ServerID string // of this server, as in the membership
+	Version  string // of the program
+	// ClusterID is the label of the cluster's gossip; "" while the server belongs to
+	// no cluster; nil: always. It must be safe for concurrent use.
+	ClusterID func() string
 
 	Writer Writer
 	Reader Reader
@@ -58,6 +60,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.StopGrace == 0 {
 		c.StopGrace = 5 * time.Second
+	}
+	if c.ClusterID == nil {
+		c.ClusterID = func() string { return "" }
 	}
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()

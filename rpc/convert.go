@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"crypto/sha256"
 	"slices"
 	"strings"
 	"time"
@@ -73,12 +72,7 @@ func kvMap(kvs []fsm.KV) map[string]string {
 
 // speaker converts who speaks; the token is hashed here and goes no further.
 func speaker(s *vigilv1.Speaker) fsm.Speaker {
-	out := fsm.Speaker{Agent: s.GetAgent(), Inc: fsm.Incarnation(s.GetIncarnation())}
-	if t := s.GetToken(); t != "" {
-		sum := sha256.Sum256([]byte(t))
-		out.TokenHash = sum[:]
-	}
-	return out
+	return fsm.Speaker{Agent: s.GetAgent(), Inc: fsm.Incarnation(s.GetIncarnation()), TokenHash: tokenHash(s.GetToken())}
 }
 
 func hostName(st *fsm.State, id fsm.HostID) string {
@@ -135,12 +129,26 @@ func convertEvent(e *fsm.Event) *vigilv1.Event {
 
 func convertHost(st *fsm.State, h *fsm.Host) *vigilv1.Host {
 	load := st.HostLoad(h.ID)
-	return &vigilv1.Host{
-		Id: uint32(h.ID), Key: h.Key, Name: h.Name, Boot: h.Boot, State: h.State.String(),
+	out := &vigilv1.Host{
+		Id: uint32(h.ID), Key: h.Key, Name: h.Name, Boot: h.Boot, State: h.Status().String(),
 		Runners: slices.Clone(h.Runners), Labels: kvMap(h.Labels), Capacity: capacity(st, h),
 		Running: load.Running, Starting: load.Starting, Version: h.Version,
 		LeaseLeft: until(st.Clock(), h.Until), SeenAt: wall(h.SeenAt), Rev: h.Rev,
+		Drain: h.Drain, Pressure: h.Pressure, Warnings: slices.Clone(h.Warnings), GossipAddr: h.GossipAddr,
 	}
+	if h.Drain {
+		out.DrainBy, out.DrainAt, out.DrainLeft = h.DrainBy, wall(h.DrainAt), until(st.Clock(), h.DrainUntil)
+	}
+	if h.State == fsm.HostSuspect {
+		out.SuspectWhy = h.SuspectWhy
+	}
+	if h.State == fsm.HostReturning {
+		out.SteadyIn = until(st.Clock(), h.SteadyAt)
+	}
+	for _, v := range h.Views {
+		out.Views = append(out.Views, &vigilv1.HostView{Server: v.Server, Gossip: v.Gossip.String(), Stream: v.Stream.String()})
+	}
+	return out
 }
 
 func capacity(st *fsm.State, h *fsm.Host) uint32 {
@@ -161,15 +169,25 @@ func convertExit(st *fsm.State, x *fsm.Exit) *vigilv1.Exit {
 
 // convertAgent copies an agent with its leases and the reason for its state.
 func convertAgent(st *fsm.State, a *fsm.Agent) *vigilv1.Agent {
-	now := st.Clock()
+	now, notes := st.Clock(), a.Notes()
 	why := st.Why(a.ID)
 	out := &vigilv1.Agent{
 		Name: a.Name, Id: uint32(a.ID), Incarnation: incName(a.Inc), IncarnationRaw: uint64(a.Inc),
 		Process: a.Proc.String(), Participant: a.Part.String(), Host: hostName(st, a.Host), Pid: a.PID,
 		Task: uint64(a.Task), Desired: desiredOf(st, a), IntentBy: a.IntentBy, IntentAt: wall(a.IntentAt),
 		Order: a.OpenOrder().String(), OrderReason: a.OrderReason,
-		Failures: a.Failures, Parked: a.Parked, LastExit: convertExit(st, a.LastExit), Managed: a.Managed,
+		Failures: a.Failures, Parked: a.Waits(), LastExit: convertExit(st, a.LastExit), Managed: a.Managed,
 		Done: a.Done, Why: why.Text, WhyCode: why.Code, Rev: a.Rev, Retired: a.Retired,
+		IntentWhy: notes.IntentWhy, Stuck: notes.Stuck, StartFault: notes.StartFault, ResumeBytes: uint32(len(a.Resume)),
+	}
+	if a.Paused {
+		out.Paused, out.PauseBy, out.PauseWhy, out.PauseAt = true, notes.PauseBy, notes.PauseWhy, wall(notes.PauseAt)
+	}
+	if out.Parked {
+		out.ParkedWhy = notes.ParkedWhy
+	}
+	if why.Left > 0 {
+		out.WhyLeft = lasting(why.Left)
 	}
 	out.Room, out.Role, _ = strings.Cut(a.Name, "/")
 	out.Role, _, _ = strings.Cut(out.Role, ".")
@@ -188,20 +206,25 @@ func convertAgent(st *fsm.State, a *fsm.Agent) *vigilv1.Agent {
 	return out
 }
 
-// desiredOf tells what humans want of an agent: its own stop beats its role.
+// desiredOf tells what humans want of an agent: a stop beats a pause, its own word
+// the role's.
 func desiredOf(st *fsm.State, a *fsm.Agent) string {
-	if a.Stopped {
+	r := st.Role(a.Role)
+	switch {
+	case a.Stopped || r == nil || r.Spec.Desired == fsm.DesiredStopped:
 		return desiredName(fsm.DesiredStopped)
+	case a.Paused:
+		return "paused"
 	}
-	if r := st.Role(a.Role); r != nil {
-		return desiredName(r.Spec.Desired)
-	}
-	return desiredName(fsm.DesiredStopped)
+	return desiredName(r.Spec.Desired)
 }
 
 func convertRoom(st *fsm.State, r *fsm.Room) *vigilv1.Room {
 	out := &vigilv1.Room{Name: r.Name, Deleting: r.Deleting, CreatedAt: wall(r.CreatedAt),
 		ChangedBy: r.ChangedBy, Rev: r.Rev}
+	if r.Paused {
+		out.Paused, out.PauseBy, out.PauseWhy, out.PauseAt = true, r.PauseBy, r.PauseWhy, wall(r.PauseAt)
+	}
 	for _, id := range r.Roles {
 		if role := st.Role(id); role != nil {
 			out.Roles = append(out.Roles, convertRole(st, role))

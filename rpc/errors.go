@@ -25,6 +25,7 @@ const (
 	codeUnavailable    = "unavailable"
 	codeInternal       = "internal"
 	codeUnimplemented  = "unimplemented"
+	codeWrongMethod    = "wrong_method"
 )
 
 // codeRow is one line of the table of errors. The list is append-only: names
@@ -70,6 +71,7 @@ func doorCodes() []codeRow {
 		{codeUnavailable, codes.Unavailable, http.StatusServiceUnavailable, "Try another server."},
 		{codeInternal, codes.Internal, http.StatusInternalServerError, "This is a fault of the server; its log says more."},
 		{codeUnimplemented, codes.Unimplemented, http.StatusNotImplemented, "This server does not know the call. Compare the versions with `vigil version`."},
+		{codeWrongMethod, codes.Unimplemented, http.StatusMethodNotAllowed, "HTTP only: the path exists and takes another method. /openapi.json lists the calls."},
 	}
 }
 

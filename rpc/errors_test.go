@@ -6,8 +6,10 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
 	"vigil/rpc/gen/vigilv1"
@@ -125,10 +127,31 @@ func TestValidationNamesPlaceAndRemedy(t *testing.T) {
 		{"attempt missing", cmd(startTaskCmd(&vigilv1.WorkRequest{Speaker: me, Task: 1})), "invalid", []string{"attempt is missing"}},
 		{"task missing", cmd(cancelTaskCmd(&vigilv1.CancelTaskRequest{})), "invalid", []string{"vigil task list"}},
 		{"role twice", cmd(applyRoomCmd(&vigilv1.ApplyRoomRequest{Room: "a", Roles: []*vigilv1.RoleSpec{{Name: "r"}, {Name: "r"}}})), "invalid", []string{"role r", "twice"}},
+		{"role desire unknown", cmd(applyRoomCmd(&vigilv1.ApplyRoomRequest{Room: "a", Roles: []*vigilv1.RoleSpec{{Name: "r", Desired: "on"}}})), "invalid", []string{"running, stopped or paused"}},
 		{"role word unknown", cmd(applyRoomCmd(&vigilv1.ApplyRoomRequest{Room: "a", Roles: []*vigilv1.RoleSpec{{Name: "r", Start: "later"}}})), "invalid", []string{"role r: start", "on_demand"}},
 		{"too many replicas", cmd(applyRoomCmd(&vigilv1.ApplyRoomRequest{Room: "a", Roles: []*vigilv1.RoleSpec{{Name: "r", Replicas: 10_001}}})), "invalid", []string{"10000"}},
 		{"boot missing", cmd(registerHostCmd(&vigilv1.RegisterRequest{Key: "k"})), "invalid", []string{"boot is missing"}},
 		{"short hash", cmd(acceptOrderCmd(&vigilv1.AcceptOrderRequest{Host: 1, Boot: "b", Agent: 1, Incarnation: 1, TokenHash: []byte("x")})), "invalid", []string{"32 bytes"}},
+		{"pause of no name", cmd(setPauseCmd(&vigilv1.SetPauseRequest{Scope: "Web"})), "invalid", []string{`scope "Web"`, "a-z"}},
+		{"pause of a star", cmd(setPauseCmd(&vigilv1.SetPauseRequest{Scope: "web/b.*"})), "invalid", []string{"room/role"}},
+		{"pause with a long reason", cmd(setPauseCmd(&vigilv1.SetPauseRequest{Reason: long})), "too_large", []string{"reason", "1024"}},
+		{"pause as desired", cmd(setAgentCmd(&vigilv1.SetAgentRequest{Agent: "a/b", Desired: "paused"})), "invalid", []string{"vigil agent pause"}},
+		{"fresh stop", cmd(setAgentCmd(&vigilv1.SetAgentRequest{Agent: "a/b", Desired: "stopped", Fresh: true})), "invalid", []string{"fresh"}},
+		{"unpark without a name", cmd(unparkAgentCmd(&vigilv1.UnparkAgentRequest{})), "invalid", []string{"agent is missing"}},
+		{"unquarantine without a task", cmd(unquarantineTaskCmd(&vigilv1.UnquarantineTaskRequest{})), "invalid", []string{"vigil task list"}},
+		{"brake by two lines", cmd(releaseBrakeCmd(&vigilv1.ReleaseBrakeRequest{By: "a\nb"})), "invalid", []string{"by", "byte 1"}},
+		{"drain without a host", cmd(drainHostCmd(&vigilv1.DrainHostRequest{}, 0)), "invalid", []string{"host is missing", "vigil host list"}},
+		{"drain until the past", cmd(drainHostCmd(&vigilv1.DrainHostRequest{Host: "h", Deadline: durationpb.New(-time.Second)}, 1)), "invalid", []string{"deadline", "-1s"}},
+		{"undrain with a deadline", cmd(drainHostCmd(&vigilv1.DrainHostRequest{Host: "h", Off: true, Deadline: durationpb.New(time.Second)}, 1)), "invalid", []string{"off"}},
+		{"dead host without a name", cmd(confirmDeadCmd(&vigilv1.ConfirmDeadRequest{}, 0)), "invalid", []string{"host is missing"}},
+		{"forgotten host without a name", cmd(forgetHostCmd(&vigilv1.ForgetHostRequest{}, 0)), "invalid", []string{"host is missing"}},
+		{"stuck without a life", cmd(reportStuckCmd(&vigilv1.ReportStuckRequest{Host: 1})), "invalid", []string{"incarnation"}},
+		{"pressure without a boot", cmd(reportPressureCmd(&vigilv1.ReportPressureRequest{Host: 1})), "invalid", []string{"boot is missing"}},
+		{"views of nobody", cmd(reportViewsCmd(&vigilv1.ReportViewsRequest{})), "invalid", []string{"server is missing"}},
+		{"views of no host", cmd(reportViewsCmd(&vigilv1.ReportViewsRequest{Server: "s1", Views: []*vigilv1.HeardHost{{}}})), "invalid", []string{"views[0].host"}},
+		{"views in strange words", cmd(reportViewsCmd(&vigilv1.ReportViewsRequest{Server: "s1", Views: []*vigilv1.HeardHost{{Host: 1, Gossip: "dead"}}})), "invalid", []string{"views[0].gossip", "silent or left"}},
+		{"too many warnings", cmd(registerHostCmd(&vigilv1.RegisterRequest{Key: "k", Boot: "b", Warnings: make([]string, fsm.MaxWarnings+1)})), "invalid", []string{"33 warnings"}},
+		{"negative turn limit", cmd(applyRoomCmd(&vigilv1.ApplyRoomRequest{Room: "a", Roles: []*vigilv1.RoleSpec{{Name: "r", TurnLimit: durationpb.New(-1)}}})), "invalid", []string{"role r: turn_limit"}},
 		{"no settings", cmd(putSettingsCmd(&vigilv1.PutSettingsRequest{})), "invalid", []string{"settings show"}},
 	}
 	for _, tt := range tests {

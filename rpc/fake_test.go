@@ -246,7 +246,7 @@ func start(t testing.TB, n int) *world {
 		}
 		node.addr = l.Addr().String()
 		reg := prometheus.NewRegistry()
-		s, err := Open(Config{Listener: l, ServerID: node.id, ClusterID: "test", Version: "v0", Writer: node,
+		s, err := Open(Config{Listener: l, ServerID: node.id, ClusterID: func() string { return "test" }, Version: "v0", Writer: node,
 			Reader: node, Backups: node, Registerer: reg, Gatherer: reg, StopGrace: time.Second})
 		if err != nil {
 			t.Fatal(err)

@@ -23,6 +23,9 @@ type scrape struct {
 	epoch   uint32
 	events  uint64
 	stint   fsm.Stint
+	paused  bool
+	braked  bool
+	hosts   map[fsm.HostState]int
 }
 
 // collector reads the state's figures at every scrape, under one short read lock.
@@ -33,7 +36,7 @@ type collector struct {
 	hosts   *hosts
 	figures []figure
 
-	tasks, processes, exits *prometheus.Desc
+	tasks, processes, exits, states *prometheus.Desc
 }
 
 func gauge(name, help string, v func(*scrape) float64) figure {
@@ -44,12 +47,20 @@ func counter(name, help string, v func(*scrape) float64) figure {
 	return figure{prometheus.NewDesc(name, help, nil, nil), prometheus.CounterValue, v}
 }
 
+func one(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
 func seconds(t fsm.Time) float64 { return float64(t) / 1e9 }
 
 func newCollector(c *core, waits *waits, watch *watchers, hosts *hosts) *collector {
 	col := &collector{core: c, waits: waits, watch: watch, hosts: hosts,
 		tasks:     prometheus.NewDesc("vigil_tasks", "Tasks by state.", []string{"state"}, nil),
 		processes: prometheus.NewDesc("vigil_processes", "Agents by the state of their process.", []string{"state"}, nil),
+		states:    prometheus.NewDesc("vigil_host_states", "Hosts by state.", []string{"state"}, nil),
 		exits:     prometheus.NewDesc("vigil_exits_total", "Ends of agents by kind, as applied here.", []string{"kind"}, nil)}
 	col.figures = append(stateFigures(), lawFigures()...)
 	col.figures = append(col.figures, col.serverFigures()...)
@@ -62,12 +73,15 @@ func stateFigures() []figure {
 		gauge("vigil_rooms", "Rooms.", func(s *scrape) float64 { return float64(s.counts.Rooms) }),
 		gauge("vigil_agents", "Agents declared.", func(s *scrape) float64 { return float64(s.counts.Agents) }),
 		gauge("vigil_leases_active", "Participants with a lease (WAITING or ACTIVE).", func(s *scrape) float64 { return float64(s.counts.Live) }),
+		gauge("vigil_agents_parked", "Agents that a breaker or a usage limit keeps from running.", func(s *scrape) float64 { return float64(s.counts.Parked) }),
 		gauge("vigil_hosts", "Hosts registered.", func(s *scrape) float64 { return float64(s.counts.Hosts) }),
 		gauge("vigil_hosts_ready", "Hosts that may get starts.", func(s *scrape) float64 { return float64(s.counts.HostsReady) }),
 		counter("vigil_events_total", "Events written.", func(s *scrape) float64 { return float64(s.events) }),
 		counter("vigil_applied_index", "Last log index applied here.", func(s *scrape) float64 { return float64(s.index) }),
 		counter("vigil_cluster_seconds", "Cluster time.", func(s *scrape) float64 { return seconds(s.clock) }),
 		gauge("vigil_epoch", "Restores of backups so far.", func(s *scrape) float64 { return float64(s.epoch) }),
+		gauge("vigil_paused", "1 while everything is paused.", func(s *scrape) float64 { return one(s.paused) }),
+		gauge("vigil_brake_set", "1 while the mass-failure brake is set.", func(s *scrape) float64 { return one(s.braked) }),
 		gauge("vigil_stint_term", "Term of the newest stint.", func(s *scrape) float64 { return float64(s.stint.Term) }),
 	}
 }
@@ -91,6 +105,7 @@ func lawFigures() []figure {
 		counter("vigil_repairs_total", "Of these, after an end that nobody ordered.", func(s *scrape) float64 { return float64(s.figures.Repaired) }),
 		counter("vigil_repair_seconds_total", "Sum of the times from such an end to the next life, back-off included.", func(s *scrape) float64 { return seconds(s.figures.RepairSum) }),
 		gauge("vigil_repair_most_seconds", "The longest of them.", func(s *scrape) float64 { return seconds(s.figures.RepairMost) }),
+		counter("vigil_brakes_total", "Times that the mass-failure brake was set.", func(s *scrape) float64 { return float64(s.figures.Brakes) }),
 		counter("vigil_orders_deduplicated_total", "Start orders refused because one was open.", func(s *scrape) float64 { return float64(s.figures.OrdersDeduped) }),
 	}
 }
@@ -103,12 +118,7 @@ func (c *collector) serverFigures() []figure {
 		counter("vigil_claims_lost_total", "Claims of woken waiters that found nothing: another server's waiter was faster.", func(*scrape) float64 { return float64(c.waits.lostN.Load()) }),
 		gauge("vigil_watchers", "Watches of events on this server.", func(*scrape) float64 { return float64(c.watch.count.Load()) }),
 		gauge("vigil_host_streams", "Streams that hosts hold to this server.", func(*scrape) float64 { return float64(c.hosts.count.Load()) }),
-		gauge("vigil_leader", "1 on the server that leads.", func(*scrape) float64 {
-			if c.reader.Leader().Self {
-				return 1
-			}
-			return 0
-		}),
+		gauge("vigil_leader", "1 on the server that leads.", func(*scrape) float64 { return one(c.reader.Leader().Self) }),
 	}
 }
 
@@ -117,6 +127,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- c.tasks
 	ch <- c.processes
 	ch <- c.exits
+	ch <- c.states
 	for _, f := range c.figures {
 		ch <- f.desc
 	}
@@ -125,16 +136,25 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	s := read(c.core, func(st *fsm.State) *scrape {
-		return &scrape{counts: st.Counts(), figures: st.Figures(), clock: st.Clock(), index: st.LastIndex(),
-			epoch: st.Epoch(), events: st.LastEvent(), stint: st.Stint()}
+		out := &scrape{counts: st.Counts(), figures: st.Figures(), clock: st.Clock(), index: st.LastIndex(),
+			epoch: st.Epoch(), events: st.LastEvent(), stint: st.Stint(), hosts: map[fsm.HostState]int{}}
+		out.paused, _, _, _ = st.Pause()
+		out.braked = st.Brake().Set != 0
+		for h := range st.Hosts() {
+			out.hosts[h.Status()]++
+		}
+		return out
 	})
+	for state := fsm.HostReady; state <= fsm.HostDraining; state++ {
+		ch <- prometheus.MustNewConstMetric(c.states, prometheus.GaugeValue, float64(s.hosts[state]), state.String())
+	}
 	for state := fsm.TaskQueued; state <= fsm.TaskQuarantined; state++ {
 		ch <- prometheus.MustNewConstMetric(c.tasks, prometheus.GaugeValue, float64(s.counts.Tasks[state]), state.String())
 	}
 	for state, n := range s.counts.Processes {
 		ch <- prometheus.MustNewConstMetric(c.processes, prometheus.GaugeValue, float64(n), fsm.ProcState(state).String())
 	}
-	for kind := fsm.ExitClean; kind <= fsm.ExitHostGone; kind++ {
+	for kind := fsm.ExitClean; int(kind) < len(s.figures.Exits); kind++ {
 		ch <- prometheus.MustNewConstMetric(c.exits, prometheus.CounterValue, float64(s.figures.Exits[kind]), kind.String())
 	}
 	for _, f := range c.figures {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
 	"vigil/rpc/gen/vigilv1"
@@ -17,7 +18,15 @@ func builders() []func([]byte) (fsm.Command, error) {
 		decoded(startTaskCmd), decoded(progressTaskCmd), decoded(completeTaskCmd), decoded(failTaskCmd), decoded(handoffCmd),
 		decoded(setResumeCmd), decoded(openSessionCmd), decoded(registerHostCmd), decoded(leaveHostCmd), decoded(acceptOrderCmd),
 		decoded(reportStartedCmd), decoded(reportExitCmd), decoded(announceServerCmd), decoded(putSettingsCmd), decoded(reportHashCmd),
+		decoded(setPauseCmd), decoded(unparkAgentCmd), decoded(unquarantineTaskCmd), decoded(releaseBrakeCmd),
+		decoded(about(drainHostCmd)), decoded(about(confirmDeadCmd)), decoded(about(forgetHostCmd)),
+		decoded(reportStuckCmd), decoded(reportPressureCmd), decoded(reportViewsCmd),
 	}
+}
+
+// about makes a word about a host one about the first host.
+func about[R any](build func(R, fsm.HostID) (fsm.Command, error)) func(R) (fsm.Command, error) {
+	return func(r R) (fsm.Command, error) { return build(r, 1) }
 }
 
 func decoded[R any, P interface {
@@ -53,6 +62,11 @@ func FuzzWrites(f *testing.F) {
 	seed(14, &vigilv1.HandoffRequest{Speaker: me, Task: 1, Attempt: 1, ToRole: "builder", Title: "next"})
 	seed(17, &vigilv1.RegisterRequest{Key: "k", Boot: "b", Inventory: []*vigilv1.RunningAgent{{Agent: 1, Incarnation: 1}}})
 	seed(23, &vigilv1.PutSettingsRequest{Values: map[string]string{"ack_limit": "3m"}})
+	seed(25, &vigilv1.SetPauseRequest{Scope: "demo/builder", Pause: true, By: "x"})
+	seed(25, &vigilv1.SetPauseRequest{Pause: true})
+	seed(29, &vigilv1.DrainHostRequest{Host: "h", Deadline: durationpb.New(1)})
+	seed(30, &vigilv1.ConfirmDeadRequest{Host: "h", Force: true})
+	seed(34, &vigilv1.ReportViewsRequest{Server: "s1", All: true, Views: []*vigilv1.HeardHost{{Host: 1, Gossip: "silent", Stream: "silent"}}})
 	kinds := builders()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) == 0 {
@@ -67,6 +81,7 @@ func FuzzWrites(f *testing.F) {
 			{Cmd: fsm.LeaderEstablished{Server: "s1", APIAddr: "a:1"}},
 			{Cmd: fsm.ApplyRoom{Room: "demo", Roles: []fsm.RoleSpec{{Name: "builder", Replicas: 2}}}},
 			{Cmd: fsm.CreateTask{Room: "demo", Role: "builder", Title: "t"}},
+			{Cmd: fsm.RegisterHost{Key: "k", Name: "h", Boot: "b"}},
 			{Cmd: fsm.Join{Speaker: fsm.Speaker{Agent: "demo/builder"}}},
 			{Cmd: fsm.Claim{Speaker: fsm.Speaker{Agent: "demo/builder", Inc: 1}}},
 		}

@@ -160,7 +160,7 @@ func (g *gateway) noRoute(_ context.Context, _ *runtime.ServeMux, _ runtime.Mars
 	case http.StatusNotFound:
 		p = asProblem(notFound(fmt.Sprintf("There is nothing at %s; /openapi.json lists the calls.", quote(r.URL.Path))))
 	case http.StatusMethodNotAllowed:
-		p = &problem{code: codeUnimplemented, text: fmt.Sprintf("%s takes no %s; /openapi.json lists the calls.", quote(r.URL.Path), r.Method)}
+		p = &problem{code: codeWrongMethod, text: fmt.Sprintf("%s takes no %s; /openapi.json lists the calls.", quote(r.URL.Path), r.Method)}
 	case http.StatusBadRequest:
 		p = asProblem(invalid("The request cannot be read; /openapi.json lists the calls."))
 	}

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"fmt"
 
 	"vigil/fsm"
 	"vigil/rpc/gen/vigilv1"
@@ -11,19 +12,31 @@ import (
 type hostAgent struct {
 	vigilv1.UnimplementedHostAgentServer
 	*core
-	hosts *hosts
-	fwd   *forwarder
+	hosts   *hosts
+	fwd     *forwarder
+	cluster func() string // its id, the label of its gossip
 }
 
-// Register introduces a host or brings it back.
+// Register introduces a host or brings it back. The answer brings what the host
+// needs to join the servers' gossip.
 func (h *hostAgent) Register(ctx context.Context, r *vigilv1.RegisterRequest) (*vigilv1.RegisterResponse, error) {
 	resp, err := idempotent(ctx, h.core, r, registerHostCmd, func(out *fsm.Outcome) *vigilv1.RegisterResponse {
-		return &vigilv1.RegisterResponse{Host: uint32(out.Host), Ttl: lasting(nanos(out.TTL))}
+		return &vigilv1.RegisterResponse{Host: uint32(out.Host), Ttl: lasting(nanos(out.TTL)), ClusterId: h.cluster()}
 	})
-	if err == nil && resp.Ttl == nil {
-		resp.Ttl = lasting(read(h.core, func(st *fsm.State) fsm.Settings { return *st.Settings() }).HostTTL)
+	if err != nil {
+		return nil, err
 	}
-	return resp, err
+	h.reader.Read(func(st *fsm.State) {
+		if resp.Ttl == nil {
+			resp.Ttl = lasting(st.Settings().HostTTL)
+		}
+		for _, s := range st.Servers() {
+			if s.GossipAddr != "" {
+				resp.GossipAddrs = append(resp.GossipAddrs, s.GossipAddr)
+			}
+		}
+	})
+	return resp, nil
 }
 
 // LeaveHost is a host's good-bye.
@@ -52,4 +65,48 @@ func (h *hostAgent) ReportExit(ctx context.Context, r *vigilv1.ReportExitRequest
 	return idempotent(ctx, h.core, r, reportExitCmd, func(*fsm.Outcome) *vigilv1.ReportExitResponse {
 		return &vigilv1.ReportExitResponse{}
 	})
+}
+
+// ReportStuck says that something of the incarnation outlives SIGKILL, or no more.
+func (h *hostAgent) ReportStuck(ctx context.Context, r *vigilv1.ReportStuckRequest) (*vigilv1.ReportStuckResponse, error) {
+	return idempotent(ctx, h.core, r, reportStuckCmd, func(*fsm.Outcome) *vigilv1.ReportStuckResponse {
+		return &vigilv1.ReportStuckResponse{}
+	})
+}
+
+// ReportPressure says why the host takes no starts at the moment, or that it does.
+func (h *hostAgent) ReportPressure(ctx context.Context, r *vigilv1.ReportPressureRequest) (*vigilv1.ReportPressureResponse, error) {
+	return idempotent(ctx, h.core, r, reportPressureCmd, func(*fsm.Outcome) *vigilv1.ReportPressureResponse {
+		return &vigilv1.ReportPressureResponse{}
+	})
+}
+
+// DrainSelf drains the host by the word of its own agentd. Unlike a human's drain it
+// ends with the host's good-bye.
+func (h *hostAgent) DrainSelf(ctx context.Context, r *vigilv1.DrainSelfRequest) (*vigilv1.DrainSelfResponse, error) {
+	return idempotent(ctx, h.core, r, h.drainSelfCmd, func(*fsm.Outcome) *vigilv1.DrainSelfResponse {
+		return &vigilv1.DrainSelfResponse{}
+	})
+}
+
+func (h *hostAgent) drainSelfCmd(r *vigilv1.DrainSelfRequest) (fsm.Command, error) {
+	var c checks
+	c.present("key", r.GetKey(), "send the stable id of the host")
+	c.boot(r.GetBoot())
+	cmd := fsm.DrainHost{Deadline: c.duration("deadline", r.GetDeadline()), By: fsm.DrainBySelf}
+	if c.err != nil {
+		return nil, c.err
+	}
+	err := read(h.core, func(st *fsm.State) error {
+		host := st.HostByKey(r.GetKey())
+		switch {
+		case host == nil:
+			return notFound(fmt.Sprintf("Host %s is not registered; there is nothing to drain.", quote(r.GetKey())))
+		case host.Boot != r.GetBoot():
+			return &problem{code: fsm.Superseded.String(), text: fmt.Sprintf("Host %s has registered with another boot id since.", host.Name)}
+		}
+		cmd.Host = host.ID
+		return nil
+	})
+	return cmd, err
 }

@@ -303,6 +303,7 @@ func convertOrder(st *fsm.State, a *fsm.Agent) *vigilv1.Order {
 	if r := st.Role(a.Role); r != nil {
 		o.Runner, o.Params, o.Proof = r.Spec.Runner, kvMap(r.Spec.Params), proofName(r.Spec.Proof)
 		o.StopGrace, o.Ttl = lasting(r.Spec.StopGrace), lasting(r.Spec.TTL)
+		o.RunLimit = lasting(r.Spec.RunLimit)
 	}
 	return o
 }

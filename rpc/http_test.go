@@ -77,7 +77,7 @@ func TestHTTPErrorsHaveOneShape(t *testing.T) {
 		{"no JSON", "POST", "/v1/rooms/demo/tasks", `{"role":`, 400, "invalid", "body"},
 		{"unknown path", "GET", "/v1/nothing", "", 404, "not_found", "openapi.json"},
 		{"outside /v1", "GET", "/favicon.ico", "", 404, "not_found", "openapi.json"},
-		{"wrong method", "DELETE", "/v1/status", "", 501, "unimplemented", "DELETE"},
+		{"wrong method", "DELETE", "/v1/status", "", 405, "wrong_method", "DELETE"},
 		{"large text", "POST", "/v1/rooms/demo/tasks", `{"role":"builder","text":"` + strings.Repeat("x", 300<<10) + `"}`, 413, "too_large", "262144"},
 		{"large body", "POST", "/v1/rooms/demo/tasks", `{"role":"builder","text":"` + strings.Repeat("x", 3<<20) + `"}`, 413, "too_large", "file"},
 		{"stream that fails at once", "GET", "/v1/events?after=99999999999", "", 400, "", ""},

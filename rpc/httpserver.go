@@ -81,5 +81,5 @@ This is server %s of cluster %s, version %s; %s leads.
   /metrics        figures for Prometheus
   /livez /readyz  probes
 
-gRPC is served on this same port. On a terminal: vigil status`, s.cfg.ServerID, s.cfg.ClusterID, s.cfg.Version, l.ID))
+gRPC is served on this same port. On a terminal: vigil status`, s.cfg.ServerID, s.cfg.ClusterID(), s.cfg.Version, l.ID))
 }

@@ -167,7 +167,7 @@ func (l *logRelay) whereabouts(name string) (a fsm.AgentID, host fsm.HostID, hos
 	l.reader.Read(func(st *fsm.State) {
 		agent := st.AgentByName(name)
 		if agent == nil {
-			err = noAgent(name)
+			err = noAgent(st, name)
 			return
 		}
 		a, host = agent.ID, agent.Host

@@ -34,9 +34,10 @@ func repeatables() map[string]bool {
 		vigilv1.Work_ProgressTask_FullMethodName, vigilv1.Work_SetResume_FullMethodName,
 		vigilv1.HostAgent_Register_FullMethodName, vigilv1.HostAgent_LeaveHost_FullMethodName,
 		vigilv1.HostAgent_AcceptOrder_FullMethodName, vigilv1.HostAgent_ReportStarted_FullMethodName,
-		vigilv1.HostAgent_ReportExit_FullMethodName,
+		vigilv1.HostAgent_ReportExit_FullMethodName, vigilv1.HostAgent_ReportStuck_FullMethodName,
+		vigilv1.HostAgent_ReportPressure_FullMethodName, vigilv1.HostAgent_DrainSelf_FullMethodName,
 		vigilv1.Cluster_PutSettings_FullMethodName, vigilv1.Cluster_AnnounceServer_FullMethodName,
-		vigilv1.Cluster_ReportHash_FullMethodName,
+		vigilv1.Cluster_ReportHash_FullMethodName, vigilv1.Cluster_ReportViews_FullMethodName,
 		vigilv1.Cluster_ListServers_FullMethodName,
 	} {
 		m[name] = true

@@ -2,13 +2,14 @@ package rpc
 
 import (
 	"fmt"
+	"strings"
 
 	"vigil/fsm"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // The words of a role's declaration, by number.
-func desiredWords() []string { return []string{"running", "stopped"} }
+func desiredWords() []string { return []string{"running", "stopped", "paused"} }
 func startWords() []string   { return []string{"always", "on_demand"} }
 func proofWords() []string   { return []string{"process", "agent"} }
 func policyWords() []string  { return []string{"fenced", "fast"} }
@@ -26,7 +27,8 @@ func (c *checks) word(field, s string, words []string) int {
 			return i
 		}
 	}
-	c.fail("%s %s is unknown; write %s or %s.", field, quote(s), words[0], words[1])
+	last := len(words) - 1
+	c.fail("%s %s is unknown; write %s or %s.", field, quote(s), strings.Join(words[:last], ", "), words[last])
 	return 0
 }
 
@@ -39,6 +41,7 @@ func convertSpec(s *fsm.RoleSpec) *vigilv1.RoleSpec {
 		Ttl: lasting(s.TTL), AckLimit: lasting(s.AckLimit), PendingLimit: lasting(s.PendingLimit),
 		StartLimit: lasting(s.StartLimit), ProgressLimit: lasting(s.ProgressLimit),
 		StopGrace: lasting(s.StopGrace), AttemptLimit: s.AttemptLimit, KillLimit: s.KillLimit,
+		TurnLimit: lasting(s.TurnLimit), RunLimit: lasting(s.RunLimit),
 	}
 }
 
@@ -67,6 +70,8 @@ func (c *checks) roleSpec(i int, s *vigilv1.RoleSpec) fsm.RoleSpec {
 		ProgressLimit: c.duration(at+"progress_limit", s.GetProgressLimit()),
 		StopGrace:     c.duration(at+"stop_grace", s.GetStopGrace()),
 		AttemptLimit:  s.GetAttemptLimit(), KillLimit: s.GetKillLimit(),
+		TurnLimit: c.duration(at+"turn_limit", s.GetTurnLimit()),
+		RunLimit:  c.duration(at+"run_limit", s.GetRunLimit()),
 	}
 	return out
 }

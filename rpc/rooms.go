@@ -61,16 +61,15 @@ func (f *fleet) GetRoom(_ context.Context, r *vigilv1.GetRoomRequest) (*vigilv1.
 	if c.name("room", r.GetRoom()); c.err != nil {
 		return nil, c.err
 	}
+	var err error
 	out := read(f.core, func(st *fsm.State) *vigilv1.Room {
 		if room := st.Room(r.GetRoom()); room != nil {
 			return convertRoom(st, room)
 		}
+		err = noRoom(st, r.GetRoom())
 		return nil
 	})
-	if out == nil {
-		return nil, noRoom(r.GetRoom())
-	}
-	return out, nil
+	return out, err
 }
 
 // ListRooms pages through the rooms by name.

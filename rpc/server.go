@@ -112,7 +112,7 @@ func (s *Server) services(fwd *forwarder) {
 	c := s.core
 	vigilv1.RegisterFleetServer(s.grpc, &fleet{core: c, fwd: fwd, watch: s.watch, logs: &logRelay{c, fwd, s.hosts}})
 	vigilv1.RegisterWorkServer(s.grpc, &work{core: c, fwd: fwd, waits: s.waits, turns: newTurnstile(c.reader)})
-	vigilv1.RegisterHostAgentServer(s.grpc, &hostAgent{core: c, fwd: fwd, hosts: s.hosts})
+	vigilv1.RegisterHostAgentServer(s.grpc, &hostAgent{core: c, fwd: fwd, hosts: s.hosts, cluster: s.cfg.ClusterID})
 	vigilv1.RegisterClusterServer(s.grpc, &clusterService{core: c, fwd: fwd, waits: s.waits,
 		members: s.cfg.Members, backups: s.cfg.Backups,
 		id: s.cfg.ClusterID, version: s.cfg.Version})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"vigil/fsm"
 	"vigil/rpc/gen/vigilv1"
@@ -73,8 +74,20 @@ func noTask(id uint64) error {
 	return notFound(fmt.Sprintf("Task %d does not exist, or it ended so long ago that it was removed; `vigil task list` shows what is there.", id))
 }
 
-func noRoom(name string) error {
+// noRoom says that there is no such room, or who has deleted it (law L9).
+func noRoom(st *fsm.State, name string) error {
+	if t := st.Tombstone(name); t != nil {
+		return notFound(fmt.Sprintf("Room %s was deleted%s; `vigil apply -f` makes it anew.", quote(name), deletedBy(t)))
+	}
 	return notFound(fmt.Sprintf("Room %s does not exist; `vigil room list` shows the rooms, `vigil apply -f` creates one.", quote(name)))
+}
+
+func deletedBy(t *fsm.Tombstone) string {
+	text := ""
+	if t.By != "" {
+		text = " by " + t.By
+	}
+	return text + " at " + time.Unix(0, int64(t.At)).UTC().Format(time.RFC3339)
 }
 
 // taskFilter says which tasks a list wants.
@@ -110,14 +123,16 @@ func (f *fleet) ListTasks(ctx context.Context, r *vigilv1.ListTasksRequest) (*vi
 	}
 	want := taskFilter{role: r.GetRole(), states: r.GetStates()}
 	if r.GetRoom() != "" {
-		want.room = read(f.core, func(st *fsm.State) fsm.RoomID {
-			if room := st.Room(r.GetRoom()); room != nil {
-				return room.ID
+		err := read(f.core, func(st *fsm.State) error {
+			room := st.Room(r.GetRoom())
+			if room == nil {
+				return noRoom(st, r.GetRoom())
 			}
-			return 0
+			want.room = room.ID
+			return nil
 		})
-		if want.room == 0 {
-			return nil, noRoom(r.GetRoom())
+		if err != nil {
+			return nil, err
 		}
 	}
 	resp := &vigilv1.ListTasksResponse{}

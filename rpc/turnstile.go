@@ -53,7 +53,7 @@ func (t *turnstile) enter(ctx context.Context, role fsm.RoleID) (ok bool, index 
 		if q.inside < pending {
 			q.inside++
 			t.mu.Unlock()
-			return true, 0, nil
+			return t.again(role)
 		}
 		ended := q.ended
 		t.mu.Unlock()
@@ -63,6 +63,16 @@ func (t *turnstile) enter(ctx context.Context, role fsm.RoleID) (ok bool, index 
 			return false, 0, ctx.Err()
 		}
 	}
+}
+
+// again looks once more from inside: the look that opened the way may be older than
+// a claim that has taken the last task and left.
+func (t *turnstile) again(role fsm.RoleID) (ok bool, index uint64, err error) {
+	t.reader.Read(func(st *fsm.State) { ok, index = st.Pending(role) > 0, st.LastIndex() })
+	if !ok {
+		t.leave(role)
+	}
+	return ok, index, nil
 }
 
 // leave ends what enter allowed, after the outcome is in the state.

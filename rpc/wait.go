@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,13 +16,13 @@ import (
 // Why no wake-up is lost
 //
 // For each role let pending be the number of claimable tasks in this server's
-// replica, parked the waiters in the queue, and woken the waiters that were woken
-// and have not settled yet. The rule is: woken >= min(pending, parked+woken). Four
-// things can break it, and each is followed by settle(role), which wakes
-// pending-woken waiters:
+// replica, parked the waiters in the queue whose agents are not paused, and woken
+// the waiters that were woken and have not settled yet. The rule is: woken >=
+// min(pending, parked+woken). Four things can break it, and each is followed by
+// settle(role), which wakes pending-woken waiters:
 //
-//   - a task becomes claimable: the entry is in the state before Effects name the
-//     role, and settle runs after that;
+//   - a task becomes claimable, or a pause ends: the entry is in the state before
+//     Effects name the role, and settle runs after that;
 //   - a waiter parks: it is in the queue before settle reads the state;
 //   - a claim ends, won or lost: woken is lowered before settle reads the state, and
 //     not before the replica has applied the entry of that claim; until then the
@@ -85,6 +86,7 @@ const (
 // waiter is one parked call. Its fields are guarded by waits.mu.
 type waiter struct {
 	role       fsm.RoleID
+	agent      fsm.AgentID
 	state      waiterState
 	prev, next *waiter
 	wake       chan struct{} // one wake-up fits
@@ -182,23 +184,37 @@ func (w *waits) forget(role fsm.RoleID, q *roleQueue) {
 // settle wakes waiters of the role until as many are awake as tasks are pending.
 func (w *waits) settle(role fsm.RoleID) {
 	var pending int
-	w.reader.Read(func(st *fsm.State) { pending = st.Pending(role) })
+	var paused []fsm.AgentID
+	w.reader.Read(func(st *fsm.State) {
+		if pending = st.Pending(role); pending > 0 {
+			paused = st.PausedAgents(role)
+		}
+	})
 	if pending > 0 {
-		w.wake(role, pending)
+		slices.Sort(paused)
+		w.wake(role, pending, paused)
 	}
 }
 
-func (w *waits) wake(role fsm.RoleID, pending int) {
+// wake passes over waiters whose agents are paused (law L9): their claims would find
+// nothing, and they would stand at the front again.
+func (w *waits) wake(role fsm.RoleID, pending int, paused []fsm.AgentID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	q := w.roles[role]
-	for q != nil && q.first != nil && q.woken < pending {
-		x := q.first
-		w.unlink(q, x)
-		x.state = woken
-		q.woken++
-		w.wokenN.Add(1)
-		x.wake <- struct{}{}
+	if q == nil {
+		return
+	}
+	for x := q.first; x != nil && q.woken < pending; {
+		next := x.next
+		if _, skip := slices.BinarySearch(paused, x.agent); !skip {
+			w.unlink(q, x)
+			x.state = woken
+			q.woken++
+			w.wokenN.Add(1)
+			x.wake <- struct{}{}
+		}
+		x = next
 	}
 }
 
@@ -233,7 +249,7 @@ func (w *work) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1.Claim
 		limit = time.Minute
 	}
 	claim := &vigilv1.ClaimRequest{Speaker: r.GetSpeaker()}
-	role, sure := w.seat(claim)
+	role, agent, sure := w.seat(claim)
 	if !sure {
 		// Only the leader knows: the agent holds a task, this replica is behind, or
 		// the call is refused.
@@ -242,30 +258,29 @@ func (w *work) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1.Claim
 		if lost, err = w.lost(ctx, err); !lost {
 			return resp, err
 		}
-		if role, _ = w.seat(claim); role == 0 {
-			return nil, noAgent(r.GetSpeaker().GetAgent())
+		if role, agent, _ = w.seat(claim); role == 0 {
+			return nil, read(w.core, func(st *fsm.State) error { return noAgent(st, r.GetSpeaker().GetAgent()) })
 		}
 	}
-	return w.parkAndClaim(ctx, claim, role, limit)
+	return w.parkAndClaim(ctx, claim, &waiter{role: role, agent: agent, wake: make(chan struct{}, 1)}, limit)
 }
 
-// seat finds the role that an agent waits for. sure tells that this replica sees the
+// seat finds the agent that waits, and the role for whose tasks. sure tells that this replica sees the
 // incarnation WAITING without a task, so that nothing has to be asked first.
-func (w *work) seat(claim *vigilv1.ClaimRequest) (role fsm.RoleID, sure bool) {
+func (w *work) seat(claim *vigilv1.ClaimRequest) (role fsm.RoleID, agent fsm.AgentID, sure bool) {
 	s := claim.GetSpeaker()
 	w.reader.Read(func(st *fsm.State) {
 		if a := st.AgentByName(s.GetAgent()); a != nil {
-			role = a.Role
+			role, agent = a.Role, a.ID
 			sure = uint64(a.Inc) == s.GetIncarnation() && a.Part == fsm.PartWaiting && a.Task == 0
 		}
 	})
-	return role, sure
+	return role, agent, sure
 }
 
 // parkAndClaim is the life of a parked waiter: FIFO per role, woken, claims, and
 // parks again at the front when somebody else was faster.
-func (w *work) parkAndClaim(ctx context.Context, claim *vigilv1.ClaimRequest, role fsm.RoleID, limit time.Duration) (*vigilv1.ClaimResponse, error) {
-	x := &waiter{role: role, wake: make(chan struct{}, 1)}
+func (w *work) parkAndClaim(ctx context.Context, claim *vigilv1.ClaimRequest, x *waiter, limit time.Duration) (*vigilv1.ClaimResponse, error) {
 	end := time.Now().Add(limit)
 	look := firstLook
 	timer := time.NewTimer(min(look, limit))
@@ -278,7 +293,7 @@ func (w *work) parkAndClaim(ctx context.Context, claim *vigilv1.ClaimRequest, ro
 				awake = true
 			case <-timer.C:
 				left := time.Until(end)
-				if _, sure := w.seat(claim); !sure || left <= 0 {
+				if _, _, sure := w.seat(claim); !sure || left <= 0 {
 					w.waits.leave(x)
 					return w.lastClaim(ctx, claim, sure)
 				}

@@ -48,7 +48,7 @@ func (w *work) Claim(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv1.Cla
 // claimWoken is the claim of a waiter: it goes into the log only when it can win, or
 // when it is about something else than a pending task.
 func (w *work) claimWoken(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv1.ClaimResponse, error) {
-	role, sure := w.seat(r)
+	role, _, sure := w.seat(r)
 	if !sure {
 		return write(ctx, w.core, r, claimCmd, claimAnswer)
 	}

@@ -35,12 +35,14 @@ func (w *Worker) beatLoop(ctx context.Context) {
 }
 
 // Beat proves once that this life goes on; Join starts a loop that does it in time.
-// ErrSuperseded, ErrStopped and ErrNotFound say that it is over. A lease that has
+// ErrSuperseded, ErrStopped and ErrNotFound say that it is over, ErrDenied that the
+// token is not that of this life (nothing was renewed: it is somebody else's). A lease that has
 // ended is taken up again by joining, which loses the task that was held.
 func (w *Worker) Beat(ctx context.Context) error {
 	sent := time.Now()
 	answer, err := w.work.Beat(ctx, &vigilv1.BeatRequest{
-		Agents: []uint32{w.id}, Incarnations: []uint64{w.Incarnation()}, Kinds: []uint32{BeatLease}})
+		Agents: []uint32{w.id}, Incarnations: []uint64{w.Incarnation()}, Kinds: []uint32{BeatLease},
+		Tokens: []string{w.speaker.GetToken()}})
 	if err != nil {
 		return err
 	}
@@ -56,6 +58,8 @@ func (w *Worker) Beat(ctx context.Context) error {
 			return ErrSuperseded
 		case "unknown":
 			return ErrNotFound
+		case "denied":
+			return ErrDenied
 		}
 	}
 	if len(answer.GetExceptions()) == 0 {

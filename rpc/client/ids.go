@@ -49,6 +49,20 @@ func setID(m proto.Message, id *vigilv1.WriteId) {
 		m.Id = id
 	case *vigilv1.RestartAgentRequest:
 		m.Id = id
+	case *vigilv1.UnparkAgentRequest:
+		m.Id = id
+	case *vigilv1.UnquarantineTaskRequest:
+		m.Id = id
+	case *vigilv1.SetPauseRequest:
+		m.Id = id
+	case *vigilv1.ReleaseBrakeRequest:
+		m.Id = id
+	case *vigilv1.DrainHostRequest:
+		m.Id = id
+	case *vigilv1.ConfirmDeadRequest:
+		m.Id = id
+	case *vigilv1.ForgetHostRequest:
+		m.Id = id
 	case *vigilv1.JoinRequest:
 		m.Id = id
 	case *vigilv1.LeaveRequest:

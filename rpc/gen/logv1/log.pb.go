@@ -195,6 +195,7 @@ type Request struct {
 	//	*Request_CreateTask
 	//	*Request_CancelTask
 	//	*Request_RetryTask
+	//	*Request_UnquarantineTask
 	//	*Request_Join
 	//	*Request_Leave
 	//	*Request_Claim
@@ -206,15 +207,25 @@ type Request struct {
 	//	*Request_SetResume
 	//	*Request_SetAgent
 	//	*Request_RestartAgent
+	//	*Request_SetPause
+	//	*Request_UnparkAgent
+	//	*Request_ReleaseBrake
 	//	*Request_RegisterHost
 	//	*Request_LeaveHost
 	//	*Request_SuspectHost
 	//	*Request_AcceptOrder
 	//	*Request_ReportStarted
 	//	*Request_ReportExit
+	//	*Request_DrainHost
+	//	*Request_ConfirmDead
+	//	*Request_ForgetHost
+	//	*Request_ReportViews
 	//	*Request_OrderStart
 	//	*Request_OrderStop
 	//	*Request_CancelOrder
+	//	*Request_SurrenderHost
+	//	*Request_ReportPressure
+	//	*Request_ReportStuck
 	Command       isRequest_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -404,6 +415,15 @@ func (x *Request) GetRetryTask() *RetryTask {
 	return nil
 }
 
+func (x *Request) GetUnquarantineTask() *UnquarantineTask {
+	if x != nil {
+		if x, ok := x.Command.(*Request_UnquarantineTask); ok {
+			return x.UnquarantineTask
+		}
+	}
+	return nil
+}
+
 func (x *Request) GetJoin() *Join {
 	if x != nil {
 		if x, ok := x.Command.(*Request_Join); ok {
@@ -503,6 +523,33 @@ func (x *Request) GetRestartAgent() *RestartAgent {
 	return nil
 }
 
+func (x *Request) GetSetPause() *SetPause {
+	if x != nil {
+		if x, ok := x.Command.(*Request_SetPause); ok {
+			return x.SetPause
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetUnparkAgent() *UnparkAgent {
+	if x != nil {
+		if x, ok := x.Command.(*Request_UnparkAgent); ok {
+			return x.UnparkAgent
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetReleaseBrake() *ReleaseBrake {
+	if x != nil {
+		if x, ok := x.Command.(*Request_ReleaseBrake); ok {
+			return x.ReleaseBrake
+		}
+	}
+	return nil
+}
+
 func (x *Request) GetRegisterHost() *RegisterHost {
 	if x != nil {
 		if x, ok := x.Command.(*Request_RegisterHost); ok {
@@ -557,6 +604,42 @@ func (x *Request) GetReportExit() *ReportExit {
 	return nil
 }
 
+func (x *Request) GetDrainHost() *DrainHost {
+	if x != nil {
+		if x, ok := x.Command.(*Request_DrainHost); ok {
+			return x.DrainHost
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetConfirmDead() *ConfirmDead {
+	if x != nil {
+		if x, ok := x.Command.(*Request_ConfirmDead); ok {
+			return x.ConfirmDead
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetForgetHost() *ForgetHost {
+	if x != nil {
+		if x, ok := x.Command.(*Request_ForgetHost); ok {
+			return x.ForgetHost
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetReportViews() *ReportViews {
+	if x != nil {
+		if x, ok := x.Command.(*Request_ReportViews); ok {
+			return x.ReportViews
+		}
+	}
+	return nil
+}
+
 func (x *Request) GetOrderStart() *OrderStart {
 	if x != nil {
 		if x, ok := x.Command.(*Request_OrderStart); ok {
@@ -579,6 +662,33 @@ func (x *Request) GetCancelOrder() *CancelOrder {
 	if x != nil {
 		if x, ok := x.Command.(*Request_CancelOrder); ok {
 			return x.CancelOrder
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetSurrenderHost() *SurrenderHost {
+	if x != nil {
+		if x, ok := x.Command.(*Request_SurrenderHost); ok {
+			return x.SurrenderHost
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetReportPressure() *ReportPressure {
+	if x != nil {
+		if x, ok := x.Command.(*Request_ReportPressure); ok {
+			return x.ReportPressure
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetReportStuck() *ReportStuck {
+	if x != nil {
+		if x, ok := x.Command.(*Request_ReportStuck); ok {
+			return x.ReportStuck
 		}
 	}
 	return nil
@@ -644,6 +754,10 @@ type Request_RetryTask struct {
 	RetryTask *RetryTask `protobuf:"bytes,24,opt,name=retry_task,json=retryTask,proto3,oneof"`
 }
 
+type Request_UnquarantineTask struct {
+	UnquarantineTask *UnquarantineTask `protobuf:"bytes,25,opt,name=unquarantine_task,json=unquarantineTask,proto3,oneof"`
+}
+
 type Request_Join struct {
 	Join *Join `protobuf:"bytes,30,opt,name=join,proto3,oneof"`
 }
@@ -688,6 +802,18 @@ type Request_RestartAgent struct {
 	RestartAgent *RestartAgent `protobuf:"bytes,41,opt,name=restart_agent,json=restartAgent,proto3,oneof"`
 }
 
+type Request_SetPause struct {
+	SetPause *SetPause `protobuf:"bytes,42,opt,name=set_pause,json=setPause,proto3,oneof"`
+}
+
+type Request_UnparkAgent struct {
+	UnparkAgent *UnparkAgent `protobuf:"bytes,43,opt,name=unpark_agent,json=unparkAgent,proto3,oneof"`
+}
+
+type Request_ReleaseBrake struct {
+	ReleaseBrake *ReleaseBrake `protobuf:"bytes,44,opt,name=release_brake,json=releaseBrake,proto3,oneof"`
+}
+
 type Request_RegisterHost struct {
 	RegisterHost *RegisterHost `protobuf:"bytes,50,opt,name=register_host,json=registerHost,proto3,oneof"`
 }
@@ -712,6 +838,22 @@ type Request_ReportExit struct {
 	ReportExit *ReportExit `protobuf:"bytes,55,opt,name=report_exit,json=reportExit,proto3,oneof"`
 }
 
+type Request_DrainHost struct {
+	DrainHost *DrainHost `protobuf:"bytes,56,opt,name=drain_host,json=drainHost,proto3,oneof"`
+}
+
+type Request_ConfirmDead struct {
+	ConfirmDead *ConfirmDead `protobuf:"bytes,57,opt,name=confirm_dead,json=confirmDead,proto3,oneof"`
+}
+
+type Request_ForgetHost struct {
+	ForgetHost *ForgetHost `protobuf:"bytes,58,opt,name=forget_host,json=forgetHost,proto3,oneof"`
+}
+
+type Request_ReportViews struct {
+	ReportViews *ReportViews `protobuf:"bytes,59,opt,name=report_views,json=reportViews,proto3,oneof"`
+}
+
 type Request_OrderStart struct {
 	OrderStart *OrderStart `protobuf:"bytes,60,opt,name=order_start,json=orderStart,proto3,oneof"`
 }
@@ -722,6 +864,18 @@ type Request_OrderStop struct {
 
 type Request_CancelOrder struct {
 	CancelOrder *CancelOrder `protobuf:"bytes,62,opt,name=cancel_order,json=cancelOrder,proto3,oneof"`
+}
+
+type Request_SurrenderHost struct {
+	SurrenderHost *SurrenderHost `protobuf:"bytes,63,opt,name=surrender_host,json=surrenderHost,proto3,oneof"`
+}
+
+type Request_ReportPressure struct {
+	ReportPressure *ReportPressure `protobuf:"bytes,64,opt,name=report_pressure,json=reportPressure,proto3,oneof"`
+}
+
+type Request_ReportStuck struct {
+	ReportStuck *ReportStuck `protobuf:"bytes,65,opt,name=report_stuck,json=reportStuck,proto3,oneof"`
 }
 
 func (*Request_LeaderEstablished) isRequest_Command() {}
@@ -752,6 +906,8 @@ func (*Request_CancelTask) isRequest_Command() {}
 
 func (*Request_RetryTask) isRequest_Command() {}
 
+func (*Request_UnquarantineTask) isRequest_Command() {}
+
 func (*Request_Join) isRequest_Command() {}
 
 func (*Request_Leave) isRequest_Command() {}
@@ -774,6 +930,12 @@ func (*Request_SetAgent) isRequest_Command() {}
 
 func (*Request_RestartAgent) isRequest_Command() {}
 
+func (*Request_SetPause) isRequest_Command() {}
+
+func (*Request_UnparkAgent) isRequest_Command() {}
+
+func (*Request_ReleaseBrake) isRequest_Command() {}
+
 func (*Request_RegisterHost) isRequest_Command() {}
 
 func (*Request_LeaveHost) isRequest_Command() {}
@@ -786,11 +948,25 @@ func (*Request_ReportStarted) isRequest_Command() {}
 
 func (*Request_ReportExit) isRequest_Command() {}
 
+func (*Request_DrainHost) isRequest_Command() {}
+
+func (*Request_ConfirmDead) isRequest_Command() {}
+
+func (*Request_ForgetHost) isRequest_Command() {}
+
+func (*Request_ReportViews) isRequest_Command() {}
+
 func (*Request_OrderStart) isRequest_Command() {}
 
 func (*Request_OrderStop) isRequest_Command() {}
 
 func (*Request_CancelOrder) isRequest_Command() {}
+
+func (*Request_SurrenderHost) isRequest_Command() {}
+
+func (*Request_ReportPressure) isRequest_Command() {}
+
+func (*Request_ReportStuck) isRequest_Command() {}
 
 type KV struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -903,6 +1079,7 @@ type PutServer struct {
 	RaftAddr      string                 `protobuf:"bytes,3,opt,name=raft_addr,json=raftAddr,proto3" json:"raft_addr,omitempty"`
 	Version       string                 `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
 	Features      uint32                 `protobuf:"varint,5,opt,name=features,proto3" json:"features,omitempty"`
+	GossipAddr    string                 `protobuf:"bytes,6,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -970,6 +1147,13 @@ func (x *PutServer) GetFeatures() uint32 {
 		return x.Features
 	}
 	return 0
+}
+
+func (x *PutServer) GetGossipAddr() string {
+	if x != nil {
+		return x.GossipAddr
+	}
+	return ""
 }
 
 type DropServer struct {
@@ -1315,6 +1499,8 @@ type RoleSpec struct {
 	StopGrace     int64                  `protobuf:"zigzag64,15,opt,name=stop_grace,json=stopGrace,proto3" json:"stop_grace,omitempty"`
 	AttemptLimit  uint32                 `protobuf:"varint,16,opt,name=attempt_limit,json=attemptLimit,proto3" json:"attempt_limit,omitempty"`
 	KillLimit     uint32                 `protobuf:"varint,17,opt,name=kill_limit,json=killLimit,proto3" json:"kill_limit,omitempty"`
+	TurnLimit     int64                  `protobuf:"zigzag64,18,opt,name=turn_limit,json=turnLimit,proto3" json:"turn_limit,omitempty"`
+	RunLimit      int64                  `protobuf:"zigzag64,19,opt,name=run_limit,json=runLimit,proto3" json:"run_limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1464,6 +1650,20 @@ func (x *RoleSpec) GetAttemptLimit() uint32 {
 func (x *RoleSpec) GetKillLimit() uint32 {
 	if x != nil {
 		return x.KillLimit
+	}
+	return 0
+}
+
+func (x *RoleSpec) GetTurnLimit() int64 {
+	if x != nil {
+		return x.TurnLimit
+	}
+	return 0
+}
+
+func (x *RoleSpec) GetRunLimit() int64 {
+	if x != nil {
+		return x.RunLimit
 	}
 	return 0
 }
@@ -2532,6 +2732,8 @@ type SetAgent struct {
 	Stop          bool                   `protobuf:"varint,2,opt,name=stop,proto3" json:"stop,omitempty"`
 	By            string                 `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	IfRev         uint64                 `protobuf:"varint,4,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
+	Fresh         bool                   `protobuf:"varint,5,opt,name=fresh,proto3" json:"fresh,omitempty"`
+	Reason        string                 `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2594,10 +2796,26 @@ func (x *SetAgent) GetIfRev() uint64 {
 	return 0
 }
 
+func (x *SetAgent) GetFresh() bool {
+	if x != nil {
+		return x.Fresh
+	}
+	return false
+}
+
+func (x *SetAgent) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type RestartAgent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
 	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	Fresh         bool                   `protobuf:"varint,3,opt,name=fresh,proto3" json:"fresh,omitempty"`
+	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2646,6 +2864,244 @@ func (x *RestartAgent) GetBy() string {
 	return ""
 }
 
+func (x *RestartAgent) GetFresh() bool {
+	if x != nil {
+		return x.Fresh
+	}
+	return false
+}
+
+func (x *RestartAgent) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type SetPause struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Scope         string                 `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
+	Pause         bool                   `protobuf:"varint,2,opt,name=pause,proto3" json:"pause,omitempty"`
+	By            string                 `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetPause) Reset() {
+	*x = SetPause{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetPause) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetPause) ProtoMessage() {}
+
+func (x *SetPause) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetPause.ProtoReflect.Descriptor instead.
+func (*SetPause) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *SetPause) GetScope() string {
+	if x != nil {
+		return x.Scope
+	}
+	return ""
+}
+
+func (x *SetPause) GetPause() bool {
+	if x != nil {
+		return x.Pause
+	}
+	return false
+}
+
+func (x *SetPause) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *SetPause) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type UnparkAgent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnparkAgent) Reset() {
+	*x = UnparkAgent{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnparkAgent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnparkAgent) ProtoMessage() {}
+
+func (x *UnparkAgent) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnparkAgent.ProtoReflect.Descriptor instead.
+func (*UnparkAgent) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *UnparkAgent) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *UnparkAgent) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type UnquarantineTask struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          uint64                 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
+	IfRev         uint64                 `protobuf:"varint,2,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
+	By            string                 `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnquarantineTask) Reset() {
+	*x = UnquarantineTask{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnquarantineTask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnquarantineTask) ProtoMessage() {}
+
+func (x *UnquarantineTask) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnquarantineTask.ProtoReflect.Descriptor instead.
+func (*UnquarantineTask) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *UnquarantineTask) GetTask() uint64 {
+	if x != nil {
+		return x.Task
+	}
+	return 0
+}
+
+func (x *UnquarantineTask) GetIfRev() uint64 {
+	if x != nil {
+		return x.IfRev
+	}
+	return 0
+}
+
+func (x *UnquarantineTask) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type ReleaseBrake struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	By            string                 `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseBrake) Reset() {
+	*x = ReleaseBrake{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseBrake) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseBrake) ProtoMessage() {}
+
+func (x *ReleaseBrake) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseBrake.ProtoReflect.Descriptor instead.
+func (*ReleaseBrake) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *ReleaseBrake) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
 type Running struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Agent         uint32                 `protobuf:"varint,1,opt,name=agent,proto3" json:"agent,omitempty"`
@@ -2657,7 +3113,7 @@ type Running struct {
 
 func (x *Running) Reset() {
 	*x = Running{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2669,7 +3125,7 @@ func (x *Running) String() string {
 func (*Running) ProtoMessage() {}
 
 func (x *Running) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2682,7 +3138,7 @@ func (x *Running) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Running.ProtoReflect.Descriptor instead.
 func (*Running) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Running) GetAgent() uint32 {
@@ -2717,13 +3173,15 @@ type RegisterHost struct {
 	Capacity      uint32                 `protobuf:"varint,7,opt,name=capacity,proto3" json:"capacity,omitempty"`
 	Inventory     []*Running             `protobuf:"bytes,8,rep,name=inventory,proto3" json:"inventory,omitempty"`
 	Taken         uint64                 `protobuf:"varint,9,opt,name=taken,proto3" json:"taken,omitempty"`
+	Warnings      []string               `protobuf:"bytes,10,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	GossipAddr    string                 `protobuf:"bytes,11,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RegisterHost) Reset() {
 	*x = RegisterHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2735,7 +3193,7 @@ func (x *RegisterHost) String() string {
 func (*RegisterHost) ProtoMessage() {}
 
 func (x *RegisterHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2748,7 +3206,7 @@ func (x *RegisterHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterHost.ProtoReflect.Descriptor instead.
 func (*RegisterHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RegisterHost) GetKey() string {
@@ -2814,6 +3272,20 @@ func (x *RegisterHost) GetTaken() uint64 {
 	return 0
 }
 
+func (x *RegisterHost) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+func (x *RegisterHost) GetGossipAddr() string {
+	if x != nil {
+		return x.GossipAddr
+	}
+	return ""
+}
+
 type LeaveHost struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -2824,7 +3296,7 @@ type LeaveHost struct {
 
 func (x *LeaveHost) Reset() {
 	*x = LeaveHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2836,7 +3308,7 @@ func (x *LeaveHost) String() string {
 func (*LeaveHost) ProtoMessage() {}
 
 func (x *LeaveHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2849,7 +3321,7 @@ func (x *LeaveHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveHost.ProtoReflect.Descriptor instead.
 func (*LeaveHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LeaveHost) GetKey() string {
@@ -2877,7 +3349,7 @@ type SuspectHost struct {
 
 func (x *SuspectHost) Reset() {
 	*x = SuspectHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2889,7 +3361,7 @@ func (x *SuspectHost) String() string {
 func (*SuspectHost) ProtoMessage() {}
 
 func (x *SuspectHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2902,7 +3374,7 @@ func (x *SuspectHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspectHost.ProtoReflect.Descriptor instead.
 func (*SuspectHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SuspectHost) GetHost() uint32 {
@@ -2939,7 +3411,7 @@ type AcceptOrder struct {
 
 func (x *AcceptOrder) Reset() {
 	*x = AcceptOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2951,7 +3423,7 @@ func (x *AcceptOrder) String() string {
 func (*AcceptOrder) ProtoMessage() {}
 
 func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2964,7 +3436,7 @@ func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptOrder.ProtoReflect.Descriptor instead.
 func (*AcceptOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AcceptOrder) GetHost() uint32 {
@@ -3014,7 +3486,7 @@ type ReportStarted struct {
 
 func (x *ReportStarted) Reset() {
 	*x = ReportStarted{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3026,7 +3498,7 @@ func (x *ReportStarted) String() string {
 func (*ReportStarted) ProtoMessage() {}
 
 func (x *ReportStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3039,7 +3511,7 @@ func (x *ReportStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStarted.ProtoReflect.Descriptor instead.
 func (*ReportStarted) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReportStarted) GetHost() uint32 {
@@ -3080,13 +3552,14 @@ type ReportExit struct {
 	Signal        string                 `protobuf:"bytes,6,opt,name=signal,proto3" json:"signal,omitempty"`
 	Reason        string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	Tail          string                 `protobuf:"bytes,8,opt,name=tail,proto3" json:"tail,omitempty"`
+	RetryAfter    int64                  `protobuf:"zigzag64,9,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReportExit) Reset() {
 	*x = ReportExit{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3098,7 +3571,7 @@ func (x *ReportExit) String() string {
 func (*ReportExit) ProtoMessage() {}
 
 func (x *ReportExit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3111,7 +3584,7 @@ func (x *ReportExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportExit.ProtoReflect.Descriptor instead.
 func (*ReportExit) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ReportExit) GetHost() uint32 {
@@ -3170,6 +3643,501 @@ func (x *ReportExit) GetTail() string {
 	return ""
 }
 
+func (x *ReportExit) GetRetryAfter() int64 {
+	if x != nil {
+		return x.RetryAfter
+	}
+	return 0
+}
+
+type DrainHost struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	Off           bool                   `protobuf:"varint,2,opt,name=off,proto3" json:"off,omitempty"`
+	Deadline      int64                  `protobuf:"zigzag64,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	By            string                 `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainHost) Reset() {
+	*x = DrainHost{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainHost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainHost) ProtoMessage() {}
+
+func (x *DrainHost) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainHost.ProtoReflect.Descriptor instead.
+func (*DrainHost) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *DrainHost) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *DrainHost) GetOff() bool {
+	if x != nil {
+		return x.Off
+	}
+	return false
+}
+
+func (x *DrainHost) GetDeadline() int64 {
+	if x != nil {
+		return x.Deadline
+	}
+	return 0
+}
+
+func (x *DrainHost) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type ConfirmDead struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	Force         bool                   `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
+	By            string                 `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfirmDead) Reset() {
+	*x = ConfirmDead{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfirmDead) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfirmDead) ProtoMessage() {}
+
+func (x *ConfirmDead) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfirmDead.ProtoReflect.Descriptor instead.
+func (*ConfirmDead) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *ConfirmDead) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *ConfirmDead) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+func (x *ConfirmDead) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type ForgetHost struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForgetHost) Reset() {
+	*x = ForgetHost{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForgetHost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForgetHost) ProtoMessage() {}
+
+func (x *ForgetHost) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForgetHost.ProtoReflect.Descriptor instead.
+func (*ForgetHost) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *ForgetHost) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *ForgetHost) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type HostView struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Server        string                 `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	Host          uint32                 `protobuf:"varint,2,opt,name=host,proto3" json:"host,omitempty"`
+	Gossip        uint32                 `protobuf:"varint,3,opt,name=gossip,proto3" json:"gossip,omitempty"`
+	Stream        uint32                 `protobuf:"varint,4,opt,name=stream,proto3" json:"stream,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostView) Reset() {
+	*x = HostView{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostView) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostView) ProtoMessage() {}
+
+func (x *HostView) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostView.ProtoReflect.Descriptor instead.
+func (*HostView) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *HostView) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *HostView) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *HostView) GetGossip() uint32 {
+	if x != nil {
+		return x.Gossip
+	}
+	return 0
+}
+
+func (x *HostView) GetStream() uint32 {
+	if x != nil {
+		return x.Stream
+	}
+	return 0
+}
+
+type ReportViews struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Server        string                 `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	Views         []*HostView            `protobuf:"bytes,2,rep,name=views,proto3" json:"views,omitempty"`
+	All           bool                   `protobuf:"varint,3,opt,name=all,proto3" json:"all,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportViews) Reset() {
+	*x = ReportViews{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportViews) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportViews) ProtoMessage() {}
+
+func (x *ReportViews) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportViews.ProtoReflect.Descriptor instead.
+func (*ReportViews) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *ReportViews) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *ReportViews) GetViews() []*HostView {
+	if x != nil {
+		return x.Views
+	}
+	return nil
+}
+
+func (x *ReportViews) GetAll() bool {
+	if x != nil {
+		return x.All
+	}
+	return false
+}
+
+type SurrenderHost struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SurrenderHost) Reset() {
+	*x = SurrenderHost{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SurrenderHost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SurrenderHost) ProtoMessage() {}
+
+func (x *SurrenderHost) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SurrenderHost.ProtoReflect.Descriptor instead.
+func (*SurrenderHost) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *SurrenderHost) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *SurrenderHost) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type ReportPressure struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	Boot          string                 `protobuf:"bytes,2,opt,name=boot,proto3" json:"boot,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportPressure) Reset() {
+	*x = ReportPressure{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportPressure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportPressure) ProtoMessage() {}
+
+func (x *ReportPressure) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportPressure.ProtoReflect.Descriptor instead.
+func (*ReportPressure) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *ReportPressure) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *ReportPressure) GetBoot() string {
+	if x != nil {
+		return x.Boot
+	}
+	return ""
+}
+
+func (x *ReportPressure) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type ReportStuck struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	Agent         uint32                 `protobuf:"varint,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	Inc           uint64                 `protobuf:"varint,3,opt,name=inc,proto3" json:"inc,omitempty"`
+	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportStuck) Reset() {
+	*x = ReportStuck{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportStuck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportStuck) ProtoMessage() {}
+
+func (x *ReportStuck) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportStuck.ProtoReflect.Descriptor instead.
+func (*ReportStuck) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *ReportStuck) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *ReportStuck) GetAgent() uint32 {
+	if x != nil {
+		return x.Agent
+	}
+	return 0
+}
+
+func (x *ReportStuck) GetInc() uint64 {
+	if x != nil {
+		return x.Inc
+	}
+	return 0
+}
+
+func (x *ReportStuck) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type OrderStart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Agent         uint32                 `protobuf:"varint,1,opt,name=agent,proto3" json:"agent,omitempty"`
@@ -3181,7 +4149,7 @@ type OrderStart struct {
 
 func (x *OrderStart) Reset() {
 	*x = OrderStart{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3193,7 +4161,7 @@ func (x *OrderStart) String() string {
 func (*OrderStart) ProtoMessage() {}
 
 func (x *OrderStart) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3206,7 +4174,7 @@ func (x *OrderStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStart.ProtoReflect.Descriptor instead.
 func (*OrderStart) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *OrderStart) GetAgent() uint32 {
@@ -3241,7 +4209,7 @@ type OrderStop struct {
 
 func (x *OrderStop) Reset() {
 	*x = OrderStop{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3253,7 +4221,7 @@ func (x *OrderStop) String() string {
 func (*OrderStop) ProtoMessage() {}
 
 func (x *OrderStop) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3266,7 +4234,7 @@ func (x *OrderStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStop.ProtoReflect.Descriptor instead.
 func (*OrderStop) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *OrderStop) GetAgent() uint32 {
@@ -3301,7 +4269,7 @@ type CancelOrder struct {
 
 func (x *CancelOrder) Reset() {
 	*x = CancelOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3313,7 +4281,7 @@ func (x *CancelOrder) String() string {
 func (*CancelOrder) ProtoMessage() {}
 
 func (x *CancelOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3326,7 +4294,7 @@ func (x *CancelOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelOrder.ProtoReflect.Descriptor instead.
 func (*CancelOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CancelOrder) GetAgent() uint32 {
@@ -3364,7 +4332,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tHostBeats\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
-	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xce\x10\n" +
+	"\x06packed\x18\x03 \x01(\fR\x06packed\"\x9d\x16\n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
@@ -3392,7 +4360,8 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\vcancel_task\x18\x17 \x01(\v2\x18.vigil.log.v1.CancelTaskH\x00R\n" +
 	"cancelTask\x128\n" +
 	"\n" +
-	"retry_task\x18\x18 \x01(\v2\x17.vigil.log.v1.RetryTaskH\x00R\tretryTask\x12(\n" +
+	"retry_task\x18\x18 \x01(\v2\x17.vigil.log.v1.RetryTaskH\x00R\tretryTask\x12M\n" +
+	"\x11unquarantine_task\x18\x19 \x01(\v2\x1e.vigil.log.v1.UnquarantineTaskH\x00R\x10unquarantineTask\x12(\n" +
 	"\x04join\x18\x1e \x01(\v2\x12.vigil.log.v1.JoinH\x00R\x04join\x12+\n" +
 	"\x05leave\x18\x1f \x01(\v2\x13.vigil.log.v1.LeaveH\x00R\x05leave\x12+\n" +
 	"\x05claim\x18  \x01(\v2\x13.vigil.log.v1.ClaimH\x00R\x05claim\x128\n" +
@@ -3405,7 +4374,10 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"set_resume\x18& \x01(\v2\x17.vigil.log.v1.SetResumeH\x00R\tsetResume\x125\n" +
 	"\tset_agent\x18( \x01(\v2\x16.vigil.log.v1.SetAgentH\x00R\bsetAgent\x12A\n" +
-	"\rrestart_agent\x18) \x01(\v2\x1a.vigil.log.v1.RestartAgentH\x00R\frestartAgent\x12A\n" +
+	"\rrestart_agent\x18) \x01(\v2\x1a.vigil.log.v1.RestartAgentH\x00R\frestartAgent\x125\n" +
+	"\tset_pause\x18* \x01(\v2\x16.vigil.log.v1.SetPauseH\x00R\bsetPause\x12>\n" +
+	"\funpark_agent\x18+ \x01(\v2\x19.vigil.log.v1.UnparkAgentH\x00R\vunparkAgent\x12A\n" +
+	"\rrelease_brake\x18, \x01(\v2\x1a.vigil.log.v1.ReleaseBrakeH\x00R\freleaseBrake\x12A\n" +
 	"\rregister_host\x182 \x01(\v2\x1a.vigil.log.v1.RegisterHostH\x00R\fregisterHost\x128\n" +
 	"\n" +
 	"leave_host\x183 \x01(\v2\x17.vigil.log.v1.LeaveHostH\x00R\tleaveHost\x12>\n" +
@@ -3413,25 +4385,36 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\faccept_order\x185 \x01(\v2\x19.vigil.log.v1.AcceptOrderH\x00R\vacceptOrder\x12D\n" +
 	"\x0ereport_started\x186 \x01(\v2\x1b.vigil.log.v1.ReportStartedH\x00R\rreportStarted\x12;\n" +
 	"\vreport_exit\x187 \x01(\v2\x18.vigil.log.v1.ReportExitH\x00R\n" +
-	"reportExit\x12;\n" +
+	"reportExit\x128\n" +
+	"\n" +
+	"drain_host\x188 \x01(\v2\x17.vigil.log.v1.DrainHostH\x00R\tdrainHost\x12>\n" +
+	"\fconfirm_dead\x189 \x01(\v2\x19.vigil.log.v1.ConfirmDeadH\x00R\vconfirmDead\x12;\n" +
+	"\vforget_host\x18: \x01(\v2\x18.vigil.log.v1.ForgetHostH\x00R\n" +
+	"forgetHost\x12>\n" +
+	"\freport_views\x18; \x01(\v2\x19.vigil.log.v1.ReportViewsH\x00R\vreportViews\x12;\n" +
 	"\vorder_start\x18< \x01(\v2\x18.vigil.log.v1.OrderStartH\x00R\n" +
 	"orderStart\x128\n" +
 	"\n" +
 	"order_stop\x18= \x01(\v2\x17.vigil.log.v1.OrderStopH\x00R\torderStop\x12>\n" +
-	"\fcancel_order\x18> \x01(\v2\x19.vigil.log.v1.CancelOrderH\x00R\vcancelOrderB\t\n" +
+	"\fcancel_order\x18> \x01(\v2\x19.vigil.log.v1.CancelOrderH\x00R\vcancelOrder\x12D\n" +
+	"\x0esurrender_host\x18? \x01(\v2\x1b.vigil.log.v1.SurrenderHostH\x00R\rsurrenderHost\x12G\n" +
+	"\x0freport_pressure\x18@ \x01(\v2\x1c.vigil.log.v1.ReportPressureH\x00R\x0ereportPressure\x12>\n" +
+	"\freport_stuck\x18A \x01(\v2\x19.vigil.log.v1.ReportStuckH\x00R\vreportStuckB\t\n" +
 	"\acommand\",\n" +
 	"\x02KV\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"F\n" +
 	"\x11LeaderEstablished\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x19\n" +
-	"\bapi_addr\x18\x02 \x01(\tR\aapiAddr\"\x89\x01\n" +
+	"\bapi_addr\x18\x02 \x01(\tR\aapiAddr\"\xaa\x01\n" +
 	"\tPutServer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x19\n" +
 	"\bapi_addr\x18\x02 \x01(\tR\aapiAddr\x12\x1b\n" +
 	"\traft_addr\x18\x03 \x01(\tR\braftAddr\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\tR\aversion\x12\x1a\n" +
-	"\bfeatures\x18\x05 \x01(\rR\bfeatures\"\x1c\n" +
+	"\bfeatures\x18\x05 \x01(\rR\bfeatures\x12\x1f\n" +
+	"\vgossip_addr\x18\x06 \x01(\tR\n" +
+	"gossipAddr\"\x1c\n" +
 	"\n" +
 	"DropServer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"%\n" +
@@ -3450,7 +4433,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x04hash\x18\x03 \x01(\fR\x04hash\" \n" +
 	"\n" +
 	"RaiseEpoch\x12\x12\n" +
-	"\x04hold\x18\x01 \x01(\x12R\x04hold\"\x83\x04\n" +
+	"\x04hold\x18\x01 \x01(\x12R\x04hold\"\xbf\x04\n" +
 	"\bRoleSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06runner\x18\x02 \x01(\tR\x06runner\x12\x1a\n" +
@@ -3472,7 +4455,10 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"stop_grace\x18\x0f \x01(\x12R\tstopGrace\x12#\n" +
 	"\rattempt_limit\x18\x10 \x01(\rR\fattemptLimit\x12\x1d\n" +
 	"\n" +
-	"kill_limit\x18\x11 \x01(\rR\tkillLimit\"t\n" +
+	"kill_limit\x18\x11 \x01(\rR\tkillLimit\x12\x1d\n" +
+	"\n" +
+	"turn_limit\x18\x12 \x01(\x12R\tturnLimit\x12\x1b\n" +
+	"\trun_limit\x18\x13 \x01(\x12R\brunLimit\"t\n" +
 	"\tApplyRoom\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12,\n" +
 	"\x05roles\x18\x02 \x03(\v2\x16.vigil.log.v1.RoleSpecR\x05roles\x12\x0e\n" +
@@ -3568,19 +4554,37 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x1d\n" +
 	"\n" +
 	"token_hash\x18\x03 \x01(\fR\ttokenHash\x12\x16\n" +
-	"\x06resume\x18\x06 \x01(\tR\x06resume\"[\n" +
+	"\x06resume\x18\x06 \x01(\tR\x06resume\"\x89\x01\n" +
 	"\bSetAgent\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04stop\x18\x02 \x01(\bR\x04stop\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
-	"\x06if_rev\x18\x04 \x01(\x04R\x05ifRev\"4\n" +
+	"\x06if_rev\x18\x04 \x01(\x04R\x05ifRev\x12\x14\n" +
+	"\x05fresh\x18\x05 \x01(\bR\x05fresh\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\"b\n" +
 	"\fRestartAgent\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x0e\n" +
-	"\x02by\x18\x02 \x01(\tR\x02by\"C\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x14\n" +
+	"\x05fresh\x18\x03 \x01(\bR\x05fresh\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"^\n" +
+	"\bSetPause\x12\x14\n" +
+	"\x05scope\x18\x01 \x01(\tR\x05scope\x12\x14\n" +
+	"\x05pause\x18\x02 \x01(\bR\x05pause\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"3\n" +
+	"\vUnparkAgent\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\"M\n" +
+	"\x10UnquarantineTask\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\x04R\x04task\x12\x15\n" +
+	"\x06if_rev\x18\x02 \x01(\x04R\x05ifRev\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\"\x1e\n" +
+	"\fReleaseBrake\x12\x0e\n" +
+	"\x02by\x18\x01 \x01(\tR\x02by\"C\n" +
 	"\aRunning\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\rR\x05agent\x12\x10\n" +
 	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x10\n" +
-	"\x03pid\x18\x03 \x01(\rR\x03pid\"\x8d\x02\n" +
+	"\x03pid\x18\x03 \x01(\rR\x03pid\"\xca\x02\n" +
 	"\fRegisterHost\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -3590,7 +4594,11 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x06labels\x18\x06 \x03(\v2\x10.vigil.log.v1.KVR\x06labels\x12\x1a\n" +
 	"\bcapacity\x18\a \x01(\rR\bcapacity\x123\n" +
 	"\tinventory\x18\b \x03(\v2\x15.vigil.log.v1.RunningR\tinventory\x12\x14\n" +
-	"\x05taken\x18\t \x01(\x04R\x05taken\"1\n" +
+	"\x05taken\x18\t \x01(\x04R\x05taken\x12\x1a\n" +
+	"\bwarnings\x18\n" +
+	" \x03(\tR\bwarnings\x12\x1f\n" +
+	"\vgossip_addr\x18\v \x01(\tR\n" +
+	"gossipAddr\"1\n" +
 	"\tLeaveHost\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\"S\n" +
@@ -3609,7 +4617,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\rR\x05agent\x12\x10\n" +
 	"\x03inc\x18\x03 \x01(\x04R\x03inc\x12\x10\n" +
-	"\x03pid\x18\x04 \x01(\rR\x03pid\"\xb4\x01\n" +
+	"\x03pid\x18\x04 \x01(\rR\x03pid\"\xd5\x01\n" +
 	"\n" +
 	"ReportExit\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +
@@ -3619,7 +4627,43 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x04code\x18\x05 \x01(\x11R\x04code\x12\x16\n" +
 	"\x06signal\x18\x06 \x01(\tR\x06signal\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x12\x12\n" +
-	"\x04tail\x18\b \x01(\tR\x04tail\"H\n" +
+	"\x04tail\x18\b \x01(\tR\x04tail\x12\x1f\n" +
+	"\vretry_after\x18\t \x01(\x12R\n" +
+	"retryAfter\"]\n" +
+	"\tDrainHost\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\rR\x04host\x12\x10\n" +
+	"\x03off\x18\x02 \x01(\bR\x03off\x12\x1a\n" +
+	"\bdeadline\x18\x03 \x01(\x12R\bdeadline\x12\x0e\n" +
+	"\x02by\x18\x04 \x01(\tR\x02by\"G\n" +
+	"\vConfirmDead\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +
+	"\x05force\x18\x02 \x01(\bR\x05force\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\"0\n" +
+	"\n" +
+	"ForgetHost\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\rR\x04host\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\"f\n" +
+	"\bHostView\x12\x16\n" +
+	"\x06server\x18\x01 \x01(\tR\x06server\x12\x12\n" +
+	"\x04host\x18\x02 \x01(\rR\x04host\x12\x16\n" +
+	"\x06gossip\x18\x03 \x01(\rR\x06gossip\x12\x16\n" +
+	"\x06stream\x18\x04 \x01(\rR\x06stream\"e\n" +
+	"\vReportViews\x12\x16\n" +
+	"\x06server\x18\x01 \x01(\tR\x06server\x12,\n" +
+	"\x05views\x18\x02 \x03(\v2\x16.vigil.log.v1.HostViewR\x05views\x12\x10\n" +
+	"\x03all\x18\x03 \x01(\bR\x03all\";\n" +
+	"\rSurrenderHost\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\rR\x04host\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"P\n" +
+	"\x0eReportPressure\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
+	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"a\n" +
+	"\vReportStuck\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +
+	"\x05agent\x18\x02 \x01(\rR\x05agent\x12\x10\n" +
+	"\x03inc\x18\x03 \x01(\x04R\x03inc\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"H\n" +
 	"\n" +
 	"OrderStart\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\rR\x05agent\x12\x10\n" +
@@ -3646,7 +4690,7 @@ func file_vigil_log_v1_log_proto_rawDescGZIP() []byte {
 	return file_vigil_log_v1_log_proto_rawDescData
 }
 
-var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: vigil.log.v1.Entry
 	(*HostBeats)(nil),         // 1: vigil.log.v1.HostBeats
@@ -3678,16 +4722,28 @@ var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*SetResume)(nil),         // 27: vigil.log.v1.SetResume
 	(*SetAgent)(nil),          // 28: vigil.log.v1.SetAgent
 	(*RestartAgent)(nil),      // 29: vigil.log.v1.RestartAgent
-	(*Running)(nil),           // 30: vigil.log.v1.Running
-	(*RegisterHost)(nil),      // 31: vigil.log.v1.RegisterHost
-	(*LeaveHost)(nil),         // 32: vigil.log.v1.LeaveHost
-	(*SuspectHost)(nil),       // 33: vigil.log.v1.SuspectHost
-	(*AcceptOrder)(nil),       // 34: vigil.log.v1.AcceptOrder
-	(*ReportStarted)(nil),     // 35: vigil.log.v1.ReportStarted
-	(*ReportExit)(nil),        // 36: vigil.log.v1.ReportExit
-	(*OrderStart)(nil),        // 37: vigil.log.v1.OrderStart
-	(*OrderStop)(nil),         // 38: vigil.log.v1.OrderStop
-	(*CancelOrder)(nil),       // 39: vigil.log.v1.CancelOrder
+	(*SetPause)(nil),          // 30: vigil.log.v1.SetPause
+	(*UnparkAgent)(nil),       // 31: vigil.log.v1.UnparkAgent
+	(*UnquarantineTask)(nil),  // 32: vigil.log.v1.UnquarantineTask
+	(*ReleaseBrake)(nil),      // 33: vigil.log.v1.ReleaseBrake
+	(*Running)(nil),           // 34: vigil.log.v1.Running
+	(*RegisterHost)(nil),      // 35: vigil.log.v1.RegisterHost
+	(*LeaveHost)(nil),         // 36: vigil.log.v1.LeaveHost
+	(*SuspectHost)(nil),       // 37: vigil.log.v1.SuspectHost
+	(*AcceptOrder)(nil),       // 38: vigil.log.v1.AcceptOrder
+	(*ReportStarted)(nil),     // 39: vigil.log.v1.ReportStarted
+	(*ReportExit)(nil),        // 40: vigil.log.v1.ReportExit
+	(*DrainHost)(nil),         // 41: vigil.log.v1.DrainHost
+	(*ConfirmDead)(nil),       // 42: vigil.log.v1.ConfirmDead
+	(*ForgetHost)(nil),        // 43: vigil.log.v1.ForgetHost
+	(*HostView)(nil),          // 44: vigil.log.v1.HostView
+	(*ReportViews)(nil),       // 45: vigil.log.v1.ReportViews
+	(*SurrenderHost)(nil),     // 46: vigil.log.v1.SurrenderHost
+	(*ReportPressure)(nil),    // 47: vigil.log.v1.ReportPressure
+	(*ReportStuck)(nil),       // 48: vigil.log.v1.ReportStuck
+	(*OrderStart)(nil),        // 49: vigil.log.v1.OrderStart
+	(*OrderStop)(nil),         // 50: vigil.log.v1.OrderStop
+	(*CancelOrder)(nil),       // 51: vigil.log.v1.CancelOrder
 }
 var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: vigil.log.v1.Entry.beats:type_name -> vigil.log.v1.HostBeats
@@ -3706,37 +4762,49 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	16, // 13: vigil.log.v1.Request.create_task:type_name -> vigil.log.v1.CreateTask
 	17, // 14: vigil.log.v1.Request.cancel_task:type_name -> vigil.log.v1.CancelTask
 	18, // 15: vigil.log.v1.Request.retry_task:type_name -> vigil.log.v1.RetryTask
-	19, // 16: vigil.log.v1.Request.join:type_name -> vigil.log.v1.Join
-	20, // 17: vigil.log.v1.Request.leave:type_name -> vigil.log.v1.Leave
-	21, // 18: vigil.log.v1.Request.claim:type_name -> vigil.log.v1.Claim
-	22, // 19: vigil.log.v1.Request.start_task:type_name -> vigil.log.v1.StartTask
-	23, // 20: vigil.log.v1.Request.progress_task:type_name -> vigil.log.v1.ProgressTask
-	24, // 21: vigil.log.v1.Request.complete_task:type_name -> vigil.log.v1.CompleteTask
-	25, // 22: vigil.log.v1.Request.fail_task:type_name -> vigil.log.v1.FailTask
-	26, // 23: vigil.log.v1.Request.handoff:type_name -> vigil.log.v1.Handoff
-	27, // 24: vigil.log.v1.Request.set_resume:type_name -> vigil.log.v1.SetResume
-	28, // 25: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
-	29, // 26: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
-	31, // 27: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
-	32, // 28: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
-	33, // 29: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
-	34, // 30: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
-	35, // 31: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
-	36, // 32: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
-	37, // 33: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
-	38, // 34: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
-	39, // 35: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
-	3,  // 36: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
-	3,  // 37: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
-	3,  // 38: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
-	13, // 39: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
-	3,  // 40: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
-	30, // 41: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	32, // 16: vigil.log.v1.Request.unquarantine_task:type_name -> vigil.log.v1.UnquarantineTask
+	19, // 17: vigil.log.v1.Request.join:type_name -> vigil.log.v1.Join
+	20, // 18: vigil.log.v1.Request.leave:type_name -> vigil.log.v1.Leave
+	21, // 19: vigil.log.v1.Request.claim:type_name -> vigil.log.v1.Claim
+	22, // 20: vigil.log.v1.Request.start_task:type_name -> vigil.log.v1.StartTask
+	23, // 21: vigil.log.v1.Request.progress_task:type_name -> vigil.log.v1.ProgressTask
+	24, // 22: vigil.log.v1.Request.complete_task:type_name -> vigil.log.v1.CompleteTask
+	25, // 23: vigil.log.v1.Request.fail_task:type_name -> vigil.log.v1.FailTask
+	26, // 24: vigil.log.v1.Request.handoff:type_name -> vigil.log.v1.Handoff
+	27, // 25: vigil.log.v1.Request.set_resume:type_name -> vigil.log.v1.SetResume
+	28, // 26: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
+	29, // 27: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
+	30, // 28: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
+	31, // 29: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
+	33, // 30: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
+	35, // 31: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
+	36, // 32: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
+	37, // 33: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
+	38, // 34: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
+	39, // 35: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
+	40, // 36: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
+	41, // 37: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
+	42, // 38: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
+	43, // 39: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
+	45, // 40: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
+	49, // 41: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
+	50, // 42: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
+	51, // 43: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
+	46, // 44: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
+	47, // 45: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
+	48, // 46: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
+	3,  // 47: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
+	3,  // 48: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
+	3,  // 49: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
+	13, // 50: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
+	3,  // 51: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
+	34, // 52: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
+	44, // 53: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_vigil_log_v1_log_proto_init() }
@@ -3759,6 +4827,7 @@ func file_vigil_log_v1_log_proto_init() {
 		(*Request_CreateTask)(nil),
 		(*Request_CancelTask)(nil),
 		(*Request_RetryTask)(nil),
+		(*Request_UnquarantineTask)(nil),
 		(*Request_Join)(nil),
 		(*Request_Leave)(nil),
 		(*Request_Claim)(nil),
@@ -3770,15 +4839,25 @@ func file_vigil_log_v1_log_proto_init() {
 		(*Request_SetResume)(nil),
 		(*Request_SetAgent)(nil),
 		(*Request_RestartAgent)(nil),
+		(*Request_SetPause)(nil),
+		(*Request_UnparkAgent)(nil),
+		(*Request_ReleaseBrake)(nil),
 		(*Request_RegisterHost)(nil),
 		(*Request_LeaveHost)(nil),
 		(*Request_SuspectHost)(nil),
 		(*Request_AcceptOrder)(nil),
 		(*Request_ReportStarted)(nil),
 		(*Request_ReportExit)(nil),
+		(*Request_DrainHost)(nil),
+		(*Request_ConfirmDead)(nil),
+		(*Request_ForgetHost)(nil),
+		(*Request_ReportViews)(nil),
 		(*Request_OrderStart)(nil),
 		(*Request_OrderStop)(nil),
 		(*Request_CancelOrder)(nil),
+		(*Request_SurrenderHost)(nil),
+		(*Request_ReportPressure)(nil),
+		(*Request_ReportStuck)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3786,7 +4865,7 @@ func file_vigil_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_log_v1_log_proto_rawDesc), len(file_vigil_log_v1_log_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   40,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -13,6 +13,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -86,11 +87,19 @@ type StatusResponse struct {
 	HostsReady uint32                 `protobuf:"varint,13,opt,name=hosts_ready,json=hostsReady,proto3" json:"hosts_ready,omitempty"`
 	Tasks      map[string]uint64      `protobuf:"bytes,14,rep,name=tasks,proto3" json:"tasks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Waits parked on the answering server.
-	Waiters       uint64    `protobuf:"varint,15,opt,name=waiters,proto3" json:"waiters,omitempty"`
-	Version       string    `protobuf:"bytes,16,opt,name=version,proto3" json:"version,omitempty"`
-	Servers       []*Server `protobuf:"bytes,17,rep,name=servers,proto3" json:"servers,omitempty"`
-	Warnings      []string  `protobuf:"bytes,18,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	LastEvent     uint64    `protobuf:"varint,19,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"`
+	Waiters   uint64    `protobuf:"varint,15,opt,name=waiters,proto3" json:"waiters,omitempty"`
+	Version   string    `protobuf:"bytes,16,opt,name=version,proto3" json:"version,omitempty"`
+	Servers   []*Server `protobuf:"bytes,17,rep,name=servers,proto3" json:"servers,omitempty"`
+	Warnings  []string  `protobuf:"bytes,18,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	LastEvent uint64    `protobuf:"varint,19,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"`
+	Paused    bool      `protobuf:"varint,20,opt,name=paused,proto3" json:"paused,omitempty"`
+	PauseBy   string    `protobuf:"bytes,21,opt,name=pause_by,json=pauseBy,proto3" json:"pause_by,omitempty"`
+	// The mass-failure brake, a sentence; empty: it is not set.
+	Brake string `protobuf:"bytes,22,opt,name=brake,proto3" json:"brake,omitempty"`
+	// Hosts by state; a drained one counts as draining.
+	HostStates    map[string]uint32      `protobuf:"bytes,23,rep,name=host_states,json=hostStates,proto3" json:"host_states,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	PauseAt       *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=pause_at,json=pauseAt,proto3" json:"pause_at,omitempty"`
+	PauseWhy      string                 `protobuf:"bytes,25,opt,name=pause_why,json=pauseWhy,proto3" json:"pause_why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -258,6 +267,48 @@ func (x *StatusResponse) GetLastEvent() uint64 {
 	return 0
 }
 
+func (x *StatusResponse) GetPaused() bool {
+	if x != nil {
+		return x.Paused
+	}
+	return false
+}
+
+func (x *StatusResponse) GetPauseBy() string {
+	if x != nil {
+		return x.PauseBy
+	}
+	return ""
+}
+
+func (x *StatusResponse) GetBrake() string {
+	if x != nil {
+		return x.Brake
+	}
+	return ""
+}
+
+func (x *StatusResponse) GetHostStates() map[string]uint32 {
+	if x != nil {
+		return x.HostStates
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetPauseAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PauseAt
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetPauseWhy() string {
+	if x != nil {
+		return x.PauseWhy
+	}
+	return ""
+}
+
 type Server struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Id       string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -270,6 +321,7 @@ type Server struct {
 	Diverged bool                   `protobuf:"varint,8,opt,name=diverged,proto3" json:"diverged,omitempty"`
 	// Unknown when it cannot be reached from the answering server.
 	Health        string `protobuf:"bytes,9,opt,name=health,proto3" json:"health,omitempty"`
+	GossipAddr    string `protobuf:"bytes,10,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -363,6 +415,13 @@ func (x *Server) GetDiverged() bool {
 func (x *Server) GetHealth() string {
 	if x != nil {
 		return x.Health
+	}
+	return ""
+}
+
+func (x *Server) GetGossipAddr() string {
+	if x != nil {
+		return x.GossipAddr
 	}
 	return ""
 }
@@ -886,6 +945,7 @@ type AnnounceServerRequest struct {
 	RaftAddr      string                 `protobuf:"bytes,3,opt,name=raft_addr,json=raftAddr,proto3" json:"raft_addr,omitempty"`
 	Version       string                 `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
 	Features      uint32                 `protobuf:"varint,5,opt,name=features,proto3" json:"features,omitempty"`
+	GossipAddr    string                 `protobuf:"bytes,6,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -953,6 +1013,13 @@ func (x *AnnounceServerRequest) GetFeatures() uint32 {
 		return x.Features
 	}
 	return 0
+}
+
+func (x *AnnounceServerRequest) GetGossipAddr() string {
+	if x != nil {
+		return x.GossipAddr
+	}
+	return ""
 }
 
 type AnnounceServerResponse struct {
@@ -1088,6 +1155,164 @@ func (*ReportHashResponse) Descriptor() ([]byte, []int) {
 	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{17}
 }
 
+type ReportViewsRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Server string                 `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	Views  []*HeardHost           `protobuf:"bytes,2,rep,name=views,proto3" json:"views,omitempty"`
+	// These are all: hosts that are not listed are heard in no way.
+	All           bool `protobuf:"varint,3,opt,name=all,proto3" json:"all,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportViewsRequest) Reset() {
+	*x = ReportViewsRequest{}
+	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportViewsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportViewsRequest) ProtoMessage() {}
+
+func (x *ReportViewsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportViewsRequest.ProtoReflect.Descriptor instead.
+func (*ReportViewsRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ReportViewsRequest) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *ReportViewsRequest) GetViews() []*HeardHost {
+	if x != nil {
+		return x.Views
+	}
+	return nil
+}
+
+func (x *ReportViewsRequest) GetAll() bool {
+	if x != nil {
+		return x.All
+	}
+	return false
+}
+
+type HeardHost struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Host  uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	// none, alive, silent or left
+	Gossip        string `protobuf:"bytes,2,opt,name=gossip,proto3" json:"gossip,omitempty"`
+	Stream        string `protobuf:"bytes,3,opt,name=stream,proto3" json:"stream,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeardHost) Reset() {
+	*x = HeardHost{}
+	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeardHost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeardHost) ProtoMessage() {}
+
+func (x *HeardHost) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeardHost.ProtoReflect.Descriptor instead.
+func (*HeardHost) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *HeardHost) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *HeardHost) GetGossip() string {
+	if x != nil {
+		return x.Gossip
+	}
+	return ""
+}
+
+func (x *HeardHost) GetStream() string {
+	if x != nil {
+		return x.Stream
+	}
+	return ""
+}
+
+type ReportViewsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportViewsResponse) Reset() {
+	*x = ReportViewsResponse{}
+	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportViewsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportViewsResponse) ProtoMessage() {}
+
+func (x *ReportViewsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportViewsResponse.ProtoReflect.Descriptor instead.
+func (*ReportViewsResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{20}
+}
+
 type SaveSnapshotRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1096,7 +1321,7 @@ type SaveSnapshotRequest struct {
 
 func (x *SaveSnapshotRequest) Reset() {
 	*x = SaveSnapshotRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +1333,7 @@ func (x *SaveSnapshotRequest) String() string {
 func (*SaveSnapshotRequest) ProtoMessage() {}
 
 func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1121,7 +1346,7 @@ func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SaveSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 type SnapshotChunk struct {
@@ -1133,7 +1358,7 @@ type SnapshotChunk struct {
 
 func (x *SnapshotChunk) Reset() {
 	*x = SnapshotChunk{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1145,7 +1370,7 @@ func (x *SnapshotChunk) String() string {
 func (*SnapshotChunk) ProtoMessage() {}
 
 func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1158,7 +1383,7 @@ func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotChunk.ProtoReflect.Descriptor instead.
 func (*SnapshotChunk) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SnapshotChunk) GetData() []byte {
@@ -1178,7 +1403,7 @@ type RestoreSnapshotResponse struct {
 
 func (x *RestoreSnapshotResponse) Reset() {
 	*x = RestoreSnapshotResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1190,7 +1415,7 @@ func (x *RestoreSnapshotResponse) String() string {
 func (*RestoreSnapshotResponse) ProtoMessage() {}
 
 func (x *RestoreSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1203,7 +1428,7 @@ func (x *RestoreSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*RestoreSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RestoreSnapshotResponse) GetIndex() uint64 {
@@ -1224,9 +1449,9 @@ var File_vigil_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x16vigil/v1/cluster.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\"%\n" +
+	"\x16vigil/v1/cluster.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"%\n" +
 	"\rStatusRequest\x12\x14\n" +
-	"\x05stale\x18\x01 \x01(\bR\x05stale\"\x87\x05\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xae\a\n" +
 	"\x0eStatusResponse\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x16\n" +
@@ -1252,11 +1477,21 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\aservers\x18\x11 \x03(\v2\x10.vigil.v1.ServerR\aservers\x12\x1a\n" +
 	"\bwarnings\x18\x12 \x03(\tR\bwarnings\x12\x1d\n" +
 	"\n" +
-	"last_event\x18\x13 \x01(\x04R\tlastEvent\x1a8\n" +
+	"last_event\x18\x13 \x01(\x04R\tlastEvent\x12\x16\n" +
+	"\x06paused\x18\x14 \x01(\bR\x06paused\x12\x19\n" +
+	"\bpause_by\x18\x15 \x01(\tR\apauseBy\x12\x14\n" +
+	"\x05brake\x18\x16 \x01(\tR\x05brake\x12I\n" +
+	"\vhost_states\x18\x17 \x03(\v2(.vigil.v1.StatusResponse.HostStatesEntryR\n" +
+	"hostStates\x125\n" +
+	"\bpause_at\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampR\apauseAt\x12\x1b\n" +
+	"\tpause_why\x18\x19 \x01(\tR\bpauseWhy\x1a8\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\xe8\x01\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a=\n" +
+	"\x0fHostStatesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x89\x02\n" +
 	"\x06Server\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\traft_addr\x18\x02 \x01(\tR\braftAddr\x12\x19\n" +
@@ -1266,7 +1501,10 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\aversion\x18\x06 \x01(\tR\aversion\x12\x1a\n" +
 	"\bfeatures\x18\a \x01(\rR\bfeatures\x12\x1a\n" +
 	"\bdiverged\x18\b \x01(\bR\bdiverged\x12\x16\n" +
-	"\x06health\x18\t \x01(\tR\x06health\"*\n" +
+	"\x06health\x18\t \x01(\tR\x06health\x12\x1f\n" +
+	"\vgossip_addr\x18\n" +
+	" \x01(\tR\n" +
+	"gossipAddr\"*\n" +
 	"\x12GetSettingsRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xf5\x02\n" +
 	"\bSettings\x126\n" +
@@ -1303,25 +1541,36 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x19TransferLeadershipRequest\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\tR\x02to\"4\n" +
 	"\x1aTransferLeadershipResponse\x12\x16\n" +
-	"\x06leader\x18\x01 \x01(\tR\x06leader\"\x95\x01\n" +
+	"\x06leader\x18\x01 \x01(\tR\x06leader\"\xb6\x01\n" +
 	"\x15AnnounceServerRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x19\n" +
 	"\bapi_addr\x18\x02 \x01(\tR\aapiAddr\x12\x1b\n" +
 	"\traft_addr\x18\x03 \x01(\tR\braftAddr\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\tR\aversion\x12\x1a\n" +
-	"\bfeatures\x18\x05 \x01(\rR\bfeatures\"\x18\n" +
+	"\bfeatures\x18\x05 \x01(\rR\bfeatures\x12\x1f\n" +
+	"\vgossip_addr\x18\x06 \x01(\tR\n" +
+	"gossipAddr\"\x18\n" +
 	"\x16AnnounceServerResponse\"U\n" +
 	"\x11ReportHashRequest\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x12\n" +
 	"\x04hash\x18\x03 \x01(\fR\x04hash\"\x14\n" +
-	"\x12ReportHashResponse\"\x15\n" +
+	"\x12ReportHashResponse\"i\n" +
+	"\x12ReportViewsRequest\x12\x16\n" +
+	"\x06server\x18\x01 \x01(\tR\x06server\x12)\n" +
+	"\x05views\x18\x02 \x03(\v2\x13.vigil.v1.HeardHostR\x05views\x12\x10\n" +
+	"\x03all\x18\x03 \x01(\bR\x03all\"O\n" +
+	"\tHeardHost\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\rR\x04host\x12\x16\n" +
+	"\x06gossip\x18\x02 \x01(\tR\x06gossip\x12\x16\n" +
+	"\x06stream\x18\x03 \x01(\tR\x06stream\"\x15\n" +
+	"\x13ReportViewsResponse\"\x15\n" +
 	"\x13SaveSnapshotRequest\"#\n" +
 	"\rSnapshotChunk\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\"E\n" +
 	"\x17RestoreSnapshotResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\rR\x05epoch2\xf3\a\n" +
+	"\x05epoch\x18\x02 \x01(\rR\x05epoch2\xbf\b\n" +
 	"\aCluster\x12O\n" +
 	"\x06Status\x12\x17.vigil.v1.StatusRequest\x1a\x18.vigil.v1.StatusResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/status\x12U\n" +
@@ -1333,7 +1582,8 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x12TransferLeadership\x12#.vigil.v1.TransferLeadershipRequest\x1a$.vigil.v1.TransferLeadershipResponse\"\x1f\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/servers:transfer\x12S\n" +
 	"\x0eAnnounceServer\x12\x1f.vigil.v1.AnnounceServerRequest\x1a .vigil.v1.AnnounceServerResponse\x12G\n" +
 	"\n" +
-	"ReportHash\x12\x1b.vigil.v1.ReportHashRequest\x1a\x1c.vigil.v1.ReportHashResponse\x12H\n" +
+	"ReportHash\x12\x1b.vigil.v1.ReportHashRequest\x1a\x1c.vigil.v1.ReportHashResponse\x12J\n" +
+	"\vReportViews\x12\x1c.vigil.v1.ReportViewsRequest\x1a\x1d.vigil.v1.ReportViewsResponse\x12H\n" +
 	"\fSaveSnapshot\x12\x1d.vigil.v1.SaveSnapshotRequest\x1a\x17.vigil.v1.SnapshotChunk0\x01\x12O\n" +
 	"\x0fRestoreSnapshot\x12\x17.vigil.v1.SnapshotChunk\x1a!.vigil.v1.RestoreSnapshotResponse(\x01B\x17Z\x15vigil/rpc/gen/vigilv1b\x06proto3"
 
@@ -1349,7 +1599,7 @@ func file_vigil_v1_cluster_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_cluster_proto_rawDescData
 }
 
-var file_vigil_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_vigil_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_vigil_v1_cluster_proto_goTypes = []any{
 	(*StatusRequest)(nil),              // 0: vigil.v1.StatusRequest
 	(*StatusResponse)(nil),             // 1: vigil.v1.StatusResponse
@@ -1369,52 +1619,62 @@ var file_vigil_v1_cluster_proto_goTypes = []any{
 	(*AnnounceServerResponse)(nil),     // 15: vigil.v1.AnnounceServerResponse
 	(*ReportHashRequest)(nil),          // 16: vigil.v1.ReportHashRequest
 	(*ReportHashResponse)(nil),         // 17: vigil.v1.ReportHashResponse
-	(*SaveSnapshotRequest)(nil),        // 18: vigil.v1.SaveSnapshotRequest
-	(*SnapshotChunk)(nil),              // 19: vigil.v1.SnapshotChunk
-	(*RestoreSnapshotResponse)(nil),    // 20: vigil.v1.RestoreSnapshotResponse
-	nil,                                // 21: vigil.v1.StatusResponse.TasksEntry
-	nil,                                // 22: vigil.v1.Settings.ValuesEntry
-	nil,                                // 23: vigil.v1.Settings.DefaultsEntry
-	nil,                                // 24: vigil.v1.Settings.HelpEntry
-	nil,                                // 25: vigil.v1.PutSettingsRequest.ValuesEntry
-	(*durationpb.Duration)(nil),        // 26: google.protobuf.Duration
+	(*ReportViewsRequest)(nil),         // 18: vigil.v1.ReportViewsRequest
+	(*HeardHost)(nil),                  // 19: vigil.v1.HeardHost
+	(*ReportViewsResponse)(nil),        // 20: vigil.v1.ReportViewsResponse
+	(*SaveSnapshotRequest)(nil),        // 21: vigil.v1.SaveSnapshotRequest
+	(*SnapshotChunk)(nil),              // 22: vigil.v1.SnapshotChunk
+	(*RestoreSnapshotResponse)(nil),    // 23: vigil.v1.RestoreSnapshotResponse
+	nil,                                // 24: vigil.v1.StatusResponse.TasksEntry
+	nil,                                // 25: vigil.v1.StatusResponse.HostStatesEntry
+	nil,                                // 26: vigil.v1.Settings.ValuesEntry
+	nil,                                // 27: vigil.v1.Settings.DefaultsEntry
+	nil,                                // 28: vigil.v1.Settings.HelpEntry
+	nil,                                // 29: vigil.v1.PutSettingsRequest.ValuesEntry
+	(*durationpb.Duration)(nil),        // 30: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 31: google.protobuf.Timestamp
 }
 var file_vigil_v1_cluster_proto_depIdxs = []int32{
-	26, // 0: vigil.v1.StatusResponse.clock:type_name -> google.protobuf.Duration
-	21, // 1: vigil.v1.StatusResponse.tasks:type_name -> vigil.v1.StatusResponse.TasksEntry
+	30, // 0: vigil.v1.StatusResponse.clock:type_name -> google.protobuf.Duration
+	24, // 1: vigil.v1.StatusResponse.tasks:type_name -> vigil.v1.StatusResponse.TasksEntry
 	2,  // 2: vigil.v1.StatusResponse.servers:type_name -> vigil.v1.Server
-	22, // 3: vigil.v1.Settings.values:type_name -> vigil.v1.Settings.ValuesEntry
-	23, // 4: vigil.v1.Settings.defaults:type_name -> vigil.v1.Settings.DefaultsEntry
-	24, // 5: vigil.v1.Settings.help:type_name -> vigil.v1.Settings.HelpEntry
-	25, // 6: vigil.v1.PutSettingsRequest.values:type_name -> vigil.v1.PutSettingsRequest.ValuesEntry
-	2,  // 7: vigil.v1.ListServersResponse.servers:type_name -> vigil.v1.Server
-	0,  // 8: vigil.v1.Cluster.Status:input_type -> vigil.v1.StatusRequest
-	3,  // 9: vigil.v1.Cluster.GetSettings:input_type -> vigil.v1.GetSettingsRequest
-	5,  // 10: vigil.v1.Cluster.PutSettings:input_type -> vigil.v1.PutSettingsRequest
-	6,  // 11: vigil.v1.Cluster.ListServers:input_type -> vigil.v1.ListServersRequest
-	8,  // 12: vigil.v1.Cluster.AddServer:input_type -> vigil.v1.AddServerRequest
-	10, // 13: vigil.v1.Cluster.RemoveServer:input_type -> vigil.v1.RemoveServerRequest
-	12, // 14: vigil.v1.Cluster.TransferLeadership:input_type -> vigil.v1.TransferLeadershipRequest
-	14, // 15: vigil.v1.Cluster.AnnounceServer:input_type -> vigil.v1.AnnounceServerRequest
-	16, // 16: vigil.v1.Cluster.ReportHash:input_type -> vigil.v1.ReportHashRequest
-	18, // 17: vigil.v1.Cluster.SaveSnapshot:input_type -> vigil.v1.SaveSnapshotRequest
-	19, // 18: vigil.v1.Cluster.RestoreSnapshot:input_type -> vigil.v1.SnapshotChunk
-	1,  // 19: vigil.v1.Cluster.Status:output_type -> vigil.v1.StatusResponse
-	4,  // 20: vigil.v1.Cluster.GetSettings:output_type -> vigil.v1.Settings
-	4,  // 21: vigil.v1.Cluster.PutSettings:output_type -> vigil.v1.Settings
-	7,  // 22: vigil.v1.Cluster.ListServers:output_type -> vigil.v1.ListServersResponse
-	9,  // 23: vigil.v1.Cluster.AddServer:output_type -> vigil.v1.AddServerResponse
-	11, // 24: vigil.v1.Cluster.RemoveServer:output_type -> vigil.v1.RemoveServerResponse
-	13, // 25: vigil.v1.Cluster.TransferLeadership:output_type -> vigil.v1.TransferLeadershipResponse
-	15, // 26: vigil.v1.Cluster.AnnounceServer:output_type -> vigil.v1.AnnounceServerResponse
-	17, // 27: vigil.v1.Cluster.ReportHash:output_type -> vigil.v1.ReportHashResponse
-	19, // 28: vigil.v1.Cluster.SaveSnapshot:output_type -> vigil.v1.SnapshotChunk
-	20, // 29: vigil.v1.Cluster.RestoreSnapshot:output_type -> vigil.v1.RestoreSnapshotResponse
-	19, // [19:30] is the sub-list for method output_type
-	8,  // [8:19] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	25, // 3: vigil.v1.StatusResponse.host_states:type_name -> vigil.v1.StatusResponse.HostStatesEntry
+	31, // 4: vigil.v1.StatusResponse.pause_at:type_name -> google.protobuf.Timestamp
+	26, // 5: vigil.v1.Settings.values:type_name -> vigil.v1.Settings.ValuesEntry
+	27, // 6: vigil.v1.Settings.defaults:type_name -> vigil.v1.Settings.DefaultsEntry
+	28, // 7: vigil.v1.Settings.help:type_name -> vigil.v1.Settings.HelpEntry
+	29, // 8: vigil.v1.PutSettingsRequest.values:type_name -> vigil.v1.PutSettingsRequest.ValuesEntry
+	2,  // 9: vigil.v1.ListServersResponse.servers:type_name -> vigil.v1.Server
+	19, // 10: vigil.v1.ReportViewsRequest.views:type_name -> vigil.v1.HeardHost
+	0,  // 11: vigil.v1.Cluster.Status:input_type -> vigil.v1.StatusRequest
+	3,  // 12: vigil.v1.Cluster.GetSettings:input_type -> vigil.v1.GetSettingsRequest
+	5,  // 13: vigil.v1.Cluster.PutSettings:input_type -> vigil.v1.PutSettingsRequest
+	6,  // 14: vigil.v1.Cluster.ListServers:input_type -> vigil.v1.ListServersRequest
+	8,  // 15: vigil.v1.Cluster.AddServer:input_type -> vigil.v1.AddServerRequest
+	10, // 16: vigil.v1.Cluster.RemoveServer:input_type -> vigil.v1.RemoveServerRequest
+	12, // 17: vigil.v1.Cluster.TransferLeadership:input_type -> vigil.v1.TransferLeadershipRequest
+	14, // 18: vigil.v1.Cluster.AnnounceServer:input_type -> vigil.v1.AnnounceServerRequest
+	16, // 19: vigil.v1.Cluster.ReportHash:input_type -> vigil.v1.ReportHashRequest
+	18, // 20: vigil.v1.Cluster.ReportViews:input_type -> vigil.v1.ReportViewsRequest
+	21, // 21: vigil.v1.Cluster.SaveSnapshot:input_type -> vigil.v1.SaveSnapshotRequest
+	22, // 22: vigil.v1.Cluster.RestoreSnapshot:input_type -> vigil.v1.SnapshotChunk
+	1,  // 23: vigil.v1.Cluster.Status:output_type -> vigil.v1.StatusResponse
+	4,  // 24: vigil.v1.Cluster.GetSettings:output_type -> vigil.v1.Settings
+	4,  // 25: vigil.v1.Cluster.PutSettings:output_type -> vigil.v1.Settings
+	7,  // 26: vigil.v1.Cluster.ListServers:output_type -> vigil.v1.ListServersResponse
+	9,  // 27: vigil.v1.Cluster.AddServer:output_type -> vigil.v1.AddServerResponse
+	11, // 28: vigil.v1.Cluster.RemoveServer:output_type -> vigil.v1.RemoveServerResponse
+	13, // 29: vigil.v1.Cluster.TransferLeadership:output_type -> vigil.v1.TransferLeadershipResponse
+	15, // 30: vigil.v1.Cluster.AnnounceServer:output_type -> vigil.v1.AnnounceServerResponse
+	17, // 31: vigil.v1.Cluster.ReportHash:output_type -> vigil.v1.ReportHashResponse
+	20, // 32: vigil.v1.Cluster.ReportViews:output_type -> vigil.v1.ReportViewsResponse
+	22, // 33: vigil.v1.Cluster.SaveSnapshot:output_type -> vigil.v1.SnapshotChunk
+	23, // 34: vigil.v1.Cluster.RestoreSnapshot:output_type -> vigil.v1.RestoreSnapshotResponse
+	23, // [23:35] is the sub-list for method output_type
+	11, // [11:23] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_cluster_proto_init() }
@@ -1428,7 +1688,7 @@ func file_vigil_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_cluster_proto_rawDesc), len(file_vigil_v1_cluster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   26,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -30,6 +30,7 @@ const (
 	Cluster_TransferLeadership_FullMethodName = "/vigil.v1.Cluster/TransferLeadership"
 	Cluster_AnnounceServer_FullMethodName     = "/vigil.v1.Cluster/AnnounceServer"
 	Cluster_ReportHash_FullMethodName         = "/vigil.v1.Cluster/ReportHash"
+	Cluster_ReportViews_FullMethodName        = "/vigil.v1.Cluster/ReportViews"
 	Cluster_SaveSnapshot_FullMethodName       = "/vigil.v1.Cluster/SaveSnapshot"
 	Cluster_RestoreSnapshot_FullMethodName    = "/vigil.v1.Cluster/RestoreSnapshot"
 )
@@ -49,6 +50,8 @@ type ClusterClient interface {
 	AnnounceServer(ctx context.Context, in *AnnounceServerRequest, opts ...grpc.CallOption) (*AnnounceServerResponse, error)
 	// Brings a server's hash of the state at a mark; servers call it (law L12).
 	ReportHash(ctx context.Context, in *ReportHashRequest, opts ...grpc.CallOption) (*ReportHashResponse, error)
+	// Brings what a server hears of hosts; servers call it.
+	ReportViews(ctx context.Context, in *ReportViewsRequest, opts ...grpc.CallOption) (*ReportViewsResponse, error)
 	SaveSnapshot(ctx context.Context, in *SaveSnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SnapshotChunk], error)
 	RestoreSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[SnapshotChunk, RestoreSnapshotResponse], error)
 }
@@ -151,6 +154,16 @@ func (c *clusterClient) ReportHash(ctx context.Context, in *ReportHashRequest, o
 	return out, nil
 }
 
+func (c *clusterClient) ReportViews(ctx context.Context, in *ReportViewsRequest, opts ...grpc.CallOption) (*ReportViewsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportViewsResponse)
+	err := c.cc.Invoke(ctx, Cluster_ReportViews_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *clusterClient) SaveSnapshot(ctx context.Context, in *SaveSnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SnapshotChunk], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Cluster_ServiceDesc.Streams[0], Cluster_SaveSnapshot_FullMethodName, cOpts...)
@@ -198,6 +211,8 @@ type ClusterServer interface {
 	AnnounceServer(context.Context, *AnnounceServerRequest) (*AnnounceServerResponse, error)
 	// Brings a server's hash of the state at a mark; servers call it (law L12).
 	ReportHash(context.Context, *ReportHashRequest) (*ReportHashResponse, error)
+	// Brings what a server hears of hosts; servers call it.
+	ReportViews(context.Context, *ReportViewsRequest) (*ReportViewsResponse, error)
 	SaveSnapshot(*SaveSnapshotRequest, grpc.ServerStreamingServer[SnapshotChunk]) error
 	RestoreSnapshot(grpc.ClientStreamingServer[SnapshotChunk, RestoreSnapshotResponse]) error
 	mustEmbedUnimplementedClusterServer()
@@ -236,6 +251,9 @@ func (UnimplementedClusterServer) AnnounceServer(context.Context, *AnnounceServe
 }
 func (UnimplementedClusterServer) ReportHash(context.Context, *ReportHashRequest) (*ReportHashResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReportHash not implemented")
+}
+func (UnimplementedClusterServer) ReportViews(context.Context, *ReportViewsRequest) (*ReportViewsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReportViews not implemented")
 }
 func (UnimplementedClusterServer) SaveSnapshot(*SaveSnapshotRequest, grpc.ServerStreamingServer[SnapshotChunk]) error {
 	return status.Error(codes.Unimplemented, "method SaveSnapshot not implemented")
@@ -426,6 +444,24 @@ func _Cluster_ReportHash_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Cluster_ReportViews_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportViewsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServer).ReportViews(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Cluster_ReportViews_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServer).ReportViews(ctx, req.(*ReportViewsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Cluster_SaveSnapshot_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(SaveSnapshotRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -486,6 +522,10 @@ var Cluster_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReportHash",
 			Handler:    _Cluster_ReportHash_Handler,
+		},
+		{
+			MethodName: "ReportViews",
+			Handler:    _Cluster_ReportViews_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

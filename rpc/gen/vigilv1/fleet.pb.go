@@ -12,6 +12,7 @@ import (
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -1157,9 +1158,13 @@ type SetAgentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Agent string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
 	// running or stopped
-	Desired       string   `protobuf:"bytes,2,opt,name=desired,proto3" json:"desired,omitempty"`
-	By            string   `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
-	IfRev         uint64   `protobuf:"varint,4,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
+	Desired string `protobuf:"bytes,2,opt,name=desired,proto3" json:"desired,omitempty"`
+	By      string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	IfRev   uint64 `protobuf:"varint,4,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
+	// Forgets the resume value.
+	Fresh bool `protobuf:"varint,5,opt,name=fresh,proto3" json:"fresh,omitempty"`
+	// Why, for people.
+	Reason        string   `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1223,6 +1228,20 @@ func (x *SetAgentRequest) GetIfRev() uint64 {
 	return 0
 }
 
+func (x *SetAgentRequest) GetFresh() bool {
+	if x != nil {
+		return x.Fresh
+	}
+	return false
+}
+
+func (x *SetAgentRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 func (x *SetAgentRequest) GetId() *WriteId {
 	if x != nil {
 		return x.Id
@@ -1231,10 +1250,14 @@ func (x *SetAgentRequest) GetId() *WriteId {
 }
 
 type RestartAgentRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
-	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
-	Id            *WriteId               `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Agent string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	By    string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	// Forgets the resume value.
+	Fresh bool `protobuf:"varint,3,opt,name=fresh,proto3" json:"fresh,omitempty"`
+	// Why, for people.
+	Reason        string   `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1283,11 +1306,606 @@ func (x *RestartAgentRequest) GetBy() string {
 	return ""
 }
 
+func (x *RestartAgentRequest) GetFresh() bool {
+	if x != nil {
+		return x.Fresh
+	}
+	return false
+}
+
+func (x *RestartAgentRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 func (x *RestartAgentRequest) GetId() *WriteId {
 	if x != nil {
 		return x.Id
 	}
 	return nil
+}
+
+type UnparkAgentRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	Id            *WriteId               `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnparkAgentRequest) Reset() {
+	*x = UnparkAgentRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnparkAgentRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnparkAgentRequest) ProtoMessage() {}
+
+func (x *UnparkAgentRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnparkAgentRequest.ProtoReflect.Descriptor instead.
+func (*UnparkAgentRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *UnparkAgentRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *UnparkAgentRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *UnparkAgentRequest) GetId() *WriteId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+type UnquarantineTaskRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          uint64                 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	IfRev         uint64                 `protobuf:"varint,3,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
+	Id            *WriteId               `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnquarantineTaskRequest) Reset() {
+	*x = UnquarantineTaskRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnquarantineTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnquarantineTaskRequest) ProtoMessage() {}
+
+func (x *UnquarantineTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnquarantineTaskRequest.ProtoReflect.Descriptor instead.
+func (*UnquarantineTaskRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *UnquarantineTaskRequest) GetTask() uint64 {
+	if x != nil {
+		return x.Task
+	}
+	return 0
+}
+
+func (x *UnquarantineTaskRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *UnquarantineTaskRequest) GetIfRev() uint64 {
+	if x != nil {
+		return x.IfRev
+	}
+	return 0
+}
+
+func (x *UnquarantineTaskRequest) GetId() *WriteId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+type SetPauseRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty: everything; room; or room/role.2.
+	Scope         string   `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
+	Pause         bool     `protobuf:"varint,2,opt,name=pause,proto3" json:"pause,omitempty"`
+	By            string   `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	Reason        string   `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetPauseRequest) Reset() {
+	*x = SetPauseRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetPauseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetPauseRequest) ProtoMessage() {}
+
+func (x *SetPauseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetPauseRequest.ProtoReflect.Descriptor instead.
+func (*SetPauseRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *SetPauseRequest) GetScope() string {
+	if x != nil {
+		return x.Scope
+	}
+	return ""
+}
+
+func (x *SetPauseRequest) GetPause() bool {
+	if x != nil {
+		return x.Pause
+	}
+	return false
+}
+
+func (x *SetPauseRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *SetPauseRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *SetPauseRequest) GetId() *WriteId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+type SetPauseResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rev           uint64                 `protobuf:"varint,1,opt,name=rev,proto3" json:"rev,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetPauseResponse) Reset() {
+	*x = SetPauseResponse{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetPauseResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetPauseResponse) ProtoMessage() {}
+
+func (x *SetPauseResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetPauseResponse.ProtoReflect.Descriptor instead.
+func (*SetPauseResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *SetPauseResponse) GetRev() uint64 {
+	if x != nil {
+		return x.Rev
+	}
+	return 0
+}
+
+type ReleaseBrakeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	By            string                 `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
+	Id            *WriteId               `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseBrakeRequest) Reset() {
+	*x = ReleaseBrakeRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseBrakeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseBrakeRequest) ProtoMessage() {}
+
+func (x *ReleaseBrakeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseBrakeRequest.ProtoReflect.Descriptor instead.
+func (*ReleaseBrakeRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ReleaseBrakeRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ReleaseBrakeRequest) GetId() *WriteId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+type ReleaseBrakeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseBrakeResponse) Reset() {
+	*x = ReleaseBrakeResponse{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseBrakeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseBrakeResponse) ProtoMessage() {}
+
+func (x *ReleaseBrakeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseBrakeResponse.ProtoReflect.Descriptor instead.
+func (*ReleaseBrakeResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{24}
+}
+
+type DrainHostRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Stable id or name.
+	Host string `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
+	// Ends the drain.
+	Off bool `protobuf:"varint,2,opt,name=off,proto3" json:"off,omitempty"`
+	// What still holds a task then is stopped too; 0: never.
+	Deadline      *durationpb.Duration `protobuf:"bytes,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	By            string               `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
+	Id            *WriteId             `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainHostRequest) Reset() {
+	*x = DrainHostRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainHostRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainHostRequest) ProtoMessage() {}
+
+func (x *DrainHostRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainHostRequest.ProtoReflect.Descriptor instead.
+func (*DrainHostRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *DrainHostRequest) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *DrainHostRequest) GetOff() bool {
+	if x != nil {
+		return x.Off
+	}
+	return false
+}
+
+func (x *DrainHostRequest) GetDeadline() *durationpb.Duration {
+	if x != nil {
+		return x.Deadline
+	}
+	return nil
+}
+
+func (x *DrainHostRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *DrainHostRequest) GetId() *WriteId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+type ConfirmDeadRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Host  string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
+	// Although the host is heard.
+	Force         bool     `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
+	By            string   `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfirmDeadRequest) Reset() {
+	*x = ConfirmDeadRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfirmDeadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfirmDeadRequest) ProtoMessage() {}
+
+func (x *ConfirmDeadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfirmDeadRequest.ProtoReflect.Descriptor instead.
+func (*ConfirmDeadRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ConfirmDeadRequest) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *ConfirmDeadRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+func (x *ConfirmDeadRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ConfirmDeadRequest) GetId() *WriteId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+type ForgetHostRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	Id            *WriteId               `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForgetHostRequest) Reset() {
+	*x = ForgetHostRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForgetHostRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForgetHostRequest) ProtoMessage() {}
+
+func (x *ForgetHostRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForgetHostRequest.ProtoReflect.Descriptor instead.
+func (*ForgetHostRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *ForgetHostRequest) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *ForgetHostRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ForgetHostRequest) GetId() *WriteId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+type ForgetHostResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForgetHostResponse) Reset() {
+	*x = ForgetHostResponse{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForgetHostResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForgetHostResponse) ProtoMessage() {}
+
+func (x *ForgetHostResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForgetHostResponse.ProtoReflect.Descriptor instead.
+func (*ForgetHostResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{28}
 }
 
 type AgentLogsRequest struct {
@@ -1302,7 +1920,7 @@ type AgentLogsRequest struct {
 
 func (x *AgentLogsRequest) Reset() {
 	*x = AgentLogsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1314,7 +1932,7 @@ func (x *AgentLogsRequest) String() string {
 func (*AgentLogsRequest) ProtoMessage() {}
 
 func (x *AgentLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1327,7 +1945,7 @@ func (x *AgentLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentLogsRequest.ProtoReflect.Descriptor instead.
 func (*AgentLogsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AgentLogsRequest) GetAgent() string {
@@ -1360,7 +1978,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1372,7 +1990,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1385,7 +2003,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -1407,7 +2025,7 @@ type ListHostsRequest struct {
 
 func (x *ListHostsRequest) Reset() {
 	*x = ListHostsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1419,7 +2037,7 @@ func (x *ListHostsRequest) String() string {
 func (*ListHostsRequest) ProtoMessage() {}
 
 func (x *ListHostsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1432,7 +2050,7 @@ func (x *ListHostsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHostsRequest.ProtoReflect.Descriptor instead.
 func (*ListHostsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListHostsRequest) GetStale() bool {
@@ -1467,7 +2085,7 @@ type ListHostsResponse struct {
 
 func (x *ListHostsResponse) Reset() {
 	*x = ListHostsResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1479,7 +2097,7 @@ func (x *ListHostsResponse) String() string {
 func (*ListHostsResponse) ProtoMessage() {}
 
 func (x *ListHostsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1492,7 +2110,7 @@ func (x *ListHostsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHostsResponse.ProtoReflect.Descriptor instead.
 func (*ListHostsResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListHostsResponse) GetHosts() []*Host {
@@ -1520,7 +2138,7 @@ type GetHostRequest struct {
 
 func (x *GetHostRequest) Reset() {
 	*x = GetHostRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1532,7 +2150,7 @@ func (x *GetHostRequest) String() string {
 func (*GetHostRequest) ProtoMessage() {}
 
 func (x *GetHostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1545,7 +2163,7 @@ func (x *GetHostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHostRequest.ProtoReflect.Descriptor instead.
 func (*GetHostRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GetHostRequest) GetHost() string {
@@ -1579,7 +2197,7 @@ type WatchEventsRequest struct {
 
 func (x *WatchEventsRequest) Reset() {
 	*x = WatchEventsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1591,7 +2209,7 @@ func (x *WatchEventsRequest) String() string {
 func (*WatchEventsRequest) ProtoMessage() {}
 
 func (x *WatchEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1604,7 +2222,7 @@ func (x *WatchEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEventsRequest.ProtoReflect.Descriptor instead.
 func (*WatchEventsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WatchEventsRequest) GetAfter() uint64 {
@@ -1653,7 +2271,7 @@ var File_vigil_v1_fleet_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\n" +
-	"\x14vigil/v1/fleet.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x14vigil/v1/types.proto\"\xb3\x01\n" +
+	"\x14vigil/v1/fleet.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x14vigil/v1/types.proto\"\xb3\x01\n" +
 	"\x10ApplyRoomRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12(\n" +
 	"\x05roles\x18\x02 \x03(\v2\x12.vigil.v1.RoleSpecR\x05roles\x12\x0e\n" +
@@ -1736,17 +2354,58 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\aHostFit\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x12\n" +
 	"\x04fits\x18\x02 \x01(\bR\x04fits\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x8b\x01\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xb9\x01\n" +
 	"\x0fSetAgentRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x18\n" +
 	"\adesired\x18\x02 \x01(\tR\adesired\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
-	"\x06if_rev\x18\x04 \x01(\x04R\x05ifRev\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"^\n" +
+	"\x06if_rev\x18\x04 \x01(\x04R\x05ifRev\x12\x14\n" +
+	"\x05fresh\x18\x05 \x01(\bR\x05fresh\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x8c\x01\n" +
 	"\x13RestartAgentRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x14\n" +
+	"\x05fresh\x18\x03 \x01(\bR\x05fresh\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"]\n" +
+	"\x12UnparkAgentRequest\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"V\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"w\n" +
+	"\x17UnquarantineTaskRequest\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\x04R\x04task\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x15\n" +
+	"\x06if_rev\x18\x03 \x01(\x04R\x05ifRev\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x88\x01\n" +
+	"\x0fSetPauseRequest\x12\x14\n" +
+	"\x05scope\x18\x01 \x01(\tR\x05scope\x12\x14\n" +
+	"\x05pause\x18\x02 \x01(\bR\x05pause\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"$\n" +
+	"\x10SetPauseResponse\x12\x10\n" +
+	"\x03rev\x18\x01 \x01(\x04R\x03rev\"H\n" +
+	"\x13ReleaseBrakeRequest\x12\x0e\n" +
+	"\x02by\x18\x01 \x01(\tR\x02by\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x16\n" +
+	"\x14ReleaseBrakeResponse\"\xa2\x01\n" +
+	"\x10DrainHostRequest\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\x12\x10\n" +
+	"\x03off\x18\x02 \x01(\bR\x03off\x125\n" +
+	"\bdeadline\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\bdeadline\x12\x0e\n" +
+	"\x02by\x18\x04 \x01(\tR\x02by\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"q\n" +
+	"\x12ConfirmDeadRequest\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\x12\x14\n" +
+	"\x05force\x18\x02 \x01(\bR\x05force\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"Z\n" +
+	"\x11ForgetHostRequest\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x14\n" +
+	"\x12ForgetHostResponse\"V\n" +
 	"\x10AgentLogsRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x16\n" +
 	"\x06follow\x18\x02 \x01(\bR\x06follow\x12\x14\n" +
@@ -1770,7 +2429,7 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x05agent\x18\x03 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04task\x18\x04 \x01(\x04R\x04task\x12\x12\n" +
 	"\x04tail\x18\x05 \x01(\bR\x04tail\x12\x1b\n" +
-	"\tno_follow\x18\x06 \x01(\bR\bnoFollow2\x93\f\n" +
+	"\tno_follow\x18\x06 \x01(\bR\bnoFollow2\xd8\x11\n" +
 	"\x05Fleet\x12T\n" +
 	"\tApplyRoom\x12\x1a.vigil.v1.ApplyRoomRequest\x1a\x0e.vigil.v1.Room\"\x1b\x82\xd3\xe4\x93\x02\x15:\x01*\x1a\x10/v1/rooms/{room}\x12W\n" +
 	"\tListRooms\x12\x1a.vigil.v1.ListRoomsRequest\x1a\x1b.vigil.v1.ListRoomsResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/rooms\x12M\n" +
@@ -1783,16 +2442,24 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\aGetTask\x12\x18.vigil.v1.GetTaskRequest\x1a\x0e.vigil.v1.Task\"\x18\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/tasks/{task}\x12]\n" +
 	"\n" +
 	"CancelTask\x12\x1b.vigil.v1.CancelTaskRequest\x1a\x0e.vigil.v1.Task\"\"\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/v1/tasks/{task}:cancel\x12Z\n" +
-	"\tRetryTask\x12\x1a.vigil.v1.RetryTaskRequest\x1a\x0e.vigil.v1.Task\"!\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/v1/tasks/{task}:retry\x12[\n" +
+	"\tRetryTask\x12\x1a.vigil.v1.RetryTaskRequest\x1a\x0e.vigil.v1.Task\"!\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/v1/tasks/{task}:retry\x12o\n" +
+	"\x10UnquarantineTask\x12!.vigil.v1.UnquarantineTaskRequest\x1a\x0e.vigil.v1.Task\"(\x82\xd3\xe4\x93\x02\":\x01*\"\x1d/v1/tasks/{task}:unquarantine\x12[\n" +
 	"\n" +
 	"ListAgents\x12\x1b.vigil.v1.ListAgentsRequest\x1a\x1c.vigil.v1.ListAgentsResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/agents\x12a\n" +
 	"\bGetAgent\x12\x19.vigil.v1.GetAgentRequest\x1a\x1a.vigil.v1.GetAgentResponse\"\x1e\x82\xd3\xe4\x93\x02\x18\x12\x16/v1/agents/{agent=*/*}\x12]\n" +
 	"\bSetAgent\x12\x19.vigil.v1.SetAgentRequest\x1a\x0f.vigil.v1.Agent\"%\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/agents/{agent=*/*}:set\x12i\n" +
-	"\fRestartAgent\x12\x1d.vigil.v1.RestartAgentRequest\x1a\x0f.vigil.v1.Agent\")\x82\xd3\xe4\x93\x02#:\x01*\"\x1e/v1/agents/{agent=*/*}:restart\x12b\n" +
+	"\fRestartAgent\x12\x1d.vigil.v1.RestartAgentRequest\x1a\x0f.vigil.v1.Agent\")\x82\xd3\xe4\x93\x02#:\x01*\"\x1e/v1/agents/{agent=*/*}:restart\x12f\n" +
+	"\vUnparkAgent\x12\x1c.vigil.v1.UnparkAgentRequest\x1a\x0f.vigil.v1.Agent\"(\x82\xd3\xe4\x93\x02\":\x01*\"\x1d/v1/agents/{agent=*/*}:unpark\x12W\n" +
+	"\bSetPause\x12\x19.vigil.v1.SetPauseRequest\x1a\x1a.vigil.v1.SetPauseResponse\"\x14\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/v1/pause\x12k\n" +
+	"\fReleaseBrake\x12\x1d.vigil.v1.ReleaseBrakeRequest\x1a\x1e.vigil.v1.ReleaseBrakeResponse\"\x1c\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/brake:release\x12b\n" +
 	"\tAgentLogs\x12\x1a.vigil.v1.AgentLogsRequest\x1a\x12.vigil.v1.LogChunk\"#\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/agents/{agent=*/*}/logs0\x01\x12W\n" +
 	"\tListHosts\x12\x1a.vigil.v1.ListHostsRequest\x1a\x1b.vigil.v1.ListHostsResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/hosts\x12M\n" +
-	"\aGetHost\x12\x18.vigil.v1.GetHostRequest\x1a\x0e.vigil.v1.Host\"\x18\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/hosts/{host}\x12R\n" +
+	"\aGetHost\x12\x18.vigil.v1.GetHostRequest\x1a\x0e.vigil.v1.Host\"\x18\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/hosts/{host}\x12Z\n" +
+	"\tDrainHost\x12\x1a.vigil.v1.DrainHostRequest\x1a\x0e.vigil.v1.Host\"!\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/v1/hosts/{host}:drain\x12e\n" +
+	"\vConfirmDead\x12\x1c.vigil.v1.ConfirmDeadRequest\x1a\x0e.vigil.v1.Host\"(\x82\xd3\xe4\x93\x02\":\x01*\"\x1d/v1/hosts/{host}:confirm-dead\x12a\n" +
+	"\n" +
+	"ForgetHost\x12\x1b.vigil.v1.ForgetHostRequest\x1a\x1c.vigil.v1.ForgetHostResponse\"\x18\x82\xd3\xe4\x93\x02\x12*\x10/v1/hosts/{host}\x12R\n" +
 	"\vWatchEvents\x12\x1c.vigil.v1.WatchEventsRequest\x1a\x0f.vigil.v1.Event\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/events0\x01B\x17Z\x15vigil/rpc/gen/vigilv1b\x06proto3"
 
@@ -1808,100 +2475,133 @@ func file_vigil_v1_fleet_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_fleet_proto_rawDescData
 }
 
-var file_vigil_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_vigil_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_vigil_v1_fleet_proto_goTypes = []any{
-	(*ApplyRoomRequest)(nil),    // 0: vigil.v1.ApplyRoomRequest
-	(*ListRoomsRequest)(nil),    // 1: vigil.v1.ListRoomsRequest
-	(*ListRoomsResponse)(nil),   // 2: vigil.v1.ListRoomsResponse
-	(*GetRoomRequest)(nil),      // 3: vigil.v1.GetRoomRequest
-	(*DeleteRoomRequest)(nil),   // 4: vigil.v1.DeleteRoomRequest
-	(*DeleteRoomResponse)(nil),  // 5: vigil.v1.DeleteRoomResponse
-	(*CreateTaskRequest)(nil),   // 6: vigil.v1.CreateTaskRequest
-	(*ListTasksRequest)(nil),    // 7: vigil.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),   // 8: vigil.v1.ListTasksResponse
-	(*GetTaskRequest)(nil),      // 9: vigil.v1.GetTaskRequest
-	(*CancelTaskRequest)(nil),   // 10: vigil.v1.CancelTaskRequest
-	(*RetryTaskRequest)(nil),    // 11: vigil.v1.RetryTaskRequest
-	(*ListAgentsRequest)(nil),   // 12: vigil.v1.ListAgentsRequest
-	(*ListAgentsResponse)(nil),  // 13: vigil.v1.ListAgentsResponse
-	(*GetAgentRequest)(nil),     // 14: vigil.v1.GetAgentRequest
-	(*GetAgentResponse)(nil),    // 15: vigil.v1.GetAgentResponse
-	(*HostFit)(nil),             // 16: vigil.v1.HostFit
-	(*SetAgentRequest)(nil),     // 17: vigil.v1.SetAgentRequest
-	(*RestartAgentRequest)(nil), // 18: vigil.v1.RestartAgentRequest
-	(*AgentLogsRequest)(nil),    // 19: vigil.v1.AgentLogsRequest
-	(*LogChunk)(nil),            // 20: vigil.v1.LogChunk
-	(*ListHostsRequest)(nil),    // 21: vigil.v1.ListHostsRequest
-	(*ListHostsResponse)(nil),   // 22: vigil.v1.ListHostsResponse
-	(*GetHostRequest)(nil),      // 23: vigil.v1.GetHostRequest
-	(*WatchEventsRequest)(nil),  // 24: vigil.v1.WatchEventsRequest
-	(*RoleSpec)(nil),            // 25: vigil.v1.RoleSpec
-	(*WriteId)(nil),             // 26: vigil.v1.WriteId
-	(*Room)(nil),                // 27: vigil.v1.Room
-	(TaskState)(0),              // 28: vigil.v1.TaskState
-	(*Task)(nil),                // 29: vigil.v1.Task
-	(*Agent)(nil),               // 30: vigil.v1.Agent
-	(*Event)(nil),               // 31: vigil.v1.Event
-	(*Host)(nil),                // 32: vigil.v1.Host
+	(*ApplyRoomRequest)(nil),        // 0: vigil.v1.ApplyRoomRequest
+	(*ListRoomsRequest)(nil),        // 1: vigil.v1.ListRoomsRequest
+	(*ListRoomsResponse)(nil),       // 2: vigil.v1.ListRoomsResponse
+	(*GetRoomRequest)(nil),          // 3: vigil.v1.GetRoomRequest
+	(*DeleteRoomRequest)(nil),       // 4: vigil.v1.DeleteRoomRequest
+	(*DeleteRoomResponse)(nil),      // 5: vigil.v1.DeleteRoomResponse
+	(*CreateTaskRequest)(nil),       // 6: vigil.v1.CreateTaskRequest
+	(*ListTasksRequest)(nil),        // 7: vigil.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),       // 8: vigil.v1.ListTasksResponse
+	(*GetTaskRequest)(nil),          // 9: vigil.v1.GetTaskRequest
+	(*CancelTaskRequest)(nil),       // 10: vigil.v1.CancelTaskRequest
+	(*RetryTaskRequest)(nil),        // 11: vigil.v1.RetryTaskRequest
+	(*ListAgentsRequest)(nil),       // 12: vigil.v1.ListAgentsRequest
+	(*ListAgentsResponse)(nil),      // 13: vigil.v1.ListAgentsResponse
+	(*GetAgentRequest)(nil),         // 14: vigil.v1.GetAgentRequest
+	(*GetAgentResponse)(nil),        // 15: vigil.v1.GetAgentResponse
+	(*HostFit)(nil),                 // 16: vigil.v1.HostFit
+	(*SetAgentRequest)(nil),         // 17: vigil.v1.SetAgentRequest
+	(*RestartAgentRequest)(nil),     // 18: vigil.v1.RestartAgentRequest
+	(*UnparkAgentRequest)(nil),      // 19: vigil.v1.UnparkAgentRequest
+	(*UnquarantineTaskRequest)(nil), // 20: vigil.v1.UnquarantineTaskRequest
+	(*SetPauseRequest)(nil),         // 21: vigil.v1.SetPauseRequest
+	(*SetPauseResponse)(nil),        // 22: vigil.v1.SetPauseResponse
+	(*ReleaseBrakeRequest)(nil),     // 23: vigil.v1.ReleaseBrakeRequest
+	(*ReleaseBrakeResponse)(nil),    // 24: vigil.v1.ReleaseBrakeResponse
+	(*DrainHostRequest)(nil),        // 25: vigil.v1.DrainHostRequest
+	(*ConfirmDeadRequest)(nil),      // 26: vigil.v1.ConfirmDeadRequest
+	(*ForgetHostRequest)(nil),       // 27: vigil.v1.ForgetHostRequest
+	(*ForgetHostResponse)(nil),      // 28: vigil.v1.ForgetHostResponse
+	(*AgentLogsRequest)(nil),        // 29: vigil.v1.AgentLogsRequest
+	(*LogChunk)(nil),                // 30: vigil.v1.LogChunk
+	(*ListHostsRequest)(nil),        // 31: vigil.v1.ListHostsRequest
+	(*ListHostsResponse)(nil),       // 32: vigil.v1.ListHostsResponse
+	(*GetHostRequest)(nil),          // 33: vigil.v1.GetHostRequest
+	(*WatchEventsRequest)(nil),      // 34: vigil.v1.WatchEventsRequest
+	(*RoleSpec)(nil),                // 35: vigil.v1.RoleSpec
+	(*WriteId)(nil),                 // 36: vigil.v1.WriteId
+	(*Room)(nil),                    // 37: vigil.v1.Room
+	(TaskState)(0),                  // 38: vigil.v1.TaskState
+	(*Task)(nil),                    // 39: vigil.v1.Task
+	(*Agent)(nil),                   // 40: vigil.v1.Agent
+	(*Event)(nil),                   // 41: vigil.v1.Event
+	(*durationpb.Duration)(nil),     // 42: google.protobuf.Duration
+	(*Host)(nil),                    // 43: vigil.v1.Host
 }
 var file_vigil_v1_fleet_proto_depIdxs = []int32{
-	25, // 0: vigil.v1.ApplyRoomRequest.roles:type_name -> vigil.v1.RoleSpec
-	26, // 1: vigil.v1.ApplyRoomRequest.id:type_name -> vigil.v1.WriteId
-	27, // 2: vigil.v1.ListRoomsResponse.rooms:type_name -> vigil.v1.Room
-	26, // 3: vigil.v1.DeleteRoomRequest.id:type_name -> vigil.v1.WriteId
-	26, // 4: vigil.v1.CreateTaskRequest.id:type_name -> vigil.v1.WriteId
-	28, // 5: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
-	29, // 6: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
-	26, // 7: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
-	26, // 8: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
-	30, // 9: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
-	30, // 10: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
-	25, // 11: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
-	29, // 12: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
-	31, // 13: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
+	35, // 0: vigil.v1.ApplyRoomRequest.roles:type_name -> vigil.v1.RoleSpec
+	36, // 1: vigil.v1.ApplyRoomRequest.id:type_name -> vigil.v1.WriteId
+	37, // 2: vigil.v1.ListRoomsResponse.rooms:type_name -> vigil.v1.Room
+	36, // 3: vigil.v1.DeleteRoomRequest.id:type_name -> vigil.v1.WriteId
+	36, // 4: vigil.v1.CreateTaskRequest.id:type_name -> vigil.v1.WriteId
+	38, // 5: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
+	39, // 6: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
+	36, // 7: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
+	36, // 8: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
+	40, // 9: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
+	40, // 10: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
+	35, // 11: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
+	39, // 12: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
+	41, // 13: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
 	16, // 14: vigil.v1.GetAgentResponse.hosts:type_name -> vigil.v1.HostFit
-	26, // 15: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
-	26, // 16: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
-	32, // 17: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
-	0,  // 18: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
-	1,  // 19: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
-	3,  // 20: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
-	4,  // 21: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
-	6,  // 22: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
-	7,  // 23: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
-	9,  // 24: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
-	10, // 25: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
-	11, // 26: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
-	12, // 27: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
-	14, // 28: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
-	17, // 29: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
-	18, // 30: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
-	19, // 31: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
-	21, // 32: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
-	23, // 33: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
-	24, // 34: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
-	27, // 35: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
-	2,  // 36: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
-	27, // 37: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
-	5,  // 38: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
-	29, // 39: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
-	8,  // 40: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
-	29, // 41: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
-	29, // 42: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
-	29, // 43: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
-	13, // 44: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
-	15, // 45: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
-	30, // 46: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
-	30, // 47: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
-	20, // 48: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
-	22, // 49: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
-	32, // 50: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
-	31, // 51: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
-	35, // [35:52] is the sub-list for method output_type
-	18, // [18:35] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	36, // 15: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
+	36, // 16: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
+	36, // 17: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
+	36, // 18: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
+	36, // 19: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
+	36, // 20: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
+	42, // 21: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
+	36, // 22: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
+	36, // 23: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
+	36, // 24: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
+	43, // 25: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
+	0,  // 26: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
+	1,  // 27: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
+	3,  // 28: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
+	4,  // 29: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
+	6,  // 30: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
+	7,  // 31: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
+	9,  // 32: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
+	10, // 33: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
+	11, // 34: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
+	20, // 35: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
+	12, // 36: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
+	14, // 37: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
+	17, // 38: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
+	18, // 39: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
+	19, // 40: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
+	21, // 41: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
+	23, // 42: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
+	29, // 43: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
+	31, // 44: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
+	33, // 45: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
+	25, // 46: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
+	26, // 47: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
+	27, // 48: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
+	34, // 49: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
+	37, // 50: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
+	2,  // 51: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
+	37, // 52: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
+	5,  // 53: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
+	39, // 54: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
+	8,  // 55: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
+	39, // 56: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
+	39, // 57: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
+	39, // 58: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
+	39, // 59: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
+	13, // 60: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
+	15, // 61: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
+	40, // 62: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
+	40, // 63: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
+	40, // 64: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
+	22, // 65: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
+	24, // 66: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
+	30, // 67: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
+	32, // 68: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
+	43, // 69: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
+	43, // 70: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
+	43, // 71: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
+	28, // 72: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
+	41, // 73: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
+	50, // [50:74] is the sub-list for method output_type
+	26, // [26:50] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_fleet_proto_init() }
@@ -1916,7 +2616,7 @@ func file_vigil_v1_fleet_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_fleet_proto_rawDesc), len(file_vigil_v1_fleet_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,23 +21,30 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Fleet_ApplyRoom_FullMethodName    = "/vigil.v1.Fleet/ApplyRoom"
-	Fleet_ListRooms_FullMethodName    = "/vigil.v1.Fleet/ListRooms"
-	Fleet_GetRoom_FullMethodName      = "/vigil.v1.Fleet/GetRoom"
-	Fleet_DeleteRoom_FullMethodName   = "/vigil.v1.Fleet/DeleteRoom"
-	Fleet_CreateTask_FullMethodName   = "/vigil.v1.Fleet/CreateTask"
-	Fleet_ListTasks_FullMethodName    = "/vigil.v1.Fleet/ListTasks"
-	Fleet_GetTask_FullMethodName      = "/vigil.v1.Fleet/GetTask"
-	Fleet_CancelTask_FullMethodName   = "/vigil.v1.Fleet/CancelTask"
-	Fleet_RetryTask_FullMethodName    = "/vigil.v1.Fleet/RetryTask"
-	Fleet_ListAgents_FullMethodName   = "/vigil.v1.Fleet/ListAgents"
-	Fleet_GetAgent_FullMethodName     = "/vigil.v1.Fleet/GetAgent"
-	Fleet_SetAgent_FullMethodName     = "/vigil.v1.Fleet/SetAgent"
-	Fleet_RestartAgent_FullMethodName = "/vigil.v1.Fleet/RestartAgent"
-	Fleet_AgentLogs_FullMethodName    = "/vigil.v1.Fleet/AgentLogs"
-	Fleet_ListHosts_FullMethodName    = "/vigil.v1.Fleet/ListHosts"
-	Fleet_GetHost_FullMethodName      = "/vigil.v1.Fleet/GetHost"
-	Fleet_WatchEvents_FullMethodName  = "/vigil.v1.Fleet/WatchEvents"
+	Fleet_ApplyRoom_FullMethodName        = "/vigil.v1.Fleet/ApplyRoom"
+	Fleet_ListRooms_FullMethodName        = "/vigil.v1.Fleet/ListRooms"
+	Fleet_GetRoom_FullMethodName          = "/vigil.v1.Fleet/GetRoom"
+	Fleet_DeleteRoom_FullMethodName       = "/vigil.v1.Fleet/DeleteRoom"
+	Fleet_CreateTask_FullMethodName       = "/vigil.v1.Fleet/CreateTask"
+	Fleet_ListTasks_FullMethodName        = "/vigil.v1.Fleet/ListTasks"
+	Fleet_GetTask_FullMethodName          = "/vigil.v1.Fleet/GetTask"
+	Fleet_CancelTask_FullMethodName       = "/vigil.v1.Fleet/CancelTask"
+	Fleet_RetryTask_FullMethodName        = "/vigil.v1.Fleet/RetryTask"
+	Fleet_UnquarantineTask_FullMethodName = "/vigil.v1.Fleet/UnquarantineTask"
+	Fleet_ListAgents_FullMethodName       = "/vigil.v1.Fleet/ListAgents"
+	Fleet_GetAgent_FullMethodName         = "/vigil.v1.Fleet/GetAgent"
+	Fleet_SetAgent_FullMethodName         = "/vigil.v1.Fleet/SetAgent"
+	Fleet_RestartAgent_FullMethodName     = "/vigil.v1.Fleet/RestartAgent"
+	Fleet_UnparkAgent_FullMethodName      = "/vigil.v1.Fleet/UnparkAgent"
+	Fleet_SetPause_FullMethodName         = "/vigil.v1.Fleet/SetPause"
+	Fleet_ReleaseBrake_FullMethodName     = "/vigil.v1.Fleet/ReleaseBrake"
+	Fleet_AgentLogs_FullMethodName        = "/vigil.v1.Fleet/AgentLogs"
+	Fleet_ListHosts_FullMethodName        = "/vigil.v1.Fleet/ListHosts"
+	Fleet_GetHost_FullMethodName          = "/vigil.v1.Fleet/GetHost"
+	Fleet_DrainHost_FullMethodName        = "/vigil.v1.Fleet/DrainHost"
+	Fleet_ConfirmDead_FullMethodName      = "/vigil.v1.Fleet/ConfirmDead"
+	Fleet_ForgetHost_FullMethodName       = "/vigil.v1.Fleet/ForgetHost"
+	Fleet_WatchEvents_FullMethodName      = "/vigil.v1.Fleet/WatchEvents"
 )
 
 // FleetClient is the client API for Fleet service.
@@ -55,16 +62,31 @@ type FleetClient interface {
 	GetTask(ctx context.Context, in *GetTaskRequest, opts ...grpc.CallOption) (*Task, error)
 	CancelTask(ctx context.Context, in *CancelTaskRequest, opts ...grpc.CallOption) (*Task, error)
 	RetryTask(ctx context.Context, in *RetryTaskRequest, opts ...grpc.CallOption) (*Task, error)
+	// Puts a QUARANTINED task back into the queue, its deaths forgiven.
+	UnquarantineTask(ctx context.Context, in *UnquarantineTaskRequest, opts ...grpc.CallOption) (*Task, error)
 	// Agents. The name contains a slash: room/role or room/role.2.
 	ListAgents(ctx context.Context, in *ListAgentsRequest, opts ...grpc.CallOption) (*ListAgentsResponse, error)
 	GetAgent(ctx context.Context, in *GetAgentRequest, opts ...grpc.CallOption) (*GetAgentResponse, error)
 	SetAgent(ctx context.Context, in *SetAgentRequest, opts ...grpc.CallOption) (*Agent, error)
 	RestartAgent(ctx context.Context, in *RestartAgentRequest, opts ...grpc.CallOption) (*Agent, error)
+	// Ends a back-off, an open breaker or a usage-limit pause.
+	UnparkAgent(ctx context.Context, in *UnparkAgentRequest, opts ...grpc.CallOption) (*Agent, error)
+	// Pauses or resumes everything, a room or an agent: nothing is started and no
+	// new task is claimed; what runs goes on.
+	SetPause(ctx context.Context, in *SetPauseRequest, opts ...grpc.CallOption) (*SetPauseResponse, error)
+	// Ends the mass-failure brake.
+	ReleaseBrake(ctx context.Context, in *ReleaseBrakeRequest, opts ...grpc.CallOption) (*ReleaseBrakeResponse, error)
 	// The agent's output, fetched from its host; with follow, as it grows.
 	AgentLogs(ctx context.Context, in *AgentLogsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LogChunk], error)
 	// Hosts.
 	ListHosts(ctx context.Context, in *ListHostsRequest, opts ...grpc.CallOption) (*ListHostsResponse, error)
 	GetHost(ctx context.Context, in *GetHostRequest, opts ...grpc.CallOption) (*Host, error)
+	// Has nothing run on a host, or ends that wish.
+	DrainHost(ctx context.Context, in *DrainHostRequest, opts ...grpc.CallOption) (*Host, error)
+	// A human's word that nothing of a host runs any more.
+	ConfirmDead(ctx context.Context, in *ConfirmDeadRequest, opts ...grpc.CallOption) (*Host, error)
+	// Removes a lost or left host on which no life is left.
+	ForgetHost(ctx context.Context, in *ForgetHostRequest, opts ...grpc.CallOption) (*ForgetHostResponse, error)
 	// The history from an index on, then what follows, until the caller leaves.
 	WatchEvents(ctx context.Context, in *WatchEventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Event], error)
 }
@@ -167,6 +189,16 @@ func (c *fleetClient) RetryTask(ctx context.Context, in *RetryTaskRequest, opts 
 	return out, nil
 }
 
+func (c *fleetClient) UnquarantineTask(ctx context.Context, in *UnquarantineTaskRequest, opts ...grpc.CallOption) (*Task, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Task)
+	err := c.cc.Invoke(ctx, Fleet_UnquarantineTask_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *fleetClient) ListAgents(ctx context.Context, in *ListAgentsRequest, opts ...grpc.CallOption) (*ListAgentsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListAgentsResponse)
@@ -201,6 +233,36 @@ func (c *fleetClient) RestartAgent(ctx context.Context, in *RestartAgentRequest,
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Agent)
 	err := c.cc.Invoke(ctx, Fleet_RestartAgent_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fleetClient) UnparkAgent(ctx context.Context, in *UnparkAgentRequest, opts ...grpc.CallOption) (*Agent, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Agent)
+	err := c.cc.Invoke(ctx, Fleet_UnparkAgent_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fleetClient) SetPause(ctx context.Context, in *SetPauseRequest, opts ...grpc.CallOption) (*SetPauseResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetPauseResponse)
+	err := c.cc.Invoke(ctx, Fleet_SetPause_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fleetClient) ReleaseBrake(ctx context.Context, in *ReleaseBrakeRequest, opts ...grpc.CallOption) (*ReleaseBrakeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReleaseBrakeResponse)
+	err := c.cc.Invoke(ctx, Fleet_ReleaseBrake_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -246,6 +308,36 @@ func (c *fleetClient) GetHost(ctx context.Context, in *GetHostRequest, opts ...g
 	return out, nil
 }
 
+func (c *fleetClient) DrainHost(ctx context.Context, in *DrainHostRequest, opts ...grpc.CallOption) (*Host, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Host)
+	err := c.cc.Invoke(ctx, Fleet_DrainHost_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fleetClient) ConfirmDead(ctx context.Context, in *ConfirmDeadRequest, opts ...grpc.CallOption) (*Host, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Host)
+	err := c.cc.Invoke(ctx, Fleet_ConfirmDead_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fleetClient) ForgetHost(ctx context.Context, in *ForgetHostRequest, opts ...grpc.CallOption) (*ForgetHostResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ForgetHostResponse)
+	err := c.cc.Invoke(ctx, Fleet_ForgetHost_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *fleetClient) WatchEvents(ctx context.Context, in *WatchEventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Event], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Fleet_ServiceDesc.Streams[1], Fleet_WatchEvents_FullMethodName, cOpts...)
@@ -280,16 +372,31 @@ type FleetServer interface {
 	GetTask(context.Context, *GetTaskRequest) (*Task, error)
 	CancelTask(context.Context, *CancelTaskRequest) (*Task, error)
 	RetryTask(context.Context, *RetryTaskRequest) (*Task, error)
+	// Puts a QUARANTINED task back into the queue, its deaths forgiven.
+	UnquarantineTask(context.Context, *UnquarantineTaskRequest) (*Task, error)
 	// Agents. The name contains a slash: room/role or room/role.2.
 	ListAgents(context.Context, *ListAgentsRequest) (*ListAgentsResponse, error)
 	GetAgent(context.Context, *GetAgentRequest) (*GetAgentResponse, error)
 	SetAgent(context.Context, *SetAgentRequest) (*Agent, error)
 	RestartAgent(context.Context, *RestartAgentRequest) (*Agent, error)
+	// Ends a back-off, an open breaker or a usage-limit pause.
+	UnparkAgent(context.Context, *UnparkAgentRequest) (*Agent, error)
+	// Pauses or resumes everything, a room or an agent: nothing is started and no
+	// new task is claimed; what runs goes on.
+	SetPause(context.Context, *SetPauseRequest) (*SetPauseResponse, error)
+	// Ends the mass-failure brake.
+	ReleaseBrake(context.Context, *ReleaseBrakeRequest) (*ReleaseBrakeResponse, error)
 	// The agent's output, fetched from its host; with follow, as it grows.
 	AgentLogs(*AgentLogsRequest, grpc.ServerStreamingServer[LogChunk]) error
 	// Hosts.
 	ListHosts(context.Context, *ListHostsRequest) (*ListHostsResponse, error)
 	GetHost(context.Context, *GetHostRequest) (*Host, error)
+	// Has nothing run on a host, or ends that wish.
+	DrainHost(context.Context, *DrainHostRequest) (*Host, error)
+	// A human's word that nothing of a host runs any more.
+	ConfirmDead(context.Context, *ConfirmDeadRequest) (*Host, error)
+	// Removes a lost or left host on which no life is left.
+	ForgetHost(context.Context, *ForgetHostRequest) (*ForgetHostResponse, error)
 	// The history from an index on, then what follows, until the caller leaves.
 	WatchEvents(*WatchEventsRequest, grpc.ServerStreamingServer[Event]) error
 	mustEmbedUnimplementedFleetServer()
@@ -329,6 +436,9 @@ func (UnimplementedFleetServer) CancelTask(context.Context, *CancelTaskRequest) 
 func (UnimplementedFleetServer) RetryTask(context.Context, *RetryTaskRequest) (*Task, error) {
 	return nil, status.Error(codes.Unimplemented, "method RetryTask not implemented")
 }
+func (UnimplementedFleetServer) UnquarantineTask(context.Context, *UnquarantineTaskRequest) (*Task, error) {
+	return nil, status.Error(codes.Unimplemented, "method UnquarantineTask not implemented")
+}
 func (UnimplementedFleetServer) ListAgents(context.Context, *ListAgentsRequest) (*ListAgentsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListAgents not implemented")
 }
@@ -341,6 +451,15 @@ func (UnimplementedFleetServer) SetAgent(context.Context, *SetAgentRequest) (*Ag
 func (UnimplementedFleetServer) RestartAgent(context.Context, *RestartAgentRequest) (*Agent, error) {
 	return nil, status.Error(codes.Unimplemented, "method RestartAgent not implemented")
 }
+func (UnimplementedFleetServer) UnparkAgent(context.Context, *UnparkAgentRequest) (*Agent, error) {
+	return nil, status.Error(codes.Unimplemented, "method UnparkAgent not implemented")
+}
+func (UnimplementedFleetServer) SetPause(context.Context, *SetPauseRequest) (*SetPauseResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetPause not implemented")
+}
+func (UnimplementedFleetServer) ReleaseBrake(context.Context, *ReleaseBrakeRequest) (*ReleaseBrakeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReleaseBrake not implemented")
+}
 func (UnimplementedFleetServer) AgentLogs(*AgentLogsRequest, grpc.ServerStreamingServer[LogChunk]) error {
 	return status.Error(codes.Unimplemented, "method AgentLogs not implemented")
 }
@@ -349,6 +468,15 @@ func (UnimplementedFleetServer) ListHosts(context.Context, *ListHostsRequest) (*
 }
 func (UnimplementedFleetServer) GetHost(context.Context, *GetHostRequest) (*Host, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetHost not implemented")
+}
+func (UnimplementedFleetServer) DrainHost(context.Context, *DrainHostRequest) (*Host, error) {
+	return nil, status.Error(codes.Unimplemented, "method DrainHost not implemented")
+}
+func (UnimplementedFleetServer) ConfirmDead(context.Context, *ConfirmDeadRequest) (*Host, error) {
+	return nil, status.Error(codes.Unimplemented, "method ConfirmDead not implemented")
+}
+func (UnimplementedFleetServer) ForgetHost(context.Context, *ForgetHostRequest) (*ForgetHostResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ForgetHost not implemented")
 }
 func (UnimplementedFleetServer) WatchEvents(*WatchEventsRequest, grpc.ServerStreamingServer[Event]) error {
 	return status.Error(codes.Unimplemented, "method WatchEvents not implemented")
@@ -536,6 +664,24 @@ func _Fleet_RetryTask_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Fleet_UnquarantineTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UnquarantineTaskRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).UnquarantineTask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_UnquarantineTask_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).UnquarantineTask(ctx, req.(*UnquarantineTaskRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Fleet_ListAgents_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListAgentsRequest)
 	if err := dec(in); err != nil {
@@ -608,6 +754,60 @@ func _Fleet_RestartAgent_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Fleet_UnparkAgent_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UnparkAgentRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).UnparkAgent(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_UnparkAgent_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).UnparkAgent(ctx, req.(*UnparkAgentRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Fleet_SetPause_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetPauseRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).SetPause(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_SetPause_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).SetPause(ctx, req.(*SetPauseRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Fleet_ReleaseBrake_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReleaseBrakeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).ReleaseBrake(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_ReleaseBrake_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).ReleaseBrake(ctx, req.(*ReleaseBrakeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Fleet_AgentLogs_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(AgentLogsRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -651,6 +851,60 @@ func _Fleet_GetHost_Handler(srv interface{}, ctx context.Context, dec func(inter
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(FleetServer).GetHost(ctx, req.(*GetHostRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Fleet_DrainHost_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DrainHostRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).DrainHost(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_DrainHost_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).DrainHost(ctx, req.(*DrainHostRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Fleet_ConfirmDead_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ConfirmDeadRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).ConfirmDead(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_ConfirmDead_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).ConfirmDead(ctx, req.(*ConfirmDeadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Fleet_ForgetHost_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ForgetHostRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).ForgetHost(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_ForgetHost_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).ForgetHost(ctx, req.(*ForgetHostRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -710,6 +964,10 @@ var Fleet_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Fleet_RetryTask_Handler,
 		},
 		{
+			MethodName: "UnquarantineTask",
+			Handler:    _Fleet_UnquarantineTask_Handler,
+		},
+		{
 			MethodName: "ListAgents",
 			Handler:    _Fleet_ListAgents_Handler,
 		},
@@ -726,12 +984,36 @@ var Fleet_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Fleet_RestartAgent_Handler,
 		},
 		{
+			MethodName: "UnparkAgent",
+			Handler:    _Fleet_UnparkAgent_Handler,
+		},
+		{
+			MethodName: "SetPause",
+			Handler:    _Fleet_SetPause_Handler,
+		},
+		{
+			MethodName: "ReleaseBrake",
+			Handler:    _Fleet_ReleaseBrake_Handler,
+		},
+		{
 			MethodName: "ListHosts",
 			Handler:    _Fleet_ListHosts_Handler,
 		},
 		{
 			MethodName: "GetHost",
 			Handler:    _Fleet_GetHost_Handler,
+		},
+		{
+			MethodName: "DrainHost",
+			Handler:    _Fleet_DrainHost_Handler,
+		},
+		{
+			MethodName: "ConfirmDead",
+			Handler:    _Fleet_ConfirmDead_Handler,
+		},
+		{
+			MethodName: "ForgetHost",
+			Handler:    _Fleet_ForgetHost_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

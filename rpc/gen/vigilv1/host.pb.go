@@ -40,7 +40,11 @@ type RegisterRequest struct {
 	// When the inventory was taken, in nanoseconds of the host's clock since its
 	// boot. One that is older than the newest that has arrived is refused
 	// (superseded): it would bury what was started since. 0: unknown.
-	Taken         uint64 `protobuf:"varint,9,opt,name=taken,proto3" json:"taken,omitempty"`
+	Taken uint64 `protobuf:"varint,9,opt,name=taken,proto3" json:"taken,omitempty"`
+	// What agentd found at start-up, for people.
+	Warnings []string `protobuf:"bytes,10,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// Where its gossip listens; empty: it does not gossip.
+	GossipAddr    string `protobuf:"bytes,11,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -138,6 +142,20 @@ func (x *RegisterRequest) GetTaken() uint64 {
 	return 0
 }
 
+func (x *RegisterRequest) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+func (x *RegisterRequest) GetGossipAddr() string {
+	if x != nil {
+		return x.GossipAddr
+	}
+	return ""
+}
+
 type RunningAgent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Agent         uint32                 `protobuf:"varint,1,opt,name=agent,proto3" json:"agent,omitempty"`
@@ -199,9 +217,12 @@ func (x *RunningAgent) GetPid() uint32 {
 }
 
 type RegisterResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Host          uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
-	Ttl           *durationpb.Duration   `protobuf:"bytes,2,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Host  uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	Ttl   *durationpb.Duration   `protobuf:"bytes,2,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// Of the servers, to join.
+	GossipAddrs   []string `protobuf:"bytes,3,rep,name=gossip_addrs,json=gossipAddrs,proto3" json:"gossip_addrs,omitempty"`
+	ClusterId     string   `protobuf:"bytes,4,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -248,6 +269,20 @@ func (x *RegisterResponse) GetTtl() *durationpb.Duration {
 		return x.Ttl
 	}
 	return nil
+}
+
+func (x *RegisterResponse) GetGossipAddrs() []string {
+	if x != nil {
+		return x.GossipAddrs
+	}
+	return nil
+}
+
+func (x *RegisterResponse) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
 }
 
 type LeaveHostRequest struct {
@@ -946,7 +981,9 @@ type Order struct {
 	Resume      string               `protobuf:"bytes,9,opt,name=resume,proto3" json:"resume,omitempty"`
 	Reason      string               `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
 	// process or agent
-	Proof         string `protobuf:"bytes,11,opt,name=proof,proto3" json:"proof,omitempty"`
+	Proof string `protobuf:"bytes,11,opt,name=proof,proto3" json:"proof,omitempty"`
+	// Longest life; 0: none.
+	RunLimit      *durationpb.Duration `protobuf:"bytes,12,opt,name=run_limit,json=runLimit,proto3" json:"run_limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1056,6 +1093,13 @@ func (x *Order) GetProof() string {
 		return x.Proof
 	}
 	return ""
+}
+
+func (x *Order) GetRunLimit() *durationpb.Duration {
+	if x != nil {
+		return x.RunLimit
+	}
+	return nil
 }
 
 type AcceptOrderRequest struct {
@@ -1296,7 +1340,12 @@ type ReportExitRequest struct {
 	// Nothing was started.
 	StartFailed bool `protobuf:"varint,8,opt,name=start_failed,json=startFailed,proto3" json:"start_failed,omitempty"`
 	// The host ended it on purpose (shutting down, superseded): never charged.
-	Ordered       bool `protobuf:"varint,9,opt,name=ordered,proto3" json:"ordered,omitempty"`
+	Ordered bool `protobuf:"varint,9,opt,name=ordered,proto3" json:"ordered,omitempty"`
+	// Its run limit ended it.
+	TimedOut bool `protobuf:"varint,10,opt,name=timed_out,json=timedOut,proto3" json:"timed_out,omitempty"`
+	// Its tool is out of quota, for retry_after (0: unknown).
+	UsageLimit    bool                 `protobuf:"varint,11,opt,name=usage_limit,json=usageLimit,proto3" json:"usage_limit,omitempty"`
+	RetryAfter    *durationpb.Duration `protobuf:"bytes,12,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1394,6 +1443,27 @@ func (x *ReportExitRequest) GetOrdered() bool {
 	return false
 }
 
+func (x *ReportExitRequest) GetTimedOut() bool {
+	if x != nil {
+		return x.TimedOut
+	}
+	return false
+}
+
+func (x *ReportExitRequest) GetUsageLimit() bool {
+	if x != nil {
+		return x.UsageLimit
+	}
+	return false
+}
+
+func (x *ReportExitRequest) GetRetryAfter() *durationpb.Duration {
+	if x != nil {
+		return x.RetryAfter
+	}
+	return nil
+}
+
 type ReportExitResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1430,11 +1500,307 @@ func (*ReportExitResponse) Descriptor() ([]byte, []int) {
 	return file_vigil_v1_host_proto_rawDescGZIP(), []int{20}
 }
 
+type ReportStuckRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	Agent         uint32                 `protobuf:"varint,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	Incarnation   uint64                 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportStuckRequest) Reset() {
+	*x = ReportStuckRequest{}
+	mi := &file_vigil_v1_host_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportStuckRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportStuckRequest) ProtoMessage() {}
+
+func (x *ReportStuckRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_host_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportStuckRequest.ProtoReflect.Descriptor instead.
+func (*ReportStuckRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ReportStuckRequest) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *ReportStuckRequest) GetAgent() uint32 {
+	if x != nil {
+		return x.Agent
+	}
+	return 0
+}
+
+func (x *ReportStuckRequest) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *ReportStuckRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type ReportStuckResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportStuckResponse) Reset() {
+	*x = ReportStuckResponse{}
+	mi := &file_vigil_v1_host_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportStuckResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportStuckResponse) ProtoMessage() {}
+
+func (x *ReportStuckResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_host_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportStuckResponse.ProtoReflect.Descriptor instead.
+func (*ReportStuckResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{22}
+}
+
+type ReportPressureRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	Boot          string                 `protobuf:"bytes,2,opt,name=boot,proto3" json:"boot,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportPressureRequest) Reset() {
+	*x = ReportPressureRequest{}
+	mi := &file_vigil_v1_host_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportPressureRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportPressureRequest) ProtoMessage() {}
+
+func (x *ReportPressureRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_host_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportPressureRequest.ProtoReflect.Descriptor instead.
+func (*ReportPressureRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ReportPressureRequest) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *ReportPressureRequest) GetBoot() string {
+	if x != nil {
+		return x.Boot
+	}
+	return ""
+}
+
+func (x *ReportPressureRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type ReportPressureResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportPressureResponse) Reset() {
+	*x = ReportPressureResponse{}
+	mi := &file_vigil_v1_host_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportPressureResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportPressureResponse) ProtoMessage() {}
+
+func (x *ReportPressureResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_host_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportPressureResponse.ProtoReflect.Descriptor instead.
+func (*ReportPressureResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{24}
+}
+
+type DrainSelfRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Boot          string                 `protobuf:"bytes,2,opt,name=boot,proto3" json:"boot,omitempty"`
+	Deadline      *durationpb.Duration   `protobuf:"bytes,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainSelfRequest) Reset() {
+	*x = DrainSelfRequest{}
+	mi := &file_vigil_v1_host_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainSelfRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainSelfRequest) ProtoMessage() {}
+
+func (x *DrainSelfRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_host_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainSelfRequest.ProtoReflect.Descriptor instead.
+func (*DrainSelfRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *DrainSelfRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *DrainSelfRequest) GetBoot() string {
+	if x != nil {
+		return x.Boot
+	}
+	return ""
+}
+
+func (x *DrainSelfRequest) GetDeadline() *durationpb.Duration {
+	if x != nil {
+		return x.Deadline
+	}
+	return nil
+}
+
+type DrainSelfResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainSelfResponse) Reset() {
+	*x = DrainSelfResponse{}
+	mi := &file_vigil_v1_host_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainSelfResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainSelfResponse) ProtoMessage() {}
+
+func (x *DrainSelfResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_host_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainSelfResponse.ProtoReflect.Descriptor instead.
+func (*DrainSelfResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{26}
+}
+
 var File_vigil_v1_host_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_host_proto_rawDesc = "" +
 	"\n" +
-	"\x13vigil/v1/host.proto\x12\bvigil.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x14vigil/v1/types.proto\"\xe1\x02\n" +
+	"\x13vigil/v1/host.proto\x12\bvigil.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x14vigil/v1/types.proto\"\x9e\x03\n" +
 	"\x0fRegisterRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -1444,17 +1810,24 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x06labels\x18\x06 \x03(\v2%.vigil.v1.RegisterRequest.LabelsEntryR\x06labels\x12\x1a\n" +
 	"\bcapacity\x18\a \x01(\rR\bcapacity\x124\n" +
 	"\tinventory\x18\b \x03(\v2\x16.vigil.v1.RunningAgentR\tinventory\x12\x14\n" +
-	"\x05taken\x18\t \x01(\x04R\x05taken\x1a9\n" +
+	"\x05taken\x18\t \x01(\x04R\x05taken\x12\x1a\n" +
+	"\bwarnings\x18\n" +
+	" \x03(\tR\bwarnings\x12\x1f\n" +
+	"\vgossip_addr\x18\v \x01(\tR\n" +
+	"gossipAddr\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"X\n" +
 	"\fRunningAgent\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\rR\x05agent\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x10\n" +
-	"\x03pid\x18\x03 \x01(\rR\x03pid\"S\n" +
+	"\x03pid\x18\x03 \x01(\rR\x03pid\"\x95\x01\n" +
 	"\x10RegisterResponse\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12+\n" +
-	"\x03ttl\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"8\n" +
+	"\x03ttl\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12!\n" +
+	"\fgossip_addrs\x18\x03 \x03(\tR\vgossipAddrs\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x04 \x01(\tR\tclusterId\"8\n" +
 	"\x10LeaveHostRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\"\x13\n" +
@@ -1496,7 +1869,7 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\"G\n" +
 	"\x06Orders\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12'\n" +
-	"\x06orders\x18\x02 \x03(\v2\x0f.vigil.v1.OrderR\x06orders\"\xa7\x03\n" +
+	"\x06orders\x18\x02 \x03(\v2\x0f.vigil.v1.OrderR\x06orders\"\xdf\x03\n" +
 	"\x05Order\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\rR\x05agent\x12\x1d\n" +
@@ -1511,7 +1884,8 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x06resume\x18\t \x01(\tR\x06resume\x12\x16\n" +
 	"\x06reason\x18\n" +
 	" \x01(\tR\x06reason\x12\x14\n" +
-	"\x05proof\x18\v \x01(\tR\x05proof\x1a9\n" +
+	"\x05proof\x18\v \x01(\tR\x05proof\x126\n" +
+	"\trun_limit\x18\f \x01(\v2\x19.google.protobuf.DurationR\brunLimit\x1a9\n" +
 	"\vParamsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x93\x01\n" +
@@ -1529,7 +1903,7 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x05agent\x18\x02 \x01(\rR\x05agent\x12 \n" +
 	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12\x10\n" +
 	"\x03pid\x18\x04 \x01(\rR\x03pid\"\x17\n" +
-	"\x15ReportStartedResponse\"\xf4\x01\n" +
+	"\x15ReportStartedResponse\"\xee\x02\n" +
 	"\x11ReportExitRequest\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\rR\x05agent\x12 \n" +
@@ -1539,8 +1913,30 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x12\n" +
 	"\x04tail\x18\a \x01(\tR\x04tail\x12!\n" +
 	"\fstart_failed\x18\b \x01(\bR\vstartFailed\x12\x18\n" +
-	"\aordered\x18\t \x01(\bR\aordered\"\x14\n" +
-	"\x12ReportExitResponse2\xb9\x03\n" +
+	"\aordered\x18\t \x01(\bR\aordered\x12\x1b\n" +
+	"\ttimed_out\x18\n" +
+	" \x01(\bR\btimedOut\x12\x1f\n" +
+	"\vusage_limit\x18\v \x01(\bR\n" +
+	"usageLimit\x12:\n" +
+	"\vretry_after\x18\f \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"retryAfter\"\x14\n" +
+	"\x12ReportExitResponse\"x\n" +
+	"\x12ReportStuckRequest\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +
+	"\x05agent\x18\x02 \x01(\rR\x05agent\x12 \n" +
+	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\x15\n" +
+	"\x13ReportStuckResponse\"W\n" +
+	"\x15ReportPressureRequest\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
+	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x18\n" +
+	"\x16ReportPressureResponse\"o\n" +
+	"\x10DrainSelfRequest\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
+	"\x04boot\x18\x02 \x01(\tR\x04boot\x125\n" +
+	"\bdeadline\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\bdeadline\"\x13\n" +
+	"\x11DrainSelfResponse2\xa0\x05\n" +
 	"\tHostAgent\x12A\n" +
 	"\bRegister\x12\x19.vigil.v1.RegisterRequest\x1a\x1a.vigil.v1.RegisterResponse\x12D\n" +
 	"\tLeaveHost\x12\x1a.vigil.v1.LeaveHostRequest\x1a\x1b.vigil.v1.LeaveHostResponse\x12<\n" +
@@ -1548,7 +1944,10 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\vAcceptOrder\x12\x1c.vigil.v1.AcceptOrderRequest\x1a\x1d.vigil.v1.AcceptOrderResponse\x12P\n" +
 	"\rReportStarted\x12\x1e.vigil.v1.ReportStartedRequest\x1a\x1f.vigil.v1.ReportStartedResponse\x12G\n" +
 	"\n" +
-	"ReportExit\x12\x1b.vigil.v1.ReportExitRequest\x1a\x1c.vigil.v1.ReportExitResponseB\x17Z\x15vigil/rpc/gen/vigilv1b\x06proto3"
+	"ReportExit\x12\x1b.vigil.v1.ReportExitRequest\x1a\x1c.vigil.v1.ReportExitResponse\x12J\n" +
+	"\vReportStuck\x12\x1c.vigil.v1.ReportStuckRequest\x1a\x1d.vigil.v1.ReportStuckResponse\x12S\n" +
+	"\x0eReportPressure\x12\x1f.vigil.v1.ReportPressureRequest\x1a .vigil.v1.ReportPressureResponse\x12D\n" +
+	"\tDrainSelf\x12\x1a.vigil.v1.DrainSelfRequest\x1a\x1b.vigil.v1.DrainSelfResponseB\x17Z\x15vigil/rpc/gen/vigilv1b\x06proto3"
 
 var (
 	file_vigil_v1_host_proto_rawDescOnce sync.Once
@@ -1562,37 +1961,43 @@ func file_vigil_v1_host_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_host_proto_rawDescData
 }
 
-var file_vigil_v1_host_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_vigil_v1_host_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_vigil_v1_host_proto_goTypes = []any{
-	(*RegisterRequest)(nil),       // 0: vigil.v1.RegisterRequest
-	(*RunningAgent)(nil),          // 1: vigil.v1.RunningAgent
-	(*RegisterResponse)(nil),      // 2: vigil.v1.RegisterResponse
-	(*LeaveHostRequest)(nil),      // 3: vigil.v1.LeaveHostRequest
-	(*LeaveHostResponse)(nil),     // 4: vigil.v1.LeaveHostResponse
-	(*HostMessage)(nil),           // 5: vigil.v1.HostMessage
-	(*Hello)(nil),                 // 6: vigil.v1.Hello
-	(*Pong)(nil),                  // 7: vigil.v1.Pong
-	(*LogData)(nil),               // 8: vigil.v1.LogData
-	(*ServerMessage)(nil),         // 9: vigil.v1.ServerMessage
-	(*Ping)(nil),                  // 10: vigil.v1.Ping
-	(*LogRequest)(nil),            // 11: vigil.v1.LogRequest
-	(*LogCancel)(nil),             // 12: vigil.v1.LogCancel
-	(*Orders)(nil),                // 13: vigil.v1.Orders
-	(*Order)(nil),                 // 14: vigil.v1.Order
-	(*AcceptOrderRequest)(nil),    // 15: vigil.v1.AcceptOrderRequest
-	(*AcceptOrderResponse)(nil),   // 16: vigil.v1.AcceptOrderResponse
-	(*ReportStartedRequest)(nil),  // 17: vigil.v1.ReportStartedRequest
-	(*ReportStartedResponse)(nil), // 18: vigil.v1.ReportStartedResponse
-	(*ReportExitRequest)(nil),     // 19: vigil.v1.ReportExitRequest
-	(*ReportExitResponse)(nil),    // 20: vigil.v1.ReportExitResponse
-	nil,                           // 21: vigil.v1.RegisterRequest.LabelsEntry
-	nil,                           // 22: vigil.v1.Order.ParamsEntry
-	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
+	(*RegisterRequest)(nil),        // 0: vigil.v1.RegisterRequest
+	(*RunningAgent)(nil),           // 1: vigil.v1.RunningAgent
+	(*RegisterResponse)(nil),       // 2: vigil.v1.RegisterResponse
+	(*LeaveHostRequest)(nil),       // 3: vigil.v1.LeaveHostRequest
+	(*LeaveHostResponse)(nil),      // 4: vigil.v1.LeaveHostResponse
+	(*HostMessage)(nil),            // 5: vigil.v1.HostMessage
+	(*Hello)(nil),                  // 6: vigil.v1.Hello
+	(*Pong)(nil),                   // 7: vigil.v1.Pong
+	(*LogData)(nil),                // 8: vigil.v1.LogData
+	(*ServerMessage)(nil),          // 9: vigil.v1.ServerMessage
+	(*Ping)(nil),                   // 10: vigil.v1.Ping
+	(*LogRequest)(nil),             // 11: vigil.v1.LogRequest
+	(*LogCancel)(nil),              // 12: vigil.v1.LogCancel
+	(*Orders)(nil),                 // 13: vigil.v1.Orders
+	(*Order)(nil),                  // 14: vigil.v1.Order
+	(*AcceptOrderRequest)(nil),     // 15: vigil.v1.AcceptOrderRequest
+	(*AcceptOrderResponse)(nil),    // 16: vigil.v1.AcceptOrderResponse
+	(*ReportStartedRequest)(nil),   // 17: vigil.v1.ReportStartedRequest
+	(*ReportStartedResponse)(nil),  // 18: vigil.v1.ReportStartedResponse
+	(*ReportExitRequest)(nil),      // 19: vigil.v1.ReportExitRequest
+	(*ReportExitResponse)(nil),     // 20: vigil.v1.ReportExitResponse
+	(*ReportStuckRequest)(nil),     // 21: vigil.v1.ReportStuckRequest
+	(*ReportStuckResponse)(nil),    // 22: vigil.v1.ReportStuckResponse
+	(*ReportPressureRequest)(nil),  // 23: vigil.v1.ReportPressureRequest
+	(*ReportPressureResponse)(nil), // 24: vigil.v1.ReportPressureResponse
+	(*DrainSelfRequest)(nil),       // 25: vigil.v1.DrainSelfRequest
+	(*DrainSelfResponse)(nil),      // 26: vigil.v1.DrainSelfResponse
+	nil,                            // 27: vigil.v1.RegisterRequest.LabelsEntry
+	nil,                            // 28: vigil.v1.Order.ParamsEntry
+	(*durationpb.Duration)(nil),    // 29: google.protobuf.Duration
 }
 var file_vigil_v1_host_proto_depIdxs = []int32{
-	21, // 0: vigil.v1.RegisterRequest.labels:type_name -> vigil.v1.RegisterRequest.LabelsEntry
+	27, // 0: vigil.v1.RegisterRequest.labels:type_name -> vigil.v1.RegisterRequest.LabelsEntry
 	1,  // 1: vigil.v1.RegisterRequest.inventory:type_name -> vigil.v1.RunningAgent
-	23, // 2: vigil.v1.RegisterResponse.ttl:type_name -> google.protobuf.Duration
+	29, // 2: vigil.v1.RegisterResponse.ttl:type_name -> google.protobuf.Duration
 	6,  // 3: vigil.v1.HostMessage.hello:type_name -> vigil.v1.Hello
 	7,  // 4: vigil.v1.HostMessage.pong:type_name -> vigil.v1.Pong
 	8,  // 5: vigil.v1.HostMessage.log_data:type_name -> vigil.v1.LogData
@@ -1601,27 +2006,36 @@ var file_vigil_v1_host_proto_depIdxs = []int32{
 	11, // 8: vigil.v1.ServerMessage.log_request:type_name -> vigil.v1.LogRequest
 	12, // 9: vigil.v1.ServerMessage.log_cancel:type_name -> vigil.v1.LogCancel
 	14, // 10: vigil.v1.Orders.orders:type_name -> vigil.v1.Order
-	22, // 11: vigil.v1.Order.params:type_name -> vigil.v1.Order.ParamsEntry
-	23, // 12: vigil.v1.Order.stop_grace:type_name -> google.protobuf.Duration
-	23, // 13: vigil.v1.Order.ttl:type_name -> google.protobuf.Duration
-	23, // 14: vigil.v1.AcceptOrderResponse.ttl:type_name -> google.protobuf.Duration
-	0,  // 15: vigil.v1.HostAgent.Register:input_type -> vigil.v1.RegisterRequest
-	3,  // 16: vigil.v1.HostAgent.LeaveHost:input_type -> vigil.v1.LeaveHostRequest
-	5,  // 17: vigil.v1.HostAgent.Stream:input_type -> vigil.v1.HostMessage
-	15, // 18: vigil.v1.HostAgent.AcceptOrder:input_type -> vigil.v1.AcceptOrderRequest
-	17, // 19: vigil.v1.HostAgent.ReportStarted:input_type -> vigil.v1.ReportStartedRequest
-	19, // 20: vigil.v1.HostAgent.ReportExit:input_type -> vigil.v1.ReportExitRequest
-	2,  // 21: vigil.v1.HostAgent.Register:output_type -> vigil.v1.RegisterResponse
-	4,  // 22: vigil.v1.HostAgent.LeaveHost:output_type -> vigil.v1.LeaveHostResponse
-	9,  // 23: vigil.v1.HostAgent.Stream:output_type -> vigil.v1.ServerMessage
-	16, // 24: vigil.v1.HostAgent.AcceptOrder:output_type -> vigil.v1.AcceptOrderResponse
-	18, // 25: vigil.v1.HostAgent.ReportStarted:output_type -> vigil.v1.ReportStartedResponse
-	20, // 26: vigil.v1.HostAgent.ReportExit:output_type -> vigil.v1.ReportExitResponse
-	21, // [21:27] is the sub-list for method output_type
-	15, // [15:21] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	28, // 11: vigil.v1.Order.params:type_name -> vigil.v1.Order.ParamsEntry
+	29, // 12: vigil.v1.Order.stop_grace:type_name -> google.protobuf.Duration
+	29, // 13: vigil.v1.Order.ttl:type_name -> google.protobuf.Duration
+	29, // 14: vigil.v1.Order.run_limit:type_name -> google.protobuf.Duration
+	29, // 15: vigil.v1.AcceptOrderResponse.ttl:type_name -> google.protobuf.Duration
+	29, // 16: vigil.v1.ReportExitRequest.retry_after:type_name -> google.protobuf.Duration
+	29, // 17: vigil.v1.DrainSelfRequest.deadline:type_name -> google.protobuf.Duration
+	0,  // 18: vigil.v1.HostAgent.Register:input_type -> vigil.v1.RegisterRequest
+	3,  // 19: vigil.v1.HostAgent.LeaveHost:input_type -> vigil.v1.LeaveHostRequest
+	5,  // 20: vigil.v1.HostAgent.Stream:input_type -> vigil.v1.HostMessage
+	15, // 21: vigil.v1.HostAgent.AcceptOrder:input_type -> vigil.v1.AcceptOrderRequest
+	17, // 22: vigil.v1.HostAgent.ReportStarted:input_type -> vigil.v1.ReportStartedRequest
+	19, // 23: vigil.v1.HostAgent.ReportExit:input_type -> vigil.v1.ReportExitRequest
+	21, // 24: vigil.v1.HostAgent.ReportStuck:input_type -> vigil.v1.ReportStuckRequest
+	23, // 25: vigil.v1.HostAgent.ReportPressure:input_type -> vigil.v1.ReportPressureRequest
+	25, // 26: vigil.v1.HostAgent.DrainSelf:input_type -> vigil.v1.DrainSelfRequest
+	2,  // 27: vigil.v1.HostAgent.Register:output_type -> vigil.v1.RegisterResponse
+	4,  // 28: vigil.v1.HostAgent.LeaveHost:output_type -> vigil.v1.LeaveHostResponse
+	9,  // 29: vigil.v1.HostAgent.Stream:output_type -> vigil.v1.ServerMessage
+	16, // 30: vigil.v1.HostAgent.AcceptOrder:output_type -> vigil.v1.AcceptOrderResponse
+	18, // 31: vigil.v1.HostAgent.ReportStarted:output_type -> vigil.v1.ReportStartedResponse
+	20, // 32: vigil.v1.HostAgent.ReportExit:output_type -> vigil.v1.ReportExitResponse
+	22, // 33: vigil.v1.HostAgent.ReportStuck:output_type -> vigil.v1.ReportStuckResponse
+	24, // 34: vigil.v1.HostAgent.ReportPressure:output_type -> vigil.v1.ReportPressureResponse
+	26, // 35: vigil.v1.HostAgent.DrainSelf:output_type -> vigil.v1.DrainSelfResponse
+	27, // [27:36] is the sub-list for method output_type
+	18, // [18:27] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_host_proto_init() }
@@ -1647,7 +2061,7 @@ func file_vigil_v1_host_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_host_proto_rawDesc), len(file_vigil_v1_host_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,12 +23,15 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	HostAgent_Register_FullMethodName      = "/vigil.v1.HostAgent/Register"
-	HostAgent_LeaveHost_FullMethodName     = "/vigil.v1.HostAgent/LeaveHost"
-	HostAgent_Stream_FullMethodName        = "/vigil.v1.HostAgent/Stream"
-	HostAgent_AcceptOrder_FullMethodName   = "/vigil.v1.HostAgent/AcceptOrder"
-	HostAgent_ReportStarted_FullMethodName = "/vigil.v1.HostAgent/ReportStarted"
-	HostAgent_ReportExit_FullMethodName    = "/vigil.v1.HostAgent/ReportExit"
+	HostAgent_Register_FullMethodName       = "/vigil.v1.HostAgent/Register"
+	HostAgent_LeaveHost_FullMethodName      = "/vigil.v1.HostAgent/LeaveHost"
+	HostAgent_Stream_FullMethodName         = "/vigil.v1.HostAgent/Stream"
+	HostAgent_AcceptOrder_FullMethodName    = "/vigil.v1.HostAgent/AcceptOrder"
+	HostAgent_ReportStarted_FullMethodName  = "/vigil.v1.HostAgent/ReportStarted"
+	HostAgent_ReportExit_FullMethodName     = "/vigil.v1.HostAgent/ReportExit"
+	HostAgent_ReportStuck_FullMethodName    = "/vigil.v1.HostAgent/ReportStuck"
+	HostAgent_ReportPressure_FullMethodName = "/vigil.v1.HostAgent/ReportPressure"
+	HostAgent_DrainSelf_FullMethodName      = "/vigil.v1.HostAgent/DrainSelf"
 )
 
 // HostAgentClient is the client API for HostAgent service.
@@ -46,6 +49,12 @@ type HostAgentClient interface {
 	// Idempotent by incarnation.
 	ReportStarted(ctx context.Context, in *ReportStartedRequest, opts ...grpc.CallOption) (*ReportStartedResponse, error)
 	ReportExit(ctx context.Context, in *ReportExitRequest, opts ...grpc.CallOption) (*ReportExitResponse, error)
+	// Something of the incarnation outlives SIGKILL, or (empty reason) no more.
+	ReportStuck(ctx context.Context, in *ReportStuckRequest, opts ...grpc.CallOption) (*ReportStuckResponse, error)
+	// Why the host takes no starts at the moment; empty: it does.
+	ReportPressure(ctx context.Context, in *ReportPressureRequest, opts ...grpc.CallOption) (*ReportPressureResponse, error)
+	// The host drains itself: agentd was told to hand its agents over.
+	DrainSelf(ctx context.Context, in *DrainSelfRequest, opts ...grpc.CallOption) (*DrainSelfResponse, error)
 }
 
 type hostAgentClient struct {
@@ -119,6 +128,36 @@ func (c *hostAgentClient) ReportExit(ctx context.Context, in *ReportExitRequest,
 	return out, nil
 }
 
+func (c *hostAgentClient) ReportStuck(ctx context.Context, in *ReportStuckRequest, opts ...grpc.CallOption) (*ReportStuckResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportStuckResponse)
+	err := c.cc.Invoke(ctx, HostAgent_ReportStuck_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *hostAgentClient) ReportPressure(ctx context.Context, in *ReportPressureRequest, opts ...grpc.CallOption) (*ReportPressureResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportPressureResponse)
+	err := c.cc.Invoke(ctx, HostAgent_ReportPressure_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *hostAgentClient) DrainSelf(ctx context.Context, in *DrainSelfRequest, opts ...grpc.CallOption) (*DrainSelfResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DrainSelfResponse)
+	err := c.cc.Invoke(ctx, HostAgent_DrainSelf_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // HostAgentServer is the server API for HostAgent service.
 // All implementations must embed UnimplementedHostAgentServer
 // for forward compatibility.
@@ -134,6 +173,12 @@ type HostAgentServer interface {
 	// Idempotent by incarnation.
 	ReportStarted(context.Context, *ReportStartedRequest) (*ReportStartedResponse, error)
 	ReportExit(context.Context, *ReportExitRequest) (*ReportExitResponse, error)
+	// Something of the incarnation outlives SIGKILL, or (empty reason) no more.
+	ReportStuck(context.Context, *ReportStuckRequest) (*ReportStuckResponse, error)
+	// Why the host takes no starts at the moment; empty: it does.
+	ReportPressure(context.Context, *ReportPressureRequest) (*ReportPressureResponse, error)
+	// The host drains itself: agentd was told to hand its agents over.
+	DrainSelf(context.Context, *DrainSelfRequest) (*DrainSelfResponse, error)
 	mustEmbedUnimplementedHostAgentServer()
 }
 
@@ -161,6 +206,15 @@ func (UnimplementedHostAgentServer) ReportStarted(context.Context, *ReportStarte
 }
 func (UnimplementedHostAgentServer) ReportExit(context.Context, *ReportExitRequest) (*ReportExitResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReportExit not implemented")
+}
+func (UnimplementedHostAgentServer) ReportStuck(context.Context, *ReportStuckRequest) (*ReportStuckResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReportStuck not implemented")
+}
+func (UnimplementedHostAgentServer) ReportPressure(context.Context, *ReportPressureRequest) (*ReportPressureResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReportPressure not implemented")
+}
+func (UnimplementedHostAgentServer) DrainSelf(context.Context, *DrainSelfRequest) (*DrainSelfResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DrainSelf not implemented")
 }
 func (UnimplementedHostAgentServer) mustEmbedUnimplementedHostAgentServer() {}
 func (UnimplementedHostAgentServer) testEmbeddedByValue()                   {}
@@ -280,6 +334,60 @@ func _HostAgent_ReportExit_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _HostAgent_ReportStuck_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportStuckRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(HostAgentServer).ReportStuck(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: HostAgent_ReportStuck_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(HostAgentServer).ReportStuck(ctx, req.(*ReportStuckRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _HostAgent_ReportPressure_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportPressureRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(HostAgentServer).ReportPressure(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: HostAgent_ReportPressure_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(HostAgentServer).ReportPressure(ctx, req.(*ReportPressureRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _HostAgent_DrainSelf_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DrainSelfRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(HostAgentServer).DrainSelf(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: HostAgent_DrainSelf_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(HostAgentServer).DrainSelf(ctx, req.(*DrainSelfRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // HostAgent_ServiceDesc is the grpc.ServiceDesc for HostAgent service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -306,6 +414,18 @@ var HostAgent_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReportExit",
 			Handler:    _HostAgent_ReportExit_Handler,
+		},
+		{
+			MethodName: "ReportStuck",
+			Handler:    _HostAgent_ReportStuck_Handler,
+		},
+		{
+			MethodName: "ReportPressure",
+			Handler:    _HostAgent_ReportPressure_Handler,
+		},
+		{
+			MethodName: "DrainSelf",
+			Handler:    _HostAgent_DrainSelf_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -508,6 +508,10 @@ type Room struct {
 	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	ChangedBy     string                 `protobuf:"bytes,5,opt,name=changed_by,json=changedBy,proto3" json:"changed_by,omitempty"`
 	Rev           uint64                 `protobuf:"varint,6,opt,name=rev,proto3" json:"rev,omitempty"`
+	Paused        bool                   `protobuf:"varint,7,opt,name=paused,proto3" json:"paused,omitempty"`
+	PauseBy       string                 `protobuf:"bytes,8,opt,name=pause_by,json=pauseBy,proto3" json:"pause_by,omitempty"`
+	PauseAt       *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=pause_at,json=pauseAt,proto3" json:"pause_at,omitempty"`
+	PauseWhy      string                 `protobuf:"bytes,10,opt,name=pause_why,json=pauseWhy,proto3" json:"pause_why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -584,6 +588,34 @@ func (x *Room) GetRev() uint64 {
 	return 0
 }
 
+func (x *Room) GetPaused() bool {
+	if x != nil {
+		return x.Paused
+	}
+	return false
+}
+
+func (x *Room) GetPauseBy() string {
+	if x != nil {
+		return x.PauseBy
+	}
+	return ""
+}
+
+func (x *Room) GetPauseAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PauseAt
+	}
+	return nil
+}
+
+func (x *Room) GetPauseWhy() string {
+	if x != nil {
+		return x.PauseWhy
+	}
+	return ""
+}
+
 // RoleSpec is what `vigil apply` declares; left-out values take the cluster's
 // defaults.
 type RoleSpec struct {
@@ -610,6 +642,9 @@ type RoleSpec struct {
 	StopGrace     *durationpb.Duration `protobuf:"bytes,15,opt,name=stop_grace,json=stopGrace,proto3" json:"stop_grace,omitempty"`
 	AttemptLimit  uint32               `protobuf:"varint,16,opt,name=attempt_limit,json=attemptLimit,proto3" json:"attempt_limit,omitempty"`
 	KillLimit     uint32               `protobuf:"varint,17,opt,name=kill_limit,json=killLimit,proto3" json:"kill_limit,omitempty"`
+	// Longest time with one task, and longest life; 0: none.
+	TurnLimit     *durationpb.Duration `protobuf:"bytes,18,opt,name=turn_limit,json=turnLimit,proto3" json:"turn_limit,omitempty"`
+	RunLimit      *durationpb.Duration `protobuf:"bytes,19,opt,name=run_limit,json=runLimit,proto3" json:"run_limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -763,6 +798,20 @@ func (x *RoleSpec) GetKillLimit() uint32 {
 	return 0
 }
 
+func (x *RoleSpec) GetTurnLimit() *durationpb.Duration {
+	if x != nil {
+		return x.TurnLimit
+	}
+	return nil
+}
+
+func (x *RoleSpec) GetRunLimit() *durationpb.Duration {
+	if x != nil {
+		return x.RunLimit
+	}
+	return nil
+}
+
 // Role is a declared role with its counts.
 type Role struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -885,9 +934,24 @@ type Agent struct {
 	// One line: why it is in this state, or why it is not running.
 	Why string `protobuf:"bytes,27,opt,name=why,proto3" json:"why,omitempty"`
 	// Stable name of the reason: running, stopped, back_off, parked, no_host, ...
-	WhyCode       string `protobuf:"bytes,28,opt,name=why_code,json=whyCode,proto3" json:"why_code,omitempty"`
-	Rev           uint64 `protobuf:"varint,29,opt,name=rev,proto3" json:"rev,omitempty"`
-	Retired       bool   `protobuf:"varint,30,opt,name=retired,proto3" json:"retired,omitempty"`
+	WhyCode   string                 `protobuf:"bytes,28,opt,name=why_code,json=whyCode,proto3" json:"why_code,omitempty"`
+	Rev       uint64                 `protobuf:"varint,29,opt,name=rev,proto3" json:"rev,omitempty"`
+	Retired   bool                   `protobuf:"varint,30,opt,name=retired,proto3" json:"retired,omitempty"`
+	Paused    bool                   `protobuf:"varint,31,opt,name=paused,proto3" json:"paused,omitempty"`
+	PauseBy   string                 `protobuf:"bytes,32,opt,name=pause_by,json=pauseBy,proto3" json:"pause_by,omitempty"`
+	PauseAt   *timestamppb.Timestamp `protobuf:"bytes,33,opt,name=pause_at,json=pauseAt,proto3" json:"pause_at,omitempty"`
+	IntentWhy string                 `protobuf:"bytes,34,opt,name=intent_why,json=intentWhy,proto3" json:"intent_why,omitempty"`
+	// Why its process cannot be ended; empty: it can, or there is none.
+	Stuck string `protobuf:"bytes,35,opt,name=stuck,proto3" json:"stuck,omitempty"`
+	// Why it is parked; empty: the breaker.
+	ParkedWhy string `protobuf:"bytes,36,opt,name=parked_why,json=parkedWhy,proto3" json:"parked_why,omitempty"`
+	// Bytes of the resume value that its next life gets; 0: none.
+	ResumeBytes uint32 `protobuf:"varint,37,opt,name=resume_bytes,json=resumeBytes,proto3" json:"resume_bytes,omitempty"`
+	// Why the last start failed, while nothing has started since.
+	StartFault string `protobuf:"bytes,38,opt,name=start_fault,json=startFault,proto3" json:"start_fault,omitempty"`
+	PauseWhy   string `protobuf:"bytes,39,opt,name=pause_why,json=pauseWhy,proto3" json:"pause_why,omitempty"`
+	// Until the reason in why ends by itself; absent: unknown or never.
+	WhyLeft       *durationpb.Duration `protobuf:"bytes,40,opt,name=why_left,json=whyLeft,proto3" json:"why_left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1132,6 +1196,76 @@ func (x *Agent) GetRetired() bool {
 	return false
 }
 
+func (x *Agent) GetPaused() bool {
+	if x != nil {
+		return x.Paused
+	}
+	return false
+}
+
+func (x *Agent) GetPauseBy() string {
+	if x != nil {
+		return x.PauseBy
+	}
+	return ""
+}
+
+func (x *Agent) GetPauseAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PauseAt
+	}
+	return nil
+}
+
+func (x *Agent) GetIntentWhy() string {
+	if x != nil {
+		return x.IntentWhy
+	}
+	return ""
+}
+
+func (x *Agent) GetStuck() string {
+	if x != nil {
+		return x.Stuck
+	}
+	return ""
+}
+
+func (x *Agent) GetParkedWhy() string {
+	if x != nil {
+		return x.ParkedWhy
+	}
+	return ""
+}
+
+func (x *Agent) GetResumeBytes() uint32 {
+	if x != nil {
+		return x.ResumeBytes
+	}
+	return 0
+}
+
+func (x *Agent) GetStartFault() string {
+	if x != nil {
+		return x.StartFault
+	}
+	return ""
+}
+
+func (x *Agent) GetPauseWhy() string {
+	if x != nil {
+		return x.PauseWhy
+	}
+	return ""
+}
+
+func (x *Agent) GetWhyLeft() *durationpb.Duration {
+	if x != nil {
+		return x.WhyLeft
+	}
+	return nil
+}
+
 // Exit is the last death of an agent with its evidence.
 type Exit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1256,7 +1390,7 @@ type Host struct {
 	Key   string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	Name  string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	Boot  string                 `protobuf:"bytes,4,opt,name=boot,proto3" json:"boot,omitempty"`
-	// ready, suspect, lost or left
+	// ready, suspect, lost, returning, draining or left
 	State         string                 `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
 	Runners       []string               `protobuf:"bytes,6,rep,name=runners,proto3" json:"runners,omitempty"`
 	Labels        map[string]string      `protobuf:"bytes,7,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -1267,6 +1401,16 @@ type Host struct {
 	LeaseLeft     *durationpb.Duration   `protobuf:"bytes,12,opt,name=lease_left,json=leaseLeft,proto3" json:"lease_left,omitempty"`
 	SeenAt        *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=seen_at,json=seenAt,proto3" json:"seen_at,omitempty"`
 	Rev           uint64                 `protobuf:"varint,14,opt,name=rev,proto3" json:"rev,omitempty"`
+	Drain         bool                   `protobuf:"varint,15,opt,name=drain,proto3" json:"drain,omitempty"`
+	DrainBy       string                 `protobuf:"bytes,16,opt,name=drain_by,json=drainBy,proto3" json:"drain_by,omitempty"`
+	DrainAt       *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=drain_at,json=drainAt,proto3" json:"drain_at,omitempty"`
+	DrainLeft     *durationpb.Duration   `protobuf:"bytes,18,opt,name=drain_left,json=drainLeft,proto3" json:"drain_left,omitempty"`
+	SuspectWhy    string                 `protobuf:"bytes,19,opt,name=suspect_why,json=suspectWhy,proto3" json:"suspect_why,omitempty"`
+	SteadyIn      *durationpb.Duration   `protobuf:"bytes,20,opt,name=steady_in,json=steadyIn,proto3" json:"steady_in,omitempty"`
+	Views         []*HostView            `protobuf:"bytes,21,rep,name=views,proto3" json:"views,omitempty"`
+	Pressure      string                 `protobuf:"bytes,22,opt,name=pressure,proto3" json:"pressure,omitempty"`
+	Warnings      []string               `protobuf:"bytes,23,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	GossipAddr    string                 `protobuf:"bytes,24,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1399,6 +1543,137 @@ func (x *Host) GetRev() uint64 {
 	return 0
 }
 
+func (x *Host) GetDrain() bool {
+	if x != nil {
+		return x.Drain
+	}
+	return false
+}
+
+func (x *Host) GetDrainBy() string {
+	if x != nil {
+		return x.DrainBy
+	}
+	return ""
+}
+
+func (x *Host) GetDrainAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DrainAt
+	}
+	return nil
+}
+
+func (x *Host) GetDrainLeft() *durationpb.Duration {
+	if x != nil {
+		return x.DrainLeft
+	}
+	return nil
+}
+
+func (x *Host) GetSuspectWhy() string {
+	if x != nil {
+		return x.SuspectWhy
+	}
+	return ""
+}
+
+func (x *Host) GetSteadyIn() *durationpb.Duration {
+	if x != nil {
+		return x.SteadyIn
+	}
+	return nil
+}
+
+func (x *Host) GetViews() []*HostView {
+	if x != nil {
+		return x.Views
+	}
+	return nil
+}
+
+func (x *Host) GetPressure() string {
+	if x != nil {
+		return x.Pressure
+	}
+	return ""
+}
+
+func (x *Host) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+func (x *Host) GetGossipAddr() string {
+	if x != nil {
+		return x.GossipAddr
+	}
+	return ""
+}
+
+// HostView is what one server hears of a host: none, alive, silent or left.
+type HostView struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Server        string                 `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	Gossip        string                 `protobuf:"bytes,2,opt,name=gossip,proto3" json:"gossip,omitempty"`
+	Stream        string                 `protobuf:"bytes,3,opt,name=stream,proto3" json:"stream,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostView) Reset() {
+	*x = HostView{}
+	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostView) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostView) ProtoMessage() {}
+
+func (x *HostView) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostView.ProtoReflect.Descriptor instead.
+func (*HostView) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *HostView) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *HostView) GetGossip() string {
+	if x != nil {
+		return x.Gossip
+	}
+	return ""
+}
+
+func (x *HostView) GetStream() string {
+	if x != nil {
+		return x.Stream
+	}
+	return ""
+}
+
 // Event is one entry of the history.
 type Event struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1419,7 +1694,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	mi := &file_vigil_v1_types_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1431,7 +1706,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	mi := &file_vigil_v1_types_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1444,7 +1719,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{10}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -1567,7 +1842,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\rR\aattempt\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x16\n" +
 	"\x06result\x18\x03 \x01(\tR\x06result\x12*\n" +
-	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xc8\x01\n" +
+	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xcf\x02\n" +
 	"\x04Room\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bdeleting\x18\x02 \x01(\bR\bdeleting\x12$\n" +
@@ -1576,7 +1851,12 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"created_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x1d\n" +
 	"\n" +
 	"changed_by\x18\x05 \x01(\tR\tchangedBy\x12\x10\n" +
-	"\x03rev\x18\x06 \x01(\x04R\x03rev\"\xb7\x06\n" +
+	"\x03rev\x18\x06 \x01(\x04R\x03rev\x12\x16\n" +
+	"\x06paused\x18\a \x01(\bR\x06paused\x12\x19\n" +
+	"\bpause_by\x18\b \x01(\tR\apauseBy\x125\n" +
+	"\bpause_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\apauseAt\x12\x1b\n" +
+	"\tpause_why\x18\n" +
+	" \x01(\tR\bpauseWhy\"\xa9\a\n" +
 	"\bRoleSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06runner\x18\x02 \x01(\tR\x06runner\x12\x1a\n" +
@@ -1598,7 +1878,10 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"stop_grace\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\tstopGrace\x12#\n" +
 	"\rattempt_limit\x18\x10 \x01(\rR\fattemptLimit\x12\x1d\n" +
 	"\n" +
-	"kill_limit\x18\x11 \x01(\rR\tkillLimit\x1a9\n" +
+	"kill_limit\x18\x11 \x01(\rR\tkillLimit\x128\n" +
+	"\n" +
+	"turn_limit\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\tturnLimit\x126\n" +
+	"\trun_limit\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\brunLimit\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
@@ -1616,7 +1899,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xb8\a\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x8d\n" +
+	"\n" +
 	"\x05Agent\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x12\n" +
@@ -1652,7 +1936,20 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x03why\x18\x1b \x01(\tR\x03why\x12\x19\n" +
 	"\bwhy_code\x18\x1c \x01(\tR\awhyCode\x12\x10\n" +
 	"\x03rev\x18\x1d \x01(\x04R\x03rev\x12\x18\n" +
-	"\aretired\x18\x1e \x01(\bR\aretired\"\x95\x02\n" +
+	"\aretired\x18\x1e \x01(\bR\aretired\x12\x16\n" +
+	"\x06paused\x18\x1f \x01(\bR\x06paused\x12\x19\n" +
+	"\bpause_by\x18  \x01(\tR\apauseBy\x125\n" +
+	"\bpause_at\x18! \x01(\v2\x1a.google.protobuf.TimestampR\apauseAt\x12\x1d\n" +
+	"\n" +
+	"intent_why\x18\" \x01(\tR\tintentWhy\x12\x14\n" +
+	"\x05stuck\x18# \x01(\tR\x05stuck\x12\x1d\n" +
+	"\n" +
+	"parked_why\x18$ \x01(\tR\tparkedWhy\x12!\n" +
+	"\fresume_bytes\x18% \x01(\rR\vresumeBytes\x12\x1f\n" +
+	"\vstart_fault\x18& \x01(\tR\n" +
+	"startFault\x12\x1b\n" +
+	"\tpause_why\x18' \x01(\tR\bpauseWhy\x124\n" +
+	"\bwhy_left\x18( \x01(\v2\x19.google.protobuf.DurationR\awhyLeft\"\x95\x02\n" +
 	"\x04Exit\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\tR\vincarnation\x12*\n" +
 	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12+\n" +
@@ -1664,7 +1961,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x04tail\x18\b \x01(\tR\x04tail\x12\x12\n" +
 	"\x04task\x18\t \x01(\x04R\x04task\x12\x12\n" +
 	"\x04host\x18\n" +
-	" \x01(\tR\x04host\"\xdc\x03\n" +
+	" \x01(\tR\x04host\"\xda\x06\n" +
 	"\x04Host\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
@@ -1681,10 +1978,27 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"lease_left\x18\f \x01(\v2\x19.google.protobuf.DurationR\tleaseLeft\x123\n" +
 	"\aseen_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x06seenAt\x12\x10\n" +
-	"\x03rev\x18\x0e \x01(\x04R\x03rev\x1a9\n" +
+	"\x03rev\x18\x0e \x01(\x04R\x03rev\x12\x14\n" +
+	"\x05drain\x18\x0f \x01(\bR\x05drain\x12\x19\n" +
+	"\bdrain_by\x18\x10 \x01(\tR\adrainBy\x125\n" +
+	"\bdrain_at\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\adrainAt\x128\n" +
+	"\n" +
+	"drain_left\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\tdrainLeft\x12\x1f\n" +
+	"\vsuspect_why\x18\x13 \x01(\tR\n" +
+	"suspectWhy\x126\n" +
+	"\tsteady_in\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\bsteadyIn\x12(\n" +
+	"\x05views\x18\x15 \x03(\v2\x12.vigil.v1.HostViewR\x05views\x12\x1a\n" +
+	"\bpressure\x18\x16 \x01(\tR\bpressure\x12\x1a\n" +
+	"\bwarnings\x18\x17 \x03(\tR\bwarnings\x12\x1f\n" +
+	"\vgossip_addr\x18\x18 \x01(\tR\n" +
+	"gossipAddr\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x91\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"R\n" +
+	"\bHostView\x12\x16\n" +
+	"\x06server\x18\x01 \x01(\tR\x06server\x12\x16\n" +
+	"\x06gossip\x18\x02 \x01(\tR\x06gossip\x12\x16\n" +
+	"\x06stream\x18\x03 \x01(\tR\x06stream\"\x91\x02\n" +
 	"\x05Event\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12*\n" +
@@ -1724,7 +2038,7 @@ func file_vigil_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_vigil_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_vigil_v1_types_proto_goTypes = []any{
 	(TaskState)(0),                // 0: vigil.v1.TaskState
 	(*WriteId)(nil),               // 1: vigil.v1.WriteId
@@ -1737,50 +2051,60 @@ var file_vigil_v1_types_proto_goTypes = []any{
 	(*Agent)(nil),                 // 8: vigil.v1.Agent
 	(*Exit)(nil),                  // 9: vigil.v1.Exit
 	(*Host)(nil),                  // 10: vigil.v1.Host
-	(*Event)(nil),                 // 11: vigil.v1.Event
-	nil,                           // 12: vigil.v1.RoleSpec.LabelsEntry
-	nil,                           // 13: vigil.v1.RoleSpec.ParamsEntry
-	nil,                           // 14: vigil.v1.Role.TasksEntry
-	nil,                           // 15: vigil.v1.Host.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
+	(*HostView)(nil),              // 11: vigil.v1.HostView
+	(*Event)(nil),                 // 12: vigil.v1.Event
+	nil,                           // 13: vigil.v1.RoleSpec.LabelsEntry
+	nil,                           // 14: vigil.v1.RoleSpec.ParamsEntry
+	nil,                           // 15: vigil.v1.Role.TasksEntry
+	nil,                           // 16: vigil.v1.Host.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 18: google.protobuf.Duration
 }
 var file_vigil_v1_types_proto_depIdxs = []int32{
 	0,  // 0: vigil.v1.Task.state:type_name -> vigil.v1.TaskState
 	4,  // 1: vigil.v1.Task.late_results:type_name -> vigil.v1.LateResult
-	16, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	17, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
-	16, // 4: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
+	17, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	18, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
+	17, // 4: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
 	7,  // 5: vigil.v1.Room.roles:type_name -> vigil.v1.Role
-	16, // 6: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
-	12, // 7: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
-	13, // 8: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
-	17, // 9: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
-	17, // 10: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
-	17, // 11: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
-	17, // 12: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
-	17, // 13: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
-	17, // 14: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
-	6,  // 15: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
-	14, // 16: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
-	16, // 17: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
-	17, // 18: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
-	17, // 19: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
-	17, // 20: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
-	17, // 21: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
-	9,  // 22: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
-	17, // 23: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
-	16, // 24: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
-	17, // 25: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
-	15, // 26: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
-	17, // 27: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
-	16, // 28: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
-	16, // 29: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	17, // 6: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
+	17, // 7: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
+	13, // 8: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
+	14, // 9: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
+	18, // 10: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
+	18, // 11: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
+	18, // 12: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
+	18, // 13: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
+	18, // 14: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
+	18, // 15: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
+	18, // 16: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
+	18, // 17: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
+	6,  // 18: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
+	15, // 19: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
+	17, // 20: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
+	18, // 21: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
+	18, // 22: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
+	18, // 23: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
+	18, // 24: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
+	9,  // 25: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
+	18, // 26: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
+	17, // 27: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
+	18, // 28: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
+	17, // 29: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
+	18, // 30: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
+	16, // 31: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
+	18, // 32: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
+	17, // 33: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
+	17, // 34: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
+	18, // 35: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
+	18, // 36: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
+	11, // 37: vigil.v1.Host.views:type_name -> vigil.v1.HostView
+	17, // 38: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_types_proto_init() }
@@ -1794,7 +2118,7 @@ func file_vigil_v1_types_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_types_proto_rawDesc), len(file_vigil_v1_types_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

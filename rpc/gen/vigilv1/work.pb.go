@@ -1281,15 +1281,19 @@ func (x *WriteResult) GetClaimed() *Task {
 
 // BeatRequest renews many agents at once: agents, incarnations and kinds are
 // parallel. Kinds are the sum of 1 (the agent's own lease), 2 (its supervisor
-// vouches for it) and 4 (its fence).
+// vouches for it) and 4 (its fence). An agent by itself sends 1; a host sends the
+// others, for what lives on it.
 type BeatRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Host that beats, renewing its own lease too; 0: an agent started by hand.
-	Host          uint32   `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
-	Boot          string   `protobuf:"bytes,2,opt,name=boot,proto3" json:"boot,omitempty"`
-	Agents        []uint32 `protobuf:"varint,3,rep,packed,name=agents,proto3" json:"agents,omitempty"`
-	Incarnations  []uint64 `protobuf:"varint,4,rep,packed,name=incarnations,proto3" json:"incarnations,omitempty"`
-	Kinds         []uint32 `protobuf:"varint,5,rep,packed,name=kinds,proto3" json:"kinds,omitempty"`
+	Host         uint32   `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	Boot         string   `protobuf:"bytes,2,opt,name=boot,proto3" json:"boot,omitempty"`
+	Agents       []uint32 `protobuf:"varint,3,rep,packed,name=agents,proto3" json:"agents,omitempty"`
+	Incarnations []uint64 `protobuf:"varint,4,rep,packed,name=incarnations,proto3" json:"incarnations,omitempty"`
+	Kinds        []uint32 `protobuf:"varint,5,rep,packed,name=kinds,proto3" json:"kinds,omitempty"`
+	// Of agents that beat by themselves (host 0), parallel to agents, "" where an
+	// agent has none; left out when none has one. A host has its boot instead.
+	Tokens        []string `protobuf:"bytes,6,rep,name=tokens,proto3" json:"tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1359,6 +1363,13 @@ func (x *BeatRequest) GetKinds() []uint32 {
 	return nil
 }
 
+func (x *BeatRequest) GetTokens() []string {
+	if x != nil {
+		return x.Tokens
+	}
+	return nil
+}
+
 type BeatResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Renewed uint32                 `protobuf:"varint,1,opt,name=renewed,proto3" json:"renewed,omitempty"`
@@ -1424,7 +1435,7 @@ type BeatException struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Agent       uint32                 `protobuf:"varint,1,opt,name=agent,proto3" json:"agent,omitempty"`
 	Incarnation uint64                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// rejoin, superseded, unknown or adopt
+	// rejoin, superseded, unknown, adopt or denied (the token of another life)
 	Verdict       string `protobuf:"bytes,3,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1737,13 +1748,14 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\x03rev\x18\x04 \x01(\x04R\x03rev\x12\x19\n" +
 	"\bagent_id\x18\x05 \x01(\rR\aagentId\x12 \n" +
 	"\vincarnation\x18\x06 \x01(\x04R\vincarnation\x12(\n" +
-	"\aclaimed\x18\a \x01(\v2\x0e.vigil.v1.TaskR\aclaimed\"\x87\x01\n" +
+	"\aclaimed\x18\a \x01(\v2\x0e.vigil.v1.TaskR\aclaimed\"\x9f\x01\n" +
 	"\vBeatRequest\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
 	"\x06agents\x18\x03 \x03(\rR\x06agents\x12\"\n" +
 	"\fincarnations\x18\x04 \x03(\x04R\fincarnations\x12\x14\n" +
-	"\x05kinds\x18\x05 \x03(\rR\x05kinds\"~\n" +
+	"\x05kinds\x18\x05 \x03(\rR\x05kinds\x12\x16\n" +
+	"\x06tokens\x18\x06 \x03(\tR\x06tokens\"~\n" +
 	"\fBeatResponse\x12\x18\n" +
 	"\arenewed\x18\x01 \x01(\rR\arenewed\x12\x1b\n" +
 	"\thost_gone\x18\x02 \x01(\bR\bhostGone\x127\n" +

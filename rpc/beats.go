@@ -1,0 +1,108 @@
+package rpc
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// Beat renews leases and fences.
+func (w *work) Beat(ctx context.Context, r *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
+	agents, incs, kinds, err := beatLines(r)
+	if err != nil {
+		return nil, err
+	}
+	if r.GetHost() == 0 {
+		w.markStrangers(agents, incs, kinds, r.GetTokens())
+	}
+	ans, err := w.writer.Beat(ctx, fsm.HostBeats{Host: fsm.HostID(r.GetHost()), Boot: r.GetBoot(),
+		Packed: fsm.PackBeats(nil, agents, incs, kinds)})
+	if err != nil {
+		return nil, err
+	}
+	resp := &vigilv1.BeatResponse{Renewed: ans.Renewed, HostGone: ans.HostGone}
+	for _, x := range ans.Exceptions {
+		resp.Exceptions = append(resp.Exceptions, &vigilv1.BeatException{Agent: uint32(x.Agent),
+			Incarnation: uint64(x.Inc), Verdict: x.Verdict.String()})
+	}
+	return resp, nil
+}
+
+// Kinds of beats by who may send them.
+const (
+	ownKinds  = fsm.BeatLease
+	hostKinds = fsm.BeatVouch | fsm.BeatFence
+)
+
+// beatLines checks a request and gives its parallel lines.
+func beatLines(r *vigilv1.BeatRequest) (agents []fsm.AgentID, incs []fsm.Incarnation, kinds []uint8, err error) {
+	n := len(r.GetAgents())
+	var c checks
+	c.atMost("beats", n, maxBeats)
+	if len(r.GetIncarnations()) != n || len(r.GetKinds()) != n {
+		c.fail("agents, incarnations and kinds have %d, %d and %d entries; they must be equally many.",
+			n, len(r.GetIncarnations()), len(r.GetKinds()))
+	}
+	tokens := len(r.GetTokens())
+	allowed, rule := uint32(ownKinds), "an agent by itself renews its lease with 1"
+	switch {
+	case r.GetHost() != 0:
+		allowed, rule = hostKinds, "a host sends 2 (vouch), 4 (fence) or both"
+		c.boot(r.GetBoot())
+		if tokens > 0 {
+			c.fail("tokens has %d entries; a host has its boot instead, leave them out.", tokens)
+		}
+	case n == 0:
+		c.fail("agents are missing; without a host a beat needs at least one.")
+	case tokens != 0 && tokens != n:
+		c.fail("tokens has %d entries for %d agents; send one for each, or none at all.", tokens, n)
+	}
+	if c.err != nil {
+		return nil, nil, nil, c.err
+	}
+	agents, incs, kinds = make([]fsm.AgentID, n), make([]fsm.Incarnation, n), make([]uint8, n)
+	for i := range n {
+		k := r.GetKinds()[i]
+		if k == 0 || k&^allowed != 0 {
+			return nil, nil, nil, invalid(fmt.Sprintf("kinds[%d] is %d; %s.", i, k, rule))
+		}
+		agents[i], incs[i], kinds[i] = fsm.AgentID(r.GetAgents()[i]), fsm.Incarnation(r.GetIncarnations()[i]), uint8(k)
+	}
+	return agents, incs, kinds, nil
+}
+
+// markStrangers marks the beats whose token is not that of the life they are about,
+// by the rule that holds for every other word of an agent (incident I103). It is done
+// here, on the leader, so that the log carries neither tokens nor a hash with every
+// beat. A life keeps its token, and beats of any other life change nothing: what is
+// read here does not have to be the state at which the beat is applied.
+func (w *work) markStrangers(agents []fsm.AgentID, incs []fsm.Incarnation, kinds []uint8, tokens []string) {
+	hashes := make([]string, len(agents)) // outside of the lock
+	for i, t := range tokens {
+		hashes[i] = string(tokenHash(t))
+	}
+	w.reader.Read(func(st *fsm.State) {
+		for i, id := range agents {
+			a := st.Agent(id)
+			if a == nil || a.Inc != incs[i] {
+				continue // the state machine answers
+			}
+			if subtle.ConstantTimeCompare([]byte(hashes[i]), []byte(a.TokenHash)) != 1 {
+				kinds[i] |= fsm.BeatStranger
+			}
+		}
+	})
+}
+
+// tokenHash is what the cluster knows of a token; nil when there is none.
+func tokenHash(token string) []byte {
+	if token == "" {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(token))
+	return sum[:]
+}

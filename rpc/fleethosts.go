@@ -1,0 +1,121 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+func noHost(key string) error {
+	return notFound(fmt.Sprintf("Host %s does not exist; `vigil host list` shows the hosts.", quote(key)))
+}
+
+// findHost looks a host up by its stable id, then by its name.
+func findHost(st *fsm.State, key string) *fsm.Host {
+	if h := st.HostByKey(key); h != nil {
+		return h
+	}
+	for h := range st.Hosts() {
+		if h.Name == key {
+			return h
+		}
+	}
+	return nil
+}
+
+// GetHost shows one host.
+func (f *fleet) GetHost(_ context.Context, r *vigilv1.GetHostRequest) (*vigilv1.Host, error) {
+	var c checks
+	c.line("host", r.GetHost(), maxWho)
+	if c.present("host", r.GetHost(), "give its name or stable id"); c.err != nil {
+		return nil, c.err
+	}
+	out := read(f.core, func(st *fsm.State) *vigilv1.Host {
+		if h := findHost(st, r.GetHost()); h != nil {
+			return convertHost(st, h)
+		}
+		return nil
+	})
+	if out == nil {
+		return nil, noHost(r.GetHost())
+	}
+	return out, nil
+}
+
+// ListHosts pages through the hosts by number.
+func (f *fleet) ListHosts(_ context.Context, r *vigilv1.ListHostsRequest) (*vigilv1.ListHostsResponse, error) {
+	var c checks
+	limit := c.page(r.GetLimit(), maxPage)
+	if c.err != nil {
+		return nil, c.err
+	}
+	return read(f.core, func(st *fsm.State) *vigilv1.ListHostsResponse {
+		resp := &vigilv1.ListHostsResponse{}
+		for h := range st.Hosts() {
+			if uint32(h.ID) <= r.GetAfter() {
+				continue
+			}
+			if len(resp.Hosts) == limit {
+				resp.NextAfter = resp.Hosts[limit-1].GetId()
+				break
+			}
+			resp.Hosts = append(resp.Hosts, convertHost(st, h))
+		}
+		return resp
+	}), nil
+}
+
+// DrainHost has nothing run on a host, or ends that wish (law L9).
+func (f *fleet) DrainHost(ctx context.Context, r *vigilv1.DrainHostRequest) (*vigilv1.Host, error) {
+	return writeHost(ctx, f.core, r, drainHostCmd, hostAnswer)
+}
+
+// ConfirmDead takes a human's word that nothing of a host runs any more: its lives
+// are over at once. It is outside law L7 by that human's choice.
+func (f *fleet) ConfirmDead(ctx context.Context, r *vigilv1.ConfirmDeadRequest) (*vigilv1.Host, error) {
+	return writeHost(ctx, f.core, r, confirmDeadCmd, hostAnswer)
+}
+
+// ForgetHost removes a lost or left host on which no life is left.
+func (f *fleet) ForgetHost(ctx context.Context, r *vigilv1.ForgetHostRequest) (*vigilv1.ForgetHostResponse, error) {
+	return writeHost(ctx, f.core, r, forgetHostCmd, func(*fsm.State, fsm.HostID) *vigilv1.ForgetHostResponse {
+		return &vigilv1.ForgetHostResponse{}
+	})
+}
+
+func hostAnswer(st *fsm.State, id fsm.HostID) *vigilv1.Host {
+	if h := st.Host(id); h != nil {
+		return convertHost(st, h)
+	}
+	return &vigilv1.Host{Id: uint32(id)}
+}
+
+// writeHost is write for a word about one host, which it looks up first. A repeat
+// finds no host when the first one was heard and the host was forgotten since; it
+// gets the answer that its session has kept.
+func writeHost[Req hostWord, Resp any](ctx context.Context, c *core, r Req,
+	build func(Req, fsm.HostID) (fsm.Command, error), answer func(*fsm.State, fsm.HostID) *Resp,
+) (*Resp, error) {
+	id := read(c, func(st *fsm.State) fsm.HostID {
+		if h := findHost(st, r.GetHost()); h != nil {
+			return h.ID
+		}
+		return 0
+	})
+	cmd, err := build(r, id)
+	if err != nil {
+		return nil, err
+	}
+	if id == 0 && r.GetId().GetSession() == 0 {
+		return nil, noHost(r.GetHost())
+	}
+	if _, err := c.submit(ctx, r.GetId(), cmd); err != nil {
+		if id == 0 && asProblem(err).code == fsm.NotFound.String() {
+			err = noHost(r.GetHost())
+		}
+		return nil, err
+	}
+	return read(c, func(st *fsm.State) *Resp { return answer(st, id) }), nil
+}
