@@ -7,11 +7,13 @@
 //
 // A planner is a pure function from *fsm.State to []fsm.Command. It reads no clock
 // and no random source, and never changes what it is given. What is not in the
-// state (how long a host has been silent on its stream) is an argument.
+// state (which servers the leader cannot reach) is an argument.
 //
 //   - Starts places every agent for which a start is due on a host.
-//   - Suspects doubts hosts that have gone silent and trusts them again.
+//   - Voids drops what servers said of hosts that the leader cannot reach.
+//   - Suspects doubts hosts that the servers do not hear and trusts them again.
 //   - Cancels takes start orders back from hosts that are in doubt.
+//   - Surrenders gives up lives of fast roles on hosts of which nothing is heard.
 //
 // # Loop
 //

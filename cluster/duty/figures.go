@@ -14,10 +14,12 @@ const (
 	suspectKind
 	trustKind
 	cancelKind
+	voidKind
+	surrenderKind
 	kinds
 )
 
-var kindNames = [kinds]string{"start", "suspect", "trust", "cancel"}
+var kindNames = [kinds]string{"start", "suspect", "trust", "cancel", "void", "surrender"}
 
 func kindOf(c fsm.Command) kind {
 	switch c := c.(type) {
@@ -28,6 +30,10 @@ func kindOf(c fsm.Command) kind {
 		return trustKind
 	case fsm.CancelOrder:
 		return cancelKind
+	case fsm.ReportViews:
+		return voidKind
+	case fsm.SurrenderHost:
+		return surrenderKind
 	}
 	return startKind
 }
@@ -55,7 +61,7 @@ type Figures struct {
 	Orders []OrderCount // in a fixed order, zeros included
 }
 
-// OrderCount counts the orders of a kind (start, suspect, trust, cancel) by what
+// OrderCount counts the orders of a kind (start, suspect, trust, cancel, void, surrender) by what
 // became of them (accepted, refused, unanswered).
 type OrderCount struct {
 	Kind, Outcome string

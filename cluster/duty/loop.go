@@ -14,7 +14,8 @@ import (
 const (
 	// again is when starts that are due and could not be ordered are planned again.
 	again = 250 * time.Millisecond
-	// listen is how often silent hosts are looked for.
+	// listen is how often hosts are looked at without anything new being said of
+	// them: evidence must reach an age, and beats wake nobody.
 	listen = time.Second
 	// ordersPerPlan bounds one plan, and so how long it holds the read lock.
 	ordersPerPlan = 512
@@ -34,9 +35,10 @@ type Replica interface {
 // Config of a Duty. Replica is required.
 type Config struct {
 	Replica Replica
-	// Silence tells how long hosts have said nothing; see Suspects. Nil: no host
-	// is ever doubted. It must be quick and is called without any lock held.
-	Silence func() map[fsm.HostID]time.Duration
+	// Unheard gives the ids of the servers that the leader cannot reach: what they
+	// said of hosts does not count (see Voids). Nil: hosts are neither doubted nor
+	// trusted. It must be quick and is called without any lock held.
+	Unheard func() map[string]bool
 	Logger  hclog.Logger // nil: silent
 }
 
@@ -80,7 +82,7 @@ func (d *Duty) Run(ctx context.Context) error {
 	retry := time.NewTimer(again)
 	defer retry.Stop()
 	var hear <-chan time.Time
-	if d.cfg.Silence != nil {
+	if d.cfg.Unheard != nil {
 		ticker := time.NewTicker(listen)
 		defer ticker.Stop()
 		hear = ticker.C
@@ -109,9 +111,9 @@ func (d *Duty) Run(ctx context.Context) error {
 
 // plan asks all planners. Due tells whether any start was due.
 func (d *Duty) plan() (orders []fsm.Command, due bool) {
-	var silence map[fsm.HostID]time.Duration
-	if d.cfg.Silence != nil {
-		silence = d.cfg.Silence()
+	var unheard map[string]bool
+	if d.cfg.Unheard != nil {
+		unheard = d.cfg.Unheard()
 	}
 	d.counts.plans.Add(1)
 	d.cfg.Replica.Read(func(s *fsm.State) {
@@ -119,9 +121,11 @@ func (d *Duty) plan() (orders []fsm.Command, due bool) {
 			due = true
 			break
 		}
-		if d.cfg.Silence != nil {
-			orders = append(orders, Suspects(s, silence)...)
+		if d.cfg.Unheard != nil {
+			orders = append(orders, Voids(s, unheard)...)
+			orders = append(orders, Suspects(s)...)
 			orders = append(orders, Cancels(s)...)
+			orders = append(orders, Surrenders(s)...)
 		}
 		orders = append(orders, Starts(s, ordersPerPlan)...)
 	})

@@ -192,22 +192,62 @@ func TestLoopDoubtsSilentHostsAndMovesTheirOrders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReplica(t)
 		h1 := r.w.host("h1")
-		began := time.Now()
-		silence := func() map[fsm.HostID]time.Duration { return map[fsm.HostID]time.Duration{h1: time.Since(began)} }
-		inStint(t, r, Config{Silence: silence}, func(*Duty) {
+		inStint(t, r, Config{Unheard: func() map[string]bool { return nil }}, func(*Duty) {
 			r.do(room("r", fsm.RoleSpec{Name: "x"}))
 			synctest.Wait()
 			if !r.ordered("r/x") {
 				t.Fatal("no start was ordered")
 			}
 			r.do(fsm.RegisterHost{Key: "h2", Name: "h2", Boot: "boot", Runners: []string{"sh"}})
-			time.Sleep(SilentFor + listen)
-			synctest.Wait()
+			r.do(fsm.ReportViews{Server: "a", Views: []fsm.HostView{{Host: h1, Stream: silent}}})
+			synctest.Wait() // at once: who says it wakes the loop
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			a := r.w.s.AgentByName("r/x")
 			if r.w.s.Host(h1).State != fsm.HostSuspect || r.w.s.Host(a.Host).Name != "h2" {
 				t.Fatalf("host is %s, the agent's order is on host %d", r.w.s.Host(h1).State, a.Host)
+			}
+		})
+	})
+}
+
+// A fast role is re-homed once its host has been silent for SilentFor in every way,
+// without anybody waking the loop; a fenced one at the end of its fence.
+func TestLoopRehomesFastRoles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReplica(t)
+		h1 := r.w.host("h1")
+		r.w.must(room("r", fsm.RoleSpec{Name: "f", Policy: fsm.PolicyFast}, fsm.RoleSpec{Name: "x"}))
+		inStint(t, r, Config{Unheard: func() map[string]bool { return nil }}, func(*Duty) {
+			r.mu.Lock()
+			r.w.accept(h1)
+			r.mu.Unlock()
+			time.Sleep(2 * time.Second)
+			r.mu.Lock()
+			r.w.clock = fsm.Time(time.Since(r.began))
+			r.w.beat(h1) // its last
+			r.w.host("h2")
+			r.mu.Unlock()
+			time.Sleep(4 * time.Second)
+			for _, server := range []string{"a", "b", "c"} {
+				r.do(fsm.ReportViews{Server: server, Views: []fsm.HostView{{Host: h1, Gossip: silent, Stream: silent}}})
+			}
+			synctest.Wait()
+			r.mu.Lock()
+			if st := r.w.s.Host(h1).State; st != fsm.HostSuspect || r.w.s.AgentByName("r/f").Host != h1 {
+				t.Fatalf("host is %s, r/f on host %d", st, r.w.s.AgentByName("r/f").Host)
+			}
+			r.mu.Unlock()
+			for range 3 { // cluster time needs entries to pass
+				time.Sleep(500 * time.Millisecond)
+				r.do(fsm.OpenSession{})
+			}
+			time.Sleep(listen)
+			synctest.Wait()
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if f, x := r.w.s.AgentByName("r/f"), r.w.s.AgentByName("r/x"); f.Proc != fsm.ProcOrdered || r.w.s.Host(f.Host).Name != "h2" || x.Host != h1 {
+				t.Fatalf("r/f is %s on host %d, r/x on host %d", f.Proc, f.Host, x.Host)
 			}
 		})
 	})

@@ -9,18 +9,26 @@ import "vigil/fsm"
 //
 // An agent goes back to the host that ran it before, where its files are. Other
 // agents go to the host with the fewest agents of the same role, then to the one
-// with the smallest share of its capacity in use. A host that has just failed to
-// start the agent is the last choice.
+// with the smallest share of its capacity in use. The host that has just failed to
+// start the agent, or was lost with it, is the last choice. Of agents that the
+// brake paces it plans as many as the brake lets through, and one at least: cluster
+// time moves on with an entry, though what is in it is refused.
 func Starts(s *fsm.State, most int) []fsm.Command {
 	most = min(most, int(s.Settings().StartsPerSecond))
-	p := newPlan(s)
+	p, braked := newPlan(s), max(1, s.BrakeRoom())
 	var orders []fsm.Command
 	for id := range s.Wanting() {
 		if len(orders) >= most || p.room == 0 {
 			break
 		}
 		a := s.Agent(id)
+		if s.Braked(a) && braked == 0 {
+			continue
+		}
 		if h := p.place(a); h != nil {
+			if s.Braked(a) {
+				braked--
+			}
 			orders = append(orders, fsm.OrderStart{Agent: id, Inc: s.NextIncarnation(a), Host: h.ID})
 		}
 	}
@@ -57,7 +65,7 @@ func newPlan(s *fsm.State) *plan {
 		if st.capacity == 0 {
 			st.capacity = set.DefaultCapacity
 		}
-		if h.State != fsm.HostReady || st.load >= st.capacity || load.Starting >= set.StartsPerHost {
+		if h.State != fsm.HostReady || h.Drain || h.Pressure != "" || st.load >= st.capacity || load.Starting >= set.StartsPerHost {
 			continue
 		}
 		st.slots = min(st.capacity-st.load, set.StartsPerHost-load.Starting)
@@ -133,8 +141,8 @@ func better(a *fsm.Agent, x, y *berth) bool {
 }
 
 // failedOn tells whether the host was the last to run the agent and could not
-// start it.
+// start it, or was lost with it.
 func failedOn(a *fsm.Agent, h *fsm.Host) bool {
 	x := a.LastExit
-	return x != nil && x.Kind == fsm.ExitStartFailed && x.Host == h.ID
+	return x != nil && (x.Kind == fsm.ExitStartFailed || x.Kind == fsm.ExitFenceEnded) && x.Host == h.ID
 }

@@ -50,6 +50,34 @@ func TestStarts(t *testing.T) {
 			w.host("h2", func(c *fsm.RegisterHost) { c.Labels = []fsm.KV{{Key: "gpu", Value: "yes"}} })
 			w.must(room("r", fsm.RoleSpec{Name: "x", Labels: []fsm.KV{{Key: "gpu", Value: "yes"}}}))
 		}, []string{"start r/x#1 on h2"}},
+		{"L9: a drained host is passed over", func(w *world) {
+			w.must(fsm.DrainHost{Host: w.host("h1"), By: "ann"})
+			w.host("h2")
+			w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 2}))
+		}, []string{"start r/x#1 on h2", "start r/x.2#1 on h2"}},
+		{"I98: a host without memory is passed over", func(w *world) {
+			w.must(fsm.ReportPressure{Host: w.host("h1"), Boot: "boot", Reason: "short of memory"})
+			w.host("h2")
+			w.must(room("r", fsm.RoleSpec{Name: "x"}))
+		}, []string{"start r/x#1 on h2"}},
+		{"L11: a host that flaps is passed over", func(w *world) {
+			h1 := w.host("h1")
+			for range 3 {
+				w.must(fsm.SuspectHost{Host: h1, Suspect: true})
+				w.must(fsm.SuspectHost{Host: h1})
+			}
+			w.host("h2")
+			w.must(room("r", fsm.RoleSpec{Name: "x"}))
+		}, []string{"start r/x#1 on h2"}},
+		{"L9: the agents of a drained host go elsewhere", func(w *world) {
+			h1 := w.host("h1")
+			w.must(room("r", fsm.RoleSpec{Name: "x"}))
+			w.carry(Starts(w.s, 10))
+			w.accept(h1)
+			w.host("h2")
+			w.must(fsm.DrainHost{Host: h1, By: "ann"})
+			w.exit("r/x", fsm.ExitNone)
+		}, []string{"start r/x#2 on h2"}},
 		{"a suspect host is passed over", func(w *world) {
 			h1 := w.host("h1")
 			w.must(fsm.SuspectHost{Host: h1, Suspect: true})
@@ -118,6 +146,96 @@ func TestStartsGoBackHome(t *testing.T) {
 	w.pass(20 * time.Second)
 	if got, want := w.show(Starts(w.s, 10)), []string{"start r/x#3 on h2"}; !slices.Equal(got, want) {
 		t.Fatalf("after a failed start planned %q, want %q", got, want)
+	}
+}
+
+// An agent whose host was lost goes to another one, even if that one is back; and
+// back there when there is no other.
+func TestStartsAvoidTheHostThatWasLost(t *testing.T) {
+	w := newWorld(t)
+	h1 := w.host("h1")
+	w.must(room("r", fsm.RoleSpec{Name: "x"}))
+	w.carry(Starts(w.s, 10))
+	w.accept(h1)
+	w.must(fsm.ConfirmDead{Host: h1, Force: true})
+	w.host("h1")
+	if got, want := w.show(Starts(w.s, 10)), []string{"start r/x#2 on h1"}; !slices.Equal(got, want) {
+		t.Fatalf("planned %q, want %q", got, want)
+	}
+	h2 := w.host("h2", func(c *fsm.RegisterHost) { c.Capacity = 2 })
+	w.must(room("s", fsm.RoleSpec{Name: "y", Labels: []fsm.KV{}}))
+	w.carry([]fsm.Command{fsm.OrderStart{Agent: w.s.AgentByName("s/y").ID, Inc: 1, Host: h2}}) // the fuller one
+	if got, want := w.show(Starts(w.s, 10)), []string{"start r/x#2 on h2"}; !slices.Equal(got, want) {
+		t.Fatalf("planned %q, want %q", got, want)
+	}
+}
+
+// L11, incident I96: the agents of a lost host are spread over those that are left.
+func TestI96LostAgentsAreSpread(t *testing.T) {
+	w := newWorld(t)
+	w.set("brake_agents", "0")
+	h1 := w.host("h1")
+	w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 12}))
+	for range 3 {
+		w.carry(Starts(w.s, 100))
+		w.accept(h1)
+		w.pass(time.Second)
+	}
+	w.must(fsm.ConfirmDead{Host: h1, Force: true})
+	w.host("h2")
+	w.host("h3")
+	plan := Starts(w.s, 100)
+	on := map[fsm.HostID]int{}
+	for _, c := range plan {
+		on[c.(fsm.OrderStart).Host]++
+	}
+	if len(plan) != 8 || on[2] != 4 || on[3] != 4 { // starts_per_host
+		t.Fatalf("planned %q", w.show(plan))
+	}
+	w.carry(plan)
+}
+
+// L11: of agents that the brake paces as many are planned as it lets through; the
+// others are started as ever.
+func TestStartsFollowTheBrake(t *testing.T) {
+	w := newWorld(t)
+	w.set("brake_agents", "2", "starts_per_host", "100")
+	h1 := w.host("h1")
+	w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 15, TTL: 20 * time.Second}))
+	w.carry(Starts(w.s, 100))
+	w.accept(h1)
+	w.pass(20 * time.Second)
+	if w.s.Brake().Set == 0 {
+		t.Fatal("no brake")
+	}
+	h2 := w.host("h2")
+	w.must(room("s", fsm.RoleSpec{Name: "y", Labels: []fsm.KV{}}))
+	w.must(fsm.DrainHost{Host: h1, By: "ann"})
+	if got, want := w.show(Starts(w.s, 100)), []string{"start s/y#1 on h2"}; !slices.Equal(got, want) {
+		t.Fatalf("planned %q, want %q", got, want)
+	}
+	w.carry(Starts(w.s, 100))
+	w.accept(h2)
+	for w.s.Clock() < w.s.Brake().Hold {
+		w.beat(h2)
+		w.pass(min(time.Second, w.s.Brake().Hold.Sub(w.s.Clock())))
+	}
+	started := 0
+	for range 40 { // ten seconds
+		w.beat(h2)
+		plan := Starts(w.s, 100)
+		if len(plan) > 1 {
+			t.Fatalf("planned %q at once", w.show(plan))
+		}
+		for _, c := range plan {
+			if w.apply(fsm.Request{Cmd: c}).Outcomes[0].Code == fsm.OK {
+				started++
+			}
+		}
+		w.pass(250 * time.Millisecond)
+	}
+	if started < 10 || started > 11 {
+		t.Fatalf("%d starts in the first 10 s", started)
 	}
 }
 

@@ -69,6 +69,12 @@ func room(name string, roles ...fsm.RoleSpec) fsm.ApplyRoom {
 	return fsm.ApplyRoom{Room: name, Roles: roles, By: "test"}
 }
 
+// beat renews the lease of a host.
+func (w *world) beat(h fsm.HostID) {
+	w.index++
+	w.s.Apply(&fsm.Entry{Index: w.index, Term: 1, Stint: 1, Stamp: w.clock, Beats: []fsm.HostBeats{{Host: h, Boot: "boot"}}})
+}
+
 // accept plays the host: it accepts and reports every start order it has.
 func (w *world) accept(h fsm.HostID) {
 	w.t.Helper()
@@ -104,7 +110,11 @@ func (w *world) show(plan []fsm.Command) (out []string) {
 			if c.Suspect {
 				verb = "suspect"
 			}
-			out = append(out, verb+" "+w.s.Host(c.Host).Name)
+			out = append(out, verb+" "+w.s.Host(c.Host).Name+": "+c.Reason)
+		case fsm.SurrenderHost:
+			out = append(out, "surrender "+w.s.Host(c.Host).Name)
+		case fsm.ReportViews:
+			out = append(out, "void "+c.Server)
 		case fsm.CancelOrder:
 			out = append(out, fmt.Sprintf("cancel %s#%s", w.s.Agent(c.Agent).Name, c.Inc))
 		}

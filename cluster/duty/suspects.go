@@ -1,40 +1,56 @@
 package duty
 
-import (
-	"time"
+import "vigil/fsm"
 
-	"vigil/fsm"
-)
-
-// SilentFor is the silence on its stream that makes a host suspect: more than two
-// pings.
-const SilentFor = 5 * time.Second
-
-// Suspects doubts every ready host that has been silent for SilentFor, and trusts
-// a suspect one again that has been heard since. The map gives, for hosts whose
-// stream is (or was last) held by this server, how long each has said nothing; a
-// host that is not in it holds its stream elsewhere: it is never doubted from here,
-// and trusted again when it has just sent a beat.
-func Suspects(s *fsm.State, silence map[fsm.HostID]time.Duration) []fsm.Command {
+// Voids drops what servers that the leader cannot reach have said of hosts: it is
+// out of date. Such a server says everything again when it is back.
+func Voids(s *fsm.State, unheard map[string]bool) []fsm.Command {
+	if len(unheard) == 0 {
+		return nil
+	}
 	var out []fsm.Command
+	done := map[string]bool{}
 	for h := range s.Hosts() {
-		silent, here := silence[h.ID]
-		switch {
-		case h.State == fsm.HostReady && here && silent >= SilentFor:
-			out = append(out, fsm.SuspectHost{Host: h.ID, Suspect: true, Reason: "silent on its stream for more than " + SilentFor.String()})
-		case h.State != fsm.HostSuspect:
-		case here && silent < SilentFor:
-			out = append(out, fsm.SuspectHost{Host: h.ID, Reason: "heard on its stream again"})
-		case !here && sinceBeat(s, h) < SilentFor:
-			out = append(out, fsm.SuspectHost{Host: h.ID, Reason: "it beats, its stream is on another server"})
+		for _, v := range h.Views {
+			if unheard[v.Server] && !done[v.Server] {
+				done[v.Server] = true
+				out = append(out, fsm.ReportViews{Server: v.Server, All: true})
+			}
 		}
 	}
 	return out
 }
 
-// sinceBeat is the cluster time since the host's lease was last renewed.
-func sinceBeat(s *fsm.State, h *fsm.Host) time.Duration {
-	return s.Settings().HostTTL - h.Until.Sub(s.Clock())
+// Suspects doubts every host in service that the servers do not hear, and trusts a
+// suspect one again that they do; see fsm.State.Doubt for the rule. A doubt that
+// has got another reason is said again.
+func Suspects(s *fsm.State) []fsm.Command {
+	var out []fsm.Command
+	for h := range s.Hosts() {
+		if h.State == fsm.HostLost || h.State == fsm.HostLeft {
+			continue
+		}
+		suspect := h.State == fsm.HostSuspect
+		switch why := s.Doubt(h); {
+		case why == "" && suspect:
+			out = append(out, fsm.SuspectHost{Host: h.ID, Reason: "heard again"})
+		case why != "" && (!suspect || h.SuspectWhy != why):
+			out = append(out, fsm.SuspectHost{Host: h.ID, Suspect: true, Reason: why})
+		}
+	}
+	return out
+}
+
+// Surrenders gives up the lives of fast roles on hosts of which nothing is heard,
+// so that they are started elsewhere before their fences end.
+func Surrenders(s *fsm.State) []fsm.Command {
+	var out []fsm.Command
+	for h := range s.Hosts() {
+		if s.Surrenders(h) {
+			out = append(out, fsm.SurrenderHost{Host: h.ID, Reason: "neither stream nor gossip nor beat for " + fsm.SilentFor.String()})
+		}
+	}
+	return out
 }
 
 // Cancels takes back the start orders of suspect hosts, so that the agents can go

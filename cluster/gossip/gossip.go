@@ -1,0 +1,339 @@
+package gossip
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/memberlist"
+)
+
+// Kind is what a member is.
+type Kind string
+
+// Kinds.
+const (
+	Server Kind = "server"
+	Host   Kind = "host"
+)
+
+// Rhythm of gossip.
+const (
+	rejoinEvery = 5 * time.Second // addresses that are not heard are joined so often
+	rejoinMost  = 16              // of them at once
+	confirmFor  = 5 * time.Second // a member that was not reached by UDP until then is silent
+	confirmLook = 250 * time.Millisecond
+	streamLimit = 5 * time.Second // for an exchange over TCP
+	goodbye     = time.Second     // for each of the two words of a good-bye
+	forgetAfter = time.Hour       // a member that is not there
+)
+
+// Config of a Gossip.
+type Config struct {
+	Kind Kind
+	ID   string // of the server, or the host's key
+	Boot string // of the host; may be empty
+	// Bind is listened on, host:port, by UDP and TCP; port 0: any.
+	Bind string
+	// Advertise is where others reach Bind; empty: where it listens. Required when
+	// Bind is every interface. Port 0: the one of Bind.
+	Advertise string
+	// Key encrypts everything, see ReadKey; nil: nothing is encrypted.
+	Key    []byte
+	Logger hclog.Logger // nil: silent
+
+	// Tests give a network of their own.
+	transport memberlist.NodeAwareTransport
+	start     time.Time
+}
+
+// Gossip is one member. Its methods may be called by any goroutine; Run once.
+type Gossip struct {
+	cfg   Config
+	log   hclog.Logger
+	name  string
+	ip    string
+	port  int
+	trans memberlist.NodeAwareTransport
+	table *table
+	wake  chan struct{} // one fits
+
+	end    context.Context // of calls over TCP
+	cancel context.CancelFunc
+	once   sync.Once // closes the transport
+
+	mu      sync.Mutex
+	cluster string
+	addrs   []string
+	leaving bool
+	joining map[string]bool
+	turn    int                    // of the addresses that are not heard, whose turn it is
+	list    *memberlist.Memberlist // nil: Run has not begun to gossip
+}
+
+// Open listens. Nothing is said before Run, and Run says nothing before Know has
+// told it the cluster.
+func Open(cfg Config) (*Gossip, error) {
+	if cfg.ID == "" || cfg.Kind == "" {
+		return nil, errors.New("open gossip: the member has no kind or id")
+	}
+	if cfg.Key != nil {
+		if err := memberlist.ValidateKey(cfg.Key); err != nil {
+			return nil, fmt.Errorf("open gossip: %w", err)
+		}
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = hclog.NewNullLogger()
+	}
+	if cfg.start.IsZero() {
+		cfg.start = time.Now()
+	}
+	g := &Gossip{cfg: cfg, log: cfg.Logger.Named("gossip"), table: newTable(cfg.Kind == Server),
+		wake: make(chan struct{}, 1), joining: map[string]bool{}}
+	g.name = nameOf(cfg.Kind, cfg.ID, cfg.Boot, cfg.start)
+	g.end, g.cancel = context.WithCancel(context.Background())
+	if g.trans = cfg.transport; g.trans == nil {
+		var err error
+		if g.trans, err = listen(g.end, cfg.Bind, log.New(&lines{log: g.log}, "", 0)); err != nil {
+			return nil, fmt.Errorf("open gossip: %w", err)
+		}
+	}
+	var err error
+	if g.ip, g.port, err = advertised(g.trans, cfg.Advertise); err != nil {
+		g.Close()
+		return nil, fmt.Errorf("open gossip: %w", err)
+	}
+	return g, nil
+}
+
+// Addr is where other members reach this one.
+func (g *Gossip) Addr() string { return joinAddr(g.ip, g.port) }
+
+// Close stops listening when Run was never called. It may be called more than once.
+func (g *Gossip) Close() {
+	g.cancel()
+	g.once.Do(func() {
+		closed := make(chan struct{})
+		var drained sync.WaitGroup
+		drained.Go(func() { drain(g.trans, closed) })
+		_ = g.trans.Shutdown() // it has nothing to say
+		close(closed)
+		drained.Wait()
+	})
+}
+
+// Know says which cluster this member belongs to and where other members, at least
+// some servers, are; it may be repeated with newer addresses. The cluster cannot be
+// changed.
+func (g *Gossip) Know(cluster string, addrs []string) {
+	addrs = slices.DeleteFunc(slices.Clone(addrs), func(a string) bool { return a == "" || a == g.Addr() })
+	slices.Sort(addrs)
+	addrs = slices.Compact(addrs)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	changed := !slices.Equal(addrs, g.addrs)
+	if g.cluster == "" && cluster != "" {
+		g.cluster, changed = cluster, true
+	}
+	g.addrs = addrs
+	if changed {
+		select {
+		case g.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Leave has Run say good-bye when it ends. Without it, others will find that this
+// member has failed.
+func (g *Gossip) Leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.leaving = true
+}
+
+// Hears tells how a member is heard; servers only. Boot must be the member's own.
+func (g *Gossip) Hears(kind Kind, id, boot string) State {
+	return g.table.state(kind, id, boot, time.Now())
+}
+
+// Run gossips until ctx ends. It returns an error only when it cannot begin.
+func (g *Gossip) Run(ctx context.Context) error {
+	defer g.Close()
+	label := g.awaitCluster(ctx)
+	if label == "" {
+		return nil
+	}
+	list, err := memberlist.Create(g.config(label))
+	if err != nil {
+		return fmt.Errorf("start gossip: %w", err)
+	}
+	g.mu.Lock()
+	g.list = list
+	g.mu.Unlock()
+	g.log.Info("gossip starts", "address", g.Addr(), "encrypted", g.cfg.Key != nil)
+	var tasks sync.WaitGroup
+	g.work(ctx, list, &tasks)
+	g.farewell(list)
+	g.cancel() // ends exchanges under way
+	g.once.Do(func() { _ = list.Shutdown() })
+	tasks.Wait()
+	return nil
+}
+
+// awaitCluster gives the cluster's id, empty when ctx ended first. What arrives
+// before is dropped.
+func (g *Gossip) awaitCluster(ctx context.Context) string {
+	for {
+		g.mu.Lock()
+		cluster := g.cluster
+		g.mu.Unlock()
+		if cluster != "" || ctx.Err() != nil {
+			return cluster
+		}
+		select {
+		case <-ctx.Done():
+		case <-g.wake:
+		case <-g.trans.PacketCh():
+		case conn := <-g.trans.StreamCh():
+			_ = conn.Close() // it has nothing to say
+		}
+	}
+}
+
+func (g *Gossip) config(label string) *memberlist.Config {
+	c := memberlist.DefaultLANConfig()
+	c.Name, c.Label, c.SecretKey = g.name, label, g.cfg.Key
+	c.Transport, c.AdvertiseAddr, c.AdvertisePort, c.BindPort = g.trans, g.ip, g.port, g.port
+	c.TCPTimeout = streamLimit
+	c.DisableTcpPings = true // see the package comment
+	c.Logger = log.New(&lines{log: g.log}, "", 0)
+	c.Delegate, c.Events, c.Alive = delegate{g}, g.table, g.table
+	return c
+}
+
+// work does what is due until ctx ends.
+func (g *Gossip) work(ctx context.Context, list *memberlist.Memberlist, tasks *sync.WaitGroup) {
+	look := time.NewTicker(confirmLook)
+	defer look.Stop()
+	var joined time.Time
+	for {
+		now := time.Now()
+		if now.Sub(joined) >= rejoinEvery {
+			joined = now
+			g.rejoin(list, tasks)
+		}
+		for _, p := range g.table.unconfirmed(now) {
+			tasks.Go(func() {
+				_, err := list.Ping(p.name, p.addr)
+				g.table.pinged(p.name, err == nil, time.Now())
+			})
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.wake:
+			joined = time.Time{}
+		case <-look.C:
+		}
+	}
+}
+
+// rejoin joins what was told and is not heard.
+func (g *Gossip) rejoin(list *memberlist.Memberlist, tasks *sync.WaitGroup) {
+	up := g.table.addresses()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for range g.addrs {
+		if len(g.joining) >= rejoinMost {
+			return // the rest has its turn next time
+		}
+		g.turn = (g.turn + 1) % len(g.addrs)
+		addr := g.addrs[g.turn]
+		if up[addr] || g.joining[addr] {
+			continue
+		}
+		g.joining[addr] = true
+		tasks.Go(func() {
+			if _, err := list.Join([]string{addr}); err != nil {
+				g.log.Debug("member not reached", "address", addr, "error", err)
+			}
+			g.mu.Lock()
+			delete(g.joining, addr)
+			g.mu.Unlock()
+		})
+	}
+}
+
+// farewell tells the others that this member leaves on purpose, when it does.
+func (g *Gossip) farewell(list *memberlist.Memberlist) {
+	g.mu.Lock()
+	leaving := g.leaving
+	g.mu.Unlock()
+	if !leaving {
+		return
+	}
+	err := list.UpdateNode(goodbye) // says it in the member's data
+	if err = errors.Join(err, list.Leave(goodbye)); err != nil {
+		g.log.Debug("good-bye was not gossiped", "error", err)
+	}
+}
+
+// delegate gives the member's data.
+type delegate struct{ g *Gossip }
+
+// left is the data of a member that is about to leave.
+const left = "left"
+
+// NodeMeta implements memberlist.Delegate.
+func (d delegate) NodeMeta(int) []byte {
+	d.g.mu.Lock()
+	defer d.g.mu.Unlock()
+	if d.g.leaving {
+		return []byte(left)
+	}
+	return nil
+}
+
+// NotifyMsg implements memberlist.Delegate.
+func (delegate) NotifyMsg([]byte) {}
+
+// GetBroadcasts implements memberlist.Delegate.
+func (delegate) GetBroadcasts(int, int) [][]byte { return nil }
+
+// LocalState implements memberlist.Delegate.
+func (delegate) LocalState(bool) []byte { return nil }
+
+// MergeRemoteState implements memberlist.Delegate.
+func (delegate) MergeRemoteState([]byte, bool) {}
+
+// nameOf makes the name of a member; names of one id sort by their start.
+func nameOf(kind Kind, id, boot string, start time.Time) string {
+	return strings.Join([]string{string(kind), url.PathEscape(id), url.PathEscape(boot),
+		fmt.Sprintf("%016x", uint64(start.UnixNano()))}, "/")
+}
+
+// parseName reads what nameOf has made.
+func parseName(name string) (key memberKey, start uint64, err error) {
+	parts := strings.Split(name, "/")
+	if len(parts) != 4 {
+		return key, 0, fmt.Errorf("gossip: %q is no member's name", name)
+	}
+	key.kind = Kind(parts[0])
+	var errs [3]error
+	key.id, errs[0] = url.PathUnescape(parts[1])
+	key.boot, errs[1] = url.PathUnescape(parts[2])
+	start, errs[2] = strconv.ParseUint(parts[3], 16, 64)
+	if err := errors.Join(errs[:]...); err != nil {
+		return key, 0, fmt.Errorf("gossip: %q is no member's name: %w", name, err)
+	}
+	return key, start, nil
+}
