@@ -146,3 +146,53 @@ func FuzzTail(f *testing.F) {
 		}
 	})
 }
+
+// A writer in another process rotates under the reader's feet: no line is lost or
+// doubled for a follower that keeps up with the files.
+func TestFollowAWriterElsewhere(t *testing.T) {
+	config := Config{Dir: t.TempDir(), MaxBytes: 400, Keep: 100}
+	writer, reader := NewDir(config), NewDir(config)
+	defer writer.Close()
+	defer reader.Close()
+	to, err := writer.Log("demo/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := reader.Log("demo/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const lines = 4000
+	fmt.Fprintf(to, "line %05d\n", 0)
+	go func() {
+		for i := 1; i < lines; i++ {
+			fmt.Fprintf(to, "line %05d\n", i)
+		}
+	}()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var got strings.Builder
+	err = from.Read(ctx, 10, true, func(p []byte) error {
+		got.Write(p)
+		if strings.Contains(got.String(), fmt.Sprintf("line %05d\n", lines-1)) {
+			cancel()
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	// It may be overtaken by more files than are kept, and then says so.
+	last := -1
+	for line := range strings.Lines(got.String()) {
+		var n int
+		if _, err := fmt.Sscanf(line, "line %d", &n); err != nil {
+			last = -1
+			continue
+		}
+		if last >= 0 && n != last+1 {
+			t.Fatalf("line %d after line %d", n, last)
+		}
+		last = n
+	}
+}

@@ -14,8 +14,11 @@ const (
 	MaxLines = 10_000
 	maxBack  = 4 << 20 // bytes back, whatever the number of lines
 	chunk    = 32 << 10
-	// recheck is how often a follower looks at the file without being told to.
-	recheck = time.Second
+	// recheck is how often a follower looks at the file without being told to: the
+	// writer is mostly another process.
+	recheck = 100 * time.Millisecond
+	// retries bounds how often a look at names that are moving meanwhile is repeated.
+	retries = 10
 )
 
 // ErrNoLog says that the agent has printed nothing on this host.
@@ -102,7 +105,8 @@ func (r *reader) seek(lines int) error {
 	return nil
 }
 
-// files opens all files that there are, newest first.
+// files opens all files that there are, newest first. A file that is renamed
+// meanwhile by another process is met twice, never missed: names only get older.
 func (l *Log) files() ([]*os.File, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,11 +119,19 @@ func (l *Log) files() ([]*os.File, error) {
 			}
 			return nil, err
 		}
-		if f != nil {
+		if n := len(files); f != nil && n > 0 && sameFile(files[n-1], f) {
+			f.Close()
+		} else if f != nil {
 			files = append(files, f)
 		}
 	}
 	return files, nil
+}
+
+func sameFile(a, b *os.File) bool {
+	x, err1 := a.Stat()
+	y, err2 := b.Stat()
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
 // back finds where the last lines of f begin and how many are not in it.
@@ -223,20 +235,26 @@ func (r *reader) next() (f *os.File, skipped bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("read log: %w", err)
 	}
-	// The names move while they are looked at. Holding the writer's lock costs an
-	// agent a few microseconds.
+	// The names move while they are looked at: a writer of this process is held up
+	// for a few microseconds, one of another process is caught by looking again.
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
-	for i := 0; i <= r.log.config.Keep; i++ {
-		other, err := os.Stat(r.log.older(i))
-		if err != nil || !os.SameFile(info, other) {
-			continue
+	for range retries {
+		i := r.log.position(info)
+		if i < 0 {
+			break
 		}
 		if i == 0 {
 			return nil, false, nil
 		}
-		f, err := openIf(r.log.older(i - 1)) // none: rotated, and nothing written since
-		return f, false, err
+		var f *os.File // nil: rotated, and nothing written since
+		for j := i - 1; j >= 0 && f == nil && err == nil; j-- {
+			f, err = openIf(r.log.older(j)) // there is a gap in the row while it moves
+		}
+		if err != nil || r.log.position(info) == i {
+			return f, false, err
+		}
+		closeFile(f)
 	}
 	for i := r.log.config.Keep; i >= 0; i-- {
 		if f, err = openIf(r.log.older(i)); f != nil || err != nil {
@@ -244,6 +262,18 @@ func (r *reader) next() (f *os.File, skipped bool, err error) {
 		}
 	}
 	return nil, false, nil
+}
+
+// position gives which file this is by now, counted from the newest; -1: none, it
+// was rotated away.
+func (l *Log) position(info os.FileInfo) int {
+	for i := 0; i <= l.config.Keep; i++ {
+		other, err := os.Stat(l.older(i))
+		if err == nil && os.SameFile(info, other) {
+			return i
+		}
+	}
+	return -1
 }
 
 // openIf gives nil when there is no such file.

@@ -5,9 +5,12 @@
 //
 // The leader runs in a session and process group of its own. Its tree is that
 // group and every process whose environment carries the tree's Mark, so a
-// descendant that left the group and the session is still found. A descendant
-// that left both and also erased its environment is not found; only a cgroup
-// would hold it.
+// descendant that left the group and the session is still found. With a Cgroup the
+// tree is also whatever the kernel holds in it, which no descendant can leave
+// without rights that agents of another account do not have; such a tree is not
+// even looked for. Without one, a descendant that left the session and also erased its
+// environment is not found, and one that forks faster than the list of processes can
+// be read makes a freeze fail: the caller kills then.
 //
 // # End of a tree
 //
@@ -22,7 +25,7 @@
 // On Linux the leader gets SIGKILL when this process dies (PR_SET_PDEATHSIG).
 // The kernel ties that signal to the thread that forked, so one goroutine locked
 // to its thread does all forks and lives as long as Forker.Run. Strays that
-// survive are found by FindHost at the next start.
+// survive are found by their mark (Bury, FindHost).
 //
 // # Ownership
 //

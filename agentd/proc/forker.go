@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"syscall"
 	"time"
@@ -17,25 +18,14 @@ var ErrStopped = errors.New("forker is stopped")
 
 // Forker starts trees. All forks happen on one thread; see the package comment.
 type Forker struct {
-	requests chan forkRequest
+	requests chan func(null *os.File)
 	stopped  chan struct{}
 	scans    *Scanner
 }
 
-type forkRequest struct {
-	spec   Spec
-	answer chan forkAnswer // buffered
-}
-
-type forkAnswer struct {
-	pid    int
-	output *os.File
-	err    error
-}
-
 // NewForker gives a forker that works while Run does.
 func NewForker(scans *Scanner) *Forker {
-	return &Forker{requests: make(chan forkRequest), stopped: make(chan struct{}), scans: scans}
+	return &Forker{requests: make(chan func(*os.File)), stopped: make(chan struct{}), scans: scans}
 }
 
 // Run forks for Start until ctx ends. Every leader that still lives then gets
@@ -54,62 +44,148 @@ func (f *Forker) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case r := <-f.requests:
-			if err != nil {
-				r.answer <- forkAnswer{err: fmt.Errorf("open %s: %w", os.DevNull, err)}
-				continue
-			}
-			r.answer <- fork(r.spec, null)
+			r(null)
 		}
 	}
+}
+
+// do runs fn on the thread that forks.
+func (f *Forker) do(fn func(null *os.File)) error {
+	done := make(chan struct{})
+	select {
+	case f.requests <- func(null *os.File) { defer close(done); fn(null) }:
+	case <-f.stopped:
+		return ErrStopped
+	}
+	<-done
+	return nil
 }
 
 // Start starts the leader of a tree and returns once its program has been
 // executed. An error means that nothing runs. It returns ErrStopped when Run has
 // ended.
 func (f *Forker) Start(spec Spec) (*Tree, error) {
-	r := forkRequest{spec: spec, answer: make(chan forkAnswer, 1)}
-	select {
-	case f.requests <- r:
-	case <-f.stopped:
-		return nil, ErrStopped
+	var a forkAnswer
+	if err := f.do(func(null *os.File) { a = fork(spec, null) }); err != nil {
+		return nil, err
 	}
-	a := <-r.answer
 	if a.err != nil {
 		return nil, a.err
 	}
-	t := newTree(spec.Mark, a.pid, f.scans)
+	t := newTree(spec, a.pid, f.scans)
 	go t.watch(a.output, spec.Output)
 	return t, nil
 }
 
-func fork(spec Spec, null *os.File) forkAnswer {
-	var fds [2]int
-	if err := pipe(fds[:]); err != nil {
-		return forkAnswer{err: fmt.Errorf("make pipe: %w", err)}
+// Launch starts cmd as a process of the tree of spec: with its account, its control
+// group, a session of its own, and its death tied to this process. cmd brings the
+// rest, the mark in its environment too. The caller waits for it.
+func (f *Forker) Launch(spec Spec, cmd *exec.Cmd) error {
+	var err error
+	stopped := f.do(func(*os.File) {
+		spec.PTY = false
+		cmd.SysProcAttr = attributes(spec)
+		var leave func()
+		if leave, err = spec.Cgroup.enter(cmd.SysProcAttr); err == nil {
+			err = cmd.Start()
+		}
+		leave()
+		if err != nil {
+			return
+		}
+		if err = setLimits(cmd.Process.Pid, spec.Limits); err != nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
+	return errors.Join(stopped, err)
+}
+
+// Hold makes a tree of what Launch has started. Its leader is a descendant that
+// its holder, the launched process, waits for; wait returns when the leader has ended,
+// having ended the holder. PID, Stop and Exit are about the leader.
+func (f *Forker) Hold(spec Spec, leader, holder int, wait func() Exit) (*Tree, error) {
+	if err := setLimits(leader, spec.Limits); err != nil {
+		return nil, fmt.Errorf("limit %s: %w", spec.Path, err)
 	}
-	// The write end stays blocking: it is the agent's standard output.
-	defer unix.Close(fds[1])
+	t := newTree(spec, leader, f.scans)
+	t.holder = holder
+	if spec.Reap {
+		go awaitExit(holder, true)
+	}
+	go t.watchHeld(wait)
+	return t, nil
+}
+
+type forkAnswer struct {
+	pid    int
+	output *os.File
+	err    error
+}
+
+func fork(spec Spec, null *os.File) forkAnswer {
+	if null == nil {
+		return forkAnswer{err: errors.New(os.DevNull + " could not be opened")}
+	}
+	streams, err := openStreams(spec, null)
+	if err != nil {
+		return forkAnswer{err: err}
+	}
+	defer streams.closeTheirs()
 	argv := append([]string{spec.Path}, spec.Args...)
-	pid, err := syscall.ForkExec(spec.Path, argv, &syscall.ProcAttr{
+	attr := &syscall.ProcAttr{
 		Dir:   spec.Dir,
 		Env:   append(append([]string{}, spec.Env...), spec.Mark.Env()...),
-		Files: []uintptr{null.Fd(), uintptr(fds[1]), uintptr(fds[1])},
-		Sys:   attributes(spec.Credential),
-	})
+		Files: streams.theirs[:],
+		Sys:   attributes(spec),
+	}
+	leave, err := spec.Cgroup.enter(attr.Sys)
+	pid := 0
+	if err == nil {
+		pid, err = syscall.ForkExec(spec.Path, argv, attr)
+	}
+	leave()
 	if err != nil {
-		unix.Close(fds[0])
+		streams.output.Close()
 		return forkAnswer{err: fmt.Errorf("start %s: %w", spec.Path, err)}
 	}
 	if err := setLimits(pid, spec.Limits); err != nil {
 		// A program without the limits that the host's owner asked for must not run.
 		_ = unix.Kill(-pid, unix.SIGKILL)
-		unix.Close(fds[0])
+		streams.output.Close()
 		_, _ = wait(pid)
 		return forkAnswer{err: fmt.Errorf("limit %s: %w", spec.Path, err)}
 	}
-	// Non-blocking, so that the runtime's poller can give up on it.
+	return forkAnswer{pid: pid, output: streams.output}
+}
+
+// streams are the ends of what a leader reads and prints.
+type streams struct {
+	theirs [3]uintptr // its standard input, output and error
+	close  int        // the descriptor behind the last two
+	output *os.File   // where its output arrives
+}
+
+func (s *streams) closeTheirs() { unix.Close(s.close) }
+
+func openStreams(spec Spec, null *os.File) (*streams, error) {
+	if spec.PTY {
+		master, slave, err := openTerminal(spec.Credential)
+		if err != nil {
+			return nil, fmt.Errorf("make terminal: %w", err)
+		}
+		fd := uintptr(slave)
+		return &streams{theirs: [3]uintptr{fd, fd, fd}, close: slave, output: master}, nil
+	}
+	var fds [2]int
+	if err := pipe(fds[:]); err != nil {
+		return nil, fmt.Errorf("make pipe: %w", err)
+	}
+	// The write end stays blocking: it is the agent's standard output. The read end
+	// does not, so that the runtime's poller can give up on it.
 	_ = unix.SetNonblock(fds[0], true)
-	return forkAnswer{pid: pid, output: os.NewFile(uintptr(fds[0]), "output")}
+	out := uintptr(fds[1])
+	return &streams{theirs: [3]uintptr{null.Fd(), out, out}, close: fds[1], output: os.NewFile(uintptr(fds[0]), "output")}, nil
 }
 
 // wait reaps pid.

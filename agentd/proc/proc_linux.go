@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,8 +15,8 @@ import (
 // maxEnviron is how much of a process's environment is read.
 const maxEnviron = 1 << 20
 
-func attributes(c *syscall.Credential) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setsid: true, Credential: c, Pdeathsig: syscall.SIGKILL}
+func attributes(spec Spec) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Setctty: spec.PTY, Credential: spec.Credential, Pdeathsig: syscall.SIGKILL}
 }
 
 func pipe(fds []int) error { return unix.Pipe2(fds, unix.O_CLOEXEC) }
@@ -36,12 +37,38 @@ func setLimits(pid int, l Limits) error {
 }
 
 // awaitExit returns when pid has exited and leaves it a zombie, so that its
-// number stays taken.
-func awaitExit(pid int) (exit Exit, reaped bool) {
+// number stays taken. With reap it meanwhile reaps every other child.
+func awaitExit(pid int, reap bool) (exit Exit, reaped bool) {
+	kind, id := unix.P_PID, pid
+	if reap {
+		kind, id = unix.P_ALL, 0
+	}
 	for {
-		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
+		var info unix.Siginfo
+		err := unix.Waitid(kind, id, &info, unix.WEXITED|unix.WNOWAIT, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err == nil && reap && childOf(&info) != pid:
+			_, _ = wait(childOf(&info))
+		default:
 			return Exit{}, false
+		}
+	}
+}
+
+// childOf reads si_pid, which package unix keeps to itself. It follows three
+// integers, at the alignment of a pointer.
+func childOf(info *unix.Siginfo) int {
+	const word = unsafe.Sizeof(uintptr(0))
+	return int(*(*int32)(unsafe.Add(unsafe.Pointer(info), (12+word-1)&^(word-1))))
+}
+
+// reapAll reaps all children that have ended.
+func reapAll() {
+	for {
+		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+		if pid <= 0 && !errors.Is(err, unix.EINTR) {
+			return
 		}
 	}
 }
@@ -196,6 +223,23 @@ func groupRuns(pgid int) bool {
 		}
 	}
 	return false
+}
+
+// stopped tells whether a process that was sent SIGSTOP runs no instruction of its
+// own any more. One that waits for a disk (D) meets the signal before its next one.
+func stopped(pid int) bool {
+	state, _, _ := stat(pid)
+	return state == 0 || strings.IndexByte("TtDZX", state) >= 0
+}
+
+// runningOf gives a member of a group that is not stopped, 0 when there is none.
+func runningOf(pgid int) int {
+	for _, pid := range pids() {
+		if _, _, group := stat(pid); group == pgid && !stopped(pid) {
+			return pid
+		}
+	}
+	return 0
 }
 
 // stat gives state, parent and group; 0 for a process that is gone.

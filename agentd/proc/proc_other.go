@@ -13,8 +13,12 @@ import (
 // Elsewhere than on Linux a tree is its process group: there are no marks to
 // find, no signal at the death of the parent, and limits are refused.
 
-func attributes(c *syscall.Credential) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setsid: true, Credential: c}
+func attributes(spec Spec) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Credential: spec.Credential}
+}
+
+func openTerminal(*syscall.Credential) (*os.File, int, error) {
+	return nil, 0, errors.New("a terminal needs Linux")
 }
 
 func pipe(fds []int) error {
@@ -36,10 +40,12 @@ func setLimits(_ int, l Limits) error {
 }
 
 // awaitExit reaps pid: there is no waiting without it.
-func awaitExit(pid int) (exit Exit, reaped bool) {
+func awaitExit(pid int, _ bool) (exit Exit, reaped bool) {
 	exit, _ = wait(pid)
 	return exit, true
 }
+
+func reapAll() {}
 
 func marked() map[int]Mark { return nil }
 
@@ -52,5 +58,11 @@ func kill(int, Mark) deathbed { return deathbed{} }
 func (deathbed) empty() bool { return true }
 
 func groupRuns(pgid int) bool { return !errors.Is(unix.Kill(-pgid, 0), unix.ESRCH) }
+
+func stopped(int) bool { return true }
+
+func runningOf(int) int { return 0 }
+
+func stat(int) (state byte, parent, group int) { return 0, 0, 0 }
 
 func ancestors() map[int]bool { return map[int]bool{os.Getpid(): true} }

@@ -55,6 +55,20 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		select {}
+	case "chain", "link":
+		fmt.Println("up", os.Getpid())
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "TEST_PROC=link")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		cmd.Stdout = os.Stdout
+		if err := cmd.Start(); err != nil {
+			panic(err)
+		}
+		if os.Getenv("TEST_PROC") == "chain" {
+			time.Sleep(5 * time.Minute)
+		}
+	case "terminal":
+		fmt.Println(describeTerminal())
 	case "sweep":
 		killed, left := NewScanner().Sweep(os.Getenv(EnvHost), nil)
 		fmt.Println("swept", killed, len(left))

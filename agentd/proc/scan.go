@@ -2,6 +2,8 @@ package proc
 
 import (
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // Scanner lists the marked processes of this machine. One look at all processes
@@ -44,6 +46,9 @@ func (s *Scanner) FindHost(host string) map[int]Mark {
 	}
 	return found
 }
+
+// Kill sends SIGKILL to pid if it still carries the mark.
+func (s *Scanner) Kill(pid int, mark Mark) { signalMarked(pid, mark, unix.SIGKILL) }
 
 // look gives the result of a look at all processes that began after the call. The
 // map is shared: it must not be changed.

@@ -4,6 +4,7 @@ import (
 	"io"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // Names of the variables that mark the processes of a tree.
@@ -30,13 +31,18 @@ func (m Mark) Env() []string {
 	}
 }
 
-// Limits bound each process of a tree; zero leaves the value that this process
-// has. They are set right after the start, so a program that forks in its first
-// microseconds may have a child without them.
+// Limits bound a tree; zero leaves the value that this process has.
+//
+// The first three hold for each process. They are set right after the start, so a
+// program that forks in its first microseconds may have a child without them. The
+// last two hold for the tree as a whole, from its first instruction on, and need a
+// Cgroup that can enforce them.
 type Limits struct {
 	OpenFiles    uint64 // RLIMIT_NOFILE
 	AddressSpace uint64 // RLIMIT_AS, bytes
 	CoreSize     uint64 // RLIMIT_CORE, bytes
+	Memory       uint64 // bytes of memory in use
+	Pids         uint64 // processes and threads
 }
 
 // Spec says what to start. Env is the whole environment but for the mark.
@@ -49,6 +55,14 @@ type Spec struct {
 	Credential *syscall.Credential // nil: as this process
 	Limits     Limits
 	Output     io.Writer // standard output and error; called by one goroutine
+
+	PTY    bool    // the three streams are a terminal of the tree's own
+	Cgroup *Cgroup // nil: the tree is held by its group and its mark only
+	// Reap says that this process has no other children and is a subreaper: orphans
+	// of the tree that come to it are reaped until the tree is done.
+	Reap bool
+	// FreezeLimit is how long a freeze may take before it has failed; 0: 5 s.
+	FreezeLimit time.Duration
 }
 
 // Exit says how a leader ended.

@@ -1,9 +1,11 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,25 +19,44 @@ const (
 	// stuckAfter is when a tree that does not die is called stuck.
 	stuckAfter = 5 * time.Second
 	maxPause   = 100 * time.Millisecond
+	// freezeLimit is the default of Spec.FreezeLimit.
+	freezeLimit = 5 * time.Second
 )
 
 // Tree is one started process with all its descendants.
 type Tree struct {
-	mark  Mark
-	pid   int
-	scans *Scanner
-	done  chan struct{}
-	stuck chan struct{}
-	exit  Exit // set before done is closed
+	mark   Mark
+	pid    int
+	holder int // process that waits for the leader; 0: this one does
+	scans  *Scanner
+	cgroup *Cgroup // nil: none
+	sealed bool    // nothing of the tree can leave the control group
+	reap   bool
+	limit  time.Duration // of a freeze
+	done   chan struct{}
+	stuck  chan struct{}
+	says   sync.Once // closes stuck
+	exit   Exit      // set before done is closed
 
 	mu     sync.Mutex
 	reaped bool // the leader's pid may belong to somebody else
+	frozen bool
+	killed bool
 	killer *time.Timer
 	killAt time.Time // zero: no stop was asked for
 }
 
-func newTree(mark Mark, pid int, scans *Scanner) *Tree {
-	return &Tree{mark: mark, pid: pid, scans: scans, done: make(chan struct{}), stuck: make(chan struct{})}
+func newTree(spec Spec, pid int, scans *Scanner) *Tree {
+	t := &Tree{mark: spec.Mark, pid: pid, scans: scans, cgroup: spec.Cgroup, reap: spec.Reap, limit: spec.FreezeLimit,
+		done: make(chan struct{}), stuck: make(chan struct{})}
+	if t.limit <= 0 {
+		t.limit = freezeLimit
+	}
+	// Moving out of a group takes rights over the group that both places have in
+	// common; another account than ours has none there.
+	c := spec.Credential
+	t.sealed = t.cgroup.unifies() && c != nil && c.Uid != 0 && int(c.Uid) != os.Geteuid()
+	return t
 }
 
 // PID is the leader's process id, which is also its group and session.
@@ -44,8 +65,8 @@ func (t *Tree) PID() int { return t.pid }
 // Done is closed when nothing of the tree is left and its output was written.
 func (t *Tree) Done() <-chan struct{} { return t.done }
 
-// Stuck is closed when the leader is gone and something of the tree has survived
-// SIGKILL for five seconds. Done may still follow.
+// Stuck is closed when something of the tree has survived SIGKILL for five
+// seconds. Done may still follow.
 func (t *Tree) Stuck() <-chan struct{} { return t.stuck }
 
 // Exit says how the leader ended. It is valid once Done is closed.
@@ -53,18 +74,18 @@ func (t *Tree) Exit() Exit { return t.exit }
 
 // Stop sends SIGTERM to the group and SIGKILL after grace; a shorter grace than
 // that of an earlier call wins, and 0 kills at once. It does not wait. A frozen
-// tree gets its SIGTERM when it is thawed.
+// tree could not use its grace: it is killed at once.
 func (t *Tree) Stop(grace time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.reaped {
+	if t.reaped || t.killed && grace > 0 {
 		return
 	}
-	if grace <= 0 {
-		_ = unix.Kill(-t.pid, unix.SIGKILL)
+	if grace <= 0 || t.frozen {
+		t.kill()
 		return
 	}
-	_ = unix.Kill(-t.pid, unix.SIGTERM)
+	t.toGroup(unix.SIGTERM)
 	at := time.Now().Add(grace)
 	if t.killer != nil && !at.Before(t.killAt) {
 		return
@@ -76,19 +97,108 @@ func (t *Tree) Stop(grace time.Duration) {
 	t.killer = time.AfterFunc(grace, func() { t.Stop(0) })
 }
 
+// kill sends SIGKILL; t.mu is held and the leader is not reaped. What has left the
+// group dies in bury, or here with the control group.
+func (t *Tree) kill() {
+	t.toGroup(unix.SIGKILL)
+	t.cgroup.kill()
+	if t.killed {
+		return
+	}
+	t.killed = true
+	if t.killer != nil {
+		t.killer.Stop()
+	}
+	t.killer = time.AfterFunc(stuckAfter, t.sayStuck)
+}
+
+// toGroup reaches the leader's process group. Where another process reaps the
+// leader, its number may be anybody's at any moment: only what carries the mark
+// is reached then, and SIGKILL is for the holder too.
+func (t *Tree) toGroup(sig unix.Signal) {
+	if t.holder == 0 {
+		_ = unix.Kill(-t.pid, sig)
+		return
+	}
+	for _, pid := range t.scans.Find(t.mark) {
+		if _, _, group := stat(pid); group == t.pid || sig == unix.SIGKILL {
+			signalMarked(pid, t.mark, sig)
+		}
+	}
+}
+
+func (t *Tree) sayStuck() { t.says.Do(func() { close(t.stuck) }) }
+
 // Freeze stops every process of the tree from running. It is done when it
 // returns nil; an error means that something may still run.
-func (t *Tree) Freeze() error { return t.signal(unix.SIGSTOP) }
+func (t *Tree) Freeze() error {
+	t.mu.Lock()
+	t.frozen = true
+	t.mu.Unlock()
+	begin := time.Now()
+	if t.cgroup.unifies() {
+		if err := t.cgroup.freeze(true, t.limit); err != nil {
+			return err
+		}
+	}
+	if err := t.signal(unix.SIGSTOP); err != nil || t.sealed {
+		return err
+	}
+	// A process with several threads goes on until the one that got the signal is
+	// given a processor.
+	for d := 100 * time.Microsecond; ; d = min(2*d, 20*time.Millisecond) {
+		runs := t.running()
+		if runs == 0 {
+			return nil
+		}
+		if time.Since(begin) > t.limit {
+			return fmt.Errorf("freeze tree of %d: process %d does not stop within %s", t.pid, runs, t.limit)
+		}
+		pause(nil, d)
+	}
+}
+
+// running gives a process of the tree that is not stopped, 0 when there is none.
+func (t *Tree) running() int {
+	if !t.cgroup.unifies() && t.holder == 0 {
+		if pid := runningOf(t.pid); pid != 0 {
+			return pid
+		}
+	}
+	for _, pid := range t.scans.Find(t.mark) {
+		if !stopped(pid) && !(t.cgroup.unifies() && t.cgroup.holds(pid)) {
+			return pid
+		}
+	}
+	return 0
+}
 
 // Thaw lets a frozen tree go on.
-func (t *Tree) Thaw() error { return t.signal(unix.SIGCONT) }
+func (t *Tree) Thaw() error {
+	err := t.signal(unix.SIGCONT)
+	if t.cgroup.unifies() {
+		err = errors.Join(err, t.cgroup.freeze(false, t.limit))
+	}
+	t.mu.Lock()
+	t.frozen = t.frozen && err != nil
+	t.mu.Unlock()
+	return err
+}
 
-// signal reaches the group first, then whatever has left it.
+// signal reaches what the control group does not: without one the process group
+// first, then whatever has left it.
 func (t *Tree) signal(sig unix.Signal) error {
+	if t.sealed {
+		return nil
+	}
 	t.mu.Lock()
 	var err error
-	if !t.reaped {
+	switch {
+	case t.reaped || t.cgroup.unifies():
+	case t.holder == 0:
 		err = unix.Kill(-t.pid, sig)
+	default:
+		signalMarked(t.holder, t.mark, sig) // before it sees its children stop
 	}
 	t.mu.Unlock()
 	if err != nil && err != unix.ESRCH {
@@ -99,11 +209,12 @@ func (t *Tree) signal(sig unix.Signal) error {
 	for range 8 {
 		fresh := 0
 		for _, pid := range t.scans.Find(t.mark) {
-			if !seen[pid] {
-				seen[pid] = true
-				fresh++
-				signalMarked(pid, t.mark, sig)
+			if seen[pid] || t.cgroup.unifies() && t.cgroup.holds(pid) {
+				continue
 			}
+			seen[pid] = true
+			fresh++
+			signalMarked(pid, t.mark, sig)
 		}
 		if fresh == 0 {
 			return nil
@@ -119,10 +230,10 @@ func (t *Tree) watch(output *os.File, to io.Writer) {
 		defer close(copied)
 		_, _ = io.Copy(to, output)
 	}()
-	exit, reaped := awaitExit(t.pid)
+	exit, reaped := awaitExit(t.pid, t.reap)
 
 	t.mu.Lock()
-	// One signal is enough: the kernel does not let a fork slip past it.
+	// Once is enough: the kernel does not let a fork slip past it.
 	_ = unix.Kill(-t.pid, unix.SIGKILL)
 	if !reaped {
 		exit, _ = wait(t.pid)
@@ -141,16 +252,48 @@ func (t *Tree) watch(output *os.File, to io.Writer) {
 	close(t.done)
 }
 
-// bury kills what is left until nothing is. A process that is being killed loses
-// its environment before it is gone, so each one is waited for.
+// watchHeld is watch for a leader that another process waits for.
+func (t *Tree) watchHeld(wait func() Exit) {
+	exit := wait()
+	t.mu.Lock()
+	t.reaped = true
+	if t.killer != nil {
+		t.killer.Stop()
+	}
+	t.mu.Unlock()
+	t.exit = exit
+	t.bury()
+	close(t.done)
+}
+
+// bury kills what is left until nothing is.
 func (t *Tree) bury() {
-	begin, stuck := time.Now(), false
+	find := func() []int { return t.scans.Find(t.mark) }
+	if t.sealed {
+		find = func() []int { return nil }
+	}
+	killAll(t.mark, find, func() (left bool) {
+		left = t.cgroup.kill()
+		if t.reap {
+			reapAll()
+		}
+		return left || t.holder == 0 && groupRuns(t.pid)
+	}, t.sayStuck)
+}
+
+// killAll kills the processes that find gives until there are none and more says
+// that nothing else is left. It calls stuck, perhaps often, when that takes longer
+// than stuckAfter. A process that is being killed loses its environment before it
+// is gone, so each one is waited for.
+func killAll(mark Mark, find func() []int, more func() (left bool), stuck func()) (killed int) {
+	begin := time.Now()
 	dying := map[int]deathbed{}
 	for d := time.Millisecond; ; d = min(2*d, maxPause) {
-		left := t.scans.Find(t.mark)
+		left := find()
 		for _, pid := range left {
 			if _, known := dying[pid]; !known {
-				dying[pid] = kill(pid, t.mark)
+				dying[pid] = kill(pid, mark)
+				killed++
 			}
 		}
 		for pid, bed := range dying {
@@ -158,15 +301,30 @@ func (t *Tree) bury() {
 				delete(dying, pid)
 			}
 		}
-		if len(left) == 0 && len(dying) == 0 && !groupRuns(t.pid) {
-			return
+		if !more() && len(left) == 0 && len(dying) == 0 {
+			return killed
 		}
-		if !stuck && time.Since(begin) > stuckAfter {
-			stuck = true
-			close(t.stuck)
+		if time.Since(begin) > stuckAfter {
+			stuck()
 		}
 		pause(nil, d)
 	}
+}
+
+// Bury kills what is left of a tree whose holder is gone, by its mark and by the
+// folders of its control groups, and returns the number of killed marked processes
+// once nothing is left. This process and its ancestors are spared. It calls stuck,
+// perhaps often, when something survives SIGKILL for five seconds, and goes on.
+func (s *Scanner) Bury(mark Mark, groups []string, stuck func()) (killed int) {
+	own := ancestors()
+	return killAll(mark, func() []int {
+		return slices.DeleteFunc(s.Find(mark), func(pid int) bool { return own[pid] })
+	}, func() (left bool) {
+		for _, folder := range groups {
+			left = RemoveCgroup(folder) || left
+		}
+		return left
+	}, stuck)
 }
 
 // Sweep kills every process that carries the host's mark, but for this process

@@ -1,0 +1,35 @@
+// Package shim holds one agent: a process of its own between agentd and the agent
+// that outlives agentd, so that a daemon that dies, restarts or is upgraded costs
+// no agent its life.
+//
+// # Two sides
+//
+// Serve is the shim itself, run by the hidden command "vigil shim". Launcher,
+// Adopt, Shim and Bury are agentd's side. They share the life folder (see the
+// names of its files) and talk over a socket in it, line by line in JSON; several
+// daemons may follow each other there.
+//
+// # One life
+//
+// The lock file is locked before the shim is forked, and the shim inherits that
+// lock: while it is held the life may run, and when it is free the shim is gone.
+// Between those two facts nothing is forgotten: the exit record is on disk before
+// the lock goes, and where there is no record, Bury kills what carries the mark of
+// the life before anybody calls it ended.
+//
+// # The dead-man's switch (law L7)
+//
+// The shim, not agentd, holds it. It listens to nothing but acknowledged fence
+// beats, which agentd passes on with the time at which they were sent. After 0.75
+// TTL without one the tree is frozen; a later one thaws it; frozen for longer than
+// FrozenLimit it is killed. A freeze that does not succeed kills too. The switch is
+// judged at least every 250 ms, and first of all whenever the shim wakes up, so
+// that a suspended machine does not run its agents before their fences are known.
+// Time is CLOCK_BOOTTIME, which runs through suspend.
+//
+// # Ends
+//
+// The agent is killed by the kernel when its shim dies. Whatever else is left of
+// the tree dies with its control group, or is found by its mark. The first reason
+// for an end stays. Serve returns when nothing of the tree is left.
+package shim

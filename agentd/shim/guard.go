@@ -1,0 +1,156 @@
+package shim
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"vigil/agentd/output"
+	"vigil/agentd/proc"
+	"vigil/agentd/tmux"
+)
+
+const (
+	// nap is how long the switch is left unread at most. Timers stand still while the
+	// machine is suspended; the clock of the switch does not.
+	nap = 250 * time.Millisecond
+	// stopGrace is the default of Spec.StopGrace.
+	stopGrace = 5 * time.Second
+)
+
+// ending says why the shim ends a life.
+type ending struct {
+	reason   string // empty: it does not
+	ordered  bool
+	timedOut bool
+}
+
+// guard holds one running agent. One goroutine runs hold; everything else sends
+// it words.
+type guard struct {
+	spec  *Spec
+	door  *door
+	clock func() time.Duration
+	watch deadman
+	began time.Duration
+
+	tree   *proc.Tree
+	group  *proc.Cgroup // nil: none
+	log    *output.Log
+	tail   *output.Tail
+	ending ending
+}
+
+// hold watches until nothing of the tree is left.
+func (g *guard) hold(terms <-chan os.Signal) Exit {
+	stuck := g.tree.Stuck()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		// First of all, whatever woke us: the machine or this process may have slept,
+		// and the agent goes on while we think.
+		timer.Reset(g.judge())
+		select {
+		case <-timer.C:
+		case <-g.tree.Done():
+			return g.over()
+		case <-stuck:
+			stuck = nil
+			word := fmt.Sprintf("a process of %d cannot be killed: it keeps its slot until it is gone", g.tree.PID())
+			g.log.Note(word)
+			g.door.tell(func(s *status) { s.Stuck = word })
+		case r := <-g.door.requests:
+			g.take(r)
+		case <-terms:
+			g.end(ending{reason: "its shim was told to end (SIGTERM)", ordered: true}, g.grace())
+		}
+	}
+}
+
+// judge does what the clock asks for and says how long it asks for nothing.
+func (g *guard) judge() time.Duration {
+	now := g.clock()
+	switch g.watch.judge(now) {
+	case freeze:
+		g.log.Note("is frozen: no fence beat was acknowledged for " + g.watch.patience().String())
+		if err := g.tree.Freeze(); err != nil {
+			g.end(ending{reason: "it could not be frozen when its fence was in doubt: " + err.Error(), ordered: true}, 0)
+		}
+		g.door.tell(func(s *status) { s.Frozen = true })
+	case thaw:
+		if err := g.tree.Thaw(); err != nil {
+			g.end(ending{reason: "it could not be thawed: " + err.Error(), ordered: true}, 0)
+		}
+		g.log.Note("goes on: its fence is confirmed")
+		g.door.tell(func(s *status) { s.Frozen = false })
+	case kill:
+		g.end(ending{reason: "it was frozen for " + g.watch.limit.String() + " without an acknowledged fence beat", ordered: true}, 0)
+	}
+	limit := g.spec.RunLimit
+	left := far
+	if limit > 0 && g.ending.reason == "" {
+		if left = g.began + limit - now; left <= 0 {
+			g.end(ending{reason: "it reached its run limit of " + limit.String(), timedOut: true}, g.grace())
+			left = far
+		}
+	}
+	return max(time.Millisecond, min(nap, left, g.watch.next(g.clock())))
+}
+
+func (g *guard) take(r request) {
+	if r.Acknowledge > 0 {
+		// A beat from the future would hold the switch open.
+		g.watch.acknowledge(min(r.Acknowledge, g.clock()))
+	}
+	if r.Stop != nil {
+		g.end(ending{reason: r.Stop.Reason, ordered: true}, r.Stop.Grace)
+	}
+}
+
+func (g *guard) grace() time.Duration {
+	if g.spec.StopGrace > 0 {
+		return g.spec.StopGrace
+	}
+	return stopGrace
+}
+
+// end stops the tree. The first reason stays; a shorter grace counts.
+func (g *guard) end(e ending, grace time.Duration) {
+	if e.reason == "" {
+		e.reason = "it was told to stop"
+	}
+	if g.ending.reason == "" {
+		g.ending = e
+		g.log.Note("is stopped: " + e.reason)
+	}
+	g.tree.Stop(grace)
+	g.door.tell(func(s *status) { s.Stopping = true })
+}
+
+// over puts together how the life ended.
+func (g *guard) over() Exit {
+	left := g.tree.Exit()
+	exit := Exit{Code: left.Code, Signal: left.Signal, Tail: g.tail.String(),
+		Reason: g.ending.reason, Ordered: g.ending.ordered, TimedOut: g.ending.timedOut}
+	if exit.Signal == tmux.Unknown && exit.Ordered {
+		exit.Signal = unix.SIGKILL.String() // it reached the server too
+	}
+	if exit.Reason == "" {
+		exit.RetryAfter, exit.UsageLimit = outOfQuota(g.spec.Usage, exit.Code, exit.Tail, time.Now())
+		if exit.Code != 0 && g.group.OutOfMemory() {
+			exit.Reason = "it reached its memory limit of " + strconv.FormatUint(g.spec.Limits.Memory, 10) + " bytes"
+		}
+	}
+	if err := g.group.Remove(); err != nil {
+		g.log.Note(err.Error())
+	}
+	if exit.Signal != "" {
+		g.log.Note(fmt.Sprintf("incarnation %d was ended by signal: %s", g.spec.Mark.Incarnation, exit.Signal))
+	} else {
+		g.log.Note(fmt.Sprintf("incarnation %d exited with code %d", g.spec.Mark.Incarnation, exit.Code))
+	}
+	return exit
+}

@@ -1,0 +1,105 @@
+package shim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// writeRecord writes a record so that a crash leaves all of it or nothing. With
+// sync it is on disk when that returns.
+func writeRecord(folder, name string, record any, sync bool) error {
+	text, err := json.Marshal(record)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	path := filepath.Join(folder, name)
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err == nil && sync {
+		err = syncFolder(folder)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+func syncFolder(folder string) error {
+	d, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// readRecord reads a record. There being none is os.ErrNotExist.
+func readRecord(folder, name string, record any) error {
+	text, err := os.ReadFile(filepath.Join(folder, name))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	if err := json.Unmarshal(text, record); err != nil {
+		return fmt.Errorf("read %s: %w", filepath.Join(folder, name), err)
+	}
+	return nil
+}
+
+// note is the end of what a shim had to say before it failed, on one line.
+func note(folder string) string {
+	text, err := os.ReadFile(filepath.Join(folder, NoteFile))
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	return strings.ToValidUTF8(line[:min(len(line), 300)], "?")
+}
+
+// locked tells whether a shim of the folder runs.
+func locked(folder string) (bool, error) {
+	f, err := os.OpenFile(filepath.Join(folder, LockFile), os.O_RDWR, 0)
+	if err != nil {
+		return false, fmt.Errorf("open lock: %w", err)
+	}
+	defer f.Close() // gives the lock back
+	// Shared: two who try at once are not in each other's way.
+	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	switch {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("try lock %s: %w", f.Name(), err)
+	}
+	return false, nil
+}
+
+// groupName names the control group of a life after its lock file, which exists
+// for as long as the life does.
+func groupName(folder string) (string, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(filepath.Join(folder, LockFile), &st); err != nil {
+		return "", fmt.Errorf("look at lock: %w", err)
+	}
+	return fmt.Sprintf("vigil-%x-%x", st.Dev, st.Ino), nil
+}
+
+// bootID is the kernel's; empty where there is none.
+func bootID() string {
+	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(text))
+}

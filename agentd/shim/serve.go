@@ -1,0 +1,171 @@
+package shim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"vigil/agentd/output"
+)
+
+const (
+	maxSpec = 8 << 20
+	maxTail = 8 << 10
+	lockFD  = 3
+
+	exitHeld    = 0 // a life was held, or refused, to its end, and the record says so
+	exitMisused = 2 // nothing was started and nothing recorded
+	exitLost    = 1 // the life is over, but its end could not be recorded
+)
+
+// Serve is a shim: it reads a Spec from stdin, starts the agent and holds it until
+// nothing of it is left. The lock of the life folder must be open as descriptor 3.
+// clock reads CLOCK_BOOTTIME. It changes signal handling, the current folder and
+// the children of the whole process; call it once, and exit with what it returns.
+func Serve(stdin io.Reader, clock func() time.Duration) int {
+	// There may be one of us for every agent of the host.
+	debug.SetGCPercent(20)
+	terms := takeSignals()
+	spec, err := readSpec(stdin)
+	if err == nil {
+		err = takeFolder(spec.Folder)
+	}
+	var d *door
+	if err == nil {
+		d, err = openDoor()
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "shim: %v\n", err)
+		return exitMisused
+	}
+	defer d.close()
+	exit := hold(spec, d, terms, clock)
+	return record(spec, exit)
+}
+
+// takeSignals keeps SIGHUP, SIGINT and SIGPIPE from ending this process. They are
+// caught and not ignored: a program inherits what its parent ignores.
+func takeSignals() <-chan os.Signal {
+	signal.Reset()
+	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGPIPE)
+	terms := make(chan os.Signal, 1)
+	signal.Notify(terms, unix.SIGTERM)
+	return terms
+}
+
+func readSpec(stdin io.Reader) (*Spec, error) {
+	text, err := io.ReadAll(io.LimitReader(stdin, maxSpec+1))
+	if err != nil {
+		return nil, fmt.Errorf("read what to start: %w", err)
+	}
+	if len(text) > maxSpec {
+		return nil, fmt.Errorf("read what to start: more than %d bytes", maxSpec)
+	}
+	spec := &Spec{}
+	if err := json.Unmarshal(text, spec); err != nil {
+		// The error of package json may quote the text, and the token is in it.
+		return nil, fmt.Errorf("read what to start: %d bytes are not one whole document; nothing was started "+
+			"(this command is run by agentd, not by people)", len(text))
+	}
+	switch {
+	case !filepath.IsAbs(spec.Folder):
+		return nil, fmt.Errorf("life folder %q is not absolute", spec.Folder)
+	case spec.TTL <= 0 || spec.FrozenLimit <= 0:
+		return nil, fmt.Errorf("TTL %s or FrozenLimit %s is not positive", spec.TTL, spec.FrozenLimit)
+	}
+	return spec, nil
+}
+
+// takeFolder goes to the life folder after making sure that its lock is ours.
+func takeFolder(folder string) error {
+	if err := os.Chdir(folder); err != nil {
+		return fmt.Errorf("go to life folder: %w", err)
+	}
+	unix.CloseOnExec(lockFD)
+	var mine, real unix.Stat_t
+	if err := unix.Fstat(lockFD, &mine); err != nil {
+		return fmt.Errorf("descriptor %d is not the lock: %w", lockFD, err)
+	}
+	if err := unix.Stat(LockFile, &real); err != nil {
+		return fmt.Errorf("look at lock: %w", err)
+	}
+	if mine.Dev != real.Dev || mine.Ino != real.Ino {
+		return fmt.Errorf("descriptor %d is not the lock of %s", lockFD, folder)
+	}
+	if held, err := locked("."); err != nil || !held {
+		return errors.Join(errors.New("the lock is not held"), err)
+	}
+	return nil
+}
+
+// hold starts the agent and watches it to its end. It always gives the words for
+// the record.
+func hold(spec *Spec, d *door, terms <-chan os.Signal, clock func() time.Duration) Exit {
+	refuse := func(reason string, ordered bool) Exit {
+		exit := Exit{Code: -1, NotStarted: true, Ordered: ordered, Reason: reason}
+		say(ready{Exit: &exit})
+		return exit
+	}
+	if err := becomeShim(); err != nil {
+		return refuse("the shim cannot take in orphans: "+err.Error(), false)
+	}
+	g := &guard{spec: spec, door: d, clock: clock, tail: &output.Tail{Max: maxTail},
+		watch: deadman{ttl: spec.TTL, limit: spec.FrozenLimit, sent: min(spec.Acknowledged, clock())}}
+	if g.watch.silent(clock()) {
+		return refuse("the fence was not confirmed in time for the start", true)
+	}
+	logs := output.NewDir(output.Config{Dir: spec.LogFolder, MaxBytes: spec.LogBytes, Keep: spec.LogKeep})
+	defer logs.Close()
+	var err error
+	if g.log, err = logs.Log(spec.Agent); err != nil {
+		return refuse(err.Error(), false)
+	}
+	g.log.Note(fmt.Sprintf("incarnation %d starts with runner %s", spec.Mark.Incarnation, spec.Runner))
+	forks, stop := context.WithCancel(context.Background())
+	defer stop()
+	if err := g.start(forks); err != nil {
+		g.log.Note("could not be started: " + err.Error())
+		return refuse(err.Error(), false)
+	}
+	outlive()
+	// What the start needed and the watch does not. The rest of this process's life
+	// is one loop that allocates next to nothing.
+	spec.Env, spec.Args = nil, nil
+	debug.FreeOSMemory()
+	return g.hold(terms)
+}
+
+// say answers the daemon that started this shim, if it is still there.
+func say(word ready) {
+	if text, err := json.Marshal(word); err == nil {
+		_, _ = os.Stdout.Write(append(text, '\n'))
+	}
+}
+
+// record puts the end on disk. The lock is given back by the end of this process.
+func record(spec *Spec, exit Exit) int {
+	var err error
+	for try := range 5 {
+		if try > 0 {
+			time.Sleep(time.Second) // a full disk may be seen to
+		}
+		if err = writeRecord(spec.Folder, ExitFile, exit, true); err == nil {
+			return exitHeld
+		}
+	}
+	fmt.Fprintf(os.Stderr, "shim: %v\n", err)
+	return exitLost
+}
+
+// far is later than any deadline here.
+const far = time.Duration(math.MaxInt64)

@@ -1,0 +1,107 @@
+package shim
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// BootClock reads CLOCK_BOOTTIME: it never steps and runs through suspend.
+func BootClock() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		// Every kernel that Go runs on has it; going on without a clock would let two
+		// lives overlap.
+		panic("read CLOCK_BOOTTIME: " + err.Error())
+	}
+	return time.Duration(ts.Nano())
+}
+
+func throughDescriptor(_ string, fd uintptr) string {
+	return "/proc/self/fd/" + strconv.Itoa(int(fd))
+}
+
+// becomeShim makes orphans of the agent come to this process, and gives it a name
+// in lists of processes.
+func becomeShim() error {
+	_ = os.WriteFile("/proc/self/comm", []byte("vigil-shim"), 0)
+	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+}
+
+// outlive asks the kernel to take memory from others first. Without the right to
+// ask nothing happens.
+func outlive() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("-500"), 0) }
+
+// startTime gives when a process began, in ticks since boot; 0: it is gone.
+func startTime(pid int) uint64 {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	// The name stands in brackets and may hold anything, brackets too.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) < 20 {
+		return 0
+	}
+	n, _ := strconv.ParseUint(fields[19], 10, 64)
+	return n
+}
+
+// handle is a hold on one process: its number cannot come to mean another one.
+type handle struct{ file *os.File }
+
+// openHandle fails when the process is not the one that began then; began 0: any.
+func openHandle(pid int, began uint64) (*handle, error) {
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	if began != 0 && startTime(pid) != began {
+		unix.Close(fd)
+		return nil, unix.ESRCH
+	}
+	return &handle{os.NewFile(uintptr(fd), "pidfd")}, nil
+}
+
+// wait returns when the process has ended or the handle was closed.
+func (h *handle) wait() {
+	conn, err := h.file.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = conn.Read(func(fd uintptr) (done bool) {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(fds, 0)
+		return n > 0 || err != nil && !errors.Is(err, unix.EINTR)
+	})
+}
+
+func (h *handle) kill() {
+	conn, err := h.file.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = conn.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0) })
+}
+
+func (h *handle) close() { h.file.Close() }
+
+// trusted tells whether the other side of a connection is this user or root.
+func trusted(conn *net.UnixConn) bool {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	ok := false
+	_ = raw.Control(func(fd uintptr) {
+		peer, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		ok = err == nil && (peer.Uid == 0 || int(peer.Uid) == os.Geteuid())
+	})
+	return ok
+}

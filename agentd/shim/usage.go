@@ -1,0 +1,83 @@
+package shim
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// outOfQuota tells whether one of the rules recognizes the end of a tool, and how
+// long it says to wait; 0: unknown. The first rule that does counts. now is wall
+// time in the zone of the host.
+func outOfQuota(rules []UsageRule, code int, tail string, now time.Time) (after time.Duration, hit bool) {
+	for _, r := range rules {
+		if r.Code != 0 && r.Code != code || r.Code == 0 && r.Pattern == "" {
+			continue
+		}
+		if r.Pattern == "" {
+			return r.After, true
+		}
+		re, err := regexp.Compile(r.Pattern)
+		if err != nil {
+			continue // agentd has checked it at its start
+		}
+		// The last notice counts: an agent may have waited for an earlier one to pass.
+		all := re.FindAllStringSubmatch(tail, -1)
+		if len(all) == 0 {
+			continue
+		}
+		if after := waitOf(re, all[len(all)-1], now); after > 0 {
+			return after, true
+		}
+		return r.After, true
+	}
+	return 0, false
+}
+
+// waitOf reads the named groups of a match; 0: they say nothing.
+func waitOf(re *regexp.Regexp, match []string, now time.Time) time.Duration {
+	var after time.Duration
+	for i, name := range re.SubexpNames() {
+		text := strings.TrimSpace(match[i])
+		if name == "" || text == "" {
+			continue
+		}
+		if name == "at" {
+			after += timeUntil(text, now)
+			continue
+		}
+		unit := map[string]time.Duration{"seconds": time.Second, "minutes": time.Minute, "hours": time.Hour}[name]
+		if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n < 1e6 {
+			after += time.Duration(n * float64(unit))
+		}
+	}
+	return max(after, 0)
+}
+
+// clocks are the ways in which tools write the time of day.
+var clocks = []string{"15:04:05", "15:04", "3:04PM", "3:04 PM", "3PM", "3 PM"}
+
+// timeUntil tells how long it is until a time of day, the next one of that name, or
+// until seconds since 1970; 0: it says nothing, or has passed.
+func timeUntil(text string, now time.Time) time.Duration {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && len(text) >= 9 {
+		if len(text) >= 12 { // milliseconds
+			return max(0, time.UnixMilli(n).Sub(now))
+		}
+		return max(0, time.Unix(n, 0).Sub(now))
+	}
+	text = strings.ToUpper(strings.ReplaceAll(text, ".", ""))
+	for _, layout := range clocks {
+		at, err := time.Parse(layout, text)
+		if err != nil {
+			continue
+		}
+		next := time.Date(now.Year(), now.Month(), now.Day(), at.Hour(), at.Minute(), at.Second(), 0, now.Location())
+		if !next.After(now) {
+			next = next.AddDate(0, 0, 1)
+		}
+		return next.Sub(now)
+	}
+	return 0
+}

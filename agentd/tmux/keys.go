@@ -1,0 +1,94 @@
+package tmux
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// commandLimit bounds one command to the server, which may be frozen.
+const commandLimit = 10 * time.Second
+
+// Send types text into the terminal, as a paste, and then the Enter key when enter is
+// set. It travels over a pipe, so nobody sees it in the list of processes.
+func (s *Session) Send(text string, enter bool) error {
+	var args []string
+	if text != "" {
+		args = append(args, "load-buffer", "-b", "vigil", "-", ";", "paste-buffer", "-d", "-p", "-b", "vigil", "-t", sessionName, ";")
+	}
+	if enter {
+		args = append(args, "send-keys", "-t", sessionName, "Enter")
+	}
+	if len(args) == 0 {
+		return nil
+	}
+	_, err := s.tmux([]byte(text), args...)
+	return err
+}
+
+// Capture gives what the terminal shows, without colours, and up to lines of what has
+// scrolled out of it.
+func (s *Session) Capture(lines int) (string, error) {
+	return s.tmux(nil, "capture-pane", "-p", "-J", "-t", sessionName, "-S", strconv.Itoa(-max(lines, 0)))
+}
+
+// tmux runs one command and gives what it prints.
+func (s *Session) tmux(input []byte, args ...string) (string, error) {
+	var out bytes.Buffer
+	complaint := &head{max: 1 << 10}
+	cmd := s.place.command(s.config, append([]string{"-N"}, args...)...)
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, complaint, time.Second
+	if input != nil {
+		cmd.Stdin = bytes.NewReader(input)
+	}
+	if err := s.config.Start(cmd); err != nil {
+		return "", fmt.Errorf("start tmux: %w", err)
+	}
+	late := time.AfterFunc(commandLimit, func() { _ = cmd.Process.Kill() }) // it may have ended
+	defer late.Stop()
+	err := cmd.Wait()
+	if errors.Is(err, syscall.ECHILD) && complaint.empty() {
+		err = nil // the shim reaps whatever it sees
+	}
+	if err != nil {
+		return "", fmt.Errorf("tmux %s: %s", args[0], complaint.or(err))
+	}
+	return out.String(), nil
+}
+
+// head keeps the beginning of what is written to it. It is safe for concurrent use.
+type head struct {
+	max int
+
+	mu  sync.Mutex
+	buf []byte
+}
+
+// Write takes everything.
+func (h *head) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.buf = append(h.buf, p[:min(len(p), h.max-len(h.buf))]...)
+	return len(p), nil
+}
+
+func (h *head) empty() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.buf) == 0
+}
+
+// or gives the complaint on one line, or the error when there is none.
+func (h *head) or(err error) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if text := strings.Join(strings.Fields(string(h.buf)), " "); text != "" {
+		return text
+	}
+	return err.Error()
+}
