@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"vigil/agentd/proc"
+	"vigil/agentd/shim"
 )
 
 // Life is what an order says about the life to start.
@@ -33,6 +34,10 @@ type Command struct {
 	Credential *syscall.Credential
 	StopGrace  time.Duration // 0: as ordered
 	Limits     proc.Limits
+	Kind       string // KindExec or KindTmux
+	PTY        bool
+	RunLimit   time.Duration // 0: none
+	Usage      []shim.UsageRule
 }
 
 // Command fills in the values. The error is a sentence that says what is wrong
@@ -50,18 +55,42 @@ func (s *Set) Command(name string, life Life) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
-	args := make([]string, len(r.args))
-	for i, t := range r.args {
-		args[i] = t.fill(values)
-		if strings.ContainsRune(args[i], 0) {
-			return Command{}, fmt.Errorf("argument %d of runner %q would hold a zero byte", i, name)
+	list := r.fresh
+	if life.Resume != "" {
+		if r.resumed != nil && !r.resumed.MatchString(life.Resume) {
+			return Command{}, fmt.Errorf("the resume value of the agent does not match the pattern that runner %q has for it; "+
+				"start it without: vigil agent start %s --fresh", name, life.Agent)
+		}
+		list = r.resume
+	}
+	args := make([]string, 0, len(r.args)+len(list))
+	for _, t := range slices.Concat(r.args, list) {
+		args = append(args, t.fill(values))
+		if strings.ContainsRune(args[len(args)-1], 0) {
+			return Command{}, fmt.Errorf("argument %d of runner %q would hold a zero byte", len(args)-1, name)
 		}
 	}
 	if strings.ContainsRune(life.Resume, 0) {
 		return Command{}, fmt.Errorf("the resume value holds a zero byte")
 	}
 	return Command{Path: r.path, Args: args, Dir: r.Directory, Env: r.environment(life),
-		Credential: r.credential(), StopGrace: r.StopGrace, Limits: r.Limits}, nil
+		Credential: r.credential(), StopGrace: r.StopGrace, Limits: r.Limits,
+		Kind: r.kind(), PTY: r.PTY, RunLimit: r.RunLimit, Usage: r.usage()}, nil
+}
+
+func (r *compiled) kind() string {
+	if r.Kind == "" {
+		return KindExec
+	}
+	return r.Kind
+}
+
+func (r *compiled) usage() []shim.UsageRule {
+	var rules []shim.UsageRule
+	for _, u := range r.UsageLimits {
+		rules = append(rules, shim.UsageRule{Code: u.Code, Pattern: u.Pattern, After: u.After})
+	}
+	return rules
 }
 
 // values gives every placeholder its value.

@@ -1,8 +1,11 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,19 +13,23 @@ import (
 	"syscall"
 
 	"vigil/agentd/proc"
+	"vigil/agentd/tmux"
 )
 
 // Set is the runners of a host, checked.
 type Set struct {
-	byName map[string]*compiled
+	byName   map[string]*compiled
+	warnings []string
 }
 
 type compiled struct {
 	Runner
-	path    string
-	args    []template
-	params  map[string]*regexp.Regexp
-	account *account // nil: the daemon's own
+	path          string
+	args          []template
+	resume, fresh []template // what follows args
+	resumed       *regexp.Regexp
+	params        map[string]*regexp.Regexp
+	account       *account // nil: the daemon's own
 }
 
 var (
@@ -36,20 +43,43 @@ var (
 func Compile(runners []Runner) (*Set, error) {
 	set := &Set{byName: map[string]*compiled{}}
 	var faults Faults
+	first := map[string]int{}
+	_, noTmux := tmux.Find()
 	for i, r := range runners {
 		c := &checker{index: i, runner: &compiled{Runner: r}}
 		c.check()
-		if _, twice := set.byName[r.Name]; twice {
-			c.fault(fmt.Sprintf("%q is declared twice", r.Name), "give each runner a name of its own", "name")
+		if other, twice := first[r.Name]; twice {
+			c.fault(fmt.Sprintf("%q is declared twice, first in %s", r.Name, from(runners, other)), "give each runner a name of its own", "name")
+		} else {
+			first[r.Name] = i
+		}
+		faults = append(faults, c.faults...)
+		if c.missing != "" {
+			set.warnings = append(set.warnings, fmt.Sprintf("runner %s is not offered: %s; install it", r.Name, c.missing))
+			continue
+		}
+		if r.Kind == KindTmux && noTmux != nil {
+			set.warnings = append(set.warnings, fmt.Sprintf("runner %s starts its agents without a terminal: %v", r.Name, noTmux))
 		}
 		set.byName[r.Name] = c.runner
-		faults = append(faults, c.faults...)
 	}
 	if len(faults) > 0 {
 		return nil, faults
 	}
 	return set, nil
 }
+
+// from says where a runner is declared.
+func from(runners []Runner, i int) string {
+	if runners[i].From != "" {
+		return runners[i].From
+	}
+	return fmt.Sprintf("runners[%d]", i)
+}
+
+// Warnings are sentences about what this host cannot do as declared, in the order of
+// the runners.
+func (s *Set) Warnings() []string { return slices.Clone(s.warnings) }
 
 // Names gives the names of the runners, sorted.
 func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.byName)) }
@@ -58,6 +88,8 @@ type checker struct {
 	index  int
 	runner *compiled
 	faults Faults
+	// missing is what an optional runner lacks.
+	missing string
 }
 
 func (c *checker) fault(problem, remedy string, path ...any) {
@@ -77,7 +109,12 @@ func (c *checker) check() {
 	c.checkDirectory()
 	c.checkEnv()
 	c.checkParams()
-	c.checkArgs()
+	r.args = c.checkArgs("args", r.Args)
+	r.resume = c.checkArgs("resume_args", r.ResumeArgs)
+	r.fresh = c.checkArgs("fresh_args", r.FreshArgs)
+	c.checkResume()
+	c.checkLife()
+	c.checkUsageLimits()
 	if r.Limits != (proc.Limits{}) && !limitsWork {
 		c.fault("limits work on Linux only", "leave them out", "limits")
 	}
@@ -96,26 +133,41 @@ func (c *checker) checkUser() {
 }
 
 func (c *checker) checkProgram() {
-	program := c.runner.Program
-	switch {
-	case program == "":
+	if c.runner.Program == "" {
 		c.fault("no program is named", "give an absolute path, or a name to look for in "+SearchPath, "program")
 		return
+	}
+	c.runner.path = c.locate(c.runner.Program, "program")
+	for i, program := range c.runner.Requires {
+		c.locate(program, "requires", i)
+	}
+}
+
+// locate finds a program that is named at a place, and checks that it can be run.
+func (c *checker) locate(program string, place ...any) (path string) {
+	switch {
 	case filepath.IsAbs(program):
-		c.runner.path = filepath.Clean(program)
+		path = filepath.Clean(program)
+		if _, err := os.Stat(path); c.runner.Optional && errors.Is(err, fs.ErrNotExist) {
+			c.missing = path + " does not exist"
+			return ""
+		}
 	case strings.ContainsRune(program, '/'):
-		c.fault(fmt.Sprintf("%q depends on the current folder", program), "give an absolute path", "program")
-		return
+		c.fault(fmt.Sprintf("%q depends on the current folder", program), "give an absolute path", place...)
+		return ""
 	default:
-		c.runner.path = find(program)
-		if c.runner.path == "" {
-			c.fault(fmt.Sprintf("%q was not found in %s", program, SearchPath), "install it, or give its absolute path", "program")
-			return
+		if path = find(program); path == "" {
+			problem := fmt.Sprintf("%q was not found in %s", program, SearchPath)
+			if c.missing = problem; !c.runner.Optional {
+				c.fault(problem, "install it, give its absolute path, or say optional: true", place...)
+			}
+			return ""
 		}
 	}
-	if problem, remedy := checkExecutable(c.runner.path, c.runner.account); problem != "" {
-		c.fault(problem, remedy, "program")
+	if problem, remedy := checkExecutable(path, c.runner.account); problem != "" {
+		c.fault(problem, remedy, place...)
 	}
+	return path
 }
 
 func (c *checker) checkDirectory() {
@@ -179,38 +231,6 @@ func (c *checker) checkParams() {
 		if p.Default != nil && !re.MatchString(*p.Default) {
 			c.fault(fmt.Sprintf("%q does not match the pattern %s", *p.Default, pattern), "change one of the two", "params", name, "default")
 		}
-	}
-}
-
-func (c *checker) checkArgs() {
-	r := c.runner
-	for i, arg := range r.Args {
-		if strings.ContainsRune(arg, 0) {
-			c.fault("the argument holds a zero byte", "remove it", "args", i)
-		}
-		t, err := parse(arg)
-		if err != nil {
-			c.fault(err.Error(), "close it with }, or write $${ for a literal ${", "args", i)
-			continue
-		}
-		r.args = append(r.args, t)
-		for _, name := range t.names() {
-			c.checkPlaceholder(i, name)
-		}
-	}
-}
-
-func (c *checker) checkPlaceholder(i int, name string) {
-	param, isParam := strings.CutPrefix(name, "param.")
-	_, declared := c.runner.Params[param]
-	switch {
-	case isParam && declared || slices.Contains(variables(), name):
-	case isParam:
-		c.fault(fmt.Sprintf("parameter %q is not declared", param), "declare it under params", "args", i)
-	case name == "VIGIL_TOKEN":
-		c.fault("the token would be shown to everybody in the list of processes", "read VIGIL_TOKEN from the environment", "args", i)
-	default:
-		c.fault(fmt.Sprintf("${%s} is unknown", name), "use ${param.NAME}, ${"+strings.Join(variables(), "}, ${")+"}, or write $${ for a literal ${", "args", i)
 	}
 }
 

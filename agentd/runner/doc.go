@@ -6,6 +6,9 @@
 // argument, never two, and never text for a shell. So nobody who may talk to the
 // cluster can run anything that the host's owner has not written down.
 //
+// The resume value of an agent is chosen by the agent itself, so it is checked like a
+// value of an order before it becomes part of an argument.
+//
 // Compile checks everything that can be known before the first order, and names
 // each fault by its place. A Set is immutable and safe for concurrent use.
 package runner

@@ -38,8 +38,58 @@ type Runner struct {
 	Params map[string]Param
 	// StopGrace is the longest time between SIGTERM and SIGKILL; 0: as ordered.
 	StopGrace time.Duration
-	// Limits bound each process of the agent.
+	// Limits bound the agent.
 	Limits proc.Limits
+
+	// Kind is KindExec (or empty) or KindTmux.
+	Kind string
+	// PTY gives the program a terminal of its own; KindTmux always does.
+	PTY bool
+	// RunLimit is the longest life of an agent; 0: none. A shorter one of its role
+	// wins.
+	RunLimit time.Duration
+	// ResumeArgs are appended to Args for an agent with a resume value, FreshArgs for
+	// one without.
+	ResumeArgs, FreshArgs []string
+	// ResumePattern (RE2) must match a resume value that becomes (part of) an
+	// argument; empty: DefaultPattern. The agent itself has chosen the value.
+	ResumePattern string
+	// UsageLimits recognize that the tool is out of quota, which is not a crash.
+	UsageLimits []UsageLimit
+	// Requires are further programs that must be there, absolute or in SearchPath;
+	// for runners whose program only calls another one.
+	Requires []string
+	// Optional: without its programs on this host the runner is left out, with a
+	// warning, instead of being a fault.
+	Optional bool
+
+	// From is where the runner is declared, for messages; empty: its index.
+	From string
+}
+
+// Kinds of runners.
+const (
+	KindExec = "exec" // a process of its own
+	KindTmux = "tmux" // a terminal that people can attach to; without tmux as KindExec
+)
+
+// MaxRunLimit and MaxRetryAfter bound what a runner may say.
+const (
+	MaxRunLimit   = 30 * 24 * time.Hour
+	MaxRetryAfter = 24 * time.Hour
+)
+
+// UsageLimit recognizes by exit code and output that a tool is out of quota. At
+// least one of Code and Pattern is set.
+type UsageLimit struct {
+	Code int // 1 to 255; 0: any
+	// Pattern (RE2) is looked for in the last lines of output; empty: any. A group
+	// named seconds, minutes or hours says how long to wait, one named at until when: a time
+	// of day such as 15:04 or 3pm on this host, or seconds since 1970.
+	Pattern string
+	// After counts where the pattern says nothing; 0: the cluster's usage_pause. At
+	// most MaxRetryAfter.
+	After time.Duration
 }
 
 // Param declares a value that an order may bring.

@@ -7,6 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"vigil/agentd/proc"
+	"vigil/agentd/shim"
+	"vigil/agentd/tmux"
 )
 
 func ptr(s string) *string { return &s }
@@ -47,6 +52,20 @@ func TestCompileNamesEachFault(t *testing.T) {
 		{"args[1]", "is not declared", Runner{Args: []string{"x", "${param.model}"}}},
 		{"args[0]", "list of processes", Runner{Args: []string{"--token=${VIGIL_TOKEN}"}}},
 		{"args[0]", "${HOME} is unknown", Runner{Args: []string{"${HOME}"}}},
+		{"kind", "is no kind of runner", Runner{Kind: "screen"}},
+		{"run_limit", "is not between", Runner{RunLimit: -1}},
+		{"requires[1]", "was not found", Runner{Requires: []string{"sh", "no-such-program-here"}}},
+		{"requires[0]", "cannot be executed", Runner{Requires: []string{plain}, Optional: true}},
+		{"limits.memory_max", "no program runs", Runner{Limits: proc.Limits{Memory: 512}}},
+		{"resume_args[0]", "${HOME} is unknown", Runner{ResumeArgs: []string{"${HOME}"}}},
+		{"fresh_args[1]", "without a resume value", Runner{FreshArgs: []string{"x", "${VIGIL_RESUME}"}}},
+		{"resume_pattern", "missing closing", Runner{Args: []string{"${VIGIL_RESUME}"}, ResumePattern: "("}},
+		{"resume_pattern", "no argument holds", Runner{ResumePattern: "x"}},
+		{"usage_limit[0]", "every exit", Runner{UsageLimits: []UsageLimit{{After: 1}}}},
+		{"usage_limit[1].exit_code", "no exit code", Runner{UsageLimits: []UsageLimit{{Code: 1}, {Code: 256}}}},
+		{"usage_limit[0].pattern", "missing closing", Runner{UsageLimits: []UsageLimit{{Pattern: "("}}}},
+		{"usage_limit[0].pattern", "says nothing", Runner{UsageLimits: []UsageLimit{{Pattern: "(?P<days>.)"}}}},
+		{"usage_limit[0].after", "is not between", Runner{UsageLimits: []UsageLimit{{Code: 1, After: MaxRetryAfter + 1}}}},
 		{"params.m.pattern", "missing closing", Runner{Params: map[string]Param{"m": {Pattern: "("}}}},
 		{"params.m.default", "does not match", Runner{Params: map[string]Param{"m": {Default: ptr("--evil")}}}},
 	} {
@@ -63,9 +82,98 @@ func TestCompileNamesEachFault(t *testing.T) {
 			t.Errorf("%s %q: %v", c.field, c.want, err)
 		}
 	}
-	if _, err := Compile([]Runner{{Name: "a", Program: "sh"}, {Name: "a", Program: "sh"}}); err == nil ||
-		!strings.Contains(err.Error(), `runners[1].name: "a" is declared twice`) {
-		t.Errorf("twice: %v", err)
+	for from, want := range map[string]string{"": "runners[0]", "a.yaml:3": "a.yaml:3"} {
+		if _, err := Compile([]Runner{{Name: "a", Program: "sh", From: from}, {Name: "a", Program: "sh"}}); err == nil ||
+			!strings.Contains(err.Error(), `runners[1].name: "a" is declared twice, first in `+want+";") {
+			t.Errorf("twice: %v", err)
+		}
+	}
+}
+
+// A tool that is not installed costs its own runner, not the host.
+func TestOptionalRunners(t *testing.T) {
+	set, err := Compile([]Runner{
+		{Name: "here", Program: "sh", Optional: true},
+		{Name: "gone", Program: "no-such-program-here", Optional: true},
+		{Name: "away", Program: filepath.Join(t.TempDir(), "none"), Optional: true},
+		{Name: "half", Program: "sh", Requires: []string{"no-such-program-here"}, Optional: true},
+	})
+	if err != nil || !slices.Equal(set.Names(), []string{"here"}) {
+		t.Fatalf("offered are %q, %v", set.Names(), err)
+	}
+	warnings := set.Warnings()
+	for i, name := range []string{"gone", "away", "half"} {
+		if len(warnings) != 3 || !strings.HasPrefix(warnings[i], "runner "+name+" is not offered: ") || !strings.HasSuffix(warnings[i], "; install it") {
+			t.Fatalf("warnings %q", warnings)
+		}
+	}
+	if _, err := set.Command("gone", Life{}); err == nil {
+		t.Error("a runner that is not offered gave a command")
+	}
+}
+
+// The resume value of an agent, which it has chosen itself, becomes an argument only
+// when it looks like one of its tool.
+func TestResume(t *testing.T) {
+	set, err := Compile([]Runner{
+		{Name: "a", Program: "sh", Args: []string{"x"}, ResumeArgs: []string{"--resume", "${VIGIL_RESUME}"}, FreshArgs: []string{"--new"}},
+		{Name: "strict", Program: "sh", Args: []string{"${VIGIL_RESUME}"}, ResumePattern: "[0-9]*"},
+		{Name: "env", Program: "sh"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		runner, resume string
+		want           []string // nil: refused
+	}{
+		{"a", "", []string{"x", "--new"}},
+		{"a", "id-1", []string{"x", "--resume", "id-1"}},
+		{"a", "--dangerous", nil},
+		{"a", "id\n2", nil},
+		{"strict", "", []string{""}},
+		{"strict", "12", []string{"12"}},
+		{"strict", "x", nil},
+		{"env", "--anything at all", []string{}},
+		{"env", "zero\x00", nil},
+	} {
+		command, err := set.Command(c.runner, Life{Agent: "room/role", Resume: c.resume})
+		switch {
+		case c.want == nil && err == nil:
+			t.Errorf("%s: %q was accepted", c.runner, c.resume)
+		case c.want == nil && c.runner != "env" && !strings.Contains(err.Error(), "vigil agent start room/role --fresh"):
+			t.Errorf("%s: no remedy in %v", c.runner, err)
+		case c.want != nil && (err != nil || !slices.Equal(command.Args, c.want)):
+			t.Errorf("%s with %q: %q, %v", c.runner, c.resume, command.Args, err)
+		case c.want != nil && !slices.Contains(command.Env, "VIGIL_RESUME="+c.resume):
+			t.Errorf("%s: environment %q", c.runner, command.Env)
+		}
+	}
+}
+
+// What a runner says about the life as a whole reaches the shim.
+func TestCommandOfALife(t *testing.T) {
+	limit := UsageLimit{Code: 75, Pattern: "wait (?P<minutes>[0-9]+)", After: time.Hour}
+	set, err := Compile([]Runner{
+		{Name: "plain", Program: "sh"},
+		{Name: "full", Program: "sh", Kind: KindTmux, PTY: true, RunLimit: time.Minute, UsageLimits: []UsageLimit{limit},
+			Limits: proc.Limits{Memory: 1 << 30, Pids: 9}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := set.Command("plain", Life{})
+	if err != nil || plain.Kind != KindExec || plain.PTY || plain.RunLimit != 0 || plain.Usage != nil {
+		t.Errorf("%+v, %v", plain, err)
+	}
+	full, err := set.Command("full", Life{})
+	if err != nil || full.Kind != KindTmux || !full.PTY || full.RunLimit != time.Minute || full.Limits.Pids != 9 ||
+		!slices.Equal(full.Usage, []shim.UsageRule{{Code: 75, Pattern: limit.Pattern, After: time.Hour}}) {
+		t.Errorf("%+v, %v", full, err)
+	}
+	// Where there is no tmux the host says so.
+	if _, err := tmux.Find(); (err == nil) != (len(set.Warnings()) == 0) {
+		t.Errorf("tmux: %v, warnings %q", err, set.Warnings())
 	}
 }
 

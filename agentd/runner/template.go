@@ -8,8 +8,11 @@ import (
 // variables are the placeholders that are not parameters. The token is not one of
 // them: arguments are shown to everybody on the host.
 func variables() []string {
-	return []string{"VIGIL_ADDR", "VIGIL_ROOM", "VIGIL_ROLE", "VIGIL_AGENT", "VIGIL_INCARNATION", "VIGIL_RESUME"}
+	return []string{"VIGIL_ADDR", "VIGIL_ROOM", "VIGIL_ROLE", "VIGIL_AGENT", "VIGIL_INCARNATION", resumeName}
 }
+
+// resumeName is the placeholder of the resume value.
+const resumeName = "VIGIL_RESUME"
 
 // template is one argument: literals at even places, names at odd ones.
 type template []string
