@@ -10,23 +10,28 @@ import (
 	"vigil/agentd/output"
 	"vigil/agentd/proc"
 	"vigil/agentd/runner"
+	"vigil/agentd/shim"
 	"vigil/rpc/gen/vigilv1"
 )
 
-// farewell bounds what is said after the last agent is gone: reports and good-bye.
-const farewell = 10 * time.Second
-
-// sweepLimit bounds the search for what an earlier daemon left behind.
-const sweepLimit = 10 * time.Second
+const (
+	// farewell bounds what is said after the last agent is gone: reports and good-bye.
+	farewell = 10 * time.Second
+	// lastWords bounds it when the agents go on: reports are on disk.
+	lastWords = 2 * time.Second
+)
 
 // Agentd is the daemon of one host.
 type Agentd struct {
 	config  Config
 	data    *dataDir
 	boot    string
+	place   string // of the data directory
 	runners *runner.Set
 	metrics *metrics
 	silence time.Duration // pingLimit, unless a test sets it
+	shims   launcher      // as well
+	gossip  Gossip        // nil: none
 
 	once sync.Once // releases the data directory
 }
@@ -44,14 +49,20 @@ func Open(config Config) (*Agentd, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
-	boot := config.Boot
-	if boot == "" {
-		if boot, err = readBoot(); err != nil {
-			return nil, fmt.Errorf("open agentd: %w", err)
-		}
-	}
-	data, err := openDataDir(config.DataDir)
+	data, err := openDataDir(config.DataDir, config.HostKey)
 	if err != nil {
+		return nil, fmt.Errorf("open agentd: %w", err)
+	}
+	place, err := data.place()
+	boot := config.Boot
+	if err == nil && boot == "" {
+		// A copy of the directory is another boot, on this machine too: the cluster
+		// refuses it until nothing of this one can run any more.
+		boot, err = readBoot()
+		boot += "-" + place
+	}
+	if err != nil {
+		data.close()
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
 	m, err := newMetrics(config.Registerer)
@@ -59,46 +70,43 @@ func Open(config Config) (*Agentd, error) {
 		data.close()
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
-	return &Agentd{config: config, data: data, boot: boot, runners: runners, metrics: m, silence: pingLimit}, nil
+	return &Agentd{config: config, data: data, boot: boot, place: place, runners: runners, metrics: m, silence: pingLimit,
+		shims: shims{shim.Launcher{Command: config.Shim}}}, nil
 }
 
 // Key is the host's stable id.
 func (a *Agentd) Key() string { return a.data.key }
 
+// mark is what the processes of this host carry: not that of a copy of the data
+// directory on the same machine.
+func (a *Agentd) mark() string { return a.data.key + "-" + a.place }
+
 // Close releases the data directory of an Agentd that does not run. It may be
 // called more than once.
 func (a *Agentd) Close() { a.once.Do(a.data.close) }
 
-// Run serves until ctx ends, then stops all agents, reports their ends and says
-// good-bye, within ShutdownLimit and a few seconds. Call it once. It returns nil
-// after an orderly end, and an error when the cluster will never take this host or
-// when a process could not be killed.
+// Run takes over the agents that an earlier daemon has left and serves until ctx
+// ends. What becomes of its agents then is the configuration's OnStop. Call it
+// once. It returns nil after an orderly end, and an error when the cluster will
+// never take this host, a process could not be killed, or the host could not be
+// drained; agents that still run then go on.
 func (a *Agentd) Run(ctx context.Context) error {
 	defer a.Close()
-	logger := a.config.Logger.Named("agentd")
 	// Lives end after ctx does: their last words need a context of their own.
-	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cancel(nil)
-
-	scans := proc.NewScanner()
-	clear, cleared := context.WithTimeout(ctx, sweepLimit)
-	defer cleared()
-	if killed, left := scans.Sweep(a.data.key, clear.Done()); len(left) > 0 {
-		return fmt.Errorf("clear the host: processes %v of an earlier agentd cannot be killed", left)
-	} else if killed > 0 {
-		logger.Warn("processes that an earlier agentd left behind were killed", "count", killed)
-	}
-	forker := proc.NewForker(scans)
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
 	logs := output.NewDir(output.Config{Dir: a.data.logs(), MaxBytes: a.config.LogBytes, Keep: a.config.LogKeep})
 	defer logs.Close()
 
 	k := a.keeper(work, logs)
-	k.launcher = forks{forker}
+	if err := k.adopt(); err != nil {
+		return fmt.Errorf("take over agents: %w", err)
+	}
 	var tasks sync.WaitGroup
-	tasks.Go(func() { forker.Run(work) })
-	listen, deaf := context.WithCancel(ctx)
+	listen, deaf := context.WithCancel(work)
 	defer deaf()
 	tasks.Go(func() { k.stream.run(listen) })
+	tasks.Go(func() { a.gossipUntil(work) })
 
 	stop, halt := context.WithCancel(ctx)
 	defer halt()
@@ -111,11 +119,14 @@ func (a *Agentd) Run(ctx context.Context) error {
 		}
 	})
 	err := k.run(stop)
+	for _, l := range k.lives {
+		letGo(l.process)
+	}
 	deaf()
 	halt()
 	// From here on nobody sends the keeper anything that it must do.
 	a.sayGoodbye(work, k)
-	cancel(nil)
+	cancel()
 	k.tasks.Wait()
 	k.outbox.tasks.Wait()
 	tasks.Wait()
@@ -127,13 +138,15 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 	logger := a.config.Logger.Named("agentd")
 	host := vigilv1.NewHostAgentClient(a.config.Conn)
 	k := &keeper{
-		config: &a.config, log: logger, key: a.data.key, boot: a.boot, data: a.data, runners: a.runners,
+		config: &a.config, log: logger, gossip: a.gossip, key: a.data.key, boot: a.boot, mark: a.mark(), data: a.data, runners: a.runners,
+		journal: journal{a.data.lives()}, launcher: a.shims, scans: proc.NewScanner(),
 		logs: logs, host: host, work: vigilv1.NewWorkClient(a.config.Conn), metrics: a.metrics, ctx: ctx,
 		inbox: make(chan func(), 64), done: make(chan struct{}), fatal: make(chan error, 1),
-		lives: map[uint32]*life{}, ended: map[uint32]uint64{},
+		lives: map[uint32]*life{}, ended: map[uint32]uint64{}, warned: map[string]bool{},
 		entry: entry{wanted: true, pauses: backoff{first: 200 * time.Millisecond, most: 5 * time.Second}},
 	}
-	k.outbox = &outbox{ctx: ctx, host: host, log: logger, metrics: a.metrics, begun: map[beaten]*delivery{},
+	k.outbox = &outbox{ctx: ctx, host: host, work: k.work, log: logger, metrics: a.metrics, journal: k.journal,
+		begun: map[beaten]*delivery{}, ready: make(chan struct{}),
 		superseded: func(agent uint32, inc uint64) {
 			k.send(func() {
 				if l := k.lives[agent]; l != nil && l.inc == inc {
@@ -148,21 +161,32 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 	return k
 }
 
-// sayGoodbye delivers the last reports and takes the host out of service.
+// sayGoodbye delivers the last reports, and takes the host out of service when
+// nothing of it goes on.
 func (a *Agentd) sayGoodbye(work context.Context, k *keeper) {
-	ctx, cancel := context.WithTimeout(work, farewell)
+	limit := lastWords
+	if k.left() {
+		limit = farewell
+	}
+	ctx, cancel := context.WithTimeout(work, limit)
 	defer cancel()
 	if !k.entry.registered {
 		return
 	}
 	if !k.outbox.flush(ctx) {
-		k.log.Warn("some exit reports were not delivered; the cluster will learn from the next inventory")
+		k.log.Warn("some reports were not delivered; the next agentd delivers them")
+		return
+	}
+	if !k.left() {
 		return
 	}
 	_, err := k.host.LeaveHost(ctx, &vigilv1.LeaveHostRequest{Key: a.data.key, Boot: a.boot})
 	if err != nil {
 		k.log.Warn("good-bye was not delivered", "error", err)
 		return
+	}
+	if a.gossip != nil {
+		a.gossip.Leave()
 	}
 	k.log.Info("host has left")
 }

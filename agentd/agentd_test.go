@@ -30,7 +30,7 @@ func TestStreamAnswersPingsAndComesBack(t *testing.T) {
 
 func TestSilentStreamIsReplaced(t *testing.T) {
 	f := newFake(t, time.Minute)
-	a, err := Open(Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Boot: "b"})
+	a, err := Open(Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestSilentStreamIsReplaced(t *testing.T) {
 
 func TestSecondDaemonOnOneDirectoryIsRefused(t *testing.T) {
 	r := newRig(t, time.Minute, false)
-	_, err := Open(Config{DataDir: r.dir, Conn: r.conn, Addrs: []string{"x"}, Boot: "b"})
+	_, err := Open(Config{DataDir: r.dir, Conn: r.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand()})
 	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
 		t.Errorf("error %v", err)
 	}
@@ -58,7 +58,7 @@ func TestHostKeyIsStableAndPrivate(t *testing.T) {
 	f, dir := newFake(t, time.Minute), t.TempDir()
 	keys := map[string]bool{}
 	for range 2 {
-		a, err := Open(Config{DataDir: dir, Conn: f.conn, Addrs: []string{"x"}, Boot: "b"})
+		a, err := Open(Config{DataDir: dir, Conn: f.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,15 +72,44 @@ func TestHostKeyIsStableAndPrivate(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, keyFile), []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(Config{DataDir: dir, Conn: f.conn, Addrs: []string{"x"}, Boot: "b"}); err == nil ||
+	if _, err := Open(Config{DataDir: dir, Conn: f.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand()}); err == nil ||
 		!strings.Contains(err.Error(), "32 hexadecimal digits") {
 		t.Errorf("error %v", err)
 	}
 }
 
+// A machine that has lost its directory goes on as the host that it was; a directory
+// that has an id keeps it.
+func TestHostKeyIsTakenOverOnce(t *testing.T) {
+	f := newFake(t, time.Minute)
+	lost, other := strings.Repeat("0a", 16), strings.Repeat("0b", 16)
+	dir := t.TempDir()
+	for _, step := range []struct{ dir, key, want string }{
+		{dir, lost, ""},
+		{dir, lost, ""},
+		{dir, "", ""},
+		{dir, other, "belongs to host " + lost},
+		{filepath.Join(dir, "never"), "h1", "32 hexadecimal digits"},
+	} {
+		a, err := Open(Config{DataDir: step.dir, HostKey: step.key, Conn: f.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand()})
+		switch {
+		case err != nil && (step.want == "" || !strings.Contains(err.Error(), step.want)):
+			t.Errorf("key %q: error %v", step.key, err)
+		case err == nil && (step.want != "" || a.Key() != lost):
+			t.Errorf("key %q: the host is %s", step.key, a.Key())
+		}
+		if err == nil {
+			a.Close()
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "never")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a directory was made for a wrong id: %v", err)
+	}
+}
+
 func TestMissingProgramIsRefusedAtOpen(t *testing.T) {
 	f := newFake(t, time.Minute)
-	_, err := Open(Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Boot: "b",
+	_, err := Open(Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand(),
 		Runners: []runner.Runner{{Name: "a", Program: "/no/such/program"}}})
 	var faults runner.Faults
 	if !errors.As(err, &faults) || faults[0].Place() != "runners[0].program" {
@@ -93,15 +122,15 @@ func TestStrayOfAnEarlierDaemonIsKilledFirst(t *testing.T) {
 	f := newFake(t, time.Minute)
 	r := &rig{fake: f, dir: t.TempDir(), agents: make(chan *agentTalk, 10), log: &lockedBuffer{}}
 	socket := r.listen(t)
-	config := Config{DataDir: r.dir, Conn: f.conn, Addrs: []string{"x"}, Boot: "b"}
+	config := Config{DataDir: r.dir, Conn: f.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand()}
 	a, err := Open(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := a.Key()
+	mark := a.mark()
 	a.Close()
-	stray := startStray(t, socket, "VIGIL_HOST="+key, "VIGIL_AGENT_ID=1", "VIGIL_INCARNATION=1")
-	other := startStray(t, socket, "VIGIL_HOST="+strings.Repeat("0", 32), "VIGIL_AGENT_ID=1", "VIGIL_INCARNATION=1")
+	stray := startStray(t, socket, "VIGIL_HOST="+mark, "VIGIL_AGENT_ID=1", "VIGIL_INCARNATION=1")
+	other := startStray(t, socket, "VIGIL_HOST="+a.Key()+"-1.2", "VIGIL_AGENT_ID=1", "VIGIL_INCARNATION=1")
 	first, second := next(t, r.agents), next(t, r.agents)
 	if first.expect(t, "up") != stray {
 		first, second = second, first
@@ -110,7 +139,7 @@ func TestStrayOfAnEarlierDaemonIsKilledFirst(t *testing.T) {
 	next(t, f.registers)
 	first.gone(t)
 	if s := state(other); s == 0 || s == 'Z' {
-		t.Error("a process of another host was killed")
+		t.Error("a process of a copy of this host was killed")
 	}
 	second.conn.Close()
 }

@@ -42,7 +42,7 @@ func (k *keeper) interval() time.Duration {
 	ttl := k.entry.ttl
 	for _, l := range k.lives {
 		if l.covered() {
-			ttl = min(ttl, l.watch.ttl)
+			ttl = min(ttl, l.ttl)
 		}
 	}
 	return ttl / 4
@@ -124,9 +124,13 @@ func (k *keeper) acknowledged(sent time.Duration, who []beaten, answer *vigilv1.
 func (k *keeper) judged(l *life, sent time.Duration, verdict string) {
 	switch verdict {
 	case "", "current", "adopt":
-		l.watch.acknowledge(sent)
-		if l.phase == accepted && !k.entry.wanted { // else a registration may still bury it
+		l.acknowledge(sent)
+		switch {
+		case l.phase == accepted && !k.entry.wanted: // else a registration may still bury it
 			k.start(l)
+		case l.phase == running && l.untold:
+			l.untold = false
+			k.tellStarted(l)
 		}
 	case "superseded", "unknown":
 		k.metrics.superseded.Inc()

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"vigil/agentd/runner"
+	"vigil/agentd/shim"
 )
 
 // Defaults of Config.
@@ -23,16 +24,36 @@ const (
 	DefaultShutdownLimit = 30 * time.Second
 	DefaultLogBytes      = 10 << 20
 	DefaultLogKeep       = 3
+	DefaultDrainLimit    = 5 * time.Minute
+	DefaultMaxStarting   = 4
 	// MaxStopGrace keeps a stop from looking like a hang.
 	MaxStopGrace = 10 * time.Minute
 )
 
-// Config is all that an Agentd needs. Only DataDir, Conn and Addrs are required.
-// It is read once, by Open.
+// OnStop says what becomes of the agents when the daemon is told to end.
+type OnStop string
+
+// What can become of them.
+const (
+	// Keep leaves them running in their shims; the next daemon adopts them. The
+	// cluster hears nothing of it when that comes in time.
+	Keep OnStop = "keep"
+	// Drain hands them over to other hosts and takes the host out of service.
+	Drain OnStop = "drain"
+	// End stops them at once and takes the host out of service.
+	End OnStop = "end"
+)
+
+// Config is all that an Agentd needs. Only DataDir, Conn, Addrs and Shim are
+// required. It is read once, by Open.
 type Config struct {
 	// DataDir holds the host's id, logs and the agents' folders; it is made when it
 	// does not exist and used by one daemon at a time.
 	DataDir string
+	// HostKey is the id, 32 hexadecimal digits, that a new DataDir takes over: the
+	// machine goes on as a host that has lost its directory. A directory with another
+	// id is refused. Empty: the directory's own, a new one the first time.
+	HostKey string
 	// Name is shown to people; empty: the host's name.
 	Name string
 	// Labels are matched by what roles ask for.
@@ -41,6 +62,11 @@ type Config struct {
 	Capacity uint32
 	// Runners are the ways to start agents.
 	Runners []runner.Runner
+	// Warnings are shown with the host, for people; what the runners and the agents'
+	// shims report is added.
+	Warnings []string
+	// Shim is the program, with its arguments, that calls shim.Serve.
+	Shim []string
 
 	// Conn reaches the cluster, usually a *client.Client.
 	Conn grpc.ClientConnInterface
@@ -54,15 +80,33 @@ type Config struct {
 	// FrozenLimit is how long an agent stays frozen before it is killed; 0:
 	// DefaultFrozenLimit.
 	FrozenLimit time.Duration
-	// ShutdownLimit bounds the end of Run; 0: DefaultShutdownLimit.
+	// OnStop is what becomes of the agents at the end of Run; empty: Keep.
+	OnStop OnStop
+	// DrainLimit is how long a drain waits for agents that hold a task; 0:
+	// DefaultDrainLimit.
+	DrainLimit time.Duration
+	// ShutdownLimit bounds the end of the agents with End, and after DrainLimit; 0:
+	// DefaultShutdownLimit.
 	ShutdownLimit time.Duration
+	// MaxStarting is how many agents are on the way from their order to a running
+	// program at once; 0: DefaultMaxStarting.
+	MaxStarting int
+	// StartEvery is the time between two starts when more than MaxStarting are wanted;
+	// 0: none.
+	StartEvery time.Duration
+	// MinFreeMemory is the available memory, in bytes, below which the host takes no
+	// orders; it takes them again at a quarter more. 0: whatever is free.
+	MinFreeMemory uint64
 	// LogBytes is the size at which an agent's log is rotated, LogKeep how many old
 	// files are kept; 0: the defaults.
 	LogBytes int64
 	LogKeep  int
 
-	// Boot is the machine's boot id; empty: the kernel's. Tests set it.
+	// Boot is the boot id; empty: made of the kernel's and the data directory's.
+	// Tests set it.
 	Boot string
+	// Memory gives the available memory in bytes; nil: the kernel's. Tests set it.
+	Memory func() (uint64, error)
 	// Clock reads CLOCK_BOOTTIME; nil: the kernel's. Tests set it. It must be safe
 	// for concurrent use.
 	Clock func() time.Duration
@@ -82,6 +126,14 @@ func (c Config) prepare() (Config, error) {
 		return c, errors.New("connection to the cluster: none is given")
 	case len(c.Addrs) == 0:
 		return c, errors.New("server addresses: none is given")
+	case len(c.Shim) == 0:
+		return c, errors.New("shim: no program is named")
+	case c.HostKey != "" && !keyPattern.MatchString(c.HostKey):
+		return c, fmt.Errorf("host id: %q is not 32 hexadecimal digits; `vigil host show` tells that of a lost host", clip(c.HostKey, 64))
+	case c.MaxStarting < 0:
+		return c, fmt.Errorf("agents starting at once: %d is negative", c.MaxStarting)
+	case !slices.Contains([]OnStop{"", Keep, Drain, End}, c.OnStop):
+		return c, fmt.Errorf("on stop: %q is unknown; write %s, %s or %s", c.OnStop, Keep, Drain, End)
 	}
 	if c.DataDir, err = filepath.Abs(c.DataDir); err != nil {
 		return c, fmt.Errorf("data directory: %w", err)
@@ -100,6 +152,8 @@ func (c Config) prepare() (Config, error) {
 		{"stop grace", &c.StopGrace, DefaultStopGrace, MaxStopGrace},
 		{"frozen limit", &c.FrozenLimit, DefaultFrozenLimit, 24 * time.Hour},
 		{"shutdown limit", &c.ShutdownLimit, DefaultShutdownLimit, time.Hour},
+		{"drain limit", &c.DrainLimit, DefaultDrainLimit, 24 * time.Hour},
+		{"start gap", &c.StartEvery, 0, time.Minute},
 	} {
 		if *d.value == 0 {
 			*d.value = d.zero
@@ -107,6 +161,12 @@ func (c Config) prepare() (Config, error) {
 		if *d.value < 0 || *d.value > d.most {
 			return c, fmt.Errorf("%s: %s is not between 0 and %s", d.name, *d.value, d.most)
 		}
+	}
+	if c.OnStop == "" {
+		c.OnStop = Keep
+	}
+	if c.MaxStarting == 0 {
+		c.MaxStarting = DefaultMaxStarting
 	}
 	if c.LogBytes == 0 {
 		c.LogBytes = DefaultLogBytes
@@ -121,8 +181,12 @@ func (c Config) prepare() (Config, error) {
 		c.Logger = hclog.NewNullLogger()
 	}
 	if c.Clock == nil {
-		c.Clock = bootClock
+		c.Clock = shim.BootClock
+	}
+	if c.Memory == nil {
+		c.Memory = availableMemory
 	}
 	c.Labels, c.Addrs, c.Runners = maps.Clone(c.Labels), slices.Clone(c.Addrs), slices.Clone(c.Runners)
+	c.Shim, c.Warnings = slices.Clone(c.Shim), slices.Clone(c.Warnings)
 	return c, nil
 }

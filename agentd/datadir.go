@@ -29,9 +29,10 @@ type dataDir struct {
 	key  string // stable id of the host: 32 hexadecimal digits
 }
 
-// openDataDir makes, locks and reads the directory. Other users may pass through
-// it to their agents' folders but see nothing in it.
-func openDataDir(path string) (*dataDir, error) {
+// openDataDir makes, locks and reads the directory. A new one takes key as its
+// host's id when there is one. Other users may pass through it to their agents'
+// folders but see nothing in it.
+func openDataDir(path, key string) (*dataDir, error) {
 	if err := os.MkdirAll(path, 0o711); err != nil {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
@@ -52,7 +53,7 @@ func openDataDir(path string) (*dataDir, error) {
 	if err := lock.Truncate(0); err == nil {
 		_, _ = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
-	if d.key, err = readKey(path); err != nil {
+	if d.key, err = readKey(path, key); err != nil {
 		d.close()
 		return nil, err
 	}
@@ -62,6 +63,18 @@ func openDataDir(path string) (*dataDir, error) {
 func (d *dataDir) close() { d.lock.Close() }
 
 func (d *dataDir) logs() string { return filepath.Join(d.path, "logs") }
+
+func (d *dataDir) lives() string { return filepath.Join(d.path, "lives") }
+
+// place tells this directory from a copy of it, on this machine and during one boot:
+// device and inode of its lock.
+func (d *dataDir) place() (string, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(d.lock.Fd()), &st); err != nil {
+		return "", fmt.Errorf("look at lock: %w", err)
+	}
+	return fmt.Sprintf("%x.%x", uint32(st.Dev), st.Ino), nil
+}
 
 // workDir makes the folder in which an agent starts when its runner names none.
 func (d *dataDir) workDir(room, agent string, owner *uint32) (string, error) {
@@ -94,12 +107,13 @@ func holder(lock *os.File) string {
 
 var keyPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// readKey gives the host's id and makes it the first time.
-func readKey(dir string) (string, error) {
+// readKey gives the host's id. The first time it makes one, or takes over the wanted
+// one; later no other one is taken.
+func readKey(dir, wanted string) (string, error) {
 	path := filepath.Join(dir, keyFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return makeKey(dir, path)
+		return makeKey(dir, path, wanted)
 	}
 	if err != nil {
 		return "", fmt.Errorf("read host id: %w", err)
@@ -109,13 +123,18 @@ func readKey(dir string) (string, error) {
 		return "", fmt.Errorf("read host id: %s does not hold 32 hexadecimal digits; restore it, "+
 			"or remove it to join as a new host once the fences of the old one have ended", path)
 	}
+	if wanted != "" && key != wanted {
+		return "", fmt.Errorf("read host id: %s belongs to host %s, not to %s: name the data directory of that host, or a new one", path, key, wanted)
+	}
 	return key, nil
 }
 
-func makeKey(dir, path string) (string, error) {
-	raw := make([]byte, 16)
-	rand.Read(raw) // never fails
-	key := hex.EncodeToString(raw)
+func makeKey(dir, path, key string) (string, error) {
+	if key == "" {
+		raw := make([]byte, 16)
+		rand.Read(raw) // never fails
+		key = hex.EncodeToString(raw)
+	}
 	if err := writeDurably(dir, path, key+"\n"); err != nil {
 		return "", fmt.Errorf("make host id: %w", err)
 	}
@@ -138,6 +157,11 @@ func writeDurably(dir, path, text string) error {
 	if err := os.Rename(path+".new", path); err != nil {
 		return err
 	}
+	return syncDir(dir)
+}
+
+// syncDir makes the names in a folder durable.
+func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
@@ -146,7 +170,7 @@ func writeDurably(dir, path, text string) error {
 	return d.Sync()
 }
 
-// readBoot gives the kernel's boot id.
+// readBoot gives the kernel's boot id, 36 characters.
 func readBoot() (string, error) {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -13,19 +13,42 @@
 //	accepting --refused--> (gone, nothing was forked)
 //
 // A life that is gone leaves its number behind, so that an old order cannot start
-// it again. Reports about it travel in the outbox until the cluster has them.
+// it again.
+//
+// # Lives outlive the daemon
+//
+// Each agent is held by a shim (package shim), a process of its own that goes on
+// when this daemon ends, is killed or is upgraded. The journal, data_dir/lives, has a folder
+// for each life from before its fork until the cluster knows of its end. A
+// daemon that starts reads it before it registers:
+//
+//   - a record of the end: it is reported;
+//   - the lock is held: the shim runs and is adopted, same process, nothing started;
+//   - neither: agentd was killed between the intent and the fork, or shim and agentd
+//     died together. What carries the mark of the life is killed, and the end is
+//     reported as nobody's fault.
+//
+// Marked processes that belong to no folder are killed before anything is started.
+// So the inventory of a registration is the truth, and a crash at any instruction
+// neither starts a life twice nor forgets one. Reports of ends, and completions
+// that agents could not deliver (EnvSpool), stay on disk until a server took them.
+//
+// # Which host this is
+//
+// The host's key is in its data directory. The boot id is made of the kernel's and
+// of the directory's own inode, and the marks of processes carry both: a copy of the
+// directory is another boot of the same host, which the cluster refuses while
+// anything of the first may run, and it touches none of its processes.
 //
 // # Fencing
 //
-// Every life has a dead-man's switch that listens to nothing but acknowledged
-// fence beats. The acceptance is the first of them, counted from when its first
-// attempt was sent. After 0.75 TTL without one the whole process tree is frozen; a
-// later beat that finds the incarnation current thaws it. Between that moment and
-// the end of the fence the tree cannot run, whatever happens to the network (law
-// L7). Time is CLOCK_BOOTTIME, which runs through suspend.
+// The dead-man's switch of a life is its shim's. The keeper beats for all lives in
+// one call and passes on when an acknowledged beat was sent; the acceptance is the
+// first of them, counted from when its first attempt was sent. Nothing is forked on
+// an acceptance that is old (law L7).
 //
 // # Seams
 //
-// Processes are started and held behind launcher and process. A shim that
-// survives this daemon takes their place together with the dead-man's switch.
+// Shims are started and held behind launcher and process; point marks the steps at
+// which tests let the daemon die.
 package agentd

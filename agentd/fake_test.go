@@ -35,11 +35,20 @@ type fake struct {
 	beats     chan *vigilv1.BeatRequest // only what fits
 	streams   chan *fakeStream
 	conn      *grpc.ClientConn
+	server    *grpc.Server
+	stucks    chan *vigilv1.ReportStuckRequest
+	pressures chan *vigilv1.ReportPressureRequest
+	drains    chan *vigilv1.DrainSelfRequest
+	completed chan *vigilv1.WorkRequest
 
 	mu       sync.Mutex
 	onAccept func(*vigilv1.AcceptOrderRequest) error
 	onBeat   func(*vigilv1.BeatRequest) (*vigilv1.BeatResponse, error)
 	onExit   func(*vigilv1.ReportExitRequest) error
+	onDrain  func() error
+	onWork   func(*vigilv1.WorkRequest) error
+	// onRegister may refuse; nil takes all.
+	onRegister func(*vigilv1.RegisterRequest) error
 }
 
 // fakeStream is the server's end of one order stream.
@@ -56,9 +65,12 @@ func newFake(t testing.TB, ttl time.Duration) *fake {
 		registers: make(chan *vigilv1.RegisterRequest, 100), leaves: make(chan *vigilv1.LeaveHostRequest, 100),
 		accepts: make(chan *vigilv1.AcceptOrderRequest, 1000), starts: make(chan *vigilv1.ReportStartedRequest, 1000),
 		exits: make(chan *vigilv1.ReportExitRequest, 1000), beats: make(chan *vigilv1.BeatRequest, 1000),
-		streams: make(chan *fakeStream, 100)}
+		streams: make(chan *fakeStream, 100), stucks: make(chan *vigilv1.ReportStuckRequest, 100),
+		pressures: make(chan *vigilv1.ReportPressureRequest, 100), drains: make(chan *vigilv1.DrainSelfRequest, 100),
+		completed: make(chan *vigilv1.WorkRequest, 100)}
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer()
+	f.server = server
 	vigilv1.RegisterHostAgentServer(server, f)
 	vigilv1.RegisterWorkServer(server, f)
 	var tasks sync.WaitGroup
@@ -94,8 +106,52 @@ func no(code string) error {
 }
 
 func (f *fake) Register(_ context.Context, r *vigilv1.RegisterRequest) (*vigilv1.RegisterResponse, error) {
+	f.mu.Lock()
+	on := f.onRegister
+	f.mu.Unlock()
 	f.registers <- r
-	return &vigilv1.RegisterResponse{Host: 7, Ttl: durationpb.New(f.ttl)}, nil
+	if on != nil {
+		if err := on(r); err != nil {
+			return nil, err
+		}
+	}
+	return &vigilv1.RegisterResponse{Host: 7, Ttl: durationpb.New(f.ttl), ClusterId: "c", GossipAddrs: []string{"10.0.0.1:7422"}}, nil
+}
+
+func (f *fake) ReportStuck(_ context.Context, r *vigilv1.ReportStuckRequest) (*vigilv1.ReportStuckResponse, error) {
+	f.stucks <- r
+	return &vigilv1.ReportStuckResponse{}, nil
+}
+
+func (f *fake) ReportPressure(_ context.Context, r *vigilv1.ReportPressureRequest) (*vigilv1.ReportPressureResponse, error) {
+	f.pressures <- r
+	return &vigilv1.ReportPressureResponse{}, nil
+}
+
+func (f *fake) DrainSelf(_ context.Context, r *vigilv1.DrainSelfRequest) (*vigilv1.DrainSelfResponse, error) {
+	f.mu.Lock()
+	on := f.onDrain
+	f.mu.Unlock()
+	f.drains <- r
+	if on != nil {
+		if err := on(); err != nil {
+			return nil, err
+		}
+	}
+	return &vigilv1.DrainSelfResponse{}, nil
+}
+
+func (f *fake) CompleteTask(_ context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+	f.mu.Lock()
+	on := f.onWork
+	f.mu.Unlock()
+	f.completed <- r
+	if on != nil {
+		if err := on(r); err != nil {
+			return nil, err
+		}
+	}
+	return &vigilv1.WorkResponse{}, nil
 }
 
 func (f *fake) LeaveHost(_ context.Context, r *vigilv1.LeaveHostRequest) (*vigilv1.LeaveHostResponse, error) {

@@ -2,13 +2,13 @@ package agentd
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"vigil/agentd/output"
+	"vigil/agentd/proc"
 	"vigil/agentd/runner"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -25,12 +25,16 @@ const longestNap = 250 * time.Millisecond
 type keeper struct {
 	config   *Config
 	log      hclog.Logger
+	gossip   Gossip // nil: none
 	key      string
 	boot     string
+	mark     string // of the processes of this host: key and place
 	data     *dataDir
+	journal  journal
 	runners  *runner.Set
 	logs     *output.Dir
 	launcher launcher
+	scans    *proc.Scanner
 	host     vigilv1.HostAgentClient
 	work     vigilv1.WorkClient
 	metrics  *metrics
@@ -46,15 +50,17 @@ type keeper struct {
 
 	// ---
 
-	lives map[uint32]*life
-	ended map[uint32]uint64 // newest incarnation of each agent that is gone
-	beats beats
-	entry entry // registration
-	leave bool  // shutting down
+	lives    map[uint32]*life
+	ended    map[uint32]uint64 // newest incarnation of each agent that is gone
+	orders   []*vigilv1.Order  // the newest list
+	beats    beats
+	entry    entry // registration
+	gate     gate
+	pressure pressure
+	spools   spools
+	warned   map[string]bool // what shims found missing on this host
+	exit     exit
 }
-
-// errStuck says that something of an agent outlived SIGKILL.
-var errStuck = errors.New("some processes could not be killed")
 
 // send has the keeper run f. It is dropped when the keeper is gone.
 func (k *keeper) send(f func()) {
@@ -67,17 +73,16 @@ func (k *keeper) send(f func()) {
 // spawn runs f in a goroutine that run waits for; f must end when k.ctx does.
 func (k *keeper) spawn(f func()) { k.tasks.Go(f) }
 
-// run works until stop ends, then ends all lives and returns when they are gone,
-// or with an error when they would not go.
+// run works until stop ends, and then until the agents are where the configuration
+// wants them. An error says that they are not.
 func (k *keeper) run(stop context.Context) error {
 	defer close(k.done)
 	stopping := stop.Done()
-	var limit, last <-chan time.Time
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		if k.leave && len(k.lives) == 0 {
-			return nil
+		if over, err := k.over(); over {
+			return err
 		}
 		select {
 		case f := <-k.inbox:
@@ -85,16 +90,9 @@ func (k *keeper) run(stop context.Context) error {
 		case <-timer.C:
 		case <-stopping:
 			stopping = nil
-			limit = time.After(k.config.ShutdownLimit)
 			k.shutDown()
-		case <-limit:
-			k.log.Warn("agents did not end in time: killing them", "left", len(k.lives))
-			for _, l := range k.lives {
-				k.end(l, ending{why: "host is shutting down", exempt: true}, 0)
-			}
-			last = time.After(5 * time.Second)
-		case <-last:
-			return errStuck
+		case <-k.exit.limit:
+			k.press()
 		}
 		timer.Reset(k.look())
 	}
@@ -103,66 +101,25 @@ func (k *keeper) run(stop context.Context) error {
 // look does what the clock asks for and says when to look again.
 func (k *keeper) look() time.Duration {
 	now := k.config.Clock()
-	nap := longestNap
+	nap := min(longestNap, k.beat(now), k.register(now), k.weigh(now), k.retry(now), k.lookIntoSpools(now))
 	for _, l := range k.lives {
-		if !l.covered() {
-			continue
-		}
-		k.obey(l, l.watch.judge(now))
-		nap = min(nap, l.watch.next(now))
+		k.watchFrost(l)
 	}
-	nap = min(nap, k.beat(now), k.register(now))
 	k.metrics.count(k.lives)
 	return max(nap, time.Millisecond)
 }
 
-// obey carries out what a dead-man's switch says.
-func (k *keeper) obey(l *life, c command) {
-	switch c {
-	case freeze:
-		k.log.Warn("no beat was acknowledged: freezing the agent", "agent", l.order.GetAgentName(),
-			"incarnation", l.inc, "silent", k.config.Clock()-l.watch.sent)
-	case thaw:
-		k.log.Info("beats are acknowledged again: the agent goes on", "agent", l.order.GetAgentName(), "incarnation", l.inc)
-	case kill:
-		k.end(l, ending{why: "frozen for " + k.config.FrozenLimit.String() + " without an acknowledged beat", exempt: true}, 0)
-	}
-	k.frost(l)
-}
-
-// frost makes the tree frozen or not, as its switch says. One change is under way
-// at a time, so that they cannot overtake each other.
-func (k *keeper) frost(l *life) {
-	if l.phase != running || l.frosting || l.frozen == l.watch.frozen {
+// watchFrost notes what the dead-man's switch of a life has done.
+func (k *keeper) watchFrost(l *life) {
+	if l.phase != running || l.process.Frozen() == l.frozen {
 		return
 	}
-	want := l.watch.frozen
-	l.frosting = true
-	k.spawn(func() {
-		act := l.process.Thaw
-		if want {
-			act = l.process.Freeze
-		}
-		err := act()
-		k.send(func() {
-			l.frosting, l.frozen = false, want
-			if err != nil && k.lives[l.agent] == l {
-				k.log.Error("freezing or thawing failed: killing the agent", "agent", l.order.GetAgentName(), "error", err)
-				k.end(l, ending{why: "it could not be frozen: " + err.Error(), exempt: true}, 0)
-				return
-			}
-			k.frost(l)
-		})
-	})
-	if want {
-		k.metrics.freezes.Inc()
+	l.frozen = !l.frozen
+	if !l.frozen {
+		k.log.Info("beats are acknowledged again: the agent goes on", "agent", l.order.GetAgentName(), "incarnation", l.inc)
+		return
 	}
-}
-
-// shutDown ends all lives.
-func (k *keeper) shutDown() {
-	k.leave = true
-	for _, l := range k.lives {
-		k.end(l, ending{why: "host is shutting down", exempt: true}, k.grace(l, nil))
-	}
+	k.metrics.freezes.Inc()
+	k.log.Warn("no beat was acknowledged: the agent is frozen", "agent", l.order.GetAgentName(),
+		"incarnation", l.inc, "silent", k.config.Clock()-l.acked)
 }

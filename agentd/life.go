@@ -2,52 +2,61 @@ package agentd
 
 import (
 	"context"
+	"os"
 	"strings"
 	"time"
 
 	"vigil/agentd/output"
 	"vigil/agentd/proc"
+	"vigil/agentd/shim"
 	"vigil/rpc/gen/vigilv1"
 )
 
-// process is the tree of one life, as package proc or a shim holds it.
+// process is the shim of one life, or what is left of one.
 type process interface {
-	PID() int
-	// Stop sends SIGTERM and, after grace, SIGKILL; 0 kills at once.
-	Stop(grace time.Duration)
-	Freeze() error
-	Thaw() error
+	Started() shim.Started
+	// Acknowledge passes on when an acknowledged fence beat was sent. It never blocks.
+	Acknowledge(sent time.Duration)
+	// Stop sends SIGTERM and, after grace, SIGKILL; 0 kills at once. It never blocks.
+	Stop(grace time.Duration, reason string)
+	Frozen() bool
 	// Wait blocks until nothing of the tree is left. It calls stuck once when
 	// something outlives SIGKILL.
-	Wait(stuck func()) proc.Exit
+	Wait(stuck func(reason string)) shim.Exit
 }
 
-// launcher starts processes; it returns once the program has been executed.
+// launcher starts shims and finds those of an earlier daemon.
 type launcher interface {
-	Start(proc.Spec) (process, error)
+	// Start returns once the program has been executed; after an error nothing runs.
+	// It takes the lock over.
+	Start(spec shim.Spec, lock *os.File) (process, error)
+	// Adopt returns shim.ErrGone when the lock of the folder is free.
+	Adopt(folder string) (process, error)
+	// Bury gives the end of a life whose shim is gone; it kills what is left of it.
+	Bury(folder string, mark proc.Mark, stuck func(reason string)) shim.Exit
 }
 
-// forks is the launcher of this daemon's own children.
-type forks struct{ *proc.Forker }
+// shims is the launcher of this daemon.
+type shims struct{ shim.Launcher }
 
-func (f forks) Start(spec proc.Spec) (process, error) {
-	t, err := f.Forker.Start(spec)
+func (s shims) Start(spec shim.Spec, lock *os.File) (process, error) {
+	p, err := s.Launcher.Start(spec, lock)
 	if err != nil {
 		return nil, err
 	}
-	return tree{t}, nil
+	return p, nil
 }
 
-type tree struct{ *proc.Tree }
-
-func (t tree) Wait(stuck func()) proc.Exit {
-	select {
-	case <-t.Done():
-	case <-t.Stuck():
-		stuck()
-		<-t.Done()
+func (shims) Adopt(folder string) (process, error) {
+	p, err := shim.Adopt(folder)
+	if err != nil {
+		return nil, err
 	}
-	return t.Exit()
+	return p, nil
+}
+
+func (shims) Bury(folder string, mark proc.Mark, stuck func(reason string)) shim.Exit {
+	return shim.Bury(folder, mark, stuck)
 }
 
 // phase is how far a life has come.
@@ -56,7 +65,7 @@ type phase uint8
 const (
 	accepting phase = iota // AcceptOrder is under way; nothing may be forked
 	accepted               // committed, but an acknowledged beat is needed before the fork
-	starting               // the fork is under way
+	starting               // journal and fork are under way
 	running
 )
 
@@ -70,31 +79,56 @@ type ending struct {
 type life struct {
 	agent uint32
 	inc   uint64
-	order *vigilv1.Order
+	order *vigilv1.Order // of an adopted life: what the journal knows of it
 	phase phase
 
-	token    string             // until it was given to the process
-	giveUp   context.CancelFunc // ends the attempts to accept
-	asked    time.Duration      // when the first of them was sent
-	confirm  bool               // a beat must be acknowledged before the fork
-	watch    deadman
-	longest  time.Duration // the runner's limit of the grace; 0: none
-	process  process       // from running on
-	tail     *output.Tail
-	log      *output.Log
-	frozen   bool // the tree is frozen
-	frosting bool // a freeze or thaw is under way
+	token  string             // until it was given to the process
+	giveUp context.CancelFunc // ends the attempts to accept
+	asked  time.Duration      // when the first of them was sent
+	// confirm: a beat must be acknowledged before the fork.
+	confirm bool
+	ttl     time.Duration
+	acked   time.Duration // when the newest acknowledged beat was sent
+	longest time.Duration // the runner's limit of the grace; 0: none
+	folder  string        // in the journal; empty: nothing was written
+	process process       // from running on
+	stuck   bool          // something of it outlives SIGKILL
+	frozen  bool          // as last seen
+	untold  bool          // adopted: its start may not have been reported
+	// spoolOwner is the account whose files in the spool are read.
+	spoolOwner int
 
 	ending ending
-	killed bool           // SIGKILL was ordered
-	next   *vigilv1.Order // waits for this life to be gone
+	killed bool // SIGKILL was ordered
+}
+
+// intent is what the journal keeps of the life.
+func (l *life) intent() intent {
+	return intent{Version: shim.Version, Agent: l.agent, AgentName: l.order.GetAgentName(), Incarnation: l.inc,
+		Runner: l.order.GetRunner(), Proof: l.order.GetProof(), TTL: l.ttl, StopGrace: l.order.GetStopGrace().AsDuration(),
+		Longest: l.longest, SpoolOwner: l.spoolOwner}
 }
 
 // covered tells whether the cluster holds a fence for this life, as far as known.
 func (l *life) covered() bool { return l.phase != accepting }
 
 // vouched tells whether this daemon proves that the agent lives.
-func (l *life) vouched() bool { return l.phase == running && l.order.GetProof() != "agent" }
+func (l *life) vouched() bool {
+	return l.phase == running && !l.stuck && l.order.GetProof() != "agent"
+}
+
+// patience is F: the age of the last acknowledged beat at which a shim freezes its
+// tree.
+func (l *life) patience() time.Duration { return l.ttl * 3 / 4 }
+
+// acknowledge notes that a beat sent at that time found the incarnation current,
+// and tells its dead-man's switch.
+func (l *life) acknowledge(sent time.Duration) {
+	l.acked = max(l.acked, sent)
+	if l.process != nil {
+		l.process.Acknowledge(l.acked)
+	}
+}
 
 // place splits room/role.2 into room, role and the agent's own name in the room.
 func place(agentName string) (room, role, agent string, err error) {

@@ -1,7 +1,10 @@
 package agentd
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +41,10 @@ func TestLogsFollowAcrossRotation(t *testing.T) {
 		}
 	}
 	print(0, 10)
+	until(t, "ten lines in the log", func() bool {
+		text, _ := os.ReadFile(filepath.Join(r.dir, "logs", "demo", "r1.log"))
+		return bytes.HasSuffix(text, []byte("x\n")) && bytes.Contains(text, []byte("line 0009 "))
+	})
 	r.stream.askLog(t, 5, 3, true)
 	var got strings.Builder
 	read := func(until string) {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"vigil/agentd/shim"
 )
 
 // The test binary is also the agent: a runner starts it with TEST_AGENT set. It
@@ -22,7 +24,25 @@ func TestMain(m *testing.M) {
 		beAgent(mode)
 		return
 	}
+	if spec := os.Getenv("TEST_AGENTD"); spec != "" {
+		beDaemon(spec)
+	}
+	if len(os.Args) > 1 && os.Args[1] == "shim" {
+		os.Exit(shim.Serve(os.Stdin, testClock(strings.Join(os.Args[2:], ""))))
+	}
 	goleak.VerifyTestMain(m)
+}
+
+// testClock is the boot clock, ahead by what stands in a file; none: the real one.
+func testClock(file string) func() time.Duration {
+	if file == "" {
+		return shim.BootClock
+	}
+	return func() time.Duration {
+		text, _ := os.ReadFile(file)
+		ahead, _ := time.ParseDuration(string(text))
+		return shim.BootClock() + ahead
+	}
 }
 
 func beAgent(mode string) {

@@ -15,6 +15,8 @@ type metrics struct {
 	exits       *prometheus.CounterVec
 	freezes     prometheus.Counter
 	stuck       prometheus.Counter
+	adopted     prometheus.Counter
+	orphans     prometheus.Counter
 	refused     prometheus.Counter
 	superseded  prometheus.Counter
 	beatsSent   prometheus.Counter
@@ -38,22 +40,24 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		reports: gauge("reports_pending", "Exit reports that the cluster has not taken yet."),
 		starts:  counter("starts_total", "Agents started."),
 		exits: prometheus.NewCounterVec(prometheus.CounterOpts{Name: space + "exits_total",
-			Help: "Agents that ended, by kind as seen here: clean, crash, ordered, start_failed."}, []string{"kind"}),
+			Help: "Agents that ended, by kind as seen here: clean, crash, ordered, start_failed, timed_out, usage_limit."}, []string{"kind"}),
 		freezes:     counter("freezes_total", "Times that an agent was frozen."),
 		stuck:       counter("stuck_total", "Agents of which something outlived SIGKILL for five seconds."),
+		adopted:     counter("adopted_total", "Agents that an earlier agentd had started and that were taken over."),
+		orphans:     counter("orphans_total", "Agents of an earlier agentd that were killed because their shim was gone."),
 		refused:     counter("accepts_refused_total", "Start orders that were no longer open when this host accepted them."),
 		superseded:  counter("superseded_total", "Agents that were stopped because the cluster had given them up."),
 		beatsSent:   counter("beats_total", "Beats that were acknowledged."),
 		beatsFailed: counter("beats_failed_total", "Beats that were not acknowledged."),
 		reconnects:  counter("stream_reconnects_total", "Times that the order stream was opened again."),
 	}
-	for _, kind := range []string{"clean", "crash", "ordered", "start_failed"} {
+	for _, kind := range []string{"clean", "crash", "ordered", "start_failed", "timed_out", "usage_limit"} {
 		m.exits.WithLabelValues(kind)
 	}
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.agents, m.frozen, m.reports, m.starts, m.exits, m.freezes, m.stuck, m.refused,
+	for _, c := range []prometheus.Collector{m.agents, m.frozen, m.reports, m.starts, m.exits, m.freezes, m.stuck, m.adopted, m.orphans, m.refused,
 		m.superseded, m.beatsSent, m.beatsFailed, m.reconnects} {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)

@@ -15,9 +15,10 @@ import (
 // take reads a whole list of open orders. What is absent from it means nothing: an
 // accepted order is no longer listed.
 func (k *keeper) take(orders []*vigilv1.Order) {
-	if k.leave {
+	if k.exit.how >= closing {
 		return
 	}
+	k.orders = orders
 	for _, o := range orders {
 		switch o.GetKind() {
 		case "start":
@@ -33,15 +34,20 @@ func (k *keeper) take(orders []*vigilv1.Order) {
 
 // takeStart begins a life, once.
 func (k *keeper) takeStart(o *vigilv1.Order) {
-	l := k.lives[o.GetAgent()]
+	l, now := k.lives[o.GetAgent()], k.config.Clock()
 	switch {
 	case o.GetIncarnation() <= k.ended[o.GetAgent()]:
 		// An old list: that life is over.
-	case l == nil:
+	case k.exit.how != staying:
+		// It is somebody else's.
+	case l == nil && k.open(now):
+		k.pass(now)
 		k.accept(o)
+	case l == nil:
+		k.gate.held = true
 	case o.GetIncarnation() > l.inc:
 		// The old life is stopped first; there is never a second one beside it.
-		l.next = o
+		k.gate.held = true
 		k.supersede(l)
 	}
 }
@@ -65,7 +71,7 @@ func (k *keeper) takeStop(o *vigilv1.Order) {
 	default:
 		k.ended[o.GetAgent()] = o.GetIncarnation()
 		k.outbox.exit(&vigilv1.ReportExitRequest{Agent: o.GetAgent(), Incarnation: o.GetIncarnation(),
-			Reason: "it does not run on this host"})
+			Reason: "it does not run on this host"}, spool{})
 	}
 }
 
@@ -80,6 +86,7 @@ func (k *keeper) accept(o *vigilv1.Order) {
 		// A registration that is under way does not list it and may bury it.
 		confirm: k.entry.wanted}
 	k.lives[l.agent] = l
+	point("accepting")
 	hash := sha256.Sum256([]byte(l.token))
 	request := &vigilv1.AcceptOrderRequest{Host: k.entry.host, Boot: k.boot, Agent: l.agent, Incarnation: l.inc, TokenHash: hash[:]}
 	k.spawn(func() {
@@ -90,6 +97,7 @@ func (k *keeper) accept(o *vigilv1.Order) {
 			ttl = answer.GetTtl().AsDuration()
 			return err
 		})
+		point("accepted")
 		k.send(func() { k.answered(l, ttl, err) })
 	})
 }
@@ -104,22 +112,21 @@ func (k *keeper) answered(l *life, ttl time.Duration, err error) {
 		return
 	}
 	l.phase = accepted
-	l.watch = deadman{ttl: ttl, limit: k.config.FrozenLimit}
-	if l.watch.ttl <= 0 {
-		l.watch.ttl = l.order.GetTtl().AsDuration()
+	if l.ttl = ttl; l.ttl <= 0 {
+		l.ttl = l.order.GetTtl().AsDuration()
 	}
-	if l.watch.ttl <= 0 {
-		l.watch.ttl = defaultTTL
+	if l.ttl <= 0 {
+		l.ttl = defaultTTL
 	}
 	// The fence began with the first attempt that was committed, perhaps the first.
-	l.watch.acknowledge(l.asked)
+	l.acknowledge(l.asked)
 	if l.ending.why != "" || err != nil {
 		// With err it is open whether it was accepted; a report does no harm.
 		k.bury(l, &vigilv1.ReportExitRequest{StartFailed: !l.ending.exempt, Reason: l.ending.why})
 		return
 	}
-	k.beats.hurry(k.config.Clock(), l.watch.ttl)
-	if age := k.config.Clock() - l.asked; l.confirm || age > l.watch.patience()/2 {
+	k.beats.hurry(k.config.Clock(), l.ttl)
+	if age := k.config.Clock() - l.asked; l.confirm || age > l.patience()/2 {
 		k.log.Warn("acceptance was answered late: waiting for a beat before the start", "agent", name, "incarnation", l.inc, "age", age)
 		l.confirm = true
 		k.beats.now()
@@ -132,7 +139,7 @@ func (k *keeper) answered(l *life, ttl time.Duration, err error) {
 // may not run for another moment.
 func (k *keeper) supersede(l *life) {
 	grace := k.grace(l, nil)
-	if l.watch.frozen {
+	if l.phase == running && l.process.Frozen() {
 		grace = 0
 	}
 	k.end(l, ending{why: "superseded", exempt: true}, grace)

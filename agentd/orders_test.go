@@ -150,16 +150,16 @@ func TestEnvironmentAndToken(t *testing.T) {
 		}
 	})
 	o := order("start", 4, 1<<32+2, "env")
-	o.AgentName, o.Params, o.Resume = "demo/builder.2", map[string]string{"model": "m-1"}, "conv 7"
+	o.AgentName, o.Params, o.Resume = "demo/builder.2", map[string]string{"model": "m-1"}, "conv-7"
 	r.stream.orders(t, o)
 	words := next(t, next(t, r.agents).words)
 	args, env, _ := strings.Cut(words, " | ")
-	if !strings.HasSuffix(args, "--room=demo m-1 ${x} conv 7") {
+	if !strings.HasSuffix(args, "--room=demo m-1 ${x} conv-7") {
 		t.Errorf("arguments %q", args)
 	}
 	token := ""
 	for _, want := range []string{"VIGIL_ADDR=127.0.0.1:7420", "VIGIL_ROOM=demo", "VIGIL_ROLE=builder",
-		"VIGIL_AGENT=demo/builder.2", "VIGIL_INCARNATION=4294967298", "VIGIL_AGENT_ID=4", "VIGIL_RESUME=conv 7", "PATH="} {
+		"VIGIL_AGENT=demo/builder.2", "VIGIL_INCARNATION=4294967298", "VIGIL_AGENT_ID=4", "VIGIL_RESUME=conv-7", "PATH="} {
 		if !strings.Contains(env, want) {
 			t.Errorf("%s is missing in %s", want, env)
 		}

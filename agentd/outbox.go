@@ -16,48 +16,62 @@ import (
 const maxReason = 1 << 10
 
 // outbox brings reports to the cluster, each until it is taken or refused, in
-// order for each life. It lives in memory: what it holds when the daemon is killed
-// the cluster learns from the next inventory. It is safe for concurrent use.
+// order for each life. What it says of a life's end is on disk, in the life's
+// folder, which is removed when the cluster has heard of it; so it survives this
+// daemon. It is safe for concurrent use.
 type outbox struct {
 	ctx     context.Context // ends when reports are given up
 	host    vigilv1.HostAgentClient
+	work    vigilv1.WorkClient
 	log     hclog.Logger
 	metrics *metrics
+	journal journal
 	// superseded is told when the cluster does not want a life that has started.
 	superseded func(agent uint32, inc uint64)
 
-	id    atomic.Uint32
-	tasks sync.WaitGroup
-	mu    sync.Mutex
-	begun map[beaten]*delivery // start reports
+	id       atomic.Uint32
+	ready    chan struct{} // closed by the first speakFor
+	once     sync.Once
+	tasks    sync.WaitGroup
+	spooling sync.Mutex // one completion is under way
+	mu       sync.Mutex
+	begun    map[beaten]*delivery // start and stuck reports
 }
 
-// delivery is a start report under way.
+// delivery is a report under way that the report of the end overtakes.
 type delivery struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// speakFor sets the number of the host that reports.
-func (o *outbox) speakFor(host uint32) { o.id.Store(host) }
+// speakFor sets the number of the host that reports. Nothing is reported before.
+func (o *outbox) speakFor(host uint32) {
+	o.id.Store(host)
+	o.once.Do(func() { close(o.ready) })
+}
+
+// registered waits for the host to have a number; it gives false when the outbox
+// ends first.
+func (o *outbox) registered(ctx context.Context) bool {
+	select {
+	case <-o.ready:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
 
 // started reports a pid.
 func (o *outbox) started(r *vigilv1.ReportStartedRequest) {
-	ctx, cancel := context.WithCancel(o.ctx)
-	d := &delivery{cancel: cancel, done: make(chan struct{})}
 	who := beaten{r.GetAgent(), r.GetIncarnation()}
-	o.mu.Lock()
-	o.begun[who] = d
-	o.mu.Unlock()
-	o.tasks.Go(func() {
-		defer close(d.done)
-		defer cancel()
+	o.begin(who, func(ctx context.Context) {
 		err := insist(ctx, func(ctx context.Context) error {
 			again := proto.CloneOf(r)
 			again.Host = o.id.Load()
 			_, err := o.host.ReportStarted(ctx, again)
 			return err
 		})
+		point("reported")
 		switch {
 		case err == nil || ctx.Err() != nil:
 		case codeOf(err) == "superseded":
@@ -68,9 +82,52 @@ func (o *outbox) started(r *vigilv1.ReportStartedRequest) {
 	})
 }
 
-// exit reports an end. A start report that is still under way is given up: the end
-// says more.
-func (o *outbox) exit(r *vigilv1.ReportExitRequest) {
+// stuck reports that something of a life cannot be killed.
+func (o *outbox) stuck(r *vigilv1.ReportStuckRequest) {
+	r.Reason = clip(r.GetReason(), maxReason)
+	who := beaten{r.GetAgent(), r.GetIncarnation()}
+	o.begin(who, func(ctx context.Context) {
+		err := insist(ctx, func(ctx context.Context) error {
+			again := proto.CloneOf(r)
+			again.Host = o.id.Load()
+			_, err := o.host.ReportStuck(ctx, again)
+			return err
+		})
+		if err != nil && ctx.Err() == nil {
+			o.log.Warn("the report of processes that cannot be killed was refused", "agent_id", who.agent, "incarnation", who.inc, "error", err)
+		}
+	})
+}
+
+// begin has a report about a living agent delivered, after those before it.
+func (o *outbox) begin(who beaten, deliver func(ctx context.Context)) {
+	ctx, cancel := context.WithCancel(o.ctx)
+	d := &delivery{cancel: cancel, done: make(chan struct{})}
+	o.mu.Lock()
+	before := o.begun[who]
+	o.begun[who] = d
+	o.mu.Unlock()
+	o.tasks.Go(func() {
+		defer close(d.done)
+		defer cancel()
+		if before != nil {
+			select {
+			case <-before.done:
+			case <-ctx.Done():
+				before.cancel()
+				<-before.done
+			}
+		}
+		if o.registered(ctx) {
+			deliver(ctx)
+		}
+	})
+}
+
+// exit reports an end. Reports that are still under way are given up: the end says
+// more. What the agent itself could not deliver goes before. The life's folder,
+// when it has one, is removed once the cluster knows.
+func (o *outbox) exit(r *vigilv1.ReportExitRequest, s spool) {
 	r.Reason = clip(r.GetReason(), maxReason)
 	who := beaten{r.GetAgent(), r.GetIncarnation()}
 	o.mu.Lock()
@@ -84,15 +141,38 @@ func (o *outbox) exit(r *vigilv1.ReportExitRequest) {
 		}
 		o.metrics.reports.Inc()
 		defer o.metrics.reports.Dec()
-		err := insist(o.ctx, func(ctx context.Context) error {
-			again := proto.CloneOf(r)
-			again.Host = o.id.Load()
-			_, err := o.host.ReportExit(ctx, again)
-			return err
-		})
+		if !o.registered(o.ctx) {
+			return
+		}
+		err := o.report(r, s)
+		if o.ctx.Err() != nil && err != nil && !refused(err) {
+			return // the next daemon finds the folder
+		}
 		if err != nil {
 			o.log.Warn("exit report was not taken", "agent_id", who.agent, "incarnation", who.inc, "error", err)
 		}
+		point("told")
+		if s.folder == "" {
+			return
+		}
+		if err := o.journal.remove(s.folder); err != nil {
+			o.log.Warn("a life that is over stays in the journal; the next agentd reports it again", "error", err)
+		}
+	})
+}
+
+// report delivers the completions of a life and then its end.
+func (o *outbox) report(r *vigilv1.ReportExitRequest, s spool) error {
+	if s.folder != "" {
+		if err := insist(o.ctx, func(ctx context.Context) error { return o.deliver(ctx, s) }); err != nil {
+			return err
+		}
+	}
+	return insist(o.ctx, func(ctx context.Context) error {
+		again := proto.CloneOf(r)
+		again.Host = o.id.Load()
+		_, err := o.host.ReportExit(ctx, again)
+		return err
 	})
 }
 

@@ -3,10 +3,15 @@ package agentd
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"vigil/rpc/gen/vigilv1"
 )
+
+// maxWarnings is how many warnings the cluster keeps of a host.
+const maxWarnings = 32
 
 // entry is this host's registration.
 type entry struct {
@@ -14,6 +19,7 @@ type entry struct {
 	ttl        time.Duration
 	registered bool
 	wanted     bool
+	inUse      bool // refused, and said so
 	underway   bool
 	due        time.Duration
 	pauses     backoff
@@ -30,7 +36,7 @@ func (k *keeper) enroll() {
 // register introduces the host with what really runs on it, when that is wanted
 // and due, and says when to look again.
 func (k *keeper) register(now time.Duration) time.Duration {
-	if !k.entry.wanted || k.entry.underway || k.leave {
+	if !k.entry.wanted || k.entry.underway || k.exit.how >= closing {
 		return longestNap
 	}
 	if now < k.entry.due {
@@ -38,7 +44,7 @@ func (k *keeper) register(now time.Duration) time.Duration {
 	}
 	request := &vigilv1.RegisterRequest{Key: k.key, Name: k.config.Name, Boot: k.boot, Version: k.config.Version,
 		Runners: k.runners.Names(), Labels: k.config.Labels, Capacity: k.config.Capacity,
-		Taken: uint64(max(now, 1))}
+		Taken: uint64(max(now, 1)), Warnings: k.warnings(), GossipAddr: k.gossipAddr()}
 	for _, l := range k.lives {
 		if !l.covered() {
 			// The cluster may take it for accepted and, since it is not in the inventory,
@@ -48,7 +54,7 @@ func (k *keeper) register(now time.Duration) time.Duration {
 		}
 		running := &vigilv1.RunningAgent{Agent: l.agent, Incarnation: l.inc}
 		if l.process != nil {
-			running.Pid = uint32(l.process.PID())
+			running.Pid = uint32(l.process.Started().PID)
 		}
 		request.Inventory = append(request.Inventory, running)
 	}
@@ -66,14 +72,7 @@ func (k *keeper) enrolled(answer *vigilv1.RegisterResponse, err error) {
 	k.entry.underway = false
 	if err != nil {
 		k.entry.due = k.config.Clock() + k.entry.pauses.pause()
-		level := k.log.Warn
-		if codeOf(err) == "invalid" || codeOf(err) == "unimplemented" {
-			level = k.log.Error
-			if !k.entry.registered {
-				k.fail(fmt.Errorf("register host: %w", err))
-			}
-		}
-		level("registration failed, trying again", "code", codeOf(err), "error", err)
+		k.registerFailed(err)
 		return
 	}
 	moved := k.entry.registered && k.entry.host != answer.GetHost()
@@ -83,10 +82,35 @@ func (k *keeper) enrolled(answer *vigilv1.RegisterResponse, err error) {
 	}
 	k.entry.registered, k.entry.wanted = true, false
 	k.entry.pauses.reset()
+	k.entry.inUse = false
+	if k.pressure.reason != "" {
+		k.pressure.told = false
+	}
 	k.log.Info("host registered", "host", k.entry.host, "ttl", k.entry.ttl, "agents", len(k.lives))
 	k.outbox.speakFor(k.entry.host)
 	k.stream.speakFor(k.entry.host, moved)
 	k.beats.now()
+	k.introduce(answer)
+}
+
+// registerFailed judges a refusal. The host's id being in use is none for ever: the
+// fences of its last boot may still run.
+func (k *keeper) registerFailed(err error) {
+	switch code := codeOf(err); {
+	case code == "host_in_use" && !k.entry.inUse:
+		k.entry.inUse = true
+		k.log.Error("the host's id is in use: this is another boot of the host, or a copy of its data directory. After a reboot it is "+
+			"let in when the fences of its agents have ended; for a copy remove "+keyFile+" in "+k.data.path+" and start agentd again", "error", err)
+	case code == "host_in_use":
+		k.log.Debug("the host's id is still in use", "error", err)
+	case code == "invalid" || code == "unimplemented":
+		k.log.Error("registration failed", "code", code, "error", err)
+		if !k.entry.registered {
+			k.fail(fmt.Errorf("register host: %w", err))
+		}
+	default:
+		k.log.Warn("registration failed, trying again", "code", code, "error", err)
+	}
 }
 
 // fail ends the daemon: what happened will not get better by itself.
@@ -95,4 +119,15 @@ func (k *keeper) fail(err error) {
 	case k.fatal <- err:
 	default:
 	}
+}
+
+// warnings are what people should know of this host: what the configuration found,
+// and what the shims of its agents did.
+func (k *keeper) warnings() []string {
+	all := slices.Concat(k.config.Warnings, k.runners.Warnings(), slices.Sorted(maps.Keys(k.warned)))
+	all = all[:min(len(all), maxWarnings)]
+	for i := range all {
+		all[i] = clip(all[i], maxReason)
+	}
+	return all
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/agentd/runner"
+	"vigil/agentd/shim"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -27,7 +29,9 @@ type rig struct {
 	dir    string
 	agents chan *agentTalk
 	log    *lockedBuffer
-	clock  *atomic.Int64 // nil: real
+	clock  *atomic.Int64 // how far the clock is ahead of the real one; nil: real
+	ahead  string        // the same, in a file for shims
+	shims  launcher      // nil: real ones
 	end    func() error  // ends the daemon and gives what Run returned
 	stream *fakeStream
 }
@@ -66,30 +70,32 @@ func newRig(t testing.TB, ttl time.Duration, fakeClock bool, change ...func(*Con
 	t.Helper()
 	r := &rig{fake: newFake(t, ttl), dir: t.TempDir(), agents: make(chan *agentTalk, 100), log: &lockedBuffer{}}
 	socket := r.listen(t)
-	config := Config{DataDir: r.dir, Name: "h1", Conn: r.conn, Addrs: []string{"127.0.0.1:7420"}, Boot: "boot-1",
-		Version: "test", Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: r.log})}
-	for _, mode := range []string{"wait", "plain", "crash", "deaf", "fork", "env", "print"} {
-		config.Runners = append(config.Runners, testRunner(mode, socket))
-	}
+	r.configure(t, fakeClock, append([]func(*Config){func(c *Config) { c.Runners = testRunners(socket) }}, change...)...)
+	return r
+}
+
+// configure starts the daemon and waits for its stream.
+func (r *rig) configure(t testing.TB, fakeClock bool, change ...func(*Config)) {
+	t.Helper()
+	config := Config{DataDir: r.dir, Name: "h1", Conn: r.conn, Addrs: []string{"127.0.0.1:7420"}, Boot: "boot-1", Version: "test",
+		Shim: shimCommand(), OnStop: End, Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: r.log})}
 	if fakeClock {
-		r.clock = &atomic.Int64{}
-		r.clock.Store(int64(time.Hour))
-		config.Clock = func() time.Duration { return time.Duration(r.clock.Load()) }
+		r.clock, r.ahead = &atomic.Int64{}, filepath.Join(t.TempDir(), "ahead")
+		config.Clock = r.now
+		config.Shim = append(config.Shim, r.ahead)
 	}
 	for _, f := range change {
 		f(&config)
 	}
 	r.run(t, config)
 	r.stream = next(t, r.streams)
-	return r
 }
 
+// now is what the clock says.
+func (r *rig) now() time.Duration { return shim.BootClock() + time.Duration(r.clock.Load()) }
+
 func testRunner(mode, socket string) runner.Runner {
-	self, err := os.Executable()
-	if err != nil {
-		panic(err)
-	}
-	return runner.Runner{Name: mode, Program: self,
+	return runner.Runner{Name: mode, Program: self(),
 		// Under the race detector a program takes a second to exit, unless told not to.
 		Env: map[string]string{"TEST_AGENT": mode, "TEST_SOCKET": socket, "GORACE": "atexit_sleep_ms=0"}}
 }
@@ -100,6 +106,9 @@ func (r *rig) run(t testing.TB, config Config) {
 	a, err := Open(config)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if r.shims != nil {
+		a.shims = r.shims
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var result error
@@ -179,7 +188,24 @@ func order(kind string, agent uint32, inc uint64, runner string) *vigilv1.Order 
 }
 
 // advance moves the clock.
-func (r *rig) advance(d time.Duration) { r.clock.Add(int64(d)) }
+func (r *rig) advance(d time.Duration) {
+	text := time.Duration(r.clock.Add(int64(d))).String()
+	if err := errors.Join(os.WriteFile(r.ahead+".new", []byte(text), 0o600), os.Rename(r.ahead+".new", r.ahead)); err != nil {
+		panic(err)
+	}
+}
+
+// shimCommand runs this test binary as a shim.
+func shimCommand() []string { return []string{self(), "shim"} }
+
+// self is the path of this test binary.
+func self() string {
+	path, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return path
+}
 
 // until waits for something that tells nobody when it happens.
 func until(t testing.TB, what string, ok func() bool) {

@@ -1,21 +1,28 @@
 package agentd
 
 import (
-	"io"
+	"errors"
+	"os"
 	"strconv"
 	"strings"
 	"time"
 
-	"vigil/agentd/output"
-	"vigil/agentd/proc"
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"vigil/agentd/runner"
+	"vigil/agentd/shim"
 	"vigil/rpc/gen/vigilv1"
 )
 
-// maxTail bounds the output in an exit report.
-const maxTail = 8 << 10
+// point is called at every step between the acceptance of an order and the record
+// of its end. Tests make the process die there.
+var point = func(string) {}
 
-// start forks the process of an accepted life.
+// errSlow says that so much time has passed since the acceptance that the fence may
+// end before the program runs.
+var errSlow = errors.New("the journal took too long: nothing was started")
+
+// start forks the shim of an accepted life.
 func (k *keeper) start(l *life) {
 	room, role, agent, err := place(l.order.GetAgentName())
 	if err != nil {
@@ -28,36 +35,56 @@ func (k *keeper) start(l *life) {
 		Params: l.order.GetParams(),
 	})
 	l.token = ""
-	if err == nil {
-		l.log, err = k.logs.Log(l.order.GetAgentName())
-	}
 	if err != nil {
 		k.failed(l, err)
 		return
 	}
 	l.longest = command.StopGrace
-	l.tail = &output.Tail{Max: maxTail}
-	l.phase = starting
-	spec := proc.Spec{
-		Mark: proc.Mark{Host: k.key, Agent: l.agent, Incarnation: l.inc},
-		Path: command.Path, Args: command.Args, Dir: command.Dir, Env: command.Env,
-		Credential: command.Credential, Limits: command.Limits, Output: io.MultiWriter(l.log, l.tail),
+	l.folder = k.journal.folder(beaten{l.agent, l.inc})
+	l.spoolOwner = os.Geteuid()
+	if c := command.Credential; c != nil {
+		l.spoolOwner = int(c.Uid)
 	}
+	l.phase = starting
+	spec, i := k.spec(l, command), l.intent()
+	i.Boot = k.boot
+	patience := l.patience()
 	k.spawn(func() {
-		l.log.Note("incarnation " + strconv.FormatUint(l.inc, 10) + " starts with runner " + l.order.GetRunner())
-		p, err := k.launch(spec, room, agent)
-		if err != nil {
-			l.log.Note("could not be started: " + err.Error())
-		}
+		p, err := k.launch(spec, i, room, agent, patience)
 		k.send(func() { k.started(l, p, err) })
 	})
 }
 
-func (k *keeper) launch(spec proc.Spec, room, agent string) (process, error) {
+// spec says to a shim what to run.
+func (k *keeper) spec(l *life, c runner.Command) shim.Spec {
+	spec := shim.Spec{
+		Version: shim.Version, Folder: l.folder, Mark: l.intent().mark(k.mark), Agent: l.order.GetAgentName(),
+		Runner: l.order.GetRunner(), Kind: c.Kind, PTY: c.PTY, Usage: c.Usage,
+		Path: c.Path, Args: c.Args, Dir: c.Dir, Env: append(c.Env, EnvSpool+"="+l.folder+"/"+shim.SpoolFolder), Limits: c.Limits,
+		RunLimit: shorter(l.order.GetRunLimit().AsDuration(), c.RunLimit), StopGrace: k.grace(l, nil),
+		TTL: l.ttl, FrozenLimit: k.config.FrozenLimit, Acknowledged: l.acked,
+		LogFolder: k.data.logs(), LogBytes: k.config.LogBytes, LogKeep: k.config.LogKeep,
+	}
+	if c := c.Credential; c != nil {
+		spec.Credential = &shim.Credential{UID: c.Uid, GID: c.Gid, Groups: c.Groups}
+	}
+	return spec
+}
+
+// shorter gives the shorter of two limits of which 0 is none.
+func shorter(a, b time.Duration) time.Duration {
+	if a <= 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// launch writes the intent and then forks. It owns nothing of the keeper.
+func (k *keeper) launch(spec shim.Spec, i intent, room, agent string, patience time.Duration) (process, error) {
 	if spec.Dir == "" {
 		var owner *uint32
 		if spec.Credential != nil {
-			owner = &spec.Credential.Uid
+			owner = &spec.Credential.UID
 		}
 		dir, err := k.data.workDir(room, agent, owner)
 		if err != nil {
@@ -65,14 +92,34 @@ func (k *keeper) launch(spec proc.Spec, room, agent string) (process, error) {
 		}
 		spec.Dir = dir
 	}
-	return k.launcher.Start(spec)
+	_, lock, err := k.journal.begin(i, spec.Credential)
+	if err != nil {
+		return nil, err
+	}
+	point("journaled")
+	if k.config.Clock()-spec.Acknowledged > patience {
+		lock.Close()
+		return nil, errSlow
+	}
+	p, err := k.launcher.Start(spec, lock)
+	point("forked")
+	return p, err
 }
 
 // failed reports that nothing was started.
 func (k *keeper) failed(l *life, err error) {
 	k.log.Warn("agent could not be started", "agent", l.order.GetAgentName(), "incarnation", l.inc, "error", err)
 	k.metrics.exits.WithLabelValues("start_failed").Inc()
-	k.bury(l, &vigilv1.ReportExitRequest{StartFailed: true, Reason: err.Error()})
+	report := &vigilv1.ReportExitRequest{StartFailed: true, Reason: err.Error()}
+	if errors.Is(err, errJournaled) {
+		l.folder = "" // it belongs to that life
+	} else if l.folder != "" {
+		if exit := readExit(l.folder); exit != nil {
+			report.Ordered = exit.Ordered // this host's fault
+		}
+	}
+	report.Ordered = report.Ordered || errors.Is(err, errSlow)
+	k.bury(l, report)
 }
 
 // started goes on after the fork.
@@ -81,24 +128,41 @@ func (k *keeper) started(l *life, p process, err error) {
 		k.failed(l, err)
 		return
 	}
-	l.phase, l.process = running, p
 	k.metrics.starts.Inc()
-	k.log.Info("agent started", "agent", l.order.GetAgentName(), "incarnation", l.inc, "pid", p.PID(), "runner", l.order.GetRunner())
-	k.outbox.started(&vigilv1.ReportStartedRequest{Agent: l.agent, Incarnation: l.inc, Pid: uint32(p.PID())})
-	// Not spawn: a tree that cannot be killed must not hold up the end of Run.
+	k.log.Info("agent started", "agent", l.order.GetAgentName(), "incarnation", l.inc, "pid", p.Started().PID, "runner", l.order.GetRunner())
+	k.hold(l, p)
+	k.tellStarted(l)
+	if l.ending.why != "" {
+		p.Stop(k.grace(l, nil), l.ending.why)
+	}
+}
+
+// hold makes p the process of a life that runs.
+func (k *keeper) hold(l *life, p process) {
+	l.phase, l.process = running, p
+	p.Acknowledge(l.acked)
+	if d := p.Started().Degraded; d != "" && !k.warned[d] {
+		k.warned[d] = true
+		k.log.Warn("agents of this host run with less than they should", "missing", d)
+	}
+	// Not spawn: a tree that goes on, or cannot be killed, must not hold up the end of Run.
 	go func() {
-		exit := p.Wait(func() {
-			k.metrics.stuck.Inc()
-			k.log.Error("agent cannot be killed: it keeps its slot until its last process is gone",
-				"agent", l.order.GetAgentName(), "incarnation", l.inc, "pid", p.PID())
-		})
-		l.log.Note("incarnation " + strconv.FormatUint(l.inc, 10) + " " + sentence(exit))
+		exit := p.Wait(func(reason string) { k.send(func() { k.unkillable(l, reason) }) })
 		k.send(func() { k.exited(l, exit) })
 	}()
-	if l.ending.why != "" {
-		p.Stop(k.grace(l, nil))
-	}
-	k.frost(l)
+}
+
+func (k *keeper) tellStarted(l *life) {
+	k.outbox.started(&vigilv1.ReportStartedRequest{Agent: l.agent, Incarnation: l.inc, Pid: uint32(l.process.Started().PID)})
+}
+
+// unkillable reports what outlives SIGKILL. The life keeps its slot.
+func (k *keeper) unkillable(l *life, reason string) {
+	l.stuck = true
+	k.metrics.stuck.Inc()
+	k.log.Error("agent cannot be killed: it keeps its slot until its last process is gone",
+		"agent", l.order.GetAgentName(), "incarnation", l.inc, "pid", l.process.Started().PID, "why", reason)
+	k.outbox.stuck(&vigilv1.ReportStuckRequest{Agent: l.agent, Incarnation: l.inc, Reason: reason})
 }
 
 // end stops a life, whatever its phase. The first reason stays; a shorter grace
@@ -112,7 +176,7 @@ func (k *keeper) end(l *life, e ending, grace time.Duration) {
 	case accepting:
 		// It is open whether it was accepted. Only the end of the daemon gives up on
 		// the answer.
-		if k.leave {
+		if k.exit.how >= closing {
 			l.giveUp()
 		}
 	case accepted:
@@ -123,54 +187,71 @@ func (k *keeper) end(l *life, e ending, grace time.Duration) {
 		}
 		if first || grace == 0 && !l.killed {
 			l.killed = grace == 0
-			l.process.Stop(grace)
+			l.process.Stop(grace, l.ending.why)
 		}
 	}
 }
 
 // exited reports a tree of which nothing is left.
-func (k *keeper) exited(l *life, exit proc.Exit) {
-	kind := "crash"
-	switch {
-	case l.ending.exempt:
-		kind = "ordered"
-	case exit.Code == 0:
-		kind = "clean"
+func (k *keeper) exited(l *life, exit shim.Exit) {
+	report := reportOf(exit)
+	if l.ending.why != "" && (exit.Reason == "" || exit.Vanished) {
+		report.Reason = l.ending.why
 	}
-	k.metrics.exits.WithLabelValues(kind).Inc()
+	report.Ordered = exit.Ordered || l.ending.exempt
+	k.metrics.exits.WithLabelValues(kindOf(report)).Inc()
 	k.log.Info("agent ended", "agent", l.order.GetAgentName(), "incarnation", l.inc,
-		"code", exit.Code, "signal", exit.Signal, "why", l.ending.why)
-	k.bury(l, &vigilv1.ReportExitRequest{Code: int32(exit.Code), Signal: exit.Signal,
-		Reason: l.ending.why, Tail: l.tail.String()})
+		"code", exit.Code, "signal", exit.Signal, "why", report.GetReason())
+	k.bury(l, report)
 }
 
-func sentence(exit proc.Exit) string {
-	if exit.Signal != "" {
-		return "was ended by signal: " + exit.Signal
+// reportOf says to the cluster what a shim has recorded.
+func reportOf(exit shim.Exit) *vigilv1.ReportExitRequest {
+	r := &vigilv1.ReportExitRequest{Code: int32(exit.Code), Signal: exit.Signal, Reason: exit.Reason, Tail: exit.Tail,
+		StartFailed: exit.NotStarted, Ordered: exit.Ordered, TimedOut: exit.TimedOut, UsageLimit: exit.UsageLimit}
+	if exit.RetryAfter > 0 {
+		r.RetryAfter = durationpb.New(exit.RetryAfter)
 	}
-	return "exited with code " + strconv.Itoa(exit.Code)
+	if exit.Vanished && r.Reason == "" {
+		r.Reason = "its shim was killed"
+	}
+	return r
+}
+
+// kindOf names an end for the figures.
+func kindOf(r *vigilv1.ReportExitRequest) string {
+	switch {
+	case r.GetStartFailed():
+		return "start_failed"
+	case r.GetOrdered():
+		return "ordered"
+	case r.GetTimedOut():
+		return "timed_out"
+	case r.GetUsageLimit():
+		return "usage_limit"
+	case r.GetCode() == 0 && r.GetSignal() == "":
+		return "clean"
+	}
+	return "crash"
 }
 
 // bury takes a life out of the table and reports its end.
 func (k *keeper) bury(l *life, report *vigilv1.ReportExitRequest) {
 	report.Agent, report.Incarnation = l.agent, l.inc
-	report.Ordered = l.ending.exempt // ended on purpose: not charged
+	report.Ordered = report.GetOrdered() || l.ending.exempt // ended on purpose: not charged
 	k.ended[l.agent] = max(k.ended[l.agent], l.inc)
-	k.outbox.exit(report)
+	k.outbox.exit(report, spool{l.folder, l.intent()})
 	k.forget(l)
 }
 
-// forget takes a life out of the table and begins the one that waited for it.
+// forget takes a life out of the table; an order that waited for it is taken with
+// the next look.
 func (k *keeper) forget(l *life) {
 	l.token = ""
 	if l.giveUp != nil {
 		l.giveUp()
 	}
-	if k.lives[l.agent] != l {
-		return
-	}
-	delete(k.lives, l.agent)
-	if l.next != nil && !k.leave {
-		k.takeStart(l.next)
+	if k.lives[l.agent] == l {
+		delete(k.lives, l.agent)
 	}
 }

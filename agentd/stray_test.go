@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // startStray starts a test agent that no daemon owns.
@@ -20,3 +22,5 @@ func startStray(t *testing.T, socket string, env ...string) int {
 	})
 	return cmd.Process.Pid
 }
+
+func mkfifo(path string) error { return unix.Mkfifo(path, 0o600) }

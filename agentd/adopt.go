@@ -1,0 +1,273 @@
+package agentd
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/agentd/proc"
+	"vigil/agentd/shim"
+	"vigil/rpc/gen/vigilv1"
+)
+
+const (
+	// sweepLimit bounds the search for processes of lives that nobody knows.
+	sweepLimit = 10 * time.Second
+	// adopters is how many shims are spoken to at once.
+	adopters = 16
+	// askAgain is the pause before a shim that did not answer is asked again.
+	askAgain = time.Second
+)
+
+// killed is said of a life that lost agentd and shim, or never had one.
+const killed = "agentd was killed, and its shim too or before it had begun"
+
+// adopt takes over what an earlier daemon has left: shims that run are adopted,
+// lives that have ended are reported, and what has lost its shim is killed. When it
+// returns, every process of this host belongs to a life in the table, so that the
+// inventory is the truth. It runs before the keeper does.
+func (k *keeper) adopt() error {
+	all, err := k.journal.list()
+	if err != nil {
+		return err
+	}
+	shims := k.callShims(all)
+	for i, f := range all {
+		k.inherit(f, shims[i])
+	}
+	k.killStrays()
+	if len(all) > 0 {
+		k.log.Info("agents of an earlier agentd were taken over", "lives", len(all), "running", len(k.lives))
+	}
+	return nil
+}
+
+// callShims speaks to every shim that runs, several at a time. Of one that is gone
+// by now the record of its end is read again.
+func (k *keeper) callShims(all []found) []process {
+	shims := make([]process, len(all))
+	var calls sync.WaitGroup
+	slots := make(chan struct{}, adopters)
+	for i := range all {
+		f := &all[i]
+		if f.exit != nil || !f.held {
+			continue
+		}
+		calls.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			p, err := k.launcher.Adopt(f.folder)
+			switch {
+			case errors.Is(err, shim.ErrGone):
+				f.held, f.exit = false, readExit(f.folder)
+			case err != nil:
+				k.log.Error("a shim does not answer and is asked again", "agent", f.intent.AgentName, "incarnation", f.intent.Incarnation, "error", err)
+				shims[i] = &elusive{launcher: k.launcher, folder: f.folder, mark: f.intent.mark(k.mark), done: k.ctx.Done()}
+			default:
+				shims[i] = p
+			}
+		})
+	}
+	calls.Wait()
+	return shims
+}
+
+// inherit takes one life over; p is nil when its shim is gone.
+func (k *keeper) inherit(f found, p process) {
+	i := f.intent
+	l := &life{agent: i.Agent, inc: i.Incarnation, folder: f.folder, ttl: i.TTL, longest: i.Longest, untold: true, spoolOwner: i.SpoolOwner,
+		order: &vigilv1.Order{Agent: i.Agent, AgentName: i.AgentName, Incarnation: i.Incarnation, Runner: i.Runner,
+			Proof: i.Proof, StopGrace: durationpb.New(i.StopGrace), Ttl: durationpb.New(i.TTL)}}
+	if l.ttl <= 0 {
+		l.ttl = defaultTTL
+	}
+	switch {
+	case f.exit != nil:
+		report := reportOf(*f.exit)
+		k.log.Info("agent ended while no agentd ran", "agent", i.AgentName, "incarnation", i.Incarnation,
+			"code", f.exit.Code, "signal", f.exit.Signal, "why", f.exit.Reason)
+		k.metrics.exits.WithLabelValues(kindOf(report)).Inc()
+		k.bury(l, report)
+		return
+	case p == nil && i.Boot != k.boot:
+		// Of another boot, or of the directory that this one is a copy of: there it may
+		// run, so nothing is said about it.
+		k.log.Warn("a life of another boot of this host was dropped from the journal", "agent", i.AgentName, "incarnation", i.Incarnation)
+		if err := k.journal.remove(f.folder); err != nil {
+			k.log.Warn("it stays in the journal", "error", err)
+		}
+		return
+	case p == nil:
+		k.metrics.orphans.Inc()
+		l.stuck, l.untold = true, false // nobody vouches for it
+		p = remains(func(stuck func(string)) shim.Exit {
+			return k.launcher.Bury(f.folder, i.mark(k.mark), stuck)
+		})
+	default:
+		k.metrics.adopted.Inc()
+	}
+	if f.fault != nil {
+		k.log.Error("the journal does not tell what this life is: it is stopped", "error", f.fault)
+		defer k.end(l, ending{why: "the journal of agentd is damaged", exempt: true}, 0)
+	}
+	if older := k.lives[l.agent]; older != nil {
+		// The newer life waited for the end of the older one: this one is about to go.
+		k.end(older, ending{why: "superseded", exempt: true}, 0)
+	}
+	k.lives[l.agent] = l
+	k.hold(l, p)
+}
+
+// killStrays kills marked processes of lives that are not in the table. Those of an
+// agent that cannot be killed in time become a life, so that its slot stays taken.
+func (k *keeper) killStrays() {
+	strays := map[proc.Mark]chan struct{}{}
+	for _, m := range k.scans.FindHost(k.mark) {
+		if l := k.lives[m.Agent]; (l == nil || l.inc != m.Incarnation) && strays[m] == nil {
+			gone := make(chan struct{})
+			strays[m] = gone
+			go func() { // it ends with the last of them, which may be never
+				defer close(gone)
+				n := k.scans.Bury(m, nil, func() {})
+				k.log.Warn("processes that an earlier agentd left behind were killed", "agent_id", m.Agent, "incarnation", m.Incarnation, "count", n)
+			}()
+		}
+	}
+	limit := time.NewTimer(sweepLimit)
+	defer limit.Stop()
+	for m, gone := range strays {
+		select {
+		case <-gone:
+			continue
+		case <-limit.C:
+			limit.Reset(0)
+		}
+		k.log.Error("processes of an earlier life cannot be killed", "agent_id", m.Agent, "incarnation", m.Incarnation)
+		if older := k.lives[m.Agent]; older != nil {
+			continue
+		}
+		l := &life{agent: m.Agent, inc: m.Incarnation, ttl: defaultTTL, order: &vigilv1.Order{Agent: m.Agent, Incarnation: m.Incarnation},
+			stuck: true}
+		k.lives[m.Agent] = l
+		k.hold(l, remains(func(stuck func(string)) shim.Exit {
+			stuck("processes that an earlier agentd left behind outlive SIGKILL")
+			<-gone
+			return shim.Exit{Code: -1, Signal: "killed", Vanished: true}
+		}))
+	}
+}
+
+// remains is what is left of a life without a shim: it is being killed.
+type remains func(stuck func(reason string)) shim.Exit
+
+func (remains) Started() shim.Started      { return shim.Started{} }
+func (remains) Acknowledge(time.Duration)  {}
+func (remains) Stop(time.Duration, string) {}
+func (remains) Frozen() bool               { return false }
+
+// Wait blocks until nothing is left.
+func (r remains) Wait(stuck func(reason string)) shim.Exit {
+	exit := r(stuck)
+	if exit.Vanished { // no fault of the agent's
+		exit.Vanished, exit.Ordered, exit.Reason = false, true, killed
+	}
+	return exit
+}
+
+// elusive is a shim that holds its lock and does not answer. Whether its agent runs
+// is not known, so it is neither killed nor forgotten but asked again; without beats
+// its own switch freezes it.
+type elusive struct {
+	launcher launcher
+	folder   string
+	mark     proc.Mark
+	done     <-chan struct{} // the daemon is gone
+
+	mu    sync.Mutex
+	p     process // nil: no answer yet
+	acked time.Duration
+	stop  []func(process)
+}
+
+func (e *elusive) do(f func(process)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.p != nil {
+		f(e.p)
+	} else {
+		e.stop = append(e.stop, f)
+	}
+}
+
+// Started is empty while there is no answer.
+func (e *elusive) Started() (s shim.Started) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.p != nil {
+		s = e.p.Started()
+	}
+	return s
+}
+
+// Acknowledge keeps the newest beat for the shim.
+func (e *elusive) Acknowledge(sent time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.acked = max(e.acked, sent)
+	if e.p != nil {
+		e.p.Acknowledge(e.acked)
+	}
+}
+
+// Stop is passed on when the shim answers.
+func (e *elusive) Stop(grace time.Duration, reason string) {
+	e.do(func(p process) { p.Stop(grace, reason) })
+}
+
+// Frozen is not known while there is no answer.
+func (e *elusive) Frozen() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.p != nil && e.p.Frozen()
+}
+
+// Close lets go of the shim.
+func (e *elusive) Close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	letGo(e.p)
+}
+
+// Wait asks until there is an answer, and then waits for the end.
+func (e *elusive) Wait(stuck func(reason string)) shim.Exit {
+	for {
+		p, err := e.launcher.Adopt(e.folder)
+		switch {
+		case err == nil:
+			e.mu.Lock()
+			e.p = p
+			p.Acknowledge(e.acked)
+			for _, f := range e.stop {
+				f(p)
+			}
+			e.mu.Unlock()
+			return p.Wait(stuck)
+		case errors.Is(err, shim.ErrGone):
+			return e.launcher.Bury(e.folder, e.mark, stuck)
+		}
+		select {
+		case <-e.done:
+			return shim.Exit{}
+		case <-time.After(askAgain):
+		}
+	}
+}
+
+// letGo leaves a process to run without this daemon.
+func letGo(p process) {
+	if c, ok := p.(interface{ Close() }); ok && p != nil {
+		c.Close()
+	}
+}

@@ -1,0 +1,161 @@
+package agentd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"vigil/agentd/shim"
+	"vigil/rpc/gen/vigilv1"
+)
+
+const (
+	// lookAtSpools is the time between two looks into the spools of running agents.
+	lookAtSpools = 3 * time.Second
+	// maxSpooled bounds one file: a result of 256 KiB, every byte of it escaped.
+	maxSpooled = 2 << 20
+	// maxSpool bounds the files that one look delivers for a life.
+	maxSpool = 100
+)
+
+// EnvSpool names the folder in which an agent leaves what it could not deliver.
+const EnvSpool = "VIGIL_SPOOL"
+
+// Completion is a file NAME.json in the folder that EnvSpool names: the end of a
+// task that its agent could not report because no server answered. Files are
+// delivered in the order of their names, before the report of the agent's exit. A
+// file appears by being renamed, all of it at once, and has mode 0600: it holds the
+// token.
+type Completion struct {
+	Agent       string `json:"agent"`
+	Incarnation uint64 `json:"incarnation"`
+	Task        uint64 `json:"task"`
+	Attempt     uint32 `json:"attempt"`
+	Result      string `json:"result"`
+	Token       string `json:"token"`
+}
+
+// spool is the folder of one life.
+type spool struct {
+	folder string // of the life
+	intent intent
+}
+
+// files lists what is ready, in order.
+func (s spool) files() []string {
+	entries, err := os.ReadDir(filepath.Join(s.folder, shim.SpoolFolder))
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".json") && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, filepath.Join(s.folder, shim.SpoolFolder, e.Name()))
+		}
+	}
+	slices.Sort(names)
+	return names[:min(len(names), maxSpool)]
+}
+
+// read reads one file. The folder belongs to the agent, which may be anybody: what
+// is in it must not make this daemon read or wait for anything else.
+func (s spool) read(path string) (c Completion, err error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return c, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return c, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !info.Mode().IsRegular() || !ok || int(st.Uid) != s.intent.SpoolOwner {
+		return c, errors.New("it is not a file of the agent's own")
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxSpooled+1))
+	if err == nil && len(text) > maxSpooled {
+		err = fmt.Errorf("it has more than %d bytes", maxSpooled)
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	if err == nil && (c.Agent != s.intent.AgentName || c.Incarnation != s.intent.Incarnation) {
+		err = fmt.Errorf("it speaks for incarnation %d of %s", c.Incarnation, c.Agent)
+	}
+	return c, err
+}
+
+// deliver brings the completions of a life to the cluster, in order, until one is
+// neither taken nor refused.
+func (o *outbox) deliver(ctx context.Context, s spool) error {
+	o.spooling.Lock()
+	defer o.spooling.Unlock()
+	for _, path := range s.files() {
+		c, err := s.read(path)
+		if err == nil {
+			_, err = o.work.CompleteTask(ctx, &vigilv1.WorkRequest{Task: c.Task, Attempt: c.Attempt, Text: c.Result,
+				Speaker: &vigilv1.Speaker{Agent: c.Agent, Incarnation: c.Incarnation, Token: c.Token}})
+			if err != nil && !refused(err) {
+				return err
+			}
+		}
+		if err != nil {
+			o.log.Warn("a completion that an agent left behind was not taken", "agent", s.intent.AgentName,
+				"incarnation", s.intent.Incarnation, "task", c.Task, "error", err)
+		} else {
+			o.log.Info("a completion that an agent could not deliver was delivered", "agent", c.Agent, "task", c.Task)
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			o.log.Warn("a completion that was delivered cannot be removed: it is delivered again", "error", err)
+		}
+	}
+	return nil
+}
+
+// lookIntoSpools delivers what running agents have left, when that is due, and says
+// when to look again.
+func (k *keeper) lookIntoSpools(now time.Duration) time.Duration {
+	if now < k.spools.due || k.spools.underway || !k.entry.registered {
+		return longestNap
+	}
+	k.spools.due = now + lookAtSpools
+	var all []spool
+	for _, l := range k.lives {
+		if l.phase == running && l.folder != "" {
+			all = append(all, spool{l.folder, l.intent()})
+		}
+	}
+	if len(all) == 0 {
+		return longestNap
+	}
+	k.spools.underway = true
+	k.spawn(func() {
+		for _, s := range all {
+			ctx, cancel := context.WithTimeout(k.ctx, attemptLimit)
+			err := k.outbox.deliver(ctx, s)
+			cancel()
+			if err != nil {
+				break // nobody answers: the next look goes on
+			}
+		}
+		k.send(func() { k.spools.underway = false })
+	})
+	return longestNap
+}
+
+// spools is when the keeper looks into them.
+type spools struct {
+	due      time.Duration
+	underway bool
+}

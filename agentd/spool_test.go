@@ -1,0 +1,162 @@
+package agentd
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"vigil/agentd/shim"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// leave does what an agent does that could not deliver a completion.
+func leave(t *testing.T, spool, name string, c Completion) {
+	t.Helper()
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	temporary := filepath.Join(spool, "."+name)
+	if err := os.WriteFile(temporary, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(temporary, filepath.Join(spool, name+".json")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// L8: a completion that no server took is delivered by agentd, in order, as soon as
+// one does.
+func TestCompletionsOfARunningAgent(t *testing.T) {
+	r, p := newPuppetRig(t, true)
+	r.stream.orders(t, order("start", 1, 5, "sleep"))
+	one := next(t, p.started)
+	next(t, r.starts)
+	spool := spoolOf(t, one.spec)
+	var calls atomic.Int32
+	r.set(func() {
+		r.onWork = func(*vigilv1.WorkRequest) error {
+			if calls.Add(1) <= 2 {
+				return no("unavailable")
+			}
+			return nil
+		}
+	})
+	c := Completion{Agent: "demo/r1", Incarnation: 5, Task: 8, Attempt: 2, Result: "second", Token: "secret"}
+	leave(t, spool, "02", c)
+	c.Task, c.Attempt, c.Result = 7, 1, "first"
+	leave(t, spool, "01", c)
+	var got []string
+	for len(got) < 4 {
+		r.advance(4 * time.Second)
+		w := next(t, r.completed)
+		s := w.GetSpeaker()
+		if s.GetAgent() != "demo/r1" || s.GetIncarnation() != 5 || s.GetToken() != "secret" {
+			t.Fatalf("completion %v", w)
+		}
+		got = append(got, w.GetText())
+	}
+	if strings.Join(got, " ") != "first first first second" {
+		t.Errorf("delivered %q", got)
+	}
+	until(t, "an empty spool", func() bool {
+		left, _ := os.ReadDir(spool)
+		return len(left) == 0
+	})
+	if strings.Contains(r.log.String(), "secret") {
+		t.Error("the token was logged")
+	}
+	one.exit <- shim.Exit{}
+	next(t, r.exits)
+}
+
+// What the agent left is delivered before its end is, also by a later daemon.
+func TestCompletionsComeBeforeTheEnd(t *testing.T) {
+	h := newHost(t)
+	d := h.start(t)
+	next(t, h.streams).orders(t, order("start", 1, 1, "wait"))
+	a := next(t, h.agents)
+	a.expect(t, "up")
+	next(t, h.starts)
+	d.kill(t)
+	leave(t, filepath.Join(h.spec.Dir, "lives", "1-1", shim.SpoolFolder), "01",
+		Completion{Agent: "demo/r1", Incarnation: 1, Task: 7, Attempt: 1, Result: "done", Token: "x"})
+	a.conn.Close()
+	until(t, "the record", func() bool { return readExit(filepath.Join(h.spec.Dir, "lives", "1-1")) != nil })
+	taken := make(chan bool, 1)
+	h.set(func() {
+		h.onWork = func(*vigilv1.WorkRequest) error { taken <- true; return nil }
+		h.onExit = func(*vigilv1.ReportExitRequest) error {
+			if len(taken) != 1 {
+				t.Error("the end came before the completion")
+			}
+			return nil
+		}
+	})
+	d = h.start(t)
+	if w := next(t, h.completed); w.GetText() != "done" || w.GetTask() != 7 {
+		t.Errorf("completion %v", w)
+	}
+	next(t, h.exits)
+	d.stop(t)
+	h.clear(t)
+	none(t, h.completed, "delivered twice")
+}
+
+// The spool belongs to the agent, who may be anybody: it cannot speak for others,
+// nor make the daemon read what it cannot read itself.
+func TestSpoolIsNotTrusted(t *testing.T) {
+	r, p := newPuppetRig(t, false)
+	r.stream.orders(t, order("start", 1, 5, "sleep"))
+	one := next(t, p.started)
+	next(t, r.starts)
+	spool := spoolOf(t, one.spec)
+	good := Completion{Agent: "demo/r1", Incarnation: 5, Task: 9, Attempt: 1}
+	elsewhere := t.TempDir()
+	leave(t, elsewhere, "good", good)
+	for name, put := range map[string]func(path string) error{
+		"link":      func(path string) error { return os.Symlink(filepath.Join(elsewhere, "good.json"), path) },
+		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
+		"fifo":      func(path string) error { return mkfifo(path) },
+		"garbage":   func(path string) error { return os.WriteFile(path, []byte("{"), 0o600) },
+		"large":     func(path string) error { return os.WriteFile(path, make([]byte, maxSpooled+1), 0o600) },
+	} {
+		if err := put(filepath.Join(spool, "1-"+name+".json")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := good
+	other.Agent = "demo/r2"
+	leave(t, spool, "1-other", other)
+	other = good
+	other.Incarnation = 4
+	leave(t, spool, "1-older", other)
+	good.Task = 10
+	leave(t, spool, "2-good", good)
+	one.exit <- shim.Exit{}
+	if w := next(t, r.completed); w.GetTask() != 10 {
+		t.Errorf("completion %v", w)
+	}
+	next(t, r.exits)
+	none(t, r.completed, "something else was delivered")
+}
+
+// spoolOf is the folder that a life's environment names; nobody else sees into it.
+func spoolOf(t *testing.T, spec shim.Spec) string {
+	t.Helper()
+	for _, kv := range spec.Env {
+		if path, ok := strings.CutPrefix(kv, EnvSpool+"="); ok {
+			info, err := os.Stat(path)
+			if err != nil || info.Mode().Perm() != 0o700 {
+				t.Fatalf("spool %s: %v, %v", path, info, err)
+			}
+			return path
+		}
+	}
+	t.Fatalf("no spool in %q", spec.Env)
+	return ""
+}

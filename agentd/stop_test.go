@@ -1,0 +1,132 @@
+package agentd
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// ending ends the daemon in the background.
+func (r *rig) ending() <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- r.end() }()
+	return done
+}
+
+// A drain hands the agents over: those whose stop is ordered go, the others stay,
+// nothing new is started, beats go on, and the host leaves when it is empty.
+func TestDrainWaitsForTheAgents(t *testing.T) {
+	r := newRig(t, time.Minute, true, func(c *Config) { c.OnStop = Drain })
+	a, b := r.start(t, "wait", 1, 1), r.start(t, "wait", 2, 1)
+	drained(r.accepts)
+	done := r.ending()
+	if d := next(t, r.drains); d.GetKey() == "" || d.GetBoot() != "boot-1" || d.GetDeadline().AsDuration() != DefaultDrainLimit {
+		t.Errorf("drain %v", d)
+	}
+	r.stream.orders(t, order("stop", 1, 1, ""), order("start", 3, 1, "wait"))
+	a.expect(t, "bye")
+	if x := next(t, r.exits); x.GetAgent() != 1 || !x.GetOrdered() {
+		t.Errorf("exit %v", x)
+	}
+	drained(r.beats)
+	r.advance(16 * time.Second)
+	for beat := next(t, r.beats); len(beat.GetAgents()) != 1 || beat.GetAgents()[0] != 2; beat = next(t, r.beats) {
+	}
+	b.conn.Write([]byte("hello\n"))
+	b.expect(t, "heard hello")
+	none(t, r.accepts, "a start was accepted")
+	none(t, r.leaves, "the host has left")
+	r.stream.orders(t, order("stop", 2, 1, ""))
+	b.expect(t, "bye")
+	next(t, r.leaves)
+	if err := next(t, done); err != nil {
+		t.Error(err)
+	}
+	none(t, r.agents, "an agent was started")
+}
+
+// What is not handed over in time is ended.
+func TestDrainIsBounded(t *testing.T) {
+	r := newRig(t, time.Minute, false, func(c *Config) {
+		c.OnStop, c.DrainLimit, c.ShutdownLimit = Drain, 50*time.Millisecond, 100*time.Millisecond
+	})
+	a := r.start(t, "deaf", 1, 1)
+	done := r.ending()
+	a.gone(t)
+	if x := next(t, r.exits); x.GetReason() != "host is shutting down" || !x.GetOrdered() {
+		t.Errorf("exit %v", x)
+	}
+	next(t, r.leaves)
+	if err := next(t, done); err != nil {
+		t.Error(err)
+	}
+}
+
+// A drain that no server takes leaves the agents running, and says so.
+func TestDrainThatIsRefused(t *testing.T) {
+	h := newHost(t)
+	h.set(func() { h.onDrain = func() error { return no("superseded") } })
+	d := h.start(t, func(s *daemonSpec) { s.OnStop = Drain })
+	next(t, h.streams).orders(t, order("start", 1, 1, "wait"))
+	a := next(t, h.agents)
+	a.expect(t, "up")
+	next(t, h.starts)
+	d.terminate(t)
+	if code := d.cmd.ProcessState.ExitCode(); code != 4 || !contains(d.log, errNotDrained.Error()) {
+		t.Errorf("exit code %d: %s", code, d.log.String())
+	}
+	none(t, h.leaves, "the host has left")
+	a.conn.Write([]byte("hello\n"))
+	a.expect(t, "heard hello")
+	h.clear(t)
+}
+
+// What waits in the journal when the daemon ends is kept for the next one.
+func TestReportsOutliveTheDaemon(t *testing.T) {
+	h := newHost(t)
+	h.set(func() { h.onExit = func(*vigilv1.ReportExitRequest) error { return no("unavailable") } })
+	d := h.start(t)
+	next(t, h.registers)
+	next(t, h.streams).orders(t, order("start", 1, 1, "wait"))
+	a := next(t, h.agents)
+	a.expect(t, "up")
+	next(t, h.starts)
+	a.conn.Close() // it ends by itself
+	next(t, h.exits)
+	d.stop(t)
+	if left, _ := filepath.Glob(filepath.Join(h.spec.Dir, "lives", "*")); len(left) != 1 {
+		t.Errorf("journal: %v", left)
+	}
+	drained(h.exits)
+	h.set(func() { h.onExit = nil })
+	d = h.start(t)
+	if x := next(t, h.exits); x.GetCode() != 7 || x.GetOrdered() {
+		t.Errorf("exit %v", x)
+	}
+	if r := next(t, h.registers); len(r.GetInventory()) != 0 {
+		t.Errorf("inventory %v", r.GetInventory())
+	}
+	d.stop(t)
+	h.clear(t)
+	none(t, h.exits, "reported although the cluster knew")
+}
+
+func TestStopsThatAreNotKnown(t *testing.T) {
+	f := newFake(t, time.Minute)
+	config := Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand(), OnStop: "later"}
+	if _, err := Open(config); err == nil || !strings.Contains(err.Error(), "keep, drain or end") {
+		t.Errorf("error %v", err)
+	}
+	config.OnStop = ""
+	a, err := Open(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if a.config.OnStop != Keep {
+		t.Errorf("the default is %q", a.config.OnStop)
+	}
+}
