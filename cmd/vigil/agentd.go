@@ -14,13 +14,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"vigil/agentd"
-	"vigil/agentd/runner"
+	"vigil/cluster/gossip"
 	"vigil/rpc/client"
 )
 
 // newAgentdCmd is `vigil agentd`: the daemon of a worker host.
 func newAgentdCmd(a *app) *cobra.Command {
 	var file string
+	var drain bool
 	flags := defaultAgentdFile()
 	cmd := &cobra.Command{
 		Use:   "agentd",
@@ -29,8 +30,13 @@ func newAgentdCmd(a *app) *cobra.Command {
 
 It starts what the cluster orders, but only with the runners that its own
 configuration declares: an order names a runner and brings checked values, nothing
-else. SIGTERM and SIGINT stop its agents, report their ends and take the host out of
-service.`,
+else.
+
+Each agent runs in a shim of its own that outlives this daemon. SIGTERM and SIGINT
+leave the agents running; the next agentd on the same data directory takes them over,
+so it may be stopped, upgraded or killed at any time. With --drain (or on_stop: drain)
+the agents are handed over to other hosts first and the host is taken out of service;
+a second signal breaks that off. With on_stop: end they are stopped at once.`,
 		Example: `  vigil agentd --config configs/agentd.yaml
   vigil agentd --config agentd.yaml --server 10.0.0.1:7420,10.0.0.2:7420,10.0.0.3:7420`,
 		Args: cobra.NoArgs,
@@ -43,6 +49,9 @@ service.`,
 				}
 			}
 			conf.override(flags, cmd.Flags().Changed)
+			if drain {
+				conf.OnStop = string(agentd.Drain)
+			}
 			if !cmd.Flags().Changed("server") && (len(a.addrs) > 0 || file == "") {
 				conf.Servers = a.addresses()
 			}
@@ -53,33 +62,47 @@ service.`,
 	fl.StringVarP(&file, "config", "c", "", "configuration file (YAML); flags win over it")
 	fl.StringSliceVar(&flags.Servers, "server", nil, "API addresses of the servers (default: as in the configuration, or "+defaultAddr+")")
 	fl.StringVar(&flags.DataDir, "data-dir", flags.DataDir, "its own directory")
+	fl.StringVar(&flags.RunnersDir, "runners-dir", "", "folder of runners, one a file (default: runners.d beside the configuration)")
+	fl.StringVar(&flags.hostKey, "host-key", "", "go on as the host with this id, whose data directory is lost (vigil host show tells it); only for a new data directory")
 	fl.StringVar(&flags.Name, "name", "", "name of this host, for people (default: the machine's)")
 	fl.StringVar(&flags.Metrics, "metrics", "", "serve /metrics on this loopback address (default: nowhere)")
 	fl.StringVar(&flags.LogLevel, "log-level", flags.LogLevel, "trace, debug, info, warn or error")
 	fl.BoolVar(&flags.LogJSON, "log-json", false, "log as JSON")
+	flags.Gossip.flags(fl)
+	fl.BoolVar(&drain, "drain", false, "when told to stop, hand the agents over to other hosts and leave")
+	fl.StringVar(&flags.boot, "boot-id", "", "boot id instead of the machine's, for tests")
+	_ = fl.MarkHidden("boot-id")                      // the flag is there
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // the flags are there
 	_ = cmd.MarkFlagDirname("data-dir")
+	_ = cmd.MarkFlagDirname("runners-dir")
 	return cmd
 }
 
 // override takes over what the command line said.
 func (f *agentdFile) override(flags *agentdFile, said func(string) bool) {
 	for name, take := range map[string]func(){
-		"server":    func() { f.Servers = flags.Servers },
-		"data-dir":  func() { f.DataDir = flags.DataDir },
-		"name":      func() { f.Name = flags.Name },
-		"metrics":   func() { f.Metrics = flags.Metrics },
-		"log-level": func() { f.LogLevel = flags.LogLevel },
-		"log-json":  func() { f.LogJSON = flags.LogJSON },
+		"server":      func() { f.Servers = flags.Servers },
+		"data-dir":    func() { f.DataDir = flags.DataDir },
+		"host-key":    func() { f.hostKey = flags.hostKey },
+		"name":        func() { f.Name = flags.Name },
+		"runners-dir": func() { f.RunnersDir, f.dirByFlag = flags.RunnersDir, true },
+		"metrics":     func() { f.Metrics = flags.Metrics },
+		"log-level":   func() { f.LogLevel = flags.LogLevel },
+		"log-json":    func() { f.LogJSON = flags.LogJSON },
+		"boot-id":     func() { f.boot = flags.boot },
 	} {
 		if said(name) {
 			take()
 		}
 	}
+	f.Gossip.override(&flags.Gossip, said)
 }
 
 // runAgentd runs the daemon until ctx ends.
 func runAgentd(ctx context.Context, conf *agentdFile, logTo io.Writer) error {
+	if err := conf.readRunners(); err != nil {
+		return err
+	}
 	if err := conf.check(); err != nil {
 		return err
 	}
@@ -96,6 +119,19 @@ func runAgentd(ctx context.Context, conf *agentdFile, logTo io.Writer) error {
 		return conf.explain(err)
 	}
 	defer daemon.Close()
+	member, err := conf.Gossip.open(gossip.Host, daemon.Key(), daemon.Boot(), log)
+	switch {
+	case err != nil:
+		return err
+	case member != nil:
+		defer member.Close()
+		daemon.Gossip(member)
+		if err := registry.Register(member); err != nil {
+			return fmt.Errorf("register metrics: %w", err)
+		}
+	default:
+		log.Info("this host does not gossip: servers hear it by its order stream only; gossip.bind turns it on")
+	}
 	var figures *figuresServer
 	if conf.Metrics != "" {
 		if figures, err = listenFigures(conf.Metrics, registry); err != nil {
@@ -126,19 +162,14 @@ func runAgentd(ctx context.Context, conf *agentdFile, logTo io.Writer) error {
 // errAgentdEnded is how an orderly end gets out of the group.
 var errAgentdEnded = errors.New("agentd has ended")
 
-// explain gives what Open found its place in the file.
-func (f *agentdFile) explain(err error) error {
-	var faults runner.Faults
-	switch {
-	case errors.As(err, &faults) && f.document != nil:
-		one := faults[0]
-		message := one.Problem + ": " + one.Remedy
-		if more := len(faults) - 1; more > 0 {
-			message += fmt.Sprintf(" (and %d more)", more)
+// shimCommand runs this very program as a shim: the one that runs, even when its
+// file was replaced by a newer version meanwhile.
+func shimCommand() []string {
+	self := "/proc/self/exe"
+	if _, err := os.Stat(self); err != nil { // not Linux
+		if exe, err := os.Executable(); err == nil {
+			self = exe
 		}
-		return placed(f.document.file, f.document.text, f.place(one), message)
-	case errors.As(err, &faults):
-		return usageError{err}
 	}
-	return codeError{exitFailed, err}
+	return []string{self, "shim"}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -13,8 +14,6 @@ import (
 	"google.golang.org/grpc"
 
 	"vigil/agentd"
-	"vigil/agentd/proc"
-	"vigil/agentd/runner"
 )
 
 // agentdFile is the configuration of `vigil agentd`; configs/agentd.yaml explains
@@ -30,40 +29,28 @@ type agentdFile struct {
 	LogJSON       bool              `yaml:"log_json"`
 	StopGrace     spanValue         `yaml:"stop_grace"`
 	FrozenLimit   spanValue         `yaml:"frozen_limit"`
+	OnStop        string            `yaml:"on_stop"`
+	DrainLimit    spanValue         `yaml:"drain_limit"`
 	ShutdownLimit spanValue         `yaml:"shutdown_limit"`
+	MaxStarting   countValue        `yaml:"max_starting"`
+	StartEvery    spanValue         `yaml:"start_every"`
+	MinFreeMemory sizeValue         `yaml:"min_free_memory"`
 	Logs          agentdLogs        `yaml:"logs"`
+	Gossip        gossipFile        `yaml:"gossip"`
+	RunnersDir    string            `yaml:"runners_dir"`
 	Runners       []runnerFile      `yaml:"runners"`
 
-	document *document // nil: there is no file
+	file      string        // empty: none was read
+	document  *document     // nil: there is no file, or nothing in it
+	dirByFlag bool          // RunnersDir came from the command line
+	places    []runnerPlace // of the last runners, those with files of their own
+	hostKey   string        // that a new data directory takes over
+	boot      string        // instead of the machine's boot id, for tests
 }
 
 type agentdLogs struct {
 	MaxBytes sizeValue  `yaml:"max_bytes"`
 	Keep     countValue `yaml:"keep"`
-}
-
-type runnerFile struct {
-	Name      string               `yaml:"name"`
-	Program   string               `yaml:"program"`
-	Args      []string             `yaml:"args"`
-	User      string               `yaml:"user"`
-	Directory string               `yaml:"directory"`
-	Env       map[string]string    `yaml:"env"`
-	EnvAllow  []string             `yaml:"env_allow"`
-	Params    map[string]paramFile `yaml:"params"`
-	StopGrace spanValue            `yaml:"stop_grace"`
-	Limits    limitsFile           `yaml:"limits"`
-}
-
-type paramFile struct {
-	Pattern string  `yaml:"pattern"`
-	Default *string `yaml:"default"`
-}
-
-type limitsFile struct {
-	OpenFiles    countValue `yaml:"open_files"`
-	AddressSpace sizeValue  `yaml:"address_space"`
-	CoreSize     sizeValue  `yaml:"core_size"`
 }
 
 // defaultAgentdFile is the configuration without a file.
@@ -72,7 +59,12 @@ func defaultAgentdFile() *agentdFile {
 		Servers: []string{defaultAddr}, DataDir: "vigil-agentd", LogLevel: "info",
 		StopGrace:     spanValue{span: agentd.DefaultStopGrace},
 		FrozenLimit:   spanValue{span: agentd.DefaultFrozenLimit},
+		OnStop:        string(agentd.Keep),
+		DrainLimit:    spanValue{span: agentd.DefaultDrainLimit},
 		ShutdownLimit: spanValue{span: agentd.DefaultShutdownLimit},
+		MaxStarting:   countValue{n: agentd.DefaultMaxStarting},
+		StartEvery:    spanValue{span: 50 * time.Millisecond},
+		MinFreeMemory: sizeValue{n: 256 << 20},
 		Logs:          agentdLogs{MaxBytes: sizeValue{n: agentd.DefaultLogBytes}, Keep: countValue{n: agentd.DefaultLogKeep}},
 	}
 }
@@ -88,7 +80,11 @@ func readAgentdFile(name string) (*agentdFile, error) {
 		return nil, usagef("read configuration: %s has mode %#o and names programs to run: anybody on this host could change it; chmod o-w %s",
 			name, info.Mode().Perm(), name)
 	}
-	return parseAgentdFile(name, string(text))
+	f, err := parseAgentdFile(name, string(text))
+	if err == nil {
+		f.file = name
+	}
+	return f, err
 }
 
 func parseAgentdFile(name, text string) (*agentdFile, error) {
@@ -127,10 +123,28 @@ func (f *agentdFile) check() error {
 		value spanValue
 		most  time.Duration
 	}{{"stop_grace", f.StopGrace, agentd.MaxStopGrace}, {"frozen_limit", f.FrozenLimit, 24 * time.Hour},
-		{"shutdown_limit", f.ShutdownLimit, time.Hour}} {
+		{"drain_limit", f.DrainLimit, 24 * time.Hour}, {"shutdown_limit", f.ShutdownLimit, time.Hour}} {
 		if s.value.span <= 0 || s.value.span > s.most {
 			return f.wrong(s.value.at, fmt.Sprintf("%s is %s: give more than 0 and at most %s", s.key, s.value.span, s.most))
 		}
+	}
+	switch agentd.OnStop(f.OnStop) {
+	case agentd.Keep, agentd.Drain, agentd.End:
+	default:
+		return usagef("on_stop %q is unknown: write %s, %s or %s", f.OnStop, agentd.Keep, agentd.Drain, agentd.End)
+	}
+	if f.StartEvery.span < 0 || f.StartEvery.span > time.Minute {
+		return f.wrong(f.StartEvery.at, fmt.Sprintf("start_every is %s: give 0s to 1m", f.StartEvery.span))
+	}
+	if f.MaxStarting.n == 0 {
+		return f.wrong(f.MaxStarting.at, "max_starting is 0: nothing could ever start; give 1 or more")
+	}
+	if f.MinFreeMemory.n < 0 {
+		return f.wrong(f.MinFreeMemory.at, "min_free_memory: give a size such as 256MiB, or 0B for no limit")
+	}
+	local := !slices.ContainsFunc(f.Servers, func(addr string) bool { return !loopback(addr) })
+	if err := f.Gossip.settle(local); err != nil {
+		return err
 	}
 	if f.Logs.MaxBytes.n <= 0 {
 		return f.wrong(f.Logs.MaxBytes.at, "logs.max_bytes: give a size such as 10MiB")
@@ -152,60 +166,11 @@ func (f *agentdFile) wrong(at *token.Token, message string) error {
 // config is what the daemon gets.
 func (f *agentdFile) config(conn grpc.ClientConnInterface, log hclog.Logger, registerer prometheus.Registerer) agentd.Config {
 	conf := agentd.Config{
-		DataDir: f.DataDir, Name: f.Name, Labels: f.Labels, Capacity: f.Capacity.n, Conn: conn, Addrs: f.Servers,
+		DataDir: f.DataDir, HostKey: f.hostKey, Name: f.Name, Labels: f.Labels, Capacity: f.Capacity.n, Conn: conn, Addrs: f.Servers,
 		Version: version(), StopGrace: f.StopGrace.span, FrozenLimit: f.FrozenLimit.span, ShutdownLimit: f.ShutdownLimit.span,
 		LogBytes: f.Logs.MaxBytes.n, LogKeep: int(f.Logs.Keep.n), Logger: log, Registerer: registerer,
-	}
-	for _, r := range f.Runners {
-		one := runner.Runner{
-			Name: r.Name, Program: r.Program, Args: r.Args, User: r.User, Directory: r.Directory, Env: r.Env, EnvAllow: r.EnvAllow,
-			StopGrace: r.StopGrace.span, Params: map[string]runner.Param{},
-			Limits: proc.Limits{OpenFiles: uint64(r.Limits.OpenFiles.n), AddressSpace: uint64(r.Limits.AddressSpace.n),
-				CoreSize: uint64(r.Limits.CoreSize.n)},
-		}
-		for name, p := range r.Params {
-			one.Params[name] = runner.Param{Pattern: p.Pattern, Default: p.Default}
-		}
-		conf.Runners = append(conf.Runners, one)
+		OnStop: agentd.OnStop(f.OnStop), DrainLimit: f.DrainLimit.span, MaxStarting: int(f.MaxStarting.n),
+		StartEvery: f.StartEvery.span, MinFreeMemory: uint64(f.MinFreeMemory.n), Shim: shimCommand(), Boot: f.boot, Runners: f.runners(),
 	}
 	return conf
-}
-
-// place finds where a fault stands in the file: at the value that it names, or at
-// the nearest thing around it that is there.
-func (f *agentdFile) place(fault *runner.Fault) *token.Token {
-	node := f.document.body
-	for _, step := range append([]any{"runners", fault.Runner}, fault.Path...) {
-		inner := below(node, step)
-		if inner == nil {
-			break
-		}
-		node = inner
-	}
-	// A mapping's own token is the colon of its first pair.
-	if m, ok := node.(*ast.MappingNode); ok && len(m.Values) > 0 {
-		return m.Values[0].Key.GetToken()
-	}
-	return node.GetToken()
-}
-
-// below gives the value below a key or at an index, nil when there is none.
-func below(node ast.Node, step any) ast.Node {
-	switch n := node.(type) {
-	case *ast.MappingNode:
-		for _, pair := range n.Values {
-			if pair.Key.GetToken().Value == step {
-				return pair.Value
-			}
-		}
-	case *ast.MappingValueNode:
-		if n.Key.GetToken().Value == step {
-			return n.Value
-		}
-	case *ast.SequenceNode:
-		if i, ok := step.(int); ok && i < len(n.Values) {
-			return n.Values[i]
-		}
-	}
-	return nil
 }

@@ -3,13 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
+	"vigil/agentd"
 	"vigil/agentd/runner"
 )
 
@@ -112,5 +115,88 @@ func TestAgentdFileThatAnybodyMayChangeIsRefused(t *testing.T) {
 	}
 	if _, err := readAgentdFile(file); err == nil || !strings.Contains(err.Error(), "chmod o-w") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// The unit leaves agents alone when agentd is stopped, and names flags that exist.
+func TestAgentdUnit(t *testing.T) {
+	text, err := os.ReadFile("../../configs/vigil-agentd.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(key, "#") {
+			settings[key] = value
+		}
+	}
+	for key, want := range map[string]string{"KillMode": "process", "Delegate": "yes", "Restart": "always", "OOMPolicy": "continue", "StateDirectoryMode": "0711"} {
+		if settings[key] != want {
+			t.Errorf("%s=%s, want %s", key, settings[key], want)
+		}
+	}
+	words := strings.Fields(settings["ExecStart"])
+	if len(words) < 2 || words[1] != "agentd" {
+		t.Fatalf("ExecStart=%s", settings["ExecStart"])
+	}
+	cmd := newAgentdCmd(&app{})
+	if err := cmd.ParseFlags(words[2:]); err != nil {
+		t.Error(err)
+	}
+	if dir := cmd.Flag("data-dir").Value.String(); dir != "/var/lib/"+settings["StateDirectory"] {
+		t.Errorf("--data-dir %s, StateDirectory=%s", dir, settings["StateDirectory"])
+	}
+	// systemd must not lose patience with what agentd itself bounds.
+	conf := defaultAgentdFile()
+	patience, err := time.ParseDuration(strings.Replace(settings["TimeoutStopSec"], "min", "m", 1))
+	if err != nil || patience < conf.DrainLimit.span+conf.ShutdownLimit.span {
+		t.Errorf("TimeoutStopSec=%s (%v), a drain takes up to %s", settings["TimeoutStopSec"], err, conf.DrainLimit.span+conf.ShutdownLimit.span)
+	}
+}
+
+// A result that no server takes is left with agentd, whole and for agentd alone.
+func TestCompletionWithoutServersIsSpooled(t *testing.T) {
+	spool := t.TempDir()
+	life := map[string]string{"VIGIL_AGENT": "web/builder", "VIGIL_INCARNATION": "3", "VIGIL_TOKEN": "secret", "VIGIL_ADDR": "127.0.0.1:1",
+		"XDG_RUNTIME_DIR": t.TempDir(), agentd.EnvSpool: spool}
+	for _, c := range []struct {
+		what string
+		env  map[string]string // instead
+		args []string
+		code int
+	}{
+		{"a held task", nil, []string{"--task", "7", "--attempt", "2"}, exitOK},
+		{"nobody knows which task", nil, nil, exitNoLeader},
+		{"an agent without agentd", map[string]string{agentd.EnvSpool: ""}, []string{"--task", "7", "--attempt", "2"}, exitNoLeader},
+		{"no token", map[string]string{"VIGIL_TOKEN": ""}, []string{"--task", "7", "--attempt", "2"}, exitNoLeader},
+	} {
+		var out, errs bytes.Buffer
+		a := &app{in: strings.NewReader(""), out: &out, err: &errs, now: time.Now, getenv: func(name string) string {
+			if v, ok := c.env[name]; ok {
+				return v
+			}
+			return life[name]
+		}}
+		code := a.run(t.Context(), append([]string{"--timeout", "300ms", "task", "complete", "the result"}, c.args...))
+		if code != c.code && (c.code == exitOK || code != exitTimeout) {
+			t.Errorf("%s: exit code %d: %s%s", c.what, code, out.String(), errs.String())
+		}
+		files, _ := filepath.Glob(filepath.Join(spool, "*"))
+		if want := c.code == exitOK; want != (len(files) == 1) {
+			t.Errorf("%s: spool %v", c.what, files)
+		}
+		for _, file := range files {
+			var got agentd.Completion
+			text, err := os.ReadFile(file)
+			info, _ := os.Stat(file)
+			if err = errors.Join(err, json.Unmarshal(text, &got)); err != nil || info.Mode().Perm() != 0o600 || filepath.Ext(file) != ".json" ||
+				got != (agentd.Completion{Agent: "web/builder", Incarnation: 3, Task: 7, Attempt: 2, Result: "the result", Token: "secret"}) {
+				t.Errorf("%s: %s holds %+v, %v, %v", c.what, file, got, info, err)
+			}
+			os.Remove(file)
+		}
+		if strings.Contains(out.String()+errs.String(), "secret") {
+			t.Errorf("%s: the token is shown", c.what)
+		}
 	}
 }

@@ -13,11 +13,10 @@ import (
 )
 
 func newAgentCmd(a *app) *cobra.Command {
-	return newGroup("agent", "Agents: see why they run or not, stop and start them",
-		newAgentListCmd(a), newAgentShowCmd(a), newAgentExplainCmd(a),
-		newAgentSetCmd(a, "start", "Let an agent run: takes back a stop, ends a back-off, opens a breaker", "running"),
-		newAgentSetCmd(a, "stop", "Stop an agent and keep it stopped, whatever else asks for it", "stopped"),
-		newAgentRestartCmd(a), newAgentLogsCmd(a))
+	return newGroup("agent", "Agents: see why they run or not, stop, pause and start them",
+		newAgentListCmd(a), newAgentShowCmd(a), newAgentExplainCmd(a), newAgentStartCmd(a), newAgentStopCmd(a),
+		newAgentRestartCmd(a), newAgentPauseCmd(a, "pause", "Start an agent no more and give it no new task; what it does goes on", true),
+		newAgentPauseCmd(a, "resume", "End the pause of an agent", false), newAgentUnparkCmd(a), newAgentLogsCmd(a), newAgentAttachCmd(a))
 }
 
 func newAgentListCmd(a *app) *cobra.Command {
@@ -56,13 +55,13 @@ func (a *app) printAgents(list *vigilv1.ListAgentsResponse) error {
 	if a.json {
 		return a.printJSON(list)
 	}
-	t := newTable("AGENT", "STATE", "PROCESS", ">LIFE", "HOST", ">TASK", "UP", "WHY~")
+	t := newTable("AGENT~", "STATE", "PROCESS", ">LIFE", "HOST~", ">TASK", "UP", "WHY~")
 	for _, g := range list.GetAgents() {
 		task := ""
 		if g.GetTask() != 0 {
 			task = fmt.Sprint(g.GetTask())
 		}
-		t.add(g.GetName(), g.GetParticipant(), processText(g), g.GetIncarnation(), g.GetHost(), task, span(g.GetUp()), g.GetWhy())
+		t.add(g.GetName(), g.GetParticipant(), processText(g), g.GetIncarnation(), g.GetHost(), task, span(g.GetUp()), tidy(g.GetWhy()))
 	}
 	return t.print(a, "There are no such agents.")
 }
@@ -70,6 +69,8 @@ func (a *app) printAgents(list *vigilv1.ListAgentsResponse) error {
 // processText says what is known of the process.
 func processText(g *vigilv1.Agent) string {
 	switch {
+	case g.GetStuck() != "":
+		return "unkillable"
 	case g.GetParked():
 		return "parked"
 	case !g.GetManaged() && g.GetParticipant() != "DISCONNECTED" && g.GetParticipant() != "":
@@ -110,10 +111,10 @@ func (a *app) printAgent(g *vigilv1.Agent) error {
 	if g.GetOrder() != "" && g.GetOrder() != "none" {
 		order = fmt.Sprintf("%s, open for %s: %s", g.GetOrder(), orZero(span(g.GetOrderOpen())), g.GetOrderReason())
 	}
-	return a.pairs("agent", g.GetName(), "why", g.GetWhy(), "desired", a.intent(g), "participant", g.GetParticipant(),
-		"process", processText(g), "host", g.GetHost(), "pid", pid, "incarnation", g.GetIncarnation(), "up", span(g.GetUp()),
+	return a.pairs("agent", g.GetName(), "why", tidy(g.GetWhy()), "desired", a.intent(g), "participant", g.GetParticipant(),
+		"process", processText(g), "unkillable", g.GetStuck(), "host", g.GetHost(), "pid", pid, "incarnation", g.GetIncarnation(), "up", span(g.GetUp()),
 		"task", task, "done", fmt.Sprintf("%d tasks in this life", g.GetDone()), "lease", left(g.GetLeaseLeft()), "fence", left(g.GetFenceLeft()),
-		"order", order, "failures", failuresText(g), "last exit", a.exitText(g.GetLastExit()), "revision", fmt.Sprint(g.GetRev()))
+		"order", order, "failures", failuresText(g), "start fails", g.GetStartFault(), "resume value", resumeText(g), "last exit", a.exitText(g.GetLastExit()), "revision", fmt.Sprint(g.GetRev()))
 }
 
 func orZero(text string) string {
@@ -123,12 +124,28 @@ func orZero(text string) string {
 	return text
 }
 
-// intent says what is wanted and who said so.
+// intent says what is wanted, who said so and why.
 func (a *app) intent(g *vigilv1.Agent) string {
-	if g.GetIntentBy() == "" {
-		return g.GetDesired()
+	by, at, why := g.GetIntentBy(), g.GetIntentAt(), g.GetIntentWhy()
+	if g.GetPaused() && g.GetDesired() == "paused" {
+		by, at, why = g.GetPauseBy(), g.GetPauseAt(), g.GetPauseWhy()
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s, by %s %s", g.GetDesired(), g.GetIntentBy(), a.ago(g.GetIntentAt())))
+	text := g.GetDesired()
+	if by != "" {
+		text = strings.TrimSpace(fmt.Sprintf("%s, by %s %s", text, by, a.ago(at)))
+	}
+	if why != "" {
+		text += ": " + why
+	}
+	return text
+}
+
+// resumeText says that the next life goes on where this one was.
+func resumeText(g *vigilv1.Agent) string {
+	if g.GetResumeBytes() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s for the next life; start or restart with --fresh forgets it", bytesText(int64(g.GetResumeBytes())))
 }
 
 func failuresText(g *vigilv1.Agent) string {
@@ -142,8 +159,18 @@ func failuresText(g *vigilv1.Agent) string {
 	return text
 }
 
-func newAgentSetCmd(a *app, verb, short, desired string) *cobra.Command {
-	var rev uint64
+func newAgentStartCmd(a *app) *cobra.Command {
+	request := &vigilv1.SetAgentRequest{Desired: "running"}
+	cmd := newAgentSetCmd(a, "start", "Let an agent run: takes back a stop, ends a back-off, opens a breaker", request)
+	cmd.Flags().BoolVar(&request.Fresh, "fresh", false, "forget its resume value: begin a new conversation")
+	return cmd
+}
+
+func newAgentStopCmd(a *app) *cobra.Command {
+	return newAgentSetCmd(a, "stop", "Stop an agent and keep it stopped, whatever else asks for it", &vigilv1.SetAgentRequest{Desired: "stopped"})
+}
+
+func newAgentSetCmd(a *app, verb, short string, request *vigilv1.SetAgentRequest) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               verb + " ROOM/ROLE[.N]...",
 		Short:             short,
@@ -151,23 +178,44 @@ func newAgentSetCmd(a *app, verb, short, desired string) *cobra.Command {
 		ValidArgsFunction: a.every(agentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.eachAgent(cmd, args, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
-				return c.fleet.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: name, Desired: desired, By: a.me(), IfRev: rev})
+				return c.fleet.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: name, Desired: request.GetDesired(), By: a.me(),
+					IfRev: request.GetIfRev(), Fresh: request.GetFresh(), Reason: request.GetReason()})
 			})
 		},
 	}
-	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the agent's revision")
+	cmd.Flags().Uint64Var(&request.IfRev, "if-rev", 0, "only when this is the agent's revision")
+	whyFlag(cmd, &request.Reason)
 	return cmd
 }
 
 func newAgentRestartCmd(a *app) *cobra.Command {
-	return &cobra.Command{
+	var fresh bool
+	var why string
+	cmd := &cobra.Command{
 		Use:               "restart ROOM/ROLE[.N]...",
 		Short:             "Stop the running life of an agent; the next start is not charged",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.every(agentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.eachAgent(cmd, args, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
-				return c.fleet.RestartAgent(ctx, &vigilv1.RestartAgentRequest{Agent: name, By: a.me()})
+				return c.fleet.RestartAgent(ctx, &vigilv1.RestartAgentRequest{Agent: name, By: a.me(), Fresh: fresh, Reason: why})
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&fresh, "fresh", false, "forget its resume value: begin a new conversation")
+	whyFlag(cmd, &why)
+	return cmd
+}
+
+func newAgentUnparkCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "unpark ROOM/ROLE[.N]...",
+		Short:             "End a back-off, an open breaker or a usage-limit pause of an agent",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.every(agentNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.eachAgent(cmd, args, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
+				return c.fleet.UnparkAgent(ctx, &vigilv1.UnparkAgentRequest{Agent: name, By: a.me()})
 			})
 		},
 	}
@@ -190,7 +238,7 @@ func (a *app) eachAgent(cmd *cobra.Command, names []string, change func(context.
 			}
 			list.Agents = append(list.Agents, g)
 			if !a.json {
-				if err := a.printf("%s: desired %s, %s\n", g.GetName(), g.GetDesired(), g.GetWhy()); err != nil {
+				if err := a.printf("%s: desired %s, %s\n", g.GetName(), g.GetDesired(), changedText(cmd.Name(), g)); err != nil {
 					return err
 				}
 			}
@@ -202,6 +250,16 @@ func (a *app) eachAgent(cmd *cobra.Command, names []string, change func(context.
 		}
 		return first
 	})
+}
+
+// changedText says how an agent is after a human's word. A start does not end a
+// pause (law L9), which must be said.
+func changedText(verb string, g *vigilv1.Agent) string {
+	text := tidy(g.GetWhy())
+	if (verb == "start" || verb == "restart" || verb == "unpark") && g.GetPaused() && !strings.Contains(text, "resume") {
+		text += fmt.Sprintf("; its pause stays: `vigil agent resume %s` ends it", g.GetName())
+	}
+	return oneLine(text)
 }
 
 func newAgentLogsCmd(a *app) *cobra.Command {

@@ -85,7 +85,7 @@ func (b *beater) identify(ctx context.Context, c *conn) (*life, error) {
 // renew beats once.
 func renew(ctx context.Context, c *conn, l *life) error {
 	answer, err := c.work.Beat(ctx, &vigilv1.BeatRequest{Agents: []uint32{l.AgentID},
-		Incarnations: []uint64{l.Incarnation}, Kinds: []uint32{client.BeatLease}})
+		Incarnations: []uint64{l.Incarnation}, Kinds: []uint32{client.BeatLease}, Tokens: []string{l.token}})
 	if err != nil {
 		return err
 	}
@@ -97,6 +97,9 @@ func renew(ctx context.Context, c *conn, l *life) error {
 			return &client.Error{Code: "superseded", Message: fmt.Sprintf("life %s of %s is over: stop", client.FormatIncarnation(l.Incarnation), l.Agent)}
 		case "unknown":
 			return &client.Error{Code: "not_found", Message: fmt.Sprintf("there is no agent %s any more", l.Agent)}
+		case "denied":
+			return &client.Error{Code: "denied", Message: fmt.Sprintf("the token is not that of life %s of %s: use its own VIGIL_TOKEN (was this started in another agent's environment?)",
+				client.FormatIncarnation(l.Incarnation), l.Agent)}
 		}
 	}
 	return nil

@@ -89,6 +89,7 @@ func bindBenchFlags(cmd *cobra.Command, spec *bench.Spec, o *bench.Options) {
 	number("rate", &o.Rate, d.Rate, "how many a second")
 	span("ttl", &o.TTL, d.TTL, "lease of the agents")
 	number("conns", &o.Conns, d.Conns, "connections that the callers share")
+	span("busy", &o.Busy, d.Busy, "kill nothing, keep all processors busy for this long (default: kill)")
 	if uses("single") {
 		fl.BoolVar(&o.Single, "single", false, "one agent in each call")
 	}

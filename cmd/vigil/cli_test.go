@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -44,6 +45,9 @@ type cannedServer struct {
 	left   chan string
 	parked chan struct{}
 	give   bool // Wait answers with task
+	host   *vigilv1.Host
+	room   *vigilv1.Room
+	asked  []proto.Message // requests, but those about sessions
 }
 
 // refusal makes an error as servers do.
@@ -62,6 +66,9 @@ func newCanned(t *testing.T) *cannedServer {
 	g := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		s.mu.Lock()
 		err := s.err
+		if m, ok := req.(proto.Message); ok && !strings.HasSuffix(info.FullMethod, "Session") {
+			s.asked = append(s.asked, m)
+		}
 		s.mu.Unlock()
 		if err != nil && !strings.HasSuffix(info.FullMethod, "Session") {
 			return nil, err

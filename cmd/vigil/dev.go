@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
@@ -29,10 +27,19 @@ const (
 	devLook   = 25 * time.Millisecond  // between looks while it comes up
 	devFirst  = 5                      // tasks created at once
 	devAgents = 4                      // that always run
+	devTTL    = 10 * time.Second       // short, so that one can watch a host being lost
+	devFrozen = 10 * time.Second       // agents that nobody watches any more end after devTTL and this
+)
+
+// Pauses before a part that ended is started again.
+const (
+	serverAgain = 3 * time.Second // time to see that another one leads
+	hostAgain   = time.Second     // as a service manager does
 )
 
 type devOptions struct {
 	dataDir string
+	hosts   int
 	every   time.Duration
 	chaos   bool
 	seed    uint64
@@ -44,17 +51,29 @@ func newDevCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run a whole fleet on this machine, to try things out",
-		Long: `Run three servers, one host and a demo room whose agents are real processes: they
+		Long: `Run three servers, two hosts and a demo room whose agents are real processes: they
 wait for tasks and compute checksums, count words and vet Go modules. What happens is
 shown as it happens. Kill anything and watch it come back; Ctrl-C ends everything.
 
+The hosts east and west are two daemons (agentd) on this machine. vigil dev kill-host
+kills one with all that runs on it, as when the power fails, and start-host switches
+it on again.
+
 With --chaos parts are killed and frozen at random while you watch: at most one
-server and one agent at a time, so that the fleet has to survive every step.`,
-		Example: "  vigil dev\n  vigil dev --chaos --seed 7\n  vigil dev --data-dir ./fleet",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+server, one host and one agent at a time, so that the fleet has to survive every step.
+
+Leases are short here (10 s), so that one can watch them end. When vigil dev itself is
+killed, its servers and daemons end with it, and its agents freeze and end within 20 s.`,
+		Example: "  vigil dev\n  vigil dev --hosts 3\n  vigil dev --chaos --seed 7\n  vigil dev --data-dir ./fleet",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return chooseSubcommand(cmd, args)
+			}
 			if o.every < 0 {
 				return usagef("flag --every: %s is negative", o.every)
+			}
+			if o.hosts < 1 || o.hosts > len(devHostNames) {
+				return usagef("flag --hosts: %d is out of range, 1 to %d is allowed", o.hosts, len(devHostNames))
 			}
 			if o.seed == 0 {
 				o.seed = rand.Uint64N(1_000_000)
@@ -67,10 +86,12 @@ server and one agent at a time, so that the fleet has to survive every step.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&o.dataDir, "data-dir", "", "keep everything in this folder (default: a temporary one, removed at the end)")
+	fl.IntVar(&o.hosts, "hosts", 2, "number of hosts, 1 to 5: "+strings.Join(devHostNames[:], ", "))
 	fl.DurationVar(&o.every, "every", 10*time.Second, "create a task so often, with --chaos every 2s (0: none)")
 	fl.BoolVar(&o.chaos, "chaos", false, "kill and freeze parts at random")
 	fl.Uint64Var(&o.seed, "seed", 0, "seed of --chaos (default: a random one)")
 	_ = cmd.MarkFlagDirname("data-dir") // the flag is there
+	cmd.AddCommand(newDevKillHostCmd(a), newDevStartHostCmd(a))
 	return cmd
 }
 
@@ -80,7 +101,7 @@ type fleet struct {
 	options devOptions
 	place   *devPlace
 	servers []*child
-	agentd  *child
+	agentds []*child // one a host, in the order of place.hosts
 	conn    *conn
 	began   time.Time
 
@@ -96,7 +117,7 @@ func (a *app) dev(ctx context.Context, o devOptions) (err error) {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	place, err := openDevPlace(o.dataDir, 3)
+	place, err := openDevPlace(o.dataDir, 3, o.hosts)
 	if err != nil {
 		return err
 	}
@@ -114,12 +135,17 @@ func (a *app) dev(ctx context.Context, o devOptions) (err error) {
 	f.conn = &conn{c, vigilv1.NewFleetClient(c), vigilv1.NewWorkClient(c), vigilv1.NewClusterClient(c)}
 	for _, s := range place.servers {
 		c := f.child("server "+s.ID, exe, place.path(s.ID, "log"), "server", "--config", place.path(s.ID, "server.yaml"))
+		c.again = serverAgain
 		if place.temp {
 			c.stop = syscall.SIGKILL // nobody needs its data any more, so nobody has to wait
 		}
 		f.servers = append(f.servers, c)
 	}
-	f.agentd = f.child("agentd", exe, place.path("host", "log"), "agentd", "--config", place.path("host", "agentd.yaml"))
+	for _, h := range place.hosts {
+		c := f.child("agentd of "+h.name, exe, place.path(h.name, "log"), "agentd", "--config", h.config())
+		c.again, c.hold = hostAgain, h.whyOff
+		f.agentds = append(f.agentds, c)
+	}
 	return f.run(ctx)
 }
 
@@ -129,24 +155,25 @@ func (f *fleet) child(name, exe, log string, args ...string) *child {
 
 // settings are those of the demo: nothing is parked because somebody played with it.
 func (o *devOptions) settings() map[string]string {
-	s := map[string]string{"breaker_starts": "20", "healthy_after": "20s"}
+	s := map[string]string{"breaker_starts": "20", "healthy_after": "20s", "flap_pause": "10s",
+		"ttl": devTTL.String(), "host_ttl": devTTL.String()}
 	if o.chaos {
-		s["breaker_starts"] = "1000"
+		s["breaker_starts"], s["flap_limit"] = "1000", "1000"
 	}
 	return s
 }
 
 // run brings everything up, shows it, and takes it down in order: the agents and
-// their host say good-bye while there are servers to hear it.
+// their hosts say good-bye while there are servers to hear it.
 func (f *fleet) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	base := context.WithoutCancel(ctx)
-	hostCtx, stopHost := context.WithCancel(base)
+	hostCtx, stopHosts := context.WithCancel(base)
 	serverCtx, stopServers := context.WithCancel(base)
 	defer stopServers()
-	defer stopHost()
-	var host, servers errgroup.Group
+	defer stopHosts()
+	var hosts, servers errgroup.Group
 	up := func(g *errgroup.Group, ctx context.Context, c *child) {
 		g.Go(func() error {
 			err := c.run(ctx)
@@ -159,7 +186,9 @@ func (f *fleet) run(ctx context.Context) error {
 	for _, s := range f.servers {
 		up(&servers, serverCtx, s)
 	}
-	up(&host, hostCtx, f.agentd)
+	for _, d := range f.agentds {
+		up(&hosts, hostCtx, d)
+	}
 
 	err := f.live(ctx)
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) && !errors.As(cause, new(signalError)) {
@@ -168,10 +197,24 @@ func (f *fleet) run(ctx context.Context) error {
 		err = nil // somebody has seen enough
 	}
 	f.farewell(base)
-	stopHost()
-	_ = host.Wait() // its error is the cause above
+	stopHosts()
+	_ = hosts.Wait() // their errors are the cause above
+	err = errors.Join(err, f.sweep(base))
 	stopServers()
 	_ = servers.Wait()
+	return err
+}
+
+// sweep ends what a daemon could not: one that was killed a moment ago has left its
+// agents to a next one, which does not come any more.
+func (f *fleet) sweep(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, childGrace)
+	defer cancel()
+	for _, h := range f.place.hosts {
+		if _, e := h.kill(ctx); !errors.Is(e, errNoProc) {
+			err = errors.Join(err, e)
+		}
+	}
 	return err
 }
 
@@ -190,85 +233,4 @@ func (f *fleet) live(ctx context.Context) error {
 		g.Go(func() error { return newChaos(f).run(ctx) })
 	}
 	return g.Wait()
-}
-
-// comeUp declares the room and waits until its agents have joined.
-func (f *fleet) comeUp(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, devReady)
-	defer cancel()
-	if _, err := f.conn.fleet.ApplyRoom(ctx, devRoles()); err != nil {
-		return fmt.Errorf("declare room %s: %w; logs are in %s", devRoom, err, f.place.dir)
-	}
-	for {
-		agents, err := f.agents(ctx)
-		if err == nil {
-			n := 0
-			for _, agent := range agents {
-				if agent.GetParticipant() != "DISCONNECTED" && agent.GetPid() != 0 {
-					n++
-				}
-			}
-			if n >= devAgents {
-				return nil
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the agents of room %s: not all have come up within %s; logs are in %s", devRoom, devReady, f.place.dir)
-		case <-time.After(devLook):
-		}
-	}
-}
-
-// devRoles declares the room. Its times are short, so that even a frozen agent is
-// replaced while one watches.
-func devRoles() *vigilv1.ApplyRoomRequest {
-	role := func(name string, replicas uint32, start string) *vigilv1.RoleSpec {
-		return &vigilv1.RoleSpec{Name: name, Runner: name, Replicas: replicas, Start: start, Proof: "agent",
-			Ttl: durationpb.New(20 * time.Second), StopGrace: durationpb.New(2 * time.Second), StartLimit: durationpb.New(10 * time.Second)}
-	}
-	return &vigilv1.ApplyRoomRequest{Room: devRoom, By: "vigil dev", Roles: []*vigilv1.RoleSpec{
-		role("checksum", 2, "always"), role("words", 2, "always"), role("vet", 1, "on_demand"),
-	}}
-}
-
-// agents lists those of the room.
-func (f *fleet) agents(ctx context.Context) ([]*vigilv1.Agent, error) {
-	list, err := f.conn.fleet.ListAgents(ctx, &vigilv1.ListAgentsRequest{Room: devRoom})
-	return list.GetAgents(), err
-}
-
-// createTasks creates some tasks at once and then one every now and then.
-func (f *fleet) createTasks(ctx context.Context) error {
-	jobs := devJobs()
-	for n := 0; ; n++ {
-		job := jobs[n%len(jobs)]
-		_, err := f.conn.fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: devRoom, Role: job[0], Text: job[1],
-			Title: job[0] + " of " + job[1], By: "vigil dev"})
-		if err != nil && ctx.Err() == nil {
-			f.say("a task could not be created: %v", err)
-		}
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case n < devFirst-1:
-			continue
-		case f.options.every == 0:
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(f.options.every):
-		}
-	}
-}
-
-// server finds the child that runs a server.
-func (f *fleet) server(id string) *child {
-	at := slices.IndexFunc(f.servers, func(c *child) bool { return strings.HasSuffix(c.name, " "+id) })
-	if at < 0 {
-		return nil
-	}
-	return f.servers[at]
 }

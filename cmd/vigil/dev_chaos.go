@@ -15,11 +15,13 @@ const (
 	chaosLeast   = 2 * time.Second // between two blows
 	chaosMost    = 7 * time.Second
 	freezeServer = 6 * time.Second // at most
-	freezeAgent  = 30 * time.Second
+	freezeAgent  = 20 * time.Second
+	darkLeast    = 4 * time.Second // a host is off
+	darkMost     = 25 * time.Second
 )
 
 // chaos strikes the fleet at random. It never leaves less than a majority of
-// servers, and strikes an agent only when no other one is frozen.
+// servers nor more than one host off, and freezes an agent only when no other one is.
 type chaos struct {
 	fleet *fleet
 	rand  *rand.Rand
@@ -36,7 +38,7 @@ func (c *chaos) run(ctx context.Context) error {
 		weight int
 		strike func(context.Context) bool
 	}{
-		{5, c.killAgent}, {2, c.freezeAgent}, {2, c.killServer}, {2, c.freezeServer}, {1, c.killHost},
+		{5, c.killAgent}, {2, c.freezeAgent}, {2, c.killServer}, {2, c.freezeServer}, {2, c.killAgentd}, {2, c.killHost},
 	}
 	for {
 		select {
@@ -44,7 +46,7 @@ func (c *chaos) run(ctx context.Context) error {
 			return nil
 		case <-time.After(chaosLeast + c.below(chaosMost-chaosLeast)):
 		}
-		pick := c.rand.IntN(12)
+		pick := c.rand.IntN(15)
 		for _, b := range blows {
 			if pick -= b.weight; pick < 0 {
 				b.strike(ctx)
@@ -165,11 +167,48 @@ func (c *chaos) freezeServer(ctx context.Context) bool {
 	return true
 }
 
-func (c *chaos) killHost(context.Context) bool {
-	pid := c.fleet.agentd.pid()
-	if pid == 0 || !c.fleet.agentd.signal(syscall.SIGKILL) {
+// host picks a host when all of them are well; nil: one is not.
+func (c *chaos) host() (devHost, *child) {
+	for i, d := range c.fleet.agentds {
+		if !d.well() || c.fleet.place.hosts[i].whyOff() != "" {
+			return devHost{}, nil
+		}
+	}
+	i := c.rand.IntN(len(c.fleet.agentds))
+	return c.fleet.place.hosts[i], c.fleet.agentds[i]
+}
+
+func (c *chaos) killAgentd(context.Context) bool {
+	_, d := c.host()
+	if d == nil {
 		return false
 	}
-	c.fleet.say("chaos: killed agentd (pid %d) and with it its agents", pid)
+	pid := d.pid()
+	if !d.signal(syscall.SIGKILL) {
+		return false
+	}
+	c.fleet.say("chaos: killed %s (pid %d); its agents go on", d.name, pid)
+	return true
+}
+
+// killHost switches a host off for a while, when there is another one.
+func (c *chaos) killHost(ctx context.Context) bool {
+	h, d := c.host()
+	if d == nil || len(c.fleet.agentds) < 2 {
+		return false
+	}
+	toll, err := h.switchOff(ctx)
+	if err != nil {
+		return false
+	}
+	span := darkLeast + c.below(darkMost-darkLeast)
+	c.fleet.say("chaos: killed host %s for %s: %s", h.name, short(span), toll)
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-time.After(span):
+		}
+		_ = h.switchOn() // somebody may have been faster
+	}()
 	return true
 }

@@ -16,20 +16,22 @@ import (
 
 // Patience with children.
 const (
-	childAgain  = 3 * time.Second  // before one that ended is started again
-	childGrace  = 15 * time.Second // between being told to end and SIGKILL
-	childUseful = 2 * time.Second  // one that ends sooner was started in vain
+	childGrace  = 15 * time.Second       // between being told to end and SIGKILL
+	childUseful = 2 * time.Second        // one that ends sooner was started in vain
+	childHeld   = 250 * time.Millisecond // between looks whether one may run again
 )
 
 // child is one process of ours: it is started, and started again when it ends,
-// until its Run does. Its methods may be called by any goroutine.
+// until run does. Its methods may be called by any goroutine.
 type child struct {
-	name string // for people
-	exe  string
-	args []string
-	log  string         // file that gets its output
-	stop syscall.Signal // ends it
-	say  func(format string, args ...any)
+	name  string // for people
+	exe   string
+	args  []string
+	log   string         // file that gets its output
+	stop  syscall.Signal // ends it
+	again time.Duration  // before it is started again
+	hold  func() string  // why it must not run now, "": it may; nil: it always may
+	say   func(format string, args ...any)
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd // nil: not running
@@ -42,10 +44,13 @@ func (c *child) run(ctx context.Context) error {
 	// The death signal follows the thread that forks; it lives as long as we do.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	for useful := false; ; {
+	for useful, first := false, true; c.allowed(ctx); first = false {
 		began := time.Now()
 		if err := c.start(); err != nil {
 			return err
+		}
+		if !first {
+			c.say("%s runs again (pid %d)", c.name, c.pid())
 		}
 		err := c.wait(ctx)
 		if ctx.Err() != nil {
@@ -56,13 +61,36 @@ func (c *child) run(ctx context.Context) error {
 		if useful = useful || shot || time.Since(began) >= childUseful; !useful {
 			return fmt.Errorf("start %s: it ended at once (%s): %s", c.name, ending(err), c.lastWords())
 		}
-		c.say("%s has ended (%s) and is started again in %s", c.name, ending(err), short(childAgain))
+		if why := c.held(); why != "" {
+			c.say("%s has ended (%s): %s", c.name, ending(err), why)
+			continue
+		}
+		c.say("%s has ended (%s) and is started again in %s", c.name, ending(err), short(c.again))
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-time.After(childAgain):
+		case <-time.After(c.again):
 		}
 	}
+	return nil
+}
+
+// held says why the process must not run now; "" when it may.
+func (c *child) held() string {
+	if c.hold == nil {
+		return ""
+	}
+	return c.hold()
+}
+
+// allowed waits until the process may run; false: ctx has ended.
+func (c *child) allowed(ctx context.Context) bool {
+	for ctx.Err() == nil && c.held() != "" {
+		select {
+		case <-ctx.Done():
+		case <-time.After(childHeld):
+		}
+	}
+	return ctx.Err() == nil
 }
 
 func (c *child) start() error {
@@ -81,6 +109,9 @@ func (c *child) start() error {
 	c.mu.Lock()
 	c.cmd, c.frozen = cmd, false
 	c.mu.Unlock()
+	if c.held() != "" { // since a moment ago: whoever said so may not have seen this process
+		c.signal(syscall.SIGKILL)
+	}
 	return nil
 }
 

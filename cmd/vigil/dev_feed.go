@@ -42,45 +42,8 @@ func (f *fleet) greet(ctx context.Context) error {
 		return err
 	}
 	var b strings.Builder
-	s := f.app.screen
-	fmt.Fprintf(&b, "%s\n\n", s.bold(fmt.Sprintf("vigil is up after %.1fs: %d servers, 1 host, %d agents", took.Seconds(), len(f.servers), devAgents)))
-	for i, srv := range f.place.servers {
-		mark := ""
-		if srv.ID == status.GetLeader() {
-			mark = "  (leader)"
-		}
-		fmt.Fprintf(&b, "  server %-12s pid %-7d http://%s/%s\n", srv.ID, f.servers[i].pid(), srv.APIAddr, mark)
-	}
-	victim := uint32(0)
-	for _, agent := range agents {
-		if agent.GetPid() != 0 {
-			fmt.Fprintf(&b, "  agent %-13s pid %-7d\n", strings.TrimPrefix(agent.GetName(), devRoom+"/"), agent.GetPid())
-			if victim == 0 {
-				victim = agent.GetPid()
-			}
-		}
-	}
-	leader := 0
-	if c := f.server(status.GetLeader()); c != nil {
-		leader = c.pid()
-	}
-	fmt.Fprintf(&b, "  files and logs     %s\n\n", f.place.dir)
-	b.WriteString("Try this in another terminal:\n\n")
-	if exe, err := os.Executable(); err == nil {
-		if found, err := exec.LookPath("vigil"); err != nil || found != exe {
-			fmt.Fprintf(&b, "  alias vigil=%s\n", exe)
-		}
-	}
-	fmt.Fprintf(&b, "  export VIGIL_ADDR=%s\n", strings.Join(f.place.apiAddrs(), ","))
-	for _, try := range [][2]string{
-		{fmt.Sprintf("kill -9 %d", victim), "an agent: it is back at once, as a new incarnation"},
-		{fmt.Sprintf("kill -9 %d", leader), "the leader: another server takes over, no agent notices"},
-		{"vigil task create demo/checksum --text numbers.csv", "work for an agent, handed on to the next role"},
-		{"vigil agent explain demo/vet", "why it runs, or why not"},
-		{"vigil events -f", "what you see below, complete"},
-	} {
-		fmt.Fprintf(&b, "  %-52s %s\n", try[0], s.faint("# "+try[1]))
-	}
+	f.listParts(&b, took, status, agents)
+	f.listTries(&b, status, agents)
 	if f.options.chaos {
 		fmt.Fprintf(&b, "\nChaos reigns; the same again with --seed %d.", f.options.seed)
 	}
@@ -92,6 +55,63 @@ func (f *fleet) greet(ctx context.Context) error {
 		f.joined[agent.GetName()] = agent.GetIncarnation()
 	}
 	return f.app.printf("%s", b.String())
+}
+
+// listParts says what runs, and with which pids.
+func (f *fleet) listParts(b *strings.Builder, took time.Duration, status *vigilv1.StatusResponse, agents []*vigilv1.Agent) {
+	fmt.Fprintf(b, "%s\n\n", f.app.screen.bold(fmt.Sprintf("vigil is up after %.1fs: %d servers, %s, %d agents",
+		took.Seconds(), len(f.servers), plural(len(f.agentds), "host"), devAgents)))
+	for i, srv := range f.place.servers {
+		mark := ""
+		if srv.ID == status.GetLeader() {
+			mark = "  (leader)"
+		}
+		fmt.Fprintf(b, "  server %-11s pid %-7d  http://%s/%s\n", srv.ID, f.servers[i].pid(), srv.APIAddr, mark)
+	}
+	for i, h := range f.place.hosts {
+		fmt.Fprintf(b, "  host %-13s pid %-7d  its daemon, agentd\n", h.name, f.agentds[i].pid())
+		for _, agent := range agents {
+			if agent.GetHost() == h.name && agent.GetPid() != 0 {
+				fmt.Fprintf(b, "    agent %-10s pid %d\n", strings.TrimPrefix(agent.GetName(), devRoom+"/"), agent.GetPid())
+			}
+		}
+	}
+	fmt.Fprintf(b, "  files and logs     %s\n\n", f.place.dir)
+}
+
+// listTries says what to try. Lines fit 80 columns.
+func (f *fleet) listTries(b *strings.Builder, status *vigilv1.StatusResponse, agents []*vigilv1.Agent) {
+	victim, leader := uint32(0), 0
+	for _, agent := range agents {
+		if victim == 0 {
+			victim = agent.GetPid()
+		}
+	}
+	if c := f.server(status.GetLeader()); c != nil {
+		leader = c.pid()
+	}
+	first, last := f.place.hosts[0].name, f.place.hosts[len(f.place.hosts)-1].name
+	b.WriteString("Try this in another terminal:\n\n")
+	if exe, err := os.Executable(); err == nil {
+		if found, err := exec.LookPath("vigil"); err != nil || found != exe {
+			fmt.Fprintf(b, "  alias vigil=%s\n", exe)
+		}
+	}
+	fmt.Fprintf(b, "  export VIGIL_ADDR=%s\n", strings.Join(f.place.apiAddrs(), ","))
+	fmt.Fprintf(b, "  export %s=%s\n", envDev, f.place.dir)
+	for _, try := range [][2]string{
+		{fmt.Sprintf("kill -9 %d", victim), "an agent: it is back at once, as its next life"},
+		{fmt.Sprintf("kill -9 %d", leader), "the leader: another one takes over"},
+		{fmt.Sprintf("kill -9 %d", f.agentds[0].pid()), "agentd of " + first + ": its agents go on"},
+		{"vigil dev kill-host " + last, "a host: its agents move within some 11 s"},
+		{"vigil dev start-host " + last, "switched on: it takes agents again"},
+		{"vigil host drain " + first, "its agents move; `undrain` ends it"},
+		{"vigil agent list", "who lives where, on what task"},
+		{"vigil agent explain demo/vet", "why it runs, or why not"},
+		{"vigil events -f", "what you see below, complete"},
+	} {
+		fmt.Fprintf(b, "  %-28s %s\n", try[0], f.app.screen.faint("# "+try[1]))
+	}
 }
 
 // feed prints events as they happen, until ctx ends.
@@ -165,12 +185,13 @@ func (f *fleet) show(e *vigilv1.Event) error {
 // eventColor tells good news from bad.
 func eventColor(kind string) string {
 	switch kind {
-	case "agent.exited", "agent.lease_ended", "agent.fence_ended", "agent.parked", "host.lost",
-		"task.recovered", "task.failed", "task.quarantined", "server.diverged":
+	case "agent.exited", "agent.lease_ended", "agent.fence_ended", "agent.parked", "agent.unkillable", "host.lost",
+		"host.surrendered", "host.confirmed_dead", "task.recovered", "task.failed", "task.quarantined", "server.diverged", "brake.set":
 		return "31"
-	case "agent.started", "agent.joined", "agent.adopted", "task.completed", "host.ready":
+	case "agent.started", "agent.joined", "agent.adopted", "task.completed", "host.joined", "host.ready", "host.undrained", "brake.over":
 		return "32"
-	case "host.suspect", "agent.start_limit", "agent.stopped", "agent.left", "task.late_result":
+	case "host.suspect", "host.returning", "host.drained", "host.gossip_blocked", "agent.start_limit", "agent.stopped", "agent.paused",
+		"agent.left", "room.paused", "cluster.paused", "task.late_result":
 		return "33"
 	case "leader.established":
 		return "1;33"

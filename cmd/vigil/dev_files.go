@@ -17,11 +17,12 @@ type devPlace struct {
 	dir     string
 	temp    bool // removed at the end
 	servers []serverPeer
+	hosts   []devHost
 }
 
 // openDevPlace makes the folder, or finds the one of an earlier run: the servers in
 // it keep their addresses, which are part of their data.
-func openDevPlace(dir string, servers int) (*devPlace, error) {
+func openDevPlace(dir string, servers, hosts int) (*devPlace, error) {
 	p := &devPlace{dir: dir}
 	var err error
 	if dir == "" {
@@ -30,12 +31,18 @@ func openDevPlace(dir string, servers int) (*devPlace, error) {
 	} else if p.dir, err = filepath.Abs(dir); err == nil {
 		err = os.MkdirAll(p.dir, 0o700)
 	}
+	if err == nil {
+		p.dir, err = filepath.EvalSymlinks(p.dir) // as the system shows where processes are
+	}
 	if err != nil {
 		return nil, fmt.Errorf("make data folder: %w", err)
 	}
 	if err := p.findServers(servers); err != nil {
 		p.remove()
 		return nil, err
+	}
+	for _, name := range devHostNames[:hosts] {
+		p.hosts = append(p.hosts, devHost{name: name, dir: p.path(name)})
 	}
 	return p, nil
 }
@@ -113,10 +120,17 @@ func (p *devPlace) write(exe string, settings map[string]string) error {
 		return map[string]any{"name": role, "program": exe, "args": args,
 			"env_allow": []string{"PATH", "HOME", "LANG", "TMPDIR", "GOCACHE", "GOROOT", "GOPATH", "XDG_CACHE_HOME"}}
 	}
-	conf := map[string]any{"servers": p.apiAddrs(), "data_dir": p.path("host", "data"), "name": "dev-host",
-		"runners": []any{runner("checksum"), runner("words"), runner("vet", "--idle", devIdle.String())}}
-	if err := p.put(conf, "host", "agentd.yaml"); err != nil {
-		return err
+	for _, h := range p.hosts {
+		conf := map[string]any{"servers": p.apiAddrs(), "data_dir": p.path(h.name, "data"), "name": h.name,
+			// The end of the demo is the end of its agents, also when it is killed itself.
+			"on_stop": "end", "frozen_limit": devFrozen.String(),
+			"runners": []any{runner("checksum"), runner("words"), runner("vet", "--idle", devIdle.String())}}
+		if err := p.put(conf, h.name, "agentd.yaml"); err != nil {
+			return err
+		}
+		if err := h.switchOn(); err != nil && !errors.Is(err, fs.ErrNotExist) { // it was off when an earlier run ended
+			return err
+		}
 	}
 	for name, text := range devInputs() {
 		if err := p.writeFile([]byte(text), "input", filepath.FromSlash(name)); err != nil {

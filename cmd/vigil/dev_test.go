@@ -13,7 +13,7 @@ import (
 
 func TestDevWritesFilesThatAreRead(t *testing.T) {
 	dir := t.TempDir()
-	place, err := openDevPlace(dir, 3)
+	place, err := openDevPlace(dir, 3, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestDevWritesFilesThatAreRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		repl := conf.clusterConfig()
-		if err := repl.Validate(); err != nil || len(repl.Seed) != 2 {
+		if err := repl.Validate(); err != nil || len(repl.Seed) != len(o.settings()) {
 			t.Fatalf("%s: %v, seeds %v", s.ID, err, repl.Seed)
 		}
 		ports[conf.Addr], ports[conf.RaftAddr] = true, true
@@ -42,15 +42,20 @@ func TestDevWritesFilesThatAreRead(t *testing.T) {
 	if len(ports) != 6 {
 		t.Errorf("the servers share ports: %v", ports)
 	}
-	host, err := readAgentdFile(place.path("host", "agentd.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := host.check(); err != nil || len(host.Runners) != 3 {
-		t.Fatalf("%d runners, %v", len(host.Runners), err)
+	for _, h := range place.hosts {
+		host, err := readAgentdFile(h.config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := host.check(); err != nil || len(host.Runners) != 3 || host.Name != h.name {
+			t.Fatalf("host %s: named %q, %d runners, %v", h.name, host.Name, len(host.Runners), err)
+		}
+		if !loopback(host.Gossip.Bind) {
+			t.Errorf("host %s gossips at %s", h.name, host.Gossip.Bind)
+		}
 	}
 
-	again, err := openDevPlace(dir, 3)
+	again, err := openDevPlace(dir, 3, 2)
 	if err != nil || fmt.Sprint(again.servers) != fmt.Sprint(place.servers) {
 		t.Errorf("the second run has the servers %v (%v), the first had %v", again.servers, err, place.servers)
 	}
@@ -64,7 +69,7 @@ func TestDevWritesFilesThatAreRead(t *testing.T) {
 
 func TestDevRemovesItsTemporaryFolder(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	place, err := openDevPlace("", 3)
+	place, err := openDevPlace("", 3, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +126,7 @@ func TestDevAgentStaysInItsFolder(t *testing.T) {
 }
 
 func TestDevAgentParsesWithoutGo(t *testing.T) {
-	place, err := openDevPlace(t.TempDir(), 3)
+	place, err := openDevPlace(t.TempDir(), 3, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

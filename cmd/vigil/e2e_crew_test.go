@@ -68,6 +68,7 @@ runners:
     env_allow: [PATH]
 `, strings.Join(c.api, ", "), c.path("crew"), c.path("crew.sh"), vigil(t), c.path("ledger"), c.path("home")))
 	c.startHost()
+	t.Cleanup(func() { c.clear("crew", c.host.proc) })
 	return c
 }
 

@@ -56,7 +56,22 @@ func TestFailuresOfProcesses(t *testing.T) {
 		}
 	})
 
-	t.Run("F2 agentd crashes", func(t *testing.T) {
+	t.Run("F2 agentd crashes and is started again", func(t *testing.T) {
+		c := c.in(t)
+		c.role("f2a", func(s *vigilv1.RoleSpec) { s.Ttl = nil })
+		before := c.joined("f2a/a", "")
+		for range 3 {
+			c.host.signal(syscall.SIGKILL)
+			c.host.end()
+			c.startHost()
+		}
+		c.completed(c.task("f2a", "easy"))
+		if after := c.agent("f2a/a"); after.GetPid() != before.GetPid() || after.GetIncarnation() != before.GetIncarnation() || c.starts("f2a/a") != 1 {
+			t.Errorf("the agent noticed: life %s, pid %d, then life %s, pid %d", before.GetIncarnation(), before.GetPid(), after.GetIncarnation(), after.GetPid())
+		}
+	})
+
+	t.Run("F2 agentd crashes and stays away", func(t *testing.T) {
 		c := c.in(t)
 		c.role("f2", func(s *vigilv1.RoleSpec) { s.Replicas = 2 })
 		c.joined("f2/a", "")
@@ -69,14 +84,14 @@ func TestFailuresOfProcesses(t *testing.T) {
 		if d := c.took("agentd killed -> task recovered (ttl 2s)", began); d > patience/2 {
 			t.Errorf("L2: the task was recovered after %s", d)
 		}
-		if alive(int(holder.GetPid())) {
-			t.Errorf("agent process %d outlived its agentd", holder.GetPid())
+		if !alive(int(holder.GetPid())) {
+			t.Errorf("L10: agent process %d is not frozen but gone", holder.GetPid())
 		}
 		began = time.Now()
 		c.startHost()
 		c.sees("task.completed", "", task)
 		c.took("agentd back -> task done", began)
-		for _, name := range []string{"f1/a", "f1b/a", "f2/a", "f2/a.2"} {
+		for _, name := range []string{"f1/a", "f1b/a", "f2a/a", "f2/a", "f2/a.2"} {
 			if a := c.running(name); c.starts(name) > int(a.GetIncarnationRaw()) {
 				t.Errorf("%s: %d lives in the ledger, but it lives for the %s. time", name, c.starts(name), a.GetIncarnation())
 			}

@@ -172,59 +172,6 @@ func alive(pid int) bool {
 	return err == nil && !strings.Contains(string(text), ") Z ")
 }
 
-func TestDevComesUpAndLeavesNothing(t *testing.T) {
-	p := spawn(t, "dev", "dev", "--every", "0")
-	text := p.shows(regexp.MustCompile(`Ctrl-C ends everything`))
-	t.Log(strings.SplitN(text, "\n", 2)[0])
-	var pids []int
-	for _, m := range regexp.MustCompile(`pid (\d+)`).FindAllStringSubmatch(text, -1) {
-		pid, _ := strconv.Atoi(m[1])
-		pids = append(pids, pid)
-	}
-	addrs := regexp.MustCompile(`VIGIL_ADDR=(\S+)`).FindStringSubmatch(text)
-	dir := regexp.MustCompile(`files and logs +(\S+)`).FindStringSubmatch(text)
-	victim := regexp.MustCompile(`kill -9 (\d+)`).FindAllStringSubmatch(text, 2)
-	if len(pids) < 7 || addrs == nil || dir == nil || len(victim) != 2 {
-		t.Fatalf("the greeting lacks something:\n%s", text)
-	}
-	p.shows(regexp.MustCompile(`task.completed +demo/words`))
-
-	kill := func(m []string) {
-		pid, _ := strconv.Atoi(m[1])
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-	}
-	kill(victim[0])
-	p.shows(regexp.MustCompile(`agent.started +demo/\S+ #2`))
-	kill(victim[1])
-	p.shows(regexp.MustCompile(`server s\d has ended \(signal: killed\)`))
-	c, err := client.Open(client.Config{Addrs: strings.Split(addrs[1], ",")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	f := &testFleet{t: t, fleet: vigilv1.NewFleetClient(c), status: vigilv1.NewClusterClient(c)}
-	task, err := f.fleet.CreateTask(f.ctx(), &vigilv1.CreateTaskRequest{Room: "demo", Role: "words", Title: "w", Text: "address.txt"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.completed(task.GetId())
-
-	p.signal(syscall.SIGINT)
-	if code := p.end(); code != 0 {
-		t.Fatalf("dev ended with %d", code)
-	}
-	for _, pid := range pids {
-		if alive(pid) {
-			t.Errorf("process %d is left behind", pid)
-		}
-	}
-	if _, err := os.Stat(dir[1]); !os.IsNotExist(err) {
-		t.Errorf("folder %s is left behind (%v)", dir[1], err)
-	}
-}
-
 // shows waits until the output matches and gives all of it.
 func (p *proc) shows(want *regexp.Regexp) string {
 	p.t.Helper()

@@ -5,6 +5,7 @@ package main_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -174,9 +175,10 @@ func newFleet(t *testing.T, before ...func(*testFleet)) *testFleet {
 	for _, role := range []string{"checksum", "words"} {
 		fmt.Fprintf(&runners, "  - {name: %s, program: %q, args: [dev-agent, %s, --files, %q]}\n", role, vigil(t), role, f.path("input"))
 	}
-	f.write("agentd.yaml", fmt.Sprintf("servers: [%s]\ndata_dir: %q\nname: h1\nrunners:\n%s",
+	f.write("agentd.yaml", fmt.Sprintf("servers: [%s]\ndata_dir: %q\nname: h1\non_stop: end\nrunners:\n%s",
 		strings.Join(f.api, ", "), f.path("host"), runners.String()))
 	f.agentd = spawn(t, "agentd", "agentd", "--config", f.path("agentd.yaml"))
+	t.Cleanup(func() { f.clear("host", f.agentd) })
 	c, err := client.Open(client.Config{Addrs: f.api, Name: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -184,6 +186,20 @@ func newFleet(t *testing.T, before ...func(*testFleet)) *testFleet {
 	t.Cleanup(func() { c.Close() })
 	f.client, f.fleet, f.status = c, vigilv1.NewFleetClient(c), vigilv1.NewClusterClient(c)
 	return f
+}
+
+// clear ends what a host has left: its agents outlive agentd, and a test that fails
+// tells nobody to stop.
+func (f *testFleet) clear(dataDir string, agentd *proc) {
+	agentd.signal(syscall.SIGKILL)
+	<-agentd.done
+	files, _ := filepath.Glob(f.path(dataDir + "/lives/*/started.json"))
+	for _, file := range files {
+		var started struct{ Shim int }
+		if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &started) == nil && started.Shim > 0 {
+			_ = syscall.Kill(started.Shim, syscall.SIGKILL) // the kernel ends its agent
+		}
+	}
 }
 
 // startServer starts server i, for the first time or again.

@@ -38,8 +38,8 @@ func newAgentExplainCmd(a *app) *cobra.Command {
 // explain prints the answer first, then what it rests on.
 func (a *app) explain(answer *vigilv1.GetAgentResponse) error {
 	g := answer.GetAgent()
-	verdict := fmt.Sprintf("%s: %s", a.screen.bold(g.GetName()), oneLine(g.GetWhy()))
-	if d := span(g.GetNotBefore()); d != "" && (g.GetWhyCode() == "back_off" || g.GetWhyCode() == "parked") {
+	verdict := fmt.Sprintf("%s: %s", a.screen.bold(g.GetName()), oneLine(tidy(g.GetWhy())))
+	if d := span(g.GetWhyLeft()); d != "" && endsByItself(g.GetWhyCode()) {
 		verdict += "; in " + d
 	}
 	if err := a.printf("%s\n\n", verdict); err != nil {
@@ -51,9 +51,10 @@ func (a *app) explain(answer *vigilv1.GetAgentResponse) error {
 	if runner == "" {
 		runner = "none: it is started by hand"
 	}
-	err := a.pairs("wanted", a.intent(g), "declared", declared, "runner", runner,
+	err := a.pairs("to do", agentRemedy(g), "wanted", a.intent(g), "declared", declared, "runner", runner,
 		"process", a.processLine(g), "in the room", participantLine(g), "task", taskLine(answer.GetTask()),
-		"order", orderLine(g), "failures", failuresText(g), "fence", left(g.GetFenceLeft()))
+		"order", orderLine(g), "failures", failuresText(g), "parked", tidy(g.GetParkedWhy()),
+		"start fails", g.GetStartFault(), "unkillable", g.GetStuck(), "fence", left(g.GetFenceLeft()), "resume value", resumeText(g))
 	if err != nil {
 		return err
 	}
@@ -64,6 +65,46 @@ func (a *app) explain(answer *vigilv1.GetAgentResponse) error {
 		return err
 	}
 	return a.printRecent(answer.GetEvents())
+}
+
+// endsByItself tells whether a start follows when the reason's time is up.
+func endsByItself(code string) bool {
+	switch code {
+	case "back_off", "parked", "fence", "brake", "hold":
+		return true
+	}
+	return false
+}
+
+// agentRemedy says what a human can do about the state of an agent; "" when its
+// sentence names a command already, or nothing is to be done.
+func agentRemedy(g *vigilv1.Agent) string {
+	if strings.Contains(g.GetWhy(), "`vigil ") {
+		return ""
+	}
+	switch g.GetWhyCode() {
+	case "paused":
+		return "`vigil agent resume " + g.GetName() + "`, or `desired: running` when its role declares the pause"
+	case "room_paused":
+		return "`vigil room resume " + g.GetRoom() + "`"
+	case "all_paused":
+		return "`vigil resume`"
+	case "stopped":
+		return "`vigil agent start " + g.GetName() + "`"
+	case "brake":
+		return "wait, or when the losses are explained: `vigil brake release`"
+	case "fence":
+		return "wait; when the machine is certainly off: `vigil host confirm-dead " + orWord(g.GetHost(), "HOST") + "`"
+	case "parked", "back_off":
+		return "wait, or `vigil agent unpark " + g.GetName() + "`"
+	case "unkillable":
+		return "look at host " + g.GetHost() + ": a process that outlives KILL usually hangs in the kernel, on a disk or a network file system"
+	case "no_host":
+		return "start `vigil agentd` with that runner, or make room: the table below says what each host lacks"
+	case "no_task":
+		return "`vigil task create " + g.GetRoom() + "/" + g.GetRole() + " TITLE`"
+	}
+	return ""
 }
 
 func (a *app) processLine(g *vigilv1.Agent) string {
@@ -129,7 +170,7 @@ func (a *app) exitText(x *vigilv1.Exit) string {
 	switch {
 	case x.GetSignal() != "":
 		text += ", signal " + x.GetSignal()
-	case x.GetKind() == "clean" || x.GetKind() == "crash" || x.GetKind() == "ordered":
+	case x.GetKind() == "clean" || x.GetKind() == "crash" || x.GetKind() == "ordered" || x.GetKind() == "usage_limit":
 		text += fmt.Sprintf(", code %d", x.GetCode())
 	}
 	when := a.ago(x.GetAt())

@@ -12,32 +12,48 @@ import (
 )
 
 func newHostCmd(a *app) *cobra.Command {
-	return newGroup("host", "Worker machines", newHostListCmd(a), newHostShowCmd(a))
+	return newGroup("host", "Worker machines: see how they are, drain them, give them up",
+		newHostListCmd(a), newHostShowCmd(a), newHostExplainCmd(a), newHostDrainCmd(a), newHostUndrainCmd(a),
+		newHostConfirmDeadCmd(a), newHostForgetCmd(a))
 }
 
 func newHostListCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the worker machines",
+		Short: "List the worker machines with the reason for their state",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				list, err := c.fleet.ListHosts(ctx, &vigilv1.ListHostsRequest{Stale: a.stale})
-				if err != nil {
-					return err
+				list := &vigilv1.ListHostsResponse{}
+				for request := (&vigilv1.ListHostsRequest{Stale: a.stale}); ; {
+					page, err := c.fleet.ListHosts(ctx, request)
+					if err != nil {
+						return err
+					}
+					list.Hosts = append(list.Hosts, page.GetHosts()...)
+					if request.After = page.GetNextAfter(); request.After == 0 {
+						return a.printHosts(list)
+					}
 				}
-				if a.json {
-					return a.printJSON(list)
-				}
-				t := newTable("HOST", "STATE", ">RUNNING", ">STARTING", ">CAPACITY", "LEASE", "SEEN", "RUNNERS~", "LABELS~")
-				for _, h := range list.GetHosts() {
-					t.add(h.GetName(), h.GetState(), fmt.Sprint(h.GetRunning()), fmt.Sprint(h.GetStarting()), fmt.Sprint(h.GetCapacity()),
-						left(h.GetLeaseLeft()), a.ago(h.GetSeenAt()), strings.Join(h.GetRunners(), ","), labelText(h.GetLabels()))
-				}
-				return t.print(a, "No host has registered yet: start one with `vigil agentd`.")
 			})
 		},
 	}
+}
+
+func (a *app) printHosts(list *vigilv1.ListHostsResponse) error {
+	if a.json {
+		return a.printJSON(list)
+	}
+	t := newTable("HOST~", "STATE", ">AGENTS", ">ROOM", "LEASE", "SEEN", "RUNNERS~", "LABELS~", "WHY~")
+	for _, h := range list.GetHosts() {
+		agents := fmt.Sprint(h.GetRunning())
+		if h.GetStarting() > 0 {
+			agents += fmt.Sprintf("+%d", h.GetStarting())
+		}
+		t.add(h.GetName(), h.GetState(), agents, fmt.Sprint(h.GetCapacity()), left(h.GetLeaseLeft()), a.ago(h.GetSeenAt()),
+			strings.Join(h.GetRunners(), ","), labelText(h.GetLabels()), hostWhy(h))
+	}
+	return t.print(a, "No host has registered yet: start one with `vigil agentd`.")
 }
 
 func labelText(labels map[string]string) string {
@@ -64,22 +80,41 @@ func newHostShowCmd(a *app) *cobra.Command {
 				if a.json {
 					return a.printJSON(h)
 				}
-				err = a.pairs("host", h.GetName(), "id", h.GetKey(), "state", h.GetState(), "boot", h.GetBoot(), "version", h.GetVersion(),
-					"agents", fmt.Sprintf("%d running, %d starting, room for %d", h.GetRunning(), h.GetStarting(), h.GetCapacity()),
-					"lease", left(h.GetLeaseLeft()), "seen", a.ago(h.GetSeenAt()),
-					"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()))
+				err = a.pairs("host", h.GetName(), "id", h.GetKey(), "state", h.GetState(), "why", hostWhy(h),
+					"boot", h.GetBoot(), "version", h.GetVersion(), "agents", hostLoad(h),
+					"lease", left(h.GetLeaseLeft()), "seen", a.ago(h.GetSeenAt()), "drain", a.drainLine(h),
+					"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "gossip", h.GetGossipAddr())
 				if err != nil {
 					return err
 				}
-				list, err := c.fleet.ListAgents(ctx, &vigilv1.ListAgentsRequest{Host: args[0], Stale: a.stale, Limit: 1000})
-				if err != nil || len(list.GetAgents()) == 0 {
-					return err
-				}
-				if err := a.printf("\n"); err != nil {
-					return err
-				}
-				return a.printAgents(list)
+				return a.agentsOf(ctx, c, h)
 			})
 		},
 	}
+}
+
+func hostLoad(h *vigilv1.Host) string {
+	return fmt.Sprintf("%d running, %d starting, room for %d", h.GetRunning(), h.GetStarting(), h.GetCapacity())
+}
+
+// agentsOf prints the agents of a host, all of them.
+func (a *app) agentsOf(ctx context.Context, c *conn, h *vigilv1.Host) error {
+	list := &vigilv1.ListAgentsResponse{}
+	for request := (&vigilv1.ListAgentsRequest{Host: h.GetKey(), Stale: a.stale, Limit: 1000}); ; {
+		page, err := c.fleet.ListAgents(ctx, request)
+		if err != nil {
+			return err
+		}
+		list.Agents = append(list.Agents, page.GetAgents()...)
+		if request.After = page.GetNextAfter(); request.After == "" {
+			break
+		}
+	}
+	if len(list.GetAgents()) == 0 {
+		return nil
+	}
+	if err := a.printf("\n"); err != nil {
+		return err
+	}
+	return a.printAgents(list)
 }

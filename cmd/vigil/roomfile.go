@@ -38,6 +38,8 @@ type roleFile struct {
 	StopGrace     spanValue            `yaml:"stop_grace"`
 	AttemptLimit  countValue           `yaml:"attempt_limit"`
 	KillLimit     countValue           `yaml:"kill_limit"`
+	TurnLimit     spanValue            `yaml:"turn_limit"`
+	RunLimit      spanValue            `yaml:"run_limit"`
 }
 
 // parseRooms reads all documents of a file; file is its name in messages.
@@ -115,7 +117,8 @@ func (d *document) word(v textValue, words ...string) error {
 	if v.text == "" || slices.Contains(words, v.text) {
 		return nil
 	}
-	return placed(d.file, d.text, v.at, fmt.Sprintf("%q is unknown here: write %s", v.text, strings.Join(words, " or ")))
+	return placed(d.file, d.text, v.at, fmt.Sprintf("%q is unknown here: write %s or %s", v.text,
+		strings.Join(words[:len(words)-1], ", "), words[len(words)-1]))
 }
 
 // request turns a decoded document into what the server is asked for.
@@ -142,7 +145,7 @@ func (d *document) request(room *roomFile) (*vigilv1.ApplyRoomRequest, error) {
 func (d *document) checkRole(r *roleFile) error {
 	for _, err := range []error{
 		d.name("name of the role", r.Name, d.body),
-		d.word(r.Desired, "running", "stopped"),
+		d.word(r.Desired, "running", "stopped", "paused"),
 		d.word(r.Start, "always", "on_demand"),
 		d.word(r.Proof, "process", "agent"),
 		d.word(r.Policy, "fenced", "fast"),
@@ -169,6 +172,7 @@ func (r *roleFile) spec() *vigilv1.RoleSpec {
 		Ttl: r.TTL.wire(), AckLimit: r.AckLimit.wire(), PendingLimit: r.PendingLimit.wire(), StartLimit: r.StartLimit.wire(),
 		ProgressLimit: r.ProgressLimit.wire(), StopGrace: r.StopGrace.wire(),
 		AttemptLimit: r.AttemptLimit.n, KillLimit: r.KillLimit.n,
+		TurnLimit: r.TurnLimit.wire(), RunLimit: r.RunLimit.wire(),
 	}
 	if r.Replicas != nil {
 		spec.Replicas = r.Replicas.n

@@ -121,7 +121,9 @@ func limited(name string, b []byte) (string, error) {
 }
 
 func newRoomCmd(a *app) *cobra.Command {
-	return newGroup("room", "Rooms with their roles", newRoomListCmd(a), newRoomShowCmd(a), newRoomDeleteCmd(a))
+	return newGroup("room", "Rooms with their roles", newRoomListCmd(a), newRoomShowCmd(a),
+		newRoomPauseCmd(a, "pause", "Start no agent of a room and give it no new task; what runs goes on", true),
+		newRoomPauseCmd(a, "resume", "End the pause of a room", false), newRoomDeleteCmd(a))
 }
 
 func newRoomListCmd(a *app) *cobra.Command {
@@ -138,7 +140,7 @@ func newRoomListCmd(a *app) *cobra.Command {
 				if a.json {
 					return a.printJSON(list)
 				}
-				t := newTable("ROOM", ">ROLES", ">LIVE", ">AGENTS", "TASKS~", "CHANGED BY~", "CREATED")
+				t := newTable("ROOM~", ">ROLES", ">LIVE", ">AGENTS", "TASKS~", "CHANGED BY~", "CREATED")
 				for _, r := range list.GetRooms() {
 					addRoom(a, t, r)
 				}
@@ -163,6 +165,8 @@ func addRoom(a *app, t *table, r *vigilv1.Room) {
 	name := r.GetName()
 	if r.GetDeleting() {
 		name += " (deleting)"
+	} else if r.GetPaused() {
+		name += " (paused)"
 	}
 	t.add(name, fmt.Sprint(roles), fmt.Sprint(live), fmt.Sprint(agents), taskCounts(tasks), r.GetChangedBy(), a.ago(r.GetCreatedAt()))
 }
@@ -192,6 +196,9 @@ func (a *app) printRoom(room *vigilv1.Room) error {
 	state := ""
 	if room.GetDeleting() {
 		state = "being deleted: it goes once nothing of it runs"
+	} else if room.GetPaused() {
+		state = strings.TrimSpace(fmt.Sprintf("paused by %s %s", orWord(room.GetPauseBy(), "somebody"), a.ago(room.GetPauseAt()))) +
+			becauseText(room.GetPauseWhy()) + "; `vigil room resume " + room.GetName() + "` ends it"
 	}
 	err := a.pairs("room", room.GetName(), "state", state, "created", a.ago(room.GetCreatedAt()),
 		"changed by", room.GetChangedBy(), "revision", fmt.Sprint(room.GetRev()))

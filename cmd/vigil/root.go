@@ -28,17 +28,23 @@ var commands = [...]func(*app) *cobra.Command{
 	newDevCmd,
 	newDevAgentCmd,
 	newAgentdCmd,
+	newKeygenCmd,
+	newShimCommand,
 	newStatusCmd,
 	newApplyCmd,
 	newRoomCmd,
 	newTaskCmd,
 	newAgentCmd,
 	newHostCmd,
+	newPauseCmd,
+	newResumeCmd,
+	newBrakeCmd,
 	newEventsCmd,
 	newSettingsCmd,
 	newWaitForTaskCmd,
 	newBeatCmd,
 	newRunCmd,
+	newRememberCmd,
 	newBenchCmd,
 	newBenchAgentCmd,
 	newVersionCmd,
@@ -137,9 +143,9 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 // arrange sorts the commands of the help by who needs them.
 func arrange(root *cobra.Command) {
 	for _, g := range [...]struct{ id, title, commands string }{
-		{"people", "The fleet:", "status apply room task agent host events settings"},
-		{"agents", "For agents:", "wait-for-task beat run"},
-		{"machines", "Servers and hosts:", "dev server agentd bench"},
+		{"people", "The fleet:", "status apply room task agent host pause resume brake events settings"},
+		{"agents", "For agents:", "wait-for-task beat run remember"},
+		{"machines", "Servers and hosts:", "dev server agentd keygen bench"},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, cmd := range root.Commands() {

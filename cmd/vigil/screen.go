@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -193,6 +194,7 @@ func (s screen) states(line string) string {
 		{"FAILED", "31"}, {"QUARANTINED", "31"}, {"lost", "31"}, {"parked", "31"},
 		{"COMPLETED", "32"}, {"ready", "32"}, {"ACTIVE", "32"},
 		{"IN_PROGRESS", "36"}, {"ACKNOWLEDGED", "36"}, {"suspect", "33"}, {"CANCELED", "33"},
+		{"unkillable", "31"}, {"returning", "33"}, {"draining", "33"}, {"paused", "33"},
 	} {
 		line = replaceWord(line, w.word, s.paint(w.code, w.word))
 	}
@@ -237,6 +239,12 @@ func short(d time.Duration) string {
 		return fmt.Sprintf("%dd", int(d.Hours())/24)
 	}
 }
+
+var zeroUnits = regexp.MustCompile(`\b(\d+h)0m0s\b|\b(\d+h\d+m|\d+m)0s\b`)
+
+// tidy takes the zeros out of Go's durations in a text of the cluster: 24h0m0s is
+// 24h, 5m0s is 5m.
+func tidy(text string) string { return zeroUnits.ReplaceAllString(text, "$1$2") }
 
 // span prints a duration of an answer; "" when there is none.
 func span(d *durationpb.Duration) string {

@@ -65,7 +65,7 @@ func TestExplainAnswersOnOneScreen(t *testing.T) {
 	s.agent = &vigilv1.GetAgentResponse{
 		Agent: &vigilv1.Agent{Name: "web/builder.2", Desired: "running", IntentBy: "alice", IntentAt: before(2 * time.Hour), Incarnation: "7",
 			Process: "none", Participant: "DISCONNECTED", Managed: true, Failures: 3, NotBefore: durationpb.New(42 * time.Second),
-			Why: "back-off after failure 3", WhyCode: "back_off",
+			Why: "back-off after failure 3", WhyCode: "back_off", WhyLeft: durationpb.New(42 * time.Second),
 			LastExit: &vigilv1.Exit{Incarnation: "7", At: before(12 * time.Second), Kind: "crash", Signal: "killed", Task: 12, Host: "w1",
 				Reason: "out of memory", Tail: "one\ntwo\nthree\nfour\nfive\nsix\nseven\n"}},
 		Role:  &vigilv1.RoleSpec{Name: "builder", Desired: "running", Start: "always", Runner: "claude"},
@@ -76,6 +76,7 @@ func TestExplainAnswersOnOneScreen(t *testing.T) {
 	code, out, errs := terminalRun{}.do(t, "agent", "explain", "web/builder.2", "--addr", s.addr)
 	want := `web/builder.2: back-off after failure 3; in 42s
 
+to do        wait, or ` + "`vigil agent unpark web/builder.2`" + `
 wanted       running, by alice 2h ago
 declared     running, start always
 runner       claude

@@ -66,6 +66,7 @@ no passwords, so whoever can reach its ports controls the fleet.`,
 	fl.StringVar(&flags.AdvertiseAddr, "advertise-addr", "", "where clients and servers reach --addr (default: the same)")
 	fl.StringVar(&flags.RaftAddr, "raft-addr", flags.RaftAddr, "where the other servers reach this one")
 	fl.StringVar(&flags.RaftBind, "raft-bind", "", "listen here for the other servers (default: --raft-addr)")
+	flags.Gossip.flags(fl)
 	fl.StringVar(&flags.Cluster, "cluster", "", "name of the cluster (default: made from the peers)")
 	fl.StringSliceVar(&peers, "peers", nil, "id=raft-address of every server of a new cluster, this one too")
 	fl.IntVar(&flags.BootstrapExpect, "bootstrap-expect", 0, "number of servers of a new cluster (default: the number of peers)")
@@ -98,6 +99,7 @@ func (f *serverFile) override(flags *serverFile, said func(string) bool) {
 			take()
 		}
 	}
+	f.Gossip.override(&flags.Gossip, said)
 	if said("bootstrap-expect") { // after peers
 		f.BootstrapExpect = flags.BootstrapExpect
 	}
@@ -134,6 +136,9 @@ func (f *serverFile) check() error {
 	}
 	if f.BootstrapExpect == 1 && len(f.Peers) == 0 {
 		f.Peers = []serverPeer{{ID: f.ID, RaftAddr: f.RaftAddr, APIAddr: f.AdvertiseAddr}}
+	}
+	if err := f.Gossip.settle(loopback(f.Addr) && loopback(f.AdvertiseAddr) && loopback(f.RaftAddr)); err != nil {
+		return err
 	}
 	if len(f.Join) > 0 && f.BootstrapExpect > 0 {
 		return usagef("join and peers exclude each other: a server either founds a cluster or joins one")

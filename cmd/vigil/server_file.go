@@ -25,6 +25,8 @@ type serverFile struct {
 	RaftAddr      string `yaml:"raft_addr"`
 	RaftBind      string `yaml:"raft_bind"`
 
+	Gossip gossipFile `yaml:"gossip"`
+
 	Cluster         string       `yaml:"cluster"`
 	BootstrapExpect int          `yaml:"bootstrap_expect"`
 	Peers           []serverPeer `yaml:"peers"`

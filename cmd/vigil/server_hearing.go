@@ -1,60 +1,173 @@
 package main
 
 import (
-	"sync"
+	"maps"
 	"time"
 
+	"vigil/cluster/gossip"
 	"vigil/fsm"
 )
 
-// hearing remembers when hosts were last heard on their streams to this server,
-// beyond the end of a stream: a daemon that was killed closes it at once.
+// How a server listens.
+const (
+	hearEvery = 250 * time.Millisecond // changes within it are one report
+	// hearPaused is a gap between two looks after which this server was paused, not
+	// the hosts: silence counts only from there.
+	hearPaused = time.Second
+	// hearBeats is how long after a host's last word on its stream a beat from before
+	// its death may still reach the state: two pings and the way.
+	hearBeats = 4 * time.Second
+	// hearJoin is how long a host that gossips may take to be found by a server that
+	// has just started, or by all when it registers.
+	hearJoin = 15 * time.Second
+	// A report takes at most hearMost hosts, and reports that follow each other are
+	// held back longer and longer.
+	hearMost    = 1000
+	hearBackoff = 4 * time.Second
+)
+
+// hearing makes this server's view of every host from the order streams that it
+// holds or held and from gossip. It is compared with what the state holds as this
+// server's view, so nothing needs to be remembered of what was reported. One
+// goroutine uses it.
 type hearing struct {
-	state  interface{ Read(func(*fsm.State)) }
-	stream func(fsm.HostID) (time.Duration, bool)
+	self   string
+	stream func(fsm.HostID) (silent time.Duration, here bool)
+	gossip func(key, boot string) gossip.State // nil: this server does not gossip
 
-	mu   sync.Mutex
-	last map[fsm.HostID]time.Time // of hosts that had a stream here
+	looked  time.Time // when this server last listened
+	resumed time.Time // since when it does so without a gap
+	streams map[fsm.HostID]lastWord
+	awaited map[fsm.HostID]awaited
+
+	next  time.Time // of the next report
+	pause time.Duration
 }
 
-func newHearing(state interface{ Read(func(*fsm.State)) }, stream func(fsm.HostID) (time.Duration, bool)) *hearing {
-	return &hearing{state: state, stream: stream, last: map[fsm.HostID]time.Time{}}
+// lastWord is what was last heard of a host on a stream here.
+type lastWord struct {
+	at   time.Time
+	till fsm.Time // end of its lease as far as its beats from before that reached the state
 }
 
-// silence tells how long hosts have said nothing here. A host whose stream has
-// ended counts until it beats or registers again: then it lives, and its stream is
-// on another server.
-func (h *hearing) silence() map[fsm.HostID]time.Duration {
-	beats := map[fsm.HostID]time.Duration{} // since the last one
-	h.state.Read(func(st *fsm.State) {
-		for host := range st.Hosts() {
-			if host.State == fsm.HostReady || host.State == fsm.HostSuspect {
-				beats[host.ID] = st.Settings().HostTTL - host.Until.Sub(st.Clock())
-			}
-		}
-	})
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	now := time.Now()
-	out := map[fsm.HostID]time.Duration{}
-	for id, beat := range beats {
-		if silent, here := h.stream(id); here {
-			h.last[id] = now.Add(-silent)
-			out[id] = silent
-			continue
-		}
-		if last, ok := h.last[id]; ok {
-			if silent := now.Sub(last); beat >= silent {
-				out[id] = silent
-			} else {
-				delete(h.last, id)
-			}
+// awaited is a host that says that it gossips, and was never heard.
+type awaited struct {
+	since time.Time
+	boot  string
+}
+
+func newHearing(self string, stream func(fsm.HostID) (time.Duration, bool), gossip func(key, boot string) gossip.State) *hearing {
+	return &hearing{self: self, stream: stream, gossip: gossip, streams: map[fsm.HostID]lastWord{}, awaited: map[fsm.HostID]awaited{}}
+}
+
+// listen gives this server's views that differ from those in the state and may be
+// reported now.
+func (h *hearing) listen(st *fsm.State, now time.Time) (views []fsm.HostView) {
+	if now.Sub(h.looked) > hearPaused {
+		h.resumed = now
+	}
+	h.looked = now
+	for host := range st.Hosts() {
+		had := h.reportedView(host)
+		v := fsm.HostView{Server: h.self, Host: host.ID, Stream: h.hearStream(host, now), Gossip: h.hearGossip(host, had.Gossip, now)}
+		if v.Stream != had.Stream || v.Gossip != had.Gossip {
+			views = append(views, v)
 		}
 	}
-	for id := range h.last {
-		if _, known := beats[id]; !known {
-			delete(h.last, id)
+	maps.DeleteFunc(h.streams, func(id fsm.HostID, _ lastWord) bool { return st.Host(id) == nil })
+	maps.DeleteFunc(h.awaited, func(id fsm.HostID, _ awaited) bool { return st.Host(id) == nil })
+	switch {
+	case len(views) == 0:
+		h.pause = max(h.pause-hearEvery/2, 0)
+	case now.Before(h.next):
+		return nil
+	}
+	return views[:min(len(views), hearMost)]
+}
+
+// reported holds back the next report, longer after each and after one that failed.
+func (h *hearing) reported(now time.Time, ok bool) {
+	if h.pause = max(2*h.pause, hearEvery/2); !ok {
+		h.pause = max(h.pause, time.Second)
+	}
+	h.pause = min(h.pause, hearBackoff)
+	h.next = now.Add(h.pause)
+}
+
+// reportedView is this server's view in the state.
+func (h *hearing) reportedView(host *fsm.Host) fsm.HostView {
+	for _, v := range host.Views {
+		if v.Server == h.self {
+			return v
 		}
 	}
-	return out
+	return fsm.HostView{}
+}
+
+// hearStream: a stream that has closed is not yet silence, and a host that is heard
+// elsewhere is none of this server's business any more.
+func (h *hearing) hearStream(host *fsm.Host, now time.Time) fsm.Hearing {
+	last, known := h.streams[host.ID]
+	silent, here := h.stream(host.ID)
+	if here {
+		if at := now.Add(-silent); at.After(last.at) {
+			last.at = at
+		}
+	} else if !known {
+		return fsm.HearNothing
+	}
+	if now.Sub(last.at) < hearBeats {
+		last.till = host.Until
+	}
+	if !here && (host.State == fsm.HostLeft || host.Until > last.till || h.heardElsewhere(host)) {
+		delete(h.streams, host.ID)
+		return fsm.HearNothing
+	}
+	h.streams[host.ID] = last
+	if now.Sub(last.at) >= fsm.SilentFor && now.Sub(h.resumed) >= fsm.SilentFor {
+		return fsm.HearSilent
+	}
+	return fsm.HearAlive
+}
+
+// heardElsewhere tells whether another server says that it hears the host's stream.
+func (h *hearing) heardElsewhere(host *fsm.Host) bool {
+	for _, v := range host.Views {
+		if v.Server != h.self && v.Stream == fsm.HearAlive {
+			return true
+		}
+	}
+	return false
+}
+
+// hearGossip: a host that says that it gossips and is not found is silent, like one
+// that was heard before; usually its port is blocked.
+func (h *hearing) hearGossip(host *fsm.Host, had fsm.Hearing, now time.Time) fsm.Hearing {
+	if h.gossip == nil {
+		return fsm.HearNothing
+	}
+	state := h.gossip(host.Key, host.Boot)
+	if state != gossip.Unknown {
+		delete(h.awaited, host.ID)
+	}
+	switch state {
+	case gossip.Alive:
+		return fsm.HearAlive
+	case gossip.Silent:
+		return fsm.HearSilent
+	case gossip.Left:
+		return fsm.HearLeft
+	}
+	if host.GossipAddr == "" || host.State == fsm.HostLeft {
+		return fsm.HearNothing
+	}
+	u, waits := h.awaited[host.ID]
+	if !waits || u.boot != host.Boot || u.since.Before(h.resumed) {
+		u = awaited{now, host.Boot}
+		h.awaited[host.ID] = u
+	}
+	if now.Sub(u.since) >= hearJoin {
+		return fsm.HearSilent
+	}
+	return had
 }

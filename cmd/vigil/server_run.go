@@ -17,6 +17,7 @@ import (
 
 	"vigil/cluster"
 	"vigil/cluster/duty"
+	"vigil/cluster/gossip"
 	"vigil/fsm"
 	"vigil/rpc"
 	"vigil/rpc/client"
@@ -35,6 +36,10 @@ type server struct {
 	client  *client.Client // to this server's own API, which forwards to the leader
 	others  *client.Client // to the cluster that is to be joined; nil: none
 	empty   bool           // it had no data
+
+	gossip   *gossip.Gossip // nil: off
+	hearing  *hearing
+	contacts *contacts
 }
 
 // openServer opens everything in the order in which mistakes are cheapest to
@@ -81,16 +86,21 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 		return err
 	}
 	s.empty = s.replica.Cluster() == ""
+	if s.gossip, err = s.conf.Gossip.open(gossip.Server, s.conf.ID, "", s.log); err != nil {
+		return err
+	}
 	s.api, err = rpc.Open(rpc.Config{
-		Listener: listener, ServerID: s.conf.ID, ClusterID: s.replica.Cluster(), Version: version(),
+		Listener: listener, ServerID: s.conf.ID, ClusterID: s.replica.Cluster, Version: version(),
 		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica}, Health: s.replica,
 		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Debug: s.conf.Debug,
 	})
 	if err != nil {
 		return err
 	}
-	ear := newHearing(s.replica, s.api.StreamSilence)
-	s.duty, err = duty.Open(duty.Config{Replica: s.replica, Silence: ear.silence, Logger: s.log})
+	if err := s.openHearing(registry); err != nil {
+		return err
+	}
+	s.duty, err = duty.Open(duty.Config{Replica: s.replica, Unheard: func() map[string]bool { return s.contacts.lost(time.Now()) }, Logger: s.log})
 	if err != nil {
 		return err
 	}
@@ -100,6 +110,9 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 
 // close gives back what open took, when run is never called.
 func (s *server) close() {
+	if s.gossip != nil {
+		s.gossip.Close()
+	}
 	if s.replica != nil {
 		_ = s.replica.Close() // the error that brought us here matters more
 	}
@@ -149,6 +162,9 @@ func (s *server) run(ctx context.Context) error {
 		return serverError(errors.Join(errors.New("the server's API has stopped"), err))
 	case <-ctx.Done():
 	}
+	if s.gossip != nil {
+		s.gossip.Leave()
+	}
 	s.handOver(ctx)
 	stopRest()
 	err := <-rest
@@ -168,8 +184,18 @@ func (s *server) run(ctx context.Context) error {
 func (s *server) runRest(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.api.Run(ctx) })
-	g.Go(func() error { return s.replica.WhileLeader(ctx, s.duty.Run) })
+	g.Go(func() error {
+		return s.replica.WhileLeader(ctx, func(ctx context.Context) error {
+			s.contacts.leads(time.Now())
+			return s.duty.Run(ctx)
+		})
+	})
 	g.Go(func() error { return s.announce(ctx) })
+	g.Go(func() error { return s.listen(ctx) })
+	if s.gossip != nil {
+		g.Go(func() error { return s.gossip.Run(ctx) })
+		g.Go(func() error { return s.introduce(ctx) })
+	}
 	if s.others != nil && s.empty {
 		g.Go(func() error { return s.join(ctx) })
 	}
@@ -185,6 +211,12 @@ func (s *server) greet() {
 	if s.empty && len(s.conf.Join) == 0 {
 		s.log.Warn("this server belongs to no cluster and waits to be added",
 			"run", fmt.Sprintf("vigil server add %s %s --addr <server of the cluster>", s.conf.ID, s.conf.RaftAddr))
+	}
+	switch {
+	case s.gossip == nil:
+		s.log.Info("this server does not gossip: it hears hosts by their order streams only; gossip.bind turns it on")
+	case s.conf.Gossip.KeyFile == "" && !loopback(s.gossip.Addr()):
+		s.log.Warn("gossip is not encrypted: whoever reaches it can make hosts look dead or alive", "address", s.gossip.Addr())
 	}
 }
 

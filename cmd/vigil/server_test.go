@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/goccy/go-yaml"
 
@@ -69,7 +68,8 @@ func missing(t *testing.T, under string, of reflect.Type, keys map[string]any) {
 		if !there {
 			t.Errorf("configs/server.yaml lacks the key %s%s", under, key)
 		}
-		if inner, ok := v.(map[string]any); ok && strings.HasPrefix(of.Field(i).Type.Name(), "server") {
+		name := of.Field(i).Type.Name()
+		if inner, ok := v.(map[string]any); ok && (strings.HasPrefix(name, "server") || name == "gossipFile") {
 			missing(t, key+".", of.Field(i).Type, inner)
 		}
 	}
@@ -168,33 +168,3 @@ func TestServerExitCodes(t *testing.T) {
 		}
 	}
 }
-
-func TestHearing(t *testing.T) {
-	s := fsm.New()
-	clock := fsm.Time(0)
-	do := func(c fsm.Command) {
-		s.Apply(&fsm.Entry{Index: s.LastIndex() + 1, Term: 1, Stint: 1, Stamp: clock, Requests: []fsm.Request{{Cmd: c}}})
-	}
-	register := fsm.RegisterHost{Key: "k", Name: "h", Boot: "b"}
-	do(register)
-	silent, here := time.Duration(0), true
-	h := newHearing(stateReader{s}, func(fsm.HostID) (time.Duration, bool) { return silent, here })
-
-	silent = 3 * time.Second
-	if got := h.silence(); got[1] != silent {
-		t.Fatalf("with a stream: %v", got)
-	}
-	here, clock = false, fsm.Time(10*time.Second)
-	do(fsm.PutServer{ID: "x"}) // moves the clock: the last beat is 10 s old
-	if got, ok := h.silence()[1]; !ok || got < silent {
-		t.Fatalf("its stream has ended and it has not beaten since: %v %v", got, ok)
-	}
-	do(register)
-	if got := h.silence(); len(got) != 0 {
-		t.Fatalf("it has registered since, its stream is elsewhere: %v", got)
-	}
-}
-
-type stateReader struct{ s *fsm.State }
-
-func (r stateReader) Read(fn func(*fsm.State)) { fn(r.s) }

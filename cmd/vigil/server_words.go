@@ -21,7 +21,8 @@ const (
 // announce sees to it that the state knows this server's addresses and version, as
 // long as it runs.
 func (s *server) announce(ctx context.Context) error {
-	self := vigilv1.AnnounceServerRequest{Id: s.conf.ID, ApiAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr, Version: version()}
+	self := vigilv1.AnnounceServerRequest{Id: s.conf.ID, ApiAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr, Version: version(),
+		GossipAddr: s.gossipAddr()}
 	for pause := time.Duration(0); ; {
 		select {
 		case <-ctx.Done():
@@ -53,7 +54,8 @@ func (s *server) announced() (known bool) {
 	if !member {
 		return true
 	}
-	self := fsm.PutServer{ID: s.conf.ID, APIAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr, Version: version()}
+	self := fsm.PutServer{ID: s.conf.ID, APIAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr, Version: version(),
+		GossipAddr: s.gossipAddr()}
 	s.replica.Read(func(st *fsm.State) {
 		for _, srv := range st.Servers() {
 			known = known || srv == self

@@ -46,7 +46,7 @@ func (a *app) printSettings(s *vigilv1.Settings) error {
 	}
 	t := newTable("SETTING", "VALUE", "DEFAULT", "MEANING~")
 	for _, name := range slices.Sorted(maps.Keys(s.GetValues())) {
-		t.add(name, s.GetValues()[name], s.GetDefaults()[name], s.GetHelp()[name])
+		t.add(name, tidy(s.GetValues()[name]), tidy(s.GetDefaults()[name]), tidy(s.GetHelp()[name]))
 	}
 	return t.print(a, "There are no settings.")
 }

@@ -45,7 +45,9 @@ func (a *app) printStatus(st *vigilv1.StatusResponse) error {
 		"cluster", st.GetClusterId(),
 		"leader", leader,
 		"clock", fmt.Sprintf("%s, log index %d, epoch %d", short(st.GetClock().AsDuration()), st.GetIndex(), st.GetEpoch()),
-		"hosts", fmt.Sprintf("%d ready of %d", st.GetHostsReady(), st.GetHosts()),
+		"paused", a.pausedLine(st),
+		"brake", tidy(st.GetBrake()),
+		"hosts", hostCounts(st),
 		"agents", fmt.Sprintf("%d live of %d, in %d rooms", st.GetAgentsLive(), st.GetAgents(), st.GetRooms()),
 		"tasks", taskCounts(st.GetTasks()),
 		"waiting calls", fmt.Sprint(st.GetWaiters()),
@@ -64,6 +66,38 @@ func (a *app) printStatus(st *vigilv1.StatusResponse) error {
 		}
 	}
 	return nil
+}
+
+// pausedLine says who paused everything; "" when nobody did.
+func (a *app) pausedLine(st *vigilv1.StatusResponse) string {
+	if !st.GetPaused() {
+		return ""
+	}
+	who := strings.TrimSpace(fmt.Sprintf("by %s %s", orWord(st.GetPauseBy(), "somebody"), a.ago(st.GetPauseAt())))
+	return "everything, " + who + becauseText(st.GetPauseWhy()) + "; no starts, no new tasks; `vigil resume` ends it"
+}
+
+// becauseText adds the reason that a human gave, if any.
+func becauseText(why string) string {
+	if why == "" {
+		return ""
+	}
+	return " (" + why + ")"
+}
+
+// hostCounts says "2 ready of 4 (1 suspect, 1 lost)".
+func hostCounts(st *vigilv1.StatusResponse) string {
+	text := fmt.Sprintf("%d ready of %d", st.GetHostsReady(), st.GetHosts())
+	var others []string
+	for _, state := range [...]string{"suspect", "lost", "returning", "draining", "left"} {
+		if n := st.GetHostStates()[state]; n > 0 {
+			others = append(others, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	if len(others) == 0 {
+		return text
+	}
+	return text + " (" + strings.Join(others, ", ") + ")"
 }
 
 // taskCounts says "3 pending, 1 in progress", or "none".

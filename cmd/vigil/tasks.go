@@ -15,7 +15,8 @@ import (
 
 func newTaskCmd(a *app) *cobra.Command {
 	group := newGroup("task", "Tasks: create and follow them; start and finish them as an agent",
-		newTaskCreateCmd(a), newTaskListCmd(a), newTaskShowCmd(a), newTaskCancelCmd(a), newTaskRetryCmd(a))
+		newTaskCreateCmd(a), newTaskListCmd(a), newTaskShowCmd(a), newTaskCancelCmd(a), newTaskRetryCmd(a),
+		newTaskUnquarantineCmd(a))
 	group.AddCommand(newTaskWords(a)...)
 	return group
 }
@@ -249,7 +250,7 @@ func (a *app) printTasks(list *vigilv1.ListTasksResponse) error {
 	if a.json {
 		return a.printJSON(list)
 	}
-	t := newTable(">TASK", "ROOM/ROLE", "STATE", "FOR", ">PRIO", ">TRY", "HOLDER", "TITLE~")
+	t := newTable(">TASK", "ROOM/ROLE~", "STATE", "FOR", ">PRIO", ">TRY", "HOLDER~", "TITLE~")
 	for _, k := range list.GetTasks() {
 		t.add(fmt.Sprint(k.GetId()), k.GetRoom()+"/"+k.GetRole(), k.GetState().String(), span(k.GetInState()),
 			fmt.Sprint(k.GetPriority()), fmt.Sprint(k.GetAttempt()), k.GetHolder(), k.GetTitle())
@@ -339,57 +340,4 @@ func (a *app) printTask(t *vigilv1.Task) error {
 		}
 	}
 	return nil
-}
-
-func newTaskCancelCmd(a *app) *cobra.Command {
-	var reason string
-	var rev uint64
-	cmd := &cobra.Command{
-		Use:               "cancel TASK",
-		Short:             "Cancel a task for good; whoever works on it is told to stop",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeTask,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changeTask(cmd, args[0], func(ctx context.Context, c *conn, id uint64) (*vigilv1.Task, error) {
-				return c.fleet.CancelTask(ctx, &vigilv1.CancelTaskRequest{Task: id, Reason: reason, By: a.me(), IfRev: rev})
-			})
-		},
-	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
-	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the task's revision")
-	return cmd
-}
-
-func newTaskRetryCmd(a *app) *cobra.Command {
-	var rev uint64
-	cmd := &cobra.Command{
-		Use:               "retry TASK",
-		Short:             "Put a failed, canceled or quarantined task back into the queue",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeTask,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changeTask(cmd, args[0], func(ctx context.Context, c *conn, id uint64) (*vigilv1.Task, error) {
-				return c.fleet.RetryTask(ctx, &vigilv1.RetryTaskRequest{Task: id, By: a.me(), IfRev: rev})
-			})
-		},
-	}
-	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the task's revision")
-	return cmd
-}
-
-func (a *app) changeTask(cmd *cobra.Command, text string, change func(context.Context, *conn, uint64) (*vigilv1.Task, error)) error {
-	id, err := parseTask(text)
-	if err != nil {
-		return err
-	}
-	return a.ask(cmd, func(ctx context.Context, c *conn) error {
-		task, err := change(ctx, c, id)
-		if err != nil {
-			return err
-		}
-		if a.json {
-			return a.printJSON(task)
-		}
-		return a.printf("task %d is %s\n", task.GetId(), stateText(task.GetState()))
-	})
 }

@@ -152,8 +152,11 @@ func (f *resultFlag) read(a *app, cmd *cobra.Command, text string) (string, erro
 func newTaskCompleteCmd(a *app) *cobra.Command {
 	w, result := &word{app: a}, &resultFlag{}
 	cmd := &cobra.Command{
-		Use:     "complete [RESULT]",
-		Short:   "As an agent: finish the task",
+		Use:   "complete [RESULT]",
+		Short: "As an agent: finish the task",
+		Long: `Finish the task that this agent holds. When no server answers and the agent was
+started by agentd, the result is left with agentd, which delivers it as soon as one
+does, before it reports the end of the agent.`,
 		Example: "  vigil task complete \"see branch fix-12\"\n  vigil task complete --result-file report.md",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -161,9 +164,10 @@ func newTaskCompleteCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return w.plain(cmd, true, text, false, func(ctx context.Context, c *conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+			err = w.plain(cmd, true, text, false, func(ctx context.Context, c *conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
 				return c.work.CompleteTask(ctx, r)
 			})
+			return w.leaveBehind(text, err)
 		},
 	}
 	w.add(cmd)

@@ -38,6 +38,7 @@ type Options struct {
 	Conns    int           // client connections that the callers share
 	Single   bool          // one agent a call
 	Managed  bool          // agents started by orders instead of by hand
+	Busy     time.Duration // keep all processors busy for so long instead; 0: do not
 
 	// Progress is told what is going on; may be nil.
 	Progress func(format string, args ...any)
@@ -47,7 +48,7 @@ type Options struct {
 type Spec struct {
 	Name, Short, Long string
 	// Uses names the options that matter: duration, count, clients, batch, rate,
-	// ttl, conns, single, managed.
+	// ttl, conns, single, managed, busy.
 	Uses []string
 	// CountHelp says what Count counts.
 	CountHelp string
@@ -64,7 +65,7 @@ type Spec struct {
 // All lists the benchmarks.
 func All() []*Spec {
 	return []*Spec{beatsSpec(), tasksSpec(), wakeSpec(), writesSpec(), waitersSpec(),
-		snapshotSpec(), failoverSpec(), restartSpec(), idleSpec()}
+		snapshotSpec(), failoverSpec(), restartSpec(), idleSpec(), hostlossSpec()}
 }
 
 // Find gives the benchmark of that name, nil when there is none.
@@ -94,6 +95,9 @@ func (s *Spec) check(o Options) (Options, error) {
 	}
 	if o.Duration < 0 || o.Duration > time.Hour {
 		return bad("duration %s: give a time up to 1h", o.Duration)
+	}
+	if o.Busy < 0 || o.Busy > 24*time.Hour {
+		return bad("busy %s: give a time up to 24h", o.Busy)
 	}
 	for _, n := range []struct {
 		name string

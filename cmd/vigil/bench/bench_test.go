@@ -50,6 +50,7 @@ func TestSenselessOptionsAreRefusedBeforeAnythingStarts(t *testing.T) {
 		"endless":                                {"writes", Options{Duration: 2 * time.Hour}, "duration"},
 		"backwards":                              {"writes", Options{Duration: -time.Second}, "duration"},
 		"ttl too short":                          {"idle", Options{TTL: time.Second}, "ttl"},
+		"busy backwards":                         {"hostloss", Options{Busy: -time.Second}, "busy"},
 	} {
 		c.o.Program = "/nonexistent"
 		_, err := Find(c.bench).Run(context.Background(), c.o)

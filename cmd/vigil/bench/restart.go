@@ -85,6 +85,7 @@ func (r *run) startDaemon() (*process, error) {
 	file := filepath.Join(r.stand.dir, "agentd.yaml")
 	// An agent is a whole Go program; these keep two hundred of them small.
 	config := fmt.Sprintf(`capacity: %d
+on_stop: end
 runners:
   - name: %s
     program: %s
@@ -284,10 +285,14 @@ func tail(file string) string {
 }
 
 // RunAgent is the process of an agent of the benchmark: it joins, waits, completes
-// what it is given, and leaves when ctx ends.
+// what it is given, and leaves when ctx ends. With BENCH_LEDGER it keeps a
+// ledger in that folder.
 func RunAgent(ctx context.Context, addrs []string, getenv func(string) string) error {
 	cfg, err := client.WorkerFromEnv(getenv)
 	if err != nil {
+		return err
+	}
+	if err := keepLedger(ctx, cfg, getenv); err != nil {
 		return err
 	}
 	cfg.MaxWait = 10 * time.Minute

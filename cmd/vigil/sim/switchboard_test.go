@@ -81,23 +81,23 @@ func (s *switchboard) park(role fsm.RoleID) (<-chan struct{}, func()) {
 	}
 }
 
-// silence is what duties are told: how long hosts have said nothing on the streams
-// to this server. A host whose stream has ended counts until it beats again.
-func (s *switchboard) silence(sinceBeat map[fsm.HostID]time.Duration) map[fsm.HostID]time.Duration {
+// hears is what this server hears of a host on its stream. One whose stream has
+// ended counts as silent until it beats again.
+func (s *switchboard) hears(id fsm.HostID, sinceBeat time.Duration) fsm.Hearing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := map[fsm.HostID]time.Duration{}
-	for id, at := range s.pinged {
-		silent := time.Since(at)
-		beat, known := sinceBeat[id]
-		switch {
-		case s.streams[id] != nil:
-			out[id] = silent
-		case known && beat >= silent:
-			out[id] = silent
-		default:
-			delete(s.pinged, id)
-		}
+	at, held := s.pinged[id]
+	silent := time.Since(at)
+	switch {
+	case !held:
+		return fsm.HearNothing
+	case s.streams[id] == nil && sinceBeat < silent:
+		delete(s.pinged, id)
+		return fsm.HearNothing
+	case silent >= fsm.SilentFor:
+		return fsm.HearSilent
+	case s.streams[id] != nil:
+		return fsm.HearAlive
 	}
-	return out
+	return fsm.HearNothing
 }

@@ -111,7 +111,7 @@ func bound(why string) time.Duration {
 		return 31 * time.Minute
 	case "back_off":
 		return 7 * time.Minute
-	case "no_host":
+	case "no_host", "brake":
 		return 20 * time.Minute
 	}
 	return 0

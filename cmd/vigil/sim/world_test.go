@@ -129,23 +129,14 @@ func newWorld(t *testing.T, cfg config) *world {
 func (w *world) opened(i int, rep *cluster.Replica) {
 	s := w.switchboard[i]
 	rep.Subscribe(s.changed)
-	d, err := duty.Open(duty.Config{Replica: rep, Silence: func() map[fsm.HostID]time.Duration {
-		since := map[fsm.HostID]time.Duration{}
-		rep.Read(func(st *fsm.State) {
-			for h := range st.Hosts() {
-				if h.State == fsm.HostReady || h.State == fsm.HostSuspect {
-					since[h.ID] = st.Settings().HostTTL - h.Until.Sub(st.Clock())
-				}
-			}
-		})
-		return s.silence(since)
-	}})
+	d, err := duty.Open(duty.Config{Replica: rep, Unheard: func() map[string]bool { return w.unheard(i) }})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	rep.Subscribe(d.Wake)
 	ctx, cancel := context.WithCancel(w.ctx)
 	w.duties[i] = cancel
+	w.tasks.Go(func() { w.hear(ctx, i, rep) })
 	w.tasks.Go(func() {
 		if err := rep.WhileLeader(ctx, d.Run); err != nil {
 			w.ledger.breach("duty", "duties of server %d ended: %v", i, err)

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+
+	"vigil/agentd/proc"
+	"vigil/agentd/runner"
+)
+
+// runnersFolder is looked for beside the configuration when none is named.
+const runnersFolder = "runners.d"
+
+// runnerFile is one runner: an item of runners in the configuration, or a file of
+// its own. configs/agentd-runners.yaml explains every key.
+type runnerFile struct {
+	Name          string               `yaml:"name"`
+	Kind          string               `yaml:"kind"`
+	Program       string               `yaml:"program"`
+	Requires      []string             `yaml:"requires"`
+	Optional      bool                 `yaml:"optional"`
+	Args          []string             `yaml:"args"`
+	ResumeArgs    []string             `yaml:"resume_args"`
+	ResumePattern string               `yaml:"resume_pattern"`
+	FreshArgs     []string             `yaml:"fresh_args"`
+	PTY           bool                 `yaml:"pty"`
+	User          string               `yaml:"user"`
+	Directory     string               `yaml:"directory"`
+	Env           map[string]string    `yaml:"env"`
+	EnvAllow      []string             `yaml:"env_allow"`
+	Params        map[string]paramFile `yaml:"params"`
+	StopGrace     spanValue            `yaml:"stop_grace"`
+	RunLimit      spanValue            `yaml:"run_limit"`
+	Limits        limitsFile           `yaml:"limits"`
+	UsageLimit    []usageFile          `yaml:"usage_limit"`
+}
+
+type paramFile struct {
+	Pattern string  `yaml:"pattern"`
+	Default *string `yaml:"default"`
+}
+
+type limitsFile struct {
+	OpenFiles    countValue `yaml:"open_files"`
+	AddressSpace sizeValue  `yaml:"address_space"`
+	CoreSize     sizeValue  `yaml:"core_size"`
+	MemoryMax    sizeValue  `yaml:"memory_max"`
+	PIDsMax      countValue `yaml:"pids_max"`
+}
+
+type usageFile struct {
+	ExitCode countValue `yaml:"exit_code"`
+	Pattern  string     `yaml:"pattern"`
+	After    spanValue  `yaml:"after"`
+}
+
+// runnerPlace is where a runner stands: a document and the path in it.
+type runnerPlace struct {
+	document *document
+	path     []any
+}
+
+// String gives file and line, for messages about another place.
+func (p runnerPlace) String() string {
+	if p.document == nil {
+		return ""
+	}
+	at := p.find(nil)
+	if at == nil || at.Position == nil {
+		return p.document.file
+	}
+	return fmt.Sprintf("%s:%d", p.document.file, at.Position.Line)
+}
+
+// runner is the declaration as package runner wants it.
+func (r *runnerFile) runner(from string) runner.Runner {
+	one := runner.Runner{
+		Name: r.Name, Kind: r.Kind, Program: r.Program, Requires: r.Requires, Optional: r.Optional, Args: r.Args,
+		ResumeArgs: r.ResumeArgs, ResumePattern: r.ResumePattern, FreshArgs: r.FreshArgs, PTY: r.PTY,
+		User: r.User, Directory: r.Directory, Env: r.Env, EnvAllow: r.EnvAllow,
+		StopGrace: r.StopGrace.span, RunLimit: r.RunLimit.span, Params: map[string]runner.Param{}, From: from,
+		Limits: proc.Limits{OpenFiles: uint64(r.Limits.OpenFiles.n), AddressSpace: uint64(r.Limits.AddressSpace.n),
+			CoreSize: uint64(r.Limits.CoreSize.n), Memory: uint64(r.Limits.MemoryMax.n), Pids: uint64(r.Limits.PIDsMax.n)},
+	}
+	for name, p := range r.Params {
+		one.Params[name] = runner.Param{Pattern: p.Pattern, Default: p.Default}
+	}
+	for _, u := range r.UsageLimit {
+		one.UsageLimits = append(one.UsageLimits, runner.UsageLimit{Code: int(u.ExitCode.n), Pattern: u.Pattern, After: u.After.span})
+	}
+	return one
+}
+
+// runners gives all declared runners, those of the configuration first.
+func (f *agentdFile) runners() []runner.Runner {
+	var all []runner.Runner
+	for i := range f.Runners {
+		all = append(all, f.Runners[i].runner(f.runnerPlace(i).String()))
+	}
+	return all
+}
+
+// runnerPlace is where runner i of f.Runners stands.
+func (f *agentdFile) runnerPlace(i int) runnerPlace {
+	if inline := len(f.Runners) - len(f.places); i >= inline {
+		return f.places[i-inline]
+	}
+	return runnerPlace{f.document, []any{"runners", i}}
+}
+
+// readRunners adds the runners of the folder, one a file, in the order of their
+// names. They name programs that will run, so nobody but their owner may be able to
+// change them.
+func (f *agentdFile) readRunners() error {
+	dir := f.RunnersDir
+	switch {
+	case dir != "" && !filepath.IsAbs(dir) && f.file != "" && !f.dirByFlag:
+		dir = filepath.Join(filepath.Dir(f.file), dir)
+	case dir == "" && f.file == "":
+		return nil
+	case dir == "":
+		dir = filepath.Join(filepath.Dir(f.file), runnersFolder)
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	if err := guarded(dir, fs.ModeDir); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir) // sorted
+	if err != nil {
+		return usagef("read runners: %w", err)
+	}
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); ext != ".yaml" && ext != ".yml" || e.Name()[0] == '.' {
+			continue
+		}
+		name := filepath.Join(dir, e.Name())
+		if err := guarded(name, 0); err != nil {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return usagef("read runner: %w; make it readable for agentd, or remove it", err)
+		}
+		one, doc, err := parseRunnerFile(name, string(text))
+		if err != nil {
+			return err
+		}
+		f.Runners = append(f.Runners, *one)
+		f.places = append(f.places, runnerPlace{document: doc})
+	}
+	return nil
+}
+
+// guarded refuses what anybody on this host could change.
+func guarded(name string, want fs.FileMode) error {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return usagef("read runners: %w; correct runners_dir, or remove what is broken", err)
+	case info.Mode().Type() != want && want == fs.ModeDir:
+		return usagef("read runners: %s is not a folder; name one with a file for each runner", name)
+	case info.Mode().Type() != want:
+		return usagef("read runners: %s is not a file; remove it", name)
+	case info.Mode().Perm()&0o002 != 0:
+		return usagef("read runners: %s has mode %#o and says what runs on this host: anybody could change it; chmod o-w %s",
+			name, info.Mode().Perm(), name)
+	}
+	return nil
+}
+
+// parseRunnerFile reads a file with one runner.
+func parseRunnerFile(name, text string) (*runnerFile, *document, error) {
+	parsed, err := parser.ParseBytes([]byte(text), 0)
+	if err != nil {
+		return nil, nil, misread(name, text, err)
+	}
+	var doc *document
+	one := &runnerFile{}
+	for _, d := range parsed.Docs {
+		if d.Body == nil || d.Body.Type() == ast.CommentGroupType {
+			continue
+		}
+		if doc != nil {
+			return nil, nil, placed(name, text, d.Body.GetToken(), "a second document: a file holds one runner")
+		}
+		doc = &document{file: name, text: text, body: d.Body}
+		if d.Body.Type() == ast.SequenceType {
+			return nil, nil, placed(name, text, d.Body.GetToken(), "a list: a file holds one runner, without a dash before its keys")
+		}
+		if err := doc.decode(one); err != nil {
+			return nil, nil, err
+		}
+	}
+	if doc == nil {
+		return nil, nil, placed(name, text, nil, "the file is empty: declare a runner in it, or remove it")
+	}
+	return one, doc, nil
+}
+
+// explain gives what Open found its place in a file.
+func (f *agentdFile) explain(err error) error {
+	var faults runner.Faults
+	if !errors.As(err, &faults) {
+		return codeError{exitFailed, err}
+	}
+	one := faults[0]
+	place := f.runnerPlace(one.Runner)
+	if place.document == nil {
+		return usageError{err}
+	}
+	message := one.Problem + ": " + one.Remedy
+	if more := len(faults) - 1; more > 0 {
+		message += fmt.Sprintf(" (and %d more)", more)
+	}
+	return placed(place.document.file, place.document.text, place.find(one.Path), message)
+}
+
+// find gives the value below the runner that path names, or the nearest thing around
+// it that is there.
+func (p runnerPlace) find(path []any) *token.Token {
+	node := p.document.body
+	for _, step := range slices.Concat(p.path, path) {
+		inner := below(node, step)
+		if inner == nil {
+			break
+		}
+		node = inner
+	}
+	// A mapping's own token is the colon of its first pair.
+	if m, ok := node.(*ast.MappingNode); ok && len(m.Values) > 0 {
+		return m.Values[0].Key.GetToken()
+	}
+	return node.GetToken()
+}
+
+// below gives the value below a key or at an index, nil when there is none.
+func below(node ast.Node, step any) ast.Node {
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		for _, pair := range n.Values {
+			if pair.Key.GetToken().Value == step {
+				return pair.Value
+			}
+		}
+	case *ast.MappingValueNode:
+		if n.Key.GetToken().Value == step {
+			return n.Value
+		}
+	case *ast.SequenceNode:
+		if i, ok := step.(int); ok && i < len(n.Values) {
+			return n.Values[i]
+		}
+	}
+	return nil
+}

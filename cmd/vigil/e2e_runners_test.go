@@ -1,0 +1,145 @@
+//go:build linux
+
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// termRunner claims, remembers and finishes tasks in a terminal.
+const termRunner = `name: term
+kind: tmux
+program: sh
+args:
+  - -c
+  - |
+    while :; do
+      vigil wait-for-task --start >task.txt || exit
+      echo "a task came"
+      vigil remember "life-$VIGIL_INCARNATION"
+      vigil task complete "after <$2$VIGIL_RESUME>" || exit
+    done
+  - term
+fresh_args: [x, fresh]
+resume_args: [x, resumed]
+`
+
+// quotaRunner is out of quota as soon as it has a task.
+const quotaRunner = `name: quota
+program: sh
+args: [-c, 'vigil wait-for-task --start >task.txt || exit; echo "try again in 7 minutes"; exit 75']
+usage_limit:
+  - {exit_code: 75, pattern: 'again in (?P<minutes>[0-9]+) minutes'}
+`
+
+// Runners that are files: the shipped loop for a plain command, a tool that is out of
+// quota, and a terminal that outlives agentd and can be attached to.
+func TestRunnersOfAHost(t *testing.T) {
+	t.Setenv("PATH", filepath.Dir(vigil(t))+":"+os.Getenv("PATH"))
+	t.Setenv("HOME", t.TempDir())
+	f := newFleet(t)
+	shipped, err := os.ReadFile("../../configs/runners.d/command.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.write("h2/runners.d/command.yaml", string(shipped))
+	f.write("h2/runners.d/term.yaml", termRunner)
+	f.write("h2/runners.d/quota.yaml", quotaRunner)
+	// The path of a terminal's socket must be short, and that of a test is not.
+	data, err := os.MkdirTemp("", "h2-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(data) })
+	if err := os.Symlink(data, f.path("h2data")); err != nil {
+		t.Fatal(err)
+	}
+	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ndata_dir: %q\nname: h2\n", strings.Join(f.api, ", "), data))
+	start := func() *proc { return spawn(t, "h2", "agentd", "--config", f.path("h2/agentd.yaml")) }
+	agentd := start()
+	t.Cleanup(func() { f.clear("h2data", agentd) })
+	f.apply("demo", "command", "quota", "term")
+
+	t.Run("command", func(t *testing.T) {
+		if got := f.result(t, "command"); got != "1\n" { // one word
+			t.Errorf("result %q", got)
+		}
+	})
+	t.Run("out of quota", func(t *testing.T) {
+		f.create("demo/quota")
+		e := f.await("parking", func(e *vigilv1.Event) bool { return e.GetKind() == "agent.parked" && e.GetAgent() == "demo/quota" })
+		if g := f.agent("demo/quota"); !strings.Contains(fmt.Sprint(g, e), "usage limit") || g.GetFailures() != 0 {
+			t.Errorf("%v, %v", e, g)
+		}
+	})
+	t.Run("terminal", func(t *testing.T) {
+		if _, err := exec.LookPath("tmux"); err != nil {
+			t.Skip("there is no tmux")
+		}
+		f.terminal(t, data, agentd, start)
+	})
+}
+
+// result has the only task of a role done.
+func (f *testFleet) result(t *testing.T, role string) string {
+	t.Helper()
+	id := f.create("demo/" + role)
+	f.completed(id)
+	task, err := f.fleet.GetTask(f.ctx(), &vigilv1.GetTaskRequest{Task: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task.GetResult()
+}
+
+func (f *testFleet) terminal(t *testing.T, data string, agentd *proc, start func() *proc) {
+	if got := f.result(t, "term"); got != "after <fresh>" {
+		t.Errorf("result %q", got)
+	}
+	before := f.agent("demo/term")
+	// A person looks into it from a terminal, which here is one of tmux too.
+	outer := func(args ...string) string {
+		out, err := exec.Command("tmux", append([]string{"-S", filepath.Join(data, "outer"), "-f", os.DevNull}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("tmux %q: %v: %s", args, err, out)
+		}
+		return string(out)
+	}
+	outer("new-session", "-d", vigil(t), "agent", "attach", "demo/term", "--data-dir", data, ";", "set", "-g", "remain-on-exit", "on")
+	t.Cleanup(func() {
+		_ = exec.Command("tmux", "-S", filepath.Join(data, "outer"), "kill-server").Run() // it may have ended
+	})
+	for end := time.Now().Add(patience); !strings.Contains(outer("capture-pane", "-p"), "a task came"); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the terminal shows\n%s", outer("capture-pane", "-p"))
+		}
+	}
+	// agentd dies; the terminal does not.
+	agentd.signal(syscall.SIGKILL)
+	<-agentd.done
+	agentd = start()
+	t.Cleanup(func() { f.clear("h2data", agentd) })
+	if got := f.result(t, "term"); got != "after <fresh>" {
+		t.Errorf("result %q", got)
+	}
+	if after := f.agent("demo/term"); after.GetIncarnation() != before.GetIncarnation() || after.GetPid() != before.GetPid() {
+		t.Errorf("before %v, after %v", before, after)
+	}
+	// The program dies; the next life gets what it has remembered.
+	if err := syscall.Kill(int(before.GetPid()), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	f.joined("demo/term", before.GetIncarnation())
+	if got := f.result(t, "term"); got != "after <resumedlife-"+before.GetIncarnation()+">" {
+		t.Errorf("result %q", got)
+	}
+}

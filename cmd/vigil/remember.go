@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// maxResume is what the cluster takes as a resume value.
+const maxResume = 4 << 10
+
+// newRememberCmd is `vigil remember`: an agent registers its resume value.
+func newRememberCmd(a *app) *cobra.Command {
+	var who lifeFlags
+	cmd := &cobra.Command{
+		Use:   "remember VALUE",
+		Short: "As an agent: keep a value for the next life",
+		Long: `Keep a value, usually the id of a conversation, for the next life of this agent: it
+gets it as VIGIL_RESUME, and as ${VIGIL_RESUME} in the arguments of its runner. Later
+values replace earlier ones, an empty one forgets it; - reads it from standard input.
+People forget it with vigil agent start --fresh, or vigil agent restart --fresh.`,
+		Example: `  vigil remember 0198c6de-9d5f-7c5c-a54e-7b0e5b0d8f11
+  vigil remember ""`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			value := args[0]
+			if value == "-" {
+				text, err := io.ReadAll(io.LimitReader(a.in, maxResume+2))
+				if err != nil {
+					return usagef("read the value from standard input: %w", err)
+				}
+				value = strings.TrimRight(string(text), "\r\n")
+			}
+			if len(value) > maxResume {
+				return usagef("the value has %d bytes, %d are allowed: put it into a file and remember the file's name", len(value), maxResume)
+			}
+			l, err := who.current(a)
+			if err != nil {
+				return err
+			}
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				if _, err := c.work.SetResume(ctx, &vigilv1.SetResumeRequest{Speaker: l.speaker(), Resume: value}); err != nil {
+					return err
+				}
+				line := "the next life of %s gets this value"
+				if value == "" {
+					line = "the next life of %s begins without a value"
+				}
+				return a.done(map[string]any{"agent": l.Agent, "resume_bytes": len(value)}, line, l.Agent)
+			})
+		},
+	}
+	who.add(cmd, a)
+	return cmd
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"vigil/cluster"
+	"vigil/cluster/gossip"
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// Rhythm of what a server learns and says of hosts.
+const (
+	knowEvery   = 2 * time.Second // addresses for gossip are looked up so often
+	reportLimit = 2 * time.Second // for one report
+	// outOfContact is the silence after which what a server hears does not count.
+	outOfContact = 5 * time.Second
+)
+
+// openHearing prepares what this server hears of hosts, and of other servers.
+func (s *server) openHearing(registry prometheus.Registerer) error {
+	s.contacts = &contacts{servers: s.replica.Servers}
+	s.hearing = newHearing(s.conf.ID, s.api.StreamSilence, nil)
+	if s.gossip == nil {
+		return nil
+	}
+	s.hearing.gossip = func(key, boot string) gossip.State { return s.gossip.Hears(gossip.Host, key, boot) }
+	if err := registry.Register(s.gossip); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	return nil
+}
+
+// gossipAddr is where others reach this server's gossip; empty: nowhere.
+func (s *server) gossipAddr() string {
+	if s.gossip == nil {
+		return ""
+	}
+	return s.gossip.Addr()
+}
+
+// neighbours lists the gossip addresses in the state: of all servers and hosts.
+// Members that can be reached are joined from either side, so that a partition heals
+// whoever noticed it.
+func neighbours(st *fsm.State) (addrs []string) {
+	for _, srv := range st.Servers() {
+		addrs = append(addrs, srv.GossipAddr)
+	}
+	for h := range st.Hosts() {
+		if h.State != fsm.HostLeft {
+			addrs = append(addrs, h.GossipAddr)
+		}
+	}
+	return addrs
+}
+
+// introduce keeps this server's gossip told of its cluster until ctx ends.
+func (s *server) introduce(ctx context.Context) error {
+	tick := time.NewTicker(knowEvery)
+	defer tick.Stop()
+	for {
+		var addrs []string
+		s.replica.Read(func(st *fsm.State) { addrs = neighbours(st) })
+		s.gossip.Know(s.replica.Cluster(), addrs)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// listen hears hosts and reports what has changed until ctx ends.
+func (s *server) listen(ctx context.Context) error {
+	tick := time.NewTicker(hearEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		now := time.Now()
+		var views []fsm.HostView
+		s.replica.Read(func(st *fsm.State) { views = s.hearing.listen(st, now) })
+		if len(views) == 0 || s.replica.Leader().ID == "" {
+			continue
+		}
+		err := s.reportViews(ctx, views)
+		s.hearing.reported(time.Now(), err == nil)
+		if err != nil && ctx.Err() == nil {
+			s.log.Debug("what is heard of hosts was not reported", "hosts", len(views), "error", err)
+		}
+	}
+}
+
+func (s *server) reportViews(ctx context.Context, views []fsm.HostView) error {
+	ctx, cancel := context.WithTimeout(ctx, reportLimit)
+	defer cancel()
+	req := &vigilv1.ReportViewsRequest{Server: s.conf.ID}
+	for _, v := range views {
+		req.Views = append(req.Views, &vigilv1.HeardHost{Host: uint32(v.Host), Gossip: v.Gossip.String(), Stream: v.Stream.String()})
+	}
+	_, err := vigilv1.NewClusterClient(s.client).ReportViews(ctx, req)
+	return err
+}
+
+// contacts tells a leader which servers it cannot reach. Safe for concurrent use.
+type contacts struct {
+	servers func() []cluster.Server
+	led     atomic.Pointer[time.Time] // since when this server leads
+}
+
+// leads begins a stint: what was heard in an earlier one means nothing.
+func (c *contacts) leads(now time.Time) { c.led.Store(&now) }
+
+// lost names the servers that are out of contact. A new leader gives everybody time
+// to answer.
+func (c *contacts) lost(now time.Time) map[string]bool {
+	lost := map[string]bool{}
+	if led := c.led.Load(); led == nil || now.Sub(*led) < outOfContact {
+		return lost
+	}
+	for _, srv := range c.servers() {
+		if !srv.Self && (srv.Contact < 0 || srv.Contact > outOfContact) {
+			lost[srv.ID] = true
+		}
+	}
+	return lost
+}

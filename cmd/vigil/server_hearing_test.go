@@ -1,0 +1,228 @@
+package main
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"vigil/cluster"
+	"vigil/cluster/gossip"
+	"vigil/fsm"
+)
+
+// ear is a server's hearing of one host, with everything around it by hand.
+type ear struct {
+	t     *testing.T
+	state *fsm.State
+	h     *hearing
+	now   time.Time
+	began time.Time
+
+	here    bool         // the host's stream is here
+	heardAt time.Time    // last word on it
+	gossip  gossip.State // as gossip says
+	reports int
+}
+
+func newEar(t *testing.T, gossipAddr string) *ear {
+	e := &ear{t: t, state: fsm.New(), began: time.Unix(1000, 0)}
+	e.now = e.began
+	e.h = newHearing("me", func(fsm.HostID) (time.Duration, bool) { return e.now.Sub(e.heardAt), e.here },
+		func(string, string) gossip.State { return e.gossip })
+	e.do(fsm.RegisterHost{Key: "k", Name: "h", Boot: "b", GossipAddr: gossipAddr})
+	return e
+}
+
+func (e *ear) do(c fsm.Command) {
+	e.t.Helper()
+	entry := &fsm.Entry{Index: e.state.LastIndex() + 1, Term: 1, Stint: 1, Stamp: fsm.Time(e.now.Sub(e.began)), Requests: []fsm.Request{{Cmd: c}}}
+	for _, o := range e.state.Apply(entry).Outcomes {
+		if o.Code != fsm.OK {
+			e.t.Fatalf("%T: %v %s", c, o.Code, o.Detail)
+		}
+	}
+}
+
+// pass lets time go by, with a look every 250 ms and with pongs every 2 s while talks.
+func (e *ear) pass(d time.Duration, talks bool) {
+	e.t.Helper()
+	for end := e.now.Add(d); e.now.Before(end); {
+		e.now = e.now.Add(hearEvery)
+		if talks && e.now.Sub(e.heardAt) >= 2*time.Second {
+			e.heardAt = e.now
+		}
+		e.look()
+	}
+}
+
+func (e *ear) look() {
+	e.t.Helper()
+	if views := e.h.listen(e.state, e.now); len(views) > 0 {
+		e.reports++
+		e.do(fsm.ReportViews{Server: "me", Views: views})
+		e.h.reported(e.now, true)
+	}
+}
+
+// want demands this server's view in the state.
+func (e *ear) want(what string, g, stream fsm.Hearing) {
+	e.t.Helper()
+	if v := e.h.reportedView(e.state.Host(1)); v.Gossip != g || v.Stream != stream {
+		e.t.Errorf("%s: gossip %v, stream %v; want %v, %v", what, v.Gossip, v.Stream, g, stream)
+	}
+}
+
+func TestHearingOfAStream(t *testing.T) {
+	e := newEar(t, "")
+	e.pass(time.Minute, false)
+	e.want("never had a stream here", fsm.HearNothing, fsm.HearNothing)
+	if e.reports != 0 {
+		t.Errorf("%d reports of nothing", e.reports)
+	}
+	e.here = true
+	e.pass(time.Minute, true)
+	e.want("talks", fsm.HearNothing, fsm.HearAlive)
+	e.pass(2*time.Second, false)
+	e.want("silent for a while", fsm.HearNothing, fsm.HearAlive)
+	e.pass(4*time.Second, false)
+	e.want("silent", fsm.HearNothing, fsm.HearSilent)
+	e.pass(time.Second, true)
+	e.want("talks again", fsm.HearNothing, fsm.HearAlive)
+	e.here = false
+	e.pass(2*time.Second, false)
+	e.want("its stream has just ended", fsm.HearNothing, fsm.HearAlive)
+	e.pass(4*time.Second, false)
+	e.want("its stream has ended", fsm.HearNothing, fsm.HearSilent)
+	e.pass(time.Minute, false)
+	e.want("it stays away", fsm.HearNothing, fsm.HearSilent)
+	if e.reports > 5 {
+		t.Errorf("%d reports, want one a change", e.reports)
+	}
+}
+
+// A host whose stream has moved is none of this server's business any more, whoever
+// hears of it first.
+func TestHearingOfAStreamThatMoved(t *testing.T) {
+	for name, heard := range map[string]func(*ear){
+		"another server hears it": func(e *ear) {
+			e.do(fsm.ReportViews{Server: "other", Views: []fsm.HostView{{Host: 1, Stream: fsm.HearAlive}}})
+		},
+		"it beats":        func(e *ear) { e.do(fsm.RegisterHost{Key: "k", Name: "h", Boot: "b"}) }, // renews its lease
+		"it has left":     func(e *ear) { e.do(fsm.LeaveHost{Key: "k", Boot: "b"}) },
+		"nobody hears it": nil,
+	} {
+		e := newEar(t, "")
+		e.here = true
+		e.pass(10*time.Second, true)
+		e.here = false
+		e.pass(4*time.Second, false)
+		if heard != nil {
+			heard(e)
+			e.pass(10*time.Second, false)
+			e.want(name, fsm.HearNothing, fsm.HearNothing)
+			continue
+		}
+		e.pass(10*time.Second, false)
+		e.want(name, fsm.HearNothing, fsm.HearSilent)
+	}
+}
+
+// A beat that was on its way when the host died does not hide its death.
+func TestHearingIsNotFooledByALateBeat(t *testing.T) {
+	e := newEar(t, "")
+	e.here = true
+	e.pass(10*time.Second, true)
+	e.here = false
+	e.pass(500*time.Millisecond, false)
+	e.do(fsm.RegisterHost{Key: "k", Name: "h", Boot: "b"}) // renews its lease
+	e.pass(10*time.Second, false)
+	e.want("dead", fsm.HearNothing, fsm.HearSilent)
+}
+
+// L10: a server that was paused does not take its own silence for that of hosts.
+func TestHearingAfterAPause(t *testing.T) {
+	e := newEar(t, "")
+	e.here = true
+	e.pass(10*time.Second, true)
+	e.now = e.now.Add(time.Minute)
+	e.look()
+	e.pass(4*time.Second, false)
+	e.want("paused for a minute", fsm.HearNothing, fsm.HearAlive)
+	e.pass(10*time.Second, true)
+	e.want("talks again", fsm.HearNothing, fsm.HearAlive)
+	if e.reports != 1 {
+		t.Errorf("%d reports, want 1", e.reports)
+	}
+	e.now = e.now.Add(time.Minute)
+	e.pass(7*time.Second, false)
+	e.want("dead since the pause", fsm.HearNothing, fsm.HearSilent)
+}
+
+func TestHearingInGossip(t *testing.T) {
+	e := newEar(t, "127.0.0.1:1")
+	e.pass(10*time.Second, false)
+	e.want("not found yet", fsm.HearNothing, fsm.HearNothing)
+	for state, want := range map[gossip.State]fsm.Hearing{gossip.Alive: fsm.HearAlive, gossip.Silent: fsm.HearSilent, gossip.Left: fsm.HearLeft} {
+		e.gossip = state
+		e.pass(5*time.Second, false)
+		e.want(state.String(), want, fsm.HearNothing)
+		e.gossip = gossip.Unknown
+		e.pass(5*time.Second, false)
+		e.want("this server has started again", want, fsm.HearNothing)
+	}
+	e.pass(hearJoin, false)
+	e.want("not found at all", fsm.HearSilent, fsm.HearNothing)
+}
+
+func TestHearingInGossipThatIsOff(t *testing.T) {
+	e := newEar(t, "")
+	e.pass(time.Minute, false)
+	e.want("the host has none", fsm.HearNothing, fsm.HearNothing)
+	e = newEar(t, "127.0.0.1:1")
+	e.h.gossip = nil
+	e.pass(time.Minute, false)
+	e.want("the server has none", fsm.HearNothing, fsm.HearNothing)
+}
+
+// However much a host flaps, reports are few.
+func TestHearingHoldsReportsBack(t *testing.T) {
+	e := newEar(t, "127.0.0.1:1")
+	for range 4 * 60 * 10 {
+		e.gossip = gossip.Alive + gossip.State(e.now.UnixMilli()/250%2)
+		e.pass(hearEvery, false)
+	}
+	t.Logf("%d reports in 10 min", e.reports)
+	if e.reports > 200 {
+		t.Errorf("%d reports in 10 min of flapping", e.reports)
+	}
+	e.gossip = gossip.Silent
+	e.pass(10*time.Second, false)
+	e.want("at last", fsm.HearSilent, fsm.HearNothing)
+	e.pass(time.Minute, false)
+	e.gossip = gossip.Alive
+	e.pass(hearEvery, false)
+	e.want("a change after a quiet time is told at once", fsm.HearAlive, fsm.HearNothing)
+}
+
+func TestContacts(t *testing.T) {
+	now := time.Unix(1000, 0)
+	servers := []cluster.Server{{ID: "me", Self: true}, {ID: "near", Contact: time.Second}, {ID: "far", Contact: time.Minute}, {ID: "never", Contact: -1}}
+	c := &contacts{servers: func() []cluster.Server { return servers }}
+	names := func(after time.Duration) (list []string) {
+		for id := range c.lost(now.Add(after)) {
+			list = append(list, id)
+		}
+		slices.Sort(list)
+		return list
+	}
+	if got := names(time.Hour); len(got) != 0 {
+		t.Errorf("a server that does not lead: %v", got)
+	}
+	c.leads(now)
+	if got := names(4 * time.Second); len(got) != 0 {
+		t.Errorf("a new leader: %v", got)
+	}
+	if got := names(6 * time.Second); !slices.Equal(got, []string{"far", "never"}) {
+		t.Errorf("out of contact: %v", got)
+	}
+}

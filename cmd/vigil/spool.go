@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"vigil/agentd"
+	"vigil/rpc/client"
+)
+
+// leaveBehind leaves a completion that no server has taken with agentd, where the
+// agent has one; err is why it was not taken. In every other case it gives err back.
+func (w *word) leaveBehind(result string, err error) error {
+	spool := w.getenv(agentd.EnvSpool)
+	if spool == "" || !unheard(err) {
+		return err
+	}
+	l, e := w.who.current(w.app)
+	if e != nil || l.token == "" {
+		return err // it is not the agent that agentd has started
+	}
+	if w.task != 0 && w.task != l.Task {
+		l.Task, l.Attempt = w.task, 0
+	}
+	if w.attempt != 0 {
+		l.Attempt = w.attempt
+	}
+	if l.Task == 0 || l.Attempt == 0 {
+		return err // only a server could tell which task it holds
+	}
+	c := agentd.Completion{Agent: l.Agent, Incarnation: l.Incarnation, Task: l.Task, Attempt: l.Attempt, Result: result, Token: l.token}
+	if e := w.putIntoSpool(spool, c); e != nil {
+		return errors.Join(err, e)
+	}
+	w.finished(l)
+	return w.done(map[string]any{"task": l.Task, "attempt": l.Attempt, "state": "SPOOLED"},
+		"no server answers: the result of task %d is left with agentd, which delivers it", l.Task)
+}
+
+// unheard tells whether an error leaves open what the cluster thinks.
+func unheard(err error) bool {
+	switch exitCode(err) {
+	case exitNoLeader:
+		return true
+	case exitTimeout:
+		return !errors.Is(err, client.ErrNoTask)
+	}
+	return false
+}
+
+// putIntoSpool writes the file, all of it at once. Its name sorts by time.
+func (w *word) putIntoSpool(folder string, c agentd.Completion) error {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("leave result with agentd: %w", err)
+	}
+	name := fmt.Sprintf("%020d-%d-%d", w.now().UnixNano(), c.Task, c.Attempt)
+	temporary := filepath.Join(folder, "."+name)
+	err = os.WriteFile(temporary, append(text, '\n'), 0o600)
+	if err == nil {
+		err = os.Rename(temporary, filepath.Join(folder, name+".json"))
+	}
+	if err != nil {
+		return fmt.Errorf("leave result with agentd: %w", err)
+	}
+	return nil
+}

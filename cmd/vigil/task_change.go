@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+func newTaskCancelCmd(a *app) *cobra.Command {
+	var reason string
+	var rev uint64
+	cmd := &cobra.Command{
+		Use:               "cancel TASK",
+		Short:             "Cancel a task for good; whoever works on it is told to stop",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeTask,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.changeTask(cmd, args[0], func(ctx context.Context, c *conn, id uint64) (*vigilv1.Task, error) {
+				return c.fleet.CancelTask(ctx, &vigilv1.CancelTaskRequest{Task: id, Reason: reason, By: a.me(), IfRev: rev})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
+	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the task's revision")
+	return cmd
+}
+
+func newTaskRetryCmd(a *app) *cobra.Command {
+	var rev uint64
+	cmd := &cobra.Command{
+		Use:               "retry TASK",
+		Short:             "Put a failed, canceled or quarantined task back into the queue",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeTask,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.changeTask(cmd, args[0], func(ctx context.Context, c *conn, id uint64) (*vigilv1.Task, error) {
+				return c.fleet.RetryTask(ctx, &vigilv1.RetryTaskRequest{Task: id, By: a.me(), IfRev: rev})
+			})
+		},
+	}
+	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the task's revision")
+	return cmd
+}
+
+func newTaskUnquarantineCmd(a *app) *cobra.Command {
+	var rev uint64
+	cmd := &cobra.Command{
+		Use:               "unquarantine TASK",
+		Short:             "Put a quarantined task back into the queue, the deaths of its agents forgiven",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeTask,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.changeTask(cmd, args[0], func(ctx context.Context, c *conn, id uint64) (*vigilv1.Task, error) {
+				return c.fleet.UnquarantineTask(ctx, &vigilv1.UnquarantineTaskRequest{Task: id, By: a.me(), IfRev: rev})
+			})
+		},
+	}
+	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the task's revision")
+	return cmd
+}
+
+func (a *app) changeTask(cmd *cobra.Command, text string, change func(context.Context, *conn, uint64) (*vigilv1.Task, error)) error {
+	id, err := parseTask(text)
+	if err != nil {
+		return err
+	}
+	return a.ask(cmd, func(ctx context.Context, c *conn) error {
+		task, err := change(ctx, c, id)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.printJSON(task)
+		}
+		return a.printf("task %d is %s\n", task.GetId(), stateText(task.GetState()))
+	})
+}
