@@ -1,5 +1,7 @@
 BIN      = $(CURDIR)/.bin
 FUZZTIME = 10s
+FAULTS   = 500
+SEED     = 1
 
 # The race detector makes tests slow and large: two packages at a time suit a machine with two cores.
 RACE = -race -p 2 -timeout 20m
@@ -15,7 +17,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build test race fuzz generate check fmt vet staticcheck generated bench clean
+.PHONY: help run build test race fuzz generate check fmt vet staticcheck generated bench hostfaults clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -60,6 +62,9 @@ generated: generate ## fail if rpc/gen differs from what git holds
 
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem -p 1 ./...
+
+hostfaults: ## break hosts FAULTS (500) times in network namespaces and judge; needs root, iproute2, nftables
+	go test ./jepsen/hostfaults -run HostFaults -count 1 -v -timeout 3h -faults $(FAULTS) -seed $(SEED) -out $(CURDIR)/bin/hostfaults
 
 clean: ## remove built programs and tools
 	rm -rf bin .bin

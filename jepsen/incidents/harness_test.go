@@ -1,0 +1,529 @@
+//go:build linux
+
+package incidents
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"vigil/jepsen/ledger"
+	"vigil/jepsen/stand"
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// patience is how long anything may take on a machine that is busy with other
+// tests. Nothing is judged by how fast it was.
+const patience = 60 * time.Second
+
+// ttl of agents and hosts, unless a test says otherwise.
+const ttl = 2 * time.Second
+
+var (
+	vigilFlag = flag.String("vigil", "", "program under test (default: it is built)")
+	keepFlag  = flag.Bool("keep", false, "keep ledger and logs")
+)
+
+// tooSlow says why this program is not fit for a stand; empty: it is.
+var tooSlow string
+
+// settings keep what is tested elsewhere out of the way; a test that is about them
+// sets them itself (see set).
+var settings = map[string]string{
+	"ttl": ttl.String(), "host_ttl": ttl.String(), "accept_limit": "3s", "stop_grace": "500ms",
+	"starts_per_host": "20", "starts_per_second": "100", "brake_agents": "0", "flap_limit": "0",
+	"breaker_starts": "20", "breaker_window": "5s", "breaker_pause": "10s", "healthy_after": "2s",
+}
+
+// runners beside stand.Runner; they start tickers too.
+var runners = map[string]string{
+	"quota": `usage_limit: [{exit_code: 75, pattern: "try again in (?P<seconds>[0-9]+) seconds"}]`,
+	"pty":   `pty: true`,
+	"tmux":  `kind: tmux`,
+	"small": `limits: {memory_max: 48MiB}`,
+}
+
+// shared is the stand that all tests use.
+var shared struct {
+	once   sync.Once
+	stand  *stand.Stand
+	conn   *client.Client
+	folder string
+	err    error
+	failed bool
+}
+
+// The whole program runs in a network namespace of its own.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if skipped() == "" && !stand.Isolated() {
+		code, err := stand.Isolate()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+		os.Exit(code)
+	}
+	code := m.Run()
+	if shared.conn != nil {
+		_ = shared.conn.Close() // nothing is under way
+	}
+	if shared.stand != nil {
+		if err := shared.stand.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	if shared.folder != "" && !shared.failed && !*keepFlag {
+		_ = os.RemoveAll(shared.folder)
+	}
+	os.Exit(code)
+}
+
+// skipped says why nothing can be tried here; empty: it can.
+func skipped() string {
+	if testing.Short() {
+		return "starts machines"
+	}
+	if tooSlow != "" {
+		return tooSlow
+	}
+	return stand.Missing()
+}
+
+func open() {
+	if shared.folder, shared.err = os.MkdirTemp("", "vigil-incidents-"); shared.err != nil {
+		return
+	}
+	if shared.err = os.Chmod(shared.folder, 0o711); shared.err != nil {
+		return
+	}
+	config, err := stand.Build(shared.folder, *vigilFlag)
+	if err != nil {
+		shared.err = err
+		return
+	}
+	config.Folder, config.Servers, config.Hosts, config.Settings, config.Runners = shared.folder, 3, 3, settings, runners
+	if shared.stand, shared.err = stand.Open(config); shared.err != nil {
+		return
+	}
+	shared.conn, shared.err = client.Open(client.Config{Addrs: shared.stand.Addrs(), Name: "incidents", RetryFor: patience})
+}
+
+// world is the stand as one test uses it, with a room of its own. What it does to
+// the machines ends with the test.
+type world struct {
+	*stand.Stand
+	t       *testing.T
+	name    string // of the room
+	fleet   vigilv1.FleetClient
+	cluster vigilv1.ClusterClient
+	work    vigilv1.WorkClient
+	pauses  []ledger.Pause
+	seen    uint64 // event before the test
+}
+
+// fleet gives the stand to a test, healed and with a room name that nobody has used.
+func fleet(t *testing.T) *world {
+	t.Helper()
+	if why := skipped(); why != "" {
+		t.Skip(why)
+	}
+	shared.once.Do(open)
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	name := strings.ToLower(strings.TrimPrefix(strings.ReplaceAll(t.Name(), "/", "-"), "Test"))
+	w := &world{Stand: shared.stand, t: t, name: name[:min(len(name), 40)], fleet: vigilv1.NewFleetClient(shared.conn),
+		cluster: vigilv1.NewClusterClient(shared.conn), work: vigilv1.NewWorkClient(shared.conn)}
+	w.settled()
+	w.seen = w.status().GetLastEvent()
+	began := time.Now()
+	t.Cleanup(func() {
+		w.judge()
+		w.clear()
+		if t.Failed() {
+			shared.failed = true
+			t.Logf("ledger and logs are in %s", shared.folder)
+		}
+		t.Logf("took %s", time.Since(began).Round(100*time.Millisecond))
+	})
+	return w
+}
+
+// ctx bounds one step.
+func (w *world) ctx() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	w.t.Cleanup(cancel)
+	return ctx
+}
+
+// settled waits until all servers and hosts are at work.
+func (w *world) settled() {
+	w.t.Helper()
+	w.eventually("all servers and hosts are at work", func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		st, err := w.cluster.Status(ctx, &vigilv1.StatusRequest{})
+		if err != nil {
+			return err
+		}
+		if len(st.GetServers()) != len(w.Servers) {
+			return fmt.Errorf("%d servers", len(st.GetServers()))
+		}
+		for _, sv := range w.Servers {
+			if _, err := vigilv1.NewClusterClient(w.at(sv)).Status(ctx, &vigilv1.StatusRequest{Stale: true}); err != nil {
+				return fmt.Errorf("server %s: %w", sv.Name, err)
+			}
+		}
+		for _, h := range w.Hosts {
+			got, err := w.fleet.GetHost(ctx, &vigilv1.GetHostRequest{Host: h.Name})
+			if err != nil {
+				return err
+			}
+			if got.GetState() != "ready" || got.GetPressure() != "" {
+				return fmt.Errorf("host %s is %s, %s %s", h.Name, got.GetState(), got.GetSuspectWhy(), got.GetPressure())
+			}
+		}
+		return nil
+	})
+}
+
+// clear deletes the room and waits until nothing of it runs.
+func (w *world) clear() {
+	w.t.Helper()
+	_, err := w.fleet.DeleteRoom(w.ctx(), &vigilv1.DeleteRoomRequest{Room: w.name, By: "test"})
+	if errors.Is(err, client.ErrNotFound) {
+		return
+	}
+	if err != nil {
+		w.t.Errorf("delete room: %v", err)
+		return
+	}
+	w.eventually("the room is gone", func() error {
+		_, err := w.fleet.GetRoom(w.ctx(), &vigilv1.GetRoomRequest{Room: w.name})
+		if errors.Is(err, client.ErrNotFound) {
+			return nil
+		}
+		return fmt.Errorf("it is there: %v; %s", err, w.describe())
+	})
+}
+
+// judge holds the ledger of the test's agents against the laws.
+func (w *world) judge() {
+	w.t.Helper()
+	var mine []*ledger.Life
+	for _, l := range w.ledger() {
+		if strings.HasPrefix(l.Agent, w.name+"/") {
+			mine = append(mine, l)
+		}
+	}
+	v := ledger.Judge(mine, ledger.Rules{Pauses: w.pauses, Slack: ttl,
+		Fenced: func(agent string) bool { return !strings.HasPrefix(agent, w.name+"/fast") }})
+	for _, f := range v.Broken() {
+		w.t.Errorf("broken law: %s", f)
+	}
+}
+
+func (w *world) ledger() []*ledger.Life {
+	w.t.Helper()
+	lives, err := ledger.Read(w.Ledger.Folder)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return lives
+}
+
+// eventually waits until fn gives nil, for at most the patience of all tests.
+func (w *world) eventually(what string, fn func() error) {
+	w.t.Helper()
+	eventually(w.t, patience, what, fn)
+}
+
+// eventually waits until fn gives nil; its last error says what is missing.
+func eventually(t *testing.T, limit time.Duration, what string, fn func() error) {
+	t.Helper()
+	end := time.Now().Add(limit)
+	for {
+		err := fn()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %s: %v", what, limit, err)
+		}
+		time.Sleep(30 * time.Millisecond)
+	}
+}
+
+// always looks again and again for so long: fn never gives an error.
+func always(t *testing.T, span time.Duration, what string, fn func() error) {
+	t.Helper()
+	for end := time.Now().Add(span); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+		if err := fn(); err != nil {
+			t.Fatalf("%s: not all the time: %v", what, err)
+		}
+	}
+}
+
+// at gives a plain connection to one server, which passes on what only the leader
+// can do.
+func (w *world) at(sv *stand.Server) *grpc.ClientConn {
+	w.t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+sv.Addr(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// vigil runs a client command and gives its output, also that of errors, and code.
+func (w *world) vigil(args ...string) (string, int) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, w.Program(), args...)
+	cmd.Env = append(os.Environ(), "VIGIL_ADDR="+strings.Join(w.Addrs(), ","))
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		w.t.Fatalf("vigil %s: %v", strings.Join(args, " "), err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// log is the output of a program that the stand has started.
+func (w *world) log(machine, name string) string {
+	w.t.Helper()
+	text, err := os.ReadFile(filepath.Join(shared.folder, machine, name+".log"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(text)
+}
+
+func (w *world) status() *vigilv1.StatusResponse {
+	w.t.Helper()
+	st, err := w.cluster.Status(w.ctx(), &vigilv1.StatusRequest{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return st
+}
+
+// leader is the server that leads at the moment.
+func (w *world) leader() *stand.Server {
+	w.t.Helper()
+	var lead *stand.Server
+	w.eventually("somebody leads", func() error {
+		name := w.status().GetLeader()
+		for _, sv := range w.Servers {
+			if sv.Name == name {
+				lead = sv
+				return nil
+			}
+		}
+		return fmt.Errorf("the leader is %q", name)
+	})
+	return lead
+}
+
+// host finds a host of the stand by its name.
+func (w *world) host(name string) *stand.Host {
+	w.t.Helper()
+	for _, h := range w.Hosts {
+		if h.Name == name {
+			return h
+		}
+	}
+	w.t.Fatalf("there is no host %q", name)
+	return nil
+}
+
+// hostState is how the cluster sees a host.
+func (w *world) hostState(h *stand.Host) *vigilv1.Host {
+	w.t.Helper()
+	got, err := w.fleet.GetHost(w.ctx(), &vigilv1.GetHostRequest{Host: h.Name})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return got
+}
+
+// set changes settings of the cluster until the end of the test.
+func (w *world) set(values map[string]string) {
+	w.t.Helper()
+	before, err := w.cluster.GetSettings(w.ctx(), &vigilv1.GetSettingsRequest{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	old := map[string]string{}
+	for name := range values {
+		old[name] = before.GetValues()[name]
+	}
+	put := func(values map[string]string) error {
+		_, err := w.cluster.PutSettings(w.ctx(), &vigilv1.PutSettingsRequest{By: "test", Values: values})
+		return err
+	}
+	if err := put(values); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := put(old); err != nil {
+			w.t.Errorf("put settings back: %v", err)
+		}
+	})
+}
+
+// cut takes packets of a machine away; heal and the end of the test bring them back.
+func (w *world) cut(m *stand.Machine, c stand.Cut) {
+	w.t.Helper()
+	if err := m.Cut(c); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := m.Heal(); err != nil && !errors.Is(err, stand.ErrDown) {
+			w.t.Errorf("heal %s: %v", m.Name, err)
+		}
+	})
+}
+
+func (w *world) heal(m *stand.Machine) {
+	w.t.Helper()
+	if err := m.Heal(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// cast sets what happens on the wires between a machine and the servers, until it is
+// set anew or the test ends.
+func (w *world) cast(m *stand.Machine, s stand.Spell) {
+	w.Wires.Cast(m, s)
+	w.t.Cleanup(func() { w.Wires.Cast(m, stand.Spell{}) })
+}
+
+// freeze stops one process until it is thawed or the test ends. The lives of its
+// host are excused for that time where pause says so: their shims cannot act.
+func (w *world) freeze(m *stand.Machine, pid int) (thaw func()) {
+	w.t.Helper()
+	if err := m.Signal(pid, syscall.SIGSTOP); err != nil {
+		w.t.Fatal(err)
+	}
+	began := ledger.Now()
+	thaw = sync.OnceFunc(func() {
+		_ = m.Signal(pid, syscall.SIGCONT) // it may have been killed
+		w.pauses = append(w.pauses, ledger.Pause{Host: m.Name, From: began, To: ledger.Now()})
+	})
+	w.t.Cleanup(thaw)
+	return thaw
+}
+
+// suspend stops a whole machine until it is let go or the test ends.
+func (w *world) suspend(m *stand.Machine) (resume func()) {
+	w.t.Helper()
+	began := ledger.Now()
+	if err := m.StopAll(); err != nil {
+		w.t.Fatal(err)
+	}
+	resume = sync.OnceFunc(func() {
+		if err := m.ContinueAll(); err != nil {
+			w.t.Errorf("continue %s: %v", m.Name, err)
+		}
+		w.pauses = append(w.pauses, ledger.Pause{Host: m.Name, From: began, To: ledger.Now()})
+	})
+	w.t.Cleanup(resume)
+	return resume
+}
+
+// killServer kills a server until it is started again or the test ends.
+func (w *world) killServer(sv *stand.Server) (start func()) {
+	w.t.Helper()
+	if err := sv.Kill(); err != nil {
+		w.t.Fatal(err)
+	}
+	start = sync.OnceFunc(func() {
+		if err := sv.Start(); err != nil {
+			w.t.Errorf("start %s: %v", sv.Name, err)
+		}
+	})
+	w.t.Cleanup(start)
+	return start
+}
+
+// killHost kills the agentd of a host until it is started again or the test ends.
+func (w *world) killHost(h *stand.Host) (start func()) {
+	w.t.Helper()
+	if err := h.Kill(); err != nil {
+		w.t.Fatal(err)
+	}
+	start = sync.OnceFunc(func() {
+		if err := h.Start(); err != nil {
+			w.t.Errorf("start %s: %v", h.Name, err)
+		}
+	})
+	w.t.Cleanup(start)
+	return start
+}
+
+// only has new agents start on one host alone until it is undone or the test ends:
+// the others are drained.
+func (w *world) only(on *stand.Host) (undo func()) {
+	w.t.Helper()
+	drain := func(off bool) {
+		for _, h := range w.Hosts {
+			if h == on {
+				continue
+			}
+			if _, err := w.fleet.DrainHost(w.ctx(), &vigilv1.DrainHostRequest{Host: h.Name, Off: off, By: "test"}); err != nil {
+				w.t.Errorf("drain %s: %v", h.Name, err)
+			}
+		}
+	}
+	drain(false)
+	undo = sync.OnceFunc(func() { drain(true) })
+	w.t.Cleanup(undo)
+	return undo
+}
+
+// extra makes one more host for this test, switched on, on which so many agents have
+// room; its agentd is not started. Nothing of it is left at the end of the test.
+func (w *world) extra(name string, number, capacity int) *stand.Host {
+	w.t.Helper()
+	h, err := w.NewHost(name, number)
+	if err == nil {
+		err = h.Configure(capacity)
+	}
+	if err == nil {
+		err = h.On()
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := h.PowerOff(); err != nil {
+			w.t.Error(err)
+		}
+		_, err := w.fleet.ConfirmDead(w.ctx(), &vigilv1.ConfirmDeadRequest{Host: name, Force: true, By: "test"})
+		if err == nil {
+			_, err = w.fleet.ForgetHost(w.ctx(), &vigilv1.ForgetHostRequest{Host: name, By: "test"})
+		}
+		if err != nil && !errors.Is(err, client.ErrNotFound) {
+			w.t.Errorf("forget host %s: %v", name, err)
+		}
+	})
+	return h
+}

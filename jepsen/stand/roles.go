@@ -1,0 +1,200 @@
+//go:build linux
+
+package stand
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"vigil/jepsen/ledger"
+)
+
+// Server is a machine that runs `vigil server`.
+type Server struct {
+	*Machine
+	Process *Process // the newest
+
+	index int
+}
+
+func (sv *Server) wire() string { return fmt.Sprintf("%s:%d", driverIP, wirePort+sv.index) }
+
+// Addr is where clients and hosts reach the server.
+func (sv *Server) Addr() string { return sv.wire() }
+
+// APIAddr is where the server listens; only the driver uses it.
+func (sv *Server) APIAddr() string { return fmt.Sprintf("%s:%d", sv.IP, apiPort) }
+
+// Start starts the server, for the first time or again.
+func (sv *Server) Start() (err error) {
+	var peers, settings strings.Builder
+	for _, p := range sv.stand.Servers {
+		fmt.Fprintf(&peers, "  - {id: %s, raft_addr: \"%s:%d\", api_addr: \"%s\"}\n", p.Name, p.IP, raftPort, p.wire())
+	}
+	for _, key := range sortedKeys(sv.stand.config.Settings) {
+		fmt.Fprintf(&settings, "  %s: %s\n", key, strconv.Quote(sv.stand.config.Settings[key]))
+	}
+	config := fmt.Sprintf(`id: %s
+data_dir: %q
+addr: "%s:%d"
+advertise_addr: %q
+raft_addr: "%s:%d"
+log_level: info
+%speers:
+%ssettings:
+%s`, sv.Name, sv.stand.path(sv.Name, "data"), sv.IP, apiPort, sv.wire(), sv.IP, raftPort, sv.stand.gossip(sv.Machine), peers.String(), settings.String())
+	file := sv.stand.path(sv.Name, "server.yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		return fmt.Errorf("write configuration: %w", err)
+	}
+	sv.Process, err = sv.Machine.Start("server", sv.stand.config.Vigil, []string{"server", "--config", file}, nil)
+	return err
+}
+
+// Kill ends the server's process and returns when it is gone.
+func (sv *Server) Kill() error { return sv.Process.Kill() }
+
+// Kill ends the process with SIGKILL and returns when it is gone.
+func (p *Process) Kill() error {
+	select {
+	case <-p.done:
+		return nil
+	default:
+	}
+	if err := p.Machine.Signal(p.PID, syscall.SIGKILL); err != nil && !strings.Contains(err.Error(), syscall.ESRCH.Error()) {
+		return err
+	}
+	<-p.done
+	return nil
+}
+
+// Host is a machine that runs `vigil agentd`.
+type Host struct {
+	*Machine
+	Process *Process // the newest agentd
+	Data    string   // its data directory
+}
+
+// Runner is the name of the runner that starts tickers. It and those of the
+// configuration take the parameter "does": what is wrong with the agent.
+const Runner = "ticker"
+
+// NewHost makes a host that is switched off. Its address ends with the number. It
+// has room for 64 agents and the label host, with its name.
+func (s *Stand) NewHost(name string, number int) (*Host, error) {
+	h := &Host{Machine: s.machine(name, number), Data: s.path(name, "data")}
+	return h, h.Configure(64)
+}
+
+// Configure writes the configuration of a host that can hold so many agents. It
+// counts from the next start on.
+func (h *Host) Configure(capacity int) error {
+	s := h.stand
+	if err := os.MkdirAll(s.path(h.Name), 0o711); err != nil {
+		return fmt.Errorf("make folder of %s: %w", h.Name, err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "servers: [%s]\nname: %s\nlabels: {host: %s}\nlog_level: info\ncapacity: %d\n%srunners:\n",
+		quoted(s.Addrs()), h.Name, h.Name, capacity, s.gossip(h.Machine))
+	more := map[string]string{Runner: ""}
+	maps.Copy(more, s.config.Runners)
+	for _, name := range sortedKeys(more) {
+		fmt.Fprintf(&b, `  - name: %s
+    program: %q
+    args: ["${param.does}"]
+    params: {does: {pattern: "[a-z0-9,=.-]*", default: ""}}
+    env: {TICKER_LEDGER: %q, TICKER_HOST: %q, GOMAXPROCS: "1", GOGC: "50"}
+`, name, s.config.Ticker, s.Ledger.Folder, h.Name)
+		if more[name] != "" {
+			fmt.Fprintf(&b, "    %s\n", more[name])
+		}
+	}
+	if err := os.WriteFile(h.file(), []byte(b.String()), 0o600); err != nil {
+		return fmt.Errorf("write configuration: %w", err)
+	}
+	return nil
+}
+
+func (h *Host) file() string { return h.stand.path(h.Name, "agentd.yaml") }
+
+// Start starts agentd, for the first time or again.
+func (h *Host) Start() (err error) {
+	h.Process, err = h.StartBeside("agentd")
+	return err
+}
+
+// StartBeside starts an agentd on the host's data directory whether or not one
+// runs there already.
+func (h *Host) StartBeside(name string) (*Process, error) {
+	args := []string{"agentd", "--config", h.file(), "--data-dir", h.Data}
+	if h.boots > 1 { // the kernel below has not booted
+		args = append(args, "--boot-id", fmt.Sprintf("boot-%d-of-%s", h.boots, h.Name))
+	}
+	return h.Machine.Start(name, h.stand.config.Vigil, args, nil)
+}
+
+// Kill ends agentd with SIGKILL and returns when it is gone.
+func (h *Host) Kill() error { return h.Process.Kill() }
+
+// Resident is one agent's process on a host.
+type Resident struct {
+	Agent string
+	PID   int
+	Shim  int // 0: agentd itself started it
+}
+
+// Residents lists the agents whose processes are on the machine, frozen or not.
+func (h *Host) Residents() ([]Resident, error) {
+	list, err := h.Processes()
+	if err != nil {
+		return nil, err
+	}
+	lives, err := ledger.Read(h.stand.Ledger.Folder)
+	if err != nil {
+		return nil, err
+	}
+	agents := map[int]string{}
+	for _, l := range lives {
+		if l.Host == h.Name && l.Gone == 0 && l.Exit == 0 {
+			agents[l.PID] = l.Agent
+		}
+	}
+	shims := map[int]bool{}
+	for _, p := range list {
+		shims[p.PID] = slices.Contains(p.Args, "shim")
+	}
+	var found []Resident
+	for _, p := range list {
+		if p.Args[0] != h.stand.config.Ticker || agents[p.PID] == "" {
+			continue
+		}
+		r := Resident{Agent: agents[p.PID], PID: p.PID}
+		if shims[p.Parent] {
+			r.Shim = p.Parent
+		}
+		found = append(found, r)
+	}
+	return found, nil
+}
+
+func quoted(list []string) string {
+	var out []string
+	for _, text := range list {
+		out = append(out, strconv.Quote(text))
+	}
+	return strings.Join(out, ", ")
+}
+
+func sortedKeys(m map[string]string) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

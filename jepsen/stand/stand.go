@@ -1,0 +1,206 @@
+//go:build linux
+
+package stand
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	bridge = "br0"
+	// The driver's own address; machines are above.
+	driverIP = "10.77.0.1"
+
+	apiPort    = 7420
+	raftPort   = 7421
+	gossipPort = 7422
+	wirePort   = 7430 // of the proxy before server 0; one more for each
+)
+
+// Config says how a stand is built.
+type Config struct {
+	Folder             string // must exist; everything is put below
+	Vigil, Ticker, Box string // programs, see Build
+	Servers, Hosts     int
+	// Settings of the cluster, as in the configuration of a server. They count only
+	// when they go together.
+	Settings map[string]string
+	// Runners are further ones for tickers: one more line of configuration by name.
+	Runners map[string]string
+}
+
+// Stand is servers and hosts on one bridge. Machines may be used by several
+// goroutines; Open and Close are called once.
+type Stand struct {
+	Servers []*Server
+	Hosts   []*Host
+	Wires   *Wires
+	Ledger  *Collector
+
+	config Config
+	group  string // cgroup of its machines; empty: none
+	key    string // file with the key of gossip
+}
+
+// Open builds the machines, switches them on and starts servers and hosts.
+func Open(c Config) (_ *Stand, err error) {
+	if why := Missing(); why != "" {
+		return nil, errors.New(why)
+	}
+	if !Isolated() {
+		return nil, errors.New("the driver is not in a network namespace of its own: call Isolate first")
+	}
+	s := &Stand{config: c}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	for _, args := range [][]string{
+		{"link", "set", "lo", "up"},
+		{"link", "add", bridge, "type", "bridge"},
+		{"addr", "add", driverIP + "/24", "dev", bridge},
+		{"link", "set", bridge, "up"},
+	} {
+		if err := s.tool("ip", args...); err != nil {
+			return s, fmt.Errorf("build the network: %w", err)
+		}
+	}
+	if s.Ledger, err = newCollector(filepath.Join(c.Folder, "ledger")); err != nil {
+		return s, err
+	}
+	if s.group, err = group(); err != nil {
+		return s, err
+	}
+	s.key = s.path("gossip.key")
+	if out, err := exec.Command(c.Vigil, "keygen", s.key).CombinedOutput(); err != nil {
+		return s, fmt.Errorf("make key: %w: %s", err, lastLine(out))
+	}
+	for i := range c.Servers {
+		s.Servers = append(s.Servers, &Server{Machine: s.machine(fmt.Sprintf("s%d", i+1), 11+i), index: i})
+	}
+	if s.Wires, err = newWires(s.Servers); err != nil {
+		return s, err
+	}
+	for i := range c.Hosts {
+		h, err := s.NewHost(fmt.Sprintf("h%d", i+1), 21+i)
+		if err != nil {
+			return s, err
+		}
+		s.Hosts = append(s.Hosts, h)
+	}
+	for _, sv := range s.Servers {
+		if err := sv.On(); err != nil {
+			return s, err
+		}
+		if err := sv.Start(); err != nil {
+			return s, err
+		}
+	}
+	for _, h := range s.Hosts {
+		if err := h.On(); err != nil {
+			return s, err
+		}
+		if err := h.Start(); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// machine makes a machine that is switched off. Its address ends with the number.
+func (s *Stand) machine(name string, number int) *Machine {
+	return &Machine{Name: name, IP: fmt.Sprintf("10.77.0.%d", number), stand: s}
+}
+
+// On switches the machine on and connects it.
+func (m *Machine) On() error {
+	if err := os.MkdirAll(m.stand.path(m.Name), 0o711); err != nil {
+		return fmt.Errorf("make folder of %s: %w", m.Name, err)
+	}
+	if err := m.Boot(); err != nil {
+		return err
+	}
+	return m.connect()
+}
+
+// Addrs are the API addresses of the servers, as hosts and clients use them.
+func (s *Stand) Addrs() []string {
+	var list []string
+	for _, sv := range s.Servers {
+		list = append(list, sv.wire())
+	}
+	return list
+}
+
+// Program is the program under test.
+func (s *Stand) Program() string { return s.config.Vigil }
+
+func (s *Stand) path(parts ...string) string {
+	return filepath.Join(append([]string{s.config.Folder}, parts...)...)
+}
+
+// tool runs ip or nft in the driver's own network.
+func (s *Stand) tool(name string, args ...string) error {
+	path, err := tool2path(name)
+	if err != nil {
+		return err
+	}
+	if out, err := exec.Command(path, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, lastLine(out))
+	}
+	return nil
+}
+
+// Close switches everything off. The folder stays.
+func (s *Stand) Close() error {
+	var errs []error
+	for _, h := range s.Hosts {
+		errs = append(errs, h.PowerOff())
+	}
+	for _, sv := range s.Servers {
+		errs = append(errs, sv.PowerOff())
+	}
+	if s.Wires != nil {
+		s.Wires.close()
+	}
+	if s.Ledger != nil {
+		errs = append(errs, s.Ledger.close())
+	}
+	if s.group != "" {
+		errs = append(errs, removeGroup(s.group))
+	}
+	return errors.Join(errs...)
+}
+
+// gossip is the part of a configuration that is about gossip.
+func (s *Stand) gossip(m *Machine) string {
+	return fmt.Sprintf("gossip: {bind: \"%s:%d\", key_file: %q}\n", m.IP, gossipPort, s.key)
+}
+
+func lastLine(text []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return lines[len(lines)-1]
+}
+
+// Build builds the programs of a stand into a folder, from the module of the
+// current directory. vigil is the program under test; empty: it is built too.
+func Build(folder, vigil string) (Config, error) {
+	c := Config{Vigil: vigil, Ticker: filepath.Join(folder, "ticker"), Box: filepath.Join(folder, "box")}
+	packages := map[string]string{c.Ticker: "vigil/jepsen/ticker", c.Box: "vigil/jepsen/box"}
+	if vigil == "" {
+		c.Vigil = filepath.Join(folder, "vigil")
+		packages[c.Vigil] = "vigil/cmd/vigil"
+	}
+	for program, pkg := range packages {
+		if out, err := exec.Command("go", "build", "-o", program, pkg).CombinedOutput(); err != nil {
+			return c, fmt.Errorf("build %s: %w: %s", pkg, err, out)
+		}
+	}
+	return c, nil
+}
