@@ -125,7 +125,8 @@ func (f *fleet) watchFrom(ctx context.Context, r *vigilv1.WatchEventsRequest) (a
 		}
 	}
 	f.reader.Read(look)
-	if r.GetNoFollow() || at > newest {
+	// What this replica has not applied yet is not new either: a tail catches up first.
+	if r.GetNoFollow() || r.GetTail() || at > newest {
 		now, err := f.fwd.catchUp(ctx)
 		if err != nil {
 			return 0, 0, 0, err

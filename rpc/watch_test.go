@@ -74,6 +74,29 @@ func TestWatchFollows(t *testing.T) {
 	}
 }
 
+// What a server that has just come back learns late happened before a tail began.
+func TestTailOfAServerThatIsBehind(t *testing.T) {
+	w := start(t, 2)
+	w.room("demo", "builder", 1)
+	w.nodes[1].hold()
+	w.task(0, "demo", "builder", "before")
+	got := make(chan *vigilv1.Event, 1)
+	s := w.watch(within(t), 1, &vigilv1.WatchEventsRequest{Tail: true, Room: "demo"})
+	go func() {
+		e, _ := s.Recv() // nil: the test looks at it
+		got <- e
+	}()
+	eventually(t, "the watch", func() bool { return w.servers[1].watch.count.Load() == 1 })
+	w.nodes[1].release()
+	if _, err := s.Header(); err != nil { // the watch stands
+		t.Fatal(err)
+	}
+	after := w.task(0, "demo", "builder", "after")
+	if e := <-got; e.GetTask() != after.GetId() {
+		t.Fatalf("got %v, want the creation of task %d", e, after.GetId())
+	}
+}
+
 func TestWatchOfCompactedHistory(t *testing.T) {
 	w := start(t, 1)
 	if err := w.do(fsm.PutSettings{Values: []fsm.KV{{Key: "events_kept", Value: "1000"}}}); err != nil {
