@@ -112,8 +112,8 @@ func (d *setting) set(s *Settings, value string) error {
 	return nil
 }
 
-// check tells which settings do not fit together.
-func (s *Settings) check() error {
+// Check tells which settings do not fit together.
+func (s *Settings) Check() error {
 	if s.TTL < s.StopGrace*4/3 {
 		return fmt.Errorf("ttl %s is too short for stop_grace %s: an agent must be stopped before its fence ends", s.TTL, s.StopGrace)
 	}
@@ -127,7 +127,7 @@ func (s *State) putSettings(c *PutSettings) Outcome {
 			return refuse(Invalid, "%v", err)
 		}
 	}
-	if err := next.check(); err != nil {
+	if err := next.Check(); err != nil {
 		return refuse(Invalid, "%v", err)
 	}
 	s.meta.Settings, s.meta.SettingsRev = next, s.meta.Index

@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -114,6 +116,11 @@ func parseServerFile(name, text string) (*serverFile, error) {
 			if err := set.Set(key, v.text); err != nil {
 				return nil, placed(name, text, v.at, err.Error())
 			}
+		}
+		if err := set.Check(); err != nil {
+			// The sentence names the two that clash; one of them stands in the file.
+			first := slices.Sorted(maps.Keys(f.Settings))[0]
+			return nil, placed(name, text, f.Settings[first].at, err.Error())
 		}
 	}
 	return f, nil

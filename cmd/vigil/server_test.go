@@ -84,6 +84,7 @@ func TestServerFileMistakes(t *testing.T) {
 		{"no size", "memory_limit: lots\n", `f.yaml:1:15: "lots" is no size`},
 		{"no setting", "settings:\n  tll: 60s\n", `f.yaml:2:8: there is no setting "tll"`},
 		{"setting out of range", "settings:\n  ttl: 1ns\n", "f.yaml:2:8: setting ttl"},
+		{"settings that clash", "settings:\n  ttl: 2s\n", "f.yaml:2:8: ttl 2s is too short for stop_grace 5s"},
 		{"two documents", "id: a\n---\nid: b\n", "f.yaml:3:3: a second document"},
 		{"not YAML", "id: [\n", "f.yaml:1:"},
 	}
