@@ -51,7 +51,7 @@ type crewHost struct {
 
 func newCrew(t *testing.T, before ...func(*testFleet)) *crew {
 	t.Helper()
-	t.Setenv("XDG_RUNTIME_DIR", t.TempDir()) // lives that are started by hand
+	t.Setenv("XDG_RUNTIME_DIR", shortLived(t)) // lives that are started by hand
 	c := &crew{testFleet: newFleet(t, before...), host: &crewHost{t: t}}
 	c.write("ledger", "")
 	c.write("home/.keep", "")
@@ -211,4 +211,27 @@ func (p *proc) claimed(task uint64) {
 	if want := fmt.Sprintf("task %d, attempt ", task); code != 0 || !strings.HasPrefix(p.out.String(), want) {
 		p.t.Fatalf("%s ended with %d: %s", p.name, code, p.out.tail())
 	}
+}
+
+// shortLived is t.TempDir for a folder into which processes that outlive their
+// command (those that beat for lives that are started by hand) still write.
+func shortLived(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "hand")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+			err := os.RemoveAll(dir)
+			if err == nil {
+				return
+			}
+			if time.Now().After(end) {
+				t.Errorf("remove folder: %v", err)
+				return
+			}
+		}
+	})
+	return dir
 }

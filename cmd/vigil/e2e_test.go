@@ -5,13 +5,13 @@ package main_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -189,17 +189,53 @@ func newFleet(t *testing.T, before ...func(*testFleet)) *testFleet {
 }
 
 // clear ends what a host has left: its agents outlive agentd, and a test that fails
-// tells nobody to stop.
+// tells nobody to stop. Nothing of it runs when it returns.
 func (f *testFleet) clear(dataDir string, agentd *proc) {
 	agentd.signal(syscall.SIGKILL)
 	<-agentd.done
-	files, _ := filepath.Glob(f.path(dataDir + "/lives/*/started.json"))
-	for _, file := range files {
-		var started struct{ Shim int }
-		if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &started) == nil && started.Shim > 0 {
-			_ = syscall.Kill(started.Shim, syscall.SIGKILL) // the kernel ends its agent
+	key, err := os.ReadFile(f.path(dataDir + "/host_key"))
+	if err != nil {
+		return // it never got that far
+	}
+	mark := []byte("VIGIL_HOST=" + strings.TrimSpace(string(key)) + "-")
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		left := f.shims(dataDir)
+		files, _ := filepath.Glob("/proc/[0-9]*/environ")
+		for _, file := range files {
+			if env, err := os.ReadFile(file); err == nil && bytes.Contains(env, mark) {
+				pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+				left = append(left, pid)
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		for _, pid := range left {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // or it is gone
 		}
 	}
+	f.t.Errorf("processes of %s cannot be killed", dataDir)
+}
+
+// shims gives the processes that run with a life folder of the host: they hold its
+// lock, whether they have come as far as a record or not.
+func (f *testFleet) shims(dataDir string) (pids []int) {
+	locks, _ := filepath.Glob(f.path(dataDir + "/lives/*/lock"))
+	if len(locks) == 0 {
+		return nil
+	}
+	held := map[string]bool{}
+	for _, lock := range locks {
+		held[lock] = true
+	}
+	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, link := range links {
+		if to, err := os.Readlink(link); err == nil && held[to] {
+			pid, _ := strconv.Atoi(strings.Split(link, "/")[2])
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // startServer starts server i, for the first time or again.
