@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -95,7 +96,7 @@ func (h devHost) kill(ctx context.Context) (toll devToll, err error) {
 	ctx, cancel := context.WithTimeout(ctx, devKillLimit)
 	defer cancel()
 	spared := ancestors(os.Getpid())
-	killed := map[int]devPart{}
+	seen := map[int]devPart{} // most agents die with their shims
 	for {
 		found, err := h.processes()
 		if err != nil {
@@ -105,15 +106,16 @@ func (h devHost) kill(ctx context.Context) (toll devToll, err error) {
 			delete(found, p.PID)
 		}
 		if len(found) == 0 {
-			for _, part := range killed {
+			for _, part := range seen {
 				toll[part]++
 			}
 			return toll, nil
 		}
+		maps.Copy(seen, found)
 		for _, part := range []devPart{devDaemon, devShim, devAgentProcess} {
 			for pid, is := range found {
-				if is == part && h.killOne(pid, part) {
-					killed[pid] = part
+				if is == part {
+					h.killOne(pid, part)
 				}
 			}
 		}
@@ -127,13 +129,15 @@ func (h devHost) kill(ctx context.Context) (toll devToll, err error) {
 
 // killOne kills a process if it is what it was when it was found: where the system
 // can, os.FindProcess holds on to the process and not to its number.
-func (h devHost) killOne(pid int, part devPart) bool {
+func (h devHost) killOne(pid int, part devPart) {
 	p, err := os.FindProcess(pid)
 	if err != nil {
-		return false
+		return // it is gone
 	}
 	defer p.Release()
-	return h.part(pid) == part && p.Kill() == nil
+	if h.part(pid) == part {
+		_ = p.Kill() // whoever is left is found again
+	}
 }
 
 // processes lists what runs on the host, without zombies.

@@ -26,6 +26,8 @@ type demo struct {
 
 func newDemo(t *testing.T, args ...string) *demo {
 	t.Helper()
+	vigil(t)
+	t.Setenv("TMPDIR", t.TempDir()) // a demo that is killed leaves its folder
 	p := spawn(t, "dev", append([]string{"dev", "--every", "0"}, args...)...)
 	d := &demo{proc: p, text: p.shows(regexp.MustCompile(`Ctrl-C ends everything`))}
 	t.Log(strings.SplitN(d.text, "\n", 2)[0])
