@@ -329,10 +329,24 @@ func TestI103WrongIdentityIsRefusedAndShown(t *testing.T) {
 			t.Fatalf("%+v", e)
 		}
 	}
-	d.clock = d.clock.Add(time.Minute)
-	d.want(Denied, Join{other})
+	d.clock = d.clock.Add(30 * time.Second)
+	if ans := d.beat(0, BeatLease, 1); ans.Renewed != 1 {
+		t.Fatalf("its own beat was answered %+v", ans)
+	}
+	d.beat(h, BeatFence, 1, 2) // both processes run, under their own shims
+	d.clock = d.clock.Add(30*time.Second - 1)
+	for range 5 { // a heartbeat under another's identity, as the server that took it in has marked it
+		d.clock++
+		ans := d.beat(0, BeatLease|BeatStranger, 2)
+		if ans.Renewed != 0 || len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != VerdictDenied {
+			t.Fatalf("a beat with another's token was answered %+v", ans)
+		}
+	}
 	if n := d.events("agent.identity_refused"); n != 2 {
 		t.Fatalf("%d events after a minute", n)
+	}
+	if a := d.s.Agent(2); a.Part != PartDisconnected || d.s.Agent(1).Part != PartWaiting {
+		t.Fatalf("B was kept alive by A's heartbeats: %s", a.Part)
 	}
 }
 

@@ -163,3 +163,28 @@ func TestI119UnkillableKeepsItsSlot(t *testing.T) {
 	d.want(Superseded, ReportStuck{Host: h, Agent: 1, Inc: w.Inc, Reason: "late"})
 	d.want(Superseded, ReportStuck{Host: h2, Agent: 1, Inc: w.Inc, Reason: "not there"})
 }
+
+// The host of an unkillable process dies, or a human says that it is dead: its slot
+// is free when its fence has ended, or it would be taken for ever. (What has been
+// sent SIGKILL runs no instruction of its program any more.)
+func TestL3UnkillableEndsWithItsHost(t *testing.T) {
+	for _, how := range []string{"power failure", "confirmed dead"} {
+		t.Run(how, func(t *testing.T) {
+			d, h, w := fleet(t)
+			h2 := d.host("h2", "worker")
+			d.must(ReportStuck{Host: h, Agent: 1, Inc: w.Inc, Reason: "pid 7 is in uninterruptible sleep"})
+			if how == "confirmed dead" {
+				d.must(ConfirmDead{Host: h, By: "ann", Force: true})
+			} else {
+				for range 20 {
+					d.pass(5 * time.Second)
+					d.beat(h2, 0)
+				}
+			}
+			if wy := d.s.Why(1); wy.Code != "start_due" {
+				t.Fatalf("%+v", wy)
+			}
+			d.must(OrderStart{Agent: 1, Inc: w.Inc + 1, Host: h2})
+		})
+	}
+}

@@ -132,7 +132,8 @@ func TestL9FreshStartHasNoResumeValue(t *testing.T) {
 	d.must(SetResume{sp, "chat-2"})
 	d.must(SetAgent{Agent: "demo/b", Stop: true, By: "ann", Reason: "lunch"})
 	d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc})
-	if a := d.agent("demo/b"); a.Resume != "chat-2" || a.Notes().IntentWhy != "lunch" || !strings.Contains(d.s.Why(1).Text, "lunch") {
+	d.must(SetAgent{Agent: "demo/b", Stop: true, By: "a script"}) // a repeat without a reason erases none
+	if a := d.agent("demo/b"); a.IntentBy != "ann" || a.Resume != "chat-2" || a.Notes().IntentWhy != "lunch" || !strings.Contains(d.s.Why(1).Text, "lunch") {
 		t.Fatalf("%+v, %+v", a, d.s.Why(1))
 	}
 	d.must(SetAgent{Agent: "demo/b", By: "ann", Fresh: true})

@@ -48,6 +48,21 @@ func TestL3WaitingForAHostNamesEveryReason(t *testing.T) {
 	}
 }
 
+// L3: the hosts that could take an agent one day are named before those that never
+// can, however many there are of these.
+func TestWaitingForAHostNamesTheRightOnesFirst(t *testing.T) {
+	d := newDrive(t)
+	for _, k := range []string{"h1", "h2", "h3", "h4"} {
+		d.host(k, "other")
+	}
+	d.must(RegisterHost{Key: "h5", Name: "h5", Boot: "boot1", Runners: []string{"worker"}, Capacity: 1})
+	d.room("demo", managed("a"), managed("b"))
+	d.start("demo/a", 5)
+	if why := d.s.Why(2); why.Text != `waiting for a host: h5 is full: 1 of 1 agents; h1 has no runner "worker"; h2 has no runner "worker"; and 2 more` {
+		t.Fatalf("%+v", why)
+	}
+}
+
 // Incident I127: a host is gone for ever. Its agents are re-homed once each, within
 // what the others can take; those that may not move say so.
 func TestI127AgentsOfAGoneHostMoveOnce(t *testing.T) {

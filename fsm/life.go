@@ -79,6 +79,7 @@ func (s *State) lose(id AgentID, why string) {
 		Reason: why, Task: a.Task, Host: a.Host}
 	s.release(a, "the fence of its holder ended", false, false)
 	a.Proc, a.Order, a.OrderReason, a.Overdue = ProcLost, NoOrder, "", false
+	a.note(func(n *Notes) { n.Stuck = "" }) // nobody is left who could say that it is gone
 	s.settle(a, was)
 }
 
@@ -102,15 +103,21 @@ func (s *State) buried(a *Agent, x Exit) {
 }
 
 func (x *Exit) sentence() string {
+	how := fmt.Sprintf("exited with code %d", x.Code)
+	if x.Signal != "" {
+		how = "ended by signal: " + x.Signal
+	}
 	switch {
 	case x.Kind == ExitStartFailed:
 		return "could not be started: " + x.Reason
+	case x.Reason == "":
+		return how
+	case x.Kind == ExitCrash:
+		return how + ", " + x.Reason
 	case x.Signal != "":
-		return "ended by signal: " + x.Signal
-	case x.Reason != "" && x.Kind != ExitCrash:
-		return x.Reason
+		return x.Reason + ", " + how
 	}
-	return fmt.Sprintf("exited with code %d", x.Code)
+	return x.Reason
 }
 
 // openStop opens a stop order for an incarnation that may run.

@@ -287,8 +287,10 @@ func (s *State) setAgent(c *SetAgent) Outcome {
 	}
 	was := a.shadow()
 	reason := clip(c.Reason, MaxReason)
-	a.IntentBy, a.IntentAt = c.By, s.now.Wall
-	a.note(func(n *Notes) { n.IntentWhy = reason })
+	if !c.Stop || !a.Stopped || reason != "" { // who stops it again without a reason does not erase the first one's
+		a.IntentBy, a.IntentAt = c.By, s.now.Wall
+		a.note(func(n *Notes) { n.IntentWhy = reason })
+	}
 	if c.Fresh {
 		a.forgetResume()
 	}

@@ -124,7 +124,7 @@ func (s *State) agentDeadline(a *Agent) Time {
 		if limit := s.roles.get(uint64(a.Role)).Spec.TurnLimit; limit > 0 {
 			return a.TaskSince.Add(limit)
 		}
-	case a.Proc == ProcRunning && a.Part == PartDisconnected && a.Order == NoOrder:
+	case a.Part == PartDisconnected && (a.Proc == ProcRunning && a.Order == NoOrder || a.Proc == ProcAccepted && a.Order != StopOrder):
 		return max(a.StartedAt, a.Since).Add(s.roles.mut(uint64(a.Role)).Spec.StartLimit)
 	case a.Proc == ProcRunning && a.Order == NoOrder && a.Done > 0 && (a.Failures > 0 || a.Parked):
 		return a.StartedAt.Add(set.HealthyAfter)
@@ -149,6 +149,10 @@ func (s *State) fireAgent(id AgentID) {
 			s.overstay(a, why)
 		case a.Proc == ProcOrdered:
 			s.withdraw(a, "its host did not accept the start order in time")
+		case a.Proc == ProcAccepted:
+			why := "its host has accepted the start order but reported no process within the start limit"
+			s.event("agent.start_limit", about{agent: a, host: a.Host}, why)
+			s.overstay(a, why)
 		case a.Proc == ProcRunning && a.Part != PartDisconnected:
 			s.recovered(a)
 		case a.Proc == ProcRunning:

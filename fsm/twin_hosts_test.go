@@ -75,7 +75,7 @@ func (w *twin) lost(h HostID, which func(*twinAgent) bool) {
 	for _, name := range w.order {
 		if a := w.agents[name]; a.host == h && a.proc.Fenced() && which(a) {
 			w.disconnect(a, false, false)
-			a.proc, a.fence, a.stopping, a.overdue = ProcLost, 0, false, false
+			a.proc, a.fence, a.stopping, a.overdue, a.stuck = ProcLost, 0, false, false, ""
 		}
 	}
 }

@@ -99,13 +99,13 @@ func (w *twin) elapse(to Time, turned map[string]bool) {
 		}
 		if fenceOver {
 			w.disconnect(a, false, false)
-			a.proc, a.fence, a.stopping, a.overdue = ProcLost, 0, false, false
+			a.proc, a.fence, a.stopping, a.overdue, a.stuck = ProcLost, 0, false, false, ""
 		}
 		spec := w.roles[a.role]
 		switch {
 		case a.proc == ProcOrdered && a.since.Add(w.set.AcceptLimit) <= w.now:
 			a.proc, a.host = ProcNone, 0
-		case a.proc == ProcRunning && a.part == PartDisconnected && a.since.Add(spec.StartLimit) <= w.now:
+		case (a.proc == ProcRunning || a.proc == ProcAccepted) && a.part == PartDisconnected && a.since.Add(spec.StartLimit) <= w.now:
 			a.stopping = true
 		}
 	}

@@ -361,7 +361,7 @@ func (w *twin) beat(host HostID, b Beat) Verdict {
 		return VerdictSuperseded // it lives elsewhere
 	}
 	if b.Kinds&BeatStranger != 0 {
-		if a.managed && !a.proc.Fenced() {
+		if a.managed && !a.proc.Fenced() && b.Kinds&BeatFence == 0 {
 			return VerdictSuperseded
 		}
 		return VerdictDenied
