@@ -139,8 +139,11 @@ func newAgentFilter(st *fsm.State, r *vigilv1.ListAgentsRequest) (w agentFilter,
 		w.room = room.ID
 	}
 	if key := r.GetHost(); key != "" {
-		h := findHost(st, key)
-		if h == nil {
+		h, err := findHost(st, key)
+		switch {
+		case err != nil:
+			return w, err
+		case h == nil:
 			return w, noHost(key)
 		}
 		w.host = h.ID

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
+	"time"
 
 	"vigil/fsm"
 	"vigil/rpc/gen/vigilv1"
@@ -25,6 +26,9 @@ func (w *work) Beat(ctx context.Context, r *vigilv1.BeatRequest) (*vigilv1.BeatR
 		return nil, err
 	}
 	resp := &vigilv1.BeatResponse{Renewed: ans.Renewed, HostGone: ans.HostGone}
+	if r.GetHost() != 0 {
+		resp.Ttl = lasting(read(w.core, func(st *fsm.State) time.Duration { return st.Settings().HostTTL }))
+	}
 	for _, x := range ans.Exceptions {
 		resp.Exceptions = append(resp.Exceptions, &vigilv1.BeatException{Agent: uint32(x.Agent),
 			Incarnation: uint64(x.Inc), Verdict: x.Verdict.String()})

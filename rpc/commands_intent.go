@@ -13,6 +13,9 @@ import (
 
 func setPauseCmd(r *vigilv1.SetPauseRequest) (fsm.Command, error) {
 	var c checks
+	if r.Pause == nil { // a slip must not resume everything
+		c.fail("pause is missing; give true or false.")
+	}
 	switch scope := r.GetScope(); {
 	case strings.Contains(scope, "/"):
 		c.agent("scope", scope, false)

@@ -133,7 +133,7 @@ func convertHost(st *fsm.State, h *fsm.Host) *vigilv1.Host {
 		Id: uint32(h.ID), Key: h.Key, Name: h.Name, Boot: h.Boot, State: h.Status().String(),
 		Runners: slices.Clone(h.Runners), Labels: kvMap(h.Labels), Capacity: capacity(st, h),
 		Running: load.Running, Starting: load.Starting, Version: h.Version,
-		LeaseLeft: until(st.Clock(), h.Until), SeenAt: wall(h.SeenAt), Rev: h.Rev,
+		LeaseLeft: until(st.Clock(), h.Until), SeenAt: wall(h.SeenAt), Heard: since(st.Clock(), h.BeatAt), Rev: h.Rev,
 		Drain: h.Drain, Pressure: h.Pressure, Warnings: slices.Clone(h.Warnings), GossipAddr: h.GossipAddr,
 	}
 	if h.Drain {

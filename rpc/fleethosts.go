@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"vigil/fsm"
 	"vigil/rpc/gen/vigilv1"
@@ -12,17 +13,26 @@ func noHost(key string) error {
 	return notFound(fmt.Sprintf("Host %s does not exist; `vigil host list` shows the hosts.", quote(key)))
 }
 
-// findHost looks a host up by its stable id, then by its name.
-func findHost(st *fsm.State, key string) *fsm.Host {
+// findHost looks a host up by its stable id, then by its name; nil: there is none.
+// A machine that was set up anew has a new id and the name of its old record: which
+// of the two is meant only a human can say (law L9).
+func findHost(st *fsm.State, key string) (*fsm.Host, error) {
 	if h := st.HostByKey(key); h != nil {
-		return h
+		return h, nil
 	}
+	var found *fsm.Host
+	var same []string
 	for h := range st.Hosts() {
 		if h.Name == key {
-			return h
+			found = h
+			same = append(same, h.Key+" ("+h.Status().String()+")")
 		}
 	}
-	return nil
+	if len(same) > 1 {
+		return nil, &problem{code: fsm.Conflict.String(), text: fmt.Sprintf("%d hosts are called %s; name one by its id: %s.",
+			len(same), quote(key), strings.Join(same, ", "))}
+	}
+	return found, nil
 }
 
 // GetHost shows one host.
@@ -32,16 +42,18 @@ func (f *fleet) GetHost(_ context.Context, r *vigilv1.GetHostRequest) (*vigilv1.
 	if c.present("host", r.GetHost(), "give its name or stable id"); c.err != nil {
 		return nil, c.err
 	}
-	out := read(f.core, func(st *fsm.State) *vigilv1.Host {
-		if h := findHost(st, r.GetHost()); h != nil {
-			return convertHost(st, h)
+	var out *vigilv1.Host
+	err := read(f.core, func(st *fsm.State) error {
+		h, err := findHost(st, r.GetHost())
+		if h != nil {
+			out = convertHost(st, h)
 		}
-		return nil
+		return err
 	})
-	if out == nil {
-		return nil, noHost(r.GetHost())
+	if err == nil && out == nil {
+		err = noHost(r.GetHost())
 	}
-	return out, nil
+	return out, err
 }
 
 // ListHosts pages through the hosts by number.
@@ -98,12 +110,17 @@ func hostAnswer(st *fsm.State, id fsm.HostID) *vigilv1.Host {
 func writeHost[Req hostWord, Resp any](ctx context.Context, c *core, r Req,
 	build func(Req, fsm.HostID) (fsm.Command, error), answer func(*fsm.State, fsm.HostID) *Resp,
 ) (*Resp, error) {
-	id := read(c, func(st *fsm.State) fsm.HostID {
-		if h := findHost(st, r.GetHost()); h != nil {
-			return h.ID
+	var id fsm.HostID
+	err := read(c, func(st *fsm.State) error {
+		h, err := findHost(st, r.GetHost())
+		if h != nil {
+			id = h.ID
 		}
-		return 0
+		return err
 	})
+	if err != nil {
+		return nil, err
+	}
 	cmd, err := build(r, id)
 	if err != nil {
 		return nil, err

@@ -32,6 +32,43 @@ func (w *world) hostNamed(name string) *vigilv1.Host {
 	return h
 }
 
+// L9: a word about a host never goes to another host of the same name, for instance
+// to the record of a machine before it was set up anew.
+func TestL9HostsOfOneNameAreToldApart(t *testing.T) {
+	w := start(t, 1)
+	w.register("k1", "web1")
+	w.register("k2", "web1")
+	for what, call := range map[string]func(host string) error{
+		"show": func(host string) error {
+			_, err := w.fleet(0).GetHost(within(t), &vigilv1.GetHostRequest{Host: host})
+			return err
+		},
+		"list": func(host string) error {
+			_, err := w.fleet(0).ListAgents(within(t), &vigilv1.ListAgentsRequest{Host: host})
+			return err
+		},
+		"drain": func(host string) error {
+			_, err := w.fleet(0).DrainHost(within(t), &vigilv1.DrainHostRequest{Host: host})
+			return err
+		},
+		"confirm": func(host string) error {
+			_, err := w.fleet(0).ConfirmDead(within(t), &vigilv1.ConfirmDeadRequest{Host: host, Force: true})
+			return err
+		},
+	} {
+		err := call("web1")
+		if p := asProblem(err); p.code != "conflict" || !strings.Contains(err.Error(), "k1 (") || !strings.Contains(err.Error(), "k2 (") {
+			t.Errorf("%s: got %v, want a conflict that names both ids", what, err)
+		}
+		if err := call("k2"); err != nil {
+			t.Errorf("%s by id: %v", what, err)
+		}
+	}
+	if first := w.hostNamed("k1"); first.GetDrain() || first.GetState() != "ready" {
+		t.Errorf("the other host was changed: %v", first)
+	}
+}
+
 func TestRegisterTellsWhereToGossip(t *testing.T) {
 	w := start(t, 2)
 	for i, addr := range []string{"10.0.0.1:7421", ""} {
@@ -218,7 +255,8 @@ func TestHTTPReachesTheNewCalls(t *testing.T) {
 		status             int
 	}{
 		{"POST", "/v1/pause", `{"scope":"demo/builder","pause":true,"by":"ann","reason":"quota"}`, 200},
-		{"POST", "/v1/pause", `{"scope":"demo/builder"}`, 200},
+		{"POST", "/v1/pause", `{"scope":"demo/builder","pause":false}`, 200},
+		{"POST", "/v1/pause", `{}`, 400},
 		{"POST", "/v1/pause", `{"scope":"a/b/c"}`, 400},
 		{"POST", "/v1/agents/demo/builder:unpark", `{}`, 200},
 		{"POST", "/v1/tasks/1:unquarantine", `{}`, 409},

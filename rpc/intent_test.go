@@ -13,7 +13,7 @@ import (
 
 func (w *world) pause(scope string, pause bool) {
 	w.t.Helper()
-	_, err := w.fleet(0).SetPause(within(w.t), &vigilv1.SetPauseRequest{Scope: scope, Pause: pause, By: "ann", Reason: "quota"})
+	_, err := w.fleet(0).SetPause(within(w.t), &vigilv1.SetPauseRequest{Scope: scope, Pause: new(pause), By: "ann", Reason: "quota"})
 	if err != nil {
 		w.t.Fatalf("pause %q %v: %v", scope, pause, err)
 	}
@@ -60,7 +60,7 @@ func TestPausesAreShownWithWhoAndWhy(t *testing.T) {
 	if err != nil || a.GetDesired() != "stopped" || a.GetIntentBy() != "bob" || a.GetIntentWhy() != "noisy" {
 		t.Fatalf("stop of a paused agent: %v, %v", a, err)
 	}
-	if _, err := w.fleet(0).SetPause(within(t), &vigilv1.SetPauseRequest{Scope: "nowhere", Pause: true}); code(err) != "not_found" {
+	if _, err := w.fleet(0).SetPause(within(t), &vigilv1.SetPauseRequest{Scope: "nowhere", Pause: new(true)}); code(err) != "not_found" {
 		t.Fatalf("pause of an unknown room: %v", err)
 	}
 }

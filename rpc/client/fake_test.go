@@ -33,6 +33,7 @@ type fakeCluster struct {
 	done    map[[2]uint64]int // how often each number was carried out
 	calls   map[string]int    // by method
 	beats   map[string]string // verdict by agent id, "" is current
+	tokens  []string          // of the last beat
 	joined  int
 	left    []string
 	inc     uint64
@@ -347,6 +348,7 @@ func (s *fakeServer) FailTask(_ context.Context, r *vigilv1.WorkRequest) (*vigil
 func (s *fakeServer) Beat(_ context.Context, r *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
+	s.all.tokens = r.GetTokens()
 	out := &vigilv1.BeatResponse{Renewed: uint32(len(r.GetAgents()))}
 	for i, id := range r.GetAgents() {
 		key := fmt.Sprint(id)

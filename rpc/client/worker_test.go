@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,6 +59,29 @@ func TestSupersededWorkerEnds(t *testing.T) {
 		_, err := w.Wait(t.Context())
 		if !errors.Is(err, client.ErrSuperseded) || !errors.Is(context.Cause(w.Context()), client.ErrSuperseded) {
 			t.Errorf("wait: %v, worker: %v; want superseded", err, context.Cause(w.Context()))
+		}
+	})
+}
+
+// I103: whoever beats with the token of another life is told so and stops; its beats
+// carry what it was given.
+func TestWorkerWithAWrongTokenEnds(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		w, err := client.Join(t.Context(), c, client.WorkerConfig{Agent: "web/builder", Incarnation: 1, Token: "mine"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.mu.Lock()
+		f.beats["1"] = "denied"
+		f.mu.Unlock()
+		_, err = w.Wait(t.Context())
+		if !errors.Is(err, client.ErrDenied) || !errors.Is(context.Cause(w.Context()), client.ErrDenied) {
+			t.Errorf("wait: %v, worker: %v; want denied", err, context.Cause(w.Context()))
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if !slices.Equal(f.tokens, []string{"mine"}) {
+			t.Errorf("beats carried the tokens %q", f.tokens)
 		}
 	})
 }

@@ -1458,8 +1458,9 @@ func (x *UnquarantineTaskRequest) GetId() *WriteId {
 type SetPauseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty: everything; room; or room/role.2.
-	Scope         string   `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
-	Pause         bool     `protobuf:"varint,2,opt,name=pause,proto3" json:"pause,omitempty"`
+	Scope string `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
+	// Must be given: true pauses, false resumes.
+	Pause         *bool    `protobuf:"varint,2,opt,name=pause,proto3,oneof" json:"pause,omitempty"`
 	By            string   `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	Reason        string   `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
@@ -1505,8 +1506,8 @@ func (x *SetPauseRequest) GetScope() string {
 }
 
 func (x *SetPauseRequest) GetPause() bool {
-	if x != nil {
-		return x.Pause
+	if x != nil && x.Pause != nil {
+		return *x.Pause
 	}
 	return false
 }
@@ -2377,13 +2378,14 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\x04R\x04task\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x15\n" +
 	"\x06if_rev\x18\x03 \x01(\x04R\x05ifRev\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x88\x01\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x97\x01\n" +
 	"\x0fSetPauseRequest\x12\x14\n" +
-	"\x05scope\x18\x01 \x01(\tR\x05scope\x12\x14\n" +
-	"\x05pause\x18\x02 \x01(\bR\x05pause\x12\x0e\n" +
+	"\x05scope\x18\x01 \x01(\tR\x05scope\x12\x19\n" +
+	"\x05pause\x18\x02 \x01(\bH\x00R\x05pause\x88\x01\x01\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"$\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02idB\b\n" +
+	"\x06_pause\"$\n" +
 	"\x10SetPauseResponse\x12\x10\n" +
 	"\x03rev\x18\x01 \x01(\x04R\x03rev\"H\n" +
 	"\x13ReleaseBrakeRequest\x12\x0e\n" +
@@ -2610,6 +2612,7 @@ func file_vigil_v1_fleet_proto_init() {
 		return
 	}
 	file_vigil_v1_types_proto_init()
+	file_vigil_v1_fleet_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -1391,26 +1391,29 @@ type Host struct {
 	Name  string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	Boot  string                 `protobuf:"bytes,4,opt,name=boot,proto3" json:"boot,omitempty"`
 	// ready, suspect, lost, returning, draining or left
-	State         string                 `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
-	Runners       []string               `protobuf:"bytes,6,rep,name=runners,proto3" json:"runners,omitempty"`
-	Labels        map[string]string      `protobuf:"bytes,7,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Capacity      uint32                 `protobuf:"varint,8,opt,name=capacity,proto3" json:"capacity,omitempty"`
-	Running       uint32                 `protobuf:"varint,9,opt,name=running,proto3" json:"running,omitempty"`
-	Starting      uint32                 `protobuf:"varint,10,opt,name=starting,proto3" json:"starting,omitempty"`
-	Version       string                 `protobuf:"bytes,11,opt,name=version,proto3" json:"version,omitempty"`
-	LeaseLeft     *durationpb.Duration   `protobuf:"bytes,12,opt,name=lease_left,json=leaseLeft,proto3" json:"lease_left,omitempty"`
-	SeenAt        *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=seen_at,json=seenAt,proto3" json:"seen_at,omitempty"`
-	Rev           uint64                 `protobuf:"varint,14,opt,name=rev,proto3" json:"rev,omitempty"`
-	Drain         bool                   `protobuf:"varint,15,opt,name=drain,proto3" json:"drain,omitempty"`
-	DrainBy       string                 `protobuf:"bytes,16,opt,name=drain_by,json=drainBy,proto3" json:"drain_by,omitempty"`
-	DrainAt       *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=drain_at,json=drainAt,proto3" json:"drain_at,omitempty"`
-	DrainLeft     *durationpb.Duration   `protobuf:"bytes,18,opt,name=drain_left,json=drainLeft,proto3" json:"drain_left,omitempty"`
-	SuspectWhy    string                 `protobuf:"bytes,19,opt,name=suspect_why,json=suspectWhy,proto3" json:"suspect_why,omitempty"`
-	SteadyIn      *durationpb.Duration   `protobuf:"bytes,20,opt,name=steady_in,json=steadyIn,proto3" json:"steady_in,omitempty"`
-	Views         []*HostView            `protobuf:"bytes,21,rep,name=views,proto3" json:"views,omitempty"`
-	Pressure      string                 `protobuf:"bytes,22,opt,name=pressure,proto3" json:"pressure,omitempty"`
-	Warnings      []string               `protobuf:"bytes,23,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	GossipAddr    string                 `protobuf:"bytes,24,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
+	State     string               `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
+	Runners   []string             `protobuf:"bytes,6,rep,name=runners,proto3" json:"runners,omitempty"`
+	Labels    map[string]string    `protobuf:"bytes,7,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Capacity  uint32               `protobuf:"varint,8,opt,name=capacity,proto3" json:"capacity,omitempty"`
+	Running   uint32               `protobuf:"varint,9,opt,name=running,proto3" json:"running,omitempty"`
+	Starting  uint32               `protobuf:"varint,10,opt,name=starting,proto3" json:"starting,omitempty"`
+	Version   string               `protobuf:"bytes,11,opt,name=version,proto3" json:"version,omitempty"`
+	LeaseLeft *durationpb.Duration `protobuf:"bytes,12,opt,name=lease_left,json=leaseLeft,proto3" json:"lease_left,omitempty"`
+	// When it was registered or came back into service last.
+	SeenAt     *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=seen_at,json=seenAt,proto3" json:"seen_at,omitempty"`
+	Rev        uint64                 `protobuf:"varint,14,opt,name=rev,proto3" json:"rev,omitempty"`
+	Drain      bool                   `protobuf:"varint,15,opt,name=drain,proto3" json:"drain,omitempty"`
+	DrainBy    string                 `protobuf:"bytes,16,opt,name=drain_by,json=drainBy,proto3" json:"drain_by,omitempty"`
+	DrainAt    *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=drain_at,json=drainAt,proto3" json:"drain_at,omitempty"`
+	DrainLeft  *durationpb.Duration   `protobuf:"bytes,18,opt,name=drain_left,json=drainLeft,proto3" json:"drain_left,omitempty"`
+	SuspectWhy string                 `protobuf:"bytes,19,opt,name=suspect_why,json=suspectWhy,proto3" json:"suspect_why,omitempty"`
+	SteadyIn   *durationpb.Duration   `protobuf:"bytes,20,opt,name=steady_in,json=steadyIn,proto3" json:"steady_in,omitempty"`
+	Views      []*HostView            `protobuf:"bytes,21,rep,name=views,proto3" json:"views,omitempty"`
+	Pressure   string                 `protobuf:"bytes,22,opt,name=pressure,proto3" json:"pressure,omitempty"`
+	Warnings   []string               `protobuf:"bytes,23,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	GossipAddr string                 `protobuf:"bytes,24,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
+	// Since its last beat or registration, in cluster time.
+	Heard         *durationpb.Duration `protobuf:"bytes,25,opt,name=heard,proto3" json:"heard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1611,6 +1614,13 @@ func (x *Host) GetGossipAddr() string {
 		return x.GossipAddr
 	}
 	return ""
+}
+
+func (x *Host) GetHeard() *durationpb.Duration {
+	if x != nil {
+		return x.Heard
+	}
+	return nil
 }
 
 // HostView is what one server hears of a host: none, alive, silent or left.
@@ -1961,7 +1971,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x04tail\x18\b \x01(\tR\x04tail\x12\x12\n" +
 	"\x04task\x18\t \x01(\x04R\x04task\x12\x12\n" +
 	"\x04host\x18\n" +
-	" \x01(\tR\x04host\"\xda\x06\n" +
+	" \x01(\tR\x04host\"\x8b\a\n" +
 	"\x04Host\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
@@ -1991,7 +2001,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\bpressure\x18\x16 \x01(\tR\bpressure\x12\x1a\n" +
 	"\bwarnings\x18\x17 \x03(\tR\bwarnings\x12\x1f\n" +
 	"\vgossip_addr\x18\x18 \x01(\tR\n" +
-	"gossipAddr\x1a9\n" +
+	"gossipAddr\x12/\n" +
+	"\x05heard\x18\x19 \x01(\v2\x19.google.protobuf.DurationR\x05heard\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"R\n" +
@@ -2099,12 +2110,13 @@ var file_vigil_v1_types_proto_depIdxs = []int32{
 	18, // 35: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
 	18, // 36: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
 	11, // 37: vigil.v1.Host.views:type_name -> vigil.v1.HostView
-	17, // 38: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	18, // 38: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
+	17, // 39: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_types_proto_init() }

@@ -1374,8 +1374,11 @@ type BeatResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Renewed uint32                 `protobuf:"varint,1,opt,name=renewed,proto3" json:"renewed,omitempty"`
 	// The host must register again.
-	HostGone      bool             `protobuf:"varint,2,opt,name=host_gone,json=hostGone,proto3" json:"host_gone,omitempty"`
-	Exceptions    []*BeatException `protobuf:"bytes,3,rep,name=exceptions,proto3" json:"exceptions,omitempty"`
+	HostGone   bool             `protobuf:"varint,2,opt,name=host_gone,json=hostGone,proto3" json:"host_gone,omitempty"`
+	Exceptions []*BeatException `protobuf:"bytes,3,rep,name=exceptions,proto3" json:"exceptions,omitempty"`
+	// To a host: how long its lease lasts by the setting in force (host_ttl), which
+	// may have become shorter since it registered.
+	Ttl           *durationpb.Duration `protobuf:"bytes,4,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1427,6 +1430,13 @@ func (x *BeatResponse) GetHostGone() bool {
 func (x *BeatResponse) GetExceptions() []*BeatException {
 	if x != nil {
 		return x.Exceptions
+	}
+	return nil
+}
+
+func (x *BeatResponse) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
 	}
 	return nil
 }
@@ -1755,13 +1765,14 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\x06agents\x18\x03 \x03(\rR\x06agents\x12\"\n" +
 	"\fincarnations\x18\x04 \x03(\x04R\fincarnations\x12\x14\n" +
 	"\x05kinds\x18\x05 \x03(\rR\x05kinds\x12\x16\n" +
-	"\x06tokens\x18\x06 \x03(\tR\x06tokens\"~\n" +
+	"\x06tokens\x18\x06 \x03(\tR\x06tokens\"\xab\x01\n" +
 	"\fBeatResponse\x12\x18\n" +
 	"\arenewed\x18\x01 \x01(\rR\arenewed\x12\x1b\n" +
 	"\thost_gone\x18\x02 \x01(\bR\bhostGone\x127\n" +
 	"\n" +
 	"exceptions\x18\x03 \x03(\v2\x17.vigil.v1.BeatExceptionR\n" +
-	"exceptions\"a\n" +
+	"exceptions\x12+\n" +
+	"\x03ttl\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"a\n" +
 	"\rBeatException\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\rR\x05agent\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x18\n" +
@@ -1869,39 +1880,40 @@ var file_vigil_v1_work_proto_depIdxs = []int32{
 	30, // 30: vigil.v1.WriteResult.error:type_name -> vigil.v1.ErrorInfo
 	27, // 31: vigil.v1.WriteResult.claimed:type_name -> vigil.v1.Task
 	20, // 32: vigil.v1.BeatResponse.exceptions:type_name -> vigil.v1.BeatException
-	1,  // 33: vigil.v1.Work.Join:input_type -> vigil.v1.JoinRequest
-	3,  // 34: vigil.v1.Work.Leave:input_type -> vigil.v1.LeaveRequest
-	5,  // 35: vigil.v1.Work.Wait:input_type -> vigil.v1.WaitRequest
-	6,  // 36: vigil.v1.Work.Claim:input_type -> vigil.v1.ClaimRequest
-	8,  // 37: vigil.v1.Work.StartTask:input_type -> vigil.v1.WorkRequest
-	8,  // 38: vigil.v1.Work.ProgressTask:input_type -> vigil.v1.WorkRequest
-	8,  // 39: vigil.v1.Work.CompleteTask:input_type -> vigil.v1.WorkRequest
-	8,  // 40: vigil.v1.Work.FailTask:input_type -> vigil.v1.WorkRequest
-	10, // 41: vigil.v1.Work.Handoff:input_type -> vigil.v1.HandoffRequest
-	12, // 42: vigil.v1.Work.SetResume:input_type -> vigil.v1.SetResumeRequest
-	14, // 43: vigil.v1.Work.Batch:input_type -> vigil.v1.BatchRequest
-	18, // 44: vigil.v1.Work.Beat:input_type -> vigil.v1.BeatRequest
-	21, // 45: vigil.v1.Work.OpenSession:input_type -> vigil.v1.OpenSessionRequest
-	23, // 46: vigil.v1.Work.CloseSession:input_type -> vigil.v1.CloseSessionRequest
-	2,  // 47: vigil.v1.Work.Join:output_type -> vigil.v1.JoinResponse
-	4,  // 48: vigil.v1.Work.Leave:output_type -> vigil.v1.LeaveResponse
-	7,  // 49: vigil.v1.Work.Wait:output_type -> vigil.v1.ClaimResponse
-	7,  // 50: vigil.v1.Work.Claim:output_type -> vigil.v1.ClaimResponse
-	9,  // 51: vigil.v1.Work.StartTask:output_type -> vigil.v1.WorkResponse
-	9,  // 52: vigil.v1.Work.ProgressTask:output_type -> vigil.v1.WorkResponse
-	9,  // 53: vigil.v1.Work.CompleteTask:output_type -> vigil.v1.WorkResponse
-	9,  // 54: vigil.v1.Work.FailTask:output_type -> vigil.v1.WorkResponse
-	11, // 55: vigil.v1.Work.Handoff:output_type -> vigil.v1.HandoffResponse
-	13, // 56: vigil.v1.Work.SetResume:output_type -> vigil.v1.SetResumeResponse
-	16, // 57: vigil.v1.Work.Batch:output_type -> vigil.v1.BatchResponse
-	19, // 58: vigil.v1.Work.Beat:output_type -> vigil.v1.BeatResponse
-	22, // 59: vigil.v1.Work.OpenSession:output_type -> vigil.v1.OpenSessionResponse
-	24, // 60: vigil.v1.Work.CloseSession:output_type -> vigil.v1.CloseSessionResponse
-	47, // [47:61] is the sub-list for method output_type
-	33, // [33:47] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	26, // 33: vigil.v1.BeatResponse.ttl:type_name -> google.protobuf.Duration
+	1,  // 34: vigil.v1.Work.Join:input_type -> vigil.v1.JoinRequest
+	3,  // 35: vigil.v1.Work.Leave:input_type -> vigil.v1.LeaveRequest
+	5,  // 36: vigil.v1.Work.Wait:input_type -> vigil.v1.WaitRequest
+	6,  // 37: vigil.v1.Work.Claim:input_type -> vigil.v1.ClaimRequest
+	8,  // 38: vigil.v1.Work.StartTask:input_type -> vigil.v1.WorkRequest
+	8,  // 39: vigil.v1.Work.ProgressTask:input_type -> vigil.v1.WorkRequest
+	8,  // 40: vigil.v1.Work.CompleteTask:input_type -> vigil.v1.WorkRequest
+	8,  // 41: vigil.v1.Work.FailTask:input_type -> vigil.v1.WorkRequest
+	10, // 42: vigil.v1.Work.Handoff:input_type -> vigil.v1.HandoffRequest
+	12, // 43: vigil.v1.Work.SetResume:input_type -> vigil.v1.SetResumeRequest
+	14, // 44: vigil.v1.Work.Batch:input_type -> vigil.v1.BatchRequest
+	18, // 45: vigil.v1.Work.Beat:input_type -> vigil.v1.BeatRequest
+	21, // 46: vigil.v1.Work.OpenSession:input_type -> vigil.v1.OpenSessionRequest
+	23, // 47: vigil.v1.Work.CloseSession:input_type -> vigil.v1.CloseSessionRequest
+	2,  // 48: vigil.v1.Work.Join:output_type -> vigil.v1.JoinResponse
+	4,  // 49: vigil.v1.Work.Leave:output_type -> vigil.v1.LeaveResponse
+	7,  // 50: vigil.v1.Work.Wait:output_type -> vigil.v1.ClaimResponse
+	7,  // 51: vigil.v1.Work.Claim:output_type -> vigil.v1.ClaimResponse
+	9,  // 52: vigil.v1.Work.StartTask:output_type -> vigil.v1.WorkResponse
+	9,  // 53: vigil.v1.Work.ProgressTask:output_type -> vigil.v1.WorkResponse
+	9,  // 54: vigil.v1.Work.CompleteTask:output_type -> vigil.v1.WorkResponse
+	9,  // 55: vigil.v1.Work.FailTask:output_type -> vigil.v1.WorkResponse
+	11, // 56: vigil.v1.Work.Handoff:output_type -> vigil.v1.HandoffResponse
+	13, // 57: vigil.v1.Work.SetResume:output_type -> vigil.v1.SetResumeResponse
+	16, // 58: vigil.v1.Work.Batch:output_type -> vigil.v1.BatchResponse
+	19, // 59: vigil.v1.Work.Beat:output_type -> vigil.v1.BeatResponse
+	22, // 60: vigil.v1.Work.OpenSession:output_type -> vigil.v1.OpenSessionResponse
+	24, // 61: vigil.v1.Work.CloseSession:output_type -> vigil.v1.CloseSessionResponse
+	48, // [48:62] is the sub-list for method output_type
+	34, // [34:48] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_work_proto_init() }
