@@ -32,6 +32,9 @@ func Suspects(s *fsm.State) []fsm.Command {
 		}
 		suspect := h.State == fsm.HostSuspect
 		switch why := s.Doubt(h); {
+		case why == "" && suspect && h.Hearsay().Stream != fsm.HearAlive && h.BeatAt <= h.DoubtAt:
+			// That nobody says anything bad any more, since what servers out of reach
+			// have said was dropped, is no sign of life.
 		case why == "" && suspect:
 			out = append(out, fsm.SuspectHost{Host: h.ID, Reason: "heard again"})
 		case why != "" && (!suspect || h.SuspectWhy != why):

@@ -43,7 +43,8 @@ func TestSuspects(t *testing.T) {
 		{"gossip: left without a good-bye to the cluster", false, []heard{{left, none}, {left, none}, {alive, none}}, []string{"suspect h: its daemon said good-bye in gossip"}},
 		{"both", false, []heard{{silent, silent}, {silent, none}, {alive, none}}, []string{"suspect h: silent on its stream and in gossip"}},
 		{"suspect, heard again", true, []heard{{alive, alive}, {alive, none}, {alive, none}}, []string{"trust h: heard again"}},
-		{"suspect, nothing is said against it", true, nil, []string{"trust h: heard again"}},
+		{"suspect, and what was said against it is void: no sign of life", true, nil, nil},
+		{"suspect, heard on its stream only", true, []heard{{none, alive}}, []string{"trust h: heard again"}},
 		{"suspect, the reason is another now", true, []heard{{none, silent}}, []string{"suspect h: silent on its stream"}},
 	}
 	for _, tt := range tests {
