@@ -130,7 +130,8 @@ func TestAgentdUnit(t *testing.T) {
 			settings[key] = value
 		}
 	}
-	for key, want := range map[string]string{"KillMode": "process", "Delegate": "yes", "Restart": "always", "OOMPolicy": "continue", "StateDirectoryMode": "0711"} {
+	for key, want := range map[string]string{"KillMode": "process", "Delegate": "yes", "DelegateSubgroup": "agentd",
+		"Restart": "always", "RestartSec": "1s", "OOMPolicy": "continue", "StateDirectoryMode": "0711"} {
 		if settings[key] != want {
 			t.Errorf("%s=%s, want %s", key, settings[key], want)
 		}

@@ -4,6 +4,7 @@ package main_test
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -47,6 +48,28 @@ func TestTaskIsNotStuckInAcknowledged(t *testing.T) {
 		task := c.task("pair", "stuck")
 		c.sees("task.completed", "", task)
 		c.took("created -> done by the other agent (ack_limit 500ms)", began)
+	})
+
+	t.Run("I103 its agent hangs and another one beats under its name", func(t *testing.T) {
+		c := c.in(t)
+		c.role("name", func(s *vigilv1.RoleSpec) { s.Proof, s.StartLimit = "agent", durationpb.New(time.Second) })
+		first := c.joined("name/a", "")
+		task := c.task("name", "held") // started, and silent from then on
+		c.sees("task.claimed", "name/a", task)
+		cmd := exec.Command("sh", "-c", `while :; do "$0" beat --addr "$1"; echo "beat: $?"; sleep 0.3; done`,
+			vigil(t), strings.Join(c.api, ","))
+		cmd.Env = append(os.Environ(), "VIGIL_AGENT=name/a", "VIGIL_INCARNATION="+first.GetIncarnation(), "VIGIL_TOKEN=stolen")
+		other := launch(t, "another agent", cmd)
+		if got := other.shows(regexp.MustCompile(`(?s)^.*?beat: (\d+)\n`)); !strings.Contains(got, "VIGIL_TOKEN") || !strings.HasSuffix(got, "beat: 1\n") {
+			t.Errorf("a beat under the wrong identity was answered %q", got)
+		}
+		if e := c.sees("agent.identity_refused", "name/a", 0); strings.Contains(e.GetText(), "stolen") {
+			t.Errorf("the event tells the token: %v", e)
+		}
+		c.sees("task.recovered", "", task) // its lease has ended in spite of those beats
+		if c.sees("task.completed", "", task).GetIncarnation() == first.GetIncarnation() {
+			t.Error("the silent life has completed it")
+		}
 	})
 
 	t.Run("its agent dies", func(t *testing.T) {

@@ -84,7 +84,10 @@ func agentRemedy(g *vigilv1.Agent) string {
 	}
 	switch g.GetWhyCode() {
 	case "paused":
-		return "`vigil agent resume " + g.GetName() + "`, or `desired: running` when its role declares the pause"
+		if strings.HasPrefix(g.GetWhy(), "declared as paused") {
+			return "" // by its role: its sentence says how to end that
+		}
+		return "`vigil agent resume " + g.GetName() + "`"
 	case "room_paused":
 		return "`vigil room resume " + g.GetRoom() + "`"
 	case "all_paused":
@@ -100,6 +103,9 @@ func agentRemedy(g *vigilv1.Agent) string {
 	case "unkillable":
 		return "look at host " + g.GetHost() + ": a process that outlives KILL usually hangs in the kernel, on a disk or a network file system"
 	case "no_host":
+		if strings.Contains(g.GetWhy(), " is drained by ") {
+			return "end a drain (`vigil host undrain HOST`), or start `vigil agentd` with that runner on another machine"
+		}
 		return "start `vigil agentd` with that runner, or make room: the table below says what each host lacks"
 	case "no_task":
 		return "`vigil task create " + g.GetRoom() + "/" + g.GetRole() + " TITLE`"

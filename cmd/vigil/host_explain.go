@@ -41,7 +41,7 @@ func (a *app) explainHost(h *vigilv1.Host) error {
 		return err
 	}
 	err := a.pairs("to do", hostRemedy(h), "drain", a.drainLine(h), "pressure", h.GetPressure(),
-		"agents", hostLoad(h), "lease", left(h.GetLeaseLeft()), "seen", a.ago(h.GetSeenAt()),
+		"agents", hostLoad(h), "lease", left(h.GetLeaseLeft()), "seen", a.heard(h),
 		"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "boot", h.GetBoot(), "version", h.GetVersion(),
 		"gossip", orWord(h.GetGossipAddr(), "none: servers hear it by its stream only"))
 	if err != nil {

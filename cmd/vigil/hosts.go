@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -50,10 +51,22 @@ func (a *app) printHosts(list *vigilv1.ListHostsResponse) error {
 		if h.GetStarting() > 0 {
 			agents += fmt.Sprintf("+%d", h.GetStarting())
 		}
-		t.add(h.GetName(), h.GetState(), agents, fmt.Sprint(h.GetCapacity()), left(h.GetLeaseLeft()), a.ago(h.GetSeenAt()),
+		t.add(h.GetName(), h.GetState(), agents, fmt.Sprint(h.GetCapacity()), left(h.GetLeaseLeft()), a.heard(h),
 			strings.Join(h.GetRunners(), ","), labelText(h.GetLabels()), hostWhy(h))
 	}
 	return t.print(a, "No host has registered yet: start one with `vigil agentd`.")
+}
+
+// heard is how long ago the host's last beat was, in cluster time.
+func (a *app) heard(h *vigilv1.Host) string {
+	switch d := h.GetHeard(); {
+	case d == nil:
+		return a.ago(h.GetSeenAt())
+	case d.AsDuration() < time.Second:
+		return "just now"
+	default:
+		return short(d.AsDuration()) + " ago"
+	}
 }
 
 func labelText(labels map[string]string) string {
@@ -82,7 +95,7 @@ func newHostShowCmd(a *app) *cobra.Command {
 				}
 				err = a.pairs("host", h.GetName(), "id", h.GetKey(), "state", h.GetState(), "why", hostWhy(h),
 					"boot", h.GetBoot(), "version", h.GetVersion(), "agents", hostLoad(h),
-					"lease", left(h.GetLeaseLeft()), "seen", a.ago(h.GetSeenAt()), "drain", a.drainLine(h),
+					"lease", left(h.GetLeaseLeft()), "seen", a.heard(h), "drain", a.drainLine(h),
 					"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "gossip", h.GetGossipAddr())
 				if err != nil {
 					return err

@@ -78,12 +78,12 @@ func TestIntentsCarryWhoAndWhy(t *testing.T) {
 		want proto.Message
 		says string
 	}{
-		{"pause --why upgrade", &vigilv1.SetPauseRequest{Pause: true, By: "alice", Reason: "upgrade"}, "everything is paused"},
-		{"resume", &vigilv1.SetPauseRequest{By: "alice"}, "the fleet is resumed"},
-		{"room pause web --why quota", &vigilv1.SetPauseRequest{Scope: "web", Pause: true, By: "alice", Reason: "quota"}, "room web is paused"},
-		{"room resume web", &vigilv1.SetPauseRequest{Scope: "web", By: "alice"}, "room web"},
-		{"agent pause web/b", &vigilv1.SetPauseRequest{Scope: "web/b", Pause: true, By: "alice"}, "web/b: desired paused, paused by alice"},
-		{"agent resume web/b", &vigilv1.SetPauseRequest{Scope: "web/b", By: "alice"}, "web/b: desired"},
+		{"pause --why upgrade", &vigilv1.SetPauseRequest{Pause: new(true), By: "alice", Reason: "upgrade"}, "everything is paused"},
+		{"resume", &vigilv1.SetPauseRequest{Pause: new(false), By: "alice"}, "the fleet is resumed"},
+		{"room pause web --why quota", &vigilv1.SetPauseRequest{Scope: "web", Pause: new(true), By: "alice", Reason: "quota"}, "room web is paused"},
+		{"room resume web", &vigilv1.SetPauseRequest{Scope: "web", Pause: new(false), By: "alice"}, "room web"},
+		{"agent pause web/b", &vigilv1.SetPauseRequest{Scope: "web/b", Pause: new(true), By: "alice"}, "web/b: desired paused, paused by alice"},
+		{"agent resume web/b", &vigilv1.SetPauseRequest{Scope: "web/b", Pause: new(false), By: "alice"}, "web/b: desired"},
 		{"agent stop web/b --why noisy", &vigilv1.SetAgentRequest{Agent: "web/b", Desired: "stopped", By: "alice", Reason: "noisy"}, "web/b: desired"},
 		{"agent start web/b --fresh", &vigilv1.SetAgentRequest{Agent: "web/b", Desired: "running", By: "alice", Fresh: true}, "its pause stays: `vigil agent resume web/b` ends it"},
 		{"agent restart web/b --fresh --why lost", &vigilv1.RestartAgentRequest{Agent: "web/b", By: "alice", Fresh: true, Reason: "lost"}, "its pause stays"},
@@ -183,7 +183,7 @@ func TestHostExplainAnswersOnOneScreen(t *testing.T) {
 	s := newCanned(t)
 	s.agent = &vigilv1.GetAgentResponse{Agent: &vigilv1.Agent{Name: "web/builder", Participant: "ACTIVE", Process: "running", Managed: true, Incarnation: "3", Host: "w2", Why: "working on task 4", Task: 4}}
 	s.host = &vigilv1.Host{Name: "w2", Key: "k2", State: "suspect", SuspectWhy: "gossip is blocked (UDP port?) while its beats arrive",
-		Running: 1, Capacity: 8, LeaseLeft: durationpb.New(50 * time.Second), SeenAt: before(3 * time.Second), Runners: []string{"claude"},
+		Running: 1, Capacity: 8, LeaseLeft: durationpb.New(50 * time.Second), SeenAt: before(time.Hour), Heard: durationpb.New(3 * time.Second), Runners: []string{"claude"},
 		Boot: "b1", Version: "v1", GossipAddr: "10.0.0.2:7422", Warnings: []string{"tmux is missing: runner chat is started directly"},
 		Drain: true, DrainBy: "alice", DrainAt: before(time.Minute), DrainLeft: durationpb.New(20 * time.Minute),
 		Views: []*vigilv1.HostView{{Server: "s1", Gossip: "silent", Stream: "alive"}, {Server: "s2", Gossip: "silent", Stream: "none"}}}
@@ -254,6 +254,14 @@ func TestEveryReasonOfAnAgentHasARemedy(t *testing.T) {
 		if g.Why = "do it with `vigil x`"; agentRemedy(g) != "" {
 			t.Errorf("%s: a second remedy beside the one of the sentence", code)
 		}
+	}
+	declared := &vigilv1.Agent{Name: "web/b", WhyCode: "paused", Why: "declared as paused; apply the room with `desired: running`"}
+	if got := agentRemedy(declared); got != "" {
+		t.Errorf("declared as paused: remedy %q, which does not help", got)
+	}
+	drained := &vigilv1.Agent{Name: "web/b", WhyCode: "no_host", Why: "waiting for a host: w1 is drained by ann"}
+	if got := agentRemedy(drained); !strings.Contains(got, "vigil host undrain") {
+		t.Errorf("every host is drained: remedy %q", got)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,7 @@ func newPauseAllCmd(a *app, verb, short, long string, pause bool) *cobra.Command
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				answer, err := c.fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Pause: pause, By: a.me(), Reason: why})
+				answer, err := c.fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Pause: new(pause), By: a.me(), Reason: why})
 				if err != nil {
 					return err
 				}
@@ -70,7 +71,7 @@ func newRoomPauseCmd(a *app, verb, short string, pause bool) *cobra.Command {
 			return a.ask(cmd, func(ctx context.Context, c *conn) error {
 				list := &vigilv1.ListRoomsResponse{}
 				for _, name := range args {
-					if _, err := c.fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Scope: name, Pause: pause, By: a.me(), Reason: why}); err != nil {
+					if _, err := c.fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Scope: name, Pause: new(pause), By: a.me(), Reason: why}); err != nil {
 						return err
 					}
 					room, err := c.fleet.GetRoom(ctx, &vigilv1.GetRoomRequest{Room: name})
@@ -112,11 +113,14 @@ func newAgentPauseCmd(a *app, verb, short string, pause bool) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range args {
 				if _, _, err := splitAgent(name); err != nil {
-					return usagef("%w: for a whole room write vigil room %s %s", err, verb, name)
+					if !strings.Contains(name, "/") {
+						err = fmt.Errorf("%w: for a whole room write vigil room %s %s", err, verb, name)
+					}
+					return usageError{err}
 				}
 			}
 			return a.eachAgent(cmd, args, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
-				if _, err := c.fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Scope: name, Pause: pause, By: a.me(), Reason: why}); err != nil {
+				if _, err := c.fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Scope: name, Pause: new(pause), By: a.me(), Reason: why}); err != nil {
 					return nil, err
 				}
 				answer, err := c.fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: name})

@@ -59,12 +59,38 @@ func (w *word) putIntoSpool(folder string, c agentd.Completion) error {
 	}
 	name := fmt.Sprintf("%020d-%d-%d", w.now().UnixNano(), c.Task, c.Attempt)
 	temporary := filepath.Join(folder, "."+name)
-	err = os.WriteFile(temporary, append(text, '\n'), 0o600)
+	err = writeSynced(temporary, append(text, '\n'))
 	if err == nil {
 		err = os.Rename(temporary, filepath.Join(folder, name+".json"))
+	}
+	if err == nil {
+		err = syncFolder(folder)
 	}
 	if err != nil {
 		return fmt.Errorf("leave result with agentd: %w", err)
 	}
 	return nil
+}
+
+// writeSynced writes a new file and returns when it is on disk: the agent believes
+// that its result is safe, also from a reboot.
+func writeSynced(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// syncFolder makes the names in a folder durable.
+func syncFolder(folder string) error {
+	d, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }

@@ -62,7 +62,7 @@ func ofHost(daemon int, key string) ([]int, error) {
 		}
 		parents[pid], _ = strconv.Atoi(fields[1]) // the kernel writes a number
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if key != "" && err == nil && slices.Contains(strings.Split(string(env), "\x00"), "VIGIL_HOST="+key) {
+		if key != "" && err == nil && marks(string(env), key) {
 			marked = append(marked, pid)
 		}
 	}
@@ -78,4 +78,15 @@ func ofHost(daemon int, key string) ([]int, error) {
 		}
 	}
 	return list, nil
+}
+
+// marks tells whether an environment carries the mark of the host with that key,
+// whichever of its data directories it comes from.
+func marks(env, key string) bool {
+	for entry := range strings.SplitSeq(env, "\x00") {
+		if mark, ok := strings.CutPrefix(entry, "VIGIL_HOST="); ok {
+			return mark == key || strings.HasPrefix(mark, key+"-")
+		}
+	}
+	return false
 }
