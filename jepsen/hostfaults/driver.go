@@ -149,6 +149,8 @@ func (d *driver) round(ctx context.Context, n int) error {
 			return err
 		}
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.Say("round %d: %d of %d faults, slowest return %s, %d tasks", n, d.result.Faults, d.Faults, d.result.slowest, d.result.Tasks)
 	return nil
 }

@@ -34,6 +34,7 @@ var faults = []fault{
 	{"agentd_killed", 10, agentdKilled},
 	{"agentd_killed_in_storm", 8, agentdKilledInStorm},
 	{"agentd_stopped", 4, agentdStopped},
+	{"agentd_restarted", 4, agentdRestarted},
 	{"all_killed", 6, allKilled},
 	{"power_off", 4, powerOff},
 	{"host_paused", 5, hostPaused(1, 4)},
@@ -210,6 +211,22 @@ func agentdStopped(d *driver, ctx context.Context, h *stand.Host, r *rand.Rand) 
 	}
 	pause(ctx, d.span(r, 0.5, 3))
 	return "running", h.Signal(h.Process.PID, syscall.SIGCONT)
+}
+
+// agentdRestarted is an upgrade: agentd ends in good order and leaves its agents.
+func agentdRestarted(d *driver, ctx context.Context, h *stand.Host, r *rand.Rand) (string, error) {
+	if err := h.Signal(h.Process.PID, syscall.SIGTERM); err != nil {
+		return "", err
+	}
+	limit := time.NewTimer(d.Bound)
+	defer limit.Stop()
+	select {
+	case <-h.Process.Done():
+	case <-limit.C:
+		return "", errors.New("agentd does not end after SIGTERM")
+	}
+	pause(ctx, d.span(r, 0, 1))
+	return "running", h.Start()
 }
 
 func allKilled(d *driver, ctx context.Context, h *stand.Host, r *rand.Rand) (string, error) {

@@ -16,7 +16,10 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-const sigTerm = syscall.SIGTERM
+const (
+	sigTerm = syscall.SIGTERM
+	sigKill = syscall.SIGKILL
+)
 
 func seconds(n int) *durationpb.Duration { return durationpb.New(time.Duration(n) * time.Second) }
 
@@ -39,7 +42,7 @@ func (w *world) desire(agent, what string) {
 // pause pauses or resumes a scope: everything, a room or an agent.
 func (w *world) pause(scope string, on bool) {
 	w.t.Helper()
-	if _, err := w.fleet.SetPause(w.ctx(), &vigilv1.SetPauseRequest{Scope: scope, Pause: on, By: "alice", Reason: "a test"}); err != nil {
+	if _, err := w.fleet.SetPause(w.ctx(), &vigilv1.SetPauseRequest{Scope: scope, Pause: new(on), By: "alice", Reason: "a test"}); err != nil {
 		w.t.Fatalf("pause: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"vigil/jepsen/stand"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -46,33 +47,7 @@ func TestI152IntentOutlivesEverything(t *testing.T) {
 	w.killServer(w.leader())()
 	w.restartEverything()
 
-	intents := func() error {
-		st := w.status()
-		rm, err := w.fleet.GetRoom(w.ctx(), &vigilv1.GetRoomRequest{Room: w.name})
-		if err != nil {
-			return err
-		}
-		h, alone, off := w.hostState(drained), w.agent("alone"), w.agent("off")
-		switch {
-		case !st.GetPaused() || st.GetPauseBy() != "alice" || st.GetPauseWhy() != "a test":
-			return fmt.Errorf("everything: paused %t by %s", st.GetPaused(), st.GetPauseBy())
-		case !rm.GetPaused() || rm.GetPauseBy() != "alice":
-			return fmt.Errorf("room: paused %t by %s", rm.GetPaused(), rm.GetPauseBy())
-		case !h.GetDrain() || h.GetState() != "draining" || h.GetRunning() > 0:
-			return fmt.Errorf("host %s is %s with %d agents", h.GetName(), h.GetState(), h.GetRunning())
-		case !alone.GetPaused() || alone.GetProcess() != "none":
-			return fmt.Errorf("alone: paused %t, %s", alone.GetPaused(), alone.GetWhy())
-		case off.GetDesired() != "stopped" || off.GetProcess() != "none":
-			return fmt.Errorf("off is %s: %s", off.GetDesired(), off.GetWhy())
-		}
-		for _, id := range []uint64{task, solo} {
-			if got, err := w.fleet.GetTask(w.ctx(), &vigilv1.GetTaskRequest{Task: id}); err != nil || got.GetAttempt() != 0 {
-				return fmt.Errorf("task %d was claimed: %v, %v", id, got, err)
-			}
-		}
-		return nil
-	}
-	always(t, calm, "what people said holds", intents)
+	always(t, calm, "what people said holds", func() error { return w.asTheySaid(drained, task, solo) })
 
 	for _, scope := range []string{"", w.name, w.slot("alone")} {
 		w.pause(scope, false)
@@ -92,6 +67,35 @@ func TestI152IntentOutlivesEverything(t *testing.T) {
 	if h := w.hostState(drained); !h.GetDrain() {
 		t.Error("the drain is gone")
 	}
+}
+
+// asTheySaid checks the pauses, the stop and the drain of I152, and that nobody has
+// claimed the tasks.
+func (w *world) asTheySaid(drained *stand.Host, tasks ...uint64) error {
+	st := w.status()
+	rm, err := w.fleet.GetRoom(w.ctx(), &vigilv1.GetRoomRequest{Room: w.name})
+	if err != nil {
+		return err
+	}
+	h, alone, off := w.hostState(drained), w.agent("alone"), w.agent("off")
+	switch {
+	case !st.GetPaused() || st.GetPauseBy() != "alice" || st.GetPauseWhy() != "a test":
+		return fmt.Errorf("everything: paused %t by %s", st.GetPaused(), st.GetPauseBy())
+	case !rm.GetPaused() || rm.GetPauseBy() != "alice":
+		return fmt.Errorf("room: paused %t by %s", rm.GetPaused(), rm.GetPauseBy())
+	case !h.GetDrain() || h.GetState() != "draining" || h.GetRunning() > 0:
+		return fmt.Errorf("host %s is %s with %d agents", h.GetName(), h.GetState(), h.GetRunning())
+	case !alone.GetPaused() || alone.GetProcess() != "none":
+		return fmt.Errorf("alone: paused %t, %s", alone.GetPaused(), alone.GetWhy())
+	case off.GetDesired() != "stopped" || off.GetProcess() != "none":
+		return fmt.Errorf("off is %s: %s", off.GetDesired(), off.GetWhy())
+	}
+	for _, id := range tasks {
+		if got, err := w.fleet.GetTask(w.ctx(), &vigilv1.GetTaskRequest{Task: id}); err != nil || got.GetAttempt() != 0 {
+			return fmt.Errorf("task %d was claimed: %v, %v", id, got, err)
+		}
+	}
+	return nil
 }
 
 // restartEverything kills all servers and all daemons at once and starts them again.

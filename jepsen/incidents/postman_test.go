@@ -187,19 +187,6 @@ func (p *postman) counted(what map[string]int, method string) int {
 	return what[method]
 }
 
-// dial is for a client that is not on a machine of its own: it reaches the servers
-// through the postman.
-func (p *postman) dial(_ context.Context, addr string) (net.Conn, error) {
-	for _, sv := range shared.stand.Servers {
-		if sv.Addr() == addr {
-			near, far := net.Pipe()
-			p.take(sv.APIAddr(), far)
-			return near, nil
-		}
-	}
-	return nil, errors.New("no server has the address " + addr)
-}
-
 // door is a listener that gets its connections handed in.
 type door struct {
 	conns  chan net.Conn

@@ -40,6 +40,11 @@ func on(h *stand.Host) func(*vigilv1.RoleSpec) {
 // onDemand starts agents only for tasks.
 func onDemand(r *vigilv1.RoleSpec) { r.Start = "on_demand" }
 
+// lasting gives agents a longer lease, where a busy machine must not end one.
+func lasting(lease time.Duration) func(*vigilv1.RoleSpec) {
+	return func(r *vigilv1.RoleSpec) { r.Ttl = durationpb.New(lease) }
+}
+
 // byHand has agents started by nobody but themselves.
 func byHand(r *vigilv1.RoleSpec) { r.Runner, r.Params = "", nil }
 
@@ -157,18 +162,27 @@ func (w *world) next(name string, after uint64) *ledger.Life {
 	return found
 }
 
+// life reads the ledger of a life anew.
+func (w *world) life(l *ledger.Life) *ledger.Life {
+	w.t.Helper()
+	for _, now := range w.ledger() {
+		if now.File == l.File {
+			return now
+		}
+	}
+	w.t.Fatalf("%s is not in the ledger any more", l.File)
+	return nil
+}
+
 // gone waits until the process of a life is gone.
 func (w *world) gone(l *ledger.Life) *ledger.Life {
 	w.t.Helper()
 	var found *ledger.Life
 	w.eventually("life "+l.File+" ends", func() error {
-		for _, now := range w.ledger() {
-			if now.File == l.File && now.Gone != 0 {
-				found = now
-				return nil
-			}
+		if found = w.life(l); found.Gone == 0 {
+			return errors.New(w.describe())
 		}
-		return errors.New(w.describe())
+		return nil
 	})
 	return found
 }
