@@ -103,10 +103,14 @@ func (f *Forker) Launch(spec Spec, cmd *exec.Cmd) error {
 
 // Hold makes a tree of what Launch has started. Its leader is a descendant that
 // its holder, the launched process, waits for; wait returns when the leader has ended,
-// having ended the holder. PID, Stop and Exit are about the leader.
+// having ended the holder. PID, Stop and Exit are about the leader. Its limits are those
+// of the holder, which it was forked by.
+//
+// Who names the leader may be the agent itself, so this process does nothing to it
+// that its mark does not allow, and one that lives without the mark is refused.
 func (f *Forker) Hold(spec Spec, leader, holder int, wait func() Exit) (*Tree, error) {
-	if err := setLimits(leader, spec.Limits); err != nil {
-		return nil, fmt.Errorf("limit %s: %w", spec.Path, err)
+	if !carries(leader, spec.Mark) && runs(leader) {
+		return nil, fmt.Errorf("hold %s: process %d is not its own: it does not carry the mark of the life", spec.Path, leader)
 	}
 	t := newTree(spec, leader, f.scans)
 	t.holder = holder
@@ -135,7 +139,7 @@ func fork(spec Spec, null *os.File) forkAnswer {
 	argv := append([]string{spec.Path}, spec.Args...)
 	attr := &syscall.ProcAttr{
 		Dir:   spec.Dir,
-		Env:   append(append([]string{}, spec.Env...), spec.Mark.Env()...),
+		Env:   spec.Mark.In(spec.Env),
 		Files: streams.theirs[:],
 		Sys:   attributes(spec),
 	}
@@ -204,6 +208,9 @@ func wait(pid int) (Exit, error) {
 		return Exit{Code: status.ExitStatus()}, nil
 	}
 }
+
+// within waits for c, for d at most.
+func within(c <-chan struct{}, d time.Duration) { pause(c, d) }
 
 // pause waits for d or the end of stop; it tells whether d passed.
 func pause(stop <-chan struct{}, d time.Duration) bool {

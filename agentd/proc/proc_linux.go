@@ -12,8 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxEnviron is how much of a process's environment is read.
-const maxEnviron = 1 << 20
+const (
+	// maxEnviron is how much of a process's environment is read: more than the kernel
+	// gives to any program (6 MiB with its arguments).
+	maxEnviron = 8 << 20
+	// execTries and execPause (nanoseconds) bound how long a process in the middle of
+	// an exec is waited for.
+	execTries = 100
+	execPause = 100_000
+)
 
 func attributes(spec Spec) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Setctty: spec.PTY, Credential: spec.Credential, Pdeathsig: syscall.SIGKILL}
@@ -105,10 +112,37 @@ func pids() []int {
 
 // environ reads what a process was started with, into buf when it fits. It is
 // empty for zombies, kernel threads and processes of others.
+//
+// A process in the middle of an exec has no environment for a moment, and one that is
+// asked meanwhile seems to carry no mark. So an empty answer is believed only when
+// there is a reason for it (L7: nothing of the tree may be passed over).
 func environ(pid int, buf []byte) (env, grown []byte) {
-	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/environ", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	folder := "/proc/" + strconv.Itoa(pid)
+	for try := 0; ; try++ {
+		var read bool
+		env, buf, read = readEnviron(folder, buf)
+		if !read || len(env) > 0 || try == execTries {
+			return env, buf
+		}
+		switch whyEmpty(pid) {
+		case isEmpty:
+			return env, buf
+		case leaderEnded:
+			if env, buf = threadEnviron(folder, buf); len(env) > 0 {
+				return env, buf
+			}
+		}
+		if try > 0 {
+			_ = unix.Nanosleep(&unix.Timespec{Nsec: execPause}, nil) // cut short is fine
+		}
+	}
+}
+
+// readEnviron reads one environment as it is; read tells whether that was allowed.
+func readEnviron(folder string, buf []byte) (env, grown []byte, read bool) {
+	fd, err := unix.Open(folder+"/environ", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, buf
+		return nil, buf, false
 	}
 	defer unix.Close(fd)
 	n := 0
@@ -118,15 +152,66 @@ func environ(pid int, buf []byte) (env, grown []byte) {
 			continue
 		}
 		if err != nil || m == 0 {
-			return buf[:n], buf
+			return buf[:n], buf, err == nil
 		}
 		if n += m; n == len(buf) {
 			if n >= maxEnviron {
-				return buf, buf
+				return buf, buf, true
 			}
 			buf = append(buf, make([]byte, len(buf))...)
 		}
 	}
+}
+
+// threadEnviron reads the environment of a process whose first thread has ended.
+func threadEnviron(folder string, buf []byte) (env, grown []byte) {
+	tasks, _ := os.ReadDir(folder + "/task") // gone: nothing to read
+	for _, task := range tasks {
+		if env, buf, _ = readEnviron(folder+"/task/"+task.Name(), buf); len(env) > 0 {
+			break
+		}
+	}
+	return env, buf
+}
+
+// emptiness is why an environment was read as empty.
+type emptiness uint8
+
+const (
+	isEmpty     emptiness = iota // it is, or the process runs no instruction any more
+	executes                     // it was in the middle of an exec, and may be still
+	leaderEnded                  // the first thread has ended, others go on
+)
+
+func whyEmpty(pid int) emptiness {
+	// Numbers of fields as in proc(5), less the three up to the state.
+	const flagsAt, threadsAt, envStartAt, envEndAt = 9 - 3, 20 - 3, 50 - 3, 51 - 3
+	const exiting, kernelThread = 0x4, 0x200000
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return isEmpty
+	}
+	f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(f) <= envEndAt {
+		return isEmpty
+	}
+	number := func(i int) uint64 {
+		n, _ := strconv.ParseUint(f[i], 10, 64)
+		return n
+	}
+	flags := number(flagsAt)
+	switch {
+	case flags&kernelThread != 0:
+		return isEmpty
+	case flags&exiting != 0 || strings.Contains("ZXx", f[0]):
+		if number(threadsAt) > 1 {
+			return leaderEnded
+		}
+		return isEmpty
+	case number(envEndAt) == 0, number(envEndAt) > number(envStartAt):
+		return executes
+	}
+	return isEmpty
 }
 
 func parseMark(env []byte) (Mark, bool) {
@@ -158,19 +243,14 @@ func parseMark(env []byte) (Mark, bool) {
 	return m, seen == 7
 }
 
-// signalMarked sends sig to pid if it still carries the mark.
-func signalMarked(pid int, mark Mark, sig unix.Signal) {
+// signalMarked sends sig to pid if it still carries the mark, and tells whether it did.
+func signalMarked(pid int, mark Mark, sig unix.Signal) (sent bool) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		if errors.Is(err, unix.ENOSYS) && carries(pid, mark) {
-			_ = unix.Kill(pid, sig)
-		}
-		return
+		return errors.Is(err, unix.ENOSYS) && carries(pid, mark) && unix.Kill(pid, sig) == nil
 	}
 	defer unix.Close(fd)
-	if carries(pid, mark) {
-		_ = unix.PidfdSendSignal(fd, sig, nil, 0)
-	}
+	return carries(pid, mark) && unix.PidfdSendSignal(fd, sig, nil, 0) == nil
 }
 
 // deathbed is a process that was sent SIGKILL; -1: there is nothing to wait for.
@@ -223,6 +303,12 @@ func groupRuns(pgid int) bool {
 		}
 	}
 	return false
+}
+
+// runs tells whether a process is there and has not ended.
+func runs(pid int) bool {
+	state, _, _ := stat(pid)
+	return state != 0 && state != 'Z' && state != 'X'
 }
 
 // stopped tells whether a process that was sent SIGSTOP runs no instruction of its

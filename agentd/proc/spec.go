@@ -3,6 +3,7 @@ package proc
 import (
 	"io"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -29,6 +30,20 @@ func (m Mark) Env() []string {
 		EnvAgent + "=" + strconv.FormatUint(uint64(m.Agent), 10),
 		EnvIncarnation + "=" + strconv.FormatUint(m.Incarnation, 10),
 	}
+}
+
+// In gives env with the variables that carry the mark at its beginning, where a look
+// at a large environment finds them soon, and nowhere else: nobody else may set them.
+func (m Mark) In(env []string) []string {
+	all := m.Env()
+	for _, v := range env {
+		switch name, _, _ := strings.Cut(v, "="); name {
+		case EnvHost, EnvAgent, EnvIncarnation:
+		default:
+			all = append(all, v)
+		}
+	}
+	return all
 }
 
 // Limits bound a tree; zero leaves the value that this process has.

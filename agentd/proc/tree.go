@@ -16,6 +16,9 @@ const (
 	// outputGrace is how long output is awaited after the tree was seen empty. Only
 	// a process that escaped the tree can hold the pipe open that long.
 	outputGrace = time.Second
+	// writeLimit is how long the last output may take to be written. A disk that
+	// hangs must not hide that the tree is gone.
+	writeLimit = 10 * time.Second
 	// stuckAfter is when a tree that does not die is called stuck.
 	stuckAfter = 5 * time.Second
 	maxPause   = 100 * time.Millisecond
@@ -33,6 +36,7 @@ type Tree struct {
 	sealed bool    // nothing of the tree can leave the control group
 	reap   bool
 	limit  time.Duration // of a freeze
+	writes time.Duration // writeLimit, unless a test sets it
 	done   chan struct{}
 	stuck  chan struct{}
 	says   sync.Once // closes stuck
@@ -48,7 +52,7 @@ type Tree struct {
 
 func newTree(spec Spec, pid int, scans *Scanner) *Tree {
 	t := &Tree{mark: spec.Mark, pid: pid, scans: scans, cgroup: spec.Cgroup, reap: spec.Reap, limit: spec.FreezeLimit,
-		done: make(chan struct{}), stuck: make(chan struct{})}
+		writes: writeLimit, done: make(chan struct{}), stuck: make(chan struct{})}
 	if t.limit <= 0 {
 		t.limit = freezeLimit
 	}
@@ -62,7 +66,8 @@ func newTree(spec Spec, pid int, scans *Scanner) *Tree {
 // PID is the leader's process id, which is also its group and session.
 func (t *Tree) PID() int { return t.pid }
 
-// Done is closed when nothing of the tree is left and its output was written.
+// Done is closed when nothing of the tree is left and its output was written; output
+// that cannot be written within ten seconds is lost.
 func (t *Tree) Done() <-chan struct{} { return t.done }
 
 // Stuck is closed when something of the tree has survived SIGKILL for five
@@ -212,9 +217,9 @@ func (t *Tree) signal(sig unix.Signal) error {
 			if seen[pid] || t.cgroup.unifies() && t.cgroup.holds(pid) {
 				continue
 			}
-			seen[pid] = true
+			// One that was passed over is met again, if it is there.
+			seen[pid] = signalMarked(pid, t.mark, sig)
 			fresh++
-			signalMarked(pid, t.mark, sig)
 		}
 		if fresh == 0 {
 			return nil
@@ -247,7 +252,7 @@ func (t *Tree) watch(output *os.File, to io.Writer) {
 	t.exit = exit
 	t.bury()
 	_ = output.SetReadDeadline(time.Now().Add(outputGrace))
-	<-copied
+	within(copied, t.writes)
 	output.Close()
 	close(t.done)
 }

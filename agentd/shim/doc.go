@@ -27,9 +27,17 @@
 // that a suspended machine does not run its agents before their fences are known.
 // Time is CLOCK_BOOTTIME, which runs through suspend.
 //
+// Nothing that the switch depends on waits for a disk while the program runs: words for
+// the log and the record of the start have goroutines of their own, and a tree is frozen
+// or stopped before anything is said about it.
+//
 // # Ends
 //
-// The agent is killed by the kernel when its shim dies. Whatever else is left of
-// the tree dies with its control group, or is found by its mark. The first reason
-// for an end stays. Serve returns when nothing of the tree is left.
+// The process that the shim forked is killed by the kernel when the shim dies: the
+// agent, or the tmux server around it. The kernel does not reach further. Whatever else
+// is left of the tree is killed by agentd, which sees the end of the shim at once and
+// finds it by the control group and the mark. When agentd is gone too, those processes
+// run on with no switch until the next agentd sweeps them at its start; so its service
+// manager must restart it soon. The first reason for an end stays. Serve returns when
+// nothing of the tree is left.
 package shim

@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// nap is how long the switch is left unread at most. Timers stand still while the
-	// machine is suspended; the clock of the switch does not.
+	// nap is how long the switch is left unread at most.
 	nap = 250 * time.Millisecond
 	// stopGrace is the default of Spec.StopGrace.
 	stopGrace = 5 * time.Second
@@ -40,28 +39,37 @@ type guard struct {
 	tree   *proc.Tree
 	group  *proc.Cgroup // nil: none
 	log    *output.Log
+	notes  *notes
 	tail   *output.Tail
 	ending ending
+
+	recorded chan error    // what became of StartedFile
+	said     chan struct{} // closed when the start was told to the daemon
 }
 
 // hold watches until nothing of the tree is left.
 func (g *guard) hold(terms <-chan os.Signal) Exit {
 	stuck := g.tree.Stuck()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	alarm := newAlarm()
+	defer alarm.stop()
 	for {
 		// First of all, whatever woke us: the machine or this process may have slept,
 		// and the agent goes on while we think.
-		timer.Reset(g.judge())
+		alarm.set(g.judge())
 		select {
-		case <-timer.C:
+		case <-alarm.rings:
 		case <-g.tree.Done():
 			return g.over()
 		case <-stuck:
 			stuck = nil
 			word := fmt.Sprintf("a process of %d cannot be killed: it keeps its slot until it is gone", g.tree.PID())
-			g.log.Note(word)
+			g.notes.Note(word)
 			g.door.tell(func(s *status) { s.Stuck = word })
+		case err := <-g.recorded:
+			if err != nil {
+				// A later daemon could not find the agent: it must not live on.
+				g.end(ending{reason: err.Error()}, 0)
+			}
 		case r := <-g.door.requests:
 			g.take(r)
 		case <-terms:
@@ -75,23 +83,25 @@ func (g *guard) judge() time.Duration {
 	now := g.clock()
 	switch g.watch.judge(now) {
 	case freeze:
-		g.log.Note("is frozen: no fence beat was acknowledged for " + g.watch.patience().String())
 		if err := g.tree.Freeze(); err != nil {
 			g.end(ending{reason: "it could not be frozen when its fence was in doubt: " + err.Error(), ordered: true}, 0)
 		}
+		g.notes.Note("is frozen: no fence beat was acknowledged for " + g.watch.patience().String())
 		g.door.tell(func(s *status) { s.Frozen = true })
 	case thaw:
 		if err := g.tree.Thaw(); err != nil {
 			g.end(ending{reason: "it could not be thawed: " + err.Error(), ordered: true}, 0)
 		}
-		g.log.Note("goes on: its fence is confirmed")
+		// An outage is not the agent's fault (law L10): it does not use up its time.
+		g.began += now - g.watch.since
+		g.notes.Note("goes on: its fence is confirmed")
 		g.door.tell(func(s *status) { s.Frozen = false })
 	case kill:
 		g.end(ending{reason: "it was frozen for " + g.watch.limit.String() + " without an acknowledged fence beat", ordered: true}, 0)
 	}
 	limit := g.spec.RunLimit
 	left := far
-	if limit > 0 && g.ending.reason == "" {
+	if limit > 0 && g.ending.reason == "" && !g.watch.frozen {
 		if left = g.began + limit - now; left <= 0 {
 			g.end(ending{reason: "it reached its run limit of " + limit.String(), timedOut: true}, g.grace())
 			left = far
@@ -117,16 +127,17 @@ func (g *guard) grace() time.Duration {
 	return stopGrace
 }
 
-// end stops the tree. The first reason stays; a shorter grace counts.
+// end stops the tree, before any word about it. The first reason stays; a shorter
+// grace counts.
 func (g *guard) end(e ending, grace time.Duration) {
 	if e.reason == "" {
 		e.reason = "it was told to stop"
 	}
+	g.tree.Stop(grace)
 	if g.ending.reason == "" {
 		g.ending = e
-		g.log.Note("is stopped: " + e.reason)
+		g.notes.Note("is stopped: " + e.reason)
 	}
-	g.tree.Stop(grace)
 	g.door.tell(func(s *status) { s.Stopping = true })
 }
 
@@ -145,12 +156,12 @@ func (g *guard) over() Exit {
 		}
 	}
 	if err := g.group.Remove(); err != nil {
-		g.log.Note(err.Error())
+		g.notes.Note(err.Error())
 	}
 	if exit.Signal != "" {
-		g.log.Note(fmt.Sprintf("incarnation %d was ended by signal: %s", g.spec.Mark.Incarnation, exit.Signal))
+		g.notes.Note(fmt.Sprintf("incarnation %d was ended by signal: %s", g.spec.Mark.Incarnation, exit.Signal))
 	} else {
-		g.log.Note(fmt.Sprintf("incarnation %d exited with code %d", g.spec.Mark.Incarnation, exit.Code))
+		g.notes.Note(fmt.Sprintf("incarnation %d exited with code %d", g.spec.Mark.Incarnation, exit.Code))
 	}
 	return exit
 }

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// startLimit is how long a new shim may take to start the program: a machine
+	// StartLimit is how long a new shim may take to start the program: a machine
 	// that needs longer is of no use to an agent.
-	startLimit = time.Minute
+	StartLimit = time.Minute
 	// adoptLimit is how long Adopt waits for a shim that is just starting.
 	adoptLimit = 10 * time.Second
 	maxReady   = 64 << 10
@@ -55,7 +55,7 @@ func (l Launcher) Start(spec Spec, lock *os.File) (*Shim, error) {
 		_, _ = in.Write(text)
 		in.Close()
 	}()
-	_ = out.SetReadDeadline(time.Now().Add(startLimit))
+	_ = out.SetReadDeadline(time.Now().Add(StartLimit))
 	line, err := bufio.NewReaderSize(out, maxReady).ReadSlice('\n')
 	out.Close()
 	var word ready

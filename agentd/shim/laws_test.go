@@ -35,9 +35,10 @@ func TestL7FrozenWithoutBeatsThawedByOne(t *testing.T) {
 			one.await("did print late")
 		}
 		until(t, "word of the thaw", func() bool { return !s.Frozen() })
-		if log := r.logged(); strings.Count(log, "is frozen") != 1 || strings.Count(log, "goes on") != 1 {
-			t.Errorf("log %q", log)
-		}
+		until(t, "notes", func() bool {
+			log := r.logged()
+			return strings.Count(log, "is frozen") == 1 && strings.Count(log, "goes on") == 1
+		})
 		s.Stop(0, "superseded")
 		if exit := wait(t, s); !exit.Ordered || exit.Reason != "superseded" {
 			t.Errorf("exit %+v", exit)
@@ -246,6 +247,27 @@ func TestStopOfADeafShimKillsIt(t *testing.T) {
 	}
 	for _, one := range append(children, a) {
 		one.ended()
+	}
+}
+
+// L10: the run limit does not run while the agent is frozen: an outage is not its
+// fault.
+func TestL10RunLimitStandsStillWhileFrozen(t *testing.T) {
+	r := newRig(t)
+	spec := r.spec("polite")
+	spec.RunLimit = 80 * time.Minute
+	s, a, _ := r.start(spec)
+	r.advance(46 * time.Minute)
+	until(t, "word of the freeze", s.Frozen)
+	r.advance(50 * time.Minute)
+	s.Acknowledge(r.now())
+	until(t, "word of the thaw", func() bool { return !s.Frozen() })
+	r.advance(30 * time.Minute)
+	a.ask("print on")
+	r.advance(5 * time.Minute)
+	a.await("bye")
+	if exit := wait(t, s); !exit.TimedOut || exit.Ordered {
+		t.Errorf("exit %+v", exit)
 	}
 }
 

@@ -334,6 +334,16 @@ func TestTmuxIsHeldLikeAnyOther(t *testing.T) {
 			one.ended()
 		}
 	})
+	t.Run("limits", func(t *testing.T) {
+		r := newRig(t)
+		spec := r.spec("polite")
+		spec.Kind, spec.Limits.OpenFiles = "tmux", 300
+		_, a, _ := r.start(spec)
+		limits, err := os.ReadFile("/proc/" + itoa(a.pid) + "/limits")
+		if err != nil || strings.Join(strings.Fields(string(limits[strings.Index(string(limits), "Max open files"):]))[:5], " ") != "Max open files 300 300" {
+			t.Errorf("%s %v", limits, err)
+		}
+	})
 	t.Run("no program", func(t *testing.T) {
 		r := newRig(t)
 		spec := r.spec("polite")

@@ -122,27 +122,31 @@ func hold(spec *Spec, d *door, terms <-chan os.Signal, clock func() time.Duratio
 	g := &guard{spec: spec, door: d, clock: clock, tail: &output.Tail{Max: maxTail},
 		watch: deadman{ttl: spec.TTL, limit: spec.FrozenLimit, sent: min(spec.Acknowledged, clock())}}
 	if g.watch.silent(clock()) {
-		return refuse("the fence was not confirmed in time for the start", true)
+		return refuse(errLate.Error(), true)
 	}
 	logs := output.NewDir(output.Config{Dir: spec.LogFolder, MaxBytes: spec.LogBytes, Keep: spec.LogKeep})
-	defer logs.Close()
+	// Nobody closes them: that would wait for a disk that hangs, and we end soon after.
 	var err error
 	if g.log, err = logs.Log(spec.Agent); err != nil {
 		return refuse(err.Error(), false)
 	}
-	g.log.Note(fmt.Sprintf("incarnation %d starts with runner %s", spec.Mark.Incarnation, spec.Runner))
+	g.notes = takeNotes(g.log.Note)
+	defer g.notes.close()
+	g.notes.Note(fmt.Sprintf("incarnation %d starts with runner %s", spec.Mark.Incarnation, spec.Runner))
 	forks, stop := context.WithCancel(context.Background())
 	defer stop()
 	if err := g.start(forks); err != nil {
-		g.log.Note("could not be started: " + err.Error())
-		return refuse(err.Error(), false)
+		g.notes.Note("could not be started: " + err.Error())
+		return refuse(err.Error(), errors.Is(err, errLate))
 	}
 	outlive()
 	// What the start needed and the watch does not. The rest of this process's life
 	// is one loop that allocates next to nothing.
 	spec.Env, spec.Args = nil, nil
 	debug.FreeOSMemory()
-	return g.hold(terms)
+	exit := g.hold(terms)
+	<-g.said // the daemon must have heard that it was started
+	return exit
 }
 
 // say answers the daemon that started this shim, if it is still there.

@@ -2,8 +2,10 @@ package shim
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"sync"
@@ -36,8 +38,9 @@ type Shim struct {
 	ack    time.Duration
 	stop   *stopRequest
 	status status
+	undead string        // why the shim itself is not gone though it was killed
 	wake   chan struct{} // ack or stop have changed
-	heard  chan struct{} // status has changed
+	heard  chan struct{} // status or undead has changed
 }
 
 // newShim takes hold of a process. It does not talk to it yet.
@@ -77,7 +80,8 @@ func (s *Shim) Acknowledge(sent time.Duration) {
 // Stop ends the life on purpose: SIGTERM and, after grace, SIGKILL; 0 kills at
 // once, and so does any grace for a frozen tree. The first reason stays, a shorter
 // grace counts. It never blocks. A shim that is still there 30 s after the grace, and
-// has not said that something cannot be killed, is killed together with its agent.
+// has not said that something cannot be killed, is killed together with its agent. One
+// that outlives that for another 30 s is reported as stuck.
 func (s *Shim) Stop(grace time.Duration, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,20 +94,39 @@ func (s *Shim) Stop(grace time.Duration, reason string) {
 		return
 	}
 	signalOne(s.wake)
-	go func() {
-		timer := time.NewTimer(grace + s.deaf)
-		defer timer.Stop()
-		select {
-		case <-s.gone:
-		case <-timer.C:
-			s.mu.Lock()
-			deaf := s.status.Stuck == ""
-			s.mu.Unlock()
-			if deaf {
-				s.kill()
-			}
-		}
-	}()
+	go s.insist(grace)
+}
+
+// insist kills a shim that does not end after the grace of a stop.
+func (s *Shim) insist(grace time.Duration) {
+	if s.goneWithin(grace + s.deaf) {
+		return
+	}
+	s.mu.Lock()
+	deaf := s.status.Stuck == ""
+	s.mu.Unlock()
+	if !deaf {
+		return
+	}
+	s.kill()
+	if s.goneWithin(s.deaf) {
+		return
+	}
+	s.mu.Lock()
+	s.undead = fmt.Sprintf("shim %d cannot be killed, perhaps because its disk hangs: the agent keeps its slot until it is gone", s.started.Shim)
+	s.mu.Unlock()
+	signalOne(s.heard)
+}
+
+func (s *Shim) goneWithin(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-s.gone:
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 // Wait returns how the life ended, once nothing of its tree is left and the shim is
@@ -116,7 +139,7 @@ func (s *Shim) Wait(stuck func(reason string)) Exit {
 		select {
 		case <-s.heard:
 			s.mu.Lock()
-			word := s.status.Stuck
+			word := cmp.Or(s.status.Stuck, s.undead)
 			s.mu.Unlock()
 			if word != "" && !told {
 				told = true

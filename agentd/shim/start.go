@@ -18,7 +18,11 @@ import (
 // newGroup is a variable so that tests see hosts without control groups.
 var newGroup = proc.NewCgroup
 
-// start makes the control group, starts the program, and leaves word.
+// errLate says that F has passed before the program was started.
+var errLate = errors.New("the fence was not confirmed in time for the start")
+
+// start makes the control group, starts the program, and sees to it that word is
+// left. Nothing here waits for a disk once the program runs (law L7).
 func (g *guard) start(ctx context.Context) error {
 	spec := g.spec
 	name, err := groupName(spec.Folder)
@@ -26,9 +30,11 @@ func (g *guard) start(ctx context.Context) error {
 		return err
 	}
 	group, degraded := newGroup(name, spec.Limits)
-	f := &first{forker: proc.NewForker(proc.NewScanner()), degraded: degraded, what: proc.Spec{
+	late := func() bool { return g.watch.silent(g.clock()) }
+	f := &first{forker: proc.NewForker(proc.NewScanner()), degraded: degraded, late: late, what: proc.Spec{
 		Mark: spec.Mark, Path: spec.Path, Args: spec.Args, Dir: spec.Dir, Env: spec.Env, Limits: spec.Limits,
-		Output: io.MultiWriter(g.log, g.tail), PTY: spec.PTY, Cgroup: group, Reap: true,
+		Output: io.MultiWriter(g.tail, g.log), // the tail waits for no disk
+		PTY:    spec.PTY, Cgroup: group, Reap: true,
 		FreezeLimit: min(max(spec.TTL/8, 100*time.Millisecond), 5*time.Second),
 	}}
 	if c := spec.Credential; c != nil {
@@ -39,7 +45,7 @@ func (g *guard) start(ctx context.Context) error {
 	case "exec":
 		g.tree, err = f.exec()
 	case "tmux":
-		g.tree, err = f.terminal(spec.Folder, func() bool { return g.watch.silent(g.clock()) })
+		g.tree, err = f.terminal(spec.Folder)
 	default:
 		err = fmt.Errorf("kind %q is unknown to this version; use exec or tmux", spec.Kind)
 	}
@@ -52,11 +58,12 @@ func (g *guard) start(ctx context.Context) error {
 		PID: g.tree.PID(), PIDStart: startTime(g.tree.PID()), Shim: os.Getpid(), ShimStart: startTime(os.Getpid()),
 		Boot: bootID(), Degraded: strings.Join(f.degraded, "; "), Mark: spec.Mark, Groups: g.group.Folders(),
 	}
-	if err := writeRecord(spec.Folder, StartedFile, started, false); err != nil {
-		// A later daemon could not find the agent: it must not live on.
-		g.end(ending{reason: err.Error()}, 0)
-	}
-	say(ready{Started: &started})
+	g.recorded, g.said = make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(g.said)
+		g.recorded <- writeRecord(spec.Folder, StartedFile, started, false)
+		say(ready{Started: &started})
+	}()
 	return nil
 }
 
@@ -65,18 +72,36 @@ type first struct {
 	forker   *proc.Forker
 	what     proc.Spec
 	degraded []string
+	late     func() bool // the program must not run any more
+}
+
+// fork starts the program unless it is too late. All that came before may have taken
+// any time: the switch is read at the last moment.
+func (f *first) fork() (*proc.Tree, error) {
+	if f.late() {
+		return nil, errLate
+	}
+	return f.forker.Start(f.what)
+}
+
+// launch is fork for the programs of a terminal.
+func (f *first) launch(cmd *exec.Cmd) error {
+	if f.late() {
+		return errLate
+	}
+	return f.forker.Launch(f.what, cmd)
 }
 
 // exec starts the program as a child of this process.
 func (f *first) exec() (*proc.Tree, error) {
-	tree, err := f.forker.Start(f.what)
-	if err == nil || f.what.Cgroup == nil {
+	tree, err := f.fork()
+	if err == nil || f.what.Cgroup == nil || errors.Is(err, errLate) {
 		return tree, err
 	}
 	// Whatever refused: without the group it must do, or it is not the group.
 	refused := err
 	f.ungroup()
-	if tree, err = f.forker.Start(f.what); err != nil {
+	if tree, err = f.fork(); err != nil {
 		return nil, err
 	}
 	f.degraded = append(f.degraded, "no control group of its own ("+refused.Error()+")")
@@ -89,16 +114,16 @@ func (f *first) ungroup() {
 }
 
 // terminal starts the program in a tmux of its own, and as a child with a plain
-// terminal where there is none. late tells that the program must not run any more.
-func (f *first) terminal(folder string, late func() bool) (*proc.Tree, error) {
+// terminal where there is none.
+func (f *first) terminal(folder string) (*proc.Tree, error) {
 	path, err := tmux.Find()
 	var session *tmux.Session
 	if err == nil {
-		session, err = f.session(path, folder, late)
+		session, err = f.session(path, folder)
 		if refused := err; errors.Is(err, tmux.ErrNoTmux) && f.what.Cgroup != nil {
 			// As in exec: perhaps it is the group.
 			f.ungroup()
-			if session, err = f.session(path, folder, late); err == nil {
+			if session, err = f.session(path, folder); err == nil {
 				f.degraded = append(f.degraded, "no control group of its own ("+refused.Error()+")")
 			}
 		}
@@ -122,17 +147,17 @@ func (f *first) terminal(folder string, late func() bool) (*proc.Tree, error) {
 	return tree, err
 }
 
-func (f *first) session(path, folder string, late func() bool) (*tmux.Session, error) {
+func (f *first) session(path, folder string) (*tmux.Session, error) {
 	return f.open(tmux.Config{
 		Tmux: path, Folder: folder, Path: f.what.Path, Args: f.what.Args, Dir: f.what.Dir,
-		Env: append(append([]string{}, f.what.Env...), f.what.Mark.Env()...), Credential: f.what.Credential,
-		Output: f.what.Output, Start: func(cmd *exec.Cmd) error { return f.forker.Launch(f.what, cmd) },
-	}, late)
+		Env: f.what.Mark.In(f.what.Env), Credential: f.what.Credential,
+		Output: f.what.Output, Start: f.launch,
+	})
 }
 
 // open waits for the session, and watches the switch meanwhile: nothing else does
 // yet.
-func (f *first) open(config tmux.Config, late func() bool) (session *tmux.Session, err error) {
+func (f *first) open(config tmux.Config) (session *tmux.Session, err error) {
 	opened := make(chan struct{})
 	go func() {
 		defer close(opened)
@@ -148,7 +173,7 @@ func (f *first) open(config tmux.Config, late func() bool) (session *tmux.Sessio
 			}
 			return session, err
 		case <-timer.C:
-			if late() {
+			if f.late() {
 				f.clear()
 			}
 		}

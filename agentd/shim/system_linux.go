@@ -23,6 +23,30 @@ func BootClock() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
+// byBootTime makes the alarm go by CLOCK_BOOTTIME, unless the kernel refuses.
+func (a *alarm) byBootTime() bool {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return false
+	}
+	file := os.NewFile(uintptr(fd), "alarm")
+	go func() {
+		count := make([]byte, 8)
+		for {
+			if _, err := file.Read(count); err != nil {
+				return // stop was called
+			}
+			signalOne(a.rings)
+		}
+	}()
+	a.set = func(d time.Duration) {
+		// It fails for impossible times only.
+		_ = unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))}, nil)
+	}
+	a.stop = func() { file.Close() }
+	return true
+}
+
 func throughDescriptor(_ string, fd uintptr) string {
 	return "/proc/self/fd/" + strconv.Itoa(int(fd))
 }

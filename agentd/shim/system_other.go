@@ -20,6 +20,8 @@ func BootClock() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
+func (*alarm) byBootTime() bool { return false }
+
 func throughDescriptor(folder string, _ uintptr) string { return folder }
 
 // becomeShim: there are no subreapers; orphans go to the system.

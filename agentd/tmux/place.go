@@ -117,7 +117,8 @@ func openFifo(path string) (read, write *os.File, err error) {
 
 // Attach is the command that connects the caller's terminal with the session of a
 // life folder. It runs as the agent's user, never with more rights: the server may
-// tell it what to run.
+// tell it what to run. A client tells the server all of its environment, so it gets
+// nothing but what a terminal needs: the rest is root's.
 func Attach(tmux, life string, readOnly bool) (*exec.Cmd, error) {
 	p := placeIn(life)
 	info, err := os.Lstat(p.socket())
@@ -132,6 +133,12 @@ func Attach(tmux, life string, readOnly bool) (*exec.Cmd, error) {
 		args = append(args, "-r")
 	}
 	cmd := exec.Command(tmux, args...)
+	cmd.Env = []string{"PATH=" + searchPath}
+	for _, name := range []string{"TERM", "COLORTERM", "LANG", "LC_ALL", "LC_CTYPE"} {
+		if value, ok := os.LookupEnv(name); ok {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if ok && int(stat.Uid) != os.Geteuid() {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stat.Uid, Gid: stat.Gid}}

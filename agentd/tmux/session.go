@@ -216,7 +216,7 @@ func (s *Session) end() {
 		_ = os.Remove(s.place.socket()) // nobody listens any more
 		if s.pid > 0 && !within(s.copied) {
 			_ = s.output.SetReadDeadline(time.Now())
-			<-s.copied
+			within(s.copied) // not for ever: its disk may hang
 		}
 	}
 	for _, f := range []*os.File{s.output, s.writer, s.status} {

@@ -306,9 +306,23 @@ func TestAttach(t *testing.T) {
 		t.Errorf("without a session: %v", err)
 	}
 	r.open()
+	t.Setenv("TERM", "xterm")
+	t.Setenv("ROOTS_SECRET", "x")
+	t.Setenv("TMUX", "/root/sock,1,0")
 	cmd, err := Attach(r.config.Tmux, r.config.Folder, true)
 	if err != nil {
 		t.Fatal(err)
+	}
+	// The server learns every variable of its client, and the server is the agent's.
+	for _, v := range cmd.Env {
+		switch name, _, _ := strings.Cut(v, "="); name {
+		case "PATH", "TERM", "COLORTERM", "LANG", "LC_ALL", "LC_CTYPE":
+		default:
+			t.Errorf("the client has %s", name)
+		}
+	}
+	if !slices.Contains(cmd.Env, "TERM=xterm") {
+		t.Errorf("the client has no TERM: %q", cmd.Env)
 	}
 	// There is no terminal here, and tmux is the one to say so: it has found the rest.
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "terminal") {

@@ -285,8 +285,10 @@ func TestI136BeatsWakeNobody(t *testing.T) {
 	if most := 20 + int(20*span.Seconds()); entries > most {
 		t.Errorf("%d beats became %d entries in %s, at most %d were expected", n.Load(), entries, span, most)
 	}
-	if n := after.GetLastEvent() - before.GetLastEvent(); n > 0 || woken.Load() > 0 {
-		t.Errorf("beats wrote %d events and woke watchers %d times", n, woken.Load())
+	// The watchers would hear of any event about the room or its agents; what hosts
+	// of earlier tests still do is not theirs.
+	if n := woken.Load(); n > 0 {
+		t.Errorf("beats woke watchers %d times", n)
 	}
 	w.pause(c.who[0].GetAgent(), true) // they do see what happens
 	w.eventually("watchers see a change", func() error {

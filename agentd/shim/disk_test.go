@@ -1,0 +1,153 @@
+//go:build linux
+
+package shim
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// hang puts a fifo in the place of a file that a shim writes. While nobody reads it is
+// like a file on a disk that hangs.
+func hang(t *testing.T, path string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// L7: a log that cannot be written holds up neither the start nor the freeze.
+func TestL7FreezesThoughItsLogHangs(t *testing.T) {
+	onEveryHost(t, func(t *testing.T, r *rig) {
+		log := filepath.Join(r.folder, "logs", "demo", "builder.log")
+		hang(t, log)
+		fd, err := unix.Open(log, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pipe := os.NewFile(uintptr(fd), log)
+		for err == nil { // to the last byte
+			_, err = unix.Write(fd, make([]byte, 4096))
+		}
+		for err = nil; err == nil; {
+			_, err = unix.Write(fd, []byte{0})
+		}
+		if !errors.Is(err, unix.EAGAIN) {
+			t.Fatal(err)
+		}
+		s, a, _ := r.start(r.spec("deaf"))
+		a.ask("print waits for the disk")
+		r.advance(50 * time.Minute)
+		until(t, "word of the freeze", s.Frozen)
+		until(t, "freeze", func() bool { return frozen(s, a.pid) })
+		s.Acknowledge(r.now())
+		a.ask("print goes on")
+		s.Stop(0, "superseded")
+		a.ended()
+		go func() { drain(pipe) }() // the disk is back
+		if exit := wait(t, s); !exit.Ordered || exit.Reason != "superseded" {
+			t.Errorf("exit %+v", exit)
+		}
+		pipe.Close()
+	})
+}
+
+// L7: the switch is judged though the record of the start cannot be written.
+func TestL7FreezesThoughItsRecordHangs(t *testing.T) {
+	r := newRig(t)
+	r.bare = true
+	record := filepath.Join(r.folder, StartedFile+".new")
+	hang(t, record)
+	type answer struct {
+		s   *Shim
+		err error
+	}
+	answers := make(chan answer, 1)
+	lock := r.lock()
+	go func() {
+		s, err := r.launcher().Start(r.spec("deaf"), lock)
+		answers <- answer{s, err}
+	}()
+	a, _ := r.up(0)
+	r.advance(50 * time.Minute)
+	until(t, "freeze", func() bool { return frozen(&Shim{}, a.pid) })
+	reader, err := os.OpenFile(record, os.O_RDWR, 0) // the disk is back
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	got := <-answers
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	defer got.s.Close()
+	got.s.Stop(0, "superseded")
+	if exit := wait(t, got.s); !exit.Ordered || exit.Signal != "killed" {
+		t.Errorf("exit %+v", exit)
+	}
+}
+
+// A record that cannot be written ends the life: no later daemon would find it.
+func TestStartWithoutARecordEnds(t *testing.T) {
+	r := newRig(t)
+	if err := os.MkdirAll(filepath.Join(r.folder, StartedFile+".new"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s, err := r.launcher().Start(r.spec("deaf"), r.lock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	if exit := wait(t, s); exit.Signal != "killed" || !strings.Contains(exit.Reason, StartedFile) {
+		t.Errorf("exit %+v", exit)
+	}
+}
+
+// L7: F is looked at once more directly before the fork: what comes before it may
+// take long.
+func TestL7NothingIsStartedTooLate(t *testing.T) {
+	kinds := []string{"exec"}
+	if _, err := os.Stat("/usr/bin/tmux"); err == nil {
+		kinds = append(kinds, "tmux")
+	}
+	for _, kind := range kinds {
+		r := newRig(t)
+		spec := r.spec("polite")
+		spec.Kind = kind
+		_, err := launcher(r.clock, "late").Start(spec, r.lock())
+		if err == nil || !strings.Contains(err.Error(), errLate.Error()) {
+			t.Errorf("%s: %v", kind, err)
+		}
+		var exit Exit
+		if err := readRecord(r.folder, ExitFile, &exit); err != nil || !exit.NotStarted || !exit.Ordered {
+			t.Errorf("%s: record %+v, %v", kind, exit, err)
+		}
+	}
+}
+
+// Notes never wait, and their end waits for a while only.
+func TestL7NotesDoNotWait(t *testing.T) {
+	release, wrote := make(chan struct{}), make(chan string, 2*maxNotes)
+	n := takeNotes(func(word string) { <-release; wrote <- word })
+	for range 2 * maxNotes {
+		n.Note("word")
+	}
+	n.close()
+	if len(wrote) != 0 {
+		t.Errorf("%d words were written", len(wrote))
+	}
+	close(release)
+	<-n.written
+	if len(wrote) < maxNotes || len(wrote) > maxNotes+1 {
+		t.Errorf("%d words were written", len(wrote))
+	}
+}
