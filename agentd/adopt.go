@@ -2,6 +2,7 @@ package agentd
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -19,6 +20,8 @@ const (
 	adopters = 16
 	// askAgain is the pause before a shim that did not answer is asked again.
 	askAgain = time.Second
+	// elusiveLimit is how long a shim may leave that open before people are told.
+	elusiveLimit = time.Minute
 )
 
 // killed is said of a life that lost agentd and shim, or never had one.
@@ -64,7 +67,7 @@ func (k *keeper) callShims(all []found) []process {
 				f.held, f.exit = false, readExit(f.folder)
 			case err != nil:
 				k.log.Error("a shim does not answer and is asked again", "agent", f.intent.AgentName, "incarnation", f.intent.Incarnation, "error", err)
-				shims[i] = &elusive{launcher: k.launcher, folder: f.folder, mark: f.intent.mark(k.mark), done: k.ctx.Done()}
+				shims[i] = &elusive{launcher: k.launcher, folder: f.folder, mark: f.intent.mark(k.mark), done: k.ctx.Done(), clock: k.config.Clock}
 			default:
 				shims[i] = p
 			}
@@ -95,9 +98,8 @@ func (k *keeper) inherit(f found, p process) {
 		// Of another boot, or of the directory that this one is a copy of: there it may
 		// run, so nothing is said about it.
 		k.log.Warn("a life of another boot of this host was dropped from the journal", "agent", i.AgentName, "incarnation", i.Incarnation)
-		if err := k.journal.remove(f.folder); err != nil {
-			k.log.Warn("it stays in the journal", "error", err)
-		}
+		// What it has finished is worth telling by whomever: that is idempotent.
+		k.outbox.leftover(spool{f.folder, i})
 		return
 	case p == nil:
 		k.metrics.orphans.Inc()
@@ -107,6 +109,16 @@ func (k *keeper) inherit(f found, p process) {
 		})
 	default:
 		k.metrics.adopted.Inc()
+		if e, ok := p.(*elusive); ok {
+			e.answered = func(told bool) {
+				k.send(func() {
+					l.untold = true // only now its pid is known
+					if told {
+						k.answers(l)
+					}
+				})
+			}
+		}
 	}
 	if f.fault != nil {
 		k.log.Error("the journal does not tell what this life is: it is stopped", "error", f.fault)
@@ -184,6 +196,8 @@ type elusive struct {
 	folder   string
 	mark     proc.Mark
 	done     <-chan struct{} // the daemon is gone
+	clock    func() time.Duration
+	answered func(told bool) // it did; told: it was said to be out of reach
 
 	mu    sync.Mutex
 	p     process // nil: no answer yet
@@ -240,8 +254,10 @@ func (e *elusive) Close() {
 	letGo(e.p)
 }
 
-// Wait asks until there is an answer, and then waits for the end.
+// Wait asks until there is an answer, and then waits for the end. When that takes
+// long it is told once: the slot is held by something that nobody can look at.
 func (e *elusive) Wait(stuck func(reason string)) shim.Exit {
+	began, told := e.clock(), false
 	for {
 		p, err := e.launcher.Adopt(e.folder)
 		switch {
@@ -253,9 +269,14 @@ func (e *elusive) Wait(stuck func(reason string)) shim.Exit {
 				f(p)
 			}
 			e.mu.Unlock()
+			e.answered(told)
 			return p.Wait(stuck)
 		case errors.Is(err, shim.ErrGone):
 			return e.launcher.Bury(e.folder, e.mark, stuck)
+		}
+		if !told && e.clock()-began > elusiveLimit {
+			told = true
+			stuck(fmt.Sprintf("its shim has not answered for %s although it runs; whether the agent does is unknown: look at %s", elusiveLimit, e.folder))
 		}
 		select {
 		case <-e.done:

@@ -146,7 +146,7 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 		entry: entry{wanted: true, pauses: backoff{first: 200 * time.Millisecond, most: 5 * time.Second}},
 	}
 	k.outbox = &outbox{ctx: ctx, host: host, work: k.work, log: logger, metrics: a.metrics, journal: k.journal,
-		begun: map[beaten]*delivery{}, ready: make(chan struct{}),
+		begun: map[beaten]*delivery{}, pending: map[uint32]uint64{}, passed: map[string]bool{}, ready: make(chan struct{}),
 		superseded: func(agent uint32, inc uint64) {
 			k.send(func() {
 				if l := k.lives[agent]; l != nil && l.inc == inc {

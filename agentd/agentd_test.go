@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -51,6 +52,35 @@ func TestSecondDaemonOnOneDirectoryIsRefused(t *testing.T) {
 	_, err := Open(Config{DataDir: r.dir, Conn: r.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand()})
 	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Incident I59: who comes second is told the number of the holder, never that of a
+// dead one which the holder has not overwritten yet.
+func TestHolderThatHasJustLockedIsNamed(t *testing.T) {
+	lock, err := os.Create(filepath.Join(t.TempDir(), lockFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Skip(err)
+	}
+	if _, err := lock.WriteString(fmt.Sprintln(gone.Process.Pid)); err != nil {
+		t.Fatal(err)
+	}
+	if named := holder(lock); named != "" {
+		t.Errorf("the dead holder is named:%s", named)
+	}
+	if err := lock.Truncate(0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lock.WriteAt([]byte(fmt.Sprintln(os.Getpid())), 0); err != nil {
+		t.Fatal(err)
+	}
+	if named := holder(lock); named != fmt.Sprintf(" (pid %d)", os.Getpid()) {
+		t.Errorf("named:%s", named)
 	}
 }
 

@@ -41,7 +41,7 @@ type beaten struct {
 func (k *keeper) interval() time.Duration {
 	ttl := k.entry.ttl
 	for _, l := range k.lives {
-		if l.covered() {
+		if l.renewed() {
 			ttl = min(ttl, l.ttl)
 		}
 	}
@@ -58,7 +58,7 @@ func (k *keeper) beat(now time.Duration) time.Duration {
 	}
 	var all []*life
 	for _, l := range k.lives {
-		if l.covered() {
+		if l.renewed() {
 			all = append(all, l)
 		}
 	}
@@ -104,6 +104,9 @@ func (k *keeper) acknowledged(sent time.Duration, who []beaten, answer *vigilv1.
 		return
 	}
 	k.metrics.beatsSent.Inc()
+	if ttl := answer.GetTtl().AsDuration(); ttl > 0 { // the setting may have changed since the registration
+		k.entry.ttl = ttl
+	}
 	if k.beats.failing {
 		k.beats.failing = false
 		k.log.Info("beats are acknowledged again")

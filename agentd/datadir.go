@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -95,14 +96,19 @@ func (d *dataDir) workDir(room, agent string, owner *uint32) (string, error) {
 	return folder, nil
 }
 
+// holder names the process that has the lock, for people; "" when it does not say.
 func holder(lock *os.File) string {
 	buf := make([]byte, 32)
-	n, _ := lock.ReadAt(buf, 0)
-	pid := strings.TrimSpace(string(buf[:n]))
-	if _, err := strconv.Atoi(pid); err != nil {
-		return ""
+	// One that has just locked it has not written its number yet, and the file still
+	// holds that of the one before, or nothing.
+	for range 50 {
+		n, _ := lock.ReadAt(buf, 0)
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(buf[:n]))); err == nil && pid > 0 && !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+			return fmt.Sprintf(" (pid %d)", pid)
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
-	return " (pid " + pid + ")"
+	return ""
 }
 
 var keyPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)

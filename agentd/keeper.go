@@ -104,6 +104,7 @@ func (k *keeper) look() time.Duration {
 	nap := min(longestNap, k.beat(now), k.register(now), k.weigh(now), k.retry(now), k.lookIntoSpools(now))
 	for _, l := range k.lives {
 		k.watchFrost(l)
+		k.watchStart(now, l)
 	}
 	k.metrics.count(k.lives)
 	return max(nap, time.Millisecond)
@@ -120,6 +121,10 @@ func (k *keeper) watchFrost(l *life) {
 		return
 	}
 	k.metrics.freezes.Inc()
+	silent := "since before this agentd began" // it was taken over so
+	if l.acked > 0 {
+		silent = (k.config.Clock() - l.acked).String()
+	}
 	k.log.Warn("no beat was acknowledged: the agent is frozen", "agent", l.order.GetAgentName(),
-		"incarnation", l.inc, "silent", k.config.Clock()-l.acked)
+		"incarnation", l.inc, "silent", silent)
 }

@@ -92,7 +92,9 @@ type life struct {
 	longest time.Duration // the runner's limit of the grace; 0: none
 	folder  string        // in the journal; empty: nothing was written
 	process process       // from running on
-	stuck   bool          // something of it outlives SIGKILL
+	begun   time.Duration // when the journal and the fork were begun
+	hung    bool          // that takes longer than hangLimit
+	stuck   bool          // something of it outlives SIGKILL, or it is hung
 	frozen  bool          // as last seen
 	untold  bool          // adopted: its start may not have been reported
 	// spoolOwner is the account whose files in the spool are read.
@@ -111,6 +113,11 @@ func (l *life) intent() intent {
 
 // covered tells whether the cluster holds a fence for this life, as far as known.
 func (l *life) covered() bool { return l.phase != accepting }
+
+// renewed tells whether beats renew that fence. That of a start which hangs may end:
+// the newest beat that its shim knows of is the acceptance, so it starts nothing
+// any more or freezes by itself (law L7).
+func (l *life) renewed() bool { return l.covered() && !l.hung }
 
 // vouched tells whether this daemon proves that the agent lives.
 func (l *life) vouched() bool {

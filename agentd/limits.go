@@ -1,6 +1,16 @@
 package agentd
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"vigil/agentd/shim"
+)
+
+// hangLimit is how long journal and fork of one life may take before the daemon
+// gives up on them: a shim that has not started its program in StartLimit is killed,
+// so what takes longer waits for a disk or a process that does not react.
+const hangLimit = 2 * shim.StartLimit
 
 // gate bounds the starts of this host by its own means, whatever is ordered.
 type gate struct {
@@ -26,7 +36,7 @@ func (k *keeper) open(now time.Duration) bool {
 	}
 	under := 0
 	for _, l := range k.lives {
-		if l.phase != running {
+		if l.phase != running && !l.hung {
 			under++
 		}
 	}
@@ -47,4 +57,14 @@ func (k *keeper) retry(now time.Duration) time.Duration {
 		return wait
 	}
 	return longestNap // the end of a start or of a look at the memory wakes the keeper
+}
+
+// watchStart gives up on a start that hangs: its slot and its fence are not held
+// for ever. Should it come to an end after all, the life is taken up or buried then.
+func (k *keeper) watchStart(now time.Duration, l *life) {
+	if l.phase != starting || l.hung || now-l.begun <= hangLimit {
+		return
+	}
+	l.hung = true
+	k.unkillable(l, fmt.Sprintf("its start has not come to an end within %s: a disk of this host or the machine itself does not react", hangLimit))
 }

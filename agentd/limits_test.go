@@ -2,10 +2,14 @@ package agentd
 
 import (
 	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"vigil/agentd/shim"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -125,5 +129,115 @@ func TestMemoryThatCannotBeRead(t *testing.T) {
 func TestAvailableMemory(t *testing.T) {
 	if n, err := availableMemory(); err != nil || n < 1<<20 || n > 1<<50 {
 		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+// A start that hangs takes neither its slot nor its fence for ever, and four of them
+// do not stop the starts of the host. One that comes to an end after all is taken up.
+func TestStartThatHangs(t *testing.T) {
+	p := &puppets{t: t, started: make(chan *puppet, 100), asked: make(chan string, 1000), hang: make(chan struct{})}
+	r := &rig{fake: newFake(t, time.Minute), dir: t.TempDir(), log: &lockedBuffer{}, shims: p}
+	p.open(t, r, true)
+	free := sync.OnceFunc(func() { close(p.hang) })
+	t.Cleanup(free) // the daemon waits for them
+	var orders []*vigilv1.Order
+	for agent := uint32(1); agent <= DefaultMaxStarting+1; agent++ {
+		orders = append(orders, order("start", agent, 1, "sleep"))
+	}
+	r.stream.orders(t, orders...)
+	for range DefaultMaxStarting {
+		next(t, r.accepts)
+	}
+	for range DefaultMaxStarting { // their journals are written, or the clock would overtake those
+		next(t, p.asked)
+	}
+	r.stream.settle(t)
+	r.advance(hangLimit - time.Second)
+	none(t, r.stucks, "reported too early")
+	none(t, r.accepts, "too many start at once")
+	r.advance(2 * time.Second)
+	for range DefaultMaxStarting {
+		if s := next(t, r.stucks); s.GetIncarnation() != 1 || !strings.Contains(s.GetReason(), "start") {
+			t.Errorf("report %v", s)
+		}
+	}
+	if a := next(t, r.accepts); a.GetAgent() != DefaultMaxStarting+1 {
+		t.Errorf("accepted %v", a)
+	}
+	next(t, p.asked)
+	drained(r.beats)
+	r.advance(16 * time.Second)
+	for b := next(t, r.beats); len(b.GetAgents()) != 1 || b.GetAgents()[0] != DefaultMaxStarting+1; b = next(t, r.beats) {
+	}
+	// L7: its shim may run yet, so it is not said to be gone.
+	r.set(func() {
+		r.onBeat = func(*vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
+			return &vigilv1.BeatResponse{HostGone: true}, nil
+		}
+	})
+	next(t, r.registers)
+	r.advance(16 * time.Second)
+	if i := next(t, r.registers).GetInventory(); len(i) != DefaultMaxStarting+1 {
+		t.Errorf("inventory %v", i)
+	}
+	r.set(func() { r.onBeat = nil })
+	free()
+	for range DefaultMaxStarting + 1 {
+		next(t, p.started).exit <- shim.Exit{Ordered: true}
+		next(t, r.exits)
+	}
+	for range DefaultMaxStarting { // some may have been overtaken by the end
+		select {
+		case s := <-r.stucks:
+			if s.GetReason() != "" {
+				t.Errorf("report %v", s)
+			}
+		default:
+		}
+	}
+}
+
+// The end of a life that is not told yet is not told as "gone with its host" by a
+// registration, and no beat speaks for it (laws L8, L11).
+func TestRegistrationBeforeTheReportOfAnEnd(t *testing.T) {
+	r, p := newPuppetRig(t, true)
+	next(t, r.registers)
+	r.stream.orders(t, order("start", 1, 1, "sleep"))
+	one := next(t, p.started)
+	next(t, r.starts)
+	told := make(chan struct{})
+	r.set(func() {
+		r.onExit = func(*vigilv1.ReportExitRequest) error {
+			select {
+			case <-told:
+				return nil
+			default:
+				return no("unavailable")
+			}
+		}
+		r.onBeat = func(b *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
+			if len(b.GetAgents()) > 0 {
+				t.Errorf("beat %v", b)
+			}
+			return &vigilv1.BeatResponse{HostGone: true}, nil
+		}
+	})
+	one.exit <- shim.Exit{Code: 1, UsageLimit: true, RetryAfter: time.Hour}
+	next(t, r.exits)
+	r.advance(16 * time.Second)
+	if i := next(t, r.registers).GetInventory(); len(i) != 1 || i[0].GetAgent() != 1 || i[0].GetIncarnation() != 1 {
+		t.Errorf("inventory %v", i)
+	}
+	close(told)
+	until(t, "the report", func() bool { // the calls before were refused
+		left, _ := filepath.Glob(filepath.Join(r.dir, "lives", "*"))
+		return len(left) == 0
+	})
+	drained(r.registers)
+	r.advance(16 * time.Second)
+	next(t, r.registers) // may have been on its way
+	r.advance(16 * time.Second)
+	if i := next(t, r.registers).GetInventory(); len(i) != 0 {
+		t.Errorf("inventory %v after the report", i)
 	}
 }

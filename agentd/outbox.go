@@ -2,6 +2,7 @@ package agentd
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,8 @@ type outbox struct {
 	spooling sync.Mutex // one completion is under way
 	mu       sync.Mutex
 	begun    map[beaten]*delivery // start and stuck reports
+	pending  map[uint32]uint64    // newest incarnation of each agent whose end is not told yet
+	passed   map[string]bool      // files of spools that cannot be removed
 }
 
 // delivery is a report under way that the report of the end overtakes.
@@ -133,6 +136,7 @@ func (o *outbox) exit(r *vigilv1.ReportExitRequest, s spool) {
 	o.mu.Lock()
 	d := o.begun[who]
 	delete(o.begun, who)
+	o.pending[who.agent] = max(o.pending[who.agent], who.inc)
 	o.mu.Unlock()
 	o.tasks.Go(func() {
 		if d != nil {
@@ -141,9 +145,6 @@ func (o *outbox) exit(r *vigilv1.ReportExitRequest, s spool) {
 		}
 		o.metrics.reports.Inc()
 		defer o.metrics.reports.Dec()
-		if !o.registered(o.ctx) {
-			return
-		}
 		err := o.report(r, s)
 		if o.ctx.Err() != nil && err != nil && !refused(err) {
 			return // the next daemon finds the folder
@@ -151,22 +152,65 @@ func (o *outbox) exit(r *vigilv1.ReportExitRequest, s spool) {
 		if err != nil {
 			o.log.Warn("exit report was not taken", "agent_id", who.agent, "incarnation", who.inc, "error", err)
 		}
+		o.mu.Lock()
+		if o.pending[who.agent] == who.inc {
+			delete(o.pending, who.agent)
+		}
+		o.mu.Unlock()
 		point("told")
-		if s.folder == "" {
-			return
-		}
-		if err := o.journal.remove(s.folder); err != nil {
-			o.log.Warn("a life that is over stays in the journal; the next agentd reports it again", "error", err)
-		}
+		o.clear(s)
 	})
+}
+
+// untold gives the lives whose end the cluster does not know yet, by agent. While
+// it does not, they belong into the inventory: what is not in it is taken for gone
+// with the host, and the real end would come too late to be charged (laws L8, L11).
+func (o *outbox) untold() map[uint32]uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maps.Clone(o.pending)
+}
+
+// leftover delivers what a life of an earlier boot has left, of which nothing else
+// is to be told, and removes its folder. It does not wait for the registration,
+// which may have to wait for the end of that life's fence.
+func (o *outbox) leftover(s spool) {
+	o.tasks.Go(func() {
+		if err := o.empty(s); err != nil && o.ctx.Err() != nil {
+			return // the next daemon finds the folder
+		}
+		o.clear(s)
+	})
+}
+
+// clear removes the folder of a life, if it has one, when all is told.
+func (o *outbox) clear(s spool) {
+	if s.folder == "" {
+		return
+	}
+	o.forgive(s)
+	if err := o.journal.remove(s.folder); err != nil {
+		o.log.Warn("a life that is over stays in the journal; the next agentd reports it again", "error", err)
+	}
+}
+
+// empty delivers all completions that a life, which is over, has left.
+func (o *outbox) empty(s spool) error {
+	for s.folder != "" && len(o.spooled(s)) > 0 {
+		if err := insist(o.ctx, func(ctx context.Context) error { return o.deliver(ctx, s) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // report delivers the completions of a life and then its end.
 func (o *outbox) report(r *vigilv1.ReportExitRequest, s spool) error {
-	if s.folder != "" {
-		if err := insist(o.ctx, func(ctx context.Context) error { return o.deliver(ctx, s) }); err != nil {
-			return err
-		}
+	if err := o.empty(s); err != nil {
+		return err
+	}
+	if !o.registered(o.ctx) {
+		return context.Cause(o.ctx)
 	}
 	return insist(o.ctx, func(ctx context.Context) error {
 		again := proto.CloneOf(r)

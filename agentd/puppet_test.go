@@ -3,6 +3,7 @@ package agentd
 import (
 	"errors"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,7 +21,8 @@ import (
 type puppets struct {
 	t       *testing.T
 	started chan *puppet
-	fail    error // of Start
+	fail    error         // of Start
+	hang    chan struct{} // nil, or Start waits for its end
 
 	mu     sync.Mutex
 	adopts []any // results of Adopt in turn: *puppet or error
@@ -43,6 +45,10 @@ func newPuppet(spec shim.Spec) *puppet {
 
 func (p *puppets) Start(spec shim.Spec, lock *os.File) (process, error) {
 	lock.Close()
+	if p.hang != nil {
+		p.asked <- spec.Folder
+		<-p.hang
+	}
 	if p.fail != nil {
 		return nil, p.fail
 	}
@@ -253,6 +259,52 @@ func TestShimThatDoesNotAnswerAtOnce(t *testing.T) {
 	if x := next(t, r.exits); !x.GetOrdered() {
 		t.Errorf("exit %v", x)
 	}
+}
+
+// A shim that never answers is told once, since it holds a slot that nobody can look
+// into; nobody vouches for its agent. When it answers after all, that is told too.
+func TestShimThatNeverAnswers(t *testing.T) {
+	p := &puppets{t: t, started: make(chan *puppet, 100), asked: make(chan string, 1000)}
+	p.adopts = []any{errors.New("deaf")}
+	r := &rig{fake: newFake(t, time.Minute), dir: t.TempDir(), log: &lockedBuffer{}, shims: p}
+	_, lock, err := journal{r.dir + "/lives"}.begin(intent{Version: 1, Boot: "boot-1", Agent: 1, AgentName: "demo/r1", Incarnation: 1, TTL: time.Minute}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close() // the shim has it
+	p.open(t, r, true)
+	next(t, p.asked)
+	next(t, p.asked)
+	none(t, r.stucks, "reported too early")
+	r.advance(elusiveLimit + time.Second)
+	if s := next(t, r.stucks); s.GetAgent() != 1 || s.GetIncarnation() != 1 || !strings.Contains(s.GetReason(), "has not answered") {
+		t.Errorf("report %v", s)
+	}
+	drained(r.beats)
+	r.advance(16 * time.Second)
+	b := next(t, r.beats)
+	for len(b.GetAgents()) == 0 {
+		b = next(t, r.beats)
+	}
+	if b.GetKinds()[0] != beatFence {
+		t.Errorf("beat %v", b)
+	}
+	drained(p.asked)
+	next(t, p.asked)
+	next(t, p.asked)
+	none(t, r.stucks, "reported twice")
+	late := newPuppet(shim.Spec{})
+	p.mu.Lock()
+	p.adopts = []any{late}
+	p.mu.Unlock()
+	if s := next(t, r.stucks); s.GetReason() != "" {
+		t.Errorf("report %v", s)
+	}
+	r.advance(16 * time.Second)
+	for next(t, r.starts).GetPid() != 4711 {
+	}
+	late.exit <- shim.Exit{}
+	next(t, r.exits)
 }
 
 // A start that fails names the reason, and leaves nothing in the journal.

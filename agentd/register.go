@@ -45,6 +45,7 @@ func (k *keeper) register(now time.Duration) time.Duration {
 	request := &vigilv1.RegisterRequest{Key: k.key, Name: k.config.Name, Boot: k.boot, Version: k.config.Version,
 		Runners: k.runners.Names(), Labels: k.config.Labels, Capacity: k.config.Capacity,
 		Taken: uint64(max(now, 1)), Warnings: k.warnings(), GossipAddr: k.gossipAddr()}
+	ended := k.outbox.untold()
 	for _, l := range k.lives {
 		if !l.covered() {
 			// The cluster may take it for accepted and, since it is not in the inventory,
@@ -57,6 +58,11 @@ func (k *keeper) register(now time.Duration) time.Duration {
 			running.Pid = uint32(l.process.Started().PID)
 		}
 		request.Inventory = append(request.Inventory, running)
+		delete(ended, l.agent) // older: the cluster has given it up
+	}
+	for agent, inc := range ended {
+		// No beat follows: if its report never comes, its fence ends.
+		request.Inventory = append(request.Inventory, &vigilv1.RunningAgent{Agent: agent, Incarnation: inc})
 	}
 	k.entry.underway = true
 	k.spawn(func() {
@@ -91,6 +97,9 @@ func (k *keeper) enrolled(answer *vigilv1.RegisterResponse, err error) {
 	k.stream.speakFor(k.entry.host, moved)
 	k.beats.now()
 	k.introduce(answer)
+	if k.exit.how == draining {
+		k.drainSelf(max(k.exit.until-k.config.Clock(), time.Second))
+	}
 }
 
 // registerFailed judges a refusal. The host's id being in use is none for ever: the

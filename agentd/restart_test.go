@@ -159,9 +159,9 @@ func TestEndWhileAgentdIsAway(t *testing.T) {
 	if first.GetCode() != 3 || first.GetOrdered() || first.GetTail() == "" || first.GetHost() != 7 {
 		t.Errorf("exit %v", first)
 	}
-	for _, r := range drained(h.registers) {
-		if len(r.GetInventory()) != 0 {
-			t.Errorf("inventory %v", r.GetInventory())
+	for _, r := range drained(h.registers) { // L8, L11: or it would be taken for gone with the host
+		if i := r.GetInventory(); len(i) != 1 || i[0].GetAgent() != 1 || i[0].GetIncarnation() != 1 {
+			t.Errorf("inventory %v", i)
 		}
 	}
 	d = h.start(t)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,8 +52,8 @@ type spool struct {
 	intent intent
 }
 
-// files lists what is ready, in order.
-func (s spool) files() []string {
+// spooled lists what is ready, in order.
+func (o *outbox) spooled(s spool) []string {
 	entries, err := os.ReadDir(filepath.Join(s.folder, shim.SpoolFolder))
 	if err != nil {
 		return nil
@@ -60,7 +61,12 @@ func (s spool) files() []string {
 	var names []string
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".json") && !strings.HasPrefix(e.Name(), ".") {
-			names = append(names, filepath.Join(s.folder, shim.SpoolFolder, e.Name()))
+			path := filepath.Join(s.folder, shim.SpoolFolder, e.Name())
+			o.mu.Lock()
+			if !o.passed[path] {
+				names = append(names, path)
+			}
+			o.mu.Unlock()
 		}
 	}
 	slices.Sort(names)
@@ -101,8 +107,11 @@ func (s spool) read(path string) (c Completion, err error) {
 func (o *outbox) deliver(ctx context.Context, s spool) error {
 	o.spooling.Lock()
 	defer o.spooling.Unlock()
-	for _, path := range s.files() {
+	for _, path := range o.spooled(s) {
 		c, err := s.read(path)
+		if crowded(err) {
+			return err
+		}
 		if err == nil {
 			_, err = o.work.CompleteTask(ctx, &vigilv1.WorkRequest{Task: c.Task, Attempt: c.Attempt, Text: c.Result,
 				Speaker: &vigilv1.Speaker{Agent: c.Agent, Incarnation: c.Incarnation, Token: c.Token}})
@@ -117,10 +126,33 @@ func (o *outbox) deliver(ctx context.Context, s spool) error {
 			o.log.Info("a completion that an agent could not deliver was delivered", "agent", c.Agent, "task", c.Task)
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			o.log.Warn("a completion that was delivered cannot be removed: it is delivered again", "error", err)
+			o.log.Warn("a file of a spool cannot be removed: it is passed over while this agentd runs", "error", err)
+			o.mu.Lock()
+			o.passed[path] = true
+			o.mu.Unlock()
 		}
 	}
 	return nil
+}
+
+// crowded tells whether a file could not be read for reasons that pass: it must not
+// be thrown away for them.
+func crowded(err error) bool {
+	for _, e := range []error{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EINTR} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// forgive forgets the files that were passed over, with the life they are of.
+func (o *outbox) forgive(s spool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.DeleteFunc(o.passed, func(path string, _ bool) bool {
+		return filepath.Dir(path) == filepath.Join(s.folder, shim.SpoolFolder)
+	})
 }
 
 // lookIntoSpools delivers what running agents have left, when that is due, and says

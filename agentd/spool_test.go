@@ -2,6 +2,7 @@ package agentd
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -105,6 +106,93 @@ func TestCompletionsComeBeforeTheEnd(t *testing.T) {
 	d.stop(t)
 	h.clear(t)
 	none(t, h.completed, "delivered twice")
+}
+
+// L8: what an agent had finished when its host went down is delivered after the
+// reboot, at once: the fence of its life holds the registration up and may not be over.
+func TestCompletionsSurviveAReboot(t *testing.T) {
+	r, p := newPuppetRig(t, false)
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	folder, lock, err := journal{r.dir + "/lives"}.begin(intent{Version: 1, Boot: "boot-0", Agent: 1, AgentName: "demo/r1",
+		Incarnation: 3, TTL: time.Minute, SpoolOwner: os.Geteuid()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock.Close()
+	c := Completion{Agent: "demo/r1", Incarnation: 3, Task: 7, Attempt: 1, Token: "x"}
+	for i := range 2*maxSpool + 1 { // more than one look takes
+		c.Result = fmt.Sprintf("%03d", i)
+		leave(t, filepath.Join(folder, shim.SpoolFolder), c.Result, c)
+	}
+	known := make(chan struct{})
+	r.set(func() {
+		r.onRegister = func(*vigilv1.RegisterRequest) error {
+			select {
+			case <-known:
+				return nil
+			default:
+				return no("host_in_use")
+			}
+		}
+		calls := 0
+		r.onWork = func(*vigilv1.WorkRequest) error {
+			if calls++; calls == 1 {
+				return no("unavailable")
+			}
+			return nil
+		}
+	})
+	drained(r.registers)
+	go func() {
+		for i := range 2*maxSpool + 2 { // the first of them twice
+			if w := <-r.completed; w.GetText() != fmt.Sprintf("%03d", max(i-1, 0)) || w.GetSpeaker().GetIncarnation() != 3 {
+				t.Errorf("completion %d: %v", i, w)
+			}
+		}
+		close(known)
+	}()
+	p.open(t, r, false)
+	until(t, "an empty journal", func() bool {
+		left, _ := filepath.Glob(filepath.Join(r.dir, "lives", "*"))
+		return len(left) == 0
+	})
+	none(t, r.exits, "an end was reported that nobody has seen")
+	none(t, r.completed, "delivered twice")
+}
+
+// What cannot be removed from a spool is complained about once, and holds up nothing.
+func TestSpoolThatCannotBeCleared(t *testing.T) {
+	r, p := newPuppetRig(t, true)
+	r.stream.orders(t, order("start", 1, 5, "sleep"))
+	one := next(t, p.started)
+	next(t, r.starts)
+	spool := spoolOf(t, one.spec)
+	for i := range maxSpool + 1 {
+		if err := os.MkdirAll(filepath.Join(spool, fmt.Sprintf("0-%03d.json", i), "full"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for task := uint64(1); task <= 3; task++ {
+		leave(t, spool, "1", Completion{Agent: "demo/r1", Incarnation: 5, Task: task, Attempt: 1})
+		until(t, "the completion", func() bool {
+			r.advance(4 * time.Second)
+			return len(r.completed) > 0
+		})
+		if w := next(t, r.completed); w.GetTask() != task {
+			t.Errorf("completion %v", w)
+		}
+	}
+	one.exit <- shim.Exit{}
+	next(t, r.exits)
+	until(t, "the end of the folder", func() bool {
+		_, err := os.Stat(filepath.Dir(spool))
+		return os.IsNotExist(err)
+	})
+	if n := strings.Count(r.log.String(), "0-007.json: directory not empty"); n != 1 {
+		t.Errorf("complained about %d times", n)
+	}
 }
 
 // The spool belongs to the agent, who may be anybody: it cannot speak for others,

@@ -45,7 +45,7 @@ func (k *keeper) start(l *life) {
 	if c := command.Credential; c != nil {
 		l.spoolOwner = int(c.Uid)
 	}
-	l.phase = starting
+	l.phase, l.begun = starting, k.config.Clock()
 	spec, i := k.spec(l, command), l.intent()
 	i.Boot = k.boot
 	patience := l.patience()
@@ -132,6 +132,9 @@ func (k *keeper) started(l *life, p process, err error) {
 	k.log.Info("agent started", "agent", l.order.GetAgentName(), "incarnation", l.inc, "pid", p.Started().PID, "runner", l.order.GetRunner())
 	k.hold(l, p)
 	k.tellStarted(l)
+	if l.hung { // late, but it runs
+		k.answers(l)
+	}
 	if l.ending.why != "" {
 		p.Stop(k.grace(l, nil), l.ending.why)
 	}
@@ -156,13 +159,24 @@ func (k *keeper) tellStarted(l *life) {
 	k.outbox.started(&vigilv1.ReportStartedRequest{Agent: l.agent, Incarnation: l.inc, Pid: uint32(l.process.Started().PID)})
 }
 
-// unkillable reports what outlives SIGKILL. The life keeps its slot.
+// unkillable reports what outlives SIGKILL or does not react. The life keeps its slot.
 func (k *keeper) unkillable(l *life, reason string) {
 	l.stuck = true
 	k.metrics.stuck.Inc()
-	k.log.Error("agent cannot be killed: it keeps its slot until its last process is gone",
-		"agent", l.order.GetAgentName(), "incarnation", l.inc, "pid", l.process.Started().PID, "why", reason)
+	pid := 0
+	if l.process != nil {
+		pid = l.process.Started().PID
+	}
+	k.log.Error("agent is out of reach: it keeps its slot until its last process is gone",
+		"agent", l.order.GetAgentName(), "incarnation", l.inc, "pid", pid, "why", reason)
 	k.outbox.stuck(&vigilv1.ReportStuckRequest{Agent: l.agent, Incarnation: l.inc, Reason: reason})
+}
+
+// answers takes back what unkillable said.
+func (k *keeper) answers(l *life) {
+	l.hung, l.stuck = false, false
+	k.log.Info("agent is within reach again", "agent", l.order.GetAgentName(), "incarnation", l.inc)
+	k.outbox.stuck(&vigilv1.ReportStuckRequest{Agent: l.agent, Incarnation: l.inc})
 }
 
 // end stops a life, whatever its phase. The first reason stays; a shorter grace

@@ -35,7 +35,8 @@ const (
 // exit is the end of the daemon.
 type exit struct {
 	how     leaving
-	drained bool // the cluster knows of the drain
+	drained bool          // the cluster knows of the drain
+	until   time.Duration // the end of the drain
 	limit   <-chan time.Time
 	err     error // the end failed
 }
@@ -64,12 +65,19 @@ func (k *keeper) drain() {
 		}
 	}
 	k.exit.limit = time.After(k.config.DrainLimit + k.config.ShutdownLimit)
+	k.exit.until = k.config.Clock() + k.config.DrainLimit
+	k.drainSelf(k.config.DrainLimit)
+}
+
+// drainSelf tells the cluster of the drain: also after a registration, which ends a
+// drain that the host itself has asked for. left is how long it is to last.
+func (k *keeper) drainSelf(left time.Duration) {
+	k.exit.drained = false
 	k.spawn(func() {
-		ctx, cancel := context.WithTimeout(k.ctx, k.config.DrainLimit)
+		ctx, cancel := context.WithTimeout(k.ctx, left)
 		defer cancel()
 		err := insist(ctx, func(ctx context.Context) error {
-			_, err := k.host.DrainSelf(ctx, &vigilv1.DrainSelfRequest{Key: k.key, Boot: k.boot,
-				Deadline: durationpb.New(k.config.DrainLimit)})
+			_, err := k.host.DrainSelf(ctx, &vigilv1.DrainSelfRequest{Key: k.key, Boot: k.boot, Deadline: durationpb.New(left)})
 			return err
 		})
 		k.send(func() {

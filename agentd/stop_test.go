@@ -48,6 +48,34 @@ func TestDrainWaitsForTheAgents(t *testing.T) {
 	none(t, r.agents, "an agent was started")
 }
 
+// A registration ends a drain that the host has asked for: a host that is still being
+// drained asks again, for what is left of the time.
+func TestRegistrationDoesNotEndTheDrain(t *testing.T) {
+	r := newRig(t, time.Minute, true, func(c *Config) { c.OnStop = Drain })
+	a := r.start(t, "wait", 1, 1)
+	done := r.ending()
+	next(t, r.drains)
+	gone := true
+	r.set(func() {
+		r.onBeat = func(*vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
+			defer func() { gone = false }()
+			return &vigilv1.BeatResponse{HostGone: gone}, nil
+		}
+	})
+	next(t, r.registers)
+	r.advance(16 * time.Second)
+	next(t, r.registers)
+	if d := next(t, r.drains).GetDeadline().AsDuration(); d <= 0 || d > DefaultDrainLimit-16*time.Second {
+		t.Errorf("drained for another %s", d)
+	}
+	r.stream.orders(t, order("stop", 1, 1, ""))
+	a.expect(t, "bye")
+	next(t, r.leaves)
+	if err := next(t, done); err != nil {
+		t.Error(err)
+	}
+}
+
 // What is not handed over in time is ended.
 func TestDrainIsBounded(t *testing.T) {
 	r := newRig(t, time.Minute, false, func(c *Config) {
@@ -106,8 +134,8 @@ func TestReportsOutliveTheDaemon(t *testing.T) {
 	if x := next(t, h.exits); x.GetCode() != 7 || x.GetOrdered() {
 		t.Errorf("exit %v", x)
 	}
-	if r := next(t, h.registers); len(r.GetInventory()) != 0 {
-		t.Errorf("inventory %v", r.GetInventory())
+	if i := next(t, h.registers).GetInventory(); len(i) != 1 || i[0].GetAgent() != 1 || i[0].GetIncarnation() != 1 {
+		t.Errorf("inventory %v", i)
 	}
 	d.stop(t)
 	h.clear(t)

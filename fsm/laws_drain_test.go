@@ -139,6 +139,56 @@ func TestDrainCatchesAdoptedLives(t *testing.T) {
 	}
 }
 
+// L6, L10: a life whose fence has ended while nothing newer is ordered is told to
+// join again, not that it is over: its host may come back with it.
+func TestL10WordsOfALifeThatMayGoOn(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "worker")
+	d.room("demo", managed("b"))
+	sp := d.start("demo/b", h)
+	d.pass(61 * time.Second)
+	if out := d.do(Join{sp}); out.Code != Rejoin {
+		t.Fatalf("join of a lost life: %v %s, want rejoin", out.Code, out.Detail)
+	}
+	if ans := d.beatAs(h, 1, 1); ans.Exceptions[0].Verdict != VerdictAdopt {
+		t.Fatalf("%+v", ans)
+	}
+	d.must(Join{sp})
+	d.pass(61 * time.Second)
+	d.must(SetAgent{Agent: "demo/b", Stop: true})
+	if out := d.do(Join{sp}); out.Code != Superseded {
+		t.Fatalf("join of a lost life that was stopped: %v %s, want superseded", out.Code, out.Detail)
+	}
+}
+
+// A role that is declared another way is tried at once, whatever its starts failed of.
+func TestApplyLiftsTheBackOffOfAStartFault(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "worker")
+	d.room("demo", managed("b"))
+	for inc := Incarnation(1); inc <= 2; inc++ {
+		d.must(OrderStart{Agent: 1, Inc: inc, Host: h})
+		d.must(AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: inc})
+		d.must(ReportExit{Host: h, Agent: 1, Inc: inc, Kind: ExitStartFailed, Reason: "parameter x"})
+		if inc == 1 {
+			d.pass(45 * time.Second)
+		}
+	}
+	if code := d.s.Why(1).Code; code != "back_off" {
+		t.Fatalf("why %s, want back_off", code)
+	}
+	d.room("demo", managed("b")) // as it was
+	if code := d.s.Why(1).Code; code != "back_off" {
+		t.Fatalf("why %s after the same declaration, want back_off", code)
+	}
+	mended := managed("b")
+	mended.Params = []KV{{"x", "1"}}
+	d.room("demo", mended)
+	if code := d.s.Why(1).Code; code != "start_due" {
+		t.Fatalf("why %s after another declaration, want start_due", code)
+	}
+}
+
 // confirm-dead skips the wait for the fence, and is refused while anything is heard.
 func TestConfirmDead(t *testing.T) {
 	d := newDrive(t)

@@ -267,7 +267,7 @@ func (s *State) Counts() Counts {
 		c.Processes[ProcNone] -= n
 	}
 	for h := range s.Hosts() {
-		if h.State == HostReady {
+		if h.Status() == HostReady {
 			c.HostsReady++
 		}
 	}

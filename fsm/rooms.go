@@ -140,6 +140,8 @@ func (s *State) applyRole(rm *Room, spec RoleSpec) RoleID {
 		s.roleByName[roleKey{rm.ID, spec.Name}] = id
 		s.roleIndexOf(id)
 	}
+	// What could not be started may start the way it is declared now.
+	mended := r.Spec.Runner != spec.Runner || !slices.Equal(r.Spec.Params, spec.Params)
 	r.Spec, r.Retired, r.Rev = spec, false, s.meta.Index
 	have := map[uint32]bool{}
 	for _, id := range slices.Backward(slices.Clone(r.Agents)) {
@@ -147,6 +149,9 @@ func (s *State) applyRole(rm *Room, spec RoleSpec) RoleID {
 		was := a.shadow()
 		a.Retired = a.Index > spec.Replicas
 		have[a.Index] = true
+		if mended && a.Notes().StartFault != "" && !a.Parked {
+			a.NotBefore = 0
+		}
 		s.intend(a, appliedWhy(&spec))
 		s.settle(a, was)
 	}

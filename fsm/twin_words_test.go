@@ -21,6 +21,9 @@ func (w *twin) speaker(sp Speaker) (*twinAgent, Code) {
 
 func (w *twin) living(sp Speaker) (*twinAgent, Code) {
 	a, no := w.speaker(sp)
+	if no == OK && a.proc == ProcLost && !a.stopped {
+		return nil, Rejoin
+	}
 	if no == OK && a.managed && !a.proc.Fenced() {
 		return nil, Superseded
 	}

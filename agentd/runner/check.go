@@ -55,7 +55,7 @@ func (c *checker) checkResume() {
 	if pattern == "" {
 		pattern = DefaultPattern
 	}
-	re, err := regexp.Compile(`\A(?:` + pattern + `)\z`)
+	re, err := whole(pattern)
 	switch {
 	case err != nil:
 		c.fault(err.Error(), "write a regular expression as in https://golang.org/s/re2syntax", "resume_pattern")

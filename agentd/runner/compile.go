@@ -222,7 +222,7 @@ func (c *checker) checkParams() {
 		if pattern == "" {
 			pattern = DefaultPattern
 		}
-		re, err := regexp.Compile(`\A(?:` + pattern + `)\z`)
+		re, err := whole(pattern)
 		if err != nil {
 			c.fault(err.Error(), "write a regular expression as in https://golang.org/s/re2syntax", "params", name, "pattern")
 			continue
@@ -240,4 +240,13 @@ func (c *compiled) credential() *syscall.Credential {
 		return nil
 	}
 	return c.account.credential
+}
+
+// whole compiles a pattern that must match all of a value. It is compiled by itself
+// first, so that a mistake is told in the words of whoever wrote it.
+func whole(pattern string) (*regexp.Regexp, error) {
+	if _, err := regexp.Compile(pattern); err != nil {
+		return nil, err
+	}
+	return regexp.Compile(`\A(?:` + pattern + `)\z`)
 }

@@ -76,9 +76,8 @@ func readAgentdFile(name string) (*agentdFile, error) {
 	if err != nil {
 		return nil, usagef("read configuration: %w", err)
 	}
-	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o002 != 0 {
-		return nil, usagef("read configuration: %s has mode %#o and names programs to run: anybody on this host could change it; chmod o-w %s",
-			name, info.Mode().Perm(), name)
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && exposed(name, info) != "" {
+		return nil, usagef("read configuration: %s names programs to run and %s", name, exposed(name, info))
 	}
 	f, err := parseAgentdFile(name, string(text))
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -171,9 +172,8 @@ func guarded(name string, want fs.FileMode) error {
 		return usagef("read runners: %s is not a folder; name one with a file for each runner", name)
 	case info.Mode().Type() != want:
 		return usagef("read runners: %s is not a file; remove it", name)
-	case info.Mode().Perm()&0o002 != 0:
-		return usagef("read runners: %s has mode %#o and says what runs on this host: anybody could change it; chmod o-w %s",
-			name, info.Mode().Perm(), name)
+	case exposed(name, info) != "":
+		return usagef("read runners: %s says what runs on this host and %s", name, exposed(name, info))
 	}
 	return nil
 }
@@ -262,4 +262,23 @@ func below(node ast.Node, step any) ast.Node {
 		}
 	}
 	return nil
+}
+
+// exposed tells who else could change a file, with the remedy; "" when nobody can but
+// root and agentd's own account. A group of the owner's own (same number) is the owner.
+func exposed(name string, info os.FileInfo) string {
+	mode := info.Mode().Perm()
+	if mode&0o002 != 0 {
+		return fmt.Sprintf("has mode %#o: anybody on this host could change it; chmod o-w %s", mode, name)
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok:
+		return ""
+	case owner.Uid != 0 && int(owner.Uid) != os.Geteuid():
+		return fmt.Sprintf("belongs to account %d, which could change it; chown it to root or to the account of agentd", owner.Uid)
+	case mode&0o020 != 0 && owner.Gid != owner.Uid:
+		return fmt.Sprintf("has mode %#o: group %d could change it; chmod g-w %s", mode, owner.Gid, name)
+	}
+	return ""
 }

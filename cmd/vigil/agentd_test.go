@@ -116,6 +116,22 @@ func TestAgentdFileThatAnybodyMayChangeIsRefused(t *testing.T) {
 	if _, err := readAgentdFile(file); err == nil || !strings.Contains(err.Error(), "chmod o-w") {
 		t.Errorf("error %v", err)
 	}
+	if os.Geteuid() != 0 {
+		return // only root can give files away
+	}
+	for _, c := range []struct {
+		owner, group int
+		mode         os.FileMode
+		want         string
+	}{{0, 12345, 0o664, "chmod g-w"}, {12345, 12345, 0o600, "chown"}, {0, 0, 0o664, ""}} {
+		if err := errors.Join(os.Chown(file, c.owner, c.group), os.Chmod(file, c.mode)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := readAgentdFile(file)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v: error %v", c, err)
+		}
+	}
 }
 
 // The unit leaves agents alone when agentd is stopped, and names flags that exist.

@@ -198,6 +198,9 @@ func (w *Worker) Wait(ctx context.Context) (*Job, error) {
 	t := &trial{}
 	for {
 		err := w.enter(ctx)
+		// The life may go on when its host is heard again: its fence has ended, and
+		// nothing newer is ordered.
+		later := errors.Is(err, ErrRejoin)
 		joins := w.joined()
 		var answer *vigilv1.ClaimResponse
 		if err == nil {
@@ -216,10 +219,10 @@ func (w *Worker) Wait(ctx context.Context) (*Job, error) {
 			return nil, context.Cause(w.ctx)
 		case ctx.Err() != nil:
 			return nil, w.client.endedBy(ctx.Err(), &trial{tries: 1, last: t.last})
-		case errors.Is(err, ErrNoTask), errors.Is(err, ErrRejoin):
+		case errors.Is(err, ErrNoTask), errors.Is(err, ErrRejoin) && !later:
 			*t = trial{}
 			continue
-		case !lost(err):
+		case !later && !lost(err):
 			return nil, w.over(err)
 		}
 		if t.last = From(err); t.tries == 0 {
