@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -65,6 +66,7 @@ type Session struct {
 	server *exec.Cmd     // nil: not started
 	gone   chan struct{} // closed when the server has ended
 	copied chan struct{} // closed when all output was written
+	bytes  atomic.Int64  // of output so far
 
 	// Fifos. The writer keeps the output open until tmux writes to it.
 	output, writer, status *os.File
@@ -119,9 +121,38 @@ func (s *Session) start() error {
 	s.writer.Close() // from here on the end of tmux's pipe is the end of the output
 	go func() {
 		defer close(s.copied)
-		_, _ = io.Copy(s.config.Output, from) // end bounds it
+		_, _ = io.Copy(io.MultiWriter(counter{&s.bytes}, s.config.Output), from) // end bounds it
 	}()
 	return nil
+}
+
+// counter counts what is written to it.
+type counter struct{ n *atomic.Int64 }
+
+func (c counter) Write(p []byte) (int, error) {
+	c.n.Add(int64(len(p)))
+	return len(p), nil
+}
+
+// drain waits until no more output comes, a second at most: tmux may still hold some
+// of it when it tells the end of the program, and drops that when it is ended.
+func (s *Session) drain() {
+	const look = 20 * time.Millisecond
+	last, still := s.bytes.Load(), 0
+	for range time.Second / look {
+		select {
+		case <-s.copied:
+			return
+		case <-time.After(look):
+		}
+		now := s.bytes.Load()
+		if still++; now != last {
+			last, still = now, 0
+		}
+		if still == 2 {
+			return
+		}
+	}
 }
 
 // begin makes the server read its configuration, which it does for its first client.
@@ -167,6 +198,7 @@ func (s *Session) Wait() Exit {
 		}
 		if e, ok := parseStatus(line); ok {
 			exit = e
+			s.drain()
 			break
 		}
 	}
