@@ -121,9 +121,11 @@ func TestRights(t *testing.T) {
 	if want := "Umask:\t" + strconv.FormatInt(int64(mask)+010000, 8)[1:]; !strings.Contains(string(status), want) {
 		t.Errorf("no %q in %s", want, status)
 	}
-	ignored := "SigIgn:\t0000000000000000"
-	if !strings.Contains(string(status), ignored) {
-		t.Errorf("the agent ignores signals: %s", status)
+	_, after, _ := strings.Cut(string(status), "SigIgn:\t")
+	// 32 and 33 belong to the C library of whoever started all of this.
+	const library = 1<<31 | 1<<32
+	if ignored, err := strconv.ParseUint(strings.TrimSpace(after[:min(16, len(after))]), 16, 64); err != nil || ignored&^library != 0 {
+		t.Errorf("the agent ignores signals %x: %v", ignored, err)
 	}
 	if fds, err := os.ReadDir("/proc/" + itoa(s.PID()) + "/fd"); err == nil {
 		for _, fd := range fds {

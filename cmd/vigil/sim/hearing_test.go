@@ -11,6 +11,10 @@ import (
 // hear has a server report what it hears on its order streams whenever that is not
 // what the state says of it. It ends with the stint of the process.
 func (w *world) hear(ctx context.Context, i int, rep *cluster.Replica) {
+	select {
+	case <-w.built:
+	case <-ctx.Done():
+	}
 	for nap(ctx, time.Second) {
 		var views []fsm.HostView
 		rep.Read(func(st *fsm.State) {
@@ -44,6 +48,11 @@ func said(h *fsm.Host, server string) fsm.Hearing {
 // unheard are the servers that one cannot reach.
 func (w *world) unheard(i int) map[string]bool {
 	out := map[string]bool{}
+	select {
+	case <-w.built:
+	default: // the cluster is not yet known to the world
+		return out
+	}
 	for j := range servers {
 		if j != i && (w.c.Replica(j) == nil || !w.links.forward(i, j)) {
 			out[w.c.ID(j)] = true

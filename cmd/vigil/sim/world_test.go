@@ -58,6 +58,7 @@ func (r *roleInfo) flaps(name string, since time.Duration) bool {
 
 // world is the cluster and everything around it.
 type world struct {
+	built  chan struct{} // closed when c is set
 	t      *testing.T
 	cfg    config
 	c      *clustertest.Cluster
@@ -105,7 +106,8 @@ func (w *world) clock() (now fsm.Time) {
 }
 
 func newWorld(t *testing.T, cfg config) *world {
-	w := &world{t: t, cfg: cfg, begun: time.Now(), links: newLinks(), ledger: newLedger(), roles: map[string]*roleInfo{}}
+	w := &world{t: t, cfg: cfg, begun: time.Now(), links: newLinks(), ledger: newLedger(), roles: map[string]*roleInfo{},
+		built: make(chan struct{})}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	for i := range servers {
 		w.switchboard[i] = newSwitchboard()
@@ -115,6 +117,7 @@ func newWorld(t *testing.T, cfg config) *world {
 			c.Limits.TrailingLogs, c.Limits.SnapshotEntries, c.Logger = 128, 1500, nil
 		}),
 		clustertest.OnOpen(w.opened))
+	close(w.built)
 	w.watch = newWatch(w)
 	w.declare()
 	for n := range 4 {
