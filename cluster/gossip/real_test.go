@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,11 +39,11 @@ func TestRealSockets(t *testing.T) {
 		stops = append(stops, stop)
 		go func() { ended <- g.Run(ctx) }()
 	}
-	await := func(id string, want State) {
+	await := func(id string, want ...State) {
 		t.Helper()
 		limit := time.Now().Add(time.Minute)
 		for _, s := range all[:3] {
-			for s.Hears(Host, id, "") != want {
+			for !slices.Contains(want, s.Hears(Host, id, "")) {
 				if time.Now().After(limit) {
 					t.Fatalf("host %s is heard %v, want %v", id, s.Hears(Host, id, ""), want)
 				}
@@ -54,7 +55,9 @@ func TestRealSockets(t *testing.T) {
 	await("e", Alive)
 	all[3].Leave()
 	stops[3]()
-	await("d", Left)
+	// Real datagrams get lost on a busy machine, a good-bye too; what tells the two
+	// apart is tested in simulated time.
+	await("d", Left, Silent)
 	for _, stop := range stops {
 		stop()
 	}

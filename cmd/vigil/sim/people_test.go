@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"vigil/fsm"
@@ -54,8 +55,14 @@ func (w *world) meddling() {
 			}
 		}
 	}
+	// One thing at a time is asked of an agent: a start that was asked for twice, since
+	// its answer was lost, may be carried out after a stop that was asked for later.
+	var asking sync.Map
 	for nap(w.ctx, time.Duration(60+rng.IntN(600))*time.Second) {
 		name := names[rng.IntN(len(names))]
+		if _, open := asking.Load(name); open {
+			continue
+		}
 		if rng.IntN(4) == 0 {
 			w.ledger.pardoned(name)
 			_, _ = k.do(w.ctx, fsm.RestartAgent{Agent: name, By: "sim"}, nil)
@@ -68,12 +75,15 @@ func (w *world) meddling() {
 		}
 		w.ledger.stop(name, out.Inc)
 		away := time.Duration(60+rng.IntN(1200)) * time.Second
+		asking.Store(name, true)
 		w.tasks.Go(func() {
+			defer asking.Delete(name)
 			nap(w.ctx, away)
 			w.ledger.wanted(name)
 			own := &client{w: w, from: outside}
 			for w.ctx.Err() == nil {
 				if _, err := own.do(w.ctx, fsm.SetAgent{Agent: name, By: "sim"}, nil); err == nil {
+					nap(w.ctx, 10*time.Second) // requests are late by 8 s at most
 					return
 				}
 			}
