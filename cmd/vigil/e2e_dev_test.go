@@ -157,6 +157,7 @@ func TestDevHostDiesAndComesBack(t *testing.T) {
 			t.Fatalf("%s ended with %d: %s", verb, code, p.out.String())
 		}
 	}
+	d.heard("west")
 	before := d.lives("")
 	host("kill-host", "west", `host west is off until .*: 1 daemon, [23] shims and [2-9]`)
 	if left := relatedTo(filepath.Join(d.dir, "west")); len(left) > 0 {
@@ -209,6 +210,34 @@ func (d *demo) lives(host string) map[string]devLife {
 		}
 	}
 	return all
+}
+
+// heard waits until the servers hear a host on its stream and in gossip: one that dies
+// before that is not missed until its lease ends.
+func (d *demo) heard(host string) {
+	t := d.proc.t
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		h, err := d.fleet.GetHost(d.ctx(), &vigilv1.GetHostRequest{Host: host})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream, gossip := 0, 0
+		for _, v := range h.GetViews() {
+			if v.GetStream() == "alive" {
+				stream++
+			}
+			if v.GetGossip() == "alive" {
+				gossip++
+			}
+		}
+		if stream == 1 && gossip == 3 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("host %s is heard as %v", host, h.GetViews())
+		}
+	}
 }
 
 // ready waits until a host gets starts.
