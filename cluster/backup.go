@@ -36,9 +36,14 @@ func (r *Replica) Snapshot(ctx context.Context, w io.Writer) error {
 // Restore replaces the state of the whole cluster by a backup. The stream is read
 // and verified to its end before anything changes. It ends the stint: writes that
 // are in flight have an unknown outcome. The installed state has a greater epoch
-// than both the backup and the state it replaces, so that no incarnation's number
-// is used twice, and starts nothing for one TTL. The members of the cluster stay
-// as they are. Leader only.
+// than both the backup and the state it replaces, and goes on numbering above both
+// (fsm.State.Outnumber), so that no number is used twice: what was said to the
+// replaced state is refused. It starts nothing for one TTL. The members of the
+// cluster stay as they are. Leader only.
+//
+// A new cluster knows nothing of what the lost one had handed out since the backup.
+// There the new epoch tells the lives of agents apart, unless the lost cluster had
+// itself been restored since, and tasks and sessions leave a gap of a million numbers.
 func (r *Replica) Restore(ctx context.Context, in io.Reader) error {
 	r.members.Lock()
 	defer r.members.Unlock()
@@ -46,25 +51,35 @@ func (r *Replica) Restore(ctx context.Context, in io.Reader) error {
 	if err != nil {
 		return err
 	}
+	stint, _ := r.stints.current()
+	if stint == nil {
+		return fsm.ErrNotLeader
+	}
 	state, err := fsm.Load(bufio.NewReaderSize(in, 256<<10))
 	if err != nil {
 		return refuse(fsm.Invalid, "the backup cannot be read: %v", err)
 	}
+
+	// The stint ends, what is in flight settles, and a new one begins on the
+	// restored state, unless leadership is lost meanwhile. Only then is it known what
+	// the state that is replaced has handed out: nothing is written any more.
+	r.endStint(fsm.ErrNotLeader)
+	if err := r.batch.drained(ctx); err != nil {
+		r.reopen()
+		return fmt.Errorf("restore backup: wait for writes in flight: %w", err)
+	}
 	r.prepare(state)
 	f, size, err := r.spool(state.Copy())
 	if err != nil {
+		r.reopen()
 		return err
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
 	meta := &raft.SnapshotMeta{Version: raft.SnapshotVersionMax, Index: state.LastIndex(), Term: 1, Size: size}
-
-	// The stint ends, what is in flight settles, and a new one begins on the
-	// restored state, unless leadership is lost meanwhile.
-	r.endStint(fsm.ErrNotLeader)
-	if err := r.batch.drained(ctx); err != nil {
-		r.reopen()
-		return fmt.Errorf("restore backup: wait for writes in flight: %w", err)
+	if now, _ := r.stints.current(); now != nil || rf.CurrentTerm() != stint.term {
+		r.reopen() // more may have been handed out meanwhile, perhaps by another leader
+		return fsm.ErrNotLeader
 	}
 	err = rf.Restore(meta, f, restoreBound)
 	r.reopen()
@@ -75,14 +90,15 @@ func (r *Replica) Restore(ctx context.Context, in io.Reader) error {
 	return r.awaitStint(ctx)
 }
 
-// prepare turns a backup into what is installed: epoch raised, starts held,
-// members as they are now.
+// prepare turns a backup into what is installed: numbers and epoch raised, starts
+// held, members as they are now.
 func (r *Replica) prepare(backup *fsm.State) {
 	var epoch uint32
 	var servers []fsm.PutServer
 	r.Read(func(s *fsm.State) {
 		epoch = s.Epoch()
 		servers = append(servers, s.Servers()...)
+		backup.Outnumber(s)
 	})
 	apply := func(cmd fsm.Command) {
 		backup.Apply(&fsm.Entry{Index: backup.LastIndex(), Requests: []fsm.Request{{Cmd: cmd}}})

@@ -157,6 +157,7 @@ func (b *batcher) enqueue(ctx context.Context, g *group) error {
 func (b *batcher) beat(ctx context.Context, hb fsm.HostBeats) (fsm.BeatAnswer, error) {
 	g := b.pool.Get().(*group)
 	g.beat, g.left = hb, 1
+	g.taken = true // it goes in also when its sender has given up: it was a proof of life
 	weight := renewals(&hb)
 	b.mu.Lock()
 	if b.stint == nil {
@@ -261,7 +262,7 @@ func (b *batcher) idle() time.Duration {
 	}
 	next := fsm.Time(b.next.Load())
 	if next != 0 && (next > b.stamped || b.flying == 0) {
-		due := next.Sub(b.stint.clock.now())
+		due := b.stint.clock.until(next)
 		wait = min(wait, max(due, time.Until(b.sealed.Add(b.cfg.Timing.TickSpacing))))
 	}
 	return max(wait, 0)

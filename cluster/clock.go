@@ -10,28 +10,115 @@ import (
 const (
 	clockReading = 100 * time.Millisecond // how often a leader reads its clock at least
 	clockGap     = 2 * time.Second        // what one gap between readings counts at most
+	clockWait    = time.Second            // what the wait for one commit counts at most
+	clockRest    = 2 * time.Second        // what does not count behind a longer wait
 )
 
 // clock is the cluster time of one stint: the replicated clock that the stint
 // found when it opened plus this machine's monotonic time since then. It never
-// runs faster than real time. A gap between two readings counts for at most 2 s:
-// a leader that was paused or starved does not charge the lost time to agents
-// that could not reach it.
+// runs faster than real time, and slower where agents could not be heard:
+//
+//   - A gap between two readings counts for at most 2 s: a leader that was paused or
+//     starved does not charge the lost time to agents that could not reach it.
+//   - The wait for a commit counts for at most 1 s: renewals that came meanwhile
+//     stand behind it. After one that has counted as much, nothing counts for 2 s, so
+//     that renewals that were given up are sent again before a lease ends. The same
+//     holds at the begin of a stint: an election held them up.
+//   - Nothing counts while the clock is held: nobody reaches the leader; see reach.go.
+//
+// So a disk that is slow for ever slows the clock down, and never stops it.
 type clock struct {
 	mu   sync.Mutex
 	at   fsm.Time
-	last time.Time
+	last time.Time // of the last reading
+	rest time.Time // nothing counts before
+	held bool
+
+	open  int           // entries that are sealed and not yet applied
+	spent time.Duration // what the wait for the oldest of them has counted so far
 }
 
-func newClock(start fsm.Time) *clock { return &clock{at: start, last: time.Now()} }
+func newClock(start fsm.Time) *clock {
+	t := time.Now()
+	return &clock{at: start, last: t, rest: t.Add(clockRest)}
+}
 
 // now reads the clock. Stamps taken one after the other never decrease.
 func (c *clock) now() fsm.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := time.Now()
-	gap := t.Sub(c.last)
-	c.last = t
-	c.at = c.at.Add(min(max(gap, 0), clockGap))
+	c.read()
 	return c.at
+}
+
+// read charges what has gone by since the last reading; the caller holds mu.
+func (c *clock) read() time.Time {
+	t := time.Now()
+	from := c.last
+	if from.Before(c.rest) {
+		from = c.rest
+	}
+	gap := min(max(t.Sub(from), 0), clockGap)
+	c.last = t
+	if c.held {
+		return t
+	}
+	if c.open > 0 {
+		gap = min(gap, clockWait-c.spent)
+		c.spent += gap
+	}
+	c.at = c.at.Add(gap)
+	return t
+}
+
+// seal gives the stamp of an entry that is proposed now; settled follows.
+func (c *clock) seal() fsm.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.read()
+	c.open++
+	return c.at
+}
+
+// settled says that the oldest of the sealed entries is applied or lost.
+func (c *clock) settled() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.read()
+	if c.spent >= clockWait { // a shorter one brings no rest, or the clock could stand still for ever
+		c.rest = t.Add(clockRest)
+	}
+	c.open--
+	c.spent = 0
+}
+
+// hold stops the clock, or lets it go on.
+func (c *clock) hold(held bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held == held {
+		return
+	}
+	t := c.read()
+	if c.held = held; !held && t.After(c.rest) {
+		c.rest = t.Add(clockRest)
+	}
+}
+
+// until tells how long it takes at least until the clock reads at. Whoever waits for
+// it looks again after each commit.
+func (c *clock) until(at fsm.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.read()
+	left := at.Sub(c.at)
+	switch {
+	case left <= 0:
+		return 0
+	case c.held:
+		return clockReading
+	case c.open > 0 && c.spent >= clockWait:
+		return time.Hour
+	}
+	return left + max(c.rest.Sub(t), 0)
 }

@@ -40,6 +40,9 @@ func putCluster(w *wire, cmd fsm.Command) bool {
 	case fsm.RaiseEpoch:
 		at = w.open(18)
 		raiseEpoch(w, &c)
+	case fsm.LeaderUnreached:
+		at = w.open(19)
+		leaderUnreached(w, &c)
 	case fsm.ApplyRoom:
 		at = w.open(20)
 		applyRoom(w, &c)
@@ -75,6 +78,8 @@ func getCluster(w *wire, n number) fsm.Command {
 		return get(w, reportHash)
 	case 18:
 		return get(w, raiseEpoch)
+	case 19:
+		return get(w, leaderUnreached)
 	case 20:
 		return get(w, applyRoom)
 	case 21:

@@ -52,6 +52,12 @@ func reportHash(w *wire, c *fsm.ReportHash) {
 
 func raiseEpoch(w *wire, c *fsm.RaiseEpoch) { sig(w, 1, &c.Hold) }
 
+func leaderUnreached(w *wire, c *fsm.LeaderUnreached) {
+	w.str(1, &c.Server)
+	w.str(2, &c.To)
+	sig(w, 3, &c.Silent)
+}
+
 func applyRoom(w *wire, c *fsm.ApplyRoom) {
 	w.str(1, &c.Room)
 	list(w, 2, &c.Roles, roleSpec)

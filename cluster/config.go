@@ -51,6 +51,9 @@ type Backend struct {
 	Stable    raft.StableStore
 	Snapshots raft.SnapshotStore
 	Transport raft.Transport
+	// Ask asks the server at that raft address whether it reaches the API of the server
+	// id; nil: no question is answered.
+	Ask func(raftAddr, id string) ReachWord
 }
 
 // Config of a Replica. It is validated by Open and not read again by the caller's
@@ -74,7 +77,7 @@ type Config struct {
 	Seed []fsm.KV
 
 	Version  string // of the program, for people
-	Features uint32 // feature level of the program
+	Features uint32 // feature level of the program, FeatureLevel
 
 	Timing Timing
 	Limits Limits

@@ -38,10 +38,14 @@
 //   - A disk hangs (ErrDiskStuck) or fails, for instance full (ErrDiskFailed): Run
 //     returns at once and the process must exit; raft alone would go on leading.
 //     Raft's goroutine stays in that operation for ever: its shutdown is not waited for.
+//     Open ends the same way.
+//   - A disk changes what it holds: every entry, the term and the vote carry a
+//     checksum (logsum.go), and the whole log is read once before it is used
+//     (logcheck.go). What is damaged (ErrDamaged) is neither applied nor sent.
 //   - The log holds what this version cannot read (ErrUnknownRecord): the server
 //     stops, its data untouched. A newer version goes on from there.
-//   - A snapshot is damaged: the one before is used if the log reaches it, else the
-//     server refuses to start (ErrDamaged) and says what to do.
+//   - A snapshot is damaged: the one before is used if the log goes on from there and
+//     reaches as far, else the server refuses to start (ErrDamaged) and says what to do.
 //   - The states drift apart: from time to time all servers hash the state at a Mark.
 //     The one in the minority stops serving and leading and still stores its log.
 //   - Data of another cluster, or a peer of one, is refused (ErrOtherCluster), and a

@@ -26,6 +26,10 @@ const (
 	wordUnknown = "unknown"
 )
 
+// reachQuestion asks whether the other server reaches the API of the one whose id
+// follows; the answer is a ReachWord.
+const reachQuestion = "vigil-reach/1"
+
 // streamLayer is TCP with a greeting, for raft's network transport.
 type streamLayer struct {
 	net.Listener
@@ -33,6 +37,7 @@ type streamLayer struct {
 	cluster   func() string      // "" while unknown
 	learn     func(string) error // called with the id that a peer greets with
 	knows     func(id string) bool
+	reaches   func(id string) ReachWord
 	reject    func(from, greeting string, err error)
 }
 
@@ -107,9 +112,12 @@ func (c *greetedConn) check() error {
 		return err
 	}
 	word, id, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
-	if word == question {
+	if word == question || word == reachQuestion {
 		answer := wordUnknown
-		if c.layer.knows(id) {
+		switch {
+		case word == reachQuestion:
+			answer = string(c.layer.reaches(id))
+		case c.layer.knows(id):
 			answer = wordKnown
 		}
 		_, _ = fmt.Fprintln(c.Conn, answer) // whoever asked may be gone
@@ -127,23 +135,26 @@ func (c *greetedConn) check() error {
 	return c.Conn.SetReadDeadline(time.Time{})
 }
 
-// ask asks one server whether its state knows the server id. A server that does
+// ask puts one question about the server id to another server. A server that does
 // not answer knows nothing.
-func ask(addr, id string) bool {
+func ask(addr, question, id string) string {
 	const bound = time.Second
 	c, err := net.DialTimeout("tcp", addr, bound)
 	if err != nil {
-		return false
+		return wordUnknown
 	}
 	defer c.Close()
 	if err := c.SetDeadline(time.Now().Add(bound)); err != nil {
-		return false
+		return wordUnknown
 	}
 	if _, err := fmt.Fprintf(c, "%s %s\n", question, id); err != nil {
-		return false
+		return wordUnknown
 	}
-	line, err := bufio.NewReader(c).ReadString('\n')
-	return err == nil && strings.TrimSpace(line) == wordKnown
+	line, err := bufio.NewReader(io.LimitReader(c, 64)).ReadString('\n')
+	if err != nil {
+		return wordUnknown
+	}
+	return strings.TrimSpace(line)
 }
 
 // askAll gives the first of the other peers that knows this server, if any.
@@ -155,7 +166,7 @@ func askAll(peers []Peer, self string) (knower string) {
 			continue
 		}
 		wg.Go(func() {
-			if ask(p.RaftAddr, self) {
+			if ask(p.RaftAddr, question, self) == wordKnown {
 				mu.Lock()
 				knower = p.ID
 				mu.Unlock()

@@ -14,6 +14,9 @@ import (
 	"vigil/fsm"
 )
 
+// stintRest is longer than what does not count at the begin of a stint.
+const stintRest = 3 * time.Second
+
 func clockOf(r *cluster.Replica) (t fsm.Time) {
 	r.Read(func(s *fsm.State) { t = s.Clock() })
 	return t
@@ -136,6 +139,8 @@ func TestL10ClockStandsStillWithoutALeader(t *testing.T) {
 func TestClockRunsWithRealTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.New(t, 3)
+		c.Leader()
+		time.Sleep(stintRest)
 		start := c.Submit(fsm.Request{Cmd: fsm.OpenSession{}}).Clock
 		begun := time.Now()
 		time.Sleep(10 * time.Minute)
@@ -153,6 +158,7 @@ func TestL2DeadlinesAreNoticedByAnIdleCluster(t *testing.T) {
 		c := clustertest.New(t, 3)
 		k := c.Client()
 		room(t, k)
+		time.Sleep(stintRest)
 		out := do(t, k, fsm.Join{Speaker: fsm.Speaker{Agent: "r/builder"}})
 		ttl := time.Duration(out.TTL)
 		joined := time.Now()

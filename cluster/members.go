@@ -58,6 +58,17 @@ func (r *Replica) configuration() []raft.Server {
 	return fut.Configuration().Servers
 }
 
+// Outside tells whether this server still has to be taken into a cluster: it was
+// opened without a log, or it was taken in without a vote yet. What it hears before
+// it is a member makes no difference: a leader that knew it before may speak to it
+// at once. A server that was removed is not outside; it stays what a human made it.
+func (r *Replica) Outside() bool {
+	if r.fresh {
+		return true
+	}
+	return slices.ContainsFunc(r.Servers(), func(s Server) bool { return s.Self && !s.Voter })
+}
+
 // ownAddress refuses to run under another address than the one by which the other
 // servers know this one: they would never reach it.
 func (r *Replica) ownAddress(rf *raft.Raft) error {
@@ -152,6 +163,8 @@ func (r *Replica) AddServer(ctx context.Context, id, addr string) error {
 		}
 	}
 	sid, saddr := raft.ServerID(id), raft.ServerAddress(addr)
+	// What it answered before it was removed says nothing about it now.
+	r.trans.forget(id)
 	if err := r.change(ctx, rf.AddNonvoter(sid, saddr, 0, 0)); err != nil {
 		return fmt.Errorf("add server %s: %w", id, err)
 	}

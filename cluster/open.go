@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,9 +30,10 @@ func (r *Replica) setCluster(id string) { r.cluster.Store(&id) }
 
 // checkIdentity compares the data with the configuration.
 func (r *Replica) checkIdentity() error {
-	cluster, server, err := r.dir.identity()
+	var cluster, server string
+	err := r.onDisk("read identity", 0, func() (err error) { cluster, server, err = r.dir.identity(); return err })
 	if err != nil {
-		return err
+		return diskError("read identity", err)
 	}
 	if server != "" && server != r.cfg.ID {
 		return fmt.Errorf("data in %s belongs to server %q: run it under that id, or name another directory for %q",
@@ -43,6 +43,7 @@ func (r *Replica) checkIdentity() error {
 		return fmt.Errorf("data in %s %w: it is of %q, the configuration says %q: name another directory or correct the id",
 			r.dir.path, ErrOtherCluster, cluster, r.cfg.Cluster)
 	}
+	r.identified = cluster != ""
 	if cluster == "" {
 		cluster = r.cfg.Cluster
 	}
@@ -53,30 +54,39 @@ func (r *Replica) checkIdentity() error {
 // learnCluster checks the id that a connecting server greets with. A server that
 // was started to be added takes it over.
 func (r *Replica) learnCluster(id string) error {
-	if id == "" {
+	switch {
+	case id == "":
 		return errors.New("peer does not know its cluster")
-	}
-	if id == r.Cluster() {
+	case id == r.Cluster():
 		return nil
 	}
+	return r.adopt(id)
+}
+
+// adopt makes the cluster this server's own, on disk first. It is the only writer of
+// the identity: connections come while the server is opened, and while it closes.
+func (r *Replica) adopt(id string) error {
 	r.learning.Lock()
 	defer r.learning.Unlock()
-	switch own := r.Cluster(); own {
-	case id:
-		return nil
-	case "":
-	default:
+	own := r.Cluster()
+	if own != "" && own != id {
 		return fmt.Errorf("peer %w: %q, this is %q", ErrOtherCluster, id, own)
 	}
-	if r.dir == nil {
-		return fsm.ErrStopping
+	if r.cfg.Backend == nil && !r.identified {
+		if r.dir == nil {
+			return fsm.ErrStopping
+		}
+		err := r.onDisk("write identity", 0, func() error { return r.dir.setIdentity(id, r.cfg.ID) })
+		if err != nil {
+			r.fail(diskError("write identity", err))
+			return err
+		}
+		r.identified = true
 	}
-	if err := r.dir.setIdentity(id, r.cfg.ID); err != nil {
-		r.fail(err)
-		return err
+	if own == "" {
+		r.setCluster(id)
+		r.log.Info("belongs to cluster", "cluster", id)
 	}
-	r.setCluster(id)
-	r.log.Info("joined cluster", "cluster", id)
 	return nil
 }
 
@@ -93,8 +103,12 @@ func (r *Replica) bootstrap() error {
 					"then start it with bootstrap_expect 0 and add it again", ErrDataLost, knower, r.cfg.ID, r.cfg.ID)
 			}
 		}
-		if r.Cluster() == "" {
-			r.setCluster(deriveCluster(r.cfg.Peers))
+		id := r.Cluster()
+		if id == "" {
+			id = deriveCluster(r.cfg.Peers)
+		}
+		if err := r.adopt(id); err != nil {
+			return err
 		}
 		var conf raft.Configuration
 		for _, p := range r.cfg.Peers {
@@ -115,75 +129,8 @@ func (r *Replica) bootstrap() error {
 		}
 		r.log.Info("bootstrapped", "cluster", r.Cluster(), "servers", len(conf.Servers))
 	}
-	if r.dir == nil || r.Cluster() == "" {
-		return nil
+	if id := r.Cluster(); id != "" {
+		return r.adopt(id)
 	}
-	if known, _, err := r.dir.identity(); err != nil || known != "" {
-		return err
-	}
-	return r.dir.setIdentity(r.Cluster(), r.cfg.ID)
-}
-
-// loadSnapshot loads the newest snapshot that is whole and makes raft see only
-// that one, then checks that the log goes on from there.
-func (r *Replica) loadSnapshot() (*fsm.State, error) {
-	metas, err := r.snaps.List()
-	if err != nil {
-		return nil, fmt.Errorf("list snapshots: %w", err)
-	}
-	state, index := fsm.New(), uint64(0)
-	bad := map[string]bool{}
-	for _, meta := range metas {
-		s, err := readSnapshot(r.snaps, meta.ID)
-		if err == nil {
-			state, index = s, meta.Index
-			break
-		}
-		r.log.Error("snapshot is damaged, trying the one before", "snapshot", meta.ID, "error", err)
-		bad[meta.ID] = true
-	}
-	first, err := r.store.FirstIndex()
-	if err != nil {
-		return nil, err
-	}
-	last, err := r.store.LastIndex()
-	if err != nil {
-		return nil, err
-	}
-	gap := first > index+1
-	if len(bad) == len(metas) && len(metas) > 0 {
-		gap = gap || first == 0
-	}
-	if gap && last > index {
-		return nil, fmt.Errorf("load data: %w: no good snapshot reaches the log, which begins at entry %d: "+
-			"remove this server from the cluster, empty its data directory and add it again", ErrDamaged, first)
-	}
-	if gap {
-		return nil, fmt.Errorf("load data: %w: no snapshot is whole: "+
-			"remove this server from the cluster, empty its data directory and add it again", ErrDamaged)
-	}
-	if len(bad) > 0 {
-		r.snaps = &goodSnapshots{SnapshotStore: r.snaps, bad: bad}
-	}
-	return state, nil
-}
-
-func readSnapshot(store raft.SnapshotStore, id string) (*fsm.State, error) {
-	_, rc, err := store.Open(id)
-	if err != nil {
-		return nil, fmt.Errorf("open snapshot: %w", err)
-	}
-	defer rc.Close()
-	return fsm.Load(bufio.NewReaderSize(rc, 1<<20))
-}
-
-// goodSnapshots hides damaged snapshots from raft.
-type goodSnapshots struct {
-	raft.SnapshotStore
-	bad map[string]bool
-}
-
-func (s *goodSnapshots) List() ([]*raft.SnapshotMeta, error) {
-	metas, err := s.SnapshotStore.List()
-	return slices.DeleteFunc(metas, func(m *raft.SnapshotMeta) bool { return s.bad[m.ID] }), err
+	return nil
 }

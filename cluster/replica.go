@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
-	"go.etcd.io/bbolt"
 
 	"vigil/fsm"
 )
@@ -37,10 +34,11 @@ type Replica struct {
 	machine *machine
 	batch   *batcher
 	stints  stints
+	reach   atomic.Pointer[Reach] // nil: not known; others may ask before Run
 	raft    atomic.Pointer[raft.Raft]
 
 	dir     *dataDir // nil with a Backend
-	bolt    *raftboltdb.BoltStore
+	bolt    *boltLog // nil with a Backend
 	store   *guardedStore
 	snaps   raft.SnapshotStore
 	trans   *watchedTransport
@@ -50,15 +48,18 @@ type Replica struct {
 	aside   chan struct{} // this server has diverged
 	again   chan struct{} // a backup was installed
 
+	fresh    bool // see Outside
 	cluster  atomic.Pointer[string]
 	diverged atomic.Bool
 	lastMark atomic.Uint64
 
-	members   sync.Mutex // one change of membership at a time
-	learning  sync.Mutex // guards the identity file, against connections that come while dir closes
-	fatalOnce sync.Once
-	fatal     chan error // gets at most one
-	ran       atomic.Bool
+	members  sync.Mutex // one change of membership at a time
+	learning sync.Mutex // guards the identity file and dir, against connections that come while dir closes
+	// identified tells that the identity file is written; guarded by learning.
+	identified bool
+	fatalOnce  sync.Once
+	fatal      chan error // gets at most one
+	ran        atomic.Bool
 }
 
 // Open locks the data directory, checks that the data belongs here, loads the
@@ -81,66 +82,13 @@ func Open(cfg Config) (*Replica, error) {
 		fatal: make(chan error, 1),
 	}
 	r.stints.changed = make(chan struct{})
-	if err := r.openAll(); err != nil {
-		if r.trans != nil && cfg.Backend == nil {
-			_ = r.trans.Close() // the error that brought us here matters more
+	if err := r.awaitDisk(r.openAll); err != nil {
+		if !errors.Is(err, ErrDiskStuck) { // else it is still at work
+			r.dropAll()
 		}
-		_ = r.release()
 		return nil, fmt.Errorf("open server %s: %w", cfg.ID, err)
 	}
 	return r, nil
-}
-
-func (r *Replica) openAll() error {
-	if err := r.openData(); err != nil {
-		return err
-	}
-	state, err := r.loadSnapshot()
-	if err != nil {
-		return err
-	}
-	r.machine = newMachine(r.cfg.ID, state, r.met, r.fail)
-	r.machine.after = r.afterEntry
-	r.batch = newBatcher(&r.cfg, r.met, &r.machine.answering, r.propose)
-	if err := r.openTransport(); err != nil {
-		return err
-	}
-	return r.bootstrap()
-}
-
-// openData opens the directory and the stores in it.
-func (r *Replica) openData() error {
-	if b := r.cfg.Backend; b != nil {
-		r.setCluster(r.cfg.Cluster)
-		r.store = newGuardedStore(b.Log, b.Stable, r.cfg.Timing.Disk, r.fail)
-		r.snaps = b.Snapshots
-		return nil
-	}
-	dir, err := openDataDir(r.cfg.DataDir)
-	if err != nil {
-		return err
-	}
-	r.dir = dir
-	if err := r.checkIdentity(); err != nil {
-		return err
-	}
-	opts := *bbolt.DefaultOptions
-	opts.NoFreelistSync = true
-	opts.FreelistType = bbolt.FreelistMapType
-	opts.Timeout = time.Second
-	opts.InitialMmapSize = 1 << 30 // address space, not memory: saves remapping while it grows
-	r.bolt, err = raftboltdb.New(raftboltdb.Options{
-		Path: filepath.Join(dir.path, "raft.db"), BoltOptions: &opts, MsgpackUseNewTimeFormat: true,
-	})
-	if err != nil {
-		return fmt.Errorf("open log: %w", err)
-	}
-	r.store = newGuardedStore(r.bolt, r.bolt, r.cfg.Timing.Disk, r.fail)
-	r.snaps, err = raft.NewFileSnapshotStoreWithLogger(dir.path, 3, r.cfg.Logger.Named("snapshot"))
-	if err != nil {
-		return fmt.Errorf("open snapshots: %w", err)
-	}
-	return nil
 }
 
 func (r *Replica) openTransport() error {
@@ -157,7 +105,7 @@ func (r *Replica) openTransport() error {
 	}
 	r.trans = newWatchedTransport(raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: &streamLayer{
-			Listener: l, advertise: r.cfg.RaftAddr, cluster: r.Cluster, learn: r.learnCluster, knows: r.knows,
+			Listener: l, advertise: r.cfg.RaftAddr, cluster: r.Cluster, learn: r.learnCluster, knows: r.knows, reaches: r.Reaches,
 			reject: func(from, greeting string, err error) {
 				r.log.Warn("peer turned away", "from", from, "greeting", greeting, "error", err)
 			},
@@ -176,7 +124,14 @@ func (r *Replica) Run(ctx context.Context) error {
 		return errors.New("run server: it has run already")
 	}
 	notify := make(chan bool)
-	rf, err := raft.NewRaft(r.cfg.raftConfig(notify), r.machine, r.store, r.store, r.snaps, r.trans)
+	var rf *raft.Raft
+	err := r.awaitDisk(func() (err error) {
+		rf, err = raft.NewRaft(r.cfg.raftConfig(notify), r.machine, r.store, r.store, r.snaps, r.trans)
+		return err
+	})
+	if errors.Is(err, ErrDiskStuck) {
+		return fmt.Errorf("start raft: %w", err)
+	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("start raft: %w", err), r.trans.Close(), r.release())
 	}

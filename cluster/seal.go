@@ -18,6 +18,7 @@ type sealer struct {
 	backlog []*group // commands and barriers; the first may be sealed in part
 	done    int      // requests of the first that are sealed
 	beats   []*group
+	fresh   []*group // memory of takeAll
 }
 
 func (s *sealer) pending() bool { return len(s.backlog) > 0 || len(s.beats) > 0 }
@@ -95,7 +96,7 @@ func (b *batcher) build() *sealed {
 	k.enc.reset()
 	b.packBeats(s)
 	commands := b.packRequests(s)
-	stamp := st.clock.now()
+	stamp := st.clock.seal()
 	s.at = time.Now()
 	s.data = k.enc.seal(st.term, stamp, fsm.Wall(s.at.UnixNano()))
 
@@ -119,13 +120,7 @@ func (b *batcher) takeAll() *stint {
 	stale := k.stint != st
 	taken := b.queue
 	b.queue, b.spare = b.spare[:0], nil
-	var fresh []*group
-	for _, g := range b.beats {
-		if !g.gone {
-			g.taken = true
-			fresh = append(fresh, g)
-		}
-	}
+	k.fresh = append(k.fresh[:0], b.beats...)
 	clear(b.beats)
 	b.beats, b.weight, b.more = b.beats[:0], 0, false
 	for i, g := range taken {
@@ -149,7 +144,8 @@ func (b *batcher) takeAll() *stint {
 			k.backlog = append(k.backlog, g)
 		}
 	}
-	k.beats = append(k.beats, fresh...)
+	k.beats = append(k.beats, k.fresh...)
+	clear(k.fresh)
 	clear(taken)
 	b.mu.Lock()
 	b.spare = taken[:0]
@@ -253,6 +249,7 @@ func (b *batcher) settle(s *sealed) {
 		err = fmt.Errorf("%w (%w)", fsm.ErrUnknownOutcome, err)
 	}
 	b.answering.Add(-1)
+	s.stint.clock.settled()
 	b.met.commit.Observe(time.Since(s.at).Seconds())
 	b.mu.Lock()
 	b.flying--

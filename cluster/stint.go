@@ -134,6 +134,7 @@ func (r *Replica) openStint(ctx context.Context) error {
 	r.met.stints.Inc()
 	r.log.Info("stint open", "term", term, "clock", time.Duration(out.Clock))
 	r.introduce(ctx)
+	s.wg.Go(func() { r.watchReach(st) })
 	tick := time.NewTicker(clockReading)
 	defer tick.Stop()
 	for {

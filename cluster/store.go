@@ -3,8 +3,10 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -51,25 +53,58 @@ func newGuardedStore(log raft.LogStore, stable raft.StableStore, limit time.Dura
 // this disk: the calling goroutine of raft stays here for ever, since going on
 // would make raft panic or lead without a disk. The process is about to end.
 func (s *guardedStore) guard(verb string, op func() error) error {
-	var ended atomic.Bool
-	timer := time.AfterFunc(s.limit, func() {
-		// A process that was paused finds its timer due although the disk is well:
-		// give the operation another moment.
-		time.AfterFunc(s.limit/10, func() {
-			if !ended.Load() {
-				s.fatal(fmt.Errorf("%s: %w for %v: replace the disk, then start the server again", verb, ErrDiskStuck, s.limit))
-			}
-		})
-	})
-	err := op()
-	ended.Store(true)
-	timer.Stop()
+	err := watchDisk(verb, s.limit, s.fatal, op)
 	if err == nil || errors.Is(err, raft.ErrLogNotFound) || err.Error() == "not found" {
 		return err
 	}
-	s.fatal(fmt.Errorf("%s: %w: %w: free some space or replace the disk, then start the server again",
-		verb, ErrDiskFailed, err))
+	s.fatal(diskError(verb, err))
 	select {}
+}
+
+// watchDisk runs one operation and calls fatal when it takes longer than the limit.
+// The operation's own error is returned, also when the memory that the file is
+// mapped to cannot be read.
+func watchDisk(verb string, limit time.Duration, fatal func(error), op func() error) error {
+	var ended atomic.Bool
+	timer := time.AfterFunc(limit, func() {
+		// A process that was paused finds its timer due although the disk is well:
+		// give the operation another moment.
+		time.AfterFunc(limit/10, func() {
+			if !ended.Load() {
+				fatal(fmt.Errorf("%s: %w for %v: replace the disk, then start the server again", verb, ErrDiskStuck, limit))
+			}
+		})
+	})
+	err := unfaulted(op)
+	ended.Store(true)
+	timer.Stop()
+	return err
+}
+
+// unfaulted turns panics of the store into errors: a page of the file that cannot
+// be read is a fault of memory here, and one that makes no sense makes bolt panic.
+func unfaulted(op func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if e, ok := p.(interface{ Addr() uintptr }); ok {
+			err = fmt.Errorf("a page of the file cannot be read: %v: %w", e, syscall.EIO)
+		} else {
+			err = fmt.Errorf("%w: %v: %s", ErrDamaged, p, remedy)
+		}
+	}()
+	return op()
+}
+
+// diskError says what to do about a failure of the store.
+func diskError(verb string, err error) error {
+	if errors.Is(err, ErrDamaged) || errors.Is(err, ErrDiskFailed) {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	return fmt.Errorf("%s: %w: %w: free some space or replace the disk, then start the server again", verb, ErrDiskFailed, err)
 }
 
 func (s *guardedStore) FirstIndex() (i uint64, err error) {
@@ -91,6 +126,12 @@ func (s *guardedStore) GetLog(index uint64, log *raft.Log) error {
 		return nil
 	}
 	return s.guard("read log entry", func() error { return s.log.GetLog(index, log) })
+}
+
+// read reads an entry from the disk, past the cache.
+func (s *guardedStore) read(index uint64) (l raft.Log, err error) {
+	err = s.guard("read log entry", func() error { return s.log.GetLog(index, &l) })
+	return l, err
 }
 
 func (s *guardedStore) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{log}) }

@@ -33,6 +33,13 @@ func (t *watchedTransport) contactOf(id string) contact {
 	return t.peers[raft.ServerID(id)]
 }
 
+// forget drops what is known of a peer: it may have lost all it had since then.
+func (t *watchedTransport) forget(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.peers, raft.ServerID(id))
+}
+
 func (t *watchedTransport) AppendEntries(id raft.ServerID, target raft.ServerAddress,
 	args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 	err := t.Transport.AppendEntries(id, target, args, resp)

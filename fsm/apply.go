@@ -160,6 +160,8 @@ func (s *State) executeSystem(c Command, session SessionID) Outcome {
 		return s.reportHash(&c)
 	case RaiseEpoch:
 		return s.raiseEpoch(&c)
+	case LeaderUnreached:
+		return s.leaderUnreached(&c)
 	}
 	panic(fmt.Sprintf("fsm: command %T has no arm in execute", c))
 }

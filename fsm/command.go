@@ -90,6 +90,13 @@ type ReportHash struct {
 // before cluster time has moved on by Hold.
 type RaiseEpoch struct{ Hold time.Duration }
 
+// LeaderUnreached says that a leader gives its office to another server, since nobody
+// reaches its API. It is written at feature level 1.
+type LeaderUnreached struct {
+	Server, To string
+	Silent     time.Duration // since somebody last reached it
+}
+
 // --- rooms and tasks
 
 // ApplyRoom creates or changes a room so that it has exactly these roles.
@@ -408,6 +415,7 @@ func (PutSettings) command()       {}
 func (Mark) command()              {}
 func (ReportHash) command()        {}
 func (RaiseEpoch) command()        {}
+func (LeaderUnreached) command()   {}
 func (ApplyRoom) command()         {}
 func (DeleteRoom) command()        {}
 func (CreateTask) command()        {}

@@ -117,6 +117,8 @@ type roleIndex struct {
 	demand          bool   // more tasks are claimable than agents are spare
 	free            idSet  // agents that a start by hand may take
 	paused          uint32 // agents that are paused themselves
+	lives           uint32 // agents that run, or will by an order
+	off             uint32 // agents that are stopped themselves or no longer declared
 }
 
 // queued orders tasks: highest priority first, then oldest.

@@ -3,6 +3,7 @@ package fsm
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 func (s *State) leaderEstablished(c *LeaderEstablished) Outcome {
@@ -12,6 +13,14 @@ func (s *State) leaderEstablished(c *LeaderEstablished) Outcome {
 	s.meta.Stint = Stint{Term: s.now.Term, Server: c.Server, APIAddr: c.APIAddr}
 	s.event("leader.established", about{}, c.Server)
 	s.res.Effects.Plan = true
+	return Outcome{}
+}
+
+func (s *State) leaderUnreached(c *LeaderUnreached) Outcome {
+	if c.Server != s.meta.Stint.Server {
+		return refuse(Conflict, "server %s does not lead", c.Server)
+	}
+	s.event("leader.unreached", about{}, c.Server+": nobody has reached its API for "+c.Silent.Round(time.Second).String()+"; it gives its office to "+c.To)
 	return Outcome{}
 }
 

@@ -146,6 +146,19 @@ func (c *Cluster) report(from *server) func(context.Context, fsm.ReportHash) err
 	}
 }
 
+// ask carries a question on the port of the log.
+func (c *Cluster) ask(from *server) func(addr, id string) cluster.ReachWord {
+	return func(addr, id string) cluster.ReachWord {
+		for _, s := range c.servers {
+			rep := s.rep.Load()
+			if string(s.addr) == addr && rep != nil && c.net.reach(from.addr, s.addr) != nil && c.net.reach(s.addr, from.addr) != nil {
+				return rep.Reaches(id)
+			}
+		}
+		return cluster.ReachUnknown
+	}
+}
+
 func (c *Cluster) start(i int) {
 	c.t.Helper()
 	s := c.servers[i]
@@ -155,7 +168,7 @@ func (c *Cluster) start(i int) {
 		if c.opts.wrap != nil {
 			log = c.opts.wrap(i, log)
 		}
-		cfg.Backend = &cluster.Backend{Log: log, Stable: s.store, Snapshots: s.snaps, Transport: c.net.listen(s.addr)}
+		cfg.Backend = &cluster.Backend{Log: log, Stable: s.store, Snapshots: s.snaps, Transport: c.net.listen(s.addr), Ask: c.ask(s)}
 	}
 	rep, err := cluster.Open(cfg)
 	if err != nil {

@@ -190,6 +190,7 @@ type Request struct {
 	//	*Request_Mark
 	//	*Request_ReportHash
 	//	*Request_RaiseEpoch
+	//	*Request_LeaderUnreached
 	//	*Request_ApplyRoom
 	//	*Request_DeleteRoom
 	//	*Request_CreateTask
@@ -365,6 +366,15 @@ func (x *Request) GetRaiseEpoch() *RaiseEpoch {
 	if x != nil {
 		if x, ok := x.Command.(*Request_RaiseEpoch); ok {
 			return x.RaiseEpoch
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetLeaderUnreached() *LeaderUnreached {
+	if x != nil {
+		if x, ok := x.Command.(*Request_LeaderUnreached); ok {
+			return x.LeaderUnreached
 		}
 	}
 	return nil
@@ -734,6 +744,10 @@ type Request_RaiseEpoch struct {
 	RaiseEpoch *RaiseEpoch `protobuf:"bytes,18,opt,name=raise_epoch,json=raiseEpoch,proto3,oneof"`
 }
 
+type Request_LeaderUnreached struct {
+	LeaderUnreached *LeaderUnreached `protobuf:"bytes,19,opt,name=leader_unreached,json=leaderUnreached,proto3,oneof"` // feature level 1
+}
+
 type Request_ApplyRoom struct {
 	ApplyRoom *ApplyRoom `protobuf:"bytes,20,opt,name=apply_room,json=applyRoom,proto3,oneof"`
 }
@@ -895,6 +909,8 @@ func (*Request_Mark) isRequest_Command() {}
 func (*Request_ReportHash) isRequest_Command() {}
 
 func (*Request_RaiseEpoch) isRequest_Command() {}
+
+func (*Request_LeaderUnreached) isRequest_Command() {}
 
 func (*Request_ApplyRoom) isRequest_Command() {}
 
@@ -1480,6 +1496,66 @@ func (x *RaiseEpoch) GetHold() int64 {
 	return 0
 }
 
+type LeaderUnreached struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Server        string                 `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	To            string                 `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	Silent        int64                  `protobuf:"zigzag64,3,opt,name=silent,proto3" json:"silent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaderUnreached) Reset() {
+	*x = LeaderUnreached{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaderUnreached) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaderUnreached) ProtoMessage() {}
+
+func (x *LeaderUnreached) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaderUnreached.ProtoReflect.Descriptor instead.
+func (*LeaderUnreached) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *LeaderUnreached) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *LeaderUnreached) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *LeaderUnreached) GetSilent() int64 {
+	if x != nil {
+		return x.Silent
+	}
+	return 0
+}
+
 type RoleSpec struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1507,7 +1583,7 @@ type RoleSpec struct {
 
 func (x *RoleSpec) Reset() {
 	*x = RoleSpec{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[13]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1519,7 +1595,7 @@ func (x *RoleSpec) String() string {
 func (*RoleSpec) ProtoMessage() {}
 
 func (x *RoleSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[13]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1532,7 +1608,7 @@ func (x *RoleSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleSpec.ProtoReflect.Descriptor instead.
 func (*RoleSpec) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{13}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RoleSpec) GetName() string {
@@ -1680,7 +1756,7 @@ type ApplyRoom struct {
 
 func (x *ApplyRoom) Reset() {
 	*x = ApplyRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[14]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1692,7 +1768,7 @@ func (x *ApplyRoom) String() string {
 func (*ApplyRoom) ProtoMessage() {}
 
 func (x *ApplyRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[14]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1705,7 +1781,7 @@ func (x *ApplyRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyRoom.ProtoReflect.Descriptor instead.
 func (*ApplyRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{14}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ApplyRoom) GetRoom() string {
@@ -1747,7 +1823,7 @@ type DeleteRoom struct {
 
 func (x *DeleteRoom) Reset() {
 	*x = DeleteRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[15]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1759,7 +1835,7 @@ func (x *DeleteRoom) String() string {
 func (*DeleteRoom) ProtoMessage() {}
 
 func (x *DeleteRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[15]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1772,7 +1848,7 @@ func (x *DeleteRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRoom.ProtoReflect.Descriptor instead.
 func (*DeleteRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{15}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DeleteRoom) GetRoom() string {
@@ -1810,7 +1886,7 @@ type CreateTask struct {
 
 func (x *CreateTask) Reset() {
 	*x = CreateTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1822,7 +1898,7 @@ func (x *CreateTask) String() string {
 func (*CreateTask) ProtoMessage() {}
 
 func (x *CreateTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1835,7 +1911,7 @@ func (x *CreateTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTask.ProtoReflect.Descriptor instead.
 func (*CreateTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{16}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CreateTask) GetRoom() string {
@@ -1892,7 +1968,7 @@ type CancelTask struct {
 
 func (x *CancelTask) Reset() {
 	*x = CancelTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1904,7 +1980,7 @@ func (x *CancelTask) String() string {
 func (*CancelTask) ProtoMessage() {}
 
 func (x *CancelTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1917,7 +1993,7 @@ func (x *CancelTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTask.ProtoReflect.Descriptor instead.
 func (*CancelTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{17}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CancelTask) GetTask() uint64 {
@@ -1959,7 +2035,7 @@ type RetryTask struct {
 
 func (x *RetryTask) Reset() {
 	*x = RetryTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1971,7 +2047,7 @@ func (x *RetryTask) String() string {
 func (*RetryTask) ProtoMessage() {}
 
 func (x *RetryTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1984,7 +2060,7 @@ func (x *RetryTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryTask.ProtoReflect.Descriptor instead.
 func (*RetryTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{18}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RetryTask) GetTask() uint64 {
@@ -2021,7 +2097,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2033,7 +2109,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2046,7 +2122,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{19}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Join) GetAgent() string {
@@ -2082,7 +2158,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2094,7 +2170,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2107,7 +2183,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{20}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Leave) GetAgent() string {
@@ -2150,7 +2226,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2162,7 +2238,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2175,7 +2251,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{21}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Claim) GetAgent() string {
@@ -2219,7 +2295,7 @@ type StartTask struct {
 
 func (x *StartTask) Reset() {
 	*x = StartTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2231,7 +2307,7 @@ func (x *StartTask) String() string {
 func (*StartTask) ProtoMessage() {}
 
 func (x *StartTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2244,7 +2320,7 @@ func (x *StartTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTask.ProtoReflect.Descriptor instead.
 func (*StartTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{22}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StartTask) GetAgent() string {
@@ -2296,7 +2372,7 @@ type ProgressTask struct {
 
 func (x *ProgressTask) Reset() {
 	*x = ProgressTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2308,7 +2384,7 @@ func (x *ProgressTask) String() string {
 func (*ProgressTask) ProtoMessage() {}
 
 func (x *ProgressTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2321,7 +2397,7 @@ func (x *ProgressTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressTask.ProtoReflect.Descriptor instead.
 func (*ProgressTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{23}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ProgressTask) GetAgent() string {
@@ -2380,7 +2456,7 @@ type CompleteTask struct {
 
 func (x *CompleteTask) Reset() {
 	*x = CompleteTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2392,7 +2468,7 @@ func (x *CompleteTask) String() string {
 func (*CompleteTask) ProtoMessage() {}
 
 func (x *CompleteTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2405,7 +2481,7 @@ func (x *CompleteTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteTask.ProtoReflect.Descriptor instead.
 func (*CompleteTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{24}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CompleteTask) GetAgent() string {
@@ -2465,7 +2541,7 @@ type FailTask struct {
 
 func (x *FailTask) Reset() {
 	*x = FailTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2477,7 +2553,7 @@ func (x *FailTask) String() string {
 func (*FailTask) ProtoMessage() {}
 
 func (x *FailTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2490,7 +2566,7 @@ func (x *FailTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailTask.ProtoReflect.Descriptor instead.
 func (*FailTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{25}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *FailTask) GetAgent() string {
@@ -2560,7 +2636,7 @@ type Handoff struct {
 
 func (x *Handoff) Reset() {
 	*x = Handoff{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2572,7 +2648,7 @@ func (x *Handoff) String() string {
 func (*Handoff) ProtoMessage() {}
 
 func (x *Handoff) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2585,7 +2661,7 @@ func (x *Handoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Handoff.ProtoReflect.Descriptor instead.
 func (*Handoff) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{26}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Handoff) GetAgent() string {
@@ -2670,7 +2746,7 @@ type SetResume struct {
 
 func (x *SetResume) Reset() {
 	*x = SetResume{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2682,7 +2758,7 @@ func (x *SetResume) String() string {
 func (*SetResume) ProtoMessage() {}
 
 func (x *SetResume) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2695,7 +2771,7 @@ func (x *SetResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetResume.ProtoReflect.Descriptor instead.
 func (*SetResume) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{27}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SetResume) GetAgent() string {
@@ -2740,7 +2816,7 @@ type SetAgent struct {
 
 func (x *SetAgent) Reset() {
 	*x = SetAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2752,7 +2828,7 @@ func (x *SetAgent) String() string {
 func (*SetAgent) ProtoMessage() {}
 
 func (x *SetAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2765,7 +2841,7 @@ func (x *SetAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAgent.ProtoReflect.Descriptor instead.
 func (*SetAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{28}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SetAgent) GetAgent() string {
@@ -2822,7 +2898,7 @@ type RestartAgent struct {
 
 func (x *RestartAgent) Reset() {
 	*x = RestartAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2834,7 +2910,7 @@ func (x *RestartAgent) String() string {
 func (*RestartAgent) ProtoMessage() {}
 
 func (x *RestartAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2847,7 +2923,7 @@ func (x *RestartAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartAgent.ProtoReflect.Descriptor instead.
 func (*RestartAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{29}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RestartAgent) GetAgent() string {
@@ -2890,7 +2966,7 @@ type SetPause struct {
 
 func (x *SetPause) Reset() {
 	*x = SetPause{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2902,7 +2978,7 @@ func (x *SetPause) String() string {
 func (*SetPause) ProtoMessage() {}
 
 func (x *SetPause) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2915,7 +2991,7 @@ func (x *SetPause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPause.ProtoReflect.Descriptor instead.
 func (*SetPause) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SetPause) GetScope() string {
@@ -2956,7 +3032,7 @@ type UnparkAgent struct {
 
 func (x *UnparkAgent) Reset() {
 	*x = UnparkAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2968,7 +3044,7 @@ func (x *UnparkAgent) String() string {
 func (*UnparkAgent) ProtoMessage() {}
 
 func (x *UnparkAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2981,7 +3057,7 @@ func (x *UnparkAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnparkAgent.ProtoReflect.Descriptor instead.
 func (*UnparkAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *UnparkAgent) GetAgent() string {
@@ -3009,7 +3085,7 @@ type UnquarantineTask struct {
 
 func (x *UnquarantineTask) Reset() {
 	*x = UnquarantineTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3021,7 +3097,7 @@ func (x *UnquarantineTask) String() string {
 func (*UnquarantineTask) ProtoMessage() {}
 
 func (x *UnquarantineTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3034,7 +3110,7 @@ func (x *UnquarantineTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnquarantineTask.ProtoReflect.Descriptor instead.
 func (*UnquarantineTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *UnquarantineTask) GetTask() uint64 {
@@ -3067,7 +3143,7 @@ type ReleaseBrake struct {
 
 func (x *ReleaseBrake) Reset() {
 	*x = ReleaseBrake{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3079,7 +3155,7 @@ func (x *ReleaseBrake) String() string {
 func (*ReleaseBrake) ProtoMessage() {}
 
 func (x *ReleaseBrake) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3092,7 +3168,7 @@ func (x *ReleaseBrake) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseBrake.ProtoReflect.Descriptor instead.
 func (*ReleaseBrake) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ReleaseBrake) GetBy() string {
@@ -3113,7 +3189,7 @@ type Running struct {
 
 func (x *Running) Reset() {
 	*x = Running{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3125,7 +3201,7 @@ func (x *Running) String() string {
 func (*Running) ProtoMessage() {}
 
 func (x *Running) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3138,7 +3214,7 @@ func (x *Running) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Running.ProtoReflect.Descriptor instead.
 func (*Running) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Running) GetAgent() uint32 {
@@ -3181,7 +3257,7 @@ type RegisterHost struct {
 
 func (x *RegisterHost) Reset() {
 	*x = RegisterHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3193,7 +3269,7 @@ func (x *RegisterHost) String() string {
 func (*RegisterHost) ProtoMessage() {}
 
 func (x *RegisterHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3206,7 +3282,7 @@ func (x *RegisterHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterHost.ProtoReflect.Descriptor instead.
 func (*RegisterHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RegisterHost) GetKey() string {
@@ -3296,7 +3372,7 @@ type LeaveHost struct {
 
 func (x *LeaveHost) Reset() {
 	*x = LeaveHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3308,7 +3384,7 @@ func (x *LeaveHost) String() string {
 func (*LeaveHost) ProtoMessage() {}
 
 func (x *LeaveHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3321,7 +3397,7 @@ func (x *LeaveHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveHost.ProtoReflect.Descriptor instead.
 func (*LeaveHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LeaveHost) GetKey() string {
@@ -3349,7 +3425,7 @@ type SuspectHost struct {
 
 func (x *SuspectHost) Reset() {
 	*x = SuspectHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3361,7 +3437,7 @@ func (x *SuspectHost) String() string {
 func (*SuspectHost) ProtoMessage() {}
 
 func (x *SuspectHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3374,7 +3450,7 @@ func (x *SuspectHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspectHost.ProtoReflect.Descriptor instead.
 func (*SuspectHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SuspectHost) GetHost() uint32 {
@@ -3411,7 +3487,7 @@ type AcceptOrder struct {
 
 func (x *AcceptOrder) Reset() {
 	*x = AcceptOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3423,7 +3499,7 @@ func (x *AcceptOrder) String() string {
 func (*AcceptOrder) ProtoMessage() {}
 
 func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3436,7 +3512,7 @@ func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptOrder.ProtoReflect.Descriptor instead.
 func (*AcceptOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AcceptOrder) GetHost() uint32 {
@@ -3486,7 +3562,7 @@ type ReportStarted struct {
 
 func (x *ReportStarted) Reset() {
 	*x = ReportStarted{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3498,7 +3574,7 @@ func (x *ReportStarted) String() string {
 func (*ReportStarted) ProtoMessage() {}
 
 func (x *ReportStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3511,7 +3587,7 @@ func (x *ReportStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStarted.ProtoReflect.Descriptor instead.
 func (*ReportStarted) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ReportStarted) GetHost() uint32 {
@@ -3559,7 +3635,7 @@ type ReportExit struct {
 
 func (x *ReportExit) Reset() {
 	*x = ReportExit{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3571,7 +3647,7 @@ func (x *ReportExit) String() string {
 func (*ReportExit) ProtoMessage() {}
 
 func (x *ReportExit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3584,7 +3660,7 @@ func (x *ReportExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportExit.ProtoReflect.Descriptor instead.
 func (*ReportExit) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{40}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReportExit) GetHost() uint32 {
@@ -3662,7 +3738,7 @@ type DrainHost struct {
 
 func (x *DrainHost) Reset() {
 	*x = DrainHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3674,7 +3750,7 @@ func (x *DrainHost) String() string {
 func (*DrainHost) ProtoMessage() {}
 
 func (x *DrainHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3687,7 +3763,7 @@ func (x *DrainHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainHost.ProtoReflect.Descriptor instead.
 func (*DrainHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{41}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DrainHost) GetHost() uint32 {
@@ -3729,7 +3805,7 @@ type ConfirmDead struct {
 
 func (x *ConfirmDead) Reset() {
 	*x = ConfirmDead{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3741,7 +3817,7 @@ func (x *ConfirmDead) String() string {
 func (*ConfirmDead) ProtoMessage() {}
 
 func (x *ConfirmDead) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3754,7 +3830,7 @@ func (x *ConfirmDead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmDead.ProtoReflect.Descriptor instead.
 func (*ConfirmDead) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{42}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ConfirmDead) GetHost() uint32 {
@@ -3788,7 +3864,7 @@ type ForgetHost struct {
 
 func (x *ForgetHost) Reset() {
 	*x = ForgetHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3800,7 +3876,7 @@ func (x *ForgetHost) String() string {
 func (*ForgetHost) ProtoMessage() {}
 
 func (x *ForgetHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3813,7 +3889,7 @@ func (x *ForgetHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetHost.ProtoReflect.Descriptor instead.
 func (*ForgetHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{43}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ForgetHost) GetHost() uint32 {
@@ -3842,7 +3918,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3854,7 +3930,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3867,7 +3943,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{44}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *HostView) GetServer() string {
@@ -3909,7 +3985,7 @@ type ReportViews struct {
 
 func (x *ReportViews) Reset() {
 	*x = ReportViews{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3921,7 +3997,7 @@ func (x *ReportViews) String() string {
 func (*ReportViews) ProtoMessage() {}
 
 func (x *ReportViews) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3934,7 +4010,7 @@ func (x *ReportViews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportViews.ProtoReflect.Descriptor instead.
 func (*ReportViews) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{45}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReportViews) GetServer() string {
@@ -3968,7 +4044,7 @@ type SurrenderHost struct {
 
 func (x *SurrenderHost) Reset() {
 	*x = SurrenderHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3980,7 +4056,7 @@ func (x *SurrenderHost) String() string {
 func (*SurrenderHost) ProtoMessage() {}
 
 func (x *SurrenderHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3993,7 +4069,7 @@ func (x *SurrenderHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SurrenderHost.ProtoReflect.Descriptor instead.
 func (*SurrenderHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{46}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SurrenderHost) GetHost() uint32 {
@@ -4021,7 +4097,7 @@ type ReportPressure struct {
 
 func (x *ReportPressure) Reset() {
 	*x = ReportPressure{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4033,7 +4109,7 @@ func (x *ReportPressure) String() string {
 func (*ReportPressure) ProtoMessage() {}
 
 func (x *ReportPressure) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4046,7 +4122,7 @@ func (x *ReportPressure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportPressure.ProtoReflect.Descriptor instead.
 func (*ReportPressure) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{47}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ReportPressure) GetHost() uint32 {
@@ -4082,7 +4158,7 @@ type ReportStuck struct {
 
 func (x *ReportStuck) Reset() {
 	*x = ReportStuck{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4094,7 +4170,7 @@ func (x *ReportStuck) String() string {
 func (*ReportStuck) ProtoMessage() {}
 
 func (x *ReportStuck) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4107,7 +4183,7 @@ func (x *ReportStuck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStuck.ProtoReflect.Descriptor instead.
 func (*ReportStuck) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{48}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReportStuck) GetHost() uint32 {
@@ -4149,7 +4225,7 @@ type OrderStart struct {
 
 func (x *OrderStart) Reset() {
 	*x = OrderStart{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4161,7 +4237,7 @@ func (x *OrderStart) String() string {
 func (*OrderStart) ProtoMessage() {}
 
 func (x *OrderStart) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4174,7 +4250,7 @@ func (x *OrderStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStart.ProtoReflect.Descriptor instead.
 func (*OrderStart) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{49}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *OrderStart) GetAgent() uint32 {
@@ -4209,7 +4285,7 @@ type OrderStop struct {
 
 func (x *OrderStop) Reset() {
 	*x = OrderStop{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4221,7 +4297,7 @@ func (x *OrderStop) String() string {
 func (*OrderStop) ProtoMessage() {}
 
 func (x *OrderStop) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4234,7 +4310,7 @@ func (x *OrderStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStop.ProtoReflect.Descriptor instead.
 func (*OrderStop) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{50}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *OrderStop) GetAgent() uint32 {
@@ -4269,7 +4345,7 @@ type CancelOrder struct {
 
 func (x *CancelOrder) Reset() {
 	*x = CancelOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4281,7 +4357,7 @@ func (x *CancelOrder) String() string {
 func (*CancelOrder) ProtoMessage() {}
 
 func (x *CancelOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4294,7 +4370,7 @@ func (x *CancelOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelOrder.ProtoReflect.Descriptor instead.
 func (*CancelOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CancelOrder) GetAgent() uint32 {
@@ -4332,7 +4408,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tHostBeats\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
-	"\x06packed\x18\x03 \x01(\fR\x06packed\"\x9d\x16\n" +
+	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xe9\x16\n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
@@ -4350,7 +4426,8 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\vreport_hash\x18\x11 \x01(\v2\x18.vigil.log.v1.ReportHashH\x00R\n" +
 	"reportHash\x12;\n" +
 	"\vraise_epoch\x18\x12 \x01(\v2\x18.vigil.log.v1.RaiseEpochH\x00R\n" +
-	"raiseEpoch\x128\n" +
+	"raiseEpoch\x12J\n" +
+	"\x10leader_unreached\x18\x13 \x01(\v2\x1d.vigil.log.v1.LeaderUnreachedH\x00R\x0fleaderUnreached\x128\n" +
 	"\n" +
 	"apply_room\x18\x14 \x01(\v2\x17.vigil.log.v1.ApplyRoomH\x00R\tapplyRoom\x12;\n" +
 	"\vdelete_room\x18\x15 \x01(\v2\x18.vigil.log.v1.DeleteRoomH\x00R\n" +
@@ -4433,7 +4510,11 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x04hash\x18\x03 \x01(\fR\x04hash\" \n" +
 	"\n" +
 	"RaiseEpoch\x12\x12\n" +
-	"\x04hold\x18\x01 \x01(\x12R\x04hold\"\xbf\x04\n" +
+	"\x04hold\x18\x01 \x01(\x12R\x04hold\"Q\n" +
+	"\x0fLeaderUnreached\x12\x16\n" +
+	"\x06server\x18\x01 \x01(\tR\x06server\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\x12\x16\n" +
+	"\x06silent\x18\x03 \x01(\x12R\x06silent\"\xbf\x04\n" +
 	"\bRoleSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06runner\x18\x02 \x01(\tR\x06runner\x12\x1a\n" +
@@ -4690,7 +4771,7 @@ func file_vigil_log_v1_log_proto_rawDescGZIP() []byte {
 	return file_vigil_log_v1_log_proto_rawDescData
 }
 
-var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: vigil.log.v1.Entry
 	(*HostBeats)(nil),         // 1: vigil.log.v1.HostBeats
@@ -4705,45 +4786,46 @@ var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*Mark)(nil),              // 10: vigil.log.v1.Mark
 	(*ReportHash)(nil),        // 11: vigil.log.v1.ReportHash
 	(*RaiseEpoch)(nil),        // 12: vigil.log.v1.RaiseEpoch
-	(*RoleSpec)(nil),          // 13: vigil.log.v1.RoleSpec
-	(*ApplyRoom)(nil),         // 14: vigil.log.v1.ApplyRoom
-	(*DeleteRoom)(nil),        // 15: vigil.log.v1.DeleteRoom
-	(*CreateTask)(nil),        // 16: vigil.log.v1.CreateTask
-	(*CancelTask)(nil),        // 17: vigil.log.v1.CancelTask
-	(*RetryTask)(nil),         // 18: vigil.log.v1.RetryTask
-	(*Join)(nil),              // 19: vigil.log.v1.Join
-	(*Leave)(nil),             // 20: vigil.log.v1.Leave
-	(*Claim)(nil),             // 21: vigil.log.v1.Claim
-	(*StartTask)(nil),         // 22: vigil.log.v1.StartTask
-	(*ProgressTask)(nil),      // 23: vigil.log.v1.ProgressTask
-	(*CompleteTask)(nil),      // 24: vigil.log.v1.CompleteTask
-	(*FailTask)(nil),          // 25: vigil.log.v1.FailTask
-	(*Handoff)(nil),           // 26: vigil.log.v1.Handoff
-	(*SetResume)(nil),         // 27: vigil.log.v1.SetResume
-	(*SetAgent)(nil),          // 28: vigil.log.v1.SetAgent
-	(*RestartAgent)(nil),      // 29: vigil.log.v1.RestartAgent
-	(*SetPause)(nil),          // 30: vigil.log.v1.SetPause
-	(*UnparkAgent)(nil),       // 31: vigil.log.v1.UnparkAgent
-	(*UnquarantineTask)(nil),  // 32: vigil.log.v1.UnquarantineTask
-	(*ReleaseBrake)(nil),      // 33: vigil.log.v1.ReleaseBrake
-	(*Running)(nil),           // 34: vigil.log.v1.Running
-	(*RegisterHost)(nil),      // 35: vigil.log.v1.RegisterHost
-	(*LeaveHost)(nil),         // 36: vigil.log.v1.LeaveHost
-	(*SuspectHost)(nil),       // 37: vigil.log.v1.SuspectHost
-	(*AcceptOrder)(nil),       // 38: vigil.log.v1.AcceptOrder
-	(*ReportStarted)(nil),     // 39: vigil.log.v1.ReportStarted
-	(*ReportExit)(nil),        // 40: vigil.log.v1.ReportExit
-	(*DrainHost)(nil),         // 41: vigil.log.v1.DrainHost
-	(*ConfirmDead)(nil),       // 42: vigil.log.v1.ConfirmDead
-	(*ForgetHost)(nil),        // 43: vigil.log.v1.ForgetHost
-	(*HostView)(nil),          // 44: vigil.log.v1.HostView
-	(*ReportViews)(nil),       // 45: vigil.log.v1.ReportViews
-	(*SurrenderHost)(nil),     // 46: vigil.log.v1.SurrenderHost
-	(*ReportPressure)(nil),    // 47: vigil.log.v1.ReportPressure
-	(*ReportStuck)(nil),       // 48: vigil.log.v1.ReportStuck
-	(*OrderStart)(nil),        // 49: vigil.log.v1.OrderStart
-	(*OrderStop)(nil),         // 50: vigil.log.v1.OrderStop
-	(*CancelOrder)(nil),       // 51: vigil.log.v1.CancelOrder
+	(*LeaderUnreached)(nil),   // 13: vigil.log.v1.LeaderUnreached
+	(*RoleSpec)(nil),          // 14: vigil.log.v1.RoleSpec
+	(*ApplyRoom)(nil),         // 15: vigil.log.v1.ApplyRoom
+	(*DeleteRoom)(nil),        // 16: vigil.log.v1.DeleteRoom
+	(*CreateTask)(nil),        // 17: vigil.log.v1.CreateTask
+	(*CancelTask)(nil),        // 18: vigil.log.v1.CancelTask
+	(*RetryTask)(nil),         // 19: vigil.log.v1.RetryTask
+	(*Join)(nil),              // 20: vigil.log.v1.Join
+	(*Leave)(nil),             // 21: vigil.log.v1.Leave
+	(*Claim)(nil),             // 22: vigil.log.v1.Claim
+	(*StartTask)(nil),         // 23: vigil.log.v1.StartTask
+	(*ProgressTask)(nil),      // 24: vigil.log.v1.ProgressTask
+	(*CompleteTask)(nil),      // 25: vigil.log.v1.CompleteTask
+	(*FailTask)(nil),          // 26: vigil.log.v1.FailTask
+	(*Handoff)(nil),           // 27: vigil.log.v1.Handoff
+	(*SetResume)(nil),         // 28: vigil.log.v1.SetResume
+	(*SetAgent)(nil),          // 29: vigil.log.v1.SetAgent
+	(*RestartAgent)(nil),      // 30: vigil.log.v1.RestartAgent
+	(*SetPause)(nil),          // 31: vigil.log.v1.SetPause
+	(*UnparkAgent)(nil),       // 32: vigil.log.v1.UnparkAgent
+	(*UnquarantineTask)(nil),  // 33: vigil.log.v1.UnquarantineTask
+	(*ReleaseBrake)(nil),      // 34: vigil.log.v1.ReleaseBrake
+	(*Running)(nil),           // 35: vigil.log.v1.Running
+	(*RegisterHost)(nil),      // 36: vigil.log.v1.RegisterHost
+	(*LeaveHost)(nil),         // 37: vigil.log.v1.LeaveHost
+	(*SuspectHost)(nil),       // 38: vigil.log.v1.SuspectHost
+	(*AcceptOrder)(nil),       // 39: vigil.log.v1.AcceptOrder
+	(*ReportStarted)(nil),     // 40: vigil.log.v1.ReportStarted
+	(*ReportExit)(nil),        // 41: vigil.log.v1.ReportExit
+	(*DrainHost)(nil),         // 42: vigil.log.v1.DrainHost
+	(*ConfirmDead)(nil),       // 43: vigil.log.v1.ConfirmDead
+	(*ForgetHost)(nil),        // 44: vigil.log.v1.ForgetHost
+	(*HostView)(nil),          // 45: vigil.log.v1.HostView
+	(*ReportViews)(nil),       // 46: vigil.log.v1.ReportViews
+	(*SurrenderHost)(nil),     // 47: vigil.log.v1.SurrenderHost
+	(*ReportPressure)(nil),    // 48: vigil.log.v1.ReportPressure
+	(*ReportStuck)(nil),       // 49: vigil.log.v1.ReportStuck
+	(*OrderStart)(nil),        // 50: vigil.log.v1.OrderStart
+	(*OrderStop)(nil),         // 51: vigil.log.v1.OrderStop
+	(*CancelOrder)(nil),       // 52: vigil.log.v1.CancelOrder
 }
 var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: vigil.log.v1.Entry.beats:type_name -> vigil.log.v1.HostBeats
@@ -4757,54 +4839,55 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	10, // 8: vigil.log.v1.Request.mark:type_name -> vigil.log.v1.Mark
 	11, // 9: vigil.log.v1.Request.report_hash:type_name -> vigil.log.v1.ReportHash
 	12, // 10: vigil.log.v1.Request.raise_epoch:type_name -> vigil.log.v1.RaiseEpoch
-	14, // 11: vigil.log.v1.Request.apply_room:type_name -> vigil.log.v1.ApplyRoom
-	15, // 12: vigil.log.v1.Request.delete_room:type_name -> vigil.log.v1.DeleteRoom
-	16, // 13: vigil.log.v1.Request.create_task:type_name -> vigil.log.v1.CreateTask
-	17, // 14: vigil.log.v1.Request.cancel_task:type_name -> vigil.log.v1.CancelTask
-	18, // 15: vigil.log.v1.Request.retry_task:type_name -> vigil.log.v1.RetryTask
-	32, // 16: vigil.log.v1.Request.unquarantine_task:type_name -> vigil.log.v1.UnquarantineTask
-	19, // 17: vigil.log.v1.Request.join:type_name -> vigil.log.v1.Join
-	20, // 18: vigil.log.v1.Request.leave:type_name -> vigil.log.v1.Leave
-	21, // 19: vigil.log.v1.Request.claim:type_name -> vigil.log.v1.Claim
-	22, // 20: vigil.log.v1.Request.start_task:type_name -> vigil.log.v1.StartTask
-	23, // 21: vigil.log.v1.Request.progress_task:type_name -> vigil.log.v1.ProgressTask
-	24, // 22: vigil.log.v1.Request.complete_task:type_name -> vigil.log.v1.CompleteTask
-	25, // 23: vigil.log.v1.Request.fail_task:type_name -> vigil.log.v1.FailTask
-	26, // 24: vigil.log.v1.Request.handoff:type_name -> vigil.log.v1.Handoff
-	27, // 25: vigil.log.v1.Request.set_resume:type_name -> vigil.log.v1.SetResume
-	28, // 26: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
-	29, // 27: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
-	30, // 28: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
-	31, // 29: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
-	33, // 30: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
-	35, // 31: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
-	36, // 32: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
-	37, // 33: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
-	38, // 34: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
-	39, // 35: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
-	40, // 36: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
-	41, // 37: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
-	42, // 38: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
-	43, // 39: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
-	45, // 40: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
-	49, // 41: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
-	50, // 42: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
-	51, // 43: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
-	46, // 44: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
-	47, // 45: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
-	48, // 46: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
-	3,  // 47: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
-	3,  // 48: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
-	3,  // 49: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
-	13, // 50: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
-	3,  // 51: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
-	34, // 52: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
-	44, // 53: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
-	54, // [54:54] is the sub-list for method output_type
-	54, // [54:54] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	13, // 11: vigil.log.v1.Request.leader_unreached:type_name -> vigil.log.v1.LeaderUnreached
+	15, // 12: vigil.log.v1.Request.apply_room:type_name -> vigil.log.v1.ApplyRoom
+	16, // 13: vigil.log.v1.Request.delete_room:type_name -> vigil.log.v1.DeleteRoom
+	17, // 14: vigil.log.v1.Request.create_task:type_name -> vigil.log.v1.CreateTask
+	18, // 15: vigil.log.v1.Request.cancel_task:type_name -> vigil.log.v1.CancelTask
+	19, // 16: vigil.log.v1.Request.retry_task:type_name -> vigil.log.v1.RetryTask
+	33, // 17: vigil.log.v1.Request.unquarantine_task:type_name -> vigil.log.v1.UnquarantineTask
+	20, // 18: vigil.log.v1.Request.join:type_name -> vigil.log.v1.Join
+	21, // 19: vigil.log.v1.Request.leave:type_name -> vigil.log.v1.Leave
+	22, // 20: vigil.log.v1.Request.claim:type_name -> vigil.log.v1.Claim
+	23, // 21: vigil.log.v1.Request.start_task:type_name -> vigil.log.v1.StartTask
+	24, // 22: vigil.log.v1.Request.progress_task:type_name -> vigil.log.v1.ProgressTask
+	25, // 23: vigil.log.v1.Request.complete_task:type_name -> vigil.log.v1.CompleteTask
+	26, // 24: vigil.log.v1.Request.fail_task:type_name -> vigil.log.v1.FailTask
+	27, // 25: vigil.log.v1.Request.handoff:type_name -> vigil.log.v1.Handoff
+	28, // 26: vigil.log.v1.Request.set_resume:type_name -> vigil.log.v1.SetResume
+	29, // 27: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
+	30, // 28: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
+	31, // 29: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
+	32, // 30: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
+	34, // 31: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
+	36, // 32: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
+	37, // 33: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
+	38, // 34: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
+	39, // 35: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
+	40, // 36: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
+	41, // 37: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
+	42, // 38: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
+	43, // 39: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
+	44, // 40: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
+	46, // 41: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
+	50, // 42: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
+	51, // 43: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
+	52, // 44: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
+	47, // 45: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
+	48, // 46: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
+	49, // 47: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
+	3,  // 48: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
+	3,  // 49: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
+	3,  // 50: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
+	14, // 51: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
+	3,  // 52: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
+	35, // 53: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
+	45, // 54: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
+	55, // [55:55] is the sub-list for method output_type
+	55, // [55:55] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_vigil_log_v1_log_proto_init() }
@@ -4822,6 +4905,7 @@ func file_vigil_log_v1_log_proto_init() {
 		(*Request_Mark)(nil),
 		(*Request_ReportHash)(nil),
 		(*Request_RaiseEpoch)(nil),
+		(*Request_LeaderUnreached)(nil),
 		(*Request_ApplyRoom)(nil),
 		(*Request_DeleteRoom)(nil),
 		(*Request_CreateTask)(nil),
@@ -4865,7 +4949,7 @@ func file_vigil_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_log_v1_log_proto_rawDesc), len(file_vigil_log_v1_log_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   52,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
