@@ -34,6 +34,7 @@ func (c *clusterService) Status(ctx context.Context, _ *vigilv1.StatusRequest) (
 		out := &vigilv1.StatusResponse{
 			Index: st.LastIndex(), Clock: durationpb.New(nanos(int64(st.Clock()))), Epoch: st.Epoch(),
 			Rooms: n.Rooms, Agents: n.Agents, AgentsLive: n.Live, Hosts: n.Hosts, HostsReady: n.HostsReady,
+			AgentsWanted: st.Wanted(), AgentsRunning: n.Processes[fsm.ProcRunning],
 			Tasks: map[string]uint64{}, LastEvent: st.LastEvent(), Term: l.Term, HostStates: map[string]uint32{},
 		}
 		if paused, by, why, at := st.Pause(); paused {

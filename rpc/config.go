@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -29,6 +30,9 @@ type Config struct {
 	Members Members
 	Backups Backups
 	Health  Health
+
+	// Dial opens a connection to the API of another server; nil: TCP.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
 
 	// Log gets one line a call at debug level. Nil: nothing is logged.
 	Log hclog.Logger

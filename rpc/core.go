@@ -18,7 +18,9 @@ type core struct {
 	table  *errorTable
 	peers  *peers
 	log    hclog.Logger
-	health Health          // may be nil
+	health Health // may be nil
+	alone  *alone
+	reach  *reach
 	stop   <-chan struct{} // closed when the server begins to stop
 }
 

@@ -42,6 +42,7 @@ type fakeNode struct {
 	state  *fsm.State
 	subs   []func(fsm.Effects)
 	held   bool // entries wait in backlog: a follower that is behind
+	alone  bool // knows no leader
 	behind []*fsm.Entry
 }
 
@@ -125,6 +126,13 @@ func (n *fakeNode) release() {
 	}
 }
 
+// cutOff makes a node know no leader, or know one again.
+func (n *fakeNode) cutOff(alone bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.alone = alone
+}
+
 // advance moves cluster time.
 func (c *fakeCluster) advance(d time.Duration) {
 	c.mu.Lock()
@@ -190,8 +198,11 @@ func (n *fakeNode) Barrier(context.Context) error {
 // Leader is what this node's own state says, as on a real follower.
 func (n *fakeNode) Leader() Leader {
 	n.mu.RLock()
-	st := n.state.Stint()
+	st, alone := n.state.Stint(), n.alone
 	n.mu.RUnlock()
+	if alone {
+		return Leader{}
+	}
 	return Leader{ID: st.Server, APIAddr: st.APIAddr, Self: st.Server == n.id, Term: st.Term}
 }
 

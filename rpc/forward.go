@@ -13,12 +13,21 @@ import (
 	"google.golang.org/grpc/status"
 
 	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
 )
 
 // Pauses between tries while no leader can be reached.
 const (
 	firstPause = 5 * time.Millisecond
 	lastPause  = 100 * time.Millisecond
+)
+
+// Beats: a server carries one about for beatMost, while its sender has more patience,
+// and looks for a leader that takes it for beatSeek. That outlasts an election; where
+// it takes longer, the sender should try another server.
+const (
+	beatMost = 5 * time.Second
+	beatSeek = 700 * time.Millisecond
 )
 
 // forwarder takes unary calls to the leader, wherever it is.
@@ -41,7 +50,10 @@ const (
 
 // unary is the interceptor: serves the call here or sends it to the leader, with
 // the same write id, until there is an answer or the deadline.
-func (f *forwarder) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
+func (f *forwarder) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h grpc.UnaryHandler) (resp any, err error) {
+	if ownCall(info.FullMethod) {
+		return h(ctx, req)
+	}
 	m := f.methods[info.FullMethod]
 	if m == nil {
 		return nil, &problem{code: codeUnimplemented}
@@ -50,9 +62,19 @@ func (f *forwarder) unary(ctx context.Context, req any, info *grpc.UnaryServerIn
 		if err := f.sound(); err != nil {
 			return nil, err
 		}
-		return h(ctx, req)
+		if !m.local {
+			return h(ctx, req)
+		}
+		err = f.alone.guard(ctx, func(ctx context.Context) error {
+			resp, err = h(ctx, req)
+			return err
+		})
+		return resp, err
 	}
 	st := f.stints.current()
+	if st.leader.ID == "" && info.FullMethod == vigilv1.Cluster_Status_FullMethodName && !isForwarded(ctx) {
+		return leaderlessStatus(h(ctx, req))
+	}
 	if !st.leader.Self && st.leader.APIAddr != "" {
 		_ = grpc.SetHeader(ctx, st.header) // fails only when headers are out, which this room never sends early
 	}
@@ -66,6 +88,12 @@ func (f *forwarder) toLeader(ctx context.Context, full string, m *method, req an
 		ctx, cancel = context.WithTimeout(ctx, defaultDeadline)
 		defer cancel()
 	}
+	if m.beat {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, beatMost)
+		defer cancel()
+	}
+	began := time.Now()
 	forwarded := isForwarded(ctx)
 	maybe := false // an earlier try may have been executed
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
@@ -90,7 +118,7 @@ func (f *forwarder) toLeader(ctx context.Context, full string, m *method, req an
 			return resp, err
 		}
 		maybe = maybe || was == unknown
-		if was == unknown && !m.mayRepeat(req) || m.once || forwarded {
+		if was == unknown && !m.mayRepeat(req) || forwarded || m.beat && time.Since(began) >= beatSeek {
 			return nil, f.giveUp(st, maybe, err)
 		}
 		if err := st.next(ctx, pause, f.stop); err != nil {
@@ -111,7 +139,7 @@ func (f *forwarder) here(ctx context.Context, m *method, req any, local grpc.Una
 }
 
 // send sends the request to the leader of the stint, and stops waiting for the
-// answer some time after that stint is over.
+// answer some time after that stint is over; that to a beat at once.
 func (f *forwarder) send(ctx context.Context, st *stint, full string, m *method, req any) (any, fate, error) {
 	conn, err := f.peers.conn(st.leader.APIAddr)
 	if err != nil {
@@ -119,7 +147,11 @@ func (f *forwarder) send(ctx context.Context, st *stint, full string, m *method,
 	}
 	call, cancel := context.WithCancel(metadata.AppendToOutgoingContext(ctx, mdForwarded, f.self))
 	defer cancel()
-	defer context.AfterFunc(st.ctx, cancel)()
+	until := st.ctx
+	if m.beat {
+		until = st.till // the next leader takes it at once
+	}
+	defer context.AfterFunc(until, cancel)()
 	reply := m.newReply()
 	f.sent.Inc()
 	var to peer.Peer

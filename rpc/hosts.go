@@ -222,6 +222,7 @@ func (h *hostAgent) serve(ctx context.Context, gs grpc.BidiStreamingServer[vigil
 		select {
 		case m := <-in:
 			s.heard.Store(int64(time.Since(s.start)))
+			h.reach.hear()
 			if d := m.GetLogData(); d != nil {
 				s.logData(d)
 			}

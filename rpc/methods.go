@@ -18,8 +18,9 @@ type method struct {
 	// repeatable: doing it twice is the same as doing it once, or the write id of
 	// the request makes it so.
 	repeatable bool
-	// once: never sent a second time; whoever sent it sends a new one.
-	once     bool
+	// beat: a proof of life. Its sender counts from the moment that it sent it, so a
+	// server may bring it to one leader after the other; but not for long.
+	beat     bool
 	newReply func() proto.Message
 	stats    *methodStats
 }
@@ -36,7 +37,7 @@ func repeatables() map[string]bool {
 		vigilv1.HostAgent_AcceptOrder_FullMethodName, vigilv1.HostAgent_ReportStarted_FullMethodName,
 		vigilv1.HostAgent_ReportExit_FullMethodName, vigilv1.HostAgent_ReportStuck_FullMethodName,
 		vigilv1.HostAgent_ReportPressure_FullMethodName, vigilv1.HostAgent_DrainSelf_FullMethodName,
-		vigilv1.Cluster_PutSettings_FullMethodName, vigilv1.Cluster_AnnounceServer_FullMethodName,
+		vigilv1.Cluster_AnnounceServer_FullMethodName,
 		vigilv1.Cluster_ReportHash_FullMethodName, vigilv1.Cluster_ReportViews_FullMethodName,
 		vigilv1.Cluster_ListServers_FullMethodName,
 	} {
@@ -74,7 +75,7 @@ func newMethods(m *metrics) (map[string]*method, error) {
 				local:      full == vigilv1.Work_Wait_FullMethodName,
 				read:       d.Input().Fields().ByName("stale") != nil,
 				repeatable: safe[full],
-				once:       full == vigilv1.Work_Beat_FullMethodName,
+				beat:       full == vigilv1.Work_Beat_FullMethodName,
 				newReply:   func() proto.Message { return reply.New().Interface() },
 				stats:      m.method(short),
 			}
@@ -96,10 +97,7 @@ func (m *method) stayHere(req any) bool {
 
 // mayRepeat tells whether the request may be sent again after an unknown outcome.
 func (m *method) mayRepeat(req any) bool {
-	if m.once {
-		return false
-	}
-	if m.read || m.repeatable {
+	if m.read || m.repeatable || m.beat {
 		return true
 	}
 	switch r := req.(type) {

@@ -27,6 +27,7 @@ func (o *observer) unary(ctx context.Context, req any, info *grpc.UnaryServerInf
 		}
 		err = o.done(ctx, info.FullMethod, began, err)
 	}()
+	o.reach.hearCall(ctx, info.FullMethod)
 	return h(ctx, req)
 }
 
@@ -41,8 +42,19 @@ func (o *observer) stream(srv any, s grpc.ServerStream, info *grpc.StreamServerI
 	if err := o.sound(); err != nil {
 		return err
 	}
-	return h(srv, s)
+	if !hanging(info.FullMethod) {
+		return h(srv, s)
+	}
+	return o.alone.guard(s.Context(), func(ctx context.Context) error { return h(srv, &hangingStream{s, ctx}) })
 }
+
+// hangingStream is a stream with a context of its own.
+type hangingStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s *hangingStream) Context() context.Context { return s.ctx }
 
 func (o *observer) panicked(full string, v any) error {
 	o.log.Error("handler panicked", "method", full, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))

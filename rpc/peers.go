@@ -1,7 +1,9 @@
 package rpc
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +21,7 @@ const connsPerPeer = 2
 // peers keeps connections to other servers. They are dialled when first used and
 // live until close. Safe for concurrent use.
 type peers struct {
+	dial   func(ctx context.Context, addr string) (net.Conn, error) // nil: TCP
 	mu     sync.Mutex
 	conns  map[string]*peerConns
 	closed bool
@@ -44,7 +47,7 @@ func (p *peers) conn(addr string) (*grpc.ClientConn, error) {
 	if pr == nil {
 		pr = &peerConns{}
 		for i := range pr.conns {
-			c, err := grpc.NewClient("passthrough:///"+addr, peerOptions()...)
+			c, err := grpc.NewClient("passthrough:///"+addr, p.options()...)
 			if err != nil {
 				return nil, fmt.Errorf("dial %s: %w", addr, err)
 			}
@@ -55,8 +58,8 @@ func (p *peers) conn(addr string) (*grpc.ClientConn, error) {
 	return pr.conns[pr.turn.Add(1)%connsPerPeer], nil
 }
 
-func peerOptions() []grpc.DialOption {
-	return []grpc.DialOption{
+func (p *peers) options() []grpc.DialOption {
+	list := []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
@@ -68,6 +71,10 @@ func peerOptions() []grpc.DialOption {
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 	}
+	if p.dial != nil {
+		list = append(list, grpc.WithContextDialer(p.dial))
+	}
+	return list
 }
 
 // close ends all connections; calls in flight fail.

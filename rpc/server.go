@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/test/bufconn"
 
@@ -55,10 +56,12 @@ func Open(cfg Config) (*Server, error) {
 		inner: bufconn.Listen(1 << 16)}
 	table := newErrorTable()
 	s.core = &core{self: cfg.ServerID, writer: cfg.Writer, reader: cfg.Reader, table: table,
-		peers: &peers{}, log: cfg.Log, health: cfg.Health, stop: s.stop}
+		peers: &peers{dial: cfg.Dial}, log: cfg.Log, health: cfg.Health, stop: s.stop}
 	base, endBase := context.WithCancel(context.Background())
 	s.endBase = endBase
 	s.stints = newStints(base, cfg.Reader)
+	s.core.alone = newAlone(func() Leader { return s.stints.current().leader })
+	s.core.reach = newReach(cfg.ServerID, cfg.Reader, s.core.peers)
 	s.gate = &gate{reader: cfg.Reader}
 	s.waits = newWaits(cfg.Reader, s.gate)
 	s.watch = newWatchers()
@@ -113,6 +116,7 @@ func (s *Server) services(fwd *forwarder) {
 	vigilv1.RegisterFleetServer(s.grpc, &fleet{core: c, fwd: fwd, watch: s.watch, logs: &logRelay{c, fwd, s.hosts}})
 	vigilv1.RegisterWorkServer(s.grpc, &work{core: c, fwd: fwd, waits: s.waits, turns: newTurnstile(c.reader)})
 	vigilv1.RegisterHostAgentServer(s.grpc, &hostAgent{core: c, fwd: fwd, hosts: s.hosts, cluster: s.cfg.ClusterID})
+	grpc_health_v1.RegisterHealthServer(s.grpc, &healthService{core: c})
 	vigilv1.RegisterClusterServer(s.grpc, &clusterService{core: c, fwd: fwd, waits: s.waits,
 		members: s.cfg.Members, backups: s.cfg.Backups,
 		id: s.cfg.ClusterID, version: s.cfg.Version})
@@ -161,6 +165,8 @@ func (s *Server) Run(ctx context.Context) error {
 	g.Go(func() error { return part("serve grpc", s.grpc.Serve(s.split.grpc)) })
 	g.Go(func() error { return part("serve gateway", s.grpc.Serve(s.inner)) })
 	g.Go(func() error { return part("serve http", s.http.Serve(s.split.http)) })
+	g.Go(func() error { s.core.alone.run(ctx); return nil })
+	g.Go(func() error { s.core.reach.run(ctx); return nil })
 	g.Go(func() error {
 		<-ctx.Done()
 		s.shutdown()

@@ -28,6 +28,8 @@ type stint struct {
 	leader Leader
 	header metadata.MD     // names the leader to clients
 	over   chan struct{}   // closed when another leader is known
+	till   context.Context // ends at the same moment
+	end    context.CancelFunc
 	ctx    context.Context // ends lateAnswers after that
 	cancel context.CancelFunc
 }
@@ -49,6 +51,7 @@ func newStints(base context.Context, r Reader) *stints {
 
 func (s *stints) begin(l Leader) *stint {
 	n := &stint{leader: l, over: make(chan struct{}), header: metadata.Pairs(mdLeader, l.APIAddr)}
+	n.till, n.end = context.WithCancel(s.base)
 	n.ctx, n.cancel = context.WithCancel(s.base)
 	return n
 }
@@ -69,6 +72,7 @@ func (s *stints) current() *stint {
 	next := s.begin(l)
 	s.cur.Store(next)
 	close(cur.over)
+	cur.end()
 	time.AfterFunc(lateAnswers, cur.cancel)
 	return next
 }

@@ -35,7 +35,6 @@ type server struct {
 	duty    *duty.Duty
 	client  *client.Client // to this server's own API, which forwards to the leader
 	others  *client.Client // to the cluster that is to be joined; nil: none
-	empty   bool           // it had no data
 
 	gossip   *gossip.Gossip // nil: off
 	hearing  *hearing
@@ -85,7 +84,6 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	if s.replica, err = cluster.Open(repl); err != nil {
 		return err
 	}
-	s.empty = s.replica.Cluster() == ""
 	if s.gossip, err = s.conf.Gossip.open(gossip.Server, s.conf.ID, "", s.log); err != nil {
 		return err
 	}
@@ -97,6 +95,7 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	if err != nil {
 		return err
 	}
+	s.replica.SetReach(s.api)
 	if err := s.openHearing(registry); err != nil {
 		return err
 	}
@@ -196,7 +195,7 @@ func (s *server) runRest(ctx context.Context) error {
 		g.Go(func() error { return s.gossip.Run(ctx) })
 		g.Go(func() error { return s.introduce(ctx) })
 	}
-	if s.others != nil && s.empty {
+	if s.others != nil {
 		g.Go(func() error { return s.join(ctx) })
 	}
 	return g.Wait()
@@ -208,7 +207,7 @@ func (s *server) greet() {
 	if !loopback(s.api.Addr().String()) || !loopback(s.conf.RaftAddr) {
 		s.log.Warn("other machines can reach this server, and there are no passwords: let only trusted ones into its network")
 	}
-	if s.empty && len(s.conf.Join) == 0 {
+	if len(s.conf.Join) == 0 && s.replica.Outside() {
 		s.log.Warn("this server belongs to no cluster and waits to be added",
 			"run", fmt.Sprintf("vigil server add %s %s --addr <server of the cluster>", s.conf.ID, s.conf.RaftAddr))
 	}

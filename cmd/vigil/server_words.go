@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
+	"vigil/cluster"
 	"vigil/fsm"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
@@ -16,13 +18,14 @@ const (
 	announceCheck = 30 * time.Second // once it does
 	joinLimit     = 5 * time.Minute  // for one try, in which it learns the log
 	joinAgain     = 2 * time.Second
+	joinLook      = 100 * time.Millisecond // while the replication starts
 )
 
 // announce sees to it that the state knows this server's addresses and version, as
 // long as it runs.
 func (s *server) announce(ctx context.Context) error {
 	self := vigilv1.AnnounceServerRequest{Id: s.conf.ID, ApiAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr, Version: version(),
-		GossipAddr: s.gossipAddr()}
+		Features: cluster.FeatureLevel, GossipAddr: s.gossipAddr()}
 	for pause := time.Duration(0); ; {
 		select {
 		case <-ctx.Done():
@@ -55,7 +58,7 @@ func (s *server) announced() (known bool) {
 		return true
 	}
 	self := fsm.PutServer{ID: s.conf.ID, APIAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr, Version: version(),
-		GossipAddr: s.gossipAddr()}
+		Features: cluster.FeatureLevel, GossipAddr: s.gossipAddr()}
 	s.replica.Read(func(st *fsm.State) {
 		for _, srv := range st.Servers() {
 			known = known || srv == self
@@ -64,8 +67,23 @@ func (s *server) announced() (known bool) {
 	return known
 }
 
-// join asks the cluster to add this server, until it has.
+// join asks the cluster to add this server, until it says that it has. What the
+// server hears meanwhile does not tell: a cluster that knew it before it lost its
+// data may speak to it before it has asked.
 func (s *server) join(ctx context.Context) error {
+	for !s.replica.Outside() {
+		if list := s.replica.Servers(); len(list) > 0 { // the replication runs
+			if !slices.ContainsFunc(list, func(m cluster.Server) bool { return m.Self }) {
+				s.log.Warn("this server was removed from its cluster; to take it in again, empty its data directory first")
+			}
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(joinLook):
+		}
+	}
 	for {
 		try, cancel := context.WithTimeout(ctx, joinLimit)
 		_, err := vigilv1.NewClusterClient(s.others).AddServer(try, &vigilv1.AddServerRequest{Id: s.conf.ID, RaftAddr: s.conf.RaftAddr})

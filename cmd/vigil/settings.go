@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -79,13 +82,24 @@ func newSettingsSetCmd(a *app) *cobra.Command {
 			return a.ask(cmd, func(ctx context.Context, c *conn) error {
 				s, err := c.cluster.PutSettings(ctx, &vigilv1.PutSettingsRequest{Values: values, By: a.me()})
 				if err != nil {
-					return err
+					return perhapsSet(err)
 				}
 				maps.DeleteFunc(s.Values, func(k, _ string) bool { _, set := values[k]; return !set })
 				return a.printSettings(s)
 			})
 		},
 	}
+}
+
+// perhapsSet says what to do when nobody knows whether the settings were changed:
+// the client does not repeat the change, since it could undo somebody else's.
+func perhapsSet(err error) error {
+	switch {
+	case errors.Is(err, client.ErrUnknownOutcome), errors.Is(err, client.ErrTimeout), errors.Is(err, client.ErrUnavailable),
+		errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("the settings may have been changed or not; see `vigil settings show`, and set them again if need be: %w", err)
+	}
+	return err
 }
 
 func settingNames(ctx context.Context, c *conn, _ string) []string {

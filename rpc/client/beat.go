@@ -40,7 +40,10 @@ func (w *Worker) beatLoop(ctx context.Context) {
 // ended is taken up again by joining, which loses the task that was held.
 func (w *Worker) Beat(ctx context.Context) error {
 	sent := time.Now()
-	answer, err := w.work.Beat(ctx, &vigilv1.BeatRequest{
+	// One without an answer must not hold up the next for long.
+	short, cancel := context.WithTimeout(ctx, w.TTL()/4)
+	defer cancel()
+	answer, err := w.work.Beat(short, &vigilv1.BeatRequest{
 		Agents: []uint32{w.id}, Incarnations: []uint64{w.Incarnation()}, Kinds: []uint32{BeatLease},
 		Tokens: []string{w.speaker.GetToken()}})
 	if err != nil {

@@ -225,6 +225,21 @@ func TestCarefulCallIsNotRepeatedWhenItsOutcomeIsUnknown(t *testing.T) {
 	})
 }
 
+// A repeat that comes late would undo what somebody else has set meanwhile.
+func TestPutSettingsIsNotRepeatedWhenItsOutcomeIsUnknown(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		f.lose[vigilv1.Cluster_PutSettings_FullMethodName] = 1
+		f.lead("b:1")
+		_, err := vigilv1.NewClusterClient(c).PutSettings(t.Context(), &vigilv1.PutSettingsRequest{Values: map[string]string{"ttl": "90s"}})
+		if err == nil {
+			t.Fatal("no error")
+		}
+		if n := f.count(vigilv1.Cluster_PutSettings_FullMethodName); n != 2 {
+			t.Errorf("asked %d times, want 2: not_leader, then the leader once", n)
+		}
+	})
+}
+
 func TestErrorsCarryCodeAndDetails(t *testing.T) {
 	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
 		_, err := vigilv1.NewFleetClient(c).GetTask(t.Context(), &vigilv1.GetTaskRequest{Task: 5})

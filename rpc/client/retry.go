@@ -24,6 +24,7 @@ type nature uint8
 const (
 	repeatable nature = iota // asking twice is the same as asking once
 	careful                  // repeated only after proof that nothing was done
+	patient                  // careful, and the answer may take minutes
 	once                     // never repeated
 	parked                   // never repeated, and the answer may take minutes
 )
@@ -38,6 +39,10 @@ func natureOf(method string) nature {
 	case vigilv1.Cluster_AddServer_FullMethodName,
 		vigilv1.Cluster_RemoveServer_FullMethodName,
 		vigilv1.Cluster_TransferLeadership_FullMethodName:
+		return patient
+	case vigilv1.Cluster_PutSettings_FullMethodName:
+		// It has no write id. Repeated later, it would undo what somebody else has set
+		// meanwhile.
 		return careful
 	}
 	if strings.HasPrefix(method, "/vigil.v1.") {
@@ -101,7 +106,7 @@ func (c *Client) attempt(ctx context.Context, t *trial, args, reply any, opts []
 		return unreachable, later
 	}
 	attempt, cancel := ctx, context.CancelFunc(func() {})
-	if t.nature == repeatable || t.nature == once {
+	if t.nature != patient && t.nature != parked {
 		attempt, cancel = context.WithTimeout(ctx, c.cfg.Attempt)
 	}
 	defer cancel()
@@ -131,6 +136,9 @@ func (c *Client) judge(ctx context.Context, t *trial, r *route, k *conn, err err
 		return From(ErrClosed), giveUp
 	}
 	if ctx.Err() != nil {
+		if t.nature == once && ctx.Err() == context.DeadlineExceeded {
+			c.servers.leave(r, k.addr) // whoever sends the next one should not wait here again
+		}
 		return c.endedBy(ctx.Err(), t), giveUp
 	}
 	if e.Leader == "" {
@@ -186,7 +194,7 @@ func (n nature) again(e *Error) bool {
 	switch n {
 	case repeatable:
 		return true
-	case careful:
+	case careful, patient:
 		return e.Code == "not_leader" || e.Code == "no_leader"
 	default:
 		return false

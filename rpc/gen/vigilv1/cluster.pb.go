@@ -97,9 +97,12 @@ type StatusResponse struct {
 	// The mass-failure brake, a sentence; empty: it is not set.
 	Brake string `protobuf:"bytes,22,opt,name=brake,proto3" json:"brake,omitempty"`
 	// Hosts by state; a drained one counts as draining.
-	HostStates    map[string]uint32      `protobuf:"bytes,23,rep,name=host_states,json=hostStates,proto3" json:"host_states,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	PauseAt       *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=pause_at,json=pauseAt,proto3" json:"pause_at,omitempty"`
-	PauseWhy      string                 `protobuf:"bytes,25,opt,name=pause_why,json=pauseWhy,proto3" json:"pause_why,omitempty"`
+	HostStates map[string]uint32      `protobuf:"bytes,23,rep,name=host_states,json=hostStates,proto3" json:"host_states,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	PauseAt    *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=pause_at,json=pauseAt,proto3" json:"pause_at,omitempty"`
+	PauseWhy   string                 `protobuf:"bytes,25,opt,name=pause_why,json=pauseWhy,proto3" json:"pause_why,omitempty"`
+	// Agents that should have a process by now, and those that have one.
+	AgentsWanted  uint32 `protobuf:"varint,26,opt,name=agents_wanted,json=agentsWanted,proto3" json:"agents_wanted,omitempty"`
+	AgentsRunning uint32 `protobuf:"varint,27,opt,name=agents_running,json=agentsRunning,proto3" json:"agents_running,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -307,6 +310,20 @@ func (x *StatusResponse) GetPauseWhy() string {
 		return x.PauseWhy
 	}
 	return ""
+}
+
+func (x *StatusResponse) GetAgentsWanted() uint32 {
+	if x != nil {
+		return x.AgentsWanted
+	}
+	return 0
+}
+
+func (x *StatusResponse) GetAgentsRunning() uint32 {
+	if x != nil {
+		return x.AgentsRunning
+	}
+	return 0
 }
 
 type Server struct {
@@ -1451,7 +1468,7 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"\x16vigil/v1/cluster.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"%\n" +
 	"\rStatusRequest\x12\x14\n" +
-	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xae\a\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xfa\a\n" +
 	"\x0eStatusResponse\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x16\n" +
@@ -1484,7 +1501,9 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\vhost_states\x18\x17 \x03(\v2(.vigil.v1.StatusResponse.HostStatesEntryR\n" +
 	"hostStates\x125\n" +
 	"\bpause_at\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampR\apauseAt\x12\x1b\n" +
-	"\tpause_why\x18\x19 \x01(\tR\bpauseWhy\x1a8\n" +
+	"\tpause_why\x18\x19 \x01(\tR\bpauseWhy\x12#\n" +
+	"\ragents_wanted\x18\x1a \x01(\rR\fagentsWanted\x12%\n" +
+	"\x0eagents_running\x18\x1b \x01(\rR\ragentsRunning\x1a8\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
