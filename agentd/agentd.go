@@ -102,6 +102,7 @@ func (a *Agentd) Run(ctx context.Context) error {
 	if err := k.adopt(); err != nil {
 		return fmt.Errorf("take over agents: %w", err)
 	}
+	k.recall()
 	var tasks sync.WaitGroup
 	listen, deaf := context.WithCancel(work)
 	defer deaf()
@@ -157,7 +158,7 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 	k.stream = &stream{host: host, boot: a.boot, log: logger, metrics: a.metrics, logs: logs, silence: a.silence,
 		registered: make(chan struct{}),
 		orders:     func(o []*vigilv1.Order) { k.send(func() { k.take(o) }) },
-		gone:       func() { k.send(k.enroll) }}
+		gone:       func() { k.send(k.enroll) }, proven: k.proven}
 	return k
 }
 

@@ -17,6 +17,9 @@ const (
 // retryBeat is the pause after a beat that failed.
 const retryBeat = time.Second
 
+// provenLimit bounds the wait of proven.
+const provenLimit = time.Minute
+
 // beats is when the next beat is due. One call renews the host and all its lives;
 // one is under way at a time, and a failed one is never repeated but followed by
 // another with a send time of its own.
@@ -24,9 +27,19 @@ type beats struct {
 	due      time.Duration
 	underway bool
 	failing  bool
+	// answered are told of the next beat that is answered.
+	answered []chan<- struct{}
 }
 
 func (b *beats) now() { b.due = 0 }
+
+// heard tells who waits for an answer.
+func (b *beats) heard() {
+	for _, c := range b.answered {
+		close(c)
+	}
+	b.answered = nil
+}
 
 // hurry makes sure that a new life gets its first beat in time.
 func (b *beats) hurry(now, ttl time.Duration) { b.due = min(b.due, now+ttl/4) }
@@ -50,7 +63,7 @@ func (k *keeper) interval() time.Duration {
 
 // beat sends a beat when one is due and says when the next one is.
 func (k *keeper) beat(now time.Duration) time.Duration {
-	if !k.entry.registered || k.beats.underway {
+	if k.entry.host == 0 || k.beats.underway {
 		return longestNap
 	}
 	if now < k.beats.due {
@@ -100,9 +113,12 @@ func (k *keeper) acknowledged(sent time.Duration, who []beaten, answer *vigilv1.
 		k.beats.failing = true
 		if err == nil || refused(err) {
 			k.enroll()
+			k.entry.unproven = false // this host is not known: nothing of it can be proved
+			k.beats.heard()
 		}
 		return
 	}
+	k.entry.unproven = false
 	k.metrics.beatsSent.Inc()
 	if ttl := answer.GetTtl().AsDuration(); ttl > 0 { // the setting may have changed since the registration
 		k.entry.ttl = ttl
@@ -110,6 +126,7 @@ func (k *keeper) acknowledged(sent time.Duration, who []beaten, answer *vigilv1.
 	if k.beats.failing {
 		k.beats.failing = false
 		k.log.Info("beats are acknowledged again")
+		k.resume()
 	}
 	k.beats.due = sent + k.interval()
 	verdicts := map[beaten]string{}
@@ -120,6 +137,33 @@ func (k *keeper) acknowledged(sent time.Duration, who []beaten, answer *vigilv1.
 		if l := k.lives[w.agent]; l != nil && l.inc == w.inc && l.covered() {
 			k.judged(l, sent, verdicts[w])
 		}
+	}
+	k.beats.heard()
+}
+
+// proven waits, before the order stream is opened again, for the answer to a beat
+// when a fence may have ended meanwhile. Servers that hear the stream trust the host
+// and order starts: its lives must be taken up before (law L10). It gives up after
+// provenLimit, so that logs can be read while no beat is taken.
+func (k *keeper) proven(ctx context.Context) {
+	answered := make(chan struct{})
+	k.send(func() {
+		now := k.config.Clock()
+		for _, l := range k.lives {
+			if l.renewed() && now-l.acked >= l.patience() {
+				k.beats.answered = append(k.beats.answered, answered)
+				return
+			}
+		}
+		close(answered)
+	})
+	limit := time.NewTimer(provenLimit)
+	defer limit.Stop()
+	select {
+	case <-answered:
+	case <-limit.C:
+	case <-k.done:
+	case <-ctx.Done():
 	}
 }
 

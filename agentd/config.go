@@ -62,6 +62,9 @@ type Config struct {
 	Capacity uint32
 	// Runners are the ways to start agents.
 	Runners []runner.Runner
+	// Broken tells, by name, why runners are not among Runners although they are
+	// declared: whoever orders a start with one is told.
+	Broken map[string]string
 	// Warnings are shown with the host, for people; what the runners and the agents'
 	// shims report is added.
 	Warnings []string

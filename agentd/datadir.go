@@ -3,6 +3,7 @@ package agentd
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +23,7 @@ var ErrInUse = errors.New("data directory is in use")
 const (
 	lockFile = "agentd.lock"
 	keyFile  = "host_key"
+	hostFile = "host.json"
 )
 
 // dataDir is a locked data directory.
@@ -28,6 +31,15 @@ type dataDir struct {
 	path string
 	lock *os.File
 	key  string // stable id of the host: 32 hexadecimal digits
+
+	mu    sync.Mutex // of noted and the file behind it
+	noted hostNote
+}
+
+// hostNote is what hostFile keeps of the last registration.
+type hostNote struct {
+	Host uint32
+	Boot string // as registered
 }
 
 // openDataDir makes, locks and reads the directory. A new one takes key as its
@@ -94,6 +106,36 @@ func (d *dataDir) workDir(room, agent string, owner *uint32) (string, error) {
 		}
 	}
 	return folder, nil
+}
+
+// registered gives the number that the host has got under this boot id, 0 when it is
+// not known.
+func (d *dataDir) registered(boot string) uint32 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	text, err := os.ReadFile(filepath.Join(d.path, hostFile))
+	if err != nil || json.Unmarshal(text, &d.noted) != nil || d.noted.Boot != boot {
+		d.noted = hostNote{}
+	}
+	return d.noted.Host
+}
+
+// note keeps the host's number for registered.
+func (d *dataDir) note(host uint32, boot string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := hostNote{host, boot}
+	if n == d.noted {
+		return nil
+	}
+	text, err := json.Marshal(n)
+	if err == nil {
+		err = writeDurably(d.path, filepath.Join(d.path, hostFile), string(text)+"\n")
+	}
+	if err == nil {
+		d.noted = n
+	}
+	return err
 }
 
 // holder names the process that has the lock, for people; "" when it does not say.

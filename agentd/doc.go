@@ -47,6 +47,15 @@
 // first of them, counted from when its first attempt was sent. Nothing is forked on
 // an acceptance that is old (law L7).
 //
+// # Coming back
+//
+// A registration brings a lost host back into service, and the planner may then order
+// new lives in place of those whose fences have ended meanwhile. So the first word
+// after an absence is a beat for all lives that are held here: it takes them up in the
+// entry that brings the host back (law L10). data_dir/host.json keeps the number that
+// the host needs for that; it is checked by the cluster like that of any beat. The
+// order stream, by which servers trust a host, is opened again after that beat too.
+//
 // # Seams
 //
 // Shims are started and held behind launcher and process; point marks the steps at

@@ -92,7 +92,7 @@ func (k *keeper) accept(o *vigilv1.Order) {
 	k.spawn(func() {
 		defer cancel()
 		var ttl time.Duration
-		err := insist(ctx, func(ctx context.Context) error {
+		err := insist(ctx, &k.outbox.again, func(ctx context.Context) error {
 			answer, err := k.host.AcceptOrder(ctx, request)
 			ttl = answer.GetTtl().AsDuration()
 			return err

@@ -34,6 +34,7 @@ type outbox struct {
 	ready    chan struct{} // closed by the first speakFor
 	once     sync.Once
 	tasks    sync.WaitGroup
+	again    resumed    // the cluster answers again
 	spooling sync.Mutex // one completion is under way
 	mu       sync.Mutex
 	begun    map[beaten]*delivery // start and stuck reports
@@ -68,7 +69,7 @@ func (o *outbox) registered(ctx context.Context) bool {
 func (o *outbox) started(r *vigilv1.ReportStartedRequest) {
 	who := beaten{r.GetAgent(), r.GetIncarnation()}
 	o.begin(who, func(ctx context.Context) {
-		err := insist(ctx, func(ctx context.Context) error {
+		err := insist(ctx, &o.again, func(ctx context.Context) error {
 			again := proto.CloneOf(r)
 			again.Host = o.id.Load()
 			_, err := o.host.ReportStarted(ctx, again)
@@ -90,7 +91,7 @@ func (o *outbox) stuck(r *vigilv1.ReportStuckRequest) {
 	r.Reason = clip(r.GetReason(), maxReason)
 	who := beaten{r.GetAgent(), r.GetIncarnation()}
 	o.begin(who, func(ctx context.Context) {
-		err := insist(ctx, func(ctx context.Context) error {
+		err := insist(ctx, &o.again, func(ctx context.Context) error {
 			again := proto.CloneOf(r)
 			again.Host = o.id.Load()
 			_, err := o.host.ReportStuck(ctx, again)
@@ -197,7 +198,7 @@ func (o *outbox) clear(s spool) {
 // empty delivers all completions that a life, which is over, has left.
 func (o *outbox) empty(s spool) error {
 	for s.folder != "" && len(o.spooled(s)) > 0 {
-		if err := insist(o.ctx, func(ctx context.Context) error { return o.deliver(ctx, s) }); err != nil {
+		if err := insist(o.ctx, &o.again, func(ctx context.Context) error { return o.deliver(ctx, s) }); err != nil {
 			return err
 		}
 	}
@@ -212,7 +213,7 @@ func (o *outbox) report(r *vigilv1.ReportExitRequest, s spool) error {
 	if !o.registered(o.ctx) {
 		return context.Cause(o.ctx)
 	}
-	return insist(o.ctx, func(ctx context.Context) error {
+	return insist(o.ctx, &o.again, func(ctx context.Context) error {
 		again := proto.CloneOf(r)
 		again.Host = o.id.Load()
 		_, err := o.host.ReportExit(ctx, again)

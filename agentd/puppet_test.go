@@ -204,6 +204,19 @@ func TestProcessThatCannotBeKilled(t *testing.T) {
 	next(t, r.exits)
 }
 
+// A start with a runner whose declaration is broken fails with the reason.
+func TestStartWithABrokenRunner(t *testing.T) {
+	r, _ := newPuppetRig(t, false, func(c *Config) { c.Broken = map[string]string{"typo": "runners.d/typo.yaml:2:1: unknown key"} })
+	r.stream.orders(t, order("start", 1, 1, "typo"), order("start", 2, 1, "nowhere"))
+	for range 2 {
+		x := next(t, r.exits)
+		want := map[uint32]string{1: `runner "typo" is not offered by this host: runners.d/typo.yaml:2:1: unknown key`, 2: `runner "nowhere" is not declared`}[x.GetAgent()]
+		if !x.GetStartFailed() || !strings.HasPrefix(x.GetReason(), want) {
+			t.Errorf("exit %v, want %q", x, want)
+		}
+	}
+}
+
 // What the shim could not have is told with the next registration.
 func TestWarningsOfTheShim(t *testing.T) {
 	r, p := newPuppetRig(t, true, func(c *Config) { c.Warnings = []string{"from the configuration"} })

@@ -20,9 +20,11 @@ type entry struct {
 	registered bool
 	wanted     bool
 	inUse      bool // refused, and said so
-	underway   bool
-	due        time.Duration
-	pauses     backoff
+	// unproven: a beat must be answered first, see proveFirst.
+	unproven bool
+	underway bool
+	due      time.Duration
+	pauses   backoff
 }
 
 // enroll asks for a (new) registration.
@@ -30,13 +32,35 @@ func (k *keeper) enroll() {
 	if !k.entry.wanted {
 		k.entry.wanted = true
 		k.entry.due = 0
+		k.proveFirst()
 	}
+}
+
+// proveFirst has a beat answered before the host registers. A registration puts a
+// lost host back into service, and the planner would replace at once those of its
+// lives whose fences have ended meanwhile; a beat takes them up in the very entry
+// that brings the host back (law L10). So a daemon that never lives until its first
+// beat after the registration keeps their fences too.
+func (k *keeper) proveFirst() {
+	if k.entry.host != 0 && len(k.lives) > 0 {
+		k.entry.unproven = true
+		k.beats.now()
+	}
+}
+
+// recall begins with the number that the host had, so that its first word can be a
+// beat. It is checked by the cluster, like that of any beat.
+func (k *keeper) recall() {
+	if k.entry.host = k.data.registered(k.boot); k.entry.host != 0 {
+		k.entry.ttl = defaultTTL // until an answer says better
+	}
+	k.proveFirst()
 }
 
 // register introduces the host with what really runs on it, when that is wanted
 // and due, and says when to look again.
 func (k *keeper) register(now time.Duration) time.Duration {
-	if !k.entry.wanted || k.entry.underway || k.exit.how >= closing {
+	if !k.entry.wanted || k.entry.underway || k.entry.unproven || k.exit.how >= closing {
 		return longestNap
 	}
 	if now < k.entry.due {
@@ -70,6 +94,11 @@ func (k *keeper) register(now time.Duration) time.Duration {
 		defer cancel()
 		answer, err := k.host.Register(ctx, request)
 		k.send(func() { k.enrolled(answer, err) })
+		if err == nil { // afterwards: a disk that hangs holds up nothing
+			if err := k.data.note(answer.GetHost(), request.GetBoot()); err != nil {
+				k.log.Warn("the host's number cannot be noted: the next agentd registers before it beats", "error", err)
+			}
+		}
 	})
 	return longestNap
 }

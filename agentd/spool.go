@@ -161,7 +161,7 @@ func (k *keeper) lookIntoSpools(now time.Duration) time.Duration {
 	if now < k.spools.due || k.spools.underway || !k.entry.registered {
 		return longestNap
 	}
-	k.spools.due = now + lookAtSpools
+	k.spools.due, k.spools.again = now+lookAtSpools, false
 	var all []spool
 	for _, l := range k.lives {
 		if l.phase == running && l.folder != "" {
@@ -181,13 +181,25 @@ func (k *keeper) lookIntoSpools(now time.Duration) time.Duration {
 				break // nobody answers: the next look goes on
 			}
 		}
-		k.send(func() { k.spools.underway = false })
+		k.send(func() {
+			k.spools.underway = false
+			if k.spools.again {
+				k.spools.due = 0
+			}
+		})
 	})
 	return longestNap
+}
+
+// resume has everything that waits for the cluster told at once: it answers again.
+func (k *keeper) resume() {
+	k.spools.due, k.spools.again = 0, k.spools.underway
+	k.outbox.again.tell()
 }
 
 // spools is when the keeper looks into them.
 type spools struct {
 	due      time.Duration
 	underway bool
+	again    bool // once more after the look that is under way, which may have failed
 }

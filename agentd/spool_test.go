@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -175,7 +176,7 @@ func TestSpoolThatCannotBeCleared(t *testing.T) {
 		}
 	}
 	for task := uint64(1); task <= 3; task++ {
-		leave(t, spool, "1", Completion{Agent: "demo/r1", Incarnation: 5, Task: task, Attempt: 1})
+		leave(t, spool, strconv.FormatUint(task, 10), Completion{Agent: "demo/r1", Incarnation: 5, Task: task, Attempt: 1})
 		until(t, "the completion", func() bool {
 			r.advance(4 * time.Second)
 			return len(r.completed) > 0

@@ -2,6 +2,7 @@ package agentd
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -35,6 +36,9 @@ func (k *keeper) start(l *life) {
 		Params: l.order.GetParams(),
 	})
 	l.token = ""
+	if why := k.config.Broken[l.order.GetRunner()]; err != nil && why != "" {
+		err = fmt.Errorf("runner %q is not offered by this host: %s", l.order.GetRunner(), why)
+	}
 	if err != nil {
 		k.failed(l, err)
 		return

@@ -76,7 +76,7 @@ func (k *keeper) drainSelf(left time.Duration) {
 	k.spawn(func() {
 		ctx, cancel := context.WithTimeout(k.ctx, left)
 		defer cancel()
-		err := insist(ctx, func(ctx context.Context) error {
+		err := insist(ctx, &k.outbox.again, func(ctx context.Context) error {
 			_, err := k.host.DrainSelf(ctx, &vigilv1.DrainSelfRequest{Key: k.key, Boot: k.boot, Deadline: durationpb.New(left)})
 			return err
 		})

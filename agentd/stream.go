@@ -34,6 +34,9 @@ type stream struct {
 	silence time.Duration
 	orders  func([]*vigilv1.Order)
 	gone    func() // the server does not know this host
+	// proven returns when the lives of this host are known to be current or not, or
+	// when that takes too long.
+	proven func(ctx context.Context)
 
 	registered chan struct{} // closed by the first speakFor
 
@@ -66,6 +69,7 @@ func (s *stream) run(ctx context.Context) {
 	for again := false; ; again = true {
 		if again {
 			s.metrics.reconnects.Inc()
+			s.proven(ctx)
 		}
 		heard, err := s.session(ctx)
 		if ctx.Err() != nil {

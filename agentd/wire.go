@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -59,28 +60,61 @@ func (b *backoff) pause() time.Duration {
 }
 
 // wait pauses; it gives false when ctx has ended.
-func (b *backoff) wait(ctx context.Context) bool {
+func (b *backoff) wait(ctx context.Context) bool { return b.waitOr(ctx, nil) }
+
+// waitOr is wait that again cuts short: the next pauses are short ones too.
+func (b *backoff) waitOr(ctx context.Context, again <-chan struct{}) bool {
 	t := time.NewTimer(b.pause())
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return false
+	case <-again:
+		b.reset()
+		return true
 	case <-t.C:
 		return true
+	}
+}
+
+// resumed tells waiters that the cluster answers again. It is safe for concurrent use.
+type resumed struct {
+	mu sync.Mutex
+	c  chan struct{} // nil: nobody waits
+}
+
+// next is closed by the next tell.
+func (r *resumed) next() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.c == nil {
+		r.c = make(chan struct{})
+	}
+	return r.c
+}
+
+func (r *resumed) tell() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.c != nil {
+		close(r.c)
+		r.c = nil
 	}
 }
 
 // attemptLimit bounds one attempt of a call that is repeated until it is answered.
 const attemptLimit = 10 * time.Second
 
-// insist repeats a call until it works, is refused, or ctx ends.
-func insist(ctx context.Context, call func(context.Context) error) error {
+// insist repeats a call until it works, is refused, or ctx ends. It does not wait for
+// the end of a pause once the cluster is known to answer again.
+func insist(ctx context.Context, again *resumed, call func(context.Context) error) error {
 	pauses := backoff{first: 50 * time.Millisecond, most: 2 * time.Second}
 	for {
+		answers := again.next() // before the attempt, which may fail at that very moment
 		attempt, cancel := context.WithTimeout(ctx, attemptLimit)
 		err := call(attempt)
 		cancel()
-		if err == nil || refused(err) || ctx.Err() != nil || !pauses.wait(ctx) {
+		if err == nil || refused(err) || ctx.Err() != nil || !pauses.waitOr(ctx, answers) {
 			return err
 		}
 	}

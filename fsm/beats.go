@@ -179,6 +179,8 @@ func (s *State) verdict(host HostID, beat Beat) Verdict {
 		return VerdictSuperseded
 	case a.Host != host && (host != 0 || beat.Kinds&(BeatVouch|BeatFence) != 0):
 		return VerdictSuperseded
+	case host == 0 && beat.Kinds == BeatLease && s.mayReturn(a): // it is heard before its host
+		return VerdictRejoin
 	case beat.Kinds&BeatFence == 0 && a.Managed && !a.Proc.Fenced():
 		return VerdictSuperseded
 	case beat.Kinds&BeatStranger != 0:
@@ -186,10 +188,15 @@ func (s *State) verdict(host HostID, beat Beat) Verdict {
 		return VerdictDenied
 	case beat.Kinds&BeatFence == 0:
 		return VerdictRejoin
-	case a.Proc == ProcLost && !s.stopWish(a):
+	case s.mayReturn(a):
 		return VerdictAdopt
 	case a.Proc.Fenced(): // its fence has ended at this very instant; the timer decides
 		return VerdictRejoin
 	}
 	return VerdictSuperseded
 }
+
+// mayReturn tells that the agent's newest life was given up for the silence of its
+// host, and may go on when it is heard of: nothing newer was ordered, and nobody
+// wants it to end (law L10).
+func (s *State) mayReturn(a *Agent) bool { return a.Proc == ProcLost && !s.stopWish(a) }

@@ -114,7 +114,7 @@ func (c *checker) role(s *State, r *Role, st *RoleStats, pending int) {
 	c.that(ri.demand == (ri.tasks[TaskPending] > ri.spare), "L3: role %s has demand=%v with %d claimable tasks and %d spare agents",
 		r.Spec.Name, ri.demand, ri.tasks[TaskPending], ri.spare)
 	c.that(s.roleByName[roleKey{r.Room, r.Spec.Name}] == r.ID, "role %s is not in the index of names", r.Spec.Name)
-	live, paused := uint32(0), uint32(0)
+	live, paused, lives, off := uint32(0), uint32(0), uint32(0), uint32(0)
 	for _, id := range r.Agents {
 		a := s.agents.get(uint64(id))
 		if a.Part != PartDisconnected {
@@ -123,8 +123,16 @@ func (c *checker) role(s *State, r *Role, st *RoleStats, pending int) {
 		if a.Paused {
 			paused++
 		}
+		if a.Proc == ProcOrdered || a.Proc.Fenced() {
+			lives++
+		}
+		if a.Stopped || a.Retired {
+			off++
+		}
 	}
 	c.that(paused == ri.paused, "role %s counts %d paused agents, there are %d", r.Spec.Name, ri.paused, paused)
+	c.that(lives == ri.lives && off == ri.off, "role %s counts %d lives and %d agents that are off, there are %d and %d",
+		r.Spec.Name, ri.lives, ri.off, lives, off)
 	c.that(live == ri.live, "role %s counts %d live agents, there are %d", r.Spec.Name, ri.live, live)
 }
 

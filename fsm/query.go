@@ -273,3 +273,26 @@ func (s *State) Counts() Counts {
 	}
 	return c
 }
+
+// Wanted is how many agents should run by now: those of roles that a runner starts,
+// without what humans have stopped. On-demand agents count while they run or a task
+// waits for one. It costs a walk over the roles.
+func (s *State) Wanted() (n uint32) {
+	for id, r := range s.roles.from(0) {
+		if r.Spec.Runner == "" || r.Spec.Desired == DesiredStopped || r.Retired || s.rooms.get(uint64(r.Room)).Deleting {
+			continue
+		}
+		ri := s.roleIdx.get(id)
+		most := uint32(len(r.Agents)) - ri.off
+		if r.Spec.Start != StartOnDemand {
+			n += most
+			continue
+		}
+		due := uint32(0)
+		if ri.demand {
+			due = ri.tasks[TaskPending] - ri.spare
+		}
+		n += min(ri.lives+due, most)
+	}
+	return n
+}

@@ -12,11 +12,12 @@ type shadow struct {
 	busy  bool // takes no task: holds one, is paused or is to end
 	pause bool
 	park  bool // waits for the end of a breaker's or a usage limit's pause
+	off   bool // stopped by a human, or no longer declared
 }
 
 func (a *Agent) shadow() shadow {
 	return shadow{a.ID, a.Role, a.Host, a.Proc, a.Part, a.Order,
-		a.Task != 0 || a.Paused || a.Order == StopOrder, a.Paused, a.Waits() && !a.Stopped}
+		a.Task != 0 || a.Paused || a.Order == StopOrder, a.Paused, a.Waits() && !a.Stopped, a.Stopped || a.Retired}
 }
 
 // indexAgent adds (by 1) or takes away (by -1) an agent's share of the indexes.
@@ -61,6 +62,12 @@ func (s *State) countAgent(w shadow, by int) {
 	}
 	if w.proc == ProcOrdered || w.proc == ProcAccepted {
 		ri.starting += d
+	}
+	if w.proc == ProcOrdered || w.proc.Fenced() {
+		ri.lives += d
+	}
+	if w.off {
+		ri.off += d
 	}
 	if w.pause {
 		ri.paused += d

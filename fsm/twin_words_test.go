@@ -380,6 +380,8 @@ func (w *twin) beat(host HostID, b Beat) Verdict {
 	switch {
 	case (!lease || !leaseOver) && (!fence || !fenceOver):
 		return VerdictCurrent
+	case b.Kinds == BeatLease && host == 0 && a.proc == ProcLost && !a.stopped:
+		return VerdictRejoin // as soon as its host is heard
 	case !fence && a.managed && !a.proc.Fenced():
 		return VerdictSuperseded
 	case !fence:

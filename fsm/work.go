@@ -39,7 +39,7 @@ func (s *State) mistaken(a *Agent, what string) {
 // living is speaker, and the life is not over.
 func (s *State) living(sp *Speaker) (*Agent, Outcome) {
 	a, no := s.speaker(sp)
-	if a != nil && a.Proc == ProcLost && !s.stopWish(a) { // as VerdictAdopt: it may go on
+	if a != nil && s.mayReturn(a) { // as VerdictAdopt: it may go on
 		return nil, refuse(Rejoin, "the fence of incarnation %s of %s has ended and nothing newer is ordered; join again when its host is heard", a.Inc, a.Name)
 	}
 	if a != nil && a.Managed && !a.Proc.Fenced() {

@@ -17,8 +17,9 @@ const (
 	// recheck is how often a follower looks at the file without being told to: the
 	// writer is mostly another process.
 	recheck = 100 * time.Millisecond
-	// retries bounds how often a look at names that are moving meanwhile is repeated.
-	retries = 10
+	// retries bounds how often a look at all names that are moving meanwhile is
+	// repeated.
+	retries = 100
 )
 
 // ErrNoLog says that the agent has printed nothing on this host.
@@ -106,26 +107,50 @@ func (r *reader) seek(lines int) error {
 }
 
 // files opens all files that there are, newest first. A file that is renamed
-// meanwhile by another process is met twice, never missed: names only get older.
+// meanwhile by another process is met twice, never missed: names only get older. As
+// long as the newest one keeps its name the others can have moved by one at most, so
+// that their order is right.
 func (l *Log) files() ([]*os.File, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var files []*os.File
+	for n := 0; ; n++ {
+		files, still, err := l.openAll()
+		if still || err != nil || n == retries {
+			return files, err
+		}
+		for _, f := range files {
+			f.Close()
+		}
+	}
+}
+
+// openAll is one attempt of files; still tells that the order is right.
+func (l *Log) openAll() (files []*os.File, still bool, err error) {
+	first := 0
 	for i := 0; i <= l.config.Keep; i++ {
 		f, err := openIf(l.older(i))
 		if err != nil {
 			for _, f := range files {
 				f.Close()
 			}
-			return nil, err
+			return nil, false, err
 		}
-		if n := len(files); f != nil && n > 0 && sameFile(files[n-1], f) {
+		switch n := len(files); {
+		case f == nil:
+		case n > 0 && sameFile(files[n-1], f):
 			f.Close()
-		} else if f != nil {
+		default:
+			if n == 0 {
+				first = i
+			}
 			files = append(files, f)
 		}
 	}
-	return files, nil
+	if len(files) == 0 {
+		return nil, true, nil
+	}
+	info, err := files[0].Stat()
+	return files, err == nil && l.position(info) == first, nil
 }
 
 func sameFile(a, b *os.File) bool {
@@ -176,7 +201,8 @@ func back(f *os.File, lines int, budget int64) (at int64, missing int, err error
 func (r *reader) drain(ctx context.Context) error {
 	for {
 		if r.file == nil {
-			f, err := openIf(r.log.path)
+			// Nothing was there to begin with, so all of it is new.
+			f, err := r.log.first(ctx)
 			if f == nil {
 				return err
 			}
@@ -184,7 +210,7 @@ func (r *reader) drain(ctx context.Context) error {
 		}
 		// Whether there is a newer file is asked before the rest of this one is read:
 		// nothing is written to it afterwards.
-		next, skipped, err := r.next()
+		next, skipped, err := r.next(ctx)
 		if err != nil {
 			return err
 		}
@@ -230,38 +256,89 @@ func (r *reader) rest(ctx context.Context) error {
 
 // next opens the file that follows the open one; nil when that is the current one.
 // When the open one was rotated away, it is the oldest that is left.
-func (r *reader) next() (f *os.File, skipped bool, err error) {
+//
+// The names move while they are looked at: a writer of this process is held up for a
+// few microseconds, one of another process is not. But a file's name only ever gets
+// older, and files keep their order. So when the open file has the same name before
+// and after, all that came after it had younger names throughout; and when the names
+// between it and the one that was opened are empty afterwards too, none was passed
+// over: it could only have moved to one of these.
+func (r *reader) next(ctx context.Context) (f *os.File, skipped bool, err error) {
 	info, err := r.file.Stat()
 	if err != nil {
 		return nil, false, fmt.Errorf("read log: %w", err)
 	}
-	// The names move while they are looked at: a writer of this process is held up
-	// for a few microseconds, one of another process is caught by looking again.
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
-	for range retries {
+	for ctx.Err() == nil {
 		i := r.log.position(info)
 		if i < 0 {
-			break
+			f, err := r.log.oldest(ctx)
+			return f, true, err
 		}
 		if i == 0 {
 			return nil, false, nil
 		}
-		var f *os.File // nil: rotated, and nothing written since
-		for j := i - 1; j >= 0 && f == nil && err == nil; j-- {
-			f, err = openIf(r.log.older(j)) // there is a gap in the row while it moves
+		f, j, err := r.log.firstBelow(i)
+		if err != nil {
+			return nil, false, err
 		}
-		if err != nil || r.log.position(info) == i {
-			return f, false, err
+		if r.log.empty(j+1, i-1, nil) && r.log.position(info) == i {
+			return f, false, nil // nil: rotated, and nothing written since
 		}
 		closeFile(f)
 	}
-	for i := r.log.config.Keep; i >= 0; i-- {
-		if f, err = openIf(r.log.older(i)); f != nil || err != nil {
-			return f, true, err
+	return nil, false, context.Cause(ctx)
+}
+
+// firstBelow opens the file with the oldest name that is younger than i, and tells
+// which that is; nil and -1: there is none.
+func (l *Log) firstBelow(i int) (*os.File, int, error) {
+	for j := i - 1; j >= 0; j-- {
+		if f, err := openIf(l.older(j)); f != nil || err != nil {
+			return f, j, err
 		}
 	}
-	return nil, false, nil
+	return nil, -1, nil
+}
+
+// empty tells whether there are no files with the names from to to, but perhaps the
+// one of info. It looks at young names first, so that none escapes to an older one.
+func (l *Log) empty(from, to int, info os.FileInfo) bool {
+	for i := from; i <= to; i++ {
+		other, err := os.Stat(l.older(i))
+		if err == nil && (info == nil || !os.SameFile(info, other)) {
+			return false
+		}
+	}
+	return true
+}
+
+// oldest opens the oldest file that is left; nil: there is none.
+func (l *Log) oldest(ctx context.Context) (*os.File, error) {
+	for ctx.Err() == nil {
+		f, j, err := l.firstBelow(l.config.Keep + 1)
+		if f == nil {
+			return nil, err
+		}
+		info, err := f.Stat()
+		if err != nil {
+			closeFile(f)
+			return nil, fmt.Errorf("read log: %w", err)
+		}
+		if l.empty(j+1, l.config.Keep, info) { // else one was moving to an older name
+			return f, nil
+		}
+		closeFile(f)
+	}
+	return nil, context.Cause(ctx)
+}
+
+// first is oldest for who does not hold the lock.
+func (l *Log) first(ctx context.Context) (*os.File, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.oldest(ctx)
 }
 
 // position gives which file this is by now, counted from the newest; -1: none, it

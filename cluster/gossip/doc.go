@@ -5,9 +5,11 @@
 //
 // # Members
 //
-// A member is one run of a program: its name is kind/id/boot/start. So a daemon that
-// was killed and started again on another port is a new member that nobody has to
-// take for the old one, and a host that has rebooted is told from the one before.
+// A member is one run of a program: its name is kind/id/boot/run, where run is a
+// random number. So a daemon that was killed and started again on another port is a
+// new member that nobody has to take for the old one, and a host that has rebooted is
+// told from the one before. Names hold no time: which of two runs is the newer one is
+// what each member has heard itself.
 // The label of all packets is the cluster's id, and with a key they are encrypted:
 // members of another cluster or with another key are never heard.
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"math/rand/v2"
 	"net/url"
 	"slices"
 	"strconv"
@@ -52,7 +53,6 @@ type Config struct {
 
 	// Tests give a network of their own.
 	transport memberlist.NodeAwareTransport
-	start     time.Time
 }
 
 // Gossip is one member. Its methods may be called by any goroutine; Run once.
@@ -93,12 +93,9 @@ func Open(cfg Config) (*Gossip, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
 	}
-	if cfg.start.IsZero() {
-		cfg.start = time.Now()
-	}
 	g := &Gossip{cfg: cfg, log: cfg.Logger.Named("gossip"), table: newTable(cfg.Kind == Server),
 		wake: make(chan struct{}, 1), joining: map[string]bool{}}
-	g.name = nameOf(cfg.Kind, cfg.ID, cfg.Boot, cfg.start)
+	g.name = nameOf(cfg.Kind, cfg.ID, cfg.Boot, rand.Uint64())
 	g.end, g.cancel = context.WithCancel(context.Background())
 	if g.trans = cfg.transport; g.trans == nil {
 		var err error
@@ -315,25 +312,25 @@ func (delegate) LocalState(bool) []byte { return nil }
 // MergeRemoteState implements memberlist.Delegate.
 func (delegate) MergeRemoteState([]byte, bool) {}
 
-// nameOf makes the name of a member; names of one id sort by their start.
-func nameOf(kind Kind, id, boot string, start time.Time) string {
-	return strings.Join([]string{string(kind), url.PathEscape(id), url.PathEscape(boot),
-		fmt.Sprintf("%016x", uint64(start.UnixNano()))}, "/")
+// nameOf makes the name of one run of a member. The number tells runs apart and says
+// nothing else: a time would be compared with that of a run under another clock.
+func nameOf(kind Kind, id, boot string, run uint64) string {
+	return strings.Join([]string{string(kind), url.PathEscape(id), url.PathEscape(boot), fmt.Sprintf("%016x", run)}, "/")
 }
 
 // parseName reads what nameOf has made.
-func parseName(name string) (key memberKey, start uint64, err error) {
+func parseName(name string) (key memberKey, err error) {
 	parts := strings.Split(name, "/")
 	if len(parts) != 4 {
-		return key, 0, fmt.Errorf("gossip: %q is no member's name", name)
+		return key, fmt.Errorf("gossip: %q is no member's name", name)
 	}
 	key.kind = Kind(parts[0])
 	var errs [3]error
 	key.id, errs[0] = url.PathUnescape(parts[1])
 	key.boot, errs[1] = url.PathUnescape(parts[2])
-	start, errs[2] = strconv.ParseUint(parts[3], 16, 64)
+	_, errs[2] = strconv.ParseUint(parts[3], 16, 64)
 	if err := errors.Join(errs[:]...); err != nil {
-		return key, 0, fmt.Errorf("gossip: %q is no member's name: %w", name, err)
+		return key, fmt.Errorf("gossip: %q is no member's name: %w", name, err)
 	}
-	return key, start, nil
+	return key, nil
 }

@@ -31,10 +31,10 @@ type memberKey struct {
 
 // member is one run of a program.
 type member struct {
-	name  string
-	key   memberKey
-	start uint64
-	addr  *net.UDPAddr
+	name string
+	key  memberKey
+	seen uint64 // greater in the run that came up later, as this member heard it
+	addr *net.UDPAddr
 
 	up        bool // the library takes it for alive
 	left      bool // it said good-bye
@@ -51,6 +51,7 @@ type table struct {
 	judge bool // a server: members are pinged before they count
 
 	mu      sync.Mutex
+	seen    uint64 // of the run that came up last
 	members map[string]*member
 	runs    map[memberKey][]*member // any order
 }
@@ -62,13 +63,13 @@ func newTable(judge bool) *table {
 // NotifyAlive implements memberlist.AliveDelegate: what has no name of ours is kept
 // out.
 func (t *table) NotifyAlive(n *memberlist.Node) error {
-	_, _, err := parseName(n.Name)
+	_, err := parseName(n.Name)
 	return err
 }
 
 // NotifyJoin implements memberlist.EventDelegate.
 func (t *table) NotifyJoin(n *memberlist.Node) {
-	key, start, err := parseName(n.Name)
+	key, err := parseName(n.Name)
 	if err != nil {
 		return
 	}
@@ -77,10 +78,12 @@ func (t *table) NotifyJoin(n *memberlist.Node) {
 	now := time.Now()
 	m := t.members[n.Name]
 	if m == nil {
-		m = &member{name: n.Name, key: key, start: start}
+		m = &member{name: n.Name, key: key}
 		t.members[n.Name] = m
 		t.runs[key] = append(t.runs[key], m)
 	}
+	t.seen++
+	m.seen = t.seen
 	m.addr = &net.UDPAddr{IP: n.Addr, Port: int(n.Port)}
 	m.up, m.confirmed, m.since, m.next, m.tries = true, false, now, now, 0
 	m.left = string(n.Meta) == left
@@ -127,10 +130,12 @@ func (t *table) prune(now time.Time) {
 	}
 }
 
+// newest is the run that came up last as this member heard it. No clock of another
+// machine has a say: it may have been set back between two runs.
 func newest(runs []*member) *member {
 	var last *member
 	for _, m := range runs {
-		if last == nil || m.start > last.start {
+		if last == nil || m.seen > last.seen {
 			last = m
 		}
 	}

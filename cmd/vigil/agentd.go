@@ -21,7 +21,7 @@ import (
 // newAgentdCmd is `vigil agentd`: the daemon of a worker host.
 func newAgentdCmd(a *app) *cobra.Command {
 	var file string
-	var drain bool
+	var drain, check bool
 	flags := defaultAgentdFile()
 	cmd := &cobra.Command{
 		Use:   "agentd",
@@ -36,15 +36,23 @@ Each agent runs in a shim of its own that outlives this daemon. SIGTERM and SIGI
 leave the agents running; the next agentd on the same data directory takes them over,
 so it may be stopped, upgraded or killed at any time. With --drain (or on_stop: drain)
 the agents are handed over to other hosts first and the host is taken out of service;
-a second signal breaks that off. With on_stop: end they are stopped at once.`,
+a second signal breaks that off. With on_stop: end they are stopped at once.
+
+A runner whose declaration is broken is not offered, the others are: the log and
+` + "`vigil host show`" + ` tell why. With --check everything that is wrong is printed, one line
+each with its place and remedy, and nothing is started or changed; the exit code is 1
+when something was found.`,
 		Example: `  vigil agentd --config configs/agentd.yaml
+  vigil agentd --config /etc/vigil/agentd.yaml --check
   vigil agentd --config agentd.yaml --server 10.0.0.1:7420,10.0.0.2:7420,10.0.0.3:7420`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			conf := defaultAgentdFile()
 			if file != "" {
 				var err error
-				if conf, err = readAgentdFile(file); err != nil {
+				if conf, err = readAgentdFile(file); err != nil && check {
+					return a.checked([]error{err}, nil)
+				} else if err != nil {
 					return err
 				}
 			}
@@ -54,6 +62,9 @@ a second signal breaks that off. With on_stop: end they are stopped at once.`,
 			}
 			if !cmd.Flags().Changed("server") && (len(a.addrs) > 0 || file == "") {
 				conf.Servers = a.addresses()
+			}
+			if check {
+				return a.checked(conf.inspect())
 			}
 			return runAgentd(cmd.Context(), conf, a.err)
 		},
@@ -69,6 +80,7 @@ a second signal breaks that off. With on_stop: end they are stopped at once.`,
 	fl.StringVar(&flags.LogLevel, "log-level", flags.LogLevel, "trace, debug, info, warn or error")
 	fl.BoolVar(&flags.LogJSON, "log-json", false, "log as JSON")
 	flags.Gossip.flags(fl)
+	fl.BoolVar(&check, "check", false, "only check the configuration and all runners, and print what is wrong")
 	fl.BoolVar(&drain, "drain", false, "when told to stop, hand the agents over to other hosts and leave")
 	fl.StringVar(&flags.boot, "boot-id", "", "boot id instead of the machine's, for tests")
 	_ = fl.MarkHidden("boot-id")                      // the flag is there
@@ -114,9 +126,13 @@ func runAgentd(ctx context.Context, conf *agentdFile, logTo io.Writer) error {
 		return usageError{err}
 	}
 	defer conn.Close()
-	daemon, err := agentd.Open(conf.config(conn, log, registry))
+	host := conf.config(conn, log, registry)
+	for _, w := range host.Warnings {
+		log.Error(w)
+	}
+	daemon, err := agentd.Open(host)
 	if err != nil {
-		return conf.explain(err)
+		return codeError{exitFailed, err}
 	}
 	defer daemon.Close()
 	member, err := conf.Gossip.open(gossip.Host, daemon.Key(), daemon.Boot(), log)
@@ -138,8 +154,8 @@ func runAgentd(ctx context.Context, conf *agentdFile, logTo io.Writer) error {
 			return err
 		}
 	}
-	if len(conf.Runners) == 0 {
-		log.Warn("no runner is declared: this host can start nothing")
+	if len(host.Runners) == 0 {
+		log.Warn("no runner is offered: this host can start nothing")
 	}
 	log.Info("agentd starts", "host_id", daemon.Key(), "pid", os.Getpid(), "servers", conf.Servers, "version", version())
 	group, groupCtx := errgroup.WithContext(ctx)

@@ -44,6 +44,7 @@ type agentdFile struct {
 	document  *document     // nil: there is no file, or nothing in it
 	dirByFlag bool          // RunnersDir came from the command line
 	places    []runnerPlace // of the last runners, those with files of their own
+	broken    []finding     // files of runners that cannot be read
 	hostKey   string        // that a new data directory takes over
 	boot      string        // instead of the machine's boot id, for tests
 }
@@ -107,51 +108,46 @@ func parseAgentdFile(name, text string) (*agentdFile, error) {
 	return f, nil
 }
 
-// check tells what is wrong before anything is opened, in the words of the file.
+// check tells the first thing that is wrong before anything is opened.
 func (f *agentdFile) check() error {
-	switch {
-	case hclog.LevelFromString(f.LogLevel) == hclog.NoLevel:
-		return usagef("log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel)
-	case f.Metrics != "" && !loopback(f.Metrics):
-		return usagef("metrics %q: give a loopback address such as 127.0.0.1:7430; there is no password", f.Metrics)
-	case f.DataDir == "":
-		return usagef("data_dir is empty: name a directory of agentd's own")
+	if all := f.mistakes(); len(all) > 0 {
+		return all[0]
 	}
+	return nil
+}
+
+// mistakes are everything that is wrong but with the runners, in the words of the file.
+func (f *agentdFile) mistakes() (all []error) {
+	that := func(ok bool, err error) {
+		if !ok {
+			all = append(all, err)
+		}
+	}
+	that(hclog.LevelFromString(f.LogLevel) != hclog.NoLevel, usagef("log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel))
+	that(f.Metrics == "" || loopback(f.Metrics), usagef("metrics %q: give a loopback address such as 127.0.0.1:7430; there is no password", f.Metrics))
+	that(f.DataDir != "", usagef("data_dir is empty: name a directory of agentd's own"))
 	for _, s := range []struct {
 		key   string
 		value spanValue
 		most  time.Duration
 	}{{"stop_grace", f.StopGrace, agentd.MaxStopGrace}, {"frozen_limit", f.FrozenLimit, 24 * time.Hour},
 		{"drain_limit", f.DrainLimit, 24 * time.Hour}, {"shutdown_limit", f.ShutdownLimit, time.Hour}} {
-		if s.value.span <= 0 || s.value.span > s.most {
-			return f.wrong(s.value.at, fmt.Sprintf("%s is %s: give more than 0 and at most %s", s.key, s.value.span, s.most))
-		}
+		that(s.value.span > 0 && s.value.span <= s.most,
+			f.wrong(s.value.at, fmt.Sprintf("%s is %s: give more than 0 and at most %s", s.key, s.value.span, s.most)))
 	}
-	switch agentd.OnStop(f.OnStop) {
-	case agentd.Keep, agentd.Drain, agentd.End:
-	default:
-		return usagef("on_stop %q is unknown: write %s, %s or %s", f.OnStop, agentd.Keep, agentd.Drain, agentd.End)
-	}
-	if f.StartEvery.span < 0 || f.StartEvery.span > time.Minute {
-		return f.wrong(f.StartEvery.at, fmt.Sprintf("start_every is %s: give 0s to 1m", f.StartEvery.span))
-	}
-	if f.MaxStarting.n == 0 {
-		return f.wrong(f.MaxStarting.at, "max_starting is 0: nothing could ever start; give 1 or more")
-	}
-	if f.MinFreeMemory.n < 0 {
-		return f.wrong(f.MinFreeMemory.at, "min_free_memory: give a size such as 256MiB, or 0B for no limit")
-	}
+	that(slices.Contains([]agentd.OnStop{agentd.Keep, agentd.Drain, agentd.End}, agentd.OnStop(f.OnStop)),
+		usagef("on_stop %q is unknown: write %s, %s or %s", f.OnStop, agentd.Keep, agentd.Drain, agentd.End))
+	that(f.StartEvery.span >= 0 && f.StartEvery.span <= time.Minute,
+		f.wrong(f.StartEvery.at, fmt.Sprintf("start_every is %s: give 0s to 1m", f.StartEvery.span)))
+	that(f.MaxStarting.n > 0, f.wrong(f.MaxStarting.at, "max_starting is 0: nothing could ever start; give 1 or more"))
+	that(f.MinFreeMemory.n >= 0, f.wrong(f.MinFreeMemory.at, "min_free_memory: give a size such as 256MiB, or 0B for no limit"))
 	local := !slices.ContainsFunc(f.Servers, func(addr string) bool { return !loopback(addr) })
 	if err := f.Gossip.settle(local); err != nil {
-		return err
+		all = append(all, err)
 	}
-	if f.Logs.MaxBytes.n <= 0 {
-		return f.wrong(f.Logs.MaxBytes.at, "logs.max_bytes: give a size such as 10MiB")
-	}
-	if f.Logs.Keep.n == 0 || f.Logs.Keep.n > 100 {
-		return f.wrong(f.Logs.Keep.at, fmt.Sprintf("logs.keep is %d: keep 1 to 100 files", f.Logs.Keep.n))
-	}
-	return nil
+	that(f.Logs.MaxBytes.n > 0, f.wrong(f.Logs.MaxBytes.at, "logs.max_bytes: give a size such as 10MiB"))
+	that(f.Logs.Keep.n > 0 && f.Logs.Keep.n <= 100, f.wrong(f.Logs.Keep.at, fmt.Sprintf("logs.keep is %d: keep 1 to 100 files", f.Logs.Keep.n)))
+	return all
 }
 
 // wrong is a mistake at a place, when there is a file.
@@ -162,14 +158,24 @@ func (f *agentdFile) wrong(at *token.Token, message string) error {
 	return placed(f.document.file, f.document.text, at, message)
 }
 
-// config is what the daemon gets.
+// config is what the daemon gets: the runners that are sound, and why the others are
+// not offered.
 func (f *agentdFile) config(conn grpc.ClientConnInterface, log hclog.Logger, registerer prometheus.Registerer) agentd.Config {
 	conf := agentd.Config{
 		DataDir: f.DataDir, HostKey: f.hostKey, Name: f.Name, Labels: f.Labels, Capacity: f.Capacity.n, Conn: conn, Addrs: f.Servers,
 		Version: version(), StopGrace: f.StopGrace.span, FrozenLimit: f.FrozenLimit.span, ShutdownLimit: f.ShutdownLimit.span,
 		LogBytes: f.Logs.MaxBytes.n, LogKeep: int(f.Logs.Keep.n), Logger: log, Registerer: registerer,
 		OnStop: agentd.OnStop(f.OnStop), DrainLimit: f.DrainLimit.span, MaxStarting: int(f.MaxStarting.n),
-		StartEvery: f.StartEvery.span, MinFreeMemory: uint64(f.MinFreeMemory.n), Shim: shimCommand(), Boot: f.boot, Runners: f.runners(),
+		StartEvery: f.StartEvery.span, MinFreeMemory: uint64(f.MinFreeMemory.n), Shim: shimCommand(), Boot: f.boot,
+		Broken: map[string]string{},
+	}
+	var broken []finding
+	conf.Runners, broken = f.sift()
+	for _, b := range broken {
+		conf.Warnings = append(conf.Warnings, fmt.Sprintf("runner %s is not offered: %s", b.runner, inOneLine(b.err)))
+		if conf.Broken[b.runner] == "" {
+			conf.Broken[b.runner] = inOneLine(b.err)
+		}
 	}
 	return conf
 }

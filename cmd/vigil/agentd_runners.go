@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/goccy/go-yaml/ast"
@@ -119,7 +120,7 @@ func (f *agentdFile) runnerPlace(i int) runnerPlace {
 
 // readRunners adds the runners of the folder, one a file, in the order of their
 // names. They name programs that will run, so nobody but their owner may be able to
-// change them.
+// change them. A file that cannot be read is kept in mind as broken.
 func (f *agentdFile) readRunners() error {
 	dir := f.RunnersDir
 	switch {
@@ -144,22 +145,26 @@ func (f *agentdFile) readRunners() error {
 		if ext := filepath.Ext(e.Name()); ext != ".yaml" && ext != ".yml" || e.Name()[0] == '.' {
 			continue
 		}
-		name := filepath.Join(dir, e.Name())
-		if err := guarded(name, 0); err != nil {
-			return err
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return usagef("read runner: %w; make it readable for agentd, or remove it", err)
-		}
-		one, doc, err := parseRunnerFile(name, string(text))
-		if err != nil {
-			return err
+		one, doc, err := readRunnerFile(filepath.Join(dir, e.Name()))
+		if err != nil { // the others do not depend on it
+			f.broken = append(f.broken, finding{strings.TrimSuffix(e.Name(), filepath.Ext(e.Name())), err})
+			continue
 		}
 		f.Runners = append(f.Runners, *one)
 		f.places = append(f.places, runnerPlace{document: doc})
 	}
 	return nil
+}
+
+func readRunnerFile(name string) (*runnerFile, *document, error) {
+	if err := guarded(name, 0); err != nil {
+		return nil, nil, err
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, nil, usagef("read runner: %w; make it readable for agentd, or remove it", err)
+	}
+	return parseRunnerFile(name, string(text))
 }
 
 // guarded refuses what anybody on this host could change.
@@ -205,24 +210,6 @@ func parseRunnerFile(name, text string) (*runnerFile, *document, error) {
 		return nil, nil, placed(name, text, nil, "the file is empty: declare a runner in it, or remove it")
 	}
 	return one, doc, nil
-}
-
-// explain gives what Open found its place in a file.
-func (f *agentdFile) explain(err error) error {
-	var faults runner.Faults
-	if !errors.As(err, &faults) {
-		return codeError{exitFailed, err}
-	}
-	one := faults[0]
-	place := f.runnerPlace(one.Runner)
-	if place.document == nil {
-		return usageError{err}
-	}
-	message := one.Problem + ": " + one.Remedy
-	if more := len(faults) - 1; more > 0 {
-		message += fmt.Sprintf(" (and %d more)", more)
-	}
-	return placed(place.document.file, place.document.text, place.find(one.Path), message)
 }
 
 // find gives the value below the runner that path names, or the nearest thing around

@@ -259,22 +259,22 @@ func TestRunnerFileMistakes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if code, errs := runAgentdWith(t, dir); code != exitUsage || !strings.Contains(errs, filepath.Join(dir, c.where)) || !strings.Contains(errs, c.want) {
+		if code, errs := checkAgentdWith(t, dir); code != exitFailed || !strings.Contains(errs, filepath.Join(dir, c.where)) || !strings.Contains(errs, c.want) {
 			t.Errorf("%q: exit code %d, want %q at %s, got\n%s", c.files, code, c.want, c.where, errs)
 		}
 	}
 }
 
-// runAgentdWith runs agentd with a folder of runners in which something is wrong.
-func runAgentdWith(t *testing.T, runners string) (code int, errs string) {
+// checkAgentdWith checks agentd with a folder of runners in which something is wrong.
+func checkAgentdWith(t *testing.T, runners string) (code int, errs string) {
 	t.Helper()
 	var out, err bytes.Buffer
 	data := filepath.Join(t.TempDir(), "data")
-	code = run(context.Background(), []string{"agentd", "--runners-dir", runners, "--data-dir", data}, strings.NewReader(""), &out, &err)
+	code = run(context.Background(), []string{"agentd", "--check", "--runners-dir", runners, "--data-dir", data}, strings.NewReader(""), &out, &err)
 	if _, err := os.Stat(data); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%s: the data directory was made", runners)
 	}
-	return code, err.String()
+	return code, out.String()
 }
 
 // Nobody but their owner may say what runs on a host.
@@ -288,23 +288,23 @@ func TestRunnersThatAnybodyMayChangeAreRefused(t *testing.T) {
 		if err := os.Chmod(path, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if code, errs := runAgentdWith(t, dir); code != exitUsage || !strings.Contains(errs, "chmod o-w "+path) {
+		if code, errs := checkAgentdWith(t, dir); code != exitFailed || !strings.Contains(errs, "chmod o-w "+path) {
 			t.Errorf("exit code %d: %s", code, errs)
 		}
 		if err := os.Chmod(path, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if code, errs := runAgentdWith(t, file); code != exitUsage || !strings.Contains(errs, "is not a folder") {
+	if code, errs := checkAgentdWith(t, file); code != exitFailed || !strings.Contains(errs, "is not a folder") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	if code, errs := runAgentdWith(t, dir+"/none"); code != exitUsage || !strings.Contains(errs, "correct runners_dir") {
+	if code, errs := checkAgentdWith(t, dir+"/none"); code != exitFailed || !strings.Contains(errs, "correct runners_dir") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "b.yaml"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if code, errs := runAgentdWith(t, dir); code != exitUsage || !strings.Contains(errs, "is not a file") {
+	if code, errs := checkAgentdWith(t, dir); code != exitFailed || !strings.Contains(errs, "is not a file") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

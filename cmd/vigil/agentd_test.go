@@ -95,7 +95,16 @@ func TestAgentdFileMistakes(t *testing.T) {
 		}
 		var out, errs bytes.Buffer
 		data := filepath.Join(dir, "data")
-		code := run(context.Background(), []string{"agentd", "--config", file, "--data-dir", data}, strings.NewReader(""), &out, &errs)
+		args := []string{"agentd", "--config", file, "--data-dir", data}
+		code := run(context.Background(), append(args, "--check"), strings.NewReader(""), &out, &errs)
+		if code != exitFailed || !strings.Contains(out.String(), c.want) || c.where != "" && !strings.HasPrefix(out.String(), file+":"+c.where+":") ||
+			strings.Count(out.String(), "\n") != 1 {
+			t.Errorf("%q: exit code %d, want %q at %s, got\n%s%s", c.text, code, c.want, c.where, out.String(), errs.String())
+		}
+		if strings.HasPrefix(c.text, "runners:") && !strings.Contains(c.want, "unknown key") {
+			continue // it costs the runner, not the daemon
+		}
+		code = run(context.Background(), args, strings.NewReader(""), &out, &errs)
 		if code != exitUsage || !strings.Contains(errs.String(), c.want) || c.where != "" && !strings.Contains(errs.String(), file+":"+c.where+":") {
 			t.Errorf("%q: exit code %d, want %q at %s, got\n%s", c.text, code, c.want, c.where, errs.String())
 		}

@@ -99,6 +99,27 @@ func TestFailuresOfProcesses(t *testing.T) {
 		c.took("agentd back -> all agents running", began)
 	})
 
+	t.Run("F2 agentd stays away beyond the fence, and its agent goes on", func(t *testing.T) {
+		c := c.in(t)
+		// Longer than the silence after which a host is in doubt and gets no orders.
+		c.role("f2c", func(s *vigilv1.RoleSpec) { s.Ttl = durationpb.New(10 * time.Second) })
+		before := c.joined("f2c/a", "")
+		for range 2 {
+			c.host.signal(syscall.SIGKILL)
+			c.host.end()
+			c.sees("agent.fence_ended", "f2c/a", 0)
+			began := time.Now()
+			c.startHost()
+			c.sees("agent.adopted", "f2c/a", 0)
+			c.took("agentd back -> life taken up", began)
+			c.completed(c.task("f2c", "easy"))
+		}
+		// L10: nothing has replaced it, although its host was put back into service.
+		if after := c.running("f2c/a"); after.GetPid() != before.GetPid() || after.GetIncarnation() != before.GetIncarnation() || c.starts("f2c/a") != 1 {
+			t.Errorf("it was replaced: %v, then %v", before, after)
+		}
+	})
+
 	t.Run("F3 everybody asks for an agent in the moment of its death", func(t *testing.T) {
 		c := c.in(t)
 		c.role("f3", nil)

@@ -3,6 +3,8 @@
 package main_test
 
 import (
+	"fmt"
+	"net"
 	"os"
 	"regexp"
 	"strconv"
@@ -137,6 +139,39 @@ func TestServerJoinsAndLeaves(t *testing.T) {
 		t.Fatalf("remove: %v", err)
 	}
 	if list, err := f.status.ListServers(f.ctx(), &vigilv1.ListServersRequest{}); err != nil || len(list.GetServers()) != 3 {
+		t.Fatalf("servers: %v, %v", list, err)
+	}
+}
+
+// A server that lost its data is told of its cluster before it has asked to join: the
+// leader of before still speaks to it. It asks all the same, also after a restart.
+func TestServerThatIsToldTooEarlyJoins(t *testing.T) {
+	f := newFleet(t)
+	api, raft := freePort(t), freePort(t)
+	args := []string{"server", "--id", "s4", "--data-dir", f.path("s4"), "--addr", api, "--raft-addr", raft}
+	early := spawn(t, "s4", args...)
+	early.shows(regexp.MustCompile(`server starts`))
+	status, err := f.status.Status(f.ctx(), &vigilv1.StatusRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := net.Dial("tcp", raft)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := fmt.Fprintf(c, "vigil-raft/1 %s\n", status.GetClusterId()); err != nil {
+		t.Fatal(err)
+	}
+	early.shows(regexp.MustCompile(`belongs to cluster.*` + status.GetClusterId()))
+	early.signal(syscall.SIGTERM)
+	if code := early.end(); code != 0 {
+		t.Fatalf("the server ended with %d", code)
+	}
+	joiner := spawn(t, "s4", append(args, "--join", f.api[0])...)
+	joiner.shows(regexp.MustCompile(`server has joined the cluster`))
+	list, err := f.status.ListServers(f.ctx(), &vigilv1.ListServersRequest{})
+	if err != nil || len(list.GetServers()) != 4 || !list.GetServers()[3].GetVoter() {
 		t.Fatalf("servers: %v, %v", list, err)
 	}
 }

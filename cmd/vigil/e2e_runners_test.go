@@ -54,6 +54,7 @@ func TestRunnersOfAHost(t *testing.T) {
 	f.write("h2/runners.d/command.yaml", string(shipped))
 	f.write("h2/runners.d/term.yaml", termRunner)
 	f.write("h2/runners.d/quota.yaml", quotaRunner)
+	f.write("h2/runners.d/typo.yaml", "name: typo\nprogramm: sh\n")
 	// The path of a terminal's socket must be short, and that of a test is not.
 	data, err := os.MkdirTemp("", "h2-")
 	if err != nil {
@@ -69,6 +70,22 @@ func TestRunnersOfAHost(t *testing.T) {
 	t.Cleanup(func() { f.clear("h2data", agentd) })
 	f.apply("demo", "command", "quota", "term")
 
+	t.Run("a broken one takes no other with it", func(t *testing.T) {
+		want := f.path("h2/runners.d/typo.yaml") + `:2:1: unknown key "programm"`
+		check := spawn(t, "check", "agentd", "--config", f.path("h2/agentd.yaml"), "--check")
+		if code := check.end(); code != 1 || !strings.Contains(check.out.String(), want) {
+			t.Errorf("exit code %d:\n%s", code, check.out.String())
+		}
+		for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+			hosts, err := f.fleet.ListHosts(f.ctx(), &vigilv1.ListHostsRequest{})
+			if err == nil && strings.Contains(fmt.Sprint(hosts), "runner typo is not offered: "+strings.ReplaceAll(want, `"`, `\"`)) {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("hosts %v, %v", hosts, err)
+			}
+		}
+	})
 	t.Run("command", func(t *testing.T) {
 		if got := f.result(t, "command"); got != "1\n" { // one word
 			t.Errorf("result %q", got)

@@ -22,8 +22,13 @@ type placeError struct {
 	source       string // the line of the file
 }
 
+// where is the mistake in one line.
+func (e *placeError) where() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.file, e.line, e.column, e.message)
+}
+
 func (e *placeError) Error() string {
-	where := fmt.Sprintf("%s:%d:%d: %s", e.file, e.line, e.column, e.message)
+	where := e.where()
 	if e.source == "" {
 		return where
 	}

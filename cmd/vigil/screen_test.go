@@ -109,7 +109,7 @@ recent events
 func TestStatusOnOneScreen(t *testing.T) {
 	s := newCanned(t)
 	s.status = &vigilv1.StatusResponse{ClusterId: "c1", Leader: "s1", LeaderAddr: "a:7420", Term: 3, Index: 99, Clock: durationpb.New(90 * time.Second),
-		Rooms: 2, Agents: 5, AgentsLive: 4, Hosts: 2, HostsReady: 1, Waiters: 3, Tasks: map[string]uint64{"PENDING": 2, "IN_PROGRESS": 1, "QUEUED": 0},
+		Rooms: 2, Agents: 5, AgentsLive: 4, AgentsWanted: 6, AgentsRunning: 5, Hosts: 2, HostsReady: 1, Waiters: 3, Tasks: map[string]uint64{"PENDING": 2, "IN_PROGRESS": 1, "QUEUED": 0},
 		Servers:  []*vigilv1.Server{{Id: "s1", Leader: true, Voter: true, ApiAddr: "a:7420", RaftAddr: "a:7421", Version: "v1", Health: "alive"}, {Id: "s2", Diverged: true}},
 		Warnings: []string{"host w2 is suspect"}}
 	_, out, _ := terminalRun{}.do(t, "status", "--addr", s.addr)
@@ -117,7 +117,7 @@ func TestStatusOnOneScreen(t *testing.T) {
 leader         s1 (a:7420), term 3
 clock          1m 30s, log index 99, epoch 0
 hosts          1 ready of 2
-agents         4 live of 5, in 2 rooms
+agents         6 should run, 5 run; 4 live of 5, in 2 rooms
 tasks          2 pending, 1 in progress
 waiting calls  3
 

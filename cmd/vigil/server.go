@@ -17,6 +17,7 @@ import (
 // to it by addServerVerbs.
 func newServerCmd(a *app) *cobra.Command {
 	var file string
+	var check bool
 	flags := defaultServerFile()
 	var peers []string
 	cmd := &cobra.Command{
@@ -29,7 +30,11 @@ existing cluster names one of its API addresses with --join. A server that has r
 before finds everything in its data directory.
 
 Without a word about it a server listens on the loopback interface only: there are
-no passwords, so whoever can reach its ports controls the fleet.`,
+no passwords, so whoever can reach its ports controls the fleet.
+
+With --check everything that is wrong with the configuration is printed, one line each
+with its remedy, and nothing is started or changed; the exit code is 1 when something
+was found.`,
 		Example: `  vigil server --id s1 --bootstrap-expect 1
   vigil server --id s1 --raft-addr 10.0.0.1:7421 --addr 10.0.0.1:7420 \
       --peers s1=10.0.0.1:7421,s2=10.0.0.2:7421,s3=10.0.0.3:7421
@@ -42,7 +47,9 @@ no passwords, so whoever can reach its ports controls the fleet.`,
 			conf := defaultServerFile()
 			if file != "" {
 				var err error
-				if conf, err = readServerFile(file); err != nil {
+				if conf, err = readServerFile(file); err != nil && check {
+					return a.checked([]error{err}, nil)
+				} else if err != nil {
 					return err
 				}
 			}
@@ -51,6 +58,9 @@ no passwords, so whoever can reach its ports controls the fleet.`,
 				return err
 			}
 			conf.override(flags, cmd.Flags().Changed)
+			if check {
+				return a.checked(conf.inspect(), nil)
+			}
 			s, err := openServer(conf, a.err)
 			if err != nil {
 				return err
@@ -60,6 +70,7 @@ no passwords, so whoever can reach its ports controls the fleet.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&file, "config", "c", "", "configuration file (YAML); flags win over it")
+	fl.BoolVar(&check, "check", false, "only check the configuration, and print what is wrong")
 	fl.StringVar(&flags.ID, "id", "", "name of this server, unique in the cluster, never reused")
 	fl.StringVar(&flags.DataDir, "data-dir", flags.DataDir, "its own directory")
 	fl.StringVar(&flags.Addr, "addr", flags.Addr, "listen here for clients")
@@ -160,7 +171,7 @@ func loopback(addr string) bool {
 func (f *serverFile) clusterConfig() cluster.Config {
 	conf := cluster.Config{
 		ID: f.ID, RaftAddr: f.RaftAddr, BindAddr: f.RaftBind, APIAddr: f.AdvertiseAddr, DataDir: f.DataDir,
-		Cluster: f.Cluster, BootstrapExpect: f.BootstrapExpect, Version: version(),
+		Cluster: f.Cluster, BootstrapExpect: f.BootstrapExpect, Version: version(), Features: cluster.FeatureLevel,
 		Timing: cluster.Timing{
 			Heartbeat: f.Timing.Heartbeat.span, LeaderLease: f.Timing.LeaderLease.span, Commit: f.Timing.Commit.span,
 			Disk: f.Timing.Disk.span, BeatGather: f.Timing.BeatGather.span,

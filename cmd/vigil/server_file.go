@@ -14,7 +14,9 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"vigil/cluster/gossip"
 	"vigil/fsm"
+	"vigil/rpc/client"
 )
 
 // serverFile is the configuration of `vigil server`; configs/server.yaml explains
@@ -124,6 +126,34 @@ func parseServerFile(name, text string) (*serverFile, error) {
 		}
 	}
 	return f, nil
+}
+
+// inspect finds what is wrong with a configuration, without opening or making anything.
+func (f *serverFile) inspect() (wrong []error) {
+	if err := f.check(); err != nil { // what follows builds on it
+		wrong = append(wrong, err)
+	} else {
+		repl := f.clusterConfig()
+		if err := repl.Validate(); err != nil {
+			wrong = append(wrong, each(err)...)
+		}
+	}
+	if f.Gossip.KeyFile != "" {
+		if _, err := gossip.ReadKey(f.Gossip.KeyFile); err != nil {
+			wrong = append(wrong, err)
+		}
+	}
+	if len(f.Join) > 0 {
+		if conn, err := client.Open(client.Config{Addrs: f.Join, Name: "server " + f.ID}); err != nil {
+			wrong = append(wrong, err)
+		} else {
+			conn.Close() // it has asked nothing yet
+		}
+	}
+	if err := folderOrNothing("data_dir", f.DataDir); err != nil {
+		wrong = append(wrong, err)
+	}
+	return wrong
 }
 
 // sizeValue is a number of bytes with its place; 0: none, or no limit.

@@ -48,7 +48,8 @@ func (a *app) printStatus(st *vigilv1.StatusResponse) error {
 		"paused", a.pausedLine(st),
 		"brake", tidy(st.GetBrake()),
 		"hosts", hostCounts(st),
-		"agents", fmt.Sprintf("%d live of %d, in %d rooms", st.GetAgentsLive(), st.GetAgents(), st.GetRooms()),
+		"agents", fmt.Sprintf("%d should run, %d run; %d live of %d, in %d rooms",
+			st.GetAgentsWanted(), st.GetAgentsRunning(), st.GetAgentsLive(), st.GetAgents(), st.GetRooms()),
 		"tasks", taskCounts(st.GetTasks()),
 		"waiting calls", fmt.Sprint(st.GetWaiters()),
 	); err != nil {

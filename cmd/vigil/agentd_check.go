@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"vigil/agentd/runner"
+	"vigil/cluster/gossip"
+	"vigil/rpc/client"
+)
+
+// finding is one thing that is wrong with the declaration of a runner.
+type finding struct {
+	runner string // its name or, where it cannot be read, that of its file
+	err    error
+}
+
+// sift gives the runners that this host can offer, and what is wrong with the others:
+// one that is broken takes no other with it.
+func (f *agentdFile) sift() (good []runner.Runner, broken []finding) {
+	all := f.runners()
+	broken = append(broken, f.broken...)
+	bad := map[int]bool{}
+	var faults runner.Faults
+	if _, err := runner.Compile(all); errors.As(err, &faults) {
+		for _, one := range faults {
+			bad[one.Runner] = true
+			broken = append(broken, finding{all[one.Runner].Name, f.explain(one)})
+		}
+	}
+	for i, r := range all {
+		if !bad[i] {
+			good = append(good, r)
+		}
+	}
+	return good, broken
+}
+
+// explain gives what is wrong with a runner its place in a file.
+func (f *agentdFile) explain(fault *runner.Fault) error {
+	place := f.runnerPlace(fault.Runner)
+	if place.document == nil {
+		return usageError{fault}
+	}
+	return placed(place.document.file, place.document.text, place.find(fault.Path), fault.Problem+": "+fault.Remedy)
+}
+
+// inOneLine is an error without the line of the file that it shows.
+func inOneLine(err error) string {
+	var at *placeError
+	if errors.As(err, &at) {
+		return at.where()
+	}
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
+}
+
+// inspect finds everything that is wrong with a configuration, without opening or
+// making anything; notes are about what is left out on purpose.
+func (f *agentdFile) inspect() (wrong []error, notes []string) {
+	if err := f.readRunners(); err != nil {
+		wrong = append(wrong, err)
+	}
+	wrong = append(wrong, f.mistakes()...)
+	if f.Gossip.KeyFile != "" {
+		if _, err := gossip.ReadKey(f.Gossip.KeyFile); err != nil {
+			wrong = append(wrong, err)
+		}
+	}
+	if conn, err := client.Open(client.Config{Addrs: f.Servers, Name: "agentd " + f.Name}); err != nil {
+		wrong = append(wrong, err)
+	} else {
+		conn.Close() // it has asked nothing yet
+	}
+	if err := folderOrNothing("data_dir", f.DataDir); err != nil {
+		wrong = append(wrong, err)
+	}
+	good, broken := f.sift()
+	for _, b := range broken {
+		wrong = append(wrong, b.err)
+	}
+	if set, err := runner.Compile(good); err == nil {
+		notes = set.Warnings()
+	}
+	return wrong, notes
+}
+
+// each gives the errors that were joined into one.
+func each(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
+// folderOrNothing refuses a name that is taken by something else.
+func folderOrNothing(key, path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case path == "" || errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return usagef("%s: %w: correct the path, or make it accessible", key, err)
+	case !info.IsDir():
+		return usagef("%s: %s is not a folder: name another path", key, path)
+	}
+	return nil
+}
+
+// checked prints what a look at a configuration has found, one line each, and gives
+// exit code 1 when something is wrong.
+func (a *app) checked(wrong []error, notes []string) error {
+	for _, err := range wrong {
+		if err := a.printf("%s\n", safe(inOneLine(err))); err != nil {
+			return err
+		}
+	}
+	for _, note := range notes {
+		if err := a.printf("note: %s\n", safe(note)); err != nil {
+			return err
+		}
+	}
+	if len(wrong) > 0 {
+		return codeError{exitFailed, fmt.Errorf("findings: %d; nothing was started or changed", len(wrong))}
+	}
+	return a.printf("The configuration is right.\n")
+}

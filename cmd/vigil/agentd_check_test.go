@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vigil/agentd/runner"
+)
+
+// look runs a command that only checks, in a folder with these files.
+func look(t *testing.T, files map[string]string, args ...string) (code int, out, errs string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := everything(t, dir)
+	var o, e bytes.Buffer
+	code = run(context.Background(), append(args, "--check"), strings.NewReader(""), &o, &e)
+	if after := everything(t, dir); after != before {
+		t.Errorf("%q: there were %s, now there are %s", args, before, after)
+	}
+	return code, o.String(), e.String()
+}
+
+func everything(t *testing.T, dir string) string {
+	t.Helper()
+	var all []string
+	if err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		all = append(all, path)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(all, " ")
+}
+
+// Every mistake is told at once, in one line with its place and remedy, and nothing is
+// touched.
+func TestAgentdCheckTellsEverything(t *testing.T) {
+	code, out, errs := look(t, map[string]string{
+		"agentd.yaml":         "servers: ['10.0.0.1:7420']\nstop_grace: 0s\nlogs: {keep: 1000}\ngossip: {key_file: none.key, bind: '10.0.0.1:7422'}\ndata_dir: taken\nrunners:\n- {name: a, program: sh}\n",
+		"taken":               "",
+		"runners.d/b.yaml":    "name: b\nprogram: /no/such\ndirectory: /no/such/folder\nuser: nobody-of-that-name\n",
+		"runners.d/c.yaml":    "name: c\nprogramm: sh\n",
+		"runners.d/good.yaml": "name: good\nprogram: sh\n",
+		"runners.d/rare.yaml": "name: rare\nprogram: no-such-program\noptional: true\n",
+	}, "agentd", "--config", "agentd.yaml")
+	for _, want := range []string{"agentd.yaml:2:13: stop_grace is 0s", "agentd.yaml:3:14: logs.keep is 1000", "none.key: no such file", "data_dir: taken is not a folder",
+		"runners.d/b.yaml:2:10: /no/such does not exist: install it", "runners.d/b.yaml:3:12: /no/such/folder does not exist: create it",
+		`runners.d/b.yaml:4:7: there is no user "nobody-of-that-name"`, `runners.d/c.yaml:2:1: unknown key "programm"`, "note: runner rare is not offered"} {
+		if n := strings.Count(out, want); n != 1 {
+			t.Errorf("%q was told %d times", want, n)
+		}
+	}
+	if code != exitFailed || strings.Count(out, "\n") != 9 || !strings.Contains(errs, "findings: 8") {
+		t.Errorf("exit code %d, printed\n%s%s", code, out, errs)
+	}
+	code, out, _ = look(t, map[string]string{"agentd.yaml": "runners:\n- {name: a, program: sh}\n"}, "agentd", "--config", "agentd.yaml")
+	if code != exitOK || out != "The configuration is right.\n" {
+		t.Errorf("exit code %d, printed\n%s", code, out)
+	}
+}
+
+func TestServerCheck(t *testing.T) {
+	for _, c := range []struct {
+		text, want string
+		args       []string
+	}{
+		{"id: s1\nbootstrap_expect: 1\n", "", nil},
+		{"id: s1\n", "", []string{"--join", "10.0.0.1:7420"}},
+		{"id: s1\nnonsense: 1\n", `s.yaml:2:1: unknown key "nonsense"`, nil},
+		{"bootstrap_expect: 1\n", "the server has no id", nil},
+		{"id: s1\nbootstrap_expect: 3\npeers: [{id: s2, raft_addr: '10.0.0.2:7421'}]\n", "s1", nil},
+		{"id: s1\nbootstrap_expect: 1\nsettings: {host_ttl: soon}\n", "s.yaml:3:22:", nil},
+		{"id: s1\nbootstrap_expect: 1\ndata_dir: s.yaml\n", "is not a folder", nil},
+		{"id: s1\nbootstrap_expect: 1\ngossip: {key_file: none}\n", "vigil keygen", nil},
+	} {
+		code, out, errs := look(t, map[string]string{"s.yaml": c.text}, append([]string{"server", "--config", "s.yaml"}, c.args...)...)
+		if want := c.want != ""; want != (code == exitFailed) || !strings.Contains(out, c.want) || !want && out != "The configuration is right.\n" {
+			t.Errorf("%q %q: exit code %d, printed\n%s%s", c.text, c.args, code, out, errs)
+		}
+	}
+}
+
+// A broken runner costs itself and no other, and people are told why.
+func TestBrokenRunnerIsNotOffered(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"a.yaml": "name: a\nprogram: sh\n", "b.yaml": "name: b\nprogramm: sh\n",
+		"c.yaml": "name: see\nprogram: /no/such\n", "d.yaml": "name: a\nprogram: true\n", "e.yaml": "name: e\nprogram: sh\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := defaultAgentdFile()
+	f.RunnersDir = dir
+	if err := f.readRunners(); err != nil {
+		t.Fatal(err)
+	}
+	conf := f.config(nil, nil, nil)
+	set, err := runner.Compile(conf.Runners)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(set.Names(), " "); got != "a e" {
+		t.Errorf("offered: %s", got)
+	}
+	told := strings.Join(conf.Warnings, "\n")
+	for name, want := range map[string]string{"b": "b.yaml:2:1: unknown key", "see": "c.yaml:2:10: /no/such does not exist", "a": "d.yaml:1:7: \"a\" is declared twice"} {
+		if !strings.Contains(told, "runner "+name+" is not offered: "+filepath.Join(dir, want)) || !strings.Contains(conf.Broken[name], want) {
+			t.Errorf("%s: told\n%s\nbroken %v", name, told, conf.Broken)
+		}
+	}
+}
