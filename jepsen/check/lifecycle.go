@@ -1,0 +1,144 @@
+package check
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"vigil/jepsen/history"
+)
+
+// completion is who was told that a task is completed by it.
+type completion struct {
+	task        uint64
+	attempt     uint32
+	agent       string
+	incarnation uint64
+}
+
+// told is where it was told.
+type told struct {
+	completion
+	at    int64
+	ops   []history.Op
+	lives []string
+}
+
+// lifecycle compares the list of tasks at the end with what was acknowledged.
+func lifecycle(t *trial, r *Result) {
+	final := map[uint64]history.Op{}
+	titles := map[string]history.Op{}
+	states := map[string]int{}
+	for _, op := range t.rec.Ops {
+		if op.Workload != "lifecycle" || op.Kind != "final" || op.Outcome != history.OK || op.Task == 0 {
+			continue
+		}
+		if first, ok := titles[op.Value]; ok && first.Task != op.Task {
+			r.found(Finding{From: first.Call, To: op.Return, Ops: []history.Op{first, op}}, "%q is there twice: as task %d and as %d", op.Value, first.Task, op.Task)
+		}
+		titles[op.Value], final[op.Task] = op, op
+		states[op.State]++
+	}
+	if len(final) == 0 {
+		t.completedInLog(r)
+		return
+	}
+	t.created(r, final)
+	for _, c := range t.completions() {
+		end, ok := final[c.task]
+		if !ok {
+			continue // of another workload
+		}
+		r.judged(1)
+		if got := (completion{end.Task, end.Attempt, end.Agent, end.Incarnation}); end.State != completed || got != c.completion {
+			r.found(Finding{From: c.at, To: end.Return, Ops: append(c.ops, end), Lives: c.lives},
+				"task %d was acknowledged as completed by attempt %d of %s %d, but at the end it is %s by attempt %d of %s %d",
+				c.task, c.attempt, c.agent, c.incarnation, end.State, end.Attempt, end.Agent, end.Incarnation)
+		}
+	}
+	t.forgotten(r, final)
+	t.completedInLog(r)
+	for _, state := range slices.Sorted(maps.Keys(states)) {
+		r.count("tasks that ended "+state, states[state])
+	}
+}
+
+// created judges that every task that was acknowledged is there.
+func (t *trial) created(r *Result, final map[uint64]history.Op) {
+	for _, op := range t.rec.Ops {
+		if op.Workload != "lifecycle" || op.Kind != "create" || op.Outcome != history.OK {
+			continue
+		}
+		r.judged(1)
+		switch end, ok := final[op.Task]; {
+		case !ok:
+			r.found(Finding{From: op.Call, To: op.Return, Ops: []history.Op{op}}, "task %d (%q) was accepted and is lost", op.Task, op.Value)
+		case end.Value != op.Value:
+			r.found(Finding{From: op.Call, To: end.Return, Ops: []history.Op{op, end}}, "task %d was accepted as %q and is %q at the end", op.Task, op.Value, end.Value)
+		}
+	}
+}
+
+// completions are all that anybody was told, by task.
+func (t *trial) completions() (list []told) {
+	for _, op := range t.rec.Ops {
+		if op.Workload == "lifecycle" && op.Kind == "complete" && op.Outcome == history.OK {
+			list = append(list, told{completion{op.Task, op.Attempt, op.Agent, op.Incarnation}, op.Call, []history.Op{op}, nil})
+		}
+	}
+	for _, l := range t.lives {
+		for _, w := range l.Said {
+			if w.What == "complete" {
+				list = append(list, told{completion{w.Task, w.Attempt, l.Agent, l.Incarnation}, w.Sent, nil, []string{l.File}})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b told) int { return cmp.Or(cmp.Compare(a.task, b.task), cmp.Compare(a.at, b.at)) })
+	return list
+}
+
+// forgotten finds tasks that nobody finished although an agent that could work on them
+// waited until the end.
+func (t *trial) forgotten(r *Result, final map[uint64]history.Op) {
+	idle := map[string]history.Look{} // by role
+	for _, look := range t.rec.Looks {
+		delete(idle, role(look.Agent))
+		if look.Participant == "WAITING" && look.Task == 0 && look.Sent > t.rec.Run.Ended-t.ttl {
+			idle[role(look.Agent)] = look
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(final)) {
+		end := final[id]
+		if finished(end.State) {
+			continue
+		}
+		key := end.Key
+		if !strings.Contains(key, "/") {
+			key = "lifecycle/" + key
+		}
+		look, waits := idle[key]
+		if !waits || t.rec.Run.Ended-t.rec.Run.Calm < int64(t.bounds.Agents) {
+			r.excuse("the run ended before the task was finished, and nobody idle could have taken it")
+			continue
+		}
+		r.found(Finding{From: end.Call, To: end.Return, Ops: []history.Op{end}}, "task %d is %s at the end although %s waits for a task", id, end.State, look.Agent)
+	}
+}
+
+// completedInLog judges that the log completes no task twice.
+func (t *trial) completedInLog(r *Result) {
+	done := map[uint64]history.Event{}
+	for i, e := range t.log {
+		switch {
+		case !t.follows(i) || e.Kind == "cluster.restored":
+			clear(done)
+		case e.Kind == "task.completed":
+			r.judged(1)
+			if first, ok := done[e.Task]; ok {
+				r.found(Finding{From: first.Got, To: e.Got, Events: []history.Event{first, e}}, "the log completes task %d twice", e.Task)
+			}
+			done[e.Task] = e
+		}
+	}
+}

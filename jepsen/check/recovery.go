@@ -1,0 +1,98 @@
+package check
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"vigil/jepsen/history"
+)
+
+// reasons are why an agent may be right not to run, as codes and as their texts begin.
+var reasons = []string{"parked", "back_off", "back-off", "stopped", "paused", "room_paused", "all_paused", "its room is paused",
+	"no_task", "on demand", "retired", "deleting"}
+
+// recovery looks at the time after the last fault was healed.
+func recovery(t *trial, r *Result) {
+	run := t.rec.Run
+	if run.Calm == 0 {
+		return
+	}
+	rest := time.Duration(run.Ended - run.Calm)
+	if p := MeasureProgress(t.rec); len(p.tried) > 0 && p.last > run.Calm {
+		r.judged(1)
+		switch {
+		case p.Calm < 0 && rest <= t.bounds.Stall, p.Calm < 0 && p.asked(span{run.Calm, run.Ended}) <= int64(t.bounds.Stall):
+			r.excuse("the run ended before writes could succeed")
+		case p.Calm < 0:
+			r.found(Finding{From: run.Calm, To: run.Ended}, "no write that began after the last fault was acknowledged within %s", rest)
+		case p.Calm > t.bounds.Stall:
+			r.found(Finding{From: run.Calm, To: run.Calm + int64(p.Calm)}, "the first write after the last fault was acknowledged after %s", p.Calm)
+		}
+		r.took("last fault healed to the first write", p.Calm)
+	}
+	t.settled(r, rest)
+	r.took("bound for writes", t.bounds.Stall)
+	r.took("bound for agents", t.bounds.Agents)
+}
+
+// settled judges when each agent that should run did so again.
+func (t *trial) settled(r *Result, rest time.Duration) {
+	run := t.rec.Run
+	back, last := map[string]int64{}, map[string]history.Look{}
+	for _, look := range t.rec.Looks {
+		if look.Sent < run.Calm {
+			continue
+		}
+		last[look.Agent] = look
+		if _, ok := back[look.Agent]; !ok && atWork(look) {
+			back[look.Agent] = look.At
+		}
+	}
+	slowest := time.Duration(0)
+	for _, agent := range slices.Sorted(maps.Keys(last)) {
+		r.judged(1)
+		look := last[agent]
+		when, ok := back[agent]
+		took := time.Duration(when - run.Calm)
+		if ok {
+			slowest = max(slowest, took)
+		}
+		switch {
+		case ok && took <= t.bounds.Agents:
+		case ok && !slices.ContainsFunc(t.rec.Looks, func(l history.Look) bool {
+			return l.Agent == agent && l.Sent >= run.Calm && l.At < when && excusable(l)
+		}):
+			r.found(Finding{From: run.Calm, To: when}, "%s ran again only %s after the last fault", agent, took)
+		case ok:
+			r.excuse("it did not run for a reason that was shown, and runs")
+		case excusable(look):
+			r.excuse("it does not run, for a reason that is shown: " + reasonOf(look))
+		case rest <= t.bounds.Agents:
+			r.excuse("the run ended before the agent had to run")
+		default:
+			r.found(Finding{From: run.Calm, To: look.At}, "%s does not run %s after the last fault: incarnation %d is %s and %s on %q (%s)",
+				agent, time.Duration(look.At-run.Calm), look.Incarnation, look.Process, look.Participant, look.Host, look.Why)
+		}
+	}
+	r.took("last fault healed to the last agent at work", slowest)
+}
+
+// atWork tells whether an agent is at work.
+func atWork(l history.Look) bool { return l.Process == "running" && l.Participant != "DISCONNECTED" }
+
+// excusable tells whether an agent is right not to run.
+func excusable(l history.Look) bool { return reasonOf(l) != "" }
+
+func reasonOf(l history.Look) string {
+	if l.Desired != "" && l.Desired != "running" {
+		return l.Desired
+	}
+	for _, reason := range reasons {
+		if strings.HasPrefix(l.Why, reason) {
+			return reason
+		}
+	}
+	return ""
+}

@@ -1,0 +1,254 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"vigil/jepsen/disk"
+	"vigil/jepsen/history"
+	"vigil/jepsen/nemesis"
+	"vigil/jepsen/stand"
+	"vigil/jepsen/workload"
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// calmFor is how long the workloads go on after the last fault was healed, before
+// everything is drained: long enough for leases that end wrongly to end.
+func calmFor(ttl time.Duration) time.Duration { return 3*ttl + 5*time.Second }
+
+// drainFor bounds what may be waited for at the end.
+const drainFor = 90 * time.Second
+
+// settings keep budgets out of the way: everything has to come back soon after it was
+// killed many times. Budgets are judged by the incidents.
+func settings(ttl time.Duration) map[string]string {
+	return map[string]string{
+		"ttl": ttl.String(), "host_ttl": ttl.String(), "stop_grace": (ttl / 5).String(), "accept_limit": "3s",
+		"breaker_starts": "1000", "breaker_window": "5s", "healthy_after": "2s", "attempt_limit": "0", "kill_limit": "0",
+		"brake_agents": "0", "flap_window": "10s", "flap_pause": "1s",
+	}
+}
+
+// limits make logs short, so that snapshots are made and sent.
+var limits = map[string]string{"snapshot_entries": "4000", "trailing_logs": "500"}
+
+// driver is one run.
+type driver struct {
+	*options
+	folder string
+	out    io.Writer
+	record *history.Recorder
+	run    history.Run
+	stand  *stand.Stand
+	faults atomic.Int64
+
+	mu    sync.Mutex // of out
+	began time.Time
+}
+
+// say tells people how it goes.
+func (d *driver) say(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	fmt.Fprintf(d.out, "%6.1fs  "+format+"\n", append([]any{time.Since(d.began).Seconds()}, args...)...)
+}
+
+// perform is a run, from the first process to the verdict.
+func perform(ctx context.Context, o *options, folder string, out io.Writer) (int, error) {
+	d := &driver{options: o, folder: folder, out: out, began: time.Now()}
+	if err := d.perform(ctx); err != nil {
+		return failed, fmt.Errorf("%w\nwhat there is of the run is in %s", err, folder)
+	}
+	code, err := judge(folder, out)
+	if err == nil && code == kept && !o.keep {
+		err = d.tidy()
+	}
+	return code, err
+}
+
+func (d *driver) perform(ctx context.Context) (err error) {
+	kinds, err := nemesis.Select(words(d.nemesis)...)
+	if err != nil {
+		return err
+	}
+	config := standIn(filepath.Join(d.folder, programs), d.options)
+	config.Folder, config.Servers, config.Hosts = d.folder, d.servers, d.hosts
+	config.Settings, config.Limits = settings(d.ttl), limits
+	d.equip(&config, kinds)
+	if d.record, err = history.Create(d.folder); err != nil {
+		return err
+	}
+	if d.stand, err = stand.Open(config); err != nil {
+		return errors.Join(err, d.record.Close())
+	}
+	d.say("%d servers and %d hosts are on", d.servers, d.hosts)
+	defer func() { err = errors.Join(err, d.stand.Close()) }()
+	defer func() { err = errors.Join(err, d.record.Close()) }()
+	set, err := workload.Open(d.work(), d.chosen())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, set.Close()) }()
+	start, cancel := context.WithTimeout(ctx, drainFor)
+	defer cancel()
+	if err := set.Prepare(start); err != nil {
+		return fmt.Errorf("prepare workloads: %w", err)
+	}
+	if err := d.strike(ctx, set, kinds); err != nil {
+		return err
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainFor)
+	defer cancel()
+	if err := set.Quiesce(drain); err != nil {
+		return fmt.Errorf("drain workloads: %w", err)
+	}
+	d.run.Ended = history.Now()
+	d.run.Fenced = set.Fenced()
+	return history.WriteRun(d.folder, d.run)
+}
+
+func (d *driver) work() workload.Config {
+	c := workload.Config{Addrs: d.stand.Addrs(), Record: d.record, TTL: d.ttl, Seed: d.seed, Rate: d.rate, Say: d.say}
+	if d.hosts > 0 {
+		c.Runner = stand.Runner
+	}
+	return c
+}
+
+// strike has the workloads ask and the nemeses strike, for as long as was asked for,
+// and lets the workloads go on for a while when everything is healed.
+func (d *driver) strike(ctx context.Context, set *workload.Set, kinds []*nemesis.Kind) error {
+	conn, err := client.Open(client.Config{Addrs: d.stand.Addrs(), Name: "nemesis", RetryFor: 10 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	field := &nemesis.Field{Stand: d.stand, Fleet: vigilv1.NewFleetClient(conn), Cluster: vigilv1.NewClusterClient(conn), TTL: d.ttl,
+		Room: "lifecycle", Say: d.say, Older: d.olderProgram()}
+	able := d.able(field, kinds)
+	if len(able) == 0 {
+		return errors.New("none of the kinds of faults is possible here")
+	}
+	d.describe(kinds)
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var asking sync.WaitGroup
+	var worked error
+	asking.Go(func() { worked = set.Run(work) })
+	// Everything has joined and worked once before anything is broken.
+	field.Pause(ctx, 2*time.Second)
+	d.run.Began = history.Now()
+	storm, calm := context.WithTimeout(ctx, d.time)
+	defer calm()
+	go d.watch(storm)
+	struck := nemesis.Run(storm, nemesis.Config{Field: field, Kinds: able, Seed: d.seed, Record: d.struck})
+	d.run.Calm = history.Now()
+	d.say("%d faults, all healed", d.faults.Load())
+	if struck == nil {
+		field.Pause(context.WithoutCancel(ctx), calmFor(d.ttl))
+	}
+	stop()
+	asking.Wait()
+	if struck != nil {
+		struck = fmt.Errorf("the stand failed: %w", struck)
+	}
+	return errors.Join(struck, worked)
+}
+
+func (d *driver) struck(f history.Fault) {
+	d.record.Fault(f)
+	d.faults.Add(1)
+}
+
+// watch tells every half minute how far it is.
+func (d *driver) watch(ctx context.Context) {
+	ticker := time.NewTicker(30 * time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			d.say("%d faults so far", d.faults.Load())
+		}
+	}
+}
+
+// able are the kinds that are possible on this stand; the others are told.
+func (d *driver) able(field *nemesis.Field, kinds []*nemesis.Kind) (list []*nemesis.Kind) {
+	for _, k := range kinds {
+		if k.Needs != nil {
+			if why := k.Needs(field); why != "" {
+				d.say("left out: %s (%s)", k.Name, why)
+				continue
+			}
+		}
+		if k.Lane == nemesis.Host && d.hosts == 0 {
+			continue
+		}
+		list = append(list, k)
+		d.run.Kinds = append(d.run.Kinds, k.Name)
+	}
+	return list
+}
+
+// describe fills in what is known before the first fault.
+func (d *driver) describe(kinds []*nemesis.Kind) {
+	lanes := map[string]bool{}
+	for _, k := range kinds {
+		if !lanes[k.Lane] {
+			lanes[k.Lane] = true
+			d.run.Lanes = append(d.run.Lanes, k.Lane)
+		}
+	}
+	for _, sv := range d.stand.Servers {
+		d.run.Servers = append(d.run.Servers, sv.Name)
+	}
+	for _, h := range d.stand.Hosts {
+		d.run.Hosts = append(d.run.Hosts, h.Name)
+	}
+	d.run.Command, d.run.Revision, d.run.Older, d.run.Seed = d.command(), revision(), d.older, d.seed
+	d.run.TTL, d.run.Settings, d.run.BeganAt = int64(d.ttl), settings(d.ttl), time.Now().UTC().Format(time.RFC3339)
+}
+
+func (d *driver) olderProgram() string {
+	if d.older == "" {
+		return ""
+	}
+	return filepath.Join(d.folder, programs, olderOne)
+}
+
+// tidy removes what only a broken run needs: programs, and data of machines. Logs
+// stay.
+func (d *driver) tidy() error {
+	errs := []error{os.RemoveAll(filepath.Join(d.folder, programs))}
+	for _, name := range append(d.run.Servers, d.run.Hosts...) {
+		errs = append(errs, os.RemoveAll(filepath.Join(d.folder, name, "data")))
+		errs = append(errs, os.RemoveAll(filepath.Join(d.folder, name, "disk"))) // behind data, where disks can fail
+	}
+	return errors.Join(errs...)
+}
+
+// equip gives the stand the disks, clocks and spare servers that the chosen kinds of
+// faults need.
+func (d *driver) equip(c *stand.Config, kinds []*nemesis.Kind) {
+	c.Spares = 2
+	for _, k := range kinds {
+		switch {
+		case k.Lane == nemesis.Clocks:
+			c.Clocks = d.vigil == "" // only a program that we have built has clocks that can be set
+		case k.Lane == nemesis.Disks || k.Name == "all_unsynced_lost":
+			c.Disks = disk.Missing() == ""
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"vigil/jepsen/history"
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+)
+
+const (
+	lifecycleRoom     = "lifecycle"
+	lifecycleAgents   = 3
+	lifecycleCreators = 2
+	lifecycleBatch    = 8   // tasks created at once, at most
+	lifecycleBacklog  = 100 // no more are created while a role has so many open
+)
+
+// lifecycle is the workload of that name.
+type lifecycle struct {
+	s     *Set
+	roles []string
+
+	workers sync.WaitGroup
+	rest    context.Context // workers go on until it ends
+	home    context.CancelFunc
+}
+
+func newLifecycle(s *Set) load {
+	l := &lifecycle{s: s, roles: []string{"hand"}}
+	if s.cfg.Runner != "" {
+		l.roles = append(l.roles, "work")
+	}
+	l.rest, l.home = context.WithCancel(s.life)
+	return l
+}
+
+func (l *lifecycle) prepare(ctx context.Context) error {
+	roles := []*vigilv1.RoleSpec{l.s.byHand("hand", lifecycleAgents)}
+	if l.s.cfg.Runner != "" {
+		roles = append(roles, l.s.managed(lifecycleRoom, "work", lifecycleAgents))
+	}
+	return l.s.declare(ctx, lifecycleRoom, roles...)
+}
+
+// run creates tasks. The workers go on after it: quiesce waits for them.
+func (l *lifecycle) run(ctx context.Context) error {
+	for range lifecycleAgents {
+		p := l.s.process("lifecycle")
+		l.s.background.Go(func() { l.work(p) })
+	}
+	var all sync.WaitGroup
+	for range lifecycleCreators {
+		p := l.s.process("lifecycle")
+		all.Go(func() {
+			for p.pace(ctx, lifecycleCreators*lifecycleBatch) {
+				role := l.roles[p.rand.IntN(len(l.roles))]
+				if l.room(ctx, role) {
+					l.create(p, role, 1+p.rand.IntN(lifecycleBatch))
+				}
+			}
+		})
+	}
+	all.Wait()
+	return nil
+}
+
+// room tells whether a role has room for more tasks.
+func (l *lifecycle) room(ctx context.Context, role string) bool {
+	open, err := l.open(ctx, role)
+	return err == nil && open < lifecycleBacklog
+}
+
+// open counts the tasks that are not finished, of a role or (empty) of all.
+func (l *lifecycle) open(ctx context.Context, role string) (n uint32, err error) {
+	ctx, cancel := context.WithTimeout(ctx, l.s.cfg.Timeout)
+	defer cancel()
+	room, err := l.s.whole.fleet.GetRoom(ctx, &vigilv1.GetRoomRequest{Room: lifecycleRoom})
+	for _, r := range room.GetRoles() {
+		if role != "" && r.GetSpec().GetName() != role {
+			continue
+		}
+		for state, tasks := range r.GetTasks() {
+			if !finished(state) {
+				n += tasks
+			}
+		}
+	}
+	return n, err
+}
+
+// create creates tasks in one batch: one Op for each.
+func (l *lifecycle) create(p *process, role string, n int) {
+	batch := &vigilv1.BatchRequest{}
+	ops := make([]history.Op, n)
+	for i := range ops {
+		ops[i] = history.Op{Workload: p.workload, Process: p.id, Kind: "create", Key: role, Value: p.value()}
+		batch.Writes = append(batch.Writes, &vigilv1.Write{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{
+			Room: lifecycleRoom, Role: role, Title: ops[i].Value, By: by}}})
+	}
+	a := p.somebody()
+	ctx, cancel := context.WithTimeout(l.s.life, l.s.cfg.Timeout)
+	defer cancel()
+	sent := history.Now()
+	answer, err := a.work.Batch(ctx, batch)
+	at := history.Now()
+	lost := false
+	for i := range ops {
+		why := err
+		if err == nil {
+			result := answer.GetResults()[i]
+			why, ops[i].Task = client.FromInfo(result.GetError()), result.GetTask()
+		}
+		ops[i].Via, ops[i].Call, ops[i].Return = a.name, sent, at
+		ops[i].Outcome, ops[i].Error = outcome(why)
+		lost = lost || ops[i].Outcome == history.Unknown
+		l.s.cfg.Record.Op(ops[i])
+	}
+	if lost {
+		p.renew()
+	}
+}
+
+// work is an agent without a host: life after life until there is no more to do.
+func (l *lifecycle) work(p *process) {
+	for l.rest.Err() == nil {
+		ctx, cancel := context.WithTimeout(l.rest, l.s.cfg.Timeout)
+		w, err := client.Join(ctx, l.s.whole.client, client.WorkerConfig{Agent: lifecycleRoom + "/hand.*", MaxWait: 10 * time.Second})
+		cancel()
+		if err != nil {
+			pause(l.rest, 200*time.Millisecond)
+			continue
+		}
+		for err == nil {
+			err = l.job(p, w)
+		}
+		bye, cancel := context.WithTimeout(context.WithoutCancel(l.rest), time.Second)
+		_ = w.Leave(bye, "it ended") // else its lease ends
+		cancel()
+	}
+}
+
+// job waits for a task and does it; its error ends the life.
+func (l *lifecycle) job(p *process, w *client.Worker) error {
+	op := history.Op{Workload: p.workload, Process: p.id, Kind: "claim", Agent: w.Agent(), Incarnation: w.Incarnation(), Call: history.Now()}
+	job, err := w.Wait(l.rest)
+	if err != nil {
+		return err // nothing was claimed, or the cluster takes it back
+	}
+	op.Task, op.Attempt, op.Return, op.Outcome = job.Task.GetId(), job.Attempt, history.Now(), history.OK
+	l.s.cfg.Record.Op(op)
+	pause(l.rest, time.Duration(p.rand.IntN(100))*time.Millisecond)
+	op = history.Op{Kind: "complete", Task: op.Task, Attempt: op.Attempt, Agent: op.Agent, Incarnation: op.Incarnation, Value: p.value()}
+	err = p.ask(l.s.whole, l.s.cfg.Timeout, &op, func(ctx context.Context, _ *asker) error { return job.Complete(ctx, op.Value) })
+	if w.Context().Err() != nil || op.Outcome == history.Unknown {
+		return fmt.Errorf("complete task %d: %w", op.Task, err)
+	}
+	return nil
+}
+
+// quiesce waits until all tasks are finished and lists them.
+func (l *lifecycle) quiesce(ctx context.Context) error {
+	defer l.home()
+	for {
+		open, err := l.open(ctx, "")
+		if err == nil && open == 0 {
+			break
+		}
+		if !pause(ctx, 200*time.Millisecond) {
+			l.s.cfg.Say("lifecycle: %d tasks are not finished (%v)", open, err)
+			break
+		}
+	}
+	return l.s.final(ctx, l.s.process("lifecycle"), lifecycleRoom)
+}
+
+// final records all tasks of a room, as a list shows them.
+func (s *Set) final(ctx context.Context, p *process, room string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 6*s.cfg.Timeout) // also when the time is over
+	defer cancel()
+	for after := uint64(0); ; {
+		sent := history.Now()
+		page, err := s.whole.fleet.ListTasks(ctx, &vigilv1.ListTasksRequest{Room: room, After: after, Limit: 1000})
+		at := history.Now()
+		if err != nil {
+			return fmt.Errorf("list tasks of %s: %w", room, err)
+		}
+		for _, t := range page.GetTasks() {
+			s.cfg.Record.Op(history.Op{Workload: p.workload, Process: p.id, Kind: "final", Call: sent, Return: at, Outcome: history.OK,
+				Key: t.GetRole(), Value: t.GetTitle(), Task: t.GetId(), State: state(t.GetState()), Attempt: t.GetAttempt(),
+				Agent: t.GetHolder(), Incarnation: incarnation(t.GetHolderIncarnation()), Rev: t.GetRev()})
+		}
+		if after = page.GetNextAfter(); after == 0 {
+			return nil
+		}
+	}
+}
+
+// number is a number as text.
+func number(n uint64) string { return strconv.FormatUint(n, 10) }
