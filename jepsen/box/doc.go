@@ -6,4 +6,7 @@
 // The machine dies with it: when its standard input ends, or it is killed, the
 // kernel kills every process in its namespace and takes its network away. A driver
 // that is killed leaves nothing behind.
+//
+// With the argument disk it is another program: the one that serves a disk that can
+// fail (package disk), beside the driver and outside of every machine.
 package main

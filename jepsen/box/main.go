@@ -14,11 +14,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"vigil/jepsen/disk"
 	"vigil/jepsen/stand/boxwords"
 )
 
 func main() {
-	if err := run(); err != nil {
+	do := run
+	if len(os.Args) > 1 && os.Args[1] == boxwords.DiskMode {
+		do = func() error { return disk.Serve(os.Args[2:]) }
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "box:", err)
 		os.Exit(1)
 	}

@@ -12,7 +12,9 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/jepsen/history"
 	"vigil/jepsen/ledger"
+	"vigil/jepsen/nemesis"
 	"vigil/jepsen/stand"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
@@ -37,8 +39,9 @@ type driver struct {
 	stand *stand.Stand
 	fleet vigilv1.FleetClient
 	ask   vigilv1.ClusterClient
-	watch *watch
-	clone sync.Mutex // there is one cloned host at a time
+	field *nemesis.Field
+	hosts deck // faults of hosts
+	extra deck // faults of servers, meanwhile
 
 	mu     sync.Mutex
 	result *Result
@@ -55,6 +58,10 @@ func Run(ctx context.Context, s *stand.Stand, c Config) (*Result, error) {
 	defer conn.Close()
 	d := &driver{Config: c, stand: s, fleet: vigilv1.NewFleetClient(conn), ask: vigilv1.NewClusterClient(conn),
 		result: newResult(c)}
+	d.field = &nemesis.Field{Stand: s, Fleet: d.fleet, Cluster: d.ask, TTL: c.TTL, Room: room, Say: c.Say}
+	if err := errors.Join(d.hosts.fill(nemesis.Host), d.extra.fill("server_killed", "leader_killed", "server_paused", "leader_paused_beyond_ttl")); err != nil {
+		return nil, err
+	}
 	if err := d.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -62,8 +69,7 @@ func Run(ctx context.Context, s *stand.Stand, c Config) (*Result, error) {
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
 	defer cancel()
-	d.watch = newWatch(d.seen)
-	helpers.Go(func() { d.watch.follow(ctx, d.fleet) })
+	helpers.Go(func() { d.listen(ctx) })
 	helpers.Go(func() { d.feed(ctx) })
 	if err := d.settle(ctx, 3*d.Bound, "before the first fault"); err != nil {
 		return nil, err
@@ -116,7 +122,7 @@ func (d *driver) feed(ctx context.Context) {
 			d.result.Tasks++
 			d.mu.Unlock()
 		}
-		pause(ctx, 300*time.Millisecond)
+		d.field.Pause(ctx, 300*time.Millisecond)
 	}
 }
 
@@ -157,48 +163,112 @@ func (d *driver) round(ctx context.Context, n int) error {
 
 // trouble lets faults loose on one host, one after the other.
 func (d *driver) trouble(ctx context.Context, h *stand.Host, r *rand.Rand, faults int) error {
-	for range faults {
-		f := choose(r)
-		phase, err := f.strike(d, ctx, h, r)
-		if err != nil {
-			return fmt.Errorf("fault %s on %s: %w", f.kind, h.Name, err)
-		}
-		if ctx.Err() != nil {
+	for faults > 0 {
+		done, err := d.strike(ctx, d.hosts.draw(r), h, r)
+		switch {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
 			return nil
+		case done:
+			faults--
 		}
-		d.count(f.kind, phase)
-		pause(ctx, d.span(r, 0.1, 0.6))
+		d.field.Pause(ctx, d.field.Span(r, 0.1, 0.6))
 	}
 	return nil
 }
 
-func (d *driver) count(kind, phase string) {
+// troubleServers lets faults loose on servers, one at a time, while the hosts have
+// theirs.
+func (d *driver) troubleServers(ctx context.Context, r *rand.Rand, until <-chan struct{}) error {
+	for {
+		timer := time.NewTimer(d.field.Span(r, 3, 10))
+		select {
+		case <-until:
+			timer.Stop()
+			return nil
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+		if _, err := d.strike(ctx, d.extra.draw(r), nil, r); err != nil {
+			return err
+		}
+	}
+}
+
+// strike lets one fault loose and books it; done is false when there was nothing to
+// strike.
+func (d *driver) strike(ctx context.Context, k *nemesis.Kind, on *stand.Host, r *rand.Rand) (done bool, err error) {
+	fault, err := d.field.Strike(ctx, k, on, r)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.result.Faults++
-	d.result.Kinds[kind]++
-	d.result.Phases[phase]++
+	if errors.Is(err, nemesis.ErrLetIn) {
+		d.result.Daemons++
+		d.result.Evidence = append(d.result.Evidence, err.Error())
+		err = nil
+	}
+	switch {
+	case errors.Is(err, nemesis.ErrNobody) || err == nil && fault == nil:
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("fault %s: %w", k.Name, err)
+	}
+	phase := "running"
+	if on != nil {
+		phase = nemesis.Phase(fault.Note)
+	}
+	for _, e := range fault.Effects {
+		if e.What == history.Stopped {
+			d.pauses = append(d.pauses, ledger.Pause{Host: e.Machine, Agent: e.Agent, From: e.From, To: e.To})
+		}
+	}
+	d.result.count(k.Name, phase)
+	return true, nil
 }
 
-// seen counts an event, which shows what the faults have reached.
-func (d *driver) seen(kind string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.result.Events[kind]++
+// deck is kinds of faults to draw from, by their weights.
+type deck struct {
+	kinds []*nemesis.Kind
+	sum   int
 }
 
-// span draws a time between so many TTLs.
-func (d *driver) span(r *rand.Rand, from, to float64) time.Duration {
-	return time.Duration((from + (to-from)*r.Float64()) * float64(d.TTL))
+func (d *deck) fill(words ...string) (err error) {
+	d.kinds, err = nemesis.Select(words...)
+	for _, k := range d.kinds {
+		d.sum += max(k.Weight, 1)
+	}
+	return err
 }
 
-// pause waits, but not beyond the end of ctx.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+func (d *deck) draw(r *rand.Rand) *nemesis.Kind {
+	n := r.IntN(d.sum)
+	for _, k := range d.kinds {
+		if n -= max(k.Weight, 1); n < 0 {
+			return k
+		}
+	}
+	panic("the weights do not add up")
+}
+
+// listen counts what the cluster's history says, which shows what the faults have
+// reached, until ctx ends.
+func (d *driver) listen(ctx context.Context) {
+	last := uint64(0)
+	for ctx.Err() == nil {
+		stream, err := d.fleet.WatchEvents(ctx, &vigilv1.WatchEventsRequest{After: last})
+		for err == nil {
+			var e *vigilv1.Event
+			if e, err = stream.Recv(); err != nil || e.GetSeq() <= last {
+				continue
+			}
+			last = e.GetSeq()
+			d.mu.Lock()
+			d.result.Events[e.GetKind()]++
+			d.mu.Unlock()
+		}
+		d.field.Pause(ctx, 100*time.Millisecond) // a server died; ask another
 	}
 }
 

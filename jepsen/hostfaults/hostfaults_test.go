@@ -4,7 +4,6 @@ package hostfaults
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -23,24 +22,21 @@ var (
 // The whole test runs in a network namespace of its own.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if !testing.Short() && stand.Missing() == "" && !stand.Isolated() {
-		code, err := stand.Isolate()
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-		os.Exit(code)
+	os.Exit(stand.Inside(skipped(), m.Run))
+}
+
+// skipped says why nothing can be tried here; empty: it can.
+func skipped() string {
+	if testing.Short() {
+		return "starts machines"
 	}
-	os.Exit(m.Run())
+	return stand.Missing()
 }
 
 // L7, L6, L4, L8 and L10 on real machines: whatever happens to hosts, an agent
 // lives once, and it lives again soon.
 func TestHostFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts machines")
-	}
-	if why := stand.Missing(); why != "" {
+	if why := skipped(); why != "" {
 		t.Skip(why)
 	}
 	folder, err := os.MkdirTemp("", "vigil-stand-")

@@ -52,6 +52,13 @@ func newResult(c Config) *Result {
 	return &Result{Seed: c.Seed, TTL: c.TTL.Seconds(), Kinds: map[string]int{}, Phases: map[string]int{}, Events: map[string]int{}}
 }
 
+// count books one fault.
+func (r *Result) count(kind, phase string) {
+	r.Faults++
+	r.Kinds[kind]++
+	r.Phases[phase]++
+}
+
 // take adds what the ledger showed.
 func (r *Result) take(v *ledger.Verdict) {
 	r.Lives, r.Ticks, r.Freezes, r.Exits, r.Words, r.Completed = v.Lives, v.Ticks, v.Freezes, v.Exits, v.Words, v.Completed

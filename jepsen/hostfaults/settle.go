@@ -4,14 +4,11 @@ package hostfaults
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"vigil/jepsen/ledger"
-	"vigil/jepsen/stand"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -39,7 +36,7 @@ func (d *driver) settle(ctx context.Context, bound time.Duration, when string) e
 		if took > 4*bound {
 			return fmt.Errorf("%s: not everything runs after %s: %s", when, took, strings.Join(faults, "; "))
 		}
-		pause(ctx, 200*time.Millisecond)
+		d.field.Pause(ctx, 200*time.Millisecond)
 	}
 }
 
@@ -93,7 +90,7 @@ func (d *driver) outage(ctx context.Context) error {
 			return err
 		}
 	}
-	pause(ctx, 5*d.TTL)
+	d.field.Pause(ctx, 5*d.TTL)
 	for _, sv := range d.stand.Servers {
 		if err := sv.Start(); err != nil {
 			return err
@@ -112,7 +109,7 @@ func (d *driver) outage(ctx context.Context) error {
 			d.result.Evidence = append(d.result.Evidence, fmt.Sprintf("L10: the outage of all servers ended life %d of %s: it is %d now", inc, agent, after[agent]))
 		}
 	}
-	d.count("servers_all_down", "running")
+	d.result.count("servers_all_down", "running")
 	return nil
 }
 
@@ -127,24 +124,3 @@ func (d *driver) incarnations(ctx context.Context) (map[string]uint64, error) {
 	}
 	return found, nil
 }
-
-// on lists the agents that the cluster has on a host, some time ago at worst.
-func (d *driver) on(ctx context.Context, h *stand.Host) []string {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	list, err := d.fleet.ListAgents(ctx, &vigilv1.ListAgentsRequest{Room: room})
-	if err != nil {
-		return nil // no leader at the moment
-	}
-	var names []string
-	for _, a := range list.GetAgents() {
-		if a.GetHost() == h.Name {
-			names = append(names, a.GetName())
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// errNobody says that there is no agent to do something to.
-var errNobody = errors.New("no agent is there")

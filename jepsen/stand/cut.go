@@ -3,6 +3,7 @@
 package stand
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -10,10 +11,12 @@ import (
 // Cut says which packets of a machine are dropped.
 type Cut struct {
 	In, Out bool // direction, as the machine sees it
-	// Only one kind of packets; none of them: all.
+	// Only some kinds of packets; none of them: all.
 	UDP    bool // gossip as a firewall blocks it
 	Gossip bool // its port, with UDP and TCP
 	API    bool // TCP to and from the servers' API
+	Raft   bool // TCP to and from the servers' log
+	Loss   int  // percent of them; 0: all of them
 }
 
 // Both ways, everything.
@@ -43,21 +46,35 @@ func (m *Machine) Cut(c Cut) error {
 
 // rules drops packets whose other end or own end is what is to be cut.
 func (c Cut) rules(theirs, ours string) string {
+	drop := "drop\n"
+	if c.Loss > 0 {
+		drop = fmt.Sprintf("numgen random mod 100 < %d drop\n", c.Loss)
+	}
 	var b strings.Builder
 	if c.UDP {
-		b.WriteString("meta l4proto udp drop\n")
+		b.WriteString("meta l4proto udp " + drop)
 	}
 	if c.Gossip {
-		fmt.Fprintf(&b, "th %s %d drop\nth %s %d drop\n", theirs, gossipPort, ours, gossipPort)
+		fmt.Fprintf(&b, "th %s %d %sth %s %d %s", theirs, gossipPort, drop, ours, gossipPort, drop)
 	}
 	if c.API {
-		fmt.Fprintf(&b, "tcp %s { %d, %d-%d } drop\n", theirs, apiPort, wirePort, wirePort+9)
+		fmt.Fprintf(&b, "tcp %s { %d, %d-%d } %s", theirs, apiPort, wirePort, wirePort+9, drop)
+		fmt.Fprintf(&b, "tcp %s %d %s", ours, apiPort, drop)
+	}
+	if c.Raft {
+		fmt.Fprintf(&b, "tcp %s { %d, %d-%d } %s", theirs, raftPort, raftWire, raftWire+9, drop)
+		fmt.Fprintf(&b, "tcp %s %d %s", ours, raftPort, drop)
 	}
 	if b.Len() == 0 {
-		return "drop\n"
+		return drop
 	}
 	return b.String()
 }
 
-// Heal ends the Cut.
-func (m *Machine) Heal() error { return m.Cut(Cut{}) }
+// Heal ends the Cut. A machine that is switched off has none.
+func (m *Machine) Heal() error {
+	if err := m.Cut(Cut{}); err != nil && !errors.Is(err, ErrDown) {
+		return err
+	}
+	return nil
+}

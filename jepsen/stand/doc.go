@@ -10,11 +10,19 @@
 //
 // # Wires
 //
-// Packets are dropped on the machine itself with nftables (Cut): everything, one
-// direction, one protocol or one port. Agents and agentd reach the servers through
-// proxies in the driver, one for each server, which tell machines apart by their
-// address: there, bytes are held up, and connections broken, within microseconds
-// (Wires), so that a fault can hit an order on its way.
+// Packets of one machine are dropped on the machine itself with nftables (Cut):
+// everything, one direction, one protocol or one port, or some percent of them. Those
+// between certain machines are dropped on the bridge (CutLinks), all at the same
+// moment. Whoever wants a server's API or log reaches it through a proxy in the
+// driver, one for each server and door, which tells machines apart by their address:
+// there, bytes are held up and delayed, and connections broken, within microseconds
+// (Wires), so that a fault can hit an order or a vote on its way.
+//
+// # Servers
+//
+// A server runs its own program, which may be of another build (StartWith), and one
+// that was removed from its cluster can be emptied and taken in again (Empty). Spares
+// are servers that are no members to begin with.
 //
 // It needs root, ip (iproute2) and nft (nftables): see Missing.
 package stand

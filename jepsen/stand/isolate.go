@@ -60,6 +60,26 @@ const isolated = "VIGIL_STAND_ISOLATED"
 // Isolated tells whether this process is in a network namespace of its own.
 func Isolated() bool { return os.Getenv(isolated) != "" }
 
+// Inside runs a program's main, or the tests of a package, in a network namespace of
+// its own and gives the exit code. skip says why no stand can be used or is wanted;
+// then nothing is isolated, and run tells people so.
+//
+//	func TestMain(m *testing.M) {
+//		flag.Parse()
+//		os.Exit(stand.Inside(skipped(), m.Run))
+//	}
+func Inside(skip string, run func() int) int {
+	if skip != "" || Isolated() {
+		return run()
+	}
+	code, err := Isolate()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
 // Isolate runs this program once more, with the same arguments, in a network
 // namespace of its own, and gives its exit code. The copy dies with this process.
 // Call it first thing in main, when Isolated is false.
@@ -74,7 +94,8 @@ func Isolate() (int, error) {
 	cmd := exec.Command(self, os.Args[1:]...)
 	cmd.Env = append(os.Environ(), isolated+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	// What it mounts for its machines is gone with it, too.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	err = cmd.Run()
 	var exit *exec.ExitError
 	switch {

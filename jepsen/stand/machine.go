@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -31,6 +32,11 @@ var ErrDown = errors.New("the machine is switched off")
 type Machine struct {
 	Name string
 	IP   string
+	// Env is what programs that are started get beside the driver's environment. It
+	// and OnBoot, which runs at the end of On, are for whoever gives the machine another
+	// disk or clock; they change only while nothing starts.
+	Env    []string
+	OnBoot []func() error
 
 	stand *Stand
 	net   sync.Mutex // one change of its network at a time
@@ -103,6 +109,13 @@ func (m *Machine) Boot() error {
 	return nil
 }
 
+// IsOn tells whether the machine is switched on.
+func (m *Machine) IsOn() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.box != nil
+}
+
 // makeGroup makes the machine's cgroup.
 func (m *Machine) makeGroup() (*os.File, error) {
 	dir := filepath.Join(m.stand.group, m.Name)
@@ -122,7 +135,7 @@ func (m *Machine) connect() error {
 	if box == nil {
 		return fmt.Errorf("connect %s: %w", m.Name, ErrDown)
 	}
-	port := "v-" + m.Name
+	port := m.card()
 	// The kernel takes the network of an earlier boot away, but not at once.
 	_ = m.stand.tool("ip", "link", "del", port)
 	for _, args := range [][]string{
@@ -136,6 +149,9 @@ func (m *Machine) connect() error {
 	batch := fmt.Sprintf("link set lo up\naddr add %s/24 dev eth0\nlink set eth0 up\n", m.IP)
 	return m.tool("ip", "-batch", batch)
 }
+
+// card is the name of the machine's network card on the side of the bridge.
+func (m *Machine) card() string { return "v-" + m.Name }
 
 // hardware makes an address for the network card out of the machine's own, so that
 // neighbours know it again after a boot.
@@ -214,7 +230,7 @@ func (m *Machine) ask(ask boxwords.Ask) (boxwords.Word, error) {
 // folder.
 func (m *Machine) Start(name, path string, args, env []string) (*Process, error) {
 	p := &Process{Machine: m, Log: m.stand.path(m.Name, name+".log"), done: make(chan struct{})}
-	w, err := m.ask(boxwords.Ask{Do: boxwords.Start, Path: path, Args: args, Env: env, Log: p.Log})
+	w, err := m.ask(boxwords.Ask{Do: boxwords.Start, Path: path, Args: args, Env: slices.Concat(m.Env, env), Log: p.Log})
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}

@@ -9,75 +9,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"vigil/jepsen/ledger"
 )
-
-// Server is a machine that runs `vigil server`.
-type Server struct {
-	*Machine
-	Process *Process // the newest
-
-	index int
-}
-
-func (sv *Server) wire() string { return fmt.Sprintf("%s:%d", driverIP, wirePort+sv.index) }
-
-// Addr is where clients and hosts reach the server.
-func (sv *Server) Addr() string { return sv.wire() }
-
-// APIAddr is where the server listens; only the driver uses it.
-func (sv *Server) APIAddr() string { return fmt.Sprintf("%s:%d", sv.IP, apiPort) }
-
-// Start starts the server, for the first time or again.
-func (sv *Server) Start() (err error) {
-	var peers, settings strings.Builder
-	for _, p := range sv.stand.Servers {
-		fmt.Fprintf(&peers, "  - {id: %s, raft_addr: \"%s:%d\", api_addr: \"%s\"}\n", p.Name, p.IP, raftPort, p.wire())
-	}
-	for _, key := range sortedKeys(sv.stand.config.Settings) {
-		fmt.Fprintf(&settings, "  %s: %s\n", key, strconv.Quote(sv.stand.config.Settings[key]))
-	}
-	config := fmt.Sprintf(`id: %s
-data_dir: %q
-addr: "%s:%d"
-advertise_addr: %q
-raft_addr: "%s:%d"
-log_level: info
-%speers:
-%ssettings:
-%s`, sv.Name, sv.stand.path(sv.Name, "data"), sv.IP, apiPort, sv.wire(), sv.IP, raftPort, sv.stand.gossip(sv.Machine), peers.String(), settings.String())
-	file := sv.stand.path(sv.Name, "server.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		return fmt.Errorf("write configuration: %w", err)
-	}
-	sv.Process, err = sv.Machine.Start("server", sv.stand.config.Vigil, []string{"server", "--config", file}, nil)
-	return err
-}
-
-// Kill ends the server's process and returns when it is gone.
-func (sv *Server) Kill() error { return sv.Process.Kill() }
-
-// Kill ends the process with SIGKILL and returns when it is gone.
-func (p *Process) Kill() error {
-	select {
-	case <-p.done:
-		return nil
-	default:
-	}
-	if err := p.Machine.Signal(p.PID, syscall.SIGKILL); err != nil && !strings.Contains(err.Error(), syscall.ESRCH.Error()) {
-		return err
-	}
-	<-p.done
-	return nil
-}
 
 // Host is a machine that runs `vigil agentd`.
 type Host struct {
 	*Machine
 	Process *Process // the newest agentd
 	Data    string   // its data directory
+	Program string   // what runs from the next start on; empty: the program under test
 }
 
 // Runner is the name of the runner that starts tickers. It and those of the
@@ -135,7 +76,7 @@ func (h *Host) StartBeside(name string) (*Process, error) {
 	if h.boots > 1 { // the kernel below has not booted
 		args = append(args, "--boot-id", fmt.Sprintf("boot-%d-of-%s", h.boots, h.Name))
 	}
-	return h.Machine.Start(name, h.stand.config.Vigil, args, nil)
+	return h.Machine.Start(name, h.stand.program(h.Program), args, nil)
 }
 
 // Kill ends agentd with SIGKILL and returns when it is gone.
@@ -190,11 +131,4 @@ func quoted(list []string) string {
 	return strings.Join(out, ", ")
 }
 
-func sortedKeys(m map[string]string) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -8,7 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+
+	"vigil/jepsen/clock"
+	"vigil/jepsen/disk"
 )
 
 const (
@@ -19,7 +24,8 @@ const (
 	apiPort    = 7420
 	raftPort   = 7421
 	gossipPort = 7422
-	wirePort   = 7430 // of the proxy before server 0; one more for each
+	wirePort   = 7430 // of the proxy before the API of server 0; one more for each
+	raftWire   = 7440 // of the proxy before its log
 )
 
 // Config says how a stand is built.
@@ -27,27 +33,49 @@ type Config struct {
 	Folder             string // must exist; everything is put below
 	Vigil, Ticker, Box string // programs, see Build
 	Servers, Hosts     int
+	// Spares are more servers, which are not started and are no members: see
+	// Server.Empty.
+	Spares int
+	// ServerProgram is what servers run at first, an older build for instance; empty:
+	// Vigil.
+	ServerProgram string
+	// Limits go into the configuration of servers, under limits: snapshot_entries and
+	// the like.
+	Limits map[string]string
 	// Settings of the cluster, as in the configuration of a server. They count only
 	// when they go together.
 	Settings map[string]string
 	// Runners are further ones for tickers: one more line of configuration by name.
 	Runners map[string]string
+	// Disks gives the servers disks that can fail (Server.Disk); disk.Missing tells
+	// whether that is possible. Clocks gives all machines wall clocks of their own
+	// (Machine.Clock); Vigil must have been built by BuildStepped to see them.
+	Disks, Clocks bool
 }
 
 // Stand is servers and hosts on one bridge. Machines may be used by several
 // goroutines; Open and Close are called once.
 type Stand struct {
 	Servers []*Server
+	Spares  []*Server
 	Hosts   []*Host
 	Wires   *Wires
 	Ledger  *Collector
 
-	config Config
-	group  string // cgroup of its machines; empty: none
-	key    string // file with the key of gossip
+	config  Config
+	group   string // cgroup of its machines; empty: none
+	key     string // file with the key of gossip
+	bridged bool
+	disks   map[string]*disk.Disk   // by name of the server; nil: there are none
+	clocks  map[string]*clock.Clock // by name of the machine; nil: there are none
+
+	mu   sync.Mutex // one change of the links at a time
+	cuts int
+	cut  map[int][]Link // what CutLinks has cut, by call
 }
 
-// Open builds the machines, switches them on and starts servers and hosts.
+// Open builds the machines, switches them on and starts servers and hosts. It does
+// not wait until they are at work. There is one stand at a time in a process.
 func Open(c Config) (_ *Stand, err error) {
 	if why := Missing(); why != "" {
 		return nil, errors.New(why)
@@ -70,6 +98,7 @@ func Open(c Config) (_ *Stand, err error) {
 		if err := s.tool("ip", args...); err != nil {
 			return s, fmt.Errorf("build the network: %w", err)
 		}
+		s.bridged = s.bridged || args[1] == "add"
 	}
 	if s.Ledger, err = newCollector(filepath.Join(c.Folder, "ledger")); err != nil {
 		return s, err
@@ -81,10 +110,16 @@ func Open(c Config) (_ *Stand, err error) {
 	if out, err := exec.Command(c.Vigil, "keygen", s.key).CombinedOutput(); err != nil {
 		return s, fmt.Errorf("make key: %w: %s", err, lastLine(out))
 	}
-	for i := range c.Servers {
-		s.Servers = append(s.Servers, &Server{Machine: s.machine(fmt.Sprintf("s%d", i+1), 11+i), index: i})
+	for i := range c.Servers + c.Spares {
+		sv := s.server(i)
+		if i < c.Servers {
+			s.Servers = append(s.Servers, sv)
+		} else {
+			sv.joins = true
+			s.Spares = append(s.Spares, sv)
+		}
 	}
-	if s.Wires, err = newWires(s.Servers); err != nil {
+	if s.Wires, err = newWires(slices.Concat(s.Servers, s.Spares)); err != nil {
 		return s, err
 	}
 	for i := range c.Hosts {
@@ -94,23 +129,35 @@ func Open(c Config) (_ *Stand, err error) {
 		}
 		s.Hosts = append(s.Hosts, h)
 	}
+	if err := errors.Join(s.openDisks(), s.makeClocks()); err != nil {
+		return s, err
+	}
+	return s, s.start()
+}
+
+// start switches everything on, all at once.
+func (s *Stand) start() error {
+	var all []func() error
 	for _, sv := range s.Servers {
-		if err := sv.On(); err != nil {
-			return s, err
-		}
-		if err := sv.Start(); err != nil {
-			return s, err
-		}
+		all = append(all, func() error { return errors.Join(sv.On(), sv.Start()) })
+	}
+	for _, sv := range s.Spares {
+		all = append(all, sv.On)
 	}
 	for _, h := range s.Hosts {
-		if err := h.On(); err != nil {
-			return s, err
-		}
-		if err := h.Start(); err != nil {
-			return s, err
-		}
+		all = append(all, func() error { return errors.Join(h.On(), h.Start()) })
 	}
-	return s, nil
+	return together(all)
+}
+
+func together(all []func() error) error {
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, do := range all {
+		wg.Go(func() { errs[i] = do() })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // machine makes a machine that is switched off. Its address ends with the number.
@@ -126,14 +173,41 @@ func (m *Machine) On() error {
 	if err := m.Boot(); err != nil {
 		return err
 	}
-	return m.connect()
+	if err := m.connect(); err != nil {
+		return err
+	}
+	for _, do := range m.OnBoot {
+		if err := do(); err != nil {
+			return fmt.Errorf("boot %s: %w", m.Name, err)
+		}
+	}
+	return nil
 }
 
 // Addrs are the API addresses of the servers, as hosts and clients use them.
 func (s *Stand) Addrs() []string {
 	var list []string
 	for _, sv := range s.Servers {
-		list = append(list, sv.wire())
+		list = append(list, sv.Addr())
+	}
+	return list
+}
+
+// Server finds a server or spare by its name, nil when there is none.
+func (s *Stand) Server(name string) *Server {
+	for _, sv := range slices.Concat(s.Servers, s.Spares) {
+		if sv.Name == name {
+			return sv
+		}
+	}
+	return nil
+}
+
+// Machines are all machines of servers, spares and hosts.
+func (s *Stand) Machines() []*Machine {
+	list := MachinesOf(slices.Concat(s.Servers, s.Spares)...)
+	for _, h := range s.Hosts {
+		list = append(list, h.Machine)
 	}
 	return list
 }
@@ -159,13 +233,11 @@ func (s *Stand) tool(name string, args ...string) error {
 
 // Close switches everything off. The folder stays.
 func (s *Stand) Close() error {
-	var errs []error
-	for _, h := range s.Hosts {
-		errs = append(errs, h.PowerOff())
+	var all []func() error
+	for _, m := range s.Machines() {
+		all = append(all, m.PowerOff)
 	}
-	for _, sv := range s.Servers {
-		errs = append(errs, sv.PowerOff())
-	}
+	errs := []error{together(all), s.HealLinks(), s.closeDisks(), s.closeClocks()}
 	if s.Wires != nil {
 		s.Wires.close()
 	}
@@ -174,6 +246,13 @@ func (s *Stand) Close() error {
 	}
 	if s.group != "" {
 		errs = append(errs, removeGroup(s.group))
+	}
+	if s.bridged {
+		// The kernel takes the cards of machines away, but not at once.
+		for _, m := range s.Machines() {
+			_ = s.tool("ip", "link", "del", m.card())
+		}
+		errs = append(errs, s.tool("ip", "link", "del", bridge))
 	}
 	return errors.Join(errs...)
 }

@@ -5,23 +5,31 @@ package stand
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
 )
 
-// Wires are proxies before the servers' API, one each. What passes between one
-// machine and the servers can be held up, delayed and broken off.
+// Wires are proxies before the servers' API and raft ports, one each. What passes
+// between one machine and the servers can be held up, delayed and broken off.
 type Wires struct {
 	listeners []net.Listener
 	all       sync.WaitGroup
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	spells  map[string]Spell // by address of the machine
+	spells  map[wire]Spell
 	strands map[*strand]bool
 	turned  map[string]Turn // by address of the machine
 	closed  bool
+}
+
+// wire is one way that bytes take.
+type wire struct {
+	machine string  // its address
+	to      *Server // nil: every one
+	door    Door
 }
 
 // Spell is what happens to the bytes between one machine and the servers. The zero
@@ -29,6 +37,13 @@ type Wires struct {
 type Spell struct {
 	HoldOut, HoldIn   bool          // nothing arrives; In is towards the machine
 	DelayOut, DelayIn time.Duration // everything arrives so much later
+	Jitter            time.Duration // and up to so much more; the order stays
+}
+
+// with adds another spell.
+func (s Spell) with(o Spell) Spell {
+	return Spell{HoldOut: s.HoldOut || o.HoldOut, HoldIn: s.HoldIn || o.HoldIn,
+		DelayOut: s.DelayOut + o.DelayOut, DelayIn: s.DelayIn + o.DelayIn, Jitter: s.Jitter + o.Jitter}
 }
 
 // Turn gets a connection of a machine that was meant for the API of a server at
@@ -37,30 +52,56 @@ type Turn func(server string, c net.Conn)
 
 // strand is one proxied connection.
 type strand struct {
-	machine     string
+	wire
 	client, far *net.TCPConn
 }
 
 func newWires(servers []*Server) (*Wires, error) {
-	w := &Wires{spells: map[string]Spell{}, strands: map[*strand]bool{}, turned: map[string]Turn{}}
+	w := &Wires{spells: map[wire]Spell{}, strands: map[*strand]bool{}, turned: map[string]Turn{}}
 	w.changed = sync.NewCond(&w.mu)
 	for _, sv := range servers {
-		l, err := net.Listen("tcp", sv.wire())
-		if err != nil {
-			return w, fmt.Errorf("lay wire to %s: %w", sv.Name, err)
+		for door, at := range map[Door]string{API: sv.Addr(), Raft: sv.RaftAddr()} {
+			l, err := net.Listen("tcp", at)
+			if err != nil {
+				return w, fmt.Errorf("lay wire to %s: %w", sv.Name, err)
+			}
+			w.listeners = append(w.listeners, l)
+			w.all.Go(func() { w.accept(l, sv, door) })
 		}
-		w.listeners = append(w.listeners, l)
-		to := sv.APIAddr()
-		w.all.Go(func() { w.accept(l, to) })
 	}
 	return w, nil
 }
 
-// Cast sets what happens on the wires of a machine from now on.
-func (w *Wires) Cast(m *Machine, s Spell) {
+// Cast sets what happens on the wires of a machine to the API of all servers from
+// now on.
+func (w *Wires) Cast(m *Machine, s Spell) { w.cast(wire{m.IP, nil, API}, s) }
+
+// CastTo sets what happens, from now on, on the wire of a machine to one door of one
+// server, beside what Cast says. m is nil for clients in the driver.
+func (w *Wires) CastTo(m *Machine, to *Server, door Door, s Spell) {
+	from := driverIP
+	if m != nil {
+		from = m.IP
+	}
+	w.cast(wire{from, to, door}, s)
+}
+
+func (w *Wires) cast(on wire, s Spell) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.spells[m.IP] = s
+	if s == (Spell{}) {
+		delete(w.spells, on)
+	} else {
+		w.spells[on] = s
+	}
+	w.changed.Broadcast()
+}
+
+// Heal ends all spells; what was held up arrives.
+func (w *Wires) Heal() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.spells)
 	w.changed.Broadcast()
 }
 
@@ -73,12 +114,27 @@ func (w *Wires) Divert(m *Machine, to Turn) {
 	w.Break(m)
 }
 
-// Break breaks off all connections of a machine; what is on its way is lost.
+// Break breaks off all connections that a machine has made; what is on its way is
+// lost.
 func (w *Wires) Break(m *Machine) {
+	w.breakOff(func(s *strand) bool { return s.machine == m.IP })
+}
+
+// BreakServer breaks off all connections to and from a server.
+func (w *Wires) BreakServer(sv *Server) {
+	w.breakOff(func(s *strand) bool { return s.machine == sv.IP || s.to == sv })
+}
+
+// BreakDoor breaks off all connections to one door of a server.
+func (w *Wires) BreakDoor(sv *Server, door Door) {
+	w.breakOff(func(s *strand) bool { return s.to == sv && s.door == door })
+}
+
+func (w *Wires) breakOff(which func(*strand) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for s := range w.strands {
-		if s.machine == m.IP {
+		if which(s) {
 			s.reset()
 		}
 	}
@@ -93,23 +149,27 @@ func (s *strand) reset() {
 	}
 }
 
-func (w *Wires) accept(l net.Listener, to string) {
+func (w *Wires) accept(l net.Listener, to *Server, door Door) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
 			return // closed
 		}
-		w.all.Go(func() { w.connect(c.(*net.TCPConn), to) })
+		w.all.Go(func() { w.connect(c.(*net.TCPConn), to, door) })
 	}
 }
 
 // connect joins a client to its server until one of them closes.
-func (w *Wires) connect(client *net.TCPConn, to string) {
+func (w *Wires) connect(client *net.TCPConn, sv *Server, door Door) {
 	machine, _, _ := net.SplitHostPort(client.RemoteAddr().String()) // the kernel wrote it
+	to := sv.APIAddr()
+	if door == Raft {
+		to = fmt.Sprintf("%s:%d", sv.IP, raftPort)
+	}
 	w.mu.Lock()
 	turn := w.turned[machine]
 	w.mu.Unlock()
-	if turn != nil {
+	if turn != nil && door == API {
 		turn(to, client)
 		return
 	}
@@ -119,7 +179,7 @@ func (w *Wires) connect(client *net.TCPConn, to string) {
 		client.Close()
 		return
 	}
-	s := &strand{machine: machine, client: client, far: far.(*net.TCPConn)}
+	s := &strand{wire: wire{machine, sv, door}, client: client, far: far.(*net.TCPConn)}
 	w.mu.Lock()
 	w.strands[s] = true
 	if w.closed {
@@ -176,23 +236,39 @@ func (w *Wires) pass(s *strand, to, from *net.TCPConn, out bool) {
 	}
 }
 
+// spell is what happens on a strand. mu is held.
+func (w *Wires) spell(s *strand) Spell {
+	if len(w.spells) == 0 {
+		return Spell{}
+	}
+	return w.spells[s.wire].with(w.spells[wire{s.machine, nil, s.door}])
+}
+
 func (w *Wires) delay(s *strand, out bool) time.Duration {
 	w.mu.Lock()
-	defer w.mu.Unlock()
+	spell := w.spell(s)
+	w.mu.Unlock()
+	d := spell.DelayIn
 	if out {
-		return w.spells[s.machine].DelayOut
+		d = spell.DelayOut
 	}
-	return w.spells[s.machine].DelayIn
+	if d > 0 && spell.Jitter > 0 {
+		d += time.Duration(rand.Int64N(int64(spell.Jitter)))
+	}
+	return d
 }
 
 // released waits while the strand is held; it gives false when all wires are closed.
 func (w *Wires) released(s *strand, out bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for !w.closed && (out && w.spells[s.machine].HoldOut || !out && w.spells[s.machine].HoldIn) {
+	for {
+		spell := w.spell(s)
+		if w.closed || !(out && spell.HoldOut || !out && spell.HoldIn) {
+			return !w.closed
+		}
 		w.changed.Wait()
 	}
-	return !w.closed
 }
 
 func (w *Wires) close() {

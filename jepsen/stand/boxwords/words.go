@@ -10,6 +10,10 @@ const (
 	List        = "list"         // answered with Processes
 )
 
+// DiskMode is the first argument of program box when it serves a disk: see
+// package disk.
+const DiskMode = "disk"
+
 // Ask is what the driver wants. N is repeated in the answer.
 type Ask struct {
 	N      int
