@@ -12,28 +12,38 @@ import (
 )
 
 const (
-	servers      = 3
 	attemptLimit = 5 * time.Second // of one call
 	clientLimit  = 5 * time.Minute // of one write, as rpc/client gives up
+	unledFor     = 5 * time.Second // a server that knows no leader for so long ends its streams
 	outside      = -1              // a caller who is on no host and never cut off
 )
 
 var (
 	errLost     = errors.New("no answer")
 	errNoLeader = errors.New("no leader is reachable")
+	// errForgotten: the session is gone, and with it whether the write was done.
+	errForgotten = errors.New("session is not known")
 )
 
-// links says who reaches whom.
+// links says which callers reach which servers.
 type links struct {
+	w       *world
 	mu      sync.Mutex
-	between [servers][servers]bool // cut
-	paused  [servers]bool
-	host    map[int]bool    // cut from all servers
-	door    map[[2]int]bool // host, server: cut
+	host    map[int]int           // cut from all servers, by so many faults
+	deaf    map[int]int           // what it asks arrives, the answers do not
+	door    map[[2]int]int        // host, server: cut
+	shut    map[int]int           // server that no caller reaches
+	silent  map[int]int           // its daemon does not run
+	slow    map[int]time.Duration // each way of a call of this host takes up to this long
 	answers atomic.Uint64
+	loss    atomic.Uint64 // one of so many answers is lost; 0: fewer
+	rough   atomic.Int64  // while not 0, many calls arrive late and twice
 }
 
-func newLinks() *links { return &links{host: map[int]bool{}, door: map[[2]int]bool{}} }
+func newLinks(w *world) *links {
+	return &links{w: w, host: map[int]int{}, deaf: map[int]int{}, door: map[[2]int]int{}, shut: map[int]int{}, silent: map[int]int{},
+		slow: map[int]time.Duration{}}
+}
 
 func (l *links) change(fn func()) {
 	l.mu.Lock()
@@ -41,39 +51,58 @@ func (l *links) change(fn func()) {
 	fn()
 }
 
+// block raises one of the counts until the answer is called.
+func block[K comparable](l *links, m map[K]int, key K) (undo func()) {
+	l.change(func() { m[key]++ })
+	return sync.OnceFunc(func() { l.change(func() { m[key]-- }) })
+}
+
 // enter tells whether a caller on a host reaches a server.
 func (l *links) enter(from, srv int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.paused[srv] && !l.host[from] && !l.door[[2]int{from, srv}]
+	return l.host[from] == 0 && l.door[[2]int{from, srv}] == 0 && l.shut[srv] == 0 && !l.w.wire.isFrozen(srv)
 }
 
-func (l *links) forward(a, b int) bool {
+// hears tells whether a caller on a host gets an answer from a server.
+func (l *links) hears(from, srv int) bool {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !l.between[a][b] && !l.paused[a] && !l.paused[b]
+	deaf := l.deaf[from] > 0
+	l.mu.Unlock()
+	return !deaf && l.enter(from, srv)
 }
 
+// cutOff tells whether a host cannot prove anything.
 func (l *links) cutOff(from int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.host[from]
+	return l.host[from] > 0 || l.deaf[from] > 0 || l.silent[from] > 0
+}
+
+// lag lets one way of a call of a slow host pass.
+func (l *links) lag(ctx context.Context, from int, n uint64) {
+	l.mu.Lock()
+	most := l.slow[from]
+	l.mu.Unlock()
+	if most > 0 {
+		nap(ctx, most*time.Duration(n%8)/8)
+	}
 }
 
 // leader finds the leader as a server knows it, and what can be asked there.
-func (w *world) leader(via int) *cluster.Replica {
-	rep := w.c.Replica(via)
-	if rep == nil {
+func (w *world) leader(via int) *stay {
+	st := w.servers[via].now.Load()
+	if st == nil || st.dead.Load() {
 		return nil
 	}
-	l := rep.Leader()
+	l := st.rep.Leader()
 	if l.Self {
-		return rep
+		return st
 	}
-	for j := range servers {
-		if w.c.ID(j) == l.ID && w.links.forward(via, j) {
-			if rep = w.c.Replica(j); rep != nil && rep.Leader().Self {
-				return rep
+	for j, s := range w.servers {
+		if s.cfg.ID == l.ID && w.forwards(via, j) {
+			if st = s.now.Load(); st != nil && st.rep.Leader().Self {
+				return st
 			}
 		}
 	}
@@ -91,31 +120,42 @@ const (
 type call[T any] func(context.Context, *cluster.Replica) (T, error)
 
 // attempt makes one call through whichever server the caller reaches. Now and then
-// an answer is lost or a request arrives late.
+// an answer is lost, or a request arrives late, or twice.
 func attempt[T any](ctx context.Context, w *world, from int, lateness uint64, do call[T]) (none T, _ error) {
 	n := w.links.answers.Add(1)
-	for k := range servers {
-		via := int(n+uint64(k)) % servers
+	twice := uint64(307)
+	if w.links.rough.Load() > 0 {
+		lateness, twice = max(lateness/40, 3), 7
+	}
+	for k := range w.n {
+		via := int(n+uint64(k)) % w.n
 		if !w.links.enter(from, via) {
 			continue
 		}
-		rep := w.leader(via)
-		if rep == nil {
+		st := w.leader(via)
+		if st == nil {
 			continue
 		}
-		if n%lateness == 0 {
+		st.called()
+		w.links.lag(ctx, from, n)
+		if n%twice == 0 {
+			late(w, do)
+		} else if n%lateness == 0 {
 			late(w, do)
 			return none, errLost
 		}
 		bounded, cancel := context.WithTimeout(ctx, attemptLimit)
-		ans, err := do(bounded, rep)
+		ans, err := do(bounded, st.rep)
 		cancel()
+		w.links.lag(ctx, from, n/8)
 		switch {
+		case st.dead.Load() || w.servers[via].now.Load() == nil:
+			return none, errLost
 		case errors.Is(err, fsm.ErrNotLeader) || errors.Is(err, fsm.ErrStopping):
 			continue
 		case err != nil:
 			return none, err
-		case n%197 == 0 || !w.links.enter(from, via):
+		case n%197 == 0 || w.links.loss.Load() > 0 && n%w.links.loss.Load() == 0 || !w.links.hears(from, via):
 			return none, errLost
 		}
 		return ans, nil
@@ -130,10 +170,10 @@ func late[T any](w *world, do call[T]) {
 		if !nap(w.ctx, after) {
 			return
 		}
-		for via := range servers {
-			if rep := w.leader(via); rep != nil {
+		for via := range w.n {
+			if st := w.leader(via); st != nil {
 				ctx, cancel := context.WithTimeout(w.ctx, attemptLimit)
-				_, _ = do(ctx, rep) // nobody hears the answer
+				_, _ = do(ctx, st.rep) // nobody hears the answer
 				cancel()
 				return
 			}
@@ -214,5 +254,10 @@ func (k *client) do(ctx context.Context, cmd fsm.Command, gate func() bool) (fsm
 	if k.w.cfg.mutant == forgetsRequestIDs {
 		req.Session, req.Seq = 0, 0
 	}
-	return k.w.insist(ctx, k.from, req, gate)
+	out, err := k.w.insist(ctx, k.from, req, gate)
+	if err == nil && (out.Code == fsm.UnknownSession || out.Code == fsm.TooOld) { // a backup was restored
+		k.session = 0
+		return out, errForgotten
+	}
+	return out, err
 }

@@ -6,111 +6,302 @@ import (
 	"time"
 )
 
-// serverFault does one bad thing to the servers, lets it last, and undoes it.
-func (w *world) serverFault(rng *rand.Rand) {
-	i, lasting := rng.IntN(servers), time.Duration(1+rng.IntN(90))*time.Second
-	if rng.IntN(2) == 0 { // rather the leader
-		for j := range servers {
-			if rep := w.c.Replica(j); rep != nil && rep.Leader().Self {
-				i = j
+// fault is one kind of harm that is done to servers, lasts, and is undone.
+type fault struct {
+	name        string
+	weight      int
+	least, most time.Duration // how long it lasts
+	alone       bool          // nothing else is broken meanwhile
+	do          func(*blow)
+}
+
+// blow is one fault that strikes.
+type blow struct {
+	w       *world
+	rng     *rand.Rand
+	lasting time.Duration
+	note    string // what was hit, for people
+}
+
+// last lets the harm last.
+func (b *blow) last() { nap(b.w.ctx, b.lasting) }
+
+func (b *blow) pause(d time.Duration) bool { return nap(b.w.ctx, d) }
+
+// until repeats something until the time of the fault is over.
+func (b *blow) until(step func() bool) {
+	for end := time.Now().Add(b.lasting); time.Now().Before(end) && step(); {
+	}
+}
+
+func (b *blow) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(b.rng.Int64N(int64(most-least)))
+}
+
+// server picks one, every other time the leader.
+func (b *blow) server() *server {
+	i := b.rng.IntN(b.w.n)
+	if l := b.w.leading(); l >= 0 && b.rng.IntN(2) == 0 {
+		i = l
+	}
+	b.note += " " + b.w.servers[i].cfg.ID
+	return b.w.servers[i]
+}
+
+// group picks n servers.
+func (b *blow) group(n int) (list []*server) {
+	for _, i := range b.rng.Perm(b.w.n)[:n] {
+		list = append(list, b.w.servers[i])
+		b.note += " " + b.w.servers[i].cfg.ID
+	}
+	return list
+}
+
+// cut keeps servers from hearing each other whenever apart says so, until undone.
+func (b *blow) cut(apart func(from, to int) bool) (undo func()) {
+	var all []func()
+	for i := range b.w.n {
+		for j := range b.w.n {
+			if i != j && apart(i, j) {
+				all = append(all, b.w.wire.block(i, j))
 			}
 		}
 	}
-	j := (i + 1) % servers
-	kinds := []struct {
-		name     string
-		do, undo func()
-	}{
-		{"server killed", func() { w.kill(i) }, func() { w.c.Restart(i) }},
-		{"two servers killed", func() { w.kill(i); w.kill(j) }, func() { w.c.Restart(i); w.c.Restart(j) }},
-		{"server isolated", func() { w.isolate(i) }, w.heal},
-		{"servers cut from each other", func() { w.cut(i, j) }, w.heal},
-		{"server paused", func() { w.pause(i, true) }, func() { w.pause(i, false) }},
-		{"all servers cut", func() { w.isolate(0); w.isolate(1) }, w.heal},
-		{"leadership handed over", func() { w.handOver() }, func() {}},
-	}
-	k := kinds[rng.IntN(len(kinds))]
-	w.ledger.count("fault: " + k.name)
-	k.do()
-	nap(w.ctx, lasting)
-	k.undo()
-}
-
-func (w *world) cut(i, j int) {
-	w.c.Cut(i, j)
-	w.links.change(func() { w.links.between[i][j], w.links.between[j][i] = true, true })
-}
-
-func (w *world) isolate(i int) {
-	for j := range servers {
-		if j != i {
-			w.cut(i, j)
+	return func() {
+		for _, fn := range all {
+			fn()
 		}
 	}
 }
 
-func (w *world) heal() {
-	w.c.Heal()
-	w.links.change(func() { w.links.between = [servers][servers]bool{} })
+func (b *blow) isolate(s *server) (undo func()) {
+	return b.cut(func(i, j int) bool { return i == s.i || j == s.i })
 }
 
-func (w *world) pause(i int, on bool) {
-	if on {
-		w.c.Pause(i)
-	} else {
-		w.c.Resume(i)
+// during lets the harm last, and undoes it.
+func (b *blow) during(undo func()) {
+	b.last()
+	undo()
+}
+
+const s, ms, m = time.Second, time.Millisecond, time.Minute
+
+// serverFaults are all kinds.
+var serverFaults = []fault{
+	{"server killed", 3, s, 90 * s, false, func(b *blow) { v := b.server(); v.kill(); b.during(v.start) }},
+	{"majority killed", 2, s, 60 * s, false, func(b *blow) { b.killed(b.w.n/2 + 1) }},
+	{"all servers killed", 2, s, 4 * m, false, func(b *blow) { b.killed(b.w.n) }},
+	{"server killed in the middle of a write", 3, s, 30 * s, false, (*blow).killedWriting},
+	{"all servers killed in the middle of writes", 2, s, 30 * s, false, (*blow).allKilledWriting},
+	{"server stopped in an orderly way", 2, s, 60 * s, false, func(b *blow) { v := b.server(); v.stop(); b.during(v.start) }},
+	{"server killed again and again", 2, 20 * s, 90 * s, false, (*blow).killedOften},
+	{"server frozen shortly", 3, 300 * ms, 4 * s, false, (*blow).frozenShortly},
+	{"server frozen for long", 3, 6 * s, 2 * m, false, func(b *blow) { b.during(b.w.wire.freeze(b.server().i)) }},
+	{"server isolated", 3, s, 90 * s, false, func(b *blow) { b.during(b.isolate(b.server())) }},
+	{"leader isolated", 3, s, 90 * s, false, (*blow).leaderIsolated},
+	{"halves", 2, 5 * s, 90 * s, false, (*blow).halves},
+	{"ring of majorities", 2, 5 * s, 90 * s, false, (*blow).ring},
+	{"one way only", 3, 5 * s, 90 * s, false, (*blow).oneWay},
+	{"bridge", 2, 5 * s, 90 * s, false, (*blow).bridge},
+	{"flapping link", 2, 10 * s, 60 * s, false, (*blow).flapping},
+	{"all servers cut from each other", 2, 5 * s, 3 * m, false, func(b *blow) { b.during(b.cut(func(i, j int) bool { return true })) }},
+	{"messages lost", 3, 10 * s, 2 * m, false, (*blow).lossy},
+	{"messages late and out of order", 3, 10 * s, 2 * m, false, (*blow).late},
+	{"messages twice", 2, 10 * s, 2 * m, false, (*blow).doubled},
+	{"calls late and twice", 3, 30 * s, 3 * m, false, (*blow).roughCalls},
+	{"disk stalled shortly", 3, 500 * ms, 4500 * ms, false, func(b *blow) { v := b.server(); v.disk.stall(); b.during(v.disk.resume) }},
+	{"disk stalled for long", 3, 10 * s, 60 * s, false, (*blow).diskStuck},
+	{"disk slow", 2, 20 * s, 2 * m, false, (*blow).diskSlow},
+	{"leadership handed over", 2, s, 2 * s, false, func(b *blow) { b.handOver() }},
+	{"leadership handed over again and again", 2, 10 * s, 60 * s, false, func(b *blow) {
+		b.until(func() bool { b.handOver(); return b.pause(b.between(500*ms, 8*s)) })
+	}},
+	{"API of a server out of reach", 3, 10 * s, 3 * m, false, func(b *blow) { b.during(block(b.w.links, b.w.links.shut, b.server().i)) }},
+	{"follower beyond the log", 2, 4 * m, 8 * m, false, (*blow).leftBehind},
+	{"server removed and added", 1, 5 * s, 90 * s, true, func(b *blow) { b.replaced(false) }},
+	{"server lost its disk", 1, 5 * s, 90 * s, true, func(b *blow) { b.replaced(true) }},
+	{"backup restored", 1, 10 * s, 10 * m, true, (*blow).restored},
+}
+
+func (b *blow) killed(n int) {
+	list := b.group(n)
+	for _, v := range list {
+		v.kill()
 	}
-	w.links.change(func() { w.links.paused[i] = on })
-}
-
-func (w *world) handOver() {
-	for i := range servers {
-		if rep := w.c.Replica(i); rep != nil && rep.Leader().Self {
-			ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
-			_ = rep.Transfer(ctx, "") // it may fail as everything here
-			cancel()
-			return
-		}
+	b.last()
+	for _, v := range list {
+		v.start()
+		b.pause(b.between(1, 2*s))
 	}
 }
 
-// hostFaults cuts hosts off, reboots them and kills their daemons, one at a time.
-func (w *world) hostFaults() {
-	rng := w.rng("host faults", 0)
-	for nap(w.ctx, time.Duration(120+rng.IntN(900))*time.Second) {
-		if w.calm.Load() {
-			continue
-		}
-		h := w.hosts[rng.IntN(len(w.hosts))]
-		switch rng.IntN(6) {
-		case 0:
-			w.cutHost(h, "host cut for less than the TTL", time.Duration(5+rng.IntN(45))*time.Second)
-		case 1, 2:
-			w.cutHost(h, "host cut for longer than the TTL", time.Duration(62+rng.IntN(300))*time.Second)
-		case 3:
-			w.ledger.count("fault: host rebooted")
-			h.stop()
-			nap(w.ctx, time.Duration(5+rng.IntN(180))*time.Second)
-			h.start(true)
-		case 4:
-			w.ledger.count("fault: daemon restarted")
-			h.stop()
-			nap(w.ctx, time.Duration(1+rng.IntN(20))*time.Second)
-			h.start(false)
-		case 5:
-			srv := rng.IntN(servers)
-			w.ledger.count("fault: host cut from one server")
-			w.links.change(func() { w.links.door[[2]int{h.n, srv}] = true })
-			nap(w.ctx, time.Duration(10+rng.IntN(300))*time.Second)
-			w.links.change(func() { delete(w.links.door, [2]int{h.n, srv}) })
-		}
+// killedWriting loses power while entries are on their way to the disk.
+func (b *blow) killedWriting() {
+	v := b.server()
+	v.disk.stall()
+	b.pause(b.between(ms, 500*ms))
+	v.kill()
+	b.during(v.start)
+}
+
+func (b *blow) allKilledWriting() {
+	for _, v := range b.w.servers {
+		v.disk.stall()
+		b.pause(b.between(ms, 100*ms))
+	}
+	for _, v := range b.w.servers {
+		v.kill()
+	}
+	b.last()
+	for _, v := range b.w.servers {
+		v.start()
 	}
 }
 
-func (w *world) cutHost(h *host, name string, lasting time.Duration) {
-	w.ledger.count("fault: " + name)
-	w.links.change(func() { w.links.host[h.n] = true })
-	nap(w.ctx, lasting)
-	w.ledger.reachable(h.n, w.clock())
-	w.links.change(func() { delete(w.links.host, h.n) })
+func (b *blow) killedOften() {
+	v := b.server()
+	b.until(func() bool {
+		v.kill()
+		b.pause(b.between(ms, 3*s))
+		v.start()
+		return b.pause(b.between(ms, 10*s))
+	})
+}
+
+// frozenShortly holds network and disk: all that a server can be held at.
+func (b *blow) frozenShortly() {
+	v := b.server()
+	thaw := b.w.wire.freeze(v.i)
+	v.disk.stall()
+	b.last()
+	v.disk.resume()
+	thaw()
+}
+
+func (b *blow) leaderIsolated() {
+	b.until(func() bool {
+		if l := b.w.leading(); l >= 0 {
+			b.note += " " + b.w.servers[l].cfg.ID
+			undo := b.isolate(b.w.servers[l])
+			b.pause(b.between(s, 20*s))
+			undo()
+		}
+		return b.pause(b.between(s, 10*s))
+	})
+}
+
+func (b *blow) halves() {
+	side := map[int]bool{}
+	for _, v := range b.group(b.w.n / 2) {
+		side[v.i] = true
+	}
+	b.during(b.cut(func(i, j int) bool { return side[i] != side[j] }))
+}
+
+// ring: each server hears a majority, and no two the same.
+func (b *blow) ring() {
+	n, order := b.w.n, b.rng.Perm(b.w.n)
+	b.during(b.cut(func(i, j int) bool {
+		away := (order[i] - order[j] + n) % n
+		return min(away, n-away) > n/4 && (n > 3 || order[i]+order[j] == 1)
+	}))
+}
+
+// oneWay: one is not heard, or does not hear, or only one link is half dead.
+func (b *blow) oneWay() {
+	v, other := b.server().i, b.rng.IntN(b.w.n)
+	kind := b.rng.IntN(3)
+	b.during(b.cut(func(i, j int) bool {
+		return kind == 0 && i == v || kind == 1 && j == v || kind == 2 && i == v && j == other
+	}))
+}
+
+// bridge: two halves that hear each other only through one server.
+func (b *blow) bridge() {
+	order := b.rng.Perm(b.w.n)
+	middle, half := order[0], map[int]bool{}
+	for _, i := range order[1 : 1+b.w.n/2] {
+		half[i] = true
+	}
+	b.during(b.cut(func(i, j int) bool { return i != middle && j != middle && half[i] != half[j] }))
+}
+
+func (b *blow) flapping() {
+	v := b.server()
+	b.until(func() bool {
+		undo := b.isolate(v)
+		b.pause(b.between(100*ms, 3*s))
+		undo()
+		return b.pause(b.between(100*ms, 3*s))
+	})
+}
+
+func (b *blow) lossy() {
+	chance := 0.05 + 0.4*b.rng.Float64()
+	n := b.w.wire
+	n.change(func() { n.loss = chance })
+	b.during(func() { n.change(func() { n.loss = 0 }) })
+}
+
+func (b *blow) late() {
+	most := b.between(20*ms, 700*ms)
+	n := b.w.wire
+	n.change(func() { n.delay = most })
+	b.during(func() { n.change(func() { n.delay = 0 }) })
+}
+
+func (b *blow) doubled() {
+	n := b.w.wire
+	n.change(func() { n.twice = 0.3 })
+	b.during(func() { n.change(func() { n.twice = 0 }) })
+}
+
+func (b *blow) roughCalls() {
+	b.w.links.rough.Add(1)
+	b.during(func() { b.w.links.rough.Add(-1) })
+}
+
+// diskStuck: the server must end by itself; it is started again with a good disk.
+func (b *blow) diskStuck() {
+	v := b.server()
+	st := v.now.Load()
+	v.mayEnd.Store(true)
+	v.disk.stall()
+	b.last()
+	if st != nil && v.now.Load() == st && b.w.ctx.Err() == nil {
+		b.w.ledger.breach("disk", "server %d has not ended although its disk is stuck for %v", v.i, b.lasting)
+	}
+	v.disk.resume()
+	v.start()
+	v.mayEnd.Store(false)
+}
+
+func (b *blow) diskSlow() {
+	v, most := b.server(), b.between(2*ms, 300*ms)
+	v.disk.slowDown(most)
+	b.during(func() { v.disk.slowDown(0) })
+}
+
+func (b *blow) handOver() {
+	l := b.w.leading()
+	if l < 0 {
+		return
+	}
+	if st := b.w.servers[l].now.Load(); st != nil {
+		ctx, cancel := context.WithTimeout(b.w.ctx, 10*time.Second)
+		_ = st.rep.Transfer(ctx, "") // it may fail as everything here
+		cancel()
+	}
+}
+
+// leftBehind isolates a server until the others have dropped what it lacks, so that
+// it needs a snapshot.
+func (b *blow) leftBehind() {
+	v := b.server()
+	before := b.w.wire.installs.Load()
+	b.during(b.isolate(v))
+	b.pause(10 * time.Second)
+	if b.w.wire.installs.Load() > before {
+		b.w.ledger.count("servers brought up by a snapshot")
+	}
 }

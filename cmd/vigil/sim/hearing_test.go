@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"vigil/cluster"
@@ -10,17 +11,19 @@ import (
 
 // hear has a server report what it hears on its order streams whenever that is not
 // what the state says of it. It ends with the stint of the process.
-func (w *world) hear(ctx context.Context, i int, rep *cluster.Replica) {
-	select {
-	case <-w.built:
-	case <-ctx.Done():
-	}
+func (w *world) hear(ctx context.Context, i int, st *stay) {
+	id := w.servers[i].cfg.ID
 	for nap(ctx, time.Second) {
+		if w.wire.isFrozen(i) {
+			continue
+		}
+		w.calls(i, st)
+		w.announce(ctx, i, st)
 		var views []fsm.HostView
-		rep.Read(func(st *fsm.State) {
-			for h := range st.Hosts() {
-				heard := w.switchboard[i].hears(h.ID, st.SinceBeat(h))
-				if heard != said(h, w.c.ID(i)) {
+		st.rep.Read(func(s *fsm.State) {
+			for h := range s.Hosts() {
+				heard := st.board.hears(h.ID, s.SinceBeat(h))
+				if heard != said(h, id) {
 					views = append(views, fsm.HostView{Host: h.ID, Stream: heard})
 				}
 			}
@@ -30,7 +33,7 @@ func (w *world) hear(ctx context.Context, i int, rep *cluster.Replica) {
 			continue
 		}
 		bounded, cancel := context.WithTimeout(ctx, attemptLimit)
-		_, _ = lead.Submit(bounded, fsm.Request{Cmd: fsm.ReportViews{Server: w.c.ID(i), Views: views}}) // what is lost is said again
+		_, _ = lead.rep.Submit(bounded, fsm.Request{Cmd: fsm.ReportViews{Server: id, Views: views}}) // what is lost is said again
 		cancel()
 	}
 }
@@ -48,15 +51,24 @@ func said(h *fsm.Host, server string) fsm.Hearing {
 // unheard are the servers that one cannot reach.
 func (w *world) unheard(i int) map[string]bool {
 	out := map[string]bool{}
-	select {
-	case <-w.built:
-	default: // the cluster is not yet known to the world
-		return out
-	}
-	for j := range servers {
-		if j != i && (w.c.Replica(j) == nil || !w.links.forward(i, j)) {
-			out[w.c.ID(j)] = true
+	for j, s := range w.servers {
+		if j != i && (s.now.Load() == nil || !w.wire.open(i, j)) {
+			out[s.cfg.ID] = true
 		}
 	}
 	return out
+}
+
+// announce has a server say what it is, unless the state knows it.
+func (w *world) announce(ctx context.Context, i int, st *stay) {
+	cfg := &w.servers[i].cfg
+	self := fsm.PutServer{ID: cfg.ID, APIAddr: cfg.APIAddr, RaftAddr: cfg.RaftAddr, Version: cfg.Version, Features: cfg.Features}
+	known, lead := false, w.leader(i)
+	st.rep.Read(func(s *fsm.State) { known = slices.Contains(s.Servers(), self) })
+	if known || lead == nil || !slices.ContainsFunc(st.rep.Servers(), func(s cluster.Server) bool { return s.ID == cfg.ID }) {
+		return
+	}
+	bounded, cancel := context.WithTimeout(ctx, attemptLimit)
+	defer cancel()
+	_, _ = lead.rep.Submit(bounded, fsm.Request{Cmd: self}) // what is lost is said again
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"vigil/cluster"
@@ -16,6 +17,7 @@ type host struct {
 	w    *world
 	n    int
 	key  string
+	name string // of this machine, if it is a clone
 	ssd  bool
 	boot int
 
@@ -32,6 +34,7 @@ type daemon struct {
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 	urgent chan struct{} // beat now
+	away   atomic.Bool   // the daemon does not run; its agents do
 
 	mu         sync.Mutex
 	rng        *rand.Rand
@@ -41,6 +44,7 @@ type daemon struct {
 	registered bool
 	wanted     bool // registration
 	enroll     chan struct{}
+	suspended  bool // nothing of the machine is scheduled
 	lives      map[fsm.AgentID]*life
 	ended      map[fsm.AgentID]fsm.Incarnation
 }
@@ -51,7 +55,7 @@ func (h *host) start(reboot bool) {
 		h.boot++
 	}
 	ctx, cancel := context.WithCancel(h.w.ctx)
-	d := &daemon{h: h, w: h.w, boot: fmt.Sprintf("boot-%d", h.boot), ctx: ctx, cancel: cancel,
+	d := &daemon{h: h, w: h.w, boot: fmt.Sprintf("%sboot-%d", h.name, h.boot), ctx: ctx, cancel: cancel,
 		urgent: make(chan struct{}, 1), enroll: make(chan struct{}, 1), rng: h.w.rng(h.key, h.w.names.Add(1)),
 		wanted: true, ttl: time.Minute, lives: map[fsm.AgentID]*life{}, ended: map[fsm.AgentID]fsm.Incarnation{}}
 	h.mu.Lock()
@@ -107,6 +111,9 @@ func (d *daemon) registering() {
 }
 
 func (d *daemon) register() bool {
+	if d.away.Load() {
+		return false
+	}
 	req := fsm.RegisterHost{Key: d.h.key, Name: d.h.key, Boot: d.boot, Version: "sim", Runners: []string{"ai"}, Capacity: 40}
 	req.Taken = uint64(d.w.since()) + 1
 	if d.h.ssd {
@@ -122,7 +129,7 @@ func (d *daemon) register() bool {
 	}
 	d.mu.Unlock()
 	out, err := d.w.ask(d.ctx, d.h.n, fsm.Request{Cmd: req})
-	if err != nil || out.Code != fsm.OK {
+	if err != nil || out.Code != fsm.OK || d.away.Load() {
 		return false
 	}
 	d.mu.Lock()
@@ -201,11 +208,14 @@ func (d *daemon) beat() bool {
 			}
 		})
 	}
+	if d.away.Load() {
+		return false
+	}
 	ans, err := d.send(fsm.HostBeats{Host: host, Boot: d.boot, Packed: fsm.PackBeats(nil, agents, incs, kinds)})
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
-	case d.over:
+	case d.over || d.away.Load() || d.suspended:
 		return false
 	case err != nil:
 		return false
@@ -247,126 +257,4 @@ func (d *daemon) heard(ans fsm.BeatAnswer) {
 			l.proc.told(e.Verdict)
 		}
 	}
-}
-
-// order is what the stream brings.
-type order struct {
-	kind   fsm.OrderKind
-	agent  fsm.AgentID
-	inc    fsm.Incarnation
-	name   string
-	role   *roleInfo
-	ttl    time.Duration
-	resume string
-}
-
-// listening holds a stream to some server and reads orders from its state.
-func (d *daemon) listening() {
-	for nap(d.ctx, 100*time.Millisecond+time.Duration(d.dice(1900))*time.Millisecond) {
-		d.mu.Lock()
-		id := d.id
-		d.mu.Unlock()
-		if id == 0 {
-			continue
-		}
-		srv := d.dice(servers)
-		if d.w.links.enter(d.h.n, srv) && d.w.c.Replica(srv) != nil {
-			d.session(srv, id)
-		}
-	}
-}
-
-func (d *daemon) dice(n int) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.rng.IntN(n)
-}
-
-func (d *daemon) session(srv int, id fsm.HostID) {
-	s := d.w.switchboard[srv]
-	wake := s.attach(id)
-	defer s.detach(id, wake)
-	tick := time.NewTicker(2 * time.Second)
-	defer tick.Stop()
-	rep := d.w.c.Replica(srv)
-	for {
-		if rep == nil || rep != d.w.c.Replica(srv) || !d.w.links.enter(d.h.n, srv) {
-			return
-		}
-		s.ping(id)
-		known := true
-		var orders []order
-		rep.Read(func(st *fsm.State) {
-			h := st.Host(id)
-			known = h != nil && h.Boot == d.boot
-			orders = d.w.orders(st, id)
-		})
-		d.mu.Lock()
-		if !known {
-			d.reenroll()
-			d.mu.Unlock()
-			return
-		}
-		for _, o := range orders {
-			d.take(o)
-		}
-		d.mu.Unlock()
-		select {
-		case <-tick.C:
-		case <-wake:
-		case <-d.ctx.Done():
-			return
-		}
-	}
-}
-
-// orders reads the open orders of a host.
-func (w *world) orders(st *fsm.State, id fsm.HostID) (list []order) {
-	for _, a := range st.HostOrders(id) {
-		a := st.Agent(a)
-		r := st.Role(a.Role)
-		list = append(list, order{kind: a.Order, agent: a.ID, inc: a.Inc, name: a.Name,
-			role: w.roles[r.Spec.Name], ttl: r.Spec.TTL, resume: a.Resume})
-	}
-	return list
-}
-
-// take is agentd's decision about one order; d.mu is held.
-func (d *daemon) take(o order) {
-	l := d.lives[o.agent]
-	switch {
-	case d.over:
-	case o.kind == fsm.StartOrder && d.w.cfg.mutant == ignoresStarts:
-	case o.kind == fsm.StopOrder && d.w.cfg.mutant == ignoresStops:
-	case o.kind == fsm.StartOrder && o.inc <= d.ended[o.agent]:
-	case o.kind == fsm.StartOrder && l == nil:
-		d.accept(o)
-	case o.kind == fsm.StartOrder && o.inc > l.inc:
-		l.next = &o
-		l.supersede()
-	case o.kind == fsm.StartOrder:
-	case l != nil && l.inc == o.inc:
-		l.end("stopped", grace)
-	case l != nil && l.inc < o.inc, o.inc <= d.ended[o.agent]:
-	default:
-		d.ended[o.agent] = o.inc
-		d.report(fsm.ReportExit{Agent: o.agent, Inc: o.inc, Reason: "it does not run on this host"}, nil)
-	}
-}
-
-// report brings an end to the cluster, after the report of the start was given up.
-func (d *daemon) report(r fsm.ReportExit, started chan struct{}) {
-	d.tasks.Go(func() {
-		if started != nil {
-			<-started
-		}
-		_, _ = d.w.insist(d.ctx, d.h.n, fsm.Request{Cmd: d.signed(r)}, nil)
-	})
-}
-
-func (d *daemon) signed(r fsm.ReportExit) fsm.ReportExit {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	r.Host = d.id
-	return r
 }

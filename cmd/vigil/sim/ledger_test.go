@@ -17,25 +17,31 @@ type ledger struct {
 	agents   map[string]*record
 	tasks    map[fsm.TaskID]*taskRecord
 	maybe    map[string]bool // titles whose creation was never answered
+	void     [][2]uint64     // log entries after the first and up to the second were undone by a backup
+	story    *story
 
 	counts      map[string]int
 	recoveries  map[string][]time.Duration
 	completedAt time.Time
 	longest     time.Duration // between two completions
+	length      time.Duration // of the run
+	closed      bool          // the run is over, nothing counts any more
 }
 
 type breach struct{ law, text string }
 
 // record is one agent's.
 type record struct {
-	running map[fsm.Incarnation]int // on which host, while not frozen
-	accepts map[fsm.Incarnation]uint64
+	running map[fsm.Incarnation]int    // on which host, while not frozen
+	accepts map[fsm.Incarnation]uint64 // log index; 0: undone by a backup
 	words   map[fsm.Incarnation]uint64 // log index of the last word that was taken
 	lives   map[fsm.Incarnation]*proof
+	ends    map[fsm.Incarnation]uint64 // log index of the report of the end
 
 	stopped   bool // a human's word was acknowledged
 	stoppedAt time.Time
 	stopInc   fsm.Incarnation
+	stopIndex uint64
 	sighted   time.Time // running, long after the stop
 
 	downAt    time.Time
@@ -51,21 +57,25 @@ type proof struct {
 	since   fsm.Time
 	task    fsm.TaskID
 	alive   bool
+	earlier bool // than the restore of a backup, which may know nothing of it
 }
 
 type taskRecord struct {
 	title     string
 	acked     bool
+	at        time.Time         // of the acknowledgement
+	index     uint64            // log index of the last thing that was acknowledged
 	holders   map[uint32]string // attempt -> agent and incarnation
 	sent      map[string]bool   // completions that were sent: holder and attempt
 	completed int               // completions acknowledged
 	canceled  bool              // cancellation acknowledged
 	seen      fsm.TaskState     // terminal state, once seen
+	unsure    bool              // a backup was restored since: the end that was seen may be undone
 }
 
 func newLedger() *ledger {
 	return &ledger{agents: map[string]*record{}, tasks: map[fsm.TaskID]*taskRecord{}, maybe: map[string]bool{},
-		counts: map[string]int{}, recoveries: map[string][]time.Duration{}, completedAt: time.Now()}
+		story: &story{begun: time.Now()}, counts: map[string]int{}, recoveries: map[string][]time.Duration{}, completedAt: time.Now()}
 }
 
 func (l *ledger) breach(law, format string, args ...any) {
@@ -77,7 +87,8 @@ func (l *ledger) breach(law, format string, args ...any) {
 func (l *ledger) note(law, format string, args ...any) {
 	l.counts["breaches"]++
 	if len(l.breaches) < 60 {
-		l.breaches = append(l.breaches, breach{law, fmt.Sprintf(format, args...)})
+		b := breach{law, fmt.Sprintf("at %v: ", time.Since(l.story.begun).Round(time.Millisecond)) + fmt.Sprintf(format, args...)}
+		l.breaches = append(l.breaches, b)
 	}
 }
 
@@ -87,11 +98,17 @@ func (l *ledger) count(what string) {
 	l.counts[what]++
 }
 
+func (l *ledger) counted(what string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.counts[what]
+}
+
 func (l *ledger) agent(name string) *record {
 	r := l.agents[name]
 	if r == nil {
 		r = &record{running: map[fsm.Incarnation]int{}, accepts: map[fsm.Incarnation]uint64{},
-			words: map[fsm.Incarnation]uint64{}, lives: map[fsm.Incarnation]*proof{}}
+			words: map[fsm.Incarnation]uint64{}, lives: map[fsm.Incarnation]*proof{}, ends: map[fsm.Incarnation]uint64{}}
 		l.agents[name] = r
 	}
 	return r
@@ -110,6 +127,10 @@ func (l *ledger) task(id fsm.TaskID) *taskRecord {
 func (l *ledger) accepted(name string, inc fsm.Incarnation, index uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.story.life("accept", name, inc, 0, index)
+	if l.undone(index) {
+		index = 0
+	}
 	r := l.agent(name)
 	r.accepts[inc] = index
 	l.stale(name, r)
@@ -118,6 +139,7 @@ func (l *ledger) accepted(name string, inc fsm.Incarnation, index uint64) {
 			delete(r.accepts, old)
 			delete(r.words, old)
 			delete(r.lives, old)
+			delete(r.ends, old)
 		}
 	}
 }
@@ -126,6 +148,9 @@ func (l *ledger) accepted(name string, inc fsm.Incarnation, index uint64) {
 func (l *ledger) word(name string, inc fsm.Incarnation, index uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.undone(index) {
+		return
+	}
 	r := l.agent(name)
 	r.words[inc] = max(r.words[inc], index)
 	l.stale(name, r)
@@ -135,7 +160,7 @@ func (l *ledger) word(name string, inc fsm.Incarnation, index uint64) {
 func (l *ledger) stale(name string, r *record) {
 	for inc, index := range r.words {
 		for newer, from := range r.accepts {
-			if newer > inc && index > from {
+			if newer > inc && from > 0 && index > from {
 				l.note("L6", "%s: a word of incarnation %v was taken at entry %d, %v was accepted at %d", name, inc, index, newer, from)
 				delete(r.words, inc)
 			}
@@ -154,6 +179,7 @@ func (l *ledger) forked(name string, inc fsm.Incarnation, host int) {
 	if r.stopped && inc > r.stopInc {
 		l.note("L9", "%s was stopped as %v at %v, yet %v began at %v", name, r.stopInc, r.stoppedAt, inc, time.Now())
 	}
+	l.story.life("start", name, inc, host, 0)
 	l.counts["starts"]++
 	if !r.downAt.IsZero() {
 		l.recoveries[r.downWhy] = append(l.recoveries[r.downWhy], time.Since(r.downAt))
@@ -190,6 +216,7 @@ func (l *ledger) run(name string, r *record, inc fsm.Incarnation, host int) {
 func (l *ledger) thawed(name string, inc fsm.Incarnation, host int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.story.life("thaw", name, inc, host, 0)
 	l.counts["thaws"]++
 	l.run(name, l.agent(name), inc, host)
 }
@@ -197,6 +224,7 @@ func (l *ledger) thawed(name string, inc fsm.Incarnation, host int) {
 func (l *ledger) frozen(name string, inc fsm.Incarnation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.story.life("freeze", name, inc, 0, 0)
 	l.counts["freezes"]++
 	delete(l.agent(name).running, inc)
 }
@@ -205,11 +233,15 @@ func (l *ledger) frozen(name string, inc fsm.Incarnation) {
 func (l *ledger) ended(name string, inc fsm.Incarnation, why string, worked, always bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
 	r := l.agent(name)
 	delete(r.running, inc)
 	if p := r.lives[inc]; p != nil {
 		p.proving, p.alive = false, false
 	}
+	l.story.life("end: "+why, name, inc, 0, 0)
 	l.counts["ended: "+why]++
 	if why == "crash" {
 		r.crashes, r.lastCrash = append(r.crashes, time.Now()), true
@@ -269,7 +301,7 @@ func (l *ledger) leaseEnded(name string, inc fsm.Incarnation, at fsm.Time, cut f
 	defer l.mu.Unlock()
 	l.counts["leases ended"]++
 	p := l.agent(name).lives[inc]
-	if p != nil && p.proving && !cut(p.host) && at.Sub(p.since) > slack {
+	if p != nil && p.proving && !p.earlier && !cut(p.host) && at.Sub(p.since) > slack {
 		l.note("L10", "the lease of %s (%v, host %d) ended at %v although it could prove itself since %v", name, inc, p.host, time.Duration(at), time.Duration(p.since))
 	}
 }
@@ -282,107 +314,6 @@ func (l *ledger) taken(id fsm.TaskID) {
 		for _, p := range r.lives {
 			if p.task == id {
 				p.proving = false
-			}
-		}
-	}
-}
-
-func (l *ledger) created(id fsm.TaskID, title string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.counts["tasks created"]++
-	t := l.task(id)
-	if t.acked {
-		l.note("L8", "task %d was given out as %q and as %q", id, t.title, title)
-	}
-	t.acked, t.title = true, title
-}
-
-// waited notes how long something took.
-func (l *ledger) waited(what string, d time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.recoveries[what] = append(l.recoveries[what], d)
-}
-
-func (l *ledger) unsure(title string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.maybe[title] = true
-}
-
-func holder(name string, inc fsm.Incarnation, attempt uint32) string {
-	return fmt.Sprintf("%s %v attempt %d", name, inc, attempt)
-}
-
-func (l *ledger) claimed(id fsm.TaskID, attempt uint32, name string, inc fsm.Incarnation) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t, who := l.task(id), holder(name, inc, attempt)
-	if was, ok := t.holders[attempt]; ok && was != who {
-		l.note("L8", "attempt %d of task %d was given to %s and to %s", attempt, id, was, who)
-	}
-	if t.completed > 0 {
-		l.note("L8", "task %d was given to %s after its completion", id, who)
-	}
-	t.holders[attempt] = who
-}
-
-func (l *ledger) completing(id fsm.TaskID, who string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.task(id).sent[who] = true
-}
-
-func (l *ledger) completed(id fsm.TaskID, who string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t := l.task(id)
-	if t.completed++; t.completed > 1 {
-		l.note("L8", "the completion of task %d was acknowledged %d times, last to %s", id, t.completed, who)
-	}
-	l.counts["tasks completed"]++
-	l.longest = max(l.longest, time.Since(l.completedAt))
-	l.completedAt = time.Now()
-}
-
-func (l *ledger) canceled(id fsm.TaskID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.task(id).canceled = true
-	l.counts["tasks canceled"]++
-}
-
-func (l *ledger) stop(name string, inc fsm.Incarnation) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	r := l.agent(name)
-	r.stopped, r.stopInc, r.stoppedAt, r.downAt = true, inc, time.Now(), time.Time{}
-	l.counts["stops"]++
-}
-
-// wanted: a human is about to say that the agent may run again.
-func (l *ledger) wanted(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	r := l.agent(name)
-	r.stopped, r.crashes, r.downAt = false, nil, time.Time{}
-}
-
-// patrol holds law L9: what was stopped does not run for long.
-func (l *ledger) patrol(bound time.Duration, cut func(host int) bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for name, r := range l.agents {
-		for inc, host := range r.running {
-			if !r.stopped || time.Since(r.stoppedAt) < bound || cut(host) {
-				continue
-			}
-			if r.sighted.Before(r.stoppedAt) { // an order may have to catch up with a host that is back
-				r.sighted = time.Now()
-			} else if time.Since(r.sighted) > 2*time.Minute {
-				l.note("L9", "%s was stopped %v ago, yet %v runs on host %d", name, time.Since(r.stoppedAt), inc, host)
-				r.stopped = false
 			}
 		}
 	}

@@ -57,7 +57,7 @@ func (d *daemon) accept(o order) {
 	cmd := fsm.AcceptOrder{Host: d.id, Boot: d.boot, Agent: l.id, Inc: l.inc, TokenHash: []byte(l.name)}
 	d.tasks.Go(func() {
 		defer cancel()
-		out, err := d.w.insist(ctx, d.h.n, fsm.Request{Cmd: cmd}, nil)
+		out, err := d.insist(ctx, cmd)
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if !d.over {
@@ -93,7 +93,7 @@ func (l *life) answered(out fsm.Outcome, err error) {
 // fork starts the process, or fails to.
 func (l *life) fork() {
 	d := l.d
-	if d.rng.IntN(300) == 0 {
+	if d.rng.IntN(300) == 0 && !d.w.cfg.steady {
 		d.w.ledger.count("starts that failed")
 		l.bury(fsm.ReportExit{Kind: fsm.ExitStartFailed, Reason: "no such program"})
 		return
@@ -105,7 +105,7 @@ func (l *life) fork() {
 	cmd := fsm.ReportStarted{Host: d.id, Agent: l.id, Inc: l.inc, PID: uint32(l.id)}
 	d.tasks.Go(func() {
 		defer close(l.started)
-		out, err := d.w.insist(l.proc.ctx, d.h.n, fsm.Request{Cmd: cmd}, nil)
+		out, err := d.insist(l.proc.ctx, cmd)
 		if err == nil && out.Code == fsm.Superseded {
 			d.mu.Lock()
 			l.supersede()
@@ -147,7 +147,7 @@ func (l *life) watch() {
 func (l *life) look() {
 	l.d.mu.Lock()
 	defer l.d.mu.Unlock()
-	if l.d.over || l.d.lives[l.id] != l {
+	if l.d.over || l.d.suspended || l.d.lives[l.id] != l {
 		return
 	}
 	silent := time.Since(l.sent) >= l.patience()
@@ -226,7 +226,7 @@ func (l *life) exited(code int32, signal string) {
 func (l *life) bury(r fsm.ReportExit) {
 	r.Agent, r.Inc = l.id, l.inc
 	l.d.ended[l.id] = max(l.d.ended[l.id], l.inc)
-	l.d.report(r, l.started)
+	l.d.report(l.name, r, l.started)
 	l.forget()
 }
 

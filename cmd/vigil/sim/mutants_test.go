@@ -15,17 +15,24 @@ func TestCheckersNoticeDefects(t *testing.T) {
 		name   string
 		mutant mutant
 		law    string
+		faults []string
 	}{
-		{"a host forks before its acceptance is committed", skipsAccept, "L7"},
-		{"the dead-man's switch never freezes", neverFreezes, "L7"},
-		{"a completion is repeated under a new number", completesTwice, "L8"},
-		{"a host ignores stop orders", ignoresStops, "L9"},
-		{"superseded lives are told that they are current", liesAboutFencing, "L6"},
-		{"retries carry no request id", forgetsRequestIDs, "L8"},
-		{"beats are swallowed and acknowledged", losesBeats, "L10"},
-		{"crashes are reported as ends on purpose", callsCrashesOrdered, "L11"},
-		{"hosts ignore start orders", ignoresStarts, "L3"},
-		{"an acknowledged task is not there", losesTasks, "L8"},
+		{"a host forks before its acceptance is committed", skipsAccept, "L7", nil},
+		{"the dead-man's switch never freezes", neverFreezes, "L7", nil},
+		{"a completion is repeated under a new number", completesTwice, "L8", nil},
+		{"a host ignores stop orders", ignoresStops, "L9", nil},
+		{"superseded lives are told that they are current", liesAboutFencing, "L6", nil},
+		{"retries carry no request id", forgetsRequestIDs, "L8", nil},
+		{"beats are swallowed and acknowledged", losesBeats, "L10", nil},
+		{"crashes are reported as ends on purpose", callsCrashesOrdered, "L11", nil},
+		{"hosts ignore start orders", ignoresStarts, "L3", nil},
+		{"an acknowledged task is not there", losesTasks, "L8", nil},
+		{"reports of ends are swallowed", swallowsExits, "L5", nil},
+		{"a stream of events has gaps", skipsEvents, "events", nil},
+		{"disks acknowledge what they lose", disksLie, "L8", []string{"all servers killed"}},
+		{"a server applies entries of its own", corruptsEntries, "L12", nil},
+		{"servers come back late", staysDown, "recovery", nil},
+		{"nobody is told of the restore of a backup", hidesRestores, "L8", []string{"backup restored"}},
 	} {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
@@ -33,7 +40,7 @@ func TestCheckersNoticeDefects(t *testing.T) {
 			if testing.Short() {
 				length = 3 * time.Hour
 			}
-			found := simulate(t, config{seed: 7, length: length, mutant: d.mutant, until: d.law}, false)
+			found := simulate(t, config{seed: 7, n: 3, length: length, mutant: d.mutant, until: d.law, faults: d.faults}).ledger.breaches
 			for _, b := range found {
 				if b.law == d.law {
 					t.Log(b.law, b.text)

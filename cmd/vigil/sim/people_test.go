@@ -13,10 +13,14 @@ func (w *world) creating(n int) {
 	rng := w.rng("creator", uint64(n))
 	k := &client{w: w, from: outside}
 	roles := []string{"builder", "builder", "builder", "reviewer", "reviewer", "tester", "tester", "scout", "writer", "keeper"}
-	for i := 0; nap(w.ctx, time.Duration(rng.IntN(80))*time.Second); i++ {
+	pause := 80 * time.Second
+	if w.cfg.quick {
+		pause = 16 * time.Second
+	}
+	for i := 0; nap(w.ctx, time.Duration(rng.Int64N(int64(pause)))); i++ {
 		r := w.roles[roles[rng.IntN(len(roles))]]
 		title := fmt.Sprintf("%d-%d", n, i)
-		if rng.IntN(200) == 0 {
+		if rng.IntN(200) == 0 && !w.cfg.steady {
 			title += " poison"
 		}
 		asked := time.Now()
@@ -30,12 +34,12 @@ func (w *world) creating(n int) {
 		if w.cfg.mutant == losesTasks && i%50 == 7 {
 			out.Task += 1_000_000
 		}
-		w.ledger.created(out.Task, title)
-		if rng.IntN(40) == 0 {
+		w.ledger.created(out.Task, title, out.Index)
+		if rng.IntN(40) == 0 && !w.cfg.steady { // who works on it hears of it late, and is replaced
 			id := out.Task
 			nap(w.ctx, time.Duration(rng.IntN(120))*time.Second)
 			if out, err = k.do(w.ctx, fsm.CancelTask{Task: id, By: "sim", Reason: "not needed"}, nil); err == nil && out.Code == fsm.OK {
-				w.ledger.canceled(id)
+				w.ledger.canceled(id, out.Index)
 			}
 		}
 	}
@@ -73,7 +77,7 @@ func (w *world) meddling() {
 		if err != nil || out.Code != fsm.OK {
 			continue
 		}
-		w.ledger.stop(name, out.Inc)
+		w.ledger.stop(name, out.Inc, out.Index)
 		away := time.Duration(60+rng.IntN(1200)) * time.Second
 		asking.Store(name, true)
 		w.tasks.Go(func() {

@@ -185,7 +185,7 @@ func (p *process) run() {
 	if !p.rest(p.between(500*time.Millisecond, 15*time.Second)) {
 		return
 	}
-	if p.rng.IntN(150) == 0 {
+	if p.rng.IntN(150) == 0 && !p.w.cfg.steady {
 		p.hang()
 		return
 	}
@@ -238,12 +238,12 @@ func (p *process) enter() bool {
 
 // wait parks until the role has a task, and claims it.
 func (p *process) wait() (fsm.TaskID, uint32, bool) {
-	srv := p.rng.IntN(servers)
-	if rep := p.w.c.Replica(srv); rep != nil && p.w.links.enter(p.d.h.n, srv) {
-		free := false
+	srv := p.rng.IntN(p.w.n)
+	if st := p.w.servers[srv].now.Load(); st != nil && p.w.links.hears(p.d.h.n, srv) {
+		free, rep := false, st.rep
 		rep.Read(func(st *fsm.State) { free = st.Pending(p.l.role.id) > 0 })
 		if !free {
-			wake, unpark := p.w.switchboard[srv].park(p.l.role.id)
+			wake, unpark := st.board.park(p.l.role.id)
 			t := time.NewTimer(30 * time.Second)
 			select {
 			case <-wake:
@@ -267,12 +267,15 @@ func (p *process) wait() (fsm.TaskID, uint32, bool) {
 	if !ok || out.Code != fsm.OK {
 		return 0, 0, false
 	}
-	p.w.ledger.claimed(out.Task, out.Attempt, p.l.name, p.l.inc)
+	p.w.ledger.claimed(out, p.l.name, p.l.inc)
 	return out.Task, out.Attempt, true
 }
 
 // fate is what happens in the course of a task.
 func (p *process) fate(title string) int {
+	if p.w.cfg.steady {
+		return 50
+	}
 	if strings.HasSuffix(title, "poison") {
 		return 0
 	}
@@ -292,7 +295,11 @@ func (p *process) work(id fsm.TaskID, attempt uint32) {
 		return
 	}
 	fate := p.fate(p.w.title(id))
-	for left := p.between(time.Minute, 15*time.Minute); left > 0; left -= 5 * time.Minute {
+	least, most := time.Minute, 15*time.Minute
+	if p.w.cfg.quick {
+		least, most = 0, 10*time.Second
+	}
+	for left := p.between(least, most); left > 0; left -= 5 * time.Minute {
 		if !p.rest(min(left, 5*time.Minute)) {
 			return
 		}
@@ -334,13 +341,13 @@ func (p *process) finish(fate int, id fsm.TaskID, attempt uint32, job func(fsm.S
 		p.w.ledger.completing(id, who)
 		complete := func(s fsm.Speaker) fsm.Command { return fsm.CompleteTask{Work: job(s), Result: who} }
 		if out, ok = p.say(complete); ok && out.Code == fsm.OK {
-			p.w.ledger.completed(id, who)
+			p.w.ledger.completed(id, who, out.Index)
 			p.mu.Lock()
 			p.worked = true
 			p.mu.Unlock()
 			if p.w.cfg.mutant == completesTwice {
 				if out, ok = p.say(complete); ok && out.Code == fsm.OK {
-					p.w.ledger.completed(id, who)
+					p.w.ledger.completed(id, who, out.Index)
 				}
 			}
 		}

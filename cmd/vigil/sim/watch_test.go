@@ -10,27 +10,38 @@ import (
 
 // watch looks at the servers' state every two seconds of simulated time.
 type watch struct {
-	w     *world
-	event uint64 // last one seen
-	check time.Time
-	since map[string]fsm.Time
-	fresh map[string]bool // seen in this round
+	mu      turn // one look at a time
+	w       *world
+	judges  *judges
+	account account
+	check   time.Time
+	hashed  time.Time
+	hashing bool // in this round
+	since   map[string]fsm.Time
+	fresh   map[string]bool // seen in this round
 
-	elections int
-	lateMost  fsm.Time
-	clock     fsm.Time
+	restoredAt time.Time
+	elections  int
+	lateMost   fsm.Time
+	clock      fsm.Time
 }
 
-func newWatch(w *world) *watch { return &watch{w: w, since: map[string]fsm.Time{}} }
+func newWatch(w *world) *watch {
+	return &watch{w: w, mu: newTurn(), judges: newJudges(w.ledger), account: account{story: w.ledger.story}, since: map[string]fsm.Time{}}
+}
+
+// restored forgets what was seen: a backup has undone its end. o.mu is held.
+func (o *watch) restored() {
+	o.judges.restored()
+	o.clock = 0
+	clear(o.since)
+	o.restoredAt = time.Now()
+}
 
 func (o *watch) run() {
 	patrol := time.Now()
 	for nap(o.w.ctx, 2*time.Second) {
-		for i := range servers {
-			if rep := o.w.c.Replica(i); rep != nil {
-				o.look(rep)
-			}
-		}
+		o.round()
 		if time.Since(patrol) > time.Minute {
 			patrol = time.Now()
 			o.w.ledger.patrol(3*time.Minute, o.w.links.cutOff)
@@ -38,7 +49,22 @@ func (o *watch) run() {
 	}
 }
 
-func (o *watch) look(rep *cluster.Replica) {
+// round looks at all servers once.
+func (o *watch) round() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.hashing = time.Since(o.hashed) >= time.Minute; o.hashing {
+		o.hashed = time.Now()
+	}
+	for i := range o.w.n {
+		if rep := o.w.replica(i); rep != nil {
+			o.look(i, rep)
+			o.compared(i, rep)
+		}
+	}
+}
+
+func (o *watch) look(i int, rep *cluster.Replica) {
 	leads := rep.Leader().Self
 	var events []fsm.Event
 	var stuck []string
@@ -49,12 +75,8 @@ func (o *watch) look(rep *cluster.Replica) {
 		if d := st.Diverged(); len(d) > 0 {
 			o.w.ledger.breach("L12", "servers have diverged: %v", d)
 		}
-		if st.LastEvent() > o.event {
-			for e := range st.Events(o.event) {
-				events = append(events, *e)
-			}
-			o.event = st.LastEvent()
-		}
+		events = o.judges.follow(i, st, o.w.cfg.mutant)
+		o.account.told(events)
 		if leads && st.Clock() > o.clock {
 			o.clock = st.Clock()
 			stuck = o.patience(st)
@@ -121,6 +143,9 @@ func bound(why string) time.Duration {
 func (o *watch) patience(st *fsm.State) (stuck []string) {
 	o.fresh = map[string]bool{}
 	serving := map[fsm.RoleID]bool{}
+	// After the restore of a backup the state believes agents to wait that work on tasks
+	// of the time that was undone, and to work that wait; the progress limit ends that.
+	sorting := !o.restoredAt.IsZero() && time.Since(o.restoredAt) < time.Hour
 	for a := range st.Agents("") {
 		why := st.Why(a.ID)
 		if why.Code == "" || why.Code == "unknown" {
@@ -129,8 +154,11 @@ func (o *watch) patience(st *fsm.State) (stuck []string) {
 		if most := bound(why.Code); most > 0 {
 			stuck = o.lasts(stuck, st, fmt.Sprintf("%s is %s (%v)", a.Name, why.Code, a.Inc), most)
 		}
-		if a.Part == fsm.PartActive && a.Task == 0 {
+		if a.Part == fsm.PartActive && a.Task == 0 && !sorting {
 			stuck = o.lasts(stuck, st, fmt.Sprintf("%s is active without a task (%v)", a.Name, a.Inc), 6*time.Minute)
+		}
+		if o.w.ledger.stays(a, st.LastIndex()) {
+			o.w.ledger.breach("L5", "%s (%v) is %v although the end of that life was reported", a.Name, a.Inc, a.Part)
 		}
 		if o.down(st, a, why.Code) {
 			stuck = o.lasts(stuck, st, a.Name+" should run and does not", 20*time.Minute)
@@ -139,8 +167,9 @@ func (o *watch) patience(st *fsm.State) (stuck []string) {
 	}
 	for t := range st.Tasks(0) {
 		switch {
-		case t.State == fsm.TaskPending && serving[t.Role]:
-			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is PENDING although its role is served", t.ID), 2*time.Minute)
+		case t.State == fsm.TaskPending && serving[t.Role] && !sorting:
+			// A host that hears no answers keeps its agents WAITING, and frozen, for so long.
+			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is PENDING although its role is served", t.ID), 4*time.Minute)
 		case t.State == fsm.TaskAcknowledged:
 			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is ACKNOWLEDGED (attempt %d)", t.ID, t.Attempt), 2*time.Minute+10*time.Second)
 		case !t.State.Terminal():
@@ -182,8 +211,12 @@ func (o *watch) lasts(stuck []string, st *fsm.State, what string, most time.Dura
 // sweep compares the tasks that people and agents know of with those that the
 // leader has (law L8).
 func (o *watch) sweep() {
-	rep := o.w.c.Replica(o.w.c.Leader())
-	l := o.w.ledger
+	lead := o.w.ready(convergence)
+	if lead == nil {
+		return // noted already
+	}
+	o.round()
+	rep, l := lead.rep, o.w.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	titles := map[string]fsm.TaskID{}
@@ -210,12 +243,16 @@ func (o *watch) sweep() {
 			l.note("L2", "the end of a lease was noticed %v late", late)
 		}
 	})
+	o.judges.complete(l, o.restoredAt)
 }
 
 func (o *watch) compare(r *taskRecord, t *fsm.Task, maybe map[string]bool) {
 	l, agent := o.w.ledger, ""
 	if r.acked && r.title != t.Title {
 		l.note("L8", "task %d is %q, it was acknowledged as %q", t.ID, t.Title, r.title)
+	}
+	if r.unsure {
+		r.seen, r.unsure = 0, false
 	}
 	if !t.State.Terminal() {
 		if r.completed > 0 || r.seen != 0 || r.canceled {

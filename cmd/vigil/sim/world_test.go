@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"vigil/cluster"
-	"vigil/cluster/clustertest"
-	"vigil/cluster/duty"
 	"vigil/fsm"
 )
 
@@ -31,53 +30,65 @@ const (
 	callsCrashesOrdered
 	ignoresStarts
 	losesTasks
+	swallowsExits
+	skipsEvents
+	disksLie
+	corruptsEntries
+	staysDown
+	hidesRestores
 )
 
 // config is one run.
 type config struct {
-	seed   uint64
-	length time.Duration
-	mutant mutant
-	until  string // end once this law was broken
+	seed    uint64
+	length  time.Duration
+	n       int  // servers; 0: as the seed says
+	brisk   bool // with the timers of the product; costs three times as much
+	steady  bool // a small fleet in which nobody crashes, hangs or fails by himself
+	quick   bool // many short tasks
+	mutant  mutant
+	faults  []string // names of the faults of servers that may strike; nil: as the seed says
+	without string   // name of a fault that never strikes
+	until   string   // end once this law was broken
 }
 
 // roleInfo is a role as its agents know it.
 type roleInfo struct {
-	id   fsm.RoleID
-	name string
-	room string
-	spec fsm.RoleSpec
-	own  bool // the agent beats by itself all the time
+	id     fsm.RoleID
+	name   string
+	room   string
+	spec   fsm.RoleSpec
+	own    bool // the agent beats by itself all the time
+	steady bool // its agents never flap
 }
 
 // flaps tells whether the agent dies shortly after every start: one agent of each
 // role, for 25 min every 5 h.
 func (r *roleInfo) flaps(name string, since time.Duration) bool {
-	return name == fsm.AgentName(r.room, r.name, 2) && (since+time.Duration(len(r.name))*30*time.Minute)%(5*time.Hour) > 275*time.Minute
+	return !r.steady && name == fsm.AgentName(r.room, r.name, 2) && (since+time.Duration(len(r.name))*30*time.Minute)%(5*time.Hour) > 275*time.Minute
 }
 
 // world is the cluster and everything around it.
 type world struct {
-	built  chan struct{} // closed when c is set
 	t      *testing.T
 	cfg    config
-	c      *clustertest.Cluster
+	n      int // servers
 	ctx    context.Context
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 	begun  time.Time
 
-	links       *links
-	ledger      *ledger
-	switchboard [servers]*switchboard
-	duties      [servers]context.CancelFunc
-	roles       map[string]*roleInfo
-	hosts       []*host
-	watch       *watch
-	names       atomic.Uint64
-	lateCalls   atomic.Uint64
-	titles      sync.Map // task id -> title
-	calm        atomic.Bool
+	wire      *wire
+	links     *links
+	servers   []*server
+	ledger    *ledger
+	roles     map[string]*roleInfo
+	hosts     []*host
+	watch     *watch
+	names     atomic.Uint64
+	lateCalls atomic.Uint64
+	titles    sync.Map // task id -> title
+	calm      atomic.Bool
 }
 
 // rng gives a source of chance for one actor.
@@ -97,8 +108,8 @@ func (w *world) title(id fsm.TaskID) string {
 
 // clock is cluster time as the most advanced server has it.
 func (w *world) clock() (now fsm.Time) {
-	for i := range servers {
-		if rep := w.c.Replica(i); rep != nil {
+	for i := range w.n {
+		if rep := w.replica(i); rep != nil {
 			rep.Read(func(st *fsm.State) { now = max(now, st.Clock()) })
 		}
 	}
@@ -106,19 +117,21 @@ func (w *world) clock() (now fsm.Time) {
 }
 
 func newWorld(t *testing.T, cfg config) *world {
-	w := &world{t: t, cfg: cfg, begun: time.Now(), links: newLinks(), ledger: newLedger(), roles: map[string]*roleInfo{},
-		built: make(chan struct{})}
-	w.ctx, w.cancel = context.WithCancel(context.Background())
-	for i := range servers {
-		w.switchboard[i] = newSwitchboard()
+	w := &world{t: t, cfg: cfg, n: cfg.n, begun: time.Now(), ledger: newLedger(), roles: map[string]*roleInfo{}}
+	if w.n == 0 {
+		w.n = 3 + 2*int(cfg.seed%4/3) // every fourth seed has five
 	}
-	w.c = clustertest.New(t, servers, clustertest.Calm(),
-		clustertest.Configure(func(_ int, c *cluster.Config) {
-			c.Limits.TrailingLogs, c.Limits.SnapshotEntries, c.Logger = 128, 1500, nil
-		}),
-		clustertest.OnOpen(w.opened))
-	close(w.built)
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	w.wire, w.links = newWire(w.n, w.rng("wire", 0)), newLinks(w)
+	w.servers = newServers(w)
 	w.watch = newWatch(w)
+	for _, s := range w.servers {
+		if cfg.mutant == disksLie {
+			s.disk.lies = 200
+		}
+		s.start()
+	}
+	w.wire.corrupts = cfg.mutant == corruptsEntries
 	w.declare()
 	for n := range 4 {
 		h := &host{w: w, n: n, key: fmt.Sprintf("host-%d", n), ssd: n < 2}
@@ -128,36 +141,12 @@ func newWorld(t *testing.T, cfg config) *world {
 	return w
 }
 
-// opened wires a server as cmd does: API and duties.
-func (w *world) opened(i int, rep *cluster.Replica) {
-	s := w.switchboard[i]
-	rep.Subscribe(s.changed)
-	d, err := duty.Open(duty.Config{Replica: rep, Unheard: func() map[string]bool { return w.unheard(i) }})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	rep.Subscribe(d.Wake)
-	ctx, cancel := context.WithCancel(w.ctx)
-	w.duties[i] = cancel
-	w.tasks.Go(func() { w.hear(ctx, i, rep) })
-	w.tasks.Go(func() {
-		if err := rep.WhileLeader(ctx, d.Run); err != nil {
-			w.ledger.breach("duty", "duties of server %d ended: %v", i, err)
-		}
-	})
-}
-
-func (w *world) kill(i int) {
-	w.duties[i]()
-	w.c.Kill(i)
-}
-
 // declare makes 100 agents in two rooms.
 func (w *world) declare() {
-	k := w.c.Client()
+	k := &client{w: w, from: outside}
 	must := func(cmd fsm.Command) {
-		if out := k.Do(cmd); out.Code != fsm.OK {
-			w.t.Fatalf("%T: %s", cmd, out.Detail)
+		if out, err := k.do(w.ctx, cmd, nil); err != nil || out.Code != fsm.OK {
+			w.ledger.breach("server", "%T: %v, %s", cmd, err, out.Detail)
 		}
 	}
 	must(fsm.PutSettings{Values: []fsm.KV{{Key: "task_retention", Value: "3h"}, {Key: "events_kept", Value: "5000"}, {Key: "mark_every", Value: "3000"}}})
@@ -172,10 +161,15 @@ func (w *world) declare() {
 	}
 	rooms["lab"][2].Labels = []fsm.KV{{Key: "disk", Value: "ssd"}}
 	for _, room := range []string{"lab", "shop"} {
+		for i := range rooms[room] {
+			if w.cfg.steady {
+				rooms[room][i].Replicas = (rooms[room][i].Replicas + 9) / 10
+			}
+		}
 		must(fsm.ApplyRoom{Room: room, Roles: rooms[room], By: "sim"})
-		w.c.Replica(w.c.Leader()).Read(func(st *fsm.State) {
+		w.ready(time.Minute).rep.Read(func(st *fsm.State) {
 			for _, spec := range rooms[room] {
-				w.roles[spec.Name] = &roleInfo{id: st.RoleByName(room, spec.Name).ID, name: spec.Name, room: room, spec: spec, own: spec.Proof == fsm.ProofAgent}
+				w.roles[spec.Name] = &roleInfo{id: st.RoleByName(room, spec.Name).ID, name: spec.Name, room: room, spec: spec, own: spec.Proof == fsm.ProofAgent, steady: w.cfg.steady}
 			}
 		})
 	}
@@ -192,10 +186,16 @@ func (w *world) run() {
 	w.tasks.Go(w.meddling)
 	w.tasks.Go(w.hostFaults)
 	rng := w.rng("faults", 0)
+	weights := w.weights(rng)
 	hour := time.Now()
 	for w.since() < w.cfg.length && !w.hopeless() {
-		nap(w.ctx, time.Duration(30+rng.IntN(270))*time.Second)
-		w.serverFault(rng)
+		quiet := time.Duration(20+rng.IntN(240)) * time.Second
+		if rng.IntN(25) == 0 {
+			w.ledger.count("idle stretches")
+			quiet = time.Duration(20+rng.IntN(40)) * time.Minute
+		}
+		nap(w.ctx, quiet)
+		w.strike(rng, weights)
 		if time.Since(hour) > time.Hour {
 			w.settle(6 * time.Minute)
 			hour = time.Now()
@@ -203,6 +203,54 @@ func (w *world) run() {
 	}
 	if w.cfg.until == "" || !w.hopeless() {
 		w.settle(15 * time.Minute)
+	}
+}
+
+// weights says how often each kind of fault strikes under this seed.
+func (w *world) weights(rng *rand.Rand) []int {
+	list := draw(rng, len(serverFaults), func(i int) int { return serverFaults[i].weight })
+	for i, f := range serverFaults {
+		if f.name == w.cfg.without {
+			list[i] = 0
+		}
+		if w.cfg.faults != nil {
+			list[i] = 0
+			if slices.Contains(w.cfg.faults, f.name) {
+				list[i] = 1
+			}
+		}
+	}
+	return list
+}
+
+// strike does one bad thing to the servers, sometimes two at the same time, and
+// waits until people can write again.
+func (w *world) strike(rng *rand.Rand, weights []int) {
+	first := serverFaults[pick(rng, weights)]
+	struck := []fault{first}
+	if second := serverFaults[pick(rng, weights)]; rng.IntN(4) == 0 && !first.alone && !second.alone {
+		struck = append(struck, second)
+	}
+	var wg sync.WaitGroup
+	for lane, f := range struck {
+		b := &blow{w: w, rng: rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64()))}
+		b.lasting = b.between(f.least, f.most)
+		wg.Go(func() {
+			w.ledger.count("fault: " + f.name)
+			began := w.since()
+			f.do(b)
+			w.ledger.story.fault(f.name, fmt.Sprint("servers ", lane), strings.TrimSpace(b.note), began, w.since())
+		})
+	}
+	wg.Wait()
+	if w.cfg.mutant == staysDown {
+		for _, s := range w.servers[:w.n/2+1] {
+			s.kill()
+			w.tasks.Go(func() { nap(w.ctx, 2*time.Minute); s.start() })
+		}
+	}
+	if w.ctx.Err() == nil {
+		w.recovered(first.name)
 	}
 }
 
@@ -223,15 +271,29 @@ func (w *world) settle(quiet time.Duration) {
 	w.calm.Store(true)
 	defer w.calm.Store(false)
 	nap(w.ctx, quiet)
-	w.c.Agree()
+	w.agree()
 	w.watch.sweep()
 	w.ledger.count("comparisons")
 }
 
 func (w *world) end() {
+	w.ledger.close(w.since())
 	w.cancel()
 	for _, h := range w.hosts {
 		h.stop()
+	}
+	for _, s := range w.servers {
+		if st := s.now.Load(); st != nil {
+			st.dead.Store(true) // nobody judges how they end
+		}
+	}
+	for _, s := range w.servers {
+		s.disk.resume()
+		if st := s.now.Load(); st != nil {
+			_ = st.port.Close()
+			st.duties()
+			st.cancel()
+		}
 	}
 	w.tasks.Wait()
 }

@@ -1,0 +1,111 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"vigil/cluster"
+	"vigil/fsm"
+)
+
+// memberBound is how long a change of membership may take while nothing else is
+// broken.
+const memberBound = 3 * time.Minute
+
+// leaderDoes asks whoever leads until it has done something; false: it has not.
+func (b *blow) leaderDoes(what string, fn func(context.Context, *cluster.Replica) error) bool {
+	var last error
+	ok := b.w.await(memberBound, func() bool {
+		st := b.w.ready(memberBound)
+		if st == nil {
+			return false
+		}
+		ctx, cancel := context.WithTimeout(b.w.ctx, time.Minute)
+		defer cancel()
+		last = fn(ctx, st.rep)
+		return last == nil
+	})
+	if !ok && b.w.ctx.Err() == nil {
+		b.w.ledger.breach("members", "%s was not done within %v: %v", what, memberBound, last)
+	}
+	return ok
+}
+
+// replaced takes a server out of the cluster and brings it back with an empty disk:
+// one that lost its disk, or one that was removed while it ran.
+func (b *blow) replaced(lost bool) {
+	v := b.server()
+	if lost {
+		v.kill()
+		v.disk.wipe()
+	}
+	removed := b.leaderDoes("removal of "+v.cfg.ID, func(ctx context.Context, rep *cluster.Replica) error {
+		return rep.RemoveServer(ctx, v.cfg.ID, false)
+	})
+	if !removed {
+		return
+	}
+	b.last()
+	v.kill()
+	v.disk.wipe()
+	v.cfg.BootstrapExpect = 0
+	v.start()
+	b.leaderDoes("addition of "+v.cfg.ID, func(ctx context.Context, rep *cluster.Replica) error {
+		return rep.AddServer(ctx, v.cfg.ID, v.cfg.RaftAddr)
+	})
+}
+
+// restored takes a backup, and brings it back later. What was done in between is
+// forgotten, which the law allows.
+func (b *blow) restored() {
+	var backup bytes.Buffer
+	if !b.leaderDoes("backup", func(ctx context.Context, rep *cluster.Replica) error {
+		backup.Reset()
+		return rep.Snapshot(ctx, &backup)
+	}) {
+		return
+	}
+	img, err := fsm.Load(bytes.NewReader(backup.Bytes()))
+	if err != nil {
+		b.w.ledger.breach("backup", "a backup cannot be read: %v", err)
+		return
+	}
+	b.last()
+	b.bringBack(backup.Bytes(), img.LastIndex())
+}
+
+// bringBack restores a backup. Nobody looks until all servers have it.
+func (b *blow) bringBack(backup []byte, from uint64) {
+	w := b.w
+	w.watch.mu.Lock()
+	defer w.watch.mu.Unlock()
+	b.leaderDoes("restore", func(ctx context.Context, rep *cluster.Replica) error {
+		err := rep.Restore(ctx, bytes.NewReader(backup))
+		var refused *cluster.Refused
+		if errors.As(err, &refused) {
+			w.ledger.breach("backup", "a backup is refused: %v", err)
+			return nil
+		}
+		return err
+	})
+	st := w.ready(memberBound)
+	same := st != nil && w.await(memberBound, func() bool {
+		epochs := map[uint32]bool{}
+		for i := range w.n {
+			if rep := w.replica(i); rep != nil {
+				rep.Read(func(st *fsm.State) { epochs[st.Epoch()] = true })
+			}
+		}
+		return len(epochs) == 1
+	})
+	if !same && w.ctx.Err() == nil {
+		w.ledger.breach("backup", "the servers have not all restored the backup within %v", memberBound)
+	}
+	if st != nil && w.cfg.mutant != hidesRestores {
+		w.ledger.restored(from, st.rep.Stats().AppliedIndex, w.clock())
+		w.watch.restored()
+	}
+	w.ledger.count("backups restored")
+}
