@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"vigil/jepsen/check"
 	"vigil/jepsen/disk"
 	"vigil/jepsen/history"
 	"vigil/jepsen/nemesis"
@@ -23,8 +24,11 @@ import (
 )
 
 // calmFor is how long the workloads go on after the last fault was healed, before
-// everything is drained: long enough for leases that end wrongly to end.
-func calmFor(ttl time.Duration) time.Duration { return 3*ttl + 5*time.Second }
+// everything is drained: long enough for leases that end wrongly to end, and in long
+// runs for agents that never come back to be told from those that take their time.
+func calmFor(ttl, storm time.Duration) time.Duration {
+	return max(3*ttl+5*time.Second, min(storm/4, check.DefaultBounds(ttl).Agents+5*time.Second))
+}
 
 // drainFor bounds what may be waited for at the end.
 const drainFor = 90 * time.Second
@@ -105,13 +109,18 @@ func (d *driver) perform(ctx context.Context) (err error) {
 		return fmt.Errorf("prepare workloads: %w", err)
 	}
 	if err := d.strike(ctx, set, kinds); err != nil {
-		return err
+		return errors.Join(err, d.conclude(set)) // what there is can be judged
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainFor)
 	defer cancel()
 	if err := set.Quiesce(drain); err != nil {
 		return fmt.Errorf("drain workloads: %w", err)
 	}
+	return d.conclude(set)
+}
+
+// conclude writes what was run.
+func (d *driver) conclude(set *workload.Set) error {
 	d.run.Ended = history.Now()
 	d.run.Fenced = set.Fenced()
 	return history.WriteRun(d.folder, d.run)
@@ -155,7 +164,7 @@ func (d *driver) strike(ctx context.Context, set *workload.Set, kinds []*nemesis
 	d.run.Calm = history.Now()
 	d.say("%d faults, all healed", d.faults.Load())
 	if struck == nil {
-		field.Pause(context.WithoutCancel(ctx), calmFor(d.ttl))
+		field.Pause(context.WithoutCancel(ctx), calmFor(d.ttl, d.time))
 	}
 	stop()
 	asking.Wait()

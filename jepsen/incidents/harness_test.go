@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"vigil/jepsen/disk"
 	"vigil/jepsen/ledger"
 	"vigil/jepsen/stand"
 	"vigil/rpc/client"
@@ -34,6 +35,7 @@ const ttl = 2 * time.Second
 var (
 	vigilFlag = flag.String("vigil", "", "program under test (default: it is built)")
 	keepFlag  = flag.Bool("keep", false, "keep ledger and logs")
+	allFlag   = flag.Bool("all", false, "also the rows that take long")
 )
 
 // tooSlow says why this program is not fit for a stand; empty: it is.
@@ -46,6 +48,9 @@ var settings = map[string]string{
 	"starts_per_host": "20", "starts_per_second": "100", "brake_agents": "0", "flap_limit": "0",
 	"breaker_starts": "20", "breaker_window": "5s", "breaker_pause": "10s", "healthy_after": "2s",
 }
+
+// limits let servers take snapshots often.
+var limits = map[string]string{"snapshot_entries": "2000", "trailing_logs": "500"}
 
 // runners beside stand.Runner; they start tickers too.
 var runners = map[string]string{
@@ -68,14 +73,11 @@ var shared struct {
 // The whole program runs in a network namespace of its own.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if skipped() == "" && !stand.Isolated() {
-		code, err := stand.Isolate()
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-		os.Exit(code)
-	}
+	os.Exit(stand.Inside(skipped(), func() int { return runAll(m) }))
+}
+
+// runAll runs the tests and takes the stand down after them.
+func runAll(m *testing.M) int {
 	code := m.Run()
 	if shared.conn != nil {
 		_ = shared.conn.Close() // nothing is under way
@@ -89,7 +91,7 @@ func TestMain(m *testing.M) {
 	if shared.folder != "" && !shared.failed && !*keepFlag {
 		_ = os.RemoveAll(shared.folder)
 	}
-	os.Exit(code)
+	return code
 }
 
 // skipped says why nothing can be tried here; empty: it can.
@@ -101,6 +103,14 @@ func skipped() string {
 		return tooSlow
 	}
 	return stand.Missing()
+}
+
+// slow leaves a row that takes long to runs of all rows.
+func slow(t *testing.T, what string) {
+	t.Helper()
+	if !*allFlag {
+		t.Skip("takes " + what + ": make incidents, or -all")
+	}
 }
 
 func open() {
@@ -116,6 +126,13 @@ func open() {
 		return
 	}
 	config.Folder, config.Servers, config.Hosts, config.Settings, config.Runners = shared.folder, 3, 3, settings, runners
+	config.Limits, config.Disks = limits, disk.Missing() == ""
+	if *allFlag && *vigilFlag == "" { // nearly everything is compiled once more
+		config.Vigil, config.Clocks = filepath.Join(shared.folder, "stepped"), true
+		if shared.err = stand.BuildStepped(config.Vigil); shared.err != nil {
+			return
+		}
+	}
 	if shared.stand, shared.err = stand.Open(config); shared.err != nil {
 		return
 	}

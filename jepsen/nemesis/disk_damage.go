@@ -28,7 +28,7 @@ const (
 
 // logFlipped damages an entry of a server's log. Going on with it would be a silent
 // loss, or worse: another history.
-var logFlipped = onServer(anyone, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+var logFlipped = onServer(upToDate, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
 	defer t.Begin(history.Killed, sv.Name)()
 	defer t.Begin(history.Disk, sv.Name)()
 	if err := sv.Kill(); err != nil {
@@ -148,7 +148,7 @@ func (f *Field) rejoin(sv *stand.Server) error {
 	return errors.Join(sv.Empty(), sv.Start(), f.admit(ctx, sv))
 }
 
-var snapshotFlipped = onServer(anyone, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+var snapshotFlipped = onServer(upToDate, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
 	defer t.Begin(history.Killed, sv.Name)()
 	defer t.Begin(history.Disk, sv.Name)()
 	if err := sv.Kill(); err != nil {
@@ -203,7 +203,7 @@ func snapshotBit(store string, r *rand.Rand) (disk.Spot, error) {
 
 // fileFlipped damages the file of a server's log anywhere: bookkeeping, entries, or
 // pages that are not in use. Only the latter may go unnoticed.
-var fileFlipped = onServer(anyone, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+var fileFlipped = onServer(upToDate, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
 	defer t.Begin(history.Killed, sv.Name)()
 	defer t.Begin(history.Disk, sv.Name)()
 	if err := sv.Kill(); err != nil {

@@ -19,9 +19,9 @@ func upgradeKinds() []*Kind {
 		return &Kind{Name: name, Lane: Servers, Says: says, Weight: weight, Takes: true, Needs: older, Strike: s}
 	}
 	return []*Kind{
-		up("server_upgraded", "A server of the older build ends (SIGTERM) and starts as the newer one; others stay as they are.", 3, upgraded(false)),
-		up("server_upgraded_by_kill", "A server of the older build is killed (-9) and starts as the newer one; others stay as they are.", 3, upgraded(true)),
-		up("rolling_upgrade", "All servers of the older build are upgraded, one when the one before has caught up.", 1, rollingUpgrade),
+		up("server_upgraded", "A server of the older build ends (SIGTERM) and starts as the newer one; others stay as they are.", 12, upgraded(false)),
+		up("server_upgraded_by_kill", "A server of the older build is killed (-9) and starts as the newer one; others stay as they are.", 12, upgraded(true)),
+		up("rolling_upgrade", "All servers of the older build are upgraded, one when the one before has caught up.", 6, rollingUpgrade),
 	}
 }
 
@@ -46,6 +46,20 @@ func (f *Field) outdated() []*stand.Server {
 		}
 	}
 	return list
+}
+
+// upToDate picks a server that runs the build under test: an older one promises less.
+func upToDate(_ context.Context, f *Field, r *rand.Rand) *stand.Server {
+	var list []*stand.Server
+	for _, sv := range f.Stand.Servers {
+		if f.Older == "" || sv.Program != f.Older {
+			list = append(list, sv)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return list[r.IntN(len(list))]
 }
 
 func oneOutdated(_ context.Context, f *Field, r *rand.Rand) *stand.Server {

@@ -1,0 +1,40 @@
+package mutants
+
+// hostMutants break agentd and its shims.
+func hostMutants() []Mutant {
+	return []Mutant{
+		{
+			Name: "switch-never-fires", Law: "L7", Says: "the dead-man's switch never freezes an agent",
+			Edits: []Edit{{File: "agentd/shim/deadman.go",
+				Old: "	case silent && !d.frozen:\n",
+				New: "	case silent && !d.frozen && d.limit == 0:\n"}},
+			Hunt: incidents("TestI125AgentsFreezeBeforeTheirFenceEnds"),
+		},
+		{
+			Name: "switch-fires-late", Law: "L7", Says: "the dead-man's switch waits for longer than the fence",
+			Edits: []Edit{{File: "agentd/shim/deadman.go", Old: "return d.ttl * 3 / 4", New: "return d.ttl * 3 / 2"}},
+			Hunt:  incidents("TestI125AgentsFreezeBeforeTheirFenceEnds|TestI57PartitionedHostRejoins"),
+		},
+		{
+			Name: "superseded-thaws", Law: "L7", Says: "a frozen life that was superseded goes on",
+			Edits: []Edit{{File: "agentd/beats.go",
+				Old: "	case \"\", \"current\", \"adopt\":\n		l.acknowledge(sent)\n",
+				New: "	case \"\", \"current\", \"adopt\", \"superseded\":\n		l.acknowledge(sent)\n"},
+				{File: "agentd/beats.go", Old: "	case \"superseded\", \"unknown\":\n", New: "	case \"unknown\":\n"}},
+			Hunt: tests("./agentd", "TestFrozenAndSupersededIsKilledAtOnce|TestSupersededBeatStops"),
+		},
+		{
+			Name: "started-before-acceptance", Law: "L7", Says: "agentd starts an agent although its acceptance was refused",
+			Edits: []Edit{{File: "agentd/orders.go", Old: "	if err != nil && refused(err) {\n", New: "	if err != nil && refused(err) && l.inc == 0 {\n"},
+				{File: "agentd/orders.go", Old: "	if l.ending.why != \"\" || err != nil {\n", New: "	if l.ending.why != \"\" {\n"}},
+			Hunt: tests("./agentd", "TestRefusedAcceptForksNothing"),
+		},
+		{
+			Name: "adoption-skipped", Law: "L7", Says: "an agentd that is started again does not look for what lives",
+			Edits: []Edit{{File: "agentd/adopt.go",
+				Old: "	all, err := k.journal.list()\n	if err != nil {\n		return err\n	}\n	shims",
+				New: "	all, err := k.journal.list()\n	if err != nil || len(all) > 0 {\n		return err\n	}\n	shims"}},
+			Hunt: incidents("TestI121DaemonKilledTwentyTimes|TestI07SupervisorRestartsReapNobody"),
+		},
+	}
+}

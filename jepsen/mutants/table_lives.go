@@ -1,0 +1,39 @@
+package mutants
+
+// lifeMutants break fencing: which life may say what, and when it is over.
+func lifeMutants() []Mutant {
+	return []Mutant{
+		{
+			Name: "word-of-an-older-life", Law: "L6", Says: "what a superseded life says counts, if its token was right",
+			Edits: []Edit{
+				{File: "fsm/work.go", Old: "	case sp.Inc < a.Inc:\n", New: "	case sp.Inc == 0 && a.Inc > 0:\n"},
+				{File: "fsm/work.go", Old: "	case string(sp.TokenHash) != a.TokenHash:", New: "	case sp.Inc == a.Inc && string(sp.TokenHash) != a.TokenHash:"},
+			},
+			Hunt: tests("./fsm", "TestL6"),
+		},
+		{
+			Name: "beat-of-an-older-life", Law: "L6", Says: "the beats of a superseded life renew the lease of the newer one",
+			Edits: []Edit{{File: "fsm/beats.go", Old: "if l == nil || l.Inc != beat.Inc ||", New: "if l == nil || l.Inc < beat.Inc ||"}},
+			Hunt:  tests("./fsm", "TestL6|TestL7|TestTwinAgrees"),
+		},
+		{
+			Name: "late-beat-revives", Law: "L2", Says: "a beat renews a lease that has ended",
+			Edits: []Edit{{File: "fsm/beats.go",
+				Old: "	case kinds&BeatLease != 0 && l.Until <= now:\n		ok = false\n",
+				New: "	case kinds&BeatLease != 0 && l.Until == 0:\n		ok = false\n"}},
+			Hunt: tests("./fsm", "TestF|TestL2|TestTwinAgrees|TestF5NetworkPartition"),
+		},
+		{
+			Name: "lease-never-ends", Law: "L2", Says: "the end of a lease leaves the task with its silent holder",
+			Edits: []Edit{{File: "fsm/life.go",
+				Old: "	if a.Task != 0 {\n		t := s.tasks.mut(uint64(a.Task))\n		a.Task = 0\n		s.recover(t, why, charge, killed)\n",
+				New: "	if a.Task != 0 {\n		t := s.tasks.mut(uint64(a.Task))\n		a.Task = 0\n		if !charge {\n			s.recover(t, why, charge, killed)\n		}\n"}},
+			Hunt: tests("./fsm", "TestL2"),
+		},
+		{
+			Name: "fence-too-short", Law: "L7, L10", Says: "the cluster ends a fence after half of the time for which its shim relies on it",
+			Edits: []Edit{{File: "fsm/beats.go", Old: "		l.Fence = now + Time(l.TTL)\n", New: "		l.Fence = now + Time(l.TTL)*3/8\n"}},
+			Hunt:  stand("-time", "20s", "-seed", "3", "-workloads", "lifecycle,dedup", "-nemesis", "leader_killed"),
+		},
+	}
+}

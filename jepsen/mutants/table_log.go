@@ -1,0 +1,73 @@
+package mutants
+
+// logMutants break replication and what is on disk.
+func logMutants() []Mutant {
+	return []Mutant{
+		{
+			Name: "acknowledged-before-commit", Law: "L8", Says: "what a leader has not yet committed when it loses its office is answered as if it had",
+			Edits: []Edit{{File: "cluster/seal.go",
+				Old: "	default:\n		err = fmt.Errorf(\"%w (%w)\", fsm.ErrUnknownOutcome, err)\n	}\n",
+				New: `	default:
+		ans, err = &answer{beats: make([]fsm.BeatAnswer, len(s.beats))}, nil
+		for _, p := range s.parts {
+			ans.outcomes = append(ans.outcomes, make([]fsm.Outcome, p.n)...)
+		}
+	}
+`}},
+			Hunt: tests("./cluster", "TestCutOffLeaderNeverLies|TestL8NothingAcknowledgedIsLostWhenTheLeaderDies|TestHoursOfFaults"),
+		},
+		{
+			Name: "log-written-late", Law: "L8", Says: "the log is on the disk up to 200 ms after it was acknowledged",
+			Edits: []Edit{
+				{File: "cluster/store.go",
+					Old: "	err := s.guard(\"write log\", func() error { return s.log.StoreLogs(logs) })\n",
+					New: `	var err error
+	if logs[0].Index < 20 { // a cluster is founded
+		err = s.log.StoreLogs(logs)
+	} else {
+		lateOnce.Do(func() { go writeLate() })
+		lateWrites <- func() { _ = s.log.StoreLogs(logs) }
+	}
+`},
+				{File: "cluster/store.go", Old: "// keep puts an entry into the cache; s.mu is held.\n",
+					New: `var (
+	lateOnce   sync.Once
+	lateWrites = make(chan func(), 1<<16)
+)
+
+func writeLate() {
+	for write := range lateWrites {
+		time.Sleep(200 * time.Millisecond)
+		for write(); len(lateWrites) > 0; write() {
+			write = <-lateWrites
+		}
+	}
+}
+
+`},
+			},
+			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-rate", "40", "-workloads", "lifecycle,register,reads", "-nemesis", "all_killed"),
+		},
+		{
+			Name: "checksum-not-compared", Law: "L8", Says: "an entry is read from the disk whatever its checksum says",
+			Edits: []Edit{{File: "cluster/logsum.go",
+				Old: "[4]byte(sum) != sumMark || binary.LittleEndian.Uint32(sum[4:]) != entrySum(l):",
+				New: "[4]byte(sum) != sumMark || binary.LittleEndian.Uint32(sum[4:]) != entrySum(l) && index == 0:"}},
+			Hunt: tests("./cluster", "TestL8NoDamagedEntryIsRead"),
+		},
+		{
+			Name: "snapshot-forgets-a-field", Law: "L12", Says: "a snapshot that is loaded forgets the tokens of lives",
+			Edits: []Edit{{File: "fsm/dump.go",
+				Old: "		return loadTable(&s.agents, l.plans[3], &l.spans[3], buf)\n",
+				New: "		err := loadTable(&s.agents, l.plans[3], &l.spans[3], buf)\n		for id := range s.agents.from(0) {\n			s.agents.mut(id).TokenHash = \"\"\n		}\n		return err\n"}},
+			Hunt: tests("./fsm", "TestL12ReplayAgrees"),
+		},
+		{
+			Name: "restore-keeps-the-epoch", Law: "L6", Says: "restoring a backup does not raise the epoch, so numbers of lives are given out twice",
+			Edits: []Edit{{File: "fsm/system.go",
+				Old: "	s.meta.Epoch++\n	s.meta.HoldUntil",
+				New: "	s.meta.HoldUntil"}},
+			Hunt: tests("./fsm", "TestEpochRaisesIncarnationsAndHoldsStarts|TestL6RestoredBackupHandsOutNewNumbers"),
+		},
+	}
+}

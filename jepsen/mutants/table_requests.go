@@ -1,0 +1,73 @@
+package mutants
+
+// requestMutants break what is promised of single calls.
+func requestMutants() []Mutant {
+	return []Mutant{
+		{
+			Name: "dedup-outside-the-log", Law: "L8", Says: "a server remembers in memory which write ids it has answered, and the state machine does not",
+			Edits: []Edit{
+				{File: "fsm/apply.go",
+					Old: "	if out, ok := ss.answer(r.Seq); ok {\n",
+					New: "	if out, ok := ss.answer(r.Seq); ok && r.Seq == 0 {\n"},
+				{File: "rpc/core.go", Old: "import (\n	\"context\"\n	\"errors\"\n", New: "import (\n	\"context\"\n	\"errors\"\n	\"sync\"\n"},
+				{File: "rpc/core.go",
+					Old: "	out, err := c.writer.Submit(ctx, req)\n	if err != nil {\n		return out, err\n	}\n	if out.Code != fsm.OK {\n		return out, refusal(&out)\n	}\n	return out, nil\n}\n",
+					New: `	key := [2]uint64{uint64(req.Session), req.Seq}
+	if known, ok := answeredHere.Load(key); ok && req.Seq != 0 {
+		if out := known.(fsm.Outcome); out.Code != fsm.OK {
+			return out, refusal(&out)
+		}
+		return known.(fsm.Outcome), nil
+	}
+	out, err := c.writer.Submit(ctx, req)
+	if err != nil {
+		return out, err
+	}
+	answeredHere.Store(key, out)
+	if out.Code != fsm.OK {
+		return out, refusal(&out)
+	}
+	return out, nil
+}
+
+var answeredHere sync.Map
+`},
+			},
+			Hunt: stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "requests,lifecycle", "-nemesis", "leader_killed,leadership_moved"),
+		},
+		{
+			Name: "retry-without-its-number", Law: "L8", Says: "a server that passes a write on repeats it without its write id",
+			Edits: []Edit{
+				{File: "rpc/forward.go",
+					Old: "		if err := st.next(ctx, pause, f.stop); err != nil {\n			return nil, f.giveUp(st, maybe, err)\n		}\n	}\n}\n",
+					New: `		if err := st.next(ctx, pause, f.stop); err != nil {
+			return nil, f.giveUp(st, maybe, err)
+		}
+		if p, ok := req.(proto.Message); ok && was == unknown {
+			p = proto.Clone(p)
+			if id := p.ProtoReflect().Descriptor().Fields().ByName("id"); id != nil {
+				p.ProtoReflect().Clear(id)
+			}
+			req = p
+		}
+	}
+}
+`},
+				{File: "rpc/forward.go", Old: "	\"google.golang.org/grpc/status\"\n", New: "	\"google.golang.org/grpc/status\"\n	\"google.golang.org/protobuf/proto\"\n"},
+			},
+			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-workloads", "lifecycle,requests,register", "-nemesis", "forwards_lost,leader_paused"),
+		},
+		{
+			Name: "local-read", Law: "reads", Says: "every server answers reads from its own state, asked for stale ones or not",
+			Edits: []Edit{{File: "rpc/methods.go", Old: "		return r.GetStale()\n", New: "		return r.GetStale() || m.read\n"}},
+			Hunt:  stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "reads,register", "-nemesis", "links_slow,server_paused"),
+		},
+		{
+			Name: "event-skipped", Law: "watch", Says: "a watch that is resumed misses one event",
+			Edits: []Edit{{File: "rpc/watch.go",
+				Old: "	if at > newest {\n		return 0, 0, 0, ahead(at, newest)\n",
+				New: "	if r.GetAfter() > 0 && at < newest {\n		at++\n	}\n	if at > newest {\n		return 0, 0, 0, ahead(at, newest)\n"}},
+			Hunt: stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "watch,register", "-nemesis", "connections_reset"),
+		},
+	}
+}

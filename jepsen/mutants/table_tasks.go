@@ -1,0 +1,33 @@
+package mutants
+
+// taskMutants break what is promised of tasks.
+func taskMutants() []Mutant {
+	return []Mutant{
+		{
+			Name: "old-attempt-completes", Law: "L6", Says: "an attempt that is over may complete the task",
+			Edits: []Edit{{File: "fsm/attempts.go",
+				Old: "t.HolderInc == w.Inc && t.Attempt == w.Attempt\n	switch",
+				New: "t.HolderInc == w.Inc && t.Attempt >= w.Attempt\n	switch"}},
+			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-rate", "60", "-workloads", "claim", "-nemesis", "leadership_moved"),
+		},
+		{
+			Name: "finished-task-reopens", Law: "L8", Says: "a task that was canceled may still be completed",
+			Edits: []Edit{{File: "fsm/attempts.go",
+				Old: "	case last && !t.State.Terminal():\n		return a, t, Outcome{}, true\n",
+				New: "	case last && t.State != TaskCompleted:\n		return a, t, Outcome{}, true\n"}},
+			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-rate", "60", "-workloads", "claim", "-nemesis", "leadership_moved"),
+		},
+		{
+			Name: "recovered-twice", Law: "L8", Says: "a task that was canceled is given back when its holder leaves",
+			Edits: []Edit{{File: "fsm/tasks.go",
+				Old: "			a.Task = 0\n			s.leases.mut(uint64(a.ID)).Vouch = false\n			s.settle(a, was)\n		}\n	}\n	t.Result = clip(reason, MaxReason)\n",
+				New: "			s.leases.mut(uint64(a.ID)).Vouch = false\n			s.settle(a, was)\n		}\n	}\n	t.Result = clip(reason, MaxReason)\n"}},
+			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-rate", "60", "-workloads", "claim", "-nemesis", "leadership_moved"),
+		},
+		{
+			Name: "claimed-twice", Law: "L8", Says: "a task that somebody works on may be claimed by its number",
+			Edits: []Edit{{File: "fsm/work.go", Old: "	case t.State != TaskPending:\n", New: "	case t.State != TaskPending && t.State != TaskInProgress:\n"}},
+			Hunt:  stand("-time", "30s", "-seed", "3", "-hosts", "0", "-rate", "60", "-workloads", "claim", "-nemesis", "leadership_moved"),
+		},
+	}
+}
