@@ -52,7 +52,7 @@ func buildRevision(revision, program string) (err error) {
 	if _, err := git("archive", "--output", archive, commit); err != nil {
 		return fmt.Errorf("take revision %s out of git: %w", revision, err)
 	}
-	for _, args := range [][]string{{"tar", "-xf", archive, "-C", tree}, {"go", "build", "-o", program, "./cmd/vigil"}} {
+	for _, args := range [][]string{{"tar", "-xf", archive, "-C", tree}, {"go", "build", "-trimpath", "-o", program, "./cmd/vigil"}} {
 		cmd := exec.Command(args[0], args[1:]...)
 		cmd.Dir = tree
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -80,7 +80,7 @@ func merge(events []history.Event) ([]history.Event, bool) {
 func marks(ops []history.Op) []mark {
 	var list []mark
 	for _, op := range ops {
-		if op.Index != 0 && op.Outcome == history.OK && !op.Stale {
+		if op.Index != 0 && op.Outcome == history.OK && !op.Stale && op.Workload != "watch" { // watchers name events
 			list = append(list, mark{op.Index, op.Call, op.Return})
 		}
 	}

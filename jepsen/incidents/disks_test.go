@@ -248,6 +248,8 @@ func TestI135LostPowerAndDamagedFiles(t *testing.T) {
 	for seed := range uint64(3) {
 		writes.more(20)
 		lead := w.leader()
+		w.spoil(lead, disk.Faults{Stall: disk.Forever})
+		w.held(lead) // in the middle of a write
 		w.cutPower(lead, disk.Loss{How: []string{disk.All, disk.Some, disk.Some}[seed], Seed: seed})
 		writes.more(20)
 		w.goesOn(lead)

@@ -98,7 +98,7 @@ func TestI15LeadershipFlaps(t *testing.T) {
 	slow(t, "twenty changes of the leader")
 	w := fleet(t)
 	const agents, moves = 50, 20
-	w.room(role("work", agents, "", byHand, lasting(6*ttl)))
+	w.room(role("work", agents, "", byHand, lasting(3*ttl)))
 	workers := w.workers(agents)
 	ways := []func(*stand.Server) (undo func()){
 		w.killServer,
