@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -177,7 +178,14 @@ func (d *driver) strike(ctx context.Context, set *workload.Set, kinds []*nemesis
 func (d *driver) struck(f history.Fault) {
 	d.record.Fault(f)
 	d.faults.Add(1)
+	// Only the lane of servers upgrades, and tells its faults itself.
+	if f.Lane == nemesis.Servers && d.older != "" && d.run.Upgraded == 0 && !slices.ContainsFunc(d.stand.Servers, d.outdated) {
+		d.run.Upgraded = f.To
+		d.say("all servers are upgraded")
+	}
 }
+
+func (d *driver) outdated(sv *stand.Server) bool { return sv.Program == d.olderProgram() }
 
 // watch tells every half minute how far it is.
 func (d *driver) watch(ctx context.Context) {

@@ -56,6 +56,9 @@ func (t *trial) deathExplained(e history.Event) string {
 	if longest(t.fewer(w, 1)).length() > t.ttl/4 {
 		return "no server was whole for more than a quarter of the TTL"
 	}
+	if run := t.rec.Run; run.Older != "" && (run.Upgraded == 0 || at.from < run.Upgraded) {
+		return "a server of the older build may have led, which charges more to leases"
+	}
 	return ""
 }
 

@@ -11,7 +11,7 @@ import (
 
 // reasons are why an agent may be right not to run, as codes and as their texts begin.
 var reasons = []string{"parked", "back_off", "back-off", "stopped", "paused", "room_paused", "all_paused", "its room is paused",
-	"no_task", "on demand", "retired", "deleting"}
+	"no_task", "on demand", "retired", "deleting", "no_runner"}
 
 // recovery looks at the time after the last fault was healed.
 func recovery(t *trial, r *Result) {

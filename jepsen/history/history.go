@@ -103,19 +103,22 @@ type Event struct {
 
 // Run says what was run.
 type Run struct {
-	Command  string            `json:"command"` // repeats it
-	Revision string            `json:"revision"`
-	Older    string            `json:"older,omitempty"` // revision of the older build in an upgrade
-	Seed     uint64            `json:"seed"`
-	Servers  []string          `json:"servers"`
-	Hosts    []string          `json:"hosts"`
-	Lanes    []string          `json:"lanes"`
-	Kinds    []string          `json:"kinds"`    // of faults that could be drawn
-	TTL      int64             `json:"ttl_ns"`   // of leases and fences
-	Fenced   []string          `json:"fenced"`   // roles, as room/role, for which law L7 holds
-	Began    int64             `json:"began"`    // the first fault may strike
-	Calm     int64             `json:"calm"`     // everything is healed, for good
-	Ended    int64             `json:"ended"`    // the workloads have ended
-	BeganAt  string            `json:"began_at"` // wall clock, RFC 3339, for people
+	Command  string   `json:"command"` // repeats it
+	Revision string   `json:"revision"`
+	Older    string   `json:"older,omitempty"` // revision of the older build in an upgrade
+	Seed     uint64   `json:"seed"`
+	Servers  []string `json:"servers"`
+	Hosts    []string `json:"hosts"`
+	Lanes    []string `json:"lanes"`
+	Kinds    []string `json:"kinds"`    // of faults that could be drawn
+	TTL      int64    `json:"ttl_ns"`   // of leases and fences
+	Fenced   []string `json:"fenced"`   // roles, as room/role, for which law L7 holds
+	Began    int64    `json:"began"`    // the first fault may strike
+	Calm     int64    `json:"calm"`     // everything is healed, for good
+	Ended    int64    `json:"ended"`    // the workloads have ended
+	BeganAt  string   `json:"began_at"` // wall clock, RFC 3339, for people
+	// Upgraded is when the last server of the older build was gone; 0: never, or there
+	// was none.
+	Upgraded int64             `json:"upgraded,omitempty"`
 	Settings map[string]string `json:"settings,omitempty"`
 }

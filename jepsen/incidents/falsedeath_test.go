@@ -57,27 +57,32 @@ func TestI04ClaimInheritsNoAge(t *testing.T) {
 	}
 }
 
-// I05, signs of life that are none: what is written to the log of a dead agent renews
-// nothing. Its process decides, and the task goes on elsewhere.
+// I05, signs of life that are none: what is written to the log of a dead agent, and to
+// that of one that hangs, renews nothing. Its process and its beats decide, and the task
+// goes on in the next life (law L1).
 func TestI05LogOfTheDeadIsNoSignOfLife(t *testing.T) {
 	w := fleet(t)
-	w.room(role("work", 1, ""))
-	before := w.runs(1)["work"]
+	w.room(role("work", 1, ""), role("mute", 1, "", ownProof, func(r *vigilv1.RoleSpec) { r.StartLimit = seconds(4) }))
+	before := w.runs(2)
 	task := w.task("work", "busy=300s")
 	w.taskIs(task, vigilv1.TaskState_IN_PROGRESS)
-	h := w.host(before.Host)
-	log := filepath.Join(h.Data, "logs", w.name, "work.log")
-	if _, err := os.Stat(log); err != nil {
-		t.Fatal(err)
+	var logs []string
+	for slot, l := range before {
+		logs = append(logs, filepath.Join(w.host(l.Host).Data, "logs", w.name, slot+".log"))
+		if _, err := os.Stat(logs[len(logs)-1]); err != nil {
+			t.Fatal(err)
+		}
 	}
 	stop := make(chan struct{})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for {
-			if f, err := os.OpenFile(log, os.O_APPEND|os.O_WRONLY, 0); err == nil {
-				_, _ = f.WriteString("the last words of the dead\n") // it may have been rotated away
-				_ = f.Close()
+			for _, log := range logs {
+				if f, err := os.OpenFile(log, os.O_APPEND|os.O_WRONLY, 0); err == nil {
+					_, _ = f.WriteString("the last words of the dead\n") // it may have been rotated away
+					_ = f.Close()
+				}
 			}
 			select {
 			case <-stop:
@@ -87,8 +92,11 @@ func TestI05LogOfTheDeadIsNoSignOfLife(t *testing.T) {
 		}
 	}()
 	defer func() { close(stop); <-done }()
-	w.kill(h.Machine, before.PID)
-	w.next("work", before.Incarnation)
+	mute := w.host(before["mute"].Host)
+	w.freeze(mute.Machine, w.resident(mute, "mute").PID)
+	w.kill(w.host(before["work"].Host).Machine, before["work"].PID)
+	w.next("work", before["work"].Incarnation)
+	w.next("mute", before["mute"].Incarnation)
 	w.eventually("the task is with the next life", func() error {
 		got, err := w.fleet.GetTask(w.ctx(), &vigilv1.GetTaskRequest{Task: task})
 		if err != nil {
@@ -139,15 +147,18 @@ func TestI09StartingIsNotDead(t *testing.T) {
 		}
 		return nil
 	})
-	for {
+	w.eventually("it joins", func() error {
 		a := w.agent("work")
-		if a.GetParticipant() == "WAITING" {
-			break
-		}
 		if a.GetProcess() != "running" || a.GetFailures() != 0 || a.GetLastExit() != nil {
 			t.Fatalf("it was taken for dead: %s", w.describe())
 		}
-		time.Sleep(100 * time.Millisecond)
+		if a.GetParticipant() != "WAITING" {
+			return errNotYet(a.GetParticipant())
+		}
+		return nil
+	})
+	if e := w.events("agent.lease_ended", "agent.fence_ended", "agent.exited", "order.stop"); len(e) > 0 {
+		t.Errorf("the history tells otherwise: %v", e)
 	}
 	if n := len(w.lives("work")); n != 1 {
 		t.Errorf("%d lives", n)
