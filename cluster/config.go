@@ -54,6 +54,9 @@ type Backend struct {
 	// Ask asks the server at that raft address whether it reaches the API of the server
 	// id; nil: no question is answered.
 	Ask func(raftAddr, id string) ReachWord
+	// Question puts a question to the server at that raft address, which gives it to its
+	// Replica.Answer; empty: no answer. Nil: a server without data takes part at once.
+	Question func(raftAddr, line string) string
 }
 
 // Config of a Replica. It is validated by Open and not read again by the caller's

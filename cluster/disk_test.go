@@ -131,41 +131,6 @@ func TestServerJoinsOverTCPAndLearnsItsCluster(t *testing.T) {
 	c.Agree()
 }
 
-// A server whose data directory was emptied must not vote as if nothing were: with
-// its old vote and an empty log it could elect a leader that lacks writes (L8).
-func TestServerThatLostItsDataIsRefused(t *testing.T) {
-	var dirs [3]string
-	c := clustertest.New(t, 3, clustertest.OnDisk(), clustertest.Configure(func(i int, cfg *cluster.Config) { dirs[i] = cfg.DataDir }))
-	k := c.Client()
-	victim := (c.Leader() + 1) % 3
-	do(t, k, fsm.PutServer{ID: c.ID(victim), RaftAddr: c.Addr(victim)})
-	c.Agree()
-	if err := c.Stop(victim); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(dirs[victim]); err != nil {
-		t.Fatal(err)
-	}
-	peers := []cluster.Peer{{ID: c.ID(0), RaftAddr: c.Addr(0)}, {ID: c.ID(1), RaftAddr: c.Addr(1)}, {ID: c.ID(2), RaftAddr: c.Addr(2)}}
-	cfg := cluster.Config{ID: c.ID(victim), RaftAddr: c.Addr(victim), DataDir: dirs[victim], Peers: peers, BootstrapExpect: 3}
-	if _, err := cluster.Open(cfg); !errors.Is(err, cluster.ErrDataLost) {
-		t.Fatalf("open with an emptied directory: %v", err)
-	}
-	rep := c.Replica(c.Leader())
-	if err := rep.RemoveServer(within(t, time.Minute), c.ID(victim), true); err != nil {
-		t.Fatal(err)
-	}
-	c.Await("removal on both servers", func() bool { return len(c.Replica(c.Leader()).Servers()) == 2 })
-	c.Agree()
-	r, err := cluster.Open(cfg)
-	if err != nil {
-		t.Fatalf("after the removal: %v", err)
-	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
 // hangingLog stands still from the moment that hang is set until it is closed.
 type hangingLog struct {
 	raft.LogStore

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -18,26 +17,37 @@ import (
 // protocol, is turned away before raft hears a word.
 const greeting = "vigil-raft/1"
 
-// question opens a connection that only asks whether the other server's state
-// knows the server whose id follows; the answer is one of the words below.
+// A question opens a connection that is closed after the answer, one of the words below.
 const (
-	question    = "vigil-ask/1"
-	wordKnown   = "known"
-	wordUnknown = "unknown"
+	// Whether the other server's state knows the server whose id follows. It is what
+	// earlier versions ask, and understand.
+	question = "vigil-ask/1"
+	// Whether the other server reaches the API of the one whose id follows; the answer
+	// is a ReachWord.
+	reachQuestion = "vigil-reach/1"
+	// What a founder without data is to another: its id and its mark follow.
+	markQuestion = "vigil-mark/1"
+	// What a server is in the cluster that the other one leads: its id follows.
+	seatQuestion = "vigil-seat/1"
 )
 
-// reachQuestion asks whether the other server reaches the API of the one whose id
-// follows; the answer is a ReachWord.
-const reachQuestion = "vigil-reach/1"
+const (
+	wordKnown    = "known"    // it was a member before
+	wordUnknown  = "unknown"  //
+	wordNew      = "new"      // it was never heard before, with other data
+	wordOutside  = "outside"  // it is no member
+	wordLater    = "later"    // the other cannot tell yet
+	wordVoter    = "voter"    //
+	wordNonvoter = "nonvoter" // a member without a vote
+)
 
 // streamLayer is TCP with a greeting, for raft's network transport.
 type streamLayer struct {
 	net.Listener
 	advertise string
-	cluster   func() string      // "" while unknown
-	learn     func(string) error // called with the id that a peer greets with
-	knows     func(id string) bool
-	reaches   func(id string) ReachWord
+	cluster   func() string            // "" while unknown
+	learn     func(string) error       // called with the id that a peer greets with
+	answer    func(line string) string // empty when it is no question
 	reject    func(from, greeting string, err error)
 }
 
@@ -111,18 +121,12 @@ func (c *greetedConn) check() error {
 		c.layer.reject(c.RemoteAddr().String(), "", err)
 		return err
 	}
-	word, id, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
-	if word == question || word == reachQuestion {
-		answer := wordUnknown
-		switch {
-		case word == reachQuestion:
-			answer = string(c.layer.reaches(id))
-		case c.layer.knows(id):
-			answer = wordKnown
-		}
+	text := strings.TrimSuffix(string(line), "\n")
+	if answer := c.layer.answer(text); answer != "" {
 		_, _ = fmt.Fprintln(c.Conn, answer) // whoever asked may be gone
 		return io.EOF
 	}
+	word, id, _ := strings.Cut(text, " ")
 	if word != greeting {
 		err = fmt.Errorf("peer does not speak %s", greeting)
 	} else {
@@ -135,44 +139,21 @@ func (c *greetedConn) check() error {
 	return c.Conn.SetReadDeadline(time.Time{})
 }
 
-// ask puts one question about the server id to another server. A server that does
-// not answer knows nothing.
-func ask(addr, question, id string) string {
+// ask puts one question to another server. The error is io.EOF when it hung up without
+// an answer.
+func ask(addr, line string) (string, error) {
 	const bound = time.Second
 	c, err := net.DialTimeout("tcp", addr, bound)
 	if err != nil {
-		return wordUnknown
+		return "", err
 	}
 	defer c.Close()
 	if err := c.SetDeadline(time.Now().Add(bound)); err != nil {
-		return wordUnknown
+		return "", err
 	}
-	if _, err := fmt.Fprintf(c, "%s %s\n", question, id); err != nil {
-		return wordUnknown
+	if _, err := fmt.Fprintln(c, line); err != nil {
+		return "", err
 	}
-	line, err := bufio.NewReader(io.LimitReader(c, 64)).ReadString('\n')
-	if err != nil {
-		return wordUnknown
-	}
-	return strings.TrimSpace(line)
-}
-
-// askAll gives the first of the other peers that knows this server, if any.
-func askAll(peers []Peer, self string) (knower string) {
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for _, p := range peers {
-		if p.ID == self {
-			continue
-		}
-		wg.Go(func() {
-			if ask(p.RaftAddr, question, self) == wordKnown {
-				mu.Lock()
-				knower = p.ID
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	return knower
+	answer, err := bufio.NewReader(io.LimitReader(c, 64)).ReadString('\n')
+	return strings.TrimSpace(answer), err
 }

@@ -142,7 +142,7 @@ func TestPeersOfOtherClustersAreTurnedAway(t *testing.T) {
 			own = id
 			return nil
 		},
-		knows:  func(string) bool { return false },
+		answer: func(string) string { return "" },
 		reject: func(_, _ string, err error) { rejected <- err },
 	}
 	talk := func(first string) (string, error) {

@@ -40,10 +40,6 @@ func edit(t testing.TB, path, bucket string, do func(b *bbolt.Bucket) error) {
 
 func logKey(i uint64) []byte { return []byte{0, 0, 0, 0, 0, 0, byte(i >> 8), byte(i)} }
 
-func same(a, b *raft.Log) bool {
-	return a.Index == b.Index && a.Term == b.Term && a.Type == b.Type && bytes.Equal(a.Data, b.Data)
-}
-
 // damages gives every way to damage a value of n bytes that a disk is known for: one
 // bit flipped, a run of bytes read as zeros or as something else, the end lost.
 func damages(n int) (list []func(raw []byte) []byte) {

@@ -63,7 +63,7 @@ func (r *Replica) configuration() []raft.Server {
 // it is a member makes no difference: a leader that knew it before may speak to it
 // at once. A server that was removed is not outside; it stays what a human made it.
 func (r *Replica) Outside() bool {
-	if r.fresh {
+	if r.fresh.Load() {
 		return true
 	}
 	return slices.ContainsFunc(r.Servers(), func(s Server) bool { return s.Self && !s.Voter })
@@ -181,13 +181,14 @@ func (r *Replica) AddServer(ctx context.Context, id, addr string) error {
 	return nil
 }
 
-// awaitCatchUp waits until the server holds nearly all of the log.
+// awaitCatchUp waits until the server holds nearly all of the log. A server that holds
+// nothing never gets a vote: it would be taken for one that lost its data.
 func (r *Replica) awaitCatchUp(ctx context.Context, rf *raft.Raft, id string) error {
 	tick := time.NewTicker(catchUpLook)
 	defer tick.Stop()
 	for {
 		c := r.trans.contactOf(id)
-		if time.Since(c.at) < reachable && c.last+caughtUp >= rf.LastIndex() {
+		if time.Since(c.at) < reachable && c.last > 0 && c.last+caughtUp >= rf.LastIndex() {
 			return nil
 		}
 		select {

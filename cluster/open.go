@@ -90,47 +90,38 @@ func (r *Replica) adopt(id string) error {
 	return nil
 }
 
-// bootstrap writes the first configuration when this is a server of a new cluster.
+// bootstrap writes the first configuration, as a founder of a new cluster.
 func (r *Replica) bootstrap() error {
-	has, err := raft.HasExistingState(r.store, r.store, r.snaps)
-	if err != nil {
-		return fmt.Errorf("look for data: %w", err)
+	id := r.Cluster()
+	if id == "" {
+		id = deriveCluster(r.cfg.Peers)
 	}
-	if !has && r.cfg.BootstrapExpect > 0 {
-		if r.cfg.Backend == nil {
-			if knower := askAll(r.cfg.Peers, r.cfg.ID); knower != "" {
-				return fmt.Errorf("bootstrap cluster: %w: server %s knows %s as a member: remove %s from the cluster, "+
-					"then start it with bootstrap_expect 0 and add it again", ErrDataLost, knower, r.cfg.ID, r.cfg.ID)
-			}
+	if err := r.adopt(id); err != nil {
+		return err
+	}
+	var conf raft.Configuration
+	for _, p := range r.cfg.Peers {
+		conf.Servers = append(conf.Servers, raft.Server{
+			ID: raft.ServerID(p.ID), Address: raft.ServerAddress(p.RaftAddr),
+		})
+	}
+	// All servers write the same list, whatever the order in their files.
+	slices.SortFunc(conf.Servers, func(a, b raft.Server) int {
+		if a.ID < b.ID {
+			return -1
 		}
-		id := r.Cluster()
-		if id == "" {
-			id = deriveCluster(r.cfg.Peers)
-		}
-		if err := r.adopt(id); err != nil {
+		return 1
+	})
+	// A crash may have come between the term and the first entry.
+	if _, err := r.store.GetUint64([]byte("LastVoteTerm")); err != nil {
+		if err := r.store.SetUint64([]byte("CurrentTerm"), 0); err != nil {
 			return err
 		}
-		var conf raft.Configuration
-		for _, p := range r.cfg.Peers {
-			conf.Servers = append(conf.Servers, raft.Server{
-				ID: raft.ServerID(p.ID), Address: raft.ServerAddress(p.RaftAddr),
-			})
-		}
-		// All servers write the same list, whatever the order in their files.
-		slices.SortFunc(conf.Servers, func(a, b raft.Server) int {
-			if a.ID < b.ID {
-				return -1
-			}
-			return 1
-		})
-		err := raft.BootstrapCluster(r.cfg.raftConfig(nil), r.store, r.store, r.snaps, r.trans, conf)
-		if err != nil {
-			return fmt.Errorf("bootstrap cluster: %w", err)
-		}
-		r.log.Info("bootstrapped", "cluster", r.Cluster(), "servers", len(conf.Servers))
 	}
-	if id := r.Cluster(); id != "" {
-		return r.adopt(id)
+	err := raft.BootstrapCluster(r.cfg.raftConfig(nil), r.store, r.store, r.snaps, r.trans, conf)
+	if err != nil {
+		return fmt.Errorf("bootstrap cluster: %w", err)
 	}
+	r.log.Info("bootstrapped", "cluster", r.Cluster(), "servers", len(conf.Servers))
 	return nil
 }

@@ -45,14 +45,19 @@ func (r *Replica) openAll() error {
 	if err != nil {
 		return err
 	}
-	r.fresh = last == 0 && from.index == 0 && r.cfg.BootstrapExpect == 0
+	empty := last == 0 && from.index == 0
+	r.fresh.Store(empty && r.cfg.BootstrapExpect == 0)
+	r.founding.Store(empty && r.cfg.BootstrapExpect > 0)
 	r.machine = newMachine(r.cfg.ID, from.state, r.met, r.fail)
 	r.machine.after = r.afterEntry
 	r.batch = newBatcher(&r.cfg, r.met, &r.machine.answering, r.propose)
 	if err := r.openTransport(); err != nil {
 		return err
 	}
-	return r.bootstrap()
+	if id := r.Cluster(); id != "" {
+		return r.adopt(id)
+	}
+	return nil
 }
 
 // openData opens the directory and the stores in it, and gives the entries that the

@@ -165,7 +165,11 @@ func (r *Replica) askReach(addr string) ReachWord {
 		}
 		return b.Ask(addr, r.cfg.ID)
 	}
-	return ReachWord(ask(addr, reachQuestion, r.cfg.ID))
+	word, err := ask(addr, reachQuestion+" "+r.cfg.ID)
+	if err != nil {
+		return ReachUnknown
+	}
+	return ReachWord(word)
 }
 
 // leaveOffice writes down why, and hands leadership over.

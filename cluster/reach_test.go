@@ -136,6 +136,27 @@ func TestL10LeaderThatNobodyReachesLeavesItsOffice(t *testing.T) {
 	})
 }
 
+// Offices that nobody reaches one after the other do not change hands at once.
+func TestUnreachedLeaderStaysForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, d := withDoors(t, 1, 1, 1)
+		time.Sleep(time.Minute)
+		old := c.Leader()
+		d.set(old, true)
+		c.Await("another leader", func() bool { return c.Leader() != old })
+		for range 3 {
+			l, begun := c.Leader(), time.Now()
+			for i := range 3 {
+				d.set(i, i == l)
+			}
+			c.Await("the next leader", func() bool { return c.Leader() != l })
+			if took := time.Since(begun); took < 9*time.Second || took > 15*time.Second {
+				t.Errorf("the office changed hands after %v", took)
+			}
+		}
+	})
+}
+
 // When nobody is reached, nobody else would do better: the leader stays, cluster
 // time stands still, and goes on when somebody is back.
 func TestL10NobodyIsReached(t *testing.T) {

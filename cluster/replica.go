@@ -48,13 +48,16 @@ type Replica struct {
 	aside   chan struct{} // this server has diverged
 	again   chan struct{} // a backup was installed
 
-	fresh    bool // see Outside
+	fresh    atomic.Bool // see Outside
+	founding atomic.Bool // it has no data and is a founder
 	cluster  atomic.Pointer[string]
 	diverged atomic.Bool
 	lastMark atomic.Uint64
 
-	members  sync.Mutex // one change of membership at a time
-	learning sync.Mutex // guards the identity file and dir, against connections that come while dir closes
+	members sync.Mutex // one change of membership at a time
+	// learning guards the identity file, dir and bolt, against connections that come while
+	// they close, and the marks of founders.
+	learning sync.Mutex
 	// identified tells that the identity file is written; guarded by learning.
 	identified bool
 	fatalOnce  sync.Once
@@ -63,9 +66,8 @@ type Replica struct {
 }
 
 // Open locks the data directory, checks that the data belongs here, loads the
-// newest good snapshot and, in a new cluster, writes the first configuration.
-// In that case it asks the other servers whether they know this one. Errors:
-// ErrDataInUse, ErrOtherCluster, ErrDataLost, ErrDamaged, what Validate finds, and errors of the disk or the address.
+// newest good snapshot and listens for other servers. Errors: ErrDataInUse,
+// ErrOtherCluster, ErrDamaged, what Validate finds, and errors of the disk or the address.
 func Open(cfg Config) (*Replica, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -105,7 +107,7 @@ func (r *Replica) openTransport() error {
 	}
 	r.trans = newWatchedTransport(raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: &streamLayer{
-			Listener: l, advertise: r.cfg.RaftAddr, cluster: r.Cluster, learn: r.learnCluster, knows: r.knows, reaches: r.Reaches,
+			Listener: l, advertise: r.cfg.RaftAddr, cluster: r.Cluster, learn: r.learnCluster, answer: r.Answer,
 			reject: func(from, greeting string, err error) {
 				r.log.Warn("peer turned away", "from", from, "greeting", greeting, "error", err)
 			},
@@ -116,12 +118,20 @@ func (r *Replica) openTransport() error {
 }
 
 // Run takes part in the cluster until ctx ends, then hands leadership over and
-// shuts down. It returns nil after an orderly end. ErrUnknownRecord, ErrDiskStuck
-// and ErrDiskFailed are returned at once, without waiting for what hangs: the
-// process has to exit then. It is called once.
+// shuts down. A server without data first asks others whether it may: a founder waits
+// for all founders, another one for a leader that has added it. It returns nil after an
+// orderly end, and ErrDataLost when the others know it as a member. ErrUnknownRecord,
+// ErrDiskStuck and ErrDiskFailed are returned at once, without waiting for what hangs:
+// the process has to exit then. It is called once.
 func (r *Replica) Run(ctx context.Context) error {
 	if r.ran.Swap(true) {
 		return errors.New("run server: it has run already")
+	}
+	if err := r.enter(ctx); err != nil {
+		if ctx.Err() != nil {
+			err = nil
+		}
+		return r.giveBack(err)
 	}
 	notify := make(chan bool)
 	var rf *raft.Raft
@@ -129,11 +139,8 @@ func (r *Replica) Run(ctx context.Context) error {
 		rf, err = raft.NewRaft(r.cfg.raftConfig(notify), r.machine, r.store, r.store, r.snaps, r.trans)
 		return err
 	})
-	if errors.Is(err, ErrDiskStuck) {
-		return fmt.Errorf("start raft: %w", err)
-	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("start raft: %w", err), r.trans.Close(), r.release())
+		return r.giveBack(fmt.Errorf("start raft: %w", err))
 	}
 	if err := r.ownAddress(rf); err != nil {
 		return errors.Join(err, rf.Shutdown().Error(), r.trans.Close(), r.release())
@@ -178,6 +185,15 @@ func (r *Replica) Run(ctx context.Context) error {
 	stop()
 	wg.Wait()
 	return errors.Join(downErr, r.release())
+}
+
+// giveBack gives back what Open took, with an error that came before raft ran. What
+// hangs on a disk is not waited for.
+func (r *Replica) giveBack(err error) error {
+	if errors.Is(err, ErrDiskStuck) || errors.Is(err, ErrDiskFailed) {
+		return err
+	}
+	return errors.Join(err, r.trans.Close(), r.release())
 }
 
 // settle ends the stint for good and waits until everything proposed is answered:
@@ -237,13 +253,13 @@ func (r *Replica) Close() error {
 
 // release closes the files. Sockets belong to raft once it runs.
 func (r *Replica) release() error {
+	r.learning.Lock()
+	defer r.learning.Unlock()
 	var errs []error
 	if r.bolt != nil {
 		errs = append(errs, r.bolt.Close())
 		r.bolt = nil
 	}
-	r.learning.Lock()
-	defer r.learning.Unlock()
 	if r.dir != nil {
 		errs = append(errs, r.dir.close())
 		r.dir = nil

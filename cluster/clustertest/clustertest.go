@@ -39,6 +39,7 @@ type server struct {
 
 type options struct {
 	disk   bool
+	later  bool
 	spare  int
 	change []func(i int, c *cluster.Config)
 	setup  []func(i int, r *cluster.Replica)
@@ -74,6 +75,9 @@ func Calm() Option {
 		c.Timing.Heartbeat, c.Timing.Commit = time.Second, 100*time.Millisecond
 	})
 }
+
+// Later has New start no server; Restart does.
+func Later() Option { return func(o *options) { o.later = true } }
 
 // Spare adds servers behind the first n that are not members; Restart starts them.
 func Spare(n int) Option { return func(o *options) { o.spare = n } }
@@ -121,7 +125,7 @@ func New(t testing.TB, n int, opts ...Option) *Cluster {
 		if c.opts.disk {
 			s.cfg.Listener = listeners[i]
 		}
-		if i < n {
+		if i < n && !c.opts.later {
 			c.start(i)
 		}
 	}
@@ -146,16 +150,33 @@ func (c *Cluster) report(from *server) func(context.Context, fsm.ReportHash) err
 	}
 }
 
-// ask carries a question on the port of the log.
+// reached gives the server at an address when it runs and answers arrive, or nil.
+func (c *Cluster) reached(from *server, addr string) *cluster.Replica {
+	for _, s := range c.servers {
+		if string(s.addr) == addr && c.net.reach(from.addr, s.addr) != nil && c.net.reach(s.addr, from.addr) != nil {
+			return s.rep.Load()
+		}
+	}
+	return nil
+}
+
+// ask carries the question who reaches whom.
 func (c *Cluster) ask(from *server) func(addr, id string) cluster.ReachWord {
 	return func(addr, id string) cluster.ReachWord {
-		for _, s := range c.servers {
-			rep := s.rep.Load()
-			if string(s.addr) == addr && rep != nil && c.net.reach(from.addr, s.addr) != nil && c.net.reach(s.addr, from.addr) != nil {
-				return rep.Reaches(id)
-			}
+		if rep := c.reached(from, addr); rep != nil {
+			return rep.Reaches(id)
 		}
 		return cluster.ReachUnknown
+	}
+}
+
+// question carries any question on the port of the log.
+func (c *Cluster) question(from *server) func(addr, line string) string {
+	return func(addr, line string) string {
+		if rep := c.reached(from, addr); rep != nil {
+			return rep.Answer(line)
+		}
+		return ""
 	}
 }
 
@@ -168,7 +189,8 @@ func (c *Cluster) start(i int) {
 		if c.opts.wrap != nil {
 			log = c.opts.wrap(i, log)
 		}
-		cfg.Backend = &cluster.Backend{Log: log, Stable: s.store, Snapshots: s.snaps, Transport: c.net.listen(s.addr), Ask: c.ask(s)}
+		cfg.Backend = &cluster.Backend{Log: log, Stable: s.store, Snapshots: s.snaps, Transport: c.net.listen(s.addr),
+			Ask: c.ask(s), Question: c.question(s)}
 	}
 	rep, err := cluster.Open(cfg)
 	if err != nil {
@@ -282,6 +304,18 @@ func (c *Cluster) Ended(i int) (bool, error) {
 		return true, err
 	default:
 		return false, nil
+	}
+}
+
+// Empty takes everything from a server in memory that is not running. It is a founder
+// of its cluster as before, or one that waits to be added.
+func (c *Cluster) Empty(i int, founder bool) {
+	c.memory()
+	s := c.servers[i]
+	s.store, s.snaps = raft.NewInmemStore(), &snapshots{}
+	s.cfg.BootstrapExpect = 0
+	if founder {
+		s.cfg.BootstrapExpect = len(s.cfg.Peers)
 	}
 }
 
