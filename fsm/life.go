@@ -157,6 +157,6 @@ func (s *State) intend(a *Agent, reason string) {
 
 // stopWish tells whether a human wants the agent not to run.
 func (s *State) stopWish(a *Agent) bool {
-	r, rm := s.roles.mut(uint64(a.Role)), s.rooms.mut(uint64(a.Room))
+	r, rm := s.roles.get(uint64(a.Role)), s.rooms.get(uint64(a.Room))
 	return a.Stopped || a.Retired || r.Retired || rm.Deleting || r.Spec.Desired == DesiredStopped
 }

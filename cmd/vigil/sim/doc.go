@@ -30,7 +30,9 @@
 // what the servers show: one leader a term, the same state at the same entry, the same
 // events without a gap, and every acknowledged task told in them. After each fault
 // people can write again within a bound, and after each calm all servers agree. At the
-// end the checks of jepsen/check judge the record of the day.
+// end the checks of jepsen/check judge the record of the day, also what each fault
+// touched: while a majority of servers was untouched people could write, leases of lives
+// on untouched hosts did not end, and all agents are at work some time after the last fault.
 //
 // # Running it
 //

@@ -4,28 +4,31 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"vigil/jepsen/history"
 )
 
 // hostFault is one kind of harm that is done to a host.
 type hostFault struct {
 	name        string
+	what        string // it does to the host, as package history says it
 	weight      int
 	least, most time.Duration
 	do          func(w *world, h *host, rng *rand.Rand, lasting time.Duration)
 }
 
 var allHostFaults = []hostFault{
-	{"host cut for less than the TTL", 2, 5 * s, 50 * s, (*world).cutHost},
-	{"host cut for longer than the TTL", 3, 62 * s, 6 * m, (*world).cutHost},
-	{"host hears no answers", 3, 10 * s, 150 * s, (*world).deafHost},
-	{"host cut from one server", 2, 10 * s, 5 * m, (*world).halfCutHost},
-	{"host rebooted", 2, 5 * s, 3 * m, (*world).rebootHost},
-	{"host flaps", 2, 30 * s, 3 * m, (*world).flappingHost},
-	{"host suspended", 3, 2 * s, 10 * m, (*world).suspendHost},
-	{"daemon killed with its agents", 2, s, 20 * s, (*world).restartDaemon},
-	{"daemon killed, agents go on", 3, s, 3 * m, (*world).awayDaemon},
-	{"calls of a host slow", 2, 30 * s, 5 * m, (*world).slowHost},
-	{"host cloned", 1, 30 * s, 4 * m, (*world).cloneHost},
+	{"host cut for less than the TTL", history.Cut, 2, 5 * s, 50 * s, (*world).cutHost},
+	{"host cut for longer than the TTL", history.Cut, 3, 62 * s, 6 * m, (*world).cutHost},
+	{"host hears no answers", history.Cut, 3, 10 * s, 150 * s, (*world).deafHost},
+	{"host cut from one server", history.Cut, 2, 10 * s, 5 * m, (*world).halfCutHost},
+	{"host rebooted", history.Killed, 2, 5 * s, 3 * m, (*world).rebootHost},
+	{"host flaps", history.Cut, 2, 30 * s, 3 * m, (*world).flappingHost},
+	{"host suspended", history.Stopped, 3, 2 * s, 10 * m, (*world).suspendHost},
+	{"daemon killed with its agents", history.Killed, 2, s, 20 * s, (*world).restartDaemon},
+	{"daemon killed, agents go on", history.Killed, 3, s, 3 * m, (*world).awayDaemon},
+	{"calls of a host slow", history.Slow, 2, 30 * s, 5 * m, (*world).slowHost},
+	{"host cloned", history.Away, 1, 30 * s, 4 * m, (*world).cloneHost},
 }
 
 // hostFaults breaks hosts, one at a time.
@@ -41,7 +44,7 @@ func (w *world) hostFaults() {
 		w.ledger.count("fault: " + f.name)
 		began := w.since()
 		f.do(w, h, rng, lasting)
-		w.ledger.story.fault(f.name, "hosts", h.key, began, w.since())
+		w.ledger.story.fault(history.Fault{Kind: f.name, Lane: "hosts", Note: h.key, From: int64(began), To: int64(w.since())}, f.what, h.key)
 	}
 }
 

@@ -103,6 +103,7 @@ func (b *blow) bringBack(backup []byte, from uint64) {
 	if !same && w.ctx.Err() == nil {
 		w.ledger.breach("backup", "the servers have not all restored the backup within %v", memberBound)
 	}
+	w.newest.Store(0) // a backup takes cluster time back
 	if st != nil && w.cfg.mutant != hidesRestores {
 		w.ledger.restored(from, st.rep.Stats().AppliedIndex, w.clock())
 		w.watch.restored()

@@ -3,12 +3,16 @@ package sim
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
+
+	"vigil/jepsen/history"
 )
 
 // fault is one kind of harm that is done to servers, lasts, and is undone.
 type fault struct {
 	name        string
+	what        string // it does to the servers that it touches, as package history says it
 	weight      int
 	least, most time.Duration // how long it lasts
 	alone       bool          // nothing else is broken meanwhile
@@ -21,6 +25,22 @@ type blow struct {
 	rng     *rand.Rand
 	lasting time.Duration
 	note    string // what was hit, for people
+	touched []int  // servers that it may keep from working
+}
+
+// touch notes that a server is hit.
+func (b *blow) touch(i int) {
+	if !slices.Contains(b.touched, i) {
+		b.touched = append(b.touched, i)
+	}
+	b.note += " " + b.w.servers[i].cfg.ID
+}
+
+// touchAll notes that all servers are hit.
+func (b *blow) touchAll() {
+	for i := range b.w.n {
+		b.touch(i)
+	}
 }
 
 // last lets the harm last.
@@ -44,7 +64,7 @@ func (b *blow) server() *server {
 	if l := b.w.leading(); l >= 0 && b.rng.IntN(2) == 0 {
 		i = l
 	}
-	b.note += " " + b.w.servers[i].cfg.ID
+	b.touch(i)
 	return b.w.servers[i]
 }
 
@@ -52,14 +72,23 @@ func (b *blow) server() *server {
 func (b *blow) group(n int) (list []*server) {
 	for _, i := range b.rng.Perm(b.w.n)[:n] {
 		list = append(list, b.w.servers[i])
-		b.note += " " + b.w.servers[i].cfg.ID
+		b.touch(i)
 	}
 	return list
 }
 
-// cut keeps servers from hearing each other whenever apart says so, until undone.
+// cut keeps servers from hearing each other whenever apart says so, until undone. Of
+// two that are cut from each other one counts as touched, so that the untouched ones
+// all hear each other.
 func (b *blow) cut(apart func(from, to int) bool) (undo func()) {
 	var all []func()
+	for i := range b.w.n {
+		for j := range b.w.n {
+			if i != j && apart(i, j) && !slices.Contains(b.touched, i) && !slices.Contains(b.touched, j) {
+				b.touch(i)
+			}
+		}
+	}
 	for i := range b.w.n {
 		for j := range b.w.n {
 			if i != j && apart(i, j) {
@@ -88,39 +117,39 @@ const s, ms, m = time.Second, time.Millisecond, time.Minute
 
 // serverFaults are all kinds.
 var serverFaults = []fault{
-	{"server killed", 3, s, 90 * s, false, func(b *blow) { v := b.server(); v.kill(); b.during(v.start) }},
-	{"majority killed", 2, s, 60 * s, false, func(b *blow) { b.killed(b.w.n/2 + 1) }},
-	{"all servers killed", 2, s, 4 * m, false, func(b *blow) { b.killed(b.w.n) }},
-	{"server killed in the middle of a write", 3, s, 30 * s, false, (*blow).killedWriting},
-	{"all servers killed in the middle of writes", 2, s, 30 * s, false, (*blow).allKilledWriting},
-	{"server stopped in an orderly way", 2, s, 60 * s, false, func(b *blow) { v := b.server(); v.stop(); b.during(v.start) }},
-	{"server killed again and again", 2, 20 * s, 90 * s, false, (*blow).killedOften},
-	{"server frozen shortly", 3, 300 * ms, 4 * s, false, (*blow).frozenShortly},
-	{"server frozen for long", 3, 6 * s, 2 * m, false, func(b *blow) { b.during(b.w.wire.freeze(b.server().i)) }},
-	{"server isolated", 3, s, 90 * s, false, func(b *blow) { b.during(b.isolate(b.server())) }},
-	{"leader isolated", 3, s, 90 * s, false, (*blow).leaderIsolated},
-	{"halves", 2, 5 * s, 90 * s, false, (*blow).halves},
-	{"ring of majorities", 2, 5 * s, 90 * s, false, (*blow).ring},
-	{"one way only", 3, 5 * s, 90 * s, false, (*blow).oneWay},
-	{"bridge", 2, 5 * s, 90 * s, false, (*blow).bridge},
-	{"flapping link", 2, 10 * s, 60 * s, false, (*blow).flapping},
-	{"all servers cut from each other", 2, 5 * s, 3 * m, false, func(b *blow) { b.during(b.cut(func(i, j int) bool { return true })) }},
-	{"messages lost", 3, 10 * s, 2 * m, false, (*blow).lossy},
-	{"messages late and out of order", 3, 10 * s, 2 * m, false, (*blow).late},
-	{"messages twice", 2, 10 * s, 2 * m, false, (*blow).doubled},
-	{"calls late and twice", 3, 30 * s, 3 * m, false, (*blow).roughCalls},
-	{"disk stalled shortly", 3, 500 * ms, 4500 * ms, false, func(b *blow) { v := b.server(); v.disk.stall(); b.during(v.disk.resume) }},
-	{"disk stalled for long", 3, 10 * s, 60 * s, false, (*blow).diskStuck},
-	{"disk slow", 2, 20 * s, 2 * m, false, (*blow).diskSlow},
-	{"leadership handed over", 2, s, 2 * s, false, func(b *blow) { b.handOver() }},
-	{"leadership handed over again and again", 2, 10 * s, 60 * s, false, func(b *blow) {
+	{"server killed", history.Killed, 3, s, 90 * s, false, func(b *blow) { v := b.server(); v.kill(); b.during(v.start) }},
+	{"majority killed", history.Killed, 2, s, 60 * s, false, func(b *blow) { b.killed(b.w.n/2 + 1) }},
+	{"all servers killed", history.Killed, 2, s, 4 * m, false, func(b *blow) { b.killed(b.w.n) }},
+	{"server killed in the middle of a write", history.Killed, 3, s, 30 * s, false, (*blow).killedWriting},
+	{"all servers killed in the middle of writes", history.Killed, 2, s, 30 * s, false, (*blow).allKilledWriting},
+	{"server stopped in an orderly way", history.Killed, 2, s, 60 * s, false, func(b *blow) { v := b.server(); v.stop(); b.during(v.start) }},
+	{"server killed again and again", history.Killed, 2, 20 * s, 90 * s, false, (*blow).killedOften},
+	{"server frozen shortly", history.Stopped, 3, 300 * ms, 4 * s, false, (*blow).frozenShortly},
+	{"server frozen for long", history.Stopped, 3, 6 * s, 2 * m, false, func(b *blow) { b.during(b.w.wire.freeze(b.server().i)) }},
+	{"server isolated", history.Cut, 3, s, 90 * s, false, func(b *blow) { b.during(b.isolate(b.server())) }},
+	{"leader isolated", history.Cut, 3, s, 90 * s, false, (*blow).leaderIsolated},
+	{"halves", history.Cut, 2, 5 * s, 90 * s, false, (*blow).halves},
+	{"ring of majorities", history.Cut, 2, 5 * s, 90 * s, false, (*blow).ring},
+	{"one way only", history.Cut, 3, 5 * s, 90 * s, false, (*blow).oneWay},
+	{"bridge", history.Cut, 2, 5 * s, 90 * s, false, (*blow).bridge},
+	{"flapping link", history.Cut, 2, 10 * s, 60 * s, false, (*blow).flapping},
+	{"all servers cut from each other", history.Cut, 2, 5 * s, 3 * m, false, func(b *blow) { b.during(b.cut(func(i, j int) bool { return true })) }},
+	{"messages lost", history.Cut, 3, 10 * s, 2 * m, false, (*blow).lossy},
+	{"messages late and out of order", history.Slow, 3, 10 * s, 2 * m, false, (*blow).late},
+	{"messages twice", history.Slow, 2, 10 * s, 2 * m, false, (*blow).doubled},
+	{"calls late and twice", history.Slow, 3, 30 * s, 3 * m, false, (*blow).roughCalls},
+	{"disk stalled shortly", history.Disk, 3, 500 * ms, 4500 * ms, false, func(b *blow) { v := b.server(); v.disk.stall(); b.during(v.disk.resume) }},
+	{"disk stalled for long", history.Disk, 3, 10 * s, 60 * s, false, (*blow).diskStuck},
+	{"disk slow", history.Slow, 2, 20 * s, 2 * m, false, (*blow).diskSlow},
+	{"leadership handed over", history.Leading, 2, s, 2 * s, false, func(b *blow) { b.handOver() }},
+	{"leadership handed over again and again", history.Leading, 2, 10 * s, 60 * s, false, func(b *blow) {
 		b.until(func() bool { b.handOver(); return b.pause(b.between(500*ms, 8*s)) })
 	}},
-	{"API of a server out of reach", 3, 10 * s, 3 * m, false, func(b *blow) { b.during(block(b.w.links, b.w.links.shut, b.server().i)) }},
-	{"follower beyond the log", 2, 4 * m, 8 * m, false, (*blow).leftBehind},
-	{"server removed and added", 1, 5 * s, 90 * s, true, func(b *blow) { b.replaced(false) }},
-	{"server lost its disk", 1, 5 * s, 90 * s, true, func(b *blow) { b.replaced(true) }},
-	{"backup restored", 1, 10 * s, 10 * m, true, (*blow).restored},
+	{"API of a server out of reach", history.Unheard, 3, 10 * s, 3 * m, false, func(b *blow) { b.during(block(b.w.links, b.w.links.shut, b.server().i)) }},
+	{"follower beyond the log", history.Cut, 2, 4 * m, 8 * m, false, (*blow).leftBehind},
+	{"server removed and added", history.Away, 1, 5 * s, 90 * s, true, func(b *blow) { b.replaced(false) }},
+	{"server lost its disk", history.Away, 1, 5 * s, 90 * s, true, func(b *blow) { b.replaced(true) }},
+	{"backup restored", history.Away, 1, 10 * s, 10 * m, true, (*blow).restored},
 }
 
 func (b *blow) killed(n int) {
@@ -145,6 +174,7 @@ func (b *blow) killedWriting() {
 }
 
 func (b *blow) allKilledWriting() {
+	b.touchAll()
 	for _, v := range b.w.servers {
 		v.disk.stall()
 		b.pause(b.between(ms, 100*ms))
@@ -181,7 +211,7 @@ func (b *blow) frozenShortly() {
 func (b *blow) leaderIsolated() {
 	b.until(func() bool {
 		if l := b.w.leading(); l >= 0 {
-			b.note += " " + b.w.servers[l].cfg.ID
+			b.touch(l)
 			undo := b.isolate(b.w.servers[l])
 			b.pause(b.between(s, 20*s))
 			undo()
@@ -237,6 +267,7 @@ func (b *blow) flapping() {
 }
 
 func (b *blow) lossy() {
+	b.touchAll()
 	chance := 0.05 + 0.4*b.rng.Float64()
 	n := b.w.wire
 	n.change(func() { n.loss = chance })
@@ -244,6 +275,7 @@ func (b *blow) lossy() {
 }
 
 func (b *blow) late() {
+	b.touchAll()
 	most := b.between(20*ms, 700*ms)
 	n := b.w.wire
 	n.change(func() { n.delay = most })
@@ -251,6 +283,7 @@ func (b *blow) late() {
 }
 
 func (b *blow) doubled() {
+	b.touchAll()
 	n := b.w.wire
 	n.change(func() { n.twice = 0.3 })
 	b.during(func() { n.change(func() { n.twice = 0 }) })

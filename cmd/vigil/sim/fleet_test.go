@@ -54,7 +54,7 @@ func newServers(w *world) (list []*server) {
 			Version: "sim", Features: cluster.FeatureLevel, Report: w.reporter(i)}
 		s.cfg.Limits.TrailingLogs, s.cfg.Limits.SnapshotEntries = 64, 800
 		if !w.cfg.brisk { // an idle hour costs a third
-			s.cfg.Timing.Heartbeat, s.cfg.Timing.Commit = time.Second, 100*time.Millisecond
+			s.cfg.Timing.Heartbeat, s.cfg.Timing.Commit = time.Second, 300*time.Millisecond
 		}
 		peers = append(peers, cluster.Peer{ID: s.cfg.ID, RaftAddr: s.cfg.RaftAddr, APIAddr: s.cfg.APIAddr})
 		list = append(list, s)
@@ -84,7 +84,7 @@ func (s *server) start() {
 	if s.now.Load() != nil || s.w.ctx.Err() != nil {
 		return
 	}
-	st := &stay{port: s.w.wire.listen(s.i), board: newSwitchboard(), reach: &reach{reached: map[string]time.Time{}}, done: make(chan struct{})}
+	st := &stay{port: s.w.wire.listen(s.i), board: newSwitchboard(), reach: &reach{born: time.Now(), reached: map[string]time.Time{}}, done: make(chan struct{})}
 	h, cfg := s.disk.open(), s.cfg
 	cfg.Backend = &cluster.Backend{Log: h, Stable: h, Snapshots: h, Transport: st.port, Ask: s.w.asker(s.i)}
 	rep, err := cluster.Open(cfg)

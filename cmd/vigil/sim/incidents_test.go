@@ -118,7 +118,7 @@ func TestI20StalledDiskEndsNoLease(t *testing.T) {
 	}).undisturbed(t)
 }
 
-// I39, transport time-outs contradict the liveness budget: for a hundred TTLs calls take
+// I39, transport time-outs contradict the liveness budget: for a hundred TTLs (25 where tests are to be quick) calls take
 // up to 4 s each way and one in twenty is lost. Nothing happens to any agent.
 func TestI39SlowLossyLinksDisturbNobody(t *testing.T) {
 	play(t, config{seed: 39}, func(w *world) {
@@ -128,7 +128,7 @@ func TestI39SlowLossyLinksDisturbNobody(t *testing.T) {
 			}
 		})
 		w.links.loss.Store(20)
-		nap(w.ctx, 100*time.Minute)
+		nap(w.ctx, long(100*time.Minute, 25*time.Minute))
 		w.links.loss.Store(0)
 		w.links.change(func() { clear(w.links.slow) })
 	}).undisturbed(t)

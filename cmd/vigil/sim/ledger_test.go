@@ -306,15 +306,21 @@ func (l *ledger) leaseEnded(name string, inc fsm.Incarnation, at fsm.Time, cut f
 	}
 }
 
-// taken notes that a task was taken from whoever works on it.
+// taken notes that a task was taken from whoever works on it: until that life looks, at
+// most a step of its work later, it neither holds a task nor beats.
 func (l *ledger) taken(id fsm.TaskID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, r := range l.agents {
+	now := time.Since(l.story.begun)
+	for name, r := range l.agents {
 		for _, p := range r.lives {
-			if p.task == id {
-				p.proving = false
+			if p.task != id {
+				continue
 			}
+			if p.proving && p.alive {
+				l.story.idle("task taken away", name, fmt.Sprint("host-", p.host), now-2*time.Second, now+step+10*time.Second)
+			}
+			p.proving = false
 		}
 	}
 }

@@ -179,6 +179,7 @@ func (l *life) judged(sent time.Time, v fsm.Verdict) {
 				l.proc.freeze(false)
 			}
 			l.watch()
+			poke(l.d.urgent) // an agent that goes on is late with its own beat
 		}
 		if l.phase == accepted && !l.d.wanted {
 			l.fork()

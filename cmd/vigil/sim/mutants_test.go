@@ -40,7 +40,7 @@ func TestCheckersNoticeDefects(t *testing.T) {
 			if testing.Short() {
 				length = 3 * time.Hour
 			}
-			found := simulate(t, config{seed: 7, n: 3, length: length, mutant: d.mutant, until: d.law, faults: d.faults}).ledger.breaches
+			found := simulate(t, config{seed: 7, n: 3, length: length, every: 20 * time.Minute, mutant: d.mutant, until: d.law, faults: d.faults}).ledger.breaches
 			for _, b := range found {
 				if b.law == d.law {
 					t.Log(b.law, b.text)

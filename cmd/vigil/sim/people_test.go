@@ -23,8 +23,9 @@ func (w *world) creating(n int) {
 		if rng.IntN(200) == 0 && !w.cfg.steady {
 			title += " poison"
 		}
-		asked := time.Now()
+		asked, began := time.Now(), w.since()
 		out, err := k.do(w.ctx, fsm.CreateTask{Room: r.room, Role: r.name, Title: title, By: "sim", Priority: int32(rng.IntN(3))}, nil)
+		w.ledger.story.asked("create", began, err == nil)
 		if err != nil || out.Code != fsm.OK {
 			w.ledger.unsure(title)
 			continue

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -206,7 +207,9 @@ func (p *process) hang() {
 	p.hung = true
 	p.mu.Unlock()
 	p.proves(false, 0)
+	began := p.w.since()
 	<-p.ctx.Done()
+	p.w.ledger.story.idle("agent hangs", p.l.name, fmt.Sprint("host-", p.d.h.n), began, p.w.since())
 }
 
 // enter joins the room unless the agent is in it.
@@ -282,6 +285,9 @@ func (p *process) fate(title string) int {
 	return p.rng.IntN(100)
 }
 
+// step is how long an agent works at most before it says so.
+const step = 5 * time.Minute
+
 // work does one task, or goes wrong at it.
 func (p *process) work(id fsm.TaskID, attempt uint32) {
 	p.proves(true, id)
@@ -299,8 +305,8 @@ func (p *process) work(id fsm.TaskID, attempt uint32) {
 	if p.w.cfg.quick {
 		least, most = 0, 10*time.Second
 	}
-	for left := p.between(least, most); left > 0; left -= 5 * time.Minute {
-		if !p.rest(min(left, 5*time.Minute)) {
+	for left := p.between(least, most); left > 0; left -= step {
+		if !p.rest(min(left, step)) {
 			return
 		}
 		switch {

@@ -9,6 +9,7 @@ import (
 
 // reach is what a server's API knows of who reaches whom.
 type reach struct {
+	born    time.Time
 	mu      sync.Mutex
 	heard   time.Time
 	reached map[string]time.Time
@@ -21,7 +22,8 @@ func (r *reach) Heard() time.Time {
 	return r.heard
 }
 
-// Reached is when another server's API last answered.
+// Reached is when another server's API last answered. One that never did counts as if
+// it had when this server was started.
 func (r *reach) Reached(id string) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +41,15 @@ func (st *stay) called() {
 func (w *world) calls(i int, st *stay) {
 	for j, s := range w.servers {
 		other := s.now.Load()
-		if j == i || other == nil || !w.forwards(i, j) {
+		if j == i {
+			continue
+		}
+		if other == nil || !w.forwards(i, j) {
+			st.reach.mu.Lock()
+			if _, tried := st.reach.reached[s.cfg.ID]; !tried {
+				st.reach.reached[s.cfg.ID] = st.reach.born
+			}
+			st.reach.mu.Unlock()
 			continue
 		}
 		other.called()

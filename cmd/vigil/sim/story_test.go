@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,18 +19,42 @@ import (
 type story struct {
 	begun  time.Time
 	mu     sync.Mutex
+	calm   int64 // from here on nothing is broken; 0: it did not come to that
 	faults []history.Fault
 	ops    []history.Op
+	looks  []history.Look
 }
 
-func (s *story) fault(kind, lane, note string, from, to time.Duration) {
+// fault notes a fault that is over, and what it did to machines as long as it lasted.
+func (s *story) fault(f history.Fault, what string, machines ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.faults = append(s.faults, history.Fault{Kind: kind, Lane: lane, Note: note, From: int64(from), To: int64(to)})
+	for _, m := range machines {
+		f.Effects = append(f.Effects, history.Effect{Machine: m, What: what, From: f.From, To: f.To})
+	}
+	s.faults = append(s.faults, f)
+}
+
+// idle notes an agent that proves nothing for a time.
+func (s *story) idle(why, agent, host string, from, to time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = append(s.faults, history.Fault{Kind: why, Lane: "agents", Note: agent, From: int64(from), To: int64(to),
+		Effects: []history.Effect{{Machine: host, What: history.Stopped, Agent: agent, From: int64(from), To: int64(to)}}})
+}
+
+// asked is a write of people that began at some time. Without an answer nobody knows
+// what became of it.
+func (s *story) asked(kind string, began time.Duration, answered bool) {
+	o := history.Op{Workload: "people", Kind: kind, Call: int64(began) + 1}
+	if !answered {
+		o.Outcome = history.Unknown
+	}
+	s.op(o)
 }
 
 func (s *story) op(o history.Op) {
-	o.Return, o.Outcome = s.now(), history.OK
+	o.Return, o.Outcome = s.now(), cmp.Or(o.Outcome, history.OK)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ops = append(s.ops, o)
@@ -65,6 +90,7 @@ func (s *story) write(dir string, run history.Run, events []history.Event, breac
 		os.WriteFile(filepath.Join(dir, "breaches.txt"), []byte(run.Command+"\n\n"+text+"\n"+summary), 0o644),
 		lines(filepath.Join(dir, "run.json"), []history.Run{run}),
 		lines(filepath.Join(dir, "faults.jsonl"), s.faults),
+		lines(filepath.Join(dir, "looks.jsonl"), s.looks),
 		lines(filepath.Join(dir, "history.jsonl"), s.ops))
 }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -15,6 +16,7 @@ type watch struct {
 	judges  *judges
 	account account
 	check   time.Time
+	looks   time.Time // since the last calm
 	hashed  time.Time
 	hashing bool // in this round
 	since   map[string]fsm.Time
@@ -53,7 +55,7 @@ func (o *watch) run() {
 func (o *watch) round() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.hashing = time.Since(o.hashed) >= time.Minute; o.hashing {
+	if o.hashing = time.Since(o.hashed) >= 10*time.Minute; o.hashing {
 		o.hashed = time.Now()
 	}
 	for i := range o.w.n {
@@ -81,6 +83,7 @@ func (o *watch) look(i int, rep *cluster.Replica) {
 			o.clock = st.Clock()
 			stuck = o.patience(st)
 			o.checked(st)
+			o.looked(st)
 		}
 	})
 	for i := range events {
@@ -144,7 +147,9 @@ func (o *watch) patience(st *fsm.State) (stuck []string) {
 	o.fresh = map[string]bool{}
 	serving := map[fsm.RoleID]bool{}
 	// After the restore of a backup the state believes agents to wait that work on tasks
-	// of the time that was undone, and to work that wait; the progress limit ends that.
+	// of the time that was undone, and to work that wait. The first ends with their next
+	// step, the second when the limits take the task back; then the agent is ACTIVE without
+	// a task, beats as it waits, and takes the next task of its role, whenever that comes.
 	sorting := !o.restoredAt.IsZero() && time.Since(o.restoredAt) < time.Hour
 	for a := range st.Agents("") {
 		why := st.Why(a.ID)
@@ -168,8 +173,10 @@ func (o *watch) patience(st *fsm.State) (stuck []string) {
 	for t := range st.Tasks(0) {
 		switch {
 		case t.State == fsm.TaskPending && serving[t.Role] && !sorting:
-			// A host that hears no answers keeps its agents WAITING, and frozen, for so long.
-			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is PENDING although its role is served", t.ID), 4*time.Minute)
+			// Agents on a host that hears no answers freeze after three quarters of the TTL,
+			// and are WAITING for another TTL. A wait looks again after 30 s.
+			ttl := cmp.Or(st.Role(t.Role).Spec.TTL, time.Minute)
+			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is PENDING although its role is served", t.ID), ttl*7/4+time.Minute)
 		case t.State == fsm.TaskAcknowledged:
 			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is ACKNOWLEDGED (attempt %d)", t.ID, t.Attempt), 2*time.Minute+10*time.Second)
 		case !t.State.Terminal():

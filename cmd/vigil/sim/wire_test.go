@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,11 +49,13 @@ func newWire(n int, rng *rand.Rand) *wire {
 
 func address(i int) raft.ServerAddress { return raft.ServerAddress(fmt.Sprintf("10.0.0.%d:7421", i+1)) }
 
-func indexOf(a raft.ServerAddress) (i int) {
-	if _, err := fmt.Sscanf(string(a), "10.0.0.%d:", &i); err != nil {
-		return -1
+// indexOf is address backwards; -1: it is nobody's. It is asked for every message.
+func indexOf(a raft.ServerAddress) int {
+	text, ok := strings.CutSuffix(strings.TrimPrefix(string(a), "10.0.0."), ":7421")
+	if i, err := strconv.Atoi(text); ok && err == nil {
+		return i - 1
 	}
-	return i - 1
+	return -1
 }
 
 // listen gives one run of a server its transport; the one before is gone.
@@ -233,8 +237,7 @@ func carry[T any](p *port, to raft.ServerAddress, args any, resp *T) error {
 	if !p.await(p.wire.holding(p.at)) {
 		return errUnreachable
 	}
-	timeout := time.NewTimer(rpcTimeout)
-	defer timeout.Stop()
+	began := time.Now()
 	answers := make(chan raft.RPCResponse, 1)
 	way := p.wire.passage(p.at, indexOf(to))
 	if way.twice {
@@ -249,25 +252,43 @@ func carry[T any](p *port, to raft.ServerAddress, args any, resp *T) error {
 	default:
 		way.to.take(args, answers)
 	}
+	select {
+	case a := <-answers: // a heartbeat is answered at once: most messages need no timer
+		if p.returns(to) {
+			return unpack(a, resp)
+		}
+		answers = nil // lost: only the time-out is left
+	default:
+	}
+	timeout := time.NewTimer(rpcTimeout - time.Since(began))
+	defer timeout.Stop()
 	for {
 		select {
 		case a := <-answers:
-			back := p.wire.passage(indexOf(to), p.at)
-			if back.to == nil || !p.after(back.delay) || !p.await(back.held) {
-				answers = nil // lost: only the time-out is left
-				continue
+			if p.returns(to) {
+				return unpack(a, resp)
 			}
-			if a.Error != nil {
-				return a.Error
-			}
-			*resp = *a.Response.(*T)
-			return nil
+			answers = nil
 		case <-timeout.C:
 			return fmt.Errorf("call %s: %w", to, errUnreachable)
 		case <-p.closed:
 			return errUnreachable
 		}
 	}
+}
+
+// returns lets an answer travel back; false: it is lost.
+func (p *port) returns(from raft.ServerAddress) bool {
+	back := p.wire.passage(indexOf(from), p.at)
+	return back.to != nil && p.after(back.delay) && p.await(back.held)
+}
+
+func unpack[T any](a raft.RPCResponse, resp *T) error {
+	if a.Error != nil {
+		return a.Error
+	}
+	*resp = *a.Response.(*T)
+	return nil
 }
 
 func (n *wire) holding(i int) chan struct{} {

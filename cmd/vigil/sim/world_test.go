@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/jepsen/history"
 )
 
 // mutant is a deliberate defect of the simulation, which a checker must notice.
@@ -47,9 +49,10 @@ type config struct {
 	steady  bool // a small fleet in which nobody crashes, hangs or fails by himself
 	quick   bool // many short tasks
 	mutant  mutant
-	faults  []string // names of the faults of servers that may strike; nil: as the seed says
-	without string   // name of a fault that never strikes
-	until   string   // end once this law was broken
+	faults  []string      // names of the faults of servers that may strike; nil: as the seed says
+	without string        // name of a fault that never strikes
+	until   string        // end once this law was broken
+	every   time.Duration // between two comparisons of everything; 0: an hour
 }
 
 // roleInfo is a role as its agents know it.
@@ -87,7 +90,8 @@ type world struct {
 	watch     *watch
 	names     atomic.Uint64
 	lateCalls atomic.Uint64
-	titles    sync.Map // task id -> title
+	titles    sync.Map     // task id -> title
+	newest    atomic.Int64 // cluster time that was seen
 	calm      atomic.Bool
 }
 
@@ -106,12 +110,16 @@ func (w *world) title(id fsm.TaskID) string {
 	return s
 }
 
-// clock is cluster time as the most advanced server has it.
-func (w *world) clock() (now fsm.Time) {
+// clock is cluster time as the most advanced server has it, or had it before the
+// servers went down.
+func (w *world) clock() fsm.Time {
+	now := fsm.Time(w.newest.Load())
 	for i := range w.n {
 		if rep := w.replica(i); rep != nil {
 			rep.Read(func(st *fsm.State) { now = max(now, st.Clock()) })
 		}
+	}
+	for was := w.newest.Load(); was < int64(now) && !w.newest.CompareAndSwap(was, int64(now)); was = w.newest.Load() {
 	}
 	return now
 }
@@ -196,13 +204,16 @@ func (w *world) run() {
 		}
 		nap(w.ctx, quiet)
 		w.strike(rng, weights)
-		if time.Since(hour) > time.Hour {
+		if time.Since(hour) > cmp.Or(w.cfg.every, time.Hour) {
 			w.settle(6 * time.Minute)
 			hour = time.Now()
 		}
 	}
 	if w.cfg.until == "" || !w.hopeless() {
-		w.settle(15 * time.Minute)
+		w.calm.Store(true)
+		nap(w.ctx, 10*time.Minute) // a fault of a host lasts no longer
+		w.watch.calmed()
+		w.settle(6 * time.Minute)
 	}
 }
 
@@ -239,7 +250,12 @@ func (w *world) strike(rng *rand.Rand, weights []int) {
 			w.ledger.count("fault: " + f.name)
 			began := w.since()
 			f.do(b)
-			w.ledger.story.fault(f.name, fmt.Sprint("servers ", lane), strings.TrimSpace(b.note), began, w.since())
+			var machines []string
+			for _, i := range b.touched {
+				machines = append(machines, w.servers[i].cfg.ID)
+			}
+			w.ledger.story.fault(history.Fault{Kind: f.name, Lane: fmt.Sprint("servers ", lane), Note: strings.TrimSpace(b.note),
+				From: int64(began), To: int64(w.since())}, f.what, machines...)
 		})
 	}
 	wg.Wait()
