@@ -79,8 +79,9 @@ incidents: ## try every row of the catalogue of incidents and write docs/inciden
 month: ## simulate DAYS (30) days of clusters, hosts and agents, or whole days for HOURS=2h, from SEED
 	go test ./cmd/vigil/sim -run '^TestMonth$$' -count 1 -v -timeout 24h -sim.days $(DAYS) -sim.time $(HOURS) -sim.seed $(SEED) -sim.out $(CURDIR)/bin/month
 
-mutants: ## break the product on purpose in every known way and write docs/mutants.md: each must be caught
-	go test ./jepsen/mutants -tags mutants -run Hunt -count 1 -v -timeout 2h -out $(CURDIR)/docs/mutants.md
+mutants: ## break the product on purpose in every known way and write docs/mutants.md: each must be caught; needs what jepsen needs
+	@mkdir -p bin && rm -f bin/mutants.jsonl
+	go test -tags mutants ./jepsen/mutants -count 1 -v -timeout 4h -results $(CURDIR)/bin/mutants.jsonl -table $(CURDIR)/docs/mutants.md
 
 hostfaults: ## break hosts FAULTS (500) times in network namespaces and judge; needs root, iproute2, nftables
 	go test ./jepsen/hostfaults -run HostFaults -count 1 -v -timeout 3h -faults $(FAULTS) -seed $(SEED) -out $(CURDIR)/bin/hostfaults

@@ -32,7 +32,7 @@ type reach struct {
 	heard  atomic.Int64 // since born, of the last call; 0: none
 
 	mu      sync.Mutex
-	reached map[string]time.Time // by server: when it last answered
+	reached map[string]time.Time // by server: when it last answered, born if it never did
 	trying  map[string]bool
 }
 
@@ -95,6 +95,8 @@ func (r *reach) end(id string, answered bool) {
 	delete(r.trying, id)
 	if answered {
 		r.reached[id] = time.Now()
+	} else if r.reached[id].IsZero() { // it may be the leader, and out of reach since before this server was started
+		r.reached[id] = r.born
 	}
 }
 
@@ -124,7 +126,8 @@ func (s *Server) Heard() time.Time {
 	return r.born.Add(time.Duration(at))
 }
 
-// Reached is when the API of that server last answered this one; zero: never.
+// Reached is when the API of that server last answered this one. One that was tried and
+// never answered counts as if it had when this server was started; zero: it was not tried.
 func (s *Server) Reached(id string) time.Time {
 	r := s.core.reach
 	r.mu.Lock()

@@ -99,6 +99,9 @@ func TestI01OldEvidenceKillsNobody(t *testing.T) {
 	second := w.next("work", first.Incarnation)
 	always(t, ttl, "it goes on", func() error { return w.count("work", 2) })
 	for _, e := range w.events("order.stop", "agent.start_limit", "agent.lease_ended", "agent.fence_ended", "agent.exited") {
+		if strings.Contains(e.GetText(), "could not be started") {
+			continue // by a busy machine, which was tried again: there was nobody to kill
+		}
 		if e.GetAgent() == w.slot("work") && e.GetIncarnation() != w.incarnation(first) {
 			t.Errorf("life %d was judged: %s %s", second.Incarnation, e.GetKind(), e.GetText())
 		}

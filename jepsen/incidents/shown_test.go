@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -94,41 +95,51 @@ func TestI117EarlyExitsAreSeen(t *testing.T) {
 	}
 }
 
-// I137, an error in disguise: a start that cannot work says why, in the agent's own
-// record, and is charged once however often it is tried.
+// I137, an error in disguise: a start that cannot work, because its program may not be
+// run or is gone, says why in the agent's own record, and is charged once however often
+// it is tried.
 func TestI137StartFaultIsShown(t *testing.T) {
 	w := fleet(t)
 	h := w.extra("h137", 47, 8)
-	w.scripted(h, "gone", "#!/bin/sh\n")
+	says := map[string]string{"denied": "permission denied", "gone": "no such file"}
+	for name := range says {
+		w.scripted(h, name, "#!/bin/sh\n")
+	}
 	if err := h.Start(); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("the host has the runner", func() error {
+	w.eventually("the host has the runners", func() error {
 		got, err := w.fleet.GetHost(w.ctx(), &vigilv1.GetHostRequest{Host: h.Name})
 		if err == nil && got.GetState() != "ready" {
 			err = errNotYet(got.GetState())
 		}
 		return err
 	})
-	script := fmt.Sprintf("%s/%s/gone.sh", shared.folder, h.Name)
-	if err := os.Chmod(script, 0o600); err != nil {
+	folder := filepath.Join(shared.folder, h.Name)
+	if err := errors.Join(os.Chmod(filepath.Join(folder, "denied.sh"), 0o600), os.Remove(filepath.Join(folder, "gone.sh"))); err != nil {
 		t.Fatal(err)
 	}
-	w.room(role("work", 1, "", on(h), by("gone")))
-	w.eventually("it says why it does not start", func() error {
-		if a := w.agent("work"); !strings.Contains(a.GetStartFault(), "permission denied") {
-			return fmt.Errorf("start fault %q; %s", a.GetStartFault(), w.describe())
+	w.room(role("denied", 1, "", on(h), by("denied")), role("gone", 1, "", on(h), by("gone")))
+	for slot, why := range says {
+		w.eventually(slot+" says why it does not start", func() error {
+			if a := w.agent(slot); !strings.Contains(a.GetStartFault(), why) {
+				return fmt.Errorf("start fault %q; %s", a.GetStartFault(), w.describe())
+			}
+			return nil
+		})
+	}
+	always(t, 4*time.Second, "each is charged once", func() error {
+		for _, a := range w.agents() {
+			if a.GetFailures() > 1 || a.GetParked() {
+				return fmt.Errorf("%s: %d failures, parked: %t", a.GetName(), a.GetFailures(), a.GetParked())
+			}
 		}
 		return nil
 	})
-	always(t, 4*time.Second, "it is charged once", func() error {
-		if a := w.agent("work"); a.GetFailures() > 1 || a.GetParked() {
-			return fmt.Errorf("%d failures, parked: %t", a.GetFailures(), a.GetParked())
+	for slot, why := range says {
+		if out, code := w.vigil("agent", "explain", w.slot(slot)); code != 0 || !strings.Contains(out, why) {
+			t.Errorf("explain %s ended with %d: %s", slot, code, out)
 		}
-		return nil
-	})
-	if out, code := w.vigil("agent", "explain", w.slot("work")); code != 0 || !strings.Contains(out, "permission denied") {
-		t.Errorf("explain ended with %d: %s", code, out)
 	}
 }
 

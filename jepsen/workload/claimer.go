@@ -36,7 +36,7 @@ func (l *claimer) step(ctx context.Context) {
 		return
 	}
 	switch n := l.rand.IntN(100); {
-	case n < 4 && l.ghost != nil:
+	case l.ghost != nil && (n < 4 || n < 30 && l.again()):
 		l.haunt()
 	case n < 6:
 		l.life.Detach() // it beats no more, and its next life has to wait for the lease
@@ -161,6 +161,12 @@ func (l *claimer) finish() {
 	if finished(op.State) || kind == "handoff" {
 		l.claim.over(h.task)
 	}
+}
+
+// again tells that this life holds anew what it has given back: nothing but the number
+// of the attempt tells its old words from its new ones.
+func (l *claimer) again() bool {
+	return l.held != nil && l.held.task == l.ghost.task && l.held.incarnation == l.ghost.incarnation && l.held.attempt > l.ghost.attempt
 }
 
 // haunt speaks for an attempt that was given up, or that another life made.

@@ -25,7 +25,6 @@ type lifecycle struct {
 	s     *Set
 	roles []string
 
-	workers sync.WaitGroup
 	rest    context.Context // workers go on until it ends
 	home    context.CancelFunc
 }
