@@ -25,8 +25,8 @@ type lifecycle struct {
 	s     *Set
 	roles []string
 
-	rest    context.Context // workers go on until it ends
-	home    context.CancelFunc
+	rest context.Context // workers go on until it ends
+	home context.CancelFunc
 }
 
 func newLifecycle(s *Set) load {
