@@ -119,6 +119,9 @@ func putWord(w *wire, cmd fsm.Command) bool {
 	case fsm.SetResume:
 		at = w.open(38)
 		setResume(w, &c)
+	case fsm.Declare:
+		at = w.open(39)
+		declare(w, &c)
 	default:
 		return false
 	}
@@ -146,6 +149,8 @@ func getWord(w *wire, n number) fsm.Command {
 		return get(w, handoff)
 	case 38:
 		return get(w, setResume)
+	case 39:
+		return get(w, declare)
 	}
 	return nil
 }

@@ -85,6 +85,8 @@ func roleSpec(w *wire, c *fsm.RoleSpec) {
 	uns(w, 17, &c.KillLimit)
 	sig(w, 18, &c.TurnLimit)
 	sig(w, 19, &c.RunLimit)
+	sig(w, 20, &c.HealthEvery)
+	uns(w, 21, &c.HealthMissed)
 }
 
 func deleteRoom(w *wire, c *fsm.DeleteRoom) {
@@ -169,6 +171,15 @@ func handoff(w *wire, c *fsm.Handoff) {
 func setResume(w *wire, c *fsm.SetResume) {
 	speaker(w, &c.Speaker)
 	w.str(6, &c.Resume)
+}
+
+func declare(w *wire, c *fsm.Declare) {
+	speaker(w, &c.Speaker)
+	uns(w, 6, &c.Status)
+	uns(w, 7, &c.Waiting)
+	sig(w, 8, &c.For)
+	w.str(9, &c.Text)
+	uns(w, 10, &c.Seq)
 }
 
 func setAgent(w *wire, c *fsm.SetAgent) {

@@ -3,12 +3,19 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"vigil/fsm"
 )
 
+const (
+	announceBound = 5 * time.Second // for servers that have not said yet what they read
+	announceLook  = 20 * time.Millisecond
+)
+
 // Submit proposes one command and waits for its outcome. It works on the leader
-// only. Errors: fsm.ErrNotLeader and fsm.ErrStopping (nothing was proposed),
+// only. Errors: fsm.ErrNotLeader, fsm.ErrStopping and fsm.ErrOldServers (nothing was proposed),
 // fsm.ErrUnknownOutcome (ask again with the same request id), ErrTooLarge,
 // fsm.ErrDiverged, or the error of ctx, alone when nothing was proposed. The
 // memory that the command refers to must not be changed afterwards, even when ctx
@@ -16,6 +23,9 @@ import (
 func (r *Replica) Submit(ctx context.Context, req fsm.Request) (fsm.Outcome, error) {
 	if r.diverged.Load() {
 		return fsm.Outcome{}, fsm.ErrDiverged
+	}
+	if err := r.legible(ctx, &req); err != nil {
+		return fsm.Outcome{}, err
 	}
 	return r.batch.submit(ctx, req)
 }
@@ -33,7 +43,41 @@ func (r *Replica) SubmitAll(ctx context.Context, reqs []fsm.Request, outs []fsm.
 	if len(reqs) == 0 {
 		return nil
 	}
+	for i := range reqs {
+		if err := r.legible(ctx, &reqs[i]); err != nil {
+			return err
+		}
+	}
 	return r.batch.submitAll(ctx, reqs, outs)
+}
+
+// legible is fsm.ErrOldServers when a server of the cluster could not read the command:
+// it must not get into the log then. Only the leader's word about that counts. In the
+// first moments of a cluster its servers have not said yet what they read: that is
+// waited for.
+func (r *Replica) legible(ctx context.Context, req *fsm.Request) error {
+	need := fsm.Level(req.Cmd)
+	if need == 0 || r.Level() >= need {
+		return nil
+	}
+	end := time.Now().Add(announceBound)
+	look := time.NewTicker(announceLook)
+	defer look.Stop()
+	for r.Level() < need {
+		if st, _ := r.stints.current(); st == nil {
+			return fsm.ErrNotLeader
+		}
+		silent := slices.ContainsFunc(r.Servers(), func(s Server) bool { return s.Version == "" && s.Features == 0 })
+		if !silent || time.Now().After(end) {
+			return fmt.Errorf("%w: it needs feature level %d", fsm.ErrOldServers, need)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("propose: %w", ctx.Err())
+		case <-look.C:
+		}
+	}
+	return nil
 }
 
 // Beat renews what one host holds. Beats of several hosts are held back for up to

@@ -100,6 +100,8 @@ type Agent struct {
 	Overdue   bool   // the open stop order comes from a limit: the end is charged
 	TaskSince Time   // when Task was claimed; the turn limit runs from here
 	Noted     *Notes // nil: nothing to note; replaced, never changed
+
+	Declared *Declaration // the last one of this life, lapsed or not; nil: none; replaced, never changed
 }
 
 // Notes are what only few agents have at a time; they are kept apart so that the

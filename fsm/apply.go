@@ -97,6 +97,8 @@ func (s *State) execute(c Command, session SessionID) Outcome {
 		return s.retryTask(&c)
 	case SetResume:
 		return s.setResume(&c)
+	case Declare:
+		return s.declare(&c)
 	case ApplyRoom:
 		return s.applyRoom(&c)
 	case DeleteRoom:

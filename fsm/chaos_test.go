@@ -230,6 +230,8 @@ func (c *chaos) command(s *State) Command {
 		return cl
 	case n < 62:
 		return c.word(s)
+	case n < 64:
+		return c.declare(s)
 	case n < 66:
 		return Leave{Speaker: c.speaker(c.agent(s))}
 	case n < 69:
@@ -370,7 +372,7 @@ func (c *chaos) worldly(s *State) Command {
 	case 10:
 		return PutSettings{Values: []KV{pick(c, []KV{{"events_kept", "1000"}, {"tasks_kept", "20"}, {"tasks_kept", "200"},
 			{"accept_limit", "1s"}, {"accept_limit", "9s"}, {"host_ttl", "8s"}, {"host_ttl", "30s"}, {"task_retention", "90s"},
-			{"breaker_pause", "20s"}, {"session_ttl", "20s"},
+			{"breaker_pause", "20s"}, {"session_ttl", "20s"}, {"declare_limit", "6h"}, {"declare_limit", "4h"},
 			{"brake_agents", "2"}, {"brake_agents", "0"}, {"brake_share", "20"}, {"flap_limit", "1"}, {"flap_pause", "5s"}, {"ttl", "12s"}})}}
 	case 11:
 		return PutServer{ID: pick(c, []string{"a", "b", "c"}), Version: fmt.Sprint(c.rng.IntN(3))}

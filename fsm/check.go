@@ -64,6 +64,10 @@ func (c *checker) agent(s *State, a *Agent) {
 	c.that(!a.Overdue || a.Order == StopOrder, "L11: %s is over a limit without a stop order", a.Name)
 	c.that(a.Notes().ParkedWhy == "" || a.Parked, "L11: %s is not parked, for %q", a.Name, a.Notes().ParkedWhy)
 	c.that(a.Noted == nil || *a.Noted != Notes{}, "%s has notes without anything in them", a.Name)
+	if d := a.Declared; d != nil {
+		c.that(d.Since <= d.At && d.At <= s.meta.Clock, "%s declared something at %d, first at %d", a.Name, d.At, d.Since)
+		c.that(d.Until <= d.Excused, "L10: %s is excused until %d, its declaration holds until %d", a.Name, d.Excused, d.Until)
+	}
 	if a.Task != 0 {
 		t := s.tasks.get(uint64(a.Task))
 		c.that(t != nil && t.State.Held() && t.Holder == a.ID && t.HolderInc == a.Inc, "L8: %s holds task %d, which does not know it", a.Name, a.Task)
@@ -98,6 +102,8 @@ func (c *checker) task(s *State, t *Task) {
 		c.that(a != nil && a.Task == t.ID && a.Inc == t.HolderInc, "L8: task %d is %s, its holder does not know it", t.ID, t.State)
 	}
 	c.that(t.State >= TaskQueued && t.State <= TaskQuarantined, "task %d has state %d", t.ID, t.State)
+	at := s.taskDeadline(t)
+	c.that(t.State != TaskInProgress || at == 0 || t.Armed != 0 && t.Armed <= max(at, s.meta.Clock), "L3: task %d must be looked at by %d, its timer is at %d", t.ID, at, t.Armed)
 	c.that(t.Attempt > 0 || !t.State.Held(), "task %d is %s without an attempt", t.ID, t.State)
 }
 

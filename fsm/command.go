@@ -207,6 +207,21 @@ type SetResume struct {
 	Resume string
 }
 
+// Declare is what an incarnation says of its own condition; each one is also a health
+// report. It is written at feature level 2.
+type Declare struct {
+	Speaker
+	Status  DeclaredStatus
+	Waiting Waiting
+	// For is how long it holds: 0 exactly for what has no end of its own (healthy,
+	// degraded, busy without an end), at most what DeclareLimit of State allows.
+	For  time.Duration
+	Text string // for people, at most MaxReason bytes; never in a server's log
+	// Seq numbers the declarations of a life: one that is not above the last is
+	// answered and changes nothing. 0: not numbered.
+	Seq uint64
+}
+
 // --- agents, by a human
 
 // SetAgent is a durable stop or start of one agent. Fresh forgets its resume value.
@@ -430,6 +445,7 @@ func (CompleteTask) command()      {}
 func (FailTask) command()          {}
 func (Handoff) command()           {}
 func (SetResume) command()         {}
+func (Declare) command()           {}
 func (SetAgent) command()          {}
 func (RestartAgent) command()      {}
 func (SetPause) command()          {}

@@ -59,6 +59,18 @@
 // (back-off, breaker, usage limit), its old life (fence, open order, a process that
 // cannot be killed), and the cluster (hold, brake, no host that fits).
 //
+// # Declarations and verdicts
+//
+// A life says of itself how it is (Declare): healthy, busy, degraded, and whether it
+// waits for a human, a time or a tool, for how long. What has an end excuses silence
+// until then: no progress limit ends its task. Each declaration is a health report, for
+// roles that ask for them; missed ones are counted in cluster time when somebody asks.
+// Judge makes one verdict of all Signals of an agent, a pure function of them. It changes
+// nothing, and says nothing grave on one signal (law L10).
+//
+// What came with a feature level is written, to the log and to dumps, only when every
+// server reads it; see Level.
+//
 // # Laws
 //
 // L1 proof, L2 cleanup, L3 recovery, L4 dedup, L5 exit, L6 fencing, L7 one life,

@@ -44,6 +44,7 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[Exit](), reflect.TypeFor[Answer](), reflect.TypeFor[Outcome](),
 	reflect.TypeFor[HostView](), reflect.TypeFor[Brake](), reflect.TypeFor[BrakeTick](), reflect.TypeFor[Tombstone](),
 	reflect.TypeFor[Notes](),
+	reflect.TypeFor[Declaration](), // level 2
 }
 
 // Dump writes the image; equal images give equal bytes. It may run while the
@@ -51,12 +52,13 @@ var dumped = []reflect.Type{
 func (i *Image) Dump(w io.Writer) error {
 	bw := bufio.NewWriterSize(w, 256<<10)
 	bw.WriteString(dumpMagic)
-	d := dumper{w: bw}
-	for _, t := range dumped {
-		d.buf = binary.AppendUvarint(d.buf, uint64(t.NumField()))
+	types, plans := i.schema()
+	d := dumper{w: bw, plans: plans}
+	for _, t := range types {
+		d.buf = binary.AppendUvarint(d.buf, uint64(plans.fields(t)))
 	}
 	d.flush()
-	d.buf = planner{}.of(dumped[0]).put(d.buf, unsafe.Pointer(&i.meta))
+	d.buf = d.plans.of(dumped[0]).put(d.buf, unsafe.Pointer(&i.meta))
 	d.flush()
 	dumpTable(&d, 1, &i.rooms)
 	dumpTable(&d, 2, &i.roles)
@@ -86,9 +88,10 @@ func (i *Image) Hash() [32]byte {
 }
 
 type dumper struct {
-	w   *bufio.Writer
-	buf []byte
-	err error
+	w     *bufio.Writer
+	plans planner
+	buf   []byte
+	err   error
 }
 
 func (d *dumper) flush() {
@@ -105,7 +108,7 @@ func (d *dumper) flush() {
 }
 
 func dumpTable[T any](d *dumper, number byte, t *table[T]) {
-	p := planner{}.of(reflect.TypeFor[T]())
+	p := d.plans.of(reflect.TypeFor[T]())
 	for id, v := range t.from(0) {
 		if len(d.buf) == 0 {
 			d.buf = append(d.buf, number)
@@ -124,7 +127,7 @@ func dumpTable[T any](d *dumper, number byte, t *table[T]) {
 // dumpSessions sorts answers, whose order in memory depends on which server
 // restored a snapshot when.
 func dumpSessions(d *dumper, t *table[Session]) {
-	p := planner{}.of(reflect.TypeFor[Session]())
+	p := d.plans.of(reflect.TypeFor[Session]())
 	for id, v := range t.from(0) {
 		if len(d.buf) == 0 {
 			d.buf = append(d.buf, 7)

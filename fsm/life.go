@@ -18,7 +18,7 @@ func (s *State) NextIncarnation(a *Agent) Incarnation { return s.nextInc(a) }
 // no fence holds.
 func (s *State) newLife(a *Agent, inc Incarnation) *Lease {
 	a.Inc, a.PID, a.TokenHash, a.Done, a.Task = inc, 0, "", 0, 0
-	a.Overdue = false
+	a.Overdue, a.Declared = false, nil
 	a.note(func(n *Notes) { n.Stuck = "" })
 	a.StartedAt, a.Since = s.meta.Clock, s.meta.Clock
 	l := s.leases.mut(uint64(a.ID))
@@ -96,7 +96,7 @@ func (s *State) buried(a *Agent, x Exit) {
 	fault := x.Kind == ExitCrash || x.Kind == ExitStartFailed || x.Kind == ExitTimedOut
 	s.release(a, "its holder ended: "+x.sentence(), fault, x.Kind == ExitCrash)
 	a.Proc, a.Order, a.OrderReason, a.PID = ProcNone, NoOrder, "", 0
-	a.Overdue = false
+	a.Overdue, a.Declared = false, nil
 	a.note(func(n *Notes) { n.Stuck = "" })
 	s.charge(a, &x)
 	s.settle(a, was)

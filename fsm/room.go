@@ -88,6 +88,11 @@ type RoleSpec struct {
 	// harm than a hung one, which the progress limit finds (seed 001 had 5 min).
 	TurnLimit time.Duration
 	RunLimit  time.Duration
+
+	// HealthEvery is how often agents report their health (see Declare), HealthMissed
+	// how many reports in a row may be missing. 0, the default: none are expected.
+	HealthEvery  time.Duration
+	HealthMissed uint32
 }
 
 // Role is a named job in a room; tasks are addressed to it.

@@ -36,6 +36,8 @@ type Settings struct {
 	FlapPause   time.Duration // ... gets no starts for so long when it comes back, doubled each time
 
 	UsagePause time.Duration // of an agent whose tool is out of quota for an unknown time
+
+	DeclareLimit time.Duration // the longest that an agent may declare itself busy, parked or in a tool
 }
 
 // DefaultSettings are the numbers of a new cluster.
@@ -51,6 +53,6 @@ func DefaultSettings() Settings {
 		DefaultCapacity: 256, MarkEvery: 8192,
 		BrakeAgents: 10, BrakeShare: 50, BrakeWindow: 30 * time.Second,
 		FlapLimit: 3, FlapWindow: 10 * time.Minute, FlapPause: time.Minute,
-		UsagePause: 15 * time.Minute,
+		UsagePause: 15 * time.Minute, DeclareLimit: 4 * time.Hour,
 	}
 }

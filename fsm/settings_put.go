@@ -49,6 +49,7 @@ var settingTable = []setting{
 	{name: "flap_limit", help: "a host that was suspect or lost so often gets no starts at first when it comes back; 0: no limit", min: 0, max: 1000, num32: func(s *Settings) *uint32 { return &s.FlapLimit }},
 	{name: "flap_window", help: "window of flap_limit", min: 1000, max: day, dur: func(s *Settings) *time.Duration { return &s.FlapWindow }},
 	{name: "flap_pause", help: "no starts on a host that flaps, doubled each time to at most 10 min", min: 1000, max: day / 24, dur: func(s *Settings) *time.Duration { return &s.FlapPause }},
+	{name: DeclareLimitName, help: "the longest that an agent may declare itself busy, parked or in a tool at once", min: 1000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.DeclareLimit }},
 }
 
 // SettingInfo is one setting as people see it.
@@ -218,6 +219,9 @@ func (s *State) CheckRole(spec *RoleSpec) error {
 		return fmt.Errorf("replicas: %d is out of range, 1 to %d is allowed", r.Replicas, MaxReplicas)
 	case r.Desired > DesiredPaused || r.Start > StartOnDemand || r.Proof > ProofAgent || r.Policy > PolicyFast:
 		return fmt.Errorf("desired, start, proof or policy has a value that this server does not know")
+	}
+	if err := checkHealth(&r); err != nil {
+		return err
 	}
 	for _, list := range [][]KV{r.Labels, r.Params} {
 		for i, kv := range list {

@@ -62,7 +62,7 @@ func (s *State) taskDeadline(t *Task) Time {
 	case t.State == TaskAcknowledged:
 		return t.ChangedAt.Add(spec.AckLimit)
 	case t.State == TaskInProgress && spec.ProgressLimit > 0:
-		return max(t.ChangedAt, t.Progress).Add(spec.ProgressLimit)
+		return max(t.ChangedAt, t.Progress, s.excused(t)).Add(spec.ProgressLimit)
 	}
 	return 0
 }

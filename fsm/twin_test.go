@@ -40,6 +40,9 @@ type twinAgent struct {
 	taskSince        Time // the turn limit runs from here
 	paused, overdue  bool
 	stuck            string
+	// Of its declaration: its number, and until when nobody expects progress.
+	declared uint64
+	excused  Time
 }
 
 type twinTask struct {
@@ -113,7 +116,7 @@ func (w *twin) elapse(to Time, turned map[string]bool) {
 		t := w.tasks[id]
 		spec := w.roles[t.role]
 		late := t.state == TaskAcknowledged && t.changed.Add(spec.AckLimit) <= w.now ||
-			t.state == TaskInProgress && spec.ProgressLimit > 0 && max(t.changed, t.progress).Add(spec.ProgressLimit) <= w.now
+			t.state == TaskInProgress && spec.ProgressLimit > 0 && max(t.changed, t.progress, w.agents[t.holder].excused).Add(spec.ProgressLimit) <= w.now
 		if late {
 			w.takeFrom(t)
 			w.recover(t, true, false)

@@ -214,6 +214,8 @@ func (w *twin) work(t *testing.T, cmd Command, got Outcome) (Code, bool) {
 		return w.handoff(t, c, got), true
 	case FailTask:
 		return w.fail(c), true
+	case Declare:
+		return w.declare(c), true
 	}
 	return OK, false
 }

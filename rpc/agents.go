@@ -31,13 +31,14 @@ func (f *fleet) GetAgent(_ context.Context, r *vigilv1.GetAgentRequest) (*vigilv
 		return nil, c.err
 	}
 	var err error
+	leader := f.reader.Leader().ID != ""
 	resp := read(f.core, func(st *fsm.State) *vigilv1.GetAgentResponse {
 		a := st.AgentByName(r.GetAgent())
 		if a == nil {
 			err = noAgent(st, r.GetAgent())
 			return nil
 		}
-		out := &vigilv1.GetAgentResponse{Agent: convertAgent(st, a), Events: recentEvents(st, a.Name)}
+		out := &vigilv1.GetAgentResponse{Agent: judgedAgent(st, a, leader), Events: recentEvents(st, a.Name)}
 		if role := st.Role(a.Role); role != nil {
 			out.Role = convertSpec(&role.Spec)
 			out.Hosts = fits(st, a)
@@ -94,6 +95,7 @@ func (f *fleet) ListAgents(ctx context.Context, r *vigilv1.ListAgentsRequest) (*
 			return nil, err
 		}
 		more, missing := false, error(nil)
+		leader := f.reader.Leader().ID != ""
 		f.reader.Read(func(st *fsm.State) {
 			want, err := newAgentFilter(st, r)
 			if missing = err; err != nil {
@@ -106,7 +108,7 @@ func (f *fleet) ListAgents(ctx context.Context, r *vigilv1.ListAgentsRequest) (*
 				}
 				seen, at = seen+1, a.Name
 				if want.match(st, a) {
-					resp.Agents = append(resp.Agents, convertAgent(st, a))
+					resp.Agents = append(resp.Agents, judgedAgent(st, a, leader))
 				}
 			}
 		})

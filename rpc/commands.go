@@ -180,6 +180,17 @@ func setResumeCmd(r *vigilv1.SetResumeRequest) (fsm.Command, error) {
 	return fsm.SetResume{Speaker: s, Resume: r.GetResume()}, c.err
 }
 
+func declareCmd(r *vigilv1.DeclareRequest) (fsm.Command, error) {
+	var c checks
+	s := c.speaking(r.GetSpeaker(), false)
+	cmd := fsm.Declare{Speaker: s, Text: r.GetText(), Seq: r.GetSequence(),
+		Status:  fsm.DeclaredStatus(c.word("status", r.GetStatus(), fsm.StatusNames())),
+		Waiting: fsm.Waiting(c.word("waiting", r.GetWaiting(), fsm.WaitingNames())),
+		For:     c.duration("for", r.GetFor())}
+	c.text("text", r.GetText(), fsm.MaxReason)
+	return cmd, c.err
+}
+
 func openSessionCmd(r *vigilv1.OpenSessionRequest) (fsm.Command, error) {
 	var c checks
 	c.line("client", r.GetClient(), maxWho)

@@ -180,6 +180,7 @@ func convertAgent(st *fsm.State, a *fsm.Agent) *vigilv1.Agent {
 		Done: a.Done, Why: why.Text, WhyCode: why.Code, Rev: a.Rev, Retired: a.Retired,
 		IntentWhy: notes.IntentWhy, Stuck: notes.Stuck, StartFault: notes.StartFault, ResumeBytes: uint32(len(a.Resume)),
 	}
+	out.Declaration = convertDeclaration(now, a.Declared)
 	if a.Paused {
 		out.Paused, out.PauseBy, out.PauseWhy, out.PauseAt = true, notes.PauseBy, notes.PauseWhy, wall(notes.PauseAt)
 	}

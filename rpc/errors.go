@@ -26,6 +26,7 @@ const (
 	codeInternal       = "internal"
 	codeUnimplemented  = "unimplemented"
 	codeWrongMethod    = "wrong_method"
+	codeOldServers     = "old_servers"
 )
 
 // codeRow is one line of the table of errors. The list is append-only: names
@@ -72,6 +73,7 @@ func doorCodes() []codeRow {
 		{codeInternal, codes.Internal, http.StatusInternalServerError, "This is a fault of the server; its log says more."},
 		{codeUnimplemented, codes.Unimplemented, http.StatusNotImplemented, "This server does not know the call. Compare the versions with `vigil version`."},
 		{codeWrongMethod, codes.Unimplemented, http.StatusMethodNotAllowed, "HTTP only: the path exists and takes another method. /openapi.json lists the calls."},
+		{codeOldServers, codes.FailedPrecondition, http.StatusConflict, "Nothing was executed: a server of the cluster is of an older version that could not read this. Upgrade every server (`vigil server list` shows the versions) and try again."},
 	}
 }
 
@@ -160,6 +162,8 @@ func asProblem(err error) *problem {
 		return &problem{code: codeUnknownOutcome}
 	case errors.Is(err, fsm.ErrStopping):
 		return &problem{code: codeUnavailable, text: "This server is stopping and has executed nothing; ask another one."}
+	case errors.Is(err, fsm.ErrOldServers):
+		return &problem{code: codeOldServers}
 	case errors.Is(err, fsm.ErrDiverged):
 		return &problem{code: codeUnavailable, text: "The state of this server differs from the majority's, so it serves nothing until its data is rebuilt; ask another server."}
 	case errors.Is(err, context.DeadlineExceeded):

@@ -28,8 +28,9 @@ type fakeCluster struct {
 	clock  fsm.Time
 	leader *fakeNode
 	nodes  []*fakeNode
-	claims int // submitted so far
-	lose   int // so many of the next submits answer ErrUnknownOutcome after they were applied
+	claims int  // submitted so far
+	old    bool // a server reads feature level 1 only
+	lose   int  // so many of the next submits answer ErrUnknownOutcome after they were applied
 }
 
 // fakeNode is one server's replica.
@@ -157,6 +158,9 @@ func (n *fakeNode) SubmitAll(ctx context.Context, reqs []fsm.Request, out []fsm.
 		return fsm.ErrNotLeader
 	}
 	for _, r := range reqs {
+		if n.c.old && fsm.Level(r.Cmd) > 1 {
+			return fsm.ErrOldServers
+		}
 		if _, ok := r.Cmd.(fsm.Claim); ok {
 			n.c.claims++
 		}

@@ -33,6 +33,7 @@ func repeatables() map[string]bool {
 		vigilv1.Work_OpenSession_FullMethodName, vigilv1.Work_CloseSession_FullMethodName,
 		vigilv1.Work_Claim_FullMethodName, vigilv1.Work_Leave_FullMethodName,
 		vigilv1.Work_ProgressTask_FullMethodName, vigilv1.Work_SetResume_FullMethodName,
+		vigilv1.Work_Declare_FullMethodName,
 		vigilv1.HostAgent_Register_FullMethodName, vigilv1.HostAgent_LeaveHost_FullMethodName,
 		vigilv1.HostAgent_AcceptOrder_FullMethodName, vigilv1.HostAgent_ReportStarted_FullMethodName,
 		vigilv1.HostAgent_ReportExit_FullMethodName, vigilv1.HostAgent_ReportStuck_FullMethodName,

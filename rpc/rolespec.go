@@ -3,6 +3,7 @@ package rpc
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"vigil/fsm"
 	"vigil/rpc/gen/vigilv1"
@@ -41,8 +42,63 @@ func convertSpec(s *fsm.RoleSpec) *vigilv1.RoleSpec {
 		Ttl: lasting(s.TTL), AckLimit: lasting(s.AckLimit), PendingLimit: lasting(s.PendingLimit),
 		StartLimit: lasting(s.StartLimit), ProgressLimit: lasting(s.ProgressLimit),
 		StopGrace: lasting(s.StopGrace), AttemptLimit: s.AttemptLimit, KillLimit: s.KillLimit,
-		TurnLimit: lasting(s.TurnLimit), RunLimit: lasting(s.RunLimit),
+		TurnLimit: lasting(s.TurnLimit), RunLimit: lasting(s.RunLimit), Health: convertHealth(s),
 	}
+}
+
+// convertHealth names the preset that the role's figures are those of, if any.
+func convertHealth(s *fsm.RoleSpec) *vigilv1.HealthSpec {
+	if s.HealthEvery == 0 {
+		return nil
+	}
+	out := &vigilv1.HealthSpec{Every: lasting(s.HealthEvery), Missed: s.HealthMissed}
+	for _, p := range fsm.HealthPresets() {
+		if p.Every == s.HealthEvery && p.Missed == s.HealthMissed {
+			out.Preset = p.Name
+		}
+	}
+	return out
+}
+
+// missedDefault is how many reports may be missing where a role says only how often
+// they come.
+const missedDefault = 3
+
+// health resolves a preset, or takes the figures. Both are fine when they agree, as in
+// what convertHealth gives.
+func (c *checks) health(at string, h *vigilv1.HealthSpec) (every time.Duration, missed uint32) {
+	every, missed = c.duration(at+"health.every", h.GetEvery()), h.GetMissed()
+	switch {
+	case h == nil || c.err != nil:
+		return 0, 0
+	case h.GetPreset() == "" && every == 0:
+		c.fail("%shealth needs a preset or every: write %s, or how often reports come.", at, presetNames())
+		return 0, 0
+	case h.GetPreset() == "" && missed == 0:
+		return every, missedDefault
+	case h.GetPreset() == "":
+		return every, missed
+	}
+	for _, p := range fsm.HealthPresets() {
+		if p.Name != h.GetPreset() {
+			continue
+		}
+		if every != 0 && every != p.Every || missed != 0 && missed != p.Missed {
+			c.fail("%shealth: preset %s is every %s and %d missed; give the preset or the figures.", at, p.Name, p.Every, p.Missed)
+		}
+		return p.Every, p.Missed
+	}
+	c.fail("%shealth preset %s is unknown; write %s.", at, quote(h.GetPreset()), presetNames())
+	return 0, 0
+}
+
+func presetNames() string {
+	var names []string
+	for _, p := range fsm.HealthPresets() {
+		names = append(names, p.Name)
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // roleSpec validates one declared role.
@@ -73,5 +129,6 @@ func (c *checks) roleSpec(i int, s *vigilv1.RoleSpec) fsm.RoleSpec {
 		TurnLimit: c.duration(at+"turn_limit", s.GetTurnLimit()),
 		RunLimit:  c.duration(at+"run_limit", s.GetRunLimit()),
 	}
+	out.HealthEvery, out.HealthMissed = c.health(at, s.GetHealth())
 	return out
 }

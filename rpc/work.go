@@ -117,6 +117,19 @@ func (w *work) SetResume(ctx context.Context, r *vigilv1.SetResumeRequest) (*vig
 	})
 }
 
+// Declare takes note of what an agent says of its own condition. Its text is for
+// people who ask for the agent; no log line of a server holds it.
+func (w *work) Declare(ctx context.Context, r *vigilv1.DeclareRequest) (*vigilv1.DeclareResponse, error) {
+	return write(ctx, w.core, r, declareCmd, func(st *fsm.State, out *fsm.Outcome) *vigilv1.DeclareResponse {
+		resp := &vigilv1.DeclareResponse{Applied: out.Count == 0, Sequence: r.GetSequence()}
+		if a := st.Agent(out.Agent); a != nil && a.Inc == out.Inc && a.Declared != nil {
+			resp.Sequence = max(resp.GetSequence(), a.Declared.Seq)
+			resp.Left = declaredLeft(st.Clock(), a.Declared)
+		}
+		return resp
+	})
+}
+
 // OpenSession gives out a session for numbered writes.
 func (w *work) OpenSession(ctx context.Context, r *vigilv1.OpenSessionRequest) (*vigilv1.OpenSessionResponse, error) {
 	return idempotent(ctx, w.core, r, openSessionCmd, func(out *fsm.Outcome) *vigilv1.OpenSessionResponse {

@@ -20,7 +20,8 @@ import (
 // crewScript is an agent that people might write: a shell and this program. Before
 // it works it writes itself into a ledger, which the system knows nothing of, and
 // looks whether an earlier life of the same agent still runs. A task called "stuck"
-// hangs at its first attempt before it is started, one called "held" afterwards.
+// hangs at its first attempt before it is started, one called "held" afterwards; one
+// called "told" is a long call of a tool, which it declares, until a file is there.
 const crewScript = `
 { while read -r _ agent life pid; do
     [ "$agent" = "$VIGIL_AGENT" ] || continue
@@ -31,7 +32,9 @@ const crewScript = `
 echo "start $VIGIL_AGENT $VIGIL_INCARNATION $$" >>"$LEDGER"
 while line=$("$VIGIL" wait-for-task); do
   case "$line" in *" attempt 1,"*": stuck"*) exec sleep 3600;; esac
+  case "$line" in *": told"*) "$VIGIL" declare in-tool --for 1h "a long build" || exit;; esac
   "$VIGIL" task start || exit
+  case "$line" in *": told"*) until [ -e "$LEDGER.go" ]; do sleep 0.1; done;; esac
   case "$line" in *" attempt 1,"*": held"*) exec sleep 3600;; esac
   "$VIGIL" task complete done && echo "done $VIGIL_AGENT $VIGIL_INCARNATION ${line%%,*}" >>"$LEDGER"
 done

@@ -51,11 +51,15 @@ func (a *app) explain(answer *vigilv1.GetAgentResponse) error {
 	if runner == "" {
 		runner = "none: it is started by hand"
 	}
-	err := a.pairs("to do", agentRemedy(g), "wanted", a.intent(g), "declared", declared, "runner", runner,
+	err := a.pairs("verdict", verdictLine(g.GetVerdict()), "declared itself", declarationText(g.GetDeclaration()),
+		"to do", agentRemedy(g), "wanted", a.intent(g), "declared", declared, "runner", runner,
 		"process", a.processLine(g), "in the room", participantLine(g), "task", taskLine(answer.GetTask()),
 		"order", orderLine(g), "failures", failuresText(g), "parked", tidy(g.GetParkedWhy()),
 		"start fails", g.GetStartFault(), "unkillable", g.GetStuck(), "fence", left(g.GetFenceLeft()), "resume value", resumeText(g))
 	if err != nil {
+		return err
+	}
+	if err := a.printReasons(g.GetVerdict()); err != nil {
 		return err
 	}
 	if err := a.printExit(g.GetLastExit()); err != nil {

@@ -40,6 +40,7 @@ type roleFile struct {
 	KillLimit     countValue           `yaml:"kill_limit"`
 	TurnLimit     spanValue            `yaml:"turn_limit"`
 	RunLimit      spanValue            `yaml:"run_limit"`
+	Health        healthValue          `yaml:"health"`
 }
 
 // parseRooms reads all documents of a file; file is its name in messages.
@@ -172,7 +173,7 @@ func (r *roleFile) spec() *vigilv1.RoleSpec {
 		Ttl: r.TTL.wire(), AckLimit: r.AckLimit.wire(), PendingLimit: r.PendingLimit.wire(), StartLimit: r.StartLimit.wire(),
 		ProgressLimit: r.ProgressLimit.wire(), StopGrace: r.StopGrace.wire(),
 		AttemptLimit: r.AttemptLimit.n, KillLimit: r.KillLimit.n,
-		TurnLimit: r.TurnLimit.wire(), RunLimit: r.RunLimit.wire(),
+		TurnLimit: r.TurnLimit.wire(), RunLimit: r.RunLimit.wire(), Health: r.Health.spec,
 	}
 	if r.Replicas != nil {
 		spec.Replicas = r.Replicas.n

@@ -31,30 +31,31 @@ type Error struct {
 // The codes, for errors.Is. Those marked "not done" prove that the call changed
 // nothing.
 var (
-	ErrInvalid        error = &Error{Code: "invalid", Message: "the request breaks a rule"}                           // not done
-	ErrNotFound       error = &Error{Code: "not_found", Message: "no such thing"}                                     // not done
-	ErrConflict       error = &Error{Code: "conflict", Message: "somebody else was first"}                            // not done
-	ErrSuperseded     error = &Error{Code: "superseded", Message: "a newer life of this agent has begun: stop"}       // not done
-	ErrRejoin         error = &Error{Code: "rejoin", Message: "the lease has ended: join again"}                      // not done
-	ErrDenied         error = &Error{Code: "denied", Message: "wrong token"}                                          // not done
-	ErrNoTask         error = &Error{Code: "no_task", Message: "nothing to claim"}                                    // not done
-	ErrUnknownSession error = &Error{Code: "unknown_session", Message: "the session has ended"}                       // not done
-	ErrStopped        error = &Error{Code: "stopped", Message: "a human has stopped, deleted or retired it"}          // not done
-	ErrHostInUse      error = &Error{Code: "host_in_use", Message: "another boot of this host holds fences"}          // not done
-	ErrStaleStint     error = &Error{Code: "stale_stint", Message: "planned in a stint that is over"}                 // not done
-	ErrLate           error = &Error{Code: "late", Message: "the result came too late; it was kept to look at"}       // kept, counts for nothing
-	ErrTooOld         error = &Error{Code: "too_old", Message: "the answer to this write is no longer known"}         // unknown
-	ErrNotLeader      error = &Error{Code: "not_leader", Message: "this server is not the leader"}                    // not done
-	ErrNoLeader       error = &Error{Code: "no_leader", Message: "the cluster has no leader"}                         // unknown, if repeated
-	ErrUnavailable    error = &Error{Code: "unavailable", Message: "no server could be reached"}                      // unknown
-	ErrUnknownOutcome error = &Error{Code: "unknown_outcome", Message: "the leader was lost while it worked on this"} // unknown
-	ErrTimeout        error = &Error{Code: "timeout", Message: "there was no answer in time"}                         // unknown
-	ErrCanceled       error = &Error{Code: "canceled", Message: "the caller gave up"}                                 // unknown
-	ErrCompacted      error = &Error{Code: "compacted", Message: "these events are no longer kept"}                   // not done
-	ErrInternal       error = &Error{Code: "internal", Message: "the server failed"}                                  // unknown
-	ErrUnimplemented  error = &Error{Code: "unimplemented", Message: "the server does not know this call"}            // not done
-	ErrTooLarge       error = &Error{Code: "too_large", Message: "the message is too large"}                          // not done
-	ErrClosed         error = &Error{Code: "closed", Message: "the client was closed"}                                // unknown, if it was under way
+	ErrInvalid        error = &Error{Code: "invalid", Message: "the request breaks a rule"}                               // not done
+	ErrNotFound       error = &Error{Code: "not_found", Message: "no such thing"}                                         // not done
+	ErrConflict       error = &Error{Code: "conflict", Message: "somebody else was first"}                                // not done
+	ErrSuperseded     error = &Error{Code: "superseded", Message: "a newer life of this agent has begun: stop"}           // not done
+	ErrRejoin         error = &Error{Code: "rejoin", Message: "the lease has ended: join again"}                          // not done
+	ErrDenied         error = &Error{Code: "denied", Message: "wrong token"}                                              // not done
+	ErrNoTask         error = &Error{Code: "no_task", Message: "nothing to claim"}                                        // not done
+	ErrUnknownSession error = &Error{Code: "unknown_session", Message: "the session has ended"}                           // not done
+	ErrStopped        error = &Error{Code: "stopped", Message: "a human has stopped, deleted or retired it"}              // not done
+	ErrHostInUse      error = &Error{Code: "host_in_use", Message: "another boot of this host holds fences"}              // not done
+	ErrStaleStint     error = &Error{Code: "stale_stint", Message: "planned in a stint that is over"}                     // not done
+	ErrLate           error = &Error{Code: "late", Message: "the result came too late; it was kept to look at"}           // kept, counts for nothing
+	ErrTooOld         error = &Error{Code: "too_old", Message: "the answer to this write is no longer known"}             // unknown
+	ErrNotLeader      error = &Error{Code: "not_leader", Message: "this server is not the leader"}                        // not done
+	ErrNoLeader       error = &Error{Code: "no_leader", Message: "the cluster has no leader"}                             // unknown, if repeated
+	ErrUnavailable    error = &Error{Code: "unavailable", Message: "no server could be reached"}                          // unknown
+	ErrUnknownOutcome error = &Error{Code: "unknown_outcome", Message: "the leader was lost while it worked on this"}     // unknown
+	ErrTimeout        error = &Error{Code: "timeout", Message: "there was no answer in time"}                             // unknown
+	ErrCanceled       error = &Error{Code: "canceled", Message: "the caller gave up"}                                     // unknown
+	ErrCompacted      error = &Error{Code: "compacted", Message: "these events are no longer kept"}                       // not done
+	ErrInternal       error = &Error{Code: "internal", Message: "the server failed"}                                      // unknown
+	ErrUnimplemented  error = &Error{Code: "unimplemented", Message: "the server does not know this call"}                // not done
+	ErrTooLarge       error = &Error{Code: "too_large", Message: "the message is too large"}                              // not done
+	ErrOldServers     error = &Error{Code: "old_servers", Message: "a server is of an older version that cannot do this"} // not done
+	ErrClosed         error = &Error{Code: "closed", Message: "the client was closed"}                                    // unknown, if it was under way
 )
 
 // Error gives the message, or the code when there is none.
@@ -152,7 +153,7 @@ func grpcCode(code string) codes.Code {
 		return codes.InvalidArgument
 	case "not_found", "no_task":
 		return codes.NotFound
-	case "conflict", "stopped", "rejoin", "host_in_use":
+	case "conflict", "stopped", "rejoin", "host_in_use", "old_servers":
 		return codes.FailedPrecondition
 	case "superseded", "stale_stint", "late", "too_old", "unknown_session":
 		return codes.Aborted

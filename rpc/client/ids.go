@@ -75,6 +75,8 @@ func setID(m proto.Message, id *vigilv1.WriteId) {
 		m.Id = id
 	case *vigilv1.SetResumeRequest:
 		m.Id = id
+	case *vigilv1.DeclareRequest:
+		m.Id = id
 	}
 }
 

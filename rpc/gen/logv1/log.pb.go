@@ -206,6 +206,7 @@ type Request struct {
 	//	*Request_FailTask
 	//	*Request_Handoff
 	//	*Request_SetResume
+	//	*Request_Declare
 	//	*Request_SetAgent
 	//	*Request_RestartAgent
 	//	*Request_SetPause
@@ -515,6 +516,15 @@ func (x *Request) GetSetResume() *SetResume {
 	return nil
 }
 
+func (x *Request) GetDeclare() *Declare {
+	if x != nil {
+		if x, ok := x.Command.(*Request_Declare); ok {
+			return x.Declare
+		}
+	}
+	return nil
+}
+
 func (x *Request) GetSetAgent() *SetAgent {
 	if x != nil {
 		if x, ok := x.Command.(*Request_SetAgent); ok {
@@ -808,6 +818,10 @@ type Request_SetResume struct {
 	SetResume *SetResume `protobuf:"bytes,38,opt,name=set_resume,json=setResume,proto3,oneof"`
 }
 
+type Request_Declare struct {
+	Declare *Declare `protobuf:"bytes,39,opt,name=declare,proto3,oneof"` // feature level 2
+}
+
 type Request_SetAgent struct {
 	SetAgent *SetAgent `protobuf:"bytes,40,opt,name=set_agent,json=setAgent,proto3,oneof"`
 }
@@ -941,6 +955,8 @@ func (*Request_FailTask) isRequest_Command() {}
 func (*Request_Handoff) isRequest_Command() {}
 
 func (*Request_SetResume) isRequest_Command() {}
+
+func (*Request_Declare) isRequest_Command() {}
 
 func (*Request_SetAgent) isRequest_Command() {}
 
@@ -1577,6 +1593,8 @@ type RoleSpec struct {
 	KillLimit     uint32                 `protobuf:"varint,17,opt,name=kill_limit,json=killLimit,proto3" json:"kill_limit,omitempty"`
 	TurnLimit     int64                  `protobuf:"zigzag64,18,opt,name=turn_limit,json=turnLimit,proto3" json:"turn_limit,omitempty"`
 	RunLimit      int64                  `protobuf:"zigzag64,19,opt,name=run_limit,json=runLimit,proto3" json:"run_limit,omitempty"`
+	HealthEvery   int64                  `protobuf:"zigzag64,20,opt,name=health_every,json=healthEvery,proto3" json:"health_every,omitempty"` // feature level 2, as the next
+	HealthMissed  uint32                 `protobuf:"varint,21,opt,name=health_missed,json=healthMissed,proto3" json:"health_missed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1740,6 +1758,20 @@ func (x *RoleSpec) GetTurnLimit() int64 {
 func (x *RoleSpec) GetRunLimit() int64 {
 	if x != nil {
 		return x.RunLimit
+	}
+	return 0
+}
+
+func (x *RoleSpec) GetHealthEvery() int64 {
+	if x != nil {
+		return x.HealthEvery
+	}
+	return 0
+}
+
+func (x *RoleSpec) GetHealthMissed() uint32 {
+	if x != nil {
+		return x.HealthMissed
 	}
 	return 0
 }
@@ -2802,6 +2834,106 @@ func (x *SetResume) GetResume() string {
 	return ""
 }
 
+type Declare struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	Inc           uint64                 `protobuf:"varint,2,opt,name=inc,proto3" json:"inc,omitempty"`
+	TokenHash     []byte                 `protobuf:"bytes,3,opt,name=token_hash,json=tokenHash,proto3" json:"token_hash,omitempty"`
+	Status        uint32                 `protobuf:"varint,6,opt,name=status,proto3" json:"status,omitempty"`
+	Waiting       uint32                 `protobuf:"varint,7,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	For           int64                  `protobuf:"zigzag64,8,opt,name=for,proto3" json:"for,omitempty"`
+	Text          string                 `protobuf:"bytes,9,opt,name=text,proto3" json:"text,omitempty"`
+	Seq           uint64                 `protobuf:"varint,10,opt,name=seq,proto3" json:"seq,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Declare) Reset() {
+	*x = Declare{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Declare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Declare) ProtoMessage() {}
+
+func (x *Declare) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Declare.ProtoReflect.Descriptor instead.
+func (*Declare) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *Declare) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *Declare) GetInc() uint64 {
+	if x != nil {
+		return x.Inc
+	}
+	return 0
+}
+
+func (x *Declare) GetTokenHash() []byte {
+	if x != nil {
+		return x.TokenHash
+	}
+	return nil
+}
+
+func (x *Declare) GetStatus() uint32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *Declare) GetWaiting() uint32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *Declare) GetFor() int64 {
+	if x != nil {
+		return x.For
+	}
+	return 0
+}
+
+func (x *Declare) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Declare) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
 type SetAgent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
@@ -2816,7 +2948,7 @@ type SetAgent struct {
 
 func (x *SetAgent) Reset() {
 	*x = SetAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +2960,7 @@ func (x *SetAgent) String() string {
 func (*SetAgent) ProtoMessage() {}
 
 func (x *SetAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2841,7 +2973,7 @@ func (x *SetAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAgent.ProtoReflect.Descriptor instead.
 func (*SetAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{29}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SetAgent) GetAgent() string {
@@ -2898,7 +3030,7 @@ type RestartAgent struct {
 
 func (x *RestartAgent) Reset() {
 	*x = RestartAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2910,7 +3042,7 @@ func (x *RestartAgent) String() string {
 func (*RestartAgent) ProtoMessage() {}
 
 func (x *RestartAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2923,7 +3055,7 @@ func (x *RestartAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartAgent.ProtoReflect.Descriptor instead.
 func (*RestartAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RestartAgent) GetAgent() string {
@@ -2966,7 +3098,7 @@ type SetPause struct {
 
 func (x *SetPause) Reset() {
 	*x = SetPause{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2978,7 +3110,7 @@ func (x *SetPause) String() string {
 func (*SetPause) ProtoMessage() {}
 
 func (x *SetPause) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2991,7 +3123,7 @@ func (x *SetPause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPause.ProtoReflect.Descriptor instead.
 func (*SetPause) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SetPause) GetScope() string {
@@ -3032,7 +3164,7 @@ type UnparkAgent struct {
 
 func (x *UnparkAgent) Reset() {
 	*x = UnparkAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3044,7 +3176,7 @@ func (x *UnparkAgent) String() string {
 func (*UnparkAgent) ProtoMessage() {}
 
 func (x *UnparkAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3057,7 +3189,7 @@ func (x *UnparkAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnparkAgent.ProtoReflect.Descriptor instead.
 func (*UnparkAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *UnparkAgent) GetAgent() string {
@@ -3085,7 +3217,7 @@ type UnquarantineTask struct {
 
 func (x *UnquarantineTask) Reset() {
 	*x = UnquarantineTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3097,7 +3229,7 @@ func (x *UnquarantineTask) String() string {
 func (*UnquarantineTask) ProtoMessage() {}
 
 func (x *UnquarantineTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3110,7 +3242,7 @@ func (x *UnquarantineTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnquarantineTask.ProtoReflect.Descriptor instead.
 func (*UnquarantineTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *UnquarantineTask) GetTask() uint64 {
@@ -3143,7 +3275,7 @@ type ReleaseBrake struct {
 
 func (x *ReleaseBrake) Reset() {
 	*x = ReleaseBrake{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3155,7 +3287,7 @@ func (x *ReleaseBrake) String() string {
 func (*ReleaseBrake) ProtoMessage() {}
 
 func (x *ReleaseBrake) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3168,7 +3300,7 @@ func (x *ReleaseBrake) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseBrake.ProtoReflect.Descriptor instead.
 func (*ReleaseBrake) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ReleaseBrake) GetBy() string {
@@ -3189,7 +3321,7 @@ type Running struct {
 
 func (x *Running) Reset() {
 	*x = Running{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3201,7 +3333,7 @@ func (x *Running) String() string {
 func (*Running) ProtoMessage() {}
 
 func (x *Running) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3214,7 +3346,7 @@ func (x *Running) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Running.ProtoReflect.Descriptor instead.
 func (*Running) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Running) GetAgent() uint32 {
@@ -3257,7 +3389,7 @@ type RegisterHost struct {
 
 func (x *RegisterHost) Reset() {
 	*x = RegisterHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3269,7 +3401,7 @@ func (x *RegisterHost) String() string {
 func (*RegisterHost) ProtoMessage() {}
 
 func (x *RegisterHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3282,7 +3414,7 @@ func (x *RegisterHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterHost.ProtoReflect.Descriptor instead.
 func (*RegisterHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RegisterHost) GetKey() string {
@@ -3372,7 +3504,7 @@ type LeaveHost struct {
 
 func (x *LeaveHost) Reset() {
 	*x = LeaveHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3384,7 +3516,7 @@ func (x *LeaveHost) String() string {
 func (*LeaveHost) ProtoMessage() {}
 
 func (x *LeaveHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3397,7 +3529,7 @@ func (x *LeaveHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveHost.ProtoReflect.Descriptor instead.
 func (*LeaveHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *LeaveHost) GetKey() string {
@@ -3425,7 +3557,7 @@ type SuspectHost struct {
 
 func (x *SuspectHost) Reset() {
 	*x = SuspectHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3437,7 +3569,7 @@ func (x *SuspectHost) String() string {
 func (*SuspectHost) ProtoMessage() {}
 
 func (x *SuspectHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3450,7 +3582,7 @@ func (x *SuspectHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspectHost.ProtoReflect.Descriptor instead.
 func (*SuspectHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SuspectHost) GetHost() uint32 {
@@ -3487,7 +3619,7 @@ type AcceptOrder struct {
 
 func (x *AcceptOrder) Reset() {
 	*x = AcceptOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3499,7 +3631,7 @@ func (x *AcceptOrder) String() string {
 func (*AcceptOrder) ProtoMessage() {}
 
 func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3512,7 +3644,7 @@ func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptOrder.ProtoReflect.Descriptor instead.
 func (*AcceptOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AcceptOrder) GetHost() uint32 {
@@ -3562,7 +3694,7 @@ type ReportStarted struct {
 
 func (x *ReportStarted) Reset() {
 	*x = ReportStarted{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3574,7 +3706,7 @@ func (x *ReportStarted) String() string {
 func (*ReportStarted) ProtoMessage() {}
 
 func (x *ReportStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3587,7 +3719,7 @@ func (x *ReportStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStarted.ProtoReflect.Descriptor instead.
 func (*ReportStarted) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{40}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReportStarted) GetHost() uint32 {
@@ -3635,7 +3767,7 @@ type ReportExit struct {
 
 func (x *ReportExit) Reset() {
 	*x = ReportExit{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3647,7 +3779,7 @@ func (x *ReportExit) String() string {
 func (*ReportExit) ProtoMessage() {}
 
 func (x *ReportExit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3660,7 +3792,7 @@ func (x *ReportExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportExit.ProtoReflect.Descriptor instead.
 func (*ReportExit) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{41}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ReportExit) GetHost() uint32 {
@@ -3738,7 +3870,7 @@ type DrainHost struct {
 
 func (x *DrainHost) Reset() {
 	*x = DrainHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3750,7 +3882,7 @@ func (x *DrainHost) String() string {
 func (*DrainHost) ProtoMessage() {}
 
 func (x *DrainHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3763,7 +3895,7 @@ func (x *DrainHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainHost.ProtoReflect.Descriptor instead.
 func (*DrainHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{42}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DrainHost) GetHost() uint32 {
@@ -3805,7 +3937,7 @@ type ConfirmDead struct {
 
 func (x *ConfirmDead) Reset() {
 	*x = ConfirmDead{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3817,7 +3949,7 @@ func (x *ConfirmDead) String() string {
 func (*ConfirmDead) ProtoMessage() {}
 
 func (x *ConfirmDead) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3830,7 +3962,7 @@ func (x *ConfirmDead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmDead.ProtoReflect.Descriptor instead.
 func (*ConfirmDead) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{43}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ConfirmDead) GetHost() uint32 {
@@ -3864,7 +3996,7 @@ type ForgetHost struct {
 
 func (x *ForgetHost) Reset() {
 	*x = ForgetHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3876,7 +4008,7 @@ func (x *ForgetHost) String() string {
 func (*ForgetHost) ProtoMessage() {}
 
 func (x *ForgetHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3889,7 +4021,7 @@ func (x *ForgetHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetHost.ProtoReflect.Descriptor instead.
 func (*ForgetHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{44}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ForgetHost) GetHost() uint32 {
@@ -3918,7 +4050,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3930,7 +4062,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3943,7 +4075,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{45}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *HostView) GetServer() string {
@@ -3985,7 +4117,7 @@ type ReportViews struct {
 
 func (x *ReportViews) Reset() {
 	*x = ReportViews{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3997,7 +4129,7 @@ func (x *ReportViews) String() string {
 func (*ReportViews) ProtoMessage() {}
 
 func (x *ReportViews) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4010,7 +4142,7 @@ func (x *ReportViews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportViews.ProtoReflect.Descriptor instead.
 func (*ReportViews) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{46}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReportViews) GetServer() string {
@@ -4044,7 +4176,7 @@ type SurrenderHost struct {
 
 func (x *SurrenderHost) Reset() {
 	*x = SurrenderHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4056,7 +4188,7 @@ func (x *SurrenderHost) String() string {
 func (*SurrenderHost) ProtoMessage() {}
 
 func (x *SurrenderHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4069,7 +4201,7 @@ func (x *SurrenderHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SurrenderHost.ProtoReflect.Descriptor instead.
 func (*SurrenderHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{47}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SurrenderHost) GetHost() uint32 {
@@ -4097,7 +4229,7 @@ type ReportPressure struct {
 
 func (x *ReportPressure) Reset() {
 	*x = ReportPressure{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4109,7 +4241,7 @@ func (x *ReportPressure) String() string {
 func (*ReportPressure) ProtoMessage() {}
 
 func (x *ReportPressure) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4122,7 +4254,7 @@ func (x *ReportPressure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportPressure.ProtoReflect.Descriptor instead.
 func (*ReportPressure) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{48}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReportPressure) GetHost() uint32 {
@@ -4158,7 +4290,7 @@ type ReportStuck struct {
 
 func (x *ReportStuck) Reset() {
 	*x = ReportStuck{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4170,7 +4302,7 @@ func (x *ReportStuck) String() string {
 func (*ReportStuck) ProtoMessage() {}
 
 func (x *ReportStuck) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4183,7 +4315,7 @@ func (x *ReportStuck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStuck.ProtoReflect.Descriptor instead.
 func (*ReportStuck) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{49}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ReportStuck) GetHost() uint32 {
@@ -4225,7 +4357,7 @@ type OrderStart struct {
 
 func (x *OrderStart) Reset() {
 	*x = OrderStart{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4237,7 +4369,7 @@ func (x *OrderStart) String() string {
 func (*OrderStart) ProtoMessage() {}
 
 func (x *OrderStart) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4250,7 +4382,7 @@ func (x *OrderStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStart.ProtoReflect.Descriptor instead.
 func (*OrderStart) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{50}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *OrderStart) GetAgent() uint32 {
@@ -4285,7 +4417,7 @@ type OrderStop struct {
 
 func (x *OrderStop) Reset() {
 	*x = OrderStop{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4297,7 +4429,7 @@ func (x *OrderStop) String() string {
 func (*OrderStop) ProtoMessage() {}
 
 func (x *OrderStop) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4310,7 +4442,7 @@ func (x *OrderStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStop.ProtoReflect.Descriptor instead.
 func (*OrderStop) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *OrderStop) GetAgent() uint32 {
@@ -4345,7 +4477,7 @@ type CancelOrder struct {
 
 func (x *CancelOrder) Reset() {
 	*x = CancelOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4357,7 +4489,7 @@ func (x *CancelOrder) String() string {
 func (*CancelOrder) ProtoMessage() {}
 
 func (x *CancelOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4370,7 +4502,7 @@ func (x *CancelOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelOrder.ProtoReflect.Descriptor instead.
 func (*CancelOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CancelOrder) GetAgent() uint32 {
@@ -4408,7 +4540,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tHostBeats\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
-	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xe9\x16\n" +
+	"\x06packed\x18\x03 \x01(\fR\x06packed\"\x9c\x17\n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
@@ -4449,7 +4581,8 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tfail_task\x18$ \x01(\v2\x16.vigil.log.v1.FailTaskH\x00R\bfailTask\x121\n" +
 	"\ahandoff\x18% \x01(\v2\x15.vigil.log.v1.HandoffH\x00R\ahandoff\x128\n" +
 	"\n" +
-	"set_resume\x18& \x01(\v2\x17.vigil.log.v1.SetResumeH\x00R\tsetResume\x125\n" +
+	"set_resume\x18& \x01(\v2\x17.vigil.log.v1.SetResumeH\x00R\tsetResume\x121\n" +
+	"\adeclare\x18' \x01(\v2\x15.vigil.log.v1.DeclareH\x00R\adeclare\x125\n" +
 	"\tset_agent\x18( \x01(\v2\x16.vigil.log.v1.SetAgentH\x00R\bsetAgent\x12A\n" +
 	"\rrestart_agent\x18) \x01(\v2\x1a.vigil.log.v1.RestartAgentH\x00R\frestartAgent\x125\n" +
 	"\tset_pause\x18* \x01(\v2\x16.vigil.log.v1.SetPauseH\x00R\bsetPause\x12>\n" +
@@ -4514,7 +4647,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x0fLeaderUnreached\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x16\n" +
-	"\x06silent\x18\x03 \x01(\x12R\x06silent\"\xbf\x04\n" +
+	"\x06silent\x18\x03 \x01(\x12R\x06silent\"\x87\x05\n" +
 	"\bRoleSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06runner\x18\x02 \x01(\tR\x06runner\x12\x1a\n" +
@@ -4539,7 +4672,9 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"kill_limit\x18\x11 \x01(\rR\tkillLimit\x12\x1d\n" +
 	"\n" +
 	"turn_limit\x18\x12 \x01(\x12R\tturnLimit\x12\x1b\n" +
-	"\trun_limit\x18\x13 \x01(\x12R\brunLimit\"t\n" +
+	"\trun_limit\x18\x13 \x01(\x12R\brunLimit\x12!\n" +
+	"\fhealth_every\x18\x14 \x01(\x12R\vhealthEvery\x12#\n" +
+	"\rhealth_missed\x18\x15 \x01(\rR\fhealthMissed\"t\n" +
 	"\tApplyRoom\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12,\n" +
 	"\x05roles\x18\x02 \x03(\v2\x16.vigil.log.v1.RoleSpecR\x05roles\x12\x0e\n" +
@@ -4635,7 +4770,18 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x1d\n" +
 	"\n" +
 	"token_hash\x18\x03 \x01(\fR\ttokenHash\x12\x16\n" +
-	"\x06resume\x18\x06 \x01(\tR\x06resume\"\x89\x01\n" +
+	"\x06resume\x18\x06 \x01(\tR\x06resume\"\xba\x01\n" +
+	"\aDeclare\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x10\n" +
+	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x1d\n" +
+	"\n" +
+	"token_hash\x18\x03 \x01(\fR\ttokenHash\x12\x16\n" +
+	"\x06status\x18\x06 \x01(\rR\x06status\x12\x18\n" +
+	"\awaiting\x18\a \x01(\rR\awaiting\x12\x10\n" +
+	"\x03for\x18\b \x01(\x12R\x03for\x12\x12\n" +
+	"\x04text\x18\t \x01(\tR\x04text\x12\x10\n" +
+	"\x03seq\x18\n" +
+	" \x01(\x04R\x03seq\"\x89\x01\n" +
 	"\bSetAgent\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04stop\x18\x02 \x01(\bR\x04stop\x12\x0e\n" +
@@ -4771,7 +4917,7 @@ func file_vigil_log_v1_log_proto_rawDescGZIP() []byte {
 	return file_vigil_log_v1_log_proto_rawDescData
 }
 
-var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: vigil.log.v1.Entry
 	(*HostBeats)(nil),         // 1: vigil.log.v1.HostBeats
@@ -4802,30 +4948,31 @@ var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*FailTask)(nil),          // 26: vigil.log.v1.FailTask
 	(*Handoff)(nil),           // 27: vigil.log.v1.Handoff
 	(*SetResume)(nil),         // 28: vigil.log.v1.SetResume
-	(*SetAgent)(nil),          // 29: vigil.log.v1.SetAgent
-	(*RestartAgent)(nil),      // 30: vigil.log.v1.RestartAgent
-	(*SetPause)(nil),          // 31: vigil.log.v1.SetPause
-	(*UnparkAgent)(nil),       // 32: vigil.log.v1.UnparkAgent
-	(*UnquarantineTask)(nil),  // 33: vigil.log.v1.UnquarantineTask
-	(*ReleaseBrake)(nil),      // 34: vigil.log.v1.ReleaseBrake
-	(*Running)(nil),           // 35: vigil.log.v1.Running
-	(*RegisterHost)(nil),      // 36: vigil.log.v1.RegisterHost
-	(*LeaveHost)(nil),         // 37: vigil.log.v1.LeaveHost
-	(*SuspectHost)(nil),       // 38: vigil.log.v1.SuspectHost
-	(*AcceptOrder)(nil),       // 39: vigil.log.v1.AcceptOrder
-	(*ReportStarted)(nil),     // 40: vigil.log.v1.ReportStarted
-	(*ReportExit)(nil),        // 41: vigil.log.v1.ReportExit
-	(*DrainHost)(nil),         // 42: vigil.log.v1.DrainHost
-	(*ConfirmDead)(nil),       // 43: vigil.log.v1.ConfirmDead
-	(*ForgetHost)(nil),        // 44: vigil.log.v1.ForgetHost
-	(*HostView)(nil),          // 45: vigil.log.v1.HostView
-	(*ReportViews)(nil),       // 46: vigil.log.v1.ReportViews
-	(*SurrenderHost)(nil),     // 47: vigil.log.v1.SurrenderHost
-	(*ReportPressure)(nil),    // 48: vigil.log.v1.ReportPressure
-	(*ReportStuck)(nil),       // 49: vigil.log.v1.ReportStuck
-	(*OrderStart)(nil),        // 50: vigil.log.v1.OrderStart
-	(*OrderStop)(nil),         // 51: vigil.log.v1.OrderStop
-	(*CancelOrder)(nil),       // 52: vigil.log.v1.CancelOrder
+	(*Declare)(nil),           // 29: vigil.log.v1.Declare
+	(*SetAgent)(nil),          // 30: vigil.log.v1.SetAgent
+	(*RestartAgent)(nil),      // 31: vigil.log.v1.RestartAgent
+	(*SetPause)(nil),          // 32: vigil.log.v1.SetPause
+	(*UnparkAgent)(nil),       // 33: vigil.log.v1.UnparkAgent
+	(*UnquarantineTask)(nil),  // 34: vigil.log.v1.UnquarantineTask
+	(*ReleaseBrake)(nil),      // 35: vigil.log.v1.ReleaseBrake
+	(*Running)(nil),           // 36: vigil.log.v1.Running
+	(*RegisterHost)(nil),      // 37: vigil.log.v1.RegisterHost
+	(*LeaveHost)(nil),         // 38: vigil.log.v1.LeaveHost
+	(*SuspectHost)(nil),       // 39: vigil.log.v1.SuspectHost
+	(*AcceptOrder)(nil),       // 40: vigil.log.v1.AcceptOrder
+	(*ReportStarted)(nil),     // 41: vigil.log.v1.ReportStarted
+	(*ReportExit)(nil),        // 42: vigil.log.v1.ReportExit
+	(*DrainHost)(nil),         // 43: vigil.log.v1.DrainHost
+	(*ConfirmDead)(nil),       // 44: vigil.log.v1.ConfirmDead
+	(*ForgetHost)(nil),        // 45: vigil.log.v1.ForgetHost
+	(*HostView)(nil),          // 46: vigil.log.v1.HostView
+	(*ReportViews)(nil),       // 47: vigil.log.v1.ReportViews
+	(*SurrenderHost)(nil),     // 48: vigil.log.v1.SurrenderHost
+	(*ReportPressure)(nil),    // 49: vigil.log.v1.ReportPressure
+	(*ReportStuck)(nil),       // 50: vigil.log.v1.ReportStuck
+	(*OrderStart)(nil),        // 51: vigil.log.v1.OrderStart
+	(*OrderStop)(nil),         // 52: vigil.log.v1.OrderStop
+	(*CancelOrder)(nil),       // 53: vigil.log.v1.CancelOrder
 }
 var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: vigil.log.v1.Entry.beats:type_name -> vigil.log.v1.HostBeats
@@ -4845,7 +4992,7 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	17, // 14: vigil.log.v1.Request.create_task:type_name -> vigil.log.v1.CreateTask
 	18, // 15: vigil.log.v1.Request.cancel_task:type_name -> vigil.log.v1.CancelTask
 	19, // 16: vigil.log.v1.Request.retry_task:type_name -> vigil.log.v1.RetryTask
-	33, // 17: vigil.log.v1.Request.unquarantine_task:type_name -> vigil.log.v1.UnquarantineTask
+	34, // 17: vigil.log.v1.Request.unquarantine_task:type_name -> vigil.log.v1.UnquarantineTask
 	20, // 18: vigil.log.v1.Request.join:type_name -> vigil.log.v1.Join
 	21, // 19: vigil.log.v1.Request.leave:type_name -> vigil.log.v1.Leave
 	22, // 20: vigil.log.v1.Request.claim:type_name -> vigil.log.v1.Claim
@@ -4855,39 +5002,40 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	26, // 24: vigil.log.v1.Request.fail_task:type_name -> vigil.log.v1.FailTask
 	27, // 25: vigil.log.v1.Request.handoff:type_name -> vigil.log.v1.Handoff
 	28, // 26: vigil.log.v1.Request.set_resume:type_name -> vigil.log.v1.SetResume
-	29, // 27: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
-	30, // 28: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
-	31, // 29: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
-	32, // 30: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
-	34, // 31: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
-	36, // 32: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
-	37, // 33: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
-	38, // 34: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
-	39, // 35: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
-	40, // 36: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
-	41, // 37: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
-	42, // 38: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
-	43, // 39: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
-	44, // 40: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
-	46, // 41: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
-	50, // 42: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
-	51, // 43: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
-	52, // 44: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
-	47, // 45: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
-	48, // 46: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
-	49, // 47: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
-	3,  // 48: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
-	3,  // 49: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
-	3,  // 50: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
-	14, // 51: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
-	3,  // 52: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
-	35, // 53: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
-	45, // 54: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
-	55, // [55:55] is the sub-list for method output_type
-	55, // [55:55] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	29, // 27: vigil.log.v1.Request.declare:type_name -> vigil.log.v1.Declare
+	30, // 28: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
+	31, // 29: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
+	32, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
+	33, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
+	35, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
+	37, // 33: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
+	38, // 34: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
+	39, // 35: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
+	40, // 36: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
+	41, // 37: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
+	42, // 38: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
+	43, // 39: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
+	44, // 40: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
+	45, // 41: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
+	47, // 42: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
+	51, // 43: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
+	52, // 44: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
+	53, // 45: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
+	48, // 46: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
+	49, // 47: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
+	50, // 48: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
+	3,  // 49: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
+	3,  // 50: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
+	3,  // 51: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
+	14, // 52: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
+	3,  // 53: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
+	36, // 54: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
+	46, // 55: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
+	56, // [56:56] is the sub-list for method output_type
+	56, // [56:56] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_vigil_log_v1_log_proto_init() }
@@ -4921,6 +5069,7 @@ func file_vigil_log_v1_log_proto_init() {
 		(*Request_FailTask)(nil),
 		(*Request_Handoff)(nil),
 		(*Request_SetResume)(nil),
+		(*Request_Declare)(nil),
 		(*Request_SetAgent)(nil),
 		(*Request_RestartAgent)(nil),
 		(*Request_SetPause)(nil),
@@ -4949,7 +5098,7 @@ func file_vigil_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_log_v1_log_proto_rawDesc), len(file_vigil_log_v1_log_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   53,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -13,6 +13,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -1154,6 +1155,162 @@ func (x *HostFit) GetReason() string {
 	return ""
 }
 
+type GetAgentStatusRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	Stale         bool                   `protobuf:"varint,2,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetAgentStatusRequest) Reset() {
+	*x = GetAgentStatusRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetAgentStatusRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetAgentStatusRequest) ProtoMessage() {}
+
+func (x *GetAgentStatusRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetAgentStatusRequest.ProtoReflect.Descriptor instead.
+func (*GetAgentStatusRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *GetAgentStatusRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *GetAgentStatusRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+type AgentStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Agent string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	// online, idle, busy, offline or not_found
+	Status string `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
+	// Last proof of life.
+	LastSeen *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
+	// Start of the present life, or of the last one.
+	RegisteredAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=registered_at,json=registeredAt,proto3" json:"registered_at,omitempty"`
+	// Absent: it is not offline, or it has never run.
+	OfflineSince  *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=offline_since,json=offlineSince,proto3" json:"offline_since,omitempty"`
+	Host          string                 `protobuf:"bytes,6,opt,name=host,proto3" json:"host,omitempty"`
+	Verdict       *Verdict               `protobuf:"bytes,7,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	Declaration   *Declaration           `protobuf:"bytes,8,opt,name=declaration,proto3" json:"declaration,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AgentStatus) Reset() {
+	*x = AgentStatus{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AgentStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AgentStatus) ProtoMessage() {}
+
+func (x *AgentStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AgentStatus.ProtoReflect.Descriptor instead.
+func (*AgentStatus) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *AgentStatus) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *AgentStatus) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *AgentStatus) GetLastSeen() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastSeen
+	}
+	return nil
+}
+
+func (x *AgentStatus) GetRegisteredAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RegisteredAt
+	}
+	return nil
+}
+
+func (x *AgentStatus) GetOfflineSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.OfflineSince
+	}
+	return nil
+}
+
+func (x *AgentStatus) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *AgentStatus) GetVerdict() *Verdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return nil
+}
+
+func (x *AgentStatus) GetDeclaration() *Declaration {
+	if x != nil {
+		return x.Declaration
+	}
+	return nil
+}
+
 type SetAgentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Agent string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
@@ -1172,7 +1329,7 @@ type SetAgentRequest struct {
 
 func (x *SetAgentRequest) Reset() {
 	*x = SetAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[17]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1184,7 +1341,7 @@ func (x *SetAgentRequest) String() string {
 func (*SetAgentRequest) ProtoMessage() {}
 
 func (x *SetAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[17]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1197,7 +1354,7 @@ func (x *SetAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAgentRequest.ProtoReflect.Descriptor instead.
 func (*SetAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SetAgentRequest) GetAgent() string {
@@ -1264,7 +1421,7 @@ type RestartAgentRequest struct {
 
 func (x *RestartAgentRequest) Reset() {
 	*x = RestartAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[18]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1276,7 +1433,7 @@ func (x *RestartAgentRequest) String() string {
 func (*RestartAgentRequest) ProtoMessage() {}
 
 func (x *RestartAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[18]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1289,7 +1446,7 @@ func (x *RestartAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartAgentRequest.ProtoReflect.Descriptor instead.
 func (*RestartAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RestartAgentRequest) GetAgent() string {
@@ -1338,7 +1495,7 @@ type UnparkAgentRequest struct {
 
 func (x *UnparkAgentRequest) Reset() {
 	*x = UnparkAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1350,7 +1507,7 @@ func (x *UnparkAgentRequest) String() string {
 func (*UnparkAgentRequest) ProtoMessage() {}
 
 func (x *UnparkAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1363,7 +1520,7 @@ func (x *UnparkAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnparkAgentRequest.ProtoReflect.Descriptor instead.
 func (*UnparkAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *UnparkAgentRequest) GetAgent() string {
@@ -1399,7 +1556,7 @@ type UnquarantineTaskRequest struct {
 
 func (x *UnquarantineTaskRequest) Reset() {
 	*x = UnquarantineTaskRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1411,7 +1568,7 @@ func (x *UnquarantineTaskRequest) String() string {
 func (*UnquarantineTaskRequest) ProtoMessage() {}
 
 func (x *UnquarantineTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1424,7 +1581,7 @@ func (x *UnquarantineTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnquarantineTaskRequest.ProtoReflect.Descriptor instead.
 func (*UnquarantineTaskRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *UnquarantineTaskRequest) GetTask() uint64 {
@@ -1470,7 +1627,7 @@ type SetPauseRequest struct {
 
 func (x *SetPauseRequest) Reset() {
 	*x = SetPauseRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1482,7 +1639,7 @@ func (x *SetPauseRequest) String() string {
 func (*SetPauseRequest) ProtoMessage() {}
 
 func (x *SetPauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1495,7 +1652,7 @@ func (x *SetPauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPauseRequest.ProtoReflect.Descriptor instead.
 func (*SetPauseRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SetPauseRequest) GetScope() string {
@@ -1542,7 +1699,7 @@ type SetPauseResponse struct {
 
 func (x *SetPauseResponse) Reset() {
 	*x = SetPauseResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1554,7 +1711,7 @@ func (x *SetPauseResponse) String() string {
 func (*SetPauseResponse) ProtoMessage() {}
 
 func (x *SetPauseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1567,7 +1724,7 @@ func (x *SetPauseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPauseResponse.ProtoReflect.Descriptor instead.
 func (*SetPauseResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SetPauseResponse) GetRev() uint64 {
@@ -1587,7 +1744,7 @@ type ReleaseBrakeRequest struct {
 
 func (x *ReleaseBrakeRequest) Reset() {
 	*x = ReleaseBrakeRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1599,7 +1756,7 @@ func (x *ReleaseBrakeRequest) String() string {
 func (*ReleaseBrakeRequest) ProtoMessage() {}
 
 func (x *ReleaseBrakeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1612,7 +1769,7 @@ func (x *ReleaseBrakeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseBrakeRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseBrakeRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReleaseBrakeRequest) GetBy() string {
@@ -1637,7 +1794,7 @@ type ReleaseBrakeResponse struct {
 
 func (x *ReleaseBrakeResponse) Reset() {
 	*x = ReleaseBrakeResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1649,7 +1806,7 @@ func (x *ReleaseBrakeResponse) String() string {
 func (*ReleaseBrakeResponse) ProtoMessage() {}
 
 func (x *ReleaseBrakeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1662,7 +1819,7 @@ func (x *ReleaseBrakeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseBrakeResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseBrakeResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{26}
 }
 
 type DrainHostRequest struct {
@@ -1681,7 +1838,7 @@ type DrainHostRequest struct {
 
 func (x *DrainHostRequest) Reset() {
 	*x = DrainHostRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[25]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1693,7 +1850,7 @@ func (x *DrainHostRequest) String() string {
 func (*DrainHostRequest) ProtoMessage() {}
 
 func (x *DrainHostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[25]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1706,7 +1863,7 @@ func (x *DrainHostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainHostRequest.ProtoReflect.Descriptor instead.
 func (*DrainHostRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{25}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DrainHostRequest) GetHost() string {
@@ -1757,7 +1914,7 @@ type ConfirmDeadRequest struct {
 
 func (x *ConfirmDeadRequest) Reset() {
 	*x = ConfirmDeadRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[26]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1769,7 +1926,7 @@ func (x *ConfirmDeadRequest) String() string {
 func (*ConfirmDeadRequest) ProtoMessage() {}
 
 func (x *ConfirmDeadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[26]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1782,7 +1939,7 @@ func (x *ConfirmDeadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmDeadRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmDeadRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ConfirmDeadRequest) GetHost() string {
@@ -1824,7 +1981,7 @@ type ForgetHostRequest struct {
 
 func (x *ForgetHostRequest) Reset() {
 	*x = ForgetHostRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[27]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +1993,7 @@ func (x *ForgetHostRequest) String() string {
 func (*ForgetHostRequest) ProtoMessage() {}
 
 func (x *ForgetHostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[27]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +2006,7 @@ func (x *ForgetHostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetHostRequest.ProtoReflect.Descriptor instead.
 func (*ForgetHostRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{27}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ForgetHostRequest) GetHost() string {
@@ -1881,7 +2038,7 @@ type ForgetHostResponse struct {
 
 func (x *ForgetHostResponse) Reset() {
 	*x = ForgetHostResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[28]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1893,7 +2050,7 @@ func (x *ForgetHostResponse) String() string {
 func (*ForgetHostResponse) ProtoMessage() {}
 
 func (x *ForgetHostResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[28]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1906,7 +2063,7 @@ func (x *ForgetHostResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetHostResponse.ProtoReflect.Descriptor instead.
 func (*ForgetHostResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{28}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{30}
 }
 
 type AgentLogsRequest struct {
@@ -1921,7 +2078,7 @@ type AgentLogsRequest struct {
 
 func (x *AgentLogsRequest) Reset() {
 	*x = AgentLogsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[29]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1933,7 +2090,7 @@ func (x *AgentLogsRequest) String() string {
 func (*AgentLogsRequest) ProtoMessage() {}
 
 func (x *AgentLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[29]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1946,7 +2103,7 @@ func (x *AgentLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentLogsRequest.ProtoReflect.Descriptor instead.
 func (*AgentLogsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{29}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AgentLogsRequest) GetAgent() string {
@@ -1979,7 +2136,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[30]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1991,7 +2148,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[30]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2004,7 +2161,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{30}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -2026,7 +2183,7 @@ type ListHostsRequest struct {
 
 func (x *ListHostsRequest) Reset() {
 	*x = ListHostsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2038,7 +2195,7 @@ func (x *ListHostsRequest) String() string {
 func (*ListHostsRequest) ProtoMessage() {}
 
 func (x *ListHostsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2051,7 +2208,7 @@ func (x *ListHostsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHostsRequest.ProtoReflect.Descriptor instead.
 func (*ListHostsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{31}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListHostsRequest) GetStale() bool {
@@ -2086,7 +2243,7 @@ type ListHostsResponse struct {
 
 func (x *ListHostsResponse) Reset() {
 	*x = ListHostsResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2098,7 +2255,7 @@ func (x *ListHostsResponse) String() string {
 func (*ListHostsResponse) ProtoMessage() {}
 
 func (x *ListHostsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2111,7 +2268,7 @@ func (x *ListHostsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHostsResponse.ProtoReflect.Descriptor instead.
 func (*ListHostsResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{32}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListHostsResponse) GetHosts() []*Host {
@@ -2139,7 +2296,7 @@ type GetHostRequest struct {
 
 func (x *GetHostRequest) Reset() {
 	*x = GetHostRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2151,7 +2308,7 @@ func (x *GetHostRequest) String() string {
 func (*GetHostRequest) ProtoMessage() {}
 
 func (x *GetHostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2164,7 +2321,7 @@ func (x *GetHostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHostRequest.ProtoReflect.Descriptor instead.
 func (*GetHostRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{33}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetHostRequest) GetHost() string {
@@ -2198,7 +2355,7 @@ type WatchEventsRequest struct {
 
 func (x *WatchEventsRequest) Reset() {
 	*x = WatchEventsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2210,7 +2367,7 @@ func (x *WatchEventsRequest) String() string {
 func (*WatchEventsRequest) ProtoMessage() {}
 
 func (x *WatchEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2223,7 +2380,7 @@ func (x *WatchEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEventsRequest.ProtoReflect.Descriptor instead.
 func (*WatchEventsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{34}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WatchEventsRequest) GetAfter() uint64 {
@@ -2272,7 +2429,7 @@ var File_vigil_v1_fleet_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\n" +
-	"\x14vigil/v1/fleet.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x14vigil/v1/types.proto\"\xb3\x01\n" +
+	"\x14vigil/v1/fleet.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14vigil/v1/types.proto\"\xb3\x01\n" +
 	"\x10ApplyRoomRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12(\n" +
 	"\x05roles\x18\x02 \x03(\v2\x12.vigil.v1.RoleSpecR\x05roles\x12\x0e\n" +
@@ -2355,7 +2512,19 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\aHostFit\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x12\n" +
 	"\x04fits\x18\x02 \x01(\bR\x04fits\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xb9\x01\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"C\n" +
+	"\x15GetAgentStatusRequest\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x14\n" +
+	"\x05stale\x18\x02 \x01(\bR\x05stale\"\xf0\x02\n" +
+	"\vAgentStatus\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x16\n" +
+	"\x06status\x18\x02 \x01(\tR\x06status\x127\n" +
+	"\tlast_seen\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\x12?\n" +
+	"\rregistered_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\fregisteredAt\x12?\n" +
+	"\roffline_since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\fofflineSince\x12\x12\n" +
+	"\x04host\x18\x06 \x01(\tR\x04host\x12+\n" +
+	"\averdict\x18\a \x01(\v2\x11.vigil.v1.VerdictR\averdict\x127\n" +
+	"\vdeclaration\x18\b \x01(\v2\x15.vigil.v1.DeclarationR\vdeclaration\"\xb9\x01\n" +
 	"\x0fSetAgentRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x18\n" +
 	"\adesired\x18\x02 \x01(\tR\adesired\x12\x0e\n" +
@@ -2431,7 +2600,7 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x05agent\x18\x03 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04task\x18\x04 \x01(\x04R\x04task\x12\x12\n" +
 	"\x04tail\x18\x05 \x01(\bR\x04tail\x12\x1b\n" +
-	"\tno_follow\x18\x06 \x01(\bR\bnoFollow2\xd8\x11\n" +
+	"\tno_follow\x18\x06 \x01(\bR\bnoFollow2\xc9\x12\n" +
 	"\x05Fleet\x12T\n" +
 	"\tApplyRoom\x12\x1a.vigil.v1.ApplyRoomRequest\x1a\x0e.vigil.v1.Room\"\x1b\x82\xd3\xe4\x93\x02\x15:\x01*\x1a\x10/v1/rooms/{room}\x12W\n" +
 	"\tListRooms\x12\x1a.vigil.v1.ListRoomsRequest\x1a\x1b.vigil.v1.ListRoomsResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/rooms\x12M\n" +
@@ -2449,7 +2618,8 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\n" +
 	"ListAgents\x12\x1b.vigil.v1.ListAgentsRequest\x1a\x1c.vigil.v1.ListAgentsResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/agents\x12a\n" +
-	"\bGetAgent\x12\x19.vigil.v1.GetAgentRequest\x1a\x1a.vigil.v1.GetAgentResponse\"\x1e\x82\xd3\xe4\x93\x02\x18\x12\x16/v1/agents/{agent=*/*}\x12]\n" +
+	"\bGetAgent\x12\x19.vigil.v1.GetAgentRequest\x1a\x1a.vigil.v1.GetAgentResponse\"\x1e\x82\xd3\xe4\x93\x02\x18\x12\x16/v1/agents/{agent=*/*}\x12o\n" +
+	"\x0eGetAgentStatus\x12\x1f.vigil.v1.GetAgentStatusRequest\x1a\x15.vigil.v1.AgentStatus\"%\x82\xd3\xe4\x93\x02\x1f\x12\x1d/v1/agents/{agent=*/*}/status\x12]\n" +
 	"\bSetAgent\x12\x19.vigil.v1.SetAgentRequest\x1a\x0f.vigil.v1.Agent\"%\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/agents/{agent=*/*}:set\x12i\n" +
 	"\fRestartAgent\x12\x1d.vigil.v1.RestartAgentRequest\x1a\x0f.vigil.v1.Agent\")\x82\xd3\xe4\x93\x02#:\x01*\"\x1e/v1/agents/{agent=*/*}:restart\x12f\n" +
 	"\vUnparkAgent\x12\x1c.vigil.v1.UnparkAgentRequest\x1a\x0f.vigil.v1.Agent\"(\x82\xd3\xe4\x93\x02\":\x01*\"\x1d/v1/agents/{agent=*/*}:unpark\x12W\n" +
@@ -2477,7 +2647,7 @@ func file_vigil_v1_fleet_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_fleet_proto_rawDescData
 }
 
-var file_vigil_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_vigil_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_vigil_v1_fleet_proto_goTypes = []any{
 	(*ApplyRoomRequest)(nil),        // 0: vigil.v1.ApplyRoomRequest
 	(*ListRoomsRequest)(nil),        // 1: vigil.v1.ListRoomsRequest
@@ -2496,114 +2666,126 @@ var file_vigil_v1_fleet_proto_goTypes = []any{
 	(*GetAgentRequest)(nil),         // 14: vigil.v1.GetAgentRequest
 	(*GetAgentResponse)(nil),        // 15: vigil.v1.GetAgentResponse
 	(*HostFit)(nil),                 // 16: vigil.v1.HostFit
-	(*SetAgentRequest)(nil),         // 17: vigil.v1.SetAgentRequest
-	(*RestartAgentRequest)(nil),     // 18: vigil.v1.RestartAgentRequest
-	(*UnparkAgentRequest)(nil),      // 19: vigil.v1.UnparkAgentRequest
-	(*UnquarantineTaskRequest)(nil), // 20: vigil.v1.UnquarantineTaskRequest
-	(*SetPauseRequest)(nil),         // 21: vigil.v1.SetPauseRequest
-	(*SetPauseResponse)(nil),        // 22: vigil.v1.SetPauseResponse
-	(*ReleaseBrakeRequest)(nil),     // 23: vigil.v1.ReleaseBrakeRequest
-	(*ReleaseBrakeResponse)(nil),    // 24: vigil.v1.ReleaseBrakeResponse
-	(*DrainHostRequest)(nil),        // 25: vigil.v1.DrainHostRequest
-	(*ConfirmDeadRequest)(nil),      // 26: vigil.v1.ConfirmDeadRequest
-	(*ForgetHostRequest)(nil),       // 27: vigil.v1.ForgetHostRequest
-	(*ForgetHostResponse)(nil),      // 28: vigil.v1.ForgetHostResponse
-	(*AgentLogsRequest)(nil),        // 29: vigil.v1.AgentLogsRequest
-	(*LogChunk)(nil),                // 30: vigil.v1.LogChunk
-	(*ListHostsRequest)(nil),        // 31: vigil.v1.ListHostsRequest
-	(*ListHostsResponse)(nil),       // 32: vigil.v1.ListHostsResponse
-	(*GetHostRequest)(nil),          // 33: vigil.v1.GetHostRequest
-	(*WatchEventsRequest)(nil),      // 34: vigil.v1.WatchEventsRequest
-	(*RoleSpec)(nil),                // 35: vigil.v1.RoleSpec
-	(*WriteId)(nil),                 // 36: vigil.v1.WriteId
-	(*Room)(nil),                    // 37: vigil.v1.Room
-	(TaskState)(0),                  // 38: vigil.v1.TaskState
-	(*Task)(nil),                    // 39: vigil.v1.Task
-	(*Agent)(nil),                   // 40: vigil.v1.Agent
-	(*Event)(nil),                   // 41: vigil.v1.Event
-	(*durationpb.Duration)(nil),     // 42: google.protobuf.Duration
-	(*Host)(nil),                    // 43: vigil.v1.Host
+	(*GetAgentStatusRequest)(nil),   // 17: vigil.v1.GetAgentStatusRequest
+	(*AgentStatus)(nil),             // 18: vigil.v1.AgentStatus
+	(*SetAgentRequest)(nil),         // 19: vigil.v1.SetAgentRequest
+	(*RestartAgentRequest)(nil),     // 20: vigil.v1.RestartAgentRequest
+	(*UnparkAgentRequest)(nil),      // 21: vigil.v1.UnparkAgentRequest
+	(*UnquarantineTaskRequest)(nil), // 22: vigil.v1.UnquarantineTaskRequest
+	(*SetPauseRequest)(nil),         // 23: vigil.v1.SetPauseRequest
+	(*SetPauseResponse)(nil),        // 24: vigil.v1.SetPauseResponse
+	(*ReleaseBrakeRequest)(nil),     // 25: vigil.v1.ReleaseBrakeRequest
+	(*ReleaseBrakeResponse)(nil),    // 26: vigil.v1.ReleaseBrakeResponse
+	(*DrainHostRequest)(nil),        // 27: vigil.v1.DrainHostRequest
+	(*ConfirmDeadRequest)(nil),      // 28: vigil.v1.ConfirmDeadRequest
+	(*ForgetHostRequest)(nil),       // 29: vigil.v1.ForgetHostRequest
+	(*ForgetHostResponse)(nil),      // 30: vigil.v1.ForgetHostResponse
+	(*AgentLogsRequest)(nil),        // 31: vigil.v1.AgentLogsRequest
+	(*LogChunk)(nil),                // 32: vigil.v1.LogChunk
+	(*ListHostsRequest)(nil),        // 33: vigil.v1.ListHostsRequest
+	(*ListHostsResponse)(nil),       // 34: vigil.v1.ListHostsResponse
+	(*GetHostRequest)(nil),          // 35: vigil.v1.GetHostRequest
+	(*WatchEventsRequest)(nil),      // 36: vigil.v1.WatchEventsRequest
+	(*RoleSpec)(nil),                // 37: vigil.v1.RoleSpec
+	(*WriteId)(nil),                 // 38: vigil.v1.WriteId
+	(*Room)(nil),                    // 39: vigil.v1.Room
+	(TaskState)(0),                  // 40: vigil.v1.TaskState
+	(*Task)(nil),                    // 41: vigil.v1.Task
+	(*Agent)(nil),                   // 42: vigil.v1.Agent
+	(*Event)(nil),                   // 43: vigil.v1.Event
+	(*timestamppb.Timestamp)(nil),   // 44: google.protobuf.Timestamp
+	(*Verdict)(nil),                 // 45: vigil.v1.Verdict
+	(*Declaration)(nil),             // 46: vigil.v1.Declaration
+	(*durationpb.Duration)(nil),     // 47: google.protobuf.Duration
+	(*Host)(nil),                    // 48: vigil.v1.Host
 }
 var file_vigil_v1_fleet_proto_depIdxs = []int32{
-	35, // 0: vigil.v1.ApplyRoomRequest.roles:type_name -> vigil.v1.RoleSpec
-	36, // 1: vigil.v1.ApplyRoomRequest.id:type_name -> vigil.v1.WriteId
-	37, // 2: vigil.v1.ListRoomsResponse.rooms:type_name -> vigil.v1.Room
-	36, // 3: vigil.v1.DeleteRoomRequest.id:type_name -> vigil.v1.WriteId
-	36, // 4: vigil.v1.CreateTaskRequest.id:type_name -> vigil.v1.WriteId
-	38, // 5: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
-	39, // 6: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
-	36, // 7: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
-	36, // 8: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
-	40, // 9: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
-	40, // 10: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
-	35, // 11: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
-	39, // 12: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
-	41, // 13: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
+	37, // 0: vigil.v1.ApplyRoomRequest.roles:type_name -> vigil.v1.RoleSpec
+	38, // 1: vigil.v1.ApplyRoomRequest.id:type_name -> vigil.v1.WriteId
+	39, // 2: vigil.v1.ListRoomsResponse.rooms:type_name -> vigil.v1.Room
+	38, // 3: vigil.v1.DeleteRoomRequest.id:type_name -> vigil.v1.WriteId
+	38, // 4: vigil.v1.CreateTaskRequest.id:type_name -> vigil.v1.WriteId
+	40, // 5: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
+	41, // 6: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
+	38, // 7: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
+	38, // 8: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
+	42, // 9: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
+	42, // 10: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
+	37, // 11: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
+	41, // 12: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
+	43, // 13: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
 	16, // 14: vigil.v1.GetAgentResponse.hosts:type_name -> vigil.v1.HostFit
-	36, // 15: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
-	36, // 16: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
-	36, // 17: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
-	36, // 18: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
-	36, // 19: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
-	36, // 20: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
-	42, // 21: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
-	36, // 22: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
-	36, // 23: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
-	36, // 24: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
-	43, // 25: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
-	0,  // 26: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
-	1,  // 27: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
-	3,  // 28: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
-	4,  // 29: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
-	6,  // 30: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
-	7,  // 31: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
-	9,  // 32: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
-	10, // 33: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
-	11, // 34: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
-	20, // 35: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
-	12, // 36: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
-	14, // 37: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
-	17, // 38: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
-	18, // 39: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
-	19, // 40: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
-	21, // 41: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
-	23, // 42: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
-	29, // 43: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
-	31, // 44: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
-	33, // 45: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
-	25, // 46: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
-	26, // 47: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
-	27, // 48: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
-	34, // 49: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
-	37, // 50: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
-	2,  // 51: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
-	37, // 52: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
-	5,  // 53: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
-	39, // 54: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
-	8,  // 55: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
-	39, // 56: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
-	39, // 57: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
-	39, // 58: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
-	39, // 59: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
-	13, // 60: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
-	15, // 61: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
-	40, // 62: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
-	40, // 63: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
-	40, // 64: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
-	22, // 65: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
-	24, // 66: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
-	30, // 67: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
-	32, // 68: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
-	43, // 69: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
-	43, // 70: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
-	43, // 71: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
-	28, // 72: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
-	41, // 73: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
-	50, // [50:74] is the sub-list for method output_type
-	26, // [26:50] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	44, // 15: vigil.v1.AgentStatus.last_seen:type_name -> google.protobuf.Timestamp
+	44, // 16: vigil.v1.AgentStatus.registered_at:type_name -> google.protobuf.Timestamp
+	44, // 17: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
+	45, // 18: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
+	46, // 19: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
+	38, // 20: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
+	38, // 21: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
+	38, // 22: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
+	38, // 23: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
+	38, // 24: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
+	38, // 25: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
+	47, // 26: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
+	38, // 27: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
+	38, // 28: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
+	38, // 29: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
+	48, // 30: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
+	0,  // 31: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
+	1,  // 32: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
+	3,  // 33: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
+	4,  // 34: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
+	6,  // 35: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
+	7,  // 36: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
+	9,  // 37: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
+	10, // 38: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
+	11, // 39: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
+	22, // 40: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
+	12, // 41: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
+	14, // 42: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
+	17, // 43: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
+	19, // 44: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
+	20, // 45: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
+	21, // 46: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
+	23, // 47: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
+	25, // 48: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
+	31, // 49: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
+	33, // 50: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
+	35, // 51: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
+	27, // 52: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
+	28, // 53: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
+	29, // 54: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
+	36, // 55: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
+	39, // 56: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
+	2,  // 57: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
+	39, // 58: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
+	5,  // 59: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
+	41, // 60: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
+	8,  // 61: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
+	41, // 62: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
+	41, // 63: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
+	41, // 64: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
+	41, // 65: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
+	13, // 66: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
+	15, // 67: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
+	18, // 68: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
+	42, // 69: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
+	42, // 70: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
+	42, // 71: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
+	24, // 72: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
+	26, // 73: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
+	32, // 74: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
+	34, // 75: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
+	48, // 76: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
+	48, // 77: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
+	48, // 78: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
+	30, // 79: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
+	43, // 80: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
+	56, // [56:81] is the sub-list for method output_type
+	31, // [31:56] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_fleet_proto_init() }
@@ -2612,14 +2794,14 @@ func file_vigil_v1_fleet_proto_init() {
 		return
 	}
 	file_vigil_v1_types_proto_init()
-	file_vigil_v1_fleet_proto_msgTypes[21].OneofWrappers = []any{}
+	file_vigil_v1_fleet_proto_msgTypes[23].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_fleet_proto_rawDesc), len(file_vigil_v1_fleet_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   35,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -33,6 +33,7 @@ const (
 	Fleet_UnquarantineTask_FullMethodName = "/vigil.v1.Fleet/UnquarantineTask"
 	Fleet_ListAgents_FullMethodName       = "/vigil.v1.Fleet/ListAgents"
 	Fleet_GetAgent_FullMethodName         = "/vigil.v1.Fleet/GetAgent"
+	Fleet_GetAgentStatus_FullMethodName   = "/vigil.v1.Fleet/GetAgentStatus"
 	Fleet_SetAgent_FullMethodName         = "/vigil.v1.Fleet/SetAgent"
 	Fleet_RestartAgent_FullMethodName     = "/vigil.v1.Fleet/RestartAgent"
 	Fleet_UnparkAgent_FullMethodName      = "/vigil.v1.Fleet/UnparkAgent"
@@ -67,6 +68,9 @@ type FleetClient interface {
 	// Agents. The name contains a slash: room/role or room/role.2.
 	ListAgents(ctx context.Context, in *ListAgentsRequest, opts ...grpc.CallOption) (*ListAgentsResponse, error)
 	GetAgent(ctx context.Context, in *GetAgentRequest, opts ...grpc.CallOption) (*GetAgentResponse, error)
+	// How an agent is seen from outside. An agent that does not exist is answered with
+	// the status not_found.
+	GetAgentStatus(ctx context.Context, in *GetAgentStatusRequest, opts ...grpc.CallOption) (*AgentStatus, error)
 	SetAgent(ctx context.Context, in *SetAgentRequest, opts ...grpc.CallOption) (*Agent, error)
 	RestartAgent(ctx context.Context, in *RestartAgentRequest, opts ...grpc.CallOption) (*Agent, error)
 	// Ends a back-off, an open breaker or a usage-limit pause.
@@ -213,6 +217,16 @@ func (c *fleetClient) GetAgent(ctx context.Context, in *GetAgentRequest, opts ..
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetAgentResponse)
 	err := c.cc.Invoke(ctx, Fleet_GetAgent_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fleetClient) GetAgentStatus(ctx context.Context, in *GetAgentStatusRequest, opts ...grpc.CallOption) (*AgentStatus, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AgentStatus)
+	err := c.cc.Invoke(ctx, Fleet_GetAgentStatus_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -377,6 +391,9 @@ type FleetServer interface {
 	// Agents. The name contains a slash: room/role or room/role.2.
 	ListAgents(context.Context, *ListAgentsRequest) (*ListAgentsResponse, error)
 	GetAgent(context.Context, *GetAgentRequest) (*GetAgentResponse, error)
+	// How an agent is seen from outside. An agent that does not exist is answered with
+	// the status not_found.
+	GetAgentStatus(context.Context, *GetAgentStatusRequest) (*AgentStatus, error)
 	SetAgent(context.Context, *SetAgentRequest) (*Agent, error)
 	RestartAgent(context.Context, *RestartAgentRequest) (*Agent, error)
 	// Ends a back-off, an open breaker or a usage-limit pause.
@@ -444,6 +461,9 @@ func (UnimplementedFleetServer) ListAgents(context.Context, *ListAgentsRequest) 
 }
 func (UnimplementedFleetServer) GetAgent(context.Context, *GetAgentRequest) (*GetAgentResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetAgent not implemented")
+}
+func (UnimplementedFleetServer) GetAgentStatus(context.Context, *GetAgentStatusRequest) (*AgentStatus, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetAgentStatus not implemented")
 }
 func (UnimplementedFleetServer) SetAgent(context.Context, *SetAgentRequest) (*Agent, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetAgent not implemented")
@@ -718,6 +738,24 @@ func _Fleet_GetAgent_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Fleet_GetAgentStatus_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetAgentStatusRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).GetAgentStatus(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_GetAgentStatus_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).GetAgentStatus(ctx, req.(*GetAgentStatusRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Fleet_SetAgent_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SetAgentRequest)
 	if err := dec(in); err != nil {
@@ -974,6 +1012,10 @@ var Fleet_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetAgent",
 			Handler:    _Fleet_GetAgent_Handler,
+		},
+		{
+			MethodName: "GetAgentStatus",
+			Handler:    _Fleet_GetAgentStatus_Handler,
 		},
 		{
 			MethodName: "SetAgent",

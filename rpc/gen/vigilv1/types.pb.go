@@ -643,8 +643,10 @@ type RoleSpec struct {
 	AttemptLimit  uint32               `protobuf:"varint,16,opt,name=attempt_limit,json=attemptLimit,proto3" json:"attempt_limit,omitempty"`
 	KillLimit     uint32               `protobuf:"varint,17,opt,name=kill_limit,json=killLimit,proto3" json:"kill_limit,omitempty"`
 	// Longest time with one task, and longest life; 0: none.
-	TurnLimit     *durationpb.Duration `protobuf:"bytes,18,opt,name=turn_limit,json=turnLimit,proto3" json:"turn_limit,omitempty"`
-	RunLimit      *durationpb.Duration `protobuf:"bytes,19,opt,name=run_limit,json=runLimit,proto3" json:"run_limit,omitempty"`
+	TurnLimit *durationpb.Duration `protobuf:"bytes,18,opt,name=turn_limit,json=turnLimit,proto3" json:"turn_limit,omitempty"`
+	RunLimit  *durationpb.Duration `protobuf:"bytes,19,opt,name=run_limit,json=runLimit,proto3" json:"run_limit,omitempty"`
+	// Absent: no reports are expected.
+	Health        *HealthSpec `protobuf:"bytes,20,opt,name=health,proto3" json:"health,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -812,6 +814,77 @@ func (x *RoleSpec) GetRunLimit() *durationpb.Duration {
 	return nil
 }
 
+func (x *RoleSpec) GetHealth() *HealthSpec {
+	if x != nil {
+		return x.Health
+	}
+	return nil
+}
+
+// HealthSpec says how often the agents of a role report their health (Declare): a
+// preset, or every and missed.
+type HealthSpec struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// critical (30 s, 2), active (60 s, 3), background (5 min, 3) or standby (15 min, 5)
+	Preset string               `protobuf:"bytes,1,opt,name=preset,proto3" json:"preset,omitempty"`
+	Every  *durationpb.Duration `protobuf:"bytes,2,opt,name=every,proto3" json:"every,omitempty"`
+	// Reports that are missing in a row before the agent counts as unreported; 0: 3.
+	Missed        uint32 `protobuf:"varint,3,opt,name=missed,proto3" json:"missed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HealthSpec) Reset() {
+	*x = HealthSpec{}
+	mi := &file_vigil_v1_types_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HealthSpec) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HealthSpec) ProtoMessage() {}
+
+func (x *HealthSpec) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HealthSpec.ProtoReflect.Descriptor instead.
+func (*HealthSpec) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *HealthSpec) GetPreset() string {
+	if x != nil {
+		return x.Preset
+	}
+	return ""
+}
+
+func (x *HealthSpec) GetEvery() *durationpb.Duration {
+	if x != nil {
+		return x.Every
+	}
+	return nil
+}
+
+func (x *HealthSpec) GetMissed() uint32 {
+	if x != nil {
+		return x.Missed
+	}
+	return 0
+}
+
 // Role is a declared role with its counts.
 type Role struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -828,7 +901,7 @@ type Role struct {
 
 func (x *Role) Reset() {
 	*x = Role{}
-	mi := &file_vigil_v1_types_proto_msgTypes[6]
+	mi := &file_vigil_v1_types_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -840,7 +913,7 @@ func (x *Role) String() string {
 func (*Role) ProtoMessage() {}
 
 func (x *Role) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[6]
+	mi := &file_vigil_v1_types_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -853,7 +926,7 @@ func (x *Role) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Role.ProtoReflect.Descriptor instead.
 func (*Role) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{6}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Role) GetSpec() *RoleSpec {
@@ -951,14 +1024,18 @@ type Agent struct {
 	StartFault string `protobuf:"bytes,38,opt,name=start_fault,json=startFault,proto3" json:"start_fault,omitempty"`
 	PauseWhy   string `protobuf:"bytes,39,opt,name=pause_why,json=pauseWhy,proto3" json:"pause_why,omitempty"`
 	// Until the reason in why ends by itself; absent: unknown or never.
-	WhyLeft       *durationpb.Duration `protobuf:"bytes,40,opt,name=why_left,json=whyLeft,proto3" json:"why_left,omitempty"`
+	WhyLeft *durationpb.Duration `protobuf:"bytes,40,opt,name=why_left,json=whyLeft,proto3" json:"why_left,omitempty"`
+	// What all signals together say of it; in GetAgent, ListAgents and GetAgentStatus.
+	Verdict *Verdict `protobuf:"bytes,41,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	// What it said last of itself in this life; absent: nothing.
+	Declaration   *Declaration `protobuf:"bytes,42,opt,name=declaration,proto3" json:"declaration,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Agent) Reset() {
 	*x = Agent{}
-	mi := &file_vigil_v1_types_proto_msgTypes[7]
+	mi := &file_vigil_v1_types_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -970,7 +1047,7 @@ func (x *Agent) String() string {
 func (*Agent) ProtoMessage() {}
 
 func (x *Agent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[7]
+	mi := &file_vigil_v1_types_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -983,7 +1060,7 @@ func (x *Agent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Agent.ProtoReflect.Descriptor instead.
 func (*Agent) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{7}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Agent) GetName() string {
@@ -1266,6 +1343,262 @@ func (x *Agent) GetWhyLeft() *durationpb.Duration {
 	return nil
 }
 
+func (x *Agent) GetVerdict() *Verdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return nil
+}
+
+func (x *Agent) GetDeclaration() *Declaration {
+	if x != nil {
+		return x.Declaration
+	}
+	return nil
+}
+
+// Verdict is what all signals of an agent together say of it.
+type Verdict struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// healthy, busy, idle, degraded, needs_input, parked, suspect, deaf, stalled,
+	// unresponsive, offline or not_found
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// What it rests on, what speaks against the agent first.
+	Reasons []*Reason `protobuf:"bytes,2,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	// Nobody has to look: it does what it should, or is off on purpose.
+	Fine          bool `protobuf:"varint,3,opt,name=fine,proto3" json:"fine,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Verdict) Reset() {
+	*x = Verdict{}
+	mi := &file_vigil_v1_types_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Verdict) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Verdict) ProtoMessage() {}
+
+func (x *Verdict) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
+func (*Verdict) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Verdict) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Verdict) GetReasons() []*Reason {
+	if x != nil {
+		return x.Reasons
+	}
+	return nil
+}
+
+func (x *Verdict) GetFine() bool {
+	if x != nil {
+		return x.Fine
+	}
+	return false
+}
+
+type Reason struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Text  string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	// process, participant, lease, fence, health, progress, task, host, leader,
+	// declaration, order or intent
+	Evidence string `protobuf:"bytes,2,opt,name=evidence,proto3" json:"evidence,omitempty"`
+	// Since when it is so, or how long ago it was, in cluster time; absent: unknown.
+	Age *durationpb.Duration `protobuf:"bytes,3,opt,name=age,proto3" json:"age,omitempty"`
+	// It speaks against the agent.
+	Bad           bool `protobuf:"varint,4,opt,name=bad,proto3" json:"bad,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reason) Reset() {
+	*x = Reason{}
+	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reason) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reason) ProtoMessage() {}
+
+func (x *Reason) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reason.ProtoReflect.Descriptor instead.
+func (*Reason) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Reason) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Reason) GetEvidence() string {
+	if x != nil {
+		return x.Evidence
+	}
+	return ""
+}
+
+func (x *Reason) GetAge() *durationpb.Duration {
+	if x != nil {
+		return x.Age
+	}
+	return nil
+}
+
+func (x *Reason) GetBad() bool {
+	if x != nil {
+		return x.Bad
+	}
+	return false
+}
+
+// Declaration is what an agent said last of itself.
+type Declaration struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// healthy, busy or degraded
+	Status string `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
+	// none, needs_input, parked or in_tool
+	Waiting string `protobuf:"bytes,2,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	Text    string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	// Until it lapses; absent: it has no end of its own, or has lapsed.
+	Left *durationpb.Duration `protobuf:"bytes,4,opt,name=left,proto3" json:"left,omitempty"`
+	// Since the last report, and since the first that said the same.
+	Reported      *durationpb.Duration `protobuf:"bytes,5,opt,name=reported,proto3" json:"reported,omitempty"`
+	Said          *durationpb.Duration `protobuf:"bytes,6,opt,name=said,proto3" json:"said,omitempty"`
+	Sequence      uint64               `protobuf:"varint,7,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Lapsed        bool                 `protobuf:"varint,8,opt,name=lapsed,proto3" json:"lapsed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Declaration) Reset() {
+	*x = Declaration{}
+	mi := &file_vigil_v1_types_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Declaration) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Declaration) ProtoMessage() {}
+
+func (x *Declaration) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Declaration.ProtoReflect.Descriptor instead.
+func (*Declaration) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Declaration) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *Declaration) GetWaiting() string {
+	if x != nil {
+		return x.Waiting
+	}
+	return ""
+}
+
+func (x *Declaration) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Declaration) GetLeft() *durationpb.Duration {
+	if x != nil {
+		return x.Left
+	}
+	return nil
+}
+
+func (x *Declaration) GetReported() *durationpb.Duration {
+	if x != nil {
+		return x.Reported
+	}
+	return nil
+}
+
+func (x *Declaration) GetSaid() *durationpb.Duration {
+	if x != nil {
+		return x.Said
+	}
+	return nil
+}
+
+func (x *Declaration) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *Declaration) GetLapsed() bool {
+	if x != nil {
+		return x.Lapsed
+	}
+	return false
+}
+
 // Exit is the last death of an agent with its evidence.
 type Exit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1285,7 +1618,7 @@ type Exit struct {
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_vigil_v1_types_proto_msgTypes[8]
+	mi := &file_vigil_v1_types_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1297,7 +1630,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[8]
+	mi := &file_vigil_v1_types_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1310,7 +1643,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{8}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Exit) GetIncarnation() string {
@@ -1420,7 +1753,7 @@ type Host struct {
 
 func (x *Host) Reset() {
 	*x = Host{}
-	mi := &file_vigil_v1_types_proto_msgTypes[9]
+	mi := &file_vigil_v1_types_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +1765,7 @@ func (x *Host) String() string {
 func (*Host) ProtoMessage() {}
 
 func (x *Host) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[9]
+	mi := &file_vigil_v1_types_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +1778,7 @@ func (x *Host) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Host.ProtoReflect.Descriptor instead.
 func (*Host) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{9}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Host) GetId() uint32 {
@@ -1635,7 +1968,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	mi := &file_vigil_v1_types_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1647,7 +1980,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	mi := &file_vigil_v1_types_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1660,7 +1993,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{10}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *HostView) GetServer() string {
@@ -1704,7 +2037,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_vigil_v1_types_proto_msgTypes[11]
+	mi := &file_vigil_v1_types_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1716,7 +2049,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[11]
+	mi := &file_vigil_v1_types_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1729,7 +2062,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{11}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -1866,7 +2199,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\bpause_by\x18\b \x01(\tR\apauseBy\x125\n" +
 	"\bpause_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\apauseAt\x12\x1b\n" +
 	"\tpause_why\x18\n" +
-	" \x01(\tR\bpauseWhy\"\xa9\a\n" +
+	" \x01(\tR\bpauseWhy\"\xd7\a\n" +
 	"\bRoleSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06runner\x18\x02 \x01(\tR\x06runner\x12\x1a\n" +
@@ -1891,13 +2224,19 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"kill_limit\x18\x11 \x01(\rR\tkillLimit\x128\n" +
 	"\n" +
 	"turn_limit\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\tturnLimit\x126\n" +
-	"\trun_limit\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\brunLimit\x1a9\n" +
+	"\trun_limit\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\brunLimit\x12,\n" +
+	"\x06health\x18\x14 \x01(\v2\x14.vigil.v1.HealthSpecR\x06health\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
 	"\vParamsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xfe\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"m\n" +
+	"\n" +
+	"HealthSpec\x12\x16\n" +
+	"\x06preset\x18\x01 \x01(\tR\x06preset\x12/\n" +
+	"\x05every\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05every\x12\x16\n" +
+	"\x06missed\x18\x03 \x01(\rR\x06missed\"\xfe\x01\n" +
 	"\x04Role\x12&\n" +
 	"\x04spec\x18\x01 \x01(\v2\x12.vigil.v1.RoleSpecR\x04spec\x12\x18\n" +
 	"\aretired\x18\x02 \x01(\bR\aretired\x12/\n" +
@@ -1909,7 +2248,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x8d\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xf3\n" +
 	"\n" +
 	"\x05Agent\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -1959,7 +2298,27 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\vstart_fault\x18& \x01(\tR\n" +
 	"startFault\x12\x1b\n" +
 	"\tpause_why\x18' \x01(\tR\bpauseWhy\x124\n" +
-	"\bwhy_left\x18( \x01(\v2\x19.google.protobuf.DurationR\awhyLeft\"\x95\x02\n" +
+	"\bwhy_left\x18( \x01(\v2\x19.google.protobuf.DurationR\awhyLeft\x12+\n" +
+	"\averdict\x18) \x01(\v2\x11.vigil.v1.VerdictR\averdict\x127\n" +
+	"\vdeclaration\x18* \x01(\v2\x15.vigil.v1.DeclarationR\vdeclaration\"]\n" +
+	"\aVerdict\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12*\n" +
+	"\areasons\x18\x02 \x03(\v2\x10.vigil.v1.ReasonR\areasons\x12\x12\n" +
+	"\x04fine\x18\x03 \x01(\bR\x04fine\"w\n" +
+	"\x06Reason\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1a\n" +
+	"\bevidence\x18\x02 \x01(\tR\bevidence\x12+\n" +
+	"\x03age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03age\x12\x10\n" +
+	"\x03bad\x18\x04 \x01(\bR\x03bad\"\x9c\x02\n" +
+	"\vDeclaration\x12\x16\n" +
+	"\x06status\x18\x01 \x01(\tR\x06status\x12\x18\n" +
+	"\awaiting\x18\x02 \x01(\tR\awaiting\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\x12-\n" +
+	"\x04left\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x04left\x125\n" +
+	"\breported\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\breported\x12-\n" +
+	"\x04said\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x04said\x12\x1a\n" +
+	"\bsequence\x18\a \x01(\x04R\bsequence\x12\x16\n" +
+	"\x06lapsed\x18\b \x01(\bR\x06lapsed\"\x95\x02\n" +
 	"\x04Exit\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\tR\vincarnation\x12*\n" +
 	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12+\n" +
@@ -2049,7 +2408,7 @@ func file_vigil_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_vigil_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_vigil_v1_types_proto_goTypes = []any{
 	(TaskState)(0),                // 0: vigil.v1.TaskState
 	(*WriteId)(nil),               // 1: vigil.v1.WriteId
@@ -2058,65 +2417,78 @@ var file_vigil_v1_types_proto_goTypes = []any{
 	(*LateResult)(nil),            // 4: vigil.v1.LateResult
 	(*Room)(nil),                  // 5: vigil.v1.Room
 	(*RoleSpec)(nil),              // 6: vigil.v1.RoleSpec
-	(*Role)(nil),                  // 7: vigil.v1.Role
-	(*Agent)(nil),                 // 8: vigil.v1.Agent
-	(*Exit)(nil),                  // 9: vigil.v1.Exit
-	(*Host)(nil),                  // 10: vigil.v1.Host
-	(*HostView)(nil),              // 11: vigil.v1.HostView
-	(*Event)(nil),                 // 12: vigil.v1.Event
-	nil,                           // 13: vigil.v1.RoleSpec.LabelsEntry
-	nil,                           // 14: vigil.v1.RoleSpec.ParamsEntry
-	nil,                           // 15: vigil.v1.Role.TasksEntry
-	nil,                           // 16: vigil.v1.Host.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 18: google.protobuf.Duration
+	(*HealthSpec)(nil),            // 7: vigil.v1.HealthSpec
+	(*Role)(nil),                  // 8: vigil.v1.Role
+	(*Agent)(nil),                 // 9: vigil.v1.Agent
+	(*Verdict)(nil),               // 10: vigil.v1.Verdict
+	(*Reason)(nil),                // 11: vigil.v1.Reason
+	(*Declaration)(nil),           // 12: vigil.v1.Declaration
+	(*Exit)(nil),                  // 13: vigil.v1.Exit
+	(*Host)(nil),                  // 14: vigil.v1.Host
+	(*HostView)(nil),              // 15: vigil.v1.HostView
+	(*Event)(nil),                 // 16: vigil.v1.Event
+	nil,                           // 17: vigil.v1.RoleSpec.LabelsEntry
+	nil,                           // 18: vigil.v1.RoleSpec.ParamsEntry
+	nil,                           // 19: vigil.v1.Role.TasksEntry
+	nil,                           // 20: vigil.v1.Host.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
 }
 var file_vigil_v1_types_proto_depIdxs = []int32{
 	0,  // 0: vigil.v1.Task.state:type_name -> vigil.v1.TaskState
 	4,  // 1: vigil.v1.Task.late_results:type_name -> vigil.v1.LateResult
-	17, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	18, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
-	17, // 4: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
-	7,  // 5: vigil.v1.Room.roles:type_name -> vigil.v1.Role
-	17, // 6: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
-	17, // 7: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
-	13, // 8: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
-	14, // 9: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
-	18, // 10: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
-	18, // 11: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
-	18, // 12: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
-	18, // 13: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
-	18, // 14: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
-	18, // 15: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
-	18, // 16: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
-	18, // 17: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
-	6,  // 18: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
-	15, // 19: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
-	17, // 20: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
-	18, // 21: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
-	18, // 22: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
-	18, // 23: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
-	18, // 24: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
-	9,  // 25: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
-	18, // 26: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
-	17, // 27: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
-	18, // 28: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
-	17, // 29: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
-	18, // 30: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
-	16, // 31: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
-	18, // 32: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
-	17, // 33: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
-	17, // 34: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
-	18, // 35: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
-	18, // 36: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
-	11, // 37: vigil.v1.Host.views:type_name -> vigil.v1.HostView
-	18, // 38: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
-	17, // 39: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	21, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	22, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
+	21, // 4: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
+	8,  // 5: vigil.v1.Room.roles:type_name -> vigil.v1.Role
+	21, // 6: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
+	21, // 7: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
+	17, // 8: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
+	18, // 9: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
+	22, // 10: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
+	22, // 11: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
+	22, // 12: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
+	22, // 13: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
+	22, // 14: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
+	22, // 15: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
+	22, // 16: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
+	22, // 17: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
+	7,  // 18: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
+	22, // 19: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
+	6,  // 20: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
+	19, // 21: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
+	21, // 22: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
+	22, // 23: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
+	22, // 24: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
+	22, // 25: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
+	22, // 26: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
+	13, // 27: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
+	22, // 28: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
+	21, // 29: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
+	22, // 30: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
+	10, // 31: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
+	12, // 32: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
+	11, // 33: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
+	22, // 34: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
+	22, // 35: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
+	22, // 36: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
+	22, // 37: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
+	21, // 38: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
+	22, // 39: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
+	20, // 40: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
+	22, // 41: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
+	21, // 42: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
+	21, // 43: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
+	22, // 44: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
+	22, // 45: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
+	15, // 46: vigil.v1.Host.views:type_name -> vigil.v1.HostView
+	22, // 47: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
+	21, // 48: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
+	49, // [49:49] is the sub-list for method output_type
+	49, // [49:49] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_types_proto_init() }
@@ -2130,7 +2502,7 @@ func file_vigil_v1_types_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_types_proto_rawDesc), len(file_vigil_v1_types_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   16,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

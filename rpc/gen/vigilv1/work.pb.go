@@ -903,6 +903,168 @@ func (*SetResumeResponse) Descriptor() ([]byte, []int) {
 	return file_vigil_v1_work_proto_rawDescGZIP(), []int{13}
 }
 
+type DeclareRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Speaker *Speaker               `protobuf:"bytes,1,opt,name=speaker,proto3" json:"speaker,omitempty"`
+	// healthy, busy or degraded; empty: healthy
+	Status string `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
+	// none, needs_input, parked or in_tool; empty: none
+	Waiting string `protobuf:"bytes,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// How long it holds; then it lapses by itself. Needed with needs_input (at most 7
+	// days), parked and in_tool, possible with busy (at most the setting declare_limit).
+	For *durationpb.Duration `protobuf:"bytes,4,opt,name=for,proto3" json:"for,omitempty"`
+	// Why, for people; at most 1 KiB.
+	Text string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
+	// Numbers the declarations of a life: one that is not above the last is answered and
+	// changes nothing. 0: not numbered.
+	Sequence      uint64   `protobuf:"varint,6,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeclareRequest) Reset() {
+	*x = DeclareRequest{}
+	mi := &file_vigil_v1_work_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeclareRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeclareRequest) ProtoMessage() {}
+
+func (x *DeclareRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_work_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeclareRequest.ProtoReflect.Descriptor instead.
+func (*DeclareRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *DeclareRequest) GetSpeaker() *Speaker {
+	if x != nil {
+		return x.Speaker
+	}
+	return nil
+}
+
+func (x *DeclareRequest) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *DeclareRequest) GetWaiting() string {
+	if x != nil {
+		return x.Waiting
+	}
+	return ""
+}
+
+func (x *DeclareRequest) GetFor() *durationpb.Duration {
+	if x != nil {
+		return x.For
+	}
+	return nil
+}
+
+func (x *DeclareRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *DeclareRequest) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *DeclareRequest) GetId() *WriteId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+type DeclareResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// False: the sequence is not above the last one, nothing was changed.
+	Applied bool `protobuf:"varint,1,opt,name=applied,proto3" json:"applied,omitempty"`
+	// The highest sequence that this life has used.
+	Sequence uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// Until the declaration in force lapses; absent: it has no end of its own.
+	Left          *durationpb.Duration `protobuf:"bytes,3,opt,name=left,proto3" json:"left,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeclareResponse) Reset() {
+	*x = DeclareResponse{}
+	mi := &file_vigil_v1_work_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeclareResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeclareResponse) ProtoMessage() {}
+
+func (x *DeclareResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_work_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeclareResponse.ProtoReflect.Descriptor instead.
+func (*DeclareResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *DeclareResponse) GetApplied() bool {
+	if x != nil {
+		return x.Applied
+	}
+	return false
+}
+
+func (x *DeclareResponse) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *DeclareResponse) GetLeft() *durationpb.Duration {
+	if x != nil {
+		return x.Left
+	}
+	return nil
+}
+
 type BatchRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Writes        []*Write               `protobuf:"bytes,1,rep,name=writes,proto3" json:"writes,omitempty"`
@@ -912,7 +1074,7 @@ type BatchRequest struct {
 
 func (x *BatchRequest) Reset() {
 	*x = BatchRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[14]
+	mi := &file_vigil_v1_work_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +1086,7 @@ func (x *BatchRequest) String() string {
 func (*BatchRequest) ProtoMessage() {}
 
 func (x *BatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[14]
+	mi := &file_vigil_v1_work_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,7 +1099,7 @@ func (x *BatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRequest.ProtoReflect.Descriptor instead.
 func (*BatchRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BatchRequest) GetWrites() []*Write {
@@ -967,7 +1129,7 @@ type Write struct {
 
 func (x *Write) Reset() {
 	*x = Write{}
-	mi := &file_vigil_v1_work_proto_msgTypes[15]
+	mi := &file_vigil_v1_work_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -979,7 +1141,7 @@ func (x *Write) String() string {
 func (*Write) ProtoMessage() {}
 
 func (x *Write) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[15]
+	mi := &file_vigil_v1_work_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -992,7 +1154,7 @@ func (x *Write) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Write.ProtoReflect.Descriptor instead.
 func (*Write) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Write) GetOp() isWrite_Op {
@@ -1150,7 +1312,7 @@ type BatchResponse struct {
 
 func (x *BatchResponse) Reset() {
 	*x = BatchResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[16]
+	mi := &file_vigil_v1_work_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1324,7 @@ func (x *BatchResponse) String() string {
 func (*BatchResponse) ProtoMessage() {}
 
 func (x *BatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[16]
+	mi := &file_vigil_v1_work_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1337,7 @@ func (x *BatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchResponse.ProtoReflect.Descriptor instead.
 func (*BatchResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BatchResponse) GetResults() []*WriteResult {
@@ -1202,7 +1364,7 @@ type WriteResult struct {
 
 func (x *WriteResult) Reset() {
 	*x = WriteResult{}
-	mi := &file_vigil_v1_work_proto_msgTypes[17]
+	mi := &file_vigil_v1_work_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1214,7 +1376,7 @@ func (x *WriteResult) String() string {
 func (*WriteResult) ProtoMessage() {}
 
 func (x *WriteResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[17]
+	mi := &file_vigil_v1_work_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1227,7 +1389,7 @@ func (x *WriteResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResult.ProtoReflect.Descriptor instead.
 func (*WriteResult) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WriteResult) GetError() *ErrorInfo {
@@ -1300,7 +1462,7 @@ type BeatRequest struct {
 
 func (x *BeatRequest) Reset() {
 	*x = BeatRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[18]
+	mi := &file_vigil_v1_work_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1312,7 +1474,7 @@ func (x *BeatRequest) String() string {
 func (*BeatRequest) ProtoMessage() {}
 
 func (x *BeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[18]
+	mi := &file_vigil_v1_work_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1325,7 +1487,7 @@ func (x *BeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatRequest.ProtoReflect.Descriptor instead.
 func (*BeatRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BeatRequest) GetHost() uint32 {
@@ -1385,7 +1547,7 @@ type BeatResponse struct {
 
 func (x *BeatResponse) Reset() {
 	*x = BeatResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[19]
+	mi := &file_vigil_v1_work_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1397,7 +1559,7 @@ func (x *BeatResponse) String() string {
 func (*BeatResponse) ProtoMessage() {}
 
 func (x *BeatResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[19]
+	mi := &file_vigil_v1_work_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1410,7 +1572,7 @@ func (x *BeatResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatResponse.ProtoReflect.Descriptor instead.
 func (*BeatResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BeatResponse) GetRenewed() uint32 {
@@ -1453,7 +1615,7 @@ type BeatException struct {
 
 func (x *BeatException) Reset() {
 	*x = BeatException{}
-	mi := &file_vigil_v1_work_proto_msgTypes[20]
+	mi := &file_vigil_v1_work_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1465,7 +1627,7 @@ func (x *BeatException) String() string {
 func (*BeatException) ProtoMessage() {}
 
 func (x *BeatException) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[20]
+	mi := &file_vigil_v1_work_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1478,7 +1640,7 @@ func (x *BeatException) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatException.ProtoReflect.Descriptor instead.
 func (*BeatException) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BeatException) GetAgent() uint32 {
@@ -1511,7 +1673,7 @@ type OpenSessionRequest struct {
 
 func (x *OpenSessionRequest) Reset() {
 	*x = OpenSessionRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[21]
+	mi := &file_vigil_v1_work_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1523,7 +1685,7 @@ func (x *OpenSessionRequest) String() string {
 func (*OpenSessionRequest) ProtoMessage() {}
 
 func (x *OpenSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[21]
+	mi := &file_vigil_v1_work_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1536,7 +1698,7 @@ func (x *OpenSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSessionRequest.ProtoReflect.Descriptor instead.
 func (*OpenSessionRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *OpenSessionRequest) GetClient() string {
@@ -1555,7 +1717,7 @@ type OpenSessionResponse struct {
 
 func (x *OpenSessionResponse) Reset() {
 	*x = OpenSessionResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[22]
+	mi := &file_vigil_v1_work_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1567,7 +1729,7 @@ func (x *OpenSessionResponse) String() string {
 func (*OpenSessionResponse) ProtoMessage() {}
 
 func (x *OpenSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[22]
+	mi := &file_vigil_v1_work_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1580,7 +1742,7 @@ func (x *OpenSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSessionResponse.ProtoReflect.Descriptor instead.
 func (*OpenSessionResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *OpenSessionResponse) GetSession() uint64 {
@@ -1599,7 +1761,7 @@ type CloseSessionRequest struct {
 
 func (x *CloseSessionRequest) Reset() {
 	*x = CloseSessionRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[23]
+	mi := &file_vigil_v1_work_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1611,7 +1773,7 @@ func (x *CloseSessionRequest) String() string {
 func (*CloseSessionRequest) ProtoMessage() {}
 
 func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[23]
+	mi := &file_vigil_v1_work_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1624,7 +1786,7 @@ func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionRequest.ProtoReflect.Descriptor instead.
 func (*CloseSessionRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CloseSessionRequest) GetSession() uint64 {
@@ -1642,7 +1804,7 @@ type CloseSessionResponse struct {
 
 func (x *CloseSessionResponse) Reset() {
 	*x = CloseSessionResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[24]
+	mi := &file_vigil_v1_work_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1654,7 +1816,7 @@ func (x *CloseSessionResponse) String() string {
 func (*CloseSessionResponse) ProtoMessage() {}
 
 func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[24]
+	mi := &file_vigil_v1_work_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1667,7 +1829,7 @@ func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionResponse.ProtoReflect.Descriptor instead.
 func (*CloseSessionResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{26}
 }
 
 var File_vigil_v1_work_proto protoreflect.FileDescriptor
@@ -1733,7 +1895,19 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerR\aspeaker\x12\x16\n" +
 	"\x06resume\x18\x02 \x01(\tR\x06resume\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x13\n" +
-	"\x11SetResumeResponse\"7\n" +
+	"\x11SetResumeResponse\"\xef\x01\n" +
+	"\x0eDeclareRequest\x12+\n" +
+	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerR\aspeaker\x12\x16\n" +
+	"\x06status\x18\x02 \x01(\tR\x06status\x12\x18\n" +
+	"\awaiting\x18\x03 \x01(\tR\awaiting\x12+\n" +
+	"\x03for\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03for\x12\x12\n" +
+	"\x04text\x18\x05 \x01(\tR\x04text\x12\x1a\n" +
+	"\bsequence\x18\x06 \x01(\x04R\bsequence\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"v\n" +
+	"\x0fDeclareResponse\x12\x18\n" +
+	"\aapplied\x18\x01 \x01(\bR\aapplied\x12\x1a\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12-\n" +
+	"\x04left\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04left\"7\n" +
 	"\fBatchRequest\x12'\n" +
 	"\x06writes\x18\x01 \x03(\v2\x0f.vigil.v1.WriteR\x06writes\"\xfa\x03\n" +
 	"\x05Write\x12>\n" +
@@ -1783,7 +1957,8 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\asession\x18\x01 \x01(\x04R\asession\"/\n" +
 	"\x13CloseSessionRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\"\x16\n" +
-	"\x14CloseSessionResponse2\xd7\t\n" +
+	"\x14CloseSessionResponse2\xb4\n" +
+	"\n" +
 	"\x04Work\x12O\n" +
 	"\x04Join\x12\x15.vigil.v1.JoinRequest\x1a\x16.vigil.v1.JoinResponse\"\x18\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/v1/work:join\x12S\n" +
 	"\x05Leave\x12\x16.vigil.v1.LeaveRequest\x1a\x17.vigil.v1.LeaveResponse\"\x19\x82\xd3\xe4\x93\x02\x13:\x01*\"\x0e/v1/work:leave\x12P\n" +
@@ -1794,7 +1969,8 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\fCompleteTask\x12\x15.vigil.v1.WorkRequest\x1a\x16.vigil.v1.WorkResponse\"\x1c\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/work:complete\x12S\n" +
 	"\bFailTask\x12\x15.vigil.v1.WorkRequest\x1a\x16.vigil.v1.WorkResponse\"\x18\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/v1/work:fail\x12[\n" +
 	"\aHandoff\x12\x18.vigil.v1.HandoffRequest\x1a\x19.vigil.v1.HandoffResponse\"\x1b\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/work:handoff\x12`\n" +
-	"\tSetResume\x12\x1a.vigil.v1.SetResumeRequest\x1a\x1b.vigil.v1.SetResumeResponse\"\x1a\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/work:resume\x128\n" +
+	"\tSetResume\x12\x1a.vigil.v1.SetResumeRequest\x1a\x1b.vigil.v1.SetResumeResponse\"\x1a\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/work:resume\x12[\n" +
+	"\aDeclare\x12\x18.vigil.v1.DeclareRequest\x1a\x19.vigil.v1.DeclareResponse\"\x1b\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/work:declare\x128\n" +
 	"\x05Batch\x12\x16.vigil.v1.BatchRequest\x1a\x17.vigil.v1.BatchResponse\x12O\n" +
 	"\x04Beat\x12\x15.vigil.v1.BeatRequest\x1a\x16.vigil.v1.BeatResponse\"\x18\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/v1/work:beat\x12c\n" +
 	"\vOpenSession\x12\x1c.vigil.v1.OpenSessionRequest\x1a\x1d.vigil.v1.OpenSessionResponse\"\x17\x82\xd3\xe4\x93\x02\x11:\x01*\"\f/v1/sessions\x12m\n" +
@@ -1812,7 +1988,7 @@ func file_vigil_v1_work_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_work_proto_rawDescData
 }
 
-var file_vigil_v1_work_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_vigil_v1_work_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_vigil_v1_work_proto_goTypes = []any{
 	(*Speaker)(nil),              // 0: vigil.v1.Speaker
 	(*JoinRequest)(nil),          // 1: vigil.v1.JoinRequest
@@ -1828,92 +2004,100 @@ var file_vigil_v1_work_proto_goTypes = []any{
 	(*HandoffResponse)(nil),      // 11: vigil.v1.HandoffResponse
 	(*SetResumeRequest)(nil),     // 12: vigil.v1.SetResumeRequest
 	(*SetResumeResponse)(nil),    // 13: vigil.v1.SetResumeResponse
-	(*BatchRequest)(nil),         // 14: vigil.v1.BatchRequest
-	(*Write)(nil),                // 15: vigil.v1.Write
-	(*BatchResponse)(nil),        // 16: vigil.v1.BatchResponse
-	(*WriteResult)(nil),          // 17: vigil.v1.WriteResult
-	(*BeatRequest)(nil),          // 18: vigil.v1.BeatRequest
-	(*BeatResponse)(nil),         // 19: vigil.v1.BeatResponse
-	(*BeatException)(nil),        // 20: vigil.v1.BeatException
-	(*OpenSessionRequest)(nil),   // 21: vigil.v1.OpenSessionRequest
-	(*OpenSessionResponse)(nil),  // 22: vigil.v1.OpenSessionResponse
-	(*CloseSessionRequest)(nil),  // 23: vigil.v1.CloseSessionRequest
-	(*CloseSessionResponse)(nil), // 24: vigil.v1.CloseSessionResponse
-	(*WriteId)(nil),              // 25: vigil.v1.WriteId
-	(*durationpb.Duration)(nil),  // 26: google.protobuf.Duration
-	(*Task)(nil),                 // 27: vigil.v1.Task
-	(TaskState)(0),               // 28: vigil.v1.TaskState
-	(*CreateTaskRequest)(nil),    // 29: vigil.v1.CreateTaskRequest
-	(*ErrorInfo)(nil),            // 30: vigil.v1.ErrorInfo
+	(*DeclareRequest)(nil),       // 14: vigil.v1.DeclareRequest
+	(*DeclareResponse)(nil),      // 15: vigil.v1.DeclareResponse
+	(*BatchRequest)(nil),         // 16: vigil.v1.BatchRequest
+	(*Write)(nil),                // 17: vigil.v1.Write
+	(*BatchResponse)(nil),        // 18: vigil.v1.BatchResponse
+	(*WriteResult)(nil),          // 19: vigil.v1.WriteResult
+	(*BeatRequest)(nil),          // 20: vigil.v1.BeatRequest
+	(*BeatResponse)(nil),         // 21: vigil.v1.BeatResponse
+	(*BeatException)(nil),        // 22: vigil.v1.BeatException
+	(*OpenSessionRequest)(nil),   // 23: vigil.v1.OpenSessionRequest
+	(*OpenSessionResponse)(nil),  // 24: vigil.v1.OpenSessionResponse
+	(*CloseSessionRequest)(nil),  // 25: vigil.v1.CloseSessionRequest
+	(*CloseSessionResponse)(nil), // 26: vigil.v1.CloseSessionResponse
+	(*WriteId)(nil),              // 27: vigil.v1.WriteId
+	(*durationpb.Duration)(nil),  // 28: google.protobuf.Duration
+	(*Task)(nil),                 // 29: vigil.v1.Task
+	(TaskState)(0),               // 30: vigil.v1.TaskState
+	(*CreateTaskRequest)(nil),    // 31: vigil.v1.CreateTaskRequest
+	(*ErrorInfo)(nil),            // 32: vigil.v1.ErrorInfo
 }
 var file_vigil_v1_work_proto_depIdxs = []int32{
 	0,  // 0: vigil.v1.JoinRequest.speaker:type_name -> vigil.v1.Speaker
-	25, // 1: vigil.v1.JoinRequest.id:type_name -> vigil.v1.WriteId
-	26, // 2: vigil.v1.JoinResponse.ttl:type_name -> google.protobuf.Duration
+	27, // 1: vigil.v1.JoinRequest.id:type_name -> vigil.v1.WriteId
+	28, // 2: vigil.v1.JoinResponse.ttl:type_name -> google.protobuf.Duration
 	0,  // 3: vigil.v1.LeaveRequest.speaker:type_name -> vigil.v1.Speaker
-	25, // 4: vigil.v1.LeaveRequest.id:type_name -> vigil.v1.WriteId
+	27, // 4: vigil.v1.LeaveRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 5: vigil.v1.WaitRequest.speaker:type_name -> vigil.v1.Speaker
-	26, // 6: vigil.v1.WaitRequest.max_wait:type_name -> google.protobuf.Duration
-	25, // 7: vigil.v1.WaitRequest.id:type_name -> vigil.v1.WriteId
+	28, // 6: vigil.v1.WaitRequest.max_wait:type_name -> google.protobuf.Duration
+	27, // 7: vigil.v1.WaitRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 8: vigil.v1.ClaimRequest.speaker:type_name -> vigil.v1.Speaker
-	25, // 9: vigil.v1.ClaimRequest.id:type_name -> vigil.v1.WriteId
-	27, // 10: vigil.v1.ClaimResponse.task:type_name -> vigil.v1.Task
-	26, // 11: vigil.v1.ClaimResponse.ttl:type_name -> google.protobuf.Duration
+	27, // 9: vigil.v1.ClaimRequest.id:type_name -> vigil.v1.WriteId
+	29, // 10: vigil.v1.ClaimResponse.task:type_name -> vigil.v1.Task
+	28, // 11: vigil.v1.ClaimResponse.ttl:type_name -> google.protobuf.Duration
 	0,  // 12: vigil.v1.WorkRequest.speaker:type_name -> vigil.v1.Speaker
-	25, // 13: vigil.v1.WorkRequest.id:type_name -> vigil.v1.WriteId
-	28, // 14: vigil.v1.WorkResponse.state:type_name -> vigil.v1.TaskState
+	27, // 13: vigil.v1.WorkRequest.id:type_name -> vigil.v1.WriteId
+	30, // 14: vigil.v1.WorkResponse.state:type_name -> vigil.v1.TaskState
 	0,  // 15: vigil.v1.HandoffRequest.speaker:type_name -> vigil.v1.Speaker
-	25, // 16: vigil.v1.HandoffRequest.id:type_name -> vigil.v1.WriteId
+	27, // 16: vigil.v1.HandoffRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 17: vigil.v1.SetResumeRequest.speaker:type_name -> vigil.v1.Speaker
-	25, // 18: vigil.v1.SetResumeRequest.id:type_name -> vigil.v1.WriteId
-	15, // 19: vigil.v1.BatchRequest.writes:type_name -> vigil.v1.Write
-	29, // 20: vigil.v1.Write.create_task:type_name -> vigil.v1.CreateTaskRequest
-	6,  // 21: vigil.v1.Write.claim:type_name -> vigil.v1.ClaimRequest
-	8,  // 22: vigil.v1.Write.start_task:type_name -> vigil.v1.WorkRequest
-	8,  // 23: vigil.v1.Write.progress_task:type_name -> vigil.v1.WorkRequest
-	8,  // 24: vigil.v1.Write.complete_task:type_name -> vigil.v1.WorkRequest
-	8,  // 25: vigil.v1.Write.fail_task:type_name -> vigil.v1.WorkRequest
-	10, // 26: vigil.v1.Write.handoff:type_name -> vigil.v1.HandoffRequest
-	1,  // 27: vigil.v1.Write.join:type_name -> vigil.v1.JoinRequest
-	3,  // 28: vigil.v1.Write.leave:type_name -> vigil.v1.LeaveRequest
-	17, // 29: vigil.v1.BatchResponse.results:type_name -> vigil.v1.WriteResult
-	30, // 30: vigil.v1.WriteResult.error:type_name -> vigil.v1.ErrorInfo
-	27, // 31: vigil.v1.WriteResult.claimed:type_name -> vigil.v1.Task
-	20, // 32: vigil.v1.BeatResponse.exceptions:type_name -> vigil.v1.BeatException
-	26, // 33: vigil.v1.BeatResponse.ttl:type_name -> google.protobuf.Duration
-	1,  // 34: vigil.v1.Work.Join:input_type -> vigil.v1.JoinRequest
-	3,  // 35: vigil.v1.Work.Leave:input_type -> vigil.v1.LeaveRequest
-	5,  // 36: vigil.v1.Work.Wait:input_type -> vigil.v1.WaitRequest
-	6,  // 37: vigil.v1.Work.Claim:input_type -> vigil.v1.ClaimRequest
-	8,  // 38: vigil.v1.Work.StartTask:input_type -> vigil.v1.WorkRequest
-	8,  // 39: vigil.v1.Work.ProgressTask:input_type -> vigil.v1.WorkRequest
-	8,  // 40: vigil.v1.Work.CompleteTask:input_type -> vigil.v1.WorkRequest
-	8,  // 41: vigil.v1.Work.FailTask:input_type -> vigil.v1.WorkRequest
-	10, // 42: vigil.v1.Work.Handoff:input_type -> vigil.v1.HandoffRequest
-	12, // 43: vigil.v1.Work.SetResume:input_type -> vigil.v1.SetResumeRequest
-	14, // 44: vigil.v1.Work.Batch:input_type -> vigil.v1.BatchRequest
-	18, // 45: vigil.v1.Work.Beat:input_type -> vigil.v1.BeatRequest
-	21, // 46: vigil.v1.Work.OpenSession:input_type -> vigil.v1.OpenSessionRequest
-	23, // 47: vigil.v1.Work.CloseSession:input_type -> vigil.v1.CloseSessionRequest
-	2,  // 48: vigil.v1.Work.Join:output_type -> vigil.v1.JoinResponse
-	4,  // 49: vigil.v1.Work.Leave:output_type -> vigil.v1.LeaveResponse
-	7,  // 50: vigil.v1.Work.Wait:output_type -> vigil.v1.ClaimResponse
-	7,  // 51: vigil.v1.Work.Claim:output_type -> vigil.v1.ClaimResponse
-	9,  // 52: vigil.v1.Work.StartTask:output_type -> vigil.v1.WorkResponse
-	9,  // 53: vigil.v1.Work.ProgressTask:output_type -> vigil.v1.WorkResponse
-	9,  // 54: vigil.v1.Work.CompleteTask:output_type -> vigil.v1.WorkResponse
-	9,  // 55: vigil.v1.Work.FailTask:output_type -> vigil.v1.WorkResponse
-	11, // 56: vigil.v1.Work.Handoff:output_type -> vigil.v1.HandoffResponse
-	13, // 57: vigil.v1.Work.SetResume:output_type -> vigil.v1.SetResumeResponse
-	16, // 58: vigil.v1.Work.Batch:output_type -> vigil.v1.BatchResponse
-	19, // 59: vigil.v1.Work.Beat:output_type -> vigil.v1.BeatResponse
-	22, // 60: vigil.v1.Work.OpenSession:output_type -> vigil.v1.OpenSessionResponse
-	24, // 61: vigil.v1.Work.CloseSession:output_type -> vigil.v1.CloseSessionResponse
-	48, // [48:62] is the sub-list for method output_type
-	34, // [34:48] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	27, // 18: vigil.v1.SetResumeRequest.id:type_name -> vigil.v1.WriteId
+	0,  // 19: vigil.v1.DeclareRequest.speaker:type_name -> vigil.v1.Speaker
+	28, // 20: vigil.v1.DeclareRequest.for:type_name -> google.protobuf.Duration
+	27, // 21: vigil.v1.DeclareRequest.id:type_name -> vigil.v1.WriteId
+	28, // 22: vigil.v1.DeclareResponse.left:type_name -> google.protobuf.Duration
+	17, // 23: vigil.v1.BatchRequest.writes:type_name -> vigil.v1.Write
+	31, // 24: vigil.v1.Write.create_task:type_name -> vigil.v1.CreateTaskRequest
+	6,  // 25: vigil.v1.Write.claim:type_name -> vigil.v1.ClaimRequest
+	8,  // 26: vigil.v1.Write.start_task:type_name -> vigil.v1.WorkRequest
+	8,  // 27: vigil.v1.Write.progress_task:type_name -> vigil.v1.WorkRequest
+	8,  // 28: vigil.v1.Write.complete_task:type_name -> vigil.v1.WorkRequest
+	8,  // 29: vigil.v1.Write.fail_task:type_name -> vigil.v1.WorkRequest
+	10, // 30: vigil.v1.Write.handoff:type_name -> vigil.v1.HandoffRequest
+	1,  // 31: vigil.v1.Write.join:type_name -> vigil.v1.JoinRequest
+	3,  // 32: vigil.v1.Write.leave:type_name -> vigil.v1.LeaveRequest
+	19, // 33: vigil.v1.BatchResponse.results:type_name -> vigil.v1.WriteResult
+	32, // 34: vigil.v1.WriteResult.error:type_name -> vigil.v1.ErrorInfo
+	29, // 35: vigil.v1.WriteResult.claimed:type_name -> vigil.v1.Task
+	22, // 36: vigil.v1.BeatResponse.exceptions:type_name -> vigil.v1.BeatException
+	28, // 37: vigil.v1.BeatResponse.ttl:type_name -> google.protobuf.Duration
+	1,  // 38: vigil.v1.Work.Join:input_type -> vigil.v1.JoinRequest
+	3,  // 39: vigil.v1.Work.Leave:input_type -> vigil.v1.LeaveRequest
+	5,  // 40: vigil.v1.Work.Wait:input_type -> vigil.v1.WaitRequest
+	6,  // 41: vigil.v1.Work.Claim:input_type -> vigil.v1.ClaimRequest
+	8,  // 42: vigil.v1.Work.StartTask:input_type -> vigil.v1.WorkRequest
+	8,  // 43: vigil.v1.Work.ProgressTask:input_type -> vigil.v1.WorkRequest
+	8,  // 44: vigil.v1.Work.CompleteTask:input_type -> vigil.v1.WorkRequest
+	8,  // 45: vigil.v1.Work.FailTask:input_type -> vigil.v1.WorkRequest
+	10, // 46: vigil.v1.Work.Handoff:input_type -> vigil.v1.HandoffRequest
+	12, // 47: vigil.v1.Work.SetResume:input_type -> vigil.v1.SetResumeRequest
+	14, // 48: vigil.v1.Work.Declare:input_type -> vigil.v1.DeclareRequest
+	16, // 49: vigil.v1.Work.Batch:input_type -> vigil.v1.BatchRequest
+	20, // 50: vigil.v1.Work.Beat:input_type -> vigil.v1.BeatRequest
+	23, // 51: vigil.v1.Work.OpenSession:input_type -> vigil.v1.OpenSessionRequest
+	25, // 52: vigil.v1.Work.CloseSession:input_type -> vigil.v1.CloseSessionRequest
+	2,  // 53: vigil.v1.Work.Join:output_type -> vigil.v1.JoinResponse
+	4,  // 54: vigil.v1.Work.Leave:output_type -> vigil.v1.LeaveResponse
+	7,  // 55: vigil.v1.Work.Wait:output_type -> vigil.v1.ClaimResponse
+	7,  // 56: vigil.v1.Work.Claim:output_type -> vigil.v1.ClaimResponse
+	9,  // 57: vigil.v1.Work.StartTask:output_type -> vigil.v1.WorkResponse
+	9,  // 58: vigil.v1.Work.ProgressTask:output_type -> vigil.v1.WorkResponse
+	9,  // 59: vigil.v1.Work.CompleteTask:output_type -> vigil.v1.WorkResponse
+	9,  // 60: vigil.v1.Work.FailTask:output_type -> vigil.v1.WorkResponse
+	11, // 61: vigil.v1.Work.Handoff:output_type -> vigil.v1.HandoffResponse
+	13, // 62: vigil.v1.Work.SetResume:output_type -> vigil.v1.SetResumeResponse
+	15, // 63: vigil.v1.Work.Declare:output_type -> vigil.v1.DeclareResponse
+	18, // 64: vigil.v1.Work.Batch:output_type -> vigil.v1.BatchResponse
+	21, // 65: vigil.v1.Work.Beat:output_type -> vigil.v1.BeatResponse
+	24, // 66: vigil.v1.Work.OpenSession:output_type -> vigil.v1.OpenSessionResponse
+	26, // 67: vigil.v1.Work.CloseSession:output_type -> vigil.v1.CloseSessionResponse
+	53, // [53:68] is the sub-list for method output_type
+	38, // [38:53] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_work_proto_init() }
@@ -1923,7 +2107,7 @@ func file_vigil_v1_work_proto_init() {
 	}
 	file_vigil_v1_fleet_proto_init()
 	file_vigil_v1_types_proto_init()
-	file_vigil_v1_work_proto_msgTypes[15].OneofWrappers = []any{
+	file_vigil_v1_work_proto_msgTypes[17].OneofWrappers = []any{
 		(*Write_CreateTask)(nil),
 		(*Write_Claim)(nil),
 		(*Write_StartTask)(nil),
@@ -1940,7 +2124,7 @@ func file_vigil_v1_work_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_work_proto_rawDesc), len(file_vigil_v1_work_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -32,6 +32,7 @@ const (
 	Work_FailTask_FullMethodName     = "/vigil.v1.Work/FailTask"
 	Work_Handoff_FullMethodName      = "/vigil.v1.Work/Handoff"
 	Work_SetResume_FullMethodName    = "/vigil.v1.Work/SetResume"
+	Work_Declare_FullMethodName      = "/vigil.v1.Work/Declare"
 	Work_Batch_FullMethodName        = "/vigil.v1.Work/Batch"
 	Work_Beat_FullMethodName         = "/vigil.v1.Work/Beat"
 	Work_OpenSession_FullMethodName  = "/vigil.v1.Work/OpenSession"
@@ -54,6 +55,8 @@ type WorkClient interface {
 	FailTask(ctx context.Context, in *WorkRequest, opts ...grpc.CallOption) (*WorkResponse, error)
 	Handoff(ctx context.Context, in *HandoffRequest, opts ...grpc.CallOption) (*HandoffResponse, error)
 	SetResume(ctx context.Context, in *SetResumeRequest, opts ...grpc.CallOption) (*SetResumeResponse, error)
+	// What the agent says of its own condition; each one is a health report too.
+	Declare(ctx context.Context, in *DeclareRequest, opts ...grpc.CallOption) (*DeclareResponse, error)
 	// Many writes in one call; each has its own answer, in order. One that fails
 	// does not stop the others.
 	Batch(ctx context.Context, in *BatchRequest, opts ...grpc.CallOption) (*BatchResponse, error)
@@ -172,6 +175,16 @@ func (c *workClient) SetResume(ctx context.Context, in *SetResumeRequest, opts .
 	return out, nil
 }
 
+func (c *workClient) Declare(ctx context.Context, in *DeclareRequest, opts ...grpc.CallOption) (*DeclareResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeclareResponse)
+	err := c.cc.Invoke(ctx, Work_Declare_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *workClient) Batch(ctx context.Context, in *BatchRequest, opts ...grpc.CallOption) (*BatchResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(BatchResponse)
@@ -228,6 +241,8 @@ type WorkServer interface {
 	FailTask(context.Context, *WorkRequest) (*WorkResponse, error)
 	Handoff(context.Context, *HandoffRequest) (*HandoffResponse, error)
 	SetResume(context.Context, *SetResumeRequest) (*SetResumeResponse, error)
+	// What the agent says of its own condition; each one is a health report too.
+	Declare(context.Context, *DeclareRequest) (*DeclareResponse, error)
 	// Many writes in one call; each has its own answer, in order. One that fails
 	// does not stop the others.
 	Batch(context.Context, *BatchRequest) (*BatchResponse, error)
@@ -275,6 +290,9 @@ func (UnimplementedWorkServer) Handoff(context.Context, *HandoffRequest) (*Hando
 }
 func (UnimplementedWorkServer) SetResume(context.Context, *SetResumeRequest) (*SetResumeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetResume not implemented")
+}
+func (UnimplementedWorkServer) Declare(context.Context, *DeclareRequest) (*DeclareResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Declare not implemented")
 }
 func (UnimplementedWorkServer) Batch(context.Context, *BatchRequest) (*BatchResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Batch not implemented")
@@ -489,6 +507,24 @@ func _Work_SetResume_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Work_Declare_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeclareRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WorkServer).Declare(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Work_Declare_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WorkServer).Declare(ctx, req.(*DeclareRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Work_Batch_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(BatchRequest)
 	if err := dec(in); err != nil {
@@ -607,6 +643,10 @@ var Work_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SetResume",
 			Handler:    _Work_SetResume_Handler,
+		},
+		{
+			MethodName: "Declare",
+			Handler:    _Work_Declare_Handler,
 		},
 		{
 			MethodName: "Batch",

@@ -1,0 +1,92 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"vigil/cluster"
+	"vigil/cluster/clustertest"
+	"vigil/fsm"
+)
+
+// L12: what a server of the cluster could not read is refused and never gets into the
+// log, and works as soon as the last server was upgraded.
+func TestL12RecordsOfALevelWaitForTheLastServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := withDoors(t, 2, 1, 2)
+		k := c.Client()
+		do(t, k, fsm.ApplyRoom{Room: "r", Roles: []fsm.RoleSpec{{Name: "a"}}})
+		joined := do(t, k, fsm.Join{Speaker: fsm.Speaker{Agent: "r/a"}})
+		younger := []fsm.Command{
+			fsm.Declare{Speaker: fsm.Speaker{Agent: "r/a", Inc: joined.Inc}, Status: fsm.StatusBusy},
+			fsm.ApplyRoom{Room: "r", Roles: []fsm.RoleSpec{{Name: "a", HealthEvery: time.Minute, HealthMissed: 3}}},
+			fsm.PutSettings{Values: []fsm.KV{{Key: fsm.DeclareLimitName, Value: "1h"}}},
+		}
+		leader := c.Replica(c.Leader())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for _, cmd := range younger {
+			if _, err := leader.Submit(ctx, fsm.Request{Cmd: cmd}); !errors.Is(err, fsm.ErrOldServers) {
+				t.Errorf("%T with a server of level 1: %v", cmd, err)
+			}
+			out := make([]fsm.Outcome, 2)
+			if err := leader.SubmitAll(ctx, []fsm.Request{{Cmd: fsm.OpenSession{}}, {Cmd: cmd}}, out); !errors.Is(err, fsm.ErrOldServers) {
+				t.Errorf("%T among others: %v", cmd, err)
+			}
+		}
+		leader.Read(func(s *fsm.State) {
+			if s.AgentByName("r/a").Declared != nil || s.RoleByName("r", "a").Spec.HealthEvery != 0 || s.Settings().DeclareLimit != 4*time.Hour {
+				t.Error("what was refused has changed the state")
+			}
+		})
+		do(t, k, fsm.PutServer{ID: c.ID(1), RaftAddr: c.Addr(1), Features: 2})
+		for _, cmd := range younger {
+			if out, err := leader.Submit(ctx, fsm.Request{Cmd: cmd}); err != nil || out.Code != fsm.OK {
+				t.Errorf("%T with all servers at level 2: %+v, %v", cmd, out, err)
+			}
+		}
+	})
+}
+
+// In the first moments of a cluster not every server has said what it reads: a command
+// of a level waits for that, and not for ever.
+func TestRecordsOfALevelWaitForAnnouncements(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3, clustertest.Configure(func(_ int, cfg *cluster.Config) { cfg.Features = 2 }))
+		k := c.Client()
+		announce := func(i int) { do(t, k, fsm.PutServer{ID: c.ID(i), RaftAddr: c.Addr(i), Version: "v", Features: 2}) }
+		at := c.Leader() // it announces itself
+		announce((at + 1) % 3)
+		leader := c.Replica(at)
+		limit := fsm.Request{Cmd: fsm.PutSettings{Values: []fsm.KV{{Key: fsm.DeclareLimitName, Value: "1h"}}}}
+		if _, err := leader.Submit(t.Context(), limit); !errors.Is(err, fsm.ErrOldServers) {
+			t.Errorf("with a server that never says what it reads: %v", err)
+		}
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := leader.Submit(short, limit); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("with a caller of less patience: %v", err)
+		}
+		answer := make(chan error, 1)
+		go func() {
+			_, err := leader.Submit(t.Context(), limit)
+			answer <- err
+		}()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		announce((at + 2) % 3)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		select {
+		case err := <-answer:
+			if err != nil {
+				t.Errorf("once all have said it: %v", err)
+			}
+		default:
+			t.Error("it still waits although all have said it")
+		}
+	})
+}

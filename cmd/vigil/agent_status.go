@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+func newAgentStatusCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status ROOM/ROLE[.N]",
+		Short: "Tell whether an agent is online, idle, busy, offline or not_found",
+		Long: `Tell how an agent is seen from outside: online, idle, busy, offline or not_found, since
+when, and the verdict with what it rests on. The exit code is 3 when there is no such
+agent.`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				s, err := c.fleet.GetAgentStatus(ctx, &vigilv1.GetAgentStatusRequest{Agent: args[0], Stale: a.stale})
+				if err != nil {
+					return err
+				}
+				if a.json {
+					err = a.printJSON(s)
+				} else {
+					err = a.printPresence(s)
+				}
+				if err == nil && s.GetStatus() == "not_found" {
+					return codeError{code: exitNotFound}
+				}
+				return err
+			})
+		},
+	}
+}
+
+func (a *app) printPresence(s *vigilv1.AgentStatus) error {
+	if s.GetStatus() == "not_found" {
+		return a.pairs("agent", s.GetAgent(), "status", s.GetStatus())
+	}
+	err := a.pairs("agent", s.GetAgent(), "status", s.GetStatus(), "offline since", a.ago(s.GetOfflineSince()),
+		"last seen", a.ago(s.GetLastSeen()), "registered", a.ago(s.GetRegisteredAt()), "host", s.GetHost(),
+		"verdict", verdictLine(s.GetVerdict()), "declared itself", declarationText(s.GetDeclaration()))
+	if err != nil {
+		return err
+	}
+	return a.printReasons(s.GetVerdict())
+}
+
+// verdictLine is the verdict with what decided it, on one line.
+func verdictLine(v *vigilv1.Verdict) string {
+	text := strings.ReplaceAll(v.GetKind(), "_", " ")
+	if len(v.GetReasons()) > 0 && v.GetReasons()[0].GetBad() {
+		text += ": " + v.GetReasons()[0].GetText()
+	}
+	return text
+}
+
+// printReasons lists what a verdict rests on; "!" marks what speaks against the agent.
+func (a *app) printReasons(v *vigilv1.Verdict) error {
+	for _, r := range v.GetReasons() {
+		mark, age := " ", ""
+		if r.GetBad() {
+			mark = "!"
+		}
+		if d := span(r.GetAge()); d != "" {
+			age = " (" + d + ")"
+		}
+		if err := a.printf("  %s %s: %s%s\n", mark, r.GetEvidence(), oneLine(tidy(r.GetText())), age); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// declarationText is what an agent said last of itself.
+func declarationText(d *vigilv1.Declaration) string {
+	if d == nil {
+		return ""
+	}
+	text := d.GetStatus()
+	if d.GetWaiting() != "none" {
+		text = strings.ReplaceAll(d.GetWaiting(), "_", " ")
+	}
+	switch {
+	case d.GetLapsed():
+		text += ", lapsed"
+	case d.GetLeft() != nil:
+		text += " for " + orZero(span(d.GetLeft()))
+	}
+	if ago := span(d.GetReported()); ago != "" {
+		text += ", said " + ago + " ago"
+	}
+	if d.GetText() != "" {
+		text += ": " + d.GetText()
+	}
+	return text
+}
+
+func newAgentHealthCheckCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "health-check [ROOM]",
+		Short: "List the agents that are not fine; exit code 1 when there is one",
+		Long: `List the agents that are not fine, one line each, and exit with code 1 when there is one.
+Agents that wait, work, have declared why they are silent, or are off on purpose are fine.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				list, err := a.unwell(ctx, c, firstOf(args))
+				if err != nil {
+					return err
+				}
+				if err := a.printUnwell(list); err != nil || len(list.GetAgents()) == 0 {
+					return err
+				}
+				return codeError{code: exitFailed}
+			})
+		},
+	}
+}
+
+// unwell gives the agents whose verdict says that somebody has to look.
+func (a *app) unwell(ctx context.Context, c *conn, room string) (*vigilv1.ListAgentsResponse, error) {
+	request := &vigilv1.ListAgentsRequest{Room: room, Stale: a.stale, Limit: 1000}
+	list := &vigilv1.ListAgentsResponse{}
+	for {
+		page, err := c.fleet.ListAgents(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range page.GetAgents() {
+			if !g.GetVerdict().GetFine() {
+				list.Agents = append(list.Agents, g)
+			}
+		}
+		if request.After = page.GetNextAfter(); request.After == "" {
+			return list, nil
+		}
+	}
+}
+
+func (a *app) printUnwell(list *vigilv1.ListAgentsResponse) error {
+	if a.json {
+		return a.printJSON(list)
+	}
+	if len(list.GetAgents()) == 0 {
+		return a.printf("All agents are fine.\n")
+	}
+	t := newTable("AGENT~", "VERDICT", "HOST~", ">TASK", "BECAUSE~")
+	for _, g := range list.GetAgents() {
+		task, because := "", g.GetWhy()
+		if g.GetTask() != 0 {
+			task = fmt.Sprint(g.GetTask())
+		}
+		var bad []string
+		for _, r := range g.GetVerdict().GetReasons() {
+			if r.GetBad() {
+				bad = append(bad, r.GetText())
+			}
+		}
+		if len(bad) > 0 {
+			because = strings.Join(bad, "; ")
+		}
+		t.add(g.GetName(), strings.ReplaceAll(g.GetVerdict().GetKind(), "_", " "), g.GetHost(), task, tidy(because))
+	}
+	return t.print(a, "All agents are fine.")
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// saying is one verb of `vigil declare`.
+type saying struct {
+	verb, status, waiting string
+	lasting               time.Duration // when --for is not given
+	ends                  bool          // --for may be given
+	short                 string
+}
+
+func sayings() []saying {
+	return []saying{
+		{verb: "healthy", short: "All is well; ends what was declared before"},
+		{verb: "busy", status: "busy", ends: true, short: "At work; with --for nobody expects progress or reports until then"},
+		{verb: "degraded", status: "degraded", short: "At work, with difficulties"},
+		{verb: "needs-input", waiting: "needs_input", lasting: 24 * time.Hour, ends: true, short: "Waiting for a human's answer"},
+		{verb: "parked", waiting: "parked", lasting: 30 * time.Minute, ends: true, short: "Waiting for a time, for instance the end of a usage limit"},
+		{verb: "in-tool", waiting: "in_tool", lasting: 30 * time.Minute, ends: true, short: "Inside a long call of a tool"},
+	}
+}
+
+// newDeclareCmd is `vigil declare`: an agent says how it is.
+func newDeclareCmd(a *app) *cobra.Command {
+	group := newGroup("declare", "As an agent: say how you are, as a health report or to explain a silence")
+	group.Long = `Say how this agent is. Each of these is a health report, for roles that ask for reports
+(health in the room file). What is declared with an end holds until then, or until the
+next declaration: no progress limit ends the task meanwhile, and silence is not held
+against the agent. It lapses by itself.`
+	for _, s := range sayings() {
+		group.AddCommand(newSayingCmd(a, s))
+	}
+	return group
+}
+
+func newSayingCmd(a *app, s saying) *cobra.Command {
+	var who lifeFlags
+	var lasting time.Duration
+	var sequence uint64
+	cmd := &cobra.Command{
+		Use:   s.verb + " [WHY]",
+		Short: s.short,
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := who.current(a)
+			if err != nil {
+				return err
+			}
+			request := &vigilv1.DeclareRequest{Speaker: l.speaker(), Status: s.status, Waiting: s.waiting, Text: firstOf(args), Sequence: sequence}
+			if lasting < 0 {
+				return usagef("flag --for: %s is negative; give a duration like 20m", lasting)
+			}
+			if lasting > 0 {
+				request.For = durationpb.New(lasting)
+			}
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				answer, err := c.work.Declare(ctx, request)
+				if err != nil {
+					return err
+				}
+				return a.declared(l, s, answer)
+			})
+		},
+	}
+	if s.ends {
+		cmd.Example = `  vigil declare ` + s.verb + ` --for 20m "the whole test suite"`
+		cmd.Flags().DurationVar(&lasting, "for", s.lasting, "how long it holds; at most the setting declare_limit (needs-input: 7 days)")
+	}
+	cmd.Flags().Uint64Var(&sequence, "sequence", 0, "number it: one that is not above the last changes nothing (0: not numbered)")
+	who.add(cmd, a)
+	return cmd
+}
+
+func (a *app) declared(l *life, s saying, answer *vigilv1.DeclareResponse) error {
+	object := map[string]any{"agent": l.Agent, "applied": answer.GetApplied(), "sequence": answer.GetSequence()}
+	if d := answer.GetLeft(); d != nil {
+		object["left"] = d.AsDuration().String()
+	}
+	switch d := span(answer.GetLeft()); {
+	case !answer.GetApplied():
+		return a.done(object, "%s: nothing was changed, it has declared number %d already", l.Agent, answer.GetSequence())
+	case d != "":
+		return a.done(object, "%s: %s for %s", l.Agent, s.verb, d)
+	}
+	return a.done(object, "%s: %s", l.Agent, s.verb)
+}

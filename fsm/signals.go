@@ -1,0 +1,130 @@
+package fsm
+
+import "time"
+
+// Signals gathers what is known of an agent. leader tells whether somebody leads; a
+// server that answers from an old state says false.
+func (s *State) Signals(id AgentID, leader bool) Signals {
+	a := s.Agent(id)
+	if a == nil {
+		return Signals{}
+	}
+	now, r, l := s.meta.Clock, s.Role(a.Role), s.Lease(id)
+	g := Signals{
+		Found: true, Proc: a.Proc, Managed: a.Managed, Part: a.Part, PartAge: now.Sub(max(a.Since, a.StartedAt)),
+		LeaseLeft: l.Until.Sub(now), FenceLeft: l.Fence.Sub(now), StartLimit: r.Spec.StartLimit,
+		Order: a.OpenOrder(), Off: s.offReason(a), LeaderOff: !leader,
+		HealthEvery: r.Spec.HealthEvery, HealthMissed: r.Spec.HealthMissed, Missed: s.missedReports(a, &r.Spec),
+		ProgressLimit: r.Spec.ProgressLimit, PendingLimit: r.Spec.PendingLimit, Declared: a.Declared,
+	}
+	if a.StartedAt != 0 {
+		g.ProcAge = now.Sub(a.StartedAt)
+	}
+	if x := a.LastExit; x != nil && x.Inc == a.Inc && !a.Proc.Fenced() {
+		g.Exit, g.ProcAge = x.sentence(), now.Sub(x.At)
+		if x.Kind == ExitFenceEnded {
+			g.Exit = "was given up: " + x.Reason
+		}
+	}
+	if a.Order != NoOrder {
+		g.OrderAge = now.Sub(a.OrderSince)
+	}
+	if h := s.Host(a.Host); h != nil {
+		g.Host, g.HostName = h.State, h.Name
+	}
+	if code := s.paused(a); code != "" {
+		g.Paused = s.pausedText(a, code)
+	}
+	if d := a.Declared; d != nil {
+		g.DeclaredLeft, g.DeclaredAge = max(0, d.Until.Sub(now)), now.Sub(d.At)
+	}
+	s.workSignals(a, &g)
+	return g
+}
+
+// workSignals adds what is known of its task, or of the one that it does not take.
+func (s *State) workSignals(a *Agent, g *Signals) {
+	now := s.meta.Clock
+	if t := s.Task(a.Task); t != nil {
+		g.Task, g.TaskState = t.ID, t.State
+		last := max(t.ChangedAt, t.Progress)
+		if d := a.Declared; d != nil {
+			last = max(last, min(d.Excused, now))
+		}
+		g.ProgressAge = now.Sub(last)
+		return
+	}
+	if a.Part != PartWaiting {
+		return
+	}
+	if t := s.Task(s.FirstPending(a.Role)); t != nil {
+		since := max(t.ChangedAt, a.Since)
+		if d := a.Declared; d != nil {
+			since = max(since, min(d.Excused, now))
+		}
+		g.Waiting = now.Sub(since)
+	}
+}
+
+// Verdict judges an agent by everything that is known of it.
+func (s *State) Verdict(id AgentID, leader bool) AgentVerdict {
+	g := s.Signals(id, leader)
+	return Judge(&g)
+}
+
+// offReason tells why nobody expects the agent to run; empty: it should.
+func (s *State) offReason(a *Agent) string {
+	switch code := s.whyNot(a); code {
+	case "deleting", "retired", "stopped", "paused", "room_paused", "all_paused", "no_runner", "no_task":
+		return s.Why(a.ID).Text
+	}
+	return ""
+}
+
+// Presence is how an agent is seen from outside (seed 002, section 1.6).
+type Presence struct {
+	Status     string // online, idle, busy, offline or not_found
+	LastSeen   Time   // of the last proof of its life; 0: none
+	Registered Time   // start of the present or last life; 0: none
+	Offline    Time   // since when it is offline; 0: it is not, or it never was anything else
+}
+
+// Presence tells how an agent with this verdict is seen from outside.
+func (s *State) Presence(id AgentID, v *AgentVerdict) Presence {
+	a := s.Agent(id)
+	if a == nil {
+		return Presence{Status: AgentNotFound.String()}
+	}
+	l := s.Lease(id)
+	p := Presence{Status: "online", LastSeen: lastSeen(a, l), Registered: a.StartedAt}
+	if t := s.Task(a.Task); t != nil {
+		p.LastSeen = max(p.LastSeen, t.Progress)
+	}
+	switch {
+	case !a.Proc.Fenced() && a.Part == PartDisconnected:
+		p.Status = AgentOffline.String()
+		p.Offline = a.Since
+		if x := a.LastExit; x != nil && x.Inc == a.Inc {
+			p.Offline = max(p.Offline, x.At)
+		}
+	case v.Kind == AgentBusy, a.Task != 0 && v.Kind != AgentNeedsInput && v.Kind != AgentParked:
+		p.Status = AgentBusy.String()
+	case a.Part == PartWaiting:
+		p.Status = AgentIdle.String()
+	}
+	return p
+}
+
+// lastSeen is the last proof of life: of a lease, of a fence, or by its own word.
+func lastSeen(a *Agent, l *Lease) Time {
+	seen := max(a.StartedAt, a.Since)
+	for _, until := range [...]Time{l.Until, l.Fence} {
+		if until != 0 {
+			seen = max(seen, until.Add(-time.Duration(l.TTL)))
+		}
+	}
+	if d := a.Declared; d != nil {
+		seen = max(seen, d.At)
+	}
+	return seen
+}

@@ -1,0 +1,296 @@
+package fsm
+
+import (
+	"fmt"
+	"time"
+)
+
+// VerdictKind is what all signals of an agent together say of it.
+type VerdictKind uint8
+
+// Kinds of verdicts. Only unresponsive and offline say that it may be dead; stalled and
+// deaf say that it lives and does not work.
+const (
+	AgentHealthy      VerdictKind = iota
+	AgentBusy                     // it says so, and silence means nothing until then
+	AgentIdle                     // it waits for a task
+	AgentDegraded                 // it says that it has difficulties
+	AgentNeedsInput               // it says that it waits for a human
+	AgentParked                   // it says that it waits for a time
+	AgentSuspect                  // one signal is bad, or what would tell is not to be trusted
+	AgentDeaf                     // its lease goes on, and it does not take what waits for it
+	AgentStalled                  // its task shows no progress, and it has not said why
+	AgentUnresponsive             // no reports and no progress, while its lease goes on
+	AgentOffline                  // neither process nor participant
+	AgentNotFound                 // there is no such agent
+)
+
+var verdictKindNames = [...]string{"healthy", "busy", "idle", "degraded", "needs_input", "parked", "suspect", "deaf",
+	"stalled", "unresponsive", "offline", "not_found"}
+
+func (k VerdictKind) String() string { return verdictKindNames[k] }
+
+// Grave tells whether the verdict says that the agent may be dead. It is never given
+// on one signal.
+func (k VerdictKind) Grave() bool { return k == AgentUnresponsive || k == AgentOffline }
+
+// Reason is one signal behind a verdict. It never holds what an agent or a task says.
+type Reason struct {
+	Text     string        // a sentence without its full stop
+	Evidence string        // which signal: process, participant, lease, fence, health, progress, task, host, leader, declaration, order, intent
+	Age      time.Duration // since when it is so, or how long ago it was; 0: unknown
+	Bad      bool          // it speaks against the agent
+}
+
+// AgentVerdict is a verdict with everything that it rests on, what decided first.
+type AgentVerdict struct {
+	Kind    VerdictKind
+	Reasons []Reason
+	// Fine tells that nobody has to look: it does what it should, or is off on purpose.
+	Fine bool
+}
+
+// Signals are everything that a verdict goes by. Times are spans of cluster time.
+type Signals struct {
+	Found bool
+
+	Proc    ProcState
+	ProcAge time.Duration // of the process, or since its end
+	Managed bool
+	Exit    string // how its last life ended, a sentence; empty: none did
+	Part    PartState
+	PartAge time.Duration
+	// LeaseLeft and FenceLeft are meant while there is a participant or a process; 0 or
+	// less: over.
+	LeaseLeft  time.Duration
+	FenceLeft  time.Duration
+	StartLimit time.Duration
+	Order      OrderKind
+	OrderAge   time.Duration
+	Off        string // why it is not to run, a sentence; empty: it should
+	Paused     string // why it gets no task, a sentence; empty: it does
+
+	Host      HostState // of the host that runs it, or ran it last
+	HostName  string    // empty: none
+	LeaderOff bool      // nobody leads: nothing here is certain to be new
+
+	// HealthEvery and HealthMissed are what its role asks for; 0: no reports.
+	HealthEvery  time.Duration
+	HealthMissed uint32
+	Missed       uint32
+	Declared     *Declaration  // nil: it never reported
+	DeclaredLeft time.Duration // of one that holds; 0 or less: none does
+	DeclaredAge  time.Duration // of the last report
+
+	Task          TaskID // 0: none
+	TaskState     TaskState
+	ProgressAge   time.Duration // since progress, the claim or the end of what excused it
+	ProgressLimit time.Duration // 0: none
+
+	// Waiting is how long a task that it could have taken has waited for it while its
+	// participant was WAITING; 0: none.
+	Waiting      time.Duration
+	PendingLimit time.Duration
+}
+
+// stalledAfter is the silence after which a task is called stalled (seed 002, 1.5.2);
+// a longer progress limit of its role counts instead.
+const stalledAfter = 30 * time.Minute
+
+// alive tells that a process may run or a participant is there.
+func (g *Signals) alive() bool { return g.Proc.Fenced() || g.Part != PartDisconnected }
+
+// leased tells that the leases of what is there go on.
+func (g *Signals) leased() bool {
+	return (g.Part == PartDisconnected || g.LeaseLeft > 0) && (!g.Proc.Fenced() || g.FenceLeft > 0)
+}
+
+// doubt tells that what the state says of the agent may be old: nobody leads, or its
+// host is suspect, or lost while its fence still holds.
+func (g *Signals) doubt() bool { return g.LeaderOff || g.hostDoubt() }
+
+func (g *Signals) hostDoubt() bool {
+	switch {
+	case !g.Proc.Fenced() && g.Proc != ProcLost:
+		return false
+	case g.Host == HostSuspect:
+		return true
+	}
+	return g.Host == HostLost && g.Proc.Fenced()
+}
+
+// unreported tells that more reports are missing than its role allows.
+func (g *Signals) unreported() bool {
+	return g.HealthEvery > 0 && g.Declared != nil && g.Missed >= max(g.HealthMissed, 1)
+}
+
+// silent tells that its task has shown no progress for so long.
+func (g *Signals) silent(limit time.Duration) bool {
+	return g.Task != 0 && g.Part == PartActive && g.ProgressAge > limit
+}
+
+// unheeding tells that it has let a task wait for longer than the pending limit.
+func (g *Signals) unheeding() bool {
+	return g.Part == PartWaiting && g.PendingLimit > 0 && g.Waiting > g.PendingLimit && g.Paused == "" && g.Order != StopOrder
+}
+
+// Judge makes one verdict of all signals. It reads nothing else: the same signals get
+// the same verdict everywhere.
+func Judge(g *Signals) AgentVerdict {
+	if !g.Found {
+		return AgentVerdict{Kind: AgentNotFound, Reasons: []Reason{{Text: "there is no agent of this name", Evidence: "participant", Bad: true}}}
+	}
+	v := AgentVerdict{Kind: g.kind()}
+	g.reasons(&v)
+	switch v.Kind {
+	case AgentHealthy, AgentBusy, AgentIdle, AgentNeedsInput, AgentParked:
+		v.Fine = !v.bad()
+	case AgentOffline, AgentSuspect:
+		v.Fine = g.Off != "" && !g.alive()
+	}
+	return v
+}
+
+func (v *AgentVerdict) bad() bool {
+	for i := range v.Reasons {
+		if v.Reasons[i].Bad {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *Signals) kind() VerdictKind {
+	held := g.DeclaredLeft > 0 && g.Declared != nil
+	reportSpan := g.HealthEvery * time.Duration(max(g.HealthMissed, 1))
+	switch {
+	case !g.alive() && g.doubt():
+		return AgentSuspect
+	case !g.alive():
+		return AgentOffline
+	case g.doubt() || !g.leased():
+		return AgentSuspect
+	case held:
+		return declaredKind(g.Declared)
+	case g.unreported() && (g.silent(reportSpan) || g.unheeding()):
+		return AgentUnresponsive
+	case g.TaskState == TaskInProgress && g.silent(max(g.ProgressLimit, stalledAfter)):
+		return AgentStalled
+	case g.unheeding():
+		return AgentDeaf
+	case g.unreported(), g.Part == PartDisconnected && g.overdueStart():
+		return AgentSuspect
+	case g.Declared != nil && g.Declared.Status == StatusDegraded:
+		return AgentDegraded
+	case g.Part == PartActive && g.Declared != nil && g.Declared.Status == StatusBusy && g.Declared.Until == 0:
+		return AgentBusy
+	case g.Part == PartWaiting:
+		return AgentIdle
+	}
+	return AgentHealthy
+}
+
+func (g *Signals) overdueStart() bool { return g.StartLimit > 0 && g.PartAge > g.StartLimit }
+
+// declaredKind is the verdict on an agent whose declaration holds.
+func declaredKind(d *Declaration) VerdictKind {
+	switch d.Waiting {
+	case WaitingInput:
+		return AgentNeedsInput
+	case WaitingUntil:
+		return AgentParked
+	}
+	return AgentBusy
+}
+
+// reasons lists every signal that says something, bad ones first.
+func (g *Signals) reasons(v *AgentVerdict) {
+	var good []Reason
+	add := func(bad bool, evidence string, age time.Duration, format string, args ...any) {
+		r := Reason{Text: fmt.Sprintf(format, args...), Evidence: evidence, Age: max(age, 0), Bad: bad}
+		if bad {
+			v.Reasons = append(v.Reasons, r)
+		} else {
+			good = append(good, r)
+		}
+	}
+	g.doubts(add)
+	g.lives(add)
+	g.works(add)
+	v.Reasons = append(v.Reasons, good...)
+}
+
+type addReason func(bad bool, evidence string, age time.Duration, format string, args ...any)
+
+func (g *Signals) doubts(add addReason) {
+	if g.LeaderOff {
+		add(true, "leader", 0, "no server leads, so nothing newer is known")
+	}
+	switch {
+	case g.HostName == "" || !g.Proc.Fenced() && g.Proc != ProcLost:
+	case g.Host == HostSuspect, g.Host == HostLost:
+		add(true, "host", 0, "host %s is %s", g.HostName, g.Host)
+	}
+	if g.Off != "" {
+		add(false, "intent", 0, "%s", g.Off)
+	}
+	if g.Paused != "" && g.alive() {
+		add(false, "intent", 0, "it gets no task: %s", g.Paused)
+	}
+	if g.Order != NoOrder {
+		add(false, "order", g.OrderAge, "a %s order is open", g.Order)
+	}
+}
+
+// lives says what is known of its process and its participant.
+func (g *Signals) lives(add addReason) {
+	switch {
+	case g.Proc.Fenced() && g.FenceLeft <= 0:
+		add(true, "fence", -g.FenceLeft, "the fence of its process is over")
+	case g.Proc.Fenced():
+		add(false, "process", g.ProcAge, "its process is %s", g.Proc)
+	case g.Part != PartDisconnected && !g.Managed:
+		add(false, "process", g.ProcAge, "it was started by hand")
+	case g.Exit != "":
+		add(true, "process", g.ProcAge, "no process: its last life %s", g.Exit)
+	case g.Proc == ProcOrdered:
+		add(true, "process", 0, "no process yet")
+	default:
+		add(true, "process", g.ProcAge, "no process of it is known")
+	}
+	switch {
+	case g.Part == PartDisconnected && g.Proc.Fenced():
+		add(g.overdueStart(), "participant", g.PartAge, "it has not joined its room")
+	case g.Part == PartDisconnected:
+		add(true, "participant", g.PartAge, "it is DISCONNECTED from its room")
+	case g.LeaseLeft <= 0:
+		add(true, "lease", -g.LeaseLeft, "its lease is over")
+	default:
+		add(false, "lease", 0, "it is %s, its lease goes on", g.Part)
+	}
+}
+
+// works says what is known of its reports and its task.
+func (g *Signals) works(add addReason) {
+	d, held := g.Declared, g.DeclaredLeft > 0
+	switch {
+	case d == nil && g.HealthEvery > 0 && g.alive():
+		overdue := g.ProcAge > g.HealthEvery*time.Duration(max(g.HealthMissed, 1))
+		add(overdue, "health", g.ProcAge, "it has never reported its health, which its role expects every %s: does anything in it call `vigil declare`?", g.HealthEvery)
+	case d != nil && held:
+		add(false, "declaration", g.DeclaredAge, "it declared %s for %s more", d.Kind(), g.DeclaredLeft.Round(time.Second))
+	case d != nil && g.alive() && g.Missed > 0:
+		add(g.unreported(), "health", g.DeclaredAge, "%d health reports are missing in a row, %d are allowed to", g.Missed, max(g.HealthMissed, 1)-1)
+	case d != nil && d.Until == 0 && g.alive():
+		add(d.Status == StatusDegraded, "declaration", g.DeclaredAge, "it declared %s", d.Kind())
+	}
+	if g.Task != 0 {
+		reportSpan := g.HealthEvery * time.Duration(max(g.HealthMissed, 1))
+		stalled := g.TaskState == TaskInProgress && g.silent(max(g.ProgressLimit, stalledAfter))
+		add(!held && (stalled || g.unreported() && g.silent(reportSpan)), "progress", g.ProgressAge,
+			"the last sign of progress with task %d was %s ago", g.Task, g.ProgressAge.Round(time.Second))
+	}
+	if g.Waiting > 0 && g.Part == PartWaiting {
+		add(!held && g.unheeding(), "task", g.Waiting, "a task that it could take has waited for %s", g.Waiting.Round(time.Second))
+	}
+}

@@ -1,0 +1,282 @@
+package fsm
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// working is an agent in the middle of a task, with reports that come in time.
+func working() Signals {
+	return Signals{Found: true, Proc: ProcRunning, ProcAge: time.Hour, Managed: true, Part: PartActive, PartAge: 20 * time.Minute,
+		LeaseLeft: 40 * time.Second, FenceLeft: 40 * time.Second, StartLimit: 2 * time.Minute, HostName: "w1",
+		HealthEvery: time.Minute, HealthMissed: 3, Declared: &Declaration{}, DeclaredAge: 10 * time.Second,
+		Task: 7, TaskState: TaskInProgress, ProgressAge: time.Minute, PendingLimit: 5 * time.Minute}
+}
+
+// waiting is an agent without a task.
+func waiting() Signals {
+	g := working()
+	g.Part, g.Task, g.TaskState, g.ProgressAge = PartWaiting, 0, 0, 0
+	return g
+}
+
+// gone is an agent that neither runs nor takes part.
+func gone() Signals {
+	g := waiting()
+	g.Proc, g.Part, g.LeaseLeft, g.FenceLeft, g.Declared, g.Exit = ProcNone, PartDisconnected, 0, 0, nil, "exited with code 1"
+	return g
+}
+
+func with(g Signals, change func(*Signals)) Signals {
+	change(&g)
+	return g
+}
+
+func declared(g Signals, d Declaration) Signals {
+	g.Declared, g.DeclaredLeft, g.Missed = &d, time.Duration(d.Until), 9
+	g.ProgressAge *= 600 // silent in every way
+	return g
+}
+
+func missing(n uint32) func(*Signals) {
+	return func(g *Signals) { g.Missed, g.DeclaredAge = n, g.HealthEvery*time.Duration(n) }
+}
+
+// Every cell: what the signals are, and what they make together.
+func TestVerdictTable(t *testing.T) {
+	day := Time(24 * time.Hour)
+	for name, tc := range map[string]struct {
+		g    Signals
+		want VerdictKind
+		fine bool
+	}{
+		"unknown name":                        {Signals{}, AgentNotFound, false},
+		"works and reports":                   {working(), AgentHealthy, true},
+		"starts":                              {with(working(), func(g *Signals) { g.Part, g.Task, g.PartAge, g.LeaseLeft = PartDisconnected, 0, time.Second, 0 }), AgentHealthy, true},
+		"waits":                               {waiting(), AgentIdle, true},
+		"waits while paused":                  {with(waiting(), func(g *Signals) { g.Paused, g.Waiting = "paused by x", time.Hour }), AgentIdle, true},
+		"waits while being stopped":           {with(waiting(), func(g *Signals) { g.Order, g.Waiting = StopOrder, time.Hour }), AgentIdle, true},
+		"declared busy":                       {with(working(), func(g *Signals) { g.Declared = &Declaration{Status: StatusBusy} }), AgentBusy, true},
+		"declared busy until, silent":         {declared(working(), Declaration{Status: StatusBusy, Until: day}), AgentBusy, true},
+		"declared in_tool, silent":            {declared(working(), Declaration{Waiting: WaitingTool, Until: day}), AgentBusy, true},
+		"declared needs_input, silent":        {declared(working(), Declaration{Waiting: WaitingInput, Until: day}), AgentNeedsInput, true},
+		"declared parked, silent":             {declared(working(), Declaration{Waiting: WaitingUntil, Until: day}), AgentParked, true},
+		"declared parked, tasks wait":         {with(declared(waiting(), Declaration{Waiting: WaitingUntil, Until: day}), func(g *Signals) { g.Waiting = time.Hour }), AgentParked, true},
+		"declaration has lapsed, silent":      {with(declared(working(), Declaration{Status: StatusBusy, Until: day}), func(g *Signals) { g.DeclaredLeft = 0 }), AgentUnresponsive, false},
+		"declared degraded":                   {with(working(), func(g *Signals) { g.Declared = &Declaration{Status: StatusDegraded} }), AgentDegraded, false},
+		"one report is missing":               {with(working(), missing(1)), AgentHealthy, true},
+		"reports are missing, progress comes": {with(working(), missing(3)), AgentSuspect, false},
+		"reports are missing, waits":          {with(waiting(), missing(3)), AgentSuspect, false},
+		"reports and progress are missing":    {with(working(), func(g *Signals) { missing(3)(g); g.ProgressAge = 4 * time.Minute }), AgentUnresponsive, false},
+		"reports are missing, takes no task":  {with(waiting(), func(g *Signals) { missing(3)(g); g.Waiting = 6 * time.Minute }), AgentUnresponsive, false},
+		"never reported (I33)":                {with(working(), func(g *Signals) { g.Declared = nil }), AgentHealthy, false},
+		"never reported, no progress (I33)":   {with(working(), func(g *Signals) { g.Declared, g.ProgressAge = nil, 4*time.Minute }), AgentHealthy, false},
+		"never reported, just started":        {with(working(), func(g *Signals) { g.Declared, g.ProcAge = nil, time.Minute }), AgentHealthy, true},
+		"no reports asked for":                {with(working(), func(g *Signals) { g.Declared, g.HealthEvery, g.HealthMissed = nil, 0, 0 }), AgentHealthy, true},
+		"silent for 30 min":                   {with(working(), func(g *Signals) { g.ProgressAge = 30 * time.Minute }), AgentHealthy, true},
+		"silent for more than 30 min":         {with(working(), func(g *Signals) { g.ProgressAge = 31 * time.Minute }), AgentStalled, false},
+		"silent, its role allows more":        {with(working(), func(g *Signals) { g.ProgressAge, g.ProgressLimit = 31*time.Minute, time.Hour }), AgentHealthy, true},
+		"silent for longer than that":         {with(working(), func(g *Signals) { g.ProgressAge, g.ProgressLimit = 61*time.Minute, time.Hour }), AgentStalled, false},
+		"claimed, not started":                {with(working(), func(g *Signals) { g.TaskState, g.ProgressAge = TaskAcknowledged, time.Hour }), AgentHealthy, true},
+		"a task waits":                        {with(waiting(), func(g *Signals) { g.Waiting = 5 * time.Minute }), AgentIdle, true},
+		"deaf":                                {with(waiting(), func(g *Signals) { g.Waiting = 6 * time.Minute }), AgentDeaf, false},
+		"host suspect, all else missing":      {with(working(), func(g *Signals) { missing(9)(g); g.ProgressAge, g.Host = time.Hour, HostSuspect }), AgentSuspect, false},
+		"host suspect, declared busy":         {with(declared(working(), Declaration{Status: StatusBusy, Until: day}), func(g *Signals) { g.Host = HostSuspect }), AgentSuspect, false},
+		"host lost, fence holds":              {with(working(), func(g *Signals) { g.Host = HostLost }), AgentSuspect, false},
+		"host drained":                        {with(working(), func(g *Signals) { g.Host = HostDraining }), AgentHealthy, true},
+		"no leader":                           {with(working(), func(g *Signals) { missing(9)(g); g.ProgressAge, g.LeaderOff = time.Hour, true }), AgentSuspect, false},
+		"lease is over":                       {with(working(), func(g *Signals) { missing(9)(g); g.LeaseLeft = -1 }), AgentSuspect, false},
+		"fence is over":                       {with(working(), func(g *Signals) { g.FenceLeft = -1 }), AgentSuspect, false},
+		"runs, has not joined in time":        {with(working(), func(g *Signals) { g.Part, g.Task, g.PartAge = PartDisconnected, 0, time.Hour }), AgentSuspect, false},
+		"exited":                              {gone(), AgentOffline, false},
+		"exited, no leader":                   {with(gone(), func(g *Signals) { g.LeaderOff = true }), AgentSuspect, false},
+		"exited on a host now suspect":        {with(gone(), func(g *Signals) { g.Host = HostSuspect }), AgentOffline, false},
+		"given up, host suspect":              {with(gone(), func(g *Signals) { g.Proc, g.Host = ProcLost, HostSuspect }), AgentSuspect, false},
+		"given up, host lost":                 {with(gone(), func(g *Signals) { g.Proc, g.Host = ProcLost, HostLost }), AgentOffline, false},
+		"stopped by a human":                  {with(gone(), func(g *Signals) { g.Off = "stopped by x" }), AgentOffline, true},
+		"start is ordered":                    {with(gone(), func(g *Signals) { g.Proc, g.Order, g.Exit = ProcOrdered, StartOrder, "" }), AgentOffline, false},
+		"by hand, waits":                      {with(waiting(), func(g *Signals) { g.Proc, g.Managed, g.FenceLeft, g.HostName = ProcNone, false, 0, "" }), AgentIdle, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := Judge(&tc.g)
+			if v.Kind != tc.want || v.Fine != tc.fine {
+				t.Errorf("%s, fine %v; want %s, %v: %+v", v.Kind, v.Fine, tc.want, tc.fine, v.Reasons)
+			}
+			if len(v.Reasons) == 0 {
+				t.Error("a verdict without a reason")
+			}
+			if v.Kind.Grave() && len(against(v)) < 2 {
+				t.Errorf("%s on %v", v.Kind, against(v))
+			}
+		})
+	}
+}
+
+// against lists the signals that speak against the agent, each once.
+func against(v AgentVerdict) (list []string) {
+	for _, r := range v.Reasons {
+		if r.Bad && !slices.Contains(list, r.Evidence) {
+			list = append(list, r.Evidence)
+		}
+	}
+	return list
+}
+
+// spoil makes one signal bad.
+func spoilers() map[string]func(*Signals) {
+	return map[string]func(*Signals){
+		"leader":   func(g *Signals) { g.LeaderOff = true },
+		"host":     func(g *Signals) { g.Host = HostSuspect },
+		"lost":     func(g *Signals) { g.Host = HostLost },
+		"lease":    func(g *Signals) { g.LeaseLeft = -time.Minute },
+		"fence":    func(g *Signals) { g.FenceLeft = -time.Minute },
+		"health":   missing(50),
+		"progress": func(g *Signals) { g.ProgressAge = 5 * time.Hour },
+		"task":     func(g *Signals) { g.Waiting = 5 * time.Hour },
+		"joined":   func(g *Signals) { g.Part, g.Task, g.PartAge, g.Waiting = PartDisconnected, 0, time.Hour, 0 },
+		"process":  func(g *Signals) { g.Proc, g.FenceLeft, g.Exit = ProcNone, 0, "exited with code 1" },
+		"silence":  func(g *Signals) { g.Declared = nil },
+		"degraded": func(g *Signals) { g.Declared = &Declaration{Status: StatusDegraded} },
+		"stopping": func(g *Signals) { g.Order = StopOrder },
+	}
+}
+
+// Nothing is unresponsive or offline on one signal, whatever the other signals are as
+// long as they are good (law L10).
+func TestL10NothingIsGraveOnOneSignal(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	for range 20_000 {
+		g := working()
+		if r.IntN(2) == 0 {
+			g = waiting()
+		}
+		g.Managed = r.IntN(4) > 0
+		g.ProcAge, g.PartAge = time.Duration(r.Int64N(int64(100*time.Hour))), time.Duration(r.Int64N(int64(100*time.Hour)))
+		g.HealthEvery, g.HealthMissed = time.Duration(1+r.Int64N(int64(time.Hour))), uint32(r.IntN(6))
+		g.ProgressLimit = time.Duration(r.Int64N(int64(time.Hour)))
+		if g.Task != 0 { // no silence that any role's reports could count as one
+			g.ProgressAge = time.Duration(r.Int64N(int64(g.HealthEvery)))
+		}
+		if r.IntN(3) == 0 {
+			g.Declared = &Declaration{Status: DeclaredStatus(r.IntN(3)), Waiting: Waiting(r.IntN(4)), Until: 1}
+			g.DeclaredLeft = time.Duration(r.Int64N(2)) * time.Hour
+		}
+		for name, spoil := range spoilers() {
+			one := with(g, spoil)
+			if v := Judge(&one); v.Kind.Grave() {
+				t.Fatalf("%s on the one signal %q: %+v\n%+v", v.Kind, name, v.Reasons, one)
+			}
+		}
+	}
+}
+
+// And whatever is grave, on signals of any kind, names two independent ones.
+func TestL10GraveVerdictsNameTwoSignals(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	seen := map[VerdictKind]int{}
+	spoils := spoilers()
+	names := []string{}
+	for name := range spoils {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for range 50_000 {
+		g := working()
+		if r.IntN(2) == 0 {
+			g = waiting()
+		}
+		for range r.IntN(6) {
+			spoils[names[r.IntN(len(names))]](&g)
+		}
+		v := Judge(&g)
+		seen[v.Kind]++
+		if v.Kind.Grave() && len(against(v)) < 2 {
+			t.Fatalf("%s on %v: %+v\n%+v", v.Kind, against(v), v.Reasons, g)
+		}
+		if again := Judge(&g); !slices.Equal(again.Reasons, v.Reasons) || again.Kind != v.Kind {
+			t.Fatalf("the same signals are judged %+v, then %+v", v, again)
+		}
+	}
+	for _, kind := range []VerdictKind{AgentHealthy, AgentIdle, AgentDegraded, AgentSuspect, AgentDeaf, AgentStalled, AgentUnresponsive, AgentOffline} {
+		if seen[kind] == 0 {
+			t.Errorf("no random signals were judged %s: %v", kind, seen)
+		}
+	}
+}
+
+// Incident I33: a detector without a producer is told, and is no death: the task of an
+// agent that never reports, ten times as long as its limits, is completed.
+func TestI33ReportsThatNobodySends(t *testing.T) {
+	d, me, task := declaring(t, RoleSpec{HealthEvery: 30 * time.Second, HealthMissed: 2})
+	for range 20 { // it shows progress, and reports nothing
+		d.jump(30 * time.Second)
+		d.must(ProgressTask{Work{Speaker: me, Task: task, Attempt: 1}, "on"})
+	}
+	v := d.s.Verdict(d.agent("r/a").ID, true)
+	if v.Kind != AgentHealthy || v.Fine || !strings.Contains(v.Reasons[0].Text, "never reported its health") || v.Reasons[0].Evidence != "health" {
+		t.Errorf("%s, fine %v: %+v", v.Kind, v.Fine, v.Reasons)
+	}
+	d.must(CompleteTask{Work{Speaker: me, Task: task, Attempt: 1}, "done"})
+}
+
+// Seed 002, section 1.6.2: every status, from a state.
+func TestSeed002Table162Statuses(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "w")
+	d.room("r", RoleSpec{Name: "a", Runner: "w"})
+	id := d.agent("r/a").ID
+	check := func(what, status string, kind VerdictKind) Presence {
+		t.Helper()
+		v := d.s.Verdict(id, true)
+		p := d.s.Presence(id, &v)
+		if p.Status != status || v.Kind != kind {
+			t.Errorf("%s: status %s, verdict %s; want %s, %s: %+v", what, p.Status, v.Kind, status, kind, v.Reasons)
+		}
+		return p
+	}
+	if p := check("never started", "offline", AgentOffline); p.Registered != 0 {
+		t.Errorf("registered at %d before its first life", p.Registered)
+	}
+	d.jump(10 * time.Second)
+	me := d.start("r/a", h)
+	born := d.s.Clock()
+	check("started", "online", AgentHealthy)
+	d.must(Join{me})
+	check("joined", "idle", AgentIdle)
+	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t", By: "x"}).Task
+	d.must(Claim{Speaker: me})
+	d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
+	check("works", "busy", AgentHealthy)
+	d.must(Declare{Speaker: me, Waiting: WaitingInput, For: time.Hour})
+	check("waits for a human", "online", AgentNeedsInput)
+	d.must(Declare{Speaker: me, Status: StatusBusy, For: time.Hour})
+	check("declared busy", "busy", AgentBusy)
+	d.jump(10 * time.Second)
+	d.must(ReportExit{Host: h, Agent: id, Inc: me.Inc, Code: 1})
+	p := check("exited", "offline", AgentOffline)
+	if p.Offline != d.s.Clock() || p.Registered != born || p.LastSeen < born {
+		t.Errorf("%+v, the clock is at %d, it was born at %d", p, d.s.Clock(), born)
+	}
+	id = 0
+	check("no such agent", "not_found", AgentNotFound)
+}
+
+// A deaf agent from a state: its lease goes on, and a task waits longer than it may.
+func TestDeafAgentIsSeen(t *testing.T) {
+	d := newDrive(t)
+	d.room("r", RoleSpec{Name: "a", TTL: time.Hour, PendingLimit: time.Minute})
+	d.must(Join{Speaker{Agent: "r/a"}})
+	id := d.agent("r/a").ID
+	d.must(CreateTask{Room: "r", Role: "a", Title: "t", By: "x"})
+	d.jump(time.Minute)
+	if v := d.s.Verdict(id, true); v.Kind != AgentIdle {
+		t.Errorf("%s within the pending limit", v.Kind)
+	}
+	d.jump(time.Second)
+	if v := d.s.Verdict(id, true); v.Kind != AgentDeaf {
+		t.Errorf("%s beyond the pending limit: %+v", v.Kind, v.Reasons)
+	}
+}

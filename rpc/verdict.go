@@ -1,0 +1,74 @@
+package rpc
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// judgedAgent is convertAgent with the verdict; leader tells whether somebody leads.
+func judgedAgent(st *fsm.State, a *fsm.Agent, leader bool) *vigilv1.Agent {
+	out := convertAgent(st, a)
+	v := st.Verdict(a.ID, leader)
+	out.Verdict = convertVerdict(&v)
+	return out
+}
+
+func convertVerdict(v *fsm.AgentVerdict) *vigilv1.Verdict {
+	out := &vigilv1.Verdict{Kind: v.Kind.String(), Fine: v.Fine}
+	for _, r := range v.Reasons {
+		out.Reasons = append(out.Reasons, &vigilv1.Reason{Text: r.Text, Evidence: r.Evidence, Age: lasting(r.Age), Bad: r.Bad})
+	}
+	return out
+}
+
+func convertDeclaration(now fsm.Time, d *fsm.Declaration) *vigilv1.Declaration {
+	if d == nil {
+		return nil
+	}
+	return &vigilv1.Declaration{Status: d.Status.String(), Waiting: d.Waiting.String(), Text: d.Text, Sequence: d.Seq,
+		Left: declaredLeft(now, d), Reported: durationpb.New(now.Sub(d.At)), Said: durationpb.New(now.Sub(d.Since)),
+		Lapsed: d.Until != 0 && d.Until <= now}
+}
+
+// declaredLeft is how long a declaration still holds; absent: it has no end, or lapsed.
+func declaredLeft(now fsm.Time, d *fsm.Declaration) *durationpb.Duration {
+	if !d.Holds(now) {
+		return nil
+	}
+	return durationpb.New(d.Until.Sub(now))
+}
+
+// GetAgentStatus tells how an agent is seen from outside (seed 002, section 1.6). A name
+// that nobody has is an answer here, not an error.
+func (f *fleet) GetAgentStatus(_ context.Context, r *vigilv1.GetAgentStatusRequest) (*vigilv1.AgentStatus, error) {
+	var c checks
+	if c.agent("agent", r.GetAgent(), false); c.err != nil {
+		return nil, c.err
+	}
+	leader, now := f.reader.Leader().ID != "", time.Now()
+	return read(f.core, func(st *fsm.State) *vigilv1.AgentStatus {
+		out := &vigilv1.AgentStatus{Agent: r.GetAgent()}
+		a, id := st.AgentByName(r.GetAgent()), fsm.AgentID(0)
+		if a != nil {
+			id, out.Host, out.Declaration = a.ID, hostName(st, a.Host), convertDeclaration(st.Clock(), a.Declared)
+		}
+		v := st.Verdict(id, leader)
+		p := st.Presence(id, &v)
+		out.Status, out.Verdict = p.Status, convertVerdict(&v)
+		// For people: on this server's wall clock. Nothing is decided by it.
+		at := func(t fsm.Time) *timestamppb.Timestamp {
+			if t == 0 {
+				return nil
+			}
+			return timestamppb.New(now.Add(-st.Clock().Sub(t)))
+		}
+		out.LastSeen, out.RegisteredAt, out.OfflineSince = at(p.LastSeen), at(p.Registered), at(p.Offline)
+		return out
+	}), nil
+}
