@@ -215,8 +215,8 @@ func TestExitCodes(t *testing.T) {
 		"not found":         {refusal(codes.NotFound, "not_found", "No."), []string{"task", "show", "1"}, 3},
 		"conflict":          {refusal(codes.Aborted, "conflict", "No."), []string{"task", "show", "1"}, 4},
 		"stopped":           {refusal(codes.FailedPrecondition, "stopped", "No."), []string{"task", "show", "1"}, 4},
-		"no leader":         {refusal(codes.Unavailable, "no_leader", "No."), []string{"task", "list", "--timeout", "200ms"}, 5},
-		"no server":         {nil, []string{"task", "list", "--addr", "127.0.0.1:1", "--timeout", "200ms"}, 5},
+		"no leader":         {refusal(codes.Unavailable, "no_leader", "No."), []string{"task", "list", "--timeout", "3s"}, 5},
+		"no server":         {nil, []string{"task", "list", "--addr", "127.0.0.1:1", "--timeout", "3s"}, 5},
 		"superseded":        {refusal(codes.FailedPrecondition, "superseded", "No."), []string{"wait-for-task", "--agent", "a/b", "--incarnation", "1"}, 7},
 		"server failed":     {refusal(codes.Internal, "internal", "No."), []string{"task", "list"}, 1},
 	} {
