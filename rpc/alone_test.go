@@ -16,6 +16,7 @@ import (
 func TestAloneAfterFiveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		node := newFakeCluster(1).nodes[0]
+		node.state.Apply(&fsm.Entry{Index: 1, Term: 1, Stint: 1, Requests: []fsm.Request{{Cmd: fsm.LeaderEstablished{Server: "s1"}}}})
 		node.cutOff(true)
 		a := newAlone(node.Leader)
 		ctx, stop := context.WithCancel(t.Context())
@@ -47,7 +48,6 @@ func TestAloneAfterFiveSeconds(t *testing.T) {
 		}
 		wait()
 		time.Sleep(4 * time.Second)
-		node.state.Apply(&fsm.Entry{Index: 1, Term: 1, Stint: 1, Requests: []fsm.Request{{Cmd: fsm.LeaderEstablished{Server: "s1"}}}})
 		node.cutOff(false)
 		time.Sleep(time.Hour)
 		hangs(true) // the election was shorter

@@ -97,6 +97,7 @@ func TestFleetOutlivesKills(t *testing.T) {
 			t.Fatalf("hosts: %v, %v", hosts, err)
 		}
 		for _, s := range f.servers {
+			s.shows(regexp.MustCompile(`server starts`)) // before it the signal would kill it
 			s.signal(syscall.SIGTERM)
 		}
 		for _, s := range f.servers {
@@ -163,7 +164,7 @@ func TestServerThatIsToldTooEarlyJoins(t *testing.T) {
 	if _, err := fmt.Fprintf(c, "vigil-raft/1 %s\n", status.GetClusterId()); err != nil {
 		t.Fatal(err)
 	}
-	early.shows(regexp.MustCompile(`peer turned away`))
+	early.shows(regexp.MustCompile(`peer turned away|belongs to cluster`))
 	early.signal(syscall.SIGTERM)
 	if code := early.end(); code != 0 {
 		t.Fatalf("the server ended with %d", code)
