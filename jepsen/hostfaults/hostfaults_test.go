@@ -19,6 +19,9 @@ var (
 	vigilFlag  = flag.String("vigil", "", "program under test (default: it is built)")
 )
 
+// tooSlow says why this program is not fit for a stand; empty: it is.
+var tooSlow string
+
 // The whole test runs in a network namespace of its own.
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -29,6 +32,9 @@ func TestMain(m *testing.M) {
 func skipped() string {
 	if testing.Short() {
 		return "starts machines"
+	}
+	if tooSlow != "" {
+		return tooSlow
 	}
 	return stand.Missing()
 }

@@ -208,6 +208,7 @@ func TestI88BreakerHoldsOnEveryPath(t *testing.T) {
 // trial that does some work and stays healthy closes the breaker and clears the
 // counters; all of it is replicated, so a dead leader changes nothing.
 func TestI89BreakerClosesAfterOneTrial(t *testing.T) {
+	slow(t, "a breaker and its pause")
 	w := fleet(t)
 	w.breaker(2, 4*time.Second)
 	w.room(role("work", 1, "crash=0s"))
@@ -327,6 +328,7 @@ func TestI94UsageLimitParks(t *testing.T) {
 // neither lost nor charged, and shown as parked all the while. There is no last try: a
 // day apart they cost nothing, and the limit may clear.
 func TestI95LimitThatNeverClearsIsTriedLessAndLess(t *testing.T) {
+	slow(t, "usage limits that follow each other")
 	w := fleet(t)
 	w.room(role("work", 1, "", by("limited")))
 	w.runs(1)

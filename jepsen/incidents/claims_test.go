@@ -25,6 +25,7 @@ import (
 // its work stands still before anybody else has its task, and what it says afterwards
 // counts for nothing (laws L6, L7; the ledger is judged at the end).
 func TestI19CutOffHolderStops(t *testing.T) {
+	slow(t, "a fence, a hand-over and a look at both")
 	w := fleet(t)
 	const agents = 3 // one on each host
 	w.room(role("work", agents, ""))
@@ -189,6 +190,7 @@ func TestI71PhantomsGetNoWork(t *testing.T) {
 // charged to it, keeps the count of its attempts and of those that were its fault; each
 // is told, and the limit applies to all moves together.
 func TestI75AttemptsOutliveTheirHosts(t *testing.T) {
+	slow(t, "three lost hosts")
 	w := fleet(t)
 	w.room(role("work", 1, "", func(r *vigilv1.RoleSpec) { r.AttemptLimit = 2 }))
 	first := w.runs(1)["work"]

@@ -117,6 +117,7 @@ func (w *world) goesOn(sv *stand.Server) {
 // I20, a leader stuck in its disk: while its fsync waits for five leases, it says yes to
 // no beat; another one leads, and no lease that is renewed there ends (laws L1, L10).
 func TestI20StuckLeaderRenewsNothing(t *testing.T) {
+	slow(t, "five leases of a stuck disk")
 	w := disks(t)
 	const agents = 20
 	w.room(role("work", agents, "", byHand, lasting(3*ttl)), role("hand", 1, "", byHand, lasting(30*ttl)))
@@ -242,6 +243,7 @@ func TestI131TornLogIsCutOff(t *testing.T) {
 // power keeps what it had acknowledged, and a server whose files were changed refuses to
 // go on with them, is emptied and joins again (law L8).
 func TestI135LostPowerAndDamagedFiles(t *testing.T) {
+	slow(t, "three losses of power and a server that joins anew")
 	w := disks(t)
 	w.room(role("hand", 1, "", byHand))
 	writes := w.writes("hand")
