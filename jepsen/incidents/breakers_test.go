@@ -157,6 +157,7 @@ func (w *world) scripted(h *stand.Host, name, text string) {
 // I87, crash loop: starts follow each other ever more slowly, at 0, 2, 5 s, ... after
 // a failure, and then the breaker opens with one alert.
 func TestI87CrashLoopSlowsDown(t *testing.T) {
+	slow(t, "back-off after back-off")
 	w := fleet(t)
 	w.breaker(4, 2*time.Minute)
 	w.room(role("work", 1, "crash=0s"))

@@ -156,6 +156,7 @@ func TestI20StuckLeaderRenewsNothing(t *testing.T) {
 // I132, a leader whose disk hangs and whose network does not: it gives up by itself,
 // another one leads, and writes succeed although that disk never comes back.
 func TestI132HungDiskLosesTheLead(t *testing.T) {
+	slow(t, "a disk that hangs for ever")
 	w := disks(t)
 	w.room(role("hand", 1, "", byHand))
 	lead := w.leader()
@@ -176,6 +177,7 @@ func TestI132HungDiskLosesTheLead(t *testing.T) {
 // full, nothing is acknowledged that is lost; with space again the same data goes on
 // (law L8).
 func TestI130FullDiskLosesNothing(t *testing.T) {
+	slow(t, "disks that are full on one server, then on two")
 	w := disks(t)
 	w.room(role("hand", 1, "", byHand))
 	writes := w.writes("hand")
@@ -219,6 +221,7 @@ func TestI130FullDiskLosesNothing(t *testing.T) {
 // is killed in the middle of a write starts with the torn end of its log cut off. The
 // others go on all the time (law L8).
 func TestI131TornLogIsCutOff(t *testing.T) {
+	slow(t, "a full disk and three torn ends")
 	w := disks(t)
 	w.room(role("hand", 1, "", byHand))
 	writes := w.writes("hand")

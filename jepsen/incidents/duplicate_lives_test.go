@@ -78,6 +78,7 @@ func TestI55ReclaimedTaskWaitsForTheOldWorker(t *testing.T) {
 // has ordered. Kill the leader at random moments of restarts: no two lives of one
 // agent overlap (law L7, judged for every test), and every agent comes back.
 func TestI56LeaderDiesDuringRestarts(t *testing.T) {
+	slow(t, "a leader lost in the middle of many restarts")
 	w := fleet(t)
 	const agents, rounds = 10, 5 // 50 restarts
 	w.room(role("single", agents, ""))

@@ -20,6 +20,7 @@ import (
 // I96, thundering-herd restart: all agents of a machine that lost them come back,
 // but only so many at once, and spread over time. Nobody elsewhere notices.
 func TestI96RestartsAreStaggered(t *testing.T) {
+	slow(t, "staggered restarts of many")
 	w := fleet(t)
 	h := w.Hosts[0]
 	const many, atOnce, perSecond = 40, 4, 20
@@ -171,6 +172,7 @@ func TestI98ShortHostTakesNoStarts(t *testing.T) {
 // I99, false suspicion under CPU load: the leader's machine is busy beyond its means
 // and the leader has one processor; nobody is declared dead for that.
 func TestI99BusyLeaderKillsNobody(t *testing.T) {
+	slow(t, "a leader without processors")
 	w := fleet(t)
 	const many = 50
 	w.set(map[string]string{"host_ttl": "8s"})

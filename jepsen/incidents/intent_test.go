@@ -327,6 +327,7 @@ func TestI145ConfigurationInterruptsNobody(t *testing.T) {
 // each once, although the daemon is killed in the middle of it, wherever that is. A
 // daemon that is killed while it ends gracefully takes nobody along.
 func TestI149RestartIsRemembered(t *testing.T) {
+	slow(t, "restarts through every outage")
 	w := fleet(t)
 	h := w.Hosts[2]
 	const many = 10
