@@ -97,18 +97,25 @@ func judgeFault(t *testing.T, fault *history.Fault, h *stand.Host) {
 // sound demands that nothing of a fault is left on a host.
 func sound(t *testing.T, h *stand.Host) {
 	t.Helper()
-	list, err := h.Processes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	daemons := 0
-	for _, p := range list {
-		if len(p.Args) > 1 && p.Args[1] == "agentd" {
-			daemons++
+	// One that was started this moment may be in the middle of its exec.
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		list, err := h.Processes()
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if daemons != 1 {
-		t.Errorf("%d agentds run: %v", daemons, list)
+		daemons := 0
+		for _, p := range list {
+			if len(p.Args) > 1 && p.Args[1] == "agentd" {
+				daemons++
+			}
+		}
+		if daemons == 1 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Errorf("%d agentds run: %v", daemons, list)
+			break
+		}
 	}
 	select {
 	case <-h.Process.Done():
