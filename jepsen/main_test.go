@@ -101,3 +101,17 @@ func TestCheckJudgesARecord(t *testing.T) {
 		t.Errorf("an empty folder: code %d, %v", code, err)
 	}
 }
+
+func TestDefaultFolderIsBesideTheProgram(t *testing.T) {
+	t.Chdir(t.TempDir())
+	// As the Makefile builds it: the program must not be in the way.
+	if err := os.MkdirAll("bin", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join("bin", "jepsen"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if folder, err := (&options{}).folder(); err != nil || !strings.HasPrefix(filepath.Base(filepath.Dir(folder)), "runs") {
+		t.Errorf("%s, %v", folder, err)
+	}
+}

@@ -47,7 +47,7 @@ func parse(args []string, to io.Writer) (*options, error) {
 	f.IntVar(&o.hosts, "hosts", 3, "how many hosts, 0 to 5")
 	f.DurationVar(&o.ttl, "ttl", 3*time.Second, "of leases and fences, 2s to 1m")
 	f.Float64Var(&o.rate, "rate", 15, "calls a second that each workload begins, about")
-	f.StringVar(&o.out, "out", "", "folder for record and report, which must not be there (default: a new one below bin/jepsen)")
+	f.StringVar(&o.out, "out", "", "folder for record and report, which must not be there (default: a new one below bin/runs)")
 	f.StringVar(&o.vigil, "vigil", "", "program to test instead of building it")
 	f.StringVar(&o.older, "older", "", "revision of git that servers run at first, or a program; kinds that upgrade need it")
 	f.BoolVar(&o.keep, "keep", false, "keep the data of servers and hosts also when every promise was kept")
@@ -117,7 +117,7 @@ func (o *options) command() string {
 func (o *options) folder() (string, error) {
 	path := o.out
 	if path == "" {
-		path = filepath.Join("bin", "jepsen", fmt.Sprintf("%s-seed%d", time.Now().Format("20060102-150405"), o.seed))
+		path = filepath.Join("bin", "runs", fmt.Sprintf("%s-seed%d", time.Now().Format("20060102-150405"), o.seed))
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
