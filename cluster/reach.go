@@ -20,7 +20,9 @@ const FeatureLevel = 2
 type Reach interface {
 	// Heard is when somebody else's call last came in; zero: never.
 	Heard() time.Time
-	// Reached is when the API of that server last answered this server; zero: never.
+	// Reached is when the API of that server last answered this server. One that was
+	// tried and has never answered counts as if it had when this server was started;
+	// zero: it was not tried.
 	Reached(id string) time.Time
 }
 
@@ -29,9 +31,9 @@ type ReachWord string
 
 // The answers.
 const (
-	ReachUnknown   ReachWord = "unknown"   // it never reached it, or there is no answer
+	ReachUnknown   ReachWord = "unknown"   // it has not tried, or there is no answer
 	ReachGood      ReachWord = "reached"   // it reached it just now
-	ReachLost      ReachWord = "unreached" // it did once, and does no more
+	ReachLost      ReachWord = "unreached" // it does not, or does no more
 	ReachLostHeard ReachWord = "heard"     // the same, and others reach the server that answers
 )
 

@@ -308,7 +308,7 @@ func TestAttach(t *testing.T) {
 	r.open()
 	t.Setenv("TERM", "xterm")
 	t.Setenv("ROOTS_SECRET", "x")
-	t.Setenv("TMUX", "/root/sock,1,0")
+	t.Setenv("TMUX", "/run/sock,1,0")
 	cmd, err := Attach(r.config.Tmux, r.config.Folder, true)
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,11 @@ func watchCases() []trialCase {
 	}
 	resumed := func(seq uint64) *book { return got(1, 2).event(1, 50, event{Seq: seq, Kind: "x", Resumed: true}) }
 	newest := func(b *book, index uint64) *book { return b.op("watch", "last", 100, 110, history.Op{Index: index}) }
+	marked := func(b *book, every string) *book {
+		b.rec.Run.Settings = map[string]string{"mark_every": every}
+		return b
+	}
+	led := func() *book { return got(1, 2).event(1, 50, event{Kind: "leader.established"}) }
 	return []trialCase{
 		{"watch", "one after the other", got(1, 2, 3), Kept, ""},
 		{"watch", "from the oldest kept", got(5, 6, 7), Kept, ""},
@@ -37,7 +42,9 @@ func watchCases() []trialCase {
 		{"watch", "all came to the end", newest(got(1, 2, 3), 3), Kept, ""},
 		{"watch", "a watcher was told that events are gone", newest(two(got(1, 2, 3), 1, 2), 3).
 			op("watch", "open", 40, 50, history.Op{Process: 2, Outcome: history.Failed, Error: "compacted"}), Kept, "not kept"},
-		{"agreement", "all agree", got(1, 2).event(1, 50, event{Kind: "leader.established"}), Kept, ""},
+		{"agreement", "all agree", marked(led(), "2"), Kept, ""},
+		{"agreement", "nothing was compared yet", led(), Nothing, ""},
+		{"agreement", "nothing is ever compared", marked(led(), "0"), Nothing, ""},
 		{"agreement", "a server differs", got(1, 2).event(1, 50, event{Kind: "server.diverged", Text: "s2"}), Broken, "state of server s2 differs"},
 	}
 }

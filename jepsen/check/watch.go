@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"vigil/jepsen/history"
@@ -120,11 +121,11 @@ func sameEvent(a, b *history.Event) bool {
 	return x == y
 }
 
-// agreement looks for a server that the cluster itself found to differ.
+// agreement looks for a server that the cluster itself found to differ. Servers compare
+// their states every so many log entries; a run with fewer shows nothing.
 func agreement(t *trial, r *Result) {
 	terms := 0
 	for _, e := range t.log {
-		r.judged(1)
 		switch e.Kind {
 		case "server.diverged":
 			r.found(Finding{From: e.Got, To: e.Got, Events: []history.Event{e}}, "the state of server %s differs from that of the majority", e.Text)
@@ -132,5 +133,18 @@ func agreement(t *trial, r *Result) {
 			terms++
 		}
 	}
+	if every := t.marksEvery(); len(t.log) > 0 && every > 0 {
+		r.judged(int((t.log[len(t.log)-1].Index - t.log[0].Index) / every))
+	}
+	r.count("comparisons of all states, at least due", r.Judged)
 	r.count("changes of leaders", max(0, terms-1))
+}
+
+// marksEvery is how many log entries are between two comparisons, from the settings of
+// the run or the default of the product; 0: there are none.
+func (t *trial) marksEvery() uint64 {
+	if n, err := strconv.ParseUint(t.rec.Run.Settings["mark_every"], 10, 64); err == nil {
+		return n
+	}
+	return 8192
 }

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -148,15 +149,18 @@ func (f *Field) rejoin(sv *stand.Server) error {
 	return errors.Join(sv.Empty(), sv.Start(), f.admit(ctx, sv))
 }
 
-var snapshotFlipped = onServer(upToDate, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+var snapshotFlipped = onServer(withSnapshot, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
 	defer t.Begin(history.Killed, sv.Name)()
 	defer t.Begin(history.Disk, sv.Name)()
 	if err := sv.Kill(); err != nil {
 		return "", err
 	}
 	spot, err := snapshotBit(sv.Disk().Store(), r)
-	if err != nil || spot.Path == "" {
-		return "it has no snapshot", errors.Join(err, sv.Start())
+	if err == nil && spot.Path == "" {
+		err = ErrNobody // it has gone meanwhile
+	}
+	if err != nil {
+		return "", errors.Join(err, sv.Start())
 	}
 	if err := sv.Disk().Flip(spot); err != nil {
 		return "", err
@@ -175,6 +179,14 @@ var snapshotFlipped = onServer(upToDate, func(ctx context.Context, f *Field, sv 
 	}
 	return note + ", it went on without this snapshot", nil
 })
+
+// withSnapshot picks a server that has a snapshot to damage and promises to see it.
+func withSnapshot(ctx context.Context, f *Field, r *rand.Rand) *stand.Server {
+	return oneOf(slices.DeleteFunc(f.current(), func(sv *stand.Server) bool {
+		spot, err := snapshotBit(sv.Disk().Store(), r)
+		return err != nil || spot.Path == ""
+	}), r)
+}
 
 // snapshotBit picks a bit of the newest snapshot; no path: there is none.
 func snapshotBit(store string, r *rand.Rand) (disk.Spot, error) {

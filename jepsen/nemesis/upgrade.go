@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"vigil/jepsen/history"
@@ -48,22 +49,21 @@ func (f *Field) outdated() []*stand.Server {
 	return list
 }
 
-// upToDate picks a server that runs the build under test: an older one promises less.
-func upToDate(_ context.Context, f *Field, r *rand.Rand) *stand.Server {
-	var list []*stand.Server
-	for _, sv := range f.Stand.Servers {
-		if f.Older == "" || sv.Program != f.Older {
-			list = append(list, sv)
-		}
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	return list[r.IntN(len(list))]
+// current are the servers that run the build under test: an older one promises less.
+func (f *Field) current() []*stand.Server {
+	return slices.DeleteFunc(slices.Clone(f.Stand.Servers), func(sv *stand.Server) bool {
+		return f.Older != "" && sv.Program == f.Older
+	})
 }
 
+func upToDate(_ context.Context, f *Field, r *rand.Rand) *stand.Server { return oneOf(f.current(), r) }
+
 func oneOutdated(_ context.Context, f *Field, r *rand.Rand) *stand.Server {
-	list := f.outdated()
+	return oneOf(f.outdated(), r)
+}
+
+// oneOf picks a server, nil when there is none.
+func oneOf(list []*stand.Server, r *rand.Rand) *stand.Server {
 	if len(list) == 0 {
 		return nil
 	}
