@@ -86,7 +86,11 @@ func (c *checker) host(s *State, h *Host) {
 	c.that((h.State == HostReturning) == (h.SteadyAt != 0), "host %s is %s and steady at %d", h.Name, h.State, h.SteadyAt)
 	c.that(h.State == HostSuspect || h.DoubtAt == 0 && h.SuspectWhy == "", "host %s is %s and in doubt since %d", h.Name, h.State, h.DoubtAt)
 	inService := h.State != HostLost && h.State != HostLeft
-	for id := range s.hostIndexOf(h.ID).agents {
+	hi := s.hostIdx.get(uint64(h.ID))
+	if hi == nil {
+		return // no agent was ever there
+	}
+	for id := range hi.agents {
 		a := s.agents.get(uint64(id))
 		c.that(a.Host == h.ID, "the index of host %s lists %s, which is on host %d", h.Name, a.Name, a.Host)
 		c.that(a.Proc != ProcOrdered || inService && !h.Drain && h.Pressure == "",
@@ -111,7 +115,10 @@ func (c *checker) role(s *State, r *Role, st *RoleStats, pending int) {
 	if st == nil {
 		st = &RoleStats{}
 	}
-	ri := s.roleIndexOf(r.ID)
+	ri := s.roleIdx.get(uint64(r.ID))
+	if c.that(ri != nil, "role %s has no index", r.Spec.Name); ri == nil {
+		return
+	}
 	c.that(ri.tasks == st.Tasks, "role %s counts %v tasks by state, there are %v", r.Spec.Name, ri.tasks, st.Tasks)
 	c.that(ri.pending.len() == pending, "role %s has %d claimable tasks in its index, there are %d", r.Spec.Name, ri.pending.len(), pending)
 	c.that(ri.queued.len() == int(ri.tasks[TaskQueued]), "role %s has %d queued tasks in its index, there are %d", r.Spec.Name, ri.queued.len(), ri.tasks[TaskQueued])

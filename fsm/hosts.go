@@ -67,7 +67,7 @@ func checkHost(c *RegisterHost) Outcome {
 // fencesOn counts the agents that may be running on a host.
 func (s *State) fencesOn(id HostID) (n int) {
 	for a := range s.hostIndexOf(id).agents {
-		if s.leases.mut(uint64(a)).Fence != 0 {
+		if s.leases.get(uint64(a)).Fence != 0 {
 			n++
 		}
 	}

@@ -118,7 +118,7 @@ func (s *State) settle(a *Agent, was shadow) {
 // idle tells that nothing of the agent runs or may run.
 func (s *State) idle(a *Agent) bool {
 	return !a.Proc.Fenced() && a.Proc != ProcOrdered && a.Part == PartDisconnected &&
-		s.leases.mut(uint64(a.ID)).Fence == 0
+		s.leases.get(uint64(a.ID)).Fence == 0
 }
 
 // agentDeadline is when an agent must be looked at again; 0: never.
@@ -132,7 +132,7 @@ func (s *State) agentDeadline(a *Agent) Time {
 			return a.TaskSince.Add(limit)
 		}
 	case a.Part == PartDisconnected && (a.Proc == ProcRunning && a.Order == NoOrder || a.Proc == ProcAccepted && a.Order != StopOrder):
-		return max(a.StartedAt, a.Since).Add(s.roles.mut(uint64(a.Role)).Spec.StartLimit)
+		return max(a.StartedAt, a.Since).Add(s.roles.get(uint64(a.Role)).Spec.StartLimit)
 	case a.Proc == ProcRunning && a.Order == NoOrder && a.Done > 0 && (a.Failures > 0 || a.Parked):
 		return a.StartedAt.Add(set.HealthyAfter)
 	case !a.Proc.Fenced() && a.NotBefore > s.meta.Clock:

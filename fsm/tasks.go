@@ -55,7 +55,7 @@ func (s *State) move(t *Task, to TaskState) {
 
 // taskDeadline is when the task must be looked at again; 0: never.
 func (s *State) taskDeadline(t *Task) Time {
-	spec := &s.roles.mut(uint64(t.Role)).Spec
+	spec := &s.roles.get(uint64(t.Role)).Spec
 	switch {
 	case t.State == TaskPending:
 		return t.ChangedAt.Add(spec.PendingLimit)
@@ -105,7 +105,7 @@ func (s *State) fireTask(id TaskID) {
 // limits are reached. charge counts the attempt as a failed one; killed counts a
 // death of the holder against the task.
 func (s *State) recover(t *Task, why string, charge, killed bool) {
-	spec := &s.roles.mut(uint64(t.Role)).Spec
+	spec := &s.roles.get(uint64(t.Role)).Spec
 	if charge {
 		t.Charged++
 	}
