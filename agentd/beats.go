@@ -183,6 +183,7 @@ func (k *keeper) judged(l *life, sent time.Duration, verdict string) {
 		k.metrics.superseded.Inc()
 		k.supersede(l)
 	default:
+		// "held": a backup was restored just now; a later beat confirms it or ends it.
 		// "rejoin": the fence ended at that very moment and was not renewed. The next
 		// beat is told what became of it.
 	}

@@ -38,7 +38,8 @@ func (r *Replica) Snapshot(ctx context.Context, w io.Writer) error {
 // are in flight have an unknown outcome. The installed state has a greater epoch
 // than both the backup and the state it replaces, and goes on numbering above both
 // (fsm.State.Outnumber), so that no number is used twice: what was said to the
-// replaced state is refused. It starts nothing for one TTL. The members of the
+// replaced state is refused. It starts nothing for one TTL, the longest of
+// any role, and confirms no life for as long: shims freeze their agents for a moment. The members of the
 // cluster stay as they are. Leader only.
 //
 // A new cluster knows nothing of what the lost one had handed out since the backup.
@@ -54,6 +55,9 @@ func (r *Replica) Restore(ctx context.Context, in io.Reader) error {
 	stint, _ := r.stints.current()
 	if stint == nil {
 		return fsm.ErrNotLeader
+	}
+	if err := r.legible(ctx, &fsm.Request{Cmd: fsm.RaiseEpoch{}}); err != nil {
+		return fmt.Errorf("restore backup: %w", err)
 	}
 	state, err := fsm.Load(bufio.NewReaderSize(in, 256<<10))
 	if err != nil {

@@ -112,6 +112,10 @@ func (s *State) renew(b *HostBeats) BeatAnswer {
 			s.exception(&ans, b.Host, beat)
 			continue
 		}
+		if beat.Kinds&BeatFence != 0 && s.held() { // it counts, but nobody may go on because of it
+			ans.Exceptions = append(ans.Exceptions, BeatException{beat.Agent, beat.Inc, VerdictHeld})
+			continue
+		}
 		ans.Renewed++
 	}
 	return ans
@@ -138,15 +142,22 @@ func (s *State) prolong(l *Lease, kinds uint8, now Time) bool {
 		ok = false
 	case kinds&BeatLease != 0, kinds&BeatVouch != 0 && l.Vouch && l.Until > now:
 		s.figures.margin(l.Until - now)
-		l.Until = now + Time(l.TTL)
+		l.Until = s.beaten(l)
 	}
 	if kinds&BeatFence != 0 {
 		if l.Fence <= now {
 			return false
 		}
-		l.Fence = now + Time(l.TTL)
+		l.Fence = s.beaten(l)
 	}
 	return ok
+}
+
+// beaten is when a lease or fence ends that is proved now: after one TTL. In the hold
+// after a restore the agent freezes soon and cannot prove anything before the first
+// beat that is confirmed: then one TTL after the hold (law L10).
+func (s *State) beaten(l *Lease) Time {
+	return max(s.meta.Clock, s.meta.HoldUntil) + Time(l.TTL)
 }
 
 // exception answers a beat that is not simply current (late words never revive).
@@ -159,6 +170,9 @@ func (s *State) exception(ans *BeatAnswer, host HostID, beat Beat) {
 		s.grantFence(a)
 		s.event("agent.adopted", about{agent: a, host: a.Host}, "its host is back and nothing newer was ordered")
 		s.settle(a, was)
+	}
+	if v == VerdictAdopt && s.held() {
+		v = VerdictHeld
 	}
 	if v == VerdictSuperseded {
 		s.figures.Superseded++

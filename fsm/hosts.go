@@ -227,6 +227,9 @@ func (s *State) acceptOrder(c *AcceptOrder) Outcome {
 	if h == nil || h.Boot != c.Boot {
 		return refuse(Superseded, "the order was for another boot of the host; register again")
 	}
+	if s.held() { // it was accepted before the backup, and may have been given up since (law L7)
+		return refuse(Superseded, "a backup was restored since incarnation %s of %s was ordered; start nothing", c.Inc, a.Name)
+	}
 	if a.Proc == ProcAccepted && a.TokenHash == string(c.TokenHash) { // a lost answer
 		out := a.outcome()
 		out.TTL = s.leases.mut(uint64(a.ID)).TTL

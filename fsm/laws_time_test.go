@@ -118,14 +118,16 @@ func TestEpochRaisesIncarnationsAndHoldsStarts(t *testing.T) {
 	h := d.host("h1", "worker")
 	d.room("demo", managed("b"), managed("c"))
 	old := d.start("demo/b", h)
-	d.must(RaiseEpoch{Hold: 20 * time.Second})
-	if w := d.s.Why(2); w.Code != "hold" || w.Left != 20*time.Second {
+	d.must(RaiseEpoch{Hold: 80 * time.Second})
+	if w := d.s.Why(2); w.Code != "hold" || w.Left != 80*time.Second {
 		t.Fatalf("%+v", w)
 	}
 	d.want(Conflict, OrderStart{2, MakeIncarnation(1, 1), h})
 	d.must(ReportExit{Host: h, Agent: 1, Inc: old.Inc})
 	d.s = reload(t, d.s) // the hold survives a restore
-	d.pass(20 * time.Second)
+	d.pass(50 * time.Second)
+	d.beat(h, BeatFence)
+	d.pass(30 * time.Second)
 	n := 0
 	for range d.s.Wanting() {
 		n++

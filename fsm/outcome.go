@@ -65,9 +65,10 @@ const (
 	VerdictUnknown            // no such agent
 	VerdictAdopt              // the fence had ended, nothing newer was ordered: go on
 	VerdictDenied             // the token is another life's: whoever beats is somebody else
+	VerdictHeld               // a backup was restored just now: the fence is kept, and not confirmed yet
 )
 
-var verdictNames = [...]string{"current", "rejoin", "superseded", "unknown", "adopt", "denied"}
+var verdictNames = [...]string{"current", "rejoin", "superseded", "unknown", "adopt", "denied", "held"}
 
 func (v Verdict) String() string { return verdictNames[v] }
 

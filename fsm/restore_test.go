@@ -3,6 +3,7 @@ package fsm
 import (
 	"bytes"
 	"testing"
+	"time"
 )
 
 func TestL6RestoredBackupHandsOutNewNumbers(t *testing.T) {
@@ -70,6 +71,46 @@ func TestL6RestoredBackupHandsOutNewNumbers(t *testing.T) {
 		t.Errorf("L6: session %d in a new cluster", got)
 	}
 	if err := fresh.s.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A backup may know a life that has been given up since, while a newer one runs on
+// another host. Until every life of the replaced state was superseded or has frozen
+// by itself, no fence is confirmed, or the two would run at once.
+func TestL7NoLifeIsConfirmedInTheHold(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "worker")
+	slow := managed("b")
+	slow.TTL = 3 * time.Minute
+	d.room("demo", slow, managed("c"))
+	life := d.start("demo/b", h)
+	d.must(Join{life})
+	a := d.agent("demo/b")
+	d.must(OrderStart{d.agent("demo/c").ID, d.s.NextIncarnation(d.agent("demo/c")), h})
+	open := d.agent("demo/c").Inc
+	d.must(RaiseEpoch{Hold: time.Second})
+
+	if w := d.s.Why(d.agent("demo/c").ID); w.Code != "hold" || w.Left != slow.TTL {
+		t.Errorf("the hold is shorter than the longest TTL: %+v", w)
+	}
+	d.want(Superseded, AcceptOrder{Host: h, Boot: "boot1", Agent: d.agent("demo/c").ID, Inc: open, TokenHash: []byte("token")})
+	d.beat(0, BeatLease, a.ID) // its own word, before it freezes
+	for range 3 {
+		ans := d.beat(h, BeatFence|BeatVouch, a.ID)
+		if len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != VerdictHeld || ans.Renewed != 0 {
+			t.Fatalf("L7: a life was confirmed in the hold: %+v", ans)
+		}
+		d.pass(slow.TTL / 3)
+	}
+	d.pass(slow.TTL / 2) // the first beat after the hold may take a quarter
+	if got := d.agent("demo/b"); got.Proc != ProcRunning || got.Part == PartDisconnected || got.Inc != life.Inc {
+		t.Fatalf("L10: the hold ended a life or its lease: %s, %s", got.Proc, got.Part)
+	}
+	if ans := d.beat(h, BeatFence|BeatVouch, a.ID); ans.Renewed != 1 {
+		t.Fatalf("L10: a life is not confirmed after the hold: %+v", ans)
+	}
+	if err := d.s.Check(); err != nil {
 		t.Error(err)
 	}
 }

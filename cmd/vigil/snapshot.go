@@ -97,7 +97,9 @@ func newSnapshotRestoreCmd(a *app) *cobra.Command {
 		Short: "Replace the whole state by the one in FILE; later writes are lost",
 		Long: `Replace the whole state of the cluster by the one in FILE. Everything that was
 written after the snapshot was saved is lost. Incarnations that the snapshot does
-not know are told that they are superseded, and nothing is started for one TTL.`,
+not know are told that they are superseded. For one TTL (the longest of any role)
+nothing is started and no life is confirmed: running agents freeze for about half
+of it, and go on.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {

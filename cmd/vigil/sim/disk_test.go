@@ -56,6 +56,8 @@ type disk struct {
 	c       *content
 	h       *handle       // of the server that runs
 	stalled chan struct{} // closed when the disk answers again; nil: it does
+	stalls  int           // faults that want it stalled
+	asked   time.Time     // since when something waits for a stalled disk; zero: nothing does
 	slow    time.Duration // a write takes up to this long
 	lies    uint64        // entries at the end of the log that a crash takes away; a defect
 }
@@ -84,10 +86,11 @@ func (d *disk) crash() {
 	d.release()
 }
 
-// stall makes the disk stop answering until resume or crash.
+// stall makes the disk stop answering until as many calls of resume, or a crash.
 func (d *disk) stall() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.stalls++
 	if d.stalled == nil {
 		d.stalled = make(chan struct{})
 	}
@@ -96,10 +99,43 @@ func (d *disk) stall() {
 func (d *disk) resume() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.stalls--; d.stalls <= 0 {
+		d.release()
+	}
+}
+
+// heal makes the disk answer, whoever stalled it.
+func (d *disk) heal() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.release()
 }
 
+// waited is for how long something has waited for a stalled disk.
+func (d *disk) waited() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.asked.IsZero() {
+		return 0
+	}
+	return time.Since(d.asked)
+}
+
+// await waits for so long and for a stalled disk. The disk is locked before and after.
+func (d *disk) await(stalled <-chan struct{}, wait time.Duration) {
+	if stalled != nil && d.asked.IsZero() {
+		d.asked = time.Now()
+	}
+	d.mu.Unlock()
+	defer d.mu.Lock()
+	time.Sleep(wait)
+	if stalled != nil {
+		<-stalled
+	}
+}
+
 func (d *disk) release() {
+	d.stalls, d.asked = 0, time.Time{}
 	if d.stalled != nil {
 		close(d.stalled)
 		d.stalled = nil
@@ -138,31 +174,20 @@ func (h *handle) write(op func(*content)) {
 	if early {
 		op(h.c)
 	}
+	if !now {
+		d.await(stalled, wait)
+		if !early {
+			op(h.c)
+		}
+	}
 	d.mu.Unlock()
-	if now {
-		return
-	}
-	time.Sleep(wait)
-	if stalled != nil {
-		<-stalled
-	}
-	if !early {
-		d.mu.Lock()
-		op(h.c)
-		d.mu.Unlock()
-	}
 }
 
 // read looks at the disk; it hangs with it.
 func (h *handle) read(op func(*content)) {
 	h.d.mu.Lock()
-	stalled := h.d.stalled
-	h.d.mu.Unlock()
-	if stalled != nil {
-		<-stalled
-	}
-	h.d.mu.Lock()
 	defer h.d.mu.Unlock()
+	h.d.await(h.d.stalled, 0)
 	op(h.c)
 }
 

@@ -167,6 +167,8 @@ func (b *blow) killed(n int) {
 // killedWriting loses power while entries are on their way to the disk.
 func (b *blow) killedWriting() {
 	v := b.server()
+	v.mayEnd.Add(1) // when it is told to stop at the same time, it waits for the disk
+	defer v.mayEnd.Add(-1)
 	v.disk.stall()
 	b.pause(b.between(ms, 500*ms))
 	v.kill()
@@ -294,19 +296,23 @@ func (b *blow) roughCalls() {
 	b.during(func() { b.w.links.rough.Add(-1) })
 }
 
+// diskNoticed is when a server that waits for its disk must have ended.
+const diskNoticed = 8 * s
+
 // diskStuck: the server must end by itself; it is started again with a good disk.
 func (b *blow) diskStuck() {
 	v := b.server()
 	st := v.now.Load()
-	v.mayEnd.Store(true)
+	v.mayEnd.Add(1)
 	v.disk.stall()
 	b.last()
-	if st != nil && v.now.Load() == st && b.w.ctx.Err() == nil {
-		b.w.ledger.breach("disk", "server %d has not ended although its disk is stuck for %v", v.i, b.lasting)
+	// One that is alone and has nothing to write does not notice.
+	if waited := v.disk.waited(); waited > diskNoticed && st != nil && v.now.Load() == st && b.w.ctx.Err() == nil {
+		b.w.ledger.breach("disk", "server %d has not ended although it has waited %v for its disk", v.i, waited)
 	}
 	v.disk.resume()
 	v.start()
-	v.mayEnd.Store(false)
+	v.mayEnd.Add(-1)
 }
 
 func (b *blow) diskSlow() {

@@ -22,7 +22,7 @@ type server struct {
 
 	mu     turn // one change at a time
 	now    atomic.Pointer[stay]
-	mayEnd atomic.Bool // a fault makes its program end by itself
+	mayEnd atomic.Int32 // faults that may make its program end by itself
 }
 
 // stay is one run of a server's program.
@@ -134,7 +134,7 @@ func (s *server) run(ctx context.Context, st *stay) {
 	if err != nil {
 		s.w.ledger.count("servers that ended by themselves")
 		// A server that is frozen while it is told to stop cannot join its goroutines.
-		if !errors.Is(err, cluster.ErrNoJoin) && !(s.mayEnd.Load() && errors.Is(err, cluster.ErrDiskStuck)) {
+		if !errors.Is(err, cluster.ErrNoJoin) && !(s.mayEnd.Load() > 0 && errors.Is(err, cluster.ErrDiskStuck)) {
 			s.w.ledger.breach("server", "server %d ended: %v", s.i, err)
 		}
 	}
@@ -161,7 +161,7 @@ func (s *server) kill() {
 		s.over(st)
 		st.cancel()
 	}
-	s.disk.resume()
+	s.disk.heal()
 }
 
 // stop ends the program in an orderly way and waits for it.

@@ -1,13 +1,17 @@
 package sim
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"vigil/cluster"
 	"vigil/fsm"
 )
 
@@ -92,6 +96,37 @@ func TestI17LeaderAndHostDieTogether(t *testing.T) {
 		h.start(true)
 	})
 	t.Logf("%d lives", w.ledger.counts["starts"])
+}
+
+// A backup is restored that knows lives on a host that was cut off since, and whose
+// agents run on others; the host comes back at that moment. Nothing thaws before the
+// others have ended (law L7, which the ledger judges).
+func TestL7RestoredBackupThawsNobodyTooSoon(t *testing.T) {
+	w := play(t, config{seed: 52}, func(w *world) {
+		for round := range 6 {
+			b, h := &blow{w: w}, w.hosts[round%len(w.hosts)]
+			var backup bytes.Buffer
+			b.leaderDoes("backup", func(ctx context.Context, rep *cluster.Replica) error {
+				backup.Reset()
+				return rep.Snapshot(ctx, &backup)
+			})
+			img, err := fsm.Load(bytes.NewReader(backup.Bytes()))
+			if err != nil {
+				w.ledger.breach("backup", "%v", err)
+				return
+			}
+			var cut sync.WaitGroup
+			cut.Go(func() { w.cutHost(h, nil, 3*time.Minute) })
+			nap(w.ctx, 3*time.Minute-time.Second)
+			b.bringBack(backup.Bytes(), img.LastIndex())
+			cut.Wait()
+			nap(w.ctx, 3*time.Minute)
+		}
+	})
+	if w.ledger.counts["thaws"] == 0 {
+		t.Error("nothing was thawed")
+	}
+	t.Logf("%d freezes, %d thaws, %d superseded lives", w.ledger.counts["freezes"], w.ledger.counts["thaws"], w.ledger.counts["superseded lives"])
 }
 
 func (w *world) role(agent string) *roleInfo {

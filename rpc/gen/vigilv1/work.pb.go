@@ -1607,7 +1607,8 @@ type BeatException struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Agent       uint32                 `protobuf:"varint,1,opt,name=agent,proto3" json:"agent,omitempty"`
 	Incarnation uint64                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// rejoin, superseded, unknown, adopt or denied (the token of another life)
+	// rejoin, superseded, unknown, adopt, denied (the token of another life) or held
+	// (to a host: a backup was restored just now; the fence is kept and not confirmed yet)
 	Verdict       string `protobuf:"bytes,3,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
