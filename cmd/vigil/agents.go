@@ -161,35 +161,37 @@ func failuresText(g *vigilv1.Agent) string {
 
 func newAgentStartCmd(a *app) *cobra.Command {
 	request := &vigilv1.SetAgentRequest{Desired: "running"}
-	cmd := newAgentSetCmd(a, "start", "Let an agent run: takes back a stop, ends a back-off, opens a breaker", request)
+	cmd := newAgentSetCmd(a, "start", "Let an agent run: takes back a stop, ends a back-off, opens a breaker", "it runs and has joined", request)
 	cmd.Flags().BoolVar(&request.Fresh, "fresh", false, "forget its resume value: begin a new conversation")
 	return cmd
 }
 
 func newAgentStopCmd(a *app) *cobra.Command {
-	return newAgentSetCmd(a, "stop", "Stop an agent and keep it stopped, whatever else asks for it", &vigilv1.SetAgentRequest{Desired: "stopped"})
+	return newAgentSetCmd(a, "stop", "Stop an agent and keep it stopped, whatever else asks for it", "nothing of it runs", &vigilv1.SetAgentRequest{Desired: "stopped"})
 }
 
-func newAgentSetCmd(a *app, verb, short string, request *vigilv1.SetAgentRequest) *cobra.Command {
+func newAgentSetCmd(a *app, verb, short, until string, request *vigilv1.SetAgentRequest) *cobra.Command {
+	var wait bool
 	cmd := &cobra.Command{
 		Use:               verb + " ROOM/ROLE[.N]...",
 		Short:             short,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.every(agentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.eachAgent(cmd, args, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
+			return a.eachAgent(cmd, args, wait, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
 				return c.fleet.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: name, Desired: request.GetDesired(), By: a.me(),
 					IfRev: request.GetIfRev(), Fresh: request.GetFresh(), Reason: request.GetReason()})
 			})
 		},
 	}
 	cmd.Flags().Uint64Var(&request.IfRev, "if-rev", 0, "only when this is the agent's revision")
+	waitFlag(cmd, &wait, until)
 	whyFlag(cmd, &request.Reason)
 	return cmd
 }
 
 func newAgentRestartCmd(a *app) *cobra.Command {
-	var fresh bool
+	var fresh, wait bool
 	var why string
 	cmd := &cobra.Command{
 		Use:               "restart ROOM/ROLE[.N]...",
@@ -197,12 +199,13 @@ func newAgentRestartCmd(a *app) *cobra.Command {
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.every(agentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.eachAgent(cmd, args, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
+			return a.eachAgent(cmd, args, wait, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
 				return c.fleet.RestartAgent(ctx, &vigilv1.RestartAgentRequest{Agent: name, By: a.me(), Fresh: fresh, Reason: why})
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&fresh, "fresh", false, "forget its resume value: begin a new conversation")
+	waitFlag(cmd, &wait, "its next life runs and has joined")
 	whyFlag(cmd, &why)
 	return cmd
 }
@@ -214,29 +217,47 @@ func newAgentUnparkCmd(a *app) *cobra.Command {
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.every(agentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.eachAgent(cmd, args, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
+			return a.eachAgent(cmd, args, false, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
 				return c.fleet.UnparkAgent(ctx, &vigilv1.UnparkAgentRequest{Agent: name, By: a.me()})
 			})
 		},
 	}
 }
 
-// eachAgent changes one agent after the other and goes on after a failure.
-func (a *app) eachAgent(cmd *cobra.Command, names []string, change func(context.Context, *conn, string) (*vigilv1.Agent, error)) error {
-	return a.ask(cmd, func(ctx context.Context, c *conn) error {
+// eachAgent changes one agent after the other and goes on after a failure; with wait
+// it waits then, without a limit unless --timeout gives one, until all have come true.
+func (a *app) eachAgent(cmd *cobra.Command, names []string, wait bool, change func(context.Context, *conn, string) (*vigilv1.Agent, error)) error {
+	ask := a.ask
+	if wait {
+		ask = a.follow
+	}
+	return ask(cmd, func(ctx context.Context, c *conn) error {
 		list := &vigilv1.ListAgentsResponse{}
 		var first error
+		failed := func(err error) {
+			if first == nil {
+				first = err
+			} else {
+				report(a.err, err, a.json)
+			}
+		}
 		for _, name := range names {
 			g, err := change(ctx, c, name)
 			if err != nil {
-				if first == nil {
-					first = err
-				} else {
-					report(a.err, err, a.json)
-				}
+				failed(err)
 				continue
 			}
 			list.Agents = append(list.Agents, g)
+		}
+		for i, g := range list.GetAgents() {
+			if wait {
+				now, err := a.awaitAgent(ctx, c, cmd.Name(), g)
+				if err != nil {
+					failed(err)
+					continue
+				}
+				list.Agents[i], g = now, now
+			}
 			if !a.json {
 				if err := a.printf("%s: desired %s, %s\n", g.GetName(), g.GetDesired(), changedText(cmd.Name(), g)); err != nil {
 					return err

@@ -78,4 +78,21 @@ func TestPeoplePauseAndDrain(t *testing.T) {
 			t.Errorf("%d starts, want 2", n)
 		}
 	})
+
+	t.Run("waits until it has come true", func(t *testing.T) {
+		c := c.in(t)
+		c.says("agent stop web/a --wait", "desired stopped")
+		if got := c.agent("web/a"); got.GetProcess() != "none" || got.GetParticipant() != "DISCONNECTED" {
+			t.Fatalf("stopped, and yet process %s, %s", got.GetProcess(), got.GetParticipant())
+		}
+		c.says("agent start web/a --wait", "desired running")
+		old := c.agent("web/a")
+		if old.GetProcess() != "running" || old.GetParticipant() == "DISCONNECTED" {
+			t.Fatalf("started, and yet process %s, %s", old.GetProcess(), old.GetParticipant())
+		}
+		c.says("agent restart web/a --wait", "desired running")
+		if got := c.agent("web/a"); got.GetIncarnationRaw() <= old.GetIncarnationRaw() || got.GetProcess() != "running" {
+			t.Fatalf("restarted, and yet incarnation %s, process %s", got.GetIncarnation(), got.GetProcess())
+		}
+	})
 }
