@@ -1,6 +1,7 @@
 package agentd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -178,6 +179,9 @@ func (remains) Started() shim.Started      { return shim.Started{} }
 func (remains) Acknowledge(time.Duration)  {}
 func (remains) Stop(time.Duration, string) {}
 func (remains) Frozen() bool               { return false }
+func (remains) Terminal(context.Context, shim.TerminalRequest) (string, error) {
+	return "", errors.New("its shim is gone")
+}
 
 // Wait blocks until nothing is left.
 func (r remains) Wait(stuck func(reason string)) shim.Exit {
@@ -245,6 +249,17 @@ func (e *elusive) Frozen() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.p != nil && e.p.Frozen()
+}
+
+// Terminal waits for nothing: a shim that does not answer has no terminal either.
+func (e *elusive) Terminal(ctx context.Context, r shim.TerminalRequest) (string, error) {
+	e.mu.Lock()
+	p := e.p
+	e.mu.Unlock()
+	if p == nil {
+		return "", errors.New("its shim does not answer")
+	}
+	return p.Terminal(ctx, r)
 }
 
 // Close lets go of the shim.

@@ -158,7 +158,7 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 	k.stream = &stream{host: host, boot: a.boot, log: logger, metrics: a.metrics, logs: logs, silence: a.silence,
 		registered: make(chan struct{}),
 		orders:     func(o []*vigilv1.Order) { k.send(func() { k.take(o) }) },
-		gone:       func() { k.send(k.enroll) }, proven: k.proven}
+		gone:       func() { k.send(k.enroll) }, proven: k.proven, terminal: k.atTerminal}
 	return k
 }
 

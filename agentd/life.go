@@ -20,6 +20,8 @@ type process interface {
 	// Stop sends SIGTERM and, after grace, SIGKILL; 0 kills at once. It never blocks.
 	Stop(grace time.Duration, reason string)
 	Frozen() bool
+	// Terminal types and looks; it takes shim.TerminalLimit at most.
+	Terminal(ctx context.Context, r shim.TerminalRequest) (screen string, err error)
 	// Wait blocks until nothing of the tree is left. It calls stuck once when
 	// something outlives SIGKILL.
 	Wait(stuck func(reason string)) shim.Exit

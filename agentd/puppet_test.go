@@ -1,6 +1,7 @@
 package agentd
 
 import (
+	"context"
 	"errors"
 	"os"
 	"strings"
@@ -36,6 +37,7 @@ type puppet struct {
 	stops chan string
 	stuck chan string
 	exit  chan shim.Exit
+	typed chan shim.TerminalRequest // nil: it has no terminal
 }
 
 func newPuppet(spec shim.Spec) *puppet {
@@ -79,6 +81,13 @@ func (p *puppet) Started() shim.Started            { return shim.Started{PID: 47
 func (p *puppet) Acknowledge(sent time.Duration)   { p.acks <- sent }
 func (p *puppet) Stop(_ time.Duration, why string) { p.stops <- why }
 func (p *puppet) Frozen() bool                     { return false }
+func (p *puppet) Terminal(_ context.Context, r shim.TerminalRequest) (string, error) {
+	if p.typed == nil {
+		return "", shim.ErrNoTerminal
+	}
+	p.typed <- r
+	return "$ " + r.Text, nil
+}
 func (p *puppet) Wait(stuck func(string)) shim.Exit {
 	select {
 	case word := <-p.stuck:

@@ -37,6 +37,8 @@ type stream struct {
 	// proven returns when the lives of this host are known to be current or not, or
 	// when that takes too long.
 	proven func(ctx context.Context)
+	// terminal is at the terminal of a life.
+	terminal func(context.Context, *vigilv1.TerminalRequest) (string, error)
 
 	registered chan struct{} // closed by the first speakFor
 
@@ -108,7 +110,7 @@ func (s *stream) session(parent context.Context) (heard bool, err error) {
 		return false, because(ctx, err)
 	}
 	talk := &talk{pongs: make(chan uint64, 16), data: make(chan *vigilv1.LogData), logs: s.logs,
-		cancels: map[uint64]context.CancelFunc{}}
+		terminal: s.terminal, terminals: make(chan struct{}, maxTerminals), cancels: map[uint64]context.CancelFunc{}}
 	defer talk.tasks.Wait()
 	defer cancel(nil)
 	talk.tasks.Go(func() {
@@ -132,6 +134,8 @@ func (s *stream) session(parent context.Context) (heard bool, err error) {
 			talk.serve(ctx, m.LogRequest)
 		case *vigilv1.ServerMessage_LogCancel:
 			talk.cancel(m.LogCancel.GetRequest())
+		case *vigilv1.ServerMessage_TerminalRequest:
+			talk.serveTerminal(ctx, m.TerminalRequest)
 		}
 	}
 }

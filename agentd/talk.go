@@ -26,7 +26,10 @@ type talk struct {
 	pongs chan uint64
 	data  chan *vigilv1.LogData
 	logs  *output.Dir
-	tasks sync.WaitGroup
+	// terminal is stream.terminal; terminals holds a token for each call of it.
+	terminal  func(context.Context, *vigilv1.TerminalRequest) (string, error)
+	terminals chan struct{}
+	tasks     sync.WaitGroup
 
 	mu      sync.Mutex
 	cancels map[uint64]context.CancelFunc // of log readers

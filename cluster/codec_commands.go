@@ -302,6 +302,9 @@ func putHealth(w *wire, cmd fsm.Command) bool {
 	case fsm.ReportStuck:
 		at = w.open(65)
 		reportStuck(w, &c)
+	case fsm.NoteNudge:
+		at = w.open(66)
+		noteNudge(w, &c)
 	default:
 		return false
 	}
@@ -327,6 +330,8 @@ func getHealth(w *wire, n number) fsm.Command {
 		return get(w, reportPressure)
 	case 65:
 		return get(w, reportStuck)
+	case 66:
+		return get(w, noteNudge)
 	}
 	return nil
 }

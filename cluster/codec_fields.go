@@ -318,6 +318,12 @@ func reportPressure(w *wire, c *fsm.ReportPressure) {
 	w.str(3, &c.Reason)
 }
 
+func noteNudge(w *wire, c *fsm.NoteNudge) {
+	w.str(1, &c.Agent)
+	w.str(2, &c.By)
+	w.str(3, &c.Reason)
+}
+
 func reportStuck(w *wire, c *fsm.ReportStuck) {
 	uns(w, 1, &c.Host)
 	uns(w, 2, &c.Agent)

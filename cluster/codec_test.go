@@ -27,7 +27,7 @@ func commands() []fsm.Command {
 		fsm.SetAgent{}, fsm.RestartAgent{}, fsm.RegisterHost{}, fsm.LeaveHost{}, fsm.SuspectHost{},
 		fsm.AcceptOrder{}, fsm.ReportStarted{}, fsm.ReportExit{}, fsm.OrderStart{}, fsm.OrderStop{}, fsm.CancelOrder{},
 		fsm.UnquarantineTask{}, fsm.SetPause{}, fsm.UnparkAgent{}, fsm.ReleaseBrake{}, fsm.DrainHost{}, fsm.ConfirmDead{},
-		fsm.ForgetHost{}, fsm.ReportViews{}, fsm.SurrenderHost{}, fsm.ReportPressure{}, fsm.ReportStuck{}, fsm.Declare{},
+		fsm.ForgetHost{}, fsm.ReportViews{}, fsm.SurrenderHost{}, fsm.ReportPressure{}, fsm.ReportStuck{}, fsm.NoteNudge{}, fsm.Declare{},
 	}
 }
 

@@ -129,6 +129,8 @@ func (s *State) executeSystem(c Command, session SessionID) Outcome {
 		return s.leaveHost(&c)
 	case SuspectHost, SurrenderHost, ReportViews, ReportPressure, DrainHost, ConfirmDead, ForgetHost:
 		return s.executeHost(c)
+	case NoteNudge:
+		return s.noteNudge(&c)
 	case ReportStuck:
 		return s.reportStuck(&c)
 	case AcceptOrder:

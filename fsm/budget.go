@@ -183,6 +183,23 @@ func (s *State) overstay(a *Agent, why string) {
 	s.recover(t, why, true, false)
 }
 
+// noteNudge says who wakes an agent. One that does not run hears nothing.
+func (s *State) noteNudge(c *NoteNudge) Outcome {
+	a := s.AgentByName(c.Agent)
+	switch {
+	case a == nil:
+		return refuse(NotFound, "there is no agent %q", c.Agent)
+	case a.Proc != ProcRunning:
+		return refuse(Conflict, "%s does not run on any host: nobody would read it", a.Name)
+	}
+	why := "by " + nobody(c.By)
+	if c.Reason != "" {
+		why += ": " + clip(c.Reason, MaxReason)
+	}
+	s.event("agent.nudged", about{agent: a, task: a.Task, host: a.Host}, why)
+	return a.outcome()
+}
+
 // reportStuck notes that something of the incarnation outlives SIGKILL. Its fence
 // goes on, so the slot stays taken; a human has to look at the host.
 func (s *State) reportStuck(c *ReportStuck) Outcome {

@@ -308,7 +308,9 @@ func (c *chaos) process(s *State) Command {
 	if h := s.Host(host); h != nil {
 		boot = h.Boot
 	}
-	switch n := c.rng.IntN(24); {
+	switch n := c.rng.IntN(25); {
+	case n == 24:
+		return NoteNudge{Agent: a.Name, By: "x"}
 	case n == 23:
 		return ReportStuck{Host: host, Agent: a.ID, Inc: c.inc(a.Inc), Reason: pick(c, []string{"", "stuck"})}
 	case n < 9:

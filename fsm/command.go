@@ -304,6 +304,7 @@ func (ConfirmDead) command()       {}
 func (ForgetHost) command()        {}
 func (ReportPressure) command()    {}
 func (ReportStuck) command()       {}
+func (NoteNudge) command()         {}
 func (RegisterHost) command()      {}
 func (LeaveHost) command()         {}
 func (SuspectHost) command()       {}

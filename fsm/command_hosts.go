@@ -87,6 +87,14 @@ type ReportPressure struct {
 	Reason string
 }
 
+// NoteNudge notes that something is typed into the terminal of an agent's present life
+// (which the cluster does not see): an event, and nothing else.
+type NoteNudge struct {
+	Agent  string // room/role or room/role.2
+	By     string
+	Reason string
+}
+
 // ReportStuck says that something of an incarnation outlives SIGKILL; empty: no more.
 type ReportStuck struct {
 	Host   HostID

@@ -21,7 +21,7 @@ func Level(c Command) uint32 {
 	switch c := c.(type) {
 	case LeaderUnreached:
 		return 1
-	case Declare, RaiseEpoch: // RaiseEpoch is in no log, but old servers would confirm lives in the hold
+	case Declare, NoteNudge, RaiseEpoch: // RaiseEpoch is in no log, but old servers would confirm lives in the hold
 		return 2
 	case ApplyRoom:
 		if slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return r.HealthEvery != 0 || r.HealthMissed != 0 }) {

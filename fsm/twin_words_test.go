@@ -314,6 +314,13 @@ func (w *twin) process(cmd Command) Code {
 		return no
 	case ReportExit:
 		return w.exit(c)
+	case NoteNudge:
+		if a := w.agents[c.Agent]; a == nil {
+			return NotFound
+		} else if a.proc != ProcRunning {
+			return Conflict
+		}
+		return OK
 	case ReportStuck:
 		a, no := w.onHost(c.Agent, c.Inc, c.Host)
 		if no == OK && !a.proc.Fenced() {

@@ -90,6 +90,15 @@ func setAgentCmd(r *vigilv1.SetAgentRequest) (fsm.Command, error) {
 		Fresh: r.GetFresh(), Reason: r.GetReason()}, c.err
 }
 
+func noteNudgeCmd(r *vigilv1.NudgeAgentRequest) (fsm.Command, error) {
+	var c checks
+	c.agent("agent", r.GetAgent(), false)
+	c.text("text", r.GetText(), maxNudge)
+	c.line("by", r.GetBy(), maxWho)
+	c.text("reason", r.GetReason(), fsm.MaxReason)
+	return fsm.NoteNudge{Agent: r.GetAgent(), By: r.GetBy(), Reason: r.GetReason()}, c.err
+}
+
 func restartAgentCmd(r *vigilv1.RestartAgentRequest) (fsm.Command, error) {
 	var c checks
 	c.agent("agent", r.GetAgent(), false)

@@ -229,7 +229,7 @@ func TestLogsOfAHostThatIsAway(t *testing.T) {
 
 func TestSlowLogReaderDoesNotHoldTheStream(t *testing.T) {
 	s := &hostStream{logs: map[uint64]*logRequest{}, out: make(chan *vigilv1.ServerMessage, 4), gone: make(chan struct{})}
-	r, err := s.request(within(t), &vigilv1.LogRequest{})
+	r, err := s.request(within(t), func(uint64) *vigilv1.ServerMessage { return &vigilv1.ServerMessage{} })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,8 +36,9 @@ type logRequest struct {
 	full   bool
 }
 
-// request asks the host for output.
-func (s *hostStream) request(ctx context.Context, a *vigilv1.LogRequest) (*logRequest, error) {
+// request asks the host for something that it answers with LogData; ask makes the
+// message with the number of the request.
+func (s *hostStream) request(ctx context.Context, ask func(id uint64) *vigilv1.ServerMessage) (*logRequest, error) {
 	s.mu.Lock()
 	if len(s.logs) >= logRequests {
 		s.mu.Unlock()
@@ -47,8 +48,7 @@ func (s *hostStream) request(ctx context.Context, a *vigilv1.LogRequest) (*logRe
 	r := &logRequest{id: s.next, data: make(chan *vigilv1.LogData, logChunks)}
 	s.logs[r.id] = r
 	s.mu.Unlock()
-	a.Request = r.id
-	if err := s.send(ctx, &vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_LogRequest{LogRequest: a}}); err != nil {
+	if err := s.send(ctx, ask(r.id)); err != nil {
 		s.drop(r)
 		return nil, err
 	}
@@ -110,7 +110,10 @@ func (s *hostStream) dropLogs() {
 
 // fetch copies output of one agent to send until the host ends it or ctx does.
 func (s *hostStream) fetch(ctx context.Context, a *vigilv1.LogRequest, send func(*vigilv1.LogChunk) error) error {
-	r, err := s.request(ctx, a)
+	r, err := s.request(ctx, func(id uint64) *vigilv1.ServerMessage {
+		a.Request = id
+		return &vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_LogRequest{LogRequest: a}}
+	})
 	if err != nil {
 		return err
 	}

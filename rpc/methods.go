@@ -47,6 +47,12 @@ func repeatables() map[string]bool {
 	return m
 }
 
+// locals are the unary calls that any server serves by itself.
+func locals() map[string]bool {
+	return map[string]bool{vigilv1.Work_Wait_FullMethodName: true,
+		vigilv1.Fleet_LookAtAgent_FullMethodName: true, vigilv1.Fleet_AtTerminal_FullMethodName: true}
+}
+
 func services() []protoreflect.ServiceDescriptor {
 	var out []protoreflect.ServiceDescriptor
 	for _, f := range []protoreflect.FileDescriptor{vigilv1.File_vigil_v1_fleet_proto,
@@ -60,7 +66,7 @@ func services() []protoreflect.ServiceDescriptor {
 
 // newMethods describes every call of the .proto files by its full gRPC name.
 func newMethods(m *metrics) (map[string]*method, error) {
-	safe := repeatables()
+	safe, local := repeatables(), locals()
 	out := map[string]*method{}
 	for _, svc := range services() {
 		for i := range svc.Methods().Len() {
@@ -73,7 +79,7 @@ func newMethods(m *metrics) (map[string]*method, error) {
 			short := string(svc.Name()) + "/" + string(d.Name())
 			out[full] = &method{
 				name:       short,
-				local:      full == vigilv1.Work_Wait_FullMethodName,
+				local:      local[full],
 				read:       d.Input().Fields().ByName("stale") != nil,
 				repeatable: safe[full],
 				beat:       full == vigilv1.Work_Beat_FullMethodName,

@@ -26,9 +26,10 @@ type door struct {
 	requests chan request
 	done     chan struct{} // closed by close
 
-	mu     sync.Mutex
-	status status
-	conns  map[chan struct{}]struct{} // one token each when the status has changed
+	mu       sync.Mutex
+	terminal terminal // nil: there is none
+	status   status
+	conns    map[chan struct{}]struct{} // one token each when the status has changed
 }
 
 // openDoor listens in the current folder. It must be called before there is
@@ -89,6 +90,12 @@ func (d *door) hear(conn *net.UnixConn) {
 		var r request
 		if json.Unmarshal(lines.Bytes(), &r) != nil {
 			return // it is not one of ours
+		}
+		if r.Terminal != nil {
+			if d.serveTerminal(conn, *r.Terminal) != nil {
+				return
+			}
+			continue
 		}
 		select {
 		case d.requests <- r:

@@ -54,6 +54,11 @@ func (g *guard) start(ctx context.Context) error {
 		return err
 	}
 	g.group, g.began = f.what.Cgroup, g.clock()
+	if f.pane != nil {
+		g.door.mu.Lock()
+		g.door.terminal = f.pane
+		g.door.mu.Unlock()
+	}
 	started := Started{
 		PID: g.tree.PID(), PIDStart: startTime(g.tree.PID()), Shim: os.Getpid(), ShimStart: startTime(os.Getpid()),
 		Boot: bootID(), Degraded: strings.Join(f.degraded, "; "), Mark: spec.Mark, Groups: g.group.Folders(),
@@ -72,7 +77,8 @@ type first struct {
 	forker   *proc.Forker
 	what     proc.Spec
 	degraded []string
-	late     func() bool // the program must not run any more
+	late     func() bool   // the program must not run any more
+	pane     *tmux.Session // nil: none
 }
 
 // fork starts the program unless it is too late. All that came before may have taken
@@ -143,8 +149,10 @@ func (f *first) terminal(folder string) (*proc.Tree, error) {
 	if err != nil {
 		f.clear()
 		session.Wait()
+		return nil, err
 	}
-	return tree, err
+	f.pane = session
+	return tree, nil
 }
 
 func (f *first) session(path, folder string) (*tmux.Session, error) {

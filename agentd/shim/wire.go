@@ -8,6 +8,8 @@ type request struct {
 	// not said.
 	Acknowledge time.Duration `json:",omitempty"`
 	Stop        *stopRequest  `json:",omitempty"`
+	// Terminal is answered on the same connection, and by no other word of the shim.
+	Terminal *TerminalRequest `json:",omitempty"`
 }
 
 type stopRequest struct {

@@ -16,7 +16,7 @@ func newAgentCmd(a *app) *cobra.Command {
 	return newGroup("agent", "Agents: see why they run or not, stop, pause and start them",
 		newAgentListCmd(a), newAgentShowCmd(a), newAgentStatusCmd(a), newAgentHealthCheckCmd(a), newAgentExplainCmd(a), newAgentStartCmd(a), newAgentStopCmd(a),
 		newAgentRestartCmd(a), newAgentPauseCmd(a, "pause", "Start an agent no more and give it no new task; what it does goes on", true),
-		newAgentPauseCmd(a, "resume", "End the pause of an agent", false), newAgentUnparkCmd(a), newAgentLogsCmd(a), newAgentAttachCmd(a))
+		newAgentPauseCmd(a, "resume", "End the pause of an agent", false), newAgentUnparkCmd(a), newAgentLogsCmd(a), newAgentScreenCmd(a), newAgentAttachCmd(a))
 }
 
 func newAgentListCmd(a *app) *cobra.Command {

@@ -118,6 +118,16 @@ func (f *testFleet) result(t *testing.T, role string) string {
 	return task.GetResult()
 }
 
+// say runs a command at one server and gives what it prints.
+func (f *testFleet) say(server int, args ...string) string {
+	f.t.Helper()
+	p := spawn(f.t, "vigil "+args[0], append(args, "--addr", f.api[server])...)
+	if code := p.end(); code != 0 {
+		f.t.Fatalf("%q at server %d ended with %d: %s", args, server, code, p.out.tail())
+	}
+	return p.out.String()
+}
+
 func (f *testFleet) terminal(t *testing.T, data string, agentd *proc, start func() *proc) {
 	if got := f.result(t, "term"); got != "after <fresh>" {
 		t.Errorf("result %q", got)
@@ -140,6 +150,22 @@ func (f *testFleet) terminal(t *testing.T, data string, agentd *proc, start func
 			t.Fatalf("the terminal shows\n%s", outer("capture-pane", "-p"))
 		}
 	}
+	// From anywhere, through whatever server: what it shows, and a word into it.
+	for i := range 3 {
+		if screen := f.say(i, "agent", "screen", "demo/term"); !strings.Contains(screen, "a task came") {
+			t.Errorf("through server %d the screen is %q", i, screen)
+		}
+		word := fmt.Sprintf("are you there, asks %d; $(id)", i)
+		f.say(i, "nudge", "demo/term", word, "--why", "it looks idle")
+		for end := time.Now().Add(patience); !strings.Contains(f.say(i, "agent", "screen", "demo/term"), word); time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%q was not typed: the screen is\n%s", word, f.say(i, "agent", "screen", "demo/term"))
+			}
+		}
+	}
+	f.await("the event", func(e *vigilv1.Event) bool {
+		return e.GetKind() == "agent.nudged" && strings.Contains(e.GetText(), "it looks idle") && !strings.Contains(fmt.Sprint(e), "are you there")
+	})
 	// agentd dies; the terminal does not.
 	agentd.signal(syscall.SIGKILL)
 	<-agentd.done

@@ -36,6 +36,7 @@ var commands = [...]func(*app) *cobra.Command{
 	newTaskCmd,
 	newAgentCmd,
 	newDeclareCmd,
+	newNudgeCmd,
 	newHostCmd,
 	newPauseCmd,
 	newResumeCmd,

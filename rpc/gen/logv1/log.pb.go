@@ -228,6 +228,7 @@ type Request struct {
 	//	*Request_SurrenderHost
 	//	*Request_ReportPressure
 	//	*Request_ReportStuck
+	//	*Request_NoteNudge
 	Command       isRequest_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -714,6 +715,15 @@ func (x *Request) GetReportStuck() *ReportStuck {
 	return nil
 }
 
+func (x *Request) GetNoteNudge() *NoteNudge {
+	if x != nil {
+		if x, ok := x.Command.(*Request_NoteNudge); ok {
+			return x.NoteNudge
+		}
+	}
+	return nil
+}
+
 type isRequest_Command interface {
 	isRequest_Command()
 }
@@ -906,6 +916,10 @@ type Request_ReportStuck struct {
 	ReportStuck *ReportStuck `protobuf:"bytes,65,opt,name=report_stuck,json=reportStuck,proto3,oneof"`
 }
 
+type Request_NoteNudge struct {
+	NoteNudge *NoteNudge `protobuf:"bytes,66,opt,name=note_nudge,json=noteNudge,proto3,oneof"` // feature level 2
+}
+
 func (*Request_LeaderEstablished) isRequest_Command() {}
 
 func (*Request_PutServer) isRequest_Command() {}
@@ -999,6 +1013,8 @@ func (*Request_SurrenderHost) isRequest_Command() {}
 func (*Request_ReportPressure) isRequest_Command() {}
 
 func (*Request_ReportStuck) isRequest_Command() {}
+
+func (*Request_NoteNudge) isRequest_Command() {}
 
 type KV struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4346,6 +4362,66 @@ func (x *ReportStuck) GetReason() string {
 	return ""
 }
 
+type NoteNudge struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NoteNudge) Reset() {
+	*x = NoteNudge{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NoteNudge) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NoteNudge) ProtoMessage() {}
+
+func (x *NoteNudge) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NoteNudge.ProtoReflect.Descriptor instead.
+func (*NoteNudge) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *NoteNudge) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *NoteNudge) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *NoteNudge) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type OrderStart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Agent         uint32                 `protobuf:"varint,1,opt,name=agent,proto3" json:"agent,omitempty"`
@@ -4357,7 +4433,7 @@ type OrderStart struct {
 
 func (x *OrderStart) Reset() {
 	*x = OrderStart{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4369,7 +4445,7 @@ func (x *OrderStart) String() string {
 func (*OrderStart) ProtoMessage() {}
 
 func (x *OrderStart) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4382,7 +4458,7 @@ func (x *OrderStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStart.ProtoReflect.Descriptor instead.
 func (*OrderStart) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *OrderStart) GetAgent() uint32 {
@@ -4417,7 +4493,7 @@ type OrderStop struct {
 
 func (x *OrderStop) Reset() {
 	*x = OrderStop{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4429,7 +4505,7 @@ func (x *OrderStop) String() string {
 func (*OrderStop) ProtoMessage() {}
 
 func (x *OrderStop) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4442,7 +4518,7 @@ func (x *OrderStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStop.ProtoReflect.Descriptor instead.
 func (*OrderStop) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *OrderStop) GetAgent() uint32 {
@@ -4477,7 +4553,7 @@ type CancelOrder struct {
 
 func (x *CancelOrder) Reset() {
 	*x = CancelOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4489,7 +4565,7 @@ func (x *CancelOrder) String() string {
 func (*CancelOrder) ProtoMessage() {}
 
 func (x *CancelOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4502,7 +4578,7 @@ func (x *CancelOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelOrder.ProtoReflect.Descriptor instead.
 func (*CancelOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{53}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CancelOrder) GetAgent() uint32 {
@@ -4540,7 +4616,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tHostBeats\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
-	"\x06packed\x18\x03 \x01(\fR\x06packed\"\x9c\x17\n" +
+	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xd6\x17\n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
@@ -4609,7 +4685,9 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\fcancel_order\x18> \x01(\v2\x19.vigil.log.v1.CancelOrderH\x00R\vcancelOrder\x12D\n" +
 	"\x0esurrender_host\x18? \x01(\v2\x1b.vigil.log.v1.SurrenderHostH\x00R\rsurrenderHost\x12G\n" +
 	"\x0freport_pressure\x18@ \x01(\v2\x1c.vigil.log.v1.ReportPressureH\x00R\x0ereportPressure\x12>\n" +
-	"\freport_stuck\x18A \x01(\v2\x19.vigil.log.v1.ReportStuckH\x00R\vreportStuckB\t\n" +
+	"\freport_stuck\x18A \x01(\v2\x19.vigil.log.v1.ReportStuckH\x00R\vreportStuck\x128\n" +
+	"\n" +
+	"note_nudge\x18B \x01(\v2\x17.vigil.log.v1.NoteNudgeH\x00R\tnoteNudgeB\t\n" +
 	"\acommand\",\n" +
 	"\x02KV\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -4890,7 +4968,11 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\rR\x05agent\x12\x10\n" +
 	"\x03inc\x18\x03 \x01(\x04R\x03inc\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"H\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"I\n" +
+	"\tNoteNudge\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"H\n" +
 	"\n" +
 	"OrderStart\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\rR\x05agent\x12\x10\n" +
@@ -4917,7 +4999,7 @@ func file_vigil_log_v1_log_proto_rawDescGZIP() []byte {
 	return file_vigil_log_v1_log_proto_rawDescData
 }
 
-var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: vigil.log.v1.Entry
 	(*HostBeats)(nil),         // 1: vigil.log.v1.HostBeats
@@ -4970,9 +5052,10 @@ var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*SurrenderHost)(nil),     // 48: vigil.log.v1.SurrenderHost
 	(*ReportPressure)(nil),    // 49: vigil.log.v1.ReportPressure
 	(*ReportStuck)(nil),       // 50: vigil.log.v1.ReportStuck
-	(*OrderStart)(nil),        // 51: vigil.log.v1.OrderStart
-	(*OrderStop)(nil),         // 52: vigil.log.v1.OrderStop
-	(*CancelOrder)(nil),       // 53: vigil.log.v1.CancelOrder
+	(*NoteNudge)(nil),         // 51: vigil.log.v1.NoteNudge
+	(*OrderStart)(nil),        // 52: vigil.log.v1.OrderStart
+	(*OrderStop)(nil),         // 53: vigil.log.v1.OrderStop
+	(*CancelOrder)(nil),       // 54: vigil.log.v1.CancelOrder
 }
 var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: vigil.log.v1.Entry.beats:type_name -> vigil.log.v1.HostBeats
@@ -5018,24 +5101,25 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	44, // 40: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
 	45, // 41: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
 	47, // 42: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
-	51, // 43: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
-	52, // 44: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
-	53, // 45: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
+	52, // 43: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
+	53, // 44: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
+	54, // 45: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
 	48, // 46: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
 	49, // 47: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
 	50, // 48: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
-	3,  // 49: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
-	3,  // 50: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
-	3,  // 51: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
-	14, // 52: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
-	3,  // 53: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
-	36, // 54: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
-	46, // 55: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
-	56, // [56:56] is the sub-list for method output_type
-	56, // [56:56] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	51, // 49: vigil.log.v1.Request.note_nudge:type_name -> vigil.log.v1.NoteNudge
+	3,  // 50: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
+	3,  // 51: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
+	3,  // 52: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
+	14, // 53: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
+	3,  // 54: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
+	36, // 55: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
+	46, // 56: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_vigil_log_v1_log_proto_init() }
@@ -5091,6 +5175,7 @@ func file_vigil_log_v1_log_proto_init() {
 		(*Request_SurrenderHost)(nil),
 		(*Request_ReportPressure)(nil),
 		(*Request_ReportStuck)(nil),
+		(*Request_NoteNudge)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5098,7 +5183,7 @@ func file_vigil_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_log_v1_log_proto_rawDesc), len(file_vigil_log_v1_log_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   54,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2066,6 +2066,282 @@ func (*ForgetHostResponse) Descriptor() ([]byte, []int) {
 	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{30}
 }
 
+type LookAtAgentRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Agent string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	// Of what has scrolled out of the terminal; at most 10,000.
+	Lines         uint32 `protobuf:"varint,2,opt,name=lines,proto3" json:"lines,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LookAtAgentRequest) Reset() {
+	*x = LookAtAgentRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LookAtAgentRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LookAtAgentRequest) ProtoMessage() {}
+
+func (x *LookAtAgentRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LookAtAgentRequest.ProtoReflect.Descriptor instead.
+func (*LookAtAgentRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *LookAtAgentRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *LookAtAgentRequest) GetLines() uint32 {
+	if x != nil {
+		return x.Lines
+	}
+	return 0
+}
+
+type Screen struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	Host          string                 `protobuf:"bytes,2,opt,name=host,proto3" json:"host,omitempty"`
+	Incarnation   string                 `protobuf:"bytes,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Screen) Reset() {
+	*x = Screen{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Screen) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Screen) ProtoMessage() {}
+
+func (x *Screen) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Screen.ProtoReflect.Descriptor instead.
+func (*Screen) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *Screen) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Screen) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Screen) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
+}
+
+type NudgeAgentRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Agent string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	// Typed as a paste and followed by Enter; at most 4 KiB; empty: a question how it is
+	// getting on.
+	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	By   string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	// Why, for people.
+	Reason        string   `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NudgeAgentRequest) Reset() {
+	*x = NudgeAgentRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NudgeAgentRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NudgeAgentRequest) ProtoMessage() {}
+
+func (x *NudgeAgentRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NudgeAgentRequest.ProtoReflect.Descriptor instead.
+func (*NudgeAgentRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *NudgeAgentRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *NudgeAgentRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *NudgeAgentRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *NudgeAgentRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *NudgeAgentRequest) GetId() *WriteId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+type AtTerminalRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	Agent         uint32                 `protobuf:"varint,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	Incarnation   uint64                 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	Look          bool                   `protobuf:"varint,5,opt,name=look,proto3" json:"look,omitempty"`
+	Lines         uint32                 `protobuf:"varint,6,opt,name=lines,proto3" json:"lines,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AtTerminalRequest) Reset() {
+	*x = AtTerminalRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AtTerminalRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AtTerminalRequest) ProtoMessage() {}
+
+func (x *AtTerminalRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AtTerminalRequest.ProtoReflect.Descriptor instead.
+func (*AtTerminalRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *AtTerminalRequest) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *AtTerminalRequest) GetAgent() uint32 {
+	if x != nil {
+		return x.Agent
+	}
+	return 0
+}
+
+func (x *AtTerminalRequest) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *AtTerminalRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *AtTerminalRequest) GetLook() bool {
+	if x != nil {
+		return x.Look
+	}
+	return false
+}
+
+func (x *AtTerminalRequest) GetLines() uint32 {
+	if x != nil {
+		return x.Lines
+	}
+	return 0
+}
+
 type AgentLogsRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Agent  string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
@@ -2078,7 +2354,7 @@ type AgentLogsRequest struct {
 
 func (x *AgentLogsRequest) Reset() {
 	*x = AgentLogsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2090,7 +2366,7 @@ func (x *AgentLogsRequest) String() string {
 func (*AgentLogsRequest) ProtoMessage() {}
 
 func (x *AgentLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2103,7 +2379,7 @@ func (x *AgentLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentLogsRequest.ProtoReflect.Descriptor instead.
 func (*AgentLogsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{31}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AgentLogsRequest) GetAgent() string {
@@ -2136,7 +2412,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2148,7 +2424,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2161,7 +2437,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{32}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -2183,7 +2459,7 @@ type ListHostsRequest struct {
 
 func (x *ListHostsRequest) Reset() {
 	*x = ListHostsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2195,7 +2471,7 @@ func (x *ListHostsRequest) String() string {
 func (*ListHostsRequest) ProtoMessage() {}
 
 func (x *ListHostsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2208,7 +2484,7 @@ func (x *ListHostsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHostsRequest.ProtoReflect.Descriptor instead.
 func (*ListHostsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{33}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ListHostsRequest) GetStale() bool {
@@ -2243,7 +2519,7 @@ type ListHostsResponse struct {
 
 func (x *ListHostsResponse) Reset() {
 	*x = ListHostsResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2255,7 +2531,7 @@ func (x *ListHostsResponse) String() string {
 func (*ListHostsResponse) ProtoMessage() {}
 
 func (x *ListHostsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2268,7 +2544,7 @@ func (x *ListHostsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHostsResponse.ProtoReflect.Descriptor instead.
 func (*ListHostsResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{34}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ListHostsResponse) GetHosts() []*Host {
@@ -2296,7 +2572,7 @@ type GetHostRequest struct {
 
 func (x *GetHostRequest) Reset() {
 	*x = GetHostRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[35]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2308,7 +2584,7 @@ func (x *GetHostRequest) String() string {
 func (*GetHostRequest) ProtoMessage() {}
 
 func (x *GetHostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[35]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2321,7 +2597,7 @@ func (x *GetHostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHostRequest.ProtoReflect.Descriptor instead.
 func (*GetHostRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{35}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetHostRequest) GetHost() string {
@@ -2355,7 +2631,7 @@ type WatchEventsRequest struct {
 
 func (x *WatchEventsRequest) Reset() {
 	*x = WatchEventsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[36]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2367,7 +2643,7 @@ func (x *WatchEventsRequest) String() string {
 func (*WatchEventsRequest) ProtoMessage() {}
 
 func (x *WatchEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[36]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2380,7 +2656,7 @@ func (x *WatchEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEventsRequest.ProtoReflect.Descriptor instead.
 func (*WatchEventsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{36}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WatchEventsRequest) GetAfter() uint64 {
@@ -2576,7 +2852,27 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x14\n" +
-	"\x12ForgetHostResponse\"V\n" +
+	"\x12ForgetHostResponse\"@\n" +
+	"\x12LookAtAgentRequest\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x14\n" +
+	"\x05lines\x18\x02 \x01(\rR\x05lines\"R\n" +
+	"\x06Screen\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x12\n" +
+	"\x04host\x18\x02 \x01(\tR\x04host\x12 \n" +
+	"\vincarnation\x18\x03 \x01(\tR\vincarnation\"\x88\x01\n" +
+	"\x11NudgeAgentRequest\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x9d\x01\n" +
+	"\x11AtTerminalRequest\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +
+	"\x05agent\x18\x02 \x01(\rR\x05agent\x12 \n" +
+	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\x12\x12\n" +
+	"\x04look\x18\x05 \x01(\bR\x04look\x12\x14\n" +
+	"\x05lines\x18\x06 \x01(\rR\x05lines\"V\n" +
 	"\x10AgentLogsRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x16\n" +
 	"\x06follow\x18\x02 \x01(\bR\x06follow\x12\x14\n" +
@@ -2600,7 +2896,7 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x05agent\x18\x03 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04task\x18\x04 \x01(\x04R\x04task\x12\x12\n" +
 	"\x04tail\x18\x05 \x01(\bR\x04tail\x12\x1b\n" +
-	"\tno_follow\x18\x06 \x01(\bR\bnoFollow2\xc9\x12\n" +
+	"\tno_follow\x18\x06 \x01(\bR\bnoFollow2\xd1\x14\n" +
 	"\x05Fleet\x12T\n" +
 	"\tApplyRoom\x12\x1a.vigil.v1.ApplyRoomRequest\x1a\x0e.vigil.v1.Room\"\x1b\x82\xd3\xe4\x93\x02\x15:\x01*\x1a\x10/v1/rooms/{room}\x12W\n" +
 	"\tListRooms\x12\x1a.vigil.v1.ListRoomsRequest\x1a\x1b.vigil.v1.ListRoomsResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/rooms\x12M\n" +
@@ -2624,7 +2920,12 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\fRestartAgent\x12\x1d.vigil.v1.RestartAgentRequest\x1a\x0f.vigil.v1.Agent\")\x82\xd3\xe4\x93\x02#:\x01*\"\x1e/v1/agents/{agent=*/*}:restart\x12f\n" +
 	"\vUnparkAgent\x12\x1c.vigil.v1.UnparkAgentRequest\x1a\x0f.vigil.v1.Agent\"(\x82\xd3\xe4\x93\x02\":\x01*\"\x1d/v1/agents/{agent=*/*}:unpark\x12W\n" +
 	"\bSetPause\x12\x19.vigil.v1.SetPauseRequest\x1a\x1a.vigil.v1.SetPauseResponse\"\x14\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/v1/pause\x12k\n" +
-	"\fReleaseBrake\x12\x1d.vigil.v1.ReleaseBrakeRequest\x1a\x1e.vigil.v1.ReleaseBrakeResponse\"\x1c\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/brake:release\x12b\n" +
+	"\fReleaseBrake\x12\x1d.vigil.v1.ReleaseBrakeRequest\x1a\x1e.vigil.v1.ReleaseBrakeResponse\"\x1c\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/brake:release\x12d\n" +
+	"\vLookAtAgent\x12\x1c.vigil.v1.LookAtAgentRequest\x1a\x10.vigil.v1.Screen\"%\x82\xd3\xe4\x93\x02\x1f\x12\x1d/v1/agents/{agent=*/*}/screen\x12c\n" +
+	"\n" +
+	"NudgeAgent\x12\x1b.vigil.v1.NudgeAgentRequest\x1a\x0f.vigil.v1.Agent\"'\x82\xd3\xe4\x93\x02!:\x01*\"\x1c/v1/agents/{agent=*/*}:nudge\x12;\n" +
+	"\n" +
+	"AtTerminal\x12\x1b.vigil.v1.AtTerminalRequest\x1a\x10.vigil.v1.Screen\x12b\n" +
 	"\tAgentLogs\x12\x1a.vigil.v1.AgentLogsRequest\x1a\x12.vigil.v1.LogChunk\"#\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/agents/{agent=*/*}/logs0\x01\x12W\n" +
 	"\tListHosts\x12\x1a.vigil.v1.ListHostsRequest\x1a\x1b.vigil.v1.ListHostsResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/hosts\x12M\n" +
 	"\aGetHost\x12\x18.vigil.v1.GetHostRequest\x1a\x0e.vigil.v1.Host\"\x18\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/hosts/{host}\x12Z\n" +
@@ -2647,7 +2948,7 @@ func file_vigil_v1_fleet_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_fleet_proto_rawDescData
 }
 
-var file_vigil_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_vigil_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_vigil_v1_fleet_proto_goTypes = []any{
 	(*ApplyRoomRequest)(nil),        // 0: vigil.v1.ApplyRoomRequest
 	(*ListRoomsRequest)(nil),        // 1: vigil.v1.ListRoomsRequest
@@ -2680,112 +2981,123 @@ var file_vigil_v1_fleet_proto_goTypes = []any{
 	(*ConfirmDeadRequest)(nil),      // 28: vigil.v1.ConfirmDeadRequest
 	(*ForgetHostRequest)(nil),       // 29: vigil.v1.ForgetHostRequest
 	(*ForgetHostResponse)(nil),      // 30: vigil.v1.ForgetHostResponse
-	(*AgentLogsRequest)(nil),        // 31: vigil.v1.AgentLogsRequest
-	(*LogChunk)(nil),                // 32: vigil.v1.LogChunk
-	(*ListHostsRequest)(nil),        // 33: vigil.v1.ListHostsRequest
-	(*ListHostsResponse)(nil),       // 34: vigil.v1.ListHostsResponse
-	(*GetHostRequest)(nil),          // 35: vigil.v1.GetHostRequest
-	(*WatchEventsRequest)(nil),      // 36: vigil.v1.WatchEventsRequest
-	(*RoleSpec)(nil),                // 37: vigil.v1.RoleSpec
-	(*WriteId)(nil),                 // 38: vigil.v1.WriteId
-	(*Room)(nil),                    // 39: vigil.v1.Room
-	(TaskState)(0),                  // 40: vigil.v1.TaskState
-	(*Task)(nil),                    // 41: vigil.v1.Task
-	(*Agent)(nil),                   // 42: vigil.v1.Agent
-	(*Event)(nil),                   // 43: vigil.v1.Event
-	(*timestamppb.Timestamp)(nil),   // 44: google.protobuf.Timestamp
-	(*Verdict)(nil),                 // 45: vigil.v1.Verdict
-	(*Declaration)(nil),             // 46: vigil.v1.Declaration
-	(*durationpb.Duration)(nil),     // 47: google.protobuf.Duration
-	(*Host)(nil),                    // 48: vigil.v1.Host
+	(*LookAtAgentRequest)(nil),      // 31: vigil.v1.LookAtAgentRequest
+	(*Screen)(nil),                  // 32: vigil.v1.Screen
+	(*NudgeAgentRequest)(nil),       // 33: vigil.v1.NudgeAgentRequest
+	(*AtTerminalRequest)(nil),       // 34: vigil.v1.AtTerminalRequest
+	(*AgentLogsRequest)(nil),        // 35: vigil.v1.AgentLogsRequest
+	(*LogChunk)(nil),                // 36: vigil.v1.LogChunk
+	(*ListHostsRequest)(nil),        // 37: vigil.v1.ListHostsRequest
+	(*ListHostsResponse)(nil),       // 38: vigil.v1.ListHostsResponse
+	(*GetHostRequest)(nil),          // 39: vigil.v1.GetHostRequest
+	(*WatchEventsRequest)(nil),      // 40: vigil.v1.WatchEventsRequest
+	(*RoleSpec)(nil),                // 41: vigil.v1.RoleSpec
+	(*WriteId)(nil),                 // 42: vigil.v1.WriteId
+	(*Room)(nil),                    // 43: vigil.v1.Room
+	(TaskState)(0),                  // 44: vigil.v1.TaskState
+	(*Task)(nil),                    // 45: vigil.v1.Task
+	(*Agent)(nil),                   // 46: vigil.v1.Agent
+	(*Event)(nil),                   // 47: vigil.v1.Event
+	(*timestamppb.Timestamp)(nil),   // 48: google.protobuf.Timestamp
+	(*Verdict)(nil),                 // 49: vigil.v1.Verdict
+	(*Declaration)(nil),             // 50: vigil.v1.Declaration
+	(*durationpb.Duration)(nil),     // 51: google.protobuf.Duration
+	(*Host)(nil),                    // 52: vigil.v1.Host
 }
 var file_vigil_v1_fleet_proto_depIdxs = []int32{
-	37, // 0: vigil.v1.ApplyRoomRequest.roles:type_name -> vigil.v1.RoleSpec
-	38, // 1: vigil.v1.ApplyRoomRequest.id:type_name -> vigil.v1.WriteId
-	39, // 2: vigil.v1.ListRoomsResponse.rooms:type_name -> vigil.v1.Room
-	38, // 3: vigil.v1.DeleteRoomRequest.id:type_name -> vigil.v1.WriteId
-	38, // 4: vigil.v1.CreateTaskRequest.id:type_name -> vigil.v1.WriteId
-	40, // 5: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
-	41, // 6: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
-	38, // 7: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
-	38, // 8: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
-	42, // 9: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
-	42, // 10: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
-	37, // 11: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
-	41, // 12: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
-	43, // 13: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
+	41, // 0: vigil.v1.ApplyRoomRequest.roles:type_name -> vigil.v1.RoleSpec
+	42, // 1: vigil.v1.ApplyRoomRequest.id:type_name -> vigil.v1.WriteId
+	43, // 2: vigil.v1.ListRoomsResponse.rooms:type_name -> vigil.v1.Room
+	42, // 3: vigil.v1.DeleteRoomRequest.id:type_name -> vigil.v1.WriteId
+	42, // 4: vigil.v1.CreateTaskRequest.id:type_name -> vigil.v1.WriteId
+	44, // 5: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
+	45, // 6: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
+	42, // 7: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
+	42, // 8: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
+	46, // 9: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
+	46, // 10: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
+	41, // 11: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
+	45, // 12: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
+	47, // 13: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
 	16, // 14: vigil.v1.GetAgentResponse.hosts:type_name -> vigil.v1.HostFit
-	44, // 15: vigil.v1.AgentStatus.last_seen:type_name -> google.protobuf.Timestamp
-	44, // 16: vigil.v1.AgentStatus.registered_at:type_name -> google.protobuf.Timestamp
-	44, // 17: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
-	45, // 18: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
-	46, // 19: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
-	38, // 20: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
-	38, // 21: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
-	38, // 22: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
-	38, // 23: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
-	38, // 24: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
-	38, // 25: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
-	47, // 26: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
-	38, // 27: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
-	38, // 28: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
-	38, // 29: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
-	48, // 30: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
-	0,  // 31: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
-	1,  // 32: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
-	3,  // 33: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
-	4,  // 34: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
-	6,  // 35: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
-	7,  // 36: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
-	9,  // 37: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
-	10, // 38: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
-	11, // 39: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
-	22, // 40: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
-	12, // 41: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
-	14, // 42: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
-	17, // 43: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
-	19, // 44: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
-	20, // 45: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
-	21, // 46: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
-	23, // 47: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
-	25, // 48: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
-	31, // 49: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
-	33, // 50: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
-	35, // 51: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
-	27, // 52: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
-	28, // 53: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
-	29, // 54: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
-	36, // 55: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
-	39, // 56: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
-	2,  // 57: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
-	39, // 58: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
-	5,  // 59: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
-	41, // 60: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
-	8,  // 61: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
-	41, // 62: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
-	41, // 63: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
-	41, // 64: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
-	41, // 65: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
-	13, // 66: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
-	15, // 67: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
-	18, // 68: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
-	42, // 69: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
-	42, // 70: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
-	42, // 71: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
-	24, // 72: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
-	26, // 73: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
-	32, // 74: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
-	34, // 75: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
-	48, // 76: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
-	48, // 77: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
-	48, // 78: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
-	30, // 79: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
-	43, // 80: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
-	56, // [56:81] is the sub-list for method output_type
-	31, // [31:56] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	48, // 15: vigil.v1.AgentStatus.last_seen:type_name -> google.protobuf.Timestamp
+	48, // 16: vigil.v1.AgentStatus.registered_at:type_name -> google.protobuf.Timestamp
+	48, // 17: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
+	49, // 18: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
+	50, // 19: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
+	42, // 20: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
+	42, // 21: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
+	42, // 22: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
+	42, // 23: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
+	42, // 24: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
+	42, // 25: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
+	51, // 26: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
+	42, // 27: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
+	42, // 28: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
+	42, // 29: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
+	42, // 30: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
+	52, // 31: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
+	0,  // 32: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
+	1,  // 33: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
+	3,  // 34: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
+	4,  // 35: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
+	6,  // 36: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
+	7,  // 37: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
+	9,  // 38: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
+	10, // 39: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
+	11, // 40: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
+	22, // 41: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
+	12, // 42: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
+	14, // 43: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
+	17, // 44: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
+	19, // 45: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
+	20, // 46: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
+	21, // 47: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
+	23, // 48: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
+	25, // 49: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
+	31, // 50: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
+	33, // 51: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
+	34, // 52: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
+	35, // 53: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
+	37, // 54: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
+	39, // 55: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
+	27, // 56: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
+	28, // 57: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
+	29, // 58: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
+	40, // 59: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
+	43, // 60: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
+	2,  // 61: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
+	43, // 62: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
+	5,  // 63: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
+	45, // 64: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
+	8,  // 65: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
+	45, // 66: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
+	45, // 67: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
+	45, // 68: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
+	45, // 69: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
+	13, // 70: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
+	15, // 71: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
+	18, // 72: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
+	46, // 73: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
+	46, // 74: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
+	46, // 75: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
+	24, // 76: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
+	26, // 77: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
+	32, // 78: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
+	46, // 79: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
+	32, // 80: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
+	36, // 81: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
+	38, // 82: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
+	52, // 83: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
+	52, // 84: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
+	52, // 85: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
+	30, // 86: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
+	47, // 87: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
+	60, // [60:88] is the sub-list for method output_type
+	32, // [32:60] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_fleet_proto_init() }
@@ -2801,7 +3113,7 @@ func file_vigil_v1_fleet_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_fleet_proto_rawDesc), len(file_vigil_v1_fleet_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   37,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -39,6 +39,9 @@ const (
 	Fleet_UnparkAgent_FullMethodName      = "/vigil.v1.Fleet/UnparkAgent"
 	Fleet_SetPause_FullMethodName         = "/vigil.v1.Fleet/SetPause"
 	Fleet_ReleaseBrake_FullMethodName     = "/vigil.v1.Fleet/ReleaseBrake"
+	Fleet_LookAtAgent_FullMethodName      = "/vigil.v1.Fleet/LookAtAgent"
+	Fleet_NudgeAgent_FullMethodName       = "/vigil.v1.Fleet/NudgeAgent"
+	Fleet_AtTerminal_FullMethodName       = "/vigil.v1.Fleet/AtTerminal"
 	Fleet_AgentLogs_FullMethodName        = "/vigil.v1.Fleet/AgentLogs"
 	Fleet_ListHosts_FullMethodName        = "/vigil.v1.Fleet/ListHosts"
 	Fleet_GetHost_FullMethodName          = "/vigil.v1.Fleet/GetHost"
@@ -81,6 +84,13 @@ type FleetClient interface {
 	// Ends the mass-failure brake.
 	ReleaseBrake(ctx context.Context, in *ReleaseBrakeRequest, opts ...grpc.CallOption) (*ReleaseBrakeResponse, error)
 	// The agent's output, fetched from its host; with follow, as it grows.
+	// What an agent's terminal shows now. Only agents with a tmux session have one.
+	LookAtAgent(ctx context.Context, in *LookAtAgentRequest, opts ...grpc.CallOption) (*Screen, error)
+	// Types a line into an agent's terminal: the gentlest way to wake one that hangs at
+	// a prompt. Recorded as an event, without the text.
+	NudgeAgent(ctx context.Context, in *NudgeAgentRequest, opts ...grpc.CallOption) (*Agent, error)
+	// From server to server: the terminal of a host whose stream is elsewhere.
+	AtTerminal(ctx context.Context, in *AtTerminalRequest, opts ...grpc.CallOption) (*Screen, error)
 	AgentLogs(ctx context.Context, in *AgentLogsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LogChunk], error)
 	// Hosts.
 	ListHosts(ctx context.Context, in *ListHostsRequest, opts ...grpc.CallOption) (*ListHostsResponse, error)
@@ -283,6 +293,36 @@ func (c *fleetClient) ReleaseBrake(ctx context.Context, in *ReleaseBrakeRequest,
 	return out, nil
 }
 
+func (c *fleetClient) LookAtAgent(ctx context.Context, in *LookAtAgentRequest, opts ...grpc.CallOption) (*Screen, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Screen)
+	err := c.cc.Invoke(ctx, Fleet_LookAtAgent_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fleetClient) NudgeAgent(ctx context.Context, in *NudgeAgentRequest, opts ...grpc.CallOption) (*Agent, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Agent)
+	err := c.cc.Invoke(ctx, Fleet_NudgeAgent_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fleetClient) AtTerminal(ctx context.Context, in *AtTerminalRequest, opts ...grpc.CallOption) (*Screen, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Screen)
+	err := c.cc.Invoke(ctx, Fleet_AtTerminal_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *fleetClient) AgentLogs(ctx context.Context, in *AgentLogsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LogChunk], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Fleet_ServiceDesc.Streams[0], Fleet_AgentLogs_FullMethodName, cOpts...)
@@ -404,6 +444,13 @@ type FleetServer interface {
 	// Ends the mass-failure brake.
 	ReleaseBrake(context.Context, *ReleaseBrakeRequest) (*ReleaseBrakeResponse, error)
 	// The agent's output, fetched from its host; with follow, as it grows.
+	// What an agent's terminal shows now. Only agents with a tmux session have one.
+	LookAtAgent(context.Context, *LookAtAgentRequest) (*Screen, error)
+	// Types a line into an agent's terminal: the gentlest way to wake one that hangs at
+	// a prompt. Recorded as an event, without the text.
+	NudgeAgent(context.Context, *NudgeAgentRequest) (*Agent, error)
+	// From server to server: the terminal of a host whose stream is elsewhere.
+	AtTerminal(context.Context, *AtTerminalRequest) (*Screen, error)
 	AgentLogs(*AgentLogsRequest, grpc.ServerStreamingServer[LogChunk]) error
 	// Hosts.
 	ListHosts(context.Context, *ListHostsRequest) (*ListHostsResponse, error)
@@ -479,6 +526,15 @@ func (UnimplementedFleetServer) SetPause(context.Context, *SetPauseRequest) (*Se
 }
 func (UnimplementedFleetServer) ReleaseBrake(context.Context, *ReleaseBrakeRequest) (*ReleaseBrakeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReleaseBrake not implemented")
+}
+func (UnimplementedFleetServer) LookAtAgent(context.Context, *LookAtAgentRequest) (*Screen, error) {
+	return nil, status.Error(codes.Unimplemented, "method LookAtAgent not implemented")
+}
+func (UnimplementedFleetServer) NudgeAgent(context.Context, *NudgeAgentRequest) (*Agent, error) {
+	return nil, status.Error(codes.Unimplemented, "method NudgeAgent not implemented")
+}
+func (UnimplementedFleetServer) AtTerminal(context.Context, *AtTerminalRequest) (*Screen, error) {
+	return nil, status.Error(codes.Unimplemented, "method AtTerminal not implemented")
 }
 func (UnimplementedFleetServer) AgentLogs(*AgentLogsRequest, grpc.ServerStreamingServer[LogChunk]) error {
 	return status.Error(codes.Unimplemented, "method AgentLogs not implemented")
@@ -846,6 +902,60 @@ func _Fleet_ReleaseBrake_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Fleet_LookAtAgent_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LookAtAgentRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).LookAtAgent(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_LookAtAgent_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).LookAtAgent(ctx, req.(*LookAtAgentRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Fleet_NudgeAgent_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(NudgeAgentRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).NudgeAgent(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_NudgeAgent_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).NudgeAgent(ctx, req.(*NudgeAgentRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Fleet_AtTerminal_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AtTerminalRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).AtTerminal(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_AtTerminal_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).AtTerminal(ctx, req.(*AtTerminalRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Fleet_AgentLogs_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(AgentLogsRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -1036,6 +1146,18 @@ var Fleet_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReleaseBrake",
 			Handler:    _Fleet_ReleaseBrake_Handler,
+		},
+		{
+			MethodName: "LookAtAgent",
+			Handler:    _Fleet_LookAtAgent_Handler,
+		},
+		{
+			MethodName: "NudgeAgent",
+			Handler:    _Fleet_NudgeAgent_Handler,
+		},
+		{
+			MethodName: "AtTerminal",
+			Handler:    _Fleet_AtTerminal_Handler,
 		},
 		{
 			MethodName: "ListHosts",

@@ -644,6 +644,7 @@ type ServerMessage struct {
 	//	*ServerMessage_Ping
 	//	*ServerMessage_LogRequest
 	//	*ServerMessage_LogCancel
+	//	*ServerMessage_TerminalRequest
 	Kind          isServerMessage_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -722,6 +723,15 @@ func (x *ServerMessage) GetLogCancel() *LogCancel {
 	return nil
 }
 
+func (x *ServerMessage) GetTerminalRequest() *TerminalRequest {
+	if x != nil {
+		if x, ok := x.Kind.(*ServerMessage_TerminalRequest); ok {
+			return x.TerminalRequest
+		}
+	}
+	return nil
+}
+
 type isServerMessage_Kind interface {
 	isServerMessage_Kind()
 }
@@ -742,6 +752,11 @@ type ServerMessage_LogCancel struct {
 	LogCancel *LogCancel `protobuf:"bytes,4,opt,name=log_cancel,json=logCancel,proto3,oneof"`
 }
 
+type ServerMessage_TerminalRequest struct {
+	// Answered by LogData: the screen, or an error. Older hosts pass over it.
+	TerminalRequest *TerminalRequest `protobuf:"bytes,5,opt,name=terminal_request,json=terminalRequest,proto3,oneof"`
+}
+
 func (*ServerMessage_Orders) isServerMessage_Kind() {}
 
 func (*ServerMessage_Ping) isServerMessage_Kind() {}
@@ -749,6 +764,8 @@ func (*ServerMessage_Ping) isServerMessage_Kind() {}
 func (*ServerMessage_LogRequest) isServerMessage_Kind() {}
 
 func (*ServerMessage_LogCancel) isServerMessage_Kind() {}
+
+func (*ServerMessage_TerminalRequest) isServerMessage_Kind() {}
 
 type Ping struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -914,6 +931,91 @@ func (x *LogCancel) GetRequest() uint64 {
 	return 0
 }
 
+type TerminalRequest struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Request     uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
+	Agent       uint32                 `protobuf:"varint,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	Incarnation uint64                 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// Typed as a paste, then Enter; empty: nothing is typed.
+	Text          string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	Look          bool   `protobuf:"varint,5,opt,name=look,proto3" json:"look,omitempty"`
+	Lines         uint32 `protobuf:"varint,6,opt,name=lines,proto3" json:"lines,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TerminalRequest) Reset() {
+	*x = TerminalRequest{}
+	mi := &file_vigil_v1_host_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TerminalRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TerminalRequest) ProtoMessage() {}
+
+func (x *TerminalRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_host_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TerminalRequest.ProtoReflect.Descriptor instead.
+func (*TerminalRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *TerminalRequest) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *TerminalRequest) GetAgent() uint32 {
+	if x != nil {
+		return x.Agent
+	}
+	return 0
+}
+
+func (x *TerminalRequest) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *TerminalRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *TerminalRequest) GetLook() bool {
+	if x != nil {
+		return x.Look
+	}
+	return false
+}
+
+func (x *TerminalRequest) GetLines() uint32 {
+	if x != nil {
+		return x.Lines
+	}
+	return 0
+}
+
 // Orders are all orders open for this host, as of a log index.
 type Orders struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -925,7 +1027,7 @@ type Orders struct {
 
 func (x *Orders) Reset() {
 	*x = Orders{}
-	mi := &file_vigil_v1_host_proto_msgTypes[13]
+	mi := &file_vigil_v1_host_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -937,7 +1039,7 @@ func (x *Orders) String() string {
 func (*Orders) ProtoMessage() {}
 
 func (x *Orders) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[13]
+	mi := &file_vigil_v1_host_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -950,7 +1052,7 @@ func (x *Orders) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Orders.ProtoReflect.Descriptor instead.
 func (*Orders) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{13}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Orders) GetIndex() uint64 {
@@ -990,7 +1092,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_vigil_v1_host_proto_msgTypes[14]
+	mi := &file_vigil_v1_host_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1002,7 +1104,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[14]
+	mi := &file_vigil_v1_host_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1015,7 +1117,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Order) GetKind() string {
@@ -1116,7 +1218,7 @@ type AcceptOrderRequest struct {
 
 func (x *AcceptOrderRequest) Reset() {
 	*x = AcceptOrderRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[15]
+	mi := &file_vigil_v1_host_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1128,7 +1230,7 @@ func (x *AcceptOrderRequest) String() string {
 func (*AcceptOrderRequest) ProtoMessage() {}
 
 func (x *AcceptOrderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[15]
+	mi := &file_vigil_v1_host_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1141,7 +1243,7 @@ func (x *AcceptOrderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptOrderRequest.ProtoReflect.Descriptor instead.
 func (*AcceptOrderRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AcceptOrderRequest) GetHost() uint32 {
@@ -1188,7 +1290,7 @@ type AcceptOrderResponse struct {
 
 func (x *AcceptOrderResponse) Reset() {
 	*x = AcceptOrderResponse{}
-	mi := &file_vigil_v1_host_proto_msgTypes[16]
+	mi := &file_vigil_v1_host_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1200,7 +1302,7 @@ func (x *AcceptOrderResponse) String() string {
 func (*AcceptOrderResponse) ProtoMessage() {}
 
 func (x *AcceptOrderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[16]
+	mi := &file_vigil_v1_host_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1213,7 +1315,7 @@ func (x *AcceptOrderResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptOrderResponse.ProtoReflect.Descriptor instead.
 func (*AcceptOrderResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AcceptOrderResponse) GetTtl() *durationpb.Duration {
@@ -1235,7 +1337,7 @@ type ReportStartedRequest struct {
 
 func (x *ReportStartedRequest) Reset() {
 	*x = ReportStartedRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[17]
+	mi := &file_vigil_v1_host_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1349,7 @@ func (x *ReportStartedRequest) String() string {
 func (*ReportStartedRequest) ProtoMessage() {}
 
 func (x *ReportStartedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[17]
+	mi := &file_vigil_v1_host_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1260,7 +1362,7 @@ func (x *ReportStartedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStartedRequest.ProtoReflect.Descriptor instead.
 func (*ReportStartedRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReportStartedRequest) GetHost() uint32 {
@@ -1299,7 +1401,7 @@ type ReportStartedResponse struct {
 
 func (x *ReportStartedResponse) Reset() {
 	*x = ReportStartedResponse{}
-	mi := &file_vigil_v1_host_proto_msgTypes[18]
+	mi := &file_vigil_v1_host_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1311,7 +1413,7 @@ func (x *ReportStartedResponse) String() string {
 func (*ReportStartedResponse) ProtoMessage() {}
 
 func (x *ReportStartedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[18]
+	mi := &file_vigil_v1_host_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1324,7 +1426,7 @@ func (x *ReportStartedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStartedResponse.ProtoReflect.Descriptor instead.
 func (*ReportStartedResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{19}
 }
 
 type ReportExitRequest struct {
@@ -1352,7 +1454,7 @@ type ReportExitRequest struct {
 
 func (x *ReportExitRequest) Reset() {
 	*x = ReportExitRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[19]
+	mi := &file_vigil_v1_host_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1364,7 +1466,7 @@ func (x *ReportExitRequest) String() string {
 func (*ReportExitRequest) ProtoMessage() {}
 
 func (x *ReportExitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[19]
+	mi := &file_vigil_v1_host_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1377,7 +1479,7 @@ func (x *ReportExitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportExitRequest.ProtoReflect.Descriptor instead.
 func (*ReportExitRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReportExitRequest) GetHost() uint32 {
@@ -1472,7 +1574,7 @@ type ReportExitResponse struct {
 
 func (x *ReportExitResponse) Reset() {
 	*x = ReportExitResponse{}
-	mi := &file_vigil_v1_host_proto_msgTypes[20]
+	mi := &file_vigil_v1_host_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1484,7 +1586,7 @@ func (x *ReportExitResponse) String() string {
 func (*ReportExitResponse) ProtoMessage() {}
 
 func (x *ReportExitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[20]
+	mi := &file_vigil_v1_host_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1497,7 +1599,7 @@ func (x *ReportExitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportExitResponse.ProtoReflect.Descriptor instead.
 func (*ReportExitResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{21}
 }
 
 type ReportStuckRequest struct {
@@ -1512,7 +1614,7 @@ type ReportStuckRequest struct {
 
 func (x *ReportStuckRequest) Reset() {
 	*x = ReportStuckRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[21]
+	mi := &file_vigil_v1_host_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1524,7 +1626,7 @@ func (x *ReportStuckRequest) String() string {
 func (*ReportStuckRequest) ProtoMessage() {}
 
 func (x *ReportStuckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[21]
+	mi := &file_vigil_v1_host_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1537,7 +1639,7 @@ func (x *ReportStuckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStuckRequest.ProtoReflect.Descriptor instead.
 func (*ReportStuckRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReportStuckRequest) GetHost() uint32 {
@@ -1576,7 +1678,7 @@ type ReportStuckResponse struct {
 
 func (x *ReportStuckResponse) Reset() {
 	*x = ReportStuckResponse{}
-	mi := &file_vigil_v1_host_proto_msgTypes[22]
+	mi := &file_vigil_v1_host_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1588,7 +1690,7 @@ func (x *ReportStuckResponse) String() string {
 func (*ReportStuckResponse) ProtoMessage() {}
 
 func (x *ReportStuckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[22]
+	mi := &file_vigil_v1_host_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1601,7 +1703,7 @@ func (x *ReportStuckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStuckResponse.ProtoReflect.Descriptor instead.
 func (*ReportStuckResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{23}
 }
 
 type ReportPressureRequest struct {
@@ -1615,7 +1717,7 @@ type ReportPressureRequest struct {
 
 func (x *ReportPressureRequest) Reset() {
 	*x = ReportPressureRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[23]
+	mi := &file_vigil_v1_host_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1627,7 +1729,7 @@ func (x *ReportPressureRequest) String() string {
 func (*ReportPressureRequest) ProtoMessage() {}
 
 func (x *ReportPressureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[23]
+	mi := &file_vigil_v1_host_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1640,7 +1742,7 @@ func (x *ReportPressureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportPressureRequest.ProtoReflect.Descriptor instead.
 func (*ReportPressureRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReportPressureRequest) GetHost() uint32 {
@@ -1672,7 +1774,7 @@ type ReportPressureResponse struct {
 
 func (x *ReportPressureResponse) Reset() {
 	*x = ReportPressureResponse{}
-	mi := &file_vigil_v1_host_proto_msgTypes[24]
+	mi := &file_vigil_v1_host_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1684,7 +1786,7 @@ func (x *ReportPressureResponse) String() string {
 func (*ReportPressureResponse) ProtoMessage() {}
 
 func (x *ReportPressureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[24]
+	mi := &file_vigil_v1_host_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1697,7 +1799,7 @@ func (x *ReportPressureResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportPressureResponse.ProtoReflect.Descriptor instead.
 func (*ReportPressureResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{25}
 }
 
 type DrainSelfRequest struct {
@@ -1711,7 +1813,7 @@ type DrainSelfRequest struct {
 
 func (x *DrainSelfRequest) Reset() {
 	*x = DrainSelfRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[25]
+	mi := &file_vigil_v1_host_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1723,7 +1825,7 @@ func (x *DrainSelfRequest) String() string {
 func (*DrainSelfRequest) ProtoMessage() {}
 
 func (x *DrainSelfRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[25]
+	mi := &file_vigil_v1_host_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1736,7 +1838,7 @@ func (x *DrainSelfRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSelfRequest.ProtoReflect.Descriptor instead.
 func (*DrainSelfRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{25}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DrainSelfRequest) GetKey() string {
@@ -1768,7 +1870,7 @@ type DrainSelfResponse struct {
 
 func (x *DrainSelfResponse) Reset() {
 	*x = DrainSelfResponse{}
-	mi := &file_vigil_v1_host_proto_msgTypes[26]
+	mi := &file_vigil_v1_host_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1780,7 +1882,7 @@ func (x *DrainSelfResponse) String() string {
 func (*DrainSelfResponse) ProtoMessage() {}
 
 func (x *DrainSelfResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[26]
+	mi := &file_vigil_v1_host_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1793,7 +1895,7 @@ func (x *DrainSelfResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSelfResponse.ProtoReflect.Descriptor instead.
 func (*DrainSelfResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{27}
 }
 
 var File_vigil_v1_host_proto protoreflect.FileDescriptor
@@ -1846,14 +1948,15 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x10\n" +
 	"\x03end\x18\x03 \x01(\bR\x03end\x12\x14\n" +
-	"\x05error\x18\x04 \x01(\tR\x05error\"\xd8\x01\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\"\xa0\x02\n" +
 	"\rServerMessage\x12*\n" +
 	"\x06orders\x18\x01 \x01(\v2\x10.vigil.v1.OrdersH\x00R\x06orders\x12$\n" +
 	"\x04ping\x18\x02 \x01(\v2\x0e.vigil.v1.PingH\x00R\x04ping\x127\n" +
 	"\vlog_request\x18\x03 \x01(\v2\x14.vigil.v1.LogRequestH\x00R\n" +
 	"logRequest\x124\n" +
 	"\n" +
-	"log_cancel\x18\x04 \x01(\v2\x13.vigil.v1.LogCancelH\x00R\tlogCancelB\x06\n" +
+	"log_cancel\x18\x04 \x01(\v2\x13.vigil.v1.LogCancelH\x00R\tlogCancel\x12F\n" +
+	"\x10terminal_request\x18\x05 \x01(\v2\x19.vigil.v1.TerminalRequestH\x00R\x0fterminalRequestB\x06\n" +
 	"\x04kind\"\x14\n" +
 	"\x04Ping\x12\f\n" +
 	"\x01n\x18\x01 \x01(\x04R\x01n\"\x89\x01\n" +
@@ -1866,7 +1969,14 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x06follow\x18\x04 \x01(\bR\x06follow\x12\x14\n" +
 	"\x05lines\x18\x05 \x01(\rR\x05lines\"%\n" +
 	"\tLogCancel\x12\x18\n" +
-	"\arequest\x18\x01 \x01(\x04R\arequest\"G\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\"\xa1\x01\n" +
+	"\x0fTerminalRequest\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x14\n" +
+	"\x05agent\x18\x02 \x01(\rR\x05agent\x12 \n" +
+	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\x12\x12\n" +
+	"\x04look\x18\x05 \x01(\bR\x04look\x12\x14\n" +
+	"\x05lines\x18\x06 \x01(\rR\x05lines\"G\n" +
 	"\x06Orders\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12'\n" +
 	"\x06orders\x18\x02 \x03(\v2\x0f.vigil.v1.OrderR\x06orders\"\xdf\x03\n" +
@@ -1961,7 +2071,7 @@ func file_vigil_v1_host_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_host_proto_rawDescData
 }
 
-var file_vigil_v1_host_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_vigil_v1_host_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_vigil_v1_host_proto_goTypes = []any{
 	(*RegisterRequest)(nil),        // 0: vigil.v1.RegisterRequest
 	(*RunningAgent)(nil),           // 1: vigil.v1.RunningAgent
@@ -1976,66 +2086,68 @@ var file_vigil_v1_host_proto_goTypes = []any{
 	(*Ping)(nil),                   // 10: vigil.v1.Ping
 	(*LogRequest)(nil),             // 11: vigil.v1.LogRequest
 	(*LogCancel)(nil),              // 12: vigil.v1.LogCancel
-	(*Orders)(nil),                 // 13: vigil.v1.Orders
-	(*Order)(nil),                  // 14: vigil.v1.Order
-	(*AcceptOrderRequest)(nil),     // 15: vigil.v1.AcceptOrderRequest
-	(*AcceptOrderResponse)(nil),    // 16: vigil.v1.AcceptOrderResponse
-	(*ReportStartedRequest)(nil),   // 17: vigil.v1.ReportStartedRequest
-	(*ReportStartedResponse)(nil),  // 18: vigil.v1.ReportStartedResponse
-	(*ReportExitRequest)(nil),      // 19: vigil.v1.ReportExitRequest
-	(*ReportExitResponse)(nil),     // 20: vigil.v1.ReportExitResponse
-	(*ReportStuckRequest)(nil),     // 21: vigil.v1.ReportStuckRequest
-	(*ReportStuckResponse)(nil),    // 22: vigil.v1.ReportStuckResponse
-	(*ReportPressureRequest)(nil),  // 23: vigil.v1.ReportPressureRequest
-	(*ReportPressureResponse)(nil), // 24: vigil.v1.ReportPressureResponse
-	(*DrainSelfRequest)(nil),       // 25: vigil.v1.DrainSelfRequest
-	(*DrainSelfResponse)(nil),      // 26: vigil.v1.DrainSelfResponse
-	nil,                            // 27: vigil.v1.RegisterRequest.LabelsEntry
-	nil,                            // 28: vigil.v1.Order.ParamsEntry
-	(*durationpb.Duration)(nil),    // 29: google.protobuf.Duration
+	(*TerminalRequest)(nil),        // 13: vigil.v1.TerminalRequest
+	(*Orders)(nil),                 // 14: vigil.v1.Orders
+	(*Order)(nil),                  // 15: vigil.v1.Order
+	(*AcceptOrderRequest)(nil),     // 16: vigil.v1.AcceptOrderRequest
+	(*AcceptOrderResponse)(nil),    // 17: vigil.v1.AcceptOrderResponse
+	(*ReportStartedRequest)(nil),   // 18: vigil.v1.ReportStartedRequest
+	(*ReportStartedResponse)(nil),  // 19: vigil.v1.ReportStartedResponse
+	(*ReportExitRequest)(nil),      // 20: vigil.v1.ReportExitRequest
+	(*ReportExitResponse)(nil),     // 21: vigil.v1.ReportExitResponse
+	(*ReportStuckRequest)(nil),     // 22: vigil.v1.ReportStuckRequest
+	(*ReportStuckResponse)(nil),    // 23: vigil.v1.ReportStuckResponse
+	(*ReportPressureRequest)(nil),  // 24: vigil.v1.ReportPressureRequest
+	(*ReportPressureResponse)(nil), // 25: vigil.v1.ReportPressureResponse
+	(*DrainSelfRequest)(nil),       // 26: vigil.v1.DrainSelfRequest
+	(*DrainSelfResponse)(nil),      // 27: vigil.v1.DrainSelfResponse
+	nil,                            // 28: vigil.v1.RegisterRequest.LabelsEntry
+	nil,                            // 29: vigil.v1.Order.ParamsEntry
+	(*durationpb.Duration)(nil),    // 30: google.protobuf.Duration
 }
 var file_vigil_v1_host_proto_depIdxs = []int32{
-	27, // 0: vigil.v1.RegisterRequest.labels:type_name -> vigil.v1.RegisterRequest.LabelsEntry
+	28, // 0: vigil.v1.RegisterRequest.labels:type_name -> vigil.v1.RegisterRequest.LabelsEntry
 	1,  // 1: vigil.v1.RegisterRequest.inventory:type_name -> vigil.v1.RunningAgent
-	29, // 2: vigil.v1.RegisterResponse.ttl:type_name -> google.protobuf.Duration
+	30, // 2: vigil.v1.RegisterResponse.ttl:type_name -> google.protobuf.Duration
 	6,  // 3: vigil.v1.HostMessage.hello:type_name -> vigil.v1.Hello
 	7,  // 4: vigil.v1.HostMessage.pong:type_name -> vigil.v1.Pong
 	8,  // 5: vigil.v1.HostMessage.log_data:type_name -> vigil.v1.LogData
-	13, // 6: vigil.v1.ServerMessage.orders:type_name -> vigil.v1.Orders
+	14, // 6: vigil.v1.ServerMessage.orders:type_name -> vigil.v1.Orders
 	10, // 7: vigil.v1.ServerMessage.ping:type_name -> vigil.v1.Ping
 	11, // 8: vigil.v1.ServerMessage.log_request:type_name -> vigil.v1.LogRequest
 	12, // 9: vigil.v1.ServerMessage.log_cancel:type_name -> vigil.v1.LogCancel
-	14, // 10: vigil.v1.Orders.orders:type_name -> vigil.v1.Order
-	28, // 11: vigil.v1.Order.params:type_name -> vigil.v1.Order.ParamsEntry
-	29, // 12: vigil.v1.Order.stop_grace:type_name -> google.protobuf.Duration
-	29, // 13: vigil.v1.Order.ttl:type_name -> google.protobuf.Duration
-	29, // 14: vigil.v1.Order.run_limit:type_name -> google.protobuf.Duration
-	29, // 15: vigil.v1.AcceptOrderResponse.ttl:type_name -> google.protobuf.Duration
-	29, // 16: vigil.v1.ReportExitRequest.retry_after:type_name -> google.protobuf.Duration
-	29, // 17: vigil.v1.DrainSelfRequest.deadline:type_name -> google.protobuf.Duration
-	0,  // 18: vigil.v1.HostAgent.Register:input_type -> vigil.v1.RegisterRequest
-	3,  // 19: vigil.v1.HostAgent.LeaveHost:input_type -> vigil.v1.LeaveHostRequest
-	5,  // 20: vigil.v1.HostAgent.Stream:input_type -> vigil.v1.HostMessage
-	15, // 21: vigil.v1.HostAgent.AcceptOrder:input_type -> vigil.v1.AcceptOrderRequest
-	17, // 22: vigil.v1.HostAgent.ReportStarted:input_type -> vigil.v1.ReportStartedRequest
-	19, // 23: vigil.v1.HostAgent.ReportExit:input_type -> vigil.v1.ReportExitRequest
-	21, // 24: vigil.v1.HostAgent.ReportStuck:input_type -> vigil.v1.ReportStuckRequest
-	23, // 25: vigil.v1.HostAgent.ReportPressure:input_type -> vigil.v1.ReportPressureRequest
-	25, // 26: vigil.v1.HostAgent.DrainSelf:input_type -> vigil.v1.DrainSelfRequest
-	2,  // 27: vigil.v1.HostAgent.Register:output_type -> vigil.v1.RegisterResponse
-	4,  // 28: vigil.v1.HostAgent.LeaveHost:output_type -> vigil.v1.LeaveHostResponse
-	9,  // 29: vigil.v1.HostAgent.Stream:output_type -> vigil.v1.ServerMessage
-	16, // 30: vigil.v1.HostAgent.AcceptOrder:output_type -> vigil.v1.AcceptOrderResponse
-	18, // 31: vigil.v1.HostAgent.ReportStarted:output_type -> vigil.v1.ReportStartedResponse
-	20, // 32: vigil.v1.HostAgent.ReportExit:output_type -> vigil.v1.ReportExitResponse
-	22, // 33: vigil.v1.HostAgent.ReportStuck:output_type -> vigil.v1.ReportStuckResponse
-	24, // 34: vigil.v1.HostAgent.ReportPressure:output_type -> vigil.v1.ReportPressureResponse
-	26, // 35: vigil.v1.HostAgent.DrainSelf:output_type -> vigil.v1.DrainSelfResponse
-	27, // [27:36] is the sub-list for method output_type
-	18, // [18:27] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	13, // 10: vigil.v1.ServerMessage.terminal_request:type_name -> vigil.v1.TerminalRequest
+	15, // 11: vigil.v1.Orders.orders:type_name -> vigil.v1.Order
+	29, // 12: vigil.v1.Order.params:type_name -> vigil.v1.Order.ParamsEntry
+	30, // 13: vigil.v1.Order.stop_grace:type_name -> google.protobuf.Duration
+	30, // 14: vigil.v1.Order.ttl:type_name -> google.protobuf.Duration
+	30, // 15: vigil.v1.Order.run_limit:type_name -> google.protobuf.Duration
+	30, // 16: vigil.v1.AcceptOrderResponse.ttl:type_name -> google.protobuf.Duration
+	30, // 17: vigil.v1.ReportExitRequest.retry_after:type_name -> google.protobuf.Duration
+	30, // 18: vigil.v1.DrainSelfRequest.deadline:type_name -> google.protobuf.Duration
+	0,  // 19: vigil.v1.HostAgent.Register:input_type -> vigil.v1.RegisterRequest
+	3,  // 20: vigil.v1.HostAgent.LeaveHost:input_type -> vigil.v1.LeaveHostRequest
+	5,  // 21: vigil.v1.HostAgent.Stream:input_type -> vigil.v1.HostMessage
+	16, // 22: vigil.v1.HostAgent.AcceptOrder:input_type -> vigil.v1.AcceptOrderRequest
+	18, // 23: vigil.v1.HostAgent.ReportStarted:input_type -> vigil.v1.ReportStartedRequest
+	20, // 24: vigil.v1.HostAgent.ReportExit:input_type -> vigil.v1.ReportExitRequest
+	22, // 25: vigil.v1.HostAgent.ReportStuck:input_type -> vigil.v1.ReportStuckRequest
+	24, // 26: vigil.v1.HostAgent.ReportPressure:input_type -> vigil.v1.ReportPressureRequest
+	26, // 27: vigil.v1.HostAgent.DrainSelf:input_type -> vigil.v1.DrainSelfRequest
+	2,  // 28: vigil.v1.HostAgent.Register:output_type -> vigil.v1.RegisterResponse
+	4,  // 29: vigil.v1.HostAgent.LeaveHost:output_type -> vigil.v1.LeaveHostResponse
+	9,  // 30: vigil.v1.HostAgent.Stream:output_type -> vigil.v1.ServerMessage
+	17, // 31: vigil.v1.HostAgent.AcceptOrder:output_type -> vigil.v1.AcceptOrderResponse
+	19, // 32: vigil.v1.HostAgent.ReportStarted:output_type -> vigil.v1.ReportStartedResponse
+	21, // 33: vigil.v1.HostAgent.ReportExit:output_type -> vigil.v1.ReportExitResponse
+	23, // 34: vigil.v1.HostAgent.ReportStuck:output_type -> vigil.v1.ReportStuckResponse
+	25, // 35: vigil.v1.HostAgent.ReportPressure:output_type -> vigil.v1.ReportPressureResponse
+	27, // 36: vigil.v1.HostAgent.DrainSelf:output_type -> vigil.v1.DrainSelfResponse
+	28, // [28:37] is the sub-list for method output_type
+	19, // [19:28] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_host_proto_init() }
@@ -2054,6 +2166,7 @@ func file_vigil_v1_host_proto_init() {
 		(*ServerMessage_Ping)(nil),
 		(*ServerMessage_LogRequest)(nil),
 		(*ServerMessage_LogCancel)(nil),
+		(*ServerMessage_TerminalRequest)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2061,7 +2174,7 @@ func file_vigil_v1_host_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_host_proto_rawDesc), len(file_vigil_v1_host_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// newNudgeCmd is `vigil nudge`: a word to an agent that seems to hang at a prompt.
+func newNudgeCmd(a *app) *cobra.Command {
+	var file, why string
+	cmd := &cobra.Command{
+		Use:   "nudge ROOM/ROLE[.N] [TEXT...]",
+		Short: "Type a line into an agent's terminal, to wake one that hangs at a prompt",
+		Long: `Type a line, and then Enter, into the terminal of an agent that runs with a runner of
+kind tmux. Without a text it is asked how it is getting on. The text is in no event or
+log; that it was nudged, by whom and why, is an event. Nothing is typed while the agent
+is frozen. Look at the effect with vigil agent screen.`,
+		Example: `  vigil nudge web/builder
+  vigil nudge web/builder --file question.txt --why "idle for an hour"`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.first(agentNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, _, err := splitAgent(args[0]); err != nil {
+				return err
+			}
+			text := strings.Join(args[1:], " ")
+			if file != "" {
+				if text != "" {
+					return usagef("the text is given twice: as arguments and with --file; leave one out")
+				}
+				var err error
+				if text, err = a.readFile(file); err != nil {
+					return err
+				}
+				text = strings.TrimRight(text, "\r\n")
+			}
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				g, err := c.fleet.NudgeAgent(ctx, &vigilv1.NudgeAgentRequest{Agent: args[0], Text: text, By: a.me(), Reason: why})
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(g)
+				}
+				return a.printf("%s is nudged; `vigil agent screen %s` shows its terminal\n", g.GetName(), g.GetName())
+			})
+		},
+	}
+	cmd.Flags().StringVar(&file, "file", "", "file with the text, - for standard input")
+	whyFlag(cmd, &why)
+	return cmd
+}
+
+// newAgentScreenCmd shows a terminal from anywhere; `vigil agent attach` on its host is
+// inside of it.
+func newAgentScreenCmd(a *app) *cobra.Command {
+	request := &vigilv1.LookAtAgentRequest{}
+	cmd := &cobra.Command{
+		Use:   "screen ROOM/ROLE[.N]",
+		Short: "Show what an agent's terminal shows now",
+		Long: `Show what the terminal of an agent shows now, from wherever you are. Only agents that
+run with a runner of kind tmux have one; vigil agent logs has the output of all.`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			request.Agent = args[0]
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				screen, err := c.fleet.LookAtAgent(ctx, request)
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(screen)
+				}
+				return a.printf("%s\n", strings.TrimRight(safe(screen.GetText()), "\n "))
+			})
+		},
+	}
+	cmd.Flags().Uint32VarP(&request.Lines, "lines", "n", 0, "with this many lines of what has scrolled out of it, at most 10000")
+	return cmd
+}

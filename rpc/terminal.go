@@ -1,0 +1,149 @@
+package rpc
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/metadata"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+const (
+	// maxNudge is how much may be typed at once, in bytes.
+	maxNudge = 4 << 10
+	// terminalLimit bounds the wait for a host. Its shim takes ten seconds at most for
+	// each of two commands of tmux; a host of an older version never answers.
+	terminalLimit = 25 * time.Second
+)
+
+// nudgeText is typed when nobody says what. It asks for words that the agent has, so that
+// the answer is seen.
+const nudgeText = "How are you getting on? Go on with your task; if you wait for something, say so with `vigil declare`, and if you cannot go on, with `vigil fail`."
+
+// LookAtAgent shows what is on the terminal of the agent's present life.
+func (f *fleet) LookAtAgent(ctx context.Context, r *vigilv1.LookAtAgentRequest) (*vigilv1.Screen, error) {
+	var c checks
+	c.agent("agent", r.GetAgent(), false)
+	if r.GetLines() > maxLogLines {
+		c.fail("lines is %d; at most %d are allowed.", r.GetLines(), maxLogLines)
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	return f.logs.terminal(ctx, r.GetAgent(), &vigilv1.AtTerminalRequest{Look: true, Lines: r.GetLines()})
+}
+
+// NudgeAgent types a line into the terminal of the agent's present life, after an event
+// about it was written.
+func (f *fleet) NudgeAgent(ctx context.Context, r *vigilv1.NudgeAgentRequest) (*vigilv1.Agent, error) {
+	g, err := write(ctx, f.core, r, noteNudgeCmd, agentAnswer(r.GetAgent()))
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.logs.terminal(ctx, r.GetAgent(), &vigilv1.AtTerminalRequest{Text: cmp.Or(r.GetText(), nudgeText)})
+	return g, err
+}
+
+// AtTerminal is asked by a server whose host is connected here.
+func (f *fleet) AtTerminal(ctx context.Context, r *vigilv1.AtTerminalRequest) (*vigilv1.Screen, error) {
+	if len(metadata.ValueFromIncomingContext(ctx, mdRelayed)) == 0 {
+		return nil, invalid("AtTerminal is for servers among themselves; ask for LookAtAgent or NudgeAgent.")
+	}
+	s := f.logs.hosts.find(fsm.HostID(r.GetHost()))
+	if s == nil {
+		return nil, &problem{code: codeUnavailable, text: "The host is connected to another server."}
+	}
+	return s.atTerminal(ctx, r)
+}
+
+// terminal finds the agent's life and whoever holds the stream of its host.
+func (l *logRelay) terminal(ctx context.Context, name string, ask *vigilv1.AtTerminalRequest) (*vigilv1.Screen, error) {
+	ctx, cancel := context.WithTimeout(ctx, terminalLimit)
+	defer cancel()
+	hostName, err := l.life(name, ask)
+	if err != nil { // this server may not have heard of it yet
+		if _, err := l.fwd.catchUp(ctx); err != nil {
+			return nil, err
+		}
+		hostName, err = l.life(name, ask)
+	}
+	if err != nil {
+		return nil, err
+	}
+	screen, err := l.atHost(ctx, hostName, ask)
+	if err != nil {
+		return nil, err
+	}
+	screen.Host, screen.Incarnation = hostName, fsm.Incarnation(ask.GetIncarnation()).String()
+	return screen, nil
+}
+
+// life fills in which life of the agent runs, and gives the name of its host.
+func (l *logRelay) life(name string, ask *vigilv1.AtTerminalRequest) (hostName string, err error) {
+	l.reader.Read(func(st *fsm.State) {
+		a := st.AgentByName(name)
+		if a == nil {
+			err = noAgent(st, name)
+			return
+		}
+		h := st.Host(a.Host)
+		if a.Proc != fsm.ProcRunning || h == nil {
+			err = &problem{code: fsm.Conflict.String(), text: fmt.Sprintf("%s does not run on any host; `vigil agent explain %s` says why.", name, name)}
+			return
+		}
+		hostName, ask.Host, ask.Agent, ask.Incarnation = h.Name, uint32(h.ID), uint32(a.ID), uint64(a.Inc)
+	})
+	return hostName, err
+}
+
+func (l *logRelay) atHost(ctx context.Context, hostName string, ask *vigilv1.AtTerminalRequest) (*vigilv1.Screen, error) {
+	if s := l.hosts.find(fsm.HostID(ask.GetHost())); s != nil {
+		return s.atTerminal(ctx, ask)
+	}
+	for _, addr := range l.others() {
+		conn, err := l.peers.conn(addr)
+		if err != nil {
+			continue
+		}
+		screen, err := vigilv1.NewFleetClient(conn).AtTerminal(metadata.AppendToOutgoingContext(ctx, mdRelayed, l.self), ask)
+		if err == nil {
+			return screen, nil
+		}
+		if p := asProblem(err); p.code != codeUnavailable && p.code != codeUnimplemented || ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	return nil, &problem{code: codeUnavailable, text: fmt.Sprintf(
+		"Host %s, which has the terminal, is connected to no server that can ask it; look at `vigil host show %s`.", hostName, hostName)}
+}
+
+// atTerminal asks the host. What it complains about is the caller's to mend, or to wait
+// for: nothing was typed then.
+func (s *hostStream) atTerminal(ctx context.Context, ask *vigilv1.AtTerminalRequest) (*vigilv1.Screen, error) {
+	r, err := s.request(ctx, func(id uint64) *vigilv1.ServerMessage {
+		return &vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_TerminalRequest{TerminalRequest: &vigilv1.TerminalRequest{
+			Request: id, Agent: ask.GetAgent(), Incarnation: ask.GetIncarnation(), Text: ask.GetText(), Look: ask.GetLook(), Lines: ask.GetLines()}}}
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer s.drop(r)
+	select {
+	case d, ok := <-r.data:
+		switch {
+		case !ok:
+			return nil, &problem{code: codeUnavailable, text: "The screen is larger than a server takes; ask for fewer lines."}
+		case d.GetError() != "":
+			return nil, &problem{code: fsm.Conflict.String(), text: "Nothing was typed or seen: " + d.GetError() + "."}
+		}
+		return &vigilv1.Screen{Text: string(d.GetData())}, nil
+	case <-s.gone:
+		return nil, errStreamGone()
+	case <-ctx.Done():
+		return nil, &problem{code: codeTimeout, text: "The host did not answer in time. An agentd of an older version never does."}
+	}
+}

@@ -1,0 +1,90 @@
+package rpc
+
+import (
+	"strings"
+	"testing"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// terminal answers the next request about a terminal and gives it.
+func (h *hostSide) terminal(t *testing.T, answer *vigilv1.LogData) <-chan *vigilv1.TerminalRequest {
+	got := make(chan *vigilv1.TerminalRequest, 1)
+	go func() {
+		for {
+			r := h.next().GetTerminalRequest()
+			if r == nil {
+				continue // orders
+			}
+			answer.Request, answer.End = r.GetRequest(), true
+			if err := h.Send(&vigilv1.HostMessage{Kind: &vigilv1.HostMessage_LogData{LogData: answer}}); err != nil {
+				t.Error(err)
+			}
+			got <- r
+			return
+		}
+	}()
+	return got
+}
+
+// Whichever server is asked, the terminal is reached through the one that holds the
+// host's stream; what is typed is typed once, and its text is in no event.
+func TestTerminalIsReachedThroughEveryServer(t *testing.T) {
+	w := start(t, 3)
+	h, host := w.connect(t, 1)
+	g := w.order(t, "demo/builder", host)
+	if _, err := w.fleet(0).NudgeAgent(within(t), &vigilv1.NudgeAgentRequest{Agent: "demo/builder"}); code(err) != fsm.Conflict.String() {
+		t.Fatalf("an agent that does not run was nudged: %v", err)
+	}
+	if _, err := w.host(0).AcceptOrder(within(t), &vigilv1.AcceptOrderRequest{Host: uint32(host), Boot: "b1", Agent: g.GetId(), Incarnation: g.GetIncarnationRaw()}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.host(0).ReportStarted(within(t), &vigilv1.ReportStartedRequest{Host: uint32(host), Agent: g.GetId(), Incarnation: g.GetIncarnationRaw(), Pid: 7}); err != nil {
+		t.Fatal(err)
+	}
+	for via := range 3 {
+		got := h.terminal(t, &vigilv1.LogData{Data: []byte("$ ")})
+		screen, err := w.fleet(via).LookAtAgent(within(t), &vigilv1.LookAtAgentRequest{Agent: "demo/builder", Lines: 9})
+		if err != nil || screen.GetText() != "$ " || screen.GetHost() != "h1" || screen.GetIncarnation() != g.GetIncarnation() {
+			t.Fatalf("via server %d: %v, %v", via, screen, err)
+		}
+		if r := <-got; !r.GetLook() || r.GetLines() != 9 || r.GetText() != "" || r.GetIncarnation() != g.GetIncarnationRaw() {
+			t.Errorf("via server %d: asked %v", via, r)
+		}
+
+		got = h.terminal(t, &vigilv1.LogData{})
+		if _, err := w.fleet(via).NudgeAgent(within(t), &vigilv1.NudgeAgentRequest{Agent: "demo/builder", Text: "secret plan", By: "ann", Reason: "idle"}); err != nil {
+			t.Fatalf("via server %d: %v", via, err)
+		}
+		if r := <-got; r.GetText() != "secret plan" || r.GetLook() {
+			t.Errorf("via server %d: asked %v", via, r)
+		}
+	}
+	got := h.terminal(t, &vigilv1.LogData{Error: "the agent is frozen"})
+	if _, err := w.fleet(0).NudgeAgent(within(t), &vigilv1.NudgeAgentRequest{Agent: "demo/builder"}); code(err) != fsm.Conflict.String() || !strings.Contains(err.Error(), "frozen") {
+		t.Errorf("a complaint of the host became %v", err)
+	}
+	if r := <-got; r.GetText() != nudgeText {
+		t.Errorf("asked %v", r)
+	}
+	answer, err := w.fleet(0).GetAgent(within(t), &vigilv1.GetAgentRequest{Agent: "demo/builder"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nudges := 0
+	for _, e := range answer.GetEvents() {
+		if strings.Contains(e.String(), "secret plan") {
+			t.Errorf("the text is in the event %v", e)
+		}
+		if e.GetKind() == "agent.nudged" {
+			nudges++
+		}
+	}
+	if nudges != 4 {
+		t.Errorf("%d nudges, want 4", nudges)
+	}
+	if _, err := w.fleet(0).AtTerminal(within(t), &vigilv1.AtTerminalRequest{Host: uint32(host), Text: "x"}); code(err) != fsm.Invalid.String() {
+		t.Errorf("somebody who is no server typed without an event: %v", err)
+	}
+}
