@@ -46,6 +46,7 @@ var commands = [...]func(*app) *cobra.Command{
 	newBeatCmd,
 	newRunCmd,
 	newRememberCmd,
+	newMCPCmd,
 	newBenchCmd,
 	newBenchAgentCmd,
 	newVersionCmd,
@@ -145,7 +146,7 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 func arrange(root *cobra.Command) {
 	for _, g := range [...]struct{ id, title, commands string }{
 		{"people", "The fleet:", "status apply room task agent host pause resume brake events settings"},
-		{"agents", "For agents:", "wait-for-task beat declare run remember"},
+		{"agents", "For agents:", "wait-for-task beat declare run remember mcp"},
 		{"machines", "Servers and hosts:", "dev server agentd keygen bench"},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
