@@ -47,6 +47,8 @@ wait. What happens is logged on standard error, never the text of a task.`,
 			if wait < time.Second || wait > maxMCPWait {
 				return usagef("flag --wait: %s; give between 1s and %s", wait, maxMCPWait)
 			}
+			getenv := a.getenv
+			a.getenv = func(name string) string { return expanded(getenv(name)) }
 			return a.serveMCP(cmd.Context(), &who, wait)
 		},
 	}
@@ -78,6 +80,15 @@ func (a *app) serveMCP(ctx context.Context, who *lifeFlags, wait time.Duration) 
 		return sig
 	}
 	return err
+}
+
+// expanded is a value of the environment, "" for one that a client's configuration names
+// and its environment does not have: some clients pass the name on then.
+func expanded(value string) string {
+	if strings.HasPrefix(value, "$") || strings.HasPrefix(value, "{env:") {
+		return ""
+	}
+	return value
 }
 
 // unclosed is standard output: whoever started us closes it.

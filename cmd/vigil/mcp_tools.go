@@ -34,23 +34,23 @@ func mcpTools() []mcpTool {
 			false, nil, deed((*mcpDesk).startTask)},
 		{"progress", "Report progress",
 			"Say that work on your task goes on, with a short note for people. Call it after each step and at least every few minutes: a task without progress for too long is taken away.",
-			false, []mcpParam{required("note", text(4<<10), "What is done and what comes next, in a sentence or two.")}, deed((*mcpDesk).progressTask)},
+			false, []mcpParam{required("note", atMost(4<<10), "What is done and what comes next, in a sentence or two.")}, deed((*mcpDesk).progressTask)},
 		{"complete_task", "Complete the task",
 			"Finish the task that you hold. Call it once, when the work is done; then call wait_for_task.",
-			false, []mcpParam{required("result", text(maxTaskText), "The result: the answer itself, or where the work is to be found (branch, file). At most 256 KiB.")}, deed((*mcpDesk).completeTask)},
+			false, []mcpParam{required("result", atMost(maxTaskText), "The result: the answer itself, or where the work is to be found (branch, file). At most 256 KiB.")}, deed((*mcpDesk).completeTask)},
 		{"handoff_task", "Complete the task and pass it on",
 			"Finish the task that you hold and create a task for another role of your room, in one step: either both happen or neither. Then call wait_for_task.",
 			false, []mcpParam{
-				required("role", text(200), "The role that gets the next task, for instance reviewer. colleagues lists the roles of your room."),
-				required("title", text(200), "What the next task is, in a few words."),
-				optional("text", text(maxTaskText), "Everything the next agent has to know. It knows nothing of your conversation."),
-				optional("result", text(maxTaskText), "The result of your own task."),
+				required("role", atMost(200), "The role that gets the next task, for instance reviewer. colleagues lists the roles of your room."),
+				required("title", atMost(200), "What the next task is, in a few words."),
+				optional("text", atMost(maxTaskText), "Everything the next agent has to know. It knows nothing of your conversation."),
+				optional("result", atMost(maxTaskText), "The result of your own task."),
 				optional("priority", wholeNumber(-1<<31, 1<<31-1), "Of the next task; higher comes first, 0 is usual."),
 			}, deed((*mcpDesk).handoffTask)},
 		{"fail_task", "Give the task up",
 			"Give up the task that you hold because it cannot be done. Then call wait_for_task.",
 			false, []mcpParam{
-				required("reason", text(4<<10), "Why it cannot be done, for the people who look into it."),
+				required("reason", atMost(4<<10), "Why it cannot be done, for the people who look into it."),
 				optional("retryable", yesNo(), "Another attempt may succeed, for instance because something was down. The task then goes back to its role."),
 			}, deed((*mcpDesk).failTask)},
 		{"declare", "Explain a silence",
@@ -58,26 +58,26 @@ func mcpTools() []mcpTool {
 			false, []mcpParam{
 				required("state", oneOf("in_tool", "busy", "needs_input", "parked"), "What you are about to do or wait for."),
 				optional("for_minutes", positive(7*24*60), "How long it may last, in minutes. Left out: 30 for in_tool and parked, a day for needs_input; busy has no end then and excuses no silence."),
-				optional("until", text(40), "When it ends instead: a time such as 15:00 on this machine's clock, or an RFC 3339 time. Not together with for_minutes."),
-				optional("why", text(1<<10), "Why, for people, for instance the question that a human must answer."),
+				optional("until", atMost(40), "When it ends instead: a time such as 15:00 on this machine's clock, or an RFC 3339 time. Not together with for_minutes."),
+				optional("why", atMost(1<<10), "Why, for people, for instance the question that a human must answer."),
 			}, deed((*mcpDesk).declare)},
 		{"report_health", "Report your health",
 			"Say how you are: healthy (ends what you have declared before) or degraded (you go on, with difficulties). Call it when that changes, or as often as your instructions ask for it.",
 			false, []mcpParam{
 				required("status", oneOf("healthy", "degraded"), "How you are."),
-				optional("why", text(1<<10), "What is wrong, for people."),
+				optional("why", atMost(1<<10), "What is wrong, for people."),
 			}, deed((*mcpDesk).reportHealth)},
 		{"remember", "Keep a value for your next life",
 			"Keep one short value, usually the id of your conversation, for the life that follows when this one crashes or is restarted. It replaces the one before; an empty value forgets it.",
-			false, []mcpParam{required("value", text(maxResume), "The value.")}, deed((*mcpDesk).remember)},
+			false, []mcpParam{required("value", atMost(maxResume), "The value.")}, deed((*mcpDesk).remember)},
 		{"my_status", "See where you stand",
 			"Tell who you are, which task you hold (with its text, if you have forgotten it), and what the fleet thinks of you.",
 			true, nil, deed((*mcpDesk).myStatus)},
 		{"colleagues", "See the other agents",
 			"List the agents of your room, with their roles, what they work on and whether they are well.",
 			true, []mcpParam{
-				optional("role", text(200), "Only those of this role."),
-				optional("after", text(400), "Go on after this agent, when there were more than fit into one answer."),
+				optional("role", atMost(200), "Only those of this role."),
+				optional("after", atMost(400), "Go on after this agent, when there were more than fit into one answer."),
 			}, deed((*mcpDesk).colleagues)},
 	}
 }
@@ -99,7 +99,8 @@ func optional(name string, s *jsonschema.Schema, about string) mcpParam {
 	return mcpParam{name, false, s}
 }
 
-func text(most int) *jsonschema.Schema {
+// atMost is a text of so many characters.
+func atMost(most int) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", MaxLength: &most}
 }
 func yesNo() *jsonschema.Schema { return &jsonschema.Schema{Type: "boolean"} }
