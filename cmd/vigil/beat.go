@@ -30,6 +30,7 @@ interrupted. A life that is over gives exit code 7. The agent must have joined:
 		},
 	}
 	b.who.add(cmd, a)
+	a.bestEffort(cmd)
 	flags := cmd.Flags()
 	flags.DurationVar(&b.every, "every", 0, "beat in this interval (0: once)")
 	flags.IntVar(&b.follow, "follow-pid", 0, "while this process lives; then leave the room")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,6 +47,7 @@ func newSayingCmd(a *app, s saying) *cobra.Command {
 	var who lifeFlags
 	var lasting time.Duration
 	var sequence uint64
+	var after string
 	cmd := &cobra.Command{
 		Use:   s.verb + " [WHY]",
 		Short: s.short,
@@ -63,6 +65,11 @@ func newSayingCmd(a *app, s saying) *cobra.Command {
 				request.For = durationpb.New(lasting)
 			}
 			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				if after != "" {
+					if fits, err := a.declaredLast(ctx, c, l, after); err != nil || !fits {
+						return err
+					}
+				}
 				answer, err := c.work.Declare(ctx, request)
 				if err != nil {
 					return err
@@ -75,9 +82,30 @@ func newSayingCmd(a *app, s saying) *cobra.Command {
 		cmd.Example = `  vigil declare ` + s.verb + ` --for 20m "the whole test suite"`
 		cmd.Flags().DurationVar(&lasting, "for", s.lasting, "how long it holds; at most the setting declare_limit (needs-input: 7 days)")
 	}
+	cmd.Flags().StringVar(&after, "after", "", "only when this is what it has declared last, for instance needs-input")
+	a.bestEffort(cmd)
 	cmd.Flags().Uint64Var(&sequence, "sequence", 0, "number it: one that is not above the last changes nothing (0: not numbered)")
 	who.add(cmd, a)
 	return cmd
+}
+
+// declaredLast tells whether the declaration in force is the named one, and says so when
+// it is another.
+func (a *app) declaredLast(ctx context.Context, c *conn, l *life, verb string) (bool, error) {
+	answer, err := c.fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: l.Agent})
+	if err != nil {
+		return false, err
+	}
+	kind := "nothing"
+	if d := answer.GetAgent().GetDeclaration(); d != nil && !d.GetLapsed() {
+		if kind = d.GetStatus(); d.GetWaiting() != "none" {
+			kind = strings.ReplaceAll(d.GetWaiting(), "_", "-")
+		}
+	}
+	if kind == verb {
+		return true, nil
+	}
+	return false, a.done(map[string]any{"agent": l.Agent, "applied": false, "declared": kind}, "%s: nothing was changed, it has declared %s", l.Agent, kind)
 }
 
 func (a *app) declared(l *life, s saying, answer *vigilv1.DeclareResponse) error {

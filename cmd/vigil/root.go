@@ -47,6 +47,7 @@ var commands = [...]func(*app) *cobra.Command{
 	newBeatCmd,
 	newRunCmd,
 	newRememberCmd,
+	newMCPCmd,
 	newBenchCmd,
 	newBenchAgentCmd,
 	newVersionCmd,
@@ -66,6 +67,7 @@ type app struct {
 	json    bool
 	timeout time.Duration
 	stale   bool
+	effort  bool // --best-effort was given
 
 	started bool // the command line was understood
 }
@@ -92,6 +94,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	if err != nil {
 		report(a.err, err, a.json)
+	}
+	if a.effort {
+		return exitOK
 	}
 	return exitCode(err)
 }
@@ -146,7 +151,7 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 func arrange(root *cobra.Command) {
 	for _, g := range [...]struct{ id, title, commands string }{
 		{"people", "The fleet:", "status apply room task agent host pause resume brake events settings"},
-		{"agents", "For agents:", "wait-for-task beat declare run remember"},
+		{"agents", "For agents:", "wait-for-task beat declare run remember mcp"},
 		{"machines", "Servers and hosts:", "dev server agentd keygen bench"},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
@@ -159,12 +164,27 @@ func arrange(root *cobra.Command) {
 }
 
 // start runs before every command, after its command line was understood.
-func (a *app) start(*cobra.Command, []string) error {
+func (a *app) start(cmd *cobra.Command, _ []string) error {
 	if a.timeout < 0 {
 		return fmt.Errorf("flag --timeout: %s is negative; give a duration like 10s, or 0 for no limit", a.timeout)
 	}
+	if a.effort {
+		a.out = io.Discard
+		if !cmd.Flags().Changed("timeout") {
+			a.timeout = bestEffortTimeout
+		}
+	}
 	a.started = true
 	return nil
+}
+
+// bestEffortTimeout is what a hook may cost when no server answers.
+const bestEffortTimeout = 2 * time.Second
+
+// bestEffort adds the flag for hooks of AI tools. Those read standard output, and take
+// exit code 2 for a reason not to go on.
+func (a *app) bestEffort(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.effort, "best-effort", false, "for hooks: print nothing but errors, give up after "+bestEffortTimeout.String()+", and exit with 0 whatever happens")
 }
 
 // newGroup makes a noun: a command that only holds others.

@@ -52,12 +52,12 @@ func unheard(err error) bool {
 }
 
 // putIntoSpool writes the file, all of it at once. Its name sorts by time.
-func (w *word) putIntoSpool(folder string, c agentd.Completion) error {
+func (a *app) putIntoSpool(folder string, c agentd.Completion) error {
 	text, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("leave result with agentd: %w", err)
 	}
-	name := fmt.Sprintf("%020d-%d-%d", w.now().UnixNano(), c.Task, c.Attempt)
+	name := fmt.Sprintf("%020d-%d-%d", a.now().UnixNano(), c.Task, c.Attempt)
 	temporary := filepath.Join(folder, "."+name)
 	err = writeSynced(temporary, append(text, '\n'))
 	if err == nil {

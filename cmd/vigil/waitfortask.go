@@ -117,23 +117,26 @@ func leaveReason(err error) string {
 }
 
 // identify says who waits, and whether a supervisor has started it.
-func (w *waitForTask) identify() (*life, bool, error) {
-	l, err := w.who.given(w.app)
+func (w *waitForTask) identify() (*life, bool, error) { return w.who.joining(w.app, w.owner()) }
+
+// joining gives the life that is about to join, for a process or somebody above it,
+// and tells whether a supervisor has started it.
+func (f *lifeFlags) joining(a *app, owner process) (*life, bool, error) {
+	l, err := f.given(a)
 	if err != nil {
 		return nil, false, err
 	}
+	l.Owner = owner
 	if l.Incarnation != 0 && l.Agent != "" {
-		l.Owner = w.owner()
 		return l, true, nil
 	}
 	// By hand: go on with the life of an earlier wait of the same caller.
-	l.Owner = w.owner()
 	family := append(ancestors(os.Getppid()), l.Owner)
-	if kept, err := w.keptLife(l.Agent); err == nil && slices.Contains(family, kept.Owner) {
+	if kept, err := a.keptLife(l.Agent); err == nil && slices.Contains(family, kept.Owner) {
 		l.Agent, l.Incarnation, l.Owner = kept.Agent, kept.Incarnation, kept.Owner
 	}
 	if l.Agent == "" {
-		return nil, false, usagef("it is not known which agent waits: run this inside a managed agent, or name it with --agent room/role")
+		return nil, false, usagef("it is not known which agent this is: run it inside a managed agent, or name the agent with --agent room/role")
 	}
 	return l, false, nil
 }

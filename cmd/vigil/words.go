@@ -27,6 +27,7 @@ type word struct {
 
 func (w *word) add(cmd *cobra.Command) {
 	w.who.add(cmd, w.app)
+	w.bestEffort(cmd)
 	cmd.Flags().Uint64Var(&w.task, "task", 0, "the task (default: the one that is held)")
 	cmd.Flags().Uint32Var(&w.attempt, "attempt", 0, "its attempt (default: the one that was claimed)")
 }
@@ -105,12 +106,23 @@ func newTaskStartCmd(a *app) *cobra.Command {
 func newTaskProgressCmd(a *app) *cobra.Command {
 	w := &word{app: a}
 	cmd := &cobra.Command{
-		Use:     "progress [NOTE]",
-		Short:   "As an agent: say that the work goes on",
+		Use:   "progress [NOTE]",
+		Short: "As an agent: say that the work goes on",
+		Long: `Say that work on the task goes on, with a note for people. Without a note the last one
+stays.`,
 		Example: `  vigil task progress "tests pass, now the documentation"`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return w.plain(cmd, false, firstOf(args), false, func(ctx context.Context, c *conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+				if len(args) == 0 {
+					task, err := c.fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: r.GetTask()})
+					if err != nil {
+						return nil, err
+					}
+					if task.GetAttempt() == r.GetAttempt() {
+						r.Text = task.GetNote()
+					}
+				}
 				return c.work.ProgressTask(ctx, r)
 			})
 		},
