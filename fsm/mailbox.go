@@ -271,3 +271,24 @@ func (s *State) MailDelivery(id AgentID, delivery uint64) (list []*Mail) {
 	slices.SortStableFunc(list, func(x, y *Mail) int { return x.Priority.rank() - y.Priority.rank() })
 	return list
 }
+
+// MailFor counts what ReadMail would hand over to this speaker, or says with a code
+// other than OK why it would be refused.
+func (s *State) MailFor(sp *Speaker) (int, Outcome) {
+	a := s.AgentByName(sp.Agent)
+	switch {
+	case a == nil:
+		return 0, s.noAgent(sp.Agent)
+	case sp.Inc < a.Inc:
+		return 0, refuse(Superseded, "incarnation %s of %s was superseded by %s; stop", sp.Inc, a.Name, a.Inc)
+	case sp.Inc > a.Inc:
+		return 0, refuse(Invalid, "incarnation %s of %s was never given out; the newest is %s", sp.Inc, a.Name, a.Inc)
+	case string(sp.TokenHash) != a.TokenHash:
+		return 0, refuse(Denied, "the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN", a.Inc, a.Name)
+	case s.mayReturn(a), !a.Managed && a.Part == PartDisconnected:
+		return 0, refuse(Rejoin, "%s has no lease; join again", a.Name)
+	case a.Managed && !a.Proc.Fenced():
+		return 0, refuse(Superseded, "incarnation %s of %s has ended; stop", a.Inc, a.Name)
+	}
+	return len(s.unread(a)), Outcome{}
+}

@@ -52,6 +52,7 @@ func readAll(s *State) {
 			s.Misfit(h, a)
 		}
 		s.Unread(a.ID)
+		s.MailFor(&Speaker{Agent: a.Name, Inc: a.Inc, TokenHash: []byte(a.TokenHash)})
 		for m := range s.Mailbox(a.ID, 0) {
 			s.MailDelivery(a.ID, m.Delivery)
 			s.mailDeadline(m)
