@@ -122,6 +122,15 @@ func putWord(w *wire, cmd fsm.Command) bool {
 	case fsm.Declare:
 		at = w.open(39)
 		declare(w, &c)
+	case fsm.SendMail:
+		at = w.open(45)
+		sendMail(w, &c)
+	case fsm.ReadMail:
+		at = w.open(46)
+		readMail(w, &c)
+	case fsm.AckMail:
+		at = w.open(47)
+		ackMail(w, &c)
 	default:
 		return false
 	}
@@ -151,6 +160,12 @@ func getWord(w *wire, n number) fsm.Command {
 		return get(w, setResume)
 	case 39:
 		return get(w, declare)
+	case 45:
+		return get(w, sendMail)
+	case 46:
+		return get(w, readMail)
+	case 47:
+		return get(w, ackMail)
 	}
 	return nil
 }

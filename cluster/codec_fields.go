@@ -182,6 +182,29 @@ func declare(w *wire, c *fsm.Declare) {
 	uns(w, 10, &c.Seq)
 }
 
+func sendMail(w *wire, c *fsm.SendMail) {
+	speaker(w, &c.Speaker)
+	w.str(6, &c.From)
+	w.str(7, &c.To)
+	w.str(8, &c.Subject)
+	w.str(9, &c.Body)
+	w.str(10, &c.Kind)
+	uns(w, 11, &c.Priority)
+	uns(w, 12, &c.Thread)
+	uns(w, 13, &c.ReplyTo)
+	w.bool(14, &c.NoQueue)
+}
+
+func readMail(w *wire, c *fsm.ReadMail) {
+	speaker(w, &c.Speaker)
+	uns(w, 6, &c.Max)
+}
+
+func ackMail(w *wire, c *fsm.AckMail) {
+	speaker(w, &c.Speaker)
+	uns(w, 6, &c.Mail)
+}
+
 func setAgent(w *wire, c *fsm.SetAgent) {
 	w.str(1, &c.Agent)
 	w.bool(2, &c.Stop)

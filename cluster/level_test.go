@@ -24,6 +24,9 @@ func TestL12RecordsOfALevelWaitForTheLastServer(t *testing.T) {
 			fsm.Declare{Speaker: fsm.Speaker{Agent: "r/a", Inc: joined.Inc}, Status: fsm.StatusBusy},
 			fsm.ApplyRoom{Room: "r", Roles: []fsm.RoleSpec{{Name: "a", HealthEvery: time.Minute, HealthMissed: 3}}},
 			fsm.PutSettings{Values: []fsm.KV{{Key: fsm.DeclareLimitName, Value: "1h"}}},
+			fsm.SendMail{From: "ann", To: "r/a", Body: "b"},
+			fsm.ReadMail{Speaker: fsm.Speaker{Agent: "r/a", Inc: joined.Inc}},
+			fsm.AckMail{Speaker: fsm.Speaker{Agent: "r/a", Inc: joined.Inc}, Mail: 1},
 		}
 		leader := c.Replica(c.Leader())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -38,7 +41,7 @@ func TestL12RecordsOfALevelWaitForTheLastServer(t *testing.T) {
 			}
 		}
 		leader.Read(func(s *fsm.State) {
-			if s.AgentByName("r/a").Declared != nil || s.RoleByName("r", "a").Spec.HealthEvery != 0 || s.Settings().DeclareLimit != 4*time.Hour {
+			if s.AgentByName("r/a").Declared != nil || s.Mail(1) != nil || s.RoleByName("r", "a").Spec.HealthEvery != 0 || s.Settings().DeclareLimit != 4*time.Hour {
 				t.Error("what was refused has changed the state")
 			}
 		})

@@ -121,6 +121,8 @@ type Notes struct {
 	RefusedAt Time   // no event about a wrong identity before this
 	// FreshAfter is the newest life of which no resume value is kept.
 	FreshAfter Incarnation
+
+	MailAt Time // when this life sent or acknowledged mail last; 0: it has not
 }
 
 // Waits tells that the breaker or a usage limit keeps the agent from running: not

@@ -11,7 +11,7 @@ func (s *State) Apply(e *Entry) Result {
 	s.now = e
 	s.res.Outcomes = s.res.Outcomes[:0]
 	s.res.Beats = s.res.Beats[:0]
-	s.res.Effects = Effects{Claimable: s.res.Effects.Claimable[:0], Hosts: s.res.Effects.Hosts[:0]}
+	s.res.Effects = Effects{Claimable: s.res.Effects.Claimable[:0], Hosts: s.res.Effects.Hosts[:0], Mail: s.res.Effects.Mail[:0]}
 	s.meta.Index = e.Index
 	if e.Stint == e.Term && e.Stamp > s.meta.Clock {
 		s.meta.Clock = e.Stamp
@@ -99,6 +99,12 @@ func (s *State) execute(c Command, session SessionID) Outcome {
 		return s.setResume(&c)
 	case Declare:
 		return s.declare(&c)
+	case SendMail:
+		return s.sendMail(&c)
+	case ReadMail:
+		return s.readMail(&c)
+	case AckMail:
+		return s.ackMail(&c)
 	case ApplyRoom:
 		return s.applyRoom(&c)
 	case DeleteRoom:

@@ -50,7 +50,8 @@ func chaosRoles() []RoleSpec {
 // opening is the entries that every random log begins with.
 func (c *chaos) opening() []*Entry {
 	cmds := []Command{LeaderEstablished{Server: "a"},
-		PutSettings{Values: []KV{{"accept_limit", "3s"}, {"session_ttl", "40s"}, {"starts_per_second", "1000"}}},
+		PutSettings{Values: []KV{{"accept_limit", "3s"}, {"session_ttl", "40s"}, {"starts_per_second", "1000"}, {"mail_urgent_limit", "4s"}, {"mail_high_limit", "5s"}, {"mail_normal_limit", "7s"}, {"mail_low_limit", "9s"},
+			{"mail_expiry", "40s"}, {"mail_retention", "20s"}}},
 		ApplyRoom{Room: "r", Roles: chaosRoles()},
 		RegisterHost{Key: "h1", Name: "h1", Boot: "1", Runners: []string{"w"}},
 		RegisterHost{Key: "h2", Name: "h2", Boot: "1", Runners: []string{"w"}}}
@@ -217,6 +218,9 @@ func (c *chaos) command(s *State) Command {
 	if c.one(20) {
 		return c.hostWord(s)
 	}
+	if c.one(12) {
+		return c.mail(s)
+	}
 	switch n := c.rng.IntN(100); {
 	case n < 12:
 		return CreateTask{Room: pick(c, c.rooms), Role: pick(c, []string{"a", "b", "c", "a", "b", "c", "x"}), Title: "t", Text: fmt.Sprint("text ", n), Priority: int32(c.rng.IntN(3))}
@@ -374,7 +378,7 @@ func (c *chaos) worldly(s *State) Command {
 	case 10:
 		return PutSettings{Values: []KV{pick(c, []KV{{"events_kept", "1000"}, {"tasks_kept", "20"}, {"tasks_kept", "200"},
 			{"accept_limit", "1s"}, {"accept_limit", "9s"}, {"host_ttl", "8s"}, {"host_ttl", "30s"}, {"task_retention", "90s"},
-			{"breaker_pause", "20s"}, {"session_ttl", "20s"}, {"declare_limit", "6h"}, {"declare_limit", "4h"},
+			{"breaker_pause", "20s"}, {"session_ttl", "20s"}, {"declare_limit", "6h"}, {"declare_limit", "4h"}, {"mail_high_limit", "2s"}, {"mail_kept", "1000"}, {"mail_expiry", "15s"},
 			{"brake_agents", "2"}, {"brake_agents", "0"}, {"brake_share", "20"}, {"flap_limit", "1"}, {"flap_pause", "5s"}, {"ttl", "12s"}})}}
 	case 11:
 		return PutServer{ID: pick(c, []string{"a", "b", "c"}), Version: fmt.Sprint(c.rng.IntN(3))}

@@ -32,6 +32,7 @@ func (s *State) Check() error {
 	for _, h := range s.hosts.from(0) {
 		c.host(s, h)
 	}
+	c.mail(s)
 	c.that(s.meta.Brake.Set == 0 || s.meta.Brake.Armed != 0, "L11: the brake is set without a timer")
 	return errors.Join(c.errs...)
 }

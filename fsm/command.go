@@ -3,7 +3,8 @@ package fsm
 import "time"
 
 // Command is one change that is asked of the state. The set is closed: every
-// implementation is in this file or in command_hosts.go and has one arm in State.execute.
+// implementation is in this file, command_hosts.go or command_mail.go and has one arm in
+// State.execute.
 type Command interface{ command() }
 
 // Limits of what a command may carry; Apply refuses more, and so should every door.
@@ -291,6 +292,9 @@ func (FailTask) command()          {}
 func (Handoff) command()           {}
 func (SetResume) command()         {}
 func (Declare) command()           {}
+func (SendMail) command()          {}
+func (ReadMail) command()          {}
+func (AckMail) command()           {}
 func (SetAgent) command()          {}
 func (RestartAgent) command()      {}
 func (SetPause) command()          {}

@@ -76,12 +76,9 @@ func (d *Declaration) Kind() string {
 // indexes, starts or orders depend on, and no revision: a report every 30 s must not
 // make a human's change a conflict.
 func (s *State) declare(c *Declare) Outcome {
-	a, no := s.living(&c.Speaker)
+	a, no := s.present(&c.Speaker)
 	if a == nil {
 		return no
-	}
-	if !a.Managed && a.Part == PartDisconnected {
-		return refuse(Rejoin, "%s has no lease; join again", a.Name)
 	}
 	if no := s.checkDeclare(c); no.Code != OK {
 		return no

@@ -68,6 +68,16 @@
 // Judge makes one verdict of all Signals of an agent, a pure function of them. It changes
 // nothing, and says nothing grave on one signal (law L10).
 //
+// # Mail
+//
+//	QUEUED --ReadMail--> DELIVERED --ReadMail of a newer life, after a reminder--> DELIVERED
+//	QUEUED, DELIVERED --AckMail--> ACKNOWLEDGED --retention--> gone
+//	QUEUED, DELIVERED --expiry--> EXPIRED --retention--> gone
+//
+// Mail waits in the mailbox of an agent, not of a life: each life gets once what none has
+// acknowledged. A reminder makes it unread again, an escalation is an event; neither does
+// anything to the agent, since silence about a mail is no sign of death.
+//
 // What came with a feature level is written, to the log and to dumps, only when every
 // server reads it; see Level.
 //

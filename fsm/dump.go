@@ -44,7 +44,8 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[Exit](), reflect.TypeFor[Answer](), reflect.TypeFor[Outcome](),
 	reflect.TypeFor[HostView](), reflect.TypeFor[Brake](), reflect.TypeFor[BrakeTick](), reflect.TypeFor[Tombstone](),
 	reflect.TypeFor[Notes](),
-	reflect.TypeFor[Declaration](), // level 2
+	reflect.TypeFor[Declaration](), // level 2, as what follows
+	reflect.TypeFor[Mail](),
 }
 
 // Dump writes the image; equal images give equal bytes. It may run while the
@@ -68,6 +69,7 @@ func (i *Image) Dump(w io.Writer) error {
 	dumpTable(&d, 6, &i.hosts)
 	dumpSessions(&d, &i.sessions)
 	dumpTable(&d, 8, &i.events)
+	dumpTable(&d, 9, &i.mails)
 	d.flush()
 	if d.err != nil {
 		return fmt.Errorf("write snapshot: %w", d.err)
@@ -180,8 +182,8 @@ func (s *State) indexed() (err error) {
 type loader struct {
 	r     *bufio.Reader
 	buf   []byte
-	plans [9]plan // by table number; 0: meta
-	spans [9]span
+	plans [10]plan // by table number; 0: meta
+	spans [10]span
 }
 
 func (l *loader) block() ([]byte, error) {
@@ -223,9 +225,10 @@ func (l *loader) schema() error {
 		return ErrNewer
 	}
 	p := planner{fields: func(t reflect.Type) int { return counts[t] }}
-	for i := range l.plans {
+	for i := range 9 { // later tables are not in the order of their types
 		l.plans[i] = p.of(dumped[i])
 	}
+	l.plans[9] = p.of(reflect.TypeFor[Mail]())
 	return nil
 }
 
@@ -274,6 +277,8 @@ func (l *loader) table(s *State, number byte, buf []byte) error {
 		return loadTable(&s.sessions, l.plans[7], &l.spans[7], buf)
 	case 8:
 		return loadTable(&s.events, l.plans[8], &l.spans[8], buf)
+	case 9:
+		return loadTable(&s.mails, l.plans[9], &l.spans[9], buf)
 	}
 	return fmt.Errorf("table %d is unknown", number)
 }

@@ -15,6 +15,9 @@ type (
 // none.
 type TaskID uint64
 
+// MailID numbers mails from 1 across all rooms; it is what users see. Zero means none.
+type MailID uint64
+
 // SessionID numbers client sessions. Zero means no session.
 type SessionID uint64
 

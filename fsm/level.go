@@ -12,7 +12,7 @@ import (
 // reads that level (see Level): until then a dump is what older versions write, byte
 // by byte.
 
-// DeclareLimitName is the setting that came with feature level 2.
+// DeclareLimitName is the first of the settings that came with feature level 2.
 const DeclareLimitName = "declare_limit"
 
 // Level is the feature level that all servers must read before the command may be
@@ -21,15 +21,17 @@ func Level(c Command) uint32 {
 	switch c := c.(type) {
 	case LeaderUnreached:
 		return 1
-	case Declare, NoteNudge, RaiseEpoch: // RaiseEpoch is in no log, but old servers would confirm lives in the hold
+	case Declare, NoteNudge, SendMail, ReadMail, AckMail, RaiseEpoch: // RaiseEpoch is in no log, but old servers would confirm lives in the hold
 		return 2
 	case ApplyRoom:
 		if slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return r.HealthEvery != 0 || r.HealthMissed != 0 }) {
 			return 2
 		}
 	case PutSettings:
-		if slices.ContainsFunc(c.Values, func(kv KV) bool { return kv.Key == DeclareLimitName }) {
-			return 2
+		for i := range settingTable {
+			if d := &settingTable[i]; d.level > 0 && slices.ContainsFunc(c.Values, func(kv KV) bool { return kv.Key == d.name }) {
+				return d.level
+			}
 		}
 	}
 	return 0
@@ -37,7 +39,10 @@ func Level(c Command) uint32 {
 
 // level2 tells for the types that have fields of level 2 how many fields came before.
 var level2 = map[reflect.Type]int{
+	reflect.TypeFor[meta]():     fieldsBefore[meta]("LastMail"),
 	reflect.TypeFor[Agent]():    fieldsBefore[Agent]("Declared"),
+	reflect.TypeFor[Notes]():    fieldsBefore[Notes]("MailAt"),
+	reflect.TypeFor[Outcome]():  fieldsBefore[Outcome]("Mail"),
 	reflect.TypeFor[RoleSpec](): fieldsBefore[RoleSpec]("HealthEvery"),
 	reflect.TypeFor[Settings](): fieldsBefore[Settings]("DeclareLimit"),
 }
@@ -67,8 +72,14 @@ func (i *Image) schema() ([]reflect.Type, planner) {
 }
 
 func (i *Image) usesLevel2() bool {
-	if i.meta.Settings.DeclareLimit != DefaultSettings().DeclareLimit {
+	if i.meta.LastMail != 0 {
 		return true
+	}
+	defaults := DefaultSettings()
+	for at := range settingTable {
+		if d := &settingTable[at]; d.level == 2 && d.show(&i.meta.Settings) != d.show(&defaults) {
+			return true
+		}
 	}
 	for _, r := range i.roles.from(0) {
 		if r.Spec.HealthEvery != 0 || r.Spec.HealthMissed != 0 {

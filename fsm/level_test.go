@@ -36,6 +36,8 @@ func TestL12Level2IsInvisibleUntilItIsUsed(t *testing.T) {
 	used := map[string]Command{
 		"declaration": Declare{Speaker: me, Waiting: WaitingTool, For: time.Hour, Text: "why", Seq: 3},
 		"setting":     PutSettings{Values: []KV{{DeclareLimitName, "1h"}}},
+		"limit":       PutSettings{Values: []KV{{"mail_high_limit", "1m"}}},
+		"mail":        SendMail{Speaker: me, To: "r/a", Subject: "s", Body: "b", Priority: MailHigh, Kind: "note"},
 		"role":        ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a", HealthEvery: time.Minute, HealthMissed: 3}}},
 	}
 	for name, cmd := range used {
@@ -51,8 +53,16 @@ func TestL12Level2IsInvisibleUntilItIsUsed(t *testing.T) {
 		if a, b := next.AgentByName("r/a").Declared, d.agent("r/a").Declared; (a == nil) != (b == nil) || a != nil && *a != *b {
 			t.Errorf("%s: %+v is loaded as %+v", name, b, a)
 		}
+		if a, b := next.Mail(1), d.s.Mail(1); (a == nil) != (b == nil) || a != nil && *a != *b {
+			t.Errorf("%s: %+v is loaded as %+v", name, b, a)
+		}
 		if *next.Settings() != *d.s.Settings() || next.RoleByName("r", "a").Spec.HealthEvery != d.s.RoleByName("r", "a").Spec.HealthEvery {
 			t.Errorf("%s: settings or role are not loaded", name)
+		}
+	}
+	for _, cmd := range []Command{ReadMail{}, AckMail{}} {
+		if Level(cmd) != 2 {
+			t.Errorf("%T needs level %d, want 2", cmd, Level(cmd))
 		}
 	}
 	for _, cmd := range []Command{Join{}, ApplyRoom{Roles: []RoleSpec{{Name: "a"}}}, PutSettings{Values: []KV{{"ttl", "1m"}}}} {

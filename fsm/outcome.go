@@ -20,10 +20,14 @@ const (
 	StaleStint          // planned in a stint that is over
 	Late                // the result came too late and was kept for inspection
 	TooOld              // the session no longer knows the answer to so old a number
+	NoAddressee         // there is no such agent to send mail to
+	AgentOff            // the agent is off, and the mail was not to be kept for it
+	MailboxFull         // a mailbox, or the cluster, holds as much mail as is allowed
 )
 
 var codeNames = [...]string{"ok", "invalid", "not_found", "conflict", "superseded", "rejoin",
-	"denied", "no_task", "unknown_session", "stopped", "host_in_use", "stale_stint", "late", "too_old"}
+	"denied", "no_task", "unknown_session", "stopped", "host_in_use", "stale_stint", "late", "too_old",
+	"agent_not_found", "agent_offline", "mailbox_full"}
 
 // String gives the stable name of the code.
 func (c Code) String() string {
@@ -52,6 +56,7 @@ type Outcome struct {
 	Attempt uint32
 	TTL     int64 // of the lease or fence that was granted, in nanoseconds
 	Count   uint32
+	Mail    MailID // the first of Count mails that were sent; they have successive numbers
 }
 
 // Verdict answers one beat.
@@ -96,9 +101,10 @@ type Result struct {
 
 // Effects tell the shell what has changed; the state machine never calls out.
 type Effects struct {
-	Claimable []RoleID // roles that got a task to claim
-	Hosts     []HostID // hosts that got an order
-	Plan      bool     // a duty has something to look at
-	More      bool     // timers are due beyond this entry: propose the next one
-	LastEvent uint64   // newest event
+	Claimable []RoleID  // roles that got a task to claim
+	Hosts     []HostID  // hosts that got an order
+	Mail      []AgentID // agents that got something to read
+	Plan      bool      // a duty has something to look at
+	More      bool      // timers are due beyond this entry: propose the next one
+	LastEvent uint64    // newest event
 }

@@ -51,6 +51,15 @@ func readAll(s *State) {
 		for _, h := range s.hosts.from(0) {
 			s.Misfit(h, a)
 		}
+		s.Unread(a.ID)
+		s.MailFor(&Speaker{Agent: a.Name, Inc: a.Inc, TokenHash: []byte(a.TokenHash)})
+		for m := range s.Mailbox(a.ID, 0) {
+			s.MailDelivery(a.ID, m.Delivery)
+			s.mailDeadline(m)
+		}
+		for m := range s.MailFrom(a.Name, 0) {
+			s.Mail(m.ReplyTo)
+		}
 	}
 	for id, h := range s.hosts.from(0) {
 		s.Doubt(h)
@@ -83,6 +92,7 @@ func pagesOf(s *State) map[string][]any {
 	return map[string][]any{
 		"rooms": pages(&s.rooms), "roles": pages(&s.roles), "agents": pages(&s.agents), "leases": pages(&s.leases),
 		"tasks": pages(&s.tasks), "hosts": pages(&s.hosts), "sessions": pages(&s.sessions), "events": pages(&s.events),
+		"mails": pages(&s.mails), "mailboxes": pages(&s.mailboxes),
 		"the index of roles": pages(&s.roleIdx), "the index of hosts": pages(&s.hostIdx),
 	}
 }

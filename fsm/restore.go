@@ -23,6 +23,12 @@ func (s *State) Outnumber(replaced *State) {
 	m.NextHost = max(m.NextHost, old.NextHost)
 	m.NextTask = max(m.NextTask, old.NextTask)
 	m.NextSession = max(m.NextSession, old.NextSession)
+	if old.LastMail < m.LastMail || leap {
+		m.LastMail = max(m.LastMail, old.LastMail) + restoreLeap
+	} else {
+		m.LastMail = old.LastMail
+	}
+	m.LastDelivery = max(m.LastDelivery, old.LastDelivery)
 	if leap {
 		m.NextTask += restoreLeap
 		m.NextSession += restoreLeap

@@ -34,6 +34,7 @@ func TestL6RestoredBackupHandsOutNewNumbers(t *testing.T) {
 	session := d.must(OpenSession{}).Session
 	d.room("other", RoleSpec{Name: "builder", Replicas: 1})
 	host := d.host("host")
+	mail := d.must(SendMail{From: "x", To: "other/builder", Body: "b"}).Mail
 
 	x := newDrive(t)
 	x.s = load()
@@ -47,6 +48,9 @@ func TestL6RestoredBackupHandsOutNewNumbers(t *testing.T) {
 	}
 	if got := x.host("another"); got <= host {
 		t.Errorf("L6: host %d after %d", got, host)
+	}
+	if got := x.must(SendMail{From: "x", To: "r/builder.1", Body: "b"}).Mail; got <= mail || got > mail+10 {
+		t.Errorf("L6: mail %d after %d", got, mail)
 	}
 	x.room("third", RoleSpec{Name: "builder", Replicas: 1})
 	if got, old := x.agent("third/builder").ID, d.agent("other/builder").ID; got <= old {
@@ -69,6 +73,9 @@ func TestL6RestoredBackupHandsOutNewNumbers(t *testing.T) {
 	}
 	if got := fresh.must(OpenSession{}).Session; got < restoreLeap {
 		t.Errorf("L6: session %d in a new cluster", got)
+	}
+	if got := fresh.must(SendMail{From: "x", To: "r/builder.1", Body: "b"}).Mail; got < restoreLeap {
+		t.Errorf("L6: mail %d in a new cluster", got)
 	}
 	if err := fresh.s.Check(); err != nil {
 		t.Error(err)

@@ -38,6 +38,14 @@ type Settings struct {
 	UsagePause time.Duration // of an agent whose tool is out of quota for an unknown time
 
 	DeclareLimit time.Duration // the longest that an agent may declare itself busy, parked or in a tool
+
+	MailUrgentLimit time.Duration // a mail without an acknowledgement: escalated after this
+	MailHighLimit   time.Duration // reminded after this, escalated after twice as much
+	MailNormalLimit time.Duration // reminded after this
+	MailLowLimit    time.Duration // recorded after this
+	MailExpiry      time.Duration // closed without an acknowledgement after this
+	MailRetention   time.Duration // closed mail is kept for this
+	MailKept        uint64        // mails in the cluster, at most
 }
 
 // DefaultSettings are the numbers of a new cluster.
@@ -54,5 +62,7 @@ func DefaultSettings() Settings {
 		BrakeAgents: 10, BrakeShare: 50, BrakeWindow: 30 * time.Second,
 		FlapLimit: 3, FlapWindow: 10 * time.Minute, FlapPause: time.Minute,
 		UsagePause: 15 * time.Minute, DeclareLimit: 4 * time.Hour,
+		MailUrgentLimit: 2 * time.Minute, MailHighLimit: 5 * time.Minute, MailNormalLimit: 15 * time.Minute, MailLowLimit: time.Hour,
+		MailExpiry: 7 * 24 * time.Hour, MailRetention: 24 * time.Hour, MailKept: 100_000,
 	}
 }

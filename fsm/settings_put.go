@@ -12,7 +12,8 @@ type setting struct {
 	dur        func(*Settings) *time.Duration
 	num        func(*Settings) *uint64
 	num32      func(*Settings) *uint32
-	min, max   int64 // durations in milliseconds
+	min, max   int64  // durations in milliseconds
+	level      uint32 // feature level that it came with, see Level
 }
 
 const (
@@ -49,7 +50,14 @@ var settingTable = []setting{
 	{name: "flap_limit", help: "a host that was suspect or lost so often gets no starts at first when it comes back; 0: no limit", min: 0, max: 1000, num32: func(s *Settings) *uint32 { return &s.FlapLimit }},
 	{name: "flap_window", help: "window of flap_limit", min: 1000, max: day, dur: func(s *Settings) *time.Duration { return &s.FlapWindow }},
 	{name: "flap_pause", help: "no starts on a host that flaps, doubled each time to at most 10 min", min: 1000, max: day / 24, dur: func(s *Settings) *time.Duration { return &s.FlapPause }},
-	{name: DeclareLimitName, help: "the longest that an agent may declare itself busy, parked or in a tool at once", min: 1000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.DeclareLimit }},
+	{name: DeclareLimitName, help: "the longest that an agent may declare itself busy, parked or in a tool at once", level: 2, min: 1000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.DeclareLimit }},
+	{name: "mail_urgent_limit", help: "urgent mail without an acknowledgement is escalated after", level: 2, min: 1000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.MailUrgentLimit }},
+	{name: "mail_high_limit", help: "high mail without an acknowledgement is reminded of after, and escalated after twice as much", level: 2, min: 1000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.MailHighLimit }},
+	{name: "mail_normal_limit", help: "normal mail without an acknowledgement is reminded of after", level: 2, min: 1000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.MailNormalLimit }},
+	{name: "mail_low_limit", help: "low mail without an acknowledgement is recorded after", level: 2, min: 1000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.MailLowLimit }},
+	{name: "mail_expiry", help: "mail without an acknowledgement expires after", level: 2, min: 1000, max: 365 * day, dur: func(s *Settings) *time.Duration { return &s.MailExpiry }},
+	{name: "mail_retention", help: "acknowledged and expired mail is kept for", level: 2, min: 1000, max: 365 * day, dur: func(s *Settings) *time.Duration { return &s.MailRetention }},
+	{name: "mail_kept", help: "mails kept at most in the cluster; the oldest closed ones go first", level: 2, min: 1000, max: 10_000_000, num: func(s *Settings) *uint64 { return &s.MailKept }},
 }
 
 // SettingInfo is one setting as people see it.
@@ -138,6 +146,7 @@ func (s *State) putSettings(c *PutSettings) Outcome {
 			s.rearm(timerAgent, uint64(id), &a.Armed, s.agentDeadline(a))
 		}
 	}
+	s.rearmMail(c)
 	for _, kv := range c.Values {
 		s.event("settings.changed", about{}, kv.Key+"="+kv.Value+" by "+nobody(c.By))
 	}

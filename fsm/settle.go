@@ -219,6 +219,7 @@ func (s *State) removeAgent(a *Agent) {
 	s.rearm(timerLease, uint64(a.ID), &l.ArmedL, 0)
 	s.rearm(timerFence, uint64(a.ID), &l.ArmedF, 0)
 	s.wanting.Delete(a.ID)
+	s.dropMailbox(a.ID)
 	s.roleIndexOf(a.Role).free.put(a.ID, false)
 	s.indexAgent(a.shadow(), -1)
 	delete(s.agentByName, a.Name)

@@ -38,6 +38,9 @@ func (s *State) Signals(id AgentID, leader bool) Signals {
 	if d := a.Declared; d != nil {
 		g.DeclaredLeft, g.DeclaredAge = max(0, d.Until.Sub(now)), now.Sub(d.At)
 	}
+	if at := a.Notes().MailAt; at != 0 {
+		g.Mailed, g.MailAge = true, now.Sub(at)
+	}
 	s.workSignals(a, &g)
 	return g
 }
@@ -115,7 +118,7 @@ func (s *State) Presence(id AgentID, v *AgentVerdict) Presence {
 	return p
 }
 
-// lastSeen is the last proof of life: of a lease, of a fence, or by its own word.
+// lastSeen is the last proof of life: of a lease, of a fence, or by its own word or mail.
 func lastSeen(a *Agent, l *Lease) Time {
 	seen := max(a.StartedAt, a.Since)
 	for _, until := range [...]Time{l.Until, l.Fence} {
@@ -126,5 +129,5 @@ func lastSeen(a *Agent, l *Lease) Time {
 	if d := a.Declared; d != nil {
 		seen = max(seen, d.At)
 	}
-	return seen
+	return max(seen, a.Notes().MailAt)
 }

@@ -18,6 +18,7 @@ type Image struct {
 	hosts    table[Host]
 	sessions table[Session]
 	events   table[Event]
+	mails    table[Mail]
 }
 
 // meta holds the replicated values of which there is one.
@@ -55,6 +56,9 @@ type meta struct {
 	Brake      Brake
 	Tombstones []Tombstone // of deleted rooms, oldest first, at most MaxTombstones
 	PauseWhy   string      // of the pause of everything
+
+	LastMail     MailID // handed out
+	LastDelivery uint64 // of mail
 }
 
 // Tombstone remembers a deleted room, so that whoever asks is told who deleted it.
@@ -91,9 +95,12 @@ type State struct {
 	hostIdx     table[hostIndex]
 	timers      *btree.BTreeG[timer]
 	finished    *btree.BTreeG[finishedTask] // terminal tasks, oldest first
-	wanting     *btree.BTreeG[AgentID]      // a start is due now
-	live        uint32                      // participants that are not DISCONNECTED
-	parked      uint32                      // agents that wait for the end of a pause, see Agent.Waits
+	mailboxes   table[mailbox]              // by AgentID
+	mailsSent   *btree.BTreeG[sentMail]
+	mailsClosed *btree.BTreeG[MailID]
+	wanting     *btree.BTreeG[AgentID] // a start is due now
+	live        uint32                 // participants that are not DISCONNECTED
+	parked      uint32                 // agents that wait for the end of a pause, see Agent.Waits
 	taskCount   [TaskQuarantined + 1]uint64
 	procCount   [ProcLost + 1]uint32
 	figures     Figures
@@ -161,6 +168,9 @@ func (s *State) reset() {
 	s.roleByName = map[roleKey]RoleID{}
 	s.roleIdx, s.hostIdx = table[roleIndex]{}, table[hostIndex]{}
 	s.timers = btree.NewBTreeGOptions(lessTimer, opts)
+	s.mailboxes = table[mailbox]{}
+	s.mailsSent = btree.NewBTreeGOptions(lessSent, opts)
+	s.mailsClosed = btree.NewBTreeGOptions(func(a, b MailID) bool { return a < b }, opts)
 	s.finished = btree.NewBTreeGOptions(func(a, b finishedTask) bool { return a.seq < b.seq }, opts)
 	s.wanting = btree.NewBTreeGOptions(func(a, b AgentID) bool { return a < b }, opts)
 }
@@ -171,7 +181,7 @@ func (s *State) Copy() *Image {
 	return &Image{
 		meta: s.meta, rooms: s.rooms.copy(), roles: s.roles.copy(), agents: s.agents.copy(),
 		leases: s.leases.copy(), tasks: s.tasks.copy(), hosts: s.hosts.copy(),
-		sessions: s.sessions.copy(), events: s.events.copy(),
+		sessions: s.sessions.copy(), events: s.events.copy(), mails: s.mails.copy(),
 	}
 }
 
@@ -286,6 +296,10 @@ func (s *State) index() {
 	}
 	for id, ss := range s.sessions.from(0) {
 		s.arm(timerSession, id, ss.Armed)
+	}
+	for id, m := range s.mails.from(0) {
+		s.indexMail(m, +1)
+		s.arm(timerMail, id, m.Armed)
 	}
 	if s.meta.HoldUntil > s.meta.Clock {
 		s.arm(timerHold, 0, s.meta.HoldUntil)

@@ -14,6 +14,7 @@ const (
 	timerAgent
 	timerSession
 	timerBrake
+	timerMail
 )
 
 // timer is one deadline. The queue is derived: each object keeps the instant at
@@ -109,6 +110,8 @@ func (s *State) fire() {
 			s.fireSession(SessionID(t.id()))
 		case timerBrake:
 			s.fireBrake()
+		case timerMail:
+			s.fireMail(MailID(t.id()))
 		}
 	}
 }

@@ -21,6 +21,8 @@ type twin struct {
 	// Pauses of the room and of everything.
 	pausedRoom, pausedAll bool
 	hosts                 map[HostID]twinHost // that were drained
+	mails                 map[MailID]*twinMail
+	lastMail              MailID
 }
 
 type twinAgent struct {
@@ -67,7 +69,7 @@ type twinSession struct {
 
 func newTwin(s *State) *twin {
 	w := &twin{set: *s.Settings(), agents: map[string]*twinAgent{}, tasks: map[TaskID]*twinTask{},
-		sessions: map[SessionID]*twinSession{}, roles: map[string]RoleSpec{}}
+		sessions: map[SessionID]*twinSession{}, roles: map[string]RoleSpec{}, mails: map[MailID]*twinMail{}}
 	for a := range s.Agents("") {
 		r := s.Role(a.Role)
 		w.agents[a.Name] = &twinAgent{id: a.ID, name: a.Name, role: r.Spec.Name}
@@ -122,6 +124,7 @@ func (w *twin) elapse(to Time, turned map[string]bool) {
 			w.recover(t, true, false)
 		}
 	}
+	w.mailLimits()
 	for id, ss := range w.sessions {
 		if ss.used.Add(w.set.SessionTTL) <= w.now {
 			delete(w.sessions, id)
@@ -286,6 +289,12 @@ func (w *twin) execute(t *testing.T, cmd Command, got Outcome) Code {
 			return Conflict
 		}
 		return w.retry(RetryTask{Task: c.Task})
+	case SendMail:
+		return w.sendMail(t, c, got)
+	case ReadMail:
+		return w.readMail(t, c, got)
+	case AckMail:
+		return w.ackMail(c)
 	case OrderStart:
 		return w.ordered(t, c, got)
 	}
@@ -337,6 +346,7 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 			t.Fatalf("after entry %d: the next claim of %s gets %d, the twin says %d", index, role, got, id)
 		}
 	}
+	w.sameMail(t, s, index)
 	if len(w.sessions) != s.sessions.n {
 		t.Fatalf("after entry %d: %d sessions, the twin has %d", index, s.sessions.n, len(w.sessions))
 	}

@@ -37,7 +37,7 @@ func (k VerdictKind) Grave() bool { return k == AgentUnresponsive || k == AgentO
 // Reason is one signal behind a verdict. It never holds what an agent or a task says.
 type Reason struct {
 	Text     string        // a sentence without its full stop
-	Evidence string        // which signal: process, participant, lease, fence, health, progress, task, host, leader, declaration, order, intent
+	Evidence string        // which signal: process, participant, lease, fence, health, progress, task, host, leader, declaration, order, intent, mail
 	Age      time.Duration // since when it is so, or how long ago it was; 0: unknown
 	Bad      bool          // it speaks against the agent
 }
@@ -91,6 +91,9 @@ type Signals struct {
 	// participant was WAITING; 0: none.
 	Waiting      time.Duration
 	PendingLimit time.Duration
+
+	Mailed  bool          // this life has sent or acknowledged mail
+	MailAge time.Duration // since it did so last
 }
 
 // stalledAfter is the silence after which a task is called stalled (seed 002, 1.5.2);
@@ -128,6 +131,10 @@ func (g *Signals) unreported() bool {
 func (g *Signals) silent(limit time.Duration) bool {
 	return g.Task != 0 && g.Part == PartActive && g.ProgressAge > limit
 }
+
+// wrote tells that it has sent or acknowledged mail within so long: whoever does that is
+// neither dead nor stalled (seed 002, 1.5.2).
+func (g *Signals) wrote(limit time.Duration) bool { return g.Mailed && g.MailAge <= limit }
 
 // unheeding tells that it has let a task wait for longer than the pending limit.
 func (g *Signals) unheeding() bool {
@@ -172,9 +179,9 @@ func (g *Signals) kind() VerdictKind {
 		return AgentSuspect
 	case held:
 		return declaredKind(g.Declared)
-	case g.unreported() && (g.silent(reportSpan) || g.unheeding()):
+	case g.unreported() && (g.silent(reportSpan) || g.unheeding()) && !g.wrote(reportSpan):
 		return AgentUnresponsive
-	case g.TaskState == TaskInProgress && g.silent(max(g.ProgressLimit, stalledAfter)):
+	case g.stalled():
 		return AgentStalled
 	case g.unheeding():
 		return AgentDeaf
@@ -188,6 +195,12 @@ func (g *Signals) kind() VerdictKind {
 		return AgentIdle
 	}
 	return AgentHealthy
+}
+
+// stalled tells that its task shows no progress, and that it has not written since.
+func (g *Signals) stalled() bool {
+	limit := max(g.ProgressLimit, stalledAfter)
+	return g.TaskState == TaskInProgress && g.silent(limit) && !g.wrote(limit)
 }
 
 func (g *Signals) overdueStart() bool { return g.StartLimit > 0 && g.PartAge > g.StartLimit }
@@ -286,9 +299,11 @@ func (g *Signals) works(add addReason) {
 	}
 	if g.Task != 0 {
 		reportSpan := g.HealthEvery * time.Duration(max(g.HealthMissed, 1))
-		stalled := g.TaskState == TaskInProgress && g.silent(max(g.ProgressLimit, stalledAfter))
-		add(!held && (stalled || g.unreported() && g.silent(reportSpan)), "progress", g.ProgressAge,
+		add(!held && (g.stalled() || g.unreported() && g.silent(reportSpan) && !g.wrote(reportSpan)), "progress", g.ProgressAge,
 			"the last sign of progress with task %d was %s ago", g.Task, g.ProgressAge.Round(time.Second))
+	}
+	if g.Mailed && g.alive() {
+		add(false, "mail", g.MailAge, "it has sent or acknowledged mail")
 	}
 	if g.Waiting > 0 && g.Part == PartWaiting {
 		add(!held && g.unheeding(), "task", g.Waiting, "a task that it could take has waited for %s", g.Waiting.Round(time.Second))

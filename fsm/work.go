@@ -48,6 +48,15 @@ func (s *State) living(sp *Speaker) (*Agent, Outcome) {
 	return a, no
 }
 
+// present is living, and a life that was started by hand is in its room.
+func (s *State) present(sp *Speaker) (*Agent, Outcome) {
+	a, no := s.living(sp)
+	if a != nil && !a.Managed && a.Part == PartDisconnected {
+		return nil, refuse(Rejoin, "%s has no lease; join again", a.Name)
+	}
+	return a, no
+}
+
 // leased is living with a participant whose lease has not ended.
 func (s *State) leased(sp *Speaker) (*Agent, Outcome) {
 	a, no := s.living(sp)

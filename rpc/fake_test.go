@@ -100,6 +100,7 @@ func (n *fakeNode) take(e *fsm.Entry) ([]fsm.Outcome, []fsm.BeatAnswer) {
 	eff := res.Effects
 	eff.Claimable = append([]fsm.RoleID(nil), eff.Claimable...)
 	eff.Hosts = append([]fsm.HostID(nil), eff.Hosts...)
+	eff.Mail = append([]fsm.AgentID(nil), eff.Mail...)
 	n.mu.Unlock()
 	for _, fn := range n.subs {
 		fn(eff)

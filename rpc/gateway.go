@@ -72,7 +72,7 @@ func newGateway(ctx context.Context, table *errorTable, conn *grpc.ClientConn) (
 		runtime.WithDisablePathLengthFallback(),
 	)
 	for _, reg := range []func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error{
-		vigilv1.RegisterFleetHandler, vigilv1.RegisterWorkHandler, vigilv1.RegisterClusterHandler,
+		vigilv1.RegisterFleetHandler, vigilv1.RegisterWorkHandler, vigilv1.RegisterClusterHandler, vigilv1.RegisterMailboxHandler,
 	} {
 		if err := reg(ctx, g.mux, conn); err != nil {
 			return nil, fmt.Errorf("open gateway: %w", err)
@@ -221,7 +221,8 @@ func (j *jsonForm) NewDecoder(r io.Reader) runtime.Decoder {
 // that the library takes.
 func parameters() map[string]bool {
 	names := map[string]bool{}
-	for _, file := range []protoreflect.FileDescriptor{vigilv1.File_vigil_v1_fleet_proto, vigilv1.File_vigil_v1_work_proto, vigilv1.File_vigil_v1_cluster_proto} {
+	for _, file := range []protoreflect.FileDescriptor{vigilv1.File_vigil_v1_fleet_proto, vigilv1.File_vigil_v1_work_proto, vigilv1.File_vigil_v1_cluster_proto,
+		vigilv1.File_vigil_v1_mail_proto} {
 		for i := range file.Services().Len() {
 			for j := range file.Services().Get(i).Methods().Len() {
 				fields := file.Services().Get(i).Methods().Get(j).Input().Fields()

@@ -32,6 +32,7 @@ type Server struct {
 	stints *stints
 	gate   *gate
 	waits  *waits
+	mail   *mailWaits
 	watch  *watchers
 	hosts  *hosts
 
@@ -64,6 +65,7 @@ func Open(cfg Config) (*Server, error) {
 	s.core.reach = newReach(cfg.ServerID, cfg.Reader, s.core.peers)
 	s.gate = &gate{reader: cfg.Reader}
 	s.waits = newWaits(cfg.Reader, s.gate)
+	s.mail = newMailWaits()
 	s.watch = newWatchers()
 	s.hosts = newHosts()
 
@@ -116,6 +118,7 @@ func (s *Server) services(fwd *forwarder) {
 	vigilv1.RegisterFleetServer(s.grpc, &fleet{core: c, fwd: fwd, watch: s.watch, logs: &logRelay{c, fwd, s.hosts}})
 	vigilv1.RegisterWorkServer(s.grpc, &work{core: c, fwd: fwd, waits: s.waits, turns: newTurnstile(c.reader)})
 	vigilv1.RegisterHostAgentServer(s.grpc, &hostAgent{core: c, fwd: fwd, hosts: s.hosts, cluster: s.cfg.ClusterID})
+	vigilv1.RegisterMailboxServer(s.grpc, &mailbox{core: c, fwd: fwd, waits: s.mail})
 	grpc_health_v1.RegisterHealthServer(s.grpc, &healthService{core: c})
 	vigilv1.RegisterClusterServer(s.grpc, &clusterService{core: c, fwd: fwd, waits: s.waits,
 		members: s.cfg.Members, backups: s.cfg.Backups,
@@ -145,6 +148,7 @@ func (s *Server) applied(e fsm.Effects) {
 	s.gate.applied()
 	s.stints.current()
 	s.waits.claimable(e.Claimable)
+	s.mail.applied(e.Mail)
 	s.hosts.applied(e.Hosts)
 	s.watch.applied(e.LastEvent)
 }

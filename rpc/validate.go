@@ -95,6 +95,21 @@ func (c *checks) agent(field, s string, star bool) {
 	c.fail("%s %s is not an agent; write room/role, or room/role.2 for the second agent of a role.", field, quote(s))
 }
 
+// address asks for whom mail is: room, room/role, room/role.* or room/role.N.
+func (c *checks) address(field, s string) {
+	if validName(s) || c.err != nil {
+		return
+	}
+	first, ok := strings.CutSuffix(s, ".1")
+	if ok {
+		s = first
+	}
+	if c.agent(field, s, !ok); c.err != nil {
+		c.err = nil
+		c.fail("%s %s is no address; write room, room/role, or room/role.2 for the second agent of a role.", field, quote(s))
+	}
+}
+
 // slotNumber tells whether n is 2..MaxReplicas without leading zeros.
 func slotNumber(n string) bool {
 	if n == "" || n[0] == '0' || len(n) > 5 {

@@ -56,6 +56,7 @@ func (f *fleet) GetAgentStatus(_ context.Context, r *vigilv1.GetAgentStatusReque
 		out := &vigilv1.AgentStatus{Agent: r.GetAgent()}
 		a, id := st.AgentByName(r.GetAgent()), fsm.AgentID(0)
 		if a != nil {
+			out.UnreadMessages = uint32(st.Unread(a.ID))
 			id, out.Host, out.Declaration = a.ID, hostName(st, a.Host), convertDeclaration(st.Clock(), a.Declared)
 		}
 		v := st.Verdict(id, leader)

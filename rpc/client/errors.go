@@ -44,6 +44,9 @@ var (
 	ErrStaleStint     error = &Error{Code: "stale_stint", Message: "planned in a stint that is over"}                     // not done
 	ErrLate           error = &Error{Code: "late", Message: "the result came too late; it was kept to look at"}           // kept, counts for nothing
 	ErrTooOld         error = &Error{Code: "too_old", Message: "the answer to this write is no longer known"}             // unknown
+	ErrNoAddressee    error = &Error{Code: "agent_not_found", Message: "there is no such agent to send mail to"}          // not done
+	ErrAgentOff       error = &Error{Code: "agent_offline", Message: "the agent is off"}                                  // not done
+	ErrMailboxFull    error = &Error{Code: "mailbox_full", Message: "the mailbox is full"}                                // not done
 	ErrNotLeader      error = &Error{Code: "not_leader", Message: "this server is not the leader"}                        // not done
 	ErrNoLeader       error = &Error{Code: "no_leader", Message: "the cluster has no leader"}                             // unknown, if repeated
 	ErrUnavailable    error = &Error{Code: "unavailable", Message: "no server could be reached"}                          // unknown
@@ -151,9 +154,9 @@ func grpcCode(code string) codes.Code {
 	switch code {
 	case "invalid":
 		return codes.InvalidArgument
-	case "not_found", "no_task":
+	case "not_found", "no_task", "agent_not_found":
 		return codes.NotFound
-	case "conflict", "stopped", "rejoin", "host_in_use", "old_servers":
+	case "conflict", "stopped", "rejoin", "host_in_use", "old_servers", "agent_offline":
 		return codes.FailedPrecondition
 	case "superseded", "stale_stint", "late", "too_old", "unknown_session":
 		return codes.Aborted
@@ -171,7 +174,7 @@ func grpcCode(code string) codes.Code {
 		return codes.OutOfRange
 	case "unimplemented":
 		return codes.Unimplemented
-	case "too_large":
+	case "too_large", "mailbox_full":
 		return codes.ResourceExhausted
 	default:
 		return codes.Internal

@@ -77,6 +77,12 @@ func setID(m proto.Message, id *vigilv1.WriteId) {
 		m.Id = id
 	case *vigilv1.DeclareRequest:
 		m.Id = id
+	case *vigilv1.SendMailRequest:
+		m.Id = id
+	case *vigilv1.ReadMailRequest:
+		m.Id = id
+	case *vigilv1.AckMailRequest:
+		m.Id = id
 	}
 }
 

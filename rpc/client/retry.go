@@ -32,7 +32,7 @@ const (
 // natureOf knows every method; one that it does not know is sent once.
 func natureOf(method string) nature {
 	switch method {
-	case vigilv1.Work_Wait_FullMethodName:
+	case vigilv1.Work_Wait_FullMethodName, vigilv1.Mailbox_WaitMail_FullMethodName:
 		return parked
 	case vigilv1.Work_Beat_FullMethodName:
 		return once

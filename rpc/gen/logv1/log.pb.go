@@ -212,6 +212,9 @@ type Request struct {
 	//	*Request_SetPause
 	//	*Request_UnparkAgent
 	//	*Request_ReleaseBrake
+	//	*Request_SendMail
+	//	*Request_ReadMail
+	//	*Request_AckMail
 	//	*Request_RegisterHost
 	//	*Request_LeaveHost
 	//	*Request_SuspectHost
@@ -571,6 +574,33 @@ func (x *Request) GetReleaseBrake() *ReleaseBrake {
 	return nil
 }
 
+func (x *Request) GetSendMail() *SendMail {
+	if x != nil {
+		if x, ok := x.Command.(*Request_SendMail); ok {
+			return x.SendMail
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetReadMail() *ReadMail {
+	if x != nil {
+		if x, ok := x.Command.(*Request_ReadMail); ok {
+			return x.ReadMail
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetAckMail() *AckMail {
+	if x != nil {
+		if x, ok := x.Command.(*Request_AckMail); ok {
+			return x.AckMail
+		}
+	}
+	return nil
+}
+
 func (x *Request) GetRegisterHost() *RegisterHost {
 	if x != nil {
 		if x, ok := x.Command.(*Request_RegisterHost); ok {
@@ -852,6 +882,18 @@ type Request_ReleaseBrake struct {
 	ReleaseBrake *ReleaseBrake `protobuf:"bytes,44,opt,name=release_brake,json=releaseBrake,proto3,oneof"`
 }
 
+type Request_SendMail struct {
+	SendMail *SendMail `protobuf:"bytes,45,opt,name=send_mail,json=sendMail,proto3,oneof"` // feature level 2
+}
+
+type Request_ReadMail struct {
+	ReadMail *ReadMail `protobuf:"bytes,46,opt,name=read_mail,json=readMail,proto3,oneof"` // feature level 2
+}
+
+type Request_AckMail struct {
+	AckMail *AckMail `protobuf:"bytes,47,opt,name=ack_mail,json=ackMail,proto3,oneof"` // feature level 2
+}
+
 type Request_RegisterHost struct {
 	RegisterHost *RegisterHost `protobuf:"bytes,50,opt,name=register_host,json=registerHost,proto3,oneof"`
 }
@@ -981,6 +1023,12 @@ func (*Request_SetPause) isRequest_Command() {}
 func (*Request_UnparkAgent) isRequest_Command() {}
 
 func (*Request_ReleaseBrake) isRequest_Command() {}
+
+func (*Request_SendMail) isRequest_Command() {}
+
+func (*Request_ReadMail) isRequest_Command() {}
+
+func (*Request_AckMail) isRequest_Command() {}
 
 func (*Request_RegisterHost) isRequest_Command() {}
 
@@ -4422,6 +4470,274 @@ func (x *NoteNudge) GetReason() string {
 	return ""
 }
 
+type SendMail struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	Inc           uint64                 `protobuf:"varint,2,opt,name=inc,proto3" json:"inc,omitempty"`
+	TokenHash     []byte                 `protobuf:"bytes,3,opt,name=token_hash,json=tokenHash,proto3" json:"token_hash,omitempty"`
+	From          string                 `protobuf:"bytes,6,opt,name=from,proto3" json:"from,omitempty"`
+	To            string                 `protobuf:"bytes,7,opt,name=to,proto3" json:"to,omitempty"`
+	Subject       string                 `protobuf:"bytes,8,opt,name=subject,proto3" json:"subject,omitempty"`
+	Body          string                 `protobuf:"bytes,9,opt,name=body,proto3" json:"body,omitempty"`
+	Kind          string                 `protobuf:"bytes,10,opt,name=kind,proto3" json:"kind,omitempty"`
+	Priority      uint32                 `protobuf:"varint,11,opt,name=priority,proto3" json:"priority,omitempty"`
+	Thread        uint64                 `protobuf:"varint,12,opt,name=thread,proto3" json:"thread,omitempty"`
+	ReplyTo       uint64                 `protobuf:"varint,13,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
+	NoQueue       bool                   `protobuf:"varint,14,opt,name=no_queue,json=noQueue,proto3" json:"no_queue,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SendMail) Reset() {
+	*x = SendMail{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SendMail) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SendMail) ProtoMessage() {}
+
+func (x *SendMail) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SendMail.ProtoReflect.Descriptor instead.
+func (*SendMail) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *SendMail) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *SendMail) GetInc() uint64 {
+	if x != nil {
+		return x.Inc
+	}
+	return 0
+}
+
+func (x *SendMail) GetTokenHash() []byte {
+	if x != nil {
+		return x.TokenHash
+	}
+	return nil
+}
+
+func (x *SendMail) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *SendMail) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *SendMail) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *SendMail) GetBody() string {
+	if x != nil {
+		return x.Body
+	}
+	return ""
+}
+
+func (x *SendMail) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *SendMail) GetPriority() uint32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *SendMail) GetThread() uint64 {
+	if x != nil {
+		return x.Thread
+	}
+	return 0
+}
+
+func (x *SendMail) GetReplyTo() uint64 {
+	if x != nil {
+		return x.ReplyTo
+	}
+	return 0
+}
+
+func (x *SendMail) GetNoQueue() bool {
+	if x != nil {
+		return x.NoQueue
+	}
+	return false
+}
+
+type ReadMail struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	Inc           uint64                 `protobuf:"varint,2,opt,name=inc,proto3" json:"inc,omitempty"`
+	TokenHash     []byte                 `protobuf:"bytes,3,opt,name=token_hash,json=tokenHash,proto3" json:"token_hash,omitempty"`
+	Max           uint32                 `protobuf:"varint,6,opt,name=max,proto3" json:"max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadMail) Reset() {
+	*x = ReadMail{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadMail) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadMail) ProtoMessage() {}
+
+func (x *ReadMail) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadMail.ProtoReflect.Descriptor instead.
+func (*ReadMail) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *ReadMail) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *ReadMail) GetInc() uint64 {
+	if x != nil {
+		return x.Inc
+	}
+	return 0
+}
+
+func (x *ReadMail) GetTokenHash() []byte {
+	if x != nil {
+		return x.TokenHash
+	}
+	return nil
+}
+
+func (x *ReadMail) GetMax() uint32 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+type AckMail struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	Inc           uint64                 `protobuf:"varint,2,opt,name=inc,proto3" json:"inc,omitempty"`
+	TokenHash     []byte                 `protobuf:"bytes,3,opt,name=token_hash,json=tokenHash,proto3" json:"token_hash,omitempty"`
+	Mail          uint64                 `protobuf:"varint,6,opt,name=mail,proto3" json:"mail,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AckMail) Reset() {
+	*x = AckMail{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AckMail) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AckMail) ProtoMessage() {}
+
+func (x *AckMail) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AckMail.ProtoReflect.Descriptor instead.
+func (*AckMail) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *AckMail) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *AckMail) GetInc() uint64 {
+	if x != nil {
+		return x.Inc
+	}
+	return 0
+}
+
+func (x *AckMail) GetTokenHash() []byte {
+	if x != nil {
+		return x.TokenHash
+	}
+	return nil
+}
+
+func (x *AckMail) GetMail() uint64 {
+	if x != nil {
+		return x.Mail
+	}
+	return 0
+}
+
 type OrderStart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Agent         uint32                 `protobuf:"varint,1,opt,name=agent,proto3" json:"agent,omitempty"`
@@ -4433,7 +4749,7 @@ type OrderStart struct {
 
 func (x *OrderStart) Reset() {
 	*x = OrderStart{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4445,7 +4761,7 @@ func (x *OrderStart) String() string {
 func (*OrderStart) ProtoMessage() {}
 
 func (x *OrderStart) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4458,7 +4774,7 @@ func (x *OrderStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStart.ProtoReflect.Descriptor instead.
 func (*OrderStart) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *OrderStart) GetAgent() uint32 {
@@ -4493,7 +4809,7 @@ type OrderStop struct {
 
 func (x *OrderStop) Reset() {
 	*x = OrderStop{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4505,7 +4821,7 @@ func (x *OrderStop) String() string {
 func (*OrderStop) ProtoMessage() {}
 
 func (x *OrderStop) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4518,7 +4834,7 @@ func (x *OrderStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStop.ProtoReflect.Descriptor instead.
 func (*OrderStop) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{53}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *OrderStop) GetAgent() uint32 {
@@ -4553,7 +4869,7 @@ type CancelOrder struct {
 
 func (x *CancelOrder) Reset() {
 	*x = CancelOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4565,7 +4881,7 @@ func (x *CancelOrder) String() string {
 func (*CancelOrder) ProtoMessage() {}
 
 func (x *CancelOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4578,7 +4894,7 @@ func (x *CancelOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelOrder.ProtoReflect.Descriptor instead.
 func (*CancelOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{54}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *CancelOrder) GetAgent() uint32 {
@@ -4616,7 +4932,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tHostBeats\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
-	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xd6\x17\n" +
+	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xf8\x18\n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
@@ -4663,7 +4979,10 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\rrestart_agent\x18) \x01(\v2\x1a.vigil.log.v1.RestartAgentH\x00R\frestartAgent\x125\n" +
 	"\tset_pause\x18* \x01(\v2\x16.vigil.log.v1.SetPauseH\x00R\bsetPause\x12>\n" +
 	"\funpark_agent\x18+ \x01(\v2\x19.vigil.log.v1.UnparkAgentH\x00R\vunparkAgent\x12A\n" +
-	"\rrelease_brake\x18, \x01(\v2\x1a.vigil.log.v1.ReleaseBrakeH\x00R\freleaseBrake\x12A\n" +
+	"\rrelease_brake\x18, \x01(\v2\x1a.vigil.log.v1.ReleaseBrakeH\x00R\freleaseBrake\x125\n" +
+	"\tsend_mail\x18- \x01(\v2\x16.vigil.log.v1.SendMailH\x00R\bsendMail\x125\n" +
+	"\tread_mail\x18. \x01(\v2\x16.vigil.log.v1.ReadMailH\x00R\breadMail\x122\n" +
+	"\back_mail\x18/ \x01(\v2\x15.vigil.log.v1.AckMailH\x00R\aackMail\x12A\n" +
 	"\rregister_host\x182 \x01(\v2\x1a.vigil.log.v1.RegisterHostH\x00R\fregisterHost\x128\n" +
 	"\n" +
 	"leave_host\x183 \x01(\v2\x17.vigil.log.v1.LeaveHostH\x00R\tleaveHost\x12>\n" +
@@ -4972,7 +5291,34 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tNoteNudge\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"H\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xa1\x02\n" +
+	"\bSendMail\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x10\n" +
+	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x1d\n" +
+	"\n" +
+	"token_hash\x18\x03 \x01(\fR\ttokenHash\x12\x12\n" +
+	"\x04from\x18\x06 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\a \x01(\tR\x02to\x12\x18\n" +
+	"\asubject\x18\b \x01(\tR\asubject\x12\x12\n" +
+	"\x04body\x18\t \x01(\tR\x04body\x12\x12\n" +
+	"\x04kind\x18\n" +
+	" \x01(\tR\x04kind\x12\x1a\n" +
+	"\bpriority\x18\v \x01(\rR\bpriority\x12\x16\n" +
+	"\x06thread\x18\f \x01(\x04R\x06thread\x12\x19\n" +
+	"\breply_to\x18\r \x01(\x04R\areplyTo\x12\x19\n" +
+	"\bno_queue\x18\x0e \x01(\bR\anoQueue\"c\n" +
+	"\bReadMail\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x10\n" +
+	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x1d\n" +
+	"\n" +
+	"token_hash\x18\x03 \x01(\fR\ttokenHash\x12\x10\n" +
+	"\x03max\x18\x06 \x01(\rR\x03max\"d\n" +
+	"\aAckMail\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x10\n" +
+	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x1d\n" +
+	"\n" +
+	"token_hash\x18\x03 \x01(\fR\ttokenHash\x12\x12\n" +
+	"\x04mail\x18\x06 \x01(\x04R\x04mail\"H\n" +
 	"\n" +
 	"OrderStart\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\rR\x05agent\x12\x10\n" +
@@ -4999,7 +5345,7 @@ func file_vigil_log_v1_log_proto_rawDescGZIP() []byte {
 	return file_vigil_log_v1_log_proto_rawDescData
 }
 
-var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: vigil.log.v1.Entry
 	(*HostBeats)(nil),         // 1: vigil.log.v1.HostBeats
@@ -5053,9 +5399,12 @@ var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*ReportPressure)(nil),    // 49: vigil.log.v1.ReportPressure
 	(*ReportStuck)(nil),       // 50: vigil.log.v1.ReportStuck
 	(*NoteNudge)(nil),         // 51: vigil.log.v1.NoteNudge
-	(*OrderStart)(nil),        // 52: vigil.log.v1.OrderStart
-	(*OrderStop)(nil),         // 53: vigil.log.v1.OrderStop
-	(*CancelOrder)(nil),       // 54: vigil.log.v1.CancelOrder
+	(*SendMail)(nil),          // 52: vigil.log.v1.SendMail
+	(*ReadMail)(nil),          // 53: vigil.log.v1.ReadMail
+	(*AckMail)(nil),           // 54: vigil.log.v1.AckMail
+	(*OrderStart)(nil),        // 55: vigil.log.v1.OrderStart
+	(*OrderStop)(nil),         // 56: vigil.log.v1.OrderStop
+	(*CancelOrder)(nil),       // 57: vigil.log.v1.CancelOrder
 }
 var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: vigil.log.v1.Entry.beats:type_name -> vigil.log.v1.HostBeats
@@ -5091,35 +5440,38 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	32, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
 	33, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
 	35, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
-	37, // 33: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
-	38, // 34: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
-	39, // 35: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
-	40, // 36: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
-	41, // 37: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
-	42, // 38: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
-	43, // 39: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
-	44, // 40: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
-	45, // 41: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
-	47, // 42: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
-	52, // 43: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
-	53, // 44: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
-	54, // 45: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
-	48, // 46: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
-	49, // 47: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
-	50, // 48: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
-	51, // 49: vigil.log.v1.Request.note_nudge:type_name -> vigil.log.v1.NoteNudge
-	3,  // 50: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
-	3,  // 51: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
-	3,  // 52: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
-	14, // 53: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
-	3,  // 54: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
-	36, // 55: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
-	46, // 56: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
-	57, // [57:57] is the sub-list for method output_type
-	57, // [57:57] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	52, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
+	53, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
+	54, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
+	37, // 36: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
+	38, // 37: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
+	39, // 38: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
+	40, // 39: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
+	41, // 40: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
+	42, // 41: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
+	43, // 42: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
+	44, // 43: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
+	45, // 44: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
+	47, // 45: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
+	55, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
+	56, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
+	57, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
+	48, // 49: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
+	49, // 50: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
+	50, // 51: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
+	51, // 52: vigil.log.v1.Request.note_nudge:type_name -> vigil.log.v1.NoteNudge
+	3,  // 53: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
+	3,  // 54: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
+	3,  // 55: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
+	14, // 56: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
+	3,  // 57: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
+	36, // 58: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
+	46, // 59: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
+	60, // [60:60] is the sub-list for method output_type
+	60, // [60:60] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_vigil_log_v1_log_proto_init() }
@@ -5159,6 +5511,9 @@ func file_vigil_log_v1_log_proto_init() {
 		(*Request_SetPause)(nil),
 		(*Request_UnparkAgent)(nil),
 		(*Request_ReleaseBrake)(nil),
+		(*Request_SendMail)(nil),
+		(*Request_ReadMail)(nil),
+		(*Request_AckMail)(nil),
 		(*Request_RegisterHost)(nil),
 		(*Request_LeaveHost)(nil),
 		(*Request_SuspectHost)(nil),
@@ -5183,7 +5538,7 @@ func file_vigil_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_log_v1_log_proto_rawDesc), len(file_vigil_log_v1_log_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   55,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1217,12 +1217,14 @@ type AgentStatus struct {
 	// Start of the present life, or of the last one.
 	RegisteredAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=registered_at,json=registeredAt,proto3" json:"registered_at,omitempty"`
 	// Absent: it is not offline, or it has never run.
-	OfflineSince  *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=offline_since,json=offlineSince,proto3" json:"offline_since,omitempty"`
-	Host          string                 `protobuf:"bytes,6,opt,name=host,proto3" json:"host,omitempty"`
-	Verdict       *Verdict               `protobuf:"bytes,7,opt,name=verdict,proto3" json:"verdict,omitempty"`
-	Declaration   *Declaration           `protobuf:"bytes,8,opt,name=declaration,proto3" json:"declaration,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	OfflineSince *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=offline_since,json=offlineSince,proto3" json:"offline_since,omitempty"`
+	Host         string                 `protobuf:"bytes,6,opt,name=host,proto3" json:"host,omitempty"`
+	Verdict      *Verdict               `protobuf:"bytes,7,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	Declaration  *Declaration           `protobuf:"bytes,8,opt,name=declaration,proto3" json:"declaration,omitempty"`
+	// Mails that its present life has not got yet, or was reminded of.
+	UnreadMessages uint32 `protobuf:"varint,9,opt,name=unread_messages,json=unreadMessages,proto3" json:"unread_messages,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *AgentStatus) Reset() {
@@ -1309,6 +1311,13 @@ func (x *AgentStatus) GetDeclaration() *Declaration {
 		return x.Declaration
 	}
 	return nil
+}
+
+func (x *AgentStatus) GetUnreadMessages() uint32 {
+	if x != nil {
+		return x.UnreadMessages
+	}
+	return 0
 }
 
 type SetAgentRequest struct {
@@ -2791,7 +2800,7 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"C\n" +
 	"\x15GetAgentStatusRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x14\n" +
-	"\x05stale\x18\x02 \x01(\bR\x05stale\"\xf0\x02\n" +
+	"\x05stale\x18\x02 \x01(\bR\x05stale\"\x99\x03\n" +
 	"\vAgentStatus\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x127\n" +
@@ -2800,7 +2809,8 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\roffline_since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\fofflineSince\x12\x12\n" +
 	"\x04host\x18\x06 \x01(\tR\x04host\x12+\n" +
 	"\averdict\x18\a \x01(\v2\x11.vigil.v1.VerdictR\averdict\x127\n" +
-	"\vdeclaration\x18\b \x01(\v2\x15.vigil.v1.DeclarationR\vdeclaration\"\xb9\x01\n" +
+	"\vdeclaration\x18\b \x01(\v2\x15.vigil.v1.DeclarationR\vdeclaration\x12'\n" +
+	"\x0funread_messages\x18\t \x01(\rR\x0eunreadMessages\"\xb9\x01\n" +
 	"\x0fSetAgentRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x18\n" +
 	"\adesired\x18\x02 \x01(\tR\adesired\x12\x0e\n" +

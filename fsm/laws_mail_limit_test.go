@@ -1,0 +1,154 @@
+package fsm
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// Seed 002, table 1.4.3: each priority, the moment of its limit, and what follows.
+func TestSeed002Table143AcknowledgementLimits(t *testing.T) {
+	for _, tc := range []struct {
+		priority          MailPriority
+		limit             time.Duration
+		reminder, escaped time.Duration // 0: none
+		recorded          time.Duration
+	}{
+		{priority: MailUrgent, limit: 2 * time.Minute, escaped: 2 * time.Minute},
+		{priority: MailHigh, limit: 5 * time.Minute, reminder: 5 * time.Minute, escaped: 10 * time.Minute},
+		{priority: MailNormal, limit: 15 * time.Minute, reminder: 15 * time.Minute},
+		{priority: MailLow, limit: time.Hour, recorded: time.Hour},
+	} {
+		t.Run(tc.priority.String(), func(t *testing.T) {
+			d, _ := post(t)
+			me := d.joinBy("r/h")
+			id := d.must(letter("r/h.1", tc.priority)).Mail
+			d.read(me)
+			at := map[string]time.Duration{}
+			for past := time.Second; past <= 70*time.Minute; past += time.Second {
+				d.jump(time.Second)
+				for _, kind := range []string{"mail.reminder", "mail.escalated", "mail.overdue"} {
+					if n := d.events(kind); n > 0 && at[kind] == 0 {
+						at[kind] = past
+					} else if n > 1 {
+						t.Fatalf("%d times %s", n, kind)
+					}
+				}
+			}
+			if at["mail.reminder"] != tc.reminder || at["mail.escalated"] != tc.escaped || at["mail.overdue"] != tc.recorded {
+				t.Errorf("events came after %v, want %+v", at, tc)
+			}
+			if d.s.Settings().mailLimit(tc.priority) != tc.limit {
+				t.Errorf("the limit is %s, the seed has %s", d.s.Settings().mailLimit(tc.priority), tc.limit)
+			}
+			if unread := d.s.Unread(d.agent("r/h").ID) == 1; unread != (tc.reminder > 0) {
+				t.Errorf("unread after the limit: %v", unread)
+			}
+			if got := d.read(me); tc.reminder > 0 && (len(got) != 1 || !got[0].Redelivered() || got[0].Reminded != 1) {
+				t.Errorf("after a reminder the same life gets %+v", got)
+			}
+			d.must(AckMail{Speaker: me, Mail: id})
+		})
+		t.Run(tc.priority.String()+" acknowledged", func(t *testing.T) {
+			d, _ := post(t)
+			me := d.joinBy("r/h")
+			id := d.must(letter("r/h.1", tc.priority)).Mail
+			d.jump(tc.limit - time.Second)
+			d.must(AckMail{Speaker: me, Mail: id})
+			d.jump(2 * time.Hour)
+			if n := d.events("mail.reminder") + d.events("mail.escalated") + d.events("mail.overdue"); n != 0 {
+				t.Errorf("%d events about a mail that was acknowledged in time", n)
+			}
+		})
+	}
+}
+
+// L11: a life is reminded once; a series of lives puts no escalation off.
+func TestL11RemindersAreBoundedAndEscalationsCome(t *testing.T) {
+	d, h := post(t)
+	d.must(letter("r/w", MailUrgent))
+	d.must(letter("r/w", MailNormal))
+	for range 3 {
+		me := d.start("r/w", h)
+		d.read(me)
+		d.jump(50 * time.Second)
+		d.must(ReportExit{Host: h, Agent: d.agent("r/w").ID, Inc: me.Inc})
+		d.jump(10 * time.Second)
+	}
+	if n := d.events("mail.escalated"); n != 1 {
+		t.Errorf("%d escalations after three lives of 50 s, want 1", n)
+	}
+	d.read(d.start("r/w", h))
+	d.jump(14 * time.Minute)
+	if n := d.events("mail.reminder"); n != 0 {
+		t.Errorf("%d reminders before the last life's own limit", n)
+	}
+	d.jump(time.Minute)
+	d.jump(10 * time.Hour)
+	if n := d.events("mail.reminder"); n != 1 {
+		t.Errorf("%d reminders to one life, want 1", n)
+	}
+}
+
+// L11: mailboxes are bounded, and so is the mail of the cluster.
+func TestL11MailboxesAreBounded(t *testing.T) {
+	d, h := post(t)
+	me := d.start("r/w", h)
+	var mails []Request
+	for range MaxMailbox {
+		mails = append(mails, Request{Cmd: letter("r/w", MailLow)})
+	}
+	d.apply(d.entry(mails...))
+	if out := d.want(MailboxFull, letter("r/w", MailLow)); !strings.Contains(out.Detail, "r/w holds 1000 mails") {
+		t.Errorf("a full mailbox: %s", out.Detail)
+	}
+	if out := d.must(letter("r", MailLow)); out.Count != 2 || !strings.Contains(out.Detail, "1 of 3 agents get no copy") {
+		t.Errorf("to a room with a full mailbox: %+v", out)
+	}
+	if n := len(d.read(me)); n != MaxMailRead {
+		t.Errorf("%d mails were handed over at once, want %d", n, MaxMailRead)
+	}
+	d.must(AckMail{Speaker: me, Mail: 1})
+	d.must(letter("r/w", MailLow))
+	d.must(PutSettings{Values: []KV{{"mail_kept", "1003"}}})
+	d.must(letter("r/h.1", MailLow)) // in the place of the one that was closed
+	if d.s.Mail(1) != nil {
+		t.Error("the oldest closed mail is still there")
+	}
+	if out := d.want(MailboxFull, letter("r/h.1", MailLow)); !strings.Contains(out.Detail, "mail_kept") {
+		t.Errorf("a full cluster: %s", out.Detail)
+	}
+}
+
+// Closed mail goes after its retention; mail that nobody acknowledges expires.
+func TestMailExpiresAndIsForgotten(t *testing.T) {
+	d, _ := post(t)
+	me := d.joinBy("r/h")
+	acked, left := d.must(letter("r/h.1", MailLow)).Mail, d.must(letter("r/h.1", MailLow)).Mail
+	d.must(AckMail{Speaker: me, Mail: acked})
+	d.jump(24*time.Hour - time.Second)
+	if d.s.Mail(acked) == nil {
+		t.Error("acknowledged mail is gone before its retention is over")
+	}
+	d.jump(time.Second)
+	if d.s.Mail(acked) != nil {
+		t.Error("acknowledged mail is kept beyond its retention")
+	}
+	d.jump(6*24*time.Hour - time.Second)
+	if got := d.s.Mail(left).State; got != MailQueued {
+		t.Errorf("the other is %s before its expiry", got)
+	}
+	d.jump(time.Second)
+	if got := d.s.Mail(left).State; got != MailExpired || d.events("mail.expired") != 1 {
+		t.Errorf("the other is %s, %d events", got, d.events("mail.expired"))
+	}
+	again := d.joinBy("r/h") // its lease was a day
+	d.want(Conflict, AckMail{Speaker: again, Mail: left})
+	if n := len(d.read(again)); n != 0 {
+		t.Errorf("%d expired mails were handed over", n)
+	}
+	d.jump(24 * time.Hour)
+	if d.s.mails.n != 0 {
+		t.Errorf("%d mails are left", d.s.mails.n)
+	}
+}

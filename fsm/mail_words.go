@@ -1,0 +1,280 @@
+package fsm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// sendMail puts a mail into the mailbox of each addressee, or of none.
+func (s *State) sendMail(c *SendMail) Outcome {
+	draft, no := s.draft(c)
+	if no.Code != OK {
+		return no
+	}
+	list, no := s.recipients(c)
+	if no.Code != OK {
+		return no
+	}
+	if !s.makeRoom(len(list)) {
+		return refuse(MailboxFull, "the cluster holds %d mails without an acknowledgement, at most %d are allowed (setting mail_kept)",
+			s.mails.n, s.meta.Settings.MailKept)
+	}
+	first := s.meta.LastMail + 1
+	if draft.Thread == 0 {
+		draft.Thread = first
+	}
+	for _, id := range list {
+		s.meta.LastMail++
+		m := s.mails.put(uint64(s.meta.LastMail))
+		*m = draft
+		m.ID, m.To, m.Room = s.meta.LastMail, id, s.agents.get(uint64(id)).Room
+		s.indexMail(m, +1)
+		s.rearm(timerMail, uint64(m.ID), &m.Armed, s.mailDeadline(m))
+	}
+	s.res.Effects.Mail = append(s.res.Effects.Mail, list...)
+	if a := s.agents.mut(uint64(s.agentByName[c.Agent])); a != nil {
+		a.note(func(n *Notes) { n.MailAt = s.meta.Clock })
+	}
+	return s.sent(c, &draft, first, list, no.Detail)
+}
+
+// sent writes the event and makes the answer; leftOut says who got no copy.
+func (s *State) sent(c *SendMail, draft *Mail, first MailID, list []AgentID, leftOut string) Outcome {
+	out := Outcome{Mail: first, Count: uint32(len(list)), Detail: leftOut}
+	to := s.agents.mut(uint64(list[0]))
+	if len(list) == 1 {
+		out.Agent = to.ID
+		s.event("mail.sent", about{agent: to}, fmt.Sprintf("mail %d, %s, from %s", first, draft.Priority, draft.From))
+		return out
+	}
+	s.event("mail.sent", about{room: to.Room}, fmt.Sprintf("mails %d to %d, %s, from %s to %s",
+		first, s.meta.LastMail, draft.Priority, draft.From, c.To))
+	return out
+}
+
+// draft is what all copies have in common.
+func (s *State) draft(c *SendMail) (Mail, Outcome) {
+	m := Mail{From: c.From, Subject: c.Subject, Body: c.Body, Kind: c.Kind, Priority: c.Priority, Thread: c.Thread, ReplyTo: c.ReplyTo,
+		SentAt: s.meta.Clock, Since: s.meta.Clock, SentWall: s.now.Wall, State: MailQueued}
+	if c.Agent != "" {
+		a, no := s.present(&c.Speaker)
+		if a == nil {
+			return m, no
+		}
+		m.From, m.FromInc = a.Name, a.Inc
+	}
+	if no := s.checkMail(c, &m); no.Code != OK {
+		return m, no
+	}
+	if m.Thread == 0 && c.ReplyTo != 0 {
+		m.Thread = c.ReplyTo
+		if first := s.mails.get(uint64(c.ReplyTo)); first != nil {
+			m.Thread = first.Thread
+		}
+	}
+	return m, Outcome{}
+}
+
+func (s *State) checkMail(c *SendMail, m *Mail) Outcome {
+	for _, f := range []struct {
+		name, text string
+		most       int
+	}{{"sender", m.From, MaxMailFrom + MaxName}, {"subject", c.Subject, MaxMailSubject}, {"body", c.Body, MaxMailBody}} {
+		switch {
+		case len(f.text) > f.most:
+			return refuse(Invalid, "the %s has %d bytes, at most %d are allowed", f.name, len(f.text), f.most)
+		case !utf8.ValidString(f.text):
+			return refuse(Invalid, "the %s must be valid UTF-8", f.name)
+		}
+	}
+	if c.Kind != "" {
+		if err := CheckName(c.Kind); err != nil {
+			return refuse(Invalid, "kind: %v", err)
+		}
+	}
+	switch {
+	case m.From == "":
+		return refuse(Invalid, "the mail does not say who sends it")
+	case c.Subject == "" && c.Body == "":
+		return refuse(Invalid, "the mail has neither a subject nor a body")
+	case c.Priority > MailLow:
+		return refuse(Invalid, "the priority has a value that this server does not know")
+	case max(c.Thread, c.ReplyTo) > s.meta.LastMail:
+		return refuse(Invalid, "mail %d was never sent; the newest is %d", max(c.Thread, c.ReplyTo), s.meta.LastMail)
+	}
+	return Outcome{}
+}
+
+// recipients finds who gets a copy. The Detail of an outcome that is OK says whom the
+// mail does not reach.
+func (s *State) recipients(c *SendMail) ([]AgentID, Outcome) {
+	list, no := s.addressed(c)
+	if no.Code != OK {
+		return nil, no
+	}
+	if len(list) > MaxMailCopies {
+		return nil, refuse(Invalid, "%s has %d agents, at most %d get copies of one mail; send to its roles", c.To, len(list), MaxMailCopies)
+	}
+	var reached []AgentID
+	var off, full string // the first of them
+	for _, id := range list {
+		a := s.agents.get(uint64(id))
+		box := s.mailboxes.get(uint64(id))
+		switch {
+		case c.NoQueue && !a.on():
+			off = cmp.Or(off, a.Name)
+		case box != nil && len(box.open) >= MaxMailbox:
+			full = cmp.Or(full, a.Name)
+		default:
+			reached = append(reached, id)
+		}
+	}
+	switch {
+	case len(reached) == 0 && full != "":
+		return nil, refuse(MailboxFull, "the mailbox of %s holds %d mails without an acknowledgement, more are not taken", full, MaxMailbox)
+	case len(reached) == 0:
+		return nil, refuse(AgentOff, "%s is off, and the mail is not to be kept for it; `vigil agent explain %s` says why", off, off)
+	case len(reached) < len(list):
+		return reached, Outcome{Detail: fmt.Sprintf("%d of %d agents get no copy: they are off or their mailboxes are full, as that of %s",
+			len(list)-len(reached), len(list), cmp.Or(off, full))}
+	}
+	return reached, Outcome{}
+}
+
+// on tells that a life of the agent runs, or is in its room.
+func (a *Agent) on() bool { return a.Proc.Fenced() || a.Part != PartDisconnected }
+
+// addressed finds the agents that an address names, without the sender unless it names
+// itself alone.
+func (s *State) addressed(c *SendMail) ([]AgentID, Outcome) {
+	if c.To == "" {
+		return s.answered(c.ReplyTo)
+	}
+	room, rest, ofRoom := strings.Cut(c.To, "/")
+	role, n, numbered := strings.Cut(rest, ".")
+	rm := s.Room(room)
+	switch {
+	case rm == nil && !ofRoom:
+		return nil, refuse(NoAddressee, "%s", s.noRoom(room).Detail)
+	case rm == nil:
+		return nil, refuse(NoAddressee, "%s", s.noAgent(c.To).Detail)
+	case rm.Deleting:
+		return nil, refuse(Stopped, "room %q is being deleted and takes no mail", room)
+	case ofRoom && numbered && n != "*":
+		return s.alone(c.To, room, role, n)
+	}
+	var list []AgentID
+	self := s.agentByName[c.Agent]
+	for _, id := range rm.Roles {
+		r := s.roles.get(uint64(id))
+		if ofRoom && r.Spec.Name != role {
+			continue
+		}
+		for _, id := range r.Agents {
+			if !s.agents.get(uint64(id)).Retired && (id != self || ofRoom && len(r.Agents) == 1) {
+				list = append(list, id)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil, refuse(NoAddressee, "%q names no agent that could get the mail; `vigil agent list` shows them", c.To)
+	}
+	return list, Outcome{}
+}
+
+// alone finds the agent of room/role.N; room/role.1 is the first.
+func (s *State) alone(to, room, role, n string) ([]AgentID, Outcome) {
+	index, err := strconv.ParseUint(n, 10, 32)
+	if err != nil || strconv.FormatUint(index, 10) != n || index == 0 {
+		return nil, refuse(NoAddressee, "%q is no address; write room, room/role or room/role.2", to)
+	}
+	a := s.AgentByName(AgentName(room, role, uint32(index)))
+	if a == nil || a.Retired {
+		return nil, refuse(NoAddressee, "%s", s.noAgent(to).Detail)
+	}
+	return []AgentID{a.ID}, Outcome{}
+}
+
+// answered finds the agent that sent a mail.
+func (s *State) answered(id MailID) ([]AgentID, Outcome) {
+	m := s.mails.get(uint64(id))
+	switch {
+	case id == 0:
+		return nil, refuse(Invalid, "the mail has no address; write room, room/role or room/role.2")
+	case m == nil:
+		return nil, refuse(NotFound, "mail %d is no longer kept; name whom to send the answer to", id)
+	case m.FromInc == 0:
+		return nil, refuse(NoAddressee, "mail %d was not sent by an agent, and only agents have mailboxes; name whom to send the answer to", id)
+	}
+	a := s.AgentByName(m.From)
+	if a == nil || a.Retired {
+		return nil, refuse(NoAddressee, "%s", s.noAgent(m.From).Detail)
+	}
+	return []AgentID{a.ID}, Outcome{}
+}
+
+// readMail hands over what the life has not got yet, what it was reminded of, and what
+// an earlier life has left without an acknowledgement.
+func (s *State) readMail(c *ReadMail) Outcome {
+	a, no := s.present(&c.Speaker)
+	if a == nil {
+		return no
+	}
+	list := s.unread(a)
+	slices.SortStableFunc(list, func(x, y MailID) int {
+		return s.mails.get(uint64(x)).Priority.rank() - s.mails.get(uint64(y)).Priority.rank()
+	})
+	most := MaxMailRead
+	if c.Max > 0 {
+		most = min(most, int(c.Max))
+	}
+	list = list[:min(len(list), most)]
+	out := a.outcome()
+	if out.Count = uint32(len(list)); out.Count == 0 {
+		return out
+	}
+	s.meta.LastDelivery++
+	out.Rev = s.meta.LastDelivery
+	again := 0
+	for _, id := range list {
+		m := s.mails.mut(uint64(id))
+		if m.DeliveredTo != a.Inc && (m.Noticed || m.DeliveredTo != 0) { // a reader of its own limit
+			m.Since, m.Noticed = s.meta.Clock, false
+		}
+		m.State, m.DeliveredTo, m.DeliveredAt, m.Delivery, m.Again = MailDelivered, a.Inc, s.meta.Clock, out.Rev, false
+		if m.Deliveries++; m.Redelivered() {
+			again++
+		}
+		s.rearm(timerMail, uint64(id), &m.Armed, s.mailDeadline(m))
+	}
+	s.event("mail.delivered", about{agent: a}, fmt.Sprintf("%d mails, %d of them not for the first time", len(list), again))
+	return out
+}
+
+// ackMail closes a mail; saying it again changes nothing.
+func (s *State) ackMail(c *AckMail) Outcome {
+	a, no := s.present(&c.Speaker)
+	if a == nil {
+		return no
+	}
+	m := s.mails.mut(uint64(c.Mail))
+	out := a.outcome()
+	switch {
+	case m == nil || m.To != a.ID:
+		return refuse(NotFound, "there is no mail %d in the mailbox of %s, or not any more", c.Mail, a.Name)
+	case m.State == MailExpired:
+		return refuse(Conflict, "mail %d has expired without an acknowledgement", c.Mail)
+	case m.State == MailAcknowledged:
+		out.Mail, out.Count = c.Mail, 1
+		return out
+	}
+	a.note(func(n *Notes) { n.MailAt = s.meta.Clock })
+	s.event("mail.acknowledged", about{agent: a}, fmt.Sprintf("mail %d, from %s", m.ID, m.From))
+	s.closeMail(m, MailAcknowledged)
+	out.Mail = c.Mail
+	return out
+}

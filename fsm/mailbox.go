@@ -1,0 +1,294 @@
+package fsm
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+)
+
+// mailbox is what the state derives of an agent's mail, both in the order of sending.
+type mailbox struct {
+	open   []MailID // without an acknowledgement, at most MaxMailbox
+	closed []MailID // at most MaxMailbox, then the oldest goes
+}
+
+// sentMail orders mail by its sender.
+type sentMail struct {
+	from string
+	id   MailID
+}
+
+func lessSent(a, b sentMail) bool {
+	if a.from != b.from {
+		return a.from < b.from
+	}
+	return a.id < b.id
+}
+
+// indexMail adds (by 1) or takes away (by -1) a mail's share of the indexes.
+func (s *State) indexMail(m *Mail, by int) {
+	box := s.mailboxes.mut(uint64(m.To))
+	if box == nil {
+		box = s.mailboxes.put(uint64(m.To))
+	}
+	list := &box.open
+	if m.State.Closed() {
+		list = &box.closed
+	}
+	at, found := slices.BinarySearch(*list, m.ID)
+	switch {
+	case by > 0 && !found:
+		*list = slices.Insert(*list, at, m.ID)
+		s.mailsSent.Set(sentMail{m.From, m.ID})
+		if m.State.Closed() {
+			s.mailsClosed.Set(m.ID)
+		}
+	case by < 0 && found:
+		*list = slices.Delete(*list, at, at+1)
+		s.mailsSent.Delete(sentMail{m.From, m.ID})
+		s.mailsClosed.Delete(m.ID)
+	}
+}
+
+// closeMail ends a mail and keeps it for a while.
+func (s *State) closeMail(m *Mail, state MailState) {
+	s.indexMail(m, -1)
+	m.State, m.ClosedAt, m.Again = state, s.meta.Clock, false
+	s.indexMail(m, +1)
+	s.rearm(timerMail, uint64(m.ID), &m.Armed, s.mailDeadline(m))
+	if box := s.mailboxes.get(uint64(m.To)); len(box.closed) > MaxMailbox {
+		s.removeMail(box.closed[0])
+	}
+}
+
+func (s *State) removeMail(id MailID) {
+	m := s.mails.mut(uint64(id))
+	s.indexMail(m, -1)
+	s.rearm(timerMail, uint64(id), &m.Armed, 0)
+	s.mails.del(uint64(id))
+}
+
+// dropMailbox removes the mail of an agent that goes.
+func (s *State) dropMailbox(id AgentID) {
+	box := s.mailboxes.get(uint64(id))
+	if box == nil {
+		return
+	}
+	for _, mail := range slices.Concat(box.open, box.closed) {
+		s.removeMail(mail)
+	}
+	s.mailboxes.del(uint64(id))
+}
+
+// makeRoom removes the oldest closed mails until there is room for more; false when
+// that does not help, and then nothing is removed.
+func (s *State) makeRoom(more int) bool {
+	over := s.mails.n + more - int(s.meta.Settings.MailKept)
+	if over > s.mailsClosed.Len() {
+		return false
+	}
+	for ; over > 0; over-- {
+		oldest, _ := s.mailsClosed.Min()
+		s.removeMail(oldest)
+	}
+	return true
+}
+
+// mailDeadline is when a mail must be looked at again. What follows when nobody
+// acknowledges it is that of seed 002, table 1.4.3. Reminders run from when the present
+// reader got it, so that each life is reminded once; escalations from the sending, so
+// that no series of lives puts them off.
+func (s *State) mailDeadline(m *Mail) Time {
+	set := &s.meta.Settings
+	if m.State.Closed() {
+		return m.ClosedAt.Add(set.MailRetention)
+	}
+	at := m.SentAt.Add(set.MailExpiry)
+	if !m.Noticed && m.Priority != MailUrgent {
+		at = min(at, m.Since.Add(set.mailLimit(m.Priority)))
+	}
+	if escalation := s.mailEscalation(m); escalation != 0 && !m.Escalated {
+		at = min(at, escalation)
+	}
+	return at
+}
+
+// mailEscalation is when a mail is escalated; 0: never.
+func (s *State) mailEscalation(m *Mail) Time {
+	limit := s.meta.Settings.mailLimit(m.Priority)
+	switch m.Priority {
+	case MailUrgent:
+		return m.SentAt.Add(limit)
+	case MailHigh:
+		return m.SentAt.Add(2 * limit)
+	}
+	return 0
+}
+
+func (s *State) fireMail(id MailID) {
+	m := s.mails.mut(uint64(id))
+	if m == nil {
+		return
+	}
+	m.Armed = 0
+	if s.mailDeadline(m) <= s.meta.Clock {
+		switch {
+		case m.State.Closed():
+			s.removeMail(id)
+			return
+		case m.SentAt.Add(s.meta.Settings.MailExpiry) <= s.meta.Clock:
+			s.mailEvent("mail.expired", m)
+			s.closeMail(m, MailExpired)
+			return
+		}
+		s.notice(m)
+	}
+	s.rearm(timerMail, uint64(id), &m.Armed, s.mailDeadline(m))
+}
+
+// notice does what follows when the acknowledgement limit of a mail has passed.
+func (s *State) notice(m *Mail) {
+	limit := s.meta.Settings.mailLimit(m.Priority)
+	if !m.Noticed && m.Priority != MailUrgent && m.Since.Add(limit) <= s.meta.Clock {
+		m.Noticed = true
+		if m.Priority == MailLow {
+			s.mailEvent("mail.overdue", m)
+		} else {
+			m.Reminded++
+			m.Again = true
+			s.mailEvent("mail.reminder", m)
+			s.res.Effects.Mail = append(s.res.Effects.Mail, m.To)
+		}
+	}
+	if at := s.mailEscalation(m); at != 0 && !m.Escalated && at <= s.meta.Clock {
+		m.Escalated = true
+		s.mailEvent("mail.escalated", m)
+	}
+}
+
+// mailEvent says that nobody has acknowledged a mail, and nothing of what is in it.
+func (s *State) mailEvent(kind string, m *Mail) {
+	how := "read by nobody"
+	if m.State == MailDelivered {
+		how = "delivered to incarnation " + m.DeliveredTo.String()
+	}
+	s.event(kind, about{agent: s.agents.mut(uint64(m.To))}, fmt.Sprintf("mail %d, %s, from %s, %s, is without an acknowledgement after %s",
+		m.ID, m.Priority, m.From, how, time.Duration(s.meta.Clock-m.SentAt).Round(time.Second)))
+}
+
+// rearmMail sets all timers anew after the limits have changed.
+func (s *State) rearmMail(c *PutSettings) {
+	if !slices.ContainsFunc(c.Values, func(kv KV) bool { return strings.HasPrefix(kv.Key, "mail_") }) {
+		return
+	}
+	for id := range s.mails.from(0) {
+		m := s.mails.mut(id)
+		s.rearm(timerMail, id, &m.Armed, s.mailDeadline(m))
+	}
+}
+
+// unread lists what ReadMail would hand over to the agent's present life, or to its next
+// one when it is off, oldest first.
+func (s *State) unread(a *Agent) (list []MailID) {
+	box := s.mailboxes.get(uint64(a.ID))
+	if box == nil {
+		return nil
+	}
+	reader := a.Inc
+	if !a.on() {
+		reader = 0
+	}
+	for _, id := range box.open {
+		if s.mails.get(uint64(id)).unread(reader) {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// Mail finds a mail.
+func (i *Image) Mail(id MailID) *Mail { return i.mails.get(uint64(id)) }
+
+// Mails yields the mails behind id in the order of sending.
+func (i *Image) Mails(after MailID) iter.Seq[*Mail] { return values(i.mails.from(uint64(after) + 1)) }
+
+// Mailbox yields the mails of an agent behind id in the order of sending.
+func (s *State) Mailbox(id AgentID, after MailID) iter.Seq[*Mail] {
+	return func(yield func(*Mail) bool) {
+		box := s.mailboxes.get(uint64(id))
+		if box == nil {
+			return
+		}
+		open, closed := beyond(box.open, after), beyond(box.closed, after)
+		for len(open)+len(closed) > 0 {
+			from := &open
+			if len(open) == 0 || len(closed) > 0 && closed[0] < open[0] {
+				from = &closed
+			}
+			if !yield(s.Mail((*from)[0])) {
+				return
+			}
+			*from = (*from)[1:]
+		}
+	}
+}
+
+// beyond is the part of a sorted list behind id.
+func beyond(list []MailID, id MailID) []MailID {
+	at, _ := slices.BinarySearch(list, id+1)
+	return list[at:]
+}
+
+// MailFrom yields what a sender has sent behind id, in the order of sending.
+func (s *State) MailFrom(from string, after MailID) iter.Seq[*Mail] {
+	return func(yield func(*Mail) bool) {
+		s.mailsSent.Ascend(sentMail{from, after + 1}, func(x sentMail) bool {
+			return x.from == from && yield(s.Mail(x.id))
+		})
+	}
+}
+
+// Unread counts what ReadMail would hand over to the agent's present life, or to its
+// next one when it is off.
+func (s *State) Unread(id AgentID) int {
+	if a := s.Agent(id); a != nil {
+		return len(s.unread(a))
+	}
+	return 0
+}
+
+// MailDelivery lists the mails of one delivery, the outcome's Rev of a ReadMail, in the
+// order in which they should be read. Those that were handed over again since belong to
+// the later delivery.
+func (s *State) MailDelivery(id AgentID, delivery uint64) (list []*Mail) {
+	for m := range s.Mailbox(id, 0) {
+		if m.Delivery == delivery && delivery != 0 {
+			list = append(list, m)
+		}
+	}
+	slices.SortStableFunc(list, func(x, y *Mail) int { return x.Priority.rank() - y.Priority.rank() })
+	return list
+}
+
+// MailFor counts what ReadMail would hand over to this speaker, or says with a code
+// other than OK why it would be refused.
+func (s *State) MailFor(sp *Speaker) (int, Outcome) {
+	a := s.AgentByName(sp.Agent)
+	switch {
+	case a == nil:
+		return 0, s.noAgent(sp.Agent)
+	case sp.Inc < a.Inc:
+		return 0, refuse(Superseded, "incarnation %s of %s was superseded by %s; stop", sp.Inc, a.Name, a.Inc)
+	case sp.Inc > a.Inc:
+		return 0, refuse(Invalid, "incarnation %s of %s was never given out; the newest is %s", sp.Inc, a.Name, a.Inc)
+	case string(sp.TokenHash) != a.TokenHash:
+		return 0, refuse(Denied, "the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN", a.Inc, a.Name)
+	case s.mayReturn(a), !a.Managed && a.Part == PartDisconnected:
+		return 0, refuse(Rejoin, "%s has no lease; join again", a.Name)
+	case a.Managed && !a.Proc.Fenced():
+		return 0, refuse(Superseded, "incarnation %s of %s has ended; stop", a.Inc, a.Name)
+	}
+	return len(s.unread(a)), Outcome{}
+}

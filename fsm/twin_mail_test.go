@@ -1,0 +1,247 @@
+package fsm
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// mail is what agents and people do with mail; now and then it is nonsense.
+func (c *chaos) mail(s *State) Command {
+	switch n := c.rng.IntN(12); {
+	case n < 5:
+		return c.send(s)
+	case n < 8:
+		return ReadMail{Speaker: c.speaker(c.agent(s)), Max: uint32(c.rng.IntN(4))}
+	}
+	a := c.agent(s)
+	id := MailID(1 + max(0, int(s.meta.LastMail)-c.rng.IntN(25)))
+	var box []MailID
+	for m := range s.Mailbox(a.ID, 0) {
+		box = append(box, m.ID)
+	}
+	if len(box) > 0 && !c.one(12) {
+		id = pick(c, box[max(0, len(box)-5):])
+	}
+	return AckMail{Speaker: c.speaker(a), Mail: id}
+}
+
+func (c *chaos) send(s *State) Command {
+	m := SendMail{From: pick(c, []string{"ann", "bob", "r/nobody"}), Subject: "s", Body: "b", Kind: pick(c, []string{"", "note"}),
+		Priority: MailPriority(c.rng.IntN(4)), NoQueue: c.one(4)}
+	room := pick(c, c.rooms)
+	m.To = pick(c, []string{room, room + "/a", room + "/b.*", room + "/c.1", room + "/c.2", room + "/b", room + "/x", "nowhere", room + "/a.02", room + "/a.9"})
+	if c.one(2) {
+		m.To = c.agent(s).Name
+	}
+	if c.one(2) {
+		m.Speaker = c.speaker(c.agent(s))
+	}
+	if s.meta.LastMail > 0 && c.one(4) {
+		m.ReplyTo = 1 + MailID(c.rng.IntN(int(s.meta.LastMail)))
+		if c.one(2) {
+			m.To = ""
+		}
+	}
+	switch {
+	case c.one(40):
+		m.Subject, m.Body = "", ""
+	case c.one(40):
+		m.Priority = MailLow + 1
+	case c.one(40):
+		m.Thread = s.meta.LastMail + 1
+	case c.one(40):
+		m.From = ""
+	}
+	return m
+}
+
+// twinMail is one mail, naively: no timer, no index.
+type twinMail struct {
+	id, thread              MailID
+	to, from                string
+	fromInc, reader         Incarnation
+	priority                MailPriority
+	state                   MailState
+	sent, since, closed     Time
+	deliveries, reminded    uint32
+	again, noticed, escaped bool
+}
+
+func (w *twin) present(sp Speaker) (*twinAgent, Code) {
+	a, no := w.living(sp)
+	if no == OK && !a.managed && a.part == PartDisconnected {
+		return nil, Rejoin
+	}
+	return a, no
+}
+
+func (w *twin) sendMail(t *testing.T, c SendMail, got Outcome) Code {
+	m := twinMail{from: c.From, priority: c.Priority, state: MailQueued, sent: w.now, since: w.now, thread: c.Thread}
+	if c.Agent != "" {
+		a, no := w.present(c.Speaker)
+		if no != OK {
+			return no
+		}
+		m.from, m.fromInc = a.name, a.inc
+	}
+	if m.from == "" || c.Subject == "" && c.Body == "" || c.Priority > MailLow || c.ReplyTo > w.lastMail || c.Thread > w.lastMail {
+		return Invalid
+	}
+	if m.thread == 0 {
+		m.thread = c.ReplyTo
+		if old := w.mails[c.ReplyTo]; old != nil {
+			m.thread = old.thread
+		}
+	}
+	list, code := w.addressed(c)
+	if code != OK {
+		return code
+	}
+	list = slices.DeleteFunc(list, func(name string) bool {
+		a := w.agents[name]
+		return c.NoQueue && !a.proc.Fenced() && a.part == PartDisconnected
+	})
+	if len(list) == 0 {
+		return AgentOff
+	}
+	if got.Mail != w.lastMail+1 || int(got.Count) != len(list) {
+		t.Fatalf("sent mail %d, %d copies; the twin says %d to %v", got.Mail, got.Count, w.lastMail+1, list)
+	}
+	if m.thread == 0 {
+		m.thread = w.lastMail + 1
+	}
+	for _, name := range list {
+		w.lastMail++
+		x := m
+		x.id, x.to = w.lastMail, name
+		w.mails[x.id] = &x
+	}
+	return OK
+}
+
+func (w *twin) addressed(c SendMail) ([]string, Code) {
+	first := map[string]string{"r/a.1": "r/a", "r/b.1": "r/b", "r/c.1": "r/c"}
+	roles := map[string]string{"r/a": "a", "r/b": "b", "r/c": "c", "r/a.*": "a", "r/b.*": "b", "r/c.*": "c"}
+	if c.To == "" {
+		old := w.mails[c.ReplyTo]
+		switch {
+		case c.ReplyTo == 0:
+			return nil, Invalid
+		case old == nil:
+			return nil, NotFound
+		case old.fromInc == 0:
+			return nil, NoAddressee
+		}
+		return []string{old.from}, OK
+	}
+	var list []string
+	for _, name := range w.order {
+		if (c.To == "r" || roles[c.To] == w.agents[name].role) && name != c.Agent {
+			list = append(list, name)
+		}
+	}
+	switch {
+	case len(list) > 0:
+		return list, OK
+	case first[c.To] != "":
+		return []string{first[c.To]}, OK
+	case w.agents[c.To] != nil:
+		return []string{c.To}, OK
+	}
+	return nil, NoAddressee
+}
+
+func (w *twin) readMail(t *testing.T, c ReadMail, got Outcome) Code {
+	a, no := w.present(c.Speaker)
+	if no != OK {
+		return no
+	}
+	most := int(c.Max)
+	if most == 0 {
+		most = MaxMailRead
+	}
+	n := 0
+	for _, p := range []MailPriority{MailUrgent, MailHigh, MailNormal, MailLow} {
+		for id := MailID(1); id <= w.lastMail && n < most; id++ {
+			m := w.mails[id]
+			if m == nil || m.to != a.name || m.priority != p || m.state > MailDelivered ||
+				m.state == MailDelivered && m.reader == a.inc && !m.again {
+				continue
+			}
+			n++
+			if m.reader != a.inc && (m.noticed || m.reader != 0) {
+				m.since, m.noticed = w.now, false
+			}
+			m.state, m.reader, m.again = MailDelivered, a.inc, false
+			m.deliveries++
+		}
+	}
+	if int(got.Count) != n {
+		t.Fatalf("%s read %d mails, the twin says %d", a.name, got.Count, n)
+	}
+	return OK
+}
+
+func (w *twin) ackMail(c AckMail) Code {
+	a, no := w.present(c.Speaker)
+	if no != OK {
+		return no
+	}
+	m := w.mails[c.Mail]
+	switch {
+	case m == nil || m.to != a.name:
+		return NotFound
+	case m.state == MailExpired:
+		return Conflict
+	case m.state != MailAcknowledged:
+		m.state, m.closed, m.again = MailAcknowledged, w.now, false
+	}
+	return OK
+}
+
+// mailLimits does what is due: seed 002, table 1.4.3.
+func (w *twin) mailLimits() {
+	due := func(from Time, d time.Duration) bool { return from.Add(d) <= w.now }
+	for id, m := range w.mails {
+		limit := map[MailPriority]time.Duration{MailUrgent: w.set.MailUrgentLimit, MailHigh: w.set.MailHighLimit,
+			MailNormal: w.set.MailNormalLimit, MailLow: w.set.MailLowLimit}[m.priority]
+		switch {
+		case m.state.Closed():
+			if due(m.closed, w.set.MailRetention) {
+				delete(w.mails, id)
+			}
+			continue
+		case due(m.sent, w.set.MailExpiry):
+			m.state, m.closed, m.again = MailExpired, w.now, false
+			continue
+		}
+		if m.priority != MailUrgent && !m.noticed && due(m.since, limit) {
+			m.noticed = true
+			if m.priority != MailLow {
+				m.again = true
+				m.reminded++
+			}
+		}
+		if m.priority == MailUrgent && due(m.sent, limit) || m.priority == MailHigh && due(m.sent, 2*limit) {
+			m.escaped = true
+		}
+	}
+}
+
+func (w *twin) sameMail(t *testing.T, s *State, index uint64) {
+	t.Helper()
+	if len(w.mails) != s.mails.n {
+		t.Fatalf("after entry %d: %d mails, the twin has %d", index, s.mails.n, len(w.mails))
+	}
+	for id, m := range w.mails {
+		r := s.Mail(id)
+		if r == nil {
+			t.Fatalf("after entry %d at %s: mail %d is gone, the twin has %+v", index, time.Duration(w.now), id, m)
+		}
+		if s.Agent(r.To).Name != m.to || r.From != m.from || r.FromInc != m.fromInc || r.State != m.state || r.DeliveredTo != m.reader ||
+			r.Deliveries != m.deliveries || r.Reminded != m.reminded || r.Again != m.again || r.Escalated != m.escaped || r.Thread != m.thread {
+			t.Fatalf("after entry %d at %s mail %d is\n%+v, the twin says\n%+v", index, time.Duration(w.now), id, r, m)
+		}
+	}
+}

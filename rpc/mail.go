@@ -1,0 +1,217 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// mailbox serves mail. What a mail says is in no log line and no error.
+type mailbox struct {
+	vigilv1.UnimplementedMailboxServer
+	*core
+	fwd   *forwarder
+	waits *mailWaits
+}
+
+// SendMail sends a mail to an agent, a role or a room.
+func (m *mailbox) SendMail(ctx context.Context, r *vigilv1.SendMailRequest) (*vigilv1.SendMailResponse, error) {
+	return write(ctx, m.core, r, sendMailCmd, func(st *fsm.State, out *fsm.Outcome) *vigilv1.SendMailResponse {
+		resp := &vigilv1.SendMailResponse{Note: sentence(out.Detail)}
+		for i := range out.Count {
+			resp.Mails = append(resp.Mails, uint64(out.Mail)+uint64(i))
+			if first := st.Mail(out.Mail + fsm.MailID(i)); first != nil && resp.GetThread() == 0 {
+				resp.Thread = uint64(first.Thread)
+			}
+		}
+		return resp
+	})
+}
+
+// ReadMail hands unread mail over to the life that asks.
+func (m *mailbox) ReadMail(ctx context.Context, r *vigilv1.ReadMailRequest) (*vigilv1.ReadMailResponse, error) {
+	cmd, err := readMailCmd(r)
+	if err != nil {
+		return nil, err
+	}
+	// A repeated write has its first answer in the log; else nothing is written when there
+	// is nothing to hand over, so that agents may ask often.
+	if r.GetId().GetSession() == 0 && read(m.core, func(st *fsm.State) bool {
+		n, no := st.MailFor(&cmd.Speaker)
+		return n == 0 && no.Code == fsm.OK
+	}) {
+		return &vigilv1.ReadMailResponse{}, nil
+	}
+	return write(ctx, m.core, r, func(*vigilv1.ReadMailRequest) (fsm.Command, error) { return cmd, nil },
+		func(st *fsm.State, out *fsm.Outcome) *vigilv1.ReadMailResponse {
+			resp := &vigilv1.ReadMailResponse{Unread: uint32(st.Unread(out.Agent))}
+			for _, x := range st.MailDelivery(out.Agent, out.Rev) {
+				resp.Mails = append(resp.Mails, convertMail(st, x, true))
+			}
+			return resp
+		})
+}
+
+// AckMail says that the agent has taken note of a mail.
+func (m *mailbox) AckMail(ctx context.Context, r *vigilv1.AckMailRequest) (*vigilv1.AckMailResponse, error) {
+	return write(ctx, m.core, r, ackMailCmd, func(_ *fsm.State, out *fsm.Outcome) *vigilv1.AckMailResponse {
+		return &vigilv1.AckMailResponse{Applied: out.Count == 0}
+	})
+}
+
+// GetMail shows one mail with its body.
+func (m *mailbox) GetMail(_ context.Context, r *vigilv1.GetMailRequest) (*vigilv1.Mail, error) {
+	if r.GetMail() == 0 {
+		return nil, invalid("mail is missing; give the number that `vigil mail inbox` shows.")
+	}
+	out := read(m.core, func(st *fsm.State) *vigilv1.Mail {
+		if x := st.Mail(fsm.MailID(r.GetMail())); x != nil {
+			return convertMail(st, x, true)
+		}
+		return nil
+	})
+	if out == nil {
+		return nil, notFound(fmt.Sprintf("Mail %d does not exist, or it was closed so long ago that it was removed; `vigil mail inbox` shows what is there.", r.GetMail()))
+	}
+	return out, nil
+}
+
+// ListMail pages through mail by number, as ListTasks through tasks.
+func (m *mailbox) ListMail(ctx context.Context, r *vigilv1.ListMailRequest) (*vigilv1.ListMailResponse, error) {
+	var c checks
+	if r.GetAgent() != "" {
+		c.agent("agent", r.GetAgent(), false)
+	}
+	c.line("from", r.GetFrom(), maxWho)
+	c.optionalName("room", r.GetRoom())
+	limit := c.page(r.GetLimit(), defaultPage)
+	if c.err != nil {
+		return nil, c.err
+	}
+	resp := &vigilv1.ListMailResponse{}
+	for at := fsm.MailID(r.GetAfter()); ; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		more, missing := false, error(nil)
+		m.reader.Read(func(st *fsm.State) {
+			list, room, err := mailSource(st, r, at)
+			if missing = err; err != nil {
+				return
+			}
+			seen := 0
+			for x := range list {
+				if more = seen == scanStep || len(resp.Mails) == limit; more {
+					return
+				}
+				seen, at = seen+1, x.ID
+				if (room == 0 || x.Room == room) && wantsMail(st, r, x) {
+					resp.Mails = append(resp.Mails, convertMail(st, x, false))
+				}
+			}
+		})
+		switch {
+		case missing != nil:
+			return nil, missing
+		case !more:
+			return resp, nil
+		case len(resp.Mails) == limit:
+			resp.NextAfter = uint64(at)
+			return resp, nil
+		}
+	}
+}
+
+// mailSource gives the smallest list that has everything that is asked for.
+func mailSource(st *fsm.State, r *vigilv1.ListMailRequest, at fsm.MailID) (list iter.Seq[*fsm.Mail], room fsm.RoomID, err error) {
+	if r.GetRoom() != "" {
+		rm := st.Room(r.GetRoom())
+		if rm == nil {
+			return nil, 0, noRoom(st, r.GetRoom())
+		}
+		room = rm.ID
+	}
+	switch {
+	case r.GetAgent() != "":
+		a := st.AgentByName(r.GetAgent())
+		if a == nil {
+			return nil, 0, noAgent(st, r.GetAgent())
+		}
+		return st.Mailbox(a.ID, at), room, nil
+	case r.GetFrom() != "":
+		return st.MailFrom(r.GetFrom(), at), room, nil
+	}
+	return st.Mails(at), room, nil
+}
+
+func wantsMail(st *fsm.State, r *vigilv1.ListMailRequest, x *fsm.Mail) bool {
+	switch {
+	case r.GetFrom() != "" && x.From != r.GetFrom(),
+		r.GetUnacknowledged() && x.State.Closed(),
+		r.GetThread() != 0 && uint64(x.Thread) != r.GetThread():
+		return false
+	}
+	return true
+}
+
+func convertMail(st *fsm.State, x *fsm.Mail, withBody bool) *vigilv1.Mail {
+	out := &vigilv1.Mail{
+		Id: uint64(x.ID), From: x.From, FromIncarnation: incName(x.FromInc), To: agentName(st, x.To), Subject: x.Subject,
+		Kind: x.Kind, Priority: x.Priority.String(), Thread: uint64(x.Thread), ReplyTo: uint64(x.ReplyTo), SentAt: wall(x.SentWall),
+		Age: durationpb.New(st.Clock().Sub(x.SentAt)), State: x.State.String(), DeliveredTo: incName(x.DeliveredTo),
+		Deliveries: x.Deliveries, Redelivered: x.Redelivered(), Reminded: x.Reminded, Escalated: x.Escalated,
+	}
+	if withBody {
+		out.Body = x.Body
+	}
+	return out
+}
+
+func sendMailCmd(r *vigilv1.SendMailRequest) (fsm.Command, error) {
+	var c checks
+	cmd := fsm.SendMail{From: r.GetFrom(), To: r.GetTo(), Subject: r.GetSubject(), Body: r.GetBody(), Kind: r.GetKind(),
+		Thread: fsm.MailID(r.GetThread()), ReplyTo: fsm.MailID(r.GetReplyTo()), NoQueue: r.Queue != nil && !r.GetQueue()}
+	switch {
+	case r.GetSpeaker() != nil && r.GetFrom() != "":
+		c.fail("speaker and from exclude each other; an agent speaks for itself.")
+	case r.GetSpeaker() != nil:
+		cmd.Speaker = c.speaking(r.GetSpeaker(), false)
+	default:
+		c.present("from", r.GetFrom(), "say who sends it, or speak as an agent")
+		c.line("from", r.GetFrom(), fsm.MaxMailFrom)
+	}
+	if r.GetTo() != "" || r.GetReplyTo() == 0 {
+		c.address("to", r.GetTo())
+	}
+	c.line("subject", r.GetSubject(), fsm.MaxMailSubject)
+	c.text("body", r.GetBody(), fsm.MaxMailBody)
+	c.optionalName("kind", r.GetKind())
+	cmd.Priority = fsm.MailPriority(c.word("priority", r.GetPriority(), fsm.MailPriorityNames()))
+	if r.GetSubject() == "" && r.GetBody() == "" {
+		c.fail("subject and body are both missing; a mail needs at least one of them.")
+	}
+	return cmd, c.err
+}
+
+func readMailCmd(r *vigilv1.ReadMailRequest) (fsm.ReadMail, error) {
+	var c checks
+	cmd := fsm.ReadMail{Speaker: c.speaking(r.GetSpeaker(), false), Max: r.GetMax()}
+	if r.GetMax() > fsm.MaxMailRead {
+		c.fail("max is %d; at most %d mails are handed over at once, then read again.", r.GetMax(), fsm.MaxMailRead)
+	}
+	return cmd, c.err
+}
+
+func ackMailCmd(r *vigilv1.AckMailRequest) (fsm.Command, error) {
+	var c checks
+	cmd := fsm.AckMail{Speaker: c.speaking(r.GetSpeaker(), false), Mail: fsm.MailID(r.GetMail())}
+	if r.GetMail() == 0 {
+		c.fail("mail is missing; give the number that came with it.")
+	}
+	return cmd, c.err
+}
