@@ -44,7 +44,8 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[Exit](), reflect.TypeFor[Answer](), reflect.TypeFor[Outcome](),
 	reflect.TypeFor[HostView](), reflect.TypeFor[Brake](), reflect.TypeFor[BrakeTick](), reflect.TypeFor[Tombstone](),
 	reflect.TypeFor[Notes](),
-	reflect.TypeFor[Declaration](), // level 2
+	reflect.TypeFor[Declaration](), // level 2, as what follows
+	reflect.TypeFor[RoomWatch](), reflect.TypeFor[Watchdog](), reflect.TypeFor[WatchdogSettings](), reflect.TypeFor[Cancellation](),
 }
 
 // Dump writes the image; equal images give equal bytes. It may run while the

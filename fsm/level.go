@@ -3,6 +3,7 @@ package fsm
 import (
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // A cluster that is upgraded server by server has servers of two versions for a
@@ -15,6 +16,10 @@ import (
 // DeclareLimitName is the setting that came with feature level 2.
 const DeclareLimitName = "declare_limit"
 
+// watchdogPrefix begins the names of the settings of the conversation watchdog, which
+// came with feature level 2 too.
+const watchdogPrefix = "watchdog_"
+
 // Level is the feature level that all servers must read before the command may be
 // written.
 func Level(c Command) uint32 {
@@ -23,12 +28,14 @@ func Level(c Command) uint32 {
 		return 1
 	case Declare, RaiseEpoch: // RaiseEpoch is in no log, but old servers would confirm lives in the hold
 		return 2
+	case WatchRooms, WarnRoom, CancelIdleRoom, ReopenRoom, SetRoomWatch:
+		return 2
 	case ApplyRoom:
-		if slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return r.HealthEvery != 0 || r.HealthMissed != 0 }) {
+		if len(c.Watch) > 0 || slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return r.HealthEvery != 0 || r.HealthMissed != 0 }) {
 			return 2
 		}
 	case PutSettings:
-		if slices.ContainsFunc(c.Values, func(kv KV) bool { return kv.Key == DeclareLimitName }) {
+		if slices.ContainsFunc(c.Values, func(kv KV) bool { return kv.Key == DeclareLimitName || strings.HasPrefix(kv.Key, watchdogPrefix) }) {
 			return 2
 		}
 	}
@@ -40,6 +47,8 @@ var level2 = map[reflect.Type]int{
 	reflect.TypeFor[Agent]():    fieldsBefore[Agent]("Declared"),
 	reflect.TypeFor[RoleSpec](): fieldsBefore[RoleSpec]("HealthEvery"),
 	reflect.TypeFor[Settings](): fieldsBefore[Settings]("DeclareLimit"),
+	reflect.TypeFor[Room]():     fieldsBefore[Room]("Watch"),
+	reflect.TypeFor[meta]():     fieldsBefore[meta]("Watchdog"),
 }
 
 func fieldsBefore[T any](name string) int {
@@ -67,8 +76,14 @@ func (i *Image) schema() ([]reflect.Type, planner) {
 }
 
 func (i *Image) usesLevel2() bool {
-	if i.meta.Settings.DeclareLimit != DefaultSettings().DeclareLimit {
+	def := DefaultSettings()
+	if i.meta.Settings.DeclareLimit != def.DeclareLimit || i.meta.Settings.Watchdog != def.Watchdog || i.meta.Watchdog.On {
 		return true
+	}
+	for _, rm := range i.rooms.from(0) {
+		if rm.Watch != (RoomWatch{}) {
+			return true
+		}
 	}
 	for _, r := range i.roles.from(0) {
 		if r.Spec.HealthEvery != 0 || r.Spec.HealthMissed != 0 {

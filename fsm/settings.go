@@ -38,6 +38,19 @@ type Settings struct {
 	UsagePause time.Duration // of an agent whose tool is out of quota for an unknown time
 
 	DeclareLimit time.Duration // the longest that an agent may declare itself busy, parked or in a tool
+
+	Watchdog WatchdogSettings
+}
+
+// WatchdogSettings are those of the conversation watchdog (seed 003, Default Configuration).
+type WatchdogSettings struct {
+	Enabled          bool
+	Interval         time.Duration // between passes of the leader
+	Threshold        time.Duration // of silence, for rooms without a limit of their own
+	MinAge           time.Duration // since a room became active
+	StartDelay       time.Duration // of a new leader's first pass
+	Grace            time.Duration // between the warning and the cancellation
+	MaxCancellations uint32        // within Interval
 }
 
 // DefaultSettings are the numbers of a new cluster.
@@ -54,5 +67,7 @@ func DefaultSettings() Settings {
 		BrakeAgents: 10, BrakeShare: 50, BrakeWindow: 30 * time.Second,
 		FlapLimit: 3, FlapWindow: 10 * time.Minute, FlapPause: time.Minute,
 		UsagePause: 15 * time.Minute, DeclareLimit: 4 * time.Hour,
+		Watchdog: WatchdogSettings{Enabled: true, Interval: 5 * time.Minute, Threshold: 10 * time.Minute, MinAge: 2 * time.Minute,
+			StartDelay: 30 * time.Second, Grace: time.Minute, MaxCancellations: 10},
 	}
 }

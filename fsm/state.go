@@ -55,6 +55,8 @@ type meta struct {
 	Brake      Brake
 	Tombstones []Tombstone // of deleted rooms, oldest first, at most MaxTombstones
 	PauseWhy   string      // of the pause of everything
+
+	Watchdog Watchdog // the conversation watchdog (feature level 2)
 }
 
 // Tombstone remembers a deleted room, so that whoever asks is told who deleted it.
@@ -89,6 +91,9 @@ type State struct {
 	roleByName  map[roleKey]RoleID
 	roleIdx     table[roleIndex]
 	hostIdx     table[hostIndex]
+	roomIdx     table[roomIndex]
+	allQuiet    *btree.BTreeG[quietRoom] // active rooms by the beginning of their silence ...
+	ownQuiet    *btree.BTreeG[quietRoom] // ... and those with limits of their own by when they are stalled
 	timers      *btree.BTreeG[timer]
 	finished    *btree.BTreeG[finishedTask] // terminal tasks, oldest first
 	wanting     *btree.BTreeG[AgentID]      // a start is due now
@@ -159,7 +164,8 @@ func (s *State) reset() {
 	s.agentByName = map[string]AgentID{}
 	s.hostByKey = map[string]HostID{}
 	s.roleByName = map[roleKey]RoleID{}
-	s.roleIdx, s.hostIdx = table[roleIndex]{}, table[hostIndex]{}
+	s.roleIdx, s.hostIdx, s.roomIdx = table[roleIndex]{}, table[hostIndex]{}, table[roomIndex]{}
+	s.allQuiet, s.ownQuiet = btree.NewBTreeGOptions(lessQuiet, opts), btree.NewBTreeGOptions(lessQuiet, opts)
 	s.timers = btree.NewBTreeGOptions(lessTimer, opts)
 	s.finished = btree.NewBTreeGOptions(func(a, b finishedTask) bool { return a.seq < b.seq }, opts)
 	s.wanting = btree.NewBTreeGOptions(func(a, b AgentID) bool { return a < b }, opts)
@@ -291,4 +297,5 @@ func (s *State) index() {
 		s.arm(timerHold, 0, s.meta.HoldUntil)
 	}
 	s.arm(timerBrake, 0, s.meta.Brake.Armed)
+	s.indexRooms()
 }
