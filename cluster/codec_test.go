@@ -28,6 +28,7 @@ func commands() []fsm.Command {
 		fsm.AcceptOrder{}, fsm.ReportStarted{}, fsm.ReportExit{}, fsm.OrderStart{}, fsm.OrderStop{}, fsm.CancelOrder{},
 		fsm.UnquarantineTask{}, fsm.SetPause{}, fsm.UnparkAgent{}, fsm.ReleaseBrake{}, fsm.DrainHost{}, fsm.ConfirmDead{},
 		fsm.ForgetHost{}, fsm.ReportViews{}, fsm.SurrenderHost{}, fsm.ReportPressure{}, fsm.ReportStuck{}, fsm.Declare{},
+		fsm.WarnRoom{}, fsm.CancelIdleRoom{}, fsm.ReopenRoom{}, fsm.SetRoomWatch{}, fsm.WatchRooms{},
 	}
 }
 

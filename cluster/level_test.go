@@ -24,6 +24,8 @@ func TestL12RecordsOfALevelWaitForTheLastServer(t *testing.T) {
 			fsm.Declare{Speaker: fsm.Speaker{Agent: "r/a", Inc: joined.Inc}, Status: fsm.StatusBusy},
 			fsm.ApplyRoom{Room: "r", Roles: []fsm.RoleSpec{{Name: "a", HealthEvery: time.Minute, HealthMissed: 3}}},
 			fsm.PutSettings{Values: []fsm.KV{{Key: fsm.DeclareLimitName, Value: "1h"}}},
+			fsm.PutSettings{Values: []fsm.KV{{Key: "watchdog_threshold", Value: "1h"}}},
+			fsm.WatchRooms{}, fsm.SetRoomWatch{Room: "r", RoomWatch: fsm.RoomWatch{Disabled: true}},
 		}
 		leader := c.Replica(c.Leader())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

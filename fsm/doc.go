@@ -68,6 +68,13 @@
 // Judge makes one verdict of all Signals of an agent, a pure function of them. It changes
 // nothing, and says nothing grave on one signal (law L10).
 //
+// # Silent rooms
+//
+// A room with open tasks in which nothing is done or said for too long is warned, and
+// canceled when it stays silent (WarnRoom, CancelIdleRoom); a human reopens it. Its silence
+// is excused by what agents declare that hold its tasks, and by what humans hold back.
+// Quiet tells how a room is seen, StalledRooms finds those that are stalled.
+//
 // What came with a feature level is written, to the log and to dumps, only when every
 // server reads it; see Level.
 //

@@ -125,7 +125,7 @@ func TestSeed003PerConversationOverrides(t *testing.T) {
 	x.is(RoomActive)
 	x.jump(time.Second)
 	x.is(RoomStalled)
-	x.must(SetRoomWatch{Room: "r", Watch: RoomWatch{IdleLimit: 5 * time.Minute, Deadline: 3 * time.Hour}, By: "ann"})
+	x.must(SetRoomWatch{Room: "r", RoomWatch: RoomWatch{IdleLimit: 5 * time.Minute, Deadline: 3 * time.Hour}, By: "ann"})
 	x.jump(5*time.Minute + time.Second)
 	x.is(RoomStalled)
 	x.must(ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a", Runner: "w"}}}) // says nothing of it: it stays
@@ -137,8 +137,8 @@ func TestSeed003PerConversationOverrides(t *testing.T) {
 		x.must(ProgressTask{x.work(), "on"})
 		x.is(RoomActive)
 	}
-	x.want(Invalid, SetRoomWatch{Room: "r", Watch: RoomWatch{IdleLimit: time.Millisecond}})
-	x.want(Invalid, SetRoomWatch{Room: "r", Watch: RoomWatch{Deadline: -1}})
+	x.want(Invalid, SetRoomWatch{Room: "r", RoomWatch: RoomWatch{IdleLimit: time.Millisecond}})
+	x.want(Invalid, SetRoomWatch{Room: "r", RoomWatch: RoomWatch{Deadline: -1}})
 	x.want(Invalid, ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a"}}, Watch: []RoomWatch{{Deadline: 1}}})
 	opened := x.room().Opened
 	x.clock = opened.Add(3*time.Hour + time.Second)

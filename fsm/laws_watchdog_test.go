@@ -324,7 +324,7 @@ func TestL9WhatHumansHoldBackIsExempt(t *testing.T) {
 	for name, do := range map[string]func(x *silentRoom){
 		"room paused":       func(x *silentRoom) { x.must(SetPause{Scope: "r", Pause: true, By: "ann"}) },
 		"everything paused": func(x *silentRoom) { x.must(SetPause{Pause: true, By: "ann"}) },
-		"disabled":          func(x *silentRoom) { x.must(SetRoomWatch{Room: "r", Watch: RoomWatch{Disabled: true}}) },
+		"disabled":          func(x *silentRoom) { x.must(SetRoomWatch{Room: "r", RoomWatch: RoomWatch{Disabled: true}}) },
 		"agent stopped":     func(x *silentRoom) { x.must(SetAgent{Agent: "r/a", Stop: true, By: "ann"}) },
 		"agent paused":      func(x *silentRoom) { x.must(SetPause{Scope: "r/a", Pause: true, By: "ann"}) },
 		"role paused": func(x *silentRoom) {

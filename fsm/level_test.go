@@ -36,7 +36,7 @@ func TestL12Level2IsInvisibleUntilItIsUsed(t *testing.T) {
 	used := map[string]Command{
 		"watchdog":    WatchRooms{},
 		"threshold":   PutSettings{Values: []KV{{"watchdog_threshold", "1h"}}},
-		"limit":       SetRoomWatch{Room: "r", Watch: RoomWatch{IdleLimit: time.Hour, Deadline: 2 * time.Hour}},
+		"limit":       SetRoomWatch{Room: "r", RoomWatch: RoomWatch{IdleLimit: time.Hour, Deadline: 2 * time.Hour}},
 		"applied":     ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a"}}, Watch: []RoomWatch{{Disabled: true}}},
 		"declaration": Declare{Speaker: me, Waiting: WaitingTool, For: time.Hour, Text: "why", Seq: 3},
 		"setting":     PutSettings{Values: []KV{{DeclareLimitName, "1h"}}},

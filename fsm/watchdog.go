@@ -100,8 +100,8 @@ type ReopenRoom struct {
 
 // SetRoomWatch replaces what a room sets for the watchdog.
 type SetRoomWatch struct {
-	Room  string
-	Watch RoomWatch
+	Room string
+	RoomWatch
 	By    string
 	IfRev uint64 // 0: whatever it is now
 }
@@ -340,11 +340,11 @@ func (s *State) setRoomWatch(c *SetRoomWatch) Outcome {
 	if rm == nil {
 		return no
 	}
-	if err := c.Watch.Check(); err != nil {
+	if err := c.RoomWatch.Check(); err != nil {
 		return refuse(Invalid, "%v", err)
 	}
-	rm.Watch, rm.ChangedBy, rm.Rev = c.Watch, c.By, s.meta.Index
-	s.event("room.watchdog", about{room: rm.ID}, c.Watch.text()+", by "+nobody(c.By))
+	rm.Watch, rm.ChangedBy, rm.Rev = c.RoomWatch, c.By, s.meta.Index
+	s.event("room.watchdog", about{room: rm.ID}, c.RoomWatch.text()+", by "+nobody(c.By))
 	s.touch(rm.ID)
 	s.placeRoom(rm)
 	return Outcome{Room: rm.ID, Rev: rm.Rev}

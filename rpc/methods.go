@@ -73,7 +73,7 @@ func newMethods(m *metrics) (map[string]*method, error) {
 			short := string(svc.Name()) + "/" + string(d.Name())
 			out[full] = &method{
 				name:       short,
-				local:      full == vigilv1.Work_Wait_FullMethodName,
+				local:      full == vigilv1.Work_Wait_FullMethodName || full == vigilv1.Cluster_GetHealth_FullMethodName,
 				read:       d.Input().Fields().ByName("stale") != nil,
 				repeatable: safe[full],
 				beat:       full == vigilv1.Work_Beat_FullMethodName,

@@ -228,6 +228,11 @@ type Request struct {
 	//	*Request_SurrenderHost
 	//	*Request_ReportPressure
 	//	*Request_ReportStuck
+	//	*Request_WarnRoom
+	//	*Request_CancelIdleRoom
+	//	*Request_ReopenRoom
+	//	*Request_SetRoomWatch
+	//	*Request_WatchRooms
 	Command       isRequest_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -714,6 +719,51 @@ func (x *Request) GetReportStuck() *ReportStuck {
 	return nil
 }
 
+func (x *Request) GetWarnRoom() *WarnRoom {
+	if x != nil {
+		if x, ok := x.Command.(*Request_WarnRoom); ok {
+			return x.WarnRoom
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetCancelIdleRoom() *CancelIdleRoom {
+	if x != nil {
+		if x, ok := x.Command.(*Request_CancelIdleRoom); ok {
+			return x.CancelIdleRoom
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetReopenRoom() *ReopenRoom {
+	if x != nil {
+		if x, ok := x.Command.(*Request_ReopenRoom); ok {
+			return x.ReopenRoom
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetSetRoomWatch() *SetRoomWatch {
+	if x != nil {
+		if x, ok := x.Command.(*Request_SetRoomWatch); ok {
+			return x.SetRoomWatch
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetWatchRooms() *WatchRooms {
+	if x != nil {
+		if x, ok := x.Command.(*Request_WatchRooms); ok {
+			return x.WatchRooms
+		}
+	}
+	return nil
+}
+
 type isRequest_Command interface {
 	isRequest_Command()
 }
@@ -906,6 +956,26 @@ type Request_ReportStuck struct {
 	ReportStuck *ReportStuck `protobuf:"bytes,65,opt,name=report_stuck,json=reportStuck,proto3,oneof"`
 }
 
+type Request_WarnRoom struct {
+	WarnRoom *WarnRoom `protobuf:"bytes,90,opt,name=warn_room,json=warnRoom,proto3,oneof"` // feature level 2, as those that follow
+}
+
+type Request_CancelIdleRoom struct {
+	CancelIdleRoom *CancelIdleRoom `protobuf:"bytes,91,opt,name=cancel_idle_room,json=cancelIdleRoom,proto3,oneof"`
+}
+
+type Request_ReopenRoom struct {
+	ReopenRoom *ReopenRoom `protobuf:"bytes,92,opt,name=reopen_room,json=reopenRoom,proto3,oneof"`
+}
+
+type Request_SetRoomWatch struct {
+	SetRoomWatch *SetRoomWatch `protobuf:"bytes,93,opt,name=set_room_watch,json=setRoomWatch,proto3,oneof"`
+}
+
+type Request_WatchRooms struct {
+	WatchRooms *WatchRooms `protobuf:"bytes,94,opt,name=watch_rooms,json=watchRooms,proto3,oneof"`
+}
+
 func (*Request_LeaderEstablished) isRequest_Command() {}
 
 func (*Request_PutServer) isRequest_Command() {}
@@ -999,6 +1069,16 @@ func (*Request_SurrenderHost) isRequest_Command() {}
 func (*Request_ReportPressure) isRequest_Command() {}
 
 func (*Request_ReportStuck) isRequest_Command() {}
+
+func (*Request_WarnRoom) isRequest_Command() {}
+
+func (*Request_CancelIdleRoom) isRequest_Command() {}
+
+func (*Request_ReopenRoom) isRequest_Command() {}
+
+func (*Request_SetRoomWatch) isRequest_Command() {}
+
+func (*Request_WatchRooms) isRequest_Command() {}
 
 type KV struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1782,6 +1862,7 @@ type ApplyRoom struct {
 	Roles         []*RoleSpec            `protobuf:"bytes,2,rep,name=roles,proto3" json:"roles,omitempty"`
 	By            string                 `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	IfRev         uint64                 `protobuf:"varint,4,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
+	Watch         []*RoomWatch           `protobuf:"bytes,5,rep,name=watch,proto3" json:"watch,omitempty"` // feature level 2; at most one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1844,6 +1925,365 @@ func (x *ApplyRoom) GetIfRev() uint64 {
 	return 0
 }
 
+func (x *ApplyRoom) GetWatch() []*RoomWatch {
+	if x != nil {
+		return x.Watch
+	}
+	return nil
+}
+
+type RoomWatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	IdleLimit     int64                  `protobuf:"zigzag64,1,opt,name=idle_limit,json=idleLimit,proto3" json:"idle_limit,omitempty"`
+	Deadline      int64                  `protobuf:"zigzag64,2,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	Disabled      bool                   `protobuf:"varint,3,opt,name=disabled,proto3" json:"disabled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoomWatch) Reset() {
+	*x = RoomWatch{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoomWatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoomWatch) ProtoMessage() {}
+
+func (x *RoomWatch) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoomWatch.ProtoReflect.Descriptor instead.
+func (*RoomWatch) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *RoomWatch) GetIdleLimit() int64 {
+	if x != nil {
+		return x.IdleLimit
+	}
+	return 0
+}
+
+func (x *RoomWatch) GetDeadline() int64 {
+	if x != nil {
+		return x.Deadline
+	}
+	return 0
+}
+
+func (x *RoomWatch) GetDisabled() bool {
+	if x != nil {
+		return x.Disabled
+	}
+	return false
+}
+
+type WatchRooms struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchRooms) Reset() {
+	*x = WatchRooms{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchRooms) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchRooms) ProtoMessage() {}
+
+func (x *WatchRooms) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchRooms.ProtoReflect.Descriptor instead.
+func (*WatchRooms) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{17}
+}
+
+type WarnRoom struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Room          uint32                 `protobuf:"varint,1,opt,name=room,proto3" json:"room,omitempty"`
+	Active        int64                  `protobuf:"zigzag64,2,opt,name=active,proto3" json:"active,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WarnRoom) Reset() {
+	*x = WarnRoom{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WarnRoom) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WarnRoom) ProtoMessage() {}
+
+func (x *WarnRoom) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WarnRoom.ProtoReflect.Descriptor instead.
+func (*WarnRoom) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *WarnRoom) GetRoom() uint32 {
+	if x != nil {
+		return x.Room
+	}
+	return 0
+}
+
+func (x *WarnRoom) GetActive() int64 {
+	if x != nil {
+		return x.Active
+	}
+	return 0
+}
+
+type CancelIdleRoom struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Room          uint32                 `protobuf:"varint,1,opt,name=room,proto3" json:"room,omitempty"`
+	Active        int64                  `protobuf:"zigzag64,2,opt,name=active,proto3" json:"active,omitempty"`
+	Warned        int64                  `protobuf:"zigzag64,3,opt,name=warned,proto3" json:"warned,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelIdleRoom) Reset() {
+	*x = CancelIdleRoom{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelIdleRoom) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelIdleRoom) ProtoMessage() {}
+
+func (x *CancelIdleRoom) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelIdleRoom.ProtoReflect.Descriptor instead.
+func (*CancelIdleRoom) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *CancelIdleRoom) GetRoom() uint32 {
+	if x != nil {
+		return x.Room
+	}
+	return 0
+}
+
+func (x *CancelIdleRoom) GetActive() int64 {
+	if x != nil {
+		return x.Active
+	}
+	return 0
+}
+
+func (x *CancelIdleRoom) GetWarned() int64 {
+	if x != nil {
+		return x.Warned
+	}
+	return 0
+}
+
+type ReopenRoom struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	IfRev         uint64                 `protobuf:"varint,3,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReopenRoom) Reset() {
+	*x = ReopenRoom{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReopenRoom) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReopenRoom) ProtoMessage() {}
+
+func (x *ReopenRoom) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReopenRoom.ProtoReflect.Descriptor instead.
+func (*ReopenRoom) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ReopenRoom) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *ReopenRoom) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ReopenRoom) GetIfRev() uint64 {
+	if x != nil {
+		return x.IfRev
+	}
+	return 0
+}
+
+type SetRoomWatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	IfRev         uint64                 `protobuf:"varint,3,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
+	IdleLimit     int64                  `protobuf:"zigzag64,4,opt,name=idle_limit,json=idleLimit,proto3" json:"idle_limit,omitempty"`
+	Deadline      int64                  `protobuf:"zigzag64,5,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	Disabled      bool                   `protobuf:"varint,6,opt,name=disabled,proto3" json:"disabled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetRoomWatch) Reset() {
+	*x = SetRoomWatch{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetRoomWatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetRoomWatch) ProtoMessage() {}
+
+func (x *SetRoomWatch) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetRoomWatch.ProtoReflect.Descriptor instead.
+func (*SetRoomWatch) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *SetRoomWatch) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *SetRoomWatch) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *SetRoomWatch) GetIfRev() uint64 {
+	if x != nil {
+		return x.IfRev
+	}
+	return 0
+}
+
+func (x *SetRoomWatch) GetIdleLimit() int64 {
+	if x != nil {
+		return x.IdleLimit
+	}
+	return 0
+}
+
+func (x *SetRoomWatch) GetDeadline() int64 {
+	if x != nil {
+		return x.Deadline
+	}
+	return 0
+}
+
+func (x *SetRoomWatch) GetDisabled() bool {
+	if x != nil {
+		return x.Disabled
+	}
+	return false
+}
+
 type DeleteRoom struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
@@ -1855,7 +2295,7 @@ type DeleteRoom struct {
 
 func (x *DeleteRoom) Reset() {
 	*x = DeleteRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1867,7 +2307,7 @@ func (x *DeleteRoom) String() string {
 func (*DeleteRoom) ProtoMessage() {}
 
 func (x *DeleteRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1880,7 +2320,7 @@ func (x *DeleteRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRoom.ProtoReflect.Descriptor instead.
 func (*DeleteRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{16}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DeleteRoom) GetRoom() string {
@@ -1918,7 +2358,7 @@ type CreateTask struct {
 
 func (x *CreateTask) Reset() {
 	*x = CreateTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1930,7 +2370,7 @@ func (x *CreateTask) String() string {
 func (*CreateTask) ProtoMessage() {}
 
 func (x *CreateTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1943,7 +2383,7 @@ func (x *CreateTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTask.ProtoReflect.Descriptor instead.
 func (*CreateTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{17}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CreateTask) GetRoom() string {
@@ -2000,7 +2440,7 @@ type CancelTask struct {
 
 func (x *CancelTask) Reset() {
 	*x = CancelTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2452,7 @@ func (x *CancelTask) String() string {
 func (*CancelTask) ProtoMessage() {}
 
 func (x *CancelTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2465,7 @@ func (x *CancelTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTask.ProtoReflect.Descriptor instead.
 func (*CancelTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{18}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CancelTask) GetTask() uint64 {
@@ -2067,7 +2507,7 @@ type RetryTask struct {
 
 func (x *RetryTask) Reset() {
 	*x = RetryTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2079,7 +2519,7 @@ func (x *RetryTask) String() string {
 func (*RetryTask) ProtoMessage() {}
 
 func (x *RetryTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2092,7 +2532,7 @@ func (x *RetryTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryTask.ProtoReflect.Descriptor instead.
 func (*RetryTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{19}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RetryTask) GetTask() uint64 {
@@ -2129,7 +2569,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2141,7 +2581,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2154,7 +2594,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{20}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Join) GetAgent() string {
@@ -2190,7 +2630,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2202,7 +2642,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2215,7 +2655,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{21}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Leave) GetAgent() string {
@@ -2258,7 +2698,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2270,7 +2710,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2283,7 +2723,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{22}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Claim) GetAgent() string {
@@ -2327,7 +2767,7 @@ type StartTask struct {
 
 func (x *StartTask) Reset() {
 	*x = StartTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2339,7 +2779,7 @@ func (x *StartTask) String() string {
 func (*StartTask) ProtoMessage() {}
 
 func (x *StartTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2352,7 +2792,7 @@ func (x *StartTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTask.ProtoReflect.Descriptor instead.
 func (*StartTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{23}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *StartTask) GetAgent() string {
@@ -2404,7 +2844,7 @@ type ProgressTask struct {
 
 func (x *ProgressTask) Reset() {
 	*x = ProgressTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2416,7 +2856,7 @@ func (x *ProgressTask) String() string {
 func (*ProgressTask) ProtoMessage() {}
 
 func (x *ProgressTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2429,7 +2869,7 @@ func (x *ProgressTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressTask.ProtoReflect.Descriptor instead.
 func (*ProgressTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{24}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ProgressTask) GetAgent() string {
@@ -2488,7 +2928,7 @@ type CompleteTask struct {
 
 func (x *CompleteTask) Reset() {
 	*x = CompleteTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2500,7 +2940,7 @@ func (x *CompleteTask) String() string {
 func (*CompleteTask) ProtoMessage() {}
 
 func (x *CompleteTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2513,7 +2953,7 @@ func (x *CompleteTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteTask.ProtoReflect.Descriptor instead.
 func (*CompleteTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{25}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CompleteTask) GetAgent() string {
@@ -2573,7 +3013,7 @@ type FailTask struct {
 
 func (x *FailTask) Reset() {
 	*x = FailTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2585,7 +3025,7 @@ func (x *FailTask) String() string {
 func (*FailTask) ProtoMessage() {}
 
 func (x *FailTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2598,7 +3038,7 @@ func (x *FailTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailTask.ProtoReflect.Descriptor instead.
 func (*FailTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{26}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *FailTask) GetAgent() string {
@@ -2668,7 +3108,7 @@ type Handoff struct {
 
 func (x *Handoff) Reset() {
 	*x = Handoff{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2680,7 +3120,7 @@ func (x *Handoff) String() string {
 func (*Handoff) ProtoMessage() {}
 
 func (x *Handoff) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2693,7 +3133,7 @@ func (x *Handoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Handoff.ProtoReflect.Descriptor instead.
 func (*Handoff) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{27}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Handoff) GetAgent() string {
@@ -2778,7 +3218,7 @@ type SetResume struct {
 
 func (x *SetResume) Reset() {
 	*x = SetResume{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2790,7 +3230,7 @@ func (x *SetResume) String() string {
 func (*SetResume) ProtoMessage() {}
 
 func (x *SetResume) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2803,7 +3243,7 @@ func (x *SetResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetResume.ProtoReflect.Descriptor instead.
 func (*SetResume) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{28}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SetResume) GetAgent() string {
@@ -2850,7 +3290,7 @@ type Declare struct {
 
 func (x *Declare) Reset() {
 	*x = Declare{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2862,7 +3302,7 @@ func (x *Declare) String() string {
 func (*Declare) ProtoMessage() {}
 
 func (x *Declare) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2875,7 +3315,7 @@ func (x *Declare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declare.ProtoReflect.Descriptor instead.
 func (*Declare) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{29}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Declare) GetAgent() string {
@@ -2948,7 +3388,7 @@ type SetAgent struct {
 
 func (x *SetAgent) Reset() {
 	*x = SetAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2960,7 +3400,7 @@ func (x *SetAgent) String() string {
 func (*SetAgent) ProtoMessage() {}
 
 func (x *SetAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2973,7 +3413,7 @@ func (x *SetAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAgent.ProtoReflect.Descriptor instead.
 func (*SetAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SetAgent) GetAgent() string {
@@ -3030,7 +3470,7 @@ type RestartAgent struct {
 
 func (x *RestartAgent) Reset() {
 	*x = RestartAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3042,7 +3482,7 @@ func (x *RestartAgent) String() string {
 func (*RestartAgent) ProtoMessage() {}
 
 func (x *RestartAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3055,7 +3495,7 @@ func (x *RestartAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartAgent.ProtoReflect.Descriptor instead.
 func (*RestartAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RestartAgent) GetAgent() string {
@@ -3098,7 +3538,7 @@ type SetPause struct {
 
 func (x *SetPause) Reset() {
 	*x = SetPause{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3110,7 +3550,7 @@ func (x *SetPause) String() string {
 func (*SetPause) ProtoMessage() {}
 
 func (x *SetPause) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3123,7 +3563,7 @@ func (x *SetPause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPause.ProtoReflect.Descriptor instead.
 func (*SetPause) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SetPause) GetScope() string {
@@ -3164,7 +3604,7 @@ type UnparkAgent struct {
 
 func (x *UnparkAgent) Reset() {
 	*x = UnparkAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3176,7 +3616,7 @@ func (x *UnparkAgent) String() string {
 func (*UnparkAgent) ProtoMessage() {}
 
 func (x *UnparkAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3189,7 +3629,7 @@ func (x *UnparkAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnparkAgent.ProtoReflect.Descriptor instead.
 func (*UnparkAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *UnparkAgent) GetAgent() string {
@@ -3217,7 +3657,7 @@ type UnquarantineTask struct {
 
 func (x *UnquarantineTask) Reset() {
 	*x = UnquarantineTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3229,7 +3669,7 @@ func (x *UnquarantineTask) String() string {
 func (*UnquarantineTask) ProtoMessage() {}
 
 func (x *UnquarantineTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3242,7 +3682,7 @@ func (x *UnquarantineTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnquarantineTask.ProtoReflect.Descriptor instead.
 func (*UnquarantineTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *UnquarantineTask) GetTask() uint64 {
@@ -3275,7 +3715,7 @@ type ReleaseBrake struct {
 
 func (x *ReleaseBrake) Reset() {
 	*x = ReleaseBrake{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3287,7 +3727,7 @@ func (x *ReleaseBrake) String() string {
 func (*ReleaseBrake) ProtoMessage() {}
 
 func (x *ReleaseBrake) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3300,7 +3740,7 @@ func (x *ReleaseBrake) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseBrake.ProtoReflect.Descriptor instead.
 func (*ReleaseBrake) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReleaseBrake) GetBy() string {
@@ -3321,7 +3761,7 @@ type Running struct {
 
 func (x *Running) Reset() {
 	*x = Running{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3333,7 +3773,7 @@ func (x *Running) String() string {
 func (*Running) ProtoMessage() {}
 
 func (x *Running) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3346,7 +3786,7 @@ func (x *Running) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Running.ProtoReflect.Descriptor instead.
 func (*Running) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Running) GetAgent() uint32 {
@@ -3389,7 +3829,7 @@ type RegisterHost struct {
 
 func (x *RegisterHost) Reset() {
 	*x = RegisterHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3401,7 +3841,7 @@ func (x *RegisterHost) String() string {
 func (*RegisterHost) ProtoMessage() {}
 
 func (x *RegisterHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3414,7 +3854,7 @@ func (x *RegisterHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterHost.ProtoReflect.Descriptor instead.
 func (*RegisterHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RegisterHost) GetKey() string {
@@ -3504,7 +3944,7 @@ type LeaveHost struct {
 
 func (x *LeaveHost) Reset() {
 	*x = LeaveHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3516,7 +3956,7 @@ func (x *LeaveHost) String() string {
 func (*LeaveHost) ProtoMessage() {}
 
 func (x *LeaveHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3529,7 +3969,7 @@ func (x *LeaveHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveHost.ProtoReflect.Descriptor instead.
 func (*LeaveHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *LeaveHost) GetKey() string {
@@ -3557,7 +3997,7 @@ type SuspectHost struct {
 
 func (x *SuspectHost) Reset() {
 	*x = SuspectHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3569,7 +4009,7 @@ func (x *SuspectHost) String() string {
 func (*SuspectHost) ProtoMessage() {}
 
 func (x *SuspectHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3582,7 +4022,7 @@ func (x *SuspectHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspectHost.ProtoReflect.Descriptor instead.
 func (*SuspectHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SuspectHost) GetHost() uint32 {
@@ -3619,7 +4059,7 @@ type AcceptOrder struct {
 
 func (x *AcceptOrder) Reset() {
 	*x = AcceptOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3631,7 +4071,7 @@ func (x *AcceptOrder) String() string {
 func (*AcceptOrder) ProtoMessage() {}
 
 func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3644,7 +4084,7 @@ func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptOrder.ProtoReflect.Descriptor instead.
 func (*AcceptOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{40}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *AcceptOrder) GetHost() uint32 {
@@ -3694,7 +4134,7 @@ type ReportStarted struct {
 
 func (x *ReportStarted) Reset() {
 	*x = ReportStarted{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3706,7 +4146,7 @@ func (x *ReportStarted) String() string {
 func (*ReportStarted) ProtoMessage() {}
 
 func (x *ReportStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3719,7 +4159,7 @@ func (x *ReportStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStarted.ProtoReflect.Descriptor instead.
 func (*ReportStarted) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{41}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReportStarted) GetHost() uint32 {
@@ -3767,7 +4207,7 @@ type ReportExit struct {
 
 func (x *ReportExit) Reset() {
 	*x = ReportExit{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3779,7 +4219,7 @@ func (x *ReportExit) String() string {
 func (*ReportExit) ProtoMessage() {}
 
 func (x *ReportExit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3792,7 +4232,7 @@ func (x *ReportExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportExit.ProtoReflect.Descriptor instead.
 func (*ReportExit) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{42}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ReportExit) GetHost() uint32 {
@@ -3870,7 +4310,7 @@ type DrainHost struct {
 
 func (x *DrainHost) Reset() {
 	*x = DrainHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3882,7 +4322,7 @@ func (x *DrainHost) String() string {
 func (*DrainHost) ProtoMessage() {}
 
 func (x *DrainHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3895,7 +4335,7 @@ func (x *DrainHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainHost.ProtoReflect.Descriptor instead.
 func (*DrainHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{43}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DrainHost) GetHost() uint32 {
@@ -3937,7 +4377,7 @@ type ConfirmDead struct {
 
 func (x *ConfirmDead) Reset() {
 	*x = ConfirmDead{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3949,7 +4389,7 @@ func (x *ConfirmDead) String() string {
 func (*ConfirmDead) ProtoMessage() {}
 
 func (x *ConfirmDead) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3962,7 +4402,7 @@ func (x *ConfirmDead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmDead.ProtoReflect.Descriptor instead.
 func (*ConfirmDead) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{44}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ConfirmDead) GetHost() uint32 {
@@ -3996,7 +4436,7 @@ type ForgetHost struct {
 
 func (x *ForgetHost) Reset() {
 	*x = ForgetHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4008,7 +4448,7 @@ func (x *ForgetHost) String() string {
 func (*ForgetHost) ProtoMessage() {}
 
 func (x *ForgetHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4021,7 +4461,7 @@ func (x *ForgetHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetHost.ProtoReflect.Descriptor instead.
 func (*ForgetHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{45}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ForgetHost) GetHost() uint32 {
@@ -4050,7 +4490,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4062,7 +4502,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4075,7 +4515,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{46}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *HostView) GetServer() string {
@@ -4117,7 +4557,7 @@ type ReportViews struct {
 
 func (x *ReportViews) Reset() {
 	*x = ReportViews{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4129,7 +4569,7 @@ func (x *ReportViews) String() string {
 func (*ReportViews) ProtoMessage() {}
 
 func (x *ReportViews) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4142,7 +4582,7 @@ func (x *ReportViews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportViews.ProtoReflect.Descriptor instead.
 func (*ReportViews) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{47}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReportViews) GetServer() string {
@@ -4176,7 +4616,7 @@ type SurrenderHost struct {
 
 func (x *SurrenderHost) Reset() {
 	*x = SurrenderHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4188,7 +4628,7 @@ func (x *SurrenderHost) String() string {
 func (*SurrenderHost) ProtoMessage() {}
 
 func (x *SurrenderHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4201,7 +4641,7 @@ func (x *SurrenderHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SurrenderHost.ProtoReflect.Descriptor instead.
 func (*SurrenderHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{48}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *SurrenderHost) GetHost() uint32 {
@@ -4229,7 +4669,7 @@ type ReportPressure struct {
 
 func (x *ReportPressure) Reset() {
 	*x = ReportPressure{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4241,7 +4681,7 @@ func (x *ReportPressure) String() string {
 func (*ReportPressure) ProtoMessage() {}
 
 func (x *ReportPressure) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4254,7 +4694,7 @@ func (x *ReportPressure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportPressure.ProtoReflect.Descriptor instead.
 func (*ReportPressure) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{49}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ReportPressure) GetHost() uint32 {
@@ -4290,7 +4730,7 @@ type ReportStuck struct {
 
 func (x *ReportStuck) Reset() {
 	*x = ReportStuck{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4302,7 +4742,7 @@ func (x *ReportStuck) String() string {
 func (*ReportStuck) ProtoMessage() {}
 
 func (x *ReportStuck) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4315,7 +4755,7 @@ func (x *ReportStuck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStuck.ProtoReflect.Descriptor instead.
 func (*ReportStuck) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{50}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ReportStuck) GetHost() uint32 {
@@ -4357,7 +4797,7 @@ type OrderStart struct {
 
 func (x *OrderStart) Reset() {
 	*x = OrderStart{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4369,7 +4809,7 @@ func (x *OrderStart) String() string {
 func (*OrderStart) ProtoMessage() {}
 
 func (x *OrderStart) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4382,7 +4822,7 @@ func (x *OrderStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStart.ProtoReflect.Descriptor instead.
 func (*OrderStart) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *OrderStart) GetAgent() uint32 {
@@ -4417,7 +4857,7 @@ type OrderStop struct {
 
 func (x *OrderStop) Reset() {
 	*x = OrderStop{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4429,7 +4869,7 @@ func (x *OrderStop) String() string {
 func (*OrderStop) ProtoMessage() {}
 
 func (x *OrderStop) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4442,7 +4882,7 @@ func (x *OrderStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStop.ProtoReflect.Descriptor instead.
 func (*OrderStop) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *OrderStop) GetAgent() uint32 {
@@ -4477,7 +4917,7 @@ type CancelOrder struct {
 
 func (x *CancelOrder) Reset() {
 	*x = CancelOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4489,7 +4929,7 @@ func (x *CancelOrder) String() string {
 func (*CancelOrder) ProtoMessage() {}
 
 func (x *CancelOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4502,7 +4942,7 @@ func (x *CancelOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelOrder.ProtoReflect.Descriptor instead.
 func (*CancelOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{53}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *CancelOrder) GetAgent() uint32 {
@@ -4540,7 +4980,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tHostBeats\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
-	"\x06packed\x18\x03 \x01(\fR\x06packed\"\x9c\x17\n" +
+	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xdb\x19\n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
@@ -4609,7 +5049,14 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\fcancel_order\x18> \x01(\v2\x19.vigil.log.v1.CancelOrderH\x00R\vcancelOrder\x12D\n" +
 	"\x0esurrender_host\x18? \x01(\v2\x1b.vigil.log.v1.SurrenderHostH\x00R\rsurrenderHost\x12G\n" +
 	"\x0freport_pressure\x18@ \x01(\v2\x1c.vigil.log.v1.ReportPressureH\x00R\x0ereportPressure\x12>\n" +
-	"\freport_stuck\x18A \x01(\v2\x19.vigil.log.v1.ReportStuckH\x00R\vreportStuckB\t\n" +
+	"\freport_stuck\x18A \x01(\v2\x19.vigil.log.v1.ReportStuckH\x00R\vreportStuck\x125\n" +
+	"\twarn_room\x18Z \x01(\v2\x16.vigil.log.v1.WarnRoomH\x00R\bwarnRoom\x12H\n" +
+	"\x10cancel_idle_room\x18[ \x01(\v2\x1c.vigil.log.v1.CancelIdleRoomH\x00R\x0ecancelIdleRoom\x12;\n" +
+	"\vreopen_room\x18\\ \x01(\v2\x18.vigil.log.v1.ReopenRoomH\x00R\n" +
+	"reopenRoom\x12B\n" +
+	"\x0eset_room_watch\x18] \x01(\v2\x1a.vigil.log.v1.SetRoomWatchH\x00R\fsetRoomWatch\x12;\n" +
+	"\vwatch_rooms\x18^ \x01(\v2\x18.vigil.log.v1.WatchRoomsH\x00R\n" +
+	"watchRoomsB\t\n" +
 	"\acommand\",\n" +
 	"\x02KV\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -4674,12 +5121,40 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"turn_limit\x18\x12 \x01(\x12R\tturnLimit\x12\x1b\n" +
 	"\trun_limit\x18\x13 \x01(\x12R\brunLimit\x12!\n" +
 	"\fhealth_every\x18\x14 \x01(\x12R\vhealthEvery\x12#\n" +
-	"\rhealth_missed\x18\x15 \x01(\rR\fhealthMissed\"t\n" +
+	"\rhealth_missed\x18\x15 \x01(\rR\fhealthMissed\"\xa3\x01\n" +
 	"\tApplyRoom\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12,\n" +
 	"\x05roles\x18\x02 \x03(\v2\x16.vigil.log.v1.RoleSpecR\x05roles\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
-	"\x06if_rev\x18\x04 \x01(\x04R\x05ifRev\"G\n" +
+	"\x06if_rev\x18\x04 \x01(\x04R\x05ifRev\x12-\n" +
+	"\x05watch\x18\x05 \x03(\v2\x17.vigil.log.v1.RoomWatchR\x05watch\"b\n" +
+	"\tRoomWatch\x12\x1d\n" +
+	"\n" +
+	"idle_limit\x18\x01 \x01(\x12R\tidleLimit\x12\x1a\n" +
+	"\bdeadline\x18\x02 \x01(\x12R\bdeadline\x12\x1a\n" +
+	"\bdisabled\x18\x03 \x01(\bR\bdisabled\"\f\n" +
+	"\n" +
+	"WatchRooms\"6\n" +
+	"\bWarnRoom\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\rR\x04room\x12\x16\n" +
+	"\x06active\x18\x02 \x01(\x12R\x06active\"T\n" +
+	"\x0eCancelIdleRoom\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\rR\x04room\x12\x16\n" +
+	"\x06active\x18\x02 \x01(\x12R\x06active\x12\x16\n" +
+	"\x06warned\x18\x03 \x01(\x12R\x06warned\"G\n" +
+	"\n" +
+	"ReopenRoom\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\tR\x04room\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x15\n" +
+	"\x06if_rev\x18\x03 \x01(\x04R\x05ifRev\"\xa0\x01\n" +
+	"\fSetRoomWatch\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\tR\x04room\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x15\n" +
+	"\x06if_rev\x18\x03 \x01(\x04R\x05ifRev\x12\x1d\n" +
+	"\n" +
+	"idle_limit\x18\x04 \x01(\x12R\tidleLimit\x12\x1a\n" +
+	"\bdeadline\x18\x05 \x01(\x12R\bdeadline\x12\x1a\n" +
+	"\bdisabled\x18\x06 \x01(\bR\bdisabled\"G\n" +
 	"\n" +
 	"DeleteRoom\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x0e\n" +
@@ -4917,7 +5392,7 @@ func file_vigil_log_v1_log_proto_rawDescGZIP() []byte {
 	return file_vigil_log_v1_log_proto_rawDescData
 }
 
-var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: vigil.log.v1.Entry
 	(*HostBeats)(nil),         // 1: vigil.log.v1.HostBeats
@@ -4935,44 +5410,50 @@ var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*LeaderUnreached)(nil),   // 13: vigil.log.v1.LeaderUnreached
 	(*RoleSpec)(nil),          // 14: vigil.log.v1.RoleSpec
 	(*ApplyRoom)(nil),         // 15: vigil.log.v1.ApplyRoom
-	(*DeleteRoom)(nil),        // 16: vigil.log.v1.DeleteRoom
-	(*CreateTask)(nil),        // 17: vigil.log.v1.CreateTask
-	(*CancelTask)(nil),        // 18: vigil.log.v1.CancelTask
-	(*RetryTask)(nil),         // 19: vigil.log.v1.RetryTask
-	(*Join)(nil),              // 20: vigil.log.v1.Join
-	(*Leave)(nil),             // 21: vigil.log.v1.Leave
-	(*Claim)(nil),             // 22: vigil.log.v1.Claim
-	(*StartTask)(nil),         // 23: vigil.log.v1.StartTask
-	(*ProgressTask)(nil),      // 24: vigil.log.v1.ProgressTask
-	(*CompleteTask)(nil),      // 25: vigil.log.v1.CompleteTask
-	(*FailTask)(nil),          // 26: vigil.log.v1.FailTask
-	(*Handoff)(nil),           // 27: vigil.log.v1.Handoff
-	(*SetResume)(nil),         // 28: vigil.log.v1.SetResume
-	(*Declare)(nil),           // 29: vigil.log.v1.Declare
-	(*SetAgent)(nil),          // 30: vigil.log.v1.SetAgent
-	(*RestartAgent)(nil),      // 31: vigil.log.v1.RestartAgent
-	(*SetPause)(nil),          // 32: vigil.log.v1.SetPause
-	(*UnparkAgent)(nil),       // 33: vigil.log.v1.UnparkAgent
-	(*UnquarantineTask)(nil),  // 34: vigil.log.v1.UnquarantineTask
-	(*ReleaseBrake)(nil),      // 35: vigil.log.v1.ReleaseBrake
-	(*Running)(nil),           // 36: vigil.log.v1.Running
-	(*RegisterHost)(nil),      // 37: vigil.log.v1.RegisterHost
-	(*LeaveHost)(nil),         // 38: vigil.log.v1.LeaveHost
-	(*SuspectHost)(nil),       // 39: vigil.log.v1.SuspectHost
-	(*AcceptOrder)(nil),       // 40: vigil.log.v1.AcceptOrder
-	(*ReportStarted)(nil),     // 41: vigil.log.v1.ReportStarted
-	(*ReportExit)(nil),        // 42: vigil.log.v1.ReportExit
-	(*DrainHost)(nil),         // 43: vigil.log.v1.DrainHost
-	(*ConfirmDead)(nil),       // 44: vigil.log.v1.ConfirmDead
-	(*ForgetHost)(nil),        // 45: vigil.log.v1.ForgetHost
-	(*HostView)(nil),          // 46: vigil.log.v1.HostView
-	(*ReportViews)(nil),       // 47: vigil.log.v1.ReportViews
-	(*SurrenderHost)(nil),     // 48: vigil.log.v1.SurrenderHost
-	(*ReportPressure)(nil),    // 49: vigil.log.v1.ReportPressure
-	(*ReportStuck)(nil),       // 50: vigil.log.v1.ReportStuck
-	(*OrderStart)(nil),        // 51: vigil.log.v1.OrderStart
-	(*OrderStop)(nil),         // 52: vigil.log.v1.OrderStop
-	(*CancelOrder)(nil),       // 53: vigil.log.v1.CancelOrder
+	(*RoomWatch)(nil),         // 16: vigil.log.v1.RoomWatch
+	(*WatchRooms)(nil),        // 17: vigil.log.v1.WatchRooms
+	(*WarnRoom)(nil),          // 18: vigil.log.v1.WarnRoom
+	(*CancelIdleRoom)(nil),    // 19: vigil.log.v1.CancelIdleRoom
+	(*ReopenRoom)(nil),        // 20: vigil.log.v1.ReopenRoom
+	(*SetRoomWatch)(nil),      // 21: vigil.log.v1.SetRoomWatch
+	(*DeleteRoom)(nil),        // 22: vigil.log.v1.DeleteRoom
+	(*CreateTask)(nil),        // 23: vigil.log.v1.CreateTask
+	(*CancelTask)(nil),        // 24: vigil.log.v1.CancelTask
+	(*RetryTask)(nil),         // 25: vigil.log.v1.RetryTask
+	(*Join)(nil),              // 26: vigil.log.v1.Join
+	(*Leave)(nil),             // 27: vigil.log.v1.Leave
+	(*Claim)(nil),             // 28: vigil.log.v1.Claim
+	(*StartTask)(nil),         // 29: vigil.log.v1.StartTask
+	(*ProgressTask)(nil),      // 30: vigil.log.v1.ProgressTask
+	(*CompleteTask)(nil),      // 31: vigil.log.v1.CompleteTask
+	(*FailTask)(nil),          // 32: vigil.log.v1.FailTask
+	(*Handoff)(nil),           // 33: vigil.log.v1.Handoff
+	(*SetResume)(nil),         // 34: vigil.log.v1.SetResume
+	(*Declare)(nil),           // 35: vigil.log.v1.Declare
+	(*SetAgent)(nil),          // 36: vigil.log.v1.SetAgent
+	(*RestartAgent)(nil),      // 37: vigil.log.v1.RestartAgent
+	(*SetPause)(nil),          // 38: vigil.log.v1.SetPause
+	(*UnparkAgent)(nil),       // 39: vigil.log.v1.UnparkAgent
+	(*UnquarantineTask)(nil),  // 40: vigil.log.v1.UnquarantineTask
+	(*ReleaseBrake)(nil),      // 41: vigil.log.v1.ReleaseBrake
+	(*Running)(nil),           // 42: vigil.log.v1.Running
+	(*RegisterHost)(nil),      // 43: vigil.log.v1.RegisterHost
+	(*LeaveHost)(nil),         // 44: vigil.log.v1.LeaveHost
+	(*SuspectHost)(nil),       // 45: vigil.log.v1.SuspectHost
+	(*AcceptOrder)(nil),       // 46: vigil.log.v1.AcceptOrder
+	(*ReportStarted)(nil),     // 47: vigil.log.v1.ReportStarted
+	(*ReportExit)(nil),        // 48: vigil.log.v1.ReportExit
+	(*DrainHost)(nil),         // 49: vigil.log.v1.DrainHost
+	(*ConfirmDead)(nil),       // 50: vigil.log.v1.ConfirmDead
+	(*ForgetHost)(nil),        // 51: vigil.log.v1.ForgetHost
+	(*HostView)(nil),          // 52: vigil.log.v1.HostView
+	(*ReportViews)(nil),       // 53: vigil.log.v1.ReportViews
+	(*SurrenderHost)(nil),     // 54: vigil.log.v1.SurrenderHost
+	(*ReportPressure)(nil),    // 55: vigil.log.v1.ReportPressure
+	(*ReportStuck)(nil),       // 56: vigil.log.v1.ReportStuck
+	(*OrderStart)(nil),        // 57: vigil.log.v1.OrderStart
+	(*OrderStop)(nil),         // 58: vigil.log.v1.OrderStop
+	(*CancelOrder)(nil),       // 59: vigil.log.v1.CancelOrder
 }
 var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: vigil.log.v1.Entry.beats:type_name -> vigil.log.v1.HostBeats
@@ -4988,54 +5469,60 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	12, // 10: vigil.log.v1.Request.raise_epoch:type_name -> vigil.log.v1.RaiseEpoch
 	13, // 11: vigil.log.v1.Request.leader_unreached:type_name -> vigil.log.v1.LeaderUnreached
 	15, // 12: vigil.log.v1.Request.apply_room:type_name -> vigil.log.v1.ApplyRoom
-	16, // 13: vigil.log.v1.Request.delete_room:type_name -> vigil.log.v1.DeleteRoom
-	17, // 14: vigil.log.v1.Request.create_task:type_name -> vigil.log.v1.CreateTask
-	18, // 15: vigil.log.v1.Request.cancel_task:type_name -> vigil.log.v1.CancelTask
-	19, // 16: vigil.log.v1.Request.retry_task:type_name -> vigil.log.v1.RetryTask
-	34, // 17: vigil.log.v1.Request.unquarantine_task:type_name -> vigil.log.v1.UnquarantineTask
-	20, // 18: vigil.log.v1.Request.join:type_name -> vigil.log.v1.Join
-	21, // 19: vigil.log.v1.Request.leave:type_name -> vigil.log.v1.Leave
-	22, // 20: vigil.log.v1.Request.claim:type_name -> vigil.log.v1.Claim
-	23, // 21: vigil.log.v1.Request.start_task:type_name -> vigil.log.v1.StartTask
-	24, // 22: vigil.log.v1.Request.progress_task:type_name -> vigil.log.v1.ProgressTask
-	25, // 23: vigil.log.v1.Request.complete_task:type_name -> vigil.log.v1.CompleteTask
-	26, // 24: vigil.log.v1.Request.fail_task:type_name -> vigil.log.v1.FailTask
-	27, // 25: vigil.log.v1.Request.handoff:type_name -> vigil.log.v1.Handoff
-	28, // 26: vigil.log.v1.Request.set_resume:type_name -> vigil.log.v1.SetResume
-	29, // 27: vigil.log.v1.Request.declare:type_name -> vigil.log.v1.Declare
-	30, // 28: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
-	31, // 29: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
-	32, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
-	33, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
-	35, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
-	37, // 33: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
-	38, // 34: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
-	39, // 35: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
-	40, // 36: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
-	41, // 37: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
-	42, // 38: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
-	43, // 39: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
-	44, // 40: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
-	45, // 41: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
-	47, // 42: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
-	51, // 43: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
-	52, // 44: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
-	53, // 45: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
-	48, // 46: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
-	49, // 47: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
-	50, // 48: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
-	3,  // 49: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
-	3,  // 50: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
-	3,  // 51: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
-	14, // 52: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
-	3,  // 53: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
-	36, // 54: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
-	46, // 55: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
-	56, // [56:56] is the sub-list for method output_type
-	56, // [56:56] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	22, // 13: vigil.log.v1.Request.delete_room:type_name -> vigil.log.v1.DeleteRoom
+	23, // 14: vigil.log.v1.Request.create_task:type_name -> vigil.log.v1.CreateTask
+	24, // 15: vigil.log.v1.Request.cancel_task:type_name -> vigil.log.v1.CancelTask
+	25, // 16: vigil.log.v1.Request.retry_task:type_name -> vigil.log.v1.RetryTask
+	40, // 17: vigil.log.v1.Request.unquarantine_task:type_name -> vigil.log.v1.UnquarantineTask
+	26, // 18: vigil.log.v1.Request.join:type_name -> vigil.log.v1.Join
+	27, // 19: vigil.log.v1.Request.leave:type_name -> vigil.log.v1.Leave
+	28, // 20: vigil.log.v1.Request.claim:type_name -> vigil.log.v1.Claim
+	29, // 21: vigil.log.v1.Request.start_task:type_name -> vigil.log.v1.StartTask
+	30, // 22: vigil.log.v1.Request.progress_task:type_name -> vigil.log.v1.ProgressTask
+	31, // 23: vigil.log.v1.Request.complete_task:type_name -> vigil.log.v1.CompleteTask
+	32, // 24: vigil.log.v1.Request.fail_task:type_name -> vigil.log.v1.FailTask
+	33, // 25: vigil.log.v1.Request.handoff:type_name -> vigil.log.v1.Handoff
+	34, // 26: vigil.log.v1.Request.set_resume:type_name -> vigil.log.v1.SetResume
+	35, // 27: vigil.log.v1.Request.declare:type_name -> vigil.log.v1.Declare
+	36, // 28: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
+	37, // 29: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
+	38, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
+	39, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
+	41, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
+	43, // 33: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
+	44, // 34: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
+	45, // 35: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
+	46, // 36: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
+	47, // 37: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
+	48, // 38: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
+	49, // 39: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
+	50, // 40: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
+	51, // 41: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
+	53, // 42: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
+	57, // 43: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
+	58, // 44: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
+	59, // 45: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
+	54, // 46: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
+	55, // 47: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
+	56, // 48: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
+	18, // 49: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
+	19, // 50: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
+	20, // 51: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
+	21, // 52: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
+	17, // 53: vigil.log.v1.Request.watch_rooms:type_name -> vigil.log.v1.WatchRooms
+	3,  // 54: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
+	3,  // 55: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
+	3,  // 56: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
+	14, // 57: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
+	16, // 58: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
+	3,  // 59: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
+	42, // 60: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
+	52, // 61: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
+	62, // [62:62] is the sub-list for method output_type
+	62, // [62:62] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_vigil_log_v1_log_proto_init() }
@@ -5091,6 +5578,11 @@ func file_vigil_log_v1_log_proto_init() {
 		(*Request_SurrenderHost)(nil),
 		(*Request_ReportPressure)(nil),
 		(*Request_ReportStuck)(nil),
+		(*Request_WarnRoom)(nil),
+		(*Request_CancelIdleRoom)(nil),
+		(*Request_ReopenRoom)(nil),
+		(*Request_SetRoomWatch)(nil),
+		(*Request_WatchRooms)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5098,7 +5590,7 @@ func file_vigil_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_log_v1_log_proto_rawDesc), len(file_vigil_log_v1_log_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   54,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
