@@ -63,6 +63,7 @@ func applyRoom(w *wire, c *fsm.ApplyRoom) {
 	list(w, 2, &c.Roles, roleSpec)
 	w.str(3, &c.By)
 	uns(w, 4, &c.IfRev)
+	list(w, 5, &c.Watch, roomWatch)
 }
 
 func roleSpec(w *wire, c *fsm.RoleSpec) {

@@ -29,6 +29,7 @@ func commands() []fsm.Command {
 		fsm.UnquarantineTask{}, fsm.SetPause{}, fsm.UnparkAgent{}, fsm.ReleaseBrake{}, fsm.DrainHost{}, fsm.ConfirmDead{},
 		fsm.ForgetHost{}, fsm.ReportViews{}, fsm.SurrenderHost{}, fsm.ReportPressure{}, fsm.ReportStuck{}, fsm.NoteNudge{}, fsm.Declare{},
 		fsm.SendMail{}, fsm.ReadMail{}, fsm.AckMail{},
+		fsm.WarnRoom{}, fsm.CancelIdleRoom{}, fsm.ReopenRoom{}, fsm.SetRoomWatch{}, fsm.WatchRooms{},
 	}
 }
 

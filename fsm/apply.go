@@ -121,6 +121,8 @@ func (s *State) execute(c Command, session SessionID) Outcome {
 		return s.unquarantineTask(&c)
 	case ReleaseBrake:
 		return s.releaseBrake(&c)
+	case WatchRooms, WarnRoom, CancelIdleRoom, ReopenRoom, SetRoomWatch:
+		return s.executeWatchdog(c)
 	default:
 		return s.executeSystem(c, session)
 	}

@@ -221,6 +221,9 @@ func (c *chaos) command(s *State) Command {
 	if c.one(12) {
 		return c.mail(s)
 	}
+	if c.world && c.one(12) {
+		return c.watchdog(s)
+	}
 	switch n := c.rng.IntN(100); {
 	case n < 12:
 		return CreateTask{Room: pick(c, c.rooms), Role: pick(c, []string{"a", "b", "c", "a", "b", "c", "x"}), Title: "t", Text: fmt.Sprint("text ", n), Priority: int32(c.rng.IntN(3))}
@@ -379,7 +382,8 @@ func (c *chaos) worldly(s *State) Command {
 		return PutSettings{Values: []KV{pick(c, []KV{{"events_kept", "1000"}, {"tasks_kept", "20"}, {"tasks_kept", "200"},
 			{"accept_limit", "1s"}, {"accept_limit", "9s"}, {"host_ttl", "8s"}, {"host_ttl", "30s"}, {"task_retention", "90s"},
 			{"breaker_pause", "20s"}, {"session_ttl", "20s"}, {"declare_limit", "6h"}, {"declare_limit", "4h"}, {"mail_high_limit", "2s"}, {"mail_kept", "1000"}, {"mail_expiry", "15s"},
-			{"brake_agents", "2"}, {"brake_agents", "0"}, {"brake_share", "20"}, {"flap_limit", "1"}, {"flap_pause", "5s"}, {"ttl", "12s"}})}}
+			{"brake_agents", "2"}, {"brake_agents", "0"}, {"brake_share", "20"}, {"flap_limit", "1"}, {"flap_pause", "5s"}, {"ttl", "12s"},
+			{"watchdog_threshold", "3s"}, {"watchdog_threshold", "9s"}, {"watchdog_interval", "30s"}, {"watchdog_enabled", "true"}, {"watchdog_enabled", "false"}})}}
 	case 11:
 		return PutServer{ID: pick(c, []string{"a", "b", "c"}), Version: fmt.Sprint(c.rng.IntN(3))}
 	case 12:

@@ -29,6 +29,7 @@ func (s *State) Check() error {
 		c.role(s, r, roles[RoleID(id)], pending[RoleID(id)])
 	}
 	c.counts(s)
+	c.rooms(s)
 	for _, h := range s.hosts.from(0) {
 		c.host(s, h)
 	}

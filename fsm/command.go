@@ -106,6 +106,8 @@ type ApplyRoom struct {
 	Roles []RoleSpec
 	By    string
 	IfRev uint64 // 0: whatever it is now
+	// Watch is what the room sets for the watchdog; none: it stays as it is. At most one.
+	Watch []RoomWatch
 }
 
 // DeleteRoom stops the room's agents, cancels its tasks, and removes it when

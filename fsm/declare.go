@@ -104,6 +104,8 @@ func (s *State) declare(c *Declare) Outcome {
 		d.Excused = d.Until
 	}
 	a.Declared = d
+	s.touch(a.Room)
+	s.reviewExcuse(a)
 	if !same {
 		text := d.Kind()
 		if c.For > 0 {

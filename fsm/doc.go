@@ -78,6 +78,13 @@
 // acknowledged. A reminder makes it unread again, an escalation is an event; neither does
 // anything to the agent, since silence about a mail is no sign of death.
 //
+// # Silent rooms
+//
+// A room with open tasks in which nothing is done or said for too long is warned, and
+// canceled when it stays silent (WarnRoom, CancelIdleRoom); a human reopens it. Its silence
+// is excused by what agents declare that hold its tasks, and by what humans hold back.
+// Quiet tells how a room is seen, StalledRooms finds those that are stalled.
+//
 // What came with a feature level is written, to the log and to dumps, only when every
 // server reads it; see Level.
 //

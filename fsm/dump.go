@@ -46,6 +46,7 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[Notes](),
 	reflect.TypeFor[Declaration](), // level 2, as what follows
 	reflect.TypeFor[Mail](),
+	reflect.TypeFor[RoomWatch](), reflect.TypeFor[Watchdog](), reflect.TypeFor[WatchdogSettings](), reflect.TypeFor[Cancellation](),
 }
 
 // Dump writes the image; equal images give equal bytes. It may run while the

@@ -177,6 +177,9 @@ func TestSettingsRanges(t *testing.T) {
 				if x.dur != nil {
 					return (time.Duration(v) * time.Millisecond).String()
 				}
+				if x.flag != nil && (v == 0 || v == 1) {
+					return fmt.Sprint(v == 1)
+				}
 				return fmt.Sprint(v)
 			}
 			before := *d.s.Settings()

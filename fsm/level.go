@@ -23,8 +23,10 @@ func Level(c Command) uint32 {
 		return 1
 	case Declare, NoteNudge, SendMail, ReadMail, AckMail, RaiseEpoch: // RaiseEpoch is in no log, but old servers would confirm lives in the hold
 		return 2
+	case WatchRooms, WarnRoom, CancelIdleRoom, ReopenRoom, SetRoomWatch:
+		return 2
 	case ApplyRoom:
-		if slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return r.HealthEvery != 0 || r.HealthMissed != 0 }) {
+		if len(c.Watch) > 0 || slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return r.HealthEvery != 0 || r.HealthMissed != 0 }) {
 			return 2
 		}
 	case PutSettings:
@@ -45,6 +47,7 @@ var level2 = map[reflect.Type]int{
 	reflect.TypeFor[Outcome]():  fieldsBefore[Outcome]("Mail"),
 	reflect.TypeFor[RoleSpec](): fieldsBefore[RoleSpec]("HealthEvery"),
 	reflect.TypeFor[Settings](): fieldsBefore[Settings]("DeclareLimit"),
+	reflect.TypeFor[Room]():     fieldsBefore[Room]("Watch"),
 }
 
 func fieldsBefore[T any](name string) int {
@@ -72,12 +75,17 @@ func (i *Image) schema() ([]reflect.Type, planner) {
 }
 
 func (i *Image) usesLevel2() bool {
-	if i.meta.LastMail != 0 {
+	if i.meta.LastMail != 0 || i.meta.Watchdog.On {
 		return true
 	}
 	defaults := DefaultSettings()
 	for at := range settingTable {
 		if d := &settingTable[at]; d.level == 2 && d.show(&i.meta.Settings) != d.show(&defaults) {
+			return true
+		}
+	}
+	for _, rm := range i.rooms.from(0) {
+		if rm.Watch != (RoomWatch{}) {
 			return true
 		}
 	}

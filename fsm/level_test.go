@@ -34,9 +34,13 @@ func TestL12Level2IsInvisibleUntilItIsUsed(t *testing.T) {
 		t.Errorf("loaded with hash %x and declare_limit %s", got.Hash(), got.Settings().DeclareLimit)
 	}
 	used := map[string]Command{
+		"watchdog":    WatchRooms{},
+		"threshold":   PutSettings{Values: []KV{{"watchdog_threshold", "1h"}}},
+		"limit":       SetRoomWatch{Room: "r", RoomWatch: RoomWatch{IdleLimit: time.Hour, Deadline: 2 * time.Hour}},
+		"applied":     ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a"}}, Watch: []RoomWatch{{Disabled: true}}},
 		"declaration": Declare{Speaker: me, Waiting: WaitingTool, For: time.Hour, Text: "why", Seq: 3},
 		"setting":     PutSettings{Values: []KV{{DeclareLimitName, "1h"}}},
-		"limit":       PutSettings{Values: []KV{{"mail_high_limit", "1m"}}},
+		"mail limit":  PutSettings{Values: []KV{{"mail_high_limit", "1m"}}},
 		"mail":        SendMail{Speaker: me, To: "r/a", Subject: "s", Body: "b", Priority: MailHigh, Kind: "note"},
 		"role":        ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a", HealthEvery: time.Minute, HealthMissed: 3}}},
 	}
@@ -56,11 +60,14 @@ func TestL12Level2IsInvisibleUntilItIsUsed(t *testing.T) {
 		if a, b := next.Mail(1), d.s.Mail(1); (a == nil) != (b == nil) || a != nil && *a != *b {
 			t.Errorf("%s: %+v is loaded as %+v", name, b, a)
 		}
+		if a, b := *next.Room("r"), *d.s.Room("r"); a.Watch != b.Watch || next.Watchdog().On != d.s.Watchdog().On {
+			t.Errorf("%s: %+v is loaded as %+v", name, b, a)
+		}
 		if *next.Settings() != *d.s.Settings() || next.RoleByName("r", "a").Spec.HealthEvery != d.s.RoleByName("r", "a").Spec.HealthEvery {
 			t.Errorf("%s: settings or role are not loaded", name)
 		}
 	}
-	for _, cmd := range []Command{ReadMail{}, AckMail{}} {
+	for _, cmd := range []Command{ReadMail{}, AckMail{}, NoteNudge{}, WarnRoom{}, CancelIdleRoom{}, ReopenRoom{}} {
 		if Level(cmd) != 2 {
 			t.Errorf("%T needs level %d, want 2", cmd, Level(cmd))
 		}

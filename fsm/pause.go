@@ -25,6 +25,7 @@ func (s *State) pauseAgent(c *SetPause, reason string) Outcome {
 		return no
 	}
 	if a.Paused != c.Pause {
+		s.touch(a.Room)
 		was := a.shadow()
 		if a.Paused = c.Pause; c.Pause {
 			a.note(func(n *Notes) { n.PauseBy, n.PauseAt, n.PauseWhy = c.By, s.now.Wall, reason })
@@ -64,6 +65,8 @@ func (s *State) pauseRoom(c *SetPause, reason string) Outcome {
 		rm.PauseBy, rm.PauseAt, rm.PauseWhy = "", 0, ""
 		s.event("room.resumed", about{room: rm.ID}, said(c.By, reason))
 	}
+	s.touch(rm.ID)
+	s.placeRoom(rm)
 	for _, role := range rm.Roles {
 		r := s.roles.get(uint64(role))
 		for _, id := range r.Agents {
@@ -85,6 +88,7 @@ func (s *State) pauseAll(c *SetPause, reason string) Outcome {
 	} else {
 		m.PauseBy, m.PauseAt, m.PauseWhy = "", 0, ""
 		s.event("cluster.resumed", about{}, said(c.By, reason))
+		s.quietSince()
 	}
 	for h := range s.Hosts() { // only where an order is open something must change
 		for _, id := range s.HostOrders(h.ID) {
@@ -182,6 +186,7 @@ func (s *State) unparkAgent(c *UnparkAgent) Outcome {
 		return no
 	}
 	waits := a.Parked || a.NotBefore > s.meta.Clock
+	s.touch(a.Room)
 	was := a.shadow()
 	a.forgive()
 	if waits {

@@ -77,7 +77,17 @@ func readAll(s *State) {
 		s.PausedAgents(RoleID(id))
 		_ = s.CheckRole(&r.Spec)
 	}
+	for rm, q := range s.StalledRooms() {
+		_, _ = rm, q
+	}
+	s.ActiveRooms()
+	s.OpenTasks()
 	for rm := range s.Rooms() {
+		s.Quiet(rm)
+		s.openTasksOf(rm)
+		if rm.Canceled != nil {
+			s.canceledTasks(rm)
+		}
 		for _, id := range rm.Roles {
 			s.Role(id)
 		}
@@ -94,6 +104,7 @@ func pagesOf(s *State) map[string][]any {
 		"tasks": pages(&s.tasks), "hosts": pages(&s.hosts), "sessions": pages(&s.sessions), "events": pages(&s.events),
 		"mails": pages(&s.mails), "mailboxes": pages(&s.mailboxes),
 		"the index of roles": pages(&s.roleIdx), "the index of hosts": pages(&s.hostIdx),
+		"the index of rooms": pages(&s.roomIdx),
 	}
 }
 

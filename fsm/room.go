@@ -17,6 +17,16 @@ type Room struct {
 	PauseBy  string
 	PauseAt  Wall
 	PauseWhy string
+
+	// The conversation watchdog (feature level 2), see watchdog.go. Times are zero while
+	// it has not begun.
+	Watch    RoomWatch
+	Active   Time // of the last thing done or said in it
+	ActiveAt Wall
+	Quiet    Time          // its silence begins here at the earliest: Active, or the end of an excuse
+	Opened   Time          // since when it has open tasks
+	Warned   Time          // of its last silence; void once the silence has ended
+	Canceled *Cancellation // the last one, until it is reopened; replaced, never changed
 }
 
 // Desired is what a human wants of an agent (law L9).

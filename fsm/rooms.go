@@ -60,7 +60,12 @@ func (s *State) applyRoom(c *ApplyRoom) Outcome {
 	}
 	rm = s.rooms.mut(uint64(rm.ID))
 	rm.Roles = roles
+	for i := range c.Watch {
+		rm.Watch = c.Watch[i]
+	}
 	s.event("room.applied", about{room: rm.ID}, fmt.Sprintf("%d roles, by %s", len(c.Roles), nobody(c.By)))
+	s.touch(rm.ID)
+	s.placeRoom(rm)
 	return Outcome{Room: rm.ID, Rev: rm.Rev}
 }
 
@@ -91,6 +96,10 @@ func (s *State) checkApply(c *ApplyRoom, rm *Room) Outcome {
 	case c.IfRev != 0 && c.IfRev != rm.Rev:
 		return Outcome{Code: Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
 			"room %q has changed: revision %d is now %d; read it again", c.Room, c.IfRev, rm.Rev)}
+	case len(c.Watch) > 1:
+		return refuse(Invalid, "room %q sets the watchdog %d times", c.Room, len(c.Watch))
+	case len(c.Watch) == 1 && c.Watch[0].Check() != nil:
+		return refuse(Invalid, "room %q: %v", c.Room, c.Watch[0].Check())
 	case len(c.Roles) > MaxRoles:
 		return refuse(Invalid, "room %q has %d roles, at most %d are allowed", c.Room, len(c.Roles), MaxRoles)
 	}
@@ -232,6 +241,7 @@ func (s *State) deleteRoom(c *DeleteRoom) Outcome {
 	}
 	rm = s.rooms.mut(uint64(rm.ID))
 	rm.Deleting, rm.ChangedBy, rm.Rev = true, c.By, s.meta.Index
+	s.placeRoom(rm)
 	s.entomb(rm.Name, c.By)
 	s.event("room.deleting", about{room: rm.ID}, "by "+nobody(c.By))
 	for _, t := range s.tasks.from(0) {
@@ -274,6 +284,7 @@ func (s *State) purge(rm *Room) {
 	delete(s.roomByName, rm.Name)
 	at, _ := slices.BinarySearch(s.roomNames, rm.Name)
 	s.roomNames = slices.Delete(slices.Clone(s.roomNames), at, at+1)
+	s.roomIdx.del(uint64(rm.ID))
 	s.rooms.del(uint64(rm.ID))
 }
 
@@ -290,6 +301,7 @@ func (s *State) setAgent(c *SetAgent) Outcome {
 	if a == nil {
 		return no
 	}
+	s.touch(a.Room)
 	was := a.shadow()
 	reason := clip(c.Reason, MaxReason)
 	if !c.Stop || !a.Stopped || reason != "" { // who stops it again without a reason does not erase the first one's
@@ -351,6 +363,7 @@ func (s *State) restartAgent(c *RestartAgent) Outcome {
 	case !a.Proc.Fenced() && a.Proc != ProcOrdered && s.roles.get(uint64(a.Role)).Spec.Runner == "":
 		return refuse(Conflict, "role %s names no runner, so vigil cannot start %s; start it by hand", s.roleName(a.Role), a.Name)
 	}
+	s.touch(a.Room)
 	was := a.shadow()
 	a.forgive()
 	if c.Fresh {

@@ -46,6 +46,19 @@ type Settings struct {
 	MailExpiry      time.Duration // closed without an acknowledgement after this
 	MailRetention   time.Duration // closed mail is kept for this
 	MailKept        uint64        // mails in the cluster, at most
+
+	Watchdog WatchdogSettings
+}
+
+// WatchdogSettings are those of the conversation watchdog (seed 003, Default Configuration).
+type WatchdogSettings struct {
+	Enabled          bool
+	Interval         time.Duration // between passes of the leader
+	Threshold        time.Duration // of silence, for rooms without a limit of their own
+	MinAge           time.Duration // since a room became active
+	StartDelay       time.Duration // of a new leader's first pass
+	Grace            time.Duration // between the warning and the cancellation
+	MaxCancellations uint32        // within Interval
 }
 
 // DefaultSettings are the numbers of a new cluster.
@@ -64,5 +77,7 @@ func DefaultSettings() Settings {
 		UsagePause: 15 * time.Minute, DeclareLimit: 4 * time.Hour,
 		MailUrgentLimit: 2 * time.Minute, MailHighLimit: 5 * time.Minute, MailNormalLimit: 15 * time.Minute, MailLowLimit: time.Hour,
 		MailExpiry: 7 * 24 * time.Hour, MailRetention: 24 * time.Hour, MailKept: 100_000,
+		Watchdog: WatchdogSettings{Enabled: true, Interval: 5 * time.Minute, Threshold: 10 * time.Minute, MinAge: 2 * time.Minute,
+			StartDelay: 30 * time.Second, Grace: time.Minute, MaxCancellations: 10},
 	}
 }

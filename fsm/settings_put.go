@@ -12,6 +12,7 @@ type setting struct {
 	dur        func(*Settings) *time.Duration
 	num        func(*Settings) *uint64
 	num32      func(*Settings) *uint32
+	flag       func(*Settings) *bool
 	min, max   int64  // durations in milliseconds
 	level      uint32 // feature level that it came with, see Level
 }
@@ -58,6 +59,13 @@ var settingTable = []setting{
 	{name: "mail_expiry", help: "mail without an acknowledgement expires after", level: 2, min: 1000, max: 365 * day, dur: func(s *Settings) *time.Duration { return &s.MailExpiry }},
 	{name: "mail_retention", help: "acknowledged and expired mail is kept for", level: 2, min: 1000, max: 365 * day, dur: func(s *Settings) *time.Duration { return &s.MailRetention }},
 	{name: "mail_kept", help: "mails kept at most in the cluster; the oldest closed ones go first", level: 2, min: 1000, max: 10_000_000, num: func(s *Settings) *uint64 { return &s.MailKept }},
+	{name: "watchdog_enabled", help: "rooms in which nothing happens are warned and then canceled", level: 2, max: 1, flag: func(s *Settings) *bool { return &s.Watchdog.Enabled }},
+	{name: "watchdog_interval", help: "time between looks for silent rooms", level: 2, min: 1000, max: day, dur: func(s *Settings) *time.Duration { return &s.Watchdog.Interval }},
+	{name: "watchdog_threshold", help: "a room with open tasks in which nothing is done or said for so long is stalled", level: 2, min: 1000, max: 365 * day, dur: func(s *Settings) *time.Duration { return &s.Watchdog.Threshold }},
+	{name: "watchdog_min_age", help: "a room that has had open tasks for less than this is never stalled", level: 2, min: 0, max: 365 * day, dur: func(s *Settings) *time.Duration { return &s.Watchdog.MinAge }},
+	{name: "watchdog_start_delay", help: "a new leader looks for silent rooms after this", level: 2, min: 0, max: day, dur: func(s *Settings) *time.Duration { return &s.Watchdog.StartDelay }},
+	{name: "watchdog_grace", help: "time between the warning of a silent room and its cancellation", level: 2, min: 0, max: day, dur: func(s *Settings) *time.Duration { return &s.Watchdog.Grace }},
+	{name: "watchdog_max_cancellations", help: "rooms canceled within watchdog_interval at most", level: 2, min: 1, max: 10_000, num32: func(s *Settings) *uint32 { return &s.Watchdog.MaxCancellations }},
 }
 
 // SettingInfo is one setting as people see it.
@@ -79,11 +87,16 @@ func (d *setting) show(s *Settings) string {
 		return d.dur(s).String()
 	case d.num != nil:
 		return strconv.FormatUint(*d.num(s), 10)
+	case d.flag != nil:
+		return strconv.FormatBool(*d.flag(s))
 	}
 	return strconv.FormatUint(uint64(*d.num32(s)), 10)
 }
 
 func (d *setting) bounds() string {
+	if d.flag != nil {
+		return "true or false"
+	}
 	if d.dur != nil {
 		return time.Duration(d.min*milli).String() + " to " + time.Duration(d.max*milli).String()
 	}
@@ -108,6 +121,14 @@ func (d *setting) set(s *Settings, value string) error {
 		}
 		*d.dur(s) = v
 		return nil
+	}
+	if d.flag != nil {
+		switch value {
+		case "true", "false":
+			*d.flag(s) = value == "true"
+			return nil
+		}
+		return fmt.Errorf("setting %s: %q is neither true nor false", d.name, value)
 	}
 	v, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || v < d.min || v > d.max {
@@ -150,6 +171,7 @@ func (s *State) putSettings(c *PutSettings) Outcome {
 	for _, kv := range c.Values {
 		s.event("settings.changed", about{}, kv.Key+"="+kv.Value+" by "+nobody(c.By))
 	}
+	s.placeOwn()
 	s.res.Effects.Plan = true
 	return Outcome{Rev: s.meta.Index}
 }

@@ -109,6 +109,7 @@ func (s *State) settle(a *Agent, was shadow) {
 	}
 	s.rearm(timerAgent, uint64(a.ID), &a.Armed, s.agentDeadline(a))
 	s.reviewDemand(a.Role)
+	s.reviewExcuse(a)
 	s.want(a)
 	if a.Retired && s.idle(a) {
 		s.removeAgent(a)

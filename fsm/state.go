@@ -57,8 +57,9 @@ type meta struct {
 	Tombstones []Tombstone // of deleted rooms, oldest first, at most MaxTombstones
 	PauseWhy   string      // of the pause of everything
 
-	LastMail     MailID // handed out
-	LastDelivery uint64 // of mail
+	LastMail     MailID   // handed out
+	LastDelivery uint64   // of mail
+	Watchdog     Watchdog // the conversation watchdog (feature level 2)
 }
 
 // Tombstone remembers a deleted room, so that whoever asks is told who deleted it.
@@ -93,6 +94,9 @@ type State struct {
 	roleByName  map[roleKey]RoleID
 	roleIdx     table[roleIndex]
 	hostIdx     table[hostIndex]
+	roomIdx     table[roomIndex]
+	allQuiet    *btree.BTreeG[quietRoom] // active rooms by the beginning of their silence ...
+	ownQuiet    *btree.BTreeG[quietRoom] // ... and those with limits of their own by when they are stalled
 	timers      *btree.BTreeG[timer]
 	finished    *btree.BTreeG[finishedTask] // terminal tasks, oldest first
 	mailboxes   table[mailbox]              // by AgentID
@@ -166,7 +170,8 @@ func (s *State) reset() {
 	s.agentByName = map[string]AgentID{}
 	s.hostByKey = map[string]HostID{}
 	s.roleByName = map[roleKey]RoleID{}
-	s.roleIdx, s.hostIdx = table[roleIndex]{}, table[hostIndex]{}
+	s.roleIdx, s.hostIdx, s.roomIdx = table[roleIndex]{}, table[hostIndex]{}, table[roomIndex]{}
+	s.allQuiet, s.ownQuiet = btree.NewBTreeGOptions(lessQuiet, opts), btree.NewBTreeGOptions(lessQuiet, opts)
 	s.timers = btree.NewBTreeGOptions(lessTimer, opts)
 	s.mailboxes = table[mailbox]{}
 	s.mailsSent = btree.NewBTreeGOptions(lessSent, opts)
@@ -305,4 +310,5 @@ func (s *State) index() {
 		s.arm(timerHold, 0, s.meta.HoldUntil)
 	}
 	s.arm(timerBrake, 0, s.meta.Brake.Armed)
+	s.indexRooms()
 }

@@ -106,6 +106,7 @@ func (s *State) diverge(m *MarkReport, truth string) {
 // beaten.
 func (s *State) raiseEpoch(c *RaiseEpoch) Outcome {
 	s.meta.Epoch++
+	s.quietSince() // what was done since the backup was made is not known
 	hold := c.Hold
 	for _, l := range s.leases.from(0) {
 		hold = max(hold, time.Duration(l.TTL))

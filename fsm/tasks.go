@@ -11,6 +11,9 @@ func (s *State) indexTask(t *Task, by int) {
 	ri := s.roleIndexOf(t.Role)
 	ri.tasks[t.State] += uint32(by)
 	s.taskCount[t.State] += uint64(by)
+	if !t.State.Terminal() {
+		s.countRoom(t.Room, by)
+	}
 	var q = queued{t.Priority, t.ID}
 	switch {
 	case t.State == TaskQueued && by > 0:
@@ -30,7 +33,7 @@ func (s *State) indexTask(t *Task, by int) {
 
 // move is the only way by which a task changes its state.
 func (s *State) move(t *Task, to TaskState) {
-	from := t.State
+	from, active := t.State, s.roomIndexOf(t.Room).open > 0
 	if from != 0 {
 		s.indexTask(t, -1)
 	}
@@ -45,6 +48,7 @@ func (s *State) move(t *Task, to TaskState) {
 	}
 	s.indexTask(t, +1)
 	s.rearm(timerTask, uint64(t.ID), &t.Armed, s.taskDeadline(t))
+	s.reviewRoom(t.Room, active)
 	if to == TaskPending {
 		s.res.Effects.Claimable = append(s.res.Effects.Claimable, t.Role)
 	}
@@ -150,6 +154,7 @@ func (s *State) createTask(c *CreateTask) Outcome {
 		return no
 	}
 	t := s.addTask(r, c.Title, c.Text, c.By, c.Priority, 0)
+	s.touch(r.Room)
 	return Outcome{Room: r.Room, Role: r.ID, Task: t.ID, Rev: t.Rev}
 }
 
@@ -206,6 +211,7 @@ func (s *State) cancelTask(c *CancelTask) Outcome {
 	}
 	s.cancel(t, c.By, c.Reason)
 	s.promote(t.Role)
+	s.touch(t.Room)
 	return Outcome{Task: t.ID, Rev: t.Rev}
 }
 
@@ -258,6 +264,7 @@ func (s *State) requeue(t *Task, kind, by string) Outcome {
 	s.event(kind, about{task: t.ID, room: t.Room}, "by "+nobody(by))
 	s.move(t, TaskQueued)
 	s.promote(t.Role)
+	s.touch(t.Room)
 	return Outcome{Task: t.ID, Rev: t.Rev}
 }
 

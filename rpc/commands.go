@@ -18,6 +18,9 @@ func applyRoomCmd(r *vigilv1.ApplyRoomRequest) (fsm.Command, error) {
 	c.line("by", r.GetBy(), maxWho)
 	c.atMost("roles", len(r.GetRoles()), fsm.MaxRoles)
 	cmd := fsm.ApplyRoom{Room: r.GetRoom(), By: r.GetBy(), IfRev: r.GetIfRev()}
+	if r.GetWatch() != nil {
+		cmd.Watch = []fsm.RoomWatch{c.roomWatch(r.GetWatch())}
+	}
 	if n := proto.Size(r); n > maxRoom && c.err == nil {
 		c.err = &problem{code: codeTooLarge, text: fmt.Sprintf(
 			"The room has %d bytes, at most %d are allowed; shorten params and labels, or split it.", n, maxRoom)}

@@ -31,6 +31,10 @@ type Config struct {
 	Backups Backups
 	Health  Health
 
+	// Watchdog gives the counts of this server's conversation watchdog. It must be safe
+	// for concurrent use. Nil: zeros.
+	Watchdog func() WatchdogStats
+
 	// Dial opens a connection to the API of another server; nil: TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 

@@ -231,6 +231,7 @@ func convertRoom(st *fsm.State, r *fsm.Room) *vigilv1.Room {
 			out.Roles = append(out.Roles, convertRole(st, role))
 		}
 	}
+	watchedRoom(st, r, out)
 	return out
 }
 

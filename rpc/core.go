@@ -19,9 +19,11 @@ type core struct {
 	peers  *peers
 	log    hclog.Logger
 	health Health // may be nil
-	alone  *alone
-	reach  *reach
-	stop   <-chan struct{} // closed when the server begins to stop
+	// watchdog gives the counts of this server's conversation watchdog; may be nil.
+	watchdog func() WatchdogStats
+	alone    *alone
+	reach    *reach
+	stop     <-chan struct{} // closed when the server begins to stop
 }
 
 // sound is the error with which a server whose state differs from the majority's

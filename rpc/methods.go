@@ -50,7 +50,7 @@ func repeatables() map[string]bool {
 // locals are the unary calls that any server serves by itself.
 func locals() map[string]bool {
 	return map[string]bool{vigilv1.Work_Wait_FullMethodName: true, vigilv1.Mailbox_WaitMail_FullMethodName: true,
-		vigilv1.Fleet_LookAtAgent_FullMethodName: true, vigilv1.Fleet_AtTerminal_FullMethodName: true}
+		vigilv1.Cluster_GetHealth_FullMethodName: true, vigilv1.Fleet_LookAtAgent_FullMethodName: true, vigilv1.Fleet_AtTerminal_FullMethodName: true}
 }
 
 func services() []protoreflect.ServiceDescriptor {

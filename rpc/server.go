@@ -57,7 +57,7 @@ func Open(cfg Config) (*Server, error) {
 		inner: bufconn.Listen(1 << 16)}
 	table := newErrorTable()
 	s.core = &core{self: cfg.ServerID, writer: cfg.Writer, reader: cfg.Reader, table: table,
-		peers: &peers{dial: cfg.Dial}, log: cfg.Log, health: cfg.Health, stop: s.stop}
+		peers: &peers{dial: cfg.Dial}, log: cfg.Log, health: cfg.Health, watchdog: cfg.Watchdog, stop: s.stop}
 	base, endBase := context.WithCancel(context.Background())
 	s.endBase = endBase
 	s.stints = newStints(base, cfg.Reader)

@@ -13,6 +13,7 @@
 //   - Voids drops what servers said of hosts that the leader cannot reach.
 //   - Suspects doubts hosts that the servers do not hear and trusts them again.
 //   - Cancels takes start orders back from hosts that are in doubt.
+//   - Silent warns of rooms in which nothing happens, and cancels them.
 //   - Surrenders gives up lives of fast roles on hosts of which nothing is heard.
 //
 // # Loop
@@ -24,4 +25,8 @@
 //	Effects.Plan --> Wake --> plan under Read --> SubmitAll --> count outcomes
 //	                  ^                                             |
 //	                  +------------- more was due than fitted ------+
+//
+// The conversation watchdog runs beside it at its own pace: a first pass after the setting
+// watchdog_start_delay, then one each watchdog_interval. A pass warns what is silent, waits
+// for the grace and cancels what stayed silent.
 package duty

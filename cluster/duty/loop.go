@@ -49,6 +49,8 @@ type Duty struct {
 	log    hclog.Logger
 	wake   chan struct{}
 	counts counts
+
+	watched watchCounts
 }
 
 // Open makes a Duty.
@@ -78,6 +80,12 @@ func (d *Duty) poke() {
 
 // Run plans until ctx, the context of one stint, ends. It returns nil then.
 func (d *Duty) Run(ctx context.Context) error {
+	watching := make(chan struct{})
+	go func() {
+		defer close(watching)
+		d.watch(ctx)
+	}()
+	defer func() { <-watching }()
 	d.poke() // whatever the stint before has left undone
 	retry := time.NewTimer(again)
 	defer retry.Stop()

@@ -15,8 +15,9 @@ import (
 // roomFile is one document of a file for `vigil apply`; configs/room.yaml explains
 // every key.
 type roomFile struct {
-	Room  textValue  `yaml:"room"`
-	Roles []roleFile `yaml:"roles"`
+	Room     textValue      `yaml:"room"`
+	Roles    []roleFile     `yaml:"roles"`
+	Watchdog *roomWatchFile `yaml:"watchdog"`
 }
 
 // roleFile declares a role. Keys that are left out take the cluster's defaults.
@@ -127,7 +128,7 @@ func (d *document) request(room *roomFile) (*vigilv1.ApplyRoomRequest, error) {
 	if err := d.name("room", room.Room, d.body); err != nil {
 		return nil, err
 	}
-	out := &vigilv1.ApplyRoomRequest{Room: room.Room.text}
+	out := &vigilv1.ApplyRoomRequest{Room: room.Room.text, Watch: room.Watchdog.wire()}
 	seen := map[string]bool{}
 	for i := range room.Roles {
 		r := &room.Roles[i]

@@ -123,7 +123,7 @@ func limited(name string, b []byte) (string, error) {
 func newRoomCmd(a *app) *cobra.Command {
 	return newGroup("room", "Rooms with their roles", newRoomListCmd(a), newRoomShowCmd(a),
 		newRoomPauseCmd(a, "pause", "Start no agent of a room and give it no new task; what runs goes on", true),
-		newRoomPauseCmd(a, "resume", "End the pause of a room", false), newRoomDeleteCmd(a))
+		newRoomPauseCmd(a, "resume", "End the pause of a room", false), newRoomReopenCmd(a), newRoomWatchdogCmd(a), newRoomDeleteCmd(a))
 }
 
 func newRoomListCmd(a *app) *cobra.Command {
@@ -167,6 +167,10 @@ func addRoom(a *app, t *table, r *vigilv1.Room) {
 		name += " (deleting)"
 	} else if r.GetPaused() {
 		name += " (paused)"
+	} else if r.GetCanceled() != nil {
+		name += " (canceled)"
+	} else if r.GetQuiet().GetState() == "stalling" {
+		name += " (stalling)"
 	}
 	t.add(name, fmt.Sprint(roles), fmt.Sprint(live), fmt.Sprint(agents), taskCounts(tasks), r.GetChangedBy(), a.ago(r.GetCreatedAt()))
 }
@@ -201,7 +205,8 @@ func (a *app) printRoom(room *vigilv1.Room) error {
 			becauseText(room.GetPauseWhy()) + "; `vigil room resume " + room.GetName() + "` ends it"
 	}
 	err := a.pairs("room", room.GetName(), "state", state, "created", a.ago(room.GetCreatedAt()),
-		"changed by", room.GetChangedBy(), "revision", fmt.Sprint(room.GetRev()))
+		"changed by", room.GetChangedBy(), "revision", fmt.Sprint(room.GetRev()),
+		"watchdog", a.watchText(room), "canceled", a.canceledText(room))
 	if err != nil {
 		return err
 	}

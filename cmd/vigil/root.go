@@ -41,6 +41,7 @@ var commands = [...]func(*app) *cobra.Command{
 	newPauseCmd,
 	newResumeCmd,
 	newBrakeCmd,
+	newWatchdogCmd,
 	newEventsCmd,
 	newSettingsCmd,
 	newWaitForTaskCmd,
@@ -150,7 +151,7 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 // arrange sorts the commands of the help by who needs them.
 func arrange(root *cobra.Command) {
 	for _, g := range [...]struct{ id, title, commands string }{
-		{"people", "The fleet:", "status apply room task agent host pause resume brake events settings"},
+		{"people", "The fleet:", "status apply room task agent host pause resume brake watchdog events settings"},
 		{"agents", "For agents:", "wait-for-task beat declare run remember mcp"},
 		{"machines", "Servers and hosts:", "dev server agentd keygen bench"},
 	} {

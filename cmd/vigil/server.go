@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
@@ -55,6 +56,11 @@ was found.`,
 			}
 			var err error
 			if flags.Peers, err = peersFlag(peers); err != nil {
+				return err
+			}
+			if err := conf.watchdogEnv(a.getenv); err != nil && check {
+				return a.checked([]error{err}, nil)
+			} else if err != nil {
 				return err
 			}
 			conf.override(flags, cmd.Flags().Changed)
@@ -189,7 +195,12 @@ func (f *serverFile) clusterConfig() cluster.Config {
 		conf.Peers = append(conf.Peers, cluster.Peer{ID: p.ID, RaftAddr: p.RaftAddr, APIAddr: p.APIAddr})
 	}
 	for name, v := range f.Settings {
-		conf.Seed = append(conf.Seed, fsm.KV{Key: name, Value: v.text})
+		if _, twice := f.Watchdog[strings.TrimPrefix(name, "watchdog_")]; !twice { // the environment wins
+			conf.Seed = append(conf.Seed, fsm.KV{Key: name, Value: v.text})
+		}
+	}
+	for key, v := range f.Watchdog {
+		conf.Seed = append(conf.Seed, fsm.KV{Key: "watchdog_" + key, Value: v.text})
 	}
 	slices.SortFunc(conf.Seed, func(a, b fsm.KV) int {
 		if a.Key < b.Key {

@@ -100,12 +100,41 @@ func (d dutyFigures) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeB
 
 // Collect implements prometheus.Collector.
 func (d dutyFigures) Collect(ch chan<- prometheus.Metric) {
+	d.collectWatchdog(ch)
 	f := d.duty.Figures()
 	plans := prometheus.NewDesc("vigil_duty_plans_total", "Plans made while this server led.", nil, nil)
 	orders := prometheus.NewDesc("vigil_duty_orders_total", "Orders planned, by kind and outcome.", []string{"order", "outcome"}, nil)
 	ch <- prometheus.MustNewConstMetric(plans, prometheus.CounterValue, float64(f.Plans))
 	for _, o := range f.Orders {
 		ch <- prometheus.MustNewConstMetric(orders, prometheus.CounterValue, float64(o.Count), o.Kind, o.Outcome)
+	}
+}
+
+// watchdogStats gives the API what this server's conversation watchdog has done.
+func (s *server) watchdogStats() rpc.WatchdogStats {
+	if s.duty == nil { // the API is opened first
+		return rpc.WatchdogStats{}
+	}
+	f := s.duty.WatchFigures()
+	return rpc.WatchdogStats{Checks: f.Checks, Checked: f.Checked, Warned: f.Warned, Canceled: f.Canceled, Errors: f.Errors,
+		LastCheck: f.LastAt, LastDuration: f.Last, TotalDuration: f.Total}
+}
+
+// collectWatchdog shows the conversation watchdog.
+func (d dutyFigures) collectWatchdog(ch chan<- prometheus.Metric) {
+	f := d.duty.WatchFigures()
+	for _, m := range []struct {
+		name, help string
+		value      float64
+	}{
+		{"vigil_watchdog_checks_total", "Looks for silent rooms while this server led.", float64(f.Checks)},
+		{"vigil_watchdog_rooms_checked_total", "Active rooms that these looks covered.", float64(f.Checked)},
+		{"vigil_watchdog_rooms_warned_total", "Silent rooms that were warned.", float64(f.Warned)},
+		{"vigil_watchdog_rooms_canceled_total", "Silent rooms that were canceled.", float64(f.Canceled)},
+		{"vigil_watchdog_errors_total", "Plans about silent rooms that could not be written.", float64(f.Errors)},
+		{"vigil_watchdog_seconds_total", "Time that the looks took, without waiting.", f.Total.Seconds()},
+	} {
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(m.name, m.help, nil, nil), prometheus.CounterValue, m.value)
 	}
 }
 

@@ -44,6 +44,7 @@ type serverFile struct {
 	Timing   serverTiming         `yaml:"timing"`
 	Limits   serverLimits         `yaml:"limits"`
 	Settings map[string]textValue `yaml:"settings"`
+	Watchdog map[string]textValue `yaml:"watchdog"`
 }
 
 type serverPeer struct {
@@ -117,6 +118,17 @@ func parseServerFile(name, text string) (*serverFile, error) {
 		for key, v := range f.Settings {
 			if err := set.Set(key, v.text); err != nil {
 				return nil, placed(name, text, v.at, err.Error())
+			}
+		}
+		for key, v := range f.Watchdog {
+			if !slices.Contains(watchdogKeys(), key) {
+				return nil, placed(name, text, v.at, fmt.Sprintf("unknown key %q below watchdog: write %s", key, strings.Join(watchdogKeys(), ", ")))
+			}
+			if err := set.Set("watchdog_"+key, v.text); err != nil {
+				return nil, placed(name, text, v.at, err.Error())
+			}
+			if _, twice := f.Settings["watchdog_"+key]; twice {
+				return nil, placed(name, text, v.at, "watchdog_"+key+" stands below settings too: remove one")
 			}
 		}
 		if err := set.Check(); err != nil {

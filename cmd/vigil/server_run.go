@@ -89,7 +89,7 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	}
 	s.api, err = rpc.Open(rpc.Config{
 		Listener: listener, ServerID: s.conf.ID, ClusterID: s.replica.Cluster, Version: version(),
-		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica}, Health: s.replica,
+		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica}, Health: s.replica, Watchdog: s.watchdogStats,
 		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Debug: s.conf.Debug,
 	})
 	if err != nil {

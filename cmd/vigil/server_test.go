@@ -37,6 +37,9 @@ func plain(f *serverFile) serverFile {
 	if len(c.Settings) == 0 {
 		c.Settings = nil
 	}
+	if len(c.Watchdog) == 0 {
+		c.Watchdog = nil
+	}
 	return c
 }
 

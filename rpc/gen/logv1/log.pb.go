@@ -232,6 +232,11 @@ type Request struct {
 	//	*Request_ReportPressure
 	//	*Request_ReportStuck
 	//	*Request_NoteNudge
+	//	*Request_WarnRoom
+	//	*Request_CancelIdleRoom
+	//	*Request_ReopenRoom
+	//	*Request_SetRoomWatch
+	//	*Request_WatchRooms
 	Command       isRequest_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -754,6 +759,51 @@ func (x *Request) GetNoteNudge() *NoteNudge {
 	return nil
 }
 
+func (x *Request) GetWarnRoom() *WarnRoom {
+	if x != nil {
+		if x, ok := x.Command.(*Request_WarnRoom); ok {
+			return x.WarnRoom
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetCancelIdleRoom() *CancelIdleRoom {
+	if x != nil {
+		if x, ok := x.Command.(*Request_CancelIdleRoom); ok {
+			return x.CancelIdleRoom
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetReopenRoom() *ReopenRoom {
+	if x != nil {
+		if x, ok := x.Command.(*Request_ReopenRoom); ok {
+			return x.ReopenRoom
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetSetRoomWatch() *SetRoomWatch {
+	if x != nil {
+		if x, ok := x.Command.(*Request_SetRoomWatch); ok {
+			return x.SetRoomWatch
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetWatchRooms() *WatchRooms {
+	if x != nil {
+		if x, ok := x.Command.(*Request_WatchRooms); ok {
+			return x.WatchRooms
+		}
+	}
+	return nil
+}
+
 type isRequest_Command interface {
 	isRequest_Command()
 }
@@ -962,6 +1012,26 @@ type Request_NoteNudge struct {
 	NoteNudge *NoteNudge `protobuf:"bytes,66,opt,name=note_nudge,json=noteNudge,proto3,oneof"` // feature level 2
 }
 
+type Request_WarnRoom struct {
+	WarnRoom *WarnRoom `protobuf:"bytes,90,opt,name=warn_room,json=warnRoom,proto3,oneof"` // feature level 2, as those that follow
+}
+
+type Request_CancelIdleRoom struct {
+	CancelIdleRoom *CancelIdleRoom `protobuf:"bytes,91,opt,name=cancel_idle_room,json=cancelIdleRoom,proto3,oneof"`
+}
+
+type Request_ReopenRoom struct {
+	ReopenRoom *ReopenRoom `protobuf:"bytes,92,opt,name=reopen_room,json=reopenRoom,proto3,oneof"`
+}
+
+type Request_SetRoomWatch struct {
+	SetRoomWatch *SetRoomWatch `protobuf:"bytes,93,opt,name=set_room_watch,json=setRoomWatch,proto3,oneof"`
+}
+
+type Request_WatchRooms struct {
+	WatchRooms *WatchRooms `protobuf:"bytes,94,opt,name=watch_rooms,json=watchRooms,proto3,oneof"`
+}
+
 func (*Request_LeaderEstablished) isRequest_Command() {}
 
 func (*Request_PutServer) isRequest_Command() {}
@@ -1063,6 +1133,16 @@ func (*Request_ReportPressure) isRequest_Command() {}
 func (*Request_ReportStuck) isRequest_Command() {}
 
 func (*Request_NoteNudge) isRequest_Command() {}
+
+func (*Request_WarnRoom) isRequest_Command() {}
+
+func (*Request_CancelIdleRoom) isRequest_Command() {}
+
+func (*Request_ReopenRoom) isRequest_Command() {}
+
+func (*Request_SetRoomWatch) isRequest_Command() {}
+
+func (*Request_WatchRooms) isRequest_Command() {}
 
 type KV struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1846,6 +1926,7 @@ type ApplyRoom struct {
 	Roles         []*RoleSpec            `protobuf:"bytes,2,rep,name=roles,proto3" json:"roles,omitempty"`
 	By            string                 `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	IfRev         uint64                 `protobuf:"varint,4,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
+	Watch         []*RoomWatch           `protobuf:"bytes,5,rep,name=watch,proto3" json:"watch,omitempty"` // feature level 2; at most one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1908,6 +1989,365 @@ func (x *ApplyRoom) GetIfRev() uint64 {
 	return 0
 }
 
+func (x *ApplyRoom) GetWatch() []*RoomWatch {
+	if x != nil {
+		return x.Watch
+	}
+	return nil
+}
+
+type RoomWatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	IdleLimit     int64                  `protobuf:"zigzag64,1,opt,name=idle_limit,json=idleLimit,proto3" json:"idle_limit,omitempty"`
+	Deadline      int64                  `protobuf:"zigzag64,2,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	Disabled      bool                   `protobuf:"varint,3,opt,name=disabled,proto3" json:"disabled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoomWatch) Reset() {
+	*x = RoomWatch{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoomWatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoomWatch) ProtoMessage() {}
+
+func (x *RoomWatch) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoomWatch.ProtoReflect.Descriptor instead.
+func (*RoomWatch) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *RoomWatch) GetIdleLimit() int64 {
+	if x != nil {
+		return x.IdleLimit
+	}
+	return 0
+}
+
+func (x *RoomWatch) GetDeadline() int64 {
+	if x != nil {
+		return x.Deadline
+	}
+	return 0
+}
+
+func (x *RoomWatch) GetDisabled() bool {
+	if x != nil {
+		return x.Disabled
+	}
+	return false
+}
+
+type WatchRooms struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchRooms) Reset() {
+	*x = WatchRooms{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchRooms) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchRooms) ProtoMessage() {}
+
+func (x *WatchRooms) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchRooms.ProtoReflect.Descriptor instead.
+func (*WatchRooms) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{17}
+}
+
+type WarnRoom struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Room          uint32                 `protobuf:"varint,1,opt,name=room,proto3" json:"room,omitempty"`
+	Active        int64                  `protobuf:"zigzag64,2,opt,name=active,proto3" json:"active,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WarnRoom) Reset() {
+	*x = WarnRoom{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WarnRoom) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WarnRoom) ProtoMessage() {}
+
+func (x *WarnRoom) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WarnRoom.ProtoReflect.Descriptor instead.
+func (*WarnRoom) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *WarnRoom) GetRoom() uint32 {
+	if x != nil {
+		return x.Room
+	}
+	return 0
+}
+
+func (x *WarnRoom) GetActive() int64 {
+	if x != nil {
+		return x.Active
+	}
+	return 0
+}
+
+type CancelIdleRoom struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Room          uint32                 `protobuf:"varint,1,opt,name=room,proto3" json:"room,omitempty"`
+	Active        int64                  `protobuf:"zigzag64,2,opt,name=active,proto3" json:"active,omitempty"`
+	Warned        int64                  `protobuf:"zigzag64,3,opt,name=warned,proto3" json:"warned,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelIdleRoom) Reset() {
+	*x = CancelIdleRoom{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelIdleRoom) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelIdleRoom) ProtoMessage() {}
+
+func (x *CancelIdleRoom) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelIdleRoom.ProtoReflect.Descriptor instead.
+func (*CancelIdleRoom) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *CancelIdleRoom) GetRoom() uint32 {
+	if x != nil {
+		return x.Room
+	}
+	return 0
+}
+
+func (x *CancelIdleRoom) GetActive() int64 {
+	if x != nil {
+		return x.Active
+	}
+	return 0
+}
+
+func (x *CancelIdleRoom) GetWarned() int64 {
+	if x != nil {
+		return x.Warned
+	}
+	return 0
+}
+
+type ReopenRoom struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	IfRev         uint64                 `protobuf:"varint,3,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReopenRoom) Reset() {
+	*x = ReopenRoom{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReopenRoom) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReopenRoom) ProtoMessage() {}
+
+func (x *ReopenRoom) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReopenRoom.ProtoReflect.Descriptor instead.
+func (*ReopenRoom) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ReopenRoom) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *ReopenRoom) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ReopenRoom) GetIfRev() uint64 {
+	if x != nil {
+		return x.IfRev
+	}
+	return 0
+}
+
+type SetRoomWatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	IfRev         uint64                 `protobuf:"varint,3,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
+	IdleLimit     int64                  `protobuf:"zigzag64,4,opt,name=idle_limit,json=idleLimit,proto3" json:"idle_limit,omitempty"`
+	Deadline      int64                  `protobuf:"zigzag64,5,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	Disabled      bool                   `protobuf:"varint,6,opt,name=disabled,proto3" json:"disabled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetRoomWatch) Reset() {
+	*x = SetRoomWatch{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetRoomWatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetRoomWatch) ProtoMessage() {}
+
+func (x *SetRoomWatch) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetRoomWatch.ProtoReflect.Descriptor instead.
+func (*SetRoomWatch) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *SetRoomWatch) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *SetRoomWatch) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *SetRoomWatch) GetIfRev() uint64 {
+	if x != nil {
+		return x.IfRev
+	}
+	return 0
+}
+
+func (x *SetRoomWatch) GetIdleLimit() int64 {
+	if x != nil {
+		return x.IdleLimit
+	}
+	return 0
+}
+
+func (x *SetRoomWatch) GetDeadline() int64 {
+	if x != nil {
+		return x.Deadline
+	}
+	return 0
+}
+
+func (x *SetRoomWatch) GetDisabled() bool {
+	if x != nil {
+		return x.Disabled
+	}
+	return false
+}
+
 type DeleteRoom struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
@@ -1919,7 +2359,7 @@ type DeleteRoom struct {
 
 func (x *DeleteRoom) Reset() {
 	*x = DeleteRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1931,7 +2371,7 @@ func (x *DeleteRoom) String() string {
 func (*DeleteRoom) ProtoMessage() {}
 
 func (x *DeleteRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1944,7 +2384,7 @@ func (x *DeleteRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRoom.ProtoReflect.Descriptor instead.
 func (*DeleteRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{16}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DeleteRoom) GetRoom() string {
@@ -1982,7 +2422,7 @@ type CreateTask struct {
 
 func (x *CreateTask) Reset() {
 	*x = CreateTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1994,7 +2434,7 @@ func (x *CreateTask) String() string {
 func (*CreateTask) ProtoMessage() {}
 
 func (x *CreateTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2007,7 +2447,7 @@ func (x *CreateTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTask.ProtoReflect.Descriptor instead.
 func (*CreateTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{17}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CreateTask) GetRoom() string {
@@ -2064,7 +2504,7 @@ type CancelTask struct {
 
 func (x *CancelTask) Reset() {
 	*x = CancelTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2076,7 +2516,7 @@ func (x *CancelTask) String() string {
 func (*CancelTask) ProtoMessage() {}
 
 func (x *CancelTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2089,7 +2529,7 @@ func (x *CancelTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTask.ProtoReflect.Descriptor instead.
 func (*CancelTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{18}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CancelTask) GetTask() uint64 {
@@ -2131,7 +2571,7 @@ type RetryTask struct {
 
 func (x *RetryTask) Reset() {
 	*x = RetryTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2143,7 +2583,7 @@ func (x *RetryTask) String() string {
 func (*RetryTask) ProtoMessage() {}
 
 func (x *RetryTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2156,7 +2596,7 @@ func (x *RetryTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryTask.ProtoReflect.Descriptor instead.
 func (*RetryTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{19}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RetryTask) GetTask() uint64 {
@@ -2193,7 +2633,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2205,7 +2645,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2218,7 +2658,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{20}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Join) GetAgent() string {
@@ -2254,7 +2694,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2266,7 +2706,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2279,7 +2719,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{21}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Leave) GetAgent() string {
@@ -2322,7 +2762,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2334,7 +2774,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2347,7 +2787,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{22}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Claim) GetAgent() string {
@@ -2391,7 +2831,7 @@ type StartTask struct {
 
 func (x *StartTask) Reset() {
 	*x = StartTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2403,7 +2843,7 @@ func (x *StartTask) String() string {
 func (*StartTask) ProtoMessage() {}
 
 func (x *StartTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2416,7 +2856,7 @@ func (x *StartTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTask.ProtoReflect.Descriptor instead.
 func (*StartTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{23}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *StartTask) GetAgent() string {
@@ -2468,7 +2908,7 @@ type ProgressTask struct {
 
 func (x *ProgressTask) Reset() {
 	*x = ProgressTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2480,7 +2920,7 @@ func (x *ProgressTask) String() string {
 func (*ProgressTask) ProtoMessage() {}
 
 func (x *ProgressTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2493,7 +2933,7 @@ func (x *ProgressTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressTask.ProtoReflect.Descriptor instead.
 func (*ProgressTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{24}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ProgressTask) GetAgent() string {
@@ -2552,7 +2992,7 @@ type CompleteTask struct {
 
 func (x *CompleteTask) Reset() {
 	*x = CompleteTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2564,7 +3004,7 @@ func (x *CompleteTask) String() string {
 func (*CompleteTask) ProtoMessage() {}
 
 func (x *CompleteTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2577,7 +3017,7 @@ func (x *CompleteTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteTask.ProtoReflect.Descriptor instead.
 func (*CompleteTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{25}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CompleteTask) GetAgent() string {
@@ -2637,7 +3077,7 @@ type FailTask struct {
 
 func (x *FailTask) Reset() {
 	*x = FailTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2649,7 +3089,7 @@ func (x *FailTask) String() string {
 func (*FailTask) ProtoMessage() {}
 
 func (x *FailTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2662,7 +3102,7 @@ func (x *FailTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailTask.ProtoReflect.Descriptor instead.
 func (*FailTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{26}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *FailTask) GetAgent() string {
@@ -2732,7 +3172,7 @@ type Handoff struct {
 
 func (x *Handoff) Reset() {
 	*x = Handoff{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2744,7 +3184,7 @@ func (x *Handoff) String() string {
 func (*Handoff) ProtoMessage() {}
 
 func (x *Handoff) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2757,7 +3197,7 @@ func (x *Handoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Handoff.ProtoReflect.Descriptor instead.
 func (*Handoff) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{27}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Handoff) GetAgent() string {
@@ -2842,7 +3282,7 @@ type SetResume struct {
 
 func (x *SetResume) Reset() {
 	*x = SetResume{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2854,7 +3294,7 @@ func (x *SetResume) String() string {
 func (*SetResume) ProtoMessage() {}
 
 func (x *SetResume) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2867,7 +3307,7 @@ func (x *SetResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetResume.ProtoReflect.Descriptor instead.
 func (*SetResume) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{28}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SetResume) GetAgent() string {
@@ -2914,7 +3354,7 @@ type Declare struct {
 
 func (x *Declare) Reset() {
 	*x = Declare{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2926,7 +3366,7 @@ func (x *Declare) String() string {
 func (*Declare) ProtoMessage() {}
 
 func (x *Declare) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2939,7 +3379,7 @@ func (x *Declare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declare.ProtoReflect.Descriptor instead.
 func (*Declare) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{29}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Declare) GetAgent() string {
@@ -3012,7 +3452,7 @@ type SetAgent struct {
 
 func (x *SetAgent) Reset() {
 	*x = SetAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3024,7 +3464,7 @@ func (x *SetAgent) String() string {
 func (*SetAgent) ProtoMessage() {}
 
 func (x *SetAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3037,7 +3477,7 @@ func (x *SetAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAgent.ProtoReflect.Descriptor instead.
 func (*SetAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SetAgent) GetAgent() string {
@@ -3094,7 +3534,7 @@ type RestartAgent struct {
 
 func (x *RestartAgent) Reset() {
 	*x = RestartAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3106,7 +3546,7 @@ func (x *RestartAgent) String() string {
 func (*RestartAgent) ProtoMessage() {}
 
 func (x *RestartAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3119,7 +3559,7 @@ func (x *RestartAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartAgent.ProtoReflect.Descriptor instead.
 func (*RestartAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RestartAgent) GetAgent() string {
@@ -3162,7 +3602,7 @@ type SetPause struct {
 
 func (x *SetPause) Reset() {
 	*x = SetPause{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3174,7 +3614,7 @@ func (x *SetPause) String() string {
 func (*SetPause) ProtoMessage() {}
 
 func (x *SetPause) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3187,7 +3627,7 @@ func (x *SetPause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPause.ProtoReflect.Descriptor instead.
 func (*SetPause) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SetPause) GetScope() string {
@@ -3228,7 +3668,7 @@ type UnparkAgent struct {
 
 func (x *UnparkAgent) Reset() {
 	*x = UnparkAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3240,7 +3680,7 @@ func (x *UnparkAgent) String() string {
 func (*UnparkAgent) ProtoMessage() {}
 
 func (x *UnparkAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3253,7 +3693,7 @@ func (x *UnparkAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnparkAgent.ProtoReflect.Descriptor instead.
 func (*UnparkAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *UnparkAgent) GetAgent() string {
@@ -3281,7 +3721,7 @@ type UnquarantineTask struct {
 
 func (x *UnquarantineTask) Reset() {
 	*x = UnquarantineTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3293,7 +3733,7 @@ func (x *UnquarantineTask) String() string {
 func (*UnquarantineTask) ProtoMessage() {}
 
 func (x *UnquarantineTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3306,7 +3746,7 @@ func (x *UnquarantineTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnquarantineTask.ProtoReflect.Descriptor instead.
 func (*UnquarantineTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *UnquarantineTask) GetTask() uint64 {
@@ -3339,7 +3779,7 @@ type ReleaseBrake struct {
 
 func (x *ReleaseBrake) Reset() {
 	*x = ReleaseBrake{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3351,7 +3791,7 @@ func (x *ReleaseBrake) String() string {
 func (*ReleaseBrake) ProtoMessage() {}
 
 func (x *ReleaseBrake) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3364,7 +3804,7 @@ func (x *ReleaseBrake) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseBrake.ProtoReflect.Descriptor instead.
 func (*ReleaseBrake) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReleaseBrake) GetBy() string {
@@ -3385,7 +3825,7 @@ type Running struct {
 
 func (x *Running) Reset() {
 	*x = Running{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3397,7 +3837,7 @@ func (x *Running) String() string {
 func (*Running) ProtoMessage() {}
 
 func (x *Running) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3410,7 +3850,7 @@ func (x *Running) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Running.ProtoReflect.Descriptor instead.
 func (*Running) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Running) GetAgent() uint32 {
@@ -3453,7 +3893,7 @@ type RegisterHost struct {
 
 func (x *RegisterHost) Reset() {
 	*x = RegisterHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3465,7 +3905,7 @@ func (x *RegisterHost) String() string {
 func (*RegisterHost) ProtoMessage() {}
 
 func (x *RegisterHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3478,7 +3918,7 @@ func (x *RegisterHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterHost.ProtoReflect.Descriptor instead.
 func (*RegisterHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RegisterHost) GetKey() string {
@@ -3568,7 +4008,7 @@ type LeaveHost struct {
 
 func (x *LeaveHost) Reset() {
 	*x = LeaveHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3580,7 +4020,7 @@ func (x *LeaveHost) String() string {
 func (*LeaveHost) ProtoMessage() {}
 
 func (x *LeaveHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3593,7 +4033,7 @@ func (x *LeaveHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveHost.ProtoReflect.Descriptor instead.
 func (*LeaveHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *LeaveHost) GetKey() string {
@@ -3621,7 +4061,7 @@ type SuspectHost struct {
 
 func (x *SuspectHost) Reset() {
 	*x = SuspectHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3633,7 +4073,7 @@ func (x *SuspectHost) String() string {
 func (*SuspectHost) ProtoMessage() {}
 
 func (x *SuspectHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3646,7 +4086,7 @@ func (x *SuspectHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspectHost.ProtoReflect.Descriptor instead.
 func (*SuspectHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SuspectHost) GetHost() uint32 {
@@ -3683,7 +4123,7 @@ type AcceptOrder struct {
 
 func (x *AcceptOrder) Reset() {
 	*x = AcceptOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3695,7 +4135,7 @@ func (x *AcceptOrder) String() string {
 func (*AcceptOrder) ProtoMessage() {}
 
 func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3708,7 +4148,7 @@ func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptOrder.ProtoReflect.Descriptor instead.
 func (*AcceptOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{40}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *AcceptOrder) GetHost() uint32 {
@@ -3758,7 +4198,7 @@ type ReportStarted struct {
 
 func (x *ReportStarted) Reset() {
 	*x = ReportStarted{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3770,7 +4210,7 @@ func (x *ReportStarted) String() string {
 func (*ReportStarted) ProtoMessage() {}
 
 func (x *ReportStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3783,7 +4223,7 @@ func (x *ReportStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStarted.ProtoReflect.Descriptor instead.
 func (*ReportStarted) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{41}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReportStarted) GetHost() uint32 {
@@ -3831,7 +4271,7 @@ type ReportExit struct {
 
 func (x *ReportExit) Reset() {
 	*x = ReportExit{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3843,7 +4283,7 @@ func (x *ReportExit) String() string {
 func (*ReportExit) ProtoMessage() {}
 
 func (x *ReportExit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3856,7 +4296,7 @@ func (x *ReportExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportExit.ProtoReflect.Descriptor instead.
 func (*ReportExit) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{42}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ReportExit) GetHost() uint32 {
@@ -3934,7 +4374,7 @@ type DrainHost struct {
 
 func (x *DrainHost) Reset() {
 	*x = DrainHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3946,7 +4386,7 @@ func (x *DrainHost) String() string {
 func (*DrainHost) ProtoMessage() {}
 
 func (x *DrainHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3959,7 +4399,7 @@ func (x *DrainHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainHost.ProtoReflect.Descriptor instead.
 func (*DrainHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{43}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DrainHost) GetHost() uint32 {
@@ -4001,7 +4441,7 @@ type ConfirmDead struct {
 
 func (x *ConfirmDead) Reset() {
 	*x = ConfirmDead{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4013,7 +4453,7 @@ func (x *ConfirmDead) String() string {
 func (*ConfirmDead) ProtoMessage() {}
 
 func (x *ConfirmDead) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4026,7 +4466,7 @@ func (x *ConfirmDead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmDead.ProtoReflect.Descriptor instead.
 func (*ConfirmDead) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{44}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ConfirmDead) GetHost() uint32 {
@@ -4060,7 +4500,7 @@ type ForgetHost struct {
 
 func (x *ForgetHost) Reset() {
 	*x = ForgetHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4072,7 +4512,7 @@ func (x *ForgetHost) String() string {
 func (*ForgetHost) ProtoMessage() {}
 
 func (x *ForgetHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4085,7 +4525,7 @@ func (x *ForgetHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetHost.ProtoReflect.Descriptor instead.
 func (*ForgetHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{45}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ForgetHost) GetHost() uint32 {
@@ -4114,7 +4554,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4126,7 +4566,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4139,7 +4579,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{46}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *HostView) GetServer() string {
@@ -4181,7 +4621,7 @@ type ReportViews struct {
 
 func (x *ReportViews) Reset() {
 	*x = ReportViews{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4193,7 +4633,7 @@ func (x *ReportViews) String() string {
 func (*ReportViews) ProtoMessage() {}
 
 func (x *ReportViews) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4206,7 +4646,7 @@ func (x *ReportViews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportViews.ProtoReflect.Descriptor instead.
 func (*ReportViews) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{47}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReportViews) GetServer() string {
@@ -4240,7 +4680,7 @@ type SurrenderHost struct {
 
 func (x *SurrenderHost) Reset() {
 	*x = SurrenderHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4252,7 +4692,7 @@ func (x *SurrenderHost) String() string {
 func (*SurrenderHost) ProtoMessage() {}
 
 func (x *SurrenderHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4265,7 +4705,7 @@ func (x *SurrenderHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SurrenderHost.ProtoReflect.Descriptor instead.
 func (*SurrenderHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{48}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *SurrenderHost) GetHost() uint32 {
@@ -4293,7 +4733,7 @@ type ReportPressure struct {
 
 func (x *ReportPressure) Reset() {
 	*x = ReportPressure{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4305,7 +4745,7 @@ func (x *ReportPressure) String() string {
 func (*ReportPressure) ProtoMessage() {}
 
 func (x *ReportPressure) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4318,7 +4758,7 @@ func (x *ReportPressure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportPressure.ProtoReflect.Descriptor instead.
 func (*ReportPressure) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{49}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ReportPressure) GetHost() uint32 {
@@ -4354,7 +4794,7 @@ type ReportStuck struct {
 
 func (x *ReportStuck) Reset() {
 	*x = ReportStuck{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4366,7 +4806,7 @@ func (x *ReportStuck) String() string {
 func (*ReportStuck) ProtoMessage() {}
 
 func (x *ReportStuck) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4379,7 +4819,7 @@ func (x *ReportStuck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStuck.ProtoReflect.Descriptor instead.
 func (*ReportStuck) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{50}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ReportStuck) GetHost() uint32 {
@@ -4421,7 +4861,7 @@ type NoteNudge struct {
 
 func (x *NoteNudge) Reset() {
 	*x = NoteNudge{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4433,7 +4873,7 @@ func (x *NoteNudge) String() string {
 func (*NoteNudge) ProtoMessage() {}
 
 func (x *NoteNudge) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4446,7 +4886,7 @@ func (x *NoteNudge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteNudge.ProtoReflect.Descriptor instead.
 func (*NoteNudge) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *NoteNudge) GetAgent() string {
@@ -4490,7 +4930,7 @@ type SendMail struct {
 
 func (x *SendMail) Reset() {
 	*x = SendMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4502,7 +4942,7 @@ func (x *SendMail) String() string {
 func (*SendMail) ProtoMessage() {}
 
 func (x *SendMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4515,7 +4955,7 @@ func (x *SendMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMail.ProtoReflect.Descriptor instead.
 func (*SendMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *SendMail) GetAgent() string {
@@ -4614,7 +5054,7 @@ type ReadMail struct {
 
 func (x *ReadMail) Reset() {
 	*x = ReadMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4626,7 +5066,7 @@ func (x *ReadMail) String() string {
 func (*ReadMail) ProtoMessage() {}
 
 func (x *ReadMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4639,7 +5079,7 @@ func (x *ReadMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadMail.ProtoReflect.Descriptor instead.
 func (*ReadMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{53}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReadMail) GetAgent() string {
@@ -4682,7 +5122,7 @@ type AckMail struct {
 
 func (x *AckMail) Reset() {
 	*x = AckMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4694,7 +5134,7 @@ func (x *AckMail) String() string {
 func (*AckMail) ProtoMessage() {}
 
 func (x *AckMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4707,7 +5147,7 @@ func (x *AckMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckMail.ProtoReflect.Descriptor instead.
 func (*AckMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{54}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *AckMail) GetAgent() string {
@@ -4749,7 +5189,7 @@ type OrderStart struct {
 
 func (x *OrderStart) Reset() {
 	*x = OrderStart{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4761,7 +5201,7 @@ func (x *OrderStart) String() string {
 func (*OrderStart) ProtoMessage() {}
 
 func (x *OrderStart) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4774,7 +5214,7 @@ func (x *OrderStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStart.ProtoReflect.Descriptor instead.
 func (*OrderStart) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{55}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *OrderStart) GetAgent() uint32 {
@@ -4809,7 +5249,7 @@ type OrderStop struct {
 
 func (x *OrderStop) Reset() {
 	*x = OrderStop{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4821,7 +5261,7 @@ func (x *OrderStop) String() string {
 func (*OrderStop) ProtoMessage() {}
 
 func (x *OrderStop) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4834,7 +5274,7 @@ func (x *OrderStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStop.ProtoReflect.Descriptor instead.
 func (*OrderStop) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{56}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *OrderStop) GetAgent() uint32 {
@@ -4869,7 +5309,7 @@ type CancelOrder struct {
 
 func (x *CancelOrder) Reset() {
 	*x = CancelOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4881,7 +5321,7 @@ func (x *CancelOrder) String() string {
 func (*CancelOrder) ProtoMessage() {}
 
 func (x *CancelOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4894,7 +5334,7 @@ func (x *CancelOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelOrder.ProtoReflect.Descriptor instead.
 func (*CancelOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{57}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *CancelOrder) GetAgent() uint32 {
@@ -4932,7 +5372,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tHostBeats\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
-	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xf8\x18\n" +
+	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xb7\x1b\n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
@@ -5006,7 +5446,14 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x0freport_pressure\x18@ \x01(\v2\x1c.vigil.log.v1.ReportPressureH\x00R\x0ereportPressure\x12>\n" +
 	"\freport_stuck\x18A \x01(\v2\x19.vigil.log.v1.ReportStuckH\x00R\vreportStuck\x128\n" +
 	"\n" +
-	"note_nudge\x18B \x01(\v2\x17.vigil.log.v1.NoteNudgeH\x00R\tnoteNudgeB\t\n" +
+	"note_nudge\x18B \x01(\v2\x17.vigil.log.v1.NoteNudgeH\x00R\tnoteNudge\x125\n" +
+	"\twarn_room\x18Z \x01(\v2\x16.vigil.log.v1.WarnRoomH\x00R\bwarnRoom\x12H\n" +
+	"\x10cancel_idle_room\x18[ \x01(\v2\x1c.vigil.log.v1.CancelIdleRoomH\x00R\x0ecancelIdleRoom\x12;\n" +
+	"\vreopen_room\x18\\ \x01(\v2\x18.vigil.log.v1.ReopenRoomH\x00R\n" +
+	"reopenRoom\x12B\n" +
+	"\x0eset_room_watch\x18] \x01(\v2\x1a.vigil.log.v1.SetRoomWatchH\x00R\fsetRoomWatch\x12;\n" +
+	"\vwatch_rooms\x18^ \x01(\v2\x18.vigil.log.v1.WatchRoomsH\x00R\n" +
+	"watchRoomsB\t\n" +
 	"\acommand\",\n" +
 	"\x02KV\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -5071,12 +5518,40 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"turn_limit\x18\x12 \x01(\x12R\tturnLimit\x12\x1b\n" +
 	"\trun_limit\x18\x13 \x01(\x12R\brunLimit\x12!\n" +
 	"\fhealth_every\x18\x14 \x01(\x12R\vhealthEvery\x12#\n" +
-	"\rhealth_missed\x18\x15 \x01(\rR\fhealthMissed\"t\n" +
+	"\rhealth_missed\x18\x15 \x01(\rR\fhealthMissed\"\xa3\x01\n" +
 	"\tApplyRoom\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12,\n" +
 	"\x05roles\x18\x02 \x03(\v2\x16.vigil.log.v1.RoleSpecR\x05roles\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
-	"\x06if_rev\x18\x04 \x01(\x04R\x05ifRev\"G\n" +
+	"\x06if_rev\x18\x04 \x01(\x04R\x05ifRev\x12-\n" +
+	"\x05watch\x18\x05 \x03(\v2\x17.vigil.log.v1.RoomWatchR\x05watch\"b\n" +
+	"\tRoomWatch\x12\x1d\n" +
+	"\n" +
+	"idle_limit\x18\x01 \x01(\x12R\tidleLimit\x12\x1a\n" +
+	"\bdeadline\x18\x02 \x01(\x12R\bdeadline\x12\x1a\n" +
+	"\bdisabled\x18\x03 \x01(\bR\bdisabled\"\f\n" +
+	"\n" +
+	"WatchRooms\"6\n" +
+	"\bWarnRoom\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\rR\x04room\x12\x16\n" +
+	"\x06active\x18\x02 \x01(\x12R\x06active\"T\n" +
+	"\x0eCancelIdleRoom\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\rR\x04room\x12\x16\n" +
+	"\x06active\x18\x02 \x01(\x12R\x06active\x12\x16\n" +
+	"\x06warned\x18\x03 \x01(\x12R\x06warned\"G\n" +
+	"\n" +
+	"ReopenRoom\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\tR\x04room\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x15\n" +
+	"\x06if_rev\x18\x03 \x01(\x04R\x05ifRev\"\xa0\x01\n" +
+	"\fSetRoomWatch\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\tR\x04room\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x15\n" +
+	"\x06if_rev\x18\x03 \x01(\x04R\x05ifRev\x12\x1d\n" +
+	"\n" +
+	"idle_limit\x18\x04 \x01(\x12R\tidleLimit\x12\x1a\n" +
+	"\bdeadline\x18\x05 \x01(\x12R\bdeadline\x12\x1a\n" +
+	"\bdisabled\x18\x06 \x01(\bR\bdisabled\"G\n" +
 	"\n" +
 	"DeleteRoom\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x0e\n" +
@@ -5345,7 +5820,7 @@ func file_vigil_log_v1_log_proto_rawDescGZIP() []byte {
 	return file_vigil_log_v1_log_proto_rawDescData
 }
 
-var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
 var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: vigil.log.v1.Entry
 	(*HostBeats)(nil),         // 1: vigil.log.v1.HostBeats
@@ -5363,48 +5838,54 @@ var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*LeaderUnreached)(nil),   // 13: vigil.log.v1.LeaderUnreached
 	(*RoleSpec)(nil),          // 14: vigil.log.v1.RoleSpec
 	(*ApplyRoom)(nil),         // 15: vigil.log.v1.ApplyRoom
-	(*DeleteRoom)(nil),        // 16: vigil.log.v1.DeleteRoom
-	(*CreateTask)(nil),        // 17: vigil.log.v1.CreateTask
-	(*CancelTask)(nil),        // 18: vigil.log.v1.CancelTask
-	(*RetryTask)(nil),         // 19: vigil.log.v1.RetryTask
-	(*Join)(nil),              // 20: vigil.log.v1.Join
-	(*Leave)(nil),             // 21: vigil.log.v1.Leave
-	(*Claim)(nil),             // 22: vigil.log.v1.Claim
-	(*StartTask)(nil),         // 23: vigil.log.v1.StartTask
-	(*ProgressTask)(nil),      // 24: vigil.log.v1.ProgressTask
-	(*CompleteTask)(nil),      // 25: vigil.log.v1.CompleteTask
-	(*FailTask)(nil),          // 26: vigil.log.v1.FailTask
-	(*Handoff)(nil),           // 27: vigil.log.v1.Handoff
-	(*SetResume)(nil),         // 28: vigil.log.v1.SetResume
-	(*Declare)(nil),           // 29: vigil.log.v1.Declare
-	(*SetAgent)(nil),          // 30: vigil.log.v1.SetAgent
-	(*RestartAgent)(nil),      // 31: vigil.log.v1.RestartAgent
-	(*SetPause)(nil),          // 32: vigil.log.v1.SetPause
-	(*UnparkAgent)(nil),       // 33: vigil.log.v1.UnparkAgent
-	(*UnquarantineTask)(nil),  // 34: vigil.log.v1.UnquarantineTask
-	(*ReleaseBrake)(nil),      // 35: vigil.log.v1.ReleaseBrake
-	(*Running)(nil),           // 36: vigil.log.v1.Running
-	(*RegisterHost)(nil),      // 37: vigil.log.v1.RegisterHost
-	(*LeaveHost)(nil),         // 38: vigil.log.v1.LeaveHost
-	(*SuspectHost)(nil),       // 39: vigil.log.v1.SuspectHost
-	(*AcceptOrder)(nil),       // 40: vigil.log.v1.AcceptOrder
-	(*ReportStarted)(nil),     // 41: vigil.log.v1.ReportStarted
-	(*ReportExit)(nil),        // 42: vigil.log.v1.ReportExit
-	(*DrainHost)(nil),         // 43: vigil.log.v1.DrainHost
-	(*ConfirmDead)(nil),       // 44: vigil.log.v1.ConfirmDead
-	(*ForgetHost)(nil),        // 45: vigil.log.v1.ForgetHost
-	(*HostView)(nil),          // 46: vigil.log.v1.HostView
-	(*ReportViews)(nil),       // 47: vigil.log.v1.ReportViews
-	(*SurrenderHost)(nil),     // 48: vigil.log.v1.SurrenderHost
-	(*ReportPressure)(nil),    // 49: vigil.log.v1.ReportPressure
-	(*ReportStuck)(nil),       // 50: vigil.log.v1.ReportStuck
-	(*NoteNudge)(nil),         // 51: vigil.log.v1.NoteNudge
-	(*SendMail)(nil),          // 52: vigil.log.v1.SendMail
-	(*ReadMail)(nil),          // 53: vigil.log.v1.ReadMail
-	(*AckMail)(nil),           // 54: vigil.log.v1.AckMail
-	(*OrderStart)(nil),        // 55: vigil.log.v1.OrderStart
-	(*OrderStop)(nil),         // 56: vigil.log.v1.OrderStop
-	(*CancelOrder)(nil),       // 57: vigil.log.v1.CancelOrder
+	(*RoomWatch)(nil),         // 16: vigil.log.v1.RoomWatch
+	(*WatchRooms)(nil),        // 17: vigil.log.v1.WatchRooms
+	(*WarnRoom)(nil),          // 18: vigil.log.v1.WarnRoom
+	(*CancelIdleRoom)(nil),    // 19: vigil.log.v1.CancelIdleRoom
+	(*ReopenRoom)(nil),        // 20: vigil.log.v1.ReopenRoom
+	(*SetRoomWatch)(nil),      // 21: vigil.log.v1.SetRoomWatch
+	(*DeleteRoom)(nil),        // 22: vigil.log.v1.DeleteRoom
+	(*CreateTask)(nil),        // 23: vigil.log.v1.CreateTask
+	(*CancelTask)(nil),        // 24: vigil.log.v1.CancelTask
+	(*RetryTask)(nil),         // 25: vigil.log.v1.RetryTask
+	(*Join)(nil),              // 26: vigil.log.v1.Join
+	(*Leave)(nil),             // 27: vigil.log.v1.Leave
+	(*Claim)(nil),             // 28: vigil.log.v1.Claim
+	(*StartTask)(nil),         // 29: vigil.log.v1.StartTask
+	(*ProgressTask)(nil),      // 30: vigil.log.v1.ProgressTask
+	(*CompleteTask)(nil),      // 31: vigil.log.v1.CompleteTask
+	(*FailTask)(nil),          // 32: vigil.log.v1.FailTask
+	(*Handoff)(nil),           // 33: vigil.log.v1.Handoff
+	(*SetResume)(nil),         // 34: vigil.log.v1.SetResume
+	(*Declare)(nil),           // 35: vigil.log.v1.Declare
+	(*SetAgent)(nil),          // 36: vigil.log.v1.SetAgent
+	(*RestartAgent)(nil),      // 37: vigil.log.v1.RestartAgent
+	(*SetPause)(nil),          // 38: vigil.log.v1.SetPause
+	(*UnparkAgent)(nil),       // 39: vigil.log.v1.UnparkAgent
+	(*UnquarantineTask)(nil),  // 40: vigil.log.v1.UnquarantineTask
+	(*ReleaseBrake)(nil),      // 41: vigil.log.v1.ReleaseBrake
+	(*Running)(nil),           // 42: vigil.log.v1.Running
+	(*RegisterHost)(nil),      // 43: vigil.log.v1.RegisterHost
+	(*LeaveHost)(nil),         // 44: vigil.log.v1.LeaveHost
+	(*SuspectHost)(nil),       // 45: vigil.log.v1.SuspectHost
+	(*AcceptOrder)(nil),       // 46: vigil.log.v1.AcceptOrder
+	(*ReportStarted)(nil),     // 47: vigil.log.v1.ReportStarted
+	(*ReportExit)(nil),        // 48: vigil.log.v1.ReportExit
+	(*DrainHost)(nil),         // 49: vigil.log.v1.DrainHost
+	(*ConfirmDead)(nil),       // 50: vigil.log.v1.ConfirmDead
+	(*ForgetHost)(nil),        // 51: vigil.log.v1.ForgetHost
+	(*HostView)(nil),          // 52: vigil.log.v1.HostView
+	(*ReportViews)(nil),       // 53: vigil.log.v1.ReportViews
+	(*SurrenderHost)(nil),     // 54: vigil.log.v1.SurrenderHost
+	(*ReportPressure)(nil),    // 55: vigil.log.v1.ReportPressure
+	(*ReportStuck)(nil),       // 56: vigil.log.v1.ReportStuck
+	(*NoteNudge)(nil),         // 57: vigil.log.v1.NoteNudge
+	(*SendMail)(nil),          // 58: vigil.log.v1.SendMail
+	(*ReadMail)(nil),          // 59: vigil.log.v1.ReadMail
+	(*AckMail)(nil),           // 60: vigil.log.v1.AckMail
+	(*OrderStart)(nil),        // 61: vigil.log.v1.OrderStart
+	(*OrderStop)(nil),         // 62: vigil.log.v1.OrderStop
+	(*CancelOrder)(nil),       // 63: vigil.log.v1.CancelOrder
 }
 var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: vigil.log.v1.Entry.beats:type_name -> vigil.log.v1.HostBeats
@@ -5420,58 +5901,64 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	12, // 10: vigil.log.v1.Request.raise_epoch:type_name -> vigil.log.v1.RaiseEpoch
 	13, // 11: vigil.log.v1.Request.leader_unreached:type_name -> vigil.log.v1.LeaderUnreached
 	15, // 12: vigil.log.v1.Request.apply_room:type_name -> vigil.log.v1.ApplyRoom
-	16, // 13: vigil.log.v1.Request.delete_room:type_name -> vigil.log.v1.DeleteRoom
-	17, // 14: vigil.log.v1.Request.create_task:type_name -> vigil.log.v1.CreateTask
-	18, // 15: vigil.log.v1.Request.cancel_task:type_name -> vigil.log.v1.CancelTask
-	19, // 16: vigil.log.v1.Request.retry_task:type_name -> vigil.log.v1.RetryTask
-	34, // 17: vigil.log.v1.Request.unquarantine_task:type_name -> vigil.log.v1.UnquarantineTask
-	20, // 18: vigil.log.v1.Request.join:type_name -> vigil.log.v1.Join
-	21, // 19: vigil.log.v1.Request.leave:type_name -> vigil.log.v1.Leave
-	22, // 20: vigil.log.v1.Request.claim:type_name -> vigil.log.v1.Claim
-	23, // 21: vigil.log.v1.Request.start_task:type_name -> vigil.log.v1.StartTask
-	24, // 22: vigil.log.v1.Request.progress_task:type_name -> vigil.log.v1.ProgressTask
-	25, // 23: vigil.log.v1.Request.complete_task:type_name -> vigil.log.v1.CompleteTask
-	26, // 24: vigil.log.v1.Request.fail_task:type_name -> vigil.log.v1.FailTask
-	27, // 25: vigil.log.v1.Request.handoff:type_name -> vigil.log.v1.Handoff
-	28, // 26: vigil.log.v1.Request.set_resume:type_name -> vigil.log.v1.SetResume
-	29, // 27: vigil.log.v1.Request.declare:type_name -> vigil.log.v1.Declare
-	30, // 28: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
-	31, // 29: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
-	32, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
-	33, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
-	35, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
-	52, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
-	53, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
-	54, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
-	37, // 36: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
-	38, // 37: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
-	39, // 38: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
-	40, // 39: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
-	41, // 40: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
-	42, // 41: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
-	43, // 42: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
-	44, // 43: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
-	45, // 44: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
-	47, // 45: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
-	55, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
-	56, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
-	57, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
-	48, // 49: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
-	49, // 50: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
-	50, // 51: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
-	51, // 52: vigil.log.v1.Request.note_nudge:type_name -> vigil.log.v1.NoteNudge
-	3,  // 53: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
-	3,  // 54: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
-	3,  // 55: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
-	14, // 56: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
-	3,  // 57: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
-	36, // 58: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
-	46, // 59: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
-	60, // [60:60] is the sub-list for method output_type
-	60, // [60:60] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	22, // 13: vigil.log.v1.Request.delete_room:type_name -> vigil.log.v1.DeleteRoom
+	23, // 14: vigil.log.v1.Request.create_task:type_name -> vigil.log.v1.CreateTask
+	24, // 15: vigil.log.v1.Request.cancel_task:type_name -> vigil.log.v1.CancelTask
+	25, // 16: vigil.log.v1.Request.retry_task:type_name -> vigil.log.v1.RetryTask
+	40, // 17: vigil.log.v1.Request.unquarantine_task:type_name -> vigil.log.v1.UnquarantineTask
+	26, // 18: vigil.log.v1.Request.join:type_name -> vigil.log.v1.Join
+	27, // 19: vigil.log.v1.Request.leave:type_name -> vigil.log.v1.Leave
+	28, // 20: vigil.log.v1.Request.claim:type_name -> vigil.log.v1.Claim
+	29, // 21: vigil.log.v1.Request.start_task:type_name -> vigil.log.v1.StartTask
+	30, // 22: vigil.log.v1.Request.progress_task:type_name -> vigil.log.v1.ProgressTask
+	31, // 23: vigil.log.v1.Request.complete_task:type_name -> vigil.log.v1.CompleteTask
+	32, // 24: vigil.log.v1.Request.fail_task:type_name -> vigil.log.v1.FailTask
+	33, // 25: vigil.log.v1.Request.handoff:type_name -> vigil.log.v1.Handoff
+	34, // 26: vigil.log.v1.Request.set_resume:type_name -> vigil.log.v1.SetResume
+	35, // 27: vigil.log.v1.Request.declare:type_name -> vigil.log.v1.Declare
+	36, // 28: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
+	37, // 29: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
+	38, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
+	39, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
+	41, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
+	58, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
+	59, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
+	60, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
+	43, // 36: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
+	44, // 37: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
+	45, // 38: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
+	46, // 39: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
+	47, // 40: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
+	48, // 41: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
+	49, // 42: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
+	50, // 43: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
+	51, // 44: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
+	53, // 45: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
+	61, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
+	62, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
+	63, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
+	54, // 49: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
+	55, // 50: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
+	56, // 51: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
+	57, // 52: vigil.log.v1.Request.note_nudge:type_name -> vigil.log.v1.NoteNudge
+	18, // 53: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
+	19, // 54: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
+	20, // 55: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
+	21, // 56: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
+	17, // 57: vigil.log.v1.Request.watch_rooms:type_name -> vigil.log.v1.WatchRooms
+	3,  // 58: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
+	3,  // 59: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
+	3,  // 60: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
+	14, // 61: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
+	16, // 62: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
+	3,  // 63: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
+	42, // 64: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
+	52, // 65: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
+	66, // [66:66] is the sub-list for method output_type
+	66, // [66:66] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_vigil_log_v1_log_proto_init() }
@@ -5531,6 +6018,11 @@ func file_vigil_log_v1_log_proto_init() {
 		(*Request_ReportPressure)(nil),
 		(*Request_ReportStuck)(nil),
 		(*Request_NoteNudge)(nil),
+		(*Request_WarnRoom)(nil),
+		(*Request_CancelIdleRoom)(nil),
+		(*Request_ReopenRoom)(nil),
+		(*Request_SetRoomWatch)(nil),
+		(*Request_WatchRooms)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5538,7 +6030,7 @@ func file_vigil_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_log_v1_log_proto_rawDesc), len(file_vigil_log_v1_log_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   58,
+			NumMessages:   64,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

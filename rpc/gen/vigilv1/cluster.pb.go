@@ -26,6 +26,163 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type GetHealthRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetHealthRequest) Reset() {
+	*x = GetHealthRequest{}
+	mi := &file_vigil_v1_cluster_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetHealthRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetHealthRequest) ProtoMessage() {}
+
+func (x *GetHealthRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_cluster_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetHealthRequest.ProtoReflect.Descriptor instead.
+func (*GetHealthRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{0}
+}
+
+type GetHealthResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// healthy, or why not
+	Status        string          `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
+	Server        string          `protobuf:"bytes,2,opt,name=server,proto3" json:"server,omitempty"`
+	Leader        bool            `protobuf:"varint,3,opt,name=leader,proto3" json:"leader,omitempty"`
+	Watchdog      *HealthWatchdog `protobuf:"bytes,4,opt,name=watchdog,proto3" json:"watchdog,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetHealthResponse) Reset() {
+	*x = GetHealthResponse{}
+	mi := &file_vigil_v1_cluster_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetHealthResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetHealthResponse) ProtoMessage() {}
+
+func (x *GetHealthResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_cluster_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetHealthResponse.ProtoReflect.Descriptor instead.
+func (*GetHealthResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *GetHealthResponse) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *GetHealthResponse) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *GetHealthResponse) GetLeader() bool {
+	if x != nil {
+		return x.Leader
+	}
+	return false
+}
+
+func (x *GetHealthResponse) GetWatchdog() *HealthWatchdog {
+	if x != nil {
+		return x.Watchdog
+	}
+	return nil
+}
+
+type HealthWatchdog struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Enabled       bool                   `protobuf:"varint,1,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	Stats         *WatchdogStats         `protobuf:"bytes,2,opt,name=stats,proto3" json:"stats,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HealthWatchdog) Reset() {
+	*x = HealthWatchdog{}
+	mi := &file_vigil_v1_cluster_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HealthWatchdog) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HealthWatchdog) ProtoMessage() {}
+
+func (x *HealthWatchdog) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_cluster_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HealthWatchdog.ProtoReflect.Descriptor instead.
+func (*HealthWatchdog) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *HealthWatchdog) GetEnabled() bool {
+	if x != nil {
+		return x.Enabled
+	}
+	return false
+}
+
+func (x *HealthWatchdog) GetStats() *WatchdogStats {
+	if x != nil {
+		return x.Stats
+	}
+	return nil
+}
+
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Stale         bool                   `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
@@ -35,7 +192,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[0]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -47,7 +204,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[0]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -60,7 +217,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{0}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *StatusRequest) GetStale() bool {
@@ -109,7 +266,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[1]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -121,7 +278,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[1]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -134,7 +291,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{1}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -345,7 +502,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[2]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -357,7 +514,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[2]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -370,7 +527,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{2}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Server) GetId() string {
@@ -452,7 +609,7 @@ type GetSettingsRequest struct {
 
 func (x *GetSettingsRequest) Reset() {
 	*x = GetSettingsRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[3]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -464,7 +621,7 @@ func (x *GetSettingsRequest) String() string {
 func (*GetSettingsRequest) ProtoMessage() {}
 
 func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[3]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -477,7 +634,7 @@ func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*GetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{3}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetSettingsRequest) GetStale() bool {
@@ -501,7 +658,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[4]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -513,7 +670,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[4]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -526,7 +683,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{4}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Settings) GetValues() map[string]string {
@@ -567,7 +724,7 @@ type PutSettingsRequest struct {
 
 func (x *PutSettingsRequest) Reset() {
 	*x = PutSettingsRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[5]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -579,7 +736,7 @@ func (x *PutSettingsRequest) String() string {
 func (*PutSettingsRequest) ProtoMessage() {}
 
 func (x *PutSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[5]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -592,7 +749,7 @@ func (x *PutSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutSettingsRequest.ProtoReflect.Descriptor instead.
 func (*PutSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{5}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PutSettingsRequest) GetValues() map[string]string {
@@ -617,7 +774,7 @@ type ListServersRequest struct {
 
 func (x *ListServersRequest) Reset() {
 	*x = ListServersRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[6]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -629,7 +786,7 @@ func (x *ListServersRequest) String() string {
 func (*ListServersRequest) ProtoMessage() {}
 
 func (x *ListServersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[6]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -642,7 +799,7 @@ func (x *ListServersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServersRequest.ProtoReflect.Descriptor instead.
 func (*ListServersRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{6}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 type ListServersResponse struct {
@@ -654,7 +811,7 @@ type ListServersResponse struct {
 
 func (x *ListServersResponse) Reset() {
 	*x = ListServersResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[7]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -666,7 +823,7 @@ func (x *ListServersResponse) String() string {
 func (*ListServersResponse) ProtoMessage() {}
 
 func (x *ListServersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[7]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -679,7 +836,7 @@ func (x *ListServersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServersResponse.ProtoReflect.Descriptor instead.
 func (*ListServersResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{7}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListServersResponse) GetServers() []*Server {
@@ -699,7 +856,7 @@ type AddServerRequest struct {
 
 func (x *AddServerRequest) Reset() {
 	*x = AddServerRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[8]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -711,7 +868,7 @@ func (x *AddServerRequest) String() string {
 func (*AddServerRequest) ProtoMessage() {}
 
 func (x *AddServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[8]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -724,7 +881,7 @@ func (x *AddServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddServerRequest.ProtoReflect.Descriptor instead.
 func (*AddServerRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{8}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AddServerRequest) GetId() string {
@@ -749,7 +906,7 @@ type AddServerResponse struct {
 
 func (x *AddServerResponse) Reset() {
 	*x = AddServerResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[9]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -761,7 +918,7 @@ func (x *AddServerResponse) String() string {
 func (*AddServerResponse) ProtoMessage() {}
 
 func (x *AddServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[9]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -774,7 +931,7 @@ func (x *AddServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddServerResponse.ProtoReflect.Descriptor instead.
 func (*AddServerResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{9}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 type RemoveServerRequest struct {
@@ -788,7 +945,7 @@ type RemoveServerRequest struct {
 
 func (x *RemoveServerRequest) Reset() {
 	*x = RemoveServerRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[10]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -800,7 +957,7 @@ func (x *RemoveServerRequest) String() string {
 func (*RemoveServerRequest) ProtoMessage() {}
 
 func (x *RemoveServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[10]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -813,7 +970,7 @@ func (x *RemoveServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveServerRequest.ProtoReflect.Descriptor instead.
 func (*RemoveServerRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{10}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RemoveServerRequest) GetServer() string {
@@ -838,7 +995,7 @@ type RemoveServerResponse struct {
 
 func (x *RemoveServerResponse) Reset() {
 	*x = RemoveServerResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[11]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -850,7 +1007,7 @@ func (x *RemoveServerResponse) String() string {
 func (*RemoveServerResponse) ProtoMessage() {}
 
 func (x *RemoveServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[11]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -863,7 +1020,7 @@ func (x *RemoveServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveServerResponse.ProtoReflect.Descriptor instead.
 func (*RemoveServerResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{11}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 type TransferLeadershipRequest struct {
@@ -876,7 +1033,7 @@ type TransferLeadershipRequest struct {
 
 func (x *TransferLeadershipRequest) Reset() {
 	*x = TransferLeadershipRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[12]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -888,7 +1045,7 @@ func (x *TransferLeadershipRequest) String() string {
 func (*TransferLeadershipRequest) ProtoMessage() {}
 
 func (x *TransferLeadershipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[12]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -901,7 +1058,7 @@ func (x *TransferLeadershipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferLeadershipRequest.ProtoReflect.Descriptor instead.
 func (*TransferLeadershipRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{12}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TransferLeadershipRequest) GetTo() string {
@@ -920,7 +1077,7 @@ type TransferLeadershipResponse struct {
 
 func (x *TransferLeadershipResponse) Reset() {
 	*x = TransferLeadershipResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[13]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -932,7 +1089,7 @@ func (x *TransferLeadershipResponse) String() string {
 func (*TransferLeadershipResponse) ProtoMessage() {}
 
 func (x *TransferLeadershipResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[13]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -945,7 +1102,7 @@ func (x *TransferLeadershipResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferLeadershipResponse.ProtoReflect.Descriptor instead.
 func (*TransferLeadershipResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{13}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TransferLeadershipResponse) GetLeader() string {
@@ -969,7 +1126,7 @@ type AnnounceServerRequest struct {
 
 func (x *AnnounceServerRequest) Reset() {
 	*x = AnnounceServerRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[14]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -981,7 +1138,7 @@ func (x *AnnounceServerRequest) String() string {
 func (*AnnounceServerRequest) ProtoMessage() {}
 
 func (x *AnnounceServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[14]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -994,7 +1151,7 @@ func (x *AnnounceServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnounceServerRequest.ProtoReflect.Descriptor instead.
 func (*AnnounceServerRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AnnounceServerRequest) GetId() string {
@@ -1047,7 +1204,7 @@ type AnnounceServerResponse struct {
 
 func (x *AnnounceServerResponse) Reset() {
 	*x = AnnounceServerResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[15]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1059,7 +1216,7 @@ func (x *AnnounceServerResponse) String() string {
 func (*AnnounceServerResponse) ProtoMessage() {}
 
 func (x *AnnounceServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[15]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1072,7 +1229,7 @@ func (x *AnnounceServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnounceServerResponse.ProtoReflect.Descriptor instead.
 func (*AnnounceServerResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 type ReportHashRequest struct {
@@ -1087,7 +1244,7 @@ type ReportHashRequest struct {
 
 func (x *ReportHashRequest) Reset() {
 	*x = ReportHashRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[16]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1099,7 +1256,7 @@ func (x *ReportHashRequest) String() string {
 func (*ReportHashRequest) ProtoMessage() {}
 
 func (x *ReportHashRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[16]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1112,7 +1269,7 @@ func (x *ReportHashRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportHashRequest.ProtoReflect.Descriptor instead.
 func (*ReportHashRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReportHashRequest) GetServer() string {
@@ -1144,7 +1301,7 @@ type ReportHashResponse struct {
 
 func (x *ReportHashResponse) Reset() {
 	*x = ReportHashResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[17]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1156,7 +1313,7 @@ func (x *ReportHashResponse) String() string {
 func (*ReportHashResponse) ProtoMessage() {}
 
 func (x *ReportHashResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[17]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1169,7 +1326,7 @@ func (x *ReportHashResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportHashResponse.ProtoReflect.Descriptor instead.
 func (*ReportHashResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 type ReportViewsRequest struct {
@@ -1184,7 +1341,7 @@ type ReportViewsRequest struct {
 
 func (x *ReportViewsRequest) Reset() {
 	*x = ReportViewsRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1353,7 @@ func (x *ReportViewsRequest) String() string {
 func (*ReportViewsRequest) ProtoMessage() {}
 
 func (x *ReportViewsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1366,7 @@ func (x *ReportViewsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportViewsRequest.ProtoReflect.Descriptor instead.
 func (*ReportViewsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReportViewsRequest) GetServer() string {
@@ -1245,7 +1402,7 @@ type HeardHost struct {
 
 func (x *HeardHost) Reset() {
 	*x = HeardHost{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1257,7 +1414,7 @@ func (x *HeardHost) String() string {
 func (*HeardHost) ProtoMessage() {}
 
 func (x *HeardHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1270,7 +1427,7 @@ func (x *HeardHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeardHost.ProtoReflect.Descriptor instead.
 func (*HeardHost) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *HeardHost) GetHost() uint32 {
@@ -1302,7 +1459,7 @@ type ReportViewsResponse struct {
 
 func (x *ReportViewsResponse) Reset() {
 	*x = ReportViewsResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1314,7 +1471,7 @@ func (x *ReportViewsResponse) String() string {
 func (*ReportViewsResponse) ProtoMessage() {}
 
 func (x *ReportViewsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1327,7 +1484,7 @@ func (x *ReportViewsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportViewsResponse.ProtoReflect.Descriptor instead.
 func (*ReportViewsResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 type SaveSnapshotRequest struct {
@@ -1338,7 +1495,7 @@ type SaveSnapshotRequest struct {
 
 func (x *SaveSnapshotRequest) Reset() {
 	*x = SaveSnapshotRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[21]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1350,7 +1507,7 @@ func (x *SaveSnapshotRequest) String() string {
 func (*SaveSnapshotRequest) ProtoMessage() {}
 
 func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[21]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1363,7 +1520,7 @@ func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SaveSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 type SnapshotChunk struct {
@@ -1375,7 +1532,7 @@ type SnapshotChunk struct {
 
 func (x *SnapshotChunk) Reset() {
 	*x = SnapshotChunk{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[22]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1544,7 @@ func (x *SnapshotChunk) String() string {
 func (*SnapshotChunk) ProtoMessage() {}
 
 func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[22]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +1557,7 @@ func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotChunk.ProtoReflect.Descriptor instead.
 func (*SnapshotChunk) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SnapshotChunk) GetData() []byte {
@@ -1420,7 +1577,7 @@ type RestoreSnapshotResponse struct {
 
 func (x *RestoreSnapshotResponse) Reset() {
 	*x = RestoreSnapshotResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[23]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +1589,7 @@ func (x *RestoreSnapshotResponse) String() string {
 func (*RestoreSnapshotResponse) ProtoMessage() {}
 
 func (x *RestoreSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[23]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +1602,7 @@ func (x *RestoreSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*RestoreSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RestoreSnapshotResponse) GetIndex() uint64 {
@@ -1466,7 +1623,16 @@ var File_vigil_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x16vigil/v1/cluster.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"%\n" +
+	"\x16vigil/v1/cluster.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14vigil/v1/types.proto\"\x12\n" +
+	"\x10GetHealthRequest\"\x91\x01\n" +
+	"\x11GetHealthResponse\x12\x16\n" +
+	"\x06status\x18\x01 \x01(\tR\x06status\x12\x16\n" +
+	"\x06server\x18\x02 \x01(\tR\x06server\x12\x16\n" +
+	"\x06leader\x18\x03 \x01(\bR\x06leader\x124\n" +
+	"\bwatchdog\x18\x04 \x01(\v2\x18.vigil.v1.HealthWatchdogR\bwatchdog\"Y\n" +
+	"\x0eHealthWatchdog\x12\x18\n" +
+	"\aenabled\x18\x01 \x01(\bR\aenabled\x12-\n" +
+	"\x05stats\x18\x02 \x01(\v2\x17.vigil.v1.WatchdogStatsR\x05stats\"%\n" +
 	"\rStatusRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xfa\a\n" +
 	"\x0eStatusResponse\x12\x1d\n" +
@@ -1589,10 +1755,12 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x04data\x18\x01 \x01(\fR\x04data\"E\n" +
 	"\x17RestoreSnapshotResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\rR\x05epoch2\xbf\b\n" +
+	"\x05epoch\x18\x02 \x01(\rR\x05epoch2\x99\t\n" +
 	"\aCluster\x12O\n" +
 	"\x06Status\x12\x17.vigil.v1.StatusRequest\x1a\x18.vigil.v1.StatusResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
-	"/v1/status\x12U\n" +
+	"/v1/status\x12X\n" +
+	"\tGetHealth\x12\x1a.vigil.v1.GetHealthRequest\x1a\x1b.vigil.v1.GetHealthResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
+	"/v1/health\x12U\n" +
 	"\vGetSettings\x12\x1c.vigil.v1.GetSettingsRequest\x1a\x12.vigil.v1.Settings\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/settings\x12X\n" +
 	"\vPutSettings\x12\x1c.vigil.v1.PutSettingsRequest\x1a\x12.vigil.v1.Settings\"\x17\x82\xd3\xe4\x93\x02\x11:\x01*2\f/v1/settings\x12_\n" +
 	"\vListServers\x12\x1c.vigil.v1.ListServersRequest\x1a\x1d.vigil.v1.ListServersResponse\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/servers\x12\\\n" +
@@ -1618,82 +1786,90 @@ func file_vigil_v1_cluster_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_cluster_proto_rawDescData
 }
 
-var file_vigil_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_vigil_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_vigil_v1_cluster_proto_goTypes = []any{
-	(*StatusRequest)(nil),              // 0: vigil.v1.StatusRequest
-	(*StatusResponse)(nil),             // 1: vigil.v1.StatusResponse
-	(*Server)(nil),                     // 2: vigil.v1.Server
-	(*GetSettingsRequest)(nil),         // 3: vigil.v1.GetSettingsRequest
-	(*Settings)(nil),                   // 4: vigil.v1.Settings
-	(*PutSettingsRequest)(nil),         // 5: vigil.v1.PutSettingsRequest
-	(*ListServersRequest)(nil),         // 6: vigil.v1.ListServersRequest
-	(*ListServersResponse)(nil),        // 7: vigil.v1.ListServersResponse
-	(*AddServerRequest)(nil),           // 8: vigil.v1.AddServerRequest
-	(*AddServerResponse)(nil),          // 9: vigil.v1.AddServerResponse
-	(*RemoveServerRequest)(nil),        // 10: vigil.v1.RemoveServerRequest
-	(*RemoveServerResponse)(nil),       // 11: vigil.v1.RemoveServerResponse
-	(*TransferLeadershipRequest)(nil),  // 12: vigil.v1.TransferLeadershipRequest
-	(*TransferLeadershipResponse)(nil), // 13: vigil.v1.TransferLeadershipResponse
-	(*AnnounceServerRequest)(nil),      // 14: vigil.v1.AnnounceServerRequest
-	(*AnnounceServerResponse)(nil),     // 15: vigil.v1.AnnounceServerResponse
-	(*ReportHashRequest)(nil),          // 16: vigil.v1.ReportHashRequest
-	(*ReportHashResponse)(nil),         // 17: vigil.v1.ReportHashResponse
-	(*ReportViewsRequest)(nil),         // 18: vigil.v1.ReportViewsRequest
-	(*HeardHost)(nil),                  // 19: vigil.v1.HeardHost
-	(*ReportViewsResponse)(nil),        // 20: vigil.v1.ReportViewsResponse
-	(*SaveSnapshotRequest)(nil),        // 21: vigil.v1.SaveSnapshotRequest
-	(*SnapshotChunk)(nil),              // 22: vigil.v1.SnapshotChunk
-	(*RestoreSnapshotResponse)(nil),    // 23: vigil.v1.RestoreSnapshotResponse
-	nil,                                // 24: vigil.v1.StatusResponse.TasksEntry
-	nil,                                // 25: vigil.v1.StatusResponse.HostStatesEntry
-	nil,                                // 26: vigil.v1.Settings.ValuesEntry
-	nil,                                // 27: vigil.v1.Settings.DefaultsEntry
-	nil,                                // 28: vigil.v1.Settings.HelpEntry
-	nil,                                // 29: vigil.v1.PutSettingsRequest.ValuesEntry
-	(*durationpb.Duration)(nil),        // 30: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 31: google.protobuf.Timestamp
+	(*GetHealthRequest)(nil),           // 0: vigil.v1.GetHealthRequest
+	(*GetHealthResponse)(nil),          // 1: vigil.v1.GetHealthResponse
+	(*HealthWatchdog)(nil),             // 2: vigil.v1.HealthWatchdog
+	(*StatusRequest)(nil),              // 3: vigil.v1.StatusRequest
+	(*StatusResponse)(nil),             // 4: vigil.v1.StatusResponse
+	(*Server)(nil),                     // 5: vigil.v1.Server
+	(*GetSettingsRequest)(nil),         // 6: vigil.v1.GetSettingsRequest
+	(*Settings)(nil),                   // 7: vigil.v1.Settings
+	(*PutSettingsRequest)(nil),         // 8: vigil.v1.PutSettingsRequest
+	(*ListServersRequest)(nil),         // 9: vigil.v1.ListServersRequest
+	(*ListServersResponse)(nil),        // 10: vigil.v1.ListServersResponse
+	(*AddServerRequest)(nil),           // 11: vigil.v1.AddServerRequest
+	(*AddServerResponse)(nil),          // 12: vigil.v1.AddServerResponse
+	(*RemoveServerRequest)(nil),        // 13: vigil.v1.RemoveServerRequest
+	(*RemoveServerResponse)(nil),       // 14: vigil.v1.RemoveServerResponse
+	(*TransferLeadershipRequest)(nil),  // 15: vigil.v1.TransferLeadershipRequest
+	(*TransferLeadershipResponse)(nil), // 16: vigil.v1.TransferLeadershipResponse
+	(*AnnounceServerRequest)(nil),      // 17: vigil.v1.AnnounceServerRequest
+	(*AnnounceServerResponse)(nil),     // 18: vigil.v1.AnnounceServerResponse
+	(*ReportHashRequest)(nil),          // 19: vigil.v1.ReportHashRequest
+	(*ReportHashResponse)(nil),         // 20: vigil.v1.ReportHashResponse
+	(*ReportViewsRequest)(nil),         // 21: vigil.v1.ReportViewsRequest
+	(*HeardHost)(nil),                  // 22: vigil.v1.HeardHost
+	(*ReportViewsResponse)(nil),        // 23: vigil.v1.ReportViewsResponse
+	(*SaveSnapshotRequest)(nil),        // 24: vigil.v1.SaveSnapshotRequest
+	(*SnapshotChunk)(nil),              // 25: vigil.v1.SnapshotChunk
+	(*RestoreSnapshotResponse)(nil),    // 26: vigil.v1.RestoreSnapshotResponse
+	nil,                                // 27: vigil.v1.StatusResponse.TasksEntry
+	nil,                                // 28: vigil.v1.StatusResponse.HostStatesEntry
+	nil,                                // 29: vigil.v1.Settings.ValuesEntry
+	nil,                                // 30: vigil.v1.Settings.DefaultsEntry
+	nil,                                // 31: vigil.v1.Settings.HelpEntry
+	nil,                                // 32: vigil.v1.PutSettingsRequest.ValuesEntry
+	(*WatchdogStats)(nil),              // 33: vigil.v1.WatchdogStats
+	(*durationpb.Duration)(nil),        // 34: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 35: google.protobuf.Timestamp
 }
 var file_vigil_v1_cluster_proto_depIdxs = []int32{
-	30, // 0: vigil.v1.StatusResponse.clock:type_name -> google.protobuf.Duration
-	24, // 1: vigil.v1.StatusResponse.tasks:type_name -> vigil.v1.StatusResponse.TasksEntry
-	2,  // 2: vigil.v1.StatusResponse.servers:type_name -> vigil.v1.Server
-	25, // 3: vigil.v1.StatusResponse.host_states:type_name -> vigil.v1.StatusResponse.HostStatesEntry
-	31, // 4: vigil.v1.StatusResponse.pause_at:type_name -> google.protobuf.Timestamp
-	26, // 5: vigil.v1.Settings.values:type_name -> vigil.v1.Settings.ValuesEntry
-	27, // 6: vigil.v1.Settings.defaults:type_name -> vigil.v1.Settings.DefaultsEntry
-	28, // 7: vigil.v1.Settings.help:type_name -> vigil.v1.Settings.HelpEntry
-	29, // 8: vigil.v1.PutSettingsRequest.values:type_name -> vigil.v1.PutSettingsRequest.ValuesEntry
-	2,  // 9: vigil.v1.ListServersResponse.servers:type_name -> vigil.v1.Server
-	19, // 10: vigil.v1.ReportViewsRequest.views:type_name -> vigil.v1.HeardHost
-	0,  // 11: vigil.v1.Cluster.Status:input_type -> vigil.v1.StatusRequest
-	3,  // 12: vigil.v1.Cluster.GetSettings:input_type -> vigil.v1.GetSettingsRequest
-	5,  // 13: vigil.v1.Cluster.PutSettings:input_type -> vigil.v1.PutSettingsRequest
-	6,  // 14: vigil.v1.Cluster.ListServers:input_type -> vigil.v1.ListServersRequest
-	8,  // 15: vigil.v1.Cluster.AddServer:input_type -> vigil.v1.AddServerRequest
-	10, // 16: vigil.v1.Cluster.RemoveServer:input_type -> vigil.v1.RemoveServerRequest
-	12, // 17: vigil.v1.Cluster.TransferLeadership:input_type -> vigil.v1.TransferLeadershipRequest
-	14, // 18: vigil.v1.Cluster.AnnounceServer:input_type -> vigil.v1.AnnounceServerRequest
-	16, // 19: vigil.v1.Cluster.ReportHash:input_type -> vigil.v1.ReportHashRequest
-	18, // 20: vigil.v1.Cluster.ReportViews:input_type -> vigil.v1.ReportViewsRequest
-	21, // 21: vigil.v1.Cluster.SaveSnapshot:input_type -> vigil.v1.SaveSnapshotRequest
-	22, // 22: vigil.v1.Cluster.RestoreSnapshot:input_type -> vigil.v1.SnapshotChunk
-	1,  // 23: vigil.v1.Cluster.Status:output_type -> vigil.v1.StatusResponse
-	4,  // 24: vigil.v1.Cluster.GetSettings:output_type -> vigil.v1.Settings
-	4,  // 25: vigil.v1.Cluster.PutSettings:output_type -> vigil.v1.Settings
-	7,  // 26: vigil.v1.Cluster.ListServers:output_type -> vigil.v1.ListServersResponse
-	9,  // 27: vigil.v1.Cluster.AddServer:output_type -> vigil.v1.AddServerResponse
-	11, // 28: vigil.v1.Cluster.RemoveServer:output_type -> vigil.v1.RemoveServerResponse
-	13, // 29: vigil.v1.Cluster.TransferLeadership:output_type -> vigil.v1.TransferLeadershipResponse
-	15, // 30: vigil.v1.Cluster.AnnounceServer:output_type -> vigil.v1.AnnounceServerResponse
-	17, // 31: vigil.v1.Cluster.ReportHash:output_type -> vigil.v1.ReportHashResponse
-	20, // 32: vigil.v1.Cluster.ReportViews:output_type -> vigil.v1.ReportViewsResponse
-	22, // 33: vigil.v1.Cluster.SaveSnapshot:output_type -> vigil.v1.SnapshotChunk
-	23, // 34: vigil.v1.Cluster.RestoreSnapshot:output_type -> vigil.v1.RestoreSnapshotResponse
-	23, // [23:35] is the sub-list for method output_type
-	11, // [11:23] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	2,  // 0: vigil.v1.GetHealthResponse.watchdog:type_name -> vigil.v1.HealthWatchdog
+	33, // 1: vigil.v1.HealthWatchdog.stats:type_name -> vigil.v1.WatchdogStats
+	34, // 2: vigil.v1.StatusResponse.clock:type_name -> google.protobuf.Duration
+	27, // 3: vigil.v1.StatusResponse.tasks:type_name -> vigil.v1.StatusResponse.TasksEntry
+	5,  // 4: vigil.v1.StatusResponse.servers:type_name -> vigil.v1.Server
+	28, // 5: vigil.v1.StatusResponse.host_states:type_name -> vigil.v1.StatusResponse.HostStatesEntry
+	35, // 6: vigil.v1.StatusResponse.pause_at:type_name -> google.protobuf.Timestamp
+	29, // 7: vigil.v1.Settings.values:type_name -> vigil.v1.Settings.ValuesEntry
+	30, // 8: vigil.v1.Settings.defaults:type_name -> vigil.v1.Settings.DefaultsEntry
+	31, // 9: vigil.v1.Settings.help:type_name -> vigil.v1.Settings.HelpEntry
+	32, // 10: vigil.v1.PutSettingsRequest.values:type_name -> vigil.v1.PutSettingsRequest.ValuesEntry
+	5,  // 11: vigil.v1.ListServersResponse.servers:type_name -> vigil.v1.Server
+	22, // 12: vigil.v1.ReportViewsRequest.views:type_name -> vigil.v1.HeardHost
+	3,  // 13: vigil.v1.Cluster.Status:input_type -> vigil.v1.StatusRequest
+	0,  // 14: vigil.v1.Cluster.GetHealth:input_type -> vigil.v1.GetHealthRequest
+	6,  // 15: vigil.v1.Cluster.GetSettings:input_type -> vigil.v1.GetSettingsRequest
+	8,  // 16: vigil.v1.Cluster.PutSettings:input_type -> vigil.v1.PutSettingsRequest
+	9,  // 17: vigil.v1.Cluster.ListServers:input_type -> vigil.v1.ListServersRequest
+	11, // 18: vigil.v1.Cluster.AddServer:input_type -> vigil.v1.AddServerRequest
+	13, // 19: vigil.v1.Cluster.RemoveServer:input_type -> vigil.v1.RemoveServerRequest
+	15, // 20: vigil.v1.Cluster.TransferLeadership:input_type -> vigil.v1.TransferLeadershipRequest
+	17, // 21: vigil.v1.Cluster.AnnounceServer:input_type -> vigil.v1.AnnounceServerRequest
+	19, // 22: vigil.v1.Cluster.ReportHash:input_type -> vigil.v1.ReportHashRequest
+	21, // 23: vigil.v1.Cluster.ReportViews:input_type -> vigil.v1.ReportViewsRequest
+	24, // 24: vigil.v1.Cluster.SaveSnapshot:input_type -> vigil.v1.SaveSnapshotRequest
+	25, // 25: vigil.v1.Cluster.RestoreSnapshot:input_type -> vigil.v1.SnapshotChunk
+	4,  // 26: vigil.v1.Cluster.Status:output_type -> vigil.v1.StatusResponse
+	1,  // 27: vigil.v1.Cluster.GetHealth:output_type -> vigil.v1.GetHealthResponse
+	7,  // 28: vigil.v1.Cluster.GetSettings:output_type -> vigil.v1.Settings
+	7,  // 29: vigil.v1.Cluster.PutSettings:output_type -> vigil.v1.Settings
+	10, // 30: vigil.v1.Cluster.ListServers:output_type -> vigil.v1.ListServersResponse
+	12, // 31: vigil.v1.Cluster.AddServer:output_type -> vigil.v1.AddServerResponse
+	14, // 32: vigil.v1.Cluster.RemoveServer:output_type -> vigil.v1.RemoveServerResponse
+	16, // 33: vigil.v1.Cluster.TransferLeadership:output_type -> vigil.v1.TransferLeadershipResponse
+	18, // 34: vigil.v1.Cluster.AnnounceServer:output_type -> vigil.v1.AnnounceServerResponse
+	20, // 35: vigil.v1.Cluster.ReportHash:output_type -> vigil.v1.ReportHashResponse
+	23, // 36: vigil.v1.Cluster.ReportViews:output_type -> vigil.v1.ReportViewsResponse
+	25, // 37: vigil.v1.Cluster.SaveSnapshot:output_type -> vigil.v1.SnapshotChunk
+	26, // 38: vigil.v1.Cluster.RestoreSnapshot:output_type -> vigil.v1.RestoreSnapshotResponse
+	26, // [26:39] is the sub-list for method output_type
+	13, // [13:26] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_cluster_proto_init() }
@@ -1701,13 +1877,14 @@ func file_vigil_v1_cluster_proto_init() {
 	if File_vigil_v1_cluster_proto != nil {
 		return
 	}
+	file_vigil_v1_types_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_cluster_proto_rawDesc), len(file_vigil_v1_cluster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,6 +22,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	Cluster_Status_FullMethodName             = "/vigil.v1.Cluster/Status"
+	Cluster_GetHealth_FullMethodName          = "/vigil.v1.Cluster/GetHealth"
 	Cluster_GetSettings_FullMethodName        = "/vigil.v1.Cluster/GetSettings"
 	Cluster_PutSettings_FullMethodName        = "/vigil.v1.Cluster/PutSettings"
 	Cluster_ListServers_FullMethodName        = "/vigil.v1.Cluster/ListServers"
@@ -40,6 +41,8 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type ClusterClient interface {
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
+	// How the answering server is; served without the leader.
+	GetHealth(ctx context.Context, in *GetHealthRequest, opts ...grpc.CallOption) (*GetHealthResponse, error)
 	GetSettings(ctx context.Context, in *GetSettingsRequest, opts ...grpc.CallOption) (*Settings, error)
 	PutSettings(ctx context.Context, in *PutSettingsRequest, opts ...grpc.CallOption) (*Settings, error)
 	ListServers(ctx context.Context, in *ListServersRequest, opts ...grpc.CallOption) (*ListServersResponse, error)
@@ -68,6 +71,16 @@ func (c *clusterClient) Status(ctx context.Context, in *StatusRequest, opts ...g
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(StatusResponse)
 	err := c.cc.Invoke(ctx, Cluster_Status_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterClient) GetHealth(ctx context.Context, in *GetHealthRequest, opts ...grpc.CallOption) (*GetHealthResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetHealthResponse)
+	err := c.cc.Invoke(ctx, Cluster_GetHealth_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -201,6 +214,8 @@ type Cluster_RestoreSnapshotClient = grpc.ClientStreamingClient[SnapshotChunk, R
 // for forward compatibility.
 type ClusterServer interface {
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
+	// How the answering server is; served without the leader.
+	GetHealth(context.Context, *GetHealthRequest) (*GetHealthResponse, error)
 	GetSettings(context.Context, *GetSettingsRequest) (*Settings, error)
 	PutSettings(context.Context, *PutSettingsRequest) (*Settings, error)
 	ListServers(context.Context, *ListServersRequest) (*ListServersResponse, error)
@@ -227,6 +242,9 @@ type UnimplementedClusterServer struct{}
 
 func (UnimplementedClusterServer) Status(context.Context, *StatusRequest) (*StatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Status not implemented")
+}
+func (UnimplementedClusterServer) GetHealth(context.Context, *GetHealthRequest) (*GetHealthResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetHealth not implemented")
 }
 func (UnimplementedClusterServer) GetSettings(context.Context, *GetSettingsRequest) (*Settings, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetSettings not implemented")
@@ -296,6 +314,24 @@ func _Cluster_Status_Handler(srv interface{}, ctx context.Context, dec func(inte
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(ClusterServer).Status(ctx, req.(*StatusRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Cluster_GetHealth_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetHealthRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServer).GetHealth(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Cluster_GetHealth_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServer).GetHealth(ctx, req.(*GetHealthRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -490,6 +526,10 @@ var Cluster_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Status",
 			Handler:    _Cluster_Status_Handler,
+		},
+		{
+			MethodName: "GetHealth",
+			Handler:    _Cluster_GetHealth_Handler,
 		},
 		{
 			MethodName: "GetSettings",

@@ -33,8 +33,10 @@ type ApplyRoomRequest struct {
 	By    string                 `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	IfRev uint64                 `protobuf:"varint,4,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
 	// Checks everything and changes nothing.
-	DryRun        bool     `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	DryRun bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// What the room sets for the conversation watchdog; absent: it stays as it is.
+	Watch         *RoomWatch `protobuf:"bytes,6,opt,name=watch,proto3" json:"watch,omitempty"`
+	Id            *WriteId   `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -104,9 +106,363 @@ func (x *ApplyRoomRequest) GetDryRun() bool {
 	return false
 }
 
+func (x *ApplyRoomRequest) GetWatch() *RoomWatch {
+	if x != nil {
+		return x.Watch
+	}
+	return nil
+}
+
 func (x *ApplyRoomRequest) GetId() *WriteId {
 	if x != nil {
 		return x.Id
+	}
+	return nil
+}
+
+type ReopenRoomRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	IfRev         uint64                 `protobuf:"varint,3,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
+	Id            *WriteId               `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReopenRoomRequest) Reset() {
+	*x = ReopenRoomRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReopenRoomRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReopenRoomRequest) ProtoMessage() {}
+
+func (x *ReopenRoomRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReopenRoomRequest.ProtoReflect.Descriptor instead.
+func (*ReopenRoomRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ReopenRoomRequest) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *ReopenRoomRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ReopenRoomRequest) GetIfRev() uint64 {
+	if x != nil {
+		return x.IfRev
+	}
+	return 0
+}
+
+func (x *ReopenRoomRequest) GetId() *WriteId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+type ReopenRoomResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Room  *Room                  `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	// Tasks that came back.
+	Tasks         uint32 `protobuf:"varint,2,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReopenRoomResponse) Reset() {
+	*x = ReopenRoomResponse{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReopenRoomResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReopenRoomResponse) ProtoMessage() {}
+
+func (x *ReopenRoomResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReopenRoomResponse.ProtoReflect.Descriptor instead.
+func (*ReopenRoomResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ReopenRoomResponse) GetRoom() *Room {
+	if x != nil {
+		return x.Room
+	}
+	return nil
+}
+
+func (x *ReopenRoomResponse) GetTasks() uint32 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+type SetRoomWatchRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	Watch         *RoomWatch             `protobuf:"bytes,2,opt,name=watch,proto3" json:"watch,omitempty"`
+	By            string                 `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	IfRev         uint64                 `protobuf:"varint,4,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
+	Id            *WriteId               `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetRoomWatchRequest) Reset() {
+	*x = SetRoomWatchRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetRoomWatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetRoomWatchRequest) ProtoMessage() {}
+
+func (x *SetRoomWatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetRoomWatchRequest.ProtoReflect.Descriptor instead.
+func (*SetRoomWatchRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SetRoomWatchRequest) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *SetRoomWatchRequest) GetWatch() *RoomWatch {
+	if x != nil {
+		return x.Watch
+	}
+	return nil
+}
+
+func (x *SetRoomWatchRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *SetRoomWatchRequest) GetIfRev() uint64 {
+	if x != nil {
+		return x.IfRev
+	}
+	return 0
+}
+
+func (x *SetRoomWatchRequest) GetId() *WriteId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+type GetWatchdogRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stale         bool                   `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetWatchdogRequest) Reset() {
+	*x = GetWatchdogRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetWatchdogRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetWatchdogRequest) ProtoMessage() {}
+
+func (x *GetWatchdogRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetWatchdogRequest.ProtoReflect.Descriptor instead.
+func (*GetWatchdogRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *GetWatchdogRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+type GetWatchdogResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Enabled bool                   `protobuf:"varint,1,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	// It has begun to note activity.
+	On bool `protobuf:"varint,2,opt,name=on,proto3" json:"on,omitempty"`
+	// Of the leader (stale: of the answering server), since that server started.
+	Stats *WatchdogStats `protobuf:"bytes,3,opt,name=stats,proto3" json:"stats,omitempty"`
+	// Rooms with open tasks that are not exempt for good.
+	ActiveRooms uint32 `protobuf:"varint,4,opt,name=active_rooms,json=activeRooms,proto3" json:"active_rooms,omitempty"`
+	// Of these, silent for too long: the oldest, at most 100.
+	Stalled []string `protobuf:"bytes,5,rep,name=stalled,proto3" json:"stalled,omitempty"`
+	// Of the whole cluster since the watchdog is on.
+	WarnedTotal   uint64 `protobuf:"varint,6,opt,name=warned_total,json=warnedTotal,proto3" json:"warned_total,omitempty"`
+	CanceledTotal uint64 `protobuf:"varint,7,opt,name=canceled_total,json=canceledTotal,proto3" json:"canceled_total,omitempty"`
+	// Newest first, at most 500.
+	History       []*Cancellation `protobuf:"bytes,8,rep,name=history,proto3" json:"history,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetWatchdogResponse) Reset() {
+	*x = GetWatchdogResponse{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetWatchdogResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetWatchdogResponse) ProtoMessage() {}
+
+func (x *GetWatchdogResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetWatchdogResponse.ProtoReflect.Descriptor instead.
+func (*GetWatchdogResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *GetWatchdogResponse) GetEnabled() bool {
+	if x != nil {
+		return x.Enabled
+	}
+	return false
+}
+
+func (x *GetWatchdogResponse) GetOn() bool {
+	if x != nil {
+		return x.On
+	}
+	return false
+}
+
+func (x *GetWatchdogResponse) GetStats() *WatchdogStats {
+	if x != nil {
+		return x.Stats
+	}
+	return nil
+}
+
+func (x *GetWatchdogResponse) GetActiveRooms() uint32 {
+	if x != nil {
+		return x.ActiveRooms
+	}
+	return 0
+}
+
+func (x *GetWatchdogResponse) GetStalled() []string {
+	if x != nil {
+		return x.Stalled
+	}
+	return nil
+}
+
+func (x *GetWatchdogResponse) GetWarnedTotal() uint64 {
+	if x != nil {
+		return x.WarnedTotal
+	}
+	return 0
+}
+
+func (x *GetWatchdogResponse) GetCanceledTotal() uint64 {
+	if x != nil {
+		return x.CanceledTotal
+	}
+	return 0
+}
+
+func (x *GetWatchdogResponse) GetHistory() []*Cancellation {
+	if x != nil {
+		return x.History
 	}
 	return nil
 }
@@ -123,7 +479,7 @@ type ListRoomsRequest struct {
 
 func (x *ListRoomsRequest) Reset() {
 	*x = ListRoomsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[1]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -135,7 +491,7 @@ func (x *ListRoomsRequest) String() string {
 func (*ListRoomsRequest) ProtoMessage() {}
 
 func (x *ListRoomsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[1]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -148,7 +504,7 @@ func (x *ListRoomsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRoomsRequest.ProtoReflect.Descriptor instead.
 func (*ListRoomsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{1}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListRoomsRequest) GetStale() bool {
@@ -183,7 +539,7 @@ type ListRoomsResponse struct {
 
 func (x *ListRoomsResponse) Reset() {
 	*x = ListRoomsResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[2]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -195,7 +551,7 @@ func (x *ListRoomsResponse) String() string {
 func (*ListRoomsResponse) ProtoMessage() {}
 
 func (x *ListRoomsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[2]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -208,7 +564,7 @@ func (x *ListRoomsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRoomsResponse.ProtoReflect.Descriptor instead.
 func (*ListRoomsResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{2}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListRoomsResponse) GetRooms() []*Room {
@@ -235,7 +591,7 @@ type GetRoomRequest struct {
 
 func (x *GetRoomRequest) Reset() {
 	*x = GetRoomRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[3]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -247,7 +603,7 @@ func (x *GetRoomRequest) String() string {
 func (*GetRoomRequest) ProtoMessage() {}
 
 func (x *GetRoomRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[3]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -260,7 +616,7 @@ func (x *GetRoomRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRoomRequest.ProtoReflect.Descriptor instead.
 func (*GetRoomRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{3}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetRoomRequest) GetRoom() string {
@@ -289,7 +645,7 @@ type DeleteRoomRequest struct {
 
 func (x *DeleteRoomRequest) Reset() {
 	*x = DeleteRoomRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[4]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -301,7 +657,7 @@ func (x *DeleteRoomRequest) String() string {
 func (*DeleteRoomRequest) ProtoMessage() {}
 
 func (x *DeleteRoomRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[4]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -314,7 +670,7 @@ func (x *DeleteRoomRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRoomRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRoomRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{4}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DeleteRoomRequest) GetRoom() string {
@@ -355,7 +711,7 @@ type DeleteRoomResponse struct {
 
 func (x *DeleteRoomResponse) Reset() {
 	*x = DeleteRoomResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[5]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -367,7 +723,7 @@ func (x *DeleteRoomResponse) String() string {
 func (*DeleteRoomResponse) ProtoMessage() {}
 
 func (x *DeleteRoomResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[5]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -380,7 +736,7 @@ func (x *DeleteRoomResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRoomResponse.ProtoReflect.Descriptor instead.
 func (*DeleteRoomResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{5}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeleteRoomResponse) GetPending() bool {
@@ -405,7 +761,7 @@ type CreateTaskRequest struct {
 
 func (x *CreateTaskRequest) Reset() {
 	*x = CreateTaskRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[6]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -417,7 +773,7 @@ func (x *CreateTaskRequest) String() string {
 func (*CreateTaskRequest) ProtoMessage() {}
 
 func (x *CreateTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[6]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -430,7 +786,7 @@ func (x *CreateTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTaskRequest.ProtoReflect.Descriptor instead.
 func (*CreateTaskRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{6}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CreateTaskRequest) GetRoom() string {
@@ -502,7 +858,7 @@ type ListTasksRequest struct {
 
 func (x *ListTasksRequest) Reset() {
 	*x = ListTasksRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[7]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -514,7 +870,7 @@ func (x *ListTasksRequest) String() string {
 func (*ListTasksRequest) ProtoMessage() {}
 
 func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[7]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -527,7 +883,7 @@ func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksRequest.ProtoReflect.Descriptor instead.
 func (*ListTasksRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{7}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListTasksRequest) GetRoom() string {
@@ -590,7 +946,7 @@ type ListTasksResponse struct {
 
 func (x *ListTasksResponse) Reset() {
 	*x = ListTasksResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[8]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -602,7 +958,7 @@ func (x *ListTasksResponse) String() string {
 func (*ListTasksResponse) ProtoMessage() {}
 
 func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[8]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -615,7 +971,7 @@ func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListTasksResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{8}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListTasksResponse) GetTasks() []*Task {
@@ -642,7 +998,7 @@ type GetTaskRequest struct {
 
 func (x *GetTaskRequest) Reset() {
 	*x = GetTaskRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[9]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -654,7 +1010,7 @@ func (x *GetTaskRequest) String() string {
 func (*GetTaskRequest) ProtoMessage() {}
 
 func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[9]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -667,7 +1023,7 @@ func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskRequest.ProtoReflect.Descriptor instead.
 func (*GetTaskRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{9}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetTaskRequest) GetTask() uint64 {
@@ -697,7 +1053,7 @@ type CancelTaskRequest struct {
 
 func (x *CancelTaskRequest) Reset() {
 	*x = CancelTaskRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[10]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -709,7 +1065,7 @@ func (x *CancelTaskRequest) String() string {
 func (*CancelTaskRequest) ProtoMessage() {}
 
 func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[10]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -722,7 +1078,7 @@ func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskRequest.ProtoReflect.Descriptor instead.
 func (*CancelTaskRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{10}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CancelTaskRequest) GetTask() uint64 {
@@ -772,7 +1128,7 @@ type RetryTaskRequest struct {
 
 func (x *RetryTaskRequest) Reset() {
 	*x = RetryTaskRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[11]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -784,7 +1140,7 @@ func (x *RetryTaskRequest) String() string {
 func (*RetryTaskRequest) ProtoMessage() {}
 
 func (x *RetryTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[11]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -797,7 +1153,7 @@ func (x *RetryTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryTaskRequest.ProtoReflect.Descriptor instead.
 func (*RetryTaskRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{11}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RetryTaskRequest) GetTask() uint64 {
@@ -843,7 +1199,7 @@ type ListAgentsRequest struct {
 
 func (x *ListAgentsRequest) Reset() {
 	*x = ListAgentsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[12]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -855,7 +1211,7 @@ func (x *ListAgentsRequest) String() string {
 func (*ListAgentsRequest) ProtoMessage() {}
 
 func (x *ListAgentsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[12]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -868,7 +1224,7 @@ func (x *ListAgentsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAgentsRequest.ProtoReflect.Descriptor instead.
 func (*ListAgentsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{12}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListAgentsRequest) GetRoom() string {
@@ -923,7 +1279,7 @@ type ListAgentsResponse struct {
 
 func (x *ListAgentsResponse) Reset() {
 	*x = ListAgentsResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[13]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -935,7 +1291,7 @@ func (x *ListAgentsResponse) String() string {
 func (*ListAgentsResponse) ProtoMessage() {}
 
 func (x *ListAgentsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[13]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -948,7 +1304,7 @@ func (x *ListAgentsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAgentsResponse.ProtoReflect.Descriptor instead.
 func (*ListAgentsResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{13}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListAgentsResponse) GetAgents() []*Agent {
@@ -975,7 +1331,7 @@ type GetAgentRequest struct {
 
 func (x *GetAgentRequest) Reset() {
 	*x = GetAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[14]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -987,7 +1343,7 @@ func (x *GetAgentRequest) String() string {
 func (*GetAgentRequest) ProtoMessage() {}
 
 func (x *GetAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[14]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1000,7 +1356,7 @@ func (x *GetAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAgentRequest.ProtoReflect.Descriptor instead.
 func (*GetAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetAgentRequest) GetAgent() string {
@@ -1032,7 +1388,7 @@ type GetAgentResponse struct {
 
 func (x *GetAgentResponse) Reset() {
 	*x = GetAgentResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[15]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1044,7 +1400,7 @@ func (x *GetAgentResponse) String() string {
 func (*GetAgentResponse) ProtoMessage() {}
 
 func (x *GetAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[15]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1057,7 +1413,7 @@ func (x *GetAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAgentResponse.ProtoReflect.Descriptor instead.
 func (*GetAgentResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetAgentResponse) GetAgent() *Agent {
@@ -1106,7 +1462,7 @@ type HostFit struct {
 
 func (x *HostFit) Reset() {
 	*x = HostFit{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[16]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1118,7 +1474,7 @@ func (x *HostFit) String() string {
 func (*HostFit) ProtoMessage() {}
 
 func (x *HostFit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[16]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1131,7 +1487,7 @@ func (x *HostFit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostFit.ProtoReflect.Descriptor instead.
 func (*HostFit) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HostFit) GetHost() string {
@@ -1165,7 +1521,7 @@ type GetAgentStatusRequest struct {
 
 func (x *GetAgentStatusRequest) Reset() {
 	*x = GetAgentStatusRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[17]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1177,7 +1533,7 @@ func (x *GetAgentStatusRequest) String() string {
 func (*GetAgentStatusRequest) ProtoMessage() {}
 
 func (x *GetAgentStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[17]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1190,7 +1546,7 @@ func (x *GetAgentStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAgentStatusRequest.ProtoReflect.Descriptor instead.
 func (*GetAgentStatusRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetAgentStatusRequest) GetAgent() string {
@@ -1229,7 +1585,7 @@ type AgentStatus struct {
 
 func (x *AgentStatus) Reset() {
 	*x = AgentStatus{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[18]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1241,7 +1597,7 @@ func (x *AgentStatus) String() string {
 func (*AgentStatus) ProtoMessage() {}
 
 func (x *AgentStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[18]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1254,7 +1610,7 @@ func (x *AgentStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentStatus.ProtoReflect.Descriptor instead.
 func (*AgentStatus) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AgentStatus) GetAgent() string {
@@ -1338,7 +1694,7 @@ type SetAgentRequest struct {
 
 func (x *SetAgentRequest) Reset() {
 	*x = SetAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1350,7 +1706,7 @@ func (x *SetAgentRequest) String() string {
 func (*SetAgentRequest) ProtoMessage() {}
 
 func (x *SetAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1363,7 +1719,7 @@ func (x *SetAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAgentRequest.ProtoReflect.Descriptor instead.
 func (*SetAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SetAgentRequest) GetAgent() string {
@@ -1430,7 +1786,7 @@ type RestartAgentRequest struct {
 
 func (x *RestartAgentRequest) Reset() {
 	*x = RestartAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1442,7 +1798,7 @@ func (x *RestartAgentRequest) String() string {
 func (*RestartAgentRequest) ProtoMessage() {}
 
 func (x *RestartAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1455,7 +1811,7 @@ func (x *RestartAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartAgentRequest.ProtoReflect.Descriptor instead.
 func (*RestartAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RestartAgentRequest) GetAgent() string {
@@ -1504,7 +1860,7 @@ type UnparkAgentRequest struct {
 
 func (x *UnparkAgentRequest) Reset() {
 	*x = UnparkAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1516,7 +1872,7 @@ func (x *UnparkAgentRequest) String() string {
 func (*UnparkAgentRequest) ProtoMessage() {}
 
 func (x *UnparkAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1529,7 +1885,7 @@ func (x *UnparkAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnparkAgentRequest.ProtoReflect.Descriptor instead.
 func (*UnparkAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *UnparkAgentRequest) GetAgent() string {
@@ -1565,7 +1921,7 @@ type UnquarantineTaskRequest struct {
 
 func (x *UnquarantineTaskRequest) Reset() {
 	*x = UnquarantineTaskRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1577,7 +1933,7 @@ func (x *UnquarantineTaskRequest) String() string {
 func (*UnquarantineTaskRequest) ProtoMessage() {}
 
 func (x *UnquarantineTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1590,7 +1946,7 @@ func (x *UnquarantineTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnquarantineTaskRequest.ProtoReflect.Descriptor instead.
 func (*UnquarantineTaskRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *UnquarantineTaskRequest) GetTask() uint64 {
@@ -1636,7 +1992,7 @@ type SetPauseRequest struct {
 
 func (x *SetPauseRequest) Reset() {
 	*x = SetPauseRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +2004,7 @@ func (x *SetPauseRequest) String() string {
 func (*SetPauseRequest) ProtoMessage() {}
 
 func (x *SetPauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1661,7 +2017,7 @@ func (x *SetPauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPauseRequest.ProtoReflect.Descriptor instead.
 func (*SetPauseRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SetPauseRequest) GetScope() string {
@@ -1708,7 +2064,7 @@ type SetPauseResponse struct {
 
 func (x *SetPauseResponse) Reset() {
 	*x = SetPauseResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1720,7 +2076,7 @@ func (x *SetPauseResponse) String() string {
 func (*SetPauseResponse) ProtoMessage() {}
 
 func (x *SetPauseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1733,7 +2089,7 @@ func (x *SetPauseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPauseResponse.ProtoReflect.Descriptor instead.
 func (*SetPauseResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SetPauseResponse) GetRev() uint64 {
@@ -1753,7 +2109,7 @@ type ReleaseBrakeRequest struct {
 
 func (x *ReleaseBrakeRequest) Reset() {
 	*x = ReleaseBrakeRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[25]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1765,7 +2121,7 @@ func (x *ReleaseBrakeRequest) String() string {
 func (*ReleaseBrakeRequest) ProtoMessage() {}
 
 func (x *ReleaseBrakeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[25]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1778,7 +2134,7 @@ func (x *ReleaseBrakeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseBrakeRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseBrakeRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{25}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReleaseBrakeRequest) GetBy() string {
@@ -1803,7 +2159,7 @@ type ReleaseBrakeResponse struct {
 
 func (x *ReleaseBrakeResponse) Reset() {
 	*x = ReleaseBrakeResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[26]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1815,7 +2171,7 @@ func (x *ReleaseBrakeResponse) String() string {
 func (*ReleaseBrakeResponse) ProtoMessage() {}
 
 func (x *ReleaseBrakeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[26]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1828,7 +2184,7 @@ func (x *ReleaseBrakeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseBrakeResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseBrakeResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{31}
 }
 
 type DrainHostRequest struct {
@@ -1847,7 +2203,7 @@ type DrainHostRequest struct {
 
 func (x *DrainHostRequest) Reset() {
 	*x = DrainHostRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[27]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1859,7 +2215,7 @@ func (x *DrainHostRequest) String() string {
 func (*DrainHostRequest) ProtoMessage() {}
 
 func (x *DrainHostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[27]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1872,7 +2228,7 @@ func (x *DrainHostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainHostRequest.ProtoReflect.Descriptor instead.
 func (*DrainHostRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{27}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DrainHostRequest) GetHost() string {
@@ -1923,7 +2279,7 @@ type ConfirmDeadRequest struct {
 
 func (x *ConfirmDeadRequest) Reset() {
 	*x = ConfirmDeadRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[28]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1935,7 +2291,7 @@ func (x *ConfirmDeadRequest) String() string {
 func (*ConfirmDeadRequest) ProtoMessage() {}
 
 func (x *ConfirmDeadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[28]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1948,7 +2304,7 @@ func (x *ConfirmDeadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmDeadRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmDeadRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{28}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ConfirmDeadRequest) GetHost() string {
@@ -1990,7 +2346,7 @@ type ForgetHostRequest struct {
 
 func (x *ForgetHostRequest) Reset() {
 	*x = ForgetHostRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[29]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2002,7 +2358,7 @@ func (x *ForgetHostRequest) String() string {
 func (*ForgetHostRequest) ProtoMessage() {}
 
 func (x *ForgetHostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[29]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2015,7 +2371,7 @@ func (x *ForgetHostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetHostRequest.ProtoReflect.Descriptor instead.
 func (*ForgetHostRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{29}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ForgetHostRequest) GetHost() string {
@@ -2047,7 +2403,7 @@ type ForgetHostResponse struct {
 
 func (x *ForgetHostResponse) Reset() {
 	*x = ForgetHostResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[30]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2059,7 +2415,7 @@ func (x *ForgetHostResponse) String() string {
 func (*ForgetHostResponse) ProtoMessage() {}
 
 func (x *ForgetHostResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[30]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2072,7 +2428,7 @@ func (x *ForgetHostResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetHostResponse.ProtoReflect.Descriptor instead.
 func (*ForgetHostResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{30}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{35}
 }
 
 type LookAtAgentRequest struct {
@@ -2086,7 +2442,7 @@ type LookAtAgentRequest struct {
 
 func (x *LookAtAgentRequest) Reset() {
 	*x = LookAtAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2098,7 +2454,7 @@ func (x *LookAtAgentRequest) String() string {
 func (*LookAtAgentRequest) ProtoMessage() {}
 
 func (x *LookAtAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2111,7 +2467,7 @@ func (x *LookAtAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookAtAgentRequest.ProtoReflect.Descriptor instead.
 func (*LookAtAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{31}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LookAtAgentRequest) GetAgent() string {
@@ -2139,7 +2495,7 @@ type Screen struct {
 
 func (x *Screen) Reset() {
 	*x = Screen{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2151,7 +2507,7 @@ func (x *Screen) String() string {
 func (*Screen) ProtoMessage() {}
 
 func (x *Screen) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2164,7 +2520,7 @@ func (x *Screen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Screen.ProtoReflect.Descriptor instead.
 func (*Screen) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{32}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Screen) GetText() string {
@@ -2204,7 +2560,7 @@ type NudgeAgentRequest struct {
 
 func (x *NudgeAgentRequest) Reset() {
 	*x = NudgeAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2216,7 +2572,7 @@ func (x *NudgeAgentRequest) String() string {
 func (*NudgeAgentRequest) ProtoMessage() {}
 
 func (x *NudgeAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2229,7 +2585,7 @@ func (x *NudgeAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NudgeAgentRequest.ProtoReflect.Descriptor instead.
 func (*NudgeAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{33}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *NudgeAgentRequest) GetAgent() string {
@@ -2281,7 +2637,7 @@ type AtTerminalRequest struct {
 
 func (x *AtTerminalRequest) Reset() {
 	*x = AtTerminalRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2293,7 +2649,7 @@ func (x *AtTerminalRequest) String() string {
 func (*AtTerminalRequest) ProtoMessage() {}
 
 func (x *AtTerminalRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2306,7 +2662,7 @@ func (x *AtTerminalRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AtTerminalRequest.ProtoReflect.Descriptor instead.
 func (*AtTerminalRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{34}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AtTerminalRequest) GetHost() uint32 {
@@ -2363,7 +2719,7 @@ type AgentLogsRequest struct {
 
 func (x *AgentLogsRequest) Reset() {
 	*x = AgentLogsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[35]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2375,7 +2731,7 @@ func (x *AgentLogsRequest) String() string {
 func (*AgentLogsRequest) ProtoMessage() {}
 
 func (x *AgentLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[35]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2388,7 +2744,7 @@ func (x *AgentLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentLogsRequest.ProtoReflect.Descriptor instead.
 func (*AgentLogsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{35}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AgentLogsRequest) GetAgent() string {
@@ -2421,7 +2777,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[36]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2433,7 +2789,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[36]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2446,7 +2802,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{36}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -2468,7 +2824,7 @@ type ListHostsRequest struct {
 
 func (x *ListHostsRequest) Reset() {
 	*x = ListHostsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[37]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2480,7 +2836,7 @@ func (x *ListHostsRequest) String() string {
 func (*ListHostsRequest) ProtoMessage() {}
 
 func (x *ListHostsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[37]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2493,7 +2849,7 @@ func (x *ListHostsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHostsRequest.ProtoReflect.Descriptor instead.
 func (*ListHostsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{37}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListHostsRequest) GetStale() bool {
@@ -2528,7 +2884,7 @@ type ListHostsResponse struct {
 
 func (x *ListHostsResponse) Reset() {
 	*x = ListHostsResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[38]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2540,7 +2896,7 @@ func (x *ListHostsResponse) String() string {
 func (*ListHostsResponse) ProtoMessage() {}
 
 func (x *ListHostsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[38]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2553,7 +2909,7 @@ func (x *ListHostsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHostsResponse.ProtoReflect.Descriptor instead.
 func (*ListHostsResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{38}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ListHostsResponse) GetHosts() []*Host {
@@ -2581,7 +2937,7 @@ type GetHostRequest struct {
 
 func (x *GetHostRequest) Reset() {
 	*x = GetHostRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[39]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2593,7 +2949,7 @@ func (x *GetHostRequest) String() string {
 func (*GetHostRequest) ProtoMessage() {}
 
 func (x *GetHostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[39]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2606,7 +2962,7 @@ func (x *GetHostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHostRequest.ProtoReflect.Descriptor instead.
 func (*GetHostRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{39}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *GetHostRequest) GetHost() string {
@@ -2640,7 +2996,7 @@ type WatchEventsRequest struct {
 
 func (x *WatchEventsRequest) Reset() {
 	*x = WatchEventsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[40]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2652,7 +3008,7 @@ func (x *WatchEventsRequest) String() string {
 func (*WatchEventsRequest) ProtoMessage() {}
 
 func (x *WatchEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[40]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2665,7 +3021,7 @@ func (x *WatchEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEventsRequest.ProtoReflect.Descriptor instead.
 func (*WatchEventsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{40}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *WatchEventsRequest) GetAfter() uint64 {
@@ -2714,14 +3070,40 @@ var File_vigil_v1_fleet_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\n" +
-	"\x14vigil/v1/fleet.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14vigil/v1/types.proto\"\xb3\x01\n" +
+	"\x14vigil/v1/fleet.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14vigil/v1/types.proto\"\xde\x01\n" +
 	"\x10ApplyRoomRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12(\n" +
 	"\x05roles\x18\x02 \x03(\v2\x12.vigil.v1.RoleSpecR\x05roles\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
 	"\x06if_rev\x18\x04 \x01(\x04R\x05ifRev\x12\x17\n" +
-	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"T\n" +
+	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x12)\n" +
+	"\x05watch\x18\x06 \x01(\v2\x13.vigil.v1.RoomWatchR\x05watch\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"q\n" +
+	"\x11ReopenRoomRequest\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\tR\x04room\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x15\n" +
+	"\x06if_rev\x18\x03 \x01(\x04R\x05ifRev\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"N\n" +
+	"\x12ReopenRoomResponse\x12\"\n" +
+	"\x04room\x18\x01 \x01(\v2\x0e.vigil.v1.RoomR\x04room\x12\x14\n" +
+	"\x05tasks\x18\x02 \x01(\rR\x05tasks\"\x9e\x01\n" +
+	"\x13SetRoomWatchRequest\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\tR\x04room\x12)\n" +
+	"\x05watch\x18\x02 \x01(\v2\x13.vigil.v1.RoomWatchR\x05watch\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
+	"\x06if_rev\x18\x04 \x01(\x04R\x05ifRev\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"*\n" +
+	"\x12GetWatchdogRequest\x12\x14\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xa7\x02\n" +
+	"\x13GetWatchdogResponse\x12\x18\n" +
+	"\aenabled\x18\x01 \x01(\bR\aenabled\x12\x0e\n" +
+	"\x02on\x18\x02 \x01(\bR\x02on\x12-\n" +
+	"\x05stats\x18\x03 \x01(\v2\x17.vigil.v1.WatchdogStatsR\x05stats\x12!\n" +
+	"\factive_rooms\x18\x04 \x01(\rR\vactiveRooms\x12\x18\n" +
+	"\astalled\x18\x05 \x03(\tR\astalled\x12!\n" +
+	"\fwarned_total\x18\x06 \x01(\x04R\vwarnedTotal\x12%\n" +
+	"\x0ecanceled_total\x18\a \x01(\x04R\rcanceledTotal\x120\n" +
+	"\ahistory\x18\b \x03(\v2\x16.vigil.v1.CancellationR\ahistory\"T\n" +
 	"\x10ListRoomsRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\tR\x05after\x12\x14\n" +
@@ -2906,13 +3288,17 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x05agent\x18\x03 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04task\x18\x04 \x01(\x04R\x04task\x12\x12\n" +
 	"\x04tail\x18\x05 \x01(\bR\x04tail\x12\x1b\n" +
-	"\tno_follow\x18\x06 \x01(\bR\bnoFollow2\xd1\x14\n" +
+	"\tno_follow\x18\x06 \x01(\bR\bnoFollow2\x85\x17\n" +
 	"\x05Fleet\x12T\n" +
 	"\tApplyRoom\x12\x1a.vigil.v1.ApplyRoomRequest\x1a\x0e.vigil.v1.Room\"\x1b\x82\xd3\xe4\x93\x02\x15:\x01*\x1a\x10/v1/rooms/{room}\x12W\n" +
 	"\tListRooms\x12\x1a.vigil.v1.ListRoomsRequest\x1a\x1b.vigil.v1.ListRoomsResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/rooms\x12M\n" +
 	"\aGetRoom\x12\x18.vigil.v1.GetRoomRequest\x1a\x0e.vigil.v1.Room\"\x18\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/rooms/{room}\x12a\n" +
 	"\n" +
-	"DeleteRoom\x12\x1b.vigil.v1.DeleteRoomRequest\x1a\x1c.vigil.v1.DeleteRoomResponse\"\x18\x82\xd3\xe4\x93\x02\x12*\x10/v1/rooms/{room}\x12\\\n" +
+	"DeleteRoom\x12\x1b.vigil.v1.DeleteRoomRequest\x1a\x1c.vigil.v1.DeleteRoomResponse\"\x18\x82\xd3\xe4\x93\x02\x12*\x10/v1/rooms/{room}\x12k\n" +
+	"\n" +
+	"ReopenRoom\x12\x1b.vigil.v1.ReopenRoomRequest\x1a\x1c.vigil.v1.ReopenRoomResponse\"\"\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/v1/rooms/{room}:reopen\x12c\n" +
+	"\fSetRoomWatch\x12\x1d.vigil.v1.SetRoomWatchRequest\x1a\x0e.vigil.v1.Room\"$\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/rooms/{room}:watchdog\x12`\n" +
+	"\vGetWatchdog\x12\x1c.vigil.v1.GetWatchdogRequest\x1a\x1d.vigil.v1.GetWatchdogResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/watchdog\x12\\\n" +
 	"\n" +
 	"CreateTask\x12\x1b.vigil.v1.CreateTaskRequest\x1a\x0e.vigil.v1.Task\"!\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/v1/rooms/{room}/tasks\x12W\n" +
 	"\tListTasks\x12\x1a.vigil.v1.ListTasksRequest\x1a\x1b.vigil.v1.ListTasksResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/tasks\x12M\n" +
@@ -2958,156 +3344,177 @@ func file_vigil_v1_fleet_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_fleet_proto_rawDescData
 }
 
-var file_vigil_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_vigil_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_vigil_v1_fleet_proto_goTypes = []any{
 	(*ApplyRoomRequest)(nil),        // 0: vigil.v1.ApplyRoomRequest
-	(*ListRoomsRequest)(nil),        // 1: vigil.v1.ListRoomsRequest
-	(*ListRoomsResponse)(nil),       // 2: vigil.v1.ListRoomsResponse
-	(*GetRoomRequest)(nil),          // 3: vigil.v1.GetRoomRequest
-	(*DeleteRoomRequest)(nil),       // 4: vigil.v1.DeleteRoomRequest
-	(*DeleteRoomResponse)(nil),      // 5: vigil.v1.DeleteRoomResponse
-	(*CreateTaskRequest)(nil),       // 6: vigil.v1.CreateTaskRequest
-	(*ListTasksRequest)(nil),        // 7: vigil.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),       // 8: vigil.v1.ListTasksResponse
-	(*GetTaskRequest)(nil),          // 9: vigil.v1.GetTaskRequest
-	(*CancelTaskRequest)(nil),       // 10: vigil.v1.CancelTaskRequest
-	(*RetryTaskRequest)(nil),        // 11: vigil.v1.RetryTaskRequest
-	(*ListAgentsRequest)(nil),       // 12: vigil.v1.ListAgentsRequest
-	(*ListAgentsResponse)(nil),      // 13: vigil.v1.ListAgentsResponse
-	(*GetAgentRequest)(nil),         // 14: vigil.v1.GetAgentRequest
-	(*GetAgentResponse)(nil),        // 15: vigil.v1.GetAgentResponse
-	(*HostFit)(nil),                 // 16: vigil.v1.HostFit
-	(*GetAgentStatusRequest)(nil),   // 17: vigil.v1.GetAgentStatusRequest
-	(*AgentStatus)(nil),             // 18: vigil.v1.AgentStatus
-	(*SetAgentRequest)(nil),         // 19: vigil.v1.SetAgentRequest
-	(*RestartAgentRequest)(nil),     // 20: vigil.v1.RestartAgentRequest
-	(*UnparkAgentRequest)(nil),      // 21: vigil.v1.UnparkAgentRequest
-	(*UnquarantineTaskRequest)(nil), // 22: vigil.v1.UnquarantineTaskRequest
-	(*SetPauseRequest)(nil),         // 23: vigil.v1.SetPauseRequest
-	(*SetPauseResponse)(nil),        // 24: vigil.v1.SetPauseResponse
-	(*ReleaseBrakeRequest)(nil),     // 25: vigil.v1.ReleaseBrakeRequest
-	(*ReleaseBrakeResponse)(nil),    // 26: vigil.v1.ReleaseBrakeResponse
-	(*DrainHostRequest)(nil),        // 27: vigil.v1.DrainHostRequest
-	(*ConfirmDeadRequest)(nil),      // 28: vigil.v1.ConfirmDeadRequest
-	(*ForgetHostRequest)(nil),       // 29: vigil.v1.ForgetHostRequest
-	(*ForgetHostResponse)(nil),      // 30: vigil.v1.ForgetHostResponse
-	(*LookAtAgentRequest)(nil),      // 31: vigil.v1.LookAtAgentRequest
-	(*Screen)(nil),                  // 32: vigil.v1.Screen
-	(*NudgeAgentRequest)(nil),       // 33: vigil.v1.NudgeAgentRequest
-	(*AtTerminalRequest)(nil),       // 34: vigil.v1.AtTerminalRequest
-	(*AgentLogsRequest)(nil),        // 35: vigil.v1.AgentLogsRequest
-	(*LogChunk)(nil),                // 36: vigil.v1.LogChunk
-	(*ListHostsRequest)(nil),        // 37: vigil.v1.ListHostsRequest
-	(*ListHostsResponse)(nil),       // 38: vigil.v1.ListHostsResponse
-	(*GetHostRequest)(nil),          // 39: vigil.v1.GetHostRequest
-	(*WatchEventsRequest)(nil),      // 40: vigil.v1.WatchEventsRequest
-	(*RoleSpec)(nil),                // 41: vigil.v1.RoleSpec
-	(*WriteId)(nil),                 // 42: vigil.v1.WriteId
-	(*Room)(nil),                    // 43: vigil.v1.Room
-	(TaskState)(0),                  // 44: vigil.v1.TaskState
-	(*Task)(nil),                    // 45: vigil.v1.Task
-	(*Agent)(nil),                   // 46: vigil.v1.Agent
-	(*Event)(nil),                   // 47: vigil.v1.Event
-	(*timestamppb.Timestamp)(nil),   // 48: google.protobuf.Timestamp
-	(*Verdict)(nil),                 // 49: vigil.v1.Verdict
-	(*Declaration)(nil),             // 50: vigil.v1.Declaration
-	(*durationpb.Duration)(nil),     // 51: google.protobuf.Duration
-	(*Host)(nil),                    // 52: vigil.v1.Host
+	(*ReopenRoomRequest)(nil),       // 1: vigil.v1.ReopenRoomRequest
+	(*ReopenRoomResponse)(nil),      // 2: vigil.v1.ReopenRoomResponse
+	(*SetRoomWatchRequest)(nil),     // 3: vigil.v1.SetRoomWatchRequest
+	(*GetWatchdogRequest)(nil),      // 4: vigil.v1.GetWatchdogRequest
+	(*GetWatchdogResponse)(nil),     // 5: vigil.v1.GetWatchdogResponse
+	(*ListRoomsRequest)(nil),        // 6: vigil.v1.ListRoomsRequest
+	(*ListRoomsResponse)(nil),       // 7: vigil.v1.ListRoomsResponse
+	(*GetRoomRequest)(nil),          // 8: vigil.v1.GetRoomRequest
+	(*DeleteRoomRequest)(nil),       // 9: vigil.v1.DeleteRoomRequest
+	(*DeleteRoomResponse)(nil),      // 10: vigil.v1.DeleteRoomResponse
+	(*CreateTaskRequest)(nil),       // 11: vigil.v1.CreateTaskRequest
+	(*ListTasksRequest)(nil),        // 12: vigil.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),       // 13: vigil.v1.ListTasksResponse
+	(*GetTaskRequest)(nil),          // 14: vigil.v1.GetTaskRequest
+	(*CancelTaskRequest)(nil),       // 15: vigil.v1.CancelTaskRequest
+	(*RetryTaskRequest)(nil),        // 16: vigil.v1.RetryTaskRequest
+	(*ListAgentsRequest)(nil),       // 17: vigil.v1.ListAgentsRequest
+	(*ListAgentsResponse)(nil),      // 18: vigil.v1.ListAgentsResponse
+	(*GetAgentRequest)(nil),         // 19: vigil.v1.GetAgentRequest
+	(*GetAgentResponse)(nil),        // 20: vigil.v1.GetAgentResponse
+	(*HostFit)(nil),                 // 21: vigil.v1.HostFit
+	(*GetAgentStatusRequest)(nil),   // 22: vigil.v1.GetAgentStatusRequest
+	(*AgentStatus)(nil),             // 23: vigil.v1.AgentStatus
+	(*SetAgentRequest)(nil),         // 24: vigil.v1.SetAgentRequest
+	(*RestartAgentRequest)(nil),     // 25: vigil.v1.RestartAgentRequest
+	(*UnparkAgentRequest)(nil),      // 26: vigil.v1.UnparkAgentRequest
+	(*UnquarantineTaskRequest)(nil), // 27: vigil.v1.UnquarantineTaskRequest
+	(*SetPauseRequest)(nil),         // 28: vigil.v1.SetPauseRequest
+	(*SetPauseResponse)(nil),        // 29: vigil.v1.SetPauseResponse
+	(*ReleaseBrakeRequest)(nil),     // 30: vigil.v1.ReleaseBrakeRequest
+	(*ReleaseBrakeResponse)(nil),    // 31: vigil.v1.ReleaseBrakeResponse
+	(*DrainHostRequest)(nil),        // 32: vigil.v1.DrainHostRequest
+	(*ConfirmDeadRequest)(nil),      // 33: vigil.v1.ConfirmDeadRequest
+	(*ForgetHostRequest)(nil),       // 34: vigil.v1.ForgetHostRequest
+	(*ForgetHostResponse)(nil),      // 35: vigil.v1.ForgetHostResponse
+	(*LookAtAgentRequest)(nil),      // 36: vigil.v1.LookAtAgentRequest
+	(*Screen)(nil),                  // 37: vigil.v1.Screen
+	(*NudgeAgentRequest)(nil),       // 38: vigil.v1.NudgeAgentRequest
+	(*AtTerminalRequest)(nil),       // 39: vigil.v1.AtTerminalRequest
+	(*AgentLogsRequest)(nil),        // 40: vigil.v1.AgentLogsRequest
+	(*LogChunk)(nil),                // 41: vigil.v1.LogChunk
+	(*ListHostsRequest)(nil),        // 42: vigil.v1.ListHostsRequest
+	(*ListHostsResponse)(nil),       // 43: vigil.v1.ListHostsResponse
+	(*GetHostRequest)(nil),          // 44: vigil.v1.GetHostRequest
+	(*WatchEventsRequest)(nil),      // 45: vigil.v1.WatchEventsRequest
+	(*RoleSpec)(nil),                // 46: vigil.v1.RoleSpec
+	(*RoomWatch)(nil),               // 47: vigil.v1.RoomWatch
+	(*WriteId)(nil),                 // 48: vigil.v1.WriteId
+	(*Room)(nil),                    // 49: vigil.v1.Room
+	(*WatchdogStats)(nil),           // 50: vigil.v1.WatchdogStats
+	(*Cancellation)(nil),            // 51: vigil.v1.Cancellation
+	(TaskState)(0),                  // 52: vigil.v1.TaskState
+	(*Task)(nil),                    // 53: vigil.v1.Task
+	(*Agent)(nil),                   // 54: vigil.v1.Agent
+	(*Event)(nil),                   // 55: vigil.v1.Event
+	(*timestamppb.Timestamp)(nil),   // 56: google.protobuf.Timestamp
+	(*Verdict)(nil),                 // 57: vigil.v1.Verdict
+	(*Declaration)(nil),             // 58: vigil.v1.Declaration
+	(*durationpb.Duration)(nil),     // 59: google.protobuf.Duration
+	(*Host)(nil),                    // 60: vigil.v1.Host
 }
 var file_vigil_v1_fleet_proto_depIdxs = []int32{
-	41, // 0: vigil.v1.ApplyRoomRequest.roles:type_name -> vigil.v1.RoleSpec
-	42, // 1: vigil.v1.ApplyRoomRequest.id:type_name -> vigil.v1.WriteId
-	43, // 2: vigil.v1.ListRoomsResponse.rooms:type_name -> vigil.v1.Room
-	42, // 3: vigil.v1.DeleteRoomRequest.id:type_name -> vigil.v1.WriteId
-	42, // 4: vigil.v1.CreateTaskRequest.id:type_name -> vigil.v1.WriteId
-	44, // 5: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
-	45, // 6: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
-	42, // 7: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
-	42, // 8: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
-	46, // 9: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
-	46, // 10: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
-	41, // 11: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
-	45, // 12: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
-	47, // 13: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
-	16, // 14: vigil.v1.GetAgentResponse.hosts:type_name -> vigil.v1.HostFit
-	48, // 15: vigil.v1.AgentStatus.last_seen:type_name -> google.protobuf.Timestamp
-	48, // 16: vigil.v1.AgentStatus.registered_at:type_name -> google.protobuf.Timestamp
-	48, // 17: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
-	49, // 18: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
-	50, // 19: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
-	42, // 20: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
-	42, // 21: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
-	42, // 22: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
-	42, // 23: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
-	42, // 24: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
-	42, // 25: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
-	51, // 26: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
-	42, // 27: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
-	42, // 28: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
-	42, // 29: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
-	42, // 30: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
-	52, // 31: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
-	0,  // 32: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
-	1,  // 33: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
-	3,  // 34: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
-	4,  // 35: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
-	6,  // 36: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
-	7,  // 37: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
-	9,  // 38: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
-	10, // 39: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
-	11, // 40: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
-	22, // 41: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
-	12, // 42: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
-	14, // 43: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
-	17, // 44: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
-	19, // 45: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
-	20, // 46: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
-	21, // 47: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
-	23, // 48: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
-	25, // 49: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
-	31, // 50: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
-	33, // 51: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
-	34, // 52: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
-	35, // 53: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
-	37, // 54: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
-	39, // 55: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
-	27, // 56: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
-	28, // 57: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
-	29, // 58: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
-	40, // 59: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
-	43, // 60: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
-	2,  // 61: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
-	43, // 62: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
-	5,  // 63: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
-	45, // 64: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
-	8,  // 65: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
-	45, // 66: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
-	45, // 67: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
-	45, // 68: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
-	45, // 69: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
-	13, // 70: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
-	15, // 71: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
-	18, // 72: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
-	46, // 73: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
-	46, // 74: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
-	46, // 75: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
-	24, // 76: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
-	26, // 77: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
-	32, // 78: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
-	46, // 79: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
-	32, // 80: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
-	36, // 81: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
-	38, // 82: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
-	52, // 83: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
-	52, // 84: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
-	52, // 85: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
-	30, // 86: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
-	47, // 87: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
-	60, // [60:88] is the sub-list for method output_type
-	32, // [32:60] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	46, // 0: vigil.v1.ApplyRoomRequest.roles:type_name -> vigil.v1.RoleSpec
+	47, // 1: vigil.v1.ApplyRoomRequest.watch:type_name -> vigil.v1.RoomWatch
+	48, // 2: vigil.v1.ApplyRoomRequest.id:type_name -> vigil.v1.WriteId
+	48, // 3: vigil.v1.ReopenRoomRequest.id:type_name -> vigil.v1.WriteId
+	49, // 4: vigil.v1.ReopenRoomResponse.room:type_name -> vigil.v1.Room
+	47, // 5: vigil.v1.SetRoomWatchRequest.watch:type_name -> vigil.v1.RoomWatch
+	48, // 6: vigil.v1.SetRoomWatchRequest.id:type_name -> vigil.v1.WriteId
+	50, // 7: vigil.v1.GetWatchdogResponse.stats:type_name -> vigil.v1.WatchdogStats
+	51, // 8: vigil.v1.GetWatchdogResponse.history:type_name -> vigil.v1.Cancellation
+	49, // 9: vigil.v1.ListRoomsResponse.rooms:type_name -> vigil.v1.Room
+	48, // 10: vigil.v1.DeleteRoomRequest.id:type_name -> vigil.v1.WriteId
+	48, // 11: vigil.v1.CreateTaskRequest.id:type_name -> vigil.v1.WriteId
+	52, // 12: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
+	53, // 13: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
+	48, // 14: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
+	48, // 15: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
+	54, // 16: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
+	54, // 17: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
+	46, // 18: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
+	53, // 19: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
+	55, // 20: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
+	21, // 21: vigil.v1.GetAgentResponse.hosts:type_name -> vigil.v1.HostFit
+	56, // 22: vigil.v1.AgentStatus.last_seen:type_name -> google.protobuf.Timestamp
+	56, // 23: vigil.v1.AgentStatus.registered_at:type_name -> google.protobuf.Timestamp
+	56, // 24: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
+	57, // 25: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
+	58, // 26: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
+	48, // 27: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
+	48, // 28: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
+	48, // 29: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
+	48, // 30: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
+	48, // 31: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
+	48, // 32: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
+	59, // 33: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
+	48, // 34: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
+	48, // 35: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
+	48, // 36: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
+	48, // 37: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
+	60, // 38: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
+	0,  // 39: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
+	6,  // 40: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
+	8,  // 41: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
+	9,  // 42: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
+	1,  // 43: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
+	3,  // 44: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
+	4,  // 45: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
+	11, // 46: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
+	12, // 47: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
+	14, // 48: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
+	15, // 49: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
+	16, // 50: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
+	27, // 51: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
+	17, // 52: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
+	19, // 53: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
+	22, // 54: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
+	24, // 55: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
+	25, // 56: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
+	26, // 57: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
+	28, // 58: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
+	30, // 59: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
+	36, // 60: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
+	38, // 61: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
+	39, // 62: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
+	40, // 63: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
+	42, // 64: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
+	44, // 65: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
+	32, // 66: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
+	33, // 67: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
+	34, // 68: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
+	45, // 69: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
+	49, // 70: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
+	7,  // 71: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
+	49, // 72: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
+	10, // 73: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
+	2,  // 74: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
+	49, // 75: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
+	5,  // 76: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
+	53, // 77: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
+	13, // 78: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
+	53, // 79: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
+	53, // 80: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
+	53, // 81: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
+	53, // 82: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
+	18, // 83: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
+	20, // 84: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
+	23, // 85: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
+	54, // 86: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
+	54, // 87: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
+	54, // 88: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
+	29, // 89: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
+	31, // 90: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
+	37, // 91: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
+	54, // 92: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
+	37, // 93: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
+	41, // 94: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
+	43, // 95: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
+	60, // 96: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
+	60, // 97: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
+	60, // 98: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
+	35, // 99: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
+	55, // 100: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
+	70, // [70:101] is the sub-list for method output_type
+	39, // [39:70] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_fleet_proto_init() }
@@ -3116,14 +3523,14 @@ func file_vigil_v1_fleet_proto_init() {
 		return
 	}
 	file_vigil_v1_types_proto_init()
-	file_vigil_v1_fleet_proto_msgTypes[23].OneofWrappers = []any{}
+	file_vigil_v1_fleet_proto_msgTypes[28].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_fleet_proto_rawDesc), len(file_vigil_v1_fleet_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   41,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,9 @@ const (
 	Fleet_ListRooms_FullMethodName        = "/vigil.v1.Fleet/ListRooms"
 	Fleet_GetRoom_FullMethodName          = "/vigil.v1.Fleet/GetRoom"
 	Fleet_DeleteRoom_FullMethodName       = "/vigil.v1.Fleet/DeleteRoom"
+	Fleet_ReopenRoom_FullMethodName       = "/vigil.v1.Fleet/ReopenRoom"
+	Fleet_SetRoomWatch_FullMethodName     = "/vigil.v1.Fleet/SetRoomWatch"
+	Fleet_GetWatchdog_FullMethodName      = "/vigil.v1.Fleet/GetWatchdog"
 	Fleet_CreateTask_FullMethodName       = "/vigil.v1.Fleet/CreateTask"
 	Fleet_ListTasks_FullMethodName        = "/vigil.v1.Fleet/ListTasks"
 	Fleet_GetTask_FullMethodName          = "/vigil.v1.Fleet/GetTask"
@@ -60,6 +63,12 @@ type FleetClient interface {
 	ListRooms(ctx context.Context, in *ListRoomsRequest, opts ...grpc.CallOption) (*ListRoomsResponse, error)
 	GetRoom(ctx context.Context, in *GetRoomRequest, opts ...grpc.CallOption) (*Room, error)
 	DeleteRoom(ctx context.Context, in *DeleteRoomRequest, opts ...grpc.CallOption) (*DeleteRoomResponse, error)
+	// Brings back the tasks that the conversation watchdog canceled last in a room.
+	ReopenRoom(ctx context.Context, in *ReopenRoomRequest, opts ...grpc.CallOption) (*ReopenRoomResponse, error)
+	// Replaces what a room sets for the conversation watchdog.
+	SetRoomWatch(ctx context.Context, in *SetRoomWatchRequest, opts ...grpc.CallOption) (*Room, error)
+	// What the conversation watchdog has done, with the last cancellations.
+	GetWatchdog(ctx context.Context, in *GetWatchdogRequest, opts ...grpc.CallOption) (*GetWatchdogResponse, error)
 	// Tasks.
 	CreateTask(ctx context.Context, in *CreateTaskRequest, opts ...grpc.CallOption) (*Task, error)
 	ListTasks(ctx context.Context, in *ListTasksRequest, opts ...grpc.CallOption) (*ListTasksResponse, error)
@@ -147,6 +156,36 @@ func (c *fleetClient) DeleteRoom(ctx context.Context, in *DeleteRoomRequest, opt
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DeleteRoomResponse)
 	err := c.cc.Invoke(ctx, Fleet_DeleteRoom_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fleetClient) ReopenRoom(ctx context.Context, in *ReopenRoomRequest, opts ...grpc.CallOption) (*ReopenRoomResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReopenRoomResponse)
+	err := c.cc.Invoke(ctx, Fleet_ReopenRoom_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fleetClient) SetRoomWatch(ctx context.Context, in *SetRoomWatchRequest, opts ...grpc.CallOption) (*Room, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Room)
+	err := c.cc.Invoke(ctx, Fleet_SetRoomWatch_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fleetClient) GetWatchdog(ctx context.Context, in *GetWatchdogRequest, opts ...grpc.CallOption) (*GetWatchdogResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetWatchdogResponse)
+	err := c.cc.Invoke(ctx, Fleet_GetWatchdog_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -420,6 +459,12 @@ type FleetServer interface {
 	ListRooms(context.Context, *ListRoomsRequest) (*ListRoomsResponse, error)
 	GetRoom(context.Context, *GetRoomRequest) (*Room, error)
 	DeleteRoom(context.Context, *DeleteRoomRequest) (*DeleteRoomResponse, error)
+	// Brings back the tasks that the conversation watchdog canceled last in a room.
+	ReopenRoom(context.Context, *ReopenRoomRequest) (*ReopenRoomResponse, error)
+	// Replaces what a room sets for the conversation watchdog.
+	SetRoomWatch(context.Context, *SetRoomWatchRequest) (*Room, error)
+	// What the conversation watchdog has done, with the last cancellations.
+	GetWatchdog(context.Context, *GetWatchdogRequest) (*GetWatchdogResponse, error)
 	// Tasks.
 	CreateTask(context.Context, *CreateTaskRequest) (*Task, error)
 	ListTasks(context.Context, *ListTasksRequest) (*ListTasksResponse, error)
@@ -484,6 +529,15 @@ func (UnimplementedFleetServer) GetRoom(context.Context, *GetRoomRequest) (*Room
 }
 func (UnimplementedFleetServer) DeleteRoom(context.Context, *DeleteRoomRequest) (*DeleteRoomResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteRoom not implemented")
+}
+func (UnimplementedFleetServer) ReopenRoom(context.Context, *ReopenRoomRequest) (*ReopenRoomResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReopenRoom not implemented")
+}
+func (UnimplementedFleetServer) SetRoomWatch(context.Context, *SetRoomWatchRequest) (*Room, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetRoomWatch not implemented")
+}
+func (UnimplementedFleetServer) GetWatchdog(context.Context, *GetWatchdogRequest) (*GetWatchdogResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetWatchdog not implemented")
 }
 func (UnimplementedFleetServer) CreateTask(context.Context, *CreateTaskRequest) (*Task, error) {
 	return nil, status.Error(codes.Unimplemented, "method CreateTask not implemented")
@@ -646,6 +700,60 @@ func _Fleet_DeleteRoom_Handler(srv interface{}, ctx context.Context, dec func(in
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(FleetServer).DeleteRoom(ctx, req.(*DeleteRoomRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Fleet_ReopenRoom_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReopenRoomRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).ReopenRoom(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_ReopenRoom_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).ReopenRoom(ctx, req.(*ReopenRoomRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Fleet_SetRoomWatch_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetRoomWatchRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).SetRoomWatch(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_SetRoomWatch_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).SetRoomWatch(ctx, req.(*SetRoomWatchRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Fleet_GetWatchdog_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetWatchdogRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).GetWatchdog(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_GetWatchdog_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).GetWatchdog(ctx, req.(*GetWatchdogRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -1090,6 +1198,18 @@ var Fleet_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteRoom",
 			Handler:    _Fleet_DeleteRoom_Handler,
+		},
+		{
+			MethodName: "ReopenRoom",
+			Handler:    _Fleet_ReopenRoom_Handler,
+		},
+		{
+			MethodName: "SetRoomWatch",
+			Handler:    _Fleet_SetRoomWatch_Handler,
+		},
+		{
+			MethodName: "GetWatchdog",
+			Handler:    _Fleet_GetWatchdog_Handler,
 		},
 		{
 			MethodName: "CreateTask",

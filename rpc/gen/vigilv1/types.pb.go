@@ -501,17 +501,23 @@ func (x *LateResult) GetAt() *timestamppb.Timestamp {
 
 // Room is one conversation or project.
 type Room struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Deleting      bool                   `protobuf:"varint,2,opt,name=deleting,proto3" json:"deleting,omitempty"`
-	Roles         []*Role                `protobuf:"bytes,3,rep,name=roles,proto3" json:"roles,omitempty"`
-	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	ChangedBy     string                 `protobuf:"bytes,5,opt,name=changed_by,json=changedBy,proto3" json:"changed_by,omitempty"`
-	Rev           uint64                 `protobuf:"varint,6,opt,name=rev,proto3" json:"rev,omitempty"`
-	Paused        bool                   `protobuf:"varint,7,opt,name=paused,proto3" json:"paused,omitempty"`
-	PauseBy       string                 `protobuf:"bytes,8,opt,name=pause_by,json=pauseBy,proto3" json:"pause_by,omitempty"`
-	PauseAt       *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=pause_at,json=pauseAt,proto3" json:"pause_at,omitempty"`
-	PauseWhy      string                 `protobuf:"bytes,10,opt,name=pause_why,json=pauseWhy,proto3" json:"pause_why,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Name      string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Deleting  bool                   `protobuf:"varint,2,opt,name=deleting,proto3" json:"deleting,omitempty"`
+	Roles     []*Role                `protobuf:"bytes,3,rep,name=roles,proto3" json:"roles,omitempty"`
+	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	ChangedBy string                 `protobuf:"bytes,5,opt,name=changed_by,json=changedBy,proto3" json:"changed_by,omitempty"`
+	Rev       uint64                 `protobuf:"varint,6,opt,name=rev,proto3" json:"rev,omitempty"`
+	Paused    bool                   `protobuf:"varint,7,opt,name=paused,proto3" json:"paused,omitempty"`
+	PauseBy   string                 `protobuf:"bytes,8,opt,name=pause_by,json=pauseBy,proto3" json:"pause_by,omitempty"`
+	PauseAt   *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=pause_at,json=pauseAt,proto3" json:"pause_at,omitempty"`
+	PauseWhy  string                 `protobuf:"bytes,10,opt,name=pause_why,json=pauseWhy,proto3" json:"pause_why,omitempty"`
+	// What the room sets for the conversation watchdog; absent: nothing of its own.
+	Watch *RoomWatch `protobuf:"bytes,20,opt,name=watch,proto3" json:"watch,omitempty"`
+	// How the watchdog sees it.
+	Quiet *RoomQuiet `protobuf:"bytes,21,opt,name=quiet,proto3" json:"quiet,omitempty"`
+	// The last cancellation by the watchdog, until the room is reopened.
+	Canceled      *Cancellation `protobuf:"bytes,22,opt,name=canceled,proto3" json:"canceled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -616,6 +622,406 @@ func (x *Room) GetPauseWhy() string {
 	return ""
 }
 
+func (x *Room) GetWatch() *RoomWatch {
+	if x != nil {
+		return x.Watch
+	}
+	return nil
+}
+
+func (x *Room) GetQuiet() *RoomQuiet {
+	if x != nil {
+		return x.Quiet
+	}
+	return nil
+}
+
+func (x *Room) GetCanceled() *Cancellation {
+	if x != nil {
+		return x.Canceled
+	}
+	return nil
+}
+
+// RoomWatch is what a room sets for the conversation watchdog.
+type RoomWatch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of silence; absent: the setting watchdog_threshold.
+	IdleLimit *durationpb.Duration `protobuf:"bytes,1,opt,name=idle_limit,json=idleLimit,proto3" json:"idle_limit,omitempty"`
+	// The longest time that it may be active at a stretch; absent: none.
+	Deadline *durationpb.Duration `protobuf:"bytes,2,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// The watchdog leaves the room alone.
+	Disabled      bool `protobuf:"varint,3,opt,name=disabled,proto3" json:"disabled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoomWatch) Reset() {
+	*x = RoomWatch{}
+	mi := &file_vigil_v1_types_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoomWatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoomWatch) ProtoMessage() {}
+
+func (x *RoomWatch) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoomWatch.ProtoReflect.Descriptor instead.
+func (*RoomWatch) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *RoomWatch) GetIdleLimit() *durationpb.Duration {
+	if x != nil {
+		return x.IdleLimit
+	}
+	return nil
+}
+
+func (x *RoomWatch) GetDeadline() *durationpb.Duration {
+	if x != nil {
+		return x.Deadline
+	}
+	return nil
+}
+
+func (x *RoomWatch) GetDisabled() bool {
+	if x != nil {
+		return x.Disabled
+	}
+	return false
+}
+
+// RoomQuiet is how the conversation watchdog sees a room.
+type RoomQuiet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// unwatched, idle, exempt, active, stalled or stalling (warned)
+	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	// Why nothing is done; empty for stalled and stalling.
+	Why string `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`
+	// Since something was done or said in it.
+	Silent   *durationpb.Duration   `protobuf:"bytes,3,opt,name=silent,proto3" json:"silent,omitempty"`
+	ActiveAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=active_at,json=activeAt,proto3" json:"active_at,omitempty"`
+	Limit    *durationpb.Duration   `protobuf:"bytes,5,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Until it is stalled, when nothing happens.
+	DueIn *durationpb.Duration `protobuf:"bytes,6,opt,name=due_in,json=dueIn,proto3" json:"due_in,omitempty"`
+	// Until a room that was warned may be canceled.
+	CancelIn *durationpb.Duration `protobuf:"bytes,7,opt,name=cancel_in,json=cancelIn,proto3" json:"cancel_in,omitempty"`
+	// idle_timeout or deadline
+	Reason        string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoomQuiet) Reset() {
+	*x = RoomQuiet{}
+	mi := &file_vigil_v1_types_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoomQuiet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoomQuiet) ProtoMessage() {}
+
+func (x *RoomQuiet) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoomQuiet.ProtoReflect.Descriptor instead.
+func (*RoomQuiet) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RoomQuiet) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *RoomQuiet) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *RoomQuiet) GetSilent() *durationpb.Duration {
+	if x != nil {
+		return x.Silent
+	}
+	return nil
+}
+
+func (x *RoomQuiet) GetActiveAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ActiveAt
+	}
+	return nil
+}
+
+func (x *RoomQuiet) GetLimit() *durationpb.Duration {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *RoomQuiet) GetDueIn() *durationpb.Duration {
+	if x != nil {
+		return x.DueIn
+	}
+	return nil
+}
+
+func (x *RoomQuiet) GetCancelIn() *durationpb.Duration {
+	if x != nil {
+		return x.CancelIn
+	}
+	return nil
+}
+
+func (x *RoomQuiet) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// WatchdogStats are what one server's conversation watchdog has done since the server
+// started.
+type WatchdogStats struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Checks uint64                 `protobuf:"varint,1,opt,name=checks,proto3" json:"checks,omitempty"`
+	// Active rooms that were covered by these checks.
+	Checked  uint64 `protobuf:"varint,2,opt,name=checked,proto3" json:"checked,omitempty"`
+	Warned   uint64 `protobuf:"varint,3,opt,name=warned,proto3" json:"warned,omitempty"`
+	Canceled uint64 `protobuf:"varint,4,opt,name=canceled,proto3" json:"canceled,omitempty"`
+	Errors   uint64 `protobuf:"varint,5,opt,name=errors,proto3" json:"errors,omitempty"`
+	// Of the last check; absent: there was none.
+	LastCheck     *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=last_check,json=lastCheck,proto3" json:"last_check,omitempty"`
+	LastDuration  *durationpb.Duration   `protobuf:"bytes,7,opt,name=last_duration,json=lastDuration,proto3" json:"last_duration,omitempty"`
+	TotalDuration *durationpb.Duration   `protobuf:"bytes,8,opt,name=total_duration,json=totalDuration,proto3" json:"total_duration,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchdogStats) Reset() {
+	*x = WatchdogStats{}
+	mi := &file_vigil_v1_types_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchdogStats) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchdogStats) ProtoMessage() {}
+
+func (x *WatchdogStats) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchdogStats.ProtoReflect.Descriptor instead.
+func (*WatchdogStats) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *WatchdogStats) GetChecks() uint64 {
+	if x != nil {
+		return x.Checks
+	}
+	return 0
+}
+
+func (x *WatchdogStats) GetChecked() uint64 {
+	if x != nil {
+		return x.Checked
+	}
+	return 0
+}
+
+func (x *WatchdogStats) GetWarned() uint64 {
+	if x != nil {
+		return x.Warned
+	}
+	return 0
+}
+
+func (x *WatchdogStats) GetCanceled() uint64 {
+	if x != nil {
+		return x.Canceled
+	}
+	return 0
+}
+
+func (x *WatchdogStats) GetErrors() uint64 {
+	if x != nil {
+		return x.Errors
+	}
+	return 0
+}
+
+func (x *WatchdogStats) GetLastCheck() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastCheck
+	}
+	return nil
+}
+
+func (x *WatchdogStats) GetLastDuration() *durationpb.Duration {
+	if x != nil {
+		return x.LastDuration
+	}
+	return nil
+}
+
+func (x *WatchdogStats) GetTotalDuration() *durationpb.Duration {
+	if x != nil {
+		return x.TotalDuration
+	}
+	return nil
+}
+
+// Cancellation is one room that the conversation watchdog has canceled.
+type Cancellation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Room  string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	At    *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
+	// Of the last activity; absent: before the watchdog began.
+	ActiveAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=active_at,json=activeAt,proto3" json:"active_at,omitempty"`
+	Silent   *durationpb.Duration   `protobuf:"bytes,4,opt,name=silent,proto3" json:"silent,omitempty"`
+	Reason   string                 `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	Tasks    uint32                 `protobuf:"varint,6,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	// That had open tasks, the first eight.
+	Roles []string `protobuf:"bytes,7,rep,name=roles,proto3" json:"roles,omitempty"`
+	// Of the agents that held tasks, the first eight.
+	Hosts         []string `protobuf:"bytes,8,rep,name=hosts,proto3" json:"hosts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cancellation) Reset() {
+	*x = Cancellation{}
+	mi := &file_vigil_v1_types_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cancellation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cancellation) ProtoMessage() {}
+
+func (x *Cancellation) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cancellation.ProtoReflect.Descriptor instead.
+func (*Cancellation) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Cancellation) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *Cancellation) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *Cancellation) GetActiveAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ActiveAt
+	}
+	return nil
+}
+
+func (x *Cancellation) GetSilent() *durationpb.Duration {
+	if x != nil {
+		return x.Silent
+	}
+	return nil
+}
+
+func (x *Cancellation) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Cancellation) GetTasks() uint32 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+func (x *Cancellation) GetRoles() []string {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *Cancellation) GetHosts() []string {
+	if x != nil {
+		return x.Hosts
+	}
+	return nil
+}
+
 // RoleSpec is what `vigil apply` declares; left-out values take the cluster's
 // defaults.
 type RoleSpec struct {
@@ -653,7 +1059,7 @@ type RoleSpec struct {
 
 func (x *RoleSpec) Reset() {
 	*x = RoleSpec{}
-	mi := &file_vigil_v1_types_proto_msgTypes[5]
+	mi := &file_vigil_v1_types_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -665,7 +1071,7 @@ func (x *RoleSpec) String() string {
 func (*RoleSpec) ProtoMessage() {}
 
 func (x *RoleSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[5]
+	mi := &file_vigil_v1_types_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -678,7 +1084,7 @@ func (x *RoleSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleSpec.ProtoReflect.Descriptor instead.
 func (*RoleSpec) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{5}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RoleSpec) GetName() string {
@@ -836,7 +1242,7 @@ type HealthSpec struct {
 
 func (x *HealthSpec) Reset() {
 	*x = HealthSpec{}
-	mi := &file_vigil_v1_types_proto_msgTypes[6]
+	mi := &file_vigil_v1_types_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -848,7 +1254,7 @@ func (x *HealthSpec) String() string {
 func (*HealthSpec) ProtoMessage() {}
 
 func (x *HealthSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[6]
+	mi := &file_vigil_v1_types_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -861,7 +1267,7 @@ func (x *HealthSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthSpec.ProtoReflect.Descriptor instead.
 func (*HealthSpec) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{6}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *HealthSpec) GetPreset() string {
@@ -901,7 +1307,7 @@ type Role struct {
 
 func (x *Role) Reset() {
 	*x = Role{}
-	mi := &file_vigil_v1_types_proto_msgTypes[7]
+	mi := &file_vigil_v1_types_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -913,7 +1319,7 @@ func (x *Role) String() string {
 func (*Role) ProtoMessage() {}
 
 func (x *Role) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[7]
+	mi := &file_vigil_v1_types_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -926,7 +1332,7 @@ func (x *Role) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Role.ProtoReflect.Descriptor instead.
 func (*Role) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{7}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Role) GetSpec() *RoleSpec {
@@ -1035,7 +1441,7 @@ type Agent struct {
 
 func (x *Agent) Reset() {
 	*x = Agent{}
-	mi := &file_vigil_v1_types_proto_msgTypes[8]
+	mi := &file_vigil_v1_types_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1047,7 +1453,7 @@ func (x *Agent) String() string {
 func (*Agent) ProtoMessage() {}
 
 func (x *Agent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[8]
+	mi := &file_vigil_v1_types_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1060,7 +1466,7 @@ func (x *Agent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Agent.ProtoReflect.Descriptor instead.
 func (*Agent) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{8}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Agent) GetName() string {
@@ -1373,7 +1779,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_vigil_v1_types_proto_msgTypes[9]
+	mi := &file_vigil_v1_types_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1385,7 +1791,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[9]
+	mi := &file_vigil_v1_types_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1398,7 +1804,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{9}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Verdict) GetKind() string {
@@ -1438,7 +1844,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	mi := &file_vigil_v1_types_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1450,7 +1856,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	mi := &file_vigil_v1_types_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1463,7 +1869,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{10}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Reason) GetText() string {
@@ -1515,7 +1921,7 @@ type Declaration struct {
 
 func (x *Declaration) Reset() {
 	*x = Declaration{}
-	mi := &file_vigil_v1_types_proto_msgTypes[11]
+	mi := &file_vigil_v1_types_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1527,7 +1933,7 @@ func (x *Declaration) String() string {
 func (*Declaration) ProtoMessage() {}
 
 func (x *Declaration) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[11]
+	mi := &file_vigil_v1_types_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1540,7 +1946,7 @@ func (x *Declaration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declaration.ProtoReflect.Descriptor instead.
 func (*Declaration) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{11}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Declaration) GetStatus() string {
@@ -1618,7 +2024,7 @@ type Exit struct {
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_vigil_v1_types_proto_msgTypes[12]
+	mi := &file_vigil_v1_types_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +2036,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[12]
+	mi := &file_vigil_v1_types_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +2049,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{12}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Exit) GetIncarnation() string {
@@ -1753,7 +2159,7 @@ type Host struct {
 
 func (x *Host) Reset() {
 	*x = Host{}
-	mi := &file_vigil_v1_types_proto_msgTypes[13]
+	mi := &file_vigil_v1_types_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1765,7 +2171,7 @@ func (x *Host) String() string {
 func (*Host) ProtoMessage() {}
 
 func (x *Host) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[13]
+	mi := &file_vigil_v1_types_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1778,7 +2184,7 @@ func (x *Host) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Host.ProtoReflect.Descriptor instead.
 func (*Host) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{13}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Host) GetId() uint32 {
@@ -1968,7 +2374,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_v1_types_proto_msgTypes[14]
+	mi := &file_vigil_v1_types_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1980,7 +2386,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[14]
+	mi := &file_vigil_v1_types_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1993,7 +2399,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *HostView) GetServer() string {
@@ -2037,7 +2443,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_vigil_v1_types_proto_msgTypes[15]
+	mi := &file_vigil_v1_types_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2049,7 +2455,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[15]
+	mi := &file_vigil_v1_types_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2062,7 +2468,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -2185,7 +2591,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\rR\aattempt\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x16\n" +
 	"\x06result\x18\x03 \x01(\tR\x06result\x12*\n" +
-	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xcf\x02\n" +
+	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xd9\x03\n" +
 	"\x04Room\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bdeleting\x18\x02 \x01(\bR\bdeleting\x12$\n" +
@@ -2199,7 +2605,43 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\bpause_by\x18\b \x01(\tR\apauseBy\x125\n" +
 	"\bpause_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\apauseAt\x12\x1b\n" +
 	"\tpause_why\x18\n" +
-	" \x01(\tR\bpauseWhy\"\xd7\a\n" +
+	" \x01(\tR\bpauseWhy\x12)\n" +
+	"\x05watch\x18\x14 \x01(\v2\x13.vigil.v1.RoomWatchR\x05watch\x12)\n" +
+	"\x05quiet\x18\x15 \x01(\v2\x13.vigil.v1.RoomQuietR\x05quiet\x122\n" +
+	"\bcanceled\x18\x16 \x01(\v2\x16.vigil.v1.CancellationR\bcanceled\"\x98\x01\n" +
+	"\tRoomWatch\x128\n" +
+	"\n" +
+	"idle_limit\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\tidleLimit\x125\n" +
+	"\bdeadline\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\bdeadline\x12\x1a\n" +
+	"\bdisabled\x18\x03 \x01(\bR\bdisabled\"\xd2\x02\n" +
+	"\tRoomQuiet\x12\x14\n" +
+	"\x05state\x18\x01 \x01(\tR\x05state\x12\x10\n" +
+	"\x03why\x18\x02 \x01(\tR\x03why\x121\n" +
+	"\x06silent\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06silent\x127\n" +
+	"\tactive_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bactiveAt\x12/\n" +
+	"\x05limit\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x05limit\x120\n" +
+	"\x06due_in\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x05dueIn\x126\n" +
+	"\tcancel_in\x18\a \x01(\v2\x19.google.protobuf.DurationR\bcancelIn\x12\x16\n" +
+	"\x06reason\x18\b \x01(\tR\x06reason\"\xca\x02\n" +
+	"\rWatchdogStats\x12\x16\n" +
+	"\x06checks\x18\x01 \x01(\x04R\x06checks\x12\x18\n" +
+	"\achecked\x18\x02 \x01(\x04R\achecked\x12\x16\n" +
+	"\x06warned\x18\x03 \x01(\x04R\x06warned\x12\x1a\n" +
+	"\bcanceled\x18\x04 \x01(\x04R\bcanceled\x12\x16\n" +
+	"\x06errors\x18\x05 \x01(\x04R\x06errors\x129\n" +
+	"\n" +
+	"last_check\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tlastCheck\x12>\n" +
+	"\rlast_duration\x18\a \x01(\v2\x19.google.protobuf.DurationR\flastDuration\x12@\n" +
+	"\x0etotal_duration\x18\b \x01(\v2\x19.google.protobuf.DurationR\rtotalDuration\"\x94\x02\n" +
+	"\fCancellation\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\tR\x04room\x12*\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x127\n" +
+	"\tactive_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bactiveAt\x121\n" +
+	"\x06silent\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06silent\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05tasks\x18\x06 \x01(\rR\x05tasks\x12\x14\n" +
+	"\x05roles\x18\a \x03(\tR\x05roles\x12\x14\n" +
+	"\x05hosts\x18\b \x03(\tR\x05hosts\"\xd7\a\n" +
 	"\bRoleSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06runner\x18\x02 \x01(\tR\x06runner\x12\x1a\n" +
@@ -2408,7 +2850,7 @@ func file_vigil_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_vigil_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_vigil_v1_types_proto_goTypes = []any{
 	(TaskState)(0),                // 0: vigil.v1.TaskState
 	(*WriteId)(nil),               // 1: vigil.v1.WriteId
@@ -2416,79 +2858,99 @@ var file_vigil_v1_types_proto_goTypes = []any{
 	(*Task)(nil),                  // 3: vigil.v1.Task
 	(*LateResult)(nil),            // 4: vigil.v1.LateResult
 	(*Room)(nil),                  // 5: vigil.v1.Room
-	(*RoleSpec)(nil),              // 6: vigil.v1.RoleSpec
-	(*HealthSpec)(nil),            // 7: vigil.v1.HealthSpec
-	(*Role)(nil),                  // 8: vigil.v1.Role
-	(*Agent)(nil),                 // 9: vigil.v1.Agent
-	(*Verdict)(nil),               // 10: vigil.v1.Verdict
-	(*Reason)(nil),                // 11: vigil.v1.Reason
-	(*Declaration)(nil),           // 12: vigil.v1.Declaration
-	(*Exit)(nil),                  // 13: vigil.v1.Exit
-	(*Host)(nil),                  // 14: vigil.v1.Host
-	(*HostView)(nil),              // 15: vigil.v1.HostView
-	(*Event)(nil),                 // 16: vigil.v1.Event
-	nil,                           // 17: vigil.v1.RoleSpec.LabelsEntry
-	nil,                           // 18: vigil.v1.RoleSpec.ParamsEntry
-	nil,                           // 19: vigil.v1.Role.TasksEntry
-	nil,                           // 20: vigil.v1.Host.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
+	(*RoomWatch)(nil),             // 6: vigil.v1.RoomWatch
+	(*RoomQuiet)(nil),             // 7: vigil.v1.RoomQuiet
+	(*WatchdogStats)(nil),         // 8: vigil.v1.WatchdogStats
+	(*Cancellation)(nil),          // 9: vigil.v1.Cancellation
+	(*RoleSpec)(nil),              // 10: vigil.v1.RoleSpec
+	(*HealthSpec)(nil),            // 11: vigil.v1.HealthSpec
+	(*Role)(nil),                  // 12: vigil.v1.Role
+	(*Agent)(nil),                 // 13: vigil.v1.Agent
+	(*Verdict)(nil),               // 14: vigil.v1.Verdict
+	(*Reason)(nil),                // 15: vigil.v1.Reason
+	(*Declaration)(nil),           // 16: vigil.v1.Declaration
+	(*Exit)(nil),                  // 17: vigil.v1.Exit
+	(*Host)(nil),                  // 18: vigil.v1.Host
+	(*HostView)(nil),              // 19: vigil.v1.HostView
+	(*Event)(nil),                 // 20: vigil.v1.Event
+	nil,                           // 21: vigil.v1.RoleSpec.LabelsEntry
+	nil,                           // 22: vigil.v1.RoleSpec.ParamsEntry
+	nil,                           // 23: vigil.v1.Role.TasksEntry
+	nil,                           // 24: vigil.v1.Host.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
 }
 var file_vigil_v1_types_proto_depIdxs = []int32{
 	0,  // 0: vigil.v1.Task.state:type_name -> vigil.v1.TaskState
 	4,  // 1: vigil.v1.Task.late_results:type_name -> vigil.v1.LateResult
-	21, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	22, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
-	21, // 4: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
-	8,  // 5: vigil.v1.Room.roles:type_name -> vigil.v1.Role
-	21, // 6: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
-	21, // 7: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
-	17, // 8: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
-	18, // 9: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
-	22, // 10: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
-	22, // 11: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
-	22, // 12: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
-	22, // 13: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
-	22, // 14: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
-	22, // 15: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
-	22, // 16: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
-	22, // 17: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
-	7,  // 18: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
-	22, // 19: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
-	6,  // 20: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
-	19, // 21: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
-	21, // 22: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
-	22, // 23: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
-	22, // 24: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
-	22, // 25: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
-	22, // 26: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
-	13, // 27: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
-	22, // 28: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
-	21, // 29: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
-	22, // 30: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
-	10, // 31: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
-	12, // 32: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
-	11, // 33: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
-	22, // 34: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
-	22, // 35: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
-	22, // 36: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
-	22, // 37: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
-	21, // 38: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
-	22, // 39: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
-	20, // 40: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
-	22, // 41: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
-	21, // 42: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
-	21, // 43: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
-	22, // 44: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
-	22, // 45: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
-	15, // 46: vigil.v1.Host.views:type_name -> vigil.v1.HostView
-	22, // 47: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
-	21, // 48: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
-	49, // [49:49] is the sub-list for method output_type
-	49, // [49:49] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	25, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	26, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
+	25, // 4: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
+	12, // 5: vigil.v1.Room.roles:type_name -> vigil.v1.Role
+	25, // 6: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
+	25, // 7: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
+	6,  // 8: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
+	7,  // 9: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
+	9,  // 10: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
+	26, // 11: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
+	26, // 12: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
+	26, // 13: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
+	25, // 14: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
+	26, // 15: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
+	26, // 16: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
+	26, // 17: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
+	25, // 18: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
+	26, // 19: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
+	26, // 20: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
+	25, // 21: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
+	25, // 22: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
+	26, // 23: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
+	21, // 24: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
+	22, // 25: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
+	26, // 26: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
+	26, // 27: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
+	26, // 28: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
+	26, // 29: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
+	26, // 30: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
+	26, // 31: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
+	26, // 32: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
+	26, // 33: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
+	11, // 34: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
+	26, // 35: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
+	10, // 36: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
+	23, // 37: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
+	25, // 38: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
+	26, // 39: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
+	26, // 40: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
+	26, // 41: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
+	26, // 42: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
+	17, // 43: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
+	26, // 44: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
+	25, // 45: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
+	26, // 46: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
+	14, // 47: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
+	16, // 48: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
+	15, // 49: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
+	26, // 50: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
+	26, // 51: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
+	26, // 52: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
+	26, // 53: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
+	25, // 54: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
+	26, // 55: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
+	24, // 56: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
+	26, // 57: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
+	25, // 58: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
+	25, // 59: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
+	26, // 60: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
+	26, // 61: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
+	19, // 62: vigil.v1.Host.views:type_name -> vigil.v1.HostView
+	26, // 63: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
+	25, // 64: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
+	65, // [65:65] is the sub-list for method output_type
+	65, // [65:65] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_types_proto_init() }
@@ -2502,7 +2964,7 @@ func file_vigil_v1_types_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_types_proto_rawDesc), len(file_vigil_v1_types_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   20,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"strings"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// watchdogKeys are the settings of the conversation watchdog as the server's file names
+// them below watchdog, and the environment with VIGIL_WATCHDOG_ before it.
+func watchdogKeys() []string {
+	return []string{"enabled", "interval", "threshold", "min_age", "start_delay", "grace", "max_cancellations"}
+}
+
+// watchdogEnv takes over what the environment says of the watchdog; it wins over the file.
+func (f *serverFile) watchdogEnv(getenv func(string) string) error {
+	for _, key := range watchdogKeys() {
+		name := "VIGIL_WATCHDOG_" + strings.ToUpper(key)
+		text := getenv(name)
+		if text == "" {
+			continue
+		}
+		set := fsm.DefaultSettings()
+		if err := set.Set("watchdog_"+key, text); err != nil {
+			return usagef("environment variable %s: %w", name, err)
+		}
+		if f.Watchdog == nil {
+			f.Watchdog = map[string]textValue{}
+		}
+		f.Watchdog[key] = textValue{text: text}
+	}
+	return nil
+}
+
+// roomWatchFile is what a room's file says to the conversation watchdog.
+type roomWatchFile struct {
+	IdleLimit spanValue `yaml:"idle_limit"`
+	Deadline  spanValue `yaml:"deadline"`
+	Disabled  bool      `yaml:"disabled"`
+}
+
+func (w *roomWatchFile) wire() *vigilv1.RoomWatch {
+	if w == nil {
+		return nil
+	}
+	return &vigilv1.RoomWatch{IdleLimit: w.IdleLimit.wire(), Deadline: w.Deadline.wire(), Disabled: w.Disabled}
+}

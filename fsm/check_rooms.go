@@ -1,0 +1,42 @@
+package fsm
+
+// rooms checks what the conversation watchdog is told: the index of silent rooms and
+// its budget (law L11).
+func (c *checker) rooms(s *State) {
+	open := map[RoomID]uint32{}
+	for _, t := range s.tasks.from(0) {
+		if !t.State.Terminal() {
+			open[t.Room]++
+		}
+	}
+	excused := map[RoomID]Time{}
+	for _, a := range s.agents.from(0) {
+		excused[a.Room] = max(excused[a.Room], a.excuse())
+	}
+	in := 0
+	for id, rm := range s.rooms.from(0) {
+		ri := s.roomIdx.get(id)
+		if ri == nil {
+			ri = &roomIndex{}
+		}
+		c.that(ri.open == open[rm.ID], "room %s counts %d open tasks, there are %d", rm.Name, ri.open, open[rm.ID])
+		c.that(ri.excused == excused[rm.ID], "L10: room %s is excused until %d, its agents say %d", rm.Name, ri.excused, excused[rm.ID])
+		want := ri.open > 0 && !rm.Deleting && !rm.Paused && !rm.Watch.Disabled
+		c.that(ri.in == want, "room %s is in the index of active rooms: %v, want %v", rm.Name, ri.in, want)
+		at := max(rm.Quiet, ri.excused)
+		if rm.Watch != (RoomWatch{}) {
+			at, _, _ = s.due(rm, ri)
+		}
+		if _, found := s.quietTree(rm.Watch != RoomWatch{}).Get(quietRoom{at, rm.ID}); want {
+			c.that(found, "room %s is not in the index of active rooms at %d", rm.Name, at)
+			in++
+		}
+		c.that(rm.Active <= rm.Quiet && rm.Quiet <= s.meta.Clock, "room %s was active at %d and is silent since %d", rm.Name, rm.Active, rm.Quiet)
+		c.that(s.meta.Watchdog.On || rm.Quiet == 0 && rm.Opened == 0 && rm.Warned == 0 && rm.Canceled == nil,
+			"L12: room %s was touched before the watchdog began", rm.Name)
+	}
+	c.that(in == s.ActiveRooms(), "%d active rooms are counted, there are %d", s.ActiveRooms(), in)
+	w := &s.meta.Watchdog
+	c.that(uint64(w.InWindow) <= w.Canceled && len(w.History) <= MaxCancellations, "L11: %d cancellations in a window, %d ever, %d kept",
+		w.InWindow, w.Canceled, len(w.History))
+}

@@ -1,0 +1,350 @@
+package fsm
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/tidwall/btree"
+)
+
+// How long rooms are silent: the index that the conversation watchdog asks, and its
+// answer for one room. All of it is derived.
+
+// RoomState is how the conversation watchdog sees a room.
+type RoomState string
+
+// What the watchdog sees.
+const (
+	RoomUnwatched RoomState = "unwatched" // the watchdog is off or has not begun
+	RoomIdle      RoomState = "idle"      // no open tasks: there is nothing to cancel
+	RoomExempt    RoomState = "exempt"    // silent for a reason, see RoomQuiet.Why
+	RoomActive    RoomState = "active"    // not silent for too long
+	RoomStalled   RoomState = "stalled"   // silent for too long, not warned yet
+	RoomStalling  RoomState = "stalling"  // warned; it is canceled when it stays silent
+)
+
+// RoomQuiet is what the watchdog makes of a room.
+type RoomQuiet struct {
+	State    RoomState
+	Why      string        // of RoomUnwatched, RoomIdle, RoomExempt and RoomActive: why nothing is done
+	Active   Time          // last activity, or when the watchdog was switched on
+	Limit    time.Duration // of silence
+	DueAt    Time          // after this it is stalled; 0: never as things are
+	CancelAt Time          // of RoomStalling
+	Reason   string        // IdleTimeout or RoomDeadline: what it is stalled for after DueAt
+}
+
+// roomIndex is what the state derives of a room's tasks and agents.
+type roomIndex struct {
+	open uint32 // tasks that have not ended
+	// excused is the latest end of what agents have declared that hold tasks of the room,
+	// lapsed or not; excuser is one of those that declared it.
+	excused Time
+	excuser AgentID
+
+	in  bool // in one of the trees, at this place
+	own bool
+	at  Time
+}
+
+// quietRoom orders rooms by the beginning of their silence or, those with limits of
+// their own, by when they become stalled.
+type quietRoom struct {
+	at Time
+	id RoomID
+}
+
+func lessQuiet(a, b quietRoom) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	return a.id < b.id
+}
+
+func (s *State) roomIndexOf(id RoomID) *roomIndex {
+	if ri := s.roomIdx.get(uint64(id)); ri != nil {
+		return ri
+	}
+	return s.roomIdx.put(uint64(id))
+}
+
+// touch takes note that something was done or said in a room.
+func (s *State) touch(id RoomID) {
+	if !s.meta.Watchdog.On {
+		return
+	}
+	rm := s.rooms.mut(uint64(id))
+	if rm == nil || rm.Active == s.meta.Clock && rm.ActiveAt == s.now.Wall {
+		return
+	}
+	rm.Active, rm.ActiveAt, rm.Quiet = s.meta.Clock, s.now.Wall, s.meta.Clock
+	s.placeRoom(rm)
+}
+
+// countRoom counts an open task of a room in (by 1) or out (by -1).
+func (s *State) countRoom(id RoomID, by int) { s.roomIndexOf(id).open += uint32(by) }
+
+// reviewRoom brings a room in line when it begins or ceases to have open tasks.
+func (s *State) reviewRoom(id RoomID, was bool) {
+	is := s.roomIndexOf(id).open > 0
+	if is == was {
+		return
+	}
+	rm := s.rooms.get(uint64(id))
+	if s.meta.Watchdog.On && is {
+		rm = s.rooms.mut(uint64(id))
+		rm.Opened, rm.Quiet = s.meta.Clock, s.meta.Clock
+	}
+	s.placeRoom(rm)
+}
+
+// excuse is until when an agent has explained the silence of the room whose task it
+// holds; 0: it has not.
+func (a *Agent) excuse() Time {
+	if a.Task == 0 || a.Declared == nil {
+		return 0
+	}
+	return a.Declared.Until
+}
+
+// reviewExcuse follows what an agent has declared. When an excuse goes, the silence is
+// counted from there.
+func (s *State) reviewExcuse(a *Agent) {
+	end, ri := a.excuse(), s.roomIdx.get(uint64(a.Room))
+	switch {
+	case end == 0 && (ri == nil || ri.excuser != a.ID):
+		return
+	case ri == nil || end > ri.excused:
+		ri = s.roomIndexOf(a.Room)
+		ri.excused, ri.excuser = end, a.ID
+	case ri.excuser != a.ID || end == ri.excused:
+		return
+	default:
+		was := ri.excused
+		s.findExcuse(a.Room, ri)
+		if s.meta.Watchdog.On && ri.excused < was {
+			rm := s.rooms.mut(uint64(a.Room))
+			rm.Quiet = max(rm.Quiet, min(was, s.meta.Clock))
+		}
+	}
+	s.placeRoom(s.rooms.get(uint64(a.Room)))
+}
+
+func (s *State) findExcuse(id RoomID, ri *roomIndex) {
+	ri.excused, ri.excuser = 0, 0
+	for _, role := range s.rooms.get(uint64(id)).Roles {
+		for _, id := range s.roles.get(uint64(role)).Agents {
+			if a := s.agents.get(uint64(id)); a != nil && a.excuse() > ri.excused {
+				ri.excused, ri.excuser = a.excuse(), id
+			}
+		}
+	}
+}
+
+// placeRoom puts a room where it belongs in the index of silent rooms.
+func (s *State) placeRoom(rm *Room) {
+	ri := s.roomIndexOf(rm.ID)
+	in := ri.open > 0 && !rm.Deleting && !rm.Paused && !rm.Watch.Disabled
+	own, at := rm.Watch != RoomWatch{}, max(rm.Quiet, ri.excused)
+	if own {
+		at, _, _ = s.due(rm, ri)
+	}
+	if ri.in == in && ri.own == own && ri.at == at {
+		return
+	}
+	if ri.in {
+		s.quietTree(ri.own).Delete(quietRoom{ri.at, rm.ID})
+	}
+	ri.in, ri.own, ri.at = in, own, at
+	if in {
+		s.quietTree(own).Set(quietRoom{at, rm.ID})
+	}
+}
+
+func (s *State) quietTree(own bool) *btree.BTreeG[quietRoom] {
+	if own {
+		return s.ownQuiet
+	}
+	return s.allQuiet
+}
+
+// due is after when a room is stalled, by which limit, and what for.
+func (s *State) due(rm *Room, ri *roomIndex) (at Time, limit time.Duration, reason string) {
+	set, since := &s.meta.Settings.Watchdog, s.meta.Watchdog.Since
+	limit, reason = set.Threshold, IdleTimeout
+	if rm.Watch.IdleLimit > 0 {
+		limit = rm.Watch.IdleLimit
+	}
+	opened := max(rm.Opened, since)
+	at = max(max(rm.Quiet, ri.excused, since).Add(limit), opened.Add(set.MinAge))
+	if d := opened.Add(rm.Watch.Deadline); rm.Watch.Deadline > 0 && d <= at {
+		return d, limit, RoomDeadline
+	}
+	return at, limit, reason
+}
+
+// Quiet tells how the conversation watchdog sees a room.
+func (s *State) Quiet(rm *Room) RoomQuiet {
+	set, w, now := &s.meta.Settings.Watchdog, &s.meta.Watchdog, s.meta.Clock
+	ri := s.roomIdx.get(uint64(rm.ID))
+	q := RoomQuiet{State: RoomExempt, Active: max(rm.Active, w.Since)}
+	switch {
+	case !set.Enabled:
+		q.State, q.Why = RoomUnwatched, "the watchdog is switched off (setting watchdog_enabled)"
+	case !w.On:
+		q.State, q.Why = RoomUnwatched, "the watchdog has not begun yet"
+	case ri == nil || ri.open == 0:
+		q.State, q.Why = RoomIdle, "it has no open tasks"
+	case rm.Deleting:
+		q.Why = "it is being deleted"
+	case rm.Watch.Disabled:
+		q.Why = "its watchdog is disabled"
+	case s.meta.Paused:
+		q.Why = "everything is paused"
+	case rm.Paused:
+		q.Why = "it is paused"
+	}
+	if q.Why != "" {
+		return q
+	}
+	q.DueAt, q.Limit, q.Reason = s.due(rm, ri)
+	switch {
+	case ri.excused > now && q.Reason == IdleTimeout:
+		a := s.agents.get(uint64(ri.excuser))
+		q.Why = a.Name + " has declared " + a.Declared.Kind()
+	case q.Reason == IdleTimeout && s.heldBack(rm) != "":
+		q.DueAt, q.Why = 0, s.heldBack(rm)
+	case q.DueAt >= now:
+		q.State, q.Why = RoomActive, "it was active lately"
+	case rm.Warned > q.DueAt:
+		q.State, q.CancelAt = RoomStalling, rm.Warned.Add(set.Grace)
+	default:
+		q.State = RoomStalled
+	}
+	return q
+}
+
+// heldBack tells whether humans keep every agent of a role with open tasks from working:
+// what they have decided is no stall (law L9). Empty: no.
+func (s *State) heldBack(rm *Room) string {
+	for _, id := range rm.Roles {
+		r, ri := s.roles.get(uint64(id)), s.roleIdx.get(uint64(id))
+		if ri.tasks[TaskQueued]+ri.tasks[TaskPending] == 0 {
+			continue
+		}
+		switch {
+		case r.Spec.Desired != DesiredRunning:
+			return "its role " + r.Spec.Name + " is declared as stopped or paused"
+		case len(r.Agents) > 0 && ri.off+ri.paused > 0 && s.allHeld(r):
+			return "every agent of its role " + r.Spec.Name + " is stopped or paused by a human"
+		}
+	}
+	return ""
+}
+
+func (s *State) allHeld(r *Role) bool {
+	return !slices.ContainsFunc(r.Agents, func(id AgentID) bool {
+		a := s.agents.get(uint64(id))
+		return !a.Stopped && !a.Paused && !a.Retired
+	})
+}
+
+// quietRooms yields the rooms that may be stalled, those first that are so for the longest
+// time, from an index: it visits no other room.
+func (s *State) quietRooms() iter.Seq[*Room] {
+	return func(yield func(*Room) bool) {
+		limit, since, now := s.meta.Settings.Watchdog.Threshold, s.meta.Watchdog.Since, s.meta.Clock
+		all, own := s.allQuiet.Iter(), s.ownQuiet.Iter()
+		defer all.Release()
+		defer own.Release()
+		a, b := all.First(), own.First()
+		for a || b {
+			var id RoomID
+			var at Time
+			takeA := a && (!b || max(all.Item().at, since).Add(limit) <= own.Item().at)
+			if takeA {
+				id, at = all.Item().id, max(all.Item().at, since).Add(limit)
+				a = all.Next()
+			} else {
+				id, at = own.Item().id, own.Item().at
+				b = own.Next()
+			}
+			if at >= now || !yield(s.rooms.get(uint64(id))) {
+				return
+			}
+		}
+	}
+}
+
+// StalledRooms yields the rooms that are stalled, warned of or not, those first that are so
+// for the longest time. Its cost does not depend on how many other rooms there are.
+func (s *State) StalledRooms() iter.Seq2[*Room, RoomQuiet] {
+	return func(yield func(*Room, RoomQuiet) bool) {
+		if !s.meta.Settings.Watchdog.Enabled || !s.meta.Watchdog.On || s.meta.Paused {
+			return
+		}
+		for rm := range s.quietRooms() {
+			q := s.Quiet(rm)
+			if q.State != RoomStalled && q.State != RoomStalling {
+				continue
+			}
+			if !yield(rm, q) {
+				return
+			}
+		}
+	}
+}
+
+// ActiveRooms counts the rooms that have open tasks and are not exempt for good.
+func (s *State) ActiveRooms() int { return s.allQuiet.Len() + s.ownQuiet.Len() }
+
+// OpenTasks counts the tasks that have not ended.
+func (s *State) OpenTasks() (n uint64) {
+	for st := TaskQueued; st <= TaskInProgress; st++ {
+		n += s.taskCount[st]
+	}
+	return n
+}
+
+// Watchdog is the replicated part of the conversation watchdog.
+func (i *Image) Watchdog() *Watchdog { return &i.meta.Watchdog }
+
+// openTasksOf lists the open tasks of a room by id.
+func (s *State) openTasksOf(rm *Room) (list []TaskID) {
+	collect := func(q queued) bool {
+		list = append(list, q.id)
+		return true
+	}
+	for _, id := range rm.Roles {
+		ri := s.roleIdx.get(uint64(id))
+		if ri.queued.len() > 0 {
+			ri.queued.Scan(collect)
+		}
+		if ri.pending.len() > 0 {
+			ri.pending.Scan(collect)
+		}
+		if ri.tasks[TaskAcknowledged]+ri.tasks[TaskInProgress] == 0 {
+			continue
+		}
+		for _, agent := range s.roles.get(uint64(id)).Agents {
+			if a := s.agents.get(uint64(agent)); a.Task != 0 {
+				list = append(list, a.Task)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// indexRooms places all rooms, after a restore.
+func (s *State) indexRooms() {
+	for _, a := range s.agents.from(0) {
+		if ri := s.roomIndexOf(a.Room); a.excuse() > ri.excused {
+			ri.excused, ri.excuser = a.excuse(), a.ID
+		}
+	}
+	for _, rm := range s.rooms.from(0) {
+		s.placeRoom(rm)
+	}
+}

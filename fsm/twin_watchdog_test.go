@@ -1,0 +1,186 @@
+package fsm
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// watchdog is what leaders and humans say of silent rooms; plans are often stale.
+func (c *chaos) watchdog(s *State) Command {
+	set := &s.meta.Settings.Watchdog
+	switch {
+	case !s.meta.Watchdog.On || c.one(40):
+		return WatchRooms{}
+	case set.Threshold > time.Minute || !set.Enabled && c.one(2):
+		return PutSettings{Values: []KV{{"watchdog_threshold", "4s"}, {"watchdog_min_age", "1s"}, {"watchdog_grace", "2s"}, {"watchdog_enabled", "true"}, {"watchdog_interval", "10s"}}}
+	}
+	room := pick(c, c.rooms)
+	switch n := c.rng.IntN(12); {
+	case n == 0:
+		return SetRoomWatch{Room: room, By: "x", RoomWatch: RoomWatch{IdleLimit: time.Duration(c.rng.IntN(8)) * time.Second,
+			Deadline: pick(c, []time.Duration{0, 0, 9 * time.Second, -1}), Disabled: c.one(4)}}
+	case n < 4:
+		return ReopenRoom{Room: room, By: "x"}
+	}
+	for rm, q := range s.StalledRooms() {
+		if q.State == RoomStalling && !c.one(8) {
+			return CancelIdleRoom{Room: rm.ID, Active: q.Active, Warned: rm.Warned}
+		}
+		return WarnRoom{Room: rm.ID, Active: q.Active}
+	}
+	if rm := s.Room(room); rm != nil && c.one(2) {
+		return CancelIdleRoom{Room: rm.ID, Active: rm.Active, Warned: rm.Warned}
+	}
+	return WarnRoom{Room: RoomID(c.rng.IntN(4)), Active: s.meta.Clock}
+}
+
+// silentTwin is the conversation watchdog without index and without anything kept: what
+// it knows of a room are the words that were spoken in it.
+type silentTwin struct {
+	on     bool
+	active map[RoomID]Time
+}
+
+// heard gives the room in which an accepted command was something done or said.
+func (w *silentTwin) heard(s *State, c Command, out Outcome, before map[TaskID]TaskState, seqs map[AgentID]uint64) RoomID {
+	task := func(id TaskID) RoomID {
+		if t := s.Task(id); t != nil {
+			return t.Room
+		}
+		return 0
+	}
+	agent := func(name string) RoomID {
+		if a := s.AgentByName(name); a != nil {
+			return a.Room
+		}
+		return 0
+	}
+	switch c := c.(type) {
+	case CreateTask, ApplyRoom, SetRoomWatch, ReopenRoom:
+		return out.Room
+	case Claim:
+		if !before[out.Task].Held() {
+			return task(out.Task)
+		}
+	case StartTask:
+		if before[c.Task] == TaskAcknowledged {
+			return task(c.Task)
+		}
+	case ProgressTask:
+		return task(c.Task)
+	case CompleteTask:
+		if !before[c.Task].Terminal() {
+			return task(c.Task)
+		}
+	case Handoff:
+		if !before[c.Task].Terminal() {
+			return task(c.Task)
+		}
+	case FailTask:
+		if !before[c.Task].Terminal() {
+			return task(c.Task)
+		}
+	case CancelTask:
+		if before[c.Task] != TaskCanceled {
+			return task(c.Task)
+		}
+	case RetryTask:
+		return task(c.Task)
+	case UnquarantineTask:
+		return task(c.Task)
+	case Declare:
+		if c.Seq == 0 || c.Seq > seqs[out.Agent] {
+			return agent(c.Agent)
+		}
+	case SetAgent:
+		return agent(c.Agent)
+	case RestartAgent:
+		return agent(c.Agent)
+	case UnparkAgent:
+		return agent(c.Agent)
+	}
+	return 0
+}
+
+// The index, the last activity that is kept and the decision about every room agree with
+// what is found by walking over everything.
+func TestTwinOfTheWatchdogAgrees(t *testing.T) {
+	stalled, canceled, reopened := 0, uint64(0), 0
+	for _, seed := range seeds(6) {
+		c, s := newChaos(seed, true), New()
+		for _, e := range c.opening() {
+			s.Apply(e)
+		}
+		w := &silentTwin{active: map[RoomID]Time{}}
+		for range 2500 {
+			e := c.next(s)
+			if len(e.Requests) > 1 { // what each command did is seen one by one
+				e.Requests = e.Requests[:1]
+			}
+			before, seqs := map[TaskID]TaskState{}, map[AgentID]uint64{}
+			paused := map[string]bool{}
+			for _, x := range s.tasks.from(0) {
+				before[x.ID] = x.State
+			}
+			for a := range s.Agents("") {
+				paused[a.Name] = a.Paused
+				if a.Declared != nil {
+					seqs[a.ID] = a.Declared.Seq
+				}
+			}
+			for rm := range s.Rooms() {
+				paused[rm.Name] = rm.Paused
+			}
+			repeated := s.figures.Repeated
+			out := s.Apply(e).Outcomes
+			if w.on && len(out) == 1 && out[0].Code == OK && s.figures.Repeated == repeated {
+				id := w.heard(s, e.Requests[0].Cmd, out[0], before, seqs)
+				if p, ok := e.Requests[0].Cmd.(SetPause); ok && p.Scope != "" && paused[p.Scope] != p.Pause {
+					if id = out[0].Room; id == 0 {
+						id = s.AgentByName(p.Scope).Room
+					}
+				}
+				if id != 0 {
+					w.active[id] = s.meta.Clock
+				}
+				if _, ok := e.Requests[0].Cmd.(ReopenRoom); ok {
+					reopened++
+				}
+			}
+			w.on = s.meta.Watchdog.On
+			var naive []RoomID
+			for rm := range s.Rooms() {
+				if rm.Active != w.active[rm.ID] {
+					t.Fatalf("seed %d, entry %d, %#v: room %s was active at %s, the twin says %s", seed, e.Index, e.Requests, rm.Name,
+						time.Duration(rm.Active), time.Duration(w.active[rm.ID]))
+				}
+				if q := s.Quiet(rm); q.State == RoomStalled || q.State == RoomStalling {
+					naive = append(naive, rm.ID)
+				}
+			}
+			var found []RoomID
+			last := Time(0)
+			for rm, q := range s.StalledRooms() {
+				if found = append(found, rm.ID); q.DueAt < last && rm.Watch == (RoomWatch{}) && s.Settings().Watchdog.MinAge <= s.Settings().Watchdog.Threshold {
+					t.Fatalf("seed %d, entry %d: room %s is due before the one that came before it", seed, e.Index, rm.Name)
+				}
+				last = q.DueAt
+			}
+			slices.Sort(naive)
+			slices.Sort(found)
+			if !slices.Equal(naive, found) && !s.meta.Paused {
+				t.Fatalf("seed %d, entry %d: rooms %v are stalled, the index finds %v", seed, e.Index, naive, found)
+			}
+			stalled += len(found)
+			if err := s.Check(); err != nil {
+				t.Fatalf("seed %d, entry %d, %+v: %v", seed, e.Index, e.Requests, err)
+			}
+		}
+		canceled += s.meta.Watchdog.Canceled
+	}
+	if *seedFlag == 0 && (stalled == 0 || canceled == 0 || reopened == 0) {
+		t.Errorf("%d stalled, %d canceled, %d reopened: the log exercises nothing", stalled, canceled, reopened)
+	}
+	t.Logf("%d stalled, %d canceled, %d reopened", stalled, canceled, reopened)
+}

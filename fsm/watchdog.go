@@ -1,0 +1,380 @@
+package fsm
+
+import (
+	"fmt"
+	"time"
+)
+
+// The conversation watchdog (seed 003). A room is active while it has open tasks. It is
+// stalled when it is active, older than a minimum age, and nothing was done or said in it
+// for longer than its limit. Its silence is warned of first; when it goes on for the grace,
+// its tasks are canceled and their holders are stopped; a human can reopen it. Leaders look
+// for stalled rooms (cluster/duty); what they find is decided again here, inside the log
+// record, so a plan that is late or made twice changes nothing.
+//
+// What is done or said: a task is created, claimed, started, progresses, is completed, fails,
+// is handed on; an agent declares itself; a human commands something (see touch). What
+// supervision does by itself (restarts, ends of leases, reminders, orders) is none of it.
+//
+// Nothing of this is written before the record WatchRooms, which the first leader whose
+// servers all read feature level 2 proposes: until then a server has the same state whether
+// it has applied the whole log or was restored, and writes what older versions write. Every
+// silence begins there at the earliest (Watchdog.Since).
+
+// WatchedBy is the author of what the watchdog does to tasks and rooms.
+const WatchedBy = "watchdog"
+
+// Reasons of a cancellation by the watchdog.
+const (
+	IdleTimeout  = "idle_timeout" // nothing was done or said in the room for longer than its limit
+	RoomDeadline = "deadline"     // it was active for longer than the deadline that was set for it
+)
+
+// MaxCancellations is how many cancellations the history keeps.
+const MaxCancellations = 500
+
+// Range of a room's own limits.
+const (
+	MinRoomLimit = time.Second
+	MaxRoomLimit = 365 * 24 * time.Hour
+)
+
+// RoomWatch is what a room sets for itself; the zero value leaves all to the settings.
+type RoomWatch struct {
+	IdleLimit time.Duration // instead of watchdog_threshold; 0: as set there
+	Deadline  time.Duration // the longest time that it may be active at a stretch; 0: none
+	Disabled  bool          // the watchdog leaves it alone
+}
+
+// Watchdog is the replicated part of the conversation watchdog of which there is one.
+type Watchdog struct {
+	On       bool // WatchRooms was applied: activity is noted
+	Since    Time // no silence begins before this
+	WindowAt Time // when the present window of cancellations began
+	InWindow uint32
+	Warned   uint64 // warnings since the watchdog is on
+	Canceled uint64 // cancellations since then
+	// History holds the last cancellations, oldest first; replaced, never changed.
+	History []Cancellation
+}
+
+// Cancellation is one room that the watchdog has canceled. It holds names, no content.
+type Cancellation struct {
+	Room     string
+	At       Time
+	Wall     Wall
+	ActiveAt Wall          // of the last activity; 0: before the watchdog was on
+	Silent   time.Duration // since the last activity
+	Reason   string        // IdleTimeout or RoomDeadline
+	Tasks    uint32        // that were canceled
+	Roles    []string      // that had open tasks, at most maxNamed
+	Hosts    []string      // of the agents that held tasks, at most maxNamed
+	// First and Last are the FinishSeq of the tasks that were canceled.
+	First, Last uint64
+}
+
+const maxNamed = 8
+
+// WatchRooms begins the watch: from now on activity is noted. By the leader, once.
+type WatchRooms struct{}
+
+// WarnRoom warns of a silence. Active is the last activity that the planner saw.
+type WarnRoom struct {
+	Room   RoomID
+	Active Time
+}
+
+// CancelIdleRoom cancels a room that stayed silent after a warning. Active and Warned are
+// what the planner saw: when anything has happened since, nothing is canceled.
+type CancelIdleRoom struct {
+	Room           RoomID
+	Active, Warned Time
+}
+
+// ReopenRoom brings back the tasks that the watchdog canceled last in a room.
+type ReopenRoom struct {
+	Room  string
+	By    string
+	IfRev uint64 // 0: whatever it is now
+}
+
+// SetRoomWatch replaces what a room sets for the watchdog.
+type SetRoomWatch struct {
+	Room string
+	RoomWatch
+	By    string
+	IfRev uint64 // 0: whatever it is now
+}
+
+func (WatchRooms) command()     {}
+func (WarnRoom) command()       {}
+func (CancelIdleRoom) command() {}
+func (ReopenRoom) command()     {}
+func (SetRoomWatch) command()   {}
+
+// Check tells what is wrong with a room's own limits.
+func (w *RoomWatch) Check() error {
+	for _, x := range []struct {
+		name string
+		v    time.Duration
+	}{{"idle_limit", w.IdleLimit}, {"deadline", w.Deadline}} {
+		if x.v != 0 && (x.v < MinRoomLimit || x.v > MaxRoomLimit) {
+			return fmt.Errorf("watchdog: %s %s is out of range, %s to %s is allowed", x.name, x.v, MinRoomLimit, MaxRoomLimit)
+		}
+	}
+	return nil
+}
+
+// executeWatchdog runs what concerns the conversation watchdog.
+func (s *State) executeWatchdog(c Command) Outcome {
+	switch c := c.(type) {
+	case WatchRooms:
+		return s.watchRooms()
+	case WarnRoom:
+		return s.warnRoom(&c)
+	case CancelIdleRoom:
+		return s.cancelIdleRoom(&c)
+	case ReopenRoom:
+		return s.reopenRoom(&c)
+	case SetRoomWatch:
+		return s.setRoomWatch(&c)
+	}
+	panic("fsm: not a command of the watchdog")
+}
+
+func (s *State) watchRooms() Outcome {
+	if s.meta.Watchdog.On {
+		return Outcome{Count: 1}
+	}
+	s.meta.Watchdog.On = true
+	s.event("watchdog.on", about{}, "silent rooms are noticed from now on")
+	s.quietSince()
+	return Outcome{}
+}
+
+// quietSince lets every silence begin now at the earliest: after an outage of which the
+// state knows nothing, or a pause of everything.
+func (s *State) quietSince() {
+	if !s.meta.Watchdog.On {
+		return
+	}
+	s.meta.Watchdog.Since = s.meta.Clock
+	s.placeOwn()
+}
+
+// placeOwn places the rooms with limits of their own anew, when a setting changed.
+func (s *State) placeOwn() {
+	var own []RoomID
+	s.ownQuiet.Scan(func(q quietRoom) bool {
+		own = append(own, q.id)
+		return true
+	})
+	for _, id := range own {
+		s.placeRoom(s.rooms.get(uint64(id)))
+	}
+}
+
+func (s *State) warnRoom(c *WarnRoom) Outcome {
+	rm, q, no := s.stalled(c.Room, c.Active)
+	if rm == nil {
+		return no
+	}
+	if q.State == RoomStalling {
+		return refuse(Conflict, "room %q is warned already", rm.Name)
+	}
+	rm.Warned = s.meta.Clock
+	s.meta.Watchdog.Warned++
+	s.event("room.stalling", about{room: rm.ID}, fmt.Sprintf("%s; unless something is done or said in it, it is canceled in %s",
+		s.silence(rm, &q), s.meta.Settings.Watchdog.Grace))
+	return Outcome{Room: rm.ID, Rev: rm.Rev}
+}
+
+// stalled finds a room of which a planner says that it is stalled, and looks again.
+func (s *State) stalled(id RoomID, active Time) (*Room, RoomQuiet, Outcome) {
+	rm := s.rooms.mut(uint64(id))
+	if rm == nil {
+		return nil, RoomQuiet{}, refuse(NotFound, "there is no room number %d", id)
+	}
+	q := s.Quiet(rm)
+	switch {
+	case q.Active != active && q.Reason == IdleTimeout:
+		return nil, q, refuse(Conflict, "something was done or said in room %q since the plan was made", rm.Name)
+	case q.State != RoomStalled && q.State != RoomStalling:
+		return nil, q, refuse(Conflict, "room %q is %s: %s", rm.Name, q.State, q.Why)
+	}
+	return rm, q, Outcome{}
+}
+
+// silence says for people why a room counts as stalled.
+func (s *State) silence(rm *Room, q *RoomQuiet) string {
+	if q.Reason == RoomDeadline {
+		return "active for longer than its deadline of " + rm.Watch.Deadline.String()
+	}
+	return fmt.Sprintf("nothing was done or said for %s, its limit is %s", s.meta.Clock.Sub(q.Active).Round(time.Second), q.Limit)
+}
+
+func (s *State) cancelIdleRoom(c *CancelIdleRoom) Outcome {
+	rm, q, no := s.stalled(c.Room, c.Active)
+	if rm == nil {
+		return no
+	}
+	set, w := &s.meta.Settings.Watchdog, &s.meta.Watchdog
+	if w.InWindow == 0 || s.meta.Clock.Sub(w.WindowAt) >= set.Interval {
+		w.WindowAt, w.InWindow = s.meta.Clock, 0
+	}
+	switch {
+	case q.State != RoomStalling || rm.Warned != c.Warned:
+		return refuse(Conflict, "room %q has to be warned first", rm.Name)
+	case q.CancelAt > s.meta.Clock:
+		return refuse(Conflict, "the grace of room %q is not over", rm.Name)
+	case w.InWindow >= set.MaxCancellations: // law L11
+		return refuse(Conflict, "%d rooms were canceled within %s, more are not allowed (setting watchdog_max_cancellations)", w.InWindow, set.Interval)
+	}
+	w.InWindow++
+	w.Canceled++
+	s.event("room.idle_timeout", about{room: rm.ID}, s.silence(rm, &q))
+	x := s.cancelAll(rm, &q)
+	rm = s.rooms.mut(uint64(rm.ID))
+	rm.Canceled, rm.Warned, rm.Rev = x, 0, s.meta.Index
+	w.History = append(append([]Cancellation(nil), w.History[max(0, len(w.History)-MaxCancellations+1):]...), *x)
+	s.event("room.canceled", about{room: rm.ID}, fmt.Sprintf("by %s: outcome canceled, reason %s, %d tasks, last activity %s",
+		WatchedBy, x.Reason, x.Tasks, activeText(x.ActiveAt)))
+	return Outcome{Room: rm.ID, Rev: rm.Rev, Count: x.Tasks}
+}
+
+// cancelAll stops who holds a task of the room, and cancels all open ones. A stop that
+// cannot be carried out prevents nothing.
+func (s *State) cancelAll(rm *Room, q *RoomQuiet) *Cancellation {
+	x := &Cancellation{Room: rm.Name, At: s.meta.Clock, Wall: s.now.Wall, ActiveAt: rm.ActiveAt,
+		Silent: s.meta.Clock.Sub(q.Active), Reason: q.Reason, First: s.meta.FinishSeq + 1}
+	for _, id := range s.openTasksOf(rm) {
+		t := s.tasks.mut(uint64(id))
+		if a := s.agents.mut(uint64(t.Holder)); t.State.Held() && a != nil {
+			x.Hosts = named(x.Hosts, s.hostNameOf(a))
+			was := a.shadow()
+			s.openStop(a, "its room was silent for too long and is canceled by the watchdog")
+			s.settle(a, was)
+		}
+		x.Roles = named(x.Roles, s.roles.get(uint64(t.Role)).Spec.Name)
+		s.cancel(t, WatchedBy, x.Reason+"; last activity "+activeText(x.ActiveAt))
+		x.Tasks++
+	}
+	x.Last = s.meta.FinishSeq
+	return x
+}
+
+// hostNameOf is where an agent runs; empty: it was started by hand.
+func (s *State) hostNameOf(a *Agent) string {
+	if a.Host == 0 {
+		return ""
+	}
+	return s.hostName(a.Host)
+}
+
+// named adds a name to a short list without doubles.
+func named(list []string, name string) []string {
+	if name == "" || len(list) >= maxNamed {
+		return list
+	}
+	for _, have := range list {
+		if have == name {
+			return list
+		}
+	}
+	return append(list, name)
+}
+
+func activeText(at Wall) string {
+	if at == 0 {
+		return "before the watchdog was switched on"
+	}
+	return at.text()
+}
+
+// reopenRoom queues what the last cancellation of the room canceled and nobody has touched
+// since. Attempts and what they have cost are kept.
+func (s *State) reopenRoom(c *ReopenRoom) Outcome {
+	rm, no := s.changeableRoom(c.Room, c.IfRev)
+	if rm == nil {
+		return no
+	}
+	if rm.Canceled == nil {
+		return Outcome{Code: Conflict, Rev: rm.Rev, Detail: fmt.Sprintf("room %q is not canceled by the watchdog; there is nothing to reopen", c.Room)}
+	}
+	n := uint32(0)
+	for _, id := range s.canceledTasks(rm) {
+		t := s.tasks.mut(uint64(id))
+		if s.roles.get(uint64(t.Role)).Retired {
+			continue
+		}
+		t.Result, t.Note = "", ""
+		t.Holder, t.HolderInc = 0, 0 // what the old attempt still says is late
+		s.event("task.reopened", about{task: t.ID, room: t.Room}, "by "+nobody(c.By))
+		s.move(t, TaskQueued)
+		s.promote(t.Role)
+		n++
+	}
+	rm = s.rooms.mut(uint64(rm.ID))
+	rm.Canceled, rm.ChangedBy, rm.Rev = nil, c.By, s.meta.Index
+	s.event("room.reopened", about{room: rm.ID}, fmt.Sprintf("by %s, %d tasks", nobody(c.By), n))
+	s.touch(rm.ID)
+	return Outcome{Room: rm.ID, Rev: rm.Rev, Count: n}
+}
+
+// canceledTasks are the tasks that the last cancellation of the room canceled, by id.
+func (s *State) canceledTasks(rm *Room) (list []TaskID) {
+	s.finished.Ascend(finishedTask{seq: rm.Canceled.First}, func(f finishedTask) bool {
+		if f.seq > rm.Canceled.Last {
+			return false
+		}
+		if t := s.tasks.get(uint64(f.id)); t.Room == rm.ID && t.State == TaskCanceled {
+			list = append(list, f.id)
+		}
+		return true
+	})
+	return list
+}
+
+func (s *State) setRoomWatch(c *SetRoomWatch) Outcome {
+	rm, no := s.changeableRoom(c.Room, c.IfRev)
+	if rm == nil {
+		return no
+	}
+	if err := c.RoomWatch.Check(); err != nil {
+		return refuse(Invalid, "%v", err)
+	}
+	rm.Watch, rm.ChangedBy, rm.Rev = c.RoomWatch, c.By, s.meta.Index
+	s.event("room.watchdog", about{room: rm.ID}, c.RoomWatch.text()+", by "+nobody(c.By))
+	s.touch(rm.ID)
+	s.placeRoom(rm)
+	return Outcome{Room: rm.ID, Rev: rm.Rev}
+}
+
+func (w *RoomWatch) text() string {
+	if w.Disabled {
+		return "disabled"
+	}
+	text := "limit as set for all"
+	if w.IdleLimit > 0 {
+		text = "limit " + w.IdleLimit.String()
+	}
+	if w.Deadline > 0 {
+		text += ", deadline " + w.Deadline.String()
+	}
+	return text
+}
+
+// changeableRoom finds a room and compares the revision that a human has read.
+func (s *State) changeableRoom(name string, ifRev uint64) (*Room, Outcome) {
+	rm := s.Room(name)
+	switch {
+	case rm == nil:
+		return nil, s.noRoom(name)
+	case rm.Deleting:
+		return nil, refuse(Stopped, "room %q is being deleted", name)
+	case ifRev != 0 && ifRev != rm.Rev:
+		return nil, Outcome{Code: Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
+			"room %q has changed: revision %d is now %d; read it again", name, ifRev, rm.Rev)}
+	}
+	return s.rooms.mut(uint64(rm.ID)), Outcome{}
+}
