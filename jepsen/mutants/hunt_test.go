@@ -210,7 +210,7 @@ func command(root, tools, folder, overlay string, h Hunt) (*exec.Cmd, error) {
 		}
 		args = append(args, h.Package)
 		if h.Root { // the tests are about a program that they are given
-			args = append(args, "-vigil", vigil)
+			args = append(args, "-vigil", vigil, "-all")
 			if err := build(root, vigil, overlay, "vigil/cmd/vigil"); err != nil {
 				return nil, err
 			}

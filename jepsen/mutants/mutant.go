@@ -32,7 +32,7 @@ type Hunt struct {
 	// Stand are the flags of jepsen run, when Package is empty.
 	Stand []string
 	// Root tells that it needs a stand; see package stand. Tests that do take the
-	// program under test as flag -vigil.
+	// program under test as flag -vigil, and -all for those that take long.
 	Root bool
 }
 
@@ -41,7 +41,11 @@ func (h Hunt) String() string {
 	if h.Package == "" {
 		return "jepsen run " + strings.Join(h.Stand, " ")
 	}
-	return "go test " + h.Package + " -run '" + h.Run + "'"
+	s := "go test " + h.Package + " -run '" + h.Run + "'"
+	if h.Root {
+		s += " -all"
+	}
+	return s
 }
 
 // Overlay writes the mutant into a folder and gives the file for -overlay. root is
