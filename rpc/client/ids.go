@@ -39,6 +39,12 @@ func setID(m proto.Message, id *vigilv1.WriteId) {
 		m.Id = id
 	case *vigilv1.DeleteRoomRequest:
 		m.Id = id
+	case *vigilv1.ReopenRoomRequest:
+		m.Id = id
+	case *vigilv1.SetRoomWatchRequest:
+		m.Id = id
+	case *vigilv1.NudgeAgentRequest:
+		m.Id = id
 	case *vigilv1.CreateTaskRequest:
 		m.Id = id
 	case *vigilv1.CancelTaskRequest:
