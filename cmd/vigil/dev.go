@@ -132,7 +132,7 @@ func (a *app) dev(ctx context.Context, o devOptions) (err error) {
 		return err
 	}
 	defer c.Close()
-	f.conn = &conn{c, vigilv1.NewFleetClient(c), vigilv1.NewWorkClient(c), vigilv1.NewClusterClient(c)}
+	f.conn = &conn{c, vigilv1.NewFleetClient(c), vigilv1.NewWorkClient(c), vigilv1.NewClusterClient(c), vigilv1.NewMailboxClient(c)}
 	for _, s := range place.servers {
 		c := f.child("server "+s.ID, exe, place.path(s.ID, "log"), "server", "--config", place.path(s.ID, "server.yaml"))
 		c.again = serverAgain
