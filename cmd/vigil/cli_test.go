@@ -50,6 +50,7 @@ type cannedServer struct {
 	room   *vigilv1.Room
 	asked  []proto.Message             // requests, but those about sessions
 	post   []*vigilv1.ListMailResponse // answers of ListMail, the last one again and again
+	looked func()                      // called with the last of them
 	unread []*vigilv1.Mail             // answer of ReadMail
 }
 

@@ -246,7 +246,11 @@ func (a *app) dial() (*conn, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	return &conn{c, vigilv1.NewFleetClient(c), vigilv1.NewWorkClient(c), vigilv1.NewClusterClient(c), vigilv1.NewMailboxClient(c)}, nil
+	return newConn(c), nil
+}
+
+func newConn(c *client.Client) *conn {
+	return &conn{c, vigilv1.NewFleetClient(c), vigilv1.NewWorkClient(c), vigilv1.NewClusterClient(c), vigilv1.NewMailboxClient(c)}
 }
 
 // bound gives a context that ends after --timeout.
