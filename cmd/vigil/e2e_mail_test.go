@@ -4,6 +4,8 @@ package main_test
 
 import (
 	"os"
+	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -88,6 +90,7 @@ func TestMailIsKeptDeliveredAndGivenAgain(t *testing.T) {
 	}
 
 	t.Run("urgent and without an acknowledgement", func(t *testing.T) { c.in(t).escalated() })
+	t.Run("by hand", func(t *testing.T) { c.in(t).mailByHand() })
 }
 
 // posted is what the crew's agents have read.
@@ -126,4 +129,27 @@ func (c *crew) escalated() {
 	c.says("agent start alarm/a", "alarm/a")
 	c.completed(task)
 	c.says("mail inbox alarm/a", "acknowledged: 1", "escalated, kind alarm")
+}
+
+// mailByHand: who was started by hand reads and writes without flags, in the life that an
+// earlier command has kept.
+func (c *crew) mailByHand() {
+	c.role("hand", byHand(time.Minute, 1))
+	c.says("mail send hand/a hello", "is sent to hand/a")
+	c.task("hand", "any")
+	p := launch(c.t, "by hand", exec.Command("sh", "-c", `export VIGIL_ADDR="$1"
+		"$0" wait-for-task --agent hand/a --follow-pid $$ && "$0" mail read && echo aside | "$0" mail send hand/a - &&
+		"$0" mail inbox && "$0" mail sent && echo fine`, vigil(c.t), strings.Join(c.api, ",")))
+	if code := p.end(); code != 0 {
+		c.t.Fatalf("it ended with %d: %s", code, p.out.tail())
+	}
+	for _, want := range []string{`(?m)^mail \d+, normal, from ann, .*\n\nhello$`, `(?m)^queued: 1\n.*\n.* hand/a  hand/a `, `(?m)^delivered: 1\n.*\n.* ann +hand/a `} {
+		if !regexp.MustCompile(want).MatchString(p.out.String()) {
+			c.t.Errorf("it printed %s\nwithout %s", p.out.String(), want)
+		}
+	}
+	answer, err := vigilv1.NewMailboxClient(c.client).ListMail(c.ctx(), &vigilv1.ListMailRequest{From: "hand/a"})
+	if err != nil || len(answer.GetMails()) != 1 || answer.GetMails()[0].GetFromIncarnation() != c.agent("hand/a").GetIncarnation() {
+		c.t.Errorf("sent in the name of the agent: %v, %v", answer.GetMails(), err)
+	}
 }
