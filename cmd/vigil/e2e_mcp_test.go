@@ -55,7 +55,8 @@ func npmClient(t *testing.T) string {
 		}
 	}
 	if err != nil {
-		t.Skipf("npm cannot install the client: %v: %s", errors.Join(err, ctx.Err()), out)
+		why, _, _ := strings.Cut(string(out), "\n")
+		t.Skipf("npm cannot install the client: %v: %s", errors.Join(err, ctx.Err()), why)
 	}
 	return dir
 }

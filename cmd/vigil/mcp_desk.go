@@ -261,7 +261,8 @@ func (d *mcpDesk) news(ctx context.Context) string {
 	if over := d.ended(); over != nil {
 		return over.Error()
 	}
-	ctx, cancel := context.WithTimeout(ctx, newsLimit)
+	// What the model has not asked must not keep it from the answer that it waits for.
+	ctx, cancel := context.WithTimeout(ctx, d.callLimit()/5)
 	defer cancel()
 	return strings.TrimSpace(d.taskNews(ctx) + " " + d.mailNews(ctx))
 }
@@ -286,9 +287,6 @@ func (d *mcpDesk) taskNews(ctx context.Context) string {
 	}
 	return d.dropped(job, "it is "+stateText(task.GetState())).Error()
 }
-
-// newsLimit bounds questions that the model has not asked.
-const newsLimit = time.Second
 
 // leaveBehind leaves a result that no server has taken with agentd, where the agent has
 // one; it tells whether it did.

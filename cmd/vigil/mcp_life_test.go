@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,7 +23,8 @@ func (f *mcpFleet) present(agent string) bool {
 
 // Nobody calls a tool, and the agent lives.
 func TestMCPBeatsWhileItRuns(t *testing.T) {
-	f := newMCPFleet(t, 4*time.Second) // a beat a second
+	const ttl = 4 * time.Second // a beat a second
+	f := newMCPFleet(t, ttl)
 	c := f.connect("web/builder")
 	f.until("the join", func() bool { return f.present("web/builder") })
 	life := f.agent("web/builder").GetIncarnation()
@@ -30,9 +32,11 @@ func TestMCPBeatsWhileItRuns(t *testing.T) {
 	for beats := 0; beats < 3; beats++ {
 		f.until("a beat", func() bool {
 			seen := must(f.fleet.GetAgentStatus(f.ctx(), &vigilv1.GetAgentStatusRequest{Agent: "web/builder"}))(t).GetLastSeen().AsTime()
-			later := seen.After(last)
+			if seen.Sub(last) < ttl/8 {
+				return false
+			}
 			last = seen
-			return later
+			return true
 		})
 	}
 	if got := f.agent("web/builder").GetIncarnation(); got != life {
@@ -161,6 +165,27 @@ func TestMCPDropsATaskThatWasCanceled(t *testing.T) {
 	if got := f.get(second); got.GetState() != vigilv1.TaskState_CANCELED {
 		t.Errorf("the task is %v", got)
 	}
+}
+
+// The lease ends while the model works, as after a pause of its host: the task goes back
+// to its role, but a result counts while nobody has taken it up again.
+func TestMCPTakesAResultAfterItsLeaseHasEnded(t *testing.T) {
+	f := newMCPFleet(t, 4*time.Second)
+	c := f.connect("web/builder")
+	task := f.task("builder", "Build it", "")
+	c.claims(task)
+	c.says("start_task", nil)
+	me := &vigilv1.Speaker{Agent: "web/builder", Incarnation: f.agent("web/builder").GetIncarnationRaw()}
+	must(f.work.Leave(f.ctx(), &vigilv1.LeaveRequest{Speaker: me}))(t)
+	f.until("the next beat, which joins again", func() bool { return f.present("web/builder") })
+	said := c.says("complete_task", map[string]any{"result": "done"})
+	if text := fmt.Sprint(said["message"]); !strings.HasPrefix(text, "Task 1 is completed") { // without a notice that it is lost
+		t.Errorf("it says %q", text)
+	}
+	if got := f.get(task); got.GetState() != vigilv1.TaskState_COMPLETED || got.GetResult() != "done" {
+		t.Errorf("the task is %v", got)
+	}
+	c.refuses("progress", map[string]any{"note": "x"}, "No task is held")
 }
 
 // A client that has given a call up does not always say so: the newest wait counts.

@@ -284,7 +284,7 @@ func (d *mcpDesk) say(ctx context.Context, ends bool, send func(context.Context,
 	if err != nil {
 		return mcpSaid{}, d.judge(ctx, job, err)
 	}
-	if errors.Is(context.Cause(job.Context()), client.ErrClosed) { // its last word was said
+	if ends || errors.Is(context.Cause(job.Context()), client.ErrClosed) { // its last word was said
 		d.drop(job)
 		d.log.Info("finished with a task", "task", job.Task.GetId(), "attempt", job.Attempt)
 	}
