@@ -3,7 +3,7 @@ package fsm
 // escalations tests what a single state can show of escalations.
 func (c *checker) escalations(s *State) {
 	x := &s.meta.Escalations
-	open, closed, pending := 0, 0, 0
+	open, alone, closed, pending := 0, 0, 0, 0
 	newest, unclosed := map[escalationKey]EscalationID{}, map[escalationKey]bool{}
 	for id, e := range s.escalations.from(0) {
 		newest[e.key()] = e.ID
@@ -23,6 +23,9 @@ func (c *checker) escalations(s *State) {
 			c.that(found, "escalation %d is not in the index of closed ones", e.ID)
 		} else {
 			open++
+			if e.State == EscalationOpen {
+				alone++
+			}
 			c.that(!unclosed[e.key()], "several escalations about %s are open", e.Subject)
 			unclosed[e.key()] = true
 		}
@@ -38,6 +41,7 @@ func (c *checker) escalations(s *State) {
 	c.that(len(newest) == len(s.escByKey), "%d things are escalated, the index has %d", len(newest), len(s.escByKey))
 	c.that(x.On || s.escalations.n == 0, "L12: there are escalations before they are on")
 	c.that(open <= MaxOpenEscalations, "L11: %d escalations are open", open)
+	c.that(alone == s.escAlone, "%d escalations are not acknowledged, %d are counted", alone, s.escAlone)
 	c.that(open == s.escOpen && closed == s.escClosed.Len() && pending == s.escPending.Len(),
 		"%d escalations are open, %d closed, %d pending; counted are %d, %d, %d", open, closed, pending, s.escOpen, s.escClosed.Len(), s.escPending.Len())
 }

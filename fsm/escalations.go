@@ -90,7 +90,9 @@ func (s *State) escalationEvent(kind string, e *Escalation, text string) {
 func (s *State) indexEscalation(e *Escalation, by int) {
 	switch {
 	case e.State != EscalationClosed:
-		s.escOpen += by
+		if s.escOpen += by; e.State == EscalationOpen {
+			s.escAlone += by
+		}
 	case by > 0:
 		s.escClosed.Set(closedEscalation{e.Closed, e.ID})
 	default:
@@ -184,8 +186,10 @@ func (s *State) ackEscalation(c *AckEscalation) Outcome {
 	case e.State == EscalationClosed:
 		return refuse(Conflict, "escalation %d is closed already, by %s", e.ID, nobody(e.CloseBy))
 	}
-	e.State, e.AckBy, e.AckAt = EscalationAcknowledged, clip(c.By, MaxMailFrom), s.now.Wall
 	s.unannounce(e)
+	s.indexEscalation(e, -1)
+	e.State, e.AckBy, e.AckAt = EscalationAcknowledged, clip(c.By, MaxMailFrom), s.now.Wall
+	s.indexEscalation(e, +1)
 	s.escalationEvent("escalation.acknowledged", e, "by "+nobody(e.AckBy))
 	return Outcome{}
 }
@@ -314,11 +318,12 @@ func (i *Image) Escalations(after EscalationID) iter.Seq[*Escalation] {
 // EscalationCounts sums up the escalations.
 type EscalationCounts struct {
 	Escalations
-	Open    int // not closed, acknowledged ones among them
+	Open    int // not closed
+	Alone   int // of these, without anybody who looks after it
 	Pending int // notices that are not delivered everywhere
 }
 
 // EscalationCounts sums up; it costs nothing.
 func (s *State) EscalationCounts() EscalationCounts {
-	return EscalationCounts{s.meta.Escalations, s.escOpen, s.escPending.Len()}
+	return EscalationCounts{s.meta.Escalations, s.escOpen, s.escAlone, s.escPending.Len()}
 }

@@ -107,6 +107,7 @@ type State struct {
 	mailsClosed *btree.BTreeG[MailID]
 	escByKey    map[escalationKey]EscalationID // the newest about something
 	escOpen     int
+	escAlone    int // of these, not acknowledged
 	escClosed   *btree.BTreeG[closedEscalation]
 	escPending  *btree.BTreeG[EscalationID] // with a notice that is to be delivered
 	wanting     *btree.BTreeG[AgentID]      // a start is due now
@@ -183,7 +184,7 @@ func (s *State) reset() {
 	s.mailboxes = table[mailbox]{}
 	s.mailsSent = btree.NewBTreeGOptions(lessSent, opts)
 	s.mailsClosed = btree.NewBTreeGOptions(func(a, b MailID) bool { return a < b }, opts)
-	s.escByKey, s.escOpen = map[escalationKey]EscalationID{}, 0
+	s.escByKey, s.escOpen, s.escAlone = map[escalationKey]EscalationID{}, 0, 0
 	s.escClosed = btree.NewBTreeGOptions(lessClosed, opts)
 	s.escPending = btree.NewBTreeGOptions(func(a, b EscalationID) bool { return a < b }, opts)
 	s.finished = btree.NewBTreeGOptions(func(a, b finishedTask) bool { return a.seq < b.seq }, opts)
