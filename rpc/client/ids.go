@@ -83,6 +83,16 @@ func setID(m proto.Message, id *vigilv1.WriteId) {
 		m.Id = id
 	case *vigilv1.AckMailRequest:
 		m.Id = id
+	case *vigilv1.ReopenRoomRequest:
+		m.Id = id
+	case *vigilv1.SetRoomWatchRequest:
+		m.Id = id
+	case *vigilv1.NudgeAgentRequest:
+		m.Id = id
+	case *vigilv1.AckEscalationRequest:
+		m.Id = id
+	case *vigilv1.CloseEscalationRequest:
+		m.Id = id
 	}
 }
 
