@@ -78,7 +78,10 @@ func (e *Escalation) Commands() (list []string) {
 		}
 		list = append(list, c)
 	}
-	return append(list, fmt.Sprintf("vigil escalation ack %d", e.ID), fmt.Sprintf("vigil escalation close %d", e.ID))
+	if e.State == EscalationOpen {
+		list = append(list, fmt.Sprintf("vigil escalation ack %d", e.ID))
+	}
+	return append(list, fmt.Sprintf("vigil escalation close %d", e.ID))
 }
 
 // Lasts tells whether what an escalation is about is still so. A human closes it in any case.
