@@ -57,7 +57,7 @@ func (s *State) workSignals(a *Agent, g *Signals) {
 		g.ProgressAge = now.Sub(last)
 		return
 	}
-	if a.Part != PartWaiting {
+	if a.Part == PartDisconnected {
 		return
 	}
 	if t := s.Task(s.FirstPending(a.Role)); t != nil {

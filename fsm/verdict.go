@@ -87,8 +87,8 @@ type Signals struct {
 	ProgressAge   time.Duration // since progress, the claim or the end of what excused it
 	ProgressLimit time.Duration // 0: none
 
-	// Waiting is how long a task that it could have taken has waited for it while its
-	// participant was WAITING; 0: none.
+	// Waiting is how long a task that it could have taken has waited for it while it was
+	// there and held none; 0: none.
 	Waiting      time.Duration
 	PendingLimit time.Duration
 
@@ -138,7 +138,7 @@ func (g *Signals) wrote(limit time.Duration) bool { return g.Mailed && g.MailAge
 
 // unheeding tells that it has let a task wait for longer than the pending limit.
 func (g *Signals) unheeding() bool {
-	return g.Part == PartWaiting && g.PendingLimit > 0 && g.Waiting > g.PendingLimit && g.Paused == "" && g.Order != StopOrder
+	return g.Part != PartDisconnected && g.Task == 0 && g.PendingLimit > 0 && g.Waiting > g.PendingLimit && g.Paused == "" && g.Order != StopOrder
 }
 
 // Judge makes one verdict of all signals. It reads nothing else: the same signals get
@@ -305,7 +305,7 @@ func (g *Signals) works(add addReason) {
 	if g.Mailed && g.alive() {
 		add(false, "mail", g.MailAge, "it has sent or acknowledged mail")
 	}
-	if g.Waiting > 0 && g.Part == PartWaiting {
+	if g.Waiting > 0 && g.Part != PartDisconnected {
 		add(!held && g.unheeding(), "task", g.Waiting, "a task that it could take has waited for %s", g.Waiting.Round(time.Second))
 	}
 }

@@ -57,7 +57,7 @@ func coordinatorCodes() []codeRow {
 		{"late", codes.FailedPrecondition, http.StatusConflict, "The result came too late to count and was kept for inspection. Stop; look at it with `vigil task show`."},
 		{"too_old", codes.OutOfRange, http.StatusGone, "The session no longer knows the answer to so old a write. Find out by reading whether it was done."},
 		{"agent_not_found", codes.NotFound, http.StatusNotFound, "There is no such agent to send mail to. Check the address; `vigil agent list` shows the agents."},
-		{"agent_offline", codes.FailedPrecondition, http.StatusConflict, "The agent is off and the mail was not to be kept for it. Send it without queue: false, or start the agent."},
+		{"agent_offline", codes.FailedPrecondition, http.StatusConflict, "The agent is off and the mail was not to be kept for it. Send it without queue: false (`--no-queue`), or start the agent."},
 		{"mailbox_full", codes.ResourceExhausted, http.StatusInsufficientStorage, "Nobody acknowledges what is there. Find out why the agent does not read its mail (`vigil agent explain`), or wait until older mail expires."},
 	}
 }

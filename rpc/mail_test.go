@@ -226,3 +226,62 @@ func TestReadingNothingIsNoWrite(t *testing.T) {
 		t.Errorf("%d log entries for reading nothing", now-index)
 	}
 }
+
+// I68, a sweep that puts what was acknowledged back and delivers it again and again: no
+// limit that passes takes an acknowledgement back, neither from the life that gave it nor
+// from a later one. What nobody acknowledged comes again, but never as new, and the life
+// that was replaced is told so (law L6).
+func TestI68AcknowledgedMailIsNotGivenAgain(t *testing.T) {
+	w := start(t, 2)
+	w.advance(time.Minute)
+	if err := w.do(fsm.ApplyRoom{Room: "demo", Roles: []fsm.RoleSpec{{Name: "builder", TTL: 24 * time.Hour}}, By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	me := w.join("demo/builder")
+	for _, subject := range []string{"acknowledged", "left"} {
+		if _, err := w.mail(1).SendMail(within(t), &vigilv1.SendMailRequest{From: "ann", To: "demo/builder", Subject: subject, Priority: "urgent"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(sp *vigilv1.Speaker) (got []string) {
+		t.Helper()
+		answer, err := w.mail(1).ReadMail(within(t), &vigilv1.ReadMailRequest{Speaker: sp})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range answer.GetMails() {
+			got = append(got, fmt.Sprintf("%s %v", m.GetSubject(), m.GetRedelivered()))
+		}
+		return got
+	}
+	if got := read(me); fmt.Sprint(got) != "[acknowledged false left false]" {
+		t.Fatalf("the first life got %v", got)
+	}
+	if _, err := w.mail(1).AckMail(within(t), &vigilv1.AckMailRequest{Speaker: me, Mail: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for range 12 { // beyond every limit, and the escalation of the other
+		w.advance(10 * time.Minute)
+		if got := read(me); len(got) != 0 {
+			t.Fatalf("the same life got %v again", got)
+		}
+	}
+	if _, err := w.work(0).Leave(within(t), &vigilv1.LeaveRequest{Speaker: me}); err != nil {
+		t.Fatal(err)
+	}
+	next := w.join("demo/builder")
+	if got := read(next); fmt.Sprint(got) != "[left true]" {
+		t.Errorf("the next life got %v", got)
+	}
+	for _, id := range []uint64{1, 2} {
+		if _, err := w.mail(1).AckMail(within(t), &vigilv1.AckMailRequest{Speaker: me, Mail: id}); code(err) != "superseded" {
+			t.Errorf("mail %d was acknowledged by the life before: %v", id, err)
+		}
+	}
+	if got := read(next); len(got) != 0 {
+		t.Errorf("the next life got %v again", got)
+	}
+	if m, err := w.mail(1).GetMail(within(t), &vigilv1.GetMailRequest{Mail: 2}); err != nil || m.GetState() != "delivered" || !m.GetEscalated() || m.GetDeliveries() != 2 {
+		t.Errorf("what nobody acknowledged is %v, %v", m, err)
+	}
+}

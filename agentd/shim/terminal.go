@@ -96,6 +96,9 @@ func (s *Shim) Terminal(ctx context.Context, r TerminalRequest) (screen string, 
 		_, err = conn.Write(append(text, '\n'))
 	}
 	if err != nil {
+		if ctx.Err() != nil { // which has closed the connection
+			err = ctx.Err()
+		}
 		return "", fmt.Errorf("ask shim: %w", err)
 	}
 	lines := bufio.NewScanner(conn)

@@ -117,15 +117,16 @@ func TestSeed003ChangeOfLeaderInTheMiddle(t *testing.T) {
 	})
 }
 
-// Seed 003, Rate limiting: 10 of 25 rooms in a pass, those first that are silent longest,
-// and 10 in the next, not before the interval is over (law L11).
-func TestSeed003MaxCancellationsPerRun(t *testing.T) {
+// Incident I141, and seed 003, Rate limiting: 10 of 30 rooms in a pass, those first that
+// are silent longest, and 10 in the next, not before the interval is over (law L11); each
+// once, and none that is too young.
+func TestI141Seed003MaxCancellationsPerRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := silentRooms(t, 0)
 		inStint(t, r, Config{}, func(d *Duty) {
 			var want []string
-			for i := range 25 {
-				name := fmt.Sprintf("r%02d", (i*7)%25)
+			for i := range 30 {
+				name := fmt.Sprintf("r%02d", (i*7)%30)
 				r.do(room(name, fsm.RoleSpec{Name: "x"}))
 				r.do(fsm.CreateTask{Room: name, Role: "x", Title: "t"})
 				if i == 0 {
@@ -147,8 +148,15 @@ func TestSeed003MaxCancellationsPerRun(t *testing.T) {
 			if got := r.happened("room.canceled"); !slices.Equal(got, want) {
 				t.Errorf("canceled in the order\n%v, want\n%v", got, want)
 			}
-			if got := d.WatchFigures(); got.Canceled != 25 || got.Warned != 25 {
+			if got := d.WatchFigures(); got.Canceled != 30 || got.Warned != 30 {
 				t.Errorf("%+v", got)
+			}
+			r.do(fsm.PutSettings{Values: []fsm.KV{{Key: "watchdog_min_age", Value: "2h"}}})
+			r.do(room("young", fsm.RoleSpec{Name: "x"}))
+			r.do(fsm.CreateTask{Room: "young", Role: "x", Title: "t"})
+			r.after(time.Hour)
+			if got := d.WatchFigures(); got.Canceled != 30 || got.Warned != 30 {
+				t.Errorf("a room that is too young: %+v", got)
 			}
 		})
 	})

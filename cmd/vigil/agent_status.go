@@ -45,11 +45,19 @@ func (a *app) printPresence(s *vigilv1.AgentStatus) error {
 	}
 	err := a.pairs("agent", s.GetAgent(), "status", s.GetStatus(), "offline since", a.ago(s.GetOfflineSince()),
 		"last seen", a.ago(s.GetLastSeen()), "registered", a.ago(s.GetRegisteredAt()), "host", s.GetHost(),
-		"verdict", verdictLine(s.GetVerdict()), "declared itself", declarationText(s.GetDeclaration()))
+		"verdict", verdictLine(s.GetVerdict()), "unread mail", unreadText(s), "declared itself", declarationText(s.GetDeclaration()))
 	if err != nil {
 		return err
 	}
 	return a.printReasons(s.GetVerdict())
+}
+
+// unreadText says how much mail waits for the agent; "" when none does.
+func unreadText(s *vigilv1.AgentStatus) string {
+	if s.GetUnreadMessages() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d; `vigil mail inbox %s` lists it", s.GetUnreadMessages(), s.GetAgent())
 }
 
 // verdictLine is the verdict with what decided it, on one line.

@@ -33,6 +33,7 @@ type cannedServer struct {
 	vigilv1.UnimplementedFleetServer
 	vigilv1.UnimplementedWorkServer
 	vigilv1.UnimplementedClusterServer
+	vigilv1.UnimplementedMailboxServer
 	addr string
 
 	mu     sync.Mutex
@@ -47,7 +48,10 @@ type cannedServer struct {
 	give   bool // Wait answers with task
 	host   *vigilv1.Host
 	room   *vigilv1.Room
-	asked  []proto.Message // requests, but those about sessions
+	asked  []proto.Message             // requests, but those about sessions
+	post   []*vigilv1.ListMailResponse // answers of ListMail, the last one again and again
+	looked func()                      // called with the last of them
+	unread []*vigilv1.Mail             // answer of ReadMail
 }
 
 // refusal makes an error as servers do.
@@ -78,6 +82,7 @@ func newCanned(t *testing.T) *cannedServer {
 	vigilv1.RegisterFleetServer(g, s)
 	vigilv1.RegisterWorkServer(g, s)
 	vigilv1.RegisterClusterServer(g, s)
+	vigilv1.RegisterMailboxServer(g, s)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = g.Serve(lis) })
 	t.Cleanup(func() { g.Stop(); serving.Wait() })

@@ -21,7 +21,7 @@ func (s *cannedServer) GetAgentStatus(_ context.Context, r *vigilv1.GetAgentStat
 	}
 	g := s.agent.GetAgent()
 	return &vigilv1.AgentStatus{Agent: r.GetAgent(), Status: "offline", OfflineSince: before(5 * time.Minute), LastSeen: before(6 * time.Minute),
-		RegisteredAt: before(2 * time.Hour), Host: "w1", Verdict: g.GetVerdict(), Declaration: g.GetDeclaration()}, nil
+		RegisteredAt: before(2 * time.Hour), Host: "w1", Verdict: g.GetVerdict(), Declaration: g.GetDeclaration(), UnreadMessages: 2}, nil
 }
 
 // declareEnv is the environment of a managed agent.

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"vigil/rpc/client"
-	"vigil/rpc/gen/vigilv1"
 )
 
 // The demo in numbers.
@@ -132,7 +131,7 @@ func (a *app) dev(ctx context.Context, o devOptions) (err error) {
 		return err
 	}
 	defer c.Close()
-	f.conn = &conn{c, vigilv1.NewFleetClient(c), vigilv1.NewWorkClient(c), vigilv1.NewClusterClient(c)}
+	f.conn = newConn(c)
 	for _, s := range place.servers {
 		c := f.child("server "+s.ID, exe, place.path(s.ID, "log"), "server", "--config", place.path(s.ID, "server.yaml"))
 		c.again = serverAgain

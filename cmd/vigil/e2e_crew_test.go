@@ -21,7 +21,9 @@ import (
 // it works it writes itself into a ledger, which the system knows nothing of, and
 // looks whether an earlier life of the same agent still runs. A task called "stuck"
 // hangs at its first attempt before it is started, one called "held" afterwards; one
-// called "told" is a long call of a tool, which it declares, until a file is there.
+// called "told" is a long call of a tool, which it declares, until a file is there. With
+// "post" in the title the agent waits for mail, looks once more, and acknowledges what it
+// got before it completes.
 const crewScript = `
 { while read -r _ agent life pid; do
     [ "$agent" = "$VIGIL_AGENT" ] || continue
@@ -35,7 +37,12 @@ while line=$("$VIGIL" wait-for-task); do
   case "$line" in *": told"*) "$VIGIL" declare in-tool --for 1h "a long build" || exit;; esac
   "$VIGIL" task start || exit
   case "$line" in *": told"*) until [ -e "$LEDGER.go" ]; do sleep 0.1; done;; esac
+  case "$line" in *": "*post*)
+    got=$("$VIGIL" mail read --wait) || exit
+    { echo "$got"; "$VIGIL" mail read; } >>"$LEDGER.mail";;
+  esac
   case "$line" in *" attempt 1,"*": held"*) exec sleep 3600;; esac
+  case "$line" in *": "*post*) "$VIGIL" mail ack $(echo "$got" | sed -n 's/^mail \([0-9]*\), .*/\1/p') || exit;; esac
   "$VIGIL" task complete done && echo "done $VIGIL_AGENT $VIGIL_INCARNATION ${line%%,*}" >>"$LEDGER"
 done
 `

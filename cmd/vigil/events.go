@@ -86,6 +86,22 @@ func watchEvents(ctx context.Context, c *conn, request *vigilv1.WatchEventsReque
 	}
 }
 
+// eventSignals gives a value after events, until the context ends. It is a hint: a caller
+// looks now and then anyway.
+func eventSignals(ctx context.Context, c *conn, request *vigilv1.WatchEventsRequest) <-chan struct{} {
+	changed := make(chan struct{}, 1)
+	go func() {
+		_ = watchEvents(ctx, c, request, func(*vigilv1.Event) error {
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+			return nil
+		})
+	}()
+	return changed
+}
+
 // printEvent prints one event on one line.
 func (a *app) printEvent(e *vigilv1.Event) error {
 	when := "        "

@@ -65,9 +65,10 @@ func exitCode(err error) int {
 		return sig.code()
 	case errors.Is(err, client.ErrInvalid):
 		return exitUsage
-	case errors.Is(err, client.ErrNotFound):
+	case errors.Is(err, client.ErrNotFound), errors.Is(err, client.ErrNoAddressee):
 		return exitNotFound
-	case errors.Is(err, client.ErrConflict), errors.Is(err, client.ErrStopped), errors.Is(err, client.ErrHostInUse), errors.Is(err, client.ErrLate):
+	case errors.Is(err, client.ErrConflict), errors.Is(err, client.ErrStopped), errors.Is(err, client.ErrHostInUse), errors.Is(err, client.ErrLate),
+		errors.Is(err, client.ErrAgentOff), errors.Is(err, client.ErrMailboxFull):
 		return exitConflict
 	case errors.Is(err, client.ErrNoLeader), errors.Is(err, client.ErrNotLeader), errors.Is(err, client.ErrUnavailable), errors.Is(err, client.ErrUnknownOutcome):
 		return exitNoLeader

@@ -41,7 +41,7 @@ const (
 
 func hopsAPI(i int) string { return fmt.Sprintf("10.0.0.%d:7420", i+1) }
 
-func newHops(t *testing.T) *hops {
+func newHops(t *testing.T, more ...clustertest.Option) *hops {
 	h := &hops{t: t, net: newHopsNet(), stop: make(chan struct{}), apis: make([]*hopsPort, hopsServers),
 		ends: make([]context.CancelFunc, hopsServers), dones: make([]chan struct{}, hopsServers)}
 	t.Cleanup(func() {
@@ -49,8 +49,8 @@ func newHops(t *testing.T) *hops {
 			h.apiDown(i)
 		}
 	})
-	h.c = clustertest.New(t, hopsServers, clustertest.OnOpen(h.apiUp),
-		clustertest.Configure(func(_ int, cfg *cluster.Config) { cfg.Features = cluster.FeatureLevel }))
+	h.c = clustertest.New(t, hopsServers, append(more, clustertest.OnOpen(h.apiUp),
+		clustertest.Configure(func(_ int, cfg *cluster.Config) { cfg.Features = cluster.FeatureLevel }))...)
 	return h
 }
 

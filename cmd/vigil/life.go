@@ -123,6 +123,43 @@ func (f *lifeFlags) current(a *app) (*life, error) {
 	return kept, nil
 }
 
+// orNobody gives the life that speaks when this is an agent: flags and environment say
+// so, or an ancestor of this process is one that was started by hand. Without either it
+// gives nil: a human or a tool speaks.
+func (f *lifeFlags) orNobody(a *app) (*life, error) {
+	l, err := f.given(a)
+	if err != nil || l.Agent != "" || l.Incarnation != 0 {
+		if err == nil {
+			l, err = f.current(a)
+		}
+		return l, err
+	}
+	_, mine, err := a.keptLives("")
+	switch {
+	case err != nil: // where no life can be kept, none was
+		return nil, nil
+	case len(mine) > 1:
+		return nil, usagef("several agents were started by hand here (%s, %s, ...): name the one that is meant", mine[0].Agent, mine[1].Agent)
+	case len(mine) == 1:
+		mine[0].token = l.token
+		return mine[0], nil
+	}
+	return nil, nil
+}
+
+// ownAgent is the name of the agent that speaks; "" when none does.
+func (a *app) ownAgent() (string, error) {
+	who := &lifeFlags{}
+	if name, err := who.name(a.getenv); err != nil || name != "" {
+		return name, err
+	}
+	l, err := who.orNobody(a)
+	if l == nil {
+		return "", err
+	}
+	return l.Agent, nil
+}
+
 // lifeDir is where lives are kept: it goes with the login where that is possible.
 func (a *app) lifeDir() (string, error) {
 	base := a.getenv("XDG_RUNTIME_DIR")
@@ -201,15 +238,35 @@ func readLifeFile(name string) (*life, error) {
 // keptLife finds the life that an earlier command has kept: the named agent's, or
 // the one whose owner is an ancestor of this process, or the only one.
 func (a *app) keptLife(agent string) (*life, error) {
-	dir, err := a.lifeDir()
+	all, mine, err := a.keptLives(agent)
 	if err != nil {
 		return nil, err
 	}
+	if len(mine) > 0 {
+		all = mine
+	}
+	switch {
+	case len(all) == 1:
+		return all[0], nil
+	case len(all) > 1:
+		return nil, usagef("several agents were started by hand here (%s, %s, ...): say which one with --agent", all[0].Agent, all[1].Agent)
+	case agent != "":
+		return nil, usagef("no life of %s is known here: name it with --incarnation, or begin one with `vigil wait-for-task --agent %s`", agent, agent)
+	}
+	return nil, usagef("it is not known which agent speaks: run this inside a managed agent, set VIGIL_AGENT and VIGIL_INCARNATION, or begin with `vigil wait-for-task --agent room/role`")
+}
+
+// keptLives are the lives that earlier commands have kept, of all agents or of one;
+// mine are those whose owner is an ancestor of this process.
+func (a *app) keptLives(agent string) (all, mine []*life, err error) {
+	dir, err := a.lifeDir()
+	if err != nil {
+		return nil, nil, err
+	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
-		return nil, fmt.Errorf("list lives: %w", err)
+		return nil, nil, fmt.Errorf("list lives: %w", err)
 	}
-	var all, mine []*life
 	family := ancestors(os.Getppid())
 	for _, name := range files {
 		l, err := readLifeFile(name)
@@ -228,18 +285,7 @@ func (a *app) keptLife(agent string) (*life, error) {
 			}
 		}
 	}
-	if len(mine) > 0 {
-		all = mine
-	}
-	switch {
-	case len(all) == 1:
-		return all[0], nil
-	case len(all) > 1:
-		return nil, usagef("several agents were started by hand here (%s, %s, ...): say which one with --agent", all[0].Agent, all[1].Agent)
-	case agent != "":
-		return nil, usagef("no life of %s is known here: name it with --incarnation, or begin one with `vigil wait-for-task --agent %s`", agent, agent)
-	}
-	return nil, usagef("it is not known which agent speaks: run this inside a managed agent, set VIGIL_AGENT and VIGIL_INCARNATION, or begin with `vigil wait-for-task --agent room/role`")
+	return all, mine, nil
 }
 
 // findTask fills in the task that the life holds, asking the cluster when no

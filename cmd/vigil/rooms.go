@@ -115,7 +115,7 @@ const maxInput = 4 << 20
 
 func limited(name string, b []byte) (string, error) {
 	if len(b) > maxInput {
-		return "", usagef("%s has more than %s: put large content into a file and name it in the task", name, bytesText(maxInput))
+		return "", usagef("%s has more than %s: put large content into a file and name that", name, bytesText(maxInput))
 	}
 	return string(b), nil
 }

@@ -37,6 +37,7 @@ var commands = [...]func(*app) *cobra.Command{
 	newAgentCmd,
 	newDeclareCmd,
 	newNudgeCmd,
+	newMailCmd,
 	newHostCmd,
 	newPauseCmd,
 	newResumeCmd,
@@ -152,7 +153,7 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 // arrange sorts the commands of the help by who needs them.
 func arrange(root *cobra.Command) {
 	for _, g := range [...]struct{ id, title, commands string }{
-		{"people", "The fleet:", "status apply room task agent host pause resume brake watchdog escalation events settings"},
+		{"people", "The fleet:", "status apply room task agent mail nudge host pause resume brake watchdog escalation events settings"},
 		{"agents", "For agents:", "wait-for-task beat declare run remember mcp"},
 		{"machines", "Servers and hosts:", "dev server agentd keygen bench"},
 	} {
@@ -167,6 +168,10 @@ func arrange(root *cobra.Command) {
 
 // start runs before every command, after its command line was understood.
 func (a *app) start(cmd *cobra.Command, _ []string) error {
+	// The library looks only after this function, when an error would count as a failure.
+	if err := cmd.ValidateFlagGroups(); err != nil {
+		return err
+	}
 	if a.timeout < 0 {
 		return fmt.Errorf("flag --timeout: %s is negative; give a duration like 10s, or 0 for no limit", a.timeout)
 	}
@@ -233,6 +238,7 @@ type conn struct {
 	fleet   vigilv1.FleetClient
 	work    vigilv1.WorkClient
 	cluster vigilv1.ClusterClient
+	mail    vigilv1.MailboxClient
 }
 
 // dial opens a client; the caller closes it.
@@ -241,7 +247,11 @@ func (a *app) dial() (*conn, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	return &conn{c, vigilv1.NewFleetClient(c), vigilv1.NewWorkClient(c), vigilv1.NewClusterClient(c)}, nil
+	return newConn(c), nil
+}
+
+func newConn(c *client.Client) *conn {
+	return &conn{c, vigilv1.NewFleetClient(c), vigilv1.NewWorkClient(c), vigilv1.NewClusterClient(c), vigilv1.NewMailboxClient(c)}
 }
 
 // bound gives a context that ends after --timeout.

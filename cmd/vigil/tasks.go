@@ -117,18 +117,9 @@ func terminal(s vigilv1.TaskState) bool { return s >= vigilv1.TaskState_COMPLETE
 // awaitTask waits until the task is terminal: events say when to look, and it looks
 // now and then anyway.
 func (a *app) awaitTask(ctx context.Context, c *conn, id uint64) error {
-	changed := make(chan struct{}, 1)
 	watch, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() {
-		_ = watchEvents(watch, c, &vigilv1.WatchEventsRequest{Task: id, Tail: true}, func(*vigilv1.Event) error {
-			select {
-			case changed <- struct{}{}:
-			default:
-			}
-			return nil
-		}) // without events the ticker below is enough
-	}()
+	changed := eventSignals(watch, c, &vigilv1.WatchEventsRequest{Task: id, Tail: true})
 	began := a.now()
 	tick := time.NewTicker(2 * time.Second)
 	defer tick.Stop()

@@ -26,7 +26,7 @@ func TestEntryBitsDamageOneEntry(t *testing.T) {
 	}
 	// Most pages hold copies that are not in use any more.
 	for i := uint64(1); i <= 30; i++ {
-		if err := db.StoreLog(&raft.Log{Index: i, Term: 1, Data: text(i)}); err != nil {
+		if err := db.StoreLog(&raft.Log{Index: i, Term: 1, Data: text(i), Extensions: []byte("sum")}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -21,6 +21,7 @@ type asker struct {
 	fleet   vigilv1.FleetClient
 	work    vigilv1.WorkClient
 	cluster vigilv1.ClusterClient
+	mail    vigilv1.MailboxClient
 	rests   atomic.Int64 // until then it is not chosen: it did not answer
 }
 
@@ -46,7 +47,7 @@ func openAsker(name, only string, addrs []string) (*asker, error) {
 		return nil, fmt.Errorf("open workloads: %w", err)
 	}
 	return &asker{name: name, client: c, fleet: vigilv1.NewFleetClient(c), work: vigilv1.NewWorkClient(c),
-		cluster: vigilv1.NewClusterClient(c)}, nil
+		cluster: vigilv1.NewClusterClient(c), mail: vigilv1.NewMailboxClient(c)}, nil
 }
 
 // process makes one call at a time and records it. Only one goroutine uses it.
@@ -131,7 +132,8 @@ func outcome(err error) (outcome, code string) {
 	for _, notDone := range []error{client.ErrInvalid, client.ErrNotFound, client.ErrConflict, client.ErrSuperseded,
 		client.ErrRejoin, client.ErrDenied, client.ErrNoTask, client.ErrUnknownSession, client.ErrStopped,
 		client.ErrHostInUse, client.ErrStaleStint, client.ErrLate, client.ErrNotLeader, client.ErrCompacted,
-		client.ErrUnimplemented, client.ErrTooLarge} {
+		client.ErrUnimplemented, client.ErrTooLarge,
+		client.ErrNoAddressee, client.ErrAgentOff, client.ErrMailboxFull} {
 		if errors.Is(e, notDone) {
 			return history.Failed, e.Code
 		}

@@ -83,6 +83,7 @@ func kinds() []kind {
 		{name: "watch", make: newWatch},
 		{name: "requests", make: newRequests},
 		{name: "reads", make: newReads},
+		{name: "mail", make: newMail},
 	}
 }
 

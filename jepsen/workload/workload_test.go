@@ -25,6 +25,7 @@ var expected = []string{
 	"intent stop ok", "intent start ok", "intent pause ok", "intent resume ok", "intent look ok",
 	"requests create ok", "requests cancel ok", "requests set ok",
 	"reads write ok", "reads read ok", "reads index ok",
+	"mail send ok", "mail read ok", "mail ack ok",
 }
 
 // The workloads run against real servers and hosts, one of which is killed and started
@@ -190,7 +191,7 @@ func checkEnd(t *testing.T, got *history.Record) {
 			t.Errorf("task %d (%s) was created and is %q at the end", op.Task, op.Value, shown[op.Value])
 		}
 	}
-	for _, w := range []string{"claim", "lifecycle", "requests", "reads"} {
+	for _, w := range []string{"claim", "lifecycle", "requests", "reads", "mail"} {
 		if finals[w] == 0 {
 			t.Errorf("%s has read nothing at the end", w)
 		}

@@ -39,6 +39,12 @@ func setID(m proto.Message, id *vigilv1.WriteId) {
 		m.Id = id
 	case *vigilv1.DeleteRoomRequest:
 		m.Id = id
+	case *vigilv1.ReopenRoomRequest:
+		m.Id = id
+	case *vigilv1.SetRoomWatchRequest:
+		m.Id = id
+	case *vigilv1.NudgeAgentRequest:
+		m.Id = id
 	case *vigilv1.CreateTaskRequest:
 		m.Id = id
 	case *vigilv1.CancelTaskRequest:
@@ -82,12 +88,6 @@ func setID(m proto.Message, id *vigilv1.WriteId) {
 	case *vigilv1.ReadMailRequest:
 		m.Id = id
 	case *vigilv1.AckMailRequest:
-		m.Id = id
-	case *vigilv1.ReopenRoomRequest:
-		m.Id = id
-	case *vigilv1.SetRoomWatchRequest:
-		m.Id = id
-	case *vigilv1.NudgeAgentRequest:
 		m.Id = id
 	case *vigilv1.AckEscalationRequest:
 		m.Id = id

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+)
+
+func newMailReadCmd(a *app) *cobra.Command {
+	var who lifeFlags
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "read",
+		Short: "As an agent: take the unread mail and print it, the most urgent first",
+		Long: `Take what this life of the agent has not got yet, or was reminded of, at most 100 mails,
+and print it. Mail that was handed over before, to a life that has ended or before a
+reminder, is marked as redelivered: its work may be done already. Acknowledge what you have
+taken note of with vigil mail ack, or the next life gets it again. With --wait it waits
+until there is something to read; --timeout bounds that, with exit code 6.`,
+		Example: `  vigil mail read
+  vigil mail read --wait --timeout 10m --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := who.current(a)
+			if err != nil {
+				return err
+			}
+			if !wait {
+				return a.ask(cmd, func(ctx context.Context, c *conn) error {
+					answer, err := c.mail.ReadMail(ctx, &vigilv1.ReadMailRequest{Speaker: l.speaker()})
+					if err != nil {
+						return err
+					}
+					return a.printRead(answer)
+				})
+			}
+			return a.follow(cmd, func(ctx context.Context, c *conn) error {
+				answer, err := a.awaitMail(ctx, c, l)
+				if err != nil {
+					return err
+				}
+				return a.printRead(answer)
+			})
+		},
+	}
+	who.add(cmd, a)
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until there is unread mail")
+	return cmd
+}
+
+// awaitMail waits until there is unread mail and takes it. It takes none when nobody
+// would read it.
+func (a *app) awaitMail(ctx context.Context, c *conn, l *life) (*vigilv1.ReadMailResponse, error) {
+	attended, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go whenGone(attended, processOf(os.Getppid()), func() { stop(errParentGone) })
+	go a.whenUnread(attended, func() { stop(errReaderGone) })
+	box := client.NewMailbox(c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation, Token: l.token})
+	list, err := box.Wait(attended)
+	switch cause := context.Cause(attended); {
+	case err == nil:
+	case cause == errParentGone || cause == errReaderGone:
+		return nil, cause
+	case errors.Is(err, context.DeadlineExceeded) && errors.Is(err, client.ErrTimeout):
+		return nil, &client.Error{Code: "timeout", Message: fmt.Sprintf("no mail came within %s", a.timeout)}
+	default:
+		return nil, err
+	}
+	answer := &vigilv1.ReadMailResponse{Mails: list}
+	// Without an answer the number is missing; what was taken must be printed.
+	if s, err := c.fleet.GetAgentStatus(ctx, &vigilv1.GetAgentStatusRequest{Agent: l.Agent}); err == nil {
+		answer.Unread = s.GetUnreadMessages()
+	}
+	return answer, nil
+}
+
+// printRead prints mail that was taken; one write, so that a reader gets all of it or
+// an error.
+func (a *app) printRead(answer *vigilv1.ReadMailResponse) error {
+	if a.json {
+		return a.printJSON(answer)
+	}
+	if len(answer.GetMails()) == 0 {
+		return a.printf("There is no unread mail.\n")
+	}
+	var out bytes.Buffer
+	ack := "vigil mail ack"
+	for i, m := range answer.GetMails() {
+		if i > 0 {
+			out.WriteString("\n")
+		}
+		out.WriteString(a.mailText(m))
+		ack += fmt.Sprintf(" %d", m.GetId())
+	}
+	if _, err := a.out.Write(out.Bytes()); err != nil {
+		return fmt.Errorf("print mail: %w", err)
+	}
+	// For people, and not in what a program reads.
+	fmt.Fprintf(a.err, "next: %s\n", ack)
+	if n := answer.GetUnread(); n > 0 {
+		fmt.Fprintf(a.err, "%d more are unread: read again\n", n)
+	}
+	return nil
+}
+
+// mailText is a mail for its reader: a line about it, and its body.
+func (a *app) mailText(m *vigilv1.Mail) string {
+	parts := []string{fmt.Sprintf("mail %d", m.GetId()), m.GetPriority(), "from " + m.GetFrom(), orZero(span(m.GetAge())) + " ago"}
+	parts = append(parts, mailMarks(m)...)
+	text := oneLine(strings.Join(parts, ", "))
+	if m.GetSubject() != "" {
+		text += ": " + oneLine(m.GetSubject())
+	}
+	text += "\n"
+	if body := strings.TrimRight(a.shown(m.GetBody()), "\n"); body != "" {
+		text += "\n" + body + "\n"
+	}
+	return text
+}
+
+// mailMarks is what is worth knowing of a mail besides its state.
+func mailMarks(m *vigilv1.Mail) (marks []string) {
+	if m.GetRedelivered() {
+		marks = append(marks, "redelivered")
+	}
+	if m.GetReminded() > 0 {
+		marks = append(marks, "reminded")
+	}
+	if m.GetEscalated() {
+		marks = append(marks, "escalated")
+	}
+	if m.GetReplyTo() != 0 {
+		marks = append(marks, fmt.Sprintf("answers mail %d", m.GetReplyTo()))
+	}
+	if m.GetKind() != "" {
+		marks = append(marks, "kind "+m.GetKind())
+	}
+	return marks
+}
+
+func newMailAckCmd(a *app) *cobra.Command {
+	var who lifeFlags
+	cmd := &cobra.Command{
+		Use:   "ack MAIL...",
+		Short: "As an agent: acknowledge mail, so that no later life gets it again",
+		Long: `Say that the agent has taken note of mails. Nobody is reminded of them any more, and no
+later life gets them again. Saying it twice changes nothing.`,
+		Example: "  vigil mail ack 12 13",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var ids []uint64
+			for _, arg := range args {
+				id, err := parseMail(arg)
+				if err != nil {
+					return err
+				}
+				ids = append(ids, id)
+			}
+			l, err := who.current(a)
+			if err != nil {
+				return err
+			}
+			return a.ask(cmd, func(ctx context.Context, c *conn) error { return a.ackMails(ctx, c, l, ids) })
+		},
+	}
+	who.add(cmd, a)
+	return cmd
+}
+
+// ackMails acknowledges one after the other, and tells of each as it is done: an error
+// leaves the later ones as they are.
+func (a *app) ackMails(ctx context.Context, c *conn, l *life, ids []uint64) error {
+	for _, id := range ids {
+		answer, err := c.mail.AckMail(ctx, &vigilv1.AckMailRequest{Speaker: l.speaker(), Mail: id})
+		if err != nil {
+			return err
+		}
+		what := "is acknowledged"
+		if !answer.GetApplied() {
+			what = "was acknowledged before"
+		}
+		if err := a.done(map[string]any{"mail": id, "agent": l.Agent, "applied": answer.GetApplied()}, "mail %d %s", id, what); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package fsm
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Incident I03: an agent that was resumed and then works on one step ten times as long as
+// its limits, while its harness goes on saying that it is busy, is not started again.
+func TestI03ResumedAndBusy(t *testing.T) {
+	const limit = time.Minute
+	d, h, w := fleet(t, func(r *RoleSpec) {
+		r.ProgressLimit, r.HealthEvery, r.HealthMissed = limit, limit/2, 2
+	})
+	d.must(SetResume{Speaker: w.Speaker, Resume: "conversation-7"})
+	d.must(ReportExit{Host: h, Agent: 1, Inc: w.Inc, Code: 1})
+	for range 4 { // more than the first back-off
+		d.pass(15 * time.Second)
+		d.beat(h, BeatFence)
+	}
+	sp := d.start("demo/builder", h)
+	if got := d.agent("demo/builder").Resume; got != "conversation-7" {
+		t.Fatalf("resumed with %q", got)
+	}
+	d.must(Join{sp})
+	w = Work{Speaker: sp, Task: d.must(Claim{Speaker: sp}).Task, Attempt: 2}
+	d.must(StartTask{w})
+	for range 40 {
+		d.must(Declare{Speaker: sp, Status: StatusBusy, For: limit / 2})
+		d.pass(limit / 4)
+		d.beat(h, BeatFence|BeatVouch, 1)
+	}
+	a := d.agent("demo/builder")
+	if a.Inc != sp.Inc || a.Order != NoOrder || a.Proc != ProcRunning || d.s.Task(w.Task).State != TaskInProgress {
+		t.Fatalf("after ten limits: life %d, order %s, task %s", a.Inc, a.Order, d.s.Task(w.Task).State)
+	}
+	if v := d.s.Verdict(a.ID, true); v.Kind != AgentBusy || !v.Fine {
+		t.Errorf("it is %s, fine %v: %+v", v.Kind, v.Fine, v.Reasons)
+	}
+	d.must(CompleteTask{w, "done"})
+}
+
+// Incident I08: one probe that says "dead", and the next ones "alive", make an idle agent
+// suspect at most.
+func TestI08OneProbeIsNoDeath(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "worker")
+	d.room("demo", managed("builder"))
+	sp := d.start("demo/builder", h)
+	d.must(Join{sp})
+	for range 10 { // idle for longer than the incident's 60 s
+		d.pass(15 * time.Second)
+		d.beat(h, BeatFence|BeatLease, 1)
+	}
+	for _, probe := range []struct{ gossip, stream Hearing }{{HearSilent, HearAlive}, {HearAlive, HearSilent}} {
+		d.beat(h, BeatFence|BeatLease, 1)
+		d.view("a", h, probe.gossip, probe.stream)
+		d.doubted(h)
+		d.state(h, HostSuspect)
+		v := d.s.Verdict(1, true)
+		if v.Kind != AgentSuspect || v.Kind.Grave() || !slices.Equal(against(v), []string{"host"}) {
+			t.Errorf("%s after one bad probe: %+v", v.Kind, v.Reasons)
+		}
+		d.view("a", h, HearAlive, HearAlive)
+		d.doubted(h)
+		d.beat(h, BeatFence|BeatLease, 1)
+		d.state(h, HostReady)
+		if v := d.s.Verdict(1, true); v.Kind != AgentIdle || !v.Fine {
+			t.Errorf("%s, fine %v, after good ones: %+v", v.Kind, v.Fine, v.Reasons)
+		}
+	}
+	if a := d.agent("demo/builder"); a.Inc != sp.Inc || a.Order != NoOrder || a.Part != PartWaiting {
+		t.Errorf("life %d, order %s, %s", a.Inc, a.Order, a.Part)
+	}
+}
+
+// Incident I32: a tool with a bound of its own may be silent for so long, and for the
+// limit after it; then the task goes to somebody else. What is shown says until when.
+func TestI32ToolWithABound(t *testing.T) {
+	const bound = 10 * time.Minute // the progress limit is one
+	d, me, task := declaring(t, RoleSpec{})
+	d.must(Declare{Speaker: me, Waiting: WaitingTool, For: bound, Text: "go test ./..."})
+	d.pass(bound * 9 / 10)
+	if got := d.s.Task(task).State; got != TaskInProgress {
+		t.Fatalf("the task is %s while the tool may run", got)
+	}
+	v := d.s.Verdict(d.agent("r/a").ID, true)
+	if v.Kind != AgentBusy || !slices.ContainsFunc(v.Reasons, func(r Reason) bool { return strings.Contains(r.Text, "in_tool for 1m0s more") }) {
+		t.Errorf("%s: %+v", v.Kind, v.Reasons)
+	}
+	d.pass(bound/10 + time.Minute - time.Second)
+	if got := d.s.Task(task).State; got != TaskInProgress {
+		t.Fatalf("the task is %s before the bound and the limit are over", got)
+	}
+	d.pass(time.Second)
+	if got := d.s.Task(task); got.State != TaskPending || got.Charged != 1 {
+		t.Errorf("the task is %s, charged %d, after both", got.State, got.Charged)
+	}
+}
+
+// Incident I36: who waits for a human loses nothing however late the answer comes, is
+// shown so, and says it once.
+func TestI36WaitsForAHuman(t *testing.T) {
+	d, me, task := declaring(t, RoleSpec{HealthEvery: time.Minute, HealthMissed: 2})
+	d.must(Declare{Speaker: me, Waiting: WaitingInput, For: NeedsInputLimit, Text: "may I delete it?"})
+	d.pass(100 * time.Minute) // a hundred limits
+	id := d.agent("r/a").ID
+	if v := d.s.Verdict(id, true); v.Kind != AgentNeedsInput || v.Kind.Grave() {
+		t.Errorf("%s: %+v", v.Kind, v.Reasons)
+	}
+	if got := d.s.Task(task).State; got != TaskInProgress {
+		t.Fatalf("the task is %s", got)
+	}
+	if n := d.happened("agent.declared"); n != 1 {
+		t.Errorf("said %d times", n)
+	}
+	d.must(Declare{Speaker: me}) // the answer has come
+	work := Work{Speaker: me, Task: task, Attempt: 1}
+	d.must(ProgressTask{work, "on"})
+	d.must(CompleteTask{work, "done"})
+}
+
+// Incident I46: an agent that beats and does not start what it took loses it, is called
+// deaf when it lets the next task wait too, and gets work again only by asking for it.
+func TestI46DeafWorker(t *testing.T) {
+	d := newDrive(t)
+	d.room("r", RoleSpec{Name: "a", TTL: 24 * time.Hour, AckLimit: time.Minute, PendingLimit: time.Minute})
+	me := d.hand("r/a")
+	id := d.agent("r/a").ID
+	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
+	d.must(Claim{Speaker: me})
+	d.pass(time.Minute)
+	if got := d.s.Task(task); got.State != TaskPending || d.agent("r/a").Task != 0 {
+		t.Fatalf("a task that was not started is %s", got.State)
+	}
+	for range 10 {
+		d.pass(30 * time.Second)
+		d.beat(0, BeatLease, id)
+	}
+	if a, v := d.agent("r/a"), d.s.Verdict(id, true); v.Kind != AgentDeaf || v.Fine || a.Task != 0 {
+		t.Errorf("it is %s, fine %v, and holds task %d: %+v", v.Kind, v.Fine, a.Task, v.Reasons)
+	}
+	d.want(Superseded, StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
+	d.must(Join{me})
+	if got := d.must(Claim{Speaker: me}); got.Task != task {
+		t.Fatalf("it asked, and got %d", got.Task)
+	}
+	d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 2}})
+	if v := d.s.Verdict(id, true); v.Kind != AgentHealthy {
+		t.Errorf("it works, and is %s: %+v", v.Kind, v.Reasons)
+	}
+}
