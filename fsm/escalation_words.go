@@ -8,8 +8,8 @@ import (
 )
 
 // escalationWords say for people what an escalation of a kind is about, what vigil has
-// done, and what a human can do. {agent}, {task}, {host}, {room} and {server} stand for
-// names; a command whose name is not known is left out.
+// done, and what a human can do. {agent}, {task}, {host}, {room}, {mail} and {server}
+// stand for names; a command whose name is not known is left out.
 type escalationWords struct {
 	name, reason, done string
 	commands           []string
@@ -30,7 +30,7 @@ var escalationKinds = [escalationKindsPlus]escalationWords{
 		[]string{"vigil task show {task}", "vigil task unquarantine {task}", "vigil task cancel {task}"}},
 	EscMailUnanswered: {"mail_unacknowledged", "urgent or high mail to the agent is without an acknowledgement after its limit",
 		"the mail is kept for the agent, which was reminded when the priority is high",
-		[]string{"vigil agent status {agent}", "vigil agent explain {agent}", "vigil nudge {agent}", "vigil agent restart {agent}"}},
+		[]string{"vigil mail show {mail}", "vigil agent explain {agent}", "vigil nudge {agent}", "vigil agent restart {agent}"}},
 	EscMassFailure: {"mass_failure", "so many agents or hosts were lost at once that the network may be at fault",
 		"the brake is set: agents of lost hosts are not started elsewhere at first, then slowly",
 		[]string{"vigil status", "vigil host list", "vigil brake release"}},
@@ -64,6 +64,11 @@ func (e *Escalation) Commands() (list []string) {
 	values := map[string]string{"{agent}": e.Agent, "{host}": e.Host, "{room}": e.Room}
 	if e.Task != 0 {
 		values["{task}"] = strconv.FormatUint(uint64(e.Task), 10)
+	}
+	for _, kv := range e.Facts {
+		if kv.Key == "mail" {
+			values["{mail}"] = kv.Value
+		}
 	}
 	if e.Kind == EscServerDiverged {
 		values["{server}"] = e.Subject

@@ -21,6 +21,10 @@ const (
 	noteAgain = time.Second
 	// noteTries is how often that is tried before the notice is delivered again.
 	noteTries = 5
+	// noticesAlone are delivered one by one; when more are pending they are gathered, as
+	// many as noticesGathered in one call, so that a storm does not become one of calls.
+	noticesAlone    = 5
+	noticesGathered = 200
 	// NotifyTimeout is that of a notifier that names none.
 	NotifyTimeout = 10 * time.Second
 )
@@ -67,6 +71,17 @@ type Announcement struct {
 	LastAt     time.Time         `json:"last_at"`
 	Lasts      bool              `json:"lasts"` // it was still so when this was written
 	Open       int               `json:"open"`  // escalations that no human has closed, with this one
+	// Also are others that are announced with this call and with no other, the most urgent
+	// first: when many are pending they are gathered.
+	Also []Other `json:"also,omitempty"`
+}
+
+// Other is an escalation that is announced together with another one.
+type Other struct {
+	Escalation uint64 `json:"escalation"`
+	Kind       string `json:"kind"`
+	Subject    string `json:"subject"`
+	Priority   string `json:"priority"`
 }
 
 func announcement(s *fsm.State, e *fsm.Escalation, id string) *Announcement {
@@ -94,6 +109,9 @@ func MailTo(r Replica, to string) func(context.Context, string, []byte) error {
 		text := fmt.Sprintf("%s: %s.\nvigil: %s.\n", a.Subject, a.Reason, a.Done)
 		for _, c := range a.Commands {
 			text += "  " + c + "\n"
+		}
+		for _, x := range a.Also {
+			text += fmt.Sprintf("and escalation %d, %s: %s, %s\n", x.Escalation, x.Priority, x.Kind, x.Subject)
 		}
 		out := make([]fsm.Outcome, 1)
 		mail := fsm.SendMail{From: "vigil", To: to, Kind: "escalation", Priority: fsm.MailNormal,
@@ -206,9 +224,8 @@ func (d *Duty) deliver(ctx context.Context, n *notifier) {
 	look := time.NewTicker(noticeLook)
 	defer look.Stop()
 	for ctx.Err() == nil {
-		a, note := d.nextNotice(n)
-		if a != nil {
-			d.try(ctx, n, a, note)
+		if a, notes := d.nextNotice(n); a != nil {
+			d.try(ctx, n, a, notes)
 			continue
 		}
 		select {
@@ -219,30 +236,38 @@ func (d *Duty) deliver(ctx context.Context, n *notifier) {
 	}
 }
 
-// nextNotice is what the notifier has to deliver now; nil: nothing.
-func (d *Duty) nextNotice(n *notifier) (a *Announcement, note fsm.NoteNotice) {
-	cluster := "vigil"
+// nextNotice is what the notifier has to deliver now, and one record about each escalation
+// in it, whose failure is left open; nil: nothing.
+func (d *Duty) nextNotice(n *notifier) (a *Announcement, notes []fsm.NoteNotice) {
+	cluster, names := "vigil", []string{}
 	if d.cfg.Escalate.Cluster != nil {
 		cluster = d.cfg.Escalate.Cluster()
+	}
+	for _, other := range d.notifiers {
+		names = append(names, other.Name)
 	}
 	d.cfg.Replica.Read(func(s *fsm.State) {
 		list := s.Notices(n.Name)
 		if len(list) == 0 {
 			return
 		}
-		e := list[0]
-		note = fsm.NoteNotice{Escalation: e.ID, Notice: e.Notice.Number, Notifier: n.Name}
-		a = announcement(s, e, fmt.Sprintf("%s-%d", cluster, e.Notice.Number))
+		if len(list) <= noticesAlone {
+			list = list[:1]
+		}
+		a = announcement(s, list[0], fmt.Sprintf("%s-%d", cluster, list[0].Notice.Number))
+		for i, e := range list[:min(len(list), noticesGathered)] {
+			notes = append(notes, fsm.NoteNotice{Escalation: e.ID, Notice: e.Notice.Number, Notifier: n.Name, Notifiers: names})
+			if i > 0 {
+				a.Also = append(a.Also, Other{uint64(e.ID), e.Kind.String(), e.Subject, e.Priority.String()})
+			}
+		}
 	})
-	for _, other := range d.notifiers {
-		note.Notifiers = append(note.Notifiers, other.Name)
-	}
-	return a, note
+	return a, notes
 }
 
 // try delivers a notice once and has the outcome written. When that cannot be written,
 // the notice is delivered again, by this leader or the next, with the same id.
-func (d *Duty) try(ctx context.Context, n *notifier, a *Announcement, note fsm.NoteNotice) {
+func (d *Duty) try(ctx context.Context, n *notifier, a *Announcement, notes []fsm.NoteNotice) {
 	body, err := json.Marshal(a)
 	if err != nil {
 		d.log.Error("a notice cannot be written as JSON", "error", err) // it is made of texts and numbers
@@ -254,29 +279,43 @@ func (d *Duty) try(ctx context.Context, n *notifier, a *Announcement, note fsm.N
 	err = n.Send(limited, a.ID, body)
 	cancel()
 	n.nanos.Add(int64(time.Since(began)))
+	failure := ""
 	switch {
 	case ctx.Err() != nil && err != nil: // the stint is over: the next leader goes on
 		return
 	case err != nil:
 		n.failed.Add(1)
-		note.Failure = clip(err.Error(), fsm.MaxFailure)
-		d.log.Warn("a notice was not delivered", "notifier", n.Name, "notice", a.ID, "escalation", a.Escalation, "kind", a.Kind, "error", note.Failure)
+		failure = clip(err.Error(), fsm.MaxFailure)
+		d.log.Warn("a notice was not delivered", "notifier", n.Name, "notice", a.ID, "escalation", a.Escalation, "kind", a.Kind, "also", len(a.Also), "error", failure)
 	default:
 		n.delivered.Add(1)
-		d.log.Info("a notice was delivered", "notifier", n.Name, "notice", a.ID, "escalation", a.Escalation, "kind", a.Kind)
+		d.log.Info("a notice was delivered", "notifier", n.Name, "notice", a.ID, "escalation", a.Escalation, "kind", a.Kind, "also", len(a.Also))
 	}
+	reqs := make([]fsm.Request, len(notes))
+	for i := range notes {
+		notes[i].Failure = failure
+		reqs[i] = fsm.Request{Planned: true, Cmd: notes[i]}
+	}
+	d.note(ctx, a.ID, reqs)
+}
+
+// note writes what became of a notice.
+func (d *Duty) note(ctx context.Context, id string, reqs []fsm.Request) {
 	for range noteTries {
-		out := make([]fsm.Outcome, 1)
-		err := d.cfg.Replica.SubmitAll(ctx, []fsm.Request{{Planned: true, Cmd: note}}, out)
-		switch {
-		case err == nil && (out[0].Code == fsm.OK || out[0].Code == fsm.Conflict || out[0].Code == fsm.NotFound):
-			return
-		case err == nil:
-			d.log.Debug("what became of a notice was refused", "code", out[0].Code, "detail", out[0].Detail)
-			pause(ctx, time.Minute)
+		outs := make([]fsm.Outcome, len(reqs))
+		err := d.cfg.Replica.SubmitAll(ctx, reqs, outs)
+		if err == nil {
+			for i := range outs {
+				// Over or forgotten: a human was faster. Anything else would repeat itself at once.
+				if c := outs[i].Code; c != fsm.OK && c != fsm.Conflict && c != fsm.NotFound && c != fsm.StaleStint {
+					d.log.Warn("what became of a notice was refused", "notice", id, "code", c, "detail", outs[i].Detail)
+					pause(ctx, time.Minute)
+					return
+				}
+			}
 			return
 		}
-		d.log.Debug("what became of a notice could not be written", "notice", a.ID, "error", err)
+		d.log.Debug("what became of a notice could not be written", "notice", id, "error", err)
 		if !pause(ctx, noteAgain) {
 			return
 		}

@@ -197,6 +197,47 @@ func TestNoticesSurviveAChangeOfLeader(t *testing.T) {
 	})
 }
 
+// Many at once are gathered into few calls, the most urgent first, and each is told of;
+// when a call fails, all of it is tried again together.
+func TestManyNoticesAreGathered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, all, cfg := troubled(t, "hook")
+		r.do(room("many", fsm.RoleSpec{Name: "x", Replicas: 300}))
+		all["hook"].fail = errors.New("status 503")
+		inStint(t, r, cfg, func(*Duty) {
+			r.do(fsm.SendMail{From: "ann", To: "many", Body: "x", Priority: fsm.MailHigh})
+			r.ticks(10*time.Minute - 2*time.Second)
+			r.do(fsm.SendMail{From: "ann", To: "r/x.1", Body: "x", Priority: fsm.MailUrgent})
+			all["hook"].now(nil)
+			r.ticks(3 * time.Minute)
+			if got := all["hook"].heard(); len(got) > 4 {
+				t.Errorf("%d calls for 301 escalations: %v", len(got), got)
+			}
+			r.Read(func(s *fsm.State) {
+				if c := s.EscalationCounts(); c.Open != 301 || c.Pending != 0 {
+					t.Errorf("%+v", c)
+				}
+			})
+		})
+		before := len(all["hook"].heard())
+		r.do(room("more", fsm.RoleSpec{Name: "x", Replicas: 9}))
+		all["hook"].now(errors.New("status 503"))
+		r.do(fsm.SendMail{From: "ann", To: "more", Body: "x", Priority: fsm.MailUrgent})
+		r.ticks(2*time.Minute + time.Second) // nobody leads
+		inStint(t, r, cfg, func(*Duty) {
+			synctest.Wait()
+			if got := all["hook"].heard()[before:]; len(got) != 1 || len(all["hook"].last.Also) != 8 || all["hook"].last.Also[0].Subject != "more/x.2" {
+				t.Fatalf("told %v, the last with %+v", got, all["hook"].last.Also)
+			}
+			all["hook"].now(nil)
+			r.ticks(12 * time.Second)
+			if got := all["hook"].heard()[before:]; len(got) != 2 || got[0] != got[1] {
+				t.Errorf("tried again as %v", got)
+			}
+		})
+	})
+}
+
 // A notifier that hangs is given up after its timeout, and a stint ends although it hangs.
 func TestNotifiersThatHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -127,10 +127,14 @@ func escalationIDs(ctx context.Context, c *conn, _ string) (ids []string) {
 	return ids
 }
 
-func newEscalationShowCmd(a *app) *cobra.Command {
+// escalationCmd makes a command about one escalation: do asks the server, show prints
+// the answer for people.
+func (a *app) escalationCmd(verb, short string, do func(context.Context, vigilv1.EscalationsClient, uint64) (*vigilv1.Escalation, error),
+	show func(*vigilv1.Escalation) error,
+) *cobra.Command {
 	return &cobra.Command{
-		Use:               "show ESCALATION",
-		Short:             "Show an escalation: the facts, what vigil has done, what you can do",
+		Use:               verb + " ESCALATION",
+		Short:             short,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.first(escalationIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -139,17 +143,50 @@ func newEscalationShowCmd(a *app) *cobra.Command {
 				return err
 			}
 			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				x, err := vigilv1.NewEscalationsClient(c).GetEscalation(ctx, &vigilv1.GetEscalationRequest{Escalation: id, Stale: a.stale})
+				x, err := do(ctx, vigilv1.NewEscalationsClient(c), id)
 				if err != nil {
 					return err
 				}
 				if a.json {
 					return a.printJSON(x)
 				}
-				return a.printEscalation(x)
+				return show(x)
 			})
 		},
 	}
+}
+
+func newEscalationShowCmd(a *app) *cobra.Command {
+	return a.escalationCmd("show", "Show an escalation: the facts, what vigil has done, what you can do",
+		func(ctx context.Context, c vigilv1.EscalationsClient, id uint64) (*vigilv1.Escalation, error) {
+			return c.GetEscalation(ctx, &vigilv1.GetEscalationRequest{Escalation: id, Stale: a.stale})
+		}, a.printEscalation)
+}
+
+func newEscalationAckCmd(a *app) *cobra.Command {
+	return a.escalationCmd("ack", "Say that you look after it: it is announced no more",
+		func(ctx context.Context, c vigilv1.EscalationsClient, id uint64) (*vigilv1.Escalation, error) {
+			return c.AckEscalation(ctx, &vigilv1.AckEscalationRequest{Escalation: id, By: a.me()})
+		}, a.sayEscalation)
+}
+
+func newEscalationCloseCmd(a *app) *cobra.Command {
+	var note string
+	cmd := a.escalationCmd("close", "Say that nothing is left to decide",
+		func(ctx context.Context, c vigilv1.EscalationsClient, id uint64) (*vigilv1.Escalation, error) {
+			return c.CloseEscalation(ctx, &vigilv1.CloseEscalationRequest{Escalation: id, By: a.me(), Note: note})
+		}, a.sayEscalation)
+	cmd.Flags().StringVar(&note, "note", "", "what was done, for people")
+	return cmd
+}
+
+// sayEscalation prints what has become of an escalation after a human's word.
+func (a *app) sayEscalation(x *vigilv1.Escalation) error {
+	text := fmt.Sprintf("escalation %d about %s is %s", x.GetId(), orWord(x.GetSubject(), "something that is forgotten"), a.escalationState(x))
+	if x.GetState() == "closed" && x.GetLasts() {
+		text += "; it is still so, and is announced again when it happens after the setting escalation_cooldown"
+	}
+	return a.printf("%s\n", oneLine(text))
 }
 
 func (a *app) printEscalation(x *vigilv1.Escalation) error {
@@ -210,63 +247,4 @@ func (a *app) deliveryText(d *vigilv1.Delivery) string {
 		text += ", again in " + next.AsDuration().Round(time.Second).String()
 	}
 	return text
-}
-
-func newEscalationAckCmd(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:               "ack ESCALATION",
-		Short:             "Say that you look after it: it is announced no more",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.first(escalationIDs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseEscalation(args[0])
-			if err != nil {
-				return err
-			}
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				x, err := vigilv1.NewEscalationsClient(c).AckEscalation(ctx, &vigilv1.AckEscalationRequest{Escalation: id, By: a.me()})
-				if err != nil {
-					return err
-				}
-				return a.saidOf(x)
-			})
-		},
-	}
-}
-
-func newEscalationCloseCmd(a *app) *cobra.Command {
-	var note string
-	cmd := &cobra.Command{
-		Use:               "close ESCALATION",
-		Short:             "Say that nothing is left to decide",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.first(escalationIDs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseEscalation(args[0])
-			if err != nil {
-				return err
-			}
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				x, err := vigilv1.NewEscalationsClient(c).CloseEscalation(ctx, &vigilv1.CloseEscalationRequest{Escalation: id, By: a.me(), Note: note})
-				if err != nil {
-					return err
-				}
-				return a.saidOf(x)
-			})
-		},
-	}
-	cmd.Flags().StringVar(&note, "note", "", "what was done, for people")
-	return cmd
-}
-
-// saidOf prints what has become of an escalation after a human's word.
-func (a *app) saidOf(x *vigilv1.Escalation) error {
-	if a.json {
-		return a.printJSON(x)
-	}
-	text := fmt.Sprintf("escalation %d about %s is %s", x.GetId(), orWord(x.GetSubject(), "something that is forgotten"), a.escalationState(x))
-	if x.GetState() == "closed" && x.GetLasts() {
-		text += "; it is still so, and is announced again when it happens after the setting escalation_cooldown"
-	}
-	return a.printf("%s\n", oneLine(text))
 }
