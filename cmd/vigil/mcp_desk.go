@@ -20,12 +20,14 @@ import (
 type mcpDesk struct {
 	*app
 	conn    *conn
+	mail    vigilv1.MailboxClient
 	log     hclog.Logger // never gets what tasks say
 	managed bool
 	bound   time.Duration   // of a wait whose bound the model does not say
 	gone    context.Context // ends when nobody listens any more
 
 	settled chan struct{} // closed when the room was joined, or never will be
+	turn    chan struct{} // holds a value while a call of wait_for_task is under way
 
 	mu      sync.Mutex
 	life    *life
@@ -33,12 +35,14 @@ type mcpDesk struct {
 	outside error          // why not
 	over    error          // why this life is over
 	job     *client.Job    // the task that is held
-	waits   bool           // a call of wait_for_task is under way
+	waits   int            // calls of wait_for_task so far
+	endWait context.CancelCauseFunc
+	told    uint32 // unread mails that the model was told of last
 }
 
 func newDesk(a *app, c *conn, l *life, managed bool, bound time.Duration) *mcpDesk {
-	return &mcpDesk{app: a, conn: c, log: newMCPLog(a), managed: managed, bound: bound, gone: context.Background(),
-		settled: make(chan struct{}), life: l}
+	return &mcpDesk{app: a, conn: c, mail: vigilv1.NewMailboxClient(c), log: newMCPLog(a), managed: managed, bound: bound,
+		gone: context.Background(), settled: make(chan struct{}), turn: make(chan struct{}, 1), life: l}
 }
 
 // callLimit bounds one call of the cluster.
@@ -114,21 +118,30 @@ func (d *mcpDesk) ended() error {
 	return mcpAdvicef("STOP: %s. Nothing that you do or say counts any more. Leave files as they are, call no more of these tools, and end the session.", why)
 }
 
-// take makes job the one that is held; nil: none.
+// take makes job the one that is held.
 func (d *mcpDesk) take(job *client.Job) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.job = job
-	if job == nil {
-		d.keep(0, 0)
-		return
-	}
 	d.keep(job.Task.GetId(), job.Attempt)
 }
 
+// drop forgets a task, unless another is held by now; it tells whether it did.
+func (d *mcpDesk) drop(job *client.Job) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.job != job {
+		return false
+	}
+	d.job = nil
+	d.keep(0, 0)
+	return true
+}
+
 // held gives the task that this life holds; also one that a command or an earlier run
-// of this program has claimed.
-func (d *mcpDesk) held(ctx context.Context) (*client.Job, error) {
+// of this program has claimed. A result (ends) is worth saying even when the lease has
+// ended meanwhile: it counts while nobody else has taken the task up.
+func (d *mcpDesk) held(ctx context.Context, ends bool) (*client.Job, error) {
 	w, err := d.member(ctx)
 	if err != nil {
 		return nil, err
@@ -137,10 +150,13 @@ func (d *mcpDesk) held(ctx context.Context) (*client.Job, error) {
 	job := d.job
 	d.mu.Unlock()
 	if job != nil {
-		if job.Context().Err() != nil {
-			return nil, d.dropped(job, context.Cause(job.Context()).Error())
+		switch cause := context.Cause(job.Context()); {
+		case cause == nil, ends && errors.Is(cause, client.ErrRejoin):
+			return job, nil
+		case !errors.Is(cause, client.ErrClosed):
+			return nil, d.dropped(job, cause.Error())
 		}
-		return job, nil
+		d.drop(job) // another call has said its last word
 	}
 	answer, err := d.conn.fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: w.Agent()})
 	if err != nil {
@@ -170,11 +186,7 @@ func (d *mcpDesk) holds(w *client.Worker, answer *vigilv1.GetAgentResponse) *cli
 
 // dropped forgets a task that is no longer ours and says so.
 func (d *mcpDesk) dropped(job *client.Job, why string) error {
-	d.mu.Lock()
-	mine := d.job == job
-	d.mu.Unlock()
-	if mine {
-		d.take(nil)
+	if d.drop(job) {
 		d.log.Warn("the task is no longer held", "task", job.Task.GetId(), "attempt", job.Attempt)
 	}
 	return mcpAdvicef("DROP THIS WORK: attempt %d at task %d is no longer yours: %s. Leave it as it is and call wait_for_task for the next task.",
@@ -200,14 +212,26 @@ func (d *mcpDesk) judge(ctx context.Context, job *client.Job, err error) error {
 			return d.dropped(job, err.Error())
 		}
 		return mcpAdvicef("The lease of %s had ended; it is in its room again. Call my_status to see what it holds, then go on.", d.life.Agent)
-	case errors.Is(err, client.ErrLate):
+	case job != nil && errors.Is(err, client.ErrLate):
 		return d.dropped(job, err.Error())
 	case unheard(err):
-		return mcpAdvicef("No server has answered, so it is not known whether this was done (%s). Nothing is lost and saying it again is safe: call this again in half a minute.", strings.TrimRight(err.Error(), "."))
-	case errors.Is(err, client.ErrInvalid), errors.Is(err, client.ErrNotFound), errors.Is(err, client.ErrConflict):
+		return notHeard(err)
+	case unchanged(err):
 		return mcpAdvicef("Nothing was changed: %s. Correct the call and make it again.", strings.TrimRight(err.Error(), "."))
 	}
 	return mcpAdvicef("This failed: %s. Call my_status to see where you stand.", strings.TrimRight(err.Error(), "."))
+}
+
+// unchanged tells whether the refusal is about what was said, and proves that nothing
+// was done.
+func unchanged(err error) bool {
+	for _, e := range []error{client.ErrInvalid, client.ErrNotFound, client.ErrConflict, client.ErrTooLarge,
+		client.ErrNoAddressee, client.ErrAgentOff, client.ErrMailboxFull, client.ErrOldServers} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // probe asks whether this life goes on, and joins again where that is possible.
@@ -220,26 +244,41 @@ func (d *mcpDesk) probe(ctx context.Context) error {
 			d.mu.Unlock()
 		}
 	}
-	return d.ended()
+	if over := d.ended(); over != nil || err == nil || !unheard(err) {
+		return over
+	}
+	return notHeard(err)
 }
 
-// news says what has happened to this life and its task behind the model's back; "":
-// nothing.
+// notHeard says that nobody has answered.
+func notHeard(err error) error {
+	return mcpAdvicef("No server has answered, so it is not known whether this was done (%s). Nothing is lost and saying it again is safe: call this again in half a minute.", strings.TrimRight(err.Error(), "."))
+}
+
+// news says what has happened to this life, its task and its mailbox behind the model's
+// back; "": nothing.
 func (d *mcpDesk) news(ctx context.Context) string {
 	if over := d.ended(); over != nil {
 		return over.Error()
 	}
+	// What the model has not asked must not keep it from the answer that it waits for.
+	ctx, cancel := context.WithTimeout(ctx, d.callLimit()/5)
+	defer cancel()
+	return strings.TrimSpace(d.taskNews(ctx) + " " + d.mailNews(ctx))
+}
+
+func (d *mcpDesk) taskNews(ctx context.Context) string {
 	d.mu.Lock()
 	job := d.job
 	d.mu.Unlock()
 	if job == nil {
 		return ""
 	}
-	if job.Context().Err() != nil {
-		return d.dropped(job, context.Cause(job.Context()).Error()).Error()
+	if cause := context.Cause(job.Context()); errors.Is(cause, client.ErrClosed) {
+		return "" // another call has just said its last word
+	} else if cause != nil {
+		return d.dropped(job, cause.Error()).Error()
 	}
-	ctx, cancel := context.WithTimeout(ctx, newsLimit)
-	defer cancel()
 	task, err := d.conn.fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: job.Task.GetId(), Stale: true})
 	held := task.GetState() == vigilv1.TaskState_ACKNOWLEDGED || task.GetState() == vigilv1.TaskState_IN_PROGRESS
 	// A follower may be behind the claim: only a later state counts.
@@ -248,9 +287,6 @@ func (d *mcpDesk) news(ctx context.Context) string {
 	}
 	return d.dropped(job, "it is "+stateText(task.GetState())).Error()
 }
-
-// newsLimit bounds a question that the model has not asked.
-const newsLimit = time.Second
 
 // leaveBehind leaves a result that no server has taken with agentd, where the agent has
 // one; it tells whether it did.

@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// mcpTool is one tool. To add one: a row in mcpTools, a type for its arguments with the
+// mcpTool is one tool. To add one: a row in mcpWorkTools, a type for its arguments with the
 // JSON names of its parameters, a type for its answer that embeds mcpSaid, and the
 // function that does it.
 type mcpTool struct {
@@ -21,7 +21,9 @@ type mcpTool struct {
 
 // mcpTools is the table of tools, in the order in which a model needs them; clients get
 // them by name.
-func mcpTools() []mcpTool {
+func mcpTools() []mcpTool { return append(mcpWorkTools(), mcpMailTools()...) }
+
+func mcpWorkTools() []mcpTool {
 	return []mcpTool{
 		{"wait_for_task", "Wait for a task",
 			"Wait until there is a task for your role and take it. Returns the task, or that nothing came yet: then call it again, and go on doing so. If you hold a task already, you get that one again.",
@@ -82,6 +84,34 @@ func mcpTools() []mcpTool {
 	}
 }
 
+func mcpMailTools() []mcpTool {
+	return []mcpTool{
+		{"send_mail", "Send mail",
+			"Write to another agent, to all agents of a role, or to the rest of your room. For work that somebody shall do use handoff_task instead: mail is for questions, answers and warnings.",
+			false, []mcpParam{
+				optional("to", atMost(400), "room/role.2 for one agent (room/role.1 is the first), room/role for each agent of the role, room for each other agent of the room; colleagues shows the names. With reply_to you may leave it out: the mail goes to who sent that one."),
+				optional("subject", atMost(256), "In a few words. Subject or body is needed."),
+				optional("body", atMost(16<<10), "At most 16 KiB; name a file for more."),
+				optional("priority", oneOf("urgent", "high", "normal", "low"), "How soon it has to be acknowledged: urgent in 2 minutes, high in 5 (both are escalated when nothing happens), normal (usual) in 15, low whenever."),
+				optional("kind", atMost(64), "A word for programs, for instance status-inquiry."),
+				optional("reply_to", wholeNumber(1, 1<<53), "The number of the mail that this one answers."),
+				optional("only_if_running", yesNo(), "Refuse it when the agent is off, instead of keeping it for its next life."),
+			}, deed((*mcpDesk).sendMail)},
+		{"read_mail", "Read mail",
+			fmt.Sprintf("Take your unread mail, the most urgent first, at most %d at once. What you have read stays open until you call ack_mail.", maxMailAtOnce),
+			false, []mcpParam{
+				optional("seconds", wholeNumber(1, maxMCPWait.Seconds()), "Wait so long for mail when there is none. wait_for_task also ends when mail comes."),
+				optional("mail", wholeNumber(1, 1<<53), "Show this one again, by its number; it marks nothing."),
+			}, deed((*mcpDesk).readMail)},
+		{"ack_mail", "Acknowledge mail",
+			"Say that you have dealt with mails. Until you do you are reminded of them, and your next life gets them again.",
+			false, []mcpParam{required("mails", numbers(100), "Their numbers.")}, deed((*mcpDesk).ackMail)},
+		{"inbox", "List open mail",
+			"List your mails that you have not acknowledged, read or not, without their bodies.",
+			true, nil, deed((*mcpDesk).inbox)},
+	}
+}
+
 // mcpParam is one parameter of a tool.
 type mcpParam struct {
 	name   string
@@ -112,6 +142,12 @@ func positive(most float64) *jsonschema.Schema {
 }
 func oneOf(values ...any) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Enum: values}
+}
+
+// numbers is a list of at least one and at most so many numbers, for instance of mails.
+func numbers(most int) *jsonschema.Schema {
+	least := 1
+	return &jsonschema.Schema{Type: "array", Items: wholeNumber(1, 1<<53), MinItems: &least, MaxItems: &most}
 }
 
 // schema is that of all arguments; anything else is refused, so that a model notices

@@ -62,18 +62,22 @@ func (d *mcpDesk) waitForTask(ctx context.Context, call *mcp.CallToolRequest, in
 	if err != nil {
 		return waitAnswer{}, err
 	}
-	if !d.waitOnce(true) {
-		return waitAnswer{}, mcpAdvicef("Another call of wait_for_task is still waiting. Let it end first.")
-	}
-	defer d.waitOnce(false)
 	bound := d.bound
 	if in.Seconds > 0 {
 		bound = time.Duration(in.Seconds) * time.Second
 	}
-	look, cancel := context.WithTimeout(ctx, bound)
+	timed, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
+	look, stop := context.WithCancelCause(timed)
 	defer context.AfterFunc(d.gone, cancel)()
+	done, err := d.waitTurn(look, stop)
+	if err != nil {
+		return waitAnswer{}, err
+	}
+	defer done()
+	defer stop(nil)
 	go sayThatItWaits(look, call, bound)
+	go d.breakForMail(look, stop)
 	d.mu.Lock()
 	before := d.job
 	d.mu.Unlock()
@@ -84,6 +88,10 @@ func (d *mcpDesk) waitForTask(ctx context.Context, call *mcp.CallToolRequest, in
 		return waitAnswer{}, ctx.Err() // nobody waits for the answer
 	case d.gone.Err() != nil:
 		return waitAnswer{}, context.Cause(d.gone)
+	case context.Cause(look) == errNewerWait && d.ended() == nil:
+		return waitAnswer{}, replaced
+	case context.Cause(look) == errMailCame && d.ended() == nil:
+		return waitAnswer{mcpSaid: saidf("No task came yet, but there is mail. Call read_mail, deal with it, then call wait_for_task again.")}, nil
 	case look.Err() != nil && isGone(err):
 		return waitAnswer{mcpSaid: saidf("No server of vigil answers at the moment; nothing is lost. Call wait_for_task again.")}, nil
 	case look.Err() != nil && d.ended() == nil:
@@ -123,15 +131,43 @@ func (d *mcpDesk) claimed(ctx context.Context, job *client.Job, again, start boo
 	return out, nil
 }
 
-// waitOnce takes or gives back the place of the one call that waits.
-func (d *mcpDesk) waitOnce(begin bool) bool {
+// Why a call of wait_for_task ends before a task or its time has come.
+var (
+	errNewerWait = errors.New("a newer call waits")
+	errMailCame  = errors.New("mail has come")
+)
+
+// replaced is the answer to a wait that a newer one has ended.
+const replaced = mcpAdvice("Another call of wait_for_task has taken the place of this one; its answer is the one that counts.")
+
+// waitTurn makes this the one call that waits, until done is called. The newest call wins
+// and ends the one before: a client that has given a call up does not always say so.
+func (d *mcpDesk) waitTurn(ctx context.Context, stop context.CancelCauseFunc) (done func(), err error) {
+	d.mu.Lock()
+	d.waits++
+	mine := d.waits
+	if d.endWait != nil {
+		d.endWait(errNewerWait)
+	}
+	d.mu.Unlock()
+	select {
+	case d.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if begin && d.waits {
-		return false
+	if mine != d.waits {
+		<-d.turn
+		return nil, replaced
 	}
-	d.waits = begin
-	return true
+	d.endWait = stop
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.endWait = nil
+		<-d.turn
+	}, nil
 }
 
 // waitNotice is how often a client that wants to know is told that a wait goes on.
@@ -160,7 +196,7 @@ func sayThatItWaits(ctx context.Context, call *mcp.CallToolRequest, bound time.D
 type noArgs struct{}
 
 func (d *mcpDesk) startTask(ctx context.Context, _ *mcp.CallToolRequest, _ noArgs) (mcpSaid, error) {
-	return d.say(ctx, func(ctx context.Context, job *client.Job) (string, error) {
+	return d.say(ctx, false, func(ctx context.Context, job *client.Job) (string, error) {
 		return "Task %d is started. Call progress now and then, and end it with complete_task, handoff_task or fail_task.", job.Start(ctx)
 	})
 }
@@ -170,7 +206,7 @@ type progressArgs struct {
 }
 
 func (d *mcpDesk) progressTask(ctx context.Context, _ *mcp.CallToolRequest, in progressArgs) (mcpSaid, error) {
-	return d.say(ctx, func(ctx context.Context, job *client.Job) (string, error) {
+	return d.say(ctx, false, func(ctx context.Context, job *client.Job) (string, error) {
 		return "Noted; task %d is still yours. Go on.", job.Progress(ctx, in.Note)
 	})
 }
@@ -183,10 +219,10 @@ type completeArgs struct {
 }
 
 func (d *mcpDesk) completeTask(ctx context.Context, _ *mcp.CallToolRequest, in completeArgs) (mcpSaid, error) {
-	return d.say(ctx, func(ctx context.Context, job *client.Job) (string, error) {
+	return d.say(ctx, true, func(ctx context.Context, job *client.Job) (string, error) {
 		err := job.Complete(ctx, in.Result)
 		if err != nil && unheard(err) && d.leaveBehind(job, in.Result) {
-			d.take(nil)
+			d.drop(job)
 			return "No server answers at the moment: the result of task %d is left with this host's agentd, which delivers it." + nextTask, nil
 		}
 		return "Task %d is completed." + nextTask, err
@@ -199,7 +235,7 @@ type failArgs struct {
 }
 
 func (d *mcpDesk) failTask(ctx context.Context, _ *mcp.CallToolRequest, in failArgs) (mcpSaid, error) {
-	return d.say(ctx, func(ctx context.Context, job *client.Job) (string, error) {
+	return d.say(ctx, false, func(ctx context.Context, job *client.Job) (string, error) {
 		return "Task %d is given up." + nextTask, job.Fail(ctx, in.Reason, in.Retryable)
 	})
 }
@@ -228,19 +264,19 @@ func (d *mcpDesk) handoffTask(ctx context.Context, _ *mcp.CallToolRequest, in ha
 		return handoffAnswer{}, mcpAdvicef("%q is no role of your room %s; colleagues lists its agents and roles. Nothing was changed.", in.Role, room)
 	}
 	var next uint64
-	said, err := d.say(ctx, func(ctx context.Context, job *client.Job) (_ string, err error) {
+	said, err := d.say(ctx, true, func(ctx context.Context, job *client.Job) (_ string, err error) {
 		next, err = job.Handoff(ctx, in.Result, client.Next{Role: role, Title: in.Title, Text: in.Text, Priority: in.Priority})
 		return "Task %d is completed; task " + fmt.Sprint(next) + " follows it." + nextTask, err
 	})
 	return handoffAnswer{said, next}, err
 }
 
-// say speaks about the task that is held. The words that it gives back have a place for
-// the number of the task.
-func (d *mcpDesk) say(ctx context.Context, send func(context.Context, *client.Job) (string, error)) (mcpSaid, error) {
+// say speaks about the task that is held; with ends it is the result. The words that it
+// gives back have a place for the number of the task.
+func (d *mcpDesk) say(ctx context.Context, ends bool, send func(context.Context, *client.Job) (string, error)) (mcpSaid, error) {
 	ctx, cancel := d.aside(ctx)
 	defer cancel()
-	job, err := d.held(ctx)
+	job, err := d.held(ctx, ends)
 	if err != nil {
 		return mcpSaid{}, err
 	}
@@ -248,8 +284,8 @@ func (d *mcpDesk) say(ctx context.Context, send func(context.Context, *client.Jo
 	if err != nil {
 		return mcpSaid{}, d.judge(ctx, job, err)
 	}
-	if errors.Is(context.Cause(job.Context()), client.ErrClosed) { // its last word was said
-		d.take(nil)
+	if ends || errors.Is(context.Cause(job.Context()), client.ErrClosed) { // its last word was said
+		d.drop(job)
 		d.log.Info("finished with a task", "task", job.Task.GetId(), "attempt", job.Attempt)
 	}
 	return saidf(words, job.Task.GetId()), nil

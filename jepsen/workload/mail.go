@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,6 +55,9 @@ func (m *mail) run(ctx context.Context) error {
 // low priority, so that a life gets each mail once.
 func (m *mail) send(p *process, to string) {
 	op := history.Op{Kind: "send", Key: to, Value: p.value()}
+	if !strings.Contains(to, ".") {
+		to += ".1" // the name alone is that of the whole role
+	}
 	_ = p.call(&op, func(ctx context.Context, a *asker) error {
 		answer, err := a.mail.SendMail(ctx, &vigilv1.SendMailRequest{From: by, To: to, Subject: op.Value, Priority: "low"})
 		for _, id := range answer.GetMails() {
