@@ -29,6 +29,7 @@ func TestL12RecordsOfALevelWaitForTheLastServer(t *testing.T) {
 			fsm.AckMail{Speaker: fsm.Speaker{Agent: "r/a", Inc: joined.Inc}, Mail: 1},
 			fsm.PutSettings{Values: []fsm.KV{{Key: "watchdog_threshold", Value: "1h"}}},
 			fsm.WatchRooms{}, fsm.SetRoomWatch{Room: "r", RoomWatch: fsm.RoomWatch{Disabled: true}},
+			fsm.BeginEscalations{},
 		}
 		leader := c.Replica(c.Leader())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

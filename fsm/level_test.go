@@ -35,6 +35,8 @@ func TestL12Level2IsInvisibleUntilItIsUsed(t *testing.T) {
 	}
 	used := map[string]Command{
 		"watchdog":    WatchRooms{},
+		"escalations": BeginEscalations{},
+		"cool-down":   PutSettings{Values: []KV{{"escalation_cooldown", "1h"}}},
 		"threshold":   PutSettings{Values: []KV{{"watchdog_threshold", "1h"}}},
 		"limit":       SetRoomWatch{Room: "r", RoomWatch: RoomWatch{IdleLimit: time.Hour, Deadline: 2 * time.Hour}},
 		"applied":     ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a"}}, Watch: []RoomWatch{{Disabled: true}}},
@@ -67,7 +69,7 @@ func TestL12Level2IsInvisibleUntilItIsUsed(t *testing.T) {
 			t.Errorf("%s: settings or role are not loaded", name)
 		}
 	}
-	for _, cmd := range []Command{ReadMail{}, AckMail{}, NoteNudge{}, WarnRoom{}, CancelIdleRoom{}, ReopenRoom{}} {
+	for _, cmd := range []Command{ReadMail{}, AckMail{}, NoteNudge{}, WarnRoom{}, CancelIdleRoom{}, ReopenRoom{}, AckEscalation{}, CloseEscalation{}, NoteNotice{}} {
 		if Level(cmd) != 2 {
 			t.Errorf("%T needs level %d, want 2", cmd, Level(cmd))
 		}

@@ -48,6 +48,8 @@ type Settings struct {
 	MailKept        uint64        // mails in the cluster, at most
 
 	Watchdog WatchdogSettings
+
+	Escalation EscalationSettings
 }
 
 // WatchdogSettings are those of the conversation watchdog (seed 003, Default Configuration).
@@ -79,5 +81,6 @@ func DefaultSettings() Settings {
 		MailExpiry: 7 * 24 * time.Hour, MailRetention: 24 * time.Hour, MailKept: 100_000,
 		Watchdog: WatchdogSettings{Enabled: true, Interval: 5 * time.Minute, Threshold: 10 * time.Minute, MinAge: 2 * time.Minute,
 			StartDelay: 30 * time.Second, Grace: time.Minute, MaxCancellations: 10},
+		Escalation: EscalationSettings{Cooldown: 15 * time.Minute, Retry: 10 * time.Second, Tries: 20, Kept: 10_000},
 	}
 }

@@ -66,6 +66,10 @@ var settingTable = []setting{
 	{name: "watchdog_start_delay", help: "a new leader looks for silent rooms after this", level: 2, min: 0, max: day, dur: func(s *Settings) *time.Duration { return &s.Watchdog.StartDelay }},
 	{name: "watchdog_grace", help: "time between the warning of a silent room and its cancellation", level: 2, min: 0, max: day, dur: func(s *Settings) *time.Duration { return &s.Watchdog.Grace }},
 	{name: "watchdog_max_cancellations", help: "rooms canceled within watchdog_interval at most", level: 2, min: 1, max: 10_000, num32: func(s *Settings) *uint32 { return &s.Watchdog.MaxCancellations }},
+	{name: "escalation_cooldown", help: "what happens again is announced again after, while nobody looks after it", level: 2, min: 1000, max: 30 * day, dur: func(s *Settings) *time.Duration { return &s.Escalation.Cooldown }},
+	{name: "escalation_retry", help: "a notice that was not delivered is tried again after, then after twice as much, up to an hour", level: 2, min: 100, max: day / 24, dur: func(s *Settings) *time.Duration { return &s.Escalation.Retry }},
+	{name: "escalation_tries", help: "tries of a notifier before it gives a notice up", level: 2, min: 1, max: 1000, num32: func(s *Settings) *uint32 { return &s.Escalation.Tries }},
+	{name: "escalations_kept", help: "closed escalations kept at most; the oldest go first", level: 2, min: 0, max: 1_000_000, num: func(s *Settings) *uint64 { return &s.Escalation.Kept }},
 }
 
 // SettingInfo is one setting as people see it.

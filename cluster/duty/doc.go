@@ -29,4 +29,9 @@
 // The conversation watchdog runs beside it at its own pace: a first pass after the setting
 // watchdog_start_delay, then one each watchdog_interval. A pass warns what is silent, waits
 // for the grace and cancels what stayed silent.
+//
+// Escalations are announced beside it too: each notifier has a loop of its own that delivers
+// what Notices of the state lists, one after the other, and has the outcome written. A notice
+// whose outcome could not be written is delivered again, by this leader or the next, with the
+// same id. When to try again is decided in the state, in cluster time.
 package duty

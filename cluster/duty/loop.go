@@ -3,6 +3,8 @@ package duty
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -39,7 +41,9 @@ type Config struct {
 	// said of hosts does not count (see Voids). Nil: hosts are neither doubted nor
 	// trusted. It must be quick and is called without any lock held.
 	Unheard func() map[string]bool
-	Logger  hclog.Logger // nil: silent
+	// Escalate says how escalations are announced. Nil: they are not even begun.
+	Escalate *Escalate
+	Logger   hclog.Logger // nil: silent
 }
 
 // Duty is the leader's loop. Wake and Figures may be called by any goroutine, Run
@@ -50,7 +54,8 @@ type Duty struct {
 	wake   chan struct{}
 	counts counts
 
-	watched watchCounts
+	watched   watchCounts
+	notifiers []*notifier
 }
 
 // Open makes a Duty.
@@ -61,13 +66,22 @@ func Open(cfg Config) (*Duty, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
 	}
-	return &Duty{cfg: cfg, log: cfg.Logger.Named("duty"), wake: make(chan struct{}, 1)}, nil
+	d := &Duty{cfg: cfg, log: cfg.Logger.Named("duty"), wake: make(chan struct{}, 1)}
+	if err := d.openNotifiers(); err != nil {
+		return nil, fmt.Errorf("open duty: %w", err)
+	}
+	return d, nil
 }
 
 // Wake is for Subscribe: it never blocks.
 func (d *Duty) Wake(e fsm.Effects) {
 	if e.Plan {
 		d.poke()
+	}
+	if e.Notice {
+		for _, n := range d.notifiers {
+			n.poke()
+		}
 	}
 }
 
@@ -80,12 +94,10 @@ func (d *Duty) poke() {
 
 // Run plans until ctx, the context of one stint, ends. It returns nil then.
 func (d *Duty) Run(ctx context.Context) error {
-	watching := make(chan struct{})
-	go func() {
-		defer close(watching)
-		d.watch(ctx)
-	}()
-	defer func() { <-watching }()
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() { d.watch(ctx) })
+	beside.Go(func() { d.escalate(ctx) })
 	d.poke() // whatever the stint before has left undone
 	retry := time.NewTimer(again)
 	defer retry.Stop()

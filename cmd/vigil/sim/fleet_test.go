@@ -108,7 +108,7 @@ func (s *server) surround(st *stay) {
 			st.board.changed(e)
 		}
 	})
-	d, err := duty.Open(duty.Config{Replica: st.rep, Unheard: func() map[string]bool { return s.w.unheard(s.i) }})
+	d, err := duty.Open(duty.Config{Replica: st.rep, Unheard: func() map[string]bool { return s.w.unheard(s.i) }, Escalate: s.w.pager.of(s.w, st)})
 	if err != nil {
 		s.w.ledger.breach("server", "duties of server %d cannot be opened: %v", s.i, err)
 		return
@@ -264,6 +264,7 @@ func (w *world) agree() {
 		if err := st.Check(); err != nil {
 			w.ledger.breach("Check", "%v", err)
 		}
+		w.pager.judge(w, st)
 	})
 }
 

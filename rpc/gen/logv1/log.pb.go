@@ -232,6 +232,10 @@ type Request struct {
 	//	*Request_ReportPressure
 	//	*Request_ReportStuck
 	//	*Request_NoteNudge
+	//	*Request_BeginEscalations
+	//	*Request_AckEscalation
+	//	*Request_CloseEscalation
+	//	*Request_NoteNotice
 	//	*Request_WarnRoom
 	//	*Request_CancelIdleRoom
 	//	*Request_ReopenRoom
@@ -759,6 +763,42 @@ func (x *Request) GetNoteNudge() *NoteNudge {
 	return nil
 }
 
+func (x *Request) GetBeginEscalations() *BeginEscalations {
+	if x != nil {
+		if x, ok := x.Command.(*Request_BeginEscalations); ok {
+			return x.BeginEscalations
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetAckEscalation() *AckEscalation {
+	if x != nil {
+		if x, ok := x.Command.(*Request_AckEscalation); ok {
+			return x.AckEscalation
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetCloseEscalation() *CloseEscalation {
+	if x != nil {
+		if x, ok := x.Command.(*Request_CloseEscalation); ok {
+			return x.CloseEscalation
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetNoteNotice() *NoteNotice {
+	if x != nil {
+		if x, ok := x.Command.(*Request_NoteNotice); ok {
+			return x.NoteNotice
+		}
+	}
+	return nil
+}
+
 func (x *Request) GetWarnRoom() *WarnRoom {
 	if x != nil {
 		if x, ok := x.Command.(*Request_WarnRoom); ok {
@@ -1012,6 +1052,22 @@ type Request_NoteNudge struct {
 	NoteNudge *NoteNudge `protobuf:"bytes,66,opt,name=note_nudge,json=noteNudge,proto3,oneof"` // feature level 2
 }
 
+type Request_BeginEscalations struct {
+	BeginEscalations *BeginEscalations `protobuf:"bytes,70,opt,name=begin_escalations,json=beginEscalations,proto3,oneof"` // feature level 2, as those that follow
+}
+
+type Request_AckEscalation struct {
+	AckEscalation *AckEscalation `protobuf:"bytes,71,opt,name=ack_escalation,json=ackEscalation,proto3,oneof"`
+}
+
+type Request_CloseEscalation struct {
+	CloseEscalation *CloseEscalation `protobuf:"bytes,72,opt,name=close_escalation,json=closeEscalation,proto3,oneof"`
+}
+
+type Request_NoteNotice struct {
+	NoteNotice *NoteNotice `protobuf:"bytes,73,opt,name=note_notice,json=noteNotice,proto3,oneof"`
+}
+
 type Request_WarnRoom struct {
 	WarnRoom *WarnRoom `protobuf:"bytes,90,opt,name=warn_room,json=warnRoom,proto3,oneof"` // feature level 2, as those that follow
 }
@@ -1133,6 +1189,14 @@ func (*Request_ReportPressure) isRequest_Command() {}
 func (*Request_ReportStuck) isRequest_Command() {}
 
 func (*Request_NoteNudge) isRequest_Command() {}
+
+func (*Request_BeginEscalations) isRequest_Command() {}
+
+func (*Request_AckEscalation) isRequest_Command() {}
+
+func (*Request_CloseEscalation) isRequest_Command() {}
+
+func (*Request_NoteNotice) isRequest_Command() {}
 
 func (*Request_WarnRoom) isRequest_Command() {}
 
@@ -2056,6 +2120,230 @@ func (x *RoomWatch) GetDisabled() bool {
 	return false
 }
 
+type BeginEscalations struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BeginEscalations) Reset() {
+	*x = BeginEscalations{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BeginEscalations) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BeginEscalations) ProtoMessage() {}
+
+func (x *BeginEscalations) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BeginEscalations.ProtoReflect.Descriptor instead.
+func (*BeginEscalations) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{17}
+}
+
+type AckEscalation struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Escalation    uint64                 `protobuf:"varint,1,opt,name=escalation,proto3" json:"escalation,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AckEscalation) Reset() {
+	*x = AckEscalation{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AckEscalation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AckEscalation) ProtoMessage() {}
+
+func (x *AckEscalation) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AckEscalation.ProtoReflect.Descriptor instead.
+func (*AckEscalation) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *AckEscalation) GetEscalation() uint64 {
+	if x != nil {
+		return x.Escalation
+	}
+	return 0
+}
+
+func (x *AckEscalation) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type CloseEscalation struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Escalation    uint64                 `protobuf:"varint,1,opt,name=escalation,proto3" json:"escalation,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	Note          string                 `protobuf:"bytes,3,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CloseEscalation) Reset() {
+	*x = CloseEscalation{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CloseEscalation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CloseEscalation) ProtoMessage() {}
+
+func (x *CloseEscalation) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CloseEscalation.ProtoReflect.Descriptor instead.
+func (*CloseEscalation) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *CloseEscalation) GetEscalation() uint64 {
+	if x != nil {
+		return x.Escalation
+	}
+	return 0
+}
+
+func (x *CloseEscalation) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *CloseEscalation) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+type NoteNotice struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Escalation    uint64                 `protobuf:"varint,1,opt,name=escalation,proto3" json:"escalation,omitempty"`
+	Notice        uint64                 `protobuf:"varint,2,opt,name=notice,proto3" json:"notice,omitempty"`
+	Notifier      string                 `protobuf:"bytes,3,opt,name=notifier,proto3" json:"notifier,omitempty"`
+	Failure       string                 `protobuf:"bytes,4,opt,name=failure,proto3" json:"failure,omitempty"`     // empty: it was delivered
+	Notifiers     []string               `protobuf:"bytes,5,rep,name=notifiers,proto3" json:"notifiers,omitempty"` // all that the leader has
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NoteNotice) Reset() {
+	*x = NoteNotice{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NoteNotice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NoteNotice) ProtoMessage() {}
+
+func (x *NoteNotice) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NoteNotice.ProtoReflect.Descriptor instead.
+func (*NoteNotice) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *NoteNotice) GetEscalation() uint64 {
+	if x != nil {
+		return x.Escalation
+	}
+	return 0
+}
+
+func (x *NoteNotice) GetNotice() uint64 {
+	if x != nil {
+		return x.Notice
+	}
+	return 0
+}
+
+func (x *NoteNotice) GetNotifier() string {
+	if x != nil {
+		return x.Notifier
+	}
+	return ""
+}
+
+func (x *NoteNotice) GetFailure() string {
+	if x != nil {
+		return x.Failure
+	}
+	return ""
+}
+
+func (x *NoteNotice) GetNotifiers() []string {
+	if x != nil {
+		return x.Notifiers
+	}
+	return nil
+}
+
 type WatchRooms struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2064,7 +2352,7 @@ type WatchRooms struct {
 
 func (x *WatchRooms) Reset() {
 	*x = WatchRooms{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2076,7 +2364,7 @@ func (x *WatchRooms) String() string {
 func (*WatchRooms) ProtoMessage() {}
 
 func (x *WatchRooms) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2089,7 +2377,7 @@ func (x *WatchRooms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRooms.ProtoReflect.Descriptor instead.
 func (*WatchRooms) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{17}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{21}
 }
 
 type WarnRoom struct {
@@ -2102,7 +2390,7 @@ type WarnRoom struct {
 
 func (x *WarnRoom) Reset() {
 	*x = WarnRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2114,7 +2402,7 @@ func (x *WarnRoom) String() string {
 func (*WarnRoom) ProtoMessage() {}
 
 func (x *WarnRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2127,7 +2415,7 @@ func (x *WarnRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WarnRoom.ProtoReflect.Descriptor instead.
 func (*WarnRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{18}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WarnRoom) GetRoom() uint32 {
@@ -2155,7 +2443,7 @@ type CancelIdleRoom struct {
 
 func (x *CancelIdleRoom) Reset() {
 	*x = CancelIdleRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2167,7 +2455,7 @@ func (x *CancelIdleRoom) String() string {
 func (*CancelIdleRoom) ProtoMessage() {}
 
 func (x *CancelIdleRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2180,7 +2468,7 @@ func (x *CancelIdleRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelIdleRoom.ProtoReflect.Descriptor instead.
 func (*CancelIdleRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{19}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CancelIdleRoom) GetRoom() uint32 {
@@ -2215,7 +2503,7 @@ type ReopenRoom struct {
 
 func (x *ReopenRoom) Reset() {
 	*x = ReopenRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2227,7 +2515,7 @@ func (x *ReopenRoom) String() string {
 func (*ReopenRoom) ProtoMessage() {}
 
 func (x *ReopenRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2240,7 +2528,7 @@ func (x *ReopenRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenRoom.ProtoReflect.Descriptor instead.
 func (*ReopenRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{20}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReopenRoom) GetRoom() string {
@@ -2278,7 +2566,7 @@ type SetRoomWatch struct {
 
 func (x *SetRoomWatch) Reset() {
 	*x = SetRoomWatch{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2290,7 +2578,7 @@ func (x *SetRoomWatch) String() string {
 func (*SetRoomWatch) ProtoMessage() {}
 
 func (x *SetRoomWatch) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2303,7 +2591,7 @@ func (x *SetRoomWatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRoomWatch.ProtoReflect.Descriptor instead.
 func (*SetRoomWatch) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{21}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SetRoomWatch) GetRoom() string {
@@ -2359,7 +2647,7 @@ type DeleteRoom struct {
 
 func (x *DeleteRoom) Reset() {
 	*x = DeleteRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2371,7 +2659,7 @@ func (x *DeleteRoom) String() string {
 func (*DeleteRoom) ProtoMessage() {}
 
 func (x *DeleteRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2384,7 +2672,7 @@ func (x *DeleteRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRoom.ProtoReflect.Descriptor instead.
 func (*DeleteRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{22}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DeleteRoom) GetRoom() string {
@@ -2422,7 +2710,7 @@ type CreateTask struct {
 
 func (x *CreateTask) Reset() {
 	*x = CreateTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2434,7 +2722,7 @@ func (x *CreateTask) String() string {
 func (*CreateTask) ProtoMessage() {}
 
 func (x *CreateTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2447,7 +2735,7 @@ func (x *CreateTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTask.ProtoReflect.Descriptor instead.
 func (*CreateTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{23}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CreateTask) GetRoom() string {
@@ -2504,7 +2792,7 @@ type CancelTask struct {
 
 func (x *CancelTask) Reset() {
 	*x = CancelTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2516,7 +2804,7 @@ func (x *CancelTask) String() string {
 func (*CancelTask) ProtoMessage() {}
 
 func (x *CancelTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2529,7 +2817,7 @@ func (x *CancelTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTask.ProtoReflect.Descriptor instead.
 func (*CancelTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{24}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CancelTask) GetTask() uint64 {
@@ -2571,7 +2859,7 @@ type RetryTask struct {
 
 func (x *RetryTask) Reset() {
 	*x = RetryTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2583,7 +2871,7 @@ func (x *RetryTask) String() string {
 func (*RetryTask) ProtoMessage() {}
 
 func (x *RetryTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2596,7 +2884,7 @@ func (x *RetryTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryTask.ProtoReflect.Descriptor instead.
 func (*RetryTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{25}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RetryTask) GetTask() uint64 {
@@ -2633,7 +2921,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2645,7 +2933,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2658,7 +2946,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{26}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Join) GetAgent() string {
@@ -2694,7 +2982,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2706,7 +2994,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2719,7 +3007,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{27}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Leave) GetAgent() string {
@@ -2762,7 +3050,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2774,7 +3062,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2787,7 +3075,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{28}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Claim) GetAgent() string {
@@ -2831,7 +3119,7 @@ type StartTask struct {
 
 func (x *StartTask) Reset() {
 	*x = StartTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2843,7 +3131,7 @@ func (x *StartTask) String() string {
 func (*StartTask) ProtoMessage() {}
 
 func (x *StartTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2856,7 +3144,7 @@ func (x *StartTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTask.ProtoReflect.Descriptor instead.
 func (*StartTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{29}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *StartTask) GetAgent() string {
@@ -2908,7 +3196,7 @@ type ProgressTask struct {
 
 func (x *ProgressTask) Reset() {
 	*x = ProgressTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2920,7 +3208,7 @@ func (x *ProgressTask) String() string {
 func (*ProgressTask) ProtoMessage() {}
 
 func (x *ProgressTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2933,7 +3221,7 @@ func (x *ProgressTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressTask.ProtoReflect.Descriptor instead.
 func (*ProgressTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ProgressTask) GetAgent() string {
@@ -2992,7 +3280,7 @@ type CompleteTask struct {
 
 func (x *CompleteTask) Reset() {
 	*x = CompleteTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3004,7 +3292,7 @@ func (x *CompleteTask) String() string {
 func (*CompleteTask) ProtoMessage() {}
 
 func (x *CompleteTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3017,7 +3305,7 @@ func (x *CompleteTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteTask.ProtoReflect.Descriptor instead.
 func (*CompleteTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CompleteTask) GetAgent() string {
@@ -3077,7 +3365,7 @@ type FailTask struct {
 
 func (x *FailTask) Reset() {
 	*x = FailTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3089,7 +3377,7 @@ func (x *FailTask) String() string {
 func (*FailTask) ProtoMessage() {}
 
 func (x *FailTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3102,7 +3390,7 @@ func (x *FailTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailTask.ProtoReflect.Descriptor instead.
 func (*FailTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *FailTask) GetAgent() string {
@@ -3172,7 +3460,7 @@ type Handoff struct {
 
 func (x *Handoff) Reset() {
 	*x = Handoff{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3184,7 +3472,7 @@ func (x *Handoff) String() string {
 func (*Handoff) ProtoMessage() {}
 
 func (x *Handoff) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3197,7 +3485,7 @@ func (x *Handoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Handoff.ProtoReflect.Descriptor instead.
 func (*Handoff) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Handoff) GetAgent() string {
@@ -3282,7 +3570,7 @@ type SetResume struct {
 
 func (x *SetResume) Reset() {
 	*x = SetResume{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3294,7 +3582,7 @@ func (x *SetResume) String() string {
 func (*SetResume) ProtoMessage() {}
 
 func (x *SetResume) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3307,7 +3595,7 @@ func (x *SetResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetResume.ProtoReflect.Descriptor instead.
 func (*SetResume) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SetResume) GetAgent() string {
@@ -3354,7 +3642,7 @@ type Declare struct {
 
 func (x *Declare) Reset() {
 	*x = Declare{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3366,7 +3654,7 @@ func (x *Declare) String() string {
 func (*Declare) ProtoMessage() {}
 
 func (x *Declare) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3379,7 +3667,7 @@ func (x *Declare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declare.ProtoReflect.Descriptor instead.
 func (*Declare) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Declare) GetAgent() string {
@@ -3452,7 +3740,7 @@ type SetAgent struct {
 
 func (x *SetAgent) Reset() {
 	*x = SetAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3464,7 +3752,7 @@ func (x *SetAgent) String() string {
 func (*SetAgent) ProtoMessage() {}
 
 func (x *SetAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3477,7 +3765,7 @@ func (x *SetAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAgent.ProtoReflect.Descriptor instead.
 func (*SetAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SetAgent) GetAgent() string {
@@ -3534,7 +3822,7 @@ type RestartAgent struct {
 
 func (x *RestartAgent) Reset() {
 	*x = RestartAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3546,7 +3834,7 @@ func (x *RestartAgent) String() string {
 func (*RestartAgent) ProtoMessage() {}
 
 func (x *RestartAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3559,7 +3847,7 @@ func (x *RestartAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartAgent.ProtoReflect.Descriptor instead.
 func (*RestartAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RestartAgent) GetAgent() string {
@@ -3602,7 +3890,7 @@ type SetPause struct {
 
 func (x *SetPause) Reset() {
 	*x = SetPause{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3614,7 +3902,7 @@ func (x *SetPause) String() string {
 func (*SetPause) ProtoMessage() {}
 
 func (x *SetPause) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3627,7 +3915,7 @@ func (x *SetPause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPause.ProtoReflect.Descriptor instead.
 func (*SetPause) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SetPause) GetScope() string {
@@ -3668,7 +3956,7 @@ type UnparkAgent struct {
 
 func (x *UnparkAgent) Reset() {
 	*x = UnparkAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3680,7 +3968,7 @@ func (x *UnparkAgent) String() string {
 func (*UnparkAgent) ProtoMessage() {}
 
 func (x *UnparkAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3693,7 +3981,7 @@ func (x *UnparkAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnparkAgent.ProtoReflect.Descriptor instead.
 func (*UnparkAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *UnparkAgent) GetAgent() string {
@@ -3721,7 +4009,7 @@ type UnquarantineTask struct {
 
 func (x *UnquarantineTask) Reset() {
 	*x = UnquarantineTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3733,7 +4021,7 @@ func (x *UnquarantineTask) String() string {
 func (*UnquarantineTask) ProtoMessage() {}
 
 func (x *UnquarantineTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3746,7 +4034,7 @@ func (x *UnquarantineTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnquarantineTask.ProtoReflect.Descriptor instead.
 func (*UnquarantineTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{40}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *UnquarantineTask) GetTask() uint64 {
@@ -3779,7 +4067,7 @@ type ReleaseBrake struct {
 
 func (x *ReleaseBrake) Reset() {
 	*x = ReleaseBrake{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3791,7 +4079,7 @@ func (x *ReleaseBrake) String() string {
 func (*ReleaseBrake) ProtoMessage() {}
 
 func (x *ReleaseBrake) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3804,7 +4092,7 @@ func (x *ReleaseBrake) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseBrake.ProtoReflect.Descriptor instead.
 func (*ReleaseBrake) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{41}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ReleaseBrake) GetBy() string {
@@ -3825,7 +4113,7 @@ type Running struct {
 
 func (x *Running) Reset() {
 	*x = Running{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3837,7 +4125,7 @@ func (x *Running) String() string {
 func (*Running) ProtoMessage() {}
 
 func (x *Running) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3850,7 +4138,7 @@ func (x *Running) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Running.ProtoReflect.Descriptor instead.
 func (*Running) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{42}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Running) GetAgent() uint32 {
@@ -3893,7 +4181,7 @@ type RegisterHost struct {
 
 func (x *RegisterHost) Reset() {
 	*x = RegisterHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3905,7 +4193,7 @@ func (x *RegisterHost) String() string {
 func (*RegisterHost) ProtoMessage() {}
 
 func (x *RegisterHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3918,7 +4206,7 @@ func (x *RegisterHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterHost.ProtoReflect.Descriptor instead.
 func (*RegisterHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{43}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RegisterHost) GetKey() string {
@@ -4008,7 +4296,7 @@ type LeaveHost struct {
 
 func (x *LeaveHost) Reset() {
 	*x = LeaveHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4020,7 +4308,7 @@ func (x *LeaveHost) String() string {
 func (*LeaveHost) ProtoMessage() {}
 
 func (x *LeaveHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4033,7 +4321,7 @@ func (x *LeaveHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveHost.ProtoReflect.Descriptor instead.
 func (*LeaveHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{44}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *LeaveHost) GetKey() string {
@@ -4061,7 +4349,7 @@ type SuspectHost struct {
 
 func (x *SuspectHost) Reset() {
 	*x = SuspectHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4073,7 +4361,7 @@ func (x *SuspectHost) String() string {
 func (*SuspectHost) ProtoMessage() {}
 
 func (x *SuspectHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4086,7 +4374,7 @@ func (x *SuspectHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspectHost.ProtoReflect.Descriptor instead.
 func (*SuspectHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{45}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SuspectHost) GetHost() uint32 {
@@ -4123,7 +4411,7 @@ type AcceptOrder struct {
 
 func (x *AcceptOrder) Reset() {
 	*x = AcceptOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4135,7 +4423,7 @@ func (x *AcceptOrder) String() string {
 func (*AcceptOrder) ProtoMessage() {}
 
 func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4148,7 +4436,7 @@ func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptOrder.ProtoReflect.Descriptor instead.
 func (*AcceptOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{46}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AcceptOrder) GetHost() uint32 {
@@ -4198,7 +4486,7 @@ type ReportStarted struct {
 
 func (x *ReportStarted) Reset() {
 	*x = ReportStarted{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4210,7 +4498,7 @@ func (x *ReportStarted) String() string {
 func (*ReportStarted) ProtoMessage() {}
 
 func (x *ReportStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4223,7 +4511,7 @@ func (x *ReportStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStarted.ProtoReflect.Descriptor instead.
 func (*ReportStarted) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{47}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReportStarted) GetHost() uint32 {
@@ -4271,7 +4559,7 @@ type ReportExit struct {
 
 func (x *ReportExit) Reset() {
 	*x = ReportExit{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4283,7 +4571,7 @@ func (x *ReportExit) String() string {
 func (*ReportExit) ProtoMessage() {}
 
 func (x *ReportExit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4296,7 +4584,7 @@ func (x *ReportExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportExit.ProtoReflect.Descriptor instead.
 func (*ReportExit) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{48}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReportExit) GetHost() uint32 {
@@ -4374,7 +4662,7 @@ type DrainHost struct {
 
 func (x *DrainHost) Reset() {
 	*x = DrainHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4386,7 +4674,7 @@ func (x *DrainHost) String() string {
 func (*DrainHost) ProtoMessage() {}
 
 func (x *DrainHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4399,7 +4687,7 @@ func (x *DrainHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainHost.ProtoReflect.Descriptor instead.
 func (*DrainHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{49}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *DrainHost) GetHost() uint32 {
@@ -4441,7 +4729,7 @@ type ConfirmDead struct {
 
 func (x *ConfirmDead) Reset() {
 	*x = ConfirmDead{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4453,7 +4741,7 @@ func (x *ConfirmDead) String() string {
 func (*ConfirmDead) ProtoMessage() {}
 
 func (x *ConfirmDead) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4466,7 +4754,7 @@ func (x *ConfirmDead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmDead.ProtoReflect.Descriptor instead.
 func (*ConfirmDead) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{50}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ConfirmDead) GetHost() uint32 {
@@ -4500,7 +4788,7 @@ type ForgetHost struct {
 
 func (x *ForgetHost) Reset() {
 	*x = ForgetHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4512,7 +4800,7 @@ func (x *ForgetHost) String() string {
 func (*ForgetHost) ProtoMessage() {}
 
 func (x *ForgetHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4525,7 +4813,7 @@ func (x *ForgetHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetHost.ProtoReflect.Descriptor instead.
 func (*ForgetHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ForgetHost) GetHost() uint32 {
@@ -4554,7 +4842,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4566,7 +4854,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4579,7 +4867,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *HostView) GetServer() string {
@@ -4621,7 +4909,7 @@ type ReportViews struct {
 
 func (x *ReportViews) Reset() {
 	*x = ReportViews{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4633,7 +4921,7 @@ func (x *ReportViews) String() string {
 func (*ReportViews) ProtoMessage() {}
 
 func (x *ReportViews) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4646,7 +4934,7 @@ func (x *ReportViews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportViews.ProtoReflect.Descriptor instead.
 func (*ReportViews) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{53}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ReportViews) GetServer() string {
@@ -4680,7 +4968,7 @@ type SurrenderHost struct {
 
 func (x *SurrenderHost) Reset() {
 	*x = SurrenderHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4692,7 +4980,7 @@ func (x *SurrenderHost) String() string {
 func (*SurrenderHost) ProtoMessage() {}
 
 func (x *SurrenderHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4705,7 +4993,7 @@ func (x *SurrenderHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SurrenderHost.ProtoReflect.Descriptor instead.
 func (*SurrenderHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{54}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *SurrenderHost) GetHost() uint32 {
@@ -4733,7 +5021,7 @@ type ReportPressure struct {
 
 func (x *ReportPressure) Reset() {
 	*x = ReportPressure{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4745,7 +5033,7 @@ func (x *ReportPressure) String() string {
 func (*ReportPressure) ProtoMessage() {}
 
 func (x *ReportPressure) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4758,7 +5046,7 @@ func (x *ReportPressure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportPressure.ProtoReflect.Descriptor instead.
 func (*ReportPressure) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{55}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReportPressure) GetHost() uint32 {
@@ -4794,7 +5082,7 @@ type ReportStuck struct {
 
 func (x *ReportStuck) Reset() {
 	*x = ReportStuck{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4806,7 +5094,7 @@ func (x *ReportStuck) String() string {
 func (*ReportStuck) ProtoMessage() {}
 
 func (x *ReportStuck) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4819,7 +5107,7 @@ func (x *ReportStuck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStuck.ProtoReflect.Descriptor instead.
 func (*ReportStuck) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{56}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ReportStuck) GetHost() uint32 {
@@ -4861,7 +5149,7 @@ type NoteNudge struct {
 
 func (x *NoteNudge) Reset() {
 	*x = NoteNudge{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4873,7 +5161,7 @@ func (x *NoteNudge) String() string {
 func (*NoteNudge) ProtoMessage() {}
 
 func (x *NoteNudge) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4886,7 +5174,7 @@ func (x *NoteNudge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteNudge.ProtoReflect.Descriptor instead.
 func (*NoteNudge) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{57}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *NoteNudge) GetAgent() string {
@@ -4930,7 +5218,7 @@ type SendMail struct {
 
 func (x *SendMail) Reset() {
 	*x = SendMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4942,7 +5230,7 @@ func (x *SendMail) String() string {
 func (*SendMail) ProtoMessage() {}
 
 func (x *SendMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4955,7 +5243,7 @@ func (x *SendMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMail.ProtoReflect.Descriptor instead.
 func (*SendMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{58}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *SendMail) GetAgent() string {
@@ -5054,7 +5342,7 @@ type ReadMail struct {
 
 func (x *ReadMail) Reset() {
 	*x = ReadMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5066,7 +5354,7 @@ func (x *ReadMail) String() string {
 func (*ReadMail) ProtoMessage() {}
 
 func (x *ReadMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5079,7 +5367,7 @@ func (x *ReadMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadMail.ProtoReflect.Descriptor instead.
 func (*ReadMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{59}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ReadMail) GetAgent() string {
@@ -5122,7 +5410,7 @@ type AckMail struct {
 
 func (x *AckMail) Reset() {
 	*x = AckMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5134,7 +5422,7 @@ func (x *AckMail) String() string {
 func (*AckMail) ProtoMessage() {}
 
 func (x *AckMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5147,7 +5435,7 @@ func (x *AckMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckMail.ProtoReflect.Descriptor instead.
 func (*AckMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{60}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *AckMail) GetAgent() string {
@@ -5189,7 +5477,7 @@ type OrderStart struct {
 
 func (x *OrderStart) Reset() {
 	*x = OrderStart{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5201,7 +5489,7 @@ func (x *OrderStart) String() string {
 func (*OrderStart) ProtoMessage() {}
 
 func (x *OrderStart) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5214,7 +5502,7 @@ func (x *OrderStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStart.ProtoReflect.Descriptor instead.
 func (*OrderStart) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{61}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *OrderStart) GetAgent() uint32 {
@@ -5249,7 +5537,7 @@ type OrderStop struct {
 
 func (x *OrderStop) Reset() {
 	*x = OrderStop{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5261,7 +5549,7 @@ func (x *OrderStop) String() string {
 func (*OrderStop) ProtoMessage() {}
 
 func (x *OrderStop) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5274,7 +5562,7 @@ func (x *OrderStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStop.ProtoReflect.Descriptor instead.
 func (*OrderStop) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{62}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *OrderStop) GetAgent() uint32 {
@@ -5309,7 +5597,7 @@ type CancelOrder struct {
 
 func (x *CancelOrder) Reset() {
 	*x = CancelOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5321,7 +5609,7 @@ func (x *CancelOrder) String() string {
 func (*CancelOrder) ProtoMessage() {}
 
 func (x *CancelOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5334,7 +5622,7 @@ func (x *CancelOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelOrder.ProtoReflect.Descriptor instead.
 func (*CancelOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{63}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *CancelOrder) GetAgent() uint32 {
@@ -5372,7 +5660,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tHostBeats\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
-	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xb7\x1b\n" +
+	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xd5\x1d\n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
@@ -5446,7 +5734,12 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x0freport_pressure\x18@ \x01(\v2\x1c.vigil.log.v1.ReportPressureH\x00R\x0ereportPressure\x12>\n" +
 	"\freport_stuck\x18A \x01(\v2\x19.vigil.log.v1.ReportStuckH\x00R\vreportStuck\x128\n" +
 	"\n" +
-	"note_nudge\x18B \x01(\v2\x17.vigil.log.v1.NoteNudgeH\x00R\tnoteNudge\x125\n" +
+	"note_nudge\x18B \x01(\v2\x17.vigil.log.v1.NoteNudgeH\x00R\tnoteNudge\x12M\n" +
+	"\x11begin_escalations\x18F \x01(\v2\x1e.vigil.log.v1.BeginEscalationsH\x00R\x10beginEscalations\x12D\n" +
+	"\x0eack_escalation\x18G \x01(\v2\x1b.vigil.log.v1.AckEscalationH\x00R\rackEscalation\x12J\n" +
+	"\x10close_escalation\x18H \x01(\v2\x1d.vigil.log.v1.CloseEscalationH\x00R\x0fcloseEscalation\x12;\n" +
+	"\vnote_notice\x18I \x01(\v2\x18.vigil.log.v1.NoteNoticeH\x00R\n" +
+	"noteNotice\x125\n" +
 	"\twarn_room\x18Z \x01(\v2\x16.vigil.log.v1.WarnRoomH\x00R\bwarnRoom\x12H\n" +
 	"\x10cancel_idle_room\x18[ \x01(\v2\x1c.vigil.log.v1.CancelIdleRoomH\x00R\x0ecancelIdleRoom\x12;\n" +
 	"\vreopen_room\x18\\ \x01(\v2\x18.vigil.log.v1.ReopenRoomH\x00R\n" +
@@ -5529,7 +5822,28 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"idle_limit\x18\x01 \x01(\x12R\tidleLimit\x12\x1a\n" +
 	"\bdeadline\x18\x02 \x01(\x12R\bdeadline\x12\x1a\n" +
-	"\bdisabled\x18\x03 \x01(\bR\bdisabled\"\f\n" +
+	"\bdisabled\x18\x03 \x01(\bR\bdisabled\"\x12\n" +
+	"\x10BeginEscalations\"?\n" +
+	"\rAckEscalation\x12\x1e\n" +
+	"\n" +
+	"escalation\x18\x01 \x01(\x04R\n" +
+	"escalation\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\"U\n" +
+	"\x0fCloseEscalation\x12\x1e\n" +
+	"\n" +
+	"escalation\x18\x01 \x01(\x04R\n" +
+	"escalation\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
+	"\x04note\x18\x03 \x01(\tR\x04note\"\x98\x01\n" +
+	"\n" +
+	"NoteNotice\x12\x1e\n" +
+	"\n" +
+	"escalation\x18\x01 \x01(\x04R\n" +
+	"escalation\x12\x16\n" +
+	"\x06notice\x18\x02 \x01(\x04R\x06notice\x12\x1a\n" +
+	"\bnotifier\x18\x03 \x01(\tR\bnotifier\x12\x18\n" +
+	"\afailure\x18\x04 \x01(\tR\afailure\x12\x1c\n" +
+	"\tnotifiers\x18\x05 \x03(\tR\tnotifiers\"\f\n" +
 	"\n" +
 	"WatchRooms\"6\n" +
 	"\bWarnRoom\x12\x12\n" +
@@ -5820,7 +6134,7 @@ func file_vigil_log_v1_log_proto_rawDescGZIP() []byte {
 	return file_vigil_log_v1_log_proto_rawDescData
 }
 
-var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
+var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
 var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: vigil.log.v1.Entry
 	(*HostBeats)(nil),         // 1: vigil.log.v1.HostBeats
@@ -5839,53 +6153,57 @@ var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*RoleSpec)(nil),          // 14: vigil.log.v1.RoleSpec
 	(*ApplyRoom)(nil),         // 15: vigil.log.v1.ApplyRoom
 	(*RoomWatch)(nil),         // 16: vigil.log.v1.RoomWatch
-	(*WatchRooms)(nil),        // 17: vigil.log.v1.WatchRooms
-	(*WarnRoom)(nil),          // 18: vigil.log.v1.WarnRoom
-	(*CancelIdleRoom)(nil),    // 19: vigil.log.v1.CancelIdleRoom
-	(*ReopenRoom)(nil),        // 20: vigil.log.v1.ReopenRoom
-	(*SetRoomWatch)(nil),      // 21: vigil.log.v1.SetRoomWatch
-	(*DeleteRoom)(nil),        // 22: vigil.log.v1.DeleteRoom
-	(*CreateTask)(nil),        // 23: vigil.log.v1.CreateTask
-	(*CancelTask)(nil),        // 24: vigil.log.v1.CancelTask
-	(*RetryTask)(nil),         // 25: vigil.log.v1.RetryTask
-	(*Join)(nil),              // 26: vigil.log.v1.Join
-	(*Leave)(nil),             // 27: vigil.log.v1.Leave
-	(*Claim)(nil),             // 28: vigil.log.v1.Claim
-	(*StartTask)(nil),         // 29: vigil.log.v1.StartTask
-	(*ProgressTask)(nil),      // 30: vigil.log.v1.ProgressTask
-	(*CompleteTask)(nil),      // 31: vigil.log.v1.CompleteTask
-	(*FailTask)(nil),          // 32: vigil.log.v1.FailTask
-	(*Handoff)(nil),           // 33: vigil.log.v1.Handoff
-	(*SetResume)(nil),         // 34: vigil.log.v1.SetResume
-	(*Declare)(nil),           // 35: vigil.log.v1.Declare
-	(*SetAgent)(nil),          // 36: vigil.log.v1.SetAgent
-	(*RestartAgent)(nil),      // 37: vigil.log.v1.RestartAgent
-	(*SetPause)(nil),          // 38: vigil.log.v1.SetPause
-	(*UnparkAgent)(nil),       // 39: vigil.log.v1.UnparkAgent
-	(*UnquarantineTask)(nil),  // 40: vigil.log.v1.UnquarantineTask
-	(*ReleaseBrake)(nil),      // 41: vigil.log.v1.ReleaseBrake
-	(*Running)(nil),           // 42: vigil.log.v1.Running
-	(*RegisterHost)(nil),      // 43: vigil.log.v1.RegisterHost
-	(*LeaveHost)(nil),         // 44: vigil.log.v1.LeaveHost
-	(*SuspectHost)(nil),       // 45: vigil.log.v1.SuspectHost
-	(*AcceptOrder)(nil),       // 46: vigil.log.v1.AcceptOrder
-	(*ReportStarted)(nil),     // 47: vigil.log.v1.ReportStarted
-	(*ReportExit)(nil),        // 48: vigil.log.v1.ReportExit
-	(*DrainHost)(nil),         // 49: vigil.log.v1.DrainHost
-	(*ConfirmDead)(nil),       // 50: vigil.log.v1.ConfirmDead
-	(*ForgetHost)(nil),        // 51: vigil.log.v1.ForgetHost
-	(*HostView)(nil),          // 52: vigil.log.v1.HostView
-	(*ReportViews)(nil),       // 53: vigil.log.v1.ReportViews
-	(*SurrenderHost)(nil),     // 54: vigil.log.v1.SurrenderHost
-	(*ReportPressure)(nil),    // 55: vigil.log.v1.ReportPressure
-	(*ReportStuck)(nil),       // 56: vigil.log.v1.ReportStuck
-	(*NoteNudge)(nil),         // 57: vigil.log.v1.NoteNudge
-	(*SendMail)(nil),          // 58: vigil.log.v1.SendMail
-	(*ReadMail)(nil),          // 59: vigil.log.v1.ReadMail
-	(*AckMail)(nil),           // 60: vigil.log.v1.AckMail
-	(*OrderStart)(nil),        // 61: vigil.log.v1.OrderStart
-	(*OrderStop)(nil),         // 62: vigil.log.v1.OrderStop
-	(*CancelOrder)(nil),       // 63: vigil.log.v1.CancelOrder
+	(*BeginEscalations)(nil),  // 17: vigil.log.v1.BeginEscalations
+	(*AckEscalation)(nil),     // 18: vigil.log.v1.AckEscalation
+	(*CloseEscalation)(nil),   // 19: vigil.log.v1.CloseEscalation
+	(*NoteNotice)(nil),        // 20: vigil.log.v1.NoteNotice
+	(*WatchRooms)(nil),        // 21: vigil.log.v1.WatchRooms
+	(*WarnRoom)(nil),          // 22: vigil.log.v1.WarnRoom
+	(*CancelIdleRoom)(nil),    // 23: vigil.log.v1.CancelIdleRoom
+	(*ReopenRoom)(nil),        // 24: vigil.log.v1.ReopenRoom
+	(*SetRoomWatch)(nil),      // 25: vigil.log.v1.SetRoomWatch
+	(*DeleteRoom)(nil),        // 26: vigil.log.v1.DeleteRoom
+	(*CreateTask)(nil),        // 27: vigil.log.v1.CreateTask
+	(*CancelTask)(nil),        // 28: vigil.log.v1.CancelTask
+	(*RetryTask)(nil),         // 29: vigil.log.v1.RetryTask
+	(*Join)(nil),              // 30: vigil.log.v1.Join
+	(*Leave)(nil),             // 31: vigil.log.v1.Leave
+	(*Claim)(nil),             // 32: vigil.log.v1.Claim
+	(*StartTask)(nil),         // 33: vigil.log.v1.StartTask
+	(*ProgressTask)(nil),      // 34: vigil.log.v1.ProgressTask
+	(*CompleteTask)(nil),      // 35: vigil.log.v1.CompleteTask
+	(*FailTask)(nil),          // 36: vigil.log.v1.FailTask
+	(*Handoff)(nil),           // 37: vigil.log.v1.Handoff
+	(*SetResume)(nil),         // 38: vigil.log.v1.SetResume
+	(*Declare)(nil),           // 39: vigil.log.v1.Declare
+	(*SetAgent)(nil),          // 40: vigil.log.v1.SetAgent
+	(*RestartAgent)(nil),      // 41: vigil.log.v1.RestartAgent
+	(*SetPause)(nil),          // 42: vigil.log.v1.SetPause
+	(*UnparkAgent)(nil),       // 43: vigil.log.v1.UnparkAgent
+	(*UnquarantineTask)(nil),  // 44: vigil.log.v1.UnquarantineTask
+	(*ReleaseBrake)(nil),      // 45: vigil.log.v1.ReleaseBrake
+	(*Running)(nil),           // 46: vigil.log.v1.Running
+	(*RegisterHost)(nil),      // 47: vigil.log.v1.RegisterHost
+	(*LeaveHost)(nil),         // 48: vigil.log.v1.LeaveHost
+	(*SuspectHost)(nil),       // 49: vigil.log.v1.SuspectHost
+	(*AcceptOrder)(nil),       // 50: vigil.log.v1.AcceptOrder
+	(*ReportStarted)(nil),     // 51: vigil.log.v1.ReportStarted
+	(*ReportExit)(nil),        // 52: vigil.log.v1.ReportExit
+	(*DrainHost)(nil),         // 53: vigil.log.v1.DrainHost
+	(*ConfirmDead)(nil),       // 54: vigil.log.v1.ConfirmDead
+	(*ForgetHost)(nil),        // 55: vigil.log.v1.ForgetHost
+	(*HostView)(nil),          // 56: vigil.log.v1.HostView
+	(*ReportViews)(nil),       // 57: vigil.log.v1.ReportViews
+	(*SurrenderHost)(nil),     // 58: vigil.log.v1.SurrenderHost
+	(*ReportPressure)(nil),    // 59: vigil.log.v1.ReportPressure
+	(*ReportStuck)(nil),       // 60: vigil.log.v1.ReportStuck
+	(*NoteNudge)(nil),         // 61: vigil.log.v1.NoteNudge
+	(*SendMail)(nil),          // 62: vigil.log.v1.SendMail
+	(*ReadMail)(nil),          // 63: vigil.log.v1.ReadMail
+	(*AckMail)(nil),           // 64: vigil.log.v1.AckMail
+	(*OrderStart)(nil),        // 65: vigil.log.v1.OrderStart
+	(*OrderStop)(nil),         // 66: vigil.log.v1.OrderStop
+	(*CancelOrder)(nil),       // 67: vigil.log.v1.CancelOrder
 }
 var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: vigil.log.v1.Entry.beats:type_name -> vigil.log.v1.HostBeats
@@ -5901,64 +6219,68 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	12, // 10: vigil.log.v1.Request.raise_epoch:type_name -> vigil.log.v1.RaiseEpoch
 	13, // 11: vigil.log.v1.Request.leader_unreached:type_name -> vigil.log.v1.LeaderUnreached
 	15, // 12: vigil.log.v1.Request.apply_room:type_name -> vigil.log.v1.ApplyRoom
-	22, // 13: vigil.log.v1.Request.delete_room:type_name -> vigil.log.v1.DeleteRoom
-	23, // 14: vigil.log.v1.Request.create_task:type_name -> vigil.log.v1.CreateTask
-	24, // 15: vigil.log.v1.Request.cancel_task:type_name -> vigil.log.v1.CancelTask
-	25, // 16: vigil.log.v1.Request.retry_task:type_name -> vigil.log.v1.RetryTask
-	40, // 17: vigil.log.v1.Request.unquarantine_task:type_name -> vigil.log.v1.UnquarantineTask
-	26, // 18: vigil.log.v1.Request.join:type_name -> vigil.log.v1.Join
-	27, // 19: vigil.log.v1.Request.leave:type_name -> vigil.log.v1.Leave
-	28, // 20: vigil.log.v1.Request.claim:type_name -> vigil.log.v1.Claim
-	29, // 21: vigil.log.v1.Request.start_task:type_name -> vigil.log.v1.StartTask
-	30, // 22: vigil.log.v1.Request.progress_task:type_name -> vigil.log.v1.ProgressTask
-	31, // 23: vigil.log.v1.Request.complete_task:type_name -> vigil.log.v1.CompleteTask
-	32, // 24: vigil.log.v1.Request.fail_task:type_name -> vigil.log.v1.FailTask
-	33, // 25: vigil.log.v1.Request.handoff:type_name -> vigil.log.v1.Handoff
-	34, // 26: vigil.log.v1.Request.set_resume:type_name -> vigil.log.v1.SetResume
-	35, // 27: vigil.log.v1.Request.declare:type_name -> vigil.log.v1.Declare
-	36, // 28: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
-	37, // 29: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
-	38, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
-	39, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
-	41, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
-	58, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
-	59, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
-	60, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
-	43, // 36: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
-	44, // 37: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
-	45, // 38: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
-	46, // 39: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
-	47, // 40: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
-	48, // 41: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
-	49, // 42: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
-	50, // 43: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
-	51, // 44: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
-	53, // 45: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
-	61, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
-	62, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
-	63, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
-	54, // 49: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
-	55, // 50: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
-	56, // 51: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
-	57, // 52: vigil.log.v1.Request.note_nudge:type_name -> vigil.log.v1.NoteNudge
-	18, // 53: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
-	19, // 54: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
-	20, // 55: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
-	21, // 56: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
-	17, // 57: vigil.log.v1.Request.watch_rooms:type_name -> vigil.log.v1.WatchRooms
-	3,  // 58: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
-	3,  // 59: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
-	3,  // 60: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
-	14, // 61: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
-	16, // 62: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
-	3,  // 63: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
-	42, // 64: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
-	52, // 65: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
-	66, // [66:66] is the sub-list for method output_type
-	66, // [66:66] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	26, // 13: vigil.log.v1.Request.delete_room:type_name -> vigil.log.v1.DeleteRoom
+	27, // 14: vigil.log.v1.Request.create_task:type_name -> vigil.log.v1.CreateTask
+	28, // 15: vigil.log.v1.Request.cancel_task:type_name -> vigil.log.v1.CancelTask
+	29, // 16: vigil.log.v1.Request.retry_task:type_name -> vigil.log.v1.RetryTask
+	44, // 17: vigil.log.v1.Request.unquarantine_task:type_name -> vigil.log.v1.UnquarantineTask
+	30, // 18: vigil.log.v1.Request.join:type_name -> vigil.log.v1.Join
+	31, // 19: vigil.log.v1.Request.leave:type_name -> vigil.log.v1.Leave
+	32, // 20: vigil.log.v1.Request.claim:type_name -> vigil.log.v1.Claim
+	33, // 21: vigil.log.v1.Request.start_task:type_name -> vigil.log.v1.StartTask
+	34, // 22: vigil.log.v1.Request.progress_task:type_name -> vigil.log.v1.ProgressTask
+	35, // 23: vigil.log.v1.Request.complete_task:type_name -> vigil.log.v1.CompleteTask
+	36, // 24: vigil.log.v1.Request.fail_task:type_name -> vigil.log.v1.FailTask
+	37, // 25: vigil.log.v1.Request.handoff:type_name -> vigil.log.v1.Handoff
+	38, // 26: vigil.log.v1.Request.set_resume:type_name -> vigil.log.v1.SetResume
+	39, // 27: vigil.log.v1.Request.declare:type_name -> vigil.log.v1.Declare
+	40, // 28: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
+	41, // 29: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
+	42, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
+	43, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
+	45, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
+	62, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
+	63, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
+	64, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
+	47, // 36: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
+	48, // 37: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
+	49, // 38: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
+	50, // 39: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
+	51, // 40: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
+	52, // 41: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
+	53, // 42: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
+	54, // 43: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
+	55, // 44: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
+	57, // 45: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
+	65, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
+	66, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
+	67, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
+	58, // 49: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
+	59, // 50: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
+	60, // 51: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
+	61, // 52: vigil.log.v1.Request.note_nudge:type_name -> vigil.log.v1.NoteNudge
+	17, // 53: vigil.log.v1.Request.begin_escalations:type_name -> vigil.log.v1.BeginEscalations
+	18, // 54: vigil.log.v1.Request.ack_escalation:type_name -> vigil.log.v1.AckEscalation
+	19, // 55: vigil.log.v1.Request.close_escalation:type_name -> vigil.log.v1.CloseEscalation
+	20, // 56: vigil.log.v1.Request.note_notice:type_name -> vigil.log.v1.NoteNotice
+	22, // 57: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
+	23, // 58: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
+	24, // 59: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
+	25, // 60: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
+	21, // 61: vigil.log.v1.Request.watch_rooms:type_name -> vigil.log.v1.WatchRooms
+	3,  // 62: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
+	3,  // 63: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
+	3,  // 64: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
+	14, // 65: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
+	16, // 66: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
+	3,  // 67: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
+	46, // 68: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
+	56, // 69: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
+	70, // [70:70] is the sub-list for method output_type
+	70, // [70:70] is the sub-list for method input_type
+	70, // [70:70] is the sub-list for extension type_name
+	70, // [70:70] is the sub-list for extension extendee
+	0,  // [0:70] is the sub-list for field type_name
 }
 
 func init() { file_vigil_log_v1_log_proto_init() }
@@ -6018,6 +6340,10 @@ func file_vigil_log_v1_log_proto_init() {
 		(*Request_ReportPressure)(nil),
 		(*Request_ReportStuck)(nil),
 		(*Request_NoteNudge)(nil),
+		(*Request_BeginEscalations)(nil),
+		(*Request_AckEscalation)(nil),
+		(*Request_CloseEscalation)(nil),
+		(*Request_NoteNotice)(nil),
 		(*Request_WarnRoom)(nil),
 		(*Request_CancelIdleRoom)(nil),
 		(*Request_ReopenRoom)(nil),
@@ -6030,7 +6356,7 @@ func file_vigil_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_log_v1_log_proto_rawDesc), len(file_vigil_log_v1_log_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   64,
+			NumMessages:   68,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
