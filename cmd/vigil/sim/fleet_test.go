@@ -88,6 +88,9 @@ func (s *server) start() {
 	h, cfg := s.disk.open(), s.cfg
 	cfg.Backend = &cluster.Backend{Log: h, Stable: h, Snapshots: h, Transport: st.port, Ask: s.w.asker(s.i)}
 	rep, err := cluster.Open(cfg)
+	if s.mayEnd.Load() > 0 && errors.Is(err, cluster.ErrDiskStuck) {
+		return // who has stalled the disk starts it again
+	}
 	if err != nil {
 		s.w.ledger.breach("server", "server %d cannot be opened: %v", s.i, err)
 		return
