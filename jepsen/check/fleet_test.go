@@ -79,6 +79,8 @@ func leaseCases() []trialCase {
 		{"lease ends", "the log lets go, and lets it join again", joined().says(900, "agent.left", "r/a", 1, "").says(950, "agent.joined", "r/a", 1, ""), Broken, "had a lease for"},
 		{"lease ends", "it is not late yet", leased(5000), Nothing, ""},
 		{"lease ends", "without a majority", leased(30_000).touch("s1", history.Killed, 25_000, 26_000).touch("s2", history.Killed, 25_000, 26_000), Kept, "cluster time stood still"},
+		{"lease ends", "while servers are struck in turn", leased(14_000).touch("s1", history.Disk, 1000, 6500).touch("s2", history.Killed, 7500, 12_000), Kept, "stood still until"},
+		{"lease ends", "long after servers were struck in turn", leased(30_000).touch("s1", history.Disk, 1000, 6500).touch("s2", history.Killed, 7500, 12_000), Broken, "but is still WAITING"},
 		{"lease ends", "while only its process is stopped", leased(30_000).touchAgent("h1", history.Stopped, "r/a", 1000, 31_000), Kept, "its shim vouched for it"},
 		{"lease ends", "a newer life holds it", newBook().life("r/a", 1, "h1", 0, 1000).life("r/a", 2, "h1", 2000, 40_000).look(30_000, "r/a", 2, "running", "WAITING", ""), Nothing, ""},
 	}

@@ -78,7 +78,7 @@ func leaseEnds(t *trial, r *Result) {
 		if look.Participant == "DISCONNECTED" || look.Participant == "" {
 			continue
 		}
-		if why := t.leaseExplained(l, span{look.Sent - limit, look.Sent}); why != "" {
+		if why := t.leaseExplained(l, span{look.Sent - limit, look.Sent}, span{lastTick(l, look.Sent), look.Sent}); why != "" {
 			r.excuse(why)
 			continue
 		}
@@ -139,7 +139,7 @@ func (t *trial) leftInLog(r *Result, limit int64) {
 			slowest = max(slowest, after)
 			continue
 		}
-		if why := t.leaseExplained(l, span{l.Last(), l.Last() + limit}); why != "" {
+		if why := t.leaseExplained(l, span{l.Last(), l.Last() + limit}, span{l.Last(), l.Last() + after}); why != "" {
 			r.excuse(why)
 			continue
 		}
@@ -150,10 +150,28 @@ func (t *trial) leftInLog(r *Result, limit int64) {
 	r.took("bound", time.Duration(limit))
 }
 
-// leaseExplained says why a lease may last longer; empty: it may not.
-func (t *trial) leaseExplained(l *ledger.Life, w span) string {
+// takeover is how long cluster time may stand still after a server was struck that led.
+const takeover = int64(2 * time.Second)
+
+// leaseExplained says why a lease may last longer than what w spans; empty: it may not.
+// silent is all of the time in which the life did not run and had it.
+func (t *trial) leaseExplained(l *ledger.Life, w, silent span) string {
 	if longest(t.headless(w)).length() > 0 {
 		return "for a time no majority of servers was whole: cluster time stood still"
+	}
+	// One leader that is struck is within the limit; several in turn each stop the time.
+	struck := t.fewer(silent, len(t.rec.Run.Servers))
+	if len(struck) > 1 || len(struck) == 1 && struck[0].length() > w.length()/2 {
+		left := silent.length()
+		for i := range struck {
+			struck[i].to += takeover
+		}
+		for _, s := range within(union(struck), silent) {
+			left -= s.length()
+		}
+		if left <= w.length() {
+			return "servers were struck in turn: cluster time stood still until others led"
+		}
 	}
 	// The shim vouches for a process that only the fault keeps from running.
 	if slices.ContainsFunc(t.effects[l.Host], func(e history.Effect) bool {
