@@ -224,6 +224,9 @@ func (c *chaos) command(s *State) Command {
 	if c.world && c.one(12) {
 		return c.watchdog(s)
 	}
+	if c.world && c.one(12) {
+		return c.ladder(s)
+	}
 	switch n := c.rng.IntN(100); {
 	case n < 12:
 		return CreateTask{Room: pick(c, c.rooms), Role: pick(c, []string{"a", "b", "c", "a", "b", "c", "x"}), Title: "t", Text: fmt.Sprint("text ", n), Priority: int32(c.rng.IntN(3))}

@@ -47,6 +47,7 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[Declaration](), // level 2, as what follows
 	reflect.TypeFor[Mail](),
 	reflect.TypeFor[RoomWatch](), reflect.TypeFor[Watchdog](), reflect.TypeFor[WatchdogSettings](), reflect.TypeFor[Cancellation](),
+	reflect.TypeFor[Ladder](), reflect.TypeFor[LadderSettings](), reflect.TypeFor[LadderWindow](),
 }
 
 // Dump writes the image; equal images give equal bytes. It may run while the

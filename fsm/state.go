@@ -60,6 +60,8 @@ type meta struct {
 	LastMail     MailID   // handed out
 	LastDelivery uint64   // of mail
 	Watchdog     Watchdog // the conversation watchdog (feature level 2)
+
+	Ladder LadderWindow // rungs of the ladder for stuck agents
 }
 
 // Tombstone remembers a deleted room, so that whoever asks is told who deleted it.
@@ -103,6 +105,8 @@ type State struct {
 	mailsSent   *btree.BTreeG[sentMail]
 	mailsClosed *btree.BTreeG[MailID]
 	wanting     *btree.BTreeG[AgentID] // a start is due now
+	atWork      idSet                  // agents that hold a task
+	offered     *btree.BTreeG[RoleID]  // roles with claimable tasks
 	live        uint32                 // participants that are not DISCONNECTED
 	parked      uint32                 // agents that wait for the end of a pause, see Agent.Waits
 	taskCount   [TaskQuarantined + 1]uint64
@@ -177,6 +181,7 @@ func (s *State) reset() {
 	s.mailsSent = btree.NewBTreeGOptions(lessSent, opts)
 	s.mailsClosed = btree.NewBTreeGOptions(func(a, b MailID) bool { return a < b }, opts)
 	s.finished = btree.NewBTreeGOptions(func(a, b finishedTask) bool { return a.seq < b.seq }, opts)
+	s.atWork, s.offered = idSet{}, newOffered()
 	s.wanting = btree.NewBTreeGOptions(func(a, b AgentID) bool { return a < b }, opts)
 }
 
@@ -210,6 +215,13 @@ func (x *idSet) put(id AgentID, in bool) {
 	case x.BTreeG != nil:
 		x.Delete(id)
 	}
+}
+
+func (x idSet) has(id AgentID) (AgentID, bool) {
+	if x.BTreeG == nil {
+		return 0, false
+	}
+	return x.Get(id)
 }
 
 func (x idSet) first() (AgentID, bool) {

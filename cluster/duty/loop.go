@@ -3,6 +3,7 @@ package duty
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -39,7 +40,12 @@ type Config struct {
 	// said of hosts does not count (see Voids). Nil: hosts are neither doubted nor
 	// trusted. It must be quick and is called without any lock held.
 	Unheard func() map[string]bool
-	Logger  hclog.Logger // nil: silent
+	// Prod does at the terminal of one life what a rung of the ladder is (nudge, wake,
+	// interrupt). An error says why that reached nobody. It is called by several goroutines
+	// at a time, must end within half a minute, and takes no part in any decision. Nil:
+	// there are no terminals.
+	Prod   func(ctx context.Context, agent string, inc fsm.Incarnation, rung fsm.Rung) error
+	Logger hclog.Logger // nil: silent
 }
 
 // Duty is the leader's loop. Wake and Figures may be called by any goroutine, Run
@@ -51,6 +57,7 @@ type Duty struct {
 	counts counts
 
 	watched watchCounts
+	ladder  ladderCounts
 }
 
 // Open makes a Duty.
@@ -80,12 +87,10 @@ func (d *Duty) poke() {
 
 // Run plans until ctx, the context of one stint, ends. It returns nil then.
 func (d *Duty) Run(ctx context.Context) error {
-	watching := make(chan struct{})
-	go func() {
-		defer close(watching)
-		d.watch(ctx)
-	}()
-	defer func() { <-watching }()
+	var beside sync.WaitGroup
+	beside.Go(func() { d.watch(ctx) })
+	beside.Go(func() { d.climb(ctx) })
+	defer beside.Wait()
 	d.poke() // whatever the stint before has left undone
 	retry := time.NewTimer(again)
 	defer retry.Stop()

@@ -99,7 +99,8 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	if err := s.openHearing(registry); err != nil {
 		return err
 	}
-	s.duty, err = duty.Open(duty.Config{Replica: s.replica, Unheard: func() map[string]bool { return s.contacts.lost(time.Now()) }, Logger: s.log})
+	s.duty, err = duty.Open(duty.Config{Replica: s.replica, Unheard: func() map[string]bool { return s.contacts.lost(time.Now()) },
+		Prod: s.api.Prod, Logger: s.log})
 	if err != nil {
 		return err
 	}

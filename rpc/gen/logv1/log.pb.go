@@ -232,6 +232,8 @@ type Request struct {
 	//	*Request_ReportPressure
 	//	*Request_ReportStuck
 	//	*Request_NoteNudge
+	//	*Request_StepLadder
+	//	*Request_NoteRung
 	//	*Request_WarnRoom
 	//	*Request_CancelIdleRoom
 	//	*Request_ReopenRoom
@@ -759,6 +761,24 @@ func (x *Request) GetNoteNudge() *NoteNudge {
 	return nil
 }
 
+func (x *Request) GetStepLadder() *StepLadder {
+	if x != nil {
+		if x, ok := x.Command.(*Request_StepLadder); ok {
+			return x.StepLadder
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetNoteRung() *NoteRung {
+	if x != nil {
+		if x, ok := x.Command.(*Request_NoteRung); ok {
+			return x.NoteRung
+		}
+	}
+	return nil
+}
+
 func (x *Request) GetWarnRoom() *WarnRoom {
 	if x != nil {
 		if x, ok := x.Command.(*Request_WarnRoom); ok {
@@ -1012,6 +1032,14 @@ type Request_NoteNudge struct {
 	NoteNudge *NoteNudge `protobuf:"bytes,66,opt,name=note_nudge,json=noteNudge,proto3,oneof"` // feature level 2
 }
 
+type Request_StepLadder struct {
+	StepLadder *StepLadder `protobuf:"bytes,67,opt,name=step_ladder,json=stepLadder,proto3,oneof"` // feature level 2
+}
+
+type Request_NoteRung struct {
+	NoteRung *NoteRung `protobuf:"bytes,68,opt,name=note_rung,json=noteRung,proto3,oneof"` // feature level 2
+}
+
 type Request_WarnRoom struct {
 	WarnRoom *WarnRoom `protobuf:"bytes,90,opt,name=warn_room,json=warnRoom,proto3,oneof"` // feature level 2, as those that follow
 }
@@ -1133,6 +1161,10 @@ func (*Request_ReportPressure) isRequest_Command() {}
 func (*Request_ReportStuck) isRequest_Command() {}
 
 func (*Request_NoteNudge) isRequest_Command() {}
+
+func (*Request_StepLadder) isRequest_Command() {}
+
+func (*Request_NoteRung) isRequest_Command() {}
 
 func (*Request_WarnRoom) isRequest_Command() {}
 
@@ -1739,6 +1771,7 @@ type RoleSpec struct {
 	RunLimit      int64                  `protobuf:"zigzag64,19,opt,name=run_limit,json=runLimit,proto3" json:"run_limit,omitempty"`
 	HealthEvery   int64                  `protobuf:"zigzag64,20,opt,name=health_every,json=healthEvery,proto3" json:"health_every,omitempty"` // feature level 2, as the next
 	HealthMissed  uint32                 `protobuf:"varint,21,opt,name=health_missed,json=healthMissed,proto3" json:"health_missed,omitempty"`
+	Ladder        uint32                 `protobuf:"varint,22,opt,name=ladder,proto3" json:"ladder,omitempty"` // feature level 2
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1916,6 +1949,13 @@ func (x *RoleSpec) GetHealthEvery() int64 {
 func (x *RoleSpec) GetHealthMissed() uint32 {
 	if x != nil {
 		return x.HealthMissed
+	}
+	return 0
+}
+
+func (x *RoleSpec) GetLadder() uint32 {
+	if x != nil {
+		return x.Ladder
 	}
 	return 0
 }
@@ -4910,6 +4950,142 @@ func (x *NoteNudge) GetReason() string {
 	return ""
 }
 
+type StepLadder struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         uint32                 `protobuf:"varint,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	Inc           uint64                 `protobuf:"varint,2,opt,name=inc,proto3" json:"inc,omitempty"`
+	Rung          uint32                 `protobuf:"varint,3,opt,name=rung,proto3" json:"rung,omitempty"`
+	Seen          int64                  `protobuf:"zigzag64,4,opt,name=seen,proto3" json:"seen,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StepLadder) Reset() {
+	*x = StepLadder{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StepLadder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StepLadder) ProtoMessage() {}
+
+func (x *StepLadder) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StepLadder.ProtoReflect.Descriptor instead.
+func (*StepLadder) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *StepLadder) GetAgent() uint32 {
+	if x != nil {
+		return x.Agent
+	}
+	return 0
+}
+
+func (x *StepLadder) GetInc() uint64 {
+	if x != nil {
+		return x.Inc
+	}
+	return 0
+}
+
+func (x *StepLadder) GetRung() uint32 {
+	if x != nil {
+		return x.Rung
+	}
+	return 0
+}
+
+func (x *StepLadder) GetSeen() int64 {
+	if x != nil {
+		return x.Seen
+	}
+	return 0
+}
+
+type NoteRung struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         uint32                 `protobuf:"varint,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	Inc           uint64                 `protobuf:"varint,2,opt,name=inc,proto3" json:"inc,omitempty"`
+	Rung          uint32                 `protobuf:"varint,3,opt,name=rung,proto3" json:"rung,omitempty"`
+	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NoteRung) Reset() {
+	*x = NoteRung{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NoteRung) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NoteRung) ProtoMessage() {}
+
+func (x *NoteRung) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NoteRung.ProtoReflect.Descriptor instead.
+func (*NoteRung) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *NoteRung) GetAgent() uint32 {
+	if x != nil {
+		return x.Agent
+	}
+	return 0
+}
+
+func (x *NoteRung) GetInc() uint64 {
+	if x != nil {
+		return x.Inc
+	}
+	return 0
+}
+
+func (x *NoteRung) GetRung() uint32 {
+	if x != nil {
+		return x.Rung
+	}
+	return 0
+}
+
+func (x *NoteRung) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type SendMail struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
@@ -4930,7 +5106,7 @@ type SendMail struct {
 
 func (x *SendMail) Reset() {
 	*x = SendMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4942,7 +5118,7 @@ func (x *SendMail) String() string {
 func (*SendMail) ProtoMessage() {}
 
 func (x *SendMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4955,7 +5131,7 @@ func (x *SendMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMail.ProtoReflect.Descriptor instead.
 func (*SendMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{58}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SendMail) GetAgent() string {
@@ -5054,7 +5230,7 @@ type ReadMail struct {
 
 func (x *ReadMail) Reset() {
 	*x = ReadMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5066,7 +5242,7 @@ func (x *ReadMail) String() string {
 func (*ReadMail) ProtoMessage() {}
 
 func (x *ReadMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5079,7 +5255,7 @@ func (x *ReadMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadMail.ProtoReflect.Descriptor instead.
 func (*ReadMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{59}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ReadMail) GetAgent() string {
@@ -5122,7 +5298,7 @@ type AckMail struct {
 
 func (x *AckMail) Reset() {
 	*x = AckMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5134,7 +5310,7 @@ func (x *AckMail) String() string {
 func (*AckMail) ProtoMessage() {}
 
 func (x *AckMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5147,7 +5323,7 @@ func (x *AckMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckMail.ProtoReflect.Descriptor instead.
 func (*AckMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{60}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *AckMail) GetAgent() string {
@@ -5189,7 +5365,7 @@ type OrderStart struct {
 
 func (x *OrderStart) Reset() {
 	*x = OrderStart{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5201,7 +5377,7 @@ func (x *OrderStart) String() string {
 func (*OrderStart) ProtoMessage() {}
 
 func (x *OrderStart) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5214,7 +5390,7 @@ func (x *OrderStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStart.ProtoReflect.Descriptor instead.
 func (*OrderStart) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{61}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *OrderStart) GetAgent() uint32 {
@@ -5249,7 +5425,7 @@ type OrderStop struct {
 
 func (x *OrderStop) Reset() {
 	*x = OrderStop{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5261,7 +5437,7 @@ func (x *OrderStop) String() string {
 func (*OrderStop) ProtoMessage() {}
 
 func (x *OrderStop) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5274,7 +5450,7 @@ func (x *OrderStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStop.ProtoReflect.Descriptor instead.
 func (*OrderStop) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{62}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *OrderStop) GetAgent() uint32 {
@@ -5309,7 +5485,7 @@ type CancelOrder struct {
 
 func (x *CancelOrder) Reset() {
 	*x = CancelOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5321,7 +5497,7 @@ func (x *CancelOrder) String() string {
 func (*CancelOrder) ProtoMessage() {}
 
 func (x *CancelOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5334,7 +5510,7 @@ func (x *CancelOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelOrder.ProtoReflect.Descriptor instead.
 func (*CancelOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{63}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *CancelOrder) GetAgent() uint32 {
@@ -5372,7 +5548,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tHostBeats\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
-	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xb7\x1b\n" +
+	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xab\x1c\n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
@@ -5446,7 +5622,10 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x0freport_pressure\x18@ \x01(\v2\x1c.vigil.log.v1.ReportPressureH\x00R\x0ereportPressure\x12>\n" +
 	"\freport_stuck\x18A \x01(\v2\x19.vigil.log.v1.ReportStuckH\x00R\vreportStuck\x128\n" +
 	"\n" +
-	"note_nudge\x18B \x01(\v2\x17.vigil.log.v1.NoteNudgeH\x00R\tnoteNudge\x125\n" +
+	"note_nudge\x18B \x01(\v2\x17.vigil.log.v1.NoteNudgeH\x00R\tnoteNudge\x12;\n" +
+	"\vstep_ladder\x18C \x01(\v2\x18.vigil.log.v1.StepLadderH\x00R\n" +
+	"stepLadder\x125\n" +
+	"\tnote_rung\x18D \x01(\v2\x16.vigil.log.v1.NoteRungH\x00R\bnoteRung\x125\n" +
 	"\twarn_room\x18Z \x01(\v2\x16.vigil.log.v1.WarnRoomH\x00R\bwarnRoom\x12H\n" +
 	"\x10cancel_idle_room\x18[ \x01(\v2\x1c.vigil.log.v1.CancelIdleRoomH\x00R\x0ecancelIdleRoom\x12;\n" +
 	"\vreopen_room\x18\\ \x01(\v2\x18.vigil.log.v1.ReopenRoomH\x00R\n" +
@@ -5491,7 +5670,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x0fLeaderUnreached\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x16\n" +
-	"\x06silent\x18\x03 \x01(\x12R\x06silent\"\x87\x05\n" +
+	"\x06silent\x18\x03 \x01(\x12R\x06silent\"\x9f\x05\n" +
 	"\bRoleSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06runner\x18\x02 \x01(\tR\x06runner\x12\x1a\n" +
@@ -5518,7 +5697,8 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"turn_limit\x18\x12 \x01(\x12R\tturnLimit\x12\x1b\n" +
 	"\trun_limit\x18\x13 \x01(\x12R\brunLimit\x12!\n" +
 	"\fhealth_every\x18\x14 \x01(\x12R\vhealthEvery\x12#\n" +
-	"\rhealth_missed\x18\x15 \x01(\rR\fhealthMissed\"\xa3\x01\n" +
+	"\rhealth_missed\x18\x15 \x01(\rR\fhealthMissed\x12\x16\n" +
+	"\x06ladder\x18\x16 \x01(\rR\x06ladder\"\xa3\x01\n" +
 	"\tApplyRoom\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12,\n" +
 	"\x05roles\x18\x02 \x03(\v2\x16.vigil.log.v1.RoleSpecR\x05roles\x12\x0e\n" +
@@ -5766,7 +5946,18 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tNoteNudge\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xa1\x02\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\\\n" +
+	"\n" +
+	"StepLadder\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\rR\x05agent\x12\x10\n" +
+	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x12\n" +
+	"\x04rung\x18\x03 \x01(\rR\x04rung\x12\x12\n" +
+	"\x04seen\x18\x04 \x01(\x12R\x04seen\"^\n" +
+	"\bNoteRung\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\rR\x05agent\x12\x10\n" +
+	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x12\n" +
+	"\x04rung\x18\x03 \x01(\rR\x04rung\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xa1\x02\n" +
 	"\bSendMail\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x10\n" +
 	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x1d\n" +
@@ -5820,7 +6011,7 @@ func file_vigil_log_v1_log_proto_rawDescGZIP() []byte {
 	return file_vigil_log_v1_log_proto_rawDescData
 }
 
-var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
+var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: vigil.log.v1.Entry
 	(*HostBeats)(nil),         // 1: vigil.log.v1.HostBeats
@@ -5880,12 +6071,14 @@ var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*ReportPressure)(nil),    // 55: vigil.log.v1.ReportPressure
 	(*ReportStuck)(nil),       // 56: vigil.log.v1.ReportStuck
 	(*NoteNudge)(nil),         // 57: vigil.log.v1.NoteNudge
-	(*SendMail)(nil),          // 58: vigil.log.v1.SendMail
-	(*ReadMail)(nil),          // 59: vigil.log.v1.ReadMail
-	(*AckMail)(nil),           // 60: vigil.log.v1.AckMail
-	(*OrderStart)(nil),        // 61: vigil.log.v1.OrderStart
-	(*OrderStop)(nil),         // 62: vigil.log.v1.OrderStop
-	(*CancelOrder)(nil),       // 63: vigil.log.v1.CancelOrder
+	(*StepLadder)(nil),        // 58: vigil.log.v1.StepLadder
+	(*NoteRung)(nil),          // 59: vigil.log.v1.NoteRung
+	(*SendMail)(nil),          // 60: vigil.log.v1.SendMail
+	(*ReadMail)(nil),          // 61: vigil.log.v1.ReadMail
+	(*AckMail)(nil),           // 62: vigil.log.v1.AckMail
+	(*OrderStart)(nil),        // 63: vigil.log.v1.OrderStart
+	(*OrderStop)(nil),         // 64: vigil.log.v1.OrderStop
+	(*CancelOrder)(nil),       // 65: vigil.log.v1.CancelOrder
 }
 var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: vigil.log.v1.Entry.beats:type_name -> vigil.log.v1.HostBeats
@@ -5921,9 +6114,9 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	38, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
 	39, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
 	41, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
-	58, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
-	59, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
-	60, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
+	60, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
+	61, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
+	62, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
 	43, // 36: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
 	44, // 37: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
 	45, // 38: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
@@ -5934,31 +6127,33 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	50, // 43: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
 	51, // 44: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
 	53, // 45: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
-	61, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
-	62, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
-	63, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
+	63, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
+	64, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
+	65, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
 	54, // 49: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
 	55, // 50: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
 	56, // 51: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
 	57, // 52: vigil.log.v1.Request.note_nudge:type_name -> vigil.log.v1.NoteNudge
-	18, // 53: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
-	19, // 54: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
-	20, // 55: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
-	21, // 56: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
-	17, // 57: vigil.log.v1.Request.watch_rooms:type_name -> vigil.log.v1.WatchRooms
-	3,  // 58: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
-	3,  // 59: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
-	3,  // 60: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
-	14, // 61: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
-	16, // 62: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
-	3,  // 63: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
-	42, // 64: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
-	52, // 65: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
-	66, // [66:66] is the sub-list for method output_type
-	66, // [66:66] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	58, // 53: vigil.log.v1.Request.step_ladder:type_name -> vigil.log.v1.StepLadder
+	59, // 54: vigil.log.v1.Request.note_rung:type_name -> vigil.log.v1.NoteRung
+	18, // 55: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
+	19, // 56: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
+	20, // 57: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
+	21, // 58: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
+	17, // 59: vigil.log.v1.Request.watch_rooms:type_name -> vigil.log.v1.WatchRooms
+	3,  // 60: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
+	3,  // 61: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
+	3,  // 62: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
+	14, // 63: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
+	16, // 64: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
+	3,  // 65: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
+	42, // 66: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
+	52, // 67: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
+	68, // [68:68] is the sub-list for method output_type
+	68, // [68:68] is the sub-list for method input_type
+	68, // [68:68] is the sub-list for extension type_name
+	68, // [68:68] is the sub-list for extension extendee
+	0,  // [0:68] is the sub-list for field type_name
 }
 
 func init() { file_vigil_log_v1_log_proto_init() }
@@ -6018,6 +6213,8 @@ func file_vigil_log_v1_log_proto_init() {
 		(*Request_ReportPressure)(nil),
 		(*Request_ReportStuck)(nil),
 		(*Request_NoteNudge)(nil),
+		(*Request_StepLadder)(nil),
+		(*Request_NoteRung)(nil),
 		(*Request_WarnRoom)(nil),
 		(*Request_CancelIdleRoom)(nil),
 		(*Request_ReopenRoom)(nil),
@@ -6030,7 +6227,7 @@ func file_vigil_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_log_v1_log_proto_rawDesc), len(file_vigil_log_v1_log_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   64,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
