@@ -154,6 +154,12 @@ func TestLadderOfARoleThatEscalates(t *testing.T) {
 		t.Errorf("order %s, next %s", x.agent(hungName).Order, x.climb().Next)
 	}
 	x.want(Invalid, ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a", Ladder: LadderOff + 1}}})
+	x = hungAgent(t)
+	for _, r := range []Rung{RungNudge, RungWake, RungInterrupt} {
+		x.up(r)
+	}
+	x.must(ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a", Runner: "w", Ladder: LadderEscalate}}})
+	x.up(RungEscalate) // a human has changed that in the middle
 }
 
 // An agent started by hand has no process to end: its task is taken from it. A deaf one
