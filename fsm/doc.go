@@ -85,6 +85,14 @@
 // is excused by what agents declare that hold its tasks, and by what humans hold back.
 // Quiet tells how a room is seen, StalledRooms finds those that are stalled.
 //
+// # Stuck agents
+//
+//	nudge --2m--> wake --5m--> interrupt --1m--> restart --5m--> escalate
+//
+// An agent whose verdict is stalled, deaf or unresponsive goes up this ladder (StepLadder),
+// each rung after the deadline of the one before, and back to its foot with the next word
+// that it says. Climb tells where it stands, MayBeStuck and MayBeDeaf whom to look at.
+//
 // What came with a feature level is written, to the log and to dumps, only when every
 // server reads it; see Level.
 //

@@ -217,11 +217,12 @@ func (x *idSet) put(id AgentID, in bool) {
 	}
 }
 
-func (x idSet) has(id AgentID) (AgentID, bool) {
+func (x idSet) has(id AgentID) bool {
 	if x.BTreeG == nil {
-		return 0, false
+		return false
 	}
-	return x.Get(id)
+	_, in := x.Get(id)
+	return in
 }
 
 func (x idSet) first() (AgentID, bool) {
