@@ -30,6 +30,7 @@ func commands() []fsm.Command {
 		fsm.ForgetHost{}, fsm.ReportViews{}, fsm.SurrenderHost{}, fsm.ReportPressure{}, fsm.ReportStuck{}, fsm.NoteNudge{}, fsm.Declare{},
 		fsm.SendMail{}, fsm.ReadMail{}, fsm.AckMail{},
 		fsm.WarnRoom{}, fsm.CancelIdleRoom{}, fsm.ReopenRoom{}, fsm.SetRoomWatch{}, fsm.WatchRooms{},
+		fsm.BeginEscalations{}, fsm.AckEscalation{}, fsm.CloseEscalation{}, fsm.NoteNotice{},
 		fsm.StepLadder{}, fsm.NoteRung{},
 	}
 }

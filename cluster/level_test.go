@@ -30,6 +30,7 @@ func TestL12RecordsOfALevelWaitForTheLastServer(t *testing.T) {
 			fsm.PutSettings{Values: []fsm.KV{{Key: "watchdog_threshold", Value: "1h"}}},
 			fsm.PutSettings{Values: []fsm.KV{{Key: "ladder_nudge", Value: "1h"}}},
 			fsm.WatchRooms{}, fsm.SetRoomWatch{Room: "r", RoomWatch: fsm.RoomWatch{Disabled: true}},
+			fsm.BeginEscalations{},
 		}
 		leader := c.Replica(c.Leader())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

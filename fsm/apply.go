@@ -123,6 +123,8 @@ func (s *State) execute(c Command, session SessionID) Outcome {
 		return s.releaseBrake(&c)
 	case WatchRooms, WarnRoom, CancelIdleRoom, ReopenRoom, SetRoomWatch:
 		return s.executeWatchdog(c)
+	case BeginEscalations, AckEscalation, CloseEscalation, NoteNotice:
+		return s.executeEscalation(c)
 	default:
 		return s.executeSystem(c, session)
 	}

@@ -147,6 +147,7 @@ func (s *State) setBrake(why string) {
 	s.figures.Brakes++
 	s.event("brake.set", about{}, why+"; for "+s.meta.Settings.TTL.String()+
 		" no lost agent is started elsewhere, then they are paced; `vigil brake release` ends it")
+	s.escalateBrake()
 	s.reviewAll()
 }
 

@@ -79,6 +79,7 @@ func (s *State) chargeFailure(a *Agent) {
 	if a.Parked || uint32(len(a.Starts)) >= set.BreakerStarts {
 		a.Starts = nil
 		s.park(a, set.BreakerPause, fmt.Sprintf("%d failures", a.Failures))
+		s.escalateAgent(EscBreaker, a)
 		return
 	}
 	if pause := backoff[min(int(a.Failures)-1, len(backoff)-1)]; pause > 0 {
@@ -105,6 +106,9 @@ func (s *State) chargeFault(a *Agent, x *Exit) {
 	default:
 		pause := min(faultPause<<min(faults-2, 4), faultPauseMost)
 		a.NotBefore = s.meta.Clock.Add(pause + jitter(pause, a.ID, a.Inc))
+	}
+	if faults >= brokenStarts {
+		s.escalateAgent(EscBrokenStart, a)
 	}
 }
 
@@ -213,6 +217,7 @@ func (s *State) reportStuck(c *ReportStuck) Outcome {
 	was := a.shadow()
 	if c.Reason != "" && a.stuck() == "" {
 		s.event("agent.unkillable", about{agent: a, task: a.Task, host: a.Host}, clip(c.Reason, MaxReason))
+		s.escalateAgent(EscStuckProcess, a)
 	}
 	a.note(func(n *Notes) { n.Stuck = clip(c.Reason, MaxReason) })
 	s.settle(a, was)

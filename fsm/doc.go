@@ -85,6 +85,16 @@
 // is excused by what agents declare that hold its tasks, and by what humans hold back.
 // Quiet tells how a room is seen, StalledRooms finds those that are stalled.
 //
+// # Escalations
+//
+//	OPEN --AckEscalation--> ACKNOWLEDGED --CloseEscalation--> CLOSED --too many closed ones--> gone
+//	OPEN --CloseEscalation--> CLOSED --it comes back within the cool-down--> OPEN
+//
+// What needs a human opens an escalation, at most one about each thing. It is announced
+// when it opens, and when it happens again after the cool-down while nobody has said a
+// word: a notice is pending until every notifier of the leader has delivered it or has
+// given up (NoteNotice). Lasts tells whether it is still so.
+//
 // # Stuck agents
 //
 //	nudge --2m--> wake --5m--> interrupt --1m--> restart --5m--> escalate

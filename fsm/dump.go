@@ -47,6 +47,7 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[Declaration](), // level 2, as what follows
 	reflect.TypeFor[Mail](),
 	reflect.TypeFor[RoomWatch](), reflect.TypeFor[Watchdog](), reflect.TypeFor[WatchdogSettings](), reflect.TypeFor[Cancellation](),
+	reflect.TypeFor[Escalation](), reflect.TypeFor[Notice](), reflect.TypeFor[Delivery](), reflect.TypeFor[Escalations](), reflect.TypeFor[EscalationSettings](),
 	reflect.TypeFor[Ladder](), reflect.TypeFor[LadderSettings](), reflect.TypeFor[LadderWindow](),
 }
 
@@ -72,6 +73,7 @@ func (i *Image) Dump(w io.Writer) error {
 	dumpSessions(&d, &i.sessions)
 	dumpTable(&d, 8, &i.events)
 	dumpTable(&d, 9, &i.mails)
+	dumpTable(&d, 10, &i.escalations)
 	d.flush()
 	if d.err != nil {
 		return fmt.Errorf("write snapshot: %w", d.err)
@@ -184,8 +186,8 @@ func (s *State) indexed() (err error) {
 type loader struct {
 	r     *bufio.Reader
 	buf   []byte
-	plans [10]plan // by table number; 0: meta
-	spans [10]span
+	plans [11]plan // by table number; 0: meta
+	spans [11]span
 }
 
 func (l *loader) block() ([]byte, error) {
@@ -231,6 +233,7 @@ func (l *loader) schema() error {
 		l.plans[i] = p.of(dumped[i])
 	}
 	l.plans[9] = p.of(reflect.TypeFor[Mail]())
+	l.plans[10] = p.of(reflect.TypeFor[Escalation]())
 	return nil
 }
 
@@ -281,6 +284,8 @@ func (l *loader) table(s *State, number byte, buf []byte) error {
 		return loadTable(&s.events, l.plans[8], &l.spans[8], buf)
 	case 9:
 		return loadTable(&s.mails, l.plans[9], &l.spans[9], buf)
+	case 10:
+		return loadTable(&s.escalations, l.plans[10], &l.spans[10], buf)
 	}
 	return fmt.Errorf("table %d is unknown", number)
 }

@@ -352,3 +352,21 @@ func TestL9WhatHumansHoldBackIsExempt(t *testing.T) {
 	x.jump(time.Second)
 	x.is(RoomStalled)
 }
+
+// A room whose agents wait for the end of a usage limit is not canceled for it, and has
+// the whole limit when that is over.
+func TestL10OutOfQuotaIsExempt(t *testing.T) {
+	x := newSilentRoom(t)
+	x.must(ReportExit{Host: x.host, Agent: x.agent("r/a").ID, Inc: x.me.Inc, Kind: ExitUsageLimit, RetryAfter: 5 * time.Hour})
+	x.jump(5 * time.Hour)
+	if q := x.is(RoomExempt); !strings.Contains(q.Why, "out of quota") {
+		t.Errorf("exempt because %q", q.Why)
+	}
+	x.want(Conflict, x.warning())
+	over := x.agent("r/a").NotBefore
+	x.jump(over.Sub(x.clock) + 10*time.Minute - time.Second)
+	x.is(RoomExempt)
+	x.jump(time.Second)
+	x.is(RoomStalled)
+	x.must(x.warning())
+}

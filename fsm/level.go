@@ -23,6 +23,8 @@ func Level(c Command) uint32 {
 		return 1
 	case Declare, NoteNudge, SendMail, ReadMail, AckMail, RaiseEpoch: // RaiseEpoch is in no log, but old servers would confirm lives in the hold
 		return 2
+	case BeginEscalations, AckEscalation, CloseEscalation, NoteNotice:
+		return 2
 	case WatchRooms, WarnRoom, CancelIdleRoom, ReopenRoom, SetRoomWatch, StepLadder, NoteRung:
 		return 2
 	case ApplyRoom:
@@ -75,7 +77,7 @@ func (i *Image) schema() ([]reflect.Type, planner) {
 }
 
 func (i *Image) usesLevel2() bool {
-	if i.meta.LastMail != 0 || i.meta.Watchdog.On || i.meta.Ladder.In != 0 {
+	if i.meta.LastMail != 0 || i.meta.Watchdog.On || i.meta.Escalations.On || i.meta.Ladder.In != 0 {
 		return true
 	}
 	defaults := DefaultSettings()

@@ -35,6 +35,8 @@ func TestL12Level2IsInvisibleUntilItIsUsed(t *testing.T) {
 	}
 	used := map[string]Command{
 		"watchdog":    WatchRooms{},
+		"escalations": BeginEscalations{},
+		"cool-down":   PutSettings{Values: []KV{{"escalation_cooldown", "1h"}}},
 		"ladder":      PutSettings{Values: []KV{{"ladder_nudge", "1h"}}},
 		"ladder mode": ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a", Ladder: LadderOff}}},
 		"threshold":   PutSettings{Values: []KV{{"watchdog_threshold", "1h"}}},
@@ -70,7 +72,7 @@ func TestL12Level2IsInvisibleUntilItIsUsed(t *testing.T) {
 			t.Errorf("%s: settings or role are not loaded", name)
 		}
 	}
-	for _, cmd := range []Command{ReadMail{}, AckMail{}, NoteNudge{}, StepLadder{}, NoteRung{}, WarnRoom{}, CancelIdleRoom{}, ReopenRoom{}} {
+	for _, cmd := range []Command{ReadMail{}, AckMail{}, NoteNudge{}, StepLadder{}, NoteRung{}, WarnRoom{}, CancelIdleRoom{}, ReopenRoom{}, AckEscalation{}, CloseEscalation{}, NoteNotice{}} {
 		if Level(cmd) != 2 {
 			t.Errorf("%T needs level %d, want 2", cmd, Level(cmd))
 		}

@@ -165,6 +165,7 @@ func (s *State) notice(m *Mail) {
 	if at := s.mailEscalation(m); at != 0 && !m.Escalated && at <= s.meta.Clock {
 		m.Escalated = true
 		s.mailEvent("mail.escalated", m)
+		s.escalateMail(m)
 	}
 }
 

@@ -105,6 +105,7 @@ type Effects struct {
 	Hosts     []HostID  // hosts that got an order
 	Mail      []AgentID // agents that got something to read
 	Plan      bool      // a duty has something to look at
+	Notice    bool      // a notice about an escalation is to be delivered
 	More      bool      // timers are due beyond this entry: propose the next one
 	LastEvent uint64    // newest event
 }

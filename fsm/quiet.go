@@ -225,8 +225,8 @@ func (s *State) Quiet(rm *Room) RoomQuiet {
 	return q
 }
 
-// heldBack tells whether humans keep every agent of a role with open tasks from working:
-// what they have decided is no stall (law L9). Empty: no.
+// heldBack tells whether every agent of a role with waiting tasks is kept from working, by
+// humans, whose decisions are no stall (law L9), or by a tool that is out of quota. Empty: no.
 func (s *State) heldBack(rm *Room) string {
 	for _, id := range rm.Roles {
 		r, ri := s.roles.get(uint64(id)), s.roleIdx.get(uint64(id))
@@ -236,8 +236,8 @@ func (s *State) heldBack(rm *Room) string {
 		switch {
 		case r.Spec.Desired != DesiredRunning:
 			return "its role " + r.Spec.Name + " is declared as stopped or paused"
-		case len(r.Agents) > 0 && ri.off+ri.paused > 0 && s.allHeld(r):
-			return "every agent of its role " + r.Spec.Name + " is stopped or paused by a human"
+		case len(r.Agents) > 0 && s.allHeld(r):
+			return "every agent of its role " + r.Spec.Name + " is stopped or paused by a human, or its tool is out of quota"
 		}
 	}
 	return ""
@@ -246,8 +246,14 @@ func (s *State) heldBack(rm *Room) string {
 func (s *State) allHeld(r *Role) bool {
 	return !slices.ContainsFunc(r.Agents, func(id AgentID) bool {
 		a := s.agents.get(uint64(id))
-		return !a.Stopped && !a.Paused && !a.Retired
+		return !a.Stopped && !a.Paused && !a.Retired && !s.outOfQuota(a)
 	})
+}
+
+// outOfQuota tells that a usage limit keeps the agent from running. Once that is over it
+// has as long as any room to be started and to take a task.
+func (s *State) outOfQuota(a *Agent) bool {
+	return a.Notes().ParkedWhy != "" && s.meta.Clock < a.NotBefore.Add(s.meta.Settings.Watchdog.Threshold)
 }
 
 // quietRooms yields the rooms that may be stalled, those first that are so for the longest

@@ -29,6 +29,11 @@ func (s *State) Outnumber(replaced *State) {
 		m.LastMail = old.LastMail
 	}
 	m.LastDelivery = max(m.LastDelivery, old.LastDelivery)
+	if x, was := &m.Escalations, &old.Escalations; was.Last < x.Last || leap { // whoever was told of one finds no other under its number
+		x.Last, x.LastNotice = max(x.Last, was.Last)+restoreLeap, max(x.LastNotice, was.LastNotice)+restoreLeap
+	} else {
+		x.Last, x.LastNotice = was.Last, max(x.LastNotice, was.LastNotice)
+	}
 	if leap {
 		m.NextTask += restoreLeap
 		m.NextSession += restoreLeap

@@ -19,6 +19,8 @@ type Image struct {
 	sessions table[Session]
 	events   table[Event]
 	mails    table[Mail]
+
+	escalations table[Escalation]
 }
 
 // meta holds the replicated values of which there is one.
@@ -60,6 +62,7 @@ type meta struct {
 	LastMail     MailID   // handed out
 	LastDelivery uint64   // of mail
 	Watchdog     Watchdog // the conversation watchdog (feature level 2)
+	Escalations  Escalations
 
 	Ladder LadderWindow // rungs of the ladder for stuck agents
 }
@@ -104,11 +107,16 @@ type State struct {
 	mailboxes   table[mailbox]              // by AgentID
 	mailsSent   *btree.BTreeG[sentMail]
 	mailsClosed *btree.BTreeG[MailID]
-	wanting     *btree.BTreeG[AgentID] // a start is due now
-	atWork      idSet                  // agents that hold a task
-	offered     *btree.BTreeG[RoleID]  // roles with claimable tasks
-	live        uint32                 // participants that are not DISCONNECTED
-	parked      uint32                 // agents that wait for the end of a pause, see Agent.Waits
+	escByKey    map[escalationKey]EscalationID // the newest about something
+	escOpen     int
+	escAlone    int // of these, not acknowledged
+	escClosed   *btree.BTreeG[closedEscalation]
+	escPending  *btree.BTreeG[EscalationID] // with a notice that is to be delivered
+	wanting     *btree.BTreeG[AgentID]      // a start is due now
+	atWork      idSet                       // agents that hold a task
+	offered     *btree.BTreeG[RoleID]       // roles with claimable tasks
+	live        uint32                      // participants that are not DISCONNECTED
+	parked      uint32                      // agents that wait for the end of a pause, see Agent.Waits
 	taskCount   [TaskQuarantined + 1]uint64
 	procCount   [ProcLost + 1]uint32
 	figures     Figures
@@ -180,6 +188,9 @@ func (s *State) reset() {
 	s.mailboxes = table[mailbox]{}
 	s.mailsSent = btree.NewBTreeGOptions(lessSent, opts)
 	s.mailsClosed = btree.NewBTreeGOptions(func(a, b MailID) bool { return a < b }, opts)
+	s.escByKey, s.escOpen, s.escAlone = map[escalationKey]EscalationID{}, 0, 0
+	s.escClosed = btree.NewBTreeGOptions(lessClosed, opts)
+	s.escPending = btree.NewBTreeGOptions(func(a, b EscalationID) bool { return a < b }, opts)
 	s.finished = btree.NewBTreeGOptions(func(a, b finishedTask) bool { return a.seq < b.seq }, opts)
 	s.atWork, s.offered = idSet{}, newOffered()
 	s.wanting = btree.NewBTreeGOptions(func(a, b AgentID) bool { return a < b }, opts)
@@ -192,6 +203,7 @@ func (s *State) Copy() *Image {
 		meta: s.meta, rooms: s.rooms.copy(), roles: s.roles.copy(), agents: s.agents.copy(),
 		leases: s.leases.copy(), tasks: s.tasks.copy(), hosts: s.hosts.copy(),
 		sessions: s.sessions.copy(), events: s.events.copy(), mails: s.mails.copy(),
+		escalations: s.escalations.copy(),
 	}
 }
 
@@ -318,6 +330,10 @@ func (s *State) index() {
 	for id, m := range s.mails.from(0) {
 		s.indexMail(m, +1)
 		s.arm(timerMail, id, m.Armed)
+	}
+	for id, e := range s.escalations.from(0) {
+		s.indexEscalation(e, +1)
+		s.arm(timerEscalation, id, e.Armed)
 	}
 	if s.meta.HoldUntil > s.meta.Clock {
 		s.arm(timerHold, 0, s.meta.HoldUntil)

@@ -95,6 +95,7 @@ func (s *State) diverge(m *MarkReport, truth string) {
 		if h.Value != truth && !slices.Contains(s.meta.Diverged, h.Key) {
 			s.meta.Diverged = append(slices.Clone(s.meta.Diverged), h.Key)
 			s.event("server.diverged", about{}, h.Key)
+			s.escalateServer(h.Key)
 		}
 	}
 }

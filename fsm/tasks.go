@@ -124,6 +124,7 @@ func (s *State) recover(t *Task, why string, charge, killed bool) {
 		t.Result = fmt.Sprintf("%d incarnations died while they held it", t.Kills)
 		s.event("task.quarantined", about{agent: a, task: t.ID, attempt: t.Attempt}, t.Result)
 		s.move(t, TaskQuarantined)
+		s.escalateTask(t)
 	case t.Charged >= spec.AttemptLimit && spec.AttemptLimit > 0:
 		t.Result = fmt.Sprintf("attempt limit of %d reached: %s", spec.AttemptLimit, why)
 		s.event("task.failed", about{agent: a, task: t.ID, attempt: t.Attempt}, t.Result)

@@ -15,6 +15,7 @@ const (
 	timerSession
 	timerBrake
 	timerMail
+	timerEscalation
 )
 
 // timer is one deadline. The queue is derived: each object keeps the instant at
@@ -112,6 +113,8 @@ func (s *State) fire() {
 			s.fireBrake()
 		case timerMail:
 			s.fireMail(MailID(t.id()))
+		case timerEscalation:
+			s.fireEscalation(EscalationID(t.id()))
 		}
 	}
 }

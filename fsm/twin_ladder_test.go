@@ -199,6 +199,7 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 	refused := 0
 	for _, seed := range seeds(8) {
 		c, s := newChaos(seed, true), New()
+		c.climbs = true
 		for _, e := range c.opening() {
 			s.Apply(e)
 		}

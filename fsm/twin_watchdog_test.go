@@ -10,6 +10,8 @@ import (
 func (c *chaos) watchdog(s *State) Command {
 	set := &s.meta.Settings.Watchdog
 	switch {
+	case c.one(3):
+		return c.escalation(s)
 	case !s.meta.Watchdog.On || c.one(40):
 		return WatchRooms{}
 	case set.Threshold > time.Minute || !set.Enabled && c.one(2):

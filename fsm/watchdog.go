@@ -239,6 +239,7 @@ func (s *State) cancelIdleRoom(c *CancelIdleRoom) Outcome {
 	w.History = append(append([]Cancellation(nil), w.History[max(0, len(w.History)-MaxCancellations+1):]...), *x)
 	s.event("room.canceled", about{room: rm.ID}, fmt.Sprintf("by %s: outcome canceled, reason %s, %d tasks, last activity %s",
 		WatchedBy, x.Reason, x.Tasks, activeText(x.ActiveAt)))
+	s.escalateRoom(x)
 	return Outcome{Room: rm.ID, Rev: rm.Rev, Count: x.Tasks}
 }
 

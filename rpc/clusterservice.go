@@ -50,6 +50,11 @@ func (c *clusterService) Status(ctx context.Context, _ *vigilv1.StatusRequest) (
 		if n := len(out.Warnings) - hostWarnings; n > 0 {
 			out.Warnings = append(out.Warnings[:hostWarnings], fmt.Sprintf("%d more hosts are in trouble; `vigil host list` shows them.", n))
 		}
+		e := st.EscalationCounts()
+		out.EscalationsOpen, out.EscalationsUnacknowledged = uint32(e.Open), uint32(e.Alone)
+		if e.Alone > 0 {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("Escalations that wait for a human: %d; `vigil escalation list` shows them.", e.Alone))
+		}
 		if n.Parked > 0 {
 			out.Warnings = append(out.Warnings, fmt.Sprintf("Agents that are parked after failures or for a usage limit: %d; `vigil agent list` tells why and until when.", n.Parked))
 		}

@@ -26,6 +26,8 @@ type scrape struct {
 	paused  bool
 	braked  bool
 	hosts   map[fsm.HostState]int
+
+	escalations fsm.EscalationCounts
 }
 
 // collector reads the state's figures at every scrape, under one short read lock.
@@ -82,6 +84,11 @@ func stateFigures() []figure {
 		gauge("vigil_epoch", "Restores of backups so far.", func(s *scrape) float64 { return float64(s.epoch) }),
 		gauge("vigil_paused", "1 while everything is paused.", func(s *scrape) float64 { return one(s.paused) }),
 		gauge("vigil_brake_set", "1 while the mass-failure brake is set.", func(s *scrape) float64 { return one(s.braked) }),
+		gauge("vigil_escalations_open", "Escalations that no human has closed.", func(s *scrape) float64 { return float64(s.escalations.Open) }),
+		gauge("vigil_escalations_unacknowledged", "Of these, without anybody who looks after them.", func(s *scrape) float64 { return float64(s.escalations.Alone) }),
+		gauge("vigil_notices_pending", "Escalations whose notice is not delivered by every notifier.", func(s *scrape) float64 { return float64(s.escalations.Pending) }),
+		counter("vigil_escalations_opened_total", "Escalations opened.", func(s *scrape) float64 { return float64(s.escalations.Opened) }),
+		counter("vigil_escalations_dropped_total", "What was not escalated since too many were open.", func(s *scrape) float64 { return float64(s.escalations.Dropped) }),
 		gauge("vigil_stint_term", "Term of the newest stint.", func(s *scrape) float64 { return float64(s.stint.Term) }),
 	}
 }
@@ -137,7 +144,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	s := read(c.core, func(st *fsm.State) *scrape {
 		out := &scrape{counts: st.Counts(), figures: st.Figures(), clock: st.Clock(), index: st.LastIndex(),
-			epoch: st.Epoch(), events: st.LastEvent(), stint: st.Stint(), hosts: map[fsm.HostState]int{}}
+			epoch: st.Epoch(), events: st.LastEvent(), stint: st.Stint(), escalations: st.EscalationCounts(), hosts: map[fsm.HostState]int{}}
 		out.paused, _, _, _ = st.Pause()
 		out.braked = st.Brake().Set != 0
 		for h := range st.Hosts() {

@@ -72,7 +72,7 @@ func newGateway(ctx context.Context, table *errorTable, conn *grpc.ClientConn) (
 		runtime.WithDisablePathLengthFallback(),
 	)
 	for _, reg := range []func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error{
-		vigilv1.RegisterFleetHandler, vigilv1.RegisterWorkHandler, vigilv1.RegisterClusterHandler, vigilv1.RegisterMailboxHandler,
+		vigilv1.RegisterFleetHandler, vigilv1.RegisterWorkHandler, vigilv1.RegisterClusterHandler, vigilv1.RegisterMailboxHandler, vigilv1.RegisterEscalationsHandler,
 	} {
 		if err := reg(ctx, g.mux, conn); err != nil {
 			return nil, fmt.Errorf("open gateway: %w", err)

@@ -34,6 +34,7 @@ func repeatables() map[string]bool {
 		vigilv1.Work_Claim_FullMethodName, vigilv1.Work_Leave_FullMethodName,
 		vigilv1.Work_ProgressTask_FullMethodName, vigilv1.Work_SetResume_FullMethodName,
 		vigilv1.Work_Declare_FullMethodName, vigilv1.Mailbox_AckMail_FullMethodName,
+		vigilv1.Escalations_AckEscalation_FullMethodName, vigilv1.Escalations_CloseEscalation_FullMethodName,
 		vigilv1.HostAgent_Register_FullMethodName, vigilv1.HostAgent_LeaveHost_FullMethodName,
 		vigilv1.HostAgent_AcceptOrder_FullMethodName, vigilv1.HostAgent_ReportStarted_FullMethodName,
 		vigilv1.HostAgent_ReportExit_FullMethodName, vigilv1.HostAgent_ReportStuck_FullMethodName,
@@ -56,7 +57,8 @@ func locals() map[string]bool {
 func services() []protoreflect.ServiceDescriptor {
 	var out []protoreflect.ServiceDescriptor
 	for _, f := range []protoreflect.FileDescriptor{vigilv1.File_vigil_v1_fleet_proto,
-		vigilv1.File_vigil_v1_work_proto, vigilv1.File_vigil_v1_host_proto, vigilv1.File_vigil_v1_cluster_proto, vigilv1.File_vigil_v1_mail_proto} {
+		vigilv1.File_vigil_v1_work_proto, vigilv1.File_vigil_v1_host_proto, vigilv1.File_vigil_v1_cluster_proto, vigilv1.File_vigil_v1_mail_proto,
+		vigilv1.File_vigil_v1_escalation_proto} {
 		for i := range f.Services().Len() {
 			out = append(out, f.Services().Get(i))
 		}

@@ -121,6 +121,7 @@ func (s *Server) services(fwd *forwarder) {
 	vigilv1.RegisterWorkServer(s.grpc, &work{core: c, fwd: fwd, waits: s.waits, turns: newTurnstile(c.reader)})
 	vigilv1.RegisterHostAgentServer(s.grpc, &hostAgent{core: c, fwd: fwd, hosts: s.hosts, cluster: s.cfg.ClusterID})
 	vigilv1.RegisterMailboxServer(s.grpc, &mailbox{core: c, fwd: fwd, waits: s.mail})
+	vigilv1.RegisterEscalationsServer(s.grpc, &escalations{core: c})
 	grpc_health_v1.RegisterHealthServer(s.grpc, &healthService{core: c})
 	vigilv1.RegisterClusterServer(s.grpc, &clusterService{core: c, fwd: fwd, waits: s.waits,
 		members: s.cfg.Members, backups: s.cfg.Backups,

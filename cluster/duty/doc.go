@@ -31,4 +31,9 @@
 // watchdog_start_delay, then one each watchdog_interval. A pass warns what is silent, waits
 // for the grace and cancels what stayed silent. The ladder for stuck agents has a pace of its own
 // too (ladder_interval): what a rung types follows when its record is committed.
+//
+// Escalations are announced beside it too: each notifier has a loop of its own that delivers
+// what Notices of the state lists, one after the other, and has the outcome written. A notice
+// whose outcome could not be written is delivered again, by this leader or the next, with the
+// same id. When to try again is decided in the state, in cluster time.
 package duty

@@ -3,6 +3,7 @@ package duty
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -40,6 +41,8 @@ type Config struct {
 	// said of hosts does not count (see Voids). Nil: hosts are neither doubted nor
 	// trusted. It must be quick and is called without any lock held.
 	Unheard func() map[string]bool
+	// Escalate says how escalations are announced. Nil: they are not even begun.
+	Escalate *Escalate
 	// Prod does at the terminal of one life what a rung of the ladder is (nudge, wake,
 	// interrupt). An error says why that reached nobody. It is called by several goroutines
 	// at a time, must end within half a minute, and takes no part in any decision. Nil:
@@ -56,8 +59,9 @@ type Duty struct {
 	wake   chan struct{}
 	counts counts
 
-	watched watchCounts
-	ladder  ladderCounts
+	watched   watchCounts
+	notifiers []*notifier
+	ladder    ladderCounts
 }
 
 // Open makes a Duty.
@@ -68,13 +72,22 @@ func Open(cfg Config) (*Duty, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
 	}
-	return &Duty{cfg: cfg, log: cfg.Logger.Named("duty"), wake: make(chan struct{}, 1)}, nil
+	d := &Duty{cfg: cfg, log: cfg.Logger.Named("duty"), wake: make(chan struct{}, 1)}
+	if err := d.openNotifiers(); err != nil {
+		return nil, fmt.Errorf("open duty: %w", err)
+	}
+	return d, nil
 }
 
 // Wake is for Subscribe: it never blocks.
 func (d *Duty) Wake(e fsm.Effects) {
 	if e.Plan {
 		d.poke()
+	}
+	if e.Notice {
+		for _, n := range d.notifiers {
+			n.poke()
+		}
 	}
 }
 
@@ -88,9 +101,10 @@ func (d *Duty) poke() {
 // Run plans until ctx, the context of one stint, ends. It returns nil then.
 func (d *Duty) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
-	beside.Go(func() { d.watch(ctx) })
-	beside.Go(func() { d.climb(ctx) })
 	defer beside.Wait()
+	beside.Go(func() { d.watch(ctx) })
+	beside.Go(func() { d.escalate(ctx) })
+	beside.Go(func() { d.climb(ctx) })
 	d.poke() // whatever the stint before has left undone
 	retry := time.NewTimer(again)
 	defer retry.Stop()

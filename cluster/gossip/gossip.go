@@ -179,7 +179,7 @@ func (g *Gossip) Run(ctx context.Context) error {
 	g.log.Info("gossip starts", "address", g.Addr(), "encrypted", g.cfg.Key != nil)
 	var tasks sync.WaitGroup
 	g.work(ctx, list, &tasks)
-	g.farewell(list)
+	g.farewell(list, &tasks)
 	g.cancel() // ends exchanges under way
 	g.once.Do(func() { _ = list.Shutdown() })
 	tasks.Wait()
@@ -271,14 +271,31 @@ func (g *Gossip) rejoin(list *memberlist.Memberlist, tasks *sync.WaitGroup) {
 }
 
 // farewell tells the others that this member leaves on purpose, when it does.
-func (g *Gossip) farewell(list *memberlist.Memberlist) {
+func (g *Gossip) farewell(list *memberlist.Memberlist, tasks *sync.WaitGroup) {
 	g.mu.Lock()
-	leaving := g.leaving
+	leaving, addrs := g.leaving, slices.Clone(g.addrs)
 	g.mu.Unlock()
 	if !leaving {
 		return
 	}
 	err := list.UpdateNode(goodbye) // says it in the member's data
+	// Gossip alone misses some server now and then: each gets the data over TCP too.
+	told := make(chan struct{}, len(addrs))
+	for _, addr := range addrs {
+		tasks.Go(func() {
+			_, _ = list.Join([]string{addr}) // who is away need not know
+			told <- struct{}{}
+		})
+	}
+	late := time.After(goodbye)
+	for range addrs {
+		select {
+		case <-told:
+			continue
+		case <-late:
+		}
+		break
+	}
 	if err = errors.Join(err, list.Leave(goodbye)); err != nil {
 		g.log.Debug("good-bye was not gossiped", "error", err)
 	}

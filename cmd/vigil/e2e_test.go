@@ -154,6 +154,7 @@ type testFleet struct {
 	status  vigilv1.ClusterClient
 	seen    uint64   // last event that was waited for
 	front   []string // where clients are told to find the servers, when not at api
+	config  string   // file of all servers; empty: none
 }
 
 // newFleet starts everything; the host has the runners "checksum" and "words".
@@ -250,6 +251,9 @@ func (f *testFleet) startServer(i int) *proc {
 		"--peers", strings.Join(peers, ","), "--log-level", "info"}
 	if f.front != nil {
 		args = append(args, "--advertise-addr", f.front[i])
+	}
+	if f.config != "" {
+		args = append(args, "--config", f.config)
 	}
 	return spawn(f.t, id, args...)
 }

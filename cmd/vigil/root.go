@@ -43,6 +43,7 @@ var commands = [...]func(*app) *cobra.Command{
 	newResumeCmd,
 	newBrakeCmd,
 	newWatchdogCmd,
+	newEscalationCmd,
 	newEventsCmd,
 	newSettingsCmd,
 	newWaitForTaskCmd,
@@ -152,7 +153,7 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 // arrange sorts the commands of the help by who needs them.
 func arrange(root *cobra.Command) {
 	for _, g := range [...]struct{ id, title, commands string }{
-		{"people", "The fleet:", "status apply room task agent mail nudge host pause resume brake watchdog events settings"},
+		{"people", "The fleet:", "status apply room task agent mail nudge host pause resume brake watchdog escalation events settings"},
 		{"agents", "For agents:", "wait-for-task beat declare run remember mcp"},
 		{"machines", "Servers and hosts:", "dev server agentd keygen bench"},
 	} {

@@ -101,6 +101,7 @@ func (d dutyFigures) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeB
 // Collect implements prometheus.Collector.
 func (d dutyFigures) Collect(ch chan<- prometheus.Metric) {
 	d.collectWatchdog(ch)
+	d.collectNotify(ch)
 	d.collectLadder(ch)
 	f := d.duty.Figures()
 	plans := prometheus.NewDesc("vigil_duty_plans_total", "Plans made while this server led.", nil, nil)
@@ -136,6 +137,17 @@ func (d dutyFigures) collectWatchdog(ch chan<- prometheus.Metric) {
 		{"vigil_watchdog_seconds_total", "Time that the looks took, without waiting.", f.Total.Seconds()},
 	} {
 		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(m.name, m.help, nil, nil), prometheus.CounterValue, m.value)
+	}
+}
+
+// collectNotify shows what the notifiers have done.
+func (d dutyFigures) collectNotify(ch chan<- prometheus.Metric) {
+	tries := prometheus.NewDesc("vigil_notify_total", "Notices that this server has tried to deliver, by notifier and outcome.", []string{"notifier", "outcome"}, nil)
+	took := prometheus.NewDesc("vigil_notify_seconds_total", "Time that these tries took.", []string{"notifier"}, nil)
+	for _, n := range d.duty.NotifyFigures() {
+		ch <- prometheus.MustNewConstMetric(tries, prometheus.CounterValue, float64(n.Delivered), n.Notifier, "delivered")
+		ch <- prometheus.MustNewConstMetric(tries, prometheus.CounterValue, float64(n.Failed), n.Notifier, "failed")
+		ch <- prometheus.MustNewConstMetric(took, prometheus.CounterValue, n.Total.Seconds(), n.Notifier)
 	}
 }
 

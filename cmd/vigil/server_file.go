@@ -45,6 +45,7 @@ type serverFile struct {
 	Limits   serverLimits         `yaml:"limits"`
 	Settings map[string]textValue `yaml:"settings"`
 	Watchdog map[string]textValue `yaml:"watchdog"`
+	Notify   []notifyFile         `yaml:"notify"`
 }
 
 type serverPeer struct {
@@ -114,6 +115,9 @@ func parseServerFile(name, text string) (*serverFile, error) {
 		if err := d.decode(f); err != nil {
 			return nil, err
 		}
+		if err := f.checkNotify(name, text); err != nil {
+			return nil, err
+		}
 		set := fsm.DefaultSettings()
 		for key, v := range f.Settings {
 			if err := set.Set(key, v.text); err != nil {
@@ -155,6 +159,8 @@ func (f *serverFile) inspect() (wrong []error) {
 			wrong = append(wrong, err)
 		}
 	}
+	_, lacks := f.notifiers(nil)
+	wrong = append(wrong, lacks...)
 	if len(f.Join) > 0 {
 		if conn, err := client.Open(client.Config{Addrs: f.Join, Name: "server " + f.ID}); err != nil {
 			wrong = append(wrong, err)

@@ -51,6 +51,9 @@ func openServer(conf *serverFile, logTo io.Writer) (*server, error) {
 	if err := repl.Validate(); err != nil {
 		return nil, usageError{err}
 	}
+	if _, wrong := conf.notifiers(nil); len(wrong) > 0 {
+		return nil, usageError{errors.Join(wrong...)}
+	}
 	s := &server{conf: conf, log: hclog.New(&hclog.LoggerOptions{
 		Name: conf.ID, Level: hclog.LevelFromString(conf.LogLevel), Output: logTo, JSONFormat: conf.LogJSON,
 	})}
@@ -99,8 +102,12 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	if err := s.openHearing(registry); err != nil {
 		return err
 	}
-	s.duty, err = duty.Open(duty.Config{Replica: s.replica, Unheard: func() map[string]bool { return s.contacts.lost(time.Now()) },
-		Prod: s.api.Prod, Logger: s.log})
+	notifiers, wrong := s.conf.notifiers(s.replica)
+	if len(wrong) > 0 {
+		return errors.Join(wrong...) // since the check at the beginning
+	}
+	s.duty, err = duty.Open(duty.Config{Replica: s.replica, Unheard: func() map[string]bool { return s.contacts.lost(time.Now()) }, Logger: s.log,
+		Prod: s.api.Prod, Escalate: &duty.Escalate{Notifiers: notifiers, Cluster: s.replica.Cluster}})
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,7 @@ func (a *app) printStatus(st *vigilv1.StatusResponse) error {
 		"clock", fmt.Sprintf("%s, log index %d, epoch %d", short(st.GetClock().AsDuration()), st.GetIndex(), st.GetEpoch()),
 		"paused", a.pausedLine(st),
 		"brake", tidy(st.GetBrake()),
+		"escalations", escalationCounts(st),
 		"hosts", hostCounts(st),
 		"agents", fmt.Sprintf("%d should run, %d run; %d live of %d, in %d rooms",
 			st.GetAgentsWanted(), st.GetAgentsRunning(), st.GetAgentsLive(), st.GetAgents(), st.GetRooms()),
@@ -84,6 +85,18 @@ func becauseText(why string) string {
 		return ""
 	}
 	return " (" + why + ")"
+}
+
+// escalationCounts says "2 open, 1 of them acknowledged"; "" when nothing needs a human.
+func escalationCounts(st *vigilv1.StatusResponse) string {
+	open, alone := st.GetEscalationsOpen(), st.GetEscalationsUnacknowledged()
+	switch {
+	case open == 0:
+		return ""
+	case open == alone:
+		return fmt.Sprintf("%d open", open)
+	}
+	return fmt.Sprintf("%d open, %d of them acknowledged", open, open-alone)
 }
 
 // hostCounts says "2 ready of 4 (1 suspect, 1 lost)".

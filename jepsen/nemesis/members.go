@@ -93,7 +93,7 @@ func replaced(find choice, dead bool) strike {
 			return "", err
 		}
 		began := time.Now()
-		if err := sv.Start(); err != nil {
+		if err := f.begin(sv); err != nil {
 			return "", err
 		}
 		if e := f.admit(ctx, sv); e != nil {
@@ -107,12 +107,22 @@ func replaced(find choice, dead bool) strike {
 // is for checkers to say.
 func notYet(err error) (string, error) { return err.Error(), nil }
 
+// begin starts a server that was emptied or removed. When it was the last of the older
+// build, the cluster may have begun to use what that build does not know: whoever brings
+// it back brings the newer one.
+func (f *Field) begin(sv *stand.Server) error {
+	if out := f.outdated(); len(out) == 1 && out[0] == sv {
+		return sv.StartWith("")
+	}
+	return sv.Start()
+}
+
 // restore starts a server if it does not run, and makes it a member.
 func (f *Field) restore(sv *stand.Server) error {
 	ctx, cancel := healTime()
 	defer cancel()
 	if !sv.Up() {
-		if err := sv.Start(); err != nil {
+		if err := f.begin(sv); err != nil {
 			return err
 		}
 	}
@@ -181,7 +191,7 @@ var swapped = onServer(anyone, func(ctx context.Context, f *Field, sv *stand.Ser
 		return "", err
 	}
 	f.Pause(ctx, span)
-	if err := sv.Start(); err != nil {
+	if err := f.begin(sv); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("by %s for %s", spare.Name, round(span)), nil

@@ -89,6 +89,10 @@ func setID(m proto.Message, id *vigilv1.WriteId) {
 		m.Id = id
 	case *vigilv1.AckMailRequest:
 		m.Id = id
+	case *vigilv1.AckEscalationRequest:
+		m.Id = id
+	case *vigilv1.CloseEscalationRequest:
+		m.Id = id
 	}
 }
 

@@ -28,7 +28,8 @@
 // (type ledger) and compared with the laws; the state machine's own word is used
 // only where a ledger cannot know (Check, hashes, lateness, Why). Type judges compares
 // what the servers show: one leader a term, the same state at the same entry, the same
-// events without a gap, and every acknowledged task told in them. After each fault
+// events without a gap, and every acknowledged task told in them. Who is told of
+// escalations (type pager) keeps a ledger too: what counts as told was told. After each fault
 // people can write again within a bound, and after each calm all servers agree. At the
 // end the checks of jepsen/check judge the record of the day, also what each fault
 // touched: while a majority of servers was untouched people could write, leases of lives

@@ -178,6 +178,8 @@ func (b *blow) killedWriting() {
 func (b *blow) allKilledWriting() {
 	b.touchAll()
 	for _, v := range b.w.servers {
+		v.mayEnd.Add(1) // as above
+		defer v.mayEnd.Add(-1)
 		v.disk.stall()
 		b.pause(b.between(ms, 100*ms))
 	}

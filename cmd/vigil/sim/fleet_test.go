@@ -88,6 +88,9 @@ func (s *server) start() {
 	h, cfg := s.disk.open(), s.cfg
 	cfg.Backend = &cluster.Backend{Log: h, Stable: h, Snapshots: h, Transport: st.port, Ask: s.w.asker(s.i)}
 	rep, err := cluster.Open(cfg)
+	if s.mayEnd.Load() > 0 && errors.Is(err, cluster.ErrDiskStuck) {
+		return // who has stalled the disk starts it again
+	}
 	if err != nil {
 		s.w.ledger.breach("server", "server %d cannot be opened: %v", s.i, err)
 		return
@@ -108,7 +111,7 @@ func (s *server) surround(st *stay) {
 			st.board.changed(e)
 		}
 	})
-	d, err := duty.Open(duty.Config{Replica: st.rep, Unheard: func() map[string]bool { return s.w.unheard(s.i) }})
+	d, err := duty.Open(duty.Config{Replica: st.rep, Unheard: func() map[string]bool { return s.w.unheard(s.i) }, Escalate: s.w.pager.of(s.w, st)})
 	if err != nil {
 		s.w.ledger.breach("server", "duties of server %d cannot be opened: %v", s.i, err)
 		return
@@ -264,6 +267,7 @@ func (w *world) agree() {
 		if err := st.Check(); err != nil {
 			w.ledger.breach("Check", "%v", err)
 		}
+		w.pager.judge(w, st)
 	})
 }
 

@@ -48,6 +48,7 @@ type record struct {
 	downWhy   string
 	crashes   []time.Time // that were followed by no pardon
 	lastCrash bool
+	hanging   int // lives that do nothing but be there
 }
 
 // proof is since when a life has been able to prove itself, in cluster time.
@@ -102,6 +103,19 @@ func (l *ledger) counted(what string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.counts[what]
+}
+
+// hang notes that a life hangs (by 1), or does so no more (by -1).
+func (l *ledger) hang(name string, by int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.agent(name).hanging += by
+}
+
+func (l *ledger) hangs(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.agent(name).hanging > 0
 }
 
 func (l *ledger) agent(name string) *record {

@@ -32,6 +32,7 @@ func TestCheckersNoticeDefects(t *testing.T) {
 		{"disks acknowledge what they lose", disksLie, "L8", []string{"all servers killed"}},
 		{"a server applies entries of its own", corruptsEntries, "L12", nil},
 		{"servers come back late", staysDown, "recovery", nil},
+		{"a notice counts as delivered and nobody gets it", losesNotices, "notice", nil},
 		{"nobody is told of the restore of a backup", hidesRestores, "L8", []string{"backup restored"}},
 	} {
 		t.Run(d.name, func(t *testing.T) {

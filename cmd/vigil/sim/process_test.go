@@ -208,7 +208,9 @@ func (p *process) hang() {
 	p.mu.Unlock()
 	p.proves(false, 0)
 	began := p.w.since()
+	p.w.ledger.hang(p.l.name, 1)
 	<-p.ctx.Done()
+	p.w.ledger.hang(p.l.name, -1)
 	p.w.ledger.story.idle("agent hangs", p.l.name, fmt.Sprint("host-", p.d.h.n), began, p.w.since())
 }
 

@@ -159,7 +159,7 @@ func (o *watch) patience(st *fsm.State) (stuck []string) {
 		if most := bound(why.Code); most > 0 {
 			stuck = o.lasts(stuck, st, fmt.Sprintf("%s is %s (%v)", a.Name, why.Code, a.Inc), most)
 		}
-		if a.Part == fsm.PartActive && a.Task == 0 && !sorting {
+		if a.Part == fsm.PartActive && a.Task == 0 && !sorting && !o.w.ledger.hangs(a.Name) { // who hangs is found out by its limits
 			stuck = o.lasts(stuck, st, fmt.Sprintf("%s is active without a task (%v)", a.Name, a.Inc), 6*time.Minute)
 		}
 		if o.w.ledger.stays(a, st.LastIndex()) {

@@ -38,6 +38,7 @@ const (
 	corruptsEntries
 	staysDown
 	hidesRestores
+	losesNotices
 )
 
 // config is one run.
@@ -93,6 +94,7 @@ type world struct {
 	titles    sync.Map     // task id -> title
 	newest    atomic.Int64 // cluster time that was seen
 	calm      atomic.Bool
+	pager     pager
 }
 
 // rng gives a source of chance for one actor.
@@ -125,7 +127,7 @@ func (w *world) clock() fsm.Time {
 }
 
 func newWorld(t *testing.T, cfg config) *world {
-	w := &world{t: t, cfg: cfg, n: cfg.n, begun: time.Now(), ledger: newLedger(), roles: map[string]*roleInfo{}}
+	w := &world{t: t, cfg: cfg, n: cfg.n, begun: time.Now(), ledger: newLedger(), roles: map[string]*roleInfo{}, pager: pager{told: map[uint64]int{}}}
 	if w.n == 0 {
 		w.n = 3 + 2*int(cfg.seed%4/3) // every fourth seed has five
 	}

@@ -234,6 +234,10 @@ type Request struct {
 	//	*Request_NoteNudge
 	//	*Request_StepLadder
 	//	*Request_NoteRung
+	//	*Request_BeginEscalations
+	//	*Request_AckEscalation
+	//	*Request_CloseEscalation
+	//	*Request_NoteNotice
 	//	*Request_WarnRoom
 	//	*Request_CancelIdleRoom
 	//	*Request_ReopenRoom
@@ -779,6 +783,42 @@ func (x *Request) GetNoteRung() *NoteRung {
 	return nil
 }
 
+func (x *Request) GetBeginEscalations() *BeginEscalations {
+	if x != nil {
+		if x, ok := x.Command.(*Request_BeginEscalations); ok {
+			return x.BeginEscalations
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetAckEscalation() *AckEscalation {
+	if x != nil {
+		if x, ok := x.Command.(*Request_AckEscalation); ok {
+			return x.AckEscalation
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetCloseEscalation() *CloseEscalation {
+	if x != nil {
+		if x, ok := x.Command.(*Request_CloseEscalation); ok {
+			return x.CloseEscalation
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetNoteNotice() *NoteNotice {
+	if x != nil {
+		if x, ok := x.Command.(*Request_NoteNotice); ok {
+			return x.NoteNotice
+		}
+	}
+	return nil
+}
+
 func (x *Request) GetWarnRoom() *WarnRoom {
 	if x != nil {
 		if x, ok := x.Command.(*Request_WarnRoom); ok {
@@ -1040,6 +1080,22 @@ type Request_NoteRung struct {
 	NoteRung *NoteRung `protobuf:"bytes,68,opt,name=note_rung,json=noteRung,proto3,oneof"` // feature level 2
 }
 
+type Request_BeginEscalations struct {
+	BeginEscalations *BeginEscalations `protobuf:"bytes,70,opt,name=begin_escalations,json=beginEscalations,proto3,oneof"` // feature level 2, as those that follow
+}
+
+type Request_AckEscalation struct {
+	AckEscalation *AckEscalation `protobuf:"bytes,71,opt,name=ack_escalation,json=ackEscalation,proto3,oneof"`
+}
+
+type Request_CloseEscalation struct {
+	CloseEscalation *CloseEscalation `protobuf:"bytes,72,opt,name=close_escalation,json=closeEscalation,proto3,oneof"`
+}
+
+type Request_NoteNotice struct {
+	NoteNotice *NoteNotice `protobuf:"bytes,73,opt,name=note_notice,json=noteNotice,proto3,oneof"`
+}
+
 type Request_WarnRoom struct {
 	WarnRoom *WarnRoom `protobuf:"bytes,90,opt,name=warn_room,json=warnRoom,proto3,oneof"` // feature level 2, as those that follow
 }
@@ -1165,6 +1221,14 @@ func (*Request_NoteNudge) isRequest_Command() {}
 func (*Request_StepLadder) isRequest_Command() {}
 
 func (*Request_NoteRung) isRequest_Command() {}
+
+func (*Request_BeginEscalations) isRequest_Command() {}
+
+func (*Request_AckEscalation) isRequest_Command() {}
+
+func (*Request_CloseEscalation) isRequest_Command() {}
+
+func (*Request_NoteNotice) isRequest_Command() {}
 
 func (*Request_WarnRoom) isRequest_Command() {}
 
@@ -2096,6 +2160,230 @@ func (x *RoomWatch) GetDisabled() bool {
 	return false
 }
 
+type BeginEscalations struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BeginEscalations) Reset() {
+	*x = BeginEscalations{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BeginEscalations) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BeginEscalations) ProtoMessage() {}
+
+func (x *BeginEscalations) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BeginEscalations.ProtoReflect.Descriptor instead.
+func (*BeginEscalations) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{17}
+}
+
+type AckEscalation struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Escalation    uint64                 `protobuf:"varint,1,opt,name=escalation,proto3" json:"escalation,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AckEscalation) Reset() {
+	*x = AckEscalation{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AckEscalation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AckEscalation) ProtoMessage() {}
+
+func (x *AckEscalation) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AckEscalation.ProtoReflect.Descriptor instead.
+func (*AckEscalation) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *AckEscalation) GetEscalation() uint64 {
+	if x != nil {
+		return x.Escalation
+	}
+	return 0
+}
+
+func (x *AckEscalation) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type CloseEscalation struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Escalation    uint64                 `protobuf:"varint,1,opt,name=escalation,proto3" json:"escalation,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	Note          string                 `protobuf:"bytes,3,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CloseEscalation) Reset() {
+	*x = CloseEscalation{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CloseEscalation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CloseEscalation) ProtoMessage() {}
+
+func (x *CloseEscalation) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CloseEscalation.ProtoReflect.Descriptor instead.
+func (*CloseEscalation) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *CloseEscalation) GetEscalation() uint64 {
+	if x != nil {
+		return x.Escalation
+	}
+	return 0
+}
+
+func (x *CloseEscalation) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *CloseEscalation) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+type NoteNotice struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Escalation    uint64                 `protobuf:"varint,1,opt,name=escalation,proto3" json:"escalation,omitempty"`
+	Notice        uint64                 `protobuf:"varint,2,opt,name=notice,proto3" json:"notice,omitempty"`
+	Notifier      string                 `protobuf:"bytes,3,opt,name=notifier,proto3" json:"notifier,omitempty"`
+	Failure       string                 `protobuf:"bytes,4,opt,name=failure,proto3" json:"failure,omitempty"`     // empty: it was delivered
+	Notifiers     []string               `protobuf:"bytes,5,rep,name=notifiers,proto3" json:"notifiers,omitempty"` // all that the leader has
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NoteNotice) Reset() {
+	*x = NoteNotice{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NoteNotice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NoteNotice) ProtoMessage() {}
+
+func (x *NoteNotice) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NoteNotice.ProtoReflect.Descriptor instead.
+func (*NoteNotice) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *NoteNotice) GetEscalation() uint64 {
+	if x != nil {
+		return x.Escalation
+	}
+	return 0
+}
+
+func (x *NoteNotice) GetNotice() uint64 {
+	if x != nil {
+		return x.Notice
+	}
+	return 0
+}
+
+func (x *NoteNotice) GetNotifier() string {
+	if x != nil {
+		return x.Notifier
+	}
+	return ""
+}
+
+func (x *NoteNotice) GetFailure() string {
+	if x != nil {
+		return x.Failure
+	}
+	return ""
+}
+
+func (x *NoteNotice) GetNotifiers() []string {
+	if x != nil {
+		return x.Notifiers
+	}
+	return nil
+}
+
 type WatchRooms struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2104,7 +2392,7 @@ type WatchRooms struct {
 
 func (x *WatchRooms) Reset() {
 	*x = WatchRooms{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2116,7 +2404,7 @@ func (x *WatchRooms) String() string {
 func (*WatchRooms) ProtoMessage() {}
 
 func (x *WatchRooms) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2129,7 +2417,7 @@ func (x *WatchRooms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRooms.ProtoReflect.Descriptor instead.
 func (*WatchRooms) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{17}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{21}
 }
 
 type WarnRoom struct {
@@ -2142,7 +2430,7 @@ type WarnRoom struct {
 
 func (x *WarnRoom) Reset() {
 	*x = WarnRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2154,7 +2442,7 @@ func (x *WarnRoom) String() string {
 func (*WarnRoom) ProtoMessage() {}
 
 func (x *WarnRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2167,7 +2455,7 @@ func (x *WarnRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WarnRoom.ProtoReflect.Descriptor instead.
 func (*WarnRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{18}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WarnRoom) GetRoom() uint32 {
@@ -2195,7 +2483,7 @@ type CancelIdleRoom struct {
 
 func (x *CancelIdleRoom) Reset() {
 	*x = CancelIdleRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2207,7 +2495,7 @@ func (x *CancelIdleRoom) String() string {
 func (*CancelIdleRoom) ProtoMessage() {}
 
 func (x *CancelIdleRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2220,7 +2508,7 @@ func (x *CancelIdleRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelIdleRoom.ProtoReflect.Descriptor instead.
 func (*CancelIdleRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{19}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CancelIdleRoom) GetRoom() uint32 {
@@ -2255,7 +2543,7 @@ type ReopenRoom struct {
 
 func (x *ReopenRoom) Reset() {
 	*x = ReopenRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2267,7 +2555,7 @@ func (x *ReopenRoom) String() string {
 func (*ReopenRoom) ProtoMessage() {}
 
 func (x *ReopenRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2280,7 +2568,7 @@ func (x *ReopenRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenRoom.ProtoReflect.Descriptor instead.
 func (*ReopenRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{20}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReopenRoom) GetRoom() string {
@@ -2318,7 +2606,7 @@ type SetRoomWatch struct {
 
 func (x *SetRoomWatch) Reset() {
 	*x = SetRoomWatch{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2330,7 +2618,7 @@ func (x *SetRoomWatch) String() string {
 func (*SetRoomWatch) ProtoMessage() {}
 
 func (x *SetRoomWatch) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2343,7 +2631,7 @@ func (x *SetRoomWatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRoomWatch.ProtoReflect.Descriptor instead.
 func (*SetRoomWatch) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{21}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SetRoomWatch) GetRoom() string {
@@ -2399,7 +2687,7 @@ type DeleteRoom struct {
 
 func (x *DeleteRoom) Reset() {
 	*x = DeleteRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2411,7 +2699,7 @@ func (x *DeleteRoom) String() string {
 func (*DeleteRoom) ProtoMessage() {}
 
 func (x *DeleteRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2424,7 +2712,7 @@ func (x *DeleteRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRoom.ProtoReflect.Descriptor instead.
 func (*DeleteRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{22}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DeleteRoom) GetRoom() string {
@@ -2462,7 +2750,7 @@ type CreateTask struct {
 
 func (x *CreateTask) Reset() {
 	*x = CreateTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2474,7 +2762,7 @@ func (x *CreateTask) String() string {
 func (*CreateTask) ProtoMessage() {}
 
 func (x *CreateTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2487,7 +2775,7 @@ func (x *CreateTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTask.ProtoReflect.Descriptor instead.
 func (*CreateTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{23}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CreateTask) GetRoom() string {
@@ -2544,7 +2832,7 @@ type CancelTask struct {
 
 func (x *CancelTask) Reset() {
 	*x = CancelTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2556,7 +2844,7 @@ func (x *CancelTask) String() string {
 func (*CancelTask) ProtoMessage() {}
 
 func (x *CancelTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2569,7 +2857,7 @@ func (x *CancelTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTask.ProtoReflect.Descriptor instead.
 func (*CancelTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{24}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CancelTask) GetTask() uint64 {
@@ -2611,7 +2899,7 @@ type RetryTask struct {
 
 func (x *RetryTask) Reset() {
 	*x = RetryTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2623,7 +2911,7 @@ func (x *RetryTask) String() string {
 func (*RetryTask) ProtoMessage() {}
 
 func (x *RetryTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2636,7 +2924,7 @@ func (x *RetryTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryTask.ProtoReflect.Descriptor instead.
 func (*RetryTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{25}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RetryTask) GetTask() uint64 {
@@ -2673,7 +2961,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2685,7 +2973,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2698,7 +2986,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{26}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Join) GetAgent() string {
@@ -2734,7 +3022,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2746,7 +3034,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2759,7 +3047,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{27}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Leave) GetAgent() string {
@@ -2802,7 +3090,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2814,7 +3102,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2827,7 +3115,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{28}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Claim) GetAgent() string {
@@ -2871,7 +3159,7 @@ type StartTask struct {
 
 func (x *StartTask) Reset() {
 	*x = StartTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2883,7 +3171,7 @@ func (x *StartTask) String() string {
 func (*StartTask) ProtoMessage() {}
 
 func (x *StartTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2896,7 +3184,7 @@ func (x *StartTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTask.ProtoReflect.Descriptor instead.
 func (*StartTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{29}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *StartTask) GetAgent() string {
@@ -2948,7 +3236,7 @@ type ProgressTask struct {
 
 func (x *ProgressTask) Reset() {
 	*x = ProgressTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2960,7 +3248,7 @@ func (x *ProgressTask) String() string {
 func (*ProgressTask) ProtoMessage() {}
 
 func (x *ProgressTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2973,7 +3261,7 @@ func (x *ProgressTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressTask.ProtoReflect.Descriptor instead.
 func (*ProgressTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ProgressTask) GetAgent() string {
@@ -3032,7 +3320,7 @@ type CompleteTask struct {
 
 func (x *CompleteTask) Reset() {
 	*x = CompleteTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3044,7 +3332,7 @@ func (x *CompleteTask) String() string {
 func (*CompleteTask) ProtoMessage() {}
 
 func (x *CompleteTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3057,7 +3345,7 @@ func (x *CompleteTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteTask.ProtoReflect.Descriptor instead.
 func (*CompleteTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CompleteTask) GetAgent() string {
@@ -3117,7 +3405,7 @@ type FailTask struct {
 
 func (x *FailTask) Reset() {
 	*x = FailTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3129,7 +3417,7 @@ func (x *FailTask) String() string {
 func (*FailTask) ProtoMessage() {}
 
 func (x *FailTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3142,7 +3430,7 @@ func (x *FailTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailTask.ProtoReflect.Descriptor instead.
 func (*FailTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *FailTask) GetAgent() string {
@@ -3212,7 +3500,7 @@ type Handoff struct {
 
 func (x *Handoff) Reset() {
 	*x = Handoff{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3224,7 +3512,7 @@ func (x *Handoff) String() string {
 func (*Handoff) ProtoMessage() {}
 
 func (x *Handoff) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3237,7 +3525,7 @@ func (x *Handoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Handoff.ProtoReflect.Descriptor instead.
 func (*Handoff) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Handoff) GetAgent() string {
@@ -3322,7 +3610,7 @@ type SetResume struct {
 
 func (x *SetResume) Reset() {
 	*x = SetResume{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3334,7 +3622,7 @@ func (x *SetResume) String() string {
 func (*SetResume) ProtoMessage() {}
 
 func (x *SetResume) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3347,7 +3635,7 @@ func (x *SetResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetResume.ProtoReflect.Descriptor instead.
 func (*SetResume) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SetResume) GetAgent() string {
@@ -3394,7 +3682,7 @@ type Declare struct {
 
 func (x *Declare) Reset() {
 	*x = Declare{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3406,7 +3694,7 @@ func (x *Declare) String() string {
 func (*Declare) ProtoMessage() {}
 
 func (x *Declare) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3419,7 +3707,7 @@ func (x *Declare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declare.ProtoReflect.Descriptor instead.
 func (*Declare) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Declare) GetAgent() string {
@@ -3492,7 +3780,7 @@ type SetAgent struct {
 
 func (x *SetAgent) Reset() {
 	*x = SetAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3504,7 +3792,7 @@ func (x *SetAgent) String() string {
 func (*SetAgent) ProtoMessage() {}
 
 func (x *SetAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3517,7 +3805,7 @@ func (x *SetAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAgent.ProtoReflect.Descriptor instead.
 func (*SetAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SetAgent) GetAgent() string {
@@ -3574,7 +3862,7 @@ type RestartAgent struct {
 
 func (x *RestartAgent) Reset() {
 	*x = RestartAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3586,7 +3874,7 @@ func (x *RestartAgent) String() string {
 func (*RestartAgent) ProtoMessage() {}
 
 func (x *RestartAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3599,7 +3887,7 @@ func (x *RestartAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartAgent.ProtoReflect.Descriptor instead.
 func (*RestartAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RestartAgent) GetAgent() string {
@@ -3642,7 +3930,7 @@ type SetPause struct {
 
 func (x *SetPause) Reset() {
 	*x = SetPause{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3654,7 +3942,7 @@ func (x *SetPause) String() string {
 func (*SetPause) ProtoMessage() {}
 
 func (x *SetPause) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3667,7 +3955,7 @@ func (x *SetPause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPause.ProtoReflect.Descriptor instead.
 func (*SetPause) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SetPause) GetScope() string {
@@ -3708,7 +3996,7 @@ type UnparkAgent struct {
 
 func (x *UnparkAgent) Reset() {
 	*x = UnparkAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3720,7 +4008,7 @@ func (x *UnparkAgent) String() string {
 func (*UnparkAgent) ProtoMessage() {}
 
 func (x *UnparkAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3733,7 +4021,7 @@ func (x *UnparkAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnparkAgent.ProtoReflect.Descriptor instead.
 func (*UnparkAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *UnparkAgent) GetAgent() string {
@@ -3761,7 +4049,7 @@ type UnquarantineTask struct {
 
 func (x *UnquarantineTask) Reset() {
 	*x = UnquarantineTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3773,7 +4061,7 @@ func (x *UnquarantineTask) String() string {
 func (*UnquarantineTask) ProtoMessage() {}
 
 func (x *UnquarantineTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3786,7 +4074,7 @@ func (x *UnquarantineTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnquarantineTask.ProtoReflect.Descriptor instead.
 func (*UnquarantineTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{40}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *UnquarantineTask) GetTask() uint64 {
@@ -3819,7 +4107,7 @@ type ReleaseBrake struct {
 
 func (x *ReleaseBrake) Reset() {
 	*x = ReleaseBrake{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3831,7 +4119,7 @@ func (x *ReleaseBrake) String() string {
 func (*ReleaseBrake) ProtoMessage() {}
 
 func (x *ReleaseBrake) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3844,7 +4132,7 @@ func (x *ReleaseBrake) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseBrake.ProtoReflect.Descriptor instead.
 func (*ReleaseBrake) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{41}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ReleaseBrake) GetBy() string {
@@ -3865,7 +4153,7 @@ type Running struct {
 
 func (x *Running) Reset() {
 	*x = Running{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3877,7 +4165,7 @@ func (x *Running) String() string {
 func (*Running) ProtoMessage() {}
 
 func (x *Running) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3890,7 +4178,7 @@ func (x *Running) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Running.ProtoReflect.Descriptor instead.
 func (*Running) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{42}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Running) GetAgent() uint32 {
@@ -3933,7 +4221,7 @@ type RegisterHost struct {
 
 func (x *RegisterHost) Reset() {
 	*x = RegisterHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3945,7 +4233,7 @@ func (x *RegisterHost) String() string {
 func (*RegisterHost) ProtoMessage() {}
 
 func (x *RegisterHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3958,7 +4246,7 @@ func (x *RegisterHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterHost.ProtoReflect.Descriptor instead.
 func (*RegisterHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{43}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RegisterHost) GetKey() string {
@@ -4048,7 +4336,7 @@ type LeaveHost struct {
 
 func (x *LeaveHost) Reset() {
 	*x = LeaveHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4060,7 +4348,7 @@ func (x *LeaveHost) String() string {
 func (*LeaveHost) ProtoMessage() {}
 
 func (x *LeaveHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4073,7 +4361,7 @@ func (x *LeaveHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveHost.ProtoReflect.Descriptor instead.
 func (*LeaveHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{44}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *LeaveHost) GetKey() string {
@@ -4101,7 +4389,7 @@ type SuspectHost struct {
 
 func (x *SuspectHost) Reset() {
 	*x = SuspectHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4113,7 +4401,7 @@ func (x *SuspectHost) String() string {
 func (*SuspectHost) ProtoMessage() {}
 
 func (x *SuspectHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4126,7 +4414,7 @@ func (x *SuspectHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspectHost.ProtoReflect.Descriptor instead.
 func (*SuspectHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{45}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SuspectHost) GetHost() uint32 {
@@ -4163,7 +4451,7 @@ type AcceptOrder struct {
 
 func (x *AcceptOrder) Reset() {
 	*x = AcceptOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4175,7 +4463,7 @@ func (x *AcceptOrder) String() string {
 func (*AcceptOrder) ProtoMessage() {}
 
 func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4188,7 +4476,7 @@ func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptOrder.ProtoReflect.Descriptor instead.
 func (*AcceptOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{46}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AcceptOrder) GetHost() uint32 {
@@ -4238,7 +4526,7 @@ type ReportStarted struct {
 
 func (x *ReportStarted) Reset() {
 	*x = ReportStarted{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4250,7 +4538,7 @@ func (x *ReportStarted) String() string {
 func (*ReportStarted) ProtoMessage() {}
 
 func (x *ReportStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4263,7 +4551,7 @@ func (x *ReportStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStarted.ProtoReflect.Descriptor instead.
 func (*ReportStarted) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{47}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReportStarted) GetHost() uint32 {
@@ -4311,7 +4599,7 @@ type ReportExit struct {
 
 func (x *ReportExit) Reset() {
 	*x = ReportExit{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4323,7 +4611,7 @@ func (x *ReportExit) String() string {
 func (*ReportExit) ProtoMessage() {}
 
 func (x *ReportExit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4336,7 +4624,7 @@ func (x *ReportExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportExit.ProtoReflect.Descriptor instead.
 func (*ReportExit) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{48}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReportExit) GetHost() uint32 {
@@ -4414,7 +4702,7 @@ type DrainHost struct {
 
 func (x *DrainHost) Reset() {
 	*x = DrainHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4426,7 +4714,7 @@ func (x *DrainHost) String() string {
 func (*DrainHost) ProtoMessage() {}
 
 func (x *DrainHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4439,7 +4727,7 @@ func (x *DrainHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainHost.ProtoReflect.Descriptor instead.
 func (*DrainHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{49}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *DrainHost) GetHost() uint32 {
@@ -4481,7 +4769,7 @@ type ConfirmDead struct {
 
 func (x *ConfirmDead) Reset() {
 	*x = ConfirmDead{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4493,7 +4781,7 @@ func (x *ConfirmDead) String() string {
 func (*ConfirmDead) ProtoMessage() {}
 
 func (x *ConfirmDead) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4506,7 +4794,7 @@ func (x *ConfirmDead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmDead.ProtoReflect.Descriptor instead.
 func (*ConfirmDead) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{50}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ConfirmDead) GetHost() uint32 {
@@ -4540,7 +4828,7 @@ type ForgetHost struct {
 
 func (x *ForgetHost) Reset() {
 	*x = ForgetHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4552,7 +4840,7 @@ func (x *ForgetHost) String() string {
 func (*ForgetHost) ProtoMessage() {}
 
 func (x *ForgetHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4565,7 +4853,7 @@ func (x *ForgetHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetHost.ProtoReflect.Descriptor instead.
 func (*ForgetHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ForgetHost) GetHost() uint32 {
@@ -4594,7 +4882,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4606,7 +4894,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4619,7 +4907,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *HostView) GetServer() string {
@@ -4661,7 +4949,7 @@ type ReportViews struct {
 
 func (x *ReportViews) Reset() {
 	*x = ReportViews{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4673,7 +4961,7 @@ func (x *ReportViews) String() string {
 func (*ReportViews) ProtoMessage() {}
 
 func (x *ReportViews) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4686,7 +4974,7 @@ func (x *ReportViews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportViews.ProtoReflect.Descriptor instead.
 func (*ReportViews) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{53}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ReportViews) GetServer() string {
@@ -4720,7 +5008,7 @@ type SurrenderHost struct {
 
 func (x *SurrenderHost) Reset() {
 	*x = SurrenderHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4732,7 +5020,7 @@ func (x *SurrenderHost) String() string {
 func (*SurrenderHost) ProtoMessage() {}
 
 func (x *SurrenderHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4745,7 +5033,7 @@ func (x *SurrenderHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SurrenderHost.ProtoReflect.Descriptor instead.
 func (*SurrenderHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{54}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *SurrenderHost) GetHost() uint32 {
@@ -4773,7 +5061,7 @@ type ReportPressure struct {
 
 func (x *ReportPressure) Reset() {
 	*x = ReportPressure{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4785,7 +5073,7 @@ func (x *ReportPressure) String() string {
 func (*ReportPressure) ProtoMessage() {}
 
 func (x *ReportPressure) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4798,7 +5086,7 @@ func (x *ReportPressure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportPressure.ProtoReflect.Descriptor instead.
 func (*ReportPressure) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{55}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReportPressure) GetHost() uint32 {
@@ -4834,7 +5122,7 @@ type ReportStuck struct {
 
 func (x *ReportStuck) Reset() {
 	*x = ReportStuck{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4846,7 +5134,7 @@ func (x *ReportStuck) String() string {
 func (*ReportStuck) ProtoMessage() {}
 
 func (x *ReportStuck) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4859,7 +5147,7 @@ func (x *ReportStuck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStuck.ProtoReflect.Descriptor instead.
 func (*ReportStuck) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{56}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ReportStuck) GetHost() uint32 {
@@ -4901,7 +5189,7 @@ type NoteNudge struct {
 
 func (x *NoteNudge) Reset() {
 	*x = NoteNudge{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4913,7 +5201,7 @@ func (x *NoteNudge) String() string {
 func (*NoteNudge) ProtoMessage() {}
 
 func (x *NoteNudge) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4926,7 +5214,7 @@ func (x *NoteNudge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteNudge.ProtoReflect.Descriptor instead.
 func (*NoteNudge) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{57}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *NoteNudge) GetAgent() string {
@@ -4962,7 +5250,7 @@ type StepLadder struct {
 
 func (x *StepLadder) Reset() {
 	*x = StepLadder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4974,7 +5262,7 @@ func (x *StepLadder) String() string {
 func (*StepLadder) ProtoMessage() {}
 
 func (x *StepLadder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4987,7 +5275,7 @@ func (x *StepLadder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepLadder.ProtoReflect.Descriptor instead.
 func (*StepLadder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{58}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *StepLadder) GetAgent() uint32 {
@@ -5030,7 +5318,7 @@ type NoteRung struct {
 
 func (x *NoteRung) Reset() {
 	*x = NoteRung{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5042,7 +5330,7 @@ func (x *NoteRung) String() string {
 func (*NoteRung) ProtoMessage() {}
 
 func (x *NoteRung) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5055,7 +5343,7 @@ func (x *NoteRung) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteRung.ProtoReflect.Descriptor instead.
 func (*NoteRung) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{59}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *NoteRung) GetAgent() uint32 {
@@ -5106,7 +5394,7 @@ type SendMail struct {
 
 func (x *SendMail) Reset() {
 	*x = SendMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5118,7 +5406,7 @@ func (x *SendMail) String() string {
 func (*SendMail) ProtoMessage() {}
 
 func (x *SendMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5131,7 +5419,7 @@ func (x *SendMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMail.ProtoReflect.Descriptor instead.
 func (*SendMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{60}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *SendMail) GetAgent() string {
@@ -5230,7 +5518,7 @@ type ReadMail struct {
 
 func (x *ReadMail) Reset() {
 	*x = ReadMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5242,7 +5530,7 @@ func (x *ReadMail) String() string {
 func (*ReadMail) ProtoMessage() {}
 
 func (x *ReadMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5255,7 +5543,7 @@ func (x *ReadMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadMail.ProtoReflect.Descriptor instead.
 func (*ReadMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{61}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ReadMail) GetAgent() string {
@@ -5298,7 +5586,7 @@ type AckMail struct {
 
 func (x *AckMail) Reset() {
 	*x = AckMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5310,7 +5598,7 @@ func (x *AckMail) String() string {
 func (*AckMail) ProtoMessage() {}
 
 func (x *AckMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5323,7 +5611,7 @@ func (x *AckMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckMail.ProtoReflect.Descriptor instead.
 func (*AckMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{62}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *AckMail) GetAgent() string {
@@ -5365,7 +5653,7 @@ type OrderStart struct {
 
 func (x *OrderStart) Reset() {
 	*x = OrderStart{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5377,7 +5665,7 @@ func (x *OrderStart) String() string {
 func (*OrderStart) ProtoMessage() {}
 
 func (x *OrderStart) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5390,7 +5678,7 @@ func (x *OrderStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStart.ProtoReflect.Descriptor instead.
 func (*OrderStart) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{63}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *OrderStart) GetAgent() uint32 {
@@ -5425,7 +5713,7 @@ type OrderStop struct {
 
 func (x *OrderStop) Reset() {
 	*x = OrderStop{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5437,7 +5725,7 @@ func (x *OrderStop) String() string {
 func (*OrderStop) ProtoMessage() {}
 
 func (x *OrderStop) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5450,7 +5738,7 @@ func (x *OrderStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStop.ProtoReflect.Descriptor instead.
 func (*OrderStop) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{64}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *OrderStop) GetAgent() uint32 {
@@ -5485,7 +5773,7 @@ type CancelOrder struct {
 
 func (x *CancelOrder) Reset() {
 	*x = CancelOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5497,7 +5785,7 @@ func (x *CancelOrder) String() string {
 func (*CancelOrder) ProtoMessage() {}
 
 func (x *CancelOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5510,7 +5798,7 @@ func (x *CancelOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelOrder.ProtoReflect.Descriptor instead.
 func (*CancelOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{65}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *CancelOrder) GetAgent() uint32 {
@@ -5548,7 +5836,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tHostBeats\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
-	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xab\x1c\n" +
+	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xc9\x1e\n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
@@ -5625,7 +5913,12 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"note_nudge\x18B \x01(\v2\x17.vigil.log.v1.NoteNudgeH\x00R\tnoteNudge\x12;\n" +
 	"\vstep_ladder\x18C \x01(\v2\x18.vigil.log.v1.StepLadderH\x00R\n" +
 	"stepLadder\x125\n" +
-	"\tnote_rung\x18D \x01(\v2\x16.vigil.log.v1.NoteRungH\x00R\bnoteRung\x125\n" +
+	"\tnote_rung\x18D \x01(\v2\x16.vigil.log.v1.NoteRungH\x00R\bnoteRung\x12M\n" +
+	"\x11begin_escalations\x18F \x01(\v2\x1e.vigil.log.v1.BeginEscalationsH\x00R\x10beginEscalations\x12D\n" +
+	"\x0eack_escalation\x18G \x01(\v2\x1b.vigil.log.v1.AckEscalationH\x00R\rackEscalation\x12J\n" +
+	"\x10close_escalation\x18H \x01(\v2\x1d.vigil.log.v1.CloseEscalationH\x00R\x0fcloseEscalation\x12;\n" +
+	"\vnote_notice\x18I \x01(\v2\x18.vigil.log.v1.NoteNoticeH\x00R\n" +
+	"noteNotice\x125\n" +
 	"\twarn_room\x18Z \x01(\v2\x16.vigil.log.v1.WarnRoomH\x00R\bwarnRoom\x12H\n" +
 	"\x10cancel_idle_room\x18[ \x01(\v2\x1c.vigil.log.v1.CancelIdleRoomH\x00R\x0ecancelIdleRoom\x12;\n" +
 	"\vreopen_room\x18\\ \x01(\v2\x18.vigil.log.v1.ReopenRoomH\x00R\n" +
@@ -5709,7 +6002,28 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"idle_limit\x18\x01 \x01(\x12R\tidleLimit\x12\x1a\n" +
 	"\bdeadline\x18\x02 \x01(\x12R\bdeadline\x12\x1a\n" +
-	"\bdisabled\x18\x03 \x01(\bR\bdisabled\"\f\n" +
+	"\bdisabled\x18\x03 \x01(\bR\bdisabled\"\x12\n" +
+	"\x10BeginEscalations\"?\n" +
+	"\rAckEscalation\x12\x1e\n" +
+	"\n" +
+	"escalation\x18\x01 \x01(\x04R\n" +
+	"escalation\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\"U\n" +
+	"\x0fCloseEscalation\x12\x1e\n" +
+	"\n" +
+	"escalation\x18\x01 \x01(\x04R\n" +
+	"escalation\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
+	"\x04note\x18\x03 \x01(\tR\x04note\"\x98\x01\n" +
+	"\n" +
+	"NoteNotice\x12\x1e\n" +
+	"\n" +
+	"escalation\x18\x01 \x01(\x04R\n" +
+	"escalation\x12\x16\n" +
+	"\x06notice\x18\x02 \x01(\x04R\x06notice\x12\x1a\n" +
+	"\bnotifier\x18\x03 \x01(\tR\bnotifier\x12\x18\n" +
+	"\afailure\x18\x04 \x01(\tR\afailure\x12\x1c\n" +
+	"\tnotifiers\x18\x05 \x03(\tR\tnotifiers\"\f\n" +
 	"\n" +
 	"WatchRooms\"6\n" +
 	"\bWarnRoom\x12\x12\n" +
@@ -6011,7 +6325,7 @@ func file_vigil_log_v1_log_proto_rawDescGZIP() []byte {
 	return file_vigil_log_v1_log_proto_rawDescData
 }
 
-var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
+var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
 var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: vigil.log.v1.Entry
 	(*HostBeats)(nil),         // 1: vigil.log.v1.HostBeats
@@ -6030,55 +6344,59 @@ var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*RoleSpec)(nil),          // 14: vigil.log.v1.RoleSpec
 	(*ApplyRoom)(nil),         // 15: vigil.log.v1.ApplyRoom
 	(*RoomWatch)(nil),         // 16: vigil.log.v1.RoomWatch
-	(*WatchRooms)(nil),        // 17: vigil.log.v1.WatchRooms
-	(*WarnRoom)(nil),          // 18: vigil.log.v1.WarnRoom
-	(*CancelIdleRoom)(nil),    // 19: vigil.log.v1.CancelIdleRoom
-	(*ReopenRoom)(nil),        // 20: vigil.log.v1.ReopenRoom
-	(*SetRoomWatch)(nil),      // 21: vigil.log.v1.SetRoomWatch
-	(*DeleteRoom)(nil),        // 22: vigil.log.v1.DeleteRoom
-	(*CreateTask)(nil),        // 23: vigil.log.v1.CreateTask
-	(*CancelTask)(nil),        // 24: vigil.log.v1.CancelTask
-	(*RetryTask)(nil),         // 25: vigil.log.v1.RetryTask
-	(*Join)(nil),              // 26: vigil.log.v1.Join
-	(*Leave)(nil),             // 27: vigil.log.v1.Leave
-	(*Claim)(nil),             // 28: vigil.log.v1.Claim
-	(*StartTask)(nil),         // 29: vigil.log.v1.StartTask
-	(*ProgressTask)(nil),      // 30: vigil.log.v1.ProgressTask
-	(*CompleteTask)(nil),      // 31: vigil.log.v1.CompleteTask
-	(*FailTask)(nil),          // 32: vigil.log.v1.FailTask
-	(*Handoff)(nil),           // 33: vigil.log.v1.Handoff
-	(*SetResume)(nil),         // 34: vigil.log.v1.SetResume
-	(*Declare)(nil),           // 35: vigil.log.v1.Declare
-	(*SetAgent)(nil),          // 36: vigil.log.v1.SetAgent
-	(*RestartAgent)(nil),      // 37: vigil.log.v1.RestartAgent
-	(*SetPause)(nil),          // 38: vigil.log.v1.SetPause
-	(*UnparkAgent)(nil),       // 39: vigil.log.v1.UnparkAgent
-	(*UnquarantineTask)(nil),  // 40: vigil.log.v1.UnquarantineTask
-	(*ReleaseBrake)(nil),      // 41: vigil.log.v1.ReleaseBrake
-	(*Running)(nil),           // 42: vigil.log.v1.Running
-	(*RegisterHost)(nil),      // 43: vigil.log.v1.RegisterHost
-	(*LeaveHost)(nil),         // 44: vigil.log.v1.LeaveHost
-	(*SuspectHost)(nil),       // 45: vigil.log.v1.SuspectHost
-	(*AcceptOrder)(nil),       // 46: vigil.log.v1.AcceptOrder
-	(*ReportStarted)(nil),     // 47: vigil.log.v1.ReportStarted
-	(*ReportExit)(nil),        // 48: vigil.log.v1.ReportExit
-	(*DrainHost)(nil),         // 49: vigil.log.v1.DrainHost
-	(*ConfirmDead)(nil),       // 50: vigil.log.v1.ConfirmDead
-	(*ForgetHost)(nil),        // 51: vigil.log.v1.ForgetHost
-	(*HostView)(nil),          // 52: vigil.log.v1.HostView
-	(*ReportViews)(nil),       // 53: vigil.log.v1.ReportViews
-	(*SurrenderHost)(nil),     // 54: vigil.log.v1.SurrenderHost
-	(*ReportPressure)(nil),    // 55: vigil.log.v1.ReportPressure
-	(*ReportStuck)(nil),       // 56: vigil.log.v1.ReportStuck
-	(*NoteNudge)(nil),         // 57: vigil.log.v1.NoteNudge
-	(*StepLadder)(nil),        // 58: vigil.log.v1.StepLadder
-	(*NoteRung)(nil),          // 59: vigil.log.v1.NoteRung
-	(*SendMail)(nil),          // 60: vigil.log.v1.SendMail
-	(*ReadMail)(nil),          // 61: vigil.log.v1.ReadMail
-	(*AckMail)(nil),           // 62: vigil.log.v1.AckMail
-	(*OrderStart)(nil),        // 63: vigil.log.v1.OrderStart
-	(*OrderStop)(nil),         // 64: vigil.log.v1.OrderStop
-	(*CancelOrder)(nil),       // 65: vigil.log.v1.CancelOrder
+	(*BeginEscalations)(nil),  // 17: vigil.log.v1.BeginEscalations
+	(*AckEscalation)(nil),     // 18: vigil.log.v1.AckEscalation
+	(*CloseEscalation)(nil),   // 19: vigil.log.v1.CloseEscalation
+	(*NoteNotice)(nil),        // 20: vigil.log.v1.NoteNotice
+	(*WatchRooms)(nil),        // 21: vigil.log.v1.WatchRooms
+	(*WarnRoom)(nil),          // 22: vigil.log.v1.WarnRoom
+	(*CancelIdleRoom)(nil),    // 23: vigil.log.v1.CancelIdleRoom
+	(*ReopenRoom)(nil),        // 24: vigil.log.v1.ReopenRoom
+	(*SetRoomWatch)(nil),      // 25: vigil.log.v1.SetRoomWatch
+	(*DeleteRoom)(nil),        // 26: vigil.log.v1.DeleteRoom
+	(*CreateTask)(nil),        // 27: vigil.log.v1.CreateTask
+	(*CancelTask)(nil),        // 28: vigil.log.v1.CancelTask
+	(*RetryTask)(nil),         // 29: vigil.log.v1.RetryTask
+	(*Join)(nil),              // 30: vigil.log.v1.Join
+	(*Leave)(nil),             // 31: vigil.log.v1.Leave
+	(*Claim)(nil),             // 32: vigil.log.v1.Claim
+	(*StartTask)(nil),         // 33: vigil.log.v1.StartTask
+	(*ProgressTask)(nil),      // 34: vigil.log.v1.ProgressTask
+	(*CompleteTask)(nil),      // 35: vigil.log.v1.CompleteTask
+	(*FailTask)(nil),          // 36: vigil.log.v1.FailTask
+	(*Handoff)(nil),           // 37: vigil.log.v1.Handoff
+	(*SetResume)(nil),         // 38: vigil.log.v1.SetResume
+	(*Declare)(nil),           // 39: vigil.log.v1.Declare
+	(*SetAgent)(nil),          // 40: vigil.log.v1.SetAgent
+	(*RestartAgent)(nil),      // 41: vigil.log.v1.RestartAgent
+	(*SetPause)(nil),          // 42: vigil.log.v1.SetPause
+	(*UnparkAgent)(nil),       // 43: vigil.log.v1.UnparkAgent
+	(*UnquarantineTask)(nil),  // 44: vigil.log.v1.UnquarantineTask
+	(*ReleaseBrake)(nil),      // 45: vigil.log.v1.ReleaseBrake
+	(*Running)(nil),           // 46: vigil.log.v1.Running
+	(*RegisterHost)(nil),      // 47: vigil.log.v1.RegisterHost
+	(*LeaveHost)(nil),         // 48: vigil.log.v1.LeaveHost
+	(*SuspectHost)(nil),       // 49: vigil.log.v1.SuspectHost
+	(*AcceptOrder)(nil),       // 50: vigil.log.v1.AcceptOrder
+	(*ReportStarted)(nil),     // 51: vigil.log.v1.ReportStarted
+	(*ReportExit)(nil),        // 52: vigil.log.v1.ReportExit
+	(*DrainHost)(nil),         // 53: vigil.log.v1.DrainHost
+	(*ConfirmDead)(nil),       // 54: vigil.log.v1.ConfirmDead
+	(*ForgetHost)(nil),        // 55: vigil.log.v1.ForgetHost
+	(*HostView)(nil),          // 56: vigil.log.v1.HostView
+	(*ReportViews)(nil),       // 57: vigil.log.v1.ReportViews
+	(*SurrenderHost)(nil),     // 58: vigil.log.v1.SurrenderHost
+	(*ReportPressure)(nil),    // 59: vigil.log.v1.ReportPressure
+	(*ReportStuck)(nil),       // 60: vigil.log.v1.ReportStuck
+	(*NoteNudge)(nil),         // 61: vigil.log.v1.NoteNudge
+	(*StepLadder)(nil),        // 62: vigil.log.v1.StepLadder
+	(*NoteRung)(nil),          // 63: vigil.log.v1.NoteRung
+	(*SendMail)(nil),          // 64: vigil.log.v1.SendMail
+	(*ReadMail)(nil),          // 65: vigil.log.v1.ReadMail
+	(*AckMail)(nil),           // 66: vigil.log.v1.AckMail
+	(*OrderStart)(nil),        // 67: vigil.log.v1.OrderStart
+	(*OrderStop)(nil),         // 68: vigil.log.v1.OrderStop
+	(*CancelOrder)(nil),       // 69: vigil.log.v1.CancelOrder
 }
 var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: vigil.log.v1.Entry.beats:type_name -> vigil.log.v1.HostBeats
@@ -6094,66 +6412,70 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	12, // 10: vigil.log.v1.Request.raise_epoch:type_name -> vigil.log.v1.RaiseEpoch
 	13, // 11: vigil.log.v1.Request.leader_unreached:type_name -> vigil.log.v1.LeaderUnreached
 	15, // 12: vigil.log.v1.Request.apply_room:type_name -> vigil.log.v1.ApplyRoom
-	22, // 13: vigil.log.v1.Request.delete_room:type_name -> vigil.log.v1.DeleteRoom
-	23, // 14: vigil.log.v1.Request.create_task:type_name -> vigil.log.v1.CreateTask
-	24, // 15: vigil.log.v1.Request.cancel_task:type_name -> vigil.log.v1.CancelTask
-	25, // 16: vigil.log.v1.Request.retry_task:type_name -> vigil.log.v1.RetryTask
-	40, // 17: vigil.log.v1.Request.unquarantine_task:type_name -> vigil.log.v1.UnquarantineTask
-	26, // 18: vigil.log.v1.Request.join:type_name -> vigil.log.v1.Join
-	27, // 19: vigil.log.v1.Request.leave:type_name -> vigil.log.v1.Leave
-	28, // 20: vigil.log.v1.Request.claim:type_name -> vigil.log.v1.Claim
-	29, // 21: vigil.log.v1.Request.start_task:type_name -> vigil.log.v1.StartTask
-	30, // 22: vigil.log.v1.Request.progress_task:type_name -> vigil.log.v1.ProgressTask
-	31, // 23: vigil.log.v1.Request.complete_task:type_name -> vigil.log.v1.CompleteTask
-	32, // 24: vigil.log.v1.Request.fail_task:type_name -> vigil.log.v1.FailTask
-	33, // 25: vigil.log.v1.Request.handoff:type_name -> vigil.log.v1.Handoff
-	34, // 26: vigil.log.v1.Request.set_resume:type_name -> vigil.log.v1.SetResume
-	35, // 27: vigil.log.v1.Request.declare:type_name -> vigil.log.v1.Declare
-	36, // 28: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
-	37, // 29: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
-	38, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
-	39, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
-	41, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
-	60, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
-	61, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
-	62, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
-	43, // 36: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
-	44, // 37: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
-	45, // 38: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
-	46, // 39: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
-	47, // 40: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
-	48, // 41: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
-	49, // 42: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
-	50, // 43: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
-	51, // 44: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
-	53, // 45: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
-	63, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
-	64, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
-	65, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
-	54, // 49: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
-	55, // 50: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
-	56, // 51: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
-	57, // 52: vigil.log.v1.Request.note_nudge:type_name -> vigil.log.v1.NoteNudge
-	58, // 53: vigil.log.v1.Request.step_ladder:type_name -> vigil.log.v1.StepLadder
-	59, // 54: vigil.log.v1.Request.note_rung:type_name -> vigil.log.v1.NoteRung
-	18, // 55: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
-	19, // 56: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
-	20, // 57: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
-	21, // 58: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
-	17, // 59: vigil.log.v1.Request.watch_rooms:type_name -> vigil.log.v1.WatchRooms
-	3,  // 60: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
-	3,  // 61: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
-	3,  // 62: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
-	14, // 63: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
-	16, // 64: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
-	3,  // 65: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
-	42, // 66: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
-	52, // 67: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
-	68, // [68:68] is the sub-list for method output_type
-	68, // [68:68] is the sub-list for method input_type
-	68, // [68:68] is the sub-list for extension type_name
-	68, // [68:68] is the sub-list for extension extendee
-	0,  // [0:68] is the sub-list for field type_name
+	26, // 13: vigil.log.v1.Request.delete_room:type_name -> vigil.log.v1.DeleteRoom
+	27, // 14: vigil.log.v1.Request.create_task:type_name -> vigil.log.v1.CreateTask
+	28, // 15: vigil.log.v1.Request.cancel_task:type_name -> vigil.log.v1.CancelTask
+	29, // 16: vigil.log.v1.Request.retry_task:type_name -> vigil.log.v1.RetryTask
+	44, // 17: vigil.log.v1.Request.unquarantine_task:type_name -> vigil.log.v1.UnquarantineTask
+	30, // 18: vigil.log.v1.Request.join:type_name -> vigil.log.v1.Join
+	31, // 19: vigil.log.v1.Request.leave:type_name -> vigil.log.v1.Leave
+	32, // 20: vigil.log.v1.Request.claim:type_name -> vigil.log.v1.Claim
+	33, // 21: vigil.log.v1.Request.start_task:type_name -> vigil.log.v1.StartTask
+	34, // 22: vigil.log.v1.Request.progress_task:type_name -> vigil.log.v1.ProgressTask
+	35, // 23: vigil.log.v1.Request.complete_task:type_name -> vigil.log.v1.CompleteTask
+	36, // 24: vigil.log.v1.Request.fail_task:type_name -> vigil.log.v1.FailTask
+	37, // 25: vigil.log.v1.Request.handoff:type_name -> vigil.log.v1.Handoff
+	38, // 26: vigil.log.v1.Request.set_resume:type_name -> vigil.log.v1.SetResume
+	39, // 27: vigil.log.v1.Request.declare:type_name -> vigil.log.v1.Declare
+	40, // 28: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
+	41, // 29: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
+	42, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
+	43, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
+	45, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
+	64, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
+	65, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
+	66, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
+	47, // 36: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
+	48, // 37: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
+	49, // 38: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
+	50, // 39: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
+	51, // 40: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
+	52, // 41: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
+	53, // 42: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
+	54, // 43: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
+	55, // 44: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
+	57, // 45: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
+	67, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
+	68, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
+	69, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
+	58, // 49: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
+	59, // 50: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
+	60, // 51: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
+	61, // 52: vigil.log.v1.Request.note_nudge:type_name -> vigil.log.v1.NoteNudge
+	62, // 53: vigil.log.v1.Request.step_ladder:type_name -> vigil.log.v1.StepLadder
+	63, // 54: vigil.log.v1.Request.note_rung:type_name -> vigil.log.v1.NoteRung
+	17, // 55: vigil.log.v1.Request.begin_escalations:type_name -> vigil.log.v1.BeginEscalations
+	18, // 56: vigil.log.v1.Request.ack_escalation:type_name -> vigil.log.v1.AckEscalation
+	19, // 57: vigil.log.v1.Request.close_escalation:type_name -> vigil.log.v1.CloseEscalation
+	20, // 58: vigil.log.v1.Request.note_notice:type_name -> vigil.log.v1.NoteNotice
+	22, // 59: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
+	23, // 60: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
+	24, // 61: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
+	25, // 62: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
+	21, // 63: vigil.log.v1.Request.watch_rooms:type_name -> vigil.log.v1.WatchRooms
+	3,  // 64: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
+	3,  // 65: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
+	3,  // 66: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
+	14, // 67: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
+	16, // 68: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
+	3,  // 69: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
+	46, // 70: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
+	56, // 71: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
+	72, // [72:72] is the sub-list for method output_type
+	72, // [72:72] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_vigil_log_v1_log_proto_init() }
@@ -6215,6 +6537,10 @@ func file_vigil_log_v1_log_proto_init() {
 		(*Request_NoteNudge)(nil),
 		(*Request_StepLadder)(nil),
 		(*Request_NoteRung)(nil),
+		(*Request_BeginEscalations)(nil),
+		(*Request_AckEscalation)(nil),
+		(*Request_CloseEscalation)(nil),
+		(*Request_NoteNotice)(nil),
 		(*Request_WarnRoom)(nil),
 		(*Request_CancelIdleRoom)(nil),
 		(*Request_ReopenRoom)(nil),
@@ -6227,7 +6553,7 @@ func file_vigil_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_log_v1_log_proto_rawDesc), len(file_vigil_log_v1_log_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   66,
+			NumMessages:   70,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -260,8 +260,11 @@ type StatusResponse struct {
 	// Agents that should have a process by now, and those that have one.
 	AgentsWanted  uint32 `protobuf:"varint,26,opt,name=agents_wanted,json=agentsWanted,proto3" json:"agents_wanted,omitempty"`
 	AgentsRunning uint32 `protobuf:"varint,27,opt,name=agents_running,json=agentsRunning,proto3" json:"agents_running,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Escalations that no human has closed, and those of them that nobody has acknowledged.
+	EscalationsOpen           uint32 `protobuf:"varint,28,opt,name=escalations_open,json=escalationsOpen,proto3" json:"escalations_open,omitempty"`
+	EscalationsUnacknowledged uint32 `protobuf:"varint,29,opt,name=escalations_unacknowledged,json=escalationsUnacknowledged,proto3" json:"escalations_unacknowledged,omitempty"`
+	unknownFields             protoimpl.UnknownFields
+	sizeCache                 protoimpl.SizeCache
 }
 
 func (x *StatusResponse) Reset() {
@@ -479,6 +482,20 @@ func (x *StatusResponse) GetAgentsWanted() uint32 {
 func (x *StatusResponse) GetAgentsRunning() uint32 {
 	if x != nil {
 		return x.AgentsRunning
+	}
+	return 0
+}
+
+func (x *StatusResponse) GetEscalationsOpen() uint32 {
+	if x != nil {
+		return x.EscalationsOpen
+	}
+	return 0
+}
+
+func (x *StatusResponse) GetEscalationsUnacknowledged() uint32 {
+	if x != nil {
+		return x.EscalationsUnacknowledged
 	}
 	return 0
 }
@@ -1634,7 +1651,7 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\aenabled\x18\x01 \x01(\bR\aenabled\x12-\n" +
 	"\x05stats\x18\x02 \x01(\v2\x17.vigil.v1.WatchdogStatsR\x05stats\"%\n" +
 	"\rStatusRequest\x12\x14\n" +
-	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xfa\a\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xe4\b\n" +
 	"\x0eStatusResponse\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x16\n" +
@@ -1669,7 +1686,9 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\bpause_at\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampR\apauseAt\x12\x1b\n" +
 	"\tpause_why\x18\x19 \x01(\tR\bpauseWhy\x12#\n" +
 	"\ragents_wanted\x18\x1a \x01(\rR\fagentsWanted\x12%\n" +
-	"\x0eagents_running\x18\x1b \x01(\rR\ragentsRunning\x1a8\n" +
+	"\x0eagents_running\x18\x1b \x01(\rR\ragentsRunning\x12)\n" +
+	"\x10escalations_open\x18\x1c \x01(\rR\x0fescalationsOpen\x12=\n" +
+	"\x1aescalations_unacknowledged\x18\x1d \x01(\rR\x19escalationsUnacknowledged\x1a8\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

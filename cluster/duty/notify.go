@@ -1,0 +1,323 @@
+package duty
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"vigil/fsm"
+)
+
+// Rhythm of notices.
+const (
+	// noticeLook is how soon a notice is seen at the latest when nobody has told of it.
+	noticeLook = 10 * time.Second
+	// noteAgain lies between two tries to write what became of a notice, or to begin.
+	noteAgain = time.Second
+	// noteTries is how often that is tried before the notice is delivered again.
+	noteTries = 5
+	// noticesAlone are delivered one by one; when more are pending they are gathered, as
+	// many as noticesGathered in one call, so that a storm does not become one of calls.
+	noticesAlone    = 5
+	noticesGathered = 200
+	// NotifyTimeout is that of a notifier that names none.
+	NotifyTimeout = 10 * time.Second
+)
+
+// Notifier brings notices about escalations to somebody.
+type Notifier struct {
+	Name string // unique among the notifiers of the cluster's servers that mean the same
+	// Send delivers a notice, an Announcement as JSON. No error says that whoever was told
+	// has taken it. It may be called again with the same id, also by another server: whoever
+	// is told must expect that. The text of an error is kept in the replicated state: fixed
+	// words, no secret, at most fsm.MaxFailure bytes.
+	Send func(ctx context.Context, id string, body []byte) error
+	// Timeout of one try; 0: NotifyTimeout.
+	Timeout time.Duration
+}
+
+// Escalate is what a Duty needs for escalations.
+type Escalate struct {
+	Notifiers []Notifier // at most fsm.MaxNotifiers, each with a name of its own
+	// Cluster names the cluster in the ids of notices; nil: "vigil".
+	Cluster func() string
+}
+
+// Announcement is what a notifier gets as JSON. It holds names, figures and fixed words,
+// never the content of a task or a mail.
+type Announcement struct {
+	ID         string            `json:"id"` // of the notice; the same when it is delivered again
+	Escalation uint64            `json:"escalation"`
+	Kind       string            `json:"kind"`
+	Subject    string            `json:"subject"`
+	Priority   string            `json:"priority"`
+	State      string            `json:"state"`
+	Reason     string            `json:"reason"`
+	Done       string            `json:"done"`
+	Commands   []string          `json:"commands"`
+	Room       string            `json:"room,omitempty"`
+	Agent      string            `json:"agent,omitempty"`
+	Life       string            `json:"incarnation,omitempty"`
+	Task       uint64            `json:"task,omitempty"`
+	Host       string            `json:"host,omitempty"`
+	Facts      map[string]string `json:"facts"`
+	Count      uint64            `json:"count"`
+	FirstAt    time.Time         `json:"first_at"`
+	LastAt     time.Time         `json:"last_at"`
+	Lasts      bool              `json:"lasts"` // it was still so when this was written
+	Open       int               `json:"open"`  // escalations that no human has closed, with this one
+	// Also are others that are announced with this call and with no other, the most urgent
+	// first: when many are pending they are gathered.
+	Also []Other `json:"also,omitempty"`
+}
+
+// Other is an escalation that is announced together with another one.
+type Other struct {
+	Escalation uint64 `json:"escalation"`
+	Kind       string `json:"kind"`
+	Subject    string `json:"subject"`
+	Priority   string `json:"priority"`
+}
+
+func announcement(s *fsm.State, e *fsm.Escalation, id string) *Announcement {
+	a := &Announcement{ID: id, Escalation: uint64(e.ID), Kind: e.Kind.String(), Subject: e.Subject, Priority: e.Priority.String(),
+		State: e.State.String(), Reason: e.Reason(), Done: e.Done(), Commands: e.Commands(), Room: e.Room, Agent: e.Agent,
+		Task: uint64(e.Task), Host: e.Host, Facts: map[string]string{}, Count: e.Count,
+		FirstAt: time.Unix(0, int64(e.FirstWall)).UTC(), LastAt: time.Unix(0, int64(e.LastWall)).UTC(), Lasts: s.Lasts(e), Open: s.EscalationCounts().Open}
+	if e.Inc != 0 {
+		a.Life = e.Inc.String()
+	}
+	for _, kv := range e.Facts {
+		a.Facts[kv.Key] = kv.Value
+	}
+	return a
+}
+
+// MailTo is a Send that writes a mail to a role or an agent. Its priority is normal, so
+// that mail about mail that nobody answers is never escalated itself.
+func MailTo(r Replica, to string) func(context.Context, string, []byte) error {
+	return func(ctx context.Context, id string, body []byte) error {
+		var a Announcement
+		if err := json.Unmarshal(body, &a); err != nil {
+			return errors.New("the notice cannot be read")
+		}
+		text := fmt.Sprintf("%s: %s.\nvigil: %s.\n", a.Subject, a.Reason, a.Done)
+		for _, c := range a.Commands {
+			text += "  " + c + "\n"
+		}
+		for _, x := range a.Also {
+			text += fmt.Sprintf("and escalation %d, %s: %s, %s\n", x.Escalation, x.Priority, x.Kind, x.Subject)
+		}
+		out := make([]fsm.Outcome, 1)
+		mail := fsm.SendMail{From: "vigil", To: to, Kind: "escalation", Priority: fsm.MailNormal,
+			Subject: clip(fmt.Sprintf("escalation %d, %s: %s, %s", a.Escalation, a.Priority, a.Kind, a.Subject), fsm.MaxMailSubject),
+			Body:    clip(text+"\n"+string(body)+"\n", fsm.MaxMailBody)}
+		if err := r.SubmitAll(ctx, []fsm.Request{{Planned: true, Cmd: mail}}, out); err != nil {
+			return errors.New("the mail could not be written")
+		}
+		if out[0].Code != fsm.OK {
+			return errors.New(out[0].Code.String())
+		}
+		return nil
+	}
+}
+
+func clip(text string, most int) string {
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+}
+
+// notifier is one Notifier of a Duty.
+type notifier struct {
+	Notifier
+	wake              chan struct{}
+	delivered, failed atomic.Uint64
+	nanos             atomic.Int64
+}
+
+// NotifyCount is what a notifier has done since the server started.
+type NotifyCount struct {
+	Notifier          string
+	Delivered, Failed uint64
+	Total             time.Duration // of all tries
+}
+
+// NotifyFigures returns the counts, in the order of the notifiers. Safe for concurrent use.
+func (d *Duty) NotifyFigures() (list []NotifyCount) {
+	for _, n := range d.notifiers {
+		list = append(list, NotifyCount{n.Name, n.delivered.Load(), n.failed.Load(), time.Duration(n.nanos.Load())})
+	}
+	return list
+}
+
+// openNotifiers checks what was configured.
+func (d *Duty) openNotifiers() error {
+	if d.cfg.Escalate == nil {
+		return nil
+	}
+	if len(d.cfg.Escalate.Notifiers) > fsm.MaxNotifiers {
+		return fmt.Errorf("%d notifiers are too many, at most %d are allowed", len(d.cfg.Escalate.Notifiers), fsm.MaxNotifiers)
+	}
+	seen := map[string]bool{}
+	for _, n := range d.cfg.Escalate.Notifiers {
+		if n.Name == "" || len(n.Name) > fsm.MaxNotifierName || seen[n.Name] || n.Send == nil {
+			return fmt.Errorf("notifier %q: it needs a name of its own of at most %d bytes, and a way to send", n.Name, fsm.MaxNotifierName)
+		}
+		seen[n.Name] = true
+		if n.Timeout == 0 {
+			n.Timeout = NotifyTimeout
+		}
+		d.notifiers = append(d.notifiers, &notifier{Notifier: n, wake: make(chan struct{}, 1)})
+	}
+	return nil
+}
+
+func (n *notifier) poke() {
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+}
+
+// escalate begins escalations and delivers notices until ctx, that of the stint, ends.
+// Notifiers work beside each other, each delivers one notice at a time.
+func (d *Duty) escalate(ctx context.Context) {
+	if d.cfg.Escalate == nil || !d.beginEscalations(ctx) {
+		return
+	}
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, n := range d.notifiers {
+		all.Go(func() { d.deliver(ctx, n) })
+	}
+}
+
+// beginEscalations switches escalations on, once in the life of a cluster.
+func (d *Duty) beginEscalations(ctx context.Context) bool {
+	for {
+		on := false
+		d.cfg.Replica.Read(func(s *fsm.State) { on = s.EscalationCounts().On })
+		if on {
+			return true
+		}
+		err := d.cfg.Replica.SubmitAll(ctx, []fsm.Request{{Planned: true, Cmd: fsm.BeginEscalations{}}}, make([]fsm.Outcome, 1))
+		wait := noteAgain
+		if errors.Is(err, fsm.ErrOldServers) {
+			d.log.Debug("escalations wait for servers of an older version", "error", err)
+			wait = noticeLook
+		}
+		if err != nil && !pause(ctx, wait) || ctx.Err() != nil {
+			return false
+		}
+		if err == nil {
+			return true
+		}
+	}
+}
+
+// deliver is the loop of one notifier.
+func (d *Duty) deliver(ctx context.Context, n *notifier) {
+	look := time.NewTicker(noticeLook)
+	defer look.Stop()
+	for ctx.Err() == nil {
+		if a, notes := d.nextNotice(n); a != nil {
+			d.try(ctx, n, a, notes)
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-n.wake:
+		case <-look.C:
+		}
+	}
+}
+
+// nextNotice is what the notifier has to deliver now, and one record about each escalation
+// in it, whose failure is left open; nil: nothing.
+func (d *Duty) nextNotice(n *notifier) (a *Announcement, notes []fsm.NoteNotice) {
+	cluster, names := "vigil", []string{}
+	if d.cfg.Escalate.Cluster != nil {
+		cluster = d.cfg.Escalate.Cluster()
+	}
+	for _, other := range d.notifiers {
+		names = append(names, other.Name)
+	}
+	d.cfg.Replica.Read(func(s *fsm.State) {
+		list := s.Notices(n.Name)
+		if len(list) == 0 {
+			return
+		}
+		if len(list) <= noticesAlone {
+			list = list[:1]
+		}
+		a = announcement(s, list[0], fmt.Sprintf("%s-%d", cluster, list[0].Notice.Number))
+		for i, e := range list[:min(len(list), noticesGathered)] {
+			notes = append(notes, fsm.NoteNotice{Escalation: e.ID, Notice: e.Notice.Number, Notifier: n.Name, Notifiers: names})
+			if i > 0 {
+				a.Also = append(a.Also, Other{uint64(e.ID), e.Kind.String(), e.Subject, e.Priority.String()})
+			}
+		}
+	})
+	return a, notes
+}
+
+// try delivers a notice once and has the outcome written. When that cannot be written,
+// the notice is delivered again, by this leader or the next, with the same id.
+func (d *Duty) try(ctx context.Context, n *notifier, a *Announcement, notes []fsm.NoteNotice) {
+	body, err := json.Marshal(a)
+	if err != nil {
+		d.log.Error("a notice cannot be written as JSON", "error", err) // it is made of texts and numbers
+		pause(ctx, noticeLook)
+		return
+	}
+	began := time.Now()
+	limited, cancel := context.WithTimeout(ctx, n.Timeout)
+	err = n.Send(limited, a.ID, body)
+	cancel()
+	n.nanos.Add(int64(time.Since(began)))
+	failure := ""
+	switch {
+	case ctx.Err() != nil && err != nil: // the stint is over: the next leader goes on
+		return
+	case err != nil:
+		n.failed.Add(1)
+		failure = clip(err.Error(), fsm.MaxFailure)
+		d.log.Warn("a notice was not delivered", "notifier", n.Name, "notice", a.ID, "escalation", a.Escalation, "kind", a.Kind, "also", len(a.Also), "error", failure)
+	default:
+		n.delivered.Add(1)
+		d.log.Info("a notice was delivered", "notifier", n.Name, "notice", a.ID, "escalation", a.Escalation, "kind", a.Kind, "also", len(a.Also))
+	}
+	reqs := make([]fsm.Request, len(notes))
+	for i := range notes {
+		notes[i].Failure = failure
+		reqs[i] = fsm.Request{Planned: true, Cmd: notes[i]}
+	}
+	d.note(ctx, a.ID, reqs)
+}
+
+// note writes what became of a notice.
+func (d *Duty) note(ctx context.Context, id string, reqs []fsm.Request) {
+	for range noteTries {
+		outs := make([]fsm.Outcome, len(reqs))
+		err := d.cfg.Replica.SubmitAll(ctx, reqs, outs)
+		if err == nil {
+			for i := range outs {
+				// Over or forgotten: a human was faster. Anything else would repeat itself at once.
+				if c := outs[i].Code; c != fsm.OK && c != fsm.Conflict && c != fsm.NotFound && c != fsm.StaleStint {
+					d.log.Warn("what became of a notice was refused", "notice", id, "code", c, "detail", outs[i].Detail)
+					pause(ctx, time.Minute)
+					return
+				}
+			}
+			return
+		}
+		d.log.Debug("what became of a notice could not be written", "notice", id, "error", err)
+		if !pause(ctx, noteAgain) {
+			return
+		}
+	}
+}

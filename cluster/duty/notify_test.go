@@ -1,0 +1,319 @@
+package duty
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"vigil/fsm"
+)
+
+// told is a notifier that keeps what it was told, and fails as long as it is asked to.
+type told struct {
+	mu    sync.Mutex
+	ids   []string
+	at    []time.Duration
+	last  Announcement
+	fail  error
+	hang  bool
+	began time.Time
+}
+
+func (n *told) Send(ctx context.Context, id string, body []byte) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ids, n.at = append(n.ids, id), append(n.at, time.Since(n.began))
+	if err := json.Unmarshal(body, &n.last); err != nil {
+		return err
+	}
+	if n.hang {
+		<-ctx.Done()
+		return errors.New("no answer in time")
+	}
+	return n.fail
+}
+
+func (n *told) heard() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.ids)
+}
+
+func (n *told) now(fail error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.fail = fail
+}
+
+// troubled is a replica with an agent to which urgent mail is sent, and notifiers.
+func troubled(t *testing.T, names ...string) (*replica, map[string]*told, Config) {
+	r := newReplica(t)
+	r.do(room("r", fsm.RoleSpec{Name: "x", Replicas: 8}))
+	all, cfg := map[string]*told{}, Config{Escalate: &Escalate{Cluster: func() string { return "c1" }}}
+	for _, name := range names {
+		all[name] = &told{began: time.Now()}
+		cfg.Escalate.Notifiers = append(cfg.Escalate.Notifiers, Notifier{Name: name, Send: all[name].Send})
+	}
+	return r, all, cfg
+}
+
+// trouble has the mail to an agent run into its limit: an escalation.
+func (r *replica) trouble(to string) {
+	r.do(fsm.SendMail{From: "ann", To: to, Subject: "secret", Body: "secret", Priority: fsm.MailUrgent})
+	r.ticks(2*time.Minute + time.Second)
+}
+
+// ticks lets time pass as a cluster does: an entry is written when a timer is due.
+func (r *replica) ticks(span time.Duration) {
+	for range int(span / time.Second) {
+		time.Sleep(time.Second)
+		r.mu.Lock()
+		r.w.clock = fsm.Time(time.Since(r.began))
+		if at, ok := r.w.s.NextTimer(); ok && at <= r.w.clock {
+			r.wake(r.w.apply().Effects)
+		}
+		r.mu.Unlock()
+		synctest.Wait()
+	}
+}
+
+func (r *replica) notice(id fsm.EscalationID) (n fsm.Notice) {
+	r.Read(func(s *fsm.State) { n = s.Escalation(id).Notice })
+	return n
+}
+
+// An escalation is begun and announced at once, with everything that a decision needs and
+// nothing of what the mail says.
+func TestNoticesAreDeliveredAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, all, cfg := troubled(t, "hook", "page")
+		inStint(t, r, cfg, func(d *Duty) {
+			r.trouble("r/x.2")
+			for name, n := range all {
+				if got := n.heard(); !slices.Equal(got, []string{"c1-1"}) {
+					t.Fatalf("%s was told %v", name, got)
+				}
+			}
+			a := all["hook"].last
+			if a.ID != "c1-1" || a.Kind != "mail_unacknowledged" || a.Subject != "r/x.2" || a.Priority != "urgent" || !a.Lasts || a.Open != 1 ||
+				a.Facts["mail_from"] != "ann" || !slices.Contains(a.Commands, "vigil escalation ack 1") || strings.Contains(fmt.Sprint(a), "secret") {
+				t.Errorf("announced as %+v", a)
+			}
+			if n := r.notice(1); n.Pending || len(n.Deliveries) != 2 {
+				t.Errorf("delivered: %+v", n)
+			}
+			if f := d.NotifyFigures(); len(f) != 2 || f[0].Notifier != "hook" || f[0].Delivered != 1 || f[0].Failed != 0 {
+				t.Errorf("figures %+v", f)
+			}
+			r.ticks(time.Hour)
+			if got := all["hook"].heard(); len(got) != 1 {
+				t.Errorf("told again: %v", got)
+			}
+		})
+		if got := r.happened("escalations.on"); len(got) != 1 {
+			t.Errorf("begun %d times", len(got))
+		}
+	})
+}
+
+// A notifier that fails is asked again at growing distances, and neither another notifier
+// nor another notice waits for it.
+func TestNoticesAreTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, all, cfg := troubled(t, "hook", "page")
+		all["hook"].fail = errors.New("status 500")
+		inStint(t, r, cfg, func(d *Duty) {
+			r.trouble("r/x.1")
+			r.ticks(75 * time.Second)
+			got := all["hook"].at
+			for i, want := range []time.Duration{0, 10 * time.Second, 30 * time.Second, 70 * time.Second} {
+				if len(got) != 4 || got[i]-got[0] < want || got[i]-got[0] > want+2*time.Second {
+					t.Fatalf("tried at %v", got)
+				}
+			}
+			if len(all["page"].heard()) != 1 {
+				t.Errorf("the other notifier was asked %v", all["page"].heard())
+			}
+			all["hook"].now(nil)
+			r.trouble("r/x.3") // the old one is due again meanwhile
+			if got := all["hook"].heard(); !slices.Contains(got, "c1-2") || len(got) != 6 {
+				t.Errorf("told %v", got)
+			}
+			if r.notice(1).Pending || r.notice(2).Pending {
+				t.Errorf("still pending: %+v, %+v", r.notice(1), r.notice(2))
+			}
+			if f := d.NotifyFigures()[0]; f.Failed != 4 || f.Delivered != 2 {
+				t.Errorf("figures %+v", f)
+			}
+		})
+	})
+}
+
+// A change of leader between the delivery and its record: the next leader delivers again
+// with the same id, and then nobody does.
+func TestNoticesSurviveAChangeOfLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, all, cfg := troubled(t, "hook")
+		all["hook"].fail = errors.New("no connection")
+		inStint(t, r, cfg, func(*Duty) {
+			r.trouble("r/x.1")
+			r.ticks(12 * time.Second)
+			all["hook"].now(nil)
+			r.mu.Lock()
+			r.fail = fsm.ErrUnknownOutcome // delivered, and it cannot be written
+			r.mu.Unlock()
+			r.ticks(20 * time.Second)
+		})
+		before := all["hook"].heard()
+		if len(before) < 3 || !r.notice(1).Pending {
+			t.Fatalf("told %v, %+v", before, r.notice(1))
+		}
+		r.mu.Lock()
+		r.fail = nil
+		r.mu.Unlock()
+		inStint(t, r, cfg, func(*Duty) {
+			r.ticks(time.Minute)
+			got := all["hook"].heard()
+			if len(got) != len(before)+1 || r.notice(1).Pending {
+				t.Errorf("told %v, %v before the change", got, before)
+			}
+			for _, id := range got {
+				if id != "c1-1" {
+					t.Errorf("told %v, want one id", got)
+				}
+			}
+		})
+		inStint(t, r, cfg, func(*Duty) { r.ticks(time.Minute) })
+		if got := all["hook"].heard(); len(got) != len(before)+1 {
+			t.Errorf("told %v after it was written", got)
+		}
+	})
+}
+
+// Many at once are gathered into few calls, the most urgent first, and each is told of;
+// when a call fails, all of it is tried again together.
+func TestManyNoticesAreGathered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, all, cfg := troubled(t, "hook")
+		r.do(room("many", fsm.RoleSpec{Name: "x", Replicas: 300}))
+		all["hook"].fail = errors.New("status 503")
+		inStint(t, r, cfg, func(*Duty) {
+			r.do(fsm.SendMail{From: "ann", To: "many", Body: "x", Priority: fsm.MailHigh})
+			r.ticks(10*time.Minute - 2*time.Second)
+			r.do(fsm.SendMail{From: "ann", To: "r/x.1", Body: "x", Priority: fsm.MailUrgent})
+			all["hook"].now(nil)
+			r.ticks(3 * time.Minute)
+			if got := all["hook"].heard(); len(got) > 4 {
+				t.Errorf("%d calls for 301 escalations: %v", len(got), got)
+			}
+			r.Read(func(s *fsm.State) {
+				if c := s.EscalationCounts(); c.Open != 301 || c.Pending != 0 {
+					t.Errorf("%+v", c)
+				}
+			})
+		})
+		before := len(all["hook"].heard())
+		r.do(room("more", fsm.RoleSpec{Name: "x", Replicas: 9}))
+		all["hook"].now(errors.New("status 503"))
+		r.do(fsm.SendMail{From: "ann", To: "more", Body: "x", Priority: fsm.MailUrgent})
+		r.ticks(2*time.Minute + time.Second) // nobody leads
+		inStint(t, r, cfg, func(*Duty) {
+			synctest.Wait()
+			if got := all["hook"].heard()[before:]; len(got) != 1 || len(all["hook"].last.Also) != 8 || all["hook"].last.Also[0].Subject != "more/x.2" {
+				t.Fatalf("told %v, the last with %+v", got, all["hook"].last.Also)
+			}
+			all["hook"].now(nil)
+			r.ticks(12 * time.Second)
+			if got := all["hook"].heard()[before:]; len(got) != 2 || got[0] != got[1] {
+				t.Errorf("tried again as %v", got)
+			}
+		})
+	})
+}
+
+// A notifier that hangs is given up after its timeout, and a stint ends although it hangs.
+func TestNotifiersThatHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, all, cfg := troubled(t, "hook")
+		all["hook"].hang = true
+		cfg.Escalate.Notifiers[0].Timeout = 3 * time.Second
+		inStint(t, r, cfg, func(*Duty) {
+			r.trouble("r/x.1")
+			r.ticks(5 * time.Second)
+			if n := r.notice(1); len(n.Deliveries) != 1 || n.Deliveries[0].Failure != "no answer in time" {
+				t.Errorf("%+v", n)
+			}
+			r.ticks(12 * time.Second) // in the middle of the second try
+		})
+	})
+}
+
+// Servers of an older version hold escalations back, and nothing else.
+func TestEscalationsWaitForOlderServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, all, cfg := troubled(t, "hook")
+		r.fail = fsm.ErrOldServers
+		inStint(t, r, cfg, func(*Duty) {
+			r.trouble("r/x.1")
+			if len(r.happened("escalations.on")) != 0 || len(all["hook"].heard()) != 0 {
+				t.Fatal("begun before every server knows escalations")
+			}
+			r.mu.Lock()
+			r.fail = nil
+			r.mu.Unlock()
+			r.ticks(15 * time.Second)
+			if got := all["hook"].heard(); len(got) != 1 {
+				t.Errorf("what has happened before is told as %v", got)
+			}
+		})
+	})
+}
+
+// A notice becomes a mail to a role; it is no reason for a further escalation.
+func TestNoticesByMail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _, cfg := troubled(t)
+		r.do(room("ops", fsm.RoleSpec{Name: "oncall"}))
+		cfg.Escalate.Notifiers = []Notifier{{Name: "mail", Send: MailTo(r, "ops/oncall")}, {Name: "wrong", Send: MailTo(r, "ops/nobody")}}
+		inStint(t, r, cfg, func(*Duty) {
+			r.trouble("r/x.1")
+			r.ticks(3 * time.Hour)
+			r.Read(func(s *fsm.State) {
+				var mails []*fsm.Mail
+				for m := range s.Mails(1) {
+					mails = append(mails, m)
+				}
+				if len(mails) != 1 || s.Agent(mails[0].To).Name != "ops/oncall" || mails[0].Kind != "escalation" || mails[0].Priority != fsm.MailNormal ||
+					!strings.HasPrefix(mails[0].Subject, "escalation 1, urgent: mail_unacknowledged, r/x") || !strings.Contains(mails[0].Body, "vigil escalation ack 1") {
+					t.Fatalf("mails %+v", mails)
+				}
+				n := s.Escalation(1).Notice
+				if n := slices.IndexFunc(n.Deliveries, func(d fsm.Delivery) bool { return d.Notifier == "wrong" && d.Failure == "agent_not_found" }); n < 0 {
+					t.Errorf("a wrong address: %+v", s.Escalation(1).Notice)
+				}
+				if c := s.EscalationCounts(); c.Open != 1 {
+					t.Errorf("%d escalations", c.Open)
+				}
+			})
+		})
+	})
+}
+
+func TestNotifiersAreChecked(t *testing.T) {
+	send := func(context.Context, string, []byte) error { return nil }
+	for name, list := range map[string][]Notifier{
+		"no name": {{Send: send}}, "no way": {{Name: "a"}}, "twice": {{Name: "a", Send: send}, {Name: "a", Send: send}},
+		"long": {{Name: strings.Repeat("x", fsm.MaxNotifierName+1), Send: send}}, "many": make([]Notifier, fsm.MaxNotifiers+1),
+	} {
+		if _, err := Open(Config{Replica: &replica{}, Escalate: &Escalate{Notifiers: list}}); err == nil {
+			t.Errorf("%s: opened", name)
+		}
+	}
+}

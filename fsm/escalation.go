@@ -1,0 +1,180 @@
+package fsm
+
+import "time"
+
+// EscalationID numbers escalations from 1; it is what users see. Zero means none.
+type EscalationID uint64
+
+// EscalationKind is what an escalation is about. The numbers are written to disk.
+type EscalationKind uint8
+
+// Kinds of escalations. All of them are decided when a record is applied; what is only
+// computed when somebody asks (the verdict about an agent) opens none.
+const (
+	EscStuckProcess     EscalationKind = iota + 1 // agent: its process outlives SIGKILL
+	EscBreaker                                    // agent: it failed so often that its restarts are paused
+	EscBrokenStart                                // agent: nothing of it could be started, several times in a row
+	EscTaskQuarantined                            // task: several lives died while they held it
+	EscMailUnanswered                             // agent: urgent or high mail is without an acknowledgement
+	EscMassFailure                                // cluster: the brake is set
+	EscRoomCanceled                               // room: the conversation watchdog has canceled it
+	EscServerDiverged                             // server: its state differs from the majority's
+	escalationKindsPlus                           // one more than the last
+)
+
+// EscalationState is how far a human has come with an escalation.
+type EscalationState uint8
+
+// States of escalations; see the chart in the package comment. The numbers are written
+// to disk.
+const (
+	EscalationOpen EscalationState = iota + 1
+	EscalationAcknowledged
+	EscalationClosed
+)
+
+var escalationStateNames = [...]string{"none", "open", "acknowledged", "closed"}
+
+func (e EscalationState) String() string { return escalationStateNames[e] }
+
+// EscalationStateNames are the words for states, by number.
+func EscalationStateNames() []string { return escalationStateNames[:] }
+
+// Limits of escalations.
+const (
+	// MaxOpenEscalations are not closed at the same time; what comes on top is counted
+	// and opens nothing.
+	MaxOpenEscalations = 10_000
+	MaxEscalationNote  = 1 << 10
+	MaxNotifiers       = 16 // of one notice
+	MaxNotifierName    = 64
+	MaxFailure         = 128 // bytes that say why a notice was not delivered
+	// brokenStarts in a row are an escalation: one is tried on another host at once.
+	brokenStarts = 3
+	noticeRest   = time.Hour // between two tries of one notice, at most
+)
+
+// EscalationSettings are those of escalations.
+type EscalationSettings struct {
+	Cooldown time.Duration // before the same thing is announced again
+	Retry    time.Duration // between the first tries of a notice; it doubles up to an hour
+	Tries    uint32        // then a notice is given up
+	Kept     uint64        // closed escalations
+}
+
+// Escalation is one thing that a human has to decide. It is about one subject, holds
+// names and figures, never the content of a task or a mail, and outlives what it names.
+type Escalation struct {
+	ID       EscalationID
+	Kind     EscalationKind
+	Subject  string // the agent, "task 7", the room, the server or "cluster"; the key together with Kind
+	Priority MailPriority
+	State    EscalationState
+
+	Room  string // where known
+	Agent string
+	Inc   Incarnation
+	Task  TaskID
+	Host  string
+	Facts []KV // of the last time; replaced, never changed
+
+	Count               uint64 // how often it has happened
+	First, Last         Time
+	FirstWall, LastWall Wall
+	Reopened            uint32 // how often it came back within the cool-down after it was closed
+
+	AckBy   string
+	AckAt   Wall
+	CloseBy string
+	CloseAt Wall
+	Note    string // of who closed it
+	Closed  Time   // 0: it is not
+
+	Notice Notice
+	Armed  Time // when its timer is set; 0: none
+}
+
+// Notice is the announcement of an escalation: pending until every notifier has delivered
+// it or has given up, or until a human says a word about the escalation.
+type Notice struct {
+	Number     uint64 // 0: nothing was announced yet; unique in the cluster
+	At         Time
+	Pending    bool
+	Deliveries []Delivery // by notifier, in the order of their first try; replaced, never changed
+}
+
+// Delivery is how far one notifier has come with a notice.
+type Delivery struct {
+	Notifier string
+	Tries    uint32
+	Done     bool // delivered, as far as the one who was told has said so
+	GaveUp   bool
+	At       Time // of the last try
+	Wall     Wall
+	Next     Time   // not tried again before this
+	Failure  string // of the last try, in fixed words; empty: it worked
+}
+
+// Over tells that the notifier has nothing to do any more.
+func (d *Delivery) Over() bool { return d.Done || d.GaveUp }
+
+// Escalations is the replicated part of escalations of which there is one.
+type Escalations struct {
+	On         bool         // BeginEscalations was applied
+	Last       EscalationID // handed out
+	LastNotice uint64
+	Opened     uint64 // since they are on
+	Dropped    uint64 // not opened, since too many were open
+}
+
+// BeginEscalations switches escalations on, once: by the leader when every server reads
+// feature level 2, as all that follow here. What needs a human already is escalated then.
+type BeginEscalations struct{}
+
+// AckEscalation is a human's word that somebody looks after it: no more notices.
+type AckEscalation struct {
+	Escalation EscalationID
+	By         string
+}
+
+// CloseEscalation is a human's word that nothing is left to decide.
+type CloseEscalation struct {
+	Escalation EscalationID
+	By, Note   string
+}
+
+// NoteNotice says how one notifier fared with a notice.
+type NoteNotice struct {
+	Escalation EscalationID
+	Notice     uint64
+	Notifier   string
+	Failure    string // empty: it was delivered
+	// Notifiers are all that the leader has: when each is through, nothing is pending.
+	Notifiers []string
+}
+
+func (BeginEscalations) command() {}
+func (AckEscalation) command()    {}
+func (CloseEscalation) command()  {}
+func (NoteNotice) command()       {}
+
+// escalationKey finds the newest escalation about something.
+type escalationKey struct {
+	kind    EscalationKind
+	subject string
+}
+
+func (e *Escalation) key() escalationKey { return escalationKey{e.Kind, e.Subject} }
+
+// closedEscalation orders closed ones: those go first that were closed first.
+type closedEscalation struct {
+	at Time
+	id EscalationID
+}
+
+func lessClosed(a, b closedEscalation) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	return a.id < b.id
+}

@@ -1,0 +1,329 @@
+package fsm
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// escalate opens an escalation, or adds to the one that is there. The caller fills in
+// Kind, Subject, the names and the facts. It announces what is new, and what happens again
+// after the cool-down while nobody looks after it.
+func (s *State) escalate(e Escalation) {
+	x, now := &s.meta.Escalations, s.meta.Clock
+	if !x.On {
+		return
+	}
+	cooldown := s.meta.Settings.Escalation.Cooldown
+	was := s.escalations.mut(uint64(s.escByKey[e.key()]))
+	switch {
+	case was == nil || was.State == EscalationClosed && now.Sub(was.Notice.At) >= cooldown:
+		s.openEscalation(e)
+		return
+	case was.State == EscalationClosed && s.escOpen >= MaxOpenEscalations:
+		x.Dropped++
+		return
+	case was.State == EscalationClosed:
+		s.indexEscalation(was, -1)
+		was.State, was.Closed, was.CloseBy, was.CloseAt, was.Note, was.AckBy, was.AckAt = EscalationOpen, 0, "", 0, "", "", 0
+		was.Reopened++
+		s.indexEscalation(was, +1)
+		s.escalationEvent("escalation.reopened", was, "it has come back: "+was.Reason())
+	}
+	was.Count++
+	was.Last, was.LastWall = now, s.now.Wall
+	was.Room, was.Agent, was.Inc, was.Task, was.Host, was.Facts = e.Room, e.Agent, e.Inc, e.Task, e.Host, e.Facts
+	if e.Priority.rank() < was.Priority.rank() {
+		was.Priority = e.Priority
+	}
+	if was.State == EscalationOpen && !was.Notice.Pending && now.Sub(was.Notice.At) >= cooldown {
+		s.announce(was)
+	}
+}
+
+func (s *State) openEscalation(e Escalation) {
+	x := &s.meta.Escalations
+	if s.escOpen >= MaxOpenEscalations { // law L11
+		x.Dropped++
+		return
+	}
+	x.Last++
+	x.Opened++
+	n := s.escalations.put(uint64(x.Last))
+	*n = e
+	n.ID, n.State, n.Count = x.Last, EscalationOpen, 1
+	n.First, n.Last, n.FirstWall, n.LastWall = s.meta.Clock, s.meta.Clock, s.now.Wall, s.now.Wall
+	s.indexEscalation(n, +1)
+	s.escalationEvent("escalation.opened", n, n.Priority.String()+": "+n.Reason())
+	s.announce(n)
+}
+
+// announce makes a new notice, for the leader to deliver.
+func (s *State) announce(e *Escalation) {
+	s.meta.Escalations.LastNotice++
+	e.Notice = Notice{Number: s.meta.Escalations.LastNotice, At: s.meta.Clock, Pending: true}
+	s.escPending.Set(e.ID)
+	s.res.Effects.Notice = true
+}
+
+// unannounce ends a notice: everybody was told, or a human has said a word.
+func (s *State) unannounce(e *Escalation) {
+	e.Notice.Pending = false
+	s.escPending.Delete(e.ID)
+	s.rearm(timerEscalation, uint64(e.ID), &e.Armed, 0)
+}
+
+func (s *State) escalationEvent(kind string, e *Escalation, text string) {
+	w := about{task: e.Task}
+	if a := s.AgentByName(e.Agent); a != nil {
+		w.agent = a
+	}
+	if rm := s.Room(e.Room); rm != nil {
+		w.room = rm.ID
+	}
+	s.event(kind, w, fmt.Sprintf("escalation %d about %s, %s", e.ID, e.Subject, text))
+}
+
+// indexEscalation adds (by 1) or takes away (by -1) an escalation's share of the indexes.
+// The newest one about something stays findable when it is closed.
+func (s *State) indexEscalation(e *Escalation, by int) {
+	switch {
+	case e.State != EscalationClosed:
+		if s.escOpen += by; e.State == EscalationOpen {
+			s.escAlone += by
+		}
+	case by > 0:
+		s.escClosed.Set(closedEscalation{e.Closed, e.ID})
+	default:
+		s.escClosed.Delete(closedEscalation{e.Closed, e.ID})
+	}
+	if by > 0 {
+		s.escByKey[e.key()] = max(s.escByKey[e.key()], e.ID)
+		if e.Notice.Pending {
+			s.escPending.Set(e.ID)
+		}
+	}
+}
+
+func (s *State) removeEscalation(id EscalationID) {
+	e := s.escalations.mut(uint64(id))
+	s.indexEscalation(e, -1)
+	s.unannounce(e)
+	if s.escByKey[e.key()] == id {
+		delete(s.escByKey, e.key())
+	}
+	s.escalations.del(uint64(id))
+}
+
+// executeEscalation runs what concerns escalations.
+func (s *State) executeEscalation(c Command) Outcome {
+	switch c := c.(type) {
+	case BeginEscalations:
+		return s.beginEscalations()
+	case AckEscalation:
+		return s.ackEscalation(&c)
+	case CloseEscalation:
+		return s.closeEscalation(&c)
+	case NoteNotice:
+		return s.noteNotice(&c)
+	}
+	panic("fsm: not a command of escalations")
+}
+
+// beginEscalations also opens what has happened before and needs a human still.
+func (s *State) beginEscalations() Outcome {
+	if s.meta.Escalations.On {
+		return Outcome{Count: 1}
+	}
+	s.meta.Escalations.On = true
+	s.event("escalations.on", about{}, "what needs a human is escalated from now on")
+	if s.meta.Brake.Set != 0 {
+		s.escalateBrake()
+	}
+	for _, id := range s.meta.Diverged {
+		s.escalateServer(id)
+	}
+	for _, a := range s.agents.from(0) {
+		if a.stuck() != "" {
+			s.escalateAgent(EscStuckProcess, a)
+		}
+		if a.breaker() {
+			s.escalateAgent(EscBreaker, a)
+		}
+		if a.Notes().Faults >= brokenStarts {
+			s.escalateAgent(EscBrokenStart, a)
+		}
+	}
+	for _, t := range s.tasks.from(0) {
+		if t.State == TaskQuarantined {
+			s.escalateTask(t)
+		}
+	}
+	for _, m := range s.mails.from(0) {
+		if m.Escalated && !m.State.Closed() {
+			s.escalateMail(m)
+		}
+	}
+	return Outcome{}
+}
+
+func (s *State) escalation(id EscalationID) (*Escalation, Outcome) {
+	e := s.escalations.mut(uint64(id))
+	if e == nil {
+		return nil, refuse(NotFound, "there is no escalation %d, or it was closed so long ago that it was removed; `vigil escalation list --all` shows what is there", id)
+	}
+	return e, Outcome{}
+}
+
+func (s *State) ackEscalation(c *AckEscalation) Outcome {
+	e, no := s.escalation(c.Escalation)
+	switch {
+	case e == nil:
+		return no
+	case e.State == EscalationAcknowledged:
+		return Outcome{Count: 1}
+	case e.State == EscalationClosed:
+		return refuse(Conflict, "escalation %d is closed already, by %s", e.ID, nobody(e.CloseBy))
+	}
+	s.unannounce(e)
+	s.indexEscalation(e, -1)
+	e.State, e.AckBy, e.AckAt = EscalationAcknowledged, clip(c.By, MaxMailFrom), s.now.Wall
+	s.indexEscalation(e, +1)
+	s.escalationEvent("escalation.acknowledged", e, "by "+nobody(e.AckBy))
+	return Outcome{}
+}
+
+func (s *State) closeEscalation(c *CloseEscalation) Outcome {
+	e, no := s.escalation(c.Escalation)
+	switch {
+	case e == nil:
+		return no
+	case e.State == EscalationClosed:
+		return Outcome{Count: 1}
+	case len(c.Note) > MaxEscalationNote:
+		return refuse(Invalid, "the note has %d bytes, at most %d are allowed", len(c.Note), MaxEscalationNote)
+	}
+	s.unannounce(e)
+	s.indexEscalation(e, -1)
+	e.State, e.Closed = EscalationClosed, s.meta.Clock
+	e.CloseBy, e.CloseAt, e.Note = clip(c.By, MaxMailFrom), s.now.Wall, c.Note
+	s.indexEscalation(e, +1)
+	s.escalationEvent("escalation.closed", e, "by "+nobody(e.CloseBy))
+	for uint64(s.escClosed.Len()) > s.meta.Settings.Escalation.Kept {
+		oldest, _ := s.escClosed.Min()
+		s.removeEscalation(oldest.id)
+	}
+	return Outcome{}
+}
+
+// noteNotice books one try. The next one comes after a pause that doubles.
+func (s *State) noteNotice(c *NoteNotice) Outcome {
+	e, no := s.escalation(c.Escalation)
+	switch {
+	case e == nil:
+		return no
+	case c.Notice == 0 || e.Notice.Number != c.Notice:
+		return refuse(Conflict, "notice %d about escalation %d is over", c.Notice, c.Escalation)
+	case c.Notifier == "" || len(c.Notifier) > MaxNotifierName || len(c.Notifiers) > MaxNotifiers || len(c.Failure) > MaxFailure:
+		return refuse(Invalid, "a notifier needs a name of 1 to %d bytes, at most %d are allowed, and a failure is at most %d bytes long",
+			MaxNotifierName, MaxNotifiers, MaxFailure)
+	}
+	list := slices.Clone(e.Notice.Deliveries)
+	at := slices.IndexFunc(list, func(d Delivery) bool { return d.Notifier == c.Notifier })
+	switch {
+	case at >= 0 && list[at].Over():
+		return Outcome{Count: 1}
+	case at < 0 && len(list) >= MaxNotifiers: // of leaders with other notifiers
+		return refuse(Invalid, "%d notifiers have tried to deliver notice %d, more are not noted", len(list), c.Notice)
+	case at < 0:
+		at, list = len(list), append(list, Delivery{Notifier: c.Notifier})
+	}
+	s.booked(e, &list[at], c.Failure)
+	e.Notice.Deliveries = list
+	open := slices.ContainsFunc(c.Notifiers, func(name string) bool {
+		return !slices.ContainsFunc(list, func(d Delivery) bool { return d.Notifier == name && d.Over() })
+	})
+	if e.Notice.Pending && !open {
+		s.unannounce(e)
+	}
+	s.rearm(timerEscalation, uint64(e.ID), &e.Armed, s.noticeDeadline(e))
+	return Outcome{}
+}
+
+func (s *State) booked(e *Escalation, d *Delivery, failure string) {
+	set := &s.meta.Settings.Escalation
+	d.Tries++
+	d.At, d.Wall, d.Failure = s.meta.Clock, s.now.Wall, failure
+	switch {
+	case failure == "":
+		d.Done, d.Next = true, 0
+		s.escalationEvent("escalation.notified", e, fmt.Sprintf("notice %d by %s", e.Notice.Number, d.Notifier))
+	case d.Tries >= set.Tries:
+		d.GaveUp, d.Next = true, 0
+		s.escalationEvent("escalation.undelivered", e, fmt.Sprintf("notice %d by %s is given up after %d tries: %s", e.Notice.Number, d.Notifier, d.Tries, failure))
+	default:
+		d.Next = s.meta.Clock.Add(min(set.Retry<<min(d.Tries-1, 20), noticeRest))
+	}
+}
+
+// noticeDeadline is when a notice must be tried again; 0: nothing waits for a time.
+func (s *State) noticeDeadline(e *Escalation) (at Time) {
+	if !e.Notice.Pending {
+		return 0
+	}
+	for _, d := range e.Notice.Deliveries {
+		if !d.Over() && d.Next > s.meta.Clock && (at == 0 || d.Next < at) {
+			at = d.Next
+		}
+	}
+	return at
+}
+
+func (s *State) fireEscalation(id EscalationID) {
+	e := s.escalations.mut(uint64(id))
+	if e == nil {
+		return
+	}
+	e.Armed = 0
+	s.res.Effects.Notice = true
+	s.rearm(timerEscalation, uint64(id), &e.Armed, s.noticeDeadline(e))
+}
+
+// Notices lists what the notifier has to deliver now, the most urgent first, then the
+// oldest. It costs a walk over what is pending.
+func (s *State) Notices(notifier string) (list []*Escalation) {
+	s.escPending.Scan(func(id EscalationID) bool {
+		e := s.escalations.get(uint64(id))
+		at := slices.IndexFunc(e.Notice.Deliveries, func(d Delivery) bool { return d.Notifier == notifier })
+		if at < 0 || !e.Notice.Deliveries[at].Over() && e.Notice.Deliveries[at].Next <= s.meta.Clock {
+			list = append(list, e)
+		}
+		return true
+	})
+	slices.SortStableFunc(list, func(a, b *Escalation) int {
+		return cmp.Or(a.Priority.rank()-b.Priority.rank(), cmp.Compare(a.Notice.Number, b.Notice.Number))
+	})
+	return list
+}
+
+// Escalation finds an escalation.
+func (i *Image) Escalation(id EscalationID) *Escalation { return i.escalations.get(uint64(id)) }
+
+// Escalations yields the escalations behind id, oldest first.
+func (i *Image) Escalations(after EscalationID) iter.Seq[*Escalation] {
+	return values(i.escalations.from(uint64(after) + 1))
+}
+
+// EscalationCounts sums up the escalations.
+type EscalationCounts struct {
+	Escalations
+	Open    int // not closed
+	Alone   int // of these, without anybody who looks after it
+	Pending int // notices that are not delivered everywhere
+}
+
+// EscalationCounts sums up; it costs nothing.
+func (s *State) EscalationCounts() EscalationCounts {
+	return EscalationCounts{s.meta.Escalations, s.escOpen, s.escAlone, s.escPending.Len()}
+}

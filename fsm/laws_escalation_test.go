@@ -1,0 +1,302 @@
+package fsm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// alarmed is a cluster with escalations, one host and one agent of a runner.
+type alarmed struct {
+	*drive
+	host HostID
+}
+
+func newAlarmed(t *testing.T) *alarmed {
+	t.Helper()
+	x := &alarmed{drive: newDrive(t)}
+	x.jump(time.Hour)
+	x.must(BeginEscalations{})
+	x.must(PutSettings{Values: []KV{{"ttl", "24h"}, {"host_ttl", "24h"}}})
+	x.host = x.drive.host("h1", "w")
+	x.room("r", RoleSpec{Name: "a", Runner: "w", KillLimit: 1, AckLimit: 24 * time.Hour, StartLimit: 24 * time.Hour})
+	return x
+}
+
+// stick reports that the agent's process cannot be ended, then that it can.
+func (x *alarmed) stick() {
+	x.t.Helper()
+	a := x.agent("r/a")
+	x.must(ReportStuck{Host: x.host, Agent: a.ID, Inc: a.Inc, Reason: "in uninterruptible sleep"})
+	x.must(ReportStuck{Host: x.host, Agent: a.ID, Inc: a.Inc})
+}
+
+// all lists the escalations, oldest first.
+func (x *alarmed) all() (list []*Escalation) { return slices.Collect(x.s.Escalations(0)) }
+
+// only is the one escalation that there is.
+func (x *alarmed) only(kind EscalationKind) *Escalation {
+	x.t.Helper()
+	list := x.all()
+	if len(list) != 1 || list[0].Kind != kind {
+		x.t.Fatalf("escalated is %+v, want one %s", list, kind)
+	}
+	return list[0]
+}
+
+func (x *alarmed) crash() {
+	x.t.Helper()
+	a := x.agent("r/a")
+	x.must(ReportExit{Host: x.host, Agent: a.ID, Inc: a.Inc, Code: 3})
+}
+
+// Each thing that needs a human opens one escalation, with the figures that a decision
+// needs, commands that name what they are about, and no content of any task or mail.
+func TestEscalationsOfEachKind(t *testing.T) {
+	for _, tc := range []struct {
+		kind      EscalationKind
+		subject   string
+		priority  MailPriority
+		facts     string // of them
+		commands  string // one of them
+		do, undo  func(x *alarmed)
+		undoneToo bool // it lasts whatever is done
+	}{
+		{kind: EscStuckProcess, subject: "r/a", priority: MailUrgent, facts: "{pid 4711}", commands: "vigil host explain h1",
+			do: func(x *alarmed) {
+				x.start("r/a", x.host)
+				x.must(ReportStuck{Host: x.host, Agent: 1, Inc: x.agent("r/a").Inc, Reason: "in uninterruptible sleep"})
+			},
+			undo: func(x *alarmed) { x.must(ReportStuck{Host: x.host, Agent: 1, Inc: x.agent("r/a").Inc}) }},
+		{kind: EscBreaker, subject: "r/a", priority: MailHigh, facts: "{failures 5} {paused_for 30m0s} {last_exit crash} {exit_code 3}", commands: "vigil agent unpark r/a",
+			do: func(x *alarmed) {
+				for range 5 {
+					x.wait("r/a", x.host)
+					x.start("r/a", x.host)
+					x.crash()
+				}
+			},
+			undo: func(x *alarmed) { x.must(UnparkAgent{Agent: "r/a", By: "ann"}) }},
+		{kind: EscBrokenStart, subject: "r/a", priority: MailHigh, facts: "{failed_starts 3} {runner w}", commands: "vigil agent explain r/a",
+			do: func(x *alarmed) {
+				for range 3 {
+					x.wait("r/a", x.host)
+					x.failStart("r/a", x.host, "no such program")
+				}
+			},
+			undo: func(x *alarmed) { x.wait("r/a", x.host); x.start("r/a", x.host) }},
+		{kind: EscTaskQuarantined, subject: "task 1", priority: MailHigh, facts: "{role a} {deaths 1} {attempts 1}", commands: "vigil task unquarantine 1",
+			do: func(x *alarmed) {
+				x.must(CreateTask{Room: "r", Role: "a", Title: "secret title", Text: "secret text"})
+				me := x.start("r/a", x.host)
+				x.must(Join{me})
+				x.must(Claim{Speaker: me})
+				x.crash()
+			},
+			undo: func(x *alarmed) { x.must(UnquarantineTask{Task: 1, By: "ann"}) }},
+		{kind: EscMailUnanswered, subject: "r/a", priority: MailUrgent, facts: "{mail 1} {mail_from ann} {mail_state queued} {waits_for 2m0s}", commands: "vigil nudge r/a",
+			do: func(x *alarmed) {
+				x.must(SendMail{From: "ann", To: "r/a", Subject: "secret subject", Body: "secret body", Priority: MailUrgent})
+				x.jump(2 * time.Minute)
+			},
+			undo: func(x *alarmed) {
+				me := x.start("r/a", x.host)
+				x.must(Join{me})
+				x.must(AckMail{Speaker: me, Mail: 1})
+			}},
+		{kind: EscMassFailure, subject: "cluster", priority: MailUrgent, facts: "{no_starts_for 24h0m0s}", commands: "vigil brake release",
+			do: func(x *alarmed) {
+				x.room("r", RoleSpec{Name: "a", Runner: "w", Replicas: 12})
+				for i := range 12 {
+					x.start(AgentName("r", "a", uint32(i+1)), x.host)
+				}
+				x.jump(24 * time.Hour) // nobody beats
+				x.pass(time.Second)
+			},
+			undo: func(x *alarmed) { x.must(ReleaseBrake{By: "ann"}) }},
+		{kind: EscRoomCanceled, subject: "r", priority: MailLow, facts: "{reason idle_timeout} {tasks 1} {silent_for 11m1s}", commands: "vigil room reopen r",
+			do: func(x *alarmed) {
+				x.must(WatchRooms{})
+				x.must(CreateTask{Room: "r", Role: "a", Title: "secret title"})
+				rm := x.s.Room("r")
+				x.jump(10*time.Minute + time.Second)
+				x.must(WarnRoom{Room: rm.ID, Active: rm.Active})
+				x.jump(time.Minute)
+				x.must(CancelIdleRoom{Room: rm.ID, Active: rm.Active, Warned: x.s.Room("r").Warned})
+			},
+			undo: func(x *alarmed) { x.must(ReopenRoom{Room: "r", By: "ann"}) }},
+		{kind: EscServerDiverged, subject: "c", priority: MailUrgent, facts: "{diverged_servers 1}", commands: "vigil server remove c",
+			do: func(x *alarmed) {
+				x.must(PutServer{ID: "c"})
+				x.must(Mark{Voters: []string{"a", "b", "c"}})
+				at := x.s.LastIndex()
+				for server, hash := range map[string]string{"a": "1", "b": "1", "c": "2"} {
+					x.must(ReportHash{Server: server, Index: at, Hash: []byte(hash)})
+				}
+			},
+			undo: func(x *alarmed) { x.must(DropServer{ID: "c"}) }},
+	} {
+		t.Run(tc.kind.String(), func(t *testing.T) {
+			x := newAlarmed(t)
+			tc.do(x)
+			e := x.only(tc.kind)
+			if e.Subject != tc.subject || e.Priority != tc.priority || e.Count != 1 || e.State != EscalationOpen || !e.Notice.Pending {
+				t.Errorf("%+v", e)
+			}
+			if got := fmt.Sprint(e.Facts); !strings.Contains(got, tc.facts) {
+				t.Errorf("facts %s, want %s", got, tc.facts)
+			}
+			if !slices.Contains(e.Commands(), tc.commands) || !slices.Contains(e.Commands(), "vigil escalation ack 1") || strings.Contains(fmt.Sprint(e.Commands()), "{") {
+				t.Errorf("commands %q", e.Commands())
+			}
+			if e.Reason() == "" || e.Done() == "" || strings.Contains(fmt.Sprintf("%+v %s %s", e, e.Reason(), e.Done()), "secret") {
+				t.Errorf("reason %q, done %q in %+v", e.Reason(), e.Done(), e)
+			}
+			if !x.s.Lasts(e) {
+				t.Error("it is said to be over")
+			}
+			tc.undo(x)
+			if x.s.Lasts(e) {
+				t.Error("it is undone and said to last")
+			}
+			if e = x.s.Escalation(1); e.State != EscalationOpen {
+				t.Errorf("it is %s without a human's word", e.State)
+			}
+			if n := x.events("escalation.opened"); n != 1 {
+				t.Errorf("%d events", n)
+			}
+		})
+	}
+}
+
+// L12: nothing is escalated before the record that all servers read; what needs a human
+// then is escalated with it, once.
+func TestL12EscalationsBeginWithARecord(t *testing.T) {
+	x := &alarmed{drive: newDrive(t)}
+	x.host = x.drive.host("h1", "w")
+	x.room("r", RoleSpec{Name: "a", Runner: "w"})
+	x.start("r/a", x.host)
+	x.must(ReportStuck{Host: x.host, Agent: 1, Inc: x.agent("r/a").Inc, Reason: "in uninterruptible sleep"})
+	if len(x.all()) != 0 {
+		t.Fatalf("escalated before the record: %+v", x.all())
+	}
+	x.must(BeginEscalations{})
+	if e := x.only(EscStuckProcess); e.Agent != "r/a" || e.Host != "h1" || e.Room != "r" || e.Inc != x.agent("r/a").Inc {
+		t.Errorf("%+v", e)
+	}
+	if out := x.must(BeginEscalations{}); out.Count != 1 || len(x.all()) != 1 {
+		t.Errorf("the second record: %+v, %d escalations", out, len(x.all()))
+	}
+}
+
+// One thing is one escalation, however often it happens; it is announced again after the
+// cool-down, and not while the last notice is on its way.
+func TestL11EscalationsAreDeduplicatedAndCooledDown(t *testing.T) {
+	x := newAlarmed(t)
+	x.start("r/a", x.host)
+	x.stick()
+	first := *x.only(EscStuckProcess)
+	for range 20 {
+		x.jump(time.Minute)
+		x.stick()
+	}
+	e := x.only(EscStuckProcess)
+	if e.Count != 21 || e.First != first.First || e.Last != x.clock || e.Notice.Number != 1 {
+		t.Fatalf("while the notice is pending: %+v", e)
+	}
+	x.must(NoteNotice{Escalation: 1, Notice: 1, Notifier: "hook", Notifiers: []string{"hook"}})
+	x.jump(time.Second)
+	x.stick()
+	if e = x.only(EscStuckProcess); e.Notice.Number != 2 || !e.Notice.Pending || e.Notice.At != x.clock {
+		t.Fatalf("after the cool-down: %+v", e)
+	}
+	x.must(NoteNotice{Escalation: 1, Notice: 2, Notifier: "hook", Notifiers: []string{"hook"}})
+	x.jump(15*time.Minute - time.Second)
+	x.stick()
+	if e = x.only(EscStuckProcess); e.Notice.Number != 2 || e.Notice.Pending {
+		t.Fatalf("in the cool-down: %+v", e.Notice)
+	}
+	x.jump(time.Second)
+	x.stick()
+	if e = x.only(EscStuckProcess); e.Notice.Number != 3 {
+		t.Fatalf("after the cool-down: %+v", e.Notice)
+	}
+	if n := x.events("escalation.opened"); n != 1 {
+		t.Errorf("opened %d times", n)
+	}
+}
+
+// L9: a human's word wins: what is acknowledged is announced no more until it is closed,
+// and what is closed and comes back within the cool-down is open again without a notice.
+func TestL9AHumansWordAboutAnEscalationWins(t *testing.T) {
+	x := newAlarmed(t)
+	x.start("r/a", x.host)
+	x.stick()
+	x.must(AckEscalation{Escalation: 1, By: "ann"})
+	if e := x.only(EscStuckProcess); e.State != EscalationAcknowledged || e.AckBy != "ann" || e.Notice.Pending {
+		t.Fatalf("acknowledged: %+v", e)
+	}
+	if out := x.must(AckEscalation{Escalation: 1, By: "bob"}); out.Count != 1 || x.s.Escalation(1).AckBy != "ann" {
+		t.Errorf("said again: %+v", out)
+	}
+	x.jump(time.Hour)
+	x.stick()
+	if e := x.only(EscStuckProcess); e.Count != 2 || e.Notice.Number != 1 || e.Notice.Pending {
+		t.Fatalf("acknowledged and announced: %+v", e)
+	}
+	x.must(CloseEscalation{Escalation: 1, By: "ann", Note: "rebooted"})
+	x.want(Conflict, AckEscalation{Escalation: 1, By: "bob"})
+	if out := x.must(CloseEscalation{Escalation: 1, By: "bob"}); out.Count != 1 || x.s.Escalation(1).CloseBy != "ann" || x.s.Escalation(1).Note != "rebooted" {
+		t.Errorf("closed again: %+v", out)
+	}
+	x.jump(time.Second)
+	x.stick() // long after the last notice: a new one
+	if list := x.all(); len(list) != 2 || list[1].Count != 1 || !list[1].Notice.Pending || list[1].Notice.Number != 2 {
+		t.Fatalf("%+v", list)
+	}
+	x.must(CloseEscalation{Escalation: 2, By: "ann"})
+	x.jump(15*time.Minute - time.Second)
+	x.stick()
+	if e := x.s.Escalation(2); len(x.all()) != 2 || e.State != EscalationOpen || e.Reopened != 1 || e.Notice.Pending || e.CloseBy != "" || e.Count != 2 {
+		t.Fatalf("came back in the cool-down: %+v", e)
+	}
+	x.jump(time.Second)
+	x.stick()
+	if e := x.s.Escalation(2); !e.Notice.Pending || e.Notice.Number != 3 {
+		t.Fatalf("still there after the cool-down: %+v", e)
+	}
+	x.want(NotFound, AckEscalation{Escalation: 9})
+	x.want(NotFound, CloseEscalation{Escalation: 9})
+	x.want(Invalid, CloseEscalation{Escalation: 2, Note: strings.Repeat("x", MaxEscalationNote+1)})
+}
+
+// L11: closed ones are kept up to a number, those that were closed last; open ones are
+// bounded too, and what is left out is counted.
+func TestL11EscalationsAreBounded(t *testing.T) {
+	x := newAlarmed(t)
+	x.must(PutSettings{Values: []KV{{"escalations_kept", "2"}}})
+	many := func(n int) {
+		for i := range n {
+			x.s.now = x.entry()
+			x.s.escalate(Escalation{Kind: EscRoomCanceled, Subject: fmt.Sprint("room", i)})
+		}
+		x.s.now = nil
+		if err := x.s.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	many(4)
+	for _, id := range []EscalationID{3, 1, 4, 2} {
+		x.jump(time.Second)
+		x.must(CloseEscalation{Escalation: id, By: "ann"})
+	}
+	if list := x.all(); len(list) != 2 || list[0].ID != 2 || list[1].ID != 4 {
+		t.Fatalf("kept are %+v, want those that were closed last", list)
+	}
+	many(MaxOpenEscalations + 7)
+	if c := x.s.EscalationCounts(); c.Open != MaxOpenEscalations || c.Dropped != 7 || c.Opened != MaxOpenEscalations+2 {
+		t.Errorf("%+v", c)
+	}
+}

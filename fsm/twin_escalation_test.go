@@ -1,0 +1,264 @@
+package fsm
+
+import (
+	"strings"
+	"testing"
+)
+
+// escalation is what leaders and humans say of escalations; now and then it is nonsense.
+func (c *chaos) escalation(s *State) Command {
+	switch {
+	case !s.meta.Escalations.On || c.one(40):
+		return BeginEscalations{}
+	case s.meta.Settings.Escalation.Retry > 9e9:
+		return PutSettings{Values: []KV{{"escalation_cooldown", "20s"}, {"escalation_retry", "1s"}, {"escalation_tries", "3"}, {"escalations_kept", "9"}}}
+	}
+	id := EscalationID(1 + max(0, int(s.meta.Escalations.Last)-c.rng.IntN(8)))
+	e := s.Escalation(id)
+	switch n := c.rng.IntN(10); {
+	case n < 2:
+		return AckEscalation{Escalation: id, By: "ann"}
+	case n < 5 || e == nil:
+		return CloseEscalation{Escalation: id, By: "ann", Note: "n"}
+	}
+	w := NoteNotice{Escalation: id, Notice: e.Notice.Number, Notifier: pick(c, []string{"hook", "page", "old"}), Notifiers: []string{"hook", "page"}}
+	if c.one(2) {
+		w.Failure = "timeout"
+	}
+	if c.one(12) {
+		w.Notice += uint64(c.rng.IntN(3)) - 1
+	}
+	return w
+}
+
+// trouble has something happen to an agent that runs, or starts one.
+func (c *chaos) trouble(s *State) Command {
+	var list []*Agent
+	for a := range s.Agents("") {
+		if a.Proc == ProcOrdered || a.Proc.Fenced() {
+			list = append(list, a)
+		}
+	}
+	a := pick(c, list)
+	if a == nil || c.one(3) {
+		for id := range s.Wanting() {
+			return OrderStart{Agent: id, Inc: s.nextInc(s.Agent(id)), Host: HostID(1 + c.rng.IntN(2))}
+		}
+		return CreateTask{Room: "r", Role: "c", Title: "t"}
+	}
+	boot := s.Host(a.Host).Boot
+	switch n := c.rng.IntN(6); {
+	case a.Proc == ProcOrdered:
+		return AcceptOrder{Host: a.Host, Boot: boot, Agent: a.ID, Inc: a.Inc}
+	case a.Proc == ProcAccepted && n < 2:
+		return ReportExit{Host: a.Host, Agent: a.ID, Inc: a.Inc, Kind: ExitStartFailed}
+	case a.Proc == ProcAccepted:
+		return ReportStarted{Host: a.Host, Agent: a.ID, Inc: a.Inc, PID: 1}
+	case n == 0:
+		return ReportStuck{Host: a.Host, Agent: a.ID, Inc: a.Inc, Reason: pick(c, []string{"", "stuck"})}
+	case a.Part == PartDisconnected:
+		return Join{Speaker{Agent: a.Name, Inc: a.Inc, TokenHash: []byte(a.TokenHash)}}
+	case a.Task == 0 && n < 4:
+		return Claim{Speaker: Speaker{Agent: a.Name, Inc: a.Inc, TokenHash: []byte(a.TokenHash)}}
+	}
+	return ReportExit{Host: a.Host, Agent: a.ID, Inc: a.Inc, Code: 1}
+}
+
+// twinEscalation is one escalation, naively.
+type twinEscalation struct {
+	state   EscalationState
+	count   uint64
+	notice  Time // when it was last announced
+	pending bool
+	tries   map[string]int
+	over    map[string]bool
+}
+
+// twinAlarms knows of escalations what events and accepted commands tell; it has no
+// numbers, no index and no timers.
+type twinAlarms struct {
+	on              bool
+	newest          map[escalationKey]*twinEscalation
+	byID            map[EscalationID]*twinEscalation
+	closed          []EscalationID // in this order
+	last            EscalationID
+	ever            map[EscalationKind]bool
+	reopened, again int
+	broken          string // the agent whose next end is one more start that failed
+}
+
+func (w *twinAlarms) happens(s *State, k escalationKey) {
+	if !w.on {
+		return
+	}
+	e, now, cool := w.newest[k], s.meta.Clock, s.meta.Settings.Escalation.Cooldown
+	if e == nil || e.state == EscalationClosed && now.Sub(e.notice) >= cool {
+		e = &twinEscalation{state: EscalationOpen, count: 1}
+		w.ever[k.kind] = true
+		w.last++
+		w.newest[k], w.byID[w.last] = e, e
+		e.announce(now)
+		return
+	}
+	if e.state == EscalationClosed {
+		e.state = EscalationOpen
+		w.reopened++
+		for i, id := range w.closed {
+			if w.byID[id] == e {
+				w.closed = append(w.closed[:i:i], w.closed[i+1:]...)
+				break
+			}
+		}
+	}
+	e.count++
+	if e.state == EscalationOpen && !e.pending && now.Sub(e.notice) >= cool {
+		e.announce(now)
+		w.again++
+	}
+}
+
+func (e *twinEscalation) announce(now Time) {
+	e.notice, e.pending, e.tries, e.over = now, true, map[string]int{}, map[string]bool{}
+}
+
+// seen takes note of what an event says, none of which the escalations have written.
+func (w *twinAlarms) seen(s *State, ev *Event) {
+	switch {
+	case ev.Kind == "agent.unkillable":
+		w.happens(s, escalationKey{EscStuckProcess, ev.Agent})
+	case ev.Kind == "agent.parked" && !strings.HasPrefix(ev.Text, "a usage limit") && !strings.HasPrefix(ev.Text, "its trial could not start"):
+		w.happens(s, escalationKey{EscBreaker, ev.Agent})
+	case ev.Kind == "agent.exited" && ev.Agent == w.broken:
+		w.happens(s, escalationKey{EscBrokenStart, ev.Agent})
+	case ev.Kind == "task.quarantined":
+		w.happens(s, escalationKey{EscTaskQuarantined, "task " + uintText(uint64(ev.Task))})
+	case ev.Kind == "mail.escalated":
+		w.happens(s, escalationKey{EscMailUnanswered, ev.Agent})
+	case ev.Kind == "brake.set":
+		w.happens(s, escalationKey{EscMassFailure, "cluster"})
+	case ev.Kind == "room.canceled" && strings.HasPrefix(ev.Text, "by watchdog"):
+		w.happens(s, escalationKey{EscRoomCanceled, ev.Room})
+	case ev.Kind == "server.diverged":
+		w.happens(s, escalationKey{EscServerDiverged, ev.Text})
+	}
+}
+
+func uintText(n uint64) (text string) {
+	for ; n > 0 || text == ""; n /= 10 {
+		text = string(rune('0'+n%10)) + text
+	}
+	return text
+}
+
+// said takes note of an accepted command.
+func (w *twinAlarms) said(s *State, c Command) {
+	switch c := c.(type) {
+	case AckEscalation:
+		if e := w.byID[c.Escalation]; e.state == EscalationOpen {
+			e.state, e.pending = EscalationAcknowledged, false
+		}
+	case CloseEscalation:
+		e := w.byID[c.Escalation]
+		if e.state == EscalationClosed {
+			return
+		}
+		e.state, e.pending = EscalationClosed, false
+		w.closed = append(w.closed, c.Escalation)
+		for len(w.closed) > int(s.meta.Settings.Escalation.Kept) {
+			for k, newest := range w.newest {
+				if newest == w.byID[w.closed[0]] {
+					delete(w.newest, k)
+				}
+			}
+			delete(w.byID, w.closed[0])
+			w.closed = w.closed[1:]
+		}
+	case NoteNotice:
+		e := w.byID[c.Escalation]
+		if e.over[c.Notifier] {
+			return
+		}
+		e.tries[c.Notifier]++
+		e.over[c.Notifier] = c.Failure == "" || e.tries[c.Notifier] >= int(s.meta.Settings.Escalation.Tries)
+		if e.over["hook"] && e.over["page"] {
+			e.pending = false
+		}
+	}
+}
+
+// What is escalated, how often, whether it is announced and to whom agrees with what is
+// found from events and commands alone.
+func TestTwinOfEscalationsAgrees(t *testing.T) {
+	kinds, reopened, announced, gone := map[EscalationKind]int{}, 0, 0, 0
+	for _, seed := range seeds(6) {
+		c, s := newChaos(seed, true), New()
+		for _, e := range append(c.opening(), c.entry(Request{Cmd: BeginEscalations{}}), c.entry(Request{Cmd: PutSettings{Values: []KV{{"breaker_starts", "2"}, {"breaker_pause", "2s"}}}})) {
+			s.Apply(e)
+		}
+		w := &twinAlarms{on: true, ever: map[EscalationKind]bool{}, newest: map[escalationKey]*twinEscalation{}, byID: map[EscalationID]*twinEscalation{}}
+		for range 6000 {
+			e := c.next(s)
+			if len(e.Requests) > 1 { // what each command did is seen one by one
+				e.Requests = e.Requests[:1]
+			}
+			switch c.rng.IntN(8) {
+			case 0:
+				e.Requests = []Request{{Cmd: c.escalation(s)}}
+			case 1, 2:
+				e.Requests = []Request{{Cmd: c.trouble(s)}}
+			}
+			after := s.LastEvent()
+			events := func() {
+				for ev := range s.Events(after) {
+					w.seen(s, ev)
+				}
+				after = s.LastEvent()
+			}
+			// What time and beats do is seen apart from the command.
+			s.Apply(&Entry{Index: e.Index, Term: e.Term, Stint: e.Stint, Stamp: e.Stamp, Wall: e.Wall, Beats: e.Beats})
+			events()
+			c.index++
+			e.Index, e.Beats = c.index, nil
+			w.broken = ""
+			if len(e.Requests) == 1 {
+				x, _ := e.Requests[0].Cmd.(ReportExit)
+				if a := s.Agent(x.Agent); a != nil && x.Kind == ExitStartFailed && a.Order != StopOrder && a.Notes().Faults >= 2 {
+					w.broken = a.Name
+				}
+			}
+			repeated := s.figures.Repeated
+			out := s.Apply(e).Outcomes
+			events()
+			if len(out) == 1 && out[0].Code == OK && s.figures.Repeated == repeated {
+				w.said(s, e.Requests[0].Cmd)
+			}
+			if len(w.byID) != s.escalations.n {
+				t.Fatalf("seed %d, entry %d, %+v: %d escalations, the twin has %d", seed, e.Index, e.Requests, s.escalations.n, len(w.byID))
+			}
+			for id, e2 := range w.byID {
+				x := s.Escalation(id)
+				if x == nil || x.State != e2.state || x.Count != e2.count || x.Notice.At != e2.notice || x.Notice.Pending != e2.pending {
+					t.Fatalf("seed %d, entry %d, %+v: escalation %d is\n%+v, the twin says\n%+v", seed, e.Index, e.Requests, id, x, e2)
+				}
+				for _, d := range x.Notice.Deliveries {
+					if int(d.Tries) != e2.tries[d.Notifier] || d.Over() != e2.over[d.Notifier] {
+						t.Fatalf("seed %d, entry %d: delivery %+v, the twin says %d tries, over %v", seed, e.Index, d, e2.tries[d.Notifier], e2.over[d.Notifier])
+					}
+				}
+			}
+			if err := s.Check(); err != nil {
+				t.Fatalf("seed %d, entry %d, %+v: %v", seed, e.Index, e.Requests, err)
+			}
+		}
+		for k := range w.ever {
+			kinds[k]++
+		}
+		reopened += w.reopened
+		announced += w.again
+		gone += int(w.last) - len(w.byID)
+	}
+	if *seedFlag == 0 && (len(kinds) < 6 || reopened == 0 || announced == 0 || gone == 0) {
+		t.Errorf("kinds %v, %d reopened, %d announced again, %d forgotten: the log exercises too little", kinds, reopened, announced, gone)
+	}
+	t.Logf("kinds %v, %d reopened, %d announced again, %d forgotten", kinds, reopened, announced, gone)
+}

@@ -1,0 +1,132 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// escalations serves what needs a human.
+type escalations struct {
+	vigilv1.UnimplementedEscalationsServer
+	*core
+}
+
+// ListEscalations pages through escalations by number.
+func (e *escalations) ListEscalations(_ context.Context, r *vigilv1.ListEscalationsRequest) (*vigilv1.ListEscalationsResponse, error) {
+	var c checks
+	c.optionalName("room", r.GetRoom())
+	if r.GetKind() != "" && !slices.Contains(fsm.EscalationKindNames(), r.GetKind()) {
+		c.fail("kind %s is unknown; write one of %v.", quote(r.GetKind()), fsm.EscalationKindNames()[1:])
+	}
+	limit := c.page(r.GetLimit(), defaultPage)
+	if c.err != nil {
+		return nil, c.err
+	}
+	// There are some 20,000 at most by default, and few are open: one look is short enough.
+	return read(e.core, func(st *fsm.State) *vigilv1.ListEscalationsResponse {
+		n := st.EscalationCounts()
+		out := &vigilv1.ListEscalationsResponse{Open: uint32(n.Open), Pending: uint32(n.Pending), Dropped: n.Dropped, On: n.On}
+		for x := range st.Escalations(fsm.EscalationID(r.GetAfter())) {
+			if !r.GetAll() && x.State == fsm.EscalationClosed || r.GetRoom() != "" && x.Room != r.GetRoom() || r.GetKind() != "" && x.Kind.String() != r.GetKind() {
+				continue
+			}
+			if len(out.Escalations) == limit {
+				out.NextAfter = out.Escalations[limit-1].GetId()
+				break
+			}
+			out.Escalations = append(out.Escalations, convertEscalation(st, x))
+		}
+		return out
+	}), nil
+}
+
+// GetEscalation shows one escalation.
+func (e *escalations) GetEscalation(_ context.Context, r *vigilv1.GetEscalationRequest) (*vigilv1.Escalation, error) {
+	if _, err := escalationID(r.GetEscalation(), ""); err != nil {
+		return nil, err
+	}
+	out := read(e.core, func(st *fsm.State) *vigilv1.Escalation {
+		if x := st.Escalation(fsm.EscalationID(r.GetEscalation())); x != nil {
+			return convertEscalation(st, x)
+		}
+		return nil
+	})
+	if out == nil {
+		return nil, notFound(fmt.Sprintf("Escalation %d does not exist, or it was closed so long ago that it was removed; `vigil escalation list --all` shows what is there.", r.GetEscalation()))
+	}
+	return out, nil
+}
+
+// AckEscalation says that somebody looks after an escalation.
+func (e *escalations) AckEscalation(ctx context.Context, r *vigilv1.AckEscalationRequest) (*vigilv1.Escalation, error) {
+	return write(ctx, e.core, r, ackEscalationCmd, shownEscalation(r.GetEscalation()))
+}
+
+// CloseEscalation says that nothing is left to decide about an escalation.
+func (e *escalations) CloseEscalation(ctx context.Context, r *vigilv1.CloseEscalationRequest) (*vigilv1.Escalation, error) {
+	return write(ctx, e.core, r, closeEscalationCmd, shownEscalation(r.GetEscalation()))
+}
+
+func shownEscalation(id uint64) func(*fsm.State, *fsm.Outcome) *vigilv1.Escalation {
+	return func(st *fsm.State, _ *fsm.Outcome) *vigilv1.Escalation {
+		if x := st.Escalation(fsm.EscalationID(id)); x != nil {
+			return convertEscalation(st, x)
+		}
+		return &vigilv1.Escalation{Id: id, State: fsm.EscalationClosed.String()} // and forgotten since
+	}
+}
+
+func escalationID(id uint64, by string) (fsm.EscalationID, error) {
+	var c checks
+	if id == 0 {
+		c.fail("escalation is missing; give the number that `vigil escalation list` shows.")
+	}
+	c.line("by", by, maxWho)
+	return fsm.EscalationID(id), c.err
+}
+
+func ackEscalationCmd(r *vigilv1.AckEscalationRequest) (fsm.Command, error) {
+	id, err := escalationID(r.GetEscalation(), r.GetBy())
+	return fsm.AckEscalation{Escalation: id, By: r.GetBy()}, err
+}
+
+func closeEscalationCmd(r *vigilv1.CloseEscalationRequest) (fsm.Command, error) {
+	id, err := escalationID(r.GetEscalation(), r.GetBy())
+	c := checks{err}
+	c.text("note", r.GetNote(), fsm.MaxEscalationNote)
+	return fsm.CloseEscalation{Escalation: id, By: r.GetBy(), Note: r.GetNote()}, c.err
+}
+
+func convertEscalation(st *fsm.State, x *fsm.Escalation) *vigilv1.Escalation {
+	out := &vigilv1.Escalation{
+		Id: uint64(x.ID), Kind: x.Kind.String(), Subject: x.Subject, Priority: x.Priority.String(), State: x.State.String(),
+		Reason: x.Reason(), Room: x.Room, Agent: x.Agent, Incarnation: incName(x.Inc), Task: uint64(x.Task), Host: x.Host,
+		Facts: map[string]string{}, Done: x.Done(), Commands: x.Commands(), Count: x.Count,
+		FirstAt: wall(x.FirstWall), LastAt: wall(x.LastWall), Age: durationpb.New(st.Clock().Sub(x.Last)),
+		Lasts: st.Lasts(x), Reopened: x.Reopened, AckBy: x.AckBy, AckAt: wall(x.AckAt),
+		CloseBy: x.CloseBy, CloseAt: wall(x.CloseAt), Note: x.Note,
+		Notice: &vigilv1.Notice{Number: x.Notice.Number, Pending: x.Notice.Pending},
+	}
+	for _, kv := range x.Facts {
+		out.Facts[kv.Key] = kv.Value
+	}
+	for _, d := range x.Notice.Deliveries {
+		row := &vigilv1.Delivery{Notifier: d.Notifier, Tries: d.Tries, State: "waiting", At: wall(d.Wall), Failure: d.Failure}
+		switch {
+		case d.Done:
+			row.State = "delivered"
+		case d.GaveUp:
+			row.State = "given_up"
+		case d.Next > st.Clock() && x.Notice.Pending:
+			row.NextIn = durationpb.New(d.Next.Sub(st.Clock()))
+		}
+		out.Notice.Deliveries = append(out.Notice.Deliveries, row)
+	}
+	return out
+}
