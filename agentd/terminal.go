@@ -60,7 +60,8 @@ func (k *keeper) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (st
 		if f.err != nil {
 			return "", f.err
 		}
-		return f.process.Terminal(ctx, shim.TerminalRequest{Text: r.GetText(), Enter: r.GetText() != "", Look: r.GetLook(), Lines: int(r.GetLines())})
+		return f.process.Terminal(ctx, shim.TerminalRequest{Text: r.GetText(), Enter: r.GetText() != "" || r.GetKey() == "enter",
+			Interrupt: r.GetKey() == "interrupt", Look: r.GetLook(), Lines: int(r.GetLines())})
 	case <-ctx.Done():
 		return "", ctx.Err()
 	case <-k.done:

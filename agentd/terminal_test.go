@@ -32,6 +32,12 @@ func TestTerminalRequestsReachTheirLife(t *testing.T) {
 	if got, want := next(t, one.typed), (shim.TerminalRequest{Text: "hello", Enter: true, Look: true, Lines: 9}); got != want {
 		t.Errorf("asked %+v, want %+v", got, want)
 	}
+	for key, want := range map[string]shim.TerminalRequest{"enter": {Enter: true}, "interrupt": {Interrupt: true}, "": {}} {
+		r.stream.askTerminal(t, &vigilv1.TerminalRequest{Request: 9, Agent: 1, Incarnation: 2, Key: key})
+		if got := next(t, one.typed); got != want {
+			t.Errorf("key %q: asked %+v, want %+v", key, got, want)
+		}
+	}
 	for _, other := range []*vigilv1.TerminalRequest{{Request: 7, Agent: 1, Incarnation: 1, Text: "x"}, {Request: 8, Agent: 2, Incarnation: 2, Text: "x"}} {
 		if d := r.stream.askTerminal(t, other); !d.GetEnd() || !strings.Contains(d.GetError(), "does not run on the host") {
 			t.Errorf("%v: %v", other, d)

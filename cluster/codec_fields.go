@@ -88,6 +88,7 @@ func roleSpec(w *wire, c *fsm.RoleSpec) {
 	sig(w, 19, &c.RunLimit)
 	sig(w, 20, &c.HealthEvery)
 	uns(w, 21, &c.HealthMissed)
+	uns(w, 22, &c.Ladder)
 }
 
 func deleteRoom(w *wire, c *fsm.DeleteRoom) {

@@ -31,6 +31,7 @@ func commands() []fsm.Command {
 		fsm.SendMail{}, fsm.ReadMail{}, fsm.AckMail{},
 		fsm.WarnRoom{}, fsm.CancelIdleRoom{}, fsm.ReopenRoom{}, fsm.SetRoomWatch{}, fsm.WatchRooms{},
 		fsm.BeginEscalations{}, fsm.AckEscalation{}, fsm.CloseEscalation{}, fsm.NoteNotice{},
+		fsm.StepLadder{}, fsm.NoteRung{},
 	}
 }
 

@@ -28,6 +28,7 @@ func TestL12RecordsOfALevelWaitForTheLastServer(t *testing.T) {
 			fsm.ReadMail{Speaker: fsm.Speaker{Agent: "r/a", Inc: joined.Inc}},
 			fsm.AckMail{Speaker: fsm.Speaker{Agent: "r/a", Inc: joined.Inc}, Mail: 1},
 			fsm.PutSettings{Values: []fsm.KV{{Key: "watchdog_threshold", Value: "1h"}}},
+			fsm.PutSettings{Values: []fsm.KV{{Key: "ladder_nudge", Value: "1h"}}},
 			fsm.WatchRooms{}, fsm.SetRoomWatch{Room: "r", RoomWatch: fsm.RoomWatch{Disabled: true}},
 			fsm.BeginEscalations{},
 		}

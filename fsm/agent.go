@@ -123,6 +123,8 @@ type Notes struct {
 	FreshAfter Incarnation
 
 	MailAt Time // when this life sent or acknowledged mail last; 0: it has not
+
+	Ladder *Ladder // nil: it was never stuck; replaced, never changed
 }
 
 // Waits tells that the breaker or a usage limit keeps the agent from running: not

@@ -141,6 +141,10 @@ func (s *State) executeSystem(c Command, session SessionID) Outcome {
 		return s.executeHost(c)
 	case NoteNudge:
 		return s.noteNudge(&c)
+	case StepLadder:
+		return s.stepLadder(&c)
+	case NoteRung:
+		return s.noteRung(&c)
 	case ReportStuck:
 		return s.reportStuck(&c)
 	case AcceptOrder:

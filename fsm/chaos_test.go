@@ -14,6 +14,7 @@ type chaos struct {
 	index    uint64
 	clock    Time
 	term     uint64
+	climbs   bool // leaders take rungs of the ladder
 	world    bool // rooms, hosts, settings and servers change too
 	sessions []SessionID
 	seq      map[SessionID]uint64
@@ -223,6 +224,9 @@ func (c *chaos) command(s *State) Command {
 	}
 	if c.world && c.one(12) {
 		return c.watchdog(s)
+	}
+	if c.climbs && c.one(12) {
+		return c.ladder(s)
 	}
 	switch n := c.rng.IntN(100); {
 	case n < 12:

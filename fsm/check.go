@@ -71,6 +71,13 @@ func (c *checker) agent(s *State, a *Agent) {
 		c.that(d.Since <= d.At && d.At <= s.meta.Clock, "%s declared something at %d, first at %d", a.Name, d.At, d.Since)
 		c.that(d.Until <= d.Excused, "L10: %s is excused until %d, its declaration holds until %d", a.Name, d.Excused, d.Until)
 	}
+	if l := a.Notes().Ladder; l != nil {
+		c.that(l.Rung > NoRung && l.Rung <= RungEscalate && l.Began <= l.At && l.At <= s.meta.Clock && l.Steps > 0 && uint32(l.Rung) >= l.Steps && l.Restarts <= maxLadderRestarts,
+			"L11: the ladder of %s is at %+v", a.Name, *l)
+		c.that(l.Inc <= a.Inc, "L6: the ladder of %s is for incarnation %s, it is at %s", a.Name, l.Inc, a.Inc)
+	}
+	atWork := s.atWork.has(a.ID)
+	c.that(atWork == (a.Task != 0), "L3: %s holds task %d, in the index of agents at work: %v", a.Name, a.Task, atWork)
 	if a.Task != 0 {
 		t := s.tasks.get(uint64(a.Task))
 		c.that(t != nil && t.State.Held() && t.Holder == a.ID && t.HolderInc == a.Inc, "L8: %s holds task %d, which does not know it", a.Name, a.Task)
@@ -124,6 +131,8 @@ func (c *checker) role(s *State, r *Role, st *RoleStats, pending int) {
 	}
 	c.that(ri.tasks == st.Tasks, "role %s counts %v tasks by state, there are %v", r.Spec.Name, ri.tasks, st.Tasks)
 	c.that(ri.pending.len() == pending, "role %s has %d claimable tasks in its index, there are %d", r.Spec.Name, ri.pending.len(), pending)
+	_, offered := s.offered.Get(r.ID)
+	c.that(offered == (pending > 0), "L3: role %s has %d claimable tasks, in the index of those roles: %v", r.Spec.Name, pending, offered)
 	c.that(ri.queued.len() == int(ri.tasks[TaskQueued]), "role %s has %d queued tasks in its index, there are %d", r.Spec.Name, ri.queued.len(), ri.tasks[TaskQueued])
 	c.that(ri.queued.len() == 0 || pending >= int(r.Spec.Replicas), "L3: role %s has %d queued tasks but only %d of %d PENDING",
 		r.Spec.Name, ri.queued.len(), pending, r.Spec.Replicas)

@@ -95,6 +95,14 @@
 // word: a notice is pending until every notifier of the leader has delivered it or has
 // given up (NoteNotice). Lasts tells whether it is still so.
 //
+// # Stuck agents
+//
+//	nudge --2m--> wake --5m--> interrupt --1m--> restart --5m--> escalate
+//
+// An agent whose verdict is stalled, deaf or unresponsive goes up this ladder (StepLadder),
+// each rung after the deadline of the one before, and back to its foot with the next word
+// that it says. Climb tells where it stands, MayBeStuck and MayBeDeaf whom to look at.
+//
 // What came with a feature level is written, to the log and to dumps, only when every
 // server reads it; see Level.
 //

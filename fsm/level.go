@@ -25,10 +25,10 @@ func Level(c Command) uint32 {
 		return 2
 	case BeginEscalations, AckEscalation, CloseEscalation, NoteNotice:
 		return 2
-	case WatchRooms, WarnRoom, CancelIdleRoom, ReopenRoom, SetRoomWatch:
+	case WatchRooms, WarnRoom, CancelIdleRoom, ReopenRoom, SetRoomWatch, StepLadder, NoteRung:
 		return 2
 	case ApplyRoom:
-		if len(c.Watch) > 0 || slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return r.HealthEvery != 0 || r.HealthMissed != 0 }) {
+		if len(c.Watch) > 0 || slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return r.HealthEvery != 0 || r.HealthMissed != 0 || r.Ladder != LadderCareful }) {
 			return 2
 		}
 	case PutSettings:
@@ -77,7 +77,7 @@ func (i *Image) schema() ([]reflect.Type, planner) {
 }
 
 func (i *Image) usesLevel2() bool {
-	if i.meta.LastMail != 0 || i.meta.Watchdog.On || i.meta.Escalations.On {
+	if i.meta.LastMail != 0 || i.meta.Watchdog.On || i.meta.Escalations.On || i.meta.Ladder.In != 0 {
 		return true
 	}
 	defaults := DefaultSettings()
@@ -92,7 +92,7 @@ func (i *Image) usesLevel2() bool {
 		}
 	}
 	for _, r := range i.roles.from(0) {
-		if r.Spec.HealthEvery != 0 || r.Spec.HealthMissed != 0 {
+		if r.Spec.HealthEvery != 0 || r.Spec.HealthMissed != 0 || r.Spec.Ladder != LadderCareful {
 			return true
 		}
 	}

@@ -37,6 +37,8 @@ func TestL12Level2IsInvisibleUntilItIsUsed(t *testing.T) {
 		"watchdog":    WatchRooms{},
 		"escalations": BeginEscalations{},
 		"cool-down":   PutSettings{Values: []KV{{"escalation_cooldown", "1h"}}},
+		"ladder":      PutSettings{Values: []KV{{"ladder_nudge", "1h"}}},
+		"ladder mode": ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a", Ladder: LadderOff}}},
 		"threshold":   PutSettings{Values: []KV{{"watchdog_threshold", "1h"}}},
 		"limit":       SetRoomWatch{Room: "r", RoomWatch: RoomWatch{IdleLimit: time.Hour, Deadline: 2 * time.Hour}},
 		"applied":     ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a"}}, Watch: []RoomWatch{{Disabled: true}}},
@@ -65,11 +67,12 @@ func TestL12Level2IsInvisibleUntilItIsUsed(t *testing.T) {
 		if a, b := *next.Room("r"), *d.s.Room("r"); a.Watch != b.Watch || next.Watchdog().On != d.s.Watchdog().On {
 			t.Errorf("%s: %+v is loaded as %+v", name, b, a)
 		}
-		if *next.Settings() != *d.s.Settings() || next.RoleByName("r", "a").Spec.HealthEvery != d.s.RoleByName("r", "a").Spec.HealthEvery {
+		if *next.Settings() != *d.s.Settings() || next.RoleByName("r", "a").Spec.HealthEvery != d.s.RoleByName("r", "a").Spec.HealthEvery ||
+			next.RoleByName("r", "a").Spec.Ladder != d.s.RoleByName("r", "a").Spec.Ladder {
 			t.Errorf("%s: settings or role are not loaded", name)
 		}
 	}
-	for _, cmd := range []Command{ReadMail{}, AckMail{}, NoteNudge{}, WarnRoom{}, CancelIdleRoom{}, ReopenRoom{}, AckEscalation{}, CloseEscalation{}, NoteNotice{}} {
+	for _, cmd := range []Command{ReadMail{}, AckMail{}, NoteNudge{}, StepLadder{}, NoteRung{}, WarnRoom{}, CancelIdleRoom{}, ReopenRoom{}, AckEscalation{}, CloseEscalation{}, NoteNotice{}} {
 		if Level(cmd) != 2 {
 			t.Errorf("%T needs level %d, want 2", cmd, Level(cmd))
 		}

@@ -67,6 +67,26 @@ const (
 	PolicyFast
 )
 
+// LadderMode tells how far the ladder goes with a stuck agent.
+type LadderMode uint8
+
+// Ladder modes: careful is restart for agents that have spoken before they fell silent, and
+// escalate for the others. restart is all rungs; with escalate a human is told instead of an
+// interrupt and a restart; with off nothing is done. The numbers are written to disk.
+const (
+	LadderCareful LadderMode = iota
+	LadderEscalate
+	LadderOff
+	LadderRestart
+)
+
+var ladderModeNames = [...]string{"careful", "escalate", "off", "restart"}
+
+func (m LadderMode) String() string { return ladderModeNames[m] }
+
+// LadderModeNames are the words for ladder modes, by number.
+func LadderModeNames() []string { return ladderModeNames[:] }
+
 // KV is a name and a value. Slices of them are sorted by key, since maps have no
 // order that all servers share.
 type KV struct{ Key, Value string }
@@ -103,6 +123,8 @@ type RoleSpec struct {
 	// how many reports in a row may be missing. 0, the default: none are expected.
 	HealthEvery  time.Duration
 	HealthMissed uint32
+
+	Ladder LadderMode // how far the ladder goes with its agents when they are stuck
 }
 
 // Role is a named job in a room; tasks are addressed to it.

@@ -50,6 +50,7 @@ type Settings struct {
 	Watchdog WatchdogSettings
 
 	Escalation EscalationSettings
+	Ladder     LadderSettings
 }
 
 // WatchdogSettings are those of the conversation watchdog (seed 003, Default Configuration).
@@ -61,6 +62,19 @@ type WatchdogSettings struct {
 	StartDelay       time.Duration // of a new leader's first pass
 	Grace            time.Duration // between the warning and the cancellation
 	MaxCancellations uint32        // within Interval
+}
+
+// LadderSettings are those of the ladder for stuck agents. The times are how long a rung
+// waits for an effect before the next one.
+type LadderSettings struct {
+	Enabled   bool
+	Nudge     time.Duration
+	Wake      time.Duration // of the inquiry (seed 002, 1.5.3)
+	Interrupt time.Duration
+	Restart   time.Duration
+	Cooldown  time.Duration // between two episodes of one agent
+	Interval  time.Duration // between two looks of the leader for stuck agents
+	PerPass   uint32        // rungs in the cluster within Interval
 }
 
 // DefaultSettings are the numbers of a new cluster.
@@ -82,5 +96,7 @@ func DefaultSettings() Settings {
 		Watchdog: WatchdogSettings{Enabled: true, Interval: 5 * time.Minute, Threshold: 10 * time.Minute, MinAge: 2 * time.Minute,
 			StartDelay: 30 * time.Second, Grace: time.Minute, MaxCancellations: 10},
 		Escalation: EscalationSettings{Cooldown: 15 * time.Minute, Retry: 10 * time.Second, Tries: 20, Kept: 10_000},
+		Ladder: LadderSettings{Enabled: true, Nudge: 2 * time.Minute, Wake: 5 * time.Minute, Interrupt: time.Minute,
+			Restart: 5 * time.Minute, Cooldown: 10 * time.Minute, Interval: 30 * time.Second, PerPass: 10},
 	}
 }

@@ -70,6 +70,14 @@ var settingTable = []setting{
 	{name: "escalation_retry", help: "a notice that was not delivered is tried again after, then after twice as much, up to an hour", level: 2, min: 100, max: day / 24, dur: func(s *Settings) *time.Duration { return &s.Escalation.Retry }},
 	{name: "escalation_tries", help: "tries of a notifier before it gives a notice up", level: 2, min: 1, max: 1000, num32: func(s *Settings) *uint32 { return &s.Escalation.Tries }},
 	{name: "escalations_kept", help: "closed escalations kept at most; the oldest go first", level: 2, min: 0, max: 1_000_000, num: func(s *Settings) *uint64 { return &s.Escalation.Kept }},
+	{name: "ladder_enabled", help: "agents that are stuck are nudged, woken, interrupted, restarted, and at last a human is told", level: 2, max: 1, flag: func(s *Settings) *bool { return &s.Ladder.Enabled }},
+	{name: "ladder_nudge", help: "a stuck agent that does not answer a nudge is woken after", level: 2, min: 1000, max: day, dur: func(s *Settings) *time.Duration { return &s.Ladder.Nudge }},
+	{name: "ladder_wake", help: "one that does not answer the inquiry is interrupted after", level: 2, min: 1000, max: day, dur: func(s *Settings) *time.Duration { return &s.Ladder.Wake }},
+	{name: "ladder_interrupt", help: "one that an interrupt does not help is restarted after", level: 2, min: 1000, max: day, dur: func(s *Settings) *time.Duration { return &s.Ladder.Interrupt }},
+	{name: "ladder_restart", help: "one that is stuck in spite of its restart becomes a human's business after", level: 2, min: 1000, max: day, dur: func(s *Settings) *time.Duration { return &s.Ladder.Restart }},
+	{name: "ladder_cooldown", help: "time from the last rung to the first one of the agent's next episode", level: 2, min: 0, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.Ladder.Cooldown }},
+	{name: "ladder_interval", help: "time between looks for stuck agents", level: 2, min: 1000, max: day / 24, dur: func(s *Settings) *time.Duration { return &s.Ladder.Interval }},
+	{name: "ladder_per_pass", help: "rungs that are taken in the cluster within ladder_interval at most", level: 2, min: 1, max: 10_000, num32: func(s *Settings) *uint32 { return &s.Ladder.PerPass }},
 }
 
 // SettingInfo is one setting as people see it.
@@ -252,8 +260,8 @@ func (s *State) CheckRole(spec *RoleSpec) error {
 			r.StopGrace, r.TTL, longestGrace(r.TTL))
 	case r.Replicas > MaxReplicas:
 		return fmt.Errorf("replicas: %d is out of range, 1 to %d is allowed", r.Replicas, MaxReplicas)
-	case r.Desired > DesiredPaused || r.Start > StartOnDemand || r.Proof > ProofAgent || r.Policy > PolicyFast:
-		return fmt.Errorf("desired, start, proof or policy has a value that this server does not know")
+	case r.Desired > DesiredPaused || r.Start > StartOnDemand || r.Proof > ProofAgent || r.Policy > PolicyFast || r.Ladder > LadderRestart:
+		return fmt.Errorf("desired, start, proof, policy or ladder has a value that this server does not know")
 	}
 	if err := checkHealth(&r); err != nil {
 		return err

@@ -183,6 +183,7 @@ func (s *State) want(a *Agent) {
 		s.wanting.Delete(a.ID)
 	}
 	s.roleIndexOf(a.Role).free.put(a.ID, s.free(a))
+	s.atWork.put(a.ID, a.Task != 0)
 }
 
 // reviewAll looks at every agent's wish to be started.
@@ -220,6 +221,7 @@ func (s *State) removeAgent(a *Agent) {
 	s.rearm(timerLease, uint64(a.ID), &l.ArmedL, 0)
 	s.rearm(timerFence, uint64(a.ID), &l.ArmedF, 0)
 	s.wanting.Delete(a.ID)
+	s.atWork.put(a.ID, false)
 	s.dropMailbox(a.ID)
 	s.roleIndexOf(a.Role).free.put(a.ID, false)
 	s.indexAgent(a.shadow(), -1)

@@ -63,6 +63,8 @@ type meta struct {
 	LastDelivery uint64   // of mail
 	Watchdog     Watchdog // the conversation watchdog (feature level 2)
 	Escalations  Escalations
+
+	Ladder LadderWindow // rungs of the ladder for stuck agents
 }
 
 // Tombstone remembers a deleted room, so that whoever asks is told who deleted it.
@@ -111,6 +113,8 @@ type State struct {
 	escClosed   *btree.BTreeG[closedEscalation]
 	escPending  *btree.BTreeG[EscalationID] // with a notice that is to be delivered
 	wanting     *btree.BTreeG[AgentID]      // a start is due now
+	atWork      idSet                       // agents that hold a task
+	offered     *btree.BTreeG[RoleID]       // roles with claimable tasks
 	live        uint32                      // participants that are not DISCONNECTED
 	parked      uint32                      // agents that wait for the end of a pause, see Agent.Waits
 	taskCount   [TaskQuarantined + 1]uint64
@@ -188,6 +192,7 @@ func (s *State) reset() {
 	s.escClosed = btree.NewBTreeGOptions(lessClosed, opts)
 	s.escPending = btree.NewBTreeGOptions(func(a, b EscalationID) bool { return a < b }, opts)
 	s.finished = btree.NewBTreeGOptions(func(a, b finishedTask) bool { return a.seq < b.seq }, opts)
+	s.atWork, s.offered = idSet{}, newOffered()
 	s.wanting = btree.NewBTreeGOptions(func(a, b AgentID) bool { return a < b }, opts)
 }
 
@@ -222,6 +227,14 @@ func (x *idSet) put(id AgentID, in bool) {
 	case x.BTreeG != nil:
 		x.Delete(id)
 	}
+}
+
+func (x idSet) has(id AgentID) bool {
+	if x.BTreeG == nil {
+		return false
+	}
+	_, in := x.Get(id)
+	return in
 }
 
 func (x idSet) first() (AgentID, bool) {

@@ -22,8 +22,10 @@ func (s *State) indexTask(t *Task, by int) {
 		ri.queued.Delete(q)
 	case t.State == TaskPending && by > 0:
 		ri.pending.add(q)
+		s.offers(t.Role, ri.tasks[TaskPending])
 	case t.State == TaskPending:
 		ri.pending.Delete(q)
+		s.offers(t.Role, ri.tasks[TaskPending])
 	case t.State.Terminal() && by > 0:
 		s.finished.Set(finishedTask{t.FinishSeq, t.ID})
 	case t.State.Terminal():

@@ -43,6 +43,7 @@ func convertSpec(s *fsm.RoleSpec) *vigilv1.RoleSpec {
 		StartLimit: lasting(s.StartLimit), ProgressLimit: lasting(s.ProgressLimit),
 		StopGrace: lasting(s.StopGrace), AttemptLimit: s.AttemptLimit, KillLimit: s.KillLimit,
 		TurnLimit: lasting(s.TurnLimit), RunLimit: lasting(s.RunLimit), Health: convertHealth(s),
+		Ladder: s.Ladder.String(),
 	}
 }
 
@@ -128,6 +129,7 @@ func (c *checks) roleSpec(i int, s *vigilv1.RoleSpec) fsm.RoleSpec {
 		AttemptLimit:  s.GetAttemptLimit(), KillLimit: s.GetKillLimit(),
 		TurnLimit: c.duration(at+"turn_limit", s.GetTurnLimit()),
 		RunLimit:  c.duration(at+"run_limit", s.GetRunLimit()),
+		Ladder:    fsm.LadderMode(c.word(at+"ladder", s.GetLadder(), fsm.LadderModeNames())),
 	}
 	out.HealthEvery, out.HealthMissed = c.health(at, s.GetHealth())
 	return out

@@ -35,6 +35,7 @@ type Server struct {
 	mail   *mailWaits
 	watch  *watchers
 	hosts  *hosts
+	relay  *logRelay
 
 	split   *splitter
 	grpc    *grpc.Server
@@ -115,7 +116,8 @@ func newGRPC(o *observer, f *forwarder) *grpc.Server {
 
 func (s *Server) services(fwd *forwarder) {
 	c := s.core
-	vigilv1.RegisterFleetServer(s.grpc, &fleet{core: c, fwd: fwd, watch: s.watch, logs: &logRelay{c, fwd, s.hosts}})
+	s.relay = &logRelay{c, fwd, s.hosts}
+	vigilv1.RegisterFleetServer(s.grpc, &fleet{core: c, fwd: fwd, watch: s.watch, logs: s.relay})
 	vigilv1.RegisterWorkServer(s.grpc, &work{core: c, fwd: fwd, waits: s.waits, turns: newTurnstile(c.reader)})
 	vigilv1.RegisterHostAgentServer(s.grpc, &hostAgent{core: c, fwd: fwd, hosts: s.hosts, cluster: s.cfg.ClusterID})
 	vigilv1.RegisterMailboxServer(s.grpc, &mailbox{core: c, fwd: fwd, waits: s.mail})

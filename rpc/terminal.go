@@ -60,6 +60,34 @@ func (f *fleet) AtTerminal(ctx context.Context, r *vigilv1.AtTerminalRequest) (*
 	return s.atTerminal(ctx, r)
 }
 
+// Prod does at the terminal of one life what a rung of the ladder is: a nudge is typed, the
+// Enter or the interrupt key is pressed. The error says why nobody can have noticed; it takes
+// terminalLimit at most. Safe for concurrent use.
+func (s *Server) Prod(ctx context.Context, agent string, inc fsm.Incarnation, rung fsm.Rung) error {
+	ask := &vigilv1.AtTerminalRequest{}
+	switch rung {
+	case fsm.RungNudge:
+		ask.Text = nudgeText
+	case fsm.RungWake:
+		ask.Key = "enter"
+	case fsm.RungInterrupt:
+		ask.Key = "interrupt"
+	default:
+		return fmt.Errorf("rung %s is nothing at a terminal", rung)
+	}
+	ctx, cancel := context.WithTimeout(ctx, terminalLimit)
+	defer cancel()
+	host, err := s.relay.life(agent, ask)
+	switch {
+	case err != nil:
+		return err
+	case ask.GetIncarnation() != uint64(inc): // law L6
+		return fmt.Errorf("incarnation %s of %s has ended", inc, agent)
+	}
+	_, err = s.relay.atHost(ctx, host, ask)
+	return err
+}
+
 // terminal finds the agent's life and whoever holds the stream of its host.
 func (l *logRelay) terminal(ctx context.Context, name string, ask *vigilv1.AtTerminalRequest) (*vigilv1.Screen, error) {
 	ctx, cancel := context.WithTimeout(ctx, terminalLimit)
@@ -126,7 +154,7 @@ func (l *logRelay) atHost(ctx context.Context, hostName string, ask *vigilv1.AtT
 func (s *hostStream) atTerminal(ctx context.Context, ask *vigilv1.AtTerminalRequest) (*vigilv1.Screen, error) {
 	r, err := s.request(ctx, func(id uint64) *vigilv1.ServerMessage {
 		return &vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_TerminalRequest{TerminalRequest: &vigilv1.TerminalRequest{
-			Request: id, Agent: ask.GetAgent(), Incarnation: ask.GetIncarnation(), Text: ask.GetText(), Look: ask.GetLook(), Lines: ask.GetLines()}}}
+			Request: id, Agent: ask.GetAgent(), Incarnation: ask.GetIncarnation(), Text: ask.GetText(), Key: ask.GetKey(), Look: ask.GetLook(), Lines: ask.GetLines()}}}
 	})
 	if err != nil {
 		return nil, err

@@ -16,6 +16,28 @@ func judgedAgent(st *fsm.State, a *fsm.Agent, leader bool) *vigilv1.Agent {
 	out := convertAgent(st, a)
 	v := st.Verdict(a.ID, leader)
 	out.Verdict = convertVerdict(&v)
+	out.Ladder = convertLadder(st, a.ID)
+	return out
+}
+
+// convertLadder tells what is done about a stuck agent; absent: it is not stuck.
+func convertLadder(st *fsm.State, id fsm.AgentID) *vigilv1.Ladder {
+	c := st.Climb(id)
+	if c.Rung == fsm.NoRung && c.Next == fsm.NoRung && c.Why == "" {
+		return nil
+	}
+	out := &vigilv1.Ladder{Rung: c.Rung.String(), Steps: c.Steps, Next: c.Next.String(), Why: c.Why}
+	if c.Rung != fsm.NoRung {
+		out.Taken = durationpb.New(st.Clock().Sub(c.At))
+	}
+	for r := fsm.RungNudge; r <= fsm.RungEscalate; r++ {
+		if c.Failed&(1<<r) != 0 {
+			out.Failed = append(out.Failed, r.String())
+		}
+	}
+	if c.Next != fsm.NoRung && c.Due > st.Clock() {
+		out.NextIn = durationpb.New(c.Due.Sub(st.Clock()))
+	}
 	return out
 }
 
@@ -60,6 +82,7 @@ func (f *fleet) GetAgentStatus(_ context.Context, r *vigilv1.GetAgentStatusReque
 			id, out.Host, out.Declaration = a.ID, hostName(st, a.Host), convertDeclaration(st.Clock(), a.Declared)
 		}
 		v := st.Verdict(id, leader)
+		out.Ladder = convertLadder(st, id)
 		p := st.Presence(id, &v)
 		out.Status, out.Verdict = p.Status, convertVerdict(&v)
 		// For people: on this server's wall clock. Nothing is decided by it.

@@ -22,13 +22,16 @@ var ErrNoTerminal = errors.New("the agent has no tmux session")
 type TerminalRequest struct {
 	Text  string // typed as a paste; empty: nothing
 	Enter bool   // the Enter key after it
-	Look  bool   // give what the terminal shows then
-	Lines int    // of what has scrolled out of it, with Look
+	// Interrupt presses the interrupt key; a shim of an older version does nothing then.
+	Interrupt bool
+	Look      bool // give what the terminal shows then
+	Lines     int  // of what has scrolled out of it, with Look
 }
 
 // terminal is a session of package tmux.
 type terminal interface {
 	Send(text string, enter bool) error
+	Interrupt() error
 	Capture(lines int) (string, error)
 }
 
@@ -67,6 +70,11 @@ func (d *door) atTerminal(r TerminalRequest) (string, error) {
 	}
 	if r.Text != "" || r.Enter {
 		if err := t.Send(r.Text, r.Enter); err != nil {
+			return "", err
+		}
+	}
+	if r.Interrupt {
+		if err := t.Interrupt(); err != nil {
 			return "", err
 		}
 	}

@@ -31,6 +31,12 @@ func (s *Session) Send(text string, enter bool) error {
 	return err
 }
 
+// Interrupt presses the key that interrupts what runs in the terminal (control and c).
+func (s *Session) Interrupt() error {
+	_, err := s.tmux(nil, "send-keys", "-t", sessionName, "C-c")
+	return err
+}
+
 // Capture gives what the terminal shows, without colours, and up to lines of what has
 // scrolled out of it.
 func (s *Session) Capture(lines int) (string, error) {

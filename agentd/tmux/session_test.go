@@ -212,6 +212,20 @@ func TestSendAndCapture(t *testing.T) {
 	}
 }
 
+// The interrupt key reaches what runs in the terminal.
+func TestInterrupt(t *testing.T) {
+	s := newRig(t, "/bin/cat").open()
+	if err := s.Interrupt(); err != nil {
+		t.Fatal(err)
+	}
+	if exit := s.Wait(); exit != (Exit{Code: -1, Signal: "interrupt"}) {
+		t.Errorf("%+v", exit)
+	}
+	if err := s.Interrupt(); err == nil {
+		t.Error("a session that is over was interrupted")
+	}
+}
+
 func TestAllOutputArrives(t *testing.T) {
 	r := newRig(t, "/bin/sh", "-c", "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done")
 	if exit := r.run(); exit != (Exit{}) {

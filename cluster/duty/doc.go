@@ -14,6 +14,7 @@
 //   - Suspects doubts hosts that the servers do not hear and trusts them again.
 //   - Cancels takes start orders back from hosts that are in doubt.
 //   - Silent warns of rooms in which nothing happens, and cancels them.
+//   - Climbs takes the rungs of the ladder that are due for stuck agents.
 //   - Surrenders gives up lives of fast roles on hosts of which nothing is heard.
 //
 // # Loop
@@ -28,7 +29,8 @@
 //
 // The conversation watchdog runs beside it at its own pace: a first pass after the setting
 // watchdog_start_delay, then one each watchdog_interval. A pass warns what is silent, waits
-// for the grace and cancels what stayed silent.
+// for the grace and cancels what stayed silent. The ladder for stuck agents has a pace of its own
+// too (ladder_interval): what a rung types follows when its record is committed.
 //
 // Escalations are announced beside it too: each notifier has a loop of its own that delivers
 // what Notices of the state lists, one after the other, and has the outcome written. A notice

@@ -43,7 +43,12 @@ type Config struct {
 	Unheard func() map[string]bool
 	// Escalate says how escalations are announced. Nil: they are not even begun.
 	Escalate *Escalate
-	Logger   hclog.Logger // nil: silent
+	// Prod does at the terminal of one life what a rung of the ladder is (nudge, wake,
+	// interrupt). An error says why that reached nobody. It is called by several goroutines
+	// at a time, must end within half a minute, and takes no part in any decision. Nil:
+	// there are no terminals.
+	Prod   func(ctx context.Context, agent string, inc fsm.Incarnation, rung fsm.Rung) error
+	Logger hclog.Logger // nil: silent
 }
 
 // Duty is the leader's loop. Wake and Figures may be called by any goroutine, Run
@@ -56,6 +61,7 @@ type Duty struct {
 
 	watched   watchCounts
 	notifiers []*notifier
+	ladder    ladderCounts
 }
 
 // Open makes a Duty.
@@ -98,6 +104,7 @@ func (d *Duty) Run(ctx context.Context) error {
 	defer beside.Wait()
 	beside.Go(func() { d.watch(ctx) })
 	beside.Go(func() { d.escalate(ctx) })
+	beside.Go(func() { d.climb(ctx) })
 	d.poke() // whatever the stint before has left undone
 	retry := time.NewTimer(again)
 	defer retry.Stop()

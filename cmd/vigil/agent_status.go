@@ -45,11 +45,33 @@ func (a *app) printPresence(s *vigilv1.AgentStatus) error {
 	}
 	err := a.pairs("agent", s.GetAgent(), "status", s.GetStatus(), "offline since", a.ago(s.GetOfflineSince()),
 		"last seen", a.ago(s.GetLastSeen()), "registered", a.ago(s.GetRegisteredAt()), "host", s.GetHost(),
-		"verdict", verdictLine(s.GetVerdict()), "unread mail", unreadText(s), "declared itself", declarationText(s.GetDeclaration()))
+		"verdict", verdictLine(s.GetVerdict()), "stuck", ladderLine(s.GetLadder()), "unread mail", unreadText(s), "declared itself", declarationText(s.GetDeclaration()))
 	if err != nil {
 		return err
 	}
 	return a.printReasons(s.GetVerdict())
+}
+
+// ladderLine says what was done about a stuck agent and what comes next; "" when it is not
+// stuck.
+func ladderLine(l *vigilv1.Ladder) string {
+	if l == nil {
+		return ""
+	}
+	text := "nothing was done yet"
+	if l.GetTaken() != nil {
+		text = fmt.Sprintf("%s %s ago, rung %d", l.GetRung(), orZero(span(l.GetTaken())), l.GetSteps())
+	}
+	if len(l.GetFailed()) > 0 {
+		text += " (no terminal could be used for " + strings.Join(l.GetFailed(), ", ") + ")"
+	}
+	switch {
+	case l.GetWhy() != "":
+		return text + "; nothing follows: " + l.GetWhy()
+	case l.GetNextIn() != nil:
+		return text + "; next: " + l.GetNext() + " in " + span(l.GetNextIn())
+	}
+	return text + "; next: " + l.GetNext() + ", at the next look"
 }
 
 // unreadText says how much mail waits for the agent; "" when none does.

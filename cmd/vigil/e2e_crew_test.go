@@ -20,7 +20,8 @@ import (
 // crewScript is an agent that people might write: a shell and this program. Before
 // it works it writes itself into a ledger, which the system knows nothing of, and
 // looks whether an earlier life of the same agent still runs. A task called "stuck"
-// hangs at its first attempt before it is started, one called "held" afterwards; one
+// hangs at its first attempt before it is started, one called "held" afterwards ("held mute"
+// after a health report that stays its only one); one
 // called "told" is a long call of a tool, which it declares, until a file is there. With
 // "post" in the title the agent waits for mail, looks once more, and acknowledges what it
 // got before it completes.
@@ -41,6 +42,7 @@ while line=$("$VIGIL" wait-for-task); do
     got=$("$VIGIL" mail read --wait) || exit
     { echo "$got"; "$VIGIL" mail read; } >>"$LEDGER.mail";;
   esac
+  case "$line" in *" attempt 1,"*": held mute"*) "$VIGIL" declare healthy || exit;; esac
   case "$line" in *" attempt 1,"*": held"*) exec sleep 3600;; esac
   case "$line" in *": "*post*) "$VIGIL" mail ack $(echo "$got" | sed -n 's/^mail \([0-9]*\), .*/\1/p') || exit;; esac
   "$VIGIL" task complete done && echo "done $VIGIL_AGENT $VIGIL_INCARNATION ${line%%,*}" >>"$LEDGER"

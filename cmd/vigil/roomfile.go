@@ -42,6 +42,7 @@ type roleFile struct {
 	TurnLimit     spanValue            `yaml:"turn_limit"`
 	RunLimit      spanValue            `yaml:"run_limit"`
 	Health        healthValue          `yaml:"health"`
+	Ladder        textValue            `yaml:"ladder"`
 }
 
 // parseRooms reads all documents of a file; file is its name in messages.
@@ -151,6 +152,7 @@ func (d *document) checkRole(r *roleFile) error {
 		d.word(r.Start, "always", "on_demand"),
 		d.word(r.Proof, "process", "agent"),
 		d.word(r.Policy, "fenced", "fast"),
+		d.word(r.Ladder, "careful", "escalate", "off", "restart"),
 	} {
 		if err != nil {
 			return err
@@ -174,7 +176,7 @@ func (r *roleFile) spec() *vigilv1.RoleSpec {
 		Ttl: r.TTL.wire(), AckLimit: r.AckLimit.wire(), PendingLimit: r.PendingLimit.wire(), StartLimit: r.StartLimit.wire(),
 		ProgressLimit: r.ProgressLimit.wire(), StopGrace: r.StopGrace.wire(),
 		AttemptLimit: r.AttemptLimit.n, KillLimit: r.KillLimit.n,
-		TurnLimit: r.TurnLimit.wire(), RunLimit: r.RunLimit.wire(), Health: r.Health.spec,
+		TurnLimit: r.TurnLimit.wire(), RunLimit: r.RunLimit.wire(), Health: r.Health.spec, Ladder: r.Ladder.text,
 	}
 	if r.Replicas != nil {
 		spec.Replicas = r.Replicas.n

@@ -102,6 +102,7 @@ func (d dutyFigures) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeB
 func (d dutyFigures) Collect(ch chan<- prometheus.Metric) {
 	d.collectWatchdog(ch)
 	d.collectNotify(ch)
+	d.collectLadder(ch)
 	f := d.duty.Figures()
 	plans := prometheus.NewDesc("vigil_duty_plans_total", "Plans made while this server led.", nil, nil)
 	orders := prometheus.NewDesc("vigil_duty_orders_total", "Orders planned, by kind and outcome.", []string{"order", "outcome"}, nil)
@@ -148,6 +149,19 @@ func (d dutyFigures) collectNotify(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(tries, prometheus.CounterValue, float64(n.Failed), n.Notifier, "failed")
 		ch <- prometheus.MustNewConstMetric(took, prometheus.CounterValue, n.Total.Seconds(), n.Notifier)
 	}
+}
+
+// collectLadder shows the ladder for stuck agents.
+func (d dutyFigures) collectLadder(ch chan<- prometheus.Metric) {
+	f := d.duty.LadderFigures()
+	steps := prometheus.NewDesc("vigil_ladder_steps_total", "Rungs taken with stuck agents while this server led.", []string{"rung"}, nil)
+	for rung, n := range f.Steps {
+		ch <- prometheus.MustNewConstMetric(steps, prometheus.CounterValue, float64(n), rung)
+	}
+	ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("vigil_ladder_failed_total", "Rungs of which nobody can have noticed anything at a terminal.", nil, nil),
+		prometheus.CounterValue, float64(f.Failed))
+	ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("vigil_ladder_errors_total", "Plans about stuck agents that could not be written.", nil, nil),
+		prometheus.CounterValue, float64(f.Errors))
 }
 
 // reportHash brings the hash of this server's state to the leader.

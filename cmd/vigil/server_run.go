@@ -107,7 +107,7 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 		return errors.Join(wrong...) // since the check at the beginning
 	}
 	s.duty, err = duty.Open(duty.Config{Replica: s.replica, Unheard: func() map[string]bool { return s.contacts.lost(time.Now()) }, Logger: s.log,
-		Escalate: &duty.Escalate{Notifiers: notifiers, Cluster: s.replica.Cluster}})
+		Prod: s.api.Prod, Escalate: &duty.Escalate{Notifiers: notifiers, Cluster: s.replica.Cluster}})
 	if err != nil {
 		return err
 	}

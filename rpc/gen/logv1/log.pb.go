@@ -232,6 +232,8 @@ type Request struct {
 	//	*Request_ReportPressure
 	//	*Request_ReportStuck
 	//	*Request_NoteNudge
+	//	*Request_StepLadder
+	//	*Request_NoteRung
 	//	*Request_BeginEscalations
 	//	*Request_AckEscalation
 	//	*Request_CloseEscalation
@@ -763,6 +765,24 @@ func (x *Request) GetNoteNudge() *NoteNudge {
 	return nil
 }
 
+func (x *Request) GetStepLadder() *StepLadder {
+	if x != nil {
+		if x, ok := x.Command.(*Request_StepLadder); ok {
+			return x.StepLadder
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetNoteRung() *NoteRung {
+	if x != nil {
+		if x, ok := x.Command.(*Request_NoteRung); ok {
+			return x.NoteRung
+		}
+	}
+	return nil
+}
+
 func (x *Request) GetBeginEscalations() *BeginEscalations {
 	if x != nil {
 		if x, ok := x.Command.(*Request_BeginEscalations); ok {
@@ -1052,6 +1072,14 @@ type Request_NoteNudge struct {
 	NoteNudge *NoteNudge `protobuf:"bytes,66,opt,name=note_nudge,json=noteNudge,proto3,oneof"` // feature level 2
 }
 
+type Request_StepLadder struct {
+	StepLadder *StepLadder `protobuf:"bytes,67,opt,name=step_ladder,json=stepLadder,proto3,oneof"` // feature level 2
+}
+
+type Request_NoteRung struct {
+	NoteRung *NoteRung `protobuf:"bytes,68,opt,name=note_rung,json=noteRung,proto3,oneof"` // feature level 2
+}
+
 type Request_BeginEscalations struct {
 	BeginEscalations *BeginEscalations `protobuf:"bytes,70,opt,name=begin_escalations,json=beginEscalations,proto3,oneof"` // feature level 2, as those that follow
 }
@@ -1189,6 +1217,10 @@ func (*Request_ReportPressure) isRequest_Command() {}
 func (*Request_ReportStuck) isRequest_Command() {}
 
 func (*Request_NoteNudge) isRequest_Command() {}
+
+func (*Request_StepLadder) isRequest_Command() {}
+
+func (*Request_NoteRung) isRequest_Command() {}
 
 func (*Request_BeginEscalations) isRequest_Command() {}
 
@@ -1803,6 +1835,7 @@ type RoleSpec struct {
 	RunLimit      int64                  `protobuf:"zigzag64,19,opt,name=run_limit,json=runLimit,proto3" json:"run_limit,omitempty"`
 	HealthEvery   int64                  `protobuf:"zigzag64,20,opt,name=health_every,json=healthEvery,proto3" json:"health_every,omitempty"` // feature level 2, as the next
 	HealthMissed  uint32                 `protobuf:"varint,21,opt,name=health_missed,json=healthMissed,proto3" json:"health_missed,omitempty"`
+	Ladder        uint32                 `protobuf:"varint,22,opt,name=ladder,proto3" json:"ladder,omitempty"` // feature level 2
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1980,6 +2013,13 @@ func (x *RoleSpec) GetHealthEvery() int64 {
 func (x *RoleSpec) GetHealthMissed() uint32 {
 	if x != nil {
 		return x.HealthMissed
+	}
+	return 0
+}
+
+func (x *RoleSpec) GetLadder() uint32 {
+	if x != nil {
+		return x.Ladder
 	}
 	return 0
 }
@@ -5198,6 +5238,142 @@ func (x *NoteNudge) GetReason() string {
 	return ""
 }
 
+type StepLadder struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         uint32                 `protobuf:"varint,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	Inc           uint64                 `protobuf:"varint,2,opt,name=inc,proto3" json:"inc,omitempty"`
+	Rung          uint32                 `protobuf:"varint,3,opt,name=rung,proto3" json:"rung,omitempty"`
+	Seen          int64                  `protobuf:"zigzag64,4,opt,name=seen,proto3" json:"seen,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StepLadder) Reset() {
+	*x = StepLadder{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StepLadder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StepLadder) ProtoMessage() {}
+
+func (x *StepLadder) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StepLadder.ProtoReflect.Descriptor instead.
+func (*StepLadder) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *StepLadder) GetAgent() uint32 {
+	if x != nil {
+		return x.Agent
+	}
+	return 0
+}
+
+func (x *StepLadder) GetInc() uint64 {
+	if x != nil {
+		return x.Inc
+	}
+	return 0
+}
+
+func (x *StepLadder) GetRung() uint32 {
+	if x != nil {
+		return x.Rung
+	}
+	return 0
+}
+
+func (x *StepLadder) GetSeen() int64 {
+	if x != nil {
+		return x.Seen
+	}
+	return 0
+}
+
+type NoteRung struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         uint32                 `protobuf:"varint,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	Inc           uint64                 `protobuf:"varint,2,opt,name=inc,proto3" json:"inc,omitempty"`
+	Rung          uint32                 `protobuf:"varint,3,opt,name=rung,proto3" json:"rung,omitempty"`
+	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NoteRung) Reset() {
+	*x = NoteRung{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NoteRung) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NoteRung) ProtoMessage() {}
+
+func (x *NoteRung) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NoteRung.ProtoReflect.Descriptor instead.
+func (*NoteRung) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *NoteRung) GetAgent() uint32 {
+	if x != nil {
+		return x.Agent
+	}
+	return 0
+}
+
+func (x *NoteRung) GetInc() uint64 {
+	if x != nil {
+		return x.Inc
+	}
+	return 0
+}
+
+func (x *NoteRung) GetRung() uint32 {
+	if x != nil {
+		return x.Rung
+	}
+	return 0
+}
+
+func (x *NoteRung) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type SendMail struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
@@ -5218,7 +5394,7 @@ type SendMail struct {
 
 func (x *SendMail) Reset() {
 	*x = SendMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5230,7 +5406,7 @@ func (x *SendMail) String() string {
 func (*SendMail) ProtoMessage() {}
 
 func (x *SendMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5243,7 +5419,7 @@ func (x *SendMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMail.ProtoReflect.Descriptor instead.
 func (*SendMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{62}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *SendMail) GetAgent() string {
@@ -5342,7 +5518,7 @@ type ReadMail struct {
 
 func (x *ReadMail) Reset() {
 	*x = ReadMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5354,7 +5530,7 @@ func (x *ReadMail) String() string {
 func (*ReadMail) ProtoMessage() {}
 
 func (x *ReadMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5367,7 +5543,7 @@ func (x *ReadMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadMail.ProtoReflect.Descriptor instead.
 func (*ReadMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{63}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ReadMail) GetAgent() string {
@@ -5410,7 +5586,7 @@ type AckMail struct {
 
 func (x *AckMail) Reset() {
 	*x = AckMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5422,7 +5598,7 @@ func (x *AckMail) String() string {
 func (*AckMail) ProtoMessage() {}
 
 func (x *AckMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5435,7 +5611,7 @@ func (x *AckMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckMail.ProtoReflect.Descriptor instead.
 func (*AckMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{64}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *AckMail) GetAgent() string {
@@ -5477,7 +5653,7 @@ type OrderStart struct {
 
 func (x *OrderStart) Reset() {
 	*x = OrderStart{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5489,7 +5665,7 @@ func (x *OrderStart) String() string {
 func (*OrderStart) ProtoMessage() {}
 
 func (x *OrderStart) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5502,7 +5678,7 @@ func (x *OrderStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStart.ProtoReflect.Descriptor instead.
 func (*OrderStart) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{65}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *OrderStart) GetAgent() uint32 {
@@ -5537,7 +5713,7 @@ type OrderStop struct {
 
 func (x *OrderStop) Reset() {
 	*x = OrderStop{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5549,7 +5725,7 @@ func (x *OrderStop) String() string {
 func (*OrderStop) ProtoMessage() {}
 
 func (x *OrderStop) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5562,7 +5738,7 @@ func (x *OrderStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStop.ProtoReflect.Descriptor instead.
 func (*OrderStop) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{66}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *OrderStop) GetAgent() uint32 {
@@ -5597,7 +5773,7 @@ type CancelOrder struct {
 
 func (x *CancelOrder) Reset() {
 	*x = CancelOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5609,7 +5785,7 @@ func (x *CancelOrder) String() string {
 func (*CancelOrder) ProtoMessage() {}
 
 func (x *CancelOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5622,7 +5798,7 @@ func (x *CancelOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelOrder.ProtoReflect.Descriptor instead.
 func (*CancelOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{67}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *CancelOrder) GetAgent() uint32 {
@@ -5660,7 +5836,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tHostBeats\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
-	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xd5\x1d\n" +
+	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xc9\x1e\n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
@@ -5734,7 +5910,10 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x0freport_pressure\x18@ \x01(\v2\x1c.vigil.log.v1.ReportPressureH\x00R\x0ereportPressure\x12>\n" +
 	"\freport_stuck\x18A \x01(\v2\x19.vigil.log.v1.ReportStuckH\x00R\vreportStuck\x128\n" +
 	"\n" +
-	"note_nudge\x18B \x01(\v2\x17.vigil.log.v1.NoteNudgeH\x00R\tnoteNudge\x12M\n" +
+	"note_nudge\x18B \x01(\v2\x17.vigil.log.v1.NoteNudgeH\x00R\tnoteNudge\x12;\n" +
+	"\vstep_ladder\x18C \x01(\v2\x18.vigil.log.v1.StepLadderH\x00R\n" +
+	"stepLadder\x125\n" +
+	"\tnote_rung\x18D \x01(\v2\x16.vigil.log.v1.NoteRungH\x00R\bnoteRung\x12M\n" +
 	"\x11begin_escalations\x18F \x01(\v2\x1e.vigil.log.v1.BeginEscalationsH\x00R\x10beginEscalations\x12D\n" +
 	"\x0eack_escalation\x18G \x01(\v2\x1b.vigil.log.v1.AckEscalationH\x00R\rackEscalation\x12J\n" +
 	"\x10close_escalation\x18H \x01(\v2\x1d.vigil.log.v1.CloseEscalationH\x00R\x0fcloseEscalation\x12;\n" +
@@ -5784,7 +5963,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x0fLeaderUnreached\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x16\n" +
-	"\x06silent\x18\x03 \x01(\x12R\x06silent\"\x87\x05\n" +
+	"\x06silent\x18\x03 \x01(\x12R\x06silent\"\x9f\x05\n" +
 	"\bRoleSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06runner\x18\x02 \x01(\tR\x06runner\x12\x1a\n" +
@@ -5811,7 +5990,8 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"turn_limit\x18\x12 \x01(\x12R\tturnLimit\x12\x1b\n" +
 	"\trun_limit\x18\x13 \x01(\x12R\brunLimit\x12!\n" +
 	"\fhealth_every\x18\x14 \x01(\x12R\vhealthEvery\x12#\n" +
-	"\rhealth_missed\x18\x15 \x01(\rR\fhealthMissed\"\xa3\x01\n" +
+	"\rhealth_missed\x18\x15 \x01(\rR\fhealthMissed\x12\x16\n" +
+	"\x06ladder\x18\x16 \x01(\rR\x06ladder\"\xa3\x01\n" +
 	"\tApplyRoom\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12,\n" +
 	"\x05roles\x18\x02 \x03(\v2\x16.vigil.log.v1.RoleSpecR\x05roles\x12\x0e\n" +
@@ -6080,7 +6260,18 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tNoteNudge\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xa1\x02\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\\\n" +
+	"\n" +
+	"StepLadder\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\rR\x05agent\x12\x10\n" +
+	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x12\n" +
+	"\x04rung\x18\x03 \x01(\rR\x04rung\x12\x12\n" +
+	"\x04seen\x18\x04 \x01(\x12R\x04seen\"^\n" +
+	"\bNoteRung\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\rR\x05agent\x12\x10\n" +
+	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x12\n" +
+	"\x04rung\x18\x03 \x01(\rR\x04rung\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xa1\x02\n" +
 	"\bSendMail\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x10\n" +
 	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x1d\n" +
@@ -6134,7 +6325,7 @@ func file_vigil_log_v1_log_proto_rawDescGZIP() []byte {
 	return file_vigil_log_v1_log_proto_rawDescData
 }
 
-var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
+var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
 var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: vigil.log.v1.Entry
 	(*HostBeats)(nil),         // 1: vigil.log.v1.HostBeats
@@ -6198,12 +6389,14 @@ var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*ReportPressure)(nil),    // 59: vigil.log.v1.ReportPressure
 	(*ReportStuck)(nil),       // 60: vigil.log.v1.ReportStuck
 	(*NoteNudge)(nil),         // 61: vigil.log.v1.NoteNudge
-	(*SendMail)(nil),          // 62: vigil.log.v1.SendMail
-	(*ReadMail)(nil),          // 63: vigil.log.v1.ReadMail
-	(*AckMail)(nil),           // 64: vigil.log.v1.AckMail
-	(*OrderStart)(nil),        // 65: vigil.log.v1.OrderStart
-	(*OrderStop)(nil),         // 66: vigil.log.v1.OrderStop
-	(*CancelOrder)(nil),       // 67: vigil.log.v1.CancelOrder
+	(*StepLadder)(nil),        // 62: vigil.log.v1.StepLadder
+	(*NoteRung)(nil),          // 63: vigil.log.v1.NoteRung
+	(*SendMail)(nil),          // 64: vigil.log.v1.SendMail
+	(*ReadMail)(nil),          // 65: vigil.log.v1.ReadMail
+	(*AckMail)(nil),           // 66: vigil.log.v1.AckMail
+	(*OrderStart)(nil),        // 67: vigil.log.v1.OrderStart
+	(*OrderStop)(nil),         // 68: vigil.log.v1.OrderStop
+	(*CancelOrder)(nil),       // 69: vigil.log.v1.CancelOrder
 }
 var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: vigil.log.v1.Entry.beats:type_name -> vigil.log.v1.HostBeats
@@ -6239,9 +6432,9 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	42, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
 	43, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
 	45, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
-	62, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
-	63, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
-	64, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
+	64, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
+	65, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
+	66, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
 	47, // 36: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
 	48, // 37: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
 	49, // 38: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
@@ -6252,35 +6445,37 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	54, // 43: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
 	55, // 44: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
 	57, // 45: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
-	65, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
-	66, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
-	67, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
+	67, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
+	68, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
+	69, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
 	58, // 49: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
 	59, // 50: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
 	60, // 51: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
 	61, // 52: vigil.log.v1.Request.note_nudge:type_name -> vigil.log.v1.NoteNudge
-	17, // 53: vigil.log.v1.Request.begin_escalations:type_name -> vigil.log.v1.BeginEscalations
-	18, // 54: vigil.log.v1.Request.ack_escalation:type_name -> vigil.log.v1.AckEscalation
-	19, // 55: vigil.log.v1.Request.close_escalation:type_name -> vigil.log.v1.CloseEscalation
-	20, // 56: vigil.log.v1.Request.note_notice:type_name -> vigil.log.v1.NoteNotice
-	22, // 57: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
-	23, // 58: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
-	24, // 59: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
-	25, // 60: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
-	21, // 61: vigil.log.v1.Request.watch_rooms:type_name -> vigil.log.v1.WatchRooms
-	3,  // 62: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
-	3,  // 63: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
-	3,  // 64: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
-	14, // 65: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
-	16, // 66: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
-	3,  // 67: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
-	46, // 68: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
-	56, // 69: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
-	70, // [70:70] is the sub-list for method output_type
-	70, // [70:70] is the sub-list for method input_type
-	70, // [70:70] is the sub-list for extension type_name
-	70, // [70:70] is the sub-list for extension extendee
-	0,  // [0:70] is the sub-list for field type_name
+	62, // 53: vigil.log.v1.Request.step_ladder:type_name -> vigil.log.v1.StepLadder
+	63, // 54: vigil.log.v1.Request.note_rung:type_name -> vigil.log.v1.NoteRung
+	17, // 55: vigil.log.v1.Request.begin_escalations:type_name -> vigil.log.v1.BeginEscalations
+	18, // 56: vigil.log.v1.Request.ack_escalation:type_name -> vigil.log.v1.AckEscalation
+	19, // 57: vigil.log.v1.Request.close_escalation:type_name -> vigil.log.v1.CloseEscalation
+	20, // 58: vigil.log.v1.Request.note_notice:type_name -> vigil.log.v1.NoteNotice
+	22, // 59: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
+	23, // 60: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
+	24, // 61: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
+	25, // 62: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
+	21, // 63: vigil.log.v1.Request.watch_rooms:type_name -> vigil.log.v1.WatchRooms
+	3,  // 64: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
+	3,  // 65: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
+	3,  // 66: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
+	14, // 67: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
+	16, // 68: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
+	3,  // 69: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
+	46, // 70: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
+	56, // 71: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
+	72, // [72:72] is the sub-list for method output_type
+	72, // [72:72] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_vigil_log_v1_log_proto_init() }
@@ -6340,6 +6535,8 @@ func file_vigil_log_v1_log_proto_init() {
 		(*Request_ReportPressure)(nil),
 		(*Request_ReportStuck)(nil),
 		(*Request_NoteNudge)(nil),
+		(*Request_StepLadder)(nil),
+		(*Request_NoteRung)(nil),
 		(*Request_BeginEscalations)(nil),
 		(*Request_AckEscalation)(nil),
 		(*Request_CloseEscalation)(nil),
@@ -6356,7 +6553,7 @@ func file_vigil_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_log_v1_log_proto_rawDesc), len(file_vigil_log_v1_log_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   68,
+			NumMessages:   70,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1579,8 +1579,10 @@ type AgentStatus struct {
 	Declaration  *Declaration           `protobuf:"bytes,8,opt,name=declaration,proto3" json:"declaration,omitempty"`
 	// Mails that its present life has not got yet, or was reminded of.
 	UnreadMessages uint32 `protobuf:"varint,9,opt,name=unread_messages,json=unreadMessages,proto3" json:"unread_messages,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Where it stands on the ladder for stuck agents; absent: it is not stuck.
+	Ladder        *Ladder `protobuf:"bytes,10,opt,name=ladder,proto3" json:"ladder,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AgentStatus) Reset() {
@@ -1674,6 +1676,13 @@ func (x *AgentStatus) GetUnreadMessages() uint32 {
 		return x.UnreadMessages
 	}
 	return 0
+}
+
+func (x *AgentStatus) GetLadder() *Ladder {
+	if x != nil {
+		return x.Ladder
+	}
+	return nil
 }
 
 type SetAgentRequest struct {
@@ -2624,13 +2633,15 @@ func (x *NudgeAgentRequest) GetId() *WriteId {
 }
 
 type AtTerminalRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Host          uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
-	Agent         uint32                 `protobuf:"varint,2,opt,name=agent,proto3" json:"agent,omitempty"`
-	Incarnation   uint64                 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
-	Look          bool                   `protobuf:"varint,5,opt,name=look,proto3" json:"look,omitempty"`
-	Lines         uint32                 `protobuf:"varint,6,opt,name=lines,proto3" json:"lines,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Host        uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	Agent       uint32                 `protobuf:"varint,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	Incarnation uint64                 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Text        string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	Look        bool                   `protobuf:"varint,5,opt,name=look,proto3" json:"look,omitempty"`
+	Lines       uint32                 `protobuf:"varint,6,opt,name=lines,proto3" json:"lines,omitempty"`
+	// A key that is pressed after the text: enter or interrupt; empty: none.
+	Key           string `protobuf:"bytes,7,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2705,6 +2716,13 @@ func (x *AtTerminalRequest) GetLines() uint32 {
 		return x.Lines
 	}
 	return 0
+}
+
+func (x *AtTerminalRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
 }
 
 type AgentLogsRequest struct {
@@ -3182,7 +3200,7 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"C\n" +
 	"\x15GetAgentStatusRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x14\n" +
-	"\x05stale\x18\x02 \x01(\bR\x05stale\"\x99\x03\n" +
+	"\x05stale\x18\x02 \x01(\bR\x05stale\"\xc3\x03\n" +
 	"\vAgentStatus\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x127\n" +
@@ -3192,7 +3210,9 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x04host\x18\x06 \x01(\tR\x04host\x12+\n" +
 	"\averdict\x18\a \x01(\v2\x11.vigil.v1.VerdictR\averdict\x127\n" +
 	"\vdeclaration\x18\b \x01(\v2\x15.vigil.v1.DeclarationR\vdeclaration\x12'\n" +
-	"\x0funread_messages\x18\t \x01(\rR\x0eunreadMessages\"\xb9\x01\n" +
+	"\x0funread_messages\x18\t \x01(\rR\x0eunreadMessages\x12(\n" +
+	"\x06ladder\x18\n" +
+	" \x01(\v2\x10.vigil.v1.LadderR\x06ladder\"\xb9\x01\n" +
 	"\x0fSetAgentRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x18\n" +
 	"\adesired\x18\x02 \x01(\tR\adesired\x12\x0e\n" +
@@ -3257,14 +3277,15 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x9d\x01\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xaf\x01\n" +
 	"\x11AtTerminalRequest\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\rR\x05agent\x12 \n" +
 	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12\x12\n" +
 	"\x04look\x18\x05 \x01(\bR\x04look\x12\x14\n" +
-	"\x05lines\x18\x06 \x01(\rR\x05lines\"V\n" +
+	"\x05lines\x18\x06 \x01(\rR\x05lines\x12\x10\n" +
+	"\x03key\x18\a \x01(\tR\x03key\"V\n" +
 	"\x10AgentLogsRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x16\n" +
 	"\x06follow\x18\x02 \x01(\bR\x06follow\x12\x14\n" +
@@ -3405,8 +3426,9 @@ var file_vigil_v1_fleet_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil),   // 56: google.protobuf.Timestamp
 	(*Verdict)(nil),                 // 57: vigil.v1.Verdict
 	(*Declaration)(nil),             // 58: vigil.v1.Declaration
-	(*durationpb.Duration)(nil),     // 59: google.protobuf.Duration
-	(*Host)(nil),                    // 60: vigil.v1.Host
+	(*Ladder)(nil),                  // 59: vigil.v1.Ladder
+	(*durationpb.Duration)(nil),     // 60: google.protobuf.Duration
+	(*Host)(nil),                    // 61: vigil.v1.Host
 }
 var file_vigil_v1_fleet_proto_depIdxs = []int32{
 	46, // 0: vigil.v1.ApplyRoomRequest.roles:type_name -> vigil.v1.RoleSpec
@@ -3436,85 +3458,86 @@ var file_vigil_v1_fleet_proto_depIdxs = []int32{
 	56, // 24: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
 	57, // 25: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
 	58, // 26: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
-	48, // 27: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
-	48, // 28: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
-	48, // 29: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
-	48, // 30: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
-	48, // 31: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
-	48, // 32: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
-	59, // 33: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
-	48, // 34: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
-	48, // 35: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
-	48, // 36: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
-	48, // 37: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
-	60, // 38: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
-	0,  // 39: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
-	6,  // 40: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
-	8,  // 41: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
-	9,  // 42: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
-	1,  // 43: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
-	3,  // 44: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
-	4,  // 45: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
-	11, // 46: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
-	12, // 47: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
-	14, // 48: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
-	15, // 49: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
-	16, // 50: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
-	27, // 51: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
-	17, // 52: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
-	19, // 53: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
-	22, // 54: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
-	24, // 55: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
-	25, // 56: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
-	26, // 57: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
-	28, // 58: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
-	30, // 59: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
-	36, // 60: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
-	38, // 61: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
-	39, // 62: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
-	40, // 63: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
-	42, // 64: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
-	44, // 65: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
-	32, // 66: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
-	33, // 67: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
-	34, // 68: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
-	45, // 69: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
-	49, // 70: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
-	7,  // 71: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
-	49, // 72: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
-	10, // 73: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
-	2,  // 74: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
-	49, // 75: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
-	5,  // 76: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
-	53, // 77: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
-	13, // 78: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
-	53, // 79: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
-	53, // 80: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
-	53, // 81: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
-	53, // 82: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
-	18, // 83: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
-	20, // 84: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
-	23, // 85: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
-	54, // 86: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
-	54, // 87: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
-	54, // 88: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
-	29, // 89: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
-	31, // 90: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
-	37, // 91: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
-	54, // 92: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
-	37, // 93: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
-	41, // 94: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
-	43, // 95: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
-	60, // 96: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
-	60, // 97: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
-	60, // 98: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
-	35, // 99: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
-	55, // 100: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
-	70, // [70:101] is the sub-list for method output_type
-	39, // [39:70] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	59, // 27: vigil.v1.AgentStatus.ladder:type_name -> vigil.v1.Ladder
+	48, // 28: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
+	48, // 29: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
+	48, // 30: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
+	48, // 31: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
+	48, // 32: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
+	48, // 33: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
+	60, // 34: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
+	48, // 35: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
+	48, // 36: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
+	48, // 37: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
+	48, // 38: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
+	61, // 39: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
+	0,  // 40: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
+	6,  // 41: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
+	8,  // 42: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
+	9,  // 43: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
+	1,  // 44: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
+	3,  // 45: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
+	4,  // 46: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
+	11, // 47: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
+	12, // 48: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
+	14, // 49: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
+	15, // 50: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
+	16, // 51: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
+	27, // 52: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
+	17, // 53: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
+	19, // 54: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
+	22, // 55: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
+	24, // 56: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
+	25, // 57: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
+	26, // 58: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
+	28, // 59: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
+	30, // 60: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
+	36, // 61: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
+	38, // 62: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
+	39, // 63: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
+	40, // 64: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
+	42, // 65: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
+	44, // 66: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
+	32, // 67: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
+	33, // 68: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
+	34, // 69: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
+	45, // 70: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
+	49, // 71: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
+	7,  // 72: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
+	49, // 73: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
+	10, // 74: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
+	2,  // 75: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
+	49, // 76: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
+	5,  // 77: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
+	53, // 78: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
+	13, // 79: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
+	53, // 80: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
+	53, // 81: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
+	53, // 82: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
+	53, // 83: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
+	18, // 84: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
+	20, // 85: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
+	23, // 86: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
+	54, // 87: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
+	54, // 88: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
+	54, // 89: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
+	29, // 90: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
+	31, // 91: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
+	37, // 92: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
+	54, // 93: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
+	37, // 94: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
+	41, // 95: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
+	43, // 96: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
+	61, // 97: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
+	61, // 98: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
+	61, // 99: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
+	35, // 100: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
+	55, // 101: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
+	71, // [71:102] is the sub-list for method output_type
+	40, // [40:71] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_fleet_proto_init() }

@@ -937,9 +937,11 @@ type TerminalRequest struct {
 	Agent       uint32                 `protobuf:"varint,2,opt,name=agent,proto3" json:"agent,omitempty"`
 	Incarnation uint64                 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// Typed as a paste, then Enter; empty: nothing is typed.
-	Text          string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
-	Look          bool   `protobuf:"varint,5,opt,name=look,proto3" json:"look,omitempty"`
-	Lines         uint32 `protobuf:"varint,6,opt,name=lines,proto3" json:"lines,omitempty"`
+	Text  string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	Look  bool   `protobuf:"varint,5,opt,name=look,proto3" json:"look,omitempty"`
+	Lines uint32 `protobuf:"varint,6,opt,name=lines,proto3" json:"lines,omitempty"`
+	// Pressed after the text: enter or interrupt; empty: none.
+	Key           string `protobuf:"bytes,7,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1014,6 +1016,13 @@ func (x *TerminalRequest) GetLines() uint32 {
 		return x.Lines
 	}
 	return 0
+}
+
+func (x *TerminalRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
 }
 
 // Orders are all orders open for this host, as of a log index.
@@ -1969,14 +1978,15 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x06follow\x18\x04 \x01(\bR\x06follow\x12\x14\n" +
 	"\x05lines\x18\x05 \x01(\rR\x05lines\"%\n" +
 	"\tLogCancel\x12\x18\n" +
-	"\arequest\x18\x01 \x01(\x04R\arequest\"\xa1\x01\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\"\xb3\x01\n" +
 	"\x0fTerminalRequest\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\rR\x05agent\x12 \n" +
 	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12\x12\n" +
 	"\x04look\x18\x05 \x01(\bR\x04look\x12\x14\n" +
-	"\x05lines\x18\x06 \x01(\rR\x05lines\"G\n" +
+	"\x05lines\x18\x06 \x01(\rR\x05lines\x12\x10\n" +
+	"\x03key\x18\a \x01(\tR\x03key\"G\n" +
 	"\x06Orders\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12'\n" +
 	"\x06orders\x18\x02 \x03(\v2\x0f.vigil.v1.OrderR\x06orders\"\xdf\x03\n" +

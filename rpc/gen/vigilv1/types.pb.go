@@ -1052,7 +1052,11 @@ type RoleSpec struct {
 	TurnLimit *durationpb.Duration `protobuf:"bytes,18,opt,name=turn_limit,json=turnLimit,proto3" json:"turn_limit,omitempty"`
 	RunLimit  *durationpb.Duration `protobuf:"bytes,19,opt,name=run_limit,json=runLimit,proto3" json:"run_limit,omitempty"`
 	// Absent: no reports are expected.
-	Health        *HealthSpec `protobuf:"bytes,20,opt,name=health,proto3" json:"health,omitempty"`
+	Health *HealthSpec `protobuf:"bytes,20,opt,name=health,proto3" json:"health,omitempty"`
+	// How far the ladder goes with a stuck agent: restart, escalate (a human is told
+	// instead of an interrupt and a restart), careful (restart if it has spoken before it
+	// fell silent, else escalate) or off; empty: careful
+	Ladder        string `protobuf:"bytes,21,opt,name=ladder,proto3" json:"ladder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1225,6 +1229,13 @@ func (x *RoleSpec) GetHealth() *HealthSpec {
 		return x.Health
 	}
 	return nil
+}
+
+func (x *RoleSpec) GetLadder() string {
+	if x != nil {
+		return x.Ladder
+	}
+	return ""
 }
 
 // HealthSpec says how often the agents of a role report their health (Declare): a
@@ -1434,7 +1445,9 @@ type Agent struct {
 	// What all signals together say of it; in GetAgent, ListAgents and GetAgentStatus.
 	Verdict *Verdict `protobuf:"bytes,41,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	// What it said last of itself in this life; absent: nothing.
-	Declaration   *Declaration `protobuf:"bytes,42,opt,name=declaration,proto3" json:"declaration,omitempty"`
+	Declaration *Declaration `protobuf:"bytes,42,opt,name=declaration,proto3" json:"declaration,omitempty"`
+	// Where it stands on the ladder for stuck agents; absent: it is not stuck.
+	Ladder        *Ladder `protobuf:"bytes,43,opt,name=ladder,proto3" json:"ladder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1763,6 +1776,113 @@ func (x *Agent) GetDeclaration() *Declaration {
 	return nil
 }
 
+func (x *Agent) GetLadder() *Ladder {
+	if x != nil {
+		return x.Ladder
+	}
+	return nil
+}
+
+// Ladder is what was and will be done about a stuck agent.
+type Ladder struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The last rung of this episode: none, nudge, wake, interrupt, restart or escalate.
+	Rung string `protobuf:"bytes,1,opt,name=rung,proto3" json:"rung,omitempty"`
+	// How long ago it was taken, in cluster time.
+	Taken *durationpb.Duration `protobuf:"bytes,2,opt,name=taken,proto3" json:"taken,omitempty"`
+	// Rungs of this episode.
+	Steps uint32 `protobuf:"varint,3,opt,name=steps,proto3" json:"steps,omitempty"`
+	// Rungs that reached nobody: nothing could be typed.
+	Failed []string `protobuf:"bytes,4,rep,name=failed,proto3" json:"failed,omitempty"`
+	// The rung that follows; none: no rung follows, see why.
+	Next string `protobuf:"bytes,5,opt,name=next,proto3" json:"next,omitempty"`
+	// Until it follows unless the agent recovers; absent: it is due, or none follows.
+	NextIn *durationpb.Duration `protobuf:"bytes,6,opt,name=next_in,json=nextIn,proto3" json:"next_in,omitempty"`
+	// Why no rung follows; empty: one does.
+	Why           string `protobuf:"bytes,7,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ladder) Reset() {
+	*x = Ladder{}
+	mi := &file_vigil_v1_types_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ladder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ladder) ProtoMessage() {}
+
+func (x *Ladder) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ladder.ProtoReflect.Descriptor instead.
+func (*Ladder) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Ladder) GetRung() string {
+	if x != nil {
+		return x.Rung
+	}
+	return ""
+}
+
+func (x *Ladder) GetTaken() *durationpb.Duration {
+	if x != nil {
+		return x.Taken
+	}
+	return nil
+}
+
+func (x *Ladder) GetSteps() uint32 {
+	if x != nil {
+		return x.Steps
+	}
+	return 0
+}
+
+func (x *Ladder) GetFailed() []string {
+	if x != nil {
+		return x.Failed
+	}
+	return nil
+}
+
+func (x *Ladder) GetNext() string {
+	if x != nil {
+		return x.Next
+	}
+	return ""
+}
+
+func (x *Ladder) GetNextIn() *durationpb.Duration {
+	if x != nil {
+		return x.NextIn
+	}
+	return nil
+}
+
+func (x *Ladder) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
 // Verdict is what all signals of an agent together say of it.
 type Verdict struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1779,7 +1899,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_vigil_v1_types_proto_msgTypes[13]
+	mi := &file_vigil_v1_types_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1791,7 +1911,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[13]
+	mi := &file_vigil_v1_types_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1804,7 +1924,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{13}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Verdict) GetKind() string {
@@ -1844,7 +1964,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_vigil_v1_types_proto_msgTypes[14]
+	mi := &file_vigil_v1_types_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1856,7 +1976,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[14]
+	mi := &file_vigil_v1_types_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1869,7 +1989,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Reason) GetText() string {
@@ -1921,7 +2041,7 @@ type Declaration struct {
 
 func (x *Declaration) Reset() {
 	*x = Declaration{}
-	mi := &file_vigil_v1_types_proto_msgTypes[15]
+	mi := &file_vigil_v1_types_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1933,7 +2053,7 @@ func (x *Declaration) String() string {
 func (*Declaration) ProtoMessage() {}
 
 func (x *Declaration) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[15]
+	mi := &file_vigil_v1_types_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1946,7 +2066,7 @@ func (x *Declaration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declaration.ProtoReflect.Descriptor instead.
 func (*Declaration) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Declaration) GetStatus() string {
@@ -2024,7 +2144,7 @@ type Exit struct {
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_vigil_v1_types_proto_msgTypes[16]
+	mi := &file_vigil_v1_types_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2036,7 +2156,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[16]
+	mi := &file_vigil_v1_types_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2049,7 +2169,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Exit) GetIncarnation() string {
@@ -2159,7 +2279,7 @@ type Host struct {
 
 func (x *Host) Reset() {
 	*x = Host{}
-	mi := &file_vigil_v1_types_proto_msgTypes[17]
+	mi := &file_vigil_v1_types_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2171,7 +2291,7 @@ func (x *Host) String() string {
 func (*Host) ProtoMessage() {}
 
 func (x *Host) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[17]
+	mi := &file_vigil_v1_types_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2184,7 +2304,7 @@ func (x *Host) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Host.ProtoReflect.Descriptor instead.
 func (*Host) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Host) GetId() uint32 {
@@ -2374,7 +2494,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_v1_types_proto_msgTypes[18]
+	mi := &file_vigil_v1_types_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2386,7 +2506,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[18]
+	mi := &file_vigil_v1_types_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2399,7 +2519,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *HostView) GetServer() string {
@@ -2443,7 +2563,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_vigil_v1_types_proto_msgTypes[19]
+	mi := &file_vigil_v1_types_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2455,7 +2575,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[19]
+	mi := &file_vigil_v1_types_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2468,7 +2588,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -2641,7 +2761,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05tasks\x18\x06 \x01(\rR\x05tasks\x12\x14\n" +
 	"\x05roles\x18\a \x03(\tR\x05roles\x12\x14\n" +
-	"\x05hosts\x18\b \x03(\tR\x05hosts\"\xd7\a\n" +
+	"\x05hosts\x18\b \x03(\tR\x05hosts\"\xef\a\n" +
 	"\bRoleSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06runner\x18\x02 \x01(\tR\x06runner\x12\x1a\n" +
@@ -2667,7 +2787,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"turn_limit\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\tturnLimit\x126\n" +
 	"\trun_limit\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\brunLimit\x12,\n" +
-	"\x06health\x18\x14 \x01(\v2\x14.vigil.v1.HealthSpecR\x06health\x1a9\n" +
+	"\x06health\x18\x14 \x01(\v2\x14.vigil.v1.HealthSpecR\x06health\x12\x16\n" +
+	"\x06ladder\x18\x15 \x01(\tR\x06ladder\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
@@ -2690,8 +2811,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xf3\n" +
-	"\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x9d\v\n" +
 	"\x05Agent\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x12\n" +
@@ -2742,7 +2862,16 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\tpause_why\x18' \x01(\tR\bpauseWhy\x124\n" +
 	"\bwhy_left\x18( \x01(\v2\x19.google.protobuf.DurationR\awhyLeft\x12+\n" +
 	"\averdict\x18) \x01(\v2\x11.vigil.v1.VerdictR\averdict\x127\n" +
-	"\vdeclaration\x18* \x01(\v2\x15.vigil.v1.DeclarationR\vdeclaration\"]\n" +
+	"\vdeclaration\x18* \x01(\v2\x15.vigil.v1.DeclarationR\vdeclaration\x12(\n" +
+	"\x06ladder\x18+ \x01(\v2\x10.vigil.v1.LadderR\x06ladder\"\xd5\x01\n" +
+	"\x06Ladder\x12\x12\n" +
+	"\x04rung\x18\x01 \x01(\tR\x04rung\x12/\n" +
+	"\x05taken\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05taken\x12\x14\n" +
+	"\x05steps\x18\x03 \x01(\rR\x05steps\x12\x16\n" +
+	"\x06failed\x18\x04 \x03(\tR\x06failed\x12\x12\n" +
+	"\x04next\x18\x05 \x01(\tR\x04next\x122\n" +
+	"\anext_in\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x06nextIn\x12\x10\n" +
+	"\x03why\x18\a \x01(\tR\x03why\"]\n" +
 	"\aVerdict\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12*\n" +
 	"\areasons\x18\x02 \x03(\v2\x10.vigil.v1.ReasonR\areasons\x12\x12\n" +
@@ -2850,7 +2979,7 @@ func file_vigil_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_vigil_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_vigil_v1_types_proto_goTypes = []any{
 	(TaskState)(0),                // 0: vigil.v1.TaskState
 	(*WriteId)(nil),               // 1: vigil.v1.WriteId
@@ -2866,91 +2995,95 @@ var file_vigil_v1_types_proto_goTypes = []any{
 	(*HealthSpec)(nil),            // 11: vigil.v1.HealthSpec
 	(*Role)(nil),                  // 12: vigil.v1.Role
 	(*Agent)(nil),                 // 13: vigil.v1.Agent
-	(*Verdict)(nil),               // 14: vigil.v1.Verdict
-	(*Reason)(nil),                // 15: vigil.v1.Reason
-	(*Declaration)(nil),           // 16: vigil.v1.Declaration
-	(*Exit)(nil),                  // 17: vigil.v1.Exit
-	(*Host)(nil),                  // 18: vigil.v1.Host
-	(*HostView)(nil),              // 19: vigil.v1.HostView
-	(*Event)(nil),                 // 20: vigil.v1.Event
-	nil,                           // 21: vigil.v1.RoleSpec.LabelsEntry
-	nil,                           // 22: vigil.v1.RoleSpec.ParamsEntry
-	nil,                           // 23: vigil.v1.Role.TasksEntry
-	nil,                           // 24: vigil.v1.Host.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
+	(*Ladder)(nil),                // 14: vigil.v1.Ladder
+	(*Verdict)(nil),               // 15: vigil.v1.Verdict
+	(*Reason)(nil),                // 16: vigil.v1.Reason
+	(*Declaration)(nil),           // 17: vigil.v1.Declaration
+	(*Exit)(nil),                  // 18: vigil.v1.Exit
+	(*Host)(nil),                  // 19: vigil.v1.Host
+	(*HostView)(nil),              // 20: vigil.v1.HostView
+	(*Event)(nil),                 // 21: vigil.v1.Event
+	nil,                           // 22: vigil.v1.RoleSpec.LabelsEntry
+	nil,                           // 23: vigil.v1.RoleSpec.ParamsEntry
+	nil,                           // 24: vigil.v1.Role.TasksEntry
+	nil,                           // 25: vigil.v1.Host.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
 }
 var file_vigil_v1_types_proto_depIdxs = []int32{
 	0,  // 0: vigil.v1.Task.state:type_name -> vigil.v1.TaskState
 	4,  // 1: vigil.v1.Task.late_results:type_name -> vigil.v1.LateResult
-	25, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	26, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
-	25, // 4: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
+	26, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	27, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
+	26, // 4: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
 	12, // 5: vigil.v1.Room.roles:type_name -> vigil.v1.Role
-	25, // 6: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
-	25, // 7: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
+	26, // 6: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
+	26, // 7: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
 	6,  // 8: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
 	7,  // 9: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
 	9,  // 10: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
-	26, // 11: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
-	26, // 12: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
-	26, // 13: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
-	25, // 14: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
-	26, // 15: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
-	26, // 16: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
-	26, // 17: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
-	25, // 18: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
-	26, // 19: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
-	26, // 20: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
-	25, // 21: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
-	25, // 22: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
-	26, // 23: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
-	21, // 24: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
-	22, // 25: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
-	26, // 26: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
-	26, // 27: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
-	26, // 28: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
-	26, // 29: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
-	26, // 30: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
-	26, // 31: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
-	26, // 32: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
-	26, // 33: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
+	27, // 11: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
+	27, // 12: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
+	27, // 13: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
+	26, // 14: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
+	27, // 15: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
+	27, // 16: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
+	27, // 17: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
+	26, // 18: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
+	27, // 19: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
+	27, // 20: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
+	26, // 21: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
+	26, // 22: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
+	27, // 23: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
+	22, // 24: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
+	23, // 25: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
+	27, // 26: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
+	27, // 27: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
+	27, // 28: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
+	27, // 29: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
+	27, // 30: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
+	27, // 31: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
+	27, // 32: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
+	27, // 33: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
 	11, // 34: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
-	26, // 35: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
+	27, // 35: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
 	10, // 36: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
-	23, // 37: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
-	25, // 38: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
-	26, // 39: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
-	26, // 40: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
-	26, // 41: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
-	26, // 42: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
-	17, // 43: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
-	26, // 44: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
-	25, // 45: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
-	26, // 46: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
-	14, // 47: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
-	16, // 48: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
-	15, // 49: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
-	26, // 50: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
-	26, // 51: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
-	26, // 52: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
-	26, // 53: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
-	25, // 54: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
-	26, // 55: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
-	24, // 56: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
-	26, // 57: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
-	25, // 58: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
-	25, // 59: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
-	26, // 60: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
-	26, // 61: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
-	19, // 62: vigil.v1.Host.views:type_name -> vigil.v1.HostView
-	26, // 63: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
-	25, // 64: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
-	65, // [65:65] is the sub-list for method output_type
-	65, // [65:65] is the sub-list for method input_type
-	65, // [65:65] is the sub-list for extension type_name
-	65, // [65:65] is the sub-list for extension extendee
-	0,  // [0:65] is the sub-list for field type_name
+	24, // 37: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
+	26, // 38: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
+	27, // 39: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
+	27, // 40: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
+	27, // 41: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
+	27, // 42: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
+	18, // 43: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
+	27, // 44: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
+	26, // 45: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
+	27, // 46: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
+	15, // 47: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
+	17, // 48: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
+	14, // 49: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
+	27, // 50: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
+	27, // 51: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
+	16, // 52: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
+	27, // 53: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
+	27, // 54: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
+	27, // 55: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
+	27, // 56: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
+	26, // 57: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
+	27, // 58: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
+	25, // 59: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
+	27, // 60: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
+	26, // 61: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
+	26, // 62: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
+	27, // 63: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
+	27, // 64: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
+	20, // 65: vigil.v1.Host.views:type_name -> vigil.v1.HostView
+	27, // 66: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
+	26, // 67: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
+	68, // [68:68] is the sub-list for method output_type
+	68, // [68:68] is the sub-list for method input_type
+	68, // [68:68] is the sub-list for extension type_name
+	68, // [68:68] is the sub-list for extension extendee
+	0,  // [0:68] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_types_proto_init() }
@@ -2964,7 +3097,7 @@ func file_vigil_v1_types_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_types_proto_rawDesc), len(file_vigil_v1_types_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,171 @@
+package duty
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"vigil/fsm"
+)
+
+const (
+	// visits bounds how many agents one plan of the ladder looks at, and so how long it
+	// holds the read lock.
+	visits = 4096
+	// prods is how many terminals are reached at a time.
+	prods = 32
+)
+
+// Step is a rung that is due, with the name of its agent.
+type Step struct {
+	fsm.StepLadder
+	Name string
+}
+
+// Climbs plans the rungs that are due for stuck agents, at most so many. It looks at
+// agents that hold a task, by number from behind after on, and then at those that let a
+// task wait. Next is where to go on, 0 when all were seen.
+func Climbs(s *fsm.State, after fsm.AgentID, most int) (steps []Step, next fsm.AgentID) {
+	if !s.Settings().Ladder.Enabled {
+		return nil, 0
+	}
+	look := func(id fsm.AgentID) bool {
+		if c := s.Climb(id); c.Next != fsm.NoRung && c.Due <= s.Clock() && len(steps) < most {
+			a := s.Agent(id)
+			steps = append(steps, Step{fsm.StepLadder{Agent: id, Inc: a.Inc, Rung: c.Next, Seen: c.Seen}, a.Name})
+		}
+		return len(steps) < most
+	}
+	seen := 0
+	for id := range s.MayBeStuck(after) {
+		if seen++; seen > visits {
+			return steps, next
+		}
+		if next = id; !look(id) {
+			return steps, 0
+		}
+	}
+	seen = 0
+	for id := range s.MayBeDeaf() {
+		if seen++; seen > visits || !look(id) {
+			break
+		}
+	}
+	return steps, 0
+}
+
+// ladderCounts are written by the ladder and read by anybody.
+type ladderCounts struct {
+	steps  [fsm.RungEscalate + 1]atomic.Uint64
+	failed atomic.Uint64
+	errors atomic.Uint64
+}
+
+// LadderFigures are what the ladder has done since the server started.
+type LadderFigures struct {
+	Steps  map[string]uint64 // rungs taken, by name, zeros included
+	Failed uint64            // rungs that reached nobody
+	Errors uint64            // plans that could not be submitted
+}
+
+// LadderFigures returns the counts. Safe for concurrent use.
+func (d *Duty) LadderFigures() LadderFigures {
+	f := LadderFigures{Steps: map[string]uint64{}, Failed: d.ladder.failed.Load(), Errors: d.ladder.errors.Load()}
+	for r := fsm.RungNudge; r <= fsm.RungEscalate; r++ {
+		f.Steps[r.String()] = d.ladder.steps[r].Load()
+	}
+	return f
+}
+
+// climb is the ladder of one stint: a look each ladder_interval. A look ends when all that
+// it did has had its effect or failed, so looks never overlap.
+func (d *Duty) climb(ctx context.Context) {
+	began := time.Now()
+	for {
+		var every time.Duration
+		d.cfg.Replica.Read(func(s *fsm.State) { every = s.Settings().Ladder.Interval })
+		if wait := every - time.Since(began); wait > 0 {
+			if !pause(ctx, min(wait, settingsLook)) {
+				return
+			}
+			continue
+		}
+		began = time.Now()
+		d.lookForStuck(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// lookForStuck takes the rungs that are due.
+func (d *Duty) lookForStuck(ctx context.Context) {
+	var left int
+	d.cfg.Replica.Read(func(s *fsm.State) { left = int(s.Settings().Ladder.PerPass) })
+	for after := fsm.AgentID(0); left > 0; {
+		var steps []Step
+		d.cfg.Replica.Read(func(s *fsm.State) { steps, after = Climbs(s, after, left) })
+		left -= len(steps)
+		d.step(ctx, steps)
+		if after == 0 || ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// step submits a plan and then does what was accepted. Nothing is typed before it is
+// committed, so a leader that takes over never repeats it.
+func (d *Duty) step(ctx context.Context, steps []Step) {
+	if len(steps) == 0 {
+		return
+	}
+	reqs, outs := make([]fsm.Request, len(steps)), make([]fsm.Outcome, len(steps))
+	for i := range steps {
+		reqs[i] = fsm.Request{Planned: true, Cmd: steps[i].StepLadder}
+	}
+	switch err := d.cfg.Replica.SubmitAll(ctx, reqs, outs); {
+	case ctx.Err() != nil:
+		return
+	case errors.Is(err, fsm.ErrOldServers):
+		d.log.Debug("the ladder waits for servers of an older version", "error", err)
+		return
+	case err != nil:
+		d.ladder.errors.Add(1)
+		d.log.Warn("the ladder could not write", "error", err)
+		return
+	}
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	slots := make(chan struct{}, prods)
+	for i := range steps {
+		if outs[i].Code != fsm.OK {
+			d.log.Debug("rung refused", "agent", steps[i].Name, "rung", steps[i].Rung, "code", outs[i].Code, "detail", outs[i].Detail)
+			continue
+		}
+		d.ladder.steps[steps[i].Rung].Add(1)
+		d.log.Info("stuck agent", "agent", steps[i].Name, "life", steps[i].Inc, "rung", steps[i].Rung)
+		if d.cfg.Prod == nil || steps[i].Rung > fsm.RungInterrupt {
+			continue
+		}
+		slots <- struct{}{}
+		busy.Go(func() {
+			defer func() { <-slots }()
+			d.prod(ctx, &steps[i])
+		})
+	}
+}
+
+// prod does at a terminal what a rung is, and notes it when that reached nobody.
+func (d *Duty) prod(ctx context.Context, s *Step) {
+	err := d.cfg.Prod(ctx, s.Name, s.Inc, s.Rung)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	d.ladder.failed.Add(1)
+	note := fsm.NoteRung{Agent: s.Agent, Inc: s.Inc, Rung: s.Rung, Reason: err.Error()}
+	if err := d.cfg.Replica.SubmitAll(ctx, []fsm.Request{{Planned: true, Cmd: note}}, make([]fsm.Outcome, 1)); err != nil && ctx.Err() == nil {
+		d.log.Debug("a rung that reached nobody is not noted", "agent", s.Name, "error", err)
+	}
+}

@@ -1,0 +1,133 @@
+//go:build linux
+
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// quickLadder makes the ladder fast enough to look at.
+const quickLadder = "settings set ladder_interval=1s ladder_nudge=1s ladder_wake=1s ladder_interrupt=1s ladder_restart=1h ladder_cooldown=0s"
+
+// reporting asks a role for a health report each second.
+func reporting(s *vigilv1.RoleSpec) {
+	s.Health = &vigilv1.HealthSpec{Every: durationpb.New(time.Second), Missed: 1}
+}
+
+// An agent whose process lives and whose beats go on, but that does nothing any more, is
+// nudged, woken, interrupted and restarted, and its task is completed by the next life.
+func TestHungAgentClimbsTheLadder(t *testing.T) {
+	c := newCrew(t)
+	c.says(quickLadder, "ladder_nudge")
+	c.role("hang", reporting)
+	first := c.joined("hang/a", "")
+	began := time.Now()
+	task := c.task("hang", "held mute")
+	c.sees("task.started", "hang/a", task)
+	for _, kind := range []string{"agent.nudged", "agent.rung_failed", "agent.woken", "agent.interrupted", "agent.restarted_stuck"} {
+		e := c.sees(kind, "hang/a", 0)
+		c.took(kind, began)
+		if e.GetIncarnation() != first.GetIncarnation() || strings.Contains(e.GetText(), "held") {
+			t.Errorf("%s of life %s: %q", kind, e.GetIncarnation(), e.GetText())
+		}
+		if kind == "agent.rung_failed" && !strings.Contains(e.GetText(), "nudge: ") {
+			t.Errorf("an agent without a terminal: %q", e.GetText())
+		}
+	}
+	c.completed(task)
+	c.took("completed by the next life", began)
+	if n := c.starts("hang/a"); n != 2 || c.attempt(task) != 2 {
+		t.Errorf("%d lives in the ledger, attempt %d has completed the task, want 2 and 2", n, c.attempt(task))
+	}
+	g := c.agent("hang/a")
+	if x := g.GetLastExit(); x.GetKind() != "timed_out" || !strings.Contains(x.GetReason(), "no answer to a nudge and an inquiry") {
+		t.Errorf("the last death: %v", x)
+	}
+}
+
+// Where the role leaves a restart to humans, one is told, and the agent is left alone.
+func TestHungAgentOfACautiousRole(t *testing.T) {
+	c := newCrew(t)
+	c.says(quickLadder, "ladder_nudge")
+	c.role("care", func(s *vigilv1.RoleSpec) {
+		reporting(s)
+		s.Ladder = "escalate"
+	})
+	first := c.joined("care/a", "")
+	task := c.task("care", "held mute")
+	c.sees("agent.needs_human", "care/a", 0)
+	c.says("agent explain care/a", "stuck", "escalate", "rung 3", "nothing follows: a human was told", "unresponsive")
+	c.says("agent status care/a --json", `"rung":`, `"escalate"`, `"next":`)
+	if g := c.agent("care/a"); g.GetIncarnation() != first.GetIncarnation() || g.GetTask() != task || g.GetOrder() != "none" {
+		t.Errorf("it is at life %s with task %d and order %s", g.GetIncarnation(), g.GetTask(), g.GetOrder())
+	}
+}
+
+// muteRunner hangs in a terminal after it has started its task, and writes down when it is
+// interrupted.
+const muteRunner = `name: mute
+kind: tmux
+program: sh
+args:
+  - -c
+  - |
+    trap 'echo "interrupted $VIGIL_INCARNATION" >>"$HOME/ledger"' INT
+    line=$(vigil wait-for-task --start) || exit
+    case "$line" in *" attempt 1,"*) vigil declare healthy; while :; do sleep 1; done;; esac
+    vigil task complete done
+    sleep 3600
+`
+
+// In a terminal the nudge is typed and the interrupt key is pressed.
+func TestHungAgentInATerminal(t *testing.T) {
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("there is no tmux")
+	}
+	t.Setenv("PATH", filepath.Dir(vigil(t))+":"+os.Getenv("PATH"))
+	t.Setenv("HOME", t.TempDir())
+	f := newFleet(t)
+	f.write("h2/runners.d/mute.yaml", muteRunner)
+	data, err := os.MkdirTemp("", "h2-") // the path of a terminal's socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(data) })
+	if err := os.Symlink(data, f.path("h2data")); err != nil {
+		t.Fatal(err)
+	}
+	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ndata_dir: %q\nname: h2\n", strings.Join(f.api, ", "), data))
+	agentd := spawn(t, "h2", "agentd", "--config", f.path("h2/agentd.yaml"))
+	t.Cleanup(func() { f.clear("h2data", agentd) })
+	c := &crew{testFleet: f}
+	c.says("settings set ladder_interval=1s ladder_nudge=1s ladder_wake=1s ladder_interrupt=30s ladder_cooldown=0s", "ladder_nudge")
+	c.role("web", func(s *vigilv1.RoleSpec) {
+		reporting(s)
+		s.Runner = "mute"
+	})
+	c.joined("web/a", "")
+	task := c.task("web", "t")
+	c.sees("agent.interrupted", "web/a", 0)
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		screen, err := f.fleet.LookAtAgent(f.ctx(), &vigilv1.LookAtAgentRequest{Agent: "web/a", Lines: 100})
+		ledger, _ := os.ReadFile(filepath.Join(os.Getenv("HOME"), "ledger")) // it may not be there yet
+		if err == nil && strings.Contains(screen.GetText(), "How are you getting on?") && strings.Contains(string(ledger), "interrupted") {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("nothing was typed: screen %q (%v), ledger %q", screen.GetText(), err, ledger)
+		}
+	}
+	c.says("settings set ladder_interrupt=1s", "1s")
+	c.sees("agent.restarted_stuck", "web/a", 0)
+	c.completed(task)
+}

@@ -1,0 +1,332 @@
+package fsm
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tidwall/btree"
+)
+
+// The ladder for a stuck agent: one whose process lives and that does not get on, which is
+// what the verdicts stalled, unresponsive and deaf say. Its rungs are a nudge, an inquiry
+// that wakes it, an interrupt, a restart, and at last a human. The leader's duty proposes a
+// rung (StepLadder), and everything is decided again here, inside the log record, so a plan
+// that is late, made twice or made by two leaders changes nothing.
+//
+// Each rung has a deadline, which passes alike whether the rung could be used or not. A word
+// of the agent after a rung ends the episode (see lifesign); the next one begins with the
+// first rung, and not before the cool-down. Nothing is restarted on one signal: the verdict
+// says one thing, and the nudge and the inquiry without an answer say another.
+
+// maxLadderRestarts is how often in a row the ladder restarts an agent that shows no
+// progress and ends no task in between; then a human is asked instead.
+const maxLadderRestarts = 3
+
+// LaddersBy is the sender of what the ladder writes to agents.
+const LaddersBy = "vigil"
+
+// Rung is one step of the ladder. The numbers are written to disk.
+type Rung uint8
+
+// Rungs, in their order.
+const (
+	NoRung        Rung = iota
+	RungNudge          // a question: by mail, and typed where there is a terminal
+	RungWake           // an inquiry of high priority, and the Enter key
+	RungInterrupt      // the interrupt key; without a terminal only its time passes
+	RungRestart        // the life ends and the next one is started
+	RungEscalate       // a human is told; nothing follows
+)
+
+var rungNames = [...]string{"none", "nudge", "wake", "interrupt", "restart", "escalate"}
+
+func (r Rung) String() string {
+	if int(r) < len(rungNames) {
+		return rungNames[r]
+	}
+	return "unknown"
+}
+
+// Ladder is how far the ladder has gone with an agent. It is kept after a recovery, for the
+// cool-down; whether it still counts is a matter of comparing times.
+type Ladder struct {
+	Inc      Incarnation // the life that was stuck
+	Rung     Rung        // the last one that was taken
+	At       Time        // when
+	Began    Time        // when the first one of the episode was taken
+	Steps    uint32      // rungs of the episode
+	Restarts uint32      // by the ladder, in a row without work in between
+	Done     uint32      // tasks that the life had completed then
+	Failed   uint8       // bit n: rung n could not be used
+	Nudge    MailID      // mail of the episode; 0: none
+	Inquiry  MailID
+}
+
+// LadderWindow bounds the rungs that are taken in the cluster within ladder_interval (law L11).
+type LadderWindow struct {
+	At Time // when the present window began
+	In uint32
+}
+
+// StepLadder takes the next rung with a life that is stuck. Seen is when the last rung was
+// taken that the planner knew of, 0 for none. It is written at feature level 2.
+type StepLadder struct {
+	Agent AgentID
+	Inc   Incarnation
+	Rung  Rung
+	Seen  Time
+}
+
+// NoteRung says that a rung could not be used: nothing was typed, and why. The ladder goes
+// on in its own time. It is written at feature level 2.
+type NoteRung struct {
+	Agent  AgentID
+	Inc    Incarnation
+	Rung   Rung
+	Reason string // fixed words of vigil or tmux, nothing of a task or a mail
+}
+
+func (StepLadder) command() {}
+func (NoteRung) command()   {}
+
+// Climb is where an agent stands on the ladder.
+type Climb struct {
+	Ladder      // of the present episode; zero: none
+	Next   Rung // NoRung: none follows
+	Due    Time // of Next, in cluster time
+	Seen   Time // for StepLadder
+	Why    string
+}
+
+// Climb tells which rung is next for an agent, and when; Why says why none follows, or is
+// empty for an agent that is not stuck.
+func (s *State) Climb(id AgentID) Climb {
+	a := s.Agent(id)
+	if a == nil {
+		return Climb{}
+	}
+	g := s.Signals(id, true)
+	l, c := a.Notes().Ladder, Climb{}
+	if l != nil {
+		if c.Seen = l.At; l.Inc == a.Inc && s.lifesign(a) < l.At {
+			c.Ladder = *l
+		}
+	}
+	switch g.kind() {
+	case AgentStalled, AgentUnresponsive, AgentDeaf:
+	default:
+		c.Ladder = Ladder{}
+		return c
+	}
+	if c.Why = s.spared(a, &c.Ladder); c.Why != "" {
+		return c
+	}
+	set := &s.meta.Settings.Ladder
+	switch c.Next = s.nextRung(a, &g, &c.Ladder); {
+	case c.Next == NoRung:
+		c.Why = "a human was told; nothing follows until it recovers"
+	case c.Next == RungNudge && l == nil:
+		c.Due = s.meta.Clock
+	case c.Next == RungNudge:
+		c.Due = l.At.Add(set.Cooldown)
+	default:
+		c.Due = c.At.Add(set.deadline(c.Rung))
+	}
+	return c
+}
+
+// spared tells why the ladder leaves a stuck agent alone; empty: it does not.
+func (s *State) spared(a *Agent, l *Ladder) string {
+	switch {
+	case !s.meta.Settings.Ladder.Enabled:
+		return "the ladder is switched off (setting ladder_enabled)"
+	case s.roles.get(uint64(a.Role)).Spec.Ladder == LadderOff:
+		return "the ladder is switched off for its role"
+	case s.stopWish(a):
+		return "it is not meant to run"
+	case s.paused(a) != "":
+		return "it is " + s.pausedText(a, s.paused(a))
+	case a.Order == StopOrder && l.Rung < RungRestart:
+		return "it is being stopped: " + a.OrderReason
+	case s.meta.HoldUntil > s.meta.Clock:
+		return "hosts report after a restore"
+	case s.meta.Brake.Set != 0:
+		return "the brake is set: " + s.meta.Brake.Why
+	}
+	return ""
+}
+
+// nextRung is the rung that follows in the episode.
+func (s *State) nextRung(a *Agent, g *Signals, l *Ladder) Rung {
+	switch l.Rung {
+	case NoRung:
+		return RungNudge
+	case RungNudge:
+		return RungWake
+	case RungWake, RungInterrupt:
+		if s.unrestartable(a, g) != "" {
+			return RungEscalate
+		}
+		return l.Rung + 1
+	case RungRestart:
+		return RungEscalate
+	}
+	return NoRung
+}
+
+// unrestartable tells why the ladder neither interrupts nor restarts an agent but asks a
+// human; empty: it does. Who reports its health in time is not dead, whatever sends the
+// reports, and a second proof that it is stuck is missing (seed 002, 1.5.3).
+func (s *State) unrestartable(a *Agent, g *Signals) string {
+	spec := &s.roles.get(uint64(a.Role)).Spec
+	switch l := a.Notes().Ladder; {
+	case spec.Ladder == LadderEscalate:
+		return "its role says so"
+	case spec.Ladder == LadderCareful && !s.spoke(a):
+		return "it has said nothing since it began, so nobody can tell that it works no more"
+	case g.HealthEvery > 0 && g.Declared != nil && !g.unreported():
+		return "it reports its health in time"
+	case a.Proc.Fenced() && spec.Runner == "":
+		return "its role names no runner to start it again"
+	case !a.Proc.Fenced() && a.Task == 0:
+		return "it was started by hand and holds no task"
+	case l != nil && l.Restarts >= maxLadderRestarts:
+		return fmt.Sprintf("%d restarts in a row did not help", l.Restarts)
+	}
+	return ""
+}
+
+// spoke tells that the agent has shown progress with its task, or has declared something or
+// used mail in this life: then its silence says something. An agent that holds no task loses
+// none.
+func (s *State) spoke(a *Agent) bool {
+	t := s.tasks.get(uint64(a.Task))
+	return t == nil || t.Progress > t.ChangedAt || a.Declared != nil || a.Notes().MailAt != 0
+}
+
+// deadline is how long a rung waits for an effect.
+func (l *LadderSettings) deadline(r Rung) time.Duration {
+	switch r {
+	case RungNudge:
+		return l.Nudge
+	case RungWake:
+		return l.Wake
+	case RungInterrupt:
+		return l.Interrupt
+	}
+	return l.Restart
+}
+
+// lifesign is the last word of an agent that ends an episode: a new life, a task taken,
+// started, ended or in progress, mail sent or acknowledged, a declaration that says
+// something new or excuses a silence. A health report that repeats the last one is none,
+// since what sends it need not be what works (incident I41).
+func (s *State) lifesign(a *Agent) Time {
+	at := max(a.StartedAt, a.Since, a.Notes().MailAt)
+	if d := a.Declared; d != nil {
+		at = max(at, d.Since, min(d.Excused, s.meta.Clock))
+	}
+	if t := s.tasks.get(uint64(a.Task)); t != nil {
+		at = max(at, t.ChangedAt, t.Progress)
+	}
+	return at
+}
+
+// gotOn tells that the agent has got on with work since a rung was taken.
+func (s *State) gotOn(a *Agent, l *Ladder) bool {
+	if t := s.tasks.get(uint64(a.Task)); t != nil && t.Progress >= l.At && t.Progress > t.ChangedAt { // the start is none
+		return true
+	}
+	return a.Inc != l.Inc && a.Done > 0 || a.Done > l.Done
+}
+
+// stepLadder takes a rung.
+func (s *State) stepLadder(c *StepLadder) Outcome {
+	a := s.agents.mut(uint64(c.Agent))
+	switch {
+	case a == nil:
+		return refuse(NotFound, "there is no agent number %d", c.Agent)
+	case a.Inc != c.Inc:
+		return refuse(Superseded, "incarnation %s of %s is not the newest", c.Inc, a.Name)
+	}
+	at := s.Climb(a.ID)
+	switch {
+	case at.Why != "":
+		return refuse(Conflict, "%s takes no rung: %s", a.Name, at.Why)
+	case at.Next == NoRung:
+		return refuse(Conflict, "%s is not stuck", a.Name)
+	case at.Seen != c.Seen || at.Next != c.Rung:
+		return refuse(Conflict, "the next rung of %s is %s, not %s", a.Name, at.Next, c.Rung)
+	case at.Due > s.meta.Clock:
+		return refuse(Conflict, "%s of %s is not due yet", at.Next, a.Name)
+	}
+	if !s.takeRung() {
+		return refuse(Conflict, "%d rungs were taken within %s, more are not allowed (setting ladder_per_pass)",
+			s.meta.Ladder.In, s.meta.Settings.Ladder.Interval)
+	}
+	v := s.Verdict(a.ID, true)
+	was := a.shadow()
+	next := at.Ladder
+	next.Inc, next.Rung, next.At, next.Done = a.Inc, c.Rung, s.meta.Clock, a.Done
+	next.Steps++
+	s.rung(a, &next, &v)
+	a.note(func(n *Notes) { n.Ladder = &next })
+	s.settle(a, was)
+	return a.outcome()
+}
+
+// takeRung holds the cluster to its rungs within one look (law L11).
+func (s *State) takeRung() bool {
+	w := &s.meta.Ladder
+	if w.In == 0 || s.meta.Clock.Sub(w.At) >= s.meta.Settings.Ladder.Interval {
+		w.At, w.In = s.meta.Clock, 0
+	}
+	if w.In >= s.meta.Settings.Ladder.PerPass {
+		return false
+	}
+	w.In++
+	return true
+}
+
+// offers keeps the roles with claimable tasks, after a change of their number.
+func (s *State) offers(r RoleID, pending uint32) {
+	if pending > 0 {
+		s.offered.Set(r)
+	} else {
+		s.offered.Delete(r)
+	}
+}
+
+// MayBeStuck yields, by number from behind after on, the agents that hold a task. What it
+// costs does not depend on how many others there are.
+func (s *State) MayBeStuck(after AgentID) func(yield func(AgentID) bool) {
+	return func(yield func(AgentID) bool) {
+		if s.atWork.BTreeG != nil {
+			s.atWork.Ascend(after+1, yield)
+		}
+	}
+}
+
+// MayBeDeaf yields the agents that are in their room and hold no task while one has waited
+// for them for longer than the pending limit of their role. It visits only roles with
+// claimable tasks.
+func (s *State) MayBeDeaf() func(yield func(AgentID) bool) {
+	return func(yield func(AgentID) bool) {
+		s.offered.Scan(func(id RoleID) bool {
+			r, first := s.roles.get(uint64(id)), s.tasks.get(uint64(s.FirstPending(id)))
+			if r == nil || first == nil || s.meta.Clock.Sub(first.ChangedAt) <= r.Spec.PendingLimit {
+				return true
+			}
+			for _, id := range r.Agents {
+				if a := s.agents.get(uint64(id)); a != nil && a.Part != PartDisconnected && a.Task == 0 && !yield(id) {
+					return false
+				}
+			}
+			return true
+		})
+	}
+}
+
+func newOffered() *btree.BTreeG[RoleID] {
+	return btree.NewBTreeGOptions(func(a, b RoleID) bool { return a < b }, btree.Options{NoLocks: true})
+}

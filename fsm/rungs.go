@@ -1,0 +1,122 @@
+package fsm
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// rung does what a rung is, as far as it is state. What is typed follows from outside.
+func (s *State) rung(a *Agent, l *Ladder, v *AgentVerdict) {
+	because := v.because()
+	say := func(kind, text string) {
+		s.event(kind, about{agent: a, task: a.Task, host: a.Host}, clip(text, MaxReason))
+	}
+	switch l.Rung {
+	case RungNudge:
+		if old := a.Notes().Ladder; old != nil {
+			prev := *old // views share it
+			s.withdrawMail(&prev)
+			if !s.gotOn(a, old) {
+				l.Restarts = old.Restarts
+			}
+		}
+		l.Began = s.meta.Clock
+		say("agent.nudged", "by "+LaddersBy+": "+because)
+		l.Nudge = s.askByMail(a, "nudge", MailNormal, nudgeSubject, nudgeBody)
+	case RungWake:
+		say("agent.woken", fmt.Sprintf("no answer to a nudge for %s; %s", s.since(l.Began), because))
+		l.Inquiry = s.askByMail(a, "status-inquiry", MailHigh, inquirySubject, inquiryBody)
+	case RungInterrupt:
+		say("agent.interrupted", "no answer to "+s.asked(l)+"; "+because)
+	case RungRestart:
+		why := "stuck: " + because + "; no answer to " + s.asked(l)
+		say("agent.restarted_stuck", why)
+		s.withdrawMail(l)
+		l.Restarts++
+		s.overstay(a, clip(why, MaxReason))
+	case RungEscalate:
+		g := s.Signals(a.ID, true)
+		text := because + "; no answer to " + s.asked(l)
+		switch why := s.unrestartable(a, &g); {
+		case l.Restarts > 0 && a.Notes().Ladder.Rung == RungRestart:
+			text += "; the restart did not end it"
+		case why != "":
+			text += "; not restarted, since " + why
+		}
+		say("agent.needs_human", text+"; see `vigil agent explain "+a.Name+"`")
+	}
+}
+
+// because lists what speaks against the agent.
+func (v *AgentVerdict) because() string {
+	texts := []string{v.Kind.String()}
+	for i := range v.Reasons {
+		if v.Reasons[i].Bad {
+			texts = append(texts, v.Reasons[i].Text)
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+// asked says what the agent has left without an answer, and for how long.
+func (s *State) asked(l *Ladder) string {
+	text := fmt.Sprintf("a nudge and an inquiry for %s", s.since(l.Began))
+	var dumb []string
+	for r := RungNudge; r <= RungInterrupt; r++ {
+		if l.Failed&(1<<r) != 0 {
+			dumb = append(dumb, r.String())
+		}
+	}
+	if len(dumb) > 0 {
+		text += " (nothing could be typed: " + strings.Join(dumb, ", ") + ")"
+	}
+	return text
+}
+
+func (s *State) since(at Time) time.Duration { return s.meta.Clock.Sub(at).Round(time.Second) }
+
+// What the ladder writes to agents.
+const (
+	nudgeSubject   = "Are you getting on?"
+	nudgeBody      = "Nothing is seen of your work. Go on with your task, report progress, or say what you wait for (declare); acknowledge this mail."
+	inquirySubject = "Status inquiry"
+	inquiryBody    = "You did not answer a nudge. Report progress, declare what you wait for, or fail the task if you cannot go on. Acknowledge this mail: without any answer you are interrupted and restarted, or a human is called."
+)
+
+// askByMail puts a mail into the agent's mailbox; 0: it is full, which changes nothing else.
+func (s *State) askByMail(a *Agent, kind string, p MailPriority, subject, body string) MailID {
+	r, rm := s.roles.get(uint64(a.Role)), s.rooms.get(uint64(a.Room))
+	return s.sendMail(&SendMail{From: LaddersBy, To: fmt.Sprintf("%s/%s.%d", rm.Name, r.Spec.Name, a.Index),
+		Subject: subject, Body: body, Kind: kind, Priority: p}).Mail
+}
+
+// withdrawMail closes what an episode has asked and nobody has answered, so that no later
+// life is asked about it, and no human is told that mail is overdue.
+func (s *State) withdrawMail(l *Ladder) {
+	for _, id := range [...]MailID{l.Nudge, l.Inquiry} {
+		if m := s.mails.mut(uint64(id)); m != nil && !m.State.Closed() {
+			s.closeMail(m, MailExpired)
+		}
+	}
+	l.Nudge, l.Inquiry = 0, 0
+}
+
+// noteRung remembers that a rung reached nobody.
+func (s *State) noteRung(c *NoteRung) Outcome {
+	a := s.agents.mut(uint64(c.Agent))
+	if a == nil {
+		return refuse(NotFound, "there is no agent number %d", c.Agent)
+	}
+	l := a.Notes().Ladder
+	if l == nil || l.Inc != c.Inc || c.Rung == NoRung || c.Rung > l.Rung {
+		return refuse(Superseded, "no rung %s of incarnation %s of %s was taken", c.Rung, c.Inc, a.Name)
+	}
+	if bit := uint8(1) << c.Rung; l.Failed&bit == 0 {
+		next := *l
+		next.Failed |= bit
+		a.note(func(n *Notes) { n.Ladder = &next })
+		s.event("agent.rung_failed", about{agent: a, host: a.Host}, clip(c.Rung.String()+": "+c.Reason, MaxReason))
+	}
+	return a.outcome()
+}

@@ -1,0 +1,267 @@
+package fsm
+
+import (
+	"testing"
+	"time"
+)
+
+// ladder is what leaders say of stuck agents; plans are often stale, doubled or wrong.
+func (c *chaos) ladder(s *State) Command {
+	if s.meta.Settings.Ladder.Nudge > time.Minute {
+		return PutSettings{Values: []KV{{"ladder_nudge", "1s"}, {"ladder_wake", "1500ms"}, {"ladder_interrupt", "1s"}, {"ladder_restart", "1s"}, {"ladder_cooldown", "2s"}, {"ladder_per_pass", "3"}}}
+	}
+	if r := s.RoleByName("r", "b"); r != nil && r.Spec.PendingLimit > time.Second && c.one(3) {
+		roles := chaosRoles()
+		for i := range roles {
+			roles[i].PendingLimit, roles[i].TurnLimit, roles[i].Replicas = time.Second, 0, 4
+		}
+		return ApplyRoom{Room: "r", Roles: roles, By: "x"}
+	}
+	a := c.agent(s)
+	var stuck []AgentID
+	for id := range s.MayBeStuck(0) {
+		stuck = append(stuck, id)
+	}
+	for id := range s.MayBeDeaf() {
+		stuck = append(stuck, id)
+	}
+	for _, id := range stuck {
+		if at := s.Climb(id); at.Next != NoRung && at.Due <= s.meta.Clock && !c.one(4) {
+			a = s.Agent(id)
+			break
+		}
+	}
+	at := s.Climb(a.ID)
+	switch c.rng.IntN(16) {
+	case 0:
+		return NoteRung{Agent: a.ID, Inc: c.inc(a.Inc), Rung: Rung(c.rng.IntN(7)), Reason: "no terminal"}
+	case 1:
+		return StepLadder{Agent: a.ID, Inc: c.inc(a.Inc), Rung: Rung(c.rng.IntN(7)), Seen: at.Seen}
+	case 2:
+		return StepLadder{Agent: a.ID, Inc: a.Inc, Rung: at.Next, Seen: at.Seen - 1}
+	}
+	return StepLadder{Agent: a.ID, Inc: c.inc(a.Inc), Rung: at.Next, Seen: at.Seen}
+}
+
+// nurse starts an agent that is wanted and has it join, as a host that works would, and
+// beats for all hosts: among commands that are mostly wrong few lives last.
+func (c *chaos) nurse(s *State) {
+	do := func(cmd Command) {
+		s.Apply(c.entry(Request{Cmd: cmd}))
+	}
+	for h := range s.Hosts() {
+		var agents []AgentID
+		var incs []Incarnation
+		var kinds []uint8
+		for a := range s.Agents("") {
+			if a.Host == h.ID && a.Proc.Fenced() {
+				agents, incs, kinds = append(agents, a.ID), append(incs, a.Inc), append(kinds, BeatFence|BeatVouch|BeatLease)
+			}
+		}
+		e := c.entry()
+		e.Beats = []HostBeats{{Host: h.ID, Boot: h.Boot, Packed: PackBeats(nil, agents, incs, kinds)}}
+		s.Apply(e)
+	}
+	for id := range s.Wanting() {
+		a, inc := s.Agent(id), s.NextIncarnation(s.Agent(id))
+		for h := range s.Hosts() {
+			if s.Misfit(h, a) == "" {
+				do(OrderStart{Agent: id, Inc: inc, Host: h.ID})
+				do(AcceptOrder{Host: h.ID, Boot: h.Boot, Agent: id, Inc: inc})
+				do(ReportStarted{Host: h.ID, Agent: id, Inc: inc, PID: 1})
+				do(Join{Speaker{Agent: a.Name, Inc: inc}})
+				return
+			}
+		}
+	}
+}
+
+// climber is the ladder of one agent as the twin knows it.
+type climber struct {
+	inc             Incarnation
+	rung            Rung
+	at              Time
+	restarts, calls int // of this episode
+	barren          int // restarts in a row without work in between
+}
+
+// words is what a word of an agent changes; wordsOf takes it without comparing any times.
+type words struct {
+	inc                                                  Incarnation
+	since, started, mail, said, until, changed, progress Time
+	task                                                 TaskID
+}
+
+func wordsOf(s *State, a *Agent) (w words) {
+	w = words{inc: a.Inc, since: a.Since, started: a.StartedAt, mail: a.Notes().MailAt}
+	if d := a.Declared; d != nil {
+		w.said, w.until = d.Since, d.Until
+	}
+	if t := s.Task(a.Task); t != nil {
+		w.task, w.changed, w.progress = t.ID, t.ChangedAt, t.Progress
+	}
+	return w
+}
+
+// ladderTwin notices words as they are spoken and keeps the rungs that were taken.
+type ladderTwin struct {
+	climbers map[AgentID]*climber
+	words    map[AgentID]words
+	heard    map[AgentID]Time
+}
+
+func (w *ladderTwin) listen(s *State) {
+	for a := range s.Agents("") {
+		now, was := wordsOf(s, a), w.words[a.ID]
+		w.words[a.ID] = now
+		if now.task == 0 { // that a task is taken from it is no word of the agent
+			was.task, was.changed, was.progress = 0, 0, 0
+		}
+		if now != was {
+			w.heard[a.ID] = s.meta.Clock
+		}
+	}
+}
+
+// next is the rung that the laws demand for an agent, and when; NoRung: none.
+func (w *ladderTwin) next(s *State, a *Agent) (Rung, Time) {
+	g, set, spec := s.Signals(a.ID, true), s.Settings().Ladder, s.Role(a.Role).Spec
+	kind := Judge(&g).Kind
+	if !set.Enabled || kind != AgentDeaf && kind != AgentStalled && kind != AgentUnresponsive {
+		return NoRung, 0
+	}
+	if g.Paused != "" || g.Off != "" || s.meta.HoldUntil > s.meta.Clock || s.meta.Brake.Set != 0 || spec.Ladder == LadderOff {
+		return NoRung, 0
+	}
+	x := w.climbers[a.ID]
+	switch {
+	case x == nil:
+		return RungNudge, s.meta.Clock
+	case x.inc != a.Inc || w.heard[a.ID] >= x.at:
+		if a.Order == StopOrder {
+			return NoRung, 0
+		}
+		return RungNudge, x.at.Add(set.Cooldown)
+	case a.Order == StopOrder && x.restarts == 0:
+		return NoRung, 0
+	}
+	t := s.Task(a.Task)
+	mute := t != nil && t.Progress <= t.ChangedAt && a.Declared == nil && a.Notes().MailAt == 0
+	human := spec.Ladder == LadderEscalate || spec.Ladder == LadderCareful && mute || x.barren >= 3 ||
+		g.HealthEvery > 0 && g.Declared != nil && g.Missed < max(g.HealthMissed, 1) ||
+		a.Managed && spec.Runner == "" || !a.Proc.Fenced() && a.Task == 0
+	switch x.rung {
+	case RungNudge:
+		return RungWake, x.at.Add(set.Nudge)
+	case RungWake:
+		if human {
+			return RungEscalate, x.at.Add(set.Wake)
+		}
+		return RungInterrupt, x.at.Add(set.Wake)
+	case RungInterrupt:
+		if human {
+			return RungEscalate, x.at.Add(set.Interrupt)
+		}
+		return RungRestart, x.at.Add(set.Interrupt)
+	case RungRestart:
+		return RungEscalate, x.at.Add(set.Restart)
+	}
+	return NoRung, 0
+}
+
+// took notes an accepted rung and tells whether the laws about an episode hold.
+func (w *ladderTwin) took(s *State, p *StepLadder, worked bool) bool {
+	x := w.climbers[p.Agent]
+	if x == nil {
+		x = &climber{}
+		w.climbers[p.Agent] = x
+	}
+	if p.Rung == RungNudge {
+		barren := x.barren
+		if worked {
+			barren = 0
+		}
+		*x = climber{barren: barren}
+	}
+	x.inc, x.rung, x.at = p.Inc, p.Rung, s.meta.Clock
+	switch p.Rung {
+	case RungRestart:
+		x.restarts++
+		x.barren++
+	case RungEscalate:
+		x.calls++
+	}
+	return x.restarts <= 1 && x.calls <= 1
+}
+
+// The naive twin of the ladder agrees with every decision: which rung, when, for which
+// life, and how many in the cluster within a look.
+func TestTwinOfTheLadderAgrees(t *testing.T) {
+	var taken [RungEscalate + 1]int
+	refused := 0
+	for _, seed := range seeds(8) {
+		c, s := newChaos(seed, true), New()
+		c.climbs = true
+		for _, e := range c.opening() {
+			s.Apply(e)
+		}
+		w := &ladderTwin{map[AgentID]*climber{}, map[AgentID]words{}, map[AgentID]Time{}}
+		var window []Time
+		for range 3000 {
+			c.nurse(s)
+			w.listen(s)
+			e := c.next(s)
+			s.Apply(&Entry{Index: e.Index, Term: e.Term, Stint: e.Stint, Stamp: e.Stamp, Wall: e.Wall, Beats: e.Beats})
+			w.listen(s)
+			for _, r := range e.Requests { // what each command did is seen one by one
+				c.index++
+				one := &Entry{Index: c.index, Term: e.Term, Stint: e.Stint, Stamp: e.Stamp, Wall: e.Wall, Requests: []Request{r}}
+				p, ok := r.Cmd.(StepLadder)
+				if !ok && !c.one(3) { // quieter, so that silences last
+					continue
+				}
+				if !ok {
+					s.Apply(one)
+					w.listen(s)
+					continue
+				}
+				one.Requests[0] = Request{Cmd: p}
+				want, worked := false, false
+				if a := s.Agent(p.Agent); a != nil {
+					rung, due := w.next(s, a)
+					seen := Time(0)
+					if x := w.climbers[a.ID]; x != nil {
+						seen = x.at
+					}
+					want = rung != NoRung && rung == p.Rung && due <= s.meta.Clock && p.Inc == a.Inc && p.Seen == seen
+					worked = a.Notes().Ladder != nil && s.gotOn(a, a.Notes().Ladder)
+				}
+				for len(window) > 0 && window[0] < s.meta.Clock.Add(-s.meta.Settings.Ladder.Interval) {
+					window = window[1:]
+				}
+				most := int(s.Settings().Ladder.PerPass)
+				switch out := s.Apply(one).Outcomes[0]; {
+				case (out.Code == OK) != want && (want && len(window) < most || !want):
+					t.Fatalf("seed %d, entry %d: %+v is answered %s (%s), the twin says %v", seed, one.Index, p, out.Code, out.Detail, want)
+				case out.Code == OK:
+					taken[p.Rung]++
+					if window = append(window, s.meta.Clock); !w.took(s, &p, worked) || len(window) > 2*most {
+						t.Fatalf("seed %d, entry %d: %+v, %d rungs within %s", seed, one.Index, *w.climbers[p.Agent], len(window), s.meta.Settings.Ladder.Interval)
+					}
+				default:
+					refused++
+				}
+				w.listen(s)
+				if err := s.Check(); err != nil {
+					t.Fatalf("seed %d, entry %d, %+v: %v", seed, one.Index, r, err)
+				}
+			}
+		}
+	}
+	for r := RungNudge; r <= RungEscalate && *seedFlag == 0; r++ {
+		if taken[r] == 0 {
+			t.Errorf("no rung %s was taken: the log exercises nothing", r)
+		}
+	}
+	t.Logf("%v taken, %d refused", taken, refused)
+}
