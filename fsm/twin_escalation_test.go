@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -66,12 +67,13 @@ func (c *chaos) trouble(s *State) Command {
 
 // twinEscalation is one escalation, naively.
 type twinEscalation struct {
-	state   EscalationState
-	count   uint64
-	notice  Time // when it was last announced
-	pending bool
-	tries   map[string]int
-	over    map[string]bool
+	closedAt Time
+	state    EscalationState
+	count    uint64
+	notice   Time // when it was last announced
+	pending  bool
+	tries    map[string]int
+	over     map[string]bool
 }
 
 // twinAlarms knows of escalations what events and accepted commands tell; it has no
@@ -163,7 +165,11 @@ func (w *twinAlarms) said(s *State, c Command) {
 			return
 		}
 		e.state, e.pending = EscalationClosed, false
-		w.closed = append(w.closed, c.Escalation)
+		at := len(w.closed) // of those closed at the same time, the lower number is the older one
+		for e.closedAt = s.meta.Clock; at > 0 && w.byID[w.closed[at-1]].closedAt == e.closedAt && w.closed[at-1] > c.Escalation; {
+			at--
+		}
+		w.closed = slices.Insert(w.closed, at, c.Escalation)
 		for len(w.closed) > int(s.meta.Settings.Escalation.Kept) {
 			for k, newest := range w.newest {
 				if newest == w.byID[w.closed[0]] {
