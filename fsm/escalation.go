@@ -9,7 +9,7 @@ type EscalationID uint64
 type EscalationKind uint8
 
 // Kinds of escalations. All of them are decided when a record is applied; what is only
-// computed when somebody asks (the verdict about an agent) opens none.
+// computed when somebody asks (a host that is suspect) opens none.
 const (
 	EscStuckProcess     EscalationKind = iota + 1 // agent: its process outlives SIGKILL
 	EscBreaker                                    // agent: it failed so often that its restarts are paused
@@ -19,6 +19,7 @@ const (
 	EscMassFailure                                // cluster: the brake is set
 	EscRoomCanceled                               // room: the conversation watchdog has canceled it
 	EscServerDiverged                             // server: its state differs from the majority's
+	EscAgentStuck                                 // agent: it lives and does not get on, and the ladder is at its end
 	escalationKindsPlus                           // one more than the last
 )
 

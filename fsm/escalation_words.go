@@ -40,6 +40,9 @@ var escalationKinds = [escalationKindsPlus]escalationWords{
 	EscServerDiverged: {"server_diverged", "the state of a server differs from the majority's",
 		"it serves nothing until its data is rebuilt",
 		[]string{"vigil server list", "vigil server remove {server}"}},
+	EscAgentStuck: {"agent_stuck", "the agent lives, does not get on and does not answer",
+		"it was nudged and asked, and interrupted and restarted where that is allowed; it keeps its task",
+		[]string{"vigil agent explain {agent}", "vigil agent logs {agent}", "vigil nudge {agent}", "vigil agent restart {agent}", "vigil agent stop {agent}"}},
 }
 
 // String is the name of the kind.
@@ -98,6 +101,8 @@ func (s *State) Lasts(e *Escalation) bool {
 		return a != nil && a.breaker()
 	case EscBrokenStart:
 		return a != nil && a.Notes().StartFault != "" && a.Notes().Faults >= brokenStarts
+	case EscAgentStuck:
+		return a != nil && s.Climb(a.ID).Rung == RungEscalate
 	case EscMailUnanswered:
 		if a == nil {
 			return false
@@ -154,6 +159,13 @@ func (s *State) escalateAgent(kind EscalationKind, a *Agent) {
 			{"runner", s.roles.get(uint64(a.Role)).Spec.Runner}}
 	}
 	s.escalate(e)
+}
+
+// escalateStuck calls a human for an agent with which the ladder is at its end.
+func (s *State) escalateStuck(a *Agent, l *Ladder, verdict VerdictKind) {
+	s.escalate(Escalation{Kind: EscAgentStuck, Subject: a.Name, Priority: MailHigh, Agent: a.Name, Inc: a.Inc, Task: a.Task,
+		Room: s.rooms.get(uint64(a.Room)).Name, Host: s.hostNameOf(a),
+		Facts: []KV{{"verdict", verdict.String()}, {"asked_for", s.since(l.Began).String()}, {"restarts", strconv.FormatUint(uint64(l.Restarts), 10)}}})
 }
 
 func (s *State) escalateTask(t *Task) {

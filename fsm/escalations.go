@@ -154,6 +154,9 @@ func (s *State) beginEscalations() Outcome {
 		if a.Notes().Faults >= brokenStarts {
 			s.escalateAgent(EscBrokenStart, a)
 		}
+		if l := a.Notes().Ladder; l != nil && s.Climb(a.ID).Rung == RungEscalate {
+			s.escalateStuck(a, l, s.Verdict(a.ID, true).Kind)
+		}
 	}
 	for _, t := range s.tasks.from(0) {
 		if t.State == TaskQuarantined {

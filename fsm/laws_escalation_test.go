@@ -137,6 +137,24 @@ func TestEscalationsOfEachKind(t *testing.T) {
 				}
 			},
 			undo: func(x *alarmed) { x.must(DropServer{ID: "c"}) }},
+		{kind: EscAgentStuck, subject: "r/a", priority: MailHigh, facts: "{verdict stalled} {asked_for 7m0s} {restarts 0}", commands: "vigil agent restart r/a",
+			do: func(x *alarmed) {
+				x.must(PutSettings{Values: []KV{{"ttl", "24h"}, {"host_ttl", "24h"}}})
+				me := x.start("r/a", x.host)
+				x.must(Join{me})
+				task := x.must(CreateTask{Room: "r", Role: "a", Title: "secret title"}).Task
+				x.must(Claim{Speaker: me})
+				x.must(StartTask{Work{me, task, 1}})
+				x.jump(stalledAfter + time.Second)
+				for _, r := range []Rung{RungNudge, RungWake, RungEscalate} {
+					c := x.s.Climb(1)
+					x.jump(max(0, c.Due.Sub(x.clock)))
+					x.must(StepLadder{Agent: 1, Inc: me.Inc, Rung: r, Seen: c.Seen})
+				}
+			},
+			undo: func(x *alarmed) {
+				x.must(ProgressTask{Work{Speaker{Agent: "r/a", Inc: x.agent("r/a").Inc}, 1, 1}, "on it"})
+			}},
 	} {
 		t.Run(tc.kind.String(), func(t *testing.T) {
 			x := newAlarmed(t)

@@ -45,6 +45,7 @@ func (s *State) rung(a *Agent, l *Ladder, v *AgentVerdict) {
 			text += "; not restarted, since " + why
 		}
 		say("agent.needs_human", text+"; see `vigil agent explain "+a.Name+"`")
+		s.escalateStuck(a, l, v.Kind)
 	}
 }
 

@@ -130,6 +130,8 @@ func (w *twinAlarms) seen(s *State, ev *Event) {
 		w.happens(s, escalationKey{EscStuckProcess, ev.Agent})
 	case ev.Kind == "agent.parked" && !strings.HasPrefix(ev.Text, "a usage limit") && !strings.HasPrefix(ev.Text, "its trial could not start"):
 		w.happens(s, escalationKey{EscBreaker, ev.Agent})
+	case ev.Kind == "agent.needs_human":
+		w.happens(s, escalationKey{EscAgentStuck, ev.Agent})
 	case ev.Kind == "agent.exited" && ev.Agent == w.broken:
 		w.happens(s, escalationKey{EscBrokenStart, ev.Agent})
 	case ev.Kind == "task.quarantined":

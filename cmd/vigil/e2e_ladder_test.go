@@ -66,6 +66,7 @@ func TestHungAgentOfACautiousRole(t *testing.T) {
 	first := c.joined("care/a", "")
 	task := c.task("care", "held mute")
 	c.sees("agent.needs_human", "care/a", 0)
+	c.says("escalation list", "agent_stuck", "care/a")
 	c.says("agent explain care/a", "stuck", "escalate", "rung 3", "nothing follows: a human was told", "unresponsive")
 	c.says("agent status care/a --json", `"rung":`, `"escalate"`, `"next":`)
 	if g := c.agent("care/a"); g.GetIncarnation() != first.GetIncarnation() || g.GetTask() != task || g.GetOrder() != "none" {
