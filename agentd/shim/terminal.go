@@ -88,6 +88,9 @@ func (d *door) atTerminal(r TerminalRequest) (string, error) {
 // asked for. It has a connection of its own, so what agentd must say to the shim never
 // waits for it. It is safe for concurrent use.
 func (s *Shim) Terminal(ctx context.Context, r TerminalRequest) (screen string, err error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
 	conn, err := s.dial()
 	if err != nil {
 		return "", fmt.Errorf("reach shim: %w", err)
