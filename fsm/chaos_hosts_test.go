@@ -1,6 +1,9 @@
 package fsm
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // mute tells that a host is cut off; each is, for a while, and again.
 func (c *chaos) mute(host HostID) bool { return host != 0 && c.index/60%5 == uint64(host) }
@@ -68,4 +71,62 @@ func (c *chaos) views(s *State, host HostID) Command {
 		host = HostID(1 + c.rng.IntN(4))
 	}
 	return r
+}
+
+// worldly changes what stands around tasks and agents.
+func (c *chaos) worldly(s *State) Command {
+	room := pick(c, c.rooms)
+	switch c.rng.IntN(16) {
+	case 0, 1, 2, 3:
+		roles := chaosRoles()
+		for i := range roles {
+			roles[i].Replicas = uint32(1 + c.rng.IntN(4))
+			roles[i].Start = StartMode(c.rng.IntN(2))
+			if c.one(5) {
+				roles[i].Desired = DesiredStopped
+			}
+		}
+		if c.one(3) {
+			roles = roles[c.rng.IntN(3):]
+		}
+		return ApplyRoom{Room: room, Roles: roles, By: "x"}
+	case 4:
+		return DeleteRoom{Room: room, By: "x"}
+	case 5, 6, 7:
+		key := pick(c, []string{"h1", "h2", "h3"})
+		r := RegisterHost{Key: key, Name: key, Boot: pick(c, []string{"1", "1", "2"}), Runners: []string{"w", "v"}, Capacity: 6}
+		for a := range s.Agents("") {
+			if h := s.HostByKey(key); h != nil && a.Host == h.ID && !c.one(4) {
+				r.Inventory = append(r.Inventory, Running{Agent: a.ID, Inc: a.Inc})
+			}
+		}
+		return r
+	case 8:
+		return LeaveHost{Key: pick(c, []string{"h1", "h2", "h3"}), Boot: "1"}
+	case 9:
+		return SuspectHost{Host: HostID(1 + c.rng.IntN(3)), Suspect: c.one(2)}
+	case 10:
+		return PutSettings{Values: []KV{pick(c, []KV{{"events_kept", "1000"}, {"tasks_kept", "20"}, {"tasks_kept", "200"},
+			{"accept_limit", "1s"}, {"accept_limit", "9s"}, {"host_ttl", "8s"}, {"host_ttl", "30s"}, {"task_retention", "90s"},
+			{"breaker_pause", "20s"}, {"session_ttl", "20s"}, {"declare_limit", "6h"}, {"declare_limit", "4h"}, {"mail_high_limit", "2s"}, {"mail_kept", "1000"}, {"mail_expiry", "15s"},
+			{"brake_agents", "2"}, {"brake_agents", "0"}, {"brake_share", "20"}, {"flap_limit", "1"}, {"flap_pause", "5s"}, {"ttl", "12s"},
+			{"watchdog_threshold", "3s"}, {"watchdog_threshold", "9s"}, {"watchdog_interval", "30s"}, {"watchdog_enabled", "true"}, {"watchdog_enabled", "false"}})}}
+	case 11:
+		return PutServer{ID: pick(c, []string{"a", "b", "c"}), Version: fmt.Sprint(c.rng.IntN(3))}
+	case 12:
+		return Mark{Voters: []string{"a", "b", "c"}}
+	case 13:
+		var at uint64
+		if n := len(s.meta.Marks); n > 0 {
+			at = s.meta.Marks[n-1].Index
+		}
+		return ReportHash{Server: pick(c, []string{"a", "b", "c"}), Index: at, Hash: []byte{byte(c.rng.IntN(3))}}
+	case 14:
+		if c.one(4) {
+			return RaiseEpoch{Hold: 5 * time.Second}
+		}
+		return DropServer{ID: "c"}
+	}
+	return pick(c, []Command{RestartAgent{Agent: c.agent(s).Name}, SetResume{Speaker: c.speaker(c.agent(s)), Resume: "x"}, CloseSession{},
+		CancelOrder{Agent: c.agent(s).ID, Inc: c.agent(s).Inc}})
 }

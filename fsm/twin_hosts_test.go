@@ -1,5 +1,7 @@
 package fsm
 
+import "testing"
+
 // What the twin knows of hosts: drains, and the words that end lives. What servers
 // hear, and so whether a host may be given up, is policy: it takes the state
 // machine's word and demands that only the lives that it should are lost.
@@ -109,4 +111,64 @@ func (w *twin) drains() {
 func (w *twin) drainOver(a *twinAgent) bool {
 	h := w.hosts[a.host]
 	return h.drain && h.until != 0 && h.until <= w.now
+}
+
+func (w *twin) beats(t *testing.T, b *HostBeats, got *BeatAnswer) {
+	var want BeatAnswer
+	for beat := range UnpackBeats(b.Packed) {
+		if v := w.beat(b.Host, beat); v == VerdictCurrent {
+			want.Renewed++
+		} else {
+			want.Exceptions = append(want.Exceptions, BeatException{beat.Agent, beat.Inc, v})
+		}
+	}
+	if want.Renewed != got.Renewed || len(want.Exceptions) != len(got.Exceptions) {
+		t.Fatalf("beats of host %d were answered %+v, the twin says %+v", b.Host, got, want)
+	}
+	for i, x := range want.Exceptions {
+		if x != got.Exceptions[i] {
+			t.Fatalf("beats of host %d were answered %+v, the twin says %+v", b.Host, got, want)
+		}
+	}
+}
+
+// beat: late words never revive; only a fence is taken up again, by its own host.
+func (w *twin) beat(host HostID, b Beat) Verdict {
+	a := w.byID(b.Agent)
+	if a.inc != b.Inc {
+		return VerdictSuperseded
+	}
+	if host != 0 && a.host != host || b.Kinds&(BeatVouch|BeatFence) != 0 && a.host != host {
+		return VerdictSuperseded // it lives elsewhere
+	}
+	if b.Kinds&BeatStranger != 0 {
+		if a.managed && !a.proc.Fenced() && b.Kinds&BeatFence == 0 {
+			return VerdictSuperseded
+		}
+		return VerdictDenied
+	}
+	lease, fence := b.Kinds&BeatLease != 0, b.Kinds&BeatFence != 0
+	leaseOver, fenceOver := a.until <= w.now, a.fence <= w.now
+	if !leaseOver && (lease || b.Kinds&BeatVouch != 0 && a.vouch) {
+		a.until = w.now + w.ttl(a)
+	}
+	if fence && !fenceOver {
+		a.fence = w.now + w.ttl(a)
+	}
+	switch {
+	case (!lease || !leaseOver) && (!fence || !fenceOver):
+		return VerdictCurrent
+	case b.Kinds == BeatLease && host == 0 && a.proc == ProcLost && !a.stopped:
+		return VerdictRejoin // as soon as its host is heard
+	case !fence && a.managed && !a.proc.Fenced():
+		return VerdictSuperseded
+	case !fence:
+		return VerdictRejoin
+	case a.proc == ProcLost && !a.stopped:
+		a.proc, a.fence, a.since = ProcRunning, w.now+w.ttl(a), w.now
+		return VerdictAdopt
+	case a.proc.Fenced():
+		return VerdictRejoin
+	}
+	return VerdictSuperseded
 }
