@@ -46,8 +46,8 @@ func TestMain(m *testing.M) {
 // vigil gives the path of the program.
 func vigil(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts real processes")
+	if testing.Short() || raceEnabled {
+		t.Skip("starts real processes, which the race detector does not see")
 	}
 	program.once.Do(func() {
 		if program.dir, program.err = os.MkdirTemp("", "vigil-e2e-"); program.err != nil {
