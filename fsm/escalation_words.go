@@ -181,9 +181,11 @@ func (s *State) escalateTask(t *Task) {
 	s.escalate(e)
 }
 
+// escalateMail leaves out what the ladder has asked: it calls a human by itself, once, and
+// an agent that works again without an answer needs none.
 func (s *State) escalateMail(m *Mail) {
 	a := s.agents.get(uint64(m.To))
-	if !s.meta.Escalations.On || a == nil {
+	if !s.meta.Escalations.On || a == nil || m.From == LaddersBy && m.FromInc == 0 {
 		return
 	}
 	s.escalate(Escalation{Kind: EscMailUnanswered, Subject: a.Name, Priority: m.Priority, Agent: a.Name, Inc: a.Inc, Task: a.Task,

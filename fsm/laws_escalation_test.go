@@ -189,6 +189,25 @@ func TestEscalationsOfEachKind(t *testing.T) {
 	}
 }
 
+// L11: an inquiry of the ladder that stays without an answer is no second call for a human,
+// and none at all when the agent goes on with its work; mail of others is.
+func TestL11InquiriesOfTheLadderAreNotEscalatedTwice(t *testing.T) {
+	x := newAlarmed(t)
+	for _, from := range []string{LaddersBy, "ann"} {
+		x.must(SendMail{From: from, To: "r/a", Subject: "s", Priority: MailHigh})
+		x.jump(time.Hour)
+		if n := x.events("mail.escalated"); n == 0 {
+			t.Fatal("no mail was escalated")
+		}
+		if got := len(x.all()); from == LaddersBy && got != 0 {
+			t.Errorf("%d escalations about mail of the ladder", got)
+		}
+	}
+	if e := x.only(EscMailUnanswered); e.Count != 1 {
+		t.Errorf("%+v", e)
+	}
+}
+
 // L12: nothing is escalated before the record that all servers read; what needs a human
 // then is escalated with it, once.
 func TestL12EscalationsBeginWithARecord(t *testing.T) {

@@ -33,7 +33,7 @@ const (
 	confirmFor  = 5 * time.Second // a member that was not reached by UDP until then is silent
 	confirmLook = 250 * time.Millisecond
 	streamLimit = 5 * time.Second // for an exchange over TCP
-	goodbye     = time.Second     // for each of the two words of a good-bye
+	goodbye     = time.Second     // for each word of a good-bye
 	forgetAfter = time.Hour       // a member that is not there
 )
 
