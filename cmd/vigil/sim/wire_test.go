@@ -179,7 +179,7 @@ func (p *port) AppendEntries(_ raft.ServerID, to raft.ServerAddress, args *raft.
 	c := copyEntries(args)
 	if p.wire.corrupts && indexOf(to) == len(p.wire.ports)-1 {
 		for _, l := range c.Entries {
-			l.Data = bytes.ReplaceAll(l.Data, []byte("2-7"), []byte("7-2"))
+			l.Data = bytes.ReplaceAll(l.Data, []byte("-7"), []byte("-2")) // in titles of tasks
 		}
 	}
 	return carry(p, to, c, resp)
