@@ -43,6 +43,9 @@ func putCluster(w *wire, cmd fsm.Command) bool {
 	case fsm.LeaderUnreached:
 		at = w.open(19)
 		leaderUnreached(w, &c)
+	case fsm.RaiseLevel:
+		at = w.open(74)
+		raiseLevel(w, &c)
 	case fsm.ApplyRoom:
 		at = w.open(20)
 		applyRoom(w, &c)
@@ -80,6 +83,8 @@ func getCluster(w *wire, n number) fsm.Command {
 		return get(w, raiseEpoch)
 	case 19:
 		return get(w, leaderUnreached)
+	case 74:
+		return get(w, raiseLevel)
 	case 20:
 		return get(w, applyRoom)
 	case 21:

@@ -52,6 +52,8 @@ func reportHash(w *wire, c *fsm.ReportHash) {
 
 func raiseEpoch(w *wire, c *fsm.RaiseEpoch) { sig(w, 1, &c.Hold) }
 
+func raiseLevel(w *wire, c *fsm.RaiseLevel) { uns(w, 1, &c.Level) }
+
 func leaderUnreached(w *wire, c *fsm.LeaderUnreached) {
 	w.str(1, &c.Server)
 	w.str(2, &c.To)

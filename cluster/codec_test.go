@@ -21,7 +21,7 @@ import (
 func commands() []fsm.Command {
 	return []fsm.Command{
 		fsm.LeaderEstablished{}, fsm.PutServer{}, fsm.DropServer{}, fsm.OpenSession{}, fsm.CloseSession{},
-		fsm.PutSettings{}, fsm.Mark{}, fsm.ReportHash{}, fsm.RaiseEpoch{}, fsm.LeaderUnreached{}, fsm.ApplyRoom{}, fsm.DeleteRoom{},
+		fsm.PutSettings{}, fsm.Mark{}, fsm.ReportHash{}, fsm.RaiseEpoch{}, fsm.LeaderUnreached{}, fsm.RaiseLevel{}, fsm.ApplyRoom{}, fsm.DeleteRoom{},
 		fsm.CreateTask{}, fsm.CancelTask{}, fsm.RetryTask{}, fsm.Join{}, fsm.Leave{}, fsm.Claim{},
 		fsm.StartTask{}, fsm.ProgressTask{}, fsm.CompleteTask{}, fsm.FailTask{}, fsm.Handoff{}, fsm.SetResume{},
 		fsm.SetAgent{}, fsm.RestartAgent{}, fsm.RegisterHost{}, fsm.LeaveHost{}, fsm.SuspectHost{},

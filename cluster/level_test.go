@@ -97,3 +97,35 @@ func TestRecordsOfALevelWaitForAnnouncements(t *testing.T) {
 		}
 	})
 }
+
+// L12: a leader begins a feature level as soon as the last server reads it, not before, and
+// what needs the level waits for that.
+func TestL12LevelBeginsWithTheLastServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3, clustertest.Configure(func(_ int, cfg *cluster.Config) { cfg.Features = cluster.FeatureLevel }))
+		k := c.Client()
+		level := func() (level uint32) {
+			c.Replica(c.Leader()).Read(func(s *fsm.State) { level = s.Level() })
+			return level
+		}
+		announce := func(i int, features uint32) {
+			do(t, k, fsm.PutServer{ID: c.ID(i), RaftAddr: c.Addr(i), Version: "v", Features: features})
+		}
+		at := c.Leader() // it announces itself
+		announce((at+1)%3, 3)
+		announce((at+2)%3, 2)
+		time.Sleep(time.Minute)
+		if got := level(); got != 0 {
+			t.Fatalf("level %d has begun, and a server reads 2", got)
+		}
+		if _, err := c.Replica(at).Submit(t.Context(), fsm.Request{Cmd: fsm.RaiseLevel{Level: 3}}); !errors.Is(err, fsm.ErrOldServers) {
+			t.Errorf("raised by hand: %v", err)
+		}
+		announce((at+2)%3, 3)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := level(); got != 3 {
+			t.Errorf("level %d a second after the last server was upgraded, want 3", got)
+		}
+	})
+}

@@ -14,7 +14,8 @@ import (
 //	0  everything up to RaiseEpoch, and hosts, tasks and agents of that time
 //	1  LeaderUnreached, and the question who reaches whom
 //	2  Declare, roles with health reports, the setting declare_limit
-const FeatureLevel = 2
+//	3  RaiseLevel, and what begins with it
+const FeatureLevel = 3
 
 // Reach is what a server's API knows of who reaches whom. Safe for concurrent use.
 type Reach interface {

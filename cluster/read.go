@@ -12,6 +12,7 @@ import (
 const (
 	announceBound = 5 * time.Second // for servers that have not said yet what they read
 	announceLook  = 20 * time.Millisecond
+	levelLook     = 250 * time.Millisecond // of a leader, for a level that can begin
 )
 
 // Submit proposes one command and waits for its outcome. It works on the leader
@@ -53,21 +54,21 @@ func (r *Replica) SubmitAll(ctx context.Context, reqs []fsm.Request, outs []fsm.
 
 // legible is fsm.ErrOldServers when a server of the cluster could not read the command:
 // it must not get into the log then. Only the leader's word about that counts. In the
-// first moments of a cluster its servers have not said yet what they read: that is
-// waited for.
+// first moments of a cluster its servers have not said yet what they read, and the level
+// has not begun (see fsm.RaiseLevel): that is waited for.
 func (r *Replica) legible(ctx context.Context, req *fsm.Request) error {
 	need := fsm.Level(req.Cmd)
-	if need == 0 || r.Level() >= need {
+	if need == 0 || r.begun(req.Cmd, need) {
 		return nil
 	}
 	end := time.Now().Add(announceBound)
 	look := time.NewTicker(announceLook)
 	defer look.Stop()
-	for r.Level() < need {
+	for !r.begun(req.Cmd, need) {
 		if st, _ := r.stints.current(); st == nil {
 			return fsm.ErrNotLeader
 		}
-		silent := slices.ContainsFunc(r.Servers(), func(s Server) bool { return s.Version == "" && s.Features == 0 })
+		silent := r.Level() >= need || slices.ContainsFunc(r.Servers(), func(s Server) bool { return s.Version == "" && s.Features == 0 })
 		if !silent || time.Now().After(end) {
 			return fmt.Errorf("%w: it needs feature level %d", fsm.ErrOldServers, need)
 		}
@@ -78,6 +79,41 @@ func (r *Replica) legible(ctx context.Context, req *fsm.Request) error {
 		}
 	}
 	return nil
+}
+
+// begun tells that a command of a level may be written: from level 3 on once the level
+// has begun.
+func (r *Replica) begun(c fsm.Command, need uint32) bool {
+	if _, raise := c.(fsm.RaiseLevel); raise || need < 3 {
+		return r.Level() >= need
+	}
+	level := uint32(0)
+	r.Read(func(s *fsm.State) { level = s.Level() })
+	return level >= need
+}
+
+// raiseLevel begins a feature level as soon as every server reads it, as long as this
+// server leads.
+func (r *Replica) raiseLevel(st *stint) {
+	look := time.NewTicker(levelLook)
+	defer look.Stop()
+	for {
+		level := uint32(0)
+		r.Read(func(s *fsm.State) { level = s.Level() })
+		if level >= fsm.MaxLevel {
+			return
+		}
+		if all := min(r.Level(), fsm.MaxLevel); all > max(level, 2) {
+			if out, err := r.batch.submit(st.ctx, fsm.Request{Planned: true, Cmd: fsm.RaiseLevel{Level: all}}); err != nil || out.Code != fsm.OK {
+				r.log.Debug("feature level not begun yet", "level", all, "code", out.Code, "error", err)
+			}
+		}
+		select {
+		case <-st.ctx.Done():
+			return
+		case <-look.C:
+		}
+	}
 }
 
 // Beat renews what one host holds. Beats of several hosts are held back for up to

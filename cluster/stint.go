@@ -135,6 +135,7 @@ func (r *Replica) openStint(ctx context.Context) error {
 	r.log.Info("stint open", "term", term, "clock", time.Duration(out.Clock))
 	r.introduce(ctx)
 	s.wg.Go(func() { r.watchReach(st) })
+	s.wg.Go(func() { r.raiseLevel(st) })
 	tick := time.NewTicker(clockReading)
 	defer tick.Stop()
 	for {

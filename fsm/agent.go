@@ -98,7 +98,7 @@ type Agent struct {
 
 	Paused    bool   // by a human (law L9): no starts and no new tasks; what runs goes on
 	Overdue   bool   // the open stop order comes from a limit: the end is charged
-	TaskSince Time   // when Task was claimed; the turn limit runs from here
+	TaskSince Time   // when Task was claimed; the turn limit runs from here. Without one: of the last loss
 	Noted     *Notes // nil: nothing to note; replaced, never changed
 
 	Declared *Declaration // the last one of this life, lapsed or not; nil: none; replaced, never changed

@@ -180,6 +180,8 @@ func (s *State) executeSystem(c Command, session SessionID) Outcome {
 		return s.raiseEpoch(&c)
 	case LeaderUnreached:
 		return s.leaderUnreached(&c)
+	case RaiseLevel:
+		return s.raiseLevel(&c)
 	}
 	panic(fmt.Sprintf("fsm: command %T has no arm in execute", c))
 }

@@ -182,8 +182,7 @@ func (s *State) overstay(a *Agent, why string) {
 		return
 	}
 	t := s.tasks.mut(uint64(a.Task))
-	a.Task = 0
-	s.leases.mut(uint64(a.ID)).Vouch = false
+	s.bereave(a)
 	s.recover(t, why, true, false)
 }
 

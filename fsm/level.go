@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 )
@@ -11,6 +12,19 @@ import (
 // written only by an image that uses it, and it can be used only when every server
 // reads that level (see Level): until then a dump is what older versions write, byte
 // by byte.
+//
+// From level 3 on there is one record that begins a level, RaiseLevel, which the leader
+// writes as soon as every server reads it. Commands of the level come after it, and so may
+// whatever the state machine does by itself at that level.
+
+// MaxLevel is the highest feature level that this version can begin.
+const MaxLevel = 3
+
+// RaiseLevel begins a feature level (3 or more), for good. By the leader, once a level. It
+// is written at that feature level.
+type RaiseLevel struct{ Level uint32 }
+
+func (RaiseLevel) command() {}
 
 // DeclareLimitName is the first of the settings that came with feature level 2.
 const DeclareLimitName = "declare_limit"
@@ -19,6 +33,8 @@ const DeclareLimitName = "declare_limit"
 // written.
 func Level(c Command) uint32 {
 	switch c := c.(type) {
+	case RaiseLevel:
+		return c.Level
 	case LeaderUnreached:
 		return 1
 	case Declare, NoteNudge, SendMail, ReadMail, AckMail, RaiseEpoch: // RaiseEpoch is in no log, but old servers would confirm lives in the hold
@@ -41,15 +57,27 @@ func Level(c Command) uint32 {
 	return 0
 }
 
-// level2 tells for the types that have fields of level 2 how many fields came before.
-var level2 = map[reflect.Type]int{
-	reflect.TypeFor[meta]():     fieldsBefore[meta]("LastMail"),
-	reflect.TypeFor[Agent]():    fieldsBefore[Agent]("Declared"),
-	reflect.TypeFor[Notes]():    fieldsBefore[Notes]("MailAt"),
-	reflect.TypeFor[Outcome]():  fieldsBefore[Outcome]("Mail"),
-	reflect.TypeFor[RoleSpec](): fieldsBefore[RoleSpec]("HealthEvery"),
-	reflect.TypeFor[Settings](): fieldsBefore[Settings]("DeclareLimit"),
-	reflect.TypeFor[Room]():     fieldsBefore[Room]("Watch"),
+// grown tells for the types that have fields of a level how many came before it. A level
+// that is in use (see Image.level) has all fields of the levels below it.
+var grown = map[uint32]map[reflect.Type]int{
+	2: {
+		reflect.TypeFor[meta]():     fieldsBefore[meta]("LastMail"),
+		reflect.TypeFor[Agent]():    fieldsBefore[Agent]("Declared"),
+		reflect.TypeFor[Notes]():    fieldsBefore[Notes]("MailAt"),
+		reflect.TypeFor[Outcome]():  fieldsBefore[Outcome]("Mail"),
+		reflect.TypeFor[RoleSpec](): fieldsBefore[RoleSpec]("HealthEvery"),
+		reflect.TypeFor[Settings](): fieldsBefore[Settings]("DeclareLimit"),
+		reflect.TypeFor[Room]():     fieldsBefore[Room]("Watch"),
+	},
+	3: {
+		reflect.TypeFor[meta](): fieldsBefore[meta]("Level"),
+	},
+}
+
+// typesBefore tells how many types a dump names that does not use a level.
+var typesBefore = map[uint32]int{
+	2: slices.Index(dumped, reflect.TypeFor[Declaration]()),
+	3: len(dumped),
 }
 
 func fieldsBefore[T any](name string) int {
@@ -63,17 +91,45 @@ func fieldsBefore[T any](name string) int {
 // schema gives the types that a dump of this image names, and the planner that knows
 // which of their fields it has.
 func (i *Image) schema() ([]reflect.Type, planner) {
-	all := reflect.Type.NumField
-	if i.usesLevel2() {
-		return dumped, planner{fields: all}
+	types, level := dumped, i.level()
+	if n, ok := typesBefore[level+1]; ok {
+		types = dumped[:n]
 	}
-	until := slices.Index(dumped, reflect.TypeFor[Declaration]())
-	return dumped[:until], planner{fields: func(t reflect.Type) int {
-		if n, ok := level2[t]; ok {
-			return n
+	return types, planner{fields: func(t reflect.Type) int {
+		for l := level + 1; grown[l] != nil; l++ {
+			if n, ok := grown[l][t]; ok {
+				return n
+			}
 		}
-		return all(t)
+		return t.NumField()
 	}}
+}
+
+// level is the feature level that the image uses: 1, 2 or what RaiseLevel has raised it to.
+func (i *Image) level() uint32 {
+	switch {
+	case i.meta.Level != 0:
+		return i.meta.Level
+	case i.usesLevel2():
+		return 2
+	}
+	return 1
+}
+
+// Level is what RaiseLevel has raised the cluster to; 0: nothing above feature level 2.
+func (i *Image) Level() uint32 { return i.meta.Level }
+
+// raiseLevel begins a feature level. It is refused where it does not raise.
+func (s *State) raiseLevel(c *RaiseLevel) Outcome {
+	switch {
+	case c.Level < 3 || c.Level > MaxLevel:
+		return refuse(Invalid, "level %d is none that can be raised to: 3 to %d are", c.Level, MaxLevel)
+	case c.Level <= s.meta.Level:
+		return refuse(Conflict, "the cluster is at feature level %d already", s.meta.Level)
+	}
+	s.meta.Level = c.Level
+	s.event("cluster.level_raised", about{}, fmt.Sprintf("every server reads feature level %d: what came with it begins", c.Level))
+	return Outcome{}
 }
 
 func (i *Image) usesLevel2() bool {

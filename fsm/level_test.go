@@ -83,3 +83,70 @@ func TestL12Level2IsInvisibleUntilItIsUsed(t *testing.T) {
 		}
 	}
 }
+
+// level2Log is a log that uses feature level 2 and nothing above it.
+func level2Log(t *testing.T) *drive {
+	d, me := levelLog(t)
+	d.must(WatchRooms{})
+	d.must(SendMail{From: "ann", To: "r/a", Subject: "s", Body: "b", Priority: MailHigh, Kind: "note"})
+	d.must(Declare{Speaker: me, Status: StatusBusy, For: time.Minute, Text: "why", Seq: 3})
+	d.must(CreateTask{Room: "r", Role: "a", Title: "waits", By: "x"})
+	d.must(CancelTask{Task: 1, By: "ann", Reason: "enough"}) // taken from its holder
+	d.pass(time.Hour)
+	return d
+}
+
+// L12: the same for levels 2 and 3, until RaiseLevel begins the higher one.
+func TestL12Level3IsInvisibleUntilItBegins(t *testing.T) {
+	d := level2Log(t)
+	const ofLevel2 = "50d4a1353bf660486191be378a2ef27bff461fe46b2bca951ef900c2ef38dc87" // by a build of level 2
+	hash := d.s.Hash()
+	if got := hex.EncodeToString(hash[:]); got != ofLevel2 {
+		t.Fatalf("hash %s, a build of feature level 2 has %s", got, ofLevel2)
+	}
+	for _, level := range []uint32{0, 2, MaxLevel + 1} {
+		d.want(Invalid, RaiseLevel{Level: level})
+	}
+	if d.s.Hash() != hash {
+		t.Error("a refused RaiseLevel has changed the state")
+	}
+	if Level(RaiseLevel{Level: 3}) != 3 {
+		t.Error("RaiseLevel does not need the level that it begins")
+	}
+	d.must(RaiseLevel{Level: 3})
+	d.want(Conflict, RaiseLevel{Level: 3})
+	if d.s.Hash() == hash {
+		t.Error("the level is in no hash")
+	}
+	if got := reload(t, d.s); got.Hash() != d.s.Hash() || got.Level() != 3 {
+		t.Errorf("loaded at level %d with hash %x, dumped at %d with %x", got.Level(), got.Hash(), d.s.Level(), d.s.Hash())
+	}
+}
+
+// Whoever loses a task gets the whole pending limit for the next one, although that has
+// waited for longer (feature level 3: the time of the loss is kept).
+func TestTaskTakenAwayMakesNobodyDeafAtOnce(t *testing.T) {
+	const limit = 5 * time.Minute
+	for _, level := range []uint32{2, 3} {
+		d := newDrive(t)
+		d.room("r", RoleSpec{Name: "a", TTL: 4 * time.Hour, PendingLimit: limit})
+		if level == 3 {
+			d.must(RaiseLevel{Level: 3})
+		}
+		me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
+		task := d.must(CreateTask{Room: "r", Role: "a", Title: "t", By: "x"}).Task
+		d.must(CreateTask{Room: "r", Role: "a", Title: "waits", By: "x"})
+		d.must(Claim{Speaker: me})
+		d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
+		d.jump(limit + time.Minute)
+		d.must(CancelTask{Task: task, By: "ann"})
+		g := d.s.Signals(d.agent("r/a").ID, true)
+		if deaf := g.unheeding(); deaf != (level == 2) {
+			t.Errorf("level %d: a task has waited for %s, deaf: %v", level, g.Waiting, deaf)
+		}
+		d.jump(limit + time.Second)
+		if g = d.s.Signals(d.agent("r/a").ID, true); !g.unheeding() {
+			t.Errorf("level %d: after the limit a task has waited for %s, and the agent is not deaf", level, g.Waiting)
+		}
+	}
+}

@@ -61,7 +61,7 @@ func (s *State) workSignals(a *Agent, g *Signals) {
 		return
 	}
 	if t := s.Task(s.FirstPending(a.Role)); t != nil {
-		since := max(t.ChangedAt, a.Since)
+		since := max(t.ChangedAt, a.Since, a.TaskSince)
 		if d := a.Declared; d != nil {
 			since = max(since, min(d.Excused, now))
 		}

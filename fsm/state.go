@@ -65,6 +65,8 @@ type meta struct {
 	Escalations  Escalations
 
 	Ladder LadderWindow // rungs of the ladder for stuck agents
+
+	Level uint32 // the feature level that RaiseLevel began; 0: none above 2
 }
 
 // Tombstone remembers a deleted room, so that whoever asks is told who deleted it.

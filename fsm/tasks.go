@@ -99,11 +99,21 @@ func (s *State) fireTask(id TaskID) {
 		if a := s.agents.mut(uint64(t.Holder)); a != nil && a.Task == id {
 			charge = !s.silent(a)
 			was := a.shadow()
-			a.Task = 0
-			s.leases.mut(uint64(a.ID)).Vouch = false
+			s.bereave(a)
 			s.settle(a, was)
 		}
 		s.recover(t, why, charge, false)
+	}
+}
+
+// bereave takes the task from an agent that stays where it is. Its supervisor no longer
+// vouches for it. From feature level 3 on the time is kept: what waits for it since
+// before has not waited for it.
+func (s *State) bereave(a *Agent) {
+	a.Task = 0
+	s.leases.mut(uint64(a.ID)).Vouch = false
+	if s.meta.Level >= 3 {
+		a.TaskSince = s.meta.Clock
 	}
 }
 
@@ -222,8 +232,7 @@ func (s *State) cancel(t *Task, by, reason string) {
 	if t.State.Held() {
 		if a := s.agents.mut(uint64(t.Holder)); a != nil && a.Task == t.ID {
 			was := a.shadow()
-			a.Task = 0
-			s.leases.mut(uint64(a.ID)).Vouch = false
+			s.bereave(a)
 			s.settle(a, was)
 		}
 	}

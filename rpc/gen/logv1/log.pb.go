@@ -238,6 +238,7 @@ type Request struct {
 	//	*Request_AckEscalation
 	//	*Request_CloseEscalation
 	//	*Request_NoteNotice
+	//	*Request_RaiseLevel
 	//	*Request_WarnRoom
 	//	*Request_CancelIdleRoom
 	//	*Request_ReopenRoom
@@ -819,6 +820,15 @@ func (x *Request) GetNoteNotice() *NoteNotice {
 	return nil
 }
 
+func (x *Request) GetRaiseLevel() *RaiseLevel {
+	if x != nil {
+		if x, ok := x.Command.(*Request_RaiseLevel); ok {
+			return x.RaiseLevel
+		}
+	}
+	return nil
+}
+
 func (x *Request) GetWarnRoom() *WarnRoom {
 	if x != nil {
 		if x, ok := x.Command.(*Request_WarnRoom); ok {
@@ -1096,6 +1106,10 @@ type Request_NoteNotice struct {
 	NoteNotice *NoteNotice `protobuf:"bytes,73,opt,name=note_notice,json=noteNotice,proto3,oneof"`
 }
 
+type Request_RaiseLevel struct {
+	RaiseLevel *RaiseLevel `protobuf:"bytes,74,opt,name=raise_level,json=raiseLevel,proto3,oneof"` // feature level 3
+}
+
 type Request_WarnRoom struct {
 	WarnRoom *WarnRoom `protobuf:"bytes,90,opt,name=warn_room,json=warnRoom,proto3,oneof"` // feature level 2, as those that follow
 }
@@ -1230,6 +1244,8 @@ func (*Request_CloseEscalation) isRequest_Command() {}
 
 func (*Request_NoteNotice) isRequest_Command() {}
 
+func (*Request_RaiseLevel) isRequest_Command() {}
+
 func (*Request_WarnRoom) isRequest_Command() {}
 
 func (*Request_CancelIdleRoom) isRequest_Command() {}
@@ -1344,6 +1360,50 @@ func (x *LeaderEstablished) GetApiAddr() string {
 	return ""
 }
 
+type RaiseLevel struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Level         uint32                 `protobuf:"varint,1,opt,name=level,proto3" json:"level,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RaiseLevel) Reset() {
+	*x = RaiseLevel{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RaiseLevel) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RaiseLevel) ProtoMessage() {}
+
+func (x *RaiseLevel) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RaiseLevel.ProtoReflect.Descriptor instead.
+func (*RaiseLevel) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *RaiseLevel) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
 type PutServer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1358,7 +1418,7 @@ type PutServer struct {
 
 func (x *PutServer) Reset() {
 	*x = PutServer{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[5]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1370,7 +1430,7 @@ func (x *PutServer) String() string {
 func (*PutServer) ProtoMessage() {}
 
 func (x *PutServer) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[5]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1443,7 @@ func (x *PutServer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutServer.ProtoReflect.Descriptor instead.
 func (*PutServer) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{5}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PutServer) GetId() string {
@@ -1437,7 +1497,7 @@ type DropServer struct {
 
 func (x *DropServer) Reset() {
 	*x = DropServer{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[6]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1449,7 +1509,7 @@ func (x *DropServer) String() string {
 func (*DropServer) ProtoMessage() {}
 
 func (x *DropServer) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[6]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1462,7 +1522,7 @@ func (x *DropServer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropServer.ProtoReflect.Descriptor instead.
 func (*DropServer) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{6}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DropServer) GetId() string {
@@ -1481,7 +1541,7 @@ type OpenSession struct {
 
 func (x *OpenSession) Reset() {
 	*x = OpenSession{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[7]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1493,7 +1553,7 @@ func (x *OpenSession) String() string {
 func (*OpenSession) ProtoMessage() {}
 
 func (x *OpenSession) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[7]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1506,7 +1566,7 @@ func (x *OpenSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSession.ProtoReflect.Descriptor instead.
 func (*OpenSession) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{7}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *OpenSession) GetClient() string {
@@ -1524,7 +1584,7 @@ type CloseSession struct {
 
 func (x *CloseSession) Reset() {
 	*x = CloseSession{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[8]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1536,7 +1596,7 @@ func (x *CloseSession) String() string {
 func (*CloseSession) ProtoMessage() {}
 
 func (x *CloseSession) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[8]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1549,7 +1609,7 @@ func (x *CloseSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSession.ProtoReflect.Descriptor instead.
 func (*CloseSession) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{8}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{9}
 }
 
 type PutSettings struct {
@@ -1562,7 +1622,7 @@ type PutSettings struct {
 
 func (x *PutSettings) Reset() {
 	*x = PutSettings{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[9]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +1634,7 @@ func (x *PutSettings) String() string {
 func (*PutSettings) ProtoMessage() {}
 
 func (x *PutSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[9]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +1647,7 @@ func (x *PutSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutSettings.ProtoReflect.Descriptor instead.
 func (*PutSettings) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{9}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PutSettings) GetValues() []*KV {
@@ -1613,7 +1673,7 @@ type Mark struct {
 
 func (x *Mark) Reset() {
 	*x = Mark{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[10]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1625,7 +1685,7 @@ func (x *Mark) String() string {
 func (*Mark) ProtoMessage() {}
 
 func (x *Mark) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[10]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1638,7 +1698,7 @@ func (x *Mark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mark.ProtoReflect.Descriptor instead.
 func (*Mark) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{10}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Mark) GetVoters() []string {
@@ -1659,7 +1719,7 @@ type ReportHash struct {
 
 func (x *ReportHash) Reset() {
 	*x = ReportHash{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[11]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1671,7 +1731,7 @@ func (x *ReportHash) String() string {
 func (*ReportHash) ProtoMessage() {}
 
 func (x *ReportHash) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[11]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1684,7 +1744,7 @@ func (x *ReportHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportHash.ProtoReflect.Descriptor instead.
 func (*ReportHash) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{11}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReportHash) GetServer() string {
@@ -1717,7 +1777,7 @@ type RaiseEpoch struct {
 
 func (x *RaiseEpoch) Reset() {
 	*x = RaiseEpoch{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[12]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1729,7 +1789,7 @@ func (x *RaiseEpoch) String() string {
 func (*RaiseEpoch) ProtoMessage() {}
 
 func (x *RaiseEpoch) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[12]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1742,7 +1802,7 @@ func (x *RaiseEpoch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseEpoch.ProtoReflect.Descriptor instead.
 func (*RaiseEpoch) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{12}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RaiseEpoch) GetHold() int64 {
@@ -1763,7 +1823,7 @@ type LeaderUnreached struct {
 
 func (x *LeaderUnreached) Reset() {
 	*x = LeaderUnreached{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[13]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1775,7 +1835,7 @@ func (x *LeaderUnreached) String() string {
 func (*LeaderUnreached) ProtoMessage() {}
 
 func (x *LeaderUnreached) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[13]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1788,7 +1848,7 @@ func (x *LeaderUnreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderUnreached.ProtoReflect.Descriptor instead.
 func (*LeaderUnreached) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{13}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LeaderUnreached) GetServer() string {
@@ -1842,7 +1902,7 @@ type RoleSpec struct {
 
 func (x *RoleSpec) Reset() {
 	*x = RoleSpec{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[14]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1854,7 +1914,7 @@ func (x *RoleSpec) String() string {
 func (*RoleSpec) ProtoMessage() {}
 
 func (x *RoleSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[14]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1867,7 +1927,7 @@ func (x *RoleSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleSpec.ProtoReflect.Descriptor instead.
 func (*RoleSpec) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{14}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RoleSpec) GetName() string {
@@ -2037,7 +2097,7 @@ type ApplyRoom struct {
 
 func (x *ApplyRoom) Reset() {
 	*x = ApplyRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[15]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2049,7 +2109,7 @@ func (x *ApplyRoom) String() string {
 func (*ApplyRoom) ProtoMessage() {}
 
 func (x *ApplyRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[15]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2062,7 +2122,7 @@ func (x *ApplyRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyRoom.ProtoReflect.Descriptor instead.
 func (*ApplyRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{15}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ApplyRoom) GetRoom() string {
@@ -2111,7 +2171,7 @@ type RoomWatch struct {
 
 func (x *RoomWatch) Reset() {
 	*x = RoomWatch{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2123,7 +2183,7 @@ func (x *RoomWatch) String() string {
 func (*RoomWatch) ProtoMessage() {}
 
 func (x *RoomWatch) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2136,7 +2196,7 @@ func (x *RoomWatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomWatch.ProtoReflect.Descriptor instead.
 func (*RoomWatch) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{16}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RoomWatch) GetIdleLimit() int64 {
@@ -2168,7 +2228,7 @@ type BeginEscalations struct {
 
 func (x *BeginEscalations) Reset() {
 	*x = BeginEscalations{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2180,7 +2240,7 @@ func (x *BeginEscalations) String() string {
 func (*BeginEscalations) ProtoMessage() {}
 
 func (x *BeginEscalations) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2193,7 +2253,7 @@ func (x *BeginEscalations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginEscalations.ProtoReflect.Descriptor instead.
 func (*BeginEscalations) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{17}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{18}
 }
 
 type AckEscalation struct {
@@ -2206,7 +2266,7 @@ type AckEscalation struct {
 
 func (x *AckEscalation) Reset() {
 	*x = AckEscalation{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2218,7 +2278,7 @@ func (x *AckEscalation) String() string {
 func (*AckEscalation) ProtoMessage() {}
 
 func (x *AckEscalation) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2231,7 +2291,7 @@ func (x *AckEscalation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckEscalation.ProtoReflect.Descriptor instead.
 func (*AckEscalation) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{18}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AckEscalation) GetEscalation() uint64 {
@@ -2259,7 +2319,7 @@ type CloseEscalation struct {
 
 func (x *CloseEscalation) Reset() {
 	*x = CloseEscalation{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2271,7 +2331,7 @@ func (x *CloseEscalation) String() string {
 func (*CloseEscalation) ProtoMessage() {}
 
 func (x *CloseEscalation) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2284,7 +2344,7 @@ func (x *CloseEscalation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseEscalation.ProtoReflect.Descriptor instead.
 func (*CloseEscalation) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{19}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CloseEscalation) GetEscalation() uint64 {
@@ -2321,7 +2381,7 @@ type NoteNotice struct {
 
 func (x *NoteNotice) Reset() {
 	*x = NoteNotice{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2333,7 +2393,7 @@ func (x *NoteNotice) String() string {
 func (*NoteNotice) ProtoMessage() {}
 
 func (x *NoteNotice) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2346,7 +2406,7 @@ func (x *NoteNotice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteNotice.ProtoReflect.Descriptor instead.
 func (*NoteNotice) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{20}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *NoteNotice) GetEscalation() uint64 {
@@ -2392,7 +2452,7 @@ type WatchRooms struct {
 
 func (x *WatchRooms) Reset() {
 	*x = WatchRooms{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2404,7 +2464,7 @@ func (x *WatchRooms) String() string {
 func (*WatchRooms) ProtoMessage() {}
 
 func (x *WatchRooms) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2417,7 +2477,7 @@ func (x *WatchRooms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRooms.ProtoReflect.Descriptor instead.
 func (*WatchRooms) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{21}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{22}
 }
 
 type WarnRoom struct {
@@ -2430,7 +2490,7 @@ type WarnRoom struct {
 
 func (x *WarnRoom) Reset() {
 	*x = WarnRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2442,7 +2502,7 @@ func (x *WarnRoom) String() string {
 func (*WarnRoom) ProtoMessage() {}
 
 func (x *WarnRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2455,7 +2515,7 @@ func (x *WarnRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WarnRoom.ProtoReflect.Descriptor instead.
 func (*WarnRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{22}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *WarnRoom) GetRoom() uint32 {
@@ -2483,7 +2543,7 @@ type CancelIdleRoom struct {
 
 func (x *CancelIdleRoom) Reset() {
 	*x = CancelIdleRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2495,7 +2555,7 @@ func (x *CancelIdleRoom) String() string {
 func (*CancelIdleRoom) ProtoMessage() {}
 
 func (x *CancelIdleRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2508,7 +2568,7 @@ func (x *CancelIdleRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelIdleRoom.ProtoReflect.Descriptor instead.
 func (*CancelIdleRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{23}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CancelIdleRoom) GetRoom() uint32 {
@@ -2543,7 +2603,7 @@ type ReopenRoom struct {
 
 func (x *ReopenRoom) Reset() {
 	*x = ReopenRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2555,7 +2615,7 @@ func (x *ReopenRoom) String() string {
 func (*ReopenRoom) ProtoMessage() {}
 
 func (x *ReopenRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2568,7 +2628,7 @@ func (x *ReopenRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenRoom.ProtoReflect.Descriptor instead.
 func (*ReopenRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{24}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReopenRoom) GetRoom() string {
@@ -2606,7 +2666,7 @@ type SetRoomWatch struct {
 
 func (x *SetRoomWatch) Reset() {
 	*x = SetRoomWatch{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2618,7 +2678,7 @@ func (x *SetRoomWatch) String() string {
 func (*SetRoomWatch) ProtoMessage() {}
 
 func (x *SetRoomWatch) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2631,7 +2691,7 @@ func (x *SetRoomWatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRoomWatch.ProtoReflect.Descriptor instead.
 func (*SetRoomWatch) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{25}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SetRoomWatch) GetRoom() string {
@@ -2687,7 +2747,7 @@ type DeleteRoom struct {
 
 func (x *DeleteRoom) Reset() {
 	*x = DeleteRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2699,7 +2759,7 @@ func (x *DeleteRoom) String() string {
 func (*DeleteRoom) ProtoMessage() {}
 
 func (x *DeleteRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2712,7 +2772,7 @@ func (x *DeleteRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRoom.ProtoReflect.Descriptor instead.
 func (*DeleteRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{26}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DeleteRoom) GetRoom() string {
@@ -2750,7 +2810,7 @@ type CreateTask struct {
 
 func (x *CreateTask) Reset() {
 	*x = CreateTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2762,7 +2822,7 @@ func (x *CreateTask) String() string {
 func (*CreateTask) ProtoMessage() {}
 
 func (x *CreateTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2775,7 +2835,7 @@ func (x *CreateTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTask.ProtoReflect.Descriptor instead.
 func (*CreateTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{27}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CreateTask) GetRoom() string {
@@ -2832,7 +2892,7 @@ type CancelTask struct {
 
 func (x *CancelTask) Reset() {
 	*x = CancelTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2844,7 +2904,7 @@ func (x *CancelTask) String() string {
 func (*CancelTask) ProtoMessage() {}
 
 func (x *CancelTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2857,7 +2917,7 @@ func (x *CancelTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTask.ProtoReflect.Descriptor instead.
 func (*CancelTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{28}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CancelTask) GetTask() uint64 {
@@ -2899,7 +2959,7 @@ type RetryTask struct {
 
 func (x *RetryTask) Reset() {
 	*x = RetryTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2911,7 +2971,7 @@ func (x *RetryTask) String() string {
 func (*RetryTask) ProtoMessage() {}
 
 func (x *RetryTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2924,7 +2984,7 @@ func (x *RetryTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryTask.ProtoReflect.Descriptor instead.
 func (*RetryTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{29}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RetryTask) GetTask() uint64 {
@@ -2961,7 +3021,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2973,7 +3033,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2986,7 +3046,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Join) GetAgent() string {
@@ -3022,7 +3082,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3034,7 +3094,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3047,7 +3107,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Leave) GetAgent() string {
@@ -3090,7 +3150,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3102,7 +3162,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3115,7 +3175,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Claim) GetAgent() string {
@@ -3159,7 +3219,7 @@ type StartTask struct {
 
 func (x *StartTask) Reset() {
 	*x = StartTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3171,7 +3231,7 @@ func (x *StartTask) String() string {
 func (*StartTask) ProtoMessage() {}
 
 func (x *StartTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3184,7 +3244,7 @@ func (x *StartTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTask.ProtoReflect.Descriptor instead.
 func (*StartTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *StartTask) GetAgent() string {
@@ -3236,7 +3296,7 @@ type ProgressTask struct {
 
 func (x *ProgressTask) Reset() {
 	*x = ProgressTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3248,7 +3308,7 @@ func (x *ProgressTask) String() string {
 func (*ProgressTask) ProtoMessage() {}
 
 func (x *ProgressTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3261,7 +3321,7 @@ func (x *ProgressTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressTask.ProtoReflect.Descriptor instead.
 func (*ProgressTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ProgressTask) GetAgent() string {
@@ -3320,7 +3380,7 @@ type CompleteTask struct {
 
 func (x *CompleteTask) Reset() {
 	*x = CompleteTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3332,7 +3392,7 @@ func (x *CompleteTask) String() string {
 func (*CompleteTask) ProtoMessage() {}
 
 func (x *CompleteTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3345,7 +3405,7 @@ func (x *CompleteTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteTask.ProtoReflect.Descriptor instead.
 func (*CompleteTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CompleteTask) GetAgent() string {
@@ -3405,7 +3465,7 @@ type FailTask struct {
 
 func (x *FailTask) Reset() {
 	*x = FailTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3417,7 +3477,7 @@ func (x *FailTask) String() string {
 func (*FailTask) ProtoMessage() {}
 
 func (x *FailTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3430,7 +3490,7 @@ func (x *FailTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailTask.ProtoReflect.Descriptor instead.
 func (*FailTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *FailTask) GetAgent() string {
@@ -3500,7 +3560,7 @@ type Handoff struct {
 
 func (x *Handoff) Reset() {
 	*x = Handoff{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3512,7 +3572,7 @@ func (x *Handoff) String() string {
 func (*Handoff) ProtoMessage() {}
 
 func (x *Handoff) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3525,7 +3585,7 @@ func (x *Handoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Handoff.ProtoReflect.Descriptor instead.
 func (*Handoff) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Handoff) GetAgent() string {
@@ -3610,7 +3670,7 @@ type SetResume struct {
 
 func (x *SetResume) Reset() {
 	*x = SetResume{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3622,7 +3682,7 @@ func (x *SetResume) String() string {
 func (*SetResume) ProtoMessage() {}
 
 func (x *SetResume) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3635,7 +3695,7 @@ func (x *SetResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetResume.ProtoReflect.Descriptor instead.
 func (*SetResume) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SetResume) GetAgent() string {
@@ -3682,7 +3742,7 @@ type Declare struct {
 
 func (x *Declare) Reset() {
 	*x = Declare{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3694,7 +3754,7 @@ func (x *Declare) String() string {
 func (*Declare) ProtoMessage() {}
 
 func (x *Declare) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3707,7 +3767,7 @@ func (x *Declare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declare.ProtoReflect.Descriptor instead.
 func (*Declare) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Declare) GetAgent() string {
@@ -3780,7 +3840,7 @@ type SetAgent struct {
 
 func (x *SetAgent) Reset() {
 	*x = SetAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3792,7 +3852,7 @@ func (x *SetAgent) String() string {
 func (*SetAgent) ProtoMessage() {}
 
 func (x *SetAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3805,7 +3865,7 @@ func (x *SetAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAgent.ProtoReflect.Descriptor instead.
 func (*SetAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{40}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SetAgent) GetAgent() string {
@@ -3862,7 +3922,7 @@ type RestartAgent struct {
 
 func (x *RestartAgent) Reset() {
 	*x = RestartAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3874,7 +3934,7 @@ func (x *RestartAgent) String() string {
 func (*RestartAgent) ProtoMessage() {}
 
 func (x *RestartAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3887,7 +3947,7 @@ func (x *RestartAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartAgent.ProtoReflect.Descriptor instead.
 func (*RestartAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{41}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RestartAgent) GetAgent() string {
@@ -3930,7 +3990,7 @@ type SetPause struct {
 
 func (x *SetPause) Reset() {
 	*x = SetPause{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3942,7 +4002,7 @@ func (x *SetPause) String() string {
 func (*SetPause) ProtoMessage() {}
 
 func (x *SetPause) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3955,7 +4015,7 @@ func (x *SetPause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPause.ProtoReflect.Descriptor instead.
 func (*SetPause) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{42}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SetPause) GetScope() string {
@@ -3996,7 +4056,7 @@ type UnparkAgent struct {
 
 func (x *UnparkAgent) Reset() {
 	*x = UnparkAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4008,7 +4068,7 @@ func (x *UnparkAgent) String() string {
 func (*UnparkAgent) ProtoMessage() {}
 
 func (x *UnparkAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4021,7 +4081,7 @@ func (x *UnparkAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnparkAgent.ProtoReflect.Descriptor instead.
 func (*UnparkAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{43}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *UnparkAgent) GetAgent() string {
@@ -4049,7 +4109,7 @@ type UnquarantineTask struct {
 
 func (x *UnquarantineTask) Reset() {
 	*x = UnquarantineTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4061,7 +4121,7 @@ func (x *UnquarantineTask) String() string {
 func (*UnquarantineTask) ProtoMessage() {}
 
 func (x *UnquarantineTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4074,7 +4134,7 @@ func (x *UnquarantineTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnquarantineTask.ProtoReflect.Descriptor instead.
 func (*UnquarantineTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{44}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *UnquarantineTask) GetTask() uint64 {
@@ -4107,7 +4167,7 @@ type ReleaseBrake struct {
 
 func (x *ReleaseBrake) Reset() {
 	*x = ReleaseBrake{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4119,7 +4179,7 @@ func (x *ReleaseBrake) String() string {
 func (*ReleaseBrake) ProtoMessage() {}
 
 func (x *ReleaseBrake) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4132,7 +4192,7 @@ func (x *ReleaseBrake) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseBrake.ProtoReflect.Descriptor instead.
 func (*ReleaseBrake) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{45}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReleaseBrake) GetBy() string {
@@ -4153,7 +4213,7 @@ type Running struct {
 
 func (x *Running) Reset() {
 	*x = Running{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4165,7 +4225,7 @@ func (x *Running) String() string {
 func (*Running) ProtoMessage() {}
 
 func (x *Running) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4178,7 +4238,7 @@ func (x *Running) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Running.ProtoReflect.Descriptor instead.
 func (*Running) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{46}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Running) GetAgent() uint32 {
@@ -4221,7 +4281,7 @@ type RegisterHost struct {
 
 func (x *RegisterHost) Reset() {
 	*x = RegisterHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4233,7 +4293,7 @@ func (x *RegisterHost) String() string {
 func (*RegisterHost) ProtoMessage() {}
 
 func (x *RegisterHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4246,7 +4306,7 @@ func (x *RegisterHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterHost.ProtoReflect.Descriptor instead.
 func (*RegisterHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{47}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RegisterHost) GetKey() string {
@@ -4336,7 +4396,7 @@ type LeaveHost struct {
 
 func (x *LeaveHost) Reset() {
 	*x = LeaveHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4348,7 +4408,7 @@ func (x *LeaveHost) String() string {
 func (*LeaveHost) ProtoMessage() {}
 
 func (x *LeaveHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4361,7 +4421,7 @@ func (x *LeaveHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveHost.ProtoReflect.Descriptor instead.
 func (*LeaveHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{48}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *LeaveHost) GetKey() string {
@@ -4389,7 +4449,7 @@ type SuspectHost struct {
 
 func (x *SuspectHost) Reset() {
 	*x = SuspectHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4401,7 +4461,7 @@ func (x *SuspectHost) String() string {
 func (*SuspectHost) ProtoMessage() {}
 
 func (x *SuspectHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4414,7 +4474,7 @@ func (x *SuspectHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspectHost.ProtoReflect.Descriptor instead.
 func (*SuspectHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{49}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *SuspectHost) GetHost() uint32 {
@@ -4451,7 +4511,7 @@ type AcceptOrder struct {
 
 func (x *AcceptOrder) Reset() {
 	*x = AcceptOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4463,7 +4523,7 @@ func (x *AcceptOrder) String() string {
 func (*AcceptOrder) ProtoMessage() {}
 
 func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4476,7 +4536,7 @@ func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptOrder.ProtoReflect.Descriptor instead.
 func (*AcceptOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{50}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *AcceptOrder) GetHost() uint32 {
@@ -4526,7 +4586,7 @@ type ReportStarted struct {
 
 func (x *ReportStarted) Reset() {
 	*x = ReportStarted{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4538,7 +4598,7 @@ func (x *ReportStarted) String() string {
 func (*ReportStarted) ProtoMessage() {}
 
 func (x *ReportStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4551,7 +4611,7 @@ func (x *ReportStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStarted.ProtoReflect.Descriptor instead.
 func (*ReportStarted) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReportStarted) GetHost() uint32 {
@@ -4599,7 +4659,7 @@ type ReportExit struct {
 
 func (x *ReportExit) Reset() {
 	*x = ReportExit{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4611,7 +4671,7 @@ func (x *ReportExit) String() string {
 func (*ReportExit) ProtoMessage() {}
 
 func (x *ReportExit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4624,7 +4684,7 @@ func (x *ReportExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportExit.ProtoReflect.Descriptor instead.
 func (*ReportExit) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReportExit) GetHost() uint32 {
@@ -4702,7 +4762,7 @@ type DrainHost struct {
 
 func (x *DrainHost) Reset() {
 	*x = DrainHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4714,7 +4774,7 @@ func (x *DrainHost) String() string {
 func (*DrainHost) ProtoMessage() {}
 
 func (x *DrainHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4727,7 +4787,7 @@ func (x *DrainHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainHost.ProtoReflect.Descriptor instead.
 func (*DrainHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{53}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *DrainHost) GetHost() uint32 {
@@ -4769,7 +4829,7 @@ type ConfirmDead struct {
 
 func (x *ConfirmDead) Reset() {
 	*x = ConfirmDead{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4781,7 +4841,7 @@ func (x *ConfirmDead) String() string {
 func (*ConfirmDead) ProtoMessage() {}
 
 func (x *ConfirmDead) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4794,7 +4854,7 @@ func (x *ConfirmDead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmDead.ProtoReflect.Descriptor instead.
 func (*ConfirmDead) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{54}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ConfirmDead) GetHost() uint32 {
@@ -4828,7 +4888,7 @@ type ForgetHost struct {
 
 func (x *ForgetHost) Reset() {
 	*x = ForgetHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4840,7 +4900,7 @@ func (x *ForgetHost) String() string {
 func (*ForgetHost) ProtoMessage() {}
 
 func (x *ForgetHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4853,7 +4913,7 @@ func (x *ForgetHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetHost.ProtoReflect.Descriptor instead.
 func (*ForgetHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{55}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ForgetHost) GetHost() uint32 {
@@ -4882,7 +4942,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4894,7 +4954,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4907,7 +4967,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{56}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *HostView) GetServer() string {
@@ -4949,7 +5009,7 @@ type ReportViews struct {
 
 func (x *ReportViews) Reset() {
 	*x = ReportViews{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4961,7 +5021,7 @@ func (x *ReportViews) String() string {
 func (*ReportViews) ProtoMessage() {}
 
 func (x *ReportViews) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4974,7 +5034,7 @@ func (x *ReportViews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportViews.ProtoReflect.Descriptor instead.
 func (*ReportViews) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{57}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ReportViews) GetServer() string {
@@ -5008,7 +5068,7 @@ type SurrenderHost struct {
 
 func (x *SurrenderHost) Reset() {
 	*x = SurrenderHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5020,7 +5080,7 @@ func (x *SurrenderHost) String() string {
 func (*SurrenderHost) ProtoMessage() {}
 
 func (x *SurrenderHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5033,7 +5093,7 @@ func (x *SurrenderHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SurrenderHost.ProtoReflect.Descriptor instead.
 func (*SurrenderHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{58}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *SurrenderHost) GetHost() uint32 {
@@ -5061,7 +5121,7 @@ type ReportPressure struct {
 
 func (x *ReportPressure) Reset() {
 	*x = ReportPressure{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5073,7 +5133,7 @@ func (x *ReportPressure) String() string {
 func (*ReportPressure) ProtoMessage() {}
 
 func (x *ReportPressure) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5086,7 +5146,7 @@ func (x *ReportPressure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportPressure.ProtoReflect.Descriptor instead.
 func (*ReportPressure) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{59}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ReportPressure) GetHost() uint32 {
@@ -5122,7 +5182,7 @@ type ReportStuck struct {
 
 func (x *ReportStuck) Reset() {
 	*x = ReportStuck{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5134,7 +5194,7 @@ func (x *ReportStuck) String() string {
 func (*ReportStuck) ProtoMessage() {}
 
 func (x *ReportStuck) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5147,7 +5207,7 @@ func (x *ReportStuck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStuck.ProtoReflect.Descriptor instead.
 func (*ReportStuck) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{60}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ReportStuck) GetHost() uint32 {
@@ -5189,7 +5249,7 @@ type NoteNudge struct {
 
 func (x *NoteNudge) Reset() {
 	*x = NoteNudge{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5201,7 +5261,7 @@ func (x *NoteNudge) String() string {
 func (*NoteNudge) ProtoMessage() {}
 
 func (x *NoteNudge) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5214,7 +5274,7 @@ func (x *NoteNudge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteNudge.ProtoReflect.Descriptor instead.
 func (*NoteNudge) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{61}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *NoteNudge) GetAgent() string {
@@ -5250,7 +5310,7 @@ type StepLadder struct {
 
 func (x *StepLadder) Reset() {
 	*x = StepLadder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5262,7 +5322,7 @@ func (x *StepLadder) String() string {
 func (*StepLadder) ProtoMessage() {}
 
 func (x *StepLadder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5275,7 +5335,7 @@ func (x *StepLadder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepLadder.ProtoReflect.Descriptor instead.
 func (*StepLadder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{62}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *StepLadder) GetAgent() uint32 {
@@ -5318,7 +5378,7 @@ type NoteRung struct {
 
 func (x *NoteRung) Reset() {
 	*x = NoteRung{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5330,7 +5390,7 @@ func (x *NoteRung) String() string {
 func (*NoteRung) ProtoMessage() {}
 
 func (x *NoteRung) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5343,7 +5403,7 @@ func (x *NoteRung) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteRung.ProtoReflect.Descriptor instead.
 func (*NoteRung) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{63}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *NoteRung) GetAgent() uint32 {
@@ -5394,7 +5454,7 @@ type SendMail struct {
 
 func (x *SendMail) Reset() {
 	*x = SendMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5406,7 +5466,7 @@ func (x *SendMail) String() string {
 func (*SendMail) ProtoMessage() {}
 
 func (x *SendMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5419,7 +5479,7 @@ func (x *SendMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMail.ProtoReflect.Descriptor instead.
 func (*SendMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{64}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *SendMail) GetAgent() string {
@@ -5518,7 +5578,7 @@ type ReadMail struct {
 
 func (x *ReadMail) Reset() {
 	*x = ReadMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5530,7 +5590,7 @@ func (x *ReadMail) String() string {
 func (*ReadMail) ProtoMessage() {}
 
 func (x *ReadMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5543,7 +5603,7 @@ func (x *ReadMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadMail.ProtoReflect.Descriptor instead.
 func (*ReadMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{65}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ReadMail) GetAgent() string {
@@ -5586,7 +5646,7 @@ type AckMail struct {
 
 func (x *AckMail) Reset() {
 	*x = AckMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5598,7 +5658,7 @@ func (x *AckMail) String() string {
 func (*AckMail) ProtoMessage() {}
 
 func (x *AckMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5611,7 +5671,7 @@ func (x *AckMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckMail.ProtoReflect.Descriptor instead.
 func (*AckMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{66}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *AckMail) GetAgent() string {
@@ -5653,7 +5713,7 @@ type OrderStart struct {
 
 func (x *OrderStart) Reset() {
 	*x = OrderStart{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5665,7 +5725,7 @@ func (x *OrderStart) String() string {
 func (*OrderStart) ProtoMessage() {}
 
 func (x *OrderStart) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5678,7 +5738,7 @@ func (x *OrderStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStart.ProtoReflect.Descriptor instead.
 func (*OrderStart) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{67}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *OrderStart) GetAgent() uint32 {
@@ -5713,7 +5773,7 @@ type OrderStop struct {
 
 func (x *OrderStop) Reset() {
 	*x = OrderStop{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5725,7 +5785,7 @@ func (x *OrderStop) String() string {
 func (*OrderStop) ProtoMessage() {}
 
 func (x *OrderStop) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5738,7 +5798,7 @@ func (x *OrderStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStop.ProtoReflect.Descriptor instead.
 func (*OrderStop) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{68}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *OrderStop) GetAgent() uint32 {
@@ -5773,7 +5833,7 @@ type CancelOrder struct {
 
 func (x *CancelOrder) Reset() {
 	*x = CancelOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5785,7 +5845,7 @@ func (x *CancelOrder) String() string {
 func (*CancelOrder) ProtoMessage() {}
 
 func (x *CancelOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5798,7 +5858,7 @@ func (x *CancelOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelOrder.ProtoReflect.Descriptor instead.
 func (*CancelOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{69}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *CancelOrder) GetAgent() uint32 {
@@ -5836,7 +5896,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tHostBeats\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
-	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xc9\x1e\n" +
+	"\x06packed\x18\x03 \x01(\fR\x06packed\"\x86\x1f\n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
@@ -5918,7 +5978,9 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x0eack_escalation\x18G \x01(\v2\x1b.vigil.log.v1.AckEscalationH\x00R\rackEscalation\x12J\n" +
 	"\x10close_escalation\x18H \x01(\v2\x1d.vigil.log.v1.CloseEscalationH\x00R\x0fcloseEscalation\x12;\n" +
 	"\vnote_notice\x18I \x01(\v2\x18.vigil.log.v1.NoteNoticeH\x00R\n" +
-	"noteNotice\x125\n" +
+	"noteNotice\x12;\n" +
+	"\vraise_level\x18J \x01(\v2\x18.vigil.log.v1.RaiseLevelH\x00R\n" +
+	"raiseLevel\x125\n" +
 	"\twarn_room\x18Z \x01(\v2\x16.vigil.log.v1.WarnRoomH\x00R\bwarnRoom\x12H\n" +
 	"\x10cancel_idle_room\x18[ \x01(\v2\x1c.vigil.log.v1.CancelIdleRoomH\x00R\x0ecancelIdleRoom\x12;\n" +
 	"\vreopen_room\x18\\ \x01(\v2\x18.vigil.log.v1.ReopenRoomH\x00R\n" +
@@ -5932,7 +5994,10 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"F\n" +
 	"\x11LeaderEstablished\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x19\n" +
-	"\bapi_addr\x18\x02 \x01(\tR\aapiAddr\"\xaa\x01\n" +
+	"\bapi_addr\x18\x02 \x01(\tR\aapiAddr\"\"\n" +
+	"\n" +
+	"RaiseLevel\x12\x14\n" +
+	"\x05level\x18\x01 \x01(\rR\x05level\"\xaa\x01\n" +
 	"\tPutServer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x19\n" +
 	"\bapi_addr\x18\x02 \x01(\tR\aapiAddr\x12\x1b\n" +
@@ -6325,157 +6390,159 @@ func file_vigil_log_v1_log_proto_rawDescGZIP() []byte {
 	return file_vigil_log_v1_log_proto_rawDescData
 }
 
-var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
+var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
 var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: vigil.log.v1.Entry
 	(*HostBeats)(nil),         // 1: vigil.log.v1.HostBeats
 	(*Request)(nil),           // 2: vigil.log.v1.Request
 	(*KV)(nil),                // 3: vigil.log.v1.KV
 	(*LeaderEstablished)(nil), // 4: vigil.log.v1.LeaderEstablished
-	(*PutServer)(nil),         // 5: vigil.log.v1.PutServer
-	(*DropServer)(nil),        // 6: vigil.log.v1.DropServer
-	(*OpenSession)(nil),       // 7: vigil.log.v1.OpenSession
-	(*CloseSession)(nil),      // 8: vigil.log.v1.CloseSession
-	(*PutSettings)(nil),       // 9: vigil.log.v1.PutSettings
-	(*Mark)(nil),              // 10: vigil.log.v1.Mark
-	(*ReportHash)(nil),        // 11: vigil.log.v1.ReportHash
-	(*RaiseEpoch)(nil),        // 12: vigil.log.v1.RaiseEpoch
-	(*LeaderUnreached)(nil),   // 13: vigil.log.v1.LeaderUnreached
-	(*RoleSpec)(nil),          // 14: vigil.log.v1.RoleSpec
-	(*ApplyRoom)(nil),         // 15: vigil.log.v1.ApplyRoom
-	(*RoomWatch)(nil),         // 16: vigil.log.v1.RoomWatch
-	(*BeginEscalations)(nil),  // 17: vigil.log.v1.BeginEscalations
-	(*AckEscalation)(nil),     // 18: vigil.log.v1.AckEscalation
-	(*CloseEscalation)(nil),   // 19: vigil.log.v1.CloseEscalation
-	(*NoteNotice)(nil),        // 20: vigil.log.v1.NoteNotice
-	(*WatchRooms)(nil),        // 21: vigil.log.v1.WatchRooms
-	(*WarnRoom)(nil),          // 22: vigil.log.v1.WarnRoom
-	(*CancelIdleRoom)(nil),    // 23: vigil.log.v1.CancelIdleRoom
-	(*ReopenRoom)(nil),        // 24: vigil.log.v1.ReopenRoom
-	(*SetRoomWatch)(nil),      // 25: vigil.log.v1.SetRoomWatch
-	(*DeleteRoom)(nil),        // 26: vigil.log.v1.DeleteRoom
-	(*CreateTask)(nil),        // 27: vigil.log.v1.CreateTask
-	(*CancelTask)(nil),        // 28: vigil.log.v1.CancelTask
-	(*RetryTask)(nil),         // 29: vigil.log.v1.RetryTask
-	(*Join)(nil),              // 30: vigil.log.v1.Join
-	(*Leave)(nil),             // 31: vigil.log.v1.Leave
-	(*Claim)(nil),             // 32: vigil.log.v1.Claim
-	(*StartTask)(nil),         // 33: vigil.log.v1.StartTask
-	(*ProgressTask)(nil),      // 34: vigil.log.v1.ProgressTask
-	(*CompleteTask)(nil),      // 35: vigil.log.v1.CompleteTask
-	(*FailTask)(nil),          // 36: vigil.log.v1.FailTask
-	(*Handoff)(nil),           // 37: vigil.log.v1.Handoff
-	(*SetResume)(nil),         // 38: vigil.log.v1.SetResume
-	(*Declare)(nil),           // 39: vigil.log.v1.Declare
-	(*SetAgent)(nil),          // 40: vigil.log.v1.SetAgent
-	(*RestartAgent)(nil),      // 41: vigil.log.v1.RestartAgent
-	(*SetPause)(nil),          // 42: vigil.log.v1.SetPause
-	(*UnparkAgent)(nil),       // 43: vigil.log.v1.UnparkAgent
-	(*UnquarantineTask)(nil),  // 44: vigil.log.v1.UnquarantineTask
-	(*ReleaseBrake)(nil),      // 45: vigil.log.v1.ReleaseBrake
-	(*Running)(nil),           // 46: vigil.log.v1.Running
-	(*RegisterHost)(nil),      // 47: vigil.log.v1.RegisterHost
-	(*LeaveHost)(nil),         // 48: vigil.log.v1.LeaveHost
-	(*SuspectHost)(nil),       // 49: vigil.log.v1.SuspectHost
-	(*AcceptOrder)(nil),       // 50: vigil.log.v1.AcceptOrder
-	(*ReportStarted)(nil),     // 51: vigil.log.v1.ReportStarted
-	(*ReportExit)(nil),        // 52: vigil.log.v1.ReportExit
-	(*DrainHost)(nil),         // 53: vigil.log.v1.DrainHost
-	(*ConfirmDead)(nil),       // 54: vigil.log.v1.ConfirmDead
-	(*ForgetHost)(nil),        // 55: vigil.log.v1.ForgetHost
-	(*HostView)(nil),          // 56: vigil.log.v1.HostView
-	(*ReportViews)(nil),       // 57: vigil.log.v1.ReportViews
-	(*SurrenderHost)(nil),     // 58: vigil.log.v1.SurrenderHost
-	(*ReportPressure)(nil),    // 59: vigil.log.v1.ReportPressure
-	(*ReportStuck)(nil),       // 60: vigil.log.v1.ReportStuck
-	(*NoteNudge)(nil),         // 61: vigil.log.v1.NoteNudge
-	(*StepLadder)(nil),        // 62: vigil.log.v1.StepLadder
-	(*NoteRung)(nil),          // 63: vigil.log.v1.NoteRung
-	(*SendMail)(nil),          // 64: vigil.log.v1.SendMail
-	(*ReadMail)(nil),          // 65: vigil.log.v1.ReadMail
-	(*AckMail)(nil),           // 66: vigil.log.v1.AckMail
-	(*OrderStart)(nil),        // 67: vigil.log.v1.OrderStart
-	(*OrderStop)(nil),         // 68: vigil.log.v1.OrderStop
-	(*CancelOrder)(nil),       // 69: vigil.log.v1.CancelOrder
+	(*RaiseLevel)(nil),        // 5: vigil.log.v1.RaiseLevel
+	(*PutServer)(nil),         // 6: vigil.log.v1.PutServer
+	(*DropServer)(nil),        // 7: vigil.log.v1.DropServer
+	(*OpenSession)(nil),       // 8: vigil.log.v1.OpenSession
+	(*CloseSession)(nil),      // 9: vigil.log.v1.CloseSession
+	(*PutSettings)(nil),       // 10: vigil.log.v1.PutSettings
+	(*Mark)(nil),              // 11: vigil.log.v1.Mark
+	(*ReportHash)(nil),        // 12: vigil.log.v1.ReportHash
+	(*RaiseEpoch)(nil),        // 13: vigil.log.v1.RaiseEpoch
+	(*LeaderUnreached)(nil),   // 14: vigil.log.v1.LeaderUnreached
+	(*RoleSpec)(nil),          // 15: vigil.log.v1.RoleSpec
+	(*ApplyRoom)(nil),         // 16: vigil.log.v1.ApplyRoom
+	(*RoomWatch)(nil),         // 17: vigil.log.v1.RoomWatch
+	(*BeginEscalations)(nil),  // 18: vigil.log.v1.BeginEscalations
+	(*AckEscalation)(nil),     // 19: vigil.log.v1.AckEscalation
+	(*CloseEscalation)(nil),   // 20: vigil.log.v1.CloseEscalation
+	(*NoteNotice)(nil),        // 21: vigil.log.v1.NoteNotice
+	(*WatchRooms)(nil),        // 22: vigil.log.v1.WatchRooms
+	(*WarnRoom)(nil),          // 23: vigil.log.v1.WarnRoom
+	(*CancelIdleRoom)(nil),    // 24: vigil.log.v1.CancelIdleRoom
+	(*ReopenRoom)(nil),        // 25: vigil.log.v1.ReopenRoom
+	(*SetRoomWatch)(nil),      // 26: vigil.log.v1.SetRoomWatch
+	(*DeleteRoom)(nil),        // 27: vigil.log.v1.DeleteRoom
+	(*CreateTask)(nil),        // 28: vigil.log.v1.CreateTask
+	(*CancelTask)(nil),        // 29: vigil.log.v1.CancelTask
+	(*RetryTask)(nil),         // 30: vigil.log.v1.RetryTask
+	(*Join)(nil),              // 31: vigil.log.v1.Join
+	(*Leave)(nil),             // 32: vigil.log.v1.Leave
+	(*Claim)(nil),             // 33: vigil.log.v1.Claim
+	(*StartTask)(nil),         // 34: vigil.log.v1.StartTask
+	(*ProgressTask)(nil),      // 35: vigil.log.v1.ProgressTask
+	(*CompleteTask)(nil),      // 36: vigil.log.v1.CompleteTask
+	(*FailTask)(nil),          // 37: vigil.log.v1.FailTask
+	(*Handoff)(nil),           // 38: vigil.log.v1.Handoff
+	(*SetResume)(nil),         // 39: vigil.log.v1.SetResume
+	(*Declare)(nil),           // 40: vigil.log.v1.Declare
+	(*SetAgent)(nil),          // 41: vigil.log.v1.SetAgent
+	(*RestartAgent)(nil),      // 42: vigil.log.v1.RestartAgent
+	(*SetPause)(nil),          // 43: vigil.log.v1.SetPause
+	(*UnparkAgent)(nil),       // 44: vigil.log.v1.UnparkAgent
+	(*UnquarantineTask)(nil),  // 45: vigil.log.v1.UnquarantineTask
+	(*ReleaseBrake)(nil),      // 46: vigil.log.v1.ReleaseBrake
+	(*Running)(nil),           // 47: vigil.log.v1.Running
+	(*RegisterHost)(nil),      // 48: vigil.log.v1.RegisterHost
+	(*LeaveHost)(nil),         // 49: vigil.log.v1.LeaveHost
+	(*SuspectHost)(nil),       // 50: vigil.log.v1.SuspectHost
+	(*AcceptOrder)(nil),       // 51: vigil.log.v1.AcceptOrder
+	(*ReportStarted)(nil),     // 52: vigil.log.v1.ReportStarted
+	(*ReportExit)(nil),        // 53: vigil.log.v1.ReportExit
+	(*DrainHost)(nil),         // 54: vigil.log.v1.DrainHost
+	(*ConfirmDead)(nil),       // 55: vigil.log.v1.ConfirmDead
+	(*ForgetHost)(nil),        // 56: vigil.log.v1.ForgetHost
+	(*HostView)(nil),          // 57: vigil.log.v1.HostView
+	(*ReportViews)(nil),       // 58: vigil.log.v1.ReportViews
+	(*SurrenderHost)(nil),     // 59: vigil.log.v1.SurrenderHost
+	(*ReportPressure)(nil),    // 60: vigil.log.v1.ReportPressure
+	(*ReportStuck)(nil),       // 61: vigil.log.v1.ReportStuck
+	(*NoteNudge)(nil),         // 62: vigil.log.v1.NoteNudge
+	(*StepLadder)(nil),        // 63: vigil.log.v1.StepLadder
+	(*NoteRung)(nil),          // 64: vigil.log.v1.NoteRung
+	(*SendMail)(nil),          // 65: vigil.log.v1.SendMail
+	(*ReadMail)(nil),          // 66: vigil.log.v1.ReadMail
+	(*AckMail)(nil),           // 67: vigil.log.v1.AckMail
+	(*OrderStart)(nil),        // 68: vigil.log.v1.OrderStart
+	(*OrderStop)(nil),         // 69: vigil.log.v1.OrderStop
+	(*CancelOrder)(nil),       // 70: vigil.log.v1.CancelOrder
 }
 var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: vigil.log.v1.Entry.beats:type_name -> vigil.log.v1.HostBeats
 	2,  // 1: vigil.log.v1.Entry.requests:type_name -> vigil.log.v1.Request
 	4,  // 2: vigil.log.v1.Request.leader_established:type_name -> vigil.log.v1.LeaderEstablished
-	5,  // 3: vigil.log.v1.Request.put_server:type_name -> vigil.log.v1.PutServer
-	6,  // 4: vigil.log.v1.Request.drop_server:type_name -> vigil.log.v1.DropServer
-	7,  // 5: vigil.log.v1.Request.open_session:type_name -> vigil.log.v1.OpenSession
-	8,  // 6: vigil.log.v1.Request.close_session:type_name -> vigil.log.v1.CloseSession
-	9,  // 7: vigil.log.v1.Request.put_settings:type_name -> vigil.log.v1.PutSettings
-	10, // 8: vigil.log.v1.Request.mark:type_name -> vigil.log.v1.Mark
-	11, // 9: vigil.log.v1.Request.report_hash:type_name -> vigil.log.v1.ReportHash
-	12, // 10: vigil.log.v1.Request.raise_epoch:type_name -> vigil.log.v1.RaiseEpoch
-	13, // 11: vigil.log.v1.Request.leader_unreached:type_name -> vigil.log.v1.LeaderUnreached
-	15, // 12: vigil.log.v1.Request.apply_room:type_name -> vigil.log.v1.ApplyRoom
-	26, // 13: vigil.log.v1.Request.delete_room:type_name -> vigil.log.v1.DeleteRoom
-	27, // 14: vigil.log.v1.Request.create_task:type_name -> vigil.log.v1.CreateTask
-	28, // 15: vigil.log.v1.Request.cancel_task:type_name -> vigil.log.v1.CancelTask
-	29, // 16: vigil.log.v1.Request.retry_task:type_name -> vigil.log.v1.RetryTask
-	44, // 17: vigil.log.v1.Request.unquarantine_task:type_name -> vigil.log.v1.UnquarantineTask
-	30, // 18: vigil.log.v1.Request.join:type_name -> vigil.log.v1.Join
-	31, // 19: vigil.log.v1.Request.leave:type_name -> vigil.log.v1.Leave
-	32, // 20: vigil.log.v1.Request.claim:type_name -> vigil.log.v1.Claim
-	33, // 21: vigil.log.v1.Request.start_task:type_name -> vigil.log.v1.StartTask
-	34, // 22: vigil.log.v1.Request.progress_task:type_name -> vigil.log.v1.ProgressTask
-	35, // 23: vigil.log.v1.Request.complete_task:type_name -> vigil.log.v1.CompleteTask
-	36, // 24: vigil.log.v1.Request.fail_task:type_name -> vigil.log.v1.FailTask
-	37, // 25: vigil.log.v1.Request.handoff:type_name -> vigil.log.v1.Handoff
-	38, // 26: vigil.log.v1.Request.set_resume:type_name -> vigil.log.v1.SetResume
-	39, // 27: vigil.log.v1.Request.declare:type_name -> vigil.log.v1.Declare
-	40, // 28: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
-	41, // 29: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
-	42, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
-	43, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
-	45, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
-	64, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
-	65, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
-	66, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
-	47, // 36: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
-	48, // 37: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
-	49, // 38: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
-	50, // 39: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
-	51, // 40: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
-	52, // 41: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
-	53, // 42: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
-	54, // 43: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
-	55, // 44: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
-	57, // 45: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
-	67, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
-	68, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
-	69, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
-	58, // 49: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
-	59, // 50: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
-	60, // 51: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
-	61, // 52: vigil.log.v1.Request.note_nudge:type_name -> vigil.log.v1.NoteNudge
-	62, // 53: vigil.log.v1.Request.step_ladder:type_name -> vigil.log.v1.StepLadder
-	63, // 54: vigil.log.v1.Request.note_rung:type_name -> vigil.log.v1.NoteRung
-	17, // 55: vigil.log.v1.Request.begin_escalations:type_name -> vigil.log.v1.BeginEscalations
-	18, // 56: vigil.log.v1.Request.ack_escalation:type_name -> vigil.log.v1.AckEscalation
-	19, // 57: vigil.log.v1.Request.close_escalation:type_name -> vigil.log.v1.CloseEscalation
-	20, // 58: vigil.log.v1.Request.note_notice:type_name -> vigil.log.v1.NoteNotice
-	22, // 59: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
-	23, // 60: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
-	24, // 61: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
-	25, // 62: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
-	21, // 63: vigil.log.v1.Request.watch_rooms:type_name -> vigil.log.v1.WatchRooms
-	3,  // 64: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
-	3,  // 65: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
-	3,  // 66: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
-	14, // 67: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
-	16, // 68: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
-	3,  // 69: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
-	46, // 70: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
-	56, // 71: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
-	72, // [72:72] is the sub-list for method output_type
-	72, // [72:72] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	6,  // 3: vigil.log.v1.Request.put_server:type_name -> vigil.log.v1.PutServer
+	7,  // 4: vigil.log.v1.Request.drop_server:type_name -> vigil.log.v1.DropServer
+	8,  // 5: vigil.log.v1.Request.open_session:type_name -> vigil.log.v1.OpenSession
+	9,  // 6: vigil.log.v1.Request.close_session:type_name -> vigil.log.v1.CloseSession
+	10, // 7: vigil.log.v1.Request.put_settings:type_name -> vigil.log.v1.PutSettings
+	11, // 8: vigil.log.v1.Request.mark:type_name -> vigil.log.v1.Mark
+	12, // 9: vigil.log.v1.Request.report_hash:type_name -> vigil.log.v1.ReportHash
+	13, // 10: vigil.log.v1.Request.raise_epoch:type_name -> vigil.log.v1.RaiseEpoch
+	14, // 11: vigil.log.v1.Request.leader_unreached:type_name -> vigil.log.v1.LeaderUnreached
+	16, // 12: vigil.log.v1.Request.apply_room:type_name -> vigil.log.v1.ApplyRoom
+	27, // 13: vigil.log.v1.Request.delete_room:type_name -> vigil.log.v1.DeleteRoom
+	28, // 14: vigil.log.v1.Request.create_task:type_name -> vigil.log.v1.CreateTask
+	29, // 15: vigil.log.v1.Request.cancel_task:type_name -> vigil.log.v1.CancelTask
+	30, // 16: vigil.log.v1.Request.retry_task:type_name -> vigil.log.v1.RetryTask
+	45, // 17: vigil.log.v1.Request.unquarantine_task:type_name -> vigil.log.v1.UnquarantineTask
+	31, // 18: vigil.log.v1.Request.join:type_name -> vigil.log.v1.Join
+	32, // 19: vigil.log.v1.Request.leave:type_name -> vigil.log.v1.Leave
+	33, // 20: vigil.log.v1.Request.claim:type_name -> vigil.log.v1.Claim
+	34, // 21: vigil.log.v1.Request.start_task:type_name -> vigil.log.v1.StartTask
+	35, // 22: vigil.log.v1.Request.progress_task:type_name -> vigil.log.v1.ProgressTask
+	36, // 23: vigil.log.v1.Request.complete_task:type_name -> vigil.log.v1.CompleteTask
+	37, // 24: vigil.log.v1.Request.fail_task:type_name -> vigil.log.v1.FailTask
+	38, // 25: vigil.log.v1.Request.handoff:type_name -> vigil.log.v1.Handoff
+	39, // 26: vigil.log.v1.Request.set_resume:type_name -> vigil.log.v1.SetResume
+	40, // 27: vigil.log.v1.Request.declare:type_name -> vigil.log.v1.Declare
+	41, // 28: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
+	42, // 29: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
+	43, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
+	44, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
+	46, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
+	65, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
+	66, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
+	67, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
+	48, // 36: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
+	49, // 37: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
+	50, // 38: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
+	51, // 39: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
+	52, // 40: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
+	53, // 41: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
+	54, // 42: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
+	55, // 43: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
+	56, // 44: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
+	58, // 45: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
+	68, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
+	69, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
+	70, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
+	59, // 49: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
+	60, // 50: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
+	61, // 51: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
+	62, // 52: vigil.log.v1.Request.note_nudge:type_name -> vigil.log.v1.NoteNudge
+	63, // 53: vigil.log.v1.Request.step_ladder:type_name -> vigil.log.v1.StepLadder
+	64, // 54: vigil.log.v1.Request.note_rung:type_name -> vigil.log.v1.NoteRung
+	18, // 55: vigil.log.v1.Request.begin_escalations:type_name -> vigil.log.v1.BeginEscalations
+	19, // 56: vigil.log.v1.Request.ack_escalation:type_name -> vigil.log.v1.AckEscalation
+	20, // 57: vigil.log.v1.Request.close_escalation:type_name -> vigil.log.v1.CloseEscalation
+	21, // 58: vigil.log.v1.Request.note_notice:type_name -> vigil.log.v1.NoteNotice
+	5,  // 59: vigil.log.v1.Request.raise_level:type_name -> vigil.log.v1.RaiseLevel
+	23, // 60: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
+	24, // 61: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
+	25, // 62: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
+	26, // 63: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
+	22, // 64: vigil.log.v1.Request.watch_rooms:type_name -> vigil.log.v1.WatchRooms
+	3,  // 65: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
+	3,  // 66: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
+	3,  // 67: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
+	15, // 68: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
+	17, // 69: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
+	3,  // 70: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
+	47, // 71: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
+	57, // 72: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
+	73, // [73:73] is the sub-list for method output_type
+	73, // [73:73] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_vigil_log_v1_log_proto_init() }
@@ -6541,6 +6608,7 @@ func file_vigil_log_v1_log_proto_init() {
 		(*Request_AckEscalation)(nil),
 		(*Request_CloseEscalation)(nil),
 		(*Request_NoteNotice)(nil),
+		(*Request_RaiseLevel)(nil),
 		(*Request_WarnRoom)(nil),
 		(*Request_CancelIdleRoom)(nil),
 		(*Request_ReopenRoom)(nil),
@@ -6553,7 +6621,7 @@ func file_vigil_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_log_v1_log_proto_rawDesc), len(file_vigil_log_v1_log_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   70,
+			NumMessages:   71,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
