@@ -72,6 +72,8 @@ var grown = map[uint32]map[reflect.Type]int{
 	3: {
 		reflect.TypeFor[meta](): fieldsBefore[meta]("Level"),
 		reflect.TypeFor[Room](): fieldsBefore[Room]("Asked"),
+
+		reflect.TypeFor[EscalationSettings](): fieldsBefore[EscalationSettings]("Remind"),
 	},
 }
 
@@ -129,6 +131,7 @@ func (s *State) raiseLevel(c *RaiseLevel) Outcome {
 		return refuse(Conflict, "the cluster is at feature level %d already", s.meta.Level)
 	}
 	s.meta.Level = c.Level
+	s.rearmReminders()
 	s.event("cluster.level_raised", about{}, fmt.Sprintf("every server reads feature level %d: what came with it begins", c.Level))
 	return Outcome{}
 }
