@@ -91,6 +91,7 @@ func roleSpec(w *wire, c *fsm.RoleSpec) {
 	sig(w, 20, &c.HealthEvery)
 	uns(w, 21, &c.HealthMissed)
 	uns(w, 22, &c.Ladder)
+	list(w, 60, &c.Overseer, overseerSpec)
 }
 
 func deleteRoom(w *wire, c *fsm.DeleteRoom) {

@@ -201,7 +201,7 @@ func (s *State) unrestartable(a *Agent, g *Signals) string {
 // none.
 func (s *State) spoke(a *Agent) bool {
 	t := s.tasks.get(uint64(a.Task))
-	return t == nil || t.Progress > t.ChangedAt || a.Declared != nil || a.Notes().MailAt != 0
+	return t == nil || t.Progress > t.ChangedAt || a.Declared != nil || a.Notes().MailAt != 0 || a.patrols() > 0
 }
 
 // deadline is how long a rung waits for an effect.
@@ -226,6 +226,9 @@ func (s *State) lifesign(a *Agent) Time {
 	if d := a.Declared; d != nil {
 		at = max(at, d.Since, min(d.Excused, s.meta.Clock))
 	}
+	if a.patrols() > 0 {
+		at = max(at, a.Notes().Chain.PatrolAt)
+	}
 	if t := s.tasks.get(uint64(a.Task)); t != nil {
 		at = max(at, t.ChangedAt, t.Progress)
 	}
@@ -235,6 +238,9 @@ func (s *State) lifesign(a *Agent) Time {
 // gotOn tells that the agent has got on with work since a rung was taken.
 func (s *State) gotOn(a *Agent, l *Ladder) bool {
 	if t := s.tasks.get(uint64(a.Task)); t != nil && t.Progress >= l.At && t.Progress > t.ChangedAt { // the start is none
+		return true
+	}
+	if a.patrols() > 0 && a.Notes().Chain.PatrolAt >= l.At {
 		return true
 	}
 	return a.Inc != l.Inc && a.Done > 0 || a.Done > l.Done

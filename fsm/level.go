@@ -43,16 +43,23 @@ func Level(c Command) uint32 {
 		return 2
 	case WatchRooms, WarnRoom, CancelIdleRoom, ReopenRoom, SetRoomWatch, StepLadder, NoteRung:
 		return 2
+	case ReportPatrol, LookAtOverseer, HandOver, ProdOverseer, NoteProd:
+		return 3
 	case ApplyRoom:
+		if slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return len(r.Overseer) > 0 }) {
+			return 3
+		}
 		if len(c.Watch) > 0 || slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return r.HealthEvery != 0 || r.HealthMissed != 0 || r.Ladder != LadderCareful }) {
 			return 2
 		}
 	case PutSettings:
+		need := uint32(0)
 		for i := range settingTable {
-			if d := &settingTable[i]; d.level > 0 && slices.ContainsFunc(c.Values, func(kv KV) bool { return kv.Key == d.name }) {
-				return d.level
+			if d := &settingTable[i]; d.level > need && slices.ContainsFunc(c.Values, func(kv KV) bool { return kv.Key == d.name }) {
+				need = d.level
 			}
 		}
+		return need
 	}
 	return 0
 }
@@ -70,8 +77,11 @@ var grown = map[uint32]map[reflect.Type]int{
 		reflect.TypeFor[Room]():     fieldsBefore[Room]("Watch"),
 	},
 	3: {
-		reflect.TypeFor[meta](): fieldsBefore[meta]("Level"),
-		reflect.TypeFor[Room](): fieldsBefore[Room]("Asked"),
+		reflect.TypeFor[meta]():     fieldsBefore[meta]("Level"),
+		reflect.TypeFor[Room]():     fieldsBefore[Room]("Asked"),
+		reflect.TypeFor[Notes]():    fieldsBefore[Notes]("Chain"),
+		reflect.TypeFor[RoleSpec](): fieldsBefore[RoleSpec]("Overseer"),
+		reflect.TypeFor[Settings](): fieldsBefore[Settings]("Chain"),
 
 		reflect.TypeFor[EscalationSettings](): fieldsBefore[EscalationSettings]("Remind"),
 	},
@@ -80,7 +90,7 @@ var grown = map[uint32]map[reflect.Type]int{
 // typesBefore tells how many types a dump names that does not use a level.
 var typesBefore = map[uint32]int{
 	2: slices.Index(dumped, reflect.TypeFor[Declaration]()),
-	3: len(dumped),
+	3: slices.Index(dumped, reflect.TypeFor[Chain]()),
 }
 
 func fieldsBefore[T any](name string) int {

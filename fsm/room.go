@@ -127,6 +127,8 @@ type RoleSpec struct {
 	HealthMissed uint32
 
 	Ladder LadderMode // how far the ladder goes with its agents when they are stuck
+
+	Overseer []OverseerSpec // at most one: its agents are overseers (feature level 3)
 }
 
 // Role is a named job in a room; tasks are addressed to it.

@@ -41,6 +41,11 @@ func (s *State) Signals(id AgentID, leader bool) Signals {
 	if at := a.Notes().MailAt; at != 0 {
 		g.Mailed, g.MailAge = true, now.Sub(at)
 	}
+	if s.Overseer(a) != nil {
+		f := s.OverseerFacts(a)
+		g.Overseer, g.PatrolAge, g.PatrolLimit = true, f.Age, f.Stale
+		g.Unwakened = a.Notes().Chain.WokenAt > s.lifesign(a)
+	}
 	s.workSignals(a, &g)
 	return g
 }
@@ -128,6 +133,9 @@ func lastSeen(a *Agent, l *Lease) Time {
 	}
 	if d := a.Declared; d != nil {
 		seen = max(seen, d.At)
+	}
+	if a.patrols() > 0 {
+		seen = max(seen, a.Notes().Chain.PatrolAt)
 	}
 	return max(seen, a.Notes().MailAt)
 }

@@ -19,7 +19,7 @@ const (
 	AgentParked                   // it says that it waits for a time
 	AgentSuspect                  // one signal is bad, or what would tell is not to be trusted
 	AgentDeaf                     // its lease goes on, and it does not take what waits for it
-	AgentStalled                  // its task shows no progress, and it has not said why
+	AgentStalled                  // its task shows no progress, or it does not patrol, and it has not said why
 	AgentUnresponsive             // no reports and no progress, while its lease goes on
 	AgentOffline                  // neither process nor participant
 	AgentNotFound                 // there is no such agent
@@ -37,7 +37,7 @@ func (k VerdictKind) Grave() bool { return k == AgentUnresponsive || k == AgentO
 // Reason is one signal behind a verdict. It never holds what an agent or a task says.
 type Reason struct {
 	Text     string        // a sentence without its full stop
-	Evidence string        // which signal: process, participant, lease, fence, health, progress, task, host, leader, declaration, order, intent, mail
+	Evidence string        // which signal: process, participant, lease, fence, health, progress, task, host, leader, declaration, order, intent, mail, patrol
 	Age      time.Duration // since when it is so, or how long ago it was; 0: unknown
 	Bad      bool          // it speaks against the agent
 }
@@ -94,6 +94,11 @@ type Signals struct {
 
 	Mailed  bool          // this life has sent or acknowledged mail
 	MailAge time.Duration // since it did so last
+
+	Overseer    bool
+	PatrolAge   time.Duration // of the last patrol, or of the life
+	PatrolLimit time.Duration // after which it is very stale
+	Unwakened   bool          // it was woken for that, and nothing was heard of it since
 }
 
 // stalledAfter is the silence after which a task is called stalled (seed 002, 1.5.2);
@@ -181,7 +186,7 @@ func (g *Signals) kind() VerdictKind {
 		return declaredKind(g.Declared)
 	case g.unreported() && (g.silent(reportSpan) || g.unheeding()) && !g.wrote(reportSpan):
 		return AgentUnresponsive
-	case g.stalled():
+	case g.stalled(), g.unpatrolled():
 		return AgentStalled
 	case g.unheeding():
 		return AgentDeaf
@@ -201,6 +206,11 @@ func (g *Signals) kind() VerdictKind {
 func (g *Signals) stalled() bool {
 	limit := max(g.ProgressLimit, stalledAfter)
 	return g.TaskState == TaskInProgress && g.silent(limit) && !g.wrote(limit)
+}
+
+// unpatrolled tells that an overseer does not patrol although it was woken.
+func (g *Signals) unpatrolled() bool {
+	return g.Overseer && g.PatrolAge > g.PatrolLimit && g.Unwakened
 }
 
 func (g *Signals) overdueStart() bool { return g.StartLimit > 0 && g.PartAge > g.StartLimit }
@@ -301,6 +311,9 @@ func (g *Signals) works(add addReason) {
 		reportSpan := g.HealthEvery * time.Duration(max(g.HealthMissed, 1))
 		add(!held && (g.stalled() || g.unreported() && g.silent(reportSpan) && !g.wrote(reportSpan)), "progress", g.ProgressAge,
 			"the last sign of progress with task %d was %s ago", g.Task, g.ProgressAge.Round(time.Second))
+	}
+	if g.Overseer && g.alive() {
+		add(!held && g.unpatrolled(), "patrol", g.PatrolAge, "the last sign of a patrol was %s ago", g.PatrolAge.Round(time.Second))
 	}
 	if g.Mailed && g.alive() {
 		add(false, "mail", g.MailAge, "it has sent or acknowledged mail")

@@ -43,7 +43,7 @@ func convertSpec(s *fsm.RoleSpec) *vigilv1.RoleSpec {
 		StartLimit: lasting(s.StartLimit), ProgressLimit: lasting(s.ProgressLimit),
 		StopGrace: lasting(s.StopGrace), AttemptLimit: s.AttemptLimit, KillLimit: s.KillLimit,
 		TurnLimit: lasting(s.TurnLimit), RunLimit: lasting(s.RunLimit), Health: convertHealth(s),
-		Ladder: s.Ladder.String(),
+		Ladder: s.Ladder.String(), Overseer: convertOverseerSpec(s),
 	}
 }
 
@@ -132,5 +132,6 @@ func (c *checks) roleSpec(i int, s *vigilv1.RoleSpec) fsm.RoleSpec {
 		Ladder:    fsm.LadderMode(c.word(at+"ladder", s.GetLadder(), fsm.LadderModeNames())),
 	}
 	out.HealthEvery, out.HealthMissed = c.health(at, s.GetHealth())
+	out.Overseer = c.overseerSpec(at, s.GetOverseer())
 	return out
 }

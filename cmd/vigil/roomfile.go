@@ -43,6 +43,7 @@ type roleFile struct {
 	RunLimit      spanValue            `yaml:"run_limit"`
 	Health        healthValue          `yaml:"health"`
 	Ladder        textValue            `yaml:"ladder"`
+	Overseer      *overseerFile        `yaml:"overseer"`
 }
 
 // parseRooms reads all documents of a file; file is its name in messages.
@@ -158,6 +159,11 @@ func (d *document) checkRole(r *roleFile) error {
 			return err
 		}
 	}
+	if r.Overseer != nil && r.Overseer.Triage.text != "" {
+		if err := d.name("triage", r.Overseer.Triage, d.body); err != nil {
+			return err
+		}
+	}
 	if r.Runner.text != "" {
 		if err := d.name("runner", r.Runner, d.body); err != nil {
 			return err
@@ -176,7 +182,7 @@ func (r *roleFile) spec() *vigilv1.RoleSpec {
 		Ttl: r.TTL.wire(), AckLimit: r.AckLimit.wire(), PendingLimit: r.PendingLimit.wire(), StartLimit: r.StartLimit.wire(),
 		ProgressLimit: r.ProgressLimit.wire(), StopGrace: r.StopGrace.wire(),
 		AttemptLimit: r.AttemptLimit.n, KillLimit: r.KillLimit.n,
-		TurnLimit: r.TurnLimit.wire(), RunLimit: r.RunLimit.wire(), Health: r.Health.spec, Ladder: r.Ladder.text,
+		TurnLimit: r.TurnLimit.wire(), RunLimit: r.RunLimit.wire(), Health: r.Health.spec, Ladder: r.Ladder.text, Overseer: r.Overseer.wire(),
 	}
 	if r.Replicas != nil {
 		spec.Replicas = r.Replicas.n
