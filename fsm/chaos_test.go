@@ -14,8 +14,9 @@ type chaos struct {
 	index    uint64
 	clock    Time
 	term     uint64
-	climbs   bool // leaders take rungs of the ladder
-	world    bool // rooms, hosts, settings and servers change too
+	level    uint32 // that is begun with; 0: none
+	climbs   bool   // leaders take rungs of the ladder
+	world    bool   // rooms, hosts, settings and servers change too
 	sessions []SessionID
 	seq      map[SessionID]uint64
 	sent     []Request // numbered writes that may be repeated
@@ -24,6 +25,9 @@ type chaos struct {
 
 func newChaos(seed uint64, world bool) *chaos {
 	c := &chaos{rng: rand.New(rand.NewPCG(seed, 25)), term: 1, world: world, seq: map[SessionID]uint64{}, rooms: []string{"r"}}
+	if seed%2 == 1 {
+		c.level = MaxLevel
+	}
 	if world {
 		c.rooms = []string{"r", "s", "t"}
 	}
@@ -53,7 +57,8 @@ func (c *chaos) opening() []*Entry {
 	cmds := []Command{LeaderEstablished{Server: "a"},
 		PutSettings{Values: []KV{{"accept_limit", "3s"}, {"session_ttl", "40s"}, {"starts_per_second", "1000"}, {"mail_urgent_limit", "4s"}, {"mail_high_limit", "5s"}, {"mail_normal_limit", "7s"}, {"mail_low_limit", "9s"},
 			{"mail_expiry", "40s"}, {"mail_retention", "20s"}}},
-		ApplyRoom{Room: "r", Roles: chaosRoles()},
+		RaiseLevel{Level: c.level}, // refused where it is 0
+		ApplyRoom{Room: "r", Roles: c.plannedRoles()},
 		RegisterHost{Key: "h1", Name: "h1", Boot: "1", Runners: []string{"w"}},
 		RegisterHost{Key: "h2", Name: "h2", Boot: "1", Runners: []string{"w"}}}
 	if !c.world {
@@ -230,7 +235,8 @@ func (c *chaos) command(s *State) Command {
 	}
 	switch n := c.rng.IntN(100); {
 	case n < 12:
-		return CreateTask{Room: pick(c, c.rooms), Role: pick(c, []string{"a", "b", "c", "a", "b", "c", "x"}), Title: "t", Text: fmt.Sprint("text ", n), Priority: int32(c.rng.IntN(3))}
+		return CreateTask{Room: pick(c, c.rooms), Role: pick(c, []string{"a", "b", "c", "a", "b", "c", "x"}), Title: "t", Text: fmt.Sprint("text ", n), Priority: int32(c.rng.IntN(3)),
+			Expect: c.expect(s)}
 	case n < 25:
 		return c.join(s)
 	case n < 38:
@@ -300,7 +306,7 @@ func (c *chaos) word(s *State) Command {
 	case n < 4:
 		return StartTask{w}
 	case n < 6:
-		return ProgressTask{w, "note"}
+		return c.progress(s, w)
 	case n < 9:
 		return CompleteTask{w, fmt.Sprint("result ", n)}
 	case n < 11:

@@ -55,6 +55,9 @@ func (s *State) workSignals(a *Agent, g *Signals) {
 			last = max(last, min(d.Excused, now))
 		}
 		g.ProgressAge = now.Sub(last)
+		if p := t.Planned(); t.State.Held() {
+			g.Expected, g.ExpectLeft, g.Percent = p.Due != 0, p.Due.Sub(now), p.Percent
+		}
 		return
 	}
 	if a.Part == PartDisconnected {
