@@ -71,6 +71,7 @@ var grown = map[uint32]map[reflect.Type]int{
 	},
 	3: {
 		reflect.TypeFor[meta](): fieldsBefore[meta]("Level"),
+		reflect.TypeFor[Host](): fieldsBefore[Host]("Away"),
 	},
 }
 
