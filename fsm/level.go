@@ -74,6 +74,7 @@ var grown = map[uint32]map[reflect.Type]int{
 		reflect.TypeFor[Room](): fieldsBefore[Room]("Asked"),
 
 		reflect.TypeFor[EscalationSettings](): fieldsBefore[EscalationSettings]("Remind"),
+		reflect.TypeFor[Host]():               fieldsBefore[Host]("Away"),
 	},
 }
 
