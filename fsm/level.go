@@ -84,6 +84,10 @@ var grown = map[uint32]map[reflect.Type]int{
 		reflect.TypeFor[meta]():     fieldsBefore[meta]("Level"),
 		reflect.TypeFor[Task]():     fieldsBefore[Task]("Plan"),
 		reflect.TypeFor[RoleSpec](): fieldsBefore[RoleSpec]("Expect"),
+		reflect.TypeFor[Room]():     fieldsBefore[Room]("Asked"),
+
+		reflect.TypeFor[EscalationSettings](): fieldsBefore[EscalationSettings]("Remind"),
+		reflect.TypeFor[Host]():               fieldsBefore[Host]("Away"),
 	},
 }
 
@@ -141,6 +145,7 @@ func (s *State) raiseLevel(c *RaiseLevel) Outcome {
 		return refuse(Conflict, "the cluster is at feature level %d already", s.meta.Level)
 	}
 	s.meta.Level = c.Level
+	s.rearmReminders()
 	s.event("cluster.level_raised", about{}, fmt.Sprintf("every server reads feature level %d: what came with it begins", c.Level))
 	return Outcome{}
 }

@@ -210,6 +210,7 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 	refused, extended := 0, 0
 	for _, seed := range seeds(8) {
 		c, s := newChaos(seed, true), New()
+		c.level = levelOf(seed)
 		c.climbs = true
 		for _, e := range c.opening() {
 			s.Apply(e)

@@ -5,9 +5,12 @@ import (
 	"time"
 )
 
+// levelOf has every other log begin with the newest feature level.
+func levelOf(seed uint64) uint32 { return uint32(seed%2) * MaxLevel }
+
 // expect is how long a task may take; nothing below feature level 3.
-func (c *chaos) expect(s *State) time.Duration {
-	if s.Level() < 3 || c.one(2) {
+func (c *chaos) expect() time.Duration {
+	if c.level < 3 || c.one(2) {
 		return 0
 	}
 	if c.one(15) {
@@ -17,9 +20,9 @@ func (c *chaos) expect(s *State) time.Duration {
 }
 
 // progress is what the holder of a task says of how far it is.
-func (c *chaos) progress(s *State, w Work) Command {
-	p := ProgressTask{Work: w, Note: "note", Expect: c.expect(s)}
-	if s.Level() >= 3 && c.one(2) {
+func (c *chaos) progress(w Work) Command {
+	p := ProgressTask{Work: w, Note: "note", Expect: c.expect()}
+	if c.level >= 3 && c.one(2) {
 		p.Percent = PercentOf(uint32(c.rng.IntN(104)))
 	}
 	return p
@@ -35,7 +38,7 @@ func (c *chaos) reply(s *State) Command {
 		me := Speaker{Agent: a.Name, Inc: a.Inc, TokenHash: []byte(a.TokenHash)}
 		switch c.rng.IntN(4) {
 		case 0:
-			return c.progress(s, Work{me, a.Task, s.Task(a.Task).Attempt})
+			return c.progress(Work{me, a.Task, s.Task(a.Task).Attempt})
 		case 1:
 			return SendMail{Speaker: me, To: a.Name, Subject: "s"}
 		case 2:

@@ -361,6 +361,7 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 func TestTwinAgrees(t *testing.T) {
 	for _, seed := range seeds(8) {
 		c, s := newChaos(seed, false), New()
+		c.level = levelOf(seed)
 		for _, e := range c.opening() {
 			s.Apply(e)
 		}
