@@ -304,7 +304,8 @@ func (a *Agent) patrols() uint32 {
 func (a *Agent) useful() bool { return a.Done > 0 || a.patrols() > 0 }
 
 // patrolled is since when a patrol is awaited: the last one of this life, its beginning, or
-// the end of what it has declared to be busy with.
+// the end of what it has declared to be busy with; the time in which its host was not heard
+// is left out, since it may have been frozen.
 func (s *State) patrolled(a *Agent) Time {
 	at := a.StartedAt
 	if a.patrols() > 0 {
@@ -313,7 +314,7 @@ func (s *State) patrolled(a *Agent) Time {
 	if d := a.Declared; d != nil {
 		at = max(at, min(d.Excused, s.meta.Clock))
 	}
-	return at
+	return at.Add(s.absent(a, at))
 }
 
 // chainMail counts the mail that waits for the overseer, and tells since when the oldest

@@ -45,8 +45,16 @@ func Level(c Command) uint32 {
 		return 2
 	case ReportPatrol, LookAtOverseer, HandOver, ProdOverseer, NoteProd:
 		return 3
+	case CreateTask:
+		if c.Expect != 0 {
+			return 3
+		}
+	case ProgressTask:
+		if c.Percent != 0 || c.Expect != 0 {
+			return 3
+		}
 	case ApplyRoom:
-		if slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return len(r.Overseer) > 0 }) {
+		if slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return r.Expect != 0 || len(r.Overseer) > 0 }) {
 			return 3
 		}
 		if len(c.Watch) > 0 || slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return r.HealthEvery != 0 || r.HealthMissed != 0 || r.Ladder != LadderCareful }) {
@@ -78,19 +86,21 @@ var grown = map[uint32]map[reflect.Type]int{
 	},
 	3: {
 		reflect.TypeFor[meta]():     fieldsBefore[meta]("Level"),
+		reflect.TypeFor[Task]():     fieldsBefore[Task]("Plan"),
+		reflect.TypeFor[RoleSpec](): min(fieldsBefore[RoleSpec]("Expect"), fieldsBefore[RoleSpec]("Overseer")),
 		reflect.TypeFor[Room]():     fieldsBefore[Room]("Asked"),
 		reflect.TypeFor[Notes]():    fieldsBefore[Notes]("Chain"),
-		reflect.TypeFor[RoleSpec](): fieldsBefore[RoleSpec]("Overseer"),
 		reflect.TypeFor[Settings](): fieldsBefore[Settings]("Chain"),
 
 		reflect.TypeFor[EscalationSettings](): fieldsBefore[EscalationSettings]("Remind"),
+		reflect.TypeFor[Host]():               fieldsBefore[Host]("Away"),
 	},
 }
 
 // typesBefore tells how many types a dump names that does not use a level.
 var typesBefore = map[uint32]int{
 	2: slices.Index(dumped, reflect.TypeFor[Declaration]()),
-	3: slices.Index(dumped, reflect.TypeFor[Chain]()),
+	3: slices.Index(dumped, reflect.TypeFor[Plan]()),
 }
 
 func fieldsBefore[T any](name string) int {

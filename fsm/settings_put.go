@@ -274,6 +274,9 @@ func (s *State) CheckRole(spec *RoleSpec) error {
 	if err := checkHealth(&r); err != nil {
 		return err
 	}
+	if err := CheckExpect(r.Expect); err != nil {
+		return err
+	}
 	if err := checkOverseer(&r); err != nil {
 		return err
 	}

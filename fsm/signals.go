@@ -31,6 +31,9 @@ func (s *State) Signals(id AgentID, leader bool) Signals {
 	}
 	if h := s.Host(a.Host); h != nil {
 		g.Host, g.HostName = h.State, h.Name
+		if h.State == HostSuspect && h.SuspectWhy == whyBlocked && s.meta.Level >= 3 {
+			g.Host = HostReady // it beats and holds its streams: only gossip does not get through
+		}
 	}
 	if code := s.paused(a); code != "" {
 		g.Paused = s.pausedText(a, code)
@@ -39,7 +42,7 @@ func (s *State) Signals(id AgentID, leader bool) Signals {
 		g.DeclaredLeft, g.DeclaredAge = max(0, d.Until.Sub(now)), now.Sub(d.At)
 	}
 	if at := a.Notes().MailAt; at != 0 {
-		g.Mailed, g.MailAge = true, now.Sub(at)
+		g.Mailed, g.MailAge = true, now.Sub(at)-s.absent(a, at)
 	}
 	if s.Overseer(a) != nil {
 		f := s.OverseerFacts(a)
@@ -59,7 +62,11 @@ func (s *State) workSignals(a *Agent, g *Signals) {
 		if d := a.Declared; d != nil {
 			last = max(last, min(d.Excused, now))
 		}
-		g.ProgressAge = now.Sub(last)
+		g.Away = s.absent(a, last)
+		g.ProgressAge = now.Sub(last) - g.Away
+		if p := t.Planned(); t.State.Held() {
+			g.Expected, g.ExpectLeft, g.Percent = p.Due != 0, p.Due.Sub(now), p.Percent
+		}
 		return
 	}
 	if a.Part == PartDisconnected {
@@ -70,7 +77,8 @@ func (s *State) workSignals(a *Agent, g *Signals) {
 		if d := a.Declared; d != nil {
 			since = max(since, min(d.Excused, now))
 		}
-		g.Waiting = now.Sub(since)
+		g.Away = s.absent(a, since)
+		g.Waiting = now.Sub(since) - g.Away
 	}
 }
 

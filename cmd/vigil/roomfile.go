@@ -43,6 +43,7 @@ type roleFile struct {
 	RunLimit      spanValue            `yaml:"run_limit"`
 	Health        healthValue          `yaml:"health"`
 	Ladder        textValue            `yaml:"ladder"`
+	Expect        spanValue            `yaml:"expect"`
 	Overseer      *overseerFile        `yaml:"overseer"`
 }
 
@@ -182,7 +183,8 @@ func (r *roleFile) spec() *vigilv1.RoleSpec {
 		Ttl: r.TTL.wire(), AckLimit: r.AckLimit.wire(), PendingLimit: r.PendingLimit.wire(), StartLimit: r.StartLimit.wire(),
 		ProgressLimit: r.ProgressLimit.wire(), StopGrace: r.StopGrace.wire(),
 		AttemptLimit: r.AttemptLimit.n, KillLimit: r.KillLimit.n,
-		TurnLimit: r.TurnLimit.wire(), RunLimit: r.RunLimit.wire(), Health: r.Health.spec, Ladder: r.Ladder.text, Overseer: r.Overseer.wire(),
+		TurnLimit: r.TurnLimit.wire(), RunLimit: r.RunLimit.wire(), Health: r.Health.spec, Ladder: r.Ladder.text,
+		Expect: r.Expect.wire(), Overseer: r.Overseer.wire(),
 	}
 	if r.Replicas != nil {
 		spec.Replicas = r.Replicas.n
