@@ -55,9 +55,10 @@ func (s *State) lookDue(a *Agent, c *Chain) (Time, string) {
 	if c.Task != 0 {
 		return c.LookAt.Add(set.TriageLimit), ""
 	}
-	at, why := max(c.Since, c.LookAt).Add(set.Interval), "its turn"
+	last := max(c.Since, c.LookAt, c.DecidedAt)
+	at, why := last.Add(set.Interval), "its turn"
 	sooner := func(t Time, event string) {
-		if t > c.LookAt && t < at {
+		if t > last && t < at {
 			at, why = t, event
 		}
 	}

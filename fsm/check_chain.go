@@ -9,6 +9,9 @@ func (c *checker) overseer(s *State, a *Agent) {
 		return
 	}
 	at, _ := s.lookDue(a, x)
+	if x.Task == 0 && (a.Declared != nil || s.absent(a, a.StartedAt) > 0) { // what excuses an overseer moves its events, its turn stays
+		at = max(x.Since, x.LookAt, x.DecidedAt).Add(s.meta.Settings.Chain.Interval)
+	}
 	c.that(x.Armed != 0 && x.Armed <= max(at, s.meta.Clock), "L3: overseer %s must be looked at by %d, its timer is at %d", a.Name, at, x.Armed)
 	c.that(x.Inc <= a.Inc, "L6: the patrols of %s are those of incarnation %s, it is at %s", a.Name, x.Inc, a.Inc)
 	c.that(x.PatrolAt <= s.meta.Clock && x.LookAt <= s.meta.Clock && x.DecidedAt <= s.meta.Clock, "the chain of %s knows the future: %+v", a.Name, *x)
