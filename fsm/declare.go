@@ -143,11 +143,20 @@ func (s *State) checkDeclare(c *Declare) Outcome {
 	return Outcome{}
 }
 
-// excused is until when nobody expects progress of a task, by its holder's own word.
+// excusedUntil is until when nobody expects anything of an agent: by its own word, or because
+// of the prompt that its host sees.
+func (a *Agent) excusedUntil() Time {
+	if a.Declared == nil {
+		return a.screenExcuse()
+	}
+	return max(a.Declared.Excused, a.screenExcuse())
+}
+
+// excused is until when nobody expects progress of a task, because of its holder.
 func (s *State) excused(t *Task) Time {
 	a := s.agents.get(uint64(t.Holder))
-	if a == nil || a.Task != t.ID || a.Declared == nil {
+	if a == nil || a.Task != t.ID {
 		return 0
 	}
-	return a.Declared.Excused
+	return a.excusedUntil()
 }

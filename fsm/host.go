@@ -53,6 +53,9 @@ type Host struct {
 	GossipAddr string   // empty: it does not gossip
 	DoubtAt    Time     // since when it is suspect; 0: it is not
 	BeatAt     Time     // of its last beat or registration
+	// Terminal is what it can do about terminals; nil: its agentd has not said. Replaced,
+	// never changed.
+	Terminal *HostTerminal
 }
 
 // Status is the state as people see it.

@@ -37,6 +37,8 @@ func Level(c Command) uint32 {
 		return c.Level
 	case LeaderUnreached:
 		return 1
+	case ReportScreen, ReportTerminals:
+		return 3
 	case Declare, NoteNudge, SendMail, ReadMail, AckMail, RaiseEpoch: // RaiseEpoch is in no log, but old servers would confirm lives in the hold
 		return 2
 	case BeginEscalations, AckEscalation, CloseEscalation, NoteNotice:
@@ -70,14 +72,17 @@ var grown = map[uint32]map[reflect.Type]int{
 		reflect.TypeFor[Room]():     fieldsBefore[Room]("Watch"),
 	},
 	3: {
-		reflect.TypeFor[meta](): fieldsBefore[meta]("Level"),
+		reflect.TypeFor[meta]():     fieldsBefore[meta]("Level"),
+		reflect.TypeFor[Notes]():    fieldsBefore[Notes]("Screen"),
+		reflect.TypeFor[Host]():     fieldsBefore[Host]("Terminal"),
+		reflect.TypeFor[Settings](): fieldsBefore[Settings]("Prompt"),
 	},
 }
 
 // typesBefore tells how many types a dump names that does not use a level.
 var typesBefore = map[uint32]int{
 	2: slices.Index(dumped, reflect.TypeFor[Declaration]()),
-	3: len(dumped),
+	3: slices.Index(dumped, reflect.TypeFor[Screen]()),
 }
 
 func fieldsBefore[T any](name string) int {
