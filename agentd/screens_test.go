@@ -169,6 +169,26 @@ func TestPromptIsToldWhenItStands(t *testing.T) {
 	}
 }
 
+// What vigil types by itself never answers a permission prompt, not even one that has come up
+// since the last look; what a human types does.
+func TestNudgesSpareAPermissionPrompt(t *testing.T) {
+	x := newEasel(t, runner.KindTmux)
+	x.wants("none", false)
+	for i, tt := range []struct {
+		screen string
+		spare  bool
+		want   string
+	}{{"> ", true, ""}, {"Do you want to proceed?", true, errPrompt.Error()}, {"Do you want to proceed?", false, ""}} {
+		x.paint(tt.screen)
+		for _, r := range []*vigilv1.TerminalRequest{{Text: "How are you?"}, {Key: "enter"}, {Key: "interrupt"}} {
+			r.Request, r.Agent, r.Incarnation, r.SparePrompt = uint64(100+i), 1, 2, tt.spare
+			if d := x.stream.askTerminal(t, r); d.GetError() != tt.want {
+				t.Errorf("%q, spare %v: %q", tt.screen, tt.spare, d.GetError())
+			}
+		}
+	}
+}
+
 // False positives: text that quotes a prompt and scrolls on is none, however often it comes.
 func TestQuotedPromptIsNone(t *testing.T) {
 	x := newEasel(t, runner.KindTmux)

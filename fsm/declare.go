@@ -106,6 +106,9 @@ func (s *State) declare(c *Declare) Outcome {
 	a.Declared = d
 	s.touch(a.Room)
 	s.reviewExcuse(a)
+	if a.shows(PromptPermission) { // a human may have to be called earlier now
+		s.rearm(timerAgent, uint64(a.ID), &a.Armed, s.agentDeadline(a))
+	}
 	if !same {
 		text := d.Kind()
 		if c.For > 0 {

@@ -2659,7 +2659,9 @@ type AtTerminalRequest struct {
 	Look        bool                   `protobuf:"varint,5,opt,name=look,proto3" json:"look,omitempty"`
 	Lines       uint32                 `protobuf:"varint,6,opt,name=lines,proto3" json:"lines,omitempty"`
 	// A key that is pressed after the text: enter or interrupt; empty: none.
-	Key           string `protobuf:"bytes,7,opt,name=key,proto3" json:"key,omitempty"`
+	Key string `protobuf:"bytes,7,opt,name=key,proto3" json:"key,omitempty"`
+	// Types nothing where a permission prompt stands: it would be an answer.
+	SparePrompt   bool `protobuf:"varint,70,opt,name=spare_prompt,json=sparePrompt,proto3" json:"spare_prompt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2741,6 +2743,13 @@ func (x *AtTerminalRequest) GetKey() string {
 		return x.Key
 	}
 	return ""
+}
+
+func (x *AtTerminalRequest) GetSparePrompt() bool {
+	if x != nil {
+		return x.SparePrompt
+	}
+	return false
 }
 
 type AgentLogsRequest struct {
@@ -3297,7 +3306,7 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xaf\x01\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xd2\x01\n" +
 	"\x11AtTerminalRequest\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\rR\x05agent\x12 \n" +
@@ -3305,7 +3314,8 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12\x12\n" +
 	"\x04look\x18\x05 \x01(\bR\x04look\x12\x14\n" +
 	"\x05lines\x18\x06 \x01(\rR\x05lines\x12\x10\n" +
-	"\x03key\x18\a \x01(\tR\x03key\"V\n" +
+	"\x03key\x18\a \x01(\tR\x03key\x12!\n" +
+	"\fspare_prompt\x18F \x01(\bR\vsparePrompt\"V\n" +
 	"\x10AgentLogsRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x16\n" +
 	"\x06follow\x18\x02 \x01(\bR\x06follow\x12\x14\n" +

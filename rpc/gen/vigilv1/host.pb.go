@@ -941,7 +941,9 @@ type TerminalRequest struct {
 	Look  bool   `protobuf:"varint,5,opt,name=look,proto3" json:"look,omitempty"`
 	Lines uint32 `protobuf:"varint,6,opt,name=lines,proto3" json:"lines,omitempty"`
 	// Pressed after the text: enter or interrupt; empty: none.
-	Key           string `protobuf:"bytes,7,opt,name=key,proto3" json:"key,omitempty"`
+	Key string `protobuf:"bytes,7,opt,name=key,proto3" json:"key,omitempty"`
+	// Types nothing where a permission prompt stands: it would be an answer.
+	SparePrompt   bool `protobuf:"varint,70,opt,name=spare_prompt,json=sparePrompt,proto3" json:"spare_prompt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1023,6 +1025,13 @@ func (x *TerminalRequest) GetKey() string {
 		return x.Key
 	}
 	return ""
+}
+
+func (x *TerminalRequest) GetSparePrompt() bool {
+	if x != nil {
+		return x.SparePrompt
+	}
+	return false
 }
 
 // Orders are all orders open for this host, as of a log index.
@@ -2215,7 +2224,7 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x06follow\x18\x04 \x01(\bR\x06follow\x12\x14\n" +
 	"\x05lines\x18\x05 \x01(\rR\x05lines\"%\n" +
 	"\tLogCancel\x12\x18\n" +
-	"\arequest\x18\x01 \x01(\x04R\arequest\"\xb3\x01\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\"\xd6\x01\n" +
 	"\x0fTerminalRequest\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\rR\x05agent\x12 \n" +
@@ -2223,7 +2232,8 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12\x12\n" +
 	"\x04look\x18\x05 \x01(\bR\x04look\x12\x14\n" +
 	"\x05lines\x18\x06 \x01(\rR\x05lines\x12\x10\n" +
-	"\x03key\x18\a \x01(\tR\x03key\"G\n" +
+	"\x03key\x18\a \x01(\tR\x03key\x12!\n" +
+	"\fspare_prompt\x18F \x01(\bR\vsparePrompt\"G\n" +
 	"\x06Orders\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12'\n" +
 	"\x06orders\x18\x02 \x03(\v2\x0f.vigil.v1.OrderR\x06orders\"\xdf\x03\n" +
