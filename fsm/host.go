@@ -53,10 +53,19 @@ type Host struct {
 	GossipAddr string   // empty: it does not gossip
 	DoubtAt    Time     // since when it is suspect; 0: it is not
 	BeatAt     Time     // of its last beat or registration
+
+	// Away are the last stretches in which it was not heard, from and to alternately, at
+	// most maxAway of them; the last one has no end while it lasts. Kept from feature level
+	// 3 on; replaced, never changed. See absent.
+	Away []Time
+
 	// Terminal is what it can do about terminals; nil: its agentd has not said. Replaced,
 	// never changed.
 	Terminal *HostTerminal
 }
+
+// maxAway is how many stretches of silence a host keeps.
+const maxAway = 16
 
 // Status is the state as people see it.
 func (h *Host) Status() HostState {

@@ -172,6 +172,9 @@ func (s *State) armHost(h *Host) { s.rearm(timerHost, uint64(h.ID), &h.Armed, s.
 // leaveAs takes a host out of service and withdraws the orders that it has not
 // accepted; what it has accepted waits for its own fence.
 func (s *State) leaveAs(h *Host, state HostState, why string) {
+	if state == HostLost {
+		s.noteHeard(h, whyMute)
+	}
 	h.State, h.Rev = state, s.meta.Index
 	h.SuspectWhy, h.DoubtAt, h.SteadyAt = "", 0, 0
 	s.event("host."+state.String(), about{host: h.ID}, why)

@@ -130,7 +130,7 @@ func (s *State) Climb(id AgentID) Climb {
 	case c.Next == RungNudge:
 		c.Due = l.At.Add(set.Cooldown)
 	default:
-		c.Due = c.At.Add(set.deadline(c.Rung))
+		c.Due = c.At.Add(set.deadline(c.Rung) + s.absent(a, c.At))
 	}
 	return c
 }

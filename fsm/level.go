@@ -73,9 +73,12 @@ var grown = map[uint32]map[reflect.Type]int{
 	},
 	3: {
 		reflect.TypeFor[meta]():     fieldsBefore[meta]("Level"),
+		reflect.TypeFor[Room]():     fieldsBefore[Room]("Asked"),
+		reflect.TypeFor[Host]():     fieldsBefore[Host]("Away"),
 		reflect.TypeFor[Notes]():    fieldsBefore[Notes]("Screen"),
-		reflect.TypeFor[Host]():     fieldsBefore[Host]("Terminal"),
 		reflect.TypeFor[Settings](): fieldsBefore[Settings]("Prompt"),
+
+		reflect.TypeFor[EscalationSettings](): fieldsBefore[EscalationSettings]("Remind"),
 	},
 }
 
@@ -133,6 +136,7 @@ func (s *State) raiseLevel(c *RaiseLevel) Outcome {
 		return refuse(Conflict, "the cluster is at feature level %d already", s.meta.Level)
 	}
 	s.meta.Level = c.Level
+	s.rearmReminders()
 	s.event("cluster.level_raised", about{}, fmt.Sprintf("every server reads feature level %d: what came with it begins", c.Level))
 	return Outcome{}
 }

@@ -230,6 +230,7 @@ func (s *State) suspectHost(c *SuspectHost) Outcome {
 		s.doubt(h, why)
 	case c.Suspect && h.State == HostSuspect && h.SuspectWhy != why:
 		h.SuspectWhy, h.Rev = why, s.meta.Index
+		s.noteHeard(h, why)
 		if why == whyBlocked {
 			s.event("host.gossip_blocked", about{host: h.ID}, why)
 		}
@@ -240,6 +241,7 @@ func (s *State) suspectHost(c *SuspectHost) Outcome {
 }
 
 func (s *State) doubt(h *Host, why string) {
+	s.noteHeard(h, why)
 	h.State, h.Rev, h.SuspectWhy, h.DoubtAt, h.SteadyAt = HostSuspect, s.meta.Index, why, s.meta.Clock, 0
 	s.event("host.suspect", about{host: h.ID}, why)
 	s.armHost(h)
@@ -249,6 +251,7 @@ func (s *State) doubt(h *Host, why string) {
 // trust puts a host back into service; one that has flapped waits.
 func (s *State) trust(h *Host, why string) {
 	h.State, h.Rev, h.SuspectWhy, h.DoubtAt = HostReady, s.meta.Index, "", 0
+	s.noteHeard(h, "")
 	s.res.Effects.Plan = true
 	if pause := s.flapPause(h); pause > 0 {
 		h.State, h.SteadyAt = HostReturning, s.meta.Clock.Add(pause)
@@ -257,6 +260,37 @@ func (s *State) trust(h *Host, why string) {
 		return
 	}
 	s.event("host.ready", about{host: h.ID}, why)
+}
+
+// noteHeard begins a stretch in which a host is not heard (see Host.Away), at the last beat
+// that was, or ends it. A host that only gossip does not hear beats, and is heard.
+func (s *State) noteHeard(h *Host, why string) {
+	is, was := why != whyMute && why != whyStream, len(h.Away)%2 == 0
+	switch {
+	case s.meta.Level < 3 || is == was:
+	case is:
+		h.Away = append(slices.Clone(h.Away), s.meta.Clock)
+	default:
+		h.Away = append(slices.Clone(h.Away[max(0, len(h.Away)-2*maxAway+2):]), h.BeatAt)
+	}
+}
+
+// absent is for how long of the time since then the host of an agent's process was not
+// heard. Nothing that the agent did or said in it can be known, so it counts neither as
+// missed reports nor as silence: a laptop that was suspended wakes up with healthy agents.
+func (s *State) absent(a *Agent, since Time) (total time.Duration) {
+	h := s.hosts.get(uint64(a.Host))
+	if h == nil || !a.Proc.Fenced() {
+		return 0
+	}
+	for i := 0; i < len(h.Away); i += 2 {
+		end := s.meta.Clock
+		if i+1 < len(h.Away) {
+			end = h.Away[i+1]
+		}
+		total += max(0, end.Sub(max(h.Away[i], since)))
+	}
+	return total
 }
 
 // steady ends HostReturning.

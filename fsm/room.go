@@ -27,6 +27,8 @@ type Room struct {
 	Opened   Time          // since when it has open tasks
 	Warned   Time          // of its last silence; void once the silence has ended
 	Canceled *Cancellation // the last one, until it is reopened; replaced, never changed
+
+	Asked []MailID // inquiries of the watchdog that wait for an answer (feature level 3); replaced, never changed
 }
 
 // Desired is what a human wants of an agent (law L9).

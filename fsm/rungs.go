@@ -26,10 +26,10 @@ func (s *State) rung(a *Agent, l *Ladder, v *AgentVerdict) {
 		}
 		l.Began = s.meta.Clock
 		say("agent.nudged", "by "+LaddersBy+": "+because)
-		l.Nudge = s.askByMail(a, "nudge", MailNormal, nudgeSubject, nudgeBody)
+		l.Nudge = s.askByMail(a, LaddersBy, "nudge", MailNormal, nudgeSubject, nudgeBody)
 	case RungWake:
 		say("agent.woken", fmt.Sprintf("no answer to a nudge for %s; %s", s.since(l.Began), because))
-		l.Inquiry = s.askByMail(a, "status-inquiry", MailHigh, inquirySubject, inquiryBody)
+		l.Inquiry = s.askByMail(a, LaddersBy, "status-inquiry", MailHigh, inquirySubject, inquiryBody)
 	case RungInterrupt:
 		say("agent.interrupted", "no answer to "+s.asked(l)+"; "+because)
 	case RungRestart:
@@ -89,9 +89,9 @@ const (
 )
 
 // askByMail puts a mail into the agent's mailbox; 0: it is full, which changes nothing else.
-func (s *State) askByMail(a *Agent, kind string, p MailPriority, subject, body string) MailID {
+func (s *State) askByMail(a *Agent, from, kind string, p MailPriority, subject, body string) MailID {
 	r, rm := s.roles.get(uint64(a.Role)), s.rooms.get(uint64(a.Room))
-	return s.sendMail(&SendMail{From: LaddersBy, To: fmt.Sprintf("%s/%s.%d", rm.Name, r.Spec.Name, a.Index),
+	return s.sendMail(&SendMail{From: from, To: fmt.Sprintf("%s/%s.%d", rm.Name, r.Spec.Name, a.Index),
 		Subject: subject, Body: body, Kind: kind, Priority: p}).Mail
 }
 
@@ -99,9 +99,7 @@ func (s *State) askByMail(a *Agent, kind string, p MailPriority, subject, body s
 // life is asked about it, and no human is told that mail is overdue.
 func (s *State) withdrawMail(l *Ladder) {
 	for _, id := range [...]MailID{l.Nudge, l.Inquiry} {
-		if m := s.mails.mut(uint64(id)); m != nil && !m.State.Closed() {
-			s.closeMail(m, MailExpired)
-		}
+		s.recallMail(id)
 	}
 	l.Nudge, l.Inquiry = 0, 0
 }

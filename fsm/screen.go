@@ -50,7 +50,7 @@ type Screen struct {
 	// Excused is until when nobody expects progress or reports: as long as a human may
 	// leave a question without an answer, or when the prompt went.
 	Excused Time
-	Called  Time // when a human was called last for this prompt; 0: not yet
+	Called  Time // when a human was called for this prompt; 0: not yet
 }
 
 // PromptSettings are those of prompts.
@@ -89,12 +89,8 @@ type ReportTerminals struct {
 func (ReportScreen) command()    {}
 func (ReportTerminals) command() {}
 
-const (
-	// calledAgain is the time between two calls for one prompt that goes on (incident I36).
-	calledAgain = time.Hour
-	// MaxTool is the longest name of what makes terminals, in bytes.
-	MaxTool = 64
-)
+// MaxTool is the longest name of what makes terminals, in bytes.
+const MaxTool = 64
 
 // Screen is what is seen of the agent's present life; nil: nothing.
 func (a *Agent) Screen() *Screen {
@@ -164,16 +160,14 @@ func (s *State) reportScreen(c *ReportScreen) Outcome {
 }
 
 // promptDeadline is when a human must be called for a permission prompt; 0: never. Who has
-// declared that it needs input has said so itself.
+// declared that it needs input has said so itself. While it lasts the escalation is reminded
+// of, like any other.
 func (s *State) promptDeadline(a *Agent) Time {
 	sc := a.Screen()
-	if sc == nil || sc.Kind != PromptPermission || a.Order == StopOrder {
+	if sc == nil || sc.Kind != PromptPermission || sc.Called != 0 || a.Order == StopOrder {
 		return 0
 	}
 	at := sc.At.Add(s.meta.Settings.Prompt.Limit)
-	if sc.Called != 0 {
-		at = sc.Called.Add(calledAgain)
-	}
 	if d := a.Declared; d.Holds(s.meta.Clock) && d.Waiting == WaitingInput {
 		at = max(at, d.Until)
 	}

@@ -31,6 +31,9 @@ func (s *State) Signals(id AgentID, leader bool) Signals {
 	}
 	if h := s.Host(a.Host); h != nil {
 		g.Host, g.HostName = h.State, h.Name
+		if h.State == HostSuspect && h.SuspectWhy == whyBlocked && s.meta.Level >= 3 {
+			g.Host = HostReady // it beats and holds its streams: only gossip does not get through
+		}
 	}
 	if code := s.paused(a); code != "" {
 		g.Paused = s.pausedText(a, code)
@@ -39,10 +42,10 @@ func (s *State) Signals(id AgentID, leader bool) Signals {
 		g.DeclaredLeft, g.DeclaredAge = max(0, d.Until.Sub(now)), now.Sub(d.At)
 	}
 	if at := a.Notes().MailAt; at != 0 {
-		g.Mailed, g.MailAge = true, now.Sub(at)
+		g.Mailed, g.MailAge = true, now.Sub(at)-s.absent(a, at)
 	}
 	if sc := a.Screen(); sc != nil {
-		g.Prompt, g.PromptAge, g.Quiet, g.QuietAge = sc.Kind, now.Sub(sc.At), sc.Quiet, now.Sub(sc.QuietAt)
+		g.Prompt, g.PromptAge, g.Quiet, g.QuietAge = sc.Kind, now.Sub(sc.At)-s.absent(a, sc.At), sc.Quiet, now.Sub(sc.QuietAt)
 		g.IdleLimit = s.meta.Settings.Prompt.Idle
 	}
 	s.workSignals(a, &g)
@@ -56,7 +59,8 @@ func (s *State) workSignals(a *Agent, g *Signals) {
 		g.Task, g.TaskState = t.ID, t.State
 		last := max(t.ChangedAt, t.Progress)
 		last = max(last, min(a.excusedUntil(), now))
-		g.ProgressAge = now.Sub(last)
+		g.Away = s.absent(a, last)
+		g.ProgressAge = now.Sub(last) - g.Away
 		return
 	}
 	if a.Part == PartDisconnected {
@@ -65,7 +69,8 @@ func (s *State) workSignals(a *Agent, g *Signals) {
 	if t := s.Task(s.FirstPending(a.Role)); t != nil {
 		since := max(t.ChangedAt, a.Since, a.TaskSince)
 		since = max(since, min(a.excusedUntil(), now))
-		g.Waiting = now.Sub(since)
+		g.Away = s.absent(a, since)
+		g.Waiting = now.Sub(since) - g.Away
 	}
 }
 

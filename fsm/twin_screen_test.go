@@ -101,7 +101,7 @@ func TestTwinOfScreensAgrees(t *testing.T) {
 				if x == nil || !a.Proc.Fenced() { // one that is taken up again shows what it did
 					x = &shownTwin{}
 				}
-				if g.Prompt != x.kind || x.kind != PromptUnknown && (g.Quiet != x.quiet || g.PromptAge != s.Clock().Sub(x.at)) {
+				if g.Prompt != x.kind || x.kind != PromptUnknown && (g.Quiet != x.quiet || g.PromptAge+s.absent(a, x.at) != s.Clock().Sub(x.at)) {
 					t.Fatalf("seed %d: %s shows %s for %s, quiet %v; the twin says %+v", seed, a.Name, g.Prompt, g.PromptAge, g.Quiet, *x)
 				}
 				if x.kind != PromptPermission {

@@ -73,6 +73,9 @@ type Signals struct {
 	Host      HostState // of the host that runs it, or ran it last
 	HostName  string    // empty: none
 	LeaderOff bool      // nobody leads: nothing here is certain to be new
+	// Away is for how long of ProgressAge or Waiting its host was not heard. It is left out
+	// of both, and of MailAge and Missed.
+	Away time.Duration
 
 	// HealthEvery and HealthMissed are what its role asks for; 0: no reports.
 	HealthEvery  time.Duration
@@ -324,6 +327,9 @@ func (g *Signals) works(add addReason) {
 		reportSpan := g.HealthEvery * time.Duration(max(g.HealthMissed, 1))
 		add(!held && (g.stalled() || g.unreported() && g.silent(reportSpan) && !g.wrote(reportSpan)), "progress", g.ProgressAge,
 			"the last sign of progress with task %d was %s ago", g.Task, g.ProgressAge.Round(time.Second))
+	}
+	if g.Away > 0 && g.alive() {
+		add(false, "host", g.Away, "its host was not heard for %s of that time, which does not count", g.Away.Round(time.Second))
 	}
 	if g.Mailed && g.alive() {
 		add(false, "mail", g.MailAge, "it has sent or acknowledged mail")

@@ -14,6 +14,7 @@ func TestProdReachesTheTerminalOfOneLife(t *testing.T) {
 	w := start(t, 3)
 	h, host := w.connect(t, 1)
 	g := w.order(t, "demo/builder", host)
+	h.next() // the order came through the stream, so the server has it
 	inc := fsm.Incarnation(g.GetIncarnationRaw())
 	if err := w.servers[0].Prod(within(t), "demo/builder", inc, fsm.RungNudge); err == nil {
 		t.Error("an agent that does not run was nudged")

@@ -3,6 +3,7 @@ package rpc
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -84,8 +85,11 @@ func (s *Server) Prod(ctx context.Context, agent string, inc fsm.Incarnation, ru
 	case ask.GetIncarnation() != uint64(inc): // law L6
 		return fmt.Errorf("incarnation %s of %s has ended", inc, agent)
 	}
-	_, err = s.relay.atHost(ctx, host, ask)
-	return err
+	if _, err = s.relay.atHost(ctx, host, ask); err != nil {
+		p := asProblem(err) // for people, whichever server has said it
+		return errors.New(cmp.Or(p.text, p.code))
+	}
+	return nil
 }
 
 // terminal finds the agent's life and whoever holds the stream of its host.

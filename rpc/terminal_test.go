@@ -34,6 +34,7 @@ func TestTerminalIsReachedThroughEveryServer(t *testing.T) {
 	w := start(t, 3)
 	h, host := w.connect(t, 1)
 	g := w.order(t, "demo/builder", host)
+	h.next() // the order came through the stream, so the server has it
 	if _, err := w.fleet(0).NudgeAgent(within(t), &vigilv1.NudgeAgentRequest{Agent: "demo/builder"}); code(err) != fsm.Conflict.String() {
 		t.Fatalf("an agent that does not run was nudged: %v", err)
 	}

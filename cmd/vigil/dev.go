@@ -27,6 +27,7 @@ const (
 	devFirst  = 5                      // tasks created at once
 	devAgents = 4                      // that always run
 	devTTL    = 10 * time.Second       // short, so that one can watch a host being lost
+	devHealth = 2 * time.Second        // between the agents' reports
 	devFrozen = 10 * time.Second       // agents that nobody watches any more end after devTTL and this
 )
 
@@ -152,10 +153,13 @@ func (f *fleet) child(name, exe, log string, args ...string) *child {
 	return &child{name: name, exe: exe, args: args, log: log, say: f.say, stop: syscall.SIGTERM}
 }
 
-// settings are those of the demo: nothing is parked because somebody played with it.
+// settings are those of the demo: nothing is parked because somebody played with it, and
+// what takes minutes elsewhere can be watched.
 func (o *devOptions) settings() map[string]string {
 	s := map[string]string{"breaker_starts": "20", "healthy_after": "20s", "flap_pause": "10s",
-		"ttl": devTTL.String(), "host_ttl": devTTL.String()}
+		"ttl": devTTL.String(), "host_ttl": devTTL.String(),
+		"ladder_interval": "1s", "ladder_nudge": "5s", "ladder_wake": "5s", "ladder_interrupt": "2s", "ladder_cooldown": "10s",
+		"watchdog_interval": "5s", "watchdog_start_delay": "5s", "watchdog_min_age": "5s", "watchdog_grace": "10s"}
 	if o.chaos {
 		s["breaker_starts"], s["flap_limit"] = "1000", "1000"
 	}

@@ -6,11 +6,13 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
 )
 
 // newDevAgentCmd is `vigil dev-agent`, an agent of the demo: it waits for tasks of
@@ -48,6 +50,7 @@ type devAgent struct {
 	root  *os.Root // opened on files: names cannot lead out of it
 	pace  time.Duration
 	trade trade
+	hung  atomic.Bool
 }
 
 // trade is what an agent can do: it returns the result of a task.
@@ -68,10 +71,44 @@ func (a *app) devAgent(ctx context.Context, d *devAgent, idle time.Duration) err
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go quiet.watch(ctx, cancel)
+	go d.report(ctx, vigilv1.NewWorkClient(c), conf)
 	return client.Work(ctx, c, conf, func(ctx context.Context, job *client.Job) (string, error) {
 		defer quiet.busy()()
-		return d.trade(ctx, job, strings.TrimSpace(job.Task.GetText()))
+		text := strings.TrimSpace(job.Task.GetText())
+		if text == devHang {
+			return d.hang(ctx, job)
+		}
+		return d.trade(ctx, job, text)
 	})
+}
+
+// devHang is the text of a task at which an agent hangs.
+const devHang = "hang"
+
+// hang does nothing any more, as a program that waits for an answer that never comes: the
+// lease goes on, since what beats is not what works. The next attempt is no trouble.
+func (d *devAgent) hang(ctx context.Context, job *client.Job) (string, error) {
+	if job.Attempt > 1 {
+		return fmt.Sprintf("done with attempt %d; the life before hung", job.Attempt), nil
+	}
+	d.hung.Store(true)
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+
+// report says every devHealth that the agent is healthy, until it hangs.
+func (d *devAgent) report(ctx context.Context, work vigilv1.WorkClient, conf client.WorkerConfig) {
+	me := &vigilv1.Speaker{Agent: conf.Agent, Incarnation: conf.Incarnation, Token: conf.Token}
+	for tick := time.Tick(devHealth); !d.hung.Load(); {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick:
+		}
+		short, cancel := context.WithTimeout(ctx, devHealth)
+		_, _ = work.Declare(short, &vigilv1.DeclareRequest{Speaker: me, Status: "healthy"}) // the next one follows
+		cancel()
+	}
 }
 
 // step notes progress and gives people time to see it.

@@ -106,6 +106,7 @@ func (f *fleet) listTries(b *strings.Builder, status *vigilv1.StatusResponse, ag
 		{"vigil dev kill-host " + last, "a host: its agents move within some 11 s"},
 		{"vigil dev start-host " + last, "switched on: it takes agents again"},
 		{"vigil host drain " + first, "its agents move; `undrain` ends it"},
+		{"vigil task create demo/words --text " + devHang, "its agent hangs and is restarted"},
 		{"vigil agent list", "who lives where, on what task"},
 		{"vigil agent explain demo/vet", "why it runs, or why not"},
 		{"vigil events -f", "what you see below, complete"},
@@ -186,12 +187,13 @@ func (f *fleet) show(e *vigilv1.Event) error {
 func eventColor(kind string) string {
 	switch kind {
 	case "agent.exited", "agent.lease_ended", "agent.fence_ended", "agent.parked", "agent.unkillable", "host.lost",
-		"host.surrendered", "host.confirmed_dead", "task.recovered", "task.failed", "task.quarantined", "server.diverged", "brake.set":
+		"host.surrendered", "host.confirmed_dead", "task.recovered", "task.failed", "task.quarantined", "server.diverged", "brake.set", "agent.restarted_stuck",
+		"agent.needs_human", "room.canceled":
 		return "31"
 	case "agent.started", "agent.joined", "agent.adopted", "task.completed", "host.joined", "host.ready", "host.undrained", "brake.over":
 		return "32"
 	case "host.suspect", "host.returning", "host.drained", "host.gossip_blocked", "agent.start_limit", "agent.stopped", "agent.paused",
-		"agent.left", "room.paused", "cluster.paused", "task.late_result":
+		"agent.left", "room.paused", "cluster.paused", "task.late_result", "agent.nudged", "agent.woken", "agent.interrupted", "room.stalling":
 		return "33"
 	case "leader.established":
 		return "1;33"

@@ -73,7 +73,8 @@ func (f *fleet) agentsJoined(ctx context.Context) bool {
 func devRoles() *vigilv1.ApplyRoomRequest {
 	role := func(name string, replicas uint32, start, policy string) *vigilv1.RoleSpec {
 		return &vigilv1.RoleSpec{Name: name, Runner: name, Replicas: replicas, Start: start, Proof: "agent", Policy: policy,
-			Ttl: durationpb.New(devTTL), StartLimit: durationpb.New(10 * time.Second)}
+			Ttl: durationpb.New(devTTL), StartLimit: durationpb.New(10 * time.Second),
+			Health: &vigilv1.HealthSpec{Every: durationpb.New(devHealth), Missed: 3}}
 	}
 	return &vigilv1.ApplyRoomRequest{Room: devRoom, By: "vigil dev", Roles: []*vigilv1.RoleSpec{
 		role("checksum", 2, "always", "fast"), role("words", 2, "always", "fenced"), role("vet", 1, "on_demand", "fenced"),

@@ -14,12 +14,12 @@ import (
 
 // host is a machine; daemon is one life of the agentd on it.
 type host struct {
-	w    *world
-	n    int
-	key  string
-	name string // of this machine, if it is a clone
-	ssd  bool
-	boot int
+	w      *world
+	n      int
+	key    string
+	name   string // of this machine, if it is a clone
+	labels []fsm.KV
+	boot   int
 
 	mu     sync.Mutex
 	daemon *daemon // nil while the machine is down
@@ -115,10 +115,7 @@ func (d *daemon) register() bool {
 		return false
 	}
 	req := fsm.RegisterHost{Key: d.h.key, Name: d.h.key, Boot: d.boot, Version: "sim", Runners: []string{"ai"}, Capacity: 40}
-	req.Taken = uint64(d.w.since()) + 1
-	if d.h.ssd {
-		req.Labels = []fsm.KV{{Key: "disk", Value: "ssd"}}
-	}
+	req.Taken, req.Labels = uint64(d.w.since())+1, d.h.labels
 	d.mu.Lock()
 	for _, l := range d.lives {
 		if l.phase == accepting {

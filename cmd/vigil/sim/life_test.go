@@ -42,6 +42,9 @@ type life struct {
 	started chan struct{} // closed when the report of the start is done
 	proc    *process
 	next    *order
+
+	spent bool          // its tool is out of quota
+	retry time.Duration // until then, as far as it knows
 }
 
 func (d *daemon) accept(o order) {
@@ -218,6 +221,9 @@ func (l *life) end(why string, g time.Duration) {
 // exited reports a process of which nothing is left.
 func (l *life) exited(code int32, signal string) {
 	r := fsm.ReportExit{Code: code, Signal: signal, Reason: l.ending}
+	if l.spent && l.ending == "" {
+		r.Kind, r.RetryAfter = fsm.ExitUsageLimit, l.retry
+	}
 	if l.ending != "" || l.d.w.cfg.mutant == callsCrashesOrdered {
 		r.Kind = fsm.ExitOrdered
 	}

@@ -30,6 +30,7 @@ type process struct {
 	lost   bool // a beat was answered rejoin
 	worked bool // completed a task
 	terms  int
+	traps  bool // it does not end when it is asked to
 }
 
 func newProcess(l *life) *process {
@@ -117,7 +118,7 @@ func (p *process) term(g time.Duration) {
 	p.mu.Lock()
 	p.terms++
 	again := p.terms > 1 && g > 0
-	polite := g > 0 && !p.hung && p.thawed == nil && p.rngPolite()
+	polite := g > 0 && !p.traps && !p.hung && p.thawed == nil && p.rngPolite()
 	p.mu.Unlock()
 	if again {
 		return
@@ -178,6 +179,10 @@ func (p *process) say(cmd func(fsm.Speaker) fsm.Command) (fsm.Outcome, bool) {
 
 // run is the program. Every way out of it is an end of the process, or a hang.
 func (p *process) run() {
+	if p.l.role.part != nil {
+		p.act()
+		return
+	}
 	if p.l.role.flaps(p.l.name, p.w.since()) {
 		p.rest(p.between(time.Second, 20*time.Second))
 		p.die("crash", 1, "", true)

@@ -54,6 +54,7 @@ type config struct {
 	without string        // name of a fault that never strikes
 	until   string        // end once this law was broken
 	every   time.Duration // between two comparisons of everything; 0: an hour
+	cast    *cast         // who plays instead of the usual fleet; nil: that one
 }
 
 // roleInfo is a role as its agents know it.
@@ -62,8 +63,9 @@ type roleInfo struct {
 	name   string
 	room   string
 	spec   fsm.RoleSpec
-	own    bool // the agent beats by itself all the time
-	steady bool // its agents never flap
+	own    bool  // the agent beats by itself all the time
+	steady bool  // its agents never flap
+	part   *part // what its agents do instead of what is usual; nil: that
 }
 
 // flaps tells whether the agent dies shortly after every start: one agent of each
@@ -142,9 +144,16 @@ func newWorld(t *testing.T, cfg config) *world {
 		s.start()
 	}
 	w.wire.corrupts = cfg.mutant == corruptsEntries
+	if cfg.cast != nil {
+		cfg.cast.enter(w)
+		return w
+	}
 	w.declare()
 	for n := range 4 {
-		h := &host{w: w, n: n, key: fmt.Sprintf("host-%d", n), ssd: n < 2}
+		h := &host{w: w, n: n, key: fmt.Sprintf("host-%d", n)}
+		if n < 2 {
+			h.labels = []fsm.KV{{Key: "disk", Value: "ssd"}}
+		}
 		w.hosts = append(w.hosts, h)
 		h.start(true)
 	}

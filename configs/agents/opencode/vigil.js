@@ -32,7 +32,7 @@ export const Vigil = async () => ({
         break;
       case "permission.asked": // permission.updated in older versions
       case "permission.updated":
-        vigil("declare", "needs-input", "--for", "1h", "OpenCode asks a human");
+        vigil("declare", "needs-input", "OpenCode asks a human");
         break;
       case "permission.replied":
         vigil("declare", "healthy", "--after", "needs-input");

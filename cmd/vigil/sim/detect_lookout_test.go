@@ -1,0 +1,172 @@
+package sim
+
+import (
+	"strings"
+	"time"
+
+	"vigil/fsm"
+)
+
+// lookout reads what the servers tell and looks at every verdict, as a person would.
+type lookout struct {
+	c       *cast
+	last    uint64
+	looked  time.Time
+	terms   int
+	agents  map[string]*part // by agent
+	rooms   map[string]*part
+	counts  map[string]map[string]int // kind -> what -> how often
+	causes  []string                  // of first rungs with healthy agents
+	looks   int
+	wrong   map[string]time.Time // agents with a wrong verdict, since when
+	faulty  map[string]bool
+	onEvent func(*fsm.Event, *part)
+}
+
+func newLookout(c *cast) *lookout {
+	o := &lookout{c: c, agents: map[string]*part{}, rooms: map[string]*part{}, counts: map[string]map[string]int{}, wrong: map[string]time.Time{}}
+	for _, p := range c.parts {
+		o.rooms[p.room] = p
+		if o.counts[p.kind] == nil {
+			o.counts[p.kind] = map[string]int{}
+		}
+		for i := range p.spec.Replicas {
+			o.agents[fsm.AgentName(p.room, p.name, i+1)] = p
+		}
+	}
+	return o
+}
+
+func (o *lookout) run() {
+	for nap(o.c.w.ctx, 2*time.Second) {
+		o.look()
+	}
+}
+
+// look reads the events of the leader, and now and then all verdicts.
+func (o *lookout) look() {
+	i := o.c.w.leading()
+	if i < 0 {
+		return
+	}
+	rep := o.c.w.replica(i)
+	if rep == nil {
+		return
+	}
+	var fresh []fsm.Event
+	rep.Read(func(st *fsm.State) {
+		if first := st.OldestEvent(); o.last > 0 && first > o.last+1 {
+			o.c.w.ledger.breach("events", "events %d to %d were gone before anybody has read them", o.last+1, first-1)
+		}
+		for e := range st.Events(o.last) {
+			fresh, o.last = append(fresh, *e), e.Seq
+		}
+		if time.Since(o.looked) >= 30*time.Second {
+			o.looked = time.Now()
+			o.verdicts(st)
+		}
+	})
+	for i := range fresh {
+		o.event(&fresh[i])
+	}
+}
+
+// event counts what concerns one of the cast.
+func (o *lookout) event(e *fsm.Event) {
+	if e.Kind == "leader.established" {
+		o.terms++
+	}
+	p := o.agents[e.Agent]
+	if p == nil && e.Agent == "" {
+		p = o.rooms[e.Room]
+	}
+	if p == nil {
+		return
+	}
+	o.counts[p.kind][e.Kind]++
+	if o.onEvent != nil {
+		o.onEvent(e, p)
+	}
+	if p.ill == nil {
+		o.innocent(e, p)
+	}
+}
+
+// innocent judges what was done to a healthy agent or its room. The first rung is a
+// question, and allowed; whatever takes something away, or calls a human, is not.
+func (o *lookout) innocent(e *fsm.Event, p *part) {
+	wrong := ""
+	switch e.Kind {
+	case "agent.nudged":
+		if len(o.causes) < 100 {
+			o.causes = append(o.causes, p.kind+": "+e.Text)
+		}
+	case "agent.woken", "agent.interrupted", "agent.restarted_stuck", "agent.needs_human", "agent.turn_limit", "agent.start_limit",
+		"room.idle_timeout", "room.canceled", "mail.escalated", "task.canceled", "task.quarantined":
+		wrong = e.Kind
+	case "task.recovered", "task.failed":
+		if strings.Contains(e.Text, "limit") {
+			wrong = "taken back by a limit"
+		}
+	}
+	if wrong != "" {
+		o.counts[p.kind]["wrong: "+wrong]++
+		o.c.w.ledger.breach("false alarm", "%s of %s (%s): %s", e.Kind, e.Agent+e.Room, p.kind, e.Text)
+	}
+}
+
+// verdicts looks at what is said of every healthy agent. Unresponsive is never right;
+// offline is when no process of it runs, which is so for a while after its host was hit.
+func (o *lookout) verdicts(st *fsm.State) {
+	o.looks++
+	for a := range st.Agents("") {
+		p := o.agents[a.Name]
+		if p == nil || p.ill != nil {
+			continue
+		}
+		v := st.Verdict(a.ID, true)
+		n := o.counts[p.kind]
+		n["verdict: "+v.Kind.String()]++
+		bad := v.Kind == fsm.AgentUnresponsive || v.Kind == fsm.AgentOffline && o.c.runs(a.Name, a.Inc)
+		if !bad {
+			delete(o.wrong, a.Name)
+			continue
+		}
+		since, seen := o.wrong[a.Name]
+		if !seen {
+			since = time.Now()
+			o.wrong[a.Name] = since
+		}
+		if v.Kind == fsm.AgentOffline && time.Since(since) < 2*time.Minute {
+			continue // its process was started, and nobody has said so yet
+		}
+		n["wrong: grave"]++
+		o.c.w.ledger.breach("false alarm", "%s (%s) is called %s: %v", a.Name, p.kind, v.Kind, v.Reasons)
+	}
+}
+
+// runs tells that a life runs, on a host to which nothing was done lately.
+func (c *cast) runs(name string, inc fsm.Incarnation) bool {
+	c.w.ledger.mu.Lock()
+	on, ok := c.w.ledger.agent(name).running[inc]
+	c.w.ledger.mu.Unlock()
+	return ok && !c.troubled(on)
+}
+
+// unacknowledged lists the mail that the agent has read and not acknowledged.
+func (w *world) unacknowledged(id fsm.AgentID) (list []fsm.MailID) {
+	i := w.leading()
+	if i < 0 {
+		return nil
+	}
+	if rep := w.replica(i); rep != nil {
+		rep.Read(func(st *fsm.State) {
+			for m := range st.Mailbox(id, 0) {
+				if m.State == fsm.MailDelivered {
+					list = append(list, m.ID)
+				}
+			}
+		})
+	}
+	return list
+}

@@ -1,0 +1,94 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"vigil/fsm"
+)
+
+var detectFlag = flag.Float64("sim.detect", 0, "simulated hours of the run about false alarms; 0: as fits")
+
+// illness is how a sick agent is found.
+type illness struct{}
+
+// Healthy agents of which other watchdogs have thought that they are dead: for a week of
+// leader changes, outages and suspended hosts none of them is asked twice, restarted,
+// taken a task from or canceled, and none is called dead.
+func TestFalseAlarms(t *testing.T) {
+	hours := *detectFlag
+	if hours == 0 {
+		hours = 6
+		if testing.Short() || raceEnabled {
+			hours = 1
+		}
+	}
+	c, w := falseAlarms(t, max(*seedFlag, 1), time.Duration(hours*float64(time.Hour)))
+	t.Log(w.summary())
+	t.Log(c.text())
+	for _, b := range w.ledger.breaches {
+		t.Errorf("%s: %s", b.law, b.text)
+	}
+	for _, p := range c.parts {
+		if p.words.Load() == 0 && p.open > 0 {
+			t.Errorf("%s: nobody has said anything", p.name)
+		}
+	}
+}
+
+func falseAlarms(t *testing.T, seed uint64, length time.Duration) (*cast, *world) {
+	c := &cast{parts: healthyParts(), racks: 6, extra: [][]fsm.KV{laptop, laptop}}
+	w := c.play(t, config{seed: seed, n: 3}, length, func() {
+		c.shake(40*time.Minute, "server killed", "majority killed", "all servers killed", "server stopped in an orderly way", "server frozen shortly",
+			"server frozen for long", "leader isolated", "leadership handed over", "leadership handed over again and again", "messages lost",
+			"messages late and out of order", "calls late and twice", "disk stalled shortly", "API of a server out of reach")
+	}, func() {
+		c.harass(harm{label: rack[0], pause: 40 * time.Minute, faults: []string{"host cut for less than the TTL", "host hears no answers", "host cut from one server",
+			"daemon killed, agents go on", "calls of a host slow", "host flaps", "host rebooted", "host cut for longer than the TTL"}})
+	}, func() {
+		c.harass(harm{label: rack[0], pause: 90 * time.Minute, least: 2 * time.Second, most: 50 * time.Second, faults: []string{"host suspended"}})
+	}, func() {
+		c.harass(harm{label: laptop[0], pause: 40 * time.Minute, least: 20 * time.Second, most: 6 * time.Minute, faults: []string{"host suspended"}})
+	})
+	return c, w
+}
+
+// play runs a cast for so long.
+func (c *cast) play(t *testing.T, cfg config, length time.Duration, background ...func()) (w *world) {
+	cfg.steady, cfg.cast = true, c
+	synctest.Test(t, func(t *testing.T) {
+		w = newWorld(t, cfg)
+		defer w.end()
+		c.run(length, background...)
+	})
+	return w
+}
+
+// text is what was counted, for people.
+func (c *cast) text() string {
+	b := &strings.Builder{}
+	o := c.lookout
+	fmt.Fprintf(b, "%d terms, %d looks at all verdicts\n", o.terms, o.looks)
+	for _, kind := range slices.Sorted(maps.Keys(o.counts)) {
+		words := uint64(0)
+		for _, p := range c.parts {
+			if p.kind == kind {
+				words += p.words.Load()
+			}
+		}
+		fmt.Fprintf(b, "%s: %d words\n", kind, words)
+		for _, what := range slices.Sorted(maps.Keys(o.counts[kind])) {
+			fmt.Fprintf(b, "   %-34s %d\n", what, o.counts[kind][what])
+		}
+	}
+	for _, cause := range o.causes {
+		fmt.Fprintf(b, "nudged: %s\n", cause)
+	}
+	return b.String()
+}

@@ -1,0 +1,175 @@
+package fsm
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// awayAgent is an agent at work on a host with a task waiting beside it, whose fence outlasts
+// long silences of the host.
+func awayAgent(t *testing.T, level uint32, hostTTL string, change func(*RoleSpec)) (*drive, HostID, Speaker) {
+	t.Helper()
+	d := newDrive(t)
+	d.jump(time.Minute)
+	d.must(PutSettings{Values: []KV{{"host_ttl", hostTTL}}})
+	if level == 3 {
+		d.must(RaiseLevel{Level: 3})
+	}
+	h := d.host("h1", "w")
+	spec := RoleSpec{Name: "a", Runner: "w", TTL: 4 * time.Hour}
+	change(&spec)
+	d.room("r", spec)
+	me := d.start("r/a", h)
+	d.must(Join{me})
+	return d, h, me
+}
+
+// silence lets a host be silent, and heard again after so long.
+func (d *drive) silence(h HostID, span time.Duration) {
+	d.t.Helper()
+	d.beat(h, BeatFence|BeatVouch|BeatLease, d.agent("r/a").ID)
+	d.jump(SilentFor)
+	d.must(SuspectHost{Host: h, Suspect: true, Reason: whyStream})
+	d.jump(span - SilentFor)
+	d.beat(h, BeatFence|BeatVouch|BeatLease, d.agent("r/a").ID)
+	if d.s.Host(h).State == HostSuspect {
+		d.must(SuspectHost{Host: h, Reason: "heard again"})
+	}
+	d.state(h, HostReady)
+}
+
+func (d *drive) judged(want VerdictKind, when string) {
+	d.t.Helper()
+	if v := d.s.Verdict(d.agent("r/a").ID, true); v.Kind != want {
+		d.t.Errorf("%s it is %s (%v), want %s", when, v.Kind, v.Reasons, want)
+	}
+}
+
+// L10: a laptop that was suspended wakes up with healthy agents: what could not be heard
+// is neither a missed report nor silence. The time after it counts as ever. Before level 3
+// such an agent was called unresponsive until its next report.
+func TestL10SuspendedHostMakesNobodyUnresponsive(t *testing.T) {
+	for _, level := range []uint32{2, 3} {
+		for _, span := range []time.Duration{50 * time.Second, 6 * time.Minute} { // shorter and longer than the host's lease
+			d, h, me := awayAgent(t, level, "1m", func(r *RoleSpec) { r.HealthEvery, r.HealthMissed = 20*time.Second, 2 })
+			task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
+			d.must(Claim{Speaker: me})
+			d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
+			d.must(Declare{Speaker: me})
+			d.silence(h, span)
+			if level < 3 {
+				d.judged(AgentUnresponsive, "on the way back at level 2")
+				continue
+			}
+			d.judged(AgentHealthy, "on the way back")
+			v := d.s.Verdict(d.agent("r/a").ID, true)
+			if said := v.Reasons[len(v.Reasons)-1].Text; !strings.Contains(said, "was not heard for "+span.String()) {
+				t.Errorf("nothing tells why: %v", v.Reasons)
+			}
+			d.jump(39 * time.Second)
+			d.judged(AgentHealthy, "before two reports are missing")
+			d.jump(2 * time.Second)
+			d.judged(AgentUnresponsive, "after two missing reports that could have come")
+			if next := reload(t, d.s); next.Hash() != d.s.Hash() || len(next.Host(h).Away) != 2 {
+				t.Errorf("loaded with %v", next.Host(h).Away)
+			}
+		}
+	}
+}
+
+// The same for silence with a task, for a task that waits, and for the ladder's deadlines.
+func TestL10SuspendedHostMakesNobodyStalledOrDeaf(t *testing.T) {
+	d, h, me := awayAgent(t, 3, "24h", func(r *RoleSpec) { r.PendingLimit = 5 * time.Minute })
+	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
+	d.silence(h, 6*time.Minute)
+	d.judged(AgentIdle, "with a task that came before the silence")
+	d.jump(5*time.Minute + time.Second)
+	d.judged(AgentDeaf, "after the pending limit")
+	d.must(Claim{Speaker: me})
+	d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
+	d.jump(29 * time.Minute)
+	d.silence(h, 10*time.Minute)
+	d.judged(AgentHealthy, "after 29 min of work and 10 of silence of its host")
+	d.jump(time.Minute + time.Second)
+	d.judged(AgentStalled, "after half an hour that was heard")
+	id := d.agent("r/a").ID
+	c := d.s.Climb(id)
+	d.must(StepLadder{Agent: id, Inc: me.Inc, Rung: RungNudge, Seen: c.Seen})
+	if c = d.s.Climb(id); c.Due != d.clock.Add(d.s.Settings().Ladder.Nudge) {
+		t.Fatalf("the wake is due in %s", c.Due.Sub(d.clock))
+	}
+	d.silence(h, 3*time.Minute)
+	c = d.s.Climb(id)
+	d.want(Conflict, StepLadder{Agent: id, Inc: me.Inc, Rung: RungWake, Seen: c.Seen})
+	d.jump(2 * time.Minute)
+	d.must(StepLadder{Agent: id, Inc: me.Inc, Rung: RungWake, Seen: c.Seen})
+}
+
+// What a host keeps of its absences is bounded, and what is kept never changes.
+func TestL11AbsencesAreBounded(t *testing.T) {
+	d, h, _ := awayAgent(t, 3, "24h", func(*RoleSpec) {})
+	var old, was []Time
+	for range maxAway + 5 {
+		d.jump(20 * time.Minute)
+		d.silence(h, 10*time.Second)
+		if !slices.Equal(old, was) {
+			t.Fatalf("%v became %v", was, old)
+		}
+		old = d.s.Host(h).Away
+		was = slices.Clone(old)
+	}
+	if len(old) != 2*maxAway {
+		t.Errorf("%d times are kept, want %d", len(old), 2*maxAway)
+	}
+}
+
+// A host whose gossip alone is blocked beats and holds its streams: a hang on it is found
+// like any other. Before level 3 the verdict was suspect for as long as that lasted.
+func TestBlockedGossipHidesNoHang(t *testing.T) {
+	for level, want := range map[uint32]VerdictKind{2: AgentSuspect, 3: AgentStalled} {
+		d, h, me := awayAgent(t, level, "24h", func(*RoleSpec) {})
+		task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
+		d.must(Claim{Speaker: me})
+		d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
+		d.must(SuspectHost{Host: h, Suspect: true, Reason: whyGossip})
+		for range 4 { // it beats, so only gossip is to blame
+			d.jump(10 * time.Second)
+			d.beat(h, BeatFence|BeatVouch, d.agent("r/a").ID)
+		}
+		d.must(SuspectHost{Host: h, Suspect: true, Reason: whyBlocked})
+		for range 70 {
+			d.jump(30 * time.Second)
+			d.beat(h, BeatFence|BeatVouch, d.agent("r/a").ID)
+		}
+		d.judged(want, "after half an hour")
+	}
+}
+
+// A conversation is not silent while mail goes to and fro in it (level 3). What vigil
+// writes by itself is no word of anybody.
+func TestMailBreaksTheSilenceOfARoom(t *testing.T) {
+	for level, want := range map[uint32]RoomState{2: RoomStalled, 3: RoomActive} {
+		for name, do := range map[string]func(x *silentRoom){
+			"a human writes":        func(x *silentRoom) { x.must(SendMail{From: "ann", To: "r/a", Subject: "s"}) },
+			"an agent writes":       func(x *silentRoom) { x.must(SendMail{Speaker: x.me, To: "r/a", Subject: "s"}) },
+			"an agent acknowledges": func(x *silentRoom) { x.must(AckMail{Speaker: x.me, Mail: 1}) },
+			"vigil writes":          func(x *silentRoom) { x.must(SendMail{From: LaddersBy, To: "r/a", Subject: "s"}) },
+		} {
+			x := newSilentRoom(t)
+			if level == 3 {
+				x.must(RaiseLevel{Level: 3})
+			}
+			x.must(SendMail{From: "ann", To: "r/a", Subject: "s"})
+			x.jump(11 * time.Minute)
+			x.is(RoomStalled)
+			do(x)
+			if name == "vigil writes" {
+				x.is(RoomStalled)
+				continue
+			}
+			x.is(want)
+		}
+	}
+}
