@@ -34,8 +34,9 @@ prompts:
   - {kind: idle, pattern: '^>$', lines: 1}
 `
 
-// newAsking starts a fleet with a host whose agents have terminals that are looked at.
-func newAsking(t *testing.T) *crew {
+// newTerminalCrew starts a fleet with one more host, whose agents have terminals; settings are
+// more lines of its configuration.
+func newTerminalCrew(t *testing.T, runner, settings string) *crew {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("there is no tmux")
@@ -43,7 +44,7 @@ func newAsking(t *testing.T) *crew {
 	t.Setenv("PATH", filepath.Dir(vigil(t))+":"+os.Getenv("PATH"))
 	t.Setenv("HOME", t.TempDir())
 	f := newFleet(t)
-	f.write("h2/runners.d/ask.yaml", askRunner)
+	f.write("h2/runners.d/one.yaml", runner)
 	data, err := os.MkdirTemp("", "h2-") // the path of a terminal's socket must be short
 	if err != nil {
 		t.Fatal(err)
@@ -52,10 +53,16 @@ func newAsking(t *testing.T) *crew {
 	if err := os.Symlink(data, f.path("h2data")); err != nil {
 		t.Fatal(err)
 	}
-	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ndata_dir: %q\nname: h2\nlook_every: 1s\nquiet_after: 1s\n", strings.Join(f.api, ", "), data))
+	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ndata_dir: %q\nname: h2\n%s", strings.Join(f.api, ", "), data, settings))
 	agentd := spawn(t, "h2", "agentd", "--config", f.path("h2/agentd.yaml"))
 	t.Cleanup(func() { f.clear("h2data", agentd) })
-	c := &crew{testFleet: f}
+	return &crew{testFleet: f}
+}
+
+// newAsking starts a fleet with a host whose agents' terminals are looked at.
+func newAsking(t *testing.T) *crew {
+	t.Helper()
+	c := newTerminalCrew(t, askRunner, "look_every: 1s\nquiet_after: 1s\n")
 	c.says("settings set ladder_interval=1s ladder_wake=1h ladder_nudge=1h prompt_limit=1s idle_prompt_limit=1s", "prompt_limit")
 	return c
 }
