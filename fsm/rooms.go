@@ -122,7 +122,7 @@ func (s *State) checkApply(c *ApplyRoom, rm *Room) Outcome {
 	}
 	for _, id := range rm.Roles {
 		r := s.roles.mut(uint64(id))
-		if open := s.openTasks(id); !seen[r.Spec.Name] && !r.Retired && open > 0 {
+		if open := s.openTasks(id) - s.openLooks(id); !seen[r.Spec.Name] && !r.Retired && open > 0 {
 			return refuse(Conflict, "role %q would go but has %d open tasks; cancel them or keep the role", r.Spec.Name, open)
 		}
 	}
@@ -206,6 +206,7 @@ func (s *State) retireRole(r *Role) {
 		return
 	}
 	r.Retired, r.Rev = true, s.meta.Index
+	s.endLooks(r)
 	for _, id := range slices.Clone(r.Agents) {
 		a := s.agents.mut(uint64(id))
 		was := a.shadow()
