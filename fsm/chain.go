@@ -304,16 +304,14 @@ func (a *Agent) patrols() uint32 {
 func (a *Agent) useful() bool { return a.Done > 0 || a.patrols() > 0 }
 
 // patrolled is since when a patrol is awaited: the last one of this life, its beginning, or
-// the end of what it has declared to be busy with; the time in which its host was not heard
+// the end of what explains its silence (excusedUntil); the time in which its host was not heard
 // is left out, since it may have been frozen.
 func (s *State) patrolled(a *Agent) Time {
 	at := a.StartedAt
 	if a.patrols() > 0 {
 		at = max(at, a.Notes().Chain.PatrolAt)
 	}
-	if d := a.Declared; d != nil {
-		at = max(at, min(d.Excused, s.meta.Clock))
-	}
+	at = max(at, min(a.excusedUntil(), s.meta.Clock))
 	return at.Add(s.absent(a, at))
 }
 

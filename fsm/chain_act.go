@@ -56,6 +56,9 @@ func (s *State) decide(a *Agent, by Decider, said Decision, why, degraded string
 	if degraded != "" {
 		text += "; degraded: " + degraded
 	}
+	if no := s.Degraded(a.ID); no != "" { // nothing can be typed or observed (seed 004, Degraded Mode)
+		text += "; " + no
+	}
 	s.event("agent.triage", about{agent: a, host: a.Host}, clip(text, MaxReason))
 }
 
@@ -124,7 +127,7 @@ func (s *State) nudgeOverseer(a *Agent) string {
 
 // prodLater has the leader type what was decided.
 func (s *State) prodLater(a *Agent, act string) string {
-	if a.Proc != ProcRunning {
+	if a.Proc != ProcRunning || s.Degraded(a.ID) != "" { // the event says why nothing is typed
 		return act
 	}
 	s.changeChain(a, func(c *Chain) { c.Prod = s.meta.Clock })

@@ -239,6 +239,8 @@ type Request struct {
 	//	*Request_CloseEscalation
 	//	*Request_NoteNotice
 	//	*Request_RaiseLevel
+	//	*Request_ReportScreen
+	//	*Request_ReportTerminals
 	//	*Request_ReportPatrol
 	//	*Request_LookAtOverseer
 	//	*Request_HandOver
@@ -834,6 +836,24 @@ func (x *Request) GetRaiseLevel() *RaiseLevel {
 	return nil
 }
 
+func (x *Request) GetReportScreen() *ReportScreen {
+	if x != nil {
+		if x, ok := x.Command.(*Request_ReportScreen); ok {
+			return x.ReportScreen
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetReportTerminals() *ReportTerminals {
+	if x != nil {
+		if x, ok := x.Command.(*Request_ReportTerminals); ok {
+			return x.ReportTerminals
+		}
+	}
+	return nil
+}
+
 func (x *Request) GetReportPatrol() *ReportPatrol {
 	if x != nil {
 		if x, ok := x.Command.(*Request_ReportPatrol); ok {
@@ -1160,6 +1180,14 @@ type Request_RaiseLevel struct {
 	RaiseLevel *RaiseLevel `protobuf:"bytes,74,opt,name=raise_level,json=raiseLevel,proto3,oneof"` // feature level 3
 }
 
+type Request_ReportScreen struct {
+	ReportScreen *ReportScreen `protobuf:"bytes,80,opt,name=report_screen,json=reportScreen,proto3,oneof"` // feature level 3
+}
+
+type Request_ReportTerminals struct {
+	ReportTerminals *ReportTerminals `protobuf:"bytes,81,opt,name=report_terminals,json=reportTerminals,proto3,oneof"` // feature level 3
+}
+
 type Request_ReportPatrol struct {
 	ReportPatrol *ReportPatrol `protobuf:"bytes,76,opt,name=report_patrol,json=reportPatrol,proto3,oneof"` // feature level 3, as those that follow
 }
@@ -1315,6 +1343,10 @@ func (*Request_CloseEscalation) isRequest_Command() {}
 func (*Request_NoteNotice) isRequest_Command() {}
 
 func (*Request_RaiseLevel) isRequest_Command() {}
+
+func (*Request_ReportScreen) isRequest_Command() {}
+
+func (*Request_ReportTerminals) isRequest_Command() {}
 
 func (*Request_ReportPatrol) isRequest_Command() {}
 
@@ -5622,6 +5654,166 @@ func (x *NoteRung) GetReason() string {
 	return ""
 }
 
+type ReportScreen struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	Agent         uint32                 `protobuf:"varint,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	Inc           uint64                 `protobuf:"varint,3,opt,name=inc,proto3" json:"inc,omitempty"`
+	Kind          uint32                 `protobuf:"varint,4,opt,name=kind,proto3" json:"kind,omitempty"`
+	Quiet         bool                   `protobuf:"varint,5,opt,name=quiet,proto3" json:"quiet,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportScreen) Reset() {
+	*x = ReportScreen{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportScreen) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportScreen) ProtoMessage() {}
+
+func (x *ReportScreen) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportScreen.ProtoReflect.Descriptor instead.
+func (*ReportScreen) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{66}
+}
+
+func (x *ReportScreen) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *ReportScreen) GetAgent() uint32 {
+	if x != nil {
+		return x.Agent
+	}
+	return 0
+}
+
+func (x *ReportScreen) GetInc() uint64 {
+	if x != nil {
+		return x.Inc
+	}
+	return 0
+}
+
+func (x *ReportScreen) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *ReportScreen) GetQuiet() bool {
+	if x != nil {
+		return x.Quiet
+	}
+	return false
+}
+
+type ReportTerminals struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	Boot          string                 `protobuf:"bytes,2,opt,name=boot,proto3" json:"boot,omitempty"`
+	Tool          string                 `protobuf:"bytes,3,opt,name=tool,proto3" json:"tool,omitempty"`
+	Why           string                 `protobuf:"bytes,4,opt,name=why,proto3" json:"why,omitempty"`
+	Runners       []string               `protobuf:"bytes,5,rep,name=runners,proto3" json:"runners,omitempty"`
+	Watched       []string               `protobuf:"bytes,6,rep,name=watched,proto3" json:"watched,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportTerminals) Reset() {
+	*x = ReportTerminals{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportTerminals) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportTerminals) ProtoMessage() {}
+
+func (x *ReportTerminals) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportTerminals.ProtoReflect.Descriptor instead.
+func (*ReportTerminals) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{67}
+}
+
+func (x *ReportTerminals) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *ReportTerminals) GetBoot() string {
+	if x != nil {
+		return x.Boot
+	}
+	return ""
+}
+
+func (x *ReportTerminals) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *ReportTerminals) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *ReportTerminals) GetRunners() []string {
+	if x != nil {
+		return x.Runners
+	}
+	return nil
+}
+
+func (x *ReportTerminals) GetWatched() []string {
+	if x != nil {
+		return x.Watched
+	}
+	return nil
+}
+
 type ReportPatrol struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
@@ -5637,7 +5829,7 @@ type ReportPatrol struct {
 
 func (x *ReportPatrol) Reset() {
 	*x = ReportPatrol{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5649,7 +5841,7 @@ func (x *ReportPatrol) String() string {
 func (*ReportPatrol) ProtoMessage() {}
 
 func (x *ReportPatrol) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5662,7 +5854,7 @@ func (x *ReportPatrol) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportPatrol.ProtoReflect.Descriptor instead.
 func (*ReportPatrol) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{66}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ReportPatrol) GetAgent() string {
@@ -5724,7 +5916,7 @@ type LookAtOverseer struct {
 
 func (x *LookAtOverseer) Reset() {
 	*x = LookAtOverseer{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5736,7 +5928,7 @@ func (x *LookAtOverseer) String() string {
 func (*LookAtOverseer) ProtoMessage() {}
 
 func (x *LookAtOverseer) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5749,7 +5941,7 @@ func (x *LookAtOverseer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookAtOverseer.ProtoReflect.Descriptor instead.
 func (*LookAtOverseer) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{67}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *LookAtOverseer) GetAgent() string {
@@ -5779,7 +5971,7 @@ type HandOver struct {
 
 func (x *HandOver) Reset() {
 	*x = HandOver{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5791,7 +5983,7 @@ func (x *HandOver) String() string {
 func (*HandOver) ProtoMessage() {}
 
 func (x *HandOver) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5804,7 +5996,7 @@ func (x *HandOver) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOver.ProtoReflect.Descriptor instead.
 func (*HandOver) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{68}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *HandOver) GetAgent() string {
@@ -5853,7 +6045,7 @@ type ProdOverseer struct {
 
 func (x *ProdOverseer) Reset() {
 	*x = ProdOverseer{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5865,7 +6057,7 @@ func (x *ProdOverseer) String() string {
 func (*ProdOverseer) ProtoMessage() {}
 
 func (x *ProdOverseer) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5878,7 +6070,7 @@ func (x *ProdOverseer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProdOverseer.ProtoReflect.Descriptor instead.
 func (*ProdOverseer) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{69}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ProdOverseer) GetAgent() uint32 {
@@ -5913,7 +6105,7 @@ type NoteProd struct {
 
 func (x *NoteProd) Reset() {
 	*x = NoteProd{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[70]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5925,7 +6117,7 @@ func (x *NoteProd) String() string {
 func (*NoteProd) ProtoMessage() {}
 
 func (x *NoteProd) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[70]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5938,7 +6130,7 @@ func (x *NoteProd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteProd.ProtoReflect.Descriptor instead.
 func (*NoteProd) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{70}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *NoteProd) GetAgent() uint32 {
@@ -5982,7 +6174,7 @@ type SendMail struct {
 
 func (x *SendMail) Reset() {
 	*x = SendMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[71]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5994,7 +6186,7 @@ func (x *SendMail) String() string {
 func (*SendMail) ProtoMessage() {}
 
 func (x *SendMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[71]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6007,7 +6199,7 @@ func (x *SendMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMail.ProtoReflect.Descriptor instead.
 func (*SendMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{71}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *SendMail) GetAgent() string {
@@ -6106,7 +6298,7 @@ type ReadMail struct {
 
 func (x *ReadMail) Reset() {
 	*x = ReadMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[72]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6118,7 +6310,7 @@ func (x *ReadMail) String() string {
 func (*ReadMail) ProtoMessage() {}
 
 func (x *ReadMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[72]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6131,7 +6323,7 @@ func (x *ReadMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadMail.ProtoReflect.Descriptor instead.
 func (*ReadMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{72}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ReadMail) GetAgent() string {
@@ -6174,7 +6366,7 @@ type AckMail struct {
 
 func (x *AckMail) Reset() {
 	*x = AckMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[73]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6186,7 +6378,7 @@ func (x *AckMail) String() string {
 func (*AckMail) ProtoMessage() {}
 
 func (x *AckMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[73]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6199,7 +6391,7 @@ func (x *AckMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckMail.ProtoReflect.Descriptor instead.
 func (*AckMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{73}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *AckMail) GetAgent() string {
@@ -6241,7 +6433,7 @@ type OrderStart struct {
 
 func (x *OrderStart) Reset() {
 	*x = OrderStart{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[74]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6253,7 +6445,7 @@ func (x *OrderStart) String() string {
 func (*OrderStart) ProtoMessage() {}
 
 func (x *OrderStart) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[74]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6266,7 +6458,7 @@ func (x *OrderStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStart.ProtoReflect.Descriptor instead.
 func (*OrderStart) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{74}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *OrderStart) GetAgent() uint32 {
@@ -6301,7 +6493,7 @@ type OrderStop struct {
 
 func (x *OrderStop) Reset() {
 	*x = OrderStop{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[75]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6313,7 +6505,7 @@ func (x *OrderStop) String() string {
 func (*OrderStop) ProtoMessage() {}
 
 func (x *OrderStop) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[75]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6326,7 +6518,7 @@ func (x *OrderStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStop.ProtoReflect.Descriptor instead.
 func (*OrderStop) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{75}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *OrderStop) GetAgent() uint32 {
@@ -6361,7 +6553,7 @@ type CancelOrder struct {
 
 func (x *CancelOrder) Reset() {
 	*x = CancelOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[76]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6373,7 +6565,7 @@ func (x *CancelOrder) String() string {
 func (*CancelOrder) ProtoMessage() {}
 
 func (x *CancelOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[76]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6386,7 +6578,7 @@ func (x *CancelOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelOrder.ProtoReflect.Descriptor instead.
 func (*CancelOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{76}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *CancelOrder) GetAgent() uint32 {
@@ -6424,7 +6616,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tHostBeats\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
-	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xc4!\n" +
+	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xd3\"\n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
@@ -6509,6 +6701,8 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"noteNotice\x12;\n" +
 	"\vraise_level\x18J \x01(\v2\x18.vigil.log.v1.RaiseLevelH\x00R\n" +
 	"raiseLevel\x12A\n" +
+	"\rreport_screen\x18P \x01(\v2\x1a.vigil.log.v1.ReportScreenH\x00R\freportScreen\x12J\n" +
+	"\x10report_terminals\x18Q \x01(\v2\x1d.vigil.log.v1.ReportTerminalsH\x00R\x0freportTerminals\x12A\n" +
 	"\rreport_patrol\x18L \x01(\v2\x1a.vigil.log.v1.ReportPatrolH\x00R\freportPatrol\x12H\n" +
 	"\x10look_at_overseer\x18M \x01(\v2\x1c.vigil.log.v1.LookAtOverseerH\x00R\x0elookAtOverseer\x125\n" +
 	"\thand_over\x18N \x01(\v2\x16.vigil.log.v1.HandOverH\x00R\bhandOver\x12A\n" +
@@ -6879,7 +7073,20 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x05agent\x18\x01 \x01(\rR\x05agent\x12\x10\n" +
 	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x12\n" +
 	"\x04rung\x18\x03 \x01(\rR\x04rung\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xbb\x01\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"t\n" +
+	"\fReportScreen\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +
+	"\x05agent\x18\x02 \x01(\rR\x05agent\x12\x10\n" +
+	"\x03inc\x18\x03 \x01(\x04R\x03inc\x12\x12\n" +
+	"\x04kind\x18\x04 \x01(\rR\x04kind\x12\x14\n" +
+	"\x05quiet\x18\x05 \x01(\bR\x05quiet\"\x93\x01\n" +
+	"\x0fReportTerminals\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
+	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x12\n" +
+	"\x04tool\x18\x03 \x01(\tR\x04tool\x12\x10\n" +
+	"\x03why\x18\x04 \x01(\tR\x03why\x12\x18\n" +
+	"\arunners\x18\x05 \x03(\tR\arunners\x12\x18\n" +
+	"\awatched\x18\x06 \x03(\tR\awatched\"\xbb\x01\n" +
 	"\fReportPatrol\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x10\n" +
 	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x1d\n" +
@@ -6960,7 +7167,7 @@ func file_vigil_log_v1_log_proto_rawDescGZIP() []byte {
 	return file_vigil_log_v1_log_proto_rawDescData
 }
 
-var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 77)
+var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 79)
 var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: vigil.log.v1.Entry
 	(*HostBeats)(nil),         // 1: vigil.log.v1.HostBeats
@@ -7028,17 +7235,19 @@ var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*NoteNudge)(nil),         // 63: vigil.log.v1.NoteNudge
 	(*StepLadder)(nil),        // 64: vigil.log.v1.StepLadder
 	(*NoteRung)(nil),          // 65: vigil.log.v1.NoteRung
-	(*ReportPatrol)(nil),      // 66: vigil.log.v1.ReportPatrol
-	(*LookAtOverseer)(nil),    // 67: vigil.log.v1.LookAtOverseer
-	(*HandOver)(nil),          // 68: vigil.log.v1.HandOver
-	(*ProdOverseer)(nil),      // 69: vigil.log.v1.ProdOverseer
-	(*NoteProd)(nil),          // 70: vigil.log.v1.NoteProd
-	(*SendMail)(nil),          // 71: vigil.log.v1.SendMail
-	(*ReadMail)(nil),          // 72: vigil.log.v1.ReadMail
-	(*AckMail)(nil),           // 73: vigil.log.v1.AckMail
-	(*OrderStart)(nil),        // 74: vigil.log.v1.OrderStart
-	(*OrderStop)(nil),         // 75: vigil.log.v1.OrderStop
-	(*CancelOrder)(nil),       // 76: vigil.log.v1.CancelOrder
+	(*ReportScreen)(nil),      // 66: vigil.log.v1.ReportScreen
+	(*ReportTerminals)(nil),   // 67: vigil.log.v1.ReportTerminals
+	(*ReportPatrol)(nil),      // 68: vigil.log.v1.ReportPatrol
+	(*LookAtOverseer)(nil),    // 69: vigil.log.v1.LookAtOverseer
+	(*HandOver)(nil),          // 70: vigil.log.v1.HandOver
+	(*ProdOverseer)(nil),      // 71: vigil.log.v1.ProdOverseer
+	(*NoteProd)(nil),          // 72: vigil.log.v1.NoteProd
+	(*SendMail)(nil),          // 73: vigil.log.v1.SendMail
+	(*ReadMail)(nil),          // 74: vigil.log.v1.ReadMail
+	(*AckMail)(nil),           // 75: vigil.log.v1.AckMail
+	(*OrderStart)(nil),        // 76: vigil.log.v1.OrderStart
+	(*OrderStop)(nil),         // 77: vigil.log.v1.OrderStop
+	(*CancelOrder)(nil),       // 78: vigil.log.v1.CancelOrder
 }
 var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: vigil.log.v1.Entry.beats:type_name -> vigil.log.v1.HostBeats
@@ -7074,9 +7283,9 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	44, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
 	45, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
 	47, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
-	71, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
-	72, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
-	73, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
+	73, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
+	74, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
+	75, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
 	49, // 36: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
 	50, // 37: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
 	51, // 38: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
@@ -7087,9 +7296,9 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	56, // 43: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
 	57, // 44: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
 	59, // 45: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
-	74, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
-	75, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
-	76, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
+	76, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
+	77, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
+	78, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
 	60, // 49: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
 	61, // 50: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
 	62, // 51: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
@@ -7101,30 +7310,32 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	21, // 57: vigil.log.v1.Request.close_escalation:type_name -> vigil.log.v1.CloseEscalation
 	22, // 58: vigil.log.v1.Request.note_notice:type_name -> vigil.log.v1.NoteNotice
 	5,  // 59: vigil.log.v1.Request.raise_level:type_name -> vigil.log.v1.RaiseLevel
-	66, // 60: vigil.log.v1.Request.report_patrol:type_name -> vigil.log.v1.ReportPatrol
-	67, // 61: vigil.log.v1.Request.look_at_overseer:type_name -> vigil.log.v1.LookAtOverseer
-	68, // 62: vigil.log.v1.Request.hand_over:type_name -> vigil.log.v1.HandOver
-	69, // 63: vigil.log.v1.Request.prod_overseer:type_name -> vigil.log.v1.ProdOverseer
-	70, // 64: vigil.log.v1.Request.note_prod:type_name -> vigil.log.v1.NoteProd
-	24, // 65: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
-	25, // 66: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
-	26, // 67: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
-	27, // 68: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
-	23, // 69: vigil.log.v1.Request.watch_rooms:type_name -> vigil.log.v1.WatchRooms
-	3,  // 70: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
-	3,  // 71: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
-	3,  // 72: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
-	16, // 73: vigil.log.v1.RoleSpec.overseer:type_name -> vigil.log.v1.OverseerSpec
-	15, // 74: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
-	18, // 75: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
-	3,  // 76: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
-	48, // 77: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
-	58, // 78: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
-	79, // [79:79] is the sub-list for method output_type
-	79, // [79:79] is the sub-list for method input_type
-	79, // [79:79] is the sub-list for extension type_name
-	79, // [79:79] is the sub-list for extension extendee
-	0,  // [0:79] is the sub-list for field type_name
+	66, // 60: vigil.log.v1.Request.report_screen:type_name -> vigil.log.v1.ReportScreen
+	67, // 61: vigil.log.v1.Request.report_terminals:type_name -> vigil.log.v1.ReportTerminals
+	68, // 62: vigil.log.v1.Request.report_patrol:type_name -> vigil.log.v1.ReportPatrol
+	69, // 63: vigil.log.v1.Request.look_at_overseer:type_name -> vigil.log.v1.LookAtOverseer
+	70, // 64: vigil.log.v1.Request.hand_over:type_name -> vigil.log.v1.HandOver
+	71, // 65: vigil.log.v1.Request.prod_overseer:type_name -> vigil.log.v1.ProdOverseer
+	72, // 66: vigil.log.v1.Request.note_prod:type_name -> vigil.log.v1.NoteProd
+	24, // 67: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
+	25, // 68: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
+	26, // 69: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
+	27, // 70: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
+	23, // 71: vigil.log.v1.Request.watch_rooms:type_name -> vigil.log.v1.WatchRooms
+	3,  // 72: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
+	3,  // 73: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
+	3,  // 74: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
+	16, // 75: vigil.log.v1.RoleSpec.overseer:type_name -> vigil.log.v1.OverseerSpec
+	15, // 76: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
+	18, // 77: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
+	3,  // 78: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
+	48, // 79: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
+	58, // 80: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
+	81, // [81:81] is the sub-list for method output_type
+	81, // [81:81] is the sub-list for method input_type
+	81, // [81:81] is the sub-list for extension type_name
+	81, // [81:81] is the sub-list for extension extendee
+	0,  // [0:81] is the sub-list for field type_name
 }
 
 func init() { file_vigil_log_v1_log_proto_init() }
@@ -7191,6 +7402,8 @@ func file_vigil_log_v1_log_proto_init() {
 		(*Request_CloseEscalation)(nil),
 		(*Request_NoteNotice)(nil),
 		(*Request_RaiseLevel)(nil),
+		(*Request_ReportScreen)(nil),
+		(*Request_ReportTerminals)(nil),
 		(*Request_ReportPatrol)(nil),
 		(*Request_LookAtOverseer)(nil),
 		(*Request_HandOver)(nil),
@@ -7208,7 +7421,7 @@ func file_vigil_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_log_v1_log_proto_rawDesc), len(file_vigil_log_v1_log_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   77,
+			NumMessages:   79,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
