@@ -151,6 +151,10 @@ func (s *State) executeSystem(c Command, session SessionID) Outcome {
 		return s.noteRung(&c)
 	case ReportStuck:
 		return s.reportStuck(&c)
+	case ReportScreen:
+		return s.reportScreen(&c)
+	case ReportTerminals:
+		return s.reportTerminals(&c)
 	case AcceptOrder:
 		return s.acceptOrder(&c)
 	case ReportStarted:

@@ -20,6 +20,7 @@ const (
 	EscRoomCanceled                               // room: the conversation watchdog has canceled it
 	EscServerDiverged                             // server: its state differs from the majority's
 	EscAgentStuck                                 // agent: it lives and does not get on, and the ladder is at its end
+	EscPrompt                                     // agent: a permission prompt stands on its terminal
 	escalationKindsPlus                           // one more than the last
 )
 

@@ -43,6 +43,9 @@ var escalationKinds = [escalationKindsPlus]escalationWords{
 	EscAgentStuck: {"agent_stuck", "the agent lives, does not get on and does not answer",
 		"it was nudged and asked, and interrupted and restarted where that is allowed; it keeps its task",
 		[]string{"vigil agent explain {agent}", "vigil agent logs {agent}", "vigil nudge {agent}", "vigil agent restart {agent}", "vigil agent stop {agent}"}},
+	EscPrompt: {"permission_prompt", "a permission prompt stands on the agent's terminal, and it works no more until somebody answers",
+		"nothing: it is neither nudged nor restarted, and it keeps its task",
+		[]string{"vigil agent screen {agent}", "vigil agent attach {agent}", "vigil agent explain {agent}", "vigil agent restart {agent}", "vigil agent stop {agent}"}},
 }
 
 // String is the name of the kind.
@@ -103,6 +106,8 @@ func (s *State) Lasts(e *Escalation) bool {
 		return a != nil && a.Notes().StartFault != "" && a.Notes().Faults >= brokenStarts
 	case EscAgentStuck:
 		return a != nil && s.Climb(a.ID).Rung == RungEscalate
+	case EscPrompt:
+		return a != nil && a.shows(PromptPermission)
 	case EscMailUnanswered:
 		if a == nil {
 			return false

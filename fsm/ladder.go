@@ -188,6 +188,8 @@ func (s *State) unrestartable(a *Agent, g *Signals) string {
 		return "it reports its health in time"
 	case s.meta.Level >= 3 && spec.Ladder == LadderCareful && s.beatsItself(a, g):
 		return "its own beats go on, so it is not dead"
+	case spec.Ladder == LadderCareful && g.flows():
+		return "new text comes on its terminal, so perhaps it works"
 	case a.Proc.Fenced() && spec.Runner == "":
 		return "its role names no runner to start it again"
 	case !a.Proc.Fenced() && a.Task == 0:
@@ -236,6 +238,7 @@ func (s *State) lifesign(a *Agent) Time {
 	if d := a.Declared; d != nil {
 		at = max(at, d.Since, min(d.Excused, s.meta.Clock))
 	}
+	at = max(at, min(a.screenExcuse(), s.meta.Clock))
 	if t := s.tasks.get(uint64(a.Task)); t != nil {
 		at = max(at, t.ChangedAt, t.Progress)
 	}

@@ -37,6 +37,8 @@ func Level(c Command) uint32 {
 		return c.Level
 	case LeaderUnreached:
 		return 1
+	case ReportScreen, ReportTerminals:
+		return 3
 	case Declare, NoteNudge, SendMail, ReadMail, AckMail, RaiseEpoch: // RaiseEpoch is in no log, but old servers would confirm lives in the hold
 		return 2
 	case BeginEscalations, AckEscalation, CloseEscalation, NoteNotice:
@@ -85,9 +87,11 @@ var grown = map[uint32]map[reflect.Type]int{
 		reflect.TypeFor[Task]():     fieldsBefore[Task]("Plan"),
 		reflect.TypeFor[RoleSpec](): fieldsBefore[RoleSpec]("Expect"),
 		reflect.TypeFor[Room]():     fieldsBefore[Room]("Asked"),
+		reflect.TypeFor[Host]():     fieldsBefore[Host]("Away"),
+		reflect.TypeFor[Notes]():    fieldsBefore[Notes]("Screen"),
+		reflect.TypeFor[Settings](): fieldsBefore[Settings]("Prompt"),
 
 		reflect.TypeFor[EscalationSettings](): fieldsBefore[EscalationSettings]("Remind"),
-		reflect.TypeFor[Host]():               fieldsBefore[Host]("Away"),
 	},
 }
 

@@ -124,6 +124,16 @@ func TestL12Level3IsInvisibleUntilItBegins(t *testing.T) {
 	if d.s.Hash() == hash {
 		t.Error("the level is in no hash")
 	}
+	for _, cmd := range []Command{ReportScreen{}, ReportTerminals{}, PutSettings{Values: []KV{{"prompt_limit", "1m"}}}, PutSettings{Values: []KV{{"idle_prompt_limit", "1m"}}}} {
+		if Level(cmd) != 3 {
+			t.Errorf("%T needs level %d, want 3", cmd, Level(cmd))
+		}
+	}
+	host := d.host("h1", "w")
+	inc := d.start("r/a.2", host).Inc
+	d.must(ReportTerminals{Host: host, Boot: "boot1", Tool: "tmux 3.3a", Runners: []string{"w"}})
+	d.must(PutSettings{Values: []KV{{"prompt_limit", "1m"}}})
+	d.must(ReportScreen{Host: host, Agent: d.agent("r/a.2").ID, Inc: inc, Kind: PromptIdle, Quiet: true})
 	if got := reload(t, d.s); got.Hash() != d.s.Hash() || got.Level() != 3 {
 		t.Errorf("loaded at level %d with hash %x, dumped at %d with %x", got.Level(), got.Hash(), d.s.Level(), d.s.Hash())
 	}

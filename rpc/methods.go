@@ -38,6 +38,7 @@ func repeatables() map[string]bool {
 		vigilv1.HostAgent_Register_FullMethodName, vigilv1.HostAgent_LeaveHost_FullMethodName,
 		vigilv1.HostAgent_AcceptOrder_FullMethodName, vigilv1.HostAgent_ReportStarted_FullMethodName,
 		vigilv1.HostAgent_ReportExit_FullMethodName, vigilv1.HostAgent_ReportStuck_FullMethodName,
+		vigilv1.HostAgent_ReportScreen_FullMethodName, vigilv1.HostAgent_ReportTerminals_FullMethodName,
 		vigilv1.HostAgent_ReportPressure_FullMethodName, vigilv1.HostAgent_DrainSelf_FullMethodName,
 		vigilv1.Cluster_AnnounceServer_FullMethodName,
 		vigilv1.Cluster_ReportHash_FullMethodName, vigilv1.Cluster_ReportViews_FullMethodName,

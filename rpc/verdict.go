@@ -80,6 +80,7 @@ func (f *fleet) GetAgentStatus(_ context.Context, r *vigilv1.GetAgentStatusReque
 		if a != nil {
 			out.UnreadMessages = uint32(st.Unread(a.ID))
 			id, out.Host, out.Declaration = a.ID, hostName(st, a.Host), convertDeclaration(st.Clock(), a.Declared)
+			out.Screen, out.Degraded = convertScreen(st.Clock(), a), st.Degraded(a.ID)
 		}
 		v := st.Verdict(id, leader)
 		out.Ladder = convertLadder(st, id)

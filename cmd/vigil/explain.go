@@ -52,6 +52,7 @@ func (a *app) explain(answer *vigilv1.GetAgentResponse) error {
 		runner = "none: it is started by hand"
 	}
 	err := a.pairs("verdict", verdictLine(g.GetVerdict()), "stuck", ladderLine(g.GetLadder()), "declared itself", declarationText(g.GetDeclaration()),
+		"terminal", screenLine(g.GetScreen(), g.GetDegraded()),
 		"to do", agentRemedy(g), "wanted", a.intent(g), "declared", declared, "runner", runner,
 		"process", a.processLine(g), "in the room", participantLine(g), "task", taskLine(answer.GetTask()),
 		"order", orderLine(g), "failures", failuresText(g), "parked", tidy(g.GetParkedWhy()),

@@ -239,6 +239,8 @@ type Request struct {
 	//	*Request_CloseEscalation
 	//	*Request_NoteNotice
 	//	*Request_RaiseLevel
+	//	*Request_ReportScreen
+	//	*Request_ReportTerminals
 	//	*Request_WarnRoom
 	//	*Request_CancelIdleRoom
 	//	*Request_ReopenRoom
@@ -829,6 +831,24 @@ func (x *Request) GetRaiseLevel() *RaiseLevel {
 	return nil
 }
 
+func (x *Request) GetReportScreen() *ReportScreen {
+	if x != nil {
+		if x, ok := x.Command.(*Request_ReportScreen); ok {
+			return x.ReportScreen
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetReportTerminals() *ReportTerminals {
+	if x != nil {
+		if x, ok := x.Command.(*Request_ReportTerminals); ok {
+			return x.ReportTerminals
+		}
+	}
+	return nil
+}
+
 func (x *Request) GetWarnRoom() *WarnRoom {
 	if x != nil {
 		if x, ok := x.Command.(*Request_WarnRoom); ok {
@@ -1110,6 +1130,14 @@ type Request_RaiseLevel struct {
 	RaiseLevel *RaiseLevel `protobuf:"bytes,74,opt,name=raise_level,json=raiseLevel,proto3,oneof"` // feature level 3
 }
 
+type Request_ReportScreen struct {
+	ReportScreen *ReportScreen `protobuf:"bytes,80,opt,name=report_screen,json=reportScreen,proto3,oneof"` // feature level 3
+}
+
+type Request_ReportTerminals struct {
+	ReportTerminals *ReportTerminals `protobuf:"bytes,81,opt,name=report_terminals,json=reportTerminals,proto3,oneof"` // feature level 3
+}
+
 type Request_WarnRoom struct {
 	WarnRoom *WarnRoom `protobuf:"bytes,90,opt,name=warn_room,json=warnRoom,proto3,oneof"` // feature level 2, as those that follow
 }
@@ -1245,6 +1273,10 @@ func (*Request_CloseEscalation) isRequest_Command() {}
 func (*Request_NoteNotice) isRequest_Command() {}
 
 func (*Request_RaiseLevel) isRequest_Command() {}
+
+func (*Request_ReportScreen) isRequest_Command() {}
+
+func (*Request_ReportTerminals) isRequest_Command() {}
 
 func (*Request_WarnRoom) isRequest_Command() {}
 
@@ -5466,6 +5498,166 @@ func (x *NoteRung) GetReason() string {
 	return ""
 }
 
+type ReportScreen struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	Agent         uint32                 `protobuf:"varint,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	Inc           uint64                 `protobuf:"varint,3,opt,name=inc,proto3" json:"inc,omitempty"`
+	Kind          uint32                 `protobuf:"varint,4,opt,name=kind,proto3" json:"kind,omitempty"`
+	Quiet         bool                   `protobuf:"varint,5,opt,name=quiet,proto3" json:"quiet,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportScreen) Reset() {
+	*x = ReportScreen{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportScreen) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportScreen) ProtoMessage() {}
+
+func (x *ReportScreen) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportScreen.ProtoReflect.Descriptor instead.
+func (*ReportScreen) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{65}
+}
+
+func (x *ReportScreen) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *ReportScreen) GetAgent() uint32 {
+	if x != nil {
+		return x.Agent
+	}
+	return 0
+}
+
+func (x *ReportScreen) GetInc() uint64 {
+	if x != nil {
+		return x.Inc
+	}
+	return 0
+}
+
+func (x *ReportScreen) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *ReportScreen) GetQuiet() bool {
+	if x != nil {
+		return x.Quiet
+	}
+	return false
+}
+
+type ReportTerminals struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	Boot          string                 `protobuf:"bytes,2,opt,name=boot,proto3" json:"boot,omitempty"`
+	Tool          string                 `protobuf:"bytes,3,opt,name=tool,proto3" json:"tool,omitempty"`
+	Why           string                 `protobuf:"bytes,4,opt,name=why,proto3" json:"why,omitempty"`
+	Runners       []string               `protobuf:"bytes,5,rep,name=runners,proto3" json:"runners,omitempty"`
+	Watched       []string               `protobuf:"bytes,6,rep,name=watched,proto3" json:"watched,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportTerminals) Reset() {
+	*x = ReportTerminals{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportTerminals) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportTerminals) ProtoMessage() {}
+
+func (x *ReportTerminals) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportTerminals.ProtoReflect.Descriptor instead.
+func (*ReportTerminals) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{66}
+}
+
+func (x *ReportTerminals) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *ReportTerminals) GetBoot() string {
+	if x != nil {
+		return x.Boot
+	}
+	return ""
+}
+
+func (x *ReportTerminals) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *ReportTerminals) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *ReportTerminals) GetRunners() []string {
+	if x != nil {
+		return x.Runners
+	}
+	return nil
+}
+
+func (x *ReportTerminals) GetWatched() []string {
+	if x != nil {
+		return x.Watched
+	}
+	return nil
+}
+
 type SendMail struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
@@ -5486,7 +5678,7 @@ type SendMail struct {
 
 func (x *SendMail) Reset() {
 	*x = SendMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5498,7 +5690,7 @@ func (x *SendMail) String() string {
 func (*SendMail) ProtoMessage() {}
 
 func (x *SendMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5511,7 +5703,7 @@ func (x *SendMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMail.ProtoReflect.Descriptor instead.
 func (*SendMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{65}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *SendMail) GetAgent() string {
@@ -5610,7 +5802,7 @@ type ReadMail struct {
 
 func (x *ReadMail) Reset() {
 	*x = ReadMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5622,7 +5814,7 @@ func (x *ReadMail) String() string {
 func (*ReadMail) ProtoMessage() {}
 
 func (x *ReadMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5635,7 +5827,7 @@ func (x *ReadMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadMail.ProtoReflect.Descriptor instead.
 func (*ReadMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{66}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ReadMail) GetAgent() string {
@@ -5678,7 +5870,7 @@ type AckMail struct {
 
 func (x *AckMail) Reset() {
 	*x = AckMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5690,7 +5882,7 @@ func (x *AckMail) String() string {
 func (*AckMail) ProtoMessage() {}
 
 func (x *AckMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5703,7 +5895,7 @@ func (x *AckMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckMail.ProtoReflect.Descriptor instead.
 func (*AckMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{67}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *AckMail) GetAgent() string {
@@ -5745,7 +5937,7 @@ type OrderStart struct {
 
 func (x *OrderStart) Reset() {
 	*x = OrderStart{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5757,7 +5949,7 @@ func (x *OrderStart) String() string {
 func (*OrderStart) ProtoMessage() {}
 
 func (x *OrderStart) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5770,7 +5962,7 @@ func (x *OrderStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStart.ProtoReflect.Descriptor instead.
 func (*OrderStart) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{68}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *OrderStart) GetAgent() uint32 {
@@ -5805,7 +5997,7 @@ type OrderStop struct {
 
 func (x *OrderStop) Reset() {
 	*x = OrderStop{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5817,7 +6009,7 @@ func (x *OrderStop) String() string {
 func (*OrderStop) ProtoMessage() {}
 
 func (x *OrderStop) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5830,7 +6022,7 @@ func (x *OrderStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStop.ProtoReflect.Descriptor instead.
 func (*OrderStop) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{69}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *OrderStop) GetAgent() uint32 {
@@ -5865,7 +6057,7 @@ type CancelOrder struct {
 
 func (x *CancelOrder) Reset() {
 	*x = CancelOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[70]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5877,7 +6069,7 @@ func (x *CancelOrder) String() string {
 func (*CancelOrder) ProtoMessage() {}
 
 func (x *CancelOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[70]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5890,7 +6082,7 @@ func (x *CancelOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelOrder.ProtoReflect.Descriptor instead.
 func (*CancelOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{70}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *CancelOrder) GetAgent() uint32 {
@@ -5928,7 +6120,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tHostBeats\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
-	"\x06packed\x18\x03 \x01(\fR\x06packed\"\x86\x1f\n" +
+	"\x06packed\x18\x03 \x01(\fR\x06packed\"\x95 \n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
@@ -6012,7 +6204,9 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\vnote_notice\x18I \x01(\v2\x18.vigil.log.v1.NoteNoticeH\x00R\n" +
 	"noteNotice\x12;\n" +
 	"\vraise_level\x18J \x01(\v2\x18.vigil.log.v1.RaiseLevelH\x00R\n" +
-	"raiseLevel\x125\n" +
+	"raiseLevel\x12A\n" +
+	"\rreport_screen\x18P \x01(\v2\x1a.vigil.log.v1.ReportScreenH\x00R\freportScreen\x12J\n" +
+	"\x10report_terminals\x18Q \x01(\v2\x1d.vigil.log.v1.ReportTerminalsH\x00R\x0freportTerminals\x125\n" +
 	"\twarn_room\x18Z \x01(\v2\x16.vigil.log.v1.WarnRoomH\x00R\bwarnRoom\x12H\n" +
 	"\x10cancel_idle_room\x18[ \x01(\v2\x1c.vigil.log.v1.CancelIdleRoomH\x00R\x0ecancelIdleRoom\x12;\n" +
 	"\vreopen_room\x18\\ \x01(\v2\x18.vigil.log.v1.ReopenRoomH\x00R\n" +
@@ -6372,7 +6566,20 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x05agent\x18\x01 \x01(\rR\x05agent\x12\x10\n" +
 	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x12\n" +
 	"\x04rung\x18\x03 \x01(\rR\x04rung\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xa1\x02\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"t\n" +
+	"\fReportScreen\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +
+	"\x05agent\x18\x02 \x01(\rR\x05agent\x12\x10\n" +
+	"\x03inc\x18\x03 \x01(\x04R\x03inc\x12\x12\n" +
+	"\x04kind\x18\x04 \x01(\rR\x04kind\x12\x14\n" +
+	"\x05quiet\x18\x05 \x01(\bR\x05quiet\"\x93\x01\n" +
+	"\x0fReportTerminals\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
+	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x12\n" +
+	"\x04tool\x18\x03 \x01(\tR\x04tool\x12\x10\n" +
+	"\x03why\x18\x04 \x01(\tR\x03why\x12\x18\n" +
+	"\arunners\x18\x05 \x03(\tR\arunners\x12\x18\n" +
+	"\awatched\x18\x06 \x03(\tR\awatched\"\xa1\x02\n" +
 	"\bSendMail\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x10\n" +
 	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x1d\n" +
@@ -6426,7 +6633,7 @@ func file_vigil_log_v1_log_proto_rawDescGZIP() []byte {
 	return file_vigil_log_v1_log_proto_rawDescData
 }
 
-var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
+var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 73)
 var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: vigil.log.v1.Entry
 	(*HostBeats)(nil),         // 1: vigil.log.v1.HostBeats
@@ -6493,12 +6700,14 @@ var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*NoteNudge)(nil),         // 62: vigil.log.v1.NoteNudge
 	(*StepLadder)(nil),        // 63: vigil.log.v1.StepLadder
 	(*NoteRung)(nil),          // 64: vigil.log.v1.NoteRung
-	(*SendMail)(nil),          // 65: vigil.log.v1.SendMail
-	(*ReadMail)(nil),          // 66: vigil.log.v1.ReadMail
-	(*AckMail)(nil),           // 67: vigil.log.v1.AckMail
-	(*OrderStart)(nil),        // 68: vigil.log.v1.OrderStart
-	(*OrderStop)(nil),         // 69: vigil.log.v1.OrderStop
-	(*CancelOrder)(nil),       // 70: vigil.log.v1.CancelOrder
+	(*ReportScreen)(nil),      // 65: vigil.log.v1.ReportScreen
+	(*ReportTerminals)(nil),   // 66: vigil.log.v1.ReportTerminals
+	(*SendMail)(nil),          // 67: vigil.log.v1.SendMail
+	(*ReadMail)(nil),          // 68: vigil.log.v1.ReadMail
+	(*AckMail)(nil),           // 69: vigil.log.v1.AckMail
+	(*OrderStart)(nil),        // 70: vigil.log.v1.OrderStart
+	(*OrderStop)(nil),         // 71: vigil.log.v1.OrderStop
+	(*CancelOrder)(nil),       // 72: vigil.log.v1.CancelOrder
 }
 var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: vigil.log.v1.Entry.beats:type_name -> vigil.log.v1.HostBeats
@@ -6534,9 +6743,9 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	43, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
 	44, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
 	46, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
-	65, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
-	66, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
-	67, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
+	67, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
+	68, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
+	69, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
 	48, // 36: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
 	49, // 37: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
 	50, // 38: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
@@ -6547,9 +6756,9 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	55, // 43: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
 	56, // 44: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
 	58, // 45: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
-	68, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
-	69, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
-	70, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
+	70, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
+	71, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
+	72, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
 	59, // 49: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
 	60, // 50: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
 	61, // 51: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
@@ -6561,24 +6770,26 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	20, // 57: vigil.log.v1.Request.close_escalation:type_name -> vigil.log.v1.CloseEscalation
 	21, // 58: vigil.log.v1.Request.note_notice:type_name -> vigil.log.v1.NoteNotice
 	5,  // 59: vigil.log.v1.Request.raise_level:type_name -> vigil.log.v1.RaiseLevel
-	23, // 60: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
-	24, // 61: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
-	25, // 62: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
-	26, // 63: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
-	22, // 64: vigil.log.v1.Request.watch_rooms:type_name -> vigil.log.v1.WatchRooms
-	3,  // 65: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
-	3,  // 66: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
-	3,  // 67: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
-	15, // 68: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
-	17, // 69: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
-	3,  // 70: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
-	47, // 71: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
-	57, // 72: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
-	73, // [73:73] is the sub-list for method output_type
-	73, // [73:73] is the sub-list for method input_type
-	73, // [73:73] is the sub-list for extension type_name
-	73, // [73:73] is the sub-list for extension extendee
-	0,  // [0:73] is the sub-list for field type_name
+	65, // 60: vigil.log.v1.Request.report_screen:type_name -> vigil.log.v1.ReportScreen
+	66, // 61: vigil.log.v1.Request.report_terminals:type_name -> vigil.log.v1.ReportTerminals
+	23, // 62: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
+	24, // 63: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
+	25, // 64: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
+	26, // 65: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
+	22, // 66: vigil.log.v1.Request.watch_rooms:type_name -> vigil.log.v1.WatchRooms
+	3,  // 67: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
+	3,  // 68: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
+	3,  // 69: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
+	15, // 70: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
+	17, // 71: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
+	3,  // 72: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
+	47, // 73: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
+	57, // 74: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
+	75, // [75:75] is the sub-list for method output_type
+	75, // [75:75] is the sub-list for method input_type
+	75, // [75:75] is the sub-list for extension type_name
+	75, // [75:75] is the sub-list for extension extendee
+	0,  // [0:75] is the sub-list for field type_name
 }
 
 func init() { file_vigil_log_v1_log_proto_init() }
@@ -6645,6 +6856,8 @@ func file_vigil_log_v1_log_proto_init() {
 		(*Request_CloseEscalation)(nil),
 		(*Request_NoteNotice)(nil),
 		(*Request_RaiseLevel)(nil),
+		(*Request_ReportScreen)(nil),
+		(*Request_ReportTerminals)(nil),
 		(*Request_WarnRoom)(nil),
 		(*Request_CancelIdleRoom)(nil),
 		(*Request_ReopenRoom)(nil),
@@ -6657,7 +6870,7 @@ func file_vigil_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_log_v1_log_proto_rawDesc), len(file_vigil_log_v1_log_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   71,
+			NumMessages:   73,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1521,7 +1521,11 @@ type Agent struct {
 	// What it said last of itself in this life; absent: nothing.
 	Declaration *Declaration `protobuf:"bytes,42,opt,name=declaration,proto3" json:"declaration,omitempty"`
 	// Where it stands on the ladder for stuck agents; absent: it is not stuck.
-	Ladder        *Ladder `protobuf:"bytes,43,opt,name=ladder,proto3" json:"ladder,omitempty"`
+	Ladder *Ladder `protobuf:"bytes,43,opt,name=ladder,proto3" json:"ladder,omitempty"`
+	// What its host sees on its terminal; absent: nobody looks.
+	Screen *ScreenState `protobuf:"bytes,70,opt,name=screen,proto3" json:"screen,omitempty"`
+	// Why nothing can be typed to it or seen of it; empty: it can be, or nobody knows.
+	Degraded      string `protobuf:"bytes,71,opt,name=degraded,proto3" json:"degraded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1857,6 +1861,20 @@ func (x *Agent) GetLadder() *Ladder {
 	return nil
 }
 
+func (x *Agent) GetScreen() *ScreenState {
+	if x != nil {
+		return x.Screen
+	}
+	return nil
+}
+
+func (x *Agent) GetDegraded() string {
+	if x != nil {
+		return x.Degraded
+	}
+	return ""
+}
+
 // Ladder is what was and will be done about a stuck agent.
 type Ladder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1957,6 +1975,79 @@ func (x *Ladder) GetWhy() string {
 	return ""
 }
 
+// ScreenState is what a host has seen on the terminal of an agent's life, never the text.
+type ScreenState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// none, permission, usage_limit, error or idle
+	Prompt string `protobuf:"bytes,70,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	// Since when, in cluster time.
+	Shown *durationpb.Duration `protobuf:"bytes,71,opt,name=shown,proto3" json:"shown,omitempty"`
+	// Nothing new was printed for a while.
+	Quiet bool `protobuf:"varint,72,opt,name=quiet,proto3" json:"quiet,omitempty"`
+	// Since when quiet is as it is, in cluster time.
+	QuietFor      *durationpb.Duration `protobuf:"bytes,73,opt,name=quiet_for,json=quietFor,proto3" json:"quiet_for,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScreenState) Reset() {
+	*x = ScreenState{}
+	mi := &file_vigil_v1_types_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScreenState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScreenState) ProtoMessage() {}
+
+func (x *ScreenState) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScreenState.ProtoReflect.Descriptor instead.
+func (*ScreenState) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ScreenState) GetPrompt() string {
+	if x != nil {
+		return x.Prompt
+	}
+	return ""
+}
+
+func (x *ScreenState) GetShown() *durationpb.Duration {
+	if x != nil {
+		return x.Shown
+	}
+	return nil
+}
+
+func (x *ScreenState) GetQuiet() bool {
+	if x != nil {
+		return x.Quiet
+	}
+	return false
+}
+
+func (x *ScreenState) GetQuietFor() *durationpb.Duration {
+	if x != nil {
+		return x.QuietFor
+	}
+	return nil
+}
+
 // Verdict is what all signals of an agent together say of it.
 type Verdict struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1973,7 +2064,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_vigil_v1_types_proto_msgTypes[14]
+	mi := &file_vigil_v1_types_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1985,7 +2076,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[14]
+	mi := &file_vigil_v1_types_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1998,7 +2089,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Verdict) GetKind() string {
@@ -2026,7 +2117,7 @@ type Reason struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Text  string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
 	// process, participant, lease, fence, health, progress, task, host, leader,
-	// declaration, order or intent
+	// declaration, order, intent, mail or screen
 	Evidence string `protobuf:"bytes,2,opt,name=evidence,proto3" json:"evidence,omitempty"`
 	// Since when it is so, or how long ago it was, in cluster time; absent: unknown.
 	Age *durationpb.Duration `protobuf:"bytes,3,opt,name=age,proto3" json:"age,omitempty"`
@@ -2038,7 +2129,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_vigil_v1_types_proto_msgTypes[15]
+	mi := &file_vigil_v1_types_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2050,7 +2141,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[15]
+	mi := &file_vigil_v1_types_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2063,7 +2154,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Reason) GetText() string {
@@ -2115,7 +2206,7 @@ type Declaration struct {
 
 func (x *Declaration) Reset() {
 	*x = Declaration{}
-	mi := &file_vigil_v1_types_proto_msgTypes[16]
+	mi := &file_vigil_v1_types_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2127,7 +2218,7 @@ func (x *Declaration) String() string {
 func (*Declaration) ProtoMessage() {}
 
 func (x *Declaration) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[16]
+	mi := &file_vigil_v1_types_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2140,7 +2231,7 @@ func (x *Declaration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declaration.ProtoReflect.Descriptor instead.
 func (*Declaration) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Declaration) GetStatus() string {
@@ -2218,7 +2309,7 @@ type Exit struct {
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_vigil_v1_types_proto_msgTypes[17]
+	mi := &file_vigil_v1_types_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2230,7 +2321,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[17]
+	mi := &file_vigil_v1_types_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2243,7 +2334,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Exit) GetIncarnation() string {
@@ -2346,14 +2437,17 @@ type Host struct {
 	Warnings   []string               `protobuf:"bytes,23,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	GossipAddr string                 `protobuf:"bytes,24,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
 	// Since its last beat or registration, in cluster time.
-	Heard         *durationpb.Duration `protobuf:"bytes,25,opt,name=heard,proto3" json:"heard,omitempty"`
+	Heard *durationpb.Duration `protobuf:"bytes,25,opt,name=heard,proto3" json:"heard,omitempty"`
+	// What makes terminals there (tmux 3.3a), or "degraded: " and what cannot be done; empty:
+	// its agentd has not said.
+	Terminals     string `protobuf:"bytes,70,opt,name=terminals,proto3" json:"terminals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Host) Reset() {
 	*x = Host{}
-	mi := &file_vigil_v1_types_proto_msgTypes[18]
+	mi := &file_vigil_v1_types_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2365,7 +2459,7 @@ func (x *Host) String() string {
 func (*Host) ProtoMessage() {}
 
 func (x *Host) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[18]
+	mi := &file_vigil_v1_types_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2378,7 +2472,7 @@ func (x *Host) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Host.ProtoReflect.Descriptor instead.
 func (*Host) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Host) GetId() uint32 {
@@ -2556,6 +2650,13 @@ func (x *Host) GetHeard() *durationpb.Duration {
 	return nil
 }
 
+func (x *Host) GetTerminals() string {
+	if x != nil {
+		return x.Terminals
+	}
+	return ""
+}
+
 // HostView is what one server hears of a host: none, alive, silent or left.
 type HostView struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2568,7 +2669,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_v1_types_proto_msgTypes[19]
+	mi := &file_vigil_v1_types_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2580,7 +2681,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[19]
+	mi := &file_vigil_v1_types_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2593,7 +2694,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *HostView) GetServer() string {
@@ -2637,7 +2738,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	mi := &file_vigil_v1_types_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2649,7 +2750,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	mi := &file_vigil_v1_types_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2662,7 +2763,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -2898,7 +2999,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x9d\v\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xe8\v\n" +
 	"\x05Agent\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x12\n" +
@@ -2950,7 +3051,9 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\bwhy_left\x18( \x01(\v2\x19.google.protobuf.DurationR\awhyLeft\x12+\n" +
 	"\averdict\x18) \x01(\v2\x11.vigil.v1.VerdictR\averdict\x127\n" +
 	"\vdeclaration\x18* \x01(\v2\x15.vigil.v1.DeclarationR\vdeclaration\x12(\n" +
-	"\x06ladder\x18+ \x01(\v2\x10.vigil.v1.LadderR\x06ladder\"\xd5\x01\n" +
+	"\x06ladder\x18+ \x01(\v2\x10.vigil.v1.LadderR\x06ladder\x12-\n" +
+	"\x06screen\x18F \x01(\v2\x15.vigil.v1.ScreenStateR\x06screen\x12\x1a\n" +
+	"\bdegraded\x18G \x01(\tR\bdegraded\"\xd5\x01\n" +
 	"\x06Ladder\x12\x12\n" +
 	"\x04rung\x18\x01 \x01(\tR\x04rung\x12/\n" +
 	"\x05taken\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05taken\x12\x14\n" +
@@ -2958,7 +3061,12 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x06failed\x18\x04 \x03(\tR\x06failed\x12\x12\n" +
 	"\x04next\x18\x05 \x01(\tR\x04next\x122\n" +
 	"\anext_in\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x06nextIn\x12\x10\n" +
-	"\x03why\x18\a \x01(\tR\x03why\"]\n" +
+	"\x03why\x18\a \x01(\tR\x03why\"\xa4\x01\n" +
+	"\vScreenState\x12\x16\n" +
+	"\x06prompt\x18F \x01(\tR\x06prompt\x12/\n" +
+	"\x05shown\x18G \x01(\v2\x19.google.protobuf.DurationR\x05shown\x12\x14\n" +
+	"\x05quiet\x18H \x01(\bR\x05quiet\x126\n" +
+	"\tquiet_for\x18I \x01(\v2\x19.google.protobuf.DurationR\bquietFor\"]\n" +
 	"\aVerdict\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12*\n" +
 	"\areasons\x18\x02 \x03(\v2\x10.vigil.v1.ReasonR\areasons\x12\x12\n" +
@@ -2988,7 +3096,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x04tail\x18\b \x01(\tR\x04tail\x12\x12\n" +
 	"\x04task\x18\t \x01(\x04R\x04task\x12\x12\n" +
 	"\x04host\x18\n" +
-	" \x01(\tR\x04host\"\x8b\a\n" +
+	" \x01(\tR\x04host\"\xa9\a\n" +
 	"\x04Host\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
@@ -3019,7 +3127,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\bwarnings\x18\x17 \x03(\tR\bwarnings\x12\x1f\n" +
 	"\vgossip_addr\x18\x18 \x01(\tR\n" +
 	"gossipAddr\x12/\n" +
-	"\x05heard\x18\x19 \x01(\v2\x19.google.protobuf.DurationR\x05heard\x1a9\n" +
+	"\x05heard\x18\x19 \x01(\v2\x19.google.protobuf.DurationR\x05heard\x12\x1c\n" +
+	"\tterminals\x18F \x01(\tR\tterminals\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"R\n" +
@@ -3066,7 +3175,7 @@ func file_vigil_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_vigil_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_vigil_v1_types_proto_goTypes = []any{
 	(TaskState)(0),                // 0: vigil.v1.TaskState
 	(*WriteId)(nil),               // 1: vigil.v1.WriteId
@@ -3083,100 +3192,104 @@ var file_vigil_v1_types_proto_goTypes = []any{
 	(*Role)(nil),                  // 12: vigil.v1.Role
 	(*Agent)(nil),                 // 13: vigil.v1.Agent
 	(*Ladder)(nil),                // 14: vigil.v1.Ladder
-	(*Verdict)(nil),               // 15: vigil.v1.Verdict
-	(*Reason)(nil),                // 16: vigil.v1.Reason
-	(*Declaration)(nil),           // 17: vigil.v1.Declaration
-	(*Exit)(nil),                  // 18: vigil.v1.Exit
-	(*Host)(nil),                  // 19: vigil.v1.Host
-	(*HostView)(nil),              // 20: vigil.v1.HostView
-	(*Event)(nil),                 // 21: vigil.v1.Event
-	nil,                           // 22: vigil.v1.RoleSpec.LabelsEntry
-	nil,                           // 23: vigil.v1.RoleSpec.ParamsEntry
-	nil,                           // 24: vigil.v1.Role.TasksEntry
-	nil,                           // 25: vigil.v1.Host.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
+	(*ScreenState)(nil),           // 15: vigil.v1.ScreenState
+	(*Verdict)(nil),               // 16: vigil.v1.Verdict
+	(*Reason)(nil),                // 17: vigil.v1.Reason
+	(*Declaration)(nil),           // 18: vigil.v1.Declaration
+	(*Exit)(nil),                  // 19: vigil.v1.Exit
+	(*Host)(nil),                  // 20: vigil.v1.Host
+	(*HostView)(nil),              // 21: vigil.v1.HostView
+	(*Event)(nil),                 // 22: vigil.v1.Event
+	nil,                           // 23: vigil.v1.RoleSpec.LabelsEntry
+	nil,                           // 24: vigil.v1.RoleSpec.ParamsEntry
+	nil,                           // 25: vigil.v1.Role.TasksEntry
+	nil,                           // 26: vigil.v1.Host.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 28: google.protobuf.Duration
 }
 var file_vigil_v1_types_proto_depIdxs = []int32{
 	0,  // 0: vigil.v1.Task.state:type_name -> vigil.v1.TaskState
 	4,  // 1: vigil.v1.Task.late_results:type_name -> vigil.v1.LateResult
-	26, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	27, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
-	27, // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
-	27, // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
-	26, // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
-	27, // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
-	27, // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
-	26, // 9: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
+	27, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	28, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
+	28, // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
+	28, // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
+	27, // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
+	28, // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
+	28, // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
+	27, // 9: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
 	12, // 10: vigil.v1.Room.roles:type_name -> vigil.v1.Role
-	26, // 11: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
-	26, // 12: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
+	27, // 11: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
+	27, // 12: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
 	6,  // 13: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
 	7,  // 14: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
 	9,  // 15: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
-	27, // 16: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
-	27, // 17: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
-	27, // 18: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
-	26, // 19: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
-	27, // 20: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
-	27, // 21: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
-	27, // 22: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
-	26, // 23: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
-	27, // 24: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
-	27, // 25: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
-	26, // 26: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
-	26, // 27: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
-	27, // 28: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
-	22, // 29: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
-	23, // 30: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
-	27, // 31: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
-	27, // 32: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
-	27, // 33: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
-	27, // 34: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
-	27, // 35: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
-	27, // 36: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
-	27, // 37: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
-	27, // 38: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
+	28, // 16: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
+	28, // 17: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
+	28, // 18: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
+	27, // 19: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
+	28, // 20: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
+	28, // 21: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
+	28, // 22: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
+	27, // 23: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
+	28, // 24: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
+	28, // 25: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
+	27, // 26: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
+	27, // 27: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
+	28, // 28: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
+	23, // 29: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
+	24, // 30: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
+	28, // 31: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
+	28, // 32: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
+	28, // 33: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
+	28, // 34: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
+	28, // 35: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
+	28, // 36: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
+	28, // 37: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
+	28, // 38: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
 	11, // 39: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
-	27, // 40: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
-	27, // 41: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
+	28, // 40: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
+	28, // 41: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
 	10, // 42: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
-	24, // 43: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
-	26, // 44: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
-	27, // 45: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
-	27, // 46: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
-	27, // 47: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
-	27, // 48: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
-	18, // 49: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
-	27, // 50: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
-	26, // 51: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
-	27, // 52: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
-	15, // 53: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
-	17, // 54: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
+	25, // 43: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
+	27, // 44: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
+	28, // 45: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
+	28, // 46: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
+	28, // 47: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
+	28, // 48: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
+	19, // 49: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
+	28, // 50: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
+	27, // 51: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
+	28, // 52: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
+	16, // 53: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
+	18, // 54: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
 	14, // 55: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
-	27, // 56: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
-	27, // 57: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
-	16, // 58: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
-	27, // 59: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
-	27, // 60: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
-	27, // 61: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
-	27, // 62: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
-	26, // 63: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
-	27, // 64: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
-	25, // 65: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
-	27, // 66: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
-	26, // 67: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
-	26, // 68: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
-	27, // 69: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
-	27, // 70: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
-	20, // 71: vigil.v1.Host.views:type_name -> vigil.v1.HostView
-	27, // 72: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
-	26, // 73: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
-	74, // [74:74] is the sub-list for method output_type
-	74, // [74:74] is the sub-list for method input_type
-	74, // [74:74] is the sub-list for extension type_name
-	74, // [74:74] is the sub-list for extension extendee
-	0,  // [0:74] is the sub-list for field type_name
+	15, // 56: vigil.v1.Agent.screen:type_name -> vigil.v1.ScreenState
+	28, // 57: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
+	28, // 58: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
+	28, // 59: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
+	28, // 60: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
+	17, // 61: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
+	28, // 62: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
+	28, // 63: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
+	28, // 64: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
+	28, // 65: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
+	27, // 66: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
+	28, // 67: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
+	26, // 68: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
+	28, // 69: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
+	27, // 70: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
+	27, // 71: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
+	28, // 72: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
+	28, // 73: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
+	21, // 74: vigil.v1.Host.views:type_name -> vigil.v1.HostView
+	28, // 75: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
+	27, // 76: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
+	77, // [77:77] is the sub-list for method output_type
+	77, // [77:77] is the sub-list for method input_type
+	77, // [77:77] is the sub-list for extension type_name
+	77, // [77:77] is the sub-list for extension extendee
+	0,  // [0:77] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_types_proto_init() }
@@ -3191,7 +3304,7 @@ func file_vigil_v1_types_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_types_proto_rawDesc), len(file_vigil_v1_types_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
