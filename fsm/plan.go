@@ -131,6 +131,7 @@ func (s *State) extend(a *Agent, t *Task, due Time) {
 	old := t.Planned().Due
 	t.plan(func(p *Plan) { p.Due, p.Extended = due, p.Extended+1 })
 	t.Rev = s.meta.Index
+	s.figures.Extended++
 	now, wall := s.meta.Clock, s.now.Wall
 	s.event("task.extended", about{agent: a, task: t.ID, attempt: t.Attempt}, fmt.Sprintf(
 		"it was expected by %s and is expected by %s now, extension %d", onWall(old, now, wall), onWall(due, now, wall), t.Plan.Extended))
