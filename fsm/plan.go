@@ -110,6 +110,7 @@ func (s *State) replan(a *Agent, t *Task, c *ProgressTask) {
 		return
 	}
 	t.plan(func(p *Plan) { p.Due = due })
+	s.reviewExcuse(a)
 }
 
 // answer extends what is expected of the agent's task when the agent answers what the
@@ -130,6 +131,7 @@ func (s *State) answer(a *Agent) {
 func (s *State) extend(a *Agent, t *Task, due Time) {
 	old := t.Planned().Due
 	t.plan(func(p *Plan) { p.Due, p.Extended = due, p.Extended+1 })
+	s.reviewExcuse(a)
 	t.Rev = s.meta.Index
 	s.figures.Extended++
 	now, wall := s.meta.Clock, s.now.Wall
