@@ -49,7 +49,8 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[RoomWatch](), reflect.TypeFor[Watchdog](), reflect.TypeFor[WatchdogSettings](), reflect.TypeFor[Cancellation](),
 	reflect.TypeFor[Escalation](), reflect.TypeFor[Notice](), reflect.TypeFor[Delivery](), reflect.TypeFor[Escalations](), reflect.TypeFor[EscalationSettings](),
 	reflect.TypeFor[Ladder](), reflect.TypeFor[LadderSettings](), reflect.TypeFor[LadderWindow](),
-	reflect.TypeFor[Screen](), // level 3, as what follows
+	reflect.TypeFor[Plan](), // level 3, as what follows
+	reflect.TypeFor[Screen](),
 	reflect.TypeFor[HostTerminal](), reflect.TypeFor[PromptSettings](),
 }
 

@@ -26,7 +26,7 @@ func newWatched(t *testing.T, change ...func(*RoleSpec)) *watched {
 	x.must(RaiseLevel{Level: 3})
 	x.begin()
 	x.beating(time.Second)
-	x.must(ProgressTask{Work{x.me, x.task, 1}, "on it"})
+	x.must(ProgressTask{Work: Work{x.me, x.task, 1}, Note: "on it"})
 	return x
 }
 
@@ -184,7 +184,7 @@ func TestIdlePromptWithATask(t *testing.T) {
 		"progress": {func(x *watched) {
 			x.see(PromptIdle, true)
 			x.beating(limit)
-			x.must(ProgressTask{Work{x.me, x.task, 1}, "on it"})
+			x.must(ProgressTask{Work: Work{x.me, x.task, 1}, Note: "on it"})
 			x.beating(time.Minute)
 		}, AgentHealthy},
 		"mail": {func(x *watched) {

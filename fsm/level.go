@@ -45,7 +45,18 @@ func Level(c Command) uint32 {
 		return 2
 	case WatchRooms, WarnRoom, CancelIdleRoom, ReopenRoom, SetRoomWatch, StepLadder, NoteRung:
 		return 2
+	case CreateTask:
+		if c.Expect != 0 {
+			return 3
+		}
+	case ProgressTask:
+		if c.Percent != 0 || c.Expect != 0 {
+			return 3
+		}
 	case ApplyRoom:
+		if slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return r.Expect != 0 }) {
+			return 3
+		}
 		if len(c.Watch) > 0 || slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return r.HealthEvery != 0 || r.HealthMissed != 0 || r.Ladder != LadderCareful }) {
 			return 2
 		}
@@ -73,6 +84,8 @@ var grown = map[uint32]map[reflect.Type]int{
 	},
 	3: {
 		reflect.TypeFor[meta]():     fieldsBefore[meta]("Level"),
+		reflect.TypeFor[Task]():     fieldsBefore[Task]("Plan"),
+		reflect.TypeFor[RoleSpec](): fieldsBefore[RoleSpec]("Expect"),
 		reflect.TypeFor[Room]():     fieldsBefore[Room]("Asked"),
 		reflect.TypeFor[Host]():     fieldsBefore[Host]("Away"),
 		reflect.TypeFor[Notes]():    fieldsBefore[Notes]("Screen"),
@@ -85,7 +98,7 @@ var grown = map[uint32]map[reflect.Type]int{
 // typesBefore tells how many types a dump names that does not use a level.
 var typesBefore = map[uint32]int{
 	2: slices.Index(dumped, reflect.TypeFor[Declaration]()),
-	3: slices.Index(dumped, reflect.TypeFor[Screen]()),
+	3: slices.Index(dumped, reflect.TypeFor[Plan]()),
 }
 
 func fieldsBefore[T any](name string) int {

@@ -37,6 +37,7 @@ func (s *State) sendMail(c *SendMail) Outcome {
 	}
 	s.res.Effects.Mail = append(s.res.Effects.Mail, list...)
 	if a := s.agents.mut(uint64(s.agentByName[c.Agent])); a != nil {
+		s.answer(a)
 		a.note(func(n *Notes) { n.MailAt = s.meta.Clock })
 	}
 	return s.sent(c, &draft, first, list, no.Detail)
@@ -272,6 +273,7 @@ func (s *State) ackMail(c *AckMail) Outcome {
 		out.Mail, out.Count = c.Mail, 1
 		return out
 	}
+	s.answer(a)
 	a.note(func(n *Notes) { n.MailAt = s.meta.Clock })
 	s.event("mail.acknowledged", about{agent: a}, fmt.Sprintf("mail %d, from %s", m.ID, m.From))
 	s.closeMail(m, MailAcknowledged)

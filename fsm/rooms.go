@@ -161,12 +161,11 @@ func (s *State) applyRole(rm *Room, spec RoleSpec) RoleID {
 		if mended && a.Notes().StartFault != "" && !a.Parked {
 			a.NotBefore = 0
 		}
-		task := a.Task
-		s.intend(a, appliedWhy(&spec))
-		s.settle(a, was)
-		if t := s.tasks.mut(uint64(task)); t != nil && s.meta.Level >= 3 { // its limits may end earlier now
+		if t := s.tasks.mut(uint64(a.Task)); t != nil && s.meta.Level >= 3 { // the new limits hold for it too
 			s.rearm(timerTask, uint64(t.ID), &t.Armed, s.taskDeadline(t))
 		}
+		s.intend(a, appliedWhy(&spec))
+		s.settle(a, was)
 	}
 	for i := uint32(1); i <= spec.Replicas; i++ {
 		if !have[i] {

@@ -271,6 +271,9 @@ func (s *State) CheckRole(spec *RoleSpec) error {
 	if err := checkHealth(&r); err != nil {
 		return err
 	}
+	if err := CheckExpect(r.Expect); err != nil {
+		return err
+	}
 	for _, list := range [][]KV{r.Labels, r.Params} {
 		for i, kv := range list {
 			if kv.Key == "" || len(kv.Key) > MaxName || len(kv.Value) > MaxTitle {

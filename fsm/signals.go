@@ -61,6 +61,9 @@ func (s *State) workSignals(a *Agent, g *Signals) {
 		last = max(last, min(a.excusedUntil(), now))
 		g.Away = s.absent(a, last)
 		g.ProgressAge = now.Sub(last) - g.Away
+		if p := t.Planned(); t.State.Held() {
+			g.Expected, g.ExpectLeft, g.Percent = p.Due != 0, p.Due.Sub(now), p.Percent
+		}
 		return
 	}
 	if a.Part == PartDisconnected {

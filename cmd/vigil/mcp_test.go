@@ -123,7 +123,9 @@ func TestMCPRefusesWrongInputWithAReason(t *testing.T) {
 	}{
 		{"progress", nil, "note"},
 		{"progress", map[string]any{"note": 7}, "string"},
-		{"progress", map[string]any{"note": "x", "percent": 5}, "percent"},
+		{"progress", map[string]any{"note": "x", "per_cent": 5}, "per_cent"},
+		{"progress", map[string]any{"note": "x", "percent": 101}, "100"},
+		{"progress", map[string]any{"note": "x", "expect_minutes": 0}, "expect_minutes"},
 		{"progress", map[string]any{"note": strings.Repeat("x", 5000)}, "4096"},
 		{"complete_task", map[string]any{"result": long}, "Nothing was changed"},
 		{"wait_for_task", map[string]any{"seconds": 0}, "seconds"},

@@ -19,6 +19,7 @@ type cast struct {
 	mu      sync.Mutex
 	spent   map[string]time.Time // agents whose tool is out of quota, until when
 	trouble map[int]time.Time    // host -> end of what was last done to it
+	heard   map[[2]int]time.Time // server, host: when gossip was heard last
 	lookout *lookout
 }
 
@@ -26,11 +27,11 @@ const agentsPerHost = 40
 
 // enter puts everybody on the stage.
 func (c *cast) enter(w *world) {
-	c.w, c.spent, c.trouble = w, map[string]time.Time{}, map[int]time.Time{}
+	c.w, c.spent, c.trouble, c.heard = w, map[string]time.Time{}, map[int]time.Time{}, map[[2]int]time.Time{}
 	k := &client{w: w, from: outside}
 	must := func(cmd fsm.Command) {
 		if out, err := k.do(w.ctx, cmd, nil); err != nil || out.Code != fsm.OK {
-			w.ledger.breach("cast", "%T: %v, %s", cmd, err, out.Detail)
+			w.t.Fatalf("%+v: %v, %s", cmd, err, out.Detail)
 		}
 	}
 	must(fsm.PutSettings{Values: []fsm.KV{{Key: "task_retention", Value: "3h"}, {Key: "events_kept", Value: "20000"}, {Key: "default_capacity", Value: fmt.Sprint(agentsPerHost)}}})
@@ -88,13 +89,40 @@ func (c *cast) troubled(n int) bool {
 	return ok && time.Since(at) < 5*time.Minute
 }
 
+// gossip is what a server hears of a host: nothing that it does not reach, and silence
+// once that has lasted as long as gossip takes to agree.
+func (c *cast) gossip(server int, x *host) fsm.Hearing {
+	x.mu.Lock()
+	d := x.daemon
+	x.mu.Unlock()
+	up := d != nil && c.w.links.hears(x.n, server)
+	if up {
+		d.mu.Lock()
+		up = !d.suspended
+		d.mu.Unlock()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := [2]int{server, x.n}
+	if up || c.heard[key].IsZero() {
+		c.heard[key] = time.Now()
+	}
+	if time.Since(c.heard[key]) >= fsm.SilentFor {
+		return fsm.HearSilent
+	}
+	return fsm.HearAlive
+}
+
 // feed keeps tasks waiting for a part.
 func (c *cast) feed(p *part) {
 	k, w := &client{w: c.w, from: outside}, c.w
 	for nap(w.ctx, p.every) {
 		waiting := p.open
 		if st := w.ready(time.Minute); st != nil {
-			st.rep.Read(func(st *fsm.State) { waiting = st.Pending(w.roles[p.name].id) })
+			st.rep.Read(func(st *fsm.State) {
+				n := st.RoleStats(w.roles[p.name].id).Tasks
+				waiting = int(n[fsm.TaskQueued] + n[fsm.TaskPending])
+			})
 		}
 		if waiting >= p.open/4 {
 			continue
@@ -173,8 +201,11 @@ func (c *cast) run(length time.Duration, background ...func()) {
 	c.lookout = newLookout(c)
 	w.tasks.Go(c.lookout.run)
 	for _, p := range c.parts {
-		if p.open > 0 {
+		if p.open > 0 && p.every > 0 {
 			w.tasks.Go(func() { c.feed(p) })
+		}
+		if p.ill != nil && p.ill.role != nil {
+			w.tasks.Go(func() { p.ill.role(c, p) })
 		}
 	}
 	for _, fn := range background {

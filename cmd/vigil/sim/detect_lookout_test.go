@@ -2,6 +2,7 @@ package sim
 
 import (
 	"strings"
+	"sync"
 	"time"
 
 	"vigil/fsm"
@@ -9,22 +10,25 @@ import (
 
 // lookout reads what the servers tell and looks at every verdict, as a person would.
 type lookout struct {
-	c       *cast
-	last    uint64
-	looked  time.Time
-	terms   int
-	agents  map[string]*part // by agent
-	rooms   map[string]*part
-	counts  map[string]map[string]int // kind -> what -> how often
-	causes  []string                  // of first rungs with healthy agents
-	looks   int
-	wrong   map[string]time.Time // agents with a wrong verdict, since when
-	faulty  map[string]bool
-	onEvent func(*fsm.Event, *part)
+	c      *cast
+	last   uint64
+	looked time.Time
+	agents map[string]*part // by agent
+	rooms  map[string]*part
+	counts map[string]map[string]int // kind -> what -> how often
+	causes []string                  // of first rungs with healthy agents
+	looks  int
+	wrong  map[string]time.Time // agents with a wrong verdict, since when
+
+	mu       sync.Mutex
+	stints   []fsm.Time          // when each leader began
+	episodes map[string]*episode // by agent or room; not over
+	ended    []*episode
+	holders  map[fsm.TaskID]string
 }
 
 func newLookout(c *cast) *lookout {
-	o := &lookout{c: c, agents: map[string]*part{}, rooms: map[string]*part{}, counts: map[string]map[string]int{}, wrong: map[string]time.Time{}}
+	o := &lookout{c: c, agents: map[string]*part{}, rooms: map[string]*part{}, counts: map[string]map[string]int{}, wrong: map[string]time.Time{}, episodes: map[string]*episode{}, holders: map[fsm.TaskID]string{}}
 	for _, p := range c.parts {
 		o.rooms[p.room] = p
 		if o.counts[p.kind] == nil {
@@ -74,7 +78,9 @@ func (o *lookout) look() {
 // event counts what concerns one of the cast.
 func (o *lookout) event(e *fsm.Event) {
 	if e.Kind == "leader.established" {
-		o.terms++
+		o.mu.Lock()
+		o.stints = append(o.stints, e.At)
+		o.mu.Unlock()
 	}
 	p := o.agents[e.Agent]
 	if p == nil && e.Agent == "" {
@@ -84,12 +90,11 @@ func (o *lookout) event(e *fsm.Event) {
 		return
 	}
 	o.counts[p.kind][e.Kind]++
-	if o.onEvent != nil {
-		o.onEvent(e, p)
-	}
 	if p.ill == nil {
 		o.innocent(e, p)
+		return
 	}
+	o.noticed(e, p)
 }
 
 // innocent judges what was done to a healthy agent or its room. The first rung is a

@@ -15,9 +15,6 @@ import (
 
 var detectFlag = flag.Float64("sim.detect", 0, "simulated hours of the run about false alarms; 0: as fits")
 
-// illness is how a sick agent is found.
-type illness struct{}
-
 // Healthy agents of which other watchdogs have thought that they are dead: for a week of
 // leader changes, outages and suspended hosts none of them is asked twice, restarted,
 // taken a task from or canceled, and none is called dead.
@@ -74,7 +71,7 @@ func (c *cast) play(t *testing.T, cfg config, length time.Duration, background .
 func (c *cast) text() string {
 	b := &strings.Builder{}
 	o := c.lookout
-	fmt.Fprintf(b, "%d terms, %d looks at all verdicts\n", o.terms, o.looks)
+	fmt.Fprintf(b, "%d terms, %d looks at all verdicts\n", len(o.stints), o.looks)
 	for _, kind := range slices.Sorted(maps.Keys(o.counts)) {
 		words := uint64(0)
 		for _, p := range c.parts {
@@ -91,4 +88,63 @@ func (c *cast) text() string {
 		fmt.Fprintf(b, "nudged: %s\n", cause)
 	}
 	return b.String()
+}
+
+// Everybody who hangs, is deaf or dead in any of the known ways is found within the bound
+// of its kind, also when the leader changes in the middle, and what has to follows.
+func TestTrueAlarms(t *testing.T) {
+	hours := *detectFlag
+	if hours == 0 {
+		hours = 6
+		if testing.Short() || raceEnabled {
+			hours = 2
+		}
+	}
+	c, w, list := trueAlarms(t, max(*seedFlag, 1), time.Duration(hours*float64(time.Hour)))
+	t.Log(w.summary())
+	t.Log(c.text())
+	for _, b := range w.ledger.breaches {
+		t.Errorf("%s: %s", b.law, b.text)
+	}
+	for _, x := range list {
+		t.Logf("%-40s %4d runs, %4d with a change of leader; found p50 %v, most %v; %s p50 %v, most %v", x.ill.kind, x.runs, x.shaken, middle(x.found), most(x.found),
+			x.ill.decided, middle(x.over), most(x.over))
+		if x.runs == 0 && hours >= 6 {
+			t.Errorf("%s: it never happened", x.ill.kind)
+		}
+	}
+}
+
+func middle(list []time.Duration) time.Duration {
+	if len(list) == 0 {
+		return 0
+	}
+	return list[len(list)/2].Round(100 * time.Millisecond)
+}
+
+func most(list []time.Duration) time.Duration {
+	if len(list) == 0 {
+		return 0
+	}
+	return list[len(list)-1].Round(100 * time.Millisecond)
+}
+
+func trueAlarms(t *testing.T, seed uint64, length time.Duration) (c *cast, w *world, list []*outcome) {
+	c = &cast{parts: append(healthyParts(), sickParts()...), racks: 8, extra: [][]fsm.KV{laptop, laptop, doomed, doomed, torn, torn, quick, quick}}
+	cfg := config{seed: seed, n: 3, steady: true, cast: c}
+	synctest.Test(t, func(t *testing.T) {
+		w = newWorld(t, cfg)
+		defer w.end()
+		c.run(length, func() {
+			c.shake(2*time.Hour, "leadership handed over", "leadership handed over again and again", "server killed", "server frozen shortly", "leader isolated", "messages late and out of order")
+		})
+		var set fsm.Settings
+		now := w.clock()
+		if st := w.ready(time.Minute); st != nil {
+			st.rep.Read(func(s *fsm.State) { set, now = *s.Settings(), s.Clock() })
+		}
+		c.lookout.look()
+		list = c.lookout.outcomes(&set, now)
+	})
+	return c, w, list
 }

@@ -22,9 +22,9 @@ func (w *world) hear(ctx context.Context, i int, st *stay) {
 		var views []fsm.HostView
 		st.rep.Read(func(s *fsm.State) {
 			for h := range s.Hosts() {
-				heard := st.board.hears(h.ID, s.SinceBeat(h))
-				if heard != said(h, id) {
-					views = append(views, fsm.HostView{Host: h.ID, Stream: heard})
+				heard := fsm.HostView{Server: id, Host: h.ID, Stream: st.board.hears(h.ID, s.SinceBeat(h)), Gossip: w.gossip(i, h)}
+				if was := said(h, id); heard.Stream != was.Stream || heard.Gossip != was.Gossip {
+					views = append(views, heard)
 				}
 			}
 		})
@@ -39,10 +39,24 @@ func (w *world) hear(ctx context.Context, i int, st *stay) {
 }
 
 // said is what the state holds of a server's word about a host.
-func said(h *fsm.Host, server string) fsm.Hearing {
+func said(h *fsm.Host, server string) fsm.HostView {
 	for _, v := range h.Views {
 		if v.Server == server {
-			return v.Stream
+			return v
+		}
+	}
+	return fsm.HostView{}
+}
+
+// gossip is what a server hears of a host in gossip, in runs about detection; in others
+// hosts do not gossip.
+func (w *world) gossip(i int, h *fsm.Host) fsm.Hearing {
+	if w.cfg.cast == nil {
+		return fsm.HearNothing
+	}
+	for _, x := range w.hosts {
+		if x.key == h.Key {
+			return w.cfg.cast.gossip(i, x)
 		}
 	}
 	return fsm.HearNothing

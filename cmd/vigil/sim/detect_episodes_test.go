@@ -1,0 +1,193 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"vigil/fsm"
+)
+
+// episode is one time that somebody was stuck or dead. Times are cluster time.
+type episode struct {
+	p           *part
+	who         string
+	fell        fsm.Time
+	found, over fsm.Time // 0: not yet
+	shaken      bool     // the leader changed meanwhile
+}
+
+// measured is the slack of measuring: cluster time is read from the last entry.
+const measured = 2 * time.Second
+
+// fell begins an episode now.
+func (o *lookout) fell(who string, p *part) { o.fellAt(who, p, o.c.w.clock()) }
+
+// fellAt begins an episode. One in twelve gets another leader in its middle.
+func (o *lookout) fellAt(who string, p *part, at fsm.Time) {
+	w := o.c.w
+	e := &episode{p: p, who: who, fell: at}
+	var set fsm.Settings
+	if st := w.ready(time.Minute); st != nil {
+		st.rep.Read(func(s *fsm.State) { set = *s.Settings() })
+	}
+	o.mu.Lock()
+	before := o.episodes[who]
+	o.episodes[who] = e
+	nth := len(o.ended) + len(o.episodes)
+	o.mu.Unlock()
+	if before != nil {
+		w.ledger.breach("true alarm", "%s (%s) fell at %v and again at %v, and %s in between", who, p.kind, time.Duration(before.fell), time.Duration(e.fell), before.missing())
+	}
+	if nth%12 == 0 {
+		total := p.ill.due(&set, p.role(w)) + p.ill.look(&set, p.role(w))
+		if p.ill.after != nil {
+			total += p.ill.after(&set, p.role(w))
+		}
+		at := time.Duration(w.rng(who, uint64(e.fell)).Int64N(int64(total)))
+		w.tasks.Go(func() {
+			if nap(w.ctx, at) {
+				(&blow{w: w}).handOver()
+			}
+		})
+	}
+}
+
+// role is the role with its defaults, as the servers have it.
+func (p *part) role(w *world) *fsm.RoleSpec { return &w.roles[p.name].spec }
+
+func (e *episode) missing() string {
+	if e.found == 0 {
+		return "was not found"
+	}
+	return "nothing followed"
+}
+
+// open tells that somebody is stuck and that it is not over.
+func (o *lookout) open(who string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.episodes[who] != nil
+}
+
+// noticed follows the episodes by the servers' events.
+func (o *lookout) noticed(ev *fsm.Event, p *part) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	who := cmp.Or(ev.Agent, ev.Room)
+	switch ev.Kind {
+	case "task.claimed":
+		o.holders[ev.Task] = ev.Agent
+	case "task.recovered", "task.failed":
+		who = o.holders[ev.Task]
+	}
+	e := o.episodes[who]
+	if e == nil || ev.At < e.fell.Add(-measured) {
+		return
+	}
+	if e.found == 0 && slices.Contains(p.ill.found, ev.Kind) {
+		e.found = ev.At
+		if p.ill.decided == "" {
+			e.over = ev.At
+		}
+	}
+	if e.found != 0 && ev.Kind == p.ill.decided {
+		e.over = ev.At
+	}
+	if e.over == 0 {
+		return
+	}
+	delete(o.episodes, who)
+	for _, at := range o.stints {
+		e.shaken = e.shaken || at > e.fell && at < e.over
+	}
+	o.ended = append(o.ended, e)
+	if p.ill.human && who == ev.Agent {
+		o.c.w.tasks.Go(func() {
+			nap(o.c.w.ctx, time.Minute)
+			o.c.helped(p, who)
+		})
+	}
+}
+
+// late compares an episode with its bounds; 0: it is within. A finder looks at intervals
+// that begin with each leader, so what was due is found a look after the later of both.
+func (o *lookout) late(e *episode, set *fsm.Settings) (found, over time.Duration) {
+	spec, ill := e.p.role(o.c.w), e.p.ill
+	found = e.found.Sub(o.stint(e.fell.Add(ill.due(set, spec)), e.found)) - ill.look(set, spec)
+	if ill.decided == "" {
+		return found, 0
+	}
+	after := ill.after(set, spec) + time.Duration(ill.looks)*ladderLook(set, spec) + time.Second
+	for _, at := range o.stints {
+		if at > e.found && at <= e.over { // whoever leads next begins a look of its own
+			after += ladderLook(set, spec)
+		}
+	}
+	return found, e.over.Sub(e.found) - after
+}
+
+// stint is the beginning of the stint in which something was found, or when it was due.
+func (o *lookout) stint(due, found fsm.Time) fsm.Time {
+	for _, at := range o.stints {
+		if at > due && at <= found {
+			due = at
+		}
+	}
+	return due
+}
+
+// outcome is what became of all episodes of one kind.
+type outcome struct {
+	ill          *illness
+	runs, shaken int
+	found, over  []time.Duration // sorted
+	lateFound    int
+	lateOver     int
+	open         int // too late by now
+}
+
+// outcomes judges all episodes. Now is the cluster time of the end.
+func (o *lookout) outcomes(set *fsm.Settings, now fsm.Time) (list []*outcome) {
+	of := map[string]*outcome{}
+	for _, p := range o.c.parts {
+		if p.ill != nil && of[p.kind] == nil {
+			of[p.kind] = &outcome{ill: p.ill}
+			list = append(list, of[p.kind])
+		}
+	}
+	for _, e := range o.ended {
+		x := of[e.p.kind]
+		x.runs++
+		if e.shaken {
+			x.shaken++
+		}
+		x.found = append(x.found, e.found.Sub(e.fell))
+		found, over := o.late(e, set)
+		if found > measured {
+			x.lateFound++
+			o.c.w.ledger.breach("true alarm", "%s (%s) was found %v after it fell at %v, that is %v beyond the bound", e.who, e.p.kind, e.found.Sub(e.fell), time.Duration(e.fell), found)
+		}
+		if e.p.ill.decided != "" {
+			x.over = append(x.over, e.over.Sub(e.found))
+			if over > measured {
+				x.lateOver++
+				o.c.w.ledger.breach("true alarm", "%s (%s), found at %v, ended %v later, that is %v beyond the bound", e.who, e.p.kind, time.Duration(e.found), e.over.Sub(e.found), over)
+			}
+		}
+	}
+	for _, e := range o.episodes {
+		again := *e
+		again.found = cmp.Or(again.found, now)
+		again.over = now
+		if found, over := o.late(&again, set); found > measured || over > measured {
+			of[e.p.kind].open++
+			o.c.w.ledger.breach("true alarm", "%s (%s) fell at %v, and %s until %v", e.who, e.p.kind, time.Duration(e.fell), e.missing(), time.Duration(now))
+		}
+	}
+	for _, x := range list {
+		slices.Sort(x.found)
+		slices.Sort(x.over)
+	}
+	return list
+}
