@@ -135,7 +135,7 @@ func (c *cast) helped(p *part, subject string) {
 
 // sickParts are the roles of all illnesses, each in a room of its own.
 func sickParts() (list []*part) {
-	all := illnesses()
+	all := append(illnesses(), promptIllnesses()...)
 	for n := range all {
 		x := &all[n]
 		p := &part{name: fmt.Sprintf("sick-%d", n), kind: x.kind, spec: x.spec, watch: x.watch, open: x.open, play: x.play, ill: x, every: 20 * time.Minute}
