@@ -33,6 +33,7 @@ func commands() []fsm.Command {
 		fsm.BeginEscalations{}, fsm.AckEscalation{}, fsm.CloseEscalation{}, fsm.NoteNotice{},
 		fsm.StepLadder{}, fsm.NoteRung{},
 		fsm.ReportScreen{}, fsm.ReportTerminals{},
+		fsm.ReportPatrol{}, fsm.LookAtOverseer{}, fsm.HandOver{}, fsm.ProdOverseer{}, fsm.NoteProd{},
 	}
 }
 

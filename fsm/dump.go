@@ -52,6 +52,8 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[Plan](), // level 3, as what follows
 	reflect.TypeFor[Screen](),
 	reflect.TypeFor[HostTerminal](), reflect.TypeFor[PromptSettings](),
+	reflect.TypeFor[Chain](),
+	reflect.TypeFor[OverseerSpec](), reflect.TypeFor[ChainSettings](),
 }
 
 // Dump writes the image; equal images give equal bytes. It may run while the

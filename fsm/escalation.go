@@ -21,6 +21,7 @@ const (
 	EscServerDiverged                             // server: its state differs from the majority's
 	EscAgentStuck                                 // agent: it lives and does not get on, and the ladder is at its end
 	EscPrompt                                     // agent: a permission prompt stands on its terminal
+	EscOverseerDown                               // agent: an overseer that was dead at several looks in a row (feature level 3)
 	escalationKindsPlus                           // one more than the last
 )
 

@@ -46,6 +46,9 @@ var escalationKinds = [escalationKindsPlus]escalationWords{
 	EscPrompt: {"permission_prompt", "a permission prompt stands on the agent's terminal, and it works no more until somebody answers",
 		"nothing: it is neither nudged nor restarted, and it keeps its task",
 		[]string{"vigil agent screen {agent}", "vigil agent attach {agent}", "vigil agent explain {agent}", "vigil agent restart {agent}", "vigil agent stop {agent}"}},
+	EscOverseerDown: {"overseer_down", "the overseer does not run, and its start waits",
+		"it is started as soon as what it waits for allows; meanwhile nobody watches what it watches",
+		[]string{"vigil agent explain {agent}", "vigil triage status {agent}", "vigil triage run {agent}"}},
 }
 
 // String is the name of the kind.
@@ -108,6 +111,8 @@ func (s *State) Lasts(e *Escalation) bool {
 		return a != nil && s.Climb(a.ID).Rung == RungEscalate
 	case EscPrompt:
 		return a != nil && a.shows(PromptPermission)
+	case EscOverseerDown:
+		return a != nil && s.Overseer(a) != nil && !a.on() && s.chainOff(a) == ""
 	case EscMailUnanswered:
 		if a == nil {
 			return false
@@ -171,6 +176,13 @@ func (s *State) escalateStuck(a *Agent, l *Ladder, verdict VerdictKind) {
 	s.escalate(Escalation{Kind: EscAgentStuck, Subject: a.Name, Priority: MailHigh, Agent: a.Name, Inc: a.Inc, Task: a.Task,
 		Room: s.rooms.get(uint64(a.Room)).Name, Host: s.hostNameOf(a),
 		Facts: []KV{{"verdict", verdict.String()}, {"asked_for", s.since(l.Began).String()}, {"restarts", strconv.FormatUint(uint64(l.Restarts), 10)}}})
+}
+
+// escalateOverseer calls a human for an overseer that does not start; why is the code of
+// the reason.
+func (s *State) escalateOverseer(a *Agent, why string) {
+	s.escalate(Escalation{Kind: EscOverseerDown, Subject: a.Name, Priority: MailHigh, Agent: a.Name, Inc: a.Inc,
+		Room: s.rooms.get(uint64(a.Room)).Name, Host: s.hostNameOf(a), Facts: []KV{{"start_waits_for", why}}})
 }
 
 func (s *State) escalateTask(t *Task) {

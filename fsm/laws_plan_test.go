@@ -198,6 +198,15 @@ func TestOnlyAnswersExtend(t *testing.T) {
 	x = plannedAgent(t, time.Minute)
 	x.beating(stalledAfter + time.Second)
 	x.up(RungNudge)
+	x.must(ProgressTask{Work: x.work()})
+	x.beating(answerExtends + time.Second)
+	say(x) // it has answered half an hour ago
+	if p := x.plan(); p.Extended != 1 || p.Due >= x.clock {
+		t.Errorf("it has answered before: %+v", p)
+	}
+	x = plannedAgent(t, time.Minute)
+	x.beating(stalledAfter + time.Second)
+	x.up(RungNudge)
 	x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: 1})
 	x.begin()
 	x.beating(2 * time.Minute)

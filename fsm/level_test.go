@@ -166,3 +166,21 @@ func TestTaskTakenAwayMakesNobodyDeafAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// What belongs to overseers is of level 3, and survives a dump.
+func TestL12OverseersAreOfLevel3(t *testing.T) {
+	role := ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a", Overseer: []OverseerSpec{{Triage: "boot", HandoffAfter: 20, Fresh: time.Minute, Stale: time.Hour}}}}}
+	for _, cmd := range []Command{role, ReportPatrol{}, LookAtOverseer{}, HandOver{}, ProdOverseer{}, NoteProd{},
+		PutSettings{Values: []KV{{"overseer_fresh", "1m"}}}, PutSettings{Values: []KV{{DeclareLimitName, "1h"}, {"chain_enabled", "false"}}}} {
+		if Level(cmd) != 3 {
+			t.Errorf("%T needs level %d, want 3", cmd, Level(cmd))
+		}
+	}
+	x := overseerRoom(t, true)
+	x.patrol()
+	x.ask()
+	if got := reload(t, x.s); got.Hash() != x.s.Hash() || *got.AgentByName(watchName).Notes().Chain != x.chain() || got.Check() != nil ||
+		got.RoleByName("r", "deacon").Spec.Overseer[0] != x.s.RoleByName("r", "deacon").Spec.Overseer[0] || got.looks[x.chain().Task] != x.agent(watchName).ID {
+		t.Errorf("%+v is loaded as %+v: %v", x.chain(), *got.AgentByName(watchName).Notes().Chain, got.Check())
+	}
+}

@@ -336,7 +336,9 @@ func (i *Image) Watchdog() *Watchdog { return &i.meta.Watchdog }
 // openTasksOf lists the open tasks of a room by id.
 func (s *State) openTasksOf(rm *Room) (list []TaskID) {
 	collect := func(q queued) bool {
-		list = append(list, q.id)
+		if _, look := s.looks[q.id]; !look { // it ends by itself
+			list = append(list, q.id)
+		}
 		return true
 	}
 	for _, id := range rm.Roles {
@@ -352,6 +354,9 @@ func (s *State) openTasksOf(rm *Room) (list []TaskID) {
 		}
 		for _, agent := range s.roles.get(uint64(id)).Agents {
 			if a := s.agents.get(uint64(agent)); a.Task != 0 {
+				if _, look := s.looks[a.Task]; look {
+					continue
+				}
 				list = append(list, a.Task)
 			}
 		}

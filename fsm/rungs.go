@@ -29,7 +29,7 @@ func (s *State) rung(a *Agent, l *Ladder, v *AgentVerdict) {
 		l.Nudge = s.askByMail(a, LaddersBy, "nudge", MailNormal, nudgeSubject, nudgeBody)
 	case RungWake:
 		say("agent.woken", fmt.Sprintf("no answer to a nudge for %s; %s", s.since(l.Began), because))
-		l.Inquiry = s.askByMail(a, LaddersBy, "status-inquiry", MailHigh, inquirySubject, inquiryBody)
+		l.Inquiry = s.askByMail(a, LaddersBy, "status-inquiry", MailHigh, inquirySubject, s.inquiryText(a))
 	case RungInterrupt:
 		say("agent.interrupted", "no answer to "+s.asked(l)+"; "+because)
 	case RungRestart:
@@ -87,6 +87,16 @@ const (
 	inquirySubject = "Status inquiry"
 	inquiryBody    = "You did not answer a nudge. Report progress, declare what you wait for, or fail the task if you cannot go on. Acknowledge this mail: without any answer you are interrupted and restarted, or a human is called."
 )
+
+// inquiryText is what an inquiry says. From feature level 3 on it names the task and the
+// deadline (seed 002, 1.5.3).
+func (s *State) inquiryText(a *Agent) string {
+	if s.meta.Level < 3 || a.Task == 0 {
+		return inquiryBody
+	}
+	return fmt.Sprintf("%s It is about task %d; answer within %s. If the task takes longer, say how long: `vigil task progress --expect 40m`.",
+		inquiryBody, a.Task, s.meta.Settings.Ladder.Wake)
+}
 
 // askByMail puts a mail into the agent's mailbox; 0: it is full, which changes nothing else.
 func (s *State) askByMail(a *Agent, from, kind string, p MailPriority, subject, body string) MailID {

@@ -53,6 +53,7 @@ type Settings struct {
 	Ladder     LadderSettings
 
 	Prompt PromptSettings
+	Chain  ChainSettings
 }
 
 // WatchdogSettings are those of the conversation watchdog (seed 003, Default Configuration).
@@ -101,5 +102,6 @@ func DefaultSettings() Settings {
 		Ladder: LadderSettings{Enabled: true, Nudge: 2 * time.Minute, Wake: 5 * time.Minute, Interrupt: time.Minute,
 			Restart: 5 * time.Minute, Cooldown: 10 * time.Minute, Interval: 30 * time.Second, PerPass: 10},
 		Prompt: PromptSettings{Limit: 5 * time.Minute, Idle: 5 * time.Minute},
+		Chain:  ChainSettings{Enabled: true, Interval: 3 * time.Minute, Fresh: 5 * time.Minute, Stale: 15 * time.Minute, TriageLimit: 5 * time.Minute},
 	}
 }

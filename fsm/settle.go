@@ -111,6 +111,7 @@ func (s *State) settle(a *Agent, was shadow) {
 	s.reviewDemand(a.Role)
 	s.reviewExcuse(a)
 	s.want(a)
+	s.reviewChain(a)
 	if a.Retired && s.idle(a) {
 		s.removeAgent(a)
 	}
@@ -143,7 +144,7 @@ func (s *State) limitOf(a *Agent) Time {
 		}
 	case a.Part == PartDisconnected && (a.Proc == ProcRunning && a.Order == NoOrder || a.Proc == ProcAccepted && a.Order != StopOrder):
 		return max(a.StartedAt, a.Since, a.screenExcuse()).Add(s.roles.get(uint64(a.Role)).Spec.StartLimit)
-	case a.Proc == ProcRunning && a.Order == NoOrder && a.Done > 0 && (a.Failures > 0 || a.Parked):
+	case a.Proc == ProcRunning && a.Order == NoOrder && a.useful() && (a.Failures > 0 || a.Parked):
 		return a.StartedAt.Add(set.HealthyAfter)
 	case !a.Proc.Fenced() && a.NotBefore > s.meta.Clock:
 		return a.NotBefore
@@ -196,6 +197,7 @@ func (s *State) want(a *Agent) {
 	}
 	s.roleIndexOf(a.Role).free.put(a.ID, s.free(a))
 	s.atWork.put(a.ID, a.Task != 0)
+	s.overseers.put(a.ID, s.Overseer(a) != nil)
 }
 
 // reviewAll looks at every agent's wish to be started.
@@ -234,6 +236,8 @@ func (s *State) removeAgent(a *Agent) {
 	s.rearm(timerFence, uint64(a.ID), &l.ArmedF, 0)
 	s.wanting.Delete(a.ID)
 	s.atWork.put(a.ID, false)
+	s.dropChain(a, "its overseer is no longer declared")
+	s.overseers.put(a.ID, false)
 	s.dropMailbox(a.ID)
 	s.roleIndexOf(a.Role).free.put(a.ID, false)
 	s.indexAgent(a.shadow(), -1)

@@ -48,6 +48,11 @@ func (s *State) Signals(id AgentID, leader bool) Signals {
 		g.Prompt, g.PromptAge, g.Quiet, g.QuietAge = sc.Kind, now.Sub(sc.At)-s.absent(a, sc.At), sc.Quiet, now.Sub(sc.QuietAt)
 		g.IdleLimit = s.meta.Settings.Prompt.Idle
 	}
+	if s.Overseer(a) != nil {
+		f := s.OverseerFacts(a)
+		g.Overseer, g.PatrolAge, g.PatrolLimit = true, f.Age, f.Stale
+		g.Unwakened = a.Notes().Chain.WokenAt > s.lifesign(a)
+	}
 	s.workSignals(a, &g)
 	return g
 }
@@ -136,6 +141,9 @@ func lastSeen(a *Agent, l *Lease) Time {
 	}
 	if d := a.Declared; d != nil {
 		seen = max(seen, d.At)
+	}
+	if a.patrols() > 0 {
+		seen = max(seen, a.Notes().Chain.PatrolAt)
 	}
 	return max(seen, a.Notes().MailAt)
 }

@@ -160,8 +160,8 @@ func (w *ladderTwin) next(s *State, a *Agent) (Rung, Time) {
 	human := spec.Ladder == LadderEscalate || spec.Ladder == LadderCareful && mute || x.barren >= 3 ||
 		g.HealthEvery > 0 && g.Declared != nil && g.Missed < max(g.HealthMissed, 1) ||
 		a.Managed && spec.Runner == "" || !a.Proc.Fenced() && a.Task == 0 ||
-		spec.Ladder == LadderCareful && g.Prompt == PromptNone && !g.Quiet ||
-		s.Level() >= 3 && spec.Ladder == LadderCareful && a.Task != 0 && (!a.Managed || spec.Proof == ProofAgent) && kind == AgentStalled
+		s.Level() >= 3 && spec.Ladder == LadderCareful && a.Task != 0 && (!a.Managed || spec.Proof == ProofAgent) && kind == AgentStalled ||
+		spec.Ladder == LadderCareful && g.Prompt == PromptNone && !g.Quiet
 	switch x.rung {
 	case RungNudge:
 		return RungWake, x.at.Add(set.Nudge)
@@ -220,6 +220,9 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 		}
 		w := &ladderTwin{map[AgentID]*climber{}, map[AgentID]words{}, map[AgentID]Time{}}
 		var window []Time
+		if seed%2 == 0 {
+			s.Apply(c.entry(Request{Cmd: RaiseLevel{Level: 3}}))
+		}
 		for range 3000 {
 			c.nurse(s)
 			w.listen(s)

@@ -19,7 +19,7 @@ const (
 	AgentParked                   // it says that it waits for a time
 	AgentSuspect                  // one signal is bad, or what would tell is not to be trusted
 	AgentDeaf                     // its lease goes on, and it does not take what waits for it
-	AgentStalled                  // its task shows no progress, and it has not said why
+	AgentStalled                  // its task shows no progress, or it does not patrol, and it has not said why
 	AgentUnresponsive             // no reports and no progress, while its lease goes on
 	AgentOffline                  // neither process nor participant
 	AgentNotFound                 // there is no such agent
@@ -37,7 +37,7 @@ func (k VerdictKind) Grave() bool { return k == AgentUnresponsive || k == AgentO
 // Reason is one signal behind a verdict. It never holds what an agent or a task says.
 type Reason struct {
 	Text     string        // a sentence without its full stop
-	Evidence string        // which signal: process, participant, lease, fence, health, progress, expectation, task, host, leader, declaration, order, intent, mail, screen
+	Evidence string        // which signal: process, participant, lease, fence, health, progress, expectation, task, host, leader, declaration, order, intent, mail, screen, patrol
 	Age      time.Duration // since when it is so, or how long ago it was; 0: unknown
 	Bad      bool          // it speaks against the agent
 }
@@ -101,11 +101,15 @@ type Signals struct {
 	Mailed  bool          // this life has sent or acknowledged mail
 	MailAge time.Duration // since it did so last
 
-	Prompt    PromptKind    // on its terminal; PromptUnknown: nobody looks
-	PromptAge time.Duration // since when
-	Quiet     bool          // nothing new is printed
-	QuietAge  time.Duration // since when Quiet is as it is
-	IdleLimit time.Duration // at the idle prompt; 0: none
+	Prompt      PromptKind    // on its terminal; PromptUnknown: nobody looks
+	PromptAge   time.Duration // since when
+	Quiet       bool          // nothing new is printed
+	QuietAge    time.Duration // since when Quiet is as it is
+	IdleLimit   time.Duration // at the idle prompt; 0: none
+	Overseer    bool
+	PatrolAge   time.Duration // of the last patrol, or of the life
+	PatrolLimit time.Duration // after which it is very stale
+	Unwakened   bool          // it was woken for that, and nothing was heard of it since
 }
 
 // stalledAfter is the silence after which a task is called stalled (seed 002, 1.5.2);
@@ -197,7 +201,7 @@ func (g *Signals) kind() VerdictKind {
 		return AgentParked
 	case g.unreported() && (g.silent(reportSpan) || g.unheeding()) && !g.wrote(reportSpan):
 		return AgentUnresponsive
-	case g.stalled():
+	case g.stalled(), g.unpatrolled():
 		return AgentStalled
 	case g.unheeding():
 		return AgentDeaf
@@ -217,12 +221,15 @@ func (g *Signals) kind() VerdictKind {
 // where there is one, and that it has not written since (seed 002, 1.5.2).
 func (g *Signals) stalled() bool {
 	limit := max(g.ProgressLimit, stalledAfter)
-	if g.idling() {
-		limit = g.IdleLimit
+	if g.idling() { // it is seen not to work, whatever was expected
+		return g.TaskState == TaskInProgress && g.silent(g.IdleLimit) && !g.wrote(g.IdleLimit)
 	}
-	// Whoever stands at its idle prompt does not work, however long that may take.
-	late := g.idling() || !g.expected()
-	return g.TaskState == TaskInProgress && g.silent(limit) && late && !g.wrote(limit)
+	return g.TaskState == TaskInProgress && g.silent(limit) && !g.expected() && !g.wrote(limit)
+}
+
+// unpatrolled tells that an overseer does not patrol although it was woken.
+func (g *Signals) unpatrolled() bool {
+	return g.Overseer && g.PatrolAge > g.PatrolLimit && g.Unwakened
 }
 
 // expected tells that the expected completion of its task is still to come.
@@ -357,6 +364,9 @@ func (g *Signals) works(add addReason) {
 	}
 	if g.Away > 0 && g.alive() {
 		add(false, "host", g.Away, "its host was not heard for %s of that time, which does not count", g.Away.Round(time.Second))
+	}
+	if g.Overseer && g.alive() {
+		add(!held && g.unpatrolled(), "patrol", g.PatrolAge, "the last sign of a patrol was %s ago", g.PatrolAge.Round(time.Second))
 	}
 	if g.Mailed && g.alive() {
 		add(false, "mail", g.MailAge, "it has sent or acknowledged mail")

@@ -41,18 +41,18 @@ func declared(g Signals, d Declaration) Signals {
 	return g
 }
 
-// shown is what stands on its terminal, and for how long.
-func shown(g Signals, k PromptKind, since time.Duration) Signals {
-	g.Prompt, g.PromptAge, g.IdleLimit = k, since, 5*time.Minute
-	return g
-}
-
 // late is a task without progress for so long, of which the expected completion is still
 // so far away.
 func late(silence, left time.Duration) func(*Signals) {
 	return func(g *Signals) {
 		g.ProgressAge, g.Expected, g.ExpectLeft, g.Percent = silence, true, left, PercentOf(60)
 	}
+}
+
+// shown is what stands on its terminal, and for how long.
+func shown(g Signals, k PromptKind, since time.Duration) Signals {
+	g.Prompt, g.PromptAge, g.IdleLimit = k, since, 5*time.Minute
+	return g
 }
 
 func missing(n uint32) func(*Signals) {
@@ -125,6 +125,7 @@ func TestVerdictTable(t *testing.T) {
 		"given up, host lost":                  {with(gone(), func(g *Signals) { g.Proc, g.Host = ProcLost, HostLost }), AgentOffline, false},
 		"stopped by a human":                   {with(gone(), func(g *Signals) { g.Off = "stopped by x" }), AgentOffline, true},
 		"start is ordered":                     {with(gone(), func(g *Signals) { g.Proc, g.Order, g.Exit = ProcOrdered, StartOrder, "" }), AgentOffline, false},
+		"by hand, waits":                       {with(waiting(), func(g *Signals) { g.Proc, g.Managed, g.FenceLeft, g.HostName = ProcNone, false, 0, "" }), AgentIdle, true},
 		"permission prompt":                    {shown(working(), PromptPermission, time.Minute), AgentNeedsInput, false},
 		"permission prompt, all else missing":  {with(shown(working(), PromptPermission, time.Hour), func(g *Signals) { missing(9)(g); g.ProgressAge = time.Hour }), AgentNeedsInput, false},
 		"permission prompt, declared":          {shown(declared(working(), Declaration{Waiting: WaitingInput, Until: day}), PromptPermission, time.Hour), AgentNeedsInput, true},
@@ -147,7 +148,6 @@ func TestVerdictTable(t *testing.T) {
 		"idle prompt, no task":                 {with(shown(waiting(), PromptIdle, time.Hour), func(g *Signals) { g.Quiet = true }), AgentIdle, true},
 		"quiet, no prompt":                     {with(shown(working(), PromptNone, time.Hour), func(g *Signals) { g.Quiet, g.ProgressAge = true, 29*time.Minute }), AgentHealthy, true},
 		"output for ever, no progress (I41)":   {with(shown(working(), PromptNone, time.Hour), func(g *Signals) { g.ProgressAge = 31 * time.Minute }), AgentStalled, false},
-		"by hand, waits":                       {with(waiting(), func(g *Signals) { g.Proc, g.Managed, g.FenceLeft, g.HostName = ProcNone, false, 0, "" }), AgentIdle, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := Judge(&tc.g)

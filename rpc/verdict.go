@@ -17,6 +17,7 @@ func judgedAgent(st *fsm.State, a *fsm.Agent, leader bool) *vigilv1.Agent {
 	v := st.Verdict(a.ID, leader)
 	out.Verdict = convertVerdict(&v)
 	out.Ladder = convertLadder(st, a.ID)
+	out.Overseer = convertOverseer(st, a)
 	return out
 }
 

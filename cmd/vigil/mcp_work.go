@@ -38,9 +38,18 @@ func newMCPTask(t *vigilv1.Task) *mcpTask {
 	return out
 }
 
+func minutes(n float64) time.Duration { return time.Duration(n * float64(time.Minute)) }
+
 // words is the task for a reader.
 func (t *mcpTask) words() string {
 	head := fmt.Sprintf("Task %d, attempt %d: %s", t.ID, t.Attempt, oneLine(t.Title))
+	switch left := t.ExpectMinutes; {
+	case left == nil:
+	case *left < 0:
+		head += fmt.Sprintf("\n\nIt should have been done %s ago: say with progress how long it still takes.", short(-minutes(*left)))
+	default:
+		head += fmt.Sprintf("\n\nIt should be done in %s.", short(minutes(*left)))
+	}
 	if body := strings.TrimRight(t.Text, "\n"); body != "" {
 		head += "\n\n" + body
 	}
@@ -217,7 +226,7 @@ type progressArgs struct {
 
 func (d *mcpDesk) progressTask(ctx context.Context, _ *mcp.CallToolRequest, in progressArgs) (mcpSaid, error) {
 	return d.say(ctx, false, func(ctx context.Context, job *client.Job) (string, error) {
-		return "Noted; task %d is still yours. Go on.", job.Advance(ctx, client.Advance{Note: in.Note, Percent: in.Percent, Expect: time.Duration(in.ExpectMinutes * float64(time.Minute))})
+		return "Noted; task %d is still yours. Go on.", job.Advance(ctx, client.Advance{Note: in.Note, Percent: in.Percent, Expect: minutes(in.ExpectMinutes)})
 	})
 }
 
