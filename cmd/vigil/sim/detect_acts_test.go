@@ -96,7 +96,7 @@ func mailing(priority fsm.MailPriority) func(*cast, *part) {
 // reopening is a human who brings back what the conversation watchdog has canceled, and
 // says nothing more.
 func (c *cast) reopening(p *part) {
-	c.lookout.fell(p.room, p)
+	c.lookout.fellAt(p.room, p, c.watched())
 	for nap(c.w.ctx, 30*time.Second) {
 		if !c.lookout.open(p.room) {
 			nap(c.w.ctx, 2*time.Minute)
@@ -104,6 +104,16 @@ func (c *cast) reopening(p *part) {
 			c.helped(p, p.room)
 		}
 	}
+}
+
+// watched waits until rooms are watched and gives since when: every silence begins then.
+func (c *cast) watched() (since fsm.Time) {
+	for on := false; !on && nap(c.w.ctx, time.Second); {
+		if st := c.w.ready(time.Minute); st != nil {
+			st.rep.Read(func(s *fsm.State) { on, since = s.Watchdog().On, s.Watchdog().Since })
+		}
+	}
+	return since
 }
 
 // helped is what a human does where vigil has called one.
