@@ -54,7 +54,9 @@ func promptIllnesses() []illness {
 			decided: "escalation.opened", ends: "`prompt_limit` + 1 s", after: func(set *fsm.Settings, _ *fsm.RoleSpec) time.Duration { return set.Prompt.Limit }, human: true},
 		{kind: "goes back to its idle prompt", what: "with a task in its hands", spec: fsm.RoleSpec{}, play: (*actor).sickPromptIdle, watch: off, open: 30,
 			bound: "max(`idle_prompt_limit`, `quiet_after`) + 45 s + `ladder_interval`", found: []string{"agent.nudged"}, look: ladderLook,
-			due:     func(set *fsm.Settings, _ *fsm.RoleSpec) time.Duration { return max(set.Prompt.Idle, quietAfter) + seen + reported },
+			due: func(set *fsm.Settings, _ *fsm.RoleSpec) time.Duration {
+				return max(set.Prompt.Idle, quietAfter) + seen + reported
+			},
 			decided: "agent.restarted_stuck", ends: restartBound, after: restarts, looks: 3},
 		{kind: "hangs, its spinner goes on", what: "new text comes for ever (incident I41)", spec: fsm.RoleSpec{}, play: (*actor).sickSpinner, watch: off, open: 30,
 			bound: stalledBound, found: []string{"agent.nudged"}, due: stalledDue, look: ladderLook, decided: "agent.needs_human", ends: callBound, after: calls, looks: 2, human: true},
