@@ -96,7 +96,7 @@ func mailing(priority fsm.MailPriority) func(*cast, *part) {
 // reopening is a human who brings back what the conversation watchdog has canceled, and
 // says nothing more.
 func (c *cast) reopening(p *part) {
-	c.lookout.fell(p.room, p)
+	c.lookout.fellAt(p.room, p, c.watched())
 	for nap(c.w.ctx, 30*time.Second) {
 		if !c.lookout.open(p.room) {
 			nap(c.w.ctx, 2*time.Minute)
@@ -104,6 +104,16 @@ func (c *cast) reopening(p *part) {
 			c.helped(p, p.room)
 		}
 	}
+}
+
+// watched waits until rooms are watched and gives since when: every silence begins then.
+func (c *cast) watched() (since fsm.Time) {
+	for on := false; !on && nap(c.w.ctx, time.Second); {
+		if st := c.w.ready(time.Minute); st != nil {
+			st.rep.Read(func(s *fsm.State) { on, since = s.Watchdog().On, s.Watchdog().Since })
+		}
+	}
+	return since
 }
 
 // helped is what a human does where vigil has called one.
@@ -135,7 +145,7 @@ func (c *cast) helped(p *part, subject string) {
 
 // sickParts are the roles of all illnesses, each in a room of its own.
 func sickParts() (list []*part) {
-	all := illnesses()
+	all := append(illnesses(), promptIllnesses()...)
 	for n := range all {
 		x := &all[n]
 		p := &part{name: fmt.Sprintf("sick-%d", n), kind: x.kind, spec: x.spec, watch: x.watch, open: x.open, play: x.play, ill: x, every: 20 * time.Minute}
