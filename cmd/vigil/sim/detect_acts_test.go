@@ -96,7 +96,9 @@ func mailing(priority fsm.MailPriority) func(*cast, *part) {
 // reopening is a human who brings back what the conversation watchdog has canceled, and
 // says nothing more.
 func (c *cast) reopening(p *part) {
+	nap(c.w.ctx, time.Minute) // silence counts from the first pass of a cluster
 	c.lookout.fell(p.room, p)
+	_, _ = (&client{w: c.w, from: outside}).do(c.w.ctx, fsm.CreateTask{Room: p.room, Role: p.name, Title: p.kind, By: "sim"}, nil)
 	for nap(c.w.ctx, 30*time.Second) {
 		if !c.lookout.open(p.room) {
 			nap(c.w.ctx, 2*time.Minute)

@@ -23,7 +23,7 @@ const measured = 2 * time.Second
 // fell begins an episode now.
 func (o *lookout) fell(who string, p *part) { o.fellAt(who, p, o.c.w.clock()) }
 
-// fellAt begins an episode. One in twelve gets another leader in its middle.
+// fellAt begins an episode. One in twenty gets another leader in its middle.
 func (o *lookout) fellAt(who string, p *part, at fsm.Time) {
 	w := o.c.w
 	e := &episode{p: p, who: who, fell: at}
@@ -39,7 +39,7 @@ func (o *lookout) fellAt(who string, p *part, at fsm.Time) {
 	if before != nil {
 		w.ledger.breach("true alarm", "%s (%s) fell at %v and again at %v, and %s in between", who, p.kind, time.Duration(before.fell), time.Duration(e.fell), before.missing())
 	}
-	if nth%12 == 0 {
+	if nth%20 == 0 {
 		total := p.ill.due(&set, p.role(w)) + p.ill.look(&set, p.role(w))
 		if p.ill.after != nil {
 			total += p.ill.after(&set, p.role(w))

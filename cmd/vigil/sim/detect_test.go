@@ -97,7 +97,7 @@ func TestTrueAlarms(t *testing.T) {
 	if hours == 0 {
 		hours = 6
 		if testing.Short() || raceEnabled {
-			hours = 2
+			hours = 1.5
 		}
 	}
 	c, w, list := trueAlarms(t, max(*seedFlag, 1), time.Duration(hours*float64(time.Hour)))
@@ -136,7 +136,7 @@ func trueAlarms(t *testing.T, seed uint64, length time.Duration) (c *cast, w *wo
 		w = newWorld(t, cfg)
 		defer w.end()
 		c.run(length, func() {
-			c.shake(2*time.Hour, "leadership handed over", "leadership handed over again and again", "server killed", "server frozen shortly", "leader isolated", "messages late and out of order")
+			c.shake(6*time.Hour, "leadership handed over", "leadership handed over again and again", "server killed", "server frozen shortly", "leader isolated", "messages late and out of order")
 		})
 		var set fsm.Settings
 		now := w.clock()
