@@ -91,6 +91,7 @@ func roleSpec(w *wire, c *fsm.RoleSpec) {
 	sig(w, 20, &c.HealthEvery)
 	uns(w, 21, &c.HealthMissed)
 	uns(w, 22, &c.Ladder)
+	sig(w, 50, &c.Expect)
 }
 
 func deleteRoom(w *wire, c *fsm.DeleteRoom) {
@@ -106,6 +107,7 @@ func createTask(w *wire, c *fsm.CreateTask) {
 	w.str(4, &c.Text)
 	w.str(5, &c.By)
 	sig(w, 6, &c.Priority)
+	sig(w, 50, &c.Expect)
 }
 
 func cancelTask(w *wire, c *fsm.CancelTask) {
@@ -150,6 +152,8 @@ func startTask(w *wire, c *fsm.StartTask) { work(w, &c.Work) }
 func progressTask(w *wire, c *fsm.ProgressTask) {
 	work(w, &c.Work)
 	w.str(6, &c.Note)
+	uns(w, 50, &c.Percent)
+	sig(w, 51, &c.Expect)
 }
 
 func completeTask(w *wire, c *fsm.CompleteTask) {

@@ -121,11 +121,19 @@ func TestL12LevelBeginsWithTheLastServer(t *testing.T) {
 		if _, err := c.Replica(at).Submit(t.Context(), fsm.Request{Cmd: fsm.RaiseLevel{Level: 3}}); !errors.Is(err, fsm.ErrOldServers) {
 			t.Errorf("raised by hand: %v", err)
 		}
+		do(t, k, fsm.ApplyRoom{Room: "r", Roles: []fsm.RoleSpec{{Name: "a"}}})
+		planned := fsm.Request{Cmd: fsm.CreateTask{Room: "r", Role: "a", Title: "t", Expect: time.Hour}}
+		if _, err := c.Replica(at).Submit(t.Context(), planned); !errors.Is(err, fsm.ErrOldServers) {
+			t.Errorf("a task with an expectation: %v", err)
+		}
 		announce((at+2)%3, 3)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if got := level(); got != 3 {
 			t.Errorf("level %d a second after the last server was upgraded, want 3", got)
+		}
+		if out, err := c.Replica(at).Submit(t.Context(), planned); err != nil || out.Task != 1 {
+			t.Errorf("a task with an expectation: %+v, %v", out, err)
 		}
 	})
 }

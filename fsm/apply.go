@@ -100,11 +100,15 @@ func (s *State) execute(c Command, session SessionID) Outcome {
 	case Declare:
 		return s.declare(&c)
 	case SendMail:
-		return s.sendMail(&c)
+		out := s.sendMail(&c)
+		s.heardMail(c, &out)
+		return out
 	case ReadMail:
 		return s.readMail(&c)
 	case AckMail:
-		return s.ackMail(&c)
+		out := s.ackMail(&c)
+		s.heardMail(c, &out)
+		return out
 	case ApplyRoom:
 		return s.applyRoom(&c)
 	case DeleteRoom:

@@ -52,10 +52,17 @@ func (s *State) progressTask(c *ProgressTask) Outcome {
 	if len(c.Note) > MaxNote {
 		return refuse(Invalid, "the note has %d bytes, at most %d are allowed", len(c.Note), MaxNote)
 	}
+	if c.Percent > maxPercent {
+		return refuse(Invalid, "percent is out of range, 0 to 100 is allowed")
+	}
+	if err := CheckExpect(c.Expect); err != nil {
+		return refuse(Invalid, "%v", err)
+	}
 	if t.State == TaskAcknowledged { // progress implies a start
 		s.event("task.started", about{agent: a, task: t.ID, attempt: t.Attempt}, "")
 		s.move(t, TaskInProgress)
 	}
+	s.replan(a, t, c)
 	t.Note, t.Progress, t.Rev = c.Note, s.meta.Clock, s.meta.Index
 	s.touch(t.Room)
 	return s.worked(a, t)
@@ -115,6 +122,9 @@ func (s *State) complete(a *Agent, t *Task, result string) {
 // noticed: its lease ends, then the start limit.
 func (s *State) putDown(a *Agent, t *Task) {
 	if a.Task != t.ID {
+		if s.meta.Level >= 3 { // the task was taken from it before: with it the life may count as healthy all the same
+			s.settle(a, a.shadow())
+		}
 		return
 	}
 	was := a.shadow()

@@ -14,8 +14,9 @@ type chaos struct {
 	index    uint64
 	clock    Time
 	term     uint64
-	climbs   bool // leaders take rungs of the ladder
-	world    bool // rooms, hosts, settings and servers change too
+	level    uint32 // that is begun with, and its commands are written; 0: none
+	climbs   bool   // leaders take rungs of the ladder
+	world    bool   // rooms, hosts, settings and servers change too
 	sessions []SessionID
 	seq      map[SessionID]uint64
 	sent     []Request // numbered writes that may be repeated
@@ -53,11 +54,14 @@ func (c *chaos) opening() []*Entry {
 	cmds := []Command{LeaderEstablished{Server: "a"},
 		PutSettings{Values: []KV{{"accept_limit", "3s"}, {"session_ttl", "40s"}, {"starts_per_second", "1000"}, {"mail_urgent_limit", "4s"}, {"mail_high_limit", "5s"}, {"mail_normal_limit", "7s"}, {"mail_low_limit", "9s"},
 			{"mail_expiry", "40s"}, {"mail_retention", "20s"}}},
-		ApplyRoom{Room: "r", Roles: chaosRoles()},
+		ApplyRoom{Room: "r", Roles: c.plannedRoles()},
 		RegisterHost{Key: "h1", Name: "h1", Boot: "1", Runners: []string{"w"}},
 		RegisterHost{Key: "h2", Name: "h2", Boot: "1", Runners: []string{"w"}}}
 	if !c.world {
 		cmds = append(cmds, PutSettings{Values: []KV{{"host_ttl", "24h"}}})
+	}
+	if c.level > 0 {
+		cmds = append([]Command{RaiseLevel{Level: c.level}}, cmds...)
 	}
 	var list []*Entry
 	for _, cmd := range cmds {
@@ -230,7 +234,8 @@ func (c *chaos) command(s *State) Command {
 	}
 	switch n := c.rng.IntN(100); {
 	case n < 12:
-		return CreateTask{Room: pick(c, c.rooms), Role: pick(c, []string{"a", "b", "c", "a", "b", "c", "x"}), Title: "t", Text: fmt.Sprint("text ", n), Priority: int32(c.rng.IntN(3))}
+		return CreateTask{Room: pick(c, c.rooms), Role: pick(c, []string{"a", "b", "c", "a", "b", "c", "x"}), Title: "t", Text: fmt.Sprint("text ", n), Priority: int32(c.rng.IntN(3)),
+			Expect: c.expect()}
 	case n < 25:
 		return c.join(s)
 	case n < 38:
@@ -300,7 +305,7 @@ func (c *chaos) word(s *State) Command {
 	case n < 4:
 		return StartTask{w}
 	case n < 6:
-		return ProgressTask{w, "note"}
+		return c.progress(w)
 	case n < 9:
 		return CompleteTask{w, fmt.Sprint("result ", n)}
 	case n < 11:

@@ -122,6 +122,9 @@ type DeleteRoom struct {
 type CreateTask struct {
 	Room, Role, Title, Text, By string
 	Priority                    int32
+	// Expect is how long each attempt may take, MinExpect to MaxExpect; 0: what its role
+	// says. It is written at feature level 3.
+	Expect time.Duration
 }
 
 // CancelTask ends a task by a human's word (law L9).
@@ -175,10 +178,14 @@ type Work struct {
 // StartTask says that work has begun.
 type StartTask struct{ Work }
 
-// ProgressTask notes progress.
+// ProgressTask notes progress. With one of the fields behind Note it is written at feature
+// level 3.
 type ProgressTask struct {
 	Work
-	Note string
+	Note    string
+	Percent Percent // 0: not said
+	// Expect is how long the rest takes, MinExpect to MaxExpect; 0: not said.
+	Expect time.Duration
 }
 
 // CompleteTask ends a task with a result.

@@ -103,6 +103,9 @@ func (s *State) declare(c *Declare) Outcome {
 		d.Until = now.Add(c.For)
 		d.Excused = d.Until
 	}
+	if !same || c.For > 0 {
+		s.answer(a)
+	}
 	a.Declared = d
 	s.touch(a.Room)
 	s.reviewExcuse(a)

@@ -49,6 +49,7 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[RoomWatch](), reflect.TypeFor[Watchdog](), reflect.TypeFor[WatchdogSettings](), reflect.TypeFor[Cancellation](),
 	reflect.TypeFor[Escalation](), reflect.TypeFor[Notice](), reflect.TypeFor[Delivery](), reflect.TypeFor[Escalations](), reflect.TypeFor[EscalationSettings](),
 	reflect.TypeFor[Ladder](), reflect.TypeFor[LadderSettings](), reflect.TypeFor[LadderWindow](),
+	reflect.TypeFor[Plan](), // level 3, as what follows
 }
 
 // Dump writes the image; equal images give equal bytes. It may run while the

@@ -61,6 +61,9 @@ type EscalationSettings struct {
 	Retry    time.Duration // between the first tries of a notice; it doubles up to an hour
 	Tries    uint32        // then a notice is given up
 	Kept     uint64        // closed escalations
+	// Remind is when one is announced again that still lasts and that nobody looks after;
+	// 0: never (feature level 3).
+	Remind time.Duration
 }
 
 // Escalation is one thing that a human has to decide. It is about one subject, holds

@@ -40,6 +40,7 @@ func (s *State) escalate(e Escalation) {
 	if was.State == EscalationOpen && !was.Notice.Pending && now.Sub(was.Notice.At) >= cooldown {
 		s.announce(was)
 	}
+	s.rearm(timerEscalation, uint64(was.ID), &was.Armed, s.noticeDeadline(was))
 }
 
 func (s *State) openEscalation(e Escalation) {
@@ -270,10 +271,11 @@ func (s *State) booked(e *Escalation, d *Delivery, failure string) {
 	}
 }
 
-// noticeDeadline is when a notice must be tried again; 0: nothing waits for a time.
+// noticeDeadline is when a notice must be tried again, or a new one made; 0: nothing waits
+// for a time.
 func (s *State) noticeDeadline(e *Escalation) (at Time) {
 	if !e.Notice.Pending {
-		return 0
+		return s.remindAt(e)
 	}
 	for _, d := range e.Notice.Deliveries {
 		if !d.Over() && d.Next > s.meta.Clock && (at == 0 || d.Next < at) {
@@ -283,6 +285,27 @@ func (s *State) noticeDeadline(e *Escalation) (at Time) {
 	return at
 }
 
+// remindAt is when an escalation is announced again that nobody looks after, if it still
+// lasts then; 0: never. From feature level 3 on.
+func (s *State) remindAt(e *Escalation) Time {
+	every := s.meta.Settings.Escalation.Remind
+	if s.meta.Level < 3 || e.State != EscalationOpen || e.Notice.Pending || every == 0 {
+		return 0
+	}
+	past := s.meta.Clock.Sub(e.Notice.At)
+	return e.Notice.At.Add(every * (past/every + 1))
+}
+
+// rearmReminders follows the beginning of feature level 3 and the setting.
+func (s *State) rearmReminders() {
+	for id := range s.escalations.from(0) {
+		if e := s.escalations.get(id); e.State == EscalationOpen && !e.Notice.Pending {
+			e = s.escalations.mut(id)
+			s.rearm(timerEscalation, id, &e.Armed, s.remindAt(e))
+		}
+	}
+}
+
 func (s *State) fireEscalation(id EscalationID) {
 	e := s.escalations.mut(uint64(id))
 	if e == nil {
@@ -290,6 +313,10 @@ func (s *State) fireEscalation(id EscalationID) {
 	}
 	e.Armed = 0
 	s.res.Effects.Notice = true
+	if s.remindAt(e) != 0 && s.meta.Clock.Sub(e.Notice.At) >= s.meta.Settings.Escalation.Remind && s.Lasts(e) {
+		s.escalationEvent("escalation.reminded", e, "nobody looks after it for "+s.since(e.First).String())
+		s.announce(e)
+	}
 	s.rearm(timerEscalation, uint64(id), &e.Armed, s.noticeDeadline(e))
 }
 

@@ -118,7 +118,7 @@ func TestI36WaitsForAHuman(t *testing.T) {
 	}
 	d.must(Declare{Speaker: me}) // the answer has come
 	work := Work{Speaker: me, Task: task, Attempt: 1}
-	d.must(ProgressTask{work, "on"})
+	d.must(ProgressTask{Work: work, Note: "on"})
 	d.must(CompleteTask{work, "done"})
 }
 

@@ -186,6 +186,8 @@ func (s *State) unrestartable(a *Agent, g *Signals) string {
 		return "it has said nothing since it began, so nobody can tell that it works no more"
 	case g.HealthEvery > 0 && g.Declared != nil && !g.unreported():
 		return "it reports its health in time"
+	case s.meta.Level >= 3 && spec.Ladder == LadderCareful && s.beatsItself(a, g):
+		return "its own beats go on, so it is not dead"
 	case a.Proc.Fenced() && spec.Runner == "":
 		return "its role names no runner to start it again"
 	case !a.Proc.Fenced() && a.Task == 0:
@@ -202,6 +204,14 @@ func (s *State) unrestartable(a *Agent, g *Signals) string {
 func (s *State) spoke(a *Agent) bool {
 	t := s.tasks.get(uint64(a.Task))
 	return t == nil || t.Progress > t.ChangedAt || a.Declared != nil || a.Notes().MailAt != 0
+}
+
+// beatsItself tells that the agent works on a task and renews its lease by itself, not its
+// supervisor for it: its beats have not stopped, so nothing says that it has failed (seed
+// 002, 1.5.3). Missing reports say so: whatever sends the beats may be something beside it.
+func (s *State) beatsItself(a *Agent, g *Signals) bool {
+	own := !a.Managed || s.roles.get(uint64(a.Role)).Spec.Proof == ProofAgent
+	return own && g.Task != 0 && g.Part == PartActive && g.leased() && !g.unreported()
 }
 
 // deadline is how long a rung waits for an effect.

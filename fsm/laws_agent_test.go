@@ -156,7 +156,7 @@ func TestL6SupersededLifeIsSilent(t *testing.T) {
 	d.must(Claim{Speaker: sp})
 	w := Work{old, id, 1}
 	before := d.s.Agent(1).Rev
-	for _, c := range []Command{Join{old}, Leave{Speaker: old}, Claim{Speaker: old}, StartTask{w}, ProgressTask{w, "n"},
+	for _, c := range []Command{Join{old}, Leave{Speaker: old}, Claim{Speaker: old}, StartTask{w}, ProgressTask{Work: w, Note: "n"},
 		CompleteTask{w, "r"}, FailTask{Work: w}, Handoff{Work: w, ToRole: "v"}, SetResume{old, "x"},
 		AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: old.Inc}, ReportStarted{h, 1, old.Inc, 9}, OrderStop{1, old.Inc, "x"}} {
 		d.want(Superseded, c)

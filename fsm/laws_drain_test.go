@@ -43,7 +43,7 @@ func TestL9DrainedHostGivesItsAgentsAway(t *testing.T) {
 		d.pass(15 * time.Second)
 		d.beat(h1, BeatFence|BeatVouch, 1)
 		d.beat(h2, BeatFence|BeatVouch, 2, 3)
-		d.must(ProgressTask{w, "still at it"})
+		d.must(ProgressTask{Work: w, Note: "still at it"})
 	}
 	d.must(CreateTask{Room: "demo", Role: "busy"})
 	d.must(CompleteTask{w, "done"})

@@ -153,7 +153,7 @@ func TestEscalationsOfEachKind(t *testing.T) {
 				}
 			},
 			undo: func(x *alarmed) {
-				x.must(ProgressTask{Work{Speaker{Agent: "r/a", Inc: x.agent("r/a").Inc}, 1, 1}, "on it"})
+				x.must(ProgressTask{Work: Work{Speaker{Agent: "r/a", Inc: x.agent("r/a").Inc}, 1, 1}, Note: "on it"})
 			}},
 	} {
 		t.Run(tc.kind.String(), func(t *testing.T) {

@@ -184,7 +184,7 @@ func TestL11StuckRestartIsChargedAndSaysWhy(t *testing.T) {
 // first rung, after the cool-down.
 func TestRecoveryStartsOverFromTheFirstRung(t *testing.T) {
 	for name, word := range map[string]func(x *hung){
-		"progress":    func(x *hung) { x.must(ProgressTask{Work{x.me, x.task, 1}, "n"}) },
+		"progress":    func(x *hung) { x.must(ProgressTask{Work: Work{x.me, x.task, 1}, Note: "n"}) },
 		"declaration": func(x *hung) { x.must(Declare{Speaker: x.me, Waiting: WaitingTool, For: time.Minute}) },
 		"mail sent":   func(x *hung) { x.must(SendMail{Speaker: x.me, To: "r/a.1", Subject: "s"}) },
 		"inquiry acknowledged": func(x *hung) {

@@ -21,7 +21,7 @@ func TestL11TurnLimit(t *testing.T) {
 	for range 39 {
 		d.clock = d.clock.Add(15 * time.Second)
 		d.beat(h, BeatFence|BeatVouch, 1)
-		d.must(ProgressTask{w, "on it"})
+		d.must(ProgressTask{Work: w, Note: "on it"})
 		d.must(Join{w.Speaker})
 	}
 	if d.agent("demo/builder").Order != NoOrder {

@@ -134,7 +134,7 @@ func TestSeed003PerConversationOverrides(t *testing.T) {
 	}
 	for range 20 {
 		x.jump(4 * time.Minute)
-		x.must(ProgressTask{x.work(), "on"})
+		x.must(ProgressTask{Work: x.work(), Note: "on"})
 		x.is(RoomActive)
 	}
 	x.want(Invalid, SetRoomWatch{Room: "r", RoomWatch: RoomWatch{IdleLimit: time.Millisecond}})
@@ -142,14 +142,14 @@ func TestSeed003PerConversationOverrides(t *testing.T) {
 	x.want(Invalid, ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a"}}, Watch: []RoomWatch{{Deadline: 1}}})
 	opened := x.room().Opened
 	x.clock = opened.Add(3*time.Hour + time.Second)
-	x.must(ProgressTask{x.work(), "on"})
+	x.must(ProgressTask{Work: x.work(), Note: "on"})
 	q := x.is(RoomStalled)
 	if q.Reason != RoomDeadline {
 		t.Fatalf("%+v", q)
 	}
 	x.must(x.warning())
 	x.jump(time.Minute)
-	x.must(ProgressTask{x.work(), "nearly done"})
+	x.must(ProgressTask{Work: x.work(), Note: "nearly done"})
 	x.must(x.cancellation())
 	if c := x.room().Canceled; c.Reason != RoomDeadline {
 		t.Errorf("%+v", c)
@@ -175,7 +175,7 @@ func TestSeed003SwitchedOff(t *testing.T) {
 // Seed 003, Security Considerations: what the watchdog says holds no content.
 func TestSeed003NoContentInEvents(t *testing.T) {
 	x := newSilentRoom(t)
-	x.must(ProgressTask{x.work(), "secret note"})
+	x.must(ProgressTask{Work: x.work(), Note: "secret note"})
 	x.cancel()
 	x.must(ReopenRoom{Room: "r", By: "ann"})
 	for _, e := range x.s.events.from(0) {

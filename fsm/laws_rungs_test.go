@@ -156,7 +156,7 @@ func TestL10WhoNeverSpeaksIsNotRestarted(t *testing.T) {
 		t.Errorf("order %s, its task is %s", a.Order, mute.s.Task(mute.task).State)
 	}
 	for name, speak := range map[string]func(x *hung){
-		"progress":    func(x *hung) { x.must(ProgressTask{Work{x.me, x.task, 1}, "on it"}) },
+		"progress":    func(x *hung) { x.must(ProgressTask{Work: Work{x.me, x.task, 1}, Note: "on it"}) },
 		"declaration": func(x *hung) { x.must(Declare{Speaker: x.me}) },
 		"mail": func(x *hung) {
 			x.room("other", RoleSpec{Name: "b"})

@@ -77,7 +77,7 @@ func TestTaskTransitions(t *testing.T) {
 			TaskPending: {OK, TaskAcknowledged}, TaskAcknowledged: {OK, TaskAcknowledged}, TaskInProgress: {OK, TaskInProgress}})},
 		"start": {func(_ Speaker, w Work) Command { return StartTask{w} }, table(Superseded, map[TaskState]end{
 			TaskAcknowledged: {OK, TaskInProgress}, TaskInProgress: {OK, TaskInProgress}})},
-		"progress": {func(_ Speaker, w Work) Command { return ProgressTask{w, "n"} }, table(Superseded, map[TaskState]end{
+		"progress": {func(_ Speaker, w Work) Command { return ProgressTask{Work: w, Note: "n"} }, table(Superseded, map[TaskState]end{
 			TaskAcknowledged: {OK, TaskInProgress}, TaskInProgress: {OK, TaskInProgress}})},
 		"complete": {func(_ Speaker, w Work) Command { return CompleteTask{w, "ok"} }, table(Superseded, map[TaskState]end{
 			TaskAcknowledged: {OK, TaskCompleted}, TaskInProgress: {OK, TaskCompleted}, TaskCompleted: {OK, TaskCompleted}})},
@@ -266,7 +266,7 @@ func TestProgressLimitMovesWithProgress(t *testing.T) {
 	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	d.must(Claim{Speaker: sp})
 	for range 6 {
-		d.must(ProgressTask{Work{sp, id, 1}, "still at it"})
+		d.must(ProgressTask{Work: Work{sp, id, 1}, Note: "still at it"})
 		d.pass(15 * time.Second)
 		d.beat(0, BeatLease, 1)
 	}
@@ -332,7 +332,7 @@ func TestTaskLimitsAreRefused(t *testing.T) {
 	}
 	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	d.must(Claim{Speaker: sp})
-	d.want(Invalid, ProgressTask{Work{sp, id, 1}, strings.Repeat("x", MaxNote+1)})
+	d.want(Invalid, ProgressTask{Work: Work{sp, id, 1}, Note: strings.Repeat("x", MaxNote+1)})
 	d.want(Invalid, FailTask{Work: Work{sp, id, 1}, Reason: strings.Repeat("x", MaxReason+1)})
 	d.want(NotFound, CreateTask{Room: "nowhere", Role: "w"})
 	d.want(NotFound, CreateTask{Room: "demo", Role: "x"})

@@ -97,7 +97,7 @@ func TestSeed003DetectionCriteria(t *testing.T) {
 func TestSeed003WhatCountsAsActivity(t *testing.T) {
 	yes := map[string]func(x *silentRoom){
 		"task created":    func(x *silentRoom) { x.must(CreateTask{Room: "r", Role: "a", Title: "t"}) },
-		"task progresses": func(x *silentRoom) { x.must(ProgressTask{x.work(), "note"}) },
+		"task progresses": func(x *silentRoom) { x.must(ProgressTask{Work: x.work(), Note: "note"}) },
 		"task completed":  func(x *silentRoom) { x.must(CompleteTask{x.work(), "done"}) },
 		"task failed":     func(x *silentRoom) { x.must(FailTask{Work: x.work(), Reason: "no"}) },
 		"task given back": func(x *silentRoom) { x.must(FailTask{Work: x.work(), Reason: "no", Retryable: true}) },
@@ -202,7 +202,7 @@ func TestSeed003CancelFlow(t *testing.T) {
 		t.Errorf("history %+v", h)
 	}
 	x.is(RoomIdle)
-	x.want(Superseded, ProgressTask{x.work(), "still here"}) // L6
+	x.want(Superseded, ProgressTask{Work: x.work(), Note: "still here"}) // L6
 }
 
 // Seed 003, Cancellation Process: a stop that fails does not prevent the cancellation; one
@@ -235,13 +235,13 @@ func TestL4ActivityBeatsAPlan(t *testing.T) {
 	x := newSilentRoom(t)
 	x.jump(11 * time.Minute)
 	plan := x.warning()
-	x.must(ProgressTask{x.work(), "back"})
+	x.must(ProgressTask{Work: x.work(), Note: "back"})
 	x.want(Conflict, plan)
 	x.jump(11 * time.Minute)
 	x.must(x.warning())
 	x.jump(time.Minute)
 	cancel := x.cancellation()
-	x.must(ProgressTask{x.work(), "back"})
+	x.must(ProgressTask{Work: x.work(), Note: "back"})
 	x.want(Conflict, cancel)
 	x.jump(11 * time.Minute)
 	x.is(RoomStalled) // the old warning is void

@@ -43,7 +43,18 @@ func Level(c Command) uint32 {
 		return 2
 	case WatchRooms, WarnRoom, CancelIdleRoom, ReopenRoom, SetRoomWatch, StepLadder, NoteRung:
 		return 2
+	case CreateTask:
+		if c.Expect != 0 {
+			return 3
+		}
+	case ProgressTask:
+		if c.Percent != 0 || c.Expect != 0 {
+			return 3
+		}
 	case ApplyRoom:
+		if slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return r.Expect != 0 }) {
+			return 3
+		}
 		if len(c.Watch) > 0 || slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return r.HealthEvery != 0 || r.HealthMissed != 0 || r.Ladder != LadderCareful }) {
 			return 2
 		}
@@ -70,15 +81,20 @@ var grown = map[uint32]map[reflect.Type]int{
 		reflect.TypeFor[Room]():     fieldsBefore[Room]("Watch"),
 	},
 	3: {
-		reflect.TypeFor[meta](): fieldsBefore[meta]("Level"),
-		reflect.TypeFor[Host](): fieldsBefore[Host]("Away"),
+		reflect.TypeFor[meta]():     fieldsBefore[meta]("Level"),
+		reflect.TypeFor[Task]():     fieldsBefore[Task]("Plan"),
+		reflect.TypeFor[RoleSpec](): fieldsBefore[RoleSpec]("Expect"),
+		reflect.TypeFor[Room]():     fieldsBefore[Room]("Asked"),
+
+		reflect.TypeFor[EscalationSettings](): fieldsBefore[EscalationSettings]("Remind"),
+		reflect.TypeFor[Host]():               fieldsBefore[Host]("Away"),
 	},
 }
 
 // typesBefore tells how many types a dump names that does not use a level.
 var typesBefore = map[uint32]int{
 	2: slices.Index(dumped, reflect.TypeFor[Declaration]()),
-	3: len(dumped),
+	3: slices.Index(dumped, reflect.TypeFor[Plan]()),
 }
 
 func fieldsBefore[T any](name string) int {
@@ -129,6 +145,7 @@ func (s *State) raiseLevel(c *RaiseLevel) Outcome {
 		return refuse(Conflict, "the cluster is at feature level %d already", s.meta.Level)
 	}
 	s.meta.Level = c.Level
+	s.rearmReminders()
 	s.event("cluster.level_raised", about{}, fmt.Sprintf("every server reads feature level %d: what came with it begins", c.Level))
 	return Outcome{}
 }

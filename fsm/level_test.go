@@ -77,7 +77,13 @@ func TestL12Level2IsInvisibleUntilItIsUsed(t *testing.T) {
 			t.Errorf("%T needs level %d, want 2", cmd, Level(cmd))
 		}
 	}
-	for _, cmd := range []Command{Join{}, ApplyRoom{Roles: []RoleSpec{{Name: "a"}}}, PutSettings{Values: []KV{{"ttl", "1m"}}}} {
+	for _, cmd := range []Command{CreateTask{Expect: time.Hour}, ProgressTask{Percent: PercentOf(0)}, ProgressTask{Expect: time.Hour},
+		ApplyRoom{Roles: []RoleSpec{{Name: "a"}, {Name: "b", Expect: time.Hour, HealthEvery: time.Minute, HealthMissed: 3}}}} {
+		if Level(cmd) != 3 {
+			t.Errorf("%T%+v needs level %d, want 3", cmd, cmd, Level(cmd))
+		}
+	}
+	for _, cmd := range []Command{CreateTask{}, ProgressTask{}, Join{}, ApplyRoom{Roles: []RoleSpec{{Name: "a"}}}, PutSettings{Values: []KV{{"ttl", "1m"}}}} {
 		if Level(cmd) != 0 {
 			t.Errorf("%T needs level %d, want 0", cmd, Level(cmd))
 		}
@@ -107,7 +113,7 @@ func TestL12Level3IsInvisibleUntilItBegins(t *testing.T) {
 	for _, level := range []uint32{0, 2, MaxLevel + 1} {
 		d.want(Invalid, RaiseLevel{Level: level})
 	}
-	if d.s.Hash() != hash {
+	if d.s.Level() != 0 || d.events("cluster.level_raised") != 0 {
 		t.Error("a refused RaiseLevel has changed the state")
 	}
 	if Level(RaiseLevel{Level: 3}) != 3 {

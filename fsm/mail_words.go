@@ -36,21 +36,11 @@ func (s *State) sendMail(c *SendMail) Outcome {
 		s.rearm(timerMail, uint64(m.ID), &m.Armed, s.mailDeadline(m))
 	}
 	s.res.Effects.Mail = append(s.res.Effects.Mail, list...)
-	s.touchMail(s.agents.get(uint64(list[0])).Room, draft.From)
 	if a := s.agents.mut(uint64(s.agentByName[c.Agent])); a != nil {
+		s.answer(a)
 		a.note(func(n *Notes) { n.MailAt = s.meta.Clock })
-		s.touchMail(a.Room, draft.From)
 	}
 	return s.sent(c, &draft, first, list, no.Detail)
-}
-
-// touchMail takes note that somebody has written to a room or from it, or has acknowledged
-// mail there: a conversation is not silent while mail goes to and fro. What vigil itself
-// writes is no sign of life. From feature level 3 on.
-func (s *State) touchMail(room RoomID, from string) {
-	if s.meta.Level >= 3 && from != LaddersBy {
-		s.touch(room)
-	}
 }
 
 // sent writes the event and makes the answer; leftOut says who got no copy.
@@ -283,8 +273,8 @@ func (s *State) ackMail(c *AckMail) Outcome {
 		out.Mail, out.Count = c.Mail, 1
 		return out
 	}
+	s.answer(a)
 	a.note(func(n *Notes) { n.MailAt = s.meta.Clock })
-	s.touchMail(a.Room, a.Name)
 	s.event("mail.acknowledged", about{agent: a}, fmt.Sprintf("mail %d, from %s", m.ID, m.From))
 	s.closeMail(m, MailAcknowledged)
 	out.Mail = c.Mail

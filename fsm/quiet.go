@@ -75,6 +75,9 @@ func (s *State) touch(id RoomID) {
 		return
 	}
 	rm := s.rooms.mut(uint64(id))
+	if rm != nil && rm.Asked != nil {
+		s.withdrawAsked(rm)
+	}
 	if rm == nil || rm.Active == s.meta.Clock && rm.ActiveAt == s.now.Wall {
 		return
 	}

@@ -27,6 +27,8 @@ type Room struct {
 	Opened   Time          // since when it has open tasks
 	Warned   Time          // of its last silence; void once the silence has ended
 	Canceled *Cancellation // the last one, until it is reopened; replaced, never changed
+
+	Asked []MailID // inquiries of the watchdog that wait for an answer (feature level 3); replaced, never changed
 }
 
 // Desired is what a human wants of an agent (law L9).
@@ -70,8 +72,8 @@ const (
 // LadderMode tells how far the ladder goes with a stuck agent.
 type LadderMode uint8
 
-// Ladder modes: careful is restart for agents that have spoken before they fell silent, and
-// escalate for the others. restart is all rungs; with escalate a human is told instead of an
+// Ladder modes: careful is restart for agents that have spoken before they fell silent and
+// whose own beats do not go on, and escalate for the others. restart is all rungs; with escalate a human is told instead of an
 // interrupt and a restart; with off nothing is done. The numbers are written to disk.
 const (
 	LadderCareful LadderMode = iota
@@ -125,6 +127,10 @@ type RoleSpec struct {
 	HealthMissed uint32
 
 	Ladder LadderMode // how far the ladder goes with its agents when they are stuck
+
+	// Expect is how long an attempt at a task may take from its claim, where who created
+	// the task says nothing (feature level 3). 0, the default: nothing is expected.
+	Expect time.Duration
 }
 
 // Role is a named job in a room; tasks are addressed to it.

@@ -161,6 +161,9 @@ func (s *State) applyRole(rm *Room, spec RoleSpec) RoleID {
 		if mended && a.Notes().StartFault != "" && !a.Parked {
 			a.NotBefore = 0
 		}
+		if t := s.tasks.mut(uint64(a.Task)); t != nil && s.meta.Level >= 3 { // the new limits hold for it too
+			s.rearm(timerTask, uint64(t.ID), &t.Armed, s.taskDeadline(t))
+		}
 		s.intend(a, appliedWhy(&spec))
 		s.settle(a, was)
 	}

@@ -23,10 +23,10 @@ func (s *State) rung(a *Agent, l *Ladder, v *AgentVerdict) {
 		}
 		l.Began = s.meta.Clock
 		say("agent.nudged", "by "+LaddersBy+": "+because)
-		l.Nudge = s.askByMail(a, "nudge", MailNormal, nudgeSubject, nudgeBody)
+		l.Nudge = s.askByMail(a, LaddersBy, "nudge", MailNormal, nudgeSubject, nudgeBody)
 	case RungWake:
 		say("agent.woken", fmt.Sprintf("no answer to a nudge for %s; %s", s.since(l.Began), because))
-		l.Inquiry = s.askByMail(a, "status-inquiry", MailHigh, inquirySubject, inquiryBody)
+		l.Inquiry = s.askByMail(a, LaddersBy, "status-inquiry", MailHigh, inquirySubject, s.inquiryText(a))
 	case RungInterrupt:
 		say("agent.interrupted", "no answer to "+s.asked(l)+"; "+because)
 	case RungRestart:
@@ -85,10 +85,20 @@ const (
 	inquiryBody    = "You did not answer a nudge. Report progress, declare what you wait for, or fail the task if you cannot go on. Acknowledge this mail: without any answer you are interrupted and restarted, or a human is called."
 )
 
+// inquiryText is what an inquiry says. From feature level 3 on it names the task and the
+// deadline (seed 002, 1.5.3).
+func (s *State) inquiryText(a *Agent) string {
+	if s.meta.Level < 3 || a.Task == 0 {
+		return inquiryBody
+	}
+	return fmt.Sprintf("%s It is about task %d; answer within %s. If the task takes longer, say how long: `vigil task progress --expect 40m`.",
+		inquiryBody, a.Task, s.meta.Settings.Ladder.Wake)
+}
+
 // askByMail puts a mail into the agent's mailbox; 0: it is full, which changes nothing else.
-func (s *State) askByMail(a *Agent, kind string, p MailPriority, subject, body string) MailID {
+func (s *State) askByMail(a *Agent, from, kind string, p MailPriority, subject, body string) MailID {
 	r, rm := s.roles.get(uint64(a.Role)), s.rooms.get(uint64(a.Room))
-	return s.sendMail(&SendMail{From: LaddersBy, To: fmt.Sprintf("%s/%s.%d", rm.Name, r.Spec.Name, a.Index),
+	return s.sendMail(&SendMail{From: from, To: fmt.Sprintf("%s/%s.%d", rm.Name, r.Spec.Name, a.Index),
 		Subject: subject, Body: body, Kind: kind, Priority: p}).Mail
 }
 
@@ -96,9 +106,7 @@ func (s *State) askByMail(a *Agent, kind string, p MailPriority, subject, body s
 // life is asked about it, and no human is told that mail is overdue.
 func (s *State) withdrawMail(l *Ladder) {
 	for _, id := range [...]MailID{l.Nudge, l.Inquiry} {
-		if m := s.mails.mut(uint64(id)); m != nil && !m.State.Closed() {
-			s.closeMail(m, MailExpired)
-		}
+		s.recallMail(id)
 	}
 	l.Nudge, l.Inquiry = 0, 0
 }

@@ -95,7 +95,7 @@ func DefaultSettings() Settings {
 		MailExpiry: 7 * 24 * time.Hour, MailRetention: 24 * time.Hour, MailKept: 100_000,
 		Watchdog: WatchdogSettings{Enabled: true, Interval: 5 * time.Minute, Threshold: 10 * time.Minute, MinAge: 2 * time.Minute,
 			StartDelay: 30 * time.Second, Grace: time.Minute, MaxCancellations: 10},
-		Escalation: EscalationSettings{Cooldown: 15 * time.Minute, Retry: 10 * time.Second, Tries: 20, Kept: 10_000},
+		Escalation: EscalationSettings{Cooldown: 15 * time.Minute, Retry: 10 * time.Second, Tries: 20, Kept: 10_000, Remind: 4 * time.Hour},
 		Ladder: LadderSettings{Enabled: true, Nudge: 2 * time.Minute, Wake: 5 * time.Minute, Interrupt: time.Minute,
 			Restart: 5 * time.Minute, Cooldown: 10 * time.Minute, Interval: 30 * time.Second, PerPass: 10},
 	}

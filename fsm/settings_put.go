@@ -68,6 +68,7 @@ var settingTable = []setting{
 	{name: "watchdog_max_cancellations", help: "rooms canceled within watchdog_interval at most", level: 2, min: 1, max: 10_000, num32: func(s *Settings) *uint32 { return &s.Watchdog.MaxCancellations }},
 	{name: "escalation_cooldown", help: "what happens again is announced again after, while nobody looks after it", level: 2, min: 1000, max: 30 * day, dur: func(s *Settings) *time.Duration { return &s.Escalation.Cooldown }},
 	{name: "escalation_retry", help: "a notice that was not delivered is tried again after, then after twice as much, up to an hour", level: 2, min: 100, max: day / 24, dur: func(s *Settings) *time.Duration { return &s.Escalation.Retry }},
+	{name: "escalation_remind", help: "what still lasts and nobody looks after is announced again after; 0: never", level: 3, min: 0, max: 30 * day, dur: func(s *Settings) *time.Duration { return &s.Escalation.Remind }},
 	{name: "escalation_tries", help: "tries of a notifier before it gives a notice up", level: 2, min: 1, max: 1000, num32: func(s *Settings) *uint32 { return &s.Escalation.Tries }},
 	{name: "escalations_kept", help: "closed escalations kept at most; the oldest go first", level: 2, min: 0, max: 1_000_000, num: func(s *Settings) *uint64 { return &s.Escalation.Kept }},
 	{name: "ladder_enabled", help: "agents that are stuck are nudged, woken, interrupted, restarted, and at last a human is told", level: 2, max: 1, flag: func(s *Settings) *bool { return &s.Ladder.Enabled }},
@@ -184,6 +185,7 @@ func (s *State) putSettings(c *PutSettings) Outcome {
 		s.event("settings.changed", about{}, kv.Key+"="+kv.Value+" by "+nobody(c.By))
 	}
 	s.placeOwn()
+	s.rearmReminders()
 	s.res.Effects.Plan = true
 	return Outcome{Rev: s.meta.Index}
 }
@@ -264,6 +266,9 @@ func (s *State) CheckRole(spec *RoleSpec) error {
 		return fmt.Errorf("desired, start, proof, policy or ladder has a value that this server does not know")
 	}
 	if err := checkHealth(&r); err != nil {
+		return err
+	}
+	if err := CheckExpect(r.Expect); err != nil {
 		return err
 	}
 	for _, list := range [][]KV{r.Labels, r.Params} {

@@ -59,6 +59,9 @@ func (s *State) workSignals(a *Agent, g *Signals) {
 		}
 		g.Away = s.absent(a, last)
 		g.ProgressAge = now.Sub(last) - g.Away
+		if p := t.Planned(); t.State.Held() {
+			g.Expected, g.ExpectLeft, g.Percent = p.Due != 0, p.Due.Sub(now), p.Percent
+		}
 		return
 	}
 	if a.Part == PartDisconnected {

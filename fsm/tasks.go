@@ -193,7 +193,11 @@ func (s *State) createTask(c *CreateTask) Outcome {
 	if no := checkTask(c.Title, c.Text); no.Code != OK {
 		return no
 	}
+	if err := CheckExpect(c.Expect); err != nil {
+		return refuse(Invalid, "%v", err)
+	}
 	t := s.addTask(r, c.Title, c.Text, c.By, c.Priority, 0)
+	t.plan(func(p *Plan) { p.Expect = c.Expect })
 	s.touch(r.Room)
 	return Outcome{Room: r.Room, Role: r.ID, Task: t.ID, Rev: t.Rev}
 }
@@ -299,6 +303,7 @@ func (s *State) requeue(t *Task, kind, by string) Outcome {
 		return refuse(Stopped, "role %s of task %d is no longer declared", s.roleName(t.Role), t.ID)
 	}
 	t.Kills, t.Charged, t.Result, t.Note = 0, 0, "", ""
+	t.plan(func(p *Plan) { *p = Plan{Expect: p.Expect} })
 	t.Holder, t.HolderInc = 0, 0 // what the old attempt still says is late
 	s.event(kind, about{task: t.ID, room: t.Room}, "by "+nobody(by))
 	s.move(t, TaskQueued)

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -86,6 +87,7 @@ type twinAlarms struct {
 	last            EscalationID
 	ever            map[EscalationKind]bool
 	reopened, again int
+	reminders       int
 	broken          string // the agent whose next end is one more start that failed
 }
 
@@ -119,6 +121,18 @@ func (w *twinAlarms) happens(s *State, k escalationKey) {
 	}
 }
 
+// reminded holds that only what nobody looks after is announced again, and not too soon.
+func (w *twinAlarms) reminded(s *State, ev *Event) {
+	var id EscalationID
+	fmt.Sscanf(ev.Text, "escalation %d ", &id)
+	e, every := w.byID[id], s.meta.Settings.Escalation.Remind
+	if e == nil || e.state != EscalationOpen || e.pending || s.meta.Clock.Sub(e.notice) < every || s.meta.Level < 3 || every == 0 {
+		panic(fmt.Sprintf("at %d: %s; the twin has %+v", s.meta.Clock, ev.Text, e))
+	}
+	e.announce(s.meta.Clock)
+	w.reminders++
+}
+
 func (e *twinEscalation) announce(now Time) {
 	e.notice, e.pending, e.tries, e.over = now, true, map[string]int{}, map[string]bool{}
 }
@@ -142,6 +156,8 @@ func (w *twinAlarms) seen(s *State, ev *Event) {
 		w.happens(s, escalationKey{EscMassFailure, "cluster"})
 	case ev.Kind == "room.canceled" && strings.HasPrefix(ev.Text, "by watchdog"):
 		w.happens(s, escalationKey{EscRoomCanceled, ev.Room})
+	case ev.Kind == "escalation.reminded":
+		w.reminded(s, ev)
 	case ev.Kind == "server.diverged":
 		w.happens(s, escalationKey{EscServerDiverged, ev.Text})
 	}
@@ -197,10 +213,11 @@ func (w *twinAlarms) said(s *State, c Command) {
 // What is escalated, how often, whether it is announced and to whom agrees with what is
 // found from events and commands alone.
 func TestTwinOfEscalationsAgrees(t *testing.T) {
-	kinds, reopened, announced, gone := map[EscalationKind]int{}, 0, 0, 0
+	kinds, reopened, announced, reminded, gone := map[EscalationKind]int{}, 0, 0, 0, 0
 	for _, seed := range seeds(6) {
 		c, s := newChaos(seed, true), New()
-		for _, e := range append(c.opening(), c.entry(Request{Cmd: BeginEscalations{}}), c.entry(Request{Cmd: PutSettings{Values: []KV{{"breaker_starts", "2"}, {"breaker_pause", "2s"}}}})) {
+		for _, e := range append(c.opening(), c.entry(Request{Cmd: BeginEscalations{}}), c.entry(Request{Cmd: PutSettings{Values: []KV{{"breaker_starts", "2"}, {"breaker_pause", "2s"}}}}),
+			c.entry(Request{Cmd: RaiseLevel{Level: 3}}), c.entry(Request{Cmd: PutSettings{Values: []KV{{"escalation_remind", "7s"}}}})) {
 			s.Apply(e)
 		}
 		w := &twinAlarms{on: true, ever: map[EscalationKind]bool{}, newest: map[escalationKey]*twinEscalation{}, byID: map[EscalationID]*twinEscalation{}}
@@ -263,10 +280,11 @@ func TestTwinOfEscalationsAgrees(t *testing.T) {
 		}
 		reopened += w.reopened
 		announced += w.again
+		reminded += w.reminders
 		gone += int(w.last) - len(w.byID)
 	}
-	if *seedFlag == 0 && (len(kinds) < 6 || reopened == 0 || announced == 0 || gone == 0) {
-		t.Errorf("kinds %v, %d reopened, %d announced again, %d forgotten: the log exercises too little", kinds, reopened, announced, gone)
+	if *seedFlag == 0 && (len(kinds) < 6 || reopened == 0 || announced == 0 || reminded == 0 || gone == 0) {
+		t.Errorf("kinds %v, %d reopened, %d announced again, %d reminded of, %d forgotten: the log exercises too little", kinds, reopened, announced, reminded, gone)
 	}
-	t.Logf("kinds %v, %d reopened, %d announced again, %d forgotten", kinds, reopened, announced, gone)
+	t.Logf("kinds %v, %d reopened, %d announced again, %d reminded of, %d forgotten", kinds, reopened, announced, reminded, gone)
 }

@@ -59,6 +59,7 @@ type twinTask struct {
 	changed        Time
 	progress       Time
 	next           TaskID
+	plan           Plan
 }
 
 type twinSession struct {
@@ -259,7 +260,10 @@ func (w *twin) execute(t *testing.T, cmd Command, got Outcome) Code {
 		if _, ok := w.roles[c.Role]; !ok {
 			return NotFound
 		}
-		w.create(c.Role, c.Priority)
+		if CheckExpect(c.Expect) != nil {
+			return Invalid
+		}
+		w.tasks[w.create(c.Role, c.Priority)].plan.Expect = c.Expect
 		return OK
 	case CancelTask:
 		return w.cancel(c)
@@ -337,6 +341,7 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 			t.Fatalf("after entry %d at %s task %d is\n%+v, the twin says\n%+v", index, time.Duration(w.now), x.id, r, x)
 		}
 	}
+	w.samePlans(t, s, index)
 	for role := range w.roles {
 		first, id := w.first(role, TaskPending), TaskID(0)
 		if first != nil {
@@ -356,6 +361,7 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 func TestTwinAgrees(t *testing.T) {
 	for _, seed := range seeds(8) {
 		c, s := newChaos(seed, false), New()
+		c.level = levelOf(seed)
 		for _, e := range c.opening() {
 			s.Apply(e)
 		}

@@ -14,6 +14,8 @@ func (c *chaos) watchdog(s *State) Command {
 		return c.escalation(s)
 	case !s.meta.Watchdog.On || c.one(40):
 		return WatchRooms{}
+	case s.meta.Level < 3 && c.one(60):
+		return RaiseLevel{Level: 3}
 	case set.Threshold > time.Minute || !set.Enabled && c.one(2):
 		return PutSettings{Values: []KV{{"watchdog_threshold", "4s"}, {"watchdog_min_age", "1s"}, {"watchdog_grace", "2s"}, {"watchdog_enabled", "true"}, {"watchdog_interval", "10s"}}}
 	}
@@ -101,6 +103,18 @@ func (w *silentTwin) heard(s *State, c Command, out Outcome, before map[TaskID]T
 		return agent(c.Agent)
 	case UnparkAgent:
 		return agent(c.Agent)
+	case AckMail:
+		if s.meta.Level >= 3 && out.Count == 0 {
+			return agent(c.Agent)
+		}
+	case SendMail:
+		switch {
+		case s.meta.Level < 3, c.From == LaddersBy && c.Agent == "":
+		case c.Agent != "":
+			return agent(c.Agent)
+		default:
+			return s.Mail(out.Mail).Room
+		}
 	}
 	return 0
 }

@@ -117,6 +117,7 @@ func (w *twin) claim(t *testing.T, c Claim, got Outcome) Code {
 		}
 		x.attempt++
 		x.holder, x.inc = a.name, a.inc
+		w.claimedPlan(x)
 		a.task, a.part, a.until, a.vouch = x.id, PartActive, w.now+w.ttl(a), w.vouched(a)
 		a.taskSince = w.now
 		w.move(x, TaskAcknowledged)
@@ -153,6 +154,7 @@ func (w *twin) retry(c RetryTask) Code {
 		return Conflict
 	}
 	x.charged, x.kills, x.holder, x.inc = 0, 0, "", 0
+	x.plan = Plan{Expect: x.plan.Expect}
 	w.move(x, TaskQueued)
 	return OK
 }
@@ -202,8 +204,12 @@ func (w *twin) work(t *testing.T, cmd Command, got Outcome) (Code, bool) {
 		return no, true
 	case ProgressTask:
 		_, x, no := w.holds(c.Work)
+		if no == OK && (c.Percent > 101 || CheckExpect(c.Expect) != nil) {
+			return Invalid, true
+		}
 		w.begin(x, no)
 		if no == OK {
+			w.planned(x, c)
 			x.progress = w.now
 		}
 		return no, true

@@ -37,7 +37,7 @@ func (k VerdictKind) Grave() bool { return k == AgentUnresponsive || k == AgentO
 // Reason is one signal behind a verdict. It never holds what an agent or a task says.
 type Reason struct {
 	Text     string        // a sentence without its full stop
-	Evidence string        // which signal: process, participant, lease, fence, health, progress, task, host, leader, declaration, order, intent, mail
+	Evidence string        // which signal: process, participant, lease, fence, health, progress, expectation, task, host, leader, declaration, order, intent, mail
 	Age      time.Duration // since when it is so, or how long ago it was; 0: unknown
 	Bad      bool          // it speaks against the agent
 }
@@ -89,6 +89,9 @@ type Signals struct {
 	TaskState     TaskState
 	ProgressAge   time.Duration // since progress, the claim or the end of what excused it
 	ProgressLimit time.Duration // 0: none
+	Expected      bool          // there is an expected completion of its task
+	ExpectLeft    time.Duration // until that; negative: it has passed
+	Percent       Percent       // how far its task is, as it said last
 
 	// Waiting is how long a task that it could have taken has waited for it while it was
 	// there and held none; 0: none.
@@ -200,11 +203,15 @@ func (g *Signals) kind() VerdictKind {
 	return AgentHealthy
 }
 
-// stalled tells that its task shows no progress, and that it has not written since.
+// stalled tells that its task shows no progress, that the expected completion has passed
+// where there is one, and that it has not written since (seed 002, 1.5.2).
 func (g *Signals) stalled() bool {
 	limit := max(g.ProgressLimit, stalledAfter)
-	return g.TaskState == TaskInProgress && g.silent(limit) && !g.wrote(limit)
+	return g.TaskState == TaskInProgress && g.silent(limit) && !g.expected() && !g.wrote(limit)
 }
+
+// expected tells that the expected completion of its task is still to come.
+func (g *Signals) expected() bool { return g.Expected && g.ExpectLeft >= 0 }
 
 func (g *Signals) overdueStart() bool { return g.StartLimit > 0 && g.PartAge > g.StartLimit }
 
@@ -286,6 +293,23 @@ func (g *Signals) lives(add addReason) {
 	}
 }
 
+// plans says when its task is expected to be done, and how far it said it is.
+func (g *Signals) plans(add addReason, held bool) {
+	said := ""
+	if percent, ok := g.Percent.Said(); ok {
+		said = fmt.Sprintf(", and %d %% of it is done by its own word", percent)
+	}
+	switch left := g.ExpectLeft.Round(time.Second); {
+	case !g.Expected && said != "":
+		add(false, "expectation", 0, "nothing says when task %d should be done%s", g.Task, said)
+	case !g.Expected:
+	case g.expected():
+		add(false, "expectation", 0, "task %d is expected to be done in %s%s", g.Task, left, said)
+	default:
+		add(!held && g.stalled(), "expectation", -g.ExpectLeft, "task %d was expected to be done %s ago%s", g.Task, -left, said)
+	}
+}
+
 // works says what is known of its reports and its task.
 func (g *Signals) works(add addReason) {
 	d, held := g.Declared, g.DeclaredLeft > 0
@@ -304,6 +328,7 @@ func (g *Signals) works(add addReason) {
 		reportSpan := g.HealthEvery * time.Duration(max(g.HealthMissed, 1))
 		add(!held && (g.stalled() || g.unreported() && g.silent(reportSpan) && !g.wrote(reportSpan)), "progress", g.ProgressAge,
 			"the last sign of progress with task %d was %s ago", g.Task, g.ProgressAge.Round(time.Second))
+		g.plans(add, held)
 	}
 	if g.Away > 0 && g.alive() {
 		add(false, "host", g.Away, "its host was not heard for %s of that time, which does not count", g.Away.Round(time.Second))

@@ -41,6 +41,14 @@ func declared(g Signals, d Declaration) Signals {
 	return g
 }
 
+// late is a task without progress for so long, of which the expected completion is still
+// so far away.
+func late(silence, left time.Duration) func(*Signals) {
+	return func(g *Signals) {
+		g.ProgressAge, g.Expected, g.ExpectLeft, g.Percent = silence, true, left, PercentOf(60)
+	}
+}
+
 func missing(n uint32) func(*Signals) {
 	return func(g *Signals) { g.Missed, g.DeclaredAge = n, g.HealthEvery*time.Duration(n) }
 }
@@ -53,56 +61,65 @@ func TestVerdictTable(t *testing.T) {
 		want VerdictKind
 		fine bool
 	}{
-		"unknown name":                        {Signals{}, AgentNotFound, false},
-		"works and reports":                   {working(), AgentHealthy, true},
-		"starts":                              {with(working(), func(g *Signals) { g.Part, g.Task, g.PartAge, g.LeaseLeft = PartDisconnected, 0, time.Second, 0 }), AgentHealthy, true},
-		"waits":                               {waiting(), AgentIdle, true},
-		"waits while paused":                  {with(waiting(), func(g *Signals) { g.Paused, g.Waiting = "paused by x", time.Hour }), AgentIdle, true},
-		"waits while being stopped":           {with(waiting(), func(g *Signals) { g.Order, g.Waiting = StopOrder, time.Hour }), AgentIdle, true},
-		"declared busy":                       {with(working(), func(g *Signals) { g.Declared = &Declaration{Status: StatusBusy} }), AgentBusy, true},
-		"declared busy until, silent":         {declared(working(), Declaration{Status: StatusBusy, Until: day}), AgentBusy, true},
-		"declared in_tool, silent":            {declared(working(), Declaration{Waiting: WaitingTool, Until: day}), AgentBusy, true},
-		"declared needs_input, silent":        {declared(working(), Declaration{Waiting: WaitingInput, Until: day}), AgentNeedsInput, true},
-		"declared parked, silent":             {declared(working(), Declaration{Waiting: WaitingUntil, Until: day}), AgentParked, true},
-		"declared parked, tasks wait":         {with(declared(waiting(), Declaration{Waiting: WaitingUntil, Until: day}), func(g *Signals) { g.Waiting = time.Hour }), AgentParked, true},
-		"declaration has lapsed, silent":      {with(declared(working(), Declaration{Status: StatusBusy, Until: day}), func(g *Signals) { g.DeclaredLeft = 0 }), AgentUnresponsive, false},
-		"declared degraded":                   {with(working(), func(g *Signals) { g.Declared = &Declaration{Status: StatusDegraded} }), AgentDegraded, false},
-		"one report is missing":               {with(working(), missing(1)), AgentHealthy, true},
-		"reports are missing, progress comes": {with(working(), missing(3)), AgentSuspect, false},
-		"reports are missing, waits":          {with(waiting(), missing(3)), AgentSuspect, false},
-		"reports and progress are missing":    {with(working(), func(g *Signals) { missing(3)(g); g.ProgressAge = 4 * time.Minute }), AgentUnresponsive, false},
-		"reports are missing, takes no task":  {with(waiting(), func(g *Signals) { missing(3)(g); g.Waiting = 6 * time.Minute }), AgentUnresponsive, false},
-		"never reported (I33)":                {with(working(), func(g *Signals) { g.Declared = nil }), AgentHealthy, false},
-		"never reported, no progress (I33)":   {with(working(), func(g *Signals) { g.Declared, g.ProgressAge = nil, 4*time.Minute }), AgentHealthy, false},
-		"never reported, just started":        {with(working(), func(g *Signals) { g.Declared, g.ProcAge = nil, time.Minute }), AgentHealthy, true},
-		"no reports asked for":                {with(working(), func(g *Signals) { g.Declared, g.HealthEvery, g.HealthMissed = nil, 0, 0 }), AgentHealthy, true},
-		"silent for 30 min":                   {with(working(), func(g *Signals) { g.ProgressAge = 30 * time.Minute }), AgentHealthy, true},
-		"silent for more than 30 min":         {with(working(), func(g *Signals) { g.ProgressAge = 31 * time.Minute }), AgentStalled, false},
-		"silent, acknowledged mail":           {with(working(), func(g *Signals) { g.ProgressAge, g.Mailed, g.MailAge = 31*time.Minute, true, 30*time.Minute }), AgentHealthy, true},
-		"silent, acknowledged mail long ago":  {with(working(), func(g *Signals) { g.ProgressAge, g.Mailed, g.MailAge = 45*time.Minute, true, 31*time.Minute }), AgentStalled, false},
-		"reports missing, acknowledged mail":  {with(working(), func(g *Signals) { missing(3)(g); g.ProgressAge, g.Mailed, g.MailAge = 4*time.Minute, true, time.Minute }), AgentSuspect, false},
-		"exited, had acknowledged mail":       {with(gone(), func(g *Signals) { g.Mailed, g.MailAge = true, time.Second }), AgentOffline, false},
-		"silent, its role allows more":        {with(working(), func(g *Signals) { g.ProgressAge, g.ProgressLimit = 31*time.Minute, time.Hour }), AgentHealthy, true},
-		"silent for longer than that":         {with(working(), func(g *Signals) { g.ProgressAge, g.ProgressLimit = 61*time.Minute, time.Hour }), AgentStalled, false},
-		"claimed, not started":                {with(working(), func(g *Signals) { g.TaskState, g.ProgressAge = TaskAcknowledged, time.Hour }), AgentHealthy, true},
-		"a task waits":                        {with(waiting(), func(g *Signals) { g.Waiting = 5 * time.Minute }), AgentIdle, true},
-		"deaf":                                {with(waiting(), func(g *Signals) { g.Waiting = 6 * time.Minute }), AgentDeaf, false},
-		"host suspect, all else missing":      {with(working(), func(g *Signals) { missing(9)(g); g.ProgressAge, g.Host = time.Hour, HostSuspect }), AgentSuspect, false},
-		"host suspect, declared busy":         {with(declared(working(), Declaration{Status: StatusBusy, Until: day}), func(g *Signals) { g.Host = HostSuspect }), AgentSuspect, false},
-		"host lost, fence holds":              {with(working(), func(g *Signals) { g.Host = HostLost }), AgentSuspect, false},
-		"host drained":                        {with(working(), func(g *Signals) { g.Host = HostDraining }), AgentHealthy, true},
-		"no leader":                           {with(working(), func(g *Signals) { missing(9)(g); g.ProgressAge, g.LeaderOff = time.Hour, true }), AgentSuspect, false},
-		"lease is over":                       {with(working(), func(g *Signals) { missing(9)(g); g.LeaseLeft = -1 }), AgentSuspect, false},
-		"fence is over":                       {with(working(), func(g *Signals) { g.FenceLeft = -1 }), AgentSuspect, false},
-		"runs, has not joined in time":        {with(working(), func(g *Signals) { g.Part, g.Task, g.PartAge = PartDisconnected, 0, time.Hour }), AgentSuspect, false},
-		"exited":                              {gone(), AgentOffline, false},
-		"exited, no leader":                   {with(gone(), func(g *Signals) { g.LeaderOff = true }), AgentSuspect, false},
-		"exited on a host now suspect":        {with(gone(), func(g *Signals) { g.Host = HostSuspect }), AgentOffline, false},
-		"given up, host suspect":              {with(gone(), func(g *Signals) { g.Proc, g.Host = ProcLost, HostSuspect }), AgentSuspect, false},
-		"given up, host lost":                 {with(gone(), func(g *Signals) { g.Proc, g.Host = ProcLost, HostLost }), AgentOffline, false},
-		"stopped by a human":                  {with(gone(), func(g *Signals) { g.Off = "stopped by x" }), AgentOffline, true},
-		"start is ordered":                    {with(gone(), func(g *Signals) { g.Proc, g.Order, g.Exit = ProcOrdered, StartOrder, "" }), AgentOffline, false},
-		"by hand, waits":                      {with(waiting(), func(g *Signals) { g.Proc, g.Managed, g.FenceLeft, g.HostName = ProcNone, false, 0, "" }), AgentIdle, true},
+		"unknown name":                         {Signals{}, AgentNotFound, false},
+		"works and reports":                    {working(), AgentHealthy, true},
+		"starts":                               {with(working(), func(g *Signals) { g.Part, g.Task, g.PartAge, g.LeaseLeft = PartDisconnected, 0, time.Second, 0 }), AgentHealthy, true},
+		"waits":                                {waiting(), AgentIdle, true},
+		"waits while paused":                   {with(waiting(), func(g *Signals) { g.Paused, g.Waiting = "paused by x", time.Hour }), AgentIdle, true},
+		"waits while being stopped":            {with(waiting(), func(g *Signals) { g.Order, g.Waiting = StopOrder, time.Hour }), AgentIdle, true},
+		"declared busy":                        {with(working(), func(g *Signals) { g.Declared = &Declaration{Status: StatusBusy} }), AgentBusy, true},
+		"declared busy until, silent":          {declared(working(), Declaration{Status: StatusBusy, Until: day}), AgentBusy, true},
+		"declared in_tool, silent":             {declared(working(), Declaration{Waiting: WaitingTool, Until: day}), AgentBusy, true},
+		"declared needs_input, silent":         {declared(working(), Declaration{Waiting: WaitingInput, Until: day}), AgentNeedsInput, true},
+		"declared parked, silent":              {declared(working(), Declaration{Waiting: WaitingUntil, Until: day}), AgentParked, true},
+		"declared parked, tasks wait":          {with(declared(waiting(), Declaration{Waiting: WaitingUntil, Until: day}), func(g *Signals) { g.Waiting = time.Hour }), AgentParked, true},
+		"declaration has lapsed, silent":       {with(declared(working(), Declaration{Status: StatusBusy, Until: day}), func(g *Signals) { g.DeclaredLeft = 0 }), AgentUnresponsive, false},
+		"declared degraded":                    {with(working(), func(g *Signals) { g.Declared = &Declaration{Status: StatusDegraded} }), AgentDegraded, false},
+		"one report is missing":                {with(working(), missing(1)), AgentHealthy, true},
+		"reports are missing, progress comes":  {with(working(), missing(3)), AgentSuspect, false},
+		"reports are missing, waits":           {with(waiting(), missing(3)), AgentSuspect, false},
+		"reports and progress are missing":     {with(working(), func(g *Signals) { missing(3)(g); g.ProgressAge = 4 * time.Minute }), AgentUnresponsive, false},
+		"reports are missing, takes no task":   {with(waiting(), func(g *Signals) { missing(3)(g); g.Waiting = 6 * time.Minute }), AgentUnresponsive, false},
+		"never reported (I33)":                 {with(working(), func(g *Signals) { g.Declared = nil }), AgentHealthy, false},
+		"never reported, no progress (I33)":    {with(working(), func(g *Signals) { g.Declared, g.ProgressAge = nil, 4*time.Minute }), AgentHealthy, false},
+		"never reported, just started":         {with(working(), func(g *Signals) { g.Declared, g.ProcAge = nil, time.Minute }), AgentHealthy, true},
+		"no reports asked for":                 {with(working(), func(g *Signals) { g.Declared, g.HealthEvery, g.HealthMissed = nil, 0, 0 }), AgentHealthy, true},
+		"silent for 30 min":                    {with(working(), func(g *Signals) { g.ProgressAge = 30 * time.Minute }), AgentHealthy, true},
+		"silent for more than 30 min":          {with(working(), func(g *Signals) { g.ProgressAge = 31 * time.Minute }), AgentStalled, false},
+		"silent, acknowledged mail":            {with(working(), func(g *Signals) { g.ProgressAge, g.Mailed, g.MailAge = 31*time.Minute, true, 30*time.Minute }), AgentHealthy, true},
+		"silent, acknowledged mail long ago":   {with(working(), func(g *Signals) { g.ProgressAge, g.Mailed, g.MailAge = 45*time.Minute, true, 31*time.Minute }), AgentStalled, false},
+		"reports missing, acknowledged mail":   {with(working(), func(g *Signals) { missing(3)(g); g.ProgressAge, g.Mailed, g.MailAge = 4*time.Minute, true, time.Minute }), AgentSuspect, false},
+		"exited, had acknowledged mail":        {with(gone(), func(g *Signals) { g.Mailed, g.MailAge = true, time.Second }), AgentOffline, false},
+		"silent, its role allows more":         {with(working(), func(g *Signals) { g.ProgressAge, g.ProgressLimit = 31*time.Minute, time.Hour }), AgentHealthy, true},
+		"silent for longer than that":          {with(working(), func(g *Signals) { g.ProgressAge, g.ProgressLimit = 61*time.Minute, time.Hour }), AgentStalled, false},
+		"silent, expected in a minute":         {with(working(), late(31*time.Minute, time.Minute)), AgentHealthy, true},
+		"silent, expected just now":            {with(working(), late(31*time.Minute, 0)), AgentHealthy, true},
+		"silent, it was expected a second ago": {with(working(), late(31*time.Minute, -time.Second)), AgentStalled, false},
+		"late, silent for 30 min":              {with(working(), late(30*time.Minute, -time.Hour)), AgentHealthy, true},
+		"late, silent, acknowledged mail":      {with(working(), func(g *Signals) { late(31*time.Minute, -time.Hour)(g); g.Mailed, g.MailAge = true, time.Minute }), AgentHealthy, true},
+		"late, silent, declared in_tool":       {with(declared(working(), Declaration{Waiting: WaitingTool, Until: day}), late(31*time.Minute, -time.Hour)), AgentBusy, true},
+		"late, claimed, not started":           {with(working(), func(g *Signals) { late(31*time.Minute, -time.Hour)(g); g.TaskState = TaskAcknowledged }), AgentHealthy, true},
+		"reports missing, expected later":      {with(working(), func(g *Signals) { late(31*time.Minute, time.Hour)(g); missing(3)(g) }), AgentUnresponsive, false},
+		"host suspect, late and silent":        {with(working(), func(g *Signals) { late(time.Hour, -time.Hour)(g); g.Host = HostSuspect }), AgentSuspect, false},
+		"claimed, not started":                 {with(working(), func(g *Signals) { g.TaskState, g.ProgressAge = TaskAcknowledged, time.Hour }), AgentHealthy, true},
+		"a task waits":                         {with(waiting(), func(g *Signals) { g.Waiting = 5 * time.Minute }), AgentIdle, true},
+		"deaf":                                 {with(waiting(), func(g *Signals) { g.Waiting = 6 * time.Minute }), AgentDeaf, false},
+		"host suspect, all else missing":       {with(working(), func(g *Signals) { missing(9)(g); g.ProgressAge, g.Host = time.Hour, HostSuspect }), AgentSuspect, false},
+		"host suspect, declared busy":          {with(declared(working(), Declaration{Status: StatusBusy, Until: day}), func(g *Signals) { g.Host = HostSuspect }), AgentSuspect, false},
+		"host lost, fence holds":               {with(working(), func(g *Signals) { g.Host = HostLost }), AgentSuspect, false},
+		"host drained":                         {with(working(), func(g *Signals) { g.Host = HostDraining }), AgentHealthy, true},
+		"no leader":                            {with(working(), func(g *Signals) { missing(9)(g); g.ProgressAge, g.LeaderOff = time.Hour, true }), AgentSuspect, false},
+		"lease is over":                        {with(working(), func(g *Signals) { missing(9)(g); g.LeaseLeft = -1 }), AgentSuspect, false},
+		"fence is over":                        {with(working(), func(g *Signals) { g.FenceLeft = -1 }), AgentSuspect, false},
+		"runs, has not joined in time":         {with(working(), func(g *Signals) { g.Part, g.Task, g.PartAge = PartDisconnected, 0, time.Hour }), AgentSuspect, false},
+		"exited":                               {gone(), AgentOffline, false},
+		"exited, no leader":                    {with(gone(), func(g *Signals) { g.LeaderOff = true }), AgentSuspect, false},
+		"exited on a host now suspect":         {with(gone(), func(g *Signals) { g.Host = HostSuspect }), AgentOffline, false},
+		"given up, host suspect":               {with(gone(), func(g *Signals) { g.Proc, g.Host = ProcLost, HostSuspect }), AgentSuspect, false},
+		"given up, host lost":                  {with(gone(), func(g *Signals) { g.Proc, g.Host = ProcLost, HostLost }), AgentOffline, false},
+		"stopped by a human":                   {with(gone(), func(g *Signals) { g.Off = "stopped by x" }), AgentOffline, true},
+		"start is ordered":                     {with(gone(), func(g *Signals) { g.Proc, g.Order, g.Exit = ProcOrdered, StartOrder, "" }), AgentOffline, false},
+		"by hand, waits":                       {with(waiting(), func(g *Signals) { g.Proc, g.Managed, g.FenceLeft, g.HostName = ProcNone, false, 0, "" }), AgentIdle, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := Judge(&tc.g)
@@ -143,6 +160,7 @@ func spoilers() map[string]func(*Signals) {
 		"joined":   func(g *Signals) { g.Part, g.Task, g.PartAge, g.Waiting = PartDisconnected, 0, time.Hour, 0 },
 		"process":  func(g *Signals) { g.Proc, g.FenceLeft, g.Exit = ProcNone, 0, "exited with code 1" },
 		"silence":  func(g *Signals) { g.Declared = nil },
+		"late":     func(g *Signals) { g.Expected, g.ExpectLeft = g.Task != 0, -time.Hour },
 		"degraded": func(g *Signals) { g.Declared = &Declaration{Status: StatusDegraded} },
 		"stopping": func(g *Signals) { g.Order = StopOrder },
 	}
@@ -217,7 +235,7 @@ func TestI33ReportsThatNobodySends(t *testing.T) {
 	d, me, task := declaring(t, RoleSpec{HealthEvery: 30 * time.Second, HealthMissed: 2})
 	for range 20 { // it shows progress, and reports nothing
 		d.jump(30 * time.Second)
-		d.must(ProgressTask{Work{Speaker: me, Task: task, Attempt: 1}, "on"})
+		d.must(ProgressTask{Work: Work{Speaker: me, Task: task, Attempt: 1}, Note: "on"})
 	}
 	v := d.s.Verdict(d.agent("r/a").ID, true)
 	if v.Kind != AgentHealthy || v.Fine || !strings.Contains(v.Reasons[0].Text, "never reported its health") || v.Reasons[0].Evidence != "health" {

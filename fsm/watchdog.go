@@ -8,12 +8,14 @@ import (
 // The conversation watchdog (seed 003). A room is active while it has open tasks. It is
 // stalled when it is active, older than a minimum age, and nothing was done or said in it
 // for longer than its limit. Its silence is warned of first; when it goes on for the grace,
-// its tasks are canceled and their holders are stopped; a human can reopen it. Leaders look
+// its tasks are canceled and their holders are stopped; a human can reopen it. With the
+// warning its agents are asked by mail (see inquiry.go). Leaders look
 // for stalled rooms (cluster/duty); what they find is decided again here, inside the log
 // record, so a plan that is late or made twice changes nothing.
 //
 // What is done or said: a task is created, claimed, started, progresses, is completed, fails,
-// is handed on; an agent declares itself; a human commands something (see touch). What
+// is handed on; an agent declares itself, writes or acknowledges mail; a human commands or
+// writes something (see touch). What
 // supervision does by itself (restarts, ends of leases, reminders, orders) is none of it.
 //
 // Nothing of this is written before the record WatchRooms, which the first leader whose
@@ -183,6 +185,7 @@ func (s *State) warnRoom(c *WarnRoom) Outcome {
 		return refuse(Conflict, "room %q is warned already", rm.Name)
 	}
 	rm.Warned = s.meta.Clock
+	s.askRoom(rm)
 	s.meta.Watchdog.Warned++
 	s.event("room.stalling", about{room: rm.ID}, fmt.Sprintf("%s; unless something is done or said in it, it is canceled in %s",
 		s.silence(rm, &q), s.meta.Settings.Watchdog.Grace))
@@ -235,6 +238,7 @@ func (s *State) cancelIdleRoom(c *CancelIdleRoom) Outcome {
 	s.event("room.idle_timeout", about{room: rm.ID}, s.silence(rm, &q))
 	x := s.cancelAll(rm, &q)
 	rm = s.rooms.mut(uint64(rm.ID))
+	s.withdrawAsked(rm)
 	rm.Canceled, rm.Warned, rm.Rev = x, 0, s.meta.Index
 	w.History = append(append([]Cancellation(nil), w.History[max(0, len(w.History)-MaxCancellations+1):]...), *x)
 	s.event("room.canceled", about{room: rm.ID}, fmt.Sprintf("by %s: outcome canceled, reason %s, %d tasks, last activity %s",

@@ -228,6 +228,7 @@ func (s *State) claim(c *Claim) Outcome {
 	was := a.shadow()
 	t.Attempt++
 	t.Holder, t.HolderInc, t.Note = a.ID, a.Inc, ""
+	s.planAttempt(t)
 	s.move(t, TaskAcknowledged)
 	a.Task, a.Part, a.Since, a.TaskSince = t.ID, PartActive, s.meta.Clock, s.meta.Clock
 	s.grantLease(a).Vouch = s.vouched(a)

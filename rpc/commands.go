@@ -53,11 +53,12 @@ func createTaskCmd(r *vigilv1.CreateTaskRequest) (fsm.Command, error) {
 	c.line("title", r.GetTitle(), fsm.MaxTitle)
 	c.text("text", r.GetText(), fsm.MaxTaskText)
 	c.line("by", r.GetBy(), maxWho)
+	expect := c.expect("expect", r.GetExpect())
 	if r.GetTitle() == "" && r.GetText() == "" {
 		c.fail("title and text are both missing; a task needs at least one of them.")
 	}
 	return fsm.CreateTask{Room: r.GetRoom(), Role: r.GetRole(), Title: r.GetTitle(), Text: r.GetText(),
-		By: r.GetBy(), Priority: r.GetPriority()}, c.err
+		By: r.GetBy(), Priority: r.GetPriority(), Expect: expect}, c.err
 }
 
 func cancelTaskCmd(r *vigilv1.CancelTaskRequest) (fsm.Command, error) {
@@ -157,7 +158,13 @@ func startTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 func progressTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 	var c checks
 	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), fsm.MaxNote)
-	return fsm.ProgressTask{Work: w, Note: r.GetText()}, c.err
+	cmd := fsm.ProgressTask{Work: w, Note: r.GetText(), Expect: c.expect("expect", r.GetExpect())}
+	if r.Percent != nil {
+		if cmd.Percent = fsm.PercentOf(r.GetPercent()); r.GetPercent() > 100 {
+			c.fail("percent is %d; give 0 to 100.", r.GetPercent())
+		}
+	}
+	return cmd, c.err
 }
 
 func completeTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {

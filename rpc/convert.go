@@ -107,6 +107,7 @@ func convertTask(st *fsm.State, t *fsm.Task, withText bool) *vigilv1.Task {
 	if t.Holder != 0 {
 		out.Holder = agentName(st, t.Holder)
 	}
+	convertPlan(st, t, out)
 	if !withText {
 		return out
 	}
@@ -116,6 +117,27 @@ func convertTask(st *fsm.State, t *fsm.Task, withText bool) *vigilv1.Task {
 			Incarnation: incName(l.Inc), Result: l.Result, At: wall(l.At)})
 	}
 	return out
+}
+
+// convertPlan tells what is expected of a task and how far it is.
+func convertPlan(st *fsm.State, t *fsm.Task, out *vigilv1.Task) {
+	p, now := t.Planned(), st.Clock()
+	out.Expect, out.Extended = lasting(st.Expectation(t)), p.Extended
+	if percent, ok := p.Percent.Said(); ok {
+		out.Percent = &percent
+	}
+	a := st.Agent(t.Holder)
+	if !t.State.Held() || a == nil || a.Task != t.ID {
+		return
+	}
+	out.Assigned = durationpb.New(now.Sub(a.TaskSince))
+	if t.State == fsm.TaskInProgress {
+		out.Progressed = durationpb.New(now.Sub(max(t.Progress, t.ChangedAt)))
+	}
+	if p.Due != 0 {
+		out.ExpectLeft = durationpb.New(p.Due.Sub(now))
+		out.ExpectedCompletion = timestamppb.New(time.Now().Add(p.Due.Sub(now))) // nothing is decided by it
+	}
 }
 
 // summary is how a list shows a task: without text and results.

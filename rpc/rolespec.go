@@ -43,7 +43,7 @@ func convertSpec(s *fsm.RoleSpec) *vigilv1.RoleSpec {
 		StartLimit: lasting(s.StartLimit), ProgressLimit: lasting(s.ProgressLimit),
 		StopGrace: lasting(s.StopGrace), AttemptLimit: s.AttemptLimit, KillLimit: s.KillLimit,
 		TurnLimit: lasting(s.TurnLimit), RunLimit: lasting(s.RunLimit), Health: convertHealth(s),
-		Ladder: s.Ladder.String(),
+		Ladder: s.Ladder.String(), Expect: lasting(s.Expect),
 	}
 }
 
@@ -130,6 +130,7 @@ func (c *checks) roleSpec(i int, s *vigilv1.RoleSpec) fsm.RoleSpec {
 		TurnLimit: c.duration(at+"turn_limit", s.GetTurnLimit()),
 		RunLimit:  c.duration(at+"run_limit", s.GetRunLimit()),
 		Ladder:    fsm.LadderMode(c.word(at+"ladder", s.GetLadder(), fsm.LadderModeNames())),
+		Expect:    c.expect(at+"expect", s.GetExpect()),
 	}
 	out.HealthEvery, out.HealthMissed = c.health(at, s.GetHealth())
 	return out

@@ -186,6 +186,15 @@ func (c *checks) duration(field string, d *durationpb.Duration) time.Duration {
 	return v
 }
 
+// expect is how long a task may take; 0: not said.
+func (c *checks) expect(field string, d *durationpb.Duration) time.Duration {
+	v := c.duration(field, d)
+	if err := fsm.CheckExpect(v); err != nil && c.err == nil {
+		c.fail("%s is %s; give %s to %d days.", field, v, fsm.MinExpect, int(fsm.MaxExpect.Hours()/24))
+	}
+	return v
+}
+
 // page gives the number of rows of a page.
 func (c *checks) page(limit, otherwise uint32) int {
 	if limit > maxPage {

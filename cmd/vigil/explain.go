@@ -146,7 +146,14 @@ func taskLine(t *vigilv1.Task) string {
 	if t == nil {
 		return ""
 	}
-	return fmt.Sprintf("%d %s, attempt %d: %s", t.GetId(), t.GetState(), t.GetAttempt(), t.GetTitle())
+	plan := ""
+	if percent := percentText(t); percent != "" {
+		plan += ", " + percent + " done"
+	}
+	if t.GetExpectLeft() != nil {
+		plan += ", expected " + expectShort(t)
+	}
+	return fmt.Sprintf("%d %s, attempt %d%s: %s", t.GetId(), t.GetState(), t.GetAttempt(), plan, t.GetTitle())
 }
 
 func orderLine(g *vigilv1.Agent) string {

@@ -54,6 +54,13 @@ func TestMCPToolsDoWhatTheySay(t *testing.T) {
 	if got := f.get(first); got.GetState() != vigilv1.TaskState_IN_PROGRESS || got.GetNote() != "half of it" {
 		t.Errorf("the task is %v", got)
 	}
+	c.says("progress", map[string]any{"note": "more of it", "percent": 60, "expect_minutes": 40}, "still yours")
+	if got := f.get(first); got.GetPercent() != 60 || got.GetExpectLeft() == nil || got.GetExpectLeft().AsDuration() > 40*time.Minute || got.GetNote() != "more of it" {
+		t.Errorf("the task is %v", got)
+	}
+	if task, _ := c.says("my_status", nil, "You hold task 1", "It should be done in ")["held"].(map[string]any); task["percent"] != 60.0 || task["expected_in_minutes"] == nil {
+		t.Errorf("my_status shows the task as %v", task)
+	}
 
 	c.says("declare", map[string]any{"state": "in_tool", "for_minutes": 20, "why": "the tests"}, "in_tool for 20m")
 	if d := f.agent("web/builder").GetDeclaration(); d.GetWaiting() != "in_tool" || d.GetText() != "the tests" {
@@ -123,7 +130,9 @@ func TestMCPRefusesWrongInputWithAReason(t *testing.T) {
 	}{
 		{"progress", nil, "note"},
 		{"progress", map[string]any{"note": 7}, "string"},
-		{"progress", map[string]any{"note": "x", "percent": 5}, "percent"},
+		{"progress", map[string]any{"note": "x", "per_cent": 5}, "per_cent"},
+		{"progress", map[string]any{"note": "x", "percent": 101}, "100"},
+		{"progress", map[string]any{"note": "x", "expect_minutes": 0}, "expect_minutes"},
 		{"progress", map[string]any{"note": strings.Repeat("x", 5000)}, "4096"},
 		{"complete_task", map[string]any{"result": long}, "Nothing was changed"},
 		{"wait_for_task", map[string]any{"seconds": 0}, "seconds"},

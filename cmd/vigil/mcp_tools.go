@@ -36,7 +36,11 @@ func mcpWorkTools() []mcpTool {
 			false, nil, deed((*mcpDesk).startTask)},
 		{"progress", "Report progress",
 			"Say that work on your task goes on, with a short note for people. Call it after each step and at least every few minutes: a task without progress for too long is taken away.",
-			false, []mcpParam{required("note", atMost(4<<10), "What is done and what comes next, in a sentence or two.")}, deed((*mcpDesk).progressTask)},
+			false, []mcpParam{
+				required("note", atMost(4<<10), "What is done and what comes next, in a sentence or two."),
+				optional("percent", wholeNumber(0, 100), "How much of the work is done."),
+				optional("expect_minutes", positive(30*24*60), "How long the rest takes from now, in minutes. Give it when that has changed, and when you are asked about your task."),
+			}, deed((*mcpDesk).progressTask)},
 		{"complete_task", "Complete the task",
 			"Finish the task that you hold. Call it once, when the work is done; then call wait_for_task.",
 			false, []mcpParam{required("result", atMost(maxTaskText), "The result: the answer itself, or where the work is to be found (branch, file). At most 256 KiB.")}, deed((*mcpDesk).completeTask)},

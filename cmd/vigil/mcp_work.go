@@ -15,24 +15,41 @@ import (
 
 // mcpTask is a task as a model sees it.
 type mcpTask struct {
-	ID       uint64 `json:"id"`
-	Attempt  uint32 `json:"attempt" jsonschema:"the number of this attempt; above 1 an earlier one did not finish"`
-	State    string `json:"state"`
-	Title    string `json:"title"`
-	Text     string `json:"text"`
-	From     string `json:"created_by,omitempty"`
-	Priority int32  `json:"priority,omitempty"`
-	Note     string `json:"note,omitempty" jsonschema:"the last progress note"`
+	ID       uint64  `json:"id"`
+	Attempt  uint32  `json:"attempt" jsonschema:"the number of this attempt; above 1 an earlier one did not finish"`
+	State    string  `json:"state"`
+	Title    string  `json:"title"`
+	Text     string  `json:"text"`
+	From     string  `json:"created_by,omitempty"`
+	Priority int32   `json:"priority,omitempty"`
+	Note     string  `json:"note,omitempty" jsonschema:"the last progress note"`
+	Percent  *uint32 `json:"percent,omitempty" jsonschema:"how much of it you said is done"`
+	// ExpectMinutes is absent when nothing is expected.
+	ExpectMinutes *float64 `json:"expected_in_minutes,omitempty" jsonschema:"when it should be done, from now; negative: that has passed. progress moves it"`
 }
 
 func newMCPTask(t *vigilv1.Task) *mcpTask {
-	return &mcpTask{ID: t.GetId(), Attempt: t.GetAttempt(), State: t.GetState().String(), Title: t.GetTitle(), Text: t.GetText(),
-		From: t.GetCreatedBy(), Priority: t.GetPriority(), Note: t.GetNote()}
+	out := &mcpTask{ID: t.GetId(), Attempt: t.GetAttempt(), State: t.GetState().String(), Title: t.GetTitle(), Text: t.GetText(),
+		From: t.GetCreatedBy(), Priority: t.GetPriority(), Note: t.GetNote(), Percent: t.Percent}
+	if left := t.GetExpectLeft(); left != nil {
+		minutes := left.AsDuration().Minutes()
+		out.ExpectMinutes = &minutes
+	}
+	return out
 }
+
+func minutes(n float64) time.Duration { return time.Duration(n * float64(time.Minute)) }
 
 // words is the task for a reader.
 func (t *mcpTask) words() string {
 	head := fmt.Sprintf("Task %d, attempt %d: %s", t.ID, t.Attempt, oneLine(t.Title))
+	switch left := t.ExpectMinutes; {
+	case left == nil:
+	case *left < 0:
+		head += fmt.Sprintf("\n\nIt should have been done %s ago: say with progress how long it still takes.", short(-minutes(*left)))
+	default:
+		head += fmt.Sprintf("\n\nIt should be done in %s.", short(minutes(*left)))
+	}
 	if body := strings.TrimRight(t.Text, "\n"); body != "" {
 		head += "\n\n" + body
 	}
@@ -202,12 +219,14 @@ func (d *mcpDesk) startTask(ctx context.Context, _ *mcp.CallToolRequest, _ noArg
 }
 
 type progressArgs struct {
-	Note string `json:"note"`
+	Note          string  `json:"note"`
+	Percent       *uint32 `json:"percent"`
+	ExpectMinutes float64 `json:"expect_minutes"`
 }
 
 func (d *mcpDesk) progressTask(ctx context.Context, _ *mcp.CallToolRequest, in progressArgs) (mcpSaid, error) {
 	return d.say(ctx, false, func(ctx context.Context, job *client.Job) (string, error) {
-		return "Noted; task %d is still yours. Go on.", job.Progress(ctx, in.Note)
+		return "Noted; task %d is still yours. Go on.", job.Advance(ctx, client.Advance{Note: in.Note, Percent: in.Percent, Expect: minutes(in.ExpectMinutes)})
 	})
 }
 

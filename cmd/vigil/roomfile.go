@@ -43,6 +43,7 @@ type roleFile struct {
 	RunLimit      spanValue            `yaml:"run_limit"`
 	Health        healthValue          `yaml:"health"`
 	Ladder        textValue            `yaml:"ladder"`
+	Expect        spanValue            `yaml:"expect"`
 }
 
 // parseRooms reads all documents of a file; file is its name in messages.
@@ -177,6 +178,7 @@ func (r *roleFile) spec() *vigilv1.RoleSpec {
 		ProgressLimit: r.ProgressLimit.wire(), StopGrace: r.StopGrace.wire(),
 		AttemptLimit: r.AttemptLimit.n, KillLimit: r.KillLimit.n,
 		TurnLimit: r.TurnLimit.wire(), RunLimit: r.RunLimit.wire(), Health: r.Health.spec, Ladder: r.Ladder.text,
+		Expect: r.Expect.wire(),
 	}
 	if r.Replicas != nil {
 		spec.Replicas = r.Replicas.n

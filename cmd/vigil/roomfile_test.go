@@ -94,6 +94,13 @@ func TestMistakesInARoomFileNameThePlaceAndTheRemedy(t *testing.T) {
 	}
 }
 
+func TestRoomFileSaysHowLongTasksTake(t *testing.T) {
+	rooms, err := parseRooms("f", "room: a\nroles:\n- name: x\n  expect: 3h\n- name: y\n")
+	if err != nil || rooms[0].GetRoles()[0].GetExpect().AsDuration() != 3*time.Hour || rooms[0].GetRoles()[1].GetExpect() != nil {
+		t.Errorf("got %v, %v", rooms, err)
+	}
+}
+
 func TestSeveralRoomsInOneFile(t *testing.T) {
 	rooms, err := parseRooms("f", "room: a\n---\n# only a remark\n---\nroom: b\nroles:\n- name: x\n  params: {port: 8080, debug: true}\n")
 	if err != nil || len(rooms) != 2 || rooms[1].GetRoles()[0].GetParams()["port"] != "8080" || rooms[1].GetRoles()[0].GetParams()["debug"] != "true" {

@@ -25,13 +25,16 @@ func newTaskCreateCmd(a *app) *cobra.Command {
 	var request vigilv1.CreateTaskRequest
 	var text, file string
 	var wait bool
+	var expect expectFlag
 	cmd := &cobra.Command{
 		Use:   "create ROOM/ROLE [TITLE]",
 		Short: "Create a task for a role",
 		Long: `Create a task for a role. Its text comes from --text, from --file (- for standard
 input), or is left out. Without a title the first line of the text is the title.
-With --wait the exit code is 0 when the task is completed and 1 when it is not.`,
+With --expect it says how long an attempt should take: before that nobody calls it
+stalled. With --wait the exit code is 0 when the task is completed and 1 when it is not.`,
 		Example: `  vigil task create web/builder "Build the site"
+  vigil task create web/builder "Port the parser" --expect 3h
   vigil task create web/builder --file brief.md --wait`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: a.first(roleNames),
@@ -51,6 +54,9 @@ With --wait the exit code is 0 when the task is completed and 1 when it is not.`
 			}
 			if request.Title == "" {
 				return usagef("the task needs a title or a text: vigil task create %s TITLE, or --text, or --file", args[0])
+			}
+			if request.Expect, err = expect.read(cmd); err != nil {
+				return err
 			}
 			request.By = a.me()
 			ask := a.ask
@@ -77,6 +83,7 @@ With --wait the exit code is 0 when the task is completed and 1 when it is not.`
 	flags.StringVar(&file, "file", "", "file with the text, - for standard input")
 	flags.Int32Var(&request.Priority, "priority", 0, "higher ones are done first")
 	flags.BoolVar(&wait, "wait", false, "wait until it is completed, failed, canceled or quarantined")
+	expect.add(cmd, "how long an attempt should take from its claim, for instance 3h (default: what the role says)")
 	cmd.MarkFlagsMutuallyExclusive("text", "file")
 	return cmd
 }
@@ -241,10 +248,18 @@ func (a *app) printTasks(list *vigilv1.ListTasksResponse) error {
 	if a.json {
 		return a.printJSON(list)
 	}
-	t := newTable(">TASK", "ROOM/ROLE~", "STATE", "FOR", ">PRIO", ">TRY", "HOLDER~", "TITLE~")
+	heads, planned := []string{">TASK", "ROOM/ROLE~", "STATE", "FOR", ">PRIO", ">TRY"}, slices.ContainsFunc(list.GetTasks(), planned)
+	if planned {
+		heads = append(heads, ">DONE", "EXPECTED")
+	}
+	t := newTable(append(heads, "HOLDER~", "TITLE~")...)
 	for _, k := range list.GetTasks() {
-		t.add(fmt.Sprint(k.GetId()), k.GetRoom()+"/"+k.GetRole(), k.GetState().String(), span(k.GetInState()),
-			fmt.Sprint(k.GetPriority()), fmt.Sprint(k.GetAttempt()), k.GetHolder(), k.GetTitle())
+		cells := []string{fmt.Sprint(k.GetId()), k.GetRoom() + "/" + k.GetRole(), k.GetState().String(), span(k.GetInState()),
+			fmt.Sprint(k.GetPriority()), fmt.Sprint(k.GetAttempt())}
+		if planned {
+			cells = append(cells, percentText(k), expectShort(k))
+		}
+		t.add(append(cells, k.GetHolder(), k.GetTitle())...)
 	}
 	if err := t.print(a, "There are no such tasks."); err != nil {
 		return err
@@ -312,7 +327,8 @@ func (a *app) printTask(t *vigilv1.Task) error {
 	}
 	err := a.pairs("task", fmt.Sprint(t.GetId()), "title", t.GetTitle(), "role", t.GetRoom()+"/"+t.GetRole(), "state", state,
 		"priority", fmt.Sprint(t.GetPriority()), "attempt", attempt, "parent", parent, "deaths", kills,
-		"created", strings.TrimSpace(a.ago(t.GetCreatedAt())+" by "+t.GetCreatedBy()), "progress", t.GetNote(), "revision", fmt.Sprint(t.GetRev()))
+		"created", strings.TrimSpace(a.ago(t.GetCreatedAt())+" by "+t.GetCreatedBy()), "expected", expectText(t), "done", percentText(t), "last progress", agoText(t.GetProgressed()),
+		"progress", t.GetNote(), "revision", fmt.Sprint(t.GetRev()))
 	if err != nil {
 		return err
 	}

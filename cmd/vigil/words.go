@@ -105,15 +105,28 @@ func newTaskStartCmd(a *app) *cobra.Command {
 
 func newTaskProgressCmd(a *app) *cobra.Command {
 	w := &word{app: a}
+	var expect expectFlag
+	var percent uint32
 	cmd := &cobra.Command{
 		Use:   "progress [NOTE]",
-		Short: "As an agent: say that the work goes on",
+		Short: "As an agent: say that the work goes on, how far it is and how long the rest takes",
 		Long: `Say that work on the task goes on, with a note for people. Without a note the last one
-stays.`,
-		Example: `  vigil task progress "tests pass, now the documentation"`,
-		Args:    cobra.MaximumNArgs(1),
+stays; so do --percent and --expect.`,
+		Example: `  vigil task progress "tests pass, now the documentation"
+  vigil task progress --percent 60 --expect 40m "the parser is ported"`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			rest, err := expect.read(cmd)
+			if err != nil {
+				return err
+			}
+			if percent > 100 {
+				return usagef("flag --percent: %d is not possible, give 0 to 100", percent)
+			}
 			return w.plain(cmd, false, firstOf(args), false, func(ctx context.Context, c *conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+				if r.Expect = rest; cmd.Flags().Changed("percent") {
+					r.Percent = &percent
+				}
 				if len(args) == 0 {
 					task, err := c.fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: r.GetTask()})
 					if err != nil {
@@ -128,6 +141,8 @@ stays.`,
 		},
 	}
 	w.add(cmd)
+	cmd.Flags().Uint32Var(&percent, "percent", 0, "how much of the work is done, 0 to 100")
+	expect.add(cmd, "how long the rest takes from now, for instance 40m")
 	return cmd
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/rpc/gen/vigilv1"
 )
@@ -64,7 +67,27 @@ func (j *Job) Start(ctx context.Context) error {
 
 // Progress says that the work goes on, with a note of at most 4 KiB for people.
 func (j *Job) Progress(ctx context.Context, note string) error {
-	_, err := j.w.work.ProgressTask(ctx, j.request(note))
+	return j.Advance(ctx, Advance{Note: note})
+}
+
+// Advance is how far a job is.
+type Advance struct {
+	Note string // at most 4 KiB, for people
+	// Percent of the work is done, 0 to 100. nil: as said before.
+	Percent *uint32
+	// Expect is how long the rest takes from now, 1 s to 30 days. 0: as said before.
+	Expect time.Duration
+}
+
+// Advance is Progress with how far the work is and when it is expected to be done: a task
+// counts as stalled only after that. A server of a cluster that is being upgraded refuses
+// Percent and Expect as long as not all servers know them.
+func (j *Job) Advance(ctx context.Context, a Advance) error {
+	r := j.request(a.Note)
+	if r.Percent = a.Percent; a.Expect != 0 {
+		r.Expect = durationpb.New(a.Expect)
+	}
+	_, err := j.w.work.ProgressTask(ctx, r)
 	return j.heard(err)
 }
 

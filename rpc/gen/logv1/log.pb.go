@@ -1895,7 +1895,8 @@ type RoleSpec struct {
 	RunLimit      int64                  `protobuf:"zigzag64,19,opt,name=run_limit,json=runLimit,proto3" json:"run_limit,omitempty"`
 	HealthEvery   int64                  `protobuf:"zigzag64,20,opt,name=health_every,json=healthEvery,proto3" json:"health_every,omitempty"` // feature level 2, as the next
 	HealthMissed  uint32                 `protobuf:"varint,21,opt,name=health_missed,json=healthMissed,proto3" json:"health_missed,omitempty"`
-	Ladder        uint32                 `protobuf:"varint,22,opt,name=ladder,proto3" json:"ladder,omitempty"` // feature level 2
+	Ladder        uint32                 `protobuf:"varint,22,opt,name=ladder,proto3" json:"ladder,omitempty"`   // feature level 2
+	Expect        int64                  `protobuf:"zigzag64,50,opt,name=expect,proto3" json:"expect,omitempty"` // feature level 3
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2080,6 +2081,13 @@ func (x *RoleSpec) GetHealthMissed() uint32 {
 func (x *RoleSpec) GetLadder() uint32 {
 	if x != nil {
 		return x.Ladder
+	}
+	return 0
+}
+
+func (x *RoleSpec) GetExpect() int64 {
+	if x != nil {
+		return x.Expect
 	}
 	return 0
 }
@@ -2804,6 +2812,7 @@ type CreateTask struct {
 	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
 	By            string                 `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
 	Priority      int32                  `protobuf:"zigzag32,6,opt,name=priority,proto3" json:"priority,omitempty"`
+	Expect        int64                  `protobuf:"zigzag64,50,opt,name=expect,proto3" json:"expect,omitempty"` // feature level 3
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2876,6 +2885,13 @@ func (x *CreateTask) GetBy() string {
 func (x *CreateTask) GetPriority() int32 {
 	if x != nil {
 		return x.Priority
+	}
+	return 0
+}
+
+func (x *CreateTask) GetExpect() int64 {
+	if x != nil {
+		return x.Expect
 	}
 	return 0
 }
@@ -3290,6 +3306,8 @@ type ProgressTask struct {
 	Task          uint64                 `protobuf:"varint,4,opt,name=task,proto3" json:"task,omitempty"`
 	Attempt       uint32                 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Note          string                 `protobuf:"bytes,6,opt,name=note,proto3" json:"note,omitempty"`
+	Percent       uint32                 `protobuf:"varint,50,opt,name=percent,proto3" json:"percent,omitempty"` // feature level 3, as the next; one more than the percentage
+	Expect        int64                  `protobuf:"zigzag64,51,opt,name=expect,proto3" json:"expect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3364,6 +3382,20 @@ func (x *ProgressTask) GetNote() string {
 		return x.Note
 	}
 	return ""
+}
+
+func (x *ProgressTask) GetPercent() uint32 {
+	if x != nil {
+		return x.Percent
+	}
+	return 0
+}
+
+func (x *ProgressTask) GetExpect() int64 {
+	if x != nil {
+		return x.Expect
+	}
+	return 0
 }
 
 type CompleteTask struct {
@@ -6028,7 +6060,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x0fLeaderUnreached\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x16\n" +
-	"\x06silent\x18\x03 \x01(\x12R\x06silent\"\x9f\x05\n" +
+	"\x06silent\x18\x03 \x01(\x12R\x06silent\"\xb7\x05\n" +
 	"\bRoleSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06runner\x18\x02 \x01(\tR\x06runner\x12\x1a\n" +
@@ -6056,7 +6088,8 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\trun_limit\x18\x13 \x01(\x12R\brunLimit\x12!\n" +
 	"\fhealth_every\x18\x14 \x01(\x12R\vhealthEvery\x12#\n" +
 	"\rhealth_missed\x18\x15 \x01(\rR\fhealthMissed\x12\x16\n" +
-	"\x06ladder\x18\x16 \x01(\rR\x06ladder\"\xa3\x01\n" +
+	"\x06ladder\x18\x16 \x01(\rR\x06ladder\x12\x16\n" +
+	"\x06expect\x182 \x01(\x12R\x06expect\"\xa3\x01\n" +
 	"\tApplyRoom\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12,\n" +
 	"\x05roles\x18\x02 \x03(\v2\x16.vigil.log.v1.RoleSpecR\x05roles\x12\x0e\n" +
@@ -6115,7 +6148,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"DeleteRoom\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x15\n" +
-	"\x06if_rev\x18\x03 \x01(\x04R\x05ifRev\"\x8a\x01\n" +
+	"\x06if_rev\x18\x03 \x01(\x04R\x05ifRev\"\xa2\x01\n" +
 	"\n" +
 	"CreateTask\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x12\n" +
@@ -6123,7 +6156,8 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x05title\x18\x03 \x01(\tR\x05title\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12\x0e\n" +
 	"\x02by\x18\x05 \x01(\tR\x02by\x12\x1a\n" +
-	"\bpriority\x18\x06 \x01(\x11R\bpriority\"_\n" +
+	"\bpriority\x18\x06 \x01(\x11R\bpriority\x12\x16\n" +
+	"\x06expect\x182 \x01(\x12R\x06expect\"_\n" +
 	"\n" +
 	"CancelTask\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\x04R\x04task\x12\x15\n" +
@@ -6157,7 +6191,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"token_hash\x18\x03 \x01(\fR\ttokenHash\x12\x12\n" +
 	"\x04task\x18\x04 \x01(\x04R\x04task\x12\x18\n" +
-	"\aattempt\x18\x05 \x01(\rR\aattempt\"\x97\x01\n" +
+	"\aattempt\x18\x05 \x01(\rR\aattempt\"\xc9\x01\n" +
 	"\fProgressTask\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x10\n" +
 	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x1d\n" +
@@ -6165,7 +6199,9 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"token_hash\x18\x03 \x01(\fR\ttokenHash\x12\x12\n" +
 	"\x04task\x18\x04 \x01(\x04R\x04task\x12\x18\n" +
 	"\aattempt\x18\x05 \x01(\rR\aattempt\x12\x12\n" +
-	"\x04note\x18\x06 \x01(\tR\x04note\"\x9b\x01\n" +
+	"\x04note\x18\x06 \x01(\tR\x04note\x12\x18\n" +
+	"\apercent\x182 \x01(\rR\apercent\x12\x16\n" +
+	"\x06expect\x183 \x01(\x12R\x06expect\"\x9b\x01\n" +
 	"\fCompleteTask\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x10\n" +
 	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x1d\n" +

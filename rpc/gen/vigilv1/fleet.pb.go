@@ -747,14 +747,17 @@ func (x *DeleteRoomResponse) GetPending() bool {
 }
 
 type CreateTaskRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
-	Role          string                 `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
-	Title         string                 `protobuf:"bytes,3,opt,name=title,proto3" json:"title,omitempty"`
-	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
-	Priority      int32                  `protobuf:"varint,5,opt,name=priority,proto3" json:"priority,omitempty"`
-	By            string                 `protobuf:"bytes,6,opt,name=by,proto3" json:"by,omitempty"`
-	Id            *WriteId               `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Room     string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	Role     string                 `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
+	Title    string                 `protobuf:"bytes,3,opt,name=title,proto3" json:"title,omitempty"`
+	Text     string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	Priority int32                  `protobuf:"varint,5,opt,name=priority,proto3" json:"priority,omitempty"`
+	By       string                 `protobuf:"bytes,6,opt,name=by,proto3" json:"by,omitempty"`
+	Id       *WriteId               `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	// How long each attempt may take from its claim, 1 s to 30 days; absent: what the role
+	// says. After that, and half an hour without progress and mail, the task counts as stalled.
+	Expect        *durationpb.Duration `protobuf:"bytes,50,opt,name=expect,proto3" json:"expect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -834,6 +837,13 @@ func (x *CreateTaskRequest) GetBy() string {
 func (x *CreateTaskRequest) GetId() *WriteId {
 	if x != nil {
 		return x.Id
+	}
+	return nil
+}
+
+func (x *CreateTaskRequest) GetExpect() *durationpb.Duration {
+	if x != nil {
+		return x.Expect
 	}
 	return nil
 }
@@ -3139,7 +3149,7 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x06if_rev\x18\x03 \x01(\x04R\x05ifRev\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\".\n" +
 	"\x12DeleteRoomResponse\x12\x18\n" +
-	"\apending\x18\x01 \x01(\bR\apending\"\xb4\x01\n" +
+	"\apending\x18\x01 \x01(\bR\apending\"\xe7\x01\n" +
 	"\x11CreateTaskRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x14\n" +
@@ -3147,7 +3157,8 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12\x1a\n" +
 	"\bpriority\x18\x05 \x01(\x05R\bpriority\x12\x0e\n" +
 	"\x02by\x18\x06 \x01(\tR\x02by\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xcc\x01\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\x121\n" +
+	"\x06expect\x182 \x01(\v2\x19.google.protobuf.DurationR\x06expect\"\xcc\x01\n" +
 	"\x10ListTasksRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12+\n" +
@@ -3419,15 +3430,15 @@ var file_vigil_v1_fleet_proto_goTypes = []any{
 	(*Room)(nil),                    // 49: vigil.v1.Room
 	(*WatchdogStats)(nil),           // 50: vigil.v1.WatchdogStats
 	(*Cancellation)(nil),            // 51: vigil.v1.Cancellation
-	(TaskState)(0),                  // 52: vigil.v1.TaskState
-	(*Task)(nil),                    // 53: vigil.v1.Task
-	(*Agent)(nil),                   // 54: vigil.v1.Agent
-	(*Event)(nil),                   // 55: vigil.v1.Event
-	(*timestamppb.Timestamp)(nil),   // 56: google.protobuf.Timestamp
-	(*Verdict)(nil),                 // 57: vigil.v1.Verdict
-	(*Declaration)(nil),             // 58: vigil.v1.Declaration
-	(*Ladder)(nil),                  // 59: vigil.v1.Ladder
-	(*durationpb.Duration)(nil),     // 60: google.protobuf.Duration
+	(*durationpb.Duration)(nil),     // 52: google.protobuf.Duration
+	(TaskState)(0),                  // 53: vigil.v1.TaskState
+	(*Task)(nil),                    // 54: vigil.v1.Task
+	(*Agent)(nil),                   // 55: vigil.v1.Agent
+	(*Event)(nil),                   // 56: vigil.v1.Event
+	(*timestamppb.Timestamp)(nil),   // 57: google.protobuf.Timestamp
+	(*Verdict)(nil),                 // 58: vigil.v1.Verdict
+	(*Declaration)(nil),             // 59: vigil.v1.Declaration
+	(*Ladder)(nil),                  // 60: vigil.v1.Ladder
 	(*Host)(nil),                    // 61: vigil.v1.Host
 }
 var file_vigil_v1_fleet_proto_depIdxs = []int32{
@@ -3443,101 +3454,102 @@ var file_vigil_v1_fleet_proto_depIdxs = []int32{
 	49, // 9: vigil.v1.ListRoomsResponse.rooms:type_name -> vigil.v1.Room
 	48, // 10: vigil.v1.DeleteRoomRequest.id:type_name -> vigil.v1.WriteId
 	48, // 11: vigil.v1.CreateTaskRequest.id:type_name -> vigil.v1.WriteId
-	52, // 12: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
-	53, // 13: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
-	48, // 14: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
-	48, // 15: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
-	54, // 16: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
-	54, // 17: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
-	46, // 18: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
-	53, // 19: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
-	55, // 20: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
-	21, // 21: vigil.v1.GetAgentResponse.hosts:type_name -> vigil.v1.HostFit
-	56, // 22: vigil.v1.AgentStatus.last_seen:type_name -> google.protobuf.Timestamp
-	56, // 23: vigil.v1.AgentStatus.registered_at:type_name -> google.protobuf.Timestamp
-	56, // 24: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
-	57, // 25: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
-	58, // 26: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
-	59, // 27: vigil.v1.AgentStatus.ladder:type_name -> vigil.v1.Ladder
-	48, // 28: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
-	48, // 29: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
-	48, // 30: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
-	48, // 31: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
-	48, // 32: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
-	48, // 33: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
-	60, // 34: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
-	48, // 35: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
-	48, // 36: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
-	48, // 37: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
-	48, // 38: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
-	61, // 39: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
-	0,  // 40: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
-	6,  // 41: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
-	8,  // 42: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
-	9,  // 43: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
-	1,  // 44: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
-	3,  // 45: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
-	4,  // 46: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
-	11, // 47: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
-	12, // 48: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
-	14, // 49: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
-	15, // 50: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
-	16, // 51: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
-	27, // 52: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
-	17, // 53: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
-	19, // 54: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
-	22, // 55: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
-	24, // 56: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
-	25, // 57: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
-	26, // 58: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
-	28, // 59: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
-	30, // 60: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
-	36, // 61: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
-	38, // 62: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
-	39, // 63: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
-	40, // 64: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
-	42, // 65: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
-	44, // 66: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
-	32, // 67: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
-	33, // 68: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
-	34, // 69: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
-	45, // 70: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
-	49, // 71: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
-	7,  // 72: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
-	49, // 73: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
-	10, // 74: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
-	2,  // 75: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
-	49, // 76: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
-	5,  // 77: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
-	53, // 78: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
-	13, // 79: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
-	53, // 80: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
-	53, // 81: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
-	53, // 82: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
-	53, // 83: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
-	18, // 84: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
-	20, // 85: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
-	23, // 86: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
-	54, // 87: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
-	54, // 88: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
-	54, // 89: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
-	29, // 90: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
-	31, // 91: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
-	37, // 92: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
-	54, // 93: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
-	37, // 94: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
-	41, // 95: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
-	43, // 96: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
-	61, // 97: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
-	61, // 98: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
-	61, // 99: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
-	35, // 100: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
-	55, // 101: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
-	71, // [71:102] is the sub-list for method output_type
-	40, // [40:71] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	52, // 12: vigil.v1.CreateTaskRequest.expect:type_name -> google.protobuf.Duration
+	53, // 13: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
+	54, // 14: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
+	48, // 15: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
+	48, // 16: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
+	55, // 17: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
+	55, // 18: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
+	46, // 19: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
+	54, // 20: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
+	56, // 21: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
+	21, // 22: vigil.v1.GetAgentResponse.hosts:type_name -> vigil.v1.HostFit
+	57, // 23: vigil.v1.AgentStatus.last_seen:type_name -> google.protobuf.Timestamp
+	57, // 24: vigil.v1.AgentStatus.registered_at:type_name -> google.protobuf.Timestamp
+	57, // 25: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
+	58, // 26: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
+	59, // 27: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
+	60, // 28: vigil.v1.AgentStatus.ladder:type_name -> vigil.v1.Ladder
+	48, // 29: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
+	48, // 30: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
+	48, // 31: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
+	48, // 32: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
+	48, // 33: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
+	48, // 34: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
+	52, // 35: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
+	48, // 36: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
+	48, // 37: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
+	48, // 38: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
+	48, // 39: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
+	61, // 40: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
+	0,  // 41: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
+	6,  // 42: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
+	8,  // 43: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
+	9,  // 44: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
+	1,  // 45: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
+	3,  // 46: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
+	4,  // 47: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
+	11, // 48: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
+	12, // 49: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
+	14, // 50: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
+	15, // 51: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
+	16, // 52: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
+	27, // 53: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
+	17, // 54: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
+	19, // 55: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
+	22, // 56: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
+	24, // 57: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
+	25, // 58: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
+	26, // 59: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
+	28, // 60: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
+	30, // 61: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
+	36, // 62: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
+	38, // 63: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
+	39, // 64: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
+	40, // 65: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
+	42, // 66: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
+	44, // 67: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
+	32, // 68: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
+	33, // 69: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
+	34, // 70: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
+	45, // 71: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
+	49, // 72: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
+	7,  // 73: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
+	49, // 74: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
+	10, // 75: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
+	2,  // 76: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
+	49, // 77: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
+	5,  // 78: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
+	54, // 79: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
+	13, // 80: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
+	54, // 81: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
+	54, // 82: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
+	54, // 83: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
+	54, // 84: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
+	18, // 85: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
+	20, // 86: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
+	23, // 87: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
+	55, // 88: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
+	55, // 89: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
+	55, // 90: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
+	29, // 91: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
+	31, // 92: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
+	37, // 93: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
+	55, // 94: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
+	37, // 95: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
+	41, // 96: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
+	43, // 97: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
+	61, // 98: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
+	61, // 99: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
+	61, // 100: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
+	35, // 101: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
+	56, // 102: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
+	72, // [72:103] is the sub-list for method output_type
+	41, // [41:72] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_fleet_proto_init() }

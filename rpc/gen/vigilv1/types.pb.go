@@ -264,8 +264,23 @@ type Task struct {
 	CreatedAt         *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	InState           *durationpb.Duration   `protobuf:"bytes,18,opt,name=in_state,json=inState,proto3" json:"in_state,omitempty"`
 	Rev               uint64                 `protobuf:"varint,19,opt,name=rev,proto3" json:"rev,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// How long an attempt may take from its claim, by who created the task, else by its
+	// role. Absent: nothing is said.
+	Expect *durationpb.Duration `protobuf:"bytes,50,opt,name=expect,proto3" json:"expect,omitempty"`
+	// Until the expected completion of the attempt that goes on, in cluster time; negative:
+	// it has passed. Absent: nobody works on the task, or nothing is expected.
+	ExpectLeft *durationpb.Duration `protobuf:"bytes,51,opt,name=expect_left,json=expectLeft,proto3" json:"expect_left,omitempty"`
+	// When that is, on the clock of the server that answers; for people.
+	ExpectedCompletion *timestamppb.Timestamp `protobuf:"bytes,52,opt,name=expected_completion,json=expectedCompletion,proto3" json:"expected_completion,omitempty"`
+	// How far the last attempt is by its agent's word, 0 to 100. Absent: it has not said.
+	Percent *uint32 `protobuf:"varint,53,opt,name=percent,proto3,oneof" json:"percent,omitempty"`
+	// How often the expected completion of the last attempt was put off after it had passed.
+	Extended uint32 `protobuf:"varint,54,opt,name=extended,proto3" json:"extended,omitempty"`
+	// Since the claim, and since the last sign of progress, of the attempt that goes on.
+	Assigned      *durationpb.Duration `protobuf:"bytes,55,opt,name=assigned,proto3" json:"assigned,omitempty"`
+	Progressed    *durationpb.Duration `protobuf:"bytes,56,opt,name=progressed,proto3" json:"progressed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Task) Reset() {
@@ -429,6 +444,55 @@ func (x *Task) GetRev() uint64 {
 		return x.Rev
 	}
 	return 0
+}
+
+func (x *Task) GetExpect() *durationpb.Duration {
+	if x != nil {
+		return x.Expect
+	}
+	return nil
+}
+
+func (x *Task) GetExpectLeft() *durationpb.Duration {
+	if x != nil {
+		return x.ExpectLeft
+	}
+	return nil
+}
+
+func (x *Task) GetExpectedCompletion() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpectedCompletion
+	}
+	return nil
+}
+
+func (x *Task) GetPercent() uint32 {
+	if x != nil && x.Percent != nil {
+		return *x.Percent
+	}
+	return 0
+}
+
+func (x *Task) GetExtended() uint32 {
+	if x != nil {
+		return x.Extended
+	}
+	return 0
+}
+
+func (x *Task) GetAssigned() *durationpb.Duration {
+	if x != nil {
+		return x.Assigned
+	}
+	return nil
+}
+
+func (x *Task) GetProgressed() *durationpb.Duration {
+	if x != nil {
+		return x.Progressed
+	}
+	return nil
 }
 
 type LateResult struct {
@@ -1055,8 +1119,11 @@ type RoleSpec struct {
 	Health *HealthSpec `protobuf:"bytes,20,opt,name=health,proto3" json:"health,omitempty"`
 	// How far the ladder goes with a stuck agent: restart, escalate (a human is told
 	// instead of an interrupt and a restart), careful (restart if it has spoken before it
-	// fell silent, else escalate) or off; empty: careful
-	Ladder        string `protobuf:"bytes,21,opt,name=ladder,proto3" json:"ladder,omitempty"`
+	// fell silent and its own beats do not go on, else escalate) or off; empty: careful
+	Ladder string `protobuf:"bytes,21,opt,name=ladder,proto3" json:"ladder,omitempty"`
+	// How long an attempt at a task may take from its claim, where who created the task does
+	// not say; 1 s to 30 days. Absent: nothing is expected.
+	Expect        *durationpb.Duration `protobuf:"bytes,50,opt,name=expect,proto3" json:"expect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1236,6 +1303,13 @@ func (x *RoleSpec) GetLadder() string {
 		return x.Ladder
 	}
 	return ""
+}
+
+func (x *RoleSpec) GetExpect() *durationpb.Duration {
+	if x != nil {
+		return x.Expect
+	}
+	return nil
 }
 
 // HealthSpec says how often the agents of a role report their health (Declare): a
@@ -2682,7 +2756,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x03rev\x18\x03 \x01(\x04R\x03rev\x12\x16\n" +
 	"\x06leader\x18\x04 \x01(\tR\x06leader\x12\x16\n" +
 	"\x06oldest\x18\x05 \x01(\x04R\x06oldest\x12\x14\n" +
-	"\x05index\x18\x06 \x01(\x04R\x05index\"\xc5\x04\n" +
+	"\x05index\x18\x06 \x01(\x04R\x05index\"\xba\a\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x12\n" +
@@ -2705,7 +2779,19 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x124\n" +
 	"\bin_state\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\ainState\x12\x10\n" +
-	"\x03rev\x18\x13 \x01(\x04R\x03rev\"\x8c\x01\n" +
+	"\x03rev\x18\x13 \x01(\x04R\x03rev\x121\n" +
+	"\x06expect\x182 \x01(\v2\x19.google.protobuf.DurationR\x06expect\x12:\n" +
+	"\vexpect_left\x183 \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"expectLeft\x12K\n" +
+	"\x13expected_completion\x184 \x01(\v2\x1a.google.protobuf.TimestampR\x12expectedCompletion\x12\x1d\n" +
+	"\apercent\x185 \x01(\rH\x00R\apercent\x88\x01\x01\x12\x1a\n" +
+	"\bextended\x186 \x01(\rR\bextended\x125\n" +
+	"\bassigned\x187 \x01(\v2\x19.google.protobuf.DurationR\bassigned\x129\n" +
+	"\n" +
+	"progressed\x188 \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"progressedB\n" +
+	"\n" +
+	"\b_percent\"\x8c\x01\n" +
 	"\n" +
 	"LateResult\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\rR\aattempt\x12 \n" +
@@ -2761,7 +2847,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05tasks\x18\x06 \x01(\rR\x05tasks\x12\x14\n" +
 	"\x05roles\x18\a \x03(\tR\x05roles\x12\x14\n" +
-	"\x05hosts\x18\b \x03(\tR\x05hosts\"\xef\a\n" +
+	"\x05hosts\x18\b \x03(\tR\x05hosts\"\xa2\b\n" +
 	"\bRoleSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06runner\x18\x02 \x01(\tR\x06runner\x12\x1a\n" +
@@ -2788,7 +2874,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"turn_limit\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\tturnLimit\x126\n" +
 	"\trun_limit\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\brunLimit\x12,\n" +
 	"\x06health\x18\x14 \x01(\v2\x14.vigil.v1.HealthSpecR\x06health\x12\x16\n" +
-	"\x06ladder\x18\x15 \x01(\tR\x06ladder\x1a9\n" +
+	"\x06ladder\x18\x15 \x01(\tR\x06ladder\x121\n" +
+	"\x06expect\x182 \x01(\v2\x19.google.protobuf.DurationR\x06expect\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
@@ -3015,75 +3102,81 @@ var file_vigil_v1_types_proto_depIdxs = []int32{
 	4,  // 1: vigil.v1.Task.late_results:type_name -> vigil.v1.LateResult
 	26, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
 	27, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
-	26, // 4: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
-	12, // 5: vigil.v1.Room.roles:type_name -> vigil.v1.Role
-	26, // 6: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
-	26, // 7: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
-	6,  // 8: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
-	7,  // 9: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
-	9,  // 10: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
-	27, // 11: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
-	27, // 12: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
-	27, // 13: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
-	26, // 14: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
-	27, // 15: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
-	27, // 16: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
-	27, // 17: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
-	26, // 18: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
-	27, // 19: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
-	27, // 20: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
-	26, // 21: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
-	26, // 22: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
-	27, // 23: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
-	22, // 24: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
-	23, // 25: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
-	27, // 26: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
-	27, // 27: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
-	27, // 28: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
-	27, // 29: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
-	27, // 30: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
-	27, // 31: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
-	27, // 32: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
-	27, // 33: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
-	11, // 34: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
-	27, // 35: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
-	10, // 36: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
-	24, // 37: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
-	26, // 38: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
-	27, // 39: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
-	27, // 40: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
-	27, // 41: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
-	27, // 42: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
-	18, // 43: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
-	27, // 44: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
-	26, // 45: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
-	27, // 46: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
-	15, // 47: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
-	17, // 48: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
-	14, // 49: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
-	27, // 50: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
-	27, // 51: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
-	16, // 52: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
-	27, // 53: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
-	27, // 54: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
-	27, // 55: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
-	27, // 56: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
-	26, // 57: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
-	27, // 58: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
-	25, // 59: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
-	27, // 60: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
-	26, // 61: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
-	26, // 62: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
-	27, // 63: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
-	27, // 64: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
-	20, // 65: vigil.v1.Host.views:type_name -> vigil.v1.HostView
-	27, // 66: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
-	26, // 67: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
-	68, // [68:68] is the sub-list for method output_type
-	68, // [68:68] is the sub-list for method input_type
-	68, // [68:68] is the sub-list for extension type_name
-	68, // [68:68] is the sub-list for extension extendee
-	0,  // [0:68] is the sub-list for field type_name
+	27, // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
+	27, // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
+	26, // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
+	27, // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
+	27, // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
+	26, // 9: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
+	12, // 10: vigil.v1.Room.roles:type_name -> vigil.v1.Role
+	26, // 11: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
+	26, // 12: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
+	6,  // 13: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
+	7,  // 14: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
+	9,  // 15: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
+	27, // 16: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
+	27, // 17: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
+	27, // 18: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
+	26, // 19: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
+	27, // 20: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
+	27, // 21: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
+	27, // 22: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
+	26, // 23: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
+	27, // 24: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
+	27, // 25: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
+	26, // 26: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
+	26, // 27: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
+	27, // 28: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
+	22, // 29: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
+	23, // 30: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
+	27, // 31: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
+	27, // 32: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
+	27, // 33: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
+	27, // 34: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
+	27, // 35: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
+	27, // 36: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
+	27, // 37: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
+	27, // 38: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
+	11, // 39: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
+	27, // 40: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
+	27, // 41: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
+	10, // 42: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
+	24, // 43: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
+	26, // 44: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
+	27, // 45: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
+	27, // 46: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
+	27, // 47: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
+	27, // 48: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
+	18, // 49: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
+	27, // 50: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
+	26, // 51: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
+	27, // 52: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
+	15, // 53: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
+	17, // 54: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
+	14, // 55: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
+	27, // 56: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
+	27, // 57: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
+	16, // 58: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
+	27, // 59: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
+	27, // 60: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
+	27, // 61: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
+	27, // 62: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
+	26, // 63: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
+	27, // 64: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
+	25, // 65: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
+	27, // 66: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
+	26, // 67: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
+	26, // 68: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
+	27, // 69: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
+	27, // 70: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
+	20, // 71: vigil.v1.Host.views:type_name -> vigil.v1.HostView
+	27, // 72: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
+	26, // 73: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
+	74, // [74:74] is the sub-list for method output_type
+	74, // [74:74] is the sub-list for method input_type
+	74, // [74:74] is the sub-list for extension type_name
+	74, // [74:74] is the sub-list for extension extendee
+	0,  // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_types_proto_init() }
@@ -3091,6 +3184,7 @@ func file_vigil_v1_types_proto_init() {
 	if File_vigil_v1_types_proto != nil {
 		return
 	}
+	file_vigil_v1_types_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

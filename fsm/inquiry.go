@@ -1,0 +1,91 @@
+package fsm
+
+// What the conversation watchdog asks before it cancels a room (seed 003, open question 1),
+// and what of mail is a word in a room. All of it is of feature level 3: before, a silent
+// room is only warned by an event, and mail says nothing in it.
+
+const (
+	roomInquirySubject = "Does this conversation go on?"
+	roomInquiryBody    = "Nothing was done or said in this room for too long, so it will be canceled soon. Report progress, " +
+		"declare what you wait for, or acknowledge this mail, and it stays."
+	// maxAsked is how many agents of a silent room are asked.
+	maxAsked = 8
+)
+
+// askRoom asks the agents that hold open tasks of a silent room, or where none does, those
+// that are there and could take one. It is asked once a warning.
+func (s *State) askRoom(rm *Room) {
+	if s.meta.Level < 3 {
+		return
+	}
+	s.withdrawAsked(rm)
+	var holders, others []AgentID
+	for _, id := range s.openTasksOf(rm) {
+		if t := s.tasks.get(uint64(id)); t.State.Held() && len(holders) < maxAsked {
+			holders = append(holders, t.Holder)
+		}
+	}
+	if len(holders) == 0 {
+		for _, id := range rm.Roles {
+			r := s.roles.get(uint64(id))
+			if s.Pending(id) == 0 {
+				continue
+			}
+			for _, id := range r.Agents {
+				if len(others) < maxAsked {
+					others = append(others, id)
+				}
+			}
+		}
+	}
+	var asked []MailID
+	for _, id := range append(holders, others...) {
+		a := s.agents.get(uint64(id))
+		if a == nil || a.Part == PartDisconnected {
+			continue
+		}
+		if m := s.askByMail(a, WatchedBy, "room-inquiry", MailHigh, roomInquirySubject, roomInquiryBody); m != 0 {
+			asked = append(asked, m)
+		}
+	}
+	rm.Asked = asked
+}
+
+// withdrawAsked closes what was asked of a room's agents and nobody has answered: the room
+// has an answer, or needs none any more.
+func (s *State) withdrawAsked(rm *Room) {
+	asked := rm.Asked
+	rm.Asked = nil
+	for _, id := range asked {
+		s.recallMail(id)
+	}
+}
+
+// recallMail closes a mail that wants no answer any more.
+func (s *State) recallMail(id MailID) {
+	if m := s.mails.mut(uint64(id)); m != nil && !m.State.Closed() {
+		s.closeMail(m, MailExpired)
+	}
+}
+
+// heardMail takes note of a word by mail: what an agent writes or acknowledges is said in
+// its room, what a human writes in that of the addressee. What vigil writes by itself is
+// no word.
+func (s *State) heardMail(c Command, out *Outcome) {
+	if s.meta.Level < 3 || out.Code != OK {
+		return
+	}
+	switch c := c.(type) {
+	case AckMail:
+		if out.Count == 0 { // it is the first acknowledgement
+			s.touch(s.agents.get(uint64(out.Agent)).Room)
+		}
+	case SendMail:
+		switch a := s.agents.get(uint64(s.agentByName[c.Agent])); {
+		case a != nil:
+			s.touch(a.Room)
+		case c.From != LaddersBy && c.From != WatchedBy:
+			s.touch(s.mails.get(uint64(out.Mail)).Room)
+		}
+	}
+}

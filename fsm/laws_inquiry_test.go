@@ -1,0 +1,135 @@
+package fsm
+
+import (
+	"testing"
+	"time"
+)
+
+// askedRoom is a silent room of feature level 3 that has just been warned.
+func askedRoom(t *testing.T) *silentRoom {
+	t.Helper()
+	x := newSilentRoom(t)
+	x.must(RaiseLevel{Level: 3})
+	x.jump(10*time.Minute + time.Second)
+	x.must(x.warning())
+	return x
+}
+
+// asked gives the only inquiry of the room.
+func (x *silentRoom) asked() *Mail {
+	x.t.Helper()
+	if len(x.room().Asked) != 1 {
+		x.t.Fatalf("%d inquiries, want one", len(x.room().Asked))
+	}
+	return x.s.Mail(x.room().Asked[0])
+}
+
+// Seed 003, open question 1: whoever works in a silent room is asked before it is canceled,
+// and any answer keeps the room.
+func TestSeed003InquiryBeforeTheCancellation(t *testing.T) {
+	answers := map[string]struct {
+		do    func(x *silentRoom)
+		state MailState // of the inquiry afterwards
+	}{
+		"acknowledged": {func(x *silentRoom) { x.must(AckMail{Speaker: x.me, Mail: x.asked().ID}) }, MailAcknowledged},
+		"replied to": {func(x *silentRoom) {
+			x.must(SendMail{Speaker: x.me, To: "r/a", Subject: "s", Body: "b", Priority: MailNormal, Kind: "note"})
+		}, MailExpired},
+		"progress":    {func(x *silentRoom) { x.must(ProgressTask{Work: x.work()}) }, MailExpired},
+		"declaration": {func(x *silentRoom) { x.must(Declare{Speaker: x.me, Waiting: WaitingInput, For: time.Hour}) }, MailExpired},
+	}
+	for name, answer := range answers {
+		t.Run(name, func(t *testing.T) {
+			x := askedRoom(t)
+			m := x.asked()
+			if m.To != x.agent("r/a").ID || m.From != WatchedBy || m.Kind != "room-inquiry" || m.Priority != MailHigh {
+				t.Fatalf("asked: %+v", m)
+			}
+			plan := x.cancellation()
+			answer.do(x)
+			if got := x.s.Mail(m.ID).State; got != answer.state {
+				t.Errorf("the inquiry is %s, want %s", got, answer.state)
+			}
+			if len(x.room().Asked) != 0 {
+				t.Error("the room still waits for an answer")
+			}
+			x.jump(2 * time.Minute)
+			x.want(Conflict, plan)
+			if q := x.see(); q.State != RoomActive && q.State != RoomExempt {
+				t.Errorf("the room is %s", q.State)
+			}
+		})
+	}
+}
+
+// Without an answer the room is canceled, and nobody is reminded of the inquiry or told of it.
+func TestInquiryIsWithdrawnWithTheCancellation(t *testing.T) {
+	x := askedRoom(t)
+	id := x.asked().ID
+	x.jump(time.Minute)
+	x.must(x.cancellation())
+	if m := x.s.Mail(id); m.State != MailExpired || len(x.room().Asked) != 0 {
+		t.Errorf("the inquiry is %s, %d wait", m.State, len(x.room().Asked))
+	}
+	x.jump(time.Hour)
+	for _, kind := range []string{"mail.reminded", "mail.escalated"} {
+		if n := len(x.events(kind)); n != 0 {
+			t.Errorf("%d events %s", n, kind)
+		}
+	}
+}
+
+// Where nobody holds a task, those are asked who are there and could take one.
+func TestInquiryGoesToWhoeverIsThere(t *testing.T) {
+	x := newSilentRoom(t)
+	x.must(RaiseLevel{Level: 3})
+	x.must(CompleteTask{Work: x.work()})
+	x.jump(10*time.Minute + time.Second)
+	x.must(x.warning())
+	if m := x.asked(); m.To != x.agent("r/a").ID {
+		t.Errorf("asked: %+v", m)
+	}
+	x.must(Leave{Speaker: x.me})
+	x.must(CreateTask{Room: "r", Role: "a", Title: "t", By: "ann"}) // a human does something
+	x.jump(10*time.Minute + time.Second)
+	x.must(x.warning())
+	if n := len(x.room().Asked); n != 0 {
+		t.Errorf("%d inquiries to agents that are not there", n)
+	}
+}
+
+// From feature level 3 on mail of agents and humans is something said in a room; what vigil
+// writes by itself is not. Before, only a warning is written.
+func TestMailIsAWordInItsRoom(t *testing.T) {
+	for name, c := range map[string]struct {
+		level uint32
+		mail  func(x *silentRoom) SendMail
+		word  bool
+	}{
+		"of an agent":          {3, func(x *silentRoom) SendMail { return SendMail{Speaker: x.me, To: "r/a"} }, true},
+		"of a human":           {3, func(x *silentRoom) SendMail { return SendMail{From: "ann", To: "r/a"} }, true},
+		"of vigil":             {3, func(x *silentRoom) SendMail { return SendMail{From: LaddersBy, To: "r/a"} }, false},
+		"of an agent, level 2": {2, func(x *silentRoom) SendMail { return SendMail{Speaker: x.me, To: "r/a"} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newSilentRoom(t)
+			if c.level == 3 {
+				x.must(RaiseLevel{Level: 3})
+			}
+			x.jump(10*time.Minute + time.Second)
+			m := c.mail(x)
+			m.Subject, m.Body, m.Kind, m.Priority = "s", "b", "note", MailNormal
+			x.must(m)
+			if q := x.see(); (q.State == RoomActive) != c.word {
+				t.Errorf("the room is %s", q.State)
+			}
+			if c.word {
+				return
+			}
+			x.must(x.warning())
+			if n := len(x.room().Asked); (n == 1) != (c.level == 3) {
+				t.Errorf("%d inquiries at level %d", n, c.level)
+			}
+		})
+	}
+}

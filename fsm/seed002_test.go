@@ -1,0 +1,241 @@
+package fsm
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Seed 002 is "Failure detection for remote agents". Its tables 1.3.2, 1.4.1, 1.4.3 and
+// 1.6.2 have tests where what they are about lives; this file has 1.2, 1.3.3 and 1.5.
+
+// Seed 002, table 1.2: each mechanism, what it finds, and when; and no mechanism alone says
+// that an agent has failed.
+func TestSeed002Table1_2Mechanisms(t *testing.T) {
+	t.Run("heartbeat monitoring", func(t *testing.T) { // agent offline or crashed, 30 to 60 s
+		x := plannedAgent(t, 0)
+		took := time.Duration(0)
+		for ; x.s.Verdict(1, true).Kind != AgentOffline && took < time.Hour; took += time.Second {
+			x.jump(time.Second)
+		}
+		if took < 30*time.Second || took > time.Minute || x.agent(hungName).Part != PartDisconnected {
+			t.Errorf("its host fell silent, and it is offline after %s", took)
+		}
+		x = plannedAgent(t, 0)
+		x.must(ReportExit{Host: x.h, Agent: 1, Inc: x.me.Inc, Code: 1}) // seen: no need to wait
+		if v := x.verdict(); v != AgentOffline {
+			t.Errorf("it has crashed, and is %s", v)
+		}
+	})
+	t.Run("message delivery failure", func(t *testing.T) { // agent unreachable, immediate
+		x := plannedAgent(t, 0)
+		x.must(ReportExit{Host: x.h, Agent: 1, Inc: x.me.Inc, Code: 1})
+		x.want(AgentOff, SendMail{From: "ann", To: hungName, Subject: "s", NoQueue: true})
+	})
+	t.Run("message acknowledgment timeout", func(t *testing.T) { // agent unresponsive, 5 to 15 minutes
+		for p, limit := range map[MailPriority]time.Duration{MailHigh: 5 * time.Minute, MailNormal: 15 * time.Minute} {
+			x := plannedAgent(t, 0)
+			x.must(SendMail{From: "ann", To: hungName, Subject: "s", Priority: p})
+			x.beating(limit - time.Second)
+			if x.events("mail.reminder") != 0 {
+				t.Errorf("%s mail is reminded of early", p)
+			}
+			x.beating(time.Second)
+			if x.events("mail.reminder") != 1 || x.verdict() != AgentHealthy {
+				t.Errorf("%s mail: %d reminders, the agent is %s", p, x.events("mail.reminder"), x.verdict())
+			}
+		}
+	})
+	t.Run("task completion timeout", func(t *testing.T) { // agent stalled or hung, varies by task
+		for _, expect := range []time.Duration{40 * time.Minute, 3 * time.Hour} {
+			x := plannedAgent(t, expect)
+			x.beating(expect)
+			if v := x.verdict(); v != AgentHealthy {
+				t.Errorf("expected in %s, and %s then", expect, v)
+			}
+			x.beating(time.Second)
+			if v := x.verdict(); v != AgentStalled {
+				t.Errorf("expected in %s, and %s a second later", expect, v)
+			}
+		}
+	})
+	t.Run("a single missed heartbeat", func(t *testing.T) {
+		x := plannedAgent(t, 0, func(r *RoleSpec) { r.HealthEvery, r.HealthMissed = time.Minute, 3 })
+		x.must(Declare{Speaker: x.me})
+		x.beating(time.Minute)
+		if g := x.s.Signals(1, true); g.Missed != 1 || Judge(&g).Kind != AgentHealthy {
+			t.Errorf("%d missed, %s", g.Missed, Judge(&g).Kind)
+		}
+	})
+}
+
+// Seed 002, table 1.3.3: each response, what it means, and what follows.
+func TestSeed002Table1_3_3Responses(t *testing.T) {
+	for _, tc := range []struct {
+		response string
+		say      func(x *hung) // at the end of each minute
+		missed   uint32        // after four minutes
+		kind     VerdictKind
+		fine     bool
+		next     Rung
+	}{
+		{"healthy", func(x *hung) { x.must(Declare{Speaker: x.me}) }, 0, AgentHealthy, true, NoRung},
+		{"busy", func(x *hung) { // extend timeout
+			if x.agent(hungName).Declared.Until == 0 {
+				x.must(Declare{Speaker: x.me, Status: StatusBusy, For: time.Hour})
+			}
+		}, 0, AgentBusy, true, NoRung},
+		{"degraded", func(x *hung) { x.must(Declare{Speaker: x.me, Status: StatusDegraded}) }, 0, AgentDegraded, false, NoRung}, // monitor closely
+		{"no response", func(*hung) {}, 4, AgentUnresponsive, false, RungNudge},                                                 // counted, then classified
+		{"delivery_failed", func(x *hung) { // check the status
+			if x.agent(hungName).Proc == ProcRunning {
+				x.must(ReportExit{Host: x.h, Agent: 1, Inc: x.me.Inc, Code: 1})
+			}
+			x.want(AgentOff, SendMail{From: "ann", To: hungName, Subject: "ping", NoQueue: true})
+			v := x.s.Verdict(1, true)
+			if p := x.s.Presence(1, &v); p.Status != "offline" || p.Offline == 0 {
+				x.t.Errorf("status %+v", p)
+			}
+		}, 0, AgentOffline, false, NoRung},
+	} {
+		t.Run(tc.response, func(t *testing.T) {
+			x := plannedAgent(t, 0, func(r *RoleSpec) { r.HealthEvery, r.HealthMissed = time.Minute, 3 })
+			x.must(Declare{Speaker: x.me})
+			counted := []uint32{}
+			for range 4 {
+				x.beating(time.Minute)
+				counted = append(counted, x.s.Signals(1, true).Missed)
+				tc.say(x)
+			}
+			g := x.s.Signals(1, true)
+			v := Judge(&g)
+			if g.Missed != tc.missed || v.Kind != tc.kind || v.Fine != tc.fine || x.climb().Next != tc.next {
+				t.Errorf("%d missed, %s, fine %v, next rung %s; %+v", g.Missed, v.Kind, v.Fine, x.climb().Next, v.Reasons)
+			}
+			if tc.response == "no response" && fmt.Sprint(counted) != "[1 2 3 4]" {
+				t.Errorf("counted %v", counted)
+			}
+		})
+	}
+}
+
+// Seed 002, section 1.5.2: a task is stalled when it shows no progress for more than 30
+// min, and its expected completion has passed, and its agent has sent no message. Each
+// alone, and any two, are not enough.
+func TestSeed002Section1_5_2AllThreeConditions(t *testing.T) {
+	for i := range 8 {
+		silent, late, mute := i&1 != 0, i&2 != 0, i&4 != 0
+		t.Run(fmt.Sprintf("no progress %v, late %v, no message %v", silent, late, mute), func(t *testing.T) {
+			expect := 3 * time.Hour
+			if late {
+				expect = time.Hour
+			}
+			x := plannedAgent(t, expect)
+			for range 6 {
+				x.beating(15 * time.Minute)
+				if !silent {
+					x.must(ProgressTask{Work: x.work(), Percent: PercentOf(60)})
+				}
+				if !mute {
+					x.must(SendMail{Speaker: x.me, To: hungName, Subject: "it takes longer"})
+				}
+			}
+			x.beating(time.Second)
+			v := x.s.Verdict(1, true)
+			if stalled := v.Kind == AgentStalled; stalled != (silent && late && mute) {
+				t.Errorf("%s: %+v", v.Kind, v.Reasons)
+			}
+			if next := x.climb().Next; (next != NoRung) != (silent && late && mute) {
+				t.Errorf("next is %s", next)
+			}
+		})
+	}
+	x := plannedAgent(t, time.Hour)
+	x.must(ProgressTask{Work: x.work(), Percent: PercentOf(60)})
+	x.beating(90 * time.Minute)
+	v := x.s.Verdict(1, true)
+	for _, want := range []string{"the last sign of progress with task 1 was 1h30m0s ago", "task 1 was expected to be done 30m0s ago, and 60 % of it is done by its own word"} {
+		if !strings.Contains(v.because(), want) {
+			t.Errorf("%q does not say %q", v.because(), want)
+		}
+	}
+}
+
+// Seed 002, section 1.5.3: a stalled task is no failed agent. Its agent is asked, with high
+// priority, and has 5 minutes; it has failed only when it does not answer and its beats have
+// stopped, or when it says that it cannot go on. Otherwise a human is told.
+func TestSeed002Section1_5_3SlowOrFailed(t *testing.T) {
+	reporting := func(r *RoleSpec) { r.HealthEvery, r.HealthMissed, r.Ladder = time.Minute, 3, LadderCareful }
+	ownBeats := func(r *RoleSpec) { r.Proof, r.Ladder = ProofAgent, LadderCareful }
+	byProcess := func(r *RoleSpec) { r.Ladder = LadderCareful }
+	for _, tc := range []struct {
+		name  string
+		role  func(*RoleSpec)
+		beats func(x *hung)
+		// after the inquiry
+		say  func(x *hung)
+		want Rung // that follows the inquiry
+		done TaskState
+	}{
+		{"answers", reporting, func(x *hung) { x.must(Declare{Speaker: x.me}) },
+			func(x *hung) { x.must(SendMail{Speaker: x.me, To: hungName, Subject: "s", ReplyTo: x.climb().Inquiry}) }, NoRung, TaskInProgress},
+		{"does not answer, and its reports have stopped", reporting, func(*hung) {}, func(*hung) {}, RungInterrupt, TaskInProgress},
+		{"does not answer, and its reports go on", reporting, func(x *hung) { x.must(Declare{Speaker: x.me}) }, func(*hung) {}, RungEscalate, TaskInProgress},
+		{"does not answer, and its own beats go on", ownBeats, func(x *hung) { x.beat(0, BeatLease, 1) }, func(*hung) {}, RungEscalate, TaskInProgress},
+		{"does not answer, and sends no beats of its own", byProcess, func(*hung) {}, func(*hung) {}, RungInterrupt, TaskInProgress},
+		{"says that it cannot go on", reporting, func(x *hung) { x.must(Declare{Speaker: x.me}) },
+			func(x *hung) { x.must(FailTask{Work: x.work(), Reason: "cannot go on"}) }, NoRung, TaskFailed},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			x := plannedAgent(t, time.Minute, tc.role)
+			x.must(Declare{Speaker: x.me})
+			x.must(ProgressTask{Work: x.work(), Percent: PercentOf(10)})
+			pass := func(span time.Duration) {
+				for end := x.clock.Add(span); x.clock < end; {
+					x.beating(min(30*time.Second, end.Sub(x.clock)))
+					tc.beats(x)
+				}
+			}
+			pass(stalledAfter + time.Minute)
+			for _, r := range []Rung{RungNudge, RungWake} {
+				pass(max(0, x.climb().Due.Sub(x.clock)))
+				if x.climb().Next != r {
+					t.Fatalf("next is %s (%s), want %s", x.climb().Next, x.climb().Why, r)
+				}
+				x.must(x.step())
+			}
+			m := x.s.Mail(x.climb().Inquiry)
+			if m.Priority != MailHigh || m.Kind != "status-inquiry" || !strings.Contains(m.Body, "task 1; answer within 5m0s") || strings.Contains(m.Body, "secret") {
+				t.Errorf("the inquiry: %+v", m)
+			}
+			if wait := x.climb().Due.Sub(x.clock); wait != 5*time.Minute {
+				t.Errorf("it has %s to answer", wait)
+			}
+			pass(time.Minute)
+			due := x.plan().Due
+			tc.say(x)
+			pass(4 * time.Minute)
+			if c := x.climb(); c.Next != tc.want || tc.want != NoRung && c.Due > x.clock {
+				t.Fatalf("next is %s (%s) in %s, want %s", c.Next, c.Why, c.Due.Sub(x.clock), tc.want)
+			}
+			if got := x.s.Task(x.task).State; got != tc.done {
+				t.Errorf("the task is %s", got)
+			}
+			switch {
+			case tc.want != NoRung:
+				x.must(x.step())
+				if x.plan().Due != due || x.agent(hungName).Order != NoOrder {
+					t.Errorf("%+v, order %s", x.plan(), x.agent(hungName).Order)
+				}
+				if told := x.events("agent.needs_human"); (told == 1) != (tc.want == RungEscalate) {
+					t.Errorf("%d calls for a human", told)
+				}
+			case tc.done == TaskInProgress:
+				if p := x.plan(); p.Due != x.clock.Add(-4*time.Minute+answerExtends) || p.Extended != 1 || x.verdict() != AgentHealthy {
+					t.Errorf("after an answer: %+v, %s", p, x.verdict())
+				}
+			}
+		})
+	}
+}
