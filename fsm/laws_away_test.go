@@ -147,33 +147,6 @@ func TestBlockedGossipHidesNoHang(t *testing.T) {
 	}
 }
 
-// A conversation is not silent while mail goes to and fro in it (level 3). What vigil
-// writes by itself is no word of anybody.
-func TestMailBreaksTheSilenceOfARoom(t *testing.T) {
-	for level, want := range map[uint32]RoomState{2: RoomStalled, 3: RoomActive} {
-		for name, do := range map[string]func(x *silentRoom){
-			"a human writes":        func(x *silentRoom) { x.must(SendMail{From: "ann", To: "r/a", Subject: "s"}) },
-			"an agent writes":       func(x *silentRoom) { x.must(SendMail{Speaker: x.me, To: "r/a", Subject: "s"}) },
-			"an agent acknowledges": func(x *silentRoom) { x.must(AckMail{Speaker: x.me, Mail: 1}) },
-			"vigil writes":          func(x *silentRoom) { x.must(SendMail{From: LaddersBy, To: "r/a", Subject: "s"}) },
-		} {
-			x := newSilentRoom(t)
-			if level == 3 {
-				x.must(RaiseLevel{Level: 3})
-			}
-			x.must(SendMail{From: "ann", To: "r/a", Subject: "s"})
-			x.jump(11 * time.Minute)
-			x.is(RoomStalled)
-			do(x)
-			if name == "vigil writes" {
-				x.is(RoomStalled)
-				continue
-			}
-			x.is(want)
-		}
-	}
-}
-
 // Neither the acknowledgement limit nor the progress limit runs while the host is not heard.
 func TestL10SuspendedHostLosesNoTaskToALimit(t *testing.T) {
 	for level, want := range map[uint32]TaskState{2: TaskPending, 3: TaskAcknowledged} {
