@@ -13,7 +13,7 @@ import (
 	"vigil/fsm"
 )
 
-var detectFlag = flag.Float64("sim.detect", 0, "simulated hours of the run about false alarms; 0: as fits")
+var detectFlag = flag.Float64("sim.detect", 0, "simulated hours of a run about detection; 0: as fits")
 
 // Healthy agents of which other watchdogs have thought that they are dead: for a week of
 // leader changes, outages and suspended hosts none of them is asked twice, restarted,
@@ -37,6 +37,7 @@ func TestFalseAlarms(t *testing.T) {
 			t.Errorf("%s: nobody has said anything", p.name)
 		}
 	}
+	document(t, "healthy agents", w, falseTable(c, w, w.ledger.length))
 }
 
 func falseAlarms(t *testing.T, seed uint64, length time.Duration) (*cast, *world) {
@@ -113,6 +114,7 @@ func TestTrueAlarms(t *testing.T) {
 			t.Errorf("%s: it never happened", x.ill.kind)
 		}
 	}
+	document(t, "sick agents", w, trueTable(c, w, list, w.ledger.length))
 }
 
 func middle(list []time.Duration) time.Duration {
