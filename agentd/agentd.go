@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"sync"
 	"time"
 
@@ -143,7 +144,7 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 		journal: journal{a.data.lives()}, launcher: a.shims, scans: proc.NewScanner(),
 		logs: logs, host: host, work: vigilv1.NewWorkClient(a.config.Conn), metrics: a.metrics, ctx: ctx,
 		inbox: make(chan func(), 64), done: make(chan struct{}), fatal: make(chan error, 1),
-		lives: map[uint32]*life{}, ended: map[uint32]uint64{}, warned: map[string]bool{},
+		screens: screens{seed: maphash.MakeSeed()}, lives: map[uint32]*life{}, ended: map[uint32]uint64{}, warned: map[string]bool{},
 		entry: entry{wanted: true, pauses: backoff{first: 200 * time.Millisecond, most: 5 * time.Second}},
 	}
 	k.outbox = &outbox{ctx: ctx, host: host, work: k.work, log: logger, metrics: a.metrics, journal: k.journal,

@@ -15,6 +15,7 @@ import (
 
 	"vigil/agentd/runner"
 	"vigil/agentd/shim"
+	"vigil/agentd/tmux"
 )
 
 // Defaults of Config.
@@ -26,8 +27,11 @@ const (
 	DefaultLogKeep       = 3
 	DefaultDrainLimit    = 5 * time.Minute
 	DefaultMaxStarting   = 4
+	DefaultLookEvery     = 10 * time.Second
+	DefaultQuietAfter    = 5 * time.Minute
 	// MaxStopGrace keeps a stop from looking like a hang.
 	MaxStopGrace = 10 * time.Minute
+	MaxLookEvery = 5 * time.Minute
 )
 
 // OnStop says what becomes of the agents when the daemon is told to end.
@@ -97,6 +101,12 @@ type Config struct {
 	// StartEvery is the time between two starts when more than MaxStarting are wanted;
 	// 0: none.
 	StartEvery time.Duration
+	// LookEvery is the time between two looks at the terminal or output of an agent whose
+	// runner has prompts; 0: DefaultLookEvery. At most MaxLookEvery.
+	LookEvery time.Duration
+	// QuietAfter is how long nothing new is printed before an agent counts as quiet; 0:
+	// DefaultQuietAfter.
+	QuietAfter time.Duration
 	// MinFreeMemory is the available memory, in bytes, below which the host takes no
 	// orders; it takes them again at a quarter more. 0: whatever is free.
 	MinFreeMemory uint64
@@ -110,6 +120,9 @@ type Config struct {
 	Boot string
 	// Memory gives the available memory in bytes; nil: the kernel's. Tests set it.
 	Memory func() (uint64, error)
+	// Terminals gives what makes terminals on this host, such as "tmux 3.3a"; nil: the host's
+	// tmux. Tests set it. It must be safe for concurrent use.
+	Terminals func() (string, error)
 	// Clock reads CLOCK_BOOTTIME; nil: the kernel's. Tests set it. It must be safe
 	// for concurrent use.
 	Clock func() time.Duration
@@ -157,6 +170,8 @@ func (c Config) prepare() (Config, error) {
 		{"shutdown limit", &c.ShutdownLimit, DefaultShutdownLimit, time.Hour},
 		{"drain limit", &c.DrainLimit, DefaultDrainLimit, 24 * time.Hour},
 		{"start gap", &c.StartEvery, 0, time.Minute},
+		{"time between looks at terminals", &c.LookEvery, DefaultLookEvery, MaxLookEvery},
+		{"quiet after", &c.QuietAfter, DefaultQuietAfter, 24 * time.Hour},
 	} {
 		if *d.value == 0 {
 			*d.value = d.zero
@@ -185,6 +200,9 @@ func (c Config) prepare() (Config, error) {
 	}
 	if c.Clock == nil {
 		c.Clock = shim.BootClock
+	}
+	if c.Terminals == nil {
+		c.Terminals = (&tmux.Finder{}).Find
 	}
 	if c.Memory == nil {
 		c.Memory = availableMemory

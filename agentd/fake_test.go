@@ -38,6 +38,8 @@ type fake struct {
 	server    *grpc.Server
 	stucks    chan *vigilv1.ReportStuckRequest
 	pressures chan *vigilv1.ReportPressureRequest
+	screens   chan *vigilv1.ReportScreenRequest
+	terminals chan *vigilv1.ReportTerminalsRequest
 	drains    chan *vigilv1.DrainSelfRequest
 	completed chan *vigilv1.WorkRequest
 
@@ -47,6 +49,7 @@ type fake struct {
 	onExit   func(*vigilv1.ReportExitRequest) error
 	onDrain  func() error
 	onWork   func(*vigilv1.WorkRequest) error
+	onScreen func(*vigilv1.ReportScreenRequest) error
 	// onRegister may refuse; nil takes all.
 	onRegister func(*vigilv1.RegisterRequest) error
 }
@@ -67,7 +70,8 @@ func newFake(t testing.TB, ttl time.Duration) *fake {
 		exits: make(chan *vigilv1.ReportExitRequest, 1000), beats: make(chan *vigilv1.BeatRequest, 1000),
 		streams: make(chan *fakeStream, 100), stucks: make(chan *vigilv1.ReportStuckRequest, 100),
 		pressures: make(chan *vigilv1.ReportPressureRequest, 100), drains: make(chan *vigilv1.DrainSelfRequest, 100),
-		completed: make(chan *vigilv1.WorkRequest, 100)}
+		completed: make(chan *vigilv1.WorkRequest, 100), screens: make(chan *vigilv1.ReportScreenRequest, 100),
+		terminals: make(chan *vigilv1.ReportTerminalsRequest, 1000)}
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer()
 	f.server = server
@@ -126,6 +130,24 @@ func (f *fake) ReportStuck(_ context.Context, r *vigilv1.ReportStuckRequest) (*v
 func (f *fake) ReportPressure(_ context.Context, r *vigilv1.ReportPressureRequest) (*vigilv1.ReportPressureResponse, error) {
 	f.pressures <- r
 	return &vigilv1.ReportPressureResponse{}, nil
+}
+
+func (f *fake) ReportScreen(_ context.Context, r *vigilv1.ReportScreenRequest) (*vigilv1.ReportScreenResponse, error) {
+	f.mu.Lock()
+	on := f.onScreen
+	f.mu.Unlock()
+	f.screens <- r
+	if on != nil {
+		if err := on(r); err != nil {
+			return nil, err
+		}
+	}
+	return &vigilv1.ReportScreenResponse{}, nil
+}
+
+func (f *fake) ReportTerminals(_ context.Context, r *vigilv1.ReportTerminalsRequest) (*vigilv1.ReportTerminalsResponse, error) {
+	f.terminals <- r
+	return &vigilv1.ReportTerminalsResponse{}, nil
 }
 
 func (f *fake) DrainSelf(_ context.Context, r *vigilv1.DrainSelfRequest) (*vigilv1.DrainSelfResponse, error) {

@@ -57,9 +57,12 @@ type keeper struct {
 	entry    entry // registration
 	gate     gate
 	pressure pressure
+	screens  screens
 	spools   spools
-	warned   map[string]bool // what shims found missing on this host
-	exit     exit
+	// terminals is what this host can do about them.
+	terminals terminals
+	warned    map[string]bool // what shims found missing on this host
+	exit      exit
 }
 
 // send has the keeper run f. It is dropped when the keeper is gone.
@@ -101,7 +104,8 @@ func (k *keeper) run(stop context.Context) error {
 // look does what the clock asks for and says when to look again.
 func (k *keeper) look() time.Duration {
 	now := k.config.Clock()
-	nap := min(longestNap, k.beat(now), k.register(now), k.weigh(now), k.retry(now), k.lookIntoSpools(now))
+	nap := min(longestNap, k.beat(now), k.register(now), k.weigh(now), k.retry(now), k.lookIntoSpools(now),
+		k.lookForTmux(now), k.lookAtScreens(now))
 	for _, l := range k.lives {
 		k.watchFrost(l)
 		k.watchStart(now, l)

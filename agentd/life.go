@@ -99,6 +99,7 @@ type life struct {
 	stuck   bool          // something of it outlives SIGKILL, or it is hung
 	frozen  bool          // as last seen
 	untold  bool          // adopted: its start may not have been reported
+	sight   *sight        // nil: nobody looks at its terminal
 	// spoolOwner is the account whose files in the spool are read.
 	spoolOwner int
 

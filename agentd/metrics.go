@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"vigil/agentd/runner"
 )
 
 // metrics are this daemon's own figures.
@@ -22,6 +24,10 @@ type metrics struct {
 	beatsSent   prometheus.Counter
 	beatsFailed prometheus.Counter
 	reconnects  prometheus.Counter
+	looks       prometheus.Counter
+	captures    prometheus.Counter
+	lookErrors  prometheus.Counter
+	prompts     *prometheus.CounterVec
 }
 
 // newMetrics registers the figures; a nil registerer keeps them to themselves.
@@ -50,6 +56,14 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		beatsSent:   counter("beats_total", "Beats that were acknowledged."),
 		beatsFailed: counter("beats_failed_total", "Beats that were not acknowledged."),
 		reconnects:  counter("stream_reconnects_total", "Times that the order stream was opened again."),
+		looks:       counter("looks_total", "Looks at agents whose runner recognizes prompts."),
+		captures:    counter("captures_total", "Looks that had to read a terminal or output, since something was printed."),
+		lookErrors:  counter("look_errors_total", "Looks that failed."),
+		prompts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: space + "prompts_total",
+			Help: "Prompts that were recognized, by kind: permission, usage_limit, error, idle."}, []string{"kind"}),
+	}
+	for _, kind := range runner.PromptKinds() {
+		m.prompts.WithLabelValues(kind)
 	}
 	for _, kind := range []string{"clean", "crash", "ordered", "start_failed", "timed_out", "usage_limit"} {
 		m.exits.WithLabelValues(kind)
@@ -58,7 +72,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{m.agents, m.frozen, m.reports, m.starts, m.exits, m.freezes, m.stuck, m.adopted, m.orphans, m.refused,
-		m.superseded, m.beatsSent, m.beatsFailed, m.reconnects} {
+		m.superseded, m.beatsSent, m.beatsFailed, m.reconnects, m.looks, m.captures, m.lookErrors, m.prompts} {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}

@@ -24,6 +24,7 @@ type puppets struct {
 	started chan *puppet
 	fail    error         // of Start
 	hang    chan struct{} // nil, or Start waits for its end
+	shows   func() (string, error)
 
 	mu     sync.Mutex
 	adopts []any // results of Adopt in turn: *puppet or error
@@ -38,6 +39,7 @@ type puppet struct {
 	stuck chan string
 	exit  chan shim.Exit
 	typed chan shim.TerminalRequest // nil: it has no terminal
+	shows func() (string, error)    // nil, or what is on its terminal
 }
 
 func newPuppet(spec shim.Spec) *puppet {
@@ -55,6 +57,7 @@ func (p *puppets) Start(spec shim.Spec, lock *os.File) (process, error) {
 		return nil, p.fail
 	}
 	one := newPuppet(spec)
+	one.shows = p.shows
 	p.started <- one
 	return one, nil
 }
@@ -82,6 +85,9 @@ func (p *puppet) Acknowledge(sent time.Duration)   { p.acks <- sent }
 func (p *puppet) Stop(_ time.Duration, why string) { p.stops <- why }
 func (p *puppet) Frozen() bool                     { return false }
 func (p *puppet) Terminal(_ context.Context, r shim.TerminalRequest) (string, error) {
+	if p.shows != nil {
+		return p.shows()
+	}
 	if p.typed == nil {
 		return "", shim.ErrNoTerminal
 	}

@@ -122,6 +122,7 @@ func (k *keeper) enrolled(answer *vigilv1.RegisterResponse, err error) {
 		k.pressure.told = false
 	}
 	k.log.Info("host registered", "host", k.entry.host, "ttl", k.entry.ttl, "agents", len(k.lives))
+	k.tellAgain()
 	k.outbox.speakFor(k.entry.host)
 	k.stream.speakFor(k.entry.host, moved)
 	k.beats.now()

@@ -195,6 +195,7 @@ func (k *keeper) lookIntoSpools(now time.Duration) time.Duration {
 func (k *keeper) resume() {
 	k.spools.due, k.spools.again = 0, k.spools.underway
 	k.outbox.again.tell()
+	k.tellAgain()
 }
 
 // spools is when the keeper looks into them.

@@ -147,6 +147,7 @@ func (k *keeper) started(l *life, p process, err error) {
 // hold makes p the process of a life that runs.
 func (k *keeper) hold(l *life, p process) {
 	l.phase, l.process = running, p
+	k.watch(l)
 	p.Acknowledge(l.acked)
 	if d := p.Started().Degraded; d != "" && !k.warned[d] {
 		k.warned[d] = true

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"vigil/agentd/runner"
 	"vigil/agentd/shim"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -39,10 +40,25 @@ func (t *talk) serveTerminal(session context.Context, r *vigilv1.TerminalRequest
 	})
 }
 
+// errPrompt says why nothing was typed.
+var errPrompt = errors.New("a permission prompt stands on the terminal, and whatever is typed would answer it")
+
+// asks looks whether a permission prompt stands on a terminal at this very moment; one look is
+// enough to keep one's hands off. A sight's prompts and kind never change.
+func (s *sight) asks(ctx context.Context, p process) bool {
+	if s == nil || !s.tmux {
+		return false
+	}
+	screen, err := p.Terminal(ctx, shim.TerminalRequest{Look: true})
+	m, ok := s.prompts.Match(runner.Tidy(screen))
+	return err == nil && ok && m.Kind == "permission"
+}
+
 // atTerminal finds the life and asks its shim.
 func (k *keeper) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (string, error) {
 	type found struct {
 		process process
+		sight   *sight
 		err     error
 	}
 	answer := make(chan found, 1)
@@ -52,13 +68,16 @@ func (k *keeper) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (st
 		case l == nil, l.inc != r.GetIncarnation(), l.phase != running:
 			answer <- found{err: errors.New("this life of the agent does not run on the host any more")}
 		default:
-			answer <- found{process: l.process}
+			answer <- found{process: l.process, sight: l.sight}
 		}
 	})
 	select {
 	case f := <-answer:
 		if f.err != nil {
 			return "", f.err
+		}
+		if r.GetSparePrompt() && f.sight.asks(ctx, f.process) {
+			return "", errPrompt
 		}
 		return f.process.Terminal(ctx, shim.TerminalRequest{Text: r.GetText(), Enter: r.GetText() != "" || r.GetKey() == "enter",
 			Interrupt: r.GetKey() == "interrupt", Look: r.GetLook(), Lines: int(r.GetLines())})

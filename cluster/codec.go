@@ -35,7 +35,8 @@ func (e *encoder) request(r *fsm.Request) error {
 	uns(w, 2, &r.Seq)
 	w.bool(3, &r.Planned)
 	if !putCluster(w, r.Cmd) && !putWord(w, r.Cmd) && !putWork(w, r.Cmd) &&
-		!putHost(w, r.Cmd) && !putHealth(w, r.Cmd) && !putEscalation(w, r.Cmd) && !putWatchdog(w, r.Cmd) && !putLadder(w, r.Cmd) {
+		!putHost(w, r.Cmd) && !putHealth(w, r.Cmd) && !putEscalation(w, r.Cmd) && !putWatchdog(w, r.Cmd) && !putLadder(w, r.Cmd) &&
+		!putScreen(w, r.Cmd) && !putChain(w, r.Cmd) {
 		return fmt.Errorf("encode command: %w: %T", ErrUnknownRecord, r.Cmd)
 	}
 	w.close(at)
@@ -134,6 +135,12 @@ func getRequest(w *wire, r *fsm.Request) {
 		}
 		if cmd == nil {
 			cmd = getLadder(w, n)
+		}
+		if cmd == nil {
+			cmd = getScreen(w, n)
+		}
+		if cmd == nil {
+			cmd = getChain(w, n)
 		}
 		if cmd == nil && w.err == nil {
 			w.err = fmt.Errorf("%w: command %d", ErrUnknownRecord, n)

@@ -92,6 +92,7 @@ func roleSpec(w *wire, c *fsm.RoleSpec) {
 	uns(w, 21, &c.HealthMissed)
 	uns(w, 22, &c.Ladder)
 	sig(w, 50, &c.Expect)
+	list(w, 60, &c.Overseer, overseerSpec)
 }
 
 func deleteRoom(w *wire, c *fsm.DeleteRoom) {

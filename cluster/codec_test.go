@@ -32,6 +32,8 @@ func commands() []fsm.Command {
 		fsm.WarnRoom{}, fsm.CancelIdleRoom{}, fsm.ReopenRoom{}, fsm.SetRoomWatch{}, fsm.WatchRooms{},
 		fsm.BeginEscalations{}, fsm.AckEscalation{}, fsm.CloseEscalation{}, fsm.NoteNotice{},
 		fsm.StepLadder{}, fsm.NoteRung{},
+		fsm.ReportScreen{}, fsm.ReportTerminals{},
+		fsm.ReportPatrol{}, fsm.LookAtOverseer{}, fsm.HandOver{}, fsm.ProdOverseer{}, fsm.NoteProd{},
 	}
 }
 

@@ -125,6 +125,9 @@ type Notes struct {
 	MailAt Time // when this life sent or acknowledged mail last; 0: it has not
 
 	Ladder *Ladder // nil: it was never stuck; replaced, never changed
+
+	Screen *Screen // nil: nobody looks at its terminal; replaced, never changed
+	Chain  *Chain  // nil: it is no overseer; replaced, never changed
 }
 
 // Waits tells that the breaker or a usage limit keeps the agent from running: not

@@ -20,9 +20,11 @@ func (s *State) Apply(e *Entry) Result {
 		s.res.Beats = append(s.res.Beats, s.renew(&e.Beats[i]))
 	}
 	s.fire()
+	s.concludeLooks()
 	s.forget()
 	for i := range e.Requests {
 		s.res.Outcomes = append(s.res.Outcomes, s.request(&e.Requests[i]))
+		s.concludeLooks()
 	}
 	s.res.Effects.LastEvent = s.meta.NextEvent - 1
 	s.now = nil
@@ -129,6 +131,8 @@ func (s *State) execute(c Command, session SessionID) Outcome {
 		return s.executeWatchdog(c)
 	case BeginEscalations, AckEscalation, CloseEscalation, NoteNotice:
 		return s.executeEscalation(c)
+	case ReportPatrol, LookAtOverseer, HandOver, ProdOverseer, NoteProd:
+		return s.executeChain(c)
 	default:
 		return s.executeSystem(c, session)
 	}
@@ -151,6 +155,10 @@ func (s *State) executeSystem(c Command, session SessionID) Outcome {
 		return s.noteRung(&c)
 	case ReportStuck:
 		return s.reportStuck(&c)
+	case ReportScreen:
+		return s.reportScreen(&c)
+	case ReportTerminals:
+		return s.reportTerminals(&c)
 	case AcceptOrder:
 		return s.acceptOrder(&c)
 	case ReportStarted:

@@ -39,7 +39,7 @@ func (s *State) startTask(c *StartTask) Outcome {
 		t.Progress = s.meta.Clock
 		s.event("task.started", about{agent: a, task: t.ID, attempt: t.Attempt}, "")
 		s.move(t, TaskInProgress)
-		s.touch(t.Room)
+		s.touchTask(t)
 	}
 	return s.worked(a, t)
 }
@@ -64,7 +64,7 @@ func (s *State) progressTask(c *ProgressTask) Outcome {
 	}
 	s.replan(a, t, c)
 	t.Note, t.Progress, t.Rev = c.Note, s.meta.Clock, s.meta.Index
-	s.touch(t.Room)
+	s.touchTask(t)
 	return s.worked(a, t)
 }
 
@@ -114,7 +114,7 @@ func (s *State) complete(a *Agent, t *Task, result string) {
 	s.event("task.completed", about{agent: a, task: t.ID, attempt: t.Attempt}, "")
 	s.move(t, TaskCompleted)
 	s.promote(t.Role)
-	s.touch(t.Room)
+	s.touchTask(t)
 }
 
 // putDown frees the holder: it stays ACTIVE without a task until it joins again.
@@ -187,7 +187,7 @@ func (s *State) failTask(c *FailTask) Outcome {
 		return no
 	}
 	s.putDown(a, t)
-	s.touch(t.Room)
+	s.touchTask(t)
 	if c.Retryable {
 		s.recover(t, "its holder gave it back", true, false)
 		return s.worked(a, t)

@@ -23,16 +23,17 @@ var backoff = [...]time.Duration{0, 2 * time.Second, 5 * time.Second, 15 * time.
 // and ends of a host or a fence never count.
 func (s *State) charge(a *Agent, x *Exit) {
 	set, now := &s.meta.Settings, s.meta.Clock
-	healthy := a.Done > 0 && now.Sub(a.StartedAt) >= set.HealthyAfter
-	if healthy || x.Kind == ExitClean && a.Done > 0 || a.Notes().ParkedWhy != "" { // a pause for a usage limit is no open breaker
+	healthy := a.useful() && now.Sub(a.StartedAt) >= set.HealthyAfter
+	if healthy || x.Kind == ExitClean && a.useful() || a.Notes().ParkedWhy != "" { // a pause for a usage limit is no open breaker
 		a.Parked = false
 	}
+	useful := a.useful()
 	a.note(func(n *Notes) {
-		if n.ParkedWhy = ""; a.Done > 0 {
+		if n.ParkedWhy = ""; useful {
 			n.Limits = 0
 		}
 	})
-	if healthy || x.Kind == ExitClean && a.Done > 0 {
+	if healthy || x.Kind == ExitClean && a.useful() {
 		a.Failures, a.Starts = 0, nil
 	}
 	a.NotBefore = 0
@@ -43,7 +44,7 @@ func (s *State) charge(a *Agent, x *Exit) {
 	case ExitStartFailed:
 		s.chargeFault(a, x)
 	case ExitClean: // ended without any work: a pause, but no breaker
-		if a.Done == 0 {
+		if !useful {
 			s.chargeFailure(a)
 		}
 	default:

@@ -76,6 +76,7 @@ func (c *checker) agent(s *State, a *Agent) {
 			"L11: the ladder of %s is at %+v", a.Name, *l)
 		c.that(l.Inc <= a.Inc, "L6: the ladder of %s is for incarnation %s, it is at %s", a.Name, l.Inc, a.Inc)
 	}
+	c.overseer(s, a)
 	atWork := s.atWork.has(a.ID)
 	c.that(atWork == (a.Task != 0), "L3: %s holds task %d, in the index of agents at work: %v", a.Name, a.Task, atWork)
 	if a.Task != 0 {

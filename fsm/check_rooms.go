@@ -5,7 +5,7 @@ package fsm
 func (c *checker) rooms(s *State) {
 	open := map[RoomID]uint32{}
 	for _, t := range s.tasks.from(0) {
-		if !t.State.Terminal() {
+		if _, look := s.looks[t.ID]; !look && !t.State.Terminal() {
 			open[t.Room]++
 		}
 	}

@@ -109,6 +109,9 @@ func (s *State) declare(c *Declare) Outcome {
 	a.Declared = d
 	s.touch(a.Room)
 	s.reviewExcuse(a)
+	if a.shows(PromptPermission) { // a human may have to be called earlier now
+		s.rearm(timerAgent, uint64(a.ID), &a.Armed, s.agentDeadline(a))
+	}
 	if !same {
 		text := d.Kind()
 		if c.For > 0 {
@@ -146,11 +149,20 @@ func (s *State) checkDeclare(c *Declare) Outcome {
 	return Outcome{}
 }
 
-// excused is until when nobody expects progress of a task, by its holder's own word.
+// excusedUntil is until when nobody expects anything of an agent: by its own word, or because
+// of the prompt that its host sees.
+func (a *Agent) excusedUntil() Time {
+	if a.Declared == nil {
+		return a.screenExcuse()
+	}
+	return max(a.Declared.Excused, a.screenExcuse())
+}
+
+// excused is until when nobody expects progress of a task, because of its holder.
 func (s *State) excused(t *Task) Time {
 	a := s.agents.get(uint64(t.Holder))
-	if a == nil || a.Task != t.ID || a.Declared == nil {
+	if a == nil || a.Task != t.ID {
 		return 0
 	}
-	return a.Declared.Excused
+	return a.excusedUntil()
 }

@@ -50,6 +50,10 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[Escalation](), reflect.TypeFor[Notice](), reflect.TypeFor[Delivery](), reflect.TypeFor[Escalations](), reflect.TypeFor[EscalationSettings](),
 	reflect.TypeFor[Ladder](), reflect.TypeFor[LadderSettings](), reflect.TypeFor[LadderWindow](),
 	reflect.TypeFor[Plan](), // level 3, as what follows
+	reflect.TypeFor[Screen](),
+	reflect.TypeFor[HostTerminal](), reflect.TypeFor[PromptSettings](),
+	reflect.TypeFor[Chain](),
+	reflect.TypeFor[OverseerSpec](), reflect.TypeFor[ChainSettings](),
 }
 
 // Dump writes the image; equal images give equal bytes. It may run while the

@@ -20,6 +20,8 @@ const (
 	EscRoomCanceled                               // room: the conversation watchdog has canceled it
 	EscServerDiverged                             // server: its state differs from the majority's
 	EscAgentStuck                                 // agent: it lives and does not get on, and the ladder is at its end
+	EscPrompt                                     // agent: a permission prompt stands on its terminal
+	EscOverseerDown                               // agent: an overseer that was dead at several looks in a row (feature level 3)
 	escalationKindsPlus                           // one more than the last
 )
 

@@ -43,6 +43,12 @@ var escalationKinds = [escalationKindsPlus]escalationWords{
 	EscAgentStuck: {"agent_stuck", "the agent lives, does not get on and does not answer",
 		"it was nudged and asked, and interrupted and restarted where that is allowed; it keeps its task",
 		[]string{"vigil agent explain {agent}", "vigil agent logs {agent}", "vigil nudge {agent}", "vigil agent restart {agent}", "vigil agent stop {agent}"}},
+	EscPrompt: {"permission_prompt", "a permission prompt stands on the agent's terminal, and it works no more until somebody answers",
+		"nothing: it is neither nudged nor restarted, and it keeps its task",
+		[]string{"vigil agent screen {agent}", "vigil agent attach {agent}", "vigil agent explain {agent}", "vigil agent restart {agent}", "vigil agent stop {agent}"}},
+	EscOverseerDown: {"overseer_down", "the overseer does not run, and its start waits",
+		"it is started as soon as what it waits for allows; meanwhile nobody watches what it watches",
+		[]string{"vigil agent explain {agent}", "vigil triage status {agent}", "vigil triage run {agent}"}},
 }
 
 // String is the name of the kind.
@@ -103,6 +109,10 @@ func (s *State) Lasts(e *Escalation) bool {
 		return a != nil && a.Notes().StartFault != "" && a.Notes().Faults >= brokenStarts
 	case EscAgentStuck:
 		return a != nil && s.Climb(a.ID).Rung == RungEscalate
+	case EscPrompt:
+		return a != nil && a.shows(PromptPermission)
+	case EscOverseerDown:
+		return a != nil && s.Overseer(a) != nil && !a.on() && s.chainOff(a) == ""
 	case EscMailUnanswered:
 		if a == nil {
 			return false
@@ -166,6 +176,13 @@ func (s *State) escalateStuck(a *Agent, l *Ladder, verdict VerdictKind) {
 	s.escalate(Escalation{Kind: EscAgentStuck, Subject: a.Name, Priority: MailHigh, Agent: a.Name, Inc: a.Inc, Task: a.Task,
 		Room: s.rooms.get(uint64(a.Room)).Name, Host: s.hostNameOf(a),
 		Facts: []KV{{"verdict", verdict.String()}, {"asked_for", s.since(l.Began).String()}, {"restarts", strconv.FormatUint(uint64(l.Restarts), 10)}}})
+}
+
+// escalateOverseer calls a human for an overseer that does not start; why is the code of
+// the reason.
+func (s *State) escalateOverseer(a *Agent, why string) {
+	s.escalate(Escalation{Kind: EscOverseerDown, Subject: a.Name, Priority: MailHigh, Agent: a.Name, Inc: a.Inc,
+		Room: s.rooms.get(uint64(a.Room)).Name, Host: s.hostNameOf(a), Facts: []KV{{"start_waits_for", why}}})
 }
 
 func (s *State) escalateTask(t *Task) {

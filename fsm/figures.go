@@ -22,7 +22,10 @@ type Figures struct {
 	Repaired      uint64                     // of these, after an end that nobody ordered
 	RepairSum     Time                       // from that end to the report, back-off included
 	RepairMost    Time
-	Brakes        uint64 // times that the mass-failure brake was set
+	Brakes        uint64                     // times that the mass-failure brake was set
+	Looks         uint64                     // at overseers
+	LooksFailed   uint64                     // of these, without an answer of triage that was asked
+	Decisions     [2][DecideStart + 1]uint64 // by the rule, by triage
 }
 
 func (f *Figures) started(x *Exit, now Time) {

@@ -51,7 +51,7 @@ func (s *State) missedReports(a *Agent, spec *RoleSpec) uint32 {
 	if d == nil || spec.HealthEvery == 0 {
 		return 0
 	}
-	since := max(d.At, d.Excused)
+	since := max(d.At, a.excusedUntil())
 	silence := s.meta.Clock.Sub(since) - s.absent(a, min(since, s.meta.Clock))
 	return uint32(min(max(silence, 0)/spec.HealthEvery, 1<<31))
 }

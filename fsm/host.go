@@ -58,6 +58,10 @@ type Host struct {
 	// most maxAway of them; the last one has no end while it lasts. Kept from feature level
 	// 3 on; replaced, never changed. See absent.
 	Away []Time
+
+	// Terminal is what it can do about terminals; nil: its agentd has not said. Replaced,
+	// never changed.
+	Terminal *HostTerminal
 }
 
 // maxAway is how many stretches of silence a host keeps.

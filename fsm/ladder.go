@@ -188,6 +188,8 @@ func (s *State) unrestartable(a *Agent, g *Signals) string {
 		return "it reports its health in time"
 	case s.meta.Level >= 3 && spec.Ladder == LadderCareful && s.beatsItself(a, g):
 		return "its own beats go on, so it is not dead"
+	case spec.Ladder == LadderCareful && g.flows():
+		return "new text comes on its terminal, so perhaps it works"
 	case a.Proc.Fenced() && spec.Runner == "":
 		return "its role names no runner to start it again"
 	case !a.Proc.Fenced() && a.Task == 0:
@@ -203,7 +205,7 @@ func (s *State) unrestartable(a *Agent, g *Signals) string {
 // none.
 func (s *State) spoke(a *Agent) bool {
 	t := s.tasks.get(uint64(a.Task))
-	return t == nil || t.Progress > t.ChangedAt || a.Declared != nil || a.Notes().MailAt != 0
+	return t == nil || t.Progress > t.ChangedAt || a.Declared != nil || a.Notes().MailAt != 0 || a.patrols() > 0
 }
 
 // beatsItself tells that the agent works on a task and renews its lease by itself, not its
@@ -236,6 +238,10 @@ func (s *State) lifesign(a *Agent) Time {
 	if d := a.Declared; d != nil {
 		at = max(at, d.Since, min(d.Excused, s.meta.Clock))
 	}
+	at = max(at, min(a.screenExcuse(), s.meta.Clock))
+	if a.patrols() > 0 {
+		at = max(at, a.Notes().Chain.PatrolAt)
+	}
 	if t := s.tasks.get(uint64(a.Task)); t != nil {
 		at = max(at, t.ChangedAt, t.Progress)
 	}
@@ -245,6 +251,9 @@ func (s *State) lifesign(a *Agent) Time {
 // gotOn tells that the agent has got on with work since a rung was taken.
 func (s *State) gotOn(a *Agent, l *Ladder) bool {
 	if t := s.tasks.get(uint64(a.Task)); t != nil && t.Progress >= l.At && t.Progress > t.ChangedAt { // the start is none
+		return true
+	}
+	if a.patrols() > 0 && a.Notes().Chain.PatrolAt >= l.At {
 		return true
 	}
 	return a.Inc != l.Inc && a.Done > 0 || a.Done > l.Done

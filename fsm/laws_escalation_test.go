@@ -155,6 +155,18 @@ func TestEscalationsOfEachKind(t *testing.T) {
 			undo: func(x *alarmed) {
 				x.must(ProgressTask{Work: Work{Speaker{Agent: "r/a", Inc: x.agent("r/a").Inc}, 1, 1}, Note: "on it"})
 			}},
+		{kind: EscPrompt, subject: "r/a", priority: MailHigh, facts: "{shown_for 5m0s} {runner w}", commands: "vigil agent screen r/a",
+			do: func(x *alarmed) {
+				x.must(PutSettings{Values: []KV{{"ttl", "24h"}, {"host_ttl", "24h"}}})
+				x.must(RaiseLevel{Level: 3})
+				me := x.start("r/a", x.host)
+				x.must(Join{me})
+				x.must(ReportScreen{Host: x.host, Agent: 1, Inc: me.Inc, Kind: PromptPermission})
+				x.jump(5 * time.Minute)
+			},
+			undo: func(x *alarmed) {
+				x.must(ReportScreen{Host: x.host, Agent: 1, Inc: x.agent("r/a").Inc, Kind: PromptNone})
+			}},
 	} {
 		t.Run(tc.kind.String(), func(t *testing.T) {
 			x := newAlarmed(t)

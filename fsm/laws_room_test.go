@@ -254,3 +254,27 @@ func TestRetentionOfFinishedTasks(t *testing.T) {
 		t.Fatalf("%d finished tasks are left", n)
 	}
 }
+
+// L3: a limit that a role gets while its task is in work counts for that task too (from
+// feature level 3 on; before, it began with the next progress).
+func TestL3LimitsOfTasksInWorkFollowTheirRole(t *testing.T) {
+	d := newDrive(t)
+	d.must(RaiseLevel{Level: 3})
+	role := RoleSpec{Name: "a", TTL: time.Hour}
+	d.room("r", role)
+	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
+	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
+	d.must(Claim{Speaker: me})
+	d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
+	d.jump(time.Minute)
+	role.ProgressLimit = 5 * time.Minute
+	d.room("r", role)
+	d.jump(4*time.Minute - time.Second)
+	if got := d.s.Task(task); got.State != TaskInProgress {
+		t.Fatalf("%s before its limit", got.State)
+	}
+	d.jump(time.Second)
+	if got := d.s.Task(task); got.State == TaskInProgress {
+		t.Errorf("it is %s after its limit", got.State)
+	}
+}

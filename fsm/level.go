@@ -37,12 +37,16 @@ func Level(c Command) uint32 {
 		return c.Level
 	case LeaderUnreached:
 		return 1
+	case ReportScreen, ReportTerminals:
+		return 3
 	case Declare, NoteNudge, SendMail, ReadMail, AckMail, RaiseEpoch: // RaiseEpoch is in no log, but old servers would confirm lives in the hold
 		return 2
 	case BeginEscalations, AckEscalation, CloseEscalation, NoteNotice:
 		return 2
 	case WatchRooms, WarnRoom, CancelIdleRoom, ReopenRoom, SetRoomWatch, StepLadder, NoteRung:
 		return 2
+	case ReportPatrol, LookAtOverseer, HandOver, ProdOverseer, NoteProd:
+		return 3
 	case CreateTask:
 		if c.Expect != 0 {
 			return 3
@@ -52,18 +56,20 @@ func Level(c Command) uint32 {
 			return 3
 		}
 	case ApplyRoom:
-		if slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return r.Expect != 0 }) {
+		if slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return r.Expect != 0 || len(r.Overseer) > 0 }) {
 			return 3
 		}
 		if len(c.Watch) > 0 || slices.ContainsFunc(c.Roles, func(r RoleSpec) bool { return r.HealthEvery != 0 || r.HealthMissed != 0 || r.Ladder != LadderCareful }) {
 			return 2
 		}
 	case PutSettings:
+		need := uint32(0)
 		for i := range settingTable {
-			if d := &settingTable[i]; d.level > 0 && slices.ContainsFunc(c.Values, func(kv KV) bool { return kv.Key == d.name }) {
-				return d.level
+			if d := &settingTable[i]; d.level > need && slices.ContainsFunc(c.Values, func(kv KV) bool { return kv.Key == d.name }) {
+				need = d.level
 			}
 		}
+		return need
 	}
 	return 0
 }
@@ -83,11 +89,13 @@ var grown = map[uint32]map[reflect.Type]int{
 	3: {
 		reflect.TypeFor[meta]():     fieldsBefore[meta]("Level"),
 		reflect.TypeFor[Task]():     fieldsBefore[Task]("Plan"),
-		reflect.TypeFor[RoleSpec](): fieldsBefore[RoleSpec]("Expect"),
+		reflect.TypeFor[RoleSpec](): min(fieldsBefore[RoleSpec]("Expect"), fieldsBefore[RoleSpec]("Overseer")),
 		reflect.TypeFor[Room]():     fieldsBefore[Room]("Asked"),
+		reflect.TypeFor[Host]():     fieldsBefore[Host]("Away"),
+		reflect.TypeFor[Notes]():    fieldsBefore[Notes]("Screen"),
+		reflect.TypeFor[Settings](): fieldsBefore[Settings]("Prompt"),
 
 		reflect.TypeFor[EscalationSettings](): fieldsBefore[EscalationSettings]("Remind"),
-		reflect.TypeFor[Host]():               fieldsBefore[Host]("Away"),
 	},
 }
 

@@ -124,6 +124,16 @@ func TestL12Level3IsInvisibleUntilItBegins(t *testing.T) {
 	if d.s.Hash() == hash {
 		t.Error("the level is in no hash")
 	}
+	for _, cmd := range []Command{ReportScreen{}, ReportTerminals{}, PutSettings{Values: []KV{{"prompt_limit", "1m"}}}, PutSettings{Values: []KV{{"idle_prompt_limit", "1m"}}}} {
+		if Level(cmd) != 3 {
+			t.Errorf("%T needs level %d, want 3", cmd, Level(cmd))
+		}
+	}
+	host := d.host("h1", "w")
+	inc := d.start("r/a.2", host).Inc
+	d.must(ReportTerminals{Host: host, Boot: "boot1", Tool: "tmux 3.3a", Runners: []string{"w"}})
+	d.must(PutSettings{Values: []KV{{"prompt_limit", "1m"}}})
+	d.must(ReportScreen{Host: host, Agent: d.agent("r/a.2").ID, Inc: inc, Kind: PromptIdle, Quiet: true})
 	if got := reload(t, d.s); got.Hash() != d.s.Hash() || got.Level() != 3 {
 		t.Errorf("loaded at level %d with hash %x, dumped at %d with %x", got.Level(), got.Hash(), d.s.Level(), d.s.Hash())
 	}
@@ -154,5 +164,23 @@ func TestTaskTakenAwayMakesNobodyDeafAtOnce(t *testing.T) {
 		if g = d.s.Signals(d.agent("r/a").ID, true); !g.unheeding() {
 			t.Errorf("level %d: after the limit a task has waited for %s, and the agent is not deaf", level, g.Waiting)
 		}
+	}
+}
+
+// What belongs to overseers is of level 3, and survives a dump.
+func TestL12OverseersAreOfLevel3(t *testing.T) {
+	role := ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a", Overseer: []OverseerSpec{{Triage: "boot", HandoffAfter: 20, Fresh: time.Minute, Stale: time.Hour}}}}}
+	for _, cmd := range []Command{role, ReportPatrol{}, LookAtOverseer{}, HandOver{}, ProdOverseer{}, NoteProd{},
+		PutSettings{Values: []KV{{"overseer_fresh", "1m"}}}, PutSettings{Values: []KV{{DeclareLimitName, "1h"}, {"chain_enabled", "false"}}}} {
+		if Level(cmd) != 3 {
+			t.Errorf("%T needs level %d, want 3", cmd, Level(cmd))
+		}
+	}
+	x := overseerRoom(t, true)
+	x.patrol()
+	x.ask()
+	if got := reload(t, x.s); got.Hash() != x.s.Hash() || *got.AgentByName(watchName).Notes().Chain != x.chain() || got.Check() != nil ||
+		got.RoleByName("r", "deacon").Spec.Overseer[0] != x.s.RoleByName("r", "deacon").Spec.Overseer[0] || got.looks[x.chain().Task] != x.agent(watchName).ID {
+		t.Errorf("%+v is loaded as %+v: %v", x.chain(), *got.AgentByName(watchName).Notes().Chain, got.Check())
 	}
 }

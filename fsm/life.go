@@ -19,7 +19,7 @@ func (s *State) NextIncarnation(a *Agent) Incarnation { return s.nextInc(a) }
 func (s *State) newLife(a *Agent, inc Incarnation) *Lease {
 	a.Inc, a.PID, a.TokenHash, a.Done, a.Task = inc, 0, "", 0, 0
 	a.Overdue, a.Declared = false, nil
-	a.note(func(n *Notes) { n.Stuck, n.MailAt = "", 0 })
+	a.note(func(n *Notes) { n.Stuck, n.MailAt, n.Screen = "", 0, nil })
 	a.StartedAt, a.Since = s.meta.Clock, s.meta.Clock
 	l := s.leases.mut(uint64(a.ID))
 	s.rearm(timerLease, uint64(a.ID), &l.ArmedL, 0)

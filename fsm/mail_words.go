@@ -36,6 +36,11 @@ func (s *State) sendMail(c *SendMail) Outcome {
 		s.rearm(timerMail, uint64(m.ID), &m.Armed, s.mailDeadline(m))
 	}
 	s.res.Effects.Mail = append(s.res.Effects.Mail, list...)
+	for _, id := range list {
+		if s.overseers.has(id) {
+			s.reviewChain(s.agents.mut(uint64(id)))
+		}
+	}
 	if a := s.agents.mut(uint64(s.agentByName[c.Agent])); a != nil {
 		s.answer(a)
 		a.note(func(n *Notes) { n.MailAt = s.meta.Clock })
@@ -227,7 +232,7 @@ func (s *State) readMail(c *ReadMail) Outcome {
 	}
 	list := s.unread(a)
 	slices.SortStableFunc(list, func(x, y MailID) int {
-		return s.mails.get(uint64(x)).Priority.rank() - s.mails.get(uint64(y)).Priority.rank()
+		return s.mailRank(a, s.mails.get(uint64(x))) - s.mailRank(a, s.mails.get(uint64(y)))
 	})
 	most := MaxMailRead
 	if c.Max > 0 {

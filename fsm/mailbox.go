@@ -160,6 +160,9 @@ func (s *State) notice(m *Mail) {
 			m.Again = true
 			s.mailEvent("mail.reminder", m)
 			s.res.Effects.Mail = append(s.res.Effects.Mail, m.To)
+			if s.overseers.has(m.To) {
+				s.reviewChain(s.agents.mut(uint64(m.To)))
+			}
 		}
 	}
 	if at := s.mailEscalation(m); at != 0 && !m.Escalated && at <= s.meta.Clock {
@@ -202,7 +205,8 @@ func (s *State) unread(a *Agent) (list []MailID) {
 		reader = 0
 	}
 	for _, id := range box.open {
-		if s.mails.get(uint64(id)).unread(reader) {
+		m := s.mails.get(uint64(id))
+		if m.unread(reader) && (m.FromInc != reader || !s.handover(a, m)) { // what a life leaves behind is not for itself
 			list = append(list, id)
 		}
 	}
@@ -269,7 +273,7 @@ func (s *State) MailDelivery(id AgentID, delivery uint64) (list []*Mail) {
 			list = append(list, m)
 		}
 	}
-	slices.SortStableFunc(list, func(x, y *Mail) int { return x.Priority.rank() - y.Priority.rank() })
+	slices.SortStableFunc(list, func(x, y *Mail) int { return s.mailRank(s.Agent(id), x) - s.mailRank(s.Agent(id), y) })
 	return list
 }
 

@@ -103,12 +103,27 @@ func (s *State) reviewRoom(id RoomID, was bool) {
 }
 
 // excuse is until when an agent has explained the silence of the room whose task it
-// holds; 0: it has not.
+// holds, or the prompt on its terminal does; 0: nothing has.
 func (a *Agent) excuse() Time {
-	if a.Task == 0 || a.Declared == nil {
+	if a.Task == 0 {
 		return 0
 	}
-	return a.Declared.Until
+	var end Time
+	if a.Declared != nil {
+		end = a.Declared.Until
+	}
+	if a.shows(PromptPermission) || a.shows(PromptUsageLimit) {
+		end = max(end, a.screenExcuse())
+	}
+	return end
+}
+
+// excuseText says what the excuse is.
+func (a *Agent) excuseText(now Time) string {
+	if a.Declared.Holds(now) {
+		return a.Name + " has declared " + a.Declared.Kind()
+	}
+	return a.Name + " waits: " + promptTexts[a.Screen().Kind]
 }
 
 // reviewExcuse follows what an agent has declared. When an excuse goes, the silence is
@@ -214,8 +229,7 @@ func (s *State) Quiet(rm *Room) RoomQuiet {
 	q.DueAt, q.Limit, q.Reason = s.due(rm, ri)
 	switch {
 	case ri.excused > now && q.Reason == IdleTimeout:
-		a := s.agents.get(uint64(ri.excuser))
-		q.Why = a.Name + " has declared " + a.Declared.Kind()
+		q.Why = s.agents.get(uint64(ri.excuser)).excuseText(now)
 	case q.Reason == IdleTimeout && s.heldBack(rm) != "":
 		q.DueAt, q.Why = 0, s.heldBack(rm)
 	case q.DueAt >= now:
@@ -322,7 +336,9 @@ func (i *Image) Watchdog() *Watchdog { return &i.meta.Watchdog }
 // openTasksOf lists the open tasks of a room by id.
 func (s *State) openTasksOf(rm *Room) (list []TaskID) {
 	collect := func(q queued) bool {
-		list = append(list, q.id)
+		if _, look := s.looks[q.id]; !look { // it ends by itself
+			list = append(list, q.id)
+		}
 		return true
 	}
 	for _, id := range rm.Roles {
@@ -338,6 +354,9 @@ func (s *State) openTasksOf(rm *Room) (list []TaskID) {
 		}
 		for _, agent := range s.roles.get(uint64(id)).Agents {
 			if a := s.agents.get(uint64(agent)); a.Task != 0 {
+				if _, look := s.looks[a.Task]; look {
+					continue
+				}
 				list = append(list, a.Task)
 			}
 		}

@@ -131,6 +131,8 @@ type RoleSpec struct {
 	// Expect is how long an attempt at a task may take from its claim, where who created
 	// the task says nothing (feature level 3). 0, the default: nothing is expected.
 	Expect time.Duration
+
+	Overseer []OverseerSpec // at most one: its agents are overseers (feature level 3)
 }
 
 // Role is a named job in a room; tasks are addressed to it.

@@ -122,7 +122,7 @@ func (s *State) checkApply(c *ApplyRoom, rm *Room) Outcome {
 	}
 	for _, id := range rm.Roles {
 		r := s.roles.mut(uint64(id))
-		if open := s.openTasks(id); !seen[r.Spec.Name] && !r.Retired && open > 0 {
+		if open := s.openTasks(id) - s.openLooks(id); !seen[r.Spec.Name] && !r.Retired && open > 0 {
 			return refuse(Conflict, "role %q would go but has %d open tasks; cancel them or keep the role", r.Spec.Name, open)
 		}
 	}
@@ -161,11 +161,12 @@ func (s *State) applyRole(rm *Room, spec RoleSpec) RoleID {
 		if mended && a.Notes().StartFault != "" && !a.Parked {
 			a.NotBefore = 0
 		}
-		if t := s.tasks.mut(uint64(a.Task)); t != nil && s.meta.Level >= 3 { // the new limits hold for it too
-			s.rearm(timerTask, uint64(t.ID), &t.Armed, s.taskDeadline(t))
-		}
+		task := a.Task
 		s.intend(a, appliedWhy(&spec))
 		s.settle(a, was)
+		if t := s.tasks.mut(uint64(task)); t != nil && s.meta.Level >= 3 { // its limits may end earlier now
+			s.rearm(timerTask, uint64(t.ID), &t.Armed, s.taskDeadline(t))
+		}
 	}
 	for i := uint32(1); i <= spec.Replicas; i++ {
 		if !have[i] {
@@ -205,6 +206,7 @@ func (s *State) retireRole(r *Role) {
 		return
 	}
 	r.Retired, r.Rev = true, s.meta.Index
+	s.endLooks(r)
 	for _, id := range slices.Clone(r.Agents) {
 		a := s.agents.mut(uint64(id))
 		was := a.shadow()

@@ -8,8 +8,11 @@ import (
 
 // rung does what a rung is, as far as it is state. What is typed follows from outside.
 func (s *State) rung(a *Agent, l *Ladder, v *AgentVerdict) {
-	because := v.because()
+	because, degraded := v.because(), s.Degraded(a.ID)
 	say := func(kind, text string) {
+		if degraded != "" {
+			text += "; " + degraded
+		}
 		s.event(kind, about{agent: a, task: a.Task, host: a.Host}, clip(text, MaxReason))
 	}
 	switch l.Rung {

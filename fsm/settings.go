@@ -51,6 +51,9 @@ type Settings struct {
 
 	Escalation EscalationSettings
 	Ladder     LadderSettings
+
+	Prompt PromptSettings
+	Chain  ChainSettings
 }
 
 // WatchdogSettings are those of the conversation watchdog (seed 003, Default Configuration).
@@ -98,5 +101,7 @@ func DefaultSettings() Settings {
 		Escalation: EscalationSettings{Cooldown: 15 * time.Minute, Retry: 10 * time.Second, Tries: 20, Kept: 10_000, Remind: 4 * time.Hour},
 		Ladder: LadderSettings{Enabled: true, Nudge: 2 * time.Minute, Wake: 5 * time.Minute, Interrupt: time.Minute,
 			Restart: 5 * time.Minute, Cooldown: 10 * time.Minute, Interval: 30 * time.Second, PerPass: 10},
+		Prompt: PromptSettings{Limit: 5 * time.Minute, Idle: 5 * time.Minute},
+		Chain:  ChainSettings{Enabled: true, Interval: 3 * time.Minute, Fresh: 5 * time.Minute, Stale: 15 * time.Minute, TriageLimit: 5 * time.Minute},
 	}
 }

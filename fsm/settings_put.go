@@ -79,6 +79,13 @@ var settingTable = []setting{
 	{name: "ladder_cooldown", help: "time from the last rung to the first one of the agent's next episode", level: 2, min: 0, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.Ladder.Cooldown }},
 	{name: "ladder_interval", help: "time between looks for stuck agents", level: 2, min: 1000, max: day / 24, dur: func(s *Settings) *time.Duration { return &s.Ladder.Interval }},
 	{name: "ladder_per_pass", help: "rungs that are taken in the cluster within ladder_interval at most", level: 2, min: 1, max: 10_000, num32: func(s *Settings) *uint32 { return &s.Ladder.PerPass }},
+	{name: "prompt_limit", help: "a permission prompt that stands on an agent's terminal calls a human after", level: 3, min: 1000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.Prompt.Limit }},
+	{name: "idle_prompt_limit", help: "an agent with a task that stands at its idle prompt without a sign of work is stalled after", level: 3, min: 1000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.Prompt.Idle }},
+	{name: "chain_enabled", help: "vigil looks at overseers and wakes those that do not patrol", level: 3, max: 1, flag: func(s *Settings) *bool { return &s.Chain.Enabled }},
+	{name: "overseer_interval", help: "time between two looks at an overseer; a life that is younger hands over nothing", level: 3, min: 1000, max: day, dur: func(s *Settings) *time.Duration { return &s.Chain.Interval }},
+	{name: "overseer_fresh", help: "an overseer whose last patrol is younger is left alone", level: 3, min: 1000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.Chain.Fresh }},
+	{name: "overseer_stale", help: "one whose last patrol is older is woken", level: 3, min: 1000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.Chain.Stale }},
+	{name: "triage_limit", help: "triage that has not answered a look within this is not waited for", level: 3, min: 1000, max: day, dur: func(s *Settings) *time.Duration { return &s.Chain.TriageLimit }},
 }
 
 // SettingInfo is one setting as people see it.
@@ -181,6 +188,8 @@ func (s *State) putSettings(c *PutSettings) Outcome {
 		}
 	}
 	s.rearmMail(c)
+	s.rearmPrompts(c)
+	s.reviewOverseers()
 	for _, kv := range c.Values {
 		s.event("settings.changed", about{}, kv.Key+"="+kv.Value+" by "+nobody(c.By))
 	}
@@ -269,6 +278,9 @@ func (s *State) CheckRole(spec *RoleSpec) error {
 		return err
 	}
 	if err := CheckExpect(r.Expect); err != nil {
+		return err
+	}
+	if err := checkOverseer(&r); err != nil {
 		return err
 	}
 	for _, list := range [][]KV{r.Labels, r.Params} {

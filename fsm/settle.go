@@ -111,6 +111,7 @@ func (s *State) settle(a *Agent, was shadow) {
 	s.reviewDemand(a.Role)
 	s.reviewExcuse(a)
 	s.want(a)
+	s.reviewChain(a)
 	if a.Retired && s.idle(a) {
 		s.removeAgent(a)
 	}
@@ -124,6 +125,15 @@ func (s *State) idle(a *Agent) bool {
 
 // agentDeadline is when an agent must be looked at again; 0: never.
 func (s *State) agentDeadline(a *Agent) Time {
+	at, prompt := s.limitOf(a), s.promptDeadline(a)
+	if at == 0 || prompt != 0 && prompt < at {
+		return prompt
+	}
+	return at
+}
+
+// limitOf is when the next limit of an agent is over; 0: it has none.
+func (s *State) limitOf(a *Agent) Time {
 	set := &s.meta.Settings
 	switch {
 	case a.Proc == ProcOrdered:
@@ -133,8 +143,8 @@ func (s *State) agentDeadline(a *Agent) Time {
 			return a.TaskSince.Add(limit)
 		}
 	case a.Part == PartDisconnected && (a.Proc == ProcRunning && a.Order == NoOrder || a.Proc == ProcAccepted && a.Order != StopOrder):
-		return max(a.StartedAt, a.Since).Add(s.roles.get(uint64(a.Role)).Spec.StartLimit)
-	case a.Proc == ProcRunning && a.Order == NoOrder && a.Done > 0 && (a.Failures > 0 || a.Parked):
+		return max(a.StartedAt, a.Since, a.screenExcuse()).Add(s.roles.get(uint64(a.Role)).Spec.StartLimit)
+	case a.Proc == ProcRunning && a.Order == NoOrder && a.useful() && (a.Failures > 0 || a.Parked):
 		return a.StartedAt.Add(set.HealthyAfter)
 	case !a.Proc.Fenced() && a.NotBefore > s.meta.Clock:
 		return a.NotBefore
@@ -149,7 +159,10 @@ func (s *State) fireAgent(id AgentID) {
 	}
 	was := a.shadow()
 	a.Armed = 0
-	if at := s.agentDeadline(a); at != 0 && at <= s.meta.Clock {
+	if at := s.promptDeadline(a); at != 0 && at <= s.meta.Clock {
+		s.callForPrompt(a)
+	}
+	if at := s.limitOf(a); at != 0 && at <= s.meta.Clock {
 		switch {
 		case a.Task != 0:
 			why := "turn limit of " + s.roles.get(uint64(a.Role)).Spec.TurnLimit.String()
@@ -184,6 +197,7 @@ func (s *State) want(a *Agent) {
 	}
 	s.roleIndexOf(a.Role).free.put(a.ID, s.free(a))
 	s.atWork.put(a.ID, a.Task != 0)
+	s.overseers.put(a.ID, s.Overseer(a) != nil)
 }
 
 // reviewAll looks at every agent's wish to be started.
@@ -222,6 +236,8 @@ func (s *State) removeAgent(a *Agent) {
 	s.rearm(timerFence, uint64(a.ID), &l.ArmedF, 0)
 	s.wanting.Delete(a.ID)
 	s.atWork.put(a.ID, false)
+	s.dropChain(a, "its overseer is no longer declared")
+	s.overseers.put(a.ID, false)
 	s.dropMailbox(a.ID)
 	s.roleIndexOf(a.Role).free.put(a.ID, false)
 	s.indexAgent(a.shadow(), -1)

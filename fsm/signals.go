@@ -44,6 +44,15 @@ func (s *State) Signals(id AgentID, leader bool) Signals {
 	if at := a.Notes().MailAt; at != 0 {
 		g.Mailed, g.MailAge = true, now.Sub(at)-s.absent(a, at)
 	}
+	if sc := a.Screen(); sc != nil {
+		g.Prompt, g.PromptAge, g.Quiet, g.QuietAge = sc.Kind, now.Sub(sc.At)-s.absent(a, sc.At), sc.Quiet, now.Sub(sc.QuietAt)
+		g.IdleLimit = s.meta.Settings.Prompt.Idle
+	}
+	if s.Overseer(a) != nil {
+		f := s.OverseerFacts(a)
+		g.Overseer, g.PatrolAge, g.PatrolLimit = true, f.Age, f.Stale
+		g.Unwakened = a.Notes().Chain.WokenAt > s.lifesign(a)
+	}
 	s.workSignals(a, &g)
 	return g
 }
@@ -54,9 +63,7 @@ func (s *State) workSignals(a *Agent, g *Signals) {
 	if t := s.Task(a.Task); t != nil {
 		g.Task, g.TaskState = t.ID, t.State
 		last := max(t.ChangedAt, t.Progress)
-		if d := a.Declared; d != nil {
-			last = max(last, min(d.Excused, now))
-		}
+		last = max(last, min(a.excusedUntil(), now))
 		g.Away = s.absent(a, last)
 		g.ProgressAge = now.Sub(last) - g.Away
 		if p := t.Planned(); t.State.Held() {
@@ -69,9 +76,7 @@ func (s *State) workSignals(a *Agent, g *Signals) {
 	}
 	if t := s.Task(s.FirstPending(a.Role)); t != nil {
 		since := max(t.ChangedAt, a.Since, a.TaskSince)
-		if d := a.Declared; d != nil {
-			since = max(since, min(d.Excused, now))
-		}
+		since = max(since, min(a.excusedUntil(), now))
 		g.Away = s.absent(a, since)
 		g.Waiting = now.Sub(since) - g.Away
 	}
@@ -136,6 +141,9 @@ func lastSeen(a *Agent, l *Lease) Time {
 	}
 	if d := a.Declared; d != nil {
 		seen = max(seen, d.At)
+	}
+	if a.patrols() > 0 {
+		seen = max(seen, a.Notes().Chain.PatrolAt)
 	}
 	return max(seen, a.Notes().MailAt)
 }

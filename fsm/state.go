@@ -117,6 +117,9 @@ type State struct {
 	wanting     *btree.BTreeG[AgentID]      // a start is due now
 	atWork      idSet                       // agents that hold a task
 	offered     *btree.BTreeG[RoleID]       // roles with claimable tasks
+	overseers   idSet                       // agents of roles of overseers
+	looks       map[TaskID]AgentID          // tasks that ask triage about an overseer
+	looked      []TaskID                    // of these, ended in what is being applied; empty between entries
 	live        uint32                      // participants that are not DISCONNECTED
 	parked      uint32                      // agents that wait for the end of a pause, see Agent.Waits
 	taskCount   [TaskQuarantined + 1]uint64
@@ -195,6 +198,7 @@ func (s *State) reset() {
 	s.escPending = btree.NewBTreeGOptions(func(a, b EscalationID) bool { return a < b }, opts)
 	s.finished = btree.NewBTreeGOptions(func(a, b finishedTask) bool { return a.seq < b.seq }, opts)
 	s.atWork, s.offered = idSet{}, newOffered()
+	s.overseers, s.looks, s.looked = idSet{}, map[TaskID]AgentID{}, nil
 	s.wanting = btree.NewBTreeGOptions(func(a, b AgentID) bool { return a < b }, opts)
 }
 
@@ -306,6 +310,14 @@ func (s *State) index() {
 	for _, h := range s.hosts.from(0) {
 		s.hostByKey[h.Key] = h.ID
 		s.arm(timerHost, uint64(h.ID), h.Armed)
+	}
+	for id, a := range s.agents.from(0) { // before the tasks, see countRoom
+		if c := a.Notes().Chain; c != nil {
+			s.arm(timerChain, id, c.Armed)
+			if c.Task != 0 {
+				s.looks[c.Task] = a.ID
+			}
+		}
 	}
 	for _, t := range s.tasks.from(0) {
 		s.indexTask(t, +1)

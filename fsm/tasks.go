@@ -11,7 +11,7 @@ func (s *State) indexTask(t *Task, by int) {
 	ri := s.roleIndexOf(t.Role)
 	ri.tasks[t.State] += uint32(by)
 	s.taskCount[t.State] += uint64(by)
-	if !t.State.Terminal() {
+	if _, look := s.looks[t.ID]; !look && !t.State.Terminal() { // a look makes no room active
 		s.countRoom(t.Room, by)
 	}
 	var q = queued{t.Priority, t.ID}
@@ -57,6 +57,7 @@ func (s *State) move(t *Task, to TaskState) {
 	if (to == TaskPending) != (from == TaskPending) {
 		s.reviewDemand(t.Role)
 	}
+	s.followLook(t, from)
 }
 
 // taskDeadline is when the task must be looked at again; 0: never.
@@ -255,7 +256,7 @@ func (s *State) cancelTask(c *CancelTask) Outcome {
 	}
 	s.cancel(t, c.By, c.Reason)
 	s.promote(t.Role)
-	s.touch(t.Room)
+	s.touchTask(t)
 	return Outcome{Task: t.ID, Rev: t.Rev}
 }
 
@@ -308,7 +309,7 @@ func (s *State) requeue(t *Task, kind, by string) Outcome {
 	s.event(kind, about{task: t.ID, room: t.Room}, "by "+nobody(by))
 	s.move(t, TaskQueued)
 	s.promote(t.Role)
-	s.touch(t.Room)
+	s.touchTask(t)
 	return Outcome{Task: t.ID, Rev: t.Rev}
 }
 

@@ -16,6 +16,7 @@ const (
 	timerBrake
 	timerMail
 	timerEscalation
+	timerChain
 )
 
 // timer is one deadline. The queue is derived: each object keeps the instant at
@@ -115,6 +116,8 @@ func (s *State) fire() {
 			s.fireMail(MailID(t.id()))
 		case timerEscalation:
 			s.fireEscalation(EscalationID(t.id()))
+		case timerChain:
+			s.fireChain(AgentID(t.id()))
 		}
 	}
 }

@@ -98,6 +98,7 @@ type words struct {
 	inc                                                  Incarnation
 	since, started, mail, said, until, changed, progress Time
 	task                                                 TaskID
+	asks                                                 bool // a prompt on its terminal explains its silence
 }
 
 func wordsOf(s *State, a *Agent) (w words) {
@@ -105,6 +106,7 @@ func wordsOf(s *State, a *Agent) (w words) {
 	if d := a.Declared; d != nil {
 		w.said, w.until = d.Since, d.Until
 	}
+	w.asks = a.shows(PromptPermission) || a.shows(PromptUsageLimit)
 	if t := s.Task(a.Task); t != nil {
 		w.task, w.changed, w.progress = t.ID, t.ChangedAt, t.Progress
 	}
@@ -125,7 +127,7 @@ func (w *ladderTwin) listen(s *State) {
 		if now.task == 0 { // that a task is taken from it is no word of the agent
 			was.task, was.changed, was.progress = 0, 0, 0
 		}
-		if now != was {
+		if now != was || now.asks {
 			w.heard[a.ID] = s.meta.Clock
 		}
 	}
@@ -158,7 +160,8 @@ func (w *ladderTwin) next(s *State, a *Agent) (Rung, Time) {
 	human := spec.Ladder == LadderEscalate || spec.Ladder == LadderCareful && mute || x.barren >= 3 ||
 		g.HealthEvery > 0 && g.Declared != nil && g.Missed < max(g.HealthMissed, 1) ||
 		a.Managed && spec.Runner == "" || !a.Proc.Fenced() && a.Task == 0 ||
-		s.Level() >= 3 && spec.Ladder == LadderCareful && a.Task != 0 && (!a.Managed || spec.Proof == ProofAgent) && kind == AgentStalled
+		s.Level() >= 3 && spec.Ladder == LadderCareful && a.Task != 0 && (!a.Managed || spec.Proof == ProofAgent) && kind == AgentStalled ||
+		spec.Ladder == LadderCareful && g.Prompt == PromptNone && !g.Quiet
 	switch x.rung {
 	case RungNudge:
 		return RungWake, x.at.Add(set.Nudge)
@@ -209,7 +212,7 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 	var taken [RungEscalate + 1]int
 	refused, extended := 0, 0
 	for _, seed := range seeds(8) {
-		c, s := newChaos(seed, true), New()
+		c, eyes, s := newChaos(seed, true), newChaos(seed+100, true), New()
 		c.level = levelOf(seed)
 		c.climbs = true
 		for _, e := range c.opening() {
@@ -217,9 +220,16 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 		}
 		w := &ladderTwin{map[AgentID]*climber{}, map[AgentID]words{}, map[AgentID]Time{}}
 		var window []Time
+		if seed%2 == 0 {
+			s.Apply(c.entry(Request{Cmd: RaiseLevel{Level: 3}}))
+		}
 		for range 3000 {
 			c.nurse(s)
 			w.listen(s)
+			if s.Level() >= 3 && eyes.one(40) {
+				s.Apply(c.entry(Request{Cmd: eyes.screen(s)}))
+				w.listen(s)
+			}
 			e := c.next(s)
 			s.Apply(&Entry{Index: e.Index, Term: e.Term, Stint: e.Stint, Stamp: e.Stamp, Wall: e.Wall, Beats: e.Beats})
 			w.listen(s)

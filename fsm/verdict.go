@@ -19,7 +19,7 @@ const (
 	AgentParked                   // it says that it waits for a time
 	AgentSuspect                  // one signal is bad, or what would tell is not to be trusted
 	AgentDeaf                     // its lease goes on, and it does not take what waits for it
-	AgentStalled                  // its task shows no progress, and it has not said why
+	AgentStalled                  // its task shows no progress, or it does not patrol, and it has not said why
 	AgentUnresponsive             // no reports and no progress, while its lease goes on
 	AgentOffline                  // neither process nor participant
 	AgentNotFound                 // there is no such agent
@@ -37,7 +37,7 @@ func (k VerdictKind) Grave() bool { return k == AgentUnresponsive || k == AgentO
 // Reason is one signal behind a verdict. It never holds what an agent or a task says.
 type Reason struct {
 	Text     string        // a sentence without its full stop
-	Evidence string        // which signal: process, participant, lease, fence, health, progress, expectation, task, host, leader, declaration, order, intent, mail
+	Evidence string        // which signal: process, participant, lease, fence, health, progress, expectation, task, host, leader, declaration, order, intent, mail, screen, patrol
 	Age      time.Duration // since when it is so, or how long ago it was; 0: unknown
 	Bad      bool          // it speaks against the agent
 }
@@ -100,6 +100,16 @@ type Signals struct {
 
 	Mailed  bool          // this life has sent or acknowledged mail
 	MailAge time.Duration // since it did so last
+
+	Prompt      PromptKind    // on its terminal; PromptUnknown: nobody looks
+	PromptAge   time.Duration // since when
+	Quiet       bool          // nothing new is printed
+	QuietAge    time.Duration // since when Quiet is as it is
+	IdleLimit   time.Duration // at the idle prompt; 0: none
+	Overseer    bool
+	PatrolAge   time.Duration // of the last patrol, or of the life
+	PatrolLimit time.Duration // after which it is very stale
+	Unwakened   bool          // it was woken for that, and nothing was heard of it since
 }
 
 // stalledAfter is the silence after which a task is called stalled (seed 002, 1.5.2);
@@ -183,17 +193,21 @@ func (g *Signals) kind() VerdictKind {
 		return AgentOffline
 	case g.doubt() || !g.leased():
 		return AgentSuspect
+	case g.Prompt == PromptPermission: // also of one that is busy by its own word: that was before
+		return AgentNeedsInput
 	case held:
 		return declaredKind(g.Declared)
+	case g.Prompt == PromptUsageLimit:
+		return AgentParked
 	case g.unreported() && (g.silent(reportSpan) || g.unheeding()) && !g.wrote(reportSpan):
 		return AgentUnresponsive
-	case g.stalled():
+	case g.stalled(), g.unpatrolled():
 		return AgentStalled
 	case g.unheeding():
 		return AgentDeaf
 	case g.unreported(), g.Part == PartDisconnected && g.overdueStart():
 		return AgentSuspect
-	case g.Declared != nil && g.Declared.Status == StatusDegraded:
+	case g.Declared != nil && g.Declared.Status == StatusDegraded, g.Prompt == PromptError:
 		return AgentDegraded
 	case g.Part == PartActive && g.Declared != nil && g.Declared.Status == StatusBusy && g.Declared.Until == 0:
 		return AgentBusy
@@ -207,11 +221,29 @@ func (g *Signals) kind() VerdictKind {
 // where there is one, and that it has not written since (seed 002, 1.5.2).
 func (g *Signals) stalled() bool {
 	limit := max(g.ProgressLimit, stalledAfter)
+	if g.idling() { // it is seen not to work, whatever was expected
+		return g.TaskState == TaskInProgress && g.silent(g.IdleLimit) && !g.wrote(g.IdleLimit)
+	}
 	return g.TaskState == TaskInProgress && g.silent(limit) && !g.expected() && !g.wrote(limit)
+}
+
+// unpatrolled tells that an overseer does not patrol although it was woken.
+func (g *Signals) unpatrolled() bool {
+	return g.Overseer && g.PatrolAge > g.PatrolLimit && g.Unwakened
 }
 
 // expected tells that the expected completion of its task is still to come.
 func (g *Signals) expected() bool { return g.Expected && g.ExpectLeft >= 0 }
+
+// idling tells that its terminal shows that it does not work: it has stood at the idle prompt
+// for longer than the limit, and nothing is printed.
+func (g *Signals) idling() bool {
+	return g.Prompt == PromptIdle && g.Quiet && g.IdleLimit > 0 && g.PromptAge > g.IdleLimit
+}
+
+// flows tells that its terminal is looked at, shows no prompt, and does show new text.
+// Alone that says little: a spinner that hangs prints for ever, too.
+func (g *Signals) flows() bool { return g.Prompt == PromptNone && !g.Quiet }
 
 func (g *Signals) overdueStart() bool { return g.StartLimit > 0 && g.PartAge > g.StartLimit }
 
@@ -333,10 +365,32 @@ func (g *Signals) works(add addReason) {
 	if g.Away > 0 && g.alive() {
 		add(false, "host", g.Away, "its host was not heard for %s of that time, which does not count", g.Away.Round(time.Second))
 	}
+	if g.Overseer && g.alive() {
+		add(!held && g.unpatrolled(), "patrol", g.PatrolAge, "the last sign of a patrol was %s ago", g.PatrolAge.Round(time.Second))
+	}
 	if g.Mailed && g.alive() {
 		add(false, "mail", g.MailAge, "it has sent or acknowledged mail")
 	}
+	g.seen(add)
 	if g.Waiting > 0 && g.Part != PartDisconnected {
 		add(!held && g.unheeding(), "task", g.Waiting, "a task that it could take has waited for %s", g.Waiting.Round(time.Second))
+	}
+}
+
+// seen says what is seen on its terminal. That nothing is printed is never bad by itself.
+func (g *Signals) seen(add addReason) {
+	held := g.DeclaredLeft > 0 && g.Declared != nil
+	switch {
+	case !g.alive() || g.Prompt == PromptUnknown:
+		return
+	case g.Prompt == PromptPermission:
+		add(!held || g.Declared.Waiting != WaitingInput, "screen", g.PromptAge, "its terminal has shown a permission prompt for %s", g.PromptAge.Round(time.Second))
+	case g.Prompt == PromptIdle:
+		add(!held && g.Task != 0 && g.stalled() && g.idling(), "screen", g.PromptAge, "its terminal shows the idle prompt")
+	case g.Prompt > PromptNone:
+		add(g.Prompt == PromptError, "screen", g.PromptAge, "%s", promptTexts[g.Prompt])
+	}
+	if g.Quiet {
+		add(false, "screen", g.QuietAge, "nothing new is printed")
 	}
 }

@@ -49,6 +49,12 @@ func late(silence, left time.Duration) func(*Signals) {
 	}
 }
 
+// shown is what stands on its terminal, and for how long.
+func shown(g Signals, k PromptKind, since time.Duration) Signals {
+	g.Prompt, g.PromptAge, g.IdleLimit = k, since, 5*time.Minute
+	return g
+}
+
 func missing(n uint32) func(*Signals) {
 	return func(g *Signals) { g.Missed, g.DeclaredAge = n, g.HealthEvery*time.Duration(n) }
 }
@@ -120,6 +126,27 @@ func TestVerdictTable(t *testing.T) {
 		"stopped by a human":                   {with(gone(), func(g *Signals) { g.Off = "stopped by x" }), AgentOffline, true},
 		"start is ordered":                     {with(gone(), func(g *Signals) { g.Proc, g.Order, g.Exit = ProcOrdered, StartOrder, "" }), AgentOffline, false},
 		"by hand, waits":                       {with(waiting(), func(g *Signals) { g.Proc, g.Managed, g.FenceLeft, g.HostName = ProcNone, false, 0, "" }), AgentIdle, true},
+		"permission prompt":                    {shown(working(), PromptPermission, time.Minute), AgentNeedsInput, false},
+		"permission prompt, all else missing":  {with(shown(working(), PromptPermission, time.Hour), func(g *Signals) { missing(9)(g); g.ProgressAge = time.Hour }), AgentNeedsInput, false},
+		"permission prompt, declared":          {shown(declared(working(), Declaration{Waiting: WaitingInput, Until: day}), PromptPermission, time.Hour), AgentNeedsInput, true},
+		"permission prompt, declared in_tool":  {shown(declared(working(), Declaration{Waiting: WaitingTool, Until: day}), PromptPermission, time.Hour), AgentNeedsInput, false},
+		"permission prompt, waits":             {with(shown(waiting(), PromptPermission, time.Hour), func(g *Signals) { g.Waiting = time.Hour }), AgentNeedsInput, false},
+		"permission prompt before the join":    {with(shown(working(), PromptPermission, time.Hour), func(g *Signals) { g.Part, g.Task, g.PartAge = PartDisconnected, 0, time.Hour }), AgentNeedsInput, false},
+		"permission prompt, host suspect":      {with(shown(working(), PromptPermission, time.Hour), func(g *Signals) { g.Host = HostSuspect }), AgentSuspect, false},
+		"permission prompt, exited since":      {shown(gone(), PromptPermission, time.Hour), AgentOffline, false},
+		"usage limit, silent":                  {with(shown(working(), PromptUsageLimit, time.Hour), func(g *Signals) { missing(9)(g); g.ProgressAge = time.Hour }), AgentParked, false},
+		"usage limit, reports":                 {shown(working(), PromptUsageLimit, time.Hour), AgentParked, true},
+		"usage limit, declared busy":           {shown(declared(working(), Declaration{Status: StatusBusy, Until: day}), PromptUsageLimit, time.Hour), AgentBusy, true},
+		"error":                                {shown(working(), PromptError, time.Second), AgentDegraded, false},
+		"error, silent":                        {with(shown(working(), PromptError, time.Hour), func(g *Signals) { g.ProgressAge = time.Hour }), AgentStalled, false},
+		"idle prompt, quiet, no progress":      {with(shown(working(), PromptIdle, 6*time.Minute), func(g *Signals) { g.Quiet, g.ProgressAge = true, 6*time.Minute }), AgentStalled, false},
+		"idle prompt, quiet, progress":         {with(shown(working(), PromptIdle, 6*time.Minute), func(g *Signals) { g.Quiet, g.ProgressAge = true, 4*time.Minute }), AgentHealthy, true},
+		"idle prompt, output":                  {with(shown(working(), PromptIdle, 6*time.Minute), func(g *Signals) { g.ProgressAge = 6 * time.Minute }), AgentHealthy, true},
+		"idle prompt, not for long":            {with(shown(working(), PromptIdle, 5*time.Minute), func(g *Signals) { g.Quiet, g.ProgressAge = true, 6*time.Minute }), AgentHealthy, true},
+		"idle prompt, its role allows more":    {with(shown(working(), PromptIdle, 6*time.Minute), func(g *Signals) { g.Quiet, g.ProgressAge, g.ProgressLimit = true, 6*time.Minute, time.Hour }), AgentStalled, false},
+		"idle prompt, no task":                 {with(shown(waiting(), PromptIdle, time.Hour), func(g *Signals) { g.Quiet = true }), AgentIdle, true},
+		"quiet, no prompt":                     {with(shown(working(), PromptNone, time.Hour), func(g *Signals) { g.Quiet, g.ProgressAge = true, 29*time.Minute }), AgentHealthy, true},
+		"output for ever, no progress (I41)":   {with(shown(working(), PromptNone, time.Hour), func(g *Signals) { g.ProgressAge = 31 * time.Minute }), AgentStalled, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := Judge(&tc.g)
@@ -163,6 +190,10 @@ func spoilers() map[string]func(*Signals) {
 		"late":     func(g *Signals) { g.Expected, g.ExpectLeft = g.Task != 0, -time.Hour },
 		"degraded": func(g *Signals) { g.Declared = &Declaration{Status: StatusDegraded} },
 		"stopping": func(g *Signals) { g.Order = StopOrder },
+		"prompt":   func(g *Signals) { *g = shown(*g, PromptPermission, time.Hour) },
+		"shown":    func(g *Signals) { *g = shown(*g, PromptError, time.Hour) },
+		"idling":   func(g *Signals) { *g = shown(*g, PromptIdle, time.Hour); g.Quiet = true },
+		"quiet":    func(g *Signals) { *g = shown(*g, PromptNone, time.Hour); g.Quiet = true },
 	}
 }
 

@@ -235,7 +235,7 @@ func (s *State) claim(c *Claim) Outcome {
 	s.settle(a, was)
 	s.event("task.claimed", about{agent: a, task: t.ID, attempt: t.Attempt}, "")
 	s.promote(t.Role)
-	s.touch(t.Room)
+	s.touchTask(t)
 	return s.claimed(a, t)
 }
 

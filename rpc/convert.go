@@ -157,6 +157,7 @@ func convertHost(st *fsm.State, h *fsm.Host) *vigilv1.Host {
 		Running: load.Running, Starting: load.Starting, Version: h.Version,
 		LeaseLeft: until(st.Clock(), h.Until), SeenAt: wall(h.SeenAt), Heard: since(st.Clock(), h.BeatAt), Rev: h.Rev,
 		Drain: h.Drain, Pressure: h.Pressure, Warnings: slices.Clone(h.Warnings), GossipAddr: h.GossipAddr,
+		Terminals: h.Terminals(),
 	}
 	if h.Drain {
 		out.DrainBy, out.DrainAt, out.DrainLeft = h.DrainBy, wall(h.DrainAt), until(st.Clock(), h.DrainUntil)
@@ -203,6 +204,7 @@ func convertAgent(st *fsm.State, a *fsm.Agent) *vigilv1.Agent {
 		IntentWhy: notes.IntentWhy, Stuck: notes.Stuck, StartFault: notes.StartFault, ResumeBytes: uint32(len(a.Resume)),
 	}
 	out.Declaration = convertDeclaration(now, a.Declared)
+	out.Screen, out.Degraded = convertScreen(now, a), st.Degraded(a.ID)
 	if a.Paused {
 		out.Paused, out.PauseBy, out.PauseWhy, out.PauseAt = true, notes.PauseBy, notes.PauseWhy, wall(notes.PauseAt)
 	}

@@ -38,7 +38,7 @@ type collector struct {
 	hosts   *hosts
 	figures []figure
 
-	tasks, processes, exits, states *prometheus.Desc
+	tasks, processes, exits, states, decisions *prometheus.Desc
 }
 
 func gauge(name, help string, v func(*scrape) float64) figure {
@@ -63,7 +63,8 @@ func newCollector(c *core, waits *waits, watch *watchers, hosts *hosts) *collect
 		tasks:     prometheus.NewDesc("vigil_tasks", "Tasks by state.", []string{"state"}, nil),
 		processes: prometheus.NewDesc("vigil_processes", "Agents by the state of their process.", []string{"state"}, nil),
 		states:    prometheus.NewDesc("vigil_host_states", "Hosts by state.", []string{"state"}, nil),
-		exits:     prometheus.NewDesc("vigil_exits_total", "Ends of agents by kind, as applied here.", []string{"kind"}, nil)}
+		exits:     prometheus.NewDesc("vigil_exits_total", "Ends of agents by kind, as applied here.", []string{"kind"}, nil),
+		decisions: prometheus.NewDesc("vigil_overseer_decisions_total", "Ends of looks at overseers by decision and by who decided, as applied here.", []string{"decision", "by"}, nil)}
 	col.figures = append(stateFigures(), lawFigures()...)
 	col.figures = append(col.figures, col.serverFigures()...)
 	return col
@@ -113,6 +114,8 @@ func lawFigures() []figure {
 		counter("vigil_repair_seconds_total", "Sum of the times from such an end to the next life, back-off included.", func(s *scrape) float64 { return seconds(s.figures.RepairSum) }),
 		gauge("vigil_repair_most_seconds", "The longest of them.", func(s *scrape) float64 { return seconds(s.figures.RepairMost) }),
 		counter("vigil_brakes_total", "Times that the mass-failure brake was set.", func(s *scrape) float64 { return float64(s.figures.Brakes) }),
+		counter("vigil_overseer_looks_total", "Looks at overseers begun.", func(s *scrape) float64 { return float64(s.figures.Looks) }),
+		counter("vigil_overseer_fallbacks_total", "Of these, left to the mechanical rule since triage, which was asked, gave no decision.", func(s *scrape) float64 { return float64(s.figures.LooksFailed) }),
 		counter("vigil_orders_deduplicated_total", "Start orders refused because one was open.", func(s *scrape) float64 { return float64(s.figures.OrdersDeduped) }),
 	}
 }
@@ -135,6 +138,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- c.processes
 	ch <- c.exits
 	ch <- c.states
+	ch <- c.decisions
 	for _, f := range c.figures {
 		ch <- f.desc
 	}
@@ -163,6 +167,11 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for kind := fsm.ExitClean; int(kind) < len(s.figures.Exits); kind++ {
 		ch <- prometheus.MustNewConstMetric(c.exits, prometheus.CounterValue, float64(s.figures.Exits[kind]), kind.String())
+	}
+	for by := fsm.ByRule; by <= fsm.ByTriage; by++ {
+		for d, n := range s.figures.Decisions[by-fsm.ByRule] {
+			ch <- prometheus.MustNewConstMetric(c.decisions, prometheus.CounterValue, float64(n), fsm.Decision(d).String(), by.String())
+		}
 	}
 	for _, f := range c.figures {
 		ch <- prometheus.MustNewConstMetric(f.desc, f.kind, f.value(s))

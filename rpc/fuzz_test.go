@@ -20,7 +20,7 @@ func builders() []func([]byte) (fsm.Command, error) {
 		decoded(reportStartedCmd), decoded(reportExitCmd), decoded(announceServerCmd), decoded(putSettingsCmd), decoded(reportHashCmd),
 		decoded(setPauseCmd), decoded(unparkAgentCmd), decoded(unquarantineTaskCmd), decoded(releaseBrakeCmd),
 		decoded(about(drainHostCmd)), decoded(about(confirmDeadCmd)), decoded(about(forgetHostCmd)),
-		decoded(reportStuckCmd), decoded(reportPressureCmd), decoded(reportViewsCmd),
+		decoded(reportStuckCmd), decoded(reportPressureCmd), decoded(reportScreenCmd), decoded(reportTerminalsCmd), decoded(reportViewsCmd),
 	}
 }
 

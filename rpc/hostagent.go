@@ -81,6 +81,20 @@ func (h *hostAgent) ReportPressure(ctx context.Context, r *vigilv1.ReportPressur
 	})
 }
 
+// ReportScreen says what stands on an agent's terminal, when that has changed.
+func (h *hostAgent) ReportScreen(ctx context.Context, r *vigilv1.ReportScreenRequest) (*vigilv1.ReportScreenResponse, error) {
+	return idempotent(ctx, h.core, r, reportScreenCmd, func(*fsm.Outcome) *vigilv1.ReportScreenResponse {
+		return &vigilv1.ReportScreenResponse{}
+	})
+}
+
+// ReportTerminals says what the host can do about terminals.
+func (h *hostAgent) ReportTerminals(ctx context.Context, r *vigilv1.ReportTerminalsRequest) (*vigilv1.ReportTerminalsResponse, error) {
+	return idempotent(ctx, h.core, r, reportTerminalsCmd, func(*fsm.Outcome) *vigilv1.ReportTerminalsResponse {
+		return &vigilv1.ReportTerminalsResponse{}
+	})
+}
+
 // DrainSelf drains the host by the word of its own agentd. Unlike a human's drain it
 // ends with the host's good-bye.
 func (h *hostAgent) DrainSelf(ctx context.Context, r *vigilv1.DrainSelfRequest) (*vigilv1.DrainSelfResponse, error) {

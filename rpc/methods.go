@@ -38,6 +38,7 @@ func repeatables() map[string]bool {
 		vigilv1.HostAgent_Register_FullMethodName, vigilv1.HostAgent_LeaveHost_FullMethodName,
 		vigilv1.HostAgent_AcceptOrder_FullMethodName, vigilv1.HostAgent_ReportStarted_FullMethodName,
 		vigilv1.HostAgent_ReportExit_FullMethodName, vigilv1.HostAgent_ReportStuck_FullMethodName,
+		vigilv1.HostAgent_ReportScreen_FullMethodName, vigilv1.HostAgent_ReportTerminals_FullMethodName,
 		vigilv1.HostAgent_ReportPressure_FullMethodName, vigilv1.HostAgent_DrainSelf_FullMethodName,
 		vigilv1.Cluster_AnnounceServer_FullMethodName,
 		vigilv1.Cluster_ReportHash_FullMethodName, vigilv1.Cluster_ReportViews_FullMethodName,
@@ -58,7 +59,7 @@ func services() []protoreflect.ServiceDescriptor {
 	var out []protoreflect.ServiceDescriptor
 	for _, f := range []protoreflect.FileDescriptor{vigilv1.File_vigil_v1_fleet_proto,
 		vigilv1.File_vigil_v1_work_proto, vigilv1.File_vigil_v1_host_proto, vigilv1.File_vigil_v1_cluster_proto, vigilv1.File_vigil_v1_mail_proto,
-		vigilv1.File_vigil_v1_escalation_proto} {
+		vigilv1.File_vigil_v1_escalation_proto, vigilv1.File_vigil_v1_overseer_proto} {
 		for i := range f.Services().Len() {
 			out = append(out, f.Services().Get(i))
 		}

@@ -43,7 +43,7 @@ func convertSpec(s *fsm.RoleSpec) *vigilv1.RoleSpec {
 		StartLimit: lasting(s.StartLimit), ProgressLimit: lasting(s.ProgressLimit),
 		StopGrace: lasting(s.StopGrace), AttemptLimit: s.AttemptLimit, KillLimit: s.KillLimit,
 		TurnLimit: lasting(s.TurnLimit), RunLimit: lasting(s.RunLimit), Health: convertHealth(s),
-		Ladder: s.Ladder.String(), Expect: lasting(s.Expect),
+		Ladder: s.Ladder.String(), Expect: lasting(s.Expect), Overseer: convertOverseerSpec(s),
 	}
 }
 
@@ -133,5 +133,6 @@ func (c *checks) roleSpec(i int, s *vigilv1.RoleSpec) fsm.RoleSpec {
 		Expect:    c.expect(at+"expect", s.GetExpect()),
 	}
 	out.HealthEvery, out.HealthMissed = c.health(at, s.GetHealth())
+	out.Overseer = c.overseerSpec(at, s.GetOverseer())
 	return out
 }

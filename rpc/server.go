@@ -122,6 +122,7 @@ func (s *Server) services(fwd *forwarder) {
 	vigilv1.RegisterHostAgentServer(s.grpc, &hostAgent{core: c, fwd: fwd, hosts: s.hosts, cluster: s.cfg.ClusterID})
 	vigilv1.RegisterMailboxServer(s.grpc, &mailbox{core: c, fwd: fwd, waits: s.mail})
 	vigilv1.RegisterEscalationsServer(s.grpc, &escalations{core: c})
+	vigilv1.RegisterOverseersServer(s.grpc, &overseers{core: c})
 	grpc_health_v1.RegisterHealthServer(s.grpc, &healthService{core: c})
 	vigilv1.RegisterClusterServer(s.grpc, &clusterService{core: c, fwd: fwd, waits: s.waits,
 		members: s.cfg.Members, backups: s.cfg.Backups,

@@ -39,13 +39,13 @@ func (f *fleet) LookAtAgent(ctx context.Context, r *vigilv1.LookAtAgentRequest) 
 }
 
 // NudgeAgent types a line into the terminal of the agent's present life, after an event
-// about it was written.
+// about it was written. What vigil itself would say is not typed at a permission prompt.
 func (f *fleet) NudgeAgent(ctx context.Context, r *vigilv1.NudgeAgentRequest) (*vigilv1.Agent, error) {
 	g, err := write(ctx, f.core, r, noteNudgeCmd, agentAnswer(r.GetAgent()))
 	if err != nil {
 		return nil, err
 	}
-	_, err = f.logs.terminal(ctx, r.GetAgent(), &vigilv1.AtTerminalRequest{Text: cmp.Or(r.GetText(), nudgeText)})
+	_, err = f.logs.terminal(ctx, r.GetAgent(), &vigilv1.AtTerminalRequest{Text: cmp.Or(r.GetText(), nudgeText), SparePrompt: r.GetText() == ""})
 	return g, err
 }
 
@@ -65,7 +65,7 @@ func (f *fleet) AtTerminal(ctx context.Context, r *vigilv1.AtTerminalRequest) (*
 // Enter or the interrupt key is pressed. The error says why nobody can have noticed; it takes
 // terminalLimit at most. Safe for concurrent use.
 func (s *Server) Prod(ctx context.Context, agent string, inc fsm.Incarnation, rung fsm.Rung) error {
-	ask := &vigilv1.AtTerminalRequest{}
+	ask := &vigilv1.AtTerminalRequest{SparePrompt: true}
 	switch rung {
 	case fsm.RungNudge:
 		ask.Text = nudgeText
@@ -158,7 +158,8 @@ func (l *logRelay) atHost(ctx context.Context, hostName string, ask *vigilv1.AtT
 func (s *hostStream) atTerminal(ctx context.Context, ask *vigilv1.AtTerminalRequest) (*vigilv1.Screen, error) {
 	r, err := s.request(ctx, func(id uint64) *vigilv1.ServerMessage {
 		return &vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_TerminalRequest{TerminalRequest: &vigilv1.TerminalRequest{
-			Request: id, Agent: ask.GetAgent(), Incarnation: ask.GetIncarnation(), Text: ask.GetText(), Key: ask.GetKey(), Look: ask.GetLook(), Lines: ask.GetLines()}}}
+			Request: id, Agent: ask.GetAgent(), Incarnation: ask.GetIncarnation(), Text: ask.GetText(), Key: ask.GetKey(), Look: ask.GetLook(), Lines: ask.GetLines(),
+			SparePrompt: ask.GetSparePrompt()}}}
 	})
 	if err != nil {
 		return nil, err

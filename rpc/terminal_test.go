@@ -58,7 +58,7 @@ func TestTerminalIsReachedThroughEveryServer(t *testing.T) {
 		if _, err := w.fleet(via).NudgeAgent(within(t), &vigilv1.NudgeAgentRequest{Agent: "demo/builder", Text: "secret plan", By: "ann", Reason: "idle"}); err != nil {
 			t.Fatalf("via server %d: %v", via, err)
 		}
-		if r := <-got; r.GetText() != "secret plan" || r.GetLook() {
+		if r := <-got; r.GetText() != "secret plan" || r.GetLook() || r.GetSparePrompt() {
 			t.Errorf("via server %d: asked %v", via, r)
 		}
 	}
@@ -66,7 +66,7 @@ func TestTerminalIsReachedThroughEveryServer(t *testing.T) {
 	if _, err := w.fleet(0).NudgeAgent(within(t), &vigilv1.NudgeAgentRequest{Agent: "demo/builder"}); code(err) != fsm.Conflict.String() || !strings.Contains(err.Error(), "frozen") {
 		t.Errorf("a complaint of the host became %v", err)
 	}
-	if r := <-got; r.GetText() != nudgeText {
+	if r := <-got; r.GetText() != nudgeText || !r.GetSparePrompt() {
 		t.Errorf("asked %v", r)
 	}
 	answer, err := w.fleet(0).GetAgent(within(t), &vigilv1.GetAgentRequest{Agent: "demo/builder"})

@@ -17,6 +17,7 @@ func judgedAgent(st *fsm.State, a *fsm.Agent, leader bool) *vigilv1.Agent {
 	v := st.Verdict(a.ID, leader)
 	out.Verdict = convertVerdict(&v)
 	out.Ladder = convertLadder(st, a.ID)
+	out.Overseer = convertOverseer(st, a)
 	return out
 }
 
@@ -80,6 +81,7 @@ func (f *fleet) GetAgentStatus(_ context.Context, r *vigilv1.GetAgentStatusReque
 		if a != nil {
 			out.UnreadMessages = uint32(st.Unread(a.ID))
 			id, out.Host, out.Declaration = a.ID, hostName(st, a.Host), convertDeclaration(st.Clock(), a.Declared)
+			out.Screen, out.Degraded = convertScreen(st.Clock(), a), st.Degraded(a.ID)
 		}
 		v := st.Verdict(id, leader)
 		out.Ladder = convertLadder(st, id)

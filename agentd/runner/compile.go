@@ -29,6 +29,7 @@ type compiled struct {
 	resume, fresh []template // what follows args
 	resumed       *regexp.Regexp
 	params        map[string]*regexp.Regexp
+	prompts       Prompts
 	account       *account // nil: the daemon's own
 }
 
@@ -115,6 +116,7 @@ func (c *checker) check() {
 	c.checkResume()
 	c.checkLife()
 	c.checkUsageLimits()
+	c.checkPrompts()
 	if r.Limits != (proc.Limits{}) && !limitsWork {
 		c.fault("limits work on Linux only", "leave them out", "limits")
 	}

@@ -56,6 +56,9 @@ type Runner struct {
 	ResumePattern string
 	// UsageLimits recognize that the tool is out of quota, which is not a crash.
 	UsageLimits []UsageLimit
+	// Prompts recognize what an agent waits for by its terminal or output; the first that
+	// fits counts. None: nobody looks.
+	Prompts []Prompt
 	// Requires are further programs that must be there, absolute or in SearchPath;
 	// for runners whose program only calls another one.
 	Requires []string

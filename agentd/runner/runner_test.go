@@ -66,6 +66,11 @@ func TestCompileNamesEachFault(t *testing.T) {
 		{"usage_limit[0].pattern", "missing closing", Runner{UsageLimits: []UsageLimit{{Pattern: "("}}}},
 		{"usage_limit[0].pattern", "says nothing", Runner{UsageLimits: []UsageLimit{{Pattern: "(?P<days>.)"}}}},
 		{"usage_limit[0].after", "is not between", Runner{UsageLimits: []UsageLimit{{Code: 1, After: MaxRetryAfter + 1}}}},
+		{"prompts[0].kind", "is no kind of prompt", Runner{Prompts: []Prompt{{Kind: "question", Pattern: "x"}}}},
+		{"prompts[1].pattern", "missing closing", Runner{Prompts: []Prompt{{Kind: "idle", Pattern: "x"}, {Kind: "idle", Pattern: "("}}}},
+		{"prompts[0].pattern", "fits an empty terminal", Runner{Prompts: []Prompt{{Kind: "idle", Pattern: "x*"}}}},
+		{"prompts[0].pattern", "fits an empty terminal", Runner{Prompts: []Prompt{{Kind: "idle"}}}},
+		{"prompts[0].lines", "51 lines are not", Runner{Prompts: []Prompt{{Kind: "idle", Pattern: "x", Lines: 51}}}},
 		{"params.m.pattern", "missing closing", Runner{Params: map[string]Param{"m": {Pattern: "("}}}},
 		{"params.m.default", "does not match", Runner{Params: map[string]Param{"m": {Default: ptr("--evil")}}}},
 	} {

@@ -27,7 +27,7 @@ func Find() (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%w: it was not found in %s; install it", ErrNoTmux, searchPath)
+	return "", fmt.Errorf("%w: it was not found in %s; install it", ErrMissing, searchPath)
 }
 
 // place is the folder of a session.

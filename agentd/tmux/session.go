@@ -50,6 +50,9 @@ const Unknown = "unknown"
 // without a terminal once nothing of the tree is left, and should say so.
 var ErrNoTmux = errors.New("tmux cannot be used")
 
+// ErrMissing is the ErrNoTmux of a host without the program.
+var ErrMissing = fmt.Errorf("%w", ErrNoTmux)
+
 const (
 	// openLimit bounds the start of a server, which takes 15 ms on an idle machine.
 	openLimit = 20 * time.Second

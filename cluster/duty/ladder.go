@@ -26,7 +26,7 @@ type Step struct {
 
 // Climbs plans the rungs that are due for stuck agents, at most so many. It looks at
 // agents that hold a task, by number from behind after on, and then at those that let a
-// task wait. Next is where to go on, 0 when all were seen.
+// task wait, and at overseers. Next is where to go on, 0 when all were seen.
 func Climbs(s *fsm.State, after fsm.AgentID, most int) (steps []Step, next fsm.AgentID) {
 	if !s.Settings().Ladder.Enabled {
 		return nil, 0
@@ -50,6 +50,12 @@ func Climbs(s *fsm.State, after fsm.AgentID, most int) (steps []Step, next fsm.A
 	seen = 0
 	for id := range s.MayBeDeaf() {
 		if seen++; seen > visits || !look(id) {
+			break
+		}
+	}
+	seen = 0
+	for id := range s.Overseers() {
+		if seen++; seen > visits || s.Agent(id).Task == 0 && !look(id) {
 			break
 		}
 	}

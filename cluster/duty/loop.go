@@ -62,6 +62,7 @@ type Duty struct {
 	watched   watchCounts
 	notifiers []*notifier
 	ladder    ladderCounts
+	chain     chainCounts
 }
 
 // Open makes a Duty.
@@ -105,6 +106,7 @@ func (d *Duty) Run(ctx context.Context) error {
 	beside.Go(func() { d.watch(ctx) })
 	beside.Go(func() { d.escalate(ctx) })
 	beside.Go(func() { d.climb(ctx) })
+	beside.Go(func() { d.prodOverseers(ctx) })
 	d.poke() // whatever the stint before has left undone
 	retry := time.NewTimer(again)
 	defer retry.Stop()

@@ -45,7 +45,8 @@ func (a *app) printPresence(s *vigilv1.AgentStatus) error {
 	}
 	err := a.pairs("agent", s.GetAgent(), "status", s.GetStatus(), "offline since", a.ago(s.GetOfflineSince()),
 		"last seen", a.ago(s.GetLastSeen()), "registered", a.ago(s.GetRegisteredAt()), "host", s.GetHost(),
-		"verdict", verdictLine(s.GetVerdict()), "stuck", ladderLine(s.GetLadder()), "unread mail", unreadText(s), "declared itself", declarationText(s.GetDeclaration()))
+		"verdict", verdictLine(s.GetVerdict()), "stuck", ladderLine(s.GetLadder()), "unread mail", unreadText(s), "declared itself", declarationText(s.GetDeclaration()),
+		"terminal", screenLine(s.GetScreen(), s.GetDegraded()))
 	if err != nil {
 		return err
 	}
@@ -72,6 +73,26 @@ func ladderLine(l *vigilv1.Ladder) string {
 		return text + "; next: " + l.GetNext() + " in " + span(l.GetNextIn())
 	}
 	return text + "; next: " + l.GetNext() + ", at the next look"
+}
+
+// screenLine says what stands on an agent's terminal, and whether anything can be typed there;
+// "" when nobody looks and nobody knows.
+func screenLine(sc *vigilv1.ScreenState, degraded string) string {
+	var parts []string
+	switch kind := sc.GetPrompt(); kind {
+	case "":
+	case "none":
+		parts = append(parts, "no prompt")
+	default:
+		parts = append(parts, fmt.Sprintf("%s prompt for %s", strings.ReplaceAll(kind, "_", " "), orZero(span(sc.GetShown()))))
+	}
+	if sc.GetQuiet() {
+		parts = append(parts, "nothing new for "+orZero(span(sc.GetQuietFor()))+" and more")
+	}
+	if degraded != "" {
+		parts = append(parts, degraded)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // unreadText says how much mail waits for the agent; "" when none does.

@@ -84,7 +84,29 @@ func (f *agentdFile) inspect() (wrong []error, notes []string) {
 	if set, err := runner.Compile(good); err == nil {
 		notes = set.Warnings()
 	}
+	for _, r := range good {
+		if len(r.Prompts) > 0 {
+			notes = append(notes, fmt.Sprintf("runner %s recognizes prompts: %s", r.Name, kindsOf(r.Prompts)))
+		}
+	}
 	return wrong, notes
+}
+
+// kindsOf counts the patterns of each kind: 2 permission, 1 idle.
+func kindsOf(prompts []runner.Prompt) string {
+	var parts []string
+	for _, kind := range runner.PromptKinds() {
+		n := 0
+		for _, p := range prompts {
+			if p.Kind == kind {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // each gives the errors that were joined into one.

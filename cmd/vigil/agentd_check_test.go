@@ -72,6 +72,24 @@ func TestAgentdCheckTellsEverything(t *testing.T) {
 	}
 }
 
+// Prompts are checked like everything else, with their place, and what is right is shown.
+func TestAgentdCheckShowsPrompts(t *testing.T) {
+	code, out, _ := look(t, map[string]string{
+		"agentd.yaml":         "look_every: 100ms\nquiet_after: 25h\n",
+		"runners.d/good.yaml": "name: good\nprogram: sh\nprompts:\n- {kind: permission, pattern: 'ok\\?'}\n- {kind: idle, pattern: '^> *$', lines: 1}\n- {kind: permission, pattern: y/n}\n",
+		"runners.d/bad.yaml":  "name: bad\nprogram: sh\nprompts:\n- {kind: idle, pattern: x}\n- {kind: question, pattern: y}\n- kind: idle\n  pattern: '('\n- {kind: idle, pattern: z, lines: 51}\n",
+	}, "agentd", "--config", "agentd.yaml")
+	for _, want := range []string{"agentd.yaml:1:13: look_every is 100ms: give 1s to 5m", "agentd.yaml:2:14: quiet_after is 25h", "note: runner good recognizes prompts: 2 permission, 1 idle\n",
+		`bad.yaml:5:10: "question" is no kind of prompt: write permission, usage_limit, error, idle or none`, "bad.yaml:7:12: error parsing regexp: missing closing )", "bad.yaml:8:35: 51 lines are not 1 to 50"} {
+		if strings.Count(out, want) != 1 {
+			t.Errorf("%q is not told:\n%s", want, out)
+		}
+	}
+	if code != exitFailed {
+		t.Errorf("exit code %d, printed\n%s", code, out)
+	}
+}
+
 func TestServerCheck(t *testing.T) {
 	for _, c := range []struct {
 		text, want string

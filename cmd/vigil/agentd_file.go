@@ -35,6 +35,8 @@ type agentdFile struct {
 	MaxStarting   countValue        `yaml:"max_starting"`
 	StartEvery    spanValue         `yaml:"start_every"`
 	MinFreeMemory sizeValue         `yaml:"min_free_memory"`
+	LookEvery     spanValue         `yaml:"look_every"`
+	QuietAfter    spanValue         `yaml:"quiet_after"`
 	Logs          agentdLogs        `yaml:"logs"`
 	Gossip        gossipFile        `yaml:"gossip"`
 	RunnersDir    string            `yaml:"runners_dir"`
@@ -66,6 +68,8 @@ func defaultAgentdFile() *agentdFile {
 		MaxStarting:   countValue{n: agentd.DefaultMaxStarting},
 		StartEvery:    spanValue{span: 50 * time.Millisecond},
 		MinFreeMemory: sizeValue{n: 256 << 20},
+		LookEvery:     spanValue{span: agentd.DefaultLookEvery},
+		QuietAfter:    spanValue{span: agentd.DefaultQuietAfter},
 		Logs:          agentdLogs{MaxBytes: sizeValue{n: agentd.DefaultLogBytes}, Keep: countValue{n: agentd.DefaultLogKeep}},
 	}
 }
@@ -139,6 +143,10 @@ func (f *agentdFile) mistakes() (all []error) {
 		usagef("on_stop %q is unknown: write %s, %s or %s", f.OnStop, agentd.Keep, agentd.Drain, agentd.End))
 	that(f.StartEvery.span >= 0 && f.StartEvery.span <= time.Minute,
 		f.wrong(f.StartEvery.at, fmt.Sprintf("start_every is %s: give 0s to 1m", f.StartEvery.span)))
+	that(f.LookEvery.span >= time.Second && f.LookEvery.span <= agentd.MaxLookEvery,
+		f.wrong(f.LookEvery.at, fmt.Sprintf("look_every is %s: give 1s to %s", f.LookEvery.span, agentd.MaxLookEvery)))
+	that(f.QuietAfter.span >= time.Second && f.QuietAfter.span <= 24*time.Hour,
+		f.wrong(f.QuietAfter.at, fmt.Sprintf("quiet_after is %s: give 1s to 24h", f.QuietAfter.span)))
 	that(f.MaxStarting.n > 0, f.wrong(f.MaxStarting.at, "max_starting is 0: nothing could ever start; give 1 or more"))
 	that(f.MinFreeMemory.n >= 0, f.wrong(f.MinFreeMemory.at, "min_free_memory: give a size such as 256MiB, or 0B for no limit"))
 	local := !slices.ContainsFunc(f.Servers, func(addr string) bool { return !loopback(addr) })
@@ -167,6 +175,7 @@ func (f *agentdFile) config(conn grpc.ClientConnInterface, log hclog.Logger, reg
 		LogBytes: f.Logs.MaxBytes.n, LogKeep: int(f.Logs.Keep.n), Logger: log, Registerer: registerer,
 		OnStop: agentd.OnStop(f.OnStop), DrainLimit: f.DrainLimit.span, MaxStarting: int(f.MaxStarting.n),
 		StartEvery: f.StartEvery.span, MinFreeMemory: uint64(f.MinFreeMemory.n), Shim: shimCommand(), Boot: f.boot,
+		LookEvery: f.LookEvery.span, QuietAfter: f.QuietAfter.span,
 		Broken: map[string]string{},
 	}
 	var broken []finding

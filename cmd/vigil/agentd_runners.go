@@ -43,6 +43,7 @@ type runnerFile struct {
 	RunLimit      spanValue            `yaml:"run_limit"`
 	Limits        limitsFile           `yaml:"limits"`
 	UsageLimit    []usageFile          `yaml:"usage_limit"`
+	Prompts       []promptFile         `yaml:"prompts"`
 }
 
 type paramFile struct {
@@ -62,6 +63,12 @@ type usageFile struct {
 	ExitCode countValue `yaml:"exit_code"`
 	Pattern  string     `yaml:"pattern"`
 	After    spanValue  `yaml:"after"`
+}
+
+type promptFile struct {
+	Kind    string     `yaml:"kind"`
+	Pattern string     `yaml:"pattern"`
+	Lines   countValue `yaml:"lines"`
 }
 
 // runnerPlace is where a runner stands: a document and the path in it.
@@ -97,6 +104,9 @@ func (r *runnerFile) runner(from string) runner.Runner {
 	}
 	for _, u := range r.UsageLimit {
 		one.UsageLimits = append(one.UsageLimits, runner.UsageLimit{Code: int(u.ExitCode.n), Pattern: u.Pattern, After: u.After.span})
+	}
+	for _, p := range r.Prompts {
+		one.Prompts = append(one.Prompts, runner.Prompt{Kind: p.Kind, Pattern: p.Pattern, Lines: int(p.Lines.n)})
 	}
 	return one
 }

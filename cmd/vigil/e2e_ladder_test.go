@@ -3,9 +3,7 @@
 package main_test
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -91,25 +89,7 @@ args:
 
 // In a terminal the nudge is typed and the interrupt key is pressed.
 func TestHungAgentInATerminal(t *testing.T) {
-	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("there is no tmux")
-	}
-	t.Setenv("PATH", filepath.Dir(vigil(t))+":"+os.Getenv("PATH"))
-	t.Setenv("HOME", t.TempDir())
-	f := newFleet(t)
-	f.write("h2/runners.d/mute.yaml", muteRunner)
-	data, err := os.MkdirTemp("", "h2-") // the path of a terminal's socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(data) })
-	if err := os.Symlink(data, f.path("h2data")); err != nil {
-		t.Fatal(err)
-	}
-	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ndata_dir: %q\nname: h2\n", strings.Join(f.api, ", "), data))
-	agentd := spawn(t, "h2", "agentd", "--config", f.path("h2/agentd.yaml"))
-	t.Cleanup(func() { f.clear("h2data", agentd) })
-	c := &crew{testFleet: f}
+	c := newTerminalCrew(t, muteRunner, "")
 	c.says("settings set ladder_interval=1s ladder_nudge=1s ladder_wake=1s ladder_interrupt=30s ladder_cooldown=0s", "ladder_nudge")
 	c.role("web", func(s *vigilv1.RoleSpec) {
 		reporting(s)
@@ -119,7 +99,7 @@ func TestHungAgentInATerminal(t *testing.T) {
 	task := c.task("web", "t")
 	c.sees("agent.interrupted", "web/a", 0)
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		screen, err := f.fleet.LookAtAgent(f.ctx(), &vigilv1.LookAtAgentRequest{Agent: "web/a", Lines: 100})
+		screen, err := c.fleet.LookAtAgent(c.ctx(), &vigilv1.LookAtAgentRequest{Agent: "web/a", Lines: 100})
 		ledger, _ := os.ReadFile(filepath.Join(os.Getenv("HOME"), "ledger")) // it may not be there yet
 		if err == nil && strings.Contains(screen.GetText(), "How are you getting on?") && strings.Contains(string(ledger), "interrupted") {
 			break

@@ -51,7 +51,9 @@ func (a *app) explain(answer *vigilv1.GetAgentResponse) error {
 	if runner == "" {
 		runner = "none: it is started by hand"
 	}
-	err := a.pairs("verdict", verdictLine(g.GetVerdict()), "stuck", ladderLine(g.GetLadder()), "declared itself", declarationText(g.GetDeclaration()),
+	err := a.pairs("verdict", verdictLine(g.GetVerdict()), "stuck", ladderLine(g.GetLadder()),
+		"patrols", patrolLine(g.GetOverseer()), "last look", lookLine(g.GetOverseer()), "declared itself", declarationText(g.GetDeclaration()),
+		"terminal", screenLine(g.GetScreen(), g.GetDegraded()),
 		"to do", agentRemedy(g), "wanted", a.intent(g), "declared", declared, "runner", runner,
 		"process", a.processLine(g), "in the room", participantLine(g), "task", taskLine(answer.GetTask()),
 		"order", orderLine(g), "failures", failuresText(g), "parked", tidy(g.GetParkedWhy()),

@@ -54,32 +54,3 @@ is frozen. Look at the effect with vigil agent screen.`,
 	whyFlag(cmd, &why)
 	return cmd
 }
-
-// newAgentScreenCmd shows a terminal from anywhere; `vigil agent attach` on its host is
-// inside of it.
-func newAgentScreenCmd(a *app) *cobra.Command {
-	request := &vigilv1.LookAtAgentRequest{}
-	cmd := &cobra.Command{
-		Use:   "screen ROOM/ROLE[.N]",
-		Short: "Show what an agent's terminal shows now",
-		Long: `Show what the terminal of an agent shows now, from wherever you are. Only agents that
-run with a runner of kind tmux have one; vigil agent logs has the output of all.`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeAgent,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			request.Agent = args[0]
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				screen, err := c.fleet.LookAtAgent(ctx, request)
-				if err != nil {
-					return err
-				}
-				if a.json {
-					return a.printJSON(screen)
-				}
-				return a.printf("%s\n", strings.TrimRight(safe(screen.GetText()), "\n "))
-			})
-		},
-	}
-	cmd.Flags().Uint32VarP(&request.Lines, "lines", "n", 0, "with this many lines of what has scrolled out of it, at most 10000")
-	return cmd
-}

@@ -44,6 +44,7 @@ type roleFile struct {
 	Health        healthValue          `yaml:"health"`
 	Ladder        textValue            `yaml:"ladder"`
 	Expect        spanValue            `yaml:"expect"`
+	Overseer      *overseerFile        `yaml:"overseer"`
 }
 
 // parseRooms reads all documents of a file; file is its name in messages.
@@ -159,6 +160,11 @@ func (d *document) checkRole(r *roleFile) error {
 			return err
 		}
 	}
+	if r.Overseer != nil && r.Overseer.Triage.text != "" {
+		if err := d.name("triage", r.Overseer.Triage, d.body); err != nil {
+			return err
+		}
+	}
 	if r.Runner.text != "" {
 		if err := d.name("runner", r.Runner, d.body); err != nil {
 			return err
@@ -178,7 +184,7 @@ func (r *roleFile) spec() *vigilv1.RoleSpec {
 		ProgressLimit: r.ProgressLimit.wire(), StopGrace: r.StopGrace.wire(),
 		AttemptLimit: r.AttemptLimit.n, KillLimit: r.KillLimit.n,
 		TurnLimit: r.TurnLimit.wire(), RunLimit: r.RunLimit.wire(), Health: r.Health.spec, Ladder: r.Ladder.text,
-		Expect: r.Expect.wire(),
+		Expect: r.Expect.wire(), Overseer: r.Overseer.wire(),
 	}
 	if r.Replicas != nil {
 		spec.Replicas = r.Replicas.n

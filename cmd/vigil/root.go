@@ -37,6 +37,9 @@ var commands = [...]func(*app) *cobra.Command{
 	newAgentCmd,
 	newDeclareCmd,
 	newNudgeCmd,
+	newPatrolCmd,
+	newTriageCmd,
+	newHandoffCmd,
 	newMailCmd,
 	newHostCmd,
 	newPauseCmd,
@@ -153,8 +156,8 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 // arrange sorts the commands of the help by who needs them.
 func arrange(root *cobra.Command) {
 	for _, g := range [...]struct{ id, title, commands string }{
-		{"people", "The fleet:", "status apply room task agent mail nudge host pause resume brake watchdog escalation events settings"},
-		{"agents", "For agents:", "wait-for-task beat declare run remember mcp"},
+		{"people", "The fleet:", "status apply room task agent mail nudge host pause resume brake watchdog escalation triage events settings"},
+		{"agents", "For agents:", "wait-for-task beat declare patrol handoff run remember mcp"},
 		{"machines", "Servers and hosts:", "dev server agentd keygen bench"},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})

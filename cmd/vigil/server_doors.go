@@ -103,6 +103,7 @@ func (d dutyFigures) Collect(ch chan<- prometheus.Metric) {
 	d.collectWatchdog(ch)
 	d.collectNotify(ch)
 	d.collectLadder(ch)
+	d.collectChain(ch)
 	f := d.duty.Figures()
 	plans := prometheus.NewDesc("vigil_duty_plans_total", "Plans made while this server led.", nil, nil)
 	orders := prometheus.NewDesc("vigil_duty_orders_total", "Orders planned, by kind and outcome.", []string{"order", "outcome"}, nil)
@@ -162,6 +163,21 @@ func (d dutyFigures) collectLadder(ch chan<- prometheus.Metric) {
 		prometheus.CounterValue, float64(f.Failed))
 	ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("vigil_ladder_errors_total", "Plans about stuck agents that could not be written.", nil, nil),
 		prometheus.CounterValue, float64(f.Errors))
+}
+
+// collectChain shows what was typed to overseers.
+func (d dutyFigures) collectChain(ch chan<- prometheus.Metric) {
+	f := d.duty.ChainFigures()
+	for _, m := range []struct {
+		name, help string
+		value      uint64
+	}{
+		{"vigil_overseer_prods_total", "Decisions about overseers that were typed while this server led.", f.Typed},
+		{"vigil_overseer_prods_failed_total", "Of those that were to be typed, of which nobody can have noticed anything.", f.Failed},
+		{"vigil_overseer_prod_errors_total", "Plans about them that could not be written.", f.Errors},
+	} {
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(m.name, m.help, nil, nil), prometheus.CounterValue, float64(m.value))
+	}
 }
 
 // reportHash brings the hash of this server's state to the leader.

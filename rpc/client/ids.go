@@ -93,6 +93,12 @@ func setID(m proto.Message, id *vigilv1.WriteId) {
 		m.Id = id
 	case *vigilv1.CloseEscalationRequest:
 		m.Id = id
+	case *vigilv1.LookAtOverseerRequest:
+		m.Id = id
+	case *vigilv1.ReportPatrolRequest:
+		m.Id = id
+	case *vigilv1.HandOverRequest:
+		m.Id = id
 	}
 }
 

@@ -41,7 +41,7 @@ var rows = []row{
 	{"I38", "Orca", "https://github.com/stablyai/orca/issues/18368", ""},
 	{"I39", "Omnigent", "https://github.com/omnigent-ai/omnigent/issues/1116", ""},
 	{"I41", "consensus-rnd", "https://github.com/ChronoAIProject/consensus-rnd/issues/143", ""},
-	{"I43", "Overdeck", "https://github.com/eltmon/overdeck/issues/3070", "needs terminals to be observed"},
+	{"I43", "Overdeck", "https://github.com/eltmon/overdeck/issues/3070", ""},
 	{"I45", "Breeze", "https://github.com/LanternOps/breeze/issues/799", ""},
 	{"I46", "Hatchet Rust SDK", "https://github.com/hatchet-dev/hatchet-rust-sdk/pull/48", ""},
 	{"I47", "Overdeck", "https://github.com/eltmon/overdeck/issues/2098", ""},

@@ -239,6 +239,13 @@ type Request struct {
 	//	*Request_CloseEscalation
 	//	*Request_NoteNotice
 	//	*Request_RaiseLevel
+	//	*Request_ReportScreen
+	//	*Request_ReportTerminals
+	//	*Request_ReportPatrol
+	//	*Request_LookAtOverseer
+	//	*Request_HandOver
+	//	*Request_ProdOverseer
+	//	*Request_NoteProd
 	//	*Request_WarnRoom
 	//	*Request_CancelIdleRoom
 	//	*Request_ReopenRoom
@@ -829,6 +836,69 @@ func (x *Request) GetRaiseLevel() *RaiseLevel {
 	return nil
 }
 
+func (x *Request) GetReportScreen() *ReportScreen {
+	if x != nil {
+		if x, ok := x.Command.(*Request_ReportScreen); ok {
+			return x.ReportScreen
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetReportTerminals() *ReportTerminals {
+	if x != nil {
+		if x, ok := x.Command.(*Request_ReportTerminals); ok {
+			return x.ReportTerminals
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetReportPatrol() *ReportPatrol {
+	if x != nil {
+		if x, ok := x.Command.(*Request_ReportPatrol); ok {
+			return x.ReportPatrol
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetLookAtOverseer() *LookAtOverseer {
+	if x != nil {
+		if x, ok := x.Command.(*Request_LookAtOverseer); ok {
+			return x.LookAtOverseer
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetHandOver() *HandOver {
+	if x != nil {
+		if x, ok := x.Command.(*Request_HandOver); ok {
+			return x.HandOver
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetProdOverseer() *ProdOverseer {
+	if x != nil {
+		if x, ok := x.Command.(*Request_ProdOverseer); ok {
+			return x.ProdOverseer
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetNoteProd() *NoteProd {
+	if x != nil {
+		if x, ok := x.Command.(*Request_NoteProd); ok {
+			return x.NoteProd
+		}
+	}
+	return nil
+}
+
 func (x *Request) GetWarnRoom() *WarnRoom {
 	if x != nil {
 		if x, ok := x.Command.(*Request_WarnRoom); ok {
@@ -1110,6 +1180,34 @@ type Request_RaiseLevel struct {
 	RaiseLevel *RaiseLevel `protobuf:"bytes,74,opt,name=raise_level,json=raiseLevel,proto3,oneof"` // feature level 3
 }
 
+type Request_ReportScreen struct {
+	ReportScreen *ReportScreen `protobuf:"bytes,80,opt,name=report_screen,json=reportScreen,proto3,oneof"` // feature level 3
+}
+
+type Request_ReportTerminals struct {
+	ReportTerminals *ReportTerminals `protobuf:"bytes,81,opt,name=report_terminals,json=reportTerminals,proto3,oneof"` // feature level 3
+}
+
+type Request_ReportPatrol struct {
+	ReportPatrol *ReportPatrol `protobuf:"bytes,76,opt,name=report_patrol,json=reportPatrol,proto3,oneof"` // feature level 3, as those that follow
+}
+
+type Request_LookAtOverseer struct {
+	LookAtOverseer *LookAtOverseer `protobuf:"bytes,77,opt,name=look_at_overseer,json=lookAtOverseer,proto3,oneof"`
+}
+
+type Request_HandOver struct {
+	HandOver *HandOver `protobuf:"bytes,78,opt,name=hand_over,json=handOver,proto3,oneof"`
+}
+
+type Request_ProdOverseer struct {
+	ProdOverseer *ProdOverseer `protobuf:"bytes,79,opt,name=prod_overseer,json=prodOverseer,proto3,oneof"`
+}
+
+type Request_NoteProd struct {
+	NoteProd *NoteProd `protobuf:"bytes,83,opt,name=note_prod,json=noteProd,proto3,oneof"`
+}
+
 type Request_WarnRoom struct {
 	WarnRoom *WarnRoom `protobuf:"bytes,90,opt,name=warn_room,json=warnRoom,proto3,oneof"` // feature level 2, as those that follow
 }
@@ -1245,6 +1343,20 @@ func (*Request_CloseEscalation) isRequest_Command() {}
 func (*Request_NoteNotice) isRequest_Command() {}
 
 func (*Request_RaiseLevel) isRequest_Command() {}
+
+func (*Request_ReportScreen) isRequest_Command() {}
+
+func (*Request_ReportTerminals) isRequest_Command() {}
+
+func (*Request_ReportPatrol) isRequest_Command() {}
+
+func (*Request_LookAtOverseer) isRequest_Command() {}
+
+func (*Request_HandOver) isRequest_Command() {}
+
+func (*Request_ProdOverseer) isRequest_Command() {}
+
+func (*Request_NoteProd) isRequest_Command() {}
 
 func (*Request_WarnRoom) isRequest_Command() {}
 
@@ -1895,8 +2007,9 @@ type RoleSpec struct {
 	RunLimit      int64                  `protobuf:"zigzag64,19,opt,name=run_limit,json=runLimit,proto3" json:"run_limit,omitempty"`
 	HealthEvery   int64                  `protobuf:"zigzag64,20,opt,name=health_every,json=healthEvery,proto3" json:"health_every,omitempty"` // feature level 2, as the next
 	HealthMissed  uint32                 `protobuf:"varint,21,opt,name=health_missed,json=healthMissed,proto3" json:"health_missed,omitempty"`
-	Ladder        uint32                 `protobuf:"varint,22,opt,name=ladder,proto3" json:"ladder,omitempty"`   // feature level 2
-	Expect        int64                  `protobuf:"zigzag64,50,opt,name=expect,proto3" json:"expect,omitempty"` // feature level 3
+	Ladder        uint32                 `protobuf:"varint,22,opt,name=ladder,proto3" json:"ladder,omitempty"`    // feature level 2
+	Expect        int64                  `protobuf:"zigzag64,50,opt,name=expect,proto3" json:"expect,omitempty"`  // feature level 3
+	Overseer      []*OverseerSpec        `protobuf:"bytes,60,rep,name=overseer,proto3" json:"overseer,omitempty"` // at most one; feature level 3
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2092,6 +2205,81 @@ func (x *RoleSpec) GetExpect() int64 {
 	return 0
 }
 
+func (x *RoleSpec) GetOverseer() []*OverseerSpec {
+	if x != nil {
+		return x.Overseer
+	}
+	return nil
+}
+
+type OverseerSpec struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Triage        string                 `protobuf:"bytes,1,opt,name=triage,proto3" json:"triage,omitempty"`
+	HandoffAfter  uint32                 `protobuf:"varint,2,opt,name=handoff_after,json=handoffAfter,proto3" json:"handoff_after,omitempty"`
+	Fresh         int64                  `protobuf:"zigzag64,3,opt,name=fresh,proto3" json:"fresh,omitempty"`
+	Stale         int64                  `protobuf:"zigzag64,4,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OverseerSpec) Reset() {
+	*x = OverseerSpec{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OverseerSpec) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OverseerSpec) ProtoMessage() {}
+
+func (x *OverseerSpec) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OverseerSpec.ProtoReflect.Descriptor instead.
+func (*OverseerSpec) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *OverseerSpec) GetTriage() string {
+	if x != nil {
+		return x.Triage
+	}
+	return ""
+}
+
+func (x *OverseerSpec) GetHandoffAfter() uint32 {
+	if x != nil {
+		return x.HandoffAfter
+	}
+	return 0
+}
+
+func (x *OverseerSpec) GetFresh() int64 {
+	if x != nil {
+		return x.Fresh
+	}
+	return 0
+}
+
+func (x *OverseerSpec) GetStale() int64 {
+	if x != nil {
+		return x.Stale
+	}
+	return 0
+}
+
 type ApplyRoom struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
@@ -2105,7 +2293,7 @@ type ApplyRoom struct {
 
 func (x *ApplyRoom) Reset() {
 	*x = ApplyRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2117,7 +2305,7 @@ func (x *ApplyRoom) String() string {
 func (*ApplyRoom) ProtoMessage() {}
 
 func (x *ApplyRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[16]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2130,7 +2318,7 @@ func (x *ApplyRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyRoom.ProtoReflect.Descriptor instead.
 func (*ApplyRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{16}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ApplyRoom) GetRoom() string {
@@ -2179,7 +2367,7 @@ type RoomWatch struct {
 
 func (x *RoomWatch) Reset() {
 	*x = RoomWatch{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2191,7 +2379,7 @@ func (x *RoomWatch) String() string {
 func (*RoomWatch) ProtoMessage() {}
 
 func (x *RoomWatch) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[17]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2204,7 +2392,7 @@ func (x *RoomWatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomWatch.ProtoReflect.Descriptor instead.
 func (*RoomWatch) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{17}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RoomWatch) GetIdleLimit() int64 {
@@ -2236,7 +2424,7 @@ type BeginEscalations struct {
 
 func (x *BeginEscalations) Reset() {
 	*x = BeginEscalations{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2248,7 +2436,7 @@ func (x *BeginEscalations) String() string {
 func (*BeginEscalations) ProtoMessage() {}
 
 func (x *BeginEscalations) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[18]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2261,7 +2449,7 @@ func (x *BeginEscalations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginEscalations.ProtoReflect.Descriptor instead.
 func (*BeginEscalations) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{18}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{19}
 }
 
 type AckEscalation struct {
@@ -2274,7 +2462,7 @@ type AckEscalation struct {
 
 func (x *AckEscalation) Reset() {
 	*x = AckEscalation{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2286,7 +2474,7 @@ func (x *AckEscalation) String() string {
 func (*AckEscalation) ProtoMessage() {}
 
 func (x *AckEscalation) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2299,7 +2487,7 @@ func (x *AckEscalation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckEscalation.ProtoReflect.Descriptor instead.
 func (*AckEscalation) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{19}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AckEscalation) GetEscalation() uint64 {
@@ -2327,7 +2515,7 @@ type CloseEscalation struct {
 
 func (x *CloseEscalation) Reset() {
 	*x = CloseEscalation{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2339,7 +2527,7 @@ func (x *CloseEscalation) String() string {
 func (*CloseEscalation) ProtoMessage() {}
 
 func (x *CloseEscalation) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2352,7 +2540,7 @@ func (x *CloseEscalation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseEscalation.ProtoReflect.Descriptor instead.
 func (*CloseEscalation) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{20}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CloseEscalation) GetEscalation() uint64 {
@@ -2389,7 +2577,7 @@ type NoteNotice struct {
 
 func (x *NoteNotice) Reset() {
 	*x = NoteNotice{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2401,7 +2589,7 @@ func (x *NoteNotice) String() string {
 func (*NoteNotice) ProtoMessage() {}
 
 func (x *NoteNotice) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2414,7 +2602,7 @@ func (x *NoteNotice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteNotice.ProtoReflect.Descriptor instead.
 func (*NoteNotice) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{21}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *NoteNotice) GetEscalation() uint64 {
@@ -2460,7 +2648,7 @@ type WatchRooms struct {
 
 func (x *WatchRooms) Reset() {
 	*x = WatchRooms{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2472,7 +2660,7 @@ func (x *WatchRooms) String() string {
 func (*WatchRooms) ProtoMessage() {}
 
 func (x *WatchRooms) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2485,7 +2673,7 @@ func (x *WatchRooms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRooms.ProtoReflect.Descriptor instead.
 func (*WatchRooms) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{22}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{23}
 }
 
 type WarnRoom struct {
@@ -2498,7 +2686,7 @@ type WarnRoom struct {
 
 func (x *WarnRoom) Reset() {
 	*x = WarnRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2510,7 +2698,7 @@ func (x *WarnRoom) String() string {
 func (*WarnRoom) ProtoMessage() {}
 
 func (x *WarnRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2523,7 +2711,7 @@ func (x *WarnRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WarnRoom.ProtoReflect.Descriptor instead.
 func (*WarnRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{23}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *WarnRoom) GetRoom() uint32 {
@@ -2551,7 +2739,7 @@ type CancelIdleRoom struct {
 
 func (x *CancelIdleRoom) Reset() {
 	*x = CancelIdleRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2563,7 +2751,7 @@ func (x *CancelIdleRoom) String() string {
 func (*CancelIdleRoom) ProtoMessage() {}
 
 func (x *CancelIdleRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2576,7 +2764,7 @@ func (x *CancelIdleRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelIdleRoom.ProtoReflect.Descriptor instead.
 func (*CancelIdleRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{24}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CancelIdleRoom) GetRoom() uint32 {
@@ -2611,7 +2799,7 @@ type ReopenRoom struct {
 
 func (x *ReopenRoom) Reset() {
 	*x = ReopenRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2623,7 +2811,7 @@ func (x *ReopenRoom) String() string {
 func (*ReopenRoom) ProtoMessage() {}
 
 func (x *ReopenRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2636,7 +2824,7 @@ func (x *ReopenRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenRoom.ProtoReflect.Descriptor instead.
 func (*ReopenRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{25}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReopenRoom) GetRoom() string {
@@ -2674,7 +2862,7 @@ type SetRoomWatch struct {
 
 func (x *SetRoomWatch) Reset() {
 	*x = SetRoomWatch{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2686,7 +2874,7 @@ func (x *SetRoomWatch) String() string {
 func (*SetRoomWatch) ProtoMessage() {}
 
 func (x *SetRoomWatch) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2699,7 +2887,7 @@ func (x *SetRoomWatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRoomWatch.ProtoReflect.Descriptor instead.
 func (*SetRoomWatch) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{26}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SetRoomWatch) GetRoom() string {
@@ -2755,7 +2943,7 @@ type DeleteRoom struct {
 
 func (x *DeleteRoom) Reset() {
 	*x = DeleteRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2767,7 +2955,7 @@ func (x *DeleteRoom) String() string {
 func (*DeleteRoom) ProtoMessage() {}
 
 func (x *DeleteRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2780,7 +2968,7 @@ func (x *DeleteRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRoom.ProtoReflect.Descriptor instead.
 func (*DeleteRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{27}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DeleteRoom) GetRoom() string {
@@ -2819,7 +3007,7 @@ type CreateTask struct {
 
 func (x *CreateTask) Reset() {
 	*x = CreateTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2831,7 +3019,7 @@ func (x *CreateTask) String() string {
 func (*CreateTask) ProtoMessage() {}
 
 func (x *CreateTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2844,7 +3032,7 @@ func (x *CreateTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTask.ProtoReflect.Descriptor instead.
 func (*CreateTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{28}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CreateTask) GetRoom() string {
@@ -2908,7 +3096,7 @@ type CancelTask struct {
 
 func (x *CancelTask) Reset() {
 	*x = CancelTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2920,7 +3108,7 @@ func (x *CancelTask) String() string {
 func (*CancelTask) ProtoMessage() {}
 
 func (x *CancelTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2933,7 +3121,7 @@ func (x *CancelTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTask.ProtoReflect.Descriptor instead.
 func (*CancelTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{29}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CancelTask) GetTask() uint64 {
@@ -2975,7 +3163,7 @@ type RetryTask struct {
 
 func (x *RetryTask) Reset() {
 	*x = RetryTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2987,7 +3175,7 @@ func (x *RetryTask) String() string {
 func (*RetryTask) ProtoMessage() {}
 
 func (x *RetryTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3000,7 +3188,7 @@ func (x *RetryTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryTask.ProtoReflect.Descriptor instead.
 func (*RetryTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RetryTask) GetTask() uint64 {
@@ -3037,7 +3225,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3049,7 +3237,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3062,7 +3250,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Join) GetAgent() string {
@@ -3098,7 +3286,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3110,7 +3298,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3123,7 +3311,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Leave) GetAgent() string {
@@ -3166,7 +3354,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3178,7 +3366,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3191,7 +3379,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Claim) GetAgent() string {
@@ -3235,7 +3423,7 @@ type StartTask struct {
 
 func (x *StartTask) Reset() {
 	*x = StartTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3247,7 +3435,7 @@ func (x *StartTask) String() string {
 func (*StartTask) ProtoMessage() {}
 
 func (x *StartTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3260,7 +3448,7 @@ func (x *StartTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTask.ProtoReflect.Descriptor instead.
 func (*StartTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *StartTask) GetAgent() string {
@@ -3314,7 +3502,7 @@ type ProgressTask struct {
 
 func (x *ProgressTask) Reset() {
 	*x = ProgressTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3326,7 +3514,7 @@ func (x *ProgressTask) String() string {
 func (*ProgressTask) ProtoMessage() {}
 
 func (x *ProgressTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3339,7 +3527,7 @@ func (x *ProgressTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressTask.ProtoReflect.Descriptor instead.
 func (*ProgressTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ProgressTask) GetAgent() string {
@@ -3412,7 +3600,7 @@ type CompleteTask struct {
 
 func (x *CompleteTask) Reset() {
 	*x = CompleteTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3424,7 +3612,7 @@ func (x *CompleteTask) String() string {
 func (*CompleteTask) ProtoMessage() {}
 
 func (x *CompleteTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3437,7 +3625,7 @@ func (x *CompleteTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteTask.ProtoReflect.Descriptor instead.
 func (*CompleteTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CompleteTask) GetAgent() string {
@@ -3497,7 +3685,7 @@ type FailTask struct {
 
 func (x *FailTask) Reset() {
 	*x = FailTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3509,7 +3697,7 @@ func (x *FailTask) String() string {
 func (*FailTask) ProtoMessage() {}
 
 func (x *FailTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3522,7 +3710,7 @@ func (x *FailTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailTask.ProtoReflect.Descriptor instead.
 func (*FailTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *FailTask) GetAgent() string {
@@ -3592,7 +3780,7 @@ type Handoff struct {
 
 func (x *Handoff) Reset() {
 	*x = Handoff{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3604,7 +3792,7 @@ func (x *Handoff) String() string {
 func (*Handoff) ProtoMessage() {}
 
 func (x *Handoff) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3617,7 +3805,7 @@ func (x *Handoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Handoff.ProtoReflect.Descriptor instead.
 func (*Handoff) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Handoff) GetAgent() string {
@@ -3702,7 +3890,7 @@ type SetResume struct {
 
 func (x *SetResume) Reset() {
 	*x = SetResume{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3714,7 +3902,7 @@ func (x *SetResume) String() string {
 func (*SetResume) ProtoMessage() {}
 
 func (x *SetResume) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3727,7 +3915,7 @@ func (x *SetResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetResume.ProtoReflect.Descriptor instead.
 func (*SetResume) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SetResume) GetAgent() string {
@@ -3774,7 +3962,7 @@ type Declare struct {
 
 func (x *Declare) Reset() {
 	*x = Declare{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3786,7 +3974,7 @@ func (x *Declare) String() string {
 func (*Declare) ProtoMessage() {}
 
 func (x *Declare) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3799,7 +3987,7 @@ func (x *Declare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declare.ProtoReflect.Descriptor instead.
 func (*Declare) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{40}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Declare) GetAgent() string {
@@ -3872,7 +4060,7 @@ type SetAgent struct {
 
 func (x *SetAgent) Reset() {
 	*x = SetAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3884,7 +4072,7 @@ func (x *SetAgent) String() string {
 func (*SetAgent) ProtoMessage() {}
 
 func (x *SetAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3897,7 +4085,7 @@ func (x *SetAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAgent.ProtoReflect.Descriptor instead.
 func (*SetAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{41}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SetAgent) GetAgent() string {
@@ -3954,7 +4142,7 @@ type RestartAgent struct {
 
 func (x *RestartAgent) Reset() {
 	*x = RestartAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3966,7 +4154,7 @@ func (x *RestartAgent) String() string {
 func (*RestartAgent) ProtoMessage() {}
 
 func (x *RestartAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3979,7 +4167,7 @@ func (x *RestartAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartAgent.ProtoReflect.Descriptor instead.
 func (*RestartAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{42}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RestartAgent) GetAgent() string {
@@ -4022,7 +4210,7 @@ type SetPause struct {
 
 func (x *SetPause) Reset() {
 	*x = SetPause{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4034,7 +4222,7 @@ func (x *SetPause) String() string {
 func (*SetPause) ProtoMessage() {}
 
 func (x *SetPause) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4047,7 +4235,7 @@ func (x *SetPause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPause.ProtoReflect.Descriptor instead.
 func (*SetPause) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{43}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SetPause) GetScope() string {
@@ -4088,7 +4276,7 @@ type UnparkAgent struct {
 
 func (x *UnparkAgent) Reset() {
 	*x = UnparkAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4100,7 +4288,7 @@ func (x *UnparkAgent) String() string {
 func (*UnparkAgent) ProtoMessage() {}
 
 func (x *UnparkAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4113,7 +4301,7 @@ func (x *UnparkAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnparkAgent.ProtoReflect.Descriptor instead.
 func (*UnparkAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{44}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *UnparkAgent) GetAgent() string {
@@ -4141,7 +4329,7 @@ type UnquarantineTask struct {
 
 func (x *UnquarantineTask) Reset() {
 	*x = UnquarantineTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4153,7 +4341,7 @@ func (x *UnquarantineTask) String() string {
 func (*UnquarantineTask) ProtoMessage() {}
 
 func (x *UnquarantineTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4166,7 +4354,7 @@ func (x *UnquarantineTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnquarantineTask.ProtoReflect.Descriptor instead.
 func (*UnquarantineTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{45}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *UnquarantineTask) GetTask() uint64 {
@@ -4199,7 +4387,7 @@ type ReleaseBrake struct {
 
 func (x *ReleaseBrake) Reset() {
 	*x = ReleaseBrake{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4211,7 +4399,7 @@ func (x *ReleaseBrake) String() string {
 func (*ReleaseBrake) ProtoMessage() {}
 
 func (x *ReleaseBrake) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4224,7 +4412,7 @@ func (x *ReleaseBrake) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseBrake.ProtoReflect.Descriptor instead.
 func (*ReleaseBrake) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{46}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReleaseBrake) GetBy() string {
@@ -4245,7 +4433,7 @@ type Running struct {
 
 func (x *Running) Reset() {
 	*x = Running{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4257,7 +4445,7 @@ func (x *Running) String() string {
 func (*Running) ProtoMessage() {}
 
 func (x *Running) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4270,7 +4458,7 @@ func (x *Running) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Running.ProtoReflect.Descriptor instead.
 func (*Running) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{47}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Running) GetAgent() uint32 {
@@ -4313,7 +4501,7 @@ type RegisterHost struct {
 
 func (x *RegisterHost) Reset() {
 	*x = RegisterHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4325,7 +4513,7 @@ func (x *RegisterHost) String() string {
 func (*RegisterHost) ProtoMessage() {}
 
 func (x *RegisterHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4338,7 +4526,7 @@ func (x *RegisterHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterHost.ProtoReflect.Descriptor instead.
 func (*RegisterHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{48}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RegisterHost) GetKey() string {
@@ -4428,7 +4616,7 @@ type LeaveHost struct {
 
 func (x *LeaveHost) Reset() {
 	*x = LeaveHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4440,7 +4628,7 @@ func (x *LeaveHost) String() string {
 func (*LeaveHost) ProtoMessage() {}
 
 func (x *LeaveHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4453,7 +4641,7 @@ func (x *LeaveHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveHost.ProtoReflect.Descriptor instead.
 func (*LeaveHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{49}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *LeaveHost) GetKey() string {
@@ -4481,7 +4669,7 @@ type SuspectHost struct {
 
 func (x *SuspectHost) Reset() {
 	*x = SuspectHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4493,7 +4681,7 @@ func (x *SuspectHost) String() string {
 func (*SuspectHost) ProtoMessage() {}
 
 func (x *SuspectHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4506,7 +4694,7 @@ func (x *SuspectHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspectHost.ProtoReflect.Descriptor instead.
 func (*SuspectHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{50}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SuspectHost) GetHost() uint32 {
@@ -4543,7 +4731,7 @@ type AcceptOrder struct {
 
 func (x *AcceptOrder) Reset() {
 	*x = AcceptOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4555,7 +4743,7 @@ func (x *AcceptOrder) String() string {
 func (*AcceptOrder) ProtoMessage() {}
 
 func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4568,7 +4756,7 @@ func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptOrder.ProtoReflect.Descriptor instead.
 func (*AcceptOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *AcceptOrder) GetHost() uint32 {
@@ -4618,7 +4806,7 @@ type ReportStarted struct {
 
 func (x *ReportStarted) Reset() {
 	*x = ReportStarted{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4630,7 +4818,7 @@ func (x *ReportStarted) String() string {
 func (*ReportStarted) ProtoMessage() {}
 
 func (x *ReportStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4643,7 +4831,7 @@ func (x *ReportStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStarted.ProtoReflect.Descriptor instead.
 func (*ReportStarted) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReportStarted) GetHost() uint32 {
@@ -4691,7 +4879,7 @@ type ReportExit struct {
 
 func (x *ReportExit) Reset() {
 	*x = ReportExit{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4703,7 +4891,7 @@ func (x *ReportExit) String() string {
 func (*ReportExit) ProtoMessage() {}
 
 func (x *ReportExit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4716,7 +4904,7 @@ func (x *ReportExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportExit.ProtoReflect.Descriptor instead.
 func (*ReportExit) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{53}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ReportExit) GetHost() uint32 {
@@ -4794,7 +4982,7 @@ type DrainHost struct {
 
 func (x *DrainHost) Reset() {
 	*x = DrainHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4806,7 +4994,7 @@ func (x *DrainHost) String() string {
 func (*DrainHost) ProtoMessage() {}
 
 func (x *DrainHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4819,7 +5007,7 @@ func (x *DrainHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainHost.ProtoReflect.Descriptor instead.
 func (*DrainHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{54}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *DrainHost) GetHost() uint32 {
@@ -4861,7 +5049,7 @@ type ConfirmDead struct {
 
 func (x *ConfirmDead) Reset() {
 	*x = ConfirmDead{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4873,7 +5061,7 @@ func (x *ConfirmDead) String() string {
 func (*ConfirmDead) ProtoMessage() {}
 
 func (x *ConfirmDead) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4886,7 +5074,7 @@ func (x *ConfirmDead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmDead.ProtoReflect.Descriptor instead.
 func (*ConfirmDead) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{55}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ConfirmDead) GetHost() uint32 {
@@ -4920,7 +5108,7 @@ type ForgetHost struct {
 
 func (x *ForgetHost) Reset() {
 	*x = ForgetHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4932,7 +5120,7 @@ func (x *ForgetHost) String() string {
 func (*ForgetHost) ProtoMessage() {}
 
 func (x *ForgetHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4945,7 +5133,7 @@ func (x *ForgetHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetHost.ProtoReflect.Descriptor instead.
 func (*ForgetHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{56}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ForgetHost) GetHost() uint32 {
@@ -4974,7 +5162,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4986,7 +5174,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4999,7 +5187,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{57}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *HostView) GetServer() string {
@@ -5041,7 +5229,7 @@ type ReportViews struct {
 
 func (x *ReportViews) Reset() {
 	*x = ReportViews{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5053,7 +5241,7 @@ func (x *ReportViews) String() string {
 func (*ReportViews) ProtoMessage() {}
 
 func (x *ReportViews) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5066,7 +5254,7 @@ func (x *ReportViews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportViews.ProtoReflect.Descriptor instead.
 func (*ReportViews) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{58}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReportViews) GetServer() string {
@@ -5100,7 +5288,7 @@ type SurrenderHost struct {
 
 func (x *SurrenderHost) Reset() {
 	*x = SurrenderHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5112,7 +5300,7 @@ func (x *SurrenderHost) String() string {
 func (*SurrenderHost) ProtoMessage() {}
 
 func (x *SurrenderHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5125,7 +5313,7 @@ func (x *SurrenderHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SurrenderHost.ProtoReflect.Descriptor instead.
 func (*SurrenderHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{59}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SurrenderHost) GetHost() uint32 {
@@ -5153,7 +5341,7 @@ type ReportPressure struct {
 
 func (x *ReportPressure) Reset() {
 	*x = ReportPressure{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5165,7 +5353,7 @@ func (x *ReportPressure) String() string {
 func (*ReportPressure) ProtoMessage() {}
 
 func (x *ReportPressure) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5178,7 +5366,7 @@ func (x *ReportPressure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportPressure.ProtoReflect.Descriptor instead.
 func (*ReportPressure) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{60}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ReportPressure) GetHost() uint32 {
@@ -5214,7 +5402,7 @@ type ReportStuck struct {
 
 func (x *ReportStuck) Reset() {
 	*x = ReportStuck{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5226,7 +5414,7 @@ func (x *ReportStuck) String() string {
 func (*ReportStuck) ProtoMessage() {}
 
 func (x *ReportStuck) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5239,7 +5427,7 @@ func (x *ReportStuck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStuck.ProtoReflect.Descriptor instead.
 func (*ReportStuck) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{61}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ReportStuck) GetHost() uint32 {
@@ -5281,7 +5469,7 @@ type NoteNudge struct {
 
 func (x *NoteNudge) Reset() {
 	*x = NoteNudge{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5293,7 +5481,7 @@ func (x *NoteNudge) String() string {
 func (*NoteNudge) ProtoMessage() {}
 
 func (x *NoteNudge) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5306,7 +5494,7 @@ func (x *NoteNudge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteNudge.ProtoReflect.Descriptor instead.
 func (*NoteNudge) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{62}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *NoteNudge) GetAgent() string {
@@ -5342,7 +5530,7 @@ type StepLadder struct {
 
 func (x *StepLadder) Reset() {
 	*x = StepLadder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5354,7 +5542,7 @@ func (x *StepLadder) String() string {
 func (*StepLadder) ProtoMessage() {}
 
 func (x *StepLadder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5367,7 +5555,7 @@ func (x *StepLadder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepLadder.ProtoReflect.Descriptor instead.
 func (*StepLadder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{63}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *StepLadder) GetAgent() uint32 {
@@ -5410,7 +5598,7 @@ type NoteRung struct {
 
 func (x *NoteRung) Reset() {
 	*x = NoteRung{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5422,7 +5610,7 @@ func (x *NoteRung) String() string {
 func (*NoteRung) ProtoMessage() {}
 
 func (x *NoteRung) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5435,7 +5623,7 @@ func (x *NoteRung) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteRung.ProtoReflect.Descriptor instead.
 func (*NoteRung) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{64}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *NoteRung) GetAgent() uint32 {
@@ -5466,6 +5654,506 @@ func (x *NoteRung) GetReason() string {
 	return ""
 }
 
+type ReportScreen struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	Agent         uint32                 `protobuf:"varint,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	Inc           uint64                 `protobuf:"varint,3,opt,name=inc,proto3" json:"inc,omitempty"`
+	Kind          uint32                 `protobuf:"varint,4,opt,name=kind,proto3" json:"kind,omitempty"`
+	Quiet         bool                   `protobuf:"varint,5,opt,name=quiet,proto3" json:"quiet,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportScreen) Reset() {
+	*x = ReportScreen{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportScreen) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportScreen) ProtoMessage() {}
+
+func (x *ReportScreen) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportScreen.ProtoReflect.Descriptor instead.
+func (*ReportScreen) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{66}
+}
+
+func (x *ReportScreen) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *ReportScreen) GetAgent() uint32 {
+	if x != nil {
+		return x.Agent
+	}
+	return 0
+}
+
+func (x *ReportScreen) GetInc() uint64 {
+	if x != nil {
+		return x.Inc
+	}
+	return 0
+}
+
+func (x *ReportScreen) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *ReportScreen) GetQuiet() bool {
+	if x != nil {
+		return x.Quiet
+	}
+	return false
+}
+
+type ReportTerminals struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	Boot          string                 `protobuf:"bytes,2,opt,name=boot,proto3" json:"boot,omitempty"`
+	Tool          string                 `protobuf:"bytes,3,opt,name=tool,proto3" json:"tool,omitempty"`
+	Why           string                 `protobuf:"bytes,4,opt,name=why,proto3" json:"why,omitempty"`
+	Runners       []string               `protobuf:"bytes,5,rep,name=runners,proto3" json:"runners,omitempty"`
+	Watched       []string               `protobuf:"bytes,6,rep,name=watched,proto3" json:"watched,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportTerminals) Reset() {
+	*x = ReportTerminals{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportTerminals) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportTerminals) ProtoMessage() {}
+
+func (x *ReportTerminals) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportTerminals.ProtoReflect.Descriptor instead.
+func (*ReportTerminals) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{67}
+}
+
+func (x *ReportTerminals) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *ReportTerminals) GetBoot() string {
+	if x != nil {
+		return x.Boot
+	}
+	return ""
+}
+
+func (x *ReportTerminals) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *ReportTerminals) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *ReportTerminals) GetRunners() []string {
+	if x != nil {
+		return x.Runners
+	}
+	return nil
+}
+
+func (x *ReportTerminals) GetWatched() []string {
+	if x != nil {
+		return x.Watched
+	}
+	return nil
+}
+
+type ReportPatrol struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	Inc           uint64                 `protobuf:"varint,2,opt,name=inc,proto3" json:"inc,omitempty"`
+	TokenHash     []byte                 `protobuf:"bytes,3,opt,name=token_hash,json=tokenHash,proto3" json:"token_hash,omitempty"`
+	Cycle         uint64                 `protobuf:"varint,6,opt,name=cycle,proto3" json:"cycle,omitempty"`
+	Action        string                 `protobuf:"bytes,7,opt,name=action,proto3" json:"action,omitempty"`
+	Healthy       uint32                 `protobuf:"varint,8,opt,name=healthy,proto3" json:"healthy,omitempty"`
+	Unhealthy     uint32                 `protobuf:"varint,9,opt,name=unhealthy,proto3" json:"unhealthy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportPatrol) Reset() {
+	*x = ReportPatrol{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportPatrol) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportPatrol) ProtoMessage() {}
+
+func (x *ReportPatrol) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportPatrol.ProtoReflect.Descriptor instead.
+func (*ReportPatrol) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{68}
+}
+
+func (x *ReportPatrol) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *ReportPatrol) GetInc() uint64 {
+	if x != nil {
+		return x.Inc
+	}
+	return 0
+}
+
+func (x *ReportPatrol) GetTokenHash() []byte {
+	if x != nil {
+		return x.TokenHash
+	}
+	return nil
+}
+
+func (x *ReportPatrol) GetCycle() uint64 {
+	if x != nil {
+		return x.Cycle
+	}
+	return 0
+}
+
+func (x *ReportPatrol) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+func (x *ReportPatrol) GetHealthy() uint32 {
+	if x != nil {
+		return x.Healthy
+	}
+	return 0
+}
+
+func (x *ReportPatrol) GetUnhealthy() uint32 {
+	if x != nil {
+		return x.Unhealthy
+	}
+	return 0
+}
+
+type LookAtOverseer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LookAtOverseer) Reset() {
+	*x = LookAtOverseer{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LookAtOverseer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LookAtOverseer) ProtoMessage() {}
+
+func (x *LookAtOverseer) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LookAtOverseer.ProtoReflect.Descriptor instead.
+func (*LookAtOverseer) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{69}
+}
+
+func (x *LookAtOverseer) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *LookAtOverseer) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type HandOver struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	Inc           uint64                 `protobuf:"varint,2,opt,name=inc,proto3" json:"inc,omitempty"`
+	TokenHash     []byte                 `protobuf:"bytes,3,opt,name=token_hash,json=tokenHash,proto3" json:"token_hash,omitempty"`
+	Subject       string                 `protobuf:"bytes,6,opt,name=subject,proto3" json:"subject,omitempty"`
+	Body          string                 `protobuf:"bytes,7,opt,name=body,proto3" json:"body,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandOver) Reset() {
+	*x = HandOver{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[70]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandOver) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandOver) ProtoMessage() {}
+
+func (x *HandOver) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[70]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandOver.ProtoReflect.Descriptor instead.
+func (*HandOver) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{70}
+}
+
+func (x *HandOver) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *HandOver) GetInc() uint64 {
+	if x != nil {
+		return x.Inc
+	}
+	return 0
+}
+
+func (x *HandOver) GetTokenHash() []byte {
+	if x != nil {
+		return x.TokenHash
+	}
+	return nil
+}
+
+func (x *HandOver) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *HandOver) GetBody() string {
+	if x != nil {
+		return x.Body
+	}
+	return ""
+}
+
+type ProdOverseer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         uint32                 `protobuf:"varint,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	Inc           uint64                 `protobuf:"varint,2,opt,name=inc,proto3" json:"inc,omitempty"`
+	At            int64                  `protobuf:"zigzag64,3,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProdOverseer) Reset() {
+	*x = ProdOverseer{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[71]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProdOverseer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProdOverseer) ProtoMessage() {}
+
+func (x *ProdOverseer) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[71]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProdOverseer.ProtoReflect.Descriptor instead.
+func (*ProdOverseer) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{71}
+}
+
+func (x *ProdOverseer) GetAgent() uint32 {
+	if x != nil {
+		return x.Agent
+	}
+	return 0
+}
+
+func (x *ProdOverseer) GetInc() uint64 {
+	if x != nil {
+		return x.Inc
+	}
+	return 0
+}
+
+func (x *ProdOverseer) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+type NoteProd struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         uint32                 `protobuf:"varint,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	Inc           uint64                 `protobuf:"varint,2,opt,name=inc,proto3" json:"inc,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NoteProd) Reset() {
+	*x = NoteProd{}
+	mi := &file_vigil_log_v1_log_proto_msgTypes[72]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NoteProd) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NoteProd) ProtoMessage() {}
+
+func (x *NoteProd) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_log_v1_log_proto_msgTypes[72]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NoteProd.ProtoReflect.Descriptor instead.
+func (*NoteProd) Descriptor() ([]byte, []int) {
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{72}
+}
+
+func (x *NoteProd) GetAgent() uint32 {
+	if x != nil {
+		return x.Agent
+	}
+	return 0
+}
+
+func (x *NoteProd) GetInc() uint64 {
+	if x != nil {
+		return x.Inc
+	}
+	return 0
+}
+
+func (x *NoteProd) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type SendMail struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
@@ -5486,7 +6174,7 @@ type SendMail struct {
 
 func (x *SendMail) Reset() {
 	*x = SendMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5498,7 +6186,7 @@ func (x *SendMail) String() string {
 func (*SendMail) ProtoMessage() {}
 
 func (x *SendMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5511,7 +6199,7 @@ func (x *SendMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMail.ProtoReflect.Descriptor instead.
 func (*SendMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{65}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *SendMail) GetAgent() string {
@@ -5610,7 +6298,7 @@ type ReadMail struct {
 
 func (x *ReadMail) Reset() {
 	*x = ReadMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5622,7 +6310,7 @@ func (x *ReadMail) String() string {
 func (*ReadMail) ProtoMessage() {}
 
 func (x *ReadMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5635,7 +6323,7 @@ func (x *ReadMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadMail.ProtoReflect.Descriptor instead.
 func (*ReadMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{66}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ReadMail) GetAgent() string {
@@ -5678,7 +6366,7 @@ type AckMail struct {
 
 func (x *AckMail) Reset() {
 	*x = AckMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5690,7 +6378,7 @@ func (x *AckMail) String() string {
 func (*AckMail) ProtoMessage() {}
 
 func (x *AckMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5703,7 +6391,7 @@ func (x *AckMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckMail.ProtoReflect.Descriptor instead.
 func (*AckMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{67}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *AckMail) GetAgent() string {
@@ -5745,7 +6433,7 @@ type OrderStart struct {
 
 func (x *OrderStart) Reset() {
 	*x = OrderStart{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5757,7 +6445,7 @@ func (x *OrderStart) String() string {
 func (*OrderStart) ProtoMessage() {}
 
 func (x *OrderStart) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5770,7 +6458,7 @@ func (x *OrderStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStart.ProtoReflect.Descriptor instead.
 func (*OrderStart) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{68}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *OrderStart) GetAgent() uint32 {
@@ -5805,7 +6493,7 @@ type OrderStop struct {
 
 func (x *OrderStop) Reset() {
 	*x = OrderStop{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5817,7 +6505,7 @@ func (x *OrderStop) String() string {
 func (*OrderStop) ProtoMessage() {}
 
 func (x *OrderStop) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5830,7 +6518,7 @@ func (x *OrderStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStop.ProtoReflect.Descriptor instead.
 func (*OrderStop) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{69}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *OrderStop) GetAgent() uint32 {
@@ -5865,7 +6553,7 @@ type CancelOrder struct {
 
 func (x *CancelOrder) Reset() {
 	*x = CancelOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[70]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5877,7 +6565,7 @@ func (x *CancelOrder) String() string {
 func (*CancelOrder) ProtoMessage() {}
 
 func (x *CancelOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[70]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5890,7 +6578,7 @@ func (x *CancelOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelOrder.ProtoReflect.Descriptor instead.
 func (*CancelOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{70}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *CancelOrder) GetAgent() uint32 {
@@ -5928,7 +6616,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tHostBeats\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
-	"\x06packed\x18\x03 \x01(\fR\x06packed\"\x86\x1f\n" +
+	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xd3\"\n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
@@ -6012,7 +6700,14 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\vnote_notice\x18I \x01(\v2\x18.vigil.log.v1.NoteNoticeH\x00R\n" +
 	"noteNotice\x12;\n" +
 	"\vraise_level\x18J \x01(\v2\x18.vigil.log.v1.RaiseLevelH\x00R\n" +
-	"raiseLevel\x125\n" +
+	"raiseLevel\x12A\n" +
+	"\rreport_screen\x18P \x01(\v2\x1a.vigil.log.v1.ReportScreenH\x00R\freportScreen\x12J\n" +
+	"\x10report_terminals\x18Q \x01(\v2\x1d.vigil.log.v1.ReportTerminalsH\x00R\x0freportTerminals\x12A\n" +
+	"\rreport_patrol\x18L \x01(\v2\x1a.vigil.log.v1.ReportPatrolH\x00R\freportPatrol\x12H\n" +
+	"\x10look_at_overseer\x18M \x01(\v2\x1c.vigil.log.v1.LookAtOverseerH\x00R\x0elookAtOverseer\x125\n" +
+	"\thand_over\x18N \x01(\v2\x16.vigil.log.v1.HandOverH\x00R\bhandOver\x12A\n" +
+	"\rprod_overseer\x18O \x01(\v2\x1a.vigil.log.v1.ProdOverseerH\x00R\fprodOverseer\x125\n" +
+	"\tnote_prod\x18S \x01(\v2\x16.vigil.log.v1.NoteProdH\x00R\bnoteProd\x125\n" +
 	"\twarn_room\x18Z \x01(\v2\x16.vigil.log.v1.WarnRoomH\x00R\bwarnRoom\x12H\n" +
 	"\x10cancel_idle_room\x18[ \x01(\v2\x1c.vigil.log.v1.CancelIdleRoomH\x00R\x0ecancelIdleRoom\x12;\n" +
 	"\vreopen_room\x18\\ \x01(\v2\x18.vigil.log.v1.ReopenRoomH\x00R\n" +
@@ -6060,7 +6755,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x0fLeaderUnreached\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x16\n" +
-	"\x06silent\x18\x03 \x01(\x12R\x06silent\"\xb7\x05\n" +
+	"\x06silent\x18\x03 \x01(\x12R\x06silent\"\xef\x05\n" +
 	"\bRoleSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06runner\x18\x02 \x01(\tR\x06runner\x12\x1a\n" +
@@ -6089,7 +6784,13 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\fhealth_every\x18\x14 \x01(\x12R\vhealthEvery\x12#\n" +
 	"\rhealth_missed\x18\x15 \x01(\rR\fhealthMissed\x12\x16\n" +
 	"\x06ladder\x18\x16 \x01(\rR\x06ladder\x12\x16\n" +
-	"\x06expect\x182 \x01(\x12R\x06expect\"\xa3\x01\n" +
+	"\x06expect\x182 \x01(\x12R\x06expect\x126\n" +
+	"\boverseer\x18< \x03(\v2\x1a.vigil.log.v1.OverseerSpecR\boverseer\"w\n" +
+	"\fOverseerSpec\x12\x16\n" +
+	"\x06triage\x18\x01 \x01(\tR\x06triage\x12#\n" +
+	"\rhandoff_after\x18\x02 \x01(\rR\fhandoffAfter\x12\x14\n" +
+	"\x05fresh\x18\x03 \x01(\x12R\x05fresh\x12\x14\n" +
+	"\x05stale\x18\x04 \x01(\x12R\x05stale\"\xa3\x01\n" +
 	"\tApplyRoom\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12,\n" +
 	"\x05roles\x18\x02 \x03(\v2\x16.vigil.log.v1.RoleSpecR\x05roles\x12\x0e\n" +
@@ -6372,7 +7073,47 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x05agent\x18\x01 \x01(\rR\x05agent\x12\x10\n" +
 	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x12\n" +
 	"\x04rung\x18\x03 \x01(\rR\x04rung\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xa1\x02\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"t\n" +
+	"\fReportScreen\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +
+	"\x05agent\x18\x02 \x01(\rR\x05agent\x12\x10\n" +
+	"\x03inc\x18\x03 \x01(\x04R\x03inc\x12\x12\n" +
+	"\x04kind\x18\x04 \x01(\rR\x04kind\x12\x14\n" +
+	"\x05quiet\x18\x05 \x01(\bR\x05quiet\"\x93\x01\n" +
+	"\x0fReportTerminals\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
+	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x12\n" +
+	"\x04tool\x18\x03 \x01(\tR\x04tool\x12\x10\n" +
+	"\x03why\x18\x04 \x01(\tR\x03why\x12\x18\n" +
+	"\arunners\x18\x05 \x03(\tR\arunners\x12\x18\n" +
+	"\awatched\x18\x06 \x03(\tR\awatched\"\xbb\x01\n" +
+	"\fReportPatrol\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x10\n" +
+	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x1d\n" +
+	"\n" +
+	"token_hash\x18\x03 \x01(\fR\ttokenHash\x12\x14\n" +
+	"\x05cycle\x18\x06 \x01(\x04R\x05cycle\x12\x16\n" +
+	"\x06action\x18\a \x01(\tR\x06action\x12\x18\n" +
+	"\ahealthy\x18\b \x01(\rR\ahealthy\x12\x1c\n" +
+	"\tunhealthy\x18\t \x01(\rR\tunhealthy\"6\n" +
+	"\x0eLookAtOverseer\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\"\x7f\n" +
+	"\bHandOver\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x10\n" +
+	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x1d\n" +
+	"\n" +
+	"token_hash\x18\x03 \x01(\fR\ttokenHash\x12\x18\n" +
+	"\asubject\x18\x06 \x01(\tR\asubject\x12\x12\n" +
+	"\x04body\x18\a \x01(\tR\x04body\"F\n" +
+	"\fProdOverseer\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\rR\x05agent\x12\x10\n" +
+	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x0e\n" +
+	"\x02at\x18\x03 \x01(\x12R\x02at\"J\n" +
+	"\bNoteProd\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\rR\x05agent\x12\x10\n" +
+	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xa1\x02\n" +
 	"\bSendMail\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x10\n" +
 	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x1d\n" +
@@ -6426,7 +7167,7 @@ func file_vigil_log_v1_log_proto_rawDescGZIP() []byte {
 	return file_vigil_log_v1_log_proto_rawDescData
 }
 
-var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
+var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 79)
 var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: vigil.log.v1.Entry
 	(*HostBeats)(nil),         // 1: vigil.log.v1.HostBeats
@@ -6444,61 +7185,69 @@ var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*RaiseEpoch)(nil),        // 13: vigil.log.v1.RaiseEpoch
 	(*LeaderUnreached)(nil),   // 14: vigil.log.v1.LeaderUnreached
 	(*RoleSpec)(nil),          // 15: vigil.log.v1.RoleSpec
-	(*ApplyRoom)(nil),         // 16: vigil.log.v1.ApplyRoom
-	(*RoomWatch)(nil),         // 17: vigil.log.v1.RoomWatch
-	(*BeginEscalations)(nil),  // 18: vigil.log.v1.BeginEscalations
-	(*AckEscalation)(nil),     // 19: vigil.log.v1.AckEscalation
-	(*CloseEscalation)(nil),   // 20: vigil.log.v1.CloseEscalation
-	(*NoteNotice)(nil),        // 21: vigil.log.v1.NoteNotice
-	(*WatchRooms)(nil),        // 22: vigil.log.v1.WatchRooms
-	(*WarnRoom)(nil),          // 23: vigil.log.v1.WarnRoom
-	(*CancelIdleRoom)(nil),    // 24: vigil.log.v1.CancelIdleRoom
-	(*ReopenRoom)(nil),        // 25: vigil.log.v1.ReopenRoom
-	(*SetRoomWatch)(nil),      // 26: vigil.log.v1.SetRoomWatch
-	(*DeleteRoom)(nil),        // 27: vigil.log.v1.DeleteRoom
-	(*CreateTask)(nil),        // 28: vigil.log.v1.CreateTask
-	(*CancelTask)(nil),        // 29: vigil.log.v1.CancelTask
-	(*RetryTask)(nil),         // 30: vigil.log.v1.RetryTask
-	(*Join)(nil),              // 31: vigil.log.v1.Join
-	(*Leave)(nil),             // 32: vigil.log.v1.Leave
-	(*Claim)(nil),             // 33: vigil.log.v1.Claim
-	(*StartTask)(nil),         // 34: vigil.log.v1.StartTask
-	(*ProgressTask)(nil),      // 35: vigil.log.v1.ProgressTask
-	(*CompleteTask)(nil),      // 36: vigil.log.v1.CompleteTask
-	(*FailTask)(nil),          // 37: vigil.log.v1.FailTask
-	(*Handoff)(nil),           // 38: vigil.log.v1.Handoff
-	(*SetResume)(nil),         // 39: vigil.log.v1.SetResume
-	(*Declare)(nil),           // 40: vigil.log.v1.Declare
-	(*SetAgent)(nil),          // 41: vigil.log.v1.SetAgent
-	(*RestartAgent)(nil),      // 42: vigil.log.v1.RestartAgent
-	(*SetPause)(nil),          // 43: vigil.log.v1.SetPause
-	(*UnparkAgent)(nil),       // 44: vigil.log.v1.UnparkAgent
-	(*UnquarantineTask)(nil),  // 45: vigil.log.v1.UnquarantineTask
-	(*ReleaseBrake)(nil),      // 46: vigil.log.v1.ReleaseBrake
-	(*Running)(nil),           // 47: vigil.log.v1.Running
-	(*RegisterHost)(nil),      // 48: vigil.log.v1.RegisterHost
-	(*LeaveHost)(nil),         // 49: vigil.log.v1.LeaveHost
-	(*SuspectHost)(nil),       // 50: vigil.log.v1.SuspectHost
-	(*AcceptOrder)(nil),       // 51: vigil.log.v1.AcceptOrder
-	(*ReportStarted)(nil),     // 52: vigil.log.v1.ReportStarted
-	(*ReportExit)(nil),        // 53: vigil.log.v1.ReportExit
-	(*DrainHost)(nil),         // 54: vigil.log.v1.DrainHost
-	(*ConfirmDead)(nil),       // 55: vigil.log.v1.ConfirmDead
-	(*ForgetHost)(nil),        // 56: vigil.log.v1.ForgetHost
-	(*HostView)(nil),          // 57: vigil.log.v1.HostView
-	(*ReportViews)(nil),       // 58: vigil.log.v1.ReportViews
-	(*SurrenderHost)(nil),     // 59: vigil.log.v1.SurrenderHost
-	(*ReportPressure)(nil),    // 60: vigil.log.v1.ReportPressure
-	(*ReportStuck)(nil),       // 61: vigil.log.v1.ReportStuck
-	(*NoteNudge)(nil),         // 62: vigil.log.v1.NoteNudge
-	(*StepLadder)(nil),        // 63: vigil.log.v1.StepLadder
-	(*NoteRung)(nil),          // 64: vigil.log.v1.NoteRung
-	(*SendMail)(nil),          // 65: vigil.log.v1.SendMail
-	(*ReadMail)(nil),          // 66: vigil.log.v1.ReadMail
-	(*AckMail)(nil),           // 67: vigil.log.v1.AckMail
-	(*OrderStart)(nil),        // 68: vigil.log.v1.OrderStart
-	(*OrderStop)(nil),         // 69: vigil.log.v1.OrderStop
-	(*CancelOrder)(nil),       // 70: vigil.log.v1.CancelOrder
+	(*OverseerSpec)(nil),      // 16: vigil.log.v1.OverseerSpec
+	(*ApplyRoom)(nil),         // 17: vigil.log.v1.ApplyRoom
+	(*RoomWatch)(nil),         // 18: vigil.log.v1.RoomWatch
+	(*BeginEscalations)(nil),  // 19: vigil.log.v1.BeginEscalations
+	(*AckEscalation)(nil),     // 20: vigil.log.v1.AckEscalation
+	(*CloseEscalation)(nil),   // 21: vigil.log.v1.CloseEscalation
+	(*NoteNotice)(nil),        // 22: vigil.log.v1.NoteNotice
+	(*WatchRooms)(nil),        // 23: vigil.log.v1.WatchRooms
+	(*WarnRoom)(nil),          // 24: vigil.log.v1.WarnRoom
+	(*CancelIdleRoom)(nil),    // 25: vigil.log.v1.CancelIdleRoom
+	(*ReopenRoom)(nil),        // 26: vigil.log.v1.ReopenRoom
+	(*SetRoomWatch)(nil),      // 27: vigil.log.v1.SetRoomWatch
+	(*DeleteRoom)(nil),        // 28: vigil.log.v1.DeleteRoom
+	(*CreateTask)(nil),        // 29: vigil.log.v1.CreateTask
+	(*CancelTask)(nil),        // 30: vigil.log.v1.CancelTask
+	(*RetryTask)(nil),         // 31: vigil.log.v1.RetryTask
+	(*Join)(nil),              // 32: vigil.log.v1.Join
+	(*Leave)(nil),             // 33: vigil.log.v1.Leave
+	(*Claim)(nil),             // 34: vigil.log.v1.Claim
+	(*StartTask)(nil),         // 35: vigil.log.v1.StartTask
+	(*ProgressTask)(nil),      // 36: vigil.log.v1.ProgressTask
+	(*CompleteTask)(nil),      // 37: vigil.log.v1.CompleteTask
+	(*FailTask)(nil),          // 38: vigil.log.v1.FailTask
+	(*Handoff)(nil),           // 39: vigil.log.v1.Handoff
+	(*SetResume)(nil),         // 40: vigil.log.v1.SetResume
+	(*Declare)(nil),           // 41: vigil.log.v1.Declare
+	(*SetAgent)(nil),          // 42: vigil.log.v1.SetAgent
+	(*RestartAgent)(nil),      // 43: vigil.log.v1.RestartAgent
+	(*SetPause)(nil),          // 44: vigil.log.v1.SetPause
+	(*UnparkAgent)(nil),       // 45: vigil.log.v1.UnparkAgent
+	(*UnquarantineTask)(nil),  // 46: vigil.log.v1.UnquarantineTask
+	(*ReleaseBrake)(nil),      // 47: vigil.log.v1.ReleaseBrake
+	(*Running)(nil),           // 48: vigil.log.v1.Running
+	(*RegisterHost)(nil),      // 49: vigil.log.v1.RegisterHost
+	(*LeaveHost)(nil),         // 50: vigil.log.v1.LeaveHost
+	(*SuspectHost)(nil),       // 51: vigil.log.v1.SuspectHost
+	(*AcceptOrder)(nil),       // 52: vigil.log.v1.AcceptOrder
+	(*ReportStarted)(nil),     // 53: vigil.log.v1.ReportStarted
+	(*ReportExit)(nil),        // 54: vigil.log.v1.ReportExit
+	(*DrainHost)(nil),         // 55: vigil.log.v1.DrainHost
+	(*ConfirmDead)(nil),       // 56: vigil.log.v1.ConfirmDead
+	(*ForgetHost)(nil),        // 57: vigil.log.v1.ForgetHost
+	(*HostView)(nil),          // 58: vigil.log.v1.HostView
+	(*ReportViews)(nil),       // 59: vigil.log.v1.ReportViews
+	(*SurrenderHost)(nil),     // 60: vigil.log.v1.SurrenderHost
+	(*ReportPressure)(nil),    // 61: vigil.log.v1.ReportPressure
+	(*ReportStuck)(nil),       // 62: vigil.log.v1.ReportStuck
+	(*NoteNudge)(nil),         // 63: vigil.log.v1.NoteNudge
+	(*StepLadder)(nil),        // 64: vigil.log.v1.StepLadder
+	(*NoteRung)(nil),          // 65: vigil.log.v1.NoteRung
+	(*ReportScreen)(nil),      // 66: vigil.log.v1.ReportScreen
+	(*ReportTerminals)(nil),   // 67: vigil.log.v1.ReportTerminals
+	(*ReportPatrol)(nil),      // 68: vigil.log.v1.ReportPatrol
+	(*LookAtOverseer)(nil),    // 69: vigil.log.v1.LookAtOverseer
+	(*HandOver)(nil),          // 70: vigil.log.v1.HandOver
+	(*ProdOverseer)(nil),      // 71: vigil.log.v1.ProdOverseer
+	(*NoteProd)(nil),          // 72: vigil.log.v1.NoteProd
+	(*SendMail)(nil),          // 73: vigil.log.v1.SendMail
+	(*ReadMail)(nil),          // 74: vigil.log.v1.ReadMail
+	(*AckMail)(nil),           // 75: vigil.log.v1.AckMail
+	(*OrderStart)(nil),        // 76: vigil.log.v1.OrderStart
+	(*OrderStop)(nil),         // 77: vigil.log.v1.OrderStop
+	(*CancelOrder)(nil),       // 78: vigil.log.v1.CancelOrder
 }
 var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: vigil.log.v1.Entry.beats:type_name -> vigil.log.v1.HostBeats
@@ -6513,72 +7262,80 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	12, // 9: vigil.log.v1.Request.report_hash:type_name -> vigil.log.v1.ReportHash
 	13, // 10: vigil.log.v1.Request.raise_epoch:type_name -> vigil.log.v1.RaiseEpoch
 	14, // 11: vigil.log.v1.Request.leader_unreached:type_name -> vigil.log.v1.LeaderUnreached
-	16, // 12: vigil.log.v1.Request.apply_room:type_name -> vigil.log.v1.ApplyRoom
-	27, // 13: vigil.log.v1.Request.delete_room:type_name -> vigil.log.v1.DeleteRoom
-	28, // 14: vigil.log.v1.Request.create_task:type_name -> vigil.log.v1.CreateTask
-	29, // 15: vigil.log.v1.Request.cancel_task:type_name -> vigil.log.v1.CancelTask
-	30, // 16: vigil.log.v1.Request.retry_task:type_name -> vigil.log.v1.RetryTask
-	45, // 17: vigil.log.v1.Request.unquarantine_task:type_name -> vigil.log.v1.UnquarantineTask
-	31, // 18: vigil.log.v1.Request.join:type_name -> vigil.log.v1.Join
-	32, // 19: vigil.log.v1.Request.leave:type_name -> vigil.log.v1.Leave
-	33, // 20: vigil.log.v1.Request.claim:type_name -> vigil.log.v1.Claim
-	34, // 21: vigil.log.v1.Request.start_task:type_name -> vigil.log.v1.StartTask
-	35, // 22: vigil.log.v1.Request.progress_task:type_name -> vigil.log.v1.ProgressTask
-	36, // 23: vigil.log.v1.Request.complete_task:type_name -> vigil.log.v1.CompleteTask
-	37, // 24: vigil.log.v1.Request.fail_task:type_name -> vigil.log.v1.FailTask
-	38, // 25: vigil.log.v1.Request.handoff:type_name -> vigil.log.v1.Handoff
-	39, // 26: vigil.log.v1.Request.set_resume:type_name -> vigil.log.v1.SetResume
-	40, // 27: vigil.log.v1.Request.declare:type_name -> vigil.log.v1.Declare
-	41, // 28: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
-	42, // 29: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
-	43, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
-	44, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
-	46, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
-	65, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
-	66, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
-	67, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
-	48, // 36: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
-	49, // 37: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
-	50, // 38: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
-	51, // 39: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
-	52, // 40: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
-	53, // 41: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
-	54, // 42: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
-	55, // 43: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
-	56, // 44: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
-	58, // 45: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
-	68, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
-	69, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
-	70, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
-	59, // 49: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
-	60, // 50: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
-	61, // 51: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
-	62, // 52: vigil.log.v1.Request.note_nudge:type_name -> vigil.log.v1.NoteNudge
-	63, // 53: vigil.log.v1.Request.step_ladder:type_name -> vigil.log.v1.StepLadder
-	64, // 54: vigil.log.v1.Request.note_rung:type_name -> vigil.log.v1.NoteRung
-	18, // 55: vigil.log.v1.Request.begin_escalations:type_name -> vigil.log.v1.BeginEscalations
-	19, // 56: vigil.log.v1.Request.ack_escalation:type_name -> vigil.log.v1.AckEscalation
-	20, // 57: vigil.log.v1.Request.close_escalation:type_name -> vigil.log.v1.CloseEscalation
-	21, // 58: vigil.log.v1.Request.note_notice:type_name -> vigil.log.v1.NoteNotice
+	17, // 12: vigil.log.v1.Request.apply_room:type_name -> vigil.log.v1.ApplyRoom
+	28, // 13: vigil.log.v1.Request.delete_room:type_name -> vigil.log.v1.DeleteRoom
+	29, // 14: vigil.log.v1.Request.create_task:type_name -> vigil.log.v1.CreateTask
+	30, // 15: vigil.log.v1.Request.cancel_task:type_name -> vigil.log.v1.CancelTask
+	31, // 16: vigil.log.v1.Request.retry_task:type_name -> vigil.log.v1.RetryTask
+	46, // 17: vigil.log.v1.Request.unquarantine_task:type_name -> vigil.log.v1.UnquarantineTask
+	32, // 18: vigil.log.v1.Request.join:type_name -> vigil.log.v1.Join
+	33, // 19: vigil.log.v1.Request.leave:type_name -> vigil.log.v1.Leave
+	34, // 20: vigil.log.v1.Request.claim:type_name -> vigil.log.v1.Claim
+	35, // 21: vigil.log.v1.Request.start_task:type_name -> vigil.log.v1.StartTask
+	36, // 22: vigil.log.v1.Request.progress_task:type_name -> vigil.log.v1.ProgressTask
+	37, // 23: vigil.log.v1.Request.complete_task:type_name -> vigil.log.v1.CompleteTask
+	38, // 24: vigil.log.v1.Request.fail_task:type_name -> vigil.log.v1.FailTask
+	39, // 25: vigil.log.v1.Request.handoff:type_name -> vigil.log.v1.Handoff
+	40, // 26: vigil.log.v1.Request.set_resume:type_name -> vigil.log.v1.SetResume
+	41, // 27: vigil.log.v1.Request.declare:type_name -> vigil.log.v1.Declare
+	42, // 28: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
+	43, // 29: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
+	44, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
+	45, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
+	47, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
+	73, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
+	74, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
+	75, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
+	49, // 36: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
+	50, // 37: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
+	51, // 38: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
+	52, // 39: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
+	53, // 40: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
+	54, // 41: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
+	55, // 42: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
+	56, // 43: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
+	57, // 44: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
+	59, // 45: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
+	76, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
+	77, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
+	78, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
+	60, // 49: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
+	61, // 50: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
+	62, // 51: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
+	63, // 52: vigil.log.v1.Request.note_nudge:type_name -> vigil.log.v1.NoteNudge
+	64, // 53: vigil.log.v1.Request.step_ladder:type_name -> vigil.log.v1.StepLadder
+	65, // 54: vigil.log.v1.Request.note_rung:type_name -> vigil.log.v1.NoteRung
+	19, // 55: vigil.log.v1.Request.begin_escalations:type_name -> vigil.log.v1.BeginEscalations
+	20, // 56: vigil.log.v1.Request.ack_escalation:type_name -> vigil.log.v1.AckEscalation
+	21, // 57: vigil.log.v1.Request.close_escalation:type_name -> vigil.log.v1.CloseEscalation
+	22, // 58: vigil.log.v1.Request.note_notice:type_name -> vigil.log.v1.NoteNotice
 	5,  // 59: vigil.log.v1.Request.raise_level:type_name -> vigil.log.v1.RaiseLevel
-	23, // 60: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
-	24, // 61: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
-	25, // 62: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
-	26, // 63: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
-	22, // 64: vigil.log.v1.Request.watch_rooms:type_name -> vigil.log.v1.WatchRooms
-	3,  // 65: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
-	3,  // 66: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
-	3,  // 67: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
-	15, // 68: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
-	17, // 69: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
-	3,  // 70: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
-	47, // 71: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
-	57, // 72: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
-	73, // [73:73] is the sub-list for method output_type
-	73, // [73:73] is the sub-list for method input_type
-	73, // [73:73] is the sub-list for extension type_name
-	73, // [73:73] is the sub-list for extension extendee
-	0,  // [0:73] is the sub-list for field type_name
+	66, // 60: vigil.log.v1.Request.report_screen:type_name -> vigil.log.v1.ReportScreen
+	67, // 61: vigil.log.v1.Request.report_terminals:type_name -> vigil.log.v1.ReportTerminals
+	68, // 62: vigil.log.v1.Request.report_patrol:type_name -> vigil.log.v1.ReportPatrol
+	69, // 63: vigil.log.v1.Request.look_at_overseer:type_name -> vigil.log.v1.LookAtOverseer
+	70, // 64: vigil.log.v1.Request.hand_over:type_name -> vigil.log.v1.HandOver
+	71, // 65: vigil.log.v1.Request.prod_overseer:type_name -> vigil.log.v1.ProdOverseer
+	72, // 66: vigil.log.v1.Request.note_prod:type_name -> vigil.log.v1.NoteProd
+	24, // 67: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
+	25, // 68: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
+	26, // 69: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
+	27, // 70: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
+	23, // 71: vigil.log.v1.Request.watch_rooms:type_name -> vigil.log.v1.WatchRooms
+	3,  // 72: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
+	3,  // 73: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
+	3,  // 74: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
+	16, // 75: vigil.log.v1.RoleSpec.overseer:type_name -> vigil.log.v1.OverseerSpec
+	15, // 76: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
+	18, // 77: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
+	3,  // 78: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
+	48, // 79: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
+	58, // 80: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
+	81, // [81:81] is the sub-list for method output_type
+	81, // [81:81] is the sub-list for method input_type
+	81, // [81:81] is the sub-list for extension type_name
+	81, // [81:81] is the sub-list for extension extendee
+	0,  // [0:81] is the sub-list for field type_name
 }
 
 func init() { file_vigil_log_v1_log_proto_init() }
@@ -6645,6 +7402,13 @@ func file_vigil_log_v1_log_proto_init() {
 		(*Request_CloseEscalation)(nil),
 		(*Request_NoteNotice)(nil),
 		(*Request_RaiseLevel)(nil),
+		(*Request_ReportScreen)(nil),
+		(*Request_ReportTerminals)(nil),
+		(*Request_ReportPatrol)(nil),
+		(*Request_LookAtOverseer)(nil),
+		(*Request_HandOver)(nil),
+		(*Request_ProdOverseer)(nil),
+		(*Request_NoteProd)(nil),
 		(*Request_WarnRoom)(nil),
 		(*Request_CancelIdleRoom)(nil),
 		(*Request_ReopenRoom)(nil),
@@ -6657,7 +7421,7 @@ func file_vigil_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_log_v1_log_proto_rawDesc), len(file_vigil_log_v1_log_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   71,
+			NumMessages:   79,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1590,7 +1590,11 @@ type AgentStatus struct {
 	// Mails that its present life has not got yet, or was reminded of.
 	UnreadMessages uint32 `protobuf:"varint,9,opt,name=unread_messages,json=unreadMessages,proto3" json:"unread_messages,omitempty"`
 	// Where it stands on the ladder for stuck agents; absent: it is not stuck.
-	Ladder        *Ladder `protobuf:"bytes,10,opt,name=ladder,proto3" json:"ladder,omitempty"`
+	Ladder *Ladder `protobuf:"bytes,10,opt,name=ladder,proto3" json:"ladder,omitempty"`
+	// What its host sees on its terminal; absent: nobody looks.
+	Screen *ScreenState `protobuf:"bytes,70,opt,name=screen,proto3" json:"screen,omitempty"`
+	// Why nothing can be typed to it or seen of it; empty: it can be, or nobody knows.
+	Degraded      string `protobuf:"bytes,71,opt,name=degraded,proto3" json:"degraded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1693,6 +1697,20 @@ func (x *AgentStatus) GetLadder() *Ladder {
 		return x.Ladder
 	}
 	return nil
+}
+
+func (x *AgentStatus) GetScreen() *ScreenState {
+	if x != nil {
+		return x.Screen
+	}
+	return nil
+}
+
+func (x *AgentStatus) GetDegraded() string {
+	if x != nil {
+		return x.Degraded
+	}
+	return ""
 }
 
 type SetAgentRequest struct {
@@ -2651,7 +2669,9 @@ type AtTerminalRequest struct {
 	Look        bool                   `protobuf:"varint,5,opt,name=look,proto3" json:"look,omitempty"`
 	Lines       uint32                 `protobuf:"varint,6,opt,name=lines,proto3" json:"lines,omitempty"`
 	// A key that is pressed after the text: enter or interrupt; empty: none.
-	Key           string `protobuf:"bytes,7,opt,name=key,proto3" json:"key,omitempty"`
+	Key string `protobuf:"bytes,7,opt,name=key,proto3" json:"key,omitempty"`
+	// Types nothing where a permission prompt stands: it would be an answer.
+	SparePrompt   bool `protobuf:"varint,70,opt,name=spare_prompt,json=sparePrompt,proto3" json:"spare_prompt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2733,6 +2753,13 @@ func (x *AtTerminalRequest) GetKey() string {
 		return x.Key
 	}
 	return ""
+}
+
+func (x *AtTerminalRequest) GetSparePrompt() bool {
+	if x != nil {
+		return x.SparePrompt
+	}
+	return false
 }
 
 type AgentLogsRequest struct {
@@ -3211,7 +3238,7 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"C\n" +
 	"\x15GetAgentStatusRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x14\n" +
-	"\x05stale\x18\x02 \x01(\bR\x05stale\"\xc3\x03\n" +
+	"\x05stale\x18\x02 \x01(\bR\x05stale\"\x8e\x04\n" +
 	"\vAgentStatus\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x127\n" +
@@ -3223,7 +3250,9 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\vdeclaration\x18\b \x01(\v2\x15.vigil.v1.DeclarationR\vdeclaration\x12'\n" +
 	"\x0funread_messages\x18\t \x01(\rR\x0eunreadMessages\x12(\n" +
 	"\x06ladder\x18\n" +
-	" \x01(\v2\x10.vigil.v1.LadderR\x06ladder\"\xb9\x01\n" +
+	" \x01(\v2\x10.vigil.v1.LadderR\x06ladder\x12-\n" +
+	"\x06screen\x18F \x01(\v2\x15.vigil.v1.ScreenStateR\x06screen\x12\x1a\n" +
+	"\bdegraded\x18G \x01(\tR\bdegraded\"\xb9\x01\n" +
 	"\x0fSetAgentRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x18\n" +
 	"\adesired\x18\x02 \x01(\tR\adesired\x12\x0e\n" +
@@ -3288,7 +3317,7 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xaf\x01\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xd2\x01\n" +
 	"\x11AtTerminalRequest\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\rR\x05agent\x12 \n" +
@@ -3296,7 +3325,8 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12\x12\n" +
 	"\x04look\x18\x05 \x01(\bR\x04look\x12\x14\n" +
 	"\x05lines\x18\x06 \x01(\rR\x05lines\x12\x10\n" +
-	"\x03key\x18\a \x01(\tR\x03key\"V\n" +
+	"\x03key\x18\a \x01(\tR\x03key\x12!\n" +
+	"\fspare_prompt\x18F \x01(\bR\vsparePrompt\"V\n" +
 	"\x10AgentLogsRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x16\n" +
 	"\x06follow\x18\x02 \x01(\bR\x06follow\x12\x14\n" +
@@ -3439,7 +3469,8 @@ var file_vigil_v1_fleet_proto_goTypes = []any{
 	(*Verdict)(nil),                 // 58: vigil.v1.Verdict
 	(*Declaration)(nil),             // 59: vigil.v1.Declaration
 	(*Ladder)(nil),                  // 60: vigil.v1.Ladder
-	(*Host)(nil),                    // 61: vigil.v1.Host
+	(*ScreenState)(nil),             // 61: vigil.v1.ScreenState
+	(*Host)(nil),                    // 62: vigil.v1.Host
 }
 var file_vigil_v1_fleet_proto_depIdxs = []int32{
 	46, // 0: vigil.v1.ApplyRoomRequest.roles:type_name -> vigil.v1.RoleSpec
@@ -3471,85 +3502,86 @@ var file_vigil_v1_fleet_proto_depIdxs = []int32{
 	58, // 26: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
 	59, // 27: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
 	60, // 28: vigil.v1.AgentStatus.ladder:type_name -> vigil.v1.Ladder
-	48, // 29: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
-	48, // 30: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
-	48, // 31: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
-	48, // 32: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
-	48, // 33: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
-	48, // 34: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
-	52, // 35: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
-	48, // 36: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
-	48, // 37: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
-	48, // 38: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
-	48, // 39: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
-	61, // 40: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
-	0,  // 41: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
-	6,  // 42: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
-	8,  // 43: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
-	9,  // 44: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
-	1,  // 45: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
-	3,  // 46: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
-	4,  // 47: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
-	11, // 48: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
-	12, // 49: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
-	14, // 50: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
-	15, // 51: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
-	16, // 52: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
-	27, // 53: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
-	17, // 54: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
-	19, // 55: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
-	22, // 56: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
-	24, // 57: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
-	25, // 58: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
-	26, // 59: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
-	28, // 60: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
-	30, // 61: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
-	36, // 62: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
-	38, // 63: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
-	39, // 64: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
-	40, // 65: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
-	42, // 66: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
-	44, // 67: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
-	32, // 68: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
-	33, // 69: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
-	34, // 70: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
-	45, // 71: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
-	49, // 72: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
-	7,  // 73: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
-	49, // 74: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
-	10, // 75: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
-	2,  // 76: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
-	49, // 77: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
-	5,  // 78: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
-	54, // 79: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
-	13, // 80: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
-	54, // 81: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
-	54, // 82: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
-	54, // 83: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
-	54, // 84: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
-	18, // 85: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
-	20, // 86: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
-	23, // 87: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
-	55, // 88: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
-	55, // 89: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
-	55, // 90: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
-	29, // 91: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
-	31, // 92: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
-	37, // 93: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
-	55, // 94: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
-	37, // 95: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
-	41, // 96: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
-	43, // 97: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
-	61, // 98: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
-	61, // 99: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
-	61, // 100: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
-	35, // 101: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
-	56, // 102: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
-	72, // [72:103] is the sub-list for method output_type
-	41, // [41:72] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	61, // 29: vigil.v1.AgentStatus.screen:type_name -> vigil.v1.ScreenState
+	48, // 30: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
+	48, // 31: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
+	48, // 32: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
+	48, // 33: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
+	48, // 34: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
+	48, // 35: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
+	52, // 36: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
+	48, // 37: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
+	48, // 38: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
+	48, // 39: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
+	48, // 40: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
+	62, // 41: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
+	0,  // 42: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
+	6,  // 43: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
+	8,  // 44: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
+	9,  // 45: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
+	1,  // 46: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
+	3,  // 47: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
+	4,  // 48: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
+	11, // 49: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
+	12, // 50: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
+	14, // 51: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
+	15, // 52: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
+	16, // 53: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
+	27, // 54: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
+	17, // 55: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
+	19, // 56: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
+	22, // 57: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
+	24, // 58: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
+	25, // 59: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
+	26, // 60: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
+	28, // 61: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
+	30, // 62: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
+	36, // 63: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
+	38, // 64: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
+	39, // 65: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
+	40, // 66: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
+	42, // 67: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
+	44, // 68: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
+	32, // 69: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
+	33, // 70: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
+	34, // 71: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
+	45, // 72: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
+	49, // 73: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
+	7,  // 74: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
+	49, // 75: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
+	10, // 76: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
+	2,  // 77: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
+	49, // 78: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
+	5,  // 79: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
+	54, // 80: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
+	13, // 81: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
+	54, // 82: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
+	54, // 83: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
+	54, // 84: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
+	54, // 85: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
+	18, // 86: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
+	20, // 87: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
+	23, // 88: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
+	55, // 89: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
+	55, // 90: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
+	55, // 91: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
+	29, // 92: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
+	31, // 93: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
+	37, // 94: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
+	55, // 95: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
+	37, // 96: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
+	41, // 97: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
+	43, // 98: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
+	62, // 99: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
+	62, // 100: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
+	62, // 101: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
+	35, // 102: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
+	56, // 103: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
+	73, // [73:104] is the sub-list for method output_type
+	42, // [42:73] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_fleet_proto_init() }

@@ -941,7 +941,9 @@ type TerminalRequest struct {
 	Look  bool   `protobuf:"varint,5,opt,name=look,proto3" json:"look,omitempty"`
 	Lines uint32 `protobuf:"varint,6,opt,name=lines,proto3" json:"lines,omitempty"`
 	// Pressed after the text: enter or interrupt; empty: none.
-	Key           string `protobuf:"bytes,7,opt,name=key,proto3" json:"key,omitempty"`
+	Key string `protobuf:"bytes,7,opt,name=key,proto3" json:"key,omitempty"`
+	// Types nothing where a permission prompt stands: it would be an answer.
+	SparePrompt   bool `protobuf:"varint,70,opt,name=spare_prompt,json=sparePrompt,proto3" json:"spare_prompt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1023,6 +1025,13 @@ func (x *TerminalRequest) GetKey() string {
 		return x.Key
 	}
 	return ""
+}
+
+func (x *TerminalRequest) GetSparePrompt() bool {
+	if x != nil {
+		return x.SparePrompt
+	}
+	return false
 }
 
 // Orders are all orders open for this host, as of a log index.
@@ -1811,6 +1820,243 @@ func (*ReportPressureResponse) Descriptor() ([]byte, []int) {
 	return file_vigil_v1_host_proto_rawDescGZIP(), []int{25}
 }
 
+type ReportScreenRequest struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Host        uint32                 `protobuf:"varint,70,opt,name=host,proto3" json:"host,omitempty"`
+	Agent       uint32                 `protobuf:"varint,71,opt,name=agent,proto3" json:"agent,omitempty"`
+	Incarnation uint64                 `protobuf:"varint,72,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// unknown (nobody looks), none, permission, usage_limit, error or idle
+	Prompt string `protobuf:"bytes,73,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	// Nothing new was printed for a while.
+	Quiet         bool `protobuf:"varint,74,opt,name=quiet,proto3" json:"quiet,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportScreenRequest) Reset() {
+	*x = ReportScreenRequest{}
+	mi := &file_vigil_v1_host_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportScreenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportScreenRequest) ProtoMessage() {}
+
+func (x *ReportScreenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_host_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportScreenRequest.ProtoReflect.Descriptor instead.
+func (*ReportScreenRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ReportScreenRequest) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *ReportScreenRequest) GetAgent() uint32 {
+	if x != nil {
+		return x.Agent
+	}
+	return 0
+}
+
+func (x *ReportScreenRequest) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *ReportScreenRequest) GetPrompt() string {
+	if x != nil {
+		return x.Prompt
+	}
+	return ""
+}
+
+func (x *ReportScreenRequest) GetQuiet() bool {
+	if x != nil {
+		return x.Quiet
+	}
+	return false
+}
+
+type ReportScreenResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportScreenResponse) Reset() {
+	*x = ReportScreenResponse{}
+	mi := &file_vigil_v1_host_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportScreenResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportScreenResponse) ProtoMessage() {}
+
+func (x *ReportScreenResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_host_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportScreenResponse.ProtoReflect.Descriptor instead.
+func (*ReportScreenResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{27}
+}
+
+type ReportTerminalsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Host  uint32                 `protobuf:"varint,70,opt,name=host,proto3" json:"host,omitempty"`
+	Boot  string                 `protobuf:"bytes,71,opt,name=boot,proto3" json:"boot,omitempty"`
+	// What makes terminals, with its version: tmux 3.3a; empty: nothing does, see why.
+	Tool string `protobuf:"bytes,72,opt,name=tool,proto3" json:"tool,omitempty"`
+	Why  string `protobuf:"bytes,73,opt,name=why,proto3" json:"why,omitempty"`
+	// Runners whose agents have a terminal.
+	Runners []string `protobuf:"bytes,74,rep,name=runners,proto3" json:"runners,omitempty"`
+	// Runners whose agents' prompts are recognized.
+	Watched       []string `protobuf:"bytes,75,rep,name=watched,proto3" json:"watched,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportTerminalsRequest) Reset() {
+	*x = ReportTerminalsRequest{}
+	mi := &file_vigil_v1_host_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportTerminalsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportTerminalsRequest) ProtoMessage() {}
+
+func (x *ReportTerminalsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_host_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportTerminalsRequest.ProtoReflect.Descriptor instead.
+func (*ReportTerminalsRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ReportTerminalsRequest) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *ReportTerminalsRequest) GetBoot() string {
+	if x != nil {
+		return x.Boot
+	}
+	return ""
+}
+
+func (x *ReportTerminalsRequest) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *ReportTerminalsRequest) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *ReportTerminalsRequest) GetRunners() []string {
+	if x != nil {
+		return x.Runners
+	}
+	return nil
+}
+
+func (x *ReportTerminalsRequest) GetWatched() []string {
+	if x != nil {
+		return x.Watched
+	}
+	return nil
+}
+
+type ReportTerminalsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportTerminalsResponse) Reset() {
+	*x = ReportTerminalsResponse{}
+	mi := &file_vigil_v1_host_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportTerminalsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportTerminalsResponse) ProtoMessage() {}
+
+func (x *ReportTerminalsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_host_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportTerminalsResponse.ProtoReflect.Descriptor instead.
+func (*ReportTerminalsResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{29}
+}
+
 type DrainSelfRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -1822,7 +2068,7 @@ type DrainSelfRequest struct {
 
 func (x *DrainSelfRequest) Reset() {
 	*x = DrainSelfRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[26]
+	mi := &file_vigil_v1_host_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1834,7 +2080,7 @@ func (x *DrainSelfRequest) String() string {
 func (*DrainSelfRequest) ProtoMessage() {}
 
 func (x *DrainSelfRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[26]
+	mi := &file_vigil_v1_host_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1847,7 +2093,7 @@ func (x *DrainSelfRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSelfRequest.ProtoReflect.Descriptor instead.
 func (*DrainSelfRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DrainSelfRequest) GetKey() string {
@@ -1879,7 +2125,7 @@ type DrainSelfResponse struct {
 
 func (x *DrainSelfResponse) Reset() {
 	*x = DrainSelfResponse{}
-	mi := &file_vigil_v1_host_proto_msgTypes[27]
+	mi := &file_vigil_v1_host_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1891,7 +2137,7 @@ func (x *DrainSelfResponse) String() string {
 func (*DrainSelfResponse) ProtoMessage() {}
 
 func (x *DrainSelfResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[27]
+	mi := &file_vigil_v1_host_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1904,7 +2150,7 @@ func (x *DrainSelfResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSelfResponse.ProtoReflect.Descriptor instead.
 func (*DrainSelfResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{27}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{31}
 }
 
 var File_vigil_v1_host_proto protoreflect.FileDescriptor
@@ -1978,7 +2224,7 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x06follow\x18\x04 \x01(\bR\x06follow\x12\x14\n" +
 	"\x05lines\x18\x05 \x01(\rR\x05lines\"%\n" +
 	"\tLogCancel\x12\x18\n" +
-	"\arequest\x18\x01 \x01(\x04R\arequest\"\xb3\x01\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\"\xd6\x01\n" +
 	"\x0fTerminalRequest\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\rR\x05agent\x12 \n" +
@@ -1986,7 +2232,8 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12\x12\n" +
 	"\x04look\x18\x05 \x01(\bR\x04look\x12\x14\n" +
 	"\x05lines\x18\x06 \x01(\rR\x05lines\x12\x10\n" +
-	"\x03key\x18\a \x01(\tR\x03key\"G\n" +
+	"\x03key\x18\a \x01(\tR\x03key\x12!\n" +
+	"\fspare_prompt\x18F \x01(\bR\vsparePrompt\"G\n" +
 	"\x06Orders\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12'\n" +
 	"\x06orders\x18\x02 \x03(\v2\x0f.vigil.v1.OrderR\x06orders\"\xdf\x03\n" +
@@ -2051,12 +2298,27 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x18\n" +
-	"\x16ReportPressureResponse\"o\n" +
+	"\x16ReportPressureResponse\"\x8f\x01\n" +
+	"\x13ReportScreenRequest\x12\x12\n" +
+	"\x04host\x18F \x01(\rR\x04host\x12\x14\n" +
+	"\x05agent\x18G \x01(\rR\x05agent\x12 \n" +
+	"\vincarnation\x18H \x01(\x04R\vincarnation\x12\x16\n" +
+	"\x06prompt\x18I \x01(\tR\x06prompt\x12\x14\n" +
+	"\x05quiet\x18J \x01(\bR\x05quiet\"\x16\n" +
+	"\x14ReportScreenResponse\"\x9a\x01\n" +
+	"\x16ReportTerminalsRequest\x12\x12\n" +
+	"\x04host\x18F \x01(\rR\x04host\x12\x12\n" +
+	"\x04boot\x18G \x01(\tR\x04boot\x12\x12\n" +
+	"\x04tool\x18H \x01(\tR\x04tool\x12\x10\n" +
+	"\x03why\x18I \x01(\tR\x03why\x12\x18\n" +
+	"\arunners\x18J \x03(\tR\arunners\x12\x18\n" +
+	"\awatched\x18K \x03(\tR\awatched\"\x19\n" +
+	"\x17ReportTerminalsResponse\"o\n" +
 	"\x10DrainSelfRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x125\n" +
 	"\bdeadline\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\bdeadline\"\x13\n" +
-	"\x11DrainSelfResponse2\xa0\x05\n" +
+	"\x11DrainSelfResponse2\xc7\x06\n" +
 	"\tHostAgent\x12A\n" +
 	"\bRegister\x12\x19.vigil.v1.RegisterRequest\x1a\x1a.vigil.v1.RegisterResponse\x12D\n" +
 	"\tLeaveHost\x12\x1a.vigil.v1.LeaveHostRequest\x1a\x1b.vigil.v1.LeaveHostResponse\x12<\n" +
@@ -2066,7 +2328,9 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\n" +
 	"ReportExit\x12\x1b.vigil.v1.ReportExitRequest\x1a\x1c.vigil.v1.ReportExitResponse\x12J\n" +
 	"\vReportStuck\x12\x1c.vigil.v1.ReportStuckRequest\x1a\x1d.vigil.v1.ReportStuckResponse\x12S\n" +
-	"\x0eReportPressure\x12\x1f.vigil.v1.ReportPressureRequest\x1a .vigil.v1.ReportPressureResponse\x12D\n" +
+	"\x0eReportPressure\x12\x1f.vigil.v1.ReportPressureRequest\x1a .vigil.v1.ReportPressureResponse\x12M\n" +
+	"\fReportScreen\x12\x1d.vigil.v1.ReportScreenRequest\x1a\x1e.vigil.v1.ReportScreenResponse\x12V\n" +
+	"\x0fReportTerminals\x12 .vigil.v1.ReportTerminalsRequest\x1a!.vigil.v1.ReportTerminalsResponse\x12D\n" +
 	"\tDrainSelf\x12\x1a.vigil.v1.DrainSelfRequest\x1a\x1b.vigil.v1.DrainSelfResponseB\x17Z\x15vigil/rpc/gen/vigilv1b\x06proto3"
 
 var (
@@ -2081,44 +2345,48 @@ func file_vigil_v1_host_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_host_proto_rawDescData
 }
 
-var file_vigil_v1_host_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_vigil_v1_host_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_vigil_v1_host_proto_goTypes = []any{
-	(*RegisterRequest)(nil),        // 0: vigil.v1.RegisterRequest
-	(*RunningAgent)(nil),           // 1: vigil.v1.RunningAgent
-	(*RegisterResponse)(nil),       // 2: vigil.v1.RegisterResponse
-	(*LeaveHostRequest)(nil),       // 3: vigil.v1.LeaveHostRequest
-	(*LeaveHostResponse)(nil),      // 4: vigil.v1.LeaveHostResponse
-	(*HostMessage)(nil),            // 5: vigil.v1.HostMessage
-	(*Hello)(nil),                  // 6: vigil.v1.Hello
-	(*Pong)(nil),                   // 7: vigil.v1.Pong
-	(*LogData)(nil),                // 8: vigil.v1.LogData
-	(*ServerMessage)(nil),          // 9: vigil.v1.ServerMessage
-	(*Ping)(nil),                   // 10: vigil.v1.Ping
-	(*LogRequest)(nil),             // 11: vigil.v1.LogRequest
-	(*LogCancel)(nil),              // 12: vigil.v1.LogCancel
-	(*TerminalRequest)(nil),        // 13: vigil.v1.TerminalRequest
-	(*Orders)(nil),                 // 14: vigil.v1.Orders
-	(*Order)(nil),                  // 15: vigil.v1.Order
-	(*AcceptOrderRequest)(nil),     // 16: vigil.v1.AcceptOrderRequest
-	(*AcceptOrderResponse)(nil),    // 17: vigil.v1.AcceptOrderResponse
-	(*ReportStartedRequest)(nil),   // 18: vigil.v1.ReportStartedRequest
-	(*ReportStartedResponse)(nil),  // 19: vigil.v1.ReportStartedResponse
-	(*ReportExitRequest)(nil),      // 20: vigil.v1.ReportExitRequest
-	(*ReportExitResponse)(nil),     // 21: vigil.v1.ReportExitResponse
-	(*ReportStuckRequest)(nil),     // 22: vigil.v1.ReportStuckRequest
-	(*ReportStuckResponse)(nil),    // 23: vigil.v1.ReportStuckResponse
-	(*ReportPressureRequest)(nil),  // 24: vigil.v1.ReportPressureRequest
-	(*ReportPressureResponse)(nil), // 25: vigil.v1.ReportPressureResponse
-	(*DrainSelfRequest)(nil),       // 26: vigil.v1.DrainSelfRequest
-	(*DrainSelfResponse)(nil),      // 27: vigil.v1.DrainSelfResponse
-	nil,                            // 28: vigil.v1.RegisterRequest.LabelsEntry
-	nil,                            // 29: vigil.v1.Order.ParamsEntry
-	(*durationpb.Duration)(nil),    // 30: google.protobuf.Duration
+	(*RegisterRequest)(nil),         // 0: vigil.v1.RegisterRequest
+	(*RunningAgent)(nil),            // 1: vigil.v1.RunningAgent
+	(*RegisterResponse)(nil),        // 2: vigil.v1.RegisterResponse
+	(*LeaveHostRequest)(nil),        // 3: vigil.v1.LeaveHostRequest
+	(*LeaveHostResponse)(nil),       // 4: vigil.v1.LeaveHostResponse
+	(*HostMessage)(nil),             // 5: vigil.v1.HostMessage
+	(*Hello)(nil),                   // 6: vigil.v1.Hello
+	(*Pong)(nil),                    // 7: vigil.v1.Pong
+	(*LogData)(nil),                 // 8: vigil.v1.LogData
+	(*ServerMessage)(nil),           // 9: vigil.v1.ServerMessage
+	(*Ping)(nil),                    // 10: vigil.v1.Ping
+	(*LogRequest)(nil),              // 11: vigil.v1.LogRequest
+	(*LogCancel)(nil),               // 12: vigil.v1.LogCancel
+	(*TerminalRequest)(nil),         // 13: vigil.v1.TerminalRequest
+	(*Orders)(nil),                  // 14: vigil.v1.Orders
+	(*Order)(nil),                   // 15: vigil.v1.Order
+	(*AcceptOrderRequest)(nil),      // 16: vigil.v1.AcceptOrderRequest
+	(*AcceptOrderResponse)(nil),     // 17: vigil.v1.AcceptOrderResponse
+	(*ReportStartedRequest)(nil),    // 18: vigil.v1.ReportStartedRequest
+	(*ReportStartedResponse)(nil),   // 19: vigil.v1.ReportStartedResponse
+	(*ReportExitRequest)(nil),       // 20: vigil.v1.ReportExitRequest
+	(*ReportExitResponse)(nil),      // 21: vigil.v1.ReportExitResponse
+	(*ReportStuckRequest)(nil),      // 22: vigil.v1.ReportStuckRequest
+	(*ReportStuckResponse)(nil),     // 23: vigil.v1.ReportStuckResponse
+	(*ReportPressureRequest)(nil),   // 24: vigil.v1.ReportPressureRequest
+	(*ReportPressureResponse)(nil),  // 25: vigil.v1.ReportPressureResponse
+	(*ReportScreenRequest)(nil),     // 26: vigil.v1.ReportScreenRequest
+	(*ReportScreenResponse)(nil),    // 27: vigil.v1.ReportScreenResponse
+	(*ReportTerminalsRequest)(nil),  // 28: vigil.v1.ReportTerminalsRequest
+	(*ReportTerminalsResponse)(nil), // 29: vigil.v1.ReportTerminalsResponse
+	(*DrainSelfRequest)(nil),        // 30: vigil.v1.DrainSelfRequest
+	(*DrainSelfResponse)(nil),       // 31: vigil.v1.DrainSelfResponse
+	nil,                             // 32: vigil.v1.RegisterRequest.LabelsEntry
+	nil,                             // 33: vigil.v1.Order.ParamsEntry
+	(*durationpb.Duration)(nil),     // 34: google.protobuf.Duration
 }
 var file_vigil_v1_host_proto_depIdxs = []int32{
-	28, // 0: vigil.v1.RegisterRequest.labels:type_name -> vigil.v1.RegisterRequest.LabelsEntry
+	32, // 0: vigil.v1.RegisterRequest.labels:type_name -> vigil.v1.RegisterRequest.LabelsEntry
 	1,  // 1: vigil.v1.RegisterRequest.inventory:type_name -> vigil.v1.RunningAgent
-	30, // 2: vigil.v1.RegisterResponse.ttl:type_name -> google.protobuf.Duration
+	34, // 2: vigil.v1.RegisterResponse.ttl:type_name -> google.protobuf.Duration
 	6,  // 3: vigil.v1.HostMessage.hello:type_name -> vigil.v1.Hello
 	7,  // 4: vigil.v1.HostMessage.pong:type_name -> vigil.v1.Pong
 	8,  // 5: vigil.v1.HostMessage.log_data:type_name -> vigil.v1.LogData
@@ -2128,13 +2396,13 @@ var file_vigil_v1_host_proto_depIdxs = []int32{
 	12, // 9: vigil.v1.ServerMessage.log_cancel:type_name -> vigil.v1.LogCancel
 	13, // 10: vigil.v1.ServerMessage.terminal_request:type_name -> vigil.v1.TerminalRequest
 	15, // 11: vigil.v1.Orders.orders:type_name -> vigil.v1.Order
-	29, // 12: vigil.v1.Order.params:type_name -> vigil.v1.Order.ParamsEntry
-	30, // 13: vigil.v1.Order.stop_grace:type_name -> google.protobuf.Duration
-	30, // 14: vigil.v1.Order.ttl:type_name -> google.protobuf.Duration
-	30, // 15: vigil.v1.Order.run_limit:type_name -> google.protobuf.Duration
-	30, // 16: vigil.v1.AcceptOrderResponse.ttl:type_name -> google.protobuf.Duration
-	30, // 17: vigil.v1.ReportExitRequest.retry_after:type_name -> google.protobuf.Duration
-	30, // 18: vigil.v1.DrainSelfRequest.deadline:type_name -> google.protobuf.Duration
+	33, // 12: vigil.v1.Order.params:type_name -> vigil.v1.Order.ParamsEntry
+	34, // 13: vigil.v1.Order.stop_grace:type_name -> google.protobuf.Duration
+	34, // 14: vigil.v1.Order.ttl:type_name -> google.protobuf.Duration
+	34, // 15: vigil.v1.Order.run_limit:type_name -> google.protobuf.Duration
+	34, // 16: vigil.v1.AcceptOrderResponse.ttl:type_name -> google.protobuf.Duration
+	34, // 17: vigil.v1.ReportExitRequest.retry_after:type_name -> google.protobuf.Duration
+	34, // 18: vigil.v1.DrainSelfRequest.deadline:type_name -> google.protobuf.Duration
 	0,  // 19: vigil.v1.HostAgent.Register:input_type -> vigil.v1.RegisterRequest
 	3,  // 20: vigil.v1.HostAgent.LeaveHost:input_type -> vigil.v1.LeaveHostRequest
 	5,  // 21: vigil.v1.HostAgent.Stream:input_type -> vigil.v1.HostMessage
@@ -2143,18 +2411,22 @@ var file_vigil_v1_host_proto_depIdxs = []int32{
 	20, // 24: vigil.v1.HostAgent.ReportExit:input_type -> vigil.v1.ReportExitRequest
 	22, // 25: vigil.v1.HostAgent.ReportStuck:input_type -> vigil.v1.ReportStuckRequest
 	24, // 26: vigil.v1.HostAgent.ReportPressure:input_type -> vigil.v1.ReportPressureRequest
-	26, // 27: vigil.v1.HostAgent.DrainSelf:input_type -> vigil.v1.DrainSelfRequest
-	2,  // 28: vigil.v1.HostAgent.Register:output_type -> vigil.v1.RegisterResponse
-	4,  // 29: vigil.v1.HostAgent.LeaveHost:output_type -> vigil.v1.LeaveHostResponse
-	9,  // 30: vigil.v1.HostAgent.Stream:output_type -> vigil.v1.ServerMessage
-	17, // 31: vigil.v1.HostAgent.AcceptOrder:output_type -> vigil.v1.AcceptOrderResponse
-	19, // 32: vigil.v1.HostAgent.ReportStarted:output_type -> vigil.v1.ReportStartedResponse
-	21, // 33: vigil.v1.HostAgent.ReportExit:output_type -> vigil.v1.ReportExitResponse
-	23, // 34: vigil.v1.HostAgent.ReportStuck:output_type -> vigil.v1.ReportStuckResponse
-	25, // 35: vigil.v1.HostAgent.ReportPressure:output_type -> vigil.v1.ReportPressureResponse
-	27, // 36: vigil.v1.HostAgent.DrainSelf:output_type -> vigil.v1.DrainSelfResponse
-	28, // [28:37] is the sub-list for method output_type
-	19, // [19:28] is the sub-list for method input_type
+	26, // 27: vigil.v1.HostAgent.ReportScreen:input_type -> vigil.v1.ReportScreenRequest
+	28, // 28: vigil.v1.HostAgent.ReportTerminals:input_type -> vigil.v1.ReportTerminalsRequest
+	30, // 29: vigil.v1.HostAgent.DrainSelf:input_type -> vigil.v1.DrainSelfRequest
+	2,  // 30: vigil.v1.HostAgent.Register:output_type -> vigil.v1.RegisterResponse
+	4,  // 31: vigil.v1.HostAgent.LeaveHost:output_type -> vigil.v1.LeaveHostResponse
+	9,  // 32: vigil.v1.HostAgent.Stream:output_type -> vigil.v1.ServerMessage
+	17, // 33: vigil.v1.HostAgent.AcceptOrder:output_type -> vigil.v1.AcceptOrderResponse
+	19, // 34: vigil.v1.HostAgent.ReportStarted:output_type -> vigil.v1.ReportStartedResponse
+	21, // 35: vigil.v1.HostAgent.ReportExit:output_type -> vigil.v1.ReportExitResponse
+	23, // 36: vigil.v1.HostAgent.ReportStuck:output_type -> vigil.v1.ReportStuckResponse
+	25, // 37: vigil.v1.HostAgent.ReportPressure:output_type -> vigil.v1.ReportPressureResponse
+	27, // 38: vigil.v1.HostAgent.ReportScreen:output_type -> vigil.v1.ReportScreenResponse
+	29, // 39: vigil.v1.HostAgent.ReportTerminals:output_type -> vigil.v1.ReportTerminalsResponse
+	31, // 40: vigil.v1.HostAgent.DrainSelf:output_type -> vigil.v1.DrainSelfResponse
+	30, // [30:41] is the sub-list for method output_type
+	19, // [19:30] is the sub-list for method input_type
 	19, // [19:19] is the sub-list for extension type_name
 	19, // [19:19] is the sub-list for extension extendee
 	0,  // [0:19] is the sub-list for field type_name
@@ -2184,7 +2456,7 @@ func file_vigil_v1_host_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_host_proto_rawDesc), len(file_vigil_v1_host_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,15 +23,17 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	HostAgent_Register_FullMethodName       = "/vigil.v1.HostAgent/Register"
-	HostAgent_LeaveHost_FullMethodName      = "/vigil.v1.HostAgent/LeaveHost"
-	HostAgent_Stream_FullMethodName         = "/vigil.v1.HostAgent/Stream"
-	HostAgent_AcceptOrder_FullMethodName    = "/vigil.v1.HostAgent/AcceptOrder"
-	HostAgent_ReportStarted_FullMethodName  = "/vigil.v1.HostAgent/ReportStarted"
-	HostAgent_ReportExit_FullMethodName     = "/vigil.v1.HostAgent/ReportExit"
-	HostAgent_ReportStuck_FullMethodName    = "/vigil.v1.HostAgent/ReportStuck"
-	HostAgent_ReportPressure_FullMethodName = "/vigil.v1.HostAgent/ReportPressure"
-	HostAgent_DrainSelf_FullMethodName      = "/vigil.v1.HostAgent/DrainSelf"
+	HostAgent_Register_FullMethodName        = "/vigil.v1.HostAgent/Register"
+	HostAgent_LeaveHost_FullMethodName       = "/vigil.v1.HostAgent/LeaveHost"
+	HostAgent_Stream_FullMethodName          = "/vigil.v1.HostAgent/Stream"
+	HostAgent_AcceptOrder_FullMethodName     = "/vigil.v1.HostAgent/AcceptOrder"
+	HostAgent_ReportStarted_FullMethodName   = "/vigil.v1.HostAgent/ReportStarted"
+	HostAgent_ReportExit_FullMethodName      = "/vigil.v1.HostAgent/ReportExit"
+	HostAgent_ReportStuck_FullMethodName     = "/vigil.v1.HostAgent/ReportStuck"
+	HostAgent_ReportPressure_FullMethodName  = "/vigil.v1.HostAgent/ReportPressure"
+	HostAgent_ReportScreen_FullMethodName    = "/vigil.v1.HostAgent/ReportScreen"
+	HostAgent_ReportTerminals_FullMethodName = "/vigil.v1.HostAgent/ReportTerminals"
+	HostAgent_DrainSelf_FullMethodName       = "/vigil.v1.HostAgent/DrainSelf"
 )
 
 // HostAgentClient is the client API for HostAgent service.
@@ -53,6 +55,10 @@ type HostAgentClient interface {
 	ReportStuck(ctx context.Context, in *ReportStuckRequest, opts ...grpc.CallOption) (*ReportStuckResponse, error)
 	// Why the host takes no starts at the moment; empty: it does.
 	ReportPressure(ctx context.Context, in *ReportPressureRequest, opts ...grpc.CallOption) (*ReportPressureResponse, error)
+	// What stands at the end of an agent's terminal, when that has changed; never the text.
+	ReportScreen(ctx context.Context, in *ReportScreenRequest, opts ...grpc.CallOption) (*ReportScreenResponse, error)
+	// What the host can do about terminals: once its agentd begins, and when that changes.
+	ReportTerminals(ctx context.Context, in *ReportTerminalsRequest, opts ...grpc.CallOption) (*ReportTerminalsResponse, error)
 	// The host drains itself: agentd was told to hand its agents over.
 	DrainSelf(ctx context.Context, in *DrainSelfRequest, opts ...grpc.CallOption) (*DrainSelfResponse, error)
 }
@@ -148,6 +154,26 @@ func (c *hostAgentClient) ReportPressure(ctx context.Context, in *ReportPressure
 	return out, nil
 }
 
+func (c *hostAgentClient) ReportScreen(ctx context.Context, in *ReportScreenRequest, opts ...grpc.CallOption) (*ReportScreenResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportScreenResponse)
+	err := c.cc.Invoke(ctx, HostAgent_ReportScreen_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *hostAgentClient) ReportTerminals(ctx context.Context, in *ReportTerminalsRequest, opts ...grpc.CallOption) (*ReportTerminalsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportTerminalsResponse)
+	err := c.cc.Invoke(ctx, HostAgent_ReportTerminals_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *hostAgentClient) DrainSelf(ctx context.Context, in *DrainSelfRequest, opts ...grpc.CallOption) (*DrainSelfResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DrainSelfResponse)
@@ -177,6 +203,10 @@ type HostAgentServer interface {
 	ReportStuck(context.Context, *ReportStuckRequest) (*ReportStuckResponse, error)
 	// Why the host takes no starts at the moment; empty: it does.
 	ReportPressure(context.Context, *ReportPressureRequest) (*ReportPressureResponse, error)
+	// What stands at the end of an agent's terminal, when that has changed; never the text.
+	ReportScreen(context.Context, *ReportScreenRequest) (*ReportScreenResponse, error)
+	// What the host can do about terminals: once its agentd begins, and when that changes.
+	ReportTerminals(context.Context, *ReportTerminalsRequest) (*ReportTerminalsResponse, error)
 	// The host drains itself: agentd was told to hand its agents over.
 	DrainSelf(context.Context, *DrainSelfRequest) (*DrainSelfResponse, error)
 	mustEmbedUnimplementedHostAgentServer()
@@ -212,6 +242,12 @@ func (UnimplementedHostAgentServer) ReportStuck(context.Context, *ReportStuckReq
 }
 func (UnimplementedHostAgentServer) ReportPressure(context.Context, *ReportPressureRequest) (*ReportPressureResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReportPressure not implemented")
+}
+func (UnimplementedHostAgentServer) ReportScreen(context.Context, *ReportScreenRequest) (*ReportScreenResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReportScreen not implemented")
+}
+func (UnimplementedHostAgentServer) ReportTerminals(context.Context, *ReportTerminalsRequest) (*ReportTerminalsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReportTerminals not implemented")
 }
 func (UnimplementedHostAgentServer) DrainSelf(context.Context, *DrainSelfRequest) (*DrainSelfResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DrainSelf not implemented")
@@ -370,6 +406,42 @@ func _HostAgent_ReportPressure_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _HostAgent_ReportScreen_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportScreenRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(HostAgentServer).ReportScreen(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: HostAgent_ReportScreen_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(HostAgentServer).ReportScreen(ctx, req.(*ReportScreenRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _HostAgent_ReportTerminals_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportTerminalsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(HostAgentServer).ReportTerminals(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: HostAgent_ReportTerminals_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(HostAgentServer).ReportTerminals(ctx, req.(*ReportTerminalsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _HostAgent_DrainSelf_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DrainSelfRequest)
 	if err := dec(in); err != nil {
@@ -422,6 +494,14 @@ var HostAgent_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReportPressure",
 			Handler:    _HostAgent_ReportPressure_Handler,
+		},
+		{
+			MethodName: "ReportScreen",
+			Handler:    _HostAgent_ReportScreen_Handler,
+		},
+		{
+			MethodName: "ReportTerminals",
+			Handler:    _HostAgent_ReportTerminals_Handler,
 		},
 		{
 			MethodName: "DrainSelf",

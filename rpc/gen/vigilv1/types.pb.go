@@ -1123,7 +1123,9 @@ type RoleSpec struct {
 	Ladder string `protobuf:"bytes,21,opt,name=ladder,proto3" json:"ladder,omitempty"`
 	// How long an attempt at a task may take from its claim, where who created the task does
 	// not say; 1 s to 30 days. Absent: nothing is expected.
-	Expect        *durationpb.Duration `protobuf:"bytes,50,opt,name=expect,proto3" json:"expect,omitempty"`
+	Expect *durationpb.Duration `protobuf:"bytes,50,opt,name=expect,proto3" json:"expect,omitempty"`
+	// Its agents watch others; absent: they do not.
+	Overseer      *OverseerSpec `protobuf:"bytes,60,opt,name=overseer,proto3" json:"overseer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1312,6 +1314,86 @@ func (x *RoleSpec) GetExpect() *durationpb.Duration {
 	return nil
 }
 
+func (x *RoleSpec) GetOverseer() *OverseerSpec {
+	if x != nil {
+		return x.Overseer
+	}
+	return nil
+}
+
+// OverseerSpec makes the agents of a role overseers.
+type OverseerSpec struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Role of the same room whose agents answer looks; empty: the mechanical rule decides.
+	Triage string `protobuf:"bytes,1,opt,name=triage,proto3" json:"triage,omitempty"`
+	// Patrols of one life after which a hand-over is due; 0: never.
+	HandoffAfter uint32 `protobuf:"varint,2,opt,name=handoff_after,json=handoffAfter,proto3" json:"handoff_after,omitempty"`
+	// A patrol younger than fresh is fresh, one older than stale is very stale; 0: the
+	// settings overseer_fresh and overseer_stale.
+	Fresh         *durationpb.Duration `protobuf:"bytes,3,opt,name=fresh,proto3" json:"fresh,omitempty"`
+	Stale         *durationpb.Duration `protobuf:"bytes,4,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OverseerSpec) Reset() {
+	*x = OverseerSpec{}
+	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OverseerSpec) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OverseerSpec) ProtoMessage() {}
+
+func (x *OverseerSpec) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OverseerSpec.ProtoReflect.Descriptor instead.
+func (*OverseerSpec) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *OverseerSpec) GetTriage() string {
+	if x != nil {
+		return x.Triage
+	}
+	return ""
+}
+
+func (x *OverseerSpec) GetHandoffAfter() uint32 {
+	if x != nil {
+		return x.HandoffAfter
+	}
+	return 0
+}
+
+func (x *OverseerSpec) GetFresh() *durationpb.Duration {
+	if x != nil {
+		return x.Fresh
+	}
+	return nil
+}
+
+func (x *OverseerSpec) GetStale() *durationpb.Duration {
+	if x != nil {
+		return x.Stale
+	}
+	return nil
+}
+
 // HealthSpec says how often the agents of a role report their health (Declare): a
 // preset, or every and missed.
 type HealthSpec struct {
@@ -1327,7 +1409,7 @@ type HealthSpec struct {
 
 func (x *HealthSpec) Reset() {
 	*x = HealthSpec{}
-	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	mi := &file_vigil_v1_types_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +1421,7 @@ func (x *HealthSpec) String() string {
 func (*HealthSpec) ProtoMessage() {}
 
 func (x *HealthSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	mi := &file_vigil_v1_types_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +1434,7 @@ func (x *HealthSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthSpec.ProtoReflect.Descriptor instead.
 func (*HealthSpec) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{10}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *HealthSpec) GetPreset() string {
@@ -1392,7 +1474,7 @@ type Role struct {
 
 func (x *Role) Reset() {
 	*x = Role{}
-	mi := &file_vigil_v1_types_proto_msgTypes[11]
+	mi := &file_vigil_v1_types_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1404,7 +1486,7 @@ func (x *Role) String() string {
 func (*Role) ProtoMessage() {}
 
 func (x *Role) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[11]
+	mi := &file_vigil_v1_types_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1417,7 +1499,7 @@ func (x *Role) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Role.ProtoReflect.Descriptor instead.
 func (*Role) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{11}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Role) GetSpec() *RoleSpec {
@@ -1521,14 +1603,20 @@ type Agent struct {
 	// What it said last of itself in this life; absent: nothing.
 	Declaration *Declaration `protobuf:"bytes,42,opt,name=declaration,proto3" json:"declaration,omitempty"`
 	// Where it stands on the ladder for stuck agents; absent: it is not stuck.
-	Ladder        *Ladder `protobuf:"bytes,43,opt,name=ladder,proto3" json:"ladder,omitempty"`
+	Ladder *Ladder `protobuf:"bytes,43,opt,name=ladder,proto3" json:"ladder,omitempty"`
+	// What its host sees on its terminal; absent: nobody looks.
+	Screen *ScreenState `protobuf:"bytes,70,opt,name=screen,proto3" json:"screen,omitempty"`
+	// Why nothing can be typed to it or seen of it; empty: it can be, or nobody knows.
+	Degraded string `protobuf:"bytes,71,opt,name=degraded,proto3" json:"degraded,omitempty"`
+	// What is known of its patrols and of the looks at it; absent: it is no overseer.
+	Overseer      *OverseerStatus `protobuf:"bytes,60,opt,name=overseer,proto3" json:"overseer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Agent) Reset() {
 	*x = Agent{}
-	mi := &file_vigil_v1_types_proto_msgTypes[12]
+	mi := &file_vigil_v1_types_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1540,7 +1628,7 @@ func (x *Agent) String() string {
 func (*Agent) ProtoMessage() {}
 
 func (x *Agent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[12]
+	mi := &file_vigil_v1_types_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1553,7 +1641,7 @@ func (x *Agent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Agent.ProtoReflect.Descriptor instead.
 func (*Agent) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{12}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Agent) GetName() string {
@@ -1857,6 +1945,325 @@ func (x *Agent) GetLadder() *Ladder {
 	return nil
 }
 
+func (x *Agent) GetScreen() *ScreenState {
+	if x != nil {
+		return x.Screen
+	}
+	return nil
+}
+
+func (x *Agent) GetDegraded() string {
+	if x != nil {
+		return x.Degraded
+	}
+	return ""
+}
+
+func (x *Agent) GetOverseer() *OverseerStatus {
+	if x != nil {
+		return x.Overseer
+	}
+	return nil
+}
+
+// OverseerStatus is what is known of an overseer. Times are cluster time.
+type OverseerStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Agent string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	// The present life.
+	Incarnation string `protobuf:"bytes,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// alive, starting or dead
+	Session string `protobuf:"bytes,3,opt,name=session,proto3" json:"session,omitempty"`
+	// Patrols of the present life; 0: it has reported none yet.
+	Patrols uint32 `protobuf:"varint,4,opt,name=patrols,proto3" json:"patrols,omitempty"`
+	// Since the last patrol; without one, since the life began or its excuse has ended.
+	PatrolAge *durationpb.Duration `protobuf:"bytes,5,opt,name=patrol_age,json=patrolAge,proto3" json:"patrol_age,omitempty"`
+	// fresh, stale or very_stale
+	Freshness string               `protobuf:"bytes,6,opt,name=freshness,proto3" json:"freshness,omitempty"`
+	Fresh     *durationpb.Duration `protobuf:"bytes,7,opt,name=fresh,proto3" json:"fresh,omitempty"`
+	Stale     *durationpb.Duration `protobuf:"bytes,8,opt,name=stale,proto3" json:"stale,omitempty"`
+	// The last report; of an earlier life when patrols is 0.
+	Cycle        uint64 `protobuf:"varint,9,opt,name=cycle,proto3" json:"cycle,omitempty"`
+	LastAction   string `protobuf:"bytes,10,opt,name=last_action,json=lastAction,proto3" json:"last_action,omitempty"`
+	Healthy      uint32 `protobuf:"varint,11,opt,name=healthy,proto3" json:"healthy,omitempty"`
+	Unhealthy    uint32 `protobuf:"varint,12,opt,name=unhealthy,proto3" json:"unhealthy,omitempty"`
+	HandoffAfter uint32 `protobuf:"varint,13,opt,name=handoff_after,json=handoffAfter,proto3" json:"handoff_after,omitempty"`
+	// The present life has made as many patrols as one should: `vigil handoff`.
+	HandoffDue bool `protobuf:"varint,14,opt,name=handoff_due,json=handoffDue,proto3" json:"handoff_due,omitempty"`
+	// Mail that waits for it; what vigil wrote itself is not counted.
+	MailWaiting uint32 `protobuf:"varint,15,opt,name=mail_waiting,json=mailWaiting,proto3" json:"mail_waiting,omitempty"`
+	// The role that is asked; empty: none.
+	Triage string `protobuf:"bytes,16,opt,name=triage,proto3" json:"triage,omitempty"`
+	// The look that is open: the task that waits for triage, the marker that makes a second
+	// look impossible, and how long it still lasts; 0: none is open.
+	LookTask uint64               `protobuf:"varint,17,opt,name=look_task,json=lookTask,proto3" json:"look_task,omitempty"`
+	LookLeft *durationpb.Duration `protobuf:"bytes,18,opt,name=look_left,json=lookLeft,proto3" json:"look_left,omitempty"`
+	// Until the next look, when nothing happens before; absent: nobody looks, see off.
+	NextLook *durationpb.Duration `protobuf:"bytes,19,opt,name=next_look,json=nextLook,proto3" json:"next_look,omitempty"`
+	// Why nobody looks at it; empty: somebody does.
+	Off string `protobuf:"bytes,20,opt,name=off,proto3" json:"off,omitempty"`
+	// The last decision: NOTHING, NUDGE, WAKE or START; empty: no look has ended yet.
+	Decision string `protobuf:"bytes,21,opt,name=decision,proto3" json:"decision,omitempty"`
+	// mechanical or triage
+	DecidedBy string               `protobuf:"bytes,22,opt,name=decided_by,json=decidedBy,proto3" json:"decided_by,omitempty"`
+	Decided   *durationpb.Duration `protobuf:"bytes,23,opt,name=decided,proto3" json:"decided,omitempty"`
+	Facts     string               `protobuf:"bytes,24,opt,name=facts,proto3" json:"facts,omitempty"`
+	// Why triage was not heard although the role names one; empty: it was, or names none.
+	Degraded string `protobuf:"bytes,25,opt,name=degraded,proto3" json:"degraded,omitempty"`
+	// What followed.
+	Act string `protobuf:"bytes,26,opt,name=act,proto3" json:"act,omitempty"`
+	// What triage says.
+	Reason string `protobuf:"bytes,27,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The human who asked for the last look; empty: its turn, or an event.
+	AskedBy string `protobuf:"bytes,28,opt,name=asked_by,json=askedBy,proto3" json:"asked_by,omitempty"`
+	// What the mechanical rule says now.
+	Rule string `protobuf:"bytes,29,opt,name=rule,proto3" json:"rule,omitempty"`
+	// How often in a row triage has said less than the rule.
+	Overruled     uint32 `protobuf:"varint,30,opt,name=overruled,proto3" json:"overruled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OverseerStatus) Reset() {
+	*x = OverseerStatus{}
+	mi := &file_vigil_v1_types_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OverseerStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OverseerStatus) ProtoMessage() {}
+
+func (x *OverseerStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OverseerStatus.ProtoReflect.Descriptor instead.
+func (*OverseerStatus) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *OverseerStatus) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *OverseerStatus) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
+}
+
+func (x *OverseerStatus) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
+func (x *OverseerStatus) GetPatrols() uint32 {
+	if x != nil {
+		return x.Patrols
+	}
+	return 0
+}
+
+func (x *OverseerStatus) GetPatrolAge() *durationpb.Duration {
+	if x != nil {
+		return x.PatrolAge
+	}
+	return nil
+}
+
+func (x *OverseerStatus) GetFreshness() string {
+	if x != nil {
+		return x.Freshness
+	}
+	return ""
+}
+
+func (x *OverseerStatus) GetFresh() *durationpb.Duration {
+	if x != nil {
+		return x.Fresh
+	}
+	return nil
+}
+
+func (x *OverseerStatus) GetStale() *durationpb.Duration {
+	if x != nil {
+		return x.Stale
+	}
+	return nil
+}
+
+func (x *OverseerStatus) GetCycle() uint64 {
+	if x != nil {
+		return x.Cycle
+	}
+	return 0
+}
+
+func (x *OverseerStatus) GetLastAction() string {
+	if x != nil {
+		return x.LastAction
+	}
+	return ""
+}
+
+func (x *OverseerStatus) GetHealthy() uint32 {
+	if x != nil {
+		return x.Healthy
+	}
+	return 0
+}
+
+func (x *OverseerStatus) GetUnhealthy() uint32 {
+	if x != nil {
+		return x.Unhealthy
+	}
+	return 0
+}
+
+func (x *OverseerStatus) GetHandoffAfter() uint32 {
+	if x != nil {
+		return x.HandoffAfter
+	}
+	return 0
+}
+
+func (x *OverseerStatus) GetHandoffDue() bool {
+	if x != nil {
+		return x.HandoffDue
+	}
+	return false
+}
+
+func (x *OverseerStatus) GetMailWaiting() uint32 {
+	if x != nil {
+		return x.MailWaiting
+	}
+	return 0
+}
+
+func (x *OverseerStatus) GetTriage() string {
+	if x != nil {
+		return x.Triage
+	}
+	return ""
+}
+
+func (x *OverseerStatus) GetLookTask() uint64 {
+	if x != nil {
+		return x.LookTask
+	}
+	return 0
+}
+
+func (x *OverseerStatus) GetLookLeft() *durationpb.Duration {
+	if x != nil {
+		return x.LookLeft
+	}
+	return nil
+}
+
+func (x *OverseerStatus) GetNextLook() *durationpb.Duration {
+	if x != nil {
+		return x.NextLook
+	}
+	return nil
+}
+
+func (x *OverseerStatus) GetOff() string {
+	if x != nil {
+		return x.Off
+	}
+	return ""
+}
+
+func (x *OverseerStatus) GetDecision() string {
+	if x != nil {
+		return x.Decision
+	}
+	return ""
+}
+
+func (x *OverseerStatus) GetDecidedBy() string {
+	if x != nil {
+		return x.DecidedBy
+	}
+	return ""
+}
+
+func (x *OverseerStatus) GetDecided() *durationpb.Duration {
+	if x != nil {
+		return x.Decided
+	}
+	return nil
+}
+
+func (x *OverseerStatus) GetFacts() string {
+	if x != nil {
+		return x.Facts
+	}
+	return ""
+}
+
+func (x *OverseerStatus) GetDegraded() string {
+	if x != nil {
+		return x.Degraded
+	}
+	return ""
+}
+
+func (x *OverseerStatus) GetAct() string {
+	if x != nil {
+		return x.Act
+	}
+	return ""
+}
+
+func (x *OverseerStatus) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *OverseerStatus) GetAskedBy() string {
+	if x != nil {
+		return x.AskedBy
+	}
+	return ""
+}
+
+func (x *OverseerStatus) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *OverseerStatus) GetOverruled() uint32 {
+	if x != nil {
+		return x.Overruled
+	}
+	return 0
+}
+
 // Ladder is what was and will be done about a stuck agent.
 type Ladder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1880,7 +2287,7 @@ type Ladder struct {
 
 func (x *Ladder) Reset() {
 	*x = Ladder{}
-	mi := &file_vigil_v1_types_proto_msgTypes[13]
+	mi := &file_vigil_v1_types_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1892,7 +2299,7 @@ func (x *Ladder) String() string {
 func (*Ladder) ProtoMessage() {}
 
 func (x *Ladder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[13]
+	mi := &file_vigil_v1_types_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1905,7 +2312,7 @@ func (x *Ladder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ladder.ProtoReflect.Descriptor instead.
 func (*Ladder) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{13}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Ladder) GetRung() string {
@@ -1957,6 +2364,79 @@ func (x *Ladder) GetWhy() string {
 	return ""
 }
 
+// ScreenState is what a host has seen on the terminal of an agent's life, never the text.
+type ScreenState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// none, permission, usage_limit, error or idle
+	Prompt string `protobuf:"bytes,70,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	// Since when, in cluster time.
+	Shown *durationpb.Duration `protobuf:"bytes,71,opt,name=shown,proto3" json:"shown,omitempty"`
+	// Nothing new was printed for a while.
+	Quiet bool `protobuf:"varint,72,opt,name=quiet,proto3" json:"quiet,omitempty"`
+	// Since when quiet is as it is, in cluster time.
+	QuietFor      *durationpb.Duration `protobuf:"bytes,73,opt,name=quiet_for,json=quietFor,proto3" json:"quiet_for,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScreenState) Reset() {
+	*x = ScreenState{}
+	mi := &file_vigil_v1_types_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScreenState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScreenState) ProtoMessage() {}
+
+func (x *ScreenState) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScreenState.ProtoReflect.Descriptor instead.
+func (*ScreenState) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ScreenState) GetPrompt() string {
+	if x != nil {
+		return x.Prompt
+	}
+	return ""
+}
+
+func (x *ScreenState) GetShown() *durationpb.Duration {
+	if x != nil {
+		return x.Shown
+	}
+	return nil
+}
+
+func (x *ScreenState) GetQuiet() bool {
+	if x != nil {
+		return x.Quiet
+	}
+	return false
+}
+
+func (x *ScreenState) GetQuietFor() *durationpb.Duration {
+	if x != nil {
+		return x.QuietFor
+	}
+	return nil
+}
+
 // Verdict is what all signals of an agent together say of it.
 type Verdict struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1973,7 +2453,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_vigil_v1_types_proto_msgTypes[14]
+	mi := &file_vigil_v1_types_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1985,7 +2465,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[14]
+	mi := &file_vigil_v1_types_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1998,7 +2478,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Verdict) GetKind() string {
@@ -2026,7 +2506,7 @@ type Reason struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Text  string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
 	// process, participant, lease, fence, health, progress, task, host, leader,
-	// declaration, order or intent
+	// declaration, order, intent, mail or screen
 	Evidence string `protobuf:"bytes,2,opt,name=evidence,proto3" json:"evidence,omitempty"`
 	// Since when it is so, or how long ago it was, in cluster time; absent: unknown.
 	Age *durationpb.Duration `protobuf:"bytes,3,opt,name=age,proto3" json:"age,omitempty"`
@@ -2038,7 +2518,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_vigil_v1_types_proto_msgTypes[15]
+	mi := &file_vigil_v1_types_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2050,7 +2530,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[15]
+	mi := &file_vigil_v1_types_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2063,7 +2543,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Reason) GetText() string {
@@ -2115,7 +2595,7 @@ type Declaration struct {
 
 func (x *Declaration) Reset() {
 	*x = Declaration{}
-	mi := &file_vigil_v1_types_proto_msgTypes[16]
+	mi := &file_vigil_v1_types_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2127,7 +2607,7 @@ func (x *Declaration) String() string {
 func (*Declaration) ProtoMessage() {}
 
 func (x *Declaration) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[16]
+	mi := &file_vigil_v1_types_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2140,7 +2620,7 @@ func (x *Declaration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declaration.ProtoReflect.Descriptor instead.
 func (*Declaration) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Declaration) GetStatus() string {
@@ -2218,7 +2698,7 @@ type Exit struct {
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_vigil_v1_types_proto_msgTypes[17]
+	mi := &file_vigil_v1_types_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2230,7 +2710,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[17]
+	mi := &file_vigil_v1_types_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2243,7 +2723,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Exit) GetIncarnation() string {
@@ -2346,14 +2826,17 @@ type Host struct {
 	Warnings   []string               `protobuf:"bytes,23,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	GossipAddr string                 `protobuf:"bytes,24,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
 	// Since its last beat or registration, in cluster time.
-	Heard         *durationpb.Duration `protobuf:"bytes,25,opt,name=heard,proto3" json:"heard,omitempty"`
+	Heard *durationpb.Duration `protobuf:"bytes,25,opt,name=heard,proto3" json:"heard,omitempty"`
+	// What makes terminals there (tmux 3.3a), or "degraded: " and what cannot be done; empty:
+	// its agentd has not said.
+	Terminals     string `protobuf:"bytes,70,opt,name=terminals,proto3" json:"terminals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Host) Reset() {
 	*x = Host{}
-	mi := &file_vigil_v1_types_proto_msgTypes[18]
+	mi := &file_vigil_v1_types_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2365,7 +2848,7 @@ func (x *Host) String() string {
 func (*Host) ProtoMessage() {}
 
 func (x *Host) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[18]
+	mi := &file_vigil_v1_types_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2378,7 +2861,7 @@ func (x *Host) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Host.ProtoReflect.Descriptor instead.
 func (*Host) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Host) GetId() uint32 {
@@ -2556,6 +3039,13 @@ func (x *Host) GetHeard() *durationpb.Duration {
 	return nil
 }
 
+func (x *Host) GetTerminals() string {
+	if x != nil {
+		return x.Terminals
+	}
+	return ""
+}
+
 // HostView is what one server hears of a host: none, alive, silent or left.
 type HostView struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2568,7 +3058,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_v1_types_proto_msgTypes[19]
+	mi := &file_vigil_v1_types_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2580,7 +3070,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[19]
+	mi := &file_vigil_v1_types_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2593,7 +3083,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *HostView) GetServer() string {
@@ -2637,7 +3127,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	mi := &file_vigil_v1_types_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2649,7 +3139,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	mi := &file_vigil_v1_types_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2662,7 +3152,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -2847,7 +3337,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05tasks\x18\x06 \x01(\rR\x05tasks\x12\x14\n" +
 	"\x05roles\x18\a \x03(\tR\x05roles\x12\x14\n" +
-	"\x05hosts\x18\b \x03(\tR\x05hosts\"\xa2\b\n" +
+	"\x05hosts\x18\b \x03(\tR\x05hosts\"\xd6\b\n" +
 	"\bRoleSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06runner\x18\x02 \x01(\tR\x06runner\x12\x1a\n" +
@@ -2875,13 +3365,19 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\trun_limit\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\brunLimit\x12,\n" +
 	"\x06health\x18\x14 \x01(\v2\x14.vigil.v1.HealthSpecR\x06health\x12\x16\n" +
 	"\x06ladder\x18\x15 \x01(\tR\x06ladder\x121\n" +
-	"\x06expect\x182 \x01(\v2\x19.google.protobuf.DurationR\x06expect\x1a9\n" +
+	"\x06expect\x182 \x01(\v2\x19.google.protobuf.DurationR\x06expect\x122\n" +
+	"\boverseer\x18< \x01(\v2\x16.vigil.v1.OverseerSpecR\boverseer\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
 	"\vParamsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"m\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xad\x01\n" +
+	"\fOverseerSpec\x12\x16\n" +
+	"\x06triage\x18\x01 \x01(\tR\x06triage\x12#\n" +
+	"\rhandoff_after\x18\x02 \x01(\rR\fhandoffAfter\x12/\n" +
+	"\x05fresh\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05fresh\x12/\n" +
+	"\x05stale\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x05stale\"m\n" +
 	"\n" +
 	"HealthSpec\x12\x16\n" +
 	"\x06preset\x18\x01 \x01(\tR\x06preset\x12/\n" +
@@ -2898,7 +3394,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x9d\v\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x9e\f\n" +
 	"\x05Agent\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x12\n" +
@@ -2950,7 +3446,46 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\bwhy_left\x18( \x01(\v2\x19.google.protobuf.DurationR\awhyLeft\x12+\n" +
 	"\averdict\x18) \x01(\v2\x11.vigil.v1.VerdictR\averdict\x127\n" +
 	"\vdeclaration\x18* \x01(\v2\x15.vigil.v1.DeclarationR\vdeclaration\x12(\n" +
-	"\x06ladder\x18+ \x01(\v2\x10.vigil.v1.LadderR\x06ladder\"\xd5\x01\n" +
+	"\x06ladder\x18+ \x01(\v2\x10.vigil.v1.LadderR\x06ladder\x12-\n" +
+	"\x06screen\x18F \x01(\v2\x15.vigil.v1.ScreenStateR\x06screen\x12\x1a\n" +
+	"\bdegraded\x18G \x01(\tR\bdegraded\x124\n" +
+	"\boverseer\x18< \x01(\v2\x18.vigil.v1.OverseerStatusR\boverseer\"\xde\a\n" +
+	"\x0eOverseerStatus\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12 \n" +
+	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x18\n" +
+	"\asession\x18\x03 \x01(\tR\asession\x12\x18\n" +
+	"\apatrols\x18\x04 \x01(\rR\apatrols\x128\n" +
+	"\n" +
+	"patrol_age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\tpatrolAge\x12\x1c\n" +
+	"\tfreshness\x18\x06 \x01(\tR\tfreshness\x12/\n" +
+	"\x05fresh\x18\a \x01(\v2\x19.google.protobuf.DurationR\x05fresh\x12/\n" +
+	"\x05stale\x18\b \x01(\v2\x19.google.protobuf.DurationR\x05stale\x12\x14\n" +
+	"\x05cycle\x18\t \x01(\x04R\x05cycle\x12\x1f\n" +
+	"\vlast_action\x18\n" +
+	" \x01(\tR\n" +
+	"lastAction\x12\x18\n" +
+	"\ahealthy\x18\v \x01(\rR\ahealthy\x12\x1c\n" +
+	"\tunhealthy\x18\f \x01(\rR\tunhealthy\x12#\n" +
+	"\rhandoff_after\x18\r \x01(\rR\fhandoffAfter\x12\x1f\n" +
+	"\vhandoff_due\x18\x0e \x01(\bR\n" +
+	"handoffDue\x12!\n" +
+	"\fmail_waiting\x18\x0f \x01(\rR\vmailWaiting\x12\x16\n" +
+	"\x06triage\x18\x10 \x01(\tR\x06triage\x12\x1b\n" +
+	"\tlook_task\x18\x11 \x01(\x04R\blookTask\x126\n" +
+	"\tlook_left\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\blookLeft\x126\n" +
+	"\tnext_look\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\bnextLook\x12\x10\n" +
+	"\x03off\x18\x14 \x01(\tR\x03off\x12\x1a\n" +
+	"\bdecision\x18\x15 \x01(\tR\bdecision\x12\x1d\n" +
+	"\n" +
+	"decided_by\x18\x16 \x01(\tR\tdecidedBy\x123\n" +
+	"\adecided\x18\x17 \x01(\v2\x19.google.protobuf.DurationR\adecided\x12\x14\n" +
+	"\x05facts\x18\x18 \x01(\tR\x05facts\x12\x1a\n" +
+	"\bdegraded\x18\x19 \x01(\tR\bdegraded\x12\x10\n" +
+	"\x03act\x18\x1a \x01(\tR\x03act\x12\x16\n" +
+	"\x06reason\x18\x1b \x01(\tR\x06reason\x12\x19\n" +
+	"\basked_by\x18\x1c \x01(\tR\aaskedBy\x12\x12\n" +
+	"\x04rule\x18\x1d \x01(\tR\x04rule\x12\x1c\n" +
+	"\toverruled\x18\x1e \x01(\rR\toverruled\"\xd5\x01\n" +
 	"\x06Ladder\x12\x12\n" +
 	"\x04rung\x18\x01 \x01(\tR\x04rung\x12/\n" +
 	"\x05taken\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05taken\x12\x14\n" +
@@ -2958,7 +3493,12 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x06failed\x18\x04 \x03(\tR\x06failed\x12\x12\n" +
 	"\x04next\x18\x05 \x01(\tR\x04next\x122\n" +
 	"\anext_in\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x06nextIn\x12\x10\n" +
-	"\x03why\x18\a \x01(\tR\x03why\"]\n" +
+	"\x03why\x18\a \x01(\tR\x03why\"\xa4\x01\n" +
+	"\vScreenState\x12\x16\n" +
+	"\x06prompt\x18F \x01(\tR\x06prompt\x12/\n" +
+	"\x05shown\x18G \x01(\v2\x19.google.protobuf.DurationR\x05shown\x12\x14\n" +
+	"\x05quiet\x18H \x01(\bR\x05quiet\x126\n" +
+	"\tquiet_for\x18I \x01(\v2\x19.google.protobuf.DurationR\bquietFor\"]\n" +
 	"\aVerdict\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12*\n" +
 	"\areasons\x18\x02 \x03(\v2\x10.vigil.v1.ReasonR\areasons\x12\x12\n" +
@@ -2988,7 +3528,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x04tail\x18\b \x01(\tR\x04tail\x12\x12\n" +
 	"\x04task\x18\t \x01(\x04R\x04task\x12\x12\n" +
 	"\x04host\x18\n" +
-	" \x01(\tR\x04host\"\x8b\a\n" +
+	" \x01(\tR\x04host\"\xa9\a\n" +
 	"\x04Host\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
@@ -3019,7 +3559,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\bwarnings\x18\x17 \x03(\tR\bwarnings\x12\x1f\n" +
 	"\vgossip_addr\x18\x18 \x01(\tR\n" +
 	"gossipAddr\x12/\n" +
-	"\x05heard\x18\x19 \x01(\v2\x19.google.protobuf.DurationR\x05heard\x1a9\n" +
+	"\x05heard\x18\x19 \x01(\v2\x19.google.protobuf.DurationR\x05heard\x12\x1c\n" +
+	"\tterminals\x18F \x01(\tR\tterminals\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"R\n" +
@@ -3066,7 +3607,7 @@ func file_vigil_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_vigil_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_vigil_v1_types_proto_goTypes = []any{
 	(TaskState)(0),                // 0: vigil.v1.TaskState
 	(*WriteId)(nil),               // 1: vigil.v1.WriteId
@@ -3079,104 +3620,120 @@ var file_vigil_v1_types_proto_goTypes = []any{
 	(*WatchdogStats)(nil),         // 8: vigil.v1.WatchdogStats
 	(*Cancellation)(nil),          // 9: vigil.v1.Cancellation
 	(*RoleSpec)(nil),              // 10: vigil.v1.RoleSpec
-	(*HealthSpec)(nil),            // 11: vigil.v1.HealthSpec
-	(*Role)(nil),                  // 12: vigil.v1.Role
-	(*Agent)(nil),                 // 13: vigil.v1.Agent
-	(*Ladder)(nil),                // 14: vigil.v1.Ladder
-	(*Verdict)(nil),               // 15: vigil.v1.Verdict
-	(*Reason)(nil),                // 16: vigil.v1.Reason
-	(*Declaration)(nil),           // 17: vigil.v1.Declaration
-	(*Exit)(nil),                  // 18: vigil.v1.Exit
-	(*Host)(nil),                  // 19: vigil.v1.Host
-	(*HostView)(nil),              // 20: vigil.v1.HostView
-	(*Event)(nil),                 // 21: vigil.v1.Event
-	nil,                           // 22: vigil.v1.RoleSpec.LabelsEntry
-	nil,                           // 23: vigil.v1.RoleSpec.ParamsEntry
-	nil,                           // 24: vigil.v1.Role.TasksEntry
-	nil,                           // 25: vigil.v1.Host.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
+	(*OverseerSpec)(nil),          // 11: vigil.v1.OverseerSpec
+	(*HealthSpec)(nil),            // 12: vigil.v1.HealthSpec
+	(*Role)(nil),                  // 13: vigil.v1.Role
+	(*Agent)(nil),                 // 14: vigil.v1.Agent
+	(*OverseerStatus)(nil),        // 15: vigil.v1.OverseerStatus
+	(*Ladder)(nil),                // 16: vigil.v1.Ladder
+	(*ScreenState)(nil),           // 17: vigil.v1.ScreenState
+	(*Verdict)(nil),               // 18: vigil.v1.Verdict
+	(*Reason)(nil),                // 19: vigil.v1.Reason
+	(*Declaration)(nil),           // 20: vigil.v1.Declaration
+	(*Exit)(nil),                  // 21: vigil.v1.Exit
+	(*Host)(nil),                  // 22: vigil.v1.Host
+	(*HostView)(nil),              // 23: vigil.v1.HostView
+	(*Event)(nil),                 // 24: vigil.v1.Event
+	nil,                           // 25: vigil.v1.RoleSpec.LabelsEntry
+	nil,                           // 26: vigil.v1.RoleSpec.ParamsEntry
+	nil,                           // 27: vigil.v1.Role.TasksEntry
+	nil,                           // 28: vigil.v1.Host.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
 }
 var file_vigil_v1_types_proto_depIdxs = []int32{
 	0,  // 0: vigil.v1.Task.state:type_name -> vigil.v1.TaskState
 	4,  // 1: vigil.v1.Task.late_results:type_name -> vigil.v1.LateResult
-	26, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	27, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
-	27, // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
-	27, // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
-	26, // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
-	27, // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
-	27, // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
-	26, // 9: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
-	12, // 10: vigil.v1.Room.roles:type_name -> vigil.v1.Role
-	26, // 11: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
-	26, // 12: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
+	29, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	30, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
+	30, // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
+	30, // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
+	29, // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
+	30, // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
+	30, // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
+	29, // 9: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
+	13, // 10: vigil.v1.Room.roles:type_name -> vigil.v1.Role
+	29, // 11: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
+	29, // 12: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
 	6,  // 13: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
 	7,  // 14: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
 	9,  // 15: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
-	27, // 16: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
-	27, // 17: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
-	27, // 18: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
-	26, // 19: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
-	27, // 20: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
-	27, // 21: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
-	27, // 22: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
-	26, // 23: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
-	27, // 24: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
-	27, // 25: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
-	26, // 26: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
-	26, // 27: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
-	27, // 28: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
-	22, // 29: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
-	23, // 30: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
-	27, // 31: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
-	27, // 32: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
-	27, // 33: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
-	27, // 34: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
-	27, // 35: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
-	27, // 36: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
-	27, // 37: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
-	27, // 38: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
-	11, // 39: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
-	27, // 40: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
-	27, // 41: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
-	10, // 42: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
-	24, // 43: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
-	26, // 44: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
-	27, // 45: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
-	27, // 46: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
-	27, // 47: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
-	27, // 48: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
-	18, // 49: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
-	27, // 50: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
-	26, // 51: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
-	27, // 52: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
-	15, // 53: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
-	17, // 54: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
-	14, // 55: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
-	27, // 56: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
-	27, // 57: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
-	16, // 58: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
-	27, // 59: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
-	27, // 60: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
-	27, // 61: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
-	27, // 62: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
-	26, // 63: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
-	27, // 64: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
-	25, // 65: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
-	27, // 66: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
-	26, // 67: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
-	26, // 68: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
-	27, // 69: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
-	27, // 70: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
-	20, // 71: vigil.v1.Host.views:type_name -> vigil.v1.HostView
-	27, // 72: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
-	26, // 73: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
-	74, // [74:74] is the sub-list for method output_type
-	74, // [74:74] is the sub-list for method input_type
-	74, // [74:74] is the sub-list for extension type_name
-	74, // [74:74] is the sub-list for extension extendee
-	0,  // [0:74] is the sub-list for field type_name
+	30, // 16: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
+	30, // 17: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
+	30, // 18: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
+	29, // 19: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
+	30, // 20: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
+	30, // 21: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
+	30, // 22: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
+	29, // 23: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
+	30, // 24: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
+	30, // 25: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
+	29, // 26: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
+	29, // 27: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
+	30, // 28: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
+	25, // 29: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
+	26, // 30: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
+	30, // 31: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
+	30, // 32: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
+	30, // 33: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
+	30, // 34: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
+	30, // 35: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
+	30, // 36: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
+	30, // 37: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
+	30, // 38: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
+	12, // 39: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
+	30, // 40: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
+	11, // 41: vigil.v1.RoleSpec.overseer:type_name -> vigil.v1.OverseerSpec
+	30, // 42: vigil.v1.OverseerSpec.fresh:type_name -> google.protobuf.Duration
+	30, // 43: vigil.v1.OverseerSpec.stale:type_name -> google.protobuf.Duration
+	30, // 44: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
+	10, // 45: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
+	27, // 46: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
+	29, // 47: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
+	30, // 48: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
+	30, // 49: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
+	30, // 50: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
+	30, // 51: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
+	21, // 52: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
+	30, // 53: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
+	29, // 54: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
+	30, // 55: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
+	18, // 56: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
+	20, // 57: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
+	16, // 58: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
+	17, // 59: vigil.v1.Agent.screen:type_name -> vigil.v1.ScreenState
+	15, // 60: vigil.v1.Agent.overseer:type_name -> vigil.v1.OverseerStatus
+	30, // 61: vigil.v1.OverseerStatus.patrol_age:type_name -> google.protobuf.Duration
+	30, // 62: vigil.v1.OverseerStatus.fresh:type_name -> google.protobuf.Duration
+	30, // 63: vigil.v1.OverseerStatus.stale:type_name -> google.protobuf.Duration
+	30, // 64: vigil.v1.OverseerStatus.look_left:type_name -> google.protobuf.Duration
+	30, // 65: vigil.v1.OverseerStatus.next_look:type_name -> google.protobuf.Duration
+	30, // 66: vigil.v1.OverseerStatus.decided:type_name -> google.protobuf.Duration
+	30, // 67: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
+	30, // 68: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
+	30, // 69: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
+	30, // 70: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
+	19, // 71: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
+	30, // 72: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
+	30, // 73: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
+	30, // 74: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
+	30, // 75: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
+	29, // 76: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
+	30, // 77: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
+	28, // 78: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
+	30, // 79: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
+	29, // 80: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
+	29, // 81: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
+	30, // 82: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
+	30, // 83: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
+	23, // 84: vigil.v1.Host.views:type_name -> vigil.v1.HostView
+	30, // 85: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
+	29, // 86: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
+	87, // [87:87] is the sub-list for method output_type
+	87, // [87:87] is the sub-list for method input_type
+	87, // [87:87] is the sub-list for extension type_name
+	87, // [87:87] is the sub-list for extension extendee
+	0,  // [0:87] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_types_proto_init() }
@@ -3191,7 +3748,7 @@ func file_vigil_v1_types_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_types_proto_rawDesc), len(file_vigil_v1_types_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   25,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,324 @@
+package agentd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"vigil/agentd/runner"
+	"vigil/agentd/shim"
+	"vigil/agentd/tmux"
+	"vigil/rpc/gen/vigilv1"
+)
+
+const secret = "rm -rf /srv/secret"
+
+// easel is an agent whose terminal is painted by the test.
+type easel struct {
+	t *testing.T
+	*rig
+	one    *puppet
+	mu     sync.Mutex
+	screen string
+	err    error
+	looks  int
+
+	figures *prometheus.Registry
+}
+
+func newEasel(t *testing.T, kind string, change ...func(*Config)) *easel {
+	t.Helper()
+	x := &easel{t: t, figures: prometheus.NewRegistry()}
+	r, p := newPuppetRig(t, true, append([]func(*Config){func(c *Config) {
+		c.Runners = []runner.Runner{{Name: "tool", Program: "sleep", Kind: kind, Prompts: []runner.Prompt{
+			{Kind: "permission", Pattern: `^Do you want to (proceed|edit)\?`},
+			{Kind: "idle", Pattern: `^> *$`, Lines: 2},
+		}}}
+		c.Terminals = func() (string, error) { return "tmux 3.3a", nil }
+		c.Registerer = x.figures
+	}}, change...)...)
+	x.rig, p.shows = r, x.show
+	r.stream.orders(t, order("start", 1, 2, "tool"))
+	x.one = next(t, p.started)
+	next(t, r.starts)
+	t.Cleanup(func() {
+		select {
+		case x.one.exit <- shim.Exit{}:
+		default: // it has ended
+		}
+	})
+	return x
+}
+
+// paint changes the terminal and has the output grow by what a terminal would get.
+func (x *easel) paint(lines ...string) {
+	x.t.Helper()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.screen = strings.Join(lines, "\n") + "\n\n\n"
+	x.print(x.screen)
+}
+
+func (x *easel) print(text string) {
+	x.t.Helper()
+	path := filepath.Join(x.dir, "logs", "demo", "r1.log")
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	var f *os.File
+	if err == nil {
+		f, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	}
+	if err == nil {
+		_, err = f.WriteString(text)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+func (x *easel) show() (string, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.looks++
+	return x.screen, x.err
+}
+
+func (x *easel) fails(err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.err = err
+}
+
+func (x *easel) looked() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.looks
+}
+
+// wants waits for the next report.
+func (x *easel) wants(prompt string, quiet bool) {
+	x.t.Helper()
+	r := next(x.t, x.screens)
+	if r.GetHost() != 7 || r.GetAgent() != 1 || r.GetIncarnation() != 2 || r.GetPrompt() != prompt || r.GetQuiet() != quiet {
+		x.t.Fatalf("reported %v, want %s, quiet %v", r, prompt, quiet)
+	}
+	if strings.Contains(r.String(), "secret") {
+		x.t.Errorf("a report tells what stands there: %v", r)
+	}
+}
+
+// steps has so many looks made, one after the other.
+func (x *easel) steps(n int) {
+	x.t.Helper()
+	for range n {
+		before := x.figure("vigil_agentd_looks_total")
+		x.advance(DefaultLookEvery)
+		until(x.t, "a look", func() bool { return x.figure("vigil_agentd_looks_total") > before })
+	}
+}
+
+// figure is the value of a counter of the daemon.
+func (x *easel) figure(name string) float64 {
+	x.t.Helper()
+	all, err := x.figures.Gather()
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	for _, f := range all {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	x.t.Fatalf("there is no figure %s", name)
+	return 0
+}
+
+// A prompt that stands still from one look to the next is told, once, without its text; it is
+// gone with the first look that does not find it. Reports are ten seconds apart.
+func TestPromptIsToldWhenItStands(t *testing.T) {
+	x := newEasel(t, runner.KindTmux)
+	x.paint("working on " + secret)
+	x.wants("none", false)
+
+	x.paint("$ "+secret, "Do you want to proceed?", "❯ 1. Yes", "  2. No")
+	x.steps(2)
+	x.wants("permission", false)
+	looks := x.looked()
+	x.steps(3) // nothing was printed: nobody looks, and nothing is told
+	if n := x.looked(); n != looks {
+		t.Errorf("%d looks at a terminal on which nothing has changed", n-looks)
+	}
+	none(t, x.screens, "a report without a change")
+
+	x.paint("$ "+secret, "Do you want to proceed?", "❯ 1. Yes", "  2. No", "12 s") // drawn anew
+	x.steps(2)
+	none(t, x.screens, "a report of a prompt that is drawn anew")
+
+	x.paint("$ "+secret, "done")
+	x.steps(2)
+	x.wants("none", false)
+	if strings.Contains(x.log.String(), "secret") {
+		t.Error("what stands on a terminal is in the log of agentd")
+	}
+}
+
+// What vigil types by itself never answers a permission prompt, not even one that has come up
+// since the last look; what a human types does.
+func TestNudgesSpareAPermissionPrompt(t *testing.T) {
+	x := newEasel(t, runner.KindTmux)
+	x.wants("none", false)
+	for i, tt := range []struct {
+		screen string
+		spare  bool
+		want   string
+	}{{"> ", true, ""}, {"Do you want to proceed?", true, errPrompt.Error()}, {"Do you want to proceed?", false, ""}} {
+		x.paint(tt.screen)
+		for _, r := range []*vigilv1.TerminalRequest{{Text: "How are you?"}, {Key: "enter"}, {Key: "interrupt"}} {
+			r.Request, r.Agent, r.Incarnation, r.SparePrompt = uint64(100+i), 1, 2, tt.spare
+			if d := x.stream.askTerminal(t, r); d.GetError() != tt.want {
+				t.Errorf("%q, spare %v: %q", tt.screen, tt.spare, d.GetError())
+			}
+		}
+	}
+}
+
+// False positives: text that quotes a prompt and scrolls on is none, however often it comes.
+func TestQuotedPromptIsNone(t *testing.T) {
+	x := newEasel(t, runner.KindTmux)
+	x.paint("begin")
+	x.wants("none", false)
+	for i := range 6 {
+		x.paint("log of yesterday:", "Do you want to proceed?", strings.Repeat("line\n", i+1)+"end")
+		x.steps(1)
+	}
+	none(t, x.screens, "a report about text that scrolls on")
+	x.paint(append([]string{"Do you want to proceed?"}, strings.Split(strings.Repeat("line ", 20), " ")...)...)
+	x.steps(3) // further up than the pattern looks
+	none(t, x.screens, "a report about text far above")
+}
+
+// While only a clock or a spinner moves an agent is quiet; new words end that.
+func TestQuietMeansNothingNew(t *testing.T) {
+	x := newEasel(t, runner.KindTmux)
+	x.paint("⠋ thinking 0 s")
+	x.wants("none", false)
+	for i := range int(DefaultQuietAfter/DefaultLookEvery) + 1 {
+		x.paint(fmt.Sprintf("%c thinking %d s", []rune("⠋⠙⠹")[i%3], i))
+		x.steps(1)
+	}
+	x.wants("none", true)
+	x.paint("compiling")
+	x.steps(2)
+	x.wants("none", false)
+}
+
+// Other kinds than tmux, and agents that were started without tmux, are seen by their output,
+// with its control sequences taken out.
+func TestPromptsInOutput(t *testing.T) {
+	for _, kind := range []string{runner.KindExec, runner.KindTmux} {
+		x := newEasel(t, kind)
+		x.fails(shim.ErrNoTerminal) // only asked of one that should have a terminal
+		x.print("\x1b[2J\x1b[1;1Hbegin\r\n")
+		x.wants("none", false)
+		x.print("\x1b[32m10%\r20%\r\x1b[1mDo you want to edit?\x1b[0m\r\n  1. Yes\r\n\r\n")
+		x.steps(2)
+		x.wants("permission", false)
+		x.one.exit <- shim.Exit{}
+		next(t, x.exits)
+	}
+}
+
+// A look that fails changes nothing that is known, and is counted; the next one comes.
+func TestLooksThatFail(t *testing.T) {
+	x := newEasel(t, runner.KindTmux)
+	x.wants("none", false)
+	x.paint("> ")
+	x.steps(2)
+	x.wants("idle", false)
+	x.fails(errors.New("the shim did not answer in time"))
+	x.print("more")
+	x.steps(2)
+	none(t, x.screens, "a report of what nobody has seen")
+	if n := x.figure("vigil_agentd_look_errors_total"); n == 0 {
+		t.Error("no look is counted that failed")
+	}
+	x.fails(nil)
+	x.paint("on it")
+	x.steps(2)
+	x.wants("none", false)
+}
+
+// What the cluster has not taken is told again, as it is then; and everything after a new
+// registration.
+func TestScreensAreToldAgain(t *testing.T) {
+	x := newEasel(t, runner.KindTmux)
+	x.set(func() { x.onScreen = func(*vigilv1.ReportScreenRequest) error { return no("unavailable") } })
+	x.paint("begin")
+	x.wants("none", false)
+	x.paint("Do you want to proceed?")
+	x.steps(3)
+	var last *vigilv1.ReportScreenRequest
+	x.set(func() { x.onScreen = nil })
+	for last == nil || last.GetPrompt() != "permission" {
+		x.advance(screenGap)
+		last = next(t, x.screens)
+	}
+	gone := true
+	x.set(func() {
+		x.onBeat = func(r *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			defer func() { gone = false }()
+			return &vigilv1.BeatResponse{HostGone: gone, Renewed: uint32(len(r.GetAgents()))}, nil
+		}
+	})
+	next(t, x.registers) // the first
+	x.advance(20 * time.Second)
+	next(t, x.registers)
+	x.advance(screenGap)
+	x.wants("permission", false)
+}
+
+// Seed 004, Degraded Mode: a host says whether it has tmux when it begins, and when that
+// changes while it runs.
+func TestSeed004HostSaysWhetherItHasTmux(t *testing.T) {
+	var mu sync.Mutex
+	tool, err := "", error(fmt.Errorf("%w: it was not found", tmux.ErrMissing))
+	x := newEasel(t, runner.KindTmux, func(c *Config) {
+		c.Terminals = func() (string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return tool, err
+		}
+	})
+	wants := func(tool, why string) {
+		t.Helper()
+		r := next(t, x.terminals)
+		if r.GetHost() != 7 || r.GetBoot() != "boot-1" || r.GetTool() != tool || r.GetWhy() != why ||
+			fmt.Sprint(r.GetRunners(), r.GetWatched()) != "[tool] [tool]" {
+			t.Errorf("%v, want %q, %q", r, tool, why)
+		}
+	}
+	wants("", "no tmux")
+	for _, to := range []struct {
+		tool string
+		err  error
+		why  string
+	}{{"tmux 3.4", nil, ""}, {"", errors.New("tmux cannot be used: its version is unknown"), "tmux cannot be used: its version is unknown"}} {
+		mu.Lock()
+		tool, err = to.tool, to.err
+		mu.Unlock()
+		x.advance(lookForTerminals)
+		wants(to.tool, to.why)
+	}
+	if text := x.log.String(); !strings.Contains(text, "degraded: no tmux") {
+		t.Error("the log does not say that tmux is missing")
+	}
+}

@@ -1,0 +1,149 @@
+package duty
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"vigil/fsm"
+)
+
+// overseerFleet is one overseer that beats and, after a first patrol, does nothing more.
+type overseerFleet struct {
+	*stuckFleet
+	typed []string
+	deny  error
+	mu    sync.Mutex
+}
+
+func newOverseerFleet(t *testing.T) *overseerFleet {
+	f := &overseerFleet{stuckFleet: newStuckFleet(t, 1)}
+	f.w.must(fsm.RaiseLevel{Level: 3})
+	f.w.must(fsm.DeleteRoom{Room: "r", By: "test"})
+	f.w.must(room("ops", fsm.RoleSpec{Name: "deacon", Overseer: []fsm.OverseerSpec{{}}}))
+	return f
+}
+
+func (f *overseerFleet) prod(_ context.Context, agent string, inc fsm.Incarnation, rung fsm.Rung) error {
+	f.state(func(s *fsm.State) {
+		if c := s.AgentByName(agent).Notes().Chain; rung == fsm.RungNudge && c.Prod != 0 {
+			f.w.t.Errorf("%s is done to %s before its record is committed", rung, agent)
+		}
+	})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.typed = append(f.typed, fmt.Sprintf("%s %s#%s", rung, agent, inc))
+	return f.deny
+}
+
+// stint runs fn while a duty leads and the host serves.
+func (f *overseerFleet) stint(t *testing.T, fn func(d *Duty)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var host sync.WaitGroup
+	host.Go(func() { f.serve(ctx) })
+	inStint(t, f.replica, Config{Prod: f.prod}, func(d *Duty) {
+		fn(d)
+		cancel()
+		host.Wait()
+	})
+}
+
+func (f *overseerFleet) patrol() {
+	var me fsm.Speaker
+	f.state(func(s *fsm.State) { me = fsm.Speaker{Agent: "ops/deacon", Inc: s.AgentByName("ops/deacon").Inc} })
+	f.do(fsm.ReportPatrol{Speaker: me, Action: "scan"})
+}
+
+// Seed 004: a hung overseer is woken once, in its terminal too, and then it is the ladder's,
+// which types what is its own and nothing of what was typed before.
+func TestWokenOverseerIsTypedToOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newOverseerFleet(t)
+		f.stint(t, func(d *Duty) {
+			f.after(time.Minute)
+			for range 10 {
+				f.patrol()
+				f.after(4 * time.Minute)
+			}
+			if len(f.typed) != 0 {
+				t.Errorf("while it patrols %v is typed", f.typed)
+			}
+			f.after(11*time.Minute + 30*time.Second)
+			if want := []string{"nudge ops/deacon#1"}; !slices.Equal(f.typed, want) {
+				t.Fatalf("typed %v, want %v", f.typed, want)
+			}
+			f.after(6 * time.Minute)
+			if want := []string{"nudge ops/deacon#1", "interrupt ops/deacon#1"}; !slices.Equal(f.typed, want) {
+				t.Fatalf("typed %v, want %v", f.typed, want)
+			}
+			f.after(3 * time.Minute)
+			f.state(func(s *fsm.State) {
+				if a := s.AgentByName("ops/deacon"); a.Inc.N() != 2 || a.Failures != 1 {
+					t.Errorf("life %s with %d failures, want life 2, charged once: %+v", a.Inc, a.Failures, s.Why(a.ID))
+				}
+			})
+			if got := d.ChainFigures(); got != (ChainFigures{Typed: 1}) {
+				t.Errorf("%+v", got)
+			}
+		})
+	})
+}
+
+// A leader that takes over types what was decided before, when nobody has, and repeats
+// nothing; what is decided while nobody leads for long is left to the mail.
+func TestDecisionIsTypedOnceOverLeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newOverseerFleet(t)
+		f.deny = errors.New("it has no terminal")
+		f.stint(t, func(*Duty) {
+			f.after(time.Minute)
+			f.patrol()
+			f.after(14*time.Minute + 50*time.Second)
+		})
+		decide := func() {
+			for range 20 {
+				f.after(7 * time.Second)
+				f.tick()
+				prod := false
+				f.state(func(s *fsm.State) { prod = s.AgentByName("ops/deacon").Notes().Chain.Prod != 0 })
+				if prod {
+					return
+				}
+			}
+			t.Fatal("nothing was decided while nobody leads")
+		}
+		decide() // by the entries of whoever leads, without its duties
+		f.stint(t, func(d *Duty) {
+			f.after(10 * time.Second)
+			if got := d.ChainFigures(); len(f.typed) != 1 || got != (ChainFigures{Failed: 1}) || len(f.happened("agent.prod_failed")) != 1 {
+				t.Errorf("typed %v, %+v, %d events", f.typed, got, len(f.happened("agent.prod_failed")))
+			}
+		})
+		f.stint(t, func(d *Duty) {
+			f.after(10 * time.Second)
+			if len(f.typed) != 1 {
+				t.Errorf("typed again: %v", f.typed)
+			}
+		})
+		f.typed = nil
+		f.patrol()
+		f.do(fsm.PutSettings{Values: []fsm.KV{{Key: "overseer_stale", Value: "1s"}, {Key: "overseer_interval", Value: "10s"}, {Key: "ladder_cooldown", Value: "0s"}}})
+		decide()
+		for range 10 { // more than a minute
+			f.after(7 * time.Second)
+			f.tick()
+		}
+		f.stint(t, func(d *Duty) {
+			f.after(5 * time.Second)
+			if len(f.typed) != 0 {
+				t.Errorf("what was decided over a minute ago is typed: %v", f.typed)
+			}
+		})
+	})
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"vigil/agentd/runner"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// newAgentScreenCmd shows a terminal from anywhere; `vigil agent attach` on its host is
+// inside of it.
+func newAgentScreenCmd(a *app) *cobra.Command {
+	request := &vigilv1.LookAtAgentRequest{}
+	var match, text string
+	cmd := &cobra.Command{
+		Use:   "screen ROOM/ROLE[.N]",
+		Short: "Show what an agent's terminal shows now",
+		Long: `Show what the terminal of an agent shows now, from wherever you are. Only agents that
+run with a runner of kind tmux have one; vigil agent logs has the output of all.
+
+With --match it tells instead which of the prompts that a runner's file declares stands
+there, by its last lines; with --text that is tried with a saved screen or output, without
+any agent. The exit code is 1 when none does.`,
+		Example: `  vigil agent screen web/builder
+  vigil agent screen web/builder --match runners.d/claude-code-tmux.yaml
+  vigil agent screen --match runners.d/claude-code-tmux.yaml --text saved.txt`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var prompts runner.Prompts
+			if match != "" {
+				var err error
+				if prompts, err = readPrompts(match); err != nil {
+					return err
+				}
+			}
+			switch {
+			case (text != "") == (len(args) > 0):
+				return usagef("name an agent, or a file with --text, and not both")
+			case text != "" && match == "":
+				return usagef("flag --text: say with --match which file declares the prompts")
+			case text != "":
+				saved, err := a.readFile(text)
+				if err != nil {
+					return err
+				}
+				return a.matched(prompts, saved)
+			}
+			request.Agent = args[0]
+			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+				screen, err := c.fleet.LookAtAgent(ctx, request)
+				if err != nil {
+					return err
+				}
+				if prompts != nil {
+					return a.matched(prompts, screen.GetText())
+				}
+				if a.json {
+					return a.printJSON(screen)
+				}
+				return a.printf("%s\n", strings.TrimRight(safe(screen.GetText()), "\n "))
+			})
+		},
+	}
+	cmd.Flags().Uint32VarP(&request.Lines, "lines", "n", 0, "with this many lines of what has scrolled out of it, at most 10000")
+	cmd.Flags().StringVar(&match, "match", "", "file of a runner: tell which of its prompts stands there")
+	cmd.Flags().StringVar(&text, "text", "", "with --match, try this file instead of an agent, - for standard input")
+	_ = cmd.MarkFlagFilename("match", "yaml", "yml") // the flags are there
+	_ = cmd.MarkFlagFilename("text")
+	return cmd
+}
+
+// readPrompts gives the prompts that the file of a runner declares.
+func readPrompts(name string) (runner.Prompts, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, usagef("read runner: %w", err)
+	}
+	one, doc, err := parseRunnerFile(name, string(text))
+	if err != nil {
+		return nil, err
+	}
+	prompts, err := runner.CompilePrompts(one.runner(name).Prompts)
+	var faults runner.Faults
+	switch {
+	case errors.As(err, &faults):
+		at := runnerPlace{document: doc}
+		return nil, placed(name, doc.text, at.find(faults[0].Path), faults[0].Problem+": "+faults[0].Remedy)
+	case len(prompts) == 0:
+		return nil, usagef("%s declares no prompts: add them (docs/prompts.md)", name)
+	}
+	return prompts, nil
+}
+
+// matched tells which prompt stands at the end of a screen.
+func (a *app) matched(prompts runner.Prompts, screen string) error {
+	m, ok := prompts.Match(runner.Tidy(screen))
+	if !ok {
+		if err := a.done(map[string]any{"prompt": "none"}, "no prompt: none of the %d patterns fits", len(prompts)); err != nil {
+			return err
+		}
+		return codeError{code: exitFailed}
+	}
+	return a.done(map[string]any{"prompt": m.Kind, "rule": m.Rule, "matched": m.Text}, "%s prompt, by prompts[%d], which fits %q", strings.ReplaceAll(m.Kind, "_", " "), m.Rule, m.Text)
+}

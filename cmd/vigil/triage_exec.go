@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vigil/fsm"
+	"vigil/rpc/client"
+)
+
+// triageOutput is how much a program may print before it counts as babbling, in bytes.
+const triageOutput = 64 << 10
+
+// newTriageExecCmd makes a triage agent of any program.
+func newTriageExecCmd(a *app) *cobra.Command {
+	t := &triageExec{app: a}
+	cmd := &cobra.Command{
+		Use:   "exec [flags] -- CMD [ARG]...",
+		Short: "As a triage agent: let a program answer one look, and end",
+		Long: `Join the room, wait for a look, and run CMD with the facts as JSON on standard input. CMD
+prints one JSON object, {"decision":"START|WAKE|NUDGE|NOTHING","reason":"..."}, and ends; a
+fence of three backquotes around it does no harm. That is the answer, and this agent ends
+too, so that each look gets a fresh one. There is no shell in between. When CMD fails, prints
+something else or more than 64 KiB, or takes longer than --limit, the look is failed and the
+mechanical rule decides at once.`,
+		Example: `  vigil triage exec -- claude -p "You triage a watchdog. Answer with the JSON that is asked for."`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t.args = args
+			return a.follow(cmd, t.run)
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	t.who.add(cmd, a)
+	cmd.Flags().DurationVar(&t.limit, "limit", 4*time.Minute, "for CMD; below the setting triage_limit")
+	return cmd
+}
+
+// triageExec is one run of the command.
+type triageExec struct {
+	*app
+	who   lifeFlags
+	limit time.Duration
+	args  []string
+}
+
+func (t *triageExec) run(ctx context.Context, c *conn) error {
+	program, err := exec.LookPath(t.args[0])
+	if err != nil {
+		return usageError{fmt.Errorf("%w: name a program that can be run, after --", err)}
+	}
+	l, err := t.who.given(t.app)
+	if err != nil {
+		return err
+	}
+	if l.Agent == "" {
+		return usagef("it is not known which agent this is: run it inside a managed agent, or name it with --agent room/role")
+	}
+	w, err := client.Join(ctx, c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation, Token: l.token})
+	if err != nil {
+		return err
+	}
+	err = t.look(ctx, w, program)
+	if e := goodbye(ctx, w, leaveRun(err)); e != nil {
+		report(t.err, e, t.json)
+	}
+	return err
+}
+
+// look answers one look.
+func (t *triageExec) look(ctx context.Context, w *client.Worker, program string) error {
+	job, err := w.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	if err := job.Start(ctx); err != nil {
+		return err
+	}
+	answer, err := t.decision(job.Context(), program, job.Task.GetText())
+	if err == nil {
+		return job.Complete(ctx, answer)
+	}
+	if job.Context().Err() != nil {
+		return context.Cause(job.Context())
+	}
+	reason := cut(oneLine(err.Error()), 200)
+	if e := job.Fail(context.WithoutCancel(ctx), reason, false); e != nil {
+		report(t.err, e, t.json)
+	}
+	return err
+}
+
+// decision runs the program with the facts and gives the JSON object that it prints.
+func (t *triageExec) decision(ctx context.Context, program, facts string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.limit)
+	defer cancel()
+	out := &bounded{most: triageOutput, full: cancel}
+	cmd := exec.CommandContext(ctx, program, t.args[1:]...)
+	cmd.Args[0] = t.args[0]
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr, cmd.WaitDelay = strings.NewReader(facts), out, t.err, mortal(), time.Second
+	done := make(chan error, 1)
+	go func() {
+		// The program is to die with the thread that started it, so the thread stays.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		done <- cmd.Run()
+	}()
+	err := <-done
+	switch {
+	case out.over:
+		return "", fmt.Errorf("triage program prints more than %s", bytesText(triageOutput))
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return "", fmt.Errorf("triage program has given no answer within %s", t.limit)
+	case err != nil:
+		return "", fmt.Errorf("triage program: %w", err)
+	}
+	answer := unfenced(out.text.String())
+	if _, _, ok := fsm.ParseDecision(answer); !ok {
+		return "", errors.New("what the triage program prints is no decision")
+	}
+	return answer, nil
+}
+
+// unfenced takes the fence of Markdown away that models like to put around JSON.
+func unfenced(text string) string {
+	text = strings.TrimSpace(text)
+	if rest, ok := strings.CutPrefix(text, "```"); ok {
+		if rest, ok = strings.CutSuffix(rest, "```"); ok {
+			return strings.TrimSpace(strings.TrimPrefix(rest, "json"))
+		}
+	}
+	return text
+}
+
+// bounded keeps what is written up to a limit, and says when it is exceeded.
+type bounded struct {
+	text bytes.Buffer // not embedded: a copy must pass through Write
+	most int
+	over bool
+	full func()
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.text.Len()+len(p) > b.most {
+		b.over = true
+		b.full()
+		return len(p), nil
+	}
+	return b.text.Write(p)
+}

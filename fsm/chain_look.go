@@ -1,0 +1,317 @@
+package fsm
+
+import "fmt"
+
+// changeChain replaces what is known of an overseer and keeps its timer in line.
+func (s *State) changeChain(a *Agent, change func(*Chain)) {
+	old, next := a.Notes().Chain, Chain{Since: s.meta.Clock}
+	if old != nil {
+		next = *old
+	}
+	change(&next)
+	at, _ := s.lookDue(a, &next)
+	s.rearm(timerChain, uint64(a.ID), &next.Armed, at)
+	if old == nil || *old != next {
+		a.note(func(n *Notes) { n.Chain = &next })
+	}
+}
+
+// reviewChain follows an agent that becomes an overseer, is one, or ceases to be one.
+func (s *State) reviewChain(a *Agent) {
+	switch {
+	case s.Overseer(a) != nil:
+		s.changeChain(a, func(*Chain) {})
+	case a.Notes().Chain != nil:
+		s.dropChain(a, "its role is none of overseers any more")
+	}
+}
+
+// dropChain forgets an overseer and ends what is asked about it.
+func (s *State) dropChain(a *Agent, why string) {
+	if a.Notes().Chain == nil {
+		return
+	}
+	s.endLook(a, why)
+	c := *a.Notes().Chain
+	s.rearm(timerChain, uint64(a.ID), &c.Armed, 0)
+	a.note(func(n *Notes) { n.Chain = nil })
+}
+
+// reviewOverseers sets all timers anew after the limits have changed.
+func (s *State) reviewOverseers() {
+	var all []AgentID
+	for id := range s.Overseers() {
+		all = append(all, id)
+	}
+	for _, id := range all {
+		s.reviewChain(s.agents.mut(uint64(id)))
+	}
+}
+
+// lookDue is when the overseer must be looked at next, or when the answer to the look that
+// is open must be there; and why.
+func (s *State) lookDue(a *Agent, c *Chain) (Time, string) {
+	set := &s.meta.Settings.Chain
+	if c.Task != 0 {
+		return c.LookAt.Add(set.TriageLimit), ""
+	}
+	last := max(c.Since, c.LookAt, c.DecidedAt)
+	at, why := last.Add(set.Interval), "its turn"
+	sooner := func(t Time, event string) {
+		if t > last && t < at {
+			at, why = t, event
+		}
+	}
+	if !a.on() {
+		if x := a.LastExit; x != nil && x.Inc == a.Inc && x.Kind != ExitOrdered && a.Proc != ProcOrdered {
+			sooner(x.At, "its process has ended")
+		}
+		return at, why
+	}
+	f, since := s.OverseerFacts(a), s.patrolled(a)
+	if f.Mail > 0 {
+		_, oldest := s.chainMail(a)
+		sooner(max(since.Add(f.Fresh), oldest), "mail waits for it and its patrol is stale")
+	}
+	sooner(since.Add(f.Stale)+1, "its patrol is very stale")
+	return at, why
+}
+
+func (s *State) fireChain(id AgentID) {
+	a := s.agents.mut(uint64(id))
+	if a == nil || a.Notes().Chain == nil {
+		return
+	}
+	s.changeChain(a, func(c *Chain) { c.Armed = 0 }) // and set anew when it is not due
+	c := a.Notes().Chain
+	at, why := s.lookDue(a, c)
+	if at > s.meta.Clock {
+		return
+	}
+	switch {
+	case c.Task != 0:
+		s.lookFailed(a, "triage has not answered within "+s.meta.Settings.Chain.TriageLimit.String(), true)
+	case !s.meta.Settings.Chain.Enabled || s.chainOff(a) != "":
+		s.changeChain(a, func(c *Chain) { c.LookAt = s.meta.Clock })
+	default:
+		s.look(a, why, "")
+	}
+}
+
+// chainOff tells why nobody looks at an overseer unless a human asks: what a human wants
+// is no failure (law L9). Empty: somebody does.
+func (s *State) chainOff(a *Agent) string {
+	code := s.whyNot(a)
+	switch {
+	case s.paused(a) != "":
+		return "it is " + s.pausedText(a, s.paused(a))
+	case s.stopWish(a), code == "no_runner":
+		return s.Why(a.ID).Text
+	}
+	return ""
+}
+
+// look begins a look: triage is asked, or where that is not possible the rule decides at
+// once. The caller has made sure that none is open.
+func (s *State) look(a *Agent, why, by string) {
+	spec := s.Overseer(a)
+	s.figures.Looks++
+	s.changeChain(a, func(c *Chain) { c.LookAt, c.Asked = s.meta.Clock, by })
+	r, no := s.triageRole(a, spec)
+	if r == nil {
+		s.decide(a, ByRule, DecideNothing, "", no)
+		return
+	}
+	f := s.OverseerFacts(a)
+	text := s.lookText(a, &f)
+	s.looks[s.meta.NextTask] = a.ID // before the task is counted, see countRoom
+	t := s.addTask(r, "Look at "+a.Name, text, LaddersBy, lookPriority, 0)
+	s.changeChain(a, func(c *Chain) { c.Task = t.ID })
+	s.event("agent.look", about{agent: a, task: t.ID, host: a.Host}, fmt.Sprintf("%s: triage is asked, role %s; %s", why, s.roleName(r.ID), f.words()))
+}
+
+// triageRole finds the role that answers looks, or says why nobody of it can; an empty
+// reason: none is wanted.
+func (s *State) triageRole(a *Agent, spec *OverseerSpec) (*Role, string) {
+	if spec.Triage == "" {
+		return nil, ""
+	}
+	rm := s.rooms.get(uint64(a.Room))
+	r := s.RoleByName(rm.Name, spec.Triage)
+	switch {
+	case r == nil || r.Retired:
+		return nil, "there is no role " + rm.Name + "/" + spec.Triage
+	case s.rolePaused(r) != "" || r.Spec.Desired == DesiredStopped:
+		return nil, "role " + s.roleName(r.ID) + " is stopped or paused"
+	}
+	code := "no_agent"
+	for _, id := range r.Agents {
+		t := s.agents.get(uint64(id))
+		if id == a.ID || s.paused(t) != "" {
+			continue
+		}
+		switch code = s.whyNot(t); code {
+		case "running", "by_hand", "order_open":
+			return r, ""
+		case "", "no_task":
+			for h := range s.Hosts() {
+				if s.Misfit(h, t) == "" {
+					return r, ""
+				}
+			}
+			code = "no_host"
+		}
+	}
+	return nil, "no agent of role " + s.roleName(r.ID) + " can run now (" + code + ")"
+}
+
+// lookFailed ends a look without an answer: the mechanical rule decides at once. Late tells
+// that the time for it is over; whoever hangs with it then is ended, so that the next look
+// gets a life of its own.
+func (s *State) lookFailed(a *Agent, why string, late bool) {
+	t := s.tasks.get(uint64(a.Notes().Chain.Task))
+	var hung []AgentID
+	if late && t != nil && !t.State.Terminal() {
+		began := a.Notes().Chain.LookAt
+		for _, id := range s.roles.get(uint64(t.Role)).Agents {
+			x := s.agents.get(uint64(id))
+			idle := x.Task == 0 && !t.State.Held() && x.StartedAt <= began && s.paused(x) == ""
+			if x.Proc.Fenced() && x.Order != StopOrder && (x.Task == t.ID || idle) {
+				hung = append(hung, id)
+			}
+		}
+	}
+	s.endLook(a, why)
+	for _, id := range hung {
+		x := s.agents.mut(uint64(id))
+		was := x.shadow()
+		s.overstay(x, "it was asked to look at "+a.Name+" and has not answered within "+s.meta.Settings.Chain.TriageLimit.String())
+		s.settle(x, was)
+	}
+	s.figures.LooksFailed++
+	s.decide(a, ByRule, DecideNothing, "", why)
+}
+
+// endLook removes the marker, and the task with it when it has not ended.
+func (s *State) endLook(a *Agent, why string) {
+	id := a.Notes().Chain.Task
+	if id == 0 {
+		return
+	}
+	if t := s.tasks.mut(uint64(id)); t != nil && !t.State.Terminal() {
+		s.cancel(t, LaddersBy, why)
+		s.promote(t.Role)
+	}
+	delete(s.looks, id)
+	s.changeChain(a, func(c *Chain) { c.Task = 0 })
+}
+
+// concludeLooks goes on with looks whose tasks have ended, or were given back, in what was
+// just done. It is called between commands, where nothing is half done.
+func (s *State) concludeLooks() {
+	for i := 0; i < len(s.looked); i++ {
+		id := s.looked[i]
+		a := s.agents.mut(uint64(s.looks[id]))
+		if a == nil || a.Notes().Chain == nil || a.Notes().Chain.Task != id {
+			continue
+		}
+		t := s.tasks.get(uint64(id))
+		switch {
+		case t == nil:
+			s.lookFailed(a, "the task that asked triage is gone", false)
+		case t.State == TaskCompleted:
+			d, why, ok := ParseDecision(t.Result)
+			if !ok {
+				s.lookFailed(a, "what triage has answered is no decision", false)
+				continue
+			}
+			s.endLook(a, "")
+			s.decide(a, ByTriage, d, why, "")
+		case t.State == TaskFailed:
+			s.lookFailed(a, "triage has failed", false)
+		case t.State.Terminal():
+			s.lookFailed(a, "the task that asked triage is "+t.State.String(), false)
+		default:
+			s.lookFailed(a, "triage has died, or given it up", false)
+		}
+	}
+	s.looked = s.looked[:0]
+}
+
+// followLook notes that something has happened to a task that is a look.
+func (s *State) followLook(t *Task, from TaskState) {
+	if _, look := s.looks[t.ID]; look && (t.State.Terminal() || from.Held() && t.State == TaskPending) {
+		s.looked = append(s.looked, t.ID)
+	}
+}
+
+// openLooks counts the looks that are open in a triage role.
+func (s *State) openLooks(id RoleID) (n uint32) {
+	for task := range s.looks {
+		if t := s.tasks.get(uint64(task)); t != nil && t.Role == id && !t.State.Terminal() {
+			n++
+		}
+	}
+	return n
+}
+
+// endLooks ends the looks of a triage role that goes.
+func (s *State) endLooks(r *Role) {
+	var asked []AgentID
+	for id := range s.Overseers() {
+		c := s.agents.get(uint64(id)).Notes().Chain
+		if t := s.tasks.get(uint64(c.Task)); t != nil && t.Role == r.ID {
+			asked = append(asked, id)
+		}
+	}
+	for _, id := range asked {
+		s.lookFailed(s.agents.mut(uint64(id)), "role "+r.Spec.Name+" is no longer declared", false)
+	}
+}
+
+// touchTask is touch for what is done with a task. A look is no conversation: a room in which
+// nothing else happens is silent.
+func (s *State) touchTask(t *Task) {
+	if _, look := s.looks[t.ID]; !look {
+		s.touch(t.Room)
+	}
+}
+
+// lookAtOverseer is a look that a human asks for.
+func (s *State) lookAtOverseer(c *LookAtOverseer) Outcome {
+	a, no := s.changeableAgent(c.Agent, 0)
+	switch {
+	case a == nil:
+		return no
+	case s.Overseer(a) == nil:
+		return refuse(Conflict, "%s is no overseer; its role needs `overseer:` in the room file", a.Name)
+	case a.Notes().Chain.Task != 0:
+		out := refuse(Conflict, "a look at %s is open already: task %d waits for triage", a.Name, a.Notes().Chain.Task)
+		out.Task = a.Notes().Chain.Task
+		return out
+	}
+	s.look(a, "asked for by "+nobody(c.By), nobody(c.By))
+	out := a.outcome()
+	out.Task = a.Notes().Chain.Task
+	return out
+}
+
+// NextLook is when the overseer is looked at next when nothing happens before, or when the
+// answer to the open look must be there; off tells why nobody looks.
+func (s *State) NextLook(a *Agent) (at Time, off string) {
+	c := a.Notes().Chain
+	if c == nil {
+		return 0, "it is no overseer"
+	}
+	at, _ = s.lookDue(a, c)
+	switch {
+	case c.Task != 0:
+		return at, ""
+	case !s.meta.Settings.Chain.Enabled:
+		return 0, "the watchdog chain is switched off (setting chain_enabled)"
+	}
+	if off = s.chainOff(a); off != "" {
+		return 0, off
+	}
+	return at, ""
+}

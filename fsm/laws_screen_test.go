@@ -1,0 +1,373 @@
+package fsm
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// watched is an agent in the middle of a task, at feature level 3, whose host looks at its
+// terminal. Its beats go on; it has shown progress once.
+type watched struct{ *hung }
+
+func newWatched(t *testing.T, change ...func(*RoleSpec)) *watched {
+	t.Helper()
+	x := &watched{&hung{drive: newDrive(t)}}
+	x.jump(time.Minute)
+	x.h = x.host("h1", "w")
+	spec := RoleSpec{Name: "a", Runner: "w"}
+	for _, f := range change {
+		f(&spec)
+	}
+	x.room("r", spec)
+	x.must(BeginEscalations{})
+	x.must(WatchRooms{})
+	x.must(RaiseLevel{Level: 3})
+	x.begin()
+	x.beating(time.Second)
+	x.must(ProgressTask{Work: Work{x.me, x.task, 1}, Note: "on it"})
+	return x
+}
+
+func (x *watched) see(kind PromptKind, quiet bool) {
+	x.t.Helper()
+	x.must(ReportScreen{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.agent(hungName).Inc, Kind: kind, Quiet: quiet})
+}
+
+func (x *watched) reason(evidence string) (r Reason) {
+	v := x.s.Verdict(x.agent(hungName).ID, true)
+	if at := slices.IndexFunc(v.Reasons, func(r Reason) bool { return r.Evidence == evidence }); at >= 0 {
+		r = v.Reasons[at]
+	}
+	return r
+}
+
+// prompts are the escalations about prompts.
+func (d *drive) prompts() (list []*Escalation) {
+	for e := range d.s.Escalations(0) {
+		if e.Kind == EscPrompt {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// Incident I43: an agent that is frozen at a permission prompt for hours, without a word of
+// its own, needs input within one look, is never healthy, neither nudged nor restarted, keeps
+// its task and its room, and calls a human, once and then at a slow rate.
+func TestI43PermissionPrompt(t *testing.T) {
+	x := newWatched(t, func(r *RoleSpec) {
+		r.Ladder, r.ProgressLimit, r.HealthEvery, r.HealthMissed = LadderRestart, 10*time.Minute, time.Minute, 3
+	})
+	life := x.me.Inc
+	x.see(PromptNone, false)
+	x.see(PromptPermission, false)
+	if v, r := x.verdict(), x.reason("screen"); v != AgentNeedsInput || !r.Bad || !strings.Contains(r.Text, "permission prompt") {
+		t.Fatalf("%s: %+v", v, r)
+	}
+	limit := x.s.Settings().Prompt.Limit
+	x.beating(limit - time.Second)
+	if n := len(x.prompts()); n != 0 {
+		t.Fatalf("%d calls before the limit", n)
+	}
+	x.beating(time.Second)
+	list := x.prompts()
+	if len(list) != 1 || list[0].Subject != hungName || list[0].Task != x.task || list[0].Count != 1 {
+		t.Fatalf("at the limit: %+v", list)
+	}
+	x.must(AckEscalation{Escalation: list[0].ID, By: "ann"})
+	x.see(PromptPermission, true)
+	x.beating(10 * time.Hour)
+	if v := x.verdict(); v != AgentNeedsInput {
+		t.Errorf("%s after ten hours", v)
+	}
+	list = x.prompts()
+	if len(list) != 1 || list[0].Count != 1 || x.events("escalation.opened") != 1 {
+		t.Errorf("a human was called %+v", list)
+	}
+	a := x.agent(hungName)
+	if a.Inc != life || a.Task != x.task || a.Order != NoOrder || x.climb().Next != NoRung || x.events("agent.nudged") != 0 {
+		t.Errorf("%+v", a)
+	}
+	if q := x.s.Quiet(x.s.Room("r")); q.State != RoomExempt || !strings.Contains(q.Why, "permission prompt") {
+		t.Errorf("its room is %s: %s", q.State, q.Why)
+	}
+	x.see(PromptNone, false) // somebody has answered
+	if v := x.verdict(); v != AgentHealthy || x.s.Lasts(list[0]) {
+		t.Errorf("%s after the answer", v)
+	}
+	x.beating(5 * time.Minute) // its limits run from the answer on
+	if x.agent(hungName).Task != x.task {
+		t.Error("its task was taken from it right after the answer")
+	}
+	x.must(CompleteTask{Work{x.me, x.task, 1}, "done"})
+}
+
+// Incident I43, the agent that cannot report: nobody looks at its terminal, so it falls to
+// "no progress" and a human is told, never "healthy".
+func TestI43WithoutEyes(t *testing.T) {
+	x := newWatched(t, func(r *RoleSpec) { r.Ladder = LadderEscalate })
+	x.beating(stalledAfter + time.Second)
+	for _, r := range []Rung{RungNudge, RungWake, RungEscalate} {
+		x.up(r)
+		if v := x.verdict(); v != AgentStalled {
+			t.Errorf("%s on rung %s", v, r)
+		}
+	}
+	if x.events("agent.needs_human") != 1 {
+		t.Error("no human was told")
+	}
+}
+
+// What an agent has said itself is escalated by its own rules: declared needs_input calls
+// nobody while it holds, and the prompt does when it has lapsed.
+func TestDeclaredNeedsInputIsNotCalledTwice(t *testing.T) {
+	x := newWatched(t)
+	x.must(Declare{Speaker: x.me, Waiting: WaitingInput, For: time.Hour})
+	x.see(PromptPermission, true)
+	x.beating(time.Hour - time.Second)
+	if v, r := x.verdict(), x.reason("screen"); v != AgentNeedsInput || r.Bad || len(x.prompts()) != 0 {
+		t.Errorf("%s, %+v, %d calls", v, r, len(x.prompts()))
+	}
+	x.beating(2 * time.Second)
+	if n := len(x.prompts()); n != 1 {
+		t.Errorf("%d calls after it has lapsed", n)
+	}
+}
+
+// A hook has declared the call of a tool before the prompt came up: what is seen now counts.
+func TestPromptBeatsABusyDeclaration(t *testing.T) {
+	x := newWatched(t)
+	x.must(Declare{Speaker: x.me, Waiting: WaitingTool, For: time.Hour})
+	x.see(PromptPermission, false)
+	if v := x.verdict(); v != AgentNeedsInput {
+		t.Errorf("%s", v)
+	}
+	x.see(PromptNone, false)
+	if v := x.verdict(); v != AgentBusy {
+		t.Errorf("%s after the prompt", v)
+	}
+}
+
+// A tool that asks "do you trust this folder?" before the agent could join is not replaced at
+// the start limit; once it has an answer the limit runs.
+func TestPromptBeforeTheJoin(t *testing.T) {
+	x := newWatched(t)
+	x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc})
+	x.me = x.start(hungName, x.h)
+	x.see(PromptPermission, false)
+	x.beating(time.Hour)
+	if a := x.agent(hungName); a.Inc != x.me.Inc || a.Order != NoOrder || x.verdict() != AgentNeedsInput || len(x.prompts()) != 1 {
+		t.Fatalf("%s, %+v", x.verdict(), a)
+	}
+	x.see(PromptNone, false)
+	x.beating(x.s.RoleByName("r", "a").Spec.StartLimit + time.Second)
+	if x.events("agent.start_limit") != 1 {
+		t.Error("it was never replaced after the answer")
+	}
+}
+
+// Visibly not working: five minutes at the idle prompt with a task and without output are
+// enough for a nudge; output, progress or another prompt in between is not.
+func TestIdlePromptWithATask(t *testing.T) {
+	limit := DefaultSettings().Prompt.Idle
+	for name, tt := range map[string]struct {
+		do   func(x *watched)
+		want VerdictKind
+	}{
+		"idle and quiet":     {func(x *watched) { x.see(PromptIdle, true); x.beating(limit + time.Second) }, AgentStalled},
+		"not for long":       {func(x *watched) { x.beating(limit); x.see(PromptIdle, true); x.beating(limit) }, AgentHealthy},
+		"output goes on":     {func(x *watched) { x.see(PromptIdle, false); x.beating(limit + time.Second) }, AgentHealthy},
+		"quiet alone":        {func(x *watched) { x.see(PromptNone, true); x.beating(stalledAfter - time.Minute) }, AgentHealthy},
+		"quiet, no progress": {func(x *watched) { x.see(PromptNone, true); x.beating(stalledAfter + time.Second) }, AgentStalled},
+		"progress": {func(x *watched) {
+			x.see(PromptIdle, true)
+			x.beating(limit)
+			x.must(ProgressTask{Work: Work{x.me, x.task, 1}, Note: "on it"})
+			x.beating(time.Minute)
+		}, AgentHealthy},
+		"mail": {func(x *watched) {
+			x.see(PromptIdle, true)
+			x.beating(limit)
+			x.must(SendMail{Speaker: x.me, To: "r/a", Subject: "s"})
+			x.beating(time.Minute)
+		}, AgentHealthy},
+		"declared": {func(x *watched) {
+			x.see(PromptIdle, true)
+			x.must(Declare{Speaker: x.me, Status: StatusBusy, For: time.Hour})
+			x.beating(limit + time.Second)
+		}, AgentBusy},
+		"its role allows more": {func(x *watched) {
+			x.see(PromptIdle, true)
+			x.beating(limit + time.Second)
+		}, AgentStalled},
+		"it went": {func(x *watched) {
+			x.see(PromptIdle, true)
+			x.beating(limit + time.Second)
+			x.see(PromptNone, false)
+		}, AgentHealthy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newWatched(t, func(r *RoleSpec) {
+				if name == "its role allows more" {
+					r.ProgressLimit = 2 * time.Hour
+				}
+			})
+			tt.do(x)
+			if v := x.verdict(); v != tt.want {
+				t.Errorf("%s, want %s: %+v", v, tt.want, x.s.Verdict(x.agent(hungName).ID, true).Reasons)
+			}
+		})
+	}
+}
+
+// The ladder goes up with an agent at its idle prompt, although text that is typed moves its
+// terminal in between: what is seen is no word of the agent, so no nudge repeats for ever.
+func TestScreensEndNoEpisode(t *testing.T) {
+	x := newWatched(t)
+	idle := func() {
+		x.see(PromptIdle, true)
+		x.beating(x.s.Settings().Prompt.Idle + time.Second)
+	}
+	idle()
+	x.up(RungNudge)
+	x.see(PromptNone, false)
+	x.beating(time.Minute)
+	if c := x.climb(); c.Next != NoRung {
+		t.Errorf("it works, and %s is next", c.Next)
+	}
+	for _, r := range []Rung{RungWake, RungInterrupt, RungRestart} {
+		idle()
+		x.up(r)
+		x.see(PromptNone, false)
+	}
+	if n := x.events("agent.nudged"); n != 1 {
+		t.Errorf("%d nudges in one episode", n)
+	}
+}
+
+// A permission prompt ends an episode: what came before it has its answer in it.
+func TestPermissionPromptEndsAnEpisode(t *testing.T) {
+	x := newWatched(t)
+	x.beating(stalledAfter + time.Second)
+	x.up(RungNudge)
+	x.see(PromptPermission, false)
+	x.beating(time.Hour)
+	x.see(PromptNone, false)
+	x.beating(stalledAfter + time.Second)
+	if c := x.climb(); c.Next != RungNudge {
+		t.Errorf("next is %s after %+v", c.Next, c.Ladder)
+	}
+}
+
+// Out of quota is nobody's fault: parked, never restarted, and its room is left alone.
+func TestUsageLimitOnTheTerminal(t *testing.T) {
+	x := newWatched(t, func(r *RoleSpec) { r.Ladder = LadderRestart })
+	x.see(PromptUsageLimit, true)
+	x.beating(5 * time.Hour)
+	if v := x.verdict(); v != AgentParked || x.climb().Next != NoRung || len(x.prompts()) != 0 {
+		t.Errorf("%s, %+v, %d calls", v, x.climb(), len(x.prompts()))
+	}
+	if q := x.s.Quiet(x.s.Room("r")); q.State != RoomExempt || !strings.Contains(q.Why, "out of quota") {
+		t.Errorf("its room is %s: %s", q.State, q.Why)
+	}
+}
+
+// An error on the terminal is evidence: degraded, and stalled in its own time all the same.
+func TestErrorOnTheTerminal(t *testing.T) {
+	x := newWatched(t)
+	x.see(PromptError, false)
+	if v, r := x.verdict(), x.reason("screen"); v != AgentDegraded || !r.Bad {
+		t.Errorf("%s: %+v", v, r)
+	}
+	x.beating(stalledAfter + time.Second)
+	if v := x.verdict(); v != AgentStalled {
+		t.Errorf("%s without progress", v)
+	}
+}
+
+// Text that flows over a terminal makes no stalled agent healthy, since a spinner flows for
+// ever; but with it a second proof is missing, and a careful ladder asks a human instead of
+// restarting. Quiet, the same agent is interrupted and restarted (incident I41).
+func TestI41OutputIsNoProgress(t *testing.T) {
+	for quiet, want := range map[bool]Rung{false: RungEscalate, true: RungInterrupt} {
+		x := newWatched(t)
+		x.see(PromptNone, quiet)
+		x.beating(stalledAfter + time.Second)
+		x.up(RungNudge)
+		x.up(RungWake)
+		if c := x.climb(); c.Next != want {
+			t.Errorf("quiet %v: next is %s (%s), want %s", quiet, c.Next, c.Why, want)
+		}
+		x.up(want)
+	}
+	x := newWatched(t, func(r *RoleSpec) { r.Ladder = LadderRestart }) // who wants it has it
+	x.see(PromptNone, false)
+	x.beating(stalledAfter + time.Second)
+	x.up(RungNudge)
+	x.up(RungWake)
+	x.up(RungInterrupt)
+}
+
+// L6: what is said of a life that is over changes nothing, and a new life begins unseen.
+func TestL6ScreensOfOldLives(t *testing.T) {
+	x := newWatched(t)
+	id, old := x.agent(hungName).ID, x.me.Inc
+	x.see(PromptPermission, false)
+	h2 := x.host("h2", "w")
+	x.want(Superseded, ReportScreen{Host: h2, Agent: id, Inc: old, Kind: PromptNone})
+	x.want(Superseded, ReportScreen{Host: x.h, Agent: 99, Inc: old, Kind: PromptNone})
+	x.want(Invalid, ReportScreen{Host: x.h, Agent: id, Inc: old, Kind: promptKindsPlus})
+	x.want(Invalid, ReportScreen{Host: x.h, Agent: id, Inc: old + 1, Kind: PromptNone})
+	x.must(ReportExit{Host: x.h, Agent: id, Inc: old, Code: 1})
+	x.want(Superseded, ReportScreen{Host: x.h, Agent: id, Inc: old, Kind: PromptNone})
+	if v := x.verdict(); v != AgentOffline || x.agent(hungName).Screen() != nil {
+		t.Errorf("%s after its end", v)
+	}
+	x.pass(3 * time.Second)
+	x.me = x.start(hungName, x.h)
+	if x.agent(hungName).Screen() != nil {
+		t.Error("a new life begins with what the old one showed")
+	}
+	x.jump(time.Hour)
+	if n := len(x.prompts()); n != 0 {
+		t.Errorf("%d calls for a life that is over", n)
+	}
+}
+
+// A repeated report changes nothing, and no revision either: nobody's change conflicts.
+func TestScreenReportsAreIdempotent(t *testing.T) {
+	x := newWatched(t)
+	rev := x.agent(hungName).Rev
+	x.see(PromptPermission, false)
+	first, n := *x.agent(hungName).Screen(), x.events("agent.prompt")
+	x.beating(time.Minute)
+	x.see(PromptPermission, false)
+	if got := *x.agent(hungName).Screen(); got != first || x.events("agent.prompt") != n || x.agent(hungName).Rev != rev {
+		t.Errorf("%+v became %+v", first, got)
+	}
+}
+
+// L12: a state with screens is the same after a restore, and calls at the same time; a
+// shorter prompt_limit counts for prompts that stand already.
+func TestL12ScreensSurviveARestore(t *testing.T) {
+	x := newWatched(t)
+	x.must(ReportTerminals{Host: x.h, Boot: "boot1", Tool: "tmux 3.3a", Runners: []string{"w"}, Watched: []string{"w"}})
+	x.see(PromptPermission, false)
+	x.beating(time.Minute)
+	x.s = reload(t, x.s)
+	x.must(PutSettings{Values: []KV{{"prompt_limit", "90s"}}})
+	x.beating(29 * time.Second)
+	if n := len(x.prompts()); n != 0 {
+		t.Fatalf("%d calls before the limit", n)
+	}
+	x.beating(time.Second)
+	if n := len(x.prompts()); n != 1 {
+		t.Errorf("%d calls at the limit", n)
+	}
+	if got := reload(t, x.s); got.Hash() != x.s.Hash() || *got.AgentByName(hungName).Screen() != *x.agent(hungName).Screen() ||
+		got.Host(x.h).Terminals() != "tmux 3.3a" {
+		t.Errorf("loaded as %+v", got.AgentByName(hungName).Screen())
+	}
+}

@@ -1,0 +1,317 @@
+package fsm
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Seed 004, Fallback Chain 1 and 2: triage decides; when it fails in any way, the mechanical
+// rule decides at once, and says why.
+func TestSeed004FallbackChain(t *testing.T) {
+	const good = `{"decision":"NUDGE","reason":"secret words"}`
+	for _, tt := range []struct {
+		name     string
+		fail     func(x *watch)
+		by       Decider
+		decision Decision
+		degraded string
+	}{
+		{"it decides", func(x *watch) { x.answer(good) }, ByTriage, DecideNudge, ""},
+		{"nonsense", func(x *watch) { x.answer("All is well, I think.") }, ByRule, DecideNothing, "is no decision"},
+		{"a decision that there is not", func(x *watch) { x.answer(`{"decision":"RESTART"}`) }, ByRule, DecideNothing, "is no decision"},
+		{"it crashes", func(x *watch) { x.take(); x.exit(x.triage) }, ByRule, DecideNothing, "died"},
+		{"it gives up", func(x *watch) { x.must(FailTask{Work: x.take(), Reason: "no idea"}) }, ByRule, DecideNothing, "triage has failed"},
+		{"it gives back", func(x *watch) { x.must(FailTask{Work: x.take(), Reason: "no idea", Retryable: true}) }, ByRule, DecideNothing, "given it up"},
+		{"it hangs", func(x *watch) { x.take(); x.beating(5 * time.Minute) }, ByRule, DecideNothing, "not answered within 5m0s"},
+		{"it never starts", func(x *watch) { x.beating(5 * time.Minute) }, ByRule, DecideNothing, "not answered within 5m0s"},
+		{"a human cancels", func(x *watch) { x.must(CancelTask{Task: x.chain().Task, By: "ann"}) }, ByRule, DecideNothing, "CANCELED"},
+		{"its role goes", func(x *watch) {
+			x.room("r", RoleSpec{Name: "deacon", Runner: "w", Overseer: []OverseerSpec{{Triage: "boot"}}})
+		}, ByRule, DecideNothing, "no longer declared"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			x := overseerRoom(t, true)
+			x.patrol()
+			task := x.ask()
+			if task == 0 || x.s.Task(task).State != TaskPending {
+				t.Fatalf("triage is not asked: task %d", task)
+			}
+			tt.fail(x)
+			words := []string{}
+			if tt.degraded != "" {
+				words = []string{"degraded: ", tt.degraded}
+			}
+			x.decided(tt.decision, tt.by, words...)
+			if c := x.chain(); (c.Degraded == "") != (tt.degraded == "") || c.Asked != "ann" {
+				t.Errorf("%+v", c)
+			}
+			if s := x.s.Task(task); s != nil && !s.State.Terminal() || len(x.s.looks) != 0 {
+				t.Errorf("the task of the look is left over: %v, %v", s, x.s.looks)
+			}
+			if strings.Contains(x.lastEvent("agent.triage"), "secret") {
+				t.Error("what triage says is in an event")
+			}
+			if text := x.lastEvent("agent.look"); !strings.Contains(text, "asked for by ann") {
+				t.Errorf("the look begins with %q", text)
+			}
+		})
+	}
+}
+
+// Without anybody who could be asked, the mechanical rule decides in the same record.
+func TestTriageThatCannotRunIsNotWaitedFor(t *testing.T) {
+	x := overseerRoom(t, true)
+	x.must(SetPause{Scope: triageName, Pause: true, By: "ann"})
+	if task := x.ask(); task != 0 {
+		t.Errorf("task %d waits for a paused agent", task)
+	}
+	x.decided(DecideNothing, ByRule, "degraded: no agent of role r/boot can run now")
+	x.must(SetPause{Scope: triageName, By: "ann"})
+	x.must(DrainHost{Host: x.h, By: "ann"})
+	if task := x.ask(); task != 0 {
+		t.Errorf("task %d waits where no host takes a start", task)
+	}
+	x.decided(DecideNothing, ByRule, "(no_host)")
+}
+
+// Seed 004, Boot Handoff: the marker makes a second look at the same time impossible, also
+// across a change of leader and a restored snapshot, and lives for triage_limit.
+func TestSeed004MarkerAllowsOneLook(t *testing.T) {
+	x := overseerRoom(t, true)
+	task := x.ask()
+	began := x.clock
+	if no := x.want(Conflict, LookAtOverseer{Agent: watchName, By: "bob"}); no.Task != task {
+		t.Errorf("the second look is told of task %d, the marker is %d", no.Task, task)
+	}
+	x.term++
+	x.must(LeaderEstablished{Server: "b"})
+	x.want(Conflict, LookAtOverseer{Agent: watchName, By: "bob"})
+	x.s = reload(t, x.s)
+	x.want(Conflict, LookAtOverseer{Agent: watchName, By: "bob"})
+	for x.clock < began.Add(5*time.Minute-time.Second) {
+		if x.beating(time.Second); x.chain().Task != task {
+			t.Fatalf("the marker is gone after %s", x.clock.Sub(began))
+		}
+	}
+	x.beating(time.Second)
+	x.decided(DecideNothing, ByRule, "not answered within 5m0s")
+	if n := x.events("agent.look"); n != 1 {
+		t.Errorf("%d looks have begun, want 1", n)
+	}
+	again := x.ask()
+	x.want(Superseded, CompleteTask{Work: Work{Speaker: x.start(triageName, x.h), Task: task, Attempt: 1}, Result: `{"decision":"WAKE"}`})
+	if c := x.chain(); c.Task != again || c.Decision != DecideNothing {
+		t.Errorf("law L6: an answer to an earlier look counts: %+v", c)
+	}
+}
+
+// Whoever hangs with a look is ended with its time, so that the next look gets a fresh life;
+// a life that works on something else is left alone.
+func TestHungTriageIsEnded(t *testing.T) {
+	x := overseerRoom(t, true)
+	x.ask()
+	x.take()
+	x.beating(5 * time.Minute)
+	if a := x.agent(triageName); a.Order != StopOrder || !a.Overdue {
+		t.Errorf("hung triage goes on: %+v", x.s.Why(a.ID))
+	}
+	x = overseerRoom(t, true)
+	other := x.must(CreateTask{Room: "r", Role: "boot", Title: "other work"}).Task
+	x.triage = x.start(triageName, x.h)
+	x.must(Join{x.triage})
+	x.must(CancelTask{Task: other, By: "ann"})
+	x.ask()
+	x.beating(5 * time.Minute)
+	if a := x.agent(triageName); a.Order != StopOrder {
+		t.Error("triage that takes no look goes on")
+	}
+	x = overseerRoom(t, true)
+	x.must(CreateTask{Room: "r", Role: "boot", Title: "other work"})
+	x.triage = x.start(triageName, x.h)
+	x.must(Join{x.triage})
+	x.must(Claim{Speaker: x.triage})
+	x.must(StartTask{Work{Speaker: x.triage, Task: x.agent(triageName).Task, Attempt: 1}})
+	x.ask()
+	x.beating(5 * time.Minute)
+	if a := x.agent(triageName); a.Order == StopOrder || a.Task == 0 {
+		t.Error("triage that does other work was ended")
+	}
+}
+
+// Incident I108, and seed 004, "Why Not Merge Boot into Deacon?": each link of the chain
+// hangs or lies in turn, and the one above acts in its own time by facts that do not come
+// from it.
+func TestI108EachLinkIsWatchedFromAbove(t *testing.T) {
+	const nothing = `{"decision":"NOTHING","reason":"nothing to do"}`
+	t.Run("the overseer hangs", func(t *testing.T) { // it beats, and says nothing: nobody asks it how it is
+		x := overseerRoom(t, true)
+		x.patrol()
+		began := x.clock
+		for !strings.HasPrefix(x.lastEvent("agent.triage"), "WAKE by mechanical") { // nobody of the triage role ever runs either
+			if x.beating(20 * time.Second); x.clock.Sub(began) > 15*time.Minute+5*time.Minute+3*time.Minute {
+				t.Fatalf("no WAKE after %s: %s", x.clock.Sub(began), x.lastEvent("agent.triage"))
+			}
+		}
+	})
+	t.Run("triage lies about a dead overseer", func(t *testing.T) {
+		x := overseerRoom(t, true)
+		x.beating(time.Minute)
+		x.exit(x.me)
+		x.apply(x.entry()) // the end of its process is an event
+		x.answer(nothing)
+		x.decided(DecideStart, ByRule, "triage has said NOTHING, the rule says START")
+	})
+	t.Run("triage is blind", func(t *testing.T) { // "nothing to do" on a confirmed wedge, eight times
+		x := overseerRoom(t, true, func(s *RoleSpec) { s.Overseer[0].Stale = time.Minute })
+		x.patrol()
+		x.beating(2 * time.Minute)
+		said := 0
+		for x.chain().Decision != DecideWake {
+			if x.chain().Task == 0 {
+				x.ask()
+			}
+			x.answer(nothing)
+			if said++; said > maxOverruled+1 {
+				t.Fatalf("triage was believed %d times", said)
+			}
+		}
+		x.decided(DecideWake, ByRule, "for the 4th look in a row")
+		if said != maxOverruled+1 {
+			t.Errorf("triage was overruled after %d looks, want %d", said, maxOverruled+1)
+		}
+	})
+	t.Run("triage waits on a query that the overseer blinds", func(t *testing.T) {
+		x := overseerRoom(t, true)
+		x.patrol()
+		task := x.ask()
+		x.take()
+		x.patrol() // a sign of life of the watched link is no answer of the watching one
+		if c := x.chain(); c.Task != task {
+			t.Fatalf("the look ended: %+v", c)
+		}
+		x.beating(5 * time.Minute)
+		x.decided(DecideNothing, ByRule, "not answered")
+	})
+	t.Run("the leader's loop hangs", func(t *testing.T) { // nothing is typed; looks, decisions and mail go on
+		x := overseerRoom(t, false)
+		x.patrol()
+		x.beating(16 * time.Minute)
+		x.decided(DecideWake, ByRule)
+		if c := x.chain(); c.Prod == 0 || x.s.Mail(c.Mail) == nil {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+// Triage may see more than the rule: it may wake an overseer whose patrols look fresh, and
+// leave one alone that composes something long; not for ever, and not against what has
+// happened since it was asked.
+func TestTriageMaySayMoreOrLess(t *testing.T) {
+	x := overseerRoom(t, true)
+	x.patrol()
+	x.ask()
+	x.answer(`{"decision":"WAKE","reason":"it hangs at a prompt"}`)
+	x.decided(DecideWake, ByTriage, "woken by mail")
+	if c := x.chain(); c.Why != "it hangs at a prompt" || c.Prod == 0 {
+		t.Errorf("%+v", c)
+	}
+	if v := x.s.Verdict(x.agent(watchName).ID, true).Kind; v != AgentIdle {
+		t.Errorf("on the word of triage alone it is %s", v)
+	}
+	x.patrol()
+	x.ask()
+	x.beating(time.Minute)
+	w := x.take()
+	x.patrol()
+	x.must(CompleteTask{Work: w, Result: `{"decision":"WAKE","reason":""}`})
+	x.decided(DecideNothing, ByTriage, "it has patrolled since")
+	x.exit(x.triage)
+	x.ask()
+	x.answer(`{"decision":"START","reason":"start it"}`)
+	x.decided(DecideStart, ByTriage, "it runs, so there is nothing to start")
+	if a := x.agent(watchName); a.Order != NoOrder || a.Inc != x.me.Inc {
+		t.Errorf("triage has restarted a life: %+v", x.s.Why(a.ID))
+	}
+}
+
+// Looks are no conversation: a room in which nothing else happens is as silent as before, and
+// the conversation watchdog does not cancel them.
+func TestLooksKeepNoRoomAwake(t *testing.T) {
+	x := overseerRoom(t, true)
+	x.must(WatchRooms{})
+	active := x.s.Room("r").Active
+	x.beating(time.Minute)
+	x.ask()
+	if n := x.s.ActiveRooms(); n != 0 {
+		t.Errorf("a look makes %d rooms active", n)
+	}
+	x.answer(`{"decision":"NOTHING","reason":""}`)
+	if at := x.s.Room("r").Active; at != active {
+		t.Errorf("a look is activity of its room: %d, it was %d", at, active)
+	}
+}
+
+// What triage is asked is JSON, with everything that the rule goes by.
+func TestLookFactsAreJSON(t *testing.T) {
+	x := overseerRoom(t, true)
+	x.must(ReportPatrol{Speaker: x.me, Cycle: 42, Action: "health-scan", Healthy: 3, Unhealthy: 1})
+	x.beating(6 * time.Minute)
+	task := x.chain().Task
+	if task == 0 {
+		t.Fatal("no look is open")
+	}
+	var got map[string]any
+	if err := json.Unmarshal([]byte(x.s.Task(task).Text), &got); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]any{"overseer": watchName, "session": "alive", "cycle": 42.0, "last_action": "health-scan", "healthy": 3.0, "unhealthy": 1.0,
+		"mail_waiting": 0.0, "fresh_s": 300.0, "stale_s": 900.0, "patrolled": true, "mechanical_decision": "NOTHING", "verdict": "idle", "incarnation": "1"} {
+		if got[name] != want {
+			t.Errorf("%s is %v, want %v", name, got[name], want)
+		}
+	}
+}
+
+func TestParseDecision(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"decision":"START","reason":"dead"}`:                                    "START dead",
+		" {\n\t\"reason\" : \"a \\\"b\\\" \\u00e4\\n\", \"decision\":\"WAKE\" } ": "WAKE a \"b\" ä\n",
+		`{"decision":"NOTHING"}`:                                                  "NOTHING ",
+		`{"decision":"NUDGE","sure":true,"score":-1.5e3,"x":null}`:                "NUDGE ",
+		``: "", `{}`: "", `[]`: "", `"START"`: "", `START`: "", `{"decision":"start"}`: "", `{"decision":"START"`: "", `{"decision":"START"} and more`: "",
+		`{"decision":"START",}`: "", `{"decision":["START"]}`: "", `{"decision":{"a":"START"}}`: "", `{decision:"START"}`: "", `{"decision":"START\x"}`: "",
+		`{"reason":"START"}`: "", "{\"decision\":\"START\xff\"}": "", `{"decision":"START" "reason":"x"}`: "",
+	} {
+		got := ""
+		if d, reason, ok := ParseDecision(text); ok {
+			got = fmt.Sprintf("%s %s", d, reason)
+		}
+		if got != want {
+			t.Errorf("%q is read as %q, want %q", text, got, want)
+		}
+	}
+}
+
+func FuzzParseDecision(f *testing.F) {
+	f.Add(`{"decision":"WAKE","reason":"a \u00e4"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		d, reason, ok := ParseDecision(text)
+		if !ok {
+			return
+		}
+		if !slices.Contains(DecisionNames(), d.String()) || len(reason) > MaxTriageWhy {
+			t.Errorf("%q is read as %s, %q", text, d, reason)
+		}
+		again, err := json.Marshal(map[string]string{"decision": d.String(), "reason": reason})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d2, reason2, ok := ParseDecision(string(again)); !ok || d2 != d || reason2 != reason {
+			t.Errorf("%q is written as %s and read as %s, %q", text, again, d2, reason2)
+		}
+	})
+}

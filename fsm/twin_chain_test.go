@@ -1,0 +1,241 @@
+package fsm
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// chain is what is said of overseers, and what triage answers; words are often stale, doubled
+// or nonsense.
+func (c *chaos) chain(s *State) Command {
+	var all []AgentID
+	for id := range s.Overseers() {
+		all = append(all, id)
+	}
+	a := s.Agent(pick(c, all))
+	if a == nil {
+		return ApplyRoom{Room: "r", Roles: chainRoles(), By: "x"}
+	}
+	x := a.Notes().Chain
+	switch n := c.rng.IntN(20); {
+	case n < 5:
+		return ReportPatrol{Speaker: c.speaker(a), Cycle: uint64(c.rng.IntN(3)), Action: "scan"}
+	case n < 7:
+		return LookAtOverseer{Agent: c.agent(s).Name, By: "x"}
+	case n < 8:
+		return HandOver{Speaker: c.speaker(a), Subject: "s"}
+	case n < 10:
+		return ProdOverseer{Agent: a.ID, Inc: c.inc(a.Inc), At: x.Prod}
+	case n < 11:
+		return NoteProd{Agent: a.ID, Inc: c.inc(a.Inc), Reason: "no terminal"}
+	case n < 12:
+		return SendMail{From: "ann", To: a.Name, Subject: "s"}
+	case n < 13 && c.one(20):
+		return PutSettings{Values: []KV{{"chain_enabled", fmt.Sprint(!s.Settings().Chain.Enabled || c.one(4))}}}
+	case n < 14 && c.one(30): // roles cease to be overseers, or to be there
+		return ApplyRoom{Room: "r", Roles: pick(c, [][]RoleSpec{chaosRoles(), chainRoles()}), By: "x"}
+	}
+	for _, id := range all {
+		if t := s.Task(s.Agent(id).Notes().Chain.Task); t != nil && t.State.Held() {
+			w := Work{Speaker: Speaker{Agent: s.Agent(t.Holder).Name, Inc: t.HolderInc}, Task: t.ID, Attempt: t.Attempt}
+			if c.one(8) {
+				return FailTask{Work: w, Reason: "x", Retryable: c.one(2)}
+			}
+			return CompleteTask{Work: w, Result: pick(c, []string{`{"decision":"NOTHING"}`, `{"decision":"NUDGE"}`, `{"decision":"WAKE"}`, `{"decision":"START"}`, "nonsense"})}
+		}
+	}
+	for x := range s.Agents("r") {
+		if s.Role(x.Role).Spec.Name == "boot" && x.Task == 0 {
+			return Claim{Speaker: Speaker{Agent: x.Name, Inc: x.Inc}}
+		}
+	}
+	return nil
+}
+
+func chainRoles() []RoleSpec {
+	short := func(name string) RoleSpec {
+		return RoleSpec{Name: name, Runner: "w", TTL: 10 * time.Second, StopGrace: time.Second / 4, Replicas: 2}
+	}
+	deacon, plain, boot := short("deacon"), short("plain"), short("boot")
+	deacon.Overseer, plain.Overseer = []OverseerSpec{{Triage: "boot", HandoffAfter: 3}}, []OverseerSpec{{Fresh: 2 * time.Second}}
+	boot.Start = StartOnDemand
+	return append(chaosRoles(), deacon, plain, boot)
+}
+
+// chainTwin keeps what it has heard of each overseer, and judges each decision by it.
+type chainTwin struct {
+	patrol map[AgentID]Time // of the present life
+	life   map[AgentID]Incarnation
+	cycle  map[AgentID]uint64
+	last   uint64 // event
+	seen   map[string]int
+}
+
+// heard takes a patrol that was accepted.
+func (w *chainTwin) heard(s *State, r *ReportPatrol, out *Outcome) {
+	a := s.AgentByName(r.Agent)
+	if a == nil || out.Code != OK {
+		return
+	}
+	if same := w.life[a.ID] == a.Inc && w.patrol[a.ID] != 0; same && r.Cycle != 0 && r.Cycle == w.cycle[a.ID] {
+		return
+	}
+	if r.Cycle == 0 {
+		r.Cycle = w.cycle[a.ID] + 1
+	}
+	w.patrol[a.ID], w.life[a.ID], w.cycle[a.ID] = s.meta.Clock, a.Inc, r.Cycle
+}
+
+// rule is the matrix of seed 004 over what the twin has heard.
+func (w *chainTwin) rule(s *State, a *Agent) string {
+	if a.Proc != ProcOrdered && a.Proc != ProcAccepted && a.Proc != ProcRunning && a.Part == PartDisconnected {
+		return "START"
+	}
+	since := a.StartedAt
+	if w.life[a.ID] == a.Inc {
+		since = max(since, w.patrol[a.ID])
+	}
+	if a.Declared != nil {
+		since = max(since, min(a.Declared.Excused, s.meta.Clock))
+	}
+	fresh, waits := 3*time.Second, false
+	if s.Role(a.Role).Spec.Name == "plain" {
+		fresh = 2 * time.Second
+	}
+	for _, m := range s.mails.from(0) {
+		mine := m.FromInc == a.Inc && m.From == a.Name && m.Kind == HandOverKind
+		unread := m.State == MailQueued || m.State == MailDelivered && (m.Again || m.DeliveredTo != a.Inc || !a.on())
+		if m.To == a.ID && unread && !mine && (m.FromInc != 0 || m.From != LaddersBy && m.From != WatchedBy) {
+			waits = true
+		}
+	}
+	switch age := s.meta.Clock.Sub(since) - s.absent(a, since); {
+	case age > 8*time.Second:
+		return "WAKE"
+	case age >= fresh && waits:
+		return "NUDGE"
+	}
+	return "NOTHING"
+}
+
+// changed tells that something else happened to the agent after the event, in the same entry.
+func (w *chainTwin) changed(s *State, e *Event) bool {
+	for later := range s.Events(e.Seq) {
+		if later.Agent == e.Agent && later.Kind != "mail.sent" {
+			return true
+		}
+	}
+	return false
+}
+
+// judge looks at the decisions of the last entry.
+func (w *chainTwin) judge(s *State) string {
+	for e := range s.Events(w.last) {
+		w.last = e.Seq
+		a := s.AgentByName(e.Agent)
+		if e.Kind != "agent.triage" || a == nil || a.Notes().Chain == nil || a.Notes().Chain.DecidedAt != e.At || w.changed(s, e) {
+			continue
+		}
+		x := a.Notes().Chain
+		got, by, _ := strings.Cut(strings.SplitN(e.Text, ":", 2)[0], " by ")
+		want := w.rule(s, a)
+		w.seen[got+" by "+by]++
+		if x.Degraded != "" {
+			w.seen["degraded"]++
+		}
+		switch {
+		case by == "mechanical" && got != want:
+			return fmt.Sprintf("%s: the rule of the twin says %s: %q", a.Name, want, e.Text)
+		case by == "triage" && want == "START" && got != "START":
+			return fmt.Sprintf("%s is dead, and triage is believed: %q", a.Name, e.Text)
+		case by == "triage" && s.Overseer(a).Triage == "":
+			return fmt.Sprintf("%s has no triage: %q", a.Name, e.Text)
+		}
+	}
+	open := map[TaskID]bool{}
+	for id := range s.Overseers() {
+		if c := s.Agent(id).Notes().Chain; c.Task != 0 {
+			if t := s.Task(c.Task); open[c.Task] || t == nil || t.State.Terminal() || s.meta.Clock.Sub(c.LookAt) > 5*time.Second && !s.behind() {
+				return fmt.Sprintf("the marker of %s is %d since %s", s.Agent(id).Name, c.Task, s.meta.Clock.Sub(c.LookAt))
+			}
+			open[c.Task] = true
+		}
+	}
+	return ""
+}
+
+// The naive twin of the chain agrees with every decision, and a state that was dumped and
+// loaded in between goes on alike.
+func TestTwinOfTheChainAgrees(t *testing.T) {
+	seen := map[string]int{}
+	for _, seed := range seeds(6) {
+		c, s := newChaos(seed, true), New()
+		for _, e := range c.opening() {
+			s.Apply(e)
+		}
+		for _, cmd := range []Command{RaiseLevel{Level: 3}, BeginEscalations{}, ApplyRoom{Room: "r", Roles: chainRoles()},
+			PutSettings{Values: []KV{{"overseer_interval", "4s"}, {"overseer_fresh", "3s"}, {"overseer_stale", "8s"}, {"triage_limit", "5s"}, {"ladder_cooldown", "2s"}}}} {
+			if out := s.Apply(c.entry(Request{Cmd: cmd})).Outcomes[0]; out.Code != OK {
+				t.Fatalf("%T: %s", cmd, out.Detail)
+			}
+		}
+		w := &chainTwin{map[AgentID]Time{}, map[AgentID]Incarnation{}, map[AgentID]uint64{}, s.LastEvent(), seen}
+		apply := func(e *Entry) Result {
+			res := s.Apply(e)
+			if why := w.judge(s); why != "" {
+				t.Fatalf("seed %d, entry %d: %s", seed, e.Index, why)
+			}
+			return res
+		}
+		for n := range 2500 {
+			if n%2 == 0 {
+				c.nurse(s)
+				if why := w.judge(s); why != "" {
+					t.Fatalf("seed %d, entry %d, nursing: %s", seed, c.index, why)
+				}
+			}
+			e := c.next(s)
+			apply(&Entry{Index: e.Index, Term: e.Term, Stint: e.Stint, Stamp: e.Stamp, Wall: e.Wall, Beats: e.Beats})
+			if cmd := c.chain(s); cmd != nil {
+				e.Requests = append(e.Requests, Request{Cmd: cmd})
+			}
+			for _, r := range e.Requests { // what each command did is seen one by one
+				if _, chain := r.Cmd.(ReportPatrol); !chain && c.one(2) {
+					continue
+				}
+				c.index++
+				p, patrol := r.Cmd.(ReportPatrol)
+				res := apply(&Entry{Index: c.index, Term: e.Term, Stint: e.Stint, Stamp: e.Stamp, Wall: e.Wall, Requests: []Request{r}})
+				if patrol {
+					w.heard(s, &p, &res.Outcomes[0])
+				}
+			}
+			if err := s.Check(); err != nil {
+				t.Fatalf("seed %d, entry %d, %+v: %v", seed, c.index, e.Requests, err)
+			}
+			if n%100 == 99 { // whoever goes on from a dump goes on alike
+				other, log := reload(t, s), []*Entry{c.entry(), c.entry(), c.entry()}
+				for i, e := range log {
+					e.Stamp += Time(i+1) * Time(3*time.Second)
+					other.Apply(e)
+					s.Apply(e)
+					if why := w.judge(s); why != "" {
+						t.Fatalf("seed %d, entry %d: %s", seed, e.Index, why)
+					}
+				}
+				if c.clock = log[2].Stamp; other.Hash() != s.Hash() {
+					t.Fatalf("seed %d, entry %d: a restored state goes on otherwise", seed, c.index)
+				}
+			}
+		}
+	}
+	for _, want := range []string{"NOTHING by mechanical", "NUDGE by mechanical", "WAKE by mechanical", "START by mechanical",
+		"NOTHING by triage", "NUDGE by triage", "WAKE by triage", "START by triage", "degraded"} {
+		if seen[want] == 0 && *seedFlag == 0 {
+			t.Errorf("%s was never decided: the log exercises nothing", want)
+		}
+	}
+	t.Logf("%v", seen)
+}

@@ -1,0 +1,139 @@
+package fsm
+
+import (
+	"testing"
+	"time"
+)
+
+// screen is what a host says of a terminal, often of another life or another host.
+func (c *chaos) screen(s *State) Command {
+	a := c.agent(s)
+	host := a.Host
+	if host == 0 || c.one(20) {
+		host = HostID(1 + c.rng.IntN(3))
+	}
+	if h := s.Host(host); h != nil && c.one(30) {
+		watched := []string{"w"}
+		if c.one(4) {
+			watched = nil
+		}
+		return ReportTerminals{Host: host, Boot: pick(c, []string{h.Boot, h.Boot, "x"}), Tool: pick(c, []string{"", "tmux 3.3a"}), Runners: watched, Watched: watched}
+	}
+	kind := PromptKind(c.rng.IntN(int(promptKindsPlus) + 1))
+	if c.one(2) {
+		kind = PromptPermission
+	}
+	return ReportScreen{Host: host, Agent: a.ID, Inc: c.inc(a.Inc), Kind: kind, Quiet: c.one(2)}
+}
+
+// shownTwin is what stands on one terminal, noted as it was said.
+type shownTwin struct {
+	inc   Incarnation
+	kind  PromptKind
+	at    Time
+	quiet bool
+}
+
+// forgets what was said of a life that is over.
+func shownNow(s *State, m map[AgentID]*shownTwin) {
+	for id, x := range m {
+		if a := s.Agent(id); a == nil || a.Inc != x.inc {
+			delete(m, id)
+		}
+	}
+}
+
+// The naive twin of screens agrees: what is said of the present life of a process counts, and
+// of no other; a permission prompt calls a human at its limit, and not before; and whoever
+// stands at one is neither late with progress nor on the ladder.
+func TestTwinOfScreensAgrees(t *testing.T) {
+	const limit = 3 * time.Second
+	taken, refused, calls := [promptKindsPlus]int{}, 0, 0
+	for _, seed := range seeds(6) {
+		c, s := newChaos(seed, true), New()
+		for _, e := range c.opening() {
+			s.Apply(e)
+		}
+		for _, cmd := range []Command{RaiseLevel{Level: 3}, BeginEscalations{}, WatchRooms{}, PutSettings{Values: []KV{{"prompt_limit", limit.String()}}}} {
+			s.Apply(c.entry(Request{Cmd: cmd}))
+		}
+		m := map[AgentID]*shownTwin{}
+		for range 3000 {
+			c.nurse(s)
+			s.Apply(c.next(s))
+			shownNow(s, m)
+			cmd := c.screen(s)
+			out := s.Apply(c.entry(Request{Cmd: cmd})).Outcomes[0]
+			shownNow(s, m)
+			switch cmd := cmd.(type) {
+			case ReportScreen:
+				a := s.Agent(cmd.Agent)
+				want := a != nil && cmd.Inc == a.Inc && cmd.Host == a.Host && a.Proc.Fenced() && cmd.Kind < promptKindsPlus
+				if (out.Code == OK) != want {
+					t.Fatalf("seed %d: %+v is answered %s (%s), the twin says %v", seed, cmd, out.Code, out.Detail, want)
+				}
+				if !want {
+					refused++
+					break
+				}
+				taken[cmd.Kind]++
+				x := m[a.ID]
+				if x == nil {
+					x = &shownTwin{inc: a.Inc, at: s.Clock()}
+					m[a.ID] = x
+				}
+				if x.kind != cmd.Kind {
+					x.kind, x.at = cmd.Kind, s.Clock()
+				}
+				x.quiet = cmd.Quiet
+			case ReportTerminals:
+				if out.Code != OK || len(cmd.Watched) > 0 {
+					break
+				}
+				for id, x := range m {
+					if a := s.Agent(id); a.Host == cmd.Host && a.Proc.Fenced() && x.kind != PromptUnknown {
+						x.kind, x.at, x.quiet = PromptUnknown, s.Clock(), false
+					}
+				}
+			}
+			for a := range s.Agents("") {
+				g, x := s.Signals(a.ID, true), m[a.ID]
+				if x == nil || !a.Proc.Fenced() { // one that is taken up again shows what it did
+					x = &shownTwin{}
+				}
+				if g.Prompt != x.kind || x.kind != PromptUnknown && (g.Quiet != x.quiet || g.PromptAge+s.absent(a, x.at) != s.Clock().Sub(x.at)) {
+					t.Fatalf("seed %d: %s shows %s for %s, quiet %v; the twin says %+v", seed, a.Name, g.Prompt, g.PromptAge, g.Quiet, *x)
+				}
+				if x.kind != PromptPermission {
+					continue
+				}
+				if g.ProgressAge > 0 || s.Climb(a.ID).Next != NoRung {
+					t.Fatalf("seed %d: %s at a prompt is without progress for %s, %+v", seed, a.Name, g.ProgressAge, s.Climb(a.ID))
+				}
+				declared := a.Declared.Holds(s.Clock()) && a.Declared.Waiting == WaitingInput
+				called := a.Screen().Called
+				if late := s.Clock().Sub(x.at) >= limit && !declared && a.Order != StopOrder && !s.behind(); late && called == 0 {
+					t.Fatalf("seed %d: %s stands at a prompt for %s, and nobody was called", seed, a.Name, s.Clock().Sub(x.at))
+				}
+				if called != 0 {
+					calls++
+					if called.Sub(x.at) < limit || s.escByKey[escalationKey{EscPrompt, a.Name}] == 0 {
+						t.Fatalf("seed %d: a human was called after %s", seed, called.Sub(x.at))
+					}
+				}
+			}
+			if err := s.Check(); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+		}
+	}
+	for k := range promptKindsPlus {
+		if taken[k] == 0 && *seedFlag == 0 {
+			t.Errorf("no prompt %s was said: the log exercises nothing", k)
+		}
+	}
+	if calls == 0 || refused == 0 {
+		t.Errorf("%d calls, %d refused", calls, refused)
+	}
+	t.Logf("%v taken, %d refused, %d seen called", taken, refused, calls)
+}

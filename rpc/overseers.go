@@ -1,0 +1,177 @@
+package rpc
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// overseers serves the watchdog chain.
+type overseers struct {
+	vigilv1.UnimplementedOverseersServer
+	*core
+}
+
+// ListOverseers pages through overseers by name.
+func (o *overseers) ListOverseers(_ context.Context, r *vigilv1.ListOverseersRequest) (*vigilv1.ListOverseersResponse, error) {
+	var c checks
+	c.optionalName("room", r.GetRoom())
+	limit := c.page(r.GetLimit(), defaultPage)
+	if c.err != nil {
+		return nil, c.err
+	}
+	return read(o.core, func(st *fsm.State) *vigilv1.ListOverseersResponse {
+		var all []*fsm.Agent
+		for id := range st.Overseers() {
+			a := st.Agent(id)
+			if a.Name > r.GetAfter() && (r.GetRoom() == "" || st.RoomByID(a.Room).Name == r.GetRoom()) {
+				all = append(all, a)
+			}
+		}
+		slices.SortFunc(all, func(a, b *fsm.Agent) int { return cmp.Compare(a.Name, b.Name) })
+		out := &vigilv1.ListOverseersResponse{}
+		for _, a := range all[:min(len(all), limit)] {
+			out.Overseers = append(out.Overseers, convertOverseer(st, a))
+		}
+		if len(all) > limit {
+			out.NextAfter = all[limit-1].Name
+		}
+		return out
+	}), nil
+}
+
+// GetOverseer shows one overseer.
+func (o *overseers) GetOverseer(_ context.Context, r *vigilv1.GetOverseerRequest) (*vigilv1.OverseerStatus, error) {
+	var c checks
+	if c.agent("agent", r.GetAgent(), false); c.err != nil {
+		return nil, c.err
+	}
+	var err error
+	out := read(o.core, func(st *fsm.State) *vigilv1.OverseerStatus {
+		a := st.AgentByName(r.GetAgent())
+		switch {
+		case a == nil:
+			err = noAgent(st, r.GetAgent())
+			return nil
+		case st.Overseer(a) == nil:
+			err = &problem{code: fsm.Conflict.String(), text: fmt.Sprintf("%s is no overseer; its role needs `overseer:` in the room file.", a.Name)}
+			return nil
+		}
+		return convertOverseer(st, a)
+	})
+	return out, err
+}
+
+// LookAtOverseer begins a look now, by a human's word.
+func (o *overseers) LookAtOverseer(ctx context.Context, r *vigilv1.LookAtOverseerRequest) (*vigilv1.OverseerStatus, error) {
+	return write(ctx, o.core, r, lookAtOverseerCmd, shownOverseer(r.GetAgent()))
+}
+
+// ReportPatrol takes a patrol in.
+func (o *overseers) ReportPatrol(ctx context.Context, r *vigilv1.ReportPatrolRequest) (*vigilv1.OverseerStatus, error) {
+	return write(ctx, o.core, r, reportPatrolCmd, shownOverseer(r.GetSpeaker().GetAgent()))
+}
+
+// HandOver leaves a mail to the next life and has it started. What the mail says is in no
+// log line and no event.
+func (o *overseers) HandOver(ctx context.Context, r *vigilv1.HandOverRequest) (*vigilv1.HandOverResponse, error) {
+	return write(ctx, o.core, r, handOverCmd, func(_ *fsm.State, out *fsm.Outcome) *vigilv1.HandOverResponse {
+		return &vigilv1.HandOverResponse{Mail: uint64(out.Mail)}
+	})
+}
+
+func shownOverseer(name string) func(*fsm.State, *fsm.Outcome) *vigilv1.OverseerStatus {
+	return func(st *fsm.State, _ *fsm.Outcome) *vigilv1.OverseerStatus {
+		if a := st.AgentByName(name); a != nil && st.Overseer(a) != nil {
+			return convertOverseer(st, a)
+		}
+		return &vigilv1.OverseerStatus{Agent: name}
+	}
+}
+
+func lookAtOverseerCmd(r *vigilv1.LookAtOverseerRequest) (fsm.Command, error) {
+	var c checks
+	c.agent("agent", r.GetAgent(), false)
+	c.line("by", r.GetBy(), maxWho)
+	return fsm.LookAtOverseer{Agent: r.GetAgent(), By: r.GetBy()}, c.err
+}
+
+func reportPatrolCmd(r *vigilv1.ReportPatrolRequest) (fsm.Command, error) {
+	var c checks
+	s := c.speaking(r.GetSpeaker(), false)
+	c.optionalName("action", r.GetAction())
+	return fsm.ReportPatrol{Speaker: s, Cycle: r.GetCycle(), Action: r.GetAction(), Healthy: r.GetHealthy(), Unhealthy: r.GetUnhealthy()}, c.err
+}
+
+func handOverCmd(r *vigilv1.HandOverRequest) (fsm.Command, error) {
+	var c checks
+	s := c.speaking(r.GetSpeaker(), false)
+	c.line("subject", r.GetSubject(), fsm.MaxMailSubject)
+	c.text("body", r.GetBody(), fsm.MaxMailBody)
+	if r.GetSubject() == "" && r.GetBody() == "" {
+		c.fail("subject and body are both missing; tell the next life where to go on.")
+	}
+	return fsm.HandOver{Speaker: s, Subject: r.GetSubject(), Body: r.GetBody()}, c.err
+}
+
+// convertOverseer shows an overseer; nil: the agent is none.
+func convertOverseer(st *fsm.State, a *fsm.Agent) *vigilv1.OverseerStatus {
+	spec, c := st.Overseer(a), a.Notes().Chain
+	if spec == nil || c == nil {
+		return nil
+	}
+	f, now := st.OverseerFacts(a), st.Clock()
+	out := &vigilv1.OverseerStatus{
+		Agent: a.Name, Incarnation: incName(a.Inc), Session: "alive", Freshness: f.Freshness(), PatrolAge: durationpb.New(f.Age),
+		Fresh: durationpb.New(f.Fresh), Stale: durationpb.New(f.Stale), HandoffAfter: spec.HandoffAfter, HandoffDue: st.HandoverDue(a),
+		Cycle: c.Cycle, LastAction: c.Action, Healthy: c.Healthy, Unhealthy: c.Unhealthy, MailWaiting: uint32(f.Mail),
+		Triage: spec.Triage, LookTask: uint64(c.Task), Rule: fsm.Decide(&f).String(), Overruled: c.Overruled, AskedBy: c.Asked,
+	}
+	switch {
+	case f.Dead:
+		out.Session = "dead"
+	case a.Proc == fsm.ProcOrdered:
+		out.Session = "starting"
+	}
+	if c.Inc == a.Inc {
+		out.Patrols = c.Patrols
+	}
+	at, off := st.NextLook(a)
+	switch left := durationpb.New(max(0, at.Sub(now))); {
+	case c.Task != 0:
+		out.LookLeft = left
+	case off != "":
+		out.Off = off
+	default:
+		out.NextLook = left
+	}
+	if c.By != fsm.ByNobody {
+		out.Decision, out.DecidedBy, out.Decided = c.Decision.String(), c.By.String(), durationpb.New(now.Sub(c.DecidedAt))
+		out.Facts, out.Degraded, out.Act, out.Reason = c.Facts, c.Degraded, c.Act, c.Why
+	}
+	return out
+}
+
+// overseerSpec validates what makes a role one of overseers.
+func (c *checks) overseerSpec(at string, o *vigilv1.OverseerSpec) []fsm.OverseerSpec {
+	if o == nil {
+		return nil
+	}
+	c.optionalName(at+"overseer.triage", o.GetTriage())
+	return []fsm.OverseerSpec{{Triage: o.GetTriage(), HandoffAfter: o.GetHandoffAfter(),
+		Fresh: c.duration(at+"overseer.fresh", o.GetFresh()), Stale: c.duration(at+"overseer.stale", o.GetStale())}}
+}
+
+func convertOverseerSpec(s *fsm.RoleSpec) *vigilv1.OverseerSpec {
+	if len(s.Overseer) == 0 {
+		return nil
+	}
+	o := &s.Overseer[0]
+	return &vigilv1.OverseerSpec{Triage: o.Triage, HandoffAfter: o.HandoffAfter, Fresh: lasting(o.Fresh), Stale: lasting(o.Stale)}
+}

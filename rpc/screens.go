@@ -1,0 +1,54 @@
+package rpc
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// This file is about what hosts see on the terminals of their agents.
+
+func reportScreenCmd(r *vigilv1.ReportScreenRequest) (fsm.Command, error) {
+	var c checks
+	c.hostID(r.GetHost())
+	c.agentInc(r.GetAgent(), r.GetIncarnation())
+	kind := c.word("prompt", r.GetPrompt(), fsm.PromptNames())
+	return fsm.ReportScreen{Host: fsm.HostID(r.GetHost()), Agent: fsm.AgentID(r.GetAgent()), Inc: fsm.Incarnation(r.GetIncarnation()),
+		Kind: fsm.PromptKind(kind), Quiet: r.GetQuiet()}, c.err
+}
+
+func reportTerminalsCmd(r *vigilv1.ReportTerminalsRequest) (fsm.Command, error) {
+	var c checks
+	c.hostID(r.GetHost())
+	c.boot(r.GetBoot())
+	c.line("tool", r.GetTool(), fsm.MaxTool)
+	c.text("why", r.GetWhy(), fsm.MaxReason)
+	cmd := fsm.ReportTerminals{Host: fsm.HostID(r.GetHost()), Boot: r.GetBoot(), Tool: r.GetTool(), Why: r.GetWhy()}
+	for _, list := range []struct {
+		field string
+		names []string
+		to    *[]string
+	}{{"runners", r.GetRunners(), &cmd.Runners}, {"watched", r.GetWatched(), &cmd.Watched}} {
+		c.atMost(list.field, len(list.names), fsm.MaxRoles)
+		for _, name := range list.names {
+			c.name("runner", name)
+		}
+		names := slices.Clone(list.names)
+		slices.Sort(names)
+		*list.to = slices.Compact(names)
+	}
+	return cmd, c.err
+}
+
+// convertScreen tells what is seen of an agent; absent: nobody looks.
+func convertScreen(now fsm.Time, a *fsm.Agent) *vigilv1.ScreenState {
+	sc := a.Screen()
+	if sc == nil || sc.Kind == fsm.PromptUnknown {
+		return nil
+	}
+	return &vigilv1.ScreenState{Prompt: sc.Kind.String(), Shown: durationpb.New(now.Sub(sc.At)),
+		Quiet: sc.Quiet, QuietFor: durationpb.New(now.Sub(sc.QuietAt))}
+}
