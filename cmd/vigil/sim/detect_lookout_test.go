@@ -13,6 +13,7 @@ import (
 // lookout reads what the servers tell and looks at every verdict, as a person would.
 type lookout struct {
 	c      *cast
+	turn   turn // one look at a time
 	last   uint64
 	looked time.Time
 	agents map[string]*part // by agent
@@ -29,10 +30,12 @@ type lookout struct {
 	episodes map[string]*episode // by agent or room; not over
 	ended    []*episode
 	holders  map[fsm.TaskID]string
+	hosts    map[string]string     // of agents
+	away     map[string][]fsm.Time // host: from and to of when it was not heard
 }
 
 func newLookout(c *cast) *lookout {
-	o := &lookout{c: c, agents: map[string]*part{}, rooms: map[string]*part{}, counts: map[string]map[string]int{}, wrong: map[string]time.Time{}, episodes: map[string]*episode{}, past: map[string][]fsm.Event{}, lost: map[string]fsm.Time{}, holders: map[fsm.TaskID]string{}}
+	o := &lookout{c: c, turn: newTurn(), agents: map[string]*part{}, rooms: map[string]*part{}, counts: map[string]map[string]int{}, wrong: map[string]time.Time{}, episodes: map[string]*episode{}, past: map[string][]fsm.Event{}, lost: map[string]fsm.Time{}, holders: map[fsm.TaskID]string{}, hosts: map[string]string{}, away: map[string][]fsm.Time{}}
 	for _, p := range c.parts {
 		o.rooms[p.room] = p
 		if o.counts[p.kind] == nil {
@@ -53,6 +56,8 @@ func (o *lookout) run() {
 
 // look reads the events of the leader, and now and then all verdicts.
 func (o *lookout) look() {
+	o.turn.Lock()
+	defer o.turn.Unlock()
 	i := o.c.w.leading()
 	if i < 0 {
 		return
@@ -86,6 +91,7 @@ func (o *lookout) event(e *fsm.Event) {
 		o.stints = append(o.stints, e.At)
 		o.mu.Unlock()
 	}
+	o.place(e)
 	p := o.agents[e.Agent]
 	if p == nil && e.Agent == "" {
 		p = o.rooms[e.Room]
