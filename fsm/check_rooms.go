@@ -11,7 +11,7 @@ func (c *checker) rooms(s *State) {
 	}
 	excused := map[RoomID]Time{}
 	for _, a := range s.agents.from(0) {
-		excused[a.Room] = max(excused[a.Room], a.excuse())
+		excused[a.Room] = max(excused[a.Room], s.excuse(a))
 	}
 	in := 0
 	for id, rm := range s.rooms.from(0) {

@@ -13,6 +13,7 @@ type Figures struct {
 	LateSum       Time // how late the ends of leases were noticed
 	LateMost      Time
 	Recovered     uint64 // tasks taken from a holder
+	Extended      uint64 // expected completions that were put off after they had passed
 	Repeated      uint64 // writes answered from a session
 	Superseded    uint64 // words refused
 	Conflicts     uint64

@@ -116,8 +116,8 @@ func TestExpectationIsMovedByItsAgent(t *testing.T) {
 			}
 		}
 	}
-	if n := x.events("task.extended"); n != 1 {
-		t.Errorf("%d events", n)
+	if n := x.events("task.extended"); n != 1 || x.s.Figures().Extended != 1 {
+		t.Errorf("%d events, %d counted", n, x.s.Figures().Extended)
 	}
 	if next := reload(t, x.s); next.Task(x.task).Planned() != x.plan() || next.Hash() != x.s.Hash() {
 		t.Errorf("L12: %+v is loaded as %+v", x.plan(), next.Task(x.task).Planned())
@@ -264,5 +264,37 @@ func TestL11LateCompletionCountsForTheBudget(t *testing.T) {
 	}
 	if a := x.agent(hungName); a.Failures != 0 || x.s.Task(x.task).State != TaskCompleted {
 		t.Errorf("%d failures after a healthy life with a completed task", a.Failures)
+	}
+}
+
+// Seed 002, 1.5.3: who was started by hand beats by itself, so by default a human is told
+// instead of taking its task away; before feature level 3 it was taken.
+func TestOwnBeatsAreNoFailure(t *testing.T) {
+	for level, want := range map[uint32]Rung{2: RungInterrupt, 3: RungEscalate} {
+		d := newDrive(t)
+		if level == 3 {
+			d.must(RaiseLevel{Level: 3})
+		}
+		d.jump(time.Minute)
+		d.room("r", RoleSpec{Name: "a", TTL: 24 * time.Hour})
+		me := d.joinBy("r/a")
+		task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
+		d.must(Claim{Speaker: me})
+		d.jump(time.Second)
+		d.must(StartTask{Work{me, task, 1}})
+		d.jump(time.Second)
+		d.must(ProgressTask{Work: Work{me, task, 1}})
+		d.jump(stalledAfter + time.Second)
+		for _, r := range []Rung{RungNudge, RungWake, want} {
+			c := d.s.Climb(1)
+			if c.Next != r {
+				t.Fatalf("level %d: next is %s (%s), want %s", level, c.Next, c.Why, r)
+			}
+			d.jump(max(0, c.Due.Sub(d.clock)))
+			d.must(StepLadder{Agent: 1, Inc: me.Inc, Rung: r, Seen: c.Seen})
+		}
+		if told := d.events("agent.needs_human"); (told == 1) != (level == 3) || d.s.Task(task).State != TaskInProgress {
+			t.Errorf("level %d: %d calls for a human, the task is %s", level, told, d.s.Task(task).State)
+		}
 	}
 }

@@ -110,6 +110,7 @@ func (s *State) replan(a *Agent, t *Task, c *ProgressTask) {
 		return
 	}
 	t.plan(func(p *Plan) { p.Due = due })
+	s.reviewExcuse(a)
 }
 
 // answer extends what is expected of the agent's task when the agent answers what the
@@ -130,7 +131,9 @@ func (s *State) answer(a *Agent) {
 func (s *State) extend(a *Agent, t *Task, due Time) {
 	old := t.Planned().Due
 	t.plan(func(p *Plan) { p.Due, p.Extended = due, p.Extended+1 })
+	s.reviewExcuse(a)
 	t.Rev = s.meta.Index
+	s.figures.Extended++
 	now, wall := s.meta.Clock, s.now.Wall
 	s.event("task.extended", about{agent: a, task: t.ID, attempt: t.Attempt}, fmt.Sprintf(
 		"it was expected by %s and is expected by %s now, extension %d", onWall(old, now, wall), onWall(due, now, wall), t.Plan.Extended))

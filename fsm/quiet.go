@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -103,14 +104,15 @@ func (s *State) reviewRoom(id RoomID, was bool) {
 }
 
 // excuse is until when an agent has explained the silence of the room whose task it
-// holds, or the prompt on its terminal does; 0: nothing has.
-func (a *Agent) excuse() Time {
-	if a.Task == 0 {
+// holds, or the prompt on its terminal does, or what is expected of the task; 0: nothing has.
+func (s *State) excuse(a *Agent) Time {
+	t := s.tasks.get(uint64(a.Task))
+	if t == nil {
 		return 0
 	}
-	var end Time
+	end := t.Planned().Due
 	if a.Declared != nil {
-		end = a.Declared.Until
+		end = max(end, a.Declared.Until)
 	}
 	if a.shows(PromptPermission) || a.shows(PromptUsageLimit) {
 		end = max(end, a.screenExcuse())
@@ -119,9 +121,13 @@ func (a *Agent) excuse() Time {
 }
 
 // excuseText says what the excuse is.
-func (a *Agent) excuseText(now Time) string {
-	if a.Declared.Holds(now) {
+func (s *State) excuseText(a *Agent) string {
+	now, t := s.meta.Clock, s.tasks.get(uint64(a.Task))
+	switch due := t.Planned().Due; {
+	case a.Declared.Holds(now):
 		return a.Name + " has declared " + a.Declared.Kind()
+	case due > now:
+		return fmt.Sprintf("task %d, which %s holds, is expected to be done in %s", t.ID, a.Name, due.Sub(now).Round(time.Second))
 	}
 	return a.Name + " waits: " + promptTexts[a.Screen().Kind]
 }
@@ -129,7 +135,7 @@ func (a *Agent) excuseText(now Time) string {
 // reviewExcuse follows what an agent has declared. When an excuse goes, the silence is
 // counted from there.
 func (s *State) reviewExcuse(a *Agent) {
-	end, ri := a.excuse(), s.roomIdx.get(uint64(a.Room))
+	end, ri := s.excuse(a), s.roomIdx.get(uint64(a.Room))
 	switch {
 	case end == 0 && (ri == nil || ri.excuser != a.ID):
 		return
@@ -153,8 +159,8 @@ func (s *State) findExcuse(id RoomID, ri *roomIndex) {
 	ri.excused, ri.excuser = 0, 0
 	for _, role := range s.rooms.get(uint64(id)).Roles {
 		for _, id := range s.roles.get(uint64(role)).Agents {
-			if a := s.agents.get(uint64(id)); a != nil && a.excuse() > ri.excused {
-				ri.excused, ri.excuser = a.excuse(), id
+			if a := s.agents.get(uint64(id)); a != nil && s.excuse(a) > ri.excused {
+				ri.excused, ri.excuser = s.excuse(a), id
 			}
 		}
 	}
@@ -229,7 +235,7 @@ func (s *State) Quiet(rm *Room) RoomQuiet {
 	q.DueAt, q.Limit, q.Reason = s.due(rm, ri)
 	switch {
 	case ri.excused > now && q.Reason == IdleTimeout:
-		q.Why = s.agents.get(uint64(ri.excuser)).excuseText(now)
+		q.Why = s.excuseText(s.agents.get(uint64(ri.excuser)))
 	case q.Reason == IdleTimeout && s.heldBack(rm) != "":
 		q.DueAt, q.Why = 0, s.heldBack(rm)
 	case q.DueAt >= now:
@@ -368,8 +374,8 @@ func (s *State) openTasksOf(rm *Room) (list []TaskID) {
 // indexRooms places all rooms, after a restore.
 func (s *State) indexRooms() {
 	for _, a := range s.agents.from(0) {
-		if ri := s.roomIndexOf(a.Room); a.excuse() > ri.excused {
-			ri.excused, ri.excuser = a.excuse(), a.ID
+		if ri := s.roomIndexOf(a.Room); s.excuse(a) > ri.excused {
+			ri.excused, ri.excuser = s.excuse(a), a.ID
 		}
 	}
 	for _, rm := range s.rooms.from(0) {

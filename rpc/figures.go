@@ -105,6 +105,7 @@ func lawFigures() []figure {
 		counter("vigil_leases_ended_total", "Leases that ended without a word.", func(s *scrape) float64 { return float64(s.figures.LeasesEnded) }),
 		counter("vigil_lease_end_late_seconds_total", "Sum of how late ends of leases were noticed, in cluster time.", func(s *scrape) float64 { return seconds(s.figures.LateSum) }),
 		gauge("vigil_lease_end_late_most_seconds", "The latest that an end of a lease was noticed.", func(s *scrape) float64 { return seconds(s.figures.LateMost) }),
+		counter("vigil_tasks_extended_total", "Tasks whose expected completion was put off after it had passed.", func(s *scrape) float64 { return float64(s.figures.Extended) }),
 		counter("vigil_tasks_recovered_total", "Tasks taken from holders that were gone.", func(s *scrape) float64 { return float64(s.figures.Recovered) }),
 		counter("vigil_writes_repeated_total", "Writes answered from a session instead of done again.", func(s *scrape) float64 { return float64(s.figures.Repeated) }),
 		counter("vigil_superseded_total", "Words of superseded incarnations and attempts, refused.", func(s *scrape) float64 { return float64(s.figures.Superseded) }),

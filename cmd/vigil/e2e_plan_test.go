@@ -23,6 +23,7 @@ func TestExpectedCompletionAndPercentage(t *testing.T) {
 	})
 	c.says("task create web/a Port --expect 3h", "task 1 is")
 	c.says("task create web/a Tidy", "task 2 is")
+	c.says("room show web", "EXPECT", "2h")
 	c.says("task list", "EXPECTED", "3h", "2h")
 	c.says("task show 1", "3h after the claim")
 	c.shell("web/a").shows(regexp.MustCompile(`(?m)^claimed task 1,`))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os/user"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -210,15 +211,23 @@ func (a *app) printRoom(room *vigilv1.Room) error {
 	if err != nil {
 		return err
 	}
-	t := newTable("ROLE", "RUNNER", "DESIRED", "START", "PROOF", "POLICY", "TTL", ">LIVE", ">AGENTS", "TASKS~")
+	heads := []string{"ROLE", "RUNNER", "DESIRED", "START", "PROOF", "POLICY", "TTL"}
+	expect := slices.ContainsFunc(room.GetRoles(), func(r *vigilv1.Role) bool { return r.GetSpec().GetExpect() != nil })
+	if expect {
+		heads = append(heads, "EXPECT")
+	}
+	t := newTable(append(heads, ">LIVE", ">AGENTS", "TASKS~")...)
 	for _, r := range room.GetRoles() {
 		s := r.GetSpec()
 		name := s.GetName()
 		if r.GetRetired() {
 			name += " (retired)"
 		}
-		t.add(name, s.GetRunner(), s.GetDesired(), s.GetStart(), s.GetProof(), s.GetPolicy(), span(s.GetTtl()),
-			fmt.Sprint(r.GetAgentsLive()), fmt.Sprint(r.GetAgents()), taskCounts(r.GetTasks()))
+		cells := []string{name, s.GetRunner(), s.GetDesired(), s.GetStart(), s.GetProof(), s.GetPolicy(), span(s.GetTtl())}
+		if expect {
+			cells = append(cells, span(s.GetExpect()))
+		}
+		t.add(append(cells, fmt.Sprint(r.GetAgentsLive()), fmt.Sprint(r.GetAgents()), taskCounts(r.GetTasks()))...)
 	}
 	if err := a.printf("\n"); err != nil {
 		return err
