@@ -117,7 +117,10 @@ func (c *checker) task(s *State, t *Task) {
 		c.that(a != nil && a.Task == t.ID && a.Inc == t.HolderInc, "L8: task %d is %s, its holder does not know it", t.ID, t.State)
 	}
 	c.that(t.State >= TaskQueued && t.State <= TaskQuarantined, "task %d has state %d", t.ID, t.State)
-	at := s.taskDeadline(t)
+	at := s.taskDue(t)
+	if h := s.hosts.get(uint64(s.hostHolding(t))); h != nil && len(h.Away) == 2*maxAway {
+		at = max(at, t.Armed) // what it has forgotten may have moved the timer
+	}
 	c.that(t.State != TaskInProgress || at == 0 || t.Armed != 0 && t.Armed <= max(at, s.meta.Clock), "L3: task %d must be looked at by %d, its timer is at %d", t.ID, at, t.Armed)
 	c.that(t.Attempt > 0 || !t.State.Held(), "task %d is %s without an attempt", t.ID, t.State)
 }

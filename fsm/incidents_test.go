@@ -152,3 +152,41 @@ func TestI46DeafWorker(t *testing.T) {
 		t.Errorf("it works, and is %s: %+v", v.Kind, v.Reasons)
 	}
 }
+
+// Incident I139: an agent that polls every 5 min with the same command, and says the same
+// each time, was called stuck after four repetitions. Twenty are no stall here, with equal
+// notes and without any: each is a word. When the words end, a nudge is the first that it
+// hears, half an hour after the last of them. (What its commands answer vigil does not see, so
+// whether the polling is of any use a human must judge, or a turn limit.)
+func TestI139RepetitionIsNoStall(t *testing.T) {
+	for _, note := range []string{"waiting for the build", ""} {
+		d := newDrive(t)
+		d.must(PutSettings{Values: []KV{{"ttl", "24h"}, {"host_ttl", "24h"}}})
+		h := d.host("h1", "w")
+		d.room("r", RoleSpec{Name: "a", Runner: "w"})
+		me := d.start("r/a", h)
+		d.must(Join{me})
+		w := Work{Speaker: me, Task: d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task, Attempt: 1}
+		d.must(Claim{Speaker: me})
+		d.must(StartTask{w})
+		id := d.agent("r/a").ID
+		for i := range 20 {
+			d.jump(5 * time.Minute)
+			d.must(ProgressTask{Work: w, Note: note})
+			d.jump(stalledAfter / 10)
+			if c := d.s.Climb(id); c.Next != NoRung || d.s.Verdict(id, true).Kind != AgentHealthy {
+				t.Fatalf("after %d repetitions of %q it is %s, next is %s", i+1, note, d.s.Verdict(id, true).Kind, c.Next)
+			}
+		}
+		d.jump(stalledAfter)
+		if c := d.s.Climb(id); c.Next != RungNudge {
+			t.Errorf("after its last word the next rung is %s (%s), want a nudge", c.Next, c.Why)
+		}
+		d.must(StepLadder{Agent: id, Inc: me.Inc, Rung: RungNudge})
+		for _, e := range d.s.events.from(0) {
+			if note != "" && strings.Contains(e.Text, note) {
+				t.Errorf("the note is in the event %s", e.Kind)
+			}
+		}
+	}
+}

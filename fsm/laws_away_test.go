@@ -147,29 +147,37 @@ func TestBlockedGossipHidesNoHang(t *testing.T) {
 	}
 }
 
-// A conversation is not silent while mail goes to and fro in it (level 3). What vigil
-// writes by itself is no word of anybody.
-func TestMailBreaksTheSilenceOfARoom(t *testing.T) {
-	for level, want := range map[uint32]RoomState{2: RoomStalled, 3: RoomActive} {
-		for name, do := range map[string]func(x *silentRoom){
-			"a human writes":        func(x *silentRoom) { x.must(SendMail{From: "ann", To: "r/a", Subject: "s"}) },
-			"an agent writes":       func(x *silentRoom) { x.must(SendMail{Speaker: x.me, To: "r/a", Subject: "s"}) },
-			"an agent acknowledges": func(x *silentRoom) { x.must(AckMail{Speaker: x.me, Mail: 1}) },
-			"vigil writes":          func(x *silentRoom) { x.must(SendMail{From: LaddersBy, To: "r/a", Subject: "s"}) },
-		} {
-			x := newSilentRoom(t)
-			if level == 3 {
-				x.must(RaiseLevel{Level: 3})
-			}
-			x.must(SendMail{From: "ann", To: "r/a", Subject: "s"})
-			x.jump(11 * time.Minute)
-			x.is(RoomStalled)
-			do(x)
-			if name == "vigil writes" {
-				x.is(RoomStalled)
-				continue
-			}
-			x.is(want)
+// Neither the acknowledgement limit nor the progress limit runs while the host is not heard.
+func TestL10SuspendedHostLosesNoTaskToALimit(t *testing.T) {
+	for level, want := range map[uint32]TaskState{2: TaskPending, 3: TaskAcknowledged} {
+		d, h, me := awayAgent(t, level, "24h", func(r *RoleSpec) { r.AckLimit, r.ProgressLimit = 2*time.Minute, 20*time.Minute })
+		id := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
+		d.must(Claim{Speaker: me})
+		d.jump(time.Minute)
+		d.silence(h, 10*time.Minute)
+		d.pass(time.Second)
+		if got := d.s.Task(id).State; got != want {
+			t.Errorf("level %d: after a minute of its host and 10 without, the task is %s, want %s", level, got, want)
+		}
+		if level < 3 {
+			continue
+		}
+		d.must(StartTask{Work{Speaker: me, Task: id, Attempt: 1}})
+		d.jump(19 * time.Minute)
+		d.must(SuspectHost{Host: h, Suspect: true, Reason: whyStream})
+		d.pass(10 * time.Minute)
+		if got := d.s.Task(id).State; got != TaskInProgress {
+			t.Errorf("while its host is not heard the task is %s", got)
+		}
+		d.beat(h, BeatFence|BeatVouch, d.agent("r/a").ID)
+		d.must(SuspectHost{Host: h, Reason: "heard again"})
+		d.pass(40 * time.Second)
+		if got := d.s.Task(id).State; got != TaskInProgress {
+			t.Errorf("before the rest of the limit is over the task is %s", got)
+		}
+		d.pass(30 * time.Minute)
+		if got := d.s.Task(id).State; got == TaskInProgress {
+			t.Error("after the limit the task is not taken back")
 		}
 	}
 }

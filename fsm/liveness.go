@@ -263,9 +263,9 @@ func (s *State) trust(h *Host, why string) {
 }
 
 // noteHeard begins a stretch in which a host is not heard (see Host.Away), at the last beat
-// that was, or ends it. A host that only gossip does not hear beats, and is heard.
+// that was, or ends it. A host that only gossip does not hear is heard.
 func (s *State) noteHeard(h *Host, why string) {
-	is, was := why != whyMute && why != whyStream, len(h.Away)%2 == 0
+	is, was := why == "" || why == whyBlocked || h.Hearsay().Stream == HearAlive, len(h.Away)%2 == 0
 	switch {
 	case s.meta.Level < 3 || is == was:
 	case is:

@@ -74,13 +74,40 @@ func (s *State) taskDeadline(t *Task) Time {
 	return 0
 }
 
+// taskDue is taskDeadline, and later by as long as the holder's host was not heard since
+// the limit began. While it is not heard nothing is taken from its agents but by the end of
+// their leases.
+func (s *State) taskDue(t *Task) Time {
+	at, a := s.taskDeadline(t), s.agents.get(uint64(t.Holder))
+	if at == 0 || !t.State.Held() || a == nil || a.Task != t.ID {
+		return at
+	}
+	since := t.ChangedAt
+	if t.State == TaskInProgress {
+		since = max(since, t.Progress, s.excused(t))
+	}
+	at = at.Add(s.absent(a, since))
+	if h := s.hosts.get(uint64(a.Host)); h != nil && a.Proc.Fenced() && len(h.Away)%2 == 1 {
+		at = max(at, s.meta.Clock.Add(SilentFor)) // how long it lasts is not known
+	}
+	return at
+}
+
+// hostHolding is the host of the agent that holds a task; 0: none.
+func (s *State) hostHolding(t *Task) HostID {
+	if a := s.agents.get(uint64(t.Holder)); a != nil && a.Task == t.ID {
+		return a.Host
+	}
+	return 0
+}
+
 func (s *State) fireTask(id TaskID) {
 	t := s.tasks.mut(uint64(id))
 	if t == nil {
 		return
 	}
 	t.Armed = 0
-	at := s.taskDeadline(t)
+	at := s.taskDue(t)
 	if at == 0 {
 		return
 	}

@@ -85,6 +85,11 @@ func (d *Duty) WatchFigures() WatchFigures {
 // never overlap.
 func (d *Duty) watch(ctx context.Context) {
 	began, first := time.Now(), true
+	defer func() {
+		if f := d.WatchFigures(); !first {
+			d.log.Info("conversation watchdog stops", "checks", f.Checks, "checked", f.Checked, "warned", f.Warned, "canceled", f.Canceled, "errors", f.Errors)
+		}
+	}()
 	for {
 		set := d.watchSettings()
 		wait := set.Interval

@@ -38,11 +38,16 @@ func (p *process) act() {
 	}
 }
 
-// word says something of the task that it works on; false: it has none any more.
+// word says something of the task that it works on, until there is an answer; false: it has
+// no task any more.
 func (a *actor) word(cmd func(fsm.Work) fsm.Command) bool {
-	out, ok := a.say(func(s fsm.Speaker) fsm.Command {
-		return cmd(fsm.Work{Speaker: s, Task: a.task, Attempt: a.attempt})
-	})
+	var out fsm.Outcome
+	ok := false
+	for !ok && a.ctx.Err() == nil {
+		out, ok = a.say(func(s fsm.Speaker) fsm.Command {
+			return cmd(fsm.Work{Speaker: s, Task: a.task, Attempt: a.attempt})
+		})
+	}
 	a.part.words.Add(1)
 	if !ok || out.Code != fsm.OK {
 		a.drop()

@@ -96,7 +96,9 @@ func mailing(priority fsm.MailPriority) func(*cast, *part) {
 // reopening is a human who brings back what the conversation watchdog has canceled, and
 // says nothing more.
 func (c *cast) reopening(p *part) {
-	c.lookout.fellAt(p.room, p, c.watched())
+	c.watched()
+	c.lookout.fell(p.room, p)
+	_, _ = (&client{w: c.w, from: outside}).do(c.w.ctx, fsm.CreateTask{Room: p.room, Role: p.name, Title: p.kind, By: "sim"}, nil)
 	for nap(c.w.ctx, 30*time.Second) {
 		if !c.lookout.open(p.room) {
 			nap(c.w.ctx, 2*time.Minute)
@@ -106,14 +108,13 @@ func (c *cast) reopening(p *part) {
 	}
 }
 
-// watched waits until rooms are watched and gives since when: every silence begins then.
-func (c *cast) watched() (since fsm.Time) {
+// watched waits until rooms are watched: no silence begins before.
+func (c *cast) watched() {
 	for on := false; !on && nap(c.w.ctx, time.Second); {
 		if st := c.w.ready(time.Minute); st != nil {
-			st.rep.Read(func(s *fsm.State) { on, since = s.Watchdog().On, s.Watchdog().Since })
+			st.rep.Read(func(s *fsm.State) { on = s.Watchdog().On })
 		}
 	}
-	return since
 }
 
 // helped is what a human does where vigil has called one.

@@ -23,7 +23,7 @@ const measured = 2 * time.Second
 // fell begins an episode now.
 func (o *lookout) fell(who string, p *part) { o.fellAt(who, p, o.c.w.clock()) }
 
-// fellAt begins an episode. One in twelve gets another leader in its middle.
+// fellAt begins an episode. One in twenty gets another leader in its middle.
 func (o *lookout) fellAt(who string, p *part, at fsm.Time) {
 	w := o.c.w
 	e := &episode{p: p, who: who, fell: at}
@@ -39,7 +39,7 @@ func (o *lookout) fellAt(who string, p *part, at fsm.Time) {
 	if before != nil {
 		w.ledger.breach("true alarm", "%s (%s) fell at %v and again at %v, and %s in between", who, p.kind, time.Duration(before.fell), time.Duration(e.fell), before.missing())
 	}
-	if nth%12 == 0 {
+	if nth%20 == 0 {
 		total := p.ill.due(&set, p.role(w)) + p.ill.look(&set, p.role(w))
 		if p.ill.after != nil {
 			total += p.ill.after(&set, p.role(w))
@@ -110,11 +110,47 @@ func (o *lookout) noticed(ev *fsm.Event, p *part) {
 	}
 }
 
+// place follows where agents run, and which hosts are not heard.
+func (o *lookout) place(e *fsm.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	away := o.away[e.Host]
+	switch e.Kind {
+	case "agent.started":
+		o.hosts[e.Agent] = e.Host
+	case "host.suspect", "host.lost":
+		if len(away)%2 == 0 {
+			o.away[e.Host] = append(away, e.At.Add(-20*time.Second)) // its last beat was so long ago at most
+		}
+	case "host.ready", "host.returning":
+		if len(away)%2 == 1 {
+			o.away[e.Host] = append(away, e.At)
+		}
+	}
+}
+
+// unheard is for how long of a time the host of an agent was not heard, which does not
+// count for what it does or does not.
+func (o *lookout) unheard(agent string, from, to fsm.Time) (total time.Duration) {
+	list := o.away[o.hosts[agent]]
+	for i := 0; i < len(list); i += 2 {
+		end := to
+		if i+1 < len(list) {
+			end = min(to, list[i+1])
+		}
+		total += max(0, end.Sub(max(from, list[i])))
+	}
+	return total
+}
+
 // late compares an episode with its bounds; 0: it is within. A finder looks at intervals
 // that begin with each leader, so what was due is found a look after the later of both.
 func (o *lookout) late(e *episode, set *fsm.Settings) (found, over time.Duration) {
 	spec, ill := e.p.role(o.c.w), e.p.ill
 	found = e.found.Sub(o.stint(e.fell.Add(ill.due(set, spec)), e.found)) - ill.look(set, spec)
+	if ill.play != nil && len(spec.Labels) > 0 && spec.Labels[0] == rack[0] {
+		found -= o.unheard(e.who, e.fell, e.found)
+	}
 	if ill.decided == "" {
 		return found, 0
 	}
@@ -124,7 +160,7 @@ func (o *lookout) late(e *episode, set *fsm.Settings) (found, over time.Duration
 			after += ladderLook(set, spec)
 		}
 	}
-	return found, e.over.Sub(e.found) - after
+	return found, e.over.Sub(e.found) - after - o.unheard(e.who, e.found, e.over)
 }
 
 // stint is the beginning of the stint in which something was found, or when it was due.
@@ -149,6 +185,8 @@ type outcome struct {
 
 // outcomes judges all episodes. Now is the cluster time of the end.
 func (o *lookout) outcomes(set *fsm.Settings, now fsm.Time) (list []*outcome) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	of := map[string]*outcome{}
 	for _, p := range o.c.parts {
 		if p.ill != nil && of[p.kind] == nil {

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -11,6 +13,7 @@ import (
 // lookout reads what the servers tell and looks at every verdict, as a person would.
 type lookout struct {
 	c      *cast
+	turn   turn // one look at a time
 	last   uint64
 	looked time.Time
 	agents map[string]*part // by agent
@@ -18,17 +21,21 @@ type lookout struct {
 	counts map[string]map[string]int // kind -> what -> how often
 	causes []string                  // of first rungs with healthy agents
 	looks  int
-	wrong  map[string]time.Time // agents with a wrong verdict, since when
+	past   map[string][]fsm.Event // the last ones of each
+	lost   map[string]fsm.Time    // agents whose lease or fence has ended, when last
+	wrong  map[string]time.Time   // agents with a wrong verdict, since when
 
 	mu       sync.Mutex
 	stints   []fsm.Time          // when each leader began
 	episodes map[string]*episode // by agent or room; not over
 	ended    []*episode
 	holders  map[fsm.TaskID]string
+	hosts    map[string]string     // of agents
+	away     map[string][]fsm.Time // host: from and to of when it was not heard
 }
 
 func newLookout(c *cast) *lookout {
-	o := &lookout{c: c, agents: map[string]*part{}, rooms: map[string]*part{}, counts: map[string]map[string]int{}, wrong: map[string]time.Time{}, episodes: map[string]*episode{}, holders: map[fsm.TaskID]string{}}
+	o := &lookout{c: c, turn: newTurn(), agents: map[string]*part{}, rooms: map[string]*part{}, counts: map[string]map[string]int{}, wrong: map[string]time.Time{}, episodes: map[string]*episode{}, past: map[string][]fsm.Event{}, lost: map[string]fsm.Time{}, holders: map[fsm.TaskID]string{}, hosts: map[string]string{}, away: map[string][]fsm.Time{}}
 	for _, p := range c.parts {
 		o.rooms[p.room] = p
 		if o.counts[p.kind] == nil {
@@ -49,6 +56,8 @@ func (o *lookout) run() {
 
 // look reads the events of the leader, and now and then all verdicts.
 func (o *lookout) look() {
+	o.turn.Lock()
+	defer o.turn.Unlock()
 	i := o.c.w.leading()
 	if i < 0 {
 		return
@@ -82,6 +91,7 @@ func (o *lookout) event(e *fsm.Event) {
 		o.stints = append(o.stints, e.At)
 		o.mu.Unlock()
 	}
+	o.place(e)
 	p := o.agents[e.Agent]
 	if p == nil && e.Agent == "" {
 		p = o.rooms[e.Room]
@@ -90,6 +100,8 @@ func (o *lookout) event(e *fsm.Event) {
 		return
 	}
 	o.counts[p.kind][e.Kind]++
+	who := cmp.Or(e.Agent, e.Room)
+	o.past[who] = append(o.past[who][max(0, len(o.past[who])-9):], *e)
 	if p.ill == nil {
 		o.innocent(e, p)
 		return
@@ -104,11 +116,17 @@ func (o *lookout) innocent(e *fsm.Event, p *part) {
 	switch e.Kind {
 	case "agent.nudged":
 		if len(o.causes) < 100 {
-			o.causes = append(o.causes, p.kind+": "+e.Text)
+			o.causes = append(o.causes, p.kind+": "+e.Text+o.before(e))
 		}
-	case "agent.woken", "agent.interrupted", "agent.restarted_stuck", "agent.needs_human", "agent.turn_limit", "agent.start_limit",
+	case "agent.woken", "agent.interrupted", "agent.restarted_stuck", "agent.needs_human", "agent.turn_limit",
 		"room.idle_timeout", "room.canceled", "mail.escalated", "task.canceled", "task.quarantined":
 		wrong = e.Kind
+	case "agent.start_limit": // of a life whose lease has ended with its host, it ends what is left
+		if lost, ok := o.lost[e.Agent]; !ok || e.At.Sub(lost) > 5*time.Minute {
+			wrong = e.Kind
+		}
+	case "agent.lease_ended", "agent.fence_ended":
+		o.lost[e.Agent] = e.At
 	case "task.recovered", "task.failed":
 		if strings.Contains(e.Text, "limit") {
 			wrong = "taken back by a limit"
@@ -116,7 +134,7 @@ func (o *lookout) innocent(e *fsm.Event, p *part) {
 	}
 	if wrong != "" {
 		o.counts[p.kind]["wrong: "+wrong]++
-		o.c.w.ledger.breach("false alarm", "%s of %s (%s): %s", e.Kind, e.Agent+e.Room, p.kind, e.Text)
+		o.c.w.ledger.breach("false alarm", "%s of %s (%s): %s", e.Kind, cmp.Or(e.Agent, e.Room), p.kind, e.Text+o.before(e))
 	}
 }
 
@@ -148,6 +166,26 @@ func (o *lookout) verdicts(st *fsm.State) {
 		n["wrong: grave"]++
 		o.c.w.ledger.breach("false alarm", "%s (%s) is called %s: %v", a.Name, p.kind, v.Kind, v.Reasons)
 	}
+}
+
+// before tells what happened before an event, for whoever looks for its cause.
+func (o *lookout) before(e *fsm.Event) (text string) {
+	for _, was := range o.past[cmp.Or(e.Agent, e.Room)] {
+		text += fmt.Sprintf("; %v %s %d %s", time.Duration(was.At).Round(time.Second), was.Kind, was.Task, was.Text)
+	}
+	return text + o.c.w.lately(10*time.Minute)
+}
+
+// lately names the faults of so long.
+func (w *world) lately(span time.Duration) (text string) {
+	w.ledger.story.mu.Lock()
+	defer w.ledger.story.mu.Unlock()
+	for _, f := range w.ledger.story.faults {
+		if f.To > int64(w.since()-span) {
+			text += fmt.Sprintf("; %s %s%v to %v", f.Kind, f.Note+" ", time.Duration(f.From).Round(time.Second), time.Duration(f.To).Round(time.Second))
+		}
+	}
+	return text
 }
 
 // runs tells that a life runs, on a host to which nothing was done lately.

@@ -14,38 +14,22 @@ import (
 	"vigil/fsm"
 )
 
-var docFlag = flag.String("sim.doc", "", "document into which TestDetection writes its figures")
+var docFlag = flag.String("sim.doc", "", "document into which TestFalseAlarms and TestTrueAlarms write their figures")
 
-// Both runs at full length; what was measured goes between the marks of the document.
-// Nothing is written when anything was wrong.
-func TestDetection(t *testing.T) {
-	if *docFlag == "" || *detectFlag == 0 {
-		t.Skip("needs -sim.doc and -sim.detect")
-	}
-	seed, length := max(*seedFlag, 1), time.Duration(*detectFlag*float64(time.Hour))
-	text := &strings.Builder{}
-	begun := time.Now()
-	c, w := falseAlarms(t, seed, length)
-	text.WriteString(falseTable(c, w, length))
-	t.Log(w.summary())
-	t.Log(c.text())
-	wrong := w.ledger.breaches
-	c, w, list := trueAlarms(t, seed, length)
-	text.WriteString(trueTable(c, w, list, length))
-	t.Log(w.summary())
-	for _, b := range append(wrong, w.ledger.breaches...) {
-		t.Errorf("%s: %s", b.law, b.text)
-	}
-	if t.Failed() {
+// document writes the figures of one run between its marks of the document, unless
+// anything was wrong.
+func document(t *testing.T, run string, w *world, table string) {
+	t.Helper()
+	if *docFlag == "" || t.Failed() {
 		return
 	}
 	revision, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	head := fmt.Sprintf("Made by `make detection DETECT=%g SEED=%d` on %s, revision %s, %d processors of which one was used, in %s (%s of processor time).\n",
-		*detectFlag, seed, time.Now().Format(time.DateOnly), strings.TrimSpace(string(revision)), runtime.NumCPU(), time.Since(begun).Round(time.Second), processor().Round(time.Second))
-	if err := insert(*docFlag, head+text.String()); err != nil {
+	head := fmt.Sprintf("Seed %d, on %s, revision %s, on one of %d processors of %s, %s of processor time.\n", w.cfg.seed, time.Now().Format(time.DateOnly),
+		strings.TrimSpace(string(revision)), runtime.NumCPU(), runtime.GOARCH, processor().Round(time.Second))
+	if err := insert(*docFlag, run, head+table); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -59,20 +43,19 @@ func processor() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-const beginMark, endMark = "<!-- figures: made by `make detection`, do not edit -->\n", "<!-- end of figures -->\n"
-
-// insert replaces what stands between the marks of a document.
-func insert(path, text string) error {
+// insert replaces what stands between the marks of a run.
+func insert(path, run, text string) error {
+	begin, end := "<!-- "+run+": made by `make detection`, do not edit -->\n", "<!-- end of "+run+" -->\n"
 	old, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	before, rest, ok := strings.Cut(string(old), beginMark)
-	_, after, also := strings.Cut(rest, endMark)
+	before, rest, ok := strings.Cut(string(old), begin)
+	_, after, also := strings.Cut(rest, end)
 	if !ok || !also {
-		return fmt.Errorf("%s has no marks for the figures", path)
+		return fmt.Errorf("%s has no marks for the run of %s", path, run)
 	}
-	return os.WriteFile(path, []byte(before+beginMark+"\n"+text+"\n"+endMark+after), 0o644)
+	return os.WriteFile(path, []byte(before+begin+"\n"+text+"\n"+end+after), 0o644)
 }
 
 // falseTable is what was said by healthy agents and done to them.
@@ -83,8 +66,8 @@ func falseTable(c *cast, w *world, length time.Duration) string {
 		agents += p.spec.Replicas
 	}
 	servers, hosts := w.faultCounts()
-	fmt.Fprintf(b, "\n### Healthy agents\n\n%d agents, %g simulated hours, %d faults of servers, %d of hosts, %d leaders, %d looks at all verdicts; seed %d.\n\n",
-		agents, length.Hours(), servers, hosts, len(o.stints), o.looks, w.cfg.seed)
+	fmt.Fprintf(b, "%d agents, %g simulated hours, %d faults of servers, %d of hosts, %d leaders, %d looks at all verdicts.\n\n",
+		agents, length.Round(time.Minute).Hours(), servers, hosts, len(o.stints), o.looks)
 	b.WriteString("| behaviour | agents | words said | tasks done | lives lost with hosts | nudged | woken | interrupted | restarted | humans called | tasks taken | rooms canceled | called dead |\n" +
 		"|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, x := range healthy() {
@@ -137,8 +120,8 @@ func trueTable(c *cast, w *world, list []*outcome, length time.Duration) string 
 			healthy += p.spec.Replicas
 		}
 	}
-	fmt.Fprintf(b, "\n### Hung, deaf and dead agents\n\n%d runs beside %d healthy agents, %g simulated hours, %d faults of servers and %d leaders; seed %d. Times are cluster time.\n\n",
-		runs, healthy, length.Hours(), servers, len(o.stints), w.cfg.seed)
+	fmt.Fprintf(b, "%d runs beside %d healthy agents, %g simulated hours, %d faults of servers and %d leaders. Times are cluster time.\n\n",
+		runs, healthy, length.Round(time.Minute).Hours(), servers, len(o.stints))
 	b.WriteString("| what is wrong | runs | with a change of leader | found within | that is | found, median | latest | decided by | within | that is | median | latest |\n" +
 		"|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	set := fsm.DefaultSettings()

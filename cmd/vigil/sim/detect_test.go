@@ -13,7 +13,7 @@ import (
 	"vigil/fsm"
 )
 
-var detectFlag = flag.Float64("sim.detect", 0, "simulated hours of the run about false alarms; 0: as fits")
+var detectFlag = flag.Float64("sim.detect", 0, "simulated hours of a run about detection; 0: as fits")
 
 // Healthy agents of which other watchdogs have thought that they are dead: for a week of
 // leader changes, outages and suspended hosts none of them is asked twice, restarted,
@@ -37,6 +37,7 @@ func TestFalseAlarms(t *testing.T) {
 			t.Errorf("%s: nobody has said anything", p.name)
 		}
 	}
+	document(t, "healthy agents", w, falseTable(c, w, w.ledger.length))
 }
 
 func falseAlarms(t *testing.T, seed uint64, length time.Duration) (*cast, *world) {
@@ -97,7 +98,7 @@ func TestTrueAlarms(t *testing.T) {
 	if hours == 0 {
 		hours = 6
 		if testing.Short() || raceEnabled {
-			hours = 2
+			hours = 1.5
 		}
 	}
 	c, w, list := trueAlarms(t, max(*seedFlag, 1), time.Duration(hours*float64(time.Hour)))
@@ -113,6 +114,7 @@ func TestTrueAlarms(t *testing.T) {
 			t.Errorf("%s: it never happened", x.ill.kind)
 		}
 	}
+	document(t, "sick agents", w, trueTable(c, w, list, w.ledger.length))
 }
 
 func middle(list []time.Duration) time.Duration {
@@ -136,7 +138,7 @@ func trueAlarms(t *testing.T, seed uint64, length time.Duration) (c *cast, w *wo
 		w = newWorld(t, cfg)
 		defer w.end()
 		c.run(length, func() {
-			c.shake(2*time.Hour, "leadership handed over", "leadership handed over again and again", "server killed", "server frozen shortly", "leader isolated", "messages late and out of order")
+			c.shake(6*time.Hour, "leadership handed over", "leadership handed over again and again", "server killed", "server frozen shortly", "leader isolated", "messages late and out of order")
 		})
 		var set fsm.Settings
 		now := w.clock()

@@ -35,12 +35,22 @@
 // touched: while a majority of servers was untouched people could write, leases of lives
 // on untouched hosts did not end, and all agents are at work some time after the last fault.
 //
+// # Detection
+//
+// TestFalseAlarms and TestTrueAlarms have other players in the same world (type cast): 200
+// healthy agents of the kinds that watchdogs take for dead (detect_parts_test.go), and agents,
+// hosts, rooms and mailboxes that go wrong in every known way (detect_sick_test.go), each with
+// the bound within which it must be found. Type lookout reads the events of the leader and looks
+// at every verdict. Hosts gossip there.
+//
 // # Running it
 //
 //	go test ./cmd/vigil/sim                                         some simulated hours
 //	go test ./cmd/vigil/sim -run SimulatedDay -sim.seed=42 -v       one day
 //	go test ./cmd/vigil/sim -run Month -sim.days=30 -timeout=2h     days in parallel
 //	go test ./cmd/vigil/sim -run Month -sim.time=2h -timeout=4h     as many as fit
+//
+//	go test ./cmd/vigil/sim -run FalseAlarms -sim.detect=24 -v      a day of 200 healthy agents
 //
 // A day of TestMonth that fails leaves its record in -sim.out and says how to repeat
 // it. The seed fixes the plan of faults and behaviour. Goroutines of the same simulated

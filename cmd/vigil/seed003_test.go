@@ -1,0 +1,105 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"vigil/cluster/duty"
+	"vigil/fsm"
+)
+
+// Seed 003, Environment Variables: each of them alone sets its setting, and no other.
+func TestSeed003EnvironmentVariables(t *testing.T) {
+	defaults := fsm.DefaultSettings().Watchdog
+	for _, x := range []struct {
+		seed, name, value string
+		change            func(*fsm.WatchdogSettings)
+	}{
+		{"WATCHDOG_ENABLED=false", "VIGIL_WATCHDOG_ENABLED", "false", func(w *fsm.WatchdogSettings) { w.Enabled = false }},
+		{"WATCHDOG_INTERVAL_MS=300000", "VIGIL_WATCHDOG_INTERVAL", "7m", func(w *fsm.WatchdogSettings) { w.Interval = 7 * time.Minute }},
+		{"WATCHDOG_STALLED_THRESHOLD_MS=600000", "VIGIL_WATCHDOG_THRESHOLD", "600001ms", func(w *fsm.WatchdogSettings) { w.Threshold = 600001 * time.Millisecond }},
+		{"WATCHDOG_MIN_AGE_MS=120000", "VIGIL_WATCHDOG_MIN_AGE", "3m", func(w *fsm.WatchdogSettings) { w.MinAge = 3 * time.Minute }},
+		{"startupDelayMs", "VIGIL_WATCHDOG_START_DELAY", "45s", func(w *fsm.WatchdogSettings) { w.StartDelay = 45 * time.Second }},
+		{"the grace before a cancellation", "VIGIL_WATCHDOG_GRACE", "90s", func(w *fsm.WatchdogSettings) { w.Grace = 90 * time.Second }},
+		{"WATCHDOG_MAX_CANCELLATIONS=10", "VIGIL_WATCHDOG_MAX_CANCELLATIONS", "3", func(w *fsm.WatchdogSettings) { w.MaxCancellations = 3 }},
+	} {
+		f, err := parseServerFile("s.yaml", "id: s1\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = f.watchdogEnv(func(name string) string {
+			if name == x.name {
+				return x.value
+			}
+			return ""
+		})
+		if err != nil {
+			t.Errorf("%s: %v", x.seed, err)
+			continue
+		}
+		set, want := fsm.DefaultSettings(), defaults
+		for _, kv := range f.clusterConfig().Seed {
+			if err := set.Set(kv.Key, kv.Value); err != nil {
+				t.Errorf("%s: %v", x.seed, err)
+			}
+		}
+		if x.change(&want); set.Watchdog != want {
+			t.Errorf("%s: %s=%s makes %+v, want %+v", x.seed, x.name, x.value, set.Watchdog, want)
+		}
+	}
+}
+
+// idleReplica is a state that nobody writes.
+type idleReplica struct {
+	duty.Replica
+	s *fsm.State
+}
+
+func (r idleReplica) Read(fn func(*fsm.State)) { fn(r.s) }
+
+// Seed 003, Metrics to Track, and Alerting on high cancellation rates: each is shown, and
+// the alert rules name nothing that is not.
+func TestSeed003MetricsAndAlerts(t *testing.T) {
+	d, err := duty.Open(duty.Config{Replica: idleReplica{s: fsm.New()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := make(chan prometheus.Metric, 100)
+	dutyFigures{duty: d}.collectWatchdog(shown)
+	close(shown)
+	have := map[string]bool{}
+	for m := range shown {
+		_, rest, _ := strings.Cut(m.Desc().String(), `fqName: "`)
+		name, _, _ := strings.Cut(rest, `"`)
+		have[name] = true
+	}
+	for seed, name := range map[string]string{
+		"watchdog.checks.total":           "vigil_watchdog_checks_total",
+		"watchdog.conversations.checked":  "vigil_watchdog_rooms_checked_total",
+		"watchdog.conversations.canceled": "vigil_watchdog_rooms_canceled_total",
+		"watchdog.errors.total":           "vigil_watchdog_errors_total",
+		"watchdog.duration.ms":            "vigil_watchdog_seconds_total",
+	} {
+		if !have[name] {
+			t.Errorf("%s: there is no %s", seed, name)
+		}
+	}
+	rules, err := os.ReadFile("../../docs/alerts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alerts := regexp.MustCompile(`vigil_watchdog_[a-z_]+`).FindAllString(string(rules), -1)
+	if !strings.Contains(strings.Join(alerts, " "), "vigil_watchdog_rooms_canceled_total") {
+		t.Error("no rule is about many cancellations")
+	}
+	for _, name := range alerts {
+		if !have[name] {
+			t.Errorf("a rule names %s, which is not shown", name)
+		}
+	}
+}
