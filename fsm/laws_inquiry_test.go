@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -132,4 +133,34 @@ func TestMailIsAWordInItsRoom(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Seed 003, open question 3, conversations that are meant to be long: a room is left alone
+// until the expected completion of a task that somebody works on, and not for longer.
+func TestSeed003ExpectedTasksKeepTheirRoom(t *testing.T) {
+	x := newSilentRoom(t)
+	x.must(RaiseLevel{Level: 3})
+	x.must(ProgressTask{Work: x.work(), Expect: 3 * time.Hour})
+	x.jump(2 * time.Hour)
+	if q := x.is(RoomExempt); !strings.Contains(q.Why, "is expected to be done in 1h0m0s") {
+		t.Errorf("exempt: %s", q.Why)
+	}
+	x.want(Conflict, x.warning())
+	x.jump(time.Hour + 10*time.Minute)
+	x.is(RoomActive)
+	x.jump(time.Second)
+	x.is(RoomStalled)
+	x.must(ProgressTask{Work: x.work(), Expect: time.Hour})
+	x.jump(30 * time.Minute)
+	x.is(RoomExempt)
+	x.must(ProgressTask{Work: x.work(), Expect: time.Minute}) // sooner than it said
+	x.jump(12 * time.Minute)
+	x.is(RoomStalled)
+	if err := x.s.Check(); err != nil {
+		t.Error(err)
+	}
+	x.must(ProgressTask{Work: x.work(), Expect: time.Hour})
+	x.must(CompleteTask{Work: x.work()}) // what is expected goes with its task
+	x.jump(11 * time.Minute)
+	x.is(RoomStalled)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,12 +13,7 @@ import (
 )
 
 // overseerFleet is one overseer that beats and, after a first patrol, does nothing more.
-type overseerFleet struct {
-	*stuckFleet
-	typed []string
-	deny  error
-	mu    sync.Mutex
-}
+type overseerFleet struct{ *stuckFleet }
 
 func newOverseerFleet(t *testing.T) *overseerFleet {
 	f := &overseerFleet{stuckFleet: newStuckFleet(t, 1)}
@@ -35,8 +29,8 @@ func (f *overseerFleet) prod(_ context.Context, agent string, inc fsm.Incarnatio
 			f.w.t.Errorf("%s is done to %s before its record is committed", rung, agent)
 		}
 	})
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.typMu.Lock()
+	defer f.typMu.Unlock()
 	f.typed = append(f.typed, fmt.Sprintf("%s %s#%s", rung, agent, inc))
 	return f.deny
 }
@@ -64,16 +58,16 @@ func TestWokenOverseerIsTypedToOnce(t *testing.T) {
 				f.patrol()
 				f.after(4 * time.Minute)
 			}
-			if len(f.typed) != 0 {
-				t.Errorf("while it patrols %v is typed", f.typed)
+			if len(f.done()) != 0 {
+				t.Errorf("while it patrols %v is typed", f.done())
 			}
 			f.after(11*time.Minute + 30*time.Second)
-			if want := []string{"nudge ops/deacon#1"}; !slices.Equal(f.typed, want) {
-				t.Fatalf("typed %v, want %v", f.typed, want)
+			if want := []string{"nudge ops/deacon#1"}; !slices.Equal(f.done(), want) {
+				t.Fatalf("typed %v, want %v", f.done(), want)
 			}
 			f.after(6 * time.Minute)
-			if want := []string{"nudge ops/deacon#1", "interrupt ops/deacon#1"}; !slices.Equal(f.typed, want) {
-				t.Fatalf("typed %v, want %v", f.typed, want)
+			if want := []string{"nudge ops/deacon#1", "interrupt ops/deacon#1"}; !slices.Equal(f.done(), want) {
+				t.Fatalf("typed %v, want %v", f.done(), want)
 			}
 			f.after(3 * time.Minute)
 			f.state(func(s *fsm.State) {
@@ -114,14 +108,14 @@ func TestDecisionIsTypedOnceOverLeaders(t *testing.T) {
 		decide() // by the entries of whoever leads, without its duties
 		f.stint(t, func(d *Duty) {
 			f.after(10 * time.Second)
-			if got := d.ChainFigures(); len(f.typed) != 1 || got != (ChainFigures{Failed: 1}) || len(f.happened("agent.prod_failed")) != 1 {
-				t.Errorf("typed %v, %+v, %d events", f.typed, got, len(f.happened("agent.prod_failed")))
+			if got := d.ChainFigures(); len(f.done()) != 1 || got != (ChainFigures{Failed: 1}) || len(f.happened("agent.prod_failed")) != 1 {
+				t.Errorf("typed %v, %+v, %d events", f.done(), got, len(f.happened("agent.prod_failed")))
 			}
 		})
 		f.stint(t, func(d *Duty) {
 			f.after(10 * time.Second)
-			if len(f.typed) != 1 {
-				t.Errorf("typed again: %v", f.typed)
+			if len(f.done()) != 1 {
+				t.Errorf("typed again: %v", f.done())
 			}
 		})
 		f.typed = nil
@@ -134,8 +128,8 @@ func TestDecisionIsTypedOnceOverLeaders(t *testing.T) {
 		}
 		f.stint(t, func(d *Duty) {
 			f.after(5 * time.Second)
-			if len(f.typed) != 0 {
-				t.Errorf("what was decided over a minute ago is typed: %v", f.typed)
+			if len(f.done()) != 0 {
+				t.Errorf("what was decided over a minute ago is typed: %v", f.done())
 			}
 		})
 	})

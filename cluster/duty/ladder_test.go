@@ -75,6 +75,13 @@ func (f *stuckFleet) tick() fsm.Effects {
 	return fsm.Effects{Plan: true}
 }
 
+// done gives what was typed until now.
+func (f *stuckFleet) done() []string {
+	f.typMu.Lock()
+	defer f.typMu.Unlock()
+	return slices.Clone(f.typed)
+}
+
 // prod is the terminals of the fleet.
 func (f *stuckFleet) prod(_ context.Context, agent string, inc fsm.Incarnation, rung fsm.Rung) error {
 	f.mu.Lock()

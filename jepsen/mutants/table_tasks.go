@@ -20,7 +20,7 @@ func taskMutants() []Mutant {
 		{
 			Name: "recovered-twice", Law: "L8", Says: "a task that was canceled is given back when its holder leaves",
 			Edits: []Edit{{File: "fsm/tasks.go",
-				Old: "			a.Task = 0\n			s.leases.mut(uint64(a.ID)).Vouch = false\n			s.settle(a, was)\n		}\n	}\n	t.Result = clip(reason, MaxReason)\n",
+				Old: "			s.bereave(a)\n			s.settle(a, was)\n		}\n	}\n	t.Result = clip(reason, MaxReason)\n",
 				New: "			s.leases.mut(uint64(a.ID)).Vouch = false\n			s.settle(a, was)\n		}\n	}\n	t.Result = clip(reason, MaxReason)\n"}},
 			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-rate", "60", "-workloads", "claim", "-nemesis", "leadership_moved"),
 		},

@@ -19,13 +19,7 @@ var detectFlag = flag.Float64("sim.detect", 0, "simulated hours of a run about d
 // leader changes, outages and suspended hosts none of them is asked twice, restarted,
 // taken a task from or canceled, and none is called dead.
 func TestFalseAlarms(t *testing.T) {
-	hours := *detectFlag
-	if hours == 0 {
-		hours = 6
-		if testing.Short() || raceEnabled {
-			hours = 1
-		}
-	}
+	hours := detectHours(t)
 	c, w := falseAlarms(t, max(*seedFlag, 1), time.Duration(hours*float64(time.Hour)))
 	t.Log(w.summary())
 	t.Log(c.text())
@@ -38,6 +32,19 @@ func TestFalseAlarms(t *testing.T) {
 		}
 	}
 	document(t, "healthy agents", w, falseTable(c, w, w.ledger.length))
+}
+
+// detectHours is for how long a run about detection goes.
+func detectHours(t *testing.T) float64 {
+	switch {
+	case *detectFlag != 0:
+		return *detectFlag
+	case raceEnabled:
+		t.Skip("two hundred agents take minutes, and nothing runs here that does not run in the week")
+	case testing.Short():
+		return 1.5
+	}
+	return 6
 }
 
 func falseAlarms(t *testing.T, seed uint64, length time.Duration) (*cast, *world) {
@@ -94,13 +101,7 @@ func (c *cast) text() string {
 // Everybody who hangs, is deaf or dead in any of the known ways is found within the bound
 // of its kind, also when the leader changes in the middle, and what has to follows.
 func TestTrueAlarms(t *testing.T) {
-	hours := *detectFlag
-	if hours == 0 {
-		hours = 6
-		if testing.Short() || raceEnabled {
-			hours = 1.5
-		}
-	}
+	hours := detectHours(t)
 	c, w, list := trueAlarms(t, max(*seedFlag, 1), time.Duration(hours*float64(time.Hour)))
 	t.Log(w.summary())
 	t.Log(c.text())
