@@ -127,7 +127,7 @@ func (s *State) nudgeOverseer(a *Agent) string {
 
 // prodLater has the leader type what was decided.
 func (s *State) prodLater(a *Agent, act string) string {
-	if a.Proc != ProcRunning {
+	if a.Proc != ProcRunning || s.Degraded(a.ID) != "" { // the event says why nothing is typed
 		return act
 	}
 	s.changeChain(a, func(c *Chain) { c.Prod = s.meta.Clock })

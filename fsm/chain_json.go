@@ -12,7 +12,7 @@ import (
 // with (law L12).
 
 // lookText is the text of the task that asks triage. The field names are a promise; names
-// of vigil need no escapes.
+// and words of vigil need no escapes, what a host says of itself does.
 func (s *State) lookText(a *Agent, f *OverseerFacts) string {
 	v, session := s.Verdict(a.ID, true), "alive"
 	if f.Dead {
@@ -27,10 +27,10 @@ func (s *State) lookText(a *Agent, f *OverseerFacts) string {
 		screen, since = sc.Kind, int64(s.meta.Clock.Sub(sc.At).Seconds())
 	}
 	return fmt.Sprintf(`{"overseer":"%s","incarnation":"%s","session":"%s","patrolled":%t,"patrol_age_s":%d,"cycle":%d,"last_action":"%s",`+
-		`"healthy":%d,"unhealthy":%d,"mail_waiting":%d,"fresh_s":%d,"stale_s":%d,"screen":"%s","screen_s":%d,"degraded":"%s","verdict":"%s","mechanical_decision":"%s",`+
+		`"healthy":%d,"unhealthy":%d,"mail_waiting":%d,"fresh_s":%d,"stale_s":%d,"screen":"%s","screen_s":%d,"degraded":%s,"verdict":"%s","mechanical_decision":"%s",`+
 		`"answer":"{\"decision\":\"%s\",\"reason\":\"...\"}"}`,
 		a.Name, a.Inc, session, f.Patrolled, int64(f.Age.Seconds()), c.Cycle, c.Action,
-		c.Healthy, c.Unhealthy, f.Mail, int64(f.Fresh.Seconds()), int64(f.Stale.Seconds()), screen, since, s.Degraded(a.ID), v.Kind, Decide(f), strings.Join(decisionNames[:], "|"))
+		c.Healthy, c.Unhealthy, f.Mail, int64(f.Fresh.Seconds()), int64(f.Stale.Seconds()), screen, since, jsonString(s.Degraded(a.ID)), v.Kind, Decide(f), strings.Join(decisionNames[:], "|"))
 }
 
 // ParseDecision reads the answer of triage: one flat JSON object with the strings decision
@@ -46,6 +46,25 @@ func ParseDecision(answer string) (d Decision, reason string, ok bool) {
 		}
 	}
 	return 0, "", false
+}
+
+// jsonString writes a text as a string of JSON.
+func jsonString(text string) string {
+	var out strings.Builder
+	out.WriteByte('"')
+	for _, r := range text { // bytes that are no UTF-8 become the replacement character
+		switch {
+		case r == '"' || r == '\\':
+			out.WriteByte('\\')
+			out.WriteRune(r)
+		case r < ' ':
+			fmt.Fprintf(&out, "\\u%04x", r)
+		default:
+			out.WriteRune(r)
+		}
+	}
+	out.WriteByte('"')
+	return out.String()
 }
 
 // maxAnswer bounds what is read as an answer, in bytes.

@@ -315,3 +315,22 @@ func FuzzParseDecision(f *testing.F) {
 		}
 	})
 }
+
+// Seed 004, Degraded Mode: without tmux the look is the same, nothing is typed, and what triage
+// gets and the decision say so, in words that may hold anything.
+func TestSeed004DegradedMode(t *testing.T) {
+	x := overseerRoom(t, true)
+	why := "exec: \"tmux\": not found\\\n\x01 ä"
+	x.must(ReportTerminals{Host: x.h, Boot: "boot1", Why: why})
+	x.patrol()
+	task := x.ask()
+	var got map[string]any
+	if err := json.Unmarshal([]byte(x.s.Task(task).Text), &got); err != nil || !strings.Contains(fmt.Sprint(got["degraded"]), "degraded: no tmux on host h1") {
+		t.Fatalf("triage gets %s (%v)", x.s.Task(task).Text, err)
+	}
+	x.answer(`{"decision":"NUDGE"}`)
+	x.decided(DecideNudge, ByTriage, "degraded: no tmux on host h1")
+	if c := x.chain(); c.Prod != 0 || c.Act != "it is nudged by mail" {
+		t.Errorf("typed without a terminal: %+v", c)
+	}
+}

@@ -144,6 +144,7 @@ func TestVerdictTable(t *testing.T) {
 		"idle prompt, output":                  {with(shown(working(), PromptIdle, 6*time.Minute), func(g *Signals) { g.ProgressAge = 6 * time.Minute }), AgentHealthy, true},
 		"idle prompt, not for long":            {with(shown(working(), PromptIdle, 5*time.Minute), func(g *Signals) { g.Quiet, g.ProgressAge = true, 6*time.Minute }), AgentHealthy, true},
 		"idle prompt, its role allows more":    {with(shown(working(), PromptIdle, 6*time.Minute), func(g *Signals) { g.Quiet, g.ProgressAge, g.ProgressLimit = true, 6*time.Minute, time.Hour }), AgentStalled, false},
+		"idle prompt, done is expected later":  {with(shown(working(), PromptIdle, 6*time.Minute), func(g *Signals) { late(6*time.Minute, time.Hour)(g); g.Quiet = true }), AgentStalled, false},
 		"idle prompt, no task":                 {with(shown(waiting(), PromptIdle, time.Hour), func(g *Signals) { g.Quiet = true }), AgentIdle, true},
 		"quiet, no prompt":                     {with(shown(working(), PromptNone, time.Hour), func(g *Signals) { g.Quiet, g.ProgressAge = true, 29*time.Minute }), AgentHealthy, true},
 		"output for ever, no progress (I41)":   {with(shown(working(), PromptNone, time.Hour), func(g *Signals) { g.ProgressAge = 31 * time.Minute }), AgentStalled, false},

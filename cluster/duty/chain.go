@@ -2,8 +2,6 @@ package duty
 
 import (
 	"context"
-	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -69,29 +67,16 @@ func (d *Duty) typeAll(ctx context.Context, list []Prodding) {
 	for i := range list {
 		reqs[i] = fsm.Request{Planned: true, Cmd: list[i].ProdOverseer}
 	}
-	switch err := d.cfg.Replica.SubmitAll(ctx, reqs, outs); {
-	case ctx.Err() != nil:
-		return
-	case errors.Is(err, fsm.ErrOldServers):
-		return
-	case err != nil:
-		d.chain.errors.Add(1)
-		d.log.Warn("the watchdog chain could not write", "error", err)
+	if !d.write(ctx, "the watchdog chain", &d.chain.errors, reqs, outs) {
 		return
 	}
-	var busy sync.WaitGroup
-	defer busy.Wait()
-	slots := make(chan struct{}, prods)
+	var due []int
 	for i := range list {
-		if outs[i].Code != fsm.OK || outs[i].Count != 0 || d.cfg.Prod == nil {
-			continue
+		if outs[i].Code == fsm.OK && outs[i].Count == 0 && d.cfg.Prod != nil {
+			due = append(due, i)
 		}
-		slots <- struct{}{}
-		busy.Go(func() {
-			defer func() { <-slots }()
-			d.typeOne(ctx, &list[i])
-		})
 	}
+	atTerminals(due, func(i int) { d.typeOne(ctx, &list[i]) })
 }
 
 func (d *Duty) typeOne(ctx context.Context, p *Prodding) {

@@ -41,17 +41,10 @@ func (f *overseerFleet) prod(_ context.Context, agent string, inc fsm.Incarnatio
 	return f.deny
 }
 
-// stint runs fn while a duty leads and the host serves.
+// stint is that of the fleet, with the terminal of the overseer.
 func (f *overseerFleet) stint(t *testing.T, fn func(d *Duty)) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	var host sync.WaitGroup
-	host.Go(func() { f.serve(ctx) })
-	inStint(t, f.replica, Config{Prod: f.prod}, func(d *Duty) {
-		fn(d)
-		cancel()
-		host.Wait()
-	})
+	f.stintWith(t, f.prod, fn)
 }
 
 func (f *overseerFleet) patrol() {

@@ -131,20 +131,10 @@ func (d *Duty) step(ctx context.Context, steps []Step) {
 	for i := range steps {
 		reqs[i] = fsm.Request{Planned: true, Cmd: steps[i].StepLadder}
 	}
-	switch err := d.cfg.Replica.SubmitAll(ctx, reqs, outs); {
-	case ctx.Err() != nil:
-		return
-	case errors.Is(err, fsm.ErrOldServers):
-		d.log.Debug("the ladder waits for servers of an older version", "error", err)
-		return
-	case err != nil:
-		d.ladder.errors.Add(1)
-		d.log.Warn("the ladder could not write", "error", err)
+	if !d.write(ctx, "the ladder", &d.ladder.errors, reqs, outs) {
 		return
 	}
-	var busy sync.WaitGroup
-	defer busy.Wait()
-	slots := make(chan struct{}, prods)
+	var due []int
 	for i := range steps {
 		if outs[i].Code != fsm.OK {
 			d.log.Debug("rung refused", "agent", steps[i].Name, "rung", steps[i].Rung, "code", outs[i].Code, "detail", outs[i].Detail)
@@ -152,13 +142,40 @@ func (d *Duty) step(ctx context.Context, steps []Step) {
 		}
 		d.ladder.steps[steps[i].Rung].Add(1)
 		d.log.Info("stuck agent", "agent", steps[i].Name, "life", steps[i].Inc, "rung", steps[i].Rung)
-		if d.cfg.Prod == nil || steps[i].Rung > fsm.RungInterrupt {
-			continue
+		if d.cfg.Prod != nil && steps[i].Rung <= fsm.RungInterrupt {
+			due = append(due, i)
 		}
+	}
+	atTerminals(due, func(i int) { d.prod(ctx, &steps[i]) })
+}
+
+// write submits what who has planned. False: that failed, which is counted unless the stint
+// has ended or servers of an older version are waited for.
+func (d *Duty) write(ctx context.Context, who string, failed *atomic.Uint64, reqs []fsm.Request, outs []fsm.Outcome) bool {
+	switch err := d.cfg.Replica.SubmitAll(ctx, reqs, outs); {
+	case ctx.Err() != nil:
+		return false
+	case errors.Is(err, fsm.ErrOldServers):
+		d.log.Debug(who+" waits for servers of an older version", "error", err)
+		return false
+	case err != nil:
+		failed.Add(1)
+		d.log.Warn(who+" could not write", "error", err)
+		return false
+	}
+	return true
+}
+
+// atTerminals calls do for each of these, some at a time, and waits for all.
+func atTerminals(due []int, do func(int)) {
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	slots := make(chan struct{}, prods)
+	for _, i := range due {
 		slots <- struct{}{}
 		busy.Go(func() {
 			defer func() { <-slots }()
-			d.prod(ctx, &steps[i])
+			do(i)
 		})
 	}
 }

@@ -91,10 +91,16 @@ func (f *stuckFleet) prod(_ context.Context, agent string, inc fsm.Incarnation, 
 // stint runs fn while a duty leads the fleet and its host serves.
 func (f *stuckFleet) stint(t *testing.T, fn func(d *Duty)) {
 	t.Helper()
+	f.stintWith(t, f.prod, fn)
+}
+
+// stintWith is stint with other terminals.
+func (f *stuckFleet) stintWith(t *testing.T, prod func(context.Context, string, fsm.Incarnation, fsm.Rung) error, fn func(d *Duty)) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var host sync.WaitGroup
 	host.Go(func() { f.serve(ctx) })
-	inStint(t, f.replica, Config{Prod: f.prod}, func(d *Duty) {
+	inStint(t, f.replica, Config{Prod: prod}, func(d *Duty) {
 		fn(d)
 		cancel()
 		host.Wait()

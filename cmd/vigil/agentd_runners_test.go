@@ -35,7 +35,7 @@ func examples(t *testing.T) map[string]runner.Runner {
 func TestRunnerExamples(t *testing.T) {
 	all := examples(t)
 	var list []runner.Runner
-	for _, name := range []string{"claude-code", "claude-code-tmux", "codex", "command", "gemini-cli", "opencode"} {
+	for _, name := range []string{"claude-code", "claude-code-tmux", "codex", "command", "gemini-cli", "opencode", "triage"} {
 		r, ok := all[name]
 		if !ok || filepath.Base(r.From) != name+".yaml:"+line(t, r.From) {
 			t.Errorf("runner %s comes from %q", name, r.From)

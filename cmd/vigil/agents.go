@@ -114,7 +114,8 @@ func (a *app) printAgent(g *vigilv1.Agent) error {
 	return a.pairs("agent", g.GetName(), "why", tidy(g.GetWhy()), "desired", a.intent(g), "participant", g.GetParticipant(),
 		"process", processText(g), "unkillable", g.GetStuck(), "host", g.GetHost(), "pid", pid, "incarnation", g.GetIncarnation(), "up", span(g.GetUp()),
 		"task", task, "done", fmt.Sprintf("%d tasks in this life", g.GetDone()), "lease", left(g.GetLeaseLeft()), "fence", left(g.GetFenceLeft()),
-		"order", order, "failures", failuresText(g), "start fails", g.GetStartFault(), "terminal", screenLine(g.GetScreen(), g.GetDegraded()), "resume value", resumeText(g), "last exit", a.exitText(g.GetLastExit()), "revision", fmt.Sprint(g.GetRev()))
+		"order", order, "failures", failuresText(g), "start fails", g.GetStartFault(), "terminal", screenLine(g.GetScreen(), g.GetDegraded()),
+		"patrols", patrolLine(g.GetOverseer()), "last look", lookLine(g.GetOverseer()), "resume value", resumeText(g), "last exit", a.exitText(g.GetLastExit()), "revision", fmt.Sprint(g.GetRev()))
 }
 
 func orZero(text string) string {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -83,7 +84,9 @@ func (c *crew) overseer(triage string) {
 	}
 }
 
-// ledger waits until the overseer has written a line.
+func (c *crew) overseers() vigilv1.OverseersClient { return vigilv1.NewOverseersClient(c.client) }
+
+// wrote waits until the overseer has written a line.
 func (c *crew) wrote(line string) {
 	c.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
@@ -155,6 +158,42 @@ func TestOverseerThatHangs(t *testing.T) {
 	}
 }
 
+// marker begins a look that nobody answers and takes the leader away: the next one keeps to the
+// marker, and ends the look in its time.
+func (c *crew) marker(t *testing.T) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(os.Getenv("HOME"), "mode"), []byte("hang\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var task uint64
+	for end := time.Now().Add(patience); task == 0; time.Sleep(50 * time.Millisecond) { // triage may wait for its back-off
+		o, err := c.overseers().LookAtOverseer(c.ctx(), &vigilv1.LookAtOverseerRequest{Agent: "ops/deacon", By: "test"})
+		if err != nil || time.Now().After(end) {
+			t.Fatalf("no look is open: %v (%v)", o, err)
+		}
+		task = o.GetLookTask()
+	}
+	was := c.leader()
+	c.servers[was].signal(syscall.SIGKILL)
+	c.servers[was].end()
+	p := c.cli("triage", "run", "ops/deacon")
+	if code := p.end(); code != 4 || !strings.Contains(p.out.String(), fmt.Sprintf("task %d waits for triage", task)) {
+		t.Errorf("a second look at the same time ends with %d: %s", code, p.out.tail())
+	}
+	c.servers[was] = c.startServer(was)
+	c.says("settings set triage_limit=2s", "2s")
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		o, err := c.overseers().GetOverseer(c.ctx(), &vigilv1.GetOverseerRequest{Agent: "ops/deacon"})
+		if err == nil && o.GetLookTask() == 0 && strings.Contains(o.GetDegraded(), "not answered within 2s") {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the look does not end: %v (%v)", o, err)
+		}
+	}
+	c.says("settings set triage_limit=30s", "30s")
+}
+
 // A triage runner is started for one look and answers it; when it crashes, hangs or answers
 // nonsense, the mechanical rule decides, and when it lies, facts do.
 func TestTriageRunner(t *testing.T) {
@@ -201,6 +240,7 @@ func TestTriageRunner(t *testing.T) {
 	c.says("settings set triage_limit=2s", "2s")
 	look("hang", "", "NOTHING", "mechanical", "degraded", "not answered within 2s")
 	c.says("settings set triage_limit=30s", "30s")
+	c.marker(t)
 	look("crash", "", "NOTHING", "mechanical", "degraded", "triage has failed")
 	c.says("triage status", "ops/deacon", "NOTHING", "mechanical", "next look in")
 	c.says("agent stop ops/deacon --wait", "")

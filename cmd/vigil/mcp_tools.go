@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,7 +22,7 @@ type mcpTool struct {
 
 // mcpTools is the table of tools, in the order in which a model needs them; clients get
 // them by name.
-func mcpTools() []mcpTool { return append(mcpWorkTools(), mcpMailTools()...) }
+func mcpTools() []mcpTool { return slices.Concat(mcpWorkTools(), mcpMailTools(), mcpOverseerTools()) }
 
 func mcpWorkTools() []mcpTool {
 	return []mcpTool{

@@ -126,3 +126,41 @@ func FuzzRoomFile(f *testing.F) {
 		}
 	})
 }
+
+// The example of docs/overseers.md is a room that a server takes, and its triage role a runner
+// that is shipped.
+func TestExampleOfAnOverseer(t *testing.T) {
+	b, err := os.ReadFile("../../configs/overseer.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rooms, err := parseRooms("overseer.yaml", string(b))
+	if err != nil || len(rooms) != 1 || len(rooms[0].GetRoles()) != 2 {
+		t.Fatalf("got %v (%v)", rooms, err)
+	}
+	deacon, boot, set := rooms[0].GetRoles()[0], rooms[0].GetRoles()[1], fsm.DefaultSettings().Chain
+	o := deacon.GetOverseer()
+	if o.GetTriage() != boot.GetName() || o.GetHandoffAfter() != 20 || o.GetFresh().AsDuration() != set.Fresh || o.GetStale().AsDuration() != set.Stale || boot.GetOverseer() != nil {
+		t.Errorf("the overseer is %v", o)
+	}
+	for _, r := range rooms[0].GetRoles() {
+		if _, err := os.Stat("../../configs/runners.d/" + r.GetRunner() + ".yaml"); err != nil {
+			t.Errorf("role %s: %v", r.GetName(), err)
+		}
+	}
+	for text, want := range map[string]string{
+		"room: r\nroles:\n- name: a\n  overseer: {}\n":                        "",
+		"room: r\nroles:\n- name: a\n  overseer: {triage: Boot}\n":            `triage "Boot" is not a name`,
+		"room: r\nroles:\n- name: a\n  overseer: {handoff: 3}\n":              `unknown key "handoff"`,
+		"room: r\nroles:\n- name: a\n  overseer: {stale: soon}\n":             `"soon" is not a duration`,
+		"room: r\nroles:\n- name: a\n  overseer:\n    handoff_after: often\n": `"often" is not a whole number`,
+	} {
+		rooms, err := parseRooms("room.yaml", text)
+		switch {
+		case want == "" && (err != nil || rooms[0].GetRoles()[0].GetOverseer() == nil):
+			t.Errorf("%q: %v", text, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}

@@ -50,11 +50,19 @@ type wrapper struct {
 }
 
 func (r *wrapper) run(ctx context.Context, c *conn) error {
-	program, err := exec.LookPath(r.args[0])
+	return r.inRoom(ctx, c, &r.who, r.args[0], func(w *client.Worker, program, token string) error {
+		return r.supervise(ctx, w, program, token)
+	})
+}
+
+// inRoom joins the room as the agent that flags and environment name, does what is to be done
+// with the program called name, and leaves.
+func (a *app) inRoom(ctx context.Context, c *conn, who *lifeFlags, name string, do func(w *client.Worker, program, token string) error) error {
+	program, err := exec.LookPath(name)
 	if err != nil {
 		return usageError{fmt.Errorf("%w: name a program that can be run, after --", err)}
 	}
-	l, err := r.who.given(r.app)
+	l, err := who.given(a)
 	if err != nil {
 		return err
 	}
@@ -65,9 +73,9 @@ func (r *wrapper) run(ctx context.Context, c *conn) error {
 	if err != nil {
 		return err
 	}
-	err = r.supervise(ctx, w, program, l.token)
+	err = do(w, program, l.token)
 	if e := goodbye(ctx, w, leaveRun(err)); e != nil {
-		report(r.err, e, r.json)
+		report(a.err, e, a.json)
 	}
 	return err
 }

@@ -53,26 +53,9 @@ type triageExec struct {
 }
 
 func (t *triageExec) run(ctx context.Context, c *conn) error {
-	program, err := exec.LookPath(t.args[0])
-	if err != nil {
-		return usageError{fmt.Errorf("%w: name a program that can be run, after --", err)}
-	}
-	l, err := t.who.given(t.app)
-	if err != nil {
-		return err
-	}
-	if l.Agent == "" {
-		return usagef("it is not known which agent this is: run it inside a managed agent, or name it with --agent room/role")
-	}
-	w, err := client.Join(ctx, c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation, Token: l.token})
-	if err != nil {
-		return err
-	}
-	err = t.look(ctx, w, program)
-	if e := goodbye(ctx, w, leaveRun(err)); e != nil {
-		report(t.err, e, t.json)
-	}
-	return err
+	return t.inRoom(ctx, c, &t.who, t.args[0], func(w *client.Worker, program, _ string) error {
+		return t.look(ctx, w, program)
+	})
 }
 
 // look answers one look.

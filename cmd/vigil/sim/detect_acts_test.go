@@ -96,7 +96,7 @@ func mailing(priority fsm.MailPriority) func(*cast, *part) {
 // reopening is a human who brings back what the conversation watchdog has canceled, and
 // says nothing more.
 func (c *cast) reopening(p *part) {
-	nap(c.w.ctx, time.Minute) // silence counts from the first pass of a cluster
+	c.watched()
 	c.lookout.fell(p.room, p)
 	_, _ = (&client{w: c.w, from: outside}).do(c.w.ctx, fsm.CreateTask{Room: p.room, Role: p.name, Title: p.kind, By: "sim"}, nil)
 	for nap(c.w.ctx, 30*time.Second) {
@@ -104,6 +104,15 @@ func (c *cast) reopening(p *part) {
 			nap(c.w.ctx, 2*time.Minute)
 			c.lookout.fell(p.room, p)
 			c.helped(p, p.room)
+		}
+	}
+}
+
+// watched waits until rooms are watched: no silence begins before.
+func (c *cast) watched() {
+	for on := false; !on && nap(c.w.ctx, time.Second); {
+		if st := c.w.ready(time.Minute); st != nil {
+			st.rep.Read(func(s *fsm.State) { on = s.Watchdog().On })
 		}
 	}
 }
@@ -137,7 +146,7 @@ func (c *cast) helped(p *part, subject string) {
 
 // sickParts are the roles of all illnesses, each in a room of its own.
 func sickParts() (list []*part) {
-	all := illnesses()
+	all := append(illnesses(), promptIllnesses()...)
 	for n := range all {
 		x := &all[n]
 		p := &part{name: fmt.Sprintf("sick-%d", n), kind: x.kind, spec: x.spec, watch: x.watch, open: x.open, play: x.play, ill: x, every: 20 * time.Minute}

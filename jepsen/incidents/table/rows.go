@@ -86,7 +86,7 @@ var rows = []row{
 	{"I103", "cortextOS", "https://github.com/grandamenium/cortextos/issues/270", ""},
 	{"I105", "Multica", "https://github.com/multica-ai/multica/issues/1326", ""},
 	{"I107", "chatroom", "https://github.com/conradkoh/chatroom/commit/b70769811529b60e2a108ba276292954da6781df", ""},
-	{"I108", "Gas Town boot/deacon", "https://github.com/gastownhall/gastown/issues/4613", "needs the chain of watchdogs"},
+	{"I108", "Gas Town boot/deacon", "https://github.com/gastownhall/gastown/issues/4613", ""},
 	{"I109", "Gas Town", "https://github.com/gastownhall/gastown/issues/3638", ""},
 	{"I110", "egg", "https://github.com/jwbron/egg/issues/1428", ""},
 	{"I111", "Gas City", "https://github.com/gastownhall/gascity/pull/5571", ""},
