@@ -26,6 +26,7 @@ func TestFalseAlarms(t *testing.T) {
 			hours = 1
 		}
 	}
+	revision := built(t)
 	c, w := falseAlarms(t, max(*seedFlag, 1), time.Duration(hours*float64(time.Hour)))
 	t.Log(w.summary())
 	t.Log(c.text())
@@ -37,7 +38,7 @@ func TestFalseAlarms(t *testing.T) {
 			t.Errorf("%s: nobody has said anything", p.name)
 		}
 	}
-	document(t, "healthy agents", w, falseTable(c, w, w.ledger.length))
+	document(t, "healthy agents", revision, w, falseTable(c, w, w.ledger.length))
 }
 
 func falseAlarms(t *testing.T, seed uint64, length time.Duration) (*cast, *world) {
@@ -101,6 +102,7 @@ func TestTrueAlarms(t *testing.T) {
 			hours = 1.5
 		}
 	}
+	revision := built(t)
 	c, w, list := trueAlarms(t, max(*seedFlag, 1), time.Duration(hours*float64(time.Hour)))
 	t.Log(w.summary())
 	t.Log(c.text())
@@ -114,7 +116,7 @@ func TestTrueAlarms(t *testing.T) {
 			t.Errorf("%s: it never happened", x.ill.kind)
 		}
 	}
-	document(t, "sick agents", w, trueTable(c, w, list, w.ledger.length))
+	document(t, "sick agents", revision, w, trueTable(c, w, list, w.ledger.length))
 }
 
 func middle(list []time.Duration) time.Duration {
