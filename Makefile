@@ -7,7 +7,7 @@ TIME     = 5m
 DAYS     = 30
 HOURS    = 0
 HEALTHY  = 168
-SICK     = 48
+SICK     = 24
 NEMESIS  =
 OLDER    =
 
@@ -81,7 +81,7 @@ incidents: ## try every row of the catalogue of incidents and write docs/inciden
 month: ## simulate DAYS (30) days of clusters, hosts and agents, or whole days for HOURS=2h, from SEED
 	go test ./cmd/vigil/sim -run '^TestMonth$$' -count 1 -v -timeout 24h -sim.days $(DAYS) -sim.time $(HOURS) -sim.seed $(SEED) -sim.out $(CURDIR)/bin/month
 
-detection: ## simulate HEALTHY (168) hours of healthy and SICK (48) of hung agents from SEED and write the figures of docs/detection.md
+detection: ## simulate HEALTHY (168) hours of healthy and SICK (24) of hung agents from SEED and write the figures of docs/detection.md
 	GOMAXPROCS=1 GOMEMLIMIT=2GiB go test ./cmd/vigil/sim -run '^TestFalseAlarms$$' -count 1 -v -timeout 24h -sim.detect $(HEALTHY) -sim.seed $(SEED) -sim.doc $(CURDIR)/docs/detection.md
 	GOMAXPROCS=1 GOMEMLIMIT=2GiB go test ./cmd/vigil/sim -run '^TestTrueAlarms$$' -count 1 -v -timeout 24h -sim.detect $(SICK) -sim.seed $(SEED) -sim.doc $(CURDIR)/docs/detection.md
 

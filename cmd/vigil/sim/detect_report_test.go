@@ -18,20 +18,29 @@ var docFlag = flag.String("sim.doc", "", "document into which TestFalseAlarms an
 
 // document writes the figures of one run between its marks of the document, unless
 // anything was wrong.
-func document(t *testing.T, run string, w *world, table string) {
+func document(t *testing.T, run, revision string, w *world, table string) {
 	t.Helper()
 	if *docFlag == "" || t.Failed() {
 		return
+	}
+	head := fmt.Sprintf("Seed %d, on %s, revision %s, on one of %d processors of %s, %s of processor time.\n", w.cfg.seed, time.Now().Format(time.DateOnly),
+		revision, runtime.NumCPU(), runtime.GOARCH, processor().Round(time.Second))
+	if err := insert(*docFlag, run, head+table); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// built is the revision that is tried, asked for before the run.
+func built(t *testing.T) string {
+	t.Helper()
+	if *docFlag == "" {
+		return ""
 	}
 	revision, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	head := fmt.Sprintf("Seed %d, on %s, revision %s, on one of %d processors of %s, %s of processor time.\n", w.cfg.seed, time.Now().Format(time.DateOnly),
-		strings.TrimSpace(string(revision)), runtime.NumCPU(), runtime.GOARCH, processor().Round(time.Second))
-	if err := insert(*docFlag, run, head+table); err != nil {
-		t.Fatal(err)
-	}
+	return strings.TrimSpace(string(revision))
 }
 
 // processor is the time of processors that this process has used.

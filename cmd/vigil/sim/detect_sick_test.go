@@ -39,6 +39,7 @@ var (
 	ladderLook = func(set *fsm.Settings, _ *fsm.RoleSpec) time.Duration { return set.Ladder.Interval }
 	watchLook  = func(set *fsm.Settings, _ *fsm.RoleSpec) time.Duration { return set.Watchdog.Interval }
 	timerLook  = fixed(time.Second)
+	beatLook   = fixed(time.Second + attemptLimit)
 )
 
 // Limits.
@@ -94,7 +95,7 @@ func illnesses() []illness {
 		{kind: "a question without an answer", what: "has declared needs_input for an hour, and nobody answered", spec: fsm.RoleSpec{}, play: (*actor).sickAsking, watch: off, open: 30,
 			bound: "end of the declaration + 30 min + `ladder_interval`", found: nudged, due: stalledDue, look: ladderLook, decided: restarted, ends: restartBound, after: restarts, looks: 3},
 		{kind: "stops beating at work", what: "beats by itself (`proof: agent`) and hangs with a task", spec: fsm.RoleSpec{Proof: fsm.ProofAgent}, play: (*actor).sickBeats, watch: off, open: 30,
-			bound: "`ttl` + 1 s", found: ended, due: ttlDue, look: timerLook, decided: "agent.start_limit", ends: "`start_limit` + 1 s",
+			bound: "`ttl` + 1 s; 5 s more here for a beat on its way", found: ended, due: ttlDue, look: beatLook, decided: "agent.start_limit", ends: "`start_limit` + 1 s",
 			after: func(_ *fsm.Settings, r *fsm.RoleSpec) time.Duration { return r.StartLimit }},
 		{kind: "claims and never starts", what: "takes a task and hangs before it says that it works on it", spec: fsm.RoleSpec{}, play: (*actor).sickClaim, watch: off, open: 30,
 			bound: "`ack_limit` + 1 s", found: []string{"task.recovered", "task.failed"}, due: func(_ *fsm.Settings, r *fsm.RoleSpec) time.Duration { return r.AckLimit }, look: timerLook},
@@ -108,9 +109,9 @@ func illnesses() []illness {
 		{kind: "ignores TERM", what: "a human restarts it, and it does not end", spec: fsm.RoleSpec{}, play: (*actor).sickTraps, role: (*cast).restarting, watch: off, open: 30,
 			bound: "`stop_grace` + 15 s: it is killed", found: []string{"agent.exited"}, due: func(_ *fsm.Settings, r *fsm.RoleSpec) time.Duration { return r.StopGrace }, look: fixed(reported)},
 		{kind: "host dies, fenced", what: "nothing of the machine is heard again for 10 min", spec: fsm.RoleSpec{Labels: doomed}, play: (*actor).playBatch, role: (*cast).killing, watch: off, open: 30,
-			bound: "`ttl` + 1 s", found: []string{"agent.fence_ended"}, due: ttlDue, look: timerLook, decided: "agent.started", ends: "15 s: started on another host", after: fixed(reported)},
+			bound: "`ttl` + 1 s; 5 s more here for a beat on its way", found: []string{"agent.fence_ended"}, due: ttlDue, look: beatLook, decided: "agent.started", ends: "15 s: started on another host", after: fixed(reported)},
 		{kind: "host is cut off, fenced", what: "for 6 min; its agents freeze by themselves", spec: fsm.RoleSpec{Labels: torn}, play: (*actor).playBatch, role: (*cast).tearing, watch: off, open: 30,
-			bound: "`ttl` + 1 s", found: []string{"agent.fence_ended"}, due: ttlDue, look: timerLook, decided: "agent.started", ends: "15 s: started on another host", after: fixed(reported)},
+			bound: "`ttl` + 1 s; 5 s more here for a beat on its way", found: []string{"agent.fence_ended"}, due: ttlDue, look: beatLook, decided: "agent.started", ends: "15 s: started on another host", after: fixed(reported)},
 		{kind: "host dies, fast", what: "the role does not wait for the fence", spec: fsm.RoleSpec{Labels: quick, Policy: fsm.PolicyFast}, play: (*actor).playBatch, role: (*cast).killing, watch: off, open: 30,
 			bound: "5 s of silence + 2 looks of the servers at 1 s, 15 s here", found: []string{"agent.fence_ended"}, due: fixed(fsm.SilentFor), look: fixed(10 * s), decided: "agent.started", ends: "15 s: started on another host", after: fixed(reported)},
 		{kind: "urgent mail unanswered", what: "nobody acknowledges it", spec: health("background", fsm.RoleSpec{}), play: (*actor).playBatch, role: mailing(fsm.MailUrgent), watch: off, open: 30,

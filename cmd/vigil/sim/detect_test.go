@@ -19,7 +19,7 @@ var detectFlag = flag.Float64("sim.detect", 0, "simulated hours of a run about d
 // leader changes, outages and suspended hosts none of them is asked twice, restarted,
 // taken a task from or canceled, and none is called dead.
 func TestFalseAlarms(t *testing.T) {
-	hours := detectHours(t)
+	hours, revision := detectHours(t), built(t)
 	c, w := falseAlarms(t, max(*seedFlag, 1), time.Duration(hours*float64(time.Hour)))
 	t.Log(w.summary())
 	t.Log(c.text())
@@ -31,7 +31,7 @@ func TestFalseAlarms(t *testing.T) {
 			t.Errorf("%s: nobody has said anything", p.name)
 		}
 	}
-	document(t, "healthy agents", w, falseTable(c, w, w.ledger.length))
+	document(t, "healthy agents", revision, w, falseTable(c, w, w.ledger.length))
 }
 
 // detectHours is for how long a run about detection goes.
@@ -101,7 +101,7 @@ func (c *cast) text() string {
 // Everybody who hangs, is deaf or dead in any of the known ways is found within the bound
 // of its kind, also when the leader changes in the middle, and what has to follows.
 func TestTrueAlarms(t *testing.T) {
-	hours := detectHours(t)
+	hours, revision := detectHours(t), built(t)
 	c, w, list := trueAlarms(t, max(*seedFlag, 1), time.Duration(hours*float64(time.Hour)))
 	t.Log(w.summary())
 	t.Log(c.text())
@@ -115,7 +115,7 @@ func TestTrueAlarms(t *testing.T) {
 			t.Errorf("%s: it never happened", x.ill.kind)
 		}
 	}
-	document(t, "sick agents", w, trueTable(c, w, list, w.ledger.length))
+	document(t, "sick agents", revision, w, trueTable(c, w, list, w.ledger.length))
 }
 
 func middle(list []time.Duration) time.Duration {

@@ -40,7 +40,10 @@ func TestTableTellsWhatTestsSaid(t *testing.T) {
 	for _, id := range bad {
 		failed[id] = true
 	}
-	if !failed["I14"] || failed["I57"] || failed["I98"] || failed["I139"] || !failed["I11"] {
+	if !failed["I14"] || failed["I57"] || failed["I98"] || !failed["I11"] {
 		t.Errorf("not passed: %v", bad)
+	}
+	if got := sum(row{ID: "I01", Not: "needs something"}, nil); got != "needs a feature" {
+		t.Errorf("a row that waits for a feature is %q", got)
 	}
 }
