@@ -112,3 +112,41 @@ func TestHungAgentInATerminal(t *testing.T) {
 	c.sees("agent.restarted_stuck", "web/a", 0)
 	c.completed(task)
 }
+
+// deafRunner is in its room and takes no task in its first life, and ignores what asks it to
+// end.
+const deafRunner = `name: deaf
+kind: tmux
+program: sh
+args:
+  - -c
+  - |
+    echo "life $VIGIL_INCARNATION" >>"$HOME/ledger"
+    if [ "$(wc -l <"$HOME/ledger")" = 1 ]; then
+      trap '' TERM INT HUP
+      vigil run --grace 1h -- sh -c 'trap "" TERM INT HUP; while :; do sleep 1; done'
+    fi
+    vigil wait-for-task --start && vigil task complete done
+    sleep 3600
+`
+
+// An agent that is there, takes no task, and traps TERM: it is found, goes up the ladder, is
+// killed, and its next life does the work.
+func TestDeafAgentThatTrapsTERM(t *testing.T) {
+	c := newTerminalCrew(t, deafRunner, "")
+	c.says(quickLadder, "ladder_nudge")
+	c.role("mute", func(s *vigilv1.RoleSpec) {
+		s.Runner, s.PendingLimit = "deaf", durationpb.New(time.Second)
+	})
+	first := c.joined("mute/a", "")
+	task := c.task("mute", "t")
+	for _, kind := range []string{"agent.nudged", "agent.woken", "agent.interrupted", "agent.restarted_stuck"} {
+		if e := c.sees(kind, "mute/a", 0); e.GetIncarnation() != first.GetIncarnation() || !strings.Contains(e.GetText(), "deaf") {
+			t.Errorf("%s of life %s: %q", kind, e.GetIncarnation(), e.GetText())
+		}
+	}
+	c.completed(task)
+	if x := c.agent("mute/a").GetLastExit(); x.GetKind() != "timed_out" || x.GetSignal() != "killed" {
+		t.Errorf("it traps TERM, and its death is %v", x)
+	}
+}
