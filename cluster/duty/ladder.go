@@ -11,6 +11,8 @@ import (
 )
 
 const (
+	// firstLook is when a new leader looks for stuck agents; until then it hears its hosts.
+	firstLook = 5 * time.Second
 	// visits bounds how many agents one plan of the ladder looks at, and so how long it
 	// holds the read lock.
 	visits = 4096
@@ -85,20 +87,25 @@ func (d *Duty) LadderFigures() LadderFigures {
 	return f
 }
 
-// climb is the ladder of one stint: a look each ladder_interval. A look ends when all that
-// it did has had its effect or failed, so looks never overlap.
+// climb is the ladder of one stint: a first look after firstLook, then one each
+// ladder_interval. A look ends when all that it did has had its effect or failed, so looks
+// never overlap. Deadlines and the budget are in the state, so an early look is harmless, and
+// leaders that follow each other quickly do not keep the ladder from looking.
 func (d *Duty) climb(ctx context.Context) {
-	began := time.Now()
+	began, first := time.Now(), true
 	for {
 		var every time.Duration
 		d.cfg.Replica.Read(func(s *fsm.State) { every = s.Settings().Ladder.Interval })
+		if first {
+			every = min(every, firstLook)
+		}
 		if wait := every - time.Since(began); wait > 0 {
 			if !pause(ctx, min(wait, settingsLook)) {
 				return
 			}
 			continue
 		}
-		began = time.Now()
+		began, first = time.Now(), false
 		d.lookForStuck(ctx)
 		if ctx.Err() != nil {
 			return
