@@ -59,7 +59,8 @@ func TestFailuresOfProcesses(t *testing.T) {
 	t.Run("F2 agentd crashes and is started again", func(t *testing.T) {
 		c := c.in(t)
 		c.role("f2a", func(s *vigilv1.RoleSpec) { s.Ttl = nil })
-		before := c.joined("f2a/a", "")
+		c.joined("f2a/a", "") // which may come before the report of its start
+		before := c.waits("f2a/a", "its pid", func(g *vigilv1.Agent) bool { return g.GetPid() != 0 })
 		for range 3 {
 			c.host.signal(syscall.SIGKILL)
 			c.host.end()
