@@ -367,12 +367,21 @@ func (f *testFleet) leader() int {
 	return 0
 }
 
+// freePort gives an address that is free and that it has not given before: one that is closed may
+// be chosen again by the system.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := l.Addr().String()
+		l.Close()
+		if _, given := givenAddrs.LoadOrStore(addr, true); !given {
+			return addr
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
 }
+
+var givenAddrs sync.Map

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -85,15 +86,24 @@ func newMCPFleet(t *testing.T, ttl time.Duration) *mcpFleet {
 	return f
 }
 
+// freeAddr gives an address that is free and that it has not given before: one that is closed may
+// be chosen again by the system.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := l.Addr().String()
+		l.Close()
+		if _, given := givenAddrs.LoadOrStore(addr, true); !given {
+			return addr
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
 }
+
+var givenAddrs sync.Map
 
 // must gives the answer of a call that may not fail.
 func must[T any](answer T, err error) func(*testing.T) T {

@@ -95,15 +95,24 @@ func newFleet(t *testing.T) *fleet {
 
 func (f *fleet) ledger() string { return filepath.Join(f.folder, "ledger") }
 
+// freePort gives an address that is free and that it has not given before: one that is closed may
+// be chosen again by the system.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := l.Addr().String()
+		l.Close()
+		if _, given := givenAddrs.LoadOrStore(addr, true); !given {
+			return addr
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
 }
+
+var givenAddrs sync.Map
 
 // server starts server i, for the first time or again.
 func (f *fleet) server(i int) *child {
