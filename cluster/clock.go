@@ -40,8 +40,7 @@ type clock struct {
 
 func newClock(start fsm.Time) *clock {
 	t := time.Now()
-	return &clock{at: max(start, 1), // 0 says of most times that something has not happened
-		last: t, rest: t.Add(clockRest)}
+	return &clock{at: start, last: t, rest: t.Add(clockRest)}
 }
 
 // now reads the clock. Stamps taken one after the other never decrease.

@@ -117,7 +117,8 @@ func (r *Replica) openStint(ctx context.Context) error {
 		r.stepAside(ctx)
 		return fsm.ErrDiverged
 	}
-	st := &stint{ctx: ctx, term: term, clock: newClock(out.Clock)}
+	// 0 says of most times that something has not happened: no life may start then.
+	st := &stint{ctx: ctx, term: term, clock: newClock(max(out.Clock, 1))}
 	s := &r.stints
 	s.mu.Lock()
 	if ctx.Err() != nil {
