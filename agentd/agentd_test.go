@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -172,4 +173,38 @@ func TestStrayOfAnEarlierDaemonIsKilledFirst(t *testing.T) {
 		t.Error("a process of a copy of this host was killed")
 	}
 	second.conn.Close()
+}
+
+// A daemon that was killed while it started a program leaves the lock to a child for a moment:
+// the next one waits for that, and for nobody who lives.
+func TestLockOfADeadDaemonIsWaitedFor(t *testing.T) {
+	dir := t.TempDir()
+	d, err := openDataDir(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.lock.WriteAt([]byte(strconv.Itoa(gone.Process.Pid)+"\n"), 0); err != nil { // nobody has this number now
+		t.Fatal(err)
+	}
+	opened := make(chan error, 1)
+	go func() {
+		next, err := openDataDir(dir, "")
+		if err == nil {
+			next.close()
+		}
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		t.Fatalf("it did not wait: %v", err)
+	case <-time.After(10 * time.Millisecond):
+	}
+	d.close()
+	if err := next(t, opened); err != nil {
+		t.Error(err)
+	}
 }

@@ -53,13 +53,9 @@ func openDataDir(path, key string) (*dataDir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open lock: %w", err)
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		defer lock.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%w: %s is locked by another agentd%s; stop it or name another directory",
-				ErrInUse, path, holder(lock))
-		}
-		return nil, fmt.Errorf("lock data directory %s: %w", path, err)
+	if err := lockDir(lock, path); err != nil {
+		lock.Close()
+		return nil, err
 	}
 	d := &dataDir{path: path, lock: lock}
 	// For people only: the lock is what counts.
@@ -136,6 +132,26 @@ func (d *dataDir) note(host uint32, boot string) error {
 		d.noted = n
 	}
 	return err
+}
+
+// lockLimit is how long a lock is waited for that nobody alive holds: a daemon that was
+// killed while it started a program leaves it to a child for the moment before that becomes
+// the program.
+const lockLimit = 3 * time.Second
+
+func lockDir(lock *os.File, path string) error {
+	for end := time.Now().Add(lockLimit); ; {
+		err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, unix.EWOULDBLOCK):
+			return fmt.Errorf("lock data directory %s: %w", path, err)
+		}
+		if who := holder(lock); who != "" || time.Now().After(end) {
+			return fmt.Errorf("%w: %s is locked by another agentd%s; stop it or name another directory", ErrInUse, path, who)
+		}
+	}
 }
 
 // holder names the process that has the lock, for people; "" when it does not say.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Errors of a data directory.
@@ -41,7 +42,7 @@ func openDataDir(path string) (*dataDir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open lock file: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := lockFile(f); err != nil {
 		f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("lock %s: %w: stop the server that runs there or name another directory", path, ErrDataInUse)
@@ -49,6 +50,18 @@ func openDataDir(path string) (*dataDir, error) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return &dataDir{path: path, lock: f}, nil
+}
+
+// lockFile waits a moment for a server that was killed while it started a program: a child
+// holds the lock until it becomes that program.
+func lockFile(f *os.File) (err error) {
+	for range 25 {
+		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return err
 }
 
 // close gives the lock back.
