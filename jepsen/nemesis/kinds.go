@@ -16,7 +16,7 @@ var groups = []func() []*Kind{
 
 // healers undo, on the whole field, what a Strike may have left behind. They run after
 // the last Strike, in this order, and do nothing where nothing is left.
-var healers = []func(*Field) error{healClocks, healDisks, healMachines, healHosts, healMembers, healBuilds}
+var healers = []func(*Field) error{healClocks, healDisks, healMachines, healHosts, healMembers}
 
 // Kinds are all kinds, in the order of their lanes and names.
 func Kinds() []*Kind {

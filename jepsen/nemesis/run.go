@@ -55,7 +55,25 @@ func Run(ctx context.Context, c Config) error {
 	}
 	<-ctx.Done()
 	all.Wait()
-	return errors.Join(append(errs, Heal(c.Field))...)
+	return errors.Join(append(errs, Heal(c.Field), upgradeRest(c))...)
+}
+
+// upgradeRest upgrades what a run has left of the older build: afterwards all servers are of
+// the build under test. It is a fault like any other, since it ends processes, and checks
+// must know when (a server that replays its log answers stale reads from the past).
+func upgradeRest(c Config) error {
+	if older(c.Field) != "" {
+		return nil
+	}
+	ctx, cancel := healTime()
+	defer cancel()
+	if err := newLane(c, Servers, nil).strike(ctx, upgradeAll); err != nil {
+		return err
+	}
+	if left := c.Field.outdated(); len(left) > 0 {
+		return fmt.Errorf("%d servers of the older build are not upgraded within %s", len(left), healing)
+	}
+	return nil
 }
 
 // Heal undoes what strikes may have left behind: at the end of Run there is

@@ -16,14 +16,17 @@ import (
 // Servers of an older build are upgraded, in a run that begins with them
 // (stand.Config.ServerProgram). Nothing ever goes back.
 func upgradeKinds() []*Kind {
-	up := func(name, says string, weight int, s strike) *Kind {
-		return &Kind{Name: name, Lane: Servers, Says: says, Weight: weight, Takes: true, Needs: older, Strike: s}
-	}
 	return []*Kind{
-		up("server_upgraded", "A server of the older build ends (SIGTERM) and starts as the newer one; others stay as they are.", 12, upgraded(false)),
-		up("server_upgraded_by_kill", "A server of the older build is killed (-9) and starts as the newer one; others stay as they are.", 12, upgraded(true)),
-		up("rolling_upgrade", "All servers of the older build are upgraded, one when the one before has caught up.", 6, rollingUpgrade),
+		upgradeKind("server_upgraded", "A server of the older build ends (SIGTERM) and starts as the newer one; others stay as they are.", 12, upgraded(false)),
+		upgradeKind("server_upgraded_by_kill", "A server of the older build is killed (-9) and starts as the newer one; others stay as they are.", 12, upgraded(true)),
+		upgradeAll,
 	}
+}
+
+var upgradeAll = upgradeKind("rolling_upgrade", "All servers of the older build are upgraded, one when the one before has caught up.", 6, rollingUpgrade)
+
+func upgradeKind(name, says string, weight int, s strike) *Kind {
+	return &Kind{Name: name, Lane: Servers, Says: says, Weight: weight, Takes: true, Needs: older, Strike: s}
 }
 
 // older says why nothing can be upgraded.
@@ -111,18 +114,4 @@ func rollingUpgrade(ctx context.Context, f *Field, _ *stand.Host, r *rand.Rand) 
 		note = append(note, fmt.Sprintf("%s %s", sv.Name, how))
 	}
 	return t.Struck(strings.Join(note, ", ")), nil
-}
-
-// healBuilds upgrades what a run has left as it was: afterwards all servers are of
-// the build under test.
-func healBuilds(f *Field) error {
-	ctx, cancel := healTime()
-	defer cancel()
-	for _, sv := range f.outdated() {
-		if _, err := upgrade(ctx, sv, false); err != nil {
-			return err
-		}
-		f.follows(ctx, sv)
-	}
-	return nil
 }
