@@ -201,6 +201,9 @@ func parseSize(text string) (int64, error) {
 			number, unit = strings.TrimSpace(rest), 1<<(10*(i+1))
 		}
 	}
+	if rest, ok := strings.CutSuffix(number, "B"); ok && unit == 1 {
+		number = strings.TrimSpace(rest)
+	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 0 || n > math.MaxInt64/unit {
 		return 0, fmt.Errorf("%q is no size: give a number of bytes, or one with KiB, MiB or GiB", text)
