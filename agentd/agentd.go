@@ -46,7 +46,7 @@ func Open(config Config) (*Agentd, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
-	runners, err := runner.Compile(config.Runners)
+	runners, err := runner.Compile(config.Runners, config.Tools)
 	if err != nil {
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}

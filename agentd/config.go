@@ -72,6 +72,9 @@ type Config struct {
 	// Warnings are shown with the host, for people; what the runners and the agents'
 	// shims report is added.
 	Warnings []string
+	// Tools is the folder in which agents find the program vigil: it is on their PATH.
+	// Empty: none is.
+	Tools string
 	// Shim is the program, with its arguments, that calls shim.Serve.
 	Shim []string
 

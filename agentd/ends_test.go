@@ -141,3 +141,23 @@ func TestRunnerUser(t *testing.T) {
 		t.Errorf("exit %v", x)
 	}
 }
+
+// What a shell says when it finds no program, or may not execute it, is told in words with
+// a remedy.
+func TestN03MissingProgramIsToldWithARemedy(t *testing.T) {
+	r := newRig(t, time.Minute, false, func(c *Config) {
+		for _, code := range []string{"126", "127", "3"} {
+			c.Runners = append(c.Runners, runner.Runner{Name: "exit-" + code, Program: "sh", Args: []string{"-c", "exit " + code}})
+		}
+	})
+	for i, want := range []string{"cannot be executed by its account (exit code 126)", "was not found (exit code 127): `vigil agent logs` shows which; install it"} {
+		r.stream.orders(t, order("start", uint32(i+1), 1, []string{"exit-126", "exit-127"}[i]))
+		if x := next(t, r.exits); !strings.Contains(x.GetReason(), want) || x.GetOrdered() {
+			t.Errorf("report %v", x)
+		}
+	}
+	r.stream.orders(t, order("start", 9, 1, "exit-3"))
+	if x := next(t, r.exits); x.GetReason() != "" {
+		t.Errorf("report %v", x)
+	}
+}

@@ -231,10 +231,27 @@ func reportOf(exit shim.Exit) *vigilv1.ReportExitRequest {
 	if exit.RetryAfter > 0 {
 		r.RetryAfter = durationpb.New(exit.RetryAfter)
 	}
+	if r.Reason == "" && exit.Signal == "" && !exit.UsageLimit {
+		r.Reason = lacking(exit.Code)
+	}
 	if exit.Vanished && r.Reason == "" {
 		r.Reason = "its shim was killed"
 	}
 	return r
+}
+
+// lacking says what a shell means by its exit code when it cannot start a program.
+func lacking(code int) string {
+	what := ""
+	switch code {
+	case 126:
+		what = "found but cannot be executed by its account (exit code 126)"
+	case 127:
+		what = "not found (exit code 127)"
+	default:
+		return ""
+	}
+	return "its program, or one that it calls, was " + what + ": `vigil agent logs` shows which; install it, or put its folder on PATH in env of the runner"
 }
 
 // kindOf names an end for the figures.

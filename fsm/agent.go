@@ -114,9 +114,9 @@ type Notes struct {
 
 	Stuck      string // why its process cannot be ended; empty: it can, or there is none
 	ParkedWhy  string // empty: the breaker
-	StartFault string // reason of the last start that failed, while nothing has started since
+	StartFault string // reason of the last start that failed, until an agent that was started joins
 
-	Faults    uint32 // starts that failed since one succeeded
+	Faults    uint32 // starts that failed since one joined
 	Limits    uint32 // lives in a row that ended at a usage limit without work done
 	RefusedAt Time   // no event about a wrong identity before this
 	// FreshAfter is the newest life of which no resume value is kept.

@@ -15,6 +15,14 @@ const (
 	usagePauseMost = 24 * time.Hour
 )
 
+// Codes with which shells end that cannot find or execute a program. From a life that
+// has had no task they are a fault of its start: the host lacks something. With a task
+// they are a crash like any other, or the task could do anything uncharged (law L11).
+const (
+	codeNotExecutable = 126
+	codeNotFound      = 127
+)
+
 // backoff is the pause after so many failures in a row.
 var backoff = [...]time.Duration{0, 2 * time.Second, 5 * time.Second, 15 * time.Second,
 	45 * time.Second, 2 * time.Minute, 5 * time.Minute}
@@ -37,6 +45,9 @@ func (s *State) charge(a *Agent, x *Exit) {
 		a.Failures, a.Starts = 0, nil
 	}
 	a.NotBefore = 0
+	if x.Kind == ExitCrash || x.Kind == ExitClean || x.Kind == ExitTimedOut || x.Kind == ExitUsageLimit {
+		a.begun() // it did start
+	}
 	switch x.Kind {
 	case ExitOrdered, ExitFenceEnded, ExitHostGone:
 	case ExitUsageLimit:
@@ -113,6 +124,12 @@ func (s *State) chargeFault(a *Agent, x *Exit) {
 	}
 }
 
+// begun ends a series of starts that failed: the program of this life runs. That it was
+// executed proves nothing, since a shell may look for it in vain.
+func (a *Agent) begun() {
+	a.note(func(n *Notes) { n.StartFault, n.Faults = "", 0 })
+}
+
 // parkForUsage waits for the end of a usage limit. Where lives in a row end at the
 // limit without any work done, the pause doubles up to a day: a limit that never
 // clears must not have the same task begun again and again.
@@ -167,6 +184,8 @@ func (a *Agent) ended(c *ReportExit) Exit {
 	case c.Kind == ExitStartFailed || c.Kind == ExitOrdered || c.Kind == ExitTimedOut:
 	case c.Code == 0 && c.Signal == "" && a.Task == 0:
 		x.Kind = ExitClean
+	case (c.Code == codeNotFound || c.Code == codeNotExecutable) && a.Task == 0 && !a.useful():
+		x.Kind = ExitStartFailed
 	default:
 		x.Kind = ExitCrash
 	}

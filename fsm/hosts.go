@@ -264,7 +264,6 @@ func (s *State) reportStarted(c *ReportStarted) Outcome {
 	was := a.shadow()
 	if a.Proc == ProcAccepted {
 		a.Proc, a.StartedAt = ProcRunning, s.meta.Clock
-		a.note(func(n *Notes) { n.StartFault, n.Faults = "", 0 })
 		s.figures.started(a.LastExit, s.meta.Clock)
 		if a.Order == StartOrder {
 			a.Order, a.OrderReason = NoOrder, ""

@@ -61,6 +61,7 @@ func TestL11StartFaultIsChargedOnce(t *testing.T) {
 		}
 	}
 	sp := d.start("demo/b", h)
+	d.must(Join{Speaker: sp})
 	if n := d.agent("demo/b").Notes(); n != (Notes{}) {
 		t.Fatalf("a start that succeeded left %+v", n)
 	}
@@ -72,6 +73,50 @@ func TestL11StartFaultIsChargedOnce(t *testing.T) {
 	d.failStart("demo/b", h, "") // again one, with the host's silence as the reason
 	if a := d.agent("demo/b"); a.Failures != 3 || !strings.Contains(d.s.Why(1).Text, "no reason") {
 		t.Fatalf("%d failures, %+v", a.Failures, d.s.Why(1))
+	}
+}
+
+// A shell that does not find a program (127), or may not execute it (126), before its agent
+// has had a task is a fault of the start: charged once, shown with the host's words, and
+// told to a human. With a task in hand it is a crash, which quarantine counts.
+func TestN03MissingProgramIsAFaultOfTheStart(t *testing.T) {
+	for _, code := range []int32{126, 127} {
+		d := newDrive(t)
+		h := d.host("h1", "worker")
+		d.room("demo", managed("b"))
+		die := func(join bool) {
+			t.Helper()
+			a := d.agent("demo/b")
+			inc := d.s.NextIncarnation(a)
+			d.must(OrderStart{Agent: a.ID, Inc: inc, Host: h})
+			d.must(AcceptOrder{Host: h, Boot: "boot1", Agent: a.ID, Inc: inc})
+			d.must(ReportStarted{Host: h, Agent: a.ID, Inc: inc, PID: 7})
+			if join {
+				d.must(Join{Speaker: Speaker{Agent: a.Name, Inc: inc}})
+			}
+			d.must(ReportExit{Host: h, Agent: a.ID, Inc: inc, Code: code, Reason: "vigil was not found"})
+		}
+		for n := range 7 {
+			die(n == 6)
+			if a := d.agent("demo/b"); a.LastExit.Kind != ExitStartFailed || a.Parked || n < 6 && a.Failures != 1 {
+				t.Fatalf("death %d: %+v, parked %v after %d failures", n, a.LastExit, a.Parked, a.Failures)
+			}
+			if w := d.s.Why(1); !strings.Contains(w.Text, "its last start failed: vigil was not found") {
+				t.Fatalf("death %d: %+v", n, w)
+			}
+			if faults := d.agent("demo/b").Notes().Faults; n == 3 && faults <= brokenStarts {
+				t.Fatalf("nobody is told: %d faults count", faults)
+			}
+			d.wait("demo/b", h)
+		}
+		sp := d.start("demo/b", h)
+		d.must(Join{Speaker: sp})
+		task := d.must(CreateTask{Room: "demo", Role: "b", Title: "t"}).Task
+		d.must(Claim{Speaker: sp})
+		d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Code: code})
+		if a, x := d.agent("demo/b"), d.s.Task(task); a.LastExit.Kind != ExitCrash || x.Kills != 1 {
+			t.Fatalf("with a task: %+v, %+v", a.LastExit, x)
+		}
 	}
 }
 
@@ -94,7 +139,8 @@ func TestI89HealthyTrialClosesTheBreaker(t *testing.T) {
 		sp := d.start("demo/b", h)
 		d.must(Join{Speaker: sp})
 		if works {
-			task := d.must(CreateTask{Room: "demo", Role: "b"}).Task
+			d.must(Join{Speaker: sp})
+		task := d.must(CreateTask{Room: "demo", Role: "b"}).Task
 			claim := d.must(Claim{Speaker: sp})
 			d.must(CompleteTask{Work: Work{Speaker: sp, Task: task, Attempt: claim.Attempt}})
 			d.must(Join{Speaker: sp})

@@ -86,7 +86,7 @@ func TestEscalationsOfEachKind(t *testing.T) {
 					x.failStart("r/a", x.host, "no such program")
 				}
 			},
-			undo: func(x *alarmed) { x.wait("r/a", x.host); x.start("r/a", x.host) }},
+			undo: func(x *alarmed) { x.wait("r/a", x.host); x.must(Join{x.start("r/a", x.host)}) }},
 		{kind: EscTaskQuarantined, subject: "task 1", priority: MailHigh, facts: "{role a} {deaths 1} {attempts 1}", commands: "vigil task unquarantine 1",
 			do: func(x *alarmed) {
 				x.must(CreateTask{Room: "r", Role: "a", Title: "secret title", Text: "secret text"})

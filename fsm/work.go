@@ -98,6 +98,7 @@ func (s *State) enter(a *Agent) Outcome {
 		a.Part = PartWaiting
 	}
 	if was.part != a.Part {
+		a.begun()
 		s.event("agent.joined", about{agent: a}, "")
 	}
 	a.Since = s.meta.Clock

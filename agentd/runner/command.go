@@ -1,9 +1,11 @@
 package runner
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -73,7 +75,7 @@ func (s *Set) Command(name string, life Life) (Command, error) {
 	if strings.ContainsRune(life.Resume, 0) {
 		return Command{}, fmt.Errorf("the resume value holds a zero byte")
 	}
-	return Command{Path: r.path, Args: args, Dir: r.Directory, Env: r.environment(life),
+	return Command{Path: r.path, Args: args, Dir: r.Directory, Env: r.environment(life, s.tools),
 		Credential: r.credential(), StopGrace: r.StopGrace, Limits: r.Limits,
 		Kind: r.kind(), PTY: r.PTY, RunLimit: r.RunLimit, Usage: r.usage()}, nil
 }
@@ -131,7 +133,21 @@ func (r *compiled) pattern(param string) string {
 }
 
 // environment gives what is allowed through, then what is fixed, then vigil's own.
-func (r *compiled) environment(life Life) []string {
+func (r *compiled) environment(life Life, tools string) []string {
+	set := r.variables(tools)
+	maps.Copy(set, map[string]string{
+		"VIGIL_ADDR": life.Addr, "VIGIL_ROOM": life.Room, "VIGIL_ROLE": life.Role, "VIGIL_AGENT": life.Agent,
+		"VIGIL_INCARNATION": life.Incarnation, "VIGIL_TOKEN": life.Token, "VIGIL_RESUME": life.Resume,
+	})
+	env := make([]string, 0, len(set))
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		env = append(env, name+"="+set[name])
+	}
+	return env
+}
+
+// variables are those that every life of the runner gets.
+func (r *compiled) variables(tools string) map[string]string {
 	allow := r.EnvAllow
 	if allow == nil {
 		allow = DefaultEnvAllow()
@@ -146,13 +162,11 @@ func (r *compiled) environment(life Life) []string {
 		set["HOME"], set["USER"], set["LOGNAME"] = r.account.home, r.account.name, r.account.name
 	}
 	maps.Copy(set, r.Env)
-	maps.Copy(set, map[string]string{
-		"VIGIL_ADDR": life.Addr, "VIGIL_ROOM": life.Room, "VIGIL_ROLE": life.Role, "VIGIL_AGENT": life.Agent,
-		"VIGIL_INCARNATION": life.Incarnation, "VIGIL_TOKEN": life.Token, "VIGIL_RESUME": life.Resume,
-	})
-	env := make([]string, 0, len(set))
-	for _, name := range slices.Sorted(maps.Keys(set)) {
-		env = append(env, name+"="+set[name])
+	if tools != "" {
+		set["PATH"] = cmp.Or(set["PATH"], SearchPath)
+		if !slices.Contains(filepath.SplitList(set["PATH"]), tools) {
+			set["PATH"] += string(filepath.ListSeparator) + tools
+		}
 	}
-	return env
+	return set
 }

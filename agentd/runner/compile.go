@@ -19,6 +19,7 @@ import (
 // Set is the runners of a host, checked.
 type Set struct {
 	byName   map[string]*compiled
+	tools    string
 	warnings []string
 }
 
@@ -39,10 +40,11 @@ var (
 	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// Compile checks the runners against this host. The error is of type Faults and
-// holds everything that was found.
-func Compile(runners []Runner) (*Set, error) {
-	set := &Set{byName: map[string]*compiled{}}
+// Compile checks the runners against this host. The folder tools, where agents find the
+// program vigil, is on their PATH after everything else; empty: none. The error is of
+// type Faults and holds everything that was found.
+func Compile(runners []Runner, tools string) (*Set, error) {
+	set := &Set{byName: map[string]*compiled{}, tools: tools}
 	var faults Faults
 	first := map[string]int{}
 	_, noTmux := tmux.Find()
@@ -61,6 +63,9 @@ func Compile(runners []Runner) (*Set, error) {
 		}
 		if r.Kind == KindTmux && noTmux != nil {
 			set.warnings = append(set.warnings, fmt.Sprintf("runner %s starts its agents without a terminal: %v", r.Name, noTmux))
+		}
+		if problem := c.runner.lacksVigil(tools); problem != "" {
+			set.warnings = append(set.warnings, fmt.Sprintf("agents of runner %s do not find vigil: %s", r.Name, problem))
 		}
 		set.byName[r.Name] = c.runner
 	}

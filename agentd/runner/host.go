@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -108,6 +109,42 @@ func executableBy(info os.FileInfo, a *account) bool {
 		return mode&0o010 != 0
 	default:
 		return mode&0o001 != 0
+	}
+}
+
+// lacksVigil tells why the agents of a runner would look in vain for the program vigil,
+// with the remedy; empty: they find it, or nobody wants to know.
+func (r *compiled) lacksVigil(tools string) string {
+	if tools == "" {
+		return ""
+	}
+	problem := ""
+	for _, dir := range filepath.SplitList(r.variables(tools)["PATH"]) {
+		path := filepath.Join(dir, "vigil")
+		info, err := os.Stat(path)
+		switch closed := r.account.shutOut(dir); {
+		case err != nil || !info.Mode().IsRegular():
+		case closed != "":
+			problem = fmt.Sprintf("account %s cannot enter %s; chmod o+x it, or install vigil in /usr/local/bin", r.account.who(), closed)
+		case !executableBy(info, r.account):
+			problem = fmt.Sprintf("%s has mode %#o and cannot be executed by %s; chmod +x it", path, info.Mode().Perm(), r.account.who())
+		default:
+			return ""
+		}
+	}
+	return cmp.Or(problem, "it is neither on their PATH nor, under that name, in "+tools+", the folder of agentd's own program; install it there")
+}
+
+// shutOut gives the first folder on the way to dir that the account cannot enter; empty:
+// there is none.
+func (a *account) shutOut(dir string) string {
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		if info, err := os.Stat(at); err == nil && !executableBy(info, a) {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			return ""
+		}
 	}
 }
 

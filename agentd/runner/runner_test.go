@@ -80,7 +80,7 @@ func TestCompileNamesEachFault(t *testing.T) {
 		if c.r.Program == "" && c.field != "program" {
 			c.r.Program = "sh"
 		}
-		_, err := Compile([]Runner{c.r})
+		_, err := Compile([]Runner{c.r}, "")
 		var faults Faults
 		if !errors.As(err, &faults) || len(faults) != 1 || faults[0].Place() != "runners[0]."+c.field ||
 			!strings.Contains(faults[0].Problem, c.want) || faults[0].Remedy == "" {
@@ -88,7 +88,7 @@ func TestCompileNamesEachFault(t *testing.T) {
 		}
 	}
 	for from, want := range map[string]string{"": "runners[0]", "a.yaml:3": "a.yaml:3"} {
-		if _, err := Compile([]Runner{{Name: "a", Program: "sh", From: from}, {Name: "a", Program: "sh"}}); err == nil ||
+		if _, err := Compile([]Runner{{Name: "a", Program: "sh", From: from}, {Name: "a", Program: "sh"}}, ""); err == nil ||
 			!strings.Contains(err.Error(), `runners[1].name: "a" is declared twice, first in `+want+";") {
 			t.Errorf("twice: %v", err)
 		}
@@ -102,7 +102,7 @@ func TestOptionalRunners(t *testing.T) {
 		{Name: "gone", Program: "no-such-program-here", Optional: true},
 		{Name: "away", Program: filepath.Join(t.TempDir(), "none"), Optional: true},
 		{Name: "half", Program: "sh", Requires: []string{"no-such-program-here"}, Optional: true},
-	})
+	}, "")
 	if err != nil || !slices.Equal(set.Names(), []string{"here"}) {
 		t.Fatalf("offered are %q, %v", set.Names(), err)
 	}
@@ -124,7 +124,7 @@ func TestResume(t *testing.T) {
 		{Name: "a", Program: "sh", Args: []string{"x"}, ResumeArgs: []string{"--resume", "${VIGIL_RESUME}"}, FreshArgs: []string{"--new"}},
 		{Name: "strict", Program: "sh", Args: []string{"${VIGIL_RESUME}"}, ResumePattern: "[0-9]*"},
 		{Name: "env", Program: "sh"},
-	})
+	}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestCommandOfALife(t *testing.T) {
 		{Name: "plain", Program: "sh"},
 		{Name: "full", Program: "sh", Kind: KindTmux, PTY: true, RunLimit: time.Minute, UsageLimits: []UsageLimit{limit},
 			Limits: proc.Limits{Memory: 1 << 30, Pids: 9}},
-	})
+	}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestCommand(t *testing.T) {
 	t.Setenv("KEPT_OUT", "no")
 	set, err := Compile([]Runner{{Name: "a", Program: "sh", EnvAllow: []string{"LET_IN"}, Env: map[string]string{"FIXED": "1"},
 		Args:   []string{"-c", "${param.what}", "a${VIGIL_ROLE}b${VIGIL_AGENT}", "$${VIGIL_ROOM}", "$x", "${param.tone}"},
-		Params: map[string]Param{"what": {Pattern: ".*"}, "tone": {Default: ptr("calm")}}}})
+		Params: map[string]Param{"what": {Pattern: ".*"}, "tone": {Default: ptr("calm")}}}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,4 +239,61 @@ func FuzzTemplate(f *testing.F) {
 			t.Errorf("%q has %d parts", arg, len(tpl))
 		}
 	})
+}
+
+// Agents find vigil in the folder of agentd's own program, whatever is on their PATH, and
+// the host says when they do not.
+func TestN03AgentsFindVigil(t *testing.T) {
+	t.Setenv("PATH", "/usr/bin:/bin")
+	tools := t.TempDir()
+	runners := []Runner{
+		{Name: "passed", Program: "sh"},
+		{Name: "fixed", Program: "sh", Env: map[string]string{"PATH": "/opt/x"}},
+		{Name: "none", Program: "sh", EnvAllow: []string{"HOME"}},
+		{Name: "twice", Program: "sh", Env: map[string]string{"PATH": tools + ":/bin"}},
+	}
+	set, err := Compile(runners, tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"passed": "/usr/bin:/bin:" + tools, "fixed": "/opt/x:" + tools, "none": SearchPath + ":" + tools, "twice": tools + ":/bin"} {
+		if c, err := set.Command(name, Life{}); err != nil || !slices.Contains(c.Env, "PATH="+want) {
+			t.Errorf("%s: %q, %v", name, c.Env, err)
+		}
+	}
+	told := func(mode os.FileMode, want string) {
+		t.Helper()
+		if mode != 0 {
+			if err := os.WriteFile(filepath.Join(tools, "vigil"), nil, mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set, err := Compile(runners, tools)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(set.Warnings(), "\n")
+		if n := strings.Count(said, "do not find vigil: "); want == "" && n > 0 || want != "" && (n != len(runners) || strings.Count(said, want) != n) {
+			t.Errorf("warnings %q, want %q", set.Warnings(), want)
+		}
+	}
+	if _, err := os.Stat("/usr/local/bin/vigil"); err == nil {
+		t.Skip("this host has vigil on its PATH")
+	}
+	told(0, "the folder of agentd's own program; install it there")
+	told(0o600, "chmod +x it")
+	if err := os.Chmod(filepath.Join(tools, "vigil"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	told(0, "")
+	// In the home of another account it is out of reach.
+	if err := os.Chmod(tools, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		for i := range runners {
+			runners[i].User = "nobody"
+		}
+		told(0, "account nobody cannot enter "+tools)
+	}
 }

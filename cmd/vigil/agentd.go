@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
@@ -177,6 +178,16 @@ func runAgentd(ctx context.Context, conf *agentdFile, logTo io.Writer) error {
 
 // errAgentdEnded is how an orderly end gets out of the group.
 var errAgentdEnded = errors.New("agentd has ended")
+
+// toolFolder is where this program is: agents that agentd starts find vigil there, though
+// its own PATH may lack it. Empty when nobody knows.
+func toolFolder() string {
+	self, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return filepath.Dir(self)
+}
 
 // shimCommand runs this very program as a shim: the one that runs, even when its
 // file was replaced by a newer version meanwhile.

@@ -25,7 +25,7 @@ func (f *agentdFile) sift() (good []runner.Runner, broken []finding) {
 	broken = append(broken, f.broken...)
 	bad := map[int]bool{}
 	var faults runner.Faults
-	if _, err := runner.Compile(all); errors.As(err, &faults) {
+	if _, err := runner.Compile(all, ""); errors.As(err, &faults) {
 		for _, one := range faults {
 			bad[one.Runner] = true
 			broken = append(broken, finding{all[one.Runner].Name, f.explain(one)})
@@ -81,7 +81,7 @@ func (f *agentdFile) inspect() (wrong []error, notes []string) {
 	for _, b := range broken {
 		wrong = append(wrong, b.err)
 	}
-	if set, err := runner.Compile(good); err == nil {
+	if set, err := runner.Compile(good, toolFolder()); err == nil {
 		notes = set.Warnings()
 	}
 	for _, r := range good {

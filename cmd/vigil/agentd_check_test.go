@@ -11,8 +11,20 @@ import (
 	"vigil/agentd/runner"
 )
 
-// look runs a command that only checks, in a folder with these files.
+// look runs a command that only checks, in a folder with these files, on a host that has
+// vigil on its PATH.
 func look(t *testing.T, files map[string]string, args ...string) (code int, out, errs string) {
+	t.Helper()
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "vigil"), nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", os.Getenv("PATH")+":"+bin)
+	return lookOn(t, files, args...)
+}
+
+// lookOn is look on a host as it is.
+func lookOn(t *testing.T, files map[string]string, args ...string) (code int, out, errs string) {
 	t.Helper()
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -72,6 +84,33 @@ func TestAgentdCheckTellsEverything(t *testing.T) {
 	}
 }
 
+// A host whose agents would not find vigil is told so before one of them dies of it.
+func TestN03CheckNoticesThatAgentsDoNotFindVigil(t *testing.T) {
+	t.Setenv("PATH", "/usr/bin:/bin")
+	if _, err := os.Stat("/usr/bin/vigil"); err == nil {
+		t.Skip("this host has vigil on its PATH")
+	}
+	_, out, _ := lookOn(t, map[string]string{"agentd.yaml": "runners:\n- {name: a, program: sh}\n"}, "agentd", "--config", "agentd.yaml")
+	if want := "note: agents of runner a do not find vigil: "; strings.Count(out, want) != 1 { // this program has another name
+		t.Errorf("printed\n%s", out)
+	}
+}
+
+// What an error text recommends is accepted: 0B is no limit.
+func TestN33SizesMayBeInBytes(t *testing.T) {
+	for text, want := range map[string]int64{"0B": 0, "0": 0, "512B": 512, "12 B": 12, "1KiB": 1024, "256MiB": 256 << 20} {
+		f, err := parseAgentdFile("a.yaml", "min_free_memory: "+text+"\n")
+		if err != nil || f.MinFreeMemory.n != want || f.check() != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, text := range []string{"B", "-1B", "1BB", "1KiBB", "1KB", "KiB"} {
+		if _, err := parseAgentdFile("a.yaml", "min_free_memory: "+text+"\n"); err == nil {
+			t.Errorf("%s was accepted", text)
+		}
+	}
+}
+
 // Prompts are checked like everything else, with their place, and what is right is shown.
 func TestAgentdCheckShowsPrompts(t *testing.T) {
 	code, out, _ := look(t, map[string]string{
@@ -126,7 +165,7 @@ func TestBrokenRunnerIsNotOffered(t *testing.T) {
 		t.Fatal(err)
 	}
 	conf := f.config(nil, nil, nil)
-	set, err := runner.Compile(conf.Runners)
+	set, err := runner.Compile(conf.Runners, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -174,7 +174,7 @@ func (f *agentdFile) config(conn grpc.ClientConnInterface, log hclog.Logger, reg
 		Version: version(), StopGrace: f.StopGrace.span, FrozenLimit: f.FrozenLimit.span, ShutdownLimit: f.ShutdownLimit.span,
 		LogBytes: f.Logs.MaxBytes.n, LogKeep: int(f.Logs.Keep.n), Logger: log, Registerer: registerer,
 		OnStop: agentd.OnStop(f.OnStop), DrainLimit: f.DrainLimit.span, MaxStarting: int(f.MaxStarting.n),
-		StartEvery: f.StartEvery.span, MinFreeMemory: uint64(f.MinFreeMemory.n), Shim: shimCommand(), Boot: f.boot,
+		StartEvery: f.StartEvery.span, MinFreeMemory: uint64(f.MinFreeMemory.n), Tools: toolFolder(), Shim: shimCommand(), Boot: f.boot,
 		LookEvery: f.LookEvery.span, QuietAfter: f.QuietAfter.span,
 		Broken: map[string]string{},
 	}

@@ -45,7 +45,7 @@ func TestRunnerExamples(t *testing.T) {
 		}
 		list = append(list, r)
 	}
-	set, err := runner.Compile(list)
+	set, err := runner.Compile(list, "")
 	if err != nil || len(all) != len(list) {
 		t.Fatalf("%d runners, %v", len(all), err)
 	}
@@ -125,7 +125,7 @@ func (b *toolbox) run(name, resume string) (code int, out, calls, result string)
 	b.t.Helper()
 	r := examples(b.t)[name]
 	r.Requires = nil // the stand-ins are elsewhere
-	set, err := runner.Compile([]runner.Runner{r})
+	set, err := runner.Compile([]runner.Runner{r}, "")
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func TestAgentdRunnersExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	everyKey(t, f.document.text, reflect.TypeFor[runnerFile]())
-	set, err := runner.Compile(f.config(nil, nil, nil).Runners)
+	set, err := runner.Compile(f.config(nil, nil, nil).Runners, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,34 @@
+//go:build linux
+
+package main_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// Agents find vigil though agentd's PATH lacks it; a script that calls what is not there is
+// shown as a start that failed, with a remedy, and not parked.
+func TestN03AgentsOfAHostFindVigil(t *testing.T) {
+	vigil(t) // its building needs the PATH
+	t.Setenv("PATH", "/usr/bin:/bin")
+	f := newFleet(t)
+	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ndata_dir: %q\nname: h2\non_stop: end\nrunners:\n"+
+		"- {name: good, program: sh, args: [-c, 'vigil wait-for-task']}\n- {name: bad, program: sh, args: [-c, no-such-tool]}\n",
+		strings.Join(f.api, ", "), f.path("h2data")))
+	agentd := spawn(t, "h2", "agentd", "--config", f.path("h2/agentd.yaml"))
+	t.Cleanup(func() { f.clear("h2data", agentd) })
+	f.apply("demo", "good", "bad")
+	f.joined("demo/good", "")
+	for range 2 { // the first one is tried again at once
+		f.await("the fault", func(e *vigilv1.Event) bool {
+			return e.GetKind() == "agent.exited" && e.GetAgent() == "demo/bad" && strings.HasPrefix(e.GetText(), "could not be started: its program, or one that it calls, was not found")
+		})
+	}
+	if g := f.agent("demo/bad"); g.GetFailures() != 1 || !strings.Contains(g.GetStartFault(), "install it") {
+		t.Errorf("%v", g)
+	}
+}
