@@ -80,8 +80,12 @@ type Config struct {
 
 	// Conn reaches the cluster, usually a *client.Client.
 	Conn grpc.ClientConnInterface
-	// Addrs are the servers' API addresses, given to agents as VIGIL_ADDR.
+	// Addrs are the servers' API addresses.
 	Addrs []string
+	// Servers gives those that are known by now, usually client.Client's; nil: Addrs. Agents
+	// get them as VIGIL_ADDR, and in a file of DataDir (ServersFile) that is kept up to date.
+	// It must be safe for concurrent use.
+	Servers func() []string
 	// Version is shown with the host.
 	Version string
 
@@ -203,6 +207,10 @@ func (c Config) prepare() (Config, error) {
 	}
 	if c.Clock == nil {
 		c.Clock = shim.BootClock
+	}
+	if c.Servers == nil {
+		addrs := slices.Clone(c.Addrs)
+		c.Servers = func() []string { return addrs }
 	}
 	if c.Terminals == nil {
 		c.Terminals = (&tmux.Finder{}).Find

@@ -56,6 +56,13 @@
 // the host needs for that; it is checked by the cluster like that of any beat. The
 // order stream, by which servers trust a host, is opened again after that beat too.
 //
+// # Where the servers are
+//
+// The client learns from every answer where the servers are now. The keeper writes that
+// into data_dir/servers, one address a line and readable for everybody, for its agents
+// (EnvServers) and for the next daemon, and registers again, so that the cluster can warn
+// of a host that knows too few of them.
+//
 // # Seams
 //
 // Shims are started and held behind launcher and process; point marks the steps at

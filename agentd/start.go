@@ -31,7 +31,7 @@ func (k *keeper) start(l *life) {
 		return
 	}
 	command, err := k.runners.Command(l.order.GetRunner(), runner.Life{
-		Addr: strings.Join(k.config.Addrs, ","), Room: room, Role: role, Agent: l.order.GetAgentName(),
+		Addr: strings.Join(k.config.Servers(), ","), Room: room, Role: role, Agent: l.order.GetAgentName(),
 		Incarnation: strconv.FormatUint(l.inc, 10), Token: l.token, Resume: l.order.GetResume(),
 		Params: l.order.GetParams(),
 	})
@@ -64,7 +64,7 @@ func (k *keeper) spec(l *life, c runner.Command) shim.Spec {
 	spec := shim.Spec{
 		Version: shim.Version, Folder: l.folder, Mark: l.intent().mark(k.mark), Agent: l.order.GetAgentName(),
 		Runner: l.order.GetRunner(), Kind: c.Kind, PTY: c.PTY, Usage: c.Usage,
-		Path: c.Path, Args: c.Args, Dir: c.Dir, Env: append(c.Env, EnvSpool+"="+l.folder+"/"+shim.SpoolFolder), Limits: c.Limits,
+		Path: c.Path, Args: c.Args, Dir: c.Dir, Env: append(c.Env, EnvSpool+"="+l.folder+"/"+shim.SpoolFolder, EnvServers+"="+ServersFile(k.data.path)), Limits: c.Limits,
 		RunLimit: shorter(l.order.GetRunLimit().AsDuration(), c.RunLimit), StopGrace: k.grace(l, nil),
 		TTL: l.ttl, FrozenLimit: k.config.FrozenLimit, Acknowledged: l.acked,
 		LogFolder: k.data.logs(), LogBytes: k.config.LogBytes, LogKeep: k.config.LogKeep,

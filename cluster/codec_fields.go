@@ -268,6 +268,7 @@ func registerHost(w *wire, c *fsm.RegisterHost) {
 	uns(w, 9, &c.Taken)
 	w.strs(10, &c.Warnings)
 	w.str(11, &c.GossipAddr)
+	w.strs(12, &c.Servers)
 }
 
 func leaveHost(w *wire, c *fsm.LeaveHost) {

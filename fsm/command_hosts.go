@@ -26,6 +26,7 @@ type RegisterHost struct {
 	Taken      uint64
 	Warnings   []string // for people, at most MaxWarnings of MaxReason bytes
 	GossipAddr string
+	Servers    []string // API addresses that it knows, at most MaxHostServers
 }
 
 // LeaveHost is a host's good-bye; what it ran must have been reported before.

@@ -62,7 +62,13 @@ type Host struct {
 	// Terminal is what it can do about terminals; nil: its agentd has not said. Replaced,
 	// never changed.
 	Terminal *HostTerminal
+	// Servers are the API addresses that it would look for the cluster at; empty: it has not
+	// said. Replaced, never changed.
+	Servers []string
 }
+
+// MaxHostServers bounds the addresses that a host names, each of 255 bytes.
+const MaxHostServers = 32
 
 // maxAway is how many stretches of silence a host keeps.
 const maxAway = 16

@@ -39,6 +39,7 @@ func (s *State) registerHost(c *RegisterHost) Outcome {
 	h.Runners, h.Labels = slices.Clone(c.Runners), slices.Clone(c.Labels)
 	slices.Sort(h.Runners)
 	h.Warnings, h.GossipAddr = clipAll(c.Warnings), c.GossipAddr
+	h.Servers = slices.Clone(c.Servers)
 	h.Rev, h.Pressure = s.meta.Index, "" // its agentd says so again if it must
 	if h.DrainBy == DrainBySelf {
 		s.undrain(h, "the agentd that was started since")
@@ -58,6 +59,9 @@ func checkHost(c *RegisterHost) Outcome {
 		return refuse(Invalid, "the host name has %d characters, 1 to 255 are allowed", len(c.Name))
 	case len(c.GossipAddr) > 255:
 		return refuse(Invalid, "the gossip address of host %s has %d characters, at most 255 are allowed", c.Name, len(c.GossipAddr))
+	}
+	if len(c.Servers) > MaxHostServers || slices.ContainsFunc(c.Servers, func(addr string) bool { return len(addr) > 255 }) {
+		return refuse(Invalid, "host %s names more than %d servers, or one with more than 255 characters", c.Name, MaxHostServers)
 	}
 	for _, r := range c.Runners {
 		if err := CheckName(r); err != nil {

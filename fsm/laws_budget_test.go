@@ -140,7 +140,7 @@ func TestI89HealthyTrialClosesTheBreaker(t *testing.T) {
 		d.must(Join{Speaker: sp})
 		if works {
 			d.must(Join{Speaker: sp})
-		task := d.must(CreateTask{Room: "demo", Role: "b"}).Task
+			task := d.must(CreateTask{Room: "demo", Role: "b"}).Task
 			claim := d.must(Claim{Speaker: sp})
 			d.must(CompleteTask{Work: Work{Speaker: sp, Task: task, Attempt: claim.Attempt}})
 			d.must(Join{Speaker: sp})

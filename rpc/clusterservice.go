@@ -74,7 +74,7 @@ func (c *clusterService) Status(ctx context.Context, _ *vigilv1.StatusRequest) (
 		return nil, err
 	}
 	resp.Servers = servers
-	resp.Warnings = append(c.warnings(servers), resp.Warnings...)
+	resp.Warnings = slices.Concat(c.warnings(servers), c.forlorn(servers), resp.Warnings)
 	return resp, nil
 }
 
@@ -93,6 +93,35 @@ func hostTrouble(st *fsm.State, h *fsm.Host) []string {
 		return []string{fmt.Sprintf("Host %s gets no starts: %s.", h.Name, h.Pressure)}
 	}
 	return nil
+}
+
+// forlorn warns of hosts that know no majority of the voters: when the others are taken
+// away, they find none of those that are left, and their agents freeze.
+func (c *clusterService) forlorn(servers []*vigilv1.Server) (out []string) {
+	var voters []string
+	for _, s := range servers {
+		if s.GetVoter() && s.GetApiAddr() != "" {
+			voters = append(voters, s.GetApiAddr())
+		}
+	}
+	c.reader.Read(func(st *fsm.State) {
+		for h := range st.Hosts() {
+			if h.State == fsm.HostLeft || len(h.Servers) == 0 {
+				continue
+			}
+			known := 0
+			for _, addr := range voters {
+				if slices.Contains(h.Servers, addr) {
+					known++
+				}
+			}
+			if 2*known <= len(voters) && len(out) < hostWarnings {
+				out = append(out, fmt.Sprintf("Host %s knows %d of %d servers: without those it finds no other. Name them under servers in its agentd's configuration.",
+					h.Name, known, len(voters)))
+			}
+		}
+	})
+	return out
 }
 
 func (c *clusterService) warnings(servers []*vigilv1.Server) (out []string) {

@@ -40,6 +40,10 @@ func registerHostCmd(r *vigilv1.RegisterRequest) (fsm.Command, error) {
 		c.text("a warning", w, fsm.MaxReason)
 	}
 	c.line("gossip_addr", r.GetGossipAddr(), maxKVValue)
+	c.atMost("servers", len(r.GetServers()), fsm.MaxHostServers)
+	for _, addr := range r.GetServers() {
+		c.line("a server", addr, 255)
+	}
 	for _, name := range r.GetRunners() {
 		c.name("runner", name)
 	}
@@ -51,7 +55,8 @@ func registerHostCmd(r *vigilv1.RegisterRequest) (fsm.Command, error) {
 	slices.Sort(runners)
 	cmd := fsm.RegisterHost{Key: r.GetKey(), Name: r.GetName(), Boot: r.GetBoot(), Version: r.GetVersion(),
 		Runners: slices.Compact(runners), Labels: labels, Capacity: r.GetCapacity(), Taken: r.GetTaken(),
-		Warnings: slices.Clone(r.GetWarnings()), GossipAddr: r.GetGossipAddr()}
+		Warnings: slices.Clone(r.GetWarnings()), GossipAddr: r.GetGossipAddr(),
+		Servers: slices.Clone(r.GetServers())}
 	if cmd.Name == "" {
 		cmd.Name = cmd.Key
 	}

@@ -1,10 +1,13 @@
 package rpc
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -269,6 +272,59 @@ func TestHTTPReachesTheNewCalls(t *testing.T) {
 	} {
 		if status, got, _ := w.call(0, tc.method, tc.path, tc.body); status != tc.status {
 			t.Errorf("%s %s: %d %v, want %d", tc.method, tc.path, status, got, tc.status)
+		}
+	}
+}
+
+// Every answer tells where the servers are; a host that knows no majority of them is warned
+// of before the others are taken away.
+func TestN25HostsThatKnowTooFewServers(t *testing.T) {
+	w := start(t, 2)
+	var addrs []string
+	for _, n := range w.nodes {
+		if _, err := w.cluster(0).AnnounceServer(within(t), &vigilv1.AnnounceServerRequest{Id: n.id, ApiAddr: n.addr}); err != nil {
+			t.Fatal(err)
+		}
+		addrs = append(addrs, n.addr)
+	}
+	slices.Sort(addrs)
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		var header metadata.MD
+		if _, err := w.cluster(1).Status(within(t), &vigilv1.StatusRequest{Stale: true}, grpc.Header(&header)); err != nil {
+			t.Fatal(err)
+		}
+		if list := header.Get("vigil-servers"); len(list) == 1 && list[0] == strings.Join(addrs, ",") {
+			break
+		} else if time.Now().After(end) {
+			t.Fatalf("answers tell %q", list)
+		}
+	}
+	if _, _, head := w.call(1, "GET", "/v1/status", ""); head.Get("Vigil-Servers") != strings.Join(addrs, ",") {
+		t.Errorf("over HTTP: %v", head)
+	}
+	taken := uint64(0)
+	warned := func(knows ...string) bool {
+		t.Helper()
+		// Another inventory each time, or it is taken for a repeat.
+		taken++
+		if _, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: "k1", Name: "h1", Boot: "b1", Taken: taken, Servers: knows}); err != nil {
+			t.Fatal(err)
+		}
+		st, err := w.cluster(0).Status(within(t), &vigilv1.StatusRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(st.GetWarnings(), func(s string) bool { return strings.HasPrefix(s, "Host h1 knows ") })
+	}
+	if !warned("10.0.0.1:7420", addrs[0]) || warned(addrs...) || !warned("10.0.0.1:7420") || warned() {
+		t.Error("the warning is not about what the host knows")
+	}
+	if h := w.hostNamed("h1"); len(h.GetServers()) != 0 {
+		t.Errorf("host %v", h)
+	}
+	for _, bad := range [][]string{make([]string, 33), {strings.Repeat("x", 256)}} {
+		if _, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: "k2", Boot: "b1", Servers: bad}); err == nil {
+			t.Errorf("%d servers were accepted", len(bad))
 		}
 	}
 }

@@ -58,6 +58,12 @@ func (f *forwarder) unary(ctx context.Context, req any, info *grpc.UnaryServerIn
 	if m == nil {
 		return nil, &problem{code: codeUnimplemented}
 	}
+	st := f.stints.current()
+	leader := st.leader.APIAddr
+	if st.leader.Self {
+		leader = ""
+	}
+	_ = grpc.SetHeader(ctx, f.reach.signpost.header(leader)) // fails only when headers are out, which this room never sends early
 	if m.stayHere(req) {
 		if err := f.sound(); err != nil {
 			return nil, err
@@ -71,12 +77,8 @@ func (f *forwarder) unary(ctx context.Context, req any, info *grpc.UnaryServerIn
 		})
 		return resp, err
 	}
-	st := f.stints.current()
 	if st.leader.ID == "" && info.FullMethod == vigilv1.Cluster_Status_FullMethodName && !isForwarded(ctx) {
 		return leaderlessStatus(h(ctx, req))
-	}
-	if !st.leader.Self && st.leader.APIAddr != "" {
-		_ = grpc.SetHeader(ctx, st.header) // fails only when headers are out, which this room never sends early
 	}
 	return f.toLeader(ctx, info.FullMethod, m, req, h)
 }

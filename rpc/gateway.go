@@ -67,7 +67,9 @@ func newGateway(ctx context.Context, table *errorTable, conn *grpc.ClientConn) (
 		runtime.WithStreamErrorHandler(g.streamError),
 		runtime.WithRoutingErrorHandler(g.noRoute),
 		runtime.WithIncomingHeaderMatcher(func(string) (string, bool) { return "", false }),
-		runtime.WithOutgoingHeaderMatcher(func(name string) (string, bool) { return "Vigil-Leader", name == mdLeader }),
+		runtime.WithOutgoingHeaderMatcher(func(name string) (string, bool) {
+			return http.CanonicalHeaderKey(name), name == mdLeader || name == mdServers
+		}),
 		runtime.WithMetadata(func(context.Context, *http.Request) metadata.MD { return nil }),
 		runtime.WithDisablePathLengthFallback(),
 	)

@@ -34,6 +34,8 @@ type reach struct {
 	mu      sync.Mutex
 	reached map[string]time.Time // by server: when it last answered, born if it never did
 	trying  map[string]bool
+
+	signpost signpost
 }
 
 func newReach(self string, r Reader, p *peers) *reach {
@@ -57,6 +59,7 @@ func (r *reach) run(ctx context.Context) {
 	tick := time.NewTicker(reachEvery)
 	defer tick.Stop()
 	for {
+		r.signpost.look(r.reader)
 		others := map[string]string{}
 		r.reader.Read(func(st *fsm.State) {
 			for _, s := range st.Servers() {

@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc/metadata"
-
 	"vigil/fsm"
 )
 
@@ -16,6 +14,7 @@ const (
 	mdForwarded = "vigil-forwarded" // the id of the server that forwarded a call
 	mdRelayed   = "vigil-relayed"   // set when a server asks its peers for a host's output
 	mdLeader    = "vigil-leader"    // API address of the leader
+	mdServers   = "vigil-servers"   // API addresses of all servers, separated by commas
 )
 
 // lateAnswers is how long a call to a former leader may still bring its answer. A
@@ -26,7 +25,6 @@ const lateAnswers = time.Second
 // stint is the time in office of one leader, as this server sees it.
 type stint struct {
 	leader Leader
-	header metadata.MD     // names the leader to clients
 	over   chan struct{}   // closed when another leader is known
 	till   context.Context // ends at the same moment
 	end    context.CancelFunc
@@ -50,7 +48,7 @@ func newStints(base context.Context, r Reader) *stints {
 }
 
 func (s *stints) begin(l Leader) *stint {
-	n := &stint{leader: l, over: make(chan struct{}), header: metadata.Pairs(mdLeader, l.APIAddr)}
+	n := &stint{leader: l, over: make(chan struct{})}
 	n.till, n.end = context.WithCancel(s.base)
 	n.ctx, n.cancel = context.WithCancel(s.base)
 	return n

@@ -122,12 +122,13 @@ func runAgentd(ctx context.Context, conf *agentdFile, logTo io.Writer) error {
 	log := hclog.New(&hclog.LoggerOptions{Name: "vigil", Level: hclog.LevelFromString(conf.LogLevel), Output: logTo, JSONFormat: conf.LogJSON})
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	conn, err := client.Open(client.Config{Addrs: conf.Servers, Name: "agentd " + conf.Name})
+	conn, err := client.Open(client.Config{Addrs: conf.Servers, File: agentd.ServersFile(conf.DataDir), Name: "agentd " + conf.Name})
 	if err != nil {
 		return usageError{err}
 	}
 	defer conn.Close()
 	host := conf.config(conn, log, registry)
+	host.Servers = conn.Servers
 	for _, w := range host.Warnings {
 		log.Error(w)
 	}
@@ -158,7 +159,7 @@ func runAgentd(ctx context.Context, conf *agentdFile, logTo io.Writer) error {
 	if len(host.Runners) == 0 {
 		log.Warn("no runner is offered: this host can start nothing")
 	}
-	log.Info("agentd starts", "host_id", daemon.Key(), "pid", os.Getpid(), "servers", conf.Servers, "version", version())
+	log.Info("agentd starts", "host_id", daemon.Key(), "pid", os.Getpid(), "servers", conn.Servers(), "version", version())
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		// The end of the daemon ends the group, also an orderly one.

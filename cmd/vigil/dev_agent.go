@@ -62,7 +62,7 @@ func (a *app) devAgent(ctx context.Context, d *devAgent, idle time.Duration) err
 	if err != nil {
 		return usageError{err}
 	}
-	c, err := client.Open(client.Config{Addrs: a.addresses(), Name: "agent " + conf.Agent})
+	c, err := client.Open(client.Config{Addrs: a.addresses(), File: a.serversFile(), Name: "agent " + conf.Agent})
 	if err != nil {
 		return usageError{err}
 	}

@@ -96,7 +96,7 @@ func newHostShowCmd(a *app) *cobra.Command {
 				err = a.pairs("host", h.GetName(), "id", h.GetKey(), "state", h.GetState(), "why", hostWhy(h),
 					"boot", h.GetBoot(), "version", h.GetVersion(), "agents", hostLoad(h),
 					"lease", left(h.GetLeaseLeft()), "seen", a.heard(h), "drain", a.drainLine(h),
-					"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "terminals", h.GetTerminals(), "gossip", h.GetGossipAddr())
+					"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "terminals", h.GetTerminals(), "gossip", h.GetGossipAddr(), "servers", strings.Join(h.GetServers(), ", "))
 				if err != nil {
 					return err
 				}

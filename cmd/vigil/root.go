@@ -235,6 +235,15 @@ func (a *app) addresses() []string {
 	return clean
 }
 
+// serversFile is the file in which an agent finds the servers of now; none when the command
+// line names some.
+func (a *app) serversFile() string {
+	if len(a.addrs) > 0 {
+		return ""
+	}
+	return a.getenv(client.EnvFile)
+}
+
 // conn is a client with a stub for every service.
 type conn struct {
 	*client.Client
@@ -246,7 +255,7 @@ type conn struct {
 
 // dial opens a client; the caller closes it.
 func (a *app) dial() (*conn, error) {
-	c, err := client.Open(client.Config{Addrs: a.addresses(), Name: "vigil " + version()})
+	c, err := client.Open(client.Config{Addrs: a.addresses(), File: a.serversFile(), Name: "vigil " + version()})
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -262,10 +262,12 @@ func (a *app) keepBeating(l *life) error {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	args := []string{"beat", "--detached", "--until-done", "--addr", strings.Join(a.addresses(), ","),
-		"--agent", l.Agent, "--incarnation", client.FormatIncarnation(l.Incarnation), "--agent-id", fmt.Sprint(l.AgentID),
+	args := []string{"beat", "--detached", "--until-done", "--agent", l.Agent, "--incarnation", client.FormatIncarnation(l.Incarnation), "--agent-id", fmt.Sprint(l.AgentID),
 		"--task", fmt.Sprint(l.Task), "--attempt", fmt.Sprint(l.Attempt),
 		"--follow-pid", fmt.Sprint(l.Owner.PID), "--follow-start", l.Owner.Start}
+	if a.serversFile() == "" { // else its environment says more than this
+		args = append(args, "--addr", strings.Join(a.addresses(), ","))
+	}
 	if a.spawn != nil {
 		return a.spawn(args)
 	}

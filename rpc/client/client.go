@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -90,6 +91,15 @@ func (c *Client) Addr() string {
 	c.servers.mu.Lock()
 	defer c.servers.mu.Unlock()
 	return c.servers.lead.target
+}
+
+// Servers are the addresses that the client knows: those that the cluster has named last,
+// the configured among them first, and then the other configured ones, which are never
+// forgotten. Without an answer yet: the configured ones and those of Config.File.
+func (c *Client) Servers() []string {
+	c.servers.mu.Lock()
+	defer c.servers.mu.Unlock()
+	return slices.Clone(c.servers.addrs)
 }
 
 // Invoke sends a unary call. Generated stubs call it; see the package comment for

@@ -20,12 +20,21 @@ const (
 	MaxMessage      = 16 << 20 // bytes of one message in either direction
 )
 
+// EnvFile is the variable that names Config.File to the agents of agentd.
+const EnvFile = "VIGIL_SERVERS"
+
 // Config says where the cluster is. Only Addrs is required; Open copies it.
 type Config struct {
 	// Addrs are the API addresses (host:port) of some servers, best of all. They
 	// are tried in this order until the leader is known. A leader that is not
-	// among them is used too.
+	// among them is used too, and so are all servers that the cluster is known to have:
+	// every answer tells them.
 	Addrs []string
+
+	// File, if not empty, is a file with more addresses, one a line, that somebody keeps up
+	// to date; an agent of agentd finds its name in EnvFile. It is read by Open, and
+	// again while no server can be reached. One that cannot be read is passed over.
+	File string
 
 	// Name is shown in the cluster's list of sessions, for people. Empty: "client".
 	Name string

@@ -14,6 +14,9 @@
 //     answer, from the details of an error, otherwise by trying the addresses in
 //     turn. A server that has stopped answering, whether killed, frozen or cut
 //     off without a word, is left within about a second.
+//   - It learns where the servers are, also new ones: every answer tells them in the header
+//     vigil-servers. When all that it was told of are gone it goes on with the others, and
+//     reads Config.File again. Config.Addrs are never forgotten.
 //   - It fills in the write id of a request that has one and left it empty, and
 //     repeats the call with the same id until it is answered, for
 //     Config.RetryFor (5 min) or until the context ends. The cluster gives the

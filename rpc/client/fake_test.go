@@ -27,6 +27,7 @@ type fakeCluster struct {
 	mu      sync.Mutex
 	leader  string // "" while there is none
 	hint    bool   // answers say who leads
+	named   string // what answers say of all servers; "" for nothing
 	seq     uint64
 	session map[uint64]*fakeSession
 	tasks   []*vigilv1.Task
@@ -166,8 +167,11 @@ func refuse(code codes.Code, name string, leader string) error {
 func (s *fakeServer) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	s.all.mu.Lock()
 	s.all.calls[info.FullMethod]++
-	leader, hint := s.all.leader, s.all.hint
+	leader, hint, named := s.all.leader, s.all.hint, s.all.named
 	s.all.mu.Unlock()
+	if named != "" {
+		_ = grpc.SetHeader(ctx, metadata.Pairs("vigil-servers", named))
+	}
 	if hint && leader != "" {
 		_ = grpc.SetHeader(ctx, metadata.Pairs("vigil-leader", leader))
 	}

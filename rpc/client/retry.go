@@ -15,6 +15,9 @@ import (
 // leaderHeader is the header in which every server says where the leader is.
 const leaderHeader = "vigil-leader"
 
+// serversHeader is the one in which it says where all of them are.
+const serversHeader = "vigil-servers"
+
 // maxHops bounds how often a call follows from server to server before it waits.
 const maxHops = 3
 
@@ -118,6 +121,9 @@ func (c *Client) attempt(ctx context.Context, t *trial, args, reply any, opts []
 	if v := header.Get(leaderHeader); len(v) > 0 {
 		leader = v[0]
 		k.hear()
+	}
+	if v := header.Get(serversHeader); len(v) > 0 {
+		c.servers.learn(v[0])
 	}
 	if err == nil {
 		k.hear()

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"math/rand/v2"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -35,7 +34,11 @@ type servers struct {
 	park    route // calls that park
 	watches sync.WaitGroup
 
+	told atomic.Pointer[string] // the newest list from a server
+
 	mu     sync.Mutex
+	addrs  []string  // see Client.Servers
+	readAt time.Time // when the file was read
 	closed bool
 	conns  map[string]*conn
 	rest   map[string]*rest
@@ -49,7 +52,8 @@ type rest struct {
 }
 
 func newServers(cfg *Config, options []grpc.DialOption) *servers {
-	s := &servers{cfg: cfg, options: options, conns: map[string]*conn{}, rest: map[string]*rest{}}
+	s := &servers{cfg: cfg, options: options, conns: map[string]*conn{}, rest: map[string]*rest{}, addrs: cfg.Addrs}
+	s.reread()
 	s.lead.target = cfg.Addrs[0]
 	s.park.target = cfg.Addrs[rand.N(len(cfg.Addrs))]
 	return s
@@ -88,6 +92,7 @@ func (s *servers) pick(ctx context.Context, r *route) (*conn, *Error) {
 			break
 		}
 	}
+	s.reread()
 	return nil, s.unreachable()
 }
 
@@ -95,8 +100,8 @@ func (s *servers) pick(ctx context.Context, r *route) (*conn, *Error) {
 func (s *servers) unreachable() *Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	msg := "no server could be reached at " + strings.Join(s.cfg.Addrs, ", ")
-	for _, addr := range s.cfg.Addrs {
+	msg := "no server could be reached at " + strings.Join(s.addrs, ", ")
+	for _, addr := range s.addrs {
 		if bad := s.rest[addr]; bad != nil && bad.reason != "" {
 			msg += " (" + bad.reason + ")"
 			break
@@ -106,15 +111,15 @@ func (s *servers) unreachable() *Error {
 }
 
 // order lists the addresses that are worth trying: the route's target, then the
-// configured ones from there on, without those that rest.
+// known ones from there on, without those that rest.
 func (s *servers) order(r *route) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := max(slices.Index(s.cfg.Addrs, r.target), 0)
-	all := make([]string, 0, len(s.cfg.Addrs)+1)
+	at := max(slices.Index(s.addrs, r.target), 0)
+	all := make([]string, 0, len(s.addrs)+1)
 	all = append(all, r.target)
-	for i := range s.cfg.Addrs {
-		if addr := s.cfg.Addrs[(at+i)%len(s.cfg.Addrs)]; addr != r.target {
+	for i := range s.addrs {
+		if addr := s.addrs[(at+i)%len(s.addrs)]; addr != r.target {
 			all = append(all, addr)
 		}
 	}
@@ -199,8 +204,8 @@ func (s *servers) forget(r *route, addr string) {
 	if r.target != addr {
 		return
 	}
-	at := slices.Index(s.cfg.Addrs, addr)
-	r.target = s.cfg.Addrs[(at+1)%len(s.cfg.Addrs)]
+	at := slices.Index(s.addrs, addr)
+	r.target = s.addrs[(at+1)%len(s.addrs)]
 	r.cur.Store(nil)
 }
 
@@ -208,8 +213,7 @@ func (s *servers) forget(r *route, addr string) {
 // cannot be what we look for. A leader that cannot be reached from here rests like
 // any other address, and the servers that can be reached forward to it.
 func (s *servers) follow(addr string) bool {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil || port == "" || host == "" || net.ParseIP(host).IsUnspecified() {
+	if !dialable(addr) {
 		return false
 	}
 	s.mu.Lock()

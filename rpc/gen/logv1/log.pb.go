@@ -4495,6 +4495,7 @@ type RegisterHost struct {
 	Taken         uint64                 `protobuf:"varint,9,opt,name=taken,proto3" json:"taken,omitempty"`
 	Warnings      []string               `protobuf:"bytes,10,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	GossipAddr    string                 `protobuf:"bytes,11,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
+	Servers       []string               `protobuf:"bytes,12,rep,name=servers,proto3" json:"servers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4604,6 +4605,13 @@ func (x *RegisterHost) GetGossipAddr() string {
 		return x.GossipAddr
 	}
 	return ""
+}
+
+func (x *RegisterHost) GetServers() []string {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
 }
 
 type LeaveHost struct {
@@ -6979,7 +6987,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\aRunning\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\rR\x05agent\x12\x10\n" +
 	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x10\n" +
-	"\x03pid\x18\x03 \x01(\rR\x03pid\"\xca\x02\n" +
+	"\x03pid\x18\x03 \x01(\rR\x03pid\"\xe4\x02\n" +
 	"\fRegisterHost\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -6993,7 +7001,8 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\bwarnings\x18\n" +
 	" \x03(\tR\bwarnings\x12\x1f\n" +
 	"\vgossip_addr\x18\v \x01(\tR\n" +
-	"gossipAddr\"1\n" +
+	"gossipAddr\x12\x18\n" +
+	"\aservers\x18\f \x03(\tR\aservers\"1\n" +
 	"\tLeaveHost\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\"S\n" +

@@ -44,7 +44,9 @@ type RegisterRequest struct {
 	// What agentd found at start-up, for people.
 	Warnings []string `protobuf:"bytes,10,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// Where its gossip listens; empty: it does not gossip.
-	GossipAddr    string `protobuf:"bytes,11,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
+	GossipAddr string `protobuf:"bytes,11,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
+	// API addresses of the servers that it knows; it registers again when they change.
+	Servers       []string `protobuf:"bytes,12,rep,name=servers,proto3" json:"servers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -154,6 +156,13 @@ func (x *RegisterRequest) GetGossipAddr() string {
 		return x.GossipAddr
 	}
 	return ""
+}
+
+func (x *RegisterRequest) GetServers() []string {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
 }
 
 type RunningAgent struct {
@@ -2157,7 +2166,7 @@ var File_vigil_v1_host_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_host_proto_rawDesc = "" +
 	"\n" +
-	"\x13vigil/v1/host.proto\x12\bvigil.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x14vigil/v1/types.proto\"\x9e\x03\n" +
+	"\x13vigil/v1/host.proto\x12\bvigil.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x14vigil/v1/types.proto\"\xb8\x03\n" +
 	"\x0fRegisterRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -2171,7 +2180,8 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\bwarnings\x18\n" +
 	" \x03(\tR\bwarnings\x12\x1f\n" +
 	"\vgossip_addr\x18\v \x01(\tR\n" +
-	"gossipAddr\x1a9\n" +
+	"gossipAddr\x12\x18\n" +
+	"\aservers\x18\f \x03(\tR\aservers\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"X\n" +

@@ -2829,7 +2829,9 @@ type Host struct {
 	Heard *durationpb.Duration `protobuf:"bytes,25,opt,name=heard,proto3" json:"heard,omitempty"`
 	// What makes terminals there (tmux 3.3a), or "degraded: " and what cannot be done; empty:
 	// its agentd has not said.
-	Terminals     string `protobuf:"bytes,70,opt,name=terminals,proto3" json:"terminals,omitempty"`
+	Terminals string `protobuf:"bytes,70,opt,name=terminals,proto3" json:"terminals,omitempty"`
+	// API addresses of the servers that it knows; empty: its agentd has not said.
+	Servers       []string `protobuf:"bytes,71,rep,name=servers,proto3" json:"servers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3044,6 +3046,13 @@ func (x *Host) GetTerminals() string {
 		return x.Terminals
 	}
 	return ""
+}
+
+func (x *Host) GetServers() []string {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
 }
 
 // HostView is what one server hears of a host: none, alive, silent or left.
@@ -3528,7 +3537,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x04tail\x18\b \x01(\tR\x04tail\x12\x12\n" +
 	"\x04task\x18\t \x01(\x04R\x04task\x12\x12\n" +
 	"\x04host\x18\n" +
-	" \x01(\tR\x04host\"\xa9\a\n" +
+	" \x01(\tR\x04host\"\xc3\a\n" +
 	"\x04Host\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
@@ -3560,7 +3569,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\vgossip_addr\x18\x18 \x01(\tR\n" +
 	"gossipAddr\x12/\n" +
 	"\x05heard\x18\x19 \x01(\v2\x19.google.protobuf.DurationR\x05heard\x12\x1c\n" +
-	"\tterminals\x18F \x01(\tR\tterminals\x1a9\n" +
+	"\tterminals\x18F \x01(\tR\tterminals\x12\x18\n" +
+	"\aservers\x18G \x03(\tR\aservers\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"R\n" +
