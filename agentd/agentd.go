@@ -103,6 +103,9 @@ func (a *Agentd) Run(ctx context.Context) error {
 	if err := k.adopt(); err != nil {
 		return fmt.Errorf("take over agents: %w", err)
 	}
+	if err := k.outbox.letters.open(); err != nil {
+		k.log.Warn("results that the cluster refuses may be lost", "error", err)
+	}
 	k.recall()
 	var tasks sync.WaitGroup
 	listen, deaf := context.WithCancel(work)
@@ -148,7 +151,7 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 		entry: entry{wanted: true, pauses: backoff{first: 200 * time.Millisecond, most: 5 * time.Second}},
 	}
 	k.outbox = &outbox{ctx: ctx, host: host, work: k.work, log: logger, metrics: a.metrics, journal: k.journal,
-		begun: map[beaten]*delivery{}, pending: map[uint32]uint64{}, passed: map[string]bool{}, ready: make(chan struct{}),
+		letters: letters{dir: a.data.letters()}, begun: map[beaten]*delivery{}, pending: map[uint32]uint64{}, passed: map[string]bool{}, ready: make(chan struct{}),
 		superseded: func(agent uint32, inc uint64) {
 			k.send(func() {
 				if l := k.lives[agent]; l != nil && l.inc == inc {

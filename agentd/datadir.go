@@ -73,6 +73,8 @@ func (d *dataDir) close() { d.lock.Close() }
 
 func (d *dataDir) logs() string { return filepath.Join(d.path, "logs") }
 
+func (d *dataDir) letters() string { return filepath.Join(d.path, "dead-letters") }
+
 func (d *dataDir) lives() string { return filepath.Join(d.path, "lives") }
 
 // place tells this directory from a copy of it, on this machine and during one boot:

@@ -13,6 +13,7 @@ type metrics struct {
 	agents      *prometheus.GaugeVec
 	frozen      prometheus.Gauge
 	reports     prometheus.Gauge
+	letters     prometheus.Gauge
 	starts      prometheus.Counter
 	exits       *prometheus.CounterVec
 	freezes     prometheus.Counter
@@ -44,6 +45,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Help: "Agents on this host by phase."}, []string{"phase"}),
 		frozen:  gauge("frozen", "Agents that are frozen because no beat was acknowledged."),
 		reports: gauge("reports_pending", "Exit reports that the cluster has not taken yet."),
+		letters: gauge("dead_letters", "Results that the cluster refused and this host keeps."),
 		starts:  counter("starts_total", "Agents started."),
 		exits: prometheus.NewCounterVec(prometheus.CounterOpts{Name: space + "exits_total",
 			Help: "Agents that ended, by kind as seen here: clean, crash, ordered, start_failed, timed_out, usage_limit."}, []string{"kind"}),
@@ -71,7 +73,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.agents, m.frozen, m.reports, m.starts, m.exits, m.freezes, m.stuck, m.adopted, m.orphans, m.refused,
+	for _, c := range []prometheus.Collector{m.agents, m.frozen, m.reports, m.letters, m.starts, m.exits, m.freezes, m.stuck, m.adopted, m.orphans, m.refused,
 		m.superseded, m.beatsSent, m.beatsFailed, m.reconnects, m.looks, m.captures, m.lookErrors, m.prompts} {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)

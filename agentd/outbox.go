@@ -16,10 +16,10 @@ import (
 // maxReason bounds the reason in an exit report.
 const maxReason = 1 << 10
 
-// outbox brings reports to the cluster, each until it is taken or refused, in
+// outbox brings reports to the cluster, each until it is taken or nobody wants it, in
 // order for each life. What it says of a life's end is on disk, in the life's
 // folder, which is removed when the cluster has heard of it; so it survives this
-// daemon. It is safe for concurrent use.
+// daemon. Results that are refused become dead letters. It is safe for concurrent use.
 type outbox struct {
 	ctx     context.Context // ends when reports are given up
 	host    vigilv1.HostAgentClient
@@ -27,6 +27,7 @@ type outbox struct {
 	log     hclog.Logger
 	metrics *metrics
 	journal journal
+	letters letters
 	// superseded is told when the cluster does not want a life that has started.
 	superseded func(agent uint32, inc uint64)
 
@@ -69,7 +70,7 @@ func (o *outbox) registered(ctx context.Context) bool {
 func (o *outbox) started(r *vigilv1.ReportStartedRequest) {
 	who := beaten{r.GetAgent(), r.GetIncarnation()}
 	o.begin(who, func(ctx context.Context) {
-		err := insist(ctx, &o.again, func(ctx context.Context) error {
+		err := insistUntil(ctx, &o.again, final, func(ctx context.Context) error {
 			again := proto.CloneOf(r)
 			again.Host = o.id.Load()
 			_, err := o.host.ReportStarted(ctx, again)
@@ -147,7 +148,7 @@ func (o *outbox) exit(r *vigilv1.ReportExitRequest, s spool) {
 		o.metrics.reports.Inc()
 		defer o.metrics.reports.Dec()
 		err := o.report(r, s)
-		if o.ctx.Err() != nil && err != nil && !refused(err) {
+		if o.ctx.Err() != nil && err != nil && !final(err) {
 			return // the next daemon finds the folder
 		}
 		if err != nil {
@@ -213,12 +214,27 @@ func (o *outbox) report(r *vigilv1.ReportExitRequest, s spool) error {
 	if !o.registered(o.ctx) {
 		return context.Cause(o.ctx)
 	}
-	return insist(o.ctx, &o.again, func(ctx context.Context) error {
+	return insistUntil(o.ctx, &o.again, final, func(ctx context.Context) error {
 		again := proto.CloneOf(r)
 		again.Host = o.id.Load()
 		_, err := o.host.ReportExit(ctx, again)
+		if misfit(err) && !proto.Equal(r, bare(r)) {
+			o.log.Warn("an exit report was refused for what it holds; the end is told without it", "agent_id", r.GetAgent(),
+				"incarnation", r.GetIncarnation(), "error", err)
+			r = bare(r)
+			again = proto.CloneOf(r)
+			again.Host = o.id.Load()
+			_, err = o.host.ReportExit(ctx, again)
+		}
 		return err
 	})
+}
+
+// bare is as much of an exit report as the cluster needs to charge it: nothing of it comes
+// from the agent but its exit code.
+func bare(r *vigilv1.ReportExitRequest) *vigilv1.ReportExitRequest {
+	return &vigilv1.ReportExitRequest{Agent: r.GetAgent(), Incarnation: r.GetIncarnation(), Code: r.GetCode(),
+		StartFailed: r.GetStartFailed(), Ordered: r.GetOrdered(), TimedOut: r.GetTimedOut(), UsageLimit: r.GetUsageLimit()}
 }
 
 // clip cuts text to at most n bytes of valid UTF-8.

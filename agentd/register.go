@@ -163,7 +163,11 @@ func (k *keeper) fail(err error) {
 // warnings are what people should know of this host: what the configuration found,
 // and what the shims of its agents did.
 func (k *keeper) warnings() []string {
-	all := slices.Concat(k.config.Warnings, k.runners.Warnings(), slices.Sorted(maps.Keys(k.warned)))
+	var letters []string
+	if w := k.outbox.letters.warning(); w != "" {
+		letters = []string{w}
+	}
+	all := slices.Concat(letters, k.config.Warnings, k.runners.Warnings(), slices.Sorted(maps.Keys(k.warned)))
 	all = all[:min(len(all), maxWarnings)]
 	for i := range all {
 		all[i] = clip(all[i], maxReason)

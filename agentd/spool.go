@@ -118,6 +118,11 @@ func (o *outbox) deliver(ctx context.Context, s spool) error {
 			if err != nil && !refused(err) {
 				return err
 			}
+			if err != nil && !final(err) {
+				if lost := o.letters.keep(s, path, &c, err); lost != nil {
+					o.log.Error("a result that was refused cannot be kept", "agent", c.Agent, "task", c.Task, "error", lost)
+				}
+			}
 		}
 		if err != nil {
 			o.log.Warn("a completion that an agent left behind was not taken", "agent", s.intent.AgentName,

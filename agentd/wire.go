@@ -46,6 +46,23 @@ func refused(err error) bool {
 	return false
 }
 
+// final tells whether the cluster has said that a fact is about what is over, so that
+// nobody wants it any more. Any other no is about the call: who may say it, how much, to
+// which version; what it was about is not lost for that.
+func final(err error) bool {
+	switch codeOf(err) {
+	case "superseded", "late", "not_found":
+		return true
+	}
+	return false
+}
+
+// misfit tells whether a report was refused for what it holds.
+func misfit(err error) bool {
+	code := codeOf(err)
+	return code == "invalid" || code == "too_large"
+}
+
 // backoff is the pause before the next attempt: doubling, with jitter.
 type backoff struct {
 	first, most time.Duration
@@ -108,13 +125,26 @@ const attemptLimit = 10 * time.Second
 // insist repeats a call until it works, is refused, or ctx ends. It does not wait for
 // the end of a pause once the cluster is known to answer again.
 func insist(ctx context.Context, again *resumed, call func(context.Context) error) error {
+	return insistUntil(ctx, again, refused, call)
+}
+
+// insistUntil is insist that gives up on other errors than refusals.
+func insistUntil(ctx context.Context, again *resumed, over func(error) bool, call func(context.Context) error) error {
 	pauses := backoff{first: 50 * time.Millisecond, most: 2 * time.Second}
+	rare := backoff{first: time.Second, most: 30 * time.Second} // after a no
 	for {
 		answers := again.next() // before the attempt, which may fail at that very moment
 		attempt, cancel := context.WithTimeout(ctx, attemptLimit)
 		err := call(attempt)
 		cancel()
-		if err == nil || refused(err) || ctx.Err() != nil || !pauses.waitOr(ctx, answers) {
+		if err == nil || over(err) || ctx.Err() != nil {
+			return err
+		}
+		if refused(err) {
+			if !rare.wait(ctx) {
+				return err
+			}
+		} else if !pauses.waitOr(ctx, answers) {
 			return err
 		}
 	}

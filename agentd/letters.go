@@ -1,0 +1,148 @@
+package agentd
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Bounds of the dead letters: agents write what may become one.
+const (
+	maxLetters      = 512
+	maxLettersAgent = 16 // of one agent, so that none pushes out those of others
+	maxLetterBytes  = 64 << 20
+)
+
+// Letter is a file NAME.json in the folder dead-letters of the data directory: a result
+// that the cluster has refused for a reason that is not about the task, kept for people.
+type Letter struct {
+	Agent       string    `json:"agent"`
+	Incarnation uint64    `json:"incarnation"`
+	Task        uint64    `json:"task"`
+	Attempt     uint32    `json:"attempt"`
+	Result      string    `json:"result"`
+	Refused     string    `json:"refused"` // why
+	At          time.Time `json:"at"`
+}
+
+// letters is the folder of results that were refused. It is safe for concurrent use.
+type letters struct {
+	dir   string
+	kept  atomic.Int64
+	mu    sync.Mutex // of the folder
+	bytes int64      // bound of all of them; 0: maxLetterBytes
+}
+
+// keep writes a letter for a file of a spool, and drops the oldest ones of its agent, or of
+// all, that are too many. One that is written twice is kept once. Where a full disk leaves
+// no room the file itself is moved.
+func (d *letters) keep(s spool, from string, c *Completion, why error) error {
+	text, err := json.Marshal(Letter{Agent: c.Agent, Incarnation: c.Incarnation, Task: c.Task, Attempt: c.Attempt,
+		Result: c.Result, Refused: clip(why.Error(), maxReason), At: time.Now().UTC()})
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	path := filepath.Join(d.dir, fmt.Sprintf("%s-%d-%d.json", s.intent.who(), c.Task, c.Attempt))
+	if err := writeDurably(d.dir, path, string(text)+"\n"); err != nil {
+		if moved := os.Rename(from, path); moved != nil {
+			return errors.Join(err, moved)
+		}
+	}
+	return d.trim(s.intent.Agent)
+}
+
+// open makes the folder, while there is room for it, and looks into it.
+func (d *letters) open() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := os.MkdirAll(d.dir, 0o700); err != nil {
+		return fmt.Errorf("make folder: %w", err)
+	}
+	return d.trim(0)
+}
+
+// letterFile is one file of the folder.
+type letterFile struct {
+	path string
+	size int64
+	at   time.Time
+}
+
+// trim drops the oldest letters beyond the bounds. The caller holds mu.
+func (d *letters) trim(agent uint32) error {
+	entries, err := os.ReadDir(d.dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var all, own []letterFile
+	total := int64(0)
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !strings.HasSuffix(e.Name(), ".json") {
+			continue
+		}
+		f := letterFile{filepath.Join(d.dir, e.Name()), info.Size(), info.ModTime()}
+		all, total = append(all, f), total+f.size
+		if strings.HasPrefix(e.Name(), fmt.Sprintf("%d-", agent)) {
+			own = append(own, f)
+		}
+	}
+	var gone error
+	drop := func(f letterFile) {
+		gone = errors.Join(gone, os.Remove(f.path))
+		total -= f.size
+		all = slices.DeleteFunc(all, func(x letterFile) bool { return x.path == f.path })
+	}
+	byAge := func(a, b letterFile) int { return cmp.Or(a.at.Compare(b.at), strings.Compare(a.path, b.path)) }
+	slices.SortFunc(all, byAge)
+	slices.SortFunc(own, byAge)
+	for ; len(own) > maxLettersAgent; own = own[1:] {
+		drop(own[0])
+	}
+	for len(all) > 1 && (len(all) > maxLetters || total > cmp.Or(d.bytes, maxLetterBytes)) {
+		drop(all[0])
+	}
+	d.kept.Store(int64(len(all)))
+	return gone
+}
+
+// warning is what people are told with the host; empty: there is nothing.
+func (d *letters) warning() string {
+	n := d.kept.Load()
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("results that the cluster refused: %d are kept in %s; look at them and remove them", n, d.dir)
+}
+
+// tellLetters is the time between two registrations that tell how many letters there are.
+const tellLetters = time.Minute
+
+// lookAtLetters has the cluster told when there are more or fewer of them.
+func (k *keeper) lookAtLetters(now time.Duration) time.Duration {
+	if n := k.outbox.letters.kept.Load(); n != k.letters.told && now >= k.letters.due && k.entry.registered {
+		k.letters.told, k.letters.due = n, now+tellLetters
+		k.enroll()
+	}
+	k.metrics.letters.Set(float64(k.outbox.letters.kept.Load()))
+	return longestNap
+}
+
+// lettersTold is what the cluster was told of them.
+type lettersTold struct {
+	told int64
+	due  time.Duration
+}

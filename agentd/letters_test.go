@@ -1,0 +1,173 @@
+package agentd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"vigil/agentd/shim"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// lettersOf reads all letters of a data directory.
+func lettersOf(t *testing.T, dir string) (all []Letter) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "dead-letters", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var l Letter
+		if err := json.Unmarshal(text, &l); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "secret") {
+			t.Errorf("%s holds the token", file)
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// A result that is refused for what is about the call and not about the task is kept for
+// people, who are told; one that nobody wants any more is not.
+func TestA08RefusedResultsAreKept(t *testing.T) {
+	r, p := newPuppetRig(t, true)
+	next(t, r.registers)
+	r.stream.orders(t, order("start", 1, 5, "sleep"))
+	one := next(t, p.started)
+	next(t, r.starts)
+	codes := []string{"denied", "unimplemented", "too_large", "invalid", "conflict", "superseded", "late", "not_found"}
+	r.set(func() { r.onWork = func(w *vigilv1.WorkRequest) error { return no(codes[w.GetTask()]) } })
+	spool := spoolOf(t, one.spec)
+	for task, code := range codes {
+		leave(t, spool, fmt.Sprintf("%02d", task), Completion{Agent: "demo/r1", Incarnation: 5, Task: uint64(task), Attempt: 1, Result: "about " + code, Token: "secret"})
+	}
+	for range codes {
+		r.advance(4 * time.Second)
+		next(t, r.completed)
+	}
+	until(t, "an empty spool", func() bool {
+		left, _ := os.ReadDir(spool)
+		return len(left) == 0
+	})
+	var kept []string
+	for _, l := range lettersOf(t, r.dir) {
+		if l.Agent != "demo/r1" || l.Incarnation != 5 || l.Attempt != 1 || l.Result != "about "+codes[l.Task] || !strings.Contains(l.Refused, codes[l.Task]) || l.At.IsZero() {
+			t.Errorf("letter %+v", l)
+		}
+		kept = append(kept, codes[l.Task])
+	}
+	if want := codes[:5]; !slices.Equal(kept, want) {
+		t.Errorf("kept %q, want %q", kept, want)
+	}
+	told := func() bool {
+		return slices.ContainsFunc(next(t, r.registers).GetWarnings(), func(w string) bool {
+			return strings.HasPrefix(w, "results that the cluster refused: 5 are kept in "+filepath.Join(r.dir, "dead-letters"))
+		})
+	}
+	for r.advance(time.Minute + time.Second); !told(); r.advance(time.Minute + time.Second) {
+	}
+	one.exit <- shim.Exit{}
+	next(t, r.exits)
+}
+
+// An exit report that is refused for what it holds is sent without what came from the agent;
+// one that is refused for anything else is sent again. No end is lost or goes uncharged.
+func TestA08RefusedExitReports(t *testing.T) {
+	for _, c := range []struct {
+		code string
+		bare bool
+	}{{"invalid", true}, {"too_large", true}, {"denied", false}, {"unimplemented", false}} {
+		t.Run(c.code, func(t *testing.T) {
+			r, p := newPuppetRig(t, false)
+			r.stream.orders(t, order("start", 1, 1, "sleep"))
+			one := next(t, p.started)
+			next(t, r.starts)
+			refusals := 1
+			r.set(func() {
+				r.onExit = func(x *vigilv1.ReportExitRequest) error {
+					if refusals--; refusals >= 0 {
+						return no(c.code)
+					}
+					return nil
+				}
+			})
+			one.exit <- shim.Exit{Code: 3, Tail: "the last words", Reason: "because", TimedOut: true, RetryAfter: time.Hour}
+			next(t, r.exits)
+			x := next(t, r.exits)
+			if x.GetCode() != 3 || !x.GetTimedOut() || (x.GetTail() == "") != c.bare || (x.GetReason() == "") != c.bare || (x.GetRetryAfter() == nil) != c.bare {
+				t.Errorf("then it says %v", x)
+			}
+			until(t, "the end of the folder", func() bool {
+				list, err := os.ReadDir(r.dir + "/lives")
+				return err == nil && len(list) == 0
+			})
+		})
+	}
+}
+
+// What agents can make of it stays small, and none pushes out the letters of others.
+func TestA08DeadLettersAreBounded(t *testing.T) {
+	d := &letters{dir: filepath.Join(t.TempDir(), "dead-letters")}
+	if err := d.open(); err != nil {
+		t.Fatal(err)
+	}
+	at := time.Now().Add(-time.Hour)
+	keep := func(agent uint32, task uint64, size int) {
+		t.Helper()
+		s := spool{intent: intent{Agent: agent, Incarnation: 1}}
+		if err := d.keep(s, "", &Completion{Task: task, Result: strings.Repeat("x", size)}, errors.New("no")); err != nil {
+			t.Fatal(err)
+		}
+		at = at.Add(time.Second)
+		if err := os.Chtimes(filepath.Join(d.dir, fmt.Sprintf("%d-1-%d-0.json", agent, task)), at, at); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	keep(2, 7, 1)
+	keep(2, 7, 1)
+	for task := range uint64(100) {
+		keep(1, task, 1)
+	}
+	count := func() int {
+		t.Helper()
+		list, err := os.ReadDir(d.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	if n := count(); n != maxLettersAgent+1 || d.kept.Load() != int64(n) {
+		t.Errorf("%d files, %d counted", n, d.kept.Load())
+	}
+	if _, err := os.Stat(filepath.Join(d.dir, "1-1-99-0.json")); err != nil {
+		t.Errorf("the newest: %v", err)
+	}
+	d.bytes = 4000
+	for agent := range uint32(5) {
+		keep(10+agent, 1, 1000)
+	}
+	if n := count(); n > 4 || n < 3 {
+		t.Errorf("%d files", n)
+	}
+	// Where no other file can be written the one of the spool is moved.
+	from, to := filepath.Join(t.TempDir(), "01.json"), filepath.Join(d.dir, "3-1-9-0.json")
+	err := errors.Join(os.WriteFile(from, []byte("it"), 0o600), os.Mkdir(to+".new", 0o700))
+	if err = errors.Join(err, d.keep(spool{intent: intent{Agent: 3, Incarnation: 1}}, from, &Completion{Task: 9}, errors.New("no"))); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(to); err != nil || string(text) != "it" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
