@@ -44,7 +44,7 @@ func (a *app) explainHost(h *vigilv1.Host) error {
 		"agents", hostLoad(h), "lease", left(h.GetLeaseLeft()), "seen", a.heard(h),
 		"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "boot", h.GetBoot(), "version", h.GetVersion(),
 		"gossip", orWord(h.GetGossipAddr(), "none: servers hear it by its stream only"),
-		"servers", orWord(strings.Join(h.GetServers(), ", "), "it has not said where it would look for them"))
+		"servers", strings.Join(h.GetServers(), ", "))
 	if err != nil {
 		return err
 	}
