@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"vigil/agentd/shim"
+	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -113,7 +114,7 @@ func (o *outbox) deliver(ctx context.Context, s spool) error {
 			return err
 		}
 		if err == nil {
-			_, err = o.work.CompleteTask(ctx, &vigilv1.WorkRequest{Task: c.Task, Attempt: c.Attempt, Text: c.Result,
+			_, err = o.work.CompleteTask(client.Late(ctx), &vigilv1.WorkRequest{Task: c.Task, Attempt: c.Attempt, Text: c.Result,
 				Speaker: &vigilv1.Speaker{Agent: c.Agent, Incarnation: c.Incarnation, Token: c.Token}})
 			if err != nil && !refused(err) {
 				return err

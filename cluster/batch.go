@@ -137,6 +137,7 @@ func (b *batcher) barrier(ctx context.Context) error {
 }
 
 func (b *batcher) enqueue(ctx context.Context, g *group) error {
+	g.at = time.Now()
 	b.mu.Lock()
 	if b.stint == nil {
 		err := b.closed

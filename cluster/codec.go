@@ -28,6 +28,8 @@ func (e *encoder) beats(b *fsm.HostBeats) {
 	e.w.close(at)
 }
 
+func (e *encoder) words(packed []byte) { e.w.bytes(6, &packed) }
+
 func (e *encoder) request(r *fsm.Request) error {
 	w := &e.w
 	at := w.open(5)
@@ -64,6 +66,7 @@ func encodeEntry(e *fsm.Entry) ([]byte, error) {
 			return nil, err
 		}
 	}
+	enc.words(e.Words)
 	return enc.seal(e.Stint, e.Stamp, e.Wall), nil
 }
 
@@ -81,6 +84,7 @@ func decodeEntry(data []byte, e *fsm.Entry) error {
 		sig(w, 3, &e.Wall)
 		list(w, 4, &e.Beats, hostBeats)
 		list(w, 5, &e.Requests, getRequest)
+		w.shared(6, &e.Words)
 	}
 	if w.err != nil {
 		return fmt.Errorf("decode log entry: %w", w.err)
@@ -100,8 +104,14 @@ func hostBeats(w *wire, b *fsm.HostBeats) {
 		w.bytes(3, &b.Packed)
 		return
 	}
-	for w.at(3, protowire.BytesType) {
-		b.Packed = w.b[:len(w.b):len(w.b)] // read while the entry is applied, kept by nobody
+	w.shared(3, &b.Packed)
+}
+
+// shared takes a field out of the input without copying it: it is read while the entry is
+// applied and kept by nobody.
+func (w *wire) shared(n number, p *[]byte) {
+	for w.at(n, protowire.BytesType) {
+		*p = w.b[:len(w.b):len(w.b)]
 		w.next()
 	}
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"vigil/fsm"
 )
@@ -16,6 +17,7 @@ type group struct {
 	beat fsm.HostBeats
 	ans  fsm.BeatAnswer
 	done chan error // buffered; gets exactly one value
+	at   time.Time  // when its commands arrived
 
 	// Guarded by batcher.mu.
 	taken bool // by the sealer: from now on it may reach the log

@@ -19,6 +19,8 @@ type sealer struct {
 	done    int      // requests of the first that are sealed
 	beats   []*group
 	fresh   []*group // memory of takeAll
+	words   []fsm.Word
+	packed  []byte // memory of packWords
 }
 
 func (s *sealer) pending() bool { return len(s.backlog) > 0 || len(s.beats) > 0 }
@@ -96,6 +98,7 @@ func (b *batcher) build() *sealed {
 	k.enc.reset()
 	b.packBeats(s)
 	commands := b.packRequests(s)
+	k.packWords()
 	stamp := st.clock.seal()
 	s.at = time.Now()
 	s.data = k.enc.seal(st.term, stamp, fsm.Wall(s.at.UnixNano()))
@@ -203,6 +206,7 @@ func (b *batcher) packRequests(s *sealed) int {
 				k.enc.cut(before)
 				break
 			}
+			k.noteWord(g, &g.reqs[k.done])
 			k.done++
 			p.n++
 			commands++
@@ -219,6 +223,23 @@ func (b *batcher) packRequests(s *sealed) int {
 	clear(k.backlog[rest:])
 	k.backlog = k.backlog[:rest]
 	return commands
+}
+
+// noteWord keeps what the request proves for its entry, unless it has waited for too long:
+// then it says little of how its speaker is now.
+func (k *sealer) noteWord(g *group, r *fsm.Request) {
+	if r.Word.Inc != 0 && time.Since(g.at) <= r.Word.Fresh {
+		k.words = append(k.words, r.Word)
+	}
+}
+
+// packWords puts what the words of the entry prove into it.
+func (k *sealer) packWords() {
+	if len(k.words) > 0 {
+		k.packed = fsm.PackWords(k.packed[:0], k.words)
+		k.enc.words(k.packed)
+		k.words = k.words[:0]
+	}
 }
 
 // settle waits for one entry and gives its callers their answers. Entries come in

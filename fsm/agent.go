@@ -214,5 +214,8 @@ type Lease struct {
 	TTL    int64
 	ArmedL Time // timer of the lease; 0: none
 	ArmedF Time // timer of the fence; 0: none
+	Beat   Time // when the lease was granted or last renewed by a beat, not by a word
 	Vouch  bool // the supervisor's beats renew the lease too
+	// Beatless says that people were told that beats are missing.
+	Beatless bool
 }

@@ -19,6 +19,7 @@ func (s *State) Apply(e *Entry) Result {
 	for i := range e.Beats {
 		s.res.Beats = append(s.res.Beats, s.renew(&e.Beats[i]))
 	}
+	s.renewByWords(e.Words)
 	s.fire()
 	s.concludeLooks()
 	s.forget()

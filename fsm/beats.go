@@ -24,12 +24,16 @@ const MaxBeat = 2*binary.MaxVarintLen64 + 1
 func PackBeats(dst []byte, agents []AgentID, incs []Incarnation, kinds []uint8) []byte {
 	last := int64(0)
 	for i, a := range agents {
-		dst = binary.AppendVarint(dst, int64(a)-last)
-		last = int64(a)
-		dst = binary.AppendUvarint(dst, uint64(incs[i]))
-		dst = append(dst, kinds[i])
+		dst, last = appendBeat(dst, last, Beat{a, incs[i], kinds[i]}), int64(a)
 	}
 	return dst
+}
+
+// appendBeat packs one beat; last is the agent of the one before, 0 for the first.
+func appendBeat(dst []byte, last int64, b Beat) []byte {
+	dst = binary.AppendVarint(dst, int64(b.Agent)-last)
+	dst = binary.AppendUvarint(dst, uint64(b.Inc))
+	return append(dst, b.Kinds)
 }
 
 // Beat is one unpacked beat.
@@ -142,7 +146,7 @@ func (s *State) prolong(l *Lease, kinds uint8, now Time) bool {
 		ok = false
 	case kinds&BeatLease != 0, kinds&BeatVouch != 0 && l.Vouch && l.Until > now:
 		s.figures.margin(l.Until - now)
-		l.Until = s.beaten(l)
+		l.Until, l.Beat, l.Beatless = s.beaten(l), now, false
 	}
 	if kinds&BeatFence != 0 {
 		if l.Fence <= now {

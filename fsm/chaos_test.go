@@ -87,9 +87,15 @@ func (c *chaos) next(s *State) *Entry {
 	if c.one(3) {
 		e.Beats = c.beats(s)
 	}
+	var words []Word
 	for range c.rng.IntN(4) {
 		e.Requests = append(e.Requests, c.request(s))
+		if w := s.WordOf(e.Requests[len(e.Requests)-1].Cmd, 0); w.Inc != 0 && !c.one(3) {
+			w.Inc = c.inc(w.Inc)
+			words = append(words, w)
+		}
 	}
+	e.Words = PackWords(nil, words)
 	if c.world && c.one(100) {
 		e.Stint = 0
 	}

@@ -32,6 +32,9 @@ type Request struct {
 	Seq     uint64 // from 1, grows by one a write; 0 with Session 0
 	Planned bool   // by a duty of the leader; refused when the stint is over
 	Cmd     Command
+	// Word is what the command proves as a word of an incarnation. It is no part of the
+	// record: whoever seals the entry puts what is still fresh into Entry.Words.
+	Word Word
 }
 
 // Entry is one log entry: what Apply reads besides the state. Order inside:
@@ -46,6 +49,7 @@ type Entry struct {
 	Wall     Wall
 	Beats    []HostBeats
 	Requests []Request
+	Words    []byte // renewals by the words among Requests, packed by PackWords
 }
 
 // --- stints, sessions, settings, servers

@@ -30,7 +30,7 @@ func (s *State) newLife(a *Agent, inc Incarnation) *Lease {
 
 func (s *State) grantLease(a *Agent) *Lease {
 	l := s.leases.mut(uint64(a.ID))
-	l.Until = s.meta.Clock + Time(l.TTL)
+	l.Until, l.Beat, l.Beatless = s.meta.Clock+Time(l.TTL), s.meta.Clock, false
 	s.rearm(timerLease, uint64(a.ID), &l.ArmedL, l.Until)
 	return l
 }

@@ -61,6 +61,9 @@ func (s *State) closeMail(m *Mail, state MailState) {
 	if box := s.mailboxes.get(uint64(m.To)); len(box.closed) > MaxMailbox {
 		s.removeMail(box.closed[0])
 	}
+	if a := s.agents.mut(uint64(m.To)); a != nil {
+		s.reviewChain(a) // a younger one may be what waits for it now
+	}
 }
 
 func (s *State) removeMail(id MailID) {

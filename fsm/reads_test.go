@@ -52,6 +52,8 @@ func readAll(s *State) {
 			s.Misfit(h, a)
 		}
 		s.Unread(a.ID)
+		s.WordOf(Declare{Speaker: Speaker{Agent: a.Name, Inc: a.Inc, TokenHash: []byte(a.TokenHash)}}, 0)
+		s.WordOf(ProgressTask{Work: Work{Speaker{a.Name, a.Inc, []byte(a.TokenHash)}, a.Task, 1}}, 0)
 		s.MailFor(&Speaker{Agent: a.Name, Inc: a.Inc, TokenHash: []byte(a.TokenHash)})
 		for m := range s.Mailbox(a.ID, 0) {
 			s.MailDelivery(a.ID, m.Delivery)

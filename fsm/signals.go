@@ -12,7 +12,7 @@ func (s *State) Signals(id AgentID, leader bool) Signals {
 	now, r, l := s.meta.Clock, s.Role(a.Role), s.Lease(id)
 	g := Signals{
 		Found: true, Proc: a.Proc, Managed: a.Managed, Part: a.Part, PartAge: now.Sub(max(a.Since, a.StartedAt)),
-		LeaseLeft: l.Until.Sub(now), FenceLeft: l.Fence.Sub(now), StartLimit: r.Spec.StartLimit,
+		LeaseLeft: l.Until.Sub(now), Beatless: s.beatless(l), FenceLeft: l.Fence.Sub(now), StartLimit: r.Spec.StartLimit,
 		Order: a.OpenOrder(), Off: s.offReason(a), LeaderOff: !leader,
 		HealthEvery: r.Spec.HealthEvery, HealthMissed: r.Spec.HealthMissed, Missed: s.missedReports(a, &r.Spec),
 		ProgressLimit: r.Spec.ProgressLimit, PendingLimit: r.Spec.PendingLimit, Declared: a.Declared,

@@ -132,6 +132,7 @@ func (s *State) fireLease(id AgentID) {
 		return
 	}
 	if l.Until > s.meta.Clock {
+		s.noteBeatless(s.agents.get(uint64(id)), l)
 		s.rearm(timerLease, uint64(id), &l.ArmedL, l.Until)
 		return
 	}

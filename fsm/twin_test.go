@@ -213,6 +213,11 @@ func (w *twin) apply(t *testing.T, s *State, e *Entry, res Result) {
 	for i := range e.Beats {
 		w.beats(t, &e.Beats[i], &res.Beats[i])
 	}
+	for b := range UnpackBeats(e.Words) {
+		if a := w.byID(b.Agent); a.inc == b.Inc && a.until > w.now {
+			a.until = w.now + w.ttl(a)
+		}
+	}
 	w.drains()
 	w.elapse(w.now, turned)
 	w.drains()

@@ -64,6 +64,7 @@ type Signals struct {
 	// less: over.
 	LeaseLeft  time.Duration
 	FenceLeft  time.Duration
+	Beatless   time.Duration // for how long its lease goes on by words alone; 0: its beats arrive
 	StartLimit time.Duration
 	Order      OrderKind
 	OrderAge   time.Duration
@@ -320,6 +321,8 @@ func (g *Signals) lives(add addReason) {
 		add(true, "participant", g.PartAge, "it is DISCONNECTED from its room")
 	case g.LeaseLeft <= 0:
 		add(true, "lease", -g.LeaseLeft, "its lease is over")
+	case g.Beatless > 0:
+		add(true, "lease", g.Beatless, "it is %s, and its lease goes on by its words alone: no beat has come for %s", g.Part, g.Beatless.Round(time.Second))
 	default:
 		add(false, "lease", 0, "it is %s, its lease goes on", g.Part)
 	}

@@ -264,6 +264,9 @@ func (s *State) cancelAll(rm *Room, q *RoomQuiet) *Cancellation {
 		s.cancel(t, WatchedBy, x.Reason+"; last activity "+activeText(x.ActiveAt))
 		x.Tasks++
 	}
+	for _, id := range rm.Roles {
+		s.promote(id) // the tasks of looks are left, and may have queued behind canceled ones
+	}
 	x.Last = s.meta.FinishSeq
 	return x
 }

@@ -64,6 +64,11 @@ func (w *work) Batch(ctx context.Context, r *vigilv1.BatchRequest) (*vigilv1.Bat
 			reqs = append(reqs, items[i].req)
 		}
 	}
+	said := make([]*fsm.Request, len(reqs))
+	for i := range reqs {
+		said[i] = &reqs[i]
+	}
+	w.prove(ctx, said...)
 	outs := make([]fsm.Outcome, len(reqs))
 	if len(reqs) > 0 {
 		if err := w.writer.SubmitAll(ctx, reqs, outs); err != nil {

@@ -53,6 +53,7 @@ func (c *core) submit(ctx context.Context, id *vigilv1.WriteId, cmd fsm.Command)
 	if err != nil {
 		return fsm.Outcome{}, err
 	}
+	c.prove(ctx, &req)
 	out, err := c.writer.Submit(ctx, req)
 	if err != nil {
 		return out, err

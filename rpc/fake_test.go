@@ -166,7 +166,13 @@ func (n *fakeNode) SubmitAll(ctx context.Context, reqs []fsm.Request, out []fsm.
 			n.c.claims++
 		}
 	}
-	outs, _ := n.c.apply(&fsm.Entry{Requests: reqs})
+	var words []fsm.Word
+	for _, r := range reqs {
+		if r.Word.Inc != 0 {
+			words = append(words, r.Word)
+		}
+	}
+	outs, _ := n.c.apply(&fsm.Entry{Requests: reqs, Words: fsm.PackWords(nil, words)})
 	if n.c.lose > 0 {
 		n.c.lose--
 		return fsm.ErrUnknownOutcome

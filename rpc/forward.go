@@ -123,6 +123,7 @@ func (f *forwarder) toLeader(ctx context.Context, full string, m *method, req an
 		if was == unknown && !m.mayRepeat(req) || forwarded || m.beat && time.Since(began) >= beatSeek {
 			return nil, f.giveUp(st, maybe, err)
 		}
+		ctx = again(ctx)
 		if err := st.next(ctx, pause, f.stop); err != nil {
 			return nil, f.giveUp(st, maybe, err)
 		}
@@ -147,7 +148,7 @@ func (f *forwarder) send(ctx context.Context, st *stint, full string, m *method,
 	if err != nil {
 		return nil, unheard, err
 	}
-	call, cancel := context.WithCancel(metadata.AppendToOutgoingContext(ctx, mdForwarded, f.self))
+	call, cancel := context.WithCancel(metadata.AppendToOutgoingContext(passSaid(ctx), mdForwarded, f.self))
 	defer cancel()
 	until := st.ctx
 	if m.beat {

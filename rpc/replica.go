@@ -10,7 +10,8 @@ import (
 
 // Writer takes writes. On a server that does not lead, all of them return
 // fsm.ErrNotLeader and propose nothing; fsm.ErrUnknownOutcome says that the write
-// may or may not be in the log. Safe for concurrent use.
+// may or may not be in the log. What is still fresh of a request's Word goes into its
+// entry. Safe for concurrent use.
 type Writer interface {
 	Submit(ctx context.Context, req fsm.Request) (fsm.Outcome, error)
 	// SubmitAll fills out, which is as long as reqs, in order.

@@ -12,6 +12,8 @@ import (
 // Names of the metadata between servers and to clients.
 const (
 	mdForwarded = "vigil-forwarded" // the id of the server that forwarded a call
+	mdRepeat    = "vigil-repeat"    // set when a call may have been made before
+	mdSaid      = "vigil-said"      // for how many milliseconds a call is under way
 	mdRelayed   = "vigil-relayed"   // set when a server asks its peers for a host's output
 	mdLeader    = "vigil-leader"    // API address of the leader
 	mdServers   = "vigil-servers"   // API addresses of all servers, separated by commas

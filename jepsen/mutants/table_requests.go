@@ -36,6 +36,13 @@ var answeredHere sync.Map
 			Hunt: stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "requests,lifecycle", "-nemesis", "leader_killed,leadership_moved"),
 		},
 		{
+			Name: "repeated-word-renews", Law: "L2", Says: "what is said again renews the lease of its speaker like something new",
+			Edits: []Edit{{File: "rpc/words.go",
+				Old: "	if len(metadata.ValueFromIncomingContext(ctx, mdRepeat)) > 0 {\n",
+				New: "	if len(metadata.ValueFromIncomingContext(ctx, mdRepeat)) > 9 {\n"}},
+			Hunt: tests("./rpc", "TestN26"),
+		},
+		{
 			Name: "retry-without-its-number", Law: "L8", Says: "a server that passes a write on repeats it without its write id",
 			Edits: []Edit{
 				{File: "rpc/forward.go",

@@ -108,9 +108,9 @@ func (c *Client) attempt(ctx context.Context, t *trial, args, reply any, opts []
 		}
 		return unreachable, later
 	}
-	attempt, cancel := ctx, context.CancelFunc(func() {})
+	attempt, cancel := t.aged(ctx), context.CancelFunc(func() {})
 	if t.nature != patient && t.nature != parked {
-		attempt, cancel = context.WithTimeout(ctx, c.cfg.Attempt)
+		attempt, cancel = context.WithTimeout(attempt, c.cfg.Attempt)
 	}
 	defer cancel()
 	var header metadata.MD

@@ -38,11 +38,13 @@ type Entry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The term in which the leader sealed it. When it is not the term of the log
 	// entry, the stamp is void and planned commands are refused.
-	Stint         uint64       `protobuf:"varint,1,opt,name=stint,proto3" json:"stint,omitempty"`
-	Stamp         int64        `protobuf:"zigzag64,2,opt,name=stamp,proto3" json:"stamp,omitempty"`
-	Wall          int64        `protobuf:"zigzag64,3,opt,name=wall,proto3" json:"wall,omitempty"`
-	Beats         []*HostBeats `protobuf:"bytes,4,rep,name=beats,proto3" json:"beats,omitempty"`
-	Requests      []*Request   `protobuf:"bytes,5,rep,name=requests,proto3" json:"requests,omitempty"`
+	Stint    uint64       `protobuf:"varint,1,opt,name=stint,proto3" json:"stint,omitempty"`
+	Stamp    int64        `protobuf:"zigzag64,2,opt,name=stamp,proto3" json:"stamp,omitempty"`
+	Wall     int64        `protobuf:"zigzag64,3,opt,name=wall,proto3" json:"wall,omitempty"`
+	Beats    []*HostBeats `protobuf:"bytes,4,rep,name=beats,proto3" json:"beats,omitempty"`
+	Requests []*Request   `protobuf:"bytes,5,rep,name=requests,proto3" json:"requests,omitempty"`
+	// Renewals of the leases of who speaks in the requests, packed as in HostBeats.
+	Words         []byte `protobuf:"bytes,6,opt,name=words,proto3" json:"words,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -108,6 +110,13 @@ func (x *Entry) GetBeats() []*HostBeats {
 func (x *Entry) GetRequests() []*Request {
 	if x != nil {
 		return x.Requests
+	}
+	return nil
+}
+
+func (x *Entry) GetWords() []byte {
+	if x != nil {
+		return x.Words
 	}
 	return nil
 }
@@ -6614,13 +6623,14 @@ var File_vigil_log_v1_log_proto protoreflect.FileDescriptor
 
 const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\n" +
-	"\x16vigil/log/v1/log.proto\x12\fvigil.log.v1\"\xa9\x01\n" +
+	"\x16vigil/log/v1/log.proto\x12\fvigil.log.v1\"\xbf\x01\n" +
 	"\x05Entry\x12\x14\n" +
 	"\x05stint\x18\x01 \x01(\x04R\x05stint\x12\x14\n" +
 	"\x05stamp\x18\x02 \x01(\x12R\x05stamp\x12\x12\n" +
 	"\x04wall\x18\x03 \x01(\x12R\x04wall\x12-\n" +
 	"\x05beats\x18\x04 \x03(\v2\x17.vigil.log.v1.HostBeatsR\x05beats\x121\n" +
-	"\brequests\x18\x05 \x03(\v2\x15.vigil.log.v1.RequestR\brequests\"K\n" +
+	"\brequests\x18\x05 \x03(\v2\x15.vigil.log.v1.RequestR\brequests\x12\x14\n" +
+	"\x05words\x18\x06 \x01(\fR\x05words\"K\n" +
 	"\tHostBeats\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +

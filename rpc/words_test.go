@@ -1,0 +1,85 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/metadata"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// leaseLeft is how long the lease of the first agent goes on.
+func (w *world) leaseLeft() (d time.Duration) {
+	w.nodes[0].Read(func(st *fsm.State) { d = st.Lease(1).Until.Sub(st.Clock()) })
+	return d
+}
+
+// An agent that joined and reports over HTTP, through a follower too, needs no beats.
+func TestN26WordsOverHTTPKeepTheLease(t *testing.T) {
+	w := start(t, 2)
+	w.room("demo", "builder", 1)
+	me := w.join("demo/builder")
+	made := w.task(0, "demo", "builder", "t")
+	claim, err := w.work(0).Claim(within(t), &vigilv1.ClaimRequest{Speaker: me})
+	if err != nil || claim.GetTask().GetId() != made.GetId() {
+		t.Fatalf("claim: %v, %v", claim, err)
+	}
+	for n := range 6 {
+		w.advance(50 * time.Second)
+		body := fmt.Sprintf(`{"speaker":{"agent":"demo/builder","incarnation":"%d"},"task":"%d","attempt":%d,"text":"on it"}`,
+			me.GetIncarnation(), made.GetId(), claim.GetAttempt())
+		if status, got, _ := w.call(n%2, "POST", "/v1/work:progress", body); status != 200 {
+			t.Fatalf("progress %d: %d %v", n, status, got)
+		}
+		if left := w.leaseLeft(); left != time.Minute {
+			t.Errorf("the lease goes on for %s after word %d", left, n)
+		}
+	}
+}
+
+// Repeats, and what was said long ago, prove nothing, whoever marks them.
+func TestN26RepeatedAndLateWordsRenewNothing(t *testing.T) {
+	w := start(t, 2)
+	w.room("demo", "builder", 1)
+	me := w.join("demo/builder")
+	w.advance(20 * time.Second)
+	n := 0
+	say := func(i int, pairs ...string) time.Duration {
+		n++
+		ctx := metadata.AppendToOutgoingContext(within(t), pairs...)
+		if _, err := w.work(i).Declare(ctx, &vigilv1.DeclareRequest{Speaker: me, Status: "healthy", Text: fmt.Sprint(n)}); err != nil {
+			t.Fatal(err)
+		}
+		return w.leaseLeft()
+	}
+	for i := range 2 {
+		for _, pairs := range [][]string{{mdRepeat, "1"}, {mdSaid, "15000"}, {mdSaid, "soon"}, {mdSaid, "1", mdSaid, "20000"}} {
+			if left := say(i, pairs...); left != 40*time.Second {
+				t.Errorf("server %d, %v: the lease goes on for %s, want 40 s", i, pairs, left)
+			}
+		}
+	}
+	if left := say(1, mdSaid, "14000"); left != time.Minute {
+		t.Errorf("a word of 14 s ago: the lease goes on for %s, want 1 min", left)
+	}
+}
+
+// A server that has to try again marks the word.
+func TestN26WordsThatAServerRepeatsRenewNothing(t *testing.T) {
+	ctx := metadata.NewIncomingContext(context.Background(), metadata.Pairs(mdSaid, "20", "other", "x"))
+	if age, fresh := saidAgo(ctx); age != 20*time.Millisecond || !fresh {
+		t.Errorf("age %s, fresh %t", age, fresh)
+	}
+	ctx = again(again(ctx))
+	if _, fresh := saidAgo(ctx); fresh {
+		t.Error("a further try is fresh")
+	}
+	out, _ := metadata.FromOutgoingContext(passSaid(ctx))
+	if len(out.Get(mdRepeat)) != 1 || len(out.Get(mdSaid)) != 1 || len(out.Get("other")) != 0 {
+		t.Errorf("passed on: %v", out)
+	}
+}
