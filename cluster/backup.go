@@ -56,9 +56,6 @@ func (r *Replica) Restore(ctx context.Context, in io.Reader) error {
 	if stint == nil {
 		return fsm.ErrNotLeader
 	}
-	if err := r.legible(ctx, &fsm.Request{Cmd: fsm.RaiseEpoch{}}); err != nil {
-		return fmt.Errorf("restore backup: %w", err)
-	}
 	state, err := fsm.Load(bufio.NewReaderSize(in, 256<<10))
 	if err != nil {
 		return refuse(fsm.Invalid, "the backup cannot be read: %v", err)

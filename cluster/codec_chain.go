@@ -2,7 +2,7 @@ package cluster
 
 import "vigil/fsm"
 
-// putChain and getChain serve overseers (feature level 3).
+// putChain and getChain serve overseers.
 func putChain(w *wire, cmd fsm.Command) bool {
 	var at int
 	switch c := cmd.(type) {

@@ -2,12 +2,10 @@ package cluster
 
 import "vigil/fsm"
 
-// putEscalation and getEscalation serve escalations (feature level 2).
+// putEscalation and getEscalation serve escalations.
 func putEscalation(w *wire, cmd fsm.Command) bool {
 	var at int
 	switch c := cmd.(type) {
-	case fsm.BeginEscalations:
-		at = w.open(70)
 	case fsm.AckEscalation:
 		at = w.open(71)
 		ackEscalation(w, &c)
@@ -26,10 +24,6 @@ func putEscalation(w *wire, cmd fsm.Command) bool {
 
 func getEscalation(w *wire, n number) fsm.Command {
 	switch n {
-	case 70:
-		for w.pass() { // has no fields
-		}
-		return fsm.BeginEscalations{}
 	case 71:
 		return get(w, ackEscalation)
 	case 72:

@@ -2,7 +2,7 @@ package cluster
 
 import "vigil/fsm"
 
-// putLadder and getLadder serve the ladder for stuck agents (feature level 2).
+// putLadder and getLadder serve the ladder for stuck agents.
 func putLadder(w *wire, cmd fsm.Command) bool {
 	var at int
 	switch c := cmd.(type) {

@@ -2,7 +2,7 @@ package cluster
 
 import "vigil/fsm"
 
-// putScreen and getScreen serve what hosts see on terminals (feature level 3).
+// putScreen and getScreen serve what hosts see on terminals.
 func putScreen(w *wire, cmd fsm.Command) bool {
 	var at int
 	switch c := cmd.(type) {

@@ -2,7 +2,7 @@ package cluster
 
 import "vigil/fsm"
 
-// putWatchdog and getWatchdog serve the conversation watchdog (feature level 2).
+// putWatchdog and getWatchdog serve the conversation watchdog.
 func putWatchdog(w *wire, cmd fsm.Command) bool {
 	var at int
 	switch c := cmd.(type) {
@@ -18,8 +18,6 @@ func putWatchdog(w *wire, cmd fsm.Command) bool {
 	case fsm.SetRoomWatch:
 		at = w.open(93)
 		setRoomWatch(w, &c)
-	case fsm.WatchRooms:
-		at = w.open(94)
 	default:
 		return false
 	}
@@ -37,10 +35,6 @@ func getWatchdog(w *wire, n number) fsm.Command {
 		return get(w, reopenRoom)
 	case 93:
 		return get(w, setRoomWatch)
-	case 94:
-		for w.pass() { // has no fields
-		}
-		return fsm.WatchRooms{}
 	}
 	return nil
 }

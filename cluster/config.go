@@ -79,8 +79,9 @@ type Config struct {
 	// Seed are the settings of a new cluster; afterwards they are changed by PutSettings.
 	Seed []fsm.KV
 
-	Version  string // of the program, for people
-	Features uint32 // feature level of the program, FeatureLevel
+	Version string // of the program, for people
+	// Features is the feature level that the program reads; 0: FeatureLevel. Only tests set it.
+	Features uint32
 
 	Timing Timing
 	Limits Limits
@@ -97,6 +98,7 @@ type Config struct {
 }
 
 func (c *Config) setDefaults() {
+	def(&c.Features, FeatureLevel)
 	def(&c.Timing.Heartbeat, 250*time.Millisecond)
 	def(&c.Timing.LeaderLease, c.Timing.Heartbeat)
 	def(&c.Timing.Commit, 10*time.Millisecond)

@@ -12,79 +12,79 @@ import (
 	"vigil/fsm"
 )
 
-// L12: what a server of the cluster could not read is refused and never gets into the
-// log, and works as soon as the last server was upgraded.
-func TestL12RecordsOfALevelWaitForTheLastServer(t *testing.T) {
+// testLevel is a feature level above the baseline that exists in tests alone.
+const testLevel = cluster.FeatureLevel + 1
+
+// ofTestLevel makes servers of a build that reads testLevel.
+func ofTestLevel() clustertest.Option {
+	return clustertest.Configure(func(_ int, cfg *cluster.Config) { cfg.Features = testLevel })
+}
+
+func announce(t *testing.T, c *clustertest.Cluster, i int, features uint32) {
+	t.Helper()
+	do(t, c.Client(), fsm.PutServer{ID: c.ID(i), RaftAddr: c.Addr(i), Version: "v", Features: features})
+}
+
+func levelOf(r *cluster.Replica) (level uint32) {
+	r.Read(func(s *fsm.State) { level = s.Level() })
+	return level
+}
+
+// L12: a leader begins a feature level as soon as the last member reads it, not before, by
+// one record; what has begun goes on whoever joins later.
+func TestL12LevelBeginsWithTheLastMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, _ := withDoors(t, 2, 1, 2)
-		k := c.Client()
-		do(t, k, fsm.ApplyRoom{Room: "r", Roles: []fsm.RoleSpec{{Name: "a"}}})
-		joined := do(t, k, fsm.Join{Speaker: fsm.Speaker{Agent: "r/a"}})
-		younger := []fsm.Command{
-			fsm.Declare{Speaker: fsm.Speaker{Agent: "r/a", Inc: joined.Inc}, Status: fsm.StatusBusy},
-			fsm.ApplyRoom{Room: "r", Roles: []fsm.RoleSpec{{Name: "a", HealthEvery: time.Minute, HealthMissed: 3}}},
-			fsm.PutSettings{Values: []fsm.KV{{Key: fsm.DeclareLimitName, Value: "1h"}}},
-			fsm.SendMail{From: "ann", To: "r/a", Body: "b"},
-			fsm.ReadMail{Speaker: fsm.Speaker{Agent: "r/a", Inc: joined.Inc}},
-			fsm.AckMail{Speaker: fsm.Speaker{Agent: "r/a", Inc: joined.Inc}, Mail: 1},
-			fsm.PutSettings{Values: []fsm.KV{{Key: "watchdog_threshold", Value: "1h"}}},
-			fsm.PutSettings{Values: []fsm.KV{{Key: "ladder_nudge", Value: "1h"}}},
-			fsm.WatchRooms{}, fsm.SetRoomWatch{Room: "r", RoomWatch: fsm.RoomWatch{Disabled: true}},
-			fsm.BeginEscalations{},
+		c := clustertest.New(t, 3, ofTestLevel())
+		at := c.Leader() // it announces itself
+		raise := fsm.Request{Cmd: fsm.RaiseLevel{Level: testLevel}}
+		announce(t, c, (at+1)%3, testLevel)
+		time.Sleep(time.Minute)
+		if _, err := c.Replica(at).Submit(t.Context(), raise); !errors.Is(err, fsm.ErrOldServers) {
+			t.Errorf("with a member that never says what it reads: %v", err)
 		}
-		leader := c.Replica(c.Leader())
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		for _, cmd := range younger {
-			if _, err := leader.Submit(ctx, fsm.Request{Cmd: cmd}); !errors.Is(err, fsm.ErrOldServers) {
-				t.Errorf("%T with a server of level 1: %v", cmd, err)
-			}
-			out := make([]fsm.Outcome, 2)
-			if err := leader.SubmitAll(ctx, []fsm.Request{{Cmd: fsm.OpenSession{}}, {Cmd: cmd}}, out); !errors.Is(err, fsm.ErrOldServers) {
-				t.Errorf("%T among others: %v", cmd, err)
-			}
+		announce(t, c, (at+2)%3, cluster.FeatureLevel)
+		time.Sleep(time.Minute)
+		if got := levelOf(c.Replica(at)); got != fsm.Baseline {
+			t.Fatalf("level %d has begun, and a server reads the baseline", got)
 		}
-		leader.Read(func(s *fsm.State) {
-			if s.AgentByName("r/a").Declared != nil || s.Mail(1) != nil || s.RoleByName("r", "a").Spec.HealthEvery != 0 || s.Settings().DeclareLimit != 4*time.Hour {
-				t.Error("what was refused has changed the state")
-			}
-		})
-		do(t, k, fsm.PutServer{ID: c.ID(1), RaftAddr: c.Addr(1), Features: 2})
-		for _, cmd := range younger {
-			if out, err := leader.Submit(ctx, fsm.Request{Cmd: cmd}); err != nil || out.Code != fsm.OK {
-				t.Errorf("%T with all servers at level 2: %+v, %v", cmd, out, err)
-			}
+		if _, err := c.Replica(at).Submit(t.Context(), raise); !errors.Is(err, fsm.ErrOldServers) {
+			t.Errorf("raised by hand: %v", err)
+		}
+		announce(t, c, (at+2)%3, testLevel)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := levelOf(c.Replica(at)); got != testLevel {
+			t.Errorf("level %d a second after the last server was upgraded, want %d", got, testLevel)
+		}
+		do(t, c.Client(), fsm.DropServer{ID: c.ID((at + 1) % 3)})
+		time.Sleep(time.Minute)
+		if got := levelOf(c.Replica(at)); got != testLevel {
+			t.Errorf("level %d when a member has not announced itself", got)
 		}
 	})
 }
 
-// In the first moments of a cluster not every server has said what it reads: a command
-// of a level waits for that, and not for ever.
+// A command of a level waits a moment for the servers to say what they read, and not for
+// ever.
 func TestRecordsOfALevelWaitForAnnouncements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := clustertest.New(t, 3, clustertest.Configure(func(_ int, cfg *cluster.Config) { cfg.Features = 2 }))
-		k := c.Client()
-		announce := func(i int) { do(t, k, fsm.PutServer{ID: c.ID(i), RaftAddr: c.Addr(i), Version: "v", Features: 2}) }
-		at := c.Leader() // it announces itself
-		announce((at + 1) % 3)
-		leader := c.Replica(at)
-		limit := fsm.Request{Cmd: fsm.PutSettings{Values: []fsm.KV{{Key: fsm.DeclareLimitName, Value: "1h"}}}}
-		if _, err := leader.Submit(t.Context(), limit); !errors.Is(err, fsm.ErrOldServers) {
-			t.Errorf("with a server that never says what it reads: %v", err)
-		}
+		c := clustertest.New(t, 3, ofTestLevel())
+		at := c.Leader()
+		announce(t, c, (at+1)%3, testLevel)
+		raise := fsm.Request{Cmd: fsm.RaiseLevel{Level: testLevel}}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := leader.Submit(short, limit); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := c.Replica(at).Submit(short, raise); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("with a caller of less patience: %v", err)
 		}
 		answer := make(chan error, 1)
 		go func() {
-			_, err := leader.Submit(t.Context(), limit)
+			_, err := c.Replica(at).Submit(t.Context(), raise)
 			answer <- err
 		}()
 		time.Sleep(time.Second)
 		synctest.Wait()
-		announce((at + 2) % 3)
+		announce(t, c, (at+2)%3, testLevel)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		select {
@@ -98,42 +98,62 @@ func TestRecordsOfALevelWaitForAnnouncements(t *testing.T) {
 	})
 }
 
-// L12: a leader begins a feature level as soon as the last server reads it, not before, and
-// what needs the level waits for that.
-func TestL12LevelBeginsWithTheLastServer(t *testing.T) {
+// A server that meets a level which it does not read stops: its state would drift.
+func TestL12ServerThatCannotReadTheLevelStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := clustertest.New(t, 3, clustertest.Configure(func(_ int, cfg *cluster.Config) { cfg.Features = cluster.FeatureLevel }))
+		const older = 2 // a build of the baseline, wrongly announced as a newer one
+		c := clustertest.New(t, 3, clustertest.Configure(func(i int, cfg *cluster.Config) {
+			if cfg.Features = testLevel; i == older {
+				cfg.Features = cluster.FeatureLevel
+			}
+		}))
+		if c.Leader() == older { // a leader announces itself
+			c.Kill(older)
+			c.Await("another leader", func() bool { l := c.Leader(); return l >= 0 && l != older })
+			c.Restart(older)
+		}
+		for i := range 3 {
+			announce(t, c, i, testLevel)
+		}
+		c.Await("the end of the older build", func() bool {
+			ended, err := c.Ended(older)
+			return ended && errors.Is(err, cluster.ErrUnknownRecord)
+		})
+		if got := levelOf(c.Replica(c.Leader())); got != testLevel {
+			t.Errorf("level %d on the others", got)
+		}
+	})
+}
+
+// A member that has not announced itself (added under a wrong address, or an empty
+// replacement that still loads) switches nothing off: every kind of command and a restore
+// work as ever, and at once.
+func TestF01UnannouncedMemberSwitchesNothingOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3)
 		k := c.Client()
-		level := func() (level uint32) {
-			c.Replica(c.Leader()).Read(func(s *fsm.State) { level = s.Level() })
-			return level
-		}
-		announce := func(i int, features uint32) {
-			do(t, k, fsm.PutServer{ID: c.ID(i), RaftAddr: c.Addr(i), Version: "v", Features: features})
-		}
-		at := c.Leader() // it announces itself
-		announce((at+1)%3, 3)
-		announce((at+2)%3, 2)
-		time.Sleep(time.Minute)
-		if got := level(); got != 0 {
-			t.Fatalf("level %d has begun, and a server reads 2", got)
-		}
-		if _, err := c.Replica(at).Submit(t.Context(), fsm.Request{Cmd: fsm.RaiseLevel{Level: 3}}); !errors.Is(err, fsm.ErrOldServers) {
-			t.Errorf("raised by hand: %v", err)
-		}
 		do(t, k, fsm.ApplyRoom{Room: "r", Roles: []fsm.RoleSpec{{Name: "a"}}})
-		planned := fsm.Request{Cmd: fsm.CreateTask{Room: "r", Role: "a", Title: "t", Expect: time.Hour}}
-		if _, err := c.Replica(at).Submit(t.Context(), planned); !errors.Is(err, fsm.ErrOldServers) {
-			t.Errorf("a task with an expectation: %v", err)
+		joined := do(t, k, fsm.Join{Speaker: fsm.Speaker{Agent: "r/a"}})
+		rep := c.Replica(c.Leader())
+		adding := make(chan error, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { adding <- rep.AddServer(ctx, "d", "nowhere:1") }()
+		c.Await("the new member", func() bool { return len(rep.Servers()) == 4 })
+		me := fsm.Speaker{Agent: "r/a", Inc: joined.Inc}
+		for _, cmd := range []fsm.Command{
+			fsm.Declare{Speaker: me, Status: fsm.StatusBusy}, fsm.SendMail{From: "ann", To: "r/a", Body: "b"}, fsm.ReadMail{Speaker: me},
+			fsm.AckMail{Speaker: me, Mail: 1}, fsm.PutSettings{Values: []fsm.KV{{Key: "ladder_nudge", Value: "1h"}}},
+			fsm.SetRoomWatch{Room: "r", RoomWatch: fsm.RoomWatch{Disabled: true}},
+			fsm.CreateTask{Room: "r", Role: "a", Title: "t", Expect: time.Hour},
+		} {
+			began := time.Now()
+			if out, err := rep.Submit(t.Context(), fsm.Request{Cmd: cmd}); err != nil || out.Code != fsm.OK || time.Since(began) > time.Second {
+				t.Errorf("%T after %s: %+v, %v", cmd, time.Since(began), out, err)
+			}
 		}
-		announce((at+2)%3, 3)
-		time.Sleep(time.Second)
-		synctest.Wait()
-		if got := level(); got != 3 {
-			t.Errorf("level %d a second after the last server was upgraded, want 3", got)
-		}
-		if out, err := c.Replica(at).Submit(t.Context(), planned); err != nil || out.Task != 1 {
-			t.Errorf("a task with an expectation: %+v, %v", out, err)
+		cancel()
+		if err := <-adding; err == nil {
+			t.Error("a server that is not there was added")
 		}
 	})
 }

@@ -20,6 +20,7 @@ type machine struct {
 	mu    sync.RWMutex // guards state: written by raft's goroutine, read by anybody
 	state *fsm.State
 	self  string // this server's id
+	reads uint32 // feature level that this server reads
 
 	entry fsm.Entry // reused; its owner is raft's goroutine
 	subs  []func(fsm.Effects)
@@ -50,8 +51,8 @@ type answer struct {
 	more     bool
 }
 
-func newMachine(self string, state *fsm.State, met *metrics, fatal func(error)) *machine {
-	m := &machine{self: self, state: state, met: met, fatal: fatal}
+func newMachine(cfg *Config, state *fsm.State, met *metrics, fatal func(error)) *machine {
+	m := &machine{self: cfg.ID, reads: cfg.Features, state: state, met: met, fatal: fatal}
 	m.noteStint()
 	return m
 }
@@ -69,6 +70,11 @@ func (m *machine) Apply(l *raft.Log) any {
 		return nil
 	}
 	e.Index, e.Term = l.Index, l.Term
+	if level := highest(e); level > m.reads {
+		m.broken.Store(true)
+		m.fatal(fmt.Errorf("apply log entry %d: %w", l.Index, unreadLevel(level, m.reads)))
+		return nil
+	}
 	a := applied{index: l.Index}
 
 	m.mu.Lock()
@@ -103,6 +109,18 @@ func (m *machine) Apply(l *raft.Log) any {
 		return nil
 	}
 	return ans
+}
+
+// highest is the highest feature level that the entry needs.
+func highest(e *fsm.Entry) (level uint32) {
+	for i := range e.Requests {
+		level = max(level, fsm.Level(e.Requests[i].Cmd))
+	}
+	return level
+}
+
+func unreadLevel(level, reads uint32) error {
+	return fmt.Errorf("%w: the cluster is at feature level %d, this program reads %d", ErrUnknownRecord, level, reads)
 }
 
 // copyAnswer takes out of the result what outlives the next Apply.
@@ -162,6 +180,9 @@ func (m *machine) Restore(r io.ReadCloser) error {
 	state, err := fsm.Load(bufio.NewReaderSize(r, 1<<20))
 	if err != nil {
 		return fmt.Errorf("restore snapshot: %w", err)
+	}
+	if level := state.Level(); level > m.reads {
+		return fmt.Errorf("restore snapshot: %w", unreadLevel(level, m.reads))
 	}
 	m.mu.Lock()
 	m.state = state

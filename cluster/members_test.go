@@ -232,36 +232,9 @@ func TestSnapshotsAreTakenBySize(t *testing.T) {
 	})
 }
 
-// upToDate makes three servers, which all say that they are of this version.
-func upToDate(t *testing.T) *clustertest.Cluster {
-	c := clustertest.New(t, 3, clustertest.Configure(func(_ int, cfg *cluster.Config) { cfg.Features = cluster.FeatureLevel }))
-	for i := range 3 {
-		do(t, c.Client(), fsm.PutServer{ID: c.ID(i), RaftAddr: c.Addr(i), Features: cluster.FeatureLevel})
-	}
-	return c
-}
-
-// A server of an older version would confirm lives in the hold after a restore.
-func TestL7NoRestoreBesideOlderServers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := clustertest.New(t, 3, clustertest.Configure(func(_ int, cfg *cluster.Config) { cfg.Features = 1 }))
-		for i := range 3 {
-			do(t, c.Client(), fsm.PutServer{ID: c.ID(i), RaftAddr: c.Addr(i), Features: 1})
-		}
-		rep := c.Replica(c.Leader())
-		var backup bytes.Buffer
-		if err := rep.Snapshot(t.Context(), &backup); err != nil {
-			t.Fatal(err)
-		}
-		if err := rep.Restore(within(t, time.Minute), &backup); !errors.Is(err, fsm.ErrOldServers) {
-			t.Fatalf("restored: %v", err)
-		}
-	})
-}
-
 func TestRestoreOfABackupRaisesTheEpoch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := upToDate(t)
+		c := clustertest.New(t, 3)
 		k := c.Client()
 		room(t, k)
 		do(t, k, fsm.CreateTask{Room: "r", Role: "builder", Title: "kept"})

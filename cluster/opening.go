@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"path/filepath"
 
 	"github.com/hashicorp/raft"
@@ -48,7 +49,10 @@ func (r *Replica) openAll() error {
 	empty := last == 0 && from.index == 0
 	r.fresh.Store(empty && r.cfg.BootstrapExpect == 0)
 	r.founding.Store(empty && r.cfg.BootstrapExpect > 0)
-	r.machine = newMachine(r.cfg.ID, from.state, r.met, r.fail)
+	if level := from.state.Level(); level > r.cfg.Features {
+		return fmt.Errorf("open the snapshot: %w", unreadLevel(level, r.cfg.Features))
+	}
+	r.machine = newMachine(&r.cfg, from.state, r.met, r.fail)
 	r.machine.after = r.afterEntry
 	r.batch = newBatcher(&r.cfg, r.met, &r.machine.answering, r.propose)
 	if err := r.openTransport(); err != nil {

@@ -8,14 +8,9 @@ import (
 	"vigil/fsm"
 )
 
-// FeatureLevel is what this version reads: of the log, and of questions on the port
-// of the log. A server announces it; see Replica.Level.
-//
-//	0  everything up to RaiseEpoch, and hosts, tasks and agents of that time
-//	1  LeaderUnreached, and the question who reaches whom
-//	2  Declare, roles with health reports, the setting declare_limit
-//	3  RaiseLevel, and what begins with it
-const FeatureLevel = 3
+// FeatureLevel is what this version reads: of the log, of dumps, and of questions on the port
+// of the log. A server announces it; see Replica.Level and fsm.RaiseLevel.
+const FeatureLevel = fsm.Baseline
 
 // Reach is what a server's API knows of who reaches whom. Safe for concurrent use.
 type Reach interface {
@@ -49,17 +44,13 @@ const (
 // without it nobody judges whether this server is reached.
 func (r *Replica) SetReach(reach Reach) { r.reach.Store(&reach) }
 
-// Level is the feature level that every member of the cluster reads: records and
-// questions of a higher one are not used. A member that has not announced itself
-// reads level 0. So no server of a rolling upgrade sees what it cannot read.
+// Level is the feature level that every member of the cluster reads, as far as it is known:
+// one that has not announced itself may read the baseline only. It decides which level may
+// begin, never about what has begun.
 func (r *Replica) Level() uint32 {
-	level := uint32(FeatureLevel)
-	servers := r.Servers()
-	for _, s := range servers {
-		level = min(level, s.Features)
-	}
-	if len(servers) == 0 {
-		return 0
+	level := r.cfg.Features
+	for _, s := range r.Servers() {
+		level = min(level, max(s.Features, fsm.Baseline))
 	}
 	return level
 }
@@ -118,7 +109,7 @@ func (r *Replica) unreached(opened time.Time) (silent time.Duration, to string) 
 		heard = opened
 	}
 	silent = time.Since(heard)
-	if silent < unheardAfter || r.Level() < 1 {
+	if silent < unheardAfter {
 		return 0, ""
 	}
 	lost, lag := false, uint64(0)

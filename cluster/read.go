@@ -52,13 +52,13 @@ func (r *Replica) SubmitAll(ctx context.Context, reqs []fsm.Request, outs []fsm.
 	return r.batch.submitAll(ctx, reqs, outs)
 }
 
-// legible is fsm.ErrOldServers when a server of the cluster could not read the command:
-// it must not get into the log then. Only the leader's word about that counts. In the
-// first moments of a cluster its servers have not said yet what they read, and the level
-// has not begun (see fsm.RaiseLevel): that is waited for.
+// legible is fsm.ErrOldServers when the command belongs to a feature level that has not begun
+// and that a server of the cluster cannot read: it must not get into the log then. Only the
+// leader's word about that counts. After an upgrade servers need a moment to say what they
+// read, and the leader to begin the level: that is waited for.
 func (r *Replica) legible(ctx context.Context, req *fsm.Request) error {
 	need := fsm.Level(req.Cmd)
-	if need == 0 || r.begun(req.Cmd, need) {
+	if need <= fsm.Baseline || r.begun(req.Cmd, need) {
 		return nil
 	}
 	end := time.Now().Add(announceBound)
@@ -68,8 +68,8 @@ func (r *Replica) legible(ctx context.Context, req *fsm.Request) error {
 		if st, _ := r.stints.current(); st == nil {
 			return fsm.ErrNotLeader
 		}
-		silent := r.Level() >= need || slices.ContainsFunc(r.Servers(), func(s Server) bool { return s.Version == "" && s.Features == 0 })
-		if !silent || time.Now().After(end) {
+		silent := slices.ContainsFunc(r.Servers(), func(s Server) bool { return s.Features == 0 })
+		if r.Level() < need && !silent || time.Now().After(end) {
 			return fmt.Errorf("%w: it needs feature level %d", fsm.ErrOldServers, need)
 		}
 		select {
@@ -81,29 +81,31 @@ func (r *Replica) legible(ctx context.Context, req *fsm.Request) error {
 	return nil
 }
 
-// begun tells that a command of a level may be written: from level 3 on once the level
-// has begun.
+// begun tells that a command of a level may be written. What has begun never goes back,
+// whoever joins the cluster later.
 func (r *Replica) begun(c fsm.Command, need uint32) bool {
-	if _, raise := c.(fsm.RaiseLevel); raise || need < 3 {
+	if _, raise := c.(fsm.RaiseLevel); raise {
 		return r.Level() >= need
 	}
-	level := uint32(0)
-	r.Read(func(s *fsm.State) { level = s.Level() })
-	return level >= need
+	return r.levelBegun() >= need
 }
 
-// raiseLevel begins a feature level as soon as every server reads it, as long as this
+func (r *Replica) levelBegun() (level uint32) {
+	r.Read(func(s *fsm.State) { level = s.Level() })
+	return level
+}
+
+// raiseLevel begins a feature level as soon as every member reads it, as long as this
 // server leads.
 func (r *Replica) raiseLevel(st *stint) {
 	look := time.NewTicker(levelLook)
 	defer look.Stop()
 	for {
-		level := uint32(0)
-		r.Read(func(s *fsm.State) { level = s.Level() })
-		if level >= fsm.MaxLevel {
+		level := r.levelBegun()
+		if level >= r.cfg.Features {
 			return
 		}
-		if all := min(r.Level(), fsm.MaxLevel); all > max(level, 2) {
+		if all := r.Level(); all > level {
 			if out, err := r.batch.submit(st.ctx, fsm.Request{Planned: true, Cmd: fsm.RaiseLevel{Level: all}}); err != nil || out.Code != fsm.OK {
 				r.log.Debug("feature level not begun yet", "level", all, "code", out.Code, "error", err)
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"vigil/cluster"
+	"vigil/cluster/clustertest"
 	"vigil/fsm"
 )
 
@@ -45,7 +46,7 @@ func (n *numbers) draw(t *testing.T, r *cluster.Replica) {
 // out twice, and all servers agree on the next.
 func TestL6NumbersAreNotHandedOutAgainAfterARestore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := upToDate(t)
+		c := clustertest.New(t, 3)
 		room(t, c.Client())
 		var backup bytes.Buffer
 		if err := c.Replica(c.Leader()).Snapshot(t.Context(), &backup); err != nil {

@@ -128,9 +128,9 @@ func (s *State) execute(c Command, session SessionID) Outcome {
 		return s.unquarantineTask(&c)
 	case ReleaseBrake:
 		return s.releaseBrake(&c)
-	case WatchRooms, WarnRoom, CancelIdleRoom, ReopenRoom, SetRoomWatch:
+	case WarnRoom, CancelIdleRoom, ReopenRoom, SetRoomWatch:
 		return s.executeWatchdog(c)
-	case BeginEscalations, AckEscalation, CloseEscalation, NoteNotice:
+	case AckEscalation, CloseEscalation, NoteNotice:
 		return s.executeEscalation(c)
 	case ReportPatrol, LookAtOverseer, HandOver, ProdOverseer, NoteProd:
 		return s.executeChain(c)

@@ -122,9 +122,7 @@ func (s *State) complete(a *Agent, t *Task, result string) {
 // noticed: its lease ends, then the start limit.
 func (s *State) putDown(a *Agent, t *Task) {
 	if a.Task != t.ID {
-		if s.meta.Level >= 3 { // the task was taken from it before: with it the life may count as healthy all the same
-			s.settle(a, a.shadow())
-		}
+		s.settle(a, a.shadow()) // the task was taken from it before: with it the life may count as healthy all the same
 		return
 	}
 	was := a.shadow()

@@ -10,7 +10,6 @@ import (
 // Decide, the mechanical rule, or by the answer of a triage agent that was started for that
 // one look. A look is a timer of the state, so no server and no agent can hang between a
 // look that is due and its decision, and a change of leader neither loses nor doubles one.
-// All of it is feature level 3.
 
 // Limits of what overseers say.
 const (
@@ -123,7 +122,7 @@ type Chain struct {
 }
 
 // ReportPatrol says that an overseer has been round. Saying the same cycle again changes
-// nothing; cycle 0 is the next one. It is written at feature level 3, as what follows.
+// nothing; cycle 0 is the next one.
 type ReportPatrol struct {
 	Speaker
 	Cycle     uint64
@@ -193,9 +192,6 @@ func checkOverseer(r *RoleSpec) error {
 
 // executeChain runs what concerns overseers.
 func (s *State) executeChain(c Command) Outcome {
-	if s.meta.Level < 3 {
-		return refuse(Conflict, "the cluster is not at feature level 3 yet")
-	}
 	switch c := c.(type) {
 	case ReportPatrol:
 		return s.reportPatrol(&c)
@@ -260,7 +256,7 @@ func (f *OverseerFacts) words() string {
 // Overseer gives what makes the agent an overseer; nil: it is none.
 func (s *State) Overseer(a *Agent) *OverseerSpec {
 	r := s.roles.get(uint64(a.Role))
-	if s.meta.Level < 3 || r == nil || len(r.Spec.Overseer) == 0 {
+	if r == nil || len(r.Spec.Overseer) == 0 {
 		return nil
 	}
 	return &r.Spec.Overseer[0]

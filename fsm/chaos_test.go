@@ -14,9 +14,9 @@ type chaos struct {
 	index    uint64
 	clock    Time
 	term     uint64
-	level    uint32 // that is begun with, and its commands are written; 0: none
-	climbs   bool   // leaders take rungs of the ladder
-	world    bool   // rooms, hosts, settings and servers change too
+	plans    bool // tasks are expected to take some time
+	climbs   bool // leaders take rungs of the ladder
+	world    bool // rooms, hosts, settings and servers change too
 	sessions []SessionID
 	seq      map[SessionID]uint64
 	sent     []Request // numbered writes that may be repeated
@@ -59,9 +59,6 @@ func (c *chaos) opening() []*Entry {
 		RegisterHost{Key: "h2", Name: "h2", Boot: "1", Runners: []string{"w"}}}
 	if !c.world {
 		cmds = append(cmds, PutSettings{Values: []KV{{"host_ttl", "24h"}}})
-	}
-	if c.level > 0 {
-		cmds = append([]Command{RaiseLevel{Level: c.level}}, cmds...)
 	}
 	var list []*Entry
 	for _, cmd := range cmds {

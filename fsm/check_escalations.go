@@ -39,7 +39,6 @@ func (c *checker) escalations(s *State) {
 		c.that(s.escByKey[key] == id, "escalation %d about %s is not in the index, %d is", id, key.subject, s.escByKey[key])
 	}
 	c.that(len(newest) == len(s.escByKey), "%d things are escalated, the index has %d", len(newest), len(s.escByKey))
-	c.that(x.On || s.escalations.n == 0, "L12: there are escalations before they are on")
 	c.that(open <= MaxOpenEscalations, "L11: %d escalations are open", open)
 	c.that(alone == s.escAlone, "%d escalations are not acknowledged, %d are counted", alone, s.escAlone)
 	c.that(open == s.escOpen && closed == s.escClosed.Len() && pending == s.escPending.Len(),

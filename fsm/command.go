@@ -96,7 +96,7 @@ type ReportHash struct {
 type RaiseEpoch struct{ Hold time.Duration }
 
 // LeaderUnreached says that a leader gives its office to another server, since nobody
-// reaches its API. It is written at feature level 1.
+// reaches its API.
 type LeaderUnreached struct {
 	Server, To string
 	Silent     time.Duration // since somebody last reached it
@@ -127,7 +127,7 @@ type CreateTask struct {
 	Room, Role, Title, Text, By string
 	Priority                    int32
 	// Expect is how long each attempt may take, MinExpect to MaxExpect; 0: what its role
-	// says. It is written at feature level 3.
+	// says.
 	Expect time.Duration
 }
 
@@ -182,8 +182,7 @@ type Work struct {
 // StartTask says that work has begun.
 type StartTask struct{ Work }
 
-// ProgressTask notes progress. With one of the fields behind Note it is written at feature
-// level 3.
+// ProgressTask notes progress.
 type ProgressTask struct {
 	Work
 	Note    string
@@ -222,7 +221,7 @@ type SetResume struct {
 }
 
 // Declare is what an incarnation says of its own condition; each one is also a health
-// report. It is written at feature level 2.
+// report.
 type Declare struct {
 	Speaker
 	Status  DeclaredStatus

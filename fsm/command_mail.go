@@ -10,8 +10,7 @@ const (
 	MaxMailRead    = 100  // mails that one ReadMail hands over
 )
 
-// SendMail puts a mail into the mailbox of each addressee, in one record. It is written
-// at feature level 2.
+// SendMail puts a mail into the mailbox of each addressee, in one record.
 type SendMail struct {
 	// Speaker is the life that sends it. With an empty Agent it is no agent's: From
 	// says who sends it, for people.
@@ -33,13 +32,13 @@ type SendMail struct {
 
 // ReadMail hands unread mail over to the life that asks, the most urgent first, at most
 // MaxMailRead. The outcome's Rev is the number of the delivery, Count how many there
-// are. It is written at feature level 2.
+// are.
 type ReadMail struct {
 	Speaker
 	Max uint32 // 0: MaxMailRead
 }
 
-// AckMail says that the agent has taken note of a mail. It is written at feature level 2.
+// AckMail says that the agent has taken note of a mail.
 type AckMail struct {
 	Speaker
 	Mail MailID

@@ -126,7 +126,7 @@ func (s *State) declare(c *Declare) Outcome {
 }
 
 func (s *State) checkDeclare(c *Declare) Outcome {
-	limit, which := s.meta.Settings.DeclareLimit, "setting "+DeclareLimitName
+	limit, which := s.meta.Settings.DeclareLimit, "setting declare_limit"
 	if c.Waiting == WaitingInput {
 		limit, which = NeedsInputLimit, "the limit for needs_input"
 	}

@@ -44,12 +44,12 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[Exit](), reflect.TypeFor[Answer](), reflect.TypeFor[Outcome](),
 	reflect.TypeFor[HostView](), reflect.TypeFor[Brake](), reflect.TypeFor[BrakeTick](), reflect.TypeFor[Tombstone](),
 	reflect.TypeFor[Notes](),
-	reflect.TypeFor[Declaration](), // level 2, as what follows
+	reflect.TypeFor[Declaration](),
 	reflect.TypeFor[Mail](),
 	reflect.TypeFor[RoomWatch](), reflect.TypeFor[Watchdog](), reflect.TypeFor[WatchdogSettings](), reflect.TypeFor[Cancellation](),
 	reflect.TypeFor[Escalation](), reflect.TypeFor[Notice](), reflect.TypeFor[Delivery](), reflect.TypeFor[Escalations](), reflect.TypeFor[EscalationSettings](),
 	reflect.TypeFor[Ladder](), reflect.TypeFor[LadderSettings](), reflect.TypeFor[LadderWindow](),
-	reflect.TypeFor[Plan](), // level 3, as what follows
+	reflect.TypeFor[Plan](),
 	reflect.TypeFor[Screen](),
 	reflect.TypeFor[HostTerminal](), reflect.TypeFor[PromptSettings](),
 	reflect.TypeFor[Chain](),

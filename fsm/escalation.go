@@ -21,7 +21,7 @@ const (
 	EscServerDiverged                             // server: its state differs from the majority's
 	EscAgentStuck                                 // agent: it lives and does not get on, and the ladder is at its end
 	EscPrompt                                     // agent: a permission prompt stands on its terminal
-	EscOverseerDown                               // agent: an overseer that was dead at several looks in a row (feature level 3)
+	EscOverseerDown                               // agent: an overseer that was dead at several looks in a row
 	escalationKindsPlus                           // one more than the last
 )
 
@@ -64,7 +64,7 @@ type EscalationSettings struct {
 	Tries    uint32        // then a notice is given up
 	Kept     uint64        // closed escalations
 	// Remind is when one is announced again that still lasts and that nobody looks after;
-	// 0: never (feature level 3).
+	// 0: never.
 	Remind time.Duration
 }
 
@@ -126,16 +126,11 @@ func (d *Delivery) Over() bool { return d.Done || d.GaveUp }
 
 // Escalations is the replicated part of escalations of which there is one.
 type Escalations struct {
-	On         bool         // BeginEscalations was applied
 	Last       EscalationID // handed out
 	LastNotice uint64
-	Opened     uint64 // since they are on
+	Opened     uint64 // ever
 	Dropped    uint64 // not opened, since too many were open
 }
-
-// BeginEscalations switches escalations on, once: by the leader when every server reads
-// feature level 2, as all that follow here. What needs a human already is escalated then.
-type BeginEscalations struct{}
 
 // AckEscalation is a human's word that somebody looks after it: no more notices.
 type AckEscalation struct {
@@ -159,10 +154,9 @@ type NoteNotice struct {
 	Notifiers []string
 }
 
-func (BeginEscalations) command() {}
-func (AckEscalation) command()    {}
-func (CloseEscalation) command()  {}
-func (NoteNotice) command()       {}
+func (AckEscalation) command()   {}
+func (CloseEscalation) command() {}
+func (NoteNotice) command()      {}
 
 // escalationKey finds the newest escalation about something.
 type escalationKey struct {

@@ -149,9 +149,6 @@ func (a *Agent) breaker() bool { return a.Parked && a.Notes().ParkedWhy == "" }
 // escalateAgent escalates what is wrong with an agent, with the figures that count for
 // the kind.
 func (s *State) escalateAgent(kind EscalationKind, a *Agent) {
-	if !s.meta.Escalations.On {
-		return
-	}
 	e := Escalation{Kind: kind, Subject: a.Name, Priority: MailHigh, Agent: a.Name, Inc: a.Inc, Task: a.Task,
 		Room: s.rooms.get(uint64(a.Room)).Name, Host: s.hostNameOf(a)}
 	switch kind {
@@ -186,9 +183,6 @@ func (s *State) escalateOverseer(a *Agent, why string) {
 }
 
 func (s *State) escalateTask(t *Task) {
-	if !s.meta.Escalations.On {
-		return
-	}
 	e := Escalation{Kind: EscTaskQuarantined, Subject: fmt.Sprintf("task %d", t.ID), Priority: MailHigh, Task: t.ID,
 		Room: s.rooms.get(uint64(t.Room)).Name, Inc: t.HolderInc,
 		Facts: []KV{{"role", s.roles.get(uint64(t.Role)).Spec.Name}, {"deaths", strconv.FormatUint(uint64(t.Kills), 10)}, {"attempts", strconv.FormatUint(uint64(t.Attempt), 10)}}}
@@ -202,7 +196,7 @@ func (s *State) escalateTask(t *Task) {
 // an agent that works again without an answer needs none.
 func (s *State) escalateMail(m *Mail) {
 	a := s.agents.get(uint64(m.To))
-	if !s.meta.Escalations.On || a == nil || m.From == LaddersBy && m.FromInc == 0 {
+	if a == nil || m.From == LaddersBy && m.FromInc == 0 {
 		return
 	}
 	s.escalate(Escalation{Kind: EscMailUnanswered, Subject: a.Name, Priority: m.Priority, Agent: a.Name, Inc: a.Inc, Task: a.Task,

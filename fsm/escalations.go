@@ -12,9 +12,6 @@ import (
 // after the cool-down while nobody looks after it.
 func (s *State) escalate(e Escalation) {
 	x, now := &s.meta.Escalations, s.meta.Clock
-	if !x.On {
-		return
-	}
 	cooldown := s.meta.Settings.Escalation.Cooldown
 	was := s.escalations.mut(uint64(s.escByKey[e.key()]))
 	switch {
@@ -120,8 +117,6 @@ func (s *State) removeEscalation(id EscalationID) {
 // executeEscalation runs what concerns escalations.
 func (s *State) executeEscalation(c Command) Outcome {
 	switch c := c.(type) {
-	case BeginEscalations:
-		return s.beginEscalations()
 	case AckEscalation:
 		return s.ackEscalation(&c)
 	case CloseEscalation:
@@ -130,46 +125,6 @@ func (s *State) executeEscalation(c Command) Outcome {
 		return s.noteNotice(&c)
 	}
 	panic("fsm: not a command of escalations")
-}
-
-// beginEscalations also opens what has happened before and needs a human still.
-func (s *State) beginEscalations() Outcome {
-	if s.meta.Escalations.On {
-		return Outcome{Count: 1}
-	}
-	s.meta.Escalations.On = true
-	s.event("escalations.on", about{}, "what needs a human is escalated from now on")
-	if s.meta.Brake.Set != 0 {
-		s.escalateBrake()
-	}
-	for _, id := range s.meta.Diverged {
-		s.escalateServer(id)
-	}
-	for _, a := range s.agents.from(0) {
-		if a.stuck() != "" {
-			s.escalateAgent(EscStuckProcess, a)
-		}
-		if a.breaker() {
-			s.escalateAgent(EscBreaker, a)
-		}
-		if a.Notes().Faults >= brokenStarts {
-			s.escalateAgent(EscBrokenStart, a)
-		}
-		if l := a.Notes().Ladder; l != nil && s.Climb(a.ID).Rung == RungEscalate {
-			s.escalateStuck(a, l, s.Verdict(a.ID, true).Kind)
-		}
-	}
-	for _, t := range s.tasks.from(0) {
-		if t.State == TaskQuarantined {
-			s.escalateTask(t)
-		}
-	}
-	for _, m := range s.mails.from(0) {
-		if m.Escalated && !m.State.Closed() {
-			s.escalateMail(m)
-		}
-	}
-	return Outcome{}
 }
 
 func (s *State) escalation(id EscalationID) (*Escalation, Outcome) {
@@ -286,17 +241,17 @@ func (s *State) noticeDeadline(e *Escalation) (at Time) {
 }
 
 // remindAt is when an escalation is announced again that nobody looks after, if it still
-// lasts then; 0: never. From feature level 3 on.
+// lasts then; 0: never.
 func (s *State) remindAt(e *Escalation) Time {
 	every := s.meta.Settings.Escalation.Remind
-	if s.meta.Level < 3 || e.State != EscalationOpen || e.Notice.Pending || every == 0 {
+	if e.State != EscalationOpen || e.Notice.Pending || every == 0 {
 		return 0
 	}
 	past := s.meta.Clock.Sub(e.Notice.At)
 	return e.Notice.At.Add(every * (past/every + 1))
 }
 
-// rearmReminders follows the beginning of feature level 3 and the setting.
+// rearmReminders follows the setting.
 func (s *State) rearmReminders() {
 	for id := range s.escalations.from(0) {
 		if e := s.escalations.get(id); e.State == EscalationOpen && !e.Notice.Pending {

@@ -32,7 +32,7 @@ func (s *State) registerHost(c *RegisterHost) Outcome {
 		s.hostByKey[c.Key] = id
 		s.event("host.joined", about{host: id}, c.Name)
 	}
-	if s.meta.Level >= 3 && h.Version != c.Version {
+	if h.Version != c.Version {
 		h.Terminal = nil // an older one would never say
 	}
 	h.Name, h.Boot, h.Version, h.Capacity, h.Taken = c.Name, c.Boot, c.Version, c.Capacity, c.Taken

@@ -1,8 +1,7 @@
 package fsm
 
 // What the conversation watchdog asks before it cancels a room (seed 003, open question 1),
-// and what of mail is a word in a room. All of it is of feature level 3: before, a silent
-// room is only warned by an event, and mail says nothing in it.
+// and what of mail is a word in a room.
 
 const (
 	roomInquirySubject = "Does this conversation go on?"
@@ -15,9 +14,6 @@ const (
 // askRoom asks the agents that hold open tasks of a silent room, or where none does, those
 // that are there and could take one. It is asked once a warning.
 func (s *State) askRoom(rm *Room) {
-	if s.meta.Level < 3 {
-		return
-	}
 	s.withdrawAsked(rm)
 	var holders, others []AgentID
 	for _, id := range s.openTasksOf(rm) {
@@ -72,7 +68,7 @@ func (s *State) recallMail(id MailID) {
 // its room, what a human writes in that of the addressee. What vigil writes by itself is
 // no word.
 func (s *State) heardMail(c Command, out *Outcome) {
-	if s.meta.Level < 3 || out.Code != OK {
+	if out.Code != OK {
 		return
 	}
 	switch c := c.(type) {

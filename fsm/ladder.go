@@ -69,7 +69,7 @@ type LadderWindow struct {
 }
 
 // StepLadder takes the next rung with a life that is stuck. Seen is when the last rung was
-// taken that the planner knew of, 0 for none. It is written at feature level 2.
+// taken that the planner knew of, 0 for none.
 type StepLadder struct {
 	Agent AgentID
 	Inc   Incarnation
@@ -78,7 +78,7 @@ type StepLadder struct {
 }
 
 // NoteRung says that a rung could not be used: nothing was typed, and why. The ladder goes
-// on in its own time. It is written at feature level 2.
+// on in its own time.
 type NoteRung struct {
 	Agent  AgentID
 	Inc    Incarnation
@@ -186,7 +186,7 @@ func (s *State) unrestartable(a *Agent, g *Signals) string {
 		return "it has said nothing since it began, so nobody can tell that it works no more"
 	case g.HealthEvery > 0 && g.Declared != nil && !g.unreported():
 		return "it reports its health in time"
-	case s.meta.Level >= 3 && spec.Ladder == LadderCareful && s.beatsItself(a, g):
+	case spec.Ladder == LadderCareful && s.beatsItself(a, g):
 		return "its own beats go on, so it is not dead"
 	case spec.Ladder == LadderCareful && g.flows():
 		return "new text comes on its terminal, so perhaps it works"

@@ -9,14 +9,11 @@ import (
 
 // awayAgent is an agent at work on a host with a task waiting beside it, whose fence outlasts
 // long silences of the host.
-func awayAgent(t *testing.T, level uint32, hostTTL string, change func(*RoleSpec)) (*drive, HostID, Speaker) {
+func awayAgent(t *testing.T, hostTTL string, change func(*RoleSpec)) (*drive, HostID, Speaker) {
 	t.Helper()
 	d := newDrive(t)
 	d.jump(time.Minute)
 	d.must(PutSettings{Values: []KV{{"host_ttl", hostTTL}}})
-	if level == 3 {
-		d.must(RaiseLevel{Level: 3})
-	}
 	h := d.host("h1", "w")
 	spec := RoleSpec{Name: "a", Runner: "w", TTL: 4 * time.Hour}
 	change(&spec)
@@ -48,40 +45,33 @@ func (d *drive) judged(want VerdictKind, when string) {
 }
 
 // L10: a laptop that was suspended wakes up with healthy agents: what could not be heard
-// is neither a missed report nor silence. The time after it counts as ever. Before level 3
-// such an agent was called unresponsive until its next report.
+// is neither a missed report nor silence. The time after it counts as ever.
 func TestL10SuspendedHostMakesNobodyUnresponsive(t *testing.T) {
-	for _, level := range []uint32{2, 3} {
-		for _, span := range []time.Duration{50 * time.Second, 6 * time.Minute} { // shorter and longer than the host's lease
-			d, h, me := awayAgent(t, level, "1m", func(r *RoleSpec) { r.HealthEvery, r.HealthMissed = 20*time.Second, 2 })
-			task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
-			d.must(Claim{Speaker: me})
-			d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
-			d.must(Declare{Speaker: me})
-			d.silence(h, span)
-			if level < 3 {
-				d.judged(AgentUnresponsive, "on the way back at level 2")
-				continue
-			}
-			d.judged(AgentHealthy, "on the way back")
-			v := d.s.Verdict(d.agent("r/a").ID, true)
-			if said := v.Reasons[len(v.Reasons)-1].Text; !strings.Contains(said, "was not heard for "+span.String()) {
-				t.Errorf("nothing tells why: %v", v.Reasons)
-			}
-			d.jump(39 * time.Second)
-			d.judged(AgentHealthy, "before two reports are missing")
-			d.jump(2 * time.Second)
-			d.judged(AgentUnresponsive, "after two missing reports that could have come")
-			if next := reload(t, d.s); next.Hash() != d.s.Hash() || len(next.Host(h).Away) != 2 {
-				t.Errorf("loaded with %v", next.Host(h).Away)
-			}
+	for _, span := range []time.Duration{50 * time.Second, 6 * time.Minute} { // shorter and longer than the host's lease
+		d, h, me := awayAgent(t, "1m", func(r *RoleSpec) { r.HealthEvery, r.HealthMissed = 20*time.Second, 2 })
+		task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
+		d.must(Claim{Speaker: me})
+		d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
+		d.must(Declare{Speaker: me})
+		d.silence(h, span)
+		d.judged(AgentHealthy, "on the way back")
+		v := d.s.Verdict(d.agent("r/a").ID, true)
+		if said := v.Reasons[len(v.Reasons)-1].Text; !strings.Contains(said, "was not heard for "+span.String()) {
+			t.Errorf("nothing tells why: %v", v.Reasons)
+		}
+		d.jump(39 * time.Second)
+		d.judged(AgentHealthy, "before two reports are missing")
+		d.jump(2 * time.Second)
+		d.judged(AgentUnresponsive, "after two missing reports that could have come")
+		if next := reload(t, d.s); next.Hash() != d.s.Hash() || len(next.Host(h).Away) != 2 {
+			t.Errorf("loaded with %v", next.Host(h).Away)
 		}
 	}
 }
 
 // The same for silence with a task, for a task that waits, and for the ladder's deadlines.
 func TestL10SuspendedHostMakesNobodyStalledOrDeaf(t *testing.T) {
-	d, h, me := awayAgent(t, 3, "24h", func(r *RoleSpec) { r.PendingLimit = 5 * time.Minute })
+	d, h, me := awayAgent(t, "24h", func(r *RoleSpec) { r.PendingLimit = 5 * time.Minute })
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	d.silence(h, 6*time.Minute)
 	d.judged(AgentIdle, "with a task that came before the silence")
@@ -109,7 +99,7 @@ func TestL10SuspendedHostMakesNobodyStalledOrDeaf(t *testing.T) {
 
 // What a host keeps of its absences is bounded, and what is kept never changes.
 func TestL11AbsencesAreBounded(t *testing.T) {
-	d, h, _ := awayAgent(t, 3, "24h", func(*RoleSpec) {})
+	d, h, _ := awayAgent(t, "24h", func(*RoleSpec) {})
 	var old, was []Time
 	for range maxAway + 5 {
 		d.jump(20 * time.Minute)
@@ -126,58 +116,51 @@ func TestL11AbsencesAreBounded(t *testing.T) {
 }
 
 // A host whose gossip alone is blocked beats and holds its streams: a hang on it is found
-// like any other. Before level 3 the verdict was suspect for as long as that lasted.
+// like any other.
 func TestBlockedGossipHidesNoHang(t *testing.T) {
-	for level, want := range map[uint32]VerdictKind{2: AgentSuspect, 3: AgentStalled} {
-		d, h, me := awayAgent(t, level, "24h", func(*RoleSpec) {})
-		task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
-		d.must(Claim{Speaker: me})
-		d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
-		d.must(SuspectHost{Host: h, Suspect: true, Reason: whyGossip})
-		for range 4 { // it beats, so only gossip is to blame
-			d.jump(10 * time.Second)
-			d.beat(h, BeatFence|BeatVouch, d.agent("r/a").ID)
-		}
-		d.must(SuspectHost{Host: h, Suspect: true, Reason: whyBlocked})
-		for range 70 {
-			d.jump(30 * time.Second)
-			d.beat(h, BeatFence|BeatVouch, d.agent("r/a").ID)
-		}
-		d.judged(want, "after half an hour")
+	d, h, me := awayAgent(t, "24h", func(*RoleSpec) {})
+	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
+	d.must(Claim{Speaker: me})
+	d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
+	d.must(SuspectHost{Host: h, Suspect: true, Reason: whyGossip})
+	for range 4 { // it beats, so only gossip is to blame
+		d.jump(10 * time.Second)
+		d.beat(h, BeatFence|BeatVouch, d.agent("r/a").ID)
 	}
+	d.must(SuspectHost{Host: h, Suspect: true, Reason: whyBlocked})
+	for range 70 {
+		d.jump(30 * time.Second)
+		d.beat(h, BeatFence|BeatVouch, d.agent("r/a").ID)
+	}
+	d.judged(AgentStalled, "after half an hour")
 }
 
 // Neither the acknowledgement limit nor the progress limit runs while the host is not heard.
 func TestL10SuspendedHostLosesNoTaskToALimit(t *testing.T) {
-	for level, want := range map[uint32]TaskState{2: TaskPending, 3: TaskAcknowledged} {
-		d, h, me := awayAgent(t, level, "24h", func(r *RoleSpec) { r.AckLimit, r.ProgressLimit = 2*time.Minute, 20*time.Minute })
-		id := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
-		d.must(Claim{Speaker: me})
-		d.jump(time.Minute)
-		d.silence(h, 10*time.Minute)
-		d.pass(time.Second)
-		if got := d.s.Task(id).State; got != want {
-			t.Errorf("level %d: after a minute of its host and 10 without, the task is %s, want %s", level, got, want)
-		}
-		if level < 3 {
-			continue
-		}
-		d.must(StartTask{Work{Speaker: me, Task: id, Attempt: 1}})
-		d.jump(19 * time.Minute)
-		d.must(SuspectHost{Host: h, Suspect: true, Reason: whyStream})
-		d.pass(10 * time.Minute)
-		if got := d.s.Task(id).State; got != TaskInProgress {
-			t.Errorf("while its host is not heard the task is %s", got)
-		}
-		d.beat(h, BeatFence|BeatVouch, d.agent("r/a").ID)
-		d.must(SuspectHost{Host: h, Reason: "heard again"})
-		d.pass(40 * time.Second)
-		if got := d.s.Task(id).State; got != TaskInProgress {
-			t.Errorf("before the rest of the limit is over the task is %s", got)
-		}
-		d.pass(30 * time.Minute)
-		if got := d.s.Task(id).State; got == TaskInProgress {
-			t.Error("after the limit the task is not taken back")
-		}
+	d, h, me := awayAgent(t, "24h", func(r *RoleSpec) { r.AckLimit, r.ProgressLimit = 2*time.Minute, 20*time.Minute })
+	id := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
+	d.must(Claim{Speaker: me})
+	d.jump(time.Minute)
+	d.silence(h, 10*time.Minute)
+	d.pass(time.Second)
+	if got := d.s.Task(id).State; got != TaskAcknowledged {
+		t.Errorf("after a minute of its host and 10 without, the task is %s", got)
+	}
+	d.must(StartTask{Work{Speaker: me, Task: id, Attempt: 1}})
+	d.jump(19 * time.Minute)
+	d.must(SuspectHost{Host: h, Suspect: true, Reason: whyStream})
+	d.pass(10 * time.Minute)
+	if got := d.s.Task(id).State; got != TaskInProgress {
+		t.Errorf("while its host is not heard the task is %s", got)
+	}
+	d.beat(h, BeatFence|BeatVouch, d.agent("r/a").ID)
+	d.must(SuspectHost{Host: h, Reason: "heard again"})
+	d.pass(40 * time.Second)
+	if got := d.s.Task(id).State; got != TaskInProgress {
+		t.Errorf("before the rest of the limit is over the task is %s", got)
+	}
+	d.pass(30 * time.Minute)
+	if got := d.s.Task(id).State; got == TaskInProgress {
+		t.Error("after the limit the task is not taken back")
 	}
 }

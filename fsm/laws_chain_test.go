@@ -23,8 +23,6 @@ func overseerRoom(t *testing.T, triage bool, change ...func(*RoleSpec)) *watch {
 	t.Helper()
 	x := &watch{drive: newDrive(t)}
 	x.jump(time.Minute)
-	x.must(RaiseLevel{Level: 3})
-	x.must(BeginEscalations{})
 	x.h = x.host("h1", "w")
 	spec := RoleSpec{Name: "deacon", Runner: "w", Overseer: []OverseerSpec{{HandoffAfter: 3}}}
 	if triage {

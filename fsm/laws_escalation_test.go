@@ -18,7 +18,6 @@ func newAlarmed(t *testing.T) *alarmed {
 	t.Helper()
 	x := &alarmed{drive: newDrive(t)}
 	x.jump(time.Hour)
-	x.must(BeginEscalations{})
 	x.must(PutSettings{Values: []KV{{"ttl", "24h"}, {"host_ttl", "24h"}}})
 	x.host = x.drive.host("h1", "w")
 	x.room("r", RoleSpec{Name: "a", Runner: "w", KillLimit: 1, AckLimit: 24 * time.Hour, StartLimit: 24 * time.Hour})
@@ -118,7 +117,6 @@ func TestEscalationsOfEachKind(t *testing.T) {
 			undo: func(x *alarmed) { x.must(ReleaseBrake{By: "ann"}) }},
 		{kind: EscRoomCanceled, subject: "r", priority: MailLow, facts: "{reason idle_timeout} {tasks 1} {silent_for 11m1s}", commands: "vigil room reopen r",
 			do: func(x *alarmed) {
-				x.must(WatchRooms{})
 				x.must(CreateTask{Room: "r", Role: "a", Title: "secret title"})
 				rm := x.s.Room("r")
 				x.jump(10*time.Minute + time.Second)
@@ -158,7 +156,6 @@ func TestEscalationsOfEachKind(t *testing.T) {
 		{kind: EscPrompt, subject: "r/a", priority: MailHigh, facts: "{shown_for 5m0s} {runner w}", commands: "vigil agent screen r/a",
 			do: func(x *alarmed) {
 				x.must(PutSettings{Values: []KV{{"ttl", "24h"}, {"host_ttl", "24h"}}})
-				x.must(RaiseLevel{Level: 3})
 				me := x.start("r/a", x.host)
 				x.must(Join{me})
 				x.must(ReportScreen{Host: x.host, Agent: 1, Inc: me.Inc, Kind: PromptPermission})
@@ -217,26 +214,6 @@ func TestL11InquiriesOfTheLadderAreNotEscalatedTwice(t *testing.T) {
 	}
 	if e := x.only(EscMailUnanswered); e.Count != 1 {
 		t.Errorf("%+v", e)
-	}
-}
-
-// L12: nothing is escalated before the record that all servers read; what needs a human
-// then is escalated with it, once.
-func TestL12EscalationsBeginWithARecord(t *testing.T) {
-	x := &alarmed{drive: newDrive(t)}
-	x.host = x.drive.host("h1", "w")
-	x.room("r", RoleSpec{Name: "a", Runner: "w"})
-	x.start("r/a", x.host)
-	x.must(ReportStuck{Host: x.host, Agent: 1, Inc: x.agent("r/a").Inc, Reason: "in uninterruptible sleep"})
-	if len(x.all()) != 0 {
-		t.Fatalf("escalated before the record: %+v", x.all())
-	}
-	x.must(BeginEscalations{})
-	if e := x.only(EscStuckProcess); e.Agent != "r/a" || e.Host != "h1" || e.Room != "r" || e.Inc != x.agent("r/a").Inc {
-		t.Errorf("%+v", e)
-	}
-	if out := x.must(BeginEscalations{}); out.Count != 1 || len(x.all()) != 1 {
-		t.Errorf("the second record: %+v, %d escalations", out, len(x.all()))
 	}
 }
 

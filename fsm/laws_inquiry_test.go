@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// askedRoom is a silent room of feature level 3 that has just been warned.
+// askedRoom is a silent room that has just been warned.
 func askedRoom(t *testing.T) *silentRoom {
 	t.Helper()
 	x := newSilentRoom(t)
-	x.must(RaiseLevel{Level: 3})
 	x.jump(10*time.Minute + time.Second)
 	x.must(x.warning())
 	return x
@@ -83,7 +82,6 @@ func TestInquiryIsWithdrawnWithTheCancellation(t *testing.T) {
 // Where nobody holds a task, those are asked who are there and could take one.
 func TestInquiryGoesToWhoeverIsThere(t *testing.T) {
 	x := newSilentRoom(t)
-	x.must(RaiseLevel{Level: 3})
 	x.must(CompleteTask{Work: x.work()})
 	x.jump(10*time.Minute + time.Second)
 	x.must(x.warning())
@@ -99,24 +97,18 @@ func TestInquiryGoesToWhoeverIsThere(t *testing.T) {
 	}
 }
 
-// From feature level 3 on mail of agents and humans is something said in a room; what vigil
-// writes by itself is not. Before, only a warning is written.
+// Mail of agents and humans is something said in a room; what vigil writes by itself is not.
 func TestMailIsAWordInItsRoom(t *testing.T) {
 	for name, c := range map[string]struct {
-		level uint32
-		mail  func(x *silentRoom) SendMail
-		word  bool
+		mail func(x *silentRoom) SendMail
+		word bool
 	}{
-		"of an agent":          {3, func(x *silentRoom) SendMail { return SendMail{Speaker: x.me, To: "r/a"} }, true},
-		"of a human":           {3, func(x *silentRoom) SendMail { return SendMail{From: "ann", To: "r/a"} }, true},
-		"of vigil":             {3, func(x *silentRoom) SendMail { return SendMail{From: LaddersBy, To: "r/a"} }, false},
-		"of an agent, level 2": {2, func(x *silentRoom) SendMail { return SendMail{Speaker: x.me, To: "r/a"} }, false},
+		"of an agent": {func(x *silentRoom) SendMail { return SendMail{Speaker: x.me, To: "r/a"} }, true},
+		"of a human":  {func(x *silentRoom) SendMail { return SendMail{From: "ann", To: "r/a"} }, true},
+		"of vigil":    {func(x *silentRoom) SendMail { return SendMail{From: LaddersBy, To: "r/a"} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newSilentRoom(t)
-			if c.level == 3 {
-				x.must(RaiseLevel{Level: 3})
-			}
 			x.jump(10*time.Minute + time.Second)
 			m := c.mail(x)
 			m.Subject, m.Body, m.Kind, m.Priority = "s", "b", "note", MailNormal
@@ -128,8 +120,8 @@ func TestMailIsAWordInItsRoom(t *testing.T) {
 				return
 			}
 			x.must(x.warning())
-			if n := len(x.room().Asked); (n == 1) != (c.level == 3) {
-				t.Errorf("%d inquiries at level %d", n, c.level)
+			if n := len(x.room().Asked); n != 1 {
+				t.Errorf("%d inquiries", n)
 			}
 		})
 	}
@@ -139,7 +131,6 @@ func TestMailIsAWordInItsRoom(t *testing.T) {
 // until the expected completion of a task that somebody works on, and not for longer.
 func TestSeed003ExpectedTasksKeepTheirRoom(t *testing.T) {
 	x := newSilentRoom(t)
-	x.must(RaiseLevel{Level: 3})
 	x.must(ProgressTask{Work: x.work(), Expect: 3 * time.Hour})
 	x.jump(2 * time.Hour)
 	if q := x.is(RoomExempt); !strings.Contains(q.Why, "is expected to be done in 1h0m0s") {

@@ -130,34 +130,29 @@ func TestL6RestoredEscalationsGetNewNumbers(t *testing.T) {
 	}
 }
 
-// What still lasts and nobody looks after is announced again each escalation_remind, from
-// feature level 3 on; a human's word ends it (law L9), and so does the end of the trouble.
+// What still lasts and nobody looks after is announced again each escalation_remind;
+// a human's word ends it (law L9), and so does the end of the trouble.
 func TestEscalationsAreRemindedOf(t *testing.T) {
-	open := func(t *testing.T, level uint32) *alarmed {
+	open := func(t *testing.T) *alarmed {
 		x := newAlarmed(t)
 		x.start("r/a", x.host)
 		x.must(ReportStuck{Host: x.host, Agent: 1, Inc: x.agent("r/a").Inc, Reason: "in uninterruptible sleep"})
 		x.fails(1, "hook", "", "hook")
-		if level == 3 {
-			x.must(RaiseLevel{Level: 3})
-		}
 		return x
 	}
 	for name, c := range map[string]struct {
-		level uint32
-		do    func(x *alarmed)
-		want  uint64 // notices after 13 h
+		do   func(x *alarmed)
+		want uint64 // notices after 13 h
 	}{
-		"nobody looks": {3, func(*alarmed) {}, 4},
-		"level 2":      {2, func(*alarmed) {}, 1},
-		"acknowledged": {3, func(x *alarmed) { x.must(AckEscalation{Escalation: 1, By: "ann"}) }, 1},
-		"closed":       {3, func(x *alarmed) { x.must(CloseEscalation{Escalation: 1, By: "ann"}) }, 1},
-		"it is over":   {3, func(x *alarmed) { x.must(ReportExit{Host: x.host, Agent: 1, Inc: x.agent("r/a").Inc}) }, 1},
-		"switched off": {3, func(x *alarmed) { x.must(PutSettings{Values: []KV{{"escalation_remind", "0s"}}}) }, 1},
-		"every hour":   {3, func(x *alarmed) { x.must(PutSettings{Values: []KV{{"escalation_remind", "1h"}}}) }, 14},
+		"nobody looks": {func(*alarmed) {}, 4},
+		"acknowledged": {func(x *alarmed) { x.must(AckEscalation{Escalation: 1, By: "ann"}) }, 1},
+		"closed":       {func(x *alarmed) { x.must(CloseEscalation{Escalation: 1, By: "ann"}) }, 1},
+		"it is over":   {func(x *alarmed) { x.must(ReportExit{Host: x.host, Agent: 1, Inc: x.agent("r/a").Inc}) }, 1},
+		"switched off": {func(x *alarmed) { x.must(PutSettings{Values: []KV{{"escalation_remind", "0s"}}}) }, 1},
+		"every hour":   {func(x *alarmed) { x.must(PutSettings{Values: []KV{{"escalation_remind", "1h"}}}) }, 14},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := open(t, c.level)
+			x := open(t)
 			c.do(x)
 			for range 13 {
 				x.jump(time.Hour)

@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// plannedAgent is an agent at feature level 3 that has begun a task with an expectation of
+// plannedAgent is an agent that has begun a task with an expectation of
 // its own, or that of its role; it has said nothing yet.
 func plannedAgent(t *testing.T, expect time.Duration, change ...func(*RoleSpec)) *hung {
 	t.Helper()
 	x := &hung{drive: newDrive(t)}
-	x.must(RaiseLevel{Level: 3})
 	x.jump(time.Minute)
 	x.h = x.host("h1", "w")
 	spec := RoleSpec{Name: "a", Runner: "w", Ladder: LadderRestart}
@@ -36,7 +35,6 @@ func (x *hung) work() Work {
 // next role.
 func TestExpectationRunsFromTheClaim(t *testing.T) {
 	d := newDrive(t)
-	d.must(RaiseLevel{Level: 3})
 	d.room("r", RoleSpec{Name: "a", TTL: 24 * time.Hour, Expect: 2 * time.Hour}, RoleSpec{Name: "b", TTL: 24 * time.Hour, Expect: time.Hour},
 		RoleSpec{Name: "c", TTL: 24 * time.Hour})
 	own := d.must(CreateTask{Room: "r", Role: "a", Title: "t", Expect: 3 * time.Hour}).Task
@@ -237,7 +235,7 @@ func TestPlansAreRefusedWhenTheyMakeNoSense(t *testing.T) {
 	}
 }
 
-// L3: the limits of a role that is applied anew hold for the tasks in work (feature level 3).
+// L3: the limits of a role that is applied anew hold for the tasks in work.
 func TestL3NewLimitsHoldForTasksInWork(t *testing.T) {
 	x := plannedAgent(t, 0)
 	x.beating(10 * time.Minute)
@@ -249,7 +247,7 @@ func TestL3NewLimitsHoldForTasksInWork(t *testing.T) {
 }
 
 // L11: a completion that comes after its task was taken away ends the failures of a healthy
-// life all the same (feature level 3).
+// life all the same.
 func TestL11LateCompletionCountsForTheBudget(t *testing.T) {
 	x := plannedAgent(t, 0)
 	x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: 1})
@@ -268,33 +266,28 @@ func TestL11LateCompletionCountsForTheBudget(t *testing.T) {
 }
 
 // Seed 002, 1.5.3: who was started by hand beats by itself, so by default a human is told
-// instead of taking its task away; before feature level 3 it was taken.
+// instead of taking its task away.
 func TestOwnBeatsAreNoFailure(t *testing.T) {
-	for level, want := range map[uint32]Rung{2: RungInterrupt, 3: RungEscalate} {
-		d := newDrive(t)
-		if level == 3 {
-			d.must(RaiseLevel{Level: 3})
+	d := newDrive(t)
+	d.jump(time.Minute)
+	d.room("r", RoleSpec{Name: "a", TTL: 24 * time.Hour})
+	me := d.joinBy("r/a")
+	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
+	d.must(Claim{Speaker: me})
+	d.jump(time.Second)
+	d.must(StartTask{Work{me, task, 1}})
+	d.jump(time.Second)
+	d.must(ProgressTask{Work: Work{me, task, 1}})
+	d.jump(stalledAfter + time.Second)
+	for _, r := range []Rung{RungNudge, RungWake, RungEscalate} {
+		c := d.s.Climb(1)
+		if c.Next != r {
+			t.Fatalf("next is %s (%s), want %s", c.Next, c.Why, r)
 		}
-		d.jump(time.Minute)
-		d.room("r", RoleSpec{Name: "a", TTL: 24 * time.Hour})
-		me := d.joinBy("r/a")
-		task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
-		d.must(Claim{Speaker: me})
-		d.jump(time.Second)
-		d.must(StartTask{Work{me, task, 1}})
-		d.jump(time.Second)
-		d.must(ProgressTask{Work: Work{me, task, 1}})
-		d.jump(stalledAfter + time.Second)
-		for _, r := range []Rung{RungNudge, RungWake, want} {
-			c := d.s.Climb(1)
-			if c.Next != r {
-				t.Fatalf("level %d: next is %s (%s), want %s", level, c.Next, c.Why, r)
-			}
-			d.jump(max(0, c.Due.Sub(d.clock)))
-			d.must(StepLadder{Agent: 1, Inc: me.Inc, Rung: r, Seen: c.Seen})
-		}
-		if told := d.events("agent.needs_human"); (told == 1) != (level == 3) || d.s.Task(task).State != TaskInProgress {
-			t.Errorf("level %d: %d calls for a human, the task is %s", level, told, d.s.Task(task).State)
-		}
+		d.jump(max(0, c.Due.Sub(d.clock)))
+		d.must(StepLadder{Agent: 1, Inc: me.Inc, Rung: r, Seen: c.Seen})
+	}
+	if told := d.events("agent.needs_human"); told != 1 || d.s.Task(task).State != TaskInProgress {
+		t.Errorf("%d calls for a human, the task is %s", told, d.s.Task(task).State)
 	}
 }

@@ -78,7 +78,6 @@ func TestSeed003LateResultOfACanceledTask(t *testing.T) {
 // comes in the next one.
 func TestL11CancellationsAreBounded(t *testing.T) {
 	d := newDrive(t)
-	d.must(WatchRooms{})
 	for i := range 25 {
 		name := fmt.Sprintf("r%02d", i)
 		d.room(name, RoleSpec{Name: "a", PendingLimit: 7 * 24 * time.Hour})
@@ -185,21 +184,15 @@ func TestSeed003NoContentInEvents(t *testing.T) {
 	}
 }
 
-// L12: before WatchRooms nothing is noted, and every silence begins with it; a restored
-// backup and the end of a pause of everything begin it anew.
-func TestL12SilenceBeginsWithTheWatch(t *testing.T) {
+// A restored backup begins every silence anew.
+func TestL12SilenceBeginsAnewWithARestoredBackup(t *testing.T) {
 	d := newDrive(t)
 	d.room("r", RoleSpec{Name: "a", PendingLimit: 7 * 24 * time.Hour})
 	d.must(CreateTask{Room: "r", Role: "a", Title: "t"})
-	d.jump(time.Hour)
-	rm := d.s.Room("r")
-	d.want(Conflict, WarnRoom{Room: rm.ID, Active: rm.Active})
-	d.must(WatchRooms{})
-	d.must(WatchRooms{})
 	state := func() RoomState { return d.s.Quiet(d.s.Room("r")).State }
 	d.jump(10 * time.Minute)
 	if state() != RoomActive {
-		t.Errorf("the room is %s 10 min after the watch began", state())
+		t.Errorf("the room is %s 10 min after its task was created", state())
 	}
 	d.jump(time.Second)
 	if state() != RoomStalled {

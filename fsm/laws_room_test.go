@@ -255,11 +255,9 @@ func TestRetentionOfFinishedTasks(t *testing.T) {
 	}
 }
 
-// L3: a limit that a role gets while its task is in work counts for that task too (from
-// feature level 3 on; before, it began with the next progress).
+// L3: a limit that a role gets while its task is in work counts for that task too.
 func TestL3LimitsOfTasksInWorkFollowTheirRole(t *testing.T) {
 	d := newDrive(t)
-	d.must(RaiseLevel{Level: 3})
 	role := RoleSpec{Name: "a", TTL: time.Hour}
 	d.room("r", role)
 	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}

@@ -21,9 +21,6 @@ func newWatched(t *testing.T, change ...func(*RoleSpec)) *watched {
 		f(&spec)
 	}
 	x.room("r", spec)
-	x.must(BeginEscalations{})
-	x.must(WatchRooms{})
-	x.must(RaiseLevel{Level: 3})
 	x.begin()
 	x.beating(time.Second)
 	x.must(ProgressTask{Work: Work{x.me, x.task, 1}, Note: "on it"})

@@ -242,7 +242,6 @@ func TestTriageMaySayMoreOrLess(t *testing.T) {
 // the conversation watchdog does not cancel them.
 func TestLooksKeepNoRoomAwake(t *testing.T) {
 	x := overseerRoom(t, true)
-	x.must(WatchRooms{})
 	active := x.s.Room("r").Active
 	x.beating(time.Minute)
 	x.ask()

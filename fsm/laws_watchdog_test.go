@@ -21,7 +21,6 @@ func newSilentRoom(t *testing.T, watch ...RoomWatch) *silentRoom {
 	t.Helper()
 	x := &silentRoom{drive: newDrive(t)}
 	x.jump(time.Hour)
-	x.must(WatchRooms{})
 	x.must(PutSettings{Values: []KV{{"ttl", "24h"}, {"host_ttl", "24h"}}}) // no lease ends in between
 	x.host = x.drive.host("h1", "w")
 	x.must(ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a", Runner: "w", Replicas: 1, AckLimit: 7 * 24 * time.Hour, PendingLimit: 7 * 24 * time.Hour}}, By: "ann", Watch: watch})
@@ -214,7 +213,6 @@ func TestSeed003StopFails(t *testing.T) {
 		t.Errorf("with a process that cannot be ended: %+v", out)
 	}
 	d := newDrive(t)
-	d.must(WatchRooms{})
 	d.room("r", RoleSpec{Name: "a", TTL: 24 * time.Hour})
 	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
@@ -292,7 +290,6 @@ func TestL10DeclarationsExemptARoom(t *testing.T) {
 // The longest of several excuses counts; when it is taken back, the next one does.
 func TestL10OtherExcusesRemain(t *testing.T) {
 	d := newDrive(t)
-	d.must(WatchRooms{})
 	d.room("r", RoleSpec{Name: "a", Replicas: 3, TTL: 24 * time.Hour, AckLimit: 24 * time.Hour})
 	var who []Speaker
 	for _, name := range []string{"r/a", "r/a.2", "r/a.3"} {

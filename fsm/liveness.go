@@ -267,7 +267,7 @@ func (s *State) trust(h *Host, why string) {
 func (s *State) noteHeard(h *Host, why string) {
 	is, was := why == "" || why == whyBlocked || h.Hearsay().Stream == HearAlive, len(h.Away)%2 == 0
 	switch {
-	case s.meta.Level < 3 || is == was:
+	case is == was:
 	case is:
 		h.Away = append(slices.Clone(h.Away), s.meta.Clock)
 	default:

@@ -6,7 +6,7 @@ import (
 )
 
 // Plan is what is expected of a task, and how far its attempt is by its agent's own word
-// (feature level 3; seed 002, section 1.5).
+// (seed 002, section 1.5).
 type Plan struct {
 	Expect time.Duration // of each attempt from its claim, by who created the task; 0: its role's
 	// Due is the expected completion of the last attempt; 0: nothing is expected.

@@ -72,9 +72,6 @@ func (s *State) roomIndexOf(id RoomID) *roomIndex {
 
 // touch takes note that something was done or said in a room.
 func (s *State) touch(id RoomID) {
-	if !s.meta.Watchdog.On {
-		return
-	}
 	rm := s.rooms.mut(uint64(id))
 	if rm != nil && rm.Asked != nil {
 		s.withdrawAsked(rm)
@@ -96,7 +93,7 @@ func (s *State) reviewRoom(id RoomID, was bool) {
 		return
 	}
 	rm := s.rooms.get(uint64(id))
-	if s.meta.Watchdog.On && is {
+	if is {
 		rm = s.rooms.mut(uint64(id))
 		rm.Opened, rm.Quiet = s.meta.Clock, s.meta.Clock
 	}
@@ -147,7 +144,7 @@ func (s *State) reviewExcuse(a *Agent) {
 	default:
 		was := ri.excused
 		s.findExcuse(a.Room, ri)
-		if s.meta.Watchdog.On && ri.excused < was {
+		if ri.excused < was {
 			rm := s.rooms.mut(uint64(a.Room))
 			rm.Quiet = max(rm.Quiet, min(was, s.meta.Clock))
 		}
@@ -216,8 +213,6 @@ func (s *State) Quiet(rm *Room) RoomQuiet {
 	switch {
 	case !set.Enabled:
 		q.State, q.Why = RoomUnwatched, "the watchdog is switched off (setting watchdog_enabled)"
-	case !w.On:
-		q.State, q.Why = RoomUnwatched, "the watchdog has not begun yet"
 	case ri == nil || ri.open == 0:
 		q.State, q.Why = RoomIdle, "it has no open tasks"
 	case rm.Deleting:
@@ -310,7 +305,7 @@ func (s *State) quietRooms() iter.Seq[*Room] {
 // for the longest time. Its cost does not depend on how many other rooms there are.
 func (s *State) StalledRooms() iter.Seq2[*Room, RoomQuiet] {
 	return func(yield func(*Room, RoomQuiet) bool) {
-		if !s.meta.Settings.Watchdog.Enabled || !s.meta.Watchdog.On || s.meta.Paused {
+		if !s.meta.Settings.Watchdog.Enabled || s.meta.Paused {
 			return
 		}
 		for rm := range s.quietRooms() {

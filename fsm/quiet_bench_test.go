@@ -10,7 +10,7 @@ import (
 func manyRooms(rooms, stalled int) *State {
 	s := New()
 	s.now = &Entry{}
-	s.meta.Watchdog.On, s.meta.Clock = true, Time(time.Hour)
+	s.meta.Clock = Time(time.Hour)
 	for i := range rooms {
 		rm := s.addRoom(fmt.Sprintf("r%07d", i))
 		rm.Quiet = s.meta.Clock

@@ -18,7 +18,7 @@ type Room struct {
 	PauseAt  Wall
 	PauseWhy string
 
-	// The conversation watchdog (feature level 2), see watchdog.go. Times are zero while
+	// The conversation watchdog, see watchdog.go. Times are zero while
 	// it has not begun.
 	Watch    RoomWatch
 	Active   Time // of the last thing done or said in it
@@ -28,7 +28,7 @@ type Room struct {
 	Warned   Time          // of its last silence; void once the silence has ended
 	Canceled *Cancellation // the last one, until it is reopened; replaced, never changed
 
-	Asked []MailID // inquiries of the watchdog that wait for an answer (feature level 3); replaced, never changed
+	Asked []MailID // inquiries of the watchdog that wait for an answer; replaced, never changed
 }
 
 // Desired is what a human wants of an agent (law L9).
@@ -129,10 +129,10 @@ type RoleSpec struct {
 	Ladder LadderMode // how far the ladder goes with its agents when they are stuck
 
 	// Expect is how long an attempt at a task may take from its claim, where who created
-	// the task says nothing (feature level 3). 0, the default: nothing is expected.
+	// the task says nothing. 0, the default: nothing is expected.
 	Expect time.Duration
 
-	Overseer []OverseerSpec // at most one: its agents are overseers (feature level 3)
+	Overseer []OverseerSpec // at most one: its agents are overseers
 }
 
 // Role is a named job in a room; tasks are addressed to it.

@@ -164,7 +164,7 @@ func (s *State) applyRole(rm *Room, spec RoleSpec) RoleID {
 		task := a.Task
 		s.intend(a, appliedWhy(&spec))
 		s.settle(a, was)
-		if t := s.tasks.mut(uint64(task)); t != nil && s.meta.Level >= 3 { // its limits may end earlier now
+		if t := s.tasks.mut(uint64(task)); t != nil { // its limits may end earlier now
 			s.rearm(timerTask, uint64(t.ID), &t.Armed, s.taskDeadline(t))
 		}
 	}

@@ -88,10 +88,9 @@ const (
 	inquiryBody    = "You did not answer a nudge. Report progress, declare what you wait for, or fail the task if you cannot go on. Acknowledge this mail: without any answer you are interrupted and restarted, or a human is called."
 )
 
-// inquiryText is what an inquiry says. From feature level 3 on it names the task and the
-// deadline (seed 002, 1.5.3).
+// inquiryText is what an inquiry says. It names the task and the deadline (seed 002, 1.5.3).
 func (s *State) inquiryText(a *Agent) string {
-	if s.meta.Level < 3 || a.Task == 0 {
+	if a.Task == 0 {
 		return inquiryBody
 	}
 	return fmt.Sprintf("%s It is about task %d; answer within %s. If the task takes longer, say how long: `vigil task progress --expect 40m`.",

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What the hosts see on the terminals of their agents (feature level 3). An agentd matches
+// What the hosts see on the terminals of their agents. An agentd matches
 // the last lines with the patterns of the agent's runner and tells which kind of prompt
 // stands there, never the text. It is evidence like any other: a prompt says something as
 // long as it stands, and nothing once it is gone. What flows over a screen is no word of the
@@ -67,8 +67,7 @@ type HostTerminal struct {
 	Watched []string // whose agents' prompts are recognized, sorted
 }
 
-// ReportScreen is what a host sees of a life, when that has changed. It is written at feature
-// level 3.
+// ReportScreen is what a host sees of a life, when that has changed.
 type ReportScreen struct {
 	Host  HostID
 	Agent AgentID
@@ -78,7 +77,7 @@ type ReportScreen struct {
 }
 
 // ReportTerminals says what a host can do about terminals: when its agentd begins, and when
-// that changes. It is written at feature level 3.
+// that changes.
 type ReportTerminals struct {
 	Host             HostID
 	Boot             string
@@ -243,10 +242,10 @@ const degradedMeans = "nothing can be typed or observed; mail and restarts only"
 
 // Degraded tells why nothing can be typed to an agent: its host makes no terminals, or its
 // runner asks for none. Empty: it can be, or nobody knows. Every automatic decision about the
-// agent says it. It is the zero answer below feature level 3.
+// agent says it.
 func (s *State) Degraded(id AgentID) string {
 	a := s.Agent(id)
-	if a == nil || s.meta.Level < 3 {
+	if a == nil {
 		return ""
 	}
 	h := s.Host(a.Host)

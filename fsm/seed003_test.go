@@ -33,7 +33,6 @@ func TestSeed003DefaultConfiguration(t *testing.T) {
 // Seed 003, Stalled Detection Algorithm, step by step.
 func TestSeed003StalledDetectionAlgorithm(t *testing.T) {
 	d := newDrive(t)
-	d.must(WatchRooms{})
 	d.jump(time.Hour)
 	d.room("r", RoleSpec{Name: "a", AckLimit: 7 * 24 * time.Hour, PendingLimit: 7 * 24 * time.Hour})
 	is := func(want RoomState, when string) {
@@ -101,7 +100,6 @@ func TestSeed003FutureCriteria(t *testing.T) {
 func TestSeed003OpenQuestions(t *testing.T) {
 	t.Run("1 agents are notified before", func(t *testing.T) {
 		x := newSilentRoom(t)
-		x.must(RaiseLevel{Level: 3})
 		x.jump(10*time.Minute + time.Second)
 		before := x.s.Unread(x.agent("r/a").ID)
 		x.must(x.warning())

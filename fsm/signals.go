@@ -31,7 +31,7 @@ func (s *State) Signals(id AgentID, leader bool) Signals {
 	}
 	if h := s.Host(a.Host); h != nil {
 		g.Host, g.HostName = h.State, h.Name
-		if h.State == HostSuspect && h.SuspectWhy == whyBlocked && s.meta.Level >= 3 {
+		if h.State == HostSuspect && h.SuspectWhy == whyBlocked {
 			g.Host = HostReady // it beats and holds its streams: only gossip does not get through
 		}
 	}

@@ -61,12 +61,12 @@ type meta struct {
 
 	LastMail     MailID   // handed out
 	LastDelivery uint64   // of mail
-	Watchdog     Watchdog // the conversation watchdog (feature level 2)
+	Watchdog     Watchdog // the conversation watchdog
 	Escalations  Escalations
 
 	Ladder LadderWindow // rungs of the ladder for stuck agents
 
-	Level uint32 // the feature level that RaiseLevel began; 0: none above 2
+	Level uint32 // the feature level that has begun
 }
 
 // Tombstone remembers a deleted room, so that whoever asks is told who deleted it.
@@ -171,7 +171,7 @@ type hostIndex struct {
 // New returns the state of a cluster to which nothing has happened yet.
 func New() *State {
 	s := &State{}
-	s.meta.Settings = DefaultSettings()
+	s.meta.Settings, s.meta.Level = DefaultSettings(), Baseline
 	s.meta.NextRoom, s.meta.NextRole, s.meta.NextAgent, s.meta.NextHost = 1, 1, 1, 1
 	s.meta.NextTask, s.meta.NextSession = 1, 1
 	s.meta.FirstEvent, s.meta.NextEvent = 1, 1

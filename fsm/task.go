@@ -61,7 +61,7 @@ type Task struct {
 	Armed      Time // when its timer is set; 0: none
 	Rev        uint64
 
-	Plan *Plan // what is expected of it (feature level 3); nil: nothing; replaced, never changed
+	Plan *Plan // what is expected of it; nil: nothing; replaced, never changed
 }
 
 // LateResult is a result that came too late to count. It is kept for people.

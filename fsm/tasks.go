@@ -135,14 +135,12 @@ func (s *State) fireTask(id TaskID) {
 }
 
 // bereave takes the task from an agent that stays where it is. Its supervisor no longer
-// vouches for it. From feature level 3 on the time is kept: what waits for it since
-// before has not waited for it.
+// vouches for it. The time is kept: what waits since before has not waited for
+// it.
 func (s *State) bereave(a *Agent) {
 	a.Task = 0
 	s.leases.mut(uint64(a.ID)).Vouch = false
-	if s.meta.Level >= 3 {
-		a.TaskSince = s.meta.Clock
-	}
+	a.TaskSince = s.meta.Clock
 }
 
 // recover takes a task from its holder: back to PENDING, or to an end when its

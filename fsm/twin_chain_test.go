@@ -175,7 +175,7 @@ func TestTwinOfTheChainAgrees(t *testing.T) {
 		for _, e := range c.opening() {
 			s.Apply(e)
 		}
-		for _, cmd := range []Command{RaiseLevel{Level: 3}, BeginEscalations{}, ApplyRoom{Room: "r", Roles: chainRoles()},
+		for _, cmd := range []Command{ApplyRoom{Room: "r", Roles: chainRoles()},
 			PutSettings{Values: []KV{{"overseer_interval", "4s"}, {"overseer_fresh", "3s"}, {"overseer_stale", "8s"}, {"triage_limit", "5s"}, {"ladder_cooldown", "2s"}}}} {
 			if out := s.Apply(c.entry(Request{Cmd: cmd})).Outcomes[0]; out.Code != OK {
 				t.Fatalf("%T: %s", cmd, out.Detail)

@@ -10,8 +10,6 @@ import (
 // escalation is what leaders and humans say of escalations; now and then it is nonsense.
 func (c *chaos) escalation(s *State) Command {
 	switch {
-	case !s.meta.Escalations.On || c.one(40):
-		return BeginEscalations{}
 	case s.meta.Settings.Escalation.Retry > 9e9:
 		return PutSettings{Values: []KV{{"escalation_cooldown", "20s"}, {"escalation_retry", "1s"}, {"escalation_tries", "3"}, {"escalations_kept", "9"}}}
 	}
@@ -126,7 +124,7 @@ func (w *twinAlarms) reminded(s *State, ev *Event) {
 	var id EscalationID
 	fmt.Sscanf(ev.Text, "escalation %d ", &id)
 	e, every := w.byID[id], s.meta.Settings.Escalation.Remind
-	if e == nil || e.state != EscalationOpen || e.pending || s.meta.Clock.Sub(e.notice) < every || s.meta.Level < 3 || every == 0 {
+	if e == nil || e.state != EscalationOpen || e.pending || s.meta.Clock.Sub(e.notice) < every || every == 0 {
 		panic(fmt.Sprintf("at %d: %s; the twin has %+v", s.meta.Clock, ev.Text, e))
 	}
 	e.announce(s.meta.Clock)
@@ -216,8 +214,8 @@ func TestTwinOfEscalationsAgrees(t *testing.T) {
 	kinds, reopened, announced, reminded, gone := map[EscalationKind]int{}, 0, 0, 0, 0
 	for _, seed := range seeds(6) {
 		c, s := newChaos(seed, true), New()
-		for _, e := range append(c.opening(), c.entry(Request{Cmd: BeginEscalations{}}), c.entry(Request{Cmd: PutSettings{Values: []KV{{"breaker_starts", "2"}, {"breaker_pause", "2s"}}}}),
-			c.entry(Request{Cmd: RaiseLevel{Level: 3}}), c.entry(Request{Cmd: PutSettings{Values: []KV{{"escalation_remind", "7s"}}}})) {
+		for _, e := range append(c.opening(), c.entry(Request{Cmd: PutSettings{Values: []KV{{"breaker_starts", "2"}, {"breaker_pause", "2s"}}}}),
+			c.entry(Request{Cmd: PutSettings{Values: []KV{{"escalation_remind", "7s"}}}})) {
 			s.Apply(e)
 		}
 		w := &twinAlarms{on: true, ever: map[EscalationKind]bool{}, newest: map[escalationKey]*twinEscalation{}, byID: map[EscalationID]*twinEscalation{}}

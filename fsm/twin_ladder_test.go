@@ -14,7 +14,7 @@ func (c *chaos) ladder(s *State) Command {
 		roles := chaosRoles()
 		for i := range roles {
 			roles[i].PendingLimit, roles[i].TurnLimit, roles[i].Replicas = time.Second, 0, 4
-			if c.level >= 3 { // so that tasks get stuck, too, after they should have been done
+			if c.plans { // so that tasks get stuck, too, after they should have been done
 				roles[i].HealthEvery, roles[i].HealthMissed, roles[i].Expect = time.Second, 1, time.Second
 				roles[i].ProgressLimit, roles[i].AckLimit = 0, 0
 			}
@@ -160,7 +160,7 @@ func (w *ladderTwin) next(s *State, a *Agent) (Rung, Time) {
 	human := spec.Ladder == LadderEscalate || spec.Ladder == LadderCareful && mute || x.barren >= 3 ||
 		g.HealthEvery > 0 && g.Declared != nil && g.Missed < max(g.HealthMissed, 1) ||
 		a.Managed && spec.Runner == "" || !a.Proc.Fenced() && a.Task == 0 ||
-		s.Level() >= 3 && spec.Ladder == LadderCareful && a.Task != 0 && (!a.Managed || spec.Proof == ProofAgent) && kind == AgentStalled ||
+		spec.Ladder == LadderCareful && a.Task != 0 && (!a.Managed || spec.Proof == ProofAgent) && kind == AgentStalled ||
 		spec.Ladder == LadderCareful && g.Prompt == PromptNone && !g.Quiet
 	switch x.rung {
 	case RungNudge:
@@ -213,20 +213,17 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 	refused, extended := 0, 0
 	for _, seed := range seeds(8) {
 		c, eyes, s := newChaos(seed, true), newChaos(seed+100, true), New()
-		c.level = levelOf(seed)
+		c.plans = seed%2 == 1
 		c.climbs = true
 		for _, e := range c.opening() {
 			s.Apply(e)
 		}
 		w := &ladderTwin{map[AgentID]*climber{}, map[AgentID]words{}, map[AgentID]Time{}}
 		var window []Time
-		if seed%2 == 0 {
-			s.Apply(c.entry(Request{Cmd: RaiseLevel{Level: 3}}))
-		}
 		for range 3000 {
 			c.nurse(s)
 			w.listen(s)
-			if s.Level() >= 3 && eyes.one(40) {
+			if eyes.one(40) {
 				s.Apply(c.entry(Request{Cmd: eyes.screen(s)}))
 				w.listen(s)
 			}

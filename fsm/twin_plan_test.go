@@ -5,12 +5,9 @@ import (
 	"time"
 )
 
-// levelOf has every other log begin with the newest feature level.
-func levelOf(seed uint64) uint32 { return uint32(seed%2) * MaxLevel }
-
-// expect is how long a task may take; nothing below feature level 3.
+// expect is how long a task may take; nothing where tasks are not planned.
 func (c *chaos) expect() time.Duration {
-	if c.level < 3 || c.one(2) {
+	if !c.plans || c.one(2) {
 		return 0
 	}
 	if c.one(15) {
@@ -22,7 +19,7 @@ func (c *chaos) expect() time.Duration {
 // progress is what the holder of a task says of how far it is.
 func (c *chaos) progress(w Work) Command {
 	p := ProgressTask{Work: w, Note: "note", Expect: c.expect()}
-	if c.level >= 3 && c.one(2) {
+	if c.plans && c.one(2) {
 		p.Percent = PercentOf(uint32(c.rng.IntN(104)))
 	}
 	return p
@@ -52,7 +49,7 @@ func (c *chaos) reply(s *State) Command {
 // employ has agents that nobody asks anything work and report once, so that they can fall
 // silent with a task.
 func (c *chaos) employ(s *State, do func(Command)) {
-	if c.level < 3 {
+	if !c.plans {
 		return
 	}
 	for a := range s.Agents("") {
@@ -73,7 +70,7 @@ func (c *chaos) employ(s *State, do func(Command)) {
 // plannedRoles are the roles, one of them with an expectation of its own.
 func (c *chaos) plannedRoles() []RoleSpec {
 	roles := chaosRoles()
-	if c.level >= 3 {
+	if c.plans {
 		roles[2].Expect = 4 * time.Second
 	}
 	return roles

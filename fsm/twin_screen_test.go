@@ -54,7 +54,7 @@ func TestTwinOfScreensAgrees(t *testing.T) {
 		for _, e := range c.opening() {
 			s.Apply(e)
 		}
-		for _, cmd := range []Command{RaiseLevel{Level: 3}, BeginEscalations{}, WatchRooms{}, PutSettings{Values: []KV{{"prompt_limit", limit.String()}}}} {
+		for _, cmd := range []Command{PutSettings{Values: []KV{{"prompt_limit", limit.String()}}}} {
 			s.Apply(c.entry(Request{Cmd: cmd}))
 		}
 		m := map[AgentID]*shownTwin{}

@@ -366,7 +366,7 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 func TestTwinAgrees(t *testing.T) {
 	for _, seed := range seeds(8) {
 		c, s := newChaos(seed, false), New()
-		c.level = levelOf(seed)
+		c.plans = seed%2 == 1
 		for _, e := range c.opening() {
 			s.Apply(e)
 		}

@@ -12,10 +12,6 @@ func (c *chaos) watchdog(s *State) Command {
 	switch {
 	case c.one(3):
 		return c.escalation(s)
-	case !s.meta.Watchdog.On || c.one(40):
-		return WatchRooms{}
-	case s.meta.Level < 3 && c.one(60):
-		return RaiseLevel{Level: 3}
 	case set.Threshold > time.Minute || !set.Enabled && c.one(2):
 		return PutSettings{Values: []KV{{"watchdog_threshold", "4s"}, {"watchdog_min_age", "1s"}, {"watchdog_grace", "2s"}, {"watchdog_enabled", "true"}, {"watchdog_interval", "10s"}}}
 	}
@@ -42,7 +38,6 @@ func (c *chaos) watchdog(s *State) Command {
 // silentTwin is the conversation watchdog without index and without anything kept: what
 // it knows of a room are the words that were spoken in it.
 type silentTwin struct {
-	on     bool
 	active map[RoomID]Time
 }
 
@@ -104,12 +99,12 @@ func (w *silentTwin) heard(s *State, c Command, out Outcome, before map[TaskID]T
 	case UnparkAgent:
 		return agent(c.Agent)
 	case AckMail:
-		if s.meta.Level >= 3 && out.Count == 0 {
+		if out.Count == 0 {
 			return agent(c.Agent)
 		}
 	case SendMail:
 		switch {
-		case s.meta.Level < 3, c.From == LaddersBy && c.Agent == "":
+		case c.From == LaddersBy && c.Agent == "":
 		case c.Agent != "":
 			return agent(c.Agent)
 		default:
@@ -154,7 +149,7 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 			}
 			repeated := s.figures.Repeated
 			out := s.Apply(e).Outcomes
-			if w.on && len(out) == 1 && out[0].Code == OK && s.figures.Repeated == repeated {
+			if len(out) == 1 && out[0].Code == OK && s.figures.Repeated == repeated {
 				id := w.heard(s, e.Requests[0].Cmd, out[0], before, seqs)
 				if p, ok := e.Requests[0].Cmd.(SetPause); ok && p.Scope != "" && paused[p.Scope] != p.Pause {
 					if id = out[0].Room; id == 0 {
@@ -168,7 +163,6 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 					reopened++
 				}
 			}
-			w.on = s.meta.Watchdog.On
 			var naive []RoomID
 			for rm := range s.Rooms() {
 				if rm.Active != w.active[rm.ID] {

@@ -17,11 +17,6 @@ import (
 // is handed on; an agent declares itself, writes or acknowledges mail; a human commands or
 // writes something (see touch). What
 // supervision does by itself (restarts, ends of leases, reminders, orders) is none of it.
-//
-// Nothing of this is written before the record WatchRooms, which the first leader whose
-// servers all read feature level 2 proposes: until then a server has the same state whether
-// it has applied the whole log or was restored, and writes what older versions write. Every
-// silence begins there at the earliest (Watchdog.Since).
 
 // WatchedBy is the author of what the watchdog does to tasks and rooms.
 const WatchedBy = "watchdog"
@@ -50,12 +45,11 @@ type RoomWatch struct {
 
 // Watchdog is the replicated part of the conversation watchdog of which there is one.
 type Watchdog struct {
-	On       bool // WatchRooms was applied: activity is noted
 	Since    Time // no silence begins before this
 	WindowAt Time // when the present window of cancellations began
 	InWindow uint32
-	Warned   uint64 // warnings since the watchdog is on
-	Canceled uint64 // cancellations since then
+	Warned   uint64 // warnings ever
+	Canceled uint64 // cancellations ever
 	// History holds the last cancellations, oldest first; replaced, never changed.
 	History []Cancellation
 }
@@ -65,7 +59,7 @@ type Cancellation struct {
 	Room     string
 	At       Time
 	Wall     Wall
-	ActiveAt Wall          // of the last activity; 0: before the watchdog was on
+	ActiveAt Wall          // of the last activity; 0: not known
 	Silent   time.Duration // since the last activity
 	Reason   string        // IdleTimeout or RoomDeadline
 	Tasks    uint32        // that were canceled
@@ -76,9 +70,6 @@ type Cancellation struct {
 }
 
 const maxNamed = 8
-
-// WatchRooms begins the watch: from now on activity is noted. By the leader, once.
-type WatchRooms struct{}
 
 // WarnRoom warns of a silence. Active is the last activity that the planner saw.
 type WarnRoom struct {
@@ -108,7 +99,6 @@ type SetRoomWatch struct {
 	IfRev uint64 // 0: whatever it is now
 }
 
-func (WatchRooms) command()     {}
 func (WarnRoom) command()       {}
 func (CancelIdleRoom) command() {}
 func (ReopenRoom) command()     {}
@@ -130,8 +120,6 @@ func (w *RoomWatch) Check() error {
 // executeWatchdog runs what concerns the conversation watchdog.
 func (s *State) executeWatchdog(c Command) Outcome {
 	switch c := c.(type) {
-	case WatchRooms:
-		return s.watchRooms()
 	case WarnRoom:
 		return s.warnRoom(&c)
 	case CancelIdleRoom:
@@ -144,22 +132,9 @@ func (s *State) executeWatchdog(c Command) Outcome {
 	panic("fsm: not a command of the watchdog")
 }
 
-func (s *State) watchRooms() Outcome {
-	if s.meta.Watchdog.On {
-		return Outcome{Count: 1}
-	}
-	s.meta.Watchdog.On = true
-	s.event("watchdog.on", about{}, "silent rooms are noticed from now on")
-	s.quietSince()
-	return Outcome{}
-}
-
 // quietSince lets every silence begin now at the earliest: after an outage of which the
 // state knows nothing, or a pause of everything.
 func (s *State) quietSince() {
-	if !s.meta.Watchdog.On {
-		return
-	}
 	s.meta.Watchdog.Since = s.meta.Clock
 	s.placeOwn()
 }

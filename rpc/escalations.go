@@ -31,7 +31,7 @@ func (e *escalations) ListEscalations(_ context.Context, r *vigilv1.ListEscalati
 	// There are some 20,000 at most by default, and few are open: one look is short enough.
 	return read(e.core, func(st *fsm.State) *vigilv1.ListEscalationsResponse {
 		n := st.EscalationCounts()
-		out := &vigilv1.ListEscalationsResponse{Open: uint32(n.Open), Pending: uint32(n.Pending), Dropped: n.Dropped, On: n.On}
+		out := &vigilv1.ListEscalationsResponse{Open: uint32(n.Open), Pending: uint32(n.Pending), Dropped: n.Dropped}
 		for x := range st.Escalations(fsm.EscalationID(r.GetAfter())) {
 			if !r.GetAll() && x.State == fsm.EscalationClosed || r.GetRoom() != "" && x.Room != r.GetRoom() || r.GetKind() != "" && x.Kind.String() != r.GetKind() {
 				continue

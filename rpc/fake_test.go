@@ -29,7 +29,7 @@ type fakeCluster struct {
 	leader *fakeNode
 	nodes  []*fakeNode
 	claims int  // submitted so far
-	old    bool // a server reads feature level 1 only
+	old    bool // a server cannot read what is written
 	lose   int  // so many of the next submits answer ErrUnknownOutcome after they were applied
 }
 
@@ -159,7 +159,7 @@ func (n *fakeNode) SubmitAll(ctx context.Context, reqs []fsm.Request, out []fsm.
 		return fsm.ErrNotLeader
 	}
 	for _, r := range reqs {
-		if n.c.old && fsm.Level(r.Cmd) > 1 {
+		if n.c.old {
 			return fsm.ErrOldServers
 		}
 		if _, ok := r.Cmd.(fsm.Claim); ok {

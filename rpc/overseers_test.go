@@ -5,14 +5,11 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"vigil/fsm"
 )
 
 // overseen is a server with an overseer that was started by hand.
 func overseen(t *testing.T) (*world, string) {
 	w := start(t, 2)
-	w.planned(fsm.RaiseLevel{Level: 3})
 	if status, got, _ := w.call(0, "PUT", "/v1/rooms/ops", `{"roles":[{"name":"deacon","ttl":"3600s","overseer":{"triage":"boot","handoff_after":2,"fresh":"60s"}},{"name":"boot"}]}`); status != 200 {
 		t.Fatalf("apply: %d %v", status, got)
 	}

@@ -10,18 +10,14 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"vigil/fsm"
 	"vigil/rpc/gen/vigilv1"
 )
 
-// planning is a cluster of feature level 3 with a room whose agents are started by hand.
+// planning is a cluster with a room whose agents are started by hand.
 func planning(t *testing.T, n int) *world {
 	t.Helper()
 	w := start(t, n)
 	w.advance(time.Minute)
-	if err := w.do(fsm.RaiseLevel{Level: 3}); err != nil {
-		t.Fatal(err)
-	}
 	if code, got, _ := w.call(n-1, "PUT", "/v1/rooms/libs", `{"roles":[{"name":"svgbbox","ttl":"86400s","expect":"7200s"}]}`); code != 200 {
 		t.Fatalf("apply: %d %v", code, got)
 	}

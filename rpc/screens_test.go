@@ -12,9 +12,6 @@ import (
 // the prompt; what is said of another life is refused, and nothing is said twice by a repetition.
 func TestScreensAndTerminalsAreShown(t *testing.T) {
 	w := start(t, 1)
-	if err := w.do(fsm.RaiseLevel{Level: 3}); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := w.fleet(0).ApplyRoom(within(t), &vigilv1.ApplyRoomRequest{Room: "demo", Roles: []*vigilv1.RoleSpec{{Name: "builder", Runner: "sh"}}}); err != nil {
 		t.Fatal(err)
 	}

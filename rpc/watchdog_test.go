@@ -25,7 +25,6 @@ func (w *world) planned(c fsm.Command) {
 func TestSeed003RoomOverTheAPI(t *testing.T) {
 	w := start(t, 2)
 	w.room("demo", "builder", 1)
-	w.planned(fsm.WatchRooms{})
 	w.task(0, "demo", "builder", "secret")
 	get := func(path string) map[string]any {
 		t.Helper()

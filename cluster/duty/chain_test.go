@@ -17,7 +17,6 @@ type overseerFleet struct{ *stuckFleet }
 
 func newOverseerFleet(t *testing.T) *overseerFleet {
 	f := &overseerFleet{stuckFleet: newStuckFleet(t, 1)}
-	f.w.must(fsm.RaiseLevel{Level: 3})
 	f.w.must(fsm.DeleteRoom{Room: "r", By: "test"})
 	f.w.must(room("ops", fsm.RoleSpec{Name: "deacon", Overseer: []fsm.OverseerSpec{{}}}))
 	return f

@@ -2,7 +2,6 @@ package duty
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -157,13 +156,10 @@ func (d *Duty) step(ctx context.Context, steps []Step) {
 }
 
 // write submits what who has planned. False: that failed, which is counted unless the stint
-// has ended or servers of an older version are waited for.
+// has ended.
 func (d *Duty) write(ctx context.Context, who string, failed *atomic.Uint64, reqs []fsm.Request, outs []fsm.Outcome) bool {
 	switch err := d.cfg.Replica.SubmitAll(ctx, reqs, outs); {
 	case ctx.Err() != nil:
-		return false
-	case errors.Is(err, fsm.ErrOldServers):
-		d.log.Debug(who+" waits for servers of an older version", "error", err)
 		return false
 	case err != nil:
 		failed.Add(1)

@@ -32,6 +32,8 @@ type Replica interface {
 	Read(fn func(*fsm.State))
 	// SubmitAll proposes the requests and fills in one outcome for each.
 	SubmitAll(ctx context.Context, reqs []fsm.Request, outs []fsm.Outcome) error
+	// Barrier returns when the state has the clock of an entry sealed after the call.
+	Barrier(ctx context.Context) error
 }
 
 // Config of a Duty. Replica is required.
@@ -41,7 +43,7 @@ type Config struct {
 	// said of hosts does not count (see Voids). Nil: hosts are neither doubted nor
 	// trusted. It must be quick and is called without any lock held.
 	Unheard func() map[string]bool
-	// Escalate says how escalations are announced. Nil: they are not even begun.
+	// Escalate says how escalations are announced. Nil: nobody is told.
 	Escalate *Escalate
 	// Prod does at the terminal of one life what a rung of the ladder is (nudge, wake,
 	// interrupt). An error says why that reached nobody. It is called by several goroutines

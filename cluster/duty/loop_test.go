@@ -78,6 +78,9 @@ func (r *replica) open() (n int) {
 	return n
 }
 
+// Barrier seals an entry without a command.
+func (r *replica) Barrier(ctx context.Context) error { return r.SubmitAll(ctx, nil, nil) }
+
 // inStint runs fn while a duty runs on r.
 func inStint(t *testing.T, r *replica, cfg Config, fn func(d *Duty)) {
 	t.Helper()

@@ -183,39 +183,16 @@ func (n *notifier) poke() {
 	}
 }
 
-// escalate begins escalations and delivers notices until ctx, that of the stint, ends.
+// escalate delivers notices until ctx, that of the stint, ends.
 // Notifiers work beside each other, each delivers one notice at a time.
 func (d *Duty) escalate(ctx context.Context) {
-	if d.cfg.Escalate == nil || !d.beginEscalations(ctx) {
+	if d.cfg.Escalate == nil {
 		return
 	}
 	var all sync.WaitGroup
 	defer all.Wait()
 	for _, n := range d.notifiers {
 		all.Go(func() { d.deliver(ctx, n) })
-	}
-}
-
-// beginEscalations switches escalations on, once in the life of a cluster.
-func (d *Duty) beginEscalations(ctx context.Context) bool {
-	for {
-		on := false
-		d.cfg.Replica.Read(func(s *fsm.State) { on = s.EscalationCounts().On })
-		if on {
-			return true
-		}
-		err := d.cfg.Replica.SubmitAll(ctx, []fsm.Request{{Planned: true, Cmd: fsm.BeginEscalations{}}}, make([]fsm.Outcome, 1))
-		wait := noteAgain
-		if errors.Is(err, fsm.ErrOldServers) {
-			d.log.Debug("escalations wait for servers of an older version", "error", err)
-			wait = noticeLook
-		}
-		if err != nil && !pause(ctx, wait) || ctx.Err() != nil {
-			return false
-		}
-		if err == nil {
-			return true
-		}
 	}
 }
 

@@ -117,9 +117,6 @@ func TestNoticesAreDeliveredAtOnce(t *testing.T) {
 				t.Errorf("told again: %v", got)
 			}
 		})
-		if got := r.happened("escalations.on"); len(got) != 1 {
-			t.Errorf("begun %d times", len(got))
-		}
 	})
 }
 
@@ -251,27 +248,6 @@ func TestNotifiersThatHang(t *testing.T) {
 				t.Errorf("%+v", n)
 			}
 			r.ticks(12 * time.Second) // in the middle of the second try
-		})
-	})
-}
-
-// Servers of an older version hold escalations back, and nothing else.
-func TestEscalationsWaitForOlderServers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, all, cfg := troubled(t, "hook")
-		r.fail = fsm.ErrOldServers
-		inStint(t, r, cfg, func(*Duty) {
-			r.trouble("r/x.1")
-			if len(r.happened("escalations.on")) != 0 || len(all["hook"].heard()) != 0 {
-				t.Fatal("begun before every server knows escalations")
-			}
-			r.mu.Lock()
-			r.fail = nil
-			r.mu.Unlock()
-			r.ticks(15 * time.Second)
-			if got := all["hook"].heard(); len(got) != 1 {
-				t.Errorf("what has happened before is told as %v", got)
-			}
 		})
 	})
 }

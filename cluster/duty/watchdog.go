@@ -2,7 +2,6 @@ package duty
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -162,30 +161,24 @@ func (d *Duty) pass(ctx context.Context) {
 	d.log.Debug("looked for silent rooms", "active", active, "canceled", canceled, "took", took)
 }
 
-// clockIn gives the number of active rooms, once the state has the clock of now and the
-// watch has begun. False: there is nothing to look at, or the state could not be written.
+// clockIn gives the number of active rooms, once the state has the clock of now. False:
+// there is nothing to look at, or the state could not be written.
 func (d *Duty) clockIn(ctx context.Context) (active int, there bool) {
 	d.cfg.Replica.Read(func(s *fsm.State) { there = s.Settings().Watchdog.Enabled && s.OpenTasks() > 0 })
 	if !there {
 		return 0, false
 	}
-	// The record begins the watch once; any other time it only brings the clock.
-	out := make([]fsm.Outcome, 1)
-	if err := d.cfg.Replica.SubmitAll(ctx, []fsm.Request{{Planned: true, Cmd: fsm.WatchRooms{}}}, out); err != nil {
+	if err := d.cfg.Replica.Barrier(ctx); err != nil {
 		d.failed(ctx, err)
 		return 0, false
 	}
 	d.cfg.Replica.Read(func(s *fsm.State) { active = s.ActiveRooms() })
-	return active, out[0].Code == fsm.OK
+	return active, true
 }
 
-// failed counts what could not be written; servers of an older version are no error.
+// failed counts what could not be written.
 func (d *Duty) failed(ctx context.Context, err error) {
-	switch {
-	case ctx.Err() != nil:
-	case errors.Is(err, fsm.ErrOldServers):
-		d.log.Debug("conversation watchdog waits for servers of an older version", "error", err)
-	default:
+	if ctx.Err() == nil {
 		d.watched.errors.Add(1)
 		d.log.Warn("conversation watchdog could not write", "error", err)
 	}

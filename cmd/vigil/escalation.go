@@ -82,11 +82,7 @@ func (a *app) printEscalations(list *vigilv1.ListEscalationsResponse) error {
 		}
 		t.add(fmt.Sprint(x.GetId()), x.GetPriority(), x.GetState(), x.GetKind(), x.GetSubject(), fmt.Sprint(x.GetCount()), a.ago(x.GetLastAt()), still, toldText(x.GetNotice()))
 	}
-	empty := "Nothing needs a human."
-	if !list.GetOn() {
-		empty = "Escalations have not begun yet: the leader begins when every server is of this version."
-	}
-	if err := t.print(a, empty); err != nil || list.GetDropped() == 0 {
+	if err := t.print(a, "Nothing needs a human."); err != nil || list.GetDropped() == 0 {
 		return err
 	}
 	return a.printf("\n%d more were not taken, since too many were open\n", list.GetDropped())

@@ -49,8 +49,7 @@ func newHops(t *testing.T, more ...clustertest.Option) *hops {
 			h.apiDown(i)
 		}
 	})
-	h.c = clustertest.New(t, hopsServers, append(more, clustertest.OnOpen(h.apiUp),
-		clustertest.Configure(func(_ int, cfg *cluster.Config) { cfg.Features = cluster.FeatureLevel }))...)
+	h.c = clustertest.New(t, hopsServers, append(more, clustertest.OnOpen(h.apiUp))...)
 	return h
 }
 

@@ -50,11 +50,8 @@ func newWatchdogStatusCmd(a *app) *cobra.Command {
 
 func (a *app) printWatchdog(w *vigilv1.GetWatchdogResponse) error {
 	state := "on"
-	switch {
-	case !w.GetEnabled():
+	if !w.GetEnabled() {
 		state = "switched off: `vigil settings set watchdog_enabled=true` ends that"
-	case !w.GetOn():
-		state = "has not begun yet: the leader begins when there are tasks and every server is of this version"
 	}
 	s := w.GetStats()
 	last := "none since this leader's server started"

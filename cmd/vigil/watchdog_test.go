@@ -14,7 +14,7 @@ import (
 )
 
 func (s *cannedServer) GetWatchdog(context.Context, *vigilv1.GetWatchdogRequest) (*vigilv1.GetWatchdogResponse, error) {
-	return &vigilv1.GetWatchdogResponse{Enabled: true, On: true, CanceledTotal: 3, History: []*vigilv1.Cancellation{
+	return &vigilv1.GetWatchdogResponse{Enabled: true, CanceledTotal: 3, History: []*vigilv1.Cancellation{
 		{Room: "c", At: timestamppb.New(time.Unix(7200, 0)), Reason: "idle_timeout", Tasks: 2, Roles: []string{"a", "b"}, Hosts: []string{"h2"}},
 		{Room: "b", At: timestamppb.New(time.Unix(7100, 0)), Reason: "deadline", Tasks: 1, Roles: []string{"b"}},
 		{Room: "a", At: timestamppb.New(time.Unix(7000, 0)), Reason: "idle_timeout", Tasks: 1, Roles: []string{"b"}, Hosts: []string{"h1"}},

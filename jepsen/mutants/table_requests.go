@@ -36,6 +36,13 @@ var answeredHere sync.Map
 			Hunt: stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "requests,lifecycle", "-nemesis", "leader_killed,leadership_moved"),
 		},
 		{
+			Name: "unannounced-member-refuses", Law: "L3", Says: "as long as a member has not announced itself nothing can be written",
+			Edits: []Edit{{File: "cluster/read.go",
+				Old: "	if need <= fsm.Baseline || r.begun(req.Cmd, need) {\n",
+				New: "	if slices.ContainsFunc(r.Servers(), func(s Server) bool { return s.Features == 0 }) {\n		return fsm.ErrOldServers\n	}\n	if need <= fsm.Baseline || r.begun(req.Cmd, need) {\n"}},
+			Hunt: tests("./cluster", "TestF01"),
+		},
+		{
 			Name: "repeated-word-renews", Law: "L2", Says: "what is said again renews the lease of its speaker like something new",
 			Edits: []Edit{{File: "rpc/words.go",
 				Old: "	if len(metadata.ValueFromIncomingContext(ctx, mdRepeat)) > 0 {\n",

@@ -96,7 +96,6 @@ func mailing(priority fsm.MailPriority) func(*cast, *part) {
 // reopening is a human who brings back what the conversation watchdog has canceled, and
 // says nothing more.
 func (c *cast) reopening(p *part) {
-	c.watched()
 	c.lookout.fell(p.room, p)
 	_, _ = (&client{w: c.w, from: outside}).do(c.w.ctx, fsm.CreateTask{Room: p.room, Role: p.name, Title: p.kind, By: "sim"}, nil)
 	for nap(c.w.ctx, 30*time.Second) {
@@ -104,15 +103,6 @@ func (c *cast) reopening(p *part) {
 			nap(c.w.ctx, 2*time.Minute)
 			c.lookout.fell(p.room, p)
 			c.helped(p, p.room)
-		}
-	}
-}
-
-// watched waits until rooms are watched: no silence begins before.
-func (c *cast) watched() {
-	for on := false; !on && nap(c.w.ctx, time.Second); {
-		if st := c.w.ready(time.Minute); st != nil {
-			st.rep.Read(func(s *fsm.State) { on = s.Watchdog().On })
 		}
 	}
 }

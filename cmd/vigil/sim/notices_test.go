@@ -69,7 +69,4 @@ func (p *pager) judge(w *world, st *fsm.State) {
 			w.ledger.breach("notice", "nobody was told of escalation %d about %s for %v", e.ID, e.Subject, age)
 		}
 	}
-	if !st.EscalationCounts().On {
-		w.ledger.breach("notice", "escalations were never begun")
-	}
 }

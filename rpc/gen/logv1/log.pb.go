@@ -243,7 +243,6 @@ type Request struct {
 	//	*Request_NoteNudge
 	//	*Request_StepLadder
 	//	*Request_NoteRung
-	//	*Request_BeginEscalations
 	//	*Request_AckEscalation
 	//	*Request_CloseEscalation
 	//	*Request_NoteNotice
@@ -259,7 +258,6 @@ type Request struct {
 	//	*Request_CancelIdleRoom
 	//	*Request_ReopenRoom
 	//	*Request_SetRoomWatch
-	//	*Request_WatchRooms
 	Command       isRequest_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -800,15 +798,6 @@ func (x *Request) GetNoteRung() *NoteRung {
 	return nil
 }
 
-func (x *Request) GetBeginEscalations() *BeginEscalations {
-	if x != nil {
-		if x, ok := x.Command.(*Request_BeginEscalations); ok {
-			return x.BeginEscalations
-		}
-	}
-	return nil
-}
-
 func (x *Request) GetAckEscalation() *AckEscalation {
 	if x != nil {
 		if x, ok := x.Command.(*Request_AckEscalation); ok {
@@ -944,15 +933,6 @@ func (x *Request) GetSetRoomWatch() *SetRoomWatch {
 	return nil
 }
 
-func (x *Request) GetWatchRooms() *WatchRooms {
-	if x != nil {
-		if x, ok := x.Command.(*Request_WatchRooms); ok {
-			return x.WatchRooms
-		}
-	}
-	return nil
-}
-
 type isRequest_Command interface {
 	isRequest_Command()
 }
@@ -994,7 +974,7 @@ type Request_RaiseEpoch struct {
 }
 
 type Request_LeaderUnreached struct {
-	LeaderUnreached *LeaderUnreached `protobuf:"bytes,19,opt,name=leader_unreached,json=leaderUnreached,proto3,oneof"` // feature level 1
+	LeaderUnreached *LeaderUnreached `protobuf:"bytes,19,opt,name=leader_unreached,json=leaderUnreached,proto3,oneof"`
 }
 
 type Request_ApplyRoom struct {
@@ -1058,7 +1038,7 @@ type Request_SetResume struct {
 }
 
 type Request_Declare struct {
-	Declare *Declare `protobuf:"bytes,39,opt,name=declare,proto3,oneof"` // feature level 2
+	Declare *Declare `protobuf:"bytes,39,opt,name=declare,proto3,oneof"`
 }
 
 type Request_SetAgent struct {
@@ -1082,15 +1062,15 @@ type Request_ReleaseBrake struct {
 }
 
 type Request_SendMail struct {
-	SendMail *SendMail `protobuf:"bytes,45,opt,name=send_mail,json=sendMail,proto3,oneof"` // feature level 2
+	SendMail *SendMail `protobuf:"bytes,45,opt,name=send_mail,json=sendMail,proto3,oneof"`
 }
 
 type Request_ReadMail struct {
-	ReadMail *ReadMail `protobuf:"bytes,46,opt,name=read_mail,json=readMail,proto3,oneof"` // feature level 2
+	ReadMail *ReadMail `protobuf:"bytes,46,opt,name=read_mail,json=readMail,proto3,oneof"`
 }
 
 type Request_AckMail struct {
-	AckMail *AckMail `protobuf:"bytes,47,opt,name=ack_mail,json=ackMail,proto3,oneof"` // feature level 2
+	AckMail *AckMail `protobuf:"bytes,47,opt,name=ack_mail,json=ackMail,proto3,oneof"`
 }
 
 type Request_RegisterHost struct {
@@ -1158,19 +1138,15 @@ type Request_ReportStuck struct {
 }
 
 type Request_NoteNudge struct {
-	NoteNudge *NoteNudge `protobuf:"bytes,66,opt,name=note_nudge,json=noteNudge,proto3,oneof"` // feature level 2
+	NoteNudge *NoteNudge `protobuf:"bytes,66,opt,name=note_nudge,json=noteNudge,proto3,oneof"`
 }
 
 type Request_StepLadder struct {
-	StepLadder *StepLadder `protobuf:"bytes,67,opt,name=step_ladder,json=stepLadder,proto3,oneof"` // feature level 2
+	StepLadder *StepLadder `protobuf:"bytes,67,opt,name=step_ladder,json=stepLadder,proto3,oneof"`
 }
 
 type Request_NoteRung struct {
-	NoteRung *NoteRung `protobuf:"bytes,68,opt,name=note_rung,json=noteRung,proto3,oneof"` // feature level 2
-}
-
-type Request_BeginEscalations struct {
-	BeginEscalations *BeginEscalations `protobuf:"bytes,70,opt,name=begin_escalations,json=beginEscalations,proto3,oneof"` // feature level 2, as those that follow
+	NoteRung *NoteRung `protobuf:"bytes,68,opt,name=note_rung,json=noteRung,proto3,oneof"`
 }
 
 type Request_AckEscalation struct {
@@ -1186,19 +1162,19 @@ type Request_NoteNotice struct {
 }
 
 type Request_RaiseLevel struct {
-	RaiseLevel *RaiseLevel `protobuf:"bytes,74,opt,name=raise_level,json=raiseLevel,proto3,oneof"` // feature level 3
+	RaiseLevel *RaiseLevel `protobuf:"bytes,74,opt,name=raise_level,json=raiseLevel,proto3,oneof"`
 }
 
 type Request_ReportScreen struct {
-	ReportScreen *ReportScreen `protobuf:"bytes,80,opt,name=report_screen,json=reportScreen,proto3,oneof"` // feature level 3
+	ReportScreen *ReportScreen `protobuf:"bytes,80,opt,name=report_screen,json=reportScreen,proto3,oneof"`
 }
 
 type Request_ReportTerminals struct {
-	ReportTerminals *ReportTerminals `protobuf:"bytes,81,opt,name=report_terminals,json=reportTerminals,proto3,oneof"` // feature level 3
+	ReportTerminals *ReportTerminals `protobuf:"bytes,81,opt,name=report_terminals,json=reportTerminals,proto3,oneof"`
 }
 
 type Request_ReportPatrol struct {
-	ReportPatrol *ReportPatrol `protobuf:"bytes,76,opt,name=report_patrol,json=reportPatrol,proto3,oneof"` // feature level 3, as those that follow
+	ReportPatrol *ReportPatrol `protobuf:"bytes,76,opt,name=report_patrol,json=reportPatrol,proto3,oneof"`
 }
 
 type Request_LookAtOverseer struct {
@@ -1218,7 +1194,7 @@ type Request_NoteProd struct {
 }
 
 type Request_WarnRoom struct {
-	WarnRoom *WarnRoom `protobuf:"bytes,90,opt,name=warn_room,json=warnRoom,proto3,oneof"` // feature level 2, as those that follow
+	WarnRoom *WarnRoom `protobuf:"bytes,90,opt,name=warn_room,json=warnRoom,proto3,oneof"`
 }
 
 type Request_CancelIdleRoom struct {
@@ -1231,10 +1207,6 @@ type Request_ReopenRoom struct {
 
 type Request_SetRoomWatch struct {
 	SetRoomWatch *SetRoomWatch `protobuf:"bytes,93,opt,name=set_room_watch,json=setRoomWatch,proto3,oneof"`
-}
-
-type Request_WatchRooms struct {
-	WatchRooms *WatchRooms `protobuf:"bytes,94,opt,name=watch_rooms,json=watchRooms,proto3,oneof"`
 }
 
 func (*Request_LeaderEstablished) isRequest_Command() {}
@@ -1343,8 +1315,6 @@ func (*Request_StepLadder) isRequest_Command() {}
 
 func (*Request_NoteRung) isRequest_Command() {}
 
-func (*Request_BeginEscalations) isRequest_Command() {}
-
 func (*Request_AckEscalation) isRequest_Command() {}
 
 func (*Request_CloseEscalation) isRequest_Command() {}
@@ -1374,8 +1344,6 @@ func (*Request_CancelIdleRoom) isRequest_Command() {}
 func (*Request_ReopenRoom) isRequest_Command() {}
 
 func (*Request_SetRoomWatch) isRequest_Command() {}
-
-func (*Request_WatchRooms) isRequest_Command() {}
 
 type KV struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2014,11 +1982,11 @@ type RoleSpec struct {
 	KillLimit     uint32                 `protobuf:"varint,17,opt,name=kill_limit,json=killLimit,proto3" json:"kill_limit,omitempty"`
 	TurnLimit     int64                  `protobuf:"zigzag64,18,opt,name=turn_limit,json=turnLimit,proto3" json:"turn_limit,omitempty"`
 	RunLimit      int64                  `protobuf:"zigzag64,19,opt,name=run_limit,json=runLimit,proto3" json:"run_limit,omitempty"`
-	HealthEvery   int64                  `protobuf:"zigzag64,20,opt,name=health_every,json=healthEvery,proto3" json:"health_every,omitempty"` // feature level 2, as the next
+	HealthEvery   int64                  `protobuf:"zigzag64,20,opt,name=health_every,json=healthEvery,proto3" json:"health_every,omitempty"`
 	HealthMissed  uint32                 `protobuf:"varint,21,opt,name=health_missed,json=healthMissed,proto3" json:"health_missed,omitempty"`
-	Ladder        uint32                 `protobuf:"varint,22,opt,name=ladder,proto3" json:"ladder,omitempty"`    // feature level 2
-	Expect        int64                  `protobuf:"zigzag64,50,opt,name=expect,proto3" json:"expect,omitempty"`  // feature level 3
-	Overseer      []*OverseerSpec        `protobuf:"bytes,60,rep,name=overseer,proto3" json:"overseer,omitempty"` // at most one; feature level 3
+	Ladder        uint32                 `protobuf:"varint,22,opt,name=ladder,proto3" json:"ladder,omitempty"`
+	Expect        int64                  `protobuf:"zigzag64,50,opt,name=expect,proto3" json:"expect,omitempty"`
+	Overseer      []*OverseerSpec        `protobuf:"bytes,60,rep,name=overseer,proto3" json:"overseer,omitempty"` // at most one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2295,7 +2263,7 @@ type ApplyRoom struct {
 	Roles         []*RoleSpec            `protobuf:"bytes,2,rep,name=roles,proto3" json:"roles,omitempty"`
 	By            string                 `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	IfRev         uint64                 `protobuf:"varint,4,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
-	Watch         []*RoomWatch           `protobuf:"bytes,5,rep,name=watch,proto3" json:"watch,omitempty"` // feature level 2; at most one
+	Watch         []*RoomWatch           `protobuf:"bytes,5,rep,name=watch,proto3" json:"watch,omitempty"` // at most one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2425,42 +2393,6 @@ func (x *RoomWatch) GetDisabled() bool {
 	return false
 }
 
-type BeginEscalations struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *BeginEscalations) Reset() {
-	*x = BeginEscalations{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *BeginEscalations) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*BeginEscalations) ProtoMessage() {}
-
-func (x *BeginEscalations) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use BeginEscalations.ProtoReflect.Descriptor instead.
-func (*BeginEscalations) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{19}
-}
-
 type AckEscalation struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Escalation    uint64                 `protobuf:"varint,1,opt,name=escalation,proto3" json:"escalation,omitempty"`
@@ -2471,7 +2403,7 @@ type AckEscalation struct {
 
 func (x *AckEscalation) Reset() {
 	*x = AckEscalation{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2483,7 +2415,7 @@ func (x *AckEscalation) String() string {
 func (*AckEscalation) ProtoMessage() {}
 
 func (x *AckEscalation) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2496,7 +2428,7 @@ func (x *AckEscalation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckEscalation.ProtoReflect.Descriptor instead.
 func (*AckEscalation) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{20}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AckEscalation) GetEscalation() uint64 {
@@ -2524,7 +2456,7 @@ type CloseEscalation struct {
 
 func (x *CloseEscalation) Reset() {
 	*x = CloseEscalation{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2536,7 +2468,7 @@ func (x *CloseEscalation) String() string {
 func (*CloseEscalation) ProtoMessage() {}
 
 func (x *CloseEscalation) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2549,7 +2481,7 @@ func (x *CloseEscalation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseEscalation.ProtoReflect.Descriptor instead.
 func (*CloseEscalation) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{21}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CloseEscalation) GetEscalation() uint64 {
@@ -2586,7 +2518,7 @@ type NoteNotice struct {
 
 func (x *NoteNotice) Reset() {
 	*x = NoteNotice{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2598,7 +2530,7 @@ func (x *NoteNotice) String() string {
 func (*NoteNotice) ProtoMessage() {}
 
 func (x *NoteNotice) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2611,7 +2543,7 @@ func (x *NoteNotice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteNotice.ProtoReflect.Descriptor instead.
 func (*NoteNotice) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{22}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *NoteNotice) GetEscalation() uint64 {
@@ -2649,42 +2581,6 @@ func (x *NoteNotice) GetNotifiers() []string {
 	return nil
 }
 
-type WatchRooms struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *WatchRooms) Reset() {
-	*x = WatchRooms{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *WatchRooms) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*WatchRooms) ProtoMessage() {}
-
-func (x *WatchRooms) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use WatchRooms.ProtoReflect.Descriptor instead.
-func (*WatchRooms) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{23}
-}
-
 type WarnRoom struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Room          uint32                 `protobuf:"varint,1,opt,name=room,proto3" json:"room,omitempty"`
@@ -2695,7 +2591,7 @@ type WarnRoom struct {
 
 func (x *WarnRoom) Reset() {
 	*x = WarnRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2707,7 +2603,7 @@ func (x *WarnRoom) String() string {
 func (*WarnRoom) ProtoMessage() {}
 
 func (x *WarnRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2720,7 +2616,7 @@ func (x *WarnRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WarnRoom.ProtoReflect.Descriptor instead.
 func (*WarnRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{24}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WarnRoom) GetRoom() uint32 {
@@ -2748,7 +2644,7 @@ type CancelIdleRoom struct {
 
 func (x *CancelIdleRoom) Reset() {
 	*x = CancelIdleRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2760,7 +2656,7 @@ func (x *CancelIdleRoom) String() string {
 func (*CancelIdleRoom) ProtoMessage() {}
 
 func (x *CancelIdleRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2773,7 +2669,7 @@ func (x *CancelIdleRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelIdleRoom.ProtoReflect.Descriptor instead.
 func (*CancelIdleRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{25}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CancelIdleRoom) GetRoom() uint32 {
@@ -2808,7 +2704,7 @@ type ReopenRoom struct {
 
 func (x *ReopenRoom) Reset() {
 	*x = ReopenRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2820,7 +2716,7 @@ func (x *ReopenRoom) String() string {
 func (*ReopenRoom) ProtoMessage() {}
 
 func (x *ReopenRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2833,7 +2729,7 @@ func (x *ReopenRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenRoom.ProtoReflect.Descriptor instead.
 func (*ReopenRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{26}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReopenRoom) GetRoom() string {
@@ -2871,7 +2767,7 @@ type SetRoomWatch struct {
 
 func (x *SetRoomWatch) Reset() {
 	*x = SetRoomWatch{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2883,7 +2779,7 @@ func (x *SetRoomWatch) String() string {
 func (*SetRoomWatch) ProtoMessage() {}
 
 func (x *SetRoomWatch) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2896,7 +2792,7 @@ func (x *SetRoomWatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRoomWatch.ProtoReflect.Descriptor instead.
 func (*SetRoomWatch) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{27}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SetRoomWatch) GetRoom() string {
@@ -2952,7 +2848,7 @@ type DeleteRoom struct {
 
 func (x *DeleteRoom) Reset() {
 	*x = DeleteRoom{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2964,7 +2860,7 @@ func (x *DeleteRoom) String() string {
 func (*DeleteRoom) ProtoMessage() {}
 
 func (x *DeleteRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2977,7 +2873,7 @@ func (x *DeleteRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRoom.ProtoReflect.Descriptor instead.
 func (*DeleteRoom) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{28}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DeleteRoom) GetRoom() string {
@@ -3009,14 +2905,14 @@ type CreateTask struct {
 	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
 	By            string                 `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
 	Priority      int32                  `protobuf:"zigzag32,6,opt,name=priority,proto3" json:"priority,omitempty"`
-	Expect        int64                  `protobuf:"zigzag64,50,opt,name=expect,proto3" json:"expect,omitempty"` // feature level 3
+	Expect        int64                  `protobuf:"zigzag64,50,opt,name=expect,proto3" json:"expect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreateTask) Reset() {
 	*x = CreateTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3028,7 +2924,7 @@ func (x *CreateTask) String() string {
 func (*CreateTask) ProtoMessage() {}
 
 func (x *CreateTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3041,7 +2937,7 @@ func (x *CreateTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTask.ProtoReflect.Descriptor instead.
 func (*CreateTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{29}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CreateTask) GetRoom() string {
@@ -3105,7 +3001,7 @@ type CancelTask struct {
 
 func (x *CancelTask) Reset() {
 	*x = CancelTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3117,7 +3013,7 @@ func (x *CancelTask) String() string {
 func (*CancelTask) ProtoMessage() {}
 
 func (x *CancelTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3130,7 +3026,7 @@ func (x *CancelTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTask.ProtoReflect.Descriptor instead.
 func (*CancelTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CancelTask) GetTask() uint64 {
@@ -3172,7 +3068,7 @@ type RetryTask struct {
 
 func (x *RetryTask) Reset() {
 	*x = RetryTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3184,7 +3080,7 @@ func (x *RetryTask) String() string {
 func (*RetryTask) ProtoMessage() {}
 
 func (x *RetryTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3197,7 +3093,7 @@ func (x *RetryTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryTask.ProtoReflect.Descriptor instead.
 func (*RetryTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RetryTask) GetTask() uint64 {
@@ -3234,7 +3130,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3246,7 +3142,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3259,7 +3155,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Join) GetAgent() string {
@@ -3295,7 +3191,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3307,7 +3203,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3320,7 +3216,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Leave) GetAgent() string {
@@ -3363,7 +3259,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3375,7 +3271,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3388,7 +3284,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Claim) GetAgent() string {
@@ -3432,7 +3328,7 @@ type StartTask struct {
 
 func (x *StartTask) Reset() {
 	*x = StartTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3444,7 +3340,7 @@ func (x *StartTask) String() string {
 func (*StartTask) ProtoMessage() {}
 
 func (x *StartTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3457,7 +3353,7 @@ func (x *StartTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTask.ProtoReflect.Descriptor instead.
 func (*StartTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *StartTask) GetAgent() string {
@@ -3503,7 +3399,7 @@ type ProgressTask struct {
 	Task          uint64                 `protobuf:"varint,4,opt,name=task,proto3" json:"task,omitempty"`
 	Attempt       uint32                 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Note          string                 `protobuf:"bytes,6,opt,name=note,proto3" json:"note,omitempty"`
-	Percent       uint32                 `protobuf:"varint,50,opt,name=percent,proto3" json:"percent,omitempty"` // feature level 3, as the next; one more than the percentage
+	Percent       uint32                 `protobuf:"varint,50,opt,name=percent,proto3" json:"percent,omitempty"` // one more than the percentage
 	Expect        int64                  `protobuf:"zigzag64,51,opt,name=expect,proto3" json:"expect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3511,7 +3407,7 @@ type ProgressTask struct {
 
 func (x *ProgressTask) Reset() {
 	*x = ProgressTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3523,7 +3419,7 @@ func (x *ProgressTask) String() string {
 func (*ProgressTask) ProtoMessage() {}
 
 func (x *ProgressTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3536,7 +3432,7 @@ func (x *ProgressTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressTask.ProtoReflect.Descriptor instead.
 func (*ProgressTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ProgressTask) GetAgent() string {
@@ -3609,7 +3505,7 @@ type CompleteTask struct {
 
 func (x *CompleteTask) Reset() {
 	*x = CompleteTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3621,7 +3517,7 @@ func (x *CompleteTask) String() string {
 func (*CompleteTask) ProtoMessage() {}
 
 func (x *CompleteTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3634,7 +3530,7 @@ func (x *CompleteTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteTask.ProtoReflect.Descriptor instead.
 func (*CompleteTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CompleteTask) GetAgent() string {
@@ -3694,7 +3590,7 @@ type FailTask struct {
 
 func (x *FailTask) Reset() {
 	*x = FailTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3706,7 +3602,7 @@ func (x *FailTask) String() string {
 func (*FailTask) ProtoMessage() {}
 
 func (x *FailTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3719,7 +3615,7 @@ func (x *FailTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailTask.ProtoReflect.Descriptor instead.
 func (*FailTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *FailTask) GetAgent() string {
@@ -3789,7 +3685,7 @@ type Handoff struct {
 
 func (x *Handoff) Reset() {
 	*x = Handoff{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3801,7 +3697,7 @@ func (x *Handoff) String() string {
 func (*Handoff) ProtoMessage() {}
 
 func (x *Handoff) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3814,7 +3710,7 @@ func (x *Handoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Handoff.ProtoReflect.Descriptor instead.
 func (*Handoff) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Handoff) GetAgent() string {
@@ -3899,7 +3795,7 @@ type SetResume struct {
 
 func (x *SetResume) Reset() {
 	*x = SetResume{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3911,7 +3807,7 @@ func (x *SetResume) String() string {
 func (*SetResume) ProtoMessage() {}
 
 func (x *SetResume) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3924,7 +3820,7 @@ func (x *SetResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetResume.ProtoReflect.Descriptor instead.
 func (*SetResume) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{40}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SetResume) GetAgent() string {
@@ -3971,7 +3867,7 @@ type Declare struct {
 
 func (x *Declare) Reset() {
 	*x = Declare{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3983,7 +3879,7 @@ func (x *Declare) String() string {
 func (*Declare) ProtoMessage() {}
 
 func (x *Declare) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3996,7 +3892,7 @@ func (x *Declare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declare.ProtoReflect.Descriptor instead.
 func (*Declare) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{41}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Declare) GetAgent() string {
@@ -4069,7 +3965,7 @@ type SetAgent struct {
 
 func (x *SetAgent) Reset() {
 	*x = SetAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4081,7 +3977,7 @@ func (x *SetAgent) String() string {
 func (*SetAgent) ProtoMessage() {}
 
 func (x *SetAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4094,7 +3990,7 @@ func (x *SetAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAgent.ProtoReflect.Descriptor instead.
 func (*SetAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{42}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SetAgent) GetAgent() string {
@@ -4151,7 +4047,7 @@ type RestartAgent struct {
 
 func (x *RestartAgent) Reset() {
 	*x = RestartAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4163,7 +4059,7 @@ func (x *RestartAgent) String() string {
 func (*RestartAgent) ProtoMessage() {}
 
 func (x *RestartAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4176,7 +4072,7 @@ func (x *RestartAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartAgent.ProtoReflect.Descriptor instead.
 func (*RestartAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{43}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RestartAgent) GetAgent() string {
@@ -4219,7 +4115,7 @@ type SetPause struct {
 
 func (x *SetPause) Reset() {
 	*x = SetPause{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4231,7 +4127,7 @@ func (x *SetPause) String() string {
 func (*SetPause) ProtoMessage() {}
 
 func (x *SetPause) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4244,7 +4140,7 @@ func (x *SetPause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPause.ProtoReflect.Descriptor instead.
 func (*SetPause) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{44}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SetPause) GetScope() string {
@@ -4285,7 +4181,7 @@ type UnparkAgent struct {
 
 func (x *UnparkAgent) Reset() {
 	*x = UnparkAgent{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4297,7 +4193,7 @@ func (x *UnparkAgent) String() string {
 func (*UnparkAgent) ProtoMessage() {}
 
 func (x *UnparkAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4310,7 +4206,7 @@ func (x *UnparkAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnparkAgent.ProtoReflect.Descriptor instead.
 func (*UnparkAgent) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{45}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *UnparkAgent) GetAgent() string {
@@ -4338,7 +4234,7 @@ type UnquarantineTask struct {
 
 func (x *UnquarantineTask) Reset() {
 	*x = UnquarantineTask{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4350,7 +4246,7 @@ func (x *UnquarantineTask) String() string {
 func (*UnquarantineTask) ProtoMessage() {}
 
 func (x *UnquarantineTask) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4363,7 +4259,7 @@ func (x *UnquarantineTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnquarantineTask.ProtoReflect.Descriptor instead.
 func (*UnquarantineTask) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{46}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *UnquarantineTask) GetTask() uint64 {
@@ -4396,7 +4292,7 @@ type ReleaseBrake struct {
 
 func (x *ReleaseBrake) Reset() {
 	*x = ReleaseBrake{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4408,7 +4304,7 @@ func (x *ReleaseBrake) String() string {
 func (*ReleaseBrake) ProtoMessage() {}
 
 func (x *ReleaseBrake) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4421,7 +4317,7 @@ func (x *ReleaseBrake) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseBrake.ProtoReflect.Descriptor instead.
 func (*ReleaseBrake) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{47}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ReleaseBrake) GetBy() string {
@@ -4442,7 +4338,7 @@ type Running struct {
 
 func (x *Running) Reset() {
 	*x = Running{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4454,7 +4350,7 @@ func (x *Running) String() string {
 func (*Running) ProtoMessage() {}
 
 func (x *Running) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4467,7 +4363,7 @@ func (x *Running) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Running.ProtoReflect.Descriptor instead.
 func (*Running) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{48}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Running) GetAgent() uint32 {
@@ -4511,7 +4407,7 @@ type RegisterHost struct {
 
 func (x *RegisterHost) Reset() {
 	*x = RegisterHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4523,7 +4419,7 @@ func (x *RegisterHost) String() string {
 func (*RegisterHost) ProtoMessage() {}
 
 func (x *RegisterHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4536,7 +4432,7 @@ func (x *RegisterHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterHost.ProtoReflect.Descriptor instead.
 func (*RegisterHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{49}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RegisterHost) GetKey() string {
@@ -4633,7 +4529,7 @@ type LeaveHost struct {
 
 func (x *LeaveHost) Reset() {
 	*x = LeaveHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4645,7 +4541,7 @@ func (x *LeaveHost) String() string {
 func (*LeaveHost) ProtoMessage() {}
 
 func (x *LeaveHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4658,7 +4554,7 @@ func (x *LeaveHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveHost.ProtoReflect.Descriptor instead.
 func (*LeaveHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{50}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *LeaveHost) GetKey() string {
@@ -4686,7 +4582,7 @@ type SuspectHost struct {
 
 func (x *SuspectHost) Reset() {
 	*x = SuspectHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4698,7 +4594,7 @@ func (x *SuspectHost) String() string {
 func (*SuspectHost) ProtoMessage() {}
 
 func (x *SuspectHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4711,7 +4607,7 @@ func (x *SuspectHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspectHost.ProtoReflect.Descriptor instead.
 func (*SuspectHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SuspectHost) GetHost() uint32 {
@@ -4748,7 +4644,7 @@ type AcceptOrder struct {
 
 func (x *AcceptOrder) Reset() {
 	*x = AcceptOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4760,7 +4656,7 @@ func (x *AcceptOrder) String() string {
 func (*AcceptOrder) ProtoMessage() {}
 
 func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4773,7 +4669,7 @@ func (x *AcceptOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptOrder.ProtoReflect.Descriptor instead.
 func (*AcceptOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AcceptOrder) GetHost() uint32 {
@@ -4823,7 +4719,7 @@ type ReportStarted struct {
 
 func (x *ReportStarted) Reset() {
 	*x = ReportStarted{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4835,7 +4731,7 @@ func (x *ReportStarted) String() string {
 func (*ReportStarted) ProtoMessage() {}
 
 func (x *ReportStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4848,7 +4744,7 @@ func (x *ReportStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStarted.ProtoReflect.Descriptor instead.
 func (*ReportStarted) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{53}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReportStarted) GetHost() uint32 {
@@ -4896,7 +4792,7 @@ type ReportExit struct {
 
 func (x *ReportExit) Reset() {
 	*x = ReportExit{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4908,7 +4804,7 @@ func (x *ReportExit) String() string {
 func (*ReportExit) ProtoMessage() {}
 
 func (x *ReportExit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4921,7 +4817,7 @@ func (x *ReportExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportExit.ProtoReflect.Descriptor instead.
 func (*ReportExit) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{54}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReportExit) GetHost() uint32 {
@@ -4999,7 +4895,7 @@ type DrainHost struct {
 
 func (x *DrainHost) Reset() {
 	*x = DrainHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5011,7 +4907,7 @@ func (x *DrainHost) String() string {
 func (*DrainHost) ProtoMessage() {}
 
 func (x *DrainHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5024,7 +4920,7 @@ func (x *DrainHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainHost.ProtoReflect.Descriptor instead.
 func (*DrainHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{55}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *DrainHost) GetHost() uint32 {
@@ -5066,7 +4962,7 @@ type ConfirmDead struct {
 
 func (x *ConfirmDead) Reset() {
 	*x = ConfirmDead{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5078,7 +4974,7 @@ func (x *ConfirmDead) String() string {
 func (*ConfirmDead) ProtoMessage() {}
 
 func (x *ConfirmDead) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5091,7 +4987,7 @@ func (x *ConfirmDead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmDead.ProtoReflect.Descriptor instead.
 func (*ConfirmDead) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{56}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ConfirmDead) GetHost() uint32 {
@@ -5125,7 +5021,7 @@ type ForgetHost struct {
 
 func (x *ForgetHost) Reset() {
 	*x = ForgetHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5137,7 +5033,7 @@ func (x *ForgetHost) String() string {
 func (*ForgetHost) ProtoMessage() {}
 
 func (x *ForgetHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5150,7 +5046,7 @@ func (x *ForgetHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetHost.ProtoReflect.Descriptor instead.
 func (*ForgetHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{57}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ForgetHost) GetHost() uint32 {
@@ -5179,7 +5075,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5191,7 +5087,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5204,7 +5100,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{58}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *HostView) GetServer() string {
@@ -5246,7 +5142,7 @@ type ReportViews struct {
 
 func (x *ReportViews) Reset() {
 	*x = ReportViews{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5258,7 +5154,7 @@ func (x *ReportViews) String() string {
 func (*ReportViews) ProtoMessage() {}
 
 func (x *ReportViews) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5271,7 +5167,7 @@ func (x *ReportViews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportViews.ProtoReflect.Descriptor instead.
 func (*ReportViews) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{59}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ReportViews) GetServer() string {
@@ -5305,7 +5201,7 @@ type SurrenderHost struct {
 
 func (x *SurrenderHost) Reset() {
 	*x = SurrenderHost{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5317,7 +5213,7 @@ func (x *SurrenderHost) String() string {
 func (*SurrenderHost) ProtoMessage() {}
 
 func (x *SurrenderHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5330,7 +5226,7 @@ func (x *SurrenderHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SurrenderHost.ProtoReflect.Descriptor instead.
 func (*SurrenderHost) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{60}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *SurrenderHost) GetHost() uint32 {
@@ -5358,7 +5254,7 @@ type ReportPressure struct {
 
 func (x *ReportPressure) Reset() {
 	*x = ReportPressure{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5370,7 +5266,7 @@ func (x *ReportPressure) String() string {
 func (*ReportPressure) ProtoMessage() {}
 
 func (x *ReportPressure) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5383,7 +5279,7 @@ func (x *ReportPressure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportPressure.ProtoReflect.Descriptor instead.
 func (*ReportPressure) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{61}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReportPressure) GetHost() uint32 {
@@ -5419,7 +5315,7 @@ type ReportStuck struct {
 
 func (x *ReportStuck) Reset() {
 	*x = ReportStuck{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5431,7 +5327,7 @@ func (x *ReportStuck) String() string {
 func (*ReportStuck) ProtoMessage() {}
 
 func (x *ReportStuck) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5444,7 +5340,7 @@ func (x *ReportStuck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStuck.ProtoReflect.Descriptor instead.
 func (*ReportStuck) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{62}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ReportStuck) GetHost() uint32 {
@@ -5486,7 +5382,7 @@ type NoteNudge struct {
 
 func (x *NoteNudge) Reset() {
 	*x = NoteNudge{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5498,7 +5394,7 @@ func (x *NoteNudge) String() string {
 func (*NoteNudge) ProtoMessage() {}
 
 func (x *NoteNudge) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5511,7 +5407,7 @@ func (x *NoteNudge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteNudge.ProtoReflect.Descriptor instead.
 func (*NoteNudge) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{63}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *NoteNudge) GetAgent() string {
@@ -5547,7 +5443,7 @@ type StepLadder struct {
 
 func (x *StepLadder) Reset() {
 	*x = StepLadder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5559,7 +5455,7 @@ func (x *StepLadder) String() string {
 func (*StepLadder) ProtoMessage() {}
 
 func (x *StepLadder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5572,7 +5468,7 @@ func (x *StepLadder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepLadder.ProtoReflect.Descriptor instead.
 func (*StepLadder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{64}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *StepLadder) GetAgent() uint32 {
@@ -5615,7 +5511,7 @@ type NoteRung struct {
 
 func (x *NoteRung) Reset() {
 	*x = NoteRung{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5627,7 +5523,7 @@ func (x *NoteRung) String() string {
 func (*NoteRung) ProtoMessage() {}
 
 func (x *NoteRung) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5640,7 +5536,7 @@ func (x *NoteRung) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteRung.ProtoReflect.Descriptor instead.
 func (*NoteRung) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{65}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *NoteRung) GetAgent() uint32 {
@@ -5684,7 +5580,7 @@ type ReportScreen struct {
 
 func (x *ReportScreen) Reset() {
 	*x = ReportScreen{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5696,7 +5592,7 @@ func (x *ReportScreen) String() string {
 func (*ReportScreen) ProtoMessage() {}
 
 func (x *ReportScreen) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5709,7 +5605,7 @@ func (x *ReportScreen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportScreen.ProtoReflect.Descriptor instead.
 func (*ReportScreen) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{66}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ReportScreen) GetHost() uint32 {
@@ -5761,7 +5657,7 @@ type ReportTerminals struct {
 
 func (x *ReportTerminals) Reset() {
 	*x = ReportTerminals{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5773,7 +5669,7 @@ func (x *ReportTerminals) String() string {
 func (*ReportTerminals) ProtoMessage() {}
 
 func (x *ReportTerminals) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5786,7 +5682,7 @@ func (x *ReportTerminals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportTerminals.ProtoReflect.Descriptor instead.
 func (*ReportTerminals) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{67}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ReportTerminals) GetHost() uint32 {
@@ -5846,7 +5742,7 @@ type ReportPatrol struct {
 
 func (x *ReportPatrol) Reset() {
 	*x = ReportPatrol{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5858,7 +5754,7 @@ func (x *ReportPatrol) String() string {
 func (*ReportPatrol) ProtoMessage() {}
 
 func (x *ReportPatrol) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5871,7 +5767,7 @@ func (x *ReportPatrol) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportPatrol.ProtoReflect.Descriptor instead.
 func (*ReportPatrol) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{68}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ReportPatrol) GetAgent() string {
@@ -5933,7 +5829,7 @@ type LookAtOverseer struct {
 
 func (x *LookAtOverseer) Reset() {
 	*x = LookAtOverseer{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5945,7 +5841,7 @@ func (x *LookAtOverseer) String() string {
 func (*LookAtOverseer) ProtoMessage() {}
 
 func (x *LookAtOverseer) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5958,7 +5854,7 @@ func (x *LookAtOverseer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookAtOverseer.ProtoReflect.Descriptor instead.
 func (*LookAtOverseer) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{69}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *LookAtOverseer) GetAgent() string {
@@ -5988,7 +5884,7 @@ type HandOver struct {
 
 func (x *HandOver) Reset() {
 	*x = HandOver{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[70]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6000,7 +5896,7 @@ func (x *HandOver) String() string {
 func (*HandOver) ProtoMessage() {}
 
 func (x *HandOver) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[70]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6013,7 +5909,7 @@ func (x *HandOver) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOver.ProtoReflect.Descriptor instead.
 func (*HandOver) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{70}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *HandOver) GetAgent() string {
@@ -6062,7 +5958,7 @@ type ProdOverseer struct {
 
 func (x *ProdOverseer) Reset() {
 	*x = ProdOverseer{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[71]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6074,7 +5970,7 @@ func (x *ProdOverseer) String() string {
 func (*ProdOverseer) ProtoMessage() {}
 
 func (x *ProdOverseer) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[71]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6087,7 +5983,7 @@ func (x *ProdOverseer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProdOverseer.ProtoReflect.Descriptor instead.
 func (*ProdOverseer) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{71}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ProdOverseer) GetAgent() uint32 {
@@ -6122,7 +6018,7 @@ type NoteProd struct {
 
 func (x *NoteProd) Reset() {
 	*x = NoteProd{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[72]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6134,7 +6030,7 @@ func (x *NoteProd) String() string {
 func (*NoteProd) ProtoMessage() {}
 
 func (x *NoteProd) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[72]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6147,7 +6043,7 @@ func (x *NoteProd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteProd.ProtoReflect.Descriptor instead.
 func (*NoteProd) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{72}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *NoteProd) GetAgent() uint32 {
@@ -6191,7 +6087,7 @@ type SendMail struct {
 
 func (x *SendMail) Reset() {
 	*x = SendMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[73]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6203,7 +6099,7 @@ func (x *SendMail) String() string {
 func (*SendMail) ProtoMessage() {}
 
 func (x *SendMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[73]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6216,7 +6112,7 @@ func (x *SendMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMail.ProtoReflect.Descriptor instead.
 func (*SendMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{73}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *SendMail) GetAgent() string {
@@ -6315,7 +6211,7 @@ type ReadMail struct {
 
 func (x *ReadMail) Reset() {
 	*x = ReadMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[74]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6327,7 +6223,7 @@ func (x *ReadMail) String() string {
 func (*ReadMail) ProtoMessage() {}
 
 func (x *ReadMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[74]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6340,7 +6236,7 @@ func (x *ReadMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadMail.ProtoReflect.Descriptor instead.
 func (*ReadMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{74}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ReadMail) GetAgent() string {
@@ -6383,7 +6279,7 @@ type AckMail struct {
 
 func (x *AckMail) Reset() {
 	*x = AckMail{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[75]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6395,7 +6291,7 @@ func (x *AckMail) String() string {
 func (*AckMail) ProtoMessage() {}
 
 func (x *AckMail) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[75]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6408,7 +6304,7 @@ func (x *AckMail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckMail.ProtoReflect.Descriptor instead.
 func (*AckMail) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{75}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *AckMail) GetAgent() string {
@@ -6450,7 +6346,7 @@ type OrderStart struct {
 
 func (x *OrderStart) Reset() {
 	*x = OrderStart{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[76]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6462,7 +6358,7 @@ func (x *OrderStart) String() string {
 func (*OrderStart) ProtoMessage() {}
 
 func (x *OrderStart) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[76]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6475,7 +6371,7 @@ func (x *OrderStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStart.ProtoReflect.Descriptor instead.
 func (*OrderStart) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{76}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *OrderStart) GetAgent() uint32 {
@@ -6510,7 +6406,7 @@ type OrderStop struct {
 
 func (x *OrderStop) Reset() {
 	*x = OrderStop{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[77]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6522,7 +6418,7 @@ func (x *OrderStop) String() string {
 func (*OrderStop) ProtoMessage() {}
 
 func (x *OrderStop) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[77]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6535,7 +6431,7 @@ func (x *OrderStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStop.ProtoReflect.Descriptor instead.
 func (*OrderStop) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{77}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *OrderStop) GetAgent() uint32 {
@@ -6570,7 +6466,7 @@ type CancelOrder struct {
 
 func (x *CancelOrder) Reset() {
 	*x = CancelOrder{}
-	mi := &file_vigil_log_v1_log_proto_msgTypes[78]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6582,7 +6478,7 @@ func (x *CancelOrder) String() string {
 func (*CancelOrder) ProtoMessage() {}
 
 func (x *CancelOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_log_v1_log_proto_msgTypes[78]
+	mi := &file_vigil_log_v1_log_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6595,7 +6491,7 @@ func (x *CancelOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelOrder.ProtoReflect.Descriptor instead.
 func (*CancelOrder) Descriptor() ([]byte, []int) {
-	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{78}
+	return file_vigil_log_v1_log_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *CancelOrder) GetAgent() uint32 {
@@ -6634,7 +6530,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\tHostBeats\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
-	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xd3\"\n" +
+	"\x06packed\x18\x03 \x01(\fR\x06packed\"\xc7!\n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
@@ -6711,8 +6607,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"note_nudge\x18B \x01(\v2\x17.vigil.log.v1.NoteNudgeH\x00R\tnoteNudge\x12;\n" +
 	"\vstep_ladder\x18C \x01(\v2\x18.vigil.log.v1.StepLadderH\x00R\n" +
 	"stepLadder\x125\n" +
-	"\tnote_rung\x18D \x01(\v2\x16.vigil.log.v1.NoteRungH\x00R\bnoteRung\x12M\n" +
-	"\x11begin_escalations\x18F \x01(\v2\x1e.vigil.log.v1.BeginEscalationsH\x00R\x10beginEscalations\x12D\n" +
+	"\tnote_rung\x18D \x01(\v2\x16.vigil.log.v1.NoteRungH\x00R\bnoteRung\x12D\n" +
 	"\x0eack_escalation\x18G \x01(\v2\x1b.vigil.log.v1.AckEscalationH\x00R\rackEscalation\x12J\n" +
 	"\x10close_escalation\x18H \x01(\v2\x1d.vigil.log.v1.CloseEscalationH\x00R\x0fcloseEscalation\x12;\n" +
 	"\vnote_notice\x18I \x01(\v2\x18.vigil.log.v1.NoteNoticeH\x00R\n" +
@@ -6730,9 +6625,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x10cancel_idle_room\x18[ \x01(\v2\x1c.vigil.log.v1.CancelIdleRoomH\x00R\x0ecancelIdleRoom\x12;\n" +
 	"\vreopen_room\x18\\ \x01(\v2\x18.vigil.log.v1.ReopenRoomH\x00R\n" +
 	"reopenRoom\x12B\n" +
-	"\x0eset_room_watch\x18] \x01(\v2\x1a.vigil.log.v1.SetRoomWatchH\x00R\fsetRoomWatch\x12;\n" +
-	"\vwatch_rooms\x18^ \x01(\v2\x18.vigil.log.v1.WatchRoomsH\x00R\n" +
-	"watchRoomsB\t\n" +
+	"\x0eset_room_watch\x18] \x01(\v2\x1a.vigil.log.v1.SetRoomWatchH\x00R\fsetRoomWatchB\t\n" +
 	"\acommand\",\n" +
 	"\x02KV\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -6819,8 +6712,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"idle_limit\x18\x01 \x01(\x12R\tidleLimit\x12\x1a\n" +
 	"\bdeadline\x18\x02 \x01(\x12R\bdeadline\x12\x1a\n" +
-	"\bdisabled\x18\x03 \x01(\bR\bdisabled\"\x12\n" +
-	"\x10BeginEscalations\"?\n" +
+	"\bdisabled\x18\x03 \x01(\bR\bdisabled\"?\n" +
 	"\rAckEscalation\x12\x1e\n" +
 	"\n" +
 	"escalation\x18\x01 \x01(\x04R\n" +
@@ -6840,9 +6732,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x06notice\x18\x02 \x01(\x04R\x06notice\x12\x1a\n" +
 	"\bnotifier\x18\x03 \x01(\tR\bnotifier\x12\x18\n" +
 	"\afailure\x18\x04 \x01(\tR\afailure\x12\x1c\n" +
-	"\tnotifiers\x18\x05 \x03(\tR\tnotifiers\"\f\n" +
-	"\n" +
-	"WatchRooms\"6\n" +
+	"\tnotifiers\x18\x05 \x03(\tR\tnotifiers\"6\n" +
 	"\bWarnRoom\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\rR\x04room\x12\x16\n" +
 	"\x06active\x18\x02 \x01(\x12R\x06active\"T\n" +
@@ -7186,7 +7076,7 @@ func file_vigil_log_v1_log_proto_rawDescGZIP() []byte {
 	return file_vigil_log_v1_log_proto_rawDescData
 }
 
-var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 79)
+var file_vigil_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 77)
 var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: vigil.log.v1.Entry
 	(*HostBeats)(nil),         // 1: vigil.log.v1.HostBeats
@@ -7207,66 +7097,64 @@ var file_vigil_log_v1_log_proto_goTypes = []any{
 	(*OverseerSpec)(nil),      // 16: vigil.log.v1.OverseerSpec
 	(*ApplyRoom)(nil),         // 17: vigil.log.v1.ApplyRoom
 	(*RoomWatch)(nil),         // 18: vigil.log.v1.RoomWatch
-	(*BeginEscalations)(nil),  // 19: vigil.log.v1.BeginEscalations
-	(*AckEscalation)(nil),     // 20: vigil.log.v1.AckEscalation
-	(*CloseEscalation)(nil),   // 21: vigil.log.v1.CloseEscalation
-	(*NoteNotice)(nil),        // 22: vigil.log.v1.NoteNotice
-	(*WatchRooms)(nil),        // 23: vigil.log.v1.WatchRooms
-	(*WarnRoom)(nil),          // 24: vigil.log.v1.WarnRoom
-	(*CancelIdleRoom)(nil),    // 25: vigil.log.v1.CancelIdleRoom
-	(*ReopenRoom)(nil),        // 26: vigil.log.v1.ReopenRoom
-	(*SetRoomWatch)(nil),      // 27: vigil.log.v1.SetRoomWatch
-	(*DeleteRoom)(nil),        // 28: vigil.log.v1.DeleteRoom
-	(*CreateTask)(nil),        // 29: vigil.log.v1.CreateTask
-	(*CancelTask)(nil),        // 30: vigil.log.v1.CancelTask
-	(*RetryTask)(nil),         // 31: vigil.log.v1.RetryTask
-	(*Join)(nil),              // 32: vigil.log.v1.Join
-	(*Leave)(nil),             // 33: vigil.log.v1.Leave
-	(*Claim)(nil),             // 34: vigil.log.v1.Claim
-	(*StartTask)(nil),         // 35: vigil.log.v1.StartTask
-	(*ProgressTask)(nil),      // 36: vigil.log.v1.ProgressTask
-	(*CompleteTask)(nil),      // 37: vigil.log.v1.CompleteTask
-	(*FailTask)(nil),          // 38: vigil.log.v1.FailTask
-	(*Handoff)(nil),           // 39: vigil.log.v1.Handoff
-	(*SetResume)(nil),         // 40: vigil.log.v1.SetResume
-	(*Declare)(nil),           // 41: vigil.log.v1.Declare
-	(*SetAgent)(nil),          // 42: vigil.log.v1.SetAgent
-	(*RestartAgent)(nil),      // 43: vigil.log.v1.RestartAgent
-	(*SetPause)(nil),          // 44: vigil.log.v1.SetPause
-	(*UnparkAgent)(nil),       // 45: vigil.log.v1.UnparkAgent
-	(*UnquarantineTask)(nil),  // 46: vigil.log.v1.UnquarantineTask
-	(*ReleaseBrake)(nil),      // 47: vigil.log.v1.ReleaseBrake
-	(*Running)(nil),           // 48: vigil.log.v1.Running
-	(*RegisterHost)(nil),      // 49: vigil.log.v1.RegisterHost
-	(*LeaveHost)(nil),         // 50: vigil.log.v1.LeaveHost
-	(*SuspectHost)(nil),       // 51: vigil.log.v1.SuspectHost
-	(*AcceptOrder)(nil),       // 52: vigil.log.v1.AcceptOrder
-	(*ReportStarted)(nil),     // 53: vigil.log.v1.ReportStarted
-	(*ReportExit)(nil),        // 54: vigil.log.v1.ReportExit
-	(*DrainHost)(nil),         // 55: vigil.log.v1.DrainHost
-	(*ConfirmDead)(nil),       // 56: vigil.log.v1.ConfirmDead
-	(*ForgetHost)(nil),        // 57: vigil.log.v1.ForgetHost
-	(*HostView)(nil),          // 58: vigil.log.v1.HostView
-	(*ReportViews)(nil),       // 59: vigil.log.v1.ReportViews
-	(*SurrenderHost)(nil),     // 60: vigil.log.v1.SurrenderHost
-	(*ReportPressure)(nil),    // 61: vigil.log.v1.ReportPressure
-	(*ReportStuck)(nil),       // 62: vigil.log.v1.ReportStuck
-	(*NoteNudge)(nil),         // 63: vigil.log.v1.NoteNudge
-	(*StepLadder)(nil),        // 64: vigil.log.v1.StepLadder
-	(*NoteRung)(nil),          // 65: vigil.log.v1.NoteRung
-	(*ReportScreen)(nil),      // 66: vigil.log.v1.ReportScreen
-	(*ReportTerminals)(nil),   // 67: vigil.log.v1.ReportTerminals
-	(*ReportPatrol)(nil),      // 68: vigil.log.v1.ReportPatrol
-	(*LookAtOverseer)(nil),    // 69: vigil.log.v1.LookAtOverseer
-	(*HandOver)(nil),          // 70: vigil.log.v1.HandOver
-	(*ProdOverseer)(nil),      // 71: vigil.log.v1.ProdOverseer
-	(*NoteProd)(nil),          // 72: vigil.log.v1.NoteProd
-	(*SendMail)(nil),          // 73: vigil.log.v1.SendMail
-	(*ReadMail)(nil),          // 74: vigil.log.v1.ReadMail
-	(*AckMail)(nil),           // 75: vigil.log.v1.AckMail
-	(*OrderStart)(nil),        // 76: vigil.log.v1.OrderStart
-	(*OrderStop)(nil),         // 77: vigil.log.v1.OrderStop
-	(*CancelOrder)(nil),       // 78: vigil.log.v1.CancelOrder
+	(*AckEscalation)(nil),     // 19: vigil.log.v1.AckEscalation
+	(*CloseEscalation)(nil),   // 20: vigil.log.v1.CloseEscalation
+	(*NoteNotice)(nil),        // 21: vigil.log.v1.NoteNotice
+	(*WarnRoom)(nil),          // 22: vigil.log.v1.WarnRoom
+	(*CancelIdleRoom)(nil),    // 23: vigil.log.v1.CancelIdleRoom
+	(*ReopenRoom)(nil),        // 24: vigil.log.v1.ReopenRoom
+	(*SetRoomWatch)(nil),      // 25: vigil.log.v1.SetRoomWatch
+	(*DeleteRoom)(nil),        // 26: vigil.log.v1.DeleteRoom
+	(*CreateTask)(nil),        // 27: vigil.log.v1.CreateTask
+	(*CancelTask)(nil),        // 28: vigil.log.v1.CancelTask
+	(*RetryTask)(nil),         // 29: vigil.log.v1.RetryTask
+	(*Join)(nil),              // 30: vigil.log.v1.Join
+	(*Leave)(nil),             // 31: vigil.log.v1.Leave
+	(*Claim)(nil),             // 32: vigil.log.v1.Claim
+	(*StartTask)(nil),         // 33: vigil.log.v1.StartTask
+	(*ProgressTask)(nil),      // 34: vigil.log.v1.ProgressTask
+	(*CompleteTask)(nil),      // 35: vigil.log.v1.CompleteTask
+	(*FailTask)(nil),          // 36: vigil.log.v1.FailTask
+	(*Handoff)(nil),           // 37: vigil.log.v1.Handoff
+	(*SetResume)(nil),         // 38: vigil.log.v1.SetResume
+	(*Declare)(nil),           // 39: vigil.log.v1.Declare
+	(*SetAgent)(nil),          // 40: vigil.log.v1.SetAgent
+	(*RestartAgent)(nil),      // 41: vigil.log.v1.RestartAgent
+	(*SetPause)(nil),          // 42: vigil.log.v1.SetPause
+	(*UnparkAgent)(nil),       // 43: vigil.log.v1.UnparkAgent
+	(*UnquarantineTask)(nil),  // 44: vigil.log.v1.UnquarantineTask
+	(*ReleaseBrake)(nil),      // 45: vigil.log.v1.ReleaseBrake
+	(*Running)(nil),           // 46: vigil.log.v1.Running
+	(*RegisterHost)(nil),      // 47: vigil.log.v1.RegisterHost
+	(*LeaveHost)(nil),         // 48: vigil.log.v1.LeaveHost
+	(*SuspectHost)(nil),       // 49: vigil.log.v1.SuspectHost
+	(*AcceptOrder)(nil),       // 50: vigil.log.v1.AcceptOrder
+	(*ReportStarted)(nil),     // 51: vigil.log.v1.ReportStarted
+	(*ReportExit)(nil),        // 52: vigil.log.v1.ReportExit
+	(*DrainHost)(nil),         // 53: vigil.log.v1.DrainHost
+	(*ConfirmDead)(nil),       // 54: vigil.log.v1.ConfirmDead
+	(*ForgetHost)(nil),        // 55: vigil.log.v1.ForgetHost
+	(*HostView)(nil),          // 56: vigil.log.v1.HostView
+	(*ReportViews)(nil),       // 57: vigil.log.v1.ReportViews
+	(*SurrenderHost)(nil),     // 58: vigil.log.v1.SurrenderHost
+	(*ReportPressure)(nil),    // 59: vigil.log.v1.ReportPressure
+	(*ReportStuck)(nil),       // 60: vigil.log.v1.ReportStuck
+	(*NoteNudge)(nil),         // 61: vigil.log.v1.NoteNudge
+	(*StepLadder)(nil),        // 62: vigil.log.v1.StepLadder
+	(*NoteRung)(nil),          // 63: vigil.log.v1.NoteRung
+	(*ReportScreen)(nil),      // 64: vigil.log.v1.ReportScreen
+	(*ReportTerminals)(nil),   // 65: vigil.log.v1.ReportTerminals
+	(*ReportPatrol)(nil),      // 66: vigil.log.v1.ReportPatrol
+	(*LookAtOverseer)(nil),    // 67: vigil.log.v1.LookAtOverseer
+	(*HandOver)(nil),          // 68: vigil.log.v1.HandOver
+	(*ProdOverseer)(nil),      // 69: vigil.log.v1.ProdOverseer
+	(*NoteProd)(nil),          // 70: vigil.log.v1.NoteProd
+	(*SendMail)(nil),          // 71: vigil.log.v1.SendMail
+	(*ReadMail)(nil),          // 72: vigil.log.v1.ReadMail
+	(*AckMail)(nil),           // 73: vigil.log.v1.AckMail
+	(*OrderStart)(nil),        // 74: vigil.log.v1.OrderStart
+	(*OrderStop)(nil),         // 75: vigil.log.v1.OrderStop
+	(*CancelOrder)(nil),       // 76: vigil.log.v1.CancelOrder
 }
 var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: vigil.log.v1.Entry.beats:type_name -> vigil.log.v1.HostBeats
@@ -7282,79 +7170,77 @@ var file_vigil_log_v1_log_proto_depIdxs = []int32{
 	13, // 10: vigil.log.v1.Request.raise_epoch:type_name -> vigil.log.v1.RaiseEpoch
 	14, // 11: vigil.log.v1.Request.leader_unreached:type_name -> vigil.log.v1.LeaderUnreached
 	17, // 12: vigil.log.v1.Request.apply_room:type_name -> vigil.log.v1.ApplyRoom
-	28, // 13: vigil.log.v1.Request.delete_room:type_name -> vigil.log.v1.DeleteRoom
-	29, // 14: vigil.log.v1.Request.create_task:type_name -> vigil.log.v1.CreateTask
-	30, // 15: vigil.log.v1.Request.cancel_task:type_name -> vigil.log.v1.CancelTask
-	31, // 16: vigil.log.v1.Request.retry_task:type_name -> vigil.log.v1.RetryTask
-	46, // 17: vigil.log.v1.Request.unquarantine_task:type_name -> vigil.log.v1.UnquarantineTask
-	32, // 18: vigil.log.v1.Request.join:type_name -> vigil.log.v1.Join
-	33, // 19: vigil.log.v1.Request.leave:type_name -> vigil.log.v1.Leave
-	34, // 20: vigil.log.v1.Request.claim:type_name -> vigil.log.v1.Claim
-	35, // 21: vigil.log.v1.Request.start_task:type_name -> vigil.log.v1.StartTask
-	36, // 22: vigil.log.v1.Request.progress_task:type_name -> vigil.log.v1.ProgressTask
-	37, // 23: vigil.log.v1.Request.complete_task:type_name -> vigil.log.v1.CompleteTask
-	38, // 24: vigil.log.v1.Request.fail_task:type_name -> vigil.log.v1.FailTask
-	39, // 25: vigil.log.v1.Request.handoff:type_name -> vigil.log.v1.Handoff
-	40, // 26: vigil.log.v1.Request.set_resume:type_name -> vigil.log.v1.SetResume
-	41, // 27: vigil.log.v1.Request.declare:type_name -> vigil.log.v1.Declare
-	42, // 28: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
-	43, // 29: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
-	44, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
-	45, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
-	47, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
-	73, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
-	74, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
-	75, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
-	49, // 36: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
-	50, // 37: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
-	51, // 38: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
-	52, // 39: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
-	53, // 40: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
-	54, // 41: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
-	55, // 42: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
-	56, // 43: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
-	57, // 44: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
-	59, // 45: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
-	76, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
-	77, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
-	78, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
-	60, // 49: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
-	61, // 50: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
-	62, // 51: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
-	63, // 52: vigil.log.v1.Request.note_nudge:type_name -> vigil.log.v1.NoteNudge
-	64, // 53: vigil.log.v1.Request.step_ladder:type_name -> vigil.log.v1.StepLadder
-	65, // 54: vigil.log.v1.Request.note_rung:type_name -> vigil.log.v1.NoteRung
-	19, // 55: vigil.log.v1.Request.begin_escalations:type_name -> vigil.log.v1.BeginEscalations
-	20, // 56: vigil.log.v1.Request.ack_escalation:type_name -> vigil.log.v1.AckEscalation
-	21, // 57: vigil.log.v1.Request.close_escalation:type_name -> vigil.log.v1.CloseEscalation
-	22, // 58: vigil.log.v1.Request.note_notice:type_name -> vigil.log.v1.NoteNotice
-	5,  // 59: vigil.log.v1.Request.raise_level:type_name -> vigil.log.v1.RaiseLevel
-	66, // 60: vigil.log.v1.Request.report_screen:type_name -> vigil.log.v1.ReportScreen
-	67, // 61: vigil.log.v1.Request.report_terminals:type_name -> vigil.log.v1.ReportTerminals
-	68, // 62: vigil.log.v1.Request.report_patrol:type_name -> vigil.log.v1.ReportPatrol
-	69, // 63: vigil.log.v1.Request.look_at_overseer:type_name -> vigil.log.v1.LookAtOverseer
-	70, // 64: vigil.log.v1.Request.hand_over:type_name -> vigil.log.v1.HandOver
-	71, // 65: vigil.log.v1.Request.prod_overseer:type_name -> vigil.log.v1.ProdOverseer
-	72, // 66: vigil.log.v1.Request.note_prod:type_name -> vigil.log.v1.NoteProd
-	24, // 67: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
-	25, // 68: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
-	26, // 69: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
-	27, // 70: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
-	23, // 71: vigil.log.v1.Request.watch_rooms:type_name -> vigil.log.v1.WatchRooms
-	3,  // 72: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
-	3,  // 73: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
-	3,  // 74: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
-	16, // 75: vigil.log.v1.RoleSpec.overseer:type_name -> vigil.log.v1.OverseerSpec
-	15, // 76: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
-	18, // 77: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
-	3,  // 78: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
-	48, // 79: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
-	58, // 80: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
-	81, // [81:81] is the sub-list for method output_type
-	81, // [81:81] is the sub-list for method input_type
-	81, // [81:81] is the sub-list for extension type_name
-	81, // [81:81] is the sub-list for extension extendee
-	0,  // [0:81] is the sub-list for field type_name
+	26, // 13: vigil.log.v1.Request.delete_room:type_name -> vigil.log.v1.DeleteRoom
+	27, // 14: vigil.log.v1.Request.create_task:type_name -> vigil.log.v1.CreateTask
+	28, // 15: vigil.log.v1.Request.cancel_task:type_name -> vigil.log.v1.CancelTask
+	29, // 16: vigil.log.v1.Request.retry_task:type_name -> vigil.log.v1.RetryTask
+	44, // 17: vigil.log.v1.Request.unquarantine_task:type_name -> vigil.log.v1.UnquarantineTask
+	30, // 18: vigil.log.v1.Request.join:type_name -> vigil.log.v1.Join
+	31, // 19: vigil.log.v1.Request.leave:type_name -> vigil.log.v1.Leave
+	32, // 20: vigil.log.v1.Request.claim:type_name -> vigil.log.v1.Claim
+	33, // 21: vigil.log.v1.Request.start_task:type_name -> vigil.log.v1.StartTask
+	34, // 22: vigil.log.v1.Request.progress_task:type_name -> vigil.log.v1.ProgressTask
+	35, // 23: vigil.log.v1.Request.complete_task:type_name -> vigil.log.v1.CompleteTask
+	36, // 24: vigil.log.v1.Request.fail_task:type_name -> vigil.log.v1.FailTask
+	37, // 25: vigil.log.v1.Request.handoff:type_name -> vigil.log.v1.Handoff
+	38, // 26: vigil.log.v1.Request.set_resume:type_name -> vigil.log.v1.SetResume
+	39, // 27: vigil.log.v1.Request.declare:type_name -> vigil.log.v1.Declare
+	40, // 28: vigil.log.v1.Request.set_agent:type_name -> vigil.log.v1.SetAgent
+	41, // 29: vigil.log.v1.Request.restart_agent:type_name -> vigil.log.v1.RestartAgent
+	42, // 30: vigil.log.v1.Request.set_pause:type_name -> vigil.log.v1.SetPause
+	43, // 31: vigil.log.v1.Request.unpark_agent:type_name -> vigil.log.v1.UnparkAgent
+	45, // 32: vigil.log.v1.Request.release_brake:type_name -> vigil.log.v1.ReleaseBrake
+	71, // 33: vigil.log.v1.Request.send_mail:type_name -> vigil.log.v1.SendMail
+	72, // 34: vigil.log.v1.Request.read_mail:type_name -> vigil.log.v1.ReadMail
+	73, // 35: vigil.log.v1.Request.ack_mail:type_name -> vigil.log.v1.AckMail
+	47, // 36: vigil.log.v1.Request.register_host:type_name -> vigil.log.v1.RegisterHost
+	48, // 37: vigil.log.v1.Request.leave_host:type_name -> vigil.log.v1.LeaveHost
+	49, // 38: vigil.log.v1.Request.suspect_host:type_name -> vigil.log.v1.SuspectHost
+	50, // 39: vigil.log.v1.Request.accept_order:type_name -> vigil.log.v1.AcceptOrder
+	51, // 40: vigil.log.v1.Request.report_started:type_name -> vigil.log.v1.ReportStarted
+	52, // 41: vigil.log.v1.Request.report_exit:type_name -> vigil.log.v1.ReportExit
+	53, // 42: vigil.log.v1.Request.drain_host:type_name -> vigil.log.v1.DrainHost
+	54, // 43: vigil.log.v1.Request.confirm_dead:type_name -> vigil.log.v1.ConfirmDead
+	55, // 44: vigil.log.v1.Request.forget_host:type_name -> vigil.log.v1.ForgetHost
+	57, // 45: vigil.log.v1.Request.report_views:type_name -> vigil.log.v1.ReportViews
+	74, // 46: vigil.log.v1.Request.order_start:type_name -> vigil.log.v1.OrderStart
+	75, // 47: vigil.log.v1.Request.order_stop:type_name -> vigil.log.v1.OrderStop
+	76, // 48: vigil.log.v1.Request.cancel_order:type_name -> vigil.log.v1.CancelOrder
+	58, // 49: vigil.log.v1.Request.surrender_host:type_name -> vigil.log.v1.SurrenderHost
+	59, // 50: vigil.log.v1.Request.report_pressure:type_name -> vigil.log.v1.ReportPressure
+	60, // 51: vigil.log.v1.Request.report_stuck:type_name -> vigil.log.v1.ReportStuck
+	61, // 52: vigil.log.v1.Request.note_nudge:type_name -> vigil.log.v1.NoteNudge
+	62, // 53: vigil.log.v1.Request.step_ladder:type_name -> vigil.log.v1.StepLadder
+	63, // 54: vigil.log.v1.Request.note_rung:type_name -> vigil.log.v1.NoteRung
+	19, // 55: vigil.log.v1.Request.ack_escalation:type_name -> vigil.log.v1.AckEscalation
+	20, // 56: vigil.log.v1.Request.close_escalation:type_name -> vigil.log.v1.CloseEscalation
+	21, // 57: vigil.log.v1.Request.note_notice:type_name -> vigil.log.v1.NoteNotice
+	5,  // 58: vigil.log.v1.Request.raise_level:type_name -> vigil.log.v1.RaiseLevel
+	64, // 59: vigil.log.v1.Request.report_screen:type_name -> vigil.log.v1.ReportScreen
+	65, // 60: vigil.log.v1.Request.report_terminals:type_name -> vigil.log.v1.ReportTerminals
+	66, // 61: vigil.log.v1.Request.report_patrol:type_name -> vigil.log.v1.ReportPatrol
+	67, // 62: vigil.log.v1.Request.look_at_overseer:type_name -> vigil.log.v1.LookAtOverseer
+	68, // 63: vigil.log.v1.Request.hand_over:type_name -> vigil.log.v1.HandOver
+	69, // 64: vigil.log.v1.Request.prod_overseer:type_name -> vigil.log.v1.ProdOverseer
+	70, // 65: vigil.log.v1.Request.note_prod:type_name -> vigil.log.v1.NoteProd
+	22, // 66: vigil.log.v1.Request.warn_room:type_name -> vigil.log.v1.WarnRoom
+	23, // 67: vigil.log.v1.Request.cancel_idle_room:type_name -> vigil.log.v1.CancelIdleRoom
+	24, // 68: vigil.log.v1.Request.reopen_room:type_name -> vigil.log.v1.ReopenRoom
+	25, // 69: vigil.log.v1.Request.set_room_watch:type_name -> vigil.log.v1.SetRoomWatch
+	3,  // 70: vigil.log.v1.PutSettings.values:type_name -> vigil.log.v1.KV
+	3,  // 71: vigil.log.v1.RoleSpec.labels:type_name -> vigil.log.v1.KV
+	3,  // 72: vigil.log.v1.RoleSpec.params:type_name -> vigil.log.v1.KV
+	16, // 73: vigil.log.v1.RoleSpec.overseer:type_name -> vigil.log.v1.OverseerSpec
+	15, // 74: vigil.log.v1.ApplyRoom.roles:type_name -> vigil.log.v1.RoleSpec
+	18, // 75: vigil.log.v1.ApplyRoom.watch:type_name -> vigil.log.v1.RoomWatch
+	3,  // 76: vigil.log.v1.RegisterHost.labels:type_name -> vigil.log.v1.KV
+	46, // 77: vigil.log.v1.RegisterHost.inventory:type_name -> vigil.log.v1.Running
+	56, // 78: vigil.log.v1.ReportViews.views:type_name -> vigil.log.v1.HostView
+	79, // [79:79] is the sub-list for method output_type
+	79, // [79:79] is the sub-list for method input_type
+	79, // [79:79] is the sub-list for extension type_name
+	79, // [79:79] is the sub-list for extension extendee
+	0,  // [0:79] is the sub-list for field type_name
 }
 
 func init() { file_vigil_log_v1_log_proto_init() }
@@ -7416,7 +7302,6 @@ func file_vigil_log_v1_log_proto_init() {
 		(*Request_NoteNudge)(nil),
 		(*Request_StepLadder)(nil),
 		(*Request_NoteRung)(nil),
-		(*Request_BeginEscalations)(nil),
 		(*Request_AckEscalation)(nil),
 		(*Request_CloseEscalation)(nil),
 		(*Request_NoteNotice)(nil),
@@ -7432,7 +7317,6 @@ func file_vigil_log_v1_log_proto_init() {
 		(*Request_CancelIdleRoom)(nil),
 		(*Request_ReopenRoom)(nil),
 		(*Request_SetRoomWatch)(nil),
-		(*Request_WatchRooms)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -7440,7 +7324,7 @@ func file_vigil_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_log_v1_log_proto_rawDesc), len(file_vigil_log_v1_log_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   79,
+			NumMessages:   77,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -535,9 +535,7 @@ type ListEscalationsResponse struct {
 	// Of these with a notice that is not delivered everywhere.
 	Pending uint32 `protobuf:"varint,4,opt,name=pending,proto3" json:"pending,omitempty"`
 	// Things that were not escalated since too many were open.
-	Dropped uint64 `protobuf:"varint,5,opt,name=dropped,proto3" json:"dropped,omitempty"`
-	// Escalations have begun: every server of the cluster knows them.
-	On            bool `protobuf:"varint,6,opt,name=on,proto3" json:"on,omitempty"`
+	Dropped       uint64 `protobuf:"varint,5,opt,name=dropped,proto3" json:"dropped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -605,13 +603,6 @@ func (x *ListEscalationsResponse) GetDropped() uint64 {
 		return x.Dropped
 	}
 	return 0
-}
-
-func (x *ListEscalationsResponse) GetOn() bool {
-	if x != nil {
-		return x.On
-	}
-	return false
 }
 
 type GetEscalationRequest struct {
@@ -853,15 +844,14 @@ const file_vigil_v1_escalation_proto_rawDesc = "" +
 	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05after\x18\x04 \x01(\x04R\x05after\x12\x14\n" +
 	"\x05limit\x18\x05 \x01(\rR\x05limit\x12\x14\n" +
-	"\x05stale\x18\x06 \x01(\bR\x05stale\"\xc8\x01\n" +
+	"\x05stale\x18\x06 \x01(\bR\x05stale\"\xb8\x01\n" +
 	"\x17ListEscalationsResponse\x126\n" +
 	"\vescalations\x18\x01 \x03(\v2\x14.vigil.v1.EscalationR\vescalations\x12\x1d\n" +
 	"\n" +
 	"next_after\x18\x02 \x01(\x04R\tnextAfter\x12\x12\n" +
 	"\x04open\x18\x03 \x01(\rR\x04open\x12\x18\n" +
 	"\apending\x18\x04 \x01(\rR\apending\x12\x18\n" +
-	"\adropped\x18\x05 \x01(\x04R\adropped\x12\x0e\n" +
-	"\x02on\x18\x06 \x01(\bR\x02on\"L\n" +
+	"\adropped\x18\x05 \x01(\x04R\adropped\"L\n" +
 	"\x14GetEscalationRequest\x12\x1e\n" +
 	"\n" +
 	"escalation\x18\x01 \x01(\x04R\n" +

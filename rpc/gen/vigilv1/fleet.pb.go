@@ -364,8 +364,6 @@ func (x *GetWatchdogRequest) GetStale() bool {
 type GetWatchdogResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Enabled bool                   `protobuf:"varint,1,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	// It has begun to note activity.
-	On bool `protobuf:"varint,2,opt,name=on,proto3" json:"on,omitempty"`
 	// Of the leader (stale: of the answering server), since that server started.
 	Stats *WatchdogStats `protobuf:"bytes,3,opt,name=stats,proto3" json:"stats,omitempty"`
 	// Rooms with open tasks that are not exempt for good.
@@ -414,13 +412,6 @@ func (*GetWatchdogResponse) Descriptor() ([]byte, []int) {
 func (x *GetWatchdogResponse) GetEnabled() bool {
 	if x != nil {
 		return x.Enabled
-	}
-	return false
-}
-
-func (x *GetWatchdogResponse) GetOn() bool {
-	if x != nil {
-		return x.On
 	}
 	return false
 }
@@ -3149,10 +3140,9 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x06if_rev\x18\x04 \x01(\x04R\x05ifRev\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"*\n" +
 	"\x12GetWatchdogRequest\x12\x14\n" +
-	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xa7\x02\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\"\x97\x02\n" +
 	"\x13GetWatchdogResponse\x12\x18\n" +
-	"\aenabled\x18\x01 \x01(\bR\aenabled\x12\x0e\n" +
-	"\x02on\x18\x02 \x01(\bR\x02on\x12-\n" +
+	"\aenabled\x18\x01 \x01(\bR\aenabled\x12-\n" +
 	"\x05stats\x18\x03 \x01(\v2\x17.vigil.v1.WatchdogStatsR\x05stats\x12!\n" +
 	"\factive_rooms\x18\x04 \x01(\rR\vactiveRooms\x12\x18\n" +
 	"\astalled\x18\x05 \x03(\tR\astalled\x12!\n" +
