@@ -211,8 +211,8 @@ func (b *beater) over(ctx context.Context, c *conn, l *life) bool {
 // moved tells whether a command of the same agent has finished the task or begun
 // the next one; that one has its own process that beats.
 func (b *beater) moved(l *life) bool {
-	kept, err := b.readLife(l.Agent)
-	return err == nil && kept.Incarnation == l.Incarnation && kept.Task != l.Task
+	kept := b.keptOf(l)
+	return kept != nil && kept.Task != l.Task
 }
 
 // leave takes the agent out of the room: whoever it was for is gone.

@@ -318,7 +318,7 @@ func TestTaskThatCannotBePrintedIsGivenBack(t *testing.T) {
 	}
 }
 
-func TestClaimByHandKeepsBeatingAndNeedsNoFlagsAfterwards(t *testing.T) {
+func TestClaimByHandKeepsBeatingAndIsKeptForItsAgent(t *testing.T) {
 	s := newCanned(t)
 	s.task, s.give = &vigilv1.Task{Id: 41, Attempt: 2, Title: "Build", Text: "all of it\n"}, true
 	var spawned []string
@@ -329,7 +329,7 @@ func TestClaimByHandKeepsBeatingAndNeedsNoFlagsAfterwards(t *testing.T) {
 	if want := "task 41, attempt 2, for web/builder: Build\n\nall of it\n"; code != 0 || out != want {
 		t.Fatalf("exit code %d, printed %q, want %q; standard error %q", code, out, want, errs)
 	}
-	if !strings.Contains(errs, "export VIGIL_AGENT=web/builder VIGIL_INCARNATION=5\n") {
+	if !strings.Contains(errs, "next: vigil task start --agent web/builder, ") || !strings.Contains(errs, "export VIGIL_AGENT=web/builder\n") {
 		t.Errorf("standard error is %q", errs)
 	}
 	if got := strings.Join(spawned, " "); !strings.Contains(got, "beat --detached --until-done") || !strings.Contains(got, "--incarnation 5 --agent-id 3 --task 41 --attempt 2 --follow-pid") {
@@ -338,6 +338,7 @@ func TestClaimByHandKeepsBeatingAndNeedsNoFlagsAfterwards(t *testing.T) {
 	if len(s.left) != 0 {
 		t.Errorf("left the room with a claimed task: %s", <-s.left)
 	}
+	r.env["VIGIL_AGENT"] = "web/builder"
 	if code, out, errs = r.do(t, "task", "complete", "done"); code != 0 || out != "task 41 is completed\n" {
 		t.Errorf("complete: exit code %d, %q, %q", code, out, errs)
 	}

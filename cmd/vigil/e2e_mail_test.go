@@ -131,14 +131,14 @@ func (c *crew) escalated() {
 	c.says("mail inbox alarm/a", "acknowledged: 1", "escalated, kind alarm")
 }
 
-// mailByHand: who was started by hand reads and writes without flags, in the life that an
-// earlier command has kept.
+// mailByHand: who was started by hand reads and writes in the life that an earlier command
+// has kept, and says once whose terminal it is.
 func (c *crew) mailByHand() {
 	c.role("hand", byHand(time.Minute, 1))
 	c.says("mail send hand/a hello", "is sent to hand/a")
 	c.task("hand", "any")
-	p := launch(c.t, "by hand", exec.Command("sh", "-c", `export VIGIL_ADDR="$1"
-		"$0" wait-for-task --agent hand/a --follow-pid $$ && "$0" mail read && echo aside | "$0" mail send hand/a - &&
+	p := launch(c.t, "by hand", exec.Command("sh", "-c", `export VIGIL_ADDR="$1" VIGIL_AGENT=hand/a
+		"$0" wait-for-task --follow-pid $$ && "$0" mail read && echo aside | "$0" mail send hand/a - &&
 		"$0" mail inbox && "$0" mail sent && echo fine`, vigil(c.t), strings.Join(c.api, ",")))
 	if code := p.end(); code != 0 {
 		c.t.Fatalf("it ended with %d: %s", code, p.out.tail())

@@ -147,7 +147,7 @@ func TestMailIsRefusedWithARemedy(t *testing.T) {
 		{"send web/builder x --from a --agent web/b", nil, exitUsage, "from"},
 		{"reply first x", nil, exitUsage, "vigil mail inbox"},
 		{"ack 0", nil, exitUsage, "vigil mail inbox"},
-		{"read", nil, exitUsage, "VIGIL_INCARNATION"},
+		{"read", nil, exitUsage, "VIGIL_AGENT"},
 		{"inbox --limit 0", nil, exitUsage, "--limit"},
 		{"send web/nobody x", refusal(codes.NotFound, "agent_not_found", "No agent."), exitNotFound, "No agent."},
 		{"send web/builder x --no-queue", refusal(codes.FailedPrecondition, "agent_offline", "It is off."), exitConflict, "It is off."},

@@ -172,7 +172,7 @@ func TestMCPRefusesWrongInputWithAReason(t *testing.T) {
 	if r := <-c.begin("make_coffee", nil); r.err == nil {
 		t.Error("a tool that does not exist was called")
 	}
-	for args, want := range map[string]string{"": "it is not known which agent this is", "--agent web": "room/role", "--agent web/builder --wait 2h": "between 1s and 1h",
+	for args, want := range map[string]string{"": "it is not known which agent speaks", "--agent web": "room/role", "--agent web/builder --wait 2h": "between 1s and 1h",
 		"--agent web/builder --wait 0s": "between 1s and 1h", "--agent web/builder now": "unknown command"} {
 		code, out, errs := terminalRun{env: map[string]string{"XDG_RUNTIME_DIR": t.TempDir()}}.do(t, append([]string{"mcp"}, strings.Fields(args)...)...)
 		if code != exitUsage || out != "" || !strings.Contains(errs, want) {

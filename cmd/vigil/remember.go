@@ -32,16 +32,16 @@ one of its fields.`,
   vigil remember ""`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := who.current(a)
+			if err != nil {
+				return err
+			}
 			value, err := a.valueToRemember(args[0], field)
 			if err != nil {
 				return err
 			}
 			if len(value) > maxResume {
 				return usagef("the value has %d bytes, %d are allowed: put it into a file and remember the file's name", len(value), maxResume)
-			}
-			l, err := who.current(a)
-			if err != nil {
-				return err
 			}
 			return a.ask(cmd, func(ctx context.Context, c *conn) error {
 				if _, err := c.work.SetResume(ctx, &vigilv1.SetResumeRequest{Speaker: l.speaker(), Resume: value}); err != nil {

@@ -98,6 +98,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if sig, ok := context.Cause(ctx).(signalError); ok && err != nil && !errors.As(err, new(codeError)) {
 		err = sig
 	}
+	if a.effort && err == errNobody {
+		return exitOK // hooks are run in every session, and this one is no agent
+	}
 	if err != nil {
 		report(a.err, err, a.json)
 	}

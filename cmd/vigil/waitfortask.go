@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"time"
 
@@ -29,8 +28,9 @@ error, nobody reading the output any more, the end of the parent process) leaves
 room at once.
 
 Inside a managed agent no flags are needed: VIGIL_AGENT, VIGIL_INCARNATION and
-VIGIL_TOKEN say who speaks. By hand name the agent. Its lease then goes on after the
-claim while the calling process lives, until the task is over.`,
+VIGIL_TOKEN say who speaks. By hand name the agent, here and in the commands that follow,
+or export VIGIL_AGENT=room/role once for all commands of the terminal. Its lease then goes
+on after the claim while the calling process lives, until the task is over.`,
 		Example: `  vigil wait-for-task
   vigil wait-for-task --agent web/builder --json
   vigil wait-for-task --agent 'web/builder.*' --timeout 10m`,
@@ -127,16 +127,15 @@ func (f *lifeFlags) joining(a *app, owner process) (*life, bool, error) {
 		return nil, false, err
 	}
 	l.Owner = owner
-	if l.Incarnation != 0 && l.Agent != "" {
+	switch {
+	case l.Agent == "":
+		return nil, false, errNobody
+	case l.managed:
 		return l, true, nil
 	}
 	// By hand: go on with the life of an earlier wait of the same caller.
-	family := append(ancestors(os.Getppid()), l.Owner)
-	if kept, err := a.keptLife(l.Agent); err == nil && slices.Contains(family, kept.Owner) {
+	if kept := a.keptByCaller(l.Agent, owner); kept != nil {
 		l.Agent, l.Incarnation, l.Owner = kept.Agent, kept.Incarnation, kept.Owner
-	}
-	if l.Agent == "" {
-		return nil, false, usagef("it is not known which agent this is: run it inside a managed agent, or name the agent with --agent room/role")
 	}
 	return l, false, nil
 }
@@ -233,9 +232,13 @@ func (w *waitForTask) print(l *life, job *client.Job, managed bool) error {
 	if managed || w.json {
 		return nil
 	}
-	// For people; the same words work without it, since the life is kept.
-	fmt.Fprintf(w.err, "export VIGIL_AGENT=%s VIGIL_INCARNATION=%s\n", l.Agent, client.FormatIncarnation(l.Incarnation))
-	fmt.Fprintf(w.err, "next: vigil task start, vigil task progress NOTE, then vigil task complete RESULT\n")
+	// For people: which commands come next. A terminal that is this agent needs no flag.
+	if w.getenv("VIGIL_AGENT") == l.Agent {
+		fmt.Fprintf(w.err, "next: vigil task start, vigil task progress NOTE, then vigil task complete RESULT\n")
+		return nil
+	}
+	fmt.Fprintf(w.err, "next: vigil task start --agent %s, vigil task progress --agent %[1]s NOTE, then vigil task complete --agent %[1]s RESULT\n"+
+		"or, for all commands of this terminal: export VIGIL_AGENT=%[1]s\n", l.Agent)
 	return nil
 }
 

@@ -71,8 +71,8 @@ func (w *word) say(cmd *cobra.Command, last bool, send func(ctx context.Context,
 // finished notes for the next command, and for the process that beats, that the
 // task is over.
 func (w *word) finished(l *life) {
-	kept, err := w.readLife(l.Agent)
-	if err != nil || kept.Incarnation != l.Incarnation || kept.Task != l.Task {
+	kept := w.keptOf(l)
+	if kept == nil || kept.Task != l.Task {
 		return
 	}
 	kept.Task, kept.Attempt = 0, 0

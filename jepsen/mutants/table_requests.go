@@ -83,5 +83,27 @@ var answeredHere sync.Map
 				New: "	if r.GetAfter() > 0 && at < newest {\n		at++\n	}\n	if at > newest {\n		return 0, 0, 0, ahead(at, newest)\n"}},
 			Hunt: stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "watch,register", "-nemesis", "connections_reset"),
 		},
+		{
+			Name: "terminal-speaks-for-an-agent", Law: "L6", Says: "a command that names no agent speaks for the one that was begun by hand under its home",
+			Edits: []Edit{
+				{File: "cmd/vigil/life.go",
+					Old: "	case l.Agent == \"\":\n		return nil, errNobody\n",
+					New: `	case l.Agent == "":
+		home, err := a.homeFile("x/y")
+		if err != nil {
+			return nil, errNobody
+		}
+		names, _ := filepath.Glob(filepath.Join(filepath.Dir(home), "*.json"))
+		for _, name := range names {
+			if kept, err := readLife(name); err == nil && kept.Owner.alive() {
+				return kept, nil
+			}
+		}
+		return nil, errNobody
+`},
+				{File: "cmd/vigil/life.go", Old: "	\"errors\"\n	\"fmt\"\n", New: "	\"errors\"\n	\"fmt\"\n	\"path/filepath\"\n"},
+			},
+			Hunt: tests("./cmd/vigil", "TestN01"),
+		},
 	}
 }

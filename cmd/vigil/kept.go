@@ -1,0 +1,136 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"vigil/agentd"
+)
+
+// What a life holds is kept in a small file from one command to the next.
+//
+// A life that was begun by hand has it under the home of its user, by the name of its agent.
+// It serves commands that name the agent while the process that began the life is there.
+// A managed life has it with agentd, in the folder that its environment names, so that
+// nothing of it is left where another terminal could take it for its own.
+
+// heldFile is the file of a managed life in its folder of undelivered results. Its name
+// begins with a dot: agentd takes it for no result.
+const heldFile = ".held"
+
+// homeFile is the file of an agent's life by hand.
+func (a *app) homeFile(agent string) (string, error) {
+	base := a.getenv("XDG_RUNTIME_DIR") // it goes with the login where that is possible
+	if base == "" {
+		if home := a.getenv("HOME"); home != "" {
+			base = filepath.Join(home, ".cache")
+		} else {
+			base = filepath.Join(os.TempDir(), fmt.Sprintf("vigil-%d", os.Getuid()))
+		}
+	}
+	dir := filepath.Join(base, "vigil")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("create directory for lives: %w", err)
+	}
+	return filepath.Join(dir, strings.ReplaceAll(agent, "/", "%")+".json"), nil
+}
+
+// fileOf is where the life is kept; "" when it is nowhere, because it is managed by
+// something that gives no folder. Commands then ask the cluster.
+func (a *app) fileOf(l *life) (string, error) {
+	if !l.managed {
+		return a.homeFile(l.Agent)
+	}
+	if folder := a.getenv(agentd.EnvSpool); folder != "" {
+		return filepath.Join(folder, heldFile), nil
+	}
+	return "", nil
+}
+
+// save keeps the life for the next command.
+func (a *app) save(l *life) error {
+	name, err := a.fileOf(l)
+	if err != nil || name == "" {
+		return err
+	}
+	l.Saved = a.now()
+	b, err := json.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("keep life: %w", err)
+	}
+	temporary := fmt.Sprintf("%s.%d", name, os.Getpid())
+	if err := os.WriteFile(temporary, append(b, '\n'), 0o600); err != nil {
+		return fmt.Errorf("keep life: %w", err)
+	}
+	if err := os.Rename(temporary, name); err != nil {
+		return fmt.Errorf("keep life: %w", err)
+	}
+	return nil
+}
+
+// forget removes what is kept of the life, unless a newer one is kept by now.
+func (a *app) forget(l *life) {
+	if kept := a.keptOf(l); kept != nil {
+		if name, err := a.fileOf(kept); err == nil {
+			_ = os.Remove(name) // at worst a later command reads it and is told superseded
+		}
+	}
+}
+
+// keptOf is what an earlier command has kept of this very life; nil when nothing is. A life
+// that was begun by hand may be named with its number too.
+func (a *app) keptOf(l *life) *life {
+	for _, managed := range []bool{true, false} {
+		name, err := a.fileOf(&life{Agent: l.Agent, managed: managed})
+		if err != nil || name == "" {
+			continue
+		}
+		if kept, err := readLife(name); err == nil && kept.Agent == l.Agent && kept.Incarnation == l.Incarnation {
+			kept.managed = managed
+			return kept
+		}
+	}
+	return nil
+}
+
+// keptByHand is the life of the agent that was begun by hand here and whose owner is there.
+func (a *app) keptByHand(agent string) (*life, error) {
+	name, err := a.homeFile(agent)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := readLife(name)
+	if err == nil && kept.Agent == agent && kept.Owner.alive() {
+		return kept, nil
+	}
+	if err == nil {
+		_ = os.Remove(name) // nobody can use it any more
+	}
+	return nil, usagef("no life of %s is known here: name it with --incarnation, or begin one with `vigil wait-for-task --agent %s`", agent, agent)
+}
+
+// keptByCaller is the life of the agent that a command of the same process, or of one above
+// it, began earlier; nil when there is none.
+func (a *app) keptByCaller(agent string, owner process) *life {
+	kept, err := a.keptByHand(agent)
+	if err != nil || !slices.Contains(append(ancestors(os.Getppid()), owner), kept.Owner) {
+		return nil
+	}
+	return kept
+}
+
+func readLife(name string) (*life, error) {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	l := &life{}
+	if err := json.Unmarshal(b, l); err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return l, nil
+}
