@@ -193,7 +193,7 @@ func (s *State) verdict(host HostID, beat Beat) Verdict {
 	switch {
 	case a == nil:
 		return VerdictUnknown
-	case beat.Inc != a.Inc:
+	case beat.Inc != a.Inc || s.unborn(a):
 		return VerdictSuperseded
 	case a.Host != host && (host != 0 || beat.Kinds&(BeatVouch|BeatFence) != 0):
 		return VerdictSuperseded

@@ -59,6 +59,7 @@ func (c *checker) agent(s *State, a *Agent) {
 	c.that(l.Until == 0 || l.ArmedL != 0 && l.ArmedL <= l.Until, "L2: the lease of %s ends at %d, its timer is at %d", a.Name, l.Until, l.ArmedL)
 	c.that(l.Fence == 0 || l.ArmedF != 0 && l.ArmedF <= l.Fence, "L7: the fence of %s ends at %d, its timer is at %d", a.Name, l.Fence, l.ArmedF)
 	c.that((l.Fence != 0) == a.Proc.Fenced(), "L7: %s is %s with its fence at %d", a.Name, a.Proc, l.Fence)
+	c.that(l.Inc != 0 || a.Part == PartDisconnected && !a.Proc.Fenced() && a.StartedAt == 0, "L6: %s has not lived, and is %s, its process %s", a.Name, a.Part, a.Proc)
 	c.that(a.Inc == l.Inc || a.Inc.N() == 0 || l.Inc == 0, "L6: %s is at incarnation %s, its lease at %s", a.Name, a.Inc, l.Inc)
 	c.that(a.Order != StartOrder || a.Proc == ProcOrdered || a.Proc == ProcAccepted, "L4: %s is %s with an open start order", a.Name, a.Proc)
 	c.that(a.Order != StopOrder || a.Proc.Fenced(), "L4: %s is %s with an open stop order", a.Name, a.Proc)

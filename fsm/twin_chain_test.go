@@ -120,10 +120,12 @@ func (w *chainTwin) rule(s *State, a *Agent) string {
 	return "NOTHING"
 }
 
-// changed tells that something else happened to the agent after the event, in the same entry.
+// changed tells that something else happened to the agent or its host after the event, in the
+// same entry.
 func (w *chainTwin) changed(s *State, e *Event) bool {
+	host := s.hostNameOf(s.AgentByName(e.Agent))
 	for later := range s.Events(e.Seq) {
-		if later.Agent == e.Agent && later.Kind != "mail.sent" {
+		if later.Agent == e.Agent && later.Kind != "mail.sent" || later.Agent == "" && host != "" && later.Host == host {
 			return true
 		}
 	}

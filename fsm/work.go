@@ -14,6 +14,8 @@ func (s *State) speaker(sp *Speaker) (*Agent, Outcome) {
 	}
 	a := s.agents.mut(uint64(id))
 	switch {
+	case sp.Inc == a.Inc && s.unborn(a):
+		return nil, refuse(Superseded, "incarnation %s was of an agent that was deleted; %s has not lived since it was declared again; stop", sp.Inc, a.Name)
 	case sp.Inc < a.Inc:
 		return nil, refuse(Superseded, "incarnation %s of %s was superseded by %s; stop", sp.Inc, a.Name, a.Inc)
 	case sp.Inc > a.Inc:
@@ -25,6 +27,10 @@ func (s *State) speaker(sp *Speaker) (*Agent, Outcome) {
 	}
 	return a, Outcome{}
 }
+
+// unborn tells that the agent has the number of a life that was not its own: until its first
+// one it carries the highest that any removed agent had, so that it gets a greater one.
+func (s *State) unborn(a *Agent) bool { return a.Inc != 0 && s.leases.get(uint64(a.ID)).Inc == 0 }
 
 // mistaken makes a wrong identity visible, at most once a minute and agent: usually
 // an agent was started in the environment of another one. No token is written.

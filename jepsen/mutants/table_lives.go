@@ -4,6 +4,11 @@ package mutants
 func lifeMutants() []Mutant {
 	return []Mutant{
 		{
+			Name: "namesake-speaks", Law: "L6", Says: "the last life of a deleted agent is taken for that of its namesake",
+			Edits: []Edit{{File: "fsm/work.go", Old: "	case sp.Inc == a.Inc && s.unborn(a):\n", New: "	case sp.Inc == a.Inc && s.unborn(a) && a.ID == 0:\n"}},
+			Hunt:  tests("./fsm", "TestF04"),
+		},
+		{
 			Name: "word-of-an-older-life", Law: "L6", Says: "what a superseded life says counts, if its token was right",
 			Edits: []Edit{
 				{File: "fsm/work.go", Old: "	case sp.Inc < a.Inc:\n", New: "	case sp.Inc == 0 && a.Inc > 0:\n"},
