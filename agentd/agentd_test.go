@@ -141,7 +141,7 @@ func TestHostKeyIsTakenOverOnce(t *testing.T) {
 func TestMissingProgramIsRefusedAtOpen(t *testing.T) {
 	f := newFake(t, time.Minute)
 	_, err := Open(Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand(),
-		Runners: []runner.Runner{{Name: "a", Program: "/no/such/program"}}})
+		Runners: []runner.Runner{{Name: "a", Program: "/no/such/program", User: runner.SameUser()}}})
 	var faults runner.Faults
 	if !errors.As(err, &faults) || faults[0].Place() != "runners[0].program" {
 		t.Errorf("error %v", err)

@@ -147,7 +147,7 @@ func TestRunnerUser(t *testing.T) {
 func TestN03MissingProgramIsToldWithARemedy(t *testing.T) {
 	r := newRig(t, time.Minute, false, func(c *Config) {
 		for _, code := range []string{"126", "127", "3"} {
-			c.Runners = append(c.Runners, runner.Runner{Name: "exit-" + code, Program: "sh", Args: []string{"-c", "exit " + code}})
+			c.Runners = append(c.Runners, runner.Runner{Name: "exit-" + code, Program: "sh", User: runner.SameUser(), Args: []string{"-c", "exit " + code}})
 		}
 	})
 	for i, want := range []string{"cannot be executed by its account (exit code 126)", "was not found (exit code 127): `vigil agent logs` shows which; install it"} {

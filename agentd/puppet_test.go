@@ -113,7 +113,7 @@ func newPuppetRig(t *testing.T, fakeClock bool, change ...func(*Config)) (*rig, 
 // open runs the daemon of a rig.
 func (p *puppets) open(t *testing.T, r *rig, fakeClock bool, change ...func(*Config)) *puppets {
 	r.configure(t, fakeClock, append([]func(*Config){func(c *Config) {
-		c.Runners = []runner.Runner{{Name: "sleep", Program: "sleep", RunLimit: time.Hour}}
+		c.Runners = []runner.Runner{{Name: "sleep", Program: "sleep", User: runner.SameUser(), RunLimit: time.Hour}}
 		c.ShutdownLimit = time.Millisecond
 	}}, change...)...)
 	return p

@@ -95,7 +95,7 @@ func (r *rig) configure(t testing.TB, fakeClock bool, change ...func(*Config)) {
 func (r *rig) now() time.Duration { return shim.BootClock() + time.Duration(r.clock.Load()) }
 
 func testRunner(mode, socket string) runner.Runner {
-	return runner.Runner{Name: mode, Program: self(),
+	return runner.Runner{Name: mode, Program: self(), User: runner.SameUser(),
 		// Under the race detector a program takes a second to exit, unless told not to.
 		Env: map[string]string{"TEST_AGENT": mode, "TEST_SOCKET": socket, "GORACE": "atexit_sleep_ms=0"}}
 }

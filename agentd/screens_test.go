@@ -37,7 +37,7 @@ func newEasel(t *testing.T, kind string, change ...func(*Config)) *easel {
 	t.Helper()
 	x := &easel{t: t, figures: prometheus.NewRegistry()}
 	r, p := newPuppetRig(t, true, append([]func(*Config){func(c *Config) {
-		c.Runners = []runner.Runner{{Name: "tool", Program: "sleep", Kind: kind, Prompts: []runner.Prompt{
+		c.Runners = []runner.Runner{{Name: "tool", Program: "sleep", User: runner.SameUser(), Kind: kind, Prompts: []runner.Prompt{
 			{Kind: "permission", Pattern: `^Do you want to (proceed|edit)\?`},
 			{Kind: "idle", Pattern: `^> *$`, Lines: 2},
 		}}}

@@ -158,8 +158,12 @@ func (r *compiled) variables(tools string) map[string]string {
 			set[name] = value
 		}
 	}
-	if r.account != nil {
-		set["HOME"], set["USER"], set["LOGNAME"] = r.account.home, r.account.name, r.account.name
+	if a := r.account; a != nil {
+		for name, value := range map[string]string{"HOME": a.home, "USER": a.name, "LOGNAME": a.name} {
+			if a.credential != nil || set[name] == "" { // under its own account the daemon's environment knows better
+				set[name] = value
+			}
+		}
 	}
 	maps.Copy(set, r.Env)
 	if tools != "" {

@@ -129,6 +129,10 @@ func (c *checker) check() {
 
 func (c *checker) checkUser() {
 	if c.runner.User == "" {
+		if os.Geteuid() == 0 {
+			c.fault("its agents would run as root, as agentd does", "name an account of their own (useradd --create-home vigil-agents; user: vigil-agents), "+
+				"or say user: root", "user")
+		}
 		return
 	}
 	a, problem, remedy := lookUp(c.runner.User)

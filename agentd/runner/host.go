@@ -20,10 +20,19 @@ type account struct {
 	credential *syscall.Credential // nil: the daemon already runs as it
 }
 
+// SameUser is the Runner.User whose agents share the account of this process: root must be
+// named, anybody else may be left out.
+func SameUser() string {
+	if os.Geteuid() == 0 {
+		return "root"
+	}
+	return ""
+}
+
 func lookUp(name string) (a *account, problem, remedy string) {
 	u, err := user.Lookup(name)
 	if err != nil {
-		return nil, fmt.Sprintf("there is no user %q on this host", name), "create the account or name another"
+		return nil, fmt.Sprintf("there is no user %q on this host", name), "create the account (useradd --create-home " + name + ") or name another"
 	}
 	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
 	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)

@@ -7,7 +7,7 @@ import (
 
 func compiledPrompts(t *testing.T, list ...Prompt) Prompts {
 	t.Helper()
-	set, err := Compile([]Runner{{Name: "a", Program: "sh", Prompts: list}}, "")
+	set, err := compile([]Runner{{Name: "a", Program: "sh", Prompts: list}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestLetters(t *testing.T) {
 
 // Whatever an agent prints, cleaning and matching it ends and keeps within bounds.
 func FuzzTidy(f *testing.F) {
-	set, err := Compile([]Runner{{Name: "a", Program: "sh", Prompts: []Prompt{{Kind: "idle", Pattern: "x.*y"}}}}, "")
+	set, err := compile([]Runner{{Name: "a", Program: "sh", Prompts: []Prompt{{Kind: "idle", Pattern: "x.*y"}}}}, "")
 	if err != nil {
 		f.Fatal(err)
 	}

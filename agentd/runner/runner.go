@@ -24,7 +24,8 @@ type Runner struct {
 	Program string
 	// Args may hold ${VIGIL_ROOM} and its kin, and ${param.NAME}. $${ is a literal ${.
 	Args []string
-	// User is the account to run as; empty: the daemon's own.
+	// User is the account to run as; empty: the daemon's own, unless that is root's, which
+	// must be named.
 	User string
 	// Directory is absolute; empty: a folder of the agent's own, below the data
 	// directory.
@@ -32,7 +33,7 @@ type Runner struct {
 	// Env are fixed variables.
 	Env map[string]string
 	// EnvAllow names what is passed through from the daemon's environment; nil:
-	// DefaultEnvAllow. With User, HOME, USER and LOGNAME come from the account.
+	// DefaultEnvAllow. With another User, HOME, USER and LOGNAME come from the account.
 	EnvAllow []string
 	// Params are the values that an order may bring.
 	Params map[string]Param

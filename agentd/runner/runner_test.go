@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -80,7 +81,7 @@ func TestCompileNamesEachFault(t *testing.T) {
 		if c.r.Program == "" && c.field != "program" {
 			c.r.Program = "sh"
 		}
-		_, err := Compile([]Runner{c.r}, "")
+		_, err := compile([]Runner{c.r}, "")
 		var faults Faults
 		if !errors.As(err, &faults) || len(faults) != 1 || faults[0].Place() != "runners[0]."+c.field ||
 			!strings.Contains(faults[0].Problem, c.want) || faults[0].Remedy == "" {
@@ -88,7 +89,7 @@ func TestCompileNamesEachFault(t *testing.T) {
 		}
 	}
 	for from, want := range map[string]string{"": "runners[0]", "a.yaml:3": "a.yaml:3"} {
-		if _, err := Compile([]Runner{{Name: "a", Program: "sh", From: from}, {Name: "a", Program: "sh"}}, ""); err == nil ||
+		if _, err := compile([]Runner{{Name: "a", Program: "sh", From: from}, {Name: "a", Program: "sh"}}, ""); err == nil ||
 			!strings.Contains(err.Error(), `runners[1].name: "a" is declared twice, first in `+want+";") {
 			t.Errorf("twice: %v", err)
 		}
@@ -97,7 +98,7 @@ func TestCompileNamesEachFault(t *testing.T) {
 
 // A tool that is not installed costs its own runner, not the host.
 func TestOptionalRunners(t *testing.T) {
-	set, err := Compile([]Runner{
+	set, err := compile([]Runner{
 		{Name: "here", Program: "sh", Optional: true},
 		{Name: "gone", Program: "no-such-program-here", Optional: true},
 		{Name: "away", Program: filepath.Join(t.TempDir(), "none"), Optional: true},
@@ -120,7 +121,7 @@ func TestOptionalRunners(t *testing.T) {
 // The resume value of an agent, which it has chosen itself, becomes an argument only
 // when it looks like one of its tool.
 func TestResume(t *testing.T) {
-	set, err := Compile([]Runner{
+	set, err := compile([]Runner{
 		{Name: "a", Program: "sh", Args: []string{"x"}, ResumeArgs: []string{"--resume", "${VIGIL_RESUME}"}, FreshArgs: []string{"--new"}},
 		{Name: "strict", Program: "sh", Args: []string{"${VIGIL_RESUME}"}, ResumePattern: "[0-9]*"},
 		{Name: "env", Program: "sh"},
@@ -159,7 +160,7 @@ func TestResume(t *testing.T) {
 // What a runner says about the life as a whole reaches the shim.
 func TestCommandOfALife(t *testing.T) {
 	limit := UsageLimit{Code: 75, Pattern: "wait (?P<minutes>[0-9]+)", After: time.Hour}
-	set, err := Compile([]Runner{
+	set, err := compile([]Runner{
 		{Name: "plain", Program: "sh"},
 		{Name: "full", Program: "sh", Kind: KindTmux, PTY: true, RunLimit: time.Minute, UsageLimits: []UsageLimit{limit},
 			Limits: proc.Limits{Memory: 1 << 30, Pids: 9}},
@@ -186,7 +187,7 @@ func TestCommand(t *testing.T) {
 	t.Setenv("HOME", "/home/x")
 	t.Setenv("LET_IN", "yes")
 	t.Setenv("KEPT_OUT", "no")
-	set, err := Compile([]Runner{{Name: "a", Program: "sh", EnvAllow: []string{"LET_IN"}, Env: map[string]string{"FIXED": "1"},
+	set, err := compile([]Runner{{Name: "a", Program: "sh", EnvAllow: []string{"LET_IN"}, Env: map[string]string{"FIXED": "1"},
 		Args:   []string{"-c", "${param.what}", "a${VIGIL_ROLE}b${VIGIL_AGENT}", "$${VIGIL_ROOM}", "$x", "${param.tone}"},
 		Params: map[string]Param{"what": {Pattern: ".*"}, "tone": {Default: ptr("calm")}}}}, "")
 	if err != nil {
@@ -204,6 +205,10 @@ func TestCommand(t *testing.T) {
 	}
 	wantEnv := []string{"FIXED=1", "LET_IN=yes", "VIGIL_ADDR=", "VIGIL_AGENT=demo/r", "VIGIL_INCARNATION=", "VIGIL_RESUME=",
 		"VIGIL_ROLE=r", "VIGIL_ROOM=demo", "VIGIL_TOKEN=secret"}
+	// Those of the account, which root must name, come too.
+	c.Env = slices.DeleteFunc(c.Env, func(v string) bool {
+		return SameUser() != "" && slices.Contains([]string{"HOME=/root", "LOGNAME=root", "USER=root"}, v)
+	})
 	if !slices.Equal(c.Env, wantEnv) {
 		t.Errorf("environment %q, want %q", c.Env, wantEnv)
 	}
@@ -252,7 +257,7 @@ func TestN03AgentsFindVigil(t *testing.T) {
 		{Name: "none", Program: "sh", EnvAllow: []string{"HOME"}},
 		{Name: "twice", Program: "sh", Env: map[string]string{"PATH": tools + ":/bin"}},
 	}
-	set, err := Compile(runners, tools)
+	set, err := compile(runners, tools)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +273,7 @@ func TestN03AgentsFindVigil(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		set, err := Compile(runners, tools)
+		set, err := compile(runners, tools)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,5 +300,40 @@ func TestN03AgentsFindVigil(t *testing.T) {
 			runners[i].User = "nobody"
 		}
 		told(0, "account nobody cannot enter "+tools)
+	}
+}
+
+// compile is Compile for runners that share the account of the test where they name none.
+func compile(runners []Runner, tools string) (*Set, error) {
+	runners = slices.Clone(runners)
+	for i := range runners {
+		runners[i].User = cmp.Or(runners[i].User, SameUser())
+	}
+	return Compile(runners, tools)
+}
+
+// As root a runner says whom its agents run as, also when that is root; without root it need
+// not.
+func TestS04AgentsRunAsRootOnlyWhenThatIsSaid(t *testing.T) {
+	_, err := Compile([]Runner{{Name: "a", Program: "sh"}}, "")
+	if os.Geteuid() != 0 {
+		if err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	var faults Faults
+	if !errors.As(err, &faults) || len(faults) != 1 || !slices.Equal(faults[0].Path, []any{"user"}) ||
+		!strings.Contains(faults[0].Remedy, "useradd --create-home vigil-agents") || !strings.Contains(faults[0].Remedy, "user: root") {
+		t.Fatalf("%v", err)
+	}
+	for _, user := range []string{"root", "nobody"} {
+		set, err := Compile([]Runner{{Name: "a", Program: "sh", User: user}}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := set.Command("a", Life{}); err != nil || (c.Credential == nil) != (user == "root") {
+			t.Errorf("%s: %+v, %v", user, c.Credential, err)
+		}
 	}
 }

@@ -5,11 +5,15 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"vigil/agentd/runner"
 )
+
+// me is the account of this process as a runner names it: as root it must.
+var me = strconv.Quote(runner.SameUser())
 
 // look runs a command that only checks, in a folder with these files, on a host that has
 // vigil on its PATH.
@@ -61,12 +65,12 @@ func everything(t *testing.T, dir string) string {
 // touched.
 func TestAgentdCheckTellsEverything(t *testing.T) {
 	code, out, errs := look(t, map[string]string{
-		"agentd.yaml":         "servers: ['10.0.0.1:7420']\nstop_grace: 0s\nlogs: {keep: 1000}\ngossip: {key_file: none.key, bind: '10.0.0.1:7422'}\ndata_dir: taken\nrunners:\n- {name: a, program: sh}\n",
+		"agentd.yaml":         "servers: ['10.0.0.1:7420']\nstop_grace: 0s\nlogs: {keep: 1000}\ngossip: {key_file: none.key, bind: '10.0.0.1:7422'}\ndata_dir: taken\nrunners:\n- {name: a, program: sh, user: " + me + "}\n",
 		"taken":               "",
 		"runners.d/b.yaml":    "name: b\nprogram: /no/such\ndirectory: /no/such/folder\nuser: nobody-of-that-name\n",
 		"runners.d/c.yaml":    "name: c\nprogramm: sh\n",
-		"runners.d/good.yaml": "name: good\nprogram: sh\n",
-		"runners.d/rare.yaml": "name: rare\nprogram: no-such-program\noptional: true\n",
+		"runners.d/good.yaml": "name: good\nprogram: sh\nuser: " + me + "\n",
+		"runners.d/rare.yaml": "name: rare\nprogram: no-such-program\noptional: true\nuser: " + me + "\n",
 	}, "agentd", "--config", "agentd.yaml")
 	for _, want := range []string{"agentd.yaml:2:13: stop_grace is 0s", "agentd.yaml:3:14: logs.keep is 1000", "none.key: no such file", "data_dir: taken is not a folder",
 		"runners.d/b.yaml:2:10: /no/such does not exist: install it", "runners.d/b.yaml:3:12: /no/such/folder does not exist: create it",
@@ -78,7 +82,7 @@ func TestAgentdCheckTellsEverything(t *testing.T) {
 	if code != exitFailed || strings.Count(out, "\n") != 9 || !strings.Contains(errs, "findings: 8") {
 		t.Errorf("exit code %d, printed\n%s%s", code, out, errs)
 	}
-	code, out, _ = look(t, map[string]string{"agentd.yaml": "runners:\n- {name: a, program: sh}\n"}, "agentd", "--config", "agentd.yaml")
+	code, out, _ = look(t, map[string]string{"agentd.yaml": "runners:\n- {name: a, program: sh, user: " + me + "}\n"}, "agentd", "--config", "agentd.yaml")
 	if code != exitOK || out != "The configuration is right.\n" {
 		t.Errorf("exit code %d, printed\n%s", code, out)
 	}
@@ -90,7 +94,7 @@ func TestN03CheckNoticesThatAgentsDoNotFindVigil(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/vigil"); err == nil {
 		t.Skip("this host has vigil on its PATH")
 	}
-	_, out, _ := lookOn(t, map[string]string{"agentd.yaml": "runners:\n- {name: a, program: sh}\n"}, "agentd", "--config", "agentd.yaml")
+	_, out, _ := lookOn(t, map[string]string{"agentd.yaml": "runners:\n- {name: a, program: sh, user: " + me + "}\n"}, "agentd", "--config", "agentd.yaml")
 	if want := "note: agents of runner a do not find vigil: "; strings.Count(out, want) != 1 { // this program has another name
 		t.Errorf("printed\n%s", out)
 	}
@@ -115,7 +119,7 @@ func TestN33SizesMayBeInBytes(t *testing.T) {
 func TestAgentdCheckShowsPrompts(t *testing.T) {
 	code, out, _ := look(t, map[string]string{
 		"agentd.yaml":         "look_every: 100ms\nquiet_after: 25h\n",
-		"runners.d/good.yaml": "name: good\nprogram: sh\nprompts:\n- {kind: permission, pattern: 'ok\\?'}\n- {kind: idle, pattern: '^> *$', lines: 1}\n- {kind: permission, pattern: y/n}\n",
+		"runners.d/good.yaml": "name: good\nprogram: sh\nuser: " + me + "\nprompts:\n- {kind: permission, pattern: 'ok\\?'}\n- {kind: idle, pattern: '^> *$', lines: 1}\n- {kind: permission, pattern: y/n}\n",
 		"runners.d/bad.yaml":  "name: bad\nprogram: sh\nprompts:\n- {kind: idle, pattern: x}\n- {kind: question, pattern: y}\n- kind: idle\n  pattern: '('\n- {kind: idle, pattern: z, lines: 51}\n",
 	}, "agentd", "--config", "agentd.yaml")
 	for _, want := range []string{"agentd.yaml:1:13: look_every is 100ms: give 1s to 5m", "agentd.yaml:2:14: quiet_after is 25h", "note: runner good recognizes prompts: 2 permission, 1 idle\n",
@@ -153,8 +157,8 @@ func TestServerCheck(t *testing.T) {
 // A broken runner costs itself and no other, and people are told why.
 func TestBrokenRunnerIsNotOffered(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"a.yaml": "name: a\nprogram: sh\n", "b.yaml": "name: b\nprogramm: sh\n",
-		"c.yaml": "name: see\nprogram: /no/such\n", "d.yaml": "name: a\nprogram: true\n", "e.yaml": "name: e\nprogram: sh\n"} {
+	for name, text := range map[string]string{"a.yaml": "name: a\nprogram: sh\nuser: " + me + "\n", "b.yaml": "name: b\nprogramm: sh\n",
+		"c.yaml": "name: see\nprogram: /no/such\nuser: " + me + "\n", "d.yaml": "name: a\nprogram: true\nuser: " + me + "\n", "e.yaml": "name: e\nprogram: sh\nuser: " + me + "\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,14 @@ func TestAgentdRunnersExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	everyKey(t, f.document.text, reflect.TypeFor[runnerFile]())
-	set, err := runner.Compile(f.config(nil, nil, nil).Runners, "")
+	runners := f.runners()
+	for i := range runners {
+		if runners[i].User != "vigil-agents" {
+			t.Errorf("S4: runner %s runs as %q", runners[i].Name, runners[i].User)
+		}
+		runners[i].User = runner.SameUser() // that account is not on every host
+	}
+	set, err := runner.Compile(runners, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,6 +79,7 @@ func everyKey(t *testing.T, text string, of reflect.Type) {
 
 // Every mistake has its place and its remedy, and nothing is touched.
 func TestAgentdFileMistakes(t *testing.T) {
+	mine := "    user: " + me + "\n"
 	for _, c := range []struct{ text, where, want string }{
 		{"serverz: []\n", "1:1", `unknown key "serverz"`},
 		{"name: a\nname: b\n", "2:1", "already defined"},
@@ -81,11 +89,11 @@ func TestAgentdFileMistakes(t *testing.T) {
 		{"logs:\n  keep: 1000\n", "2:9", "keep 1 to 100"},
 		{"metrics: 0.0.0.0:1\n", "", "loopback"},
 		{"log_level: loud\n", "", "write trace"},
-		{"runners:\n  - name: a\n    program: /no/such\n", "3:14", "/no/such does not exist: install it"},
-		{"runners:\n  - name: a\n", "2:5", "no program is named"},
+		{"runners:\n  - name: a\n    program: /no/such\n" + mine, "3:14", "/no/such does not exist: install it"},
+		{"runners:\n  - name: a\n" + mine, "2:5", "no program is named"},
 		{"runners:\n  - name: a\n    program: sh\n    arg: [x]\n", "4:5", `unknown key "arg"`},
-		{"runners:\n  - name: a\n    program: sh\n    args: [x, '${VIGIL_TOKEN}']\n", "4:15", "list of processes"},
-		{"runners:\n  - name: a\n    program: sh\n    params:\n      x: {pattern: '('}\n", "5:20", "missing closing"},
+		{"runners:\n  - name: a\n    program: sh\n    args: [x, '${VIGIL_TOKEN}']\n" + mine, "4:15", "list of processes"},
+		{"runners:\n  - name: a\n    program: sh\n    params:\n      x: {pattern: '('}\n" + mine, "5:20", "missing closing"},
 		{"a: [\n", "1:4", ""},
 	} {
 		dir := t.TempDir()

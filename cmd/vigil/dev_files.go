@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"vigil/agentd/runner"
 )
 
 // devPlace is where a demo keeps its things.
@@ -115,9 +117,10 @@ func (p *devPlace) write(exe string, settings map[string]string) error {
 			return err
 		}
 	}
+	account := runner.SameUser() // what is shown on one's own machine shares one's account
 	runner := func(role string, more ...string) map[string]any {
 		args := append([]string{"dev-agent", role, "--files", p.path("input"), "--pace", devPace.String()}, more...)
-		return map[string]any{"name": role, "program": exe, "args": args,
+		return map[string]any{"name": role, "program": exe, "args": args, "user": account,
 			"env_allow": []string{"PATH", "HOME", "LANG", "TMPDIR", "GOCACHE", "GOROOT", "GOPATH", "XDG_CACHE_HOME"}}
 	}
 	for _, h := range p.hosts {

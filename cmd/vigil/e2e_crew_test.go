@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/agentd/runner"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -75,10 +76,11 @@ name: crew
 runners:
   - name: crew
     program: sh
+    user: %q
     args: [%q]
     env: {VIGIL: %q, LEDGER: %q, HOME: %q}
     env_allow: [PATH]
-`, strings.Join(c.api, ", "), c.path("crew"), c.path("crew.sh"), vigil(t), c.path("ledger"), c.path("home")))
+`, strings.Join(c.api, ", "), c.path("crew"), runner.SameUser(), c.path("crew.sh"), vigil(t), c.path("ledger"), c.path("home")))
 	c.startHost()
 	t.Cleanup(func() { c.clear("crew", c.host.proc) })
 	return c

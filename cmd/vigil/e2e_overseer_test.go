@@ -15,6 +15,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/agentd/runner"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -55,8 +56,8 @@ func overseerFleet(t *testing.T, kind string) *crew {
 			t.Fatal(err)
 		}
 	}
-	f.write("h2/runners.d/deacon.yaml", fmt.Sprintf("name: deacon\nkind: %s\nprogram: %q\nargs: [run, --, sh, %q]\n", kind, vigil(t), filepath.Join(home, "overseer.sh")))
-	f.write("h2/runners.d/boot.yaml", fmt.Sprintf("name: boot\nprogram: %q\nargs: [triage, exec, --, sh, %q]\n", vigil(t), filepath.Join(home, "triage.sh")))
+	f.write("h2/runners.d/deacon.yaml", fmt.Sprintf("name: deacon\nkind: %s\nprogram: %q\nuser: %q\nargs: [run, --, sh, %q]\n", kind, vigil(t), runner.SameUser(), filepath.Join(home, "overseer.sh")))
+	f.write("h2/runners.d/boot.yaml", fmt.Sprintf("name: boot\nprogram: %q\nuser: %q\nargs: [triage, exec, --, sh, %q]\n", vigil(t), runner.SameUser(), filepath.Join(home, "triage.sh")))
 	data, err := os.MkdirTemp("", "h2-") // the path of a terminal's socket must be short
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ prompts:
 
 // newTerminalCrew starts a fleet with one more host, whose agents have terminals; settings are
 // more lines of its configuration.
-func newTerminalCrew(t *testing.T, runner, settings string) *crew {
+func newTerminalCrew(t *testing.T, declared, settings string) *crew {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("there is no tmux")
@@ -44,7 +44,7 @@ func newTerminalCrew(t *testing.T, runner, settings string) *crew {
 	t.Setenv("PATH", filepath.Dir(vigil(t))+":"+os.Getenv("PATH"))
 	t.Setenv("HOME", t.TempDir())
 	f := newFleet(t)
-	f.write("h2/runners.d/one.yaml", runner)
+	f.write("h2/runners.d/one.yaml", owned(declared))
 	data, err := os.MkdirTemp("", "h2-") // the path of a terminal's socket must be short
 	if err != nil {
 		t.Fatal(err)

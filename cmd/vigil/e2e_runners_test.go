@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/agentd/runner"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -41,6 +42,9 @@ usage_limit:
   - {exit_code: 75, pattern: 'again in (?P<minutes>[0-9]+) minutes'}
 `
 
+// owned is a runner whose agents share the account of the test.
+func owned(declared string) string { return declared + fmt.Sprintf("user: %q\n", runner.SameUser()) }
+
 // Runners that are files: the shipped loop for a plain command, a tool that is out of
 // quota, and a terminal that outlives agentd and can be attached to.
 func TestRunnersOfAHost(t *testing.T) {
@@ -51,9 +55,9 @@ func TestRunnersOfAHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.write("h2/runners.d/command.yaml", string(shipped))
-	f.write("h2/runners.d/term.yaml", termRunner)
-	f.write("h2/runners.d/quota.yaml", quotaRunner)
+	f.write("h2/runners.d/command.yaml", owned(strings.Replace(string(shipped), "user: vigil-agents", "", 1)))
+	f.write("h2/runners.d/term.yaml", owned(termRunner))
+	f.write("h2/runners.d/quota.yaml", owned(quotaRunner))
 	f.write("h2/runners.d/typo.yaml", "name: typo\nprogramm: sh\n")
 	// The path of a terminal's socket must be short, and that of a test is not.
 	data, err := os.MkdirTemp("", "h2-")

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/agentd/runner"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -20,10 +21,10 @@ import (
 func TestN25EveryServerIsReplaced(t *testing.T) {
 	vigil(t)
 	f := newFleet(t)
-	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ndata_dir: %q\nname: h2\nrunners:\n"+
-		"- {name: waits, program: sh, args: [-c, 'while :; do vigil wait-for-task --start >task.txt || exit; vigil task complete done || exit; done']}\n"+
-		"- {name: sleeps, program: sleep, args: ['600']}\n",
-		strings.Join(f.api, ", "), f.path("h2data")))
+	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%[1]s]\ndata_dir: %[2]q\nname: h2\nrunners:\n"+
+		"- {name: waits, program: sh, user: %[3]q, args: [-c, 'while :; do vigil wait-for-task --start >task.txt || exit; vigil task complete done || exit; done']}\n"+
+		"- {name: sleeps, program: sleep, user: %[3]q, args: ['600']}\n",
+		strings.Join(f.api, ", "), f.path("h2data"), runner.SameUser()))
 	start := func() *proc { return spawn(t, "h2", "agentd", "--config", f.path("h2/agentd.yaml")) }
 	h2 := start()
 	t.Cleanup(func() { f.clear("h2data", h2) })

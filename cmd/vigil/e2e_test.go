@@ -20,6 +20,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/agentd/runner"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -174,7 +175,7 @@ func newFleet(t *testing.T, before ...func(*testFleet)) *testFleet {
 	f.write("input/poem.txt", strings.Repeat("look on my works ye mighty and despair\n", 50))
 	var runners strings.Builder
 	for _, role := range []string{"checksum", "words"} {
-		fmt.Fprintf(&runners, "  - {name: %s, program: %q, args: [dev-agent, %s, --files, %q]}\n", role, vigil(t), role, f.path("input"))
+		fmt.Fprintf(&runners, "  - {name: %s, program: %q, user: %q, args: [dev-agent, %s, --files, %q]}\n", role, vigil(t), runner.SameUser(), role, f.path("input"))
 	}
 	f.write("agentd.yaml", fmt.Sprintf("servers: [%s]\ndata_dir: %q\nname: h1\non_stop: end\nrunners:\n%s",
 		strings.Join(f.api, ", "), f.path("host"), runners.String()))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"vigil/agentd/runner"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -16,9 +17,9 @@ func TestN03AgentsOfAHostFindVigil(t *testing.T) {
 	vigil(t) // its building needs the PATH
 	t.Setenv("PATH", "/usr/bin:/bin")
 	f := newFleet(t)
-	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ndata_dir: %q\nname: h2\non_stop: end\nrunners:\n"+
-		"- {name: good, program: sh, args: [-c, 'vigil wait-for-task']}\n- {name: bad, program: sh, args: [-c, no-such-tool]}\n",
-		strings.Join(f.api, ", "), f.path("h2data")))
+	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%[1]s]\ndata_dir: %[2]q\nname: h2\non_stop: end\nrunners:\n"+
+		"- {name: good, program: sh, user: %[3]q, args: [-c, 'vigil wait-for-task']}\n- {name: bad, program: sh, user: %[3]q, args: [-c, no-such-tool]}\n",
+		strings.Join(f.api, ", "), f.path("h2data"), runner.SameUser()))
 	agentd := spawn(t, "h2", "agentd", "--config", f.path("h2/agentd.yaml"))
 	t.Cleanup(func() { f.clear("h2data", agentd) })
 	f.apply("demo", "good", "bad")

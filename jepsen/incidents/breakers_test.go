@@ -143,7 +143,7 @@ func (w *world) scripted(h *stand.Host, name, text string) {
 	w.t.Helper()
 	folder := filepath.Join(shared.folder, h.Name)
 	script := filepath.Join(folder, name+".sh")
-	runner := fmt.Sprintf("name: %s\nprogram: %q\nargs: [\"${param.does}\"]\nparams: {does: {pattern: \"[a-z0-9,=.-]*\", default: \"\"}}\n"+
+	runner := fmt.Sprintf("name: %s\nprogram: %q\nuser: root\nargs: [\"${param.does}\"]\nparams: {does: {pattern: \"[a-z0-9,=.-]*\", default: \"\"}}\n"+
 		"env: {TICKER_LEDGER: %q, TICKER_HOST: %q, GOMAXPROCS: \"1\"}\n", name, script, w.Ledger.Folder, h.Name)
 	err := errors.Join(
 		os.MkdirAll(filepath.Join(folder, "runners.d"), 0o755),

@@ -47,6 +47,7 @@ func (h *Host) Configure(capacity int) error {
 	for _, name := range sortedKeys(more) {
 		fmt.Fprintf(&b, `  - name: %s
     program: %q
+    user: root
     args: ["${param.does}"]
     params: {does: {pattern: "[a-z0-9,=.-]*", default: ""}}
     env: {TICKER_LEDGER: %q, TICKER_HOST: %q, GOMAXPROCS: "1", GOGC: "50"}

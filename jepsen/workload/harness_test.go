@@ -135,15 +135,18 @@ peers:
 
 func (f *fleet) host(i int) *child {
 	f.t.Helper()
-	name := fmt.Sprintf("h%d", i+1)
+	name, account := fmt.Sprintf("h%d", i+1), ""
+	if os.Geteuid() == 0 {
+		account = "root"
+	}
 	return f.start(name, "agentd", fmt.Sprintf(`servers: ["%s"]
 data_dir: %q
 name: %s
 on_stop: end
 log_level: info
 runners:
-  - {name: ticker, program: %q, env: {TICKER_LEDGER: %q, TICKER_HOST: %s}}
-`, strings.Join(f.api, `", "`), filepath.Join(f.folder, name), name, f.ticker, f.ledger(), name))
+  - {name: ticker, program: %q, user: %q, env: {TICKER_LEDGER: %q, TICKER_HOST: %s}}
+`, strings.Join(f.api, `", "`), filepath.Join(f.folder, name), name, f.ticker, account, f.ledger(), name))
 }
 
 // start starts the program in one of its roles.

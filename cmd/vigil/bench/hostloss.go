@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/agentd/runner"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -124,9 +125,10 @@ on_stop: end
 runners:
   - name: %s
     program: %s
+    user: %q
     args: [%s]
     env: {GOMAXPROCS: "1", GOGC: "50", %s: %s, %s: %s}
-`, 4*lossAgents, benchRunner, strconv.Quote(x.Program), AgentCommand, envLedger, strconv.Quote(x.ledger), envHost, h.name)
+`, 4*lossAgents, benchRunner, strconv.Quote(x.Program), runner.SameUser(), AgentCommand, envLedger, strconv.Quote(x.ledger), envHost, h.name)
 	if err := os.WriteFile(h.config, []byte(config), 0o600); err != nil {
 		return fmt.Errorf("write configuration: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"vigil/agentd/runner"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -89,9 +90,10 @@ on_stop: end
 runners:
   - name: %s
     program: %s
+    user: %q
     args: [%s]
     env: {GOMAXPROCS: "1", GOGC: "50", GOMEMLIMIT: "24MiB"}
-`, r.Count, benchRunner, strconv.Quote(r.Program), AgentCommand)
+`, r.Count, benchRunner, strconv.Quote(r.Program), runner.SameUser(), AgentCommand)
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return nil, fmt.Errorf("write configuration: %w", err)
 	}
