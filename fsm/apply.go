@@ -44,7 +44,7 @@ func (s *State) request(r *Request) Outcome {
 	ss := s.sessions.mut(uint64(r.Session))
 	if ss == nil {
 		return s.stamped(Outcome{Code: UnknownSession,
-			Detail: "the session has ended after 10 min without a write; open a new one, nothing was executed"})
+			Detail: "the session has ended after " + s.meta.Settings.SessionTTL.String() + " without a write; open a new one, nothing was executed"})
 	}
 	if out, ok := ss.answer(r.Seq); ok {
 		s.figures.Repeated++

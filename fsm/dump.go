@@ -40,7 +40,7 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[meta](), reflect.TypeFor[Room](), reflect.TypeFor[Role](), reflect.TypeFor[Agent](),
 	reflect.TypeFor[Lease](), reflect.TypeFor[Task](), reflect.TypeFor[Host](), reflect.TypeFor[Session](),
 	reflect.TypeFor[Event](), reflect.TypeFor[Stint](), reflect.TypeFor[Settings](), reflect.TypeFor[PutServer](),
-	reflect.TypeFor[MarkReport](), reflect.TypeFor[KV](), reflect.TypeFor[RoleSpec](), reflect.TypeFor[LateResult](),
+	reflect.TypeFor[MarkReport](), reflect.TypeFor[KV](), reflect.TypeFor[RoleSpec](), reflect.TypeFor[LateResult](), reflect.TypeFor[Held](),
 	reflect.TypeFor[Exit](), reflect.TypeFor[Answer](), reflect.TypeFor[Outcome](),
 	reflect.TypeFor[HostView](), reflect.TypeFor[Brake](), reflect.TypeFor[BrakeTick](), reflect.TypeFor[Tombstone](),
 	reflect.TypeFor[Notes](),

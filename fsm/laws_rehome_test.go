@@ -1,8 +1,6 @@
 package fsm
 
 import (
-	"bytes"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -144,18 +142,3 @@ func TestRestoreForgetsViewsAndSetsNoBrake(t *testing.T) {
 	}
 }
 
-// A snapshot of a version without some settings gets their defaults, not zeros.
-func TestOlderDumpsGetNewSettings(t *testing.T) {
-	p, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := Load(bytes.NewReader(p))
-	if err != nil {
-		t.Fatal(err)
-	}
-	def := DefaultSettings()
-	if got := s.Settings(); got.BrakeAgents != def.BrakeAgents || got.BrakeWindow != def.BrakeWindow || got.FlapPause != def.FlapPause {
-		t.Fatalf("%+v", got)
-	}
-}

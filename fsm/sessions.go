@@ -1,6 +1,17 @@
 package fsm
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
+
+// RepeatLimit is how long clients may repeat a write under its number.
+const RepeatLimit = 5 * time.Minute
+
+// MinSessionTTL is the shortest time after which a session may be forgotten: longer than any
+// repetition, or a write that was done and never answered would be done again in a new session
+// (law L8). Cluster time never runs faster than a client's clock.
+const MinSessionTTL = RepeatLimit + time.Minute
 
 func (ss *Session) answer(seq uint64) (Outcome, bool) {
 	for i := range ss.Answers {

@@ -29,7 +29,7 @@ var settingTable = []setting{
 	{name: "start_limit", help: "a started process must join within", min: 500, max: day, dur: func(s *Settings) *time.Duration { return &s.StartLimit }},
 	{name: "stop_grace", help: "time between TERM and KILL", min: 0, max: day, dur: func(s *Settings) *time.Duration { return &s.StopGrace }},
 	{name: "accept_limit", help: "a start order that its host does not accept is withdrawn after", min: 100, max: day, dur: func(s *Settings) *time.Duration { return &s.AcceptLimit }},
-	{name: "session_ttl", help: "a client session ends after so long without a write", min: 10_000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.SessionTTL }},
+	{name: "session_ttl", help: "a client session ends after so long without a write", min: int64(MinSessionTTL / time.Millisecond), max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.SessionTTL }},
 	{name: "task_retention", help: "finished tasks are kept for", min: 1000, max: 3650 * day, dur: func(s *Settings) *time.Duration { return &s.TaskRetention }},
 	{name: "tasks_kept", help: "finished tasks kept at most", min: 0, max: 1 << 40, num: func(s *Settings) *uint64 { return &s.TasksKept }},
 	{name: "events_kept", help: "events kept at most", min: 1000, max: 1 << 30, num: func(s *Settings) *uint64 { return &s.EventsKept }},

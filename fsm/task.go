@@ -1,5 +1,7 @@
 package fsm
 
+import "slices"
+
 // TaskState is the state of a task; see the chart in the package comment.
 type TaskState uint8
 
@@ -61,7 +63,33 @@ type Task struct {
 	Armed      Time // when its timer is set; 0: none
 	Rev        uint64
 
-	Plan *Plan // what is expected of it; nil: nothing; replaced, never changed
+	Plan *Plan  // what is expected of it; nil: nothing; replaced, never changed
+	Past []Held // the attempts before the last one, oldest first, at most pastKept; replaced, never changed
+}
+
+// Held says who had an attempt.
+type Held struct {
+	Attempt uint32
+	Agent   AgentID
+	Inc     Incarnation
+}
+
+// pastKept is how many attempts before the last one a task remembers. As many late results
+// are kept.
+const pastKept = 3
+
+// pass makes an incarnation the holder of the last attempt, 0: nobody, and remembers who
+// held it.
+func (t *Task) pass(to AgentID, inc Incarnation) {
+	if t.Holder != 0 {
+		t.Past = append(slices.Clone(t.Past[max(0, len(t.Past)-pastKept+1):]), Held{t.Attempt, t.Holder, t.HolderInc})
+	}
+	t.Holder, t.HolderInc = to, inc
+}
+
+// wasOf tells that the attempt was one of the incarnation.
+func (t *Task) wasOf(h Held) bool {
+	return h == Held{t.Attempt, t.Holder, t.HolderInc} || slices.Contains(t.Past, h)
 }
 
 // LateResult is a result that came too late to count. It is kept for people.

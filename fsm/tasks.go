@@ -303,7 +303,7 @@ func (s *State) requeue(t *Task, kind, by string) Outcome {
 	}
 	t.Kills, t.Charged, t.Result, t.Note = 0, 0, "", ""
 	t.plan(func(p *Plan) { *p = Plan{Expect: p.Expect} })
-	t.Holder, t.HolderInc = 0, 0 // what the old attempt still says is late
+	t.pass(0, 0) // what the old attempt still says is late
 	s.event(kind, about{task: t.ID, room: t.Room}, "by "+nobody(by))
 	s.move(t, TaskQueued)
 	s.promote(t.Role)
@@ -352,11 +352,14 @@ func (s *State) removeTask(t *Task) {
 
 // keepLate keeps a result that came too late to count, at most the last three.
 func (s *State) keepLate(t *Task, w *Work, result string) {
+	if !t.wasOf(Held{w.Attempt, s.agentByName[w.Agent], w.Inc}) { // law L6: not its own
+		return
+	}
 	late := LateResult{Attempt: w.Attempt, Inc: w.Inc, Result: clip(result, MaxResult), At: s.now.Wall}
 	if slices.ContainsFunc(t.Late, func(l LateResult) bool { return l.Attempt == late.Attempt && l.Result == late.Result }) {
 		return
 	}
-	t.Late = append(slices.Clone(t.Late[max(0, len(t.Late)-2):]), late)
+	t.Late = append(slices.Clone(t.Late[max(0, len(t.Late)-pastKept+1):]), late)
 	t.Rev = s.meta.Index
 	s.event("task.late_result", about{task: t.ID, room: t.Room, attempt: w.Attempt}, "kept for inspection")
 }

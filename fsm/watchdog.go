@@ -291,7 +291,7 @@ func (s *State) reopenRoom(c *ReopenRoom) Outcome {
 			continue
 		}
 		t.Result, t.Note = "", ""
-		t.Holder, t.HolderInc = 0, 0 // what the old attempt still says is late
+		t.pass(0, 0) // what the old attempt still says is late
 		s.event("task.reopened", about{task: t.ID, room: t.Room}, "by "+nobody(c.By))
 		s.move(t, TaskQueued)
 		s.promote(t.Role)

@@ -233,8 +233,9 @@ func (s *State) claim(c *Claim) Outcome {
 		return refuse(Stopped, "%s is being stopped: %s", a.Name, a.OrderReason)
 	}
 	was := a.shadow()
+	t.pass(a.ID, a.Inc)
 	t.Attempt++
-	t.Holder, t.HolderInc, t.Note = a.ID, a.Inc, ""
+	t.Note = ""
 	s.planAttempt(t)
 	s.move(t, TaskAcknowledged)
 	a.Task, a.Part, a.Since, a.TaskSince = t.ID, PartActive, s.meta.Clock, s.meta.Clock
