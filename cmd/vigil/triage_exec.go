@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -14,10 +15,18 @@ import (
 
 	"vigil/fsm"
 	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
 )
 
-// triageOutput is how much a program may print before it counts as babbling, in bytes.
-const triageOutput = 64 << 10
+const (
+	// triageOutput is how much a program may print before it counts as babbling, in bytes.
+	triageOutput = 64 << 10
+	// terminalLines and terminalText bound what triage gets of the overseer's terminal, and
+	// terminalLimit how long that may take.
+	terminalLines = 50
+	terminalText  = 16 << 10
+	terminalLimit = 5 * time.Second
+)
 
 // newTriageExecCmd makes a triage agent of any program.
 func newTriageExecCmd(a *app) *cobra.Command {
@@ -25,7 +34,8 @@ func newTriageExecCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec [flags] -- CMD [ARG]...",
 		Short: "As a triage agent: let a program answer one look, and end",
-		Long: `Join the room, wait for a look, and run CMD with the facts as JSON on standard input. CMD
+		Long: `Join the room, wait for a look, and run CMD with the facts as JSON on standard input; what
+stands on the overseer's terminal is one of them, so that CMD needs no command of vigil. CMD
 prints one JSON object, {"decision":"START|WAKE|NUDGE|NOTHING","reason":"..."}, and ends; a
 fence of three backquotes around it does no harm. That is the answer, and this agent ends
 too, so that each look gets a fresh one. There is no shell in between. When CMD fails, prints
@@ -54,12 +64,12 @@ type triageExec struct {
 
 func (t *triageExec) run(ctx context.Context, c *conn) error {
 	return t.inRoom(ctx, c, &t.who, t.args[0], func(w *client.Worker, program, _ string) error {
-		return t.look(ctx, w, program)
+		return t.look(ctx, c, w, program)
 	})
 }
 
 // look answers one look.
-func (t *triageExec) look(ctx context.Context, w *client.Worker, program string) error {
+func (t *triageExec) look(ctx context.Context, c *conn, w *client.Worker, program string) error {
 	job, err := w.Wait(ctx)
 	if err != nil {
 		return err
@@ -67,7 +77,7 @@ func (t *triageExec) look(ctx context.Context, w *client.Worker, program string)
 	if err := job.Start(ctx); err != nil {
 		return err
 	}
-	answer, err := t.decision(job.Context(), program, job.Task.GetText())
+	answer, err := t.decision(job.Context(), program, withTerminal(job.Context(), c.fleet, job.Task.GetText()))
 	if err == nil {
 		return job.Complete(ctx, answer)
 	}
@@ -79,6 +89,33 @@ func (t *triageExec) look(ctx context.Context, w *client.Worker, program string)
 		report(t.err, e, t.json)
 	}
 	return err
+}
+
+// withTerminal adds to the facts what stands on the overseer's terminal, when it has one.
+func withTerminal(ctx context.Context, fleet vigilv1.FleetClient, text string) string {
+	var facts map[string]any
+	numbers := json.NewDecoder(strings.NewReader(text))
+	numbers.UseNumber() // they are passed on as they are
+	if numbers.Decode(&facts) != nil {
+		return text
+	}
+	overseer, ok := facts["overseer"].(string)
+	if !ok {
+		return text
+	}
+	ctx, cancel := context.WithTimeout(ctx, terminalLimit)
+	defer cancel()
+	screen, err := fleet.LookAtAgent(ctx, &vigilv1.LookAtAgentRequest{Agent: overseer, Lines: terminalLines})
+	if err != nil {
+		return text // the facts say whether it has a terminal
+	}
+	shown := safe(screen.GetText())
+	facts["terminal"] = strings.ToValidUTF8(shown[max(0, len(shown)-terminalText):], "")
+	whole, err := json.Marshal(facts)
+	if err != nil {
+		return text
+	}
+	return string(whole)
 }
 
 // decision runs the program with the facts and gives the JSON object that it prints.
