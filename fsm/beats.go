@@ -102,7 +102,8 @@ func (s *State) renew(b *HostBeats) BeatAnswer {
 			s.welcome(h)
 		}
 		h.Until, h.BeatAt = now.Add(s.meta.Settings.HostTTL), now
-		s.armHost(h) // earlier only after host_ttl was shortened, or in doubt
+		s.reported(h) // its beats are of all that runs there
+		s.armHost(h)  // earlier only after host_ttl was shortened, or in doubt
 	}
 	s.figures.Beats++
 	last := int64(0)

@@ -142,6 +142,7 @@ func (s *State) forgetHost(c *ForgetHost) Outcome {
 	}
 	s.rearm(timerHost, uint64(h.ID), &h.Armed, 0)
 	s.event("host.forgotten", about{host: h.ID}, fmt.Sprintf("%s by %s", h.Name, nobody(c.By)))
+	s.reported(h)
 	id := h.ID
 	delete(s.hostByKey, h.Key)
 	s.hosts.del(uint64(id))

@@ -46,6 +46,7 @@ func (s *State) registerHost(c *RegisterHost) Outcome {
 	}
 	s.welcome(h)
 	s.takeInventory(h, c.Inventory)
+	s.reported(h)
 	return Outcome{Host: h.ID, TTL: int64(s.meta.Settings.HostTTL), Rev: h.Rev}
 }
 
@@ -198,6 +199,7 @@ func (s *State) leaveHost(c *LeaveHost) Outcome {
 	h.Until, h.Flaps, h.Views, h.Pressure = 0, nil, nil, ""
 	if h.State != HostLeft {
 		s.leaveAs(h, HostLeft, "said good-bye")
+		s.reported(h)
 	}
 	if h.DrainBy == DrainBySelf { // what it was for is done
 		s.undrain(h, "the good-bye of its agentd")

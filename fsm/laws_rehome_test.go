@@ -141,4 +141,3 @@ func TestRestoreForgetsViewsAndSetsNoBrake(t *testing.T) {
 		t.Fatalf("%+v", f.s.Brake())
 	}
 }
-

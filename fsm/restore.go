@@ -1,5 +1,12 @@
 package fsm
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
 // restoreLeap is how far the numbers of tasks and sessions jump when a backup is
 // restored into a cluster that has handed out less than the backup had: the cluster
 // that went on from the backup, and is lost, may have handed out more.
@@ -9,8 +16,9 @@ const restoreLeap = 1 << 20
 // out no number that either has handed out. Else what a client or an agent says of
 // its own task or session, from before the restore, would be taken for another's
 // (laws L6 and L8). Incarnations are told apart by RaiseEpoch, events by the epoch.
-// Attempts at tasks that wait go on from the greater count. It is called before the
-// state is shared, on the one server that makes the snapshot for all.
+// Attempts at tasks that wait go on from the greater count. What RaiseEpoch holds starts
+// for is measured by both states: see await. It is called before the state is shared, on the
+// one server that makes the snapshot for all.
 //
 // In a new cluster there is nothing to compare with; then tasks and sessions
 // continue a million further on.
@@ -38,10 +46,129 @@ func (s *State) Outnumber(replaced *State) {
 		m.NextTask += restoreLeap
 		m.NextSession += restoreLeap
 	}
+	s.await(replaced)
 	for id, was := range replaced.tasks.from(0) {
 		if t := s.tasks.get(id); t == nil || t.State.Held() || t.State.Terminal() || t.Attempt >= was.Attempt {
 			continue
 		}
 		s.tasks.mut(id).Attempt = was.Attempt
 	}
+}
+
+// await takes from the replaced state what the hold must cover. A life that only it knows
+// freezes by itself after its own TTL, whatever the backup says of its role; and a hold of it
+// that is not over covers lives of a state before. Every host that either state believes to
+// be there is to say what runs on it: of two words about a host the replaced state's counts.
+func (s *State) await(replaced *State) {
+	m, old := &s.meta, &replaced.meta
+	m.HoldFor = max(s.longestTTL(), replaced.longestTTL(), old.HoldUntil.Sub(old.Clock))
+	keys := slices.Clone(old.Unreported)
+	note := func(h *Host) {
+		if h.State != HostLeft && h.State != HostLost {
+			keys = append(keys, h.Key)
+		}
+	}
+	for _, h := range replaced.hosts.from(0) {
+		note(h)
+	}
+	for _, h := range s.hosts.from(0) {
+		if _, known := replaced.hostByKey[h.Key]; !known {
+			note(h)
+		}
+	}
+	slices.Sort(keys)
+	m.Unreported = slices.Compact(keys)
+}
+
+// longestTTL is the longest TTL of any life, and of any that may be started by a role or by
+// the setting.
+func (s *State) longestTTL() time.Duration {
+	ttl := s.meta.Settings.TTL
+	for _, l := range s.leases.from(0) {
+		ttl = max(ttl, time.Duration(l.TTL))
+	}
+	for _, r := range s.roles.from(0) {
+		ttl = max(ttl, r.Spec.TTL)
+	}
+	return ttl
+}
+
+// raiseEpoch begins the hold. A life that the backup knows may be frozen by now, and
+// a newer one run somewhere else. Its fence is confirmed only after every life that the
+// replaced state has ordered was superseded or has frozen by itself, which takes no
+// longer than the longest TTL of both states (law L7). What is proved in the hold outlasts
+// it: see beaten.
+func (s *State) raiseEpoch(c *RaiseEpoch) Outcome {
+	s.meta.Epoch++
+	s.quietSince() // what was done since the backup was made is not known
+	hold := max(c.Hold, s.longestTTL(), s.meta.HoldFor)
+	s.meta.HoldFor, s.meta.HoldUntil = hold, s.meta.Clock.Add(hold)
+	s.armHold()
+	for id := range s.hosts.from(0) {
+		h := s.hosts.mut(id)
+		if len(h.Views) > 0 { // what servers heard when the backup was made
+			h.Views, h.Rev = nil, s.meta.Index
+		}
+		s.withdrawAll(h, "a backup was restored: the order may have been followed before")
+	}
+	s.reviewAll()
+	s.event("cluster.restored", about{}, "a backup was restored; no starts for "+hold.String())
+	return Outcome{}
+}
+
+// held tells that a backup was restored so lately that no life is confirmed yet.
+func (s *State) held() bool { return s.meta.HoldUntil > s.meta.Clock }
+
+// startsHeld tells for how long no start is ordered: for the hold, and then for as long again
+// while hosts have not said what runs on them. Safe it would be before, since whoever has not
+// been confirmed has frozen; but what runs there should go on there, not begin anew elsewhere.
+func (s *State) startsHeld() (left time.Duration) {
+	until := s.meta.HoldUntil
+	if len(s.meta.Unreported) > 0 {
+		until = until.Add(s.meta.HoldFor)
+	}
+	return max(0, until.Sub(s.meta.Clock))
+}
+
+// armHold sets the timer of the next end of the hold, if there is one.
+func (s *State) armHold() {
+	switch {
+	case s.held():
+		s.arm(timerHold, 0, s.meta.HoldUntil)
+	case s.startsHeld() > 0:
+		s.arm(timerHold, 0, s.meta.HoldUntil.Add(s.meta.HoldFor))
+	}
+}
+
+// reported notes that a host has said what runs on it, or is not waited for any more.
+func (s *State) reported(h *Host) {
+	at, waited := slices.BinarySearch(s.meta.Unreported, h.Key)
+	if !waited {
+		return
+	}
+	s.meta.Unreported = slices.Delete(slices.Clone(s.meta.Unreported), at, at+1)
+	if len(s.meta.Unreported) == 0 && !s.held() {
+		s.reviewAll()
+	}
+}
+
+// whyHeld says why no start is ordered after a restore.
+func (s *State) whyHeld() Why {
+	text := "no starts for a while after a restore: lives that the backup does not know freeze first"
+	if n := len(s.meta.Unreported); n > 0 && !s.held() {
+		text = fmt.Sprintf("no starts after a restore before %d hosts have said what runs on them (%s)", n, s.someUnreported())
+	}
+	return Why{"hold", text, s.startsHeld()}
+}
+
+// someUnreported names the first hosts that have not reported.
+func (s *State) someUnreported() string {
+	var names []string
+	for _, key := range s.meta.Unreported[:min(len(s.meta.Unreported), 3)] {
+		if h := s.hosts.get(uint64(s.hostByKey[key])); h != nil {
+			key = h.Name
+		}
+		names = append(names, key)
+	}
+	return strings.Join(names, ", ")
 }

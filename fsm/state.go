@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"slices"
+	"time"
 
 	"github.com/tidwall/btree"
 )
@@ -67,6 +68,11 @@ type meta struct {
 	Ladder LadderWindow // rungs of the ladder for stuck agents
 
 	Level uint32 // the feature level that has begun
+
+	// HoldFor is the length of the last hold, Unreported the keys of the hosts that have not
+	// said since what runs on them; replaced, never changed. See restore.go.
+	HoldFor    time.Duration
+	Unreported []string
 }
 
 // Tombstone remembers a deleted room, so that whoever asks is told who deleted it.
@@ -349,9 +355,7 @@ func (s *State) index() {
 		s.indexEscalation(e, +1)
 		s.arm(timerEscalation, id, e.Armed)
 	}
-	if s.meta.HoldUntil > s.meta.Clock {
-		s.arm(timerHold, 0, s.meta.HoldUntil)
-	}
+	s.armHold()
 	s.arm(timerBrake, 0, s.meta.Brake.Armed)
 	s.indexRooms()
 }

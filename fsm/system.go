@@ -99,32 +99,3 @@ func (s *State) diverge(m *MarkReport, truth string) {
 		}
 	}
 }
-
-// raiseEpoch begins the hold. A life that the backup knows may be frozen by now, and
-// a newer one run somewhere else. Its fence is confirmed only after every life that the
-// replaced state has ordered was superseded or has frozen by itself, which takes no
-// longer than the longest TTL (law L7). What is proved in the hold outlasts it: see
-// beaten.
-func (s *State) raiseEpoch(c *RaiseEpoch) Outcome {
-	s.meta.Epoch++
-	s.quietSince() // what was done since the backup was made is not known
-	hold := c.Hold
-	for _, l := range s.leases.from(0) {
-		hold = max(hold, time.Duration(l.TTL))
-	}
-	s.meta.HoldUntil = s.meta.Clock.Add(hold)
-	s.arm(timerHold, 0, s.meta.HoldUntil)
-	for id := range s.hosts.from(0) {
-		h := s.hosts.mut(id)
-		if len(h.Views) > 0 { // what servers heard when the backup was made
-			h.Views, h.Rev = nil, s.meta.Index
-		}
-		s.withdrawAll(h, "a backup was restored: the order may have been followed before")
-	}
-	s.reviewAll()
-	s.event("cluster.restored", about{}, "a backup was restored; no starts for "+hold.String())
-	return Outcome{}
-}
-
-// held tells that a backup was restored so lately that no life is confirmed yet.
-func (s *State) held() bool { return s.meta.HoldUntil > s.meta.Clock }

@@ -93,6 +93,7 @@ func (s *State) fire() {
 		}
 		s.timers.PopMin()
 		if t.kind() == timerHold { // not counted: a restored state may not have it any more
+			s.armHold()
 			s.reviewAll()
 			continue
 		}

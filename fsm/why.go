@@ -45,7 +45,7 @@ func (s *State) whyNot(a *Agent) string {
 		return "parked"
 	case a.NotBefore > s.meta.Clock:
 		return "back_off"
-	case s.meta.HoldUntil > s.meta.Clock:
+	case s.startsHeld() > 0:
 		return "hold"
 	case s.brakeHeld(a):
 		return "brake"
@@ -103,7 +103,7 @@ func (s *State) Why(id AgentID) Why {
 	case "back_off":
 		return Why{code, fmt.Sprintf("back-off after failure %d%s", a.Failures, a.fault()), a.NotBefore.Sub(now)}
 	case "hold":
-		return Why{code, "no starts while hosts report after a restore", s.meta.HoldUntil.Sub(now)}
+		return s.whyHeld()
 	case "brake":
 		return s.whyBraked()
 	case "no_task":

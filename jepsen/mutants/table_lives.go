@@ -4,6 +4,13 @@ package mutants
 func lifeMutants() []Mutant {
 	return []Mutant{
 		{
+			Name: "hold-of-the-backup-only", Law: "L7", Says: "the hold after a restore goes by the TTLs of the backup alone",
+			Edits: []Edit{{File: "fsm/restore.go",
+				Old: "max(s.longestTTL(), replaced.longestTTL(), old.HoldUntil.Sub(old.Clock))",
+				New: "max(s.longestTTL(), old.HoldUntil.Sub(old.HoldUntil))"}},
+			Hunt: tests("./fsm", "TestF02"),
+		},
+		{
 			Name: "namesake-speaks", Law: "L6", Says: "the last life of a deleted agent is taken for that of its namesake",
 			Edits: []Edit{{File: "fsm/work.go", Old: "	case sp.Inc == a.Inc && s.unborn(a):\n", New: "	case sp.Inc == a.Inc && s.unborn(a) && a.ID == 0:\n"}},
 			Hunt:  tests("./fsm", "TestF04"),
