@@ -23,9 +23,11 @@ func (s *State) Apply(e *Entry) Result {
 	s.fire()
 	s.concludeLooks()
 	s.forget()
+	s.settleBooks()
 	for i := range e.Requests {
 		s.res.Outcomes = append(s.res.Outcomes, s.request(&e.Requests[i]))
 		s.concludeLooks()
+		s.settleBooks()
 	}
 	s.res.Effects.LastEvent = s.meta.NextEvent - 1
 	s.now = nil
@@ -50,7 +52,7 @@ func (s *State) request(r *Request) Outcome {
 		s.figures.Repeated++
 		return out
 	}
-	if r.Seq+AnswersKept <= ss.Max {
+	if r.Seq+AnswersKept <= ss.Max || r.Seq <= ss.Forgot {
 		return s.stamped(Outcome{Code: TooOld, Detail: fmt.Sprintf(
 			"write %d is too old: the session is at %d and remembers %d answers", r.Seq, ss.Max, AnswersKept)})
 	}
@@ -70,6 +72,8 @@ func (s *State) stamped(out Outcome) Outcome {
 		s.figures.Superseded++
 	case Conflict:
 		s.figures.Conflicts++
+	case Full:
+		s.figures.Full++
 	}
 	return out
 }

@@ -153,6 +153,9 @@ func (s *State) handoff(c *Handoff) Outcome {
 		}
 		return out
 	}
+	if no := s.mayAddTask(&Task{Room: r.Room, Title: c.Title, Text: c.Text, Creator: a.Name}); no.Code != OK {
+		return no // the task stays its holder's, who may complete it without a hand-off
+	}
 	s.complete(a, t, c.Result)
 	next := s.addTask(r, c.Title, c.Text, a.Name, c.Priority, t.ID)
 	t.Next = next.ID

@@ -35,6 +35,7 @@ func (s *State) Check() error {
 	}
 	c.mail(s)
 	c.escalations(s)
+	c.ledger(s)
 	c.that(s.meta.Brake.Set == 0 || s.meta.Brake.Armed != 0, "L11: the brake is set without a timer")
 	return errors.Join(c.errs...)
 }

@@ -35,8 +35,8 @@ func (c *checker) mail(s *State) {
 		c.that(len(box.open) <= MaxMailbox && len(box.closed) <= MaxMailbox, "L11: the mailbox of agent %d holds %d open and %d closed mails", id, len(box.open), len(box.closed))
 		c.that(slices.IsSorted(box.open) && slices.IsSorted(box.closed), "the mailbox of agent %d is not in order", id)
 	}
-	c.that(boxed == sent && s.mailsSent.Len() == sent && s.mailsClosed.Len() == closed,
-		"%d mails, %d of them closed; the indexes have %d in mailboxes, %d by sender, %d closed", sent, closed, boxed, s.mailsSent.Len(), s.mailsClosed.Len())
+	c.that(boxed == sent && s.mailsSent.Len() == sent && s.mailsEnded.Len() == 2*closed,
+		"%d mails, %d of them closed; the indexes have %d in mailboxes, %d by sender, %d closed", sent, closed, boxed, s.mailsSent.Len(), s.mailsEnded.Len()/2)
 }
 
 // list gives one part of a mailbox.

@@ -54,6 +54,7 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[HostTerminal](), reflect.TypeFor[PromptSettings](),
 	reflect.TypeFor[Chain](),
 	reflect.TypeFor[OverseerSpec](), reflect.TypeFor[ChainSettings](),
+	reflect.TypeFor[BudgetSettings](),
 }
 
 // Dump writes the image; equal images give equal bytes. It may run while the

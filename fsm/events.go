@@ -19,10 +19,10 @@ func (s *State) event(kind string, w about, text string) {
 	if w.agent != nil {
 		e.Agent, e.Inc, w.room = w.agent.Name, w.agent.Inc, w.agent.Room
 	}
-	if rm := s.rooms.mut(uint64(w.room)); rm != nil {
+	if rm := s.rooms.get(uint64(w.room)); rm != nil {
 		e.Room = rm.Name
 	}
-	if h := s.hosts.mut(uint64(w.host)); h != nil {
+	if h := s.hosts.get(uint64(w.host)); h != nil {
 		e.Host = h.Name
 	}
 	for s.meta.NextEvent-s.meta.FirstEvent > max(s.meta.Settings.EventsKept, 1) {

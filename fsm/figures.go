@@ -23,6 +23,8 @@ type Figures struct {
 	Repaired      uint64                     // of these, after an end that nobody ordered
 	RepairSum     Time                       // from that end to the report, back-off included
 	RepairMost    Time
+	Full          uint64                     // refusals, since a budget was used up
+	Dropped       uint64                     // finished tasks whose texts were dropped for space
 	Brakes        uint64                     // times that the mass-failure brake was set
 	Looks         uint64                     // at overseers
 	LooksFailed   uint64                     // of these, without an answer of triage that was asked

@@ -25,6 +25,9 @@ func (s *State) registerHost(c *RegisterHost) Outcome {
 			return Outcome{Host: h.ID, TTL: int64(s.meta.Settings.HostTTL), Rev: h.Rev}
 		}
 	} else {
+		if no := s.mayAddHost(c); no.Code != OK {
+			return no
+		}
 		id := s.meta.NextHost
 		s.meta.NextHost++
 		h = s.hosts.put(uint64(id))

@@ -308,6 +308,7 @@ func TestL11EscalationsAreBounded(t *testing.T) {
 			x.s.now = x.entry()
 			x.s.escalate(Escalation{Kind: EscRoomCanceled, Subject: fmt.Sprint("room", i)})
 		}
+		x.s.settleBooks()
 		x.s.now = nil
 		if err := x.s.Check(); err != nil {
 			t.Fatal(err)

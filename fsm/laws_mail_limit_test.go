@@ -115,7 +115,7 @@ func TestL11MailboxesAreBounded(t *testing.T) {
 	if d.s.Mail(1) != nil {
 		t.Error("the oldest closed mail is still there")
 	}
-	if out := d.want(MailboxFull, letter("r/h.1", MailLow)); !strings.Contains(out.Detail, "mail_kept") {
+	if out := d.want(Full, letter("r/h.1", MailLow)); !strings.Contains(out.Detail, "mail_kept") {
 		t.Errorf("a full cluster: %s", out.Detail)
 	}
 }

@@ -18,12 +18,12 @@ func TestL12LevelIsInvisibleUntilItBegins(t *testing.T) {
 	d.must(CreateTask{Room: "r", Role: "a", Title: "t", Expect: time.Hour})
 	// The older build knows neither the last field of Task nor the last of Settings with its type.
 	plan, _ := reflect.TypeFor[Task]().FieldByName("Plan")
-	chain, _ := reflect.TypeFor[Settings]().FieldByName("Chain")
-	if dumped[len(dumped)-1] != chain.Type || plan.Type == nil {
+	budget, _ := reflect.TypeFor[Settings]().FieldByName("Budget")
+	if dumped[len(dumped)-1] != budget.Type || plan.Type == nil {
 		t.Fatal("the last type of a dump is not that of the last field of Settings any more; choose others here")
 	}
 	older := addition{level: testLevel, types: len(dumped) - 1,
-		fields: map[reflect.Type]int{reflect.TypeFor[Task](): plan.Index[0], reflect.TypeFor[Settings](): chain.Index[0]}}
+		fields: map[reflect.Type]int{reflect.TypeFor[Task](): plan.Index[0], reflect.TypeFor[Settings](): budget.Index[0]}}
 	full := dump(t, d.s.Copy())
 	added = []addition{older}
 	t.Cleanup(func() { added = nil })
@@ -31,7 +31,7 @@ func TestL12LevelIsInvisibleUntilItBegins(t *testing.T) {
 	if len(before) >= len(full) {
 		t.Errorf("a dump before the level has %d bytes, one with all of it %d", len(before), len(full))
 	}
-	if got := reload(t, d.s); got.Task(1).Plan != nil || got.Task(1).Title != "t" || got.Settings().Chain != DefaultSettings().Chain || got.Level() != Baseline {
+	if got := reload(t, d.s); got.Task(1).Plan != nil || got.Task(1).Title != "t" || got.Settings().Budget != DefaultSettings().Budget || got.Level() != Baseline {
 		t.Errorf("loaded %+v at level %d", got.Task(1), got.Level())
 	}
 	d.must(RaiseLevel{Level: testLevel})

@@ -19,9 +19,8 @@ func (s *State) sendMail(c *SendMail) Outcome {
 	if no.Code != OK {
 		return no
 	}
-	if !s.makeRoom(len(list)) {
-		return refuse(MailboxFull, "the cluster holds %d mails without an acknowledgement, at most %d are allowed (setting mail_kept)",
-			s.mails.n, s.meta.Settings.MailKept)
+	if no := s.maySend(&draft, list); no.Code != OK {
+		return no
 	}
 	first := s.meta.LastMail + 1
 	if draft.Thread == 0 {

@@ -43,13 +43,18 @@ func (s *State) indexMail(m *Mail, by int) {
 		*list = slices.Insert(*list, at, m.ID)
 		s.mailsSent.Set(sentMail{m.From, m.ID})
 		if m.State.Closed() {
-			s.mailsClosed.Set(m.ID)
+			s.indexEndedMail(m, true)
 		}
 	case by < 0 && found:
 		*list = slices.Delete(*list, at, at+1)
 		s.mailsSent.Delete(sentMail{m.From, m.ID})
-		s.mailsClosed.Delete(m.ID)
+		s.indexEndedMail(m, false)
 	}
+}
+
+func (s *State) indexEndedMail(m *Mail, in bool) {
+	s.mailsEnded.put(0, uint64(m.ID), uint64(m.ID), in)
+	s.mailsEnded.put(m.Room, uint64(m.ID), uint64(m.ID), in)
 }
 
 // closeMail ends a mail and keeps it for a while.
@@ -89,12 +94,12 @@ func (s *State) dropMailbox(id AgentID) {
 // that does not help, and then nothing is removed.
 func (s *State) makeRoom(more int) bool {
 	over := s.mails.n + more - int(s.meta.Settings.MailKept)
-	if over > s.mailsClosed.Len() {
+	if over > s.mailsEnded.Len()/2 { // each is there twice
 		return false
 	}
 	for ; over > 0; over-- {
-		oldest, _ := s.mailsClosed.Min()
-		s.removeMail(oldest)
+		oldest, _ := s.mailsEnded.Min()
+		s.removeMail(MailID(oldest.id))
 	}
 	return true
 }

@@ -22,12 +22,13 @@ const (
 	TooOld              // the session no longer knows the answer to so old a number
 	NoAddressee         // there is no such agent to send mail to
 	AgentOff            // the agent is off, and the mail was not to be kept for it
-	MailboxFull         // a mailbox, or the cluster, holds as much mail as is allowed
+	MailboxFull         // a mailbox holds as much mail as is allowed
+	Full                // a budget is used up; nothing that exists is refused anything
 )
 
 var codeNames = [...]string{"ok", "invalid", "not_found", "conflict", "superseded", "rejoin",
 	"denied", "no_task", "unknown_session", "stopped", "host_in_use", "stale_stint", "late", "too_old",
-	"agent_not_found", "agent_offline", "mailbox_full"}
+	"agent_not_found", "agent_offline", "mailbox_full", "full"}
 
 // String gives the stable name of the code.
 func (c Code) String() string {

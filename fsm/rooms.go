@@ -118,15 +118,15 @@ func (s *State) checkApply(c *ApplyRoom, rm *Room) Outcome {
 		}
 	}
 	if rm == nil {
-		return Outcome{}
+		return s.mayApply(c, nil)
 	}
 	for _, id := range rm.Roles {
-		r := s.roles.mut(uint64(id))
+		r := s.roles.get(uint64(id))
 		if open := s.openTasks(id) - s.openLooks(id); !seen[r.Spec.Name] && !r.Retired && open > 0 {
 			return refuse(Conflict, "role %q would go but has %d open tasks; cancel them or keep the role", r.Spec.Name, open)
 		}
 	}
-	return Outcome{}
+	return s.mayApply(c, rm)
 }
 
 func (s *State) openTasks(id RoleID) (n uint32) {

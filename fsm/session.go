@@ -1,5 +1,8 @@
 package fsm
 
+// leastAnswers is how many of them a session can keep however full its budget is.
+const leastAnswers = 8
+
 // AnswersKept is how many answers a session remembers: a client may have this
 // many writes in flight and still retry any of them safely.
 const AnswersKept = 64
@@ -15,6 +18,8 @@ type Session struct {
 	Max     uint64 // greatest number seen
 
 	gen uint64 // of the table when Answers was last owned; not replicated
+
+	Forgot uint64 // greatest number whose answer was forgotten for want of space
 }
 
 // Answer is the outcome of one numbered write.

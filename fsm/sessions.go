@@ -25,11 +25,15 @@ func (ss *Session) answer(seq uint64) (Outcome, bool) {
 // remember keeps an answer in the place of the one that is AnswersKept older.
 func (ss *Session) remember(seq uint64, out Outcome) {
 	ss.Max = max(ss.Max, seq)
+	out.Detail = clip(out.Detail, MaxReason)
 	for i := range ss.Answers {
 		if ss.Answers[i].Seq%AnswersKept == seq%AnswersKept {
 			ss.Answers[i] = Answer{seq, out}
 			return
 		}
+	}
+	if n := len(ss.Answers); n == cap(ss.Answers) { // as costOfSession counts them
+		ss.Answers = append(make([]Answer, 0, n+leastAnswers), ss.Answers...)
 	}
 	ss.Answers = append(ss.Answers, Answer{seq, out})
 }
@@ -37,6 +41,13 @@ func (ss *Session) remember(seq uint64, out Outcome) {
 func (s *State) openSession(c *OpenSession) Outcome {
 	if len(c.Client) > MaxName*4 {
 		return refuse(Invalid, "client name has %d bytes, at most %d are kept", len(c.Client), MaxName*4)
+	}
+	if n, most := uint64(s.sessions.n), s.meta.Settings.Budget.MaxSessions; n >= most {
+		return tooMany("sessions of clients", n, most, purseSays[ForSessions].remedy, "max_sessions")
+	}
+	bytes := costOfSession(&Session{Client: c.Client})
+	if no := s.afford(ForSessions, 0, bytes); no.Code != OK {
+		return no
 	}
 	id := s.meta.NextSession
 	s.meta.NextSession++

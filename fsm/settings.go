@@ -54,6 +54,7 @@ type Settings struct {
 
 	Prompt PromptSettings
 	Chain  ChainSettings
+	Budget BudgetSettings
 }
 
 // WatchdogSettings are those of the conversation watchdog (seed 003, Default Configuration).
@@ -103,5 +104,6 @@ func DefaultSettings() Settings {
 			Restart: 5 * time.Minute, Cooldown: 10 * time.Minute, Interval: 30 * time.Second, PerPass: 10},
 		Prompt: PromptSettings{Limit: 5 * time.Minute, Idle: 5 * time.Minute},
 		Chain:  ChainSettings{Enabled: true, Interval: 3 * time.Minute, Fresh: 5 * time.Minute, Stale: 15 * time.Minute, TriageLimit: 5 * time.Minute},
+		Budget: defaultBudget(),
 	}
 }

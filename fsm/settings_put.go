@@ -13,7 +13,8 @@ type setting struct {
 	num        func(*Settings) *uint64
 	num32      func(*Settings) *uint32
 	flag       func(*Settings) *bool
-	min, max   int64 // durations in milliseconds
+	size       func(*Settings) *uint64 // in bytes
+	min, max   int64                   // durations in milliseconds
 }
 
 const (
@@ -85,6 +86,18 @@ var settingTable = []setting{
 	{name: "overseer_fresh", help: "an overseer whose last patrol is younger is left alone", min: 1000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.Chain.Fresh }},
 	{name: "overseer_stale", help: "one whose last patrol is older is woken", min: 1000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.Chain.Stale }},
 	{name: "triage_limit", help: "triage that has not answered a look within this is not waited for", min: 1000, max: day, dur: func(s *Settings) *time.Duration { return &s.Chain.TriageLimit }},
+	{name: "budget_tasks", help: "memory for tasks with their texts and results; when it is full old finished ones go first, then new tasks are refused", min: leastBudget, max: mostBudget, size: func(s *Settings) *uint64 { return &s.Budget.Tasks }},
+	{name: "budget_mail", help: "memory for mail, in which each copy counts; when it is full old closed mail goes first, then new mail is refused", min: leastBudget, max: mostBudget, size: func(s *Settings) *uint64 { return &s.Budget.Mail }},
+	{name: "budget_agents", help: "memory for rooms, roles, agents and what they say of themselves; when it is full new ones and joins by hand are refused", min: leastBudget, max: mostBudget, size: func(s *Settings) *uint64 { return &s.Budget.Agents }},
+	{name: "budget_hosts", help: "memory for hosts; when it is full new ones are refused", min: leastBudget, max: mostBudget, size: func(s *Settings) *uint64 { return &s.Budget.Hosts }},
+	{name: "budget_sessions", help: "memory for sessions of clients and the answers they may ask for again; when it is full new ones are refused", min: leastBudget, max: mostBudget, size: func(s *Settings) *uint64 { return &s.Budget.Sessions }},
+	{name: "budget_history", help: "memory for events and escalations; when it is full the oldest events go", min: leastBudget, max: mostBudget, size: func(s *Settings) *uint64 { return &s.Budget.History }},
+	{name: "budget_room_share", help: "percentage of budget_tasks, budget_mail, budget_agents and max_open_tasks that one room may use", min: 1, max: 100, num32: func(s *Settings) *uint32 { return &s.Budget.RoomShare }},
+	{name: "max_open_tasks", help: "tasks that have not ended, in the cluster", min: 1, max: 1 << 40, num: func(s *Settings) *uint64 { return &s.Budget.MaxTasks }},
+	{name: "max_rooms", help: "rooms in the cluster", min: 1, max: 1_000_000, num: func(s *Settings) *uint64 { return &s.Budget.MaxRooms }},
+	{name: "max_agents", help: "agents in the cluster", min: 1, max: 1 << 30, num: func(s *Settings) *uint64 { return &s.Budget.MaxAgents }},
+	{name: "max_hosts", help: "hosts in the cluster", min: 1, max: 1_000_000, num: func(s *Settings) *uint64 { return &s.Budget.MaxHosts }},
+	{name: "max_sessions", help: "sessions of clients in the cluster", min: 1, max: 1 << 30, num: func(s *Settings) *uint64 { return &s.Budget.MaxSessions }},
 }
 
 // SettingInfo is one setting as people see it.
@@ -108,6 +121,8 @@ func (d *setting) show(s *Settings) string {
 		return strconv.FormatUint(*d.num(s), 10)
 	case d.flag != nil:
 		return strconv.FormatBool(*d.flag(s))
+	case d.size != nil:
+		return sizeValue(*d.size(s))
 	}
 	return strconv.FormatUint(uint64(*d.num32(s)), 10)
 }
@@ -115,6 +130,9 @@ func (d *setting) show(s *Settings) string {
 func (d *setting) bounds() string {
 	if d.flag != nil {
 		return "true or false"
+	}
+	if d.size != nil {
+		return sizeValue(uint64(d.min)) + " to " + sizeValue(uint64(d.max))
 	}
 	if d.dur != nil {
 		return time.Duration(d.min*milli).String() + " to " + time.Duration(d.max*milli).String()
@@ -148,6 +166,14 @@ func (d *setting) set(s *Settings, value string) error {
 			return nil
 		}
 		return fmt.Errorf("setting %s: %q is neither true nor false", d.name, value)
+	}
+	if d.size != nil {
+		v, ok := parseSize(value)
+		if !ok || v < uint64(d.min) || v > uint64(d.max) {
+			return fmt.Errorf("setting %s: %q is no size from %s, for instance 512MiB", d.name, value, d.bounds())
+		}
+		*d.size(s) = v
+		return nil
 	}
 	v, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || v < d.min || v > d.max {

@@ -114,7 +114,6 @@ type State struct {
 	finished    *btree.BTreeG[finishedTask] // terminal tasks, oldest first
 	mailboxes   table[mailbox]              // by AgentID
 	mailsSent   *btree.BTreeG[sentMail]
-	mailsClosed *btree.BTreeG[MailID]
 	escByKey    map[escalationKey]EscalationID // the newest about something
 	escOpen     int
 	escAlone    int // of these, not acknowledged
@@ -126,8 +125,12 @@ type State struct {
 	overseers   idSet                       // agents of roles of overseers
 	looks       map[TaskID]AgentID          // tasks that ask triage about an overseer
 	looked      []TaskID                    // of these, ended in what is being applied; empty between entries
-	live        uint32                      // participants that are not DISCONNECTED
-	parked      uint32                      // agents that wait for the end of a pause, see Agent.Waits
+	ledger      ledger
+	wordy       ended  // finished tasks with texts worth dropping
+	roomEnded   ended  // finished tasks by room
+	mailsEnded  ended  // closed mails, in the cluster and by room
+	live        uint32 // participants that are not DISCONNECTED
+	parked      uint32 // agents that wait for the end of a pause, see Agent.Waits
 	taskCount   [TaskQuarantined + 1]uint64
 	procCount   [ProcLost + 1]uint32
 	figures     Figures
@@ -182,6 +185,7 @@ func New() *State {
 	s.meta.NextTask, s.meta.NextSession = 1, 1
 	s.meta.FirstEvent, s.meta.NextEvent = 1, 1
 	s.reset()
+	s.meters()
 	return s
 }
 
@@ -198,7 +202,7 @@ func (s *State) reset() {
 	s.timers = btree.NewBTreeGOptions(lessTimer, opts)
 	s.mailboxes = table[mailbox]{}
 	s.mailsSent = btree.NewBTreeGOptions(lessSent, opts)
-	s.mailsClosed = btree.NewBTreeGOptions(func(a, b MailID) bool { return a < b }, opts)
+	s.wordy, s.roomEnded, s.mailsEnded = newEnded(), newEnded(), newEnded()
 	s.escByKey, s.escOpen, s.escAlone = map[escalationKey]EscalationID{}, 0, 0
 	s.escClosed = btree.NewBTreeGOptions(lessClosed, opts)
 	s.escPending = btree.NewBTreeGOptions(func(a, b EscalationID) bool { return a < b }, opts)
@@ -358,4 +362,5 @@ func (s *State) index() {
 	s.armHold()
 	s.arm(timerBrake, 0, s.meta.Brake.Armed)
 	s.indexRooms()
+	s.meters()
 }

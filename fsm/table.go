@@ -25,7 +25,8 @@ type table[T any] struct {
 	n     int
 	base  uint64 // of the first of mids: old ids leave nothing behind
 	mids  []*mid[T]
-	spare *page[T] // an emptied page to be used next
+	spare *page[T]  // an emptied page to be used next
+	meter *meter[T] // nil: nobody pays for it, see ledger
 }
 
 type mid[T any] struct {
@@ -37,7 +38,10 @@ type mid[T any] struct {
 type page[T any] struct {
 	gen  uint64
 	used uint32 // one bit a value
-	vals [pageSize]T
+
+	dirty uint32           // one bit a value whose cost is to be settled; 0 in views
+	cost  [pageSize]uint32 // what was charged for each value
+	vals  [pageSize]T
 }
 
 // get returns the value for reading, nil when there is none.
@@ -67,7 +71,19 @@ func (t *table[T]) mut(id uint64) *T {
 	if p.gen != t.gen {
 		p = t.own(hi, lo)
 	}
+	if t.meter != nil {
+		t.meter.touch(p, id)
+	}
 	return &p.vals[id&(pageSize-1)]
+}
+
+// pageOf gives the page of an id, nil when there is none.
+func (t *table[T]) pageOf(id uint64) *page[T] {
+	hi := id>>(pageBits+midBits) - t.base
+	if hi >= uint64(len(t.mids)) || t.mids[hi] == nil {
+		return nil
+	}
+	return t.mids[hi].pages[id>>pageBits&(midSize-1)]
 }
 
 // put makes a zero value and returns it for writing.
@@ -78,6 +94,11 @@ func (t *table[T]) put(id uint64) *T {
 	if p.used&bit == 0 {
 		p.used |= bit
 		t.n++
+	} else if t.meter != nil {
+		t.meter.release(p, id)
+	}
+	if t.meter != nil {
+		t.meter.touch(p, id)
 	}
 	v := &p.vals[id&(pageSize-1)]
 	var zero T
@@ -107,6 +128,10 @@ func (t *table[T]) del(id uint64) {
 	}
 	hi, lo := id>>(pageBits+midBits)-t.base, id>>pageBits&(midSize-1)
 	p := t.own(hi, lo)
+	if t.meter != nil {
+		t.meter.release(p, id)
+		p.dirty &^= 1 << (id & (pageSize - 1))
+	}
 	var zero T
 	p.vals[id&(pageSize-1)] = zero
 	p.used &^= 1 << (id & (pageSize - 1))

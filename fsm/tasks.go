@@ -28,8 +28,10 @@ func (s *State) indexTask(t *Task, by int) {
 		s.offers(t.Role, ri.tasks[TaskPending])
 	case t.State.Terminal() && by > 0:
 		s.finished.Set(finishedTask{t.FinishSeq, t.ID})
+		s.indexEnded(t, +1)
 	case t.State.Terminal():
 		s.finished.Delete(finishedTask{t.FinishSeq, t.ID})
+		s.indexEnded(t, -1)
 	}
 }
 
@@ -195,6 +197,9 @@ func (s *State) createTask(c *CreateTask) Outcome {
 	if err := CheckExpect(c.Expect); err != nil {
 		return refuse(Invalid, "%v", err)
 	}
+	if no := s.mayAddTask(&Task{Room: r.Room, Title: c.Title, Text: c.Text, Creator: c.By, Plan: &Plan{}}); no.Code != OK {
+		return no
+	}
 	t := s.addTask(r, c.Title, c.Text, c.By, c.Priority, 0)
 	t.plan(func(p *Plan) { p.Expect = c.Expect })
 	s.touch(r.Room)
@@ -301,7 +306,10 @@ func (s *State) requeue(t *Task, kind, by string) Outcome {
 	if s.roles.mut(uint64(t.Role)).Retired || s.rooms.mut(uint64(t.Room)).Deleting {
 		return refuse(Stopped, "role %s of task %d is no longer declared", s.roleName(t.Role), t.ID)
 	}
-	t.Kills, t.Charged, t.Result, t.Note = 0, 0, "", ""
+	if t.TextGone {
+		return refuse(Conflict, "the text of task %d was dropped since its budget was full; create the task anew", t.ID)
+	}
+	t.Kills, t.Charged, t.Result, t.Note, t.Dropped = 0, 0, "", "", 0
 	t.plan(func(p *Plan) { *p = Plan{Expect: p.Expect} })
 	t.pass(0, 0) // what the old attempt still says is late
 	s.event(kind, about{task: t.ID, room: t.Room}, "by "+nobody(by))
@@ -360,6 +368,9 @@ func (s *State) keepLate(t *Task, w *Work, result string) {
 		return
 	}
 	t.Late = append(slices.Clone(t.Late[max(0, len(t.Late)-pastKept+1):]), late)
+	if t.State.Terminal() {
+		s.indexEnded(t, +1)
+	}
 	t.Rev = s.meta.Index
 	s.event("task.late_result", about{task: t.ID, room: t.Room, attempt: w.Attempt}, "kept for inspection")
 }

@@ -128,6 +128,9 @@ func (s *State) joinByHand(c *Join) Outcome {
 	if a == nil {
 		return no
 	}
+	if no := s.afford(ForAgents, a.Room, costJoin); no.Code != OK {
+		return no
+	}
 	was := a.shadow()
 	a.Managed, a.Proc, a.Host = false, ProcNone, 0
 	s.newLife(a, s.nextInc(a))
@@ -297,6 +300,9 @@ func (s *State) setResume(c *SetResume) Outcome {
 		out := a.outcome()
 		out.Detail = "not kept: the next start of " + a.Name + " was ordered to be a fresh one"
 		return out
+	}
+	if no := s.afford(ForAgents, a.Room, int64(len(c.Resume)-len(a.Resume))); no.Code != OK {
+		return no
 	}
 	was := a.shadow()
 	a.Resume = c.Resume

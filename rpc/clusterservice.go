@@ -58,6 +58,7 @@ func (c *clusterService) Status(ctx context.Context, _ *vigilv1.StatusRequest) (
 		if n.Parked > 0 {
 			out.Warnings = append(out.Warnings, fmt.Sprintf("Agents that are parked after failures or for a usage limit: %d; `vigil agent list` tells why and until when.", n.Parked))
 		}
+		out.Warnings = append(out.Warnings, budgetWarnings(st)...)
 		if missing := int(out.AgentsWanted) - int(out.AgentsRunning); missing > 0 {
 			out.Warnings = append(out.Warnings, fmt.Sprintf("Agents that should run and do not: %d of %d; `vigil agent list` tells why.", missing, out.AgentsWanted))
 		}

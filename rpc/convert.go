@@ -108,6 +108,7 @@ func convertTask(st *fsm.State, t *fsm.Task, withText bool) *vigilv1.Task {
 		out.Holder = agentName(st, t.Holder)
 	}
 	convertPlan(st, t, out)
+	out.Dropped, out.TextGone = t.Dropped, t.TextGone
 	if !withText {
 		return out
 	}

@@ -59,6 +59,7 @@ func coordinatorCodes() []codeRow {
 		{"agent_not_found", codes.NotFound, http.StatusNotFound, "There is no such agent to send mail to. Check the address; `vigil agent list` shows the agents."},
 		{"agent_offline", codes.FailedPrecondition, http.StatusConflict, "The agent is off and the mail was not to be kept for it. Send it without queue: false (`--no-queue`), or start the agent."},
 		{"mailbox_full", codes.ResourceExhausted, http.StatusInsufficientStorage, "Nobody acknowledges what is there. Find out why the agent does not read its mail (`vigil agent explain`), or wait until older mail expires."},
+		{"full", codes.ResourceExhausted, http.StatusInsufficientStorage, "A budget is used up: what is new is refused, what exists goes on, and whatever ends or deletes something works. The message says which budget, how much of it is used and what helps; `vigil status` warns before."},
 	}
 }
 

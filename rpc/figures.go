@@ -28,6 +28,7 @@ type scrape struct {
 	hosts   map[fsm.HostState]int
 
 	escalations fsm.EscalationCounts
+	budgets     []fsm.BudgetUse
 }
 
 // collector reads the state's figures at every scrape, under one short read lock.
@@ -39,6 +40,7 @@ type collector struct {
 	figures []figure
 
 	tasks, processes, exits, states, decisions *prometheus.Desc
+	budgets                                    *budgetFigures
 }
 
 func gauge(name, help string, v func(*scrape) float64) figure {
@@ -65,6 +67,7 @@ func newCollector(c *core, waits *waits, watch *watchers, hosts *hosts) *collect
 		states:    prometheus.NewDesc("vigil_host_states", "Hosts by state.", []string{"state"}, nil),
 		exits:     prometheus.NewDesc("vigil_exits_total", "Ends of agents by kind, as applied here.", []string{"kind"}, nil),
 		decisions: prometheus.NewDesc("vigil_overseer_decisions_total", "Ends of looks at overseers by decision and by who decided, as applied here.", []string{"decision", "by"}, nil)}
+	col.budgets = newBudgetFigures()
 	col.figures = append(stateFigures(), lawFigures()...)
 	col.figures = append(col.figures, col.serverFigures()...)
 	return col
@@ -109,6 +112,8 @@ func lawFigures() []figure {
 		counter("vigil_tasks_recovered_total", "Tasks taken from holders that were gone.", func(s *scrape) float64 { return float64(s.figures.Recovered) }),
 		counter("vigil_writes_repeated_total", "Writes answered from a session instead of done again.", func(s *scrape) float64 { return float64(s.figures.Repeated) }),
 		counter("vigil_superseded_total", "Words of superseded incarnations and attempts, refused.", func(s *scrape) float64 { return float64(s.figures.Superseded) }),
+		counter("vigil_full_total", "Writes refused because a budget was used up.", func(s *scrape) float64 { return float64(s.figures.Full) }),
+		counter("vigil_task_texts_dropped_total", "Finished tasks whose texts were dropped because a budget was used up.", func(s *scrape) float64 { return float64(s.figures.Dropped) }),
 		counter("vigil_conflicts_total", "Writes refused because something had changed.", func(s *scrape) float64 { return float64(s.figures.Conflicts) }),
 		counter("vigil_starts_total", "Lives of agents whose process was reported.", func(s *scrape) float64 { return float64(s.figures.Started) }),
 		counter("vigil_repairs_total", "Of these, after an end that nobody ordered.", func(s *scrape) float64 { return float64(s.figures.Repaired) }),
@@ -140,6 +145,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- c.exits
 	ch <- c.states
 	ch <- c.decisions
+	c.budgets.describe(ch)
 	for _, f := range c.figures {
 		ch <- f.desc
 	}
@@ -151,7 +157,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		out := &scrape{counts: st.Counts(), figures: st.Figures(), clock: st.Clock(), index: st.LastIndex(),
 			epoch: st.Epoch(), events: st.LastEvent(), stint: st.Stint(), escalations: st.EscalationCounts(), hosts: map[fsm.HostState]int{}}
 		out.paused, _, _, _ = st.Pause()
-		out.braked = st.Brake().Set != 0
+		out.braked, out.budgets = st.Brake().Set != 0, st.Budgets()
 		for h := range st.Hosts() {
 			out.hosts[h.Status()]++
 		}
@@ -174,6 +180,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstMetric(c.decisions, prometheus.CounterValue, float64(n), fsm.Decision(d).String(), by.String())
 		}
 	}
+	c.budgets.collect(ch, s.budgets)
 	for _, f := range c.figures {
 		ch <- prometheus.MustNewConstMetric(f.desc, f.kind, f.value(s))
 	}

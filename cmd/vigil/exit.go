@@ -68,7 +68,7 @@ func exitCode(err error) int {
 	case errors.Is(err, client.ErrNotFound), errors.Is(err, client.ErrNoAddressee):
 		return exitNotFound
 	case errors.Is(err, client.ErrConflict), errors.Is(err, client.ErrStopped), errors.Is(err, client.ErrHostInUse), errors.Is(err, client.ErrLate),
-		errors.Is(err, client.ErrAgentOff), errors.Is(err, client.ErrMailboxFull):
+		errors.Is(err, client.ErrAgentOff), errors.Is(err, client.ErrMailboxFull), errors.Is(err, client.ErrFull):
 		return exitConflict
 	case errors.Is(err, client.ErrNoLeader), errors.Is(err, client.ErrNotLeader), errors.Is(err, client.ErrUnavailable), errors.Is(err, client.ErrUnknownOutcome):
 		return exitNoLeader

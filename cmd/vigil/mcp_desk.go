@@ -226,7 +226,7 @@ func (d *mcpDesk) judge(ctx context.Context, job *client.Job, err error) error {
 // was done.
 func unchanged(err error) bool {
 	for _, e := range []error{client.ErrInvalid, client.ErrNotFound, client.ErrConflict, client.ErrTooLarge,
-		client.ErrNoAddressee, client.ErrAgentOff, client.ErrMailboxFull, client.ErrOldServers} {
+		client.ErrNoAddressee, client.ErrAgentOff, client.ErrMailboxFull, client.ErrFull, client.ErrOldServers} {
 		if errors.Is(err, e) {
 			return true
 		}

@@ -310,6 +310,17 @@ func newTaskShowCmd(a *app) *cobra.Command {
 	return cmd
 }
 
+// droppedText says what of a task is gone for want of space; "" when nothing is.
+func droppedText(t *vigilv1.Task) string {
+	switch {
+	case t.GetDropped() == 0 && !t.GetTextGone():
+		return ""
+	case t.GetTextGone():
+		return fmt.Sprintf("%d bytes: its text and result went since a budget was full", t.GetDropped())
+	}
+	return fmt.Sprintf("%d bytes of what was said of it were cut since a budget was full", t.GetDropped())
+}
+
 func (a *app) printTask(t *vigilv1.Task) error {
 	state := t.GetState().String()
 	if d := span(t.GetInState()); d != "" {
@@ -328,7 +339,7 @@ func (a *app) printTask(t *vigilv1.Task) error {
 	err := a.pairs("task", fmt.Sprint(t.GetId()), "title", t.GetTitle(), "role", t.GetRoom()+"/"+t.GetRole(), "state", state,
 		"priority", fmt.Sprint(t.GetPriority()), "attempt", attempt, "parent", parent, "deaths", kills,
 		"created", strings.TrimSpace(a.ago(t.GetCreatedAt())+" by "+t.GetCreatedBy()), "expected", expectText(t), "done", percentText(t), "last progress", agoText(t.GetProgressed()),
-		"progress", t.GetNote(), "revision", fmt.Sprint(t.GetRev()))
+		"progress", t.GetNote(), "dropped", droppedText(t), "revision", fmt.Sprint(t.GetRev()))
 	if err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func outcome(err error) (outcome, code string) {
 		client.ErrRejoin, client.ErrDenied, client.ErrNoTask, client.ErrUnknownSession, client.ErrStopped,
 		client.ErrHostInUse, client.ErrStaleStint, client.ErrLate, client.ErrNotLeader, client.ErrCompacted,
 		client.ErrUnimplemented, client.ErrTooLarge,
-		client.ErrNoAddressee, client.ErrAgentOff, client.ErrMailboxFull} {
+		client.ErrNoAddressee, client.ErrAgentOff, client.ErrMailboxFull, client.ErrFull} {
 		if errors.Is(e, notDone) {
 			return history.Failed, e.Code
 		}

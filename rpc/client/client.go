@@ -123,12 +123,17 @@ func (c *Client) trial(method string, kind nature) *trial {
 // renewals is how often one write may find its session forgotten.
 const renewals = 3
 
-// write numbers the request and repeats it under that number.
+// write numbers the request and repeats it under that number. When the cluster has no
+// session to spare it goes without one, and is repeated only after proof that nothing was
+// done.
 func (c *Client) write(ctx context.Context, method string, args, reply any, opts []grpc.CallOption) error {
 	t := c.trial(method, repeatable)
 	for n := 0; ; n++ {
 		var ids [1]ticket
-		if err := c.take(ctx, t, ids[:]); err != nil {
+		switch err := c.take(ctx, t, ids[:]); {
+		case errors.Is(err, ErrFull): // so that what frees a full cluster can be said
+			return c.repeat(ctx, c.trial(method, careful), args, reply, opts)
+		case err != nil:
 			return err
 		}
 		err := c.repeat(ctx, t, withID(args, ids[0]), reply, opts)

@@ -47,6 +47,7 @@ var (
 	ErrNoAddressee    error = &Error{Code: "agent_not_found", Message: "there is no such agent to send mail to"}          // not done
 	ErrAgentOff       error = &Error{Code: "agent_offline", Message: "the agent is off"}                                  // not done
 	ErrMailboxFull    error = &Error{Code: "mailbox_full", Message: "the mailbox is full"}                                // not done
+	ErrFull           error = &Error{Code: "full", Message: "a budget of the cluster is used up"}                         // not done
 	ErrNotLeader      error = &Error{Code: "not_leader", Message: "this server is not the leader"}                        // not done
 	ErrNoLeader       error = &Error{Code: "no_leader", Message: "the cluster has no leader"}                             // unknown, if repeated
 	ErrUnavailable    error = &Error{Code: "unavailable", Message: "no server could be reached"}                          // unknown
@@ -174,7 +175,7 @@ func grpcCode(code string) codes.Code {
 		return codes.OutOfRange
 	case "unimplemented":
 		return codes.Unimplemented
-	case "too_large", "mailbox_full":
+	case "too_large", "mailbox_full", "full":
 		return codes.ResourceExhausted
 	default:
 		return codes.Internal

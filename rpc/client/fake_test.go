@@ -39,6 +39,7 @@ type fakeCluster struct {
 	left    []string
 	inc     uint64
 	waiters []chan struct{}
+	full    bool           // no session is to be had
 	lose    map[string]int // answers of a method to lose after the work is done
 
 	servers map[string]*fakeServer
@@ -201,6 +202,9 @@ func (s *fakeServer) OpenSession(context.Context, *vigilv1.OpenSessionRequest) (
 	f := s.all
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.full {
+		return nil, refuse(codes.ResourceExhausted, "full", "")
+	}
 	f.seq++
 	f.session[f.seq] = &fakeSession{answers: map[uint64]*vigilv1.Task{}}
 	return &vigilv1.OpenSessionResponse{Session: f.seq}, nil
@@ -227,13 +231,16 @@ func (f *fakeCluster) create(r *vigilv1.CreateTaskRequest) (*vigilv1.Task, error
 	}
 	id := r.GetId()
 	ses := f.session[id.GetSession()]
+	if id == nil {
+		ses = &fakeSession{answers: map[uint64]*vigilv1.Task{}}
+	}
 	if ses == nil {
 		return nil, refuse(codes.FailedPrecondition, "unknown_session", "")
 	}
 	if t := ses.answers[id.GetSeq()]; t != nil {
 		return t, nil
 	}
-	if id.GetSeq() <= ses.lowest {
+	if id != nil && id.GetSeq() <= ses.lowest {
 		return nil, refuse(codes.OutOfRange, "too_old", "")
 	}
 	f.done[[2]uint64{id.GetSession(), id.GetSeq()}]++

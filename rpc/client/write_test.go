@@ -61,6 +61,28 @@ func TestSessionThatRestedIsNotUsedAgain(t *testing.T) {
 	})
 }
 
+// F7: when the cluster has no session to spare a write goes without one, so that what frees
+// the cluster can be said.
+func TestF07WritesGoWithoutASessionWhenNoneIsToBeHad(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		f.mu.Lock()
+		f.full = true
+		f.mu.Unlock()
+		if task, err := create(t.Context(), c, "one"); err != nil || task.GetTitle() != "one" {
+			t.Errorf("a write without a session: %v, %v", task, err)
+		}
+		f.mu.Lock()
+		f.lose[vigilv1.Fleet_CreateTask_FullMethodName] = 1
+		f.mu.Unlock()
+		if _, err := create(t.Context(), c, "two"); err == nil {
+			t.Error("a write without a session whose answer was lost was repeated")
+		}
+		if n, _, _ := f.figures(); n != 2 {
+			t.Errorf("%d tasks, want 2", n)
+		}
+	})
+}
+
 func TestIDOfTheCallerIsKept(t *testing.T) {
 	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
 		in := &vigilv1.CreateTaskRequest{Room: "web", Id: &vigilv1.WriteId{Session: 99, Seq: 1}}

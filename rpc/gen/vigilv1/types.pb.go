@@ -277,8 +277,12 @@ type Task struct {
 	// How often the expected completion of the last attempt was put off after it had passed.
 	Extended uint32 `protobuf:"varint,54,opt,name=extended,proto3" json:"extended,omitempty"`
 	// Since the claim, and since the last sign of progress, of the attempt that goes on.
-	Assigned      *durationpb.Duration `protobuf:"bytes,55,opt,name=assigned,proto3" json:"assigned,omitempty"`
-	Progressed    *durationpb.Duration `protobuf:"bytes,56,opt,name=progressed,proto3" json:"progressed,omitempty"`
+	Assigned   *durationpb.Duration `protobuf:"bytes,55,opt,name=assigned,proto3" json:"assigned,omitempty"`
+	Progressed *durationpb.Duration `protobuf:"bytes,56,opt,name=progressed,proto3" json:"progressed,omitempty"`
+	// How many bytes of its texts and results were dropped or cut since a budget was full, and
+	// whether its text was among them: such a task cannot be retried.
+	Dropped       uint64 `protobuf:"varint,57,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	TextGone      bool   `protobuf:"varint,58,opt,name=text_gone,json=textGone,proto3" json:"text_gone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -493,6 +497,20 @@ func (x *Task) GetProgressed() *durationpb.Duration {
 		return x.Progressed
 	}
 	return nil
+}
+
+func (x *Task) GetDropped() uint64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return 0
+}
+
+func (x *Task) GetTextGone() bool {
+	if x != nil {
+		return x.TextGone
+	}
+	return false
 }
 
 type LateResult struct {
@@ -3255,7 +3273,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x03rev\x18\x03 \x01(\x04R\x03rev\x12\x16\n" +
 	"\x06leader\x18\x04 \x01(\tR\x06leader\x12\x16\n" +
 	"\x06oldest\x18\x05 \x01(\x04R\x06oldest\x12\x14\n" +
-	"\x05index\x18\x06 \x01(\x04R\x05index\"\xba\a\n" +
+	"\x05index\x18\x06 \x01(\x04R\x05index\"\xf1\a\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x12\n" +
@@ -3288,7 +3306,9 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\bassigned\x187 \x01(\v2\x19.google.protobuf.DurationR\bassigned\x129\n" +
 	"\n" +
 	"progressed\x188 \x01(\v2\x19.google.protobuf.DurationR\n" +
-	"progressedB\n" +
+	"progressed\x12\x18\n" +
+	"\adropped\x189 \x01(\x04R\adropped\x12\x1b\n" +
+	"\ttext_gone\x18: \x01(\bR\btextGoneB\n" +
 	"\n" +
 	"\b_percent\"\x8c\x01\n" +
 	"\n" +

@@ -1,0 +1,164 @@
+package fsm
+
+// What values cost: a constant for each kind, which covers the value, its share of tables
+// and indexes and its timers, and the lengths of its texts. The constants are measured once
+// (TestF07CostsAreWhatMemoryTakes keeps them honest) and then part of the law: they are the
+// same on every server, whatever it was built with.
+const (
+	costRoom       = 640
+	costCanceled   = 160
+	costRole       = 1024
+	costOverseer   = 48
+	costAgent      = 512 // with its lease
+	costNotes      = 176
+	costLadder     = 112
+	costScreen     = 96
+	costChain      = 256
+	costExit       = 128
+	costDeclared   = 80
+	costTask       = 400
+	costPlan       = 32
+	costLate       = 64
+	costHeld       = 24
+	costMail       = 352
+	costHost       = 1024
+	costView       = 64
+	costTerminal   = 112
+	costAnswer     = 144
+	costSession    = 192 + leastAnswers*costAnswer // those it can always keep
+	costEvent      = 160
+	costEscalation = 512
+	costDelivery   = 112
+	costKV         = 40
+	costJoin       = costNotes + costDeclared + costExit // what a life by hand may need
+	costText       = 16                                  // beside its bytes; no text costs nothing
+	costNumber     = 8
+)
+
+// text is what strings cost.
+func text(list ...string) (n int64) {
+	for _, s := range list {
+		n += textOf(s)
+	}
+	return n
+}
+
+func textOf(s string) int64 {
+	if s == "" {
+		return 0
+	}
+	return int64(len(s)) + costText
+}
+
+func textsOf(list []string) (n int64) {
+	for _, s := range list {
+		n += textOf(s) + costText
+	}
+	return n
+}
+
+func costOfKVs(list []KV) (n int64) {
+	for i := range list {
+		n += costKV + textOf(list[i].Key) + textOf(list[i].Value)
+	}
+	return n
+}
+
+func costOfRoom(r *Room) int64 {
+	n := costRoom + textOf(r.Name) + textOf(r.ChangedBy) + textOf(r.PauseBy) + textOf(r.PauseWhy)
+	n += int64(len(r.Roles)+len(r.Asked)) * costNumber
+	if c := r.Canceled; c != nil {
+		n += costCanceled + textOf(c.Room) + textOf(c.Reason) + textsOf(c.Roles) + textsOf(c.Hosts)
+	}
+	return n
+}
+
+func costOfRole(r *Role) int64 {
+	n := costRole + textOf(r.Spec.Name) + textOf(r.Spec.Runner) + costOfKVs(r.Spec.Labels) + costOfKVs(r.Spec.Params)
+	for i := range r.Spec.Overseer {
+		n += costOverseer + textOf(r.Spec.Overseer[i].Triage)
+	}
+	return n
+}
+
+func costOfAgent(a *Agent) int64 {
+	n := costAgent + textOf(a.Name) + textOf(a.IntentBy) + textOf(a.TokenHash) + textOf(a.OrderReason) + textOf(a.Resume)
+	n += int64(len(a.Starts)) * costNumber
+	if x := a.LastExit; x != nil {
+		n += costExit + textOf(x.Signal) + textOf(x.Reason) + textOf(x.Tail)
+	}
+	if d := a.Declared; d != nil {
+		n += costDeclared + textOf(d.Text)
+	}
+	if x := a.Noted; x != nil {
+		n += costNotes + textOf(x.PauseBy) + textOf(x.PauseWhy) + textOf(x.IntentWhy) + textOf(x.Stuck) + textOf(x.ParkedWhy) + textOf(x.StartFault)
+		if x.Ladder != nil {
+			n += costLadder
+		}
+		if x.Screen != nil {
+			n += costScreen
+		}
+		if c := x.Chain; c != nil {
+			n += costChain + textOf(c.Action) + textOf(c.Asked) + textOf(c.Facts) + textOf(c.Degraded) + textOf(c.Act) + textOf(c.Why)
+		}
+	}
+	return n
+}
+
+func costOfTask(t *Task) int64 {
+	n := costTask + textOf(t.Title) + textOf(t.Text) + textOf(t.Creator) + textOf(t.Note) + textOf(t.Result)
+	for i := range t.Late {
+		n += costLate + textOf(t.Late[i].Result)
+	}
+	n += int64(len(t.Past)) * costHeld
+	if t.Plan != nil {
+		n += costPlan
+	}
+	return n
+}
+
+func costOfMail(m *Mail) int64 {
+	return costMail + textOf(m.From) + textOf(m.Subject) + textOf(m.Body) + textOf(m.Kind)
+}
+
+func costOfHost(h *Host) int64 {
+	n := costHost + text(h.Key, h.Name, h.Boot, h.Version, h.DrainBy, h.SuspectWhy, h.Pressure, h.GossipAddr)
+	n += textsOf(h.Runners) + costOfKVs(h.Labels) + textsOf(h.Warnings) + textsOf(h.Servers) + int64(len(h.Flaps)+len(h.Away))*costNumber
+	for i := range h.Views {
+		n += costView + textOf(h.Views[i].Server)
+	}
+	if t := h.Terminal; t != nil {
+		n += costTerminal + textOf(t.Tool) + textOf(t.Why) + textsOf(t.Runners) + textsOf(t.Watched)
+	}
+	return n
+}
+
+func costOfSession(s *Session) int64 {
+	n := costSession + textOf(s.Client)
+	if more := len(s.Answers) - leastAnswers; more > 0 {
+		n += int64((more+leastAnswers-1)/leastAnswers*leastAnswers) * costAnswer
+	}
+	for i := range s.Answers {
+		n += textOf(s.Answers[i].Out.Detail)
+	}
+	return n
+}
+
+func costOfEvent(e *Event) int64 {
+	return costEvent + textOf(e.Kind) + textOf(e.Room) + textOf(e.Agent) + textOf(e.Host) + textOf(e.Text)
+}
+
+func costOfEscalation(e *Escalation) int64 {
+	n := costEscalation + text(e.Subject, e.Room, e.Agent, e.Host, e.AckBy, e.CloseBy, e.Note) + costOfKVs(e.Facts)
+	for i := range e.Notice.Deliveries {
+		n += costDelivery + textOf(e.Notice.Deliveries[i].Notifier) + textOf(e.Notice.Deliveries[i].Failure)
+	}
+	return n
+}
+
+// Who pays, beside the cluster: the room never changes.
+func roomOfRoom(r *Room) RoomID   { return r.ID }
+func roomOfRole(r *Role) RoomID   { return r.Room }
+func roomOfAgent(a *Agent) RoomID { return a.Room }
+func roomOfTask(t *Task) RoomID   { return t.Room }
+func roomOfMail(m *Mail) RoomID   { return m.Room }

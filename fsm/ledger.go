@@ -1,0 +1,147 @@
+package fsm
+
+// The ledger says what every value of the state costs in memory, by one formula (cost.go),
+// and who pays for it: a purse of the cluster and, for what belongs to a room, that room's
+// share of it. Nobody books anything by hand. A table that is on the ledger takes note of each
+// value that is handed out for writing, made or removed, and what it costs is compared with
+// what was charged before the next command. So no path can forget it. All of it is
+// derived: a restore builds it anew, Check counts it naively.
+
+// Purse is what one budget is for.
+type Purse uint8
+
+// Purses. The first roomPurses of them are also counted by room.
+const (
+	ForTasks    Purse = iota // tasks with all their texts
+	ForMail                  // mail; each copy pays for its text
+	ForAgents                // rooms, roles and agents, and what those say of themselves
+	ForHosts                 // hosts
+	ForSessions              // sessions of clients with the answers that they remember
+	ForHistory               // events and escalations
+	purses
+
+	roomPurses = ForAgents + 1
+)
+
+var purseNames = [...]string{"tasks", "mail", "agents", "hosts", "sessions", "history"}
+
+func (p Purse) String() string { return purseNames[p] }
+
+// ledger is what is charged.
+type ledger struct {
+	cluster [purses]int64
+	rooms   map[RoomID]*[roomPurses]int64
+	// unsettled tells that something was handed out for writing since the last settlement.
+	unsettled bool
+}
+
+// charge adds to what a purse has paid, and to what a room has; room 0 is none.
+func (l *ledger) charge(p Purse, room RoomID, bytes int64) {
+	if bytes == 0 {
+		return
+	}
+	l.cluster[p] += bytes
+	if room == 0 || p >= roomPurses {
+		return
+	}
+	r := l.rooms[room]
+	if r == nil {
+		r = new([roomPurses]int64)
+		l.rooms[room] = r
+	}
+	if r[p] += bytes; *r == [roomPurses]int64{} {
+		delete(l.rooms, room)
+	}
+}
+
+// of is what a room has been charged; room 0 is the cluster.
+func (l *ledger) of(p Purse, room RoomID) int64 {
+	if room == 0 {
+		return l.cluster[p]
+	}
+	if r := l.rooms[room]; r != nil && p < roomPurses {
+		return r[p]
+	}
+	return 0
+}
+
+// meter puts a table on the ledger.
+type meter[T any] struct {
+	books *ledger
+	purse Purse
+	cost  func(*T) int64  // of a value
+	room  func(*T) RoomID // nil: no room pays
+	dirty []uint64        // handed out for writing since the last settlement
+}
+
+// meters puts every table on the ledger; what is in them is charged anew.
+func (s *State) meters() {
+	l := &s.ledger
+	*l = ledger{rooms: map[RoomID]*[roomPurses]int64{}}
+	measure(&s.rooms, l, ForAgents, costOfRoom, roomOfRoom)
+	measure(&s.roles, l, ForAgents, costOfRole, roomOfRole)
+	measure(&s.agents, l, ForAgents, costOfAgent, roomOfAgent)
+	measure(&s.tasks, l, ForTasks, costOfTask, roomOfTask)
+	measure(&s.hosts, l, ForHosts, costOfHost, nil)
+	measure(&s.sessions, l, ForSessions, costOfSession, nil)
+	measure(&s.events, l, ForHistory, costOfEvent, nil)
+	measure(&s.mails, l, ForMail, costOfMail, roomOfMail)
+	measure(&s.escalations, l, ForHistory, costOfEscalation, nil)
+}
+
+// measure charges what is in a table, and from then on what becomes of it.
+func measure[T any](t *table[T], l *ledger, p Purse, cost func(*T) int64, room func(*T) RoomID) {
+	t.meter = &meter[T]{books: l, purse: p, cost: cost, room: room}
+	for id, v := range t.from(0) {
+		bytes := cost(v)
+		page := t.pageOf(id)
+		page.cost[id&(pageSize-1)], page.dirty = uint32(bytes), 0
+		t.meter.charge(v, bytes)
+	}
+}
+
+func (m *meter[T]) charge(v *T, bytes int64) {
+	room := RoomID(0)
+	if m.room != nil {
+		room = m.room(v)
+	}
+	m.books.charge(m.purse, room, bytes)
+}
+
+// touch notes that a value is about to change.
+func (m *meter[T]) touch(p *page[T], id uint64) {
+	if bit := uint32(1) << (id & (pageSize - 1)); p.dirty&bit == 0 {
+		p.dirty |= bit
+		m.dirty = append(m.dirty, id)
+		m.books.unsettled = true
+	}
+}
+
+// release gives back what a value has cost that goes.
+func (m *meter[T]) release(p *page[T], id uint64) {
+	at := id & (pageSize - 1)
+	m.charge(&p.vals[at], -int64(p.cost[at]))
+	p.cost[at] = 0
+}
+
+// settleTable charges what has changed in a table. grown is called with each value that
+// costs more than before, and may change or remove it and others.
+func settleTable[T any](t *table[T], grown func(*T)) {
+	m := t.meter
+	for i := 0; i < len(m.dirty); i++ { // it may grow meanwhile
+		id := m.dirty[i]
+		p, at := t.pageOf(id), id&(pageSize-1)
+		if p == nil || p.dirty&(1<<at) == 0 {
+			continue // removed
+		}
+		p.dirty &^= 1 << at
+		bytes := m.cost(&p.vals[at])
+		more := bytes - int64(p.cost[at])
+		p.cost[at] = uint32(bytes)
+		m.charge(&p.vals[at], more)
+		if more > 0 {
+			grown(&p.vals[at])
+		}
+	}
+	m.dirty = m.dirty[:0]
+}

@@ -1,0 +1,157 @@
+package fsm
+
+import "slices"
+
+// settleBooks charges everything that has changed. What has grown beyond a whole budget, the
+// reserve included, is cut: only what may not be refused can come so far.
+func (s *State) settleBooks() {
+	for s.ledger.unsettled {
+		s.ledger.unsettled = false
+		settleTable(&s.tasks, func(t *Task) { s.cutTask(t) })
+		settleTable(&s.mails, func(m *Mail) { s.cutMail(m) })
+		settleTable(&s.agents, func(a *Agent) { s.cutAgent(a) })
+		settleTable(&s.roles, func(*Role) {})
+		settleTable(&s.rooms, func(rm *Room) { s.cutRoom(rm) })
+		settleTable(&s.hosts, func(h *Host) { s.cutHost(h) })
+		settleTable(&s.sessions, func(ss *Session) { s.cutSession(ss) })
+		settleTable(&s.escalations, func(*Escalation) { s.cutHistory() })
+		settleTable(&s.events, func(*Event) { s.cutHistory() })
+	}
+}
+
+// spare makes space for a fact that is beyond a whole budget, by what may go, and tells how
+// many bytes are missing then.
+func (s *State) spare(p Purse, room RoomID) (missing int64) {
+	if s.over(p, room) <= 0 {
+		return 0
+	}
+	levels := []RoomID{0}
+	if room != 0 && p < roomPurses {
+		levels = []RoomID{room, 0}
+	}
+	var more [2]int64
+	for i, r := range levels {
+		more[i] = s.ledger.of(p, r) - s.budget(p, r)
+	}
+	freed := int64(0) // of a room is freed of the cluster too
+	for i, r := range levels {
+		if more[i] -= freed; more[i] <= 0 {
+			continue
+		}
+		list := s.relief(p, r, more[i], 0)
+		s.relieve(&list)
+		freed += list.bytes
+		missing = max(missing, more[i]-list.bytes)
+	}
+	return missing
+}
+
+// shorten cuts a text by what is missing, and says by how much it did.
+func shorten(text *string, missing *int64) (cut int64) {
+	if *missing <= 0 || *text == "" {
+		return 0
+	}
+	keep := clip(*text, int(max(0, int64(len(*text))-*missing)))
+	cut = int64(len(*text) - len(keep))
+	*text, *missing = keep, *missing-cut
+	return cut
+}
+
+// cutTask cuts what was said of a task last: its text stays as long as it is open.
+func (s *State) cutTask(t *Task) {
+	missing := s.spare(ForTasks, t.Room)
+	if missing <= 0 || t.droppable() == len(t.Text) {
+		return
+	}
+	t = s.tasks.mut(uint64(t.ID))
+	ends := t.State.Terminal()
+	if ends {
+		s.indexEnded(t, -1)
+	}
+	late := slices.Clone(t.Late)
+	for i := range late {
+		t.Dropped += uint64(shorten(&late[i].Result, &missing))
+	}
+	t.Late = late
+	t.Dropped += uint64(shorten(&t.Note, &missing))
+	t.Dropped += uint64(shorten(&t.Result, &missing))
+	if ends {
+		s.indexEnded(t, +1)
+	}
+}
+
+// cutMail cuts what vigil itself has written: a client's mail was refused.
+func (s *State) cutMail(m *Mail) {
+	if missing := s.spare(ForMail, m.Room); missing > 0 && m.Body != "" {
+		shorten(&s.mails.mut(uint64(m.ID)).Body, &missing)
+	}
+}
+
+// cutAgent cuts the words about an agent; what it needs to go on (its resume value) stays.
+func (s *State) cutAgent(a *Agent) {
+	missing := s.spare(ForAgents, a.Room)
+	if missing <= 0 {
+		return
+	}
+	a = s.agents.mut(uint64(a.ID))
+	if a.LastExit != nil {
+		x := *a.LastExit
+		shorten(&x.Tail, &missing)
+		shorten(&x.Reason, &missing)
+		a.LastExit = &x
+	}
+	if a.Declared != nil {
+		d := *a.Declared
+		shorten(&d.Text, &missing)
+		a.Declared = &d
+	}
+	if a.Noted != nil {
+		a.note(func(n *Notes) {
+			for _, text := range []*string{&n.PauseWhy, &n.IntentWhy} {
+				shorten(text, &missing)
+			}
+		})
+	}
+}
+
+func (s *State) cutRoom(rm *Room) {
+	if missing := s.spare(ForAgents, rm.ID); missing > 0 && rm.PauseWhy != "" {
+		shorten(&s.rooms.mut(uint64(rm.ID)).PauseWhy, &missing)
+	}
+}
+
+func (s *State) cutHost(h *Host) {
+	if s.over(ForHosts, 0) > 0 && len(h.Warnings) > 0 {
+		s.hosts.mut(uint64(h.ID)).Warnings = nil
+	}
+}
+
+// cutSession forgets the oldest answers of a session and the sentences of the others. What
+// is forgotten is not executed a second time: such a number is too old from then on.
+func (s *State) cutSession(ss *Session) {
+	if s.over(ForSessions, 0) <= 0 {
+		return
+	}
+	ss = s.sessions.mut(uint64(ss.ID))
+	kept := slices.Clone(ss.Answers) // views have the others
+	slices.SortFunc(kept, func(a, b Answer) int { return int(int64(a.Seq) - int64(b.Seq)) })
+	if n := len(kept) - leastAnswers; n > 0 {
+		ss.Forgot = max(ss.Forgot, kept[n-1].Seq)
+		kept = slices.Clone(kept[n:])
+	}
+	for i := range kept {
+		kept[i].Out.Detail = ""
+	}
+	ss.Answers, ss.gen = kept, s.sessions.gen
+}
+
+// cutHistory drops the oldest events; their number is bounded by a setting too.
+func (s *State) cutHistory() {
+	for range 64 {
+		if s.over(ForHistory, 0) <= 0 || s.meta.NextEvent-s.meta.FirstEvent <= 1 {
+			return
+		}
+		s.events.del(s.meta.FirstEvent)
+		s.meta.FirstEvent++
+	}
+}
