@@ -187,8 +187,12 @@ func (m *machine) Restore(r io.ReadCloser) error {
 	m.mu.Lock()
 	m.state = state
 	m.noteStint()
+	reset := fsm.Effects{Reset: true, Plan: true, Notice: true, LastEvent: state.LastEvent()}
 	m.mu.Unlock()
 	m.logBytes.Store(0)
+	for _, sub := range m.subs {
+		sub(reset)
+	}
 	return nil
 }
 

@@ -109,4 +109,7 @@ type Effects struct {
 	Notice    bool      // a notice about an escalation is to be delivered
 	More      bool      // timers are due beyond this entry: propose the next one
 	LastEvent uint64    // newest event
+	// Reset says that the whole state was replaced, by a snapshot or a backup: whoever waits
+	// for anything looks again. Apply never sets it.
+	Reset bool
 }

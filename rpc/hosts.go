@@ -62,6 +62,15 @@ func (h *hosts) applied(ids []fsm.HostID) {
 	}
 }
 
+// reset lets all streams look for orders: the whole state was replaced.
+func (h *hosts) reset() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.streams {
+		s.poke()
+	}
+}
+
 func (s *hostStream) poke() {
 	select {
 	case s.kick <- struct{}{}:

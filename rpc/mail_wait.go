@@ -2,6 +2,8 @@ package rpc
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,6 +63,14 @@ func (w *mailWaits) applied(agents []fsm.AgentID) {
 			}
 		}
 	}
+}
+
+// reset wakes everybody: the whole state was replaced.
+func (w *mailWaits) reset() {
+	w.mu.Lock()
+	all := slices.Collect(maps.Keys(w.waiting))
+	w.mu.Unlock()
+	w.applied(all)
 }
 
 // WaitMail parks until the agent has unread mail. Any server serves it from its own

@@ -151,6 +151,11 @@ func (s *Server) openGateway(ctx context.Context, table *errorTable) error {
 func (s *Server) applied(e fsm.Effects) {
 	s.gate.applied()
 	s.stints.current()
+	if e.Reset {
+		s.waits.reset()
+		s.mail.reset()
+		s.hosts.reset()
+	}
 	s.waits.claimable(e.Claimable)
 	s.mail.applied(e.Mail)
 	s.hosts.applied(e.Hosts)

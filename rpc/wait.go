@@ -2,6 +2,8 @@ package rpc
 
 import (
 	"context"
+	"maps"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -234,6 +236,24 @@ func (w *waits) claimable(roles []fsm.RoleID) {
 	}
 }
 
+// reset is called when the whole state was replaced: tasks may have come that no entry told
+// of here, and a role may be there no more or have another number, then its waiters look for
+// their seats anew.
+func (w *waits) reset() {
+	w.mu.Lock()
+	roles := slices.Collect(maps.Keys(w.roles))
+	w.mu.Unlock()
+	for _, role := range roles {
+		there := false
+		w.reader.Read(func(st *fsm.State) { there = st.Role(role) != nil })
+		if there {
+			w.settle(role)
+		} else {
+			w.wake(role, math.MaxInt, nil)
+		}
+	}
+}
+
 // Wait parks until the role has a task, claims it and answers with it.
 func (w *work) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1.ClaimResponse, error) {
 	var c checks
@@ -320,6 +340,9 @@ func (w *work) parkAndClaim(ctx context.Context, claim *vigilv1.ClaimRequest, x 
 		var lost bool
 		if lost, err = w.lost(ctx, err); !lost {
 			return resp, err
+		}
+		if role, agent, _ := w.seat(claim); role != 0 { // another after a reset
+			x.role, x.agent = role, agent
 		}
 	}
 }

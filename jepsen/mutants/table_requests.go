@@ -43,6 +43,11 @@ var answeredHere sync.Map
 			Hunt: tests("./cluster", "TestF01"),
 		},
 		{
+			Name: "snapshot-wakes-nobody", Law: "L3", Says: "a server that is sent a snapshot lets its waiters wait for what came with it",
+			Edits: []Edit{{File: "rpc/server.go", Old: "	if e.Reset {\n", New: "	if e.Reset && e.More {\n"}},
+			Hunt:  tests("./rpc", "TestF09"),
+		},
+		{
 			Name: "repeated-word-renews", Law: "L2", Says: "what is said again renews the lease of its speaker like something new",
 			Edits: []Edit{{File: "rpc/words.go",
 				Old: "	if len(metadata.ValueFromIncomingContext(ctx, mdRepeat)) > 0 {\n",
