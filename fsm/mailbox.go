@@ -90,20 +90,6 @@ func (s *State) dropMailbox(id AgentID) {
 	s.mailboxes.del(uint64(id))
 }
 
-// makeRoom removes the oldest closed mails until there is room for more; false when
-// that does not help, and then nothing is removed.
-func (s *State) makeRoom(more int) bool {
-	over := s.mails.n + more - int(s.meta.Settings.MailKept)
-	if over > s.mailsEnded.Len()/2 { // each is there twice
-		return false
-	}
-	for ; over > 0; over-- {
-		oldest, _ := s.mailsEnded.Min()
-		s.removeMail(MailID(oldest.id))
-	}
-	return true
-}
-
 // mailDeadline is when a mail must be looked at again. What follows when nobody
 // acknowledges it is that of seed 002, table 1.4.3. Reminders run from when the present
 // reader got it, so that each life is reminded once; escalations from the sending, so

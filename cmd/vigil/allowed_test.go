@@ -28,9 +28,7 @@ var agentVerbs = []string{"wait-for-task", "task progress", "task complete", "ta
 func allowances(v any) (rules []string) {
 	switch v := v.(type) {
 	case string:
-		for _, m := range regexp.MustCompile(`\b[A-Z][A-Za-z]+\([^()]*\)`).FindAllString(v, -1) {
-			rules = append(rules, m)
-		}
+		rules = append(rules, regexp.MustCompile(`\b[A-Z][A-Za-z]+\([^()]*\)`).FindAllString(v, -1)...)
 	case []any:
 		for _, x := range v {
 			rules = append(rules, allowances(x)...)
