@@ -24,8 +24,9 @@ func newAgentAttachCmd(a *app) *cobra.Command {
 		Use:   "attach AGENT",
 		Short: "On its host: attach to the terminal of an agent",
 		Long: `Attach this terminal to that of an agent that runs on this host with a runner of kind
-tmux. Leave it with C-b d; the agent goes on. What you type, the agent gets: C-c
-interrupts its work. Run it as root or as agentd's user.`,
+tmux. Leave it with C-b d, or with C-] three times should that not help; the agent goes
+on. What you type, the agent gets: C-c interrupts its work. Of what it sends only what draws
+reaches this terminal: no titles, no clipboard. Run it as root or as agentd's user.`,
 		Example: "  vigil agent attach web/builder --data-dir /var/lib/vigil-agentd",
 		Args:    cobra.ExactArgs(1),
 		// Not completeAgent: that would ask a server, which this command does not need.
@@ -62,9 +63,8 @@ func (a *app) attach(folder string, readOnly bool) error {
 	if !onTerminal(a.in) || !onTerminal(a.out) {
 		return usagef("attach needs a terminal: run it there, not in a pipe; `vigil agent logs` shows the output anywhere")
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.in, a.out, a.err
 	var exit *exec.ExitError
-	switch err := cmd.Run(); {
+	switch err := between(cmd, a.in.(*os.File), a.out.(*os.File)); {
 	case errors.As(err, &exit):
 		return codeError{exitFailed, fmt.Errorf("attach: tmux ended with code %d", exit.ExitCode())}
 	case err != nil:

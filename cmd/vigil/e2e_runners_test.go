@@ -154,6 +154,17 @@ func (f *testFleet) terminal(t *testing.T, data string, agentd *proc, start func
 			t.Fatalf("the terminal shows\n%s", outer("capture-pane", "-p"))
 		}
 	}
+	// S9: nobody but attach itself has the person's terminal, least of all the agent's tmux.
+	tty := strings.TrimSpace(outer("display-message", "-p", "#{pane_tty}"))
+	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, link := range links {
+		if to, err := os.Readlink(link); err == nil && to == tty {
+			pid := strings.Split(link, "/")[2]
+			if line, _ := os.ReadFile("/proc/" + pid + "/cmdline"); !strings.Contains(string(line), "attach\x00demo/term") {
+				t.Errorf("process %s (%q) has the terminal of the person", pid, line)
+			}
+		}
+	}
 	// From anywhere, through whatever server: what it shows, and a word into it.
 	for i := range 3 {
 		if screen := f.say(i, "agent", "screen", "demo/term"); !strings.Contains(screen, "a task came") {
