@@ -66,6 +66,8 @@ func applyRoom(w *wire, c *fsm.ApplyRoom) {
 	w.str(3, &c.By)
 	uns(w, 4, &c.IfRev)
 	list(w, 5, &c.Watch, roomWatch)
+	w.bool(6, &c.Now)
+	w.bool(7, &c.Gentle)
 }
 
 func roleSpec(w *wire, c *fsm.RoleSpec) {
@@ -99,6 +101,7 @@ func deleteRoom(w *wire, c *fsm.DeleteRoom) {
 	w.str(1, &c.Room)
 	w.str(2, &c.By)
 	uns(w, 3, &c.IfRev)
+	w.bool(4, &c.Gentle)
 }
 
 func createTask(w *wire, c *fsm.CreateTask) {

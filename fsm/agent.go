@@ -98,6 +98,7 @@ type Agent struct {
 
 	Paused    bool   // by a human (law L9): no starts and no new tasks; what runs goes on
 	Overdue   bool   // the open stop order comes from a limit: the end is charged
+	Surplus   bool   // beyond the replicas of its role: it finishes the task that it holds, then it is retired
 	TaskSince Time   // when Task was claimed; the turn limit runs from here. Without one: of the last loss
 	Noted     *Notes // nil: nothing to note; replaced, never changed
 

@@ -67,6 +67,7 @@ func (c *checker) agent(s *State, a *Agent) {
 	c.that(!a.Proc.Fenced() || !s.stopWish(a) || a.Order == StopOrder, "L9: %s is not wanted, runs, and has no stop order", a.Name)
 	c.that(a.Proc != ProcOrdered || !s.stopWish(a) && s.paused(a) == "", "L9: %s is not wanted or paused, and a start of it is open", a.Name)
 	c.that(!a.Overdue || a.Order == StopOrder, "L11: %s is over a limit without a stop order", a.Name)
+	c.that(!a.Surplus || a.Task != 0 && !a.Retired, "L9: %s is to finish a task, and holds %d (retired: %v)", a.Name, a.Task, a.Retired)
 	c.that(a.Notes().ParkedWhy == "" || a.Parked, "L11: %s is not parked, for %q", a.Name, a.Notes().ParkedWhy)
 	c.that(a.Noted == nil || *a.Noted != Notes{}, "%s has notes without anything in them", a.Name)
 	if d := a.Declared; d != nil {

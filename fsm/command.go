@@ -112,6 +112,10 @@ type ApplyRoom struct {
 	IfRev uint64 // 0: whatever it is now
 	// Watch is what the room sets for the watchdog; none: it stays as it is. At most one.
 	Watch []RoomWatch
+	// Now ends agents beyond the replicas although they are at work; else they finish first.
+	Now bool
+	// Gentle refuses what would end agents at work.
+	Gentle bool
 }
 
 // DeleteRoom stops the room's agents, cancels its tasks, and removes it when
@@ -120,6 +124,8 @@ type DeleteRoom struct {
 	Room  string
 	By    string
 	IfRev uint64
+	// Gentle refuses what would end agents at work or cancel tasks.
+	Gentle bool
 }
 
 // CreateTask adds a task to a role's queue.

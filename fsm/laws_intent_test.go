@@ -95,7 +95,7 @@ var intents = []struct {
 	{"pause everything", "all_paused", false, SetPause{Pause: true, By: "ann", Reason: "not today"}},
 	{"declare stopped", "stopped", true, ApplyRoom{Room: "demo", Roles: sceneRoles(func(r *RoleSpec) { r.Desired = DesiredStopped }), By: "ann"}},
 	{"declare paused", "paused", false, ApplyRoom{Room: "demo", Roles: sceneRoles(func(r *RoleSpec) { r.Desired = DesiredPaused }), By: "ann"}},
-	{"fewer replicas", "retired", true, ApplyRoom{Room: "demo", Roles: []RoleSpec{managed("b")}, By: "ann"}},
+	{"fewer replicas", "retired", true, ApplyRoom{Room: "demo", Roles: []RoleSpec{managed("b")}, By: "ann", Now: true}},
 	{"delete room", "deleting", true, DeleteRoom{Room: "demo", By: "ann"}},
 }
 

@@ -86,6 +86,17 @@ func readAll(s *State) {
 	s.OpenTasks()
 	for rm := range s.Rooms() {
 		s.Quiet(rm)
+		apply := ApplyRoom{Room: rm.Name}
+		for _, id := range rm.Roles {
+			apply.Roles = append(apply.Roles, s.Role(id).Spec)
+		}
+		for range 2 { // as it is, and without its last role
+			s.CheckRoom(&apply)
+			plan := s.PlanApply(&apply)
+			s.Harm(&plan)
+			apply.Roles = apply.Roles[:max(len(apply.Roles)-1, 0)]
+		}
+		s.PlanDelete(rm.Name)
 		s.openTasksOf(rm)
 		if rm.Canceled != nil {
 			s.canceledTasks(rm)

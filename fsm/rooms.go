@@ -42,6 +42,11 @@ func (s *State) applyRoom(c *ApplyRoom) Outcome {
 	if no := s.checkApply(c, rm); no.Code != OK {
 		return no
 	}
+	if c.Gentle {
+		if plan := s.PlanApply(c); s.harmless(c.Room, &plan).Code != OK {
+			return s.harmless(c.Room, &plan)
+		}
+	}
 	if rm == nil {
 		s.meta.Tombstones = s.withoutTombstone(c.Room) // a human wants it again
 		rm = s.addRoom(c.Room)
@@ -51,7 +56,7 @@ func (s *State) applyRoom(c *ApplyRoom) Outcome {
 	rm.ChangedBy, rm.Rev = c.By, s.meta.Index
 	var roles []RoleID
 	for i := range c.Roles {
-		roles = append(roles, s.applyRole(rm, c.Roles[i]))
+		roles = append(roles, s.applyRole(rm, c.Roles[i], c.Now))
 	}
 	for _, id := range rm.Roles {
 		if !slices.Contains(roles, id) && !s.dropRole(s.roles.mut(uint64(id))) {
@@ -137,8 +142,9 @@ func (s *State) openTasks(id RoleID) (n uint32) {
 }
 
 // applyRole makes the role what the spec says. Running agents keep running; the
-// new values hold from their next start on.
-func (s *State) applyRole(rm *Room, spec RoleSpec) RoleID {
+// new values hold from their next start on. Agents beyond the replicas finish the task
+// that they hold, unless nobody is to wait for them.
+func (s *State) applyRole(rm *Room, spec RoleSpec, now bool) RoleID {
 	s.fillDefaults(&spec)
 	r := s.roles.mut(uint64(s.roleByName[roleKey{rm.ID, spec.Name}]))
 	if r == nil {
@@ -156,7 +162,8 @@ func (s *State) applyRole(rm *Room, spec RoleSpec) RoleID {
 	for _, id := range slices.Backward(slices.Clone(r.Agents)) {
 		a := s.agents.mut(uint64(id))
 		was := a.shadow()
-		a.Retired = a.Index > spec.Replicas
+		f := fateOf(a, &spec, now)
+		a.Surplus, a.Retired = f == fateFinishes, f == fateEnds
 		have[a.Index] = true
 		if mended && a.Notes().StartFault != "" && !a.Parked {
 			a.NotBefore = 0
@@ -233,16 +240,30 @@ func (s *State) forgetRole(r *Role) {
 	s.roleIdx.del(uint64(id))
 }
 
-func (s *State) deleteRoom(c *DeleteRoom) Outcome {
-	rm := s.Room(c.Room)
-	switch {
+// CheckDelete tells what DeleteRoom has against it, without changing anything.
+func (s *State) CheckDelete(c *DeleteRoom) Outcome {
+	switch rm := s.Room(c.Room); {
 	case rm == nil:
 		return s.noRoom(c.Room)
 	case c.IfRev != 0 && c.IfRev != rm.Rev:
 		return Outcome{Code: Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
 			"room %q has changed: revision %d is now %d; read it again", c.Room, c.IfRev, rm.Rev)}
-	case rm.Deleting:
+	}
+	return Outcome{}
+}
+
+func (s *State) deleteRoom(c *DeleteRoom) Outcome {
+	if no := s.CheckDelete(c); no.Code != OK {
+		return no
+	}
+	rm := s.Room(c.Room)
+	if rm.Deleting {
 		return Outcome{Room: rm.ID, Rev: rm.Rev, Count: 1}
+	}
+	if c.Gentle {
+		if plan := s.PlanDelete(c.Room); s.harmless(c.Room, &plan).Code != OK {
+			return s.harmless(c.Room, &plan)
+		}
 	}
 	rm = s.rooms.mut(uint64(rm.ID))
 	rm.Deleting, rm.ChangedBy, rm.Rev = true, c.By, s.meta.Index

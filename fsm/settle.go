@@ -17,7 +17,7 @@ type shadow struct {
 
 func (a *Agent) shadow() shadow {
 	return shadow{a.ID, a.Role, a.Host, a.Proc, a.Part, a.Order,
-		a.Task != 0 || a.Paused || a.Order == StopOrder, a.Paused, a.Waits() && !a.Stopped, a.Stopped || a.Retired}
+		a.Task != 0 || a.Paused || a.Order == StopOrder || a.Retired, a.Paused, a.Waits() && !a.Stopped, a.Stopped || a.Retired}
 }
 
 // indexAgent adds (by 1) or takes away (by -1) an agent's share of the indexes.
@@ -93,6 +93,7 @@ func (s *State) countAgent(w shadow, by int) {
 // wanted starts in line, and notes whom to tell. Every change of an agent passes
 // here (law L11: there is one choke point).
 func (s *State) settle(a *Agent, was shadow) {
+	s.dismiss(a)
 	s.drain(a)
 	a.Rev = s.meta.Index
 	if now := a.shadow(); now != was {

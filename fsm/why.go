@@ -85,7 +85,7 @@ func (s *State) Why(id AgentID) Why {
 	case "order_open":
 		return Why{code, "a start order waits for host " + s.hostName(a.Host), a.OrderSince.Add(set.AcceptLimit).Sub(now)}
 	case "by_hand":
-		text := "started by hand and " + a.Part.String()
+		text := "started by hand and " + a.Part.String() + a.surplusText()
 		if pause := s.paused(a); pause != "" {
 			text += ", but gets no task: it is " + s.pausedText(a, pause)
 		}
@@ -131,9 +131,17 @@ func (s *State) whyRunning(a *Agent, r *Role) Why {
 	case a.Part == PartWaiting:
 		return Why{Code: "running", Text: "waiting for a task"}
 	case a.Task != 0:
-		return Why{Code: "running", Text: fmt.Sprintf("working on task %d", a.Task)}
+		return Why{Code: "running", Text: fmt.Sprintf("working on task %d", a.Task) + a.surplusText()}
 	}
 	return Why{Code: "running", Text: "active without a task"}
+}
+
+// surplusText says of an agent that is to go that it finishes its task first.
+func (a *Agent) surplusText() string {
+	if !a.Surplus {
+		return ""
+	}
+	return "; it ends when its task is over, because its role has fewer replicas"
 }
 
 // hostsNamed is how many hosts an explanation goes into.

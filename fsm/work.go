@@ -232,8 +232,11 @@ func (s *State) claim(c *Claim) Outcome {
 	if t == nil {
 		return no
 	}
-	if a.Order == StopOrder {
+	switch {
+	case a.Order == StopOrder:
 		return refuse(Stopped, "%s is being stopped: %s", a.Name, a.OrderReason)
+	case a.Retired: // by hand; what is managed has a stop order
+		return refuse(Stopped, "%s is no longer declared: its role has fewer replicas", a.Name)
 	}
 	was := a.shadow()
 	t.pass(a.ID, a.Inc)

@@ -17,7 +17,7 @@ func applyRoomCmd(r *vigilv1.ApplyRoomRequest) (fsm.Command, error) {
 	c.name("room", r.GetRoom())
 	c.line("by", r.GetBy(), maxWho)
 	c.atMost("roles", len(r.GetRoles()), fsm.MaxRoles)
-	cmd := fsm.ApplyRoom{Room: r.GetRoom(), By: r.GetBy(), IfRev: r.GetIfRev()}
+	cmd := fsm.ApplyRoom{Room: r.GetRoom(), By: r.GetBy(), IfRev: r.GetIfRev(), Now: r.GetNow(), Gentle: r.GetGentle()}
 	if r.GetWatch() != nil {
 		cmd.Watch = []fsm.RoomWatch{c.roomWatch(r.GetWatch())}
 	}
@@ -43,7 +43,7 @@ func deleteRoomCmd(r *vigilv1.DeleteRoomRequest) (fsm.Command, error) {
 	var c checks
 	c.name("room", r.GetRoom())
 	c.line("by", r.GetBy(), maxWho)
-	return fsm.DeleteRoom{Room: r.GetRoom(), By: r.GetBy(), IfRev: r.GetIfRev()}, c.err
+	return fsm.DeleteRoom{Room: r.GetRoom(), By: r.GetBy(), IfRev: r.GetIfRev(), Gentle: r.GetGentle()}, c.err
 }
 
 func createTaskCmd(r *vigilv1.CreateTaskRequest) (fsm.Command, error) {

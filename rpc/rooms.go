@@ -24,32 +24,11 @@ func (f *fleet) ApplyRoom(ctx context.Context, r *vigilv1.ApplyRoomRequest) (*vi
 	})
 }
 
-// dryApply checks all that the change itself would, and answers with the room as
-// it is.
-func (f *fleet) dryApply(r *vigilv1.ApplyRoomRequest) (*vigilv1.Room, error) {
-	cmd, err := applyRoomCmd(r)
-	if err != nil {
-		return nil, err
-	}
-	apply := cmd.(fsm.ApplyRoom)
-	var out fsm.Outcome
-	room := read(f.core, func(st *fsm.State) *vigilv1.Room {
-		if out = st.CheckRoom(&apply); out.Code != fsm.OK {
-			return nil
-		}
-		if room := st.Room(r.GetRoom()); room != nil {
-			return convertRoom(st, room)
-		}
-		return &vigilv1.Room{Name: r.GetRoom()}
-	})
-	if out.Code != fsm.OK {
-		return nil, refusal(&out)
-	}
-	return room, nil
-}
-
 // DeleteRoom stops the room's agents, cancels its tasks and removes it.
 func (f *fleet) DeleteRoom(ctx context.Context, r *vigilv1.DeleteRoomRequest) (*vigilv1.DeleteRoomResponse, error) {
+	if r.GetDryRun() {
+		return f.dryDelete(r)
+	}
 	return write(ctx, f.core, r, deleteRoomCmd, func(st *fsm.State, _ *fsm.Outcome) *vigilv1.DeleteRoomResponse {
 		return &vigilv1.DeleteRoomResponse{Pending: st.Room(r.GetRoom()) != nil}
 	})

@@ -174,6 +174,8 @@ type terminalRun struct {
 	color bool
 	out   interface{ Write([]byte) (int, error) }
 	spawn func([]string) error
+
+	terminal bool
 }
 
 // do runs a command and gives its exit code and what it printed.
@@ -181,7 +183,7 @@ func (r terminalRun) do(t *testing.T, args ...string) (code int, stdout, stderr 
 	t.Helper()
 	var out, errs bytes.Buffer
 	a := &app{in: strings.NewReader(r.in), out: &out, err: &errs, now: func() time.Time { return testNow },
-		screen: screen{width: r.width, color: r.color}, getenv: func(k string) string { return r.env[k] }, spawn: r.spawn}
+		screen: screen{width: r.width, color: r.color}, getenv: func(k string) string { return r.env[k] }, spawn: r.spawn, terminal: r.terminal}
 	if r.out != nil {
 		a.out = r.out
 	}

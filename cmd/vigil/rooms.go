@@ -13,70 +13,6 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-func newApplyCmd(a *app) *cobra.Command {
-	var file string
-	var dryRun bool
-	cmd := &cobra.Command{
-		Use:   "apply -f FILE",
-		Short: "Create or change rooms so that they are as FILE declares",
-		Long: `Create or change rooms so that they are as FILE (- for standard input) declares.
-One file may hold several rooms, separated by ---. All are checked before the first
-is changed. A role that is no longer declared is retired: its agents are stopped.`,
-		Example: "  vigil apply -f configs/room.yaml\n  vigil apply -f room.yaml --dry-run",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if file == "" {
-				return usagef("name the file with -f FILE, or - for standard input")
-			}
-			text, err := a.readFile(file)
-			if err != nil {
-				return err
-			}
-			rooms, err := parseRooms(file, text)
-			if err != nil {
-				return err
-			}
-			return a.ask(cmd, func(ctx context.Context, c *conn) error { return a.apply(ctx, c, rooms, dryRun) })
-		},
-	}
-	cmd.Flags().StringVarP(&file, "file", "f", "", "file with the rooms, - for standard input")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check everything and change nothing")
-	_ = cmd.MarkFlagFilename("file", "yaml", "yml") // the flag is there
-	return cmd
-}
-
-// apply checks all rooms, then changes one after the other.
-func (a *app) apply(ctx context.Context, c *conn, rooms []*vigilv1.ApplyRoomRequest, dryRun bool) error {
-	list := &vigilv1.ListRoomsResponse{}
-	for _, dry := range []bool{true, false} {
-		if dry && !dryRun && len(rooms) == 1 || !dry && dryRun {
-			continue
-		}
-		list.Rooms = nil
-		for _, r := range rooms {
-			r.DryRun, r.By = dry, a.me()
-			room, err := c.fleet.ApplyRoom(ctx, r)
-			if err != nil {
-				return fmt.Errorf("apply room %s: %w", r.GetRoom(), err)
-			}
-			list.Rooms = append(list.Rooms, room)
-		}
-	}
-	if a.json {
-		return a.printJSON(list)
-	}
-	for _, room := range list.GetRooms() {
-		what := fmt.Sprintf("applied: %d roles, revision %d", len(room.GetRoles()), room.GetRev())
-		if dryRun {
-			what = "is right; nothing was changed"
-		}
-		if err := a.printf("room %s %s\n", room.GetName(), what); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // me names the human who says something, for the history.
 func (a *app) me() string {
 	for _, name := range []string{a.getenv("VIGIL_USER"), a.getenv("SUDO_USER"), a.getenv("USER"), a.getenv("LOGNAME")} {
@@ -233,31 +169,6 @@ func (a *app) printRoom(room *vigilv1.Room) error {
 		return err
 	}
 	return t.print(a, "It has no roles.")
-}
-
-func newRoomDeleteCmd(a *app) *cobra.Command {
-	var rev uint64
-	cmd := &cobra.Command{
-		Use:               "delete ROOM",
-		Short:             "Stop a room's agents, cancel its tasks and remove it",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeRoom,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				answer, err := c.fleet.DeleteRoom(ctx, &vigilv1.DeleteRoomRequest{Room: args[0], By: a.me(), IfRev: rev})
-				if err != nil {
-					return err
-				}
-				what := "is deleted"
-				if answer.GetPending() {
-					what = "is being deleted; it goes once its agents have stopped"
-				}
-				return a.done(map[string]any{"room": args[0], "pending": answer.GetPending()}, "room %s %s", args[0], what)
-			})
-		},
-	}
-	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the room's revision")
-	return cmd
 }
 
 // splitAgent splits room/role.

@@ -68,6 +68,7 @@ type app struct {
 	spawn    func(args []string) error // starts this program again on its own; nil: really
 	screen   screen
 	meter    meter
+	terminal bool // somebody is at standard input and can be asked
 
 	addrs   []string
 	json    bool
@@ -81,7 +82,7 @@ type app struct {
 // run is the whole program; it returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{in: stdin, out: stdout, err: stderr, getenv: os.Getenv, now: time.Now}
-	a.screen = newScreen(stdout, a.getenv)
+	a.screen, a.terminal = newScreen(stdout, a.getenv), onTerminal(stdin)
 	return a.run(ctx, args)
 }
 

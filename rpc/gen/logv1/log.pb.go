@@ -2264,6 +2264,8 @@ type ApplyRoom struct {
 	By            string                 `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	IfRev         uint64                 `protobuf:"varint,4,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
 	Watch         []*RoomWatch           `protobuf:"bytes,5,rep,name=watch,proto3" json:"watch,omitempty"` // at most one
+	Now           bool                   `protobuf:"varint,6,opt,name=now,proto3" json:"now,omitempty"`
+	Gentle        bool                   `protobuf:"varint,7,opt,name=gentle,proto3" json:"gentle,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2331,6 +2333,20 @@ func (x *ApplyRoom) GetWatch() []*RoomWatch {
 		return x.Watch
 	}
 	return nil
+}
+
+func (x *ApplyRoom) GetNow() bool {
+	if x != nil {
+		return x.Now
+	}
+	return false
+}
+
+func (x *ApplyRoom) GetGentle() bool {
+	if x != nil {
+		return x.Gentle
+	}
+	return false
 }
 
 type RoomWatch struct {
@@ -2842,6 +2858,7 @@ type DeleteRoom struct {
 	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
 	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
 	IfRev         uint64                 `protobuf:"varint,3,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
+	Gentle        bool                   `protobuf:"varint,4,opt,name=gentle,proto3" json:"gentle,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2895,6 +2912,13 @@ func (x *DeleteRoom) GetIfRev() uint64 {
 		return x.IfRev
 	}
 	return 0
+}
+
+func (x *DeleteRoom) GetGentle() bool {
+	if x != nil {
+		return x.Gentle
+	}
+	return false
 }
 
 type CreateTask struct {
@@ -6701,13 +6725,15 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\x06triage\x18\x01 \x01(\tR\x06triage\x12#\n" +
 	"\rhandoff_after\x18\x02 \x01(\rR\fhandoffAfter\x12\x14\n" +
 	"\x05fresh\x18\x03 \x01(\x12R\x05fresh\x12\x14\n" +
-	"\x05stale\x18\x04 \x01(\x12R\x05stale\"\xa3\x01\n" +
+	"\x05stale\x18\x04 \x01(\x12R\x05stale\"\xcd\x01\n" +
 	"\tApplyRoom\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12,\n" +
 	"\x05roles\x18\x02 \x03(\v2\x16.vigil.log.v1.RoleSpecR\x05roles\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
 	"\x06if_rev\x18\x04 \x01(\x04R\x05ifRev\x12-\n" +
-	"\x05watch\x18\x05 \x03(\v2\x17.vigil.log.v1.RoomWatchR\x05watch\"b\n" +
+	"\x05watch\x18\x05 \x03(\v2\x17.vigil.log.v1.RoomWatchR\x05watch\x12\x10\n" +
+	"\x03now\x18\x06 \x01(\bR\x03now\x12\x16\n" +
+	"\x06gentle\x18\a \x01(\bR\x06gentle\"b\n" +
 	"\tRoomWatch\x12\x1d\n" +
 	"\n" +
 	"idle_limit\x18\x01 \x01(\x12R\tidleLimit\x12\x1a\n" +
@@ -6752,12 +6778,13 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"idle_limit\x18\x04 \x01(\x12R\tidleLimit\x12\x1a\n" +
 	"\bdeadline\x18\x05 \x01(\x12R\bdeadline\x12\x1a\n" +
-	"\bdisabled\x18\x06 \x01(\bR\bdisabled\"G\n" +
+	"\bdisabled\x18\x06 \x01(\bR\bdisabled\"_\n" +
 	"\n" +
 	"DeleteRoom\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x15\n" +
-	"\x06if_rev\x18\x03 \x01(\x04R\x05ifRev\"\xa2\x01\n" +
+	"\x06if_rev\x18\x03 \x01(\x04R\x05ifRev\x12\x16\n" +
+	"\x06gentle\x18\x04 \x01(\bR\x06gentle\"\xa2\x01\n" +
 	"\n" +
 	"CreateTask\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x12\n" +

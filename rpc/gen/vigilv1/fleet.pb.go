@@ -35,8 +35,12 @@ type ApplyRoomRequest struct {
 	// Checks everything and changes nothing.
 	DryRun bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// What the room sets for the conversation watchdog; absent: it stays as it is.
-	Watch         *RoomWatch `protobuf:"bytes,6,opt,name=watch,proto3" json:"watch,omitempty"`
-	Id            *WriteId   `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	Watch *RoomWatch `protobuf:"bytes,6,opt,name=watch,proto3" json:"watch,omitempty"`
+	// Agents beyond the replicas end although they are at work; else they finish first.
+	Now bool `protobuf:"varint,7,opt,name=now,proto3" json:"now,omitempty"`
+	// Refuse (conflict) what would end agents at work.
+	Gentle        bool     `protobuf:"varint,8,opt,name=gentle,proto3" json:"gentle,omitempty"`
+	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -111,6 +115,20 @@ func (x *ApplyRoomRequest) GetWatch() *RoomWatch {
 		return x.Watch
 	}
 	return nil
+}
+
+func (x *ApplyRoomRequest) GetNow() bool {
+	if x != nil {
+		return x.Now
+	}
+	return false
+}
+
+func (x *ApplyRoomRequest) GetGentle() bool {
+	if x != nil {
+		return x.Gentle
+	}
+	return false
 }
 
 func (x *ApplyRoomRequest) GetId() *WriteId {
@@ -625,11 +643,15 @@ func (x *GetRoomRequest) GetStale() bool {
 }
 
 type DeleteRoomRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
-	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
-	IfRev         uint64                 `protobuf:"varint,3,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
-	Id            *WriteId               `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Room  string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	By    string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	IfRev uint64                 `protobuf:"varint,3,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
+	// Tells what would happen and changes nothing.
+	DryRun bool `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// Refuse (conflict) what would end agents at work or cancel tasks.
+	Gentle        bool     `protobuf:"varint,5,opt,name=gentle,proto3" json:"gentle,omitempty"`
+	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -685,6 +707,20 @@ func (x *DeleteRoomRequest) GetIfRev() uint64 {
 	return 0
 }
 
+func (x *DeleteRoomRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+func (x *DeleteRoomRequest) GetGentle() bool {
+	if x != nil {
+		return x.Gentle
+	}
+	return false
+}
+
 func (x *DeleteRoomRequest) GetId() *WriteId {
 	if x != nil {
 		return x.Id
@@ -695,7 +731,9 @@ func (x *DeleteRoomRequest) GetId() *WriteId {
 type DeleteRoomResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// True while agents of the room are still being stopped.
-	Pending       bool `protobuf:"varint,1,opt,name=pending,proto3" json:"pending,omitempty"`
+	Pending bool `protobuf:"varint,1,opt,name=pending,proto3" json:"pending,omitempty"`
+	// With dry_run: what would happen.
+	Plan          *RoomPlan `protobuf:"bytes,2,opt,name=plan,proto3" json:"plan,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -735,6 +773,13 @@ func (x *DeleteRoomResponse) GetPending() bool {
 		return x.Pending
 	}
 	return false
+}
+
+func (x *DeleteRoomResponse) GetPlan() *RoomPlan {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
 }
 
 type CreateTaskRequest struct {
@@ -3116,14 +3161,16 @@ var File_vigil_v1_fleet_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\n" +
-	"\x14vigil/v1/fleet.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14vigil/v1/types.proto\"\xde\x01\n" +
+	"\x14vigil/v1/fleet.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14vigil/v1/types.proto\"\x88\x02\n" +
 	"\x10ApplyRoomRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12(\n" +
 	"\x05roles\x18\x02 \x03(\v2\x12.vigil.v1.RoleSpecR\x05roles\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
 	"\x06if_rev\x18\x04 \x01(\x04R\x05ifRev\x12\x17\n" +
 	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x12)\n" +
-	"\x05watch\x18\x06 \x01(\v2\x13.vigil.v1.RoomWatchR\x05watch\x12!\n" +
+	"\x05watch\x18\x06 \x01(\v2\x13.vigil.v1.RoomWatchR\x05watch\x12\x10\n" +
+	"\x03now\x18\a \x01(\bR\x03now\x12\x16\n" +
+	"\x06gentle\x18\b \x01(\bR\x06gentle\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"q\n" +
 	"\x11ReopenRoomRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x0e\n" +
@@ -3159,14 +3206,17 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"next_after\x18\x02 \x01(\tR\tnextAfter\":\n" +
 	"\x0eGetRoomRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x14\n" +
-	"\x05stale\x18\x02 \x01(\bR\x05stale\"q\n" +
+	"\x05stale\x18\x02 \x01(\bR\x05stale\"\xa2\x01\n" +
 	"\x11DeleteRoomRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x15\n" +
-	"\x06if_rev\x18\x03 \x01(\x04R\x05ifRev\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\".\n" +
+	"\x06if_rev\x18\x03 \x01(\x04R\x05ifRev\x12\x17\n" +
+	"\adry_run\x18\x04 \x01(\bR\x06dryRun\x12\x16\n" +
+	"\x06gentle\x18\x05 \x01(\bR\x06gentle\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"V\n" +
 	"\x12DeleteRoomResponse\x12\x18\n" +
-	"\apending\x18\x01 \x01(\bR\apending\"\xe7\x01\n" +
+	"\apending\x18\x01 \x01(\bR\apending\x12&\n" +
+	"\x04plan\x18\x02 \x01(\v2\x12.vigil.v1.RoomPlanR\x04plan\"\xe7\x01\n" +
 	"\x11CreateTaskRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x14\n" +
@@ -3450,17 +3500,18 @@ var file_vigil_v1_fleet_proto_goTypes = []any{
 	(*Room)(nil),                    // 49: vigil.v1.Room
 	(*WatchdogStats)(nil),           // 50: vigil.v1.WatchdogStats
 	(*Cancellation)(nil),            // 51: vigil.v1.Cancellation
-	(*durationpb.Duration)(nil),     // 52: google.protobuf.Duration
-	(TaskState)(0),                  // 53: vigil.v1.TaskState
-	(*Task)(nil),                    // 54: vigil.v1.Task
-	(*Agent)(nil),                   // 55: vigil.v1.Agent
-	(*Event)(nil),                   // 56: vigil.v1.Event
-	(*timestamppb.Timestamp)(nil),   // 57: google.protobuf.Timestamp
-	(*Verdict)(nil),                 // 58: vigil.v1.Verdict
-	(*Declaration)(nil),             // 59: vigil.v1.Declaration
-	(*Ladder)(nil),                  // 60: vigil.v1.Ladder
-	(*ScreenState)(nil),             // 61: vigil.v1.ScreenState
-	(*Host)(nil),                    // 62: vigil.v1.Host
+	(*RoomPlan)(nil),                // 52: vigil.v1.RoomPlan
+	(*durationpb.Duration)(nil),     // 53: google.protobuf.Duration
+	(TaskState)(0),                  // 54: vigil.v1.TaskState
+	(*Task)(nil),                    // 55: vigil.v1.Task
+	(*Agent)(nil),                   // 56: vigil.v1.Agent
+	(*Event)(nil),                   // 57: vigil.v1.Event
+	(*timestamppb.Timestamp)(nil),   // 58: google.protobuf.Timestamp
+	(*Verdict)(nil),                 // 59: vigil.v1.Verdict
+	(*Declaration)(nil),             // 60: vigil.v1.Declaration
+	(*Ladder)(nil),                  // 61: vigil.v1.Ladder
+	(*ScreenState)(nil),             // 62: vigil.v1.ScreenState
+	(*Host)(nil),                    // 63: vigil.v1.Host
 }
 var file_vigil_v1_fleet_proto_depIdxs = []int32{
 	46, // 0: vigil.v1.ApplyRoomRequest.roles:type_name -> vigil.v1.RoleSpec
@@ -3474,104 +3525,105 @@ var file_vigil_v1_fleet_proto_depIdxs = []int32{
 	51, // 8: vigil.v1.GetWatchdogResponse.history:type_name -> vigil.v1.Cancellation
 	49, // 9: vigil.v1.ListRoomsResponse.rooms:type_name -> vigil.v1.Room
 	48, // 10: vigil.v1.DeleteRoomRequest.id:type_name -> vigil.v1.WriteId
-	48, // 11: vigil.v1.CreateTaskRequest.id:type_name -> vigil.v1.WriteId
-	52, // 12: vigil.v1.CreateTaskRequest.expect:type_name -> google.protobuf.Duration
-	53, // 13: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
-	54, // 14: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
-	48, // 15: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
-	48, // 16: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
-	55, // 17: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
-	55, // 18: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
-	46, // 19: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
-	54, // 20: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
-	56, // 21: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
-	21, // 22: vigil.v1.GetAgentResponse.hosts:type_name -> vigil.v1.HostFit
-	57, // 23: vigil.v1.AgentStatus.last_seen:type_name -> google.protobuf.Timestamp
-	57, // 24: vigil.v1.AgentStatus.registered_at:type_name -> google.protobuf.Timestamp
-	57, // 25: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
-	58, // 26: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
-	59, // 27: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
-	60, // 28: vigil.v1.AgentStatus.ladder:type_name -> vigil.v1.Ladder
-	61, // 29: vigil.v1.AgentStatus.screen:type_name -> vigil.v1.ScreenState
-	48, // 30: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
-	48, // 31: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
-	48, // 32: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
-	48, // 33: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
-	48, // 34: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
-	48, // 35: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
-	52, // 36: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
-	48, // 37: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
-	48, // 38: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
-	48, // 39: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
-	48, // 40: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
-	62, // 41: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
-	0,  // 42: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
-	6,  // 43: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
-	8,  // 44: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
-	9,  // 45: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
-	1,  // 46: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
-	3,  // 47: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
-	4,  // 48: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
-	11, // 49: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
-	12, // 50: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
-	14, // 51: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
-	15, // 52: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
-	16, // 53: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
-	27, // 54: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
-	17, // 55: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
-	19, // 56: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
-	22, // 57: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
-	24, // 58: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
-	25, // 59: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
-	26, // 60: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
-	28, // 61: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
-	30, // 62: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
-	36, // 63: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
-	38, // 64: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
-	39, // 65: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
-	40, // 66: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
-	42, // 67: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
-	44, // 68: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
-	32, // 69: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
-	33, // 70: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
-	34, // 71: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
-	45, // 72: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
-	49, // 73: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
-	7,  // 74: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
-	49, // 75: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
-	10, // 76: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
-	2,  // 77: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
-	49, // 78: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
-	5,  // 79: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
-	54, // 80: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
-	13, // 81: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
-	54, // 82: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
-	54, // 83: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
-	54, // 84: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
-	54, // 85: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
-	18, // 86: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
-	20, // 87: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
-	23, // 88: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
-	55, // 89: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
-	55, // 90: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
-	55, // 91: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
-	29, // 92: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
-	31, // 93: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
-	37, // 94: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
-	55, // 95: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
-	37, // 96: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
-	41, // 97: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
-	43, // 98: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
-	62, // 99: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
-	62, // 100: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
-	62, // 101: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
-	35, // 102: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
-	56, // 103: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
-	73, // [73:104] is the sub-list for method output_type
-	42, // [42:73] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	52, // 11: vigil.v1.DeleteRoomResponse.plan:type_name -> vigil.v1.RoomPlan
+	48, // 12: vigil.v1.CreateTaskRequest.id:type_name -> vigil.v1.WriteId
+	53, // 13: vigil.v1.CreateTaskRequest.expect:type_name -> google.protobuf.Duration
+	54, // 14: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
+	55, // 15: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
+	48, // 16: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
+	48, // 17: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
+	56, // 18: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
+	56, // 19: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
+	46, // 20: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
+	55, // 21: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
+	57, // 22: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
+	21, // 23: vigil.v1.GetAgentResponse.hosts:type_name -> vigil.v1.HostFit
+	58, // 24: vigil.v1.AgentStatus.last_seen:type_name -> google.protobuf.Timestamp
+	58, // 25: vigil.v1.AgentStatus.registered_at:type_name -> google.protobuf.Timestamp
+	58, // 26: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
+	59, // 27: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
+	60, // 28: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
+	61, // 29: vigil.v1.AgentStatus.ladder:type_name -> vigil.v1.Ladder
+	62, // 30: vigil.v1.AgentStatus.screen:type_name -> vigil.v1.ScreenState
+	48, // 31: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
+	48, // 32: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
+	48, // 33: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
+	48, // 34: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
+	48, // 35: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
+	48, // 36: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
+	53, // 37: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
+	48, // 38: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
+	48, // 39: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
+	48, // 40: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
+	48, // 41: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
+	63, // 42: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
+	0,  // 43: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
+	6,  // 44: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
+	8,  // 45: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
+	9,  // 46: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
+	1,  // 47: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
+	3,  // 48: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
+	4,  // 49: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
+	11, // 50: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
+	12, // 51: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
+	14, // 52: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
+	15, // 53: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
+	16, // 54: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
+	27, // 55: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
+	17, // 56: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
+	19, // 57: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
+	22, // 58: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
+	24, // 59: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
+	25, // 60: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
+	26, // 61: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
+	28, // 62: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
+	30, // 63: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
+	36, // 64: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
+	38, // 65: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
+	39, // 66: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
+	40, // 67: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
+	42, // 68: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
+	44, // 69: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
+	32, // 70: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
+	33, // 71: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
+	34, // 72: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
+	45, // 73: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
+	49, // 74: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
+	7,  // 75: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
+	49, // 76: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
+	10, // 77: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
+	2,  // 78: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
+	49, // 79: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
+	5,  // 80: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
+	55, // 81: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
+	13, // 82: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
+	55, // 83: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
+	55, // 84: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
+	55, // 85: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
+	55, // 86: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
+	18, // 87: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
+	20, // 88: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
+	23, // 89: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
+	56, // 90: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
+	56, // 91: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
+	56, // 92: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
+	29, // 93: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
+	31, // 94: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
+	37, // 95: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
+	56, // 96: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
+	37, // 97: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
+	41, // 98: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
+	43, // 99: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
+	63, // 100: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
+	63, // 101: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
+	63, // 102: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
+	35, // 103: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
+	57, // 104: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
+	74, // [74:105] is the sub-list for method output_type
+	43, // [43:74] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_fleet_proto_init() }

@@ -599,7 +599,9 @@ type Room struct {
 	// How the watchdog sees it.
 	Quiet *RoomQuiet `protobuf:"bytes,21,opt,name=quiet,proto3" json:"quiet,omitempty"`
 	// The last cancellation by the watchdog, until the room is reopened.
-	Canceled      *Cancellation `protobuf:"bytes,22,opt,name=canceled,proto3" json:"canceled,omitempty"`
+	Canceled *Cancellation `protobuf:"bytes,22,opt,name=canceled,proto3" json:"canceled,omitempty"`
+	// What a change would do; only in answers to ApplyRoom with dry_run.
+	Plan          *RoomPlan `protobuf:"bytes,23,opt,name=plan,proto3" json:"plan,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -725,6 +727,271 @@ func (x *Room) GetCanceled() *Cancellation {
 	return nil
 }
 
+func (x *Room) GetPlan() *RoomPlan {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
+// RoomPlan is what a change of a room would do.
+type RoomPlan struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Created bool                   `protobuf:"varint,1,opt,name=created,proto3" json:"created,omitempty"`
+	Deleted bool                   `protobuf:"varint,2,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	// What of the room itself changes.
+	Changes []string    `protobuf:"bytes,3,rep,name=changes,proto3" json:"changes,omitempty"`
+	Roles   []*RolePlan `protobuf:"bytes,4,rep,name=roles,proto3" json:"roles,omitempty"`
+	// Agents that would be ended while they hold a task.
+	AtWork uint32 `protobuf:"varint,5,opt,name=at_work,json=atWork,proto3" json:"at_work,omitempty"`
+	// Open tasks that would be canceled.
+	Canceled      uint32 `protobuf:"varint,6,opt,name=canceled,proto3" json:"canceled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoomPlan) Reset() {
+	*x = RoomPlan{}
+	mi := &file_vigil_v1_types_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoomPlan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoomPlan) ProtoMessage() {}
+
+func (x *RoomPlan) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoomPlan.ProtoReflect.Descriptor instead.
+func (*RoomPlan) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *RoomPlan) GetCreated() bool {
+	if x != nil {
+		return x.Created
+	}
+	return false
+}
+
+func (x *RoomPlan) GetDeleted() bool {
+	if x != nil {
+		return x.Deleted
+	}
+	return false
+}
+
+func (x *RoomPlan) GetChanges() []string {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+func (x *RoomPlan) GetRoles() []*RolePlan {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *RoomPlan) GetAtWork() uint32 {
+	if x != nil {
+		return x.AtWork
+	}
+	return 0
+}
+
+func (x *RoomPlan) GetCanceled() uint32 {
+	if x != nil {
+		return x.Canceled
+	}
+	return 0
+}
+
+// RolePlan is what a change of its room would do to a role.
+type RolePlan struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Role  string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
+	// created, changed, unchanged or deleted
+	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	// "replicas 5 -> 2", one for each value that changes.
+	Changes []string `protobuf:"bytes,3,rep,name=changes,proto3" json:"changes,omitempty"`
+	// Agents that are started because of it.
+	Starts uint32 `protobuf:"varint,4,opt,name=starts,proto3" json:"starts,omitempty"`
+	// Agents with a life that end at once.
+	Ends uint32 `protobuf:"varint,5,opt,name=ends,proto3" json:"ends,omitempty"`
+	// Agents that end when the task that they hold is over.
+	Finishes uint32 `protobuf:"varint,6,opt,name=finishes,proto3" json:"finishes,omitempty"`
+	// Of both, at most 100; those at work first.
+	Agents        []*AgentEnd `protobuf:"bytes,7,rep,name=agents,proto3" json:"agents,omitempty"`
+	Canceled      uint32      `protobuf:"varint,8,opt,name=canceled,proto3" json:"canceled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RolePlan) Reset() {
+	*x = RolePlan{}
+	mi := &file_vigil_v1_types_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RolePlan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RolePlan) ProtoMessage() {}
+
+func (x *RolePlan) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RolePlan.ProtoReflect.Descriptor instead.
+func (*RolePlan) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RolePlan) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *RolePlan) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *RolePlan) GetChanges() []string {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+func (x *RolePlan) GetStarts() uint32 {
+	if x != nil {
+		return x.Starts
+	}
+	return 0
+}
+
+func (x *RolePlan) GetEnds() uint32 {
+	if x != nil {
+		return x.Ends
+	}
+	return 0
+}
+
+func (x *RolePlan) GetFinishes() uint32 {
+	if x != nil {
+		return x.Finishes
+	}
+	return 0
+}
+
+func (x *RolePlan) GetAgents() []*AgentEnd {
+	if x != nil {
+		return x.Agents
+	}
+	return nil
+}
+
+func (x *RolePlan) GetCanceled() uint32 {
+	if x != nil {
+		return x.Canceled
+	}
+	return 0
+}
+
+// AgentEnd is an agent that a change of its room would end.
+type AgentEnd struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Agent string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	// Held; 0: none.
+	Task uint64 `protobuf:"varint,2,opt,name=task,proto3" json:"task,omitempty"`
+	// It ends when its task is over.
+	Finishes      bool `protobuf:"varint,3,opt,name=finishes,proto3" json:"finishes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AgentEnd) Reset() {
+	*x = AgentEnd{}
+	mi := &file_vigil_v1_types_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AgentEnd) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AgentEnd) ProtoMessage() {}
+
+func (x *AgentEnd) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AgentEnd.ProtoReflect.Descriptor instead.
+func (*AgentEnd) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *AgentEnd) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *AgentEnd) GetTask() uint64 {
+	if x != nil {
+		return x.Task
+	}
+	return 0
+}
+
+func (x *AgentEnd) GetFinishes() bool {
+	if x != nil {
+		return x.Finishes
+	}
+	return false
+}
+
 // RoomWatch is what a room sets for the conversation watchdog.
 type RoomWatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -740,7 +1007,7 @@ type RoomWatch struct {
 
 func (x *RoomWatch) Reset() {
 	*x = RoomWatch{}
-	mi := &file_vigil_v1_types_proto_msgTypes[5]
+	mi := &file_vigil_v1_types_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -752,7 +1019,7 @@ func (x *RoomWatch) String() string {
 func (*RoomWatch) ProtoMessage() {}
 
 func (x *RoomWatch) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[5]
+	mi := &file_vigil_v1_types_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -765,7 +1032,7 @@ func (x *RoomWatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomWatch.ProtoReflect.Descriptor instead.
 func (*RoomWatch) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{5}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RoomWatch) GetIdleLimit() *durationpb.Duration {
@@ -812,7 +1079,7 @@ type RoomQuiet struct {
 
 func (x *RoomQuiet) Reset() {
 	*x = RoomQuiet{}
-	mi := &file_vigil_v1_types_proto_msgTypes[6]
+	mi := &file_vigil_v1_types_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -824,7 +1091,7 @@ func (x *RoomQuiet) String() string {
 func (*RoomQuiet) ProtoMessage() {}
 
 func (x *RoomQuiet) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[6]
+	mi := &file_vigil_v1_types_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -837,7 +1104,7 @@ func (x *RoomQuiet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomQuiet.ProtoReflect.Descriptor instead.
 func (*RoomQuiet) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{6}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RoomQuiet) GetState() string {
@@ -916,7 +1183,7 @@ type WatchdogStats struct {
 
 func (x *WatchdogStats) Reset() {
 	*x = WatchdogStats{}
-	mi := &file_vigil_v1_types_proto_msgTypes[7]
+	mi := &file_vigil_v1_types_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -928,7 +1195,7 @@ func (x *WatchdogStats) String() string {
 func (*WatchdogStats) ProtoMessage() {}
 
 func (x *WatchdogStats) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[7]
+	mi := &file_vigil_v1_types_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -941,7 +1208,7 @@ func (x *WatchdogStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchdogStats.ProtoReflect.Descriptor instead.
 func (*WatchdogStats) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{7}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WatchdogStats) GetChecks() uint64 {
@@ -1020,7 +1287,7 @@ type Cancellation struct {
 
 func (x *Cancellation) Reset() {
 	*x = Cancellation{}
-	mi := &file_vigil_v1_types_proto_msgTypes[8]
+	mi := &file_vigil_v1_types_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1032,7 +1299,7 @@ func (x *Cancellation) String() string {
 func (*Cancellation) ProtoMessage() {}
 
 func (x *Cancellation) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[8]
+	mi := &file_vigil_v1_types_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1045,7 +1312,7 @@ func (x *Cancellation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancellation.ProtoReflect.Descriptor instead.
 func (*Cancellation) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{8}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Cancellation) GetRoom() string {
@@ -1150,7 +1417,7 @@ type RoleSpec struct {
 
 func (x *RoleSpec) Reset() {
 	*x = RoleSpec{}
-	mi := &file_vigil_v1_types_proto_msgTypes[9]
+	mi := &file_vigil_v1_types_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1429,7 @@ func (x *RoleSpec) String() string {
 func (*RoleSpec) ProtoMessage() {}
 
 func (x *RoleSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[9]
+	mi := &file_vigil_v1_types_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1442,7 @@ func (x *RoleSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleSpec.ProtoReflect.Descriptor instead.
 func (*RoleSpec) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{9}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RoleSpec) GetName() string {
@@ -1356,7 +1623,7 @@ type OverseerSpec struct {
 
 func (x *OverseerSpec) Reset() {
 	*x = OverseerSpec{}
-	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	mi := &file_vigil_v1_types_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1368,7 +1635,7 @@ func (x *OverseerSpec) String() string {
 func (*OverseerSpec) ProtoMessage() {}
 
 func (x *OverseerSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	mi := &file_vigil_v1_types_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1381,7 +1648,7 @@ func (x *OverseerSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverseerSpec.ProtoReflect.Descriptor instead.
 func (*OverseerSpec) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{10}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *OverseerSpec) GetTriage() string {
@@ -1427,7 +1694,7 @@ type HealthSpec struct {
 
 func (x *HealthSpec) Reset() {
 	*x = HealthSpec{}
-	mi := &file_vigil_v1_types_proto_msgTypes[11]
+	mi := &file_vigil_v1_types_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1439,7 +1706,7 @@ func (x *HealthSpec) String() string {
 func (*HealthSpec) ProtoMessage() {}
 
 func (x *HealthSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[11]
+	mi := &file_vigil_v1_types_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1452,7 +1719,7 @@ func (x *HealthSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthSpec.ProtoReflect.Descriptor instead.
 func (*HealthSpec) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{11}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *HealthSpec) GetPreset() string {
@@ -1492,7 +1759,7 @@ type Role struct {
 
 func (x *Role) Reset() {
 	*x = Role{}
-	mi := &file_vigil_v1_types_proto_msgTypes[12]
+	mi := &file_vigil_v1_types_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1504,7 +1771,7 @@ func (x *Role) String() string {
 func (*Role) ProtoMessage() {}
 
 func (x *Role) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[12]
+	mi := &file_vigil_v1_types_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1517,7 +1784,7 @@ func (x *Role) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Role.ProtoReflect.Descriptor instead.
 func (*Role) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{12}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Role) GetSpec() *RoleSpec {
@@ -1634,7 +1901,7 @@ type Agent struct {
 
 func (x *Agent) Reset() {
 	*x = Agent{}
-	mi := &file_vigil_v1_types_proto_msgTypes[13]
+	mi := &file_vigil_v1_types_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1646,7 +1913,7 @@ func (x *Agent) String() string {
 func (*Agent) ProtoMessage() {}
 
 func (x *Agent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[13]
+	mi := &file_vigil_v1_types_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1659,7 +1926,7 @@ func (x *Agent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Agent.ProtoReflect.Descriptor instead.
 func (*Agent) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{13}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Agent) GetName() string {
@@ -2044,7 +2311,7 @@ type OverseerStatus struct {
 
 func (x *OverseerStatus) Reset() {
 	*x = OverseerStatus{}
-	mi := &file_vigil_v1_types_proto_msgTypes[14]
+	mi := &file_vigil_v1_types_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2056,7 +2323,7 @@ func (x *OverseerStatus) String() string {
 func (*OverseerStatus) ProtoMessage() {}
 
 func (x *OverseerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[14]
+	mi := &file_vigil_v1_types_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2069,7 +2336,7 @@ func (x *OverseerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverseerStatus.ProtoReflect.Descriptor instead.
 func (*OverseerStatus) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *OverseerStatus) GetAgent() string {
@@ -2305,7 +2572,7 @@ type Ladder struct {
 
 func (x *Ladder) Reset() {
 	*x = Ladder{}
-	mi := &file_vigil_v1_types_proto_msgTypes[15]
+	mi := &file_vigil_v1_types_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2317,7 +2584,7 @@ func (x *Ladder) String() string {
 func (*Ladder) ProtoMessage() {}
 
 func (x *Ladder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[15]
+	mi := &file_vigil_v1_types_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2330,7 +2597,7 @@ func (x *Ladder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ladder.ProtoReflect.Descriptor instead.
 func (*Ladder) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Ladder) GetRung() string {
@@ -2399,7 +2666,7 @@ type ScreenState struct {
 
 func (x *ScreenState) Reset() {
 	*x = ScreenState{}
-	mi := &file_vigil_v1_types_proto_msgTypes[16]
+	mi := &file_vigil_v1_types_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2411,7 +2678,7 @@ func (x *ScreenState) String() string {
 func (*ScreenState) ProtoMessage() {}
 
 func (x *ScreenState) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[16]
+	mi := &file_vigil_v1_types_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2424,7 +2691,7 @@ func (x *ScreenState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScreenState.ProtoReflect.Descriptor instead.
 func (*ScreenState) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ScreenState) GetPrompt() string {
@@ -2471,7 +2738,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_vigil_v1_types_proto_msgTypes[17]
+	mi := &file_vigil_v1_types_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2483,7 +2750,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[17]
+	mi := &file_vigil_v1_types_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2496,7 +2763,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Verdict) GetKind() string {
@@ -2536,7 +2803,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_vigil_v1_types_proto_msgTypes[18]
+	mi := &file_vigil_v1_types_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2548,7 +2815,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[18]
+	mi := &file_vigil_v1_types_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2561,7 +2828,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Reason) GetText() string {
@@ -2613,7 +2880,7 @@ type Declaration struct {
 
 func (x *Declaration) Reset() {
 	*x = Declaration{}
-	mi := &file_vigil_v1_types_proto_msgTypes[19]
+	mi := &file_vigil_v1_types_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2625,7 +2892,7 @@ func (x *Declaration) String() string {
 func (*Declaration) ProtoMessage() {}
 
 func (x *Declaration) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[19]
+	mi := &file_vigil_v1_types_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2638,7 +2905,7 @@ func (x *Declaration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declaration.ProtoReflect.Descriptor instead.
 func (*Declaration) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Declaration) GetStatus() string {
@@ -2716,7 +2983,7 @@ type Exit struct {
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	mi := &file_vigil_v1_types_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2728,7 +2995,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	mi := &file_vigil_v1_types_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2741,7 +3008,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Exit) GetIncarnation() string {
@@ -2856,7 +3123,7 @@ type Host struct {
 
 func (x *Host) Reset() {
 	*x = Host{}
-	mi := &file_vigil_v1_types_proto_msgTypes[21]
+	mi := &file_vigil_v1_types_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2868,7 +3135,7 @@ func (x *Host) String() string {
 func (*Host) ProtoMessage() {}
 
 func (x *Host) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[21]
+	mi := &file_vigil_v1_types_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2881,7 +3148,7 @@ func (x *Host) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Host.ProtoReflect.Descriptor instead.
 func (*Host) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Host) GetId() uint32 {
@@ -3085,7 +3352,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_v1_types_proto_msgTypes[22]
+	mi := &file_vigil_v1_types_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3097,7 +3364,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[22]
+	mi := &file_vigil_v1_types_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3110,7 +3377,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *HostView) GetServer() string {
@@ -3154,7 +3421,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_vigil_v1_types_proto_msgTypes[23]
+	mi := &file_vigil_v1_types_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3166,7 +3433,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[23]
+	mi := &file_vigil_v1_types_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3179,7 +3446,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -3316,7 +3583,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\rR\aattempt\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x16\n" +
 	"\x06result\x18\x03 \x01(\tR\x06result\x12*\n" +
-	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xd9\x03\n" +
+	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x81\x04\n" +
 	"\x04Room\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bdeleting\x18\x02 \x01(\bR\bdeleting\x12$\n" +
@@ -3333,7 +3600,28 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	" \x01(\tR\bpauseWhy\x12)\n" +
 	"\x05watch\x18\x14 \x01(\v2\x13.vigil.v1.RoomWatchR\x05watch\x12)\n" +
 	"\x05quiet\x18\x15 \x01(\v2\x13.vigil.v1.RoomQuietR\x05quiet\x122\n" +
-	"\bcanceled\x18\x16 \x01(\v2\x16.vigil.v1.CancellationR\bcanceled\"\x98\x01\n" +
+	"\bcanceled\x18\x16 \x01(\v2\x16.vigil.v1.CancellationR\bcanceled\x12&\n" +
+	"\x04plan\x18\x17 \x01(\v2\x12.vigil.v1.RoomPlanR\x04plan\"\xb7\x01\n" +
+	"\bRoomPlan\x12\x18\n" +
+	"\acreated\x18\x01 \x01(\bR\acreated\x12\x18\n" +
+	"\adeleted\x18\x02 \x01(\bR\adeleted\x12\x18\n" +
+	"\achanges\x18\x03 \x03(\tR\achanges\x12(\n" +
+	"\x05roles\x18\x04 \x03(\v2\x12.vigil.v1.RolePlanR\x05roles\x12\x17\n" +
+	"\aat_work\x18\x05 \x01(\rR\x06atWork\x12\x1a\n" +
+	"\bcanceled\x18\x06 \x01(\rR\bcanceled\"\xdc\x01\n" +
+	"\bRolePlan\x12\x12\n" +
+	"\x04role\x18\x01 \x01(\tR\x04role\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x18\n" +
+	"\achanges\x18\x03 \x03(\tR\achanges\x12\x16\n" +
+	"\x06starts\x18\x04 \x01(\rR\x06starts\x12\x12\n" +
+	"\x04ends\x18\x05 \x01(\rR\x04ends\x12\x1a\n" +
+	"\bfinishes\x18\x06 \x01(\rR\bfinishes\x12*\n" +
+	"\x06agents\x18\a \x03(\v2\x12.vigil.v1.AgentEndR\x06agents\x12\x1a\n" +
+	"\bcanceled\x18\b \x01(\rR\bcanceled\"P\n" +
+	"\bAgentEnd\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\x04R\x04task\x12\x1a\n" +
+	"\bfinishes\x18\x03 \x01(\bR\bfinishes\"\x98\x01\n" +
 	"\tRoomWatch\x128\n" +
 	"\n" +
 	"idle_limit\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\tidleLimit\x125\n" +
@@ -3637,7 +3925,7 @@ func file_vigil_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_vigil_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_vigil_v1_types_proto_goTypes = []any{
 	(TaskState)(0),                // 0: vigil.v1.TaskState
 	(*WriteId)(nil),               // 1: vigil.v1.WriteId
@@ -3645,125 +3933,131 @@ var file_vigil_v1_types_proto_goTypes = []any{
 	(*Task)(nil),                  // 3: vigil.v1.Task
 	(*LateResult)(nil),            // 4: vigil.v1.LateResult
 	(*Room)(nil),                  // 5: vigil.v1.Room
-	(*RoomWatch)(nil),             // 6: vigil.v1.RoomWatch
-	(*RoomQuiet)(nil),             // 7: vigil.v1.RoomQuiet
-	(*WatchdogStats)(nil),         // 8: vigil.v1.WatchdogStats
-	(*Cancellation)(nil),          // 9: vigil.v1.Cancellation
-	(*RoleSpec)(nil),              // 10: vigil.v1.RoleSpec
-	(*OverseerSpec)(nil),          // 11: vigil.v1.OverseerSpec
-	(*HealthSpec)(nil),            // 12: vigil.v1.HealthSpec
-	(*Role)(nil),                  // 13: vigil.v1.Role
-	(*Agent)(nil),                 // 14: vigil.v1.Agent
-	(*OverseerStatus)(nil),        // 15: vigil.v1.OverseerStatus
-	(*Ladder)(nil),                // 16: vigil.v1.Ladder
-	(*ScreenState)(nil),           // 17: vigil.v1.ScreenState
-	(*Verdict)(nil),               // 18: vigil.v1.Verdict
-	(*Reason)(nil),                // 19: vigil.v1.Reason
-	(*Declaration)(nil),           // 20: vigil.v1.Declaration
-	(*Exit)(nil),                  // 21: vigil.v1.Exit
-	(*Host)(nil),                  // 22: vigil.v1.Host
-	(*HostView)(nil),              // 23: vigil.v1.HostView
-	(*Event)(nil),                 // 24: vigil.v1.Event
-	nil,                           // 25: vigil.v1.RoleSpec.LabelsEntry
-	nil,                           // 26: vigil.v1.RoleSpec.ParamsEntry
-	nil,                           // 27: vigil.v1.Role.TasksEntry
-	nil,                           // 28: vigil.v1.Host.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
+	(*RoomPlan)(nil),              // 6: vigil.v1.RoomPlan
+	(*RolePlan)(nil),              // 7: vigil.v1.RolePlan
+	(*AgentEnd)(nil),              // 8: vigil.v1.AgentEnd
+	(*RoomWatch)(nil),             // 9: vigil.v1.RoomWatch
+	(*RoomQuiet)(nil),             // 10: vigil.v1.RoomQuiet
+	(*WatchdogStats)(nil),         // 11: vigil.v1.WatchdogStats
+	(*Cancellation)(nil),          // 12: vigil.v1.Cancellation
+	(*RoleSpec)(nil),              // 13: vigil.v1.RoleSpec
+	(*OverseerSpec)(nil),          // 14: vigil.v1.OverseerSpec
+	(*HealthSpec)(nil),            // 15: vigil.v1.HealthSpec
+	(*Role)(nil),                  // 16: vigil.v1.Role
+	(*Agent)(nil),                 // 17: vigil.v1.Agent
+	(*OverseerStatus)(nil),        // 18: vigil.v1.OverseerStatus
+	(*Ladder)(nil),                // 19: vigil.v1.Ladder
+	(*ScreenState)(nil),           // 20: vigil.v1.ScreenState
+	(*Verdict)(nil),               // 21: vigil.v1.Verdict
+	(*Reason)(nil),                // 22: vigil.v1.Reason
+	(*Declaration)(nil),           // 23: vigil.v1.Declaration
+	(*Exit)(nil),                  // 24: vigil.v1.Exit
+	(*Host)(nil),                  // 25: vigil.v1.Host
+	(*HostView)(nil),              // 26: vigil.v1.HostView
+	(*Event)(nil),                 // 27: vigil.v1.Event
+	nil,                           // 28: vigil.v1.RoleSpec.LabelsEntry
+	nil,                           // 29: vigil.v1.RoleSpec.ParamsEntry
+	nil,                           // 30: vigil.v1.Role.TasksEntry
+	nil,                           // 31: vigil.v1.Host.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 32: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
 }
 var file_vigil_v1_types_proto_depIdxs = []int32{
 	0,  // 0: vigil.v1.Task.state:type_name -> vigil.v1.TaskState
 	4,  // 1: vigil.v1.Task.late_results:type_name -> vigil.v1.LateResult
-	29, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	30, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
-	30, // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
-	30, // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
-	29, // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
-	30, // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
-	30, // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
-	29, // 9: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
-	13, // 10: vigil.v1.Room.roles:type_name -> vigil.v1.Role
-	29, // 11: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
-	29, // 12: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
-	6,  // 13: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
-	7,  // 14: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
-	9,  // 15: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
-	30, // 16: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
-	30, // 17: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
-	30, // 18: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
-	29, // 19: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
-	30, // 20: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
-	30, // 21: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
-	30, // 22: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
-	29, // 23: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
-	30, // 24: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
-	30, // 25: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
-	29, // 26: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
-	29, // 27: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
-	30, // 28: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
-	25, // 29: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
-	26, // 30: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
-	30, // 31: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
-	30, // 32: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
-	30, // 33: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
-	30, // 34: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
-	30, // 35: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
-	30, // 36: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
-	30, // 37: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
-	30, // 38: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
-	12, // 39: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
-	30, // 40: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
-	11, // 41: vigil.v1.RoleSpec.overseer:type_name -> vigil.v1.OverseerSpec
-	30, // 42: vigil.v1.OverseerSpec.fresh:type_name -> google.protobuf.Duration
-	30, // 43: vigil.v1.OverseerSpec.stale:type_name -> google.protobuf.Duration
-	30, // 44: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
-	10, // 45: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
-	27, // 46: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
-	29, // 47: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
-	30, // 48: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
-	30, // 49: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
-	30, // 50: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
-	30, // 51: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
-	21, // 52: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
-	30, // 53: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
-	29, // 54: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
-	30, // 55: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
-	18, // 56: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
-	20, // 57: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
-	16, // 58: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
-	17, // 59: vigil.v1.Agent.screen:type_name -> vigil.v1.ScreenState
-	15, // 60: vigil.v1.Agent.overseer:type_name -> vigil.v1.OverseerStatus
-	30, // 61: vigil.v1.OverseerStatus.patrol_age:type_name -> google.protobuf.Duration
-	30, // 62: vigil.v1.OverseerStatus.fresh:type_name -> google.protobuf.Duration
-	30, // 63: vigil.v1.OverseerStatus.stale:type_name -> google.protobuf.Duration
-	30, // 64: vigil.v1.OverseerStatus.look_left:type_name -> google.protobuf.Duration
-	30, // 65: vigil.v1.OverseerStatus.next_look:type_name -> google.protobuf.Duration
-	30, // 66: vigil.v1.OverseerStatus.decided:type_name -> google.protobuf.Duration
-	30, // 67: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
-	30, // 68: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
-	30, // 69: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
-	30, // 70: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
-	19, // 71: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
-	30, // 72: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
-	30, // 73: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
-	30, // 74: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
-	30, // 75: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
-	29, // 76: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
-	30, // 77: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
-	28, // 78: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
-	30, // 79: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
-	29, // 80: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
-	29, // 81: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
-	30, // 82: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
-	30, // 83: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
-	23, // 84: vigil.v1.Host.views:type_name -> vigil.v1.HostView
-	30, // 85: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
-	29, // 86: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
-	87, // [87:87] is the sub-list for method output_type
-	87, // [87:87] is the sub-list for method input_type
-	87, // [87:87] is the sub-list for extension type_name
-	87, // [87:87] is the sub-list for extension extendee
-	0,  // [0:87] is the sub-list for field type_name
+	32, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	33, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
+	33, // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
+	33, // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
+	32, // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
+	33, // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
+	33, // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
+	32, // 9: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
+	16, // 10: vigil.v1.Room.roles:type_name -> vigil.v1.Role
+	32, // 11: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
+	32, // 12: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
+	9,  // 13: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
+	10, // 14: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
+	12, // 15: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
+	6,  // 16: vigil.v1.Room.plan:type_name -> vigil.v1.RoomPlan
+	7,  // 17: vigil.v1.RoomPlan.roles:type_name -> vigil.v1.RolePlan
+	8,  // 18: vigil.v1.RolePlan.agents:type_name -> vigil.v1.AgentEnd
+	33, // 19: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
+	33, // 20: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
+	33, // 21: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
+	32, // 22: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
+	33, // 23: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
+	33, // 24: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
+	33, // 25: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
+	32, // 26: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
+	33, // 27: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
+	33, // 28: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
+	32, // 29: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
+	32, // 30: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
+	33, // 31: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
+	28, // 32: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
+	29, // 33: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
+	33, // 34: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
+	33, // 35: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
+	33, // 36: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
+	33, // 37: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
+	33, // 38: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
+	33, // 39: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
+	33, // 40: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
+	33, // 41: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
+	15, // 42: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
+	33, // 43: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
+	14, // 44: vigil.v1.RoleSpec.overseer:type_name -> vigil.v1.OverseerSpec
+	33, // 45: vigil.v1.OverseerSpec.fresh:type_name -> google.protobuf.Duration
+	33, // 46: vigil.v1.OverseerSpec.stale:type_name -> google.protobuf.Duration
+	33, // 47: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
+	13, // 48: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
+	30, // 49: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
+	32, // 50: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
+	33, // 51: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
+	33, // 52: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
+	33, // 53: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
+	33, // 54: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
+	24, // 55: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
+	33, // 56: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
+	32, // 57: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
+	33, // 58: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
+	21, // 59: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
+	23, // 60: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
+	19, // 61: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
+	20, // 62: vigil.v1.Agent.screen:type_name -> vigil.v1.ScreenState
+	18, // 63: vigil.v1.Agent.overseer:type_name -> vigil.v1.OverseerStatus
+	33, // 64: vigil.v1.OverseerStatus.patrol_age:type_name -> google.protobuf.Duration
+	33, // 65: vigil.v1.OverseerStatus.fresh:type_name -> google.protobuf.Duration
+	33, // 66: vigil.v1.OverseerStatus.stale:type_name -> google.protobuf.Duration
+	33, // 67: vigil.v1.OverseerStatus.look_left:type_name -> google.protobuf.Duration
+	33, // 68: vigil.v1.OverseerStatus.next_look:type_name -> google.protobuf.Duration
+	33, // 69: vigil.v1.OverseerStatus.decided:type_name -> google.protobuf.Duration
+	33, // 70: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
+	33, // 71: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
+	33, // 72: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
+	33, // 73: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
+	22, // 74: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
+	33, // 75: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
+	33, // 76: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
+	33, // 77: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
+	33, // 78: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
+	32, // 79: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
+	33, // 80: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
+	31, // 81: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
+	33, // 82: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
+	32, // 83: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
+	32, // 84: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
+	33, // 85: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
+	33, // 86: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
+	26, // 87: vigil.v1.Host.views:type_name -> vigil.v1.HostView
+	33, // 88: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
+	32, // 89: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
+	90, // [90:90] is the sub-list for method output_type
+	90, // [90:90] is the sub-list for method input_type
+	90, // [90:90] is the sub-list for extension type_name
+	90, // [90:90] is the sub-list for extension extendee
+	0,  // [0:90] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_types_proto_init() }
@@ -3778,7 +4072,7 @@ func file_vigil_v1_types_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_types_proto_rawDesc), len(file_vigil_v1_types_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   28,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

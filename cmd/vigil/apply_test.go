@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// crowd is a room "crowd" with two builders by hand, of which the second has a task.
+func (f *mcpFleet) crowd() (second *client.Worker, task uint64) {
+	f.t.Helper()
+	must(f.fleet.ApplyRoom(f.ctx(), &vigilv1.ApplyRoomRequest{Room: "crowd", By: "test", Roles: []*vigilv1.RoleSpec{{Name: "builder", Replicas: 2}}}))(f.t)
+	task = must(f.fleet.CreateTask(f.ctx(), &vigilv1.CreateTaskRequest{Room: "crowd", Role: "builder", Title: "Build", By: "ann"}))(f.t).GetId()
+	second = must(client.Join(f.ctx(), f.client, client.WorkerConfig{Agent: "crowd/builder.2"}))(f.t)
+	f.t.Cleanup(func() { _ = second.Leave(context.Background(), "the test ends") }) // the server ends too
+	must(second.Wait(f.ctx()))(f.t)
+	return second, task
+}
+
+// writeRoom writes a file of rooms.
+func writeRoom(t *testing.T, folder, name, text string) string {
+	t.Helper()
+	path := filepath.Join(folder, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// N27: apply prints what would start, end and change, and who is at work; what would end
+// agents at work is asked on a terminal and refused elsewhere, unless it was said before.
+func TestN27ApplyAsksBeforeItEndsAgentsAtWork(t *testing.T) {
+	f := newMCPFleet(t, time.Minute)
+	_, task := f.crowd()
+	file := writeRoom(t, t.TempDir(), "room.yaml", "room: crowd\nroles:\n  - name: builder\n    replicas: 1\n")
+	env := map[string]string{"VIGIL_ADDR": f.addr}
+	unchanged := func(what string) {
+		t.Helper()
+		if g := f.agent("crowd/builder.2"); g.GetTask() != task || g.GetRetired() || strings.Contains(g.GetWhy(), "fewer") {
+			t.Fatalf("%s: the agent is %v", what, g)
+		}
+	}
+	code, out, errs := terminalRun{env: env}.do(t, "apply", "-f", file, "--dry-run")
+	if code != 0 || !strings.Contains(out, "replicas 2 -> 1") || !strings.Contains(out, "crowd/builder.2 finishes task 1 first") || !strings.Contains(out, "Nothing was changed.") {
+		t.Errorf("dry run: exit code %d, %q, %q", code, out, errs)
+	}
+	unchanged("dry run")
+	code, out, errs = terminalRun{env: env}.do(t, "apply", "-f", file, "--dry-run", "--now")
+	if code != 0 || !strings.Contains(out, "1 ended (crowd/builder.2 is at work on task 1)") {
+		t.Errorf("dry run of --now: exit code %d, %q, %q", code, out, errs)
+	}
+	code, out, errs = terminalRun{env: env}.do(t, "apply", "-f", file, "--now")
+	if code != exitConflict || !strings.Contains(errs, "ends 1 agent at work") || !strings.Contains(errs, "--yes") {
+		t.Errorf("--now without a terminal: exit code %d, %q, %q", code, out, errs)
+	}
+	unchanged("--now without a terminal")
+	for _, no := range []string{"", "n\n", "yess\n"} {
+		code, _, errs = terminalRun{env: env, in: no, terminal: true}.do(t, "apply", "-f", file, "--now")
+		if code != exitFailed || !strings.Contains(errs, "Go on? [y/N]") || !strings.Contains(errs, "nothing was changed") {
+			t.Errorf("--now and the answer %q: exit code %d, %q", no, code, errs)
+		}
+		unchanged("--now and the answer " + no)
+	}
+	// Those at work finish first: nobody has to be asked.
+	if code, out, errs = (terminalRun{env: env}).do(t, "apply", "-f", file); code != 0 || !strings.Contains(out, "room crowd applied") {
+		t.Errorf("fewer replicas: exit code %d, %q, %q", code, out, errs)
+	}
+	if g := f.agent("crowd/builder.2"); g.GetTask() != task || !strings.Contains(g.GetWhy(), "ends when its task is over") {
+		t.Errorf("the agent is %v", g)
+	}
+	if code, out, errs = (terminalRun{env: env, in: "y\n", terminal: true}).do(t, "apply", "-f", file, "--now"); code != 0 {
+		t.Errorf("--now and yes: exit code %d, %q, %q", code, out, errs)
+	}
+	if got := f.get(task).GetState(); got != vigilv1.TaskState_PENDING {
+		t.Errorf("the task is %v", got)
+	}
+}
+
+// N27: deleting a room asks like apply does, and so does --prune, which deletes what a folder
+// does not declare.
+func TestN27DeletingRoomsAsks(t *testing.T) {
+	f := newMCPFleet(t, time.Minute)
+	_, task := f.crowd()
+	env := map[string]string{"VIGIL_ADDR": f.addr}
+	code, out, errs := terminalRun{env: env}.do(t, "room", "delete", "crowd", "--dry-run")
+	if code != 0 || !strings.Contains(out, "room crowd is deleted") || !strings.Contains(out, "1 ended, 1 task canceled (crowd/builder.2 is at work on task 1)") {
+		t.Errorf("dry run: exit code %d, %q, %q", code, out, errs)
+	}
+	code, _, errs = terminalRun{env: env}.do(t, "room", "delete", "crowd")
+	if code != exitConflict || !strings.Contains(errs, "ends 1 agent at work, cancels 1 task") {
+		t.Errorf("without a terminal: exit code %d, %q", code, errs)
+	}
+	folder := t.TempDir()
+	writeRoom(t, folder, "web.yaml", "room: web\nroles: [{name: builder}, {name: reviewer}, {name: tester}]\n")
+	file := writeRoom(t, folder, "more.yml", "room: more\nroles: [{name: a}]\n")
+	if code, _, errs = (terminalRun{env: env}).do(t, "apply", "-f", file, "--prune"); code != exitUsage || !strings.Contains(errs, "folder") {
+		t.Errorf("prune with a file: exit code %d, %q", code, errs)
+	}
+	code, out, errs = terminalRun{env: env}.do(t, "apply", "-f", folder, "--prune", "--dry-run")
+	if code != 0 || !strings.Contains(out, "room more is created") || !strings.Contains(out, "room crowd is deleted") || strings.Contains(out, "room web is deleted") {
+		t.Errorf("dry run of prune: exit code %d, %q, %q", code, out, errs)
+	}
+	code, _, errs = terminalRun{env: env}.do(t, "apply", "-f", folder, "--prune")
+	if code != exitConflict || !strings.Contains(errs, "deletes 1 room that nobody has declared") || f.get(task).GetState() == vigilv1.TaskState_CANCELED {
+		t.Errorf("prune without a terminal: exit code %d, %q", code, errs)
+	}
+	if _, err := f.fleet.GetRoom(f.ctx(), &vigilv1.GetRoomRequest{Room: "more"}); err == nil {
+		t.Error("a room was created although the rest was refused")
+	}
+	code, out, errs = terminalRun{env: env}.do(t, "apply", "-f", folder, "--prune", "--yes")
+	if code != 0 || !strings.Contains(out, "room more applied") || !strings.Contains(out, "room crowd is") {
+		t.Errorf("prune: exit code %d, %q, %q", code, out, errs)
+	}
+	f.until("the room is gone", func() bool {
+		_, err := f.fleet.GetRoom(f.ctx(), &vigilv1.GetRoomRequest{Room: "crowd"})
+		return err != nil
+	})
+	// A room in which nothing happens is deleted without a question.
+	if code, out, errs = (terminalRun{env: env}).do(t, "room", "delete", "more"); code != 0 || !strings.Contains(out, "room more is deleted") {
+		t.Errorf("idle room: exit code %d, %q, %q", code, out, errs)
+	}
+}

@@ -1,0 +1,139 @@
+package rpc
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// maxPlanned bounds the agents that the plan of a role names.
+const maxPlanned = 100
+
+// dryApply checks all that the change itself would, and answers with the room as it is and
+// with what would happen.
+func (f *fleet) dryApply(r *vigilv1.ApplyRoomRequest) (*vigilv1.Room, error) {
+	cmd, err := applyRoomCmd(r)
+	if err != nil {
+		return nil, err
+	}
+	apply := cmd.(fsm.ApplyRoom)
+	var out fsm.Outcome
+	room := read(f.core, func(st *fsm.State) *vigilv1.Room {
+		if out = st.CheckRoom(&apply); out.Code != fsm.OK {
+			return nil
+		}
+		answer, was := &vigilv1.Room{Name: r.GetRoom()}, &vigilv1.RoomWatch{}
+		if room := st.Room(r.GetRoom()); room != nil {
+			answer = convertRoom(st, room)
+			was = answer.GetWatch()
+		}
+		plan := st.PlanApply(&apply)
+		answer.Plan = convertRoomPlan(st, &plan)
+		if r.GetWatch() != nil {
+			answer.Plan.Changes = differences("watchdog ", was, r.GetWatch())
+		}
+		return answer
+	})
+	if out.Code != fsm.OK {
+		return nil, refusal(&out)
+	}
+	return room, nil
+}
+
+// dryDelete tells what deleting a room would do.
+func (f *fleet) dryDelete(r *vigilv1.DeleteRoomRequest) (*vigilv1.DeleteRoomResponse, error) {
+	cmd, err := deleteRoomCmd(r)
+	if err != nil {
+		return nil, err
+	}
+	remove := cmd.(fsm.DeleteRoom)
+	var out fsm.Outcome
+	answer := read(f.core, func(st *fsm.State) *vigilv1.DeleteRoomResponse {
+		if out = st.CheckDelete(&remove); out.Code != fsm.OK {
+			return nil
+		}
+		plan := st.PlanDelete(r.GetRoom())
+		return &vigilv1.DeleteRoomResponse{Pending: true, Plan: convertRoomPlan(st, &plan)}
+	})
+	if out.Code != fsm.OK {
+		return nil, refusal(&out)
+	}
+	return answer, nil
+}
+
+func convertRoomPlan(st *fsm.State, p *fsm.RoomPlan) *vigilv1.RoomPlan {
+	out := &vigilv1.RoomPlan{Created: p.New, Deleted: p.Gone}
+	out.AtWork, out.Canceled = st.Harm(p)
+	for i := range p.Roles {
+		out.Roles = append(out.Roles, convertRolePlan(st, &p.Roles[i]))
+	}
+	return out
+}
+
+func convertRolePlan(st *fsm.State, p *fsm.RolePlan) *vigilv1.RolePlan {
+	out := &vigilv1.RolePlan{Role: p.Name, Starts: p.Starts, Ends: uint32(len(p.Ends)), Finishes: uint32(len(p.Finishes)), Canceled: p.Canceled}
+	switch {
+	case p.Was == nil:
+		out.Kind = "created"
+	case p.Now == nil:
+		out.Kind = "deleted"
+	default:
+		out.Kind, out.Changes = "unchanged", differences("", convertSpec(p.Was), convertSpec(p.Now))
+		if len(out.Changes) > 0 {
+			out.Kind = "changed"
+		}
+	}
+	for i, list := range [][]fsm.AgentID{p.Finishes, p.Ends} {
+		for _, id := range list {
+			a := st.Agent(id)
+			out.Agents = append(out.Agents, &vigilv1.AgentEnd{Agent: a.Name, Task: uint64(a.Task), Finishes: i == 0})
+		}
+	}
+	slices.SortStableFunc(out.Agents, func(a, b *vigilv1.AgentEnd) int { return cmp.Compare(min(b.GetTask(), 1), min(a.GetTask(), 1)) })
+	out.Agents = out.Agents[:min(len(out.Agents), maxPlanned)]
+	return out
+}
+
+// differences says which fields of two messages of one kind differ, and how.
+func differences(prefix string, was, now proto.Message) (list []string) {
+	a, b := was.ProtoReflect(), now.ProtoReflect()
+	fields := a.Descriptor().Fields()
+	for i := range fields.Len() {
+		fd := fields.Get(i)
+		if a.Has(fd) != b.Has(fd) || !a.Get(fd).Equal(b.Get(fd)) {
+			list = append(list, fmt.Sprintf("%s%s %s -> %s", prefix, fd.Name(), shownField(a, fd), shownField(b, fd)))
+		}
+	}
+	return list
+}
+
+// shownField is the value of a field for people, in one line.
+func shownField(m protoreflect.Message, fd protoreflect.FieldDescriptor) string {
+	if !m.Has(fd) {
+		return "none"
+	}
+	switch v := m.Get(fd); {
+	case fd.IsMap(), fd.IsList():
+		alone := m.New()
+		alone.Set(fd, v)
+		text := strings.Join(strings.Fields(protojson.MarshalOptions{}.Format(alone.Interface())), " ") // the library adds spaces at will
+		_, text, _ = strings.Cut(strings.TrimSuffix(text, "}"), ":")
+		return strings.TrimSpace(text)
+	case fd.Message() != nil:
+		if d, ok := v.Message().Interface().(*durationpb.Duration); ok {
+			return d.AsDuration().String()
+		}
+		return strings.Join(strings.Fields(protojson.MarshalOptions{}.Format(v.Message().Interface())), " ")
+	default:
+		return v.String()
+	}
+}
