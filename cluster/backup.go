@@ -46,8 +46,10 @@ func (r *Replica) Snapshot(ctx context.Context, w io.Writer) error {
 // There the new epoch tells the lives of agents apart, unless the lost cluster had
 // itself been restored since, and tasks and sessions leave a gap of a million numbers.
 func (r *Replica) Restore(ctx context.Context, in io.Reader) error {
-	r.members.Lock()
-	defer r.members.Unlock()
+	if err := r.enterMembers(ctx); err != nil {
+		return fmt.Errorf("restore backup: %w", err)
+	}
+	defer r.leaveMembers()
 	rf, err := r.leading()
 	if err != nil {
 		return err

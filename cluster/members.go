@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -143,42 +145,61 @@ func (r *Replica) leading() (*raft.Raft, error) {
 }
 
 // AddServer adds a server that was started empty and waits: first without a vote,
-// and with one when it has caught up. It can be repeated. When ctx ends before the
-// server has caught up, it is taken out again. Leader only.
+// and with one when it has caught up. It can be repeated, also by several callers at once.
+// When ctx ends before the server has caught up, it is taken out again. Other changes of the
+// membership go on meanwhile; when one removes the server, the addition ends. Leader only.
 func (r *Replica) AddServer(ctx context.Context, id, addr string) error {
-	r.members.Lock()
-	defer r.members.Unlock()
-	rf, err := r.leading()
-	if err != nil {
+	done := r.additions.begin(id)
+	defer done()
+	rf, member, err := r.addNonvoter(ctx, id, addr)
+	if member || err != nil {
 		return err
 	}
-	for _, s := range r.configuration() {
-		switch {
-		case string(s.ID) == id && string(s.Address) != addr:
-			return refuse(fsm.Conflict, "server %s is a member at %s: remove it first", id, s.Address)
-		case string(s.ID) != id && string(s.Address) == addr:
-			return refuse(fsm.Conflict, "address %s belongs to server %s", addr, s.ID)
-		case string(s.ID) == id && s.Suffrage == raft.Voter:
-			return nil
-		}
-	}
-	sid, saddr := raft.ServerID(id), raft.ServerAddress(addr)
-	// What it answered before it was removed says nothing about it now.
-	r.trans.forget(id)
-	if err := r.change(ctx, rf.AddNonvoter(sid, saddr, 0, 0)); err != nil {
-		return fmt.Errorf("add server %s: %w", id, err)
-	}
 	if err := r.awaitCatchUp(ctx, rf, id); err != nil {
+		err = fmt.Errorf("add server %s: %w: is it running at %s with an empty data directory?", id, err, addr)
+		if done() > 0 { // somebody else still waits for it
+			return err
+		}
 		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		undo := r.change(back, rf.RemoveServer(sid, 0, 0))
-		return errors.Join(fmt.Errorf("add server %s: %w: is it running at %s with an empty data directory?", id, err, addr), undo)
+		return errors.Join(err, r.removeOrphan(back, id))
 	}
-	if err := r.change(ctx, rf.AddVoter(sid, saddr, 0, 0)); err != nil {
+	if err := r.enterMembers(ctx); err != nil {
+		return fmt.Errorf("give server %s its vote: %w", id, err)
+	}
+	defer r.leaveMembers()
+	if err := r.change(ctx, rf.AddVoter(raft.ServerID(id), raft.ServerAddress(addr), 0, 0)); err != nil {
 		return fmt.Errorf("give server %s its vote: %w", id, err)
 	}
 	r.log.Info("server added", "server", id, "address", addr)
 	return nil
+}
+
+// addNonvoter makes the server a member without a vote; member tells that it has one already.
+func (r *Replica) addNonvoter(ctx context.Context, id, addr string) (rf *raft.Raft, member bool, err error) {
+	if err := r.enterMembers(ctx); err != nil {
+		return nil, false, fmt.Errorf("add server %s: %w", id, err)
+	}
+	defer r.leaveMembers()
+	if rf, err = r.leading(); err != nil {
+		return nil, false, err
+	}
+	for _, s := range r.configuration() {
+		switch {
+		case string(s.ID) == id && string(s.Address) != addr:
+			return nil, false, refuse(fsm.Conflict, "server %s is a member at %s: remove it first", id, s.Address)
+		case string(s.ID) != id && string(s.Address) == addr:
+			return nil, false, refuse(fsm.Conflict, "address %s belongs to server %s", addr, s.ID)
+		case string(s.ID) == id && s.Suffrage == raft.Voter:
+			return rf, true, nil
+		}
+	}
+	// What it answered before it was removed says nothing about it now.
+	r.trans.forget(id)
+	if err := r.change(ctx, rf.AddNonvoter(raft.ServerID(id), raft.ServerAddress(addr), 0, 0)); err != nil {
+		return nil, false, fmt.Errorf("add server %s: %w", id, err)
+	}
+	return rf, false, nil
 }
 
 // awaitCatchUp waits until the server holds nearly all of the log. A server that holds
@@ -199,7 +220,15 @@ func (r *Replica) awaitCatchUp(ctx context.Context, rf *raft.Raft, id string) er
 		if _, err := r.leading(); err != nil {
 			return err
 		}
+		if !r.isNonvoter(id) {
+			return refuse(fsm.Conflict, "it was removed before it had caught up")
+		}
 	}
+}
+
+// isNonvoter tells whether the server is a member without a vote.
+func (r *Replica) isNonvoter(id string) bool {
+	return slices.ContainsFunc(r.configuration(), func(s raft.Server) bool { return string(s.ID) == id && s.Suffrage != raft.Voter })
 }
 
 // change waits for a change of the configuration.
@@ -226,34 +255,27 @@ func fromRaft(err error) error {
 }
 
 // RemoveServer takes a server out of the cluster. It is refused when less than a
-// majority of the servers that remain can be reached, unless force is set. To
+// majority of the servers that remain answer right now, unless force is set. To
 // remove the leader, it hands leadership over first and returns fsm.ErrNotLeader:
 // the new leader does it. Removing a server that is no member does nothing.
 func (r *Replica) RemoveServer(ctx context.Context, id string, force bool) error {
-	r.members.Lock()
-	defer r.members.Unlock()
+	if err := r.enterMembers(ctx); err != nil {
+		return fmt.Errorf("remove server %s: %w", id, err)
+	}
+	defer r.leaveMembers()
 	rf, err := r.leading()
 	if err != nil {
 		return err
 	}
-	member, voters, alive := false, 0, 0
-	for _, s := range r.Servers() {
-		if s.ID == id {
-			member = true
-		} else if s.Voter {
-			voters++
-			if s.Contact >= 0 && s.Contact < reachable {
-				alive++
-			}
-		}
-	}
+	member := slices.ContainsFunc(r.configuration(), func(s raft.Server) bool { return string(s.ID) == id })
+	voters, alive := r.carryOn(id)
 	switch {
 	case !member:
 		return r.forget(ctx, id)
 	case voters == 0:
 		return refuse(fsm.Conflict, "server %s is the last one: stop it instead", id)
 	case alive <= voters/2 && !force:
-		return refuse(fsm.Conflict, "only %d of the other %d servers can be reached: without server %s the cluster may stand still; "+
+		return refuse(fsm.Conflict, "only %d of the other %d servers answer: without server %s the cluster may stand still; "+
 			"start the others first, or use force", alive, voters, id)
 	case id == r.cfg.ID:
 		if err := r.transfer(ctx, ""); err != nil {
@@ -266,6 +288,30 @@ func (r *Replica) RemoveServer(ctx context.Context, id string, force bool) error
 	}
 	r.log.Info("server removed", "server", id)
 	return r.forget(ctx, id)
+}
+
+// carryOn counts the voters that would be left without the server, and those of them that
+// answer right now: that one was heard of a moment ago does not say that it still lives.
+func (r *Replica) carryOn(without string) (voters, alive int) {
+	var wg sync.WaitGroup
+	var answers atomic.Int32
+	for _, s := range r.Servers() {
+		if s.ID == without || !s.Voter {
+			continue
+		}
+		voters++
+		if s.Self {
+			answers.Add(1)
+			continue
+		}
+		wg.Go(func() {
+			if word, err := r.question(s.RaftAddr, question+" "+s.ID); err == nil && word != "" {
+				answers.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	return voters, int(answers.Load())
 }
 
 // forget drops what the state knows of a server.

@@ -54,7 +54,8 @@ type Replica struct {
 	diverged atomic.Bool
 	lastMark atomic.Uint64
 
-	members sync.Mutex // one change of membership at a time
+	members   chan struct{} // one change of membership at a time, see enterMembers
+	additions additions
 	// learning guards the identity file, dir and bolt, against connections that come while
 	// they close, and the marks of founders.
 	learning sync.Mutex
@@ -81,7 +82,7 @@ func Open(cfg Config) (*Replica, error) {
 		cfg: cfg, log: cfg.Logger.Named("cluster"), met: met,
 		marks: make(chan markJob, 1), snapNow: make(chan struct{}, 1), markDue: make(chan struct{}, 1),
 		aside: make(chan struct{}, 1), again: make(chan struct{}, 1),
-		fatal: make(chan error, 1),
+		fatal: make(chan error, 1), members: make(chan struct{}, 1),
 	}
 	r.stints.changed = make(chan struct{})
 	if err := r.awaitDisk(r.openAll); err != nil {

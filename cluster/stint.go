@@ -137,6 +137,7 @@ func (r *Replica) openStint(ctx context.Context) error {
 	r.introduce(ctx)
 	s.wg.Go(func() { r.watchReach(st) })
 	s.wg.Go(func() { r.raiseLevel(st) })
+	s.wg.Go(func() { r.dropOrphans(st) })
 	tick := time.NewTicker(clockReading)
 	defer tick.Stop()
 	for {
