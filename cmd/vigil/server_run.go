@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -92,7 +90,7 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	}
 	s.api, err = rpc.Open(rpc.Config{
 		Listener: listener, ServerID: s.conf.ID, ClusterID: s.replica.Cluster, Version: version(),
-		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica}, Health: s.replica, Watchdog: s.watchdogStats,
+		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica}, Health: health{s.replica, s.conf.ID}, Watchdog: s.watchdogStats,
 		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Debug: s.conf.Debug,
 	})
 	if err != nil {
@@ -198,6 +196,7 @@ func (s *server) runRest(ctx context.Context) error {
 		})
 	})
 	g.Go(func() error { return s.announce(ctx) })
+	g.Go(func() error { return s.watchMemory(ctx) })
 	g.Go(func() error { return s.listen(ctx) })
 	if s.gossip != nil {
 		g.Go(func() error { return s.gossip.Run(ctx) })
@@ -224,17 +223,6 @@ func (s *server) greet() {
 		s.log.Info("this server does not gossip: it hears hosts by their order streams only; gossip.bind turns it on")
 	case s.conf.Gossip.KeyFile == "" && !loopback(s.gossip.Addr()):
 		s.log.Warn("gossip is not encrypted: whoever reaches it can make hosts look dead or alive", "address", s.gossip.Addr())
-	}
-}
-
-// limitMemory lets a small heap grow without much collecting and keeps a large one
-// under the limit. The runtime's own variables win.
-func (s *server) limitMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(200)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" && s.conf.MemoryLimit.n > 0 {
-		debug.SetMemoryLimit(s.conf.MemoryLimit.n)
 	}
 }
 

@@ -65,7 +65,7 @@ type Spec struct {
 // All lists the benchmarks.
 func All() []*Spec {
 	return []*Spec{beatsSpec(), tasksSpec(), wakeSpec(), writesSpec(), waitersSpec(),
-		snapshotSpec(), failoverSpec(), restartSpec(), idleSpec(), hostlossSpec()}
+		snapshotSpec(), fullSpec(), failoverSpec(), restartSpec(), idleSpec(), hostlossSpec()}
 }
 
 // Find gives the benchmark of that name, nil when there is none.

@@ -54,6 +54,21 @@ func (r *Report) set(name string, value any) {
 	r.Figures = append(r.Figures, Figure{name, value})
 }
 
+// figure gives a number that was set before; 0 when there is none.
+func (r *Report) figure(name string) float64 {
+	for _, f := range r.Figures {
+		if f.Name == name {
+			switch v := f.Value.(type) {
+			case int64:
+				return float64(v)
+			case float64:
+				return v
+			}
+		}
+	}
+	return 0
+}
+
 // take makes a measurement the report's main figures.
 func (r *Report) take(t *tally) {
 	r.Count, r.Seconds = t.ops, t.seconds
