@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,7 +80,13 @@ func (m *machine) Apply(l *raft.Log) any {
 	a := applied{index: l.Index}
 
 	m.mu.Lock()
-	res := m.state.Apply(e)
+	res, err := m.apply(e)
+	if err != nil {
+		m.mu.Unlock()
+		m.broken.Store(true)
+		m.fatal(err)
+		return nil
+	}
 	if next, ok := m.state.NextTimer(); ok {
 		a.next = max(next, 1)
 	}
@@ -109,6 +117,34 @@ func (m *machine) Apply(l *raft.Log) any {
 		return nil
 	}
 	return ans
+}
+
+// apply turns a broken invariant of the state machine into an error. The entry is in the log
+// of every server, so each of them stops at it, and again whenever it is started: the error
+// says where, and which command it was, and nothing is written any more. What the state holds
+// then is not known; it is never dumped, see broken.
+func (m *machine) apply(e *fsm.Entry) (res fsm.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: log entry %d with %s: %v\n%s", ErrBrokenInvariant, e.Index, kinds(e), p, debug.Stack())
+		}
+	}()
+	return m.state.Apply(e), nil
+}
+
+// kinds names the commands of an entry, without what they say.
+func kinds(e *fsm.Entry) string {
+	var list []string
+	for i := range e.Requests {
+		name := strings.TrimPrefix(fmt.Sprintf("%T", e.Requests[i].Cmd), "fsm.")
+		if !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	if len(list) == 0 {
+		return "no command"
+	}
+	return strings.Join(list, ", ")
 }
 
 // highest is the highest feature level that the entry needs.

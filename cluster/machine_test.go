@@ -2,8 +2,12 @@ package cluster
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"strings"
 	"testing"
+
+	"github.com/hashicorp/raft"
 
 	"vigil/fsm"
 )
@@ -34,5 +38,42 @@ func TestF09InstalledSnapshotIsTold(t *testing.T) {
 	}
 	if len(told) != 1 || !told[0].Reset || !told[0].Plan || told[0].LastEvent != s.LastEvent() {
 		t.Errorf("told %+v", told)
+	}
+}
+
+// A panic while an entry is applied ends the server with an error that names the entry and its
+// commands, not what they say; nothing is applied, served or written after it.
+func TestF13PanicInApplyNamesTheEntry(t *testing.T) {
+	met, err := newMetrics(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fatal []error
+	cfg := &Config{ID: "s1", Features: FeatureLevel}
+	m := newMachine(cfg, &fsm.State{}, met, func(err error) { fatal = append(fatal, err) }) // without its indexes it is broken
+	told := 0
+	m.subs = append(m.subs, func(fsm.Effects) { told++ })
+	data, err := encodeEntry(&fsm.Entry{Stint: 1, Requests: []fsm.Request{{Cmd: fsm.OpenSession{}}, {Cmd: fsm.ApplyRoom{Room: "r",
+		Roles: []fsm.RoleSpec{{Name: "secret"}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for index := range uint64(2) {
+		if ans := m.Apply(&raft.Log{Index: 9 + index, Term: 1, Data: data}); ans != nil {
+			t.Errorf("entry %d is answered %v", 9+index, ans)
+		}
+	}
+	if len(fatal) != 1 || !errors.Is(fatal[0], ErrBrokenInvariant) || !strings.Contains(fatal[0].Error(), "log entry 9 with OpenSession, ApplyRoom") ||
+		strings.Contains(fatal[0].Error(), "secret") {
+		t.Errorf("fatal: %v", fatal)
+	}
+	if told != 0 {
+		t.Errorf("%d effects of it were told", told)
+	}
+	if _, err := m.Snapshot(); err == nil {
+		t.Error("a snapshot of the broken state was taken")
+	}
+	if !m.mu.TryLock() {
+		t.Error("its lock is held for ever")
 	}
 }

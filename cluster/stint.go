@@ -192,6 +192,9 @@ func (r *Replica) introduce(ctx context.Context) {
 	var known, seed bool
 	r.Read(func(s *fsm.State) {
 		for _, srv := range s.Servers() {
+			if srv.ID == self.ID {
+				self.GossipAddr = srv.GossipAddr // it says so itself, through its API
+			}
 			known = known || srv == self
 		}
 		seed = s.SettingsRev() == 0 && len(r.cfg.Seed) > 0

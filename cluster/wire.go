@@ -14,6 +14,11 @@ import (
 // version that knows the record.
 var ErrUnknownRecord = errors.New("unknown log record")
 
+// ErrBrokenInvariant says that applying an entry of the log broke a law of the state machine:
+// a defect of this version, at the same entry on every server. The server stops with its data
+// untouched; see machine.apply.
+var ErrBrokenInvariant = errors.New("a law of the state machine is broken")
+
 // ignorable is the first field number that a reader which does not know it may skip.
 const ignorable = 1000
 

@@ -22,7 +22,7 @@ const (
 	exitNoLeader   = 5
 	exitTimeout    = 6
 	exitSuperseded = 7
-	exitUnknown    = 78 // a log record that this version does not know
+	exitUnknown    = 78 // a log record that this version does not know, or cannot apply
 )
 
 // usageError is a mistake on the command line or in a file that it names.

@@ -169,6 +169,7 @@ func TestServerExitCodes(t *testing.T) {
 	}{
 		{nil, 0}, {cluster.ErrDiskStuck, exitFailed}, {cluster.ErrDataInUse, exitFailed},
 		{fmt.Errorf("run: %w", cluster.ErrUnknownRecord), exitUnknown},
+		{fmt.Errorf("run: %w", cluster.ErrBrokenInvariant), exitUnknown},
 	} {
 		if got := exitCode(serverError(tt.err)); got != tt.code {
 			t.Errorf("%v: exit code %d, want %d", tt.err, got, tt.code)
