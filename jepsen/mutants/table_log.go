@@ -64,14 +64,14 @@ func writeLate() {
 		},
 		{
 			Name: "restore-keeps-the-epoch", Law: "L6", Says: "restoring a backup does not raise the epoch, so numbers of lives are given out twice",
-			Edits: []Edit{{File: "fsm/system.go",
+			Edits: []Edit{{File: "fsm/restore.go",
 				Old: "	s.meta.Epoch++\n	s.quietSince()",
 				New: "	s.quietSince()"}},
 			Hunt: tests("./fsm", "TestEpochRaisesIncarnationsAndHoldsStarts|TestL6RestoredBackupHandsOutNewNumbers"),
 		},
 		{
 			Name: "restore-confirms-at-once", Law: "L7", Says: "after the restore of a backup lives go on at once that the lost state had replaced",
-			Edits: []Edit{{File: "fsm/system.go",
+			Edits: []Edit{{File: "fsm/restore.go",
 				Old: "func (s *State) held() bool { return s.meta.HoldUntil > s.meta.Clock }\n",
 				New: "func (s *State) held() bool { return false }\n"}},
 			Hunt: tests("./cmd/vigil/sim", "TestL7RestoredBackupThawsNobodyTooSoon"),
