@@ -117,6 +117,11 @@ type Config struct {
 	// MinFreeMemory is the available memory, in bytes, below which the host takes no
 	// orders; it takes them again at a quarter more. 0: whatever is free.
 	MinFreeMemory uint64
+	// MinFreeDisk is the same for the free space, in bytes, of the disk that DataDir is on.
+	MinFreeDisk uint64
+	// KeepDeleted is how long logs and work folders of agents are kept that the cluster no
+	// longer knows; 0: for ever.
+	KeepDeleted time.Duration
 	// LogBytes is the size at which an agent's log is rotated, LogKeep how many old
 	// files are kept; 0: the defaults.
 	LogBytes int64
@@ -127,6 +132,8 @@ type Config struct {
 	Boot string
 	// Memory gives the available memory in bytes; nil: the kernel's. Tests set it.
 	Memory func() (uint64, error)
+	// Disk measures the disk that DataDir is on; nil: the kernel says. Tests set it.
+	Disk func() (Room, error)
 	// Terminals gives what makes terminals on this host, such as "tmux 3.3a"; nil: the host's
 	// tmux. Tests set it. It must be safe for concurrent use.
 	Terminals func() (string, error)
@@ -178,6 +185,7 @@ func (c Config) prepare() (Config, error) {
 		{"drain limit", &c.DrainLimit, DefaultDrainLimit, 24 * time.Hour},
 		{"start gap", &c.StartEvery, 0, time.Minute},
 		{"time between looks at terminals", &c.LookEvery, DefaultLookEvery, MaxLookEvery},
+		{"time for which deleted agents are kept", &c.KeepDeleted, 0, 365 * 24 * time.Hour},
 		{"quiet after", &c.QuietAfter, DefaultQuietAfter, 24 * time.Hour},
 	} {
 		if *d.value == 0 {
@@ -214,6 +222,10 @@ func (c Config) prepare() (Config, error) {
 	}
 	if c.Terminals == nil {
 		c.Terminals = (&tmux.Finder{}).Find
+	}
+	if c.Disk == nil {
+		dir := c.DataDir
+		c.Disk = func() (Room, error) { return roomAt(dir) }
 	}
 	if c.Memory == nil {
 		c.Memory = availableMemory

@@ -90,6 +90,9 @@ func (j journal) begin(i intent, owner *shim.Credential) (folder string, lock *o
 	if err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return "", nil, err
 	}
+	if err = shim.Reserve(folder); err != nil {
+		return "", nil, err
+	}
 	point("locked")
 	text, err := json.Marshal(i)
 	if err == nil {

@@ -61,6 +61,8 @@ type keeper struct {
 	spools   spools
 	servers  servers
 	letters  lettersTold
+
+	retention retention
 	// terminals is what this host can do about them.
 	terminals terminals
 	warned    map[string]bool // what shims found missing on this host
@@ -106,7 +108,7 @@ func (k *keeper) run(stop context.Context) error {
 // look does what the clock asks for and says when to look again.
 func (k *keeper) look() time.Duration {
 	now := k.config.Clock()
-	nap := min(longestNap, k.lookForServers(now), k.lookAtLetters(now), k.beat(now), k.register(now), k.weigh(now), k.retry(now), k.lookIntoSpools(now),
+	nap := min(longestNap, k.lookForServers(now), k.lookAtLetters(now), k.lookForLeftovers(now), k.beat(now), k.register(now), k.weigh(now), k.retry(now), k.lookIntoSpools(now),
 		k.lookForTmux(now), k.lookAtScreens(now))
 	for _, l := range k.lives {
 		k.watchFrost(l)

@@ -5,13 +5,20 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"vigil/rpc/gen/vigilv1"
 )
 
-// lookAtMemory is the time between two looks at the memory.
+// lookAtMemory is the time between two looks at the memory and at the disk.
 const lookAtMemory = time.Second
+
+// minInodes is how many files the disk must have room for, where it says so: a life needs
+// a dozen.
+const minInodes = 1000
 
 // pressure is why this host takes no orders at the moment.
 type pressure struct {
@@ -19,33 +26,107 @@ type pressure struct {
 	due      time.Duration
 	told     bool // the cluster knows; what an earlier agentd said is unknown
 	underway bool
-	failing  bool // the memory cannot be read
+
+	memory, space, inodes shortage
 }
 
-// weigh looks at the memory when that is due, tells the cluster of a change, and
+// shortage is one thing of which there may be too little.
+type shortage struct {
+	reason  string // empty: there is enough
+	failing bool   // it cannot be measured
+}
+
+// judge compares what there is with the floor; it is enough again with a quarter more, so
+// that it does not flap. 0: whatever there is.
+func (s *shortage) judge(what string, there, floor uint64, text func(uint64) string) {
+	switch {
+	case floor == 0:
+	case s.reason == "" && there < floor:
+		s.reason = fmt.Sprintf("is short of %s: %s are available, %s are wanted", what, text(there), text(floor))
+	case s.reason != "" && there >= floor+floor/4:
+		s.reason = ""
+	}
+}
+
+// weigh looks at memory and disk when that is due, tells the cluster of a change, and
 // says when to look again.
 func (k *keeper) weigh(now time.Duration) time.Duration {
-	p, floor := &k.pressure, k.config.MinFreeMemory
-	if floor != 0 && now >= p.due {
+	p := &k.pressure
+	if now >= p.due {
 		p.due = now + lookAtMemory
-		available, err := k.config.Memory()
-		switch {
-		case err != nil && !p.failing:
-			p.failing = true
-			k.log.Warn("available memory cannot be read: min_free_memory has no effect", "error", err)
-		case err != nil:
-		case p.reason == "" && available < floor:
-			p.reason, p.told = fmt.Sprintf("is short of memory: %d MiB are available, %d MiB are wanted", available>>20, floor>>20), false
-			k.log.Warn("this host takes no orders: it is short of memory", "available_mib", available>>20, "wanted_mib", floor>>20)
-		case p.reason != "" && available >= floor+floor/4: // a gap, so that it does not flap
-			p.reason, p.told = "", false
-			k.log.Info("this host takes orders again", "available_mib", available>>20)
+		if k.config.MinFreeMemory != 0 {
+			available, err := k.config.Memory()
+			if k.measured(&p.memory, "min_free_memory", err) {
+				p.memory.judge("memory", available, k.config.MinFreeMemory, mebibytes)
+			}
 		}
+		if k.config.MinFreeDisk != 0 {
+			room, err := k.config.Disk()
+			if k.measured(&p.space, "min_free_disk", err) {
+				p.space.judge("disk space for "+k.data.path, room.Bytes, k.config.MinFreeDisk, mebibytes)
+				if room.Inodes != nil {
+					p.inodes.judge("inodes on the disk of "+k.data.path, *room.Inodes, minInodes, func(n uint64) string { return fmt.Sprint(n) })
+				}
+			}
+		}
+		k.weighed()
 	}
 	if !p.told && !p.underway && k.entry.registered {
 		k.tellPressure()
 	}
 	return longestNap
+}
+
+// measured tells whether something could be measured, and warns once when it cannot.
+func (k *keeper) measured(s *shortage, setting string, err error) bool {
+	if err != nil && !s.failing {
+		k.log.Warn(setting+" has no effect: what there is cannot be measured", "error", err)
+	}
+	s.failing = err != nil
+	return err == nil
+}
+
+// weighed puts the reasons together.
+func (k *keeper) weighed() {
+	p := &k.pressure
+	var all []string
+	for _, s := range []*shortage{&p.memory, &p.space, &p.inodes} {
+		if s.reason != "" { // with the figures of the moment at which it began
+			all = append(all, s.reason)
+		}
+	}
+	reason := strings.Join(all, "; ")
+	if reason == p.reason {
+		return
+	}
+	p.reason, p.told = reason, false
+	if reason == "" {
+		k.log.Info("this host takes orders again")
+		return
+	}
+	k.log.Warn("this host takes no orders", "why", reason)
+}
+
+func mebibytes(n uint64) string { return fmt.Sprintf("%d MiB", n>>20) }
+
+// Room is what is left on a disk for agentd.
+type Room struct {
+	Bytes  uint64
+	Inodes *uint64 // nil: the file system has no bound of its own
+}
+
+// roomAt measures the disk that a folder is on.
+func roomAt(folder string) (Room, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(folder, &st); err != nil {
+		return Room{}, fmt.Errorf("measure the disk of %s: %w", folder, err)
+	}
+	room := Room{Bytes: uint64(st.Bavail) * uint64(st.Bsize)}
+	if st.Files > 0 {
+		free := uint64(st.Ffree)
+		room.Inodes = &free
+	}
+	return room, nil
 }
 
 // tellPressure reports what the keeper believes by now. What cannot be delivered is

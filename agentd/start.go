@@ -221,6 +221,9 @@ func (k *keeper) exited(l *life, exit shim.Exit) {
 	k.metrics.exits.WithLabelValues(kindOf(report)).Inc()
 	k.log.Info("agent ended", "agent", l.order.GetAgentName(), "incarnation", l.inc,
 		"code", exit.Code, "signal", exit.Signal, "why", report.GetReason())
+	if room, _, agent, err := place(l.order.GetAgentName()); err == nil {
+		k.spawn(func() { k.data.used(room, agent) }) // not here: its disk may hang
+	}
 	k.bury(l, report)
 }
 

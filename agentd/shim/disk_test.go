@@ -151,3 +151,56 @@ func TestL7NotesDoNotWait(t *testing.T) {
 		t.Errorf("%d words were written", len(wrote))
 	}
 }
+
+// A disk that has filled up since the start does not lose the record of the end: its room was
+// reserved, for a tail of which every byte is escaped too.
+func TestA07FullDiskKeepsTheRecord(t *testing.T) {
+	folder := t.TempDir()
+	if err := unix.Mount("vigil-test", folder, "tmpfs", 0, "size=256k"); err != nil {
+		t.Skip("a file system of its own needs root: ", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(folder, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := Reserve(folder); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := os.Create(filepath.Join(folder, "rest"))
+	for err == nil {
+		_, err = rest.Write(make([]byte, 4096))
+	}
+	rest.Close()
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Fatal(err)
+	}
+	want := Exit{Code: 3, Tail: strings.Repeat("\x01", maxTail)}
+	if err := writeRecord(folder, ExitFile, want, true); err != nil {
+		t.Fatal(err)
+	}
+	var got Exit
+	if err := readRecord(folder, ExitFile, &got); err != nil || got != want {
+		t.Errorf("%v, %+v", err, got)
+	}
+	if err := Reserve(folder); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("without room: %v", err)
+	}
+}
+
+// An end that cannot be recorded at all is told to the daemon, and is not called the death of
+// the shim, which would be charged.
+func TestA07EndThatCannotBeRecordedIsTold(t *testing.T) {
+	r := newRig(t)
+	r.bare = true
+	if err := os.Mkdir(filepath.Join(r.folder, ExitFile+".new"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s, a, _ := r.start(r.spec("deaf"))
+	a.ask("print the last words")
+	s.Stop(0, "stopped by order")
+	a.ended()
+	if exit := wait(t, s); exit.Vanished || !exit.Ordered || exit.Reason != "stopped by order" || !strings.Contains(exit.Tail, "the last words") {
+		t.Errorf("exit %+v", exit)
+	}
+}

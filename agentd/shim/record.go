@@ -19,11 +19,16 @@ func writeRecord(folder, name string, record any, sync bool) error {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	path := filepath.Join(folder, name)
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	// Not truncated before: room that was reserved for it must not be given back.
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	_, err = f.Write(append(text, '\n'))
+	text = append(text, '\n')
+	_, err = f.Write(text)
+	if err == nil {
+		err = cutTo(f, int64(len(text)))
+	}
 	if err == nil && sync {
 		err = f.Sync()
 	}
@@ -35,6 +40,32 @@ func writeRecord(folder, name string, record any, sync bool) error {
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// cutTo cuts off what a file holds beyond size bytes.
+func cutTo(f *os.File, size int64) error {
+	info, err := f.Stat()
+	if err != nil || info.Size() <= size {
+		return err
+	}
+	return f.Truncate(size)
+}
+
+// reserved is the room for the record of an end: the tail of the output, every byte of it
+// escaped, and the rest.
+const reserved = 64 << 10
+
+// Reserve keeps room on disk for the record of a life's end, so that a disk which is full by
+// then does not lose it. It fails when there is none: nothing should be started then.
+func Reserve(folder string) error {
+	f, err := os.OpenFile(filepath.Join(folder, ExitFile+".new"), os.O_WRONLY|os.O_CREATE, 0o600)
+	if err == nil {
+		err = errors.Join(allocate(f, reserved), f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("reserve room for the record of its end: %w", err)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,7 +22,9 @@ import (
 const (
 	maxSpec = 8 << 20
 	maxTail = 8 << 10
-	lockFD  = 3
+	// toldTail is how much of the tail fits into a line on the socket.
+	toldTail = 4 << 10
+	lockFD   = 3
 
 	exitHeld    = 0 // a life was held, or refused, to its end, and the record says so
 	exitMisused = 2 // nothing was started and nothing recorded
@@ -50,7 +53,7 @@ func Serve(stdin io.Reader, clock func() time.Duration) int {
 	}
 	defer d.close()
 	exit := hold(spec, d, terms, clock)
-	return record(spec, exit)
+	return record(spec, d, exit)
 }
 
 // takeSignals keeps SIGHUP, SIGINT and SIGPIPE from ending this process. They are
@@ -156,8 +159,9 @@ func say(word ready) {
 	}
 }
 
-// record puts the end on disk. The lock is given back by the end of this process.
-func record(spec *Spec, exit Exit) int {
+// record puts the end on disk; what cannot be put there is told to the daemon. The lock is
+// given back by the end of this process.
+func record(spec *Spec, d *door, exit Exit) int {
 	var err error
 	for try := range 5 {
 		if try > 0 {
@@ -165,6 +169,11 @@ func record(spec *Spec, exit Exit) int {
 		}
 		if err = writeRecord(spec.Folder, ExitFile, exit, true); err == nil {
 			return exitHeld
+		}
+		if try == 0 {
+			told := exit
+			told.Tail = strings.ToValidUTF8(told.Tail[max(0, len(told.Tail)-toldTail):], "")
+			d.tell(func(s *status) { s.Exit = &told })
 		}
 	}
 	fmt.Fprintf(os.Stderr, "shim: %v\n", err)

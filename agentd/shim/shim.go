@@ -161,6 +161,9 @@ func (s *Shim) Wait(stuck func(reason string)) Exit {
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if exit.Vanished && s.status.Exit != nil {
+		return *s.status.Exit // its disk has no room for the record
+	}
 	if exit.Vanished && s.stop != nil {
 		exit.Ordered, exit.Reason = true, s.stop.Reason+" ("+exit.Reason+")"
 	}

@@ -5,6 +5,7 @@ package shim
 import (
 	"errors"
 	"net"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -44,3 +45,8 @@ func (h *handle) close() {}
 
 // trusted: the socket's rights must do.
 func trusted(*net.UnixConn) bool { return true }
+
+func allocate(f *os.File, size int64) error {
+	_, err := f.Write(make([]byte, size))
+	return err
+}

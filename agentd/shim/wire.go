@@ -23,6 +23,7 @@ type status struct {
 	Frozen   bool
 	Stopping bool
 	Stuck    string // why the life is not over although it was killed; empty: it is not so
+	Exit     *Exit  `json:",omitempty"` // how the life ended, when that cannot be recorded
 }
 
 // ready is the one line that a new shim prints: it has started the program, or it

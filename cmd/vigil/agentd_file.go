@@ -35,6 +35,8 @@ type agentdFile struct {
 	MaxStarting   countValue        `yaml:"max_starting"`
 	StartEvery    spanValue         `yaml:"start_every"`
 	MinFreeMemory sizeValue         `yaml:"min_free_memory"`
+	MinFreeDisk   sizeValue         `yaml:"min_free_disk"`
+	KeepDeleted   spanValue         `yaml:"keep_deleted"`
 	LookEvery     spanValue         `yaml:"look_every"`
 	QuietAfter    spanValue         `yaml:"quiet_after"`
 	Logs          agentdLogs        `yaml:"logs"`
@@ -50,6 +52,9 @@ type agentdFile struct {
 	hostKey   string        // that a new data directory takes over
 	boot      string        // instead of the machine's boot id, for tests
 }
+
+// maxKeepDeleted bounds how long what deleted agents have left is kept by a figure.
+const maxKeepDeleted = 365 * 24 * time.Hour
 
 type agentdLogs struct {
 	MaxBytes sizeValue  `yaml:"max_bytes"`
@@ -68,6 +73,8 @@ func defaultAgentdFile() *agentdFile {
 		MaxStarting:   countValue{n: agentd.DefaultMaxStarting},
 		StartEvery:    spanValue{span: 50 * time.Millisecond},
 		MinFreeMemory: sizeValue{n: 256 << 20},
+		MinFreeDisk:   sizeValue{n: 256 << 20},
+		KeepDeleted:   spanValue{span: 7 * 24 * time.Hour},
 		LookEvery:     spanValue{span: agentd.DefaultLookEvery},
 		QuietAfter:    spanValue{span: agentd.DefaultQuietAfter},
 		Logs:          agentdLogs{MaxBytes: sizeValue{n: agentd.DefaultLogBytes}, Keep: countValue{n: agentd.DefaultLogKeep}},
@@ -149,6 +156,8 @@ func (f *agentdFile) mistakes() (all []error) {
 		f.wrong(f.QuietAfter.at, fmt.Sprintf("quiet_after is %s: give 1s to 24h", f.QuietAfter.span)))
 	that(f.MaxStarting.n > 0, f.wrong(f.MaxStarting.at, "max_starting is 0: nothing could ever start; give 1 or more"))
 	that(f.MinFreeMemory.n >= 0, f.wrong(f.MinFreeMemory.at, "min_free_memory: give a size such as 256MiB, or 0B for no limit"))
+	that(f.KeepDeleted.span >= 0 && f.KeepDeleted.span <= maxKeepDeleted,
+		f.wrong(f.KeepDeleted.at, fmt.Sprintf("keep_deleted is %s: give 0s (for ever) to %s", f.KeepDeleted.span, maxKeepDeleted)))
 	local := !slices.ContainsFunc(f.Servers, func(addr string) bool { return !loopback(addr) })
 	if err := f.Gossip.settle(local); err != nil {
 		all = append(all, err)
@@ -174,7 +183,8 @@ func (f *agentdFile) config(conn grpc.ClientConnInterface, log hclog.Logger, reg
 		Version: version(), StopGrace: f.StopGrace.span, FrozenLimit: f.FrozenLimit.span, ShutdownLimit: f.ShutdownLimit.span,
 		LogBytes: f.Logs.MaxBytes.n, LogKeep: int(f.Logs.Keep.n), Logger: log, Registerer: registerer,
 		OnStop: agentd.OnStop(f.OnStop), DrainLimit: f.DrainLimit.span, MaxStarting: int(f.MaxStarting.n),
-		StartEvery: f.StartEvery.span, MinFreeMemory: uint64(f.MinFreeMemory.n), Tools: toolFolder(), Shim: shimCommand(), Boot: f.boot,
+		StartEvery: f.StartEvery.span, MinFreeMemory: uint64(f.MinFreeMemory.n),
+		MinFreeDisk: uint64(f.MinFreeDisk.n), KeepDeleted: f.KeepDeleted.span, Tools: toolFolder(), Shim: shimCommand(), Boot: f.boot,
 		LookEvery: f.LookEvery.span, QuietAfter: f.QuietAfter.span,
 		Broken: map[string]string{},
 	}

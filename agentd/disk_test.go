@@ -1,0 +1,127 @@
+package agentd
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// On a full disk, or one without inodes, nothing is started and the cluster knows why.
+func TestA07DiskPressure(t *testing.T) {
+	var free, inodes atomic.Uint64
+	free.Store(300 << 20)
+	inodes.Store(5000)
+	r := newRig(t, time.Minute, true, func(c *Config) {
+		c.MinFreeDisk, c.MinFreeMemory = 200<<20, 1
+		c.Disk = func() (Room, error) { n := inodes.Load(); return Room{Bytes: free.Load(), Inodes: &n}, nil }
+	})
+	for next(t, r.pressures).GetReason() != "" {
+	}
+	disk, files := "is short of disk space for "+r.dir+": 100 MiB are available, 200 MiB are wanted",
+		"is short of inodes on the disk of "+r.dir+": 999 are available, 1000 are wanted"
+	for i, step := range []struct {
+		mib, inodes uint64
+		want        string
+	}{{100, 5000, disk}, {100, 999, disk + "; " + files}, {250, 999, files}, {250, 1250, ""}} {
+		free.Store(step.mib << 20)
+		inodes.Store(step.inodes)
+		r.advance(2 * time.Second)
+		if got := next(t, r.pressures).GetReason(); got != step.want {
+			t.Errorf("step %d: %q, want %q", i, got, step.want)
+		}
+	}
+	free.Store(0)
+	r.advance(2 * time.Second)
+	next(t, r.pressures)
+	r.stream.orders(t, order("start", 1, 1, "wait"))
+	r.stream.settle(t)
+	none(t, r.accepts, "accepted on a full disk")
+	free.Store(1 << 30)
+	r.advance(2 * time.Second)
+	next(t, r.agents).expect(t, "up")
+	if room, err := roomAt(r.dir); err != nil || room.Bytes == 0 {
+		t.Errorf("%+v, %v", room, err)
+	}
+	if info, err := os.Stat(filepath.Join(r.dir, "lives", "1-1", "exit.json.new")); err != nil || info.Size() < 64<<10 {
+		t.Errorf("no room is reserved for the record of its end: %v", err)
+	}
+}
+
+// census answers which agents there are, before everything else goes to the fake cluster.
+type census struct {
+	grpc.ClientConnInterface
+	known func(agent string) error
+}
+
+func (c census) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	if r, ok := args.(*vigilv1.GetAgentRequest); ok {
+		return c.known(r.GetAgent())
+	}
+	return c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
+}
+
+// What deleted agents have left goes when nothing of it was used for long, and only when the
+// cluster says that there is no such agent.
+func TestA07LeftoversOfDeletedAgents(t *testing.T) {
+	old := time.Now().Add(-8 * 24 * time.Hour)
+	r := newRig(t, time.Minute, true, func(c *Config) {
+		for _, path := range []string{"logs/demo/gone.log", "logs/demo/gone.log.1", "work/demo/gone/deep/file", "logs/demo/kept.log", "logs/demo/fresh.log", "work/demo/fresh/file",
+			"logs/demo/unsure.log", "work/demo/odd.log/file", "logs/demo/odd.log.log"} {
+			path = filepath.Join(c.DataDir, path)
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, path := range []string{"logs/demo/gone.log", "logs/demo/gone.log.1", "work/demo/gone", "logs/demo/kept.log", "logs/demo/fresh.log",
+			"logs/demo/unsure.log", "work/demo/odd.log", "logs/demo/odd.log.log"} {
+			if err := os.Chtimes(filepath.Join(c.DataDir, path), old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.KeepDeleted = 7 * 24 * time.Hour
+		c.Conn = census{c.Conn, func(agent string) error {
+			switch agent {
+			case "demo/kept", "demo/odd.log":
+				return nil
+			case "demo/unsure":
+				return no("no_leader")
+			}
+			return no("not_found")
+		}}
+	})
+	until(t, "the end of what is left", func() bool {
+		_, err := os.Stat(filepath.Join(r.dir, "work/demo/gone"))
+		return os.IsNotExist(err) && strings.Contains(r.log.String(), "agent=demo/gone")
+	})
+	for path, want := range map[string]bool{"logs/demo/gone.log": false, "logs/demo/gone.log.1": false, "logs/demo/kept.log": true, "logs/demo/fresh.log": true,
+		"work/demo/fresh": true, "logs/demo/unsure.log": true, "work/demo/odd.log": true, "logs/demo/odd.log.log": true} {
+		if _, err := os.Stat(filepath.Join(r.dir, path)); (err == nil) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	// A life that ends makes its folder young again.
+	folder := filepath.Join(r.dir, "work/demo/r1")
+	r.stream.orders(t, order("start", 1, 1, "plain"))
+	a := next(t, r.agents)
+	a.expect(t, "up")
+	if err := os.Chtimes(folder, old, old); err != nil {
+		t.Fatal(err)
+	}
+	r.stream.orders(t, order("stop", 1, 1, "plain"))
+	next(t, r.exits)
+	until(t, "the time of its folder", func() bool {
+		info, err := os.Stat(folder)
+		return err == nil && time.Since(info.ModTime()) < time.Hour
+	})
+}
