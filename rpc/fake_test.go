@@ -17,6 +17,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/link/linktest"
 )
 
 // fakeCluster is a cluster without a log: the leader applies an entry to its own
@@ -255,26 +256,44 @@ type world struct {
 	regs    []*prometheus.Registry
 }
 
-// start runs n servers; the first one leads.
+// start runs n servers on real sockets; the first one leads.
 func start(t testing.TB, n int) *world {
 	t.Helper()
+	return startOn(t, n, nil)
+}
+
+// startOn runs n servers. With a network they reach each other through it, and their callers reach
+// them through one of their own.
+func startOn(t testing.TB, n int, between *linktest.Network) *world {
+	t.Helper()
 	w := &world{fakeCluster: newFakeCluster(n), t: t}
+	var dial func(context.Context, string) (net.Conn, error)
+	if between != nil {
+		dial = between.Dial
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	for _, node := range w.nodes {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+		var l net.Listener
+		var err error
+		if between != nil {
+			l = between.Listen(node.id + ":1")
+		} else if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 			t.Fatal(err)
 		}
 		node.addr = l.Addr().String()
 		reg := prometheus.NewRegistry()
 		s, err := Open(Config{Listener: l, ServerID: node.id, ClusterID: func() string { return "test" }, Version: "v0", Writer: node,
-			Reader: node, Backups: node, Registerer: reg, Gatherer: reg, StopGrace: time.Second})
+			Reader: node, Backups: node, Registerer: reg, Gatherer: reg, StopGrace: time.Second, Dial: dial})
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.servers, w.regs = append(w.servers, s), append(w.regs, reg)
-		conn, err := grpc.NewClient("passthrough:///"+node.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		options := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}
+		if between != nil {
+			options = append(options, grpc.WithContextDialer(between.Beside().Dial))
+		}
+		conn, err := grpc.NewClient("passthrough:///"+node.addr, options...)
 		if err != nil {
 			t.Fatal(err)
 		}

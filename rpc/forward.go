@@ -30,6 +30,11 @@ const (
 	beatSeek = 700 * time.Millisecond
 )
 
+// deadSeek is for how long a call is sent again over a new link when the one to the leader died in
+// silence: one link takes 900 ms to be found dead, so a second one is tried. The leader may be alive and
+// reach all but this server: the caller had better ask another one.
+const deadSeek = time.Second
+
 // forwarder takes unary calls to the leader, wherever it is.
 type forwarder struct {
 	*core
@@ -120,7 +125,9 @@ func (f *forwarder) toLeader(ctx context.Context, full string, m *method, req an
 			return resp, err
 		}
 		maybe = maybe || was == unknown
-		if was == unknown && !m.mayRepeat(req) || forwarded || m.beat && time.Since(began) >= beatSeek {
+		var dead *silent
+		lost := errors.As(err, &dead) && time.Since(began) >= deadSeek
+		if was == unknown && !m.mayRepeat(req) || forwarded || lost || m.beat && time.Since(began) >= beatSeek {
 			return nil, f.giveUp(st, maybe, err)
 		}
 		ctx = again(ctx)

@@ -3,25 +3,35 @@ package rpc
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+
+	"vigil/rpc/link"
 )
 
 // connsPerPeer share the load of forwarded calls: one HTTP/2 connection is written
 // by one goroutine.
 const connsPerPeer = 2
 
-// peers keeps connections to other servers. They are dialled when first used and
-// live until close. Safe for concurrent use.
+// peerSilence is how long another server that owes an answer may say nothing before it is asked
+// for a sign of life, and how long it then has to give one.
+const peerSilence = 400 * time.Millisecond
+
+// peers keeps connections to other servers. They are dialled when first used, live until close,
+// and are replaced when they have died in silence. Safe for concurrent use.
 type peers struct {
-	dial   func(ctx context.Context, addr string) (net.Conn, error) // nil: TCP
+	dial    link.Dialer // nil: TCP
+	watches sync.WaitGroup
+
 	mu     sync.Mutex
 	conns  map[string]*peerConns
 	closed bool
@@ -29,16 +39,27 @@ type peers struct {
 
 // peerConns are the connections to one server.
 type peerConns struct {
-	conns [connsPerPeer]*grpc.ClientConn
-	turn  atomic.Uint32
+	links [connsPerPeer]*link.Conn
+	turn  int
 }
 
+func (pr *peerConns) close() {
+	for _, k := range pr.links {
+		if k != nil {
+			k.Close()
+		}
+	}
+}
+
+// peerLink is a connection to one other server; every call on it owes an answer.
+type peerLink struct{ link *link.Conn }
+
 // conn gives a connection to a server's API address; it may still be dialling.
-func (p *peers) conn(addr string) (*grpc.ClientConn, error) {
+func (p *peers) conn(addr string) (peerLink, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, fmt.Errorf("dial %s: this server is stopping", addr)
+		return peerLink{}, fmt.Errorf("dial %s: this server is stopping", addr)
 	}
 	if p.conns == nil {
 		p.conns = map[string]*peerConns{}
@@ -46,20 +67,40 @@ func (p *peers) conn(addr string) (*grpc.ClientConn, error) {
 	pr := p.conns[addr]
 	if pr == nil {
 		pr = &peerConns{}
-		for i := range pr.conns {
-			c, err := grpc.NewClient("passthrough:///"+addr, p.options()...)
-			if err != nil {
-				return nil, fmt.Errorf("dial %s: %w", addr, err)
-			}
-			pr.conns[i] = c
-		}
 		p.conns[addr] = pr
 	}
-	return pr.conns[pr.turn.Add(1)%connsPerPeer], nil
+	pr.turn = (pr.turn + 1) % connsPerPeer
+	k := pr.links[pr.turn]
+	if k == nil || k.Closed() {
+		var err error
+		if k, err = link.New(addr, peerSilence, p.dialer(), p.options()...); err != nil {
+			return peerLink{}, err
+		}
+		pr.links[pr.turn] = k
+		p.watches.Go(func() { k.Watch(p.lost) })
+	}
+	return peerLink{k}, nil
+}
+
+// lost ends a link that died in silence and the others to the same server: they go the same way,
+// and a call that is sent again should find a new one.
+func (p *peers) lost(dead *link.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.conns[dead.Addr].close()
+}
+
+func (p *peers) dialer() link.Dialer {
+	if p.dial != nil {
+		return p.dial
+	}
+	return func(ctx context.Context, addr string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	}
 }
 
 func (p *peers) options() []grpc.DialOption {
-	list := []grpc.DialOption{
+	return []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
@@ -71,22 +112,63 @@ func (p *peers) options() []grpc.DialOption {
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 	}
-	if p.dial != nil {
-		list = append(list, grpc.WithContextDialer(p.dial))
-	}
-	return list
 }
+
+// Invoke sends a call and waits for its answer: at most some 2 peerSilence on a link that died.
+// It is the interface of generated clients, as is NewStream.
+func (p peerLink) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	defer p.link.Begin(false)()
+	err := p.link.Invoke(ctx, method, args, reply, opts...)
+	return p.heard(ctx, err)
+}
+
+// NewStream opens a stream; it owes signs of life until it ends.
+func (p peerLink) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	end := p.link.Begin(false)
+	s, err := p.link.NewStream(ctx, desc, method, opts...)
+	if err != nil {
+		end()
+		return nil, p.heard(ctx, err)
+	}
+	context.AfterFunc(s.Context(), end) // it ends with the stream, however that happens
+	return &peerStream{s, ctx, p}, nil
+}
+
+// heard notes an answer as a sign of life, and says which link died of silence.
+func (p peerLink) heard(ctx context.Context, err error) error {
+	switch {
+	case err == nil || err == io.EOF || hasInfo(err):
+		p.link.Hear()
+	case ctx.Err() == nil && p.link.Closed():
+		return &silent{addr: p.link.Addr}
+	}
+	return err
+}
+
+// silent is the error of calls whose link ended since the other server did not answer.
+type silent struct{ addr string }
+
+func (e *silent) Error() string { return "server " + e.addr + " has stopped answering" }
+
+// GRPCStatus is what gRPC makes of the error.
+func (e *silent) GRPCStatus() *status.Status { return status.New(codes.Unavailable, e.Error()) }
+
+// peerStream is a stream whose messages are signs of life.
+type peerStream struct {
+	grpc.ClientStream
+	ctx context.Context // the caller's
+	to  peerLink
+}
+
+func (s *peerStream) RecvMsg(m any) error { return s.to.heard(s.ctx, s.ClientStream.RecvMsg(m)) }
 
 // close ends all connections; calls in flight fail.
 func (p *peers) close() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.closed = true
 	for _, pr := range p.conns {
-		for _, c := range pr.conns {
-			if c != nil {
-				_ = c.Close() // nothing is left to be done about a connection that is dropped
-			}
-		}
+		pr.close()
 	}
+	p.mu.Unlock()
+	p.watches.Wait()
 }

@@ -6,10 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
 
 	"vigil/fsm"
 	"vigil/rpc/gen/vigilv1"
@@ -109,14 +107,13 @@ func (r *reach) try(ctx context.Context, addr string) bool {
 	if err != nil {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(ctx, mdForwarded, r.self), reachLimit)
+	ask, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(ctx, mdForwarded, r.self), reachLimit)
 	defer cancel()
-	_, err = grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
-	switch status.Code(err) {
-	case codes.DeadlineExceeded, codes.Unavailable, codes.Canceled:
-		return false
+	answers := conn.link.Ask(ask)
+	if !answers && ctx.Err() == nil && conn.link.Usable() {
+		r.peers.lost(conn.link) // half open: the next call should find a link that works
 	}
-	return true
+	return answers
 }
 
 // Heard is when a call of another server or of a host last came in; zero: never.

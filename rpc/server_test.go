@@ -31,7 +31,7 @@ func TestImports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	allowed := []string{"vigil/fsm", "vigil/rpc/gen/vigilv1", "google.golang.org/grpc", "google.golang.org/protobuf",
+	allowed := []string{"vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/link", "google.golang.org/grpc", "google.golang.org/protobuf",
 		"google.golang.org/genproto", "github.com/grpc-ecosystem/grpc-gateway", "github.com/hashicorp/go-hclog",
 		"github.com/prometheus/client_golang", "golang.org/x/sync"}
 	for _, f := range files {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/link"
 )
 
 // Client speaks to a cluster; see the package comment. It may be used by any
@@ -61,7 +62,7 @@ const closeLimit = 250 * time.Millisecond
 // milliseconds. It always returns nil.
 func (c *Client) Close() error {
 	c.once.Do(func() {
-		if k := c.servers.lead.cur.Load(); k != nil && k.usable() {
+		if k := c.servers.lead.cur.Load(); k != nil && k.Usable() {
 			c.closeSessions(k)
 		}
 		c.cancel(ErrClosed)
@@ -72,14 +73,14 @@ func (c *Client) Close() error {
 }
 
 // closeSessions says good-bye once for each idle session, as far as that is quick.
-func (c *Client) closeSessions(k *conn) {
+func (c *Client) closeSessions(k *link.Conn) {
 	ctx, cancel := context.WithTimeout(c.life, closeLimit)
 	defer cancel()
 	var all sync.WaitGroup
 	for _, id := range c.sessions.idle(window) {
 		all.Go(func() {
 			// The session lapses anyway, so an error changes nothing.
-			_, _ = vigilv1.NewWorkClient(k.cc).CloseSession(ctx, &vigilv1.CloseSessionRequest{Session: id})
+			_, _ = vigilv1.NewWorkClient(k).CloseSession(ctx, &vigilv1.CloseSessionRequest{Session: id})
 		})
 	}
 	all.Wait()

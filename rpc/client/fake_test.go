@@ -19,6 +19,7 @@ import (
 
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/link/linktest"
 )
 
 // fakeCluster stands for some servers with one state. Its memory of sessions
@@ -60,7 +61,7 @@ type fakeServer struct {
 	lis   *bufconn.Listener
 	grpc  *grpc.Server
 	mu    sync.Mutex
-	conns []*hole
+	conns []*linktest.Hole
 	black bool
 }
 
@@ -102,9 +103,7 @@ func (f *fakeCluster) blackhole(addr string) {
 	s.mu.Lock()
 	s.black = true
 	for _, h := range s.conns {
-		h.mu.Lock()
-		h.cut = true
-		h.mu.Unlock()
+		h.Cut()
 	}
 	s.mu.Unlock()
 }
@@ -139,7 +138,7 @@ func (f *fakeCluster) dial(ctx context.Context, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &hole{Conn: c, off: make(chan struct{})}
+	h := linktest.Dig(c)
 	s.mu.Lock()
 	s.conns = append(s.conns, h)
 	s.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/link"
 )
 
 // leaderHeader is the header in which every server says where the leader is.
@@ -114,19 +115,19 @@ func (c *Client) attempt(ctx context.Context, t *trial, args, reply any, opts []
 	}
 	defer cancel()
 	var header metadata.MD
-	end := k.begin(t.nature == parked)
-	err := k.cc.Invoke(attempt, t.method, args, reply, append(opts[:len(opts):len(opts)], grpc.Header(&header))...)
+	end := k.Begin(t.nature == parked)
+	err := k.Invoke(attempt, t.method, args, reply, append(opts[:len(opts):len(opts)], grpc.Header(&header))...)
 	end()
 	leader := ""
 	if v := header.Get(leaderHeader); len(v) > 0 {
 		leader = v[0]
-		k.hear()
+		k.Hear()
 	}
 	if v := header.Get(serversHeader); len(v) > 0 {
 		c.servers.learn(v[0])
 	}
 	if err == nil {
-		k.hear()
+		k.Hear()
 		if leader != "" {
 			c.servers.follow(leader)
 		}
@@ -136,14 +137,14 @@ func (c *Client) attempt(ctx context.Context, t *trial, args, reply any, opts []
 }
 
 // judge decides what a failed attempt means for the route and for the call.
-func (c *Client) judge(ctx context.Context, t *trial, r *route, k *conn, err error, leader string) (*Error, next) {
+func (c *Client) judge(ctx context.Context, t *trial, r *route, k *link.Conn, err error, leader string) (*Error, next) {
 	e, answered := decode(err)
 	if c.life.Err() != nil {
 		return From(ErrClosed), giveUp
 	}
 	if ctx.Err() != nil {
 		if t.nature == once && ctx.Err() == context.DeadlineExceeded {
-			c.servers.leave(r, k.addr) // whoever sends the next one should not wait here again
+			c.servers.leave(r, k.Addr) // whoever sends the next one should not wait here again
 		}
 		return c.endedBy(ctx.Err(), t), giveUp
 	}
@@ -152,25 +153,25 @@ func (c *Client) judge(ctx context.Context, t *trial, r *route, k *conn, err err
 	}
 	again := next(later)
 	switch {
-	case k.closed():
-		e.Code, e.Message = "unavailable", "server "+k.addr+" has stopped answering"
+	case k.Closed():
+		e.Code, e.Message = "unavailable", "server "+k.Addr+" has stopped answering"
 		again = now
 	case !answered && e.Code == "unavailable":
 		c.servers.lost(r, k)
 		again = now
 	case !answered && e.Code == "timeout":
-		e.Message = "server " + k.addr + " did not answer in time"
-		c.servers.leave(r, k.addr)
+		e.Message = "server " + k.Addr + " did not answer in time"
+		c.servers.leave(r, k.Addr)
 		again = now
 	case e.Code == "not_leader" && e.Leader != "" && t.hops < maxHops && c.servers.follow(e.Leader):
-		k.hear()
+		k.Hear()
 		t.hops++
 		again = now
 	case answered && e.fleeting():
-		k.hear()
-		c.servers.leave(r, k.addr)
+		k.Hear()
+		c.servers.leave(r, k.Addr)
 	default:
-		k.hear()
+		k.Hear()
 		if leader != "" {
 			c.servers.follow(leader)
 		}

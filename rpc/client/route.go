@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+
+	"vigil/rpc/link"
 )
 
 // dialLimit is how long a server may take to accept a connection before the next
@@ -22,8 +24,8 @@ const (
 
 // route is the server that a kind of call goes to at the moment.
 type route struct {
-	target string               // guarded by servers.mu
-	cur    atomic.Pointer[conn] // the connection to target once it worked
+	target string                    // guarded by servers.mu
+	cur    atomic.Pointer[link.Conn] // the connection to target once it worked
 }
 
 // servers keeps the connections and knows which server to ask.
@@ -40,7 +42,7 @@ type servers struct {
 	addrs  []string  // see Client.Servers
 	readAt time.Time // when the file was read
 	closed bool
-	conns  map[string]*conn
+	conns  map[string]*link.Conn
 	rest   map[string]*rest
 }
 
@@ -52,7 +54,7 @@ type rest struct {
 }
 
 func newServers(cfg *Config, options []grpc.DialOption) *servers {
-	s := &servers{cfg: cfg, options: options, conns: map[string]*conn{}, rest: map[string]*rest{}, addrs: cfg.Addrs}
+	s := &servers{cfg: cfg, options: options, conns: map[string]*link.Conn{}, rest: map[string]*rest{}, addrs: cfg.Addrs}
 	s.reread()
 	s.lead.target = cfg.Addrs[0]
 	s.park.target = cfg.Addrs[rand.N(len(cfg.Addrs))]
@@ -69,8 +71,8 @@ func (s *servers) route(long bool) *route {
 
 // pick gives a connection on which a call can be sent now: the route's own, or
 // the first that works in the order of Addrs after it.
-func (s *servers) pick(ctx context.Context, r *route) (*conn, *Error) {
-	if k := r.cur.Load(); k != nil && k.usable() {
+func (s *servers) pick(ctx context.Context, r *route) (*link.Conn, *Error) {
+	if k := r.cur.Load(); k != nil && k.Usable() {
 		return k, nil
 	}
 	for _, addr := range s.order(r) {
@@ -81,7 +83,7 @@ func (s *servers) pick(ctx context.Context, r *route) (*conn, *Error) {
 			}
 			return nil, &Error{Code: "invalid", Message: err.Error()}
 		}
-		if err = k.ready(ctx, dialLimit); err == nil {
+		if err = k.Ready(ctx, dialLimit); err == nil {
 			s.settle(r, k)
 			return k, nil
 		}
@@ -131,7 +133,7 @@ func (s *servers) order(r *route) []string {
 }
 
 // conn gives the connection to addr, opening one when there is none.
-func (s *servers) conn(addr string) (*conn, error) {
+func (s *servers) conn(addr string) (*link.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -140,53 +142,53 @@ func (s *servers) conn(addr string) (*conn, error) {
 	if k := s.conns[addr]; k != nil {
 		return k, nil
 	}
-	k, err := newConn(addr, s.cfg, s.options)
+	k, err := link.New(addr, s.cfg.Silence, s.cfg.Dial, s.options...)
 	if err != nil {
 		return nil, err
 	}
 	s.conns[addr] = k
-	s.watches.Go(func() { k.watch(s.fail) })
+	s.watches.Go(func() { k.Watch(s.fail) })
 	return k, nil
 }
 
 // settle remembers that the route's calls now go through k.
-func (s *servers) settle(r *route, k *conn) {
+func (s *servers) settle(r *route, k *link.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.rest, k.addr)
-	if s.conns[k.addr] == k {
-		r.target = k.addr
+	delete(s.rest, k.Addr)
+	if s.conns[k.Addr] == k {
+		r.target = k.Addr
 		r.cur.Store(k)
 	}
 }
 
 // fail drops a connection that does not work and lets its address rest.
-func (s *servers) fail(k *conn) { s.failed(k, "the server has stopped answering") }
+func (s *servers) fail(k *link.Conn) { s.failed(k, "the server has stopped answering") }
 
-func (s *servers) failed(k *conn, reason string) {
+func (s *servers) failed(k *link.Conn, reason string) {
 	s.mu.Lock()
-	if s.conns[k.addr] == k {
-		delete(s.conns, k.addr)
-		bad := s.rest[k.addr]
+	if s.conns[k.Addr] == k {
+		delete(s.conns, k.Addr)
+		bad := s.rest[k.Addr]
 		if bad == nil {
 			bad = &rest{}
-			s.rest[k.addr] = bad
+			s.rest[k.Addr] = bad
 		}
 		bad.until = time.Now().Add(min(restMin<<min(bad.times, 10), restMax))
 		bad.times++
 		bad.reason = reason
 	}
-	s.forget(&s.lead, k.addr)
-	s.forget(&s.park, k.addr)
+	s.forget(&s.lead, k.Addr)
+	s.forget(&s.park, k.Addr)
 	s.mu.Unlock()
-	k.close()
+	k.Close()
 }
 
 // lost follows a call that ended without an answer: a broken connection is
 // dropped, one that still works is only left.
-func (s *servers) lost(r *route, k *conn) {
-	if k.usable() {
-		s.leave(r, k.addr)
+func (s *servers) lost(r *route, k *link.Conn) {
+	if k.Usable() {
+		s.leave(r, k.Addr)
 		return
 	}
 	s.fail(k)
@@ -234,10 +236,10 @@ func (s *servers) close() {
 	s.mu.Lock()
 	s.closed = true
 	conns := s.conns
-	s.conns = map[string]*conn{}
+	s.conns = map[string]*link.Conn{}
 	s.mu.Unlock()
 	for _, k := range conns {
-		k.close()
+		k.Close()
 	}
 	s.watches.Wait()
 }

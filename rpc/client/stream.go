@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"google.golang.org/grpc"
+
+	"vigil/rpc/link"
 )
 
 // NewStream opens a stream to a server that works; generated stubs call it. A
@@ -26,14 +28,14 @@ func (c *Client) NewStream(ctx context.Context, desc *grpc.StreamDesc, method st
 			}
 			return nil, unreachable
 		}
-		s, err := k.cc.NewStream(ctx, desc, method, opts...)
+		s, err := k.NewStream(ctx, desc, method, opts...)
 		if err == nil {
 			// The stream's own context ends with it, however that happens.
-			context.AfterFunc(s.Context(), k.begin(true))
+			context.AfterFunc(s.Context(), k.Begin(true))
 			return &stream{ClientStream: s, ctx: ctx, c: c, k: k}, nil
 		}
 		e, answered := decode(err)
-		if ctx.Err() == nil && (answered || e.Code != "unavailable" && !k.closed()) {
+		if ctx.Err() == nil && (answered || e.Code != "unavailable" && !k.Closed()) {
 			return nil, e
 		}
 		t.last = e
@@ -47,13 +49,13 @@ type stream struct {
 	grpc.ClientStream
 	ctx context.Context // the caller's
 	c   *Client
-	k   *conn
+	k   *link.Conn
 }
 
 func (s *stream) RecvMsg(m any) error {
 	err := s.ClientStream.RecvMsg(m)
 	if err == nil {
-		s.k.hear()
+		s.k.Hear()
 		return nil
 	}
 	return s.translate(err)
@@ -73,12 +75,12 @@ func (s *stream) translate(err error) error {
 		return s.c.endedBy(s.ctx.Err(), &trial{tries: 1})
 	case s.c.life.Err() != nil:
 		return ErrClosed
-	case s.k.closed():
-		e.Code, e.Message = "unavailable", "server "+s.k.addr+" has stopped answering"
+	case s.k.Closed():
+		e.Code, e.Message = "unavailable", "server "+s.k.Addr+" has stopped answering"
 	case !answered && e.Code == "unavailable":
 		s.c.servers.lost(s.c.servers.route(true), s.k)
 	case e.Code == "no_leader" || e.Code == "not_leader":
-		s.c.servers.leave(s.c.servers.route(true), s.k.addr)
+		s.c.servers.leave(s.c.servers.route(true), s.k.Addr)
 	}
 	return e
 }

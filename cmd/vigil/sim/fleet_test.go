@@ -86,7 +86,7 @@ func (s *server) start() {
 	}
 	st := &stay{port: s.w.wire.listen(s.i), board: newSwitchboard(), reach: &reach{born: time.Now(), reached: map[string]time.Time{}}, done: make(chan struct{})}
 	h, cfg := s.disk.open(), s.cfg
-	cfg.Backend = &cluster.Backend{Log: h, Stable: h, Snapshots: h, Transport: st.port, Ask: s.w.asker(s.i)}
+	cfg.Backend = &cluster.Backend{Log: h, Stable: h, Snapshots: h, Transport: st.port, Ask: s.w.asker(s.i), Question: s.w.questioner(s.i)}
 	rep, err := cluster.Open(cfg)
 	if s.mayEnd.Load() > 0 && errors.Is(err, cluster.ErrDiskStuck) {
 		return // who has stalled the disk starts it again

@@ -67,14 +67,32 @@ func (w *world) forwards(i, j int) bool {
 	return !shut && w.wire.open(i, j)
 }
 
-// asker carries a question on the port of the log.
+// asker carries a question about reach on the port of the log.
 func (w *world) asker(from int) func(addr, id string) cluster.ReachWord {
 	return func(addr, id string) cluster.ReachWord {
-		for j, s := range w.servers {
-			if st := s.now.Load(); s.cfg.RaftAddr == addr && st != nil && w.wire.open(from, j) {
-				return st.rep.Reaches(id)
-			}
+		if rep := w.listens(from, addr); rep != nil {
+			return rep.Reaches(id)
 		}
 		return cluster.ReachUnknown
 	}
+}
+
+// questioner carries any other question on the port of the log.
+func (w *world) questioner(from int) func(addr, line string) string {
+	return func(addr, line string) string {
+		if rep := w.listens(from, addr); rep != nil {
+			return rep.Answer(line)
+		}
+		return ""
+	}
+}
+
+// listens gives the replica at a raft address while a server reaches it.
+func (w *world) listens(from int, addr string) *cluster.Replica {
+	for j, s := range w.servers {
+		if st := s.now.Load(); s.cfg.RaftAddr == addr && st != nil && w.wire.open(from, j) {
+			return st.rep
+		}
+	}
+	return nil
 }

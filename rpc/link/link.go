@@ -1,4 +1,4 @@
-package client
+package link
 
 import (
 	"context"
@@ -20,62 +20,68 @@ import (
 // nothing before it is asked for a sign of life.
 const longSilence = 5 * time.Second
 
-// conn is one connection to one server. Its watch goroutine notices a server that
-// has stopped answering, which TCP by itself would not for many minutes.
-type conn struct {
-	addr    string
-	cc      *grpc.ClientConn
+// Dialer opens a connection to addr, host:port.
+type Dialer func(ctx context.Context, addr string) (net.Conn, error)
+
+// Conn is one connection to one server. Its Watch notices a server that has stopped
+// answering, which TCP by itself would not for many minutes. Safe for concurrent use.
+type Conn struct {
+	*grpc.ClientConn
+	Addr string // host:port
+
 	silence time.Duration
 	born    time.Time
 
 	short, long atomic.Int32 // calls that owe an answer soon; parked calls
 	heard       atomic.Int64 // since born: the last answer
 	since       atomic.Int64 // since born: when short or long left zero
-	asleep      atomic.Bool  // watch has nothing to look at
+	asleep      atomic.Bool  // Watch has nothing to look at
 	wake        chan struct{}
 
-	gone    chan struct{} // closed by close
+	gone    chan struct{} // closed by Close
 	closing sync.Once
 	dialErr atomic.Pointer[error]
 }
 
-func newConn(addr string, cfg *Config, options []grpc.DialOption) (*conn, error) {
-	k := &conn{addr: addr, silence: cfg.Silence, born: time.Now(),
+// New gives a connection to addr, which is dialled when it is first used. A server that owes an
+// answer and says nothing for silence is asked for a sign of life, and has as long again to give
+// one. The caller runs Watch, and calls Close in the end.
+func New(addr string, silence time.Duration, dial Dialer, options ...grpc.DialOption) (*Conn, error) {
+	k := &Conn{Addr: addr, silence: silence, born: time.Now(),
 		wake: make(chan struct{}, 1), gone: make(chan struct{})}
-	dial := func(ctx context.Context, addr string) (c net.Conn, err error) {
-		if c, err = cfg.Dial(ctx, addr); err != nil {
+	noted := func(ctx context.Context, addr string) (c net.Conn, err error) {
+		if c, err = dial(ctx, addr); err != nil {
 			k.dialErr.Store(&err)
 		}
 		return c, err
 	}
-	options = append([]grpc.DialOption{grpc.WithContextDialer(dial)}, options...)
-	cc, err := grpc.NewClient("passthrough:///"+addr, options...)
+	cc, err := grpc.NewClient("passthrough:///"+addr, append([]grpc.DialOption{grpc.WithContextDialer(noted)}, options...)...)
 	if err != nil {
 		return nil, fmt.Errorf("open connection to %s: %w", addr, err)
 	}
-	k.cc = cc
+	k.ClientConn = cc
 	return k, nil
 }
 
-// usable tells without waiting whether a call can be sent now.
-func (k *conn) usable() bool {
+// Usable tells without waiting whether a call can be sent now.
+func (k *Conn) Usable() bool {
 	select {
 	case <-k.gone:
 		return false
 	default:
-		return k.cc.GetState() == connectivity.Ready
+		return k.GetState() == connectivity.Ready
 	}
 }
 
-// ready waits until a call can be sent, at most for limit.
-func (k *conn) ready(ctx context.Context, limit time.Duration) error {
-	if k.usable() {
+// Ready waits until a call can be sent, at most for limit.
+func (k *Conn) Ready(ctx context.Context, limit time.Duration) error {
+	if k.Usable() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
-		state := k.cc.GetState()
+		state := k.GetState()
 		switch state {
 		case connectivity.Ready:
 			return nil
@@ -85,16 +91,16 @@ func (k *conn) ready(ctx context.Context, limit time.Duration) error {
 			}
 			return errors.New("connection refused or closed")
 		case connectivity.Idle:
-			k.cc.Connect()
+			k.Connect()
 		}
-		if !k.cc.WaitForStateChange(ctx, state) {
+		if !k.WaitForStateChange(ctx, state) {
 			return errors.New("no answer while connecting")
 		}
 	}
 }
 
-// begin counts a call; the caller calls end when it is over.
-func (k *conn) begin(long bool) (end func()) {
+// Begin counts a call, a parked one if long; the caller calls end when it is over.
+func (k *Conn) Begin(long bool) (end func()) {
 	n := &k.short
 	if long {
 		n = &k.long
@@ -108,13 +114,13 @@ func (k *conn) begin(long bool) (end func()) {
 	return func() { n.Add(-1) }
 }
 
-// hear notes that the server has said something.
-func (k *conn) hear() { k.heard.Store(int64(time.Since(k.born))) }
+// Hear notes that the server has said something.
+func (k *Conn) Hear() { k.heard.Store(int64(time.Since(k.born))) }
 
-// watch asks a silent server that owes answers for a sign of life, and closes the
-// connection when none comes: lost then tells the client. It returns when the
+// Watch asks a silent server that owes answers for a sign of life, and closes the
+// connection when none comes: lost is told. It returns when the
 // connection is closed.
-func (k *conn) watch(lost func(*conn)) {
+func (k *Conn) Watch(lost func(*Conn)) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -122,7 +128,7 @@ func (k *conn) watch(lost func(*conn)) {
 		case <-k.gone:
 			return
 		case <-k.wake:
-			timer.Reset(k.silence / 2)
+			timer.Reset(k.silence / 4)
 			continue
 		case <-timer.C:
 		}
@@ -138,13 +144,13 @@ func (k *conn) watch(lost func(*conn)) {
 			lost(k)
 			return
 		}
-		timer.Reset(k.silence / 2)
+		timer.Reset(k.silence / 4)
 	}
 }
 
-// sleep lets watch rest until the next call begins. It gives false when a call
+// sleep lets Watch rest until the next call begins. It gives false when a call
 // began meanwhile.
-func (k *conn) sleep() bool {
+func (k *Conn) sleep() bool {
 	k.asleep.Store(true)
 	if k.short.Load() == 0 && k.long.Load() == 0 {
 		return true
@@ -154,29 +160,34 @@ func (k *conn) sleep() bool {
 	return !k.asleep.CompareAndSwap(true, false)
 }
 
-// alive asks for a sign of life. Any answer is one, "unimplemented" too.
-func (k *conn) alive() bool {
+// alive asks for a sign of life.
+func (k *Conn) alive() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), k.silence)
 	defer cancel()
-	_, err := grpc_health_v1.NewHealthClient(k.cc).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+	return k.Ask(ctx)
+}
+
+// Ask asks for a sign of life until ctx ends. Any answer is one, "unimplemented" too.
+func (k *Conn) Ask(ctx context.Context) bool {
+	_, err := grpc_health_v1.NewHealthClient(k).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 	switch status.Code(err) {
 	case codes.DeadlineExceeded, codes.Unavailable, codes.Canceled:
 		return false
 	}
-	k.hear()
+	k.Hear()
 	return true
 }
 
-// close ends the connection; calls on it fail. It may be called more than once.
-func (k *conn) close() {
+// Close ends the connection; calls on it fail. It may be called more than once.
+func (k *Conn) Close() {
 	k.closing.Do(func() {
 		close(k.gone)
-		_ = k.cc.Close() // fails only when it was closed before
+		_ = k.ClientConn.Close() // fails only when it was closed before
 	})
 }
 
-// closed tells whether calls that failed did so because of close.
-func (k *conn) closed() bool {
+// Closed tells whether calls that failed did so because of Close.
+func (k *Conn) Closed() bool {
 	select {
 	case <-k.gone:
 		return true

@@ -1,0 +1,3 @@
+// Package linktest has connections and networks in memory for tests: links that go dead without
+// a word, in simulated time (testing/synctest) too.
+package linktest
