@@ -174,8 +174,8 @@ func TestL8DamagedLogIsRefused(t *testing.T) {
 		}
 	}
 	try("empty", nil)
-	if refused < opened {
-		t.Errorf("%d damages were refused, %d harmless", refused, opened)
+	if pages := len(whole) / page; refused < pages { // free pages may hold anything
+		t.Errorf("%d damages of %d pages were refused, %d harmless", refused, pages, opened)
 	}
 	t.Logf("%d damages refused, %d harmless", refused, opened)
 	if err := os.Remove(d.file); err != nil {
