@@ -41,12 +41,16 @@ const (
 )
 
 // Braked tells whether starts of the agent are held or paced by the brake.
-func (s *State) Braked(a *Agent) bool {
-	return s.meta.Brake.Set != 0 && a.LastExit != nil && a.LastExit.Kind == ExitFenceEnded
-}
+func (s *State) Braked(a *Agent) bool { return s.meta.Brake.Set != 0 && a.lostLast() }
+
+// lostLast tells that the agent's last life was lost with its host.
+func (a *Agent) lostLast() bool { return a.LastExit != nil && a.LastExit.Kind == ExitFenceEnded }
+
+// brakeHolds tells that the brake lets no start of a lost agent through yet.
+func (s *State) brakeHolds() bool { return s.meta.Brake.Set != 0 && s.meta.Clock < s.meta.Brake.Hold }
 
 // brakeHeld tells that the brake lets no start of the agent through yet.
-func (s *State) brakeHeld(a *Agent) bool { return s.Braked(a) && s.meta.Clock < s.meta.Brake.Hold }
+func (s *State) brakeHeld(a *Agent) bool { return a.lostLast() && s.brakeHolds() }
 
 // BrakeRoom is how many starts of braked agents may be ordered now.
 func (s *State) BrakeRoom() (n uint32) {

@@ -86,7 +86,7 @@ func (c *checker) agent(s *State, a *Agent) {
 		t := s.tasks.get(uint64(a.Task))
 		c.that(t != nil && t.State.Held() && t.Holder == a.ID && t.HolderInc == a.Inc, "L8: %s holds task %d, which does not know it", a.Name, a.Task)
 	}
-	_, wanted := s.wanting.Get(a.ID)
+	wanted := s.wants(a)
 	c.that(wanted == (s.whyNot(a) == "") || s.behind(), "L3: %s wanted=%v but %q", a.Name, wanted, s.whyNot(a))
 	at := s.agentDeadline(a)
 	c.that(at == 0 || a.Armed != 0 && a.Armed <= max(at, s.meta.Clock), "L3: %s must be looked at by %d, its timer is at %d", a.Name, at, a.Armed)
@@ -147,6 +147,7 @@ func (c *checker) role(s *State, r *Role, st *RoleStats, pending int) {
 		r.Spec.Name, ri.demand, ri.tasks[TaskPending], ri.spare)
 	c.that(s.roleByName[roleKey{r.Room, r.Spec.Name}] == r.ID, "role %s is not in the index of names", r.Spec.Name)
 	live, paused, lives, off := uint32(0), uint32(0), uint32(0), uint32(0)
+	on := map[HostID]uint32{}
 	for _, id := range r.Agents {
 		a := s.agents.get(uint64(id))
 		if a.Part != PartDisconnected {
@@ -157,6 +158,7 @@ func (c *checker) role(s *State, r *Role, st *RoleStats, pending int) {
 		}
 		if a.Proc == ProcOrdered || a.Proc.Fenced() {
 			lives++
+			on[a.Host]++
 		}
 		if a.Stopped || a.Retired {
 			off++
@@ -165,6 +167,10 @@ func (c *checker) role(s *State, r *Role, st *RoleStats, pending int) {
 	c.that(paused == ri.paused, "role %s counts %d paused agents, there are %d", r.Spec.Name, ri.paused, paused)
 	c.that(lives == ri.lives && off == ri.off, "role %s counts %d lives and %d agents that are off, there are %d and %d",
 		r.Spec.Name, ri.lives, ri.off, lives, off)
+	c.that(len(on) == len(ri.on), "role %s counts lives on %d hosts, there are %d", r.Spec.Name, len(ri.on), len(on))
+	for h, n := range on {
+		c.that(ri.on[h] == n, "role %s counts %d lives on host %d, there are %d", r.Spec.Name, ri.on[h], h, n)
+	}
 	c.that(live == ri.live, "role %s counts %d live agents, there are %d", r.Spec.Name, ri.live, live)
 }
 

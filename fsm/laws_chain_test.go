@@ -266,7 +266,7 @@ func TestStartOverridesNoHuman(t *testing.T) {
 	x.ask()
 	x.answer(`{"decision":"START","reason":"it is dead"}`)
 	x.decided(DecideStart, ByTriage, "its start waits: stopped by ann")
-	if _, wanted := x.s.wanting.Get(x.agent(watchName).ID); wanted {
+	if wanted := x.s.wants(x.agent(watchName)); wanted {
 		t.Error("law L9: a look has started what a human has stopped")
 	}
 	x.must(SetAgent{Agent: watchName, By: "ann"})

@@ -65,7 +65,7 @@ func TestSeed004DegradedModeStartsAgents(t *testing.T) {
 	x.tell("", "no tmux", "w")
 	x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: 1})
 	x.pass(3 * time.Second)
-	if _, wanted := x.s.wanting.Get(x.agent(hungName).ID); !wanted || x.s.Misfit(x.s.Host(x.h), x.agent(hungName)) != "" {
+	if wanted := x.s.wants(x.agent(hungName)); !wanted || x.s.Misfit(x.s.Host(x.h), x.agent(hungName)) != "" {
 		t.Fatalf("it is not wanted, or its host does not fit: %s", x.s.Why(x.agent(hungName).ID).Text)
 	}
 	x.begin()

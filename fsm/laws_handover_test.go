@@ -47,7 +47,7 @@ func TestSeed004HandoffFlow(t *testing.T) {
 	if a = x.agent(watchName); a.Failures != 0 || a.NotBefore != 0 || a.Resume != "" {
 		t.Errorf("the restart is charged, or not fresh: %+v", a)
 	}
-	if _, wanted := x.s.wanting.Get(a.ID); !wanted {
+	if wanted := x.s.wants(a); !wanted {
 		t.Fatalf("no next life is wanted: %+v", x.s.Why(a.ID))
 	}
 	x.begin()

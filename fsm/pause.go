@@ -68,10 +68,14 @@ func (s *State) pauseRoom(c *SetPause, reason string) Outcome {
 	s.touch(rm.ID)
 	s.placeRoom(rm)
 	for _, role := range rm.Roles {
-		r := s.roles.get(uint64(role))
+		r, ri := s.roles.get(uint64(role)), s.roleIndexOf(role)
 		for _, id := range r.Agents {
+			if ri.starting == 0 { // only where an order is open something must change
+				break
+			}
 			s.heed(id, "paused by "+nobody(c.By))
 		}
+		s.reviewRole(role)
 		s.offer(r)
 	}
 	return Outcome{Room: rm.ID, Rev: rm.Rev}
@@ -104,8 +108,7 @@ func (s *State) pauseAll(c *SetPause, reason string) Outcome {
 
 // heed brings an agent in line with a pause that began or ended above it.
 func (s *State) heed(id AgentID, reason string) {
-	if a := s.agents.get(uint64(id)); a.Proc != ProcOrdered {
-		s.want(a)
+	if s.agents.get(uint64(id)).Proc != ProcOrdered {
 		return
 	}
 	a := s.agents.mut(uint64(id))

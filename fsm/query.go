@@ -243,13 +243,6 @@ func (i *Image) OldestEvent() uint64 { return i.meta.FirstEvent }
 // LastEvent is the newest event; 0: none.
 func (i *Image) LastEvent() uint64 { return i.meta.NextEvent - 1 }
 
-// Wanting yields the agents for which a start is due now, by id.
-func (s *State) Wanting() iter.Seq[AgentID] {
-	return func(yield func(AgentID) bool) {
-		s.wanting.Scan(yield)
-	}
-}
-
 // Counts sums up the state.
 type Counts struct {
 	Rooms, Agents, Live, Hosts, HostsReady uint32

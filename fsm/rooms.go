@@ -181,6 +181,7 @@ func (s *State) applyRole(rm *Room, spec RoleSpec, now bool) RoleID {
 		}
 	}
 	s.promote(r.ID)
+	s.reviewRole(r.ID)
 	s.offer(r) // it may have been declared as paused
 	return r.ID
 }
@@ -213,6 +214,7 @@ func (s *State) retireRole(r *Role) {
 		return
 	}
 	r.Retired, r.Rev = true, s.meta.Index
+	s.reviewRole(r.ID)
 	s.endLooks(r)
 	for _, id := range slices.Clone(r.Agents) {
 		a := s.agents.mut(uint64(id))
@@ -236,6 +238,7 @@ func (s *State) dropRole(r *Role) bool {
 func (s *State) forgetRole(r *Role) {
 	id := r.ID
 	delete(s.roleByName, roleKey{r.Room, r.Spec.Name})
+	s.starts.Delete(id)
 	s.roles.del(uint64(id))
 	s.roleIdx.del(uint64(id))
 }

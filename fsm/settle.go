@@ -65,6 +65,7 @@ func (s *State) countAgent(w shadow, by int) {
 	}
 	if w.proc == ProcOrdered || w.proc.Fenced() {
 		ri.lives += d
+		ri.locate(w.host, d)
 	}
 	if w.off {
 		ri.off += d
@@ -89,8 +90,18 @@ func (s *State) countAgent(w shadow, by int) {
 	}
 }
 
-// settle ends a change of an agent: it brings indexes, timers and the set of
-// wanted starts in line, and notes whom to tell. Every change of an agent passes
+// locate counts a life of the role in or out of a host.
+func (ri *roleIndex) locate(h HostID, d uint32) {
+	if ri.on == nil {
+		ri.on = map[HostID]uint32{}
+	}
+	if ri.on[h] += d; ri.on[h] == 0 {
+		delete(ri.on, h)
+	}
+}
+
+// settle ends a change of an agent: it brings indexes, timers and the starts
+// that are due in line, and notes whom to tell. Every change of an agent passes
 // here (law L11: there is one choke point).
 func (s *State) settle(a *Agent, was shadow) {
 	s.dismiss(a)
@@ -186,46 +197,6 @@ func (s *State) fireAgent(id AgentID) {
 	s.settle(a, was)
 }
 
-// want puts the agent into the set of wanted starts or takes it out.
-func (s *State) want(a *Agent) {
-	_, in := s.wanting.Get(a.ID)
-	switch due := s.whyNot(a) == ""; {
-	case due && !in:
-		s.wanting.Set(a.ID)
-		s.res.Effects.Plan = true
-	case !due && in:
-		s.wanting.Delete(a.ID)
-	}
-	s.roleIndexOf(a.Role).free.put(a.ID, s.free(a))
-	s.atWork.put(a.ID, a.Task != 0)
-	s.overseers.put(a.ID, s.Overseer(a) != nil)
-}
-
-// reviewAll looks at every agent's wish to be started.
-func (s *State) reviewAll() {
-	for _, a := range s.agents.from(0) {
-		s.want(a)
-	}
-}
-
-// reviewDemand looks at an on_demand role's agents when its tasks begin or cease
-// to outnumber the agents that are free for them.
-func (s *State) reviewDemand(id RoleID) {
-	ri := s.roleIndexOf(id)
-	if demand := ri.tasks[TaskPending] > ri.spare; demand != ri.demand {
-		ri.demand = demand
-		r := s.roles.get(uint64(id))
-		if r.Spec.Start != StartOnDemand {
-			return
-		}
-		for _, id := range r.Agents {
-			if a := s.agents.get(uint64(id)); a != nil {
-				s.want(a)
-			}
-		}
-	}
-}
-
 // removeAgent forgets a retired agent of which nothing runs. Incarnations of
 // agents that are created later begin above its own, so that a late word of a
 // removed agent can never be taken for theirs.
@@ -235,12 +206,9 @@ func (s *State) removeAgent(a *Agent) {
 	l := s.leases.mut(uint64(a.ID))
 	s.rearm(timerLease, uint64(a.ID), &l.ArmedL, 0)
 	s.rearm(timerFence, uint64(a.ID), &l.ArmedF, 0)
-	s.wanting.Delete(a.ID)
-	s.atWork.put(a.ID, false)
 	s.dropChain(a, "its overseer is no longer declared")
-	s.overseers.put(a.ID, false)
+	s.unwant(a)
 	s.dropMailbox(a.ID)
-	s.roleIndexOf(a.Role).free.put(a.ID, false)
 	s.indexAgent(a.shadow(), -1)
 	delete(s.agentByName, a.Name)
 	room, role, id := a.Room, a.Role, a.ID

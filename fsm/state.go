@@ -119,7 +119,7 @@ type State struct {
 	escAlone    int // of these, not acknowledged
 	escClosed   *btree.BTreeG[closedEscalation]
 	escPending  *btree.BTreeG[EscalationID] // with a notice that is to be delivered
-	wanting     *btree.BTreeG[AgentID]      // a start is due now
+	starts      *btree.BTreeG[RoleID]       // roles of which starts are due now
 	atWork      idSet                       // agents that hold a task
 	offered     *btree.BTreeG[RoleID]       // roles with claimable tasks
 	overseers   idSet                       // agents of roles of overseers
@@ -153,9 +153,13 @@ type roleIndex struct {
 	spare           uint32 // agents that run, or will, and hold no task
 	demand          bool   // more tasks are claimable than agents are spare
 	free            idSet  // agents that a start by hand may take
-	paused          uint32 // agents that are paused themselves
-	lives           uint32 // agents that run, or will by an order
-	off             uint32 // agents that are stopped themselves or no longer declared
+	// ready are the agents that nothing of their own keeps from a start, lost those of them
+	// whose last life was lost with its host: the brake holds and paces these.
+	ready, lost idSet
+	on          map[HostID]uint32 // lives by host
+	paused      uint32            // agents that are paused themselves
+	lives       uint32            // agents that run, or will by an order
+	off         uint32            // agents that are stopped themselves or no longer declared
 }
 
 // queued orders tasks: highest priority first, then oldest.
@@ -209,7 +213,7 @@ func (s *State) reset() {
 	s.finished = btree.NewBTreeGOptions(func(a, b finishedTask) bool { return a.seq < b.seq }, opts)
 	s.atWork, s.offered = idSet{}, newOffered()
 	s.overseers, s.looks, s.looked = idSet{}, map[TaskID]AgentID{}, nil
-	s.wanting = btree.NewBTreeGOptions(func(a, b AgentID) bool { return a < b }, opts)
+	s.starts = btree.NewBTreeGOptions(func(a, b RoleID) bool { return a < b }, opts)
 }
 
 // Copy returns an immutable view of everything replicated. It costs a few
@@ -251,6 +255,24 @@ func (x idSet) has(id AgentID) bool {
 	}
 	_, in := x.Get(id)
 	return in
+}
+
+func (x idSet) len() int {
+	if x.BTreeG == nil {
+		return 0
+	}
+	return x.Len()
+}
+
+// scan calls yield with each, in order, until it gives false; it tells whether all were.
+func (x idSet) scan(yield func(AgentID) bool) (all bool) {
+	if all = true; x.BTreeG != nil {
+		x.Scan(func(id AgentID) bool {
+			all = yield(id)
+			return all
+		})
+	}
+	return all
 }
 
 func (x idSet) first() (AgentID, bool) {

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -188,6 +189,12 @@ func lacks(h *Host, r *Role) string {
 		}
 	}
 	return ""
+}
+
+// Offers tells whether a host has the runner and the labels that a role needs.
+func (s *State) Offers(host HostID, r *Role) bool {
+	h := s.hosts.get(uint64(host))
+	return h != nil && contains(h.Runners, r.Spec.Runner) && !slices.ContainsFunc(r.Spec.Labels, func(want KV) bool { return !carries(h.Labels, want) })
 }
 
 // Misfit tells why the host cannot take the agent's next start, "" when it can.

@@ -22,7 +22,7 @@ const (
 	// ordersPerPlan bounds one plan, and so how long it holds the read lock.
 	ordersPerPlan = 512
 	// share is the inverse of the share of time that planning may hold the read
-	// lock, however many starts are due for which there is no host.
+	// lock, however often it is woken and however many starts are due.
 	share = 20
 )
 
@@ -59,6 +59,7 @@ type Duty struct {
 	cfg    Config
 	log    hclog.Logger
 	wake   chan struct{}
+	starts planner // Run's own
 	counts counts
 
 	watched   watchCounts
@@ -110,6 +111,7 @@ func (d *Duty) Run(ctx context.Context) error {
 	beside.Go(func() { d.climb(ctx) })
 	beside.Go(func() { d.prodOverseers(ctx) })
 	d.poke() // whatever the stint before has left undone
+	d.starts = planner{}
 	retry := time.NewTimer(again)
 	defer retry.Stop()
 	var hear <-chan time.Time
@@ -118,6 +120,7 @@ func (d *Duty) Run(ctx context.Context) error {
 		defer ticker.Stop()
 		hear = ticker.C
 	}
+	var rested time.Time // no planning before
 	for {
 		select {
 		case <-ctx.Done():
@@ -126,41 +129,56 @@ func (d *Duty) Run(ctx context.Context) error {
 		case <-retry.C:
 		case <-hear:
 		}
-		began := time.Now()
-		orders, due := d.plan()
-		took := time.Since(began)
-		full := d.order(ctx, orders)
+		if rest := time.Until(rested); rest > 0 {
+			retry.Reset(rest)
+			continue
+		}
+		p := d.plan()
+		rest := share * p.held
+		rested = time.Now().Add(rest)
+		full := d.order(ctx, p.orders)
 		retry.Stop()
 		switch {
-		case full:
-			d.poke()
-		case due:
-			retry.Reset(max(again, share*took))
+		case full || d.starts.cut:
+			retry.Reset(rest)
+		case p.due:
+			retry.Reset(max(again, rest))
 		}
 	}
 }
 
-// plan asks all planners. Due tells whether any start was due.
-func (d *Duty) plan() (orders []fsm.Command, due bool) {
-	var unheard map[string]bool
-	if d.cfg.Unheard != nil {
-		unheard = d.cfg.Unheard()
-	}
+// planned is what all planners have come to.
+type planned struct {
+	orders []fsm.Command
+	due    bool          // any start was due
+	held   time.Duration // for which the read lock was held, in all
+}
+
+// plan asks all planners. Those that look at hosts and that of starts take the lock one after
+// the other, so that what waits for it gets its turn between them.
+func (d *Duty) plan() (p planned) {
 	d.counts.plans.Add(1)
-	d.cfg.Replica.Read(func(s *fsm.State) {
-		for range s.Wanting() {
-			due = true
-			break
-		}
-		if d.cfg.Unheard != nil {
-			orders = append(orders, Voids(s, unheard)...)
-			orders = append(orders, Suspects(s)...)
-			orders = append(orders, Cancels(s)...)
-			orders = append(orders, Surrenders(s)...)
-		}
-		orders = append(orders, Starts(s, ordersPerPlan)...)
+	read := func(fn func(s *fsm.State)) {
+		d.cfg.Replica.Read(func(s *fsm.State) {
+			began := time.Now()
+			fn(s)
+			p.held += time.Since(began)
+		})
+	}
+	if d.cfg.Unheard != nil {
+		unheard := d.cfg.Unheard()
+		read(func(s *fsm.State) {
+			p.orders = append(p.orders, Voids(s, unheard)...)
+			p.orders = append(p.orders, Suspects(s)...)
+			p.orders = append(p.orders, Cancels(s)...)
+			p.orders = append(p.orders, Surrenders(s)...)
+		})
+	}
+	read(func(s *fsm.State) {
+		p.due = s.DueRoles() > 0
+		p.orders = append(p.orders, d.starts.starts(s, ordersPerPlan)...)
 	})
-	return orders, due
+	return p
 }
 
 // order submits a plan. It tells whether the next one should follow at once: when

@@ -121,3 +121,6 @@ func (w *world) show(plan []fsm.Command) (out []string) {
 	}
 	return out
 }
+
+// starts is a plan of somebody who knows nothing from before.
+func starts(s *fsm.State, most int) []fsm.Command { return new(planner).starts(s, most) }

@@ -137,7 +137,7 @@ func TestSurrenders(t *testing.T) {
 	fast := func(w *world) (fsm.HostID, []string) {
 		h := w.host("h")
 		w.must(room("r", fsm.RoleSpec{Name: "f", Policy: fsm.PolicyFast}, fsm.RoleSpec{Name: "x"}))
-		w.carry(Starts(w.s, 10))
+		w.carry(starts(w.s, 10))
 		w.accept(h)
 		return h, []string{"surrender h"}
 	}
@@ -194,7 +194,7 @@ func TestCancelsSpareAcceptedOrders(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("h")
 	w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 2}))
-	w.carry(Starts(w.s, 10))
+	w.carry(starts(w.s, 10))
 	if plan := Cancels(w.s); len(plan) != 0 {
 		t.Fatalf("planned %q for a ready host", w.show(plan))
 	}
@@ -207,7 +207,7 @@ func TestCancelsSpareAcceptedOrders(t *testing.T) {
 	}
 	w.carry(plan)
 	w.host("other")
-	if got, want := w.show(Starts(w.s, 10)), []string{"start r/x.2#2 on other"}; !slices.Equal(got, want) {
+	if got, want := w.show(starts(w.s, 10)), []string{"start r/x.2#2 on other"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
 	}
 }

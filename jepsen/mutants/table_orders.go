@@ -45,8 +45,8 @@ func orderMutants() []Mutant {
 		{
 			Name: "brake-ignored", Law: "L11", Says: "lost agents are started at once, however many were lost together",
 			Edits: []Edit{{File: "fsm/brake.go",
-				Old: "	return s.meta.Brake.Set != 0 && a.LastExit != nil && a.LastExit.Kind == ExitFenceEnded\n",
-				New: "	return s.meta.Brake.Set != 0 && a.LastExit != nil && a.LastExit.Kind == ExitNone\n"}},
+				Old: "return a.LastExit != nil && a.LastExit.Kind == ExitFenceEnded }\n",
+				New: "return a.LastExit != nil && a.LastExit.Kind == ExitNone }\n"}},
 			Hunt: tests("./fsm", "TestI27MassLossSetsTheBrake"),
 		},
 	}

@@ -1,0 +1,155 @@
+package fsm
+
+import "iter"
+
+// Which starts are due. Of the reasons against a start (see whyNot) some are the agent's own
+// and some are its role's: that it is paused, that its room is deleted, that no task waits.
+// The index keeps them apart, so that what happens to a role or to everything visits no agent:
+// a role knows which of its agents are ready, and the state which roles have starts due.
+
+// ready tells that nothing of the agent itself is against a start.
+func (s *State) ready(a *Agent) bool {
+	return a.Part == PartDisconnected && a.Proc != ProcOrdered && !a.Proc.Fenced() && !a.Retired && !a.Stopped && !a.Paused &&
+		a.NotBefore <= s.meta.Clock && s.leases.get(uint64(a.ID)).Fence == 0
+}
+
+// want brings the indexes by what an agent is or needs in line with it.
+func (s *State) want(a *Agent) {
+	ri := s.roleIndexOf(a.Role)
+	ready, lost := s.ready(a), a.lostLast()
+	if was, wasLost := ri.ready.has(a.ID), ri.lost.has(a.ID); was != (ready && !lost) || wasLost != (ready && lost) {
+		ri.ready.put(a.ID, ready && !lost)
+		ri.lost.put(a.ID, ready && lost)
+		s.reviewRole(a.Role)
+		if _, due := s.starts.Get(a.Role); due && ready {
+			s.res.Effects.Plan = true
+		}
+	}
+	ri.free.put(a.ID, s.free(a))
+	s.atWork.put(a.ID, a.Task != 0)
+	s.overseers.put(a.ID, s.Overseer(a) != nil)
+}
+
+// unwant takes an agent that goes out of what want keeps.
+func (s *State) unwant(a *Agent) {
+	ri := s.roleIndexOf(a.Role)
+	for _, set := range [...]*idSet{&ri.ready, &ri.lost, &ri.free, &s.atWork, &s.overseers} {
+		set.put(a.ID, false)
+	}
+	s.reviewRole(a.Role)
+}
+
+// reviewRole puts a role among those with starts due, or takes it out.
+func (s *State) reviewRole(id RoleID) {
+	r := s.roles.get(uint64(id))
+	_, in := s.starts.Get(id)
+	switch due := s.roleDue(r, s.roleIndexOf(id)); {
+	case due && !in:
+		s.starts.Set(id)
+		s.res.Effects.Plan = true
+	case !due && in:
+		s.starts.Delete(id)
+	}
+}
+
+func (s *State) roleDue(r *Role, ri *roleIndex) bool {
+	switch {
+	case ri.ready.len() == 0 && (ri.lost.len() == 0 || s.brakeHolds()):
+		return false
+	case s.rooms.get(uint64(r.Room)).Deleting, r.Retired, r.Spec.Desired != DesiredRunning, r.Spec.Runner == "":
+		return false
+	case s.rolePaused(r) != "", s.startsHeld() > 0:
+		return false
+	}
+	return r.Spec.Start != StartOnDemand || ri.demand
+}
+
+// reviewAll looks at every role, when what holds for all of them has changed.
+func (s *State) reviewAll() {
+	for id := range s.roles.from(0) {
+		s.reviewRole(RoleID(id))
+	}
+}
+
+// reviewDemand looks at a role when its claimable tasks or its agents have changed: those of
+// an on_demand role are due while the tasks outnumber the agents that are free for them.
+func (s *State) reviewDemand(id RoleID) {
+	ri := s.roleIndexOf(id)
+	demand := ri.tasks[TaskPending] > ri.spare
+	if s.roles.get(uint64(id)).Spec.Start != StartOnDemand {
+		ri.demand = demand
+		return
+	}
+	if demand != ri.demand {
+		ri.demand = demand
+		s.reviewRole(id)
+	}
+	if _, due := s.starts.Get(id); due {
+		s.res.Effects.Plan = true // one more may be due
+	}
+}
+
+// wants tells whether a start of the agent is due by the indexes.
+func (s *State) wants(a *Agent) bool {
+	_, due := s.starts.Get(a.Role)
+	ri := s.roleIndexOf(a.Role)
+	return due && (ri.ready.has(a.ID) || ri.lost.has(a.ID) && !s.brakeHolds())
+}
+
+// Wanting yields the agents for which a start is due now, role by role.
+func (s *State) Wanting() iter.Seq[AgentID] {
+	return func(yield func(AgentID) bool) {
+		for role := range s.DueRolesAfter(0) {
+			for id := range s.DueAgents(role) {
+				if !yield(id) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// DueRoles counts the roles that have starts due.
+func (s *State) DueRoles() int { return s.starts.Len() }
+
+// DueRolesAfter yields the roles behind the one named that have starts due, in order.
+func (s *State) DueRolesAfter(after RoleID) iter.Seq[RoleID] {
+	return func(yield func(RoleID) bool) { s.starts.Ascend(after+1, yield) }
+}
+
+// DueAgents yields the agents of a role with starts due that are to be started, by id; those
+// that the brake paces come last, with true. Of an on_demand role it yields all that may be:
+// see DueStarts.
+func (s *State) DueAgents(id RoleID) iter.Seq2[AgentID, bool] {
+	return func(yield func(AgentID, bool) bool) {
+		ri := s.roleIdx.get(uint64(id))
+		if ri == nil || !ri.ready.scan(func(a AgentID) bool { return yield(a, false) }) || s.brakeHolds() {
+			return
+		}
+		paced := s.meta.Brake.Set != 0
+		ri.lost.scan(func(a AgentID) bool { return yield(a, paced) })
+	}
+}
+
+// DueStarts is how many of a role's DueAgents are to be started: of an on_demand role as many
+// as there are tasks that nobody is free for.
+func (s *State) DueStarts(id RoleID) int {
+	r, ri := s.roles.get(uint64(id)), s.roleIdx.get(uint64(id))
+	switch {
+	case r == nil || ri == nil:
+		return 0
+	case r.Spec.Start != StartOnDemand:
+		return ri.ready.len() + ri.lost.len()
+	case !ri.demand:
+		return 0
+	}
+	return int(ri.tasks[TaskPending] - ri.spare)
+}
+
+// LivesOn counts the lives of a role on a host, those included that are only ordered.
+func (s *State) LivesOn(role RoleID, host HostID) uint32 {
+	if ri := s.roleIdx.get(uint64(role)); ri != nil {
+		return ri.on[host]
+	}
+	return 0
+}
