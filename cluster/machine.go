@@ -41,7 +41,7 @@ type applied struct {
 	index     uint64
 	next      fsm.Time   // next timer; 0: none
 	marked    *fsm.Image // the state behind a Mark
-	markEvery uint64     // setting
+	markEvery uint64     // see fsm.State.MarkEvery
 	diverged  bool       // this server is among the diverged ones
 }
 
@@ -95,7 +95,7 @@ func (m *machine) Apply(l *raft.Log) any {
 			a.marked = m.state.Copy()
 		}
 	}
-	a.markEvery = m.state.Settings().MarkEvery
+	a.markEvery = m.state.MarkEvery()
 	a.diverged = slices.Contains(m.state.Diverged(), m.self)
 	m.noteStint()
 	clock := m.state.Clock()

@@ -65,6 +65,25 @@ func (l *ledger) of(p Purse, room RoomID) int64 {
 	return 0
 }
 
+// bytesPerMarkedEntry keeps comparisons of the servers' states at some percent of the work: hashing
+// 4 KiB takes as long as applying one entry does, or less.
+const bytesPerMarkedEntry = 4 << 10
+
+// MarkEvery is after how many log entries the servers compare their states again (law L12): the setting
+// mark_every, and more when the state is so large that hashing it would cost more than the entries
+// did. 0: never.
+func (s *State) MarkEvery() uint64 {
+	every := s.meta.Settings.MarkEvery
+	if every == 0 {
+		return 0
+	}
+	var bytes int64
+	for _, b := range s.ledger.cluster {
+		bytes += b
+	}
+	return max(every, uint64(max(bytes, 0))/bytesPerMarkedEntry)
+}
+
 // meter puts a table on the ledger.
 type meter[T any] struct {
 	books *ledger

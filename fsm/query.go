@@ -48,10 +48,14 @@ func (s *State) Room(name string) *Room { return s.rooms.get(uint64(s.roomByName
 // RoomByID finds a room.
 func (i *Image) RoomByID(id RoomID) *Room { return i.rooms.get(uint64(id)) }
 
-// Rooms yields all rooms by name.
-func (s *State) Rooms() iter.Seq[*Room] {
+// Rooms yields the rooms behind the named one, by name; "" yields all.
+func (s *State) Rooms(after string) iter.Seq[*Room] {
 	return func(yield func(*Room) bool) {
-		for _, n := range s.roomNames {
+		at, found := slices.BinarySearch(s.roomNames, after)
+		if found {
+			at++
+		}
+		for _, n := range s.roomNames[at:] {
 			if !yield(s.Room(n)) {
 				return
 			}

@@ -84,7 +84,7 @@ func readAll(s *State) {
 	}
 	s.ActiveRooms()
 	s.OpenTasks()
-	for rm := range s.Rooms() {
+	for rm := range s.Rooms("") {
 		s.Quiet(rm)
 		apply := ApplyRoom{Room: rm.Name}
 		for _, id := range rm.Roles {

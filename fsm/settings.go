@@ -26,7 +26,7 @@ type Settings struct {
 	StartsPerHost   uint32        // starting at once
 	StartsPerSecond uint32        // in the cluster
 	DefaultCapacity uint32        // agents on a host that names none
-	MarkEvery       uint64        // log entries between state checksums; 0: none
+	MarkEvery       uint64        // log entries between state checksums, see State.MarkEvery; 0: none
 
 	BrakeAgents uint32        // the mass-failure brake needs so many lives; 0: it is off ...
 	BrakeShare  uint32        // ... and is set when more than this percentage of them ...

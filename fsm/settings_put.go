@@ -44,7 +44,7 @@ var settingTable = []setting{
 	{name: "starts_per_host", help: "agents that a host starts at once", min: 1, max: 10_000, num32: func(s *Settings) *uint32 { return &s.StartsPerHost }},
 	{name: "starts_per_second", help: "starts a second in the cluster", min: 1, max: 1_000_000, num32: func(s *Settings) *uint32 { return &s.StartsPerSecond }},
 	{name: "default_capacity", help: "agents on a host that names no capacity", min: 1, max: 1_000_000, num32: func(s *Settings) *uint32 { return &s.DefaultCapacity }},
-	{name: "mark_every", help: "log entries between comparisons of the servers' states; 0: never", min: 0, max: 1 << 40, num: func(s *Settings) *uint64 { return &s.MarkEvery }},
+	{name: "mark_every", help: "log entries between comparisons of the servers' states, more when the state is large; 0: never", min: 0, max: 1 << 40, num: func(s *Settings) *uint64 { return &s.MarkEvery }},
 	{name: "brake_agents", help: "the mass-failure brake needs so many running agents; 0: there is no brake", min: 0, max: 1_000_000, num32: func(s *Settings) *uint32 { return &s.BrakeAgents }},
 	{name: "brake_share", help: "percentage of agents, or of at least 3 hosts, whose loss sets the brake when it is exceeded", min: 1, max: 100, num32: func(s *Settings) *uint32 { return &s.BrakeShare }},
 	{name: "brake_window", help: "window of brake_share", min: 1000, max: day / 24, dur: func(s *Settings) *time.Duration { return &s.BrakeWindow }},

@@ -144,7 +144,7 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 					seqs[a.ID] = a.Declared.Seq
 				}
 			}
-			for rm := range s.Rooms() {
+			for rm := range s.Rooms("") {
 				paused[rm.Name] = rm.Paused
 			}
 			repeated := s.figures.Repeated
@@ -164,7 +164,7 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 				}
 			}
 			var naive []RoomID
-			for rm := range s.Rooms() {
+			for rm := range s.Rooms("") {
 				if rm.Active != w.active[rm.ID] {
 					t.Fatalf("seed %d, entry %d, %#v: room %s was active at %s, the twin says %s", seed, e.Index, e.Requests, rm.Name,
 						time.Duration(rm.Active), time.Duration(w.active[rm.ID]))

@@ -66,10 +66,7 @@ func (f *fleet) ListRooms(ctx context.Context, r *vigilv1.ListRoomsRequest) (*vi
 		more := false
 		f.reader.Read(func(st *fsm.State) {
 			seen := 0
-			for room := range st.Rooms() {
-				if room.Name <= at {
-					continue
-				}
+			for room := range st.Rooms(at) {
 				if more = seen == roomStep || len(resp.Rooms) == limit; more {
 					return
 				}
