@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"github.com/grpc-ecosystem/grpc-gateway/v2/utilities"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -34,6 +37,9 @@ const maxBody = 2 << 20
 // bodyMisfit begins the message about a body that cannot be read.
 const bodyMisfit = "The body does not fit: "
 
+// queryMisfit begins the message about a parameter that a call does not take.
+const queryMisfit = "This call has no parameter "
+
 // mismatch finds parameter and value in the library's error about a path.
 var mismatch = regexp.MustCompile(`^type mismatch, parameter: ([a-z_.]+), error: strconv\.[A-Za-z]+: parsing ("[^"]*")`)
 
@@ -51,8 +57,8 @@ type errorBody struct {
 type gateway struct {
 	table *errorTable
 	mux   *runtime.ServeMux
-	// parameters are the names that some call takes. The library ignores others, and
-	// a filter with a slip in its name would show everything.
+	// parameters are the names that some call takes. Of calls that take none the library ignores
+	// them all; see query for the others.
 	parameters map[string]bool
 }
 
@@ -63,6 +69,7 @@ func newGateway(ctx context.Context, table *errorTable, conn *grpc.ClientConn) (
 			// Names as in the .proto files; empty fields are there, so that scripts find them.
 			MarshalOptions: protojson.MarshalOptions{UseProtoNames: true, EmitDefaultValues: true},
 		}}),
+		runtime.SetQueryParameterParser(&query{}),
 		runtime.WithErrorHandler(g.answerError),
 		runtime.WithStreamErrorHandler(g.streamError),
 		runtime.WithRoutingErrorHandler(g.noRoute),
@@ -141,6 +148,9 @@ func httpProblem(err error) *problem {
 	text := status.Convert(err).Message()
 	if _, ours, ok := strings.Cut(text, bodyMisfit); ok {
 		return asProblem(invalid(bodyMisfit + strings.TrimSuffix(ours, ".") + "."))
+	}
+	if _, ours, ok := strings.Cut(text, queryMisfit); ok {
+		return asProblem(invalid(queryMisfit + ours))
 	}
 	if m := mismatch.FindStringSubmatch(text); m != nil {
 		return asProblem(invalid(fmt.Sprintf("%s %s does not fit; /openapi.json shows what it takes.", m[1], m[2])))
@@ -224,18 +234,41 @@ func (j *jsonForm) NewDecoder(r io.Reader) runtime.Decoder {
 // that the library takes.
 func parameters() map[string]bool {
 	names := map[string]bool{}
-	for _, file := range []protoreflect.FileDescriptor{vigilv1.File_vigil_v1_fleet_proto, vigilv1.File_vigil_v1_work_proto, vigilv1.File_vigil_v1_cluster_proto,
-		vigilv1.File_vigil_v1_mail_proto} {
-		for i := range file.Services().Len() {
-			for j := range file.Services().Get(i).Methods().Len() {
-				fields := file.Services().Get(i).Methods().Get(j).Input().Fields()
-				for k := range fields.Len() {
-					collect(names, fields.Get(k), "")
-				}
+	for _, svc := range services() {
+		for i := range svc.Methods().Len() {
+			fields := svc.Methods().Get(i).Input().Fields()
+			for k := range fields.Len() {
+				collect(names, fields.Get(k), "")
 			}
 		}
 	}
 	return names
+}
+
+// query reads the parameters of a call that takes some. The library ignores those that the call
+// does not have, and a filter with a slip in its name would show everything.
+type query struct {
+	runtime.DefaultQueryParser
+	known sync.Map // by the full name of a request: the names of its fields
+}
+
+// Parse implements runtime.QueryParameterParser.
+func (q *query) Parse(m proto.Message, values url.Values, filter *utilities.DoubleArray) error {
+	request := m.ProtoReflect().Descriptor()
+	known, ok := q.known.Load(request.FullName())
+	if !ok {
+		names := map[string]bool{}
+		for i := range request.Fields().Len() {
+			collect(names, request.Fields().Get(i), "")
+		}
+		known, _ = q.known.LoadOrStore(request.FullName(), names)
+	}
+	for name := range values {
+		if !known.(map[string]bool)[strings.TrimSuffix(name, "[]")] {
+			return status.Error(codes.InvalidArgument, queryMisfit+quote(name)+"; /openapi.json lists those of each call.")
+		}
+	}
+	return q.DefaultQueryParser.Parse(m, values, filter)
 }
 
 // collect adds a field, and those of a message in it.
