@@ -50,6 +50,7 @@ func (s *State) request(r *Request) Outcome {
 	}
 	if out, ok := ss.answer(r.Seq); ok {
 		s.figures.Repeated++
+		out.repeated = true
 		return out
 	}
 	if r.Seq+AnswersKept <= ss.Max || r.Seq <= ss.Forgot {

@@ -188,6 +188,13 @@ func TestL11BackOffAndBreaker(t *testing.T) {
 	}
 }
 
+// repeats tells whether the answer is the first one, and says that it is.
+func (o Outcome) repeats(first Outcome) bool {
+	said := o.Repeated() && !first.Repeated()
+	first.repeated = o.repeated
+	return said && o == first
+}
+
 func TestL8RepeatedWriteGetsTheFirstAnswer(t *testing.T) {
 	d := newDrive(t)
 	d.room("demo", RoleSpec{Name: "w"})
@@ -195,7 +202,7 @@ func TestL8RepeatedWriteGetsTheFirstAnswer(t *testing.T) {
 	req := Request{Session: ss, Seq: 1, Cmd: CreateTask{Room: "demo", Role: "w"}}
 	first := d.apply(d.entry(req)).Outcomes[0]
 	again := d.apply(d.entry(req)).Outcomes[0]
-	if first != again {
+	if !again.repeats(first) {
 		t.Fatalf("%+v, then %+v", first, again)
 	}
 	if n := d.s.Counts().Tasks[TaskPending]; n != 1 {

@@ -58,7 +58,13 @@ type Outcome struct {
 	TTL     int64 // of the lease or fence that was granted, in nanoseconds
 	Count   uint32
 	Mail    MailID // the first of Count mails that were sent; they have successive numbers
+
+	repeated bool // of this answer alone: not kept with the session
 }
+
+// Repeated tells that nothing was executed: it is the answer that the first write under
+// its number got.
+func (o *Outcome) Repeated() bool { return o.repeated }
 
 // Verdict answers one beat.
 type Verdict uint8

@@ -20,6 +20,8 @@ type fleet struct {
 	watch *watchers
 	logs  *logRelay
 	fwd   *forwarder
+
+	nudges nudges
 }
 
 // CreateTask adds a task to a role's queue.

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 
 	"vigil/fsm"
 	"vigil/rpc/gen/vigilv1"
@@ -17,13 +19,9 @@ const (
 	// maxNudge is how much may be typed at once, in bytes.
 	maxNudge = 4 << 10
 	// terminalLimit bounds the wait for a host. Its shim takes ten seconds at most for
-	// each of two commands of tmux; a host of an older version never answers.
+	// each of two commands of tmux.
 	terminalLimit = 25 * time.Second
 )
-
-// nudgeText is typed when nobody says what. It asks for words that the agent has, so that
-// the answer is seen.
-const nudgeText = "How are you getting on? Go on with your task; if you wait for something, say so with `vigil declare`, and if you cannot go on, with `vigil fail`."
 
 // LookAtAgent shows what is on the terminal of the agent's present life.
 func (f *fleet) LookAtAgent(ctx context.Context, r *vigilv1.LookAtAgentRequest) (*vigilv1.Screen, error) {
@@ -36,17 +34,6 @@ func (f *fleet) LookAtAgent(ctx context.Context, r *vigilv1.LookAtAgentRequest) 
 		return nil, c.err
 	}
 	return f.logs.terminal(ctx, r.GetAgent(), &vigilv1.AtTerminalRequest{Look: true, Lines: r.GetLines()})
-}
-
-// NudgeAgent types a line into the terminal of the agent's present life, after an event
-// about it was written. What vigil itself would say is not typed at a permission prompt.
-func (f *fleet) NudgeAgent(ctx context.Context, r *vigilv1.NudgeAgentRequest) (*vigilv1.Agent, error) {
-	g, err := write(ctx, f.core, r, noteNudgeCmd, agentAnswer(r.GetAgent()))
-	if err != nil {
-		return nil, err
-	}
-	_, err = f.logs.terminal(ctx, r.GetAgent(), &vigilv1.AtTerminalRequest{Text: cmp.Or(r.GetText(), nudgeText), SparePrompt: r.GetText() == ""})
-	return g, err
 }
 
 // AtTerminal is asked by a server whose host is connected here.
@@ -141,11 +128,15 @@ func (l *logRelay) atHost(ctx context.Context, hostName string, ask *vigilv1.AtT
 		if err != nil {
 			continue
 		}
-		screen, err := vigilv1.NewFleetClient(conn).AtTerminal(metadata.AppendToOutgoingContext(ctx, mdRelayed, l.self), ask)
+		var to peer.Peer
+		screen, err := vigilv1.NewFleetClient(conn).AtTerminal(metadata.AppendToOutgoingContext(ctx, mdRelayed, l.self), ask, grpc.Peer(&to))
 		if err == nil {
 			return screen, nil
 		}
-		if p := asProblem(err); p.code != codeUnavailable && p.code != codeUnimplemented || ctx.Err() != nil {
+		switch p := asProblem(err); {
+		case !hasInfo(err) && to.Addr != nil && !ask.GetLook() && p.code != codeUnimplemented:
+			return nil, doubt("the server that the host is connected to was lost")
+		case p.code != codeUnavailable && p.code != codeUnimplemented || ctx.Err() != nil:
 			return nil, err
 		}
 	}
@@ -154,7 +145,8 @@ func (l *logRelay) atHost(ctx context.Context, hostName string, ask *vigilv1.AtT
 }
 
 // atTerminal asks the host. What it complains about is the caller's to mend, or to wait
-// for: nothing was typed then.
+// for: nothing was typed then. Who was to type and did not answer is in doubt, and never
+// asked again.
 func (s *hostStream) atTerminal(ctx context.Context, ask *vigilv1.AtTerminalRequest) (*vigilv1.Screen, error) {
 	r, err := s.request(ctx, func(id uint64) *vigilv1.ServerMessage {
 		return &vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_TerminalRequest{TerminalRequest: &vigilv1.TerminalRequest{
@@ -175,8 +167,14 @@ func (s *hostStream) atTerminal(ctx context.Context, ask *vigilv1.AtTerminalRequ
 		}
 		return &vigilv1.Screen{Text: string(d.GetData())}, nil
 	case <-s.gone:
+		if !ask.GetLook() {
+			return nil, doubt("the host has left its server before it answered")
+		}
 		return nil, errStreamGone()
 	case <-ctx.Done():
-		return nil, &problem{code: codeTimeout, text: "The host did not answer in time. An agentd of an older version never does."}
+		if !ask.GetLook() {
+			return nil, doubt("the host did not answer in time")
+		}
+		return nil, &problem{code: codeTimeout, text: "The host did not answer in time."}
 	}
 }
