@@ -59,6 +59,7 @@ func (c *clusterService) Status(ctx context.Context, _ *vigilv1.StatusRequest) (
 			out.Warnings = append(out.Warnings, fmt.Sprintf("Agents that are parked after failures or for a usage limit: %d; `vigil agent list` tells why and until when.", n.Parked))
 		}
 		out.Warnings = append(out.Warnings, budgetWarnings(st)...)
+		out.Warnings = append(out.Warnings, openWarnings(st)...)
 		if missing := int(out.AgentsWanted) - int(out.AgentsRunning); missing > 0 {
 			out.Warnings = append(out.Warnings, fmt.Sprintf("Agents that should run and do not: %d of %d; `vigil agent list` tells why.", missing, out.AgentsWanted))
 		}

@@ -44,6 +44,11 @@ type Config struct {
 	Registerer prometheus.Registerer
 	Gatherer   prometheus.Gatherer
 
+	// Hosts are the names, without a port, under which clients reach this server over HTTP beside
+	// localhost and IP addresses. Requests that name another host are refused: a web page could
+	// have sent them by a name of its own that points here.
+	Hosts []string
+
 	// Debug serves /debug/pprof.
 	Debug bool
 

@@ -27,6 +27,8 @@ const (
 	codeUnimplemented  = "unimplemented"
 	codeWrongMethod    = "wrong_method"
 	codeOldServers     = "old_servers"
+	codeWrongOrigin    = "wrong_origin"
+	codeWrongType      = "wrong_type"
 )
 
 // codeRow is one line of the table of errors. The list is append-only: names
@@ -78,6 +80,8 @@ func doorCodes() []codeRow {
 		{codeUnimplemented, codes.Unimplemented, http.StatusNotImplemented, "This server does not know the call. Compare the versions with `vigil version`."},
 		{codeWrongMethod, codes.Unimplemented, http.StatusMethodNotAllowed, "HTTP only: the path exists and takes another method. /openapi.json lists the calls."},
 		{codeOldServers, codes.FailedPrecondition, http.StatusConflict, "Nothing was executed: a server of the cluster is of an older version that could not read this. Upgrade every server (`vigil server list` shows the versions) and try again."},
+		{codeWrongOrigin, codes.PermissionDenied, http.StatusForbidden, "HTTP only: a web page of another site sent this, or it names a host that this server is not. Nothing was done."},
+		{codeWrongType, codes.InvalidArgument, http.StatusUnsupportedMediaType, "HTTP only: a body has to be JSON and say so (Content-Type: application/json)."},
 	}
 }
 

@@ -284,7 +284,7 @@ func startOn(t testing.TB, n int, between *linktest.Network) *world {
 		node.addr = l.Addr().String()
 		reg := prometheus.NewRegistry()
 		s, err := Open(Config{Listener: l, ServerID: node.id, ClusterID: func() string { return "test" }, Version: "v0", Writer: node,
-			Reader: node, Backups: node, Registerer: reg, Gatherer: reg, StopGrace: time.Second, Dial: dial})
+			Reader: node, Backups: node, Registerer: reg, Gatherer: reg, StopGrace: time.Second, Dial: dial, Hosts: []string{"vigil.example.org"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,15 @@ func (w *world) call(i int, method, path, body string) (int, map[string]any, htt
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return w.sent(req)
+}
+
+// sent sends a request and decodes the JSON of its answer.
+func (w *world) sent(req *http.Request) (int, map[string]any, http.Header) {
+	w.t.Helper()
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		w.t.Fatal(err)

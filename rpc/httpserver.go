@@ -34,7 +34,7 @@ func (s *Server) newHTTP(g *gateway) *http.Server {
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
 	return &http.Server{
-		Handler:           mux,
+		Handler:           newPages(s.cfg.Hosts, g.write).guard(mux),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          s.log.Named("http").StandardLogger(nil),

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"vigil/agentd"
+	"vigil/rpc"
 )
 
 // agentdFile is the configuration of `vigil agentd`; configs/agentd.yaml explains
@@ -135,7 +136,7 @@ func (f *agentdFile) mistakes() (all []error) {
 		}
 	}
 	that(hclog.LevelFromString(f.LogLevel) != hclog.NoLevel, usagef("log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel))
-	that(f.Metrics == "" || loopback(f.Metrics), usagef("metrics %q: give a loopback address such as 127.0.0.1:7430; there is no password", f.Metrics))
+	that(f.Metrics == "" || rpc.Loopback(f.Metrics), usagef("metrics %q: give a loopback address such as 127.0.0.1:7430; there is no password", f.Metrics))
 	that(f.DataDir != "", usagef("data_dir is empty: name a directory of agentd's own"))
 	for _, s := range []struct {
 		key   string
@@ -158,7 +159,7 @@ func (f *agentdFile) mistakes() (all []error) {
 	that(f.MinFreeMemory.n >= 0, f.wrong(f.MinFreeMemory.at, "min_free_memory: give a size such as 256MiB, or 0B for no limit"))
 	that(f.KeepDeleted.span >= 0 && f.KeepDeleted.span <= maxKeepDeleted,
 		f.wrong(f.KeepDeleted.at, fmt.Sprintf("keep_deleted is %s: give 0s (for ever) to %s", f.KeepDeleted.span, maxKeepDeleted)))
-	local := !slices.ContainsFunc(f.Servers, func(addr string) bool { return !loopback(addr) })
+	local := !slices.ContainsFunc(f.Servers, func(addr string) bool { return !rpc.Loopback(addr) })
 	if err := f.Gossip.settle(local); err != nil {
 		all = append(all, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"vigil/cluster/gossip"
+	"vigil/rpc"
 )
 
 // gossipOff is what to say for no gossip at all.
@@ -64,7 +65,7 @@ func (f *gossipFile) settle(local bool) error {
 			return usagef("gossip.advertise %q: give host:port; port 0 is the one of gossip.bind", f.Advertise)
 		}
 	}
-	if f.KeyFile == "" && !f.Insecure && !loopback(f.Bind) {
+	if f.KeyFile == "" && !f.Insecure && !rpc.Loopback(f.Bind) {
 		return usagef("gossip.bind %q can be reached by other machines, and what they say would be believed: "+
 			"give gossip.key_file (--gossip-key-file), which vigil keygen makes, or set gossip.insecure", f.Bind)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"vigil/cluster"
 	"vigil/fsm"
+	"vigil/rpc"
 )
 
 // newServerCmd is `vigil server`: it runs a server. Verbs about servers are added
@@ -31,15 +32,16 @@ existing cluster names one of its API addresses with --join. A server that has r
 before finds everything in its data directory.
 
 Without a word about it a server listens on the loopback interface only: there are
-no passwords, so whoever can reach its ports controls the fleet.
+no passwords yet, so whoever can reach its ports controls the fleet. It refuses an
+address that other machines can reach unless --insecure says that only trusted ones can.
 
 With --check everything that is wrong with the configuration is printed, one line each
 with its remedy, and nothing is started or changed; the exit code is 1 when something
 was found.`,
 		Example: `  vigil server --id s1 --bootstrap-expect 1
-  vigil server --id s1 --raft-addr 10.0.0.1:7421 --addr 10.0.0.1:7420 \
+  vigil server --insecure --id s1 --raft-addr 10.0.0.1:7421 --addr 10.0.0.1:7420 \
       --peers s1=10.0.0.1:7421,s2=10.0.0.2:7421,s3=10.0.0.3:7421
-  vigil server --id s4 --raft-addr 10.0.0.4:7421 --addr 10.0.0.4:7420 --join 10.0.0.1:7420
+  vigil server --insecure --id s4 --raft-addr 10.0.0.4:7421 --addr 10.0.0.4:7420 --join 10.0.0.1:7420
   vigil server --config configs/server.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -83,6 +85,8 @@ was found.`,
 	fl.StringVar(&flags.AdvertiseAddr, "advertise-addr", "", "where clients and servers reach --addr (default: the same)")
 	fl.StringVar(&flags.RaftAddr, "raft-addr", flags.RaftAddr, "where the other servers reach this one")
 	fl.StringVar(&flags.RaftBind, "raft-bind", "", "listen here for the other servers (default: --raft-addr)")
+	fl.BoolVar(&flags.Insecure, "insecure", false, "let other machines reach this server although there are no passwords yet")
+	fl.StringSliceVar(&flags.HTTPHosts, "http-hosts", nil, "names under which HTTP clients ask this server, beside its addresses")
 	flags.Gossip.flags(fl)
 	fl.StringVar(&flags.Cluster, "cluster", "", "name of the cluster (default: made from the peers)")
 	fl.StringSliceVar(&peers, "peers", nil, "id=raft-address of every server of a new cluster, this one too")
@@ -105,6 +109,8 @@ func (f *serverFile) override(flags *serverFile, said func(string) bool) {
 		"advertise-addr": func() { f.AdvertiseAddr = flags.AdvertiseAddr },
 		"raft-addr":      func() { f.RaftAddr = flags.RaftAddr },
 		"raft-bind":      func() { f.RaftBind = flags.RaftBind },
+		"insecure":       func() { f.Insecure = flags.Insecure },
+		"http-hosts":     func() { f.HTTPHosts = flags.HTTPHosts },
 		"cluster":        func() { f.Cluster = flags.Cluster },
 		"peers":          func() { f.Peers, f.BootstrapExpect = flags.Peers, len(flags.Peers) },
 		"join":           func() { f.Join = flags.Join },
@@ -145,6 +151,10 @@ func (f *serverFile) check() error {
 	if port == "0" && f.AdvertiseAddr == f.Addr {
 		return usagef("addr %q: give a port that others can know", f.Addr)
 	}
+	if open := f.open(); len(open) > 0 && !f.Insecure {
+		return usagef("%s: other machines can reach that, and whoever reaches it controls the fleet, since there are no passwords yet: "+
+			"keep to the loopback interface, or let only trusted machines into that network and say insecure: true (--insecure)", strings.Join(open, ", "))
+	}
 	if f.BootstrapExpect < 0 || f.BootstrapExpect > 9 {
 		return usagef("bootstrap_expect is %d: give the number of servers, usually 3", f.BootstrapExpect)
 	}
@@ -154,7 +164,7 @@ func (f *serverFile) check() error {
 	if f.BootstrapExpect == 1 && len(f.Peers) == 0 {
 		f.Peers = []serverPeer{{ID: f.ID, RaftAddr: f.RaftAddr, APIAddr: f.AdvertiseAddr}}
 	}
-	if err := f.Gossip.settle(loopback(f.Addr) && loopback(f.AdvertiseAddr) && loopback(f.RaftAddr)); err != nil {
+	if err := f.Gossip.settle(rpc.Loopback(f.Addr) && rpc.Loopback(f.AdvertiseAddr) && rpc.Loopback(f.RaftAddr)); err != nil {
 		return err
 	}
 	if len(f.Join) > 0 && f.BootstrapExpect > 0 {
@@ -166,11 +176,14 @@ func (f *serverFile) check() error {
 	return nil
 }
 
-// loopback tells whether only this machine can reach the address.
-func loopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	ip := net.ParseIP(host)
-	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+// open lists the addresses that other machines may reach, each with its key.
+func (f *serverFile) open() (list []string) {
+	for _, a := range []struct{ key, addr string }{{"addr", f.Addr}, {"advertise_addr", f.AdvertiseAddr}, {"raft_addr", f.RaftAddr}, {"raft_bind", f.RaftBind}} {
+		if a.addr != "" && !rpc.Loopback(a.addr) {
+			list = append(list, a.key+" "+a.addr)
+		}
+	}
+	return list
 }
 
 // clusterConfig is what the replication gets.

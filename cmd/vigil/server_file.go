@@ -28,6 +28,9 @@ type serverFile struct {
 	AdvertiseAddr string `yaml:"advertise_addr"`
 	RaftAddr      string `yaml:"raft_addr"`
 	RaftBind      string `yaml:"raft_bind"`
+	Insecure      bool   `yaml:"insecure"`
+
+	HTTPHosts []string `yaml:"http_hosts"`
 
 	Gossip gossipFile `yaml:"gossip"`
 

@@ -91,7 +91,7 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	s.api, err = rpc.Open(rpc.Config{
 		Listener: listener, ServerID: s.conf.ID, ClusterID: s.replica.Cluster, Version: version(),
 		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica}, Health: health{s.replica, s.conf.ID}, Watchdog: s.watchdogStats,
-		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Debug: s.conf.Debug,
+		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Debug: s.conf.Debug, Hosts: s.conf.httpHosts(),
 	})
 	if err != nil {
 		return err
@@ -111,6 +111,12 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	}
 	s.replica.Subscribe(s.duty.Wake)
 	return registry.Register(dutyFigures{s.duty})
+}
+
+// httpHosts are the names under which this server is asked over HTTP.
+func (f *serverFile) httpHosts() []string {
+	host, _, _ := net.SplitHostPort(f.AdvertiseAddr) // check has looked at it
+	return append([]string{host}, f.HTTPHosts...)
 }
 
 // close gives back what open took, when run is never called.
@@ -211,8 +217,8 @@ func (s *server) runRest(ctx context.Context) error {
 // greet says where the server listens, and what follows from it.
 func (s *server) greet() {
 	s.log.Info("server starts", "version", version(), "api", s.api.Addr().String(), "raft", s.conf.RaftAddr, "data", s.conf.DataDir)
-	if !loopback(s.api.Addr().String()) || !loopback(s.conf.RaftAddr) {
-		s.log.Warn("other machines can reach this server, and there are no passwords: let only trusted ones into its network")
+	if open := s.conf.open(); len(open) > 0 {
+		s.log.Warn("other machines can reach this server, and there are no passwords: let only trusted ones into its network", "addresses", open)
 	}
 	if len(s.conf.Join) == 0 && s.replica.Outside() {
 		s.log.Warn("this server belongs to no cluster and waits to be added",
@@ -221,7 +227,7 @@ func (s *server) greet() {
 	switch {
 	case s.gossip == nil:
 		s.log.Info("this server does not gossip: it hears hosts by their order streams only; gossip.bind turns it on")
-	case s.conf.Gossip.KeyFile == "" && !loopback(s.gossip.Addr()):
+	case s.conf.Gossip.KeyFile == "" && !rpc.Loopback(s.gossip.Addr()):
 		s.log.Warn("gossip is not encrypted: whoever reaches it can make hosts look dead or alive", "address", s.gossip.Addr())
 	}
 }

@@ -40,6 +40,9 @@ func plain(f *serverFile) serverFile {
 	if len(c.Watchdog) == 0 {
 		c.Watchdog = nil
 	}
+	if len(c.HTTPHosts) == 0 {
+		c.HTTPHosts = nil
+	}
 	if len(c.Notify) == 0 {
 		c.Notify = nil
 	}

@@ -89,6 +89,13 @@ var answeredHere sync.Map
 			Hunt: stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "watch,register", "-nemesis", "connections_reset"),
 		},
 		{
+			Name: "pages-speak", Law: "S6", Says: "a web page of another site makes a browser change the fleet",
+			Edits: []Edit{{File: "rpc/pages.go",
+				Old: "	if (site == \"cross-site\" || site == \"same-site\") && !opened || p.cross.Check(r) != nil {",
+				New: "	if (site == \"cross-site\" || site == \"same-site\") && !opened && p.cross.Check(r) != nil {"}},
+			Hunt: tests("./rpc", "TestS06"),
+		},
+		{
 			Name: "terminal-speaks-for-an-agent", Law: "L6", Says: "a command that names no agent speaks for the one that was begun by hand under its home",
 			Edits: []Edit{
 				{File: "cmd/vigil/life.go",

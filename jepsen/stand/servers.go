@@ -78,7 +78,7 @@ func (sv *Server) file() string { return sv.stand.path(sv.Name, "server.yaml") }
 func (sv *Server) configuration() string {
 	s := sv.stand
 	var b strings.Builder
-	fmt.Fprintf(&b, "id: %s\ndata_dir: %q\naddr: %q\nadvertise_addr: %q\nraft_addr: %q\nraft_bind: \"%s:%d\"\nlog_level: info\n",
+	fmt.Fprintf(&b, "id: %s\ndata_dir: %q\naddr: %q\nadvertise_addr: %q\nraft_addr: %q\nraft_bind: \"%s:%d\"\ninsecure: true\nlog_level: info\n",
 		sv.Name, sv.Data, sv.APIAddr(), sv.Addr(), sv.RaftAddr(), sv.IP, raftPort)
 	b.WriteString(s.gossip(sv.Machine))
 	section(&b, "limits", s.config.Limits)
