@@ -199,10 +199,11 @@ const (
 	ExitHostGone             // the host came back without it; never charged
 	ExitTimedOut             // a limit ended it: start, turn or run limit
 	ExitUsageLimit           // its tool is out of quota until later: parked, never charged
+	ExitGone                 // begun by hand, it left or fell silent with a task; never charged
 )
 
 var exitNames = [...]string{"none", "clean", "crash", "ordered", "start_failed", "fence_ended", "host_gone",
-	"timed_out", "usage_limit"}
+	"timed_out", "usage_limit", "gone"}
 
 func (k ExitKind) String() string { return exitNames[k] }
 

@@ -18,10 +18,10 @@ type Figures struct {
 	Superseded    uint64 // words refused
 	Conflicts     uint64
 	OrdersDeduped uint64
-	Exits         [ExitUsageLimit + 1]uint64 // by kind
-	Started       uint64                     // lives whose process was reported
-	Repaired      uint64                     // of these, after an end that nobody ordered
-	RepairSum     Time                       // from that end to the report, back-off included
+	Exits         [ExitGone + 1]uint64 // by kind
+	Started       uint64               // lives whose process was reported
+	Repaired      uint64               // of these, after an end that nobody ordered
+	RepairSum     Time                 // from that end to the report, back-off included
 	RepairMost    Time
 	Full          uint64                     // refusals, since a budget was used up
 	Dropped       uint64                     // finished tasks whose texts were dropped for space

@@ -61,6 +61,10 @@ func (s *State) release(a *Agent, why string, charge, killed bool) {
 	s.rearm(timerLease, uint64(a.ID), &l.ArmedL, 0)
 	if a.Task != 0 {
 		t := s.tasks.mut(uint64(a.Task))
+		if !a.Managed {
+			s.figures.Exits[ExitGone]++
+			a.LastExit = &Exit{Inc: a.Inc, At: s.meta.Clock, Wall: s.now.Wall, Kind: ExitGone, Reason: why, Task: a.Task}
+		}
 		a.Task = 0
 		s.recover(t, why, charge, killed)
 	}

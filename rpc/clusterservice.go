@@ -27,7 +27,11 @@ type clusterService struct {
 }
 
 // Status sums up the cluster as the answering server sees it.
-func (c *clusterService) Status(ctx context.Context, _ *vigilv1.StatusRequest) (*vigilv1.StatusResponse, error) {
+func (c *clusterService) Status(ctx context.Context, r *vigilv1.StatusRequest) (*vigilv1.StatusResponse, error) {
+	var k checks
+	if k.optionalName("room", r.GetRoom()); k.err != nil {
+		return nil, k.err
+	}
 	l := c.reader.Leader()
 	resp := read(c.core, func(st *fsm.State) *vigilv1.StatusResponse {
 		n := st.Counts()
@@ -63,6 +67,7 @@ func (c *clusterService) Status(ctx context.Context, _ *vigilv1.StatusRequest) (
 		if missing := int(out.AgentsWanted) - int(out.AgentsRunning); missing > 0 {
 			out.Warnings = append(out.Warnings, fmt.Sprintf("Agents that should run and do not: %d of %d; `vigil agent list` tells why.", missing, out.AgentsWanted))
 		}
+		out.Unserved, out.UnservedMore = unserved(st, r.GetRoom())
 		for s := fsm.TaskQueued; s <= fsm.TaskQuarantined; s++ {
 			out.Tasks[s.String()] = n.Tasks[s]
 		}
@@ -78,6 +83,20 @@ func (c *clusterService) Status(ctx context.Context, _ *vigilv1.StatusRequest) (
 	resp.Servers = servers
 	resp.Warnings = slices.Concat(c.warnings(servers), c.forlorn(servers), resp.Warnings)
 	return resp, nil
+}
+
+// unservedShown is how many roles without an agent a status names.
+const unservedShown = 100
+
+// unserved lists the roles with waiting tasks and no agent, of one room or of all.
+func unserved(st *fsm.State, room string) (out []*vigilv1.UnservedRole, more uint32) {
+	list, n := st.Unserved(room, unservedShown)
+	for _, u := range list {
+		r := st.Role(u.Role)
+		out = append(out, &vigilv1.UnservedRole{Room: st.RoomByID(r.Room).Name, Role: r.Spec.Name, Waiting: u.Waiting,
+			Since: durationpb.New(u.Since), Why: u.Why.Text, WhyCode: u.Why.Code})
+	}
+	return out, uint32(n)
 }
 
 // hostWarnings is how many hosts a status warns of by name.

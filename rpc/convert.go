@@ -113,6 +113,10 @@ func convertTask(st *fsm.State, t *fsm.Task, withText bool) *vigilv1.Task {
 		return out
 	}
 	out.Text, out.Result = t.Text, t.Result
+	if t.State == fsm.TaskQueued || t.State == fsm.TaskPending {
+		why := st.WhyWaits(t.Role)
+		out.Why, out.WhyCode = why.Text, why.Code
+	}
 	for _, l := range t.Late {
 		out.LateResults = append(out.LateResults, &vigilv1.LateResult{Attempt: l.Attempt,
 			Incarnation: incName(l.Inc), Result: l.Result, At: wall(l.At)})

@@ -156,9 +156,11 @@ func declarationText(d *vigilv1.Declaration) string {
 func newAgentHealthCheckCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "health-check [ROOM]",
-		Short: "List the agents that are not fine; exit code 1 when there is one",
-		Long: `List the agents that are not fine, one line each, and exit with code 1 when there is one.
-Agents that wait, work, have declared why they are silent, or are off on purpose are fine.`,
+		Short: "List the agents that are not fine, and roles that have work and no agent; exit code 1 when there is one",
+		Long: `List the agents that are not fine, one line each, and the roles with waiting tasks and no
+agent that could take one. The exit code is 1 when there is one of either. Agents that wait,
+work, have declared why they are silent, or are off on purpose are fine; one that was
+started by hand and ended with a task is not, for 10 minutes.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ask(cmd, func(ctx context.Context, c *conn) error {
@@ -166,7 +168,11 @@ Agents that wait, work, have declared why they are silent, or are off on purpose
 				if err != nil {
 					return err
 				}
-				if err := a.printUnwell(list); err != nil || len(list.GetAgents()) == 0 {
+				roles, more, err := a.unserved(ctx, c, firstOf(args))
+				if err != nil {
+					return err
+				}
+				if err := a.printUnwell(list, roles, more); err != nil || len(list.GetAgents())+len(roles) == 0 {
 					return err
 				}
 				return codeError{code: exitFailed}
@@ -185,7 +191,7 @@ func (a *app) unwell(ctx context.Context, c *conn, room string) (*vigilv1.ListAg
 			return nil, err
 		}
 		for _, g := range page.GetAgents() {
-			if !g.GetVerdict().GetFine() {
+			if !g.GetVerdict().GetFine() || endedWithTask(g) {
 				list.Agents = append(list.Agents, g)
 			}
 		}
@@ -195,12 +201,29 @@ func (a *app) unwell(ctx context.Context, c *conn, room string) (*vigilv1.ListAg
 	}
 }
 
-func (a *app) printUnwell(list *vigilv1.ListAgentsResponse) error {
+func (a *app) printUnwell(list *vigilv1.ListAgentsResponse, roles []*vigilv1.UnservedRole, more int) error {
 	if a.json {
-		return a.printJSON(list)
+		b, err := unwellJSON(list.GetAgents(), roles, more)
+		if err != nil {
+			return err
+		}
+		return a.printf("%s\n", b)
 	}
-	if len(list.GetAgents()) == 0 {
+	for _, u := range roles {
+		if err := a.printf("%s\n", unservedText(u)); err != nil {
+			return err
+		}
+	}
+	if more > 0 {
+		if err := a.printf("%s more with waiting tasks and nobody for them\n", plural(more, "role")); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(list.GetAgents()) == 0 && len(roles) == 0:
 		return a.printf("All agents are fine.\n")
+	case len(list.GetAgents()) == 0:
+		return nil
 	}
 	t := newTable("AGENT~", "VERDICT", "HOST~", ">TASK", "BECAUSE~")
 	for _, g := range list.GetAgents() {
@@ -213,6 +236,9 @@ func (a *app) printUnwell(list *vigilv1.ListAgentsResponse) error {
 			if r.GetBad() {
 				bad = append(bad, r.GetText())
 			}
+		}
+		if endedWithTask(g) {
+			bad = append(bad, fmt.Sprintf("started by hand, it ended %s ago with task %d: %s", orZero(span(g.GetLastExit().GetAgo())), g.GetLastExit().GetTask(), g.GetLastExit().GetReason()))
 		}
 		if len(bad) > 0 {
 			because = strings.Join(bad, "; ")

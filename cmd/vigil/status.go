@@ -62,6 +62,16 @@ func (a *app) printStatus(st *vigilv1.StatusResponse) error {
 	if err := serverTable(st.GetServers()).print(a, "No servers are known."); err != nil {
 		return err
 	}
+	for _, u := range st.GetUnserved()[:min(len(st.GetUnserved()), unservedLines)] {
+		if err := a.printf("\n%s %s\n", a.screen.paint("33", "warning:"), unservedText(u)); err != nil {
+			return err
+		}
+	}
+	if more := len(st.GetUnserved()) + int(st.GetUnservedMore()) - unservedLines; more > 0 {
+		if err := a.printf("\n%s %s more with waiting tasks and nobody for them; `vigil agent health-check ROOM` lists those of a room\n", a.screen.paint("33", "warning:"), plural(more, "role")); err != nil {
+			return err
+		}
+	}
 	for _, w := range st.GetWarnings() {
 		if err := a.printf("\n%s %s\n", a.screen.paint("33", "warning:"), oneLine(w)); err != nil {
 			return err

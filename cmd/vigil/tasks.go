@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +31,8 @@ func newTaskCreateCmd(a *app) *cobra.Command {
 		Long: `Create a task for a role. Its text comes from --text, from --file (- for standard
 input), or is left out. Without a title the first line of the text is the title.
 With --expect it says how long an attempt should take: before that nobody calls it
-stalled. With --wait the exit code is 0 when the task is completed and 1 when it is not.`,
+stalled. With --wait the exit code is 0 when the task is completed and 1 when it is not;
+while nobody takes it, it is said why, and --timeout ends the wait with exit code 6.`,
 		Example: `  vigil task create web/builder "Build the site"
   vigil task create web/builder "Port the parser" --expect 3h
   vigil task create web/builder --file brief.md --wait`,
@@ -69,7 +69,7 @@ stalled. With --wait the exit code is 0 when the task is completed and 1 when it
 					return err
 				}
 				if wait {
-					return a.awaitTask(ctx, c, task.GetId())
+					return a.awaitTask(ctx, c, task)
 				}
 				if a.json {
 					return a.printJSON(task)
@@ -120,59 +120,6 @@ func stateText(s vigilv1.TaskState) string {
 
 // terminal tells whether the task is at an end.
 func terminal(s vigilv1.TaskState) bool { return s >= vigilv1.TaskState_COMPLETED }
-
-// awaitTask waits until the task is terminal: events say when to look, and it looks
-// now and then anyway.
-func (a *app) awaitTask(ctx context.Context, c *conn, id uint64) error {
-	watch, cancel := context.WithCancel(ctx)
-	defer cancel()
-	changed := eventSignals(watch, c, &vigilv1.WatchEventsRequest{Task: id, Tail: true})
-	began := a.now()
-	tick := time.NewTicker(2 * time.Second)
-	defer tick.Stop()
-	defer a.progressEnd()
-	for {
-		task, err := c.fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: id})
-		if err != nil {
-			return err
-		}
-		if terminal(task.GetState()) {
-			a.progressEnd()
-			return a.taskOver(task)
-		}
-		a.progress("task %d is %s%s, %s", id, stateText(task.GetState()), holderText(task), short(a.now().Sub(began)))
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("task %d is still %s: %w", id, stateText(task.GetState()), context.Cause(ctx))
-		case <-changed:
-		case <-tick.C:
-		}
-	}
-}
-
-func holderText(t *vigilv1.Task) string {
-	if t.GetState() != vigilv1.TaskState_ACKNOWLEDGED && t.GetState() != vigilv1.TaskState_IN_PROGRESS {
-		return ""
-	}
-	return " by " + t.GetHolder()
-}
-
-// taskOver prints a task that came to its end.
-func (a *app) taskOver(task *vigilv1.Task) error {
-	var err error
-	if a.json {
-		err = a.printJSON(task)
-	} else {
-		err = a.printf("task %d is %s\n", task.GetId(), stateText(task.GetState()))
-		if err == nil && task.GetResult() != "" {
-			err = a.printf("%s\n", strings.TrimRight(a.shown(task.GetResult()), "\n"))
-		}
-	}
-	if err == nil && task.GetState() != vigilv1.TaskState_COMPLETED {
-		return codeError{code: exitFailed}
-	}
-	return err
-}
 
 // shown makes text of others safe for a terminal; in a pipe it stays as it is.
 func (a *app) shown(text string) string {
@@ -339,7 +286,7 @@ func (a *app) printTask(t *vigilv1.Task) error {
 	err := a.pairs("task", fmt.Sprint(t.GetId()), "title", t.GetTitle(), "role", t.GetRoom()+"/"+t.GetRole(), "state", state,
 		"priority", fmt.Sprint(t.GetPriority()), "attempt", attempt, "parent", parent, "deaths", kills,
 		"created", strings.TrimSpace(a.ago(t.GetCreatedAt())+" by "+t.GetCreatedBy()), "expected", expectText(t), "done", percentText(t), "last progress", agoText(t.GetProgressed()),
-		"progress", t.GetNote(), "dropped", droppedText(t), "revision", fmt.Sprint(t.GetRev()))
+		"progress", t.GetNote(), "waits", tidy(t.GetWhy()), "dropped", droppedText(t), "revision", fmt.Sprint(t.GetRev()))
 	if err != nil {
 		return err
 	}

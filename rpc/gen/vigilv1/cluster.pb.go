@@ -184,8 +184,10 @@ func (x *HealthWatchdog) GetStats() *WatchdogStats {
 }
 
 type StatusRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Stale         bool                   `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Stale bool                   `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	// Only the roles of this room in `unserved`.
+	Room          string `protobuf:"bytes,2,opt,name=room,proto3" json:"room,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -227,6 +229,13 @@ func (x *StatusRequest) GetStale() bool {
 	return false
 }
 
+func (x *StatusRequest) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
 type StatusResponse struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	ClusterId  string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
@@ -263,8 +272,11 @@ type StatusResponse struct {
 	// Escalations that no human has closed, and those of them that nobody has acknowledged.
 	EscalationsOpen           uint32 `protobuf:"varint,28,opt,name=escalations_open,json=escalationsOpen,proto3" json:"escalations_open,omitempty"`
 	EscalationsUnacknowledged uint32 `protobuf:"varint,29,opt,name=escalations_unacknowledged,json=escalationsUnacknowledged,proto3" json:"escalations_unacknowledged,omitempty"`
-	unknownFields             protoimpl.UnknownFields
-	sizeCache                 protoimpl.SizeCache
+	// Roles with waiting tasks and nobody who could take one, at most 100, and how many more.
+	Unserved      []*UnservedRole `protobuf:"bytes,30,rep,name=unserved,proto3" json:"unserved,omitempty"`
+	UnservedMore  uint32          `protobuf:"varint,31,opt,name=unserved_more,json=unservedMore,proto3" json:"unserved_more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StatusResponse) Reset() {
@@ -496,6 +508,20 @@ func (x *StatusResponse) GetEscalationsOpen() uint32 {
 func (x *StatusResponse) GetEscalationsUnacknowledged() uint32 {
 	if x != nil {
 		return x.EscalationsUnacknowledged
+	}
+	return 0
+}
+
+func (x *StatusResponse) GetUnserved() []*UnservedRole {
+	if x != nil {
+		return x.Unserved
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetUnservedMore() uint32 {
+	if x != nil {
+		return x.UnservedMore
 	}
 	return 0
 }
@@ -1649,9 +1675,10 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\bwatchdog\x18\x04 \x01(\v2\x18.vigil.v1.HealthWatchdogR\bwatchdog\"Y\n" +
 	"\x0eHealthWatchdog\x12\x18\n" +
 	"\aenabled\x18\x01 \x01(\bR\aenabled\x12-\n" +
-	"\x05stats\x18\x02 \x01(\v2\x17.vigil.v1.WatchdogStatsR\x05stats\"%\n" +
+	"\x05stats\x18\x02 \x01(\v2\x17.vigil.v1.WatchdogStatsR\x05stats\"9\n" +
 	"\rStatusRequest\x12\x14\n" +
-	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xe4\b\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x12\n" +
+	"\x04room\x18\x02 \x01(\tR\x04room\"\xbd\t\n" +
 	"\x0eStatusResponse\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x16\n" +
@@ -1688,7 +1715,9 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\ragents_wanted\x18\x1a \x01(\rR\fagentsWanted\x12%\n" +
 	"\x0eagents_running\x18\x1b \x01(\rR\ragentsRunning\x12)\n" +
 	"\x10escalations_open\x18\x1c \x01(\rR\x0fescalationsOpen\x12=\n" +
-	"\x1aescalations_unacknowledged\x18\x1d \x01(\rR\x19escalationsUnacknowledged\x1a8\n" +
+	"\x1aescalations_unacknowledged\x18\x1d \x01(\rR\x19escalationsUnacknowledged\x122\n" +
+	"\bunserved\x18\x1e \x03(\v2\x16.vigil.v1.UnservedRoleR\bunserved\x12#\n" +
+	"\runserved_more\x18\x1f \x01(\rR\funservedMore\x1a8\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -1843,6 +1872,7 @@ var file_vigil_v1_cluster_proto_goTypes = []any{
 	(*WatchdogStats)(nil),              // 33: vigil.v1.WatchdogStats
 	(*durationpb.Duration)(nil),        // 34: google.protobuf.Duration
 	(*timestamppb.Timestamp)(nil),      // 35: google.protobuf.Timestamp
+	(*UnservedRole)(nil),               // 36: vigil.v1.UnservedRole
 }
 var file_vigil_v1_cluster_proto_depIdxs = []int32{
 	2,  // 0: vigil.v1.GetHealthResponse.watchdog:type_name -> vigil.v1.HealthWatchdog
@@ -1852,43 +1882,44 @@ var file_vigil_v1_cluster_proto_depIdxs = []int32{
 	5,  // 4: vigil.v1.StatusResponse.servers:type_name -> vigil.v1.Server
 	28, // 5: vigil.v1.StatusResponse.host_states:type_name -> vigil.v1.StatusResponse.HostStatesEntry
 	35, // 6: vigil.v1.StatusResponse.pause_at:type_name -> google.protobuf.Timestamp
-	29, // 7: vigil.v1.Settings.values:type_name -> vigil.v1.Settings.ValuesEntry
-	30, // 8: vigil.v1.Settings.defaults:type_name -> vigil.v1.Settings.DefaultsEntry
-	31, // 9: vigil.v1.Settings.help:type_name -> vigil.v1.Settings.HelpEntry
-	32, // 10: vigil.v1.PutSettingsRequest.values:type_name -> vigil.v1.PutSettingsRequest.ValuesEntry
-	5,  // 11: vigil.v1.ListServersResponse.servers:type_name -> vigil.v1.Server
-	22, // 12: vigil.v1.ReportViewsRequest.views:type_name -> vigil.v1.HeardHost
-	3,  // 13: vigil.v1.Cluster.Status:input_type -> vigil.v1.StatusRequest
-	0,  // 14: vigil.v1.Cluster.GetHealth:input_type -> vigil.v1.GetHealthRequest
-	6,  // 15: vigil.v1.Cluster.GetSettings:input_type -> vigil.v1.GetSettingsRequest
-	8,  // 16: vigil.v1.Cluster.PutSettings:input_type -> vigil.v1.PutSettingsRequest
-	9,  // 17: vigil.v1.Cluster.ListServers:input_type -> vigil.v1.ListServersRequest
-	11, // 18: vigil.v1.Cluster.AddServer:input_type -> vigil.v1.AddServerRequest
-	13, // 19: vigil.v1.Cluster.RemoveServer:input_type -> vigil.v1.RemoveServerRequest
-	15, // 20: vigil.v1.Cluster.TransferLeadership:input_type -> vigil.v1.TransferLeadershipRequest
-	17, // 21: vigil.v1.Cluster.AnnounceServer:input_type -> vigil.v1.AnnounceServerRequest
-	19, // 22: vigil.v1.Cluster.ReportHash:input_type -> vigil.v1.ReportHashRequest
-	21, // 23: vigil.v1.Cluster.ReportViews:input_type -> vigil.v1.ReportViewsRequest
-	24, // 24: vigil.v1.Cluster.SaveSnapshot:input_type -> vigil.v1.SaveSnapshotRequest
-	25, // 25: vigil.v1.Cluster.RestoreSnapshot:input_type -> vigil.v1.SnapshotChunk
-	4,  // 26: vigil.v1.Cluster.Status:output_type -> vigil.v1.StatusResponse
-	1,  // 27: vigil.v1.Cluster.GetHealth:output_type -> vigil.v1.GetHealthResponse
-	7,  // 28: vigil.v1.Cluster.GetSettings:output_type -> vigil.v1.Settings
-	7,  // 29: vigil.v1.Cluster.PutSettings:output_type -> vigil.v1.Settings
-	10, // 30: vigil.v1.Cluster.ListServers:output_type -> vigil.v1.ListServersResponse
-	12, // 31: vigil.v1.Cluster.AddServer:output_type -> vigil.v1.AddServerResponse
-	14, // 32: vigil.v1.Cluster.RemoveServer:output_type -> vigil.v1.RemoveServerResponse
-	16, // 33: vigil.v1.Cluster.TransferLeadership:output_type -> vigil.v1.TransferLeadershipResponse
-	18, // 34: vigil.v1.Cluster.AnnounceServer:output_type -> vigil.v1.AnnounceServerResponse
-	20, // 35: vigil.v1.Cluster.ReportHash:output_type -> vigil.v1.ReportHashResponse
-	23, // 36: vigil.v1.Cluster.ReportViews:output_type -> vigil.v1.ReportViewsResponse
-	25, // 37: vigil.v1.Cluster.SaveSnapshot:output_type -> vigil.v1.SnapshotChunk
-	26, // 38: vigil.v1.Cluster.RestoreSnapshot:output_type -> vigil.v1.RestoreSnapshotResponse
-	26, // [26:39] is the sub-list for method output_type
-	13, // [13:26] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	36, // 7: vigil.v1.StatusResponse.unserved:type_name -> vigil.v1.UnservedRole
+	29, // 8: vigil.v1.Settings.values:type_name -> vigil.v1.Settings.ValuesEntry
+	30, // 9: vigil.v1.Settings.defaults:type_name -> vigil.v1.Settings.DefaultsEntry
+	31, // 10: vigil.v1.Settings.help:type_name -> vigil.v1.Settings.HelpEntry
+	32, // 11: vigil.v1.PutSettingsRequest.values:type_name -> vigil.v1.PutSettingsRequest.ValuesEntry
+	5,  // 12: vigil.v1.ListServersResponse.servers:type_name -> vigil.v1.Server
+	22, // 13: vigil.v1.ReportViewsRequest.views:type_name -> vigil.v1.HeardHost
+	3,  // 14: vigil.v1.Cluster.Status:input_type -> vigil.v1.StatusRequest
+	0,  // 15: vigil.v1.Cluster.GetHealth:input_type -> vigil.v1.GetHealthRequest
+	6,  // 16: vigil.v1.Cluster.GetSettings:input_type -> vigil.v1.GetSettingsRequest
+	8,  // 17: vigil.v1.Cluster.PutSettings:input_type -> vigil.v1.PutSettingsRequest
+	9,  // 18: vigil.v1.Cluster.ListServers:input_type -> vigil.v1.ListServersRequest
+	11, // 19: vigil.v1.Cluster.AddServer:input_type -> vigil.v1.AddServerRequest
+	13, // 20: vigil.v1.Cluster.RemoveServer:input_type -> vigil.v1.RemoveServerRequest
+	15, // 21: vigil.v1.Cluster.TransferLeadership:input_type -> vigil.v1.TransferLeadershipRequest
+	17, // 22: vigil.v1.Cluster.AnnounceServer:input_type -> vigil.v1.AnnounceServerRequest
+	19, // 23: vigil.v1.Cluster.ReportHash:input_type -> vigil.v1.ReportHashRequest
+	21, // 24: vigil.v1.Cluster.ReportViews:input_type -> vigil.v1.ReportViewsRequest
+	24, // 25: vigil.v1.Cluster.SaveSnapshot:input_type -> vigil.v1.SaveSnapshotRequest
+	25, // 26: vigil.v1.Cluster.RestoreSnapshot:input_type -> vigil.v1.SnapshotChunk
+	4,  // 27: vigil.v1.Cluster.Status:output_type -> vigil.v1.StatusResponse
+	1,  // 28: vigil.v1.Cluster.GetHealth:output_type -> vigil.v1.GetHealthResponse
+	7,  // 29: vigil.v1.Cluster.GetSettings:output_type -> vigil.v1.Settings
+	7,  // 30: vigil.v1.Cluster.PutSettings:output_type -> vigil.v1.Settings
+	10, // 31: vigil.v1.Cluster.ListServers:output_type -> vigil.v1.ListServersResponse
+	12, // 32: vigil.v1.Cluster.AddServer:output_type -> vigil.v1.AddServerResponse
+	14, // 33: vigil.v1.Cluster.RemoveServer:output_type -> vigil.v1.RemoveServerResponse
+	16, // 34: vigil.v1.Cluster.TransferLeadership:output_type -> vigil.v1.TransferLeadershipResponse
+	18, // 35: vigil.v1.Cluster.AnnounceServer:output_type -> vigil.v1.AnnounceServerResponse
+	20, // 36: vigil.v1.Cluster.ReportHash:output_type -> vigil.v1.ReportHashResponse
+	23, // 37: vigil.v1.Cluster.ReportViews:output_type -> vigil.v1.ReportViewsResponse
+	25, // 38: vigil.v1.Cluster.SaveSnapshot:output_type -> vigil.v1.SnapshotChunk
+	26, // 39: vigil.v1.Cluster.RestoreSnapshot:output_type -> vigil.v1.RestoreSnapshotResponse
+	27, // [27:40] is the sub-list for method output_type
+	14, // [14:27] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_cluster_proto_init() }

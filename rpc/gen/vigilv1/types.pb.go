@@ -281,8 +281,12 @@ type Task struct {
 	Progressed *durationpb.Duration `protobuf:"bytes,56,opt,name=progressed,proto3" json:"progressed,omitempty"`
 	// How many bytes of its texts and results were dropped or cut since a budget was full, and
 	// whether its text was among them: such a task cannot be retried.
-	Dropped       uint64 `protobuf:"varint,57,opt,name=dropped,proto3" json:"dropped,omitempty"`
-	TextGone      bool   `protobuf:"varint,58,opt,name=text_gone,json=textGone,proto3" json:"text_gone,omitempty"`
+	Dropped  uint64 `protobuf:"varint,57,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	TextGone bool   `protobuf:"varint,58,opt,name=text_gone,json=textGone,proto3" json:"text_gone,omitempty"`
+	// While it waits: why nobody has taken it, and the stable name of that reason (busy,
+	// offered, no_agent, paused, or why_code of the agent that should). Left out of lists.
+	Why           string `protobuf:"bytes,59,opt,name=why,proto3" json:"why,omitempty"`
+	WhyCode       string `protobuf:"bytes,60,opt,name=why_code,json=whyCode,proto3" json:"why_code,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -513,6 +517,106 @@ func (x *Task) GetTextGone() bool {
 	return false
 }
 
+func (x *Task) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *Task) GetWhyCode() string {
+	if x != nil {
+		return x.WhyCode
+	}
+	return ""
+}
+
+// UnservedRole is a role with tasks that wait and no agent that could take one.
+type UnservedRole struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Room    string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	Role    string                 `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
+	Waiting uint32                 `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// That the first task has waited.
+	Since         *durationpb.Duration `protobuf:"bytes,4,opt,name=since,proto3" json:"since,omitempty"`
+	Why           string               `protobuf:"bytes,5,opt,name=why,proto3" json:"why,omitempty"`
+	WhyCode       string               `protobuf:"bytes,6,opt,name=why_code,json=whyCode,proto3" json:"why_code,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnservedRole) Reset() {
+	*x = UnservedRole{}
+	mi := &file_vigil_v1_types_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnservedRole) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnservedRole) ProtoMessage() {}
+
+func (x *UnservedRole) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnservedRole.ProtoReflect.Descriptor instead.
+func (*UnservedRole) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *UnservedRole) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *UnservedRole) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *UnservedRole) GetWaiting() uint32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *UnservedRole) GetSince() *durationpb.Duration {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *UnservedRole) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *UnservedRole) GetWhyCode() string {
+	if x != nil {
+		return x.WhyCode
+	}
+	return ""
+}
+
 type LateResult struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       uint32                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -525,7 +629,7 @@ type LateResult struct {
 
 func (x *LateResult) Reset() {
 	*x = LateResult{}
-	mi := &file_vigil_v1_types_proto_msgTypes[3]
+	mi := &file_vigil_v1_types_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -537,7 +641,7 @@ func (x *LateResult) String() string {
 func (*LateResult) ProtoMessage() {}
 
 func (x *LateResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[3]
+	mi := &file_vigil_v1_types_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -550,7 +654,7 @@ func (x *LateResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LateResult.ProtoReflect.Descriptor instead.
 func (*LateResult) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{3}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *LateResult) GetAttempt() uint32 {
@@ -608,7 +712,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_vigil_v1_types_proto_msgTypes[4]
+	mi := &file_vigil_v1_types_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -620,7 +724,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[4]
+	mi := &file_vigil_v1_types_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -633,7 +737,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{4}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Room) GetName() string {
@@ -752,7 +856,7 @@ type RoomPlan struct {
 
 func (x *RoomPlan) Reset() {
 	*x = RoomPlan{}
-	mi := &file_vigil_v1_types_proto_msgTypes[5]
+	mi := &file_vigil_v1_types_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -764,7 +868,7 @@ func (x *RoomPlan) String() string {
 func (*RoomPlan) ProtoMessage() {}
 
 func (x *RoomPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[5]
+	mi := &file_vigil_v1_types_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -777,7 +881,7 @@ func (x *RoomPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomPlan.ProtoReflect.Descriptor instead.
 func (*RoomPlan) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{5}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RoomPlan) GetCreated() bool {
@@ -845,7 +949,7 @@ type RolePlan struct {
 
 func (x *RolePlan) Reset() {
 	*x = RolePlan{}
-	mi := &file_vigil_v1_types_proto_msgTypes[6]
+	mi := &file_vigil_v1_types_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -857,7 +961,7 @@ func (x *RolePlan) String() string {
 func (*RolePlan) ProtoMessage() {}
 
 func (x *RolePlan) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[6]
+	mi := &file_vigil_v1_types_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -870,7 +974,7 @@ func (x *RolePlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolePlan.ProtoReflect.Descriptor instead.
 func (*RolePlan) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{6}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RolePlan) GetRole() string {
@@ -943,7 +1047,7 @@ type AgentEnd struct {
 
 func (x *AgentEnd) Reset() {
 	*x = AgentEnd{}
-	mi := &file_vigil_v1_types_proto_msgTypes[7]
+	mi := &file_vigil_v1_types_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -955,7 +1059,7 @@ func (x *AgentEnd) String() string {
 func (*AgentEnd) ProtoMessage() {}
 
 func (x *AgentEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[7]
+	mi := &file_vigil_v1_types_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -968,7 +1072,7 @@ func (x *AgentEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentEnd.ProtoReflect.Descriptor instead.
 func (*AgentEnd) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{7}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AgentEnd) GetAgent() string {
@@ -1007,7 +1111,7 @@ type RoomWatch struct {
 
 func (x *RoomWatch) Reset() {
 	*x = RoomWatch{}
-	mi := &file_vigil_v1_types_proto_msgTypes[8]
+	mi := &file_vigil_v1_types_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1019,7 +1123,7 @@ func (x *RoomWatch) String() string {
 func (*RoomWatch) ProtoMessage() {}
 
 func (x *RoomWatch) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[8]
+	mi := &file_vigil_v1_types_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1032,7 +1136,7 @@ func (x *RoomWatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomWatch.ProtoReflect.Descriptor instead.
 func (*RoomWatch) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{8}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RoomWatch) GetIdleLimit() *durationpb.Duration {
@@ -1079,7 +1183,7 @@ type RoomQuiet struct {
 
 func (x *RoomQuiet) Reset() {
 	*x = RoomQuiet{}
-	mi := &file_vigil_v1_types_proto_msgTypes[9]
+	mi := &file_vigil_v1_types_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1091,7 +1195,7 @@ func (x *RoomQuiet) String() string {
 func (*RoomQuiet) ProtoMessage() {}
 
 func (x *RoomQuiet) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[9]
+	mi := &file_vigil_v1_types_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1104,7 +1208,7 @@ func (x *RoomQuiet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomQuiet.ProtoReflect.Descriptor instead.
 func (*RoomQuiet) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{9}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RoomQuiet) GetState() string {
@@ -1183,7 +1287,7 @@ type WatchdogStats struct {
 
 func (x *WatchdogStats) Reset() {
 	*x = WatchdogStats{}
-	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	mi := &file_vigil_v1_types_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1299,7 @@ func (x *WatchdogStats) String() string {
 func (*WatchdogStats) ProtoMessage() {}
 
 func (x *WatchdogStats) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	mi := &file_vigil_v1_types_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +1312,7 @@ func (x *WatchdogStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchdogStats.ProtoReflect.Descriptor instead.
 func (*WatchdogStats) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{10}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WatchdogStats) GetChecks() uint64 {
@@ -1287,7 +1391,7 @@ type Cancellation struct {
 
 func (x *Cancellation) Reset() {
 	*x = Cancellation{}
-	mi := &file_vigil_v1_types_proto_msgTypes[11]
+	mi := &file_vigil_v1_types_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1403,7 @@ func (x *Cancellation) String() string {
 func (*Cancellation) ProtoMessage() {}
 
 func (x *Cancellation) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[11]
+	mi := &file_vigil_v1_types_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1416,7 @@ func (x *Cancellation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancellation.ProtoReflect.Descriptor instead.
 func (*Cancellation) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{11}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Cancellation) GetRoom() string {
@@ -1417,7 +1521,7 @@ type RoleSpec struct {
 
 func (x *RoleSpec) Reset() {
 	*x = RoleSpec{}
-	mi := &file_vigil_v1_types_proto_msgTypes[12]
+	mi := &file_vigil_v1_types_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1429,7 +1533,7 @@ func (x *RoleSpec) String() string {
 func (*RoleSpec) ProtoMessage() {}
 
 func (x *RoleSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[12]
+	mi := &file_vigil_v1_types_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1442,7 +1546,7 @@ func (x *RoleSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleSpec.ProtoReflect.Descriptor instead.
 func (*RoleSpec) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{12}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RoleSpec) GetName() string {
@@ -1623,7 +1727,7 @@ type OverseerSpec struct {
 
 func (x *OverseerSpec) Reset() {
 	*x = OverseerSpec{}
-	mi := &file_vigil_v1_types_proto_msgTypes[13]
+	mi := &file_vigil_v1_types_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1635,7 +1739,7 @@ func (x *OverseerSpec) String() string {
 func (*OverseerSpec) ProtoMessage() {}
 
 func (x *OverseerSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[13]
+	mi := &file_vigil_v1_types_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1648,7 +1752,7 @@ func (x *OverseerSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverseerSpec.ProtoReflect.Descriptor instead.
 func (*OverseerSpec) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{13}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *OverseerSpec) GetTriage() string {
@@ -1694,7 +1798,7 @@ type HealthSpec struct {
 
 func (x *HealthSpec) Reset() {
 	*x = HealthSpec{}
-	mi := &file_vigil_v1_types_proto_msgTypes[14]
+	mi := &file_vigil_v1_types_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1706,7 +1810,7 @@ func (x *HealthSpec) String() string {
 func (*HealthSpec) ProtoMessage() {}
 
 func (x *HealthSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[14]
+	mi := &file_vigil_v1_types_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1719,7 +1823,7 @@ func (x *HealthSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthSpec.ProtoReflect.Descriptor instead.
 func (*HealthSpec) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *HealthSpec) GetPreset() string {
@@ -1759,7 +1863,7 @@ type Role struct {
 
 func (x *Role) Reset() {
 	*x = Role{}
-	mi := &file_vigil_v1_types_proto_msgTypes[15]
+	mi := &file_vigil_v1_types_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1771,7 +1875,7 @@ func (x *Role) String() string {
 func (*Role) ProtoMessage() {}
 
 func (x *Role) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[15]
+	mi := &file_vigil_v1_types_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1784,7 +1888,7 @@ func (x *Role) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Role.ProtoReflect.Descriptor instead.
 func (*Role) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Role) GetSpec() *RoleSpec {
@@ -1901,7 +2005,7 @@ type Agent struct {
 
 func (x *Agent) Reset() {
 	*x = Agent{}
-	mi := &file_vigil_v1_types_proto_msgTypes[16]
+	mi := &file_vigil_v1_types_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1913,7 +2017,7 @@ func (x *Agent) String() string {
 func (*Agent) ProtoMessage() {}
 
 func (x *Agent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[16]
+	mi := &file_vigil_v1_types_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1926,7 +2030,7 @@ func (x *Agent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Agent.ProtoReflect.Descriptor instead.
 func (*Agent) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Agent) GetName() string {
@@ -2311,7 +2415,7 @@ type OverseerStatus struct {
 
 func (x *OverseerStatus) Reset() {
 	*x = OverseerStatus{}
-	mi := &file_vigil_v1_types_proto_msgTypes[17]
+	mi := &file_vigil_v1_types_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2323,7 +2427,7 @@ func (x *OverseerStatus) String() string {
 func (*OverseerStatus) ProtoMessage() {}
 
 func (x *OverseerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[17]
+	mi := &file_vigil_v1_types_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2336,7 +2440,7 @@ func (x *OverseerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverseerStatus.ProtoReflect.Descriptor instead.
 func (*OverseerStatus) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *OverseerStatus) GetAgent() string {
@@ -2572,7 +2676,7 @@ type Ladder struct {
 
 func (x *Ladder) Reset() {
 	*x = Ladder{}
-	mi := &file_vigil_v1_types_proto_msgTypes[18]
+	mi := &file_vigil_v1_types_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2584,7 +2688,7 @@ func (x *Ladder) String() string {
 func (*Ladder) ProtoMessage() {}
 
 func (x *Ladder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[18]
+	mi := &file_vigil_v1_types_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2597,7 +2701,7 @@ func (x *Ladder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ladder.ProtoReflect.Descriptor instead.
 func (*Ladder) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Ladder) GetRung() string {
@@ -2666,7 +2770,7 @@ type ScreenState struct {
 
 func (x *ScreenState) Reset() {
 	*x = ScreenState{}
-	mi := &file_vigil_v1_types_proto_msgTypes[19]
+	mi := &file_vigil_v1_types_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2678,7 +2782,7 @@ func (x *ScreenState) String() string {
 func (*ScreenState) ProtoMessage() {}
 
 func (x *ScreenState) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[19]
+	mi := &file_vigil_v1_types_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2691,7 +2795,7 @@ func (x *ScreenState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScreenState.ProtoReflect.Descriptor instead.
 func (*ScreenState) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ScreenState) GetPrompt() string {
@@ -2738,7 +2842,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	mi := &file_vigil_v1_types_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2750,7 +2854,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	mi := &file_vigil_v1_types_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2763,7 +2867,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Verdict) GetKind() string {
@@ -2803,7 +2907,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_vigil_v1_types_proto_msgTypes[21]
+	mi := &file_vigil_v1_types_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2815,7 +2919,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[21]
+	mi := &file_vigil_v1_types_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2828,7 +2932,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Reason) GetText() string {
@@ -2880,7 +2984,7 @@ type Declaration struct {
 
 func (x *Declaration) Reset() {
 	*x = Declaration{}
-	mi := &file_vigil_v1_types_proto_msgTypes[22]
+	mi := &file_vigil_v1_types_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2892,7 +2996,7 @@ func (x *Declaration) String() string {
 func (*Declaration) ProtoMessage() {}
 
 func (x *Declaration) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[22]
+	mi := &file_vigil_v1_types_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2905,7 +3009,7 @@ func (x *Declaration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declaration.ProtoReflect.Descriptor instead.
 func (*Declaration) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Declaration) GetStatus() string {
@@ -2983,7 +3087,7 @@ type Exit struct {
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_vigil_v1_types_proto_msgTypes[23]
+	mi := &file_vigil_v1_types_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2995,7 +3099,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[23]
+	mi := &file_vigil_v1_types_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3008,7 +3112,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Exit) GetIncarnation() string {
@@ -3123,7 +3227,7 @@ type Host struct {
 
 func (x *Host) Reset() {
 	*x = Host{}
-	mi := &file_vigil_v1_types_proto_msgTypes[24]
+	mi := &file_vigil_v1_types_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3135,7 +3239,7 @@ func (x *Host) String() string {
 func (*Host) ProtoMessage() {}
 
 func (x *Host) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[24]
+	mi := &file_vigil_v1_types_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3148,7 +3252,7 @@ func (x *Host) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Host.ProtoReflect.Descriptor instead.
 func (*Host) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Host) GetId() uint32 {
@@ -3352,7 +3456,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_v1_types_proto_msgTypes[25]
+	mi := &file_vigil_v1_types_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3364,7 +3468,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[25]
+	mi := &file_vigil_v1_types_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3377,7 +3481,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{25}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *HostView) GetServer() string {
@@ -3421,7 +3525,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_vigil_v1_types_proto_msgTypes[26]
+	mi := &file_vigil_v1_types_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3433,7 +3537,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[26]
+	mi := &file_vigil_v1_types_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3446,7 +3550,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -3540,7 +3644,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x03rev\x18\x03 \x01(\x04R\x03rev\x12\x16\n" +
 	"\x06leader\x18\x04 \x01(\tR\x06leader\x12\x16\n" +
 	"\x06oldest\x18\x05 \x01(\x04R\x06oldest\x12\x14\n" +
-	"\x05index\x18\x06 \x01(\x04R\x05index\"\xf1\a\n" +
+	"\x05index\x18\x06 \x01(\x04R\x05index\"\x9e\b\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x12\n" +
@@ -3575,9 +3679,18 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"progressed\x188 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"progressed\x12\x18\n" +
 	"\adropped\x189 \x01(\x04R\adropped\x12\x1b\n" +
-	"\ttext_gone\x18: \x01(\bR\btextGoneB\n" +
+	"\ttext_gone\x18: \x01(\bR\btextGone\x12\x10\n" +
+	"\x03why\x18; \x01(\tR\x03why\x12\x19\n" +
+	"\bwhy_code\x18< \x01(\tR\awhyCodeB\n" +
 	"\n" +
-	"\b_percent\"\x8c\x01\n" +
+	"\b_percent\"\xae\x01\n" +
+	"\fUnservedRole\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\tR\x04room\x12\x12\n" +
+	"\x04role\x18\x02 \x01(\tR\x04role\x12\x18\n" +
+	"\awaiting\x18\x03 \x01(\rR\awaiting\x12/\n" +
+	"\x05since\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x05since\x12\x10\n" +
+	"\x03why\x18\x05 \x01(\tR\x03why\x12\x19\n" +
+	"\bwhy_code\x18\x06 \x01(\tR\awhyCode\"\x8c\x01\n" +
 	"\n" +
 	"LateResult\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\rR\aattempt\x12 \n" +
@@ -3925,139 +4038,141 @@ func file_vigil_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_vigil_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_vigil_v1_types_proto_goTypes = []any{
 	(TaskState)(0),                // 0: vigil.v1.TaskState
 	(*WriteId)(nil),               // 1: vigil.v1.WriteId
 	(*ErrorInfo)(nil),             // 2: vigil.v1.ErrorInfo
 	(*Task)(nil),                  // 3: vigil.v1.Task
-	(*LateResult)(nil),            // 4: vigil.v1.LateResult
-	(*Room)(nil),                  // 5: vigil.v1.Room
-	(*RoomPlan)(nil),              // 6: vigil.v1.RoomPlan
-	(*RolePlan)(nil),              // 7: vigil.v1.RolePlan
-	(*AgentEnd)(nil),              // 8: vigil.v1.AgentEnd
-	(*RoomWatch)(nil),             // 9: vigil.v1.RoomWatch
-	(*RoomQuiet)(nil),             // 10: vigil.v1.RoomQuiet
-	(*WatchdogStats)(nil),         // 11: vigil.v1.WatchdogStats
-	(*Cancellation)(nil),          // 12: vigil.v1.Cancellation
-	(*RoleSpec)(nil),              // 13: vigil.v1.RoleSpec
-	(*OverseerSpec)(nil),          // 14: vigil.v1.OverseerSpec
-	(*HealthSpec)(nil),            // 15: vigil.v1.HealthSpec
-	(*Role)(nil),                  // 16: vigil.v1.Role
-	(*Agent)(nil),                 // 17: vigil.v1.Agent
-	(*OverseerStatus)(nil),        // 18: vigil.v1.OverseerStatus
-	(*Ladder)(nil),                // 19: vigil.v1.Ladder
-	(*ScreenState)(nil),           // 20: vigil.v1.ScreenState
-	(*Verdict)(nil),               // 21: vigil.v1.Verdict
-	(*Reason)(nil),                // 22: vigil.v1.Reason
-	(*Declaration)(nil),           // 23: vigil.v1.Declaration
-	(*Exit)(nil),                  // 24: vigil.v1.Exit
-	(*Host)(nil),                  // 25: vigil.v1.Host
-	(*HostView)(nil),              // 26: vigil.v1.HostView
-	(*Event)(nil),                 // 27: vigil.v1.Event
-	nil,                           // 28: vigil.v1.RoleSpec.LabelsEntry
-	nil,                           // 29: vigil.v1.RoleSpec.ParamsEntry
-	nil,                           // 30: vigil.v1.Role.TasksEntry
-	nil,                           // 31: vigil.v1.Host.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 32: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
+	(*UnservedRole)(nil),          // 4: vigil.v1.UnservedRole
+	(*LateResult)(nil),            // 5: vigil.v1.LateResult
+	(*Room)(nil),                  // 6: vigil.v1.Room
+	(*RoomPlan)(nil),              // 7: vigil.v1.RoomPlan
+	(*RolePlan)(nil),              // 8: vigil.v1.RolePlan
+	(*AgentEnd)(nil),              // 9: vigil.v1.AgentEnd
+	(*RoomWatch)(nil),             // 10: vigil.v1.RoomWatch
+	(*RoomQuiet)(nil),             // 11: vigil.v1.RoomQuiet
+	(*WatchdogStats)(nil),         // 12: vigil.v1.WatchdogStats
+	(*Cancellation)(nil),          // 13: vigil.v1.Cancellation
+	(*RoleSpec)(nil),              // 14: vigil.v1.RoleSpec
+	(*OverseerSpec)(nil),          // 15: vigil.v1.OverseerSpec
+	(*HealthSpec)(nil),            // 16: vigil.v1.HealthSpec
+	(*Role)(nil),                  // 17: vigil.v1.Role
+	(*Agent)(nil),                 // 18: vigil.v1.Agent
+	(*OverseerStatus)(nil),        // 19: vigil.v1.OverseerStatus
+	(*Ladder)(nil),                // 20: vigil.v1.Ladder
+	(*ScreenState)(nil),           // 21: vigil.v1.ScreenState
+	(*Verdict)(nil),               // 22: vigil.v1.Verdict
+	(*Reason)(nil),                // 23: vigil.v1.Reason
+	(*Declaration)(nil),           // 24: vigil.v1.Declaration
+	(*Exit)(nil),                  // 25: vigil.v1.Exit
+	(*Host)(nil),                  // 26: vigil.v1.Host
+	(*HostView)(nil),              // 27: vigil.v1.HostView
+	(*Event)(nil),                 // 28: vigil.v1.Event
+	nil,                           // 29: vigil.v1.RoleSpec.LabelsEntry
+	nil,                           // 30: vigil.v1.RoleSpec.ParamsEntry
+	nil,                           // 31: vigil.v1.Role.TasksEntry
+	nil,                           // 32: vigil.v1.Host.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 33: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 34: google.protobuf.Duration
 }
 var file_vigil_v1_types_proto_depIdxs = []int32{
 	0,  // 0: vigil.v1.Task.state:type_name -> vigil.v1.TaskState
-	4,  // 1: vigil.v1.Task.late_results:type_name -> vigil.v1.LateResult
-	32, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	33, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
-	33, // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
-	33, // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
-	32, // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
-	33, // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
-	33, // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
-	32, // 9: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
-	16, // 10: vigil.v1.Room.roles:type_name -> vigil.v1.Role
-	32, // 11: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
-	32, // 12: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
-	9,  // 13: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
-	10, // 14: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
-	12, // 15: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
-	6,  // 16: vigil.v1.Room.plan:type_name -> vigil.v1.RoomPlan
-	7,  // 17: vigil.v1.RoomPlan.roles:type_name -> vigil.v1.RolePlan
-	8,  // 18: vigil.v1.RolePlan.agents:type_name -> vigil.v1.AgentEnd
-	33, // 19: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
-	33, // 20: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
-	33, // 21: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
-	32, // 22: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
-	33, // 23: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
-	33, // 24: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
-	33, // 25: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
-	32, // 26: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
-	33, // 27: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
-	33, // 28: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
-	32, // 29: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
-	32, // 30: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
-	33, // 31: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
-	28, // 32: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
-	29, // 33: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
-	33, // 34: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
-	33, // 35: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
-	33, // 36: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
-	33, // 37: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
-	33, // 38: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
-	33, // 39: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
-	33, // 40: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
-	33, // 41: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
-	15, // 42: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
-	33, // 43: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
-	14, // 44: vigil.v1.RoleSpec.overseer:type_name -> vigil.v1.OverseerSpec
-	33, // 45: vigil.v1.OverseerSpec.fresh:type_name -> google.protobuf.Duration
-	33, // 46: vigil.v1.OverseerSpec.stale:type_name -> google.protobuf.Duration
-	33, // 47: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
-	13, // 48: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
-	30, // 49: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
-	32, // 50: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
-	33, // 51: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
-	33, // 52: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
-	33, // 53: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
-	33, // 54: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
-	24, // 55: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
-	33, // 56: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
-	32, // 57: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
-	33, // 58: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
-	21, // 59: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
-	23, // 60: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
-	19, // 61: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
-	20, // 62: vigil.v1.Agent.screen:type_name -> vigil.v1.ScreenState
-	18, // 63: vigil.v1.Agent.overseer:type_name -> vigil.v1.OverseerStatus
-	33, // 64: vigil.v1.OverseerStatus.patrol_age:type_name -> google.protobuf.Duration
-	33, // 65: vigil.v1.OverseerStatus.fresh:type_name -> google.protobuf.Duration
-	33, // 66: vigil.v1.OverseerStatus.stale:type_name -> google.protobuf.Duration
-	33, // 67: vigil.v1.OverseerStatus.look_left:type_name -> google.protobuf.Duration
-	33, // 68: vigil.v1.OverseerStatus.next_look:type_name -> google.protobuf.Duration
-	33, // 69: vigil.v1.OverseerStatus.decided:type_name -> google.protobuf.Duration
-	33, // 70: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
-	33, // 71: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
-	33, // 72: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
-	33, // 73: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
-	22, // 74: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
-	33, // 75: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
-	33, // 76: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
-	33, // 77: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
-	33, // 78: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
-	32, // 79: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
-	33, // 80: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
-	31, // 81: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
-	33, // 82: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
-	32, // 83: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
-	32, // 84: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
-	33, // 85: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
-	33, // 86: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
-	26, // 87: vigil.v1.Host.views:type_name -> vigil.v1.HostView
-	33, // 88: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
-	32, // 89: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
-	90, // [90:90] is the sub-list for method output_type
-	90, // [90:90] is the sub-list for method input_type
-	90, // [90:90] is the sub-list for extension type_name
-	90, // [90:90] is the sub-list for extension extendee
-	0,  // [0:90] is the sub-list for field type_name
+	5,  // 1: vigil.v1.Task.late_results:type_name -> vigil.v1.LateResult
+	33, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	34, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
+	34, // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
+	34, // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
+	33, // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
+	34, // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
+	34, // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
+	34, // 9: vigil.v1.UnservedRole.since:type_name -> google.protobuf.Duration
+	33, // 10: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
+	17, // 11: vigil.v1.Room.roles:type_name -> vigil.v1.Role
+	33, // 12: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
+	33, // 13: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
+	10, // 14: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
+	11, // 15: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
+	13, // 16: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
+	7,  // 17: vigil.v1.Room.plan:type_name -> vigil.v1.RoomPlan
+	8,  // 18: vigil.v1.RoomPlan.roles:type_name -> vigil.v1.RolePlan
+	9,  // 19: vigil.v1.RolePlan.agents:type_name -> vigil.v1.AgentEnd
+	34, // 20: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
+	34, // 21: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
+	34, // 22: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
+	33, // 23: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
+	34, // 24: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
+	34, // 25: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
+	34, // 26: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
+	33, // 27: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
+	34, // 28: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
+	34, // 29: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
+	33, // 30: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
+	33, // 31: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
+	34, // 32: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
+	29, // 33: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
+	30, // 34: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
+	34, // 35: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
+	34, // 36: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
+	34, // 37: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
+	34, // 38: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
+	34, // 39: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
+	34, // 40: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
+	34, // 41: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
+	34, // 42: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
+	16, // 43: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
+	34, // 44: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
+	15, // 45: vigil.v1.RoleSpec.overseer:type_name -> vigil.v1.OverseerSpec
+	34, // 46: vigil.v1.OverseerSpec.fresh:type_name -> google.protobuf.Duration
+	34, // 47: vigil.v1.OverseerSpec.stale:type_name -> google.protobuf.Duration
+	34, // 48: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
+	14, // 49: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
+	31, // 50: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
+	33, // 51: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
+	34, // 52: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
+	34, // 53: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
+	34, // 54: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
+	34, // 55: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
+	25, // 56: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
+	34, // 57: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
+	33, // 58: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
+	34, // 59: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
+	22, // 60: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
+	24, // 61: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
+	20, // 62: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
+	21, // 63: vigil.v1.Agent.screen:type_name -> vigil.v1.ScreenState
+	19, // 64: vigil.v1.Agent.overseer:type_name -> vigil.v1.OverseerStatus
+	34, // 65: vigil.v1.OverseerStatus.patrol_age:type_name -> google.protobuf.Duration
+	34, // 66: vigil.v1.OverseerStatus.fresh:type_name -> google.protobuf.Duration
+	34, // 67: vigil.v1.OverseerStatus.stale:type_name -> google.protobuf.Duration
+	34, // 68: vigil.v1.OverseerStatus.look_left:type_name -> google.protobuf.Duration
+	34, // 69: vigil.v1.OverseerStatus.next_look:type_name -> google.protobuf.Duration
+	34, // 70: vigil.v1.OverseerStatus.decided:type_name -> google.protobuf.Duration
+	34, // 71: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
+	34, // 72: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
+	34, // 73: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
+	34, // 74: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
+	23, // 75: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
+	34, // 76: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
+	34, // 77: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
+	34, // 78: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
+	34, // 79: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
+	33, // 80: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
+	34, // 81: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
+	32, // 82: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
+	34, // 83: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
+	33, // 84: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
+	33, // 85: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
+	34, // 86: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
+	34, // 87: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
+	27, // 88: vigil.v1.Host.views:type_name -> vigil.v1.HostView
+	34, // 89: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
+	33, // 90: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
+	91, // [91:91] is the sub-list for method output_type
+	91, // [91:91] is the sub-list for method input_type
+	91, // [91:91] is the sub-list for extension type_name
+	91, // [91:91] is the sub-list for extension extendee
+	0,  // [0:91] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_types_proto_init() }
@@ -4072,7 +4187,7 @@ func file_vigil_v1_types_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_types_proto_rawDesc), len(file_vigil_v1_types_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   31,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// unservedLines is how many roles without an agent a status shows.
+const unservedLines = 10
+
+// justDied is how long an agent by hand that ended with a task is news.
+const justDied = 10 * time.Minute
+
+// unservedText says that a role has work and nobody to do it, and why.
+func unservedText(u *vigilv1.UnservedRole) string {
+	return fmt.Sprintf("%s of %s/%s wait (the first for %s) and nobody can take them: %s", plural(int(u.GetWaiting()), "task"),
+		u.GetRoom(), u.GetRole(), orZero(span(u.GetSince())), oneLine(tidy(u.GetWhy())))
+}
+
+// endedWithTask tells that the last life was begun by hand and has just ended with a task in
+// its hands, by nobody's wish.
+func endedWithTask(g *vigilv1.Agent) bool {
+	x := g.GetLastExit()
+	return x.GetKind() == "gone" && x.GetIncarnation() == g.GetIncarnation() && g.GetParticipant() == "DISCONNECTED" &&
+		g.GetDesired() == "running" && !g.GetRetired() && x.GetAgo().AsDuration() < justDied
+}
+
+// unserved are the roles of a room, or of all, with waiting tasks and nobody for them; and how
+// many more there are.
+func (a *app) unserved(ctx context.Context, c *conn, room string) ([]*vigilv1.UnservedRole, int, error) {
+	st, err := c.cluster.Status(ctx, &vigilv1.StatusRequest{Stale: a.stale, Room: room})
+	return st.GetUnserved(), int(st.GetUnservedMore()), err
+}
+
+// unwellJSON is the answer of a health check: agents that are not fine, and roles without any.
+func unwellJSON(list []*vigilv1.Agent, roles []*vigilv1.UnservedRole, more int) ([]byte, error) {
+	agents, err := marshalAll(list)
+	if err != nil {
+		return nil, err
+	}
+	unserved, err := marshalAll(roles)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(map[string]any{"agents": agents, "unserved": unserved, "unserved_more": more})
+}
+
+// marshalAll is a JSON array of messages; empty, not null, without any.
+func marshalAll[M proto.Message](list []M) ([]json.RawMessage, error) {
+	raws := make([]json.RawMessage, 0, len(list))
+	for _, m := range list {
+		b, err := marshal(m)
+		if err != nil {
+			return nil, err
+		}
+		raws = append(raws, b)
+	}
+	return raws, nil
+}

@@ -1,0 +1,89 @@
+package fsm
+
+import (
+	"fmt"
+	"time"
+)
+
+// UnservedAfter is how long a task waits before its role is called unserved: agents that
+// are there, or are started for it, take a task sooner.
+const UnservedAfter = 3 * time.Second
+
+// waitLook bounds the agents of a role that an explanation looks at.
+const waitLook = 64
+
+// Unserved is a role with tasks that wait and nobody who could take one.
+type Unserved struct {
+	Role    RoleID
+	Waiting uint32        // tasks
+	Since   time.Duration // that the first of them has waited
+	Why     Why
+}
+
+// Unserved lists the roles of a room, or of all, with waiting tasks and no agent, at most so
+// many, and says how many more there are. What a human has paused is left out. It visits
+// only roles with claimable tasks.
+func (s *State) Unserved(room string, most int) (list []Unserved, more int) {
+	only := s.Room(room)
+	s.offered.Scan(func(id RoleID) bool {
+		r, ri, first := s.roles.get(uint64(id)), s.roleIdx.get(uint64(id)), s.tasks.get(uint64(s.FirstPending(id)))
+		other := room != "" && (only == nil || r.Room != only.ID)
+		if other || ri.live > 0 || ri.lives > 0 || s.meta.Clock.Sub(first.ChangedAt) < UnservedAfter || s.rolePaused(r) != "" {
+			return true
+		}
+		if len(list) == most {
+			more++
+			return true
+		}
+		list = append(list, Unserved{id, ri.tasks[TaskQueued] + ri.tasks[TaskPending], s.meta.Clock.Sub(first.ChangedAt), s.WhyWaits(id)})
+		return true
+	})
+	return list, more
+}
+
+// WhyWaits tells why nobody has taken the first waiting task of a role, or will in an
+// instant; without a waiting task its code is empty.
+func (s *State) WhyWaits(id RoleID) Why {
+	first, r := s.tasks.get(uint64(s.FirstPending(id))), s.roles.get(uint64(id))
+	if first == nil {
+		return Why{}
+	}
+	busy := false
+	var off, gone *Agent // the first that is not there, the first that ended with a task
+	for _, id := range r.Agents[:min(len(r.Agents), waitLook)] {
+		a := s.agents.get(uint64(id))
+		switch {
+		case s.paused(a) != "":
+			return Why{Code: s.paused(a), Text: a.Name + " is " + s.pausedText(a, s.paused(a))}
+		case a.Task != 0:
+			busy = true
+		case a.Part != PartDisconnected:
+			return Why{Code: "offered", Text: fmt.Sprintf("%s is there and has not taken it yet", a.Name)}
+		case off == nil:
+			off = a
+		}
+		if gone == nil && a.endedByHand() {
+			gone = a
+		}
+	}
+	switch {
+	case busy:
+		return Why{Code: "busy", Text: "every agent of " + s.roleName(id) + " that is there is at work"}
+	case off == nil:
+		return Why{Code: "no_agent", Text: "no agent of " + s.roleName(id) + " is declared"}
+	case r.Spec.Runner != "" || s.stopWish(off):
+		why := s.Why(off.ID)
+		return Why{why.Code, off.Name + ": " + why.Text, why.Left}
+	}
+	text := fmt.Sprintf("no agent of %s is there, and its role names no runner: start one with `vigil wait-for-task --agent %s`", s.roleName(id), off.Name)
+	if gone != nil {
+		text += fmt.Sprintf("; %s ended %s ago with task %d: %s", gone.Name, s.meta.Clock.Sub(gone.LastExit.At).Round(time.Second), gone.LastExit.Task, gone.LastExit.Reason)
+	}
+	return Why{Code: "no_agent", Text: text}
+}
+
+// endedByHand tells that the newest life was begun by hand and ended with a task in its
+// hands, by nobody's wish.
+func (a *Agent) endedByHand() bool {
+	return a.Part == PartDisconnected && !a.Stopped && a.LastExit != nil && a.LastExit.Kind == ExitGone && a.LastExit.Inc == a.Inc
+}
