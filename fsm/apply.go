@@ -20,13 +20,16 @@ func (s *State) Apply(e *Entry) Result {
 		s.res.Beats = append(s.res.Beats, s.renew(&e.Beats[i]))
 	}
 	s.renewByWords(e.Words)
+	s.steps = StepsPerEntry
 	s.fire()
 	s.concludeLooks()
+	s.workOff()
 	s.forget()
 	s.settleBooks()
 	for i := range e.Requests {
 		s.res.Outcomes = append(s.res.Outcomes, s.request(&e.Requests[i]))
 		s.concludeLooks()
+		s.workOff()
 		s.settleBooks()
 	}
 	s.res.Effects.LastEvent = s.meta.NextEvent - 1

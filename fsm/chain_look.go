@@ -257,6 +257,9 @@ func (s *State) openLooks(id RoleID) (n uint32) {
 
 // endLooks ends the looks of a triage role that goes.
 func (s *State) endLooks(r *Role) {
+	if len(s.looks) == 0 {
+		return
+	}
 	var asked []AgentID
 	for id := range s.Overseers() {
 		c := s.agents.get(uint64(id)).Notes().Chain

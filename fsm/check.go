@@ -64,8 +64,9 @@ func (c *checker) agent(s *State, a *Agent) {
 	c.that(a.Inc == l.Inc || a.Inc.N() == 0 || l.Inc == 0, "L6: %s is at incarnation %s, its lease at %s", a.Name, a.Inc, l.Inc)
 	c.that(a.Order != StartOrder || a.Proc == ProcOrdered || a.Proc == ProcAccepted, "L4: %s is %s with an open start order", a.Name, a.Proc)
 	c.that(a.Order != StopOrder || a.Proc.Fenced(), "L4: %s is %s with an open stop order", a.Name, a.Proc)
-	c.that(!a.Proc.Fenced() || !s.stopWish(a) || a.Order == StopOrder, "L9: %s is not wanted, runs, and has no stop order", a.Name)
-	c.that(a.Proc != ProcOrdered || !s.stopWish(a) && s.paused(a) == "", "L9: %s is not wanted or paused, and a start of it is open", a.Name)
+	unretired := a.ID < s.roles.get(uint64(a.Role)).Below
+	c.that(!a.Proc.Fenced() || !s.stopWish(a) || a.Order == StopOrder || unretired, "L9: %s is not wanted, runs, and has no stop order", a.Name)
+	c.that(a.Proc != ProcOrdered || !s.stopWish(a) && s.paused(a) == "" || unretired, "L9: %s is not wanted or paused, and a start of it is open", a.Name)
 	c.that(!a.Overdue || a.Order == StopOrder, "L11: %s is over a limit without a stop order", a.Name)
 	c.that(!a.Surplus || a.Task != 0 && !a.Retired, "L9: %s is to finish a task, and holds %d (retired: %v)", a.Name, a.Task, a.Retired)
 	c.that(a.Notes().ParkedWhy == "" || a.Parked, "L11: %s is not parked, for %q", a.Name, a.Notes().ParkedWhy)

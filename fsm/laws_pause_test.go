@@ -155,8 +155,8 @@ func TestRestartOfAnAgentStartedByHand(t *testing.T) {
 	}
 }
 
-// One entry deletes a room of the greatest size.
-func TestL9DeleteOfTheGreatestRoomIsOneEntry(t *testing.T) {
+// One entry ends a room of the greatest size for good; later ones clear it away.
+func TestL9DeleteOfTheGreatestRoomHoldsAtOnce(t *testing.T) {
 	d := newDrive(t)
 	var roles []RoleSpec
 	for i := range MaxRoomAgents / MaxReplicas {
@@ -170,8 +170,19 @@ func TestL9DeleteOfTheGreatestRoomIsOneEntry(t *testing.T) {
 	for _, pause := range []bool{true, false} {
 		d.s.Apply(d.entry(Request{Cmd: SetPause{Scope: "demo", Pause: pause}}))
 	}
-	if out := d.must(DeleteRoom{Room: "demo", By: "ann"}); out.Count != 0 {
+	if out := d.s.Apply(d.entry(Request{Cmd: DeleteRoom{Room: "demo", By: "ann"}})).Outcomes[0]; out.Code != OK || out.Count != 1 {
 		t.Fatalf("%+v", out)
+	}
+	first := d.s.Agent(1).Name
+	for _, c := range []Command{Join{Speaker{Agent: first}}, CreateTask{Room: "demo", Role: "r1", Title: "t"}, SetPause{Scope: "demo"}} {
+		if out := d.s.Apply(d.entry(Request{Cmd: c})).Outcomes[0]; out.Code != Stopped {
+			t.Fatalf("%T in a room that is being deleted: %+v", c, out)
+		}
+	}
+	for entries := 0; d.s.Apply(d.entry()).Effects.More; entries++ {
+		if entries > MaxRoomAgents/StepsPerEntry {
+			t.Fatalf("%d agents are left after %d entries", d.s.Counts().Agents, entries)
+		}
 	}
 	if n := d.s.Counts(); n.Agents != 0 || n.Rooms != 0 || d.s.Tombstone("demo") == nil {
 		t.Fatalf("%+v", n)

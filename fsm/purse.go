@@ -286,15 +286,13 @@ func (s *State) budgetUse(p Purse, room RoomID) BudgetUse {
 // RoomBudgets lists the rooms of whose shares much is used, at most so many, by name. It
 // costs a walk over all rooms.
 func (s *State) RoomBudgets(most int) (list []BudgetUse) {
-	for _, name := range s.roomNames {
+	s.roomNames.Scan(func(name string) bool {
 		for p := range roomPurses {
 			if u := s.budgetUse(p, s.roomByName[name]); u.High() {
 				list = append(list, u)
 			}
 		}
-		if len(list) >= most {
-			return slices.Clip(list[:most])
-		}
-	}
-	return list
+		return len(list) < most
+	})
+	return slices.Clip(list[:min(most, len(list))])
 }

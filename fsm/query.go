@@ -51,15 +51,7 @@ func (i *Image) RoomByID(id RoomID) *Room { return i.rooms.get(uint64(id)) }
 // Rooms yields the rooms behind the named one, by name; "" yields all.
 func (s *State) Rooms(after string) iter.Seq[*Room] {
 	return func(yield func(*Room) bool) {
-		at, found := slices.BinarySearch(s.roomNames, after)
-		if found {
-			at++
-		}
-		for _, n := range s.roomNames[at:] {
-			if !yield(s.Room(n)) {
-				return
-			}
-		}
+		s.roomNames.Ascend(after, func(n string) bool { return n == after || yield(s.Room(n)) })
 	}
 }
 
@@ -102,9 +94,8 @@ func (i *Image) Lease(id AgentID) *Lease { return i.leases.get(uint64(id)) }
 func (s *State) Agents(after string) iter.Seq[*Agent] {
 	afterRoom, _, _ := strings.Cut(after, "/")
 	return func(yield func(*Agent) bool) {
-		at, _ := slices.BinarySearch(s.roomNames, afterRoom)
 		found := s.AgentByName(after) == nil
-		for _, n := range s.roomNames[at:] {
+		s.roomNames.Ascend(afterRoom, func(n string) bool {
 			for _, role := range s.Room(n).Roles {
 				for _, id := range s.Role(role).Agents {
 					a := s.Agent(id)
@@ -113,11 +104,12 @@ func (s *State) Agents(after string) iter.Seq[*Agent] {
 						continue
 					}
 					if !yield(a) {
-						return
+						return false
 					}
 				}
 			}
-		}
+			return true
+		})
 	}
 }
 

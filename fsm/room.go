@@ -29,6 +29,8 @@ type Room struct {
 	Canceled *Cancellation // the last one, until it is reopened; replaced, never changed
 
 	Asked []MailID // inquiries of the watchdog that wait for an answer; replaced, never changed
+
+	Clearing bool // it is being deleted, and later entries go on with that; see clear.go
 }
 
 // Desired is what a human wants of an agent (law L9).
@@ -143,4 +145,7 @@ type Role struct {
 	Agents  []AgentID
 	Retired bool // no longer declared; gone once its agents and tasks are
 	Rev     uint64
+	// Below is set while later entries go on with retiring its agents: those with smaller ids
+	// are not retired yet.
+	Below AgentID
 }

@@ -80,8 +80,7 @@ func (s *State) addRoom(name string) *Room {
 	rm := s.rooms.put(uint64(id))
 	rm.ID, rm.Name, rm.CreatedAt = id, name, s.now.Wall
 	s.roomByName[name] = id
-	at, _ := slices.BinarySearch(s.roomNames, name)
-	s.roomNames = slices.Insert(s.roomNames, at, name)
+	s.roomNames.Set(name)
 	return rm
 }
 
@@ -157,7 +156,8 @@ func (s *State) applyRole(rm *Room, spec RoleSpec, now bool) RoleID {
 	}
 	// What could not be started may start the way it is declared now.
 	mended := r.Spec.Runner != spec.Runner || !slices.Equal(r.Spec.Params, spec.Params)
-	r.Spec, r.Retired, r.Rev = spec, false, s.meta.Index
+	s.keepRole(r)
+	r.Spec, r.Rev = spec, s.meta.Index
 	have := map[uint32]bool{}
 	for _, id := range slices.Backward(slices.Clone(r.Agents)) {
 		a := s.agents.mut(uint64(id))
@@ -207,114 +207,6 @@ func (s *State) addAgent(rm *Room, r *Role, index uint32) {
 	s.agentByName[a.Name] = id
 	r.Agents = append(r.Agents, id) // beyond what any view can see
 	s.settle(a, shadow{id: id, role: r.ID})
-}
-
-func (s *State) retireRole(r *Role) {
-	if r.Retired {
-		return
-	}
-	r.Retired, r.Rev = true, s.meta.Index
-	s.reviewRole(r.ID)
-	s.endLooks(r)
-	for _, id := range slices.Clone(r.Agents) {
-		a := s.agents.mut(uint64(id))
-		was := a.shadow()
-		a.Retired = true
-		s.intend(a, "its role is no longer declared")
-		s.settle(a, was)
-	}
-}
-
-// dropRole retires a role and removes it when it has neither agents nor tasks.
-func (s *State) dropRole(r *Role) bool {
-	s.retireRole(r)
-	if len(r.Agents) > 0 || s.roleIndexOf(r.ID).tasks != [TaskQuarantined + 1]uint32{} {
-		return false
-	}
-	s.forgetRole(r)
-	return true
-}
-
-func (s *State) forgetRole(r *Role) {
-	id := r.ID
-	delete(s.roleByName, roleKey{r.Room, r.Spec.Name})
-	s.starts.Delete(id)
-	s.roles.del(uint64(id))
-	s.roleIdx.del(uint64(id))
-}
-
-// CheckDelete tells what DeleteRoom has against it, without changing anything.
-func (s *State) CheckDelete(c *DeleteRoom) Outcome {
-	switch rm := s.Room(c.Room); {
-	case rm == nil:
-		return s.noRoom(c.Room)
-	case c.IfRev != 0 && c.IfRev != rm.Rev:
-		return Outcome{Code: Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
-			"room %q has changed: revision %d is now %d; read it again", c.Room, c.IfRev, rm.Rev)}
-	}
-	return Outcome{}
-}
-
-func (s *State) deleteRoom(c *DeleteRoom) Outcome {
-	if no := s.CheckDelete(c); no.Code != OK {
-		return no
-	}
-	rm := s.Room(c.Room)
-	if rm.Deleting {
-		return Outcome{Room: rm.ID, Rev: rm.Rev, Count: 1}
-	}
-	if c.Gentle {
-		if plan := s.PlanDelete(c.Room); s.harmless(c.Room, &plan).Code != OK {
-			return s.harmless(c.Room, &plan)
-		}
-	}
-	rm = s.rooms.mut(uint64(rm.ID))
-	rm.Deleting, rm.ChangedBy, rm.Rev = true, c.By, s.meta.Index
-	s.placeRoom(rm)
-	s.entomb(rm.Name, c.By)
-	s.event("room.deleting", about{room: rm.ID}, "by "+nobody(c.By))
-	for _, t := range s.tasks.from(0) {
-		if t.Room == rm.ID && !t.State.Terminal() {
-			s.cancel(s.tasks.mut(uint64(t.ID)), c.By, "its room was deleted")
-		}
-	}
-	id, rev := rm.ID, rm.Rev
-	for _, role := range rm.Roles {
-		if r := s.roles.mut(uint64(role)); r != nil { // the last agent to go takes the room with it
-			s.retireRole(r)
-		}
-	}
-	if rm = s.rooms.mut(uint64(id)); rm != nil {
-		s.purge(rm)
-	}
-	pending := uint32(0)
-	if s.rooms.mut(uint64(id)) != nil {
-		pending = 1
-	}
-	return Outcome{Room: id, Rev: rev, Count: pending}
-}
-
-// purge removes a room that is being deleted once nothing of it runs.
-func (s *State) purge(rm *Room) {
-	for _, id := range rm.Roles {
-		if len(s.roles.mut(uint64(id)).Agents) > 0 {
-			return
-		}
-	}
-	for _, t := range s.tasks.from(0) {
-		if t.Room == rm.ID {
-			s.removeTask(s.tasks.mut(uint64(t.ID)))
-		}
-	}
-	for _, id := range rm.Roles {
-		s.forgetRole(s.roles.mut(uint64(id)))
-	}
-	s.event("room.deleted", about{room: rm.ID}, "")
-	delete(s.roomByName, rm.Name)
-	at, _ := slices.BinarySearch(s.roomNames, rm.Name)
-	s.roomNames = slices.Delete(slices.Clone(s.roomNames), at, at+1)
-	s.roomIdx.del(uint64(rm.ID))
-	s.rooms.del(uint64(rm.ID))
 }
 
 func (s *State) roleName(id RoleID) string {

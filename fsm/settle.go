@@ -1,5 +1,7 @@
 package fsm
 
+import "slices"
+
 // shadow is what the indexes hold of an agent: taken before a change, compared
 // with the agent after it.
 type shadow struct {
@@ -216,25 +218,30 @@ func (s *State) removeAgent(a *Agent) {
 	s.leases.del(uint64(id))
 	s.agents.del(uint64(id))
 	r := s.roles.mut(uint64(role))
-	switch n := len(r.Agents); id { // the ends go without a copy; views keep what they see
+	s.unlist(r, id)
+	if rm := s.rooms.mut(uint64(room)); rm.Deleting && len(r.Agents) == 0 {
+		s.clear(rm)
+	}
+}
+
+// unlist takes an agent off the list of its role. The ends go without a copy, and one copy
+// does for all until the next view (the roles have another generation then): views keep what
+// they see.
+func (s *State) unlist(r *Role, id AgentID) {
+	switch n := len(r.Agents); id {
 	case r.Agents[0]:
 		r.Agents = r.Agents[1:]
 	case r.Agents[n-1]:
 		r.Agents = r.Agents[: n-1 : n-1]
 	default:
-		r.Agents = without(r.Agents, id)
-	}
-	if rm := s.rooms.mut(uint64(room)); rm.Deleting {
-		s.purge(rm)
+		if ri := s.roleIndexOf(r.ID); ri.owned != s.roles.gen+1 {
+			r.Agents, ri.owned = slices.Clone(r.Agents), s.roles.gen+1
+		}
+		at, _ := slices.BinarySearch(r.Agents, id)
+		r.Agents = slices.Delete(r.Agents, at, at+1)
+		s.steps -= (n - at) / movedPerStep
 	}
 }
 
-func without[T comparable](list []T, x T) []T {
-	out := make([]T, 0, len(list))
-	for _, v := range list {
-		if v != x {
-			out = append(out, v)
-		}
-	}
-	return out
-}
+// movedPerStep is how many entries of a list are moved at the cost of one step.
+const movedPerStep = 2048

@@ -1,7 +1,6 @@
 package fsm
 
 import (
-	"slices"
 	"time"
 
 	"github.com/tidwall/btree"
@@ -101,7 +100,7 @@ type MarkReport struct {
 type State struct {
 	Image
 	roomByName  map[string]RoomID
-	roomNames   []string // sorted
+	roomNames   *btree.BTreeG[string]
 	agentByName map[string]AgentID
 	hostByKey   map[string]HostID
 	roleByName  map[roleKey]RoleID
@@ -120,6 +119,8 @@ type State struct {
 	escClosed   *btree.BTreeG[closedEscalation]
 	escPending  *btree.BTreeG[EscalationID] // with a notice that is to be delivered
 	starts      *btree.BTreeG[RoleID]       // roles of which starts are due now
+	retiring    *btree.BTreeG[RoleID]       // roles with agents that are still to be retired
+	clearing    *btree.BTreeG[RoomID]       // rooms with something to remove
 	atWork      idSet                       // agents that hold a task
 	offered     *btree.BTreeG[RoleID]       // roles with claimable tasks
 	overseers   idSet                       // agents of roles of overseers
@@ -135,8 +136,9 @@ type State struct {
 	procCount   [ProcLost + 1]uint32
 	figures     Figures
 
-	now *Entry // being applied
-	res Result // reused
+	now   *Entry // being applied
+	res   Result // reused
+	steps int    // that this entry may still take in working off what goes, see clear.go
 }
 
 type roleKey struct {
@@ -157,9 +159,12 @@ type roleIndex struct {
 	// whose last life was lost with its host: the brake holds and paces these.
 	ready, lost idSet
 	on          map[HostID]uint32 // lives by host
-	paused      uint32            // agents that are paused themselves
-	lives       uint32            // agents that run, or will by an order
-	off         uint32            // agents that are stopped themselves or no longer declared
+	// owned is one more than the generation of the roles in which Role.Agents got memory that
+	// no view shares.
+	owned  uint64
+	paused uint32 // agents that are paused themselves
+	lives  uint32 // agents that run, or will by an order
+	off    uint32 // agents that are stopped themselves or no longer declared
 }
 
 // queued orders tasks: highest priority first, then oldest.
@@ -197,7 +202,7 @@ func New() *State {
 func (s *State) reset() {
 	opts := btree.Options{NoLocks: true}
 	s.roomByName = map[string]RoomID{}
-	s.roomNames = nil
+	s.roomNames = btree.NewBTreeGOptions(func(a, b string) bool { return a < b }, opts)
 	s.agentByName = map[string]AgentID{}
 	s.hostByKey = map[string]HostID{}
 	s.roleByName = map[roleKey]RoleID{}
@@ -214,6 +219,8 @@ func (s *State) reset() {
 	s.atWork, s.offered = idSet{}, newOffered()
 	s.overseers, s.looks, s.looked = idSet{}, map[TaskID]AgentID{}, nil
 	s.starts = btree.NewBTreeGOptions(func(a, b RoleID) bool { return a < b }, opts)
+	s.retiring = btree.NewBTreeGOptions(func(a, b RoleID) bool { return a < b }, opts)
+	s.clearing = btree.NewBTreeGOptions(func(a, b RoomID) bool { return a < b }, opts)
 }
 
 // Copy returns an immutable view of everything replicated. It costs a few
@@ -332,12 +339,17 @@ func (s *State) index() {
 	s.reset()
 	for id, r := range s.rooms.from(0) {
 		s.roomByName[r.Name] = RoomID(id)
-		s.roomNames = append(s.roomNames, r.Name)
+		s.roomNames.Set(r.Name)
+		if r.Clearing {
+			s.clearing.Set(r.ID)
+		}
 	}
-	slices.Sort(s.roomNames)
 	for _, r := range s.roles.from(0) {
 		s.roleIndexOf(r.ID)
 		s.roleByName[roleKey{r.Room, r.Spec.Name}] = r.ID
+		if r.Below != 0 {
+			s.retiring.Set(r.ID)
+		}
 	}
 	for _, h := range s.hosts.from(0) {
 		s.hostByKey[h.Key] = h.ID

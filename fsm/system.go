@@ -49,7 +49,7 @@ func (s *State) dropServer(c *DropServer) Outcome {
 		return refuse(NotFound, "there is no server %q", c.ID)
 	}
 	s.meta.Servers = slices.DeleteFunc(slices.Clone(s.meta.Servers), gone)
-	s.meta.Diverged = without(s.meta.Diverged, c.ID)
+	s.meta.Diverged = slices.DeleteFunc(slices.Clone(s.meta.Diverged), func(id string) bool { return id == c.ID })
 	s.dropViews(c.ID, nil)
 	s.event("server.removed", about{}, c.ID)
 	return Outcome{}

@@ -27,6 +27,8 @@ type table[T any] struct {
 	mids  []*mid[T]
 	spare *page[T]  // an emptied page to be used next
 	meter *meter[T] // nil: nobody pays for it, see ledger
+	// visits counts the values that are handed out, one by one or in a loop; nil but in tests.
+	visits *int
 }
 
 type mid[T any] struct {
@@ -46,6 +48,9 @@ type page[T any] struct {
 
 // get returns the value for reading, nil when there is none.
 func (t *table[T]) get(id uint64) *T {
+	if t.visits != nil {
+		*t.visits++
+	}
 	hi := id>>(pageBits+midBits) - t.base
 	if hi >= uint64(len(t.mids)) || t.mids[hi] == nil {
 		return nil
@@ -59,6 +64,9 @@ func (t *table[T]) get(id uint64) *T {
 
 // mut returns the value for writing, nil when there is none.
 func (t *table[T]) mut(id uint64) *T {
+	if t.visits != nil {
+		*t.visits++
+	}
 	hi := id>>(pageBits+midBits) - t.base
 	if hi >= uint64(len(t.mids)) || t.mids[hi] == nil {
 		return nil
@@ -205,7 +213,13 @@ func (t *table[T]) from(id uint64) iter.Seq2[uint64, *T] {
 				}
 				for i := range p.vals {
 					at := base | uint64(i)
-					if at >= id && p.used&(1<<i) != 0 && !yield(at, &p.vals[i]) {
+					if at < id || p.used&(1<<i) == 0 {
+						continue
+					}
+					if t.visits != nil {
+						*t.visits++
+					}
+					if !yield(at, &p.vals[i]) {
 						return
 					}
 				}

@@ -70,6 +70,9 @@ func (s *State) rearm(kind timerKind, id uint64, armed *Time, at Time) {
 
 // NextTimer returns when the next timer is due; the leader proposes an entry then.
 func (s *State) NextTimer() (Time, bool) {
+	if s.unworked() {
+		return s.meta.Clock, true
+	}
 	t, ok := s.timers.Min()
 	return t.at, ok
 }

@@ -235,7 +235,7 @@ func (s *State) claim(c *Claim) Outcome {
 	switch {
 	case a.Order == StopOrder:
 		return refuse(Stopped, "%s is being stopped: %s", a.Name, a.OrderReason)
-	case a.Retired: // by hand; what is managed has a stop order
+	case a.Retired || s.roles.get(uint64(a.Role)).Retired: // by hand, or its turn comes yet; what is managed has a stop order
 		return refuse(Stopped, "%s is no longer declared: its role has fewer replicas", a.Name)
 	}
 	was := a.shadow()

@@ -1,0 +1,205 @@
+package fsm
+
+import (
+	"fmt"
+	"slices"
+)
+
+// What goes when a role is no longer declared or a room is deleted. A human's word holds at once,
+// since it is the room's and the role's: nothing is started, claimed or created any more. Its
+// agents and tasks are worked off with StepsPerEntry of them an entry, in the entry of the word
+// and, when there are more, in later ones that the leader adds (Effects.More); which they are
+// stands in the state: Role.Below and Room.Clearing.
+
+// CheckDelete tells what DeleteRoom has against it, without changing anything.
+func (s *State) CheckDelete(c *DeleteRoom) Outcome {
+	switch rm := s.Room(c.Room); {
+	case rm == nil:
+		return s.noRoom(c.Room)
+	case c.IfRev != 0 && c.IfRev != rm.Rev:
+		return Outcome{Code: Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
+			"room %q has changed: revision %d is now %d; read it again", c.Room, c.IfRev, rm.Rev)}
+	}
+	return Outcome{}
+}
+
+func (s *State) deleteRoom(c *DeleteRoom) Outcome {
+	if no := s.CheckDelete(c); no.Code != OK {
+		return no
+	}
+	rm := s.Room(c.Room)
+	if rm.Deleting {
+		return Outcome{Room: rm.ID, Rev: rm.Rev, Count: 1}
+	}
+	if c.Gentle {
+		if plan := s.PlanDelete(c.Room); s.harmless(c.Room, &plan).Code != OK {
+			return s.harmless(c.Room, &plan)
+		}
+	}
+	rm = s.rooms.mut(uint64(rm.ID))
+	rm.Deleting, rm.ChangedBy, rm.Rev = true, c.By, s.meta.Index
+	s.placeRoom(rm)
+	s.entomb(rm.Name, c.By)
+	s.event("room.deleting", about{room: rm.ID}, "by "+nobody(c.By))
+	id, rev := rm.ID, rm.Rev
+	for _, role := range rm.Roles {
+		s.retireRole(s.roles.mut(uint64(role)))
+		s.reviewRole(role)
+	}
+	s.clear(rm)
+	s.workOff()
+	pending := uint32(0)
+	if s.rooms.get(uint64(id)) != nil {
+		pending = 1
+	}
+	return Outcome{Room: id, Rev: rev, Count: pending}
+}
+
+// clear puts a room that is being deleted among those that can be worked on.
+func (s *State) clear(rm *Room) {
+	rm.Clearing = true
+	s.clearing.Set(rm.ID)
+}
+
+// retireRole makes all agents of a role go.
+func (s *State) retireRole(r *Role) {
+	if r.Retired {
+		return
+	}
+	r.Retired, r.Rev = true, s.meta.Index
+	s.reviewRole(r.ID)
+	s.endLooks(r)
+	if r.Below = s.meta.NextAgent; len(r.Agents) > 0 {
+		s.retiring.Set(r.ID)
+	} else {
+		r.Below = 0
+	}
+}
+
+// keepRole ends what retireRole began: the role is declared again.
+func (s *State) keepRole(r *Role) {
+	r.Retired, r.Below = false, 0
+	s.retiring.Delete(r.ID)
+}
+
+// workOff goes on with everything that goes, as far as this entry may. Roles come first: the
+// tasks that their agents hold are then among those that wait.
+func (s *State) workOff() {
+	for s.steps > 0 {
+		id, any := s.retiring.Min()
+		if !any {
+			break
+		}
+		s.retireAgents(s.roles.mut(uint64(id)))
+	}
+	for s.steps > 0 {
+		id, any := s.clearing.Min()
+		if !any {
+			break
+		}
+		s.clearRoom(s.rooms.mut(uint64(id)))
+	}
+	s.res.Effects.More = s.res.Effects.More || s.unworked()
+}
+
+// unworked tells that later entries have something to work off.
+func (s *State) unworked() bool { return s.retiring.Len() > 0 || s.clearing.Len() > 0 }
+
+// retireAgents retires agents of a retired role, from the last to the first: those that go at
+// once leave the end of the list.
+func (s *State) retireAgents(r *Role) {
+	rm := s.rooms.get(uint64(r.Room))
+	for ; s.steps > 0; s.steps-- {
+		at, _ := slices.BinarySearch(r.Agents, r.Below)
+		if at == 0 {
+			r.Below = 0
+			s.retiring.Delete(r.ID)
+			return
+		}
+		r.Below = r.Agents[at-1]
+		a := s.agents.mut(uint64(r.Below))
+		if rm.Deleting && a.Task != 0 {
+			s.cancel(s.tasks.mut(uint64(a.Task)), rm.ChangedBy, roomDeleted)
+		}
+		was := a.shadow()
+		a.Retired, a.Surplus = true, false
+		s.intend(a, "its role is no longer declared")
+		s.settle(a, was)
+	}
+}
+
+// roomDeleted is why the tasks of a deleted room are canceled.
+const roomDeleted = "its room was deleted"
+
+// clearRoom cancels the tasks that wait in a room that is being deleted and, once none of its
+// agents is left, removes all its tasks and the room.
+func (s *State) clearRoom(rm *Room) {
+	agents := 0
+	for _, id := range rm.Roles {
+		agents += len(s.roles.get(uint64(id)).Agents)
+		ri := s.roleIndexOf(id)
+		for _, q := range [...]*queue{&ri.queued, &ri.pending} {
+			for ; q.len() > 0; s.steps-- {
+				if s.steps <= 0 {
+					return
+				}
+				first, _ := q.Min()
+				s.cancel(s.tasks.mut(uint64(first.id)), rm.ChangedBy, roomDeleted)
+			}
+		}
+	}
+	if agents == 0 {
+		s.purge(rm)
+		return
+	}
+	rm.Clearing = false // the last of them makes it go on
+	s.clearing.Delete(rm.ID)
+}
+
+// purge removes a room of which nothing runs with all its tasks, as far as this entry may.
+func (s *State) purge(rm *Room) {
+	for ; ; s.steps-- {
+		first, left := TaskID(0), false
+		s.oldest(rm.ID, func(id TaskID) bool {
+			first, left = id, true
+			return false
+		})
+		if !left {
+			break
+		}
+		if s.steps <= 0 {
+			return
+		}
+		s.removeTask(s.tasks.mut(uint64(first)))
+	}
+	s.clearing.Delete(rm.ID)
+	for _, id := range rm.Roles {
+		s.forgetRole(s.roles.mut(uint64(id)))
+	}
+	s.event("room.deleted", about{room: rm.ID}, "")
+	delete(s.roomByName, rm.Name)
+	s.roomNames.Delete(rm.Name)
+	s.roomIdx.del(uint64(rm.ID))
+	s.rooms.del(uint64(rm.ID))
+}
+
+// dropRole retires a role and removes it when it has neither agents nor tasks.
+func (s *State) dropRole(r *Role) bool {
+	if s.retireRole(r); r.Below != 0 && s.steps > 0 {
+		s.retireAgents(r)
+	}
+	if len(r.Agents) > 0 || s.roleIndexOf(r.ID).tasks != [TaskQuarantined + 1]uint32{} {
+		return false
+	}
+	s.forgetRole(r)
+	return true
+}
+
+func (s *State) forgetRole(r *Role) {
+	id := r.ID
+	delete(s.roleByName, roleKey{r.Room, r.Spec.Name})
+	s.starts.Delete(id)
+	s.retiring.Delete(id)
+	s.roles.del(uint64(id))
+	s.roleIdx.del(uint64(id))
+}
