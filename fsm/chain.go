@@ -262,11 +262,11 @@ func (s *State) Overseer(a *Agent) *OverseerSpec {
 	return &r.Spec.Overseer[0]
 }
 
-// Overseers yields the overseers by number.
-func (s *State) Overseers() func(yield func(AgentID) bool) {
+// Overseers yields the overseers by number, from behind after on.
+func (s *State) Overseers(after AgentID) func(yield func(AgentID) bool) {
 	return func(yield func(AgentID) bool) {
 		if s.overseers.BTreeG != nil {
-			s.overseers.Scan(yield)
+			s.overseers.Ascend(after+1, yield)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func (s *State) dropChain(a *Agent, why string) {
 // reviewOverseers sets all timers anew after the limits have changed.
 func (s *State) reviewOverseers() {
 	var all []AgentID
-	for id := range s.Overseers() {
+	for id := range s.Overseers(0) {
 		all = append(all, id)
 	}
 	for _, id := range all {
@@ -261,7 +261,7 @@ func (s *State) endLooks(r *Role) {
 		return
 	}
 	var asked []AgentID
-	for id := range s.Overseers() {
+	for id := range s.Overseers(0) {
 		c := s.agents.get(uint64(id)).Notes().Chain
 		if t := s.tasks.get(uint64(c.Task)); t != nil && t.Role == r.ID {
 			asked = append(asked, id)

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/tidwall/btree"
@@ -326,18 +327,31 @@ func (s *State) MayBeStuck(after AgentID) func(yield func(AgentID) bool) {
 	}
 }
 
-// MayBeDeaf yields the agents that are in their room and hold no task while one has waited
-// for them for longer than the pending limit of their role. It visits only roles with
-// claimable tasks.
-func (s *State) MayBeDeaf() func(yield func(AgentID) bool) {
-	return func(yield func(AgentID) bool) {
-		s.offered.Scan(func(id RoleID) bool {
+// DeafPlace is a place in the order of MayBeDeaf. The zero value is before all.
+type DeafPlace struct {
+	role RoleID
+	seen int // agents of the role up to here
+}
+
+// MayBeDeaf yields, in a fixed order from behind after on, the agents that are in their room
+// and hold no task while one has waited for them for longer than the pending limit of their
+// role. Who is paused may not take it, and is left out. It visits only roles with claimable
+// tasks.
+func (s *State) MayBeDeaf(after DeafPlace) iter.Seq2[DeafPlace, AgentID] {
+	return func(yield func(DeafPlace, AgentID) bool) {
+		s.offered.Ascend(after.role, func(id RoleID) bool {
 			r, first := s.roles.get(uint64(id)), s.tasks.get(uint64(s.FirstPending(id)))
-			if r == nil || first == nil || s.meta.Clock.Sub(first.ChangedAt) <= r.Spec.PendingLimit {
+			if r == nil || first == nil || s.meta.Clock.Sub(first.ChangedAt) <= r.Spec.PendingLimit || s.rolePaused(r) != "" {
 				return true
 			}
-			for _, id := range r.Agents {
-				if a := s.agents.get(uint64(id)); a != nil && a.Part != PartDisconnected && a.Task == 0 && !yield(id) {
+			at := DeafPlace{role: id}
+			if id == after.role {
+				at.seen = min(after.seen, len(r.Agents))
+			}
+			for _, id := range r.Agents[at.seen:] {
+				at.seen++
+				a := s.agents.get(uint64(id))
+				if a != nil && a.Part != PartDisconnected && a.Task == 0 && !a.Paused && !yield(at, id) {
 					return false
 				}
 			}

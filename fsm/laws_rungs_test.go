@@ -254,7 +254,7 @@ func TestLadderVisitsOnlyWhoMayBeStuck(t *testing.T) {
 		for range d.s.MayBeStuck(0) {
 			busy++
 		}
-		for range d.s.MayBeDeaf() {
+		for range d.s.MayBeDeaf(DeafPlace{}) {
 			deaf++
 		}
 		return busy, deaf

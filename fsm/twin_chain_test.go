@@ -11,7 +11,7 @@ import (
 // or nonsense.
 func (c *chaos) chain(s *State) Command {
 	var all []AgentID
-	for id := range s.Overseers() {
+	for id := range s.Overseers(0) {
 		all = append(all, id)
 	}
 	a := s.Agent(pick(c, all))
@@ -157,7 +157,7 @@ func (w *chainTwin) judge(s *State) string {
 		}
 	}
 	open := map[TaskID]bool{}
-	for id := range s.Overseers() {
+	for id := range s.Overseers(0) {
 		if c := s.Agent(id).Notes().Chain; c.Task != 0 {
 			if t := s.Task(c.Task); open[c.Task] || t == nil || t.State.Terminal() || s.meta.Clock.Sub(c.LookAt) > 5*time.Second && !s.behind() {
 				return fmt.Sprintf("the marker of %s is %d since %s", s.Agent(id).Name, c.Task, s.meta.Clock.Sub(c.LookAt))

@@ -29,7 +29,7 @@ func (c *chaos) ladder(s *State) Command {
 	for id := range s.MayBeStuck(0) {
 		stuck = append(stuck, id)
 	}
-	for id := range s.MayBeDeaf() {
+	for _, id := range s.MayBeDeaf(DeafPlace{}) {
 		stuck = append(stuck, id)
 	}
 	for _, id := range stuck {

@@ -28,7 +28,7 @@ func (o *overseers) ListOverseers(_ context.Context, r *vigilv1.ListOverseersReq
 	}
 	return read(o.core, func(st *fsm.State) *vigilv1.ListOverseersResponse {
 		var all []*fsm.Agent
-		for id := range st.Overseers() {
+		for id := range st.Overseers(0) {
 			a := st.Agent(id)
 			if a.Name > r.GetAfter() && (r.GetRoom() == "" || st.RoomByID(a.Room).Name == r.GetRoom()) {
 				all = append(all, a)

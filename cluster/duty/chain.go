@@ -24,7 +24,7 @@ type Prodding struct {
 
 // Prods lists what the watchdog chain has decided and nobody has typed yet, at most so many.
 func Prods(s *fsm.State, most int) (list []Prodding) {
-	for id := range s.Overseers() {
+	for id := range s.Overseers(0) {
 		a := s.Agent(id)
 		if c := a.Notes().Chain; c != nil && c.Prod != 0 && len(list) < most {
 			list = append(list, Prodding{fsm.ProdOverseer{Agent: id, Inc: a.Inc, At: c.Prod}, a.Name})

@@ -25,42 +25,64 @@ type Step struct {
 	Name string
 }
 
-// Climbs plans the rungs that are due for stuck agents, at most so many. It looks at
-// agents that hold a task, by number from behind after on, and then at those that let a
-// task wait, and at overseers. Next is where to go on, 0 when all were seen.
-func Climbs(s *fsm.State, after fsm.AgentID, most int) (steps []Step, next fsm.AgentID) {
+// Place is where among the agents that may be stuck a plan has ended. The zero value is
+// before all of them.
+type Place struct {
+	list  kindOfStuck
+	agent fsm.AgentID
+	deaf  fsm.DeafPlace
+}
+
+// kindOfStuck is why an agent may be stuck. The ladder looks at one kind after the other.
+type kindOfStuck uint8
+
+const (
+	holders   kindOfStuck = iota // of tasks
+	waiting                      // those that let a task wait
+	overseers                    // without a task
+)
+
+// Climbs plans the rungs that are due for stuck agents behind after, at most so many; it
+// looks at no more than visits. Next is where to go on, the zero value when all were seen.
+func Climbs(s *fsm.State, after Place, most int) (steps []Step, next Place) {
 	if !s.Settings().Ladder.Enabled {
-		return nil, 0
+		return nil, Place{}
 	}
-	look := func(id fsm.AgentID) bool {
-		if c := s.Climb(id); c.Next != fsm.NoRung && c.Due <= s.Clock() && len(steps) < most {
+	seen := 0
+	look := func(id fsm.AgentID, at Place) bool {
+		if seen == visits || len(steps) == most {
+			return false
+		}
+		seen, next = seen+1, at
+		if c := s.Climb(id); c.Next != fsm.NoRung && c.Due <= s.Clock() {
 			a := s.Agent(id)
 			steps = append(steps, Step{fsm.StepLadder{Agent: id, Inc: a.Inc, Rung: c.Next, Seen: c.Seen}, a.Name})
 		}
-		return len(steps) < most
+		return true
 	}
-	seen := 0
-	for id := range s.MayBeStuck(after) {
-		if seen++; seen > visits {
+	next = after
+	if after.list == holders {
+		for id := range s.MayBeStuck(after.agent) {
+			if !look(id, Place{agent: id}) {
+				return steps, next
+			}
+		}
+		after = Place{list: waiting}
+	}
+	if after.list == waiting {
+		for at, id := range s.MayBeDeaf(after.deaf) {
+			if !look(id, Place{list: waiting, deaf: at}) {
+				return steps, next
+			}
+		}
+		after = Place{list: overseers}
+	}
+	for id := range s.Overseers(after.agent) {
+		if s.Agent(id).Task == 0 && !look(id, Place{list: overseers, agent: id}) {
 			return steps, next
 		}
-		if next = id; !look(id) {
-			return steps, 0
-		}
 	}
-	seen = 0
-	for id := range s.MayBeDeaf() {
-		if seen++; seen > visits || !look(id) {
-			break
-		}
-	}
-	seen = 0
-	for id := range s.Overseers() {
-		if seen++; seen > visits || s.Agent(id).Task == 0 && !look(id) {
-			break
-		}
-	}
-	return steps, 0
+	return steps, Place{}
 }
 
 // ladderCounts are written by the ladder and read by anybody.
@@ -92,6 +114,7 @@ func (d *Duty) LadderFigures() LadderFigures {
 // leaders that follow each other quickly do not keep the ladder from looking.
 func (d *Duty) climb(ctx context.Context) {
 	began, first := time.Now(), true
+	var at Place
 	for {
 		var every time.Duration
 		d.cfg.Replica.Read(func(s *fsm.State) { every = s.Settings().Ladder.Interval })
@@ -105,26 +128,32 @@ func (d *Duty) climb(ctx context.Context) {
 			continue
 		}
 		began, first = time.Now(), false
-		d.lookForStuck(ctx)
+		at = d.lookForStuck(ctx, at)
 		if ctx.Err() != nil {
 			return
 		}
 	}
 }
 
-// lookForStuck takes the rungs that are due.
-func (d *Duty) lookForStuck(ctx context.Context) {
+// lookForStuck takes the rungs that are due, from behind after on, and then from the
+// beginning. It returns where it ended when the budget of a look was used up: the next one
+// goes on there, so nobody waits behind those with low numbers for ever.
+func (d *Duty) lookForStuck(ctx context.Context, after Place) Place {
 	var left int
 	d.cfg.Replica.Read(func(s *fsm.State) { left = int(s.Settings().Ladder.PerPass) })
-	for after := fsm.AgentID(0); left > 0; {
+	for whole := after == (Place{}); left > 0 && ctx.Err() == nil; {
 		var steps []Step
 		d.cfg.Replica.Read(func(s *fsm.State) { steps, after = Climbs(s, after, left) })
 		left -= len(steps)
 		d.step(ctx, steps)
-		if after == 0 || ctx.Err() != nil {
-			return
+		if after == (Place{}) {
+			if whole {
+				break
+			}
+			whole = true
 		}
 	}
+	return after
 }
 
 // step submits a plan and then does what was accepted. Nothing is typed before it is

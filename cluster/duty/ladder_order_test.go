@@ -1,0 +1,107 @@
+package duty
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"vigil/fsm"
+)
+
+// deafRoom declares a room with so many agents, started by hand, that let a task wait.
+func deafRoom(t *testing.T, w *world, name string, agents int, ladder fsm.LadderMode) {
+	t.Helper()
+	w.must(fsm.ApplyRoom{Room: name, By: "test", Roles: []fsm.RoleSpec{
+		{Name: "x", Replicas: uint32(agents), TTL: 24 * time.Hour, PendingLimit: time.Minute, Ladder: ladder}}})
+	w.must(fsm.CreateTask{Room: name, Role: "x", Title: "t"})
+	for a := range w.s.Agents(name) {
+		w.must(fsm.Join{Speaker: fsm.Speaker{Agent: a.Name}})
+	}
+}
+
+// allClimbs plans from the beginning until all were seen.
+func allClimbs(t *testing.T, w *world, most int) (names []string) {
+	t.Helper()
+	var at Place
+	for range 100 {
+		var steps []Step
+		steps, at = Climbs(w.s, at, most)
+		for _, s := range steps {
+			names = append(names, s.Name)
+		}
+		if at == (Place{}) {
+			return names
+		}
+	}
+	t.Fatal("a look never ends")
+	return nil
+}
+
+// However many agents of other rooms come first, be they paused or spared by the ladder,
+// deaf agents are found.
+func TestF10DeafAgentsAreFoundBehindManyOthers(t *testing.T) {
+	for _, paused := range []bool{true, false} {
+		t.Run(fmt.Sprintf("paused %v", paused), func(t *testing.T) {
+			w := newWorld(t)
+			w.set("watchdog_enabled", "false")
+			first := fsm.LadderOff
+			if paused {
+				first = fsm.LadderRestart
+			}
+			deafRoom(t, w, "a", visits+100, first)
+			deafRoom(t, w, "b", 1, fsm.LadderRestart)
+			if paused {
+				w.must(fsm.SetPause{Scope: "a", Pause: true, By: "ann"})
+			}
+			w.pass(10 * time.Minute)
+			if got := allClimbs(t, w, 10); len(got) != 1 || got[0] != "b/x" {
+				t.Fatalf("the ladder would climb for %v, want b/x", got)
+			}
+			if steps, at := Climbs(w.s, Place{}, 10); paused && (len(steps) != 1 || at != Place{}) {
+				t.Errorf("paused agents count: the first plan has %d steps and ends at %+v", len(steps), at)
+			}
+			if paused {
+				w.must(fsm.SetPause{Scope: "a", By: "ann"})
+				if got := allClimbs(t, w, 1000); len(got) != visits+101 {
+					t.Errorf("resumed, %d climb, want %d", len(got), visits+101)
+				}
+			}
+		})
+	}
+}
+
+// A look that has used up its budget is gone on with: whoever comes last is not left out for
+// as long as the first ones are stuck.
+func TestF10TheNextLookGoesOnWhereTheBudgetEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReplica(t)
+		r.w.set("watchdog_enabled", "false", "ladder_per_pass", "2", "ladder_interval", "1m",
+			"ladder_nudge", "1m", "ladder_wake", "1m", "ladder_interrupt", "1m", "ladder_restart", "1m", "ladder_cooldown", "1m")
+		deafRoom(t, r.w, "a", 5, fsm.LadderRestart)
+		pass := func(span time.Duration) {
+			time.Sleep(span)
+			if err := r.Barrier(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pass(10 * time.Minute)
+		d, err := Open(Config{Replica: r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, at := map[string]bool{}, Place{}
+		for range 3 {
+			at = d.lookForStuck(t.Context(), at)
+			pass(61 * time.Second)
+		}
+		for e := range r.w.s.Events(0) {
+			if e.Kind == "agent.nudged" {
+				seen[e.Agent] = true
+			}
+		}
+		if len(seen) != 5 {
+			t.Errorf("three looks of two rungs each nudged %v, want all five agents", seen)
+		}
+	})
+}
