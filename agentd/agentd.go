@@ -50,7 +50,7 @@ func Open(config Config) (*Agentd, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
-	data, err := openDataDir(config.DataDir, config.HostKey)
+	data, err := openDataDir(config.DataDir, config.HostKeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
@@ -75,7 +75,7 @@ func Open(config Config) (*Agentd, error) {
 		shims: shims{shim.Launcher{Command: config.Shim}}}, nil
 }
 
-// Key is the host's stable id.
+// Key is what the host proves with that it is the one that it was; a secret.
 func (a *Agentd) Key() string { return a.data.key }
 
 // mark is what the processes of this host carry: not that of a copy of the data

@@ -114,15 +114,22 @@ func TestHostKeyIsStableAndPrivate(t *testing.T) {
 func TestHostKeyIsTakenOverOnce(t *testing.T) {
 	f := newFake(t, time.Minute)
 	lost, other := strings.Repeat("0a", 16), strings.Repeat("0b", 16)
-	dir := t.TempDir()
+	dir, copies := t.TempDir(), t.TempDir()
 	for _, step := range []struct{ dir, key, want string }{
 		{dir, lost, ""},
 		{dir, lost, ""},
 		{dir, "", ""},
-		{dir, other, "belongs to host " + lost},
+		{dir, other, "belongs to another host"},
 		{filepath.Join(dir, "never"), "h1", "32 hexadecimal digits"},
 	} {
-		a, err := Open(Config{DataDir: step.dir, HostKey: step.key, Conn: f.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand()})
+		file := ""
+		if step.key != "" {
+			file = filepath.Join(copies, "host_key")
+			if err := os.WriteFile(file, []byte(step.key+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a, err := Open(Config{DataDir: step.dir, HostKeyFile: file, Conn: f.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand()})
 		switch {
 		case err != nil && (step.want == "" || !strings.Contains(err.Error(), step.want)):
 			t.Errorf("key %q: error %v", step.key, err)

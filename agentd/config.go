@@ -54,10 +54,10 @@ type Config struct {
 	// DataDir holds the host's id, logs and the agents' folders; it is made when it
 	// does not exist and used by one daemon at a time.
 	DataDir string
-	// HostKey is the id, 32 hexadecimal digits, that a new DataDir takes over: the
-	// machine goes on as a host that has lost its directory. A directory with another
-	// id is refused. Empty: the directory's own, a new one the first time.
-	HostKey string
+	// HostKeyFile is a copy of the host_key, 32 hexadecimal digits, of a DataDir that is lost: a
+	// new one takes it over, and the machine goes on as the host that it was. A directory with
+	// another key is refused. Empty: the directory's own, a new one the first time.
+	HostKeyFile string
 	// Name is shown to people; empty: the host's name.
 	Name string
 	// Labels are matched by what roles ask for.
@@ -158,8 +158,6 @@ func (c Config) prepare() (Config, error) {
 		return c, errors.New("server addresses: none is given")
 	case len(c.Shim) == 0:
 		return c, errors.New("shim: no program is named")
-	case c.HostKey != "" && !keyPattern.MatchString(c.HostKey):
-		return c, fmt.Errorf("host id: %q is not 32 hexadecimal digits; `vigil host show` tells that of a lost host", clip(c.HostKey, 64))
 	case c.MaxStarting < 0:
 		return c, fmt.Errorf("agents starting at once: %d is negative", c.MaxStarting)
 	case !slices.Contains([]OnStop{"", Keep, Drain, End}, c.OnStop):

@@ -30,7 +30,7 @@ const (
 type dataDir struct {
 	path string
 	lock *os.File
-	key  string // stable id of the host: 32 hexadecimal digits
+	key  string // of the host, a secret: 32 hexadecimal digits
 
 	mu    sync.Mutex // of noted and the file behind it
 	noted hostNote
@@ -42,10 +42,17 @@ type hostNote struct {
 	Boot string // as registered
 }
 
-// openDataDir makes, locks and reads the directory. A new one takes key as its
-// host's id when there is one. Other users may pass through it to their agents'
+// openDataDir makes, locks and reads the directory. A new one takes over the
+// key of the host in a file when one is named. Other users may pass through it to their agents'
 // folders but see nothing in it.
-func openDataDir(path, key string) (*dataDir, error) {
+func openDataDir(path, keyCopy string) (*dataDir, error) {
+	wanted := ""
+	if keyCopy != "" {
+		var err error
+		if wanted, err = keyIn(keyCopy); err != nil {
+			return nil, fmt.Errorf("take over the key of a host: %w; it should be a copy of the host_key of the directory that is lost", err)
+		}
+	}
 	if err := os.MkdirAll(path, 0o711); err != nil {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
@@ -62,7 +69,7 @@ func openDataDir(path, key string) (*dataDir, error) {
 	if err := lock.Truncate(0); err == nil {
 		_, _ = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
-	if d.key, err = readKey(path, key); err != nil {
+	if d.key, err = readKey(path, wanted); err != nil {
 		d.close()
 		return nil, err
 	}
@@ -173,24 +180,31 @@ func holder(lock *os.File) string {
 
 var keyPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// readKey gives the host's id. The first time it makes one, or takes over the wanted
-// one; later no other one is taken.
+// readKey gives the host's key. The first time it makes one, or takes over the wanted one; later no
+// other one is taken.
 func readKey(dir, wanted string) (string, error) {
 	path := filepath.Join(dir, keyFile)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
+	key, err := keyIn(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
 		return makeKey(dir, path, wanted)
+	case err != nil:
+		return "", fmt.Errorf("read host key: %w; restore it, "+
+			"or remove it to join as a new host once the fences of the old one have ended", err)
+	case wanted != "" && key != wanted:
+		return "", fmt.Errorf("read host key: %s belongs to another host than the copy: name the data directory of that host, or a new one", path)
 	}
+	return key, nil
+}
+
+func keyIn(path string) (string, error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("read host id: %w", err)
+		return "", err
 	}
 	key := strings.TrimSpace(string(text))
 	if !keyPattern.MatchString(key) {
-		return "", fmt.Errorf("read host id: %s does not hold 32 hexadecimal digits; restore it, "+
-			"or remove it to join as a new host once the fences of the old one have ended", path)
-	}
-	if wanted != "" && key != wanted {
-		return "", fmt.Errorf("read host id: %s belongs to host %s, not to %s: name the data directory of that host, or a new one", path, key, wanted)
+		return "", fmt.Errorf("%s does not hold 32 hexadecimal digits", path)
 	}
 	return key, nil
 }
@@ -202,7 +216,7 @@ func makeKey(dir, path, key string) (string, error) {
 		key = hex.EncodeToString(raw)
 	}
 	if err := writeDurably(dir, path, key+"\n"); err != nil {
-		return "", fmt.Errorf("make host id: %w", err)
+		return "", fmt.Errorf("make host key: %w", err)
 	}
 	return key, nil
 }

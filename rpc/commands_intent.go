@@ -57,7 +57,7 @@ type hostWord interface {
 // hostName validates which host is meant, and by whom.
 func (c *checks) hostName(r hostWord) {
 	c.line("host", r.GetHost(), maxWho)
-	c.present("host", r.GetHost(), "give its name or stable id (`vigil host list` shows them)")
+	c.present("host", r.GetHost(), "give its name or number (`vigil host list` shows them)")
 	c.line("by", r.GetBy(), maxWho)
 }
 

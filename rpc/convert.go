@@ -157,7 +157,7 @@ func convertEvent(e *fsm.Event) *vigilv1.Event {
 func convertHost(st *fsm.State, h *fsm.Host) *vigilv1.Host {
 	load := st.HostLoad(h.ID)
 	out := &vigilv1.Host{
-		Id: uint32(h.ID), Key: h.Key, Name: h.Name, Boot: h.Boot, State: h.Status().String(),
+		Id: uint32(h.ID), Name: h.Name, State: h.Status().String(),
 		Runners: slices.Clone(h.Runners), Labels: kvMap(h.Labels), Capacity: capacity(st, h),
 		Running: load.Running, Starting: load.Starting, Version: h.Version,
 		LeaseLeft: until(st.Clock(), h.Until), SeenAt: wall(h.SeenAt), Heard: since(st.Clock(), h.BeatAt), Rev: h.Rev,

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"vigil/fsm"
@@ -13,24 +14,24 @@ func noHost(key string) error {
 	return notFound(fmt.Sprintf("Host %s does not exist; `vigil host list` shows the hosts.", quote(key)))
 }
 
-// findHost looks a host up by its stable id, then by its name; nil: there is none.
-// A machine that was set up anew has a new id and the name of its old record: which
+// findHost looks a host up by its name, then by its number; nil: there is none.
+// A machine that was set up anew has a new number and the name of its old record: which
 // of the two is meant only a human can say (law L9).
 func findHost(st *fsm.State, key string) (*fsm.Host, error) {
-	if h := st.HostByKey(key); h != nil {
-		return h, nil
-	}
 	var found *fsm.Host
 	var same []string
 	for h := range st.Hosts() {
 		if h.Name == key {
 			found = h
-			same = append(same, h.Key+" ("+h.Status().String()+")")
+			same = append(same, fmt.Sprintf("%d (%s)", h.ID, h.Status()))
 		}
 	}
 	if len(same) > 1 {
-		return nil, &problem{code: fsm.Conflict.String(), text: fmt.Sprintf("%d hosts are called %s; name one by its id: %s.",
+		return nil, &problem{code: fsm.Conflict.String(), text: fmt.Sprintf("%d hosts are called %s; name one by its number: %s.",
 			len(same), quote(key), strings.Join(same, ", "))}
+	}
+	if n, err := strconv.ParseUint(key, 10, 32); found == nil && err == nil {
+		found = st.Host(fsm.HostID(n))
 	}
 	return found, nil
 }
@@ -39,7 +40,7 @@ func findHost(st *fsm.State, key string) (*fsm.Host, error) {
 func (f *fleet) GetHost(_ context.Context, r *vigilv1.GetHostRequest) (*vigilv1.Host, error) {
 	var c checks
 	c.line("host", r.GetHost(), maxWho)
-	if c.present("host", r.GetHost(), "give its name or stable id"); c.err != nil {
+	if c.present("host", r.GetHost(), "give its name or number"); c.err != nil {
 		return nil, c.err
 	}
 	var out *vigilv1.Host

@@ -1,6 +1,9 @@
 package rpc
 
 import (
+	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -39,8 +42,7 @@ func (w *world) hostNamed(name string) *vigilv1.Host {
 // to the record of a machine before it was set up anew.
 func TestL9HostsOfOneNameAreToldApart(t *testing.T) {
 	w := start(t, 1)
-	w.register("k1", "web1")
-	w.register("k2", "web1")
+	one, two := fmt.Sprint(w.register("k1", "web1")), fmt.Sprint(w.register("k2", "web1"))
 	for what, call := range map[string]func(host string) error{
 		"show": func(host string) error {
 			_, err := w.fleet(0).GetHost(within(t), &vigilv1.GetHostRequest{Host: host})
@@ -60,14 +62,14 @@ func TestL9HostsOfOneNameAreToldApart(t *testing.T) {
 		},
 	} {
 		err := call("web1")
-		if p := asProblem(err); p.code != "conflict" || !strings.Contains(err.Error(), "k1 (") || !strings.Contains(err.Error(), "k2 (") {
-			t.Errorf("%s: got %v, want a conflict that names both ids", what, err)
+		if p := asProblem(err); p.code != "conflict" || !strings.Contains(err.Error(), one+" (") || !strings.Contains(err.Error(), two+" (") {
+			t.Errorf("%s: got %v, want a conflict that names both numbers", what, err)
 		}
-		if err := call("k2"); err != nil {
-			t.Errorf("%s by id: %v", what, err)
+		if err := call(two); err != nil {
+			t.Errorf("%s by number: %v", what, err)
 		}
 	}
-	if first := w.hostNamed("k1"); first.GetDrain() || first.GetState() != "ready" {
+	if first := w.hostNamed(one); first.GetDrain() || first.GetState() != "ready" {
 		t.Errorf("the other host was changed: %v", first)
 	}
 }
@@ -139,8 +141,8 @@ func TestDrainOfAHost(t *testing.T) {
 	if h = w.hostNamed("h1"); h.GetDrainBy() != "ann" {
 		t.Fatalf("drained by %q after agentd said so too, want ann", h.GetDrainBy())
 	}
-	if h, err = w.fleet(0).DrainHost(within(t), &vigilv1.DrainHostRequest{Host: "k1", Off: true}); err != nil || h.GetDrain() || h.GetState() != "ready" {
-		t.Fatalf("undrain by the stable id: %v, %v", h, err)
+	if h, err = w.fleet(0).DrainHost(within(t), &vigilv1.DrainHostRequest{Host: fmt.Sprint(h.GetId()), Off: true}); err != nil || h.GetDrain() || h.GetState() != "ready" {
+		t.Fatalf("undrain by the number: %v, %v", h, err)
 	}
 	if _, err := w.host(1).DrainSelf(within(t), self); err != nil || w.hostNamed("h1").GetState() != "draining" {
 		t.Fatalf("agentd's drain: %v, %v", w.hostNamed("h1"), err)
@@ -326,5 +328,37 @@ func TestN25HostsThatKnowTooFewServers(t *testing.T) {
 		if _, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: "k2", Boot: "b1", Servers: bad}); err == nil {
 			t.Errorf("%d servers were accepted", len(bad))
 		}
+	}
+}
+
+// S3: what a host identifies itself with is in no answer: with it anybody could speak for the host.
+func TestS03WhatHostsIdentifyThemselvesWithIsNotPublic(t *testing.T) {
+	w := start(t, 1)
+	w.room("demo", "builder", 1)
+	const key, boot = "0123456789abcdef-the-key", "the-boot-of-it"
+	if _, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: key, Name: "h1", Boot: boot, Runners: []string{"sh"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: key + "2", Name: "h1", Boot: boot, Runners: []string{"sh"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: key, Name: "h1", Boot: boot + "2", Runners: []string{"sh"}}); err != nil {
+		t.Log(err) // the fences of the boot before
+	}
+	for _, path := range []string{"/v1/hosts", "/v1/hosts/1", "/v1/hosts/h1", "/v1/status", "/v1/health", "/v1/agents", "/v1/agents/demo/builder", "/v1/rooms", "/v1/events?no_follow=true", "/v1/servers", "/metrics", "/"} {
+		resp, err := http.Get("http://" + w.nodes[0].addr + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		if resp.Body.Close(); err != nil || len(text) == 0 {
+			t.Errorf("%s: %q, %v", path, text, err)
+		}
+		if strings.Contains(string(text), key) || strings.Contains(string(text), boot) {
+			t.Errorf("%s tells it: %s", path, text)
+		}
+	}
+	if _, err := w.fleet(0).GetHost(within(t), &vigilv1.GetHostRequest{Host: key}); code(err) != "not_found" {
+		t.Errorf("a host is found by its key: %v", err)
 	}
 }

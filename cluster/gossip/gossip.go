@@ -2,6 +2,8 @@ package gossip
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log"
@@ -95,7 +97,8 @@ func Open(cfg Config) (*Gossip, error) {
 	}
 	g := &Gossip{cfg: cfg, log: cfg.Logger.Named("gossip"), table: newTable(cfg.Kind == Server),
 		wake: make(chan struct{}, 1), joining: map[string]bool{}}
-	g.name = nameOf(cfg.Kind, cfg.ID, cfg.Boot, rand.Uint64())
+	k := keyOf(cfg.Kind, cfg.ID, cfg.Boot)
+	g.name = nameOf(k.kind, k.id, k.boot, rand.Uint64())
 	g.end, g.cancel = context.WithCancel(context.Background())
 	if g.trans = cfg.transport; g.trans == nil {
 		var err error
@@ -328,6 +331,20 @@ func (delegate) LocalState(bool) []byte { return nil }
 
 // MergeRemoteState implements memberlist.Delegate.
 func (delegate) MergeRemoteState([]byte, bool) {}
+
+// keyOf finds a member. What hosts identify themselves with to the cluster is a secret, and names of members
+// are not: they stand in messages and logs.
+func keyOf(kind Kind, id, boot string) memberKey {
+	if kind == Host {
+		id, boot = veiled(id), veiled(id+"\x00"+boot)
+	}
+	return memberKey{kind, id, boot}
+}
+
+func veiled(text string) string {
+	sum := sha256.Sum256([]byte("vigil host\x00" + text))
+	return hex.EncodeToString(sum[:8])
+}
 
 // nameOf makes the name of one run of a member. The number tells runs apart and says
 // nothing else: a time would be compared with that of a run under another clock.

@@ -147,7 +147,7 @@ func newest(runs []*member) *member {
 func (t *table) state(kind Kind, id, boot string, now time.Time) State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	runs := t.runs[memberKey{kind, id, boot}]
+	runs := t.runs[keyOf(kind, id, boot)]
 	for _, m := range runs {
 		if m.judged(t.judge, now) == Alive {
 			return Alive

@@ -75,7 +75,7 @@ when something was found.`,
 	fl.StringSliceVar(&flags.Servers, "server", nil, "API addresses of the servers (default: as in the configuration, or "+defaultAddr+")")
 	fl.StringVar(&flags.DataDir, "data-dir", flags.DataDir, "its own directory")
 	fl.StringVar(&flags.RunnersDir, "runners-dir", "", "folder of runners, one a file (default: runners.d beside the configuration)")
-	fl.StringVar(&flags.hostKey, "host-key", "", "go on as the host with this id, whose data directory is lost (vigil host show tells it); only for a new data directory")
+	fl.StringVar(&flags.hostKeyFile, "host-key-file", "", "go on as the host whose data directory is lost, with a copy of its host_key; only for a new data directory")
 	fl.StringVar(&flags.Name, "name", "", "name of this host, for people (default: the machine's)")
 	fl.StringVar(&flags.Metrics, "metrics", "", "serve /metrics on this loopback address (default: nowhere)")
 	fl.StringVar(&flags.LogLevel, "log-level", flags.LogLevel, "trace, debug, info, warn or error")
@@ -94,15 +94,15 @@ when something was found.`,
 // override takes over what the command line said.
 func (f *agentdFile) override(flags *agentdFile, said func(string) bool) {
 	for name, take := range map[string]func(){
-		"server":      func() { f.Servers = flags.Servers },
-		"data-dir":    func() { f.DataDir = flags.DataDir },
-		"host-key":    func() { f.hostKey = flags.hostKey },
-		"name":        func() { f.Name = flags.Name },
-		"runners-dir": func() { f.RunnersDir, f.dirByFlag = flags.RunnersDir, true },
-		"metrics":     func() { f.Metrics = flags.Metrics },
-		"log-level":   func() { f.LogLevel = flags.LogLevel },
-		"log-json":    func() { f.LogJSON = flags.LogJSON },
-		"boot-id":     func() { f.boot = flags.boot },
+		"server":        func() { f.Servers = flags.Servers },
+		"data-dir":      func() { f.DataDir = flags.DataDir },
+		"host-key-file": func() { f.hostKeyFile = flags.hostKeyFile },
+		"name":          func() { f.Name = flags.Name },
+		"runners-dir":   func() { f.RunnersDir, f.dirByFlag = flags.RunnersDir, true },
+		"metrics":       func() { f.Metrics = flags.Metrics },
+		"log-level":     func() { f.LogLevel = flags.LogLevel },
+		"log-json":      func() { f.LogJSON = flags.LogJSON },
+		"boot-id":       func() { f.boot = flags.boot },
 	} {
 		if said(name) {
 			take()
@@ -159,7 +159,7 @@ func runAgentd(ctx context.Context, conf *agentdFile, logTo io.Writer) error {
 	if len(host.Runners) == 0 {
 		log.Warn("no runner is offered: this host can start nothing")
 	}
-	log.Info("agentd starts", "host_id", daemon.Key(), "pid", os.Getpid(), "servers", conn.Servers(), "version", version())
+	log.Info("agentd starts", "pid", os.Getpid(), "servers", conn.Servers(), "version", version())
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		// The end of the daemon ends the group, also an orderly one.

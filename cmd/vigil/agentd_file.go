@@ -45,13 +45,13 @@ type agentdFile struct {
 	RunnersDir    string            `yaml:"runners_dir"`
 	Runners       []runnerFile      `yaml:"runners"`
 
-	file      string        // empty: none was read
-	document  *document     // nil: there is no file, or nothing in it
-	dirByFlag bool          // RunnersDir came from the command line
-	places    []runnerPlace // of the last runners, those with files of their own
-	broken    []finding     // files of runners that cannot be read
-	hostKey   string        // that a new data directory takes over
-	boot      string        // instead of the machine's boot id, for tests
+	file        string        // empty: none was read
+	document    *document     // nil: there is no file, or nothing in it
+	dirByFlag   bool          // RunnersDir came from the command line
+	places      []runnerPlace // of the last runners, those with files of their own
+	broken      []finding     // files of runners that cannot be read
+	hostKeyFile string        // of which a new data directory takes over the key
+	boot        string        // instead of the machine's boot id, for tests
 }
 
 // maxKeepDeleted bounds how long what deleted agents have left is kept by a figure.
@@ -180,7 +180,7 @@ func (f *agentdFile) wrong(at *token.Token, message string) error {
 // not offered.
 func (f *agentdFile) config(conn grpc.ClientConnInterface, log hclog.Logger, registerer prometheus.Registerer) agentd.Config {
 	conf := agentd.Config{
-		DataDir: f.DataDir, HostKey: f.hostKey, Name: f.Name, Labels: f.Labels, Capacity: f.Capacity.n, Conn: conn, Addrs: f.Servers,
+		DataDir: f.DataDir, HostKeyFile: f.hostKeyFile, Name: f.Name, Labels: f.Labels, Capacity: f.Capacity.n, Conn: conn, Addrs: f.Servers,
 		Version: version(), StopGrace: f.StopGrace.span, FrozenLimit: f.FrozenLimit.span, ShutdownLimit: f.ShutdownLimit.span,
 		LogBytes: f.Logs.MaxBytes.n, LogKeep: int(f.Logs.Keep.n), Logger: log, Registerer: registerer,
 		OnStop: agentd.OnStop(f.OnStop), DrainLimit: f.DrainLimit.span, MaxStarting: int(f.MaxStarting.n),

@@ -42,7 +42,7 @@ func (a *app) explainHost(h *vigilv1.Host) error {
 	}
 	err := a.pairs("to do", hostRemedy(h), "drain", a.drainLine(h), "pressure", h.GetPressure(),
 		"agents", hostLoad(h), "lease", left(h.GetLeaseLeft()), "seen", a.heard(h),
-		"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "boot", h.GetBoot(), "version", h.GetVersion(),
+		"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "version", h.GetVersion(),
 		"gossip", orWord(h.GetGossipAddr(), "none: servers hear it by its stream only"),
 		"servers", strings.Join(h.GetServers(), ", "))
 	if err != nil {

@@ -148,7 +148,7 @@ cannot tell, and takes your word. A host that is heard is refused, unless --forc
 					}
 				}
 				// The answer may have taken minutes: this host is meant, not one that got its name.
-				h, err = c.fleet.ConfirmDead(ctx, &vigilv1.ConfirmDeadRequest{Host: h.GetKey(), Force: force, By: a.me()})
+				h, err = c.fleet.ConfirmDead(ctx, &vigilv1.ConfirmDeadRequest{Host: fmt.Sprint(h.GetId()), Force: force, By: a.me()})
 				if err != nil {
 					return err
 				}

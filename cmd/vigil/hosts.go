@@ -81,7 +81,7 @@ func labelText(labels map[string]string) string {
 func newHostShowCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "show HOST",
-		Short:             "Show a worker machine, by name or stable id, and its agents",
+		Short:             "Show a worker machine, by name or number, and its agents",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.first(hostNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -93,8 +93,8 @@ func newHostShowCmd(a *app) *cobra.Command {
 				if a.json {
 					return a.printJSON(h)
 				}
-				err = a.pairs("host", h.GetName(), "id", h.GetKey(), "state", h.GetState(), "why", hostWhy(h),
-					"boot", h.GetBoot(), "version", h.GetVersion(), "agents", hostLoad(h),
+				err = a.pairs("host", h.GetName(), "number", fmt.Sprint(h.GetId()), "state", h.GetState(), "why", hostWhy(h),
+					"version", h.GetVersion(), "agents", hostLoad(h),
 					"lease", left(h.GetLeaseLeft()), "seen", a.heard(h), "drain", a.drainLine(h),
 					"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "terminals", h.GetTerminals(), "gossip", h.GetGossipAddr(), "servers", strings.Join(h.GetServers(), ", "))
 				if err != nil {
@@ -113,7 +113,7 @@ func hostLoad(h *vigilv1.Host) string {
 // agentsOf prints the agents of a host, all of them.
 func (a *app) agentsOf(ctx context.Context, c *conn, h *vigilv1.Host) error {
 	list := &vigilv1.ListAgentsResponse{}
-	for request := (&vigilv1.ListAgentsRequest{Host: h.GetKey(), Stale: a.stale, Limit: 1000}); ; {
+	for request := (&vigilv1.ListAgentsRequest{Host: fmt.Sprint(h.GetId()), Stale: a.stale, Limit: 1000}); ; {
 		page, err := c.fleet.ListAgents(ctx, request)
 		if err != nil {
 			return err

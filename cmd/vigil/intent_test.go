@@ -72,7 +72,7 @@ func TestIntentsCarryWhoAndWhy(t *testing.T) {
 	s.agent = &vigilv1.GetAgentResponse{Agent: &vigilv1.Agent{Name: "web/b", Room: "web", Desired: "paused", Paused: true, PauseBy: "alice", Why: "paused by alice"}}
 	s.task = &vigilv1.Task{Id: 7, State: vigilv1.TaskState_PENDING}
 	s.room = &vigilv1.Room{Name: "web", Paused: true}
-	s.host = &vigilv1.Host{Name: "w1", Key: "key-1", State: "draining", Drain: true, Running: 3, DrainLeft: durationpb.New(90 * time.Second)}
+	s.host = &vigilv1.Host{Id: 7, Name: "w1", State: "draining", Drain: true, Running: 3, DrainLeft: durationpb.New(90 * time.Second)}
 	for _, tc := range []struct {
 		args string
 		want proto.Message
@@ -92,7 +92,7 @@ func TestIntentsCarryWhoAndWhy(t *testing.T) {
 		{"brake release", &vigilv1.ReleaseBrakeRequest{By: "alice"}, "the brake is released"},
 		{"host drain w1 --deadline 30m", &vigilv1.DrainHostRequest{Host: "w1", By: "alice", Deadline: durationpb.New(30 * time.Minute)}, "host w1 is draining: 3 agents still run there; all are stopped in 1m 30s"},
 		{"host undrain w1", &vigilv1.DrainHostRequest{Host: "w1", By: "alice", Off: true}, "host w1 is no longer drained"},
-		{"host confirm-dead w1 --yes --force", &vigilv1.ConfirmDeadRequest{Host: "key-1", Force: true, By: "alice"}, "host w1 is taken for dead"},
+		{"host confirm-dead w1 --yes --force", &vigilv1.ConfirmDeadRequest{Host: "7", Force: true, By: "alice"}, "host w1 is taken for dead"},
 		{"host forget w1", &vigilv1.ForgetHostRequest{Host: "w1", By: "alice"}, "host w1 is forgotten"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
@@ -182,9 +182,9 @@ func TestDrainThatIsWaitedFor(t *testing.T) {
 func TestHostExplainAnswersOnOneScreen(t *testing.T) {
 	s := newCanned(t)
 	s.agent = &vigilv1.GetAgentResponse{Agent: &vigilv1.Agent{Name: "web/builder", Participant: "ACTIVE", Process: "running", Managed: true, Incarnation: "3", Host: "w2", Why: "working on task 4", Task: 4}}
-	s.host = &vigilv1.Host{Name: "w2", Key: "k2", State: "suspect", SuspectWhy: "gossip is blocked (UDP port?) while its beats arrive",
+	s.host = &vigilv1.Host{Name: "w2", State: "suspect", SuspectWhy: "gossip is blocked (UDP port?) while its beats arrive",
 		Running: 1, Capacity: 8, LeaseLeft: durationpb.New(50 * time.Second), SeenAt: before(time.Hour), Heard: durationpb.New(3 * time.Second), Runners: []string{"claude"},
-		Boot: "b1", Version: "v1", GossipAddr: "10.0.0.2:7422", Warnings: []string{"tmux is missing: runner chat is started directly"},
+		Version: "v1", GossipAddr: "10.0.0.2:7422", Warnings: []string{"tmux is missing: runner chat is started directly"},
 		Drain: true, DrainBy: "alice", DrainAt: before(time.Minute), DrainLeft: durationpb.New(20 * time.Minute),
 		Views: []*vigilv1.HostView{{Server: "s1", Gossip: "silent", Stream: "alive"}, {Server: "s2", Gossip: "silent", Stream: "none"}}}
 	code, out, errs := terminalRun{}.do(t, "host", "explain", "w2", "--addr", s.addr)
@@ -196,7 +196,6 @@ agents   1 running, 0 starting, room for 8
 lease    ends in 50s
 seen     3s ago
 runners  claude
-boot     b1
 version  v1
 gossip   10.0.0.2:7422
 warning: tmux is missing: runner chat is started directly

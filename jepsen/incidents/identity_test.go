@@ -210,12 +210,15 @@ func TestI101DecoysSurvive(t *testing.T) {
 	h := w.Hosts[0]
 	w.room(role("work", 2, "fork", on(h)))
 	before := w.runs(2)
-	key := w.hostState(h).GetKey()
+	key, err := os.ReadFile(filepath.Join(h.Data, "host_key"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	var decoys []*stand.Process
 	for i, env := range [][]string{
 		nil,
 		{"VIGIL_AGENT=" + w.slot("work"), "VIGIL_INCARNATION=" + fmt.Sprint(before["work"].Incarnation)},
-		{"VIGIL_HOST=" + strings.Repeat("0", len(key)), "VIGIL_AGENT_ID=" + fmt.Sprint(w.agent("work").GetId()),
+		{"VIGIL_HOST=" + strings.Repeat("0", len(strings.TrimSpace(string(key)))), "VIGIL_AGENT_ID=" + fmt.Sprint(w.agent("work").GetId()),
 			"VIGIL_INCARNATION=" + fmt.Sprint(before["work"].Incarnation)},
 	} {
 		p, err := h.Machine.Start(fmt.Sprint("decoy", i), filepath.Join(shared.folder, "ticker"), []string{"child", w.slot("work"), "true"}, env)
@@ -298,7 +301,7 @@ func TestI103WrongIdentityIsRefused(t *testing.T) {
 
 // I105, unstable identity: 25 agents of a host whose agentd is installed anew are bound
 // to it again by themselves while its data directory is kept. When that is lost,
-// `vigil agentd --host-key` lets the machine go on as the host that it was; a directory
+// `vigil agentd --host-key-file` with a copy of its host_key lets the machine go on as the host that it was; a directory
 // of another host is not renamed that way.
 func TestI105HostKeepsItsIdentity(t *testing.T) {
 	w := fleet(t)
@@ -321,13 +324,13 @@ func TestI105HostKeepsItsIdentity(t *testing.T) {
 	if err := errors.Join(h.KillAll(), os.Rename(h.Data, h.Data+".lost")); err != nil {
 		t.Fatal(err)
 	}
-	fresh, err := h.Machine.Start("adopter", w.Program(), []string{"agentd", "--config", config, "--data-dir", h.Data, "--host-key", was.GetKey()}, nil)
+	fresh, err := h.Machine.Start("adopter", w.Program(), []string{"agentd", "--config", config, "--data-dir", h.Data, "--host-key-file", filepath.Join(h.Data+".lost", "host_key")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	after := w.runsAfter(before)
-	if now := w.hostState(h); now.GetId() != was.GetId() || now.GetKey() != was.GetKey() || now.GetRunning() != agents {
-		t.Errorf("host %d (%s) became host %d (%s) with %d agents", was.GetId(), was.GetKey(), now.GetId(), now.GetKey(), now.GetRunning())
+	if now := w.hostState(h); now.GetId() != was.GetId() || now.GetRunning() != agents {
+		t.Errorf("host %d became host %d with %d agents", was.GetId(), now.GetId(), now.GetRunning())
 	}
 	for slot, l := range after {
 		if l.Host != h.Name {
@@ -338,7 +341,11 @@ func TestI105HostKeepsItsIdentity(t *testing.T) {
 	if err := fresh.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	wrong, err := h.Machine.Start("renamed", w.Program(), []string{"agentd", "--config", config, "--data-dir", h.Data, "--host-key", strings.Repeat("0", 32)}, nil)
+	other := filepath.Join(shared.folder, h.Name, "other_key")
+	if err := os.WriteFile(other, []byte(strings.Repeat("0", 32)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wrong, err := h.Machine.Start("renamed", w.Program(), []string{"agentd", "--config", config, "--data-dir", h.Data, "--host-key-file", other}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +357,7 @@ func TestI105HostKeepsItsIdentity(t *testing.T) {
 			return errors.New("it still runs")
 		}
 	})
-	if text := w.log(h.Name, "renamed"); wrong.Code() <= 0 || !strings.Contains(text, "belongs to host "+was.GetKey()) {
+	if text := w.log(h.Name, "renamed"); wrong.Code() <= 0 || !strings.Contains(text, "belongs to another host") {
 		t.Errorf("code %d: %s", wrong.Code(), text)
 	}
 }

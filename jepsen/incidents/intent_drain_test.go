@@ -63,10 +63,7 @@ func (w *world) drainingDaemon(h *stand.Host) {
 		w.t.Fatal(err)
 	}
 	args := []string{"agentd", "--config", filepath.Join(shared.folder, h.Name, "agentd.yaml"), "--data-dir", h.Data, "--drain"}
-	// One that came back from a power cut of its machine.
-	if boot := w.hostState(h).GetBoot(); boot != "" {
-		args = append(args, "--boot-id", boot)
-	}
+	args = append(args, h.BootFlags()...)
 	registered := func() int { return strings.Count(w.log(h.Name, "agentd"), "host registered") }
 	before := registered()
 	p, err := h.Machine.Start("agentd", w.Program(), args, nil)

@@ -74,9 +74,7 @@ func (h *Host) Start() (err error) {
 // runs there already.
 func (h *Host) StartBeside(name string) (*Process, error) {
 	args := []string{"agentd", "--config", h.file(), "--data-dir", h.Data}
-	if h.boots > 1 { // the kernel below has not booted
-		args = append(args, "--boot-id", fmt.Sprintf("boot-%d-of-%s", h.boots, h.Name))
-	}
+	args = append(args, h.BootFlags()...)
 	return h.Machine.Start(name, h.stand.program(h.Program), args, nil)
 }
 
@@ -133,3 +131,11 @@ func quoted(list []string) string {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// BootFlags tell agentd of a boot of its machine that the kernel below has not seen.
+func (h *Host) BootFlags() []string {
+	if h.boots <= 1 {
+		return nil
+	}
+	return []string{"--boot-id", fmt.Sprintf("boot-%d-of-%s", h.boots, h.Name)}
+}

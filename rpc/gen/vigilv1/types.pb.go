@@ -3185,13 +3185,12 @@ func (x *Exit) GetHost() string {
 	return ""
 }
 
-// Host is a worker machine.
+// Host is a worker machine. What it identifies itself with is no part of it: whoever knew that
+// could speak for the host.
 type Host struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Key   string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	Name  string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	Boot  string                 `protobuf:"bytes,4,opt,name=boot,proto3" json:"boot,omitempty"`
 	// ready, suspect, lost, returning, draining or left
 	State     string               `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
 	Runners   []string             `protobuf:"bytes,6,rep,name=runners,proto3" json:"runners,omitempty"`
@@ -3262,23 +3261,9 @@ func (x *Host) GetId() uint32 {
 	return 0
 }
 
-func (x *Host) GetKey() string {
-	if x != nil {
-		return x.Key
-	}
-	return ""
-}
-
 func (x *Host) GetName() string {
 	if x != nil {
 		return x.Name
-	}
-	return ""
-}
-
-func (x *Host) GetBoot() string {
-	if x != nil {
-		return x.Boot
 	}
 	return ""
 }
@@ -3958,12 +3943,10 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x04tail\x18\b \x01(\tR\x04tail\x12\x12\n" +
 	"\x04task\x18\t \x01(\x04R\x04task\x12\x12\n" +
 	"\x04host\x18\n" +
-	" \x01(\tR\x04host\"\xc3\a\n" +
+	" \x01(\tR\x04host\"\x9d\a\n" +
 	"\x04Host\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\rR\x02id\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\x12\x12\n" +
-	"\x04boot\x18\x04 \x01(\tR\x04boot\x12\x14\n" +
+	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x14\n" +
 	"\x05state\x18\x05 \x01(\tR\x05state\x12\x18\n" +
 	"\arunners\x18\x06 \x03(\tR\arunners\x122\n" +
 	"\x06labels\x18\a \x03(\v2\x1a.vigil.v1.Host.LabelsEntryR\x06labels\x12\x1a\n" +
