@@ -14,7 +14,7 @@ const (
 	EscStuckProcess     EscalationKind = iota + 1 // agent: its process outlives SIGKILL
 	EscBreaker                                    // agent: it failed so often that its restarts are paused
 	EscBrokenStart                                // agent: nothing of it could be started, several times in a row
-	EscTaskQuarantined                            // task: several lives died while they held it
+	EscTaskQuarantined                            // task: several lives died or had to be ended while they held it
 	EscMailUnanswered                             // agent: urgent or high mail is without an acknowledgement
 	EscMassFailure                                // cluster: the brake is set
 	EscRoomCanceled                               // room: the conversation watchdog has canceled it

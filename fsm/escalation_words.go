@@ -25,7 +25,7 @@ var escalationKinds = [escalationKindsPlus]escalationWords{
 	EscBrokenStart: {"broken_start", "nothing of the agent can be started, several times in a row",
 		"it is tried again at growing distances, on another host where there is one",
 		[]string{"vigil agent explain {agent}", "vigil host explain {host}", "vigil agent stop {agent}"}},
-	EscTaskQuarantined: {"task_quarantined", "several lives of agents died while they held the task",
+	EscTaskQuarantined: {"task_quarantined", "several lives of agents died, or had to be ended, while they held the task",
 		"nobody gets the task any more",
 		[]string{"vigil task show {task}", "vigil task unquarantine {task}", "vigil task cancel {task}"}},
 	EscMailUnanswered: {"mail_unacknowledged", "urgent or high mail to the agent is without an acknowledgement after its limit",

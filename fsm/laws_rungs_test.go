@@ -122,7 +122,7 @@ func TestL11RestartsThatDoNotHelpEnd(t *testing.T) {
 	x := &hung{drive: newDrive(t)}
 	x.jump(time.Minute)
 	x.h = x.host("h1", "w")
-	x.must(PutSettings{Values: []KV{{"attempt_limit", "0"}, {"ladder_cooldown", "0s"}}})
+	x.must(PutSettings{Values: []KV{{"attempt_limit", "0"}, {"kill_limit", "0"}, {"ladder_cooldown", "0s"}}})
 	x.room("r", RoleSpec{Name: "a", Runner: "w", Ladder: LadderRestart})
 	for range 5 {
 		x.begin()

@@ -115,7 +115,7 @@ type RoleSpec struct {
 	ProgressLimit time.Duration // started but silent; 0: none
 	StopGrace     time.Duration // between TERM and KILL
 	AttemptLimit  uint32        // attempts of a task before it is FAILED
-	KillLimit     uint32        // incarnations a task may kill before it is QUARANTINED
+	KillLimit     uint32        // incarnations a task may kill, or hang until the ladder ends them, before it is QUARANTINED
 
 	// TurnLimit bounds the time with one task, RunLimit one life (kept by the host).
 	// 0, the default: none. A limit that kills long turns of healthy agents does more

@@ -37,6 +37,7 @@ func (s *State) rung(a *Agent, l *Ladder, v *AgentVerdict) {
 		say("agent.restarted_stuck", why)
 		s.withdrawMail(l)
 		l.Restarts++
+		s.blame(a)
 		s.overstay(a, clip(why, MaxReason))
 	case RungEscalate:
 		g := s.Signals(a.ID, true)
@@ -49,6 +50,16 @@ func (s *State) rung(a *Agent, l *Ladder, v *AgentVerdict) {
 		}
 		say("agent.needs_human", text+"; see `vigil agent explain "+a.Name+"`")
 		s.escalateStuck(a, l, v.Kind)
+	}
+}
+
+// blame counts a life that the ladder ends against the task that it holds, like a death of
+// its own: a task that hangs whoever takes it must not go through the lives of a role, nor be
+// FAILED at its attempt limit, which calls nobody.
+func (s *State) blame(a *Agent) {
+	if t := s.tasks.mut(uint64(a.Task)); t != nil {
+		t.Kills++
+		t.Stuck = true
 	}
 }
 

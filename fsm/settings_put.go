@@ -35,7 +35,7 @@ var settingTable = []setting{
 	{name: "tasks_kept", help: "finished tasks kept at most", min: 0, max: 1 << 40, num: func(s *Settings) *uint64 { return &s.TasksKept }},
 	{name: "events_kept", help: "events kept at most", min: 1000, max: 1 << 30, num: func(s *Settings) *uint64 { return &s.EventsKept }},
 	{name: "attempt_limit", help: "attempts at a task before it is FAILED; 0: no limit", min: 0, max: 1000, num32: func(s *Settings) *uint32 { return &s.AttemptLimit }},
-	{name: "kill_limit", help: "incarnations that may die of a task before it is QUARANTINED; 0: no limit", min: 0, max: 1000, num32: func(s *Settings) *uint32 { return &s.KillLimit }},
+	{name: "kill_limit", help: "incarnations that may die of a task, or hang with it until the ladder ends them, before it is QUARANTINED; 0: no limit", min: 0, max: 1000, num32: func(s *Settings) *uint32 { return &s.KillLimit }},
 	{name: "breaker_starts", help: "failures within breaker_window that park an agent", min: 1, max: 1000, num32: func(s *Settings) *uint32 { return &s.BreakerStarts }},
 	{name: "breaker_window", help: "window of breaker_starts", min: 1000, max: day, dur: func(s *Settings) *time.Duration { return &s.BreakerWindow }},
 	{name: "breaker_pause", help: "how long an agent is parked before one trial", min: 1000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.BreakerPause }},

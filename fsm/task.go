@@ -49,7 +49,7 @@ type Task struct {
 	Attempt   uint32      // number of the last claim; the fencing token of its work
 	Holder    AgentID     // of the last attempt, held or not
 	HolderInc Incarnation // of the last attempt
-	Kills     uint32      // incarnations that died by themselves while they held it
+	Kills     uint32      // incarnations that died by themselves, or that the ladder ended, while they held it
 	Charged   uint32      // attempts that ended by a fault of the task or its holder
 	Note      string      // last progress note
 	Result    string      // of the completion, failure or cancellation
@@ -70,6 +70,9 @@ type Task struct {
 	// tells that Text was among them. See relief.
 	Dropped  uint64
 	TextGone bool
+	// Stuck tells that one of Kills was ended by the ladder: the task is never FAILED by its
+	// attempt limit, which calls nobody, but QUARANTINED.
+	Stuck bool
 }
 
 // Held says who had an attempt.

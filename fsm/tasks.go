@@ -147,7 +147,7 @@ func (s *State) bereave(a *Agent) {
 
 // recover takes a task from its holder: back to PENDING, or to an end when its
 // limits are reached. charge counts the attempt as a failed one; killed counts a
-// death of the holder against the task.
+// death of the holder against the task; a life that the ladder ends is counted before.
 func (s *State) recover(t *Task, why string, charge, killed bool) {
 	spec := &s.roles.get(uint64(t.Role)).Spec
 	if charge {
@@ -157,14 +157,19 @@ func (s *State) recover(t *Task, why string, charge, killed bool) {
 		t.Kills++
 	}
 	a := s.agents.mut(uint64(t.Holder))
+	deadly, failed := t.Kills >= spec.KillLimit && spec.KillLimit > 0, t.Charged >= spec.AttemptLimit && spec.AttemptLimit > 0
 	switch {
-	case t.Kills >= spec.KillLimit && spec.KillLimit > 0:
-		t.Result = fmt.Sprintf("%d incarnations died while they held it", t.Kills)
+	case deadly:
+		t.Result = fmt.Sprintf("%d incarnations died or had to be ended while they held it", t.Kills)
+	case failed:
+		t.Result = fmt.Sprintf("attempt limit of %d reached: %s", spec.AttemptLimit, why)
+	}
+	switch {
+	case deadly || failed && t.Stuck:
 		s.event("task.quarantined", about{agent: a, task: t.ID, attempt: t.Attempt}, t.Result)
 		s.move(t, TaskQuarantined)
 		s.escalateTask(t)
-	case t.Charged >= spec.AttemptLimit && spec.AttemptLimit > 0:
-		t.Result = fmt.Sprintf("attempt limit of %d reached: %s", spec.AttemptLimit, why)
+	case failed:
 		s.event("task.failed", about{agent: a, task: t.ID, attempt: t.Attempt}, t.Result)
 		s.move(t, TaskFailed)
 	default:
@@ -309,7 +314,7 @@ func (s *State) requeue(t *Task, kind, by string) Outcome {
 	if t.TextGone {
 		return refuse(Conflict, "the text of task %d was dropped since its budget was full; create the task anew", t.ID)
 	}
-	t.Kills, t.Charged, t.Result, t.Note, t.Dropped = 0, 0, "", "", 0
+	t.Kills, t.Charged, t.Stuck, t.Result, t.Note, t.Dropped = 0, 0, false, "", "", 0
 	t.plan(func(p *Plan) { *p = Plan{Expect: p.Expect} })
 	t.pass(0, 0) // what the old attempt still says is late
 	s.event(kind, about{task: t.ID, room: t.Room}, "by "+nobody(by))

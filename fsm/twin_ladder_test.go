@@ -1,6 +1,8 @@
 package fsm
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -14,7 +16,8 @@ func (c *chaos) ladder(s *State) Command {
 		roles := chaosRoles()
 		for i := range roles {
 			roles[i].PendingLimit, roles[i].TurnLimit, roles[i].Replicas = time.Second, 0, 4
-			if c.plans { // so that tasks get stuck, too, after they should have been done
+			roles[i].KillLimit = 1 // so that what the ladder ends shows
+			if c.plans {           // so that tasks get stuck, too, after they should have been done
 				roles[i].HealthEvery, roles[i].HealthMissed, roles[i].Expect = time.Second, 1, time.Second
 				roles[i].ProgressLimit, roles[i].AckLimit = 0, 0
 			}
@@ -118,6 +121,44 @@ type ladderTwin struct {
 	climbers map[AgentID]*climber
 	words    map[AgentID]words
 	heard    map[AgentID]Time
+	ended    map[TaskID]uint32 // lives that the ladder has ended with the task, since it was last forgiven
+}
+
+// blames tells whether a restart counts against the task that the agent holds, at once and
+// once, and whether what became of tasks since is what that demands (N29).
+func (w *ladderTwin) blames(s *State, p *StepLadder, held *Task) string {
+	if held == nil || p.Rung != RungRestart {
+		return ""
+	}
+	w.ended[held.ID]++
+	now, spec := s.Task(held.ID), s.Role(held.Role).Spec
+	quarantined := now.State == TaskQuarantined
+	switch over := now.Holder != held.Holder || !now.State.Held(); {
+	case now.Kills != held.Kills+1:
+		return fmt.Sprintf("%d deaths, there were %d", now.Kills, held.Kills)
+	case over && quarantined != (now.Kills >= spec.KillLimit || now.Charged >= spec.AttemptLimit):
+		return fmt.Sprintf("%s after %d deaths and %d faults", now.State, now.Kills, now.Charged)
+	}
+	return ""
+}
+
+// judged looks at what became of the tasks that lives have hung with, and counts those that
+// are quarantined.
+func (w *ladderTwin) judged(t *testing.T, s *State, seed, index uint64) (quarantined int) {
+	t.Helper()
+	for id, ended := range w.ended {
+		switch k := s.Task(id); {
+		case k == nil || k.Kills == 0: // forgotten, or forgiven by a human
+			delete(w.ended, id)
+		case k.Kills < ended:
+			t.Fatalf("seed %d, entry %d: task %d counts %d deaths, the ladder has ended %d lives with it", seed, index, id, k.Kills, ended)
+		case k.State == TaskFailed && strings.Contains(k.Result, "attempt limit"):
+			t.Fatalf("seed %d, entry %d: task %d is FAILED and nobody is called: %s", seed, index, id, k.Result)
+		case k.State == TaskQuarantined:
+			quarantined++
+		}
+	}
+	return quarantined
 }
 
 func (w *ladderTwin) listen(s *State) {
@@ -210,7 +251,7 @@ func (w *ladderTwin) took(s *State, p *StepLadder, worked bool) bool {
 // life, and how many in the cluster within a look.
 func TestTwinOfTheLadderAgrees(t *testing.T) {
 	var taken [RungEscalate + 1]int
-	refused, extended := 0, 0
+	refused, extended, poisoned := 0, 0, 0
 	for _, seed := range seeds(8) {
 		c, eyes, s := newChaos(seed, true), newChaos(seed+100, true), New()
 		c.plans = seed%2 == 1
@@ -218,7 +259,7 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 		for _, e := range c.opening() {
 			s.Apply(e)
 		}
-		w := &ladderTwin{map[AgentID]*climber{}, map[AgentID]words{}, map[AgentID]Time{}}
+		w := &ladderTwin{map[AgentID]*climber{}, map[AgentID]words{}, map[AgentID]Time{}, map[TaskID]uint32{}}
 		var window []Time
 		for range 3000 {
 			c.nurse(s)
@@ -240,11 +281,16 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 				if !ok {
 					extended += w.extends(t, s, one)
 					w.listen(s)
+					poisoned = max(poisoned, w.judged(t, s, seed, one.Index))
 					continue
 				}
 				one.Requests[0] = Request{Cmd: p}
-				want, worked := false, false
+				want, worked, held := false, false, (*Task)(nil)
 				if a := s.Agent(p.Agent); a != nil {
+					if k := s.Task(a.Task); k != nil {
+						before := *k
+						held = &before
+					}
 					rung, due := w.next(s, a)
 					seen := Time(0)
 					if x := w.climbers[a.ID]; x != nil {
@@ -265,10 +311,14 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 					if window = append(window, s.meta.Clock); !w.took(s, &p, worked) || len(window) > 2*most {
 						t.Fatalf("seed %d, entry %d: %+v, %d rungs within %s", seed, one.Index, *w.climbers[p.Agent], len(window), s.meta.Settings.Ladder.Interval)
 					}
+					if wrong := w.blames(s, &p, held); wrong != "" {
+						t.Fatalf("seed %d, entry %d: %+v: %s", seed, one.Index, p, wrong)
+					}
 				default:
 					refused++
 				}
 				w.listen(s)
+				poisoned = max(poisoned, w.judged(t, s, seed, one.Index))
 				if err := s.Check(); err != nil {
 					t.Fatalf("seed %d, entry %d, %+v: %v", seed, one.Index, r, err)
 				}
@@ -283,5 +333,8 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 	if extended == 0 && *seedFlag == 0 {
 		t.Error("no answer has extended what was expected: the log exercises nothing")
 	}
-	t.Logf("%v taken, %d refused, %d answers extended what was expected", taken, refused, extended)
+	if poisoned == 0 && *seedFlag == 0 {
+		t.Error("no task was quarantined that lives have hung with: the log exercises nothing")
+	}
+	t.Logf("%v taken, %d refused, %d answers extended what was expected, %d tasks quarantined at once", taken, refused, extended, poisoned)
 }

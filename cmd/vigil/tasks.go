@@ -281,7 +281,7 @@ func (a *app) printTask(t *vigilv1.Task) error {
 		parent = fmt.Sprintf("task %d handed over to this one", t.GetParent())
 	}
 	if t.GetKills() > 0 {
-		kills = fmt.Sprintf("%d agents died while they held it", t.GetKills())
+		kills = fmt.Sprintf("%d lives died or had to be ended while they held it", t.GetKills())
 	}
 	err := a.pairs("task", fmt.Sprint(t.GetId()), "title", t.GetTitle(), "role", t.GetRoom()+"/"+t.GetRole(), "state", state,
 		"priority", fmt.Sprint(t.GetPriority()), "attempt", attempt, "parent", parent, "deaths", kills,
