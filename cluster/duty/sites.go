@@ -1,6 +1,11 @@
 package duty
 
-import "vigil/fsm"
+import (
+	"cmp"
+	"slices"
+
+	"vigil/fsm"
+)
 
 // offer is a runner (Key empty) or a label that a host has.
 type offer = fsm.KV
@@ -13,7 +18,7 @@ func runnerOffer(name string) offer { return offer{Value: name} }
 type sites struct {
 	epoch uint32 // of the state that it is about
 	seen  []revision
-	list  []site          // hosts that take starts, in order
+	list  []site          // hosts that take starts, in order of their ids
 	by    map[offer][]int // places in list, in order
 	fits  map[fsm.RoleID]fit
 }
@@ -39,6 +44,10 @@ type site struct {
 	slots    uint32 // starts that it can still take
 	load     uint32 // agents on it
 	capacity uint32
+
+	role  fsm.RoleID // that looked at it last, and has put it into its berths
+	peers uint32     // agents of that role on it
+	at    int        // place in the berths
 }
 
 // look brings what is known in line with the hosts, and gives the sum of their slots and the
@@ -63,7 +72,7 @@ func (x *sites) look(s *fsm.State, visits *int) (room int, free []int) {
 		if st.capacity = s.Host(st.host).Capacity; st.capacity == 0 {
 			st.capacity = set.DefaultCapacity
 		}
-		st.load, st.slots = load.Running+load.Starting, 0
+		st.load, st.slots, st.role = load.Running+load.Starting, 0, 0
 		if st.load < st.capacity && load.Starting < set.StartsPerHost {
 			st.slots = min(st.capacity-st.load, set.StartsPerHost-load.Starting)
 			room += int(st.slots)
@@ -91,6 +100,15 @@ func (x *sites) learn(s *fsm.State, visits *int) {
 			x.by[l] = append(x.by[l], at)
 		}
 	}
+}
+
+// home is the site that ran an agent last; nil: that host takes no starts, or there is none.
+func (x *sites) home(a *fsm.Agent) *site {
+	at, found := slices.BinarySearchFunc(x.list, a.Host, func(st site, id fsm.HostID) int { return cmp.Compare(st.host, id) })
+	if !found {
+		return nil
+	}
+	return &x.list[at]
 }
 
 // nowhere tells that no host that takes starts, full or not, fits the role. It is found out

@@ -20,6 +20,7 @@ type planner struct {
 	left   int        // roles of this round that are still to be looked at, at most; 0: the round is over
 	cut    bool       // the last look had visited enough before the round was over
 	visits int        // of the last look
+	berths berths     // memory for those of the role in hand
 }
 
 // starts orders a start for agents for which one is due, at most so many and at most as many
@@ -87,10 +88,10 @@ func (t *turn) role(r *fsm.Role) {
 		}
 		t.visits++
 		if b == nil {
-			b = t.berths(r)
+			b = t.moor(r)
 		}
 		a := t.s.Agent(id)
-		h := b.take(a)
+		h := b.take(a, t.sites.home(a))
 		if h == 0 {
 			return // no host has room for any other either
 		}
@@ -102,57 +103,50 @@ func (t *turn) role(r *fsm.Role) {
 	}
 }
 
-// berths are the sites with slots that fit a role, the best one first.
-type berths struct {
-	heap []*berth
-	by   map[fsm.HostID]*berth
-}
+// berths are the sites with slots that fit the role in hand, as a heap with the best one first.
+type berths []*site
 
-// berth is a site as one role sees it.
-type berth struct {
-	*site
-	order int    // of the host
-	peers uint32 // agents of the role on it
-	at    int    // place in the heap
-}
-
-func (t *turn) berths(r *fsm.Role) *berths {
-	b := &berths{by: map[fsm.HostID]*berth{}}
+// moor finds them.
+func (t *turn) moor(r *fsm.Role) *berths {
+	b := &t.berths
+	*b = (*b)[:0]
 	for _, i := range t.sites.fewest(r, t.free) {
 		t.visits++
 		if st := &t.sites.list[i]; st.slots > 0 && t.s.Offers(st.host, r) {
-			x := &berth{site: st, order: i, peers: t.s.LivesOn(r.ID, st.host), at: len(b.heap)}
-			b.heap, b.by[st.host] = append(b.heap, x), x
+			st.role, st.peers, st.at = r.ID, t.s.LivesOn(r.ID, st.host), len(*b)
+			*b = append(*b, st)
 		}
 	}
 	heap.Init(b)
 	return b
 }
 
-// take picks the host for an agent and takes one of its slots; 0: none has room.
-func (b *berths) take(a *fsm.Agent) fsm.HostID {
-	if len(b.heap) == 0 {
+// take picks the host for an agent and takes one of its slots; 0: none has room. Home is the
+// site that ran the agent before, nil when that is none of the sites.
+func (b *berths) take(a *fsm.Agent, home *site) fsm.HostID {
+	list := *b
+	if len(list) == 0 {
 		return 0
 	}
-	x := b.heap[0]
-	if home := b.by[a.Host]; home != nil && !failedOn(a, a.Host) {
-		x = home
-	} else if failedOn(a, x.host) && len(b.heap) > 1 {
-		x = b.heap[1]
-		if len(b.heap) > 2 && b.Less(2, 1) {
-			x = b.heap[2]
+	st := list[0]
+	switch {
+	case home != nil && home.role == a.Role && home.slots > 0 && !failedOn(a, home.host):
+		st = home
+	case failedOn(a, st.host) && len(list) > 1:
+		st = list[1]
+		if len(list) > 2 && b.Less(2, 1) {
+			st = list[2]
 		}
 	}
-	x.slots--
-	x.load++
-	x.peers++
-	if x.slots > 0 {
-		heap.Fix(b, x.at)
+	st.slots--
+	st.load++
+	st.peers++
+	if st.slots > 0 {
+		heap.Fix(b, st.at)
 	} else {
-		heap.Remove(b, x.at)
-		delete(b.by, x.host)
+		heap.Remove(b, st.at)
 	}
-	return x.host
+	return st.host
 }
 
 // failedOn tells whether the host was the last to run the agent and could not
@@ -163,32 +157,34 @@ func failedOn(a *fsm.Agent, h fsm.HostID) bool {
 }
 
 // Len is heap.Interface.
-func (b *berths) Len() int { return len(b.heap) }
+func (b *berths) Len() int { return len(*b) }
 
 // Less is heap.Interface: fewest agents of the role, then least load, then the order of hosts.
 func (b *berths) Less(i, j int) bool {
-	x, y := b.heap[i], b.heap[j]
+	x, y := (*b)[i], (*b)[j]
 	if x.peers != y.peers {
 		return x.peers < y.peers
 	}
 	if mine, its := uint64(x.load)*uint64(y.capacity), uint64(y.load)*uint64(x.capacity); mine != its {
 		return mine < its
 	}
-	return x.order < y.order
+	return x.host < y.host
 }
 
 // Swap is heap.Interface.
 func (b *berths) Swap(i, j int) {
-	b.heap[i], b.heap[j] = b.heap[j], b.heap[i]
-	b.heap[i].at, b.heap[j].at = i, j
+	list := *b
+	list[i], list[j] = list[j], list[i]
+	list[i].at, list[j].at = i, j
 }
 
 // Push is heap.Interface.
-func (b *berths) Push(x any) { b.heap = append(b.heap, x.(*berth)) }
+func (b *berths) Push(x any) { *b = append(*b, x.(*site)) }
 
 // Pop is heap.Interface.
 func (b *berths) Pop() any {
-	x := b.heap[len(b.heap)-1]
-	b.heap = b.heap[:len(b.heap)-1]
+	n := len(*b) - 1
+	x := (*b)[n]
+	*b = (*b)[:n]
 	return x
 }

@@ -58,6 +58,8 @@ type Spec struct {
 	Config string
 	// Own: it kills servers, so it never runs on a cluster of somebody else.
 	Own bool
+	// Alone: it needs no servers, and measures parts of one in this process.
+	Alone bool
 
 	run func(context.Context, *run) error
 }
@@ -65,7 +67,8 @@ type Spec struct {
 // All lists the benchmarks.
 func All() []*Spec {
 	return []*Spec{beatsSpec(), tasksSpec(), wakeSpec(), writesSpec(), waitersSpec(),
-		snapshotSpec(), fullSpec(), failoverSpec(), restartSpec(), idleSpec(), hostlossSpec()}
+		snapshotSpec(), fullSpec(), failoverSpec(), restartSpec(), idleSpec(), hostlossSpec(),
+		wantedSpec(), deletesSpec(), ondemandSpec()}
 }
 
 // Find gives the benchmark of that name, nil when there is none.
@@ -89,6 +92,9 @@ func (s *Spec) check(o Options) (Options, error) {
 	}
 	if s.Own && len(o.Addrs) > 0 {
 		return bad("benchmark %s kills servers and runs only on its own: leave --addr out", s.Name)
+	}
+	if s.Alone && len(o.Addrs) > 0 {
+		return bad("benchmark %s measures no servers: leave --addr out", s.Name)
 	}
 	if o.Managed && len(o.Addrs) > 0 {
 		return bad("managed agents need other settings than a cluster in use has: leave --addr or --managed out")
@@ -184,6 +190,12 @@ func (s *Spec) Run(ctx context.Context, o Options) (_ *Report, err error) {
 		config = string(text)
 	}
 	r := &run{Options: o, spec: s, tag: newTag(), report: newReport(s.Name)}
+	if s.Alone {
+		if err := s.run(ctx, r); err != nil {
+			return nil, fmt.Errorf("run benchmark %s: %w", s.Name, err)
+		}
+		return r.report, nil
+	}
 	r.say("starting three servers")
 	if r.stand, err = openStand(ctx, &r.Options, config); err != nil {
 		return nil, fmt.Errorf("start servers: %w", err)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ownGroup keeps signals of the terminal away from the process and ends it when
@@ -49,6 +51,15 @@ func (p *process) cpuTime() time.Duration {
 		return 0
 	}
 	return time.Duration(user+system) * tick
+}
+
+// threadTime is what the calling thread has used.
+func threadTime() time.Duration {
+	var at unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &at) != nil {
+		return 0
+	}
+	return time.Duration(at.Nano())
 }
 
 // ownTime is what this process has used.

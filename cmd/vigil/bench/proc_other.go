@@ -15,4 +15,6 @@ func (p *process) memory() (rss, anon int64) { return 0, 0 }
 // cpuTime is known on Linux only.
 func (p *process) cpuTime() time.Duration { return 0 }
 
+func threadTime() time.Duration { return 0 }
+
 func ownTime() time.Duration { return 0 }
