@@ -22,8 +22,8 @@ const (
 	MaxReason     = 1 << 10
 	MaxWarnings   = 32
 	MaxTombstones = 1000
-	TimersPerStep = 1000 // timers that one entry fires at most
-	StepsPerEntry = 512  // agents and tasks of what is removed that one entry works on at most
+	TimersPerStep = 16_384 // timers that one entry fires at most
+	StepsPerEntry = 512    // agents and tasks of what is removed that one entry works on at most
 )
 
 // Request is a command with what makes it safe to repeat. Session 0 means that
