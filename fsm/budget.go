@@ -11,8 +11,8 @@ const (
 	// doubles up to faultPauseMost.
 	faultPause     = 30 * time.Second
 	faultPauseMost = 5 * time.Minute
-	// usagePauseMost bounds what a host may say of a usage limit (ReportExit).
-	usagePauseMost = 24 * time.Hour
+	// MaxUsagePause bounds what a host may say of a usage limit (ReportExit).
+	MaxUsagePause = 24 * time.Hour
 )
 
 // Codes with which shells end that cannot find or execute a program. From a life that
@@ -138,7 +138,7 @@ func (s *State) parkForUsage(a *Agent, x *Exit) {
 	if pause <= 0 {
 		pause = s.meta.Settings.UsagePause
 	}
-	pause = min(min(pause, usagePauseMost)<<min(a.Notes().Limits, 10), usagePauseMost)
+	pause = min(min(pause, MaxUsagePause)<<min(a.Notes().Limits, 10), MaxUsagePause)
 	why := "a usage limit"
 	if x.Reason != "" {
 		why += ": " + x.Reason
@@ -178,7 +178,7 @@ func (a *Agent) ended(c *ReportExit) Exit {
 	case a.Order == StopOrder && !a.Overdue:
 		x.Kind, x.Reason = ExitOrdered, a.OrderReason
 	case c.Kind == ExitUsageLimit:
-		x.RetryAfter = min(max(c.RetryAfter, 0), usagePauseMost)
+		x.RetryAfter = min(max(c.RetryAfter, 0), MaxUsagePause)
 	case a.Overdue:
 		x.Kind, x.Reason = ExitTimedOut, a.OrderReason
 	case c.Kind == ExitStartFailed || c.Kind == ExitOrdered || c.Kind == ExitTimedOut:

@@ -35,9 +35,9 @@ func registerHostCmd(r *vigilv1.RegisterRequest) (fsm.Command, error) {
 	c.line("version", r.GetVersion(), maxWho)
 	c.atMost("runners", len(r.GetRunners()), fsm.MaxRoles)
 	c.atMost("running agents", len(r.GetInventory()), maxRunning)
-	c.atMost("warnings", len(r.GetWarnings()), fsm.MaxWarnings)
-	for _, w := range r.GetWarnings() {
-		c.text("a warning", w, fsm.MaxReason)
+	var warnings []string
+	for _, w := range r.GetWarnings()[:min(len(r.GetWarnings()), fsm.MaxWarnings)] {
+		warnings = append(warnings, factLine(w, fsm.MaxReason))
 	}
 	c.line("gossip_addr", r.GetGossipAddr(), maxKVValue)
 	c.atMost("servers", len(r.GetServers()), fsm.MaxHostServers)
@@ -55,10 +55,10 @@ func registerHostCmd(r *vigilv1.RegisterRequest) (fsm.Command, error) {
 	slices.Sort(runners)
 	cmd := fsm.RegisterHost{Key: r.GetKey(), Name: r.GetName(), Boot: r.GetBoot(), Version: r.GetVersion(),
 		Runners: slices.Compact(runners), Labels: labels, Capacity: r.GetCapacity(), Taken: r.GetTaken(),
-		Warnings: slices.Clone(r.GetWarnings()), GossipAddr: r.GetGossipAddr(),
+		Warnings: warnings, GossipAddr: r.GetGossipAddr(),
 		Servers: slices.Clone(r.GetServers())}
 	if cmd.Name == "" {
-		cmd.Name = cmd.Key
+		cmd.Name = "unnamed" // never its key, which is a secret
 	}
 	for _, run := range r.GetInventory() {
 		c.agentInc(run.GetAgent(), run.GetIncarnation())
@@ -99,12 +99,10 @@ func reportExitCmd(r *vigilv1.ReportExitRequest) (fsm.Command, error) {
 	var c checks
 	c.hostID(r.GetHost())
 	c.agentInc(r.GetAgent(), r.GetIncarnation())
-	c.line("signal", r.GetSignal(), maxWho)
-	c.text("reason", r.GetReason(), fsm.MaxReason)
-	c.text("tail", r.GetTail(), fsm.MaxTail)
 	cmd := fsm.ReportExit{Host: fsm.HostID(r.GetHost()), Agent: fsm.AgentID(r.GetAgent()),
-		Inc: fsm.Incarnation(r.GetIncarnation()), Code: r.GetCode(), Signal: r.GetSignal(),
-		Reason: r.GetReason(), Tail: r.GetTail(), RetryAfter: c.duration("retry_after", r.GetRetryAfter())}
+		Inc: fsm.Incarnation(r.GetIncarnation()), Code: r.GetCode(), Signal: factLine(r.GetSignal(), maxWho),
+		Reason: factText(r.GetReason(), fsm.MaxReason), Tail: factText(r.GetTail(), fsm.MaxTail),
+		RetryAfter: min(max(r.GetRetryAfter().AsDuration(), 0), fsm.MaxUsagePause)}
 	// A host may say more than one; its report must not fail for that.
 	switch {
 	case r.GetStartFailed():

@@ -89,17 +89,15 @@ func reportStuckCmd(r *vigilv1.ReportStuckRequest) (fsm.Command, error) {
 	var c checks
 	c.hostID(r.GetHost())
 	c.agentInc(r.GetAgent(), r.GetIncarnation())
-	c.text("reason", r.GetReason(), fsm.MaxReason)
 	return fsm.ReportStuck{Host: fsm.HostID(r.GetHost()), Agent: fsm.AgentID(r.GetAgent()),
-		Inc: fsm.Incarnation(r.GetIncarnation()), Reason: r.GetReason()}, c.err
+		Inc: fsm.Incarnation(r.GetIncarnation()), Reason: factText(r.GetReason(), fsm.MaxReason)}, c.err
 }
 
 func reportPressureCmd(r *vigilv1.ReportPressureRequest) (fsm.Command, error) {
 	var c checks
 	c.hostID(r.GetHost())
 	c.boot(r.GetBoot())
-	c.text("reason", r.GetReason(), fsm.MaxReason)
-	return fsm.ReportPressure{Host: fsm.HostID(r.GetHost()), Boot: r.GetBoot(), Reason: r.GetReason()}, c.err
+	return fsm.ReportPressure{Host: fsm.HostID(r.GetHost()), Boot: r.GetBoot(), Reason: factText(r.GetReason(), fsm.MaxReason)}, c.err
 }
 
 // maxViews bounds the hosts of one report; a cluster has far fewer.

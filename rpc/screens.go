@@ -24,9 +24,7 @@ func reportTerminalsCmd(r *vigilv1.ReportTerminalsRequest) (fsm.Command, error) 
 	var c checks
 	c.hostID(r.GetHost())
 	c.boot(r.GetBoot())
-	c.line("tool", r.GetTool(), fsm.MaxTool)
-	c.text("why", r.GetWhy(), fsm.MaxReason)
-	cmd := fsm.ReportTerminals{Host: fsm.HostID(r.GetHost()), Boot: r.GetBoot(), Tool: r.GetTool(), Why: r.GetWhy()}
+	cmd := fsm.ReportTerminals{Host: fsm.HostID(r.GetHost()), Boot: r.GetBoot(), Tool: factLine(r.GetTool(), fsm.MaxTool), Why: factText(r.GetWhy(), fsm.MaxReason)}
 	for _, list := range []struct {
 		field string
 		names []string

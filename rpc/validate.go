@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -146,12 +147,28 @@ func (c *checks) line(field, s string, limit int) {
 	if c.err != nil {
 		return
 	}
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] == 0x7f {
-			c.fail("%s holds a control character at byte %d; send one line of text.", field, i)
-			return
-		}
+	if i := strings.IndexFunc(s, unicode.IsControl); i >= 0 {
+		c.fail("%s holds a control character at byte %d; send one line of text.", field, i)
 	}
+}
+
+// factText makes text of what a host reports, at most limit bytes. What has happened is not refused for
+// the words in which it is told: they come from agents, and the fact would be lost with them (A1).
+func factText(s string, limit int) string {
+	if len(s) > limit {
+		s = s[:limit]
+	}
+	return strings.ToValidUTF8(s, "")
+}
+
+// factLine is factText without control characters.
+func factLine(s string, limit int) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, factText(s, limit))
 }
 
 func (c *checks) present(field, s, remedy string) {

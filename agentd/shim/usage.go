@@ -7,6 +7,10 @@ import (
 	"time"
 )
 
+// waitMost bounds the wait that a tool is believed to ask for. What it prints is the agent's text, and
+// the end of a life must not be lost in what that says (A1); the cluster parks nobody for longer.
+const waitMost = 24 * time.Hour
+
 // outOfQuota tells whether one of the rules recognizes the end of a tool, and how
 // long it says to wait; 0: unknown. The first rule that does counts. now is wall
 // time in the zone of the host.
@@ -16,7 +20,7 @@ func outOfQuota(rules []UsageRule, code int, tail string, now time.Time) (after 
 			continue
 		}
 		if r.Pattern == "" {
-			return r.After, true
+			return min(r.After, waitMost), true
 		}
 		re, err := regexp.Compile(r.Pattern)
 		if err != nil {
@@ -28,9 +32,9 @@ func outOfQuota(rules []UsageRule, code int, tail string, now time.Time) (after 
 			continue
 		}
 		if after := waitOf(re, all[len(all)-1], now); after > 0 {
-			return after, true
+			return min(after, waitMost), true
 		}
-		return r.After, true
+		return min(r.After, waitMost), true
 	}
 	return 0, false
 }

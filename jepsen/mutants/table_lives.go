@@ -43,6 +43,13 @@ func lifeMutants() []Mutant {
 			Hunt: tests("./fsm", "TestL2"),
 		},
 		{
+			Name: "end-lost-in-its-words", Law: "L11", Says: "the report of an end is refused when the agent has printed that it waits for a thousand years",
+			Edits: []Edit{{File: "rpc/commands_host.go",
+				Old: "		RetryAfter: min(max(r.GetRetryAfter().AsDuration(), 0), fsm.MaxUsagePause)}\n",
+				New: "		RetryAfter: c.duration(\"retry_after\", r.GetRetryAfter())}\n"}},
+			Hunt: tests("./rpc", "TestA01"),
+		},
+		{
 			Name: "fence-too-short", Law: "L7, L10", Says: "the cluster ends a fence after half of the time for which its shim relies on it",
 			Edits: []Edit{{File: "fsm/beats.go", Old: "		l.Fence = s.beaten(l)\n", New: "		l.Fence = now + Time(l.TTL)*3/8\n"}},
 			Hunt:  stand("-time", "30s", "-seed", "3", "-workloads", "lifecycle,dedup", "-nemesis", "cut_both_ways,cut_from_host"),
