@@ -117,6 +117,27 @@ func TestA08RefusedExitReports(t *testing.T) {
 	}
 }
 
+// An end that cannot be reported as its agent's output has it is charged like any other.
+func TestA01RefusedUsageLimitIsCharged(t *testing.T) {
+	r, p := newPuppetRig(t, false)
+	r.stream.orders(t, order("start", 1, 1, "sleep"))
+	one := next(t, p.started)
+	next(t, r.starts)
+	r.set(func() {
+		r.onExit = func(x *vigilv1.ReportExitRequest) error {
+			if x.GetUsageLimit() {
+				return no("invalid")
+			}
+			return nil
+		}
+	})
+	one.exit <- shim.Exit{Code: 3, UsageLimit: true, RetryAfter: time.Hour}
+	next(t, r.exits)
+	if x := next(t, r.exits); x.GetCode() != 3 || x.GetUsageLimit() || x.GetOrdered() || x.GetIncarnation() != 1 {
+		t.Errorf("then it says %v", x)
+	}
+}
+
 // What agents can make of it stays small, and none pushes out the letters of others.
 func TestA08DeadLettersAreBounded(t *testing.T) {
 	d := &letters{dir: filepath.Join(t.TempDir(), "dead-letters")}

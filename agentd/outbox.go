@@ -231,10 +231,11 @@ func (o *outbox) report(r *vigilv1.ReportExitRequest, s spool) error {
 }
 
 // bare is as much of an exit report as the cluster needs to charge it: nothing of it comes
-// from the agent but its exit code.
+// from the agent but its exit code, so a usage limit, which is read from its output and
+// would not be charged, is left out.
 func bare(r *vigilv1.ReportExitRequest) *vigilv1.ReportExitRequest {
 	return &vigilv1.ReportExitRequest{Agent: r.GetAgent(), Incarnation: r.GetIncarnation(), Code: r.GetCode(),
-		StartFailed: r.GetStartFailed(), Ordered: r.GetOrdered(), TimedOut: r.GetTimedOut(), UsageLimit: r.GetUsageLimit()}
+		StartFailed: r.GetStartFailed(), Ordered: r.GetOrdered(), TimedOut: r.GetTimedOut()}
 }
 
 // clip cuts text to at most n bytes of valid UTF-8.
