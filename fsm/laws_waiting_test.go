@@ -53,6 +53,9 @@ func TestN32RolesWithWorkAndNoAgentAreSeen(t *testing.T) {
 	if a := d.agent("demo/b"); a.LastExit == nil || a.LastExit.Kind != ExitGone || a.LastExit.Task != id || a.Failures != 0 {
 		t.Fatalf("%+v", a.LastExit)
 	}
+	if g := d.s.Signals(d.agent("demo/b").ID, true); !strings.HasPrefix(g.Exit, "ended with its task: ") {
+		t.Errorf("its last life %s", g.Exit)
+	}
 	seen("it died with its task", 5, "demo/b ended", "with task 1")
 	d.must(SetPause{Scope: "demo", Pause: true, By: "ann"})
 	seen("a human has paused it", 0)

@@ -114,6 +114,8 @@ func (x *Exit) sentence() string {
 	switch {
 	case x.Kind == ExitStartFailed:
 		return "could not be started: " + x.Reason
+	case x.Kind == ExitGone:
+		return "ended with its task: " + x.Reason
 	case x.Reason == "":
 		return how
 	case x.Kind == ExitCrash:

@@ -19,8 +19,11 @@ const justDied = 10 * time.Minute
 
 // unservedText says that a role has work and nobody to do it, and why.
 func unservedText(u *vigilv1.UnservedRole) string {
-	return fmt.Sprintf("%s of %s/%s wait (the first for %s) and nobody can take them: %s", plural(int(u.GetWaiting()), "task"),
-		u.GetRoom(), u.GetRole(), orZero(span(u.GetSince())), oneLine(tidy(u.GetWhy())))
+	what := fmt.Sprintf("%d tasks of %s/%s wait, the first", u.GetWaiting(), u.GetRoom(), u.GetRole())
+	if u.GetWaiting() == 1 {
+		what = fmt.Sprintf("1 task of %s/%s waits,", u.GetRoom(), u.GetRole())
+	}
+	return fmt.Sprintf("%s for %s, and nobody can do it: %s", what, orZero(span(u.GetSince())), oneLine(tidy(u.GetWhy())))
 }
 
 // endedWithTask tells that the last life was begun by hand and has just ended with a task in

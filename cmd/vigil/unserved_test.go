@@ -62,9 +62,9 @@ func TestN32StatusAndHealthCheckShowWorkThatNobodyDoes(t *testing.T) {
 	}
 	f.until("the role is seen", func() bool {
 		code, out, _ := r.do(t, "agent", "health-check", "web")
-		return code == exitFailed && strings.Contains(out, "1 task of web/builder wait") && strings.Contains(out, "started by hand, it ended") && strings.Contains(out, "with task 1")
+		return code == exitFailed && strings.Contains(out, "1 task of web/builder waits, for") && strings.Contains(out, "started by hand, it ended") && strings.Contains(out, "with task 1")
 	})
-	for args, want := range map[string]string{"status": "warning: 1 task of web/builder wait", "agent health-check --json": `"unserved":[{"room":"web","role":"builder","waiting":1`,
+	for args, want := range map[string]string{"status": "warning: 1 task of web/builder waits, for", "agent health-check --json": `"unserved":[{"room":"web","role":"builder","waiting":1`,
 		"task show 1": "no agent of web/builder is there"} {
 		if _, out, errs := r.do(t, strings.Fields(args)...); !strings.Contains(out, want) {
 			t.Errorf("%s: %s%s", args, out, errs)
