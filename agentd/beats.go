@@ -172,6 +172,7 @@ func (k *keeper) judged(l *life, sent time.Duration, verdict string) {
 	switch verdict {
 	case "", "current", "adopt":
 		l.acknowledge(sent)
+		l.unconfirmed = 0
 		switch {
 		case l.phase == accepted && !k.entry.wanted: // else a registration may still bury it
 			k.start(l)
@@ -186,5 +187,18 @@ func (k *keeper) judged(l *life, sent time.Duration, verdict string) {
 		// "held": a backup was restored just now; a later beat confirms it or ends it.
 		// "rejoin": the fence ended at that very moment and was not renewed. The next
 		// beat is told what became of it.
+		k.unconfirmed(l, sent)
+	}
+}
+
+// unconfirmed counts the time for which a leader has answered and left a frozen life in doubt, and ends it
+// after FrozenLimit. Time without an answer does not count: an outage kills nobody (law L10).
+func (k *keeper) unconfirmed(l *life, sent time.Duration) {
+	limit := k.config.FrozenLimit
+	if limit == 0 || l.phase != running || sent-l.acked < l.patience() {
+		return
+	}
+	if l.unconfirmed += k.interval(); l.unconfirmed >= limit {
+		k.end(l, ending{why: "it was frozen for " + limit.String() + " and the cluster did not confirm it", exempt: true}, 0)
 	}
 }

@@ -21,7 +21,6 @@ import (
 // Defaults of Config.
 const (
 	DefaultStopGrace     = 5 * time.Second
-	DefaultFrozenLimit   = 30 * time.Minute
 	DefaultShutdownLimit = 30 * time.Second
 	DefaultLogBytes      = 10 << 20
 	DefaultLogKeep       = 3
@@ -32,6 +31,8 @@ const (
 	// MaxStopGrace keeps a stop from looking like a hang.
 	MaxStopGrace = 10 * time.Minute
 	MaxLookEvery = 5 * time.Minute
+	// MaxFrozenLimit is a year.
+	MaxFrozenLimit = 365 * 24 * time.Hour
 )
 
 // OnStop says what becomes of the agents when the daemon is told to end.
@@ -91,9 +92,13 @@ type Config struct {
 
 	// StopGrace is used where an order names none; 0: DefaultStopGrace.
 	StopGrace time.Duration
-	// FrozenLimit is how long an agent stays frozen before it is killed; 0:
-	// DefaultFrozenLimit.
+	// FrozenLimit is for how long a life may be frozen while a leader answers and does not confirm it; time
+	// without a leader does not count (law L10). 0: for ever, that is until it is confirmed, superseded or
+	// ended by a human.
 	FrozenLimit time.Duration
+	// OrphanLimit is for how long a life may be without any daemon; 0: for ever. It is for hosts of which
+	// nothing may be left behind: a demo, a test.
+	OrphanLimit time.Duration
 	// OnStop is what becomes of the agents at the end of Run; empty: Keep.
 	OnStop OnStop
 	// DrainLimit is how long a drain waits for agents that hold a task; 0:
@@ -178,7 +183,8 @@ func (c Config) prepare() (Config, error) {
 		most  time.Duration
 	}{
 		{"stop grace", &c.StopGrace, DefaultStopGrace, MaxStopGrace},
-		{"frozen limit", &c.FrozenLimit, DefaultFrozenLimit, 24 * time.Hour},
+		{"frozen limit", &c.FrozenLimit, 0, MaxFrozenLimit},
+		{"orphan limit", &c.OrphanLimit, 0, MaxFrozenLimit},
 		{"shutdown limit", &c.ShutdownLimit, DefaultShutdownLimit, time.Hour},
 		{"drain limit", &c.DrainLimit, DefaultDrainLimit, 24 * time.Hour},
 		{"start gap", &c.StartEvery, 0, time.Minute},

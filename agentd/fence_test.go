@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -60,8 +62,10 @@ func TestLostConnectionFreezesAndThaws(t *testing.T) {
 	none(t, r.exits, "the work goes on")
 }
 
-func TestFrozenForTooLongIsKilled(t *testing.T) {
-	r := newRig(t, time.Minute, true)
+// L10: an outage of the servers, however long, ends no life, whatever frozen_limit says; the limit runs
+// while a leader answers and does not confirm the life.
+func TestL10FrozenLimitRunsOnlyWhileALeaderAnswers(t *testing.T) {
+	r := newRig(t, time.Minute, true, func(c *Config) { c.FrozenLimit = 30 * time.Minute })
 	r.stream.orders(t, order("start", 1, 1, "wait"))
 	a := next(t, r.agents)
 	a.expect(t, "up")
@@ -71,11 +75,35 @@ func TestFrozenForTooLongIsKilled(t *testing.T) {
 	})
 	r.advance(46 * time.Second)
 	until(t, "the freeze", func() bool { return strings.Contains(r.log.String(), "is frozen") })
-	r.advance(31 * time.Minute)
-	a.gone(t)
-	if x := next(t, r.exits); !strings.Contains(x.GetReason(), "frozen for 30m") {
-		t.Errorf("exit %v", x)
+	for range 3 * 24 {
+		r.advance(time.Hour)
+		next(t, r.beats)
 	}
+	none(t, r.exits, "an outage kills nobody")
+	r.set(func() {
+		r.onBeat = func(b *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
+			answer := &vigilv1.BeatResponse{Ttl: durationpb.New(time.Minute)}
+			for i := range b.GetAgents() {
+				answer.Exceptions = append(answer.Exceptions, &vigilv1.BeatException{Agent: b.GetAgents()[i], Incarnation: b.GetIncarnations()[i], Verdict: "held"})
+			}
+			return answer, nil
+		}
+	})
+	beats := 0
+	for over := false; !over; beats++ {
+		r.advance(15 * time.Second)
+		select {
+		case <-r.beats:
+		case x := <-r.exits:
+			if over = true; !strings.Contains(x.GetReason(), "frozen for 30m0s") || !x.GetOrdered() {
+				t.Errorf("exit %v", x)
+			}
+		}
+	}
+	if beats < 100 {
+		t.Errorf("ended after %d beats of a leader", beats)
+	}
+	a.gone(t)
 }
 
 // A frozen life that is superseded does not run for another moment.

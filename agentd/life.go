@@ -98,8 +98,10 @@ type life struct {
 	hung    bool          // that takes longer than hangLimit
 	stuck   bool          // something of it outlives SIGKILL, or it is hung
 	frozen  bool          // as last seen
-	untold  bool          // adopted: its start may not have been reported
-	sight   *sight        // nil: nobody looks at its terminal
+	// unconfirmed is for how long a leader has answered and not confirmed the life while it was frozen.
+	unconfirmed time.Duration
+	untold      bool   // adopted: its start may not have been reported
+	sight       *sight // nil: nobody looks at its terminal
 	// spoolOwner is the account whose files in the spool are read.
 	spoolOwner int
 

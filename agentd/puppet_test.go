@@ -157,7 +157,7 @@ func TestAcknowledgedBeatsReachTheShim(t *testing.T) {
 	before := r.now()
 	r.stream.orders(t, o)
 	one := next(t, p.started)
-	if at := one.spec.Acknowledged; at < before || at > r.now() || one.spec.TTL != time.Minute || one.spec.FrozenLimit != DefaultFrozenLimit {
+	if at := one.spec.Acknowledged; at < before || at > r.now() || one.spec.TTL != time.Minute || one.spec.OrphanLimit != 0 {
 		t.Errorf("acknowledged at %s, ordered at %s; spec %+v", at, before, one.spec)
 	}
 	if one.spec.RunLimit != time.Hour || one.spec.Kind != "exec" || one.spec.StopGrace != 20*time.Second {

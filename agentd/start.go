@@ -66,7 +66,7 @@ func (k *keeper) spec(l *life, c runner.Command) shim.Spec {
 		Runner: l.order.GetRunner(), Kind: c.Kind, PTY: c.PTY, Usage: c.Usage,
 		Path: c.Path, Args: c.Args, Dir: c.Dir, Env: append(c.Env, EnvSpool+"="+l.folder+"/"+shim.SpoolFolder, EnvServers+"="+ServersFile(k.data.path)), Limits: c.Limits,
 		RunLimit: shorter(l.order.GetRunLimit().AsDuration(), c.RunLimit), StopGrace: k.grace(l, nil),
-		TTL: l.ttl, FrozenLimit: k.config.FrozenLimit, Acknowledged: l.acked,
+		TTL: l.ttl, OrphanLimit: k.config.OrphanLimit, Acknowledged: l.acked,
 		LogFolder: k.data.logs(), LogBytes: k.config.LogBytes, LogKeep: k.config.LogKeep,
 	}
 	if c := c.Credential; c != nil {

@@ -154,7 +154,6 @@ func TestValidationNamesPlaceAndRemedy(t *testing.T) {
 		{"views of nobody", cmd(reportViewsCmd(&vigilv1.ReportViewsRequest{})), "invalid", []string{"server is missing"}},
 		{"views of no host", cmd(reportViewsCmd(&vigilv1.ReportViewsRequest{Server: "s1", Views: []*vigilv1.HeardHost{{}}})), "invalid", []string{"views[0].host"}},
 		{"views in strange words", cmd(reportViewsCmd(&vigilv1.ReportViewsRequest{Server: "s1", Views: []*vigilv1.HeardHost{{Host: 1, Gossip: "dead"}}})), "invalid", []string{"views[0].gossip", "silent or left"}},
-		{"too many warnings", cmd(registerHostCmd(&vigilv1.RegisterRequest{Key: "k", Boot: "b", Warnings: make([]string, fsm.MaxWarnings+1)})), "invalid", []string{"33 warnings"}},
 		{"negative turn limit", cmd(applyRoomCmd(&vigilv1.ApplyRoomRequest{Room: "a", Roles: []*vigilv1.RoleSpec{{Name: "r", TurnLimit: durationpb.New(-1)}}})), "invalid", []string{"role r: turn_limit"}},
 		{"no settings", cmd(putSettingsCmd(&vigilv1.PutSettingsRequest{})), "invalid", []string{"settings show"}},
 	}

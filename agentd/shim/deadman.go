@@ -10,7 +10,6 @@ import (
 // no process.
 type deadman struct {
 	ttl    time.Duration
-	limit  time.Duration // frozen for longer: kill
 	sent   time.Duration // when the last acknowledged beat was sent
 	frozen bool
 	since  time.Duration // when it froze
@@ -23,7 +22,6 @@ const (
 	goOn command = iota
 	freeze
 	thaw
-	kill
 )
 
 // patience is F: the age of the last acknowledged beat at which the tree freezes.
@@ -35,7 +33,8 @@ func (d *deadman) acknowledge(sent time.Duration) { d.sent = max(d.sent, sent) }
 // silent tells whether F has passed.
 func (d *deadman) silent(now time.Duration) bool { return now-d.sent >= d.patience() }
 
-// judge says what to do at that time: freeze and thaw once each, kill until done.
+// judge says what to do at that time: freeze and thaw, once each. Time alone ends nothing: an
+// outage of all servers, for days too, pauses the fleet and does not kill it (law L10).
 func (d *deadman) judge(now time.Duration) command {
 	silent := d.silent(now)
 	switch {
@@ -45,8 +44,6 @@ func (d *deadman) judge(now time.Duration) command {
 	case !silent && d.frozen:
 		d.frozen = false
 		return thaw
-	case d.frozen && now-d.since >= d.limit:
-		return kill
 	}
 	return goOn
 }
@@ -54,10 +51,7 @@ func (d *deadman) judge(now time.Duration) command {
 // next says how long nothing changes if no beat is acknowledged.
 func (d *deadman) next(now time.Duration) time.Duration {
 	if d.frozen {
-		if left := d.since + d.limit - now; left > 0 {
-			return left
-		}
-		return math.MaxInt64 // kill was said
+		return math.MaxInt64
 	}
 	return d.sent + d.patience() - now
 }

@@ -21,8 +21,8 @@
 //
 // The shim, not agentd, holds it. It listens to nothing but acknowledged fence
 // beats, which agentd passes on with the time at which they were sent. After 0.75
-// TTL without one the tree is frozen; a later one thaws it; frozen for longer than
-// FrozenLimit it is killed. A freeze that does not succeed kills too. The switch is
+// TTL without one the tree is frozen; a later one thaws it, after days too: no time ends
+// a frozen life (law L10). A freeze that does not succeed kills. The switch is
 // judged at least every 250 ms, and first of all whenever the shim wakes up, so
 // that a suspended machine does not run its agents before their fences are known.
 // Time is CLOCK_BOOTTIME, which runs through suspend.

@@ -126,6 +126,13 @@ func (d *door) say(conn *net.UnixConn, changed, gone <-chan struct{}) {
 	}
 }
 
+// heard tells whether a daemon is connected.
+func (d *door) heard() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.conns) > 0
+}
+
 // tell changes the status.
 func (d *door) tell(change func(*status)) {
 	d.mu.Lock()

@@ -30,11 +30,12 @@ type ending struct {
 // guard holds one running agent. One goroutine runs hold; everything else sends
 // it words.
 type guard struct {
-	spec  *Spec
-	door  *door
-	clock func() time.Duration
-	watch deadman
-	began time.Duration
+	spec   *Spec
+	door   *door
+	clock  func() time.Duration
+	watch  deadman
+	began  time.Duration
+	lonely time.Duration // when an agentd was there last
 
 	tree   *proc.Tree
 	group  *proc.Cgroup // nil: none
@@ -96,8 +97,13 @@ func (g *guard) judge() time.Duration {
 		g.began += now - g.watch.since
 		g.notes.Note("goes on: its fence is confirmed")
 		g.door.tell(func(s *status) { s.Frozen = false })
-	case kill:
-		g.end(ending{reason: "it was frozen for " + g.watch.limit.String() + " without an acknowledged fence beat", ordered: true}, 0)
+	}
+	if limit := g.spec.OrphanLimit; limit > 0 {
+		if g.door.heard() {
+			g.lonely = now
+		} else if now-g.lonely >= limit {
+			g.end(ending{reason: "no agentd has come for it in " + limit.String(), ordered: true}, 0)
+		}
 	}
 	limit := g.spec.RunLimit
 	left := far

@@ -89,17 +89,46 @@ func TestL7ATreeThatForksWithoutEnd(t *testing.T) {
 	})
 }
 
-// L7: frozen for too long is killed, and is not charged for it.
-func TestL7FrozenTooLongIsKilled(t *testing.T) {
+// L10: days without an acknowledged beat end nothing: the agent stays frozen and goes on afterwards. With a
+// run limit too, which does not run meanwhile.
+func TestL10FrozenForDaysGoesOn(t *testing.T) {
 	onEveryHost(t, func(t *testing.T, r *rig) {
-		s, a, _ := r.start(r.spec("deaf+session"))
+		spec := r.spec("deaf+session")
+		spec.RunLimit = 24 * time.Hour
+		s, a, _ := r.start(spec)
 		r.advance(50 * time.Minute)
 		until(t, "freeze", s.Frozen)
-		r.advance(59 * time.Minute)
+		for range 9 * 24 {
+			r.advance(time.Hour)
+		}
 		until(t, "frozen "+a.mode, func() bool { return frozen(s, a.pid) })
-		r.advance(2 * time.Minute)
-		exit := wait(t, s)
-		if !exit.Ordered || exit.TimedOut || !strings.Contains(exit.Reason, "frozen for 1h0m0s") {
+		s.Acknowledge(r.now())
+		until(t, "word of the thaw", func() bool { return !s.Frozen() })
+		until(t, "thawed "+a.mode, func() bool { return !frozen(s, a.pid) })
+		s.Stop(0, "superseded")
+		if exit := wait(t, s); exit.Reason != "superseded" || !exit.Ordered {
+			t.Errorf("exit %+v", exit)
+		}
+	})
+}
+
+// Where that is asked for, a life for which no agentd comes any more is ended, and is not charged for it.
+func TestOrphanLimitEndsWhatNobodyWatches(t *testing.T) {
+	onEveryHost(t, func(t *testing.T, r *rig) {
+		spec := r.spec("deaf+session")
+		spec.OrphanLimit = time.Hour
+		s, a, _ := r.start(spec)
+		r.advance(50 * time.Minute)
+		until(t, "freeze", s.Frozen)
+		r.advance(2 * time.Hour) // an agentd is there
+		until(t, "frozen "+a.mode, func() bool { return frozen(s, a.pid) })
+		s.Close()
+		var exit Exit
+		until(t, "its end", func() bool {
+			r.advance(10 * time.Minute)
+			return readRecord(r.folder, ExitFile, &exit) == nil
+		})
+		if !exit.Ordered || exit.TimedOut || !strings.Contains(exit.Reason, "no agentd has come for it in 1h0m0s") {
 			t.Errorf("exit %+v", exit)
 		}
 	})

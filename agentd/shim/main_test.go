@@ -165,7 +165,7 @@ func specFor(folder, mode, socket string) Spec {
 	return Spec{
 		Folder: folder, Mark: markOf(folder), Agent: "demo/builder", Runner: "test", Kind: "exec",
 		Path: self, Dir: "/", Env: []string{"TEST_AGENT=" + mode, "TEST_SOCKET=" + socket},
-		TTL: time.Hour, FrozenLimit: time.Hour, Acknowledged: BootClock(), LogFolder: folder + "/logs",
+		TTL: time.Hour, Acknowledged: BootClock(), LogFolder: folder + "/logs",
 	}
 }
 

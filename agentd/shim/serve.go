@@ -83,8 +83,8 @@ func readSpec(stdin io.Reader) (*Spec, error) {
 	switch {
 	case !filepath.IsAbs(spec.Folder):
 		return nil, fmt.Errorf("life folder %q is not absolute", spec.Folder)
-	case spec.TTL <= 0 || spec.FrozenLimit <= 0:
-		return nil, fmt.Errorf("TTL %s or FrozenLimit %s is not positive", spec.TTL, spec.FrozenLimit)
+	case spec.TTL <= 0:
+		return nil, fmt.Errorf("TTL %s is not positive", spec.TTL)
 	}
 	return spec, nil
 }
@@ -123,7 +123,7 @@ func hold(spec *Spec, d *door, terms <-chan os.Signal, clock func() time.Duratio
 		return refuse("the shim cannot take in orphans: "+err.Error(), false)
 	}
 	g := &guard{spec: spec, door: d, clock: clock, tail: &output.Tail{Max: maxTail},
-		watch: deadman{ttl: spec.TTL, limit: spec.FrozenLimit, sent: min(spec.Acknowledged, clock())}}
+		watch: deadman{ttl: spec.TTL, sent: min(spec.Acknowledged, clock())}, lonely: clock()}
 	if g.watch.silent(clock()) {
 		return refuse(errLate.Error(), true)
 	}

@@ -45,7 +45,7 @@ type Spec struct {
 	Usage     []UsageRule
 
 	TTL         time.Duration // of the fence
-	FrozenLimit time.Duration // frozen for longer: killed
+	OrphanLimit time.Duration // ended when no agentd is connected for longer; 0: never
 	// Acknowledged is when the newest acknowledged fence beat (or the acceptance)
 	// was sent, by CLOCK_BOOTTIME.
 	Acknowledged time.Duration

@@ -30,6 +30,7 @@ type agentdFile struct {
 	LogJSON       bool              `yaml:"log_json"`
 	StopGrace     spanValue         `yaml:"stop_grace"`
 	FrozenLimit   spanValue         `yaml:"frozen_limit"`
+	OrphanLimit   spanValue         `yaml:"orphan_limit"`
 	OnStop        string            `yaml:"on_stop"`
 	DrainLimit    spanValue         `yaml:"drain_limit"`
 	ShutdownLimit spanValue         `yaml:"shutdown_limit"`
@@ -67,7 +68,6 @@ func defaultAgentdFile() *agentdFile {
 	return &agentdFile{
 		Servers: []string{defaultAddr}, DataDir: "vigil-agentd", LogLevel: "info",
 		StopGrace:     spanValue{span: agentd.DefaultStopGrace},
-		FrozenLimit:   spanValue{span: agentd.DefaultFrozenLimit},
 		OnStop:        string(agentd.Keep),
 		DrainLimit:    spanValue{span: agentd.DefaultDrainLimit},
 		ShutdownLimit: spanValue{span: agentd.DefaultShutdownLimit},
@@ -142,10 +142,17 @@ func (f *agentdFile) mistakes() (all []error) {
 		key   string
 		value spanValue
 		most  time.Duration
-	}{{"stop_grace", f.StopGrace, agentd.MaxStopGrace}, {"frozen_limit", f.FrozenLimit, 24 * time.Hour},
+	}{{"stop_grace", f.StopGrace, agentd.MaxStopGrace},
 		{"drain_limit", f.DrainLimit, 24 * time.Hour}, {"shutdown_limit", f.ShutdownLimit, time.Hour}} {
 		that(s.value.span > 0 && s.value.span <= s.most,
 			f.wrong(s.value.at, fmt.Sprintf("%s is %s: give more than 0 and at most %s", s.key, s.value.span, s.most)))
+	}
+	for _, s := range []struct {
+		key   string
+		value spanValue
+	}{{"frozen_limit", f.FrozenLimit}, {"orphan_limit", f.OrphanLimit}} {
+		that(s.value.span >= 0 && s.value.span <= agentd.MaxFrozenLimit,
+			f.wrong(s.value.at, fmt.Sprintf("%s is %s: give 0s for none, or at most %s", s.key, s.value.span, agentd.MaxFrozenLimit)))
 	}
 	that(slices.Contains([]agentd.OnStop{agentd.Keep, agentd.Drain, agentd.End}, agentd.OnStop(f.OnStop)),
 		usagef("on_stop %q is unknown: write %s, %s or %s", f.OnStop, agentd.Keep, agentd.Drain, agentd.End))
@@ -181,7 +188,7 @@ func (f *agentdFile) wrong(at *token.Token, message string) error {
 func (f *agentdFile) config(conn grpc.ClientConnInterface, log hclog.Logger, registerer prometheus.Registerer) agentd.Config {
 	conf := agentd.Config{
 		DataDir: f.DataDir, HostKeyFile: f.hostKeyFile, Name: f.Name, Labels: f.Labels, Capacity: f.Capacity.n, Conn: conn, Addrs: f.Servers,
-		Version: version(), StopGrace: f.StopGrace.span, FrozenLimit: f.FrozenLimit.span, ShutdownLimit: f.ShutdownLimit.span,
+		Version: version(), StopGrace: f.StopGrace.span, FrozenLimit: f.FrozenLimit.span, OrphanLimit: f.OrphanLimit.span, ShutdownLimit: f.ShutdownLimit.span,
 		LogBytes: f.Logs.MaxBytes.n, LogKeep: int(f.Logs.Keep.n), Logger: log, Registerer: registerer,
 		OnStop: agentd.OnStop(f.OnStop), DrainLimit: f.DrainLimit.span, MaxStarting: int(f.MaxStarting.n),
 		StartEvery: f.StartEvery.span, MinFreeMemory: uint64(f.MinFreeMemory.n),

@@ -85,7 +85,7 @@ func TestAgentdFileMistakes(t *testing.T) {
 		{"name: a\nname: b\n", "2:1", "already defined"},
 		{"stop_grace: soon\n", "1:13", "duration like 60s"},
 		{"stop_grace: 5\n", "1:13", "duration like 60s"},
-		{"frozen_limit: 48h\n", "1:15", "at most 24h"},
+		{"frozen_limit: 9000h\n", "1:15", "at most 8760h"},
 		{"logs:\n  keep: 1000\n", "2:9", "keep 1 to 100"},
 		{"metrics: 0.0.0.0:1\n", "", "loopback"},
 		{"log_level: loud\n", "", "write trace"},

@@ -28,7 +28,7 @@ const (
 	devAgents = 4                      // that always run
 	devTTL    = 10 * time.Second       // short, so that one can watch a host being lost
 	devHealth = 2 * time.Second        // between the agents' reports
-	devFrozen = 10 * time.Second       // agents that nobody watches any more end after devTTL and this
+	devOrphan = 15 * time.Second       // agents that nobody watches any more end after this
 )
 
 // Pauses before a part that ended is started again.

@@ -126,7 +126,7 @@ func (p *devPlace) write(exe string, settings map[string]string) error {
 	for _, h := range p.hosts {
 		conf := map[string]any{"servers": p.apiAddrs(), "data_dir": p.path(h.name, "data"), "name": h.name,
 			// The end of the demo is the end of its agents, also when it is killed itself.
-			"on_stop": "end", "frozen_limit": devFrozen.String(),
+			"on_stop": "end", "orphan_limit": devOrphan.String(),
 			"runners": []any{runner("checksum"), runner("words"), runner("vet", "--idle", devIdle.String())}}
 		if err := p.put(conf, h.name, "agentd.yaml"); err != nil {
 			return err

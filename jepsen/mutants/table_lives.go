@@ -38,8 +38,8 @@ func lifeMutants() []Mutant {
 		{
 			Name: "lease-never-ends", Law: "L2", Says: "the end of a lease leaves the task with its silent holder",
 			Edits: []Edit{{File: "fsm/life.go",
-				Old: "	if a.Task != 0 {\n		t := s.tasks.mut(uint64(a.Task))\n		a.Task = 0\n		s.recover(t, why, charge, killed)\n",
-				New: "	if a.Task != 0 {\n		t := s.tasks.mut(uint64(a.Task))\n		a.Task = 0\n		if !charge {\n			s.recover(t, why, charge, killed)\n		}\n"}},
+				Old: "		s.recover(t, why, charge, killed)\n",
+				New: "		if !charge {\n			s.recover(t, why, charge, killed)\n		}\n"}},
 			Hunt: tests("./fsm", "TestL2"),
 		},
 		{

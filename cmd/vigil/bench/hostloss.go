@@ -120,7 +120,7 @@ func (x *loss) prepare(h *lossHost) error {
 	}
 	h.config = filepath.Join(x.stand.dir, h.name+".yaml")
 	config := fmt.Sprintf(`capacity: %d
-frozen_limit: 1m
+orphan_limit: 1m
 on_stop: end
 runners:
   - name: %s

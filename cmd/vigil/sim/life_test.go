@@ -15,10 +15,7 @@ const (
 	running
 )
 
-const (
-	grace       = 5 * time.Second
-	frozenLimit = 30 * time.Minute
-)
+const grace = 5 * time.Second
 
 // life is one incarnation on a host, with its dead-man's switch; daemon.mu guards it.
 type life struct {
@@ -137,7 +134,7 @@ func (l *life) acknowledge(sent time.Time) {
 func (l *life) watch() {
 	at := l.sent.Add(l.patience())
 	if l.frozen {
-		at = l.since.Add(frozenLimit)
+		return // until it is confirmed or superseded
 	}
 	wait := max(time.Until(at), time.Millisecond)
 	if l.timer == nil {
@@ -161,8 +158,6 @@ func (l *life) look() {
 			l.proc.freeze(true)
 		}
 		l.watch()
-	case l.frozen && time.Since(l.since) >= frozenLimit:
-		l.end("frozen for too long", 0)
 	case !silent:
 		l.watch()
 	}
