@@ -13,7 +13,7 @@ type Gossip interface {
 	// Addr is where others reach it.
 	Addr() string
 	// Know says which cluster it belongs to and where other members are.
-	Know(cluster string, addrs []string)
+	Know(cluster string, addrs, lost []string)
 	// Leave has Run say good-bye at its end.
 	Leave()
 	// Run gossips until ctx ends.
@@ -49,6 +49,6 @@ func (k *keeper) gossipAddr() string {
 // introduce tells gossip what the cluster said of itself.
 func (k *keeper) introduce(answer *vigilv1.RegisterResponse) {
 	if k.gossip != nil {
-		k.gossip.Know(answer.GetClusterId(), answer.GetGossipAddrs())
+		k.gossip.Know(answer.GetClusterId(), answer.GetGossipAddrs(), nil)
 	}
 }

@@ -20,7 +20,7 @@ type gossipSpy struct {
 
 func (g *gossipSpy) Addr() string { return "10.0.0.5:7422" }
 
-func (g *gossipSpy) Know(cluster string, addrs []string) {
+func (g *gossipSpy) Know(cluster string, addrs, _ []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.cluster, g.addrs = cluster, addrs

@@ -120,7 +120,7 @@ func (s *State) brakeTick() *BrakeTick {
 // hostsInService counts the hosts that are neither lost nor have left.
 func (s *State) hostsInService() (n uint32) {
 	for _, h := range s.hosts.from(0) {
-		if h.State != HostLost && h.State != HostLeft {
+		if h.inService() {
 			n++
 		}
 	}

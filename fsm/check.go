@@ -100,7 +100,7 @@ func (c *checker) host(s *State, h *Host) {
 	c.that((h.State == HostLost || h.State == HostLeft) == (h.Until == 0), "host %s is %s with its lease at %d", h.Name, h.State, h.Until)
 	c.that((h.State == HostReturning) == (h.SteadyAt != 0), "host %s is %s and steady at %d", h.Name, h.State, h.SteadyAt)
 	c.that(h.State == HostSuspect || h.DoubtAt == 0 && h.SuspectWhy == "", "host %s is %s and in doubt since %d", h.Name, h.State, h.DoubtAt)
-	inService := h.State != HostLost && h.State != HostLeft
+	inService := h.inService()
 	hi := s.hostIdx.get(uint64(h.ID))
 	if hi == nil {
 		return // no agent was ever there

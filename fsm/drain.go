@@ -1,9 +1,6 @@
 package fsm
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // longestDrain bounds the deadline of a drain.
 const longestDrain = 365 * 24 * time.Hour
@@ -106,12 +103,12 @@ func (s *State) confirmDead(c *ConfirmDead) Outcome {
 		return refuse(Conflict, "host %s %s: drain it, or make sure that nothing of it runs and force it", h.Name, sign)
 	}
 	h.Until, h.DoubtAt, h.SuspectWhy, h.SteadyAt = 0, 0, "", 0
-	s.armHost(h)
 	if h.State != HostLost {
 		s.leaveAs(h, HostLost, "confirmed dead by "+nobody(c.By))
 	} else {
 		s.event("host.confirmed_dead", about{host: h.ID}, "by "+nobody(c.By))
 	}
+	s.armHost(h)
 	out := Outcome{Host: h.ID, Rev: h.Rev}
 	for _, id := range s.agentsOn(h.ID) {
 		if s.agents.get(uint64(id)).Proc.Fenced() {
@@ -120,35 +117,6 @@ func (s *State) confirmDead(c *ConfirmDead) Outcome {
 		}
 	}
 	return out
-}
-
-// forgetHost removes a host that is out of service and of which no life is left.
-func (s *State) forgetHost(c *ForgetHost) Outcome {
-	h := s.hosts.mut(uint64(c.Host))
-	if h == nil {
-		return refuse(NotFound, "there is no host number %d", c.Host)
-	}
-	if h.State != HostLost && h.State != HostLeft {
-		return refuse(Conflict, "host %s is %s: stop its agentd first, only a lost host or one that has left can be forgotten", h.Name, h.State)
-	}
-	if n := s.fencesOn(h.ID); n > 0 {
-		return refuse(Conflict, "host %s may still run %d agents: wait for the end of their fences, or confirm that it is dead", h.Name, n)
-	}
-	for _, id := range s.agentsOn(h.ID) {
-		a := s.agents.mut(uint64(id))
-		was := a.shadow()
-		a.Host = 0
-		s.settle(a, was)
-	}
-	s.rearm(timerHost, uint64(h.ID), &h.Armed, 0)
-	s.event("host.forgotten", about{host: h.ID}, fmt.Sprintf("%s by %s", h.Name, nobody(c.By)))
-	s.reported(h)
-	id := h.ID
-	delete(s.hostByKey, h.Key)
-	s.hosts.del(uint64(id))
-	s.hostIdx.del(uint64(id))
-	s.res.Effects.Plan = true
-	return Outcome{Host: id, Rev: s.meta.Index}
 }
 
 // reportPressure notes why a host takes no starts. What it has not accepted goes

@@ -80,6 +80,9 @@ func (h *Host) Status() HostState {
 	return h.State
 }
 
+// inService tells that the host is neither lost nor gone.
+func (h *Host) inService() bool { return h.State != HostLost && h.State != HostLeft }
+
 // HostView is what one server hears of one host.
 type HostView struct {
 	Server string

@@ -3,6 +3,7 @@ package fsm
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 func (s *State) registerHost(c *RegisterHost) Outcome {
@@ -159,12 +160,16 @@ func (s *State) fireHost(id HostID) {
 	if h.State == HostSuspect { // its last beat may be old enough now; see Surrenders
 		s.res.Effects.Plan = true
 	}
+	if s.outlived(h) {
+		s.removeHost(h, "was silent for "+s.SinceBeat(h).Round(time.Second).String())
+		return
+	}
 	s.armHost(h)
 }
 
 // hostDeadline is when a host must be looked at again; 0: never.
 func (s *State) hostDeadline(h *Host) (at Time) {
-	for _, t := range [...]Time{h.Until, h.SteadyAt, h.DrainUntil} {
+	for _, t := range [...]Time{h.Until, h.SteadyAt, h.DrainUntil, s.forgetLook(h)} {
 		if t > 0 && (at == 0 || t < at) && (t != h.DrainUntil || !s.drainOver(h)) {
 			at = t
 		}

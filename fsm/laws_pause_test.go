@@ -188,3 +188,29 @@ func TestL9DeleteOfTheGreatestRoomHoldsAtOnce(t *testing.T) {
 		t.Fatalf("%+v", n)
 	}
 }
+
+// A pause, or its end, may be the last word about an agent by hand that is no longer
+// declared: it is removed with it.
+func TestL9APauseMayRemoveAnAgentThatGoes(t *testing.T) {
+	for _, pause := range []bool{true, false} {
+		d := newDrive(t)
+		d.room("r", RoleSpec{Name: "a", Replicas: 2})
+		d.must(Join{Speaker{Agent: "r/a.2"}})
+		me := Speaker{Agent: "r/a.2", Inc: d.agent("r/a.2").Inc}
+		task := d.must(CreateTask{Room: "r", Role: "a"}).Task
+		d.must(Claim{Speaker: me})
+		d.must(StartTask{Work{me, task, 1}})
+		if !pause {
+			d.must(SetPause{Scope: "r/a.2", Pause: true, By: "ann"})
+		}
+		d.must(ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a"}}, By: "ann", Gentle: true})
+		d.must(CompleteTask{Work{me, task, 1}, "done"})
+		if a := d.agent("r/a.2"); a == nil || !a.Retired {
+			t.Fatalf("it should be about to go: %+v", a)
+		}
+		d.must(SetPause{Scope: "r/a.2", Pause: pause, By: "ann"})
+		if d.agent("r/a.2") != nil {
+			t.Error("it is still there")
+		}
+	}
+}

@@ -270,8 +270,25 @@ func (s *State) noteHeard(h *Host, why string) {
 	case is == was:
 	case is:
 		h.Away = append(slices.Clone(h.Away), s.meta.Clock)
+		s.rearmHeld(h)
 	default:
 		h.Away = append(slices.Clone(h.Away[max(0, len(h.Away)-2*maxAway+2):]), h.BeatAt)
+	}
+}
+
+// rearmHeld brings the timers of tasks that are held on a host forward once it is known how
+// long it was not heard: until then they were put off again and again.
+func (s *State) rearmHeld(h *Host) {
+	hi := s.hostIdx.get(uint64(h.ID))
+	if hi == nil {
+		return
+	}
+	for id := range hi.agents { // each has a timer of its own, so their order does not matter
+		a := s.agents.get(uint64(id))
+		if t := s.tasks.get(uint64(a.Task)); t != nil && t.Armed != 0 {
+			t = s.tasks.mut(uint64(a.Task))
+			s.rearm(timerTask, uint64(t.ID), &t.Armed, s.taskDue(t))
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ func (s *State) pauseAgent(c *SetPause, reason string) Outcome {
 	if a == nil {
 		return no
 	}
+	out := a.outcome()
 	if a.Paused != c.Pause {
 		s.touch(a.Room)
 		was := a.shadow()
@@ -36,9 +37,11 @@ func (s *State) pauseAgent(c *SetPause, reason string) Outcome {
 		}
 		s.intend(a, "paused by "+nobody(c.By))
 		s.settle(a, was)
+		if s.agents.get(uint64(out.Agent)) == nil { // no longer declared, and this was its end
+			return out
+		}
 		s.offer(s.roles.get(uint64(a.Role)))
 	}
-	out := a.outcome()
 	out.Rev = a.Rev
 	if why := s.paused(a); why != "" && !c.Pause {
 		out.Detail = a.Name + " is " + s.pausedText(a, why)

@@ -64,7 +64,7 @@ func (s *State) await(replaced *State) {
 	m.HoldFor = max(s.longestTTL(), replaced.longestTTL(), old.HoldUntil.Sub(old.Clock))
 	keys := slices.Clone(old.Unreported)
 	note := func(h *Host) {
-		if h.State != HostLeft && h.State != HostLost {
+		if h.inService() {
 			keys = append(keys, h.Key)
 		}
 	}

@@ -55,6 +55,8 @@ type Settings struct {
 	Prompt PromptSettings
 	Chain  ChainSettings
 	Budget BudgetSettings
+
+	ForgetHosts time.Duration // of silence, after which a host that is lost or has left is forgotten; 0: never
 }
 
 // WatchdogSettings are those of the conversation watchdog (seed 003, Default Configuration).
@@ -104,6 +106,6 @@ func DefaultSettings() Settings {
 			Restart: 5 * time.Minute, Cooldown: 10 * time.Minute, Interval: 30 * time.Second, PerPass: 10},
 		Prompt: PromptSettings{Limit: 5 * time.Minute, Idle: 5 * time.Minute},
 		Chain:  ChainSettings{Enabled: true, Interval: 3 * time.Minute, Fresh: 5 * time.Minute, Stale: 15 * time.Minute, TriageLimit: 5 * time.Minute},
-		Budget: defaultBudget(),
+		Budget: defaultBudget(), ForgetHosts: 7 * 24 * time.Hour,
 	}
 }

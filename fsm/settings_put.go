@@ -51,6 +51,7 @@ var settingTable = []setting{
 	{name: "flap_limit", help: "a host that was suspect or lost so often gets no starts at first when it comes back; 0: no limit", min: 0, max: 1000, num32: func(s *Settings) *uint32 { return &s.FlapLimit }},
 	{name: "flap_window", help: "window of flap_limit", min: 1000, max: day, dur: func(s *Settings) *time.Duration { return &s.FlapWindow }},
 	{name: "flap_pause", help: "no starts on a host that flaps, doubled each time to at most 10 min", min: 1000, max: day / 24, dur: func(s *Settings) *time.Duration { return &s.FlapPause }},
+	{name: "forget_hosts", help: "a host that is lost or has left is forgotten after so long without a beat, unless a life may come back with it or a human drains it; 0: never", min: 0, max: 3650 * day, dur: func(s *Settings) *time.Duration { return &s.ForgetHosts }},
 	{name: "declare_limit", help: "the longest that an agent may declare itself busy, parked or in a tool at once", min: 1000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.DeclareLimit }},
 	{name: "mail_urgent_limit", help: "urgent mail without an acknowledgement is escalated after", min: 1000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.MailUrgentLimit }},
 	{name: "mail_high_limit", help: "high mail without an acknowledgement is reminded of after, and escalated after twice as much", min: 1000, max: 7 * day, dur: func(s *Settings) *time.Duration { return &s.MailHighLimit }},
@@ -212,6 +213,7 @@ func (s *State) putSettings(c *PutSettings) Outcome {
 			s.rearm(timerAgent, uint64(id), &a.Armed, s.agentDeadline(a))
 		}
 	}
+	s.rearmHosts(c)
 	s.rearmMail(c)
 	s.rearmPrompts(c)
 	s.reviewOverseers()

@@ -32,6 +32,7 @@ const (
 const (
 	rejoinEvery = 5 * time.Second // addresses that are not heard are joined so often
 	rejoinMost  = 16              // of them at once
+	rejoinLost  = 4               // of those that are believed to be away, beside them
 	confirmFor  = 5 * time.Second // a member that was not reached by UDP until then is silent
 	confirmLook = 250 * time.Millisecond
 	streamLimit = 5 * time.Second // for an exchange over TCP
@@ -74,10 +75,9 @@ type Gossip struct {
 
 	mu      sync.Mutex
 	cluster string
-	addrs   []string
+	likely  rejoins // members that are believed to be there
+	lost    rejoins // and those that are not
 	leaving bool
-	joining map[string]bool
-	turn    int                    // of the addresses that are not heard, whose turn it is
 	list    *memberlist.Memberlist // nil: Run has not begun to gossip
 }
 
@@ -96,7 +96,8 @@ func Open(cfg Config) (*Gossip, error) {
 		cfg.Logger = hclog.NewNullLogger()
 	}
 	g := &Gossip{cfg: cfg, log: cfg.Logger.Named("gossip"), table: newTable(cfg.Kind == Server),
-		wake: make(chan struct{}, 1), joining: map[string]bool{}}
+		wake:   make(chan struct{}, 1),
+		likely: rejoins{joining: map[string]bool{}}, lost: rejoins{joining: map[string]bool{}}}
 	k := keyOf(cfg.Kind, cfg.ID, cfg.Boot)
 	g.name = nameOf(k.kind, k.id, k.boot, rand.Uint64())
 	g.end, g.cancel = context.WithCancel(context.Background())
@@ -132,24 +133,34 @@ func (g *Gossip) Close() {
 
 // Know says which cluster this member belongs to and where other members, at least
 // some servers, are; it may be repeated with newer addresses. The cluster cannot be
-// changed.
-func (g *Gossip) Know(cluster string, addrs []string) {
-	addrs = slices.DeleteFunc(slices.Clone(addrs), func(a string) bool { return a == "" || a == g.Addr() })
-	slices.Sort(addrs)
-	addrs = slices.Compact(addrs)
+// changed. Those that are lost are looked for too, but however many they are, they
+// never keep others waiting.
+func (g *Gossip) Know(cluster string, addrs, lost []string) {
+	addrs = g.others(addrs, nil)
+	lost = g.others(lost, addrs)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	changed := !slices.Equal(addrs, g.addrs)
+	changed := g.likely.know(addrs)
+	changed = g.lost.know(lost) || changed
 	if g.cluster == "" && cluster != "" {
 		g.cluster, changed = cluster, true
 	}
-	g.addrs = addrs
 	if changed {
 		select {
 		case g.wake <- struct{}{}:
 		default:
 		}
 	}
+}
+
+// others sorts addresses; its own and those that are listed elsewhere are left out.
+func (g *Gossip) others(addrs, elsewhere []string) []string {
+	addrs = slices.DeleteFunc(slices.Clone(addrs), func(a string) bool {
+		_, listed := slices.BinarySearch(elsewhere, a)
+		return a == "" || a == g.Addr() || listed
+	})
+	slices.Sort(addrs)
+	return slices.Compact(addrs)
 }
 
 // Leave has Run say good-bye when it ends. Without it, others will find that this
@@ -247,36 +258,10 @@ func (g *Gossip) work(ctx context.Context, list *memberlist.Memberlist, tasks *s
 	}
 }
 
-// rejoin joins what was told and is not heard.
-func (g *Gossip) rejoin(list *memberlist.Memberlist, tasks *sync.WaitGroup) {
-	up := g.table.addresses()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for range g.addrs {
-		if len(g.joining) >= rejoinMost {
-			return // the rest has its turn next time
-		}
-		g.turn = (g.turn + 1) % len(g.addrs)
-		addr := g.addrs[g.turn]
-		if up[addr] || g.joining[addr] {
-			continue
-		}
-		g.joining[addr] = true
-		tasks.Go(func() {
-			if _, err := list.Join([]string{addr}); err != nil {
-				g.log.Debug("member not reached", "address", addr, "error", err)
-			}
-			g.mu.Lock()
-			delete(g.joining, addr)
-			g.mu.Unlock()
-		})
-	}
-}
-
 // farewell tells the others that this member leaves on purpose, when it does.
 func (g *Gossip) farewell(list *memberlist.Memberlist, tasks *sync.WaitGroup) {
 	g.mu.Lock()
-	leaving, addrs := g.leaving, slices.Clone(g.addrs)
+	leaving, addrs := g.leaving, slices.Clone(g.likely.addrs)
 	g.mu.Unlock()
 	if !leaving {
 		return

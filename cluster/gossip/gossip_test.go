@@ -69,7 +69,7 @@ func (f *fleet) startIn(cluster string, i int, change func(*Config)) {
 	for n, m := range f.members {
 		for other := range f.members {
 			if n < f.servers || other < f.servers {
-				m.Know(cluster, append(slices.Clone(m.addrs), f.members[other].Addr()))
+				m.Know(cluster, append(slices.Clone(m.likely.addrs), f.members[other].Addr()), nil)
 			}
 		}
 	}

@@ -31,9 +31,9 @@ func TestRealSockets(t *testing.T) {
 		}
 		all = append(all, g)
 		if i > 0 {
-			g.Know("cluster", []string{all[0].Addr()})
+			g.Know("cluster", []string{all[0].Addr()}, nil)
 		} else {
-			g.Know("cluster", nil)
+			g.Know("cluster", nil, nil)
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		stops = append(stops, stop)
@@ -78,7 +78,7 @@ func TestCloseWithoutRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Know("cluster", []string{g.Addr()})
+	s.Know("cluster", []string{g.Addr()}, nil)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- s.Run(ctx) }()

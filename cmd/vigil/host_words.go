@@ -183,8 +183,11 @@ func (a *app) confirm(question, want string) error {
 
 func newHostForgetCmd(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:               "forget HOST",
-		Short:             "Remove a lost or left host on which no life is left",
+		Use:   "forget HOST",
+		Short: "Remove a lost or left host on which no life is left",
+		Long: `Remove a host that is lost or has left and on which no life is left. After a week without
+a beat (setting forget_hosts) that happens by itself, unless a life may come back with it or a
+human drains it.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.first(hostNames),
 		RunE: func(cmd *cobra.Command, args []string) error {

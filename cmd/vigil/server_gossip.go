@@ -44,19 +44,23 @@ func (s *server) gossipAddr() string {
 	return s.gossip.Addr()
 }
 
-// neighbours lists the gossip addresses in the state: of all servers and hosts.
-// Members that can be reached are joined from either side, so that a partition heals
-// whoever noticed it.
-func neighbours(st *fsm.State) (addrs []string) {
+// neighbours lists the gossip addresses in the state: of all servers and hosts that are
+// believed to be there, and of lost hosts. Members that can be reached are joined from either
+// side, so that a partition heals whoever noticed it.
+func neighbours(st *fsm.State) (addrs, lost []string) {
 	for _, srv := range st.Servers() {
 		addrs = append(addrs, srv.GossipAddr)
 	}
 	for h := range st.Hosts() {
-		if h.State != fsm.HostLeft {
+		switch h.State {
+		case fsm.HostLeft:
+		case fsm.HostLost:
+			lost = append(lost, h.GossipAddr)
+		default:
 			addrs = append(addrs, h.GossipAddr)
 		}
 	}
-	return addrs
+	return addrs, lost
 }
 
 // introduce keeps this server's gossip told of its cluster until ctx ends.
@@ -64,9 +68,9 @@ func (s *server) introduce(ctx context.Context) error {
 	tick := time.NewTicker(knowEvery)
 	defer tick.Stop()
 	for {
-		var addrs []string
-		s.replica.Read(func(st *fsm.State) { addrs = neighbours(st) })
-		s.gossip.Know(s.replica.Cluster(), addrs)
+		var addrs, lost []string
+		s.replica.Read(func(st *fsm.State) { addrs, lost = neighbours(st) })
+		s.gossip.Know(s.replica.Cluster(), addrs, lost)
 		select {
 		case <-ctx.Done():
 			return nil

@@ -1,0 +1,86 @@
+package fsm
+
+import (
+	"fmt"
+	"time"
+)
+
+// forgetAgain is how often a host is looked at that has been silent for long enough to be
+// forgotten, and may not be yet.
+const forgetAgain = time.Hour
+
+// forgetHost removes a host that is out of service and of which no life is left, by a
+// human's word.
+func (s *State) forgetHost(c *ForgetHost) Outcome {
+	h := s.hosts.mut(uint64(c.Host))
+	if h == nil {
+		return refuse(NotFound, "there is no host number %d", c.Host)
+	}
+	if h.inService() {
+		return refuse(Conflict, "host %s is %s: stop its agentd first, only a lost host or one that has left can be forgotten", h.Name, h.State)
+	}
+	if n := s.fencesOn(h.ID); n > 0 {
+		return refuse(Conflict, "host %s may still run %d agents: wait for the end of their fences, or confirm that it is dead", h.Name, n)
+	}
+	s.removeHost(h, "by "+nobody(c.By))
+	return Outcome{Host: c.Host, Rev: s.meta.Index}
+}
+
+// outlived tells whether a host is forgotten without anybody's word: it has been silent for
+// forget_hosts, and nothing may come back with it. A life that was given up and that no newer
+// one follows may be frozen there and go on when the host returns (law L10); and a human's
+// drain is durable (law L9).
+func (s *State) outlived(h *Host) bool {
+	limit := s.meta.Settings.ForgetHosts
+	if limit == 0 || h.inService() || s.SinceBeat(h) < limit || s.held() || s.heard(h) != "" || h.Drain && h.DrainBy != DrainBySelf {
+		return false
+	}
+	for id := range s.hostIndexOf(h.ID).agents { // whether there is one does not depend on their order
+		if a := s.agents.get(uint64(id)); a.Proc == ProcLost || !s.idle(a) {
+			return false
+		}
+	}
+	return true
+}
+
+// forgetLook is when a host out of service is looked at, to forget it; 0: never.
+func (s *State) forgetLook(h *Host) Time {
+	limit := s.meta.Settings.ForgetHosts
+	if limit == 0 || h.inService() {
+		return 0
+	}
+	at := h.BeatAt.Add(limit)
+	if late := s.meta.Clock.Sub(at); late >= 0 {
+		at = at.Add(forgetAgain * (late/forgetAgain + 1))
+	}
+	return at
+}
+
+// removeHost forgets a host of which no life is left.
+func (s *State) removeHost(h *Host, why string) {
+	for _, id := range s.agentsOn(h.ID) {
+		a := s.agents.mut(uint64(id))
+		was := a.shadow()
+		a.Host = 0
+		s.settle(a, was)
+	}
+	s.rearm(timerHost, uint64(h.ID), &h.Armed, 0)
+	s.event("host.forgotten", about{host: h.ID}, fmt.Sprintf("%s %s", h.Name, why))
+	s.reported(h)
+	id := h.ID
+	delete(s.hostByKey, h.Key)
+	s.hosts.del(uint64(id))
+	s.hostIdx.del(uint64(id))
+	s.res.Effects.Plan = true
+}
+
+// rearmHosts follows a change of forget_hosts.
+func (s *State) rearmHosts(c *PutSettings) {
+	for _, kv := range c.Values {
+		if kv.Key == "forget_hosts" {
+			for h := range s.Hosts() {
+				s.armHost(s.hosts.mut(uint64(h.ID)))
+			}
+		}
+	}
+}
