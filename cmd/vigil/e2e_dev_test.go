@@ -121,6 +121,22 @@ func TestDevComesUpAndLeavesNothing(t *testing.T) {
 	d.quit()
 }
 
+// Of a demo that is killed nothing is left: its agents, which would stay frozen for ever, end when no
+// daemon comes for them.
+func TestDevKilledLeavesNothing(t *testing.T) {
+	d := newDemo(t)
+	d.kill(d.proc.cmd.Process.Pid)
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		left := relatedTo(d.dir)
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("processes are left behind: %v", left)
+		}
+	}
+}
+
 // Agents outlive their daemon, also when it is not there at the end (L10).
 func TestDevAgentdDiesAndAgentsGoOn(t *testing.T) {
 	d := newDemo(t)

@@ -7,7 +7,7 @@ func hostMutants() []Mutant {
 			Name: "switch-never-fires", Law: "L7", Says: "the dead-man's switch never freezes an agent",
 			Edits: []Edit{{File: "agentd/shim/deadman.go",
 				Old: "	case silent && !d.frozen:\n",
-				New: "	case silent && !d.frozen && d.limit == 0:\n"}},
+				New: "	case silent && !d.frozen && d.ttl == 0:\n"}},
 			Hunt: incidents("TestI125AgentsFreezeBeforeTheirFenceEnds"),
 		},
 		{
@@ -28,6 +28,13 @@ func hostMutants() []Mutant {
 			Edits: []Edit{{File: "agentd/orders.go", Old: "	if err != nil && refused(err) {\n", New: "	if err != nil && refused(err) && l.inc == 0 {\n"},
 				{File: "agentd/orders.go", Old: "	if l.ending.why != \"\" || err != nil {\n", New: "	if l.ending.why != \"\" {\n"}},
 			Hunt: tests("./agentd", "TestRefusedAcceptForksNothing"),
+		},
+		{
+			Name: "outage-kills", Law: "L10", Says: "a life that was frozen for half an hour is ended, whoever could have confirmed it",
+			Edits: []Edit{{File: "agentd/shim/guard.go",
+				Old: "	if limit := g.spec.OrphanLimit; limit > 0 {\n",
+				New: "	if g.watch.frozen && now-g.watch.since >= 30*time.Minute {\n		g.end(ending{reason: \"it was frozen for too long\", ordered: true}, 0)\n	}\n	if limit := g.spec.OrphanLimit; limit > 0 {\n"}},
+			Hunt: tests("./agentd/shim", "TestL10FrozenForDays"),
 		},
 		{
 			Name: "adoption-skipped", Law: "L7", Says: "an agentd that is started again does not look for what lives",
