@@ -30,8 +30,11 @@ func TestN25EveryServerIsReplaced(t *testing.T) {
 	t.Cleanup(func() { f.clear("h2data", h2) })
 	f.apply("demo", "words", "waits", "sleeps")
 	lives := map[string]string{}
-	for _, role := range []string{"words", "waits"} {
-		lives["demo/"+role] = f.joined("demo/"+role, "").GetIncarnation()
+	for len(lives) < 2 { // in whatever order they join
+		e := f.await("joins of demo/words and demo/waits", func(e *vigilv1.Event) bool {
+			return e.GetKind() == "agent.joined" && (e.GetAgent() == "demo/words" || e.GetAgent() == "demo/waits")
+		})
+		lives[e.GetAgent()] = e.GetIncarnation()
 	}
 	old := strings.Join(f.api, ",")
 	for i := range 3 {
