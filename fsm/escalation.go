@@ -22,6 +22,7 @@ const (
 	EscAgentStuck                                 // agent: it lives and does not get on, and the ladder is at its end
 	EscPrompt                                     // agent: a permission prompt stands on its terminal
 	EscOverseerDown                               // agent: an overseer that was dead at several looks in a row
+	EscStatesDiffer                               // cluster: states of servers differ, and no majority says which is right
 	escalationKindsPlus                           // one more than the last
 )
 

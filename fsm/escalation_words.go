@@ -49,6 +49,9 @@ var escalationKinds = [escalationKindsPlus]escalationWords{
 	EscOverseerDown: {"overseer_down", "the overseer does not run, and its start waits",
 		"it is started as soon as what it waits for allows; meanwhile nobody watches what it watches",
 		[]string{"vigil agent explain {agent}", "vigil triage status {agent}", "vigil triage run {agent}"}},
+	EscStatesDiffer: {"states_differ", "the states of servers differ, and no majority says which one is right",
+		"nothing: all of them serve on, and what they answer may not agree",
+		[]string{"vigil server list", "vigil status", "vigil snapshot save before.snap"}},
 }
 
 // String is the name of the kind.
@@ -133,6 +136,12 @@ func (s *State) Lasts(e *Escalation) bool {
 	case EscRoomCanceled:
 		rm := s.Room(e.Room)
 		return rm != nil && rm.Canceled != nil
+	case EscStatesDiffer:
+		for i := range s.meta.Marks {
+			if s.disputed(&s.meta.Marks[i]) {
+				return true
+			}
+		}
 	case EscServerDiverged:
 		for _, id := range s.meta.Diverged {
 			if id == e.Subject {
@@ -220,4 +229,9 @@ func (s *State) escalateRoom(x *Cancellation) {
 func (s *State) escalateServer(id string) {
 	s.escalate(Escalation{Kind: EscServerDiverged, Subject: id, Priority: MailUrgent,
 		Facts: []KV{{"diverged_servers", strconv.Itoa(len(s.meta.Diverged))}, {"index", strconv.FormatUint(s.meta.Index, 10)}}})
+}
+
+func (s *State) escalateDispute(m *MarkReport) {
+	s.escalate(Escalation{Kind: EscStatesDiffer, Subject: "cluster", Priority: MailUrgent,
+		Facts: []KV{{"hashes", m.text()}, {"voters", strconv.Itoa(len(m.Voters))}, {"index", strconv.FormatUint(m.Index, 10)}}})
 }

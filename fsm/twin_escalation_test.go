@@ -156,6 +156,8 @@ func (w *twinAlarms) seen(s *State, ev *Event) {
 		w.happens(s, escalationKey{EscRoomCanceled, ev.Room})
 	case ev.Kind == "escalation.reminded":
 		w.reminded(s, ev)
+	case ev.Kind == "servers.differ":
+		w.happens(s, escalationKey{EscStatesDiffer, "cluster"})
 	case ev.Kind == "server.diverged":
 		w.happens(s, escalationKey{EscServerDiverged, ev.Text})
 	}

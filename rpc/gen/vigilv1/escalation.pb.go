@@ -32,8 +32,8 @@ type Escalation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// stuck_process, breaker_open, broken_start, task_quarantined, mail_unacknowledged,
-	// mass_failure, room_canceled, server_diverged, agent_stuck or
-	// overseer_down
+	// mass_failure, room_canceled, server_diverged, agent_stuck,
+	// overseer_down or states_differ
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	// What it is about: an agent, "task 7", a room, a server or "cluster".
 	Subject string `protobuf:"bytes,3,opt,name=subject,proto3" json:"subject,omitempty"`
