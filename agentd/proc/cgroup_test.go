@@ -58,7 +58,7 @@ func TestHierarchies(t *testing.T) {
 // group makes a control group for the test.
 func group(t *testing.T, limits Limits) *Cgroup {
 	t.Helper()
-	c, degraded := NewCgroup("vigil-test-"+t.Name(), limits)
+	c, degraded := NewCgroup("vigil-test-"+strings.ReplaceAll(t.Name(), "/", "-"), limits)
 	if !c.unifies() {
 		t.Skip(degraded)
 	}

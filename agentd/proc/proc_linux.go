@@ -311,23 +311,6 @@ func runs(pid int) bool {
 	return state != 0 && state != 'Z' && state != 'X'
 }
 
-// stopped tells whether a process that was sent SIGSTOP runs no instruction of its
-// own any more. One that waits for a disk (D) meets the signal before its next one.
-func stopped(pid int) bool {
-	state, _, _ := stat(pid)
-	return state == 0 || strings.IndexByte("TtDZX", state) >= 0
-}
-
-// runningOf gives a member of a group that is not stopped, 0 when there is none.
-func runningOf(pgid int) int {
-	for _, pid := range pids() {
-		if _, _, group := stat(pid); group == pgid && !stopped(pid) {
-			return pid
-		}
-	}
-	return 0
-}
-
 // stat gives state, parent and group; 0 for a process that is gone.
 func stat(pid int) (state byte, parent, group int) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")

@@ -64,7 +64,7 @@ func carries(int, Mark) bool { return true }
 
 func runs(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
 
-func stopped(int) bool { return true }
+func stopped(int, func(int) bool) bool { return true }
 
 func runningOf(int) int { return 0 }
 

@@ -135,7 +135,8 @@ func (t *Tree) toGroup(sig unix.Signal) {
 func (t *Tree) sayStuck() { t.says.Do(func() { close(t.stuck) }) }
 
 // Freeze stops every process of the tree from running. It is done when it
-// returns nil; an error means that something may still run.
+// returns nil; an error means that something may still run. Threads that wait for a disk
+// do not run: they stop before they go on.
 func (t *Tree) Freeze() error {
 	t.mu.Lock()
 	t.frozen = true
@@ -170,8 +171,9 @@ func (t *Tree) running() int {
 			return pid
 		}
 	}
+	mine := func(pid int) bool { return carries(pid, t.mark) }
 	for _, pid := range t.scans.Find(t.mark) {
-		if !stopped(pid) && !(t.cgroup.unifies() && t.cgroup.holds(pid)) {
+		if !(t.cgroup.unifies() && t.cgroup.holds(pid)) && !stopped(pid, mine) {
 			return pid
 		}
 	}
