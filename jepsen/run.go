@@ -263,6 +263,8 @@ func (d *driver) equip(c *stand.Config, kinds []*nemesis.Kind) {
 	c.Spares = 2
 	for _, k := range kinds {
 		switch {
+		case k.Name == "servers_moved":
+			c.Spares = max(c.Spares, d.servers)
 		case k.Lane == nemesis.Clocks:
 			c.Clocks = d.vigil == "" // only a program that we have built has clocks that can be set
 		case k.Lane == nemesis.Disks || k.Name == "all_unsynced_lost":

@@ -16,6 +16,12 @@ func lifeMutants() []Mutant {
 			Hunt:  tests("./fsm", "TestF04"),
 		},
 		{
+			Name: "session-ends-early", Law: "L8", Says: "the session of a client ends while it still repeats its writes",
+			Edits: []Edit{{File: "fsm/timers.go", Old: "end := ss.Used.Add(s.meta.Settings.SessionTTL)", New: "end := ss.Used.Add(s.meta.Settings.SessionTTL / 2)"},
+				{File: "fsm/sessions.go", Old: "s.meta.Clock.Add(s.meta.Settings.SessionTTL)", New: "s.meta.Clock.Add(s.meta.Settings.SessionTTL / 2)"}},
+			Hunt: tests("./fsm", "TestF05"),
+		},
+		{
 			Name: "word-of-an-older-life", Law: "L6", Says: "what a superseded life says counts, if its token was right",
 			Edits: []Edit{
 				{File: "fsm/work.go", Old: "	case sp.Inc < a.Inc:\n", New: "	case sp.Inc == 0 && a.Inc > 0:\n"},

@@ -193,7 +193,7 @@ func TestKindsOnAStand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sizes := [][2]int{{3, 2}}
+	sizes := [][2]int{{3, 3}}
 	if *allFlag {
 		sizes = append(sizes, [2]int{5, 0})
 	}

@@ -48,16 +48,34 @@ func TestSimulatedDay(t *testing.T) {
 		}
 	}
 	// What the restore of a backup undoes, package check cannot judge; whole days have it.
-	for _, c := range []config{{seed: 20, n: 3, without: "backup restored"}, {seed: 23, n: 5, without: "backup restored"}} {
+	// An outage of 40 minutes would be all that is in one hour.
+	without := []string{"backup restored", "backup with other TTLs restored", "all servers away for 40 minutes"}
+	for _, c := range []config{{seed: 20, n: 3, without: without}, {seed: 23, n: 5, without: without}} {
 		t.Run(fmt.Sprintf("%d servers", c.n), func(t *testing.T) { oneDay(t, c, hours) })
 	}
 }
 
-func oneDay(t *testing.T, cfg config, hours float64) {
+// What is rare in a day, hour after hour: outages of all servers for longer than half an
+// hour, in which no frozen life may end, and backups from before or after another TTL.
+func TestRareFaultsOfServers(t *testing.T) {
+	if raceEnabled || testing.Short() {
+		t.Skip("takes hours of simulated time")
+	}
+	for i, name := range []string{"all servers away for 40 minutes", "backup with other TTLs restored"} {
+		t.Run(name, func(t *testing.T) {
+			if w := oneDay(t, config{seed: 40 + uint64(i), n: 3, faults: []string{name}}, 1); w.ledger.counts["fault: "+name] == 0 {
+				t.Error("it did not strike")
+			}
+		})
+	}
+}
+
+func oneDay(t *testing.T, cfg config, hours float64) *world {
 	cfg.length = time.Duration(hours * float64(time.Hour))
 	cfg.brisk = cfg.brisk || cfg.seed%10 == 9
 	w := simulate(t, cfg)
 	w.report(t, hours)
+	return w
 }
 
 // simulate runs one world to its end.

@@ -60,20 +60,55 @@ func (b *blow) replaced(lost bool) {
 // restored takes a backup, and brings it back later. What was done in between is
 // forgotten, which the law allows.
 func (b *blow) restored() {
+	backup, from := b.backup()
+	if backup == nil {
+		return
+	}
+	b.last()
+	b.bringBack(backup, from)
+}
+
+// backup takes one, and tells with which log entry it ends; nil: there is none.
+func (b *blow) backup() (text []byte, from uint64) {
 	var backup bytes.Buffer
 	if !b.leaderDoes("backup", func(ctx context.Context, rep *cluster.Replica) error {
 		backup.Reset()
 		return rep.Snapshot(ctx, &backup)
 	}) {
-		return
+		return nil, 0
 	}
 	img, err := fsm.Load(bytes.NewReader(backup.Bytes()))
 	if err != nil {
 		b.w.ledger.breach("backup", "a backup cannot be read: %v", err)
+		return nil, 0
+	}
+	return backup.Bytes(), img.LastIndex()
+}
+
+// restoredTTLs restores a backup that was made under another TTL: fences that hosts rely on
+// are then longer than the restored state knows, or leases are (law L7: the hold lasts for
+// the longer ones).
+func (b *blow) restoredTTLs() {
+	ttls := []string{"12s", "75s"}
+	b.rng.Shuffle(len(ttls), func(i, j int) { ttls[i], ttls[j] = ttls[j], ttls[i] })
+	k := &client{w: b.w, from: outside}
+	put := func(ttl string) bool {
+		out, err := k.do(b.w.ctx, fsm.PutSettings{Values: []fsm.KV{{Key: "ttl", Value: ttl}}}, nil)
+		return err == nil && out.Code == fsm.OK && b.pause(2*m) // everybody beats by it
+	}
+	b.note = " " + ttls[0] + " then " + ttls[1]
+	defer put(fsm.DefaultSettings().TTL.String())
+	if !put(ttls[0]) {
+		return
+	}
+	backup, from := b.backup()
+	if backup == nil || !put(ttls[1]) {
 		return
 	}
 	b.last()
-	b.bringBack(backup.Bytes(), img.LastIndex())
+	b.bringBack(backup, from)
+	b.w.ledger.count("backups with other TTLs restored")
+	b.pause(3 * m)
 }
 
 // bringBack restores a backup. Nobody looks until all servers have it.

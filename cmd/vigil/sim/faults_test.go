@@ -115,7 +115,9 @@ func (b *blow) during(undo func()) {
 
 const s, ms, m = time.Second, time.Millisecond, time.Minute
 
-// serverFaults are all kinds.
+// serverFaults are all kinds; so many at the end are rare, long, and tried by themselves too.
+const rareFaults = 2
+
 var serverFaults = []fault{
 	{"server killed", history.Killed, 3, s, 90 * s, false, func(b *blow) { v := b.server(); v.kill(); b.during(v.start) }},
 	{"majority killed", history.Killed, 2, s, 60 * s, false, func(b *blow) { b.killed(b.w.n/2 + 1) }},
@@ -150,6 +152,8 @@ var serverFaults = []fault{
 	{"server removed and added", history.Away, 1, 5 * s, 90 * s, true, func(b *blow) { b.replaced(false) }},
 	{"server lost its disk", history.Away, 1, 5 * s, 90 * s, true, func(b *blow) { b.replaced(true) }},
 	{"backup restored", history.Away, 1, 10 * s, 10 * m, true, (*blow).restored},
+	{"backup with other TTLs restored", history.Away, 1, m, 10 * m, true, (*blow).restoredTTLs},
+	{"all servers away for 40 minutes", history.Killed, 1, 40 * m, 45 * m, true, func(b *blow) { b.killed(b.w.n) }},
 }
 
 func (b *blow) killed(n int) {

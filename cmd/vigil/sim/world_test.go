@@ -51,7 +51,7 @@ type config struct {
 	quick   bool // many short tasks
 	mutant  mutant
 	faults  []string      // names of the faults of servers that may strike; nil: as the seed says
-	without string        // name of a fault that never strikes
+	without []string      // names of faults that never strike
 	until   string        // end once this law was broken
 	every   time.Duration // between two comparisons of everything; 0: an hour
 	cast    *cast         // who plays instead of the usual fleet; nil: that one
@@ -230,9 +230,11 @@ func (w *world) run() {
 
 // weights says how often each kind of fault strikes under this seed.
 func (w *world) weights(rng *rand.Rand) []int {
-	list := draw(rng, len(serverFaults), func(i int) int { return serverFaults[i].weight })
+	usual := len(serverFaults) - rareFaults
+	list := draw(rng, usual, func(i int) int { return serverFaults[i].weight })
+	list = append(list, draw(w.rng("rare faults", 0), rareFaults, func(i int) int { return serverFaults[usual+i].weight })...)
 	for i, f := range serverFaults {
-		if f.name == w.cfg.without {
+		if slices.Contains(w.cfg.without, f.name) {
 			list[i] = 0
 		}
 		if w.cfg.faults != nil {
