@@ -80,7 +80,7 @@ func (a *Agentd) Key() string { return a.data.key }
 
 // mark is what the processes of this host carry: not that of a copy of the data
 // directory on the same machine.
-func (a *Agentd) mark() string { return a.data.key + "-" + a.place }
+func (a *Agentd) mark() string { return proc.HostMark(a.data.key) + "-" + a.place }
 
 // Close releases the data directory of an Agentd that does not run. It may be
 // called more than once.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/agentd/proc"
 	"vigil/agentd/runner"
 )
 
@@ -167,8 +168,8 @@ func TestStrayOfAnEarlierDaemonIsKilledFirst(t *testing.T) {
 	}
 	mark := a.mark()
 	a.Close()
-	stray := startStray(t, socket, "VIGIL_HOST="+mark, "VIGIL_AGENT_ID=1", "VIGIL_INCARNATION=1")
-	other := startStray(t, socket, "VIGIL_HOST="+a.Key()+"-1.2", "VIGIL_AGENT_ID=1", "VIGIL_INCARNATION=1")
+	stray := startStray(t, socket, proc.EnvMark+"="+mark+":1:1")
+	other := startStray(t, socket, proc.EnvMark+"="+proc.HostMark(a.Key())+"-1.2:1:1")
 	first, second := next(t, r.agents), next(t, r.agents)
 	if first.expect(t, "up") != stray {
 		first, second = second, first

@@ -159,7 +159,7 @@ func TestEnvironmentAndToken(t *testing.T) {
 	}
 	token := ""
 	for _, want := range []string{"VIGIL_ADDR=127.0.0.1:7420", "VIGIL_ROOM=demo", "VIGIL_ROLE=builder",
-		"VIGIL_AGENT=demo/builder.2", "VIGIL_INCARNATION=4294967298", "VIGIL_AGENT_ID=4", "VIGIL_RESUME=conv-7", "PATH="} {
+		"VIGIL_AGENT=demo/builder.2", "VIGIL_INCARNATION=4294967298", "VIGIL_RESUME=conv-7", "PATH="} {
 		if !strings.Contains(env, want) {
 			t.Errorf("%s is missing in %s", want, env)
 		}

@@ -26,14 +26,15 @@ import (
 // rig is a daemon with a scripted cluster, and the agents that it starts.
 type rig struct {
 	*fake
-	dir    string
-	agents chan *agentTalk
-	log    *lockedBuffer
-	clock  *atomic.Int64 // how far the clock is ahead of the real one; nil: real
-	ahead  string        // the same, in a file for shims
-	shims  launcher      // nil: real ones
-	end    func() error  // ends the daemon and gives what Run returned
-	stream *fakeStream
+	dir       string
+	agents    chan *agentTalk
+	log       *lockedBuffer
+	clock     *atomic.Int64 // how far the clock is ahead of the real one; nil: real
+	ahead     string        // the same, in a file for shims
+	advancing sync.Mutex
+	shims     launcher     // nil: real ones
+	end       func() error // ends the daemon and gives what Run returned
+	stream    *fakeStream
 }
 
 // agentTalk is the test's end of the socket of one test agent.
@@ -189,6 +190,8 @@ func order(kind string, agent uint32, inc uint64, runner string) *vigilv1.Order 
 
 // advance moves the clock.
 func (r *rig) advance(d time.Duration) {
+	r.advancing.Lock()
+	defer r.advancing.Unlock()
 	text := time.Duration(r.clock.Add(int64(d))).String()
 	if err := errors.Join(os.WriteFile(r.ahead+".new", []byte(text), 0o600), os.Rename(r.ahead+".new", r.ahead)); err != nil {
 		panic(err)

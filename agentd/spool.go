@@ -28,6 +28,8 @@ const (
 	maxSpooled = 2 << 20
 	// maxSpool bounds the files that one look delivers for a life.
 	maxSpool = 100
+	// maxListed is how many files of a folder are looked at for them.
+	maxListed = 10_000
 )
 
 // EnvSpool names the folder in which an agent leaves what it could not deliver.
@@ -55,14 +57,17 @@ type spool struct {
 
 // spooled lists what is ready, in order.
 func (o *outbox) spooled(s spool) []string {
-	entries, err := os.ReadDir(filepath.Join(s.folder, shim.SpoolFolder))
+	folder, err := os.Open(filepath.Join(s.folder, shim.SpoolFolder))
 	if err != nil {
 		return nil
 	}
+	defer folder.Close()
+	// The folder is the agent's: of millions of files only so many are looked at, the rest when these are gone.
+	entries, _ := folder.Readdirnames(maxListed)
 	var names []string
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".json") && !strings.HasPrefix(e.Name(), ".") {
-			path := filepath.Join(s.folder, shim.SpoolFolder, e.Name())
+	for _, name := range entries {
+		if strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".") {
+			path := filepath.Join(s.folder, shim.SpoolFolder, name)
 			o.mu.Lock()
 			if !o.passed[path] {
 				names = append(names, path)

@@ -61,8 +61,8 @@ func TestHoldRefusesAForeignLeader(t *testing.T) {
 // The mark comes first, and nobody else sets it.
 func TestMarkIsFirst(t *testing.T) {
 	m := Mark{"h", 7, 3}
-	got := m.In([]string{"A=1", "VIGIL_HOST=other", "VIGIL_INCARNATION", "VIGIL_HOSTS=x", "B=2"})
-	if want := append(m.Env(), "A=1", "VIGIL_HOSTS=x", "B=2"); !slices.Equal(got, want) {
+	got := m.In([]string{"A=1", EnvMark + "=other:1:1", EnvMark, "VIGIL_INCARNATION=1.7", EnvMark + "S=x", "B=2"})
+	if want := []string{m.Env(), "A=1", "VIGIL_INCARNATION=1.7", EnvMark + "S=x", "B=2"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -74,7 +74,7 @@ func TestLargeEnvironment(t *testing.T) {
 	for i := range 12 {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("LARGE%d=%s", i, strings.Repeat("x", 100<<10)))
 	}
-	cmd.Env = append(cmd.Env, m.Env()...) // as a shell may sort it
+	cmd.Env = append(cmd.Env, m.Env()) // as a shell may sort it
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -4,22 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-)
-
-const (
-	// maxEnviron is how much of a process's environment is read: more than the kernel
-	// gives to any program (6 MiB with its arguments).
-	maxEnviron = 8 << 20
-	// execTries and execPause (nanoseconds) bound how long a process in the middle of
-	// an exec is waited for.
-	execTries = 100
-	execPause = 100_000
 )
 
 func attributes(spec Spec) *syscall.SysProcAttr {
@@ -80,20 +71,6 @@ func reapAll() {
 	}
 }
 
-// marked gives all processes that carry a mark.
-func marked() map[int]Mark {
-	found := map[int]Mark{}
-	buf := make([]byte, 64<<10)
-	for _, pid := range pids() {
-		var env []byte
-		env, buf = environ(pid, buf)
-		if m, ok := parseMark(env); ok {
-			found[pid] = m
-		}
-	}
-	return found
-}
-
 func pids() []int {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -108,139 +85,6 @@ func pids() []int {
 		}
 	}
 	return all
-}
-
-// environ reads what a process was started with, into buf when it fits. It is
-// empty for zombies, kernel threads and processes of others.
-//
-// A process in the middle of an exec has no environment for a moment, and one that is
-// asked meanwhile seems to carry no mark. So an empty answer is believed only when
-// there is a reason for it (L7: nothing of the tree may be passed over).
-func environ(pid int, buf []byte) (env, grown []byte) {
-	folder := "/proc/" + strconv.Itoa(pid)
-	for try := 0; ; try++ {
-		var read bool
-		env, buf, read = readEnviron(folder, buf)
-		if !read || len(env) > 0 || try == execTries {
-			return env, buf
-		}
-		switch whyEmpty(pid) {
-		case isEmpty:
-			return env, buf
-		case leaderEnded:
-			if env, buf = threadEnviron(folder, buf); len(env) > 0 {
-				return env, buf
-			}
-		}
-		if try > 0 {
-			_ = unix.Nanosleep(&unix.Timespec{Nsec: execPause}, nil) // cut short is fine
-		}
-	}
-}
-
-// readEnviron reads one environment as it is; read tells whether that was allowed.
-func readEnviron(folder string, buf []byte) (env, grown []byte, read bool) {
-	fd, err := unix.Open(folder+"/environ", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, buf, false
-	}
-	defer unix.Close(fd)
-	n := 0
-	for {
-		m, err := unix.Read(fd, buf[n:])
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil || m == 0 {
-			return buf[:n], buf, err == nil
-		}
-		if n += m; n == len(buf) {
-			if n >= maxEnviron {
-				return buf, buf, true
-			}
-			buf = append(buf, make([]byte, len(buf))...)
-		}
-	}
-}
-
-// threadEnviron reads the environment of a process whose first thread has ended.
-func threadEnviron(folder string, buf []byte) (env, grown []byte) {
-	tasks, _ := os.ReadDir(folder + "/task") // gone: nothing to read
-	for _, task := range tasks {
-		if env, buf, _ = readEnviron(folder+"/task/"+task.Name(), buf); len(env) > 0 {
-			break
-		}
-	}
-	return env, buf
-}
-
-// emptiness is why an environment was read as empty.
-type emptiness uint8
-
-const (
-	isEmpty     emptiness = iota // it is, or the process runs no instruction any more
-	executes                     // it was in the middle of an exec, and may be still
-	leaderEnded                  // the first thread has ended, others go on
-)
-
-func whyEmpty(pid int) emptiness {
-	// Numbers of fields as in proc(5), less the three up to the state.
-	const flagsAt, threadsAt, envStartAt, envEndAt = 9 - 3, 20 - 3, 50 - 3, 51 - 3
-	const exiting, kernelThread = 0x4, 0x200000
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return isEmpty
-	}
-	f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	if len(f) <= envEndAt {
-		return isEmpty
-	}
-	number := func(i int) uint64 {
-		n, _ := strconv.ParseUint(f[i], 10, 64)
-		return n
-	}
-	flags := number(flagsAt)
-	switch {
-	case flags&kernelThread != 0:
-		return isEmpty
-	case flags&exiting != 0 || strings.Contains("ZXx", f[0]):
-		if number(threadsAt) > 1 {
-			return leaderEnded
-		}
-		return isEmpty
-	case number(envEndAt) == 0, number(envEndAt) > number(envStartAt):
-		return executes
-	}
-	return isEmpty
-}
-
-func parseMark(env []byte) (Mark, bool) {
-	var m Mark
-	var seen int
-	if !bytes.Contains(env, []byte(EnvHost+"=")) {
-		return m, false
-	}
-	for entry := range bytes.SplitSeq(env, []byte{0}) {
-		name, value, _ := strings.Cut(string(entry), "=")
-		switch name {
-		case EnvHost:
-			m.Host = value
-			seen |= 1
-		case EnvAgent:
-			n, err := strconv.ParseUint(value, 10, 32)
-			if err == nil {
-				m.Agent = uint32(n)
-				seen |= 2
-			}
-		case EnvIncarnation:
-			n, err := strconv.ParseUint(value, 10, 64)
-			if err == nil {
-				m.Incarnation = n
-				seen |= 4
-			}
-		}
-	}
-	return m, seen == 7
 }
 
 // signalMarked sends sig to pid if it still carries the mark, and tells whether it did.
@@ -286,9 +130,9 @@ func (b deathbed) empty() bool {
 }
 
 func carries(pid int, mark Mark) bool {
-	env, _ := environ(pid, make([]byte, 16<<10))
-	m, ok := parseMark(env)
-	return ok && m == mark
+	look := environs.begin()
+	defer look.end()
+	return slices.Contains(look.marks(pid), mark)
 }
 
 // groupRuns tells whether the group has a member that is not a zombie.

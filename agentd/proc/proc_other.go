@@ -47,7 +47,7 @@ func awaitExit(pid int, _ bool) (exit Exit, reaped bool) {
 
 func reapAll() {}
 
-func marked() map[int]Mark { return nil }
+func marked() map[int][]Mark { return nil }
 
 func signalMarked(int, Mark, unix.Signal) bool { return false }
 

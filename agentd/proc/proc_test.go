@@ -70,7 +70,7 @@ func TestMain(m *testing.M) {
 	case "terminal":
 		fmt.Println(describeTerminal())
 	case "sweep":
-		killed, left := NewScanner().Sweep(os.Getenv(EnvHost), nil)
+		killed, left := NewScanner().Sweep(os.Getenv("TEST_HOST"), nil)
 		fmt.Println("swept", killed, len(left))
 	}
 }
@@ -267,7 +267,7 @@ func TestSweepSparesItselfAndItsAncestors(t *testing.T) {
 	host := fmt.Sprintf("sweep-%d", os.Getpid())
 	mark := Mark{host, 1, 1}
 	stray := exec.Command(os.Args[0])
-	stray.Env = append(mark.Env(), "TEST_PROC=wait")
+	stray.Env = []string{mark.Env(), "TEST_PROC=wait"}
 	if err := stray.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func TestSweepSparesItselfAndItsAncestors(t *testing.T) {
 	defer tasks.Wait()
 	until(t, "the stray", func() bool { return len(NewScanner().Find(mark)) == 1 })
 	shell := exec.Command("/bin/sh", "-c", `"$0"; echo spared`, os.Args[0])
-	shell.Env = append(mark.Env(), "TEST_PROC=sweep")
+	shell.Env = []string{mark.Env(), "TEST_PROC=sweep", "TEST_HOST=" + mark.Host}
 	out, err := shell.Output()
 	if err != nil || string(out) != "swept 1 0\nspared\n" {
 		t.Errorf("%q, %v", out, err)

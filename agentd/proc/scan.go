@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -16,7 +17,7 @@ type Scanner struct {
 
 type look struct {
 	done  chan struct{}
-	found map[int]Mark
+	found map[int][]Mark
 }
 
 // NewScanner gives a scanner.
@@ -26,8 +27,8 @@ func NewScanner() *Scanner { return &Scanner{} }
 // call. Zombies are not among them.
 func (s *Scanner) Find(mark Mark) []int {
 	var pids []int
-	for pid, m := range s.look() {
-		if m == mark {
+	for pid, marks := range s.look() {
+		if slices.Contains(marks, mark) {
 			pids = append(pids, pid)
 		}
 	}
@@ -39,9 +40,11 @@ func (s *Scanner) Find(mark Mark) []int {
 func (s *Scanner) FindHost(host string) map[int]Mark {
 	own := ancestors()
 	found := map[int]Mark{}
-	for pid, m := range s.look() {
-		if m.Host == host && !own[pid] {
-			found[pid] = m
+	for pid, marks := range s.look() {
+		for _, m := range marks {
+			if m.Host == host && !own[pid] {
+				found[pid] = m
+			}
 		}
 	}
 	return found
@@ -52,7 +55,7 @@ func (s *Scanner) Kill(pid int, mark Mark) { signalMarked(pid, mark, unix.SIGKIL
 
 // look gives the result of a look at all processes that began after the call. The
 // map is shared: it must not be changed.
-func (s *Scanner) look() map[int]Mark {
+func (s *Scanner) look() map[int][]Mark {
 	s.mu.Lock()
 	if s.next == nil {
 		s.next = &look{done: make(chan struct{})}

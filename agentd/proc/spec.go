@@ -1,49 +1,81 @@
 package proc
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
-// Names of the variables that mark the processes of a tree.
-const (
-	EnvHost        = "VIGIL_HOST"
-	EnvAgent       = "VIGIL_AGENT_ID"
-	EnvIncarnation = "VIGIL_INCARNATION"
-)
+// EnvMark is the variable that marks the processes of a tree. It is nobody's to set or to read but this
+// package's: what agents are told of themselves is in variables of its own, which they and their tools
+// may change for what they start.
+const EnvMark = "VIGIL_MARK"
+
+// maxMarks is how many hosts inside each other are marked: an agent may run an agentd.
+const maxMarks = 8
 
 // Mark names one life of one agent on one host. It travels in the environment of
 // every process of the tree.
 type Mark struct {
-	Host        string // key of the host: unique among all clusters
+	Host        string // from HostMark; without ":" and ","
 	Agent       uint32
 	Incarnation uint64
 }
 
-// Env gives the variables that carry the mark.
-func (m Mark) Env() []string {
-	return []string{
-		EnvHost + "=" + m.Host,
-		EnvAgent + "=" + strconv.FormatUint(uint64(m.Agent), 10),
-		EnvIncarnation + "=" + strconv.FormatUint(m.Incarnation, 10),
-	}
+// HostMark gives the name of a host in marks: unique among all clusters, and without what it is made
+// from, which is a secret that agents must not read in their environment.
+func HostMark(key string) string {
+	sum := sha256.Sum256([]byte("vigil mark\x00" + key))
+	return hex.EncodeToString(sum[:16])
 }
 
-// In gives env with the variables that carry the mark at its beginning, where a look
-// at a large environment finds them soon, and nowhere else: nobody else may set them.
+func (m Mark) String() string {
+	return m.Host + ":" + strconv.FormatUint(uint64(m.Agent), 10) + ":" + strconv.FormatUint(m.Incarnation, 10)
+}
+
+// Env gives the variable that carries the mark, and behind it those that this process carries
+// itself: an agentd that an agent runs must not take its agents out of that agent's tree.
+func (m Mark) Env() string {
+	marks := []string{m.String()}
+	for _, outer := range marksIn(os.Getenv(EnvMark)) {
+		if len(marks) < maxMarks {
+			marks = append(marks, outer.String())
+		}
+	}
+	return EnvMark + "=" + strings.Join(marks, ",")
+}
+
+// In gives env with the mark at its beginning, where a look at a large environment finds it soon,
+// and nowhere else.
 func (m Mark) In(env []string) []string {
-	all := m.Env()
+	all := []string{m.Env()}
 	for _, v := range env {
-		switch name, _, _ := strings.Cut(v, "="); name {
-		case EnvHost, EnvAgent, EnvIncarnation:
-		default:
+		if name, _, _ := strings.Cut(v, "="); name != EnvMark {
 			all = append(all, v)
 		}
 	}
 	return all
+}
+
+// marksIn reads the value of EnvMark, innermost first.
+func marksIn(text string) (marks []Mark) {
+	for part := range strings.SplitSeq(text, ",") {
+		f := strings.Split(part, ":")
+		if len(f) != 3 || f[0] == "" || len(marks) == maxMarks {
+			continue
+		}
+		agent, err := strconv.ParseUint(f[1], 10, 32)
+		inc, err2 := strconv.ParseUint(f[2], 10, 64)
+		if err == nil && err2 == nil {
+			marks = append(marks, Mark{f[0], uint32(agent), inc})
+		}
+	}
+	return marks
 }
 
 // Limits bound a tree; zero leaves the value that this process has.

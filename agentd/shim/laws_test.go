@@ -190,7 +190,7 @@ func TestForeignProcessesAreSpared(t *testing.T) {
 	r := newRig(t)
 	foreign := func(mark proc.Mark) *exec.Cmd {
 		cmd := exec.Command("/bin/sleep", "300")
-		cmd.Env = mark.Env()
+		cmd.Env = []string{mark.Env()}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

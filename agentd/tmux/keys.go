@@ -11,6 +11,10 @@ import (
 	"time"
 )
 
+// maxShown bounds what one command may print, in bytes. The server runs as the agent: what it says may be
+// endless, and this process is spared when the kernel looks for memory (S8).
+const maxShown = 1 << 20
+
 // commandLimit bounds one command to the server, which may be frozen.
 const commandLimit = 10 * time.Second
 
@@ -45,31 +49,39 @@ func (s *Session) Capture(lines int) (string, error) {
 
 // tmux runs one command and gives what it prints.
 func (s *Session) tmux(input []byte, args ...string) (string, error) {
-	var out bytes.Buffer
+	out := &head{max: maxShown + 1}
 	complaint := &head{max: 1 << 10}
 	cmd := s.place.command(s.config, append([]string{"-N"}, args...)...)
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, complaint, time.Second
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, complaint, time.Second
 	if input != nil {
 		cmd.Stdin = bytes.NewReader(input)
 	}
-	if err := s.config.Start(cmd); err != nil {
+	started := make(chan struct{})
+	out.full = func() { <-started; _ = cmd.Process.Kill() } // it may have ended
+	err := s.config.Start(cmd)
+	close(started)
+	if err != nil {
 		return "", fmt.Errorf("start tmux: %w", err)
 	}
 	late := time.AfterFunc(commandLimit, func() { _ = cmd.Process.Kill() }) // it may have ended
 	defer late.Stop()
-	err := cmd.Wait()
+	err = cmd.Wait()
+	if out.size() > maxShown {
+		return "", fmt.Errorf("tmux %s: it prints more than %d bytes", args[0], maxShown)
+	}
 	if errors.Is(err, syscall.ECHILD) && complaint.empty() {
 		err = nil // the shim reaps whatever it sees
 	}
 	if err != nil {
 		return "", fmt.Errorf("tmux %s: %s", args[0], complaint.or(err))
 	}
-	return out.String(), nil
+	return out.text(), nil
 }
 
 // head keeps the beginning of what is written to it. It is safe for concurrent use.
 type head struct {
-	max int
+	max  int
+	full func() // called when it is full; nil: nobody is
 
 	mu  sync.Mutex
 	buf []byte
@@ -80,7 +92,22 @@ func (h *head) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.buf = append(h.buf, p[:min(len(p), h.max-len(h.buf))]...)
+	if len(h.buf) == h.max && h.full != nil {
+		h.full()
+	}
 	return len(p), nil
+}
+
+func (h *head) size() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.buf)
+}
+
+func (h *head) text() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return string(h.buf)
 }
 
 func (h *head) empty() bool {

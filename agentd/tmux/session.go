@@ -54,6 +54,8 @@ var ErrNoTmux = errors.New("tmux cannot be used")
 var ErrMissing = fmt.Errorf("%w", ErrNoTmux)
 
 const (
+	// maxLine is the longest line, in bytes, that is read of what the agent's account writes.
+	maxLine = 4 << 10
 	// openLimit bounds the start of a server, which takes 15 ms on an idle machine.
 	openLimit = 20 * time.Second
 	// endLimit bounds the end of a server whose program has ended, and how long its
@@ -112,8 +114,9 @@ func (s *Session) start() error {
 		return fmt.Errorf("%w: its server has started nothing: %s", ErrNoTmux, complaint.or(err))
 	}
 	_ = s.output.SetReadDeadline(time.Now().Add(openLimit))
-	from := bufio.NewReader(s.output)
-	line, err := from.ReadString('\n')
+	from := bufio.NewReaderSize(s.output, maxLine)
+	first, err := from.ReadSlice('\n') // no longer than maxLine, whoever writes it
+	line := string(first)
 	if err != nil {
 		return fmt.Errorf("%w: its server has started nothing: %s", ErrNoTmux, complaint.or(err))
 	}
@@ -194,12 +197,15 @@ func (s *Session) Wait() Exit {
 	stop := whenGone(s.pid, func() { s.remind(told) })
 	defer stop()
 	exit := Exit{Code: -1, Signal: Unknown}
-	for lines := bufio.NewReader(s.status); ; {
-		line, err := lines.ReadString('\n')
+	for lines := bufio.NewReaderSize(s.status, maxLine); ; {
+		line, err := lines.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue // the fifo is the agent's, who may write anything into it
+		}
 		if err != nil {
 			break
 		}
-		if e, ok := parseStatus(line); ok {
+		if e, ok := parseStatus(string(line)); ok {
 			exit = e
 			s.drain()
 			break

@@ -189,7 +189,7 @@ func (h devHost) part(pid int) devPart {
 	if err != nil {
 		return devForeign
 	}
-	mark := proc.EnvHost + "=" + strings.TrimSpace(string(key))
+	mark := proc.EnvMark + "=" + proc.HostMark(strings.TrimSpace(string(key))) + "-"
 	if slices.ContainsFunc(strings.Split(string(env), "\x00"), func(kv string) bool { return strings.HasPrefix(kv, mark) }) {
 		return devAgentProcess
 	}

@@ -71,12 +71,12 @@ func TestKillHostSparesOthers(t *testing.T) {
 	}{
 		{"its daemon", stage(t, theirs, "agentd", nil, "--config", h.config()), true},
 		{"its shim", stage(t, filepath.Join(lives, "1-1"), "shim", nil), true},
-		{"its agent", stage(t, theirs, "agent", []string{proc.EnvHost + "=" + key + "-fe00.1"}), true},
+		{"its agent", stage(t, theirs, "agent", []string{proc.EnvMark + "=" + proc.HostMark(key) + "-fe00.1:1:1"}), true},
 		{"the daemon of another host", stage(t, theirs, "agentd", nil, "--config", filepath.Join(theirs, "agentd.yaml")), false},
 		{"an editor of its configuration", stage(t, theirs, "edit", nil, h.config()), false},
 		{"the shim of another host", stage(t, filepath.Join(theirs, "lives", "1-1"), "shim", nil), false},
 		{"a shell in its folder", stage(t, filepath.Join(lives, "1-1"), "look", nil), false},
-		{"the agent of another host", stage(t, theirs, "agent", []string{proc.EnvHost + "=" + other + "-fe00.1"}), false},
+		{"the agent of another host", stage(t, theirs, "agent", []string{proc.EnvMark + "=" + proc.HostMark(other) + "-fe00.1:1:1"}), false},
 	}
 	toll, err := h.switchOff(t.Context())
 	if err != nil || toll != (devToll{devDaemon: 1, devShim: 1, devAgentProcess: 1}) {

@@ -20,6 +20,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	marks "vigil/agentd/proc"
 	"vigil/agentd/runner"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
@@ -199,7 +200,7 @@ func (f *testFleet) clear(dataDir string, agentd *proc) {
 	if err != nil {
 		return // it never got that far
 	}
-	mark := []byte("VIGIL_HOST=" + strings.TrimSpace(string(key)) + "-")
+	mark := []byte(marks.EnvMark + "=" + marks.HostMark(strings.TrimSpace(string(key))) + "-")
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		left := f.shims(dataDir)
 		files, _ := filepath.Glob("/proc/[0-9]*/environ")

@@ -17,6 +17,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"vigil/agentd/proc"
 	"vigil/jepsen/ledger"
 	"vigil/jepsen/stand"
 	"vigil/rpc/client"
@@ -218,8 +219,7 @@ func TestI101DecoysSurvive(t *testing.T) {
 	for i, env := range [][]string{
 		nil,
 		{"VIGIL_AGENT=" + w.slot("work"), "VIGIL_INCARNATION=" + fmt.Sprint(before["work"].Incarnation)},
-		{"VIGIL_HOST=" + strings.Repeat("0", len(strings.TrimSpace(string(key)))), "VIGIL_AGENT_ID=" + fmt.Sprint(w.agent("work").GetId()),
-			"VIGIL_INCARNATION=" + fmt.Sprint(before["work"].Incarnation)},
+		{proc.EnvMark + "=" + strings.Repeat("0", len(proc.HostMark(string(key)))) + "-1.2:" + fmt.Sprint(w.agent("work").GetId(), ":", before["work"].Incarnation)},
 	} {
 		p, err := h.Machine.Start(fmt.Sprint("decoy", i), filepath.Join(shared.folder, "ticker"), []string{"child", w.slot("work"), "true"}, env)
 		if err != nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"vigil/agentd/proc"
 )
 
 // killHost kills a daemon, everything below it and everything that carries its
@@ -84,8 +86,8 @@ func ofHost(daemon int, key string) ([]int, error) {
 // whichever of its data directories it comes from.
 func marks(env, key string) bool {
 	for entry := range strings.SplitSeq(env, "\x00") {
-		if mark, ok := strings.CutPrefix(entry, "VIGIL_HOST="); ok {
-			return mark == key || strings.HasPrefix(mark, key+"-")
+		if mark, ok := strings.CutPrefix(entry, proc.EnvMark+"="); ok {
+			return strings.HasPrefix(mark, proc.HostMark(key)+"-")
 		}
 	}
 	return false
