@@ -64,6 +64,9 @@ func (c *chaos) opening() []*Entry {
 	for _, cmd := range cmds {
 		list = append(list, c.entry(Request{Cmd: cmd}))
 	}
+	for _, id := range []string{"a", "b", "c"} {
+		list[0].Requests = append(list[0].Requests, Request{Cmd: PutServer{ID: id, Version: "0"}})
+	}
 	return list
 }
 

@@ -9,6 +9,9 @@ import (
 // view reports one server's word about a host.
 func (d *drive) view(server string, h HostID, gossip, stream Hearing) {
 	d.t.Helper()
+	if _, member := d.s.member(server); !member {
+		d.must(PutServer{ID: server})
+	}
 	d.must(ReportViews{Server: server, Views: []HostView{{Host: h, Gossip: gossip, Stream: stream}}})
 }
 
@@ -327,4 +330,25 @@ func TestRegisterTakesWarningsAndGossip(t *testing.T) {
 	if got := d.s.Servers(); len(got) != 1 || got[0].GossipAddr != "10.0.0.1:7421" {
 		t.Fatalf("%+v", got)
 	}
+}
+
+// Only members have a say about hosts: what a stranger says, or a server that was removed
+// while it spoke, or one that has not announced itself, would never be voided.
+func TestF18OnlyMembersReportViews(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "worker")
+	silent := []HostView{{Host: h, Gossip: HearSilent, Stream: HearSilent}}
+	d.must(PutServer{ID: "a"})
+	d.must(PutServer{ID: "b"})
+	d.view("a", h, HearAlive, HearAlive)
+	d.want(NotFound, ReportViews{Server: "x", Views: silent})
+	d.must(ReportViews{Server: "b", Views: silent})
+	d.must(DropServer{ID: "b"})
+	d.want(NotFound, ReportViews{Server: "b", Views: silent})
+	d.want(NotFound, ReportViews{Server: "b", All: true, Views: silent})
+	if got := d.s.Host(h).Views; len(got) != 1 || got[0].Server != "a" {
+		t.Errorf("%+v, want the word of a alone", got)
+	}
+	d.must(PutServer{ID: "b"})
+	d.must(ReportViews{Server: "b", Views: silent})
 }

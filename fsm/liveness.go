@@ -161,7 +161,8 @@ func (s *State) surrenderHost(c *SurrenderHost) Outcome {
 }
 
 // reportViews takes in what a server hears. All voids what it does not list: the
-// leader says so of a server that it cannot reach itself.
+// leader says so of a server that it cannot reach itself. Only members have a say: nobody
+// would ever void what a stranger has said, or one that was removed while it spoke.
 func (s *State) reportViews(c *ReportViews) Outcome {
 	if c.Server == "" || len(c.Server) > MaxName {
 		return refuse(Invalid, "the server's id has %d characters, 1 to %d are allowed", len(c.Server), MaxName)
@@ -170,6 +171,9 @@ func (s *State) reportViews(c *ReportViews) Outcome {
 		if v.Gossip > HearLeft || v.Stream > HearLeft {
 			return refuse(Invalid, "server %s reports a way of hearing host %d that this server does not know", c.Server, v.Host)
 		}
+	}
+	if _, member := s.member(c.Server); !member {
+		return refuse(NotFound, "server %s is no member of the cluster, or has not announced itself yet", c.Server)
 	}
 	if c.All {
 		listed := map[HostID]bool{}

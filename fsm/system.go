@@ -24,11 +24,17 @@ func (s *State) leaderUnreached(c *LeaderUnreached) Outcome {
 	return Outcome{}
 }
 
+// member finds a server in the list of those that have announced themselves and were not
+// removed since; else at is its place.
+func (s *State) member(id string) (at int, found bool) {
+	return slices.BinarySearchFunc(s.meta.Servers, id, func(p PutServer, id string) int { return strings.Compare(p.ID, id) })
+}
+
 func (s *State) putServer(c *PutServer) Outcome {
 	if c.ID == "" {
 		return refuse(Invalid, "a server needs an id")
 	}
-	at, found := slices.BinarySearchFunc(s.meta.Servers, c.ID, func(p PutServer, id string) int { return strings.Compare(p.ID, id) })
+	at, found := s.member(c.ID)
 	list := slices.Clone(s.meta.Servers)
 	if found {
 		if list[at] == *c {

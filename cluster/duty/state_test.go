@@ -19,6 +19,9 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, s: fsm.New()}
 	w.must(fsm.LeaderEstablished{Server: "a"})
+	for _, id := range []string{"a", "b", "c"} {
+		w.must(fsm.PutServer{ID: id})
+	}
 	return w
 }
 

@@ -29,6 +29,9 @@ func newEar(t *testing.T, gossipAddr string) *ear {
 	e.now = e.began
 	e.h = newHearing("me", func(fsm.HostID) (time.Duration, bool) { return e.now.Sub(e.heardAt), e.here },
 		func(string, string) gossip.State { return e.gossip })
+	for _, id := range []string{"me", "other"} {
+		e.do(fsm.PutServer{ID: id})
+	}
 	e.do(fsm.RegisterHost{Key: "k", Name: "h", Boot: "b", GossipAddr: gossipAddr})
 	return e
 }
