@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,9 +30,10 @@ type fakeCluster struct {
 	clock  fsm.Time
 	leader *fakeNode
 	nodes  []*fakeNode
-	claims int  // submitted so far
-	old    bool // a server cannot read what is written
-	lose   int  // so many of the next submits answer ErrUnknownOutcome after they were applied
+	claims int          // submitted so far
+	old    bool         // a server cannot read what is written
+	barred atomic.Int64 // barriers that a server asked for which does not lead
+	lose   int          // so many of the next submits answer ErrUnknownOutcome after they were applied
 }
 
 // fakeNode is one server's replica.
@@ -202,6 +204,7 @@ func (n *fakeNode) Barrier(context.Context) error {
 	n.c.mu.Lock()
 	defer n.c.mu.Unlock()
 	if n.c.leader != n {
+		n.c.barred.Add(1)
 		return fsm.ErrNotLeader
 	}
 	return nil

@@ -40,12 +40,15 @@ func (m *mailbox) ReadMail(ctx context.Context, r *vigilv1.ReadMailRequest) (*vi
 		return nil, err
 	}
 	// A repeated write has its first answer in the log; else nothing is written when there
-	// is nothing to hand over, so that agents may ask often.
-	if r.GetId().GetSession() == 0 && read(m.core, func(st *fsm.State) bool {
-		n, no := st.MailFor(&cmd.Speaker)
-		return n == 0 && no.Code == fsm.OK
-	}) {
-		return &vigilv1.ReadMailResponse{}, nil
+	// is nothing to hand over, so that agents may ask often. That there is nothing only a
+	// leader knows that still leads: a deposed one would hide what its successor has.
+	if r.GetId().GetSession() == 0 && m.nothingFor(&cmd.Speaker) {
+		if err := m.reader.Barrier(ctx); err != nil {
+			return nil, err
+		}
+		if m.nothingFor(&cmd.Speaker) {
+			return &vigilv1.ReadMailResponse{}, nil
+		}
 	}
 	return write(ctx, m.core, r, func(*vigilv1.ReadMailRequest) (fsm.Command, error) { return cmd, nil },
 		func(st *fsm.State, out *fsm.Outcome) *vigilv1.ReadMailResponse {
@@ -55,6 +58,12 @@ func (m *mailbox) ReadMail(ctx context.Context, r *vigilv1.ReadMailRequest) (*vi
 			}
 			return resp
 		})
+}
+
+// nothingFor tells that this server knows of no mail that the life could be given.
+func (m *mailbox) nothingFor(sp *fsm.Speaker) bool {
+	n, no := m.unread(sp)
+	return n == 0 && no.Code == fsm.OK
 }
 
 // AckMail says that the agent has taken note of a mail.

@@ -53,10 +53,15 @@ func (w *work) claimWoken(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv
 		return write(ctx, w.core, r, claimCmd, claimAnswer)
 	}
 	ok, index, err := w.turns.enter(ctx, role)
-	if err != nil {
-		return nil, err
+	if err == nil && !ok { // a deposed leader does not know of its successor's tasks
+		if err = w.reader.Barrier(ctx); err == nil {
+			ok, index, err = w.turns.enter(ctx, role)
+		}
 	}
-	if !ok {
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
 		return nil, &problem{code: fsm.NoTask.String(), index: index}
 	}
 	defer w.turns.leave(role)
