@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 		beDaemon(spec)
 	}
 	if len(os.Args) > 1 && os.Args[1] == "shim" {
-		os.Exit(shim.Serve(os.Stdin, testClock(strings.Join(os.Args[2:], ""))))
+		clock := testClock(strings.Join(os.Args[2:], ""))
+		os.Exit(shim.Serve(os.Stdin, shim.Clock{Boot: clock, Awake: clock}))
 	}
 	goleak.VerifyTestMain(m)
 }

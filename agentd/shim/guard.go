@@ -33,8 +33,10 @@ type guard struct {
 	spec   *Spec
 	door   *door
 	clock  func() time.Duration
+	awake  func() time.Duration
 	watch  deadman
-	began  time.Duration
+	used   time.Duration // of the run limit
+	seen   time.Duration // when that was counted last, by awake
 	lonely time.Duration // when an agentd was there last
 
 	tree   *proc.Tree
@@ -81,7 +83,12 @@ func (g *guard) hold(terms <-chan os.Signal) Exit {
 
 // judge does what the clock asks for and says how long it asks for nothing.
 func (g *guard) judge() time.Duration {
-	now := g.clock()
+	now, awake := g.clock(), g.awake()
+	// Neither an outage (law L10) nor the sleep of the machine uses up the time of an agent.
+	if !g.watch.frozen {
+		g.used += awake - g.seen
+	}
+	g.seen = awake
 	switch g.watch.judge(now) {
 	case freeze:
 		if err := g.tree.Freeze(); err != nil {
@@ -93,8 +100,6 @@ func (g *guard) judge() time.Duration {
 		if err := g.tree.Thaw(); err != nil {
 			g.end(ending{reason: "it could not be thawed: " + err.Error(), ordered: true}, 0)
 		}
-		// An outage is not the agent's fault (law L10): it does not use up its time.
-		g.began += now - g.watch.since
 		g.notes.Note("goes on: its fence is confirmed")
 		g.door.tell(func(s *status) { s.Frozen = false })
 	}
@@ -108,7 +113,7 @@ func (g *guard) judge() time.Duration {
 	limit := g.spec.RunLimit
 	left := far
 	if limit > 0 && g.ending.reason == "" && !g.watch.frozen {
-		if left = g.began + limit - now; left <= 0 {
+		if left = limit - g.used; left <= 0 {
 			g.end(ending{reason: "it reached its run limit of " + limit.String(), timedOut: true}, g.grace())
 			left = far
 		}

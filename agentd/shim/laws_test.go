@@ -326,3 +326,30 @@ func TestRunLimitOfADeafAgent(t *testing.T) {
 		t.Errorf("exit %+v", exit)
 	}
 }
+
+// A6: the run limit does not run while the machine sleeps. Eight hours of it froze the agent, which then goes on
+// with the time that it had.
+func TestA06RunLimitStandsStillWhileTheMachineSleeps(t *testing.T) {
+	r := newRig(t)
+	spec := r.spec("polite")
+	spec.RunLimit = 2 * time.Hour
+	s, a, _ := r.start(spec)
+	r.sleep(8 * time.Hour)
+	until(t, "word of the freeze", s.Frozen)
+	s.Acknowledge(r.now())
+	until(t, "word of the thaw", func() bool { return !s.Frozen() })
+	a.ask("print on")
+	for range 3 { // 90 min are used
+		r.advance(30 * time.Minute)
+		s.Acknowledge(r.now())
+		a.ask("print on")
+	}
+	r.advance(29 * time.Minute)
+	s.Acknowledge(r.now())
+	a.ask("print on")
+	r.advance(2 * time.Minute)
+	a.await("bye")
+	if exit := wait(t, s); !exit.TimedOut || exit.Ordered || !strings.Contains(exit.Reason, "run limit of 2h") {
+		t.Errorf("exit %+v", exit)
+	}
+}

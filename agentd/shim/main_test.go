@@ -33,7 +33,9 @@ func TestMain(m *testing.M) {
 				return nil, []string{"no control group of its own"}
 			}
 		}
-		os.Exit(Serve(os.Stdin, shifted(os.Args[2])))
+		os.Exit(Serve(os.Stdin, Clock{Boot: shifted(os.Args[2]), Awake: func() time.Duration {
+			return shifted(os.Args[2])() - seconds(os.Args[2]+".asleep")
+		}}))
 	case len(os.Args) > 3 && os.Args[1] == "daemon":
 		beDaemon(os.Args[2], os.Args[3:]...)
 	case os.Getenv("TEST_AGENT") != "":
@@ -45,11 +47,14 @@ func TestMain(m *testing.M) {
 
 // shifted gives a boot clock that runs ahead by the seconds in a file.
 func shifted(path string) func() time.Duration {
-	return func() time.Duration {
-		text, _ := os.ReadFile(path)
-		ahead, _ := strconv.ParseFloat(strings.TrimSpace(string(text)), 64)
-		return BootClock() + time.Duration(ahead*float64(time.Second))
-	}
+	return func() time.Duration { return BootClock() + seconds(path) }
+}
+
+// seconds reads a file; 0: there is none.
+func seconds(path string) time.Duration {
+	text, _ := os.ReadFile(path)
+	n, _ := strconv.ParseFloat(strings.TrimSpace(string(text)), 64)
+	return time.Duration(n * float64(time.Second))
 }
 
 // beDaemon starts a shim as agentd does, says so, and waits to be killed.

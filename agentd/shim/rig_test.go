@@ -114,9 +114,14 @@ func (r *rig) hear(conn net.Conn) {
 // advance moves the shim's clock, and nobody else's.
 func (r *rig) advance(d time.Duration) {
 	r.t.Helper()
-	text, _ := os.ReadFile(r.clock)
-	ahead, _ := strconv.ParseFloat(string(text), 64)
-	r.write(r.clock, strconv.FormatFloat(ahead+d.Seconds(), 'f', 3, 64))
+	r.write(r.clock, strconv.FormatFloat((seconds(r.clock)+d).Seconds(), 'f', 3, 64))
+}
+
+// sleep lets the machine sleep: time passes in which nothing runs.
+func (r *rig) sleep(d time.Duration) {
+	r.t.Helper()
+	r.write(r.clock+".asleep", strconv.FormatFloat((seconds(r.clock+".asleep")+d).Seconds(), 'f', 3, 64))
+	r.advance(d)
 }
 
 // now is the shim's clock.

@@ -33,9 +33,9 @@ const (
 
 // Serve is a shim: it reads a Spec from stdin, starts the agent and holds it until
 // nothing of it is left. The lock of the life folder must be open as descriptor 3.
-// clock reads CLOCK_BOOTTIME. It changes signal handling, the current folder and
+// The clock is RealClock. It changes signal handling, the current folder and
 // the children of the whole process; call it once, and exit with what it returns.
-func Serve(stdin io.Reader, clock func() time.Duration) int {
+func Serve(stdin io.Reader, clock Clock) int {
 	// There may be one of us for every agent of the host.
 	debug.SetGCPercent(20)
 	terms := takeSignals()
@@ -55,6 +55,15 @@ func Serve(stdin io.Reader, clock func() time.Duration) int {
 	exit := hold(spec, d, terms, clock)
 	return record(spec, d, exit)
 }
+
+// Clock is the time that a shim goes by. Neither steps.
+type Clock struct {
+	Boot  func() time.Duration // runs through suspend, as fences do
+	Awake func() time.Duration // stands still meanwhile, as the work of an agent does
+}
+
+// RealClock is that of the machine.
+func RealClock() Clock { return Clock{BootClock, awakeClock} }
 
 // takeSignals keeps SIGHUP, SIGINT and SIGPIPE from ending this process. They are
 // caught and not ignored: a program inherits what its parent ignores.
@@ -113,7 +122,7 @@ func takeFolder(folder string) error {
 
 // hold starts the agent and watches it to its end. It always gives the words for
 // the record.
-func hold(spec *Spec, d *door, terms <-chan os.Signal, clock func() time.Duration) Exit {
+func hold(spec *Spec, d *door, terms <-chan os.Signal, clock Clock) Exit {
 	refuse := func(reason string, ordered bool) Exit {
 		exit := Exit{Code: -1, NotStarted: true, Ordered: ordered, Reason: reason}
 		say(ready{Exit: &exit})
@@ -122,9 +131,10 @@ func hold(spec *Spec, d *door, terms <-chan os.Signal, clock func() time.Duratio
 	if err := becomeShim(); err != nil {
 		return refuse("the shim cannot take in orphans: "+err.Error(), false)
 	}
-	g := &guard{spec: spec, door: d, clock: clock, tail: &output.Tail{Max: maxTail},
-		watch: deadman{ttl: spec.TTL, sent: min(spec.Acknowledged, clock())}, lonely: clock()}
-	if g.watch.silent(clock()) {
+	now := clock.Boot()
+	g := &guard{spec: spec, door: d, clock: clock.Boot, awake: clock.Awake, tail: &output.Tail{Max: maxTail},
+		watch: deadman{ttl: spec.TTL, sent: min(spec.Acknowledged, now)}, lonely: now}
+	if g.watch.silent(clock.Boot()) {
 		return refuse(errLate.Error(), true)
 	}
 	logs := output.NewDir(output.Config{Dir: spec.LogFolder, MaxBytes: spec.LogBytes, Keep: spec.LogKeep})

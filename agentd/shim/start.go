@@ -53,7 +53,7 @@ func (g *guard) start(ctx context.Context) error {
 		_ = f.what.Cgroup.Remove()
 		return err
 	}
-	g.group, g.began = f.what.Cgroup, g.clock()
+	g.group, g.seen = f.what.Cgroup, g.awake()
 	if f.pane != nil {
 		g.door.mu.Lock()
 		g.door.terminal = f.pane

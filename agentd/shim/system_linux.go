@@ -23,6 +23,15 @@ func BootClock() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
+// awakeClock reads CLOCK_MONOTONIC, which stands still while the machine is suspended.
+func awakeClock() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		panic("read CLOCK_MONOTONIC: " + err.Error()) // every kernel has it
+	}
+	return time.Duration(ts.Nano())
+}
+
 // byBootTime makes the alarm go by CLOCK_BOOTTIME, unless the kernel refuses.
 func (a *alarm) byBootTime() bool {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)

@@ -21,6 +21,8 @@ func BootClock() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
+func awakeClock() time.Duration { return BootClock() }
+
 func (*alarm) byBootTime() bool { return false }
 
 func throughDescriptor(folder string, _ uintptr) string { return folder }

@@ -14,7 +14,7 @@ func newShimCommand(a *app) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if code := shim.Serve(a.in, shim.BootClock); code != 0 {
+			if code := shim.Serve(a.in, shim.RealClock()); code != 0 {
 				return codeError{code: code}
 			}
 			return nil
