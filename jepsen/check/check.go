@@ -110,6 +110,8 @@ var checks = []struct {
 	{"requests", "L8", "one write id has one effect, and every repetition of it gets the same answer", requests},
 	{"reads", "L8", "linearizable reads show every write acknowledged before them; stale reads of one server never go back", reads},
 	{"mail", "L8", "no mail that was accepted is lost; each life of its agent gets it once, none after it was acknowledged, and a redelivery says so", mail},
+	{"rooms", "L6, L8", "a room that is deleted and declared again has no task, and hears no life, of the one before; none of its own tasks is lost", rooms},
+	{"budgets", "", "floods of tasks are refused with code full when their share is used up, not before and not after it; nothing else is refused", budgets},
 	{"one life", "L7", "two lives of a fenced agent never run at the same moment, by their own account", oneLife},
 	{"fencing", "L6", "nothing that an older life says after a newer one has begun is acknowledged", fencing},
 	{"completed once", "L8", "no task is acknowledged as completed to two lives", completedOnce},

@@ -135,7 +135,7 @@ func (c *trialCase) run(t *testing.T) {
 func TestChecks(t *testing.T) {
 	covered := map[string]map[string]bool{}
 	for _, cases := range [][]trialCase{registerCases(), claimCases(), lifecycleCases(), requestCases(), readCases(), ledgerCases(),
-		mailCases(), orderCases(), intentCases(), leaseCases(), restartCases(), watchCases(), progressCases()} {
+		mailCases(), roomCases(), orderCases(), intentCases(), leaseCases(), restartCases(), watchCases(), progressCases()} {
 		for _, c := range cases {
 			if covered[c.check] == nil {
 				covered[c.check] = map[string]bool{}

@@ -125,41 +125,47 @@ func moving(f *Field) string {
 	return ""
 }
 
-// moved excuses each server only while it is being replaced: afterwards clients and hosts have
+// moved excuses each server only while it is being replaced: in between clients and hosts have
 // to know the new ones, and writes go on.
-func moved(ctx context.Context, f *Field, _ *stand.Host, r *rand.Rand) (_ Struck, err error) {
+func moved(ctx context.Context, f *Field, _ *stand.Host, r *rand.Rand) (Struck, error) {
 	var t Touched
-	list, spares := f.Stand.Servers, f.Stand.Spares
+	note, err := f.move(ctx, r, &t)
+	for i, sv := range f.Stand.Servers {
+		done := t.Begin(history.Away, sv.Name)
+		err = errors.Join(err, f.restore(sv), f.discharge(f.Stand.Spares[i]))
+		done()
+	}
+	return t.Struck(note), err
+}
+
+// move puts a spare into the place of each server.
+func (f *Field) move(ctx context.Context, r *rand.Rand, t *Touched) (string, error) {
 	began, note := time.Now(), []string{}
-	defer func() {
-		for i, sv := range list {
-			done := t.Begin(history.Away, sv.Name)
-			err = errors.Join(err, f.restore(sv), f.discharge(spares[i]))
-			done()
-		}
-	}()
-	for i, sv := range list {
+	for i, sv := range f.Stand.Servers {
 		if ctx.Err() != nil {
 			break
 		}
-		e := func() error {
-			defer t.Begin(history.Away, sv.Name)()
-			if err := spares[i].Start(); err != nil {
-				return err
-			}
-			if err := f.admit(ctx, spares[i]); err != nil {
-				return err
-			}
-			if err := f.dismiss(ctx, sv); err != nil {
-				return err
-			}
-			return scrap(sv)
-		}()
-		if e != nil {
-			return t.Struck(strings.Join(append(note, e.Error()), ", ")), nil
+		refused, err := f.moveOne(ctx, sv, f.Stand.Spares[i], t)
+		if err != nil || refused != nil {
+			return strings.Join(append(note, fmt.Sprint(refused)), ", "), err
 		}
-		note = append(note, fmt.Sprintf("%s by %s after %s", sv.Name, spares[i].Name, round(time.Since(began))))
+		note = append(note, fmt.Sprintf("%s by %s after %s", sv.Name, f.Stand.Spares[i].Name, round(time.Since(began))))
 	}
 	f.Pause(ctx, f.Span(r, 1, 3))
-	return t.Struck(strings.Join(note, ", ")), nil
+	return strings.Join(note, ", "), nil
+}
+
+// moveOne puts one spare into the place of a server; refused says what the cluster did not do.
+func (f *Field) moveOne(ctx context.Context, sv, spare *stand.Server, t *Touched) (refused, err error) {
+	defer t.Begin(history.Away, sv.Name)()
+	if err := spare.Start(); err != nil {
+		return nil, err
+	}
+	if err := f.admit(ctx, spare); err != nil {
+		return err, nil
+	}
+	if err := f.dismiss(ctx, sv); err != nil {
+		return err, nil
+	}
+	return nil, scrap(sv)
 }

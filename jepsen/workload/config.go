@@ -84,6 +84,8 @@ func kinds() []kind {
 		{name: "requests", make: newRequests},
 		{name: "reads", make: newReads},
 		{name: "mail", make: newMail},
+		{name: "rooms", make: newRooms},
+		{name: "flood", make: newFlood},
 	}
 }
 

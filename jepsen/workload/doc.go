@@ -175,4 +175,33 @@
 // sent before the read returned, and through one server, as long as that server's
 // process was not ended, Values and Indexes never fall from one stale answer to the
 // next call. At the end each server shows the latest, or final is unknown.
+//
+// # rooms
+//
+// One owner for each of a few rooms declares it, creates tasks, has an agent join and claim one,
+// deletes the room and begins anew. Key is the room.
+//
+//	declare, delete  until it is known to be done; answered: Rev (of a delete: the
+//	                 condition, so that a late one meets no other room)
+//	create           Value (title, unique); answered: Task
+//	claim            Agent, Incarnation; answered: Task, Attempt, Value (title)
+//	word             Task, Attempt, Agent, Incarnation: a life of a room that was deleted
+//	                 completes what it held, when the room is declared again
+//	list             answered: List (titles), linearizable
+//	look             State there or gone; directly after a delete
+//
+// Promised (laws L6 and L8): a room is gone after its deletion was acknowledged; the next one of
+// its name has none of its tasks; and no life of it has a say.
+//
+// # flood
+//
+// Tasks with long texts are created until the share of their room is used up, then half of them
+// is canceled.
+//
+//	budget  Index (bytes that the room may use), Rev (bytes of one text)
+//	create  Value (title, unique); answered: Task
+//	cancel  Task
+//
+// Promised: a create fails with full when the share is used up but for its reserve, not before;
+// the texts never take more than the share; nothing of any other workload fails with full.
 package workload
