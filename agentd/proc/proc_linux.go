@@ -135,6 +135,16 @@ func carries(pid int, mark Mark) bool {
 	return slices.Contains(look.marks(pid), mark)
 }
 
+// groupOf gives the members of a process group.
+func groupOf(pgid int) (members []int) {
+	for _, pid := range pids() {
+		if _, _, group := stat(pid); group == pgid {
+			members = append(members, pid)
+		}
+	}
+	return members
+}
+
 // groupRuns tells whether the group has a member that is not a zombie.
 func groupRuns(pgid int) bool {
 	if errors.Is(unix.Kill(-pgid, 0), unix.ESRCH) {

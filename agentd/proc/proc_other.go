@@ -68,6 +68,10 @@ func stopped(int, func(int) bool) bool { return true }
 
 func runningOf(int) int { return 0 }
 
+func groupOf(int) []int { return nil }
+
+func bornAt(int) uint64 { return 0 }
+
 func stat(int) (state byte, parent, group int) { return 0, 0, 0 }
 
 func ancestors() map[int]bool { return map[int]bool{os.Getpid(): true} }

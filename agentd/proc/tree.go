@@ -22,6 +22,8 @@ const (
 	// stuckAfter is when a tree that does not die is called stuck.
 	stuckAfter = 5 * time.Second
 	maxPause   = 100 * time.Millisecond
+	// stuckPause is the longest pause between looks at what outlives SIGKILL, perhaps for ever.
+	stuckPause = 5 * time.Second
 	// freezeLimit is the default of Spec.FreezeLimit.
 	freezeLimit = 5 * time.Second
 )
@@ -48,6 +50,10 @@ type Tree struct {
 	killed bool
 	killer *time.Timer
 	killAt time.Time // zero: no stop was asked for
+	// resting are the processes that were stopped before a freeze, by the agent itself, with the times at
+	// which they began: a thaw leaves them alone.
+	resting map[int]uint64
+	noting  bool // this freeze is the first; later ones find what it has stopped
 }
 
 func newTree(spec Spec, pid int, scans *Scanner) *Tree {
@@ -139,7 +145,7 @@ func (t *Tree) sayStuck() { t.says.Do(func() { close(t.stuck) }) }
 // do not run: they stop before they go on.
 func (t *Tree) Freeze() error {
 	t.mu.Lock()
-	t.frozen = true
+	t.noting, t.frozen = !t.frozen, true
 	t.mu.Unlock()
 	begin := time.Now()
 	if t.cgroup.unifies() {
@@ -187,7 +193,9 @@ func (t *Tree) Thaw() error {
 		err = errors.Join(err, t.cgroup.freeze(false, t.limit))
 	}
 	t.mu.Lock()
-	t.frozen = t.frozen && err != nil
+	if t.frozen = t.frozen && err != nil; !t.frozen {
+		t.resting = nil
+	}
 	t.mu.Unlock()
 	return err
 }
@@ -203,7 +211,7 @@ func (t *Tree) signal(sig unix.Signal) error {
 	switch {
 	case t.reaped || t.cgroup.unifies():
 	case t.holder == 0:
-		err = unix.Kill(-t.pid, sig)
+		err = t.signalGroup(sig)
 	default:
 		signalMarked(t.holder, t.mark, sig) // before it sees its children stop
 	}
@@ -219,15 +227,61 @@ func (t *Tree) signal(sig unix.Signal) error {
 			if seen[pid] || t.cgroup.unifies() && t.cgroup.holds(pid) {
 				continue
 			}
+			fresh++
+			if t.rests(pid, sig) {
+				seen[pid] = true
+				continue
+			}
 			// One that was passed over is met again, if it is there.
 			seen[pid] = signalMarked(pid, t.mark, sig)
-			fresh++
 		}
 		if fresh == 0 {
 			return nil
 		}
 	}
 	return fmt.Errorf("send %v to tree of %d: it forks faster than it can be listed", sig, t.pid)
+}
+
+// signalGroup signals the leader's group; t.mu is held. In a freeze it notes who is stopped already.
+func (t *Tree) signalGroup(sig unix.Signal) error {
+	if sig == unix.SIGCONT && len(t.resting) > 0 {
+		for _, pid := range groupOf(t.pid) {
+			if t.resting[pid] == 0 || t.resting[pid] != bornAt(pid) {
+				_ = unix.Kill(pid, sig) // it may have ended
+			}
+		}
+		return nil
+	}
+	if sig == unix.SIGSTOP {
+		for _, pid := range groupOf(t.pid) {
+			t.rest(pid)
+		}
+	}
+	return unix.Kill(-t.pid, sig)
+}
+
+// rest notes a process that is stopped; t.mu is held.
+func (t *Tree) rest(pid int) bool {
+	if state, _, _ := stat(pid); !t.noting || state != 'T' {
+		return false
+	}
+	if t.resting == nil {
+		t.resting = map[int]uint64{}
+	}
+	t.resting[pid] = bornAt(pid)
+	return true
+}
+
+// rests tells whether a process is to be left as it is: at a freeze one that is stopped already, and at the
+// thaw the same one.
+func (t *Tree) rests(pid int, sig unix.Signal) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if sig == unix.SIGCONT {
+		return t.resting[pid] != 0 && t.resting[pid] == bornAt(pid)
+	}
+	_, _, group := stat(pid)
+	return sig == unix.SIGSTOP && (group != t.pid || t.holder != 0) && t.rest(pid)
 }
 
 // watch owns the tree until nothing of it is left.
@@ -293,9 +347,9 @@ func (t *Tree) bury() {
 // than stuckAfter. A process that is being killed loses its environment before it
 // is gone, so each one is waited for.
 func killAll(mark Mark, find func() []int, more func() (left bool), stuck func()) (killed int) {
-	begin := time.Now()
+	begin, longest := time.Now(), maxPause
 	dying := map[int]deathbed{}
-	for d := time.Millisecond; ; d = min(2*d, maxPause) {
+	for d := time.Millisecond; ; d = min(2*d, longest) {
 		left := find()
 		for _, pid := range left {
 			if _, known := dying[pid]; !known {
@@ -313,6 +367,7 @@ func killAll(mark Mark, find func() []int, more func() (left bool), stuck func()
 		}
 		if time.Since(begin) > stuckAfter {
 			stuck()
+			longest = stuckPause
 		}
 		pause(nil, d)
 	}
