@@ -54,16 +54,35 @@ func (s *State) registerHost(c *RegisterHost) Outcome {
 	return Outcome{Host: h.ID, TTL: int64(s.meta.Settings.HostTTL), Rev: h.Rev}
 }
 
+// MaxHostName bounds the name of a host, in bytes.
+const MaxHostName = 128
+
+// CheckHostName tells what is wrong with the name of a host. People copy it within commands into
+// their shell, so it holds nothing that a shell reads, and is no flag.
+func CheckHostName(name string) error {
+	if name == "" || len(name) > MaxHostName {
+		return fmt.Errorf("has %d characters: use 1 to %d", len(name), MaxHostName)
+	}
+	for i, r := range name {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !letter && (i == 0 || r != '.' && r != '_' && r != '-') {
+			return fmt.Errorf("%q cannot be used: write letters of a-z and A-Z, digits, '.', '_' and '-', beginning with a letter or digit", name)
+		}
+	}
+	return nil
+}
+
 func checkHost(c *RegisterHost) Outcome {
 	switch {
 	case c.Key == "" || len(c.Key) > MaxName:
 		return refuse(Invalid, "the host id has %d characters, 1 to %d are allowed", len(c.Key), MaxName)
 	case c.Boot == "" || len(c.Boot) > MaxName:
 		return refuse(Invalid, "the boot id has %d characters, 1 to %d are allowed", len(c.Boot), MaxName)
-	case c.Name == "" || len(c.Name) > 255:
-		return refuse(Invalid, "the host name has %d characters, 1 to 255 are allowed", len(c.Name))
 	case len(c.GossipAddr) > 255:
 		return refuse(Invalid, "the gossip address of host %s has %d characters, at most 255 are allowed", c.Name, len(c.GossipAddr))
+	}
+	if err := CheckHostName(c.Name); err != nil {
+		return refuse(Invalid, "the host's name %v", err)
 	}
 	if len(c.Servers) > MaxHostServers || slices.ContainsFunc(c.Servers, func(addr string) bool { return len(addr) > 255 }) {
 		return refuse(Invalid, "host %s names more than %d servers, or one with more than 255 characters", c.Name, MaxHostServers)

@@ -31,7 +31,7 @@ func registerHostCmd(r *vigilv1.RegisterRequest) (fsm.Command, error) {
 	c.line("key", r.GetKey(), maxWho)
 	c.present("key", r.GetKey(), "send the stable id of the host")
 	c.boot(r.GetBoot())
-	c.line("name", r.GetName(), maxWho)
+	c.newHostName(r.GetName())
 	c.line("version", r.GetVersion(), maxWho)
 	c.atMost("runners", len(r.GetRunners()), fsm.MaxRoles)
 	c.atMost("running agents", len(r.GetInventory()), maxRunning)

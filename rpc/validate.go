@@ -75,6 +75,17 @@ func (c *checks) optionalName(field, s string) {
 	}
 }
 
+// newHostName asks for a host's name that may stand in a command; it may be missing.
+func (c *checks) newHostName(s string) {
+	if s == "" || c.err != nil {
+		return
+	}
+	c.text("name", s, fsm.MaxHostName)
+	if err := fsm.CheckHostName(s); err != nil {
+		c.fail("name %v.", err)
+	}
+}
+
 // agent asks for room/role or room/role.N, with star also for room/role.*.
 func (c *checks) agent(field, s string, star bool) {
 	if c.err != nil {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"vigil/agentd"
+	"vigil/fsm"
 	"vigil/rpc"
 )
 
@@ -137,6 +138,9 @@ func (f *agentdFile) mistakes() (all []error) {
 	}
 	that(hclog.LevelFromString(f.LogLevel) != hclog.NoLevel, usagef("log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel))
 	that(f.Metrics == "" || rpc.Loopback(f.Metrics), usagef("metrics %q: give a loopback address such as 127.0.0.1:7430; there is no password", f.Metrics))
+	if err := checkHostName(f.Name); err != nil {
+		all = append(all, err)
+	}
 	that(f.DataDir != "", usagef("data_dir is empty: name a directory of agentd's own"))
 	for _, s := range []struct {
 		key   string
@@ -173,6 +177,22 @@ func (f *agentdFile) mistakes() (all []error) {
 	that(f.Logs.MaxBytes.n > 0, f.wrong(f.Logs.MaxBytes.at, "logs.max_bytes: give a size such as 10MiB"))
 	that(f.Logs.Keep.n > 0 && f.Logs.Keep.n <= 100, f.wrong(f.Logs.Keep.at, fmt.Sprintf("logs.keep is %d: keep 1 to 100 files", f.Logs.Keep.n)))
 	return all
+}
+
+// checkHostName asks for a name that may stand in a command; the machine's own when none is given.
+func checkHostName(name string) error {
+	of := "name"
+	if name == "" {
+		var err error
+		if name, err = os.Hostname(); err != nil {
+			return usagef("read host name: %v; give the host a name (name, or --name)", err)
+		}
+		of = "the machine's own name"
+	}
+	if err := fsm.CheckHostName(name); err != nil {
+		return usagef("%s %v; give another with name, or --name", of, err)
+	}
+	return nil
 }
 
 // wrong is a mistake at a place, when there is a file.

@@ -221,7 +221,11 @@ func (a *app) printEscalation(x *vigilv1.Escalation) error {
 	if x.GetState() == "closed" {
 		return nil
 	}
-	return a.printf("\nYou can:\n  %s\n", strings.Join(x.GetCommands(), "\n  "))
+	var commands strings.Builder
+	for _, c := range x.GetCommands() {
+		commands.WriteString("\n  " + oneLine(c))
+	}
+	return a.printf("\nYou can:%s\n", commands.String())
 }
 
 func (a *app) escalationState(x *vigilv1.Escalation) string {

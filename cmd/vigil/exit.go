@@ -116,9 +116,9 @@ func report(w io.Writer, err error, asJSON bool) {
 		_ = json.NewEncoder(w).Encode(out) // there is nowhere left to complain
 		return
 	}
-	text := strings.TrimRight(err.Error(), "\n")
-	if !asPlace(err) {
-		text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+	text := oneLine(err.Error())
+	if asPlace(err) {
+		text = safe(strings.TrimRight(err.Error(), "\n"))
 	}
 	fmt.Fprintf(w, "vigil: %s\n", text)
 }

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -149,30 +148,6 @@ func cut(text string, width int) string {
 		return text
 	}
 	return string([]rune(text)[:max(width-1, 0)]) + "…"
-}
-
-// oneLine makes text safe for a cell: control characters of an agent's output must
-// not reach the terminal.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || r == '\r' {
-			return ' '
-		}
-		if unicode.IsControl(r) || r == utf8.RuneError {
-			return '?'
-		}
-		return r
-	}, strings.TrimSpace(text))
-}
-
-// safe makes text of several lines safe for a terminal.
-func safe(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return '?'
-		}
-		return r
-	}, text)
 }
 
 func (s screen) paint(code, text string) string {

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// hostile holds what could steer a terminal or turn its line around: ESC, a C1 control, a byte of
+// no character, an override of the direction of writing.
+const hostile = "a\x1b[2Jb\u009b31mc\xffd\u202ee"
+
+func TestS12ErrorsAndCommandsReachTheTerminalFiltered(t *testing.T) {
+	harmless := func(where, out string) {
+		t.Helper()
+		if strings.ContainsAny(out, "\x1b\u009b\u202e") || strings.Contains(out, "\xff") || !strings.Contains(out, "a?[2Jb") {
+			t.Errorf("%s: %q, want the words without what steers", where, out)
+		}
+	}
+	var out strings.Builder
+	report(&out, errors.New(hostile), false)
+	harmless("error", out.String())
+	out.Reset()
+	report(&out, &placeError{file: hostile, line: 1, column: 1, message: "m", source: "s"}, false)
+	harmless("error with a place", out.String())
+	if strings.Count(out.String(), "\n") < 3 {
+		t.Errorf("the place has lost its lines: %q", out.String())
+	}
+
+	out.Reset()
+	a := &app{out: &out, now: func() time.Time { return testNow }}
+	if err := a.printEscalation(&vigilv1.Escalation{Id: 1, State: "open", Commands: []string{"vigil host show " + hostile}}); err != nil {
+		t.Fatal(err)
+	}
+	harmless("commands of an escalation", out.String())
+	harmless("one line", oneLine(hostile))
+	harmless("several lines", safe(hostile))
+}
+
+func TestS12AgentdRefusesAHostNameThatAShellWouldRead(t *testing.T) {
+	for _, name := range []string{"w1; rm -rf ~", "$(id)", "`id`", "-x", "a b", "a'b"} {
+		f := defaultAgentdFile()
+		f.Name = name
+		if err := f.check(); err == nil || !strings.Contains(err.Error(), "name") || !strings.Contains(err.Error(), "letters") {
+			t.Errorf("name %q: %v, want a refusal with a remedy", name, err)
+		}
+	}
+	f := defaultAgentdFile()
+	f.Name = "W1.rack-2_b.example.net"
+	if err := f.check(); err != nil {
+		t.Errorf("a common name: %v", err)
+	}
+}
