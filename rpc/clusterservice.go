@@ -22,6 +22,7 @@ type clusterService struct {
 	waits   *waits
 	members Members
 	backups Backups
+	saves   *places       // of backups that are being sent
 	id      func() string // of the cluster
 	version string
 }

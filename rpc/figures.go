@@ -132,7 +132,7 @@ func (c *collector) serverFigures() []figure {
 		gauge("vigil_waiters", "Waits parked on this server.", func(*scrape) float64 { return float64(c.waits.parked.Load()) }),
 		counter("vigil_waiters_woken_total", "Wake-ups given to waiters.", func(*scrape) float64 { return float64(c.waits.wokenN.Load()) }),
 		counter("vigil_claims_lost_total", "Claims of woken waiters that found nothing: another server's waiter was faster.", func(*scrape) float64 { return float64(c.waits.lostN.Load()) }),
-		gauge("vigil_watchers", "Watches of events on this server.", func(*scrape) float64 { return float64(c.watch.count.Load()) }),
+		gauge("vigil_watchers", "Watches of events on this server.", func(*scrape) float64 { return float64(c.watch.places.taken.Load()) }),
 		gauge("vigil_host_streams", "Streams that hosts hold to this server.", func(*scrape) float64 { return float64(c.hosts.count.Load()) }),
 		gauge("vigil_leader", "1 on the server that leads.", func(*scrape) float64 { return one(c.reader.Leader().Self) }),
 	}

@@ -99,7 +99,14 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	if r.Body != nil && r.Body != http.NoBody {
+		body, err := readBody(http.NewResponseController(w), http.MaxBytesReader(w, r.Body, maxBody))
+		if err != nil {
+			g.write(w, httpProblem(err))
+			return
+		}
+		r.Body = body
+	}
 	code := 0
 	ctx := context.WithValue(r.Context(), statusKey{}, &code)
 	g.mux.ServeHTTP(&statusWriter{ResponseWriter: w, code: &code}, r.WithContext(ctx))

@@ -37,6 +37,7 @@ func (s *Server) newHTTP(g *gateway) *http.Server {
 		Handler:           newPages(s.cfg.Hosts, g.write).guard(mux),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          s.log.Named("http").StandardLogger(nil),
 	}
 }

@@ -20,13 +20,18 @@ type splitter struct {
 	grpc *branch
 	http *branch
 
+	all places // connections
+	web places // of them of HTTP/1
+
 	open    sync.WaitGroup // connections being sniffed
 	mu      sync.Mutex
 	sniffed map[net.Conn]struct{} // nil: closed
 }
 
-func newSplitter(l net.Listener) *splitter {
-	return &splitter{from: l, grpc: newBranch(l.Addr()), http: newBranch(l.Addr()), sniffed: map[net.Conn]struct{}{}}
+// newSplitter keeps at most so many connections, web of them of HTTP/1.
+func newSplitter(l net.Listener, all, web int64) *splitter {
+	return &splitter{from: l, grpc: newBranch(l.Addr()), http: newBranch(l.Addr()), sniffed: map[net.Conn]struct{}{},
+		all: places{most: all}, web: places{most: web}}
 }
 
 // run accepts until the listener is closed, and returns when no connection is being
@@ -48,7 +53,12 @@ func (s *splitter) run() error {
 			continue
 		}
 		pause = 0
+		if !s.all.take() {
+			_ = c.Close() // there are too many
+			continue
+		}
 		if !s.begin(c) {
+			s.all.give()
 			_ = c.Close() // the server is stopping
 			continue
 		}
@@ -82,15 +92,23 @@ func (s *splitter) sniff(c net.Conn) {
 	s.mu.Lock()
 	delete(s.sniffed, c)
 	s.mu.Unlock()
-	if err != nil {
-		_ = c.Close() // it said nothing that could be answered
+	to, held := s.http, []*places{&s.all}
+	switch {
+	case err != nil: // it said nothing that could be answered
+		to = nil
+	case string(head) == http2Preface:
+		to = s.grpc
+	case s.web.take():
+		held = append(held, &s.web)
+	default:
+		to = nil
+	}
+	conn := &sniffedConn{Conn: c, head: head, held: held}
+	if to == nil {
+		_ = conn.Close() // nothing was promised to it
 		return
 	}
-	to := s.http
-	if string(head) == http2Preface {
-		to = s.grpc
-	}
-	to.give(&sniffedConn{Conn: c, head: head})
+	to.give(conn)
 }
 
 // close stops accepting and ends what has not said anything yet.
@@ -111,6 +129,20 @@ func (s *splitter) close() error {
 type sniffedConn struct {
 	net.Conn
 	head []byte
+
+	held []*places // given back when it is closed
+	once sync.Once
+}
+
+// Close implements net.Conn.
+func (c *sniffedConn) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(func() {
+		for _, p := range c.held {
+			p.give()
+		}
+	})
+	return err
 }
 
 func (c *sniffedConn) Read(p []byte) (int, error) {

@@ -36,6 +36,7 @@ type Server struct {
 	watch  *watchers
 	hosts  *hosts
 	relay  *logRelay
+	saves  places
 
 	split   *splitter
 	grpc    *grpc.Server
@@ -54,7 +55,7 @@ func Open(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open rpc: %w", err)
 	}
-	s := &Server{cfg: cfg, log: cfg.Log, stop: make(chan struct{}), split: newSplitter(cfg.Listener),
+	s := &Server{cfg: cfg, log: cfg.Log, stop: make(chan struct{}), saves: places{most: maxSaves}, split: newSplitter(cfg.Listener, maxConns, maxHTTPConns),
 		inner: bufconn.Listen(1 << 16)}
 	table := newErrorTable()
 	s.core = &core{self: cfg.ServerID, writer: cfg.Writer, reader: cfg.Reader, table: table,
@@ -103,6 +104,7 @@ func newGRPC(o *observer, f *forwarder) *grpc.Server {
 		grpc.ChainUnaryInterceptor(o.unary, f.unary),
 		grpc.ChainStreamInterceptor(o.stream),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
+		grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeader), grpc.ConnectionTimeout(sniffLimit),
 		grpc.WaitForHandlers(true),
 		// Kept stacks: a fifth less work for each call. A parked Wait occupies one;
 		// when all are taken, calls get goroutines of their own again.
@@ -125,7 +127,7 @@ func (s *Server) services(fwd *forwarder) {
 	vigilv1.RegisterOverseersServer(s.grpc, &overseers{core: c})
 	grpc_health_v1.RegisterHealthServer(s.grpc, &healthService{core: c})
 	vigilv1.RegisterClusterServer(s.grpc, &clusterService{core: c, fwd: fwd, waits: s.waits,
-		members: s.cfg.Members, backups: s.cfg.Backups,
+		members: s.cfg.Members, backups: s.cfg.Backups, saves: &s.saves,
 		id: s.cfg.ClusterID, version: s.cfg.Version})
 }
 

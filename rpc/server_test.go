@@ -98,7 +98,7 @@ func TestNothingIsAliveAfterRun(t *testing.T) {
 	host, _ := w.connect(t, 0)
 	host.next()
 	w.parkedAt(0, 1)
-	eventually(t, "the watch", func() bool { return s.watch.count.Load() == 1 })
+	eventually(t, "the watch", func() bool { return s.watch.places.taken.Load() == 1 })
 	began := time.Now()
 	stop()
 	if err := <-done; err != nil {

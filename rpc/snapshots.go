@@ -23,6 +23,10 @@ func (c *clusterService) SaveSnapshot(_ *vigilv1.SaveSnapshotRequest, s grpc.Ser
 	if c.backups == nil {
 		return &problem{code: codeUnimplemented, text: "This server makes no backups."}
 	}
+	if !c.saves.take() {
+		return c.saves.full("backups under way")
+	}
+	defer c.saves.give()
 	if _, err := c.fwd.catchUp(s.Context()); err != nil {
 		return err
 	}

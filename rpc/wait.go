@@ -286,13 +286,13 @@ func (w *work) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1.Claim
 }
 
 // seat finds the agent that waits, and the role for whose tasks. sure tells that this replica sees the
-// incarnation WAITING without a task, so that nothing has to be asked first.
+// incarnation, which has shown its token, WAITING without a task, so that nothing has to be asked first.
 func (w *work) seat(claim *vigilv1.ClaimRequest) (role fsm.RoleID, agent fsm.AgentID, sure bool) {
-	s := claim.GetSpeaker()
+	s := speaker(claim.GetSpeaker())
 	w.reader.Read(func(st *fsm.State) {
-		if a := st.AgentByName(s.GetAgent()); a != nil {
+		if a := st.AgentByName(s.Agent); a != nil {
 			role, agent = a.Role, a.ID
-			sure = uint64(a.Inc) == s.GetIncarnation() && a.Part == fsm.PartWaiting && a.Task == 0
+			sure = a.Inc == s.Inc && a.TokenHash == string(s.TokenHash) && a.Part == fsm.PartWaiting && a.Task == 0
 		}
 	})
 	return role, agent, sure

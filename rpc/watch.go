@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"google.golang.org/grpc"
 
@@ -19,14 +18,16 @@ const watchChunk = 512
 // reads at its own pace; one that is slow holds nobody up. Beats write no event,
 // so they wake nobody. Safe for concurrent use.
 type watchers struct {
-	count atomic.Int64
+	places places
 
 	mu    sync.Mutex
 	last  uint64
 	grown chan struct{} // closed when last grows
 }
 
-func newWatchers() *watchers { return &watchers{grown: make(chan struct{})} }
+func newWatchers() *watchers {
+	return &watchers{places: places{most: maxWatches}, grown: make(chan struct{})}
+}
 
 // applied is called after every entry with the newest event.
 func (w *watchers) applied(last uint64) {
@@ -61,8 +62,10 @@ func (f *fleet) WatchEvents(r *vigilv1.WatchEventsRequest, s grpc.ServerStreamin
 	if c.err != nil {
 		return c.err
 	}
-	f.watch.count.Add(1)
-	defer f.watch.count.Add(-1)
+	if !f.watch.places.take() {
+		return f.watch.places.full("watches")
+	}
+	defer f.watch.places.give()
 	at, end, epoch, err := f.watchFrom(s.Context(), r)
 	if err != nil {
 		return err

@@ -65,7 +65,7 @@ func TestWatchFollows(t *testing.T) {
 	if _, err := s.Header(); err != nil { // the watch stands
 		t.Fatal(err)
 	}
-	eventually(t, "the watch", func() bool { return w.servers[1].watch.count.Load() == 1 })
+	eventually(t, "the watch", func() bool { return w.servers[1].watch.places.taken.Load() == 1 })
 	w.task(0, "other", "builder", "not wanted")
 	task := w.task(0, "demo", "builder", "wanted")
 	e, err := s.Recv()
@@ -86,7 +86,7 @@ func TestTailOfAServerThatIsBehind(t *testing.T) {
 		e, _ := s.Recv() // nil: the test looks at it
 		got <- e
 	}()
-	eventually(t, "the watch", func() bool { return w.servers[1].watch.count.Load() == 1 })
+	eventually(t, "the watch", func() bool { return w.servers[1].watch.places.taken.Load() == 1 })
 	w.nodes[1].release()
 	if _, err := s.Header(); err != nil { // the watch stands
 		t.Fatal(err)

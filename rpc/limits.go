@@ -1,0 +1,67 @@
+package rpc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// What strangers may hold of a server at once. Whoever finds no place is told so, or is cut
+// off, and costs nothing more.
+const (
+	maxConns     = 60_000  // connections; a host or an agent needs one
+	maxHTTPConns = 4096    // of them of HTTP/1, which carry one call each; fewer than maxStreams
+	maxStreams   = 1 << 16 // calls on one connection; bench and servers share one among many callers
+	maxWatches   = 2048
+	maxSaves     = 2 // backups that are being sent
+	maxHeader    = 64 << 10
+	bodyLimit    = 30 * time.Second // for the body of an HTTP request
+)
+
+// places counts what only so many may hold. Safe for concurrent use.
+type places struct {
+	most  int64
+	taken atomic.Int64
+}
+
+// take tells whether there was a place; it is the caller's until give.
+func (p *places) take() bool {
+	if p.taken.Add(1) > p.most {
+		p.taken.Add(-1)
+		return false
+	}
+	return true
+}
+
+func (p *places) give() { p.taken.Add(-1) }
+
+// full is the error when there is no place.
+func (p *places) full(what string) error {
+	return &problem{code: codeUnavailable, text: fmt.Sprintf("This server has %d %s already, the most that it takes; end some, or ask another server.", p.most, what)}
+}
+
+// readDeadliner is the connection of a request (http.ResponseController).
+type readDeadliner interface{ SetReadDeadline(time.Time) error }
+
+// readBody reads a body within bodyLimit; one that trickles in would occupy its connection for
+// ever. The deadline is gone afterwards: an answer may be a stream.
+func readBody(conn readDeadliner, body io.Reader) (io.ReadCloser, error) {
+	if err := conn.SetReadDeadline(time.Now().Add(bodyLimit)); err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(body)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, &problem{code: codeTimeout, text: fmt.Sprintf("The body did not arrive within %s; send it again.", bodyLimit)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := conn.SetReadDeadline(time.Time{}); err != nil {
+		return nil, err
+	}
+	return io.NopCloser(bytes.NewReader(b)), nil
+}
