@@ -186,7 +186,8 @@
 //	create           Value (title, unique); answered: Task
 //	claim            Agent, Incarnation; answered: Task, Attempt, Value (title)
 //	word             Task, Attempt, Agent, Incarnation: a life of a room that was deleted
-//	                 completes what it held, when the room is declared again
+//	                 completes what it held, or claims anew (Value: the title that it
+//	                 got), when the room is declared again
 //	list             answered: List (titles), linearizable
 //	look             State there or gone; directly after a delete
 //

@@ -59,8 +59,12 @@ func (o *owner) generation(ctx context.Context) {
 	for range 1 + o.rand.IntN(4) {
 		o.create()
 	}
+	early := o.rand.IntN(2) == 0 // before the first life of the new agent
+	if o.ghost != nil && early {
+		o.word(o.ghost)
+	}
 	o.work()
-	if o.ghost != nil {
+	if o.ghost != nil && !early {
 		o.word(o.ghost)
 	}
 	o.list()
@@ -120,12 +124,18 @@ func (o *owner) work() {
 	}
 }
 
-// word is what a life says whose room was deleted.
+// word is what a life says whose room was deleted: it completes what it held, or claims a task of
+// the agent that has its name now.
 func (o *owner) word(h *hold) {
 	op := history.Op{Kind: "word", Key: o.room, Task: h.task, Attempt: h.attempt, Agent: h.agent, Incarnation: h.incarnation}
+	claims := o.rand.IntN(2) == 0
 	_ = o.call(&op, func(ctx context.Context, a *asker) error { // the record tells
-		answer, err := a.work.CompleteTask(ctx, &vigilv1.WorkRequest{Speaker: h.speaker(), Task: h.task, Attempt: h.attempt, Text: "late"})
-		op.State = state(answer.GetState())
+		if claims {
+			answer, err := a.work.Claim(ctx, &vigilv1.ClaimRequest{Speaker: h.speaker()})
+			op.Value = answer.GetTask().GetTitle()
+			return err
+		}
+		_, err := a.work.CompleteTask(ctx, &vigilv1.WorkRequest{Speaker: h.speaker(), Task: h.task, Attempt: h.attempt, Text: "late"})
 		return err
 	})
 }
