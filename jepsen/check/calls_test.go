@@ -49,6 +49,7 @@ func readCases() []trialCase {
 		{"reads", "a stale read of what nobody wrote", read(written(), "s1", 40, "x", true), Broken, "which nobody wrote"},
 		{"reads", "stale reads of one server go back", back(), Broken, "went back"},
 		{"reads", "stale reads of one server go back after it was killed", back().touch("s1", history.Killed, 100, 900), Kept, ""},
+		{"reads", "stale reads of one server go back after it was started as the newer build", back().touch("s1", history.Away, 100, 900), Kept, ""},
 		{"reads", "stale reads of one server go back though it was only cut off", back().touch("s1", history.Cut, 100, 900), Broken, "went back"},
 		{"reads", "a stale read while its server was killed", back().touch("s1", history.Killed, 4900, 5100), Kept, "may have ended"},
 		{"reads", "stale reads of two servers", read(read(written(), "s1", 40, "2", true), "s2", 60, "1", true), Kept, ""},
