@@ -97,7 +97,7 @@ func setAgentCmd(r *vigilv1.SetAgentRequest) (fsm.Command, error) {
 func noteNudgeCmd(r *vigilv1.NudgeAgentRequest) (fsm.Command, error) {
 	var c checks
 	c.agent("agent", r.GetAgent(), false)
-	c.text("text", r.GetText(), maxNudge)
+	c.typed("text", r.GetText())
 	c.line("by", r.GetBy(), maxWho)
 	c.text("reason", r.GetReason(), fsm.MaxReason)
 	return fsm.NoteNudge{Agent: r.GetAgent(), By: r.GetBy(), Reason: r.GetReason()}, c.err

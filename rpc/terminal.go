@@ -41,6 +41,10 @@ func (f *fleet) AtTerminal(ctx context.Context, r *vigilv1.AtTerminalRequest) (*
 	if len(metadata.ValueFromIncomingContext(ctx, mdRelayed)) == 0 {
 		return nil, invalid("AtTerminal is for servers among themselves; ask for LookAtAgent or NudgeAgent.")
 	}
+	var c checks
+	if c.typed("text", r.GetText()); c.err != nil {
+		return nil, c.err
+	}
 	s := f.logs.hosts.find(fsm.HostID(r.GetHost()))
 	if s == nil {
 		return nil, &problem{code: codeUnavailable, text: "The host is connected to another server."}

@@ -163,6 +163,18 @@ func (c *checks) line(field, s string, limit int) {
 	}
 }
 
+// typed asks for what may be typed into a terminal: lines of text. Other control characters are keys,
+// and ESC would end the paste that the text travels in.
+func (c *checks) typed(field, s string) {
+	c.text(field, s, maxNudge)
+	c.line(field, strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return ' '
+		}
+		return r
+	}, s), maxNudge)
+}
+
 // factText makes text of what a host reports, at most limit bytes. What has happened is not refused for
 // the words in which it is told: they come from agents, and the fact would be lost with them (A1).
 func factText(s string, limit int) string {

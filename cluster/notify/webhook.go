@@ -47,7 +47,15 @@ func NewWebhook(url string, secret []byte) *Webhook {
 
 // ReadSecret reads the secret of a webhook from a file: its text without white space
 // around it, at least MinSecret bytes. The error names the file and never the secret.
+// The file must be readable by no others.
 func ReadSecret(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if mode := info.Mode().Perm(); mode&0o027 != 0 {
+		return nil, fmt.Errorf("%s has mode %#o, so that others read or write it: chmod 600 %s", file, mode, file)
+	}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err

@@ -289,6 +289,7 @@ func newAgentLogsCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "logs ROOM/ROLE[.N]",
 		Short:             "Print an agent's output, fetched from its host",
+		Long:              "Print an agent's output, fetched from its host: text and its colours. With --json it comes as it is.",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -312,8 +313,10 @@ func newAgentLogsCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-// copyLogs prints pieces of output, with --json one object for each.
+// copyLogs prints pieces of output without what steers a terminal; with --json one object for
+// each, as it is.
 func (a *app) copyLogs(next func() (*vigilv1.LogChunk, error)) error {
+	shown := drawing{plain: true}
 	for {
 		chunk, err := next()
 		if errors.Is(err, io.EOF) {
@@ -325,7 +328,7 @@ func (a *app) copyLogs(next func() (*vigilv1.LogChunk, error)) error {
 		if a.json {
 			err = a.printJSON(map[string]string{"data": string(chunk.GetData())})
 		} else {
-			_, err = a.out.Write(chunk.GetData())
+			_, err = a.out.Write(shown.pass(chunk.GetData()))
 		}
 		if err != nil {
 			return err

@@ -14,8 +14,9 @@ const maxSequence = 128
 // clipboard, no title, no question whose answer the terminal would type, no C1 control.
 // Sequences that are cut in two are kept until their rest comes. Not safe for concurrent use.
 type drawing struct {
-	kept []byte // the beginning of a sequence or of a character
-	text bool   // within a string (OSC, DCS and their kin), which is dropped to its end
+	kept  []byte // the beginning of a sequence or of a character
+	plain bool   // for output that is no screen: of what draws only colours come through
+	text  bool   // within a string (OSC, DCS and their kin), which is dropped to its end
 }
 
 // pass gives what may be written of p.
@@ -29,7 +30,7 @@ func (d *drawing) pass(p []byte) []byte {
 			d.kept = bytes.Clone(in)
 			break
 		}
-		if ok {
+		if ok && (!d.plain || colours(in[:n])) {
 			out = append(out, in[:n]...)
 		}
 		in = in[n:]
@@ -58,6 +59,14 @@ func (d *drawing) next(in []byte) (n int, ok, whole bool) {
 	}
 	r, n := utf8.DecodeRune(in)
 	return n, r != utf8.RuneError && r >= 0xa0, true
+}
+
+// colours tells whether a piece moves the cursor no further than its line: text, or the colours of text.
+func colours(piece []byte) bool {
+	if piece[0] == 0x1b {
+		return len(piece) > 2 && piece[1] == '[' && piece[len(piece)-1] == 'm'
+	}
+	return piece[0] >= 0x20 || strings.IndexByte("\t\n\r", piece[0]) >= 0
 }
 
 // end looks for the end of a string.

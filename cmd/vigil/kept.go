@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"vigil/agentd"
 )
@@ -30,6 +33,9 @@ func (a *app) homeFile(agent string) (string, error) {
 			base = filepath.Join(home, ".cache")
 		} else {
 			base = filepath.Join(os.TempDir(), fmt.Sprintf("vigil-%d", os.Getuid()))
+			if err := ownFolder(base); err != nil {
+				return "", err
+			}
 		}
 	}
 	dir := filepath.Join(base, "vigil")
@@ -37,6 +43,22 @@ func (a *app) homeFile(agent string) (string, error) {
 		return "", fmt.Errorf("create directory for lives: %w", err)
 	}
 	return filepath.Join(dir, strings.ReplaceAll(agent, "/", "%")+".json"), nil
+}
+
+// ownFolder makes a folder where everybody may make one, and refuses one that is not this user's.
+func ownFolder(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("create directory for lives: %w", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return fmt.Errorf("look at directory for lives: %w", err)
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || info.Mode().Perm()&0o022 != 0 || ok && int(owner.Uid) != os.Getuid() {
+		return fmt.Errorf("%s is no directory that only you may write: remove it, or set HOME or XDG_RUNTIME_DIR", dir)
+	}
+	return nil
 }
 
 // fileOf is where the life is kept; "" when it is nowhere, because it is managed by
