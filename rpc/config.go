@@ -49,9 +49,6 @@ type Config struct {
 	// have sent them by a name of its own that points here.
 	Hosts []string
 
-	// Debug serves /debug/pprof.
-	Debug bool
-
 	// StopGrace is how long calls in flight may take to end when the server stops;
 	// 0: 5 s.
 	StopGrace time.Duration

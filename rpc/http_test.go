@@ -163,7 +163,7 @@ func TestPages(t *testing.T) {
 		t.Error("the OpenAPI document is not JSON")
 	}
 	if status, _, _ := w.call(0, "GET", "/debug/pprof/", ""); status != 404 {
-		t.Errorf("pprof without Debug: %d, want 404", status)
+		t.Errorf("pprof on the port of the API: %d, want 404", status)
 	}
 }
 

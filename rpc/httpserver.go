@@ -3,7 +3,6 @@ package rpc
 import (
 	"fmt"
 	"net/http"
-	"net/http/pprof"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -26,13 +25,6 @@ func (s *Server) newHTTP(g *gateway) *http.Server {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		g.noRoute(r.Context(), nil, nil, w, r, http.StatusNotFound)
 	})
-	if s.cfg.Debug {
-		mux.HandleFunc("/debug/pprof/", pprof.Index)
-		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	}
 	return &http.Server{
 		Handler:           newPages(s.cfg.Hosts, g.write).guard(mux),
 		ReadHeaderTimeout: 10 * time.Second,

@@ -94,7 +94,7 @@ was found.`,
 	fl.StringSliceVar(&flags.Join, "join", nil, "API address of a server of the cluster to join")
 	fl.StringVar(&flags.LogLevel, "log-level", flags.LogLevel, "trace, debug, info, warn or error")
 	fl.BoolVar(&flags.LogJSON, "log-json", false, "log as JSON")
-	fl.BoolVar(&flags.Debug, "debug", false, "serve /debug/pprof")
+	fl.BoolVar(&flags.Debug, "debug", false, "serve /debug/pprof on debug.sock in the data directory")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // the flags are there
 	_ = cmd.MarkFlagDirname("data-dir")
 	return cmd

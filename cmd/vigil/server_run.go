@@ -91,7 +91,7 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	s.api, err = rpc.Open(rpc.Config{
 		Listener: listener, ServerID: s.conf.ID, ClusterID: s.replica.Cluster, Version: version(),
 		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica}, Health: health{s.replica, s.conf.ID}, Watchdog: s.watchdogStats,
-		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Debug: s.conf.Debug, Hosts: s.conf.httpHosts(),
+		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Hosts: s.conf.httpHosts(),
 	})
 	if err != nil {
 		return err
@@ -202,6 +202,9 @@ func (s *server) runRest(ctx context.Context) error {
 		})
 	})
 	g.Go(func() error { return s.announce(ctx) })
+	if s.conf.Debug {
+		g.Go(func() error { return s.serveProfiles(ctx) })
+	}
 	g.Go(func() error { return s.watchMemory(ctx) })
 	g.Go(func() error { return s.listen(ctx) })
 	if s.gossip != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -33,8 +34,7 @@ func (r *run) startProfiles(ctx context.Context, lasting time.Duration) *profile
 	}
 	for _, sv := range r.stand.servers {
 		p.all.Go(func() {
-			url := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", sv.api, max(1, int(lasting.Seconds())))
-			p.note(fetch(ctx, url, name(sv.id)))
+			p.note(fetch(ctx, sv, fmt.Sprintf("/debug/pprof/profile?seconds=%d", max(1, int(lasting.Seconds()))), name(sv.id)))
 		})
 	}
 	p.all.Go(func() { p.note(ownProfile(ctx, name("bench"), lasting)) })
@@ -58,18 +58,26 @@ func (p *profiles) wait() error {
 	return nil
 }
 
-func fetch(ctx context.Context, url, file string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// fetch asks a server that was started here on the Unix socket in its data directory.
+func fetch(ctx context.Context, sv *server, path, file string) error {
+	if sv.dir == "" {
+		return fmt.Errorf("server %s was not started here: profiles are shown on its own machine only, to its own account", sv.api)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+sv.id+path, nil)
 	if err != nil {
 		return err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(sv.dir, "debug.sock"))
+	}
+	web := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	resp, err := web.Do(req)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, resp.Status)
+		return fmt.Errorf("%s of %s: %s", path, sv.id, resp.Status)
 	}
 	f, err := os.Create(file)
 	if err != nil {
