@@ -43,11 +43,19 @@ type peerConns struct {
 	turn  int
 }
 
-func (pr *peerConns) close() {
-	for _, k := range pr.links {
+// take takes the connections out; whoever does ends them, without the lock: that may take a moment.
+func (pr *peerConns) take() (links []*link.Conn) {
+	for i, k := range pr.links {
 		if k != nil {
-			k.Close()
+			links, pr.links[i] = append(links, k), nil
 		}
+	}
+	return links
+}
+
+func end(links []*link.Conn) {
+	for _, k := range links {
+		k.Close()
 	}
 }
 
@@ -71,7 +79,7 @@ func (p *peers) conn(addr string) (peerLink, error) {
 	}
 	pr.turn = (pr.turn + 1) % connsPerPeer
 	k := pr.links[pr.turn]
-	if k == nil || k.Closed() {
+	if k == nil {
 		var err error
 		if k, err = link.New(addr, peerSilence, p.dialer(), p.options()...); err != nil {
 			return peerLink{}, err
@@ -86,8 +94,9 @@ func (p *peers) conn(addr string) (peerLink, error) {
 // and a call that is sent again should find a new one.
 func (p *peers) lost(dead *link.Conn) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.conns[dead.Addr].close()
+	links := p.conns[dead.Addr].take()
+	p.mu.Unlock()
+	end(links)
 }
 
 func (p *peers) dialer() link.Dialer {
@@ -166,9 +175,11 @@ func (s *peerStream) RecvMsg(m any) error { return s.to.heard(s.ctx, s.ClientStr
 func (p *peers) close() {
 	p.mu.Lock()
 	p.closed = true
+	var links []*link.Conn
 	for _, pr := range p.conns {
-		pr.close()
+		links = append(links, pr.take()...)
 	}
 	p.mu.Unlock()
+	end(links)
 	p.watches.Wait()
 }

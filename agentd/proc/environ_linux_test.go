@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -13,13 +14,13 @@ import (
 func TestA05ProcessThatHangsHoldsNobodyUp(t *testing.T) {
 	mark := Mark{"hang", 7, 3}
 	started, going := make(chan int, 100), make(chan struct{})
-	hangs := false
+	var hangs atomic.Bool
 	pid := os.Getpid()
 	r := newReader()
 	r.hung = func(int) bool { return true }
 	r.read = func(p int, buf []byte) ([]byte, []byte) {
 		started <- p
-		if p == pid && hangs {
+		if p == pid && hangs.Load() {
 			<-going
 		}
 		return append(buf[:0], (mark.Env() + "\x00")...), buf
@@ -32,7 +33,7 @@ func TestA05ProcessThatHangsHoldsNobodyUp(t *testing.T) {
 	if got := look(pid); !slices.Equal(got, []Mark{mark}) {
 		t.Fatalf("before it hangs: %v", got)
 	}
-	hangs = true
+	hangs.Store(true)
 	for range 5 {
 		if got := look(pid); !slices.Equal(got, []Mark{mark}) {
 			t.Errorf("while it hangs: %v", got)
@@ -45,7 +46,7 @@ func TestA05ProcessThatHangsHoldsNobodyUp(t *testing.T) {
 		t.Errorf("%d reads, want one before, one that hangs and five of another process", tried)
 	}
 	close(going)
-	hangs = false
+	hangs.Store(false)
 	until(t, "the end of the hang", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()

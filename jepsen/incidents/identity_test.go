@@ -17,7 +17,6 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"vigil/agentd/proc"
 	"vigil/jepsen/ledger"
 	"vigil/jepsen/stand"
 	"vigil/rpc/client"
@@ -211,15 +210,11 @@ func TestI101DecoysSurvive(t *testing.T) {
 	h := w.Hosts[0]
 	w.room(role("work", 2, "fork", on(h)))
 	before := w.runs(2)
-	key, err := os.ReadFile(filepath.Join(h.Data, "host_key"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var decoys []*stand.Process
 	for i, env := range [][]string{
 		nil,
 		{"VIGIL_AGENT=" + w.slot("work"), "VIGIL_INCARNATION=" + fmt.Sprint(before["work"].Incarnation)},
-		{proc.EnvMark + "=" + strings.Repeat("0", len(proc.HostMark(string(key)))) + "-1.2:" + fmt.Sprint(w.agent("work").GetId(), ":", before["work"].Incarnation)},
+		{"VIGIL_MARK=" + strings.Repeat("0", 32) + "-1.2:" + fmt.Sprint(w.agent("work").GetId(), ":", before["work"].Incarnation)},
 	} {
 		p, err := h.Machine.Start(fmt.Sprint("decoy", i), filepath.Join(shared.folder, "ticker"), []string{"child", w.slot("work"), "true"}, env)
 		if err != nil {
