@@ -62,14 +62,14 @@ func (s *State) dropTexts(t *Task) {
 	s.figures.Dropped++
 }
 
-// indexEnded adds (by 1) or takes away (by -1) a finished task's place among what may go.
+// indexEnded adds (by 1) or takes away (by -1) a finished task's place among what may go. Its texts may have
+// changed since it was added: both times every place is set as it should be, since one that stayed would
+// be looked up when its task is gone.
 func (s *State) indexEnded(t *Task, by int) {
+	wordy := by > 0 && t.droppable() >= worthDropping
 	s.roomEnded.put(t.Room, t.FinishSeq, uint64(t.ID), by > 0)
-	if t.droppable() < worthDropping {
-		return // as it is, it was not there
-	}
-	s.wordy.put(0, t.FinishSeq, uint64(t.ID), by > 0)
-	s.wordy.put(t.Room, t.FinishSeq, uint64(t.ID), by > 0)
+	s.wordy.put(0, t.FinishSeq, uint64(t.ID), wordy)
+	s.wordy.put(t.Room, t.FinishSeq, uint64(t.ID), wordy)
 }
 
 // relief is what could go, and how much that would free.
