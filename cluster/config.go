@@ -41,7 +41,9 @@ type Limits struct {
 	Beats           int    // [4096] renewals that are held back at most
 	SnapshotEntries uint64 // [32768] log entries after which a snapshot is taken
 	SnapshotBytes   int64  // [256 MiB] bytes of log after which a snapshot is taken
-	TrailingLogs    uint64 // [2048] entries kept behind a snapshot for servers that lag
+	// TrailingLogs are entries kept behind a snapshot. 0, the default: as many as servers that
+	// lag may need, see trailing.go.
+	TrailingLogs uint64
 }
 
 // Backend replaces the files and sockets of a server; tests give one in memory.
@@ -109,7 +111,6 @@ func (c *Config) setDefaults() {
 	def(&c.Limits.Beats, 4096)
 	def(&c.Limits.SnapshotEntries, 32768)
 	def(&c.Limits.SnapshotBytes, 256<<20)
-	def(&c.Limits.TrailingLogs, 2048)
 	def(&c.BindAddr, c.RaftAddr)
 	if c.Logger == nil {
 		c.Logger = hclog.NewNullLogger()
@@ -212,7 +213,9 @@ func (c *Config) raftConfig(notify chan<- bool) *raft.Config {
 	conf.LeaderLeaseTimeout = c.Timing.LeaderLease
 	conf.CommitTimeout = c.Timing.Commit
 	conf.MaxAppendEntries = 16
-	conf.TrailingLogs = c.Limits.TrailingLogs
+	if conf.TrailingLogs = c.Limits.TrailingLogs; conf.TrailingLogs == 0 {
+		conf.TrailingLogs = firstTrailing
+	}
 	conf.SnapshotThreshold = c.Limits.SnapshotEntries
 	conf.SnapshotInterval = 30 * time.Second
 	conf.ShutdownOnRemove = false

@@ -33,6 +33,9 @@ type machine struct {
 	broken    atomic.Bool  // an entry could not be read: nothing is applied any more
 	answering atomic.Int32 // proposals of this server whose answers are waited for
 	logBytes  atomic.Int64 // applied since the last snapshot
+	trail     trail
+	persisted func() // called when a snapshot is written, before the log is cut
+	replaced  func() // called when the state was replaced by a snapshot, before the log is cut
 	stint     atomic.Pointer[fsm.Stint]
 }
 
@@ -54,7 +57,8 @@ type answer struct {
 }
 
 func newMachine(cfg *Config, state *fsm.State, met *metrics, fatal func(error)) *machine {
-	m := &machine{self: cfg.ID, reads: cfg.Features, state: state, met: met, fatal: fatal}
+	m := &machine{self: cfg.ID, reads: cfg.Features, state: state, met: met, fatal: fatal, persisted: func() {}, replaced: func() {}}
+	m.trail.mark(state.LastIndex())
 	m.noteStint()
 	return m
 }
@@ -102,6 +106,7 @@ func (m *machine) Apply(l *raft.Log) any {
 	m.mu.Unlock()
 
 	m.logBytes.Add(int64(len(l.Data)))
+	m.trail.add(len(l.Data))
 	m.met.applied(e, len(l.Data), clock, time.Since(begun))
 	var ans *answer
 	if m.answering.Load() > 0 {
@@ -195,7 +200,8 @@ func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	}
 	img := m.copy()
 	m.logBytes.Store(0)
-	return &snapshot{img: img, met: m.met}, nil
+	m.trail.mark(img.LastIndex())
+	return &snapshot{img: img, met: m.met, persisted: m.persisted}, nil
 }
 
 func (m *machine) copy() *fsm.Image {
@@ -226,6 +232,8 @@ func (m *machine) Restore(r io.ReadCloser) error {
 	reset := fsm.Effects{Reset: true, Plan: true, Notice: true, LastEvent: state.LastEvent()}
 	m.mu.Unlock()
 	m.logBytes.Store(0)
+	m.trail.restart(state.LastIndex())
+	m.replaced()
 	for _, sub := range m.subs {
 		sub(reset)
 	}
@@ -234,8 +242,9 @@ func (m *machine) Restore(r io.ReadCloser) error {
 
 // snapshot writes an image in the background.
 type snapshot struct {
-	img *fsm.Image
-	met *metrics
+	img       *fsm.Image
+	met       *metrics
+	persisted func()
 }
 
 // Persist is raft.FSMSnapshot.
@@ -254,6 +263,7 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 		return fmt.Errorf("finish snapshot: %w", err)
 	}
 	s.met.snapshotTime.Observe(time.Since(begun).Seconds())
+	s.persisted()
 	return nil
 }
 

@@ -53,7 +53,7 @@ func (r *Replica) openAll() error {
 		return fmt.Errorf("open the snapshot: %w", unreadLevel(level, r.cfg.Features))
 	}
 	r.machine = newMachine(&r.cfg, from.state, r.met, r.fail)
-	r.machine.after = r.afterEntry
+	r.machine.after, r.machine.persisted, r.machine.replaced = r.afterEntry, r.keepLog, r.startLog
 	r.batch = newBatcher(&r.cfg, r.met, &r.machine.answering, r.propose)
 	if err := r.openTransport(); err != nil {
 		return err

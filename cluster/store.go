@@ -187,9 +187,12 @@ func (s *guardedStore) DeleteRange(low, high uint64) error {
 		if err := s.guard("delete log entries", func() error { return s.log.DeleteRange(a, b) }); err != nil {
 			return err
 		}
-		if tail {
+		switch {
+		case tail && a == low:
+			return nil // low may be 0, of a log that was never written
+		case tail:
 			high = a - 1
-		} else {
+		default:
 			low = b + 1
 		}
 	}

@@ -222,6 +222,22 @@ func (c *Cluster) close() {
 	}
 }
 
+// SlowLoad makes a server take so long to load a snapshot, or to send one, from now on.
+func (c *Cluster) SlowLoad(i int, d time.Duration) {
+	s := c.servers[i].snaps
+	s.mu.Lock()
+	s.slow = d
+	s.mu.Unlock()
+}
+
+// Loads counts the snapshots that a server keeps, and has made or was sent since it began.
+func (c *Cluster) Loads(i int) int {
+	s := c.servers[i].snaps
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.made
+}
+
 // Replica gives server i.
 func (c *Cluster) Replica(i int) *cluster.Replica { return c.servers[i].rep.Load() }
 

@@ -13,6 +13,9 @@ import (
 // rpcTimeout is how long a server waits for an answer that does not come.
 const rpcTimeout = 300 * time.Millisecond
 
+// snapshotTimeout is the same of one who loads a snapshot.
+const snapshotTimeout = 5 * time.Minute
+
 var errUnreachable = errors.New("unreachable")
 
 // network carries the servers' messages in memory. A link that is cut swallows
@@ -176,6 +179,9 @@ func call[T any](p *port, to raft.ServerAddress, args any, data io.Reader, resp 
 		case <-timeout.C:
 			return fmt.Errorf("call %s: %w", to, errUnreachable)
 		}
+	}
+	if data != nil { // as real transports, which give time by the size of what they send
+		timeout.Reset(snapshotTimeout)
 	}
 	select {
 	case a := <-answers:

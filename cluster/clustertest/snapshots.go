@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -16,6 +17,7 @@ type snapshots struct {
 	mu   sync.Mutex
 	list []*memSnapshot // newest first
 	made int
+	slow time.Duration // that opening one takes
 }
 
 type memSnapshot struct {
@@ -47,6 +49,10 @@ func (s *snapshots) List() ([]*raft.SnapshotMeta, error) {
 }
 
 func (s *snapshots) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
+	s.mu.Lock()
+	slow := s.slow
+	s.mu.Unlock()
+	time.Sleep(slow)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.list {

@@ -86,7 +86,7 @@ func defaultServerFile() *serverFile {
 		},
 		Limits: serverLimits{
 			EntryBytes: sizeValue{n: 1 << 20}, Beats: countValue{n: 4096}, SnapshotEntries: countValue{n: 32768},
-			SnapshotBytes: sizeValue{n: 256 << 20}, TrailingLogs: countValue{n: 2048},
+			SnapshotBytes: sizeValue{n: 256 << 20},
 		},
 	}
 }
