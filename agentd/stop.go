@@ -43,11 +43,14 @@ type exit struct {
 
 // shutDown begins the end.
 func (k *keeper) shutDown() {
-	switch k.config.OnStop {
-	case Keep:
+	switch how := k.config.OnStop; {
+	case how == Keep && k.config.Rebooting != nil && k.config.Rebooting():
+		k.log.Info("the machine goes down: its agents are ended while their ends can be told", "agents", len(k.lives))
+		k.close()
+	case how == Keep:
 		k.exit.how = keeping
 		k.log.Info("agentd ends, its agents go on", "agents", len(k.lives))
-	case Drain:
+	case how == Drain:
 		k.exit.how = draining
 		k.drain()
 	default:

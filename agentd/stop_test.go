@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/agentd/shim"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -156,5 +157,35 @@ func TestStopsThatAreNotKnown(t *testing.T) {
 	defer a.Close()
 	if a.config.OnStop != Keep {
 		t.Errorf("the default is %q", a.config.OnStop)
+	}
+}
+
+// At the end of the machine agents are ended while their ends can be told, and the host says
+// good-bye: nobody has to wait for its leases and fences.
+func TestA09AgentsEndBeforeTheMachineGoesDown(t *testing.T) {
+	for _, down := range []bool{true, false} {
+		r := newRig(t, time.Minute, true, func(c *Config) { c.OnStop, c.Rebooting = Keep, func() bool { return down } })
+		a := r.start(t, "wait", 1, 1)
+		done := r.ending()
+		if down {
+			a.expect(t, "bye")
+			if x := next(t, r.exits); x.GetAgent() != 1 || !x.GetOrdered() || x.GetReason() != "host is shutting down" {
+				t.Errorf("exit %v", x)
+			}
+			next(t, r.leaves)
+		}
+		if err := next(t, done); err != nil {
+			t.Error(err)
+		}
+		if !down {
+			a.conn.Write([]byte("hello\n"))
+			a.expect(t, "heard hello")
+			none(t, r.leaves, "the host has left")
+			a.conn.Close() // ends it: nobody else will
+			until(t, "its end", func() bool {
+				ends, _ := filepath.Glob(filepath.Join(r.dir, "lives", "*", shim.ExitFile))
+				return len(ends) == 1
+			})
+		}
 	}
 }

@@ -35,7 +35,8 @@ else.
 
 Each agent runs in a shim of its own that outlives this daemon. SIGTERM and SIGINT
 leave the agents running; the next agentd on the same data directory takes them over,
-so it may be stopped, upgraded or killed at any time. With --drain (or on_stop: drain)
+so it may be stopped, upgraded or killed at any time. Only when systemd takes the whole
+machine down they are ended, while the cluster can be told. With --drain (or on_stop: drain)
 the agents are handed over to other hosts first and the host is taken out of service;
 a second signal breaks that off. With on_stop: end they are stopped at once.
 
@@ -128,7 +129,7 @@ func runAgentd(ctx context.Context, conf *agentdFile, logTo io.Writer) error {
 	}
 	defer conn.Close()
 	host := conf.config(conn, log, registry)
-	host.Servers = conn.Servers
+	host.Servers, host.Rebooting = conn.Servers, rebooting
 	for _, w := range host.Warnings {
 		log.Error(w)
 	}

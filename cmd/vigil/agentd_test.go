@@ -152,7 +152,7 @@ func TestAgentdFileThatAnybodyMayChangeIsRefused(t *testing.T) {
 }
 
 // The unit leaves agents alone when agentd is stopped, and names flags that exist.
-func TestAgentdUnit(t *testing.T) {
+func TestA09AgentdUnit(t *testing.T) {
 	text, err := os.ReadFile("../../configs/vigil-agentd.service")
 	if err != nil {
 		t.Fatal(err)
@@ -164,6 +164,7 @@ func TestAgentdUnit(t *testing.T) {
 		}
 	}
 	for key, want := range map[string]string{"KillMode": "process", "Delegate": "yes", "DelegateSubgroup": "agentd",
+		"After": "network-online.target", "Environment": "HOME=/root", // A9: agents end while the network is there
 		"Restart": "always", "RestartSec": "1s", "OOMPolicy": "continue", "StateDirectoryMode": "0711"} {
 		if settings[key] != want {
 			t.Errorf("%s=%s, want %s", key, settings[key], want)
