@@ -71,6 +71,10 @@ func (k *keeper) callShims(all []found) []process {
 				shims[i] = &elusive{launcher: k.launcher, folder: f.folder, mark: f.intent.mark(k.mark), done: k.ctx.Done(), clock: k.config.Clock}
 			default:
 				shims[i] = p
+				if v := p.Started().Version; v != shim.Version {
+					k.log.Warn("a shim of another version goes on; it may not know all words of this agentd", "agent", f.intent.AgentName,
+						"incarnation", f.intent.Incarnation, "version", v, "ours", shim.Version)
+				}
 			}
 		})
 	}

@@ -73,6 +73,7 @@ type UsageRule struct {
 
 // Started is the content of StartedFile.
 type Started struct {
+	Version   int    // of the shim
 	PID       int    // of the agent's first process
 	PIDStart  uint64 // its start time in clock ticks since boot, as in /proc/PID/stat
 	Shim      int
