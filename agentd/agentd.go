@@ -107,6 +107,7 @@ func (a *Agentd) Run(ctx context.Context) error {
 		k.log.Warn("results that the cluster refuses may be lost", "error", err)
 	}
 	k.recall()
+	k.contain()
 	var tasks sync.WaitGroup
 	listen, deaf := context.WithCancel(work)
 	defer deaf()

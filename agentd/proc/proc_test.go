@@ -69,6 +69,8 @@ func TestMain(m *testing.M) {
 		}
 	case "terminal":
 		fmt.Println(describeTerminal())
+	case "probe":
+		fmt.Println(NewScanner().Probe(Mark{"probe", 1, 1}, &syscall.Credential{Uid: 65534, Gid: 65534}))
 	case "sweep":
 		killed, left := NewScanner().Sweep(os.Getenv("TEST_HOST"), nil)
 		fmt.Println("swept", killed, len(left))

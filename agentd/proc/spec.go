@@ -78,6 +78,19 @@ func marksIn(text string) (marks []Mark) {
 	return marks
 }
 
+// Containment is what holds the processes of a tree together, as measured by Contain.
+type Containment string
+
+// What can hold them.
+const (
+	// Sealed: nothing can leave the control group of the tree.
+	Sealed Containment = "sealed"
+	// Grouped: what leaves its group is found by its mark. A process that clears its environment is not.
+	Grouped Containment = "group"
+	// Weak: what leaves its process group is neither frozen nor killed.
+	Weak Containment = "weak"
+)
+
 // Limits bound a tree; zero leaves the value that this process has.
 //
 // The first three hold for each process. They are set right after the start, so a

@@ -87,6 +87,19 @@ func from(runners []Runner, i int) string {
 // the runners.
 func (s *Set) Warnings() []string { return slices.Clone(s.warnings) }
 
+// Accounts gives whom the agents run as, by name; nil: this process's own account, "".
+func (s *Set) Accounts() map[string]*syscall.Credential {
+	all := map[string]*syscall.Credential{}
+	for _, c := range s.byName {
+		if c.account == nil || c.account.credential == nil {
+			all[""] = nil
+			continue
+		}
+		all[c.account.name] = c.account.credential
+	}
+	return all
+}
+
 // Names gives the names of the runners, sorted.
 func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.byName)) }
 
