@@ -19,7 +19,7 @@ func budgets(t *trial, r *Result) {
 		r.judged(1)
 		switch {
 		case op.Kind == "budget":
-			share, text = op.Index, op.Rev
+			share, text = op.Share, op.TextSize
 		case op.Outcome == history.Unknown && op.Kind == "create":
 			unsure++
 		case op.Kind == "cancel" && op.Outcome != history.Failed:

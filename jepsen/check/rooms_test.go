@@ -11,7 +11,7 @@ func roomCases() []trialCase {
 	}
 	deleted := func() *book { return newBook().op("rooms", "delete", 13, 20, op{Key: "r"}) }
 	flooded := func() *book {
-		return newBook().op("flood", "budget", 0, 0, op{Index: 100, Rev: 30}).op("flood", "create", 1, 2, op{Task: 1}).op("flood", "create", 3, 4, op{Task: 2})
+		return newBook().op("flood", "budget", 0, 0, op{Share: 100, TextSize: 30}).op("flood", "create", 1, 2, op{Task: 1}).op("flood", "create", 3, 4, op{Task: 2})
 	}
 	return []trialCase{
 		{"rooms", "the list shows the new room", again().op("rooms", "list", 50, 51, op{Key: "r", List: []string{"b"}}), Kept, ""},

@@ -32,6 +32,10 @@ type Op struct {
 	Stale       bool     `json:"stale,omitempty"` // the read did not ask for the latest
 	Index       uint64   `json:"index,omitempty"` // log index that the answer names
 	List        []string `json:"list,omitempty"`
+
+	// What a workload says of itself before it begins.
+	Share    uint64 `json:"share,omitempty"`     // bytes that its room may use
+	TextSize uint64 `json:"text_size,omitempty"` // bytes of the text of each of its tasks
 }
 
 // Fault is one thing that a nemesis did and undid.

@@ -199,7 +199,7 @@
 // Tasks with long texts are created until the share of their room is used up, then half of them
 // is canceled.
 //
-//	budget  Index (bytes that the room may use), Rev (bytes of one text)
+//	budget  Share (bytes that the room may use), TextSize (bytes of one text)
 //	create  Value (title, unique); answered: Task
 //	cancel  Task
 //

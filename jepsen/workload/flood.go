@@ -39,7 +39,7 @@ func (f *flood) run(ctx context.Context) error {
 	p := f.s.process("flood")
 	now := history.Now()
 	f.s.cfg.Record.Op(history.Op{Workload: "flood", Process: p.id, Kind: "budget", Call: now, Return: now, Outcome: history.OK,
-		Key: floodRoom, Index: floodBudget / 100 * floodShare, Rev: floodText})
+		Key: floodRoom, Share: floodBudget / 100 * floodShare, TextSize: floodText})
 	text := strings.Repeat("water ", floodText/6)
 	var open []uint64
 	drain := 0
