@@ -21,6 +21,9 @@ func (k *keeper) contain() {
 		if name == "" {
 			who = "agents of agentd's own account"
 		}
+		if k.containment == "" || level.Below(k.containment) {
+			k.containment = level
+		}
 		k.log.Info("containment", "account", name, "containment", level, "why", why)
 		if level == proc.Weak {
 			k.config.Warnings = append(k.config.Warnings, fmt.Sprintf(

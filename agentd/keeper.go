@@ -65,8 +65,10 @@ type keeper struct {
 	retention retention
 	// terminals is what this host can do about them.
 	terminals terminals
-	warned    map[string]bool // what shims found missing on this host
-	exit      exit
+	// containment is what holds agents' processes together here, of the weakest account.
+	containment proc.Containment
+	warned      map[string]bool // what shims found missing on this host
+	exit        exit
 }
 
 // send has the keeper run f. It is dropped when the keeper is gone.

@@ -68,7 +68,8 @@ func (k *keeper) register(now time.Duration) time.Duration {
 	}
 	request := &vigilv1.RegisterRequest{Key: k.key, Name: k.config.Name, Boot: k.boot, Version: k.config.Version,
 		Runners: k.runners.Names(), Labels: k.config.Labels, Capacity: k.config.Capacity,
-		Taken: uint64(max(now, 1)), Warnings: k.warnings(), GossipAddr: k.gossipAddr(), Servers: k.servers.told()}
+		Taken: uint64(max(now, 1)), Warnings: k.warnings(), GossipAddr: k.gossipAddr(), Servers: k.servers.told(),
+		Containment: string(k.containment)}
 	ended := k.outbox.untold()
 	for _, l := range k.lives {
 		if !l.covered() {

@@ -272,6 +272,7 @@ func registerHost(w *wire, c *fsm.RegisterHost) {
 	w.strs(10, &c.Warnings)
 	w.str(11, &c.GossipAddr)
 	w.strs(12, &c.Servers)
+	w.str(13, &c.Containment)
 }
 
 func leaveHost(w *wire, c *fsm.LeaveHost) {

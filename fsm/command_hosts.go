@@ -27,6 +27,8 @@ type RegisterHost struct {
 	Warnings   []string // for people, at most MaxWarnings of MaxReason bytes
 	GossipAddr string
 	Servers    []string // API addresses that it knows, at most MaxHostServers
+	// Containment is what holds an agent's processes together there: sealed, group or weak; empty: unknown.
+	Containment string
 }
 
 // LeaveHost is a host's good-bye; what it ran must have been reported before.

@@ -122,7 +122,7 @@ func costOfMail(m *Mail) int64 {
 }
 
 func costOfHost(h *Host) int64 {
-	n := costHost + text(h.Key, h.Name, h.Boot, h.Version, h.DrainBy, h.SuspectWhy, h.Pressure, h.GossipAddr)
+	n := costHost + text(h.Key, h.Name, h.Boot, h.Version, h.DrainBy, h.SuspectWhy, h.Pressure, h.GossipAddr, h.Containment)
 	n += textsOf(h.Runners) + costOfKVs(h.Labels) + textsOf(h.Warnings) + textsOf(h.Servers) + int64(len(h.Flaps)+len(h.Away))*costNumber
 	for i := range h.Views {
 		n += costView + textOf(h.Views[i].Server)

@@ -64,7 +64,13 @@ type Host struct {
 	// Servers are the API addresses that it would look for the cluster at; empty: it has not
 	// said. Replaced, never changed.
 	Servers []string
+	// Containment is what holds the processes of an agent together there, as its agentd
+	// measured: sealed, group or weak; empty: it has not said.
+	Containment string
 }
+
+// MaxContainment bounds the word for what holds processes together, in bytes.
+const MaxContainment = 16
 
 // MaxHostServers bounds the addresses that a host names, each of 255 bytes.
 const MaxHostServers = 32

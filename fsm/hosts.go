@@ -43,7 +43,7 @@ func (s *State) registerHost(c *RegisterHost) Outcome {
 	h.Runners, h.Labels = slices.Clone(c.Runners), slices.Clone(c.Labels)
 	slices.Sort(h.Runners)
 	h.Warnings, h.GossipAddr = clipAll(c.Warnings), c.GossipAddr
-	h.Servers = slices.Clone(c.Servers)
+	h.Servers, h.Containment = slices.Clone(c.Servers), clip(c.Containment, MaxContainment)
 	h.Rev, h.Pressure = s.meta.Index, "" // its agentd says so again if it must
 	if h.DrainBy == DrainBySelf {
 		s.undrain(h, "the agentd that was started since")

@@ -154,7 +154,7 @@ func (s *State) mayAddHost(c *RegisterHost) Outcome {
 	if n, most := uint64(s.hosts.n), s.meta.Settings.Budget.MaxHosts; n >= most {
 		return tooMany("hosts", n, most, purseSays[ForHosts].remedy, "max_hosts")
 	}
-	bytes := costOfHost(&Host{Key: c.Key, Name: c.Name, Boot: c.Boot, Version: c.Version, GossipAddr: c.GossipAddr,
+	bytes := costOfHost(&Host{Key: c.Key, Name: c.Name, Boot: c.Boot, Version: c.Version, GossipAddr: c.GossipAddr, Containment: c.Containment,
 		Runners: c.Runners, Labels: c.Labels, Warnings: c.Warnings})
 	return s.afford(ForHosts, 0, bytes)
 }

@@ -26,6 +26,16 @@ func (c *checks) agentInc(agent uint32, inc uint64) {
 	}
 }
 
+// containment takes a host's word for what holds processes together; an unknown one, as of a newer
+// host, counts as none: facts of hosts are not refused for their words.
+func containment(word string) string {
+	switch word {
+	case "sealed", "group", "weak":
+		return word
+	}
+	return ""
+}
+
 func registerHostCmd(r *vigilv1.RegisterRequest) (fsm.Command, error) {
 	var c checks
 	c.line("key", r.GetKey(), maxWho)
@@ -56,7 +66,7 @@ func registerHostCmd(r *vigilv1.RegisterRequest) (fsm.Command, error) {
 	cmd := fsm.RegisterHost{Key: r.GetKey(), Name: r.GetName(), Boot: r.GetBoot(), Version: r.GetVersion(),
 		Runners: slices.Compact(runners), Labels: labels, Capacity: r.GetCapacity(), Taken: r.GetTaken(),
 		Warnings: warnings, GossipAddr: r.GetGossipAddr(),
-		Servers: slices.Clone(r.GetServers())}
+		Servers: slices.Clone(r.GetServers()), Containment: containment(r.GetContainment())}
 	if cmd.Name == "" {
 		cmd.Name = "unnamed" // never its key, which is a secret
 	}

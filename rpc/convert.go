@@ -162,7 +162,7 @@ func convertHost(st *fsm.State, h *fsm.Host) *vigilv1.Host {
 		Running: load.Running, Starting: load.Starting, Version: h.Version,
 		LeaseLeft: until(st.Clock(), h.Until), SeenAt: wall(h.SeenAt), Heard: since(st.Clock(), h.BeatAt), Rev: h.Rev,
 		Drain: h.Drain, Pressure: h.Pressure, Warnings: slices.Clone(h.Warnings), GossipAddr: h.GossipAddr,
-		Terminals: h.Terminals(), Servers: slices.Clone(h.Servers),
+		Terminals: h.Terminals(), Servers: slices.Clone(h.Servers), Containment: h.Containment,
 	}
 	if h.Drain {
 		out.DrainBy, out.DrainAt, out.DrainLeft = h.DrainBy, wall(h.DrainAt), until(st.Clock(), h.DrainUntil)

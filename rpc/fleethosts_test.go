@@ -362,3 +362,18 @@ func TestS03WhatHostsIdentifyThemselvesWithIsNotPublic(t *testing.T) {
 		t.Errorf("a host is found by its key: %v", err)
 	}
 }
+
+// A2: what holds agents together on a host is measured there and can be read of the cluster; an unknown
+// word is none.
+func TestA02ContainmentOfAHostIsShown(t *testing.T) {
+	w := start(t, 1)
+	for word, want := range map[string]string{"sealed": "sealed", "group": "group", "weak": "weak", "": "", "magic": ""} {
+		_, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: "k1", Name: "h1", Boot: "b" + word, Containment: word})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := w.hostNamed("h1").GetContainment(); got != want {
+			t.Errorf("%q became %q", word, got)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -90,6 +91,12 @@ const (
 	// Weak: what leaves its process group is neither frozen nor killed.
 	Weak Containment = "weak"
 )
+
+// Below tells whether c holds less than other.
+func (c Containment) Below(other Containment) bool {
+	order := []Containment{Weak, Grouped, Sealed}
+	return slices.Index(order, c) < slices.Index(order, other)
+}
 
 // Limits bound a tree; zero leaves the value that this process has.
 //

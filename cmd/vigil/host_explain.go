@@ -44,7 +44,7 @@ func (a *app) explainHost(h *vigilv1.Host) error {
 		"agents", hostLoad(h), "lease", left(h.GetLeaseLeft()), "seen", a.heard(h),
 		"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "version", h.GetVersion(),
 		"gossip", orWord(h.GetGossipAddr(), "none: servers hear it by its stream only"),
-		"servers", strings.Join(h.GetServers(), ", "))
+		"servers", strings.Join(h.GetServers(), ", "), "containment", containmentLine(h))
 	if err != nil {
 		return err
 	}

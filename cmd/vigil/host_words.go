@@ -200,3 +200,16 @@ human drains it.`,
 		},
 	}
 }
+
+// containmentLine says what holds the processes of an agent together on a host.
+func containmentLine(h *vigilv1.Host) string {
+	switch h.GetContainment() {
+	case "sealed":
+		return "sealed: nothing leaves the control group of its agent"
+	case "group":
+		return "group: what leaves the group of its agent is found by its mark"
+	case "weak":
+		return "weak: what leaves its process group is neither frozen nor killed"
+	}
+	return ""
+}

@@ -96,7 +96,8 @@ func newHostShowCmd(a *app) *cobra.Command {
 				err = a.pairs("host", h.GetName(), "number", fmt.Sprint(h.GetId()), "state", h.GetState(), "why", hostWhy(h),
 					"version", h.GetVersion(), "agents", hostLoad(h),
 					"lease", left(h.GetLeaseLeft()), "seen", a.heard(h), "drain", a.drainLine(h),
-					"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "terminals", h.GetTerminals(), "gossip", h.GetGossipAddr(), "servers", strings.Join(h.GetServers(), ", "))
+					"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "terminals", h.GetTerminals(),
+					"containment", containmentLine(h), "gossip", h.GetGossipAddr(), "servers", strings.Join(h.GetServers(), ", "))
 				if err != nil {
 					return err
 				}

@@ -184,20 +184,21 @@ func TestHostExplainAnswersOnOneScreen(t *testing.T) {
 	s.agent = &vigilv1.GetAgentResponse{Agent: &vigilv1.Agent{Name: "web/builder", Participant: "ACTIVE", Process: "running", Managed: true, Incarnation: "3", Host: "w2", Why: "working on task 4", Task: 4}}
 	s.host = &vigilv1.Host{Name: "w2", State: "suspect", SuspectWhy: "gossip is blocked (UDP port?) while its beats arrive",
 		Running: 1, Capacity: 8, LeaseLeft: durationpb.New(50 * time.Second), SeenAt: before(time.Hour), Heard: durationpb.New(3 * time.Second), Runners: []string{"claude"},
-		Version: "v1", GossipAddr: "10.0.0.2:7422", Warnings: []string{"tmux is missing: runner chat is started directly"},
+		Version: "v1", Containment: "group", GossipAddr: "10.0.0.2:7422", Warnings: []string{"tmux is missing: runner chat is started directly"},
 		Drain: true, DrainBy: "alice", DrainAt: before(time.Minute), DrainLeft: durationpb.New(20 * time.Minute),
 		Views: []*vigilv1.HostView{{Server: "s1", Gossip: "silent", Stream: "alive"}, {Server: "s2", Gossip: "silent", Stream: "none"}}}
 	code, out, errs := terminalRun{}.do(t, "host", "explain", "w2", "--addr", s.addr)
 	want := `w2: suspect: drained by alice; gossip is blocked (UDP port?) while its beats arrive
 
-to do    let UDP and TCP through to the gossip port between it and the servers; its agents go on meanwhile
-drain    by alice 1m ago, 1 agents left, all are stopped in 20m
-agents   1 running, 0 starting, room for 8
-lease    ends in 50s
-seen     3s ago
-runners  claude
-version  v1
-gossip   10.0.0.2:7422
+to do        let UDP and TCP through to the gossip port between it and the servers; its agents go on meanwhile
+drain        by alice 1m ago, 1 agents left, all are stopped in 20m
+agents       1 running, 0 starting, room for 8
+lease        ends in 50s
+seen         3s ago
+runners      claude
+version      v1
+gossip       10.0.0.2:7422
+containment  group: what leaves the group of its agent is found by its mark
 warning: tmux is missing: runner chat is started directly
 
 SERVER  GOSSIP  STREAM

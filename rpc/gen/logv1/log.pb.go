@@ -4425,6 +4425,7 @@ type RegisterHost struct {
 	Warnings      []string               `protobuf:"bytes,10,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	GossipAddr    string                 `protobuf:"bytes,11,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
 	Servers       []string               `protobuf:"bytes,12,rep,name=servers,proto3" json:"servers,omitempty"`
+	Containment   string                 `protobuf:"bytes,13,opt,name=containment,proto3" json:"containment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4541,6 +4542,13 @@ func (x *RegisterHost) GetServers() []string {
 		return x.Servers
 	}
 	return nil
+}
+
+func (x *RegisterHost) GetContainment() string {
+	if x != nil {
+		return x.Containment
+	}
+	return ""
 }
 
 type LeaveHost struct {
@@ -6914,7 +6922,7 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	"\aRunning\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\rR\x05agent\x12\x10\n" +
 	"\x03inc\x18\x02 \x01(\x04R\x03inc\x12\x10\n" +
-	"\x03pid\x18\x03 \x01(\rR\x03pid\"\xe4\x02\n" +
+	"\x03pid\x18\x03 \x01(\rR\x03pid\"\x86\x03\n" +
 	"\fRegisterHost\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -6929,7 +6937,8 @@ const file_vigil_log_v1_log_proto_rawDesc = "" +
 	" \x03(\tR\bwarnings\x12\x1f\n" +
 	"\vgossip_addr\x18\v \x01(\tR\n" +
 	"gossipAddr\x12\x18\n" +
-	"\aservers\x18\f \x03(\tR\aservers\"1\n" +
+	"\aservers\x18\f \x03(\tR\aservers\x12 \n" +
+	"\vcontainment\x18\r \x01(\tR\vcontainment\"1\n" +
 	"\tLeaveHost\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\"S\n" +

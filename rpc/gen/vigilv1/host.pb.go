@@ -46,7 +46,10 @@ type RegisterRequest struct {
 	// Where its gossip listens; empty: it does not gossip.
 	GossipAddr string `protobuf:"bytes,11,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
 	// API addresses of the servers that it knows; it registers again when they change.
-	Servers       []string `protobuf:"bytes,12,rep,name=servers,proto3" json:"servers,omitempty"`
+	Servers []string `protobuf:"bytes,12,rep,name=servers,proto3" json:"servers,omitempty"`
+	// What holds the processes of an agent together there, of the weakest account that agents
+	// run under: sealed, group or weak (see Host); empty: it was not measured.
+	Containment   string `protobuf:"bytes,13,opt,name=containment,proto3" json:"containment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -163,6 +166,13 @@ func (x *RegisterRequest) GetServers() []string {
 		return x.Servers
 	}
 	return nil
+}
+
+func (x *RegisterRequest) GetContainment() string {
+	if x != nil {
+		return x.Containment
+	}
+	return ""
 }
 
 type RunningAgent struct {
@@ -2166,7 +2176,7 @@ var File_vigil_v1_host_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_host_proto_rawDesc = "" +
 	"\n" +
-	"\x13vigil/v1/host.proto\x12\bvigil.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x14vigil/v1/types.proto\"\xb8\x03\n" +
+	"\x13vigil/v1/host.proto\x12\bvigil.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x14vigil/v1/types.proto\"\xda\x03\n" +
 	"\x0fRegisterRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -2181,7 +2191,8 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	" \x03(\tR\bwarnings\x12\x1f\n" +
 	"\vgossip_addr\x18\v \x01(\tR\n" +
 	"gossipAddr\x12\x18\n" +
-	"\aservers\x18\f \x03(\tR\aservers\x1a9\n" +
+	"\aservers\x18\f \x03(\tR\aservers\x12 \n" +
+	"\vcontainment\x18\r \x01(\tR\vcontainment\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"X\n" +

@@ -3219,7 +3219,11 @@ type Host struct {
 	// its agentd has not said.
 	Terminals string `protobuf:"bytes,70,opt,name=terminals,proto3" json:"terminals,omitempty"`
 	// API addresses of the servers that it knows; empty: its agentd has not said.
-	Servers       []string `protobuf:"bytes,71,rep,name=servers,proto3" json:"servers,omitempty"`
+	Servers []string `protobuf:"bytes,71,rep,name=servers,proto3" json:"servers,omitempty"`
+	// What holds the processes of an agent together there, as its agentd measured: sealed (nothing
+	// leaves the agent's control group), group (what leaves it is found by its mark) or weak (what
+	// leaves the process group is neither frozen nor killed: two lives may overlap); empty: unknown.
+	Containment   string `protobuf:"bytes,72,opt,name=containment,proto3" json:"containment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3427,6 +3431,13 @@ func (x *Host) GetServers() []string {
 		return x.Servers
 	}
 	return nil
+}
+
+func (x *Host) GetContainment() string {
+	if x != nil {
+		return x.Containment
+	}
+	return ""
 }
 
 // HostView is what one server hears of a host: none, alive, silent or left.
@@ -3943,7 +3954,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x04tail\x18\b \x01(\tR\x04tail\x12\x12\n" +
 	"\x04task\x18\t \x01(\x04R\x04task\x12\x12\n" +
 	"\x04host\x18\n" +
-	" \x01(\tR\x04host\"\x9d\a\n" +
+	" \x01(\tR\x04host\"\xbf\a\n" +
 	"\x04Host\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x14\n" +
@@ -3974,7 +3985,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"gossipAddr\x12/\n" +
 	"\x05heard\x18\x19 \x01(\v2\x19.google.protobuf.DurationR\x05heard\x12\x1c\n" +
 	"\tterminals\x18F \x01(\tR\tterminals\x12\x18\n" +
-	"\aservers\x18G \x03(\tR\aservers\x1a9\n" +
+	"\aservers\x18G \x03(\tR\aservers\x12 \n" +
+	"\vcontainment\x18H \x01(\tR\vcontainment\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"R\n" +
