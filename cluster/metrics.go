@@ -21,6 +21,7 @@ type metrics struct {
 	apply         prometheus.Histogram
 	snapshotPause prometheus.Histogram
 	snapshotTime  prometheus.Histogram
+	installed     prometheus.Counter
 	barriers      prometheus.Counter
 	barrierRounds prometheus.Counter
 	ticks         prometheus.Counter
@@ -53,6 +54,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		apply:         histogram("apply_seconds", "Time to apply one log entry.", latency()),
 		snapshotPause: histogram("snapshot_pause_seconds", "Time that a snapshot or copy kept entries from being applied.", latency()),
 		snapshotTime:  histogram("snapshot_seconds", "Time to write a snapshot, in the background.", prometheus.ExponentialBuckets(0.001, 4, 10)),
+		installed:     counter("snapshots_installed_total", "Snapshots that replaced the state of this server while it ran: sent by the leader, or restored from a backup."),
 		barriers:      counter("barriers_total", "Linearizable reads asked for."),
 		barrierRounds: counter("barrier_rounds_total", "Log entries that served linearizable reads."),
 		ticks:         counter("ticks_total", "Entries proposed only because a deadline was due."),
@@ -67,7 +69,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{m.entries, m.bytes, m.commands, m.beats, m.batch, m.commit, m.apply,
-		m.snapshotPause, m.snapshotTime, m.barriers, m.barrierRounds, m.ticks, m.clock, m.leading, m.stints} {
+		m.snapshotPause, m.snapshotTime, m.installed, m.barriers, m.barrierRounds, m.ticks, m.clock, m.leading, m.stints} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}

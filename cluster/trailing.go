@@ -89,7 +89,12 @@ func (r *Replica) keepLog() {
 // startLog begins anew after a snapshot that was sent to this server: its log has a gap before it, and
 // nothing from before helps anybody.
 func (r *Replica) startLog() {
-	if rf := r.raft.Load(); rf != nil && r.cfg.Limits.TrailingLogs == 0 {
+	rf := r.raft.Load()
+	if rf == nil {
+		return // its own snapshot, at the start
+	}
+	r.met.installed.Inc()
+	if r.cfg.Limits.TrailingLogs == 0 {
 		r.setTrailing(rf, firstTrailing)
 	}
 }

@@ -3,10 +3,13 @@ package rpc
 import (
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"google.golang.org/grpc/metadata"
 
 	"vigil/rpc/gen/vigilv1"
 )
@@ -110,6 +113,31 @@ func TestS13WatchesAndBackupsAreCounted(t *testing.T) {
 	for range 3 { // each gives its place back
 		if err := save(); err != io.EOF {
 			t.Errorf("a backup when there is a place: %v", err)
+		}
+	}
+}
+
+// S13: what comes before a call is bounded as the call is.
+func TestS13HeadersAreBounded(t *testing.T) {
+	w := start(t, 1)
+	for size, refused := range map[int]bool{maxHeader / 2: false, 2 * maxHeader: true} {
+		filler := strings.Repeat("x", size)
+		ctx := metadata.AppendToOutgoingContext(within(t), "filler", filler)
+		if _, err := w.cluster(0).Status(ctx, &vigilv1.StatusRequest{}); (err != nil) != refused {
+			t.Errorf("a call with %d bytes of metadata: %v", size, err)
+		}
+		req, err := http.NewRequestWithContext(within(t), http.MethodGet, "http://"+w.nodes[0].addr+"/v1/status", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Filler", filler)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if want := map[bool]int{false: http.StatusOK, true: http.StatusRequestHeaderFieldsTooLarge}[refused]; resp.StatusCode != want {
+			t.Errorf("a request with %d bytes of headers: %s, want %d", size, resp.Status, want)
 		}
 	}
 }

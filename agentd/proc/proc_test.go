@@ -67,6 +67,20 @@ func TestMain(m *testing.M) {
 		if os.Getenv("TEST_PROC") == "chain" {
 			time.Sleep(5 * time.Minute)
 		}
+	case "first":
+		if os.Getpid() == 1 {
+			code, err := RunAsInit(os.Args[0], os.Args)
+			if err != nil {
+				fmt.Println(err)
+			}
+			os.Exit(code)
+		}
+		fmt.Println(leaveOrphan())
+		terminated := make(chan os.Signal, 1)
+		signal.Notify(terminated, syscall.SIGTERM)
+		_ = syscall.Kill(1, syscall.SIGTERM) // as the container's runtime does
+		<-terminated
+		os.Exit(7)
 	case "terminal":
 		fmt.Println(describeTerminal())
 	case "probe":

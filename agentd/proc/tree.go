@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -245,9 +246,11 @@ func (t *Tree) signal(sig unix.Signal) error {
 // watch owns the tree until nothing of it is left.
 func (t *Tree) watch(output *os.File, to io.Writer) {
 	copied := make(chan struct{})
+	running, ended := context.WithCancel(context.Background())
+	defer ended()
 	go func() {
 		defer close(copied)
-		_, _ = io.Copy(to, output)
+		_, _ = io.Copy(to, newPacedReader(running, output))
 	}()
 	exit, reaped := awaitExit(t.pid, t.reap)
 
@@ -265,6 +268,7 @@ func (t *Tree) watch(output *os.File, to io.Writer) {
 
 	t.exit = exit
 	t.bury()
+	ended()
 	_ = output.SetReadDeadline(time.Now().Add(outputGrace))
 	within(copied, t.writes)
 	output.Close()

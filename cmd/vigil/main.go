@@ -7,9 +7,23 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"vigil/agentd/proc"
 )
 
 func main() {
+	if os.Getpid() == 1 { // of a container
+		program, err := os.Executable()
+		code := 0
+		if err == nil {
+			code, err = proc.RunAsInit(program, os.Args)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = exitFailed
+		}
+		os.Exit(code)
+	}
 	// Registered so that a write to a closed pipe gives an error instead of ending
 	// the process: an agent has to leave its room first.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

@@ -68,7 +68,7 @@ type Spec struct {
 func All() []*Spec {
 	return []*Spec{beatsSpec(), tasksSpec(), wakeSpec(), writesSpec(), waitersSpec(),
 		snapshotSpec(), fullSpec(), failoverSpec(), restartSpec(), idleSpec(), hostlossSpec(),
-		wantedSpec(), deletesSpec(), ondemandSpec()}
+		wantedSpec(), deletesSpec(), ondemandSpec(), laggardSpec()}
 }
 
 // Find gives the benchmark of that name, nil when there is none.
