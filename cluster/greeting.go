@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -49,6 +50,35 @@ type streamLayer struct {
 	learn     func(string) error       // called with the id that a peer greets with
 	answer    func(line string) string // empty when it is no question
 	reject    func(from, greeting string, err error)
+
+	mu     sync.Mutex // guards what follows
+	dialed map[*dialedConn]bool
+	closed bool
+}
+
+// dialedConn is a connection that this server has opened.
+type dialedConn struct {
+	net.Conn
+	layer *streamLayer
+}
+
+func (c *dialedConn) Close() error {
+	c.layer.mu.Lock()
+	delete(c.layer.dialed, c)
+	c.layer.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// Close ends the connections that were opened, too: raft would wait for what is being sent on them,
+// a snapshot to a server that hangs for instance, for minutes.
+func (s *streamLayer) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	for c := range s.dialed {
+		_ = c.Conn.Close() // whoever uses it sees the end
+	}
+	s.mu.Unlock()
+	return s.Listener.Close()
 }
 
 func (s *streamLayer) Addr() net.Addr { return namedAddr(s.advertise) }
@@ -72,7 +102,18 @@ func (s *streamLayer) Dial(address raft.ServerAddress, timeout time.Duration) (n
 		c.Close()
 		return nil, fmt.Errorf("greet %s: %w", address, err)
 	}
-	return c, nil
+	d := &dialedConn{c, s}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		c.Close()
+		return nil, net.ErrClosed
+	}
+	if s.dialed == nil {
+		s.dialed = map[*dialedConn]bool{}
+	}
+	s.dialed[d] = true
+	return d, nil
 }
 
 func (s *streamLayer) Accept() (net.Conn, error) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/raft"
 )
 
 func goodConfig(t *testing.T) Config {
@@ -174,5 +176,29 @@ func TestPeersOfOtherClustersAreTurnedAway(t *testing.T) {
 	}
 	if _, err := talk(strings.Repeat("x", 10_000)); err == nil || <-rejected == nil {
 		t.Error("garbage was let in")
+	}
+}
+
+// The end of the transport ends what is being sent: raft waits for it.
+func TestClosedTransportEndsWhatIsSent(t *testing.T) {
+	l := listener(t)
+	layer := &streamLayer{Listener: l, advertise: l.Addr().String(), cluster: func() string { return "c" }}
+	conn, err := layer.Dial(raft.ServerAddress(l.Addr().String()), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := conn.Read(make([]byte, 1)) // for an answer that does not come
+		ended <- err
+	}()
+	if err := layer.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("the connection is still there")
+	}
+	if _, err := layer.Dial(raft.ServerAddress(l.Addr().String()), time.Minute); err == nil {
+		t.Error("a closed transport dials")
 	}
 }

@@ -175,7 +175,12 @@ func (r *Replica) Run(ctx context.Context) error {
 	r.settle(settled)
 	down := make(chan struct{})
 	var downErr error
-	go func() { downErr = rf.Shutdown().Error(); close(down) }()
+	go func() {
+		future := rf.Shutdown()
+		// What raft is sending would hold it up: a snapshot to a server that hangs takes minutes to fail.
+		downErr = errors.Join(r.trans.Close(), future.Error())
+		close(down)
+	}()
 	select {
 	case err := <-r.fatal:
 		return r.abandon(rf, err)

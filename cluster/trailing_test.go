@@ -58,3 +58,39 @@ func TestF12SlowFollowerCatchesUp(t *testing.T) {
 		c.Agree()
 	})
 }
+
+// A leader that is stopped while it sends a snapshot to a server that takes long to load it does not
+// wait for that.
+func TestF12StopDoesNotWaitForASnapshotThatIsSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const load = 2 * time.Minute
+		c := clustertest.New(t, 3, clustertest.Calm(), clustertest.Configure(func(_ int, cfg *cluster.Config) {
+			cfg.Limits.SnapshotEntries, cfg.Limits.TrailingLogs = 150, 1
+		}))
+		k := c.Client()
+		room(t, k)
+		leader := c.Leader()
+		slow := (leader + 1) % 3
+		c.Kill(slow)
+		for i := range 200 {
+			do(t, k, fsm.CreateTask{Room: "r", Role: "builder", Title: fmt.Sprint(i)})
+		}
+		first := cluster.FirstIndex(c.Replica(leader))
+		c.Await("a shorter log", func() bool { return cluster.FirstIndex(c.Replica(leader)) > first+100 })
+		c.SlowLoad(slow, load)
+		before := c.Loads(slow)
+		c.Restart(slow)
+		c.Await("the snapshot that is sent", func() bool { return c.Loads(slow) > before })
+		began := time.Now()
+		if err := c.Stop(leader); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+		if took := time.Since(began); took > 8*time.Second {
+			t.Errorf("it took %s to stop", took)
+		}
+		c.SlowLoad(slow, 0)
+		time.Sleep(load)
+		c.Restart(leader)
+		c.Agree()
+	})
+}

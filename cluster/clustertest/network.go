@@ -176,6 +176,8 @@ func call[T any](p *port, to raft.ServerAddress, args any, data io.Reader, resp 
 		case peer.rpcs <- rpc:
 		case <-peer.closed:
 			return lost()
+		case <-p.closed:
+			return lost()
 		case <-timeout.C:
 			return fmt.Errorf("call %s: %w", to, errUnreachable)
 		}
@@ -194,6 +196,8 @@ func call[T any](p *port, to raft.ServerAddress, args any, data io.Reader, resp 
 		*resp = *a.Response.(*T)
 		return nil
 	case <-peer.closed:
+		return lost()
+	case <-p.closed:
 		return lost()
 	case <-timeout.C:
 		return fmt.Errorf("call %s: %w", to, errUnreachable)
