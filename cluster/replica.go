@@ -96,7 +96,7 @@ func Open(cfg Config) (*Replica, error) {
 
 func (r *Replica) openTransport() error {
 	if b := r.cfg.Backend; b != nil {
-		r.trans = newWatchedTransport(b.Transport)
+		r.trans = newWatchedTransport(b.Transport, r.covers)
 		return nil
 	}
 	l := r.cfg.Listener
@@ -114,7 +114,7 @@ func (r *Replica) openTransport() error {
 			},
 		},
 		MaxPool: 4, Timeout: 5 * time.Second, Logger: r.cfg.Logger.Named("raft.net"), MsgpackUseNewTimeFormat: true,
-	}))
+	}), r.covers)
 	return nil
 }
 

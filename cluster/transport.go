@@ -20,10 +20,26 @@ type watchedTransport struct {
 	raft.Transport
 	mu    sync.Mutex
 	peers map[raft.ServerID]contact
+
+	covers  func(index, term uint64) bool // see incoming
+	receive sync.Once
+	in      chan raft.RPC
+	end     sync.Once
+	closed  chan struct{}
 }
 
-func newWatchedTransport(t raft.Transport) *watchedTransport {
-	return &watchedTransport{Transport: t, peers: map[raft.ServerID]contact{}}
+func newWatchedTransport(t raft.Transport, covers func(index, term uint64) bool) *watchedTransport {
+	return &watchedTransport{Transport: t, peers: map[raft.ServerID]contact{}, covers: covers,
+		in: make(chan raft.RPC), closed: make(chan struct{})}
+}
+
+// Consumer gives what other servers ask of this one.
+func (t *watchedTransport) Consumer() <-chan raft.RPC {
+	t.receive.Do(func() {
+		in := &incoming{t.Transport.Consumer(), t.in, t.closed, t.covers}
+		go in.run() // until Close
+	})
+	return t.in
 }
 
 // contactOf gives the last sign of life of a peer; zero when there was none.
@@ -63,6 +79,7 @@ func (t *watchedTransport) RequestPreVote(id raft.ServerID, target raft.ServerAd
 
 // Close is looked for by raft, too.
 func (t *watchedTransport) Close() error {
+	t.end.Do(func() { close(t.closed) })
 	if c, ok := t.Transport.(raft.WithClose); ok {
 		return c.Close()
 	}

@@ -1,0 +1,60 @@
+package cluster
+
+import (
+	"errors"
+
+	"github.com/hashicorp/raft"
+)
+
+// incoming hands the requests of other servers to raft, and mends those that raft would refuse for ever.
+//
+// While a server loads a snapshot, its leader gives up on requests and sends them again; all of them
+// arrive. The first one puts entries behind the snapshot. To the next one, raft v1.7.3 looks for the entry before
+// it in the log, where it is not: the snapshot has it (which raft considers only while nothing is behind
+// it). It refuses; the leader goes back entry by entry until its own
+// log ends, sends the same snapshot again, and so on, until it takes a new one, which may be hours
+// (F12; related: github.com/hashicorp/raft/issues/697).
+type incoming struct {
+	from   <-chan raft.RPC
+	to     chan raft.RPC
+	closed <-chan struct{}
+	covers func(index, term uint64) bool
+}
+
+// run hands on until closed.
+func (in *incoming) run() {
+	for {
+		var rpc raft.RPC
+		select {
+		case rpc = <-in.from:
+		case <-in.closed:
+			return
+		}
+		if a, ok := rpc.Command.(*raft.AppendEntriesRequest); ok && a.PrevLogEntry > 0 && in.covers(a.PrevLogEntry, a.PrevLogTerm) {
+			// Whatever a snapshot holds is committed: nothing is to be compared. Raft compares nothing before
+			// the first entry of all.
+			mended := *a
+			mended.PrevLogEntry, mended.PrevLogTerm = 0, 0
+			rpc.Command = &mended
+		}
+		select {
+		case in.to <- rpc:
+		case <-in.closed:
+			return
+		}
+	}
+}
+
+// covers tells whether the log lacks an entry and has the one behind it, since the newest snapshot ends
+// with it: raft has accepted that snapshot then.
+func (r *Replica) covers(index, term uint64) bool {
+	var l raft.Log
+	if err := r.store.GetLog(index, &l); !errors.Is(err, raft.ErrLogNotFound) {
+		return false
+	}
+	if err := r.store.GetLog(index+1, &l); err != nil {
+		return false
+	}
+	metas, err := r.snaps.List()
+	return err == nil && len(metas) > 0 && metas[0].Index == index && metas[0].Term == term
+}
