@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 				return nil, []string{"no control group of its own"}
 			}
 		}
-		os.Exit(Serve(os.Stdin, Clock{Boot: shifted(os.Args[2]), Awake: func() time.Duration {
+		os.Exit(Serve(os.Stdin, Clock{Boot: watched(os.Args[2]), Awake: func() time.Duration {
 			return shifted(os.Args[2])() - seconds(os.Args[2]+".asleep")
 		}}))
 	case len(os.Args) > 3 && os.Args[1] == "daemon":
@@ -48,6 +49,22 @@ func TestMain(m *testing.M) {
 // shifted gives a boot clock that runs ahead by the seconds in a file.
 func shifted(path string) func() time.Duration {
 	return func() time.Duration { return BootClock() + seconds(path) }
+}
+
+// watched is the same clock, which notes beside the file how far ahead it was when it was looked at last.
+func watched(path string) func() time.Duration {
+	var mu sync.Mutex
+	var last time.Duration
+	return func() time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		ahead := seconds(path)
+		if ahead != last {
+			last = ahead
+			_ = os.WriteFile(path+".seen", fmt.Append(nil, ahead.Seconds()), 0o600) // a test waits in vain then
+		}
+		return BootClock() + ahead
+	}
 }
 
 // seconds reads a file; 0: there is none.

@@ -117,6 +117,13 @@ func (r *rig) advance(d time.Duration) {
 	r.write(r.clock, strconv.FormatFloat((seconds(r.clock)+d).Seconds(), 'f', 3, 64))
 }
 
+// pass advances the clock and waits until the shim has looked at it.
+func (r *rig) pass(d time.Duration) {
+	r.t.Helper()
+	r.advance(d)
+	until(r.t, "a look of the shim", func() bool { return seconds(r.clock+".seen") == seconds(r.clock) })
+}
+
 // sleep lets the machine sleep: time passes in which nothing runs.
 func (r *rig) sleep(d time.Duration) {
 	r.t.Helper()

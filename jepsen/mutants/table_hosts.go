@@ -33,7 +33,10 @@ func hostMutants() []Mutant {
 			Name: "outage-kills", Law: "L10", Says: "a life that was frozen for half an hour is ended, whoever could have confirmed it",
 			Edits: []Edit{{File: "agentd/shim/guard.go",
 				Old: "	if limit := g.spec.OrphanLimit; limit > 0 {\n",
-				New: "	if g.watch.frozen && now-g.watch.since >= 30*time.Minute {\n		g.end(ending{reason: \"it was frozen for too long\", ordered: true}, 0)\n	}\n	if limit := g.spec.OrphanLimit; limit > 0 {\n"}},
+				New: "	if g.watch.frozen && now-g.watch.since >= 30*time.Minute {\n		g.end(ending{reason: \"it was frozen for too long\", ordered: true}, 0)\n	}\n	if limit := g.spec.OrphanLimit; limit > 0 {\n"},
+				{File: "agentd/shim/deadman.go",
+					Old: "		return math.MaxInt64\n",
+					New: "		return min(math.MaxInt64, max(time.Second, d.since+30*time.Minute-now))\n"}},
 			Hunt: tests("./agentd/shim", "TestL10FrozenForDays"),
 		},
 		{
