@@ -178,7 +178,8 @@ func (o *watch) patience(st *fsm.State) (stuck []string) {
 			ttl := cmp.Or(st.Role(t.Role).Spec.TTL, time.Minute)
 			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is PENDING although its role is served", t.ID), ttl*7/4+time.Minute)
 		case t.State == fsm.TaskAcknowledged:
-			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is ACKNOWLEDGED (attempt %d)", t.ID, t.Attempt), 2*time.Minute+10*time.Second)
+			what := fmt.Sprintf("task %d is ACKNOWLEDGED (attempt %d)", t.ID, t.Attempt)
+			stuck = o.lasts(stuck, st, what, 2*time.Minute+10*time.Second+o.silence(st, t.Holder, what))
 		case !t.State.Terminal():
 			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is not finished", t.ID), 6*time.Hour)
 		}
@@ -198,6 +199,25 @@ func (o *watch) down(st *fsm.State, a *fsm.Agent, why string) bool {
 		return false
 	}
 	return st.Role(a.Role).Spec.Start == fsm.StartAlways
+}
+
+// silence is for how long an agent's host was not heard since something has been so: that time counts for no limit.
+func (o *watch) silence(st *fsm.State, id fsm.AgentID, what string) (total time.Duration) {
+	from, known := o.since[what]
+	a := st.Agent(id)
+	if !known || a == nil || st.Host(a.Host) == nil {
+		return 0
+	}
+	for i, at := range st.Host(a.Host).Away {
+		if i%2 == 0 {
+			end := st.Clock()
+			if i+1 < len(st.Host(a.Host).Away) {
+				end = st.Host(a.Host).Away[i+1]
+			}
+			total += max(0, end.Sub(max(at, from)))
+		}
+	}
+	return total
 }
 
 // lasts notes that something is so, and complains when it has been for too long.
