@@ -30,6 +30,7 @@ type badInput struct {
 // Every wrong flag, file, name, number or state gets one sentence that names the
 // place and the remedy, a documented exit code, and changes nothing.
 func TestBadInputOfCommands(t *testing.T) {
+	t.Parallel()
 	c := newCrew(t)
 	c.role("web", byHand(time.Minute, 2))
 	holder := c.shell("web/a")
@@ -139,7 +140,7 @@ func (c *crew) refuses(tt badInput) {
 	c.t.Helper()
 	var out, errs bytes.Buffer
 	cmd := exec.Command(vigil(c.t), tt.args...)
-	cmd.Env = append(os.Environ(), "VIGIL_ADDR="+strings.Join(c.api, ","))
+	cmd.Env = append(environ(c.t), "VIGIL_ADDR="+strings.Join(c.api, ","))
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	_ = cmd.Run() // its exit code is looked at
 	text := errs.String()
@@ -158,6 +159,7 @@ func (c *crew) refuses(tt badInput) {
 
 // A server or a host that cannot run says why and where, in its last line.
 func TestBadInputOfDaemons(t *testing.T) {
+	t.Parallel()
 	f := &testFleet{t: t, dir: t.TempDir()}
 	raft := freePort(t)
 	first := f.alone("first", raft)
@@ -214,6 +216,7 @@ func (f *testFleet) alone(dir, raft string) *proc {
 
 // L8: a server whose disk is full ends, says so, and has what it has acknowledged.
 func TestDiskThatIsFull(t *testing.T) {
+	t.Parallel()
 	f := &testFleet{t: t, dir: t.TempDir()}
 	f.write("disk/.keep", "")
 	if err := syscall.Mount("tmpfs", f.path("disk"), "tmpfs", 0, "size=800k"); err != nil {

@@ -64,7 +64,7 @@ type crewHost struct {
 
 func newCrew(t *testing.T, before ...func(*testFleet)) *crew {
 	t.Helper()
-	t.Setenv("XDG_RUNTIME_DIR", shortLived(t)) // lives that are started by hand
+	setenv(t, "XDG_RUNTIME_DIR", shortLived(t)) // lives that are started by hand
 	c := &crew{testFleet: newFleet(t, before...), host: &crewHost{t: t}}
 	c.write("ledger", "")
 	c.write("home/.keep", "")
@@ -189,6 +189,9 @@ func (c *crew) cli(args ...string) *proc {
 func launch(t *testing.T, name string, cmd *exec.Cmd) *proc {
 	t.Helper()
 	p := &proc{t: t, name: name, cmd: cmd, done: make(chan struct{})}
+	if cmd.Env == nil {
+		cmd.Env = environ(t)
+	}
 	if cmd.Stdout == nil {
 		cmd.Stdout = &p.out
 	}

@@ -23,6 +23,7 @@ import (
 // F5: a waiting command that is cut off, or frozen, loses its lease and its task,
 // and is told when it comes back.
 func TestWaitThatIsCutOff(t *testing.T) {
+	t.Parallel()
 	// Clients follow the leader to the address that it names: that has to be a wire.
 	var w *wire
 	c := newCrew(t, func(f *testFleet) {

@@ -16,6 +16,7 @@ import (
 // L10: an agent inside a long call of a tool, which it has declared, keeps its task for
 // longer than the progress limit, and is fine all the while.
 func TestDeclaredToolCallOutlastsTheProgressLimit(t *testing.T) {
+	t.Parallel()
 	const limit = time.Second
 	c := newCrew(t)
 	c.role("web", func(s *vigilv1.RoleSpec) {

@@ -29,7 +29,7 @@ type demo struct {
 func newDemo(t *testing.T, args ...string) *demo {
 	t.Helper()
 	vigil(t)
-	t.Setenv("TMPDIR", t.TempDir()) // a demo that is killed leaves its folder
+	setenv(t, "TMPDIR", t.TempDir()) // a demo that is killed leaves its folder
 	p := spawn(t, "dev", append([]string{"dev", "--every", "0"}, args...)...)
 	d := &demo{proc: p, text: p.shows(regexp.MustCompile(`Ctrl-C ends everything`))}
 	t.Log(strings.SplitN(d.text, "\n", 2)[0])
@@ -101,6 +101,7 @@ func relatedTo(dir string) (left []string) {
 }
 
 func TestDevComesUpAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	d := newDemo(t)
 	if n := len(regexp.MustCompile(`pid +\d+`).FindAllString(d.text, -1)); n < 9 {
 		t.Fatalf("%d processes in the greeting, want 3 servers, 2 daemons and 4 agents:\n%s", n, d.text)
@@ -124,6 +125,7 @@ func TestDevComesUpAndLeavesNothing(t *testing.T) {
 // Of a demo that is killed nothing is left: its agents, which would stay frozen for ever, end when no
 // daemon comes for them.
 func TestDevKilledLeavesNothing(t *testing.T) {
+	t.Parallel()
 	d := newDemo(t)
 	d.kill(d.proc.cmd.Process.Pid)
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
@@ -139,6 +141,7 @@ func TestDevKilledLeavesNothing(t *testing.T) {
 
 // Agents outlive their daemon, also when it is not there at the end (L10).
 func TestDevAgentdDiesAndAgentsGoOn(t *testing.T) {
+	t.Parallel()
 	d := newDemo(t)
 	before := d.lives("")
 	d.kill(d.pid(`kill -9 (\d+) +# agentd of east`))
@@ -167,6 +170,7 @@ func TestDevAgentdDiesAndAgentsGoOn(t *testing.T) {
 // A host that dies takes nothing with it but its own: its agents live on elsewhere,
 // and it is used again when it is back.
 func TestDevHostDiesAndComesBack(t *testing.T) {
+	t.Parallel()
 	d := newDemo(t)
 	host := func(verb, name, want string) {
 		t.Helper()
@@ -279,6 +283,7 @@ func (d *demo) ready(host string) {
 // An agent that hangs is nudged, woken, interrupted and restarted while one watches; a room
 // in which nothing happens is canceled and brought back: the tour of README.md.
 func TestDevTourOfStuckAgentsAndRooms(t *testing.T) {
+	t.Parallel()
 	d := newDemo(t)
 	create := func(room, role, text string) uint64 {
 		task, err := d.fleet.CreateTask(d.ctx(), &vigilv1.CreateTaskRequest{Room: room, Role: role, Title: "t", Text: text})

@@ -16,6 +16,7 @@ import (
 // A server that has lost its directory ends with words that say what to do, however it
 // is started; once removed it joins.
 func TestEmptiedServerIsRefusedUntilItIsRemoved(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		if st, err := f.status.Status(f.ctx(), &vigilv1.StatusRequest{}); err == nil && st.GetLeader() != "" {

@@ -21,6 +21,7 @@ import (
 // An agent that fails again and again becomes an escalation: a signed call and a program
 // tell of it once, people see it, look after it and close it.
 func TestEscalationIsToldAndClosed(t *testing.T) {
+	t.Parallel()
 	const secret = "0123456789abcdef0123"
 	calls := make(chan string, 64)
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

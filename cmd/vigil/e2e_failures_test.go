@@ -20,6 +20,7 @@ import (
 // numbers are those of the story that people tell: F1 the agent crashes, F2 its
 // daemon crashes, F3 everybody restarts it at once.
 func TestFailuresOfProcesses(t *testing.T) {
+	t.Parallel()
 	c := newCrew(t)
 	t.Run("F1 the agent crashes while it waits", func(t *testing.T) {
 		c := c.in(t)

@@ -19,6 +19,7 @@ import (
 
 // The first promise: whatever dies comes back, and no task is lost (L3, L8).
 func TestFleetOutlivesKills(t *testing.T) {
+	t.Parallel()
 	began := time.Now()
 	f := newFleet(t)
 	f.apply("demo", "checksum", "words")
@@ -110,6 +111,7 @@ func TestFleetOutlivesKills(t *testing.T) {
 
 // A server that names the cluster with --join becomes a voter, and leaves again.
 func TestServerJoinsAndLeaves(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	f.apply("demo", "words")
 	f.joined("demo/words", "")
@@ -147,6 +149,7 @@ func TestServerJoinsAndLeaves(t *testing.T) {
 // A server without data is told of a cluster before it has asked to join: somebody
 // speaks to it. It does not listen, and asks all the same after a restart.
 func TestServerThatIsToldTooEarlyJoins(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	api, raft := freePort(t), freePort(t)
 	args := []string{"server", "--id", "s4", "--data-dir", f.path("s4"), "--addr", api, "--raft-addr", raft}
@@ -179,6 +182,7 @@ func TestServerThatIsToldTooEarlyJoins(t *testing.T) {
 
 // What a server is told at its start, and what it says when that cannot be.
 func TestServerRefusesOtherData(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first := spawn(t, "a", "server", "--id", "a", "--data-dir", dir, "--addr", freePort(t), "--raft-addr", freePort(t), "--bootstrap-expect", "1")
 	first.shows(regexp.MustCompile(`stint open`))

@@ -35,6 +35,7 @@ func (c *crew) agent(name string) *vigilv1.Agent {
 // L9: what people say with the command line holds until they take it back: a pause
 // lets the process live and gives it nothing to do, a drain empties the host.
 func TestPeoplePauseAndDrain(t *testing.T) {
+	t.Parallel()
 	c := newCrew(t)
 	c.role("web", nil)
 	c.sees("agent.joined", "web/a", 0)

@@ -25,6 +25,7 @@ func reporting(s *vigilv1.RoleSpec) {
 // An agent whose process lives and whose beats go on, but that does nothing any more, is
 // nudged, woken, interrupted and restarted, and its task is completed by the next life.
 func TestHungAgentClimbsTheLadder(t *testing.T) {
+	t.Parallel()
 	c := newCrew(t)
 	c.says(quickLadder, "ladder_nudge")
 	c.role("hang", reporting)
@@ -55,6 +56,7 @@ func TestHungAgentClimbsTheLadder(t *testing.T) {
 
 // Where the role leaves a restart to humans, one is told, and the agent is left alone.
 func TestHungAgentOfACautiousRole(t *testing.T) {
+	t.Parallel()
 	c := newCrew(t)
 	c.says(quickLadder, "ladder_nudge")
 	c.role("care", func(s *vigilv1.RoleSpec) {
@@ -89,6 +91,7 @@ args:
 
 // In a terminal the nudge is typed and the interrupt key is pressed.
 func TestHungAgentInATerminal(t *testing.T) {
+	t.Parallel()
 	c := newTerminalCrew(t, muteRunner, "")
 	c.says("settings set ladder_interval=1s ladder_nudge=1s ladder_wake=1s ladder_interrupt=30s ladder_cooldown=0s", "ladder_nudge")
 	c.role("web", func(s *vigilv1.RoleSpec) {
@@ -100,7 +103,7 @@ func TestHungAgentInATerminal(t *testing.T) {
 	c.sees("agent.interrupted", "web/a", 0)
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		screen, err := c.fleet.LookAtAgent(c.ctx(), &vigilv1.LookAtAgentRequest{Agent: "web/a", Lines: 100})
-		ledger, _ := os.ReadFile(filepath.Join(os.Getenv("HOME"), "ledger")) // it may not be there yet
+		ledger, _ := os.ReadFile(filepath.Join(getenv(t, "HOME"), "ledger")) // it may not be there yet
 		if err == nil && strings.Contains(screen.GetText(), "How are you getting on?") && strings.Contains(string(ledger), "interrupted") {
 			break
 		}
@@ -133,6 +136,7 @@ args:
 // An agent that is there, takes no task, and traps TERM: it is found, goes up the ladder, is
 // killed, and its next life does the work.
 func TestDeafAgentThatTrapsTERM(t *testing.T) {
+	t.Parallel()
 	c := newTerminalCrew(t, deafRunner, "")
 	c.says(quickLadder, "ladder_nudge")
 	c.role("mute", func(s *vigilv1.RoleSpec) {

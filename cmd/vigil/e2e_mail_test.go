@@ -18,7 +18,8 @@ import (
 // again, marked, to the next life when that one died without an acknowledgement, and to
 // no other after that. Seed 002, sections 1.4.1 and 1.4.2: what senders are told.
 func TestMailIsKeptDeliveredAndGivenAgain(t *testing.T) {
-	t.Setenv("VIGIL_USER", "ann")
+	t.Parallel()
+	setenv(t, "VIGIL_USER", "ann")
 	c := newCrew(t)
 	c.role("web", nil)
 	c.sees("agent.joined", "web/a", 0)

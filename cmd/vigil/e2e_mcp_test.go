@@ -73,7 +73,7 @@ func TestMCPWithTheClientFromNPM(t *testing.T) {
 	task := f.create("web/builder")
 	cmd := exec.Command("node", "client.mjs")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "VIGIL_PROGRAM="+vigil(t), "VIGIL_ADDR="+strings.Join(f.api, ","), "XDG_RUNTIME_DIR="+t.TempDir(),
+	cmd.Env = append(environ(t), "VIGIL_PROGRAM="+vigil(t), "VIGIL_ADDR="+strings.Join(f.api, ","), "XDG_RUNTIME_DIR="+t.TempDir(),
 		"AGENT=web/builder", "COLLEAGUE=web/reviewer")
 	var stdout lockedBuffer
 	cmd.Stdout = &stdout

@@ -12,6 +12,7 @@ import (
 // F7: a server whose memory_limit is below what the budgets need says so in its log when it
 // starts, and in status.
 func TestF07TooLittleMemoryIsSaidAtStartAndInStatus(t *testing.T) {
+	t.Parallel()
 	vigil(t)
 	f := &testFleet{t: t, dir: t.TempDir()}
 	api, raft := freePort(t), freePort(t)

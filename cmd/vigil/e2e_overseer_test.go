@@ -47,10 +47,10 @@ esac
 
 // overseerFleet is a fleet with a host that has runners for an overseer and for triage.
 func overseerFleet(t *testing.T, kind string) *crew {
-	t.Setenv("PATH", filepath.Dir(vigil(t))+":"+os.Getenv("PATH"))
-	t.Setenv("HOME", t.TempDir())
+	setenv(t, "PATH", filepath.Dir(vigil(t))+":"+os.Getenv("PATH"))
+	setenv(t, "HOME", t.TempDir())
 	f := newFleet(t)
-	home := os.Getenv("HOME")
+	home := getenv(t, "HOME")
 	for name, text := range map[string]string{"overseer.sh": overseerScript, "triage.sh": triageScript, "ledger": "", "mode": "good\n"} {
 		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -91,7 +91,7 @@ func (c *crew) overseers() vigilv1.OverseersClient { return vigilv1.NewOverseers
 func (c *crew) wrote(line string) {
 	c.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		text, _ := os.ReadFile(filepath.Join(os.Getenv("HOME"), "ledger")) // it may not be there yet
+		text, _ := os.ReadFile(filepath.Join(getenv(c.t, "HOME"), "ledger")) // it may not be there yet
 		if strings.Contains(string(text), line+"\n") {
 			return
 		}
@@ -104,6 +104,7 @@ func (c *crew) wrote(line string) {
 // An overseer that hangs is woken in its terminal, interrupted and restarted; its next life
 // hands over, and the life after that gets the summary before any other mail.
 func TestOverseerThatHangs(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("there is no tmux")
 	}
@@ -136,12 +137,12 @@ func TestOverseerThatHangs(t *testing.T) {
 	c.says("patrol status ops/deacon", "alive, life 2", "health-scan")
 
 	c.says("mail send ops/deacon --priority urgent -s Urgent at-once", "")
-	if err := os.WriteFile(filepath.Join(os.Getenv("HOME"), "handoff"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(getenv(t, "HOME"), "handoff"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c.sees("agent.handed_over", "ops/deacon", 0)
 	c.wrote("start 3")
-	text, err := os.ReadFile(filepath.Join(os.Getenv("HOME"), "mail.3"))
+	text, err := os.ReadFile(filepath.Join(getenv(t, "HOME"), "mail.3"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func TestOverseerThatHangs(t *testing.T) {
 // marker, and ends the look in its time.
 func (c *crew) marker(t *testing.T) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(os.Getenv("HOME"), "mode"), []byte("hang\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(getenv(t, "HOME"), "mode"), []byte("hang\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var task uint64
@@ -198,12 +199,13 @@ func (c *crew) marker(t *testing.T) {
 // A triage runner is started for one look and answers it; when it crashes, hangs or answers
 // nonsense, the mechanical rule decides, and when it lies, facts do.
 func TestTriageRunner(t *testing.T) {
+	t.Parallel()
 	c := overseerFleet(t, "exec")
 	c.says("settings set overseer_interval=1h overseer_fresh=1h overseer_stale=2h triage_limit=30s", "triage_limit")
 	c.overseer("boot")
 	c.joined("ops/deacon", "")
 	c.wrote("start 1")
-	home := os.Getenv("HOME")
+	home := getenv(t, "HOME")
 	look := func(mode, answer string, want ...string) {
 		t.Helper()
 		for name, text := range map[string]string{"mode": mode, "answer": answer} {

@@ -16,6 +16,7 @@ import (
 // What is expected of a task and how far it is, from the command that creates it over the
 // agent that works on it to everybody who looks.
 func TestExpectedCompletionAndPercentage(t *testing.T) {
+	t.Parallel()
 	c := newCrew(t)
 	c.role("web", func(s *vigilv1.RoleSpec) {
 		byHand(time.Minute, 1)(s)

@@ -41,8 +41,8 @@ func newTerminalCrew(t *testing.T, declared, settings string) *crew {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("there is no tmux")
 	}
-	t.Setenv("PATH", filepath.Dir(vigil(t))+":"+os.Getenv("PATH"))
-	t.Setenv("HOME", t.TempDir())
+	setenv(t, "PATH", filepath.Dir(vigil(t))+":"+os.Getenv("PATH"))
+	setenv(t, "HOME", t.TempDir())
 	f := newFleet(t)
 	f.write("h2/runners.d/one.yaml", owned(declared))
 	data, err := os.MkdirTemp("", "h2-") // the path of a terminal's socket must be short
@@ -84,6 +84,7 @@ func (c *crew) waits(name, what string, ok func(*vigilv1.Agent) bool) *vigilv1.A
 // Incident I43, for real: an agent that sits at a permission prompt in its terminal, and says
 // nothing of it, needs input; it is not restarted, a human is called, and goes on with the answer.
 func TestI43AgentAtAPermissionPrompt(t *testing.T) {
+	t.Parallel()
 	c := newAsking(t)
 	c.role("perm", func(s *vigilv1.RoleSpec) {
 		s.Runner, s.Ladder = "ask", "restart"
@@ -112,6 +113,7 @@ func TestI43AgentAtAPermissionPrompt(t *testing.T) {
 // One that goes back to its idle prompt with a task in its hands is nudged there, long before
 // half an hour, and the nudge is typed at that very prompt.
 func TestAgentAtItsIdlePromptIsNudged(t *testing.T) {
+	t.Parallel()
 	c := newAsking(t)
 	c.role("idle", func(s *vigilv1.RoleSpec) { s.Runner = "ask" })
 	first := c.joined("idle/a", "")

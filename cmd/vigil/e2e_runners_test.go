@@ -48,8 +48,9 @@ func owned(declared string) string { return declared + fmt.Sprintf("user: %q\n",
 // Runners that are files: the shipped loop for a plain command, a tool that is out of
 // quota, and a terminal that outlives agentd and can be attached to.
 func TestRunnersOfAHost(t *testing.T) {
-	t.Setenv("PATH", filepath.Dir(vigil(t))+":"+os.Getenv("PATH"))
-	t.Setenv("HOME", t.TempDir())
+	t.Parallel()
+	setenv(t, "PATH", filepath.Dir(vigil(t))+":"+os.Getenv("PATH"))
+	setenv(t, "HOME", t.TempDir())
 	f := newFleet(t)
 	shipped, err := os.ReadFile("../../configs/runners.d/command.yaml")
 	if err != nil {

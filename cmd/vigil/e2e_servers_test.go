@@ -19,6 +19,7 @@ import (
 // that host, agents and client were told of. Nobody is frozen, no life is lost, and an agentd
 // that is started again with its old configuration finds the cluster.
 func TestN25EveryServerIsReplaced(t *testing.T) {
+	t.Parallel()
 	vigil(t)
 	f := newFleet(t)
 	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%[1]s]\ndata_dir: %[2]q\nname: h2\nrunners:\n"+
@@ -81,8 +82,8 @@ func TestN25EveryServerIsReplaced(t *testing.T) {
 	h2.shows(regexp.MustCompile(`host registered`))
 	work()
 	// So has a program of an agent that was started before.
-	t.Setenv("VIGIL_ADDR", old)
-	t.Setenv("VIGIL_SERVERS", f.path("h2data/servers"))
+	setenv(t, "VIGIL_ADDR", old)
+	setenv(t, "VIGIL_SERVERS", f.path("h2data/servers"))
 	if p := spawn(t, "vigil status", "status", "--timeout", patience.String()); p.end() != 0 {
 		t.Errorf("status: %s", p.out.tail())
 	}

@@ -4,7 +4,6 @@ package main_test
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -19,6 +18,7 @@ import (
 
 // F4: a task that was claimed and never started does not stay so.
 func TestTaskIsNotStuckInAcknowledged(t *testing.T) {
+	t.Parallel()
 	c := newCrew(t)
 	t.Run("its agent hangs", func(t *testing.T) {
 		c := c.in(t)
@@ -58,7 +58,7 @@ func TestTaskIsNotStuckInAcknowledged(t *testing.T) {
 		c.sees("task.claimed", "name/a", task)
 		cmd := exec.Command("sh", "-c", `while :; do "$0" beat --addr "$1"; echo "beat: $?"; sleep 0.3; done`,
 			vigil(t), strings.Join(c.api, ","))
-		cmd.Env = append(os.Environ(), "VIGIL_AGENT=name/a", "VIGIL_INCARNATION="+first.GetIncarnation(), "VIGIL_TOKEN=stolen")
+		cmd.Env = append(environ(c.t), "VIGIL_AGENT=name/a", "VIGIL_INCARNATION="+first.GetIncarnation(), "VIGIL_TOKEN=stolen")
 		other := launch(t, "another agent", cmd)
 		if got := other.shows(regexp.MustCompile(`(?s)^.*?beat: (\d+)\n`)); !strings.Contains(got, "VIGIL_TOKEN") || !strings.HasSuffix(got, "beat: 1\n") {
 			t.Errorf("a beat under the wrong identity was answered %q", got)
@@ -131,6 +131,7 @@ func (c *crew) shell(agent string) *proc {
 // F6: whatever ends a waiting command leaves the room at once (law L5); what
 // cannot be noticed by it is noticed by its lease.
 func TestKilledWaitLeavesTheRoom(t *testing.T) {
+	t.Parallel()
 	c := newCrew(t)
 	c.role("long", byHand(time.Minute, 8))
 	c.role("short", byHand(time.Second, 1))

@@ -5,6 +5,7 @@ package main_test
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -37,7 +38,14 @@ var program struct {
 	err  error
 }
 
+// sideBySide is how many tests of real processes run at once.
+const sideBySide = "6"
+
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) { // its default
+		_ = flag.Set("test.parallel", sideBySide) // a number
+	}
 	code := m.Run()
 	if program.dir != "" {
 		_ = os.RemoveAll(program.dir)
@@ -81,7 +89,7 @@ type proc struct {
 func spawn(t *testing.T, name string, args ...string) *proc {
 	t.Helper()
 	p := &proc{t: t, name: name, cmd: exec.Command(vigil(t), args...), done: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
+	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = environ(t), &p.out, &p.out
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() {

@@ -14,8 +14,9 @@ import (
 // Agents find vigil though agentd's PATH lacks it; a script that calls what is not there is
 // shown as a start that failed, with a remedy, and not parked.
 func TestN03AgentsOfAHostFindVigil(t *testing.T) {
+	t.Parallel()
 	vigil(t) // its building needs the PATH
-	t.Setenv("PATH", "/usr/bin:/bin")
+	setenv(t, "PATH", "/usr/bin:/bin")
 	f := newFleet(t)
 	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%[1]s]\ndata_dir: %[2]q\nname: h2\non_stop: end\nrunners:\n"+
 		"- {name: good, program: sh, user: %[3]q, args: [-c, 'vigil wait-for-task']}\n- {name: bad, program: sh, user: %[3]q, args: [-c, no-such-tool]}\n",

@@ -14,6 +14,7 @@ import (
 // Seed 003, Integration Tests: a room whose agent hangs is warned and canceled, the agent is
 // stopped; reopened, the task goes on with its next attempt and is completed.
 func TestStalledRoomIsCanceledAndReopened(t *testing.T) {
+	t.Parallel()
 	c := newCrew(t)
 	c.says("settings set watchdog_start_delay=0s watchdog_interval=1s watchdog_threshold=3s watchdog_min_age=0s watchdog_grace=1s", "watchdog_threshold")
 	c.role("web", nil)

@@ -161,10 +161,11 @@ func (w *world) oneOf(h *stand.Host, all []*stand.Process) *stand.Process {
 		}
 	}
 	w.eventually("it serves", func() error {
-		if got := w.hostState(h).GetState(); got != "ready" {
-			return errors.New(got)
+		host, err := w.fleet.GetHost(w.ctx(), &vigilv1.GetHostRequest{Host: h.Name})
+		if err == nil && host.GetState() != "ready" {
+			err = errors.New(host.GetState())
 		}
-		return nil
+		return err
 	})
 	return left[0]
 }
