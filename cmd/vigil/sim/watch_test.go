@@ -3,6 +3,8 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"vigil/cluster"
@@ -159,7 +161,7 @@ func (o *watch) patience(st *fsm.State) (stuck []string) {
 		if most := bound(why.Code); most > 0 {
 			stuck = o.lasts(stuck, st, fmt.Sprintf("%s is %s (%v)", a.Name, why.Code, a.Inc), most)
 		}
-		if a.Part == fsm.PartActive && a.Task == 0 && !sorting && !o.w.ledger.hangs(a.Name) { // who hangs is found out by its limits
+		if a.Part == fsm.PartActive && a.Task == 0 && !sorting && !o.deaf(st, a) && !o.w.ledger.hangs(a.Name) { // who hangs is found out by its limits
 			stuck = o.lasts(stuck, st, fmt.Sprintf("%s is active without a task (%v)", a.Name, a.Inc), 6*time.Minute)
 		}
 		if o.w.ledger.stays(a, st.LastIndex()) {
@@ -178,8 +180,9 @@ func (o *watch) patience(st *fsm.State) (stuck []string) {
 			ttl := cmp.Or(st.Role(t.Role).Spec.TTL, time.Minute)
 			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is PENDING although its role is served", t.ID), ttl*7/4+time.Minute)
 		case t.State == fsm.TaskAcknowledged:
-			what := fmt.Sprintf("task %d is ACKNOWLEDGED (attempt %d)", t.ID, t.Attempt)
-			stuck = o.lasts(stuck, st, what, 2*time.Minute+10*time.Second+o.silence(st, t.Holder, what))
+			if !o.deaf(st, st.Agent(t.Holder)) {
+				stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is ACKNOWLEDGED (attempt %d)", t.ID, t.Attempt), 2*time.Minute+10*time.Second)
+			}
 		case !t.State.Terminal():
 			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is not finished", t.ID), 6*time.Hour)
 		}
@@ -201,23 +204,14 @@ func (o *watch) down(st *fsm.State, a *fsm.Agent, why string) bool {
 	return st.Role(a.Role).Spec.Start == fsm.StartAlways
 }
 
-// silence is for how long an agent's host was not heard since something has been so: that time counts for no limit.
-func (o *watch) silence(st *fsm.State, id fsm.AgentID, what string) (total time.Duration) {
-	from, known := o.since[what]
-	a := st.Agent(id)
-	if !known || a == nil || st.Host(a.Host) == nil {
-		return 0
+// deaf tells whether an agent's host is cut off, or hears no answers, now: what an agent is to find out there may
+// take as long as that, and counts only afterwards.
+func (o *watch) deaf(st *fsm.State, a *fsm.Agent) bool {
+	if a == nil || st.Host(a.Host) == nil {
+		return false
 	}
-	for i, at := range st.Host(a.Host).Away {
-		if i%2 == 0 {
-			end := st.Clock()
-			if i+1 < len(st.Host(a.Host).Away) {
-				end = st.Host(a.Host).Away[i+1]
-			}
-			total += max(0, end.Sub(max(at, from)))
-		}
-	}
-	return total
+	n, err := strconv.Atoi(strings.TrimPrefix(st.Host(a.Host).Name, "host-"))
+	return err == nil && o.w.links.cutOff(n)
 }
 
 // lasts notes that something is so, and complains when it has been for too long.
