@@ -25,6 +25,9 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
+# A version is the revision that wrote its heading into the changelog: tags may not travel.
+older = $(if $(filter 0.%,$(OLDER)),$(shell git log --reverse --format=%h -S'## $(OLDER),' -- CHANGELOG.md | head -1),$(OLDER))
+
 .PHONY: help run build test race fuzz generate check fmt vet staticcheck generated bench jepsen month detection incidents mutants hostfaults clean
 
 help: ## print this help
@@ -71,9 +74,9 @@ generated: generate ## fail if rpc/gen differs from what git holds
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem -p 1 ./...
 
-jepsen: ## break everything for TIME (5m) by SEED (1) and judge, with NEMESIS= and OLDER= as bin/jepsen run -h tells; needs root, iproute2, nftables
+jepsen: ## break everything for TIME (5m) by SEED (1) and judge, with NEMESIS= and OLDER= (also a version: 0.1) as bin/jepsen run -h tells; needs root, iproute2, nftables
 	go build -trimpath -o bin/jepsen ./jepsen
-	bin/jepsen run -time $(TIME) -seed $(SEED) -nemesis '$(NEMESIS)' -older '$(OLDER)'
+	bin/jepsen run -time $(TIME) -seed $(SEED) -nemesis '$(NEMESIS)' -older '$(older)'
 
 incidents: ## try every row of the catalogue of incidents and write docs/incidents.md; needs what jepsen needs
 	go run ./jepsen/incidents/table -out docs/incidents.md

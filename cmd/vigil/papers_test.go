@@ -31,7 +31,7 @@ func TestDecisionsAreNumberedAndChangesToldOnce(t *testing.T) {
 	if !ok || len(seen) == 0 {
 		t.Error("ARCHITECTURE.md has no decisions")
 	}
-	_, changes, ok := strings.Cut(paper(t, "CHANGELOG.md"), "## Unreleased\n")
+	_, changes, ok := strings.Cut(paper(t, "CHANGELOG.md"), "\n## ")
 	told := map[string]bool{}
 	for _, item := range regexp.MustCompile(`(?m)^- `).Split(changes, -1)[1:] {
 		if item = strings.TrimSpace(item); told[item] {
