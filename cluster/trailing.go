@@ -53,9 +53,8 @@ func (t *trail) mark(index uint64) {
 // restart forgets all marks: the state has another past.
 func (t *trail) restart(index uint64) {
 	t.mu.Lock()
-	t.marks = t.marks[:0]
+	t.marks = append(t.marks[:0], logMark{index, t.bytes})
 	t.mu.Unlock()
-	t.mark(index)
 }
 
 // from is the index from which on the log is kept behind the newest snapshot, without more than

@@ -79,8 +79,11 @@ func (s *Scanner) Contain(mark Mark, c *syscall.Credential) (Containment, string
 	if unified && c != nil && c.Uid != 0 && int(c.Uid) != os.Geteuid() {
 		return Sealed, ""
 	}
-	if err := s.Probe(mark, c); err != nil && !unified {
-		return Weak, strings.Join(append([]string{err.Error()}, degraded...), "; ")
+	if err := s.Probe(mark, c); err != nil {
+		degraded = append([]string{err.Error()}, degraded...)
+		if !unified {
+			return Weak, strings.Join(degraded, "; ")
+		}
 	}
 	return Grouped, strings.Join(degraded, "; ")
 }
