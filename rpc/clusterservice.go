@@ -131,12 +131,7 @@ func (c *clusterService) forlorn(servers []*vigilv1.Server) (out []string) {
 			if h.State == fsm.HostLeft || len(h.Servers) == 0 {
 				continue
 			}
-			known := 0
-			for _, addr := range voters {
-				if slices.Contains(h.Servers, addr) {
-					known++
-				}
-			}
+			known := knowsOf(h, voters)
 			if 2*known <= len(voters) && len(out) < hostWarnings {
 				out = append(out, fmt.Sprintf("Host %s knows %d of %d servers: without those it finds no other. Name them under servers in its agentd's configuration.",
 					h.Name, known, len(voters)))
@@ -295,6 +290,11 @@ func (c *clusterService) RemoveServer(ctx context.Context, r *vigilv1.RemoveServ
 	}
 	if !slices.ContainsFunc(list, func(s Member) bool { return s.ID == r.GetServer() }) {
 		return nil, notFound(fmt.Sprintf("Server %s is not a member; `vigil server peers` lists them.", quote(r.GetServer())))
+	}
+	if c.reader.Leader().Self && !r.GetForce() {
+		if err := c.awaitFollowers(ctx, r.GetServer()); err != nil {
+			return nil, err
+		}
 	}
 	if err := m.Remove(ctx, r.GetServer(), r.GetForce()); err != nil {
 		return nil, fmt.Errorf("remove server %s: %w", r.GetServer(), err)

@@ -14,49 +14,43 @@ import (
 
 // Rhythm of what a server says of itself.
 const (
-	announceAgain = time.Second      // while the state does not know it
-	announceCheck = 30 * time.Second // once it does
-	joinLimit     = 5 * time.Minute  // for one try, in which it learns the log
-	joinAgain     = 2 * time.Second
-	joinLook      = 100 * time.Millisecond // while the replication starts
+	announceLook = 250 * time.Millisecond
+	joinLimit    = 5 * time.Minute // for one try, in which it learns the log
+	joinAgain    = 2 * time.Second
+	joinLook     = 100 * time.Millisecond // while the replication starts
 )
 
-// announce sees to it that the state knows this server's addresses and version, as
-// long as it runs.
+// announce sees to it that the state knows this server's addresses and version, as long as it
+// runs. It looks again and again: the log that a server reads when it comes back may hold an
+// older life of it, which the cluster has forgotten further on.
 func (s *server) announce(ctx context.Context) error {
 	self := vigilv1.AnnounceServerRequest{Id: s.conf.ID, ApiAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr, Version: version(),
 		Features: cluster.FeatureLevel, GossipAddr: s.gossipAddr()}
-	for pause := time.Duration(0); ; {
+	tick := time.NewTicker(announceLook)
+	defer tick.Stop()
+	for {
+		if s.replica.Leader().ID != "" && s.member() && !s.announced() {
+			// What fails is said again.
+			if _, err := vigilv1.NewClusterClient(s.client).AnnounceServer(ctx, &self); err != nil && ctx.Err() == nil {
+				s.log.Debug("server not announced", "error", err)
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(pause):
-		}
-		pause = announceAgain
-		if s.replica.Leader().ID == "" {
-			continue
-		}
-		if s.announced() {
-			pause = announceCheck
-			continue
-		}
-		// What fails is said again.
-		if _, err := vigilv1.NewClusterClient(s.client).AnnounceServer(ctx, &self); err != nil && ctx.Err() == nil {
-			s.log.Debug("server not announced", "error", err)
+		case <-tick.C:
 		}
 	}
 }
 
-// announced tells whether the state knows what this server says of itself. A
-// server that is no member has nothing to say.
+// member tells whether this server is one of the cluster. One that is not, because it was not
+// taken in yet or was removed, has nothing to say.
+func (s *server) member() bool {
+	return slices.ContainsFunc(s.replica.Servers(), func(m cluster.Server) bool { return m.Self })
+}
+
+// announced tells whether the state knows what this server says of itself.
 func (s *server) announced() (known bool) {
-	member := false
-	for _, m := range s.replica.Servers() {
-		member = member || m.Self
-	}
-	if !member {
-		return true
-	}
 	self := fsm.PutServer{ID: s.conf.ID, APIAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr, Version: version(),
 		Features: cluster.FeatureLevel, GossipAddr: s.gossipAddr()}
 	s.replica.Read(func(st *fsm.State) {
@@ -73,7 +67,7 @@ func (s *server) announced() (known bool) {
 func (s *server) join(ctx context.Context) error {
 	for !s.replica.Outside() {
 		if list := s.replica.Servers(); len(list) > 0 { // the replication runs
-			if !slices.ContainsFunc(list, func(m cluster.Server) bool { return m.Self }) {
+			if !s.member() {
 				s.log.Warn("this server was removed from its cluster; to take it in again, empty its data directory first")
 			}
 			return nil
