@@ -98,7 +98,7 @@ func (r *Replica) Restore(ctx context.Context, in io.Reader) error {
 func (r *Replica) prepare(backup *fsm.State) {
 	var epoch uint32
 	var servers []fsm.PutServer
-	r.Read(func(s *fsm.State) {
+	r.Read(func(s *fsm.View) {
 		epoch = s.Epoch()
 		servers = append(servers, s.Servers()...)
 		backup.Outnumber(s)

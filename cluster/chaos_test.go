@@ -49,7 +49,7 @@ func TestHoursOfFaults(t *testing.T) {
 				t.Errorf("L8: task %q is there %d times", title, have[title])
 			}
 		}
-		rep.Read(func(s *fsm.State) {
+		rep.Read(func(s *fsm.View) {
 			if a := s.AgentByName("r/builder"); a.Part != fsm.PartWaiting || a.Inc.N() != 1 {
 				t.Errorf("L10: the agent is %v in its life %v", a.Part, a.Inc)
 			}

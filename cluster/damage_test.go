@@ -60,7 +60,7 @@ func TestL8DamagedEntryIsNeverApplied(t *testing.T) {
 	if !errors.Is(ended, cluster.ErrDamaged) || !strings.Contains(ended.Error(), "empty its data directory") {
 		t.Errorf("ended with %v", ended)
 	}
-	rep.Read(func(s *fsm.State) {
+	rep.Read(func(s *fsm.View) {
 		if s.LastIndex() > 0 {
 			t.Errorf("L8: all commands up to %d are damaged, the state is at %d", at, s.LastIndex())
 		}

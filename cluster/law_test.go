@@ -18,13 +18,13 @@ import (
 const stintRest = 3 * time.Second
 
 func clockOf(r *cluster.Replica) (t fsm.Time) {
-	r.Read(func(s *fsm.State) { t = s.Clock() })
+	r.Read(func(s *fsm.View) { t = s.Clock() })
 	return t
 }
 
 func tasks(r *cluster.Replica) map[string]int {
 	titles := map[string]int{}
-	r.Read(func(s *fsm.State) {
+	r.Read(func(s *fsm.View) {
 		for task := range s.Tasks(0) {
 			titles[task.Title]++
 		}
@@ -127,7 +127,7 @@ func TestL10ClockStandsStillWithoutALeader(t *testing.T) {
 		if went := clockOf(c.Replica(l)).Sub(before); went > 5*time.Second {
 			t.Errorf("L10: cluster time went %v during an outage of 10 min", went)
 		}
-		c.Replica(l).Read(func(s *fsm.State) {
+		c.Replica(l).Read(func(s *fsm.View) {
 			if a := s.AgentByName("r/builder"); a.Part != fsm.PartWaiting {
 				t.Errorf("L10: the agent is %v after an outage", a.Part)
 			}
@@ -164,9 +164,9 @@ func TestL2DeadlinesAreNoticedByAnIdleCluster(t *testing.T) {
 		joined := time.Now()
 		rep := c.Replica(c.Leader())
 		var first uint64
-		rep.Read(func(s *fsm.State) { first = s.LastIndex() })
+		rep.Read(func(s *fsm.View) { first = s.LastIndex() })
 		part := func() (p fsm.PartState) {
-			rep.Read(func(s *fsm.State) { p = s.AgentByName("r/builder").Part })
+			rep.Read(func(s *fsm.View) { p = s.AgentByName("r/builder").Part })
 			return p
 		}
 		time.Sleep(ttl - 500*time.Millisecond)
@@ -177,7 +177,7 @@ func TestL2DeadlinesAreNoticedByAnIdleCluster(t *testing.T) {
 		if late := time.Since(joined) - ttl; late > 250*time.Millisecond {
 			t.Errorf("L2: noticed %v late", late)
 		}
-		rep.Read(func(s *fsm.State) {
+		rep.Read(func(s *fsm.View) {
 			if n := s.LastIndex() - first; n > 10 {
 				t.Errorf("%d entries in an idle minute", n)
 			}
@@ -271,7 +271,7 @@ func TestL12DivergedServerStopsServing(t *testing.T) {
 		}
 		l := c.Leader()
 		time.Sleep(time.Second)
-		c.Replica(l).Read(func(s *fsm.State) {
+		c.Replica(l).Read(func(s *fsm.View) {
 			if len(s.Diverged()) != 0 {
 				t.Fatalf("diverged without a reason: %v", s.Diverged())
 			}
@@ -288,7 +288,7 @@ func TestL12DivergedServerStopsServing(t *testing.T) {
 		if err := c.Replica(l).Ready(); !errors.Is(err, fsm.ErrDiverged) {
 			t.Errorf("ready: %v", err)
 		}
-		c.Replica(c.Leader()).Read(func(s *fsm.State) {
+		c.Replica(c.Leader()).Read(func(s *fsm.View) {
 			if d := s.Diverged(); len(d) != 1 || d[0] != c.ID(l) {
 				t.Errorf("diverged: %v", d)
 			}

@@ -26,7 +26,7 @@ func announce(t *testing.T, c *clustertest.Cluster, i int, features uint32) {
 }
 
 func levelOf(r *cluster.Replica) (level uint32) {
-	r.Read(func(s *fsm.State) { level = s.Level() })
+	r.Read(func(s *fsm.View) { level = s.Level() })
 	return level
 }
 

@@ -44,7 +44,7 @@ type applied struct {
 	index     uint64
 	next      fsm.Time   // next timer; 0: none
 	marked    *fsm.Image // the state behind a Mark
-	markEvery uint64     // see fsm.State.MarkEvery
+	markEvery uint64     // see fsm.View.MarkEvery
 	diverged  bool       // this server is among the diverged ones
 }
 
@@ -200,7 +200,7 @@ func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	}
 	img := m.copy()
 	m.logBytes.Store(0)
-	m.trail.mark(img.LastIndex())
+	m.trail.mark(img.Index())
 	return &snapshot{img: img, met: m.met, persisted: m.persisted}, nil
 }
 

@@ -50,7 +50,8 @@ func TestF13PanicInApplyNamesTheEntry(t *testing.T) {
 	}
 	var fatal []error
 	cfg := &Config{ID: "s1", Features: FeatureLevel}
-	m := newMachine(cfg, &fsm.State{}, met, func(err error) { fatal = append(fatal, err) }) // without its indexes it is broken
+	m := newMachine(cfg, fsm.New(), met, func(err error) { fatal = append(fatal, err) })
+	m.state = &fsm.State{} // without its indexes it is broken
 	told := 0
 	m.subs = append(m.subs, func(fsm.Effects) { told++ })
 	data, err := encodeEntry(&fsm.Entry{Stint: 1, Requests: []fsm.Request{{Cmd: fsm.OpenSession{}}, {Cmd: fsm.ApplyRoom{Room: "r",

@@ -32,7 +32,7 @@ func (r *Replica) lookAtMarks(a *applied) {
 	}
 }
 
-// proposeMarks proposes a Mark every fsm.State.MarkEvery entries while this server
+// proposeMarks proposes a Mark every fsm.View.MarkEvery entries while this server
 // leads: from time to time all servers compare the hashes of their states (law L12).
 func (r *Replica) proposeMarks(ctx context.Context) {
 	for {
@@ -42,7 +42,7 @@ func (r *Replica) proposeMarks(ctx context.Context) {
 		case <-r.markDue:
 		}
 		var due bool
-		r.Read(func(s *fsm.State) {
+		r.Read(func(s *fsm.View) {
 			every := s.MarkEvery()
 			due = every > 0 && s.LastIndex()-r.lastMark.Load() >= every
 		})

@@ -114,7 +114,7 @@ func (r *Replica) Servers() []Server {
 		}
 		list = append(list, m)
 	}
-	r.Read(func(s *fsm.State) {
+	r.Read(func(s *fsm.View) {
 		for _, srv := range s.Servers() {
 			if i := slices.IndexFunc(list, func(m Server) bool { return m.ID == srv.ID }); i >= 0 {
 				list[i].APIAddr, list[i].Version, list[i].Features = srv.APIAddr, srv.Version, srv.Features

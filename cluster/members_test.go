@@ -260,7 +260,7 @@ func TestRestoreOfABackupRaisesTheEpoch(t *testing.T) {
 			}
 			c.Agree()
 			for i := range 3 {
-				c.Replica(i).Read(func(s *fsm.State) {
+				c.Replica(i).Read(func(s *fsm.View) {
 					if s.Epoch() != want {
 						t.Errorf("server %d: epoch %d, want %d", i, s.Epoch(), want)
 					}

@@ -20,7 +20,7 @@ func (r *Replica) Cluster() string {
 
 // knows tells whether the state has heard of a server.
 func (r *Replica) knows(id string) (known bool) {
-	r.Read(func(s *fsm.State) {
+	r.Read(func(s *fsm.View) {
 		known = slices.ContainsFunc(s.Servers(), func(p fsm.PutServer) bool { return p.ID == id })
 	})
 	return known

@@ -89,7 +89,7 @@ func throughDoors(c *clustertest.Cluster, d *doors) func(context.Context, fsm.Ho
 }
 
 func unreached(r *cluster.Replica) (n int) {
-	r.Read(func(s *fsm.State) {
+	r.Read(func(s *fsm.View) {
 		for e := range s.Events(0) {
 			if e.Kind == "leader.unreached" {
 				n++

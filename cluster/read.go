@@ -91,7 +91,7 @@ func (r *Replica) begun(c fsm.Command, need uint32) bool {
 }
 
 func (r *Replica) levelBegun() (level uint32) {
-	r.Read(func(s *fsm.State) { level = s.Level() })
+	r.Read(func(s *fsm.View) { level = s.Level() })
 	return level
 }
 
@@ -142,10 +142,10 @@ func (r *Replica) Barrier(ctx context.Context) error {
 // Read gives a look at the live state under its read lock: entries wait
 // meanwhile, so fn must be short. It must not keep what it is given, nor change
 // it. Without a Barrier the state may be stale.
-func (r *Replica) Read(fn func(*fsm.State)) {
+func (r *Replica) Read(fn func(*fsm.View)) {
 	r.machine.mu.RLock()
 	defer r.machine.mu.RUnlock()
-	fn(r.machine.state)
+	fn(&r.machine.state.View)
 }
 
 // Copy gives an immutable view of everything, at the price of a few microseconds

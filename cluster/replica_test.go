@@ -88,7 +88,7 @@ func TestSubscribersSeeEveryEntryOnEveryServer(t *testing.T) {
 		c := clustertest.New(t, 3, clustertest.OnOpen(func(i int, r *cluster.Replica) {
 			r.Subscribe(func(e fsm.Effects) {
 				seen[i].Add(int64(len(e.Claimable)))
-				r.Read(func(*fsm.State) {}) // outside the lock
+				r.Read(func(*fsm.View) {}) // outside the lock
 			})
 		}))
 		k := c.Client()

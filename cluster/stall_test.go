@@ -98,7 +98,7 @@ func (p *proving) end() {
 	p.t.Helper()
 	close(p.stop)
 	p.wg.Wait()
-	p.c.Replica(p.c.Leader()).Read(func(s *fsm.State) {
+	p.c.Replica(p.c.Leader()).Read(func(s *fsm.View) {
 		for a := range s.Agents("") {
 			if a.Part != fsm.PartWaiting {
 				p.t.Errorf("L10: %s is %v in its life %v", a.Name, a.Part, a.Inc)

@@ -190,7 +190,7 @@ func (r *Replica) establish(ctx context.Context) (uint64, fsm.Outcome, error) {
 func (r *Replica) introduce(ctx context.Context) {
 	self := r.self()
 	var known, seed bool
-	r.Read(func(s *fsm.State) {
+	r.Read(func(s *fsm.View) {
 		for _, srv := range s.Servers() {
 			if srv.ID == self.ID {
 				self.GossipAddr = srv.GossipAddr // it says so itself, through its API
@@ -288,7 +288,7 @@ func (r *Replica) Leader() Leader {
 
 // apiAddr looks a server up in the state, then in the configuration.
 func (r *Replica) apiAddr(id string) (addr string) {
-	r.Read(func(s *fsm.State) {
+	r.Read(func(s *fsm.View) {
 		for _, srv := range s.Servers() {
 			if srv.ID == id {
 				addr = srv.APIAddr

@@ -13,7 +13,7 @@ func TestF16ElectionKeepsTheGossipAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.New(t, 3)
 		gossip := func(i int) (addr string) {
-			c.Replica(c.Leader()).Read(func(s *fsm.State) {
+			c.Replica(c.Leader()).Read(func(s *fsm.View) {
 				for _, srv := range s.Servers() {
 					if srv.ID == c.ID(i) {
 						addr = srv.GossipAddr

@@ -41,8 +41,8 @@ func TestF12SlowFollowerCatchesUp(t *testing.T) {
 		c.Restart(slow)
 		behind := func() uint64 {
 			var has, of uint64
-			c.Replica(slow).Read(func(s *fsm.State) { has = s.LastIndex() })
-			c.Replica(leader).Read(func(s *fsm.State) { of = s.LastIndex() })
+			c.Replica(slow).Read(func(s *fsm.View) { has = s.LastIndex() })
+			c.Replica(leader).Read(func(s *fsm.View) { of = s.LastIndex() })
 			return of - has
 		}
 		for began := time.Now(); ; {

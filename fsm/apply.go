@@ -46,7 +46,7 @@ func (s *State) request(r *Request) Outcome {
 	if r.Session == 0 {
 		return s.stamped(s.execute(r.Cmd, 0))
 	}
-	ss := s.sessions.mut(uint64(r.Session))
+	ss := s.sessions.Mut(r.Session)
 	if ss == nil {
 		return s.stamped(Outcome{Code: UnknownSession,
 			Detail: "the session has ended after " + s.meta.Settings.SessionTTL.String() + " without a write; open a new one, nothing was executed"})
@@ -61,7 +61,7 @@ func (s *State) request(r *Request) Outcome {
 			"write %d is too old: the session is at %d and remembers %d answers", r.Seq, ss.Max, AnswersKept)})
 	}
 	out := s.stamped(s.execute(r.Cmd, r.Session))
-	if ss = s.sessions.mut(uint64(r.Session)); ss != nil {
+	if ss = s.sessions.Mut(r.Session); ss != nil {
 		s.ownAnswers(ss)
 		ss.remember(r.Seq, out)
 		ss.Used = s.meta.Clock

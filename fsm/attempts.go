@@ -9,7 +9,7 @@ func (s *State) attempt(w *Work) (*Agent, *Task, Outcome) {
 	if a == nil {
 		return nil, nil, no
 	}
-	t := s.tasks.mut(uint64(w.Task))
+	t := s.tasks.Mut(w.Task)
 	if t == nil {
 		return nil, nil, refuse(NotFound, "there is no task %d", w.Task)
 	}
@@ -19,12 +19,12 @@ func (s *State) attempt(w *Work) (*Agent, *Task, Outcome) {
 	return a, t, Outcome{}
 }
 
-func (s *State) notHeld(a *Agent, t *Task, w *Work) Outcome {
+func (v *View) notHeld(a *Agent, t *Task, w *Work) Outcome {
 	return Outcome{Code: Superseded, Rev: t.Rev, Task: t.ID, Attempt: t.Attempt, Detail: fmt.Sprintf(
-		"attempt %d of task %d by %s is over: the task is %s%s; drop the work", w.Attempt, t.ID, a.Name, t.State, s.heldBy(t))}
+		"attempt %d of task %d by %s is over: the task is %s%s; drop the work", w.Attempt, t.ID, a.Name, t.State, v.heldBy(t))}
 }
 
-func (s *State) worked(a *Agent, t *Task) Outcome {
+func (v *View) worked(a *Agent, t *Task) Outcome {
 	out := a.outcome()
 	out.Task, out.Attempt, out.Rev, out.Count = t.ID, t.Attempt, t.Rev, uint32(t.State)
 	return out
@@ -73,7 +73,7 @@ func (s *State) progressTask(c *ProgressTask) Outcome {
 // the work is done. Repeated, it is answered as the first time. Anything else is
 // kept for people and refused.
 func (s *State) finishing(w *Work, result string) (*Agent, *Task, Outcome, bool) {
-	t := s.tasks.mut(uint64(w.Task))
+	t := s.tasks.Mut(w.Task)
 	if t == nil {
 		return nil, nil, refuse(NotFound, "there is no task %d", w.Task), false
 	}
@@ -127,7 +127,7 @@ func (s *State) putDown(a *Agent, t *Task) {
 	}
 	was := a.shadow()
 	a.Task, a.Since = 0, s.meta.Clock
-	s.leases.mut(uint64(a.ID)).Vouch = false
+	s.leases.Mut(a.ID).Vouch = false
 	s.settle(a, was)
 }
 
@@ -165,18 +165,18 @@ func (s *State) handoff(c *Handoff) Outcome {
 }
 
 func (s *State) roomOfTask(id TaskID) (string, bool) {
-	t := s.tasks.mut(uint64(id))
+	t := s.tasks.Mut(id)
 	if t == nil {
 		return "", false
 	}
-	return s.rooms.mut(uint64(t.Room)).Name, true
+	return s.rooms.Mut(t.Room).Name, true
 }
 
 func (s *State) failTask(c *FailTask) Outcome {
 	if len(c.Reason) > MaxReason {
 		return refuse(Invalid, "the reason has %d bytes, at most %d are allowed", len(c.Reason), MaxReason)
 	}
-	if t := s.tasks.mut(uint64(c.Task)); t != nil && t.State == TaskFailed && t.Attempt == c.Attempt && t.HolderInc == c.Inc {
+	if t := s.tasks.Mut(c.Task); t != nil && t.State == TaskFailed && t.Attempt == c.Attempt && t.HolderInc == c.Inc {
 		if a, no := s.speaker(&c.Speaker); a == nil {
 			return no
 		} else if a.ID == t.Holder {

@@ -93,7 +93,7 @@ func (s *State) renew(b *HostBeats) BeatAnswer {
 	var ans BeatAnswer
 	now := s.meta.Clock
 	if b.Host != 0 {
-		h := s.hosts.mut(uint64(b.Host))
+		h := s.hosts.Mut(b.Host)
 		if h == nil || h.Boot != b.Boot || h.State == HostLeft {
 			ans.HostGone = true
 			return ans
@@ -112,7 +112,7 @@ func (s *State) renew(b *HostBeats) BeatAnswer {
 		if beat, p, ok = nextBeat(p, &last); !ok {
 			break
 		}
-		l := s.leases.mut(uint64(beat.Agent))
+		l := s.leases.Mut(beat.Agent)
 		if l == nil || l.Inc != beat.Inc || !s.mayRenew(b.Host, beat) || !s.prolong(l, beat.Kinds, now) {
 			s.exception(&ans, b.Host, beat)
 			continue
@@ -128,14 +128,14 @@ func (s *State) renew(b *HostBeats) BeatAnswer {
 
 // mayRenew tells whether the sender may renew what the beat is about: an agent by
 // itself its own lease, a host whatever lives on it.
-func (s *State) mayRenew(host HostID, beat Beat) bool {
+func (v *View) mayRenew(host HostID, beat Beat) bool {
 	switch {
 	case beat.Kinds&BeatStranger != 0:
 		return false
 	case host == 0 && beat.Kinds == BeatLease:
 		return true
 	}
-	return s.agents.get(uint64(beat.Agent)).Host == host
+	return v.agents.Get(beat.Agent).Host == host
 }
 
 // prolong renews what the beat is about and has not ended; false when something
@@ -161,15 +161,15 @@ func (s *State) prolong(l *Lease, kinds uint8, now Time) bool {
 // beaten is when a lease or fence ends that is proved now: after one TTL. In the hold
 // after a restore the agent freezes soon and cannot prove anything before the first
 // beat that is confirmed: then one TTL after the hold (law L10).
-func (s *State) beaten(l *Lease) Time {
-	return max(s.meta.Clock, s.meta.HoldUntil) + Time(l.TTL)
+func (v *View) beaten(l *Lease) Time {
+	return max(v.meta.Clock, v.meta.HoldUntil) + Time(l.TTL)
 }
 
 // exception answers a beat that is not simply current (late words never revive).
 func (s *State) exception(ans *BeatAnswer, host HostID, beat Beat) {
 	v := s.verdict(host, beat)
 	if v == VerdictAdopt {
-		a := s.agents.mut(uint64(beat.Agent))
+		a := s.agents.Mut(beat.Agent)
 		was := a.shadow()
 		a.Proc, a.Since = ProcRunning, s.meta.Clock
 		s.grantFence(a)
@@ -190,7 +190,7 @@ func (s *State) exception(ans *BeatAnswer, host HostID, beat Beat) {
 }
 
 func (s *State) verdict(host HostID, beat Beat) Verdict {
-	a := s.agents.mut(uint64(beat.Agent))
+	a := s.agents.Mut(beat.Agent)
 	switch {
 	case a == nil:
 		return VerdictUnknown
@@ -218,4 +218,4 @@ func (s *State) verdict(host HostID, beat Beat) Verdict {
 // mayReturn tells that the agent's newest life was given up for the silence of its
 // host, and may go on when it is heard of: nothing newer was ordered, and nobody
 // wants it to end (law L10).
-func (s *State) mayReturn(a *Agent) bool { return a.Proc == ProcLost && !s.stopWish(a) }
+func (v *View) mayReturn(a *Agent) bool { return a.Proc == ProcLost && !v.stopWish(a) }

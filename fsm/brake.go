@@ -41,24 +41,24 @@ const (
 )
 
 // Braked tells whether starts of the agent are held or paced by the brake.
-func (s *State) Braked(a *Agent) bool { return s.meta.Brake.Set != 0 && a.lostLast() }
+func (v *View) Braked(a *Agent) bool { return v.meta.Brake.Set != 0 && a.lostLast() }
 
 // lostLast tells that the agent's last life was lost with its host.
 func (a *Agent) lostLast() bool { return a.LastExit != nil && a.LastExit.Kind == ExitFenceEnded }
 
 // brakeHolds tells that the brake lets no start of a lost agent through yet.
-func (s *State) brakeHolds() bool { return s.meta.Brake.Set != 0 && s.meta.Clock < s.meta.Brake.Hold }
+func (v *View) brakeHolds() bool { return v.meta.Brake.Set != 0 && v.meta.Clock < v.meta.Brake.Hold }
 
 // brakeHeld tells that the brake lets no start of the agent through yet.
-func (s *State) brakeHeld(a *Agent) bool { return a.lostLast() && s.brakeHolds() }
+func (v *View) brakeHeld(a *Agent) bool { return a.lostLast() && v.brakeHolds() }
 
 // BrakeRoom is how many starts of braked agents may be ordered now.
-func (s *State) BrakeRoom() (n uint32) {
-	b := s.meta.Brake
-	if b.Set == 0 || s.meta.Clock < b.Hold {
+func (v *View) BrakeRoom() (n uint32) {
+	b := v.meta.Brake
+	if b.Set == 0 || v.meta.Clock < b.Hold {
 		return 0
 	}
-	for b.take(s.meta.Clock) {
+	for b.take(v.meta.Clock) {
 		n++
 	}
 	return n
@@ -118,8 +118,8 @@ func (s *State) brakeTick() *BrakeTick {
 }
 
 // hostsInService counts the hosts that are neither lost nor have left.
-func (s *State) hostsInService() (n uint32) {
-	for _, h := range s.hosts.from(0) {
+func (v *View) hostsInService() (n uint32) {
+	for _, h := range v.hosts.From(0) {
 		if h.inService() {
 			n++
 		}
@@ -199,11 +199,11 @@ func (s *State) releaseBrake(c *ReleaseBrake) Outcome {
 }
 
 // whyBraked explains the brake to one agent.
-func (s *State) whyBraked() Why {
-	b := &s.meta.Brake
+func (v *View) whyBraked() Why {
+	b := &v.meta.Brake
 	text := "the brake is set: " + b.Why + "; `vigil brake release` ends it"
-	if left := b.Hold.Sub(s.meta.Clock); left > 0 {
+	if left := b.Hold.Sub(v.meta.Clock); left > 0 {
 		return Why{"brake", text, left}
 	}
-	return Why{"brake", fmt.Sprintf("%s; lost agents are started at %d a second", text, b.pace()), max(0, b.TAT.Sub(s.meta.Clock))}
+	return Why{"brake", fmt.Sprintf("%s; lost agents are started at %d a second", text, b.pace()), max(0, b.TAT.Sub(v.meta.Clock))}
 }

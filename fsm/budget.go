@@ -74,9 +74,9 @@ func (s *State) recovered(a *Agent) {
 	a.forgive()
 }
 
-func (s *State) recentStarts(a *Agent) (recent []Time) {
+func (v *View) recentStarts(a *Agent) (recent []Time) {
 	for _, at := range a.Starts {
-		if s.meta.Clock.Sub(at) < s.meta.Settings.BreakerWindow {
+		if v.meta.Clock.Sub(at) < v.meta.Settings.BreakerWindow {
 			recent = append(recent, at)
 		}
 	}
@@ -201,7 +201,7 @@ func (s *State) overstay(a *Agent, why string) {
 		a.Overdue = true
 		return
 	}
-	t := s.tasks.mut(uint64(a.Task))
+	t := s.tasks.Mut(a.Task)
 	s.bereave(a)
 	s.recover(t, why, true, false)
 }

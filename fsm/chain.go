@@ -254,8 +254,8 @@ func (f *OverseerFacts) words() string {
 }
 
 // Overseer gives what makes the agent an overseer; nil: it is none.
-func (s *State) Overseer(a *Agent) *OverseerSpec {
-	r := s.roles.get(uint64(a.Role))
+func (v *View) Overseer(a *Agent) *OverseerSpec {
+	r := v.roles.Get(a.Role)
 	if r == nil || len(r.Spec.Overseer) == 0 {
 		return nil
 	}
@@ -263,18 +263,18 @@ func (s *State) Overseer(a *Agent) *OverseerSpec {
 }
 
 // Overseers yields the overseers by number, from behind after on.
-func (s *State) Overseers(after AgentID) func(yield func(AgentID) bool) {
+func (v *View) Overseers(after AgentID) func(yield func(AgentID) bool) {
 	return func(yield func(AgentID) bool) {
-		if s.overseers.BTreeG != nil {
-			s.overseers.Ascend(after+1, yield)
+		if v.overseers.BTreeG != nil {
+			v.overseers.Ascend(after+1, yield)
 		}
 	}
 }
 
 // OverseerFacts gathers what is known of an overseer now.
-func (s *State) OverseerFacts(a *Agent) OverseerFacts {
-	f := OverseerFacts{Dead: !a.on() && a.Proc != ProcOrdered, Fresh: s.meta.Settings.Chain.Fresh, Stale: s.meta.Settings.Chain.Stale}
-	if spec := s.Overseer(a); spec != nil {
+func (v *View) OverseerFacts(a *Agent) OverseerFacts {
+	f := OverseerFacts{Dead: !a.on() && a.Proc != ProcOrdered, Fresh: v.meta.Settings.Chain.Fresh, Stale: v.meta.Settings.Chain.Stale}
+	if spec := v.Overseer(a); spec != nil {
 		if spec.Fresh > 0 {
 			f.Fresh = spec.Fresh
 		}
@@ -283,8 +283,8 @@ func (s *State) OverseerFacts(a *Agent) OverseerFacts {
 		}
 	}
 	f.Patrolled = a.patrols() > 0
-	f.Age = max(0, s.meta.Clock.Sub(s.patrolled(a)))
-	f.Mail, _ = s.chainMail(a)
+	f.Age = max(0, v.meta.Clock.Sub(v.patrolled(a)))
+	f.Mail, _ = v.chainMail(a)
 	return f
 }
 
@@ -302,20 +302,20 @@ func (a *Agent) useful() bool { return a.Done > 0 || a.patrols() > 0 }
 // patrolled is since when a patrol is awaited: the last one of this life, its beginning, or
 // the end of what explains its silence (excusedUntil); the time in which its host was not heard
 // is left out, since it may have been frozen.
-func (s *State) patrolled(a *Agent) Time {
+func (v *View) patrolled(a *Agent) Time {
 	at := a.StartedAt
 	if a.patrols() > 0 {
 		at = max(at, a.Notes().Chain.PatrolAt)
 	}
-	at = max(at, min(a.excusedUntil(), s.meta.Clock))
-	return at.Add(s.absent(a, at))
+	at = max(at, min(a.excusedUntil(), v.meta.Clock))
+	return at.Add(v.absent(a, at))
 }
 
 // chainMail counts the mail that waits for the overseer, and tells since when the oldest
 // does. What vigil itself has written is not counted: else one nudge would ask for the next.
-func (s *State) chainMail(a *Agent) (n int, oldest Time) {
-	for _, id := range s.unread(a) {
-		if m := s.mails.get(uint64(id)); m.FromInc != 0 || m.From != LaddersBy && m.From != WatchedBy {
+func (v *View) chainMail(a *Agent) (n int, oldest Time) {
+	for _, id := range v.unread(a) {
+		if m := v.mails.Get(id); m.FromInc != 0 || m.From != LaddersBy && m.From != WatchedBy {
 			if n++; n == 1 {
 				oldest = m.SentAt
 			}

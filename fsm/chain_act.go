@@ -179,8 +179,8 @@ func (s *State) reportPatrol(c *ReportPatrol) Outcome {
 }
 
 // HandoverDue tells that the overseer has made as many patrols as one life should.
-func (s *State) HandoverDue(a *Agent) bool {
-	spec := s.Overseer(a)
+func (v *View) HandoverDue(a *Agent) bool {
+	spec := v.Overseer(a)
 	return spec != nil && spec.HandoffAfter > 0 && a.patrols() >= spec.HandoffAfter
 }
 
@@ -201,14 +201,14 @@ func (s *State) handOver(c *HandOver) Outcome {
 		return refuse(Stopped, "%s is %s", a.Name, s.pausedText(a, code))
 	case !a.Managed:
 		return refuse(Conflict, "%s was started by hand, and vigil cannot start its next life; send the mail to it yourself and end", a.Name)
-	case s.roles.get(uint64(a.Role)).Spec.Runner == "":
+	case s.roles.Get(a.Role).Spec.Runner == "":
 		return refuse(Conflict, "role %s names no runner, so vigil cannot start the next life of %s", s.roleName(a.Role), a.Name)
 	case a.Order == StopOrder:
 		return refuse(Conflict, "%s is being stopped: %s", a.Name, a.OrderReason)
 	case s.meta.Clock.Sub(a.StartedAt) < least:
 		return refuse(Conflict, "this life of %s is %s old; it may hand over after %s (setting overseer_interval)", a.Name, s.since(a.StartedAt), least)
 	}
-	r, rm := s.roles.get(uint64(a.Role)), s.rooms.get(uint64(a.Room))
+	r, rm := s.roles.Get(a.Role), s.rooms.Get(a.Room)
 	sent := s.sendMail(&SendMail{Speaker: c.Speaker, To: fmt.Sprintf("%s/%s.%d", rm.Name, r.Spec.Name, a.Index),
 		Subject: c.Subject, Body: c.Body, Kind: HandOverKind})
 	if sent.Code != OK {
@@ -225,13 +225,13 @@ func (s *State) handOver(c *HandOver) Outcome {
 }
 
 // handover tells that a mail is what an earlier life of the agent has left to the next.
-func (s *State) handover(a *Agent, m *Mail) bool {
+func (v *View) handover(a *Agent, m *Mail) bool {
 	return m.Kind == HandOverKind && m.FromInc != 0 && m.From == a.Name
 }
 
 // mailRank orders what a life reads: the hand-over first.
-func (s *State) mailRank(a *Agent, m *Mail) int {
-	if s.handover(a, m) {
+func (v *View) mailRank(a *Agent, m *Mail) int {
+	if v.handover(a, m) {
 		return -1
 	}
 	return m.Priority.rank()
@@ -255,7 +255,7 @@ func (s *State) prodOverseer(c *ProdOverseer) Outcome {
 }
 
 func (s *State) prodded(id AgentID, inc Incarnation) (*Agent, Outcome) {
-	a := s.agents.mut(uint64(id))
+	a := s.agents.Mut(id)
 	switch {
 	case a == nil || a.Notes().Chain == nil:
 		return nil, refuse(NotFound, "there is no overseer number %d", id)

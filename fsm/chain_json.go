@@ -13,7 +13,7 @@ import (
 
 // lookText is the text of the task that asks triage. The field names are a promise; names
 // and words of vigil need no escapes, what a host says of itself does.
-func (s *State) lookText(a *Agent, f *OverseerFacts) string {
+func (s *View) lookText(a *Agent, f *OverseerFacts) string {
 	v, session := s.Verdict(a.ID, true), "alive"
 	if f.Dead {
 		session = "dead"

@@ -44,14 +44,14 @@ func (s *State) reviewOverseers() {
 		all = append(all, id)
 	}
 	for _, id := range all {
-		s.reviewChain(s.agents.mut(uint64(id)))
+		s.reviewChain(s.agents.Mut(id))
 	}
 }
 
 // lookDue is when the overseer must be looked at next, or when the answer to the look that
 // is open must be there; and why.
-func (s *State) lookDue(a *Agent, c *Chain) (Time, string) {
-	set := &s.meta.Settings.Chain
+func (v *View) lookDue(a *Agent, c *Chain) (Time, string) {
+	set := &v.meta.Settings.Chain
 	if c.Task != 0 {
 		return c.LookAt.Add(set.TriageLimit), ""
 	}
@@ -68,9 +68,9 @@ func (s *State) lookDue(a *Agent, c *Chain) (Time, string) {
 		}
 		return at, why
 	}
-	f, since := s.OverseerFacts(a), s.patrolled(a)
+	f, since := v.OverseerFacts(a), v.patrolled(a)
 	if f.Mail > 0 {
-		_, oldest := s.chainMail(a)
+		_, oldest := v.chainMail(a)
 		sooner(max(since.Add(f.Fresh), oldest), "mail waits for it and its patrol is stale")
 	}
 	sooner(since.Add(f.Stale)+1, "its patrol is very stale")
@@ -78,7 +78,7 @@ func (s *State) lookDue(a *Agent, c *Chain) (Time, string) {
 }
 
 func (s *State) fireChain(id AgentID) {
-	a := s.agents.mut(uint64(id))
+	a := s.agents.Mut(id)
 	if a == nil || a.Notes().Chain == nil {
 		return
 	}
@@ -100,13 +100,13 @@ func (s *State) fireChain(id AgentID) {
 
 // chainOff tells why nobody looks at an overseer unless a human asks: what a human wants
 // is no failure (law L9). Empty: somebody does.
-func (s *State) chainOff(a *Agent) string {
-	code := s.whyNot(a)
+func (v *View) chainOff(a *Agent) string {
+	code := v.whyNot(a)
 	switch {
-	case s.paused(a) != "":
-		return "it is " + s.pausedText(a, s.paused(a))
-	case s.stopWish(a), code == "no_runner":
-		return s.Why(a.ID).Text
+	case v.paused(a) != "":
+		return "it is " + v.pausedText(a, v.paused(a))
+	case v.stopWish(a), code == "no_runner":
+		return v.Why(a.ID).Text
 	}
 	return ""
 }
@@ -132,49 +132,49 @@ func (s *State) look(a *Agent, why, by string) {
 
 // triageRole finds the role that answers looks, or says why nobody of it can; an empty
 // reason: none is wanted.
-func (s *State) triageRole(a *Agent, spec *OverseerSpec) (*Role, string) {
+func (v *View) triageRole(a *Agent, spec *OverseerSpec) (*Role, string) {
 	if spec.Triage == "" {
 		return nil, ""
 	}
-	rm := s.rooms.get(uint64(a.Room))
-	r := s.RoleByName(rm.Name, spec.Triage)
+	rm := v.rooms.Get(a.Room)
+	r := v.RoleByName(rm.Name, spec.Triage)
 	switch {
 	case r == nil || r.Retired:
 		return nil, "there is no role " + rm.Name + "/" + spec.Triage
-	case s.rolePaused(r) != "" || r.Spec.Desired == DesiredStopped:
-		return nil, "role " + s.roleName(r.ID) + " is stopped or paused"
+	case v.rolePaused(r) != "" || r.Spec.Desired == DesiredStopped:
+		return nil, "role " + v.roleName(r.ID) + " is stopped or paused"
 	}
 	code := "no_agent"
 	for _, id := range r.Agents {
-		t := s.agents.get(uint64(id))
-		if id == a.ID || s.paused(t) != "" {
+		t := v.agents.Get(id)
+		if id == a.ID || v.paused(t) != "" {
 			continue
 		}
-		switch code = s.whyNot(t); code {
+		switch code = v.whyNot(t); code {
 		case "running", "by_hand", "order_open":
 			return r, ""
 		case "", "no_task":
-			for h := range s.Hosts() {
-				if s.Misfit(h, t) == "" {
+			for h := range v.Hosts() {
+				if v.Misfit(h, t) == "" {
 					return r, ""
 				}
 			}
 			code = "no_host"
 		}
 	}
-	return nil, "no agent of role " + s.roleName(r.ID) + " can run now (" + code + ")"
+	return nil, "no agent of role " + v.roleName(r.ID) + " can run now (" + code + ")"
 }
 
 // lookFailed ends a look without an answer: the mechanical rule decides at once. Late tells
 // that the time for it is over; whoever hangs with it then is ended, so that the next look
 // gets a life of its own.
 func (s *State) lookFailed(a *Agent, why string, late bool) {
-	t := s.tasks.get(uint64(a.Notes().Chain.Task))
+	t := s.tasks.Get(a.Notes().Chain.Task)
 	var hung []AgentID
 	if late && t != nil && !t.State.Terminal() {
 		began := a.Notes().Chain.LookAt
-		for _, id := range s.roles.get(uint64(t.Role)).Agents {
-			x := s.agents.get(uint64(id))
+		for _, id := range s.roles.Get(t.Role).Agents {
+			x := s.agents.Get(id)
 			idle := x.Task == 0 && !t.State.Held() && x.StartedAt <= began && s.paused(x) == ""
 			if x.Proc.Fenced() && x.Order != StopOrder && (x.Task == t.ID || idle) {
 				hung = append(hung, id)
@@ -183,7 +183,7 @@ func (s *State) lookFailed(a *Agent, why string, late bool) {
 	}
 	s.endLook(a, why)
 	for _, id := range hung {
-		x := s.agents.mut(uint64(id))
+		x := s.agents.Mut(id)
 		was := x.shadow()
 		s.overstay(x, "it was asked to look at "+a.Name+" and has not answered within "+s.meta.Settings.Chain.TriageLimit.String())
 		s.settle(x, was)
@@ -198,7 +198,7 @@ func (s *State) endLook(a *Agent, why string) {
 	if id == 0 {
 		return
 	}
-	if t := s.tasks.mut(uint64(id)); t != nil && !t.State.Terminal() {
+	if t := s.tasks.Mut(id); t != nil && !t.State.Terminal() {
 		s.cancel(t, LaddersBy, why)
 		s.promote(t.Role)
 	}
@@ -211,11 +211,11 @@ func (s *State) endLook(a *Agent, why string) {
 func (s *State) concludeLooks() {
 	for i := 0; i < len(s.looked); i++ {
 		id := s.looked[i]
-		a := s.agents.mut(uint64(s.looks[id]))
+		a := s.agents.Mut(s.looks[id])
 		if a == nil || a.Notes().Chain == nil || a.Notes().Chain.Task != id {
 			continue
 		}
-		t := s.tasks.get(uint64(id))
+		t := s.tasks.Get(id)
 		switch {
 		case t == nil:
 			s.lookFailed(a, "the task that asked triage is gone", false)
@@ -246,9 +246,9 @@ func (s *State) followLook(t *Task, from TaskState) {
 }
 
 // openLooks counts the looks that are open in a triage role.
-func (s *State) openLooks(id RoleID) (n uint32) {
-	for task := range s.looks {
-		if t := s.tasks.get(uint64(task)); t != nil && t.Role == id && !t.State.Terminal() {
+func (v *View) openLooks(id RoleID) (n uint32) {
+	for task := range v.looks {
+		if t := v.tasks.Get(task); t != nil && t.Role == id && !t.State.Terminal() {
 			n++
 		}
 	}
@@ -262,13 +262,13 @@ func (s *State) endLooks(r *Role) {
 	}
 	var asked []AgentID
 	for id := range s.Overseers(0) {
-		c := s.agents.get(uint64(id)).Notes().Chain
-		if t := s.tasks.get(uint64(c.Task)); t != nil && t.Role == r.ID {
+		c := s.agents.Get(id).Notes().Chain
+		if t := s.tasks.Get(c.Task); t != nil && t.Role == r.ID {
 			asked = append(asked, id)
 		}
 	}
 	for _, id := range asked {
-		s.lookFailed(s.agents.mut(uint64(id)), "role "+r.Spec.Name+" is no longer declared", false)
+		s.lookFailed(s.agents.Mut(id), "role "+r.Spec.Name+" is no longer declared", false)
 	}
 }
 
@@ -301,19 +301,19 @@ func (s *State) lookAtOverseer(c *LookAtOverseer) Outcome {
 
 // NextLook is when the overseer is looked at next when nothing happens before, or when the
 // answer to the open look must be there; off tells why nobody looks.
-func (s *State) NextLook(a *Agent) (at Time, off string) {
+func (v *View) NextLook(a *Agent) (at Time, off string) {
 	c := a.Notes().Chain
 	if c == nil {
 		return 0, "it is no overseer"
 	}
-	at, _ = s.lookDue(a, c)
+	at, _ = v.lookDue(a, c)
 	switch {
 	case c.Task != 0:
 		return at, ""
-	case !s.meta.Settings.Chain.Enabled:
+	case !v.meta.Settings.Chain.Enabled:
 		return 0, "the watchdog chain is switched off (setting chain_enabled)"
 	}
-	if off = s.chainOff(a); off != "" {
+	if off = v.chainOff(a); off != "" {
 		return 0, off
 	}
 	return at, ""

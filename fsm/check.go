@@ -8,15 +8,15 @@ import (
 // Check tests every law that a single state can show, and that the indexes say
 // what the tables say. It walks everything and is meant for tests and for
 // inspecting snapshots. The error joins everything that is wrong.
-func (s *State) Check() error {
+func (v *View) Check() error {
 	var c checker
-	for _, a := range s.agents.from(0) {
-		c.agent(s, a)
+	for _, a := range v.agents.From(0) {
+		c.agent(v, a)
 	}
 	roles := map[RoleID]*RoleStats{}
 	pending := map[RoleID]int{}
-	for _, t := range s.tasks.from(0) {
-		c.task(s, t)
+	for _, t := range v.tasks.From(0) {
+		c.task(v, t)
 		if roles[t.Role] == nil {
 			roles[t.Role] = &RoleStats{}
 		}
@@ -25,18 +25,18 @@ func (s *State) Check() error {
 			pending[t.Role]++
 		}
 	}
-	for id, r := range s.roles.from(0) {
-		c.role(s, r, roles[RoleID(id)], pending[RoleID(id)])
+	for id, r := range v.roles.From(0) {
+		c.role(v, r, roles[RoleID(id)], pending[RoleID(id)])
 	}
-	c.counts(s)
-	c.rooms(s)
-	for _, h := range s.hosts.from(0) {
-		c.host(s, h)
+	c.counts(v)
+	c.rooms(v)
+	for _, h := range v.hosts.From(0) {
+		c.host(v, h)
 	}
-	c.mail(s)
-	c.escalations(s)
-	c.ledger(s)
-	c.that(s.meta.Brake.Set == 0 || s.meta.Brake.Armed != 0, "L11: the brake is set without a timer")
+	c.mail(v)
+	c.escalations(v)
+	c.ledger(v)
+	c.that(v.meta.Brake.Set == 0 || v.meta.Brake.Armed != 0, "L11: the brake is set without a timer")
 	return errors.Join(c.errs...)
 }
 
@@ -48,8 +48,8 @@ func (c *checker) that(ok bool, format string, args ...any) {
 	}
 }
 
-func (c *checker) agent(s *State, a *Agent) {
-	l := s.leases.get(uint64(a.ID))
+func (c *checker) agent(s *View, a *Agent) {
+	l := s.leases.Get(a.ID)
 	c.that(l != nil, "agent %s has no lease record", a.Name)
 	if l == nil {
 		return
@@ -64,7 +64,7 @@ func (c *checker) agent(s *State, a *Agent) {
 	c.that(a.Inc == l.Inc || a.Inc.N() == 0 || l.Inc == 0, "L6: %s is at incarnation %s, its lease at %s", a.Name, a.Inc, l.Inc)
 	c.that(a.Order != StartOrder || a.Proc == ProcOrdered || a.Proc == ProcAccepted, "L4: %s is %s with an open start order", a.Name, a.Proc)
 	c.that(a.Order != StopOrder || a.Proc.Fenced(), "L4: %s is %s with an open stop order", a.Name, a.Proc)
-	unretired := a.ID < s.roles.get(uint64(a.Role)).Below
+	unretired := a.ID < s.roles.Get(a.Role).Below
 	c.that(!a.Proc.Fenced() || !s.stopWish(a) || a.Order == StopOrder || unretired, "L9: %s is not wanted, runs, and has no stop order", a.Name)
 	c.that(a.Proc != ProcOrdered || !s.stopWish(a) && s.paused(a) == "" || unretired, "L9: %s is not wanted or paused, and a start of it is open", a.Name)
 	c.that(!a.Overdue || a.Order == StopOrder, "L11: %s is over a limit without a stop order", a.Name)
@@ -84,7 +84,7 @@ func (c *checker) agent(s *State, a *Agent) {
 	atWork := s.atWork.has(a.ID)
 	c.that(atWork == (a.Task != 0), "L3: %s holds task %d, in the index of agents at work: %v", a.Name, a.Task, atWork)
 	if a.Task != 0 {
-		t := s.tasks.get(uint64(a.Task))
+		t := s.tasks.Get(a.Task)
 		c.that(t != nil && t.State.Held() && t.Holder == a.ID && t.HolderInc == a.Inc, "L8: %s holds task %d, which does not know it", a.Name, a.Task)
 	}
 	wanted := s.wants(a)
@@ -94,19 +94,19 @@ func (c *checker) agent(s *State, a *Agent) {
 	c.that(s.agentByName[a.Name] == a.ID, "%s is not in the index of names", a.Name)
 }
 
-func (c *checker) host(s *State, h *Host) {
+func (c *checker) host(s *View, h *Host) {
 	at := s.hostDeadline(h)
 	c.that(at == 0 || h.Armed != 0 && h.Armed <= max(at, s.meta.Clock), "L3: host %s must be looked at by %d, its timer is at %d", h.Name, at, h.Armed)
 	c.that((h.State == HostLost || h.State == HostLeft) == (h.Until == 0), "host %s is %s with its lease at %d", h.Name, h.State, h.Until)
 	c.that((h.State == HostReturning) == (h.SteadyAt != 0), "host %s is %s and steady at %d", h.Name, h.State, h.SteadyAt)
 	c.that(h.State == HostSuspect || h.DoubtAt == 0 && h.SuspectWhy == "", "host %s is %s and in doubt since %d", h.Name, h.State, h.DoubtAt)
 	inService := h.inService()
-	hi := s.hostIdx.get(uint64(h.ID))
+	hi := s.hostIdx.Get(h.ID)
 	if hi == nil {
 		return // no agent was ever there
 	}
 	for id := range hi.agents {
-		a := s.agents.get(uint64(id))
+		a := s.agents.Get(id)
 		c.that(a.Host == h.ID, "the index of host %s lists %s, which is on host %d", h.Name, a.Name, a.Host)
 		c.that(a.Proc != ProcOrdered || inService && !h.Drain && h.Pressure == "",
 			"L9: a start of %s waits for host %s, which is %s", a.Name, h.Name, h.Status())
@@ -115,25 +115,25 @@ func (c *checker) host(s *State, h *Host) {
 	}
 }
 
-func (c *checker) task(s *State, t *Task) {
+func (c *checker) task(s *View, t *Task) {
 	if t.State.Held() {
-		a := s.agents.get(uint64(t.Holder))
+		a := s.agents.Get(t.Holder)
 		c.that(a != nil && a.Task == t.ID && a.Inc == t.HolderInc, "L8: task %d is %s, its holder does not know it", t.ID, t.State)
 	}
 	c.that(t.State >= TaskQueued && t.State <= TaskQuarantined, "task %d has state %d", t.ID, t.State)
 	at := s.taskDue(t)
-	if h := s.hosts.get(uint64(s.hostHolding(t))); h != nil && len(h.Away) == 2*maxAway {
+	if h := s.hosts.Get(s.hostHolding(t)); h != nil && len(h.Away) == 2*maxAway {
 		at = max(at, t.Armed) // what it has forgotten may have moved the timer
 	}
 	c.that(t.State != TaskInProgress || at == 0 || t.Armed != 0 && t.Armed <= max(at, s.meta.Clock), "L3: task %d must be looked at by %d, its timer is at %d", t.ID, at, t.Armed)
 	c.that(t.Attempt > 0 || !t.State.Held(), "task %d is %s without an attempt", t.ID, t.State)
 }
 
-func (c *checker) role(s *State, r *Role, st *RoleStats, pending int) {
+func (c *checker) role(s *View, r *Role, st *RoleStats, pending int) {
 	if st == nil {
 		st = &RoleStats{}
 	}
-	ri := s.roleIdx.get(uint64(r.ID))
+	ri := s.roleIdx.Get(r.ID)
 	if c.that(ri != nil, "role %s has no index", r.Spec.Name); ri == nil {
 		return
 	}
@@ -150,7 +150,7 @@ func (c *checker) role(s *State, r *Role, st *RoleStats, pending int) {
 	live, paused, lives, off := uint32(0), uint32(0), uint32(0), uint32(0)
 	on := map[HostID]uint32{}
 	for _, id := range r.Agents {
-		a := s.agents.get(uint64(id))
+		a := s.agents.Get(id)
 		if a.Part != PartDisconnected {
 			live++
 		}
@@ -175,10 +175,10 @@ func (c *checker) role(s *State, r *Role, st *RoleStats, pending int) {
 	c.that(live == ri.live, "role %s counts %d live agents, there are %d", r.Spec.Name, ri.live, live)
 }
 
-func (c *checker) counts(s *State) {
-	for _, h := range s.hosts.from(0) {
+func (c *checker) counts(s *View) {
+	for _, h := range s.hosts.From(0) {
 		var run, start uint32
-		for _, a := range s.agents.from(0) {
+		for _, a := range s.agents.From(0) {
 			if a.Host == h.ID && a.Proc == ProcRunning {
 				run++
 			}
@@ -188,16 +188,16 @@ func (c *checker) counts(s *State) {
 		}
 		c.that(s.HostLoad(h.ID) == HostLoad{run, start}, "host %s counts %v, there are %d running and %d starting", h.Name, s.HostLoad(h.ID), run, start)
 	}
-	c.that(s.meta.NextEvent-s.meta.FirstEvent == uint64(s.events.n), "%d events are kept, %d are counted", s.events.n, s.meta.NextEvent-s.meta.FirstEvent)
+	c.that(s.meta.NextEvent-s.meta.FirstEvent == uint64(s.events.Len()), "%d events are kept, %d are counted", s.events.Len(), s.meta.NextEvent-s.meta.FirstEvent)
 	parked := uint32(0)
-	for _, a := range s.agents.from(0) {
+	for _, a := range s.agents.From(0) {
 		if a.Waits() && !a.Stopped {
 			parked++
 		}
 	}
 	c.that(parked == s.parked, "%d agents are parked, %d are counted", parked, s.parked)
 	done := uint64(0)
-	for _, t := range s.tasks.from(0) {
+	for _, t := range s.tasks.From(0) {
 		if t.State.Terminal() {
 			done++
 		}

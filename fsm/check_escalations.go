@@ -1,13 +1,13 @@
 package fsm
 
 // escalations tests what a single state can show of escalations.
-func (c *checker) escalations(s *State) {
+func (c *checker) escalations(s *View) {
 	x := &s.meta.Escalations
 	open, alone, closed, pending := 0, 0, 0, 0
 	newest, unclosed := map[escalationKey]EscalationID{}, map[escalationKey]bool{}
-	for id, e := range s.escalations.from(0) {
+	for id, e := range s.escalations.From(0) {
 		newest[e.key()] = e.ID
-		c.that(uint64(e.ID) == id && e.ID <= x.Last, "escalation %d is kept as %d, the newest is %d", e.ID, id, x.Last)
+		c.that(e.ID == id && e.ID <= x.Last, "escalation %d is kept as %d, the newest is %d", e.ID, id, x.Last)
 		c.that(e.Kind > 0 && e.Kind < escalationKindsPlus && e.State >= EscalationOpen && e.State <= EscalationClosed,
 			"escalation %d has kind %d and state %d", e.ID, e.Kind, e.State)
 		c.that(e.Count > 0 && e.First <= e.Last && e.Last <= s.meta.Clock, "escalation %d happened %d times from %d to %d", e.ID, e.Count, e.First, e.Last)

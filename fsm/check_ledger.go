@@ -1,39 +1,41 @@
 package fsm
 
+import "vigil/fsm/table"
+
 // ledger tests that every value is charged what it costs, that accounts are the sums of
 // that, and that what may go when a budget is full can be found.
-func (c *checker) ledger(s *State) {
+func (c *checker) ledger(s *View) {
 	naive := ledger{rooms: map[RoomID]*[roomPurses]int64{}}
-	recount(c, &s.rooms, &naive, ForAgents, costOfRoom, roomOfRoom)
-	recount(c, &s.roles, &naive, ForAgents, costOfRole, roomOfRole)
-	recount(c, &s.agents, &naive, ForAgents, costOfAgent, roomOfAgent)
-	recount(c, &s.tasks, &naive, ForTasks, costOfTask, roomOfTask)
-	recount(c, &s.hosts, &naive, ForHosts, costOfHost, nil)
-	recount(c, &s.sessions, &naive, ForSessions, costOfSession, nil)
-	recount(c, &s.events, &naive, ForHistory, costOfEvent, nil)
-	recount(c, &s.mails, &naive, ForMail, costOfMail, roomOfMail)
-	recount(c, &s.escalations, &naive, ForHistory, costOfEscalation, nil)
+	recount(c, s.rooms, &naive, ForAgents, costOfRoom, roomOfRoom)
+	recount(c, s.roles, &naive, ForAgents, costOfRole, roomOfRole)
+	recount(c, s.agents, &naive, ForAgents, costOfAgent, roomOfAgent)
+	recount(c, s.tasks, &naive, ForTasks, costOfTask, roomOfTask)
+	recount(c, s.hosts, &naive, ForHosts, costOfHost, nil)
+	recount(c, s.sessions, &naive, ForSessions, costOfSession, nil)
+	recount(c, s.events, &naive, ForHistory, costOfEvent, nil)
+	recount(c, s.mails, &naive, ForMail, costOfMail, roomOfMail)
+	recount(c, s.escalations, &naive, ForHistory, costOfEscalation, nil)
 	for p := ForTasks; p < purses; p++ {
 		c.that(s.ledger.of(p, 0) == naive.of(p, 0), "L11: %s cost %d, %d are charged", p, naive.of(p, 0), s.ledger.of(p, 0))
 	}
 	c.that(len(s.ledger.rooms) == len(naive.rooms), "L11: %d rooms cost something, %d are charged", len(naive.rooms), len(s.ledger.rooms))
 	for id := range naive.rooms {
-		c.that(s.rooms.get(uint64(id)) != nil, "L11: room %d is charged, and gone", id)
+		c.that(s.rooms.Get(id) != nil, "L11: room %d is charged, and gone", id)
 		for p := range roomPurses {
 			c.that(s.ledger.of(p, id) == naive.of(p, id), "L11: %s of room %d cost %d, %d are charged", p, id, naive.of(p, id), s.ledger.of(p, id))
 		}
 	}
 	ended, wordy := 0, 0
-	for id, t := range s.tasks.from(0) {
+	for id, t := range s.tasks.From(0) {
 		if !t.State.Terminal() {
 			continue
 		}
 		ended++
-		_, found := s.roomEnded.Get(roomItem{t.Room, t.FinishSeq, id})
+		_, found := s.roomEnded.Get(roomItem[TaskID]{t.Room, t.FinishSeq, id})
 		c.that(found, "L11: task %d has ended and is not among what may go", id)
 		if t.droppable() >= worthDropping {
 			wordy++
-			_, found = s.wordy.Get(roomItem{t.Room, t.FinishSeq, id})
+			_, found = s.wordy.Get(roomItem[TaskID]{t.Room, t.FinishSeq, id})
 			c.that(found, "L11: task %d has ended and its texts are not among what may go", id)
 		}
 		c.that(!t.TextGone || t.Text == "", "task %d has lost its text and has it", id)
@@ -43,12 +45,15 @@ func (c *checker) ledger(s *State) {
 }
 
 // recount compares what each value of a table is charged with its cost, and adds up.
-func recount[T any](c *checker, t *table[T], sum *ledger, p Purse, cost func(*T) int64, room func(*T) RoomID) {
-	all := meter[T]{books: sum, purse: p, room: room}
-	for id, v := range t.from(0) {
+func recount[K table.ID, T any](c *checker, t table.Reader[K, T], sum *ledger, p Purse, cost func(*T) int64, room func(*T) RoomID) {
+	for id, v := range t.From(0) {
 		bytes := cost(v)
-		page, at := t.pageOf(id), id&(pageSize-1)
-		c.that(page.dirty == 0 && int64(page.cost[at]) == bytes, "L11: value %d of %s costs %d and is charged %d", id, p, bytes, page.cost[at])
-		all.charge(v, bytes)
+		charged, settled := t.Charged(id)
+		c.that(settled && charged == bytes, "L11: value %d of %s costs %d and is charged %d", id, p, bytes, charged)
+		payer := RoomID(0)
+		if room != nil {
+			payer = room(v)
+		}
+		sum.charge(p, payer, bytes)
 	}
 }

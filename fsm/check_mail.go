@@ -3,15 +3,15 @@ package fsm
 import "slices"
 
 // mail tests what a single state can show of mail.
-func (c *checker) mail(s *State) {
+func (c *checker) mail(s *View) {
 	sent, closed := 0, 0
-	for id, m := range s.mails.from(0) {
+	for id, m := range s.mails.From(0) {
 		sent++
 		if m.State.Closed() {
 			closed++
 		}
-		c.that(uint64(m.ID) == id && m.ID <= s.meta.LastMail, "mail %d is kept as %d, the newest is %d", m.ID, id, s.meta.LastMail)
-		a := s.agents.get(uint64(m.To))
+		c.that(m.ID == id && m.ID <= s.meta.LastMail, "mail %d is kept as %d, the newest is %d", m.ID, id, s.meta.LastMail)
+		a := s.agents.Get(m.To)
 		c.that(a != nil, "mail %d is in the mailbox of agent %d, which is gone", m.ID, m.To)
 		if a == nil {
 			continue
@@ -26,11 +26,11 @@ func (c *checker) mail(s *State) {
 		c.that(m.Armed != 0 && m.Armed <= max(at, s.meta.Clock), "L11: mail %d must be looked at by %d, its timer is at %d", m.ID, at, m.Armed)
 		_, found := s.mailsSent.Get(sentMail{m.From, m.ID})
 		c.that(found, "mail %d is not in the index of senders", m.ID)
-		_, found = slices.BinarySearch(s.mailboxes.get(uint64(m.To)).list(m.State.Closed()), m.ID)
+		_, found = slices.BinarySearch(s.mailboxes.Get(m.To).list(m.State.Closed()), m.ID)
 		c.that(found, "mail %d is %s and not in that part of the mailbox of %s", m.ID, m.State, a.Name)
 	}
 	boxed := 0
-	for id, box := range s.mailboxes.from(0) {
+	for id, box := range s.mailboxes.From(0) {
 		boxed += len(box.open) + len(box.closed)
 		c.that(len(box.open) <= MaxMailbox && len(box.closed) <= MaxMailbox, "L11: the mailbox of agent %d holds %d open and %d closed mails", id, len(box.open), len(box.closed))
 		c.that(slices.IsSorted(box.open) && slices.IsSorted(box.closed), "the mailbox of agent %d is not in order", id)

@@ -2,20 +2,20 @@ package fsm
 
 // rooms checks what the conversation watchdog is told: the index of silent rooms and
 // its budget (law L11).
-func (c *checker) rooms(s *State) {
+func (c *checker) rooms(s *View) {
 	open := map[RoomID]uint32{}
-	for _, t := range s.tasks.from(0) {
+	for _, t := range s.tasks.From(0) {
 		if _, look := s.looks[t.ID]; !look && !t.State.Terminal() {
 			open[t.Room]++
 		}
 	}
 	excused := map[RoomID]Time{}
-	for _, a := range s.agents.from(0) {
+	for _, a := range s.agents.From(0) {
 		excused[a.Room] = max(excused[a.Room], s.excuse(a))
 	}
 	in := 0
-	for id, rm := range s.rooms.from(0) {
-		ri := s.roomIdx.get(id)
+	for id, rm := range s.rooms.From(0) {
+		ri := s.roomIdx.Get(id)
 		if ri == nil {
 			ri = &roomIndex{}
 		}

@@ -12,10 +12,10 @@ import (
 // stands in the state: Role.Below and Room.Clearing.
 
 // CheckDelete tells what DeleteRoom has against it, without changing anything.
-func (s *State) CheckDelete(c *DeleteRoom) Outcome {
-	switch rm := s.Room(c.Room); {
+func (v *View) CheckDelete(c *DeleteRoom) Outcome {
+	switch rm := v.Room(c.Room); {
 	case rm == nil:
-		return s.noRoom(c.Room)
+		return v.noRoom(c.Room)
 	case c.IfRev != 0 && c.IfRev != rm.Rev:
 		return Outcome{Code: Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
 			"room %q has changed: revision %d is now %d; read it again", c.Room, c.IfRev, rm.Rev)}
@@ -36,20 +36,20 @@ func (s *State) deleteRoom(c *DeleteRoom) Outcome {
 			return s.harmless(c.Room, &plan)
 		}
 	}
-	rm = s.rooms.mut(uint64(rm.ID))
+	rm = s.rooms.Mut(rm.ID)
 	rm.Deleting, rm.ChangedBy, rm.Rev = true, c.By, s.meta.Index
 	s.placeRoom(rm)
 	s.entomb(rm.Name, c.By)
 	s.event("room.deleting", about{room: rm.ID}, "by "+nobody(c.By))
 	id, rev := rm.ID, rm.Rev
 	for _, role := range rm.Roles {
-		s.retireRole(s.roles.mut(uint64(role)))
+		s.retireRole(s.roles.Mut(role))
 		s.reviewRole(role)
 	}
 	s.clear(rm)
 	s.workOff()
 	pending := uint32(0)
-	if s.rooms.get(uint64(id)) != nil {
+	if s.rooms.Get(id) != nil {
 		pending = 1
 	}
 	return Outcome{Room: id, Rev: rev, Count: pending}
@@ -90,25 +90,25 @@ func (s *State) workOff() {
 		if !any {
 			break
 		}
-		s.retireAgents(s.roles.mut(uint64(id)))
+		s.retireAgents(s.roles.Mut(id))
 	}
 	for s.steps > 0 {
 		id, any := s.clearing.Min()
 		if !any {
 			break
 		}
-		s.clearRoom(s.rooms.mut(uint64(id)))
+		s.clearRoom(s.rooms.Mut(id))
 	}
 	s.res.Effects.More = s.res.Effects.More || s.unworked()
 }
 
 // unworked tells that later entries have something to work off.
-func (s *State) unworked() bool { return s.retiring.Len() > 0 || s.clearing.Len() > 0 }
+func (v *View) unworked() bool { return v.retiring.Len() > 0 || v.clearing.Len() > 0 }
 
 // retireAgents retires agents of a retired role, from the last to the first: those that go at
 // once leave the end of the list.
 func (s *State) retireAgents(r *Role) {
-	rm := s.rooms.get(uint64(r.Room))
+	rm := s.rooms.Get(r.Room)
 	for ; s.steps > 0; s.steps-- {
 		at, _ := slices.BinarySearch(r.Agents, r.Below)
 		if at == 0 {
@@ -117,9 +117,9 @@ func (s *State) retireAgents(r *Role) {
 			return
 		}
 		r.Below = r.Agents[at-1]
-		a := s.agents.mut(uint64(r.Below))
+		a := s.agents.Mut(r.Below)
 		if rm.Deleting && a.Task != 0 {
-			s.cancel(s.tasks.mut(uint64(a.Task)), rm.ChangedBy, roomDeleted)
+			s.cancel(s.tasks.Mut(a.Task), rm.ChangedBy, roomDeleted)
 		}
 		was := a.shadow()
 		a.Retired, a.Surplus = true, false
@@ -136,15 +136,15 @@ const roomDeleted = "its room was deleted"
 func (s *State) clearRoom(rm *Room) {
 	agents := 0
 	for _, id := range rm.Roles {
-		agents += len(s.roles.get(uint64(id)).Agents)
-		ri := s.roleIndexOf(id)
+		agents += len(s.roles.Get(id).Agents)
+		ri := s.roleIndex(id)
 		for _, q := range [...]*queue{&ri.queued, &ri.pending} {
 			for ; q.len() > 0; s.steps-- {
 				if s.steps <= 0 {
 					return
 				}
 				first, _ := q.Min()
-				s.cancel(s.tasks.mut(uint64(first.id)), rm.ChangedBy, roomDeleted)
+				s.cancel(s.tasks.Mut(first.id), rm.ChangedBy, roomDeleted)
 			}
 		}
 	}
@@ -170,17 +170,17 @@ func (s *State) purge(rm *Room) {
 		if s.steps <= 0 {
 			return
 		}
-		s.removeTask(s.tasks.mut(uint64(first)))
+		s.removeTask(s.tasks.Mut(first))
 	}
 	s.clearing.Delete(rm.ID)
 	for _, id := range rm.Roles {
-		s.forgetRole(s.roles.mut(uint64(id)))
+		s.forgetRole(s.roles.Mut(id))
 	}
 	s.event("room.deleted", about{room: rm.ID}, "")
 	delete(s.roomByName, rm.Name)
 	s.roomNames.Delete(rm.Name)
-	s.roomIdx.del(uint64(rm.ID))
-	s.rooms.del(uint64(rm.ID))
+	s.roomIdx.Del(rm.ID)
+	s.rooms.Del(rm.ID)
 }
 
 // dropRole retires a role and removes it when it has neither agents nor tasks.
@@ -188,7 +188,7 @@ func (s *State) dropRole(r *Role) bool {
 	if s.retireRole(r); r.Below != 0 && s.steps > 0 {
 		s.retireAgents(r)
 	}
-	if len(r.Agents) > 0 || s.roleIndexOf(r.ID).tasks != [TaskQuarantined + 1]uint32{} {
+	if len(r.Agents) > 0 || s.roleIndex(r.ID).tasks != [TaskQuarantined + 1]uint32{} {
 		return false
 	}
 	s.forgetRole(r)
@@ -200,6 +200,6 @@ func (s *State) forgetRole(r *Role) {
 	delete(s.roleByName, roleKey{r.Room, r.Spec.Name})
 	s.starts.Delete(id)
 	s.retiring.Delete(id)
-	s.roles.del(uint64(id))
-	s.roleIdx.del(uint64(id))
+	s.roles.Del(id)
+	s.roleIdx.Del(id)
 }

@@ -119,14 +119,14 @@ func (s *State) declare(c *Declare) Outcome {
 		}
 		s.event("agent.declared", about{agent: a, task: a.Task}, text)
 	}
-	if t := s.tasks.mut(uint64(a.Task)); t != nil { // its progress limit may end earlier now
+	if t := s.tasks.Mut(a.Task); t != nil { // its progress limit may end earlier now
 		s.rearm(timerTask, uint64(t.ID), &t.Armed, s.taskDeadline(t))
 	}
 	return out
 }
 
-func (s *State) checkDeclare(c *Declare) Outcome {
-	limit, which := s.meta.Settings.DeclareLimit, "setting declare_limit"
+func (v *View) checkDeclare(c *Declare) Outcome {
+	limit, which := v.meta.Settings.DeclareLimit, "setting declare_limit"
 	if c.Waiting == WaitingInput {
 		limit, which = NeedsInputLimit, "the limit for needs_input"
 	}
@@ -159,8 +159,8 @@ func (a *Agent) excusedUntil() Time {
 }
 
 // excused is until when nobody expects progress of a task, because of its holder.
-func (s *State) excused(t *Task) Time {
-	a := s.agents.get(uint64(t.Holder))
+func (v *View) excused(t *Task) Time {
+	a := v.agents.Get(t.Holder)
 	if a == nil || a.Task != t.ID {
 		return 0
 	}

@@ -8,7 +8,7 @@ const longestDrain = 365 * 24 * time.Hour
 // drainHost notes a human's wish (law L9) and follows it at once: settle stops what
 // holds no task, the host's timer the rest at the deadline.
 func (s *State) drainHost(c *DrainHost) Outcome {
-	h := s.hosts.mut(uint64(c.Host))
+	h := s.hosts.Mut(c.Host)
 	switch {
 	case h == nil:
 		return refuse(NotFound, "there is no host number %d", c.Host)
@@ -31,7 +31,7 @@ func (s *State) drainHost(c *DrainHost) Outcome {
 	h.Drain, h.DrainAt, h.DrainUntil, h.Rev = true, s.now.Wall, until, s.meta.Index
 	s.armHost(h)
 	s.clearHost(h)
-	return Outcome{Host: h.ID, Rev: h.Rev, Count: s.hostIndexOf(h.ID).running + s.hostIndexOf(h.ID).starting}
+	return Outcome{Host: h.ID, Rev: h.Rev, Count: s.hostIndex(h.ID).running + s.hostIndex(h.ID).starting}
 }
 
 func (s *State) undrain(h *Host, by string) {
@@ -47,7 +47,7 @@ func (s *State) undrain(h *Host, by string) {
 func (s *State) clearHost(h *Host) {
 	s.withdrawAll(h, "host "+h.Name+" is drained by "+nobody(h.DrainBy))
 	for _, id := range s.agentsOn(h.ID) {
-		a := s.agents.mut(uint64(id))
+		a := s.agents.Mut(id)
 		s.settle(a, a.shadow())
 	}
 	s.res.Effects.Plan = true
@@ -59,17 +59,17 @@ func (s *State) drain(a *Agent) {
 	if a.Host == 0 || !a.Proc.Fenced() || a.Order == StopOrder {
 		return
 	}
-	if h := s.hosts.get(uint64(a.Host)); h != nil && h.Drain && (a.Task == 0 || s.drainOver(h)) {
+	if h := s.hosts.Get(a.Host); h != nil && h.Drain && (a.Task == 0 || s.drainOver(h)) {
 		s.openStop(a, "host "+h.Name+" is drained by "+nobody(h.DrainBy))
 	}
 }
 
-func (s *State) drainOver(h *Host) bool { return h.DrainUntil != 0 && h.DrainUntil <= s.meta.Clock }
+func (v *View) drainOver(h *Host) bool { return h.DrainUntil != 0 && h.DrainUntil <= v.meta.Clock }
 
 // withdrawAll takes back the start orders that a host has not accepted.
 func (s *State) withdrawAll(h *Host, why string) {
 	for _, id := range s.agentsOn(h.ID) {
-		if a := s.agents.mut(uint64(id)); a.Proc == ProcOrdered {
+		if a := s.agents.Mut(id); a.Proc == ProcOrdered {
 			was := a.shadow()
 			s.withdraw(a, why)
 			s.settle(a, was)
@@ -78,7 +78,7 @@ func (s *State) withdrawAll(h *Host, why string) {
 }
 
 // heard gives the sign of life of a host that is said to be dead; "": there is none.
-func (s *State) heard(h *Host) string {
+func (v *View) heard(h *Host) string {
 	switch x := h.Hearsay(); {
 	case h.State == HostReady || h.State == HostReturning:
 		return "is " + h.State.String()
@@ -86,7 +86,7 @@ func (s *State) heard(h *Host) string {
 		return "is heard on its stream"
 	case x.Gossip == HearAlive:
 		return "is heard in gossip"
-	case h.Until != 0 && s.SinceBeat(h) < SilentFor:
+	case h.Until != 0 && v.SinceBeat(h) < SilentFor:
 		return "has just sent a beat"
 	}
 	return ""
@@ -95,7 +95,7 @@ func (s *State) heard(h *Host) string {
 // confirmDead ends the fences of a host by a human's word. It is outside law L7 by
 // that human's choice.
 func (s *State) confirmDead(c *ConfirmDead) Outcome {
-	h := s.hosts.mut(uint64(c.Host))
+	h := s.hosts.Mut(c.Host)
 	if h == nil {
 		return refuse(NotFound, "there is no host number %d", c.Host)
 	}
@@ -111,7 +111,7 @@ func (s *State) confirmDead(c *ConfirmDead) Outcome {
 	s.armHost(h)
 	out := Outcome{Host: h.ID, Rev: h.Rev}
 	for _, id := range s.agentsOn(h.ID) {
-		if s.agents.get(uint64(id)).Proc.Fenced() {
+		if s.agents.Get(id).Proc.Fenced() {
 			s.lose(id, "its host was confirmed dead by "+nobody(c.By))
 			out.Count++
 		}
@@ -122,7 +122,7 @@ func (s *State) confirmDead(c *ConfirmDead) Outcome {
 // reportPressure notes why a host takes no starts. What it has not accepted goes
 // elsewhere; what it runs is not touched.
 func (s *State) reportPressure(c *ReportPressure) Outcome {
-	h := s.hosts.mut(uint64(c.Host))
+	h := s.hosts.Mut(c.Host)
 	switch {
 	case h == nil:
 		return refuse(NotFound, "there is no host number %d; register again", c.Host)

@@ -8,9 +8,9 @@ import "iter"
 // a role knows which of its agents are ready, and the state which roles have starts due.
 
 // ready tells that nothing of the agent itself is against a start.
-func (s *State) ready(a *Agent) bool {
+func (v *View) ready(a *Agent) bool {
 	return a.Part == PartDisconnected && a.Proc != ProcOrdered && !a.Proc.Fenced() && !a.Retired && !a.Stopped && !a.Paused &&
-		a.NotBefore <= s.meta.Clock && s.leases.get(uint64(a.ID)).Fence == 0
+		a.NotBefore <= v.meta.Clock && v.leases.Get(a.ID).Fence == 0
 }
 
 // want brings the indexes by what an agent is or needs in line with it.
@@ -41,7 +41,7 @@ func (s *State) unwant(a *Agent) {
 
 // reviewRole puts a role among those with starts due, or takes it out.
 func (s *State) reviewRole(id RoleID) {
-	r := s.roles.get(uint64(id))
+	r := s.roles.Get(id)
 	_, in := s.starts.Get(id)
 	switch due := s.roleDue(r, s.roleIndexOf(id)); {
 	case due && !in:
@@ -52,13 +52,13 @@ func (s *State) reviewRole(id RoleID) {
 	}
 }
 
-func (s *State) roleDue(r *Role, ri *roleIndex) bool {
+func (v *View) roleDue(r *Role, ri *roleIndex) bool {
 	switch {
-	case ri.ready.len() == 0 && (ri.lost.len() == 0 || s.brakeHolds()):
+	case ri.ready.len() == 0 && (ri.lost.len() == 0 || v.brakeHolds()):
 		return false
-	case s.rooms.get(uint64(r.Room)).Deleting, r.Retired, r.Spec.Desired != DesiredRunning, r.Spec.Runner == "":
+	case v.rooms.Get(r.Room).Deleting, r.Retired, r.Spec.Desired != DesiredRunning, r.Spec.Runner == "":
 		return false
-	case s.rolePaused(r) != "", s.startsHeld() > 0:
+	case v.rolePaused(r) != "", v.startsHeld() > 0:
 		return false
 	}
 	return r.Spec.Start != StartOnDemand || ri.demand
@@ -66,7 +66,7 @@ func (s *State) roleDue(r *Role, ri *roleIndex) bool {
 
 // reviewAll looks at every role, when what holds for all of them has changed.
 func (s *State) reviewAll() {
-	for id := range s.roles.from(0) {
+	for id := range s.roles.From(0) {
 		s.reviewRole(RoleID(id))
 	}
 }
@@ -76,7 +76,7 @@ func (s *State) reviewAll() {
 func (s *State) reviewDemand(id RoleID) {
 	ri := s.roleIndexOf(id)
 	demand := ri.tasks[TaskPending] > ri.spare
-	if s.roles.get(uint64(id)).Spec.Start != StartOnDemand {
+	if s.roles.Get(id).Spec.Start != StartOnDemand {
 		ri.demand = demand
 		return
 	}
@@ -90,17 +90,17 @@ func (s *State) reviewDemand(id RoleID) {
 }
 
 // wants tells whether a start of the agent is due by the indexes.
-func (s *State) wants(a *Agent) bool {
-	_, due := s.starts.Get(a.Role)
-	ri := s.roleIndexOf(a.Role)
-	return due && (ri.ready.has(a.ID) || ri.lost.has(a.ID) && !s.brakeHolds())
+func (v *View) wants(a *Agent) bool {
+	_, due := v.starts.Get(a.Role)
+	ri := v.roleIndex(a.Role)
+	return due && (ri.ready.has(a.ID) || ri.lost.has(a.ID) && !v.brakeHolds())
 }
 
 // Wanting yields the agents for which a start is due now, role by role.
-func (s *State) Wanting() iter.Seq[AgentID] {
+func (v *View) Wanting() iter.Seq[AgentID] {
 	return func(yield func(AgentID) bool) {
-		for role := range s.DueRolesAfter(0) {
-			for id := range s.DueAgents(role) {
+		for role := range v.DueRolesAfter(0) {
+			for id := range v.DueAgents(role) {
 				if !yield(id) {
 					return
 				}
@@ -110,31 +110,31 @@ func (s *State) Wanting() iter.Seq[AgentID] {
 }
 
 // DueRoles counts the roles that have starts due.
-func (s *State) DueRoles() int { return s.starts.Len() }
+func (v *View) DueRoles() int { return v.starts.Len() }
 
 // DueRolesAfter yields the roles behind the one named that have starts due, in order.
-func (s *State) DueRolesAfter(after RoleID) iter.Seq[RoleID] {
-	return func(yield func(RoleID) bool) { s.starts.Ascend(after+1, yield) }
+func (v *View) DueRolesAfter(after RoleID) iter.Seq[RoleID] {
+	return func(yield func(RoleID) bool) { v.starts.Ascend(after+1, yield) }
 }
 
 // DueAgents yields the agents of a role with starts due that are to be started, by id; those
 // that the brake paces come last, with true. Of an on_demand role it yields all that may be:
 // see DueStarts.
-func (s *State) DueAgents(id RoleID) iter.Seq2[AgentID, bool] {
+func (v *View) DueAgents(id RoleID) iter.Seq2[AgentID, bool] {
 	return func(yield func(AgentID, bool) bool) {
-		ri := s.roleIdx.get(uint64(id))
-		if ri == nil || !ri.ready.scan(func(a AgentID) bool { return yield(a, false) }) || s.brakeHolds() {
+		ri := v.roleIdx.Get(id)
+		if ri == nil || !ri.ready.scan(func(a AgentID) bool { return yield(a, false) }) || v.brakeHolds() {
 			return
 		}
-		paced := s.meta.Brake.Set != 0
+		paced := v.meta.Brake.Set != 0
 		ri.lost.scan(func(a AgentID) bool { return yield(a, paced) })
 	}
 }
 
 // DueStarts is how many of a role's DueAgents are to be started: of an on_demand role as many
 // as there are tasks that nobody is free for.
-func (s *State) DueStarts(id RoleID) int {
-	r, ri := s.roles.get(uint64(id)), s.roleIdx.get(uint64(id))
+func (v *View) DueStarts(id RoleID) int {
+	r, ri := v.roles.Get(id), v.roleIdx.Get(id)
 	switch {
 	case r == nil || ri == nil:
 		return 0
@@ -147,8 +147,8 @@ func (s *State) DueStarts(id RoleID) int {
 }
 
 // LivesOn counts the lives of a role on a host, those included that are only ordered.
-func (s *State) LivesOn(role RoleID, host HostID) uint32 {
-	if ri := s.roleIdx.get(uint64(role)); ri != nil {
+func (v *View) LivesOn(role RoleID, host HostID) uint32 {
+	if ri := v.roleIdx.Get(role); ri != nil {
 		return ri.on[host]
 	}
 	return 0

@@ -12,6 +12,8 @@ import (
 	"reflect"
 	"slices"
 	"unsafe"
+
+	"vigil/fsm/table"
 )
 
 // A dump is a magic line, then blocks. A block is a length (8 bytes, little
@@ -119,13 +121,13 @@ func (d *dumper) flush() {
 	d.buf = d.buf[:0]
 }
 
-func dumpTable[T any](d *dumper, number byte, t *table[T]) {
+func dumpTable[K table.ID, T any](d *dumper, number byte, t *table.Table[K, T]) {
 	p := d.plans.of(reflect.TypeFor[T]())
-	for id, v := range t.from(0) {
+	for id, v := range t.From(0) {
 		if len(d.buf) == 0 {
 			d.buf = append(d.buf, number)
 		}
-		d.buf = binary.AppendUvarint(d.buf, id)
+		d.buf = binary.AppendUvarint(d.buf, uint64(id))
 		d.buf = p.put(d.buf, unsafe.Pointer(v))
 		if len(d.buf) >= blockBytes {
 			d.flush()
@@ -138,16 +140,16 @@ func dumpTable[T any](d *dumper, number byte, t *table[T]) {
 
 // dumpSessions sorts answers, whose order in memory depends on which server
 // restored a snapshot when.
-func dumpSessions(d *dumper, t *table[Session]) {
+func dumpSessions(d *dumper, t *table.Table[SessionID, Session]) {
 	p := d.plans.of(reflect.TypeFor[Session]())
-	for id, v := range t.from(0) {
+	for id, v := range t.From(0) {
 		if len(d.buf) == 0 {
 			d.buf = append(d.buf, 7)
 		}
 		ss := *v
 		ss.Answers = slices.Clone(ss.Answers)
 		slices.SortFunc(ss.Answers, func(a, b Answer) int { return cmp.Compare(a.Seq, b.Seq) })
-		d.buf = binary.AppendUvarint(d.buf, id)
+		d.buf = binary.AppendUvarint(d.buf, uint64(id))
 		d.buf = p.put(d.buf, unsafe.Pointer(&ss))
 		if len(d.buf) >= blockBytes {
 			d.flush()
@@ -313,7 +315,7 @@ func (sp *span) take(id uint64) error {
 	return nil
 }
 
-func loadTable[T any](t *table[T], p plan, sp *span, buf []byte) error {
+func loadTable[K table.ID, T any](t *table.Table[K, T], p plan, sp *span, buf []byte) error {
 	for len(buf) > 0 {
 		id, k := binary.Uvarint(buf)
 		if k <= 0 {
@@ -323,7 +325,7 @@ func loadTable[T any](t *table[T], p plan, sp *span, buf []byte) error {
 			return err
 		}
 		var err error
-		if buf, err = p.get(buf[k:], unsafe.Pointer(t.put(id))); err != nil {
+		if buf, err = p.get(buf[k:], unsafe.Pointer(t.Put(K(id)))); err != nil {
 			return err
 		}
 	}

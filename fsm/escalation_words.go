@@ -102,8 +102,8 @@ func (e *Escalation) Commands() (list []string) {
 }
 
 // Lasts tells whether what an escalation is about is still so. A human closes it in any case.
-func (s *State) Lasts(e *Escalation) bool {
-	switch a := s.AgentByName(e.Agent); e.Kind {
+func (v *View) Lasts(e *Escalation) bool {
+	switch a := v.AgentByName(e.Agent); e.Kind {
 	case EscStuckProcess:
 		return a != nil && a.stuck() != ""
 	case EscBreaker:
@@ -111,39 +111,39 @@ func (s *State) Lasts(e *Escalation) bool {
 	case EscBrokenStart:
 		return a != nil && a.Notes().StartFault != "" && a.Notes().Faults >= brokenStarts
 	case EscAgentStuck:
-		return a != nil && s.Climb(a.ID).Rung == RungEscalate
+		return a != nil && v.Climb(a.ID).Rung == RungEscalate
 	case EscPrompt:
 		return a != nil && a.shows(PromptPermission)
 	case EscOverseerDown:
-		return a != nil && s.Overseer(a) != nil && !a.on() && s.chainOff(a) == ""
+		return a != nil && v.Overseer(a) != nil && !a.on() && v.chainOff(a) == ""
 	case EscMailUnanswered:
 		if a == nil {
 			return false
 		}
-		if box := s.mailboxes.get(uint64(a.ID)); box != nil {
+		if box := v.mailboxes.Get(a.ID); box != nil {
 			for _, id := range box.open {
-				if s.mails.get(uint64(id)).Escalated {
+				if v.mails.Get(id).Escalated {
 					return true
 				}
 			}
 		}
 		return false
 	case EscTaskQuarantined:
-		t := s.tasks.get(uint64(e.Task))
+		t := v.tasks.Get(e.Task)
 		return t != nil && t.State == TaskQuarantined
 	case EscMassFailure:
-		return s.meta.Brake.Set != 0
+		return v.meta.Brake.Set != 0
 	case EscRoomCanceled:
-		rm := s.Room(e.Room)
+		rm := v.Room(e.Room)
 		return rm != nil && rm.Canceled != nil
 	case EscStatesDiffer:
-		for i := range s.meta.Marks {
-			if s.disputed(&s.meta.Marks[i]) {
+		for i := range v.meta.Marks {
+			if v.disputed(&v.meta.Marks[i]) {
 				return true
 			}
 		}
 	case EscServerDiverged:
-		for _, id := range s.meta.Diverged {
+		for _, id := range v.meta.Diverged {
 			if id == e.Subject {
 				return true
 			}
@@ -159,7 +159,7 @@ func (a *Agent) breaker() bool { return a.Parked && a.Notes().ParkedWhy == "" }
 // the kind.
 func (s *State) escalateAgent(kind EscalationKind, a *Agent) {
 	e := Escalation{Kind: kind, Subject: a.Name, Priority: MailHigh, Agent: a.Name, Inc: a.Inc, Task: a.Task,
-		Room: s.rooms.get(uint64(a.Room)).Name, Host: s.hostNameOf(a)}
+		Room: s.rooms.Get(a.Room).Name, Host: s.hostNameOf(a)}
 	switch kind {
 	case EscStuckProcess:
 		e.Priority = MailUrgent
@@ -172,7 +172,7 @@ func (s *State) escalateAgent(kind EscalationKind, a *Agent) {
 		}
 	case EscBrokenStart:
 		e.Facts = []KV{{"failed_starts", strconv.FormatUint(uint64(a.Notes().Faults), 10)},
-			{"runner", s.roles.get(uint64(a.Role)).Spec.Runner}}
+			{"runner", s.roles.Get(a.Role).Spec.Runner}}
 	}
 	s.escalate(e)
 }
@@ -180,7 +180,7 @@ func (s *State) escalateAgent(kind EscalationKind, a *Agent) {
 // escalateStuck calls a human for an agent with which the ladder is at its end.
 func (s *State) escalateStuck(a *Agent, l *Ladder, verdict VerdictKind) {
 	s.escalate(Escalation{Kind: EscAgentStuck, Subject: a.Name, Priority: MailHigh, Agent: a.Name, Inc: a.Inc, Task: a.Task,
-		Room: s.rooms.get(uint64(a.Room)).Name, Host: s.hostNameOf(a),
+		Room: s.rooms.Get(a.Room).Name, Host: s.hostNameOf(a),
 		Facts: []KV{{"verdict", verdict.String()}, {"asked_for", s.since(l.Began).String()}, {"restarts", strconv.FormatUint(uint64(l.Restarts), 10)}}})
 }
 
@@ -188,14 +188,14 @@ func (s *State) escalateStuck(a *Agent, l *Ladder, verdict VerdictKind) {
 // the reason.
 func (s *State) escalateOverseer(a *Agent, why string) {
 	s.escalate(Escalation{Kind: EscOverseerDown, Subject: a.Name, Priority: MailHigh, Agent: a.Name, Inc: a.Inc,
-		Room: s.rooms.get(uint64(a.Room)).Name, Host: s.hostNameOf(a), Facts: []KV{{"start_waits_for", why}}})
+		Room: s.rooms.Get(a.Room).Name, Host: s.hostNameOf(a), Facts: []KV{{"start_waits_for", why}}})
 }
 
 func (s *State) escalateTask(t *Task) {
 	e := Escalation{Kind: EscTaskQuarantined, Subject: fmt.Sprintf("task %d", t.ID), Priority: MailHigh, Task: t.ID,
-		Room: s.rooms.get(uint64(t.Room)).Name, Inc: t.HolderInc,
-		Facts: []KV{{"role", s.roles.get(uint64(t.Role)).Spec.Name}, {"deaths", strconv.FormatUint(uint64(t.Kills), 10)}, {"attempts", strconv.FormatUint(uint64(t.Attempt), 10)}}}
-	if a := s.agents.get(uint64(t.Holder)); a != nil {
+		Room: s.rooms.Get(t.Room).Name, Inc: t.HolderInc,
+		Facts: []KV{{"role", s.roles.Get(t.Role).Spec.Name}, {"deaths", strconv.FormatUint(uint64(t.Kills), 10)}, {"attempts", strconv.FormatUint(uint64(t.Attempt), 10)}}}
+	if a := s.agents.Get(t.Holder); a != nil {
 		e.Agent = a.Name
 	}
 	s.escalate(e)
@@ -204,12 +204,12 @@ func (s *State) escalateTask(t *Task) {
 // escalateMail leaves out what the ladder has asked: it calls a human by itself, once, and
 // an agent that works again without an answer needs none.
 func (s *State) escalateMail(m *Mail) {
-	a := s.agents.get(uint64(m.To))
+	a := s.agents.Get(m.To)
 	if a == nil || m.From == LaddersBy && m.FromInc == 0 {
 		return
 	}
 	s.escalate(Escalation{Kind: EscMailUnanswered, Subject: a.Name, Priority: m.Priority, Agent: a.Name, Inc: a.Inc, Task: a.Task,
-		Room: s.rooms.get(uint64(a.Room)).Name, Host: s.hostNameOf(a),
+		Room: s.rooms.Get(a.Room).Name, Host: s.hostNameOf(a),
 		Facts: []KV{{"mail", strconv.FormatUint(uint64(m.ID), 10)}, {"mail_from", m.From}, {"mail_state", m.State.String()},
 			{"waits_for", s.meta.Clock.Sub(m.SentAt).Round(time.Second).String()}}})
 }

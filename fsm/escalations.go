@@ -13,7 +13,7 @@ import (
 func (s *State) escalate(e Escalation) {
 	x, now := &s.meta.Escalations, s.meta.Clock
 	cooldown := s.meta.Settings.Escalation.Cooldown
-	was := s.escalations.mut(uint64(s.escByKey[e.key()]))
+	was := s.escalations.Mut(s.escByKey[e.key()])
 	switch {
 	case was == nil || was.State == EscalationClosed && now.Sub(was.Notice.At) >= cooldown:
 		s.openEscalation(e)
@@ -48,7 +48,7 @@ func (s *State) openEscalation(e Escalation) {
 	}
 	x.Last++
 	x.Opened++
-	n := s.escalations.put(uint64(x.Last))
+	n := s.escalations.Put(x.Last)
 	*n = e
 	n.ID, n.State, n.Count = x.Last, EscalationOpen, 1
 	n.First, n.Last, n.FirstWall, n.LastWall = s.meta.Clock, s.meta.Clock, s.now.Wall, s.now.Wall
@@ -105,13 +105,13 @@ func (s *State) indexEscalation(e *Escalation, by int) {
 }
 
 func (s *State) removeEscalation(id EscalationID) {
-	e := s.escalations.mut(uint64(id))
+	e := s.escalations.Mut(id)
 	s.indexEscalation(e, -1)
 	s.unannounce(e)
 	if s.escByKey[e.key()] == id {
 		delete(s.escByKey, e.key())
 	}
-	s.escalations.del(uint64(id))
+	s.escalations.Del(id)
 }
 
 // executeEscalation runs what concerns escalations.
@@ -128,7 +128,7 @@ func (s *State) executeEscalation(c Command) Outcome {
 }
 
 func (s *State) escalation(id EscalationID) (*Escalation, Outcome) {
-	e := s.escalations.mut(uint64(id))
+	e := s.escalations.Mut(id)
 	if e == nil {
 		return nil, refuse(NotFound, "there is no escalation %d, or it was closed so long ago that it was removed; `vigil escalation list --all` shows what is there", id)
 	}
@@ -228,12 +228,12 @@ func (s *State) booked(e *Escalation, d *Delivery, failure string) {
 
 // noticeDeadline is when a notice must be tried again, or a new one made; 0: nothing waits
 // for a time.
-func (s *State) noticeDeadline(e *Escalation) (at Time) {
+func (v *View) noticeDeadline(e *Escalation) (at Time) {
 	if !e.Notice.Pending {
-		return s.remindAt(e)
+		return v.remindAt(e)
 	}
 	for _, d := range e.Notice.Deliveries {
-		if !d.Over() && d.Next > s.meta.Clock && (at == 0 || d.Next < at) {
+		if !d.Over() && d.Next > v.meta.Clock && (at == 0 || d.Next < at) {
 			at = d.Next
 		}
 	}
@@ -242,27 +242,27 @@ func (s *State) noticeDeadline(e *Escalation) (at Time) {
 
 // remindAt is when an escalation is announced again that nobody looks after, if it still
 // lasts then; 0: never.
-func (s *State) remindAt(e *Escalation) Time {
-	every := s.meta.Settings.Escalation.Remind
+func (v *View) remindAt(e *Escalation) Time {
+	every := v.meta.Settings.Escalation.Remind
 	if e.State != EscalationOpen || e.Notice.Pending || every == 0 {
 		return 0
 	}
-	past := s.meta.Clock.Sub(e.Notice.At)
+	past := v.meta.Clock.Sub(e.Notice.At)
 	return e.Notice.At.Add(every * (past/every + 1))
 }
 
 // rearmReminders follows the setting.
 func (s *State) rearmReminders() {
-	for id := range s.escalations.from(0) {
-		if e := s.escalations.get(id); e.State == EscalationOpen && !e.Notice.Pending {
-			e = s.escalations.mut(id)
-			s.rearm(timerEscalation, id, &e.Armed, s.remindAt(e))
+	for id := range s.escalations.From(0) {
+		if e := s.escalations.Get(id); e.State == EscalationOpen && !e.Notice.Pending {
+			e = s.escalations.Mut(id)
+			s.rearm(timerEscalation, uint64(id), &e.Armed, s.remindAt(e))
 		}
 	}
 }
 
 func (s *State) fireEscalation(id EscalationID) {
-	e := s.escalations.mut(uint64(id))
+	e := s.escalations.Mut(id)
 	if e == nil {
 		return
 	}
@@ -277,11 +277,11 @@ func (s *State) fireEscalation(id EscalationID) {
 
 // Notices lists what the notifier has to deliver now, the most urgent first, then the
 // oldest. It costs a walk over what is pending.
-func (s *State) Notices(notifier string) (list []*Escalation) {
-	s.escPending.Scan(func(id EscalationID) bool {
-		e := s.escalations.get(uint64(id))
+func (v *View) Notices(notifier string) (list []*Escalation) {
+	v.escPending.Scan(func(id EscalationID) bool {
+		e := v.escalations.Get(id)
 		at := slices.IndexFunc(e.Notice.Deliveries, func(d Delivery) bool { return d.Notifier == notifier })
-		if at < 0 || !e.Notice.Deliveries[at].Over() && e.Notice.Deliveries[at].Next <= s.meta.Clock {
+		if at < 0 || !e.Notice.Deliveries[at].Over() && e.Notice.Deliveries[at].Next <= v.meta.Clock {
 			list = append(list, e)
 		}
 		return true
@@ -293,11 +293,11 @@ func (s *State) Notices(notifier string) (list []*Escalation) {
 }
 
 // Escalation finds an escalation.
-func (i *Image) Escalation(id EscalationID) *Escalation { return i.escalations.get(uint64(id)) }
+func (v *View) Escalation(id EscalationID) *Escalation { return v.escalations.Get(id) }
 
 // Escalations yields the escalations behind id, oldest first.
-func (i *Image) Escalations(after EscalationID) iter.Seq[*Escalation] {
-	return values(i.escalations.from(uint64(after) + 1))
+func (v *View) Escalations(after EscalationID) iter.Seq[*Escalation] {
+	return values(v.escalations.From(after + 1))
 }
 
 // EscalationCounts sums up the escalations.
@@ -309,6 +309,6 @@ type EscalationCounts struct {
 }
 
 // EscalationCounts sums up; it costs nothing.
-func (s *State) EscalationCounts() EscalationCounts {
-	return EscalationCounts{s.meta.Escalations, s.escOpen, s.escAlone, s.escPending.Len()}
+func (v *View) EscalationCounts() EscalationCounts {
+	return EscalationCounts{v.meta.Escalations, v.escOpen, v.escAlone, v.escPending.Len()}
 }

@@ -13,20 +13,20 @@ type about struct {
 func (s *State) event(kind string, w about, text string) {
 	seq := s.meta.NextEvent
 	s.meta.NextEvent++
-	e := s.events.put(seq)
+	e := s.events.Put(seq)
 	*e = Event{Seq: seq, Index: s.meta.Index, At: s.meta.Clock, Wall: s.now.Wall, Kind: kind,
 		Task: w.task, Attempt: w.attempt, Text: text}
 	if w.agent != nil {
 		e.Agent, e.Inc, w.room = w.agent.Name, w.agent.Inc, w.agent.Room
 	}
-	if rm := s.rooms.get(uint64(w.room)); rm != nil {
+	if rm := s.rooms.Get(w.room); rm != nil {
 		e.Room = rm.Name
 	}
-	if h := s.hosts.get(uint64(w.host)); h != nil {
+	if h := s.hosts.Get(w.host); h != nil {
 		e.Host = h.Name
 	}
 	for s.meta.NextEvent-s.meta.FirstEvent > max(s.meta.Settings.EventsKept, 1) {
-		s.events.del(s.meta.FirstEvent)
+		s.events.Del(s.meta.FirstEvent)
 		s.meta.FirstEvent++
 	}
 }

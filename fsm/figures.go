@@ -56,4 +56,4 @@ func (f *Figures) margin(left Time) {
 }
 
 // Figures returns the counts.
-func (s *State) Figures() Figures { return s.figures }
+func (v *View) Figures() Figures { return v.figures }

@@ -12,7 +12,7 @@ const forgetAgain = time.Hour
 // forgetHost removes a host that is out of service and of which no life is left, by a
 // human's word.
 func (s *State) forgetHost(c *ForgetHost) Outcome {
-	h := s.hosts.mut(uint64(c.Host))
+	h := s.hosts.Mut(c.Host)
 	if h == nil {
 		return refuse(NotFound, "there is no host number %d", c.Host)
 	}
@@ -30,13 +30,13 @@ func (s *State) forgetHost(c *ForgetHost) Outcome {
 // forget_hosts, and nothing may come back with it. A life that was given up and that no newer
 // one follows may be frozen there and go on when the host returns (law L10); and a human's
 // drain is durable (law L9).
-func (s *State) outlived(h *Host) bool {
-	limit := s.meta.Settings.ForgetHosts
-	if limit == 0 || h.inService() || s.SinceBeat(h) < limit || s.held() || s.heard(h) != "" || h.Drain && h.DrainBy != DrainBySelf {
+func (v *View) outlived(h *Host) bool {
+	limit := v.meta.Settings.ForgetHosts
+	if limit == 0 || h.inService() || v.SinceBeat(h) < limit || v.held() || v.heard(h) != "" || h.Drain && h.DrainBy != DrainBySelf {
 		return false
 	}
-	for id := range s.hostIndexOf(h.ID).agents { // whether there is one does not depend on their order
-		if a := s.agents.get(uint64(id)); a.Proc == ProcLost || !s.idle(a) {
+	for id := range v.hostIndex(h.ID).agents { // whether there is one does not depend on their order
+		if a := v.agents.Get(id); a.Proc == ProcLost || !v.idle(a) {
 			return false
 		}
 	}
@@ -44,13 +44,13 @@ func (s *State) outlived(h *Host) bool {
 }
 
 // forgetLook is when a host out of service is looked at, to forget it; 0: never.
-func (s *State) forgetLook(h *Host) Time {
-	limit := s.meta.Settings.ForgetHosts
+func (v *View) forgetLook(h *Host) Time {
+	limit := v.meta.Settings.ForgetHosts
 	if limit == 0 || h.inService() {
 		return 0
 	}
 	at := h.BeatAt.Add(limit)
-	if late := s.meta.Clock.Sub(at); late >= 0 {
+	if late := v.meta.Clock.Sub(at); late >= 0 {
 		at = at.Add(forgetAgain * (late/forgetAgain + 1))
 	}
 	return at
@@ -59,7 +59,7 @@ func (s *State) forgetLook(h *Host) Time {
 // removeHost forgets a host of which no life is left.
 func (s *State) removeHost(h *Host, why string) {
 	for _, id := range s.agentsOn(h.ID) {
-		a := s.agents.mut(uint64(id))
+		a := s.agents.Mut(id)
 		was := a.shadow()
 		a.Host = 0
 		s.settle(a, was)
@@ -69,8 +69,8 @@ func (s *State) removeHost(h *Host, why string) {
 	s.reported(h)
 	id := h.ID
 	delete(s.hostByKey, h.Key)
-	s.hosts.del(uint64(id))
-	s.hostIdx.del(uint64(id))
+	s.hosts.Del(id)
+	s.hostIdx.Del(id)
 	s.res.Effects.Plan = true
 }
 
@@ -79,7 +79,7 @@ func (s *State) rearmHosts(c *PutSettings) {
 	for _, kv := range c.Values {
 		if kv.Key == "forget_hosts" {
 			for h := range s.Hosts() {
-				s.armHost(s.hosts.mut(uint64(h.ID)))
+				s.armHost(s.hosts.Mut(h.ID))
 			}
 		}
 	}

@@ -46,12 +46,12 @@ func checkHealth(r *RoleSpec) error {
 // since the end of what excused the agent. Without a leader cluster time stands still,
 // so an outage of the servers misses nothing. An agent that never reported has missed
 // none: perhaps nothing in it reports at all (incident I33).
-func (s *State) missedReports(a *Agent, spec *RoleSpec) uint32 {
+func (v *View) missedReports(a *Agent, spec *RoleSpec) uint32 {
 	d := a.Declared
 	if d == nil || spec.HealthEvery == 0 {
 		return 0
 	}
 	since := max(d.At, a.excusedUntil())
-	silence := s.meta.Clock.Sub(since) - s.absent(a, min(since, s.meta.Clock))
+	silence := v.meta.Clock.Sub(since) - v.absent(a, min(since, v.meta.Clock))
 	return uint32(min(max(silence, 0)/spec.HealthEvery, 1<<31))
 }

@@ -12,7 +12,7 @@ func (s *State) registerHost(c *RegisterHost) Outcome {
 	}
 	var h *Host
 	if id, ok := s.hostByKey[c.Key]; ok {
-		h = s.hosts.mut(uint64(id))
+		h = s.hosts.Mut(id)
 		if h.Boot != c.Boot {
 			if left := s.fencesOn(id); left > 0 {
 				return refuse(HostInUse, "host id %s (%s) was seen with another boot id and may still run %d agents: "+
@@ -31,7 +31,7 @@ func (s *State) registerHost(c *RegisterHost) Outcome {
 		}
 		id := s.meta.NextHost
 		s.meta.NextHost++
-		h = s.hosts.put(uint64(id))
+		h = s.hosts.Put(id)
 		h.ID, h.Key, h.Boot = id, c.Key, c.Boot
 		s.hostByKey[c.Key] = id
 		s.event("host.joined", about{host: id}, c.Name)
@@ -96,9 +96,9 @@ func checkHost(c *RegisterHost) Outcome {
 }
 
 // fencesOn counts the agents that may be running on a host.
-func (s *State) fencesOn(id HostID) (n int) {
-	for a := range s.hostIndexOf(id).agents {
-		if s.leases.get(uint64(a)).Fence != 0 {
+func (v *View) fencesOn(id HostID) (n int) {
+	for a := range v.hostIndex(id).agents {
+		if v.leases.Get(a).Fence != 0 {
 			n++
 		}
 	}
@@ -139,7 +139,7 @@ func (s *State) takeInventory(h *Host, running []Running) {
 		alive[r.Agent] = r.Inc
 	}
 	for _, id := range s.agentsOn(h.ID) {
-		a := s.agents.mut(uint64(id))
+		a := s.agents.Mut(id)
 		if a.Proc.Fenced() && alive[id] != a.Inc {
 			s.buried(a, Exit{Kind: ExitHostGone, Reason: "its host came back without it"})
 		}
@@ -147,9 +147,9 @@ func (s *State) takeInventory(h *Host, running []Running) {
 }
 
 // agentsOn lists the agents of a host in order.
-func (s *State) agentsOn(id HostID) []AgentID {
+func (v *View) agentsOn(id HostID) []AgentID {
 	var list []AgentID
-	for a := range s.hostIndexOf(id).agents {
+	for a := range v.hostIndex(id).agents {
 		list = append(list, a)
 	}
 	slices.Sort(list)
@@ -157,7 +157,7 @@ func (s *State) agentsOn(id HostID) []AgentID {
 }
 
 func (s *State) fireHost(id HostID) {
-	h := s.hosts.mut(uint64(id))
+	h := s.hosts.Mut(id)
 	if h == nil {
 		return
 	}
@@ -187,13 +187,13 @@ func (s *State) fireHost(id HostID) {
 }
 
 // hostDeadline is when a host must be looked at again; 0: never.
-func (s *State) hostDeadline(h *Host) (at Time) {
-	for _, t := range [...]Time{h.Until, h.SteadyAt, h.DrainUntil, s.forgetLook(h)} {
-		if t > 0 && (at == 0 || t < at) && (t != h.DrainUntil || !s.drainOver(h)) {
+func (v *View) hostDeadline(h *Host) (at Time) {
+	for _, t := range [...]Time{h.Until, h.SteadyAt, h.DrainUntil, v.forgetLook(h)} {
+		if t > 0 && (at == 0 || t < at) && (t != h.DrainUntil || !v.drainOver(h)) {
 			at = t
 		}
 	}
-	if old := h.BeatAt.Add(SilentFor); h.State == HostSuspect && old > s.meta.Clock {
+	if old := h.BeatAt.Add(SilentFor); h.State == HostSuspect && old > v.meta.Clock {
 		at = min(at, old)
 	}
 	return at
@@ -219,7 +219,7 @@ func (s *State) leaveHost(c *LeaveHost) Outcome {
 	if !ok {
 		return refuse(NotFound, "there is no host with id %q", c.Key)
 	}
-	h := s.hosts.mut(uint64(id))
+	h := s.hosts.Mut(id)
 	if h.Boot != c.Boot {
 		return refuse(Superseded, "host %s has registered with another boot id since", h.Name)
 	}
@@ -245,7 +245,7 @@ func out(state HostState) string {
 
 // onHost finds the agent that a host speaks of.
 func (s *State) onHost(host HostID, id AgentID, inc Incarnation) (*Agent, Outcome) {
-	a := s.agents.mut(uint64(id))
+	a := s.agents.Mut(id)
 	switch {
 	case a == nil:
 		return nil, refuse(Superseded, "there is no agent number %d any more; stop its incarnation %s", id, inc)
@@ -262,7 +262,7 @@ func (s *State) acceptOrder(c *AcceptOrder) Outcome {
 	if a == nil {
 		return no
 	}
-	h := s.hosts.mut(uint64(c.Host))
+	h := s.hosts.Mut(c.Host)
 	if h == nil || h.Boot != c.Boot {
 		return refuse(Superseded, "the order was for another boot of the host; register again")
 	}
@@ -271,7 +271,7 @@ func (s *State) acceptOrder(c *AcceptOrder) Outcome {
 	}
 	if a.Proc == ProcAccepted && a.TokenHash == string(c.TokenHash) { // a lost answer
 		out := a.outcome()
-		out.TTL = s.leases.mut(uint64(a.ID)).TTL
+		out.TTL = s.leases.Mut(a.ID).TTL
 		return out
 	}
 	if a.Proc != ProcOrdered {

@@ -183,7 +183,7 @@ func TestI139RepetitionIsNoStall(t *testing.T) {
 			t.Errorf("after its last word the next rung is %s (%s), want a nudge", c.Next, c.Why)
 		}
 		d.must(StepLadder{Agent: id, Inc: me.Inc, Rung: RungNudge})
-		for _, e := range d.s.events.from(0) {
+		for _, e := range d.s.events.From(0) {
 			if note != "" && strings.Contains(e.Text, note) {
 				t.Errorf("the note is in the event %s", e.Kind)
 			}

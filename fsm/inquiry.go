@@ -17,13 +17,13 @@ func (s *State) askRoom(rm *Room) {
 	s.withdrawAsked(rm)
 	var holders, others []AgentID
 	for _, id := range s.openTasksOf(rm) {
-		if t := s.tasks.get(uint64(id)); t.State.Held() && len(holders) < maxAsked {
+		if t := s.tasks.Get(id); t.State.Held() && len(holders) < maxAsked {
 			holders = append(holders, t.Holder)
 		}
 	}
 	if len(holders) == 0 {
 		for _, id := range rm.Roles {
-			r := s.roles.get(uint64(id))
+			r := s.roles.Get(id)
 			if s.Pending(id) == 0 {
 				continue
 			}
@@ -36,7 +36,7 @@ func (s *State) askRoom(rm *Room) {
 	}
 	var asked []MailID
 	for _, id := range append(holders, others...) {
-		a := s.agents.get(uint64(id))
+		a := s.agents.Get(id)
 		if a == nil || a.Part == PartDisconnected {
 			continue
 		}
@@ -59,7 +59,7 @@ func (s *State) withdrawAsked(rm *Room) {
 
 // recallMail closes a mail that wants no answer any more.
 func (s *State) recallMail(id MailID) {
-	if m := s.mails.mut(uint64(id)); m != nil && !m.State.Closed() {
+	if m := s.mails.Mut(id); m != nil && !m.State.Closed() {
 		s.closeMail(m, MailExpired)
 	}
 }
@@ -74,14 +74,14 @@ func (s *State) heardMail(c Command, out *Outcome) {
 	switch c := c.(type) {
 	case AckMail:
 		if out.Count == 0 { // it is the first acknowledgement
-			s.touch(s.agents.get(uint64(out.Agent)).Room)
+			s.touch(s.agents.Get(out.Agent).Room)
 		}
 	case SendMail:
-		switch a := s.agents.get(uint64(s.agentByName[c.Agent])); {
+		switch a := s.agents.Get(s.agentByName[c.Agent]); {
 		case a != nil:
 			s.touch(a.Room)
 		case c.From != LaddersBy && c.From != WatchedBy:
-			s.touch(s.mails.get(uint64(out.Mail)).Room)
+			s.touch(s.mails.Get(out.Mail).Room)
 		}
 	}
 }

@@ -101,15 +101,15 @@ type Climb struct {
 
 // Climb tells which rung is next for an agent, and when; Why says why none follows, or is
 // empty for an agent that is not stuck.
-func (s *State) Climb(id AgentID) Climb {
-	a := s.Agent(id)
+func (v *View) Climb(id AgentID) Climb {
+	a := v.Agent(id)
 	if a == nil {
 		return Climb{}
 	}
-	g := s.Signals(id, true)
+	g := v.Signals(id, true)
 	l, c := a.Notes().Ladder, Climb{}
 	if l != nil {
-		if c.Seen = l.At; l.Inc == a.Inc && s.lifesign(a) < l.At {
+		if c.Seen = l.At; l.Inc == a.Inc && v.lifesign(a) < l.At {
 			c.Ladder = *l
 		}
 	}
@@ -119,53 +119,53 @@ func (s *State) Climb(id AgentID) Climb {
 		c.Ladder = Ladder{}
 		return c
 	}
-	if c.Why = s.spared(a, &c.Ladder); c.Why != "" {
+	if c.Why = v.spared(a, &c.Ladder); c.Why != "" {
 		return c
 	}
-	set := &s.meta.Settings.Ladder
-	switch c.Next = s.nextRung(a, &g, &c.Ladder); {
+	set := &v.meta.Settings.Ladder
+	switch c.Next = v.nextRung(a, &g, &c.Ladder); {
 	case c.Next == NoRung:
 		c.Why = "a human was told; nothing follows until it recovers"
 	case c.Next == RungNudge && l == nil:
-		c.Due = s.meta.Clock
+		c.Due = v.meta.Clock
 	case c.Next == RungNudge:
 		c.Due = l.At.Add(set.Cooldown)
 	default:
-		c.Due = c.At.Add(set.deadline(c.Rung) + s.absent(a, c.At))
+		c.Due = c.At.Add(set.deadline(c.Rung) + v.absent(a, c.At))
 	}
 	return c
 }
 
 // spared tells why the ladder leaves a stuck agent alone; empty: it does not.
-func (s *State) spared(a *Agent, l *Ladder) string {
+func (v *View) spared(a *Agent, l *Ladder) string {
 	switch {
-	case !s.meta.Settings.Ladder.Enabled:
+	case !v.meta.Settings.Ladder.Enabled:
 		return "the ladder is switched off (setting ladder_enabled)"
-	case s.roles.get(uint64(a.Role)).Spec.Ladder == LadderOff:
+	case v.roles.Get(a.Role).Spec.Ladder == LadderOff:
 		return "the ladder is switched off for its role"
-	case s.stopWish(a):
+	case v.stopWish(a):
 		return "it is not meant to run"
-	case s.paused(a) != "":
-		return "it is " + s.pausedText(a, s.paused(a))
+	case v.paused(a) != "":
+		return "it is " + v.pausedText(a, v.paused(a))
 	case a.Order == StopOrder && l.Rung < RungRestart:
 		return "it is being stopped: " + a.OrderReason
-	case s.meta.HoldUntil > s.meta.Clock:
+	case v.meta.HoldUntil > v.meta.Clock:
 		return "hosts report after a restore"
-	case s.meta.Brake.Set != 0:
-		return "the brake is set: " + s.meta.Brake.Why
+	case v.meta.Brake.Set != 0:
+		return "the brake is set: " + v.meta.Brake.Why
 	}
 	return ""
 }
 
 // nextRung is the rung that follows in the episode.
-func (s *State) nextRung(a *Agent, g *Signals, l *Ladder) Rung {
+func (v *View) nextRung(a *Agent, g *Signals, l *Ladder) Rung {
 	switch l.Rung {
 	case NoRung:
 		return RungNudge
 	case RungNudge:
 		return RungWake
 	case RungWake, RungInterrupt:
-		if s.unrestartable(a, g) != "" {
+		if v.unrestartable(a, g) != "" {
 			return RungEscalate
 		}
 		return l.Rung + 1
@@ -178,16 +178,16 @@ func (s *State) nextRung(a *Agent, g *Signals, l *Ladder) Rung {
 // unrestartable tells why the ladder neither interrupts nor restarts an agent but asks a
 // human; empty: it does. Who reports its health in time is not dead, whatever sends the
 // reports, and a second proof that it is stuck is missing (seed 002, 1.5.3).
-func (s *State) unrestartable(a *Agent, g *Signals) string {
-	spec := &s.roles.get(uint64(a.Role)).Spec
+func (v *View) unrestartable(a *Agent, g *Signals) string {
+	spec := &v.roles.Get(a.Role).Spec
 	switch l := a.Notes().Ladder; {
 	case spec.Ladder == LadderEscalate:
 		return "its role says so"
-	case spec.Ladder == LadderCareful && !s.spoke(a):
+	case spec.Ladder == LadderCareful && !v.spoke(a):
 		return "it has said nothing since it began, so nobody can tell that it works no more"
 	case g.HealthEvery > 0 && g.Declared != nil && !g.unreported():
 		return "it reports its health in time"
-	case spec.Ladder == LadderCareful && s.beatsItself(a, g):
+	case spec.Ladder == LadderCareful && v.beatsItself(a, g):
 		return "its own beats go on, so it is not dead"
 	case spec.Ladder == LadderCareful && g.flows():
 		return "new text comes on its terminal, so perhaps it works"
@@ -204,16 +204,16 @@ func (s *State) unrestartable(a *Agent, g *Signals) string {
 // spoke tells that the agent has shown progress with its task, or has declared something or
 // used mail in this life: then its silence says something. An agent that holds no task loses
 // none.
-func (s *State) spoke(a *Agent) bool {
-	t := s.tasks.get(uint64(a.Task))
+func (v *View) spoke(a *Agent) bool {
+	t := v.tasks.Get(a.Task)
 	return t == nil || t.Progress > t.ChangedAt || a.Declared != nil || a.Notes().MailAt != 0 || a.patrols() > 0
 }
 
 // beatsItself tells that the agent works on a task and renews its lease by itself, not its
 // supervisor for it: its beats have not stopped, so nothing says that it has failed (seed
 // 002, 1.5.3). Missing reports say so: whatever sends the beats may be something beside it.
-func (s *State) beatsItself(a *Agent, g *Signals) bool {
-	own := !a.Managed || s.roles.get(uint64(a.Role)).Spec.Proof == ProofAgent
+func (v *View) beatsItself(a *Agent, g *Signals) bool {
+	own := !a.Managed || v.roles.Get(a.Role).Spec.Proof == ProofAgent
 	return own && g.Task != 0 && g.Part == PartActive && g.leased() && !g.unreported()
 }
 
@@ -234,24 +234,24 @@ func (l *LadderSettings) deadline(r Rung) time.Duration {
 // started, ended or in progress, mail sent or acknowledged, a declaration that says
 // something new or excuses a silence. A health report that repeats the last one is none,
 // since what sends it need not be what works (incident I41).
-func (s *State) lifesign(a *Agent) Time {
+func (v *View) lifesign(a *Agent) Time {
 	at := max(a.StartedAt, a.Since, a.Notes().MailAt)
 	if d := a.Declared; d != nil {
-		at = max(at, d.Since, min(d.Excused, s.meta.Clock))
+		at = max(at, d.Since, min(d.Excused, v.meta.Clock))
 	}
-	at = max(at, min(a.screenExcuse(), s.meta.Clock))
+	at = max(at, min(a.screenExcuse(), v.meta.Clock))
 	if a.patrols() > 0 {
 		at = max(at, a.Notes().Chain.PatrolAt)
 	}
-	if t := s.tasks.get(uint64(a.Task)); t != nil {
+	if t := v.tasks.Get(a.Task); t != nil {
 		at = max(at, t.ChangedAt, t.Progress)
 	}
 	return at
 }
 
 // gotOn tells that the agent has got on with work since a rung was taken.
-func (s *State) gotOn(a *Agent, l *Ladder) bool {
-	if t := s.tasks.get(uint64(a.Task)); t != nil && t.Progress >= l.At && t.Progress > t.ChangedAt { // the start is none
+func (v *View) gotOn(a *Agent, l *Ladder) bool {
+	if t := v.tasks.Get(a.Task); t != nil && t.Progress >= l.At && t.Progress > t.ChangedAt { // the start is none
 		return true
 	}
 	if a.patrols() > 0 && a.Notes().Chain.PatrolAt >= l.At {
@@ -262,7 +262,7 @@ func (s *State) gotOn(a *Agent, l *Ladder) bool {
 
 // stepLadder takes a rung.
 func (s *State) stepLadder(c *StepLadder) Outcome {
-	a := s.agents.mut(uint64(c.Agent))
+	a := s.agents.Mut(c.Agent)
 	switch {
 	case a == nil:
 		return refuse(NotFound, "there is no agent number %d", c.Agent)
@@ -319,10 +319,10 @@ func (s *State) offers(r RoleID, pending uint32) {
 
 // MayBeStuck yields, by number from behind after on, the agents that hold a task. What it
 // costs does not depend on how many others there are.
-func (s *State) MayBeStuck(after AgentID) func(yield func(AgentID) bool) {
+func (v *View) MayBeStuck(after AgentID) func(yield func(AgentID) bool) {
 	return func(yield func(AgentID) bool) {
-		if s.atWork.BTreeG != nil {
-			s.atWork.Ascend(after+1, yield)
+		if v.atWork.BTreeG != nil {
+			v.atWork.Ascend(after+1, yield)
 		}
 	}
 }
@@ -337,11 +337,11 @@ type DeafPlace struct {
 // and hold no task while one has waited for them for longer than the pending limit of their
 // role. Who is paused may not take it, and is left out. It visits only roles with claimable
 // tasks.
-func (s *State) MayBeDeaf(after DeafPlace) iter.Seq2[DeafPlace, AgentID] {
+func (v *View) MayBeDeaf(after DeafPlace) iter.Seq2[DeafPlace, AgentID] {
 	return func(yield func(DeafPlace, AgentID) bool) {
-		s.offered.Ascend(after.role, func(id RoleID) bool {
-			r, first := s.roles.get(uint64(id)), s.tasks.get(uint64(s.FirstPending(id)))
-			if r == nil || first == nil || s.meta.Clock.Sub(first.ChangedAt) <= r.Spec.PendingLimit || s.rolePaused(r) != "" {
+		v.offered.Ascend(after.role, func(id RoleID) bool {
+			r, first := v.roles.Get(id), v.tasks.Get(v.FirstPending(id))
+			if r == nil || first == nil || v.meta.Clock.Sub(first.ChangedAt) <= r.Spec.PendingLimit || v.rolePaused(r) != "" {
 				return true
 			}
 			at := DeafPlace{role: id}
@@ -350,7 +350,7 @@ func (s *State) MayBeDeaf(after DeafPlace) iter.Seq2[DeafPlace, AgentID] {
 			}
 			for _, id := range r.Agents[at.seen:] {
 				at.seen++
-				a := s.agents.get(uint64(id))
+				a := v.agents.Get(id)
 				if a != nil && a.Part != PartDisconnected && a.Task == 0 && !a.Paused && !yield(at, id) {
 					return false
 				}

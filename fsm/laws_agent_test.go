@@ -321,7 +321,7 @@ func TestHealthyLifeClearsTheBudget(t *testing.T) {
 		d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Code: 1})
 	}
 	d.must(SetAgent{Agent: "demo/b"}) // a human asks for a start
-	d.s.agents.mut(1).Failures = 3    // as before
+	d.s.agents.Mut(1).Failures = 3    // as before
 	sp := d.start("demo/b", h)
 	d.must(Join{sp})
 	id := d.must(CreateTask{Room: "demo", Role: "b"}).Task

@@ -237,11 +237,11 @@ func TestF07EachCopyOfAMailIsCharged(t *testing.T) {
 	for _, m := range d.read(me) {
 		d.must(AckMail{Speaker: me, Mail: m.ID})
 	}
-	left := d.s.mails.n
+	left := d.s.mails.Len()
 	d.must(SendMail{To: "r/a.2", From: "ann", Subject: "s", Body: strings.Repeat("b", 16_000)})
 	d.untilFull(SendMail{To: "r/a.2", From: "ann", Subject: "s", Body: strings.Repeat("b", 16_000)})
-	if d.s.Mail(1) != nil || d.s.mails.n <= left {
-		t.Errorf("closed mail is kept while new mail is refused: %d mails, before %d", d.s.mails.n, left)
+	if d.s.Mail(1) != nil || d.s.mails.Len() <= left {
+		t.Errorf("closed mail is kept while new mail is refused: %d mails, before %d", d.s.mails.Len(), left)
 	}
 }
 
@@ -358,8 +358,8 @@ func TestF07TheOldestEventsGoWhenHistoryIsFull(t *testing.T) {
 	for i := range 200 {
 		d.must(SetAgent{Agent: "r/a", Stop: i%2 == 0, By: "ann", Reason: strings.Repeat("w", 900)})
 	}
-	if u := d.use("history"); u.Used > u.Budget || d.s.meta.FirstEvent == 1 || d.s.events.n < 20 {
-		t.Errorf("%+v with %d events from %d on", u, d.s.events.n, d.s.meta.FirstEvent)
+	if u := d.use("history"); u.Used > u.Budget || d.s.meta.FirstEvent == 1 || d.s.events.Len() < 20 {
+		t.Errorf("%+v with %d events from %d on", u, d.s.events.Len(), d.s.meta.FirstEvent)
 	}
 	_ = me
 }
@@ -415,7 +415,7 @@ func TestS07SlotsOfAgentsCostWhatTheyTake(t *testing.T) {
 	for i := range 5 {
 		d.want(Full, ApplyRoom{Room: fmt.Sprint("r", i), Roles: roles})
 	}
-	if n := d.s.agents.n; n != 0 {
+	if n := d.s.agents.Len(); n != 0 {
 		t.Errorf("%d agents were made by refused requests", n)
 	}
 	d.room("r", RoleSpec{Name: "a", Replicas: 10_000})

@@ -14,7 +14,7 @@ func (d *drive) restored(backup []byte) *drive {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	s.Outnumber(d.s)
+	s.Outnumber(&d.s.View)
 	s.Apply(&Entry{Index: s.LastIndex(), Requests: []Request{{Cmd: RaiseEpoch{Hold: s.Settings().TTL}}}})
 	x := &drive{t: d.t, s: s, index: s.LastIndex(), term: d.term + 1, clock: s.Clock()}
 	x.must(LeaderEstablished{Server: "a"})

@@ -63,7 +63,7 @@ func TestViewsAreReplacedAndForgotten(t *testing.T) {
 	if got := d.s.Host(h2).Views; len(got) != 1 || got[0].Gossip != HearSilent {
 		t.Fatalf("%+v", got)
 	}
-	if len(img.Host(h).Views) != 2 || img.Host(h2).Views[0].Gossip != HearAlive {
+	if len(img.hosts.Get(h).Views) != 2 || img.hosts.Get(h2).Views[0].Gossip != HearAlive {
 		t.Fatal("a view of the state has changed")
 	}
 	d.view("b", h, HearNothing, HearNothing)

@@ -190,12 +190,12 @@ func TestL9DeletedAgentsTakeTheirMailAlong(t *testing.T) {
 	d.must(letter("r", MailNormal))
 	kept := d.must(letter("s", MailNormal)).Mail
 	d.room("r", RoleSpec{Name: "h", Replicas: 2, TTL: 24 * time.Hour}) // without w
-	if d.s.mails.n != 3 {
-		t.Fatalf("%d mails after an agent went, want 3", d.s.mails.n)
+	if d.s.mails.Len() != 3 {
+		t.Fatalf("%d mails after an agent went, want 3", d.s.mails.Len())
 	}
 	d.must(DeleteRoom{Room: "r", By: "x"})
-	if d.s.mails.n != 1 || d.s.Mail(kept) == nil {
-		t.Errorf("%d mails after the room went, want the one of another room", d.s.mails.n)
+	if d.s.mails.Len() != 1 || d.s.Mail(kept) == nil {
+		t.Errorf("%d mails after the room went, want the one of another room", d.s.mails.Len())
 	}
 	d.want(NoAddressee, letter("r", MailNormal))
 }
@@ -257,8 +257,8 @@ func TestL8MailIsSentOnce(t *testing.T) {
 	session := d.must(OpenSession{Client: "c"}).Session
 	req := Request{Session: session, Seq: 1, Cmd: letter("r", MailNormal)}
 	first := d.apply(d.entry(req)).Outcomes[0]
-	if again := d.apply(d.entry(req)).Outcomes[0]; !again.repeats(first) || d.s.mails.n != 3 {
-		t.Errorf("%+v, then %+v: %d mails", first, again, d.s.mails.n)
+	if again := d.apply(d.entry(req)).Outcomes[0]; !again.repeats(first) || d.s.mails.Len() != 3 {
+		t.Errorf("%+v, then %+v: %d mails", first, again, d.s.mails.Len())
 	}
 }
 

@@ -124,7 +124,7 @@ func TestL6RestoredEscalationsGetNewNumbers(t *testing.T) {
 	x.must(CloseEscalation{Escalation: 1, By: "ann"})
 	x.jump(time.Hour)
 	x.stick()
-	backup.Outnumber(x.s)
+	backup.Outnumber(&x.s.View)
 	if c, was := backup.EscalationCounts(), x.s.EscalationCounts(); c.Last < was.Last || c.LastNotice < was.LastNotice || c.Open != 1 || c.Pending != 1 {
 		t.Errorf("restored %+v over %+v", c, was)
 	}

@@ -177,7 +177,7 @@ func TestSeed003NoContentInEvents(t *testing.T) {
 	x.must(ProgressTask{Work: x.work(), Note: "secret note"})
 	x.cancel()
 	x.must(ReopenRoom{Room: "r", By: "ann"})
-	for _, e := range x.s.events.from(0) {
+	for _, e := range x.s.events.From(0) {
 		if strings.Contains(e.Text, "secret") {
 			t.Errorf("event %s says %q", e.Kind, e.Text)
 		}

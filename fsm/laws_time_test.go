@@ -211,7 +211,7 @@ func TestL8SessionRemembers64Answers(t *testing.T) {
 	if n := d.s.meta.NextTask - 1; n != 102 {
 		t.Fatalf("%d tasks", n)
 	}
-	if got := view.sessions.get(uint64(ss)); got.Max != 100 {
+	if got := view.sessions.Get(ss); got.Max != 100 {
 		t.Fatalf("the view has moved on to %d", got.Max)
 	}
 	d.apply(d.entry(Request{Session: ss, Seq: 201, Cmd: CloseSession{}}))
@@ -232,7 +232,7 @@ func TestSessionEndsWithoutWrites(t *testing.T) {
 		}
 	}
 	d.pass(30 * time.Second)
-	if d.s.sessions.n != 0 {
+	if d.s.sessions.Len() != 0 {
 		t.Fatal("still there")
 	}
 }

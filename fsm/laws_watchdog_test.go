@@ -62,7 +62,7 @@ func (x *silentRoom) cancel() Outcome {
 }
 
 func (x *silentRoom) events(kinds ...string) (list []*Event) {
-	for _, e := range x.s.events.from(0) {
+	for _, e := range x.s.events.From(0) {
 		if slices.Contains(kinds, e.Kind) {
 			list = append(list, e)
 		}

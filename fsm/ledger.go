@@ -1,5 +1,7 @@
 package fsm
 
+import "vigil/fsm/table"
+
 // The ledger says what every value of the state costs in memory, by one formula (cost.go),
 // and who pays for it: a purse of the cluster and, for what belongs to a room, that room's
 // share of it. Nobody books anything by hand. A table that is on the ledger takes note of each
@@ -72,25 +74,16 @@ const bytesPerMarkedEntry = 4 << 10
 // MarkEvery is after how many log entries the servers compare their states again (law L12): the setting
 // mark_every, and more when the state is so large that hashing it would cost more than the entries
 // did. 0: never.
-func (s *State) MarkEvery() uint64 {
-	every := s.meta.Settings.MarkEvery
+func (v *View) MarkEvery() uint64 {
+	every := v.meta.Settings.MarkEvery
 	if every == 0 {
 		return 0
 	}
 	var bytes int64
-	for _, b := range s.ledger.cluster {
+	for _, b := range v.ledger.cluster {
 		bytes += b
 	}
 	return max(every, uint64(max(bytes, 0))/bytesPerMarkedEntry)
-}
-
-// meter puts a table on the ledger.
-type meter[T any] struct {
-	books *ledger
-	purse Purse
-	cost  func(*T) int64  // of a value
-	room  func(*T) RoomID // nil: no room pays
-	dirty []uint64        // handed out for writing since the last settlement
 }
 
 // meters puts every table on the ledger; what is in them is charged anew.
@@ -108,59 +101,14 @@ func (s *State) meters() {
 	measure(&s.escalations, l, ForHistory, costOfEscalation, nil)
 }
 
-// measure charges what is in a table, and from then on what becomes of it.
-func measure[T any](t *table[T], l *ledger, p Purse, cost func(*T) int64, room func(*T) RoomID) {
-	t.meter = &meter[T]{books: l, purse: p, cost: cost, room: room}
-	for id, v := range t.from(0) {
-		bytes := cost(v)
-		page := t.pageOf(id)
-		page.cost[id&(pageSize-1)], page.dirty = uint32(bytes), 0
-		t.meter.charge(v, bytes)
-	}
-}
-
-func (m *meter[T]) charge(v *T, bytes int64) {
-	room := RoomID(0)
-	if m.room != nil {
-		room = m.room(v)
-	}
-	m.books.charge(m.purse, room, bytes)
-}
-
-// touch notes that a value is about to change.
-func (m *meter[T]) touch(p *page[T], id uint64) {
-	if bit := uint32(1) << (id & (pageSize - 1)); p.dirty&bit == 0 {
-		p.dirty |= bit
-		m.dirty = append(m.dirty, id)
-		m.books.unsettled = true
-	}
-}
-
-// release gives back what a value has cost that goes.
-func (m *meter[T]) release(p *page[T], id uint64) {
-	at := id & (pageSize - 1)
-	m.charge(&p.vals[at], -int64(p.cost[at]))
-	p.cost[at] = 0
-}
-
-// settleTable charges what has changed in a table. grown is called with each value that
-// costs more than before, and may change or remove it and others.
-func settleTable[T any](t *table[T], grown func(*T)) {
-	m := t.meter
-	for i := 0; i < len(m.dirty); i++ { // it may grow meanwhile
-		id := m.dirty[i]
-		p, at := t.pageOf(id), id&(pageSize-1)
-		if p == nil || p.dirty&(1<<at) == 0 {
-			continue // removed
+// measure charges what is in a table, and from then on what becomes of it. Without room, no
+// room pays.
+func measure[K table.ID, T any](t *table.Table[K, T], l *ledger, p Purse, cost func(*T) int64, room func(*T) RoomID) {
+	t.Measure(cost, func(v *T, bytes int64) {
+		r := RoomID(0)
+		if room != nil {
+			r = room(v)
 		}
-		p.dirty &^= 1 << at
-		bytes := m.cost(&p.vals[at])
-		more := bytes - int64(p.cost[at])
-		p.cost[at] = uint32(bytes)
-		m.charge(&p.vals[at], more)
-		if more > 0 {
-			grown(&p.vals[at])
-		}
-	}
-	m.dirty = m.dirty[:0]
+		l.charge(p, r, bytes)
+	}, &l.unsettled)
 }

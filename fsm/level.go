@@ -65,7 +65,7 @@ func (i *Image) schema() ([]reflect.Type, planner) {
 }
 
 // Level is the feature level that has begun.
-func (i *Image) Level() uint32 { return i.meta.Level }
+func (v *View) Level() uint32 { return v.meta.Level }
 
 // raiseLevel begins a feature level. It is refused where it does not raise.
 func (s *State) raiseLevel(c *RaiseLevel) Outcome {

@@ -3,16 +3,16 @@ package fsm
 import "fmt"
 
 // nextInc is the incarnation that the agent's next start gets.
-func (s *State) nextInc(a *Agent) Incarnation {
-	base := max(a.Inc, s.meta.IncFloor)
-	if base.Epoch() < s.meta.Epoch {
-		return MakeIncarnation(s.meta.Epoch, 1)
+func (v *View) nextInc(a *Agent) Incarnation {
+	base := max(a.Inc, v.meta.IncFloor)
+	if base.Epoch() < v.meta.Epoch {
+		return MakeIncarnation(v.meta.Epoch, 1)
 	}
 	return base + 1
 }
 
 // NextIncarnation is the number that OrderStart must carry now.
-func (s *State) NextIncarnation(a *Agent) Incarnation { return s.nextInc(a) }
+func (v *View) NextIncarnation(a *Agent) Incarnation { return v.nextInc(a) }
 
 // newLife resets what belonged to the old incarnation. The caller has checked that
 // no fence holds.
@@ -21,22 +21,22 @@ func (s *State) newLife(a *Agent, inc Incarnation) *Lease {
 	a.Overdue, a.Declared = false, nil
 	a.note(func(n *Notes) { n.Stuck, n.MailAt, n.Screen = "", 0, nil })
 	a.StartedAt, a.Since = s.meta.Clock, s.meta.Clock
-	l := s.leases.mut(uint64(a.ID))
+	l := s.leases.Mut(a.ID)
 	s.rearm(timerLease, uint64(a.ID), &l.ArmedL, 0)
 	s.rearm(timerFence, uint64(a.ID), &l.ArmedF, 0)
-	*l = Lease{Inc: inc, TTL: int64(s.roles.mut(uint64(a.Role)).Spec.TTL)}
+	*l = Lease{Inc: inc, TTL: int64(s.roles.Mut(a.Role).Spec.TTL)}
 	return l
 }
 
 func (s *State) grantLease(a *Agent) *Lease {
-	l := s.leases.mut(uint64(a.ID))
+	l := s.leases.Mut(a.ID)
 	l.Until, l.Beat, l.Beatless = s.meta.Clock+Time(l.TTL), s.meta.Clock, false
 	s.rearm(timerLease, uint64(a.ID), &l.ArmedL, l.Until)
 	return l
 }
 
 func (s *State) grantFence(a *Agent) *Lease {
-	l := s.leases.mut(uint64(a.ID))
+	l := s.leases.Mut(a.ID)
 	l.Fence = s.meta.Clock + Time(l.TTL)
 	s.rearm(timerFence, uint64(a.ID), &l.ArmedF, l.Fence)
 	return l
@@ -45,7 +45,7 @@ func (s *State) grantFence(a *Agent) *Lease {
 // disconnect ends the participant (leave, lease, exit) and recovers its task in
 // the same step (law L2). The caller may hold no shadow of the agent.
 func (s *State) disconnect(id AgentID, why string, charge bool) {
-	a := s.agents.mut(uint64(id))
+	a := s.agents.Mut(id)
 	was := a.shadow()
 	s.release(a, why, charge, false)
 	s.settle(a, was)
@@ -56,11 +56,11 @@ func (s *State) release(a *Agent, why string, charge, killed bool) {
 	if a.Part != PartDisconnected {
 		a.Part, a.Since = PartDisconnected, s.meta.Clock
 	}
-	l := s.leases.mut(uint64(a.ID))
+	l := s.leases.Mut(a.ID)
 	l.Until, l.Vouch = 0, false
 	s.rearm(timerLease, uint64(a.ID), &l.ArmedL, 0)
 	if a.Task != 0 {
-		t := s.tasks.mut(uint64(a.Task))
+		t := s.tasks.Mut(a.Task)
 		if !a.Managed {
 			s.figures.Exits[ExitGone]++
 			a.LastExit = &Exit{Inc: a.Inc, At: s.meta.Clock, Wall: s.now.Wall, Kind: ExitGone, Reason: why, Task: a.Task}
@@ -72,9 +72,9 @@ func (s *State) release(a *Agent, why string, charge, killed bool) {
 
 // lose ends a fence without an exit report: another host may start the agent.
 func (s *State) lose(id AgentID, why string) {
-	a := s.agents.mut(uint64(id))
+	a := s.agents.Mut(id)
 	was := a.shadow()
-	l := s.leases.mut(uint64(id))
+	l := s.leases.Mut(id)
 	l.Fence = 0
 	s.rearm(timerFence, uint64(id), &l.ArmedF, 0)
 	s.event("agent.fence_ended", about{agent: a, task: a.Task, host: a.Host}, why)
@@ -90,7 +90,7 @@ func (s *State) lose(id AgentID, why string) {
 // buried takes note of an end that somebody saw: the process is gone.
 func (s *State) buried(a *Agent, x Exit) {
 	was := a.shadow()
-	l := s.leases.mut(uint64(a.ID))
+	l := s.leases.Mut(a.ID)
 	l.Fence = 0
 	s.rearm(timerFence, uint64(a.ID), &l.ArmedF, 0)
 	x.Inc, x.At, x.Wall, x.Task, x.Host = a.Inc, s.meta.Clock, s.now.Wall, a.Task, a.Host
@@ -162,7 +162,7 @@ func (s *State) intend(a *Agent, reason string) {
 }
 
 // stopWish tells whether a human wants the agent not to run.
-func (s *State) stopWish(a *Agent) bool {
-	r, rm := s.roles.get(uint64(a.Role)), s.rooms.get(uint64(a.Room))
+func (v *View) stopWish(a *Agent) bool {
+	r, rm := v.roles.Get(a.Role), v.rooms.Get(a.Room)
 	return a.Stopped || a.Retired || r.Retired || rm.Deleting || r.Spec.Desired == DesiredStopped
 }

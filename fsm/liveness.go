@@ -95,7 +95,7 @@ func (x Hearsay) gone() bool {
 // Doubt tells why a host should get no starts, going by what the servers hear of
 // it; "": no reason. Gossip is a hint: a host that only it does not hear keeps its
 // agents, and once a beat has arrived since, its UDP port is the likely fault.
-func (s *State) Doubt(h *Host) string {
+func (v *View) Doubt(h *Host) string {
 	x := h.Hearsay()
 	quiet := x.Gossip == HearSilent || x.Gossip == HearLeft
 	switch {
@@ -114,34 +114,34 @@ func (s *State) Doubt(h *Host) string {
 }
 
 // SinceBeat is the cluster time since the host's last beat or registration.
-func (s *State) SinceBeat(h *Host) time.Duration { return s.meta.Clock.Sub(h.BeatAt) }
+func (v *View) SinceBeat(h *Host) time.Duration { return v.meta.Clock.Sub(h.BeatAt) }
 
 // Surrenders tells whether lives of fast roles on the host are to be given up now:
 // nothing is heard of it in any way, not even a beat, and it has such lives.
-func (s *State) Surrenders(h *Host) bool {
-	if h.State != HostSuspect && h.State != HostLost || !h.Hearsay().gone() || s.SinceBeat(h) < SilentFor {
+func (v *View) Surrenders(h *Host) bool {
+	if h.State != HostSuspect && h.State != HostLost || !h.Hearsay().gone() || v.SinceBeat(h) < SilentFor {
 		return false
 	}
-	hi := s.hostIdx.get(uint64(h.ID))
+	hi := v.hostIdx.Get(h.ID)
 	if hi == nil || hi.running+hi.starting == 0 {
 		return false
 	}
 	for id := range hi.agents { // any one will do, so their order does not matter
-		if s.fastLife(s.agents.get(uint64(id))) {
+		if v.fastLife(v.agents.Get(id)) {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *State) fastLife(a *Agent) bool {
-	return a.Proc.Fenced() && s.roles.get(uint64(a.Role)).Spec.Policy == PolicyFast
+func (v *View) fastLife(a *Agent) bool {
+	return a.Proc.Fenced() && v.roles.Get(a.Role).Spec.Policy == PolicyFast
 }
 
 // surrenderHost gives up the lives of fast roles: a beat may still adopt them back
 // while nothing newer is ordered.
 func (s *State) surrenderHost(c *SurrenderHost) Outcome {
-	h := s.hosts.mut(uint64(c.Host))
+	h := s.hosts.Mut(c.Host)
 	switch {
 	case h == nil:
 		return refuse(NotFound, "there is no host number %d", c.Host)
@@ -151,7 +151,7 @@ func (s *State) surrenderHost(c *SurrenderHost) Outcome {
 	out := Outcome{Host: h.ID}
 	s.event("host.surrendered", about{host: h.ID}, clip(c.Reason, MaxReason))
 	for _, id := range s.agentsOn(h.ID) {
-		if s.fastLife(s.agents.get(uint64(id))) {
+		if s.fastLife(s.agents.Get(id)) {
 			s.brakeLost()
 			s.lose(id, "its host is "+whyMute+" and its role is fast")
 			out.Count++
@@ -183,7 +183,7 @@ func (s *State) reportViews(c *ReportViews) Outcome {
 		s.dropViews(c.Server, listed)
 	}
 	for _, v := range c.Views {
-		if h := s.hosts.mut(uint64(v.Host)); h != nil {
+		if h := s.hosts.Mut(v.Host); h != nil {
 			s.setView(h, HostView{Server: c.Server, Gossip: v.Gossip, Stream: v.Stream})
 		}
 	}
@@ -192,9 +192,9 @@ func (s *State) reportViews(c *ReportViews) Outcome {
 
 // dropViews forgets what a server said of the hosts that are not to be kept.
 func (s *State) dropViews(server string, keep map[HostID]bool) {
-	for id, h := range s.hosts.from(0) {
+	for id, h := range s.hosts.From(0) {
 		if _, has := h.viewOf(server); has && !keep[h.ID] {
-			s.setView(s.hosts.mut(id), HostView{Server: server})
+			s.setView(s.hosts.Mut(id), HostView{Server: server})
 		}
 	}
 }
@@ -224,7 +224,7 @@ func (s *State) setView(h *Host, v HostView) {
 }
 
 func (s *State) suspectHost(c *SuspectHost) Outcome {
-	h := s.hosts.mut(uint64(c.Host))
+	h := s.hosts.Mut(c.Host)
 	why := clip(c.Reason, MaxReason)
 	switch {
 	case h == nil:
@@ -283,14 +283,14 @@ func (s *State) noteHeard(h *Host, why string) {
 // rearmHeld brings the timers of tasks that are held on a host forward once it is known how
 // long it was not heard: until then they were put off again and again.
 func (s *State) rearmHeld(h *Host) {
-	hi := s.hostIdx.get(uint64(h.ID))
+	hi := s.hostIdx.Get(h.ID)
 	if hi == nil {
 		return
 	}
 	for id := range hi.agents { // each has a timer of its own, so their order does not matter
-		a := s.agents.get(uint64(id))
-		if t := s.tasks.get(uint64(a.Task)); t != nil && t.Armed != 0 {
-			t = s.tasks.mut(uint64(a.Task))
+		a := s.agents.Get(id)
+		if t := s.tasks.Get(a.Task); t != nil && t.Armed != 0 {
+			t = s.tasks.Mut(a.Task)
 			s.rearm(timerTask, uint64(t.ID), &t.Armed, s.taskDue(t))
 		}
 	}
@@ -299,13 +299,13 @@ func (s *State) rearmHeld(h *Host) {
 // absent is for how long of the time since then the host of an agent's process was not
 // heard. Nothing that the agent did or said in it can be known, so it counts neither as
 // missed reports nor as silence: a laptop that was suspended wakes up with healthy agents.
-func (s *State) absent(a *Agent, since Time) (total time.Duration) {
-	h := s.hosts.get(uint64(a.Host))
+func (v *View) absent(a *Agent, since Time) (total time.Duration) {
+	h := v.hosts.Get(a.Host)
 	if h == nil || !a.Proc.Fenced() {
 		return 0
 	}
 	for i := 0; i < len(h.Away); i += 2 {
-		end := s.meta.Clock
+		end := v.meta.Clock
 		if i+1 < len(h.Away) {
 			end = h.Away[i+1]
 		}
@@ -327,9 +327,9 @@ func (s *State) flap(h *Host) {
 }
 
 // recentFlaps gives a copy.
-func (s *State) recentFlaps(h *Host) (list []Time) {
+func (v *View) recentFlaps(h *Host) (list []Time) {
 	for _, at := range h.Flaps {
-		if s.meta.Clock.Sub(at) < s.meta.Settings.FlapWindow {
+		if v.meta.Clock.Sub(at) < v.meta.Settings.FlapWindow {
 			list = append(list, at)
 		}
 	}
@@ -341,8 +341,8 @@ const longestFlapPause = 10 * time.Minute
 
 // flapPause is how long a host that comes back gets no starts: 0 for one that has
 // flapped less than flap_limit times of late, else twice as long each time.
-func (s *State) flapPause(h *Host) time.Duration {
-	set, n := &s.meta.Settings, len(s.recentFlaps(h))
+func (v *View) flapPause(h *Host) time.Duration {
+	set, n := &v.meta.Settings, len(v.recentFlaps(h))
 	if set.FlapLimit == 0 || n < int(set.FlapLimit) {
 		return 0
 	}

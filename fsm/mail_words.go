@@ -28,19 +28,19 @@ func (s *State) sendMail(c *SendMail) Outcome {
 	}
 	for _, id := range list {
 		s.meta.LastMail++
-		m := s.mails.put(uint64(s.meta.LastMail))
+		m := s.mails.Put(s.meta.LastMail)
 		*m = draft
-		m.ID, m.To, m.Room = s.meta.LastMail, id, s.agents.get(uint64(id)).Room
+		m.ID, m.To, m.Room = s.meta.LastMail, id, s.agents.Get(id).Room
 		s.indexMail(m, +1)
 		s.rearm(timerMail, uint64(m.ID), &m.Armed, s.mailDeadline(m))
 	}
 	s.res.Effects.Mail = append(s.res.Effects.Mail, list...)
 	for _, id := range list {
 		if s.overseers.has(id) {
-			s.reviewChain(s.agents.mut(uint64(id)))
+			s.reviewChain(s.agents.Mut(id))
 		}
 	}
-	if a := s.agents.mut(uint64(s.agentByName[c.Agent])); a != nil {
+	if a := s.agents.Mut(s.agentByName[c.Agent]); a != nil {
 		s.answer(a)
 		a.note(func(n *Notes) { n.MailAt = s.meta.Clock })
 	}
@@ -50,7 +50,7 @@ func (s *State) sendMail(c *SendMail) Outcome {
 // sent writes the event and makes the answer; leftOut says who got no copy.
 func (s *State) sent(c *SendMail, draft *Mail, first MailID, list []AgentID, leftOut string) Outcome {
 	out := Outcome{Mail: first, Count: uint32(len(list)), Detail: leftOut}
-	to := s.agents.mut(uint64(list[0]))
+	to := s.agents.Mut(list[0])
 	if len(list) == 1 {
 		out.Agent = to.ID
 		s.event("mail.sent", about{agent: to}, fmt.Sprintf("mail %d, %s, from %s", first, draft.Priority, draft.From))
@@ -77,14 +77,14 @@ func (s *State) draft(c *SendMail) (Mail, Outcome) {
 	}
 	if m.Thread == 0 && c.ReplyTo != 0 {
 		m.Thread = c.ReplyTo
-		if first := s.mails.get(uint64(c.ReplyTo)); first != nil {
+		if first := s.mails.Get(c.ReplyTo); first != nil {
 			m.Thread = first.Thread
 		}
 	}
 	return m, Outcome{}
 }
 
-func (s *State) checkMail(c *SendMail, m *Mail) Outcome {
+func (v *View) checkMail(c *SendMail, m *Mail) Outcome {
 	for _, f := range []struct {
 		name, text string
 		most       int
@@ -108,16 +108,16 @@ func (s *State) checkMail(c *SendMail, m *Mail) Outcome {
 		return refuse(Invalid, "the mail has neither a subject nor a body")
 	case c.Priority > MailLow:
 		return refuse(Invalid, "the priority has a value that this server does not know")
-	case max(c.Thread, c.ReplyTo) > s.meta.LastMail:
-		return refuse(Invalid, "mail %d was never sent; the newest is %d", max(c.Thread, c.ReplyTo), s.meta.LastMail)
+	case max(c.Thread, c.ReplyTo) > v.meta.LastMail:
+		return refuse(Invalid, "mail %d was never sent; the newest is %d", max(c.Thread, c.ReplyTo), v.meta.LastMail)
 	}
 	return Outcome{}
 }
 
 // recipients finds who gets a copy. The Detail of an outcome that is OK says whom the
 // mail does not reach.
-func (s *State) recipients(c *SendMail) ([]AgentID, Outcome) {
-	list, no := s.addressed(c)
+func (v *View) recipients(c *SendMail) ([]AgentID, Outcome) {
+	list, no := v.addressed(c)
 	if no.Code != OK {
 		return nil, no
 	}
@@ -127,8 +127,8 @@ func (s *State) recipients(c *SendMail) ([]AgentID, Outcome) {
 	var reached []AgentID
 	var off, full string // the first of them
 	for _, id := range list {
-		a := s.agents.get(uint64(id))
-		box := s.mailboxes.get(uint64(id))
+		a := v.agents.Get(id)
+		box := v.mailboxes.Get(id)
 		switch {
 		case c.NoQueue && !a.on():
 			off = cmp.Or(off, a.Name)
@@ -155,32 +155,32 @@ func (a *Agent) on() bool { return a.Proc.Fenced() || a.Part != PartDisconnected
 
 // addressed finds the agents that an address names, without the sender unless it names
 // itself alone.
-func (s *State) addressed(c *SendMail) ([]AgentID, Outcome) {
+func (v *View) addressed(c *SendMail) ([]AgentID, Outcome) {
 	if c.To == "" {
-		return s.answered(c.ReplyTo)
+		return v.answered(c.ReplyTo)
 	}
 	room, rest, ofRoom := strings.Cut(c.To, "/")
 	role, n, numbered := strings.Cut(rest, ".")
-	rm := s.Room(room)
+	rm := v.Room(room)
 	switch {
 	case rm == nil && !ofRoom:
-		return nil, refuse(NoAddressee, "%s", s.noRoom(room).Detail)
+		return nil, refuse(NoAddressee, "%s", v.noRoom(room).Detail)
 	case rm == nil:
-		return nil, refuse(NoAddressee, "%s", s.noAgent(c.To).Detail)
+		return nil, refuse(NoAddressee, "%s", v.noAgent(c.To).Detail)
 	case rm.Deleting:
 		return nil, refuse(Stopped, "room %q is being deleted and takes no mail", room)
 	case ofRoom && numbered && n != "*":
-		return s.alone(c.To, room, role, n)
+		return v.alone(c.To, room, role, n)
 	}
 	var list []AgentID
-	self := s.agentByName[c.Agent]
+	self := v.agentByName[c.Agent]
 	for _, id := range rm.Roles {
-		r := s.roles.get(uint64(id))
+		r := v.roles.Get(id)
 		if ofRoom && r.Spec.Name != role {
 			continue
 		}
 		for _, id := range r.Agents {
-			if !s.agents.get(uint64(id)).Retired && (id != self || ofRoom && len(r.Agents) == 1) {
+			if !v.agents.Get(id).Retired && (id != self || ofRoom && len(r.Agents) == 1) {
 				list = append(list, id)
 			}
 		}
@@ -192,21 +192,21 @@ func (s *State) addressed(c *SendMail) ([]AgentID, Outcome) {
 }
 
 // alone finds the agent of room/role.N; room/role.1 is the first.
-func (s *State) alone(to, room, role, n string) ([]AgentID, Outcome) {
+func (v *View) alone(to, room, role, n string) ([]AgentID, Outcome) {
 	index, err := strconv.ParseUint(n, 10, 32)
 	if err != nil || strconv.FormatUint(index, 10) != n || index == 0 {
 		return nil, refuse(NoAddressee, "%q is no address; write room, room/role or room/role.2", to)
 	}
-	a := s.AgentByName(AgentName(room, role, uint32(index)))
+	a := v.AgentByName(AgentName(room, role, uint32(index)))
 	if a == nil || a.Retired {
-		return nil, refuse(NoAddressee, "%s", s.noAgent(to).Detail)
+		return nil, refuse(NoAddressee, "%s", v.noAgent(to).Detail)
 	}
 	return []AgentID{a.ID}, Outcome{}
 }
 
 // answered finds the agent that sent a mail.
-func (s *State) answered(id MailID) ([]AgentID, Outcome) {
-	m := s.mails.get(uint64(id))
+func (v *View) answered(id MailID) ([]AgentID, Outcome) {
+	m := v.mails.Get(id)
 	switch {
 	case id == 0:
 		return nil, refuse(Invalid, "the mail has no address; write room, room/role or room/role.2")
@@ -215,9 +215,9 @@ func (s *State) answered(id MailID) ([]AgentID, Outcome) {
 	case m.FromInc == 0:
 		return nil, refuse(NoAddressee, "mail %d was not sent by an agent, and only agents have mailboxes; name whom to send the answer to", id)
 	}
-	a := s.AgentByName(m.From)
+	a := v.AgentByName(m.From)
 	if a == nil || a.Retired {
-		return nil, refuse(NoAddressee, "%s", s.noAgent(m.From).Detail)
+		return nil, refuse(NoAddressee, "%s", v.noAgent(m.From).Detail)
 	}
 	return []AgentID{a.ID}, Outcome{}
 }
@@ -231,7 +231,7 @@ func (s *State) readMail(c *ReadMail) Outcome {
 	}
 	list := s.unread(a)
 	slices.SortStableFunc(list, func(x, y MailID) int {
-		return s.mailRank(a, s.mails.get(uint64(x))) - s.mailRank(a, s.mails.get(uint64(y)))
+		return s.mailRank(a, s.mails.Get(x)) - s.mailRank(a, s.mails.Get(y))
 	})
 	most := MaxMailRead
 	if c.Max > 0 {
@@ -246,7 +246,7 @@ func (s *State) readMail(c *ReadMail) Outcome {
 	out.Rev = s.meta.LastDelivery
 	again := 0
 	for _, id := range list {
-		m := s.mails.mut(uint64(id))
+		m := s.mails.Mut(id)
 		if m.DeliveredTo != a.Inc && (m.Noticed || m.DeliveredTo != 0) { // a reader of its own limit
 			m.Since, m.Noticed = s.meta.Clock, false
 		}
@@ -266,7 +266,7 @@ func (s *State) ackMail(c *AckMail) Outcome {
 	if a == nil {
 		return no
 	}
-	m := s.mails.mut(uint64(c.Mail))
+	m := s.mails.Mut(c.Mail)
 	out := a.outcome()
 	switch {
 	case m == nil || m.To != a.ID:

@@ -29,9 +29,9 @@ func lessSent(a, b sentMail) bool {
 
 // indexMail adds (by 1) or takes away (by -1) a mail's share of the indexes.
 func (s *State) indexMail(m *Mail, by int) {
-	box := s.mailboxes.mut(uint64(m.To))
+	box := s.mailboxes.Mut(m.To)
 	if box == nil {
-		box = s.mailboxes.put(uint64(m.To))
+		box = s.mailboxes.Put(m.To)
 	}
 	list := &box.open
 	if m.State.Closed() {
@@ -53,8 +53,8 @@ func (s *State) indexMail(m *Mail, by int) {
 }
 
 func (s *State) indexEndedMail(m *Mail, in bool) {
-	s.mailsEnded.put(0, uint64(m.ID), uint64(m.ID), in)
-	s.mailsEnded.put(m.Room, uint64(m.ID), uint64(m.ID), in)
+	s.mailsEnded.put(0, uint64(m.ID), m.ID, in)
+	s.mailsEnded.put(m.Room, uint64(m.ID), m.ID, in)
 }
 
 // closeMail ends a mail and keeps it for a while.
@@ -63,39 +63,39 @@ func (s *State) closeMail(m *Mail, state MailState) {
 	m.State, m.ClosedAt, m.Again = state, s.meta.Clock, false
 	s.indexMail(m, +1)
 	s.rearm(timerMail, uint64(m.ID), &m.Armed, s.mailDeadline(m))
-	if box := s.mailboxes.get(uint64(m.To)); len(box.closed) > MaxMailbox {
+	if box := s.mailboxes.Get(m.To); len(box.closed) > MaxMailbox {
 		s.removeMail(box.closed[0])
 	}
-	if a := s.agents.mut(uint64(m.To)); a != nil {
+	if a := s.agents.Mut(m.To); a != nil {
 		s.reviewChain(a) // a younger one may be what waits for it now
 	}
 }
 
 func (s *State) removeMail(id MailID) {
-	m := s.mails.mut(uint64(id))
+	m := s.mails.Mut(id)
 	s.indexMail(m, -1)
 	s.rearm(timerMail, uint64(id), &m.Armed, 0)
-	s.mails.del(uint64(id))
+	s.mails.Del(id)
 }
 
 // dropMailbox removes the mail of an agent that goes.
 func (s *State) dropMailbox(id AgentID) {
-	box := s.mailboxes.get(uint64(id))
+	box := s.mailboxes.Get(id)
 	if box == nil {
 		return
 	}
 	for _, mail := range slices.Concat(box.open, box.closed) {
 		s.removeMail(mail)
 	}
-	s.mailboxes.del(uint64(id))
+	s.mailboxes.Del(id)
 }
 
 // mailDeadline is when a mail must be looked at again. What follows when nobody
 // acknowledges it is that of seed 002, table 1.4.3. Reminders run from when the present
 // reader got it, so that each life is reminded once; escalations from the sending, so
 // that no series of lives puts them off.
-func (s *State) mailDeadline(m *Mail) Time {
-	set := &s.meta.Settings
+func (v *View) mailDeadline(m *Mail) Time {
+	set := &v.meta.Settings
 	if m.State.Closed() {
 		return m.ClosedAt.Add(set.MailRetention)
 	}
@@ -103,15 +103,15 @@ func (s *State) mailDeadline(m *Mail) Time {
 	if !m.Noticed && m.Priority != MailUrgent {
 		at = min(at, m.Since.Add(set.mailLimit(m.Priority)))
 	}
-	if escalation := s.mailEscalation(m); escalation != 0 && !m.Escalated {
+	if escalation := v.mailEscalation(m); escalation != 0 && !m.Escalated {
 		at = min(at, escalation)
 	}
 	return at
 }
 
 // mailEscalation is when a mail is escalated; 0: never.
-func (s *State) mailEscalation(m *Mail) Time {
-	limit := s.meta.Settings.mailLimit(m.Priority)
+func (v *View) mailEscalation(m *Mail) Time {
+	limit := v.meta.Settings.mailLimit(m.Priority)
 	switch m.Priority {
 	case MailUrgent:
 		return m.SentAt.Add(limit)
@@ -122,7 +122,7 @@ func (s *State) mailEscalation(m *Mail) Time {
 }
 
 func (s *State) fireMail(id MailID) {
-	m := s.mails.mut(uint64(id))
+	m := s.mails.Mut(id)
 	if m == nil {
 		return
 	}
@@ -155,7 +155,7 @@ func (s *State) notice(m *Mail) {
 			s.mailEvent("mail.reminder", m)
 			s.res.Effects.Mail = append(s.res.Effects.Mail, m.To)
 			if s.overseers.has(m.To) {
-				s.reviewChain(s.agents.mut(uint64(m.To)))
+				s.reviewChain(s.agents.Mut(m.To))
 			}
 		}
 	}
@@ -172,7 +172,7 @@ func (s *State) mailEvent(kind string, m *Mail) {
 	if m.State == MailDelivered {
 		how = "delivered to incarnation " + m.DeliveredTo.String()
 	}
-	s.event(kind, about{agent: s.agents.mut(uint64(m.To))}, fmt.Sprintf("mail %d, %s, from %s, %s, is without an acknowledgement after %s",
+	s.event(kind, about{agent: s.agents.Mut(m.To)}, fmt.Sprintf("mail %d, %s, from %s, %s, is without an acknowledgement after %s",
 		m.ID, m.Priority, m.From, how, time.Duration(s.meta.Clock-m.SentAt).Round(time.Second)))
 }
 
@@ -181,16 +181,16 @@ func (s *State) rearmMail(c *PutSettings) {
 	if !slices.ContainsFunc(c.Values, func(kv KV) bool { return strings.HasPrefix(kv.Key, "mail_") }) {
 		return
 	}
-	for id := range s.mails.from(0) {
-		m := s.mails.mut(id)
-		s.rearm(timerMail, id, &m.Armed, s.mailDeadline(m))
+	for id := range s.mails.From(0) {
+		m := s.mails.Mut(id)
+		s.rearm(timerMail, uint64(id), &m.Armed, s.mailDeadline(m))
 	}
 }
 
 // unread lists what ReadMail would hand over to the agent's present life, or to its next
 // one when it is off, oldest first.
-func (s *State) unread(a *Agent) (list []MailID) {
-	box := s.mailboxes.get(uint64(a.ID))
+func (v *View) unread(a *Agent) (list []MailID) {
+	box := v.mailboxes.Get(a.ID)
 	if box == nil {
 		return nil
 	}
@@ -199,8 +199,8 @@ func (s *State) unread(a *Agent) (list []MailID) {
 		reader = 0
 	}
 	for _, id := range box.open {
-		m := s.mails.get(uint64(id))
-		if m.unread(reader) && (m.FromInc != reader || !s.handover(a, m)) { // what a life leaves behind is not for itself
+		m := v.mails.Get(id)
+		if m.unread(reader) && (m.FromInc != reader || !v.handover(a, m)) { // what a life leaves behind is not for itself
 			list = append(list, id)
 		}
 	}
@@ -208,15 +208,15 @@ func (s *State) unread(a *Agent) (list []MailID) {
 }
 
 // Mail finds a mail.
-func (i *Image) Mail(id MailID) *Mail { return i.mails.get(uint64(id)) }
+func (v *View) Mail(id MailID) *Mail { return v.mails.Get(id) }
 
 // Mails yields the mails behind id in the order of sending.
-func (i *Image) Mails(after MailID) iter.Seq[*Mail] { return values(i.mails.from(uint64(after) + 1)) }
+func (v *View) Mails(after MailID) iter.Seq[*Mail] { return values(v.mails.From(after + 1)) }
 
 // Mailbox yields the mails of an agent behind id in the order of sending.
-func (s *State) Mailbox(id AgentID, after MailID) iter.Seq[*Mail] {
+func (v *View) Mailbox(id AgentID, after MailID) iter.Seq[*Mail] {
 	return func(yield func(*Mail) bool) {
-		box := s.mailboxes.get(uint64(id))
+		box := v.mailboxes.Get(id)
 		if box == nil {
 			return
 		}
@@ -226,7 +226,7 @@ func (s *State) Mailbox(id AgentID, after MailID) iter.Seq[*Mail] {
 			if len(open) == 0 || len(closed) > 0 && closed[0] < open[0] {
 				from = &closed
 			}
-			if !yield(s.Mail((*from)[0])) {
+			if !yield(v.Mail((*from)[0])) {
 				return
 			}
 			*from = (*from)[1:]
@@ -241,19 +241,19 @@ func beyond(list []MailID, id MailID) []MailID {
 }
 
 // MailFrom yields what a sender has sent behind id, in the order of sending.
-func (s *State) MailFrom(from string, after MailID) iter.Seq[*Mail] {
+func (v *View) MailFrom(from string, after MailID) iter.Seq[*Mail] {
 	return func(yield func(*Mail) bool) {
-		s.mailsSent.Ascend(sentMail{from, after + 1}, func(x sentMail) bool {
-			return x.from == from && yield(s.Mail(x.id))
+		v.mailsSent.Ascend(sentMail{from, after + 1}, func(x sentMail) bool {
+			return x.from == from && yield(v.Mail(x.id))
 		})
 	}
 }
 
 // Unread counts what ReadMail would hand over to the agent's present life, or to its
 // next one when it is off.
-func (s *State) Unread(id AgentID) int {
-	if a := s.Agent(id); a != nil {
-		return len(s.unread(a))
+func (v *View) Unread(id AgentID) int {
+	if a := v.Agent(id); a != nil {
+		return len(v.unread(a))
 	}
 	return 0
 }
@@ -261,33 +261,33 @@ func (s *State) Unread(id AgentID) int {
 // MailDelivery lists the mails of one delivery, the outcome's Rev of a ReadMail, in the
 // order in which they should be read. Those that were handed over again since belong to
 // the later delivery.
-func (s *State) MailDelivery(id AgentID, delivery uint64) (list []*Mail) {
-	for m := range s.Mailbox(id, 0) {
+func (v *View) MailDelivery(id AgentID, delivery uint64) (list []*Mail) {
+	for m := range v.Mailbox(id, 0) {
 		if m.Delivery == delivery && delivery != 0 {
 			list = append(list, m)
 		}
 	}
-	slices.SortStableFunc(list, func(x, y *Mail) int { return s.mailRank(s.Agent(id), x) - s.mailRank(s.Agent(id), y) })
+	slices.SortStableFunc(list, func(x, y *Mail) int { return v.mailRank(v.Agent(id), x) - v.mailRank(v.Agent(id), y) })
 	return list
 }
 
 // MailFor counts what ReadMail would hand over to this speaker, or says with a code
 // other than OK why it would be refused.
-func (s *State) MailFor(sp *Speaker) (int, Outcome) {
-	a := s.AgentByName(sp.Agent)
+func (v *View) MailFor(sp *Speaker) (int, Outcome) {
+	a := v.AgentByName(sp.Agent)
 	switch {
 	case a == nil:
-		return 0, s.noAgent(sp.Agent)
+		return 0, v.noAgent(sp.Agent)
 	case sp.Inc < a.Inc:
 		return 0, refuse(Superseded, "incarnation %s of %s was superseded by %s; stop", sp.Inc, a.Name, a.Inc)
 	case sp.Inc > a.Inc:
 		return 0, refuse(Invalid, "incarnation %s of %s was never given out; the newest is %s", sp.Inc, a.Name, a.Inc)
 	case string(sp.TokenHash) != a.TokenHash:
 		return 0, refuse(Denied, "the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN", a.Inc, a.Name)
-	case s.mayReturn(a), !a.Managed && a.Part == PartDisconnected:
+	case v.mayReturn(a), !a.Managed && a.Part == PartDisconnected:
 		return 0, refuse(Rejoin, "%s has no lease; join again", a.Name)
 	case a.Managed && !a.Proc.Fenced():
 		return 0, refuse(Superseded, "incarnation %s of %s has ended; stop", a.Inc, a.Name)
 	}
-	return len(s.unread(a)), Outcome{}
+	return len(v.unread(a)), Outcome{}
 }

@@ -54,14 +54,14 @@ func (m *MarkReport) majority() (hash string, decided bool) {
 // disputed tells that hashes differ and no majority says which is right: all voters differ,
 // or those that would decide are down or have not reported yet. Servers that are known to
 // have diverged have no say.
-func (s *State) disputed(m *MarkReport) bool {
+func (v *View) disputed(m *MarkReport) bool {
 	if _, decided := m.majority(); decided {
 		return false
 	}
 	first := ""
 	for _, h := range m.Hashes {
 		switch {
-		case slices.Contains(s.meta.Diverged, h.Key):
+		case slices.Contains(v.meta.Diverged, h.Key):
 		case first == "":
 			first = h.Value
 		case h.Value != first:

@@ -5,7 +5,7 @@ import "time"
 // orderStart opens the start order of the next incarnation. It checks again what
 // the planner saw: law L4 (one open order), L9 (intent), L11 (budgets).
 func (s *State) orderStart(c *OrderStart) Outcome {
-	a, h := s.agents.mut(uint64(c.Agent)), s.hosts.mut(uint64(c.Host))
+	a, h := s.agents.Mut(c.Agent), s.hosts.Mut(c.Host)
 	if a == nil || h == nil {
 		return refuse(NotFound, "there is no agent number %d or host number %d", c.Agent, c.Host)
 	}
@@ -49,7 +49,7 @@ func (s *State) takeStartToken() bool {
 }
 
 func (s *State) orderStop(c *OrderStop) Outcome {
-	a := s.agents.mut(uint64(c.Agent))
+	a := s.agents.Mut(c.Agent)
 	switch {
 	case a == nil:
 		return refuse(NotFound, "there is no agent number %d", c.Agent)
@@ -63,7 +63,7 @@ func (s *State) orderStop(c *OrderStop) Outcome {
 }
 
 func (s *State) cancelOrder(c *CancelOrder) Outcome {
-	a := s.agents.mut(uint64(c.Agent))
+	a := s.agents.Mut(c.Agent)
 	switch {
 	case a == nil:
 		return refuse(NotFound, "there is no agent number %d", c.Agent)

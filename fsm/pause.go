@@ -37,10 +37,10 @@ func (s *State) pauseAgent(c *SetPause, reason string) Outcome {
 		}
 		s.intend(a, "paused by "+nobody(c.By))
 		s.settle(a, was)
-		if s.agents.get(uint64(out.Agent)) == nil { // no longer declared, and this was its end
+		if s.agents.Get(out.Agent) == nil { // no longer declared, and this was its end
 			return out
 		}
-		s.offer(s.roles.get(uint64(a.Role)))
+		s.offer(s.roles.Get(a.Role))
 	}
 	out.Rev = a.Rev
 	if why := s.paused(a); why != "" && !c.Pause {
@@ -59,7 +59,7 @@ func (s *State) pauseRoom(c *SetPause, reason string) Outcome {
 	case rm.Paused == c.Pause:
 		return Outcome{Room: rm.ID, Rev: rm.Rev}
 	}
-	rm = s.rooms.mut(uint64(rm.ID))
+	rm = s.rooms.Mut(rm.ID)
 	rm.Rev = s.meta.Index
 	if rm.Paused = c.Pause; c.Pause {
 		rm.PauseBy, rm.PauseAt, rm.PauseWhy = c.By, s.now.Wall, reason
@@ -71,7 +71,7 @@ func (s *State) pauseRoom(c *SetPause, reason string) Outcome {
 	s.touch(rm.ID)
 	s.placeRoom(rm)
 	for _, role := range rm.Roles {
-		r, ri := s.roles.get(uint64(role)), s.roleIndexOf(role)
+		r, ri := s.roles.Get(role), s.roleIndex(role)
 		for _, id := range r.Agents {
 			if ri.starting == 0 { // only where an order is open something must change
 				break
@@ -103,7 +103,7 @@ func (s *State) pauseAll(c *SetPause, reason string) Outcome {
 		}
 	}
 	s.reviewAll()
-	for _, r := range s.roles.from(0) {
+	for _, r := range s.roles.From(0) {
 		s.offer(r)
 	}
 	return Outcome{Rev: m.Index}
@@ -111,10 +111,10 @@ func (s *State) pauseAll(c *SetPause, reason string) Outcome {
 
 // heed brings an agent in line with a pause that began or ended above it.
 func (s *State) heed(id AgentID, reason string) {
-	if s.agents.get(uint64(id)).Proc != ProcOrdered {
+	if s.agents.Get(id).Proc != ProcOrdered {
 		return
 	}
-	a := s.agents.mut(uint64(id))
+	a := s.agents.Mut(id)
 	was := a.shadow()
 	s.intend(a, reason)
 	s.settle(a, was)
@@ -129,28 +129,28 @@ func (s *State) offer(r *Role) {
 
 // paused tells which pause keeps the agent from starts and new tasks: "paused" (its
 // own, or its role's), "room_paused", "all_paused", or "" (law L9).
-func (s *State) paused(a *Agent) string {
+func (v *View) paused(a *Agent) string {
 	if a.Paused {
 		return "paused"
 	}
-	return s.rolePaused(s.roles.get(uint64(a.Role)))
+	return v.rolePaused(v.roles.Get(a.Role))
 }
 
-func (s *State) rolePaused(r *Role) string {
+func (v *View) rolePaused(r *Role) string {
 	switch {
 	case r.Spec.Desired == DesiredPaused:
 		return "paused"
-	case s.rooms.get(uint64(r.Room)).Paused:
+	case v.rooms.Get(r.Room).Paused:
 		return "room_paused"
-	case s.meta.Paused:
+	case v.meta.Paused:
 		return "all_paused"
 	}
 	return ""
 }
 
 // pausedText says who paused and how it is ended; code is what paused gave.
-func (s *State) pausedText(a *Agent, code string) string {
-	rm, m := s.rooms.get(uint64(a.Room)), &s.meta
+func (v *View) pausedText(a *Agent, code string) string {
+	rm, m := v.rooms.Get(a.Room), v.meta
 	switch {
 	case code == "all_paused":
 		return "paused with everything " + saidAt(m.PauseBy, m.PauseWhy, m.PauseAt) + "; `vigil resume` ends it"
@@ -207,10 +207,10 @@ func (s *State) unparkAgent(c *UnparkAgent) Outcome {
 
 // startDetail tells a human who asked for a start what still prevents it; empty:
 // nothing that another human has decided.
-func (s *State) startDetail(a *Agent) string {
-	switch code := s.whyNot(a); code {
+func (v *View) startDetail(a *Agent) string {
+	switch code := v.whyNot(a); code {
 	case "stopped", "paused", "room_paused", "all_paused", "deleting", "retired", "unkillable":
-		return a.Name + " is not started: " + s.Why(a.ID).Text
+		return a.Name + " is not started: " + v.Why(a.ID).Text
 	}
 	return ""
 }
@@ -223,9 +223,9 @@ func (s *State) entomb(room, by string) {
 }
 
 // withoutTombstone gives a list of its own: views keep the old one.
-func (s *State) withoutTombstone(room string) []Tombstone {
-	list := make([]Tombstone, 0, len(s.meta.Tombstones)+1)
-	for _, t := range s.meta.Tombstones {
+func (v *View) withoutTombstone(room string) []Tombstone {
+	list := make([]Tombstone, 0, len(v.meta.Tombstones)+1)
+	for _, t := range v.meta.Tombstones {
 		if t.Room != room {
 			list = append(list, t)
 		}
@@ -234,17 +234,17 @@ func (s *State) withoutTombstone(room string) []Tombstone {
 }
 
 // noRoom is the answer about a room that does not exist, or not any more.
-func (s *State) noRoom(name string) Outcome {
-	if t := s.Tombstone(name); t != nil {
+func (v *View) noRoom(name string) Outcome {
+	if t := v.Tombstone(name); t != nil {
 		return refuse(NotFound, "room %q was deleted by %s on %s; `vigil apply -f` makes it anew", name, nobody(t.By), t.At.text())
 	}
 	return refuse(NotFound, "there is no room %q; `vigil apply -f` creates it", name)
 }
 
 // noAgent is the answer about an agent that does not exist, or not any more.
-func (s *State) noAgent(name string) Outcome {
+func (v *View) noAgent(name string) Outcome {
 	room, _, _ := strings.Cut(name, "/")
-	if t := s.Tombstone(room); t != nil && s.Room(room) == nil {
+	if t := v.Tombstone(room); t != nil && v.Room(room) == nil {
 		return refuse(NotFound, "there is no agent %q: its room was deleted by %s on %s", name, nobody(t.By), t.At.text())
 	}
 	return refuse(NotFound, "there is no agent %q; `vigil agent list` shows them, `vigil apply` declares them", name)

@@ -74,11 +74,11 @@ func (p *Plan) passed(now Time) bool { return p.Due != 0 && p.Due < now }
 
 // Expectation is how long an attempt at the task may take by who created it, else by its
 // role; 0: nothing is said.
-func (s *State) Expectation(t *Task) time.Duration {
+func (v *View) Expectation(t *Task) time.Duration {
 	if p := t.Planned(); p.Expect != 0 {
 		return p.Expect
 	}
-	if r := s.roles.get(uint64(t.Role)); r != nil {
+	if r := v.roles.Get(t.Role); r != nil {
 		return r.Spec.Expect
 	}
 	return 0
@@ -121,10 +121,10 @@ func (s *State) answer(a *Agent) {
 	if l == nil || l.Inc != a.Inc || s.lifesign(a) >= l.At {
 		return
 	}
-	if t := s.tasks.get(uint64(a.Task)); t == nil || t.Plan == nil || !t.Plan.passed(s.meta.Clock) {
+	if t := s.tasks.Get(a.Task); t == nil || t.Plan == nil || !t.Plan.passed(s.meta.Clock) {
 		return
 	}
-	s.extend(a, s.tasks.mut(uint64(a.Task)), s.meta.Clock.Add(answerExtends))
+	s.extend(a, s.tasks.Mut(a.Task), s.meta.Clock.Add(answerExtends))
 }
 
 // extend puts off an expected completion that has passed.

@@ -51,8 +51,8 @@ const warnAt = 80
 const reliefSteps = 4096
 
 // budget is what a purse may pay in all; room 0 is the cluster.
-func (s *State) budget(p Purse, room RoomID) int64 {
-	b := &s.meta.Settings.Budget
+func (v *View) budget(p Purse, room RoomID) int64 {
+	b := &v.meta.Settings.Budget
 	if room == 0 {
 		return int64(*b.of(p))
 	}
@@ -60,33 +60,24 @@ func (s *State) budget(p Purse, room RoomID) int64 {
 }
 
 // over is by how much a purse, or a room's share of it, is beyond its whole budget.
-func (s *State) over(p Purse, room RoomID) int64 {
-	more := s.ledger.of(p, 0) - s.budget(p, 0)
+func (v *View) over(p Purse, room RoomID) int64 {
+	more := v.ledger.of(p, 0) - v.budget(p, 0)
 	if room != 0 && p < roomPurses {
-		more = max(more, s.ledger.of(p, room)-s.budget(p, room))
+		more = max(more, v.ledger.of(p, room)-v.budget(p, room))
 	}
 	return more
 }
 
-// afford tells whether a client's growth by so many bytes fits into what is not reserved,
-// of a room's share (room 0: it is not a room's) and of the cluster. Where it does not, what
-// is over goes first. A refusal has changed nothing.
-func (s *State) afford(p Purse, room RoomID, bytes int64) Outcome {
-	if bytes <= 0 {
-		return Outcome{}
-	}
-	return s.affordRows(p, room, bytes, 0)
-}
-
-// affordRows is afford, and of mail so many rows must go in any case.
-func (s *State) affordRows(p Purse, room RoomID, bytes int64, rows int) Outcome {
-	var lists [2]relief
+// affords tells whether a client's growth by so many bytes fits into what is not reserved,
+// of a room's share (room 0: it is not a room's) and of the cluster; of mail so many rows must go
+// in any case. Where it fits only when something goes first, it says what.
+func (v *View) affords(p Purse, room RoomID, bytes int64, rows int) (lists [2]relief, no Outcome) {
 	for i, r := range [...]RoomID{room, 0} {
 		if i == 0 && (r == 0 || p >= roomPurses) {
 			continue
 		}
-		budget := s.budget(p, r)
-		missing := s.ledger.of(p, r) + bytes - (budget - budget/10)
+		budget := v.budget(p, r)
+		missing := v.ledger.of(p, r) + bytes - (budget - budget/10)
 		more := 0
 		if r == 0 {
 			more = rows
@@ -94,9 +85,21 @@ func (s *State) affordRows(p Purse, room RoomID, bytes int64, rows int) Outcome 
 		if missing <= 0 && more <= 0 {
 			continue
 		}
-		if lists[i] = s.relief(p, r, missing, more); lists[i].bytes < missing || len(lists[i].mails) < more {
-			return s.full(p, r, bytes)
+		if lists[i] = v.relief(p, r, missing, more); lists[i].bytes < missing || len(lists[i].mails) < more {
+			return lists, v.full(p, r, bytes)
 		}
+	}
+	return lists, Outcome{}
+}
+
+// afford makes room for a client's growth, see affords. A refusal has changed nothing.
+func (s *State) afford(p Purse, room RoomID, bytes int64, rows int) Outcome {
+	if bytes <= 0 {
+		return Outcome{}
+	}
+	lists, no := s.affords(p, room, bytes, rows)
+	if no.Code != OK {
+		return no
 	}
 	for i := range lists {
 		s.relieve(&lists[i])
@@ -105,14 +108,14 @@ func (s *State) affordRows(p Purse, room RoomID, bytes int64, rows int) Outcome 
 }
 
 // full refuses with what is full, how much of it is used, and what helps.
-func (s *State) full(p Purse, room RoomID, bytes int64) Outcome {
-	budget := s.budget(p, room)
+func (v *View) full(p Purse, room RoomID, bytes int64) Outcome {
+	budget := v.budget(p, room)
 	of, setting := "of the cluster", "budget_"+p.String()
 	if room != 0 {
-		of, setting = fmt.Sprintf("of room %q", s.rooms.get(uint64(room)).Name), setting+" or budget_room_share"
+		of, setting = fmt.Sprintf("of room %q", v.rooms.Get(room).Name), setting+" or budget_room_share"
 	}
 	return refuse(Full, "%s %s may take %s of memory beside a tenth in reserve; %s are in use and this needs %s: %s, or raise setting %s",
-		purseSays[p].what, of, sizeText(uint64(budget-budget/10)), sizeText(uint64(s.ledger.of(p, room))), sizeText(uint64(bytes)), purseSays[p].remedy, setting)
+		purseSays[p].what, of, sizeText(uint64(budget-budget/10)), sizeText(uint64(v.ledger.of(p, room))), sizeText(uint64(bytes)), purseSays[p].remedy, setting)
 }
 
 // purseSays is what a purse holds, and what frees it, in words.
@@ -141,40 +144,40 @@ func (s *State) mayAddTask(t *Task) Outcome {
 		return tooMany("open tasks in the cluster", open, b.MaxTasks, purseSays[ForTasks].remedy, "max_open_tasks")
 	}
 	share := max(1, b.MaxTasks*uint64(b.RoomShare)/100)
-	if open := uint64(s.roomIndexOf(t.Room).open); open >= share {
-		return tooMany(fmt.Sprintf("open tasks in room %q", s.rooms.get(uint64(t.Room)).Name), open, share,
+	if open := uint64(s.roomIndex(t.Room).open); open >= share {
+		return tooMany(fmt.Sprintf("open tasks in room %q", s.rooms.Get(t.Room).Name), open, share,
 			purseSays[ForTasks].remedy, "max_open_tasks or budget_room_share")
 	}
 	bytes := costOfTask(t)
-	return s.afford(ForTasks, t.Room, bytes)
+	return s.afford(ForTasks, t.Room, bytes, 0)
 }
 
 // mayAddHost refuses a host that nobody has seen before and that is beyond a budget.
 func (s *State) mayAddHost(c *RegisterHost) Outcome {
-	if n, most := uint64(s.hosts.n), s.meta.Settings.Budget.MaxHosts; n >= most {
+	if n, most := uint64(s.hosts.Len()), s.meta.Settings.Budget.MaxHosts; n >= most {
 		return tooMany("hosts", n, most, purseSays[ForHosts].remedy, "max_hosts")
 	}
 	bytes := costOfHost(&Host{Key: c.Key, Name: c.Name, Boot: c.Boot, Version: c.Version, GossipAddr: c.GossipAddr, Containment: c.Containment,
 		Runners: c.Runners, Labels: c.Labels, Warnings: c.Warnings})
-	return s.afford(ForHosts, 0, bytes)
+	return s.afford(ForHosts, 0, bytes, 0)
 }
 
 // maySend refuses the copies of a mail that are beyond a budget: in bytes, or in number.
 func (s *State) maySend(draft *Mail, to []AgentID) Outcome {
-	over := max(0, s.mails.n+len(to)-int(s.meta.Settings.MailKept))
+	over := max(0, s.mails.Len()+len(to)-int(s.meta.Settings.MailKept))
 	if over > s.mailsEnded.Len()/2 {
-		return tooMany("mails, too few of them closed", uint64(s.mails.n), s.meta.Settings.MailKept, purseSays[ForMail].remedy, "mail_kept")
+		return tooMany("mails, too few of them closed", uint64(s.mails.Len()), s.meta.Settings.MailKept, purseSays[ForMail].remedy, "mail_kept")
 	}
 	bytes := costOfMail(draft)
-	return s.affordRows(ForMail, s.agents.get(uint64(to[0])).Room, bytes*int64(len(to)), over)
+	return s.afford(ForMail, s.agents.Get(to[0]).Room, bytes*int64(len(to)), over)
 }
 
 // mayApply refuses a room that would grow beyond a budget. rm is nil for a new one.
-func (s *State) mayApply(c *ApplyRoom, rm *Room) Outcome {
-	b := &s.meta.Settings.Budget
+func (v *View) mayApply(c *ApplyRoom, rm *Room) Outcome {
+	b := &v.meta.Settings.Budget
 	room, grows := RoomID(0), int64(0)
 	if rm == nil {
-		if n := uint64(s.rooms.n); n >= b.MaxRooms {
+		if n := uint64(v.rooms.Len()); n >= b.MaxRooms {
 			return tooMany("rooms", n, b.MaxRooms, "delete rooms that are not needed", "max_rooms")
 		}
 		grows = costOfRoom(&Room{Name: c.Room, ChangedBy: c.By})
@@ -183,28 +186,32 @@ func (s *State) mayApply(c *ApplyRoom, rm *Room) Outcome {
 	}
 	agents := uint64(0)
 	for i := range c.Roles {
-		n, bytes := s.roleGrowth(c.Room, room, &c.Roles[i])
+		n, bytes := v.roleGrowth(c.Room, room, &c.Roles[i])
 		agents, grows = agents+n, grows+bytes
 	}
-	if have := uint64(s.agents.n); agents > 0 && have+agents > b.MaxAgents {
+	if have := uint64(v.agents.Len()); agents > 0 && have+agents > b.MaxAgents {
 		return tooMany("agents", have, b.MaxAgents, fmt.Sprintf("this would add %d; apply fewer replicas or delete rooms", agents), "max_agents")
 	}
-	if room == 0 && grows > s.budget(ForAgents, 1)/10*9 { // of a room that has no number yet
+	if room == 0 && grows > v.budget(ForAgents, 1)/10*9 { // of a room that has no number yet
 		return refuse(Full, "room %q would take %s of memory, one room may take %s: apply fewer replicas, or raise setting budget_agents or budget_room_share",
-			c.Room, sizeText(uint64(grows)), sizeText(uint64(s.budget(ForAgents, 1)/10*9)))
+			c.Room, sizeText(uint64(grows)), sizeText(uint64(v.budget(ForAgents, 1)/10*9)))
 	}
-	return s.afford(ForAgents, room, grows)
+	if grows <= 0 {
+		return Outcome{}
+	}
+	_, no := v.affords(ForAgents, room, grows, 0) // nothing of this purse can go
+	return no
 }
 
 // roleGrowth is how many agents a role would get that is applied, and what it would cost more.
-func (s *State) roleGrowth(name string, room RoomID, spec *RoleSpec) (agents uint64, bytes int64) {
+func (v *View) roleGrowth(name string, room RoomID, spec *RoleSpec) (agents uint64, bytes int64) {
 	bytes = costOfRole(&Role{Spec: *spec})
 	have := map[uint32]bool{}
-	if r := s.roles.get(uint64(s.roleByName[roleKey{room, spec.Name}])); room != 0 && r != nil {
+	if r := v.roles.Get(v.roleByName[roleKey{room, spec.Name}]); room != 0 && r != nil {
 		was := costOfRole(r)
 		bytes -= was
 		for _, id := range r.Agents {
-			have[s.agents.get(uint64(id)).Index] = true
+			have[v.agents.Get(id).Index] = true
 		}
 	}
 	for i := uint32(1); i <= max(spec.Replicas, 1); i++ {
@@ -255,40 +262,40 @@ func (u *BudgetUse) Warning() string {
 }
 
 // Budgets lists how much is used of every limit of the cluster, in a fixed order.
-func (s *State) Budgets() (list []BudgetUse) {
+func (v *View) Budgets() (list []BudgetUse) {
 	for p := ForTasks; p < purses; p++ {
-		list = append(list, s.budgetUse(p, 0))
+		list = append(list, v.budgetUse(p, 0))
 	}
-	b := &s.meta.Settings.Budget
+	b := &v.meta.Settings.Budget
 	open := uint64(0)
 	for st := TaskQueued; st <= TaskInProgress; st++ {
-		open += s.taskCount[st]
+		open += v.taskCount[st]
 	}
 	for _, c := range []struct {
 		name       string
 		used, most uint64
-	}{{"open_tasks", open, b.MaxTasks}, {"rooms", uint64(s.rooms.n), b.MaxRooms}, {"agents", uint64(s.agents.n), b.MaxAgents},
-		{"hosts", uint64(s.hosts.n), b.MaxHosts}, {"sessions", uint64(s.sessions.n), b.MaxSessions}} {
+	}{{"open_tasks", open, b.MaxTasks}, {"rooms", uint64(v.rooms.Len()), b.MaxRooms}, {"agents", uint64(v.agents.Len()), b.MaxAgents},
+		{"hosts", uint64(v.hosts.Len()), b.MaxHosts}, {"sessions", uint64(v.sessions.Len()), b.MaxSessions}} {
 		list = append(list, BudgetUse{Name: c.name, Used: c.used, Limit: c.most, Budget: c.most, Counted: true})
 	}
 	return list
 }
 
-func (s *State) budgetUse(p Purse, room RoomID) BudgetUse {
-	budget := s.budget(p, room)
-	u := BudgetUse{Name: p.String(), Used: uint64(s.ledger.of(p, room)), Limit: uint64(budget - budget/10), Budget: uint64(budget)}
+func (v *View) budgetUse(p Purse, room RoomID) BudgetUse {
+	budget := v.budget(p, room)
+	u := BudgetUse{Name: p.String(), Used: uint64(v.ledger.of(p, room)), Limit: uint64(budget - budget/10), Budget: uint64(budget)}
 	if room != 0 {
-		u.Room = s.rooms.get(uint64(room)).Name
+		u.Room = v.rooms.Get(room).Name
 	}
 	return u
 }
 
 // RoomBudgets lists the rooms of whose shares much is used, at most so many, by name. It
 // costs a walk over all rooms.
-func (s *State) RoomBudgets(most int) (list []BudgetUse) {
-	s.roomNames.Scan(func(name string) bool {
+func (v *View) RoomBudgets(most int) (list []BudgetUse) {
+	v.roomNames.Scan(func(name string) bool {
 		for p := range roomPurses {
-			if u := s.budgetUse(p, s.roomByName[name]); u.High() {
+			if u := v.budgetUse(p, v.roomByName[name]); u.High() {
 				list = append(list, u)
 			}
 		}

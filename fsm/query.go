@@ -4,6 +4,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"vigil/fsm/table"
 )
 
 // Queries read the live state. They belong under the lock that guards Apply;
@@ -11,56 +13,56 @@ import (
 // changed. Nil means that there is no such thing.
 
 // Clock is cluster time.
-func (i *Image) Clock() Time { return i.meta.Clock }
+func (v *View) Clock() Time { return v.meta.Clock }
 
 // LastIndex is the log index of the last entry applied.
-func (i *Image) LastIndex() uint64 { return i.meta.Index }
+func (v *View) LastIndex() uint64 { return v.meta.Index }
 
 // Epoch counts restored backups.
-func (i *Image) Epoch() uint32 { return i.meta.Epoch }
+func (v *View) Epoch() uint32 { return v.meta.Epoch }
 
 // Settings are those in force.
-func (i *Image) Settings() *Settings { return &i.meta.Settings }
+func (v *View) Settings() *Settings { return &v.meta.Settings }
 
 // SettingsRev is the log index of the last change of settings.
-func (i *Image) SettingsRev() uint64 { return i.meta.SettingsRev }
+func (v *View) SettingsRev() uint64 { return v.meta.SettingsRev }
 
 // Stint is that of the newest leader.
-func (i *Image) Stint() Stint { return i.meta.Stint }
+func (v *View) Stint() Stint { return v.meta.Stint }
 
 // Servers lists what servers have said of themselves, by id.
-func (i *Image) Servers() []PutServer { return i.meta.Servers }
+func (v *View) Servers() []PutServer { return v.meta.Servers }
 
 // Diverged lists the servers whose state differs from the majority's.
-func (i *Image) Diverged() []string { return i.meta.Diverged }
+func (v *View) Diverged() []string { return v.meta.Diverged }
 
 // Pause tells whether everything is paused, by whom, why and since when (law L9).
-func (i *Image) Pause() (paused bool, by, why string, at Wall) {
-	return i.meta.Paused, i.meta.PauseBy, i.meta.PauseWhy, i.meta.PauseAt
+func (v *View) Pause() (paused bool, by, why string, at Wall) {
+	return v.meta.Paused, v.meta.PauseBy, v.meta.PauseWhy, v.meta.PauseAt
 }
 
 // Brake is the mass-failure brake (law L11); it is set when Set is not 0.
-func (i *Image) Brake() Brake { return i.meta.Brake }
+func (v *View) Brake() Brake { return v.meta.Brake }
 
 // Room finds a room by name.
-func (s *State) Room(name string) *Room { return s.rooms.get(uint64(s.roomByName[name])) }
+func (v *View) Room(name string) *Room { return v.rooms.Get(v.roomByName[name]) }
 
 // RoomByID finds a room.
-func (i *Image) RoomByID(id RoomID) *Room { return i.rooms.get(uint64(id)) }
+func (v *View) RoomByID(id RoomID) *Room { return v.rooms.Get(id) }
 
 // Rooms yields the rooms behind the named one, by name; "" yields all.
-func (s *State) Rooms(after string) iter.Seq[*Room] {
+func (v *View) Rooms(after string) iter.Seq[*Room] {
 	return func(yield func(*Room) bool) {
-		s.roomNames.Ascend(after, func(n string) bool { return n == after || yield(s.Room(n)) })
+		v.roomNames.Ascend(after, func(n string) bool { return n == after || yield(v.Room(n)) })
 	}
 }
 
 // Role finds a role.
-func (i *Image) Role(id RoleID) *Role { return i.roles.get(uint64(id)) }
+func (v *View) Role(id RoleID) *Role { return v.roles.Get(id) }
 
 // RoleByName finds a role of a room, retired ones included.
-func (s *State) RoleByName(room, role string) *Role {
-	return s.roles.get(uint64(s.roleByName[roleKey{s.roomByName[room], role}]))
+func (v *View) RoleByName(room, role string) *Role {
+	return v.roles.Get(v.roleByName[roleKey{v.roomByName[room], role}])
 }
 
 // RoleStats counts a role's tasks by state and its agents.
@@ -71,34 +73,34 @@ type RoleStats struct {
 }
 
 // RoleStats counts; an unknown role has none.
-func (s *State) RoleStats(id RoleID) RoleStats {
-	r := s.Role(id)
+func (v *View) RoleStats(id RoleID) RoleStats {
+	r := v.Role(id)
 	if r == nil {
 		return RoleStats{}
 	}
-	ri := s.roleIdx.get(uint64(id))
+	ri := v.roleIdx.Get(id)
 	return RoleStats{ri.tasks, uint32(len(r.Agents)), ri.live}
 }
 
 // Agent finds an agent.
-func (i *Image) Agent(id AgentID) *Agent { return i.agents.get(uint64(id)) }
+func (v *View) Agent(id AgentID) *Agent { return v.agents.Get(id) }
 
 // AgentByName finds an agent by room/role or room/role.2.
-func (s *State) AgentByName(name string) *Agent { return s.agents.get(uint64(s.agentByName[name])) }
+func (v *View) AgentByName(name string) *Agent { return v.agents.Get(v.agentByName[name]) }
 
 // Lease is the proof of life of an agent.
-func (i *Image) Lease(id AgentID) *Lease { return i.leases.get(uint64(id)) }
+func (v *View) Lease(id AgentID) *Lease { return v.leases.Get(id) }
 
 // Agents yields the agents behind the named one in the order room, role, index;
 // "" yields all. The order of roles is that of their declaration.
-func (s *State) Agents(after string) iter.Seq[*Agent] {
+func (v *View) Agents(after string) iter.Seq[*Agent] {
 	afterRoom, _, _ := strings.Cut(after, "/")
 	return func(yield func(*Agent) bool) {
-		found := s.AgentByName(after) == nil
-		s.roomNames.Ascend(afterRoom, func(n string) bool {
-			for _, role := range s.Room(n).Roles {
-				for _, id := range s.Role(role).Agents {
-					a := s.Agent(id)
+		found := v.AgentByName(after) == nil
+		v.roomNames.Ascend(afterRoom, func(n string) bool {
+			for _, role := range v.Room(n).Roles {
+				for _, id := range v.Role(role).Agents {
+					a := v.Agent(id)
 					if !found {
 						found = a.Name == after
 						continue
@@ -114,20 +116,20 @@ func (s *State) Agents(after string) iter.Seq[*Agent] {
 }
 
 // Task finds a task.
-func (i *Image) Task(id TaskID) *Task { return i.tasks.get(uint64(id)) }
+func (v *View) Task(id TaskID) *Task { return v.tasks.Get(id) }
 
 // Tasks yields the tasks behind id, oldest first.
-func (i *Image) Tasks(after TaskID) iter.Seq[*Task] { return values(i.tasks.from(uint64(after) + 1)) }
+func (v *View) Tasks(after TaskID) iter.Seq[*Task] { return values(v.tasks.From(after + 1)) }
 
 // TasksBack yields the tasks below id (0: all), newest first.
-func (i *Image) TasksBack(before TaskID) iter.Seq[*Task] {
+func (v *View) TasksBack(before TaskID) iter.Seq[*Task] {
 	if before == 0 {
-		before = i.meta.NextTask
+		before = v.meta.NextTask
 	}
-	return values(i.tasks.back(uint64(before)))
+	return values(v.tasks.Back(before))
 }
 
-func values[T any](seq iter.Seq2[uint64, *T]) iter.Seq[*T] {
+func values[K table.ID, T any](seq iter.Seq2[K, *T]) iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		for _, v := range seq {
 			if !yield(v) {
@@ -139,9 +141,9 @@ func values[T any](seq iter.Seq2[uint64, *T]) iter.Seq[*T] {
 
 // Pending counts the tasks of a role that can be claimed now: none while the role,
 // its room or everything is paused.
-func (s *State) Pending(id RoleID) int {
-	ri := s.roleIdx.get(uint64(id))
-	if ri == nil || s.rolePaused(s.roles.get(uint64(id))) != "" {
+func (v *View) Pending(id RoleID) int {
+	ri := v.roleIdx.Get(id)
+	if ri == nil || v.rolePaused(v.roles.Get(id)) != "" {
 		return 0
 	}
 	return int(ri.tasks[TaskPending])
@@ -149,12 +151,12 @@ func (s *State) Pending(id RoleID) int {
 
 // PausedAgents lists the agents of a role that are paused themselves, by id: they
 // find no task, although Pending counts some. Usually it is nil.
-func (s *State) PausedAgents(id RoleID) (list []AgentID) {
-	if ri := s.roleIdx.get(uint64(id)); ri == nil || ri.paused == 0 {
+func (v *View) PausedAgents(id RoleID) (list []AgentID) {
+	if ri := v.roleIdx.Get(id); ri == nil || ri.paused == 0 {
 		return nil
 	}
-	for _, a := range s.roles.get(uint64(id)).Agents {
-		if s.agents.get(uint64(a)).Paused {
+	for _, a := range v.roles.Get(id).Agents {
+		if v.agents.Get(a).Paused {
 			list = append(list, a)
 		}
 	}
@@ -163,31 +165,31 @@ func (s *State) PausedAgents(id RoleID) (list []AgentID) {
 
 // PausedWhy tells who paused an agent (itself, its role, its room or everything) and
 // how that is ended; empty: nothing is paused about it.
-func (s *State) PausedWhy(id AgentID) string {
-	a := s.Agent(id)
+func (v *View) PausedWhy(id AgentID) string {
+	a := v.Agent(id)
 	if a == nil {
 		return ""
 	}
-	if code := s.paused(a); code != "" {
-		return s.pausedText(a, code)
+	if code := v.paused(a); code != "" {
+		return v.pausedText(a, code)
 	}
 	return ""
 }
 
 // Tombstone tells who deleted the room of this name last; nil: nobody has, or it was
 // made anew since. The room may still be there while something of it runs.
-func (i *Image) Tombstone(room string) *Tombstone {
-	for at := range i.meta.Tombstones {
-		if i.meta.Tombstones[at].Room == room {
-			return &i.meta.Tombstones[at]
+func (v *View) Tombstone(room string) *Tombstone {
+	for at := range v.meta.Tombstones {
+		if v.meta.Tombstones[at].Room == room {
+			return &v.meta.Tombstones[at]
 		}
 	}
 	return nil
 }
 
 // FirstPending is the task that the role's next claim gets; 0: none.
-func (s *State) FirstPending(id RoleID) TaskID {
-	ri := s.roleIdx.get(uint64(id))
+func (v *View) FirstPending(id RoleID) TaskID {
+	ri := v.roleIdx.Get(id)
 	if ri == nil {
 		return 0
 	}
@@ -196,17 +198,17 @@ func (s *State) FirstPending(id RoleID) TaskID {
 }
 
 // Host finds a host.
-func (i *Image) Host(id HostID) *Host { return i.hosts.get(uint64(id)) }
+func (v *View) Host(id HostID) *Host { return v.hosts.Get(id) }
 
 // HostByKey finds a host by the id in its own file.
-func (s *State) HostByKey(key string) *Host { return s.hosts.get(uint64(s.hostByKey[key])) }
+func (v *View) HostByKey(key string) *Host { return v.hosts.Get(v.hostByKey[key]) }
 
 // Hosts yields all hosts in the order of their first registration.
-func (i *Image) Hosts() iter.Seq[*Host] { return values(i.hosts.from(0)) }
+func (v *View) Hosts() iter.Seq[*Host] { return values(v.hosts.From(0)) }
 
 // HostOrders lists the agents with an open order on a host, in order.
-func (s *State) HostOrders(id HostID) []AgentID {
-	hi := s.hostIdx.get(uint64(id))
+func (v *View) HostOrders(id HostID) []AgentID {
+	hi := v.hostIdx.Get(id)
 	if hi == nil {
 		return nil
 	}
@@ -222,8 +224,8 @@ func (s *State) HostOrders(id HostID) []AgentID {
 type HostLoad struct{ Running, Starting uint32 }
 
 // HostLoad counts.
-func (s *State) HostLoad(id HostID) HostLoad {
-	hi := s.hostIdx.get(uint64(id))
+func (v *View) HostLoad(id HostID) HostLoad {
+	hi := v.hostIdx.Get(id)
 	if hi == nil {
 		return HostLoad{}
 	}
@@ -231,13 +233,13 @@ func (s *State) HostLoad(id HostID) HostLoad {
 }
 
 // Events yields the history behind seq, oldest first.
-func (i *Image) Events(after uint64) iter.Seq[*Event] { return values(i.events.from(after + 1)) }
+func (v *View) Events(after uint64) iter.Seq[*Event] { return values(v.events.From(after + 1)) }
 
 // OldestEvent is the first event that is still kept, LastEvent the newest; 0: none.
-func (i *Image) OldestEvent() uint64 { return i.meta.FirstEvent }
+func (v *View) OldestEvent() uint64 { return v.meta.FirstEvent }
 
 // LastEvent is the newest event; 0: none.
-func (i *Image) LastEvent() uint64 { return i.meta.NextEvent - 1 }
+func (v *View) LastEvent() uint64 { return v.meta.NextEvent - 1 }
 
 // Counts sums up the state.
 type Counts struct {
@@ -248,14 +250,14 @@ type Counts struct {
 }
 
 // Counts sums up; it costs a walk over the hosts.
-func (s *State) Counts() Counts {
-	c := Counts{Rooms: uint32(s.rooms.n), Agents: uint32(s.agents.n), Live: s.live, Parked: s.parked,
-		Hosts: uint32(s.hosts.n), Tasks: s.taskCount, Processes: s.procCount}
+func (v *View) Counts() Counts {
+	c := Counts{Rooms: uint32(v.rooms.Len()), Agents: uint32(v.agents.Len()), Live: v.live, Parked: v.parked,
+		Hosts: uint32(v.hosts.Len()), Tasks: v.taskCount, Processes: v.procCount}
 	c.Processes[ProcNone] = c.Agents
 	for _, n := range c.Processes[ProcOrdered:] {
 		c.Processes[ProcNone] -= n
 	}
-	for h := range s.Hosts() {
+	for h := range v.Hosts() {
 		if h.Status() == HostReady {
 			c.HostsReady++
 		}
@@ -266,12 +268,12 @@ func (s *State) Counts() Counts {
 // Wanted is how many agents should run by now: those of roles that a runner starts,
 // without what humans have stopped. On-demand agents count while they run or a task
 // waits for one. It costs a walk over the roles.
-func (s *State) Wanted() (n uint32) {
-	for id, r := range s.roles.from(0) {
-		if r.Spec.Runner == "" || r.Spec.Desired == DesiredStopped || r.Retired || s.rooms.get(uint64(r.Room)).Deleting {
+func (v *View) Wanted() (n uint32) {
+	for id, r := range v.roles.From(0) {
+		if r.Spec.Runner == "" || r.Spec.Desired == DesiredStopped || r.Retired || v.rooms.Get(r.Room).Deleting {
 			continue
 		}
-		ri := s.roleIdx.get(id)
+		ri := v.roleIdx.Get(id)
 		most := uint32(len(r.Agents)) - ri.off
 		if r.Spec.Start != StartOnDemand {
 			n += most

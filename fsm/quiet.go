@@ -64,15 +64,15 @@ func lessQuiet(a, b quietRoom) bool {
 }
 
 func (s *State) roomIndexOf(id RoomID) *roomIndex {
-	if ri := s.roomIdx.get(uint64(id)); ri != nil {
+	if ri := s.roomIdx.Get(id); ri != nil {
 		return ri
 	}
-	return s.roomIdx.put(uint64(id))
+	return s.roomIdx.Put(id)
 }
 
 // touch takes note that something was done or said in a room.
 func (s *State) touch(id RoomID) {
-	rm := s.rooms.mut(uint64(id))
+	rm := s.rooms.Mut(id)
 	if rm != nil && rm.Asked != nil {
 		s.withdrawAsked(rm)
 	}
@@ -92,9 +92,9 @@ func (s *State) reviewRoom(id RoomID, was bool) {
 	if is == was {
 		return
 	}
-	rm := s.rooms.get(uint64(id))
+	rm := s.rooms.Get(id)
 	if is {
-		rm = s.rooms.mut(uint64(id))
+		rm = s.rooms.Mut(id)
 		rm.Opened, rm.Quiet = s.meta.Clock, s.meta.Clock
 	}
 	s.placeRoom(rm)
@@ -102,8 +102,8 @@ func (s *State) reviewRoom(id RoomID, was bool) {
 
 // excuse is until when an agent has explained the silence of the room whose task it
 // holds, or the prompt on its terminal does, or what is expected of the task; 0: nothing has.
-func (s *State) excuse(a *Agent) Time {
-	t := s.tasks.get(uint64(a.Task))
+func (v *View) excuse(a *Agent) Time {
+	t := v.tasks.Get(a.Task)
 	if t == nil {
 		return 0
 	}
@@ -118,8 +118,8 @@ func (s *State) excuse(a *Agent) Time {
 }
 
 // excuseText says what the excuse is.
-func (s *State) excuseText(a *Agent) string {
-	now, t := s.meta.Clock, s.tasks.get(uint64(a.Task))
+func (v *View) excuseText(a *Agent) string {
+	now, t := v.meta.Clock, v.tasks.Get(a.Task)
 	switch due := t.Planned().Due; {
 	case a.Declared.Holds(now):
 		return a.Name + " has declared " + a.Declared.Kind()
@@ -132,7 +132,7 @@ func (s *State) excuseText(a *Agent) string {
 // reviewExcuse follows what an agent has declared. When an excuse goes, the silence is
 // counted from there.
 func (s *State) reviewExcuse(a *Agent) {
-	end, ri := s.excuse(a), s.roomIdx.get(uint64(a.Room))
+	end, ri := s.excuse(a), s.roomIdx.Get(a.Room)
 	switch {
 	case end == 0 && (ri == nil || ri.excuser != a.ID):
 		return
@@ -145,18 +145,18 @@ func (s *State) reviewExcuse(a *Agent) {
 		was := ri.excused
 		s.findExcuse(a.Room, ri)
 		if ri.excused < was {
-			rm := s.rooms.mut(uint64(a.Room))
+			rm := s.rooms.Mut(a.Room)
 			rm.Quiet = max(rm.Quiet, min(was, s.meta.Clock))
 		}
 	}
-	s.placeRoom(s.rooms.get(uint64(a.Room)))
+	s.placeRoom(s.rooms.Get(a.Room))
 }
 
 func (s *State) findExcuse(id RoomID, ri *roomIndex) {
 	ri.excused, ri.excuser = 0, 0
-	for _, role := range s.rooms.get(uint64(id)).Roles {
-		for _, id := range s.roles.get(uint64(role)).Agents {
-			if a := s.agents.get(uint64(id)); a != nil && s.excuse(a) > ri.excused {
+	for _, role := range s.rooms.Get(id).Roles {
+		for _, id := range s.roles.Get(role).Agents {
+			if a := s.agents.Get(id); a != nil && s.excuse(a) > ri.excused {
 				ri.excused, ri.excuser = s.excuse(a), id
 			}
 		}
@@ -183,16 +183,16 @@ func (s *State) placeRoom(rm *Room) {
 	}
 }
 
-func (s *State) quietTree(own bool) *btree.BTreeG[quietRoom] {
+func (v *View) quietTree(own bool) *btree.BTreeG[quietRoom] {
 	if own {
-		return s.ownQuiet
+		return v.ownQuiet
 	}
-	return s.allQuiet
+	return v.allQuiet
 }
 
 // due is after when a room is stalled, by which limit, and what for.
-func (s *State) due(rm *Room, ri *roomIndex) (at Time, limit time.Duration, reason string) {
-	set, since := &s.meta.Settings.Watchdog, s.meta.Watchdog.Since
+func (v *View) due(rm *Room, ri *roomIndex) (at Time, limit time.Duration, reason string) {
+	set, since := &v.meta.Settings.Watchdog, v.meta.Watchdog.Since
 	limit, reason = set.Threshold, IdleTimeout
 	if rm.Watch.IdleLimit > 0 {
 		limit = rm.Watch.IdleLimit
@@ -206,9 +206,9 @@ func (s *State) due(rm *Room, ri *roomIndex) (at Time, limit time.Duration, reas
 }
 
 // Quiet tells how the conversation watchdog sees a room.
-func (s *State) Quiet(rm *Room) RoomQuiet {
-	set, w, now := &s.meta.Settings.Watchdog, &s.meta.Watchdog, s.meta.Clock
-	ri := s.roomIdx.get(uint64(rm.ID))
+func (v *View) Quiet(rm *Room) RoomQuiet {
+	set, w, now := &v.meta.Settings.Watchdog, &v.meta.Watchdog, v.meta.Clock
+	ri := v.roomIdx.Get(rm.ID)
 	q := RoomQuiet{State: RoomExempt, Active: max(rm.Active, w.Since)}
 	switch {
 	case !set.Enabled:
@@ -219,7 +219,7 @@ func (s *State) Quiet(rm *Room) RoomQuiet {
 		q.Why = "it is being deleted"
 	case rm.Watch.Disabled:
 		q.Why = "its watchdog is disabled"
-	case s.meta.Paused:
+	case v.meta.Paused:
 		q.Why = "everything is paused"
 	case rm.Paused:
 		q.Why = "it is paused"
@@ -227,12 +227,12 @@ func (s *State) Quiet(rm *Room) RoomQuiet {
 	if q.Why != "" {
 		return q
 	}
-	q.DueAt, q.Limit, q.Reason = s.due(rm, ri)
+	q.DueAt, q.Limit, q.Reason = v.due(rm, ri)
 	switch {
 	case ri.excused > now && q.Reason == IdleTimeout:
-		q.Why = s.excuseText(s.agents.get(uint64(ri.excuser)))
-	case q.Reason == IdleTimeout && s.heldBack(rm) != "":
-		q.DueAt, q.Why = 0, s.heldBack(rm)
+		q.Why = v.excuseText(v.agents.Get(ri.excuser))
+	case q.Reason == IdleTimeout && v.heldBack(rm) != "":
+		q.DueAt, q.Why = 0, v.heldBack(rm)
 	case q.DueAt >= now:
 		q.State, q.Why = RoomActive, "it was active lately"
 	case rm.Warned > q.DueAt:
@@ -245,41 +245,41 @@ func (s *State) Quiet(rm *Room) RoomQuiet {
 
 // heldBack tells whether every agent of a role with waiting tasks is kept from working, by
 // humans, whose decisions are no stall (law L9), or by a tool that is out of quota. Empty: no.
-func (s *State) heldBack(rm *Room) string {
+func (v *View) heldBack(rm *Room) string {
 	for _, id := range rm.Roles {
-		r, ri := s.roles.get(uint64(id)), s.roleIdx.get(uint64(id))
+		r, ri := v.roles.Get(id), v.roleIdx.Get(id)
 		if ri.tasks[TaskQueued]+ri.tasks[TaskPending] == 0 {
 			continue
 		}
 		switch {
 		case r.Spec.Desired != DesiredRunning:
 			return "its role " + r.Spec.Name + " is declared as stopped or paused"
-		case len(r.Agents) > 0 && s.allHeld(r):
+		case len(r.Agents) > 0 && v.allHeld(r):
 			return "every agent of its role " + r.Spec.Name + " is stopped or paused by a human, or its tool is out of quota"
 		}
 	}
 	return ""
 }
 
-func (s *State) allHeld(r *Role) bool {
+func (v *View) allHeld(r *Role) bool {
 	return !slices.ContainsFunc(r.Agents, func(id AgentID) bool {
-		a := s.agents.get(uint64(id))
-		return !a.Stopped && !a.Paused && !a.Retired && !s.outOfQuota(a)
+		a := v.agents.Get(id)
+		return !a.Stopped && !a.Paused && !a.Retired && !v.outOfQuota(a)
 	})
 }
 
 // outOfQuota tells that a usage limit keeps the agent from running. Once that is over it
 // has as long as any room to be started and to take a task.
-func (s *State) outOfQuota(a *Agent) bool {
-	return a.Notes().ParkedWhy != "" && s.meta.Clock < a.NotBefore.Add(s.meta.Settings.Watchdog.Threshold)
+func (v *View) outOfQuota(a *Agent) bool {
+	return a.Notes().ParkedWhy != "" && v.meta.Clock < a.NotBefore.Add(v.meta.Settings.Watchdog.Threshold)
 }
 
 // quietRooms yields the rooms that may be stalled, those first that are so for the longest
 // time, from an index: it visits no other room.
-func (s *State) quietRooms() iter.Seq[*Room] {
+func (v *View) quietRooms() iter.Seq[*Room] {
 	return func(yield func(*Room) bool) {
-		limit, since, now := s.meta.Settings.Watchdog.Threshold, s.meta.Watchdog.Since, s.meta.Clock
-		all, own := s.allQuiet.Iter(), s.ownQuiet.Iter()
+		limit, since, now := v.meta.Settings.Watchdog.Threshold, v.meta.Watchdog.Since, v.meta.Clock
+		all, own := v.allQuiet.Iter(), v.ownQuiet.Iter()
 		defer all.Release()
 		defer own.Release()
 		a, b := all.First(), own.First()
@@ -294,7 +294,7 @@ func (s *State) quietRooms() iter.Seq[*Room] {
 				id, at = own.Item().id, own.Item().at
 				b = own.Next()
 			}
-			if at >= now || !yield(s.rooms.get(uint64(id))) {
+			if at >= now || !yield(v.rooms.Get(id)) {
 				return
 			}
 		}
@@ -303,13 +303,13 @@ func (s *State) quietRooms() iter.Seq[*Room] {
 
 // StalledRooms yields the rooms that are stalled, warned of or not, those first that are so
 // for the longest time. Its cost does not depend on how many other rooms there are.
-func (s *State) StalledRooms() iter.Seq2[*Room, RoomQuiet] {
+func (v *View) StalledRooms() iter.Seq2[*Room, RoomQuiet] {
 	return func(yield func(*Room, RoomQuiet) bool) {
-		if !s.meta.Settings.Watchdog.Enabled || s.meta.Paused {
+		if !v.meta.Settings.Watchdog.Enabled || v.meta.Paused {
 			return
 		}
-		for rm := range s.quietRooms() {
-			q := s.Quiet(rm)
+		for rm := range v.quietRooms() {
+			q := v.Quiet(rm)
 			if q.State != RoomStalled && q.State != RoomStalling {
 				continue
 			}
@@ -321,29 +321,29 @@ func (s *State) StalledRooms() iter.Seq2[*Room, RoomQuiet] {
 }
 
 // ActiveRooms counts the rooms that have open tasks and are not exempt for good.
-func (s *State) ActiveRooms() int { return s.allQuiet.Len() + s.ownQuiet.Len() }
+func (v *View) ActiveRooms() int { return v.allQuiet.Len() + v.ownQuiet.Len() }
 
 // OpenTasks counts the tasks that have not ended.
-func (s *State) OpenTasks() (n uint64) {
+func (v *View) OpenTasks() (n uint64) {
 	for st := TaskQueued; st <= TaskInProgress; st++ {
-		n += s.taskCount[st]
+		n += v.taskCount[st]
 	}
 	return n
 }
 
 // Watchdog is the replicated part of the conversation watchdog.
-func (i *Image) Watchdog() *Watchdog { return &i.meta.Watchdog }
+func (v *View) Watchdog() *Watchdog { return &v.meta.Watchdog }
 
 // openTasksOf lists the open tasks of a room by id.
-func (s *State) openTasksOf(rm *Room) (list []TaskID) {
+func (v *View) openTasksOf(rm *Room) (list []TaskID) {
 	collect := func(q queued) bool {
-		if _, look := s.looks[q.id]; !look { // it ends by itself
+		if _, look := v.looks[q.id]; !look { // it ends by itself
 			list = append(list, q.id)
 		}
 		return true
 	}
 	for _, id := range rm.Roles {
-		ri := s.roleIdx.get(uint64(id))
+		ri := v.roleIdx.Get(id)
 		if ri.queued.len() > 0 {
 			ri.queued.Scan(collect)
 		}
@@ -353,9 +353,9 @@ func (s *State) openTasksOf(rm *Room) (list []TaskID) {
 		if ri.tasks[TaskAcknowledged]+ri.tasks[TaskInProgress] == 0 {
 			continue
 		}
-		for _, agent := range s.roles.get(uint64(id)).Agents {
-			if a := s.agents.get(uint64(agent)); a.Task != 0 {
-				if _, look := s.looks[a.Task]; look {
+		for _, agent := range v.roles.Get(id).Agents {
+			if a := v.agents.Get(agent); a.Task != 0 {
+				if _, look := v.looks[a.Task]; look {
 					continue
 				}
 				list = append(list, a.Task)
@@ -368,12 +368,12 @@ func (s *State) openTasksOf(rm *Room) (list []TaskID) {
 
 // indexRooms places all rooms, after a restore.
 func (s *State) indexRooms() {
-	for _, a := range s.agents.from(0) {
+	for _, a := range s.agents.From(0) {
 		if ri := s.roomIndexOf(a.Room); s.excuse(a) > ri.excused {
 			ri.excused, ri.excuser = s.excuse(a), a.ID
 		}
 	}
-	for _, rm := range s.rooms.from(0) {
+	for _, rm := range s.rooms.From(0) {
 		s.placeRoom(rm)
 	}
 }

@@ -1,18 +1,22 @@
 package fsm
 
-import "github.com/tidwall/btree"
+import (
+	"github.com/tidwall/btree"
+
+	"vigil/fsm/table"
+)
 
 // What goes when a budget is full: texts of old finished tasks, then those tasks, and closed
 // mail. What somebody still works on or waits for never does.
 
 // roomItem orders what has ended by its room, then by when.
-type roomItem struct {
+type roomItem[K table.ID] struct {
 	room RoomID
 	seq  uint64 // FinishSeq of a task, the id of a mail
-	id   uint64
+	id   K
 }
 
-func lessRoomItem(a, b roomItem) bool {
+func lessRoomItem[K table.ID](a, b roomItem[K]) bool {
 	switch {
 	case a.room != b.room:
 		return a.room < b.room
@@ -23,17 +27,15 @@ func lessRoomItem(a, b roomItem) bool {
 }
 
 // ended finds what may go, the oldest first: in the cluster (room 0) and in each room.
-type ended struct{ *btree.BTreeG[roomItem] }
+type ended[K table.ID] struct{ *btree.BTreeG[roomItem[K]] }
 
-func newEnded() ended {
-	return ended{btree.NewBTreeGOptions(lessRoomItem, btree.Options{NoLocks: true})}
-}
+func newEnded[K table.ID]() ended[K] { return ended[K]{sorted(lessRoomItem[K])} }
 
-func (e ended) put(room RoomID, seq, id uint64, in bool) {
+func (e ended[K]) put(room RoomID, seq uint64, id K, in bool) {
 	if in {
-		e.Set(roomItem{room, seq, id})
+		e.Set(roomItem[K]{room, seq, id})
 	} else {
-		e.Delete(roomItem{room, seq, id})
+		e.Delete(roomItem[K]{room, seq, id})
 	}
 }
 
@@ -67,9 +69,9 @@ func (s *State) dropTexts(t *Task) {
 // be looked up when its task is gone.
 func (s *State) indexEnded(t *Task, by int) {
 	wordy := by > 0 && t.droppable() >= worthDropping
-	s.roomEnded.put(t.Room, t.FinishSeq, uint64(t.ID), by > 0)
-	s.wordy.put(0, t.FinishSeq, uint64(t.ID), wordy)
-	s.wordy.put(t.Room, t.FinishSeq, uint64(t.ID), wordy)
+	s.roomEnded.put(t.Room, t.FinishSeq, t.ID, by > 0)
+	s.wordy.put(0, t.FinishSeq, t.ID, wordy)
+	s.wordy.put(t.Room, t.FinishSeq, t.ID, wordy)
 }
 
 // relief is what could go, and how much that would free.
@@ -82,30 +84,30 @@ type relief struct {
 
 // relief looks for what to remove from a purse, of a room (0: any), to free so many bytes
 // and, of mail, so many rows. What has changed in this entry stays: somebody may ask for it.
-func (s *State) relief(p Purse, room RoomID, bytes int64, rows int) (r relief) {
+func (v *View) relief(p Purse, room RoomID, bytes int64, rows int) (r relief) {
 	switch p {
 	case ForTasks:
-		s.spentTexts(room, bytes, &r)
-		s.spentTasks(room, bytes, &r)
+		v.spentTexts(room, bytes, &r)
+		v.spentTasks(room, bytes, &r)
 	case ForMail:
-		s.mailsEnded.Ascend(roomItem{room: room}, func(x roomItem) bool {
+		v.mailsEnded.Ascend(roomItem[MailID]{room: room}, func(x roomItem[MailID]) bool {
 			if x.room != room || r.bytes >= bytes && len(r.mails) >= rows || len(r.mails) == reliefSteps {
 				return false
 			}
-			n := costOfMail(s.mails.get(x.id))
-			r.mails, r.bytes = append(r.mails, MailID(x.id)), r.bytes+n
+			n := costOfMail(v.mails.Get(x.id))
+			r.mails, r.bytes = append(r.mails, x.id), r.bytes+n
 			return true
 		})
 	}
 	return r
 }
 
-func (s *State) spentTexts(room RoomID, bytes int64, r *relief) {
-	s.wordy.Ascend(roomItem{room: room}, func(x roomItem) bool {
+func (v *View) spentTexts(room RoomID, bytes int64, r *relief) {
+	v.wordy.Ascend(roomItem[TaskID]{room: room}, func(x roomItem[TaskID]) bool {
 		if x.room != room || r.bytes >= bytes || len(r.texts) == reliefSteps {
 			return false
 		}
-		if t := s.tasks.get(x.id); t.Rev != s.meta.Index {
+		if t := v.tasks.Get(x.id); t.Rev != v.meta.Index {
 			r.texts = append(r.texts, t.ID)
 			r.bytes += int64(t.droppable())
 		}
@@ -113,7 +115,7 @@ func (s *State) spentTexts(room RoomID, bytes int64, r *relief) {
 	})
 }
 
-func (s *State) spentTasks(room RoomID, bytes int64, r *relief) {
+func (v *View) spentTasks(room RoomID, bytes int64, r *relief) {
 	if r.bytes >= bytes {
 		return
 	}
@@ -121,12 +123,12 @@ func (s *State) spentTasks(room RoomID, bytes int64, r *relief) {
 	for _, id := range r.texts {
 		dropped[id] = true
 	}
-	s.oldest(room, func(id TaskID) bool {
+	v.oldest(room, func(id TaskID) bool {
 		if r.bytes >= bytes || len(r.tasks) == reliefSteps {
 			return false
 		}
-		t := s.tasks.get(uint64(id))
-		if t.Rev == s.meta.Index {
+		t := v.tasks.Get(id)
+		if t.Rev == v.meta.Index {
 			return true
 		}
 		n := costOfTask(t)
@@ -139,28 +141,28 @@ func (s *State) spentTasks(room RoomID, bytes int64, r *relief) {
 }
 
 // oldest yields finished tasks of a room (0: of all), those first that ended first.
-func (s *State) oldest(room RoomID, yield func(TaskID) bool) {
+func (v *View) oldest(room RoomID, yield func(TaskID) bool) {
 	if room == 0 {
-		s.finished.Scan(func(f finishedTask) bool { return yield(f.id) })
+		v.finished.Scan(func(f finishedTask) bool { return yield(f.id) })
 		return
 	}
-	s.roomEnded.Ascend(roomItem{room: room}, func(x roomItem) bool { return x.room == room && yield(TaskID(x.id)) })
+	v.roomEnded.Ascend(roomItem[TaskID]{room: room}, func(x roomItem[TaskID]) bool { return x.room == room && yield(x.id) })
 }
 
 // relieve removes what was found. What another list has removed before is skipped.
 func (s *State) relieve(r *relief) {
 	for _, id := range r.texts {
-		if t := s.tasks.mut(uint64(id)); t != nil && !t.TextGone {
+		if t := s.tasks.Mut(id); t != nil && !t.TextGone {
 			s.dropTexts(t)
 		}
 	}
 	for _, id := range r.tasks {
-		if t := s.tasks.mut(uint64(id)); t != nil {
+		if t := s.tasks.Mut(id); t != nil {
 			s.removeTask(t)
 		}
 	}
 	for _, id := range r.mails {
-		if s.mails.get(uint64(id)) != nil {
+		if s.mails.Get(id) != nil {
 			s.removeMail(id)
 		}
 	}

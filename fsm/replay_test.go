@@ -66,7 +66,7 @@ func TestL12ReplayAgrees(t *testing.T) {
 			if c.one(100) && len(views) > 0 {
 				v := views[c.rng.IntN(len(views))]
 				if !bytes.Equal(v.dump, dump(t, v.img)) {
-					t.Fatalf("seed %d, entry %d: a view of index %d has changed", seed, c.index, v.img.LastIndex())
+					t.Fatalf("seed %d, entry %d: a view of index %d has changed", seed, c.index, v.img.Index())
 				}
 			}
 			if c.index%100 == 0 {
@@ -77,7 +77,7 @@ func TestL12ReplayAgrees(t *testing.T) {
 		}
 		for _, v := range views {
 			if !bytes.Equal(v.dump, dump(t, v.img)) {
-				t.Fatalf("seed %d: the view of index %d has changed", seed, v.img.LastIndex())
+				t.Fatalf("seed %d: the view of index %d has changed", seed, v.img.Index())
 			}
 		}
 		if plain.Hash() != restored.Hash() || plain.Hash() != viewed.Hash() {

@@ -22,8 +22,8 @@ const restoreLeap = 1 << 20
 //
 // In a new cluster there is nothing to compare with; then tasks and sessions
 // continue a million further on.
-func (s *State) Outnumber(replaced *State) {
-	m, old := &s.meta, &replaced.meta
+func (s *State) Outnumber(replaced *View) {
+	m, old := &s.meta, replaced.meta
 	leap := old.NextTask < m.NextTask || old.NextSession < m.NextSession
 	m.NextRoom = max(m.NextRoom, old.NextRoom)
 	m.NextRole = max(m.NextRole, old.NextRole)
@@ -47,11 +47,11 @@ func (s *State) Outnumber(replaced *State) {
 		m.NextSession += restoreLeap
 	}
 	s.await(replaced)
-	for id, was := range replaced.tasks.from(0) {
-		if t := s.tasks.get(id); t == nil || t.State.Held() || t.State.Terminal() || t.Attempt >= was.Attempt {
+	for id, was := range replaced.tasks.From(0) {
+		if t := s.tasks.Get(id); t == nil || t.State.Held() || t.State.Terminal() || t.Attempt >= was.Attempt {
 			continue
 		}
-		s.tasks.mut(id).Attempt = was.Attempt
+		s.tasks.Mut(id).Attempt = was.Attempt
 	}
 }
 
@@ -59,8 +59,8 @@ func (s *State) Outnumber(replaced *State) {
 // freezes by itself after its own TTL, whatever the backup says of its role; and a hold of it
 // that is not over covers lives of a state before. Every host that either state believes to
 // be there is to say what runs on it: of two words about a host the replaced state's counts.
-func (s *State) await(replaced *State) {
-	m, old := &s.meta, &replaced.meta
+func (s *State) await(replaced *View) {
+	m, old := &s.meta, replaced.meta
 	m.HoldFor = max(s.longestTTL(), replaced.longestTTL(), old.HoldUntil.Sub(old.Clock))
 	keys := slices.Clone(old.Unreported)
 	note := func(h *Host) {
@@ -68,10 +68,10 @@ func (s *State) await(replaced *State) {
 			keys = append(keys, h.Key)
 		}
 	}
-	for _, h := range replaced.hosts.from(0) {
+	for _, h := range replaced.hosts.From(0) {
 		note(h)
 	}
-	for _, h := range s.hosts.from(0) {
+	for _, h := range s.hosts.From(0) {
 		if _, known := replaced.hostByKey[h.Key]; !known {
 			note(h)
 		}
@@ -82,12 +82,12 @@ func (s *State) await(replaced *State) {
 
 // longestTTL is the longest TTL of any life, and of any that may be started by a role or by
 // the setting.
-func (s *State) longestTTL() time.Duration {
-	ttl := s.meta.Settings.TTL
-	for _, l := range s.leases.from(0) {
+func (v *View) longestTTL() time.Duration {
+	ttl := v.meta.Settings.TTL
+	for _, l := range v.leases.From(0) {
 		ttl = max(ttl, time.Duration(l.TTL))
 	}
-	for _, r := range s.roles.from(0) {
+	for _, r := range v.roles.From(0) {
 		ttl = max(ttl, r.Spec.TTL)
 	}
 	return ttl
@@ -104,8 +104,8 @@ func (s *State) raiseEpoch(c *RaiseEpoch) Outcome {
 	hold := max(c.Hold, s.longestTTL(), s.meta.HoldFor)
 	s.meta.HoldFor, s.meta.HoldUntil = hold, s.meta.Clock.Add(hold)
 	s.armHold()
-	for id := range s.hosts.from(0) {
-		h := s.hosts.mut(id)
+	for id := range s.hosts.From(0) {
+		h := s.hosts.Mut(id)
 		if len(h.Views) > 0 { // what servers heard when the backup was made
 			h.Views, h.Rev = nil, s.meta.Index
 		}
@@ -117,17 +117,17 @@ func (s *State) raiseEpoch(c *RaiseEpoch) Outcome {
 }
 
 // held tells that a backup was restored so lately that no life is confirmed yet.
-func (s *State) held() bool { return s.meta.HoldUntil > s.meta.Clock }
+func (v *View) held() bool { return v.meta.HoldUntil > v.meta.Clock }
 
 // startsHeld tells for how long no start is ordered: for the hold, and then for as long again
 // while hosts have not said what runs on them. Safe it would be before, since whoever has not
 // been confirmed has frozen; but what runs there should go on there, not begin anew elsewhere.
-func (s *State) startsHeld() (left time.Duration) {
-	until := s.meta.HoldUntil
-	if len(s.meta.Unreported) > 0 {
-		until = until.Add(s.meta.HoldFor)
+func (v *View) startsHeld() (left time.Duration) {
+	until := v.meta.HoldUntil
+	if len(v.meta.Unreported) > 0 {
+		until = until.Add(v.meta.HoldFor)
 	}
-	return max(0, until.Sub(s.meta.Clock))
+	return max(0, until.Sub(v.meta.Clock))
 }
 
 // armHold sets the timer of the next end of the hold, if there is one.
@@ -153,19 +153,19 @@ func (s *State) reported(h *Host) {
 }
 
 // whyHeld says why no start is ordered after a restore.
-func (s *State) whyHeld() Why {
+func (v *View) whyHeld() Why {
 	text := "no starts for a while after a restore: lives that the backup does not know freeze first"
-	if n := len(s.meta.Unreported); n > 0 && !s.held() {
-		text = fmt.Sprintf("no starts after a restore before %d hosts have said what runs on them (%s)", n, s.someUnreported())
+	if n := len(v.meta.Unreported); n > 0 && !v.held() {
+		text = fmt.Sprintf("no starts after a restore before %d hosts have said what runs on them (%s)", n, v.someUnreported())
 	}
-	return Why{"hold", text, s.startsHeld()}
+	return Why{"hold", text, v.startsHeld()}
 }
 
 // someUnreported names the first hosts that have not reported.
-func (s *State) someUnreported() string {
+func (v *View) someUnreported() string {
 	var names []string
-	for _, key := range s.meta.Unreported[:min(len(s.meta.Unreported), 3)] {
-		if h := s.hosts.get(uint64(s.hostByKey[key])); h != nil {
+	for _, key := range v.meta.Unreported[:min(len(v.meta.Unreported), 3)] {
+		if h := v.hosts.Get(v.hostByKey[key]); h != nil {
 			key = h.Name
 		}
 		names = append(names, key)

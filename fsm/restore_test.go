@@ -38,7 +38,7 @@ func TestL6RestoredBackupHandsOutNewNumbers(t *testing.T) {
 
 	x := newDrive(t)
 	x.s = load()
-	x.s.Outnumber(d.s)
+	x.s.Outnumber(&d.s.View)
 	x.must(RaiseEpoch{})
 	if got := x.must(CreateTask{Room: "r", Role: "builder", Title: "t"}).Task; got <= task || got > task+10 {
 		t.Errorf("L6: task %d after %d", got, task)
@@ -67,7 +67,7 @@ func TestL6RestoredBackupHandsOutNewNumbers(t *testing.T) {
 	// A new cluster knows nothing of what the lost one has handed out.
 	fresh := newDrive(t)
 	fresh.s = load()
-	fresh.s.Outnumber(New())
+	fresh.s.Outnumber(&New().View)
 	if got := fresh.must(CreateTask{Room: "r", Role: "builder", Title: "t"}).Task; got < restoreLeap {
 		t.Errorf("L6: task %d in a new cluster", got)
 	}

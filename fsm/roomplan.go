@@ -42,11 +42,11 @@ type RolePlan struct {
 }
 
 // Harm counts the agents that would be ended at work, and the tasks that would be canceled.
-func (s *State) Harm(p *RoomPlan) (atWork, canceled uint32) {
+func (v *View) Harm(p *RoomPlan) (atWork, canceled uint32) {
 	for i := range p.Roles {
 		canceled += p.Roles[i].Canceled
 		for _, id := range p.Roles[i].Ends {
-			if s.agents.get(uint64(id)).Task != 0 {
+			if v.agents.Get(id).Task != 0 {
 				atWork++
 			}
 		}
@@ -55,8 +55,8 @@ func (s *State) Harm(p *RoomPlan) (atWork, canceled uint32) {
 }
 
 // harmless refuses a plan that does harm.
-func (s *State) harmless(room string, p *RoomPlan) Outcome {
-	atWork, canceled := s.Harm(p)
+func (v *View) harmless(room string, p *RoomPlan) Outcome {
+	atWork, canceled := v.Harm(p)
 	if atWork == 0 && canceled == 0 {
 		return Outcome{}
 	}
@@ -64,33 +64,33 @@ func (s *State) harmless(room string, p *RoomPlan) Outcome {
 }
 
 // PlanApply tells what ApplyRoom would do, when CheckRoom has nothing against it.
-func (s *State) PlanApply(c *ApplyRoom) RoomPlan {
-	rm := s.Room(c.Room)
+func (v *View) PlanApply(c *ApplyRoom) RoomPlan {
+	rm := v.Room(c.Room)
 	p := RoomPlan{New: rm == nil}
 	declared := map[string]bool{}
 	for i := range c.Roles {
 		spec := c.Roles[i]
-		s.fillDefaults(&spec)
+		v.fillDefaults(&spec)
 		declared[spec.Name] = true
 		var r *Role
 		if rm != nil {
-			r = s.roles.get(uint64(s.roleByName[roleKey{rm.ID, spec.Name}]))
+			r = v.roles.Get(v.roleByName[roleKey{rm.ID, spec.Name}])
 		}
-		p.Roles = append(p.Roles, s.planRole(r, &spec, c.Now))
+		p.Roles = append(p.Roles, v.planRole(r, &spec, c.Now))
 	}
 	if rm == nil {
 		return p
 	}
 	for _, id := range rm.Roles {
-		if r := s.roles.get(uint64(id)); !declared[r.Spec.Name] && !r.Retired {
-			p.Roles = append(p.Roles, s.planEnd(r))
+		if r := v.roles.Get(id); !declared[r.Spec.Name] && !r.Retired {
+			p.Roles = append(p.Roles, v.planEnd(r))
 		}
 	}
 	return p
 }
 
 // planRole is the plan of a role that is declared as spec; r is nil when it is new.
-func (s *State) planRole(r *Role, spec *RoleSpec, now bool) RolePlan {
+func (v *View) planRole(r *Role, spec *RoleSpec, now bool) RolePlan {
 	p := RolePlan{Name: spec.Name, Now: spec}
 	starts := spec.Runner != "" && spec.Start == StartAlways && spec.Desired == DesiredRunning
 	slots := uint32(0)
@@ -101,12 +101,12 @@ func (s *State) planRole(r *Role, spec *RoleSpec, now bool) RolePlan {
 		}
 		awake := r.Retired || r.Spec.Desired != DesiredRunning || r.Spec.Runner == "" || r.Spec.Start != StartAlways
 		for _, id := range r.Agents {
-			a := s.agents.get(uint64(id))
+			a := v.agents.Get(id)
 			f := fateOf(a, spec, now)
 			if a.Index <= spec.Replicas {
 				slots++
 			}
-			switch lives := s.lives(a); {
+			switch lives := v.lives(a); {
 			case f == fateFinishes:
 				p.Finishes = append(p.Finishes, id)
 			case f != fateStays && lives:
@@ -123,11 +123,11 @@ func (s *State) planRole(r *Role, spec *RoleSpec, now bool) RolePlan {
 }
 
 // planEnd is the plan of a role that goes with all its agents.
-func (s *State) planEnd(r *Role) RolePlan {
+func (v *View) planEnd(r *Role) RolePlan {
 	was := r.Spec
 	p := RolePlan{Name: r.Spec.Name, Was: &was}
 	for _, id := range r.Agents {
-		if s.lives(s.agents.get(uint64(id))) {
+		if v.lives(v.agents.Get(id)) {
 			p.Ends = append(p.Ends, id)
 		}
 	}
@@ -135,17 +135,17 @@ func (s *State) planEnd(r *Role) RolePlan {
 }
 
 // lives tells that something of the agent runs, or is about to, and is not being ended yet.
-func (s *State) lives(a *Agent) bool {
+func (v *View) lives(a *Agent) bool {
 	return a.Order != StopOrder && (a.Proc == ProcOrdered || a.Proc.Fenced() || a.Part != PartDisconnected)
 }
 
 // PlanDelete tells what DeleteRoom would do.
-func (s *State) PlanDelete(room string) RoomPlan {
+func (v *View) PlanDelete(room string) RoomPlan {
 	p := RoomPlan{Gone: true}
-	if rm := s.Room(room); rm != nil && !rm.Deleting {
+	if rm := v.Room(room); rm != nil && !rm.Deleting {
 		for _, id := range rm.Roles {
-			role := s.planEnd(s.roles.get(uint64(id)))
-			role.Canceled = s.openTasks(id)
+			role := v.planEnd(v.roles.Get(id))
+			role.Canceled = v.openTasks(id)
 			p.Roles = append(p.Roles, role)
 		}
 	}

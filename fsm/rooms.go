@@ -51,7 +51,7 @@ func (s *State) applyRoom(c *ApplyRoom) Outcome {
 		s.meta.Tombstones = s.withoutTombstone(c.Room) // a human wants it again
 		rm = s.addRoom(c.Room)
 	} else {
-		rm = s.rooms.mut(uint64(rm.ID))
+		rm = s.rooms.Mut(rm.ID)
 	}
 	rm.ChangedBy, rm.Rev = c.By, s.meta.Index
 	var roles []RoleID
@@ -59,11 +59,11 @@ func (s *State) applyRoom(c *ApplyRoom) Outcome {
 		roles = append(roles, s.applyRole(rm, c.Roles[i], c.Now))
 	}
 	for _, id := range rm.Roles {
-		if !slices.Contains(roles, id) && !s.dropRole(s.roles.mut(uint64(id))) {
+		if !slices.Contains(roles, id) && !s.dropRole(s.roles.Mut(id)) {
 			roles = append(roles, id)
 		}
 	}
-	rm = s.rooms.mut(uint64(rm.ID))
+	rm = s.rooms.Mut(rm.ID)
 	rm.Roles = roles
 	for i := range c.Watch {
 		rm.Watch = c.Watch[i]
@@ -77,7 +77,7 @@ func (s *State) applyRoom(c *ApplyRoom) Outcome {
 func (s *State) addRoom(name string) *Room {
 	id := s.meta.NextRoom
 	s.meta.NextRoom++
-	rm := s.rooms.put(uint64(id))
+	rm := s.rooms.Put(id)
 	rm.ID, rm.Name, rm.CreatedAt = id, name, s.now.Wall
 	s.roomByName[name] = id
 	s.roomNames.Set(name)
@@ -85,10 +85,10 @@ func (s *State) addRoom(name string) *Room {
 }
 
 // CheckRoom tells what ApplyRoom would answer, without changing anything.
-func (s *State) CheckRoom(c *ApplyRoom) Outcome { return s.checkApply(c, s.Room(c.Room)) }
+func (v *View) CheckRoom(c *ApplyRoom) Outcome { return v.checkApply(c, v.Room(c.Room)) }
 
 // checkApply refuses what would lose something or cannot work.
-func (s *State) checkApply(c *ApplyRoom, rm *Room) Outcome {
+func (v *View) checkApply(c *ApplyRoom, rm *Room) Outcome {
 	if err := CheckName(c.Room); err != nil {
 		return refuse(Invalid, "room name: %v", err)
 	}
@@ -96,7 +96,7 @@ func (s *State) checkApply(c *ApplyRoom, rm *Room) Outcome {
 	case rm != nil && rm.Deleting:
 		return refuse(Stopped, "room %q is being deleted; wait until its agents have ended", c.Room)
 	case c.IfRev != 0 && rm == nil:
-		return s.noRoom(c.Room)
+		return v.noRoom(c.Room)
 	case c.IfRev != 0 && c.IfRev != rm.Rev:
 		return Outcome{Code: Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
 			"room %q has changed: revision %d is now %d; read it again", c.Room, c.IfRev, rm.Rev)}
@@ -110,7 +110,7 @@ func (s *State) checkApply(c *ApplyRoom, rm *Room) Outcome {
 	seen, agents := map[string]bool{}, uint64(0)
 	for i := range c.Roles {
 		spec := &c.Roles[i]
-		if err := s.CheckRole(spec); err != nil {
+		if err := v.CheckRole(spec); err != nil {
 			return refuse(Invalid, "role %d of room %q: %v", i+1, c.Room, err)
 		}
 		if seen[spec.Name] {
@@ -122,20 +122,20 @@ func (s *State) checkApply(c *ApplyRoom, rm *Room) Outcome {
 		}
 	}
 	if rm == nil {
-		return s.mayApply(c, nil)
+		return v.mayApply(c, nil)
 	}
 	for _, id := range rm.Roles {
-		r := s.roles.get(uint64(id))
-		if open := s.openTasks(id) - s.openLooks(id); !seen[r.Spec.Name] && !r.Retired && open > 0 {
+		r := v.roles.Get(id)
+		if open := v.openTasks(id) - v.openLooks(id); !seen[r.Spec.Name] && !r.Retired && open > 0 {
 			return refuse(Conflict, "role %q would go but has %d open tasks; cancel them or keep the role", r.Spec.Name, open)
 		}
 	}
-	return s.mayApply(c, rm)
+	return v.mayApply(c, rm)
 }
 
-func (s *State) openTasks(id RoleID) (n uint32) {
+func (v *View) openTasks(id RoleID) (n uint32) {
 	for st := TaskQueued; st <= TaskInProgress; st++ {
-		n += s.roleIndexOf(id).tasks[st]
+		n += v.roleIndex(id).tasks[st]
 	}
 	return n
 }
@@ -145,11 +145,11 @@ func (s *State) openTasks(id RoleID) (n uint32) {
 // that they hold, unless nobody is to wait for them.
 func (s *State) applyRole(rm *Room, spec RoleSpec, now bool) RoleID {
 	s.fillDefaults(&spec)
-	r := s.roles.mut(uint64(s.roleByName[roleKey{rm.ID, spec.Name}]))
+	r := s.roles.Mut(s.roleByName[roleKey{rm.ID, spec.Name}])
 	if r == nil {
 		id := s.meta.NextRole
 		s.meta.NextRole++
-		r = s.roles.put(uint64(id))
+		r = s.roles.Put(id)
 		r.ID, r.Room = id, rm.ID
 		s.roleByName[roleKey{rm.ID, spec.Name}] = id
 		s.roleIndexOf(id)
@@ -160,7 +160,7 @@ func (s *State) applyRole(rm *Room, spec RoleSpec, now bool) RoleID {
 	r.Spec, r.Rev = spec, s.meta.Index
 	have := map[uint32]bool{}
 	for _, id := range slices.Backward(slices.Clone(r.Agents)) {
-		a := s.agents.mut(uint64(id))
+		a := s.agents.Mut(id)
 		was := a.shadow()
 		f := fateOf(a, &spec, now)
 		a.Surplus, a.Retired = f == fateFinishes, f == fateEnds
@@ -171,7 +171,7 @@ func (s *State) applyRole(rm *Room, spec RoleSpec, now bool) RoleID {
 		task := a.Task
 		s.intend(a, appliedWhy(&spec))
 		s.settle(a, was)
-		if t := s.tasks.mut(uint64(task)); t != nil { // its limits may end earlier now
+		if t := s.tasks.Mut(task); t != nil { // its limits may end earlier now
 			s.rearm(timerTask, uint64(t.ID), &t.Armed, s.taskDeadline(t))
 		}
 	}
@@ -200,21 +200,21 @@ func appliedWhy(spec *RoleSpec) string {
 func (s *State) addAgent(rm *Room, r *Role, index uint32) {
 	id := s.meta.NextAgent
 	s.meta.NextAgent++
-	a := s.agents.put(uint64(id))
+	a := s.agents.Put(id)
 	a.ID, a.Room, a.Role, a.Index, a.Inc = id, rm.ID, r.ID, index, s.meta.IncFloor
 	a.Name = AgentName(rm.Name, r.Spec.Name, index)
-	s.leases.put(uint64(id)).TTL = int64(r.Spec.TTL)
+	s.leases.Put(id).TTL = int64(r.Spec.TTL)
 	s.agentByName[a.Name] = id
 	r.Agents = append(r.Agents, id) // beyond what any view can see
 	s.settle(a, shadow{id: id, role: r.ID})
 }
 
-func (s *State) roleName(id RoleID) string {
-	r := s.roles.get(uint64(id))
+func (v *View) roleName(id RoleID) string {
+	r := v.roles.Get(id)
 	if r == nil {
 		return "none"
 	}
-	return s.rooms.get(uint64(r.Room)).Name + "/" + r.Spec.Name
+	return v.rooms.Get(r.Room).Name + "/" + r.Spec.Name
 }
 
 func (s *State) setAgent(c *SetAgent) Outcome {
@@ -261,7 +261,7 @@ func (s *State) changeableAgent(name string, ifRev uint64) (*Agent, Outcome) {
 	if !ok {
 		return nil, s.noAgent(name)
 	}
-	a := s.agents.mut(uint64(id))
+	a := s.agents.Mut(id)
 	if ifRev != 0 && ifRev != a.Rev {
 		return nil, Outcome{Code: Conflict, Rev: a.Rev, Detail: fmt.Sprintf(
 			"agent %s has changed: revision %d is now %d; read it again", a.Name, ifRev, a.Rev)}
@@ -281,7 +281,7 @@ func (s *State) restartAgent(c *RestartAgent) Outcome {
 		return refuse(Stopped, "%s is %s", a.Name, s.pausedText(a, code))
 	case a.Part != PartDisconnected && !a.Managed:
 		return refuse(Conflict, "%s was started by hand, vigil has no process of it to stop; end it there and start it again", a.Name)
-	case !a.Proc.Fenced() && a.Proc != ProcOrdered && s.roles.get(uint64(a.Role)).Spec.Runner == "":
+	case !a.Proc.Fenced() && a.Proc != ProcOrdered && s.roles.Get(a.Role).Spec.Runner == "":
 		return refuse(Conflict, "role %s names no runner, so vigil cannot start %s; start it by hand", s.roleName(a.Role), a.Name)
 	}
 	s.touch(a.Room)

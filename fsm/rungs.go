@@ -57,7 +57,7 @@ func (s *State) rung(a *Agent, l *Ladder, v *AgentVerdict) {
 // its own: a task that hangs whoever takes it must not go through the lives of a role, nor be
 // FAILED at its attempt limit, which calls nobody.
 func (s *State) blame(a *Agent) {
-	if t := s.tasks.mut(uint64(a.Task)); t != nil {
+	if t := s.tasks.Mut(a.Task); t != nil {
 		t.Kills++
 		t.Stuck = true
 	}
@@ -75,8 +75,8 @@ func (v *AgentVerdict) because() string {
 }
 
 // asked says what the agent has left without an answer, and for how long.
-func (s *State) asked(l *Ladder) string {
-	text := fmt.Sprintf("a nudge and an inquiry for %s", s.since(l.Began))
+func (v *View) asked(l *Ladder) string {
+	text := fmt.Sprintf("a nudge and an inquiry for %s", v.since(l.Began))
 	var dumb []string
 	for r := RungNudge; r <= RungInterrupt; r++ {
 		if l.Failed&(1<<r) != 0 {
@@ -89,7 +89,7 @@ func (s *State) asked(l *Ladder) string {
 	return text
 }
 
-func (s *State) since(at Time) time.Duration { return s.meta.Clock.Sub(at).Round(time.Second) }
+func (v *View) since(at Time) time.Duration { return v.meta.Clock.Sub(at).Round(time.Second) }
 
 // What the ladder writes to agents.
 const (
@@ -100,17 +100,17 @@ const (
 )
 
 // inquiryText is what an inquiry says. It names the task and the deadline (seed 002, 1.5.3).
-func (s *State) inquiryText(a *Agent) string {
+func (v *View) inquiryText(a *Agent) string {
 	if a.Task == 0 {
 		return inquiryBody
 	}
 	return fmt.Sprintf("%s It is about task %d; answer within %s. If the task takes longer, say how long: `vigil task progress --expect 40m`.",
-		inquiryBody, a.Task, s.meta.Settings.Ladder.Wake)
+		inquiryBody, a.Task, v.meta.Settings.Ladder.Wake)
 }
 
 // askByMail puts a mail into the agent's mailbox; 0: it is full, which changes nothing else.
 func (s *State) askByMail(a *Agent, from, kind string, p MailPriority, subject, body string) MailID {
-	r, rm := s.roles.get(uint64(a.Role)), s.rooms.get(uint64(a.Room))
+	r, rm := s.roles.Get(a.Role), s.rooms.Get(a.Room)
 	return s.sendMail(&SendMail{From: from, To: fmt.Sprintf("%s/%s.%d", rm.Name, r.Spec.Name, a.Index),
 		Subject: subject, Body: body, Kind: kind, Priority: p}).Mail
 }
@@ -126,7 +126,7 @@ func (s *State) withdrawMail(l *Ladder) {
 
 // noteRung remembers that a rung reached nobody.
 func (s *State) noteRung(c *NoteRung) Outcome {
-	a := s.agents.mut(uint64(c.Agent))
+	a := s.agents.Mut(c.Agent)
 	if a == nil {
 		return refuse(NotFound, "there is no agent number %d", c.Agent)
 	}

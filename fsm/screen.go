@@ -149,7 +149,7 @@ func (s *State) reportScreen(c *ReportScreen) Outcome {
 		a.note(func(n *Notes) { n.Screen = &next })
 		s.reviewExcuse(a)
 		s.rearm(timerAgent, uint64(a.ID), &a.Armed, s.agentDeadline(a))
-		if t := s.tasks.mut(uint64(a.Task)); t != nil { // its progress limit may end earlier now
+		if t := s.tasks.Mut(a.Task); t != nil { // its progress limit may end earlier now
 			s.rearm(timerTask, uint64(t.ID), &t.Armed, s.taskDeadline(t))
 		}
 	}
@@ -161,13 +161,13 @@ func (s *State) reportScreen(c *ReportScreen) Outcome {
 // promptDeadline is when a human must be called for a permission prompt; 0: never. Who has
 // declared that it needs input has said so itself. While it lasts the escalation is reminded
 // of, like any other.
-func (s *State) promptDeadline(a *Agent) Time {
+func (v *View) promptDeadline(a *Agent) Time {
 	sc := a.Screen()
 	if sc == nil || sc.Kind != PromptPermission || sc.Called != 0 || a.Order == StopOrder {
 		return 0
 	}
-	at := sc.At.Add(s.meta.Settings.Prompt.Limit)
-	if d := a.Declared; d.Holds(s.meta.Clock) && d.Waiting == WaitingInput {
+	at := sc.At.Add(v.meta.Settings.Prompt.Limit)
+	if d := a.Declared; d.Holds(v.meta.Clock) && d.Waiting == WaitingInput {
 		at = max(at, d.Until)
 	}
 	return at
@@ -178,9 +178,9 @@ func (s *State) callForPrompt(a *Agent) {
 	next := *a.Screen()
 	next.Called = s.meta.Clock
 	a.note(func(n *Notes) { n.Screen = &next })
-	facts := []KV{{"shown_for", s.since(next.At).String()}, {"runner", s.roles.get(uint64(a.Role)).Spec.Runner}}
+	facts := []KV{{"shown_for", s.since(next.At).String()}, {"runner", s.roles.Get(a.Role).Spec.Runner}}
 	s.escalate(Escalation{Kind: EscPrompt, Subject: a.Name, Priority: MailHigh, Agent: a.Name, Inc: a.Inc, Task: a.Task,
-		Room: s.rooms.get(uint64(a.Room)).Name, Host: s.hostNameOf(a), Facts: facts})
+		Room: s.rooms.Get(a.Room).Name, Host: s.hostNameOf(a), Facts: facts})
 }
 
 // rearmPrompts sets timers anew after prompt_limit has changed.
@@ -188,10 +188,10 @@ func (s *State) rearmPrompts(c *PutSettings) {
 	if !slices.ContainsFunc(c.Values, func(kv KV) bool { return kv.Key == "prompt_limit" }) {
 		return
 	}
-	for id, a := range s.agents.from(0) {
+	for id, a := range s.agents.From(0) {
 		if a.shows(PromptPermission) {
-			a = s.agents.mut(id)
-			s.rearm(timerAgent, id, &a.Armed, s.agentDeadline(a))
+			a = s.agents.Mut(id)
+			s.rearm(timerAgent, uint64(id), &a.Armed, s.agentDeadline(a))
 		}
 	}
 }
@@ -199,7 +199,7 @@ func (s *State) rearmPrompts(c *PutSettings) {
 // reportTerminals takes note of what a host can do. What was seen with runners that are not
 // watched any more would stand for ever, so it is forgotten.
 func (s *State) reportTerminals(c *ReportTerminals) Outcome {
-	h := s.hosts.mut(uint64(c.Host))
+	h := s.hosts.Mut(c.Host)
 	switch {
 	case h == nil:
 		return refuse(NotFound, "there is no host number %d", c.Host)
@@ -215,8 +215,8 @@ func (s *State) reportTerminals(c *ReportTerminals) Outcome {
 		h.Rev = s.meta.Index
 	}
 	for _, id := range s.agentsOn(h.ID) {
-		a := s.agents.get(uint64(id))
-		if a.Screen() == nil || slices.Contains(c.Watched, s.roles.get(uint64(a.Role)).Spec.Runner) {
+		a := s.agents.Get(id)
+		if a.Screen() == nil || slices.Contains(c.Watched, s.roles.Get(a.Role).Spec.Runner) {
 			continue
 		}
 		s.reportScreen(&ReportScreen{Host: h.ID, Agent: id, Inc: a.Inc})
@@ -243,12 +243,12 @@ const degradedMeans = "nothing can be typed or observed; mail and restarts only"
 // Degraded tells why nothing can be typed to an agent: its host makes no terminals, or its
 // runner asks for none. Empty: it can be, or nobody knows. Every automatic decision about the
 // agent says it.
-func (s *State) Degraded(id AgentID) string {
-	a := s.Agent(id)
+func (v *View) Degraded(id AgentID) string {
+	a := v.Agent(id)
 	if a == nil {
 		return ""
 	}
-	h := s.Host(a.Host)
+	h := v.Host(a.Host)
 	switch {
 	case !a.Managed && a.Part != PartDisconnected:
 		return "degraded: it was started by hand, so it has no terminal: mail only"
@@ -257,7 +257,7 @@ func (s *State) Degraded(id AgentID) string {
 	case h.Terminal.Tool == "":
 		return strings.Replace(h.Terminals(), "degraded: no tmux", "degraded: no tmux on host "+h.Name, 1)
 	}
-	if r := s.roles.get(uint64(a.Role)).Spec.Runner; !slices.Contains(h.Terminal.Runners, r) {
+	if r := v.roles.Get(a.Role).Spec.Runner; !slices.Contains(h.Terminal.Runners, r) {
 		return fmt.Sprintf("degraded: its runner %s has no terminal: nothing can be typed; mail and restarts only", r)
 	}
 	return ""

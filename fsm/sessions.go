@@ -42,33 +42,33 @@ func (s *State) openSession(c *OpenSession) Outcome {
 	if len(c.Client) > MaxName*4 {
 		return refuse(Invalid, "client name has %d bytes, at most %d are kept", len(c.Client), MaxName*4)
 	}
-	if n, most := uint64(s.sessions.n), s.meta.Settings.Budget.MaxSessions; n >= most {
+	if n, most := uint64(s.sessions.Len()), s.meta.Settings.Budget.MaxSessions; n >= most {
 		return tooMany("sessions of clients", n, most, purseSays[ForSessions].remedy, "max_sessions")
 	}
 	bytes := costOfSession(&Session{Client: c.Client})
-	if no := s.afford(ForSessions, 0, bytes); no.Code != OK {
+	if no := s.afford(ForSessions, 0, bytes, 0); no.Code != OK {
 		return no
 	}
 	id := s.meta.NextSession
 	s.meta.NextSession++
-	ss := s.sessions.put(uint64(id))
+	ss := s.sessions.Put(id)
 	ss.ID, ss.Client, ss.Used = id, c.Client, s.meta.Clock
 	s.rearm(timerSession, uint64(id), &ss.Armed, s.meta.Clock.Add(s.meta.Settings.SessionTTL))
 	return Outcome{Session: id}
 }
 
 func (s *State) closeSession(id SessionID) {
-	if ss := s.sessions.mut(uint64(id)); ss != nil {
+	if ss := s.sessions.Mut(id); ss != nil {
 		s.rearm(timerSession, uint64(id), &ss.Armed, 0)
-		s.sessions.del(uint64(id))
+		s.sessions.Del(id)
 	}
 }
 
 // ownAnswers makes the answers writable in place: after a Copy they are shared
 // with the view.
 func (s *State) ownAnswers(ss *Session) {
-	if ss.gen != s.sessions.gen {
+	if ss.gen != s.sessions.Generation() {
 		ss.Answers = slices.Clone(ss.Answers)
-		ss.gen = s.sessions.gen
+		ss.gen = s.sessions.Generation()
 	}
 }

@@ -105,11 +105,11 @@ var settingTable = []setting{
 type SettingInfo struct{ Name, Value, Default, Help, Range string }
 
 // SettingsInfo lists all settings in a fixed order.
-func (i *Image) SettingsInfo() []SettingInfo {
+func (v *View) SettingsInfo() []SettingInfo {
 	def := DefaultSettings()
 	var list []SettingInfo
 	for _, d := range settingTable {
-		list = append(list, SettingInfo{d.name, d.show(&i.meta.Settings), d.show(&def), d.help, d.bounds()})
+		list = append(list, SettingInfo{d.name, d.show(&v.meta.Settings), d.show(&def), d.help, d.bounds()})
 	}
 	return list
 }
@@ -209,7 +209,7 @@ func (s *State) putSettings(c *PutSettings) Outcome {
 	s.meta.Settings, s.meta.SettingsRev = next, s.meta.Index
 	for h := range s.Hosts() { // open orders may be due earlier now
 		for _, id := range s.HostOrders(h.ID) {
-			a := s.agents.mut(uint64(id))
+			a := s.agents.Mut(id)
 			s.rearm(timerAgent, uint64(id), &a.Armed, s.agentDeadline(a))
 		}
 	}
@@ -227,7 +227,7 @@ func (s *State) putSettings(c *PutSettings) Outcome {
 }
 
 // fillDefaults completes a declared role from the settings in force.
-func (s *State) fillDefaults(r *RoleSpec) {
+func (s *View) fillDefaults(r *RoleSpec) {
 	set := &s.meta.Settings
 	def := func(d *time.Duration, v time.Duration) {
 		if *d == 0 {
@@ -262,7 +262,7 @@ func longestGrace(ttl time.Duration) time.Duration {
 // CheckRole tells what is wrong with a declared role, with defaults filled in. An
 // agent must be stoppable before its fence ends (law L7): F + grace + 2 s < TTL
 // with F = 0.75 TTL, for TTLs of at least 10 s; shorter ones keep the ratio only.
-func (s *State) CheckRole(spec *RoleSpec) error {
+func (s *View) CheckRole(spec *RoleSpec) error {
 	r := *spec
 	s.fillDefaults(&r)
 	if err := CheckName(r.Name); err != nil {

@@ -132,14 +132,14 @@ func (s *State) settle(a *Agent, was shadow) {
 }
 
 // idle tells that nothing of the agent runs or may run.
-func (s *State) idle(a *Agent) bool {
+func (v *View) idle(a *Agent) bool {
 	return !a.Proc.Fenced() && a.Proc != ProcOrdered && a.Part == PartDisconnected &&
-		s.leases.get(uint64(a.ID)).Fence == 0
+		v.leases.Get(a.ID).Fence == 0
 }
 
 // agentDeadline is when an agent must be looked at again; 0: never.
-func (s *State) agentDeadline(a *Agent) Time {
-	at, prompt := s.limitOf(a), s.promptDeadline(a)
+func (v *View) agentDeadline(a *Agent) Time {
+	at, prompt := v.limitOf(a), v.promptDeadline(a)
 	if at == 0 || prompt != 0 && prompt < at {
 		return prompt
 	}
@@ -147,27 +147,27 @@ func (s *State) agentDeadline(a *Agent) Time {
 }
 
 // limitOf is when the next limit of an agent is over; 0: it has none.
-func (s *State) limitOf(a *Agent) Time {
-	set := &s.meta.Settings
+func (v *View) limitOf(a *Agent) Time {
+	set := &v.meta.Settings
 	switch {
 	case a.Proc == ProcOrdered:
 		return a.OrderSince.Add(set.AcceptLimit)
 	case a.Task != 0 && a.Order != StopOrder:
-		if limit := s.roles.get(uint64(a.Role)).Spec.TurnLimit; limit > 0 {
+		if limit := v.roles.Get(a.Role).Spec.TurnLimit; limit > 0 {
 			return a.TaskSince.Add(limit)
 		}
 	case a.Part == PartDisconnected && (a.Proc == ProcRunning && a.Order == NoOrder || a.Proc == ProcAccepted && a.Order != StopOrder):
-		return max(a.StartedAt, a.Since, a.screenExcuse()).Add(s.roles.get(uint64(a.Role)).Spec.StartLimit)
+		return max(a.StartedAt, a.Since, a.screenExcuse()).Add(v.roles.Get(a.Role).Spec.StartLimit)
 	case a.Proc == ProcRunning && a.Order == NoOrder && a.useful() && (a.Failures > 0 || a.Parked):
 		return a.StartedAt.Add(set.HealthyAfter)
-	case !a.Proc.Fenced() && a.NotBefore > s.meta.Clock:
+	case !a.Proc.Fenced() && a.NotBefore > v.meta.Clock:
 		return a.NotBefore
 	}
 	return 0
 }
 
 func (s *State) fireAgent(id AgentID) {
-	a := s.agents.mut(uint64(id))
+	a := s.agents.Mut(id)
 	if a == nil {
 		return
 	}
@@ -179,7 +179,7 @@ func (s *State) fireAgent(id AgentID) {
 	if at := s.limitOf(a); at != 0 && at <= s.meta.Clock {
 		switch {
 		case a.Task != 0:
-			why := "turn limit of " + s.roles.get(uint64(a.Role)).Spec.TurnLimit.String()
+			why := "turn limit of " + s.roles.Get(a.Role).Spec.TurnLimit.String()
 			s.event("agent.turn_limit", about{agent: a, task: a.Task}, "the "+why+" is over")
 			s.overstay(a, why)
 		case a.Proc == ProcOrdered:
@@ -205,7 +205,7 @@ func (s *State) fireAgent(id AgentID) {
 func (s *State) removeAgent(a *Agent) {
 	s.meta.IncFloor = max(s.meta.IncFloor, a.Inc)
 	s.rearm(timerAgent, uint64(a.ID), &a.Armed, 0)
-	l := s.leases.mut(uint64(a.ID))
+	l := s.leases.Mut(a.ID)
 	s.rearm(timerLease, uint64(a.ID), &l.ArmedL, 0)
 	s.rearm(timerFence, uint64(a.ID), &l.ArmedF, 0)
 	s.dropChain(a, "its overseer is no longer declared")
@@ -215,11 +215,11 @@ func (s *State) removeAgent(a *Agent) {
 	delete(s.agentByName, a.Name)
 	room, role, id := a.Room, a.Role, a.ID
 	s.event("agent.removed", about{agent: a}, "no longer declared")
-	s.leases.del(uint64(id))
-	s.agents.del(uint64(id))
-	r := s.roles.mut(uint64(role))
+	s.leases.Del(id)
+	s.agents.Del(id)
+	r := s.roles.Mut(role)
 	s.unlist(r, id)
-	if rm := s.rooms.mut(uint64(room)); rm.Deleting && len(r.Agents) == 0 {
+	if rm := s.rooms.Mut(room); rm.Deleting && len(r.Agents) == 0 {
 		s.clear(rm)
 	}
 }
@@ -234,8 +234,8 @@ func (s *State) unlist(r *Role, id AgentID) {
 	case r.Agents[n-1]:
 		r.Agents = r.Agents[: n-1 : n-1]
 	default:
-		if ri := s.roleIndexOf(r.ID); ri.owned != s.roles.gen+1 {
-			r.Agents, ri.owned = slices.Clone(r.Agents), s.roles.gen+1
+		if ri := s.roleIndexOf(r.ID); ri.owned != s.roles.Generation()+1 {
+			r.Agents, ri.owned = slices.Clone(r.Agents), s.roles.Generation()+1
 		}
 		at, _ := slices.BinarySearch(r.Agents, id)
 		r.Agents = slices.Delete(r.Agents, at, at+1)

@@ -7,15 +7,15 @@ import "slices"
 func (s *State) settleBooks() {
 	for s.ledger.unsettled {
 		s.ledger.unsettled = false
-		settleTable(&s.tasks, func(t *Task) { s.cutTask(t) })
-		settleTable(&s.mails, func(m *Mail) { s.cutMail(m) })
-		settleTable(&s.agents, func(a *Agent) { s.cutAgent(a) })
-		settleTable(&s.roles, func(*Role) {})
-		settleTable(&s.rooms, func(rm *Room) { s.cutRoom(rm) })
-		settleTable(&s.hosts, func(h *Host) { s.cutHost(h) })
-		settleTable(&s.sessions, func(ss *Session) { s.cutSession(ss) })
-		settleTable(&s.escalations, func(*Escalation) { s.cutHistory() })
-		settleTable(&s.events, func(*Event) { s.cutHistory() })
+		s.tasks.Settle(func(t *Task) { s.cutTask(t) })
+		s.mails.Settle(func(m *Mail) { s.cutMail(m) })
+		s.agents.Settle(func(a *Agent) { s.cutAgent(a) })
+		s.roles.Settle(func(*Role) {})
+		s.rooms.Settle(func(rm *Room) { s.cutRoom(rm) })
+		s.hosts.Settle(func(h *Host) { s.cutHost(h) })
+		s.sessions.Settle(func(ss *Session) { s.cutSession(ss) })
+		s.escalations.Settle(func(*Escalation) { s.cutHistory() })
+		s.events.Settle(func(*Event) { s.cutHistory() })
 	}
 }
 
@@ -63,7 +63,7 @@ func (s *State) cutTask(t *Task) {
 	if missing <= 0 || t.droppable() == len(t.Text) {
 		return
 	}
-	t = s.tasks.mut(uint64(t.ID))
+	t = s.tasks.Mut(t.ID)
 	ends := t.State.Terminal()
 	if ends {
 		s.indexEnded(t, -1)
@@ -83,7 +83,7 @@ func (s *State) cutTask(t *Task) {
 // cutMail cuts what vigil itself has written: a client's mail was refused.
 func (s *State) cutMail(m *Mail) {
 	if missing := s.spare(ForMail, m.Room); missing > 0 && m.Body != "" {
-		shorten(&s.mails.mut(uint64(m.ID)).Body, &missing)
+		shorten(&s.mails.Mut(m.ID).Body, &missing)
 	}
 }
 
@@ -93,7 +93,7 @@ func (s *State) cutAgent(a *Agent) {
 	if missing <= 0 {
 		return
 	}
-	a = s.agents.mut(uint64(a.ID))
+	a = s.agents.Mut(a.ID)
 	if a.LastExit != nil {
 		x := *a.LastExit
 		shorten(&x.Tail, &missing)
@@ -116,13 +116,13 @@ func (s *State) cutAgent(a *Agent) {
 
 func (s *State) cutRoom(rm *Room) {
 	if missing := s.spare(ForAgents, rm.ID); missing > 0 && rm.PauseWhy != "" {
-		shorten(&s.rooms.mut(uint64(rm.ID)).PauseWhy, &missing)
+		shorten(&s.rooms.Mut(rm.ID).PauseWhy, &missing)
 	}
 }
 
 func (s *State) cutHost(h *Host) {
 	if s.over(ForHosts, 0) > 0 && len(h.Warnings) > 0 {
-		s.hosts.mut(uint64(h.ID)).Warnings = nil
+		s.hosts.Mut(h.ID).Warnings = nil
 	}
 }
 
@@ -132,7 +132,7 @@ func (s *State) cutSession(ss *Session) {
 	if s.over(ForSessions, 0) <= 0 {
 		return
 	}
-	ss = s.sessions.mut(uint64(ss.ID))
+	ss = s.sessions.Mut(ss.ID)
 	kept := slices.Clone(ss.Answers) // views have the others
 	slices.SortFunc(kept, func(a, b Answer) int { return int(int64(a.Seq) - int64(b.Seq)) })
 	if n := len(kept) - leastAnswers; n > 0 {
@@ -142,7 +142,7 @@ func (s *State) cutSession(ss *Session) {
 	for i := range kept {
 		kept[i].Out.Detail = ""
 	}
-	ss.Answers, ss.gen = kept, s.sessions.gen
+	ss.Answers, ss.gen = kept, s.sessions.Generation()
 }
 
 // cutHistory drops the oldest events; their number is bounded by a setting too.
@@ -151,7 +151,7 @@ func (s *State) cutHistory() {
 		if s.over(ForHistory, 0) <= 0 || s.meta.NextEvent-s.meta.FirstEvent <= 1 {
 			return
 		}
-		s.events.del(s.meta.FirstEvent)
+		s.events.Del(s.meta.FirstEvent)
 		s.meta.FirstEvent++
 	}
 }

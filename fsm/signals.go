@@ -4,17 +4,17 @@ import "time"
 
 // Signals gathers what is known of an agent. leader tells whether somebody leads; a
 // server that answers from an old state says false.
-func (s *State) Signals(id AgentID, leader bool) Signals {
-	a := s.Agent(id)
+func (v *View) Signals(id AgentID, leader bool) Signals {
+	a := v.Agent(id)
 	if a == nil {
 		return Signals{}
 	}
-	now, r, l := s.meta.Clock, s.Role(a.Role), s.Lease(id)
+	now, r, l := v.meta.Clock, v.Role(a.Role), v.Lease(id)
 	g := Signals{
 		Found: true, Proc: a.Proc, Managed: a.Managed, Part: a.Part, PartAge: now.Sub(max(a.Since, a.StartedAt)),
-		LeaseLeft: l.Until.Sub(now), Beatless: s.beatless(l), FenceLeft: l.Fence.Sub(now), StartLimit: r.Spec.StartLimit,
-		Order: a.OpenOrder(), Off: s.offReason(a), LeaderOff: !leader,
-		HealthEvery: r.Spec.HealthEvery, HealthMissed: r.Spec.HealthMissed, Missed: s.missedReports(a, &r.Spec),
+		LeaseLeft: l.Until.Sub(now), Beatless: v.beatless(l), FenceLeft: l.Fence.Sub(now), StartLimit: r.Spec.StartLimit,
+		Order: a.OpenOrder(), Off: v.offReason(a), LeaderOff: !leader,
+		HealthEvery: r.Spec.HealthEvery, HealthMissed: r.Spec.HealthMissed, Missed: v.missedReports(a, &r.Spec),
 		ProgressLimit: r.Spec.ProgressLimit, PendingLimit: r.Spec.PendingLimit, Declared: a.Declared,
 	}
 	if a.StartedAt != 0 {
@@ -29,42 +29,42 @@ func (s *State) Signals(id AgentID, leader bool) Signals {
 	if a.Order != NoOrder {
 		g.OrderAge = now.Sub(a.OrderSince)
 	}
-	if h := s.Host(a.Host); h != nil {
+	if h := v.Host(a.Host); h != nil {
 		g.Host, g.HostName = h.State, h.Name
 		if h.State == HostSuspect && h.SuspectWhy == whyBlocked {
 			g.Host = HostReady // it beats and holds its streams: only gossip does not get through
 		}
 	}
-	if code := s.paused(a); code != "" {
-		g.Paused = s.pausedText(a, code)
+	if code := v.paused(a); code != "" {
+		g.Paused = v.pausedText(a, code)
 	}
 	if d := a.Declared; d != nil {
 		g.DeclaredLeft, g.DeclaredAge = max(0, d.Until.Sub(now)), now.Sub(d.At)
 	}
 	if at := a.Notes().MailAt; at != 0 {
-		g.Mailed, g.MailAge = true, now.Sub(at)-s.absent(a, at)
+		g.Mailed, g.MailAge = true, now.Sub(at)-v.absent(a, at)
 	}
 	if sc := a.Screen(); sc != nil {
-		g.Prompt, g.PromptAge, g.Quiet, g.QuietAge = sc.Kind, now.Sub(sc.At)-s.absent(a, sc.At), sc.Quiet, now.Sub(sc.QuietAt)
-		g.IdleLimit = s.meta.Settings.Prompt.Idle
+		g.Prompt, g.PromptAge, g.Quiet, g.QuietAge = sc.Kind, now.Sub(sc.At)-v.absent(a, sc.At), sc.Quiet, now.Sub(sc.QuietAt)
+		g.IdleLimit = v.meta.Settings.Prompt.Idle
 	}
-	if s.Overseer(a) != nil {
-		f := s.OverseerFacts(a)
+	if v.Overseer(a) != nil {
+		f := v.OverseerFacts(a)
 		g.Overseer, g.PatrolAge, g.PatrolLimit = true, f.Age, f.Stale
-		g.Unwakened = a.Notes().Chain.WokenAt > s.lifesign(a)
+		g.Unwakened = a.Notes().Chain.WokenAt > v.lifesign(a)
 	}
-	s.workSignals(a, &g)
+	v.workSignals(a, &g)
 	return g
 }
 
 // workSignals adds what is known of its task, or of the one that it does not take.
-func (s *State) workSignals(a *Agent, g *Signals) {
-	now := s.meta.Clock
-	if t := s.Task(a.Task); t != nil {
+func (v *View) workSignals(a *Agent, g *Signals) {
+	now := v.meta.Clock
+	if t := v.Task(a.Task); t != nil {
 		g.Task, g.TaskState = t.ID, t.State
 		last := max(t.ChangedAt, t.Progress)
 		last = max(last, min(a.excusedUntil(), now))
-		g.Away = s.absent(a, last)
+		g.Away = v.absent(a, last)
 		g.ProgressAge = now.Sub(last) - g.Away
 		if p := t.Planned(); t.State.Held() {
 			g.Expected, g.ExpectLeft, g.Percent = p.Due != 0, p.Due.Sub(now), p.Percent
@@ -74,25 +74,25 @@ func (s *State) workSignals(a *Agent, g *Signals) {
 	if a.Part == PartDisconnected {
 		return
 	}
-	if t := s.Task(s.FirstPending(a.Role)); t != nil {
+	if t := v.Task(v.FirstPending(a.Role)); t != nil {
 		since := max(t.ChangedAt, a.Since, a.TaskSince)
 		since = max(since, min(a.excusedUntil(), now))
-		g.Away = s.absent(a, since)
+		g.Away = v.absent(a, since)
 		g.Waiting = now.Sub(since) - g.Away
 	}
 }
 
 // Verdict judges an agent by everything that is known of it.
-func (s *State) Verdict(id AgentID, leader bool) AgentVerdict {
-	g := s.Signals(id, leader)
+func (v *View) Verdict(id AgentID, leader bool) AgentVerdict {
+	g := v.Signals(id, leader)
 	return Judge(&g)
 }
 
 // offReason tells why nobody expects the agent to run; empty: it should.
-func (s *State) offReason(a *Agent) string {
-	switch code := s.whyNot(a); code {
+func (v *View) offReason(a *Agent) string {
+	switch code := v.whyNot(a); code {
 	case "deleting", "retired", "stopped", "paused", "room_paused", "all_paused", "no_runner", "no_task":
-		return s.Why(a.ID).Text
+		return v.Why(a.ID).Text
 	}
 	return ""
 }
@@ -106,7 +106,7 @@ type Presence struct {
 }
 
 // Presence tells how an agent with this verdict is seen from outside.
-func (s *State) Presence(id AgentID, v *AgentVerdict) Presence {
+func (s *View) Presence(id AgentID, v *AgentVerdict) Presence {
 	a := s.Agent(id)
 	if a == nil {
 		return Presence{Status: AgentNotFound.String()}

@@ -1,26 +1,29 @@
 package fsm
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/tidwall/btree"
+
+	"vigil/fsm/table"
 )
 
 // Image is everything that is replicated: what a snapshot holds and what the
 // servers' hashes cover. The Image that State.Copy returns never changes.
 type Image struct {
 	meta     meta
-	rooms    table[Room]
-	roles    table[Role]
-	agents   table[Agent]
-	leases   table[Lease] // by AgentID
-	tasks    table[Task]
-	hosts    table[Host]
-	sessions table[Session]
-	events   table[Event]
-	mails    table[Mail]
+	rooms    table.Table[RoomID, Room]
+	roles    table.Table[RoleID, Role]
+	agents   table.Table[AgentID, Agent]
+	leases   table.Table[AgentID, Lease] // by AgentID
+	tasks    table.Table[TaskID, Task]
+	hosts    table.Table[HostID, Host]
+	sessions table.Table[SessionID, Session]
+	events   table.Table[uint64, Event]
+	mails    table.Table[MailID, Mail]
 
-	escalations table[Escalation]
+	escalations table.Table[EscalationID, Escalation]
 }
 
 // meta holds the replicated values of which there is one.
@@ -98,20 +101,69 @@ type MarkReport struct {
 // State is the live state: the replicated image and the indexes that are built
 // from it. See the package comment for who may use it.
 type State struct {
+	View
 	Image
+	derived
+
+	looked []TaskID // looks at overseers that ended in what is being applied; empty between entries
+	now    *Entry   // being applied
+	res    Result   // reused
+	steps  int      // that this entry may still take in working off what goes, see clear.go
+}
+
+// View reads the state and has no way to write: its tables only give. It belongs under the lock
+// that guards Apply. What its pointers show is good until that lock is given back.
+type View struct {
+	readers
+	*indexes
+}
+
+// readers are the tables of a state, for reading.
+type readers struct {
+	meta     *meta
+	rooms    table.Reader[RoomID, Room]
+	roles    table.Reader[RoleID, Role]
+	agents   table.Reader[AgentID, Agent]
+	leases   table.Reader[AgentID, Lease]
+	tasks    table.Reader[TaskID, Task]
+	hosts    table.Reader[HostID, Host]
+	sessions table.Reader[SessionID, Session]
+	events   table.Reader[uint64, Event]
+	mails    table.Reader[MailID, Mail]
+
+	escalations table.Reader[EscalationID, Escalation]
+
+	roleIdx   table.Reader[RoleID, roleIndex]
+	hostIdx   table.Reader[HostID, hostIndex]
+	roomIdx   table.Reader[RoomID, roomIndex]
+	mailboxes table.Reader[AgentID, mailbox]
+}
+
+func (s *State) readers() readers {
+	return readers{&s.meta, s.rooms.Reader(), s.roles.Reader(), s.agents.Reader(), s.leases.Reader(), s.tasks.Reader(),
+		s.hosts.Reader(), s.sessions.Reader(), s.events.Reader(), s.mails.Reader(), s.escalations.Reader(),
+		s.roleIdx.Reader(), s.hostIdx.Reader(), s.roomIdx.Reader(), s.mailboxes.Reader()}
+}
+
+// derived are the tables that are built from the image.
+type derived struct {
+	roleIdx   table.Table[RoleID, roleIndex]
+	hostIdx   table.Table[HostID, hostIndex]
+	roomIdx   table.Table[RoomID, roomIndex]
+	mailboxes table.Table[AgentID, mailbox]
+}
+
+// indexes are what else is built from the image. Only Apply changes them.
+type indexes struct {
 	roomByName  map[string]RoomID
 	roomNames   *btree.BTreeG[string]
 	agentByName map[string]AgentID
 	hostByKey   map[string]HostID
 	roleByName  map[roleKey]RoleID
-	roleIdx     table[roleIndex]
-	hostIdx     table[hostIndex]
-	roomIdx     table[roomIndex]
 	allQuiet    *btree.BTreeG[quietRoom] // active rooms by the beginning of their silence ...
 	ownQuiet    *btree.BTreeG[quietRoom] // ... and those with limits of their own by when they are stalled
 	timers      *btree.BTreeG[timer]
 	finished    *btree.BTreeG[finishedTask] // terminal tasks, oldest first
-	mailboxes   table[mailbox]              // by AgentID
 	mailsSent   *btree.BTreeG[sentMail]
 	escByKey    map[escalationKey]EscalationID // the newest about something
 	escOpen     int
@@ -125,20 +177,15 @@ type State struct {
 	offered     *btree.BTreeG[RoleID]       // roles with claimable tasks
 	overseers   idSet                       // agents of roles of overseers
 	looks       map[TaskID]AgentID          // tasks that ask triage about an overseer
-	looked      []TaskID                    // of these, ended in what is being applied; empty between entries
 	ledger      ledger
-	wordy       ended  // finished tasks with texts worth dropping
-	roomEnded   ended  // finished tasks by room
-	mailsEnded  ended  // closed mails, in the cluster and by room
-	live        uint32 // participants that are not DISCONNECTED
-	parked      uint32 // agents that wait for the end of a pause, see Agent.Waits
+	wordy       ended[TaskID] // finished tasks with texts worth dropping
+	roomEnded   ended[TaskID] // finished tasks by room
+	mailsEnded  ended[MailID] // closed mails, in the cluster and by room
+	live        uint32        // participants that are not DISCONNECTED
+	parked      uint32        // agents that wait for the end of a pause, see Agent.Waits
 	taskCount   [TaskQuarantined + 1]uint64
 	procCount   [ProcLost + 1]uint32
 	figures     Figures
-
-	now   *Entry // being applied
-	res   Result // reused
-	steps int    // that this entry may still take in working off what goes, see clear.go
 }
 
 type roleKey struct {
@@ -189,6 +236,7 @@ type hostIndex struct {
 // New returns the state of a cluster to which nothing has happened yet.
 func New() *State {
 	s := &State{}
+	s.View = View{s.readers(), &indexes{}}
 	s.meta.Settings, s.meta.Level = DefaultSettings(), Baseline
 	s.meta.NextRoom, s.meta.NextRole, s.meta.NextAgent, s.meta.NextHost = 1, 1, 1, 1
 	s.meta.NextTask, s.meta.NextSession = 1, 1
@@ -200,45 +248,66 @@ func New() *State {
 
 // reset makes empty indexes.
 func (s *State) reset() {
-	opts := btree.Options{NoLocks: true}
-	s.roomByName = map[string]RoomID{}
-	s.roomNames = btree.NewBTreeGOptions(func(a, b string) bool { return a < b }, opts)
-	s.agentByName = map[string]AgentID{}
-	s.hostByKey = map[string]HostID{}
-	s.roleByName = map[roleKey]RoleID{}
-	s.roleIdx, s.hostIdx, s.roomIdx = table[roleIndex]{}, table[hostIndex]{}, table[roomIndex]{}
-	s.allQuiet, s.ownQuiet = btree.NewBTreeGOptions(lessQuiet, opts), btree.NewBTreeGOptions(lessQuiet, opts)
-	s.timers = btree.NewBTreeGOptions(lessTimer, opts)
-	s.mailboxes = table[mailbox]{}
-	s.mailsSent = btree.NewBTreeGOptions(lessSent, opts)
-	s.wordy, s.roomEnded, s.mailsEnded = newEnded(), newEnded(), newEnded()
-	s.escByKey, s.escOpen, s.escAlone = map[escalationKey]EscalationID{}, 0, 0
-	s.escClosed = btree.NewBTreeGOptions(lessClosed, opts)
-	s.escPending = btree.NewBTreeGOptions(func(a, b EscalationID) bool { return a < b }, opts)
-	s.finished = btree.NewBTreeGOptions(func(a, b finishedTask) bool { return a.seq < b.seq }, opts)
-	s.atWork, s.offered = idSet{}, newOffered()
-	s.overseers, s.looks, s.looked = idSet{}, map[TaskID]AgentID{}, nil
-	s.starts = btree.NewBTreeGOptions(func(a, b RoleID) bool { return a < b }, opts)
-	s.retiring = btree.NewBTreeGOptions(func(a, b RoleID) bool { return a < b }, opts)
-	s.clearing = btree.NewBTreeGOptions(func(a, b RoomID) bool { return a < b }, opts)
+	s.derived, s.looked = derived{}, nil
+	*s.indexes = indexes{
+		roomByName: map[string]RoomID{}, agentByName: map[string]AgentID{}, hostByKey: map[string]HostID{},
+		roleByName: map[roleKey]RoleID{}, escByKey: map[escalationKey]EscalationID{}, looks: map[TaskID]AgentID{},
+		roomNames: ordered[string](), starts: ordered[RoleID](), retiring: ordered[RoleID](), clearing: ordered[RoomID](),
+		offered: ordered[RoleID](), escPending: ordered[EscalationID](),
+		allQuiet: sorted(lessQuiet), ownQuiet: sorted(lessQuiet), timers: sorted(lessTimer), mailsSent: sorted(lessSent),
+		escClosed: sorted(lessClosed), finished: sorted(func(a, b finishedTask) bool { return a.seq < b.seq }),
+		wordy: newEnded[TaskID](), roomEnded: newEnded[TaskID](), mailsEnded: newEnded[MailID](),
+	}
 }
+
+// sorted makes an ordered set. It has no lock: whoever holds the state has one.
+func sorted[T any](less func(a, b T) bool) *btree.BTreeG[T] {
+	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
+}
+
+func ordered[T cmp.Ordered]() *btree.BTreeG[T] { return sorted(cmp.Less[T]) }
 
 // Copy returns an immutable view of everything replicated. It costs a few
 // microseconds whatever the size; later writes copy the pages they touch.
 func (s *State) Copy() *Image {
 	return &Image{
-		meta: s.meta, rooms: s.rooms.copy(), roles: s.roles.copy(), agents: s.agents.copy(),
-		leases: s.leases.copy(), tasks: s.tasks.copy(), hosts: s.hosts.copy(),
-		sessions: s.sessions.copy(), events: s.events.copy(), mails: s.mails.copy(),
-		escalations: s.escalations.copy(),
+		meta: s.meta, rooms: s.rooms.Copy(), roles: s.roles.Copy(), agents: s.agents.Copy(),
+		leases: s.leases.Copy(), tasks: s.tasks.Copy(), hosts: s.hosts.Copy(),
+		sessions: s.sessions.Copy(), events: s.events.Copy(), mails: s.mails.Copy(),
+		escalations: s.escalations.Copy(),
 	}
 }
 
-func (s *State) roleIndexOf(id RoleID) *roleIndex {
-	if ri := s.roleIdx.get(uint64(id)); ri != nil {
+// Index is the log index of the last entry that the image holds.
+func (i *Image) Index() uint64 { return i.meta.Index }
+
+// roleIndex is for reading; a role of which nothing is known yet has an empty one.
+func (v *View) roleIndex(id RoleID) *roleIndex {
+	if ri := v.roleIdx.Get(id); ri != nil {
 		return ri
 	}
-	return s.roleIdx.put(uint64(id))
+	return new(roleIndex)
+}
+
+func (v *View) roomIndex(id RoomID) *roomIndex {
+	if ri := v.roomIdx.Get(id); ri != nil {
+		return ri
+	}
+	return new(roomIndex)
+}
+
+func (v *View) hostIndex(id HostID) *hostIndex {
+	if hi := v.hostIdx.Get(id); hi != nil {
+		return hi
+	}
+	return new(hostIndex)
+}
+
+func (s *State) roleIndexOf(id RoleID) *roleIndex {
+	if ri := s.roleIdx.Get(id); ri != nil {
+		return ri
+	}
+	return s.roleIdx.Put(id)
 }
 
 // idSet is a set of agents in order; nil is an empty one.
@@ -247,7 +316,7 @@ type idSet struct{ *btree.BTreeG[AgentID] }
 func (x *idSet) put(id AgentID, in bool) {
 	switch {
 	case in && x.BTreeG == nil:
-		x.BTreeG = btree.NewBTreeGOptions(func(a, b AgentID) bool { return a < b }, btree.Options{NoLocks: true})
+		x.BTreeG = ordered[AgentID]()
 		x.Set(id)
 	case in:
 		x.Set(id)
@@ -313,7 +382,7 @@ func newQueue() queue {
 		}
 		return a.id < b.id
 	}
-	return queue{btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})}
+	return queue{sorted(less)}
 }
 
 // first is the task at the head of the claimable ones.
@@ -326,10 +395,10 @@ func (ri *roleIndex) first() (TaskID, bool) {
 }
 
 func (s *State) hostIndexOf(id HostID) *hostIndex {
-	if hi := s.hostIdx.get(uint64(id)); hi != nil {
+	if hi := s.hostIdx.Get(id); hi != nil {
 		return hi
 	}
-	hi := s.hostIdx.put(uint64(id))
+	hi := s.hostIdx.Put(id)
 	hi.orders, hi.agents = map[AgentID]struct{}{}, map[AgentID]struct{}{}
 	return hi
 }
@@ -337,61 +406,61 @@ func (s *State) hostIndexOf(id HostID) *hostIndex {
 // index builds every index from the image, after a restore.
 func (s *State) index() {
 	s.reset()
-	for id, r := range s.rooms.from(0) {
+	for id, r := range s.rooms.From(0) {
 		s.roomByName[r.Name] = RoomID(id)
 		s.roomNames.Set(r.Name)
 		if r.Clearing {
 			s.clearing.Set(r.ID)
 		}
 	}
-	for _, r := range s.roles.from(0) {
+	for _, r := range s.roles.From(0) {
 		s.roleIndexOf(r.ID)
 		s.roleByName[roleKey{r.Room, r.Spec.Name}] = r.ID
 		if r.Below != 0 {
 			s.retiring.Set(r.ID)
 		}
 	}
-	for _, h := range s.hosts.from(0) {
+	for _, h := range s.hosts.From(0) {
 		s.hostByKey[h.Key] = h.ID
 		s.arm(timerHost, uint64(h.ID), h.Armed)
 	}
-	for id, a := range s.agents.from(0) { // before the tasks, see countRoom
+	for id, a := range s.agents.From(0) { // before the tasks, see countRoom
 		if c := a.Notes().Chain; c != nil {
-			s.arm(timerChain, id, c.Armed)
+			s.arm(timerChain, uint64(id), c.Armed)
 			if c.Task != 0 {
 				s.looks[c.Task] = a.ID
 			}
 		}
 	}
-	for _, t := range s.tasks.from(0) {
+	for _, t := range s.tasks.From(0) {
 		s.indexTask(t, +1)
 		s.arm(timerTask, uint64(t.ID), t.Armed)
 	}
-	for id, l := range s.leases.from(0) {
-		s.arm(timerLease, id, l.ArmedL)
-		s.arm(timerFence, id, l.ArmedF)
+	for id, l := range s.leases.From(0) {
+		s.arm(timerLease, uint64(id), l.ArmedL)
+		s.arm(timerFence, uint64(id), l.ArmedF)
 	}
-	for id, a := range s.agents.from(0) {
+	for id, a := range s.agents.From(0) {
 		s.agentByName[a.Name] = a.ID
-		s.arm(timerAgent, id, a.Armed)
+		s.arm(timerAgent, uint64(id), a.Armed)
 		s.indexAgent(a.shadow(), +1)
 	}
-	for _, ri := range s.roleIdx.from(0) {
+	for _, ri := range s.roleIdx.From(0) {
 		ri.demand = ri.tasks[TaskPending] > ri.spare
 	}
-	for _, a := range s.agents.from(0) {
+	for _, a := range s.agents.From(0) {
 		s.want(a)
 	}
-	for id, ss := range s.sessions.from(0) {
-		s.arm(timerSession, id, ss.Armed)
+	for id, ss := range s.sessions.From(0) {
+		s.arm(timerSession, uint64(id), ss.Armed)
 	}
-	for id, m := range s.mails.from(0) {
+	for id, m := range s.mails.From(0) {
 		s.indexMail(m, +1)
-		s.arm(timerMail, id, m.Armed)
+		s.arm(timerMail, uint64(id), m.Armed)
 	}
-	for id, e := range s.escalations.from(0) {
+	for id, e := range s.escalations.From(0) {
 		s.indexEscalation(e, +1)
-		s.arm(timerEscalation, id, e.Armed)
+		s.arm(timerEscalation, uint64(id), e.Armed)
 	}
 	s.armHold()
 	s.arm(timerBrake, 0, s.meta.Brake.Armed)

@@ -26,8 +26,8 @@ func (s *State) leaderUnreached(c *LeaderUnreached) Outcome {
 
 // member finds a server in the list of those that have announced themselves and were not
 // removed since; else at is its place.
-func (s *State) member(id string) (at int, found bool) {
-	return slices.BinarySearchFunc(s.meta.Servers, id, func(p PutServer, id string) int { return strings.Compare(p.ID, id) })
+func (v *View) member(id string) (at int, found bool) {
+	return slices.BinarySearchFunc(v.meta.Servers, id, func(p PutServer, id string) int { return strings.Compare(p.ID, id) })
 }
 
 func (s *State) putServer(c *PutServer) Outcome {

@@ -37,7 +37,7 @@ func (s *State) indexTask(t *Task, by int) {
 
 // move is the only way by which a task changes its state.
 func (s *State) move(t *Task, to TaskState) {
-	from, active := t.State, s.roomIndexOf(t.Room).open > 0
+	from, active := t.State, s.roomIndex(t.Room).open > 0
 	if from != 0 {
 		s.indexTask(t, -1)
 	}
@@ -63,15 +63,15 @@ func (s *State) move(t *Task, to TaskState) {
 }
 
 // taskDeadline is when the task must be looked at again; 0: never.
-func (s *State) taskDeadline(t *Task) Time {
-	spec := &s.roles.get(uint64(t.Role)).Spec
+func (v *View) taskDeadline(t *Task) Time {
+	spec := &v.roles.Get(t.Role).Spec
 	switch {
 	case t.State == TaskPending:
 		return t.ChangedAt.Add(spec.PendingLimit)
 	case t.State == TaskAcknowledged:
 		return t.ChangedAt.Add(spec.AckLimit)
 	case t.State == TaskInProgress && spec.ProgressLimit > 0:
-		return max(t.ChangedAt, t.Progress, s.excused(t)).Add(spec.ProgressLimit)
+		return max(t.ChangedAt, t.Progress, v.excused(t)).Add(spec.ProgressLimit)
 	}
 	return 0
 }
@@ -79,32 +79,32 @@ func (s *State) taskDeadline(t *Task) Time {
 // taskDue is taskDeadline, and later by as long as the holder's host was not heard since
 // the limit began. While it is not heard nothing is taken from its agents but by the end of
 // their leases.
-func (s *State) taskDue(t *Task) Time {
-	at, a := s.taskDeadline(t), s.agents.get(uint64(t.Holder))
+func (v *View) taskDue(t *Task) Time {
+	at, a := v.taskDeadline(t), v.agents.Get(t.Holder)
 	if at == 0 || !t.State.Held() || a == nil || a.Task != t.ID {
 		return at
 	}
 	since := t.ChangedAt
 	if t.State == TaskInProgress {
-		since = max(since, t.Progress, s.excused(t))
+		since = max(since, t.Progress, v.excused(t))
 	}
-	at = at.Add(s.absent(a, since))
-	if h := s.hosts.get(uint64(a.Host)); h != nil && a.Proc.Fenced() && len(h.Away)%2 == 1 {
-		at = max(at, s.meta.Clock.Add(SilentFor)) // how long it lasts is not known
+	at = at.Add(v.absent(a, since))
+	if h := v.hosts.Get(a.Host); h != nil && a.Proc.Fenced() && len(h.Away)%2 == 1 {
+		at = max(at, v.meta.Clock.Add(SilentFor)) // how long it lasts is not known
 	}
 	return at
 }
 
 // hostHolding is the host of the agent that holds a task; 0: none.
-func (s *State) hostHolding(t *Task) HostID {
-	if a := s.agents.get(uint64(t.Holder)); a != nil && a.Task == t.ID {
+func (v *View) hostHolding(t *Task) HostID {
+	if a := v.agents.Get(t.Holder); a != nil && a.Task == t.ID {
 		return a.Host
 	}
 	return 0
 }
 
 func (s *State) fireTask(id TaskID) {
-	t := s.tasks.mut(uint64(id))
+	t := s.tasks.Mut(id)
 	if t == nil {
 		return
 	}
@@ -126,7 +126,7 @@ func (s *State) fireTask(id TaskID) {
 			why = "showed no progress within the progress limit"
 		}
 		charge := true
-		if a := s.agents.mut(uint64(t.Holder)); a != nil && a.Task == id {
+		if a := s.agents.Mut(t.Holder); a != nil && a.Task == id {
 			charge = !s.silent(a)
 			was := a.shadow()
 			s.bereave(a)
@@ -141,7 +141,7 @@ func (s *State) fireTask(id TaskID) {
 // it.
 func (s *State) bereave(a *Agent) {
 	a.Task = 0
-	s.leases.mut(uint64(a.ID)).Vouch = false
+	s.leases.Mut(a.ID).Vouch = false
 	a.TaskSince = s.meta.Clock
 }
 
@@ -149,14 +149,14 @@ func (s *State) bereave(a *Agent) {
 // limits are reached. charge counts the attempt as a failed one; killed counts a
 // death of the holder against the task; a life that the ladder ends is counted before.
 func (s *State) recover(t *Task, why string, charge, killed bool) {
-	spec := &s.roles.get(uint64(t.Role)).Spec
+	spec := &s.roles.Get(t.Role).Spec
 	if charge {
 		t.Charged++
 	}
 	if killed {
 		t.Kills++
 	}
-	a := s.agents.mut(uint64(t.Holder))
+	a := s.agents.Mut(t.Holder)
 	deadly, failed := t.Kills >= spec.KillLimit && spec.KillLimit > 0, t.Charged >= spec.AttemptLimit && spec.AttemptLimit > 0
 	switch {
 	case deadly:
@@ -184,10 +184,10 @@ func (s *State) recover(t *Task, why string, charge, killed bool) {
 // promote keeps as many tasks of a role PENDING as it has replicas: highest
 // priority first, then oldest.
 func (s *State) promote(id RoleID) {
-	r, ri := s.roles.mut(uint64(id)), s.roleIndexOf(id)
+	r, ri := s.roles.Mut(id), s.roleIndexOf(id)
 	for ri.tasks[TaskQueued] > 0 && ri.tasks[TaskPending] < max(r.Spec.Replicas, 1) {
 		q, _ := ri.queued.Min()
-		s.move(s.tasks.mut(uint64(q.id)), TaskPending)
+		s.move(s.tasks.Mut(q.id), TaskPending)
 	}
 }
 
@@ -211,11 +211,11 @@ func (s *State) createTask(c *CreateTask) Outcome {
 	return Outcome{Room: r.Room, Role: r.ID, Task: t.ID, Rev: t.Rev}
 }
 
-func (s *State) taskTarget(room, role string, r *Role) Outcome {
-	rm := s.Room(room)
+func (v *View) taskTarget(room, role string, r *Role) Outcome {
+	rm := v.Room(room)
 	switch {
 	case rm == nil:
-		return s.noRoom(room)
+		return v.noRoom(room)
 	case rm.Deleting:
 		return refuse(Stopped, "room %q is being deleted", room)
 	case r == nil || r.Retired:
@@ -239,11 +239,11 @@ func checkTask(title, text string) Outcome {
 func (s *State) addTask(r *Role, title, text, by string, prio int32, parent TaskID) *Task {
 	id := s.meta.NextTask
 	s.meta.NextTask++
-	t := s.tasks.put(uint64(id))
+	t := s.tasks.Put(id)
 	t.ID, t.Room, t.Role, t.Priority, t.Parent = id, r.Room, r.ID, prio, parent
 	t.Title, t.Text, t.Creator, t.CreatedAt = title, text, by, s.now.Wall
 	s.event("task.created", about{task: id, room: r.Room}, r.Spec.Name)
-	if s.roleIndexOf(r.ID).tasks[TaskPending] < max(r.Spec.Replicas, 1) {
+	if s.roleIndex(r.ID).tasks[TaskPending] < max(r.Spec.Replicas, 1) {
 		s.move(t, TaskPending)
 	} else {
 		s.move(t, TaskQueued)
@@ -270,7 +270,7 @@ func (s *State) cancelTask(c *CancelTask) Outcome {
 
 func (s *State) cancel(t *Task, by, reason string) {
 	if t.State.Held() {
-		if a := s.agents.mut(uint64(t.Holder)); a != nil && a.Task == t.ID {
+		if a := s.agents.Mut(t.Holder); a != nil && a.Task == t.ID {
 			was := a.shadow()
 			s.bereave(a)
 			s.settle(a, was)
@@ -308,7 +308,7 @@ func (s *State) unquarantineTask(c *UnquarantineTask) Outcome {
 // requeue puts a task that has ended back into the queue; what it has cost is
 // forgiven, by a human's word.
 func (s *State) requeue(t *Task, kind, by string) Outcome {
-	if s.roles.mut(uint64(t.Role)).Retired || s.rooms.mut(uint64(t.Room)).Deleting {
+	if s.roles.Mut(t.Role).Retired || s.rooms.Mut(t.Room).Deleting {
 		return refuse(Stopped, "role %s of task %d is no longer declared", s.roleName(t.Role), t.ID)
 	}
 	if t.TextGone {
@@ -326,7 +326,7 @@ func (s *State) requeue(t *Task, kind, by string) Outcome {
 
 // changeable finds a task and compares the revision that a human has read.
 func (s *State) changeable(id TaskID, ifRev uint64) (*Task, Outcome) {
-	t := s.tasks.mut(uint64(id))
+	t := s.tasks.Mut(id)
 	switch {
 	case t == nil:
 		return nil, refuse(NotFound, "there is no task %d", id)
@@ -345,7 +345,7 @@ func (s *State) forget() {
 		if !ok {
 			return
 		}
-		t := s.tasks.mut(uint64(f.id))
+		t := s.tasks.Mut(f.id)
 		if s.meta.TasksDone <= set.TasksKept && s.meta.Clock.Sub(t.FinishedAt) < set.TaskRetention {
 			return
 		}
@@ -360,7 +360,7 @@ func (s *State) removeTask(t *Task) {
 		s.meta.TasksDone--
 	}
 	s.rearm(timerTask, uint64(t.ID), &t.Armed, 0)
-	s.tasks.del(uint64(t.ID))
+	s.tasks.Del(t.ID)
 }
 
 // keepLate keeps a result that came too late to count, at most the last three.

@@ -69,18 +69,18 @@ func (s *State) rearm(kind timerKind, id uint64, armed *Time, at Time) {
 }
 
 // NextTimer returns when the next timer is due; the leader proposes an entry then.
-func (s *State) NextTimer() (Time, bool) {
-	if s.unworked() {
-		return s.meta.Clock, true
+func (v *View) NextTimer() (Time, bool) {
+	if v.unworked() {
+		return v.meta.Clock, true
 	}
-	t, ok := s.timers.Min()
+	t, ok := v.timers.Min()
 	return t.at, ok
 }
 
 // behind tells that timers are due which the next entry will fire.
-func (s *State) behind() bool {
-	at, ok := s.NextTimer()
-	return ok && at <= s.meta.Clock
+func (v *View) behind() bool {
+	at, ok := v.NextTimer()
+	return ok && at <= v.meta.Clock
 }
 
 // fire runs what is due at the clock, in order, at most TimersPerStep.
@@ -127,7 +127,7 @@ func (s *State) fire() {
 }
 
 func (s *State) fireLease(id AgentID) {
-	l := s.leases.mut(uint64(id))
+	l := s.leases.Mut(id)
 	if l == nil {
 		return
 	}
@@ -136,12 +136,12 @@ func (s *State) fireLease(id AgentID) {
 		return
 	}
 	if l.Until > s.meta.Clock {
-		s.noteBeatless(s.agents.get(uint64(id)), l)
+		s.noteBeatless(s.agents.Get(id), l)
 		s.rearm(timerLease, uint64(id), &l.ArmedL, l.Until)
 		return
 	}
 	s.figures.ended(s.meta.Clock.Sub(l.Until))
-	a := s.agents.mut(uint64(id))
+	a := s.agents.Mut(id)
 	s.event("agent.lease_ended", about{agent: a, task: a.Task},
 		"no proof of life for "+time.Duration(l.TTL).String())
 	s.disconnect(id, "the lease of its holder ended", !s.silent(a))
@@ -149,12 +149,12 @@ func (s *State) fireLease(id AgentID) {
 
 // silent tells that the agent's host has been silent until the end of the fence,
 // whichever of the timers fires first: no fault of the task or its holder.
-func (s *State) silent(a *Agent) bool {
-	return a.Proc.Fenced() && s.leases.get(uint64(a.ID)).Fence <= s.meta.Clock
+func (v *View) silent(a *Agent) bool {
+	return a.Proc.Fenced() && v.leases.Get(a.ID).Fence <= v.meta.Clock
 }
 
 func (s *State) fireFence(id AgentID) {
-	l := s.leases.mut(uint64(id))
+	l := s.leases.Mut(id)
 	if l == nil {
 		return
 	}
@@ -171,7 +171,7 @@ func (s *State) fireFence(id AgentID) {
 }
 
 func (s *State) fireSession(id SessionID) {
-	ss := s.sessions.mut(uint64(id))
+	ss := s.sessions.Mut(id)
 	if ss == nil {
 		return
 	}
@@ -180,5 +180,5 @@ func (s *State) fireSession(id SessionID) {
 		s.rearm(timerSession, uint64(id), &ss.Armed, end)
 		return
 	}
-	s.sessions.del(uint64(id))
+	s.sessions.Del(id)
 }

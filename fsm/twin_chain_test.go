@@ -104,7 +104,7 @@ func (w *chainTwin) rule(s *State, a *Agent) string {
 	if s.Role(a.Role).Spec.Name == "plain" {
 		fresh = 2 * time.Second
 	}
-	for _, m := range s.mails.from(0) {
+	for _, m := range s.mails.From(0) {
 		mine := m.FromInc == a.Inc && m.From == a.Name && m.Kind == HandOverKind
 		unread := m.State == MailQueued || m.State == MailDelivered && (m.Again || m.DeliveredTo != a.Inc || !a.on())
 		if m.To == a.ID && unread && !mine && (m.FromInc != 0 || m.From != LaddersBy && m.From != WatchedBy) {

@@ -258,8 +258,8 @@ func TestTwinOfEscalationsAgrees(t *testing.T) {
 			if len(out) == 1 && out[0].Code == OK && s.figures.Repeated == repeated {
 				w.said(s, e.Requests[0].Cmd)
 			}
-			if len(w.byID) != s.escalations.n {
-				t.Fatalf("seed %d, entry %d, %+v: %d escalations, the twin has %d", seed, e.Index, e.Requests, s.escalations.n, len(w.byID))
+			if len(w.byID) != s.escalations.Len() {
+				t.Fatalf("seed %d, entry %d, %+v: %d escalations, the twin has %d", seed, e.Index, e.Requests, s.escalations.Len(), len(w.byID))
 			}
 			for id, e2 := range w.byID {
 				x := s.Escalation(id)

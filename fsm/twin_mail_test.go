@@ -231,8 +231,8 @@ func (w *twin) mailLimits() {
 
 func (w *twin) sameMail(t *testing.T, s *State, index uint64) {
 	t.Helper()
-	if len(w.mails) != s.mails.n {
-		t.Fatalf("after entry %d: %d mails, the twin has %d", index, s.mails.n, len(w.mails))
+	if len(w.mails) != s.mails.Len() {
+		t.Fatalf("after entry %d: %d mails, the twin has %d", index, s.mails.Len(), len(w.mails))
 	}
 	for id, m := range w.mails {
 		r := s.Mail(id)

@@ -357,8 +357,8 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 		}
 	}
 	w.sameMail(t, s, index)
-	if len(w.sessions) != s.sessions.n {
-		t.Fatalf("after entry %d: %d sessions, the twin has %d", index, s.sessions.n, len(w.sessions))
+	if len(w.sessions) != s.sessions.Len() {
+		t.Fatalf("after entry %d: %d sessions, the twin has %d", index, s.sessions.Len(), len(w.sessions))
 	}
 }
 

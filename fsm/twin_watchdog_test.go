@@ -135,7 +135,7 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 			e.Index, e.Beats = c.index, nil
 			before, seqs := map[TaskID]TaskState{}, map[AgentID]uint64{}
 			paused := map[string]bool{}
-			for _, x := range s.tasks.from(0) {
+			for _, x := range s.tasks.From(0) {
 				before[x.ID] = x.State
 			}
 			for a := range s.Agents("") {

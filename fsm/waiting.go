@@ -23,19 +23,19 @@ type Unserved struct {
 // Unserved lists the roles of a room, or of all, with waiting tasks and no agent, at most so
 // many, and says how many more there are. What a human has paused is left out. It visits
 // only roles with claimable tasks.
-func (s *State) Unserved(room string, most int) (list []Unserved, more int) {
-	only := s.Room(room)
-	s.offered.Scan(func(id RoleID) bool {
-		r, ri, first := s.roles.get(uint64(id)), s.roleIdx.get(uint64(id)), s.tasks.get(uint64(s.FirstPending(id)))
+func (v *View) Unserved(room string, most int) (list []Unserved, more int) {
+	only := v.Room(room)
+	v.offered.Scan(func(id RoleID) bool {
+		r, ri, first := v.roles.Get(id), v.roleIdx.Get(id), v.tasks.Get(v.FirstPending(id))
 		other := room != "" && (only == nil || r.Room != only.ID)
-		if other || ri.live > 0 || ri.lives > 0 || s.meta.Clock.Sub(first.ChangedAt) < UnservedAfter || s.rolePaused(r) != "" {
+		if other || ri.live > 0 || ri.lives > 0 || v.meta.Clock.Sub(first.ChangedAt) < UnservedAfter || v.rolePaused(r) != "" {
 			return true
 		}
 		if len(list) == most {
 			more++
 			return true
 		}
-		list = append(list, Unserved{id, ri.tasks[TaskQueued] + ri.tasks[TaskPending], s.meta.Clock.Sub(first.ChangedAt), s.WhyWaits(id)})
+		list = append(list, Unserved{id, ri.tasks[TaskQueued] + ri.tasks[TaskPending], v.meta.Clock.Sub(first.ChangedAt), v.WhyWaits(id)})
 		return true
 	})
 	return list, more
@@ -43,18 +43,18 @@ func (s *State) Unserved(room string, most int) (list []Unserved, more int) {
 
 // WhyWaits tells why nobody has taken the first waiting task of a role, or will in an
 // instant; without a waiting task its code is empty.
-func (s *State) WhyWaits(id RoleID) Why {
-	first, r := s.tasks.get(uint64(s.FirstPending(id))), s.roles.get(uint64(id))
+func (v *View) WhyWaits(id RoleID) Why {
+	first, r := v.tasks.Get(v.FirstPending(id)), v.roles.Get(id)
 	if first == nil {
 		return Why{}
 	}
 	busy := false
 	var off, gone *Agent // the first that is not there, the first that ended with a task
 	for _, id := range r.Agents[:min(len(r.Agents), waitLook)] {
-		a := s.agents.get(uint64(id))
+		a := v.agents.Get(id)
 		switch {
-		case s.paused(a) != "":
-			return Why{Code: s.paused(a), Text: a.Name + " is " + s.pausedText(a, s.paused(a))}
+		case v.paused(a) != "":
+			return Why{Code: v.paused(a), Text: a.Name + " is " + v.pausedText(a, v.paused(a))}
 		case a.Task != 0:
 			busy = true
 		case a.Part != PartDisconnected:
@@ -68,16 +68,16 @@ func (s *State) WhyWaits(id RoleID) Why {
 	}
 	switch {
 	case busy:
-		return Why{Code: "busy", Text: "every agent of " + s.roleName(id) + " that is there is at work"}
+		return Why{Code: "busy", Text: "every agent of " + v.roleName(id) + " that is there is at work"}
 	case off == nil:
-		return Why{Code: "no_agent", Text: "no agent of " + s.roleName(id) + " is declared"}
-	case r.Spec.Runner != "" || s.stopWish(off):
-		why := s.Why(off.ID)
+		return Why{Code: "no_agent", Text: "no agent of " + v.roleName(id) + " is declared"}
+	case r.Spec.Runner != "" || v.stopWish(off):
+		why := v.Why(off.ID)
 		return Why{why.Code, off.Name + ": " + why.Text, why.Left}
 	}
-	text := fmt.Sprintf("no agent of %s is there, and its role names no runner: start one with `vigil wait-for-task --agent %s`", s.roleName(id), off.Name)
+	text := fmt.Sprintf("no agent of %s is there, and its role names no runner: start one with `vigil wait-for-task --agent %s`", v.roleName(id), off.Name)
 	if gone != nil {
-		text += fmt.Sprintf("; %s ended %s ago with task %d: %s", gone.Name, s.meta.Clock.Sub(gone.LastExit.At).Round(time.Second), gone.LastExit.Task, gone.LastExit.Reason)
+		text += fmt.Sprintf("; %s ended %s ago with task %d: %s", gone.Name, v.meta.Clock.Sub(gone.LastExit.At).Round(time.Second), gone.LastExit.Task, gone.LastExit.Reason)
 	}
 	return Why{Code: "no_agent", Text: text}
 }

@@ -147,7 +147,7 @@ func (s *State) placeOwn() {
 		return true
 	})
 	for _, id := range own {
-		s.placeRoom(s.rooms.get(uint64(id)))
+		s.placeRoom(s.rooms.Get(id))
 	}
 }
 
@@ -169,7 +169,7 @@ func (s *State) warnRoom(c *WarnRoom) Outcome {
 
 // stalled finds a room of which a planner says that it is stalled, and looks again.
 func (s *State) stalled(id RoomID, active Time) (*Room, RoomQuiet, Outcome) {
-	rm := s.rooms.mut(uint64(id))
+	rm := s.rooms.Mut(id)
 	if rm == nil {
 		return nil, RoomQuiet{}, refuse(NotFound, "there is no room number %d", id)
 	}
@@ -184,11 +184,11 @@ func (s *State) stalled(id RoomID, active Time) (*Room, RoomQuiet, Outcome) {
 }
 
 // silence says for people why a room counts as stalled.
-func (s *State) silence(rm *Room, q *RoomQuiet) string {
+func (v *View) silence(rm *Room, q *RoomQuiet) string {
 	if q.Reason == RoomDeadline {
 		return "active for longer than its deadline of " + rm.Watch.Deadline.String()
 	}
-	return fmt.Sprintf("nothing was done or said for %s, its limit is %s", s.meta.Clock.Sub(q.Active).Round(time.Second), q.Limit)
+	return fmt.Sprintf("nothing was done or said for %s, its limit is %s", v.meta.Clock.Sub(q.Active).Round(time.Second), q.Limit)
 }
 
 func (s *State) cancelIdleRoom(c *CancelIdleRoom) Outcome {
@@ -212,7 +212,7 @@ func (s *State) cancelIdleRoom(c *CancelIdleRoom) Outcome {
 	w.Canceled++
 	s.event("room.idle_timeout", about{room: rm.ID}, s.silence(rm, &q))
 	x := s.cancelAll(rm, &q)
-	rm = s.rooms.mut(uint64(rm.ID))
+	rm = s.rooms.Mut(rm.ID)
 	s.withdrawAsked(rm)
 	rm.Canceled, rm.Warned, rm.Rev = x, 0, s.meta.Index
 	w.History = append(append([]Cancellation(nil), w.History[max(0, len(w.History)-MaxCancellations+1):]...), *x)
@@ -228,14 +228,14 @@ func (s *State) cancelAll(rm *Room, q *RoomQuiet) *Cancellation {
 	x := &Cancellation{Room: rm.Name, At: s.meta.Clock, Wall: s.now.Wall, ActiveAt: rm.ActiveAt,
 		Silent: s.meta.Clock.Sub(q.Active), Reason: q.Reason, First: s.meta.FinishSeq + 1}
 	for _, id := range s.openTasksOf(rm) {
-		t := s.tasks.mut(uint64(id))
-		if a := s.agents.mut(uint64(t.Holder)); t.State.Held() && a != nil {
+		t := s.tasks.Mut(id)
+		if a := s.agents.Mut(t.Holder); t.State.Held() && a != nil {
 			x.Hosts = named(x.Hosts, s.hostNameOf(a))
 			was := a.shadow()
 			s.openStop(a, "its room was silent for too long and is canceled by the watchdog")
 			s.settle(a, was)
 		}
-		x.Roles = named(x.Roles, s.roles.get(uint64(t.Role)).Spec.Name)
+		x.Roles = named(x.Roles, s.roles.Get(t.Role).Spec.Name)
 		s.cancel(t, WatchedBy, x.Reason+"; last activity "+activeText(x.ActiveAt))
 		x.Tasks++
 	}
@@ -247,11 +247,11 @@ func (s *State) cancelAll(rm *Room, q *RoomQuiet) *Cancellation {
 }
 
 // hostNameOf is where an agent runs; empty: it was started by hand.
-func (s *State) hostNameOf(a *Agent) string {
+func (v *View) hostNameOf(a *Agent) string {
 	if a.Host == 0 {
 		return ""
 	}
-	return s.hostName(a.Host)
+	return v.hostName(a.Host)
 }
 
 // named adds a name to a short list without doubles.
@@ -286,8 +286,8 @@ func (s *State) reopenRoom(c *ReopenRoom) Outcome {
 	}
 	n := uint32(0)
 	for _, id := range s.canceledTasks(rm) {
-		t := s.tasks.mut(uint64(id))
-		if s.roles.get(uint64(t.Role)).Retired {
+		t := s.tasks.Mut(id)
+		if s.roles.Get(t.Role).Retired {
 			continue
 		}
 		t.Result, t.Note = "", ""
@@ -297,7 +297,7 @@ func (s *State) reopenRoom(c *ReopenRoom) Outcome {
 		s.promote(t.Role)
 		n++
 	}
-	rm = s.rooms.mut(uint64(rm.ID))
+	rm = s.rooms.Mut(rm.ID)
 	rm.Canceled, rm.ChangedBy, rm.Rev = nil, c.By, s.meta.Index
 	s.event("room.reopened", about{room: rm.ID}, fmt.Sprintf("by %s, %d tasks", nobody(c.By), n))
 	s.touch(rm.ID)
@@ -305,12 +305,12 @@ func (s *State) reopenRoom(c *ReopenRoom) Outcome {
 }
 
 // canceledTasks are the tasks that the last cancellation of the room canceled, by id.
-func (s *State) canceledTasks(rm *Room) (list []TaskID) {
-	s.finished.Ascend(finishedTask{seq: rm.Canceled.First}, func(f finishedTask) bool {
+func (v *View) canceledTasks(rm *Room) (list []TaskID) {
+	v.finished.Ascend(finishedTask{seq: rm.Canceled.First}, func(f finishedTask) bool {
 		if f.seq > rm.Canceled.Last {
 			return false
 		}
-		if t := s.tasks.get(uint64(f.id)); t.Room == rm.ID && t.State == TaskCanceled {
+		if t := v.tasks.Get(f.id); t.Room == rm.ID && t.State == TaskCanceled {
 			list = append(list, f.id)
 		}
 		return true
@@ -359,5 +359,5 @@ func (s *State) changeableRoom(name string, ifRev uint64) (*Room, Outcome) {
 		return nil, Outcome{Code: Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
 			"room %q has changed: revision %d is now %d; read it again", name, ifRev, rm.Rev)}
 	}
-	return s.rooms.mut(uint64(rm.ID)), Outcome{}
+	return s.rooms.Mut(rm.ID), Outcome{}
 }

@@ -17,8 +17,8 @@ type Why struct {
 
 // whyNot gives the reason why no start is due, "" when one is (law L3: the reason
 // is always known).
-func (s *State) whyNot(a *Agent) string {
-	r, rm := s.roles.get(uint64(a.Role)), s.rooms.get(uint64(a.Room))
+func (v *View) whyNot(a *Agent) string {
+	r, rm := v.roles.Get(a.Role), v.rooms.Get(a.Room)
 	switch {
 	case a.stuck() != "":
 		return "unkillable"
@@ -34,40 +34,40 @@ func (s *State) whyNot(a *Agent) string {
 		return "stopped"
 	case a.Proc == ProcOrdered:
 		return "order_open"
-	case a.Part == PartDisconnected && s.paused(a) != "":
-		return s.paused(a)
+	case a.Part == PartDisconnected && v.paused(a) != "":
+		return v.paused(a)
 	case a.Part != PartDisconnected:
 		return "by_hand"
 	case r.Spec.Runner == "":
 		return "no_runner"
-	case s.leases.get(uint64(a.ID)).Fence != 0:
+	case v.leases.Get(a.ID).Fence != 0:
 		return "fence"
-	case a.NotBefore > s.meta.Clock && a.Parked:
+	case a.NotBefore > v.meta.Clock && a.Parked:
 		return "parked"
-	case a.NotBefore > s.meta.Clock:
+	case a.NotBefore > v.meta.Clock:
 		return "back_off"
-	case s.startsHeld() > 0:
+	case v.startsHeld() > 0:
 		return "hold"
-	case s.brakeHeld(a):
+	case v.brakeHeld(a):
 		return "brake"
 	}
-	if r.Spec.Start == StartOnDemand && !s.roleIdx.get(uint64(a.Role)).demand {
+	if r.Spec.Start == StartOnDemand && !v.roleIdx.Get(a.Role).demand {
 		return "no_task"
 	}
 	return ""
 }
 
 // Why explains the agent's present state.
-func (s *State) Why(id AgentID) Why {
-	a := s.Agent(id)
+func (v *View) Why(id AgentID) Why {
+	a := v.Agent(id)
 	if a == nil {
 		return Why{Code: "unknown", Text: "there is no such agent"}
 	}
-	r, l, now := s.Role(a.Role), s.Lease(id), s.meta.Clock
-	set := &s.meta.Settings
-	switch code := s.whyNot(a); code {
+	r, l, now := v.Role(a.Role), v.Lease(id), v.meta.Clock
+	set := &v.meta.Settings
+	switch code := v.whyNot(a); code {
 	case "unkillable":
-		return Why{Code: code, Text: "its process on host " + s.hostName(a.Host) + " cannot be ended: " + a.stuck() + "; its slot stays taken until it is gone"}
+		return Why{Code: code, Text: "its process on host " + v.hostName(a.Host) + " cannot be ended: " + a.stuck() + "; its slot stays taken until it is gone"}
 	case "deleting":
 		return Why{Code: code, Text: "its room is being deleted"}
 	case "retired":
@@ -75,26 +75,26 @@ func (s *State) Why(id AgentID) Why {
 	case "stopping":
 		return Why{Code: code, Text: "a stop order is open: " + a.OrderReason}
 	case "running":
-		return s.whyRunning(a, r)
+		return v.whyRunning(a, r)
 	case "stopped":
 		if a.Stopped {
 			return Why{Code: code, Text: "stopped " + saidAt(a.IntentBy, a.Notes().IntentWhy, a.IntentAt) + "; start it with `vigil agent start " + a.Name + "`"}
 		}
 		return Why{Code: code, Text: "its role is declared as stopped; apply the room with `desired: running`"}
 	case "paused", "room_paused", "all_paused":
-		return Why{Code: code, Text: s.pausedText(a, code)}
+		return Why{Code: code, Text: v.pausedText(a, code)}
 	case "order_open":
-		return Why{code, "a start order waits for host " + s.hostName(a.Host), a.OrderSince.Add(set.AcceptLimit).Sub(now)}
+		return Why{code, "a start order waits for host " + v.hostName(a.Host), a.OrderSince.Add(set.AcceptLimit).Sub(now)}
 	case "by_hand":
 		text := "started by hand and " + a.Part.String() + a.surplusText()
-		if pause := s.paused(a); pause != "" {
-			text += ", but gets no task: it is " + s.pausedText(a, pause)
+		if pause := v.paused(a); pause != "" {
+			text += ", but gets no task: it is " + v.pausedText(a, pause)
 		}
 		return Why{code, text, l.Until.Sub(now)}
 	case "no_runner":
 		return Why{Code: code, Text: "its role names no runner; start it by hand with `vigil wait-for-task`"}
 	case "fence":
-		return Why{code, "host " + s.hostName(a.Host) + " may still run it; waiting for the end of its fence", l.Fence.Sub(now)}
+		return Why{code, "host " + v.hostName(a.Host) + " may still run it; waiting for the end of its fence", l.Fence.Sub(now)}
 	case "parked":
 		if why := a.Notes().ParkedWhy; why != "" {
 			return Why{code, "parked for " + why + "; `vigil agent unpark " + a.Name + "` starts it before", a.NotBefore.Sub(now)}
@@ -104,13 +104,13 @@ func (s *State) Why(id AgentID) Why {
 	case "back_off":
 		return Why{code, fmt.Sprintf("back-off after failure %d%s", a.Failures, a.fault()), a.NotBefore.Sub(now)}
 	case "hold":
-		return s.whyHeld()
+		return v.whyHeld()
 	case "brake":
-		return s.whyBraked()
+		return v.whyBraked()
 	case "no_task":
 		return Why{Code: code, Text: "on demand: no task waits for it"}
 	}
-	return s.whyNoHost(a)
+	return v.whyNoHost(a)
 }
 
 // fault adds why the last start failed, when nothing has started since.
@@ -121,14 +121,14 @@ func (a *Agent) fault() string {
 	return ""
 }
 
-func (s *State) whyRunning(a *Agent, r *Role) Why {
+func (v *View) whyRunning(a *Agent, r *Role) Why {
 	switch {
 	case a.Proc == ProcAccepted:
-		return Why{Code: "starting", Text: "host " + s.hostName(a.Host) + " is starting it"}
+		return Why{Code: "starting", Text: "host " + v.hostName(a.Host) + " is starting it"}
 	case a.Part == PartDisconnected:
-		return Why{"not_joined", "its process runs but has not joined", max(a.StartedAt, a.Since).Add(r.Spec.StartLimit).Sub(s.meta.Clock)}
-	case a.Part == PartWaiting && s.paused(a) != "":
-		return Why{Code: "running", Text: "waiting, but gets no task: " + s.pausedText(a, s.paused(a))}
+		return Why{"not_joined", "its process runs but has not joined", max(a.StartedAt, a.Since).Add(r.Spec.StartLimit).Sub(v.meta.Clock)}
+	case a.Part == PartWaiting && v.paused(a) != "":
+		return Why{Code: "running", Text: "waiting, but gets no task: " + v.pausedText(a, v.paused(a))}
 	case a.Part == PartWaiting:
 		return Why{Code: "running", Text: "waiting for a task"}
 	case a.Task != 0:
@@ -149,15 +149,15 @@ func (a *Agent) surplusText() string {
 const hostsNamed = 3
 
 // whyNoHost names the hosts that could take it one day before those that never can.
-func (s *State) whyNoHost(a *Agent) Why {
+func (v *View) whyNoHost(a *Agent) Why {
 	var near, never []string
-	r, hosts := s.Role(a.Role), 0
-	for h := range s.Hosts() {
+	r, hosts := v.Role(a.Role), 0
+	for h := range v.Hosts() {
 		hosts++
-		why := s.Misfit(h, a)
+		why := v.Misfit(h, a)
 		switch {
-		case why == "" && s.Braked(a):
-			return s.whyBraked()
+		case why == "" && v.Braked(a):
+			return v.whyBraked()
 		case why == "":
 			return Why{Code: "start_due", Text: "a start is due and about to be ordered" + a.fault()}
 		case lacks(h, r) == "" && len(near) < hostsNamed:
@@ -192,21 +192,21 @@ func lacks(h *Host, r *Role) string {
 }
 
 // Offers tells whether a host has the runner and the labels that a role needs.
-func (s *State) Offers(host HostID, r *Role) bool {
-	h := s.hosts.get(uint64(host))
+func (v *View) Offers(host HostID, r *Role) bool {
+	h := v.hosts.Get(host)
 	return h != nil && contains(h.Runners, r.Spec.Runner) && !slices.ContainsFunc(r.Spec.Labels, func(want KV) bool { return !carries(h.Labels, want) })
 }
 
 // Misfit tells why the host cannot take the agent's next start, "" when it can.
-func (s *State) Misfit(h *Host, a *Agent) string {
-	r, load := s.Role(a.Role), s.HostLoad(h.ID)
+func (v *View) Misfit(h *Host, a *Agent) string {
+	r, load := v.Role(a.Role), v.HostLoad(h.ID)
 	capacity := h.Capacity
 	if capacity == 0 {
-		capacity = s.meta.Settings.DefaultCapacity
+		capacity = v.meta.Settings.DefaultCapacity
 	}
 	switch {
 	case h.State != HostReady:
-		return s.unready(h)
+		return v.unready(h)
 	case h.Drain:
 		return "is drained by " + nobody(h.DrainBy)
 	case h.Pressure != "":
@@ -215,19 +215,19 @@ func (s *State) Misfit(h *Host, a *Agent) string {
 		return lacks(h, r)
 	case load.Running+load.Starting >= capacity:
 		return fmt.Sprintf("is full: %d of %d agents", load.Running+load.Starting, capacity)
-	case load.Starting >= s.meta.Settings.StartsPerHost:
+	case load.Starting >= v.meta.Settings.StartsPerHost:
 		return fmt.Sprintf("is starting %d agents already", load.Starting)
 	}
 	return ""
 }
 
 // unready says why a host gets no starts, going by its state.
-func (s *State) unready(h *Host) string {
+func (v *View) unready(h *Host) string {
 	switch {
 	case h.State == HostSuspect && h.SuspectWhy != "":
 		return "is suspect: " + h.SuspectWhy
 	case h.State == HostReturning:
-		return fmt.Sprintf("is returning: it came and went %d times, no starts for %s", len(h.Flaps), h.SteadyAt.Sub(s.meta.Clock))
+		return fmt.Sprintf("is returning: it came and went %d times, no starts for %s", len(h.Flaps), h.SteadyAt.Sub(v.meta.Clock))
 	}
 	return out(h.State)
 }
@@ -250,8 +250,8 @@ func carries(labels []KV, want KV) bool {
 	return false
 }
 
-func (s *State) hostName(id HostID) string {
-	if h := s.hosts.get(uint64(id)); h != nil {
+func (v *View) hostName(id HostID) string {
+	if h := v.hosts.Get(id); h != nil {
 		return h.Name
 	}
 	return "none"

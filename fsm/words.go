@@ -26,16 +26,16 @@ type Word struct {
 // These prove nothing: a result of an attempt that is over, since it may have been kept on a
 // disk; a report or a patrol that repeats the last one, since a helper may send it for an
 // agent that hangs; and claims and reading mail, which programs do by themselves.
-func (s *State) WordOf(cmd Command, age time.Duration) Word {
+func (v *View) WordOf(cmd Command, age time.Duration) Word {
 	sp := spokenBy(cmd)
 	if sp == nil {
 		return Word{}
 	}
-	a := s.AgentByName(sp.Agent)
-	if a == nil || sp.Inc != a.Inc || string(sp.TokenHash) != a.TokenHash || !s.saysNew(a, cmd) {
+	a := v.AgentByName(sp.Agent)
+	if a == nil || sp.Inc != a.Inc || string(sp.TokenHash) != a.TokenHash || !v.saysNew(a, cmd) {
 		return Word{}
 	}
-	l := s.leases.get(uint64(a.ID))
+	l := v.leases.Get(a.ID)
 	fresh := time.Duration(l.TTL)/4 - age
 	if l.Until == 0 || fresh <= 0 {
 		return Word{}
@@ -79,18 +79,18 @@ func spokenBy(cmd Command) *Speaker {
 }
 
 // saysNew tells that the word is about what its speaker does now.
-func (s *State) saysNew(a *Agent, cmd Command) bool {
+func (v *View) saysNew(a *Agent, cmd Command) bool {
 	switch c := cmd.(type) {
 	case StartTask:
-		return s.works(a, &c.Work)
+		return v.works(a, &c.Work)
 	case ProgressTask:
-		return s.works(a, &c.Work)
+		return v.works(a, &c.Work)
 	case CompleteTask:
-		return s.works(a, &c.Work)
+		return v.works(a, &c.Work)
 	case FailTask:
-		return s.works(a, &c.Work)
+		return v.works(a, &c.Work)
 	case Handoff:
-		return s.works(a, &c.Work)
+		return v.works(a, &c.Work)
 	case Declare:
 		d := a.Declared
 		return d == nil || d.Status != c.Status || d.Waiting != c.Waiting || d.Text != c.Text
@@ -101,8 +101,8 @@ func (s *State) saysNew(a *Agent, cmd Command) bool {
 }
 
 // works tells that the agent holds this attempt.
-func (s *State) works(a *Agent, w *Work) bool {
-	t := s.Task(w.Task)
+func (v *View) works(a *Agent, w *Work) bool {
+	t := v.Task(w.Task)
 	return t != nil && a.Task == t.ID && t.Holder == a.ID && t.HolderInc == a.Inc && t.Attempt == w.Attempt
 }
 
@@ -119,7 +119,7 @@ func PackWords(dst []byte, words []Word) []byte {
 // without an answer: the speaker is answered by what becomes of its word.
 func (s *State) renewByWords(packed []byte) {
 	for b := range UnpackBeats(packed) {
-		l := s.leases.mut(uint64(b.Agent))
+		l := s.leases.Mut(b.Agent)
 		if l != nil && l.Inc == b.Inc && l.Until > s.meta.Clock {
 			s.figures.margin(l.Until - s.meta.Clock)
 			l.Until = s.beaten(l)
@@ -129,8 +129,8 @@ func (s *State) renewByWords(packed []byte) {
 
 // beatless is for how long no beat has renewed a lease that goes on because of words; 0:
 // the beats of its agent arrive. Whatever should beat for it has died or was never there.
-func (s *State) beatless(l *Lease) time.Duration {
-	age := s.meta.Clock.Sub(l.Beat)
+func (v *View) beatless(l *Lease) time.Duration {
+	age := v.meta.Clock.Sub(l.Beat)
 	if l.Until == 0 || age < time.Duration(l.TTL) {
 		return 0
 	}

@@ -12,7 +12,7 @@ func (s *State) speaker(sp *Speaker) (*Agent, Outcome) {
 	if !ok {
 		return nil, s.noAgent(sp.Agent)
 	}
-	a := s.agents.mut(uint64(id))
+	a := s.agents.Mut(id)
 	switch {
 	case sp.Inc == a.Inc && s.unborn(a):
 		return nil, refuse(Superseded, "incarnation %s was of an agent that was deleted; %s has not lived since it was declared again; stop", sp.Inc, a.Name)
@@ -30,7 +30,7 @@ func (s *State) speaker(sp *Speaker) (*Agent, Outcome) {
 
 // unborn tells that the agent has the number of a life that was not its own: until its first
 // one it carries the highest that any removed agent had, so that it gets a greater one.
-func (s *State) unborn(a *Agent) bool { return a.Inc != 0 && s.leases.get(uint64(a.ID)).Inc == 0 }
+func (v *View) unborn(a *Agent) bool { return a.Inc != 0 && v.leases.Get(a.ID).Inc == 0 }
 
 // mistaken makes a wrong identity visible, at most once a minute and agent: usually
 // an agent was started in the environment of another one. No token is written.
@@ -69,7 +69,7 @@ func (s *State) leased(sp *Speaker) (*Agent, Outcome) {
 	if a == nil {
 		return nil, no
 	}
-	if a.Part == PartDisconnected || s.leases.mut(uint64(a.ID)).Until <= s.meta.Clock {
+	if a.Part == PartDisconnected || s.leases.Mut(a.ID).Until <= s.meta.Clock {
 		return nil, refuse(Rejoin, "%s has no lease; join again", a.Name)
 	}
 	return a, Outcome{}
@@ -95,7 +95,7 @@ func (s *State) join(c *Join) Outcome {
 
 // enter makes the incarnation WAITING, or leaves it ACTIVE while it holds a task.
 func (s *State) enter(a *Agent) Outcome {
-	if l := s.leases.mut(uint64(a.ID)); l.Until != 0 && l.Until <= s.meta.Clock {
+	if l := s.leases.Mut(a.ID); l.Until != 0 && l.Until <= s.meta.Clock {
 		s.rearm(timerLease, uint64(a.ID), &l.ArmedL, 0) // ended, its timer waits for the next entry: never revived
 		s.fireLease(a.ID)
 	}
@@ -120,7 +120,7 @@ func (s *State) enter(a *Agent) Outcome {
 }
 
 func (s *State) vouched(a *Agent) bool {
-	return a.Managed && s.roles.mut(uint64(a.Role)).Spec.Proof == ProofProcess
+	return a.Managed && s.roles.Mut(a.Role).Spec.Proof == ProofProcess
 }
 
 func (s *State) joinByHand(c *Join) Outcome {
@@ -128,7 +128,7 @@ func (s *State) joinByHand(c *Join) Outcome {
 	if a == nil {
 		return no
 	}
-	if no := s.afford(ForAgents, a.Room, costJoin); no.Code != OK {
+	if no := s.afford(ForAgents, a.Room, costJoin, 0); no.Code != OK {
 		return no
 	}
 	was := a.shadow()
@@ -139,7 +139,7 @@ func (s *State) joinByHand(c *Join) Outcome {
 		return out
 	}
 	out := a.outcome()
-	out.TTL, out.Rev = s.leases.mut(uint64(a.ID)).TTL, a.Rev
+	out.TTL, out.Rev = s.leases.Mut(a.ID).TTL, a.Rev
 	return out
 }
 
@@ -153,7 +153,7 @@ func (s *State) enterFrom(a *Agent, was shadow) Outcome {
 // first that nobody holds.
 func (s *State) freeSlot(name string) (*Agent, Outcome) {
 	if id, ok := s.agentByName[name]; ok {
-		a := s.agents.mut(uint64(id))
+		a := s.agents.Mut(id)
 		if no := s.slotTaken(a); no.Code != OK {
 			return nil, no
 		}
@@ -164,19 +164,19 @@ func (s *State) freeSlot(name string) (*Agent, Outcome) {
 	if r == nil || !any {
 		return nil, s.noAgent(name)
 	}
-	if id, ok := s.roleIndexOf(r.ID).free.first(); ok {
-		return s.agents.mut(uint64(id)), Outcome{}
+	if id, ok := s.roleIndex(r.ID).free.first(); ok {
+		return s.agents.Mut(id), Outcome{}
 	}
 	if len(r.Agents) == 0 {
 		return nil, refuse(Conflict, "role %s/%s has no agent; apply the room with replicas", room, role)
 	}
-	return nil, s.slotTaken(s.agents.mut(uint64(r.Agents[len(r.Agents)-1])))
+	return nil, s.slotTaken(s.agents.Mut(r.Agents[len(r.Agents)-1]))
 }
 
 // free tells whether a start by hand may take the slot.
-func (s *State) free(a *Agent) bool {
+func (v *View) free(a *Agent) bool {
 	return a.Part == PartDisconnected && a.Order == NoOrder && !a.Proc.Fenced() &&
-		s.leases.get(uint64(a.ID)).Fence == 0 && !s.stopWish(a)
+		v.leases.Get(a.ID).Fence == 0 && !v.stopWish(a)
 }
 
 func (s *State) slotTaken(a *Agent) Outcome {
@@ -185,7 +185,7 @@ func (s *State) slotTaken(a *Agent) Outcome {
 		return refuse(Stopped, "%s is stopped; `vigil agent start %s` allows it again", a.Name, a.Name)
 	case a.Part != PartDisconnected:
 		return refuse(Conflict, "%s is taken by incarnation %s, which is %s", a.Name, a.Inc, a.Part)
-	case a.Order != NoOrder || a.Proc.Fenced() || s.leases.mut(uint64(a.ID)).Fence != 0:
+	case a.Order != NoOrder || a.Proc.Fenced() || s.leases.Mut(a.ID).Fence != 0:
 		return refuse(Conflict, "%s is taken: host %s starts or runs incarnation %s; stop it with `vigil agent stop %s`",
 			a.Name, s.hostName(a.Host), a.Inc, a.Name)
 	}
@@ -216,7 +216,7 @@ func (s *State) claim(c *Claim) Outcome {
 		return no
 	}
 	if a.Task != 0 { // a lost answer, or an agent that forgot what it holds
-		t := s.tasks.mut(uint64(a.Task))
+		t := s.tasks.Mut(a.Task)
 		if c.Task != 0 && c.Task != a.Task {
 			return refuse(Conflict, "%s holds task %d (attempt %d): complete, fail or hand it off first", a.Name, t.ID, t.Attempt)
 		}
@@ -235,7 +235,7 @@ func (s *State) claim(c *Claim) Outcome {
 	switch {
 	case a.Order == StopOrder:
 		return refuse(Stopped, "%s is being stopped: %s", a.Name, a.OrderReason)
-	case a.Retired || s.roles.get(uint64(a.Role)).Retired: // by hand, or its turn comes yet; what is managed has a stop order
+	case a.Retired || s.roles.Get(a.Role).Retired: // by hand, or its turn comes yet; what is managed has a stop order
 		return refuse(Stopped, "%s is no longer declared: its role has fewer replicas", a.Name)
 	}
 	was := a.shadow()
@@ -256,13 +256,13 @@ func (s *State) claim(c *Claim) Outcome {
 // claimable finds the task that a claim may take.
 func (s *State) claimable(a *Agent, id TaskID) (*Task, Outcome) {
 	if id == 0 {
-		first, ok := s.roleIndexOf(a.Role).first()
+		first, ok := s.roleIndex(a.Role).first()
 		if !ok {
 			return nil, Outcome{Code: NoTask, Detail: "no task is waiting for this role"}
 		}
-		return s.tasks.mut(uint64(first)), Outcome{}
+		return s.tasks.Mut(first), Outcome{}
 	}
-	t := s.tasks.mut(uint64(id))
+	t := s.tasks.Mut(id)
 	switch {
 	case t == nil:
 		return nil, refuse(NotFound, "there is no task %d", id)
@@ -274,12 +274,12 @@ func (s *State) claimable(a *Agent, id TaskID) (*Task, Outcome) {
 	return t, Outcome{}
 }
 
-func (s *State) heldBy(t *Task) string {
+func (v *View) heldBy(t *Task) string {
 	if !t.State.Held() {
 		return ""
 	}
 	name := "a removed agent"
-	if a := s.agents.get(uint64(t.Holder)); a != nil {
+	if a := v.agents.Get(t.Holder); a != nil {
 		name = a.Name
 	}
 	return fmt.Sprintf(", held by %s (incarnation %s, attempt %d)", name, t.HolderInc, t.Attempt)
@@ -287,7 +287,7 @@ func (s *State) heldBy(t *Task) string {
 
 func (s *State) claimed(a *Agent, t *Task) Outcome {
 	out := a.outcome()
-	out.Task, out.Attempt, out.Rev, out.TTL = t.ID, t.Attempt, t.Rev, s.leases.mut(uint64(a.ID)).TTL
+	out.Task, out.Attempt, out.Rev, out.TTL = t.ID, t.Attempt, t.Rev, s.leases.Mut(a.ID).TTL
 	return out
 }
 
@@ -304,7 +304,7 @@ func (s *State) setResume(c *SetResume) Outcome {
 		out.Detail = "not kept: the next start of " + a.Name + " was ordered to be a fresh one"
 		return out
 	}
-	if no := s.afford(ForAgents, a.Room, int64(len(c.Resume)-len(a.Resume))); no.Code != OK {
+	if no := s.afford(ForAgents, a.Room, int64(len(c.Resume)-len(a.Resume)), 0); no.Code != OK {
 		return no
 	}
 	was := a.shadow()

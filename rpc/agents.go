@@ -16,7 +16,7 @@ const (
 	fitsShown    = 200
 )
 
-func noAgent(st *fsm.State, name string) error {
+func noAgent(st *fsm.View, name string) error {
 	room, _, _ := strings.Cut(name, "/")
 	if st.Room(room) == nil && st.Tombstone(room) != nil {
 		return noRoom(st, room)
@@ -32,7 +32,7 @@ func (f *fleet) GetAgent(_ context.Context, r *vigilv1.GetAgentRequest) (*vigilv
 	}
 	var err error
 	leader := f.reader.Leader().ID != ""
-	resp := read(f.core, func(st *fsm.State) *vigilv1.GetAgentResponse {
+	resp := read(f.core, func(st *fsm.View) *vigilv1.GetAgentResponse {
 		a := st.AgentByName(r.GetAgent())
 		if a == nil {
 			err = noAgent(st, r.GetAgent())
@@ -52,7 +52,7 @@ func (f *fleet) GetAgent(_ context.Context, r *vigilv1.GetAgentRequest) (*vigilv
 }
 
 // recentEvents gives the newest events about an agent, oldest first.
-func recentEvents(st *fsm.State, agent string) []*vigilv1.Event {
+func recentEvents(st *fsm.View, agent string) []*vigilv1.Event {
 	from := uint64(0)
 	if last := st.LastEvent(); last > eventsLooked {
 		from = last - eventsLooked
@@ -67,7 +67,7 @@ func recentEvents(st *fsm.State, agent string) []*vigilv1.Event {
 }
 
 // fits tells for each host whether it could take the agent's next start.
-func fits(st *fsm.State, a *fsm.Agent) []*vigilv1.HostFit {
+func fits(st *fsm.View, a *fsm.Agent) []*vigilv1.HostFit {
 	var out []*vigilv1.HostFit
 	for h := range st.Hosts() {
 		if len(out) == fitsShown {
@@ -96,7 +96,7 @@ func (f *fleet) ListAgents(ctx context.Context, r *vigilv1.ListAgentsRequest) (*
 		}
 		more, missing := false, error(nil)
 		leader := f.reader.Leader().ID != ""
-		f.reader.Read(func(st *fsm.State) {
+		f.reader.Read(func(st *fsm.View) {
 			want, err := newAgentFilter(st, r)
 			if missing = err; err != nil {
 				return
@@ -131,7 +131,7 @@ type agentFilter struct {
 	host fsm.HostID
 }
 
-func newAgentFilter(st *fsm.State, r *vigilv1.ListAgentsRequest) (w agentFilter, err error) {
+func newAgentFilter(st *fsm.View, r *vigilv1.ListAgentsRequest) (w agentFilter, err error) {
 	w.role = r.GetRole()
 	if name := r.GetRoom(); name != "" {
 		room := st.Room(name)
@@ -153,7 +153,7 @@ func newAgentFilter(st *fsm.State, r *vigilv1.ListAgentsRequest) (w agentFilter,
 	return w, nil
 }
 
-func (w *agentFilter) match(st *fsm.State, a *fsm.Agent) bool {
+func (w *agentFilter) match(st *fsm.View, a *fsm.Agent) bool {
 	if w.room != 0 && a.Room != w.room || w.host != 0 && a.Host != w.host {
 		return false
 	}

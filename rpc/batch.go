@@ -98,7 +98,7 @@ func (w *work) result(to *vigilv1.WriteResult, out *fsm.Outcome, claim bool) {
 	to.Task, to.Attempt, to.Rev = uint64(out.Task), out.Attempt, out.Rev
 	to.AgentId, to.Incarnation = uint32(out.Agent), uint64(out.Inc)
 	if claim {
-		to.Claimed = read(w.core, func(st *fsm.State) *vigilv1.Task {
+		to.Claimed = read(w.core, func(st *fsm.View) *vigilv1.Task {
 			if t := st.Task(out.Task); t != nil {
 				return convertTask(st, t, true)
 			}

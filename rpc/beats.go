@@ -27,7 +27,7 @@ func (w *work) Beat(ctx context.Context, r *vigilv1.BeatRequest) (*vigilv1.BeatR
 	}
 	resp := &vigilv1.BeatResponse{Renewed: ans.Renewed, HostGone: ans.HostGone}
 	if r.GetHost() != 0 {
-		resp.Ttl = lasting(read(w.core, func(st *fsm.State) time.Duration { return st.Settings().HostTTL }))
+		resp.Ttl = lasting(read(w.core, func(st *fsm.View) time.Duration { return st.Settings().HostTTL }))
 	}
 	for _, x := range ans.Exceptions {
 		resp.Exceptions = append(resp.Exceptions, &vigilv1.BeatException{Agent: uint32(x.Agent),
@@ -89,7 +89,7 @@ func (w *work) markStrangers(agents []fsm.AgentID, incs []fsm.Incarnation, kinds
 	for i, t := range tokens {
 		hashes[i] = string(tokenHash(t))
 	}
-	w.reader.Read(func(st *fsm.State) {
+	w.reader.Read(func(st *fsm.View) {
 		for i, id := range agents {
 			a := st.Agent(id)
 			if a == nil || a.Inc != incs[i] {

@@ -85,7 +85,7 @@ func BenchmarkParked(b *testing.B) {
 				b.Fatal(err)
 			}
 			name := ""
-			w.nodes[0].Read(func(st *fsm.State) { name = st.Agent(out.Agent).Name })
+			w.nodes[0].Read(func(st *fsm.View) { name = st.Agent(out.Agent).Name })
 			speakers[i] = &vigilv1.Speaker{Agent: name, Incarnation: uint64(out.Inc)}
 		}
 		before := heap()

@@ -10,7 +10,7 @@ import (
 const warnedRooms = 5
 
 // budgetWarnings are sentences about budgets of which much is used.
-func budgetWarnings(st *fsm.State) (out []string) {
+func budgetWarnings(st *fsm.View) (out []string) {
 	for _, u := range append(st.Budgets(), st.RoomBudgets(warnedRooms)...) {
 		if u.High() {
 			out = append(out, u.Warning())

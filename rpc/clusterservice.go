@@ -34,7 +34,7 @@ func (c *clusterService) Status(ctx context.Context, r *vigilv1.StatusRequest) (
 		return nil, k.err
 	}
 	l := c.reader.Leader()
-	resp := read(c.core, func(st *fsm.State) *vigilv1.StatusResponse {
+	resp := read(c.core, func(st *fsm.View) *vigilv1.StatusResponse {
 		n := st.Counts()
 		out := &vigilv1.StatusResponse{
 			Index: st.LastIndex(), Clock: durationpb.New(nanos(int64(st.Clock()))), Epoch: st.Epoch(),
@@ -90,7 +90,7 @@ func (c *clusterService) Status(ctx context.Context, r *vigilv1.StatusRequest) (
 const unservedShown = 100
 
 // unserved lists the roles with waiting tasks and no agent, of one room or of all.
-func unserved(st *fsm.State, room string) (out []*vigilv1.UnservedRole, more uint32) {
+func unserved(st *fsm.View, room string) (out []*vigilv1.UnservedRole, more uint32) {
 	list, n := st.Unserved(room, unservedShown)
 	for _, u := range list {
 		r := st.Role(u.Role)
@@ -104,7 +104,7 @@ func unserved(st *fsm.State, room string) (out []*vigilv1.UnservedRole, more uin
 const hostWarnings = 10
 
 // hostTrouble says what a human should know of a host: nothing, or one sentence.
-func hostTrouble(st *fsm.State, h *fsm.Host) []string {
+func hostTrouble(st *fsm.View, h *fsm.Host) []string {
 	switch {
 	case h.State == fsm.HostSuspect && h.SuspectWhy != "":
 		return []string{fmt.Sprintf("Host %s gets no starts: %s.", h.Name, h.SuspectWhy)}
@@ -126,7 +126,7 @@ func (c *clusterService) forlorn(servers []*vigilv1.Server) (out []string) {
 			voters = append(voters, s.GetApiAddr())
 		}
 	}
-	c.reader.Read(func(st *fsm.State) {
+	c.reader.Read(func(st *fsm.View) {
 		for h := range st.Hosts() {
 			if h.State == fsm.HostLeft || len(h.Servers) == 0 {
 				continue
@@ -170,7 +170,7 @@ func (c *clusterService) servers(ctx context.Context) ([]*vigilv1.Server, error)
 	for _, m := range members {
 		byID[m.ID] = &vigilv1.Server{Id: m.ID, RaftAddr: m.RaftAddr, Voter: m.Voter, Health: m.Health}
 	}
-	c.reader.Read(func(st *fsm.State) {
+	c.reader.Read(func(st *fsm.View) {
 		for _, s := range st.Servers() {
 			to := byID[s.ID]
 			if to == nil {
@@ -199,7 +199,7 @@ func (c *clusterService) GetSettings(context.Context, *vigilv1.GetSettingsReques
 }
 
 func (c *clusterService) settings() *vigilv1.Settings {
-	return read(c.core, func(st *fsm.State) *vigilv1.Settings {
+	return read(c.core, func(st *fsm.View) *vigilv1.Settings {
 		out := &vigilv1.Settings{Values: map[string]string{}, Defaults: map[string]string{},
 			Help: map[string]string{}, Rev: st.SettingsRev()}
 		for _, i := range st.SettingsInfo() {

@@ -75,14 +75,14 @@ func speaker(s *vigilv1.Speaker) fsm.Speaker {
 	return fsm.Speaker{Agent: s.GetAgent(), Inc: fsm.Incarnation(s.GetIncarnation()), TokenHash: tokenHash(s.GetToken())}
 }
 
-func hostName(st *fsm.State, id fsm.HostID) string {
+func hostName(st *fsm.View, id fsm.HostID) string {
 	if h := st.Host(id); h != nil {
 		return h.Name
 	}
 	return ""
 }
 
-func agentName(st *fsm.State, id fsm.AgentID) string {
+func agentName(st *fsm.View, id fsm.AgentID) string {
 	if a := st.Agent(id); a != nil {
 		return a.Name
 	}
@@ -91,7 +91,7 @@ func agentName(st *fsm.State, id fsm.AgentID) string {
 
 // convertTask copies a task; its text only when withText is set. Called under the
 // read lock, as are all functions here that take a State.
-func convertTask(st *fsm.State, t *fsm.Task, withText bool) *vigilv1.Task {
+func convertTask(st *fsm.View, t *fsm.Task, withText bool) *vigilv1.Task {
 	out := &vigilv1.Task{
 		Id: uint64(t.ID), State: vigilv1.TaskState(t.State), Priority: t.Priority, Title: t.Title,
 		CreatedBy: t.Creator, Parent: uint64(t.Parent), Attempt: t.Attempt, Kills: t.Kills,
@@ -125,7 +125,7 @@ func convertTask(st *fsm.State, t *fsm.Task, withText bool) *vigilv1.Task {
 }
 
 // convertPlan tells what is expected of a task and how far it is.
-func convertPlan(st *fsm.State, t *fsm.Task, out *vigilv1.Task) {
+func convertPlan(st *fsm.View, t *fsm.Task, out *vigilv1.Task) {
 	p, now := t.Planned(), st.Clock()
 	out.Expect, out.Extended = lasting(st.Expectation(t)), p.Extended
 	if percent, ok := p.Percent.Said(); ok {
@@ -146,7 +146,7 @@ func convertPlan(st *fsm.State, t *fsm.Task, out *vigilv1.Task) {
 }
 
 // summary is how a list shows a task: without text and results.
-func summary(st *fsm.State, t *fsm.Task) *vigilv1.Task { return convertTask(st, t, false) }
+func summary(st *fsm.View, t *fsm.Task) *vigilv1.Task { return convertTask(st, t, false) }
 
 func convertEvent(e *fsm.Event) *vigilv1.Event {
 	return &vigilv1.Event{Seq: e.Seq, Index: e.Index, At: wall(e.Wall), Kind: e.Kind, Room: e.Room,
@@ -154,7 +154,7 @@ func convertEvent(e *fsm.Event) *vigilv1.Event {
 		Host: e.Host, Text: e.Text}
 }
 
-func convertHost(st *fsm.State, h *fsm.Host) *vigilv1.Host {
+func convertHost(st *fsm.View, h *fsm.Host) *vigilv1.Host {
 	load := st.HostLoad(h.ID)
 	out := &vigilv1.Host{
 		Id: uint32(h.ID), Name: h.Name, State: h.Status().String(),
@@ -179,14 +179,14 @@ func convertHost(st *fsm.State, h *fsm.Host) *vigilv1.Host {
 	return out
 }
 
-func capacity(st *fsm.State, h *fsm.Host) uint32 {
+func capacity(st *fsm.View, h *fsm.Host) uint32 {
 	if h.Capacity == 0 {
 		return st.Settings().DefaultCapacity
 	}
 	return h.Capacity
 }
 
-func convertExit(st *fsm.State, x *fsm.Exit) *vigilv1.Exit {
+func convertExit(st *fsm.View, x *fsm.Exit) *vigilv1.Exit {
 	if x == nil || x.Kind == fsm.ExitNone {
 		return nil
 	}
@@ -196,7 +196,7 @@ func convertExit(st *fsm.State, x *fsm.Exit) *vigilv1.Exit {
 }
 
 // convertAgent copies an agent with its leases and the reason for its state.
-func convertAgent(st *fsm.State, a *fsm.Agent) *vigilv1.Agent {
+func convertAgent(st *fsm.View, a *fsm.Agent) *vigilv1.Agent {
 	now, notes := st.Clock(), a.Notes()
 	why := st.Why(a.ID)
 	out := &vigilv1.Agent{
@@ -238,7 +238,7 @@ func convertAgent(st *fsm.State, a *fsm.Agent) *vigilv1.Agent {
 
 // desiredOf tells what humans want of an agent: a stop beats a pause, its own word
 // the role's.
-func desiredOf(st *fsm.State, a *fsm.Agent) string {
+func desiredOf(st *fsm.View, a *fsm.Agent) string {
 	r := st.Role(a.Role)
 	switch {
 	case a.Stopped || r == nil || r.Spec.Desired == fsm.DesiredStopped:
@@ -249,7 +249,7 @@ func desiredOf(st *fsm.State, a *fsm.Agent) string {
 	return desiredName(r.Spec.Desired)
 }
 
-func convertRoom(st *fsm.State, r *fsm.Room) *vigilv1.Room {
+func convertRoom(st *fsm.View, r *fsm.Room) *vigilv1.Room {
 	out := &vigilv1.Room{Name: r.Name, Deleting: r.Deleting, CreatedAt: wall(r.CreatedAt),
 		ChangedBy: r.ChangedBy, Rev: r.Rev}
 	if r.Paused {
@@ -264,7 +264,7 @@ func convertRoom(st *fsm.State, r *fsm.Room) *vigilv1.Room {
 	return out
 }
 
-func convertRole(st *fsm.State, r *fsm.Role) *vigilv1.Role {
+func convertRole(st *fsm.View, r *fsm.Role) *vigilv1.Role {
 	stats := st.RoleStats(r.ID)
 	out := &vigilv1.Role{Spec: convertSpec(&r.Spec), Retired: r.Retired, Agents: stats.Agents,
 		AgentsLive: stats.Live, Rev: r.Rev, Tasks: map[string]uint32{}}

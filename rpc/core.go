@@ -67,7 +67,7 @@ func (c *core) submit(ctx context.Context, id *vigilv1.WriteId, cmd fsm.Command)
 // write is the one shape of a handler that changes something: build validates and
 // makes the command, answer converts the outcome under the read lock.
 func write[Req interface{ GetId() *vigilv1.WriteId }, Resp any](ctx context.Context, c *core, req Req,
-	build func(Req) (fsm.Command, error), answer func(*fsm.State, *fsm.Outcome) *Resp,
+	build func(Req) (fsm.Command, error), answer func(*fsm.View, *fsm.Outcome) *Resp,
 ) (*Resp, error) {
 	cmd, err := build(req)
 	if err != nil {
@@ -77,7 +77,7 @@ func write[Req interface{ GetId() *vigilv1.WriteId }, Resp any](ctx context.Cont
 	if err != nil {
 		return nil, err
 	}
-	return read(c, func(st *fsm.State) *Resp { return answer(st, &out) }), nil
+	return read(c, func(st *fsm.View) *Resp { return answer(st, &out) }), nil
 }
 
 // idempotent is write for commands that are safe to repeat without a write id and
@@ -97,7 +97,7 @@ func idempotent[Req, Resp any](ctx context.Context, c *core, req Req,
 }
 
 // read calls fn under the read lock.
-func read[T any](c *core, fn func(*fsm.State) T) (v T) {
-	c.reader.Read(func(st *fsm.State) { v = fn(st) })
+func read[T any](c *core, fn func(*fsm.View) T) (v T) {
+	c.reader.Read(func(st *fsm.View) { v = fn(st) })
 	return v
 }

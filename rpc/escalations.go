@@ -29,7 +29,7 @@ func (e *escalations) ListEscalations(_ context.Context, r *vigilv1.ListEscalati
 		return nil, c.err
 	}
 	// There are some 20,000 at most by default, and few are open: one look is short enough.
-	return read(e.core, func(st *fsm.State) *vigilv1.ListEscalationsResponse {
+	return read(e.core, func(st *fsm.View) *vigilv1.ListEscalationsResponse {
 		n := st.EscalationCounts()
 		out := &vigilv1.ListEscalationsResponse{Open: uint32(n.Open), Pending: uint32(n.Pending), Dropped: n.Dropped}
 		for x := range st.Escalations(fsm.EscalationID(r.GetAfter())) {
@@ -51,7 +51,7 @@ func (e *escalations) GetEscalation(_ context.Context, r *vigilv1.GetEscalationR
 	if _, err := escalationID(r.GetEscalation(), ""); err != nil {
 		return nil, err
 	}
-	out := read(e.core, func(st *fsm.State) *vigilv1.Escalation {
+	out := read(e.core, func(st *fsm.View) *vigilv1.Escalation {
 		if x := st.Escalation(fsm.EscalationID(r.GetEscalation())); x != nil {
 			return convertEscalation(st, x)
 		}
@@ -73,8 +73,8 @@ func (e *escalations) CloseEscalation(ctx context.Context, r *vigilv1.CloseEscal
 	return write(ctx, e.core, r, closeEscalationCmd, shownEscalation(r.GetEscalation()))
 }
 
-func shownEscalation(id uint64) func(*fsm.State, *fsm.Outcome) *vigilv1.Escalation {
-	return func(st *fsm.State, _ *fsm.Outcome) *vigilv1.Escalation {
+func shownEscalation(id uint64) func(*fsm.View, *fsm.Outcome) *vigilv1.Escalation {
+	return func(st *fsm.View, _ *fsm.Outcome) *vigilv1.Escalation {
 		if x := st.Escalation(fsm.EscalationID(id)); x != nil {
 			return convertEscalation(st, x)
 		}
@@ -103,7 +103,7 @@ func closeEscalationCmd(r *vigilv1.CloseEscalationRequest) (fsm.Command, error) 
 	return fsm.CloseEscalation{Escalation: id, By: r.GetBy(), Note: r.GetNote()}, c.err
 }
 
-func convertEscalation(st *fsm.State, x *fsm.Escalation) *vigilv1.Escalation {
+func convertEscalation(st *fsm.View, x *fsm.Escalation) *vigilv1.Escalation {
 	out := &vigilv1.Escalation{
 		Id: uint64(x.ID), Kind: x.Kind.String(), Subject: x.Subject, Priority: x.Priority.String(), State: x.State.String(),
 		Reason: x.Reason(), Room: x.Room, Agent: x.Agent, Incarnation: incName(x.Inc), Task: uint64(x.Task), Host: x.Host,

@@ -194,10 +194,10 @@ func (n *fakeNode) Beat(_ context.Context, b fsm.HostBeats) (fsm.BeatAnswer, err
 	return beats[0], nil
 }
 
-func (n *fakeNode) Read(fn func(*fsm.State)) {
+func (n *fakeNode) Read(fn func(*fsm.View)) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	fn(n.state)
+	fn(&n.state.View)
 }
 
 func (n *fakeNode) Barrier(context.Context) error {

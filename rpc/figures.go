@@ -153,7 +153,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
-	s := read(c.core, func(st *fsm.State) *scrape {
+	s := read(c.core, func(st *fsm.View) *scrape {
 		out := &scrape{counts: st.Counts(), figures: st.Figures(), clock: st.Clock(), index: st.LastIndex(),
 			epoch: st.Epoch(), events: st.LastEvent(), stint: st.Stint(), escalations: st.EscalationCounts(), hosts: map[fsm.HostState]int{}}
 		out.paused, _, _, _ = st.Pause()

@@ -17,7 +17,7 @@ func noHost(key string) error {
 // findHost looks a host up by its name, then by its number; nil: there is none.
 // A machine that was set up anew has a new number and the name of its old record: which
 // of the two is meant only a human can say (law L9).
-func findHost(st *fsm.State, key string) (*fsm.Host, error) {
+func findHost(st *fsm.View, key string) (*fsm.Host, error) {
 	var found *fsm.Host
 	var same []string
 	for h := range st.Hosts() {
@@ -44,7 +44,7 @@ func (f *fleet) GetHost(_ context.Context, r *vigilv1.GetHostRequest) (*vigilv1.
 		return nil, c.err
 	}
 	var out *vigilv1.Host
-	err := read(f.core, func(st *fsm.State) error {
+	err := read(f.core, func(st *fsm.View) error {
 		h, err := findHost(st, r.GetHost())
 		if h != nil {
 			out = convertHost(st, h)
@@ -64,7 +64,7 @@ func (f *fleet) ListHosts(_ context.Context, r *vigilv1.ListHostsRequest) (*vigi
 	if c.err != nil {
 		return nil, c.err
 	}
-	return read(f.core, func(st *fsm.State) *vigilv1.ListHostsResponse {
+	return read(f.core, func(st *fsm.View) *vigilv1.ListHostsResponse {
 		resp := &vigilv1.ListHostsResponse{}
 		for h := range st.Hosts() {
 			if uint32(h.ID) <= r.GetAfter() {
@@ -93,12 +93,12 @@ func (f *fleet) ConfirmDead(ctx context.Context, r *vigilv1.ConfirmDeadRequest) 
 
 // ForgetHost removes a lost or left host on which no life is left.
 func (f *fleet) ForgetHost(ctx context.Context, r *vigilv1.ForgetHostRequest) (*vigilv1.ForgetHostResponse, error) {
-	return writeHost(ctx, f.core, r, forgetHostCmd, func(*fsm.State, fsm.HostID) *vigilv1.ForgetHostResponse {
+	return writeHost(ctx, f.core, r, forgetHostCmd, func(*fsm.View, fsm.HostID) *vigilv1.ForgetHostResponse {
 		return &vigilv1.ForgetHostResponse{}
 	})
 }
 
-func hostAnswer(st *fsm.State, id fsm.HostID) *vigilv1.Host {
+func hostAnswer(st *fsm.View, id fsm.HostID) *vigilv1.Host {
 	if h := st.Host(id); h != nil {
 		return convertHost(st, h)
 	}
@@ -109,10 +109,10 @@ func hostAnswer(st *fsm.State, id fsm.HostID) *vigilv1.Host {
 // finds no host when the first one was heard and the host was forgotten since; it
 // gets the answer that its session has kept.
 func writeHost[Req hostWord, Resp any](ctx context.Context, c *core, r Req,
-	build func(Req, fsm.HostID) (fsm.Command, error), answer func(*fsm.State, fsm.HostID) *Resp,
+	build func(Req, fsm.HostID) (fsm.Command, error), answer func(*fsm.View, fsm.HostID) *Resp,
 ) (*Resp, error) {
 	var id fsm.HostID
-	err := read(c, func(st *fsm.State) error {
+	err := read(c, func(st *fsm.View) error {
 		h, err := findHost(st, r.GetHost())
 		if h != nil {
 			id = h.ID
@@ -135,5 +135,5 @@ func writeHost[Req hostWord, Resp any](ctx context.Context, c *core, r Req,
 		}
 		return nil, err
 	}
-	return read(c, func(st *fsm.State) *Resp { return answer(st, id) }), nil
+	return read(c, func(st *fsm.View) *Resp { return answer(st, id) }), nil
 }

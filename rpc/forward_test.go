@@ -118,7 +118,7 @@ func TestUnknownOutcome(t *testing.T) { // law L8: nothing is done twice
 			if code(err) != tt.want {
 				t.Fatalf("got %v, want %s", err, tt.want)
 			}
-			w.nodes[0].Read(func(st *fsm.State) {
+			w.nodes[0].Read(func(st *fsm.View) {
 				n := st.Counts().Tasks
 				if got := n[fsm.TaskPending] + n[fsm.TaskQueued]; got != tt.tasks {
 					t.Fatalf("%d tasks exist, want %d", got, tt.tasks)

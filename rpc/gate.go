@@ -77,6 +77,6 @@ func (g *gate) await(ctx context.Context, index uint64) error {
 
 // index is the last one applied here.
 func (g *gate) index() (last uint64) {
-	g.reader.Read(func(st *fsm.State) { last = st.LastIndex() })
+	g.reader.Read(func(st *fsm.View) { last = st.LastIndex() })
 	return last
 }

@@ -26,7 +26,7 @@ func (h *hostAgent) Register(ctx context.Context, r *vigilv1.RegisterRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	h.reader.Read(func(st *fsm.State) {
+	h.reader.Read(func(st *fsm.View) {
 		if resp.Ttl == nil {
 			resp.Ttl = lasting(st.Settings().HostTTL)
 		}
@@ -111,7 +111,7 @@ func (h *hostAgent) drainSelfCmd(r *vigilv1.DrainSelfRequest) (fsm.Command, erro
 	if c.err != nil {
 		return nil, c.err
 	}
-	err := read(h.core, func(st *fsm.State) error {
+	err := read(h.core, func(st *fsm.View) error {
 		host := st.HostByKey(r.GetKey())
 		switch {
 		case host == nil:

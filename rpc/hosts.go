@@ -192,7 +192,7 @@ func stopping() error {
 // just registered with the leader: then it catches up first.
 func (h *hostAgent) recognize(ctx context.Context, hello *vigilv1.Hello) error {
 	check := func() error {
-		return read(h.core, func(st *fsm.State) error { return knows(st, fsm.HostID(hello.GetHost()), hello.GetBoot()) })
+		return read(h.core, func(st *fsm.View) error { return knows(st, fsm.HostID(hello.GetHost()), hello.GetBoot()) })
 	}
 	if check() == nil {
 		return nil
@@ -206,7 +206,7 @@ func (h *hostAgent) recognize(ctx context.Context, hello *vigilv1.Hello) error {
 }
 
 // knows tells why a host's stream cannot be served, nil when it can.
-func knows(st *fsm.State, id fsm.HostID, boot string) error {
+func knows(st *fsm.View, id fsm.HostID, boot string) error {
 	switch host := st.Host(id); {
 	case host == nil:
 		return notFound(fmt.Sprintf("Host %d is not registered; register again.", id))
@@ -290,7 +290,7 @@ func sameOrders(a, b *vigilv1.Orders) bool {
 
 // orders are all that are open for the host, as of a log index.
 func (h *hostAgent) orders(s *hostStream) (out *vigilv1.Orders, err error) {
-	h.reader.Read(func(st *fsm.State) {
+	h.reader.Read(func(st *fsm.View) {
 		if err = knows(st, s.host, s.boot); err != nil {
 			return
 		}
@@ -304,7 +304,7 @@ func (h *hostAgent) orders(s *hostStream) (out *vigilv1.Orders, err error) {
 	return out, err
 }
 
-func convertOrder(st *fsm.State, a *fsm.Agent) *vigilv1.Order {
+func convertOrder(st *fsm.View, a *fsm.Agent) *vigilv1.Order {
 	if a == nil || a.OpenOrder() == fsm.NoOrder {
 		return nil
 	}

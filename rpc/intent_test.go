@@ -176,7 +176,7 @@ func TestRoleCarriesItsLimits(t *testing.T) {
 	if err != nil || a.GetAgent().GetDesired() != "paused" || a.GetAgent().GetWhyCode() != "paused" {
 		t.Fatalf("agent of a role that is declared as paused: %v, %v", a, err)
 	}
-	w.nodes[0].Read(func(st *fsm.State) {
+	w.nodes[0].Read(func(st *fsm.View) {
 		agent := *st.AgentByName("demo/builder")
 		agent.Order, agent.Proc = fsm.StartOrder, fsm.ProcOrdered
 		if o := convertOrder(st, &agent); o.GetRunLimit().AsDuration() != 24*time.Hour {

@@ -167,7 +167,7 @@ func (f *fleet) AgentLogs(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingSe
 
 // whereabouts says on which host the agent's output lies.
 func (l *logRelay) whereabouts(name string) (a fsm.AgentID, host fsm.HostID, hostName string, err error) {
-	l.reader.Read(func(st *fsm.State) {
+	l.reader.Read(func(st *fsm.View) {
 		agent := st.AgentByName(name)
 		if agent == nil {
 			err = noAgent(st, name)
@@ -225,7 +225,7 @@ func (l *logRelay) serve(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingSer
 
 // others are the API addresses of the other servers.
 func (l *logRelay) others() []string {
-	return read(l.core, func(st *fsm.State) (addrs []string) {
+	return read(l.core, func(st *fsm.View) (addrs []string) {
 		for _, s := range st.Servers() {
 			if s.ID != l.self && s.APIAddr != "" {
 				addrs = append(addrs, s.APIAddr)

@@ -17,7 +17,7 @@ func Loopback(addr string) bool {
 }
 
 // openWarnings says which servers other machines can reach, as long as nobody has to say who they are.
-func openWarnings(st *fsm.State) []string {
+func openWarnings(st *fsm.View) []string {
 	var open []string
 	for _, s := range st.Servers() {
 		if s.APIAddr != "" && !Loopback(s.APIAddr) || !Loopback(s.RaftAddr) {

@@ -21,7 +21,7 @@ type mailbox struct {
 
 // SendMail sends a mail to an agent, a role or a room.
 func (m *mailbox) SendMail(ctx context.Context, r *vigilv1.SendMailRequest) (*vigilv1.SendMailResponse, error) {
-	return write(ctx, m.core, r, sendMailCmd, func(st *fsm.State, out *fsm.Outcome) *vigilv1.SendMailResponse {
+	return write(ctx, m.core, r, sendMailCmd, func(st *fsm.View, out *fsm.Outcome) *vigilv1.SendMailResponse {
 		resp := &vigilv1.SendMailResponse{Note: sentence(out.Detail)}
 		for i := range out.Count {
 			resp.Mails = append(resp.Mails, uint64(out.Mail)+uint64(i))
@@ -51,7 +51,7 @@ func (m *mailbox) ReadMail(ctx context.Context, r *vigilv1.ReadMailRequest) (*vi
 		}
 	}
 	return write(ctx, m.core, r, func(*vigilv1.ReadMailRequest) (fsm.Command, error) { return cmd, nil },
-		func(st *fsm.State, out *fsm.Outcome) *vigilv1.ReadMailResponse {
+		func(st *fsm.View, out *fsm.Outcome) *vigilv1.ReadMailResponse {
 			resp := &vigilv1.ReadMailResponse{Unread: uint32(st.Unread(out.Agent))}
 			for _, x := range st.MailDelivery(out.Agent, out.Rev) {
 				resp.Mails = append(resp.Mails, convertMail(st, x, true))
@@ -68,7 +68,7 @@ func (m *mailbox) nothingFor(sp *fsm.Speaker) bool {
 
 // AckMail says that the agent has taken note of a mail.
 func (m *mailbox) AckMail(ctx context.Context, r *vigilv1.AckMailRequest) (*vigilv1.AckMailResponse, error) {
-	return write(ctx, m.core, r, ackMailCmd, func(_ *fsm.State, out *fsm.Outcome) *vigilv1.AckMailResponse {
+	return write(ctx, m.core, r, ackMailCmd, func(_ *fsm.View, out *fsm.Outcome) *vigilv1.AckMailResponse {
 		return &vigilv1.AckMailResponse{Applied: out.Count == 0}
 	})
 }
@@ -78,7 +78,7 @@ func (m *mailbox) GetMail(_ context.Context, r *vigilv1.GetMailRequest) (*vigilv
 	if r.GetMail() == 0 {
 		return nil, invalid("mail is missing; give the number that `vigil mail inbox` shows.")
 	}
-	out := read(m.core, func(st *fsm.State) *vigilv1.Mail {
+	out := read(m.core, func(st *fsm.View) *vigilv1.Mail {
 		if x := st.Mail(fsm.MailID(r.GetMail())); x != nil {
 			return convertMail(st, x, true)
 		}
@@ -108,7 +108,7 @@ func (m *mailbox) ListMail(ctx context.Context, r *vigilv1.ListMailRequest) (*vi
 			return nil, err
 		}
 		more, missing := false, error(nil)
-		m.reader.Read(func(st *fsm.State) {
+		m.reader.Read(func(st *fsm.View) {
 			list, room, err := mailSource(st, r, at)
 			if missing = err; err != nil {
 				return
@@ -137,7 +137,7 @@ func (m *mailbox) ListMail(ctx context.Context, r *vigilv1.ListMailRequest) (*vi
 }
 
 // mailSource gives the smallest list that has everything that is asked for.
-func mailSource(st *fsm.State, r *vigilv1.ListMailRequest, at fsm.MailID) (list iter.Seq[*fsm.Mail], room fsm.RoomID, err error) {
+func mailSource(st *fsm.View, r *vigilv1.ListMailRequest, at fsm.MailID) (list iter.Seq[*fsm.Mail], room fsm.RoomID, err error) {
 	if r.GetRoom() != "" {
 		rm := st.Room(r.GetRoom())
 		if rm == nil {
@@ -158,7 +158,7 @@ func mailSource(st *fsm.State, r *vigilv1.ListMailRequest, at fsm.MailID) (list 
 	return st.Mails(at), room, nil
 }
 
-func wantsMail(st *fsm.State, r *vigilv1.ListMailRequest, x *fsm.Mail) bool {
+func wantsMail(st *fsm.View, r *vigilv1.ListMailRequest, x *fsm.Mail) bool {
 	switch {
 	case r.GetFrom() != "" && x.From != r.GetFrom(),
 		r.GetUnacknowledged() && x.State.Closed(),
@@ -168,7 +168,7 @@ func wantsMail(st *fsm.State, r *vigilv1.ListMailRequest, x *fsm.Mail) bool {
 	return true
 }
 
-func convertMail(st *fsm.State, x *fsm.Mail, withBody bool) *vigilv1.Mail {
+func convertMail(st *fsm.View, x *fsm.Mail, withBody bool) *vigilv1.Mail {
 	out := &vigilv1.Mail{
 		Id: uint64(x.ID), From: x.From, FromIncarnation: incName(x.FromInc), To: agentName(st, x.To), Subject: x.Subject,
 		Kind: x.Kind, Priority: x.Priority.String(), Thread: uint64(x.Thread), ReplyTo: uint64(x.ReplyTo), SentAt: wall(x.SentWall),

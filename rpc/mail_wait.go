@@ -93,7 +93,7 @@ func (m *mailbox) WaitMail(ctx context.Context, r *vigilv1.WaitMailRequest) (*vi
 			return nil, err
 		}
 	}
-	id := read(m.core, func(st *fsm.State) (id fsm.AgentID) {
+	id := read(m.core, func(st *fsm.View) (id fsm.AgentID) {
 		if a := st.AgentByName(sp.Agent); a != nil {
 			id = a.ID
 		}
@@ -131,6 +131,6 @@ func (m *mailbox) park(ctx context.Context, sp *fsm.Speaker, woken <-chan struct
 }
 
 func (m *mailbox) unread(sp *fsm.Speaker) (n int, no fsm.Outcome) {
-	m.reader.Read(func(st *fsm.State) { n, no = st.MailFor(sp) })
+	m.reader.Read(func(st *fsm.View) { n, no = st.MailFor(sp) })
 	return n, no
 }

@@ -56,7 +56,7 @@ func (f *fleet) nudge(ctx context.Context, r *vigilv1.NudgeAgentRequest, n *nudg
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), nudgeLimit)
 	defer cancel()
 	repeated := false
-	g, err := write(ctx, f.core, r, noteNudgeCmd, func(st *fsm.State, out *fsm.Outcome) *vigilv1.Agent {
+	g, err := write(ctx, f.core, r, noteNudgeCmd, func(st *fsm.View, out *fsm.Outcome) *vigilv1.Agent {
 		repeated = out.Repeated()
 		return agentAnswer(r.GetAgent())(st, out)
 	})

@@ -26,7 +26,7 @@ func (o *overseers) ListOverseers(_ context.Context, r *vigilv1.ListOverseersReq
 	if c.err != nil {
 		return nil, c.err
 	}
-	return read(o.core, func(st *fsm.State) *vigilv1.ListOverseersResponse {
+	return read(o.core, func(st *fsm.View) *vigilv1.ListOverseersResponse {
 		var all []*fsm.Agent
 		for id := range st.Overseers(0) {
 			a := st.Agent(id)
@@ -53,7 +53,7 @@ func (o *overseers) GetOverseer(_ context.Context, r *vigilv1.GetOverseerRequest
 		return nil, c.err
 	}
 	var err error
-	out := read(o.core, func(st *fsm.State) *vigilv1.OverseerStatus {
+	out := read(o.core, func(st *fsm.View) *vigilv1.OverseerStatus {
 		a := st.AgentByName(r.GetAgent())
 		switch {
 		case a == nil:
@@ -81,13 +81,13 @@ func (o *overseers) ReportPatrol(ctx context.Context, r *vigilv1.ReportPatrolReq
 // HandOver leaves a mail to the next life and has it started. What the mail says is in no
 // log line and no event.
 func (o *overseers) HandOver(ctx context.Context, r *vigilv1.HandOverRequest) (*vigilv1.HandOverResponse, error) {
-	return write(ctx, o.core, r, handOverCmd, func(_ *fsm.State, out *fsm.Outcome) *vigilv1.HandOverResponse {
+	return write(ctx, o.core, r, handOverCmd, func(_ *fsm.View, out *fsm.Outcome) *vigilv1.HandOverResponse {
 		return &vigilv1.HandOverResponse{Mail: uint64(out.Mail)}
 	})
 }
 
-func shownOverseer(name string) func(*fsm.State, *fsm.Outcome) *vigilv1.OverseerStatus {
-	return func(st *fsm.State, _ *fsm.Outcome) *vigilv1.OverseerStatus {
+func shownOverseer(name string) func(*fsm.View, *fsm.Outcome) *vigilv1.OverseerStatus {
+	return func(st *fsm.View, _ *fsm.Outcome) *vigilv1.OverseerStatus {
 		if a := st.AgentByName(name); a != nil && st.Overseer(a) != nil {
 			return convertOverseer(st, a)
 		}
@@ -121,7 +121,7 @@ func handOverCmd(r *vigilv1.HandOverRequest) (fsm.Command, error) {
 }
 
 // convertOverseer shows an overseer; nil: the agent is none.
-func convertOverseer(st *fsm.State, a *fsm.Agent) *vigilv1.OverseerStatus {
+func convertOverseer(st *fsm.View, a *fsm.Agent) *vigilv1.OverseerStatus {
 	spec, c := st.Overseer(a), a.Notes().Chain
 	if spec == nil || c == nil {
 		return nil

@@ -59,7 +59,7 @@ func (r *reach) run(ctx context.Context) {
 	for {
 		r.signpost.look(r.reader)
 		others := map[string]string{}
-		r.reader.Read(func(st *fsm.State) {
+		r.reader.Read(func(st *fsm.View) {
 			for _, s := range st.Servers() {
 				if s.ID != r.self && s.APIAddr != "" {
 					others[s.ID] = s.APIAddr

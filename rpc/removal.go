@@ -66,7 +66,7 @@ func (c *clusterService) followed(servers []*vigilv1.Server, without string) boo
 		}
 	}
 	followed := true
-	c.reader.Read(func(st *fsm.State) {
+	c.reader.Read(func(st *fsm.View) {
 		for h := range st.Hosts() {
 			reached := h.State == fsm.HostReady || h.State == fsm.HostReturning
 			if reached && voters > 0 && len(h.Servers) > 0 && 2*knowsOf(h, addrs) <= voters {

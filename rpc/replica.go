@@ -22,7 +22,7 @@ type Writer interface {
 // Reader gives access to the replicated state. Safe for concurrent use.
 type Reader interface {
 	// Read calls fn under the read lock; fn is short and keeps no pointer.
-	Read(fn func(*fsm.State))
+	Read(fn func(*fsm.View))
 	// Barrier returns when Read sees everything that was committed before the
 	// call. Only the leader can.
 	Barrier(ctx context.Context) error

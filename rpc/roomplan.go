@@ -27,7 +27,7 @@ func (f *fleet) dryApply(r *vigilv1.ApplyRoomRequest) (*vigilv1.Room, error) {
 	}
 	apply := cmd.(fsm.ApplyRoom)
 	var out fsm.Outcome
-	room := read(f.core, func(st *fsm.State) *vigilv1.Room {
+	room := read(f.core, func(st *fsm.View) *vigilv1.Room {
 		if out = st.CheckRoom(&apply); out.Code != fsm.OK {
 			return nil
 		}
@@ -57,7 +57,7 @@ func (f *fleet) dryDelete(r *vigilv1.DeleteRoomRequest) (*vigilv1.DeleteRoomResp
 	}
 	remove := cmd.(fsm.DeleteRoom)
 	var out fsm.Outcome
-	answer := read(f.core, func(st *fsm.State) *vigilv1.DeleteRoomResponse {
+	answer := read(f.core, func(st *fsm.View) *vigilv1.DeleteRoomResponse {
 		if out = st.CheckDelete(&remove); out.Code != fsm.OK {
 			return nil
 		}
@@ -70,7 +70,7 @@ func (f *fleet) dryDelete(r *vigilv1.DeleteRoomRequest) (*vigilv1.DeleteRoomResp
 	return answer, nil
 }
 
-func convertRoomPlan(st *fsm.State, p *fsm.RoomPlan) *vigilv1.RoomPlan {
+func convertRoomPlan(st *fsm.View, p *fsm.RoomPlan) *vigilv1.RoomPlan {
 	out := &vigilv1.RoomPlan{Created: p.New, Deleted: p.Gone}
 	out.AtWork, out.Canceled = st.Harm(p)
 	for i := range p.Roles {
@@ -79,7 +79,7 @@ func convertRoomPlan(st *fsm.State, p *fsm.RoomPlan) *vigilv1.RoomPlan {
 	return out
 }
 
-func convertRolePlan(st *fsm.State, p *fsm.RolePlan) *vigilv1.RolePlan {
+func convertRolePlan(st *fsm.View, p *fsm.RolePlan) *vigilv1.RolePlan {
 	out := &vigilv1.RolePlan{Role: p.Name, Starts: p.Starts, Ends: uint32(len(p.Ends)), Finishes: uint32(len(p.Finishes)), Canceled: p.Canceled}
 	switch {
 	case p.Was == nil:

@@ -16,7 +16,7 @@ func (f *fleet) ApplyRoom(ctx context.Context, r *vigilv1.ApplyRoomRequest) (*vi
 	if r.GetDryRun() {
 		return f.dryApply(r)
 	}
-	return write(ctx, f.core, r, applyRoomCmd, func(st *fsm.State, out *fsm.Outcome) *vigilv1.Room {
+	return write(ctx, f.core, r, applyRoomCmd, func(st *fsm.View, out *fsm.Outcome) *vigilv1.Room {
 		if room := st.Room(r.GetRoom()); room != nil {
 			return convertRoom(st, room)
 		}
@@ -29,7 +29,7 @@ func (f *fleet) DeleteRoom(ctx context.Context, r *vigilv1.DeleteRoomRequest) (*
 	if r.GetDryRun() {
 		return f.dryDelete(r)
 	}
-	return write(ctx, f.core, r, deleteRoomCmd, func(st *fsm.State, _ *fsm.Outcome) *vigilv1.DeleteRoomResponse {
+	return write(ctx, f.core, r, deleteRoomCmd, func(st *fsm.View, _ *fsm.Outcome) *vigilv1.DeleteRoomResponse {
 		return &vigilv1.DeleteRoomResponse{Pending: st.Room(r.GetRoom()) != nil}
 	})
 }
@@ -41,7 +41,7 @@ func (f *fleet) GetRoom(_ context.Context, r *vigilv1.GetRoomRequest) (*vigilv1.
 		return nil, c.err
 	}
 	var err error
-	out := read(f.core, func(st *fsm.State) *vigilv1.Room {
+	out := read(f.core, func(st *fsm.View) *vigilv1.Room {
 		if room := st.Room(r.GetRoom()); room != nil {
 			return convertRoom(st, room)
 		}
@@ -64,7 +64,7 @@ func (f *fleet) ListRooms(ctx context.Context, r *vigilv1.ListRoomsRequest) (*vi
 			return nil, err
 		}
 		more := false
-		f.reader.Read(func(st *fsm.State) {
+		f.reader.Read(func(st *fsm.View) {
 			seen := 0
 			for room := range st.Rooms(at) {
 				if more = seen == roomStep || len(resp.Rooms) == limit; more {

@@ -28,7 +28,7 @@ type signs struct {
 // look notes the servers that have told where their API is.
 func (p *signpost) look(r Reader) {
 	var addrs []string
-	r.Read(func(st *fsm.State) {
+	r.Read(func(st *fsm.View) {
 		for _, s := range st.Servers() {
 			if s.APIAddr != "" {
 				addrs = append(addrs, s.APIAddr)

@@ -57,7 +57,7 @@ func (w chunkWriter) Write(p []byte) (n int, err error) {
 func (f *forwarder) fresh(ctx context.Context) (*vigilv1.StatusResponse, error) {
 	full := vigilv1.Cluster_Status_FullMethodName
 	resp, err := f.toLeader(ctx, full, f.methods[full], &vigilv1.StatusRequest{}, func(context.Context, any) (any, error) {
-		return read(f.core, func(st *fsm.State) *vigilv1.StatusResponse {
+		return read(f.core, func(st *fsm.View) *vigilv1.StatusResponse {
 			return &vigilv1.StatusResponse{Index: st.LastIndex(), LastEvent: st.LastEvent()}
 		}), nil
 	})
@@ -95,7 +95,7 @@ func (c *clusterService) RestoreSnapshot(s grpc.ClientStreamingServer[vigilv1.Sn
 	if err := c.backups.Restore(s.Context(), &chunkReader{from: s}); err != nil {
 		return fmt.Errorf("restore snapshot: %w", err)
 	}
-	return s.SendAndClose(read(c.core, func(st *fsm.State) *vigilv1.RestoreSnapshotResponse {
+	return s.SendAndClose(read(c.core, func(st *fsm.View) *vigilv1.RestoreSnapshotResponse {
 		return &vigilv1.RestoreSnapshotResponse{Index: st.LastIndex(), Epoch: st.Epoch()}
 	}))
 }

@@ -31,23 +31,23 @@ func (f *fleet) CreateTask(ctx context.Context, r *vigilv1.CreateTaskRequest) (*
 
 // CancelTask ends a task by a human's word.
 func (f *fleet) CancelTask(ctx context.Context, r *vigilv1.CancelTaskRequest) (*vigilv1.Task, error) {
-	return write(ctx, f.core, r, cancelTaskCmd, func(st *fsm.State, out *fsm.Outcome) *vigilv1.Task {
+	return write(ctx, f.core, r, cancelTaskCmd, func(st *fsm.View, out *fsm.Outcome) *vigilv1.Task {
 		return taskByID(st, fsm.TaskID(r.GetTask()), out)
 	})
 }
 
 // RetryTask puts an ended task back into its queue.
 func (f *fleet) RetryTask(ctx context.Context, r *vigilv1.RetryTaskRequest) (*vigilv1.Task, error) {
-	return write(ctx, f.core, r, retryTaskCmd, func(st *fsm.State, out *fsm.Outcome) *vigilv1.Task {
+	return write(ctx, f.core, r, retryTaskCmd, func(st *fsm.View, out *fsm.Outcome) *vigilv1.Task {
 		return taskByID(st, fsm.TaskID(r.GetTask()), out)
 	})
 }
 
-func taskAnswer(st *fsm.State, out *fsm.Outcome) *vigilv1.Task { return taskByID(st, out.Task, out) }
+func taskAnswer(st *fsm.View, out *fsm.Outcome) *vigilv1.Task { return taskByID(st, out.Task, out) }
 
 // taskByID converts a task after a write; one that is gone by now (a repeated
 // write may be old) is answered with its number alone.
-func taskByID(st *fsm.State, id fsm.TaskID, out *fsm.Outcome) *vigilv1.Task {
+func taskByID(st *fsm.View, id fsm.TaskID, out *fsm.Outcome) *vigilv1.Task {
 	if t := st.Task(id); t != nil {
 		return summary(st, t)
 	}
@@ -60,7 +60,7 @@ func (f *fleet) GetTask(_ context.Context, r *vigilv1.GetTaskRequest) (*vigilv1.
 	if c.task(r.GetTask()); c.err != nil {
 		return nil, c.err
 	}
-	out := read(f.core, func(st *fsm.State) *vigilv1.Task {
+	out := read(f.core, func(st *fsm.View) *vigilv1.Task {
 		if t := st.Task(fsm.TaskID(r.GetTask())); t != nil {
 			return convertTask(st, t, true)
 		}
@@ -77,7 +77,7 @@ func noTask(id uint64) error {
 }
 
 // noRoom says that there is no such room, or who has deleted it (law L9).
-func noRoom(st *fsm.State, name string) error {
+func noRoom(st *fsm.View, name string) error {
 	if t := st.Tombstone(name); t != nil {
 		return notFound(fmt.Sprintf("Room %s was deleted%s; `vigil apply -f` makes it anew.", quote(name), deletedBy(t)))
 	}
@@ -99,7 +99,7 @@ type taskFilter struct {
 	states []vigilv1.TaskState
 }
 
-func (w *taskFilter) match(st *fsm.State, t *fsm.Task) bool {
+func (w *taskFilter) match(st *fsm.View, t *fsm.Task) bool {
 	if w.room != 0 && t.Room != w.room {
 		return false
 	}
@@ -125,7 +125,7 @@ func (f *fleet) ListTasks(ctx context.Context, r *vigilv1.ListTasksRequest) (*vi
 	}
 	want := taskFilter{role: r.GetRole(), states: r.GetStates()}
 	if r.GetRoom() != "" {
-		err := read(f.core, func(st *fsm.State) error {
+		err := read(f.core, func(st *fsm.View) error {
 			room := st.Room(r.GetRoom())
 			if room == nil {
 				return noRoom(st, r.GetRoom())
@@ -143,7 +143,7 @@ func (f *fleet) ListTasks(ctx context.Context, r *vigilv1.ListTasksRequest) (*vi
 			return nil, err
 		}
 		more := false
-		f.reader.Read(func(st *fsm.State) {
+		f.reader.Read(func(st *fsm.View) {
 			tasks := st.Tasks(at)
 			if r.GetNewestFirst() {
 				tasks = st.TasksBack(at)

@@ -107,7 +107,7 @@ func (l *logRelay) terminal(ctx context.Context, name string, ask *vigilv1.AtTer
 
 // life fills in which life of the agent runs, and gives the name of its host.
 func (l *logRelay) life(name string, ask *vigilv1.AtTerminalRequest) (hostName string, err error) {
-	l.reader.Read(func(st *fsm.State) {
+	l.reader.Read(func(st *fsm.View) {
 		a := st.AgentByName(name)
 		if a == nil {
 			err = noAgent(st, name)

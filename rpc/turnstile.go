@@ -40,7 +40,7 @@ func newTurnstile(r Reader) *turnstile {
 func (t *turnstile) enter(ctx context.Context, role fsm.RoleID) (ok bool, index uint64, err error) {
 	for {
 		var pending int
-		t.reader.Read(func(st *fsm.State) { pending, index = st.Pending(role), st.LastIndex() })
+		t.reader.Read(func(st *fsm.View) { pending, index = st.Pending(role), st.LastIndex() })
 		if pending == 0 {
 			return false, index, nil
 		}
@@ -68,7 +68,7 @@ func (t *turnstile) enter(ctx context.Context, role fsm.RoleID) (ok bool, index 
 // again looks once more from inside: the look that opened the way may be older than
 // a claim that has taken the last task and left.
 func (t *turnstile) again(role fsm.RoleID) (ok bool, index uint64, err error) {
-	t.reader.Read(func(st *fsm.State) { ok, index = st.Pending(role) > 0, st.LastIndex() })
+	t.reader.Read(func(st *fsm.View) { ok, index = st.Pending(role) > 0, st.LastIndex() })
 	if !ok {
 		t.leave(role)
 	}

@@ -251,7 +251,7 @@ func TestHostRegistersAndReports(t *testing.T) {
 func (w *world) order(t *testing.T, name string, host fsm.HostID) *vigilv1.Agent {
 	t.Helper()
 	var cmd fsm.OrderStart
-	w.nodes[0].Read(func(st *fsm.State) {
+	w.nodes[0].Read(func(st *fsm.View) {
 		a := st.AgentByName(name)
 		cmd = fsm.OrderStart{Agent: a.ID, Inc: st.NextIncarnation(a), Host: host}
 	})

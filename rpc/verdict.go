@@ -12,7 +12,7 @@ import (
 )
 
 // judgedAgent is convertAgent with the verdict; leader tells whether somebody leads.
-func judgedAgent(st *fsm.State, a *fsm.Agent, leader bool) *vigilv1.Agent {
+func judgedAgent(st *fsm.View, a *fsm.Agent, leader bool) *vigilv1.Agent {
 	out := convertAgent(st, a)
 	v := st.Verdict(a.ID, leader)
 	out.Verdict = convertVerdict(&v)
@@ -22,7 +22,7 @@ func judgedAgent(st *fsm.State, a *fsm.Agent, leader bool) *vigilv1.Agent {
 }
 
 // convertLadder tells what is done about a stuck agent; absent: it is not stuck.
-func convertLadder(st *fsm.State, id fsm.AgentID) *vigilv1.Ladder {
+func convertLadder(st *fsm.View, id fsm.AgentID) *vigilv1.Ladder {
 	c := st.Climb(id)
 	if c.Rung == fsm.NoRung && c.Next == fsm.NoRung && c.Why == "" {
 		return nil
@@ -75,7 +75,7 @@ func (f *fleet) GetAgentStatus(_ context.Context, r *vigilv1.GetAgentStatusReque
 		return nil, c.err
 	}
 	leader, now := f.reader.Leader().ID != "", time.Now()
-	return read(f.core, func(st *fsm.State) *vigilv1.AgentStatus {
+	return read(f.core, func(st *fsm.View) *vigilv1.AgentStatus {
 		out := &vigilv1.AgentStatus{Agent: r.GetAgent()}
 		a, id := st.AgentByName(r.GetAgent()), fsm.AgentID(0)
 		if a != nil {

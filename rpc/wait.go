@@ -187,7 +187,7 @@ func (w *waits) forget(role fsm.RoleID, q *roleQueue) {
 func (w *waits) settle(role fsm.RoleID) {
 	var pending int
 	var paused []fsm.AgentID
-	w.reader.Read(func(st *fsm.State) {
+	w.reader.Read(func(st *fsm.View) {
 		if pending = st.Pending(role); pending > 0 {
 			paused = st.PausedAgents(role)
 		}
@@ -245,7 +245,7 @@ func (w *waits) reset() {
 	w.mu.Unlock()
 	for _, role := range roles {
 		there := false
-		w.reader.Read(func(st *fsm.State) { there = st.Role(role) != nil })
+		w.reader.Read(func(st *fsm.View) { there = st.Role(role) != nil })
 		if there {
 			w.settle(role)
 		} else {
@@ -279,7 +279,7 @@ func (w *work) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1.Claim
 			return resp, err
 		}
 		if role, agent, _ = w.seat(claim); role == 0 {
-			return nil, read(w.core, func(st *fsm.State) error { return noAgent(st, r.GetSpeaker().GetAgent()) })
+			return nil, read(w.core, func(st *fsm.View) error { return noAgent(st, r.GetSpeaker().GetAgent()) })
 		}
 	}
 	return w.parkAndClaim(ctx, claim, &waiter{role: role, agent: agent, wake: make(chan struct{}, 1)}, limit)
@@ -289,7 +289,7 @@ func (w *work) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1.Claim
 // incarnation, which has shown its token, WAITING without a task, so that nothing has to be asked first.
 func (w *work) seat(claim *vigilv1.ClaimRequest) (role fsm.RoleID, agent fsm.AgentID, sure bool) {
 	s := speaker(claim.GetSpeaker())
-	w.reader.Read(func(st *fsm.State) {
+	w.reader.Read(func(st *fsm.View) {
 		if a := st.AgentByName(s.Agent); a != nil {
 			role, agent = a.Role, a.ID
 			sure = a.Inc == s.Inc && a.TokenHash == string(s.TokenHash) && a.Part == fsm.PartWaiting && a.Task == 0

@@ -62,7 +62,7 @@ func TestWaitTakesWhatIsThere(t *testing.T) {
 			w.wait(within(t), 1, 0, w.join("demo/builder"), got)
 		} else { // the same incarnation again: the same task
 			var me *vigilv1.Speaker
-			w.nodes[0].Read(func(st *fsm.State) {
+			w.nodes[0].Read(func(st *fsm.View) {
 				me = &vigilv1.Speaker{Agent: "demo/builder", Incarnation: uint64(st.AgentByName("demo/builder").Inc)}
 			})
 			w.wait(within(t), 1, 0, me, got)
@@ -207,7 +207,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	w.nodes[0].Read(func(st *fsm.State) {
+	w.nodes[0].Read(func(st *fsm.View) {
 		if n := st.Counts().Tasks[fsm.TaskCompleted]; n != agents*rounds {
 			t.Errorf("%d tasks completed, want %d", n, agents*rounds)
 		}

@@ -82,7 +82,7 @@ func (f *fleet) WatchEvents(r *vigilv1.WatchEventsRequest, s grpc.ServerStreamin
 		var last uint64
 		var old error
 		chunk = chunk[:0]
-		f.reader.Read(func(st *fsm.State) {
+		f.reader.Read(func(st *fsm.View) {
 			if last = st.LastEvent(); st.Epoch() != epoch && at > last {
 				old = ahead(at, last)
 			} else if old = compacted(st, at); old == nil {
@@ -119,7 +119,7 @@ func (f *fleet) WatchEvents(r *vigilv1.WatchEventsRequest, s grpc.ServerStreamin
 func (f *fleet) watchFrom(ctx context.Context, r *vigilv1.WatchEventsRequest) (at, end uint64, epoch uint32, err error) {
 	at = r.GetAfter()
 	var newest uint64
-	look := func(st *fsm.State) {
+	look := func(st *fsm.View) {
 		epoch, newest = st.Epoch(), st.LastEvent()
 		if r.GetTail() {
 			at = newest
@@ -148,7 +148,7 @@ func ahead(at, last uint64) error {
 }
 
 // compacted is the error when events behind at are no longer kept.
-func compacted(st *fsm.State, at uint64) error {
+func compacted(st *fsm.View, at uint64) error {
 	oldest := st.OldestEvent()
 	if oldest == 0 || at+1 >= oldest {
 		return nil
@@ -159,7 +159,7 @@ func compacted(st *fsm.State, at uint64) error {
 
 // readEvents copies the next events that the watch wants and returns the last one it
 // looked at.
-func readEvents(st *fsm.State, r *vigilv1.WatchEventsRequest, at uint64, to *[]fsm.Event) uint64 {
+func readEvents(st *fsm.View, r *vigilv1.WatchEventsRequest, at uint64, to *[]fsm.Event) uint64 {
 	seen := 0
 	for e := range st.Events(at) {
 		if seen == watchChunk {

@@ -61,7 +61,7 @@ func (c *checks) roomWatch(w *vigilv1.RoomWatch) fsm.RoomWatch {
 
 // ReopenRoom brings back what the watchdog canceled last in a room.
 func (f *fleet) ReopenRoom(ctx context.Context, r *vigilv1.ReopenRoomRequest) (*vigilv1.ReopenRoomResponse, error) {
-	return write(ctx, f.core, r, reopenRoomCmd, func(st *fsm.State, out *fsm.Outcome) *vigilv1.ReopenRoomResponse {
+	return write(ctx, f.core, r, reopenRoomCmd, func(st *fsm.View, out *fsm.Outcome) *vigilv1.ReopenRoomResponse {
 		resp := &vigilv1.ReopenRoomResponse{Tasks: out.Count}
 		if room := st.Room(r.GetRoom()); room != nil {
 			resp.Room = convertRoom(st, room)
@@ -72,7 +72,7 @@ func (f *fleet) ReopenRoom(ctx context.Context, r *vigilv1.ReopenRoomRequest) (*
 
 // SetRoomWatch replaces what a room sets for the watchdog.
 func (f *fleet) SetRoomWatch(ctx context.Context, r *vigilv1.SetRoomWatchRequest) (*vigilv1.Room, error) {
-	return write(ctx, f.core, r, setRoomWatchCmd, func(st *fsm.State, out *fsm.Outcome) *vigilv1.Room {
+	return write(ctx, f.core, r, setRoomWatchCmd, func(st *fsm.View, out *fsm.Outcome) *vigilv1.Room {
 		if room := st.Room(r.GetRoom()); room != nil {
 			return convertRoom(st, room)
 		}
@@ -82,7 +82,7 @@ func (f *fleet) SetRoomWatch(ctx context.Context, r *vigilv1.SetRoomWatchRequest
 
 // GetWatchdog tells what the conversation watchdog sees and has done.
 func (f *fleet) GetWatchdog(context.Context, *vigilv1.GetWatchdogRequest) (*vigilv1.GetWatchdogResponse, error) {
-	out := read(f.core, func(st *fsm.State) *vigilv1.GetWatchdogResponse {
+	out := read(f.core, func(st *fsm.View) *vigilv1.GetWatchdogResponse {
 		w := st.Watchdog()
 		out := &vigilv1.GetWatchdogResponse{Enabled: st.Settings().Watchdog.Enabled, ActiveRooms: uint32(st.ActiveRooms()),
 			WarnedTotal: w.Warned, CanceledTotal: w.Canceled}
@@ -106,7 +106,7 @@ func convertCancellation(x *fsm.Cancellation) *vigilv1.Cancellation {
 }
 
 // watchedRoom adds what the conversation watchdog knows of a room.
-func watchedRoom(st *fsm.State, r *fsm.Room, out *vigilv1.Room) {
+func watchedRoom(st *fsm.View, r *fsm.Room, out *vigilv1.Room) {
 	if r.Watch != (fsm.RoomWatch{}) {
 		out.Watch = &vigilv1.RoomWatch{IdleLimit: lasting(r.Watch.IdleLimit), Deadline: lasting(r.Watch.Deadline), Disabled: r.Watch.Disabled}
 	}
@@ -132,7 +132,7 @@ func (c *clusterService) GetHealth(context.Context, *vigilv1.GetHealthRequest) (
 	l := c.reader.Leader()
 	out := &vigilv1.GetHealthResponse{Status: "healthy", Server: c.self, Leader: l.Self,
 		Watchdog: &vigilv1.HealthWatchdog{Stats: c.watchdogStats()}}
-	out.Watchdog.Enabled = read(c.core, func(st *fsm.State) bool { return st.Settings().Watchdog.Enabled })
+	out.Watchdog.Enabled = read(c.core, func(st *fsm.View) bool { return st.Settings().Watchdog.Enabled })
 	if l.ID == "" {
 		out.Status = "no leader is known"
 	}

@@ -65,7 +65,7 @@ func TestSeed003RoomOverTheAPI(t *testing.T) {
 }
 
 func (w *world) activity(room string) (at fsm.Time) {
-	w.nodes[0].Read(func(st *fsm.State) { at = st.Quiet(st.Room(room)).Active })
+	w.nodes[0].Read(func(st *fsm.View) { at = st.Quiet(st.Room(room)).Active })
 	return at
 }
 

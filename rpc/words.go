@@ -29,7 +29,7 @@ func (c *core) prove(ctx context.Context, reqs ...*fsm.Request) {
 	if len(words) == 0 {
 		return
 	}
-	c.reader.Read(func(st *fsm.State) {
+	c.reader.Read(func(st *fsm.View) {
 		for _, r := range words {
 			r.Word = st.WordOf(r.Cmd, age)
 		}

@@ -14,7 +14,7 @@ import (
 
 // leaseLeft is how long the lease of the first agent goes on.
 func (w *world) leaseLeft() (d time.Duration) {
-	w.nodes[0].Read(func(st *fsm.State) { d = st.Lease(1).Until.Sub(st.Clock()) })
+	w.nodes[0].Read(func(st *fsm.View) { d = st.Lease(1).Until.Sub(st.Clock()) })
 	return d
 }
 

@@ -132,7 +132,7 @@ func (c *Cluster) Agree() {
 			if s.rep.Load() == nil {
 				continue
 			}
-			s.rep.Load().Read(func(st *fsm.State) {
+			s.rep.Load().Read(func(st *fsm.View) {
 				switch index {
 				case 0:
 					index = st.LastIndex()
@@ -150,10 +150,10 @@ func (c *Cluster) Agree() {
 			continue
 		}
 		got := s.rep.Load().Copy()
-		if got.LastIndex() == want.LastIndex() && got.Hash() != want.Hash() {
-			c.t.Errorf("L12: server %d differs from the leader at entry %d", i, got.LastIndex())
+		if got.Index() == want.Index() && got.Hash() != want.Hash() {
+			c.t.Errorf("L12: server %d differs from the leader at entry %d", i, got.Index())
 		}
-		s.rep.Load().Read(func(st *fsm.State) {
+		s.rep.Load().Read(func(st *fsm.View) {
 			if err := st.Check(); err != nil {
 				c.t.Errorf("server %d breaks a law: %v", i, err)
 			}

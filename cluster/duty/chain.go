@@ -23,7 +23,7 @@ type Prodding struct {
 }
 
 // Prods lists what the watchdog chain has decided and nobody has typed yet, at most so many.
-func Prods(s *fsm.State, most int) (list []Prodding) {
+func Prods(s *fsm.View, most int) (list []Prodding) {
 	for id := range s.Overseers(0) {
 		a := s.Agent(id)
 		if c := a.Notes().Chain; c != nil && c.Prod != 0 && len(list) < most {
@@ -52,7 +52,7 @@ func (d *Duty) ChainFigures() ChainFigures {
 func (d *Duty) prodOverseers(ctx context.Context) {
 	for pause(ctx, prodLook) {
 		var list []Prodding
-		d.cfg.Replica.Read(func(s *fsm.State) { list = Prods(s, prodsPerPlan) })
+		d.cfg.Replica.Read(func(s *fsm.View) { list = Prods(s, prodsPerPlan) })
 		d.typeAll(ctx, list)
 	}
 }

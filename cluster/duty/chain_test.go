@@ -23,7 +23,7 @@ func newOverseerFleet(t *testing.T) *overseerFleet {
 }
 
 func (f *overseerFleet) prod(_ context.Context, agent string, inc fsm.Incarnation, rung fsm.Rung) error {
-	f.state(func(s *fsm.State) {
+	f.state(func(s *fsm.View) {
 		if c := s.AgentByName(agent).Notes().Chain; rung == fsm.RungNudge && c.Prod != 0 {
 			f.w.t.Errorf("%s is done to %s before its record is committed", rung, agent)
 		}
@@ -42,7 +42,7 @@ func (f *overseerFleet) stint(t *testing.T, fn func(d *Duty)) {
 
 func (f *overseerFleet) patrol() {
 	var me fsm.Speaker
-	f.state(func(s *fsm.State) { me = fsm.Speaker{Agent: "ops/deacon", Inc: s.AgentByName("ops/deacon").Inc} })
+	f.state(func(s *fsm.View) { me = fsm.Speaker{Agent: "ops/deacon", Inc: s.AgentByName("ops/deacon").Inc} })
 	f.do(fsm.ReportPatrol{Speaker: me, Action: "scan"})
 }
 
@@ -69,7 +69,7 @@ func TestWokenOverseerIsTypedToOnce(t *testing.T) {
 				t.Fatalf("typed %v, want %v", f.done(), want)
 			}
 			f.after(3 * time.Minute)
-			f.state(func(s *fsm.State) {
+			f.state(func(s *fsm.View) {
 				if a := s.AgentByName("ops/deacon"); a.Inc.N() != 2 || a.Failures != 1 {
 					t.Errorf("life %s with %d failures, want life 2, charged once: %+v", a.Inc, a.Failures, s.Why(a.ID))
 				}
@@ -97,7 +97,7 @@ func TestDecisionIsTypedOnceOverLeaders(t *testing.T) {
 				f.after(7 * time.Second)
 				f.tick()
 				prod := false
-				f.state(func(s *fsm.State) { prod = s.AgentByName("ops/deacon").Notes().Chain.Prod != 0 })
+				f.state(func(s *fsm.View) { prod = s.AgentByName("ops/deacon").Notes().Chain.Prod != 0 })
 				if prod {
 					return
 				}

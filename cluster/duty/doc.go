@@ -5,7 +5,7 @@
 //
 // # Planners
 //
-// A planner is a pure function from *fsm.State to []fsm.Command. It reads no clock
+// A planner is a pure function from *fsm.View to []fsm.Command. It reads no clock
 // and no random source, and never changes what it is given. What is not in the
 // state (which servers the leader cannot reach) is an argument.
 //

@@ -48,7 +48,7 @@ func TestI115LostNudgeIsFollowedByTheNextRung(t *testing.T) {
 			if want := map[bool]int{true: 0, false: 9}[name == "heard and not heeded"]; failed != want {
 				t.Errorf("%s: %d rungs are known to have reached nobody, want %d", name, failed, want)
 			}
-			f.state(func(s *fsm.State) {
+			f.state(func(s *fsm.View) {
 				for e := range s.Events(0) {
 					if dumb := strings.Contains(e.Text, "nothing could be typed"); e.Kind == "agent.restarted_stuck" && dumb != (failed > 0) {
 						t.Errorf("%s: the restart says %q", name, e.Text)

@@ -44,7 +44,7 @@ const (
 
 // Climbs plans the rungs that are due for stuck agents behind after, at most so many; it
 // looks at no more than visits. Next is where to go on, the zero value when all were seen.
-func Climbs(s *fsm.State, after Place, most int) (steps []Step, next Place) {
+func Climbs(s *fsm.View, after Place, most int) (steps []Step, next Place) {
 	if !s.Settings().Ladder.Enabled {
 		return nil, Place{}
 	}
@@ -117,7 +117,7 @@ func (d *Duty) climb(ctx context.Context) {
 	var at Place
 	for {
 		var every time.Duration
-		d.cfg.Replica.Read(func(s *fsm.State) { every = s.Settings().Ladder.Interval })
+		d.cfg.Replica.Read(func(s *fsm.View) { every = s.Settings().Ladder.Interval })
 		if first {
 			every = min(every, firstLook)
 		}
@@ -140,10 +140,10 @@ func (d *Duty) climb(ctx context.Context) {
 // goes on there, so nobody waits behind those with low numbers for ever.
 func (d *Duty) lookForStuck(ctx context.Context, after Place) Place {
 	var left int
-	d.cfg.Replica.Read(func(s *fsm.State) { left = int(s.Settings().Ladder.PerPass) })
+	d.cfg.Replica.Read(func(s *fsm.View) { left = int(s.Settings().Ladder.PerPass) })
 	for whole := after == (Place{}); left > 0 && ctx.Err() == nil; {
 		var steps []Step
-		d.cfg.Replica.Read(func(s *fsm.State) { steps, after = Climbs(s, after, left) })
+		d.cfg.Replica.Read(func(s *fsm.View) { steps, after = Climbs(s, after, left) })
 		left -= len(steps)
 		d.step(ctx, steps)
 		if after == (Place{}) {

@@ -26,7 +26,7 @@ func allClimbs(t *testing.T, w *world, most int) (names []string) {
 	var at Place
 	for range 100 {
 		var steps []Step
-		steps, at = Climbs(w.s, at, most)
+		steps, at = Climbs(&w.s.View, at, most)
 		for _, s := range steps {
 			names = append(names, s.Name)
 		}
@@ -58,7 +58,7 @@ func TestF10DeafAgentsAreFoundBehindManyOthers(t *testing.T) {
 			if got := allClimbs(t, w, 10); len(got) != 1 || got[0] != "b/x" {
 				t.Fatalf("the ladder would climb for %v, want b/x", got)
 			}
-			if steps, at := Climbs(w.s, Place{}, 10); paused && (len(steps) != 1 || at != Place{}) {
+			if steps, at := Climbs(&w.s.View, Place{}, 10); paused && (len(steps) != 1 || at != Place{}) {
 				t.Errorf("paused agents count: the first plan has %d steps and ends at %+v", len(steps), at)
 			}
 			if paused {

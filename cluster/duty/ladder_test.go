@@ -117,15 +117,15 @@ func (f *stuckFleet) stintWith(t *testing.T, prod func(context.Context, string, 
 }
 
 // state tells something of the fleet's state.
-func (f *stuckFleet) state(tell func(*fsm.State)) {
+func (f *stuckFleet) state(tell func(*fsm.View)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	tell(f.w.s)
+	tell(&f.w.s.View)
 }
 
 // rungs are the events of the ladder in order: "10m30s agent.nudged".
 func (f *stuckFleet) rungs() (list []string, at []time.Duration) {
-	f.state(func(s *fsm.State) {
+	f.state(func(s *fsm.View) {
 		for e := range s.Events(0) {
 			switch e.Kind {
 			case "agent.nudged", "agent.woken", "agent.interrupted", "agent.restarted_stuck", "agent.needs_human":
@@ -145,7 +145,7 @@ func TestI41HungWithFreshBeats(t *testing.T) {
 		f.stint(t, func(d *Duty) {
 			f.after(time.Minute)
 			var began fsm.Time
-			f.state(func(s *fsm.State) { began = s.AgentByName("r/x").TaskSince })
+			f.state(func(s *fsm.View) { began = s.AgentByName("r/x").TaskSince })
 			f.after(43 * time.Minute)
 			list, at := f.rungs()
 			if want := []string{"agent.nudged", "agent.woken", "agent.interrupted", "agent.restarted_stuck"}; !slices.Equal(list, want) {
@@ -156,7 +156,7 @@ func TestI41HungWithFreshBeats(t *testing.T) {
 					t.Errorf("%s after %s of silence, want %s and a look or two", list[i], got, want)
 				}
 			}
-			f.state(func(s *fsm.State) {
+			f.state(func(s *fsm.View) {
 				if a := s.AgentByName("r/x"); a.Inc.N() != 2 || a.Task == 0 || a.Failures != 1 {
 					t.Errorf("life %s with task %d and %d failures, want life 2 at work, charged once: %+v", a.Inc, a.Task, a.Failures, s.Why(a.ID))
 				}
@@ -209,7 +209,7 @@ func TestI109DetectedAndActed(t *testing.T) {
 		f.stint(t, func(d *Duty) {
 			f.after(time.Minute + 30*time.Minute + 15*time.Minute)
 			acted := map[string]bool{}
-			f.state(func(s *fsm.State) {
+			f.state(func(s *fsm.View) {
 				for e := range s.Events(0) {
 					if e.Kind == "agent.restarted_stuck" || e.Kind == "agent.needs_human" {
 						acted[e.Agent] = true

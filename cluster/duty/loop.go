@@ -29,7 +29,7 @@ const (
 // Replica is what duties need of the replicated state.
 type Replica interface {
 	// Read calls fn under the read lock; it must be short.
-	Read(fn func(*fsm.State))
+	Read(fn func(*fsm.View))
 	// SubmitAll proposes the requests and fills in one outcome for each.
 	SubmitAll(ctx context.Context, reqs []fsm.Request, outs []fsm.Outcome) error
 	// Barrier returns when the state has the clock of an entry sealed after the call.
@@ -158,8 +158,8 @@ type planned struct {
 // the other, so that what waits for it gets its turn between them.
 func (d *Duty) plan() (p planned) {
 	d.counts.plans.Add(1)
-	read := func(fn func(s *fsm.State)) {
-		d.cfg.Replica.Read(func(s *fsm.State) {
+	read := func(fn func(s *fsm.View)) {
+		d.cfg.Replica.Read(func(s *fsm.View) {
 			began := time.Now()
 			fn(s)
 			p.held += time.Since(began)
@@ -167,14 +167,14 @@ func (d *Duty) plan() (p planned) {
 	}
 	if d.cfg.Unheard != nil {
 		unheard := d.cfg.Unheard()
-		read(func(s *fsm.State) {
+		read(func(s *fsm.View) {
 			p.orders = append(p.orders, Voids(s, unheard)...)
 			p.orders = append(p.orders, Suspects(s)...)
 			p.orders = append(p.orders, Cancels(s)...)
 			p.orders = append(p.orders, Surrenders(s)...)
 		})
 	}
-	read(func(s *fsm.State) {
+	read(func(s *fsm.View) {
 		p.due = s.DueRoles() > 0
 		p.orders = append(p.orders, d.starts.starts(s, ordersPerPlan)...)
 	})

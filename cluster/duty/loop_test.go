@@ -27,11 +27,11 @@ func newReplica(t *testing.T) *replica {
 	return &replica{w: newWorld(t), began: time.Now(), wake: func(fsm.Effects) {}}
 }
 
-func (r *replica) Read(fn func(*fsm.State)) {
+func (r *replica) Read(fn func(*fsm.View)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.plans++
-	fn(r.w.s)
+	fn(&r.w.s.View)
 }
 
 func (r *replica) SubmitAll(_ context.Context, reqs []fsm.Request, outs []fsm.Outcome) error {

@@ -84,7 +84,7 @@ type Other struct {
 	Priority   string `json:"priority"`
 }
 
-func announcement(s *fsm.State, e *fsm.Escalation, id string) *Announcement {
+func announcement(s *fsm.View, e *fsm.Escalation, id string) *Announcement {
 	a := &Announcement{ID: id, Escalation: uint64(e.ID), Kind: e.Kind.String(), Subject: e.Subject, Priority: e.Priority.String(),
 		State: e.State.String(), Reason: e.Reason(), Done: e.Done(), Commands: e.Commands(), Room: e.Room, Agent: e.Agent,
 		Task: uint64(e.Task), Host: e.Host, Facts: map[string]string{}, Count: e.Count,
@@ -223,7 +223,7 @@ func (d *Duty) nextNotice(n *notifier) (a *Announcement, notes []fsm.NoteNotice)
 	for _, other := range d.notifiers {
 		names = append(names, other.Name)
 	}
-	d.cfg.Replica.Read(func(s *fsm.State) {
+	d.cfg.Replica.Read(func(s *fsm.View) {
 		list := s.Notices(n.Name)
 		if len(list) == 0 {
 			return

@@ -85,7 +85,7 @@ func (r *replica) ticks(span time.Duration) {
 }
 
 func (r *replica) notice(id fsm.EscalationID) (n fsm.Notice) {
-	r.Read(func(s *fsm.State) { n = s.Escalation(id).Notice })
+	r.Read(func(s *fsm.View) { n = s.Escalation(id).Notice })
 	return n
 }
 
@@ -210,7 +210,7 @@ func TestManyNoticesAreGathered(t *testing.T) {
 			if got := all["hook"].heard(); len(got) > 4 {
 				t.Errorf("%d calls for 301 escalations: %v", len(got), got)
 			}
-			r.Read(func(s *fsm.State) {
+			r.Read(func(s *fsm.View) {
 				if c := s.EscalationCounts(); c.Open != 301 || c.Pending != 0 {
 					t.Errorf("%+v", c)
 				}
@@ -261,7 +261,7 @@ func TestNoticesByMail(t *testing.T) {
 		inStint(t, r, cfg, func(*Duty) {
 			r.trouble("r/x.1")
 			r.ticks(3 * time.Hour)
-			r.Read(func(s *fsm.State) {
+			r.Read(func(s *fsm.View) {
 				var mails []*fsm.Mail
 				for m := range s.Mails(1) {
 					mails = append(mails, m)

@@ -52,7 +52,7 @@ type site struct {
 
 // look brings what is known in line with the hosts, and gives the sum of their slots and the
 // places of those that have any.
-func (x *sites) look(s *fsm.State, visits *int) (room int, free []int) {
+func (x *sites) look(s *fsm.View, visits *int) (room int, free []int) {
 	same, n := x.epoch == s.Epoch() && x.by != nil, 0
 	for h := range s.Hosts() {
 		*visits++
@@ -83,7 +83,7 @@ func (x *sites) look(s *fsm.State, visits *int) (room int, free []int) {
 }
 
 // learn reads all hosts.
-func (x *sites) learn(s *fsm.State, visits *int) {
+func (x *sites) learn(s *fsm.View, visits *int) {
 	*x = sites{epoch: s.Epoch(), by: map[offer][]int{}, fits: map[fsm.RoleID]fit{}, seen: x.seen[:0], list: x.list[:0]}
 	for h := range s.Hosts() {
 		*visits++
@@ -113,7 +113,7 @@ func (x *sites) home(a *fsm.Agent) *site {
 
 // nowhere tells that no host that takes starts, full or not, fits the role. It is found out
 // once for each revision of the role and of the hosts.
-func (x *sites) nowhere(s *fsm.State, r *fsm.Role, visits *int) bool {
+func (x *sites) nowhere(s *fsm.View, r *fsm.Role, visits *int) bool {
 	if f, known := x.fits[r.ID]; known && f.rev == r.Rev {
 		return !f.anywhere
 	}

@@ -33,7 +33,7 @@ type planner struct {
 // start the agent, or was lost with it, is the last choice. Of agents that the
 // brake paces it plans as many as the brake lets through, and one at least: cluster
 // time moves on with an entry, though what is in it is refused.
-func (p *planner) starts(s *fsm.State, most int) []fsm.Command {
+func (p *planner) starts(s *fsm.View, most int) []fsm.Command {
 	p.visits, p.cut = 0, false
 	room, free := p.sites.look(s, &p.visits)
 	most = min(most, int(s.Settings().StartsPerSecond), room)
@@ -64,7 +64,7 @@ func (p *planner) starts(s *fsm.State, most int) []fsm.Command {
 // turn is one look of the planner.
 type turn struct {
 	*planner
-	s      *fsm.State
+	s      *fsm.View
 	free   []int // sites that had a slot when it began
 	most   int   // orders
 	limit  int   // visits

@@ -27,7 +27,7 @@ func TestStarts(t *testing.T) {
 		{"agents that already run count for the spread", func(w *world) {
 			h1 := w.host("h1")
 			w.must(room("r", fsm.RoleSpec{Name: "x"}))
-			w.carry(starts(w.s, 10))
+			w.carry(starts(&w.s.View, 10))
 			w.accept(h1)
 			w.host("h2")
 			w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 2}))
@@ -35,7 +35,7 @@ func TestStarts(t *testing.T) {
 		{"the host with the smaller share of its capacity in use takes another role", func(w *world) {
 			h1 := w.host("h1", capacity(2))
 			w.must(room("r", fsm.RoleSpec{Name: "x"}))
-			w.carry(starts(w.s, 10))
+			w.carry(starts(&w.s.View, 10))
 			w.accept(h1)
 			w.host("h2", capacity(100))
 			w.must(room("s", fsm.RoleSpec{Name: "y"}))
@@ -72,7 +72,7 @@ func TestStarts(t *testing.T) {
 		{"L9: the agents of a drained host go elsewhere", func(w *world) {
 			h1 := w.host("h1")
 			w.must(room("r", fsm.RoleSpec{Name: "x"}))
-			w.carry(starts(w.s, 10))
+			w.carry(starts(&w.s.View, 10))
 			w.accept(h1)
 			w.host("h2")
 			w.must(fsm.DrainHost{Host: h1, By: "ann"})
@@ -101,7 +101,7 @@ func TestStarts(t *testing.T) {
 		{"L4: an agent with an open order is not ordered again", func(w *world) {
 			w.host("h1")
 			w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 2}))
-			w.carry(starts(w.s, 1))
+			w.carry(starts(&w.s.View, 1))
 		}, []string{"start r/x.2#1 on h1"}},
 		{"L9: a stopped agent is not started", func(w *world) {
 			w.host("h1")
@@ -118,7 +118,7 @@ func TestStarts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
 			tt.set(w)
-			plan := starts(w.s, 100)
+			plan := starts(&w.s.View, 100)
 			if got := w.show(plan); !slices.Equal(got, tt.want) {
 				t.Fatalf("planned %q, want %q", got, tt.want)
 			}
@@ -131,20 +131,20 @@ func TestStartsGoBackHome(t *testing.T) {
 	w := newWorld(t)
 	h1 := w.host("h1")
 	w.must(room("r", fsm.RoleSpec{Name: "x"}, fsm.RoleSpec{Name: "y"}))
-	w.carry(starts(w.s, 10))
+	w.carry(starts(&w.s.View, 10))
 	w.accept(h1)
 	w.host("h2") // empty, so the better place but for what the agents left on h1
 	w.exit("r/x", fsm.ExitNone)
 	w.pass(20 * time.Second)
-	if got, want := w.show(starts(w.s, 10)), []string{"start r/x#2 on h1"}; !slices.Equal(got, want) {
+	if got, want := w.show(starts(&w.s.View, 10)), []string{"start r/x#2 on h1"}; !slices.Equal(got, want) {
 		t.Fatalf("after a crash planned %q, want %q", got, want)
 	}
-	w.carry(starts(w.s, 10))
+	w.carry(starts(&w.s.View, 10))
 	a := w.s.AgentByName("r/x")
 	w.must(fsm.AcceptOrder{Host: h1, Boot: "boot", Agent: a.ID, Inc: a.Inc})
 	w.exit("r/x", fsm.ExitStartFailed)
 	w.pass(20 * time.Second)
-	if got, want := w.show(starts(w.s, 10)), []string{"start r/x#3 on h2"}; !slices.Equal(got, want) {
+	if got, want := w.show(starts(&w.s.View, 10)), []string{"start r/x#3 on h2"}; !slices.Equal(got, want) {
 		t.Fatalf("after a failed start planned %q, want %q", got, want)
 	}
 }
@@ -155,17 +155,17 @@ func TestStartsAvoidTheHostThatWasLost(t *testing.T) {
 	w := newWorld(t)
 	h1 := w.host("h1")
 	w.must(room("r", fsm.RoleSpec{Name: "x"}))
-	w.carry(starts(w.s, 10))
+	w.carry(starts(&w.s.View, 10))
 	w.accept(h1)
 	w.must(fsm.ConfirmDead{Host: h1, Force: true})
 	w.host("h1")
-	if got, want := w.show(starts(w.s, 10)), []string{"start r/x#2 on h1"}; !slices.Equal(got, want) {
+	if got, want := w.show(starts(&w.s.View, 10)), []string{"start r/x#2 on h1"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
 	}
 	h2 := w.host("h2", func(c *fsm.RegisterHost) { c.Capacity = 2 })
 	w.must(room("s", fsm.RoleSpec{Name: "y", Labels: []fsm.KV{}}))
 	w.carry([]fsm.Command{fsm.OrderStart{Agent: w.s.AgentByName("s/y").ID, Inc: 1, Host: h2}}) // the fuller one
-	if got, want := w.show(starts(w.s, 10)), []string{"start r/x#2 on h2"}; !slices.Equal(got, want) {
+	if got, want := w.show(starts(&w.s.View, 10)), []string{"start r/x#2 on h2"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
 	}
 }
@@ -177,14 +177,14 @@ func TestI96LostAgentsAreSpread(t *testing.T) {
 	h1 := w.host("h1")
 	w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 12}))
 	for range 3 {
-		w.carry(starts(w.s, 100))
+		w.carry(starts(&w.s.View, 100))
 		w.accept(h1)
 		w.pass(time.Second)
 	}
 	w.must(fsm.ConfirmDead{Host: h1, Force: true})
 	w.host("h2")
 	w.host("h3")
-	plan := starts(w.s, 100)
+	plan := starts(&w.s.View, 100)
 	on := map[fsm.HostID]int{}
 	for _, c := range plan {
 		on[c.(fsm.OrderStart).Host]++
@@ -202,7 +202,7 @@ func TestStartsFollowTheBrake(t *testing.T) {
 	w.set("brake_agents", "2", "starts_per_host", "100")
 	h1 := w.host("h1")
 	w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 15, TTL: 20 * time.Second}))
-	w.carry(starts(w.s, 100))
+	w.carry(starts(&w.s.View, 100))
 	w.accept(h1)
 	w.pass(20 * time.Second)
 	if w.s.Brake().Set == 0 {
@@ -211,10 +211,10 @@ func TestStartsFollowTheBrake(t *testing.T) {
 	h2 := w.host("h2")
 	w.must(room("s", fsm.RoleSpec{Name: "y", Labels: []fsm.KV{}}))
 	w.must(fsm.DrainHost{Host: h1, By: "ann"})
-	if got, want := w.show(starts(w.s, 100)), []string{"start s/y#1 on h2"}; !slices.Equal(got, want) {
+	if got, want := w.show(starts(&w.s.View, 100)), []string{"start s/y#1 on h2"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
 	}
-	w.carry(starts(w.s, 100))
+	w.carry(starts(&w.s.View, 100))
 	w.accept(h2)
 	for w.s.Clock() < w.s.Brake().Hold {
 		w.beat(h2)
@@ -223,7 +223,7 @@ func TestStartsFollowTheBrake(t *testing.T) {
 	started := 0
 	for range 40 { // ten seconds
 		w.beat(h2)
-		plan := starts(w.s, 100)
+		plan := starts(&w.s.View, 100)
 		if len(plan) > 1 {
 			t.Fatalf("planned %q at once", w.show(plan))
 		}
@@ -243,12 +243,12 @@ func TestStartsUseFailedHostAsLastResort(t *testing.T) {
 	w := newWorld(t)
 	h1 := w.host("h1")
 	w.must(room("r", fsm.RoleSpec{Name: "x"}))
-	w.carry(starts(w.s, 10))
+	w.carry(starts(&w.s.View, 10))
 	a := w.s.AgentByName("r/x")
 	w.must(fsm.AcceptOrder{Host: h1, Boot: "boot", Agent: a.ID, Inc: a.Inc})
 	w.exit("r/x", fsm.ExitStartFailed)
 	w.pass(20 * time.Second)
-	if got, want := w.show(starts(w.s, 10)), []string{"start r/x#2 on h1"}; !slices.Equal(got, want) {
+	if got, want := w.show(starts(&w.s.View, 10)), []string{"start r/x#2 on h1"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
 	}
 }
@@ -259,9 +259,9 @@ func TestStartsArePure(t *testing.T) {
 	w.host("h2")
 	w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 7}, fsm.RoleSpec{Name: "y", Replicas: 3}))
 	before := w.s.Copy().Hash()
-	first := w.show(starts(w.s, 100))
+	first := w.show(starts(&w.s.View, 100))
 	for range 20 {
-		if again := w.show(starts(w.s, 100)); !slices.Equal(first, again) {
+		if again := w.show(starts(&w.s.View, 100)); !slices.Equal(first, again) {
 			t.Fatalf("the same state gave two plans:\n%q\n%q", first, again)
 		}
 	}
@@ -286,7 +286,7 @@ func BenchmarkStarts(b *testing.B) {
 	do(room("r", fsm.RoleSpec{Name: "x", Replicas: 10_000}))
 	b.ReportAllocs()
 	for b.Loop() {
-		if n := len(starts(s, ordersPerPlan)); n != ordersPerPlan {
+		if n := len(starts(&s.View, ordersPerPlan)); n != ordersPerPlan {
 			b.Fatalf("planned %d", n)
 		}
 	}

@@ -126,4 +126,4 @@ func (w *world) show(plan []fsm.Command) (out []string) {
 }
 
 // starts is a plan of somebody who knows nothing from before.
-func starts(s *fsm.State, most int) []fsm.Command { return new(planner).starts(s, most) }
+func starts(s *fsm.View, most int) []fsm.Command { return new(planner).starts(s, most) }

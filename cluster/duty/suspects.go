@@ -4,7 +4,7 @@ import "vigil/fsm"
 
 // Voids drops what servers that the leader cannot reach have said of hosts: it is
 // out of date. Such a server says everything again when it is back.
-func Voids(s *fsm.State, unheard map[string]bool) []fsm.Command {
+func Voids(s *fsm.View, unheard map[string]bool) []fsm.Command {
 	if len(unheard) == 0 {
 		return nil
 	}
@@ -24,7 +24,7 @@ func Voids(s *fsm.State, unheard map[string]bool) []fsm.Command {
 // Suspects doubts every host in service that the servers do not hear, and trusts a
 // suspect one again that they do; see fsm.State.Doubt for the rule. A doubt that
 // has got another reason is said again.
-func Suspects(s *fsm.State) []fsm.Command {
+func Suspects(s *fsm.View) []fsm.Command {
 	var out []fsm.Command
 	for h := range s.Hosts() {
 		if h.State == fsm.HostLost || h.State == fsm.HostLeft {
@@ -46,7 +46,7 @@ func Suspects(s *fsm.State) []fsm.Command {
 
 // Surrenders gives up the lives of fast roles on hosts of which nothing is heard,
 // so that they are started elsewhere before their fences end.
-func Surrenders(s *fsm.State) []fsm.Command {
+func Surrenders(s *fsm.View) []fsm.Command {
 	var out []fsm.Command
 	for h := range s.Hosts() {
 		if s.Surrenders(h) {
@@ -58,7 +58,7 @@ func Surrenders(s *fsm.State) []fsm.Command {
 
 // Cancels takes back the start orders of suspect hosts, so that the agents can go
 // to another. An order that was accepted stays: the agent may be running (law L7).
-func Cancels(s *fsm.State) []fsm.Command {
+func Cancels(s *fsm.View) []fsm.Command {
 	var out []fsm.Command
 	for h := range s.Hosts() {
 		if h.State != fsm.HostSuspect {

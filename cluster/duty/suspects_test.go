@@ -55,12 +55,12 @@ func TestSuspects(t *testing.T) {
 				w.must(fsm.SuspectHost{Host: h, Suspect: true, Reason: "before"})
 			}
 			w.hear(h, tt.views...)
-			plan := Suspects(w.s)
+			plan := Suspects(&w.s.View)
 			if got := w.show(plan); !slices.Equal(got, tt.want) {
 				t.Fatalf("planned %q, want %q", got, tt.want)
 			}
 			w.carry(plan)
-			if again := w.show(Suspects(w.s)); len(again) != 0 {
+			if again := w.show(Suspects(&w.s.View)); len(again) != 0 {
 				t.Fatalf("the plan was carried out and is planned again: %q", again)
 			}
 		})
@@ -72,24 +72,24 @@ func TestSuspectsTellABlockedPortFromADeadHost(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("h")
 	w.hear(h, heard{silent, alive}, heard{silent, none}, heard{silent, none})
-	w.carry(Suspects(w.s))
+	w.carry(Suspects(&w.s.View))
 	for range 30 {
 		w.pass(time.Second)
-		if plan := Suspects(w.s); len(plan) != 0 {
+		if plan := Suspects(&w.s.View); len(plan) != 0 {
 			t.Fatalf("planned %q although no beat has arrived", w.show(plan))
 		}
 	}
 	w.beat(h)
-	if got, want := w.show(Suspects(w.s)), []string{"suspect h: gossip is blocked (UDP port?) while its beats arrive"}; !slices.Equal(got, want) {
+	if got, want := w.show(Suspects(&w.s.View)), []string{"suspect h: gossip is blocked (UDP port?) while its beats arrive"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
 	}
-	w.carry(Suspects(w.s))
+	w.carry(Suspects(&w.s.View))
 	w.pass(time.Second)
-	if plan := Suspects(w.s); len(plan) != 0 {
+	if plan := Suspects(&w.s.View); len(plan) != 0 {
 		t.Fatalf("planned %q again", w.show(plan))
 	}
 	w.hear(h, heard{alive, alive}, heard{alive, none}, heard{alive, none})
-	if got, want := w.show(Suspects(w.s)), []string{"trust h: heard again"}; !slices.Equal(got, want) {
+	if got, want := w.show(Suspects(&w.s.View)), []string{"trust h: heard again"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
 	}
 }
@@ -102,7 +102,7 @@ func TestSuspectsAreForgottenWhenLost(t *testing.T) {
 	if w.s.Host(h).State != fsm.HostLost {
 		t.Fatalf("host is %s", w.s.Host(h).State)
 	}
-	if plan := Suspects(w.s); len(plan) != 0 {
+	if plan := Suspects(&w.s.View); len(plan) != 0 {
 		t.Fatalf("planned %q for a lost host", w.show(plan))
 	}
 }
@@ -114,19 +114,19 @@ func TestI17ViewsOfUnreachableServersAreVoid(t *testing.T) {
 	h, other := w.host("h"), w.host("other")
 	w.hear(h, heard{alive, alive}, heard{silent, none}, heard{alive, none})
 	w.hear(other, heard{alive, none}, heard{alive, alive})
-	if plan := Voids(w.s, map[string]bool{"x": true}); len(plan) != 0 {
+	if plan := Voids(&w.s.View, map[string]bool{"x": true}); len(plan) != 0 {
 		t.Fatalf("planned %q for a server that has said nothing", w.show(plan))
 	}
 	w.hear(h, heard{alive, alive}, heard{silent, none}, heard{silent, none})
-	plan := Voids(w.s, map[string]bool{"a": true})
+	plan := Voids(&w.s.View, map[string]bool{"a": true})
 	if got, want := w.show(plan), []string{"void a"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
 	}
 	w.carry(plan)
-	if plan := Voids(w.s, map[string]bool{"a": true}); len(plan) != 0 {
+	if plan := Voids(&w.s.View, map[string]bool{"a": true}); len(plan) != 0 {
 		t.Fatalf("planned %q again", w.show(plan))
 	}
-	if got, want := w.show(Suspects(w.s)), []string{"suspect h: silent in gossip"}; !slices.Equal(got, want) {
+	if got, want := w.show(Suspects(&w.s.View)), []string{"suspect h: silent in gossip"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
 	}
 }
@@ -137,7 +137,7 @@ func TestSurrenders(t *testing.T) {
 	fast := func(w *world) (fsm.HostID, []string) {
 		h := w.host("h")
 		w.must(room("r", fsm.RoleSpec{Name: "f", Policy: fsm.PolicyFast}, fsm.RoleSpec{Name: "x"}))
-		w.carry(starts(w.s, 10))
+		w.carry(starts(&w.s.View, 10))
 		w.accept(h)
 		return h, []string{"surrender h"}
 	}
@@ -161,11 +161,11 @@ func TestSurrenders(t *testing.T) {
 			h, want := fast(w)
 			w.pass(tt.after)
 			w.hear(h, tt.views...)
-			if plan := Surrenders(w.s); len(plan) != 0 {
+			if plan := Surrenders(&w.s.View); len(plan) != 0 {
 				t.Fatalf("planned %q before anybody doubts the host", w.show(plan))
 			}
-			w.carry(Suspects(w.s))
-			plan := Surrenders(w.s)
+			w.carry(Suspects(&w.s.View))
+			plan := Surrenders(&w.s.View)
 			if !tt.gone {
 				want = nil
 				if out := w.apply(fsm.Request{Cmd: fsm.SurrenderHost{Host: h}}).Outcomes[0]; out.Code != fsm.Conflict {
@@ -182,7 +182,7 @@ func TestSurrenders(t *testing.T) {
 			if got := w.s.AgentByName("r/x").Proc; got != fsm.ProcRunning {
 				t.Fatalf("L7: the fenced r/x is %s", got)
 			}
-			if plan := Surrenders(w.s); len(plan) != 0 {
+			if plan := Surrenders(&w.s.View); len(plan) != 0 {
 				t.Fatalf("planned %q again", w.show(plan))
 			}
 		})
@@ -194,20 +194,20 @@ func TestCancelsSpareAcceptedOrders(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("h")
 	w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 2}))
-	w.carry(starts(w.s, 10))
-	if plan := Cancels(w.s); len(plan) != 0 {
+	w.carry(starts(&w.s.View, 10))
+	if plan := Cancels(&w.s.View); len(plan) != 0 {
 		t.Fatalf("planned %q for a ready host", w.show(plan))
 	}
 	a := w.s.AgentByName("r/x")
 	w.must(fsm.AcceptOrder{Host: h, Boot: "boot", Agent: a.ID, Inc: a.Inc})
 	w.must(fsm.SuspectHost{Host: h, Suspect: true})
-	plan := Cancels(w.s)
+	plan := Cancels(&w.s.View)
 	if got, want := w.show(plan), []string{"cancel r/x.2#1"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
 	}
 	w.carry(plan)
 	w.host("other")
-	if got, want := w.show(starts(w.s, 10)), []string{"start r/x.2#2 on other"}; !slices.Equal(got, want) {
+	if got, want := w.show(starts(&w.s.View, 10)), []string{"start r/x.2#2 on other"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
 	}
 }

@@ -17,7 +17,7 @@ const settingsLook = time.Second
 // interval. With warn false it only cancels: nobody is warned between two passes.
 //
 // Next is when, in cluster time, there is more to do for rooms that were warned; 0: nothing.
-func Silent(s *fsm.State, warn bool) (orders []fsm.Command, next fsm.Time) {
+func Silent(s *fsm.View, warn bool) (orders []fsm.Command, next fsm.Time) {
 	set, w, now := s.Settings().Watchdog, s.Watchdog(), s.Clock()
 	left, full := int(set.MaxCancellations), w.WindowAt.Add(set.Interval)
 	if w.InWindow > 0 && now < full {
@@ -113,7 +113,7 @@ func (d *Duty) watch(ctx context.Context) {
 }
 
 func (d *Duty) watchSettings() (set fsm.WatchdogSettings) {
-	d.cfg.Replica.Read(func(s *fsm.State) { set = s.Settings().Watchdog })
+	d.cfg.Replica.Read(func(s *fsm.View) { set = s.Settings().Watchdog })
 	return set
 }
 
@@ -164,7 +164,7 @@ func (d *Duty) pass(ctx context.Context) {
 // clockIn gives the number of active rooms, once the state has the clock of now. False:
 // there is nothing to look at, or the state could not be written.
 func (d *Duty) clockIn(ctx context.Context) (active int, there bool) {
-	d.cfg.Replica.Read(func(s *fsm.State) { there = s.Settings().Watchdog.Enabled && s.OpenTasks() > 0 })
+	d.cfg.Replica.Read(func(s *fsm.View) { there = s.Settings().Watchdog.Enabled && s.OpenTasks() > 0 })
 	if !there {
 		return 0, false
 	}
@@ -172,7 +172,7 @@ func (d *Duty) clockIn(ctx context.Context) (active int, there bool) {
 		d.failed(ctx, err)
 		return 0, false
 	}
-	d.cfg.Replica.Read(func(s *fsm.State) { active = s.ActiveRooms() })
+	d.cfg.Replica.Read(func(s *fsm.View) { active = s.ActiveRooms() })
 	return active, true
 }
 
@@ -188,7 +188,7 @@ func (d *Duty) failed(ctx context.Context, err error) {
 func (d *Duty) look(ctx context.Context, warn bool) (canceled int, rest time.Duration) {
 	var orders []fsm.Command
 	names := map[fsm.RoomID]string{}
-	d.cfg.Replica.Read(func(s *fsm.State) {
+	d.cfg.Replica.Read(func(s *fsm.View) {
 		var next fsm.Time
 		if orders, next = Silent(s, warn); next != 0 {
 			rest = max(next.Sub(s.Clock()), time.Millisecond)

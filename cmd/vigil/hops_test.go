@@ -184,7 +184,7 @@ func TestL10BeatsSurviveAHuntForLeaders(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		close(h.stop)
 		h.wg.Wait()
-		h.c.Replica(h.c.Leader()).Read(func(s *fsm.State) {
+		h.c.Replica(h.c.Leader()).Read(func(s *fsm.View) {
 			t.Logf("%d strikes in a minute; cluster time %v; at worst %v between proofs", struck, time.Duration(s.Clock()), h.worst)
 			for a := range s.Agents("") {
 				if a.Part != fsm.PartWaiting {

@@ -60,7 +60,7 @@ type idleReplica struct {
 	s *fsm.State
 }
 
-func (r idleReplica) Read(fn func(*fsm.State)) { fn(r.s) }
+func (r idleReplica) Read(fn func(*fsm.View)) { fn(&r.s.View) }
 
 // Seed 003, Metrics to Track, and Alerting on high cancellation rates: each is shown, and
 // the alert rules name nothing that is not.

@@ -47,7 +47,7 @@ func (s *server) gossipAddr() string {
 // neighbours lists the gossip addresses in the state: of all servers and hosts that are
 // believed to be there, and of lost hosts. Members that can be reached are joined from either
 // side, so that a partition heals whoever noticed it.
-func neighbours(st *fsm.State) (addrs, lost []string) {
+func neighbours(st *fsm.View) (addrs, lost []string) {
 	for _, srv := range st.Servers() {
 		addrs = append(addrs, srv.GossipAddr)
 	}
@@ -69,7 +69,7 @@ func (s *server) introduce(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		var addrs, lost []string
-		s.replica.Read(func(st *fsm.State) { addrs, lost = neighbours(st) })
+		s.replica.Read(func(st *fsm.View) { addrs, lost = neighbours(st) })
 		s.gossip.Know(s.replica.Cluster(), addrs, lost)
 		select {
 		case <-ctx.Done():
@@ -91,7 +91,7 @@ func (s *server) listen(ctx context.Context) error {
 		}
 		now := time.Now()
 		var views []fsm.HostView
-		s.replica.Read(func(st *fsm.State) { views = s.hearing.listen(st, now) })
+		s.replica.Read(func(st *fsm.View) { views = s.hearing.listen(st, now) })
 		if len(views) == 0 || s.replica.Leader().ID == "" {
 			continue
 		}

@@ -62,7 +62,7 @@ func newHearing(self string, stream func(fsm.HostID) (time.Duration, bool), goss
 
 // listen gives this server's views that differ from those in the state and may be
 // reported now.
-func (h *hearing) listen(st *fsm.State, now time.Time) (views []fsm.HostView) {
+func (h *hearing) listen(st *fsm.View, now time.Time) (views []fsm.HostView) {
 	if now.Sub(h.looked) > hearPaused {
 		h.resumed = now
 	}

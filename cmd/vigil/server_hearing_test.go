@@ -60,7 +60,7 @@ func (e *ear) pass(d time.Duration, talks bool) {
 
 func (e *ear) look() {
 	e.t.Helper()
-	if views := e.h.listen(e.state, e.now); len(views) > 0 {
+	if views := e.h.listen(&e.state.View, e.now); len(views) > 0 {
 		e.reports++
 		e.do(fsm.ReportViews{Server: "me", Views: views})
 		e.h.reported(e.now, true)

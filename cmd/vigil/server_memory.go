@@ -64,7 +64,7 @@ func (h health) Warnings() []string {
 
 func (h health) memory() string {
 	var budgets uint64
-	h.Read(func(st *fsm.State) {
+	h.Read(func(st *fsm.View) {
 		set := st.Settings()
 		budgets = set.Budget.Total()
 	})

@@ -53,7 +53,7 @@ func (s *server) member() bool {
 func (s *server) announced() (known bool) {
 	self := fsm.PutServer{ID: s.conf.ID, APIAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr, Version: version(),
 		Features: cluster.FeatureLevel, GossipAddr: s.gossipAddr()}
-	s.replica.Read(func(st *fsm.State) {
+	s.replica.Read(func(st *fsm.View) {
 		for _, srv := range st.Servers() {
 			known = known || srv == self
 		}

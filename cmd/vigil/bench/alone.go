@@ -50,12 +50,12 @@ func newAlone(r *run) *alone {
 }
 
 // Read is duty.Replica: it measures what fn takes of a processor.
-func (x *alone) Read(fn func(*fsm.State)) {
+func (x *alone) Read(fn func(*fsm.View)) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	x.mu.RLock()
 	began := threadTime()
-	fn(x.s)
+	fn(&x.s.View)
 	took := threadTime() - began
 	x.mu.RUnlock()
 	x.mu.Lock()

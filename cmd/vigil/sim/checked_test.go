@@ -97,7 +97,7 @@ func (o *watch) calmed() {
 
 // looked notes how the agents are once nothing is broken, as the leader has it. One that
 // flaps may be anywhere.
-func (o *watch) looked(st *fsm.State) {
+func (o *watch) looked(st *fsm.View) {
 	s := o.account.story
 	if s.calm == 0 || time.Since(o.looks) < 10*time.Second {
 		return

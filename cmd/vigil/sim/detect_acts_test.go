@@ -121,7 +121,7 @@ func (c *cast) helped(p *part, subject string) {
 	}
 	if st := c.w.ready(time.Minute); st != nil {
 		var list []fsm.EscalationID
-		st.rep.Read(func(s *fsm.State) {
+		st.rep.Read(func(s *fsm.View) {
 			for e := range s.Escalations(0) {
 				if e.Subject == subject && e.State != fsm.EscalationClosed {
 					list = append(list, e.ID)

@@ -40,7 +40,7 @@ func (c *cast) enter(w *world) {
 		for range p.open {
 			must(fsm.CreateTask{Room: p.room, Role: p.name, Title: p.kind, By: "sim"})
 		}
-		w.ready(time.Minute).rep.Read(func(st *fsm.State) {
+		w.ready(time.Minute).rep.Read(func(st *fsm.View) {
 			r := st.RoleByName(p.room, p.name)
 			w.roles[p.name] = &roleInfo{id: r.ID, name: p.name, room: p.room, spec: r.Spec, own: r.Spec.Proof == fsm.ProofAgent, steady: true, part: p}
 		})
@@ -119,7 +119,7 @@ func (c *cast) feed(p *part) {
 	for nap(w.ctx, p.every) {
 		waiting := p.open
 		if st := w.ready(time.Minute); st != nil {
-			st.rep.Read(func(st *fsm.State) {
+			st.rep.Read(func(st *fsm.View) {
 				n := st.RoleStats(w.roles[p.name].id).Tasks
 				waiting = int(n[fsm.TaskQueued] + n[fsm.TaskPending])
 			})
@@ -224,7 +224,7 @@ func (c *cast) compare() {
 		c.w.ledger.breach("recovery", "no leader for %v: %s", recovery, c.w.indexes())
 		return
 	}
-	st.rep.Read(func(st *fsm.State) {
+	st.rep.Read(func(st *fsm.View) {
 		if err := st.Check(); err != nil {
 			c.w.ledger.breach("Check", "%v", err)
 		}

@@ -29,7 +29,7 @@ func (o *lookout) fellAt(who string, p *part, at fsm.Time) {
 	e := &episode{p: p, who: who, fell: at}
 	var set fsm.Settings
 	if st := w.ready(time.Minute); st != nil {
-		st.rep.Read(func(s *fsm.State) { set = *s.Settings() })
+		st.rep.Read(func(s *fsm.View) { set = *s.Settings() })
 	}
 	o.mu.Lock()
 	before := o.episodes[who]

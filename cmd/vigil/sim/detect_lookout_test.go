@@ -67,7 +67,7 @@ func (o *lookout) look() {
 		return
 	}
 	var fresh []fsm.Event
-	rep.Read(func(st *fsm.State) {
+	rep.Read(func(st *fsm.View) {
 		if first := st.OldestEvent(); o.last > 0 && first > o.last+1 {
 			o.c.w.ledger.breach("events", "events %d to %d were gone before anybody has read them", o.last+1, first-1)
 		}
@@ -140,7 +140,7 @@ func (o *lookout) innocent(e *fsm.Event, p *part) {
 
 // verdicts looks at what is said of every healthy agent. Unresponsive is never right;
 // offline is when no process of it runs, which is so for a while after its host was hit.
-func (o *lookout) verdicts(st *fsm.State) {
+func (o *lookout) verdicts(st *fsm.View) {
 	o.looks++
 	for a := range st.Agents("") {
 		p := o.agents[a.Name]
@@ -203,7 +203,7 @@ func (w *world) unacknowledged(id fsm.AgentID) (list []fsm.MailID) {
 		return nil
 	}
 	if rep := w.replica(i); rep != nil {
-		rep.Read(func(st *fsm.State) {
+		rep.Read(func(st *fsm.View) {
 			for m := range st.Mailbox(id, 0) {
 				if m.State == fsm.MailDelivered {
 					list = append(list, m.ID)

@@ -144,7 +144,7 @@ func trueAlarms(t *testing.T, seed uint64, length time.Duration) (c *cast, w *wo
 		var set fsm.Settings
 		now := w.clock()
 		if st := w.ready(time.Minute); st != nil {
-			st.rep.Read(func(s *fsm.State) { set, now = *s.Settings(), s.Clock() })
+			st.rep.Read(func(s *fsm.View) { set, now = *s.Settings(), s.Clock() })
 		}
 		c.lookout.look()
 		list = c.lookout.outcomes(&set, now)

@@ -82,7 +82,7 @@ func (b *blow) backup() (text []byte, from uint64) {
 		b.w.ledger.breach("backup", "a backup cannot be read: %v", err)
 		return nil, 0
 	}
-	return backup.Bytes(), img.LastIndex()
+	return backup.Bytes(), img.Index()
 }
 
 // restoredTTLs restores a backup that was made under another TTL: fences that hosts rely on
@@ -130,7 +130,7 @@ func (b *blow) bringBack(backup []byte, from uint64) {
 		epochs := map[uint32]bool{}
 		for i := range w.n {
 			if rep := w.replica(i); rep != nil {
-				rep.Read(func(st *fsm.State) { epochs[st.Epoch()] = true })
+				rep.Read(func(st *fsm.View) { epochs[st.Epoch()] = true })
 			}
 		}
 		return len(epochs) == 1

@@ -248,7 +248,7 @@ func (w *world) agree() {
 			images = append(images, rep.Copy())
 		}
 		for _, img := range images {
-			if img.LastIndex() != images[0].LastIndex() {
+			if img.Index() != images[0].Index() {
 				return false
 			}
 		}
@@ -260,10 +260,10 @@ func (w *world) agree() {
 	}
 	for i, img := range images {
 		if img.Hash() != images[0].Hash() {
-			w.ledger.breach("L12", "at entry %d server %d holds another state than server 0", img.LastIndex(), i)
+			w.ledger.breach("L12", "at entry %d server %d holds another state than server 0", img.Index(), i)
 		}
 	}
-	w.replica(0).Read(func(st *fsm.State) {
+	w.replica(0).Read(func(st *fsm.View) {
 		if err := st.Check(); err != nil {
 			w.ledger.breach("Check", "%v", err)
 		}

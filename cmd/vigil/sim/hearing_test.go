@@ -20,7 +20,7 @@ func (w *world) hear(ctx context.Context, i int, st *stay) {
 		w.calls(i, st)
 		w.announce(ctx, i, st)
 		var views []fsm.HostView
-		st.rep.Read(func(s *fsm.State) {
+		st.rep.Read(func(s *fsm.View) {
 			for h := range s.Hosts() {
 				heard := fsm.HostView{Server: id, Host: h.ID, Stream: st.board.hears(h.ID, s.SinceBeat(h)), Gossip: w.gossip(i, h)}
 				if was := said(h, id); heard.Stream != was.Stream || heard.Gossip != was.Gossip {
@@ -78,7 +78,7 @@ func (w *world) announce(ctx context.Context, i int, st *stay) {
 	cfg := &w.servers[i].cfg
 	self := fsm.PutServer{ID: cfg.ID, APIAddr: cfg.APIAddr, RaftAddr: cfg.RaftAddr, Version: cfg.Version, Features: cfg.Features}
 	known, lead := false, w.leader(i)
-	st.rep.Read(func(s *fsm.State) { known = slices.Contains(s.Servers(), self) })
+	st.rep.Read(func(s *fsm.View) { known = slices.Contains(s.Servers(), self) })
 	if known || lead == nil || !slices.ContainsFunc(st.rep.Servers(), func(s cluster.Server) bool { return s.ID == cfg.ID }) {
 		return
 	}

@@ -118,7 +118,7 @@ func TestL7RestoredBackupThawsNobodyTooSoon(t *testing.T) {
 			var cut sync.WaitGroup
 			cut.Go(func() { w.cutHost(h, nil, 3*time.Minute) })
 			nap(w.ctx, 3*time.Minute-time.Second)
-			b.bringBack(backup.Bytes(), img.LastIndex())
+			b.bringBack(backup.Bytes(), img.Index())
 			cut.Wait()
 			nap(w.ctx, 3*time.Minute)
 		}
@@ -203,7 +203,7 @@ func (w *world) heldByNobody() {
 		if rep == nil {
 			continue
 		}
-		rep.Read(func(st *fsm.State) {
+		rep.Read(func(st *fsm.View) {
 			held := map[fsm.TaskID]bool{}
 			for a := range st.Agents("") {
 				held[a.Task] = held[a.Task] || a.Part == fsm.PartActive

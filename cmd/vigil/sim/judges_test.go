@@ -73,7 +73,7 @@ func digest(e *fsm.Event) uint64 {
 
 // follow holds that a server's events have no gap, never change, and are the same
 // on all servers. It gives those that no server had shown before.
-func (j *judges) follow(server int, st *fsm.State, mutant mutant) (fresh []fsm.Event) {
+func (j *judges) follow(server int, st *fsm.View, mutant mutant) (fresh []fsm.Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	last := j.cursor[server]
@@ -160,7 +160,7 @@ func (o *watch) compared(i int, rep *cluster.Replica) {
 		return
 	}
 	img := rep.Copy()
-	o.judges.held(img.LastIndex(), hashOf(img), i)
+	o.judges.held(img.Index(), hashOf(img), i)
 }
 
 func hashOf(img *fsm.Image) uint64 {

@@ -55,7 +55,7 @@ func (p *pager) of(w *world, st *stay) *duty.Escalate {
 }
 
 // judge compares what the servers believe to have told with what was told.
-func (p *pager) judge(w *world, st *fsm.State) {
+func (p *pager) judge(w *world, st *fsm.View) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for e := range st.Escalations(0) {

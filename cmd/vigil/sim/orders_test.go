@@ -60,7 +60,7 @@ func (d *daemon) session(srv int, id fsm.HostID) {
 		s.ping(id)
 		known := true
 		var orders []order
-		st.rep.Read(func(st *fsm.State) {
+		st.rep.Read(func(st *fsm.View) {
 			h := st.Host(id)
 			known = h != nil && h.Boot == d.boot
 			orders = d.w.orders(st, id)
@@ -85,7 +85,7 @@ func (d *daemon) session(srv int, id fsm.HostID) {
 }
 
 // orders reads the open orders of a host.
-func (w *world) orders(st *fsm.State, id fsm.HostID) (list []order) {
+func (w *world) orders(st *fsm.View, id fsm.HostID) (list []order) {
 	for _, a := range st.HostOrders(id) {
 		a := st.Agent(a)
 		r := st.Role(a.Role)

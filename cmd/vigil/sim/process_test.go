@@ -248,7 +248,7 @@ func (p *process) enter() bool {
 
 // offered tells whether there is something to claim: a task of the role, or the one that this life holds
 // and was never told of.
-func (p *process) offered(st *fsm.State) bool {
+func (p *process) offered(st *fsm.View) bool {
 	a := st.AgentByName(p.l.name)
 	return st.Pending(p.l.role.id) > 0 || a != nil && a.Inc == p.l.inc && a.Task != 0
 }
@@ -258,7 +258,7 @@ func (p *process) wait() (fsm.TaskID, uint32, bool) {
 	srv := p.rng.IntN(p.w.n)
 	if st := p.w.servers[srv].now.Load(); st != nil && p.w.links.hears(p.d.h.n, srv) {
 		free, rep := false, st.rep
-		rep.Read(func(st *fsm.State) { free = p.offered(st) })
+		rep.Read(func(st *fsm.View) { free = p.offered(st) })
 		if !free {
 			wake, unpark := st.board.park(p.l.role.id)
 			t := time.NewTimer(30 * time.Second)
@@ -269,7 +269,7 @@ func (p *process) wait() (fsm.TaskID, uint32, bool) {
 			}
 			t.Stop()
 			unpark()
-			rep.Read(func(st *fsm.State) { free = p.offered(st) })
+			rep.Read(func(st *fsm.View) { free = p.offered(st) })
 		}
 		if !free || !p.gate() {
 			return 0, 0, false

@@ -72,7 +72,7 @@ func (o *watch) look(i int, rep *cluster.Replica) {
 	leads := rep.Leader().Self
 	var events []fsm.Event
 	var stuck []string
-	rep.Read(func(st *fsm.State) {
+	rep.Read(func(st *fsm.View) {
 		if f := st.Figures(); f.LateMost > o.lateMost {
 			o.lateMost = f.LateMost
 		}
@@ -97,7 +97,7 @@ func (o *watch) look(i int, rep *cluster.Replica) {
 }
 
 // checked has the leader's state look at itself, also in the middle of faults.
-func (o *watch) checked(st *fsm.State) {
+func (o *watch) checked(st *fsm.View) {
 	if time.Since(o.check) < 10*time.Minute {
 		return
 	}
@@ -145,7 +145,7 @@ func bound(why string) time.Duration {
 }
 
 // patience holds law L3: whatever stands still has a reason, and reasons end.
-func (o *watch) patience(st *fsm.State) (stuck []string) {
+func (o *watch) patience(st *fsm.View) (stuck []string) {
 	o.fresh = map[string]bool{}
 	serving := map[fsm.RoleID]bool{}
 	// After the restore of a backup the state believes agents to wait that work on tasks
@@ -196,7 +196,7 @@ func (o *watch) patience(st *fsm.State) (stuck []string) {
 }
 
 // down tells that an always agent has no process, for no reason of its own.
-func (o *watch) down(st *fsm.State, a *fsm.Agent, why string) bool {
+func (o *watch) down(st *fsm.View, a *fsm.Agent, why string) bool {
 	switch why {
 	case "running", "stopped", "parked", "back_off":
 		return false
@@ -206,7 +206,7 @@ func (o *watch) down(st *fsm.State, a *fsm.Agent, why string) bool {
 
 // deaf tells whether an agent's host is cut off, or hears no answers, now: what an agent is to find out there may
 // take as long as that, and counts only afterwards.
-func (o *watch) deaf(st *fsm.State, a *fsm.Agent) bool {
+func (o *watch) deaf(st *fsm.View, a *fsm.Agent) bool {
 	if a == nil || st.Host(a.Host) == nil {
 		return false
 	}
@@ -215,7 +215,7 @@ func (o *watch) deaf(st *fsm.State, a *fsm.Agent) bool {
 }
 
 // lasts notes that something is so, and complains when it has been for too long.
-func (o *watch) lasts(stuck []string, st *fsm.State, what string, most time.Duration) []string {
+func (o *watch) lasts(stuck []string, st *fsm.View, what string, most time.Duration) []string {
 	o.fresh[what] = true
 	from, known := o.since[what]
 	if !known {
@@ -242,7 +242,7 @@ func (o *watch) sweep() {
 	defer l.mu.Unlock()
 	titles := map[string]fsm.TaskID{}
 	here := map[fsm.TaskID]bool{}
-	rep.Read(func(st *fsm.State) {
+	rep.Read(func(st *fsm.View) {
 		for t := range st.Tasks(0) {
 			here[t.ID] = true
 			if other, twice := titles[t.Title]; twice {

@@ -120,7 +120,7 @@ func (w *world) clock() fsm.Time {
 	now := fsm.Time(w.newest.Load())
 	for i := range w.n {
 		if rep := w.replica(i); rep != nil {
-			rep.Read(func(st *fsm.State) { now = max(now, st.Clock()) })
+			rep.Read(func(st *fsm.View) { now = max(now, st.Clock()) })
 		}
 	}
 	for was := w.newest.Load(); was < int64(now) && !w.newest.CompareAndSwap(was, int64(now)); was = w.newest.Load() {
@@ -186,7 +186,7 @@ func (w *world) declare() {
 			}
 		}
 		must(fsm.ApplyRoom{Room: room, Roles: rooms[room], By: "sim"})
-		w.ready(time.Minute).rep.Read(func(st *fsm.State) {
+		w.ready(time.Minute).rep.Read(func(st *fsm.View) {
 			for _, spec := range rooms[room] {
 				w.roles[spec.Name] = &roleInfo{id: st.RoleByName(room, spec.Name).ID, name: spec.Name, room: room, spec: spec, own: spec.Proof == fsm.ProofAgent, steady: w.cfg.steady}
 			}

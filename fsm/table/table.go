@@ -1,4 +1,4 @@
-package fsm
+package table
 
 import (
 	"iter"
@@ -12,24 +12,38 @@ const (
 	midSize  = 1 << midBits
 )
 
-// table is a sparse array of values by dense id that can be copied in O(1): a
+// ID is a dense number that is handed out in order. Each table has a type of its own, so that
+// the id of one thing cannot look up another.
+type ID interface{ ~uint32 | ~uint64 }
+
+// Table is a sparse array of values by dense id that can be copied in O(1): a
 // copy shares all pages, and a page is copied when it is next written to. Ids
 // that are handed out in order make an update some ten times faster than in an
-// ordered tree (BenchmarkTableUpdateAfterCopy against its twin).
+// ordered tree (BenchmarkTableUpdateAfterCopy against its twin). The zero value is empty.
 //
 // Slices, maps and pointers inside a value are shared between copies: they are
-// replaced, never changed. A pointer from mut stays good until the next copy, one
-// from get only until the next write: Apply uses mut throughout.
-type table[T any] struct {
+// replaced, never changed. A pointer from Mut stays good until the next copy, one
+// from Get only until the next write. A table has one writer; copies have any number of readers.
+type Table[K ID, T any] struct {
 	gen   uint64 // pages of an older generation belong to a copy too
 	n     int
 	base  uint64 // of the first of mids: old ids leave nothing behind
 	mids  []*mid[T]
 	spare *page[T]  // an emptied page to be used next
-	meter *meter[T] // nil: nobody pays for it, see ledger
+	meter *meter[T] // nil: nobody pays for it
 	// visits counts the values that are handed out, one by one or in a loop; nil but in tests.
 	visits *int
 }
+
+// Len counts the values.
+func (t *Table[K, T]) Len() int { return t.n }
+
+// Generation grows with each copy: what was made for an older one is shared with it.
+func (t *Table[K, T]) Generation() uint64 { return t.gen }
+
+// CountVisits counts in n every value that is handed out from now on, for tests of what a
+// function costs; nil ends it.
+func (t *Table[K, T]) CountVisits(n *int) { t.visits = n }
 
 type mid[T any] struct {
 	gen   uint64
@@ -46,8 +60,9 @@ type page[T any] struct {
 	vals  [pageSize]T
 }
 
-// get returns the value for reading, nil when there is none.
-func (t *table[T]) get(id uint64) *T {
+// Get returns the value for reading, nil when there is none.
+func (t *Table[K, T]) Get(key K) *T {
+	id := uint64(key)
 	if t.visits != nil {
 		*t.visits++
 	}
@@ -62,8 +77,9 @@ func (t *table[T]) get(id uint64) *T {
 	return &p.vals[id&(pageSize-1)]
 }
 
-// mut returns the value for writing, nil when there is none.
-func (t *table[T]) mut(id uint64) *T {
+// Mut returns the value for writing, nil when there is none.
+func (t *Table[K, T]) Mut(key K) *T {
+	id := uint64(key)
 	if t.visits != nil {
 		*t.visits++
 	}
@@ -86,7 +102,7 @@ func (t *table[T]) mut(id uint64) *T {
 }
 
 // pageOf gives the page of an id, nil when there is none.
-func (t *table[T]) pageOf(id uint64) *page[T] {
+func (t *Table[K, T]) pageOf(id uint64) *page[T] {
 	hi := id>>(pageBits+midBits) - t.base
 	if hi >= uint64(len(t.mids)) || t.mids[hi] == nil {
 		return nil
@@ -94,8 +110,9 @@ func (t *table[T]) pageOf(id uint64) *page[T] {
 	return t.mids[hi].pages[id>>pageBits&(midSize-1)]
 }
 
-// put makes a zero value and returns it for writing.
-func (t *table[T]) put(id uint64) *T {
+// Put makes a zero value and returns it for writing.
+func (t *Table[K, T]) Put(key K) *T {
+	id := uint64(key)
 	hi := t.reach(id >> (pageBits + midBits))
 	p := t.own(hi, id>>pageBits&(midSize-1))
 	bit := uint32(1) << (id & (pageSize - 1))
@@ -115,7 +132,7 @@ func (t *table[T]) put(id uint64) *T {
 }
 
 // reach makes room for a part of the table and returns its place.
-func (t *table[T]) reach(part uint64) uint64 {
+func (t *Table[K, T]) reach(part uint64) uint64 {
 	if len(t.mids) == 0 {
 		t.base = part
 	}
@@ -129,9 +146,10 @@ func (t *table[T]) reach(part uint64) uint64 {
 	return part - t.base
 }
 
-// del removes a value; pages that become empty are given back.
-func (t *table[T]) del(id uint64) {
-	if t.get(id) == nil {
+// Del removes a value; pages that become empty are given back.
+func (t *Table[K, T]) Del(key K) {
+	id := uint64(key)
+	if t.Get(key) == nil {
 		return
 	}
 	hi, lo := id>>(pageBits+midBits)-t.base, id>>pageBits&(midSize-1)
@@ -158,7 +176,7 @@ func (t *table[T]) del(id uint64) {
 }
 
 // own returns a page that may be written to.
-func (t *table[T]) own(hi, lo uint64) *page[T] {
+func (t *Table[K, T]) own(hi, lo uint64) *page[T] {
 	m := t.mids[hi]
 	switch {
 	case m == nil:
@@ -188,17 +206,18 @@ func (t *table[T]) own(hi, lo uint64) *page[T] {
 	return p
 }
 
-// copy returns an immutable view; the table goes on with a new generation.
-func (t *table[T]) copy() table[T] {
-	view := table[T]{gen: t.gen, n: t.n, base: t.base, mids: slices.Clone(t.mids)}
+// Copy returns an immutable view; the table goes on with a new generation.
+func (t *Table[K, T]) Copy() Table[K, T] {
+	view := Table[K, T]{gen: t.gen, n: t.n, base: t.base, mids: slices.Clone(t.mids)}
 	t.gen++
 	return view
 }
 
-// from yields the values with an id of at least id, in order. The loop may remove
+// From yields the values with an id of at least key, in order. The loop may remove
 // the value it is at.
-func (t *table[T]) from(id uint64) iter.Seq2[uint64, *T] {
-	return func(yield func(uint64, *T) bool) {
+func (t *Table[K, T]) From(key K) iter.Seq2[K, *T] {
+	id := uint64(key)
+	return func(yield func(K, *T) bool) {
 		mids, first := t.mids, t.base // removals move both
 		for part := max(id>>(pageBits+midBits), first); part-first < uint64(len(mids)); part++ {
 			m := mids[part-first]
@@ -219,7 +238,7 @@ func (t *table[T]) from(id uint64) iter.Seq2[uint64, *T] {
 					if t.visits != nil {
 						*t.visits++
 					}
-					if !yield(at, &p.vals[i]) {
+					if !yield(K(at), &p.vals[i]) {
 						return
 					}
 				}
@@ -228,9 +247,10 @@ func (t *table[T]) from(id uint64) iter.Seq2[uint64, *T] {
 	}
 }
 
-// back yields the values with an id below id, newest first.
-func (t *table[T]) back(id uint64) iter.Seq2[uint64, *T] {
-	return func(yield func(uint64, *T) bool) {
+// Back yields the values with an id below key, newest first.
+func (t *Table[K, T]) Back(key K) iter.Seq2[K, *T] {
+	id := uint64(key)
+	return func(yield func(K, *T) bool) {
 		for hi := len(t.mids) - 1; hi >= 0; hi-- {
 			m, part := t.mids[hi], uint64(hi)+t.base
 			if m == nil || part<<(pageBits+midBits) >= id {
@@ -244,7 +264,7 @@ func (t *table[T]) back(id uint64) iter.Seq2[uint64, *T] {
 				}
 				for i := pageSize - 1; i >= 0; i-- {
 					at := base | uint64(i)
-					if at < id && p.used&(1<<i) != 0 && !yield(at, &p.vals[i]) {
+					if at < id && p.used&(1<<i) != 0 && !yield(K(at), &p.vals[i]) {
 						return
 					}
 				}
