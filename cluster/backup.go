@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // restoreBound is how long raft may take to begin installing a backup.
@@ -56,17 +57,17 @@ func (r *Replica) Restore(ctx context.Context, in io.Reader) error {
 	}
 	stint, _ := r.stints.current()
 	if stint == nil {
-		return fsm.ErrNotLeader
+		return noun.ErrNotLeader
 	}
 	state, err := fsm.Load(bufio.NewReaderSize(in, 256<<10))
 	if err != nil {
-		return refuse(fsm.Invalid, "the backup cannot be read: %v", err)
+		return refuse(noun.Invalid, "the backup cannot be read: %v", err)
 	}
 
 	// The stint ends, what is in flight settles, and a new one begins on the
 	// restored state, unless leadership is lost meanwhile. Only then is it known what
 	// the state that is replaced has handed out: nothing is written any more.
-	r.endStint(fsm.ErrNotLeader)
+	r.endStint(noun.ErrNotLeader)
 	if err := r.batch.drained(ctx); err != nil {
 		r.reopen()
 		return fmt.Errorf("restore backup: wait for writes in flight: %w", err)
@@ -82,7 +83,7 @@ func (r *Replica) Restore(ctx context.Context, in io.Reader) error {
 	meta := &raft.SnapshotMeta{Version: raft.SnapshotVersionMax, Index: state.LastIndex(), Term: 1, Size: size}
 	if now, _ := r.stints.current(); now != nil || rf.CurrentTerm() != stint.term {
 		r.reopen() // more may have been handed out meanwhile, perhaps by another leader
-		return fsm.ErrNotLeader
+		return noun.ErrNotLeader
 	}
 	err = rf.Restore(meta, f, restoreBound)
 	r.reopen()
@@ -97,7 +98,7 @@ func (r *Replica) Restore(ctx context.Context, in io.Reader) error {
 // held, members as they are now.
 func (r *Replica) prepare(backup *fsm.State) {
 	var epoch uint32
-	var servers []fsm.PutServer
+	var servers []noun.Server
 	r.Read(func(s *fsm.View) {
 		epoch = s.Epoch()
 		servers = append(servers, s.Servers()...)
@@ -109,11 +110,11 @@ func (r *Replica) prepare(backup *fsm.State) {
 	for raised := false; !raised || backup.Epoch() <= epoch; raised = true {
 		apply(fsm.RaiseEpoch{Hold: backup.Settings().TTL})
 	}
-	for _, s := range append([]fsm.PutServer(nil), backup.Servers()...) {
+	for _, s := range append([]noun.Server(nil), backup.Servers()...) {
 		apply(fsm.DropServer{ID: s.ID})
 	}
 	for _, s := range servers {
-		apply(s)
+		apply(fsm.PutServer(s))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 const (
@@ -45,7 +46,7 @@ type batcher struct {
 	oldest  time.Time // arrival of the first waiting beat
 	more    bool      // timers are due beyond the last entry
 	sealed  time.Time // when the last entry was sealed
-	stamped fsm.Time  // its stamp
+	stamped noun.Time // its stamp
 	flying  int       // outstanding entries
 
 	sealer sealer // belongs to the sealing goroutine
@@ -61,7 +62,7 @@ func newBatcher(cfg *Config, met *metrics, answering *atomic.Int32, propose func
 	return &batcher{
 		cfg: cfg, met: met, propose: propose, answering: answering, pool: sync.Pool{New: newGroup},
 		wake: make(chan struct{}, 1), slots: make(chan struct{}, outstandingEntries),
-		inflight: make(chan *sealed, outstandingEntries), closed: fsm.ErrNotLeader,
+		inflight: make(chan *sealed, outstandingEntries), closed: noun.ErrNotLeader,
 	}
 }
 
@@ -92,7 +93,7 @@ func (b *batcher) close(err error) {
 
 // setNext notes when the state's next timer is due. The sealer need not be woken:
 // it looks again when the entry that set the timer is settled.
-func (b *batcher) setNext(t fsm.Time) { b.next.Store(int64(t)) }
+func (b *batcher) setNext(t noun.Time) { b.next.Store(int64(t)) }
 
 func (b *batcher) signal() {
 	select {
@@ -102,11 +103,11 @@ func (b *batcher) signal() {
 }
 
 // submit waits for the outcome of one command.
-func (b *batcher) submit(ctx context.Context, r fsm.Request) (fsm.Outcome, error) {
+func (b *batcher) submit(ctx context.Context, r fsm.Request) (noun.Outcome, error) {
 	g := b.pool.Get().(*group)
 	g.single(r)
 	if err := b.enqueue(ctx, g); err != nil {
-		return fsm.Outcome{}, err
+		return noun.Outcome{}, err
 	}
 	out := g.outs[0]
 	b.release(g)
@@ -114,7 +115,7 @@ func (b *batcher) submit(ctx context.Context, r fsm.Request) (fsm.Outcome, error
 }
 
 // submitAll waits for the outcomes of several, in order.
-func (b *batcher) submitAll(ctx context.Context, reqs []fsm.Request, outs []fsm.Outcome) error {
+func (b *batcher) submitAll(ctx context.Context, reqs []fsm.Request, outs []noun.Outcome) error {
 	g := b.pool.Get().(*group)
 	g.many(reqs)
 	if err := b.enqueue(ctx, g); err != nil {
@@ -155,7 +156,7 @@ func (b *batcher) enqueue(ctx context.Context, g *group) error {
 }
 
 // beat gathers the renewals of one host with those of others.
-func (b *batcher) beat(ctx context.Context, hb fsm.HostBeats) (fsm.BeatAnswer, error) {
+func (b *batcher) beat(ctx context.Context, hb fsm.HostBeats) (noun.BeatAnswer, error) {
 	g := b.pool.Get().(*group)
 	g.beat, g.left = hb, 1
 	g.taken = true // it goes in also when its sender has given up: it was a proof of life
@@ -165,7 +166,7 @@ func (b *batcher) beat(ctx context.Context, hb fsm.HostBeats) (fsm.BeatAnswer, e
 		err := b.closed
 		b.mu.Unlock()
 		b.release(g)
-		return fsm.BeatAnswer{}, err
+		return noun.BeatAnswer{}, err
 	}
 	if len(b.beats) == 0 {
 		b.oldest = time.Now()
@@ -179,7 +180,7 @@ func (b *batcher) beat(ctx context.Context, hb fsm.HostBeats) (fsm.BeatAnswer, e
 		b.signal()
 	}
 	if err := b.wait(ctx, g); err != nil {
-		return fsm.BeatAnswer{}, err
+		return noun.BeatAnswer{}, err
 	}
 	ans := g.ans
 	b.release(g)
@@ -212,7 +213,7 @@ func (b *batcher) wait(ctx context.Context, g *group) error {
 	if !taken {
 		return fmt.Errorf("propose: %w", ctx.Err())
 	}
-	return fmt.Errorf("%w: %w", fsm.ErrUnknownOutcome, ctx.Err())
+	return fmt.Errorf("%w: %w", noun.ErrUnknownOutcome, ctx.Err())
 }
 
 // run seals and answers until ctx ends and everything outstanding is answered.
@@ -224,8 +225,8 @@ func (b *batcher) run(ctx context.Context) {
 		}
 	})
 	b.seal(ctx)
-	b.close(fsm.ErrStopping)
-	b.sealer.fail(fsm.ErrStopping)
+	b.close(noun.ErrStopping)
+	b.sealer.fail(noun.ErrStopping)
 	close(b.inflight)
 	wg.Wait()
 }
@@ -261,7 +262,7 @@ func (b *batcher) idle() time.Duration {
 	if len(b.beats) > 0 {
 		wait = time.Until(b.oldest.Add(b.cfg.Timing.BeatGather))
 	}
-	next := fsm.Time(b.next.Load())
+	next := noun.Time(b.next.Load())
 	if next != 0 && (next > b.stamped || b.flying == 0) {
 		due := b.stint.clock.until(next)
 		wait = min(wait, max(due, time.Until(b.sealed.Add(b.cfg.Timing.TickSpacing))))

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // script stands for raft: it keeps what is proposed and answers as told.
@@ -69,10 +70,10 @@ func (p *scripted) Error() error {
 	}
 	p.ans = &answer{}
 	for _, r := range p.e.Requests {
-		p.ans.outcomes = append(p.ans.outcomes, fsm.Outcome{Index: uint64(p.n + 1), Task: fsm.TaskID(r.Seq)})
+		p.ans.outcomes = append(p.ans.outcomes, noun.Outcome{Index: uint64(p.n + 1), Task: noun.TaskID(r.Seq)})
 	}
 	for _, b := range p.e.Beats {
-		p.ans.beats = append(p.ans.beats, fsm.BeatAnswer{Renewed: uint32(b.Host)})
+		p.ans.beats = append(p.ans.beats, noun.BeatAnswer{Renewed: uint32(b.Host)})
 	}
 	return nil
 }
@@ -114,7 +115,7 @@ func TestGroupCommit(t *testing.T) {
 		for i := range 1000 {
 			wg.Go(func() {
 				out, err := b.submit(t.Context(), task(i+1))
-				if err != nil || out.Task != fsm.TaskID(i+1) {
+				if err != nil || out.Task != noun.TaskID(i+1) {
 					t.Errorf("caller %d got %v, %v", i, out.Task, err)
 				}
 			})
@@ -123,7 +124,7 @@ func TestGroupCommit(t *testing.T) {
 		if len(s.entries) > 4 || s.most.Load() > outstandingEntries {
 			t.Errorf("%d entries for 1000 callers, %d outstanding", len(s.entries), s.most.Load())
 		}
-		last := fsm.Time(-1)
+		last := noun.Time(-1)
 		for _, e := range s.entries {
 			if e.Stint != 7 || e.Stamp < last {
 				t.Errorf("entry of term %d stamped %v after %v", e.Stint, e.Stamp, last)
@@ -137,7 +138,7 @@ func TestBatchesAreSplitAtTheSizeOfAnEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{}
 		b, _, _ := batching(t, s, func(c *Config) { c.Limits.EntryBytes = 4096 })
-		reqs, outs := make([]fsm.Request, 500), make([]fsm.Outcome, 500)
+		reqs, outs := make([]fsm.Request, 500), make([]noun.Outcome, 500)
 		for i := range reqs {
 			reqs[i] = task(i + 1)
 		}
@@ -145,7 +146,7 @@ func TestBatchesAreSplitAtTheSizeOfAnEntry(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, out := range outs {
-			if out.Task != fsm.TaskID(i+1) {
+			if out.Task != noun.TaskID(i+1) {
 				t.Fatalf("outcome %d belongs to %d", i, out.Task)
 			}
 		}
@@ -166,7 +167,7 @@ func TestTooLargeCommandDoesNotHoldUpItsBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{}
 		b, _, _ := batching(t, s, nil)
-		reqs, outs := []fsm.Request{task(1), {Cmd: fsm.CreateTask{Text: strings.Repeat("x", maxCommand)}}, task(3)}, make([]fsm.Outcome, 3)
+		reqs, outs := []fsm.Request{task(1), {Cmd: fsm.CreateTask{Text: strings.Repeat("x", maxCommand)}}, task(3)}, make([]noun.Outcome, 3)
 		if err := b.submitAll(t.Context(), reqs, outs); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("got %v", err)
 		}
@@ -181,9 +182,9 @@ func TestBeatsGather(t *testing.T) {
 		s := &script{}
 		b, _, _ := batching(t, s, nil)
 		packed := func(n int) []byte {
-			agents, incs, kinds := make([]fsm.AgentID, n), make([]fsm.Incarnation, n), make([]uint8, n)
+			agents, incs, kinds := make([]noun.AgentID, n), make([]noun.Incarnation, n), make([]uint8, n)
 			for i := range n {
-				agents[i], incs[i], kinds[i] = fsm.AgentID(i+1), 1, fsm.BeatFence
+				agents[i], incs[i], kinds[i] = noun.AgentID(i+1), 1, fsm.BeatFence
 			}
 			return fsm.PackBeats(nil, agents, incs, kinds)
 		}
@@ -193,7 +194,7 @@ func TestBeatsGather(t *testing.T) {
 			wg.Go(func() {
 				time.Sleep(time.Duration(i) * 10 * time.Millisecond)
 				synctest.Wait()
-				ans, err := b.beat(t.Context(), fsm.HostBeats{Host: fsm.HostID(i), Packed: packed(5)})
+				ans, err := b.beat(t.Context(), fsm.HostBeats{Host: noun.HostID(i), Packed: packed(5)})
 				if err != nil || ans.Renewed != uint32(i) {
 					t.Errorf("host %d got %v, %v", i, ans, err)
 				}
@@ -257,9 +258,9 @@ func TestEndOfStintAnswersEverybody(t *testing.T) {
 			wg.Go(func() {
 				_, err := b.submit(t.Context(), task(n))
 				switch {
-				case errors.Is(err, fsm.ErrUnknownOutcome):
+				case errors.Is(err, noun.ErrUnknownOutcome):
 					unknown.Add(1)
-				case errors.Is(err, fsm.ErrNotLeader):
+				case errors.Is(err, noun.ErrNotLeader):
 					never.Add(1)
 				default:
 					t.Errorf("caller %d: %v", n, err)
@@ -274,19 +275,19 @@ func TestEndOfStintAnswersEverybody(t *testing.T) {
 			submit(3 + i) // two are outstanding: these stay in the queue
 		}
 		wg.Go(func() {
-			if _, err := b.beat(t.Context(), fsm.HostBeats{}); !errors.Is(err, fsm.ErrNotLeader) {
+			if _, err := b.beat(t.Context(), fsm.HostBeats{}); !errors.Is(err, noun.ErrNotLeader) {
 				t.Errorf("waiting beat: %v", err)
 			}
 		})
 		synctest.Wait()
-		b.close(fsm.ErrNotLeader)
+		b.close(noun.ErrNotLeader)
 		end(errStintOver)
 		close(lost)
 		wg.Wait()
 		if unknown.Load() != 2 || never.Load() != 10 {
 			t.Errorf("%d unknown, %d never proposed", unknown.Load(), never.Load())
 		}
-		if _, err := b.submit(t.Context(), task(99)); !errors.Is(err, fsm.ErrNotLeader) {
+		if _, err := b.submit(t.Context(), task(99)); !errors.Is(err, noun.ErrNotLeader) {
 			t.Errorf("after the stint: %v", err)
 		}
 	})
@@ -307,8 +308,8 @@ func TestTransferInProgressIsWaitedFor(t *testing.T) {
 			t.Errorf("got %v, %v", out, err)
 		}
 		s.answer(func(int, *fsm.Entry) error { return raft.ErrLeadershipTransferInProgress })
-		time.AfterFunc(time.Second, func() { b.close(fsm.ErrNotLeader); end(errStintOver) })
-		if _, err := b.submit(t.Context(), task(2)); !errors.Is(err, fsm.ErrNotLeader) {
+		time.AfterFunc(time.Second, func() { b.close(noun.ErrNotLeader); end(errStintOver) })
+		if _, err := b.submit(t.Context(), task(2)); !errors.Is(err, noun.ErrNotLeader) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -332,7 +333,7 @@ func TestCallerWhoLeavesIsToldTheTruth(t *testing.T) {
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got %v", err)
 			}
-			if errors.Is(err, fsm.ErrUnknownOutcome) {
+			if errors.Is(err, noun.ErrUnknownOutcome) {
 				proposed++
 			} else {
 				not++

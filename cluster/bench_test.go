@@ -12,6 +12,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // The benchmarks run three servers in one process, with TCP between them and
@@ -23,8 +24,8 @@ func benchCluster(b *testing.B) (*clustertest.Cluster, *cluster.Replica) {
 	b.Helper()
 	c := clustertest.New(b, 3, clustertest.OnDisk())
 	rep := c.Replica(c.Leader())
-	out := c.Submit(fsm.Request{Cmd: fsm.ApplyRoom{Room: "r", Roles: []fsm.RoleSpec{{Name: "builder", Replicas: benchAgents}}}})
-	if out.Code != fsm.OK {
+	out := c.Submit(fsm.Request{Cmd: fsm.ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "builder", Replicas: benchAgents}}}})
+	if out.Code != noun.OK {
 		b.Fatalf("apply room: %s", out.Detail)
 	}
 	return c, rep
@@ -63,10 +64,10 @@ func each(b *testing.B, n, unit int, do func(worker int) error) {
 func BenchmarkBeats(b *testing.B) {
 	_, rep := benchCluster(b)
 	ctx := context.Background()
-	var agents []fsm.AgentID
-	var incs []fsm.Incarnation
+	var agents []noun.AgentID
+	var incs []noun.Incarnation
 	for i := 0; i < benchAgents; i += 1000 {
-		reqs, outs := make([]fsm.Request, 1000), make([]fsm.Outcome, 1000)
+		reqs, outs := make([]fsm.Request, 1000), make([]noun.Outcome, 1000)
 		for j := range reqs {
 			name := "r/builder"
 			if n := i + j + 1; n > 1 {
@@ -78,7 +79,7 @@ func BenchmarkBeats(b *testing.B) {
 			b.Fatal(err)
 		}
 		for _, out := range outs {
-			if out.Code != fsm.OK {
+			if out.Code != noun.OK {
 				b.Fatalf("join: %s %s", out.Code, out.Detail)
 			}
 			agents, incs = append(agents, out.Agent), append(incs, out.Inc)
@@ -102,14 +103,14 @@ func BenchmarkSubmitAll(b *testing.B) {
 	_, rep := benchCluster(b)
 	const size = 500
 	each(b, 16, size, func(int) error {
-		reqs, outs := make([]fsm.Request, size), make([]fsm.Outcome, size)
+		reqs, outs := make([]fsm.Request, size), make([]noun.Outcome, size)
 		for i := range reqs {
 			reqs[i].Cmd = fsm.CreateTask{Room: "r", Role: "builder", Title: "a task", By: "bench"}
 		}
 		if err := rep.SubmitAll(context.Background(), reqs, outs); err != nil {
 			return err
 		}
-		if outs[size-1].Code != fsm.OK {
+		if outs[size-1].Code != noun.OK {
 			return fmt.Errorf("create task: %s", outs[size-1].Detail)
 		}
 		return nil

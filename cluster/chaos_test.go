@@ -11,6 +11,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // Hours of kills, cuts, pauses and snapshots: what was acknowledged is there, once
@@ -27,7 +28,7 @@ func TestHoursOfFaults(t *testing.T) {
 		}))
 		setup := c.Client()
 		room(t, setup)
-		do(t, setup, fsm.PutSettings{Values: []fsm.KV{{Key: "mark_every", Value: "1000"}}})
+		do(t, setup, fsm.PutSettings{Values: []noun.KV{{Key: "mark_every", Value: "1000"}}})
 		stop := make(chan struct{})
 		var wg sync.WaitGroup
 		beatForEver(t, c, setup, stop, &wg)
@@ -50,7 +51,7 @@ func TestHoursOfFaults(t *testing.T) {
 			}
 		}
 		rep.Read(func(s *fsm.View) {
-			if a := s.AgentByName("r/builder"); a.Part != fsm.PartWaiting || a.Inc.N() != 1 {
+			if a := s.AgentByName("r/builder"); a.Part != noun.PartWaiting || a.Inc.N() != 1 {
 				t.Errorf("L10: the agent is %v in its life %v", a.Part, a.Inc)
 			}
 			if len(s.Diverged()) > 0 {
@@ -106,7 +107,7 @@ func oneFault(c *clustertest.Cluster, rng *rand.Rand) string {
 // beatForEver joins one agent and renews its lease every few seconds.
 func beatForEver(t *testing.T, c *clustertest.Cluster, k *clustertest.Client, stop <-chan struct{}, wg *sync.WaitGroup) {
 	out := do(t, k, fsm.Join{Speaker: fsm.Speaker{Agent: "r/builder"}})
-	packed := fsm.PackBeats(nil, []fsm.AgentID{out.Agent}, []fsm.Incarnation{out.Inc}, []uint8{fsm.BeatLease})
+	packed := fsm.PackBeats(nil, []noun.AgentID{out.Agent}, []noun.Incarnation{out.Inc}, []uint8{fsm.BeatLease})
 	wg.Go(func() {
 		for {
 			select {
@@ -143,7 +144,7 @@ func writers(t *testing.T, c *clustertest.Cluster, stop <-chan struct{}, wg *syn
 				case <-time.After(time.Duration(1+n%7) * time.Second):
 				}
 				title := fmt.Sprintf("%d-%d", w, n)
-				if out := k.Patient(fsm.CreateTask{Room: "r", Role: "builder", Title: title}); out.Code != fsm.OK {
+				if out := k.Patient(fsm.CreateTask{Room: "r", Role: "builder", Title: title}); out.Code != noun.OK {
 					t.Errorf("create task: %s: %s", out.Code, out.Detail)
 					return
 				}

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 // So a disk that is slow for ever slows the clock down, and never stops it.
 type clock struct {
 	mu   sync.Mutex
-	at   fsm.Time
+	at   noun.Time
 	last time.Time // of the last reading
 	rest time.Time // nothing counts before
 	held bool
@@ -38,13 +38,13 @@ type clock struct {
 	spent time.Duration // what the wait for the oldest of them has counted so far
 }
 
-func newClock(start fsm.Time) *clock {
+func newClock(start noun.Time) *clock {
 	t := time.Now()
 	return &clock{at: start, last: t, rest: t.Add(clockRest)}
 }
 
 // now reads the clock. Stamps taken one after the other never decrease.
-func (c *clock) now() fsm.Time {
+func (c *clock) now() noun.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.read()
@@ -72,7 +72,7 @@ func (c *clock) read() time.Time {
 }
 
 // seal gives the stamp of an entry that is proposed now; settled follows.
-func (c *clock) seal() fsm.Time {
+func (c *clock) seal() noun.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.read()
@@ -107,7 +107,7 @@ func (c *clock) hold(held bool) {
 
 // until tells how long it takes at least until the clock reads at. Whoever waits for
 // it looks again after each commit.
-func (c *clock) until(at fsm.Time) time.Duration {
+func (c *clock) until(at noun.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.read()

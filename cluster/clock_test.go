@@ -5,11 +5,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // rested is the clock of a stint that has begun some time ago.
-func rested(start fsm.Time) *clock {
+func rested(start noun.Time) *clock {
 	c := newClock(start)
 	time.Sleep(clockRest)
 	c.now()

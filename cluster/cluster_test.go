@@ -6,13 +6,14 @@ import (
 
 	"vigil/cluster/clustertest"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // do sends a write and fails the test unless it is granted.
-func do(t *testing.T, k *clustertest.Client, cmd fsm.Command) fsm.Outcome {
+func do(t *testing.T, k *clustertest.Client, cmd fsm.Command) noun.Outcome {
 	t.Helper()
 	out := k.Do(cmd)
-	if out.Code != fsm.OK {
+	if out.Code != noun.OK {
 		t.Fatalf("%T: %s: %s", cmd, out.Code, out.Detail)
 	}
 	return out
@@ -21,7 +22,7 @@ func do(t *testing.T, k *clustertest.Client, cmd fsm.Command) fsm.Outcome {
 // room makes the room r with the role builder, started by hand.
 func room(t *testing.T, k *clustertest.Client) {
 	t.Helper()
-	do(t, k, fsm.ApplyRoom{Room: "r", Roles: []fsm.RoleSpec{{Name: "builder", Replicas: 2}}, By: "test"})
+	do(t, k, fsm.ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "builder", Replicas: 2}}, By: "test"})
 }
 
 func TestThreeServersElectAndAgree(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // encoder turns what the batcher gathers into one log entry, in the format of
@@ -46,7 +47,7 @@ func (e *encoder) request(r *fsm.Request) error {
 }
 
 // seal adds what is known last and returns a copy that the log may keep.
-func (e *encoder) seal(stint uint64, stamp fsm.Time, wall fsm.Wall) []byte {
+func (e *encoder) seal(stint uint64, stamp noun.Time, wall noun.Wall) []byte {
 	head := wire{enc: true, out: make([]byte, 0, 33+len(e.w.out))}
 	uns(&head, 1, &stint)
 	sig(&head, 2, &stamp)

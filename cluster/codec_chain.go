@@ -1,6 +1,9 @@
 package cluster
 
-import "vigil/fsm"
+import (
+	"vigil/fsm"
+	"vigil/fsm/noun"
+)
 
 // putChain and getChain serve overseers.
 func putChain(w *wire, cmd fsm.Command) bool {
@@ -44,7 +47,7 @@ func getChain(w *wire, n number) fsm.Command {
 	return nil
 }
 
-func overseerSpec(w *wire, c *fsm.OverseerSpec) {
+func overseerSpec(w *wire, c *noun.OverseerSpec) {
 	w.str(1, &c.Triage)
 	uns(w, 2, &c.HandoffAfter)
 	sig(w, 3, &c.Fresh)

@@ -1,6 +1,9 @@
 package cluster
 
-import "vigil/fsm"
+import (
+	"vigil/fsm"
+	"vigil/fsm/noun"
+)
 
 // The fields of every command, as in log.proto. Each function describes one
 // message for both directions, in ascending order of numbers.
@@ -37,7 +40,7 @@ func putSettings(w *wire, c *fsm.PutSettings) {
 	w.str(2, &c.By)
 }
 
-func kv(w *wire, c *fsm.KV) {
+func kv(w *wire, c *noun.KV) {
 	w.str(1, &c.Key)
 	w.str(2, &c.Value)
 }
@@ -70,7 +73,7 @@ func applyRoom(w *wire, c *fsm.ApplyRoom) {
 	w.bool(7, &c.Gentle)
 }
 
-func roleSpec(w *wire, c *fsm.RoleSpec) {
+func roleSpec(w *wire, c *noun.RoleSpec) {
 	w.str(1, &c.Name)
 	w.str(2, &c.Runner)
 	uns(w, 3, &c.Replicas)
@@ -331,7 +334,7 @@ func forgetHost(w *wire, c *fsm.ForgetHost) {
 	w.str(2, &c.By)
 }
 
-func hostView(w *wire, c *fsm.HostView) {
+func hostView(w *wire, c *noun.HostView) {
 	w.str(1, &c.Server)
 	uns(w, 2, &c.Host)
 	uns(w, 3, &c.Gossip)

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/logv1"
 )
 
@@ -82,7 +83,7 @@ func randomEntry(r *rand.Rand) *fsm.Entry {
 	fill(r, reflect.ValueOf(&e.Beats).Elem())
 	for _, cmd := range commands() {
 		e.Requests = append(e.Requests, fsm.Request{
-			Session: fsm.SessionID(r.Uint64()), Seq: r.Uint64(), Planned: r.IntN(2) == 0, Cmd: filled(r, cmd),
+			Session: noun.SessionID(r.Uint64()), Seq: r.Uint64(), Planned: r.IntN(2) == 0, Cmd: filled(r, cmd),
 		})
 	}
 	return e

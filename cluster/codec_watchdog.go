@@ -1,6 +1,9 @@
 package cluster
 
-import "vigil/fsm"
+import (
+	"vigil/fsm"
+	"vigil/fsm/noun"
+)
 
 // putWatchdog and getWatchdog serve the conversation watchdog.
 func putWatchdog(w *wire, cmd fsm.Command) bool {
@@ -39,7 +42,7 @@ func getWatchdog(w *wire, n number) fsm.Command {
 	return nil
 }
 
-func roomWatch(w *wire, c *fsm.RoomWatch) {
+func roomWatch(w *wire, c *noun.RoomWatch) {
 	sig(w, 1, &c.IdleLimit)
 	sig(w, 2, &c.Deadline)
 	w.bool(3, &c.Disabled)

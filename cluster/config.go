@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // Peer is one server of the initial cluster.
@@ -79,7 +80,7 @@ type Config struct {
 	Peers           []Peer
 	BootstrapExpect int
 	// Seed are the settings of a new cluster; afterwards they are changed by PutSettings.
-	Seed []fsm.KV
+	Seed []noun.KV
 
 	Version string // of the program, for people
 	// Features is the feature level that the program reads; 0: FeatureLevel. Only tests set it.
@@ -130,8 +131,8 @@ func (c *Config) Validate() error {
 	d.setDefaults()
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if d.ID == "" || len(d.ID) > fsm.MaxName || strings.ContainsAny(d.ID, " \t\n/") {
-		bad("server id %q: give 1 to %d characters without spaces and slashes", d.ID, fsm.MaxName)
+	if d.ID == "" || len(d.ID) > noun.MaxName || strings.ContainsAny(d.ID, " \t\n/") {
+		bad("server id %q: give 1 to %d characters without spaces and slashes", d.ID, noun.MaxName)
 	}
 	if d.Backend == nil && d.DataDir == "" {
 		bad("data directory is missing")
@@ -139,8 +140,8 @@ func (c *Config) Validate() error {
 	if d.Backend == nil {
 		checkAddr(bad, "raft address", d.RaftAddr)
 	}
-	if strings.ContainsAny(d.Cluster, " \t\n") || len(d.Cluster) > fsm.MaxName {
-		bad("cluster id %q: give at most %d characters without spaces", d.Cluster, fsm.MaxName)
+	if strings.ContainsAny(d.Cluster, " \t\n") || len(d.Cluster) > noun.MaxName {
+		bad("cluster id %q: give at most %d characters without spaces", d.Cluster, noun.MaxName)
 	}
 	d.validatePeers(bad)
 	if d.Timing.Heartbeat < 20*time.Millisecond {

@@ -16,6 +16,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 func TestServersOnDiskKeepEverythingOverRestart(t *testing.T) {
@@ -37,7 +38,7 @@ func TestServersOnDiskKeepEverythingOverRestart(t *testing.T) {
 	do(t, k, fsm.CreateTask{Room: "r", Role: "builder", Title: "after"})
 	c.Agree()
 	c.Replica(c.Leader()).Read(func(s *fsm.View) {
-		if n := s.Counts().Tasks; n[fsm.TaskPending]+n[fsm.TaskQueued] != 51 {
+		if n := s.Counts().Tasks; n[noun.TaskPending]+n[noun.TaskQueued] != 51 {
 			t.Errorf("L8: %v tasks, want 51", n)
 		}
 	})

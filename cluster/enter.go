@@ -12,7 +12,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // A server whose data is empty is new, or it has lost what it had promised. Raft takes
@@ -141,7 +141,7 @@ func (r *Replica) mark(key, mark string) (string, error) {
 // readMark is called with r.learning held.
 func (r *Replica) readMark(key string) ([]byte, error) {
 	if r.cfg.Backend == nil && r.bolt == nil {
-		return nil, fsm.ErrStopping
+		return nil, noun.ErrStopping
 	}
 	b, err := r.store.Get([]byte(key))
 	if err != nil && err.Error() == "not found" {

@@ -4,10 +4,11 @@ import (
 	"github.com/hashicorp/raft"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // ProposeEntry puts an entry into the log behind the batcher's back.
-func ProposeEntry(r *Replica, e *fsm.Entry) ([]fsm.Outcome, error) {
+func ProposeEntry(r *Replica, e *fsm.Entry) ([]noun.Outcome, error) {
 	data, err := encodeEntry(e)
 	if err != nil {
 		return nil, err

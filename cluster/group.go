@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // group is what one caller waits for: the commands of one Submit or SubmitAll, one
@@ -13,9 +14,9 @@ import (
 // whose context ends walks away and leaves the group to the batcher.
 type group struct {
 	reqs []fsm.Request
-	outs []fsm.Outcome
+	outs []noun.Outcome
 	beat fsm.HostBeats
-	ans  fsm.BeatAnswer
+	ans  noun.BeatAnswer
 	done chan error // buffered; gets exactly one value
 	at   time.Time  // when its commands arrived
 
@@ -29,7 +30,7 @@ type group struct {
 	err  error
 
 	one [1]fsm.Request // memory for the commonest group
-	out [1]fsm.Outcome
+	out [1]noun.Outcome
 }
 
 func newGroup() any { return &group{done: make(chan error, 1)} }
@@ -44,7 +45,7 @@ func (g *group) single(r fsm.Request) {
 func (g *group) many(reqs []fsm.Request) {
 	g.reqs = append(g.reqs[:0], reqs...)
 	if cap(g.outs) < len(reqs) {
-		g.outs = make([]fsm.Outcome, len(reqs))
+		g.outs = make([]noun.Outcome, len(reqs))
 	}
 	g.outs, g.left = g.outs[:len(reqs)], len(reqs)
 }
@@ -73,12 +74,12 @@ func (g *group) finish(n int, err error) {
 	switch {
 	case err == nil:
 		g.ok += n
-	case g.err == nil || g.err == fsm.ErrNotLeader:
+	case g.err == nil || g.err == noun.ErrNotLeader:
 		g.err = err
 	}
 	last, result := g.left == 0, g.err
 	if last && result != nil && g.ok > 0 {
-		result = fmt.Errorf("%w: a part of the batch is done (%w)", fsm.ErrUnknownOutcome, result)
+		result = fmt.Errorf("%w: a part of the batch is done (%w)", noun.ErrUnknownOutcome, result)
 	}
 	g.mu.Unlock()
 	if last {

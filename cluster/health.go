@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // Ready tells why this server should get no traffic; nil when it may.
@@ -15,7 +15,7 @@ func (r *Replica) Ready() error {
 	case r.machine.broken.Load():
 		return ErrUnknownRecord
 	case r.diverged.Load():
-		return fsm.ErrDiverged
+		return noun.ErrDiverged
 	case r.Leader().ID == "":
 		return errors.New("no leader is known")
 	}

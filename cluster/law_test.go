@@ -12,12 +12,13 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // stintRest is longer than what does not count at the begin of a stint.
 const stintRest = 3 * time.Second
 
-func clockOf(r *cluster.Replica) (t fsm.Time) {
+func clockOf(r *cluster.Replica) (t noun.Time) {
 	r.Read(func(s *fsm.View) { t = s.Clock() })
 	return t
 }
@@ -53,7 +54,7 @@ func TestL8NothingAcknowledgedIsLostWhenTheLeaderDies(t *testing.T) {
 					default:
 					}
 					title := fmt.Sprintf("%d-%d", w, n)
-					if out := k.Do(fsm.CreateTask{Room: "r", Role: "builder", Title: title}); out.Code != fsm.OK {
+					if out := k.Do(fsm.CreateTask{Room: "r", Role: "builder", Title: title}); out.Code != noun.OK {
 						t.Errorf("create task: %s: %s", out.Code, out.Detail)
 						return
 					}
@@ -128,7 +129,7 @@ func TestL10ClockStandsStillWithoutALeader(t *testing.T) {
 			t.Errorf("L10: cluster time went %v during an outage of 10 min", went)
 		}
 		c.Replica(l).Read(func(s *fsm.View) {
-			if a := s.AgentByName("r/builder"); a.Part != fsm.PartWaiting {
+			if a := s.AgentByName("r/builder"); a.Part != noun.PartWaiting {
 				t.Errorf("L10: the agent is %v after an outage", a.Part)
 			}
 		})
@@ -165,15 +166,15 @@ func TestL2DeadlinesAreNoticedByAnIdleCluster(t *testing.T) {
 		rep := c.Replica(c.Leader())
 		var first uint64
 		rep.Read(func(s *fsm.View) { first = s.LastIndex() })
-		part := func() (p fsm.PartState) {
+		part := func() (p noun.PartState) {
 			rep.Read(func(s *fsm.View) { p = s.AgentByName("r/builder").Part })
 			return p
 		}
 		time.Sleep(ttl - 500*time.Millisecond)
-		if part() != fsm.PartWaiting {
+		if part() != noun.PartWaiting {
 			t.Fatal("L10: the lease ended early")
 		}
-		c.Await("the end of the lease", func() bool { return part() == fsm.PartDisconnected })
+		c.Await("the end of the lease", func() bool { return part() == noun.PartDisconnected })
 		if late := time.Since(joined) - ttl; late > 250*time.Millisecond {
 			t.Errorf("L2: noticed %v late", late)
 		}
@@ -202,7 +203,7 @@ func TestTermFence(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if outs[0].Code != fsm.StaleStint || outs[1].Code != fsm.OK {
+		if outs[0].Code != noun.StaleStint || outs[1].Code != noun.OK {
 			t.Errorf("planned: %v, client's: %v", outs[0].Code, outs[1].Code)
 		}
 		if went := clockOf(rep).Sub(before); went > time.Second {
@@ -222,7 +223,7 @@ func TestRetryOverFailoverExecutesOnce(t *testing.T) {
 		c.Kill(c.Leader())
 		again := c.Submit(req)
 		same := again.Code == first.Code && again.Index == first.Index && again.Task == first.Task && again.Rev == first.Rev
-		if !same || again.Code != fsm.OK || first.Repeated() || !again.Repeated() {
+		if !same || again.Code != noun.OK || first.Repeated() || !again.Repeated() {
 			t.Errorf("first %+v, again %+v", first, again)
 		}
 		if n := tasks(c.Replica(c.Leader()))["once"]; n != 1 {
@@ -241,17 +242,17 @@ func TestCutOffLeaderNeverLies(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		_, err := rep.Submit(ctx, fsm.Request{Cmd: fsm.OpenSession{}})
-		if !errors.Is(err, fsm.ErrUnknownOutcome) {
+		if !errors.Is(err, noun.ErrUnknownOutcome) {
 			t.Errorf("proposed and lost: %v", err)
 		}
 		_, err = rep.Submit(ctx, fsm.Request{Cmd: fsm.OpenSession{}})
-		if !errors.Is(err, fsm.ErrNotLeader) || errors.Is(err, fsm.ErrUnknownOutcome) {
+		if !errors.Is(err, noun.ErrNotLeader) || errors.Is(err, noun.ErrUnknownOutcome) {
 			t.Errorf("never proposed: %v", err)
 		}
-		if err := rep.Barrier(ctx); !errors.Is(err, fsm.ErrNotLeader) {
+		if err := rep.Barrier(ctx); !errors.Is(err, noun.ErrNotLeader) {
 			t.Errorf("barrier without leadership: %v", err)
 		}
-		if _, err := rep.Beat(ctx, fsm.HostBeats{}); !errors.Is(err, fsm.ErrNotLeader) {
+		if _, err := rep.Beat(ctx, fsm.HostBeats{}); !errors.Is(err, noun.ErrNotLeader) {
 			t.Errorf("beat without leadership: %v", err)
 		}
 		c.Heal()
@@ -265,7 +266,7 @@ func TestL12DivergedServerStopsServing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.New(t, 3)
 		k := c.Client()
-		do(t, k, fsm.PutSettings{Values: []fsm.KV{{Key: "mark_every", Value: "200"}}})
+		do(t, k, fsm.PutSettings{Values: []noun.KV{{Key: "mark_every", Value: "200"}}})
 		for range 500 {
 			do(t, k, fsm.OpenSession{})
 		}
@@ -282,10 +283,10 @@ func TestL12DivergedServerStopsServing(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		c.Await("another leader", func() bool { n := c.Leader(); return n != l })
-		if err := c.Replica(l).Barrier(t.Context()); !errors.Is(err, fsm.ErrDiverged) {
+		if err := c.Replica(l).Barrier(t.Context()); !errors.Is(err, noun.ErrDiverged) {
 			t.Errorf("barrier on the diverged server: %v", err)
 		}
-		if err := c.Replica(l).Ready(); !errors.Is(err, fsm.ErrDiverged) {
+		if err := c.Replica(l).Ready(); !errors.Is(err, noun.ErrDiverged) {
 			t.Errorf("ready: %v", err)
 		}
 		c.Replica(c.Leader()).Read(func(s *fsm.View) {

@@ -10,6 +10,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // testLevel is a feature level above the baseline that exists in tests alone.
@@ -39,7 +40,7 @@ func TestL12LevelBeginsWithTheLastMember(t *testing.T) {
 		raise := fsm.Request{Cmd: fsm.RaiseLevel{Level: testLevel}}
 		announce(t, c, (at+1)%3, testLevel)
 		time.Sleep(time.Minute)
-		if _, err := c.Replica(at).Submit(t.Context(), raise); !errors.Is(err, fsm.ErrOldServers) {
+		if _, err := c.Replica(at).Submit(t.Context(), raise); !errors.Is(err, noun.ErrOldServers) {
 			t.Errorf("with a member that never says what it reads: %v", err)
 		}
 		announce(t, c, (at+2)%3, cluster.FeatureLevel)
@@ -47,7 +48,7 @@ func TestL12LevelBeginsWithTheLastMember(t *testing.T) {
 		if got := levelOf(c.Replica(at)); got != fsm.Baseline {
 			t.Fatalf("level %d has begun, and a server reads the baseline", got)
 		}
-		if _, err := c.Replica(at).Submit(t.Context(), raise); !errors.Is(err, fsm.ErrOldServers) {
+		if _, err := c.Replica(at).Submit(t.Context(), raise); !errors.Is(err, noun.ErrOldServers) {
 			t.Errorf("raised by hand: %v", err)
 		}
 		announce(t, c, (at+2)%3, testLevel)
@@ -132,7 +133,7 @@ func TestF01UnannouncedMemberSwitchesNothingOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.New(t, 3)
 		k := c.Client()
-		do(t, k, fsm.ApplyRoom{Room: "r", Roles: []fsm.RoleSpec{{Name: "a"}}})
+		do(t, k, fsm.ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a"}}})
 		joined := do(t, k, fsm.Join{Speaker: fsm.Speaker{Agent: "r/a"}})
 		rep := c.Replica(c.Leader())
 		adding := make(chan error, 1)
@@ -141,13 +142,13 @@ func TestF01UnannouncedMemberSwitchesNothingOff(t *testing.T) {
 		c.Await("the new member", func() bool { return len(rep.Servers()) == 4 })
 		me := fsm.Speaker{Agent: "r/a", Inc: joined.Inc}
 		for _, cmd := range []fsm.Command{
-			fsm.Declare{Speaker: me, Status: fsm.StatusBusy}, fsm.SendMail{From: "ann", To: "r/a", Body: "b"}, fsm.ReadMail{Speaker: me},
-			fsm.AckMail{Speaker: me, Mail: 1}, fsm.PutSettings{Values: []fsm.KV{{Key: "ladder_nudge", Value: "1h"}}},
-			fsm.SetRoomWatch{Room: "r", RoomWatch: fsm.RoomWatch{Disabled: true}},
+			fsm.Declare{Speaker: me, Status: noun.StatusBusy}, fsm.SendMail{From: "ann", To: "r/a", Body: "b"}, fsm.ReadMail{Speaker: me},
+			fsm.AckMail{Speaker: me, Mail: 1}, fsm.PutSettings{Values: []noun.KV{{Key: "ladder_nudge", Value: "1h"}}},
+			fsm.SetRoomWatch{Room: "r", RoomWatch: noun.RoomWatch{Disabled: true}},
 			fsm.CreateTask{Room: "r", Role: "a", Title: "t", Expect: time.Hour},
 		} {
 			began := time.Now()
-			if out, err := rep.Submit(t.Context(), fsm.Request{Cmd: cmd}); err != nil || out.Code != fsm.OK || time.Since(began) > time.Second {
+			if out, err := rep.Submit(t.Context(), fsm.Request{Cmd: cmd}); err != nil || out.Code != noun.OK || time.Since(began) > time.Second {
 				t.Errorf("%T after %s: %+v, %v", cmd, time.Since(began), out, err)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // machine carries log entries to the state machine. It is the only holder of the
@@ -25,7 +26,7 @@ type machine struct {
 	reads uint32 // feature level that this server reads
 
 	entry fsm.Entry // reused; its owner is raft's goroutine
-	subs  []func(fsm.Effects)
+	subs  []func(noun.Effects)
 	after func(*applied) // called after each entry, outside the lock
 	fatal func(error)
 	met   *metrics
@@ -36,13 +37,13 @@ type machine struct {
 	trail     trail
 	persisted func() // called when a snapshot is written, before the log is cut
 	replaced  func() // called when the state was replaced by a snapshot, before the log is cut
-	stint     atomic.Pointer[fsm.Stint]
+	stint     atomic.Pointer[noun.Stint]
 }
 
 // applied is what the shell learns of an entry.
 type applied struct {
 	index     uint64
-	next      fsm.Time   // next timer; 0: none
+	next      noun.Time  // next timer; 0: none
 	marked    *fsm.Image // the state behind a Mark
 	markEvery uint64     // see fsm.View.MarkEvery
 	diverged  bool       // this server is among the diverged ones
@@ -51,8 +52,8 @@ type applied struct {
 // answer goes to whoever proposed the entry.
 type answer struct {
 	term     uint64
-	outcomes []fsm.Outcome
-	beats    []fsm.BeatAnswer
+	outcomes []noun.Outcome
+	beats    []noun.BeatAnswer
 	more     bool
 }
 
@@ -128,7 +129,7 @@ func (m *machine) Apply(l *raft.Log) any {
 // of every server, so each of them stops at it, and again whenever it is started: the error
 // says where, and which command it was, and nothing is written any more. What the state holds
 // then is not known; it is never dumped, see broken.
-func (m *machine) apply(e *fsm.Entry) (res fsm.Result, err error) {
+func (m *machine) apply(e *fsm.Entry) (res noun.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: log entry %d with %s: %v\n%s", ErrBrokenInvariant, e.Index, kinds(e), p, debug.Stack())
@@ -165,7 +166,7 @@ func unreadLevel(level, reads uint32) error {
 }
 
 // copyAnswer takes out of the result what outlives the next Apply.
-func copyAnswer(term uint64, res *fsm.Result) *answer {
+func copyAnswer(term uint64, res *noun.Result) *answer {
 	ans := &answer{term: term, more: res.Effects.More}
 	if len(res.Outcomes) > 0 {
 		ans.outcomes = append(ans.outcomes, res.Outcomes...)
@@ -173,7 +174,7 @@ func copyAnswer(term uint64, res *fsm.Result) *answer {
 	if len(res.Beats) > 0 {
 		ans.beats = append(ans.beats, res.Beats...)
 		for i := range ans.beats {
-			ans.beats[i].Exceptions = append([]fsm.BeatException(nil), ans.beats[i].Exceptions...)
+			ans.beats[i].Exceptions = append([]noun.BeatException(nil), ans.beats[i].Exceptions...)
 		}
 	}
 	return ans
@@ -229,7 +230,7 @@ func (m *machine) Restore(r io.ReadCloser) error {
 	m.mu.Lock()
 	m.state = state
 	m.noteStint()
-	reset := fsm.Effects{Reset: true, Plan: true, Notice: true, LastEvent: state.LastEvent()}
+	reset := noun.Effects{Reset: true, Plan: true, Notice: true, LastEvent: state.LastEvent()}
 	m.mu.Unlock()
 	m.logBytes.Store(0)
 	m.trail.restart(state.LastIndex())

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // A snapshot that is installed tells everybody who follows the state to look again.
@@ -20,15 +21,15 @@ func TestF09InstalledSnapshotIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := newMachine(cfg, fsm.New(), met, func(err error) { t.Error(err) })
-	var told []fsm.Effects
-	m.subs = append(m.subs, func(e fsm.Effects) {
+	var told []noun.Effects
+	m.subs = append(m.subs, func(e noun.Effects) {
 		if m.state.LastIndex() != 7 {
 			t.Error("told before the state is there")
 		}
 		told = append(told, e)
 	})
 	s := fsm.New()
-	s.Apply(&fsm.Entry{Index: 7, Requests: []fsm.Request{{Cmd: fsm.ApplyRoom{Room: "r", Roles: []fsm.RoleSpec{{Name: "a"}}}}}})
+	s.Apply(&fsm.Entry{Index: 7, Requests: []fsm.Request{{Cmd: fsm.ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a"}}}}}})
 	var b bytes.Buffer
 	if err := s.Copy().Dump(&b); err != nil {
 		t.Fatal(err)
@@ -53,9 +54,9 @@ func TestF13PanicInApplyNamesTheEntry(t *testing.T) {
 	m := newMachine(cfg, fsm.New(), met, func(err error) { fatal = append(fatal, err) })
 	m.state = &fsm.State{} // without its indexes it is broken
 	told := 0
-	m.subs = append(m.subs, func(fsm.Effects) { told++ })
+	m.subs = append(m.subs, func(noun.Effects) { told++ })
 	data, err := encodeEntry(&fsm.Entry{Stint: 1, Requests: []fsm.Request{{Cmd: fsm.OpenSession{}}, {Cmd: fsm.ApplyRoom{Room: "r",
-		Roles: []fsm.RoleSpec{{Name: "secret"}}}}}})
+		Roles: []noun.RoleSpec{{Name: "secret"}}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // markJob is a state to be hashed.
@@ -89,7 +90,7 @@ func (r *Replica) report(ctx context.Context, h fsm.ReportHash) (err error) {
 			cancel()
 			return nil
 		case l.ID == "":
-			err = fsm.ErrNotLeader
+			err = noun.ErrNotLeader
 		default:
 			err = r.cfg.Report(short, h)
 		}
@@ -111,7 +112,7 @@ func (r *Replica) watchDivergence(ctx context.Context) {
 		case <-r.aside:
 			r.log.Error("this server's state differs from the majority's: " +
 				"remove it from the cluster, empty its data directory and add it again")
-			r.endStint(fsm.ErrDiverged)
+			r.endStint(noun.ErrDiverged)
 			r.stepAside(ctx)
 		}
 	}

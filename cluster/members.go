@@ -12,20 +12,21 @@ import (
 	"github.com/hashicorp/raft"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // Refused says that a change of the cluster itself was not made, and why.
 type Refused struct {
-	code   fsm.Code
+	code   noun.Code
 	detail string
 }
 
 func (e *Refused) Error() string { return e.detail }
 
 // Code tells the doors which of their answers to give.
-func (e *Refused) Code() fsm.Code { return e.code }
+func (e *Refused) Code() noun.Code { return e.code }
 
-func refuse(code fsm.Code, format string, args ...any) error {
+func refuse(code noun.Code, format string, args ...any) error {
 	return &Refused{code, fmt.Sprintf(format, args...)}
 }
 
@@ -136,10 +137,10 @@ func (r *Replica) Servers() []Server {
 // leading gives raft when this server's stint is open.
 func (r *Replica) leading() (*raft.Raft, error) {
 	if r.diverged.Load() {
-		return nil, fsm.ErrDiverged
+		return nil, noun.ErrDiverged
 	}
 	if st, _ := r.stints.current(); st == nil {
-		return nil, fsm.ErrNotLeader
+		return nil, noun.ErrNotLeader
 	}
 	return r.raft.Load(), nil
 }
@@ -187,9 +188,9 @@ func (r *Replica) addNonvoter(ctx context.Context, id, addr string) (rf *raft.Ra
 	for _, s := range r.configuration() {
 		switch {
 		case string(s.ID) == id && string(s.Address) != addr:
-			return nil, false, refuse(fsm.Conflict, "server %s is a member at %s: remove it first", id, s.Address)
+			return nil, false, refuse(noun.Conflict, "server %s is a member at %s: remove it first", id, s.Address)
 		case string(s.ID) != id && string(s.Address) == addr:
-			return nil, false, refuse(fsm.Conflict, "address %s belongs to server %s", addr, s.ID)
+			return nil, false, refuse(noun.Conflict, "address %s belongs to server %s", addr, s.ID)
 		case string(s.ID) == id && s.Suffrage == raft.Voter:
 			return rf, true, nil
 		}
@@ -221,7 +222,7 @@ func (r *Replica) awaitCatchUp(ctx context.Context, rf *raft.Raft, id string) er
 			return err
 		}
 		if !r.isNonvoter(id) {
-			return refuse(fsm.Conflict, "it was removed before it had caught up")
+			return refuse(noun.Conflict, "it was removed before it had caught up")
 		}
 	}
 }
@@ -237,7 +238,7 @@ func (r *Replica) change(ctx context.Context, fut raft.IndexFuture) error {
 	go func() { done <- fut.Error() }()
 	select {
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", fsm.ErrUnknownOutcome, ctx.Err())
+		return fmt.Errorf("%w: %w", noun.ErrUnknownOutcome, ctx.Err())
 	case err := <-done:
 		return fromRaft(err)
 	}
@@ -247,9 +248,9 @@ func (r *Replica) change(ctx context.Context, fut raft.IndexFuture) error {
 func fromRaft(err error) error {
 	switch {
 	case errors.Is(err, raft.ErrNotLeader):
-		return fsm.ErrNotLeader
+		return noun.ErrNotLeader
 	case errors.Is(err, raft.ErrLeadershipLost), errors.Is(err, raft.ErrRaftShutdown):
-		return fmt.Errorf("%w (%w)", fsm.ErrUnknownOutcome, err)
+		return fmt.Errorf("%w (%w)", noun.ErrUnknownOutcome, err)
 	}
 	return err
 }
@@ -273,15 +274,15 @@ func (r *Replica) RemoveServer(ctx context.Context, id string, force bool) error
 	case !member:
 		return r.forget(ctx, id)
 	case voters == 0:
-		return refuse(fsm.Conflict, "server %s is the last one: stop it instead", id)
+		return refuse(noun.Conflict, "server %s is the last one: stop it instead", id)
 	case alive <= voters/2 && !force:
-		return refuse(fsm.Conflict, "only %d of the other %d servers answer: without server %s the cluster may stand still; "+
+		return refuse(noun.Conflict, "only %d of the other %d servers answer: without server %s the cluster may stand still; "+
 			"start the others first, or use force", alive, voters, id)
 	case id == r.cfg.ID:
 		if err := r.transfer(ctx, ""); err != nil {
 			return fmt.Errorf("hand leadership over: %w", err)
 		}
-		return fsm.ErrNotLeader
+		return noun.ErrNotLeader
 	}
 	if err := r.change(ctx, rf.RemoveServer(raft.ServerID(id), 0, 0)); err != nil {
 		return fmt.Errorf("remove server %s: %w", id, err)
@@ -343,11 +344,11 @@ func (r *Replica) transfer(ctx context.Context, to string) error {
 	} else {
 		i := slices.IndexFunc(r.configuration(), func(s raft.Server) bool { return string(s.ID) == to })
 		if i < 0 {
-			return refuse(fsm.NotFound, "server %s is not a member", to)
+			return refuse(noun.NotFound, "server %s is not a member", to)
 		}
 		s := r.configuration()[i]
 		if s.Suffrage != raft.Voter {
-			return refuse(fsm.Conflict, "server %s has no vote yet", to)
+			return refuse(noun.Conflict, "server %s has no vote yet", to)
 		}
 		go func() { done <- rf.LeadershipTransferToServer(s.ID, s.Address).Error() }()
 	}

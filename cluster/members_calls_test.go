@@ -10,6 +10,7 @@ import (
 
 	"vigil/cluster/clustertest"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // adding lets the leader add a server that never answers, until the bubble ends or cancel is called.
@@ -46,7 +47,7 @@ func TestF08MembershipCallsDoNotQueueBehindAnAddition(t *testing.T) {
 		if err := rep.RemoveServer(within(t, 5*time.Second), "x", false); err != nil {
 			t.Errorf("remove what is being added: %v", err)
 		}
-		if err := <-first; code(err) != fsm.Conflict {
+		if err := <-first; code(err) != noun.Conflict {
 			t.Errorf("the addition of what was removed: %v", err)
 		}
 		if err := rep.Restore(within(t, 20*time.Second), &backup); err != nil {
@@ -112,7 +113,7 @@ func TestF01AdditionIsRepeatedAtTheNextLeader(t *testing.T) {
 		if err := c.Replica(l).Transfer(within(t, time.Minute), ""); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-done; !errors.Is(err, fsm.ErrNotLeader) {
+		if err := <-done; !errors.Is(err, noun.ErrNotLeader) {
 			t.Fatalf("at the old leader: %v", err)
 		}
 		c.Restart(3)
@@ -137,7 +138,7 @@ func TestN14RemovalAsksWhoMustCarryOn(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		c.Kill((l + 2) % 5)
 		time.Sleep(250 * time.Millisecond)
-		if err := rep.RemoveServer(within(t, time.Minute), c.ID((l+3)%5), false); code(err) != fsm.Conflict {
+		if err := rep.RemoveServer(within(t, time.Minute), c.ID((l+3)%5), false); code(err) != noun.Conflict {
 			t.Errorf("removing one of three that live: %v", err)
 		}
 		if err := rep.RemoveServer(within(t, time.Minute), c.ID((l+2)%5), false); err != nil {

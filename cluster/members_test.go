@@ -15,6 +15,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 func within(t *testing.T, d time.Duration) context.Context {
@@ -24,12 +25,12 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-func code(err error) fsm.Code {
+func code(err error) noun.Code {
 	var r *cluster.Refused
 	if errors.As(err, &r) {
 		return r.Code()
 	}
-	return fsm.OK
+	return noun.OK
 }
 
 func TestServerIsAddedAndRemovedOnline(t *testing.T) {
@@ -56,10 +57,10 @@ func TestServerIsAddedAndRemovedOnline(t *testing.T) {
 		if err := rep.AddServer(within(t, time.Minute), c.ID(3), c.Addr(3)); err != nil {
 			t.Errorf("added again: %v", err)
 		}
-		if err := rep.AddServer(within(t, time.Minute), c.ID(3), "10.9.9.9:1"); code(err) != fsm.Conflict {
+		if err := rep.AddServer(within(t, time.Minute), c.ID(3), "10.9.9.9:1"); code(err) != noun.Conflict {
 			t.Errorf("same id at another address: %v", err)
 		}
-		if err := rep.AddServer(within(t, time.Minute), "s9", c.Addr(3)); code(err) != fsm.Conflict {
+		if err := rep.AddServer(within(t, time.Minute), "s9", c.Addr(3)); code(err) != noun.Conflict {
 			t.Errorf("same address under another id: %v", err)
 		}
 		if err := rep.RemoveServer(within(t, time.Minute), c.ID(3), false); err != nil {
@@ -94,7 +95,7 @@ func TestRemovalThatEndangersTheClusterIsRefused(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		rep := c.Replica(l)
 		healthy := c.ID((l + 2) % 3)
-		if err := rep.RemoveServer(within(t, time.Minute), healthy, false); code(err) != fsm.Conflict {
+		if err := rep.RemoveServer(within(t, time.Minute), healthy, false); code(err) != noun.Conflict {
 			t.Errorf("removing one of two that live: %v", err)
 		}
 		if err := rep.RemoveServer(within(t, time.Minute), c.ID((l+1)%3), false); err != nil {
@@ -107,7 +108,7 @@ func TestLeaderIsRemovedAfterHandingOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.New(t, 3)
 		l := c.Leader()
-		if err := c.Replica(l).RemoveServer(within(t, time.Minute), c.ID(l), false); !errors.Is(err, fsm.ErrNotLeader) {
+		if err := c.Replica(l).RemoveServer(within(t, time.Minute), c.ID(l), false); !errors.Is(err, noun.ErrNotLeader) {
 			t.Fatalf("first: %v", err)
 		}
 		next := c.Leader()
@@ -136,7 +137,7 @@ func TestPlannedChangeOfLeaderFailsNoWrite(t *testing.T) {
 			wg.Go(func() {
 				for !stop.Load() {
 					begun := time.Now()
-					if out := k.Do(fsm.CreateTask{Room: "r", Role: "builder", Title: "t"}); out.Code != fsm.OK {
+					if out := k.Do(fsm.CreateTask{Room: "r", Role: "builder", Title: "t"}); out.Code != noun.OK {
 						t.Errorf("write failed: %s", out.Detail)
 					}
 					longest.Store(max(longest.Load(), int64(time.Since(begun))))
@@ -165,7 +166,7 @@ func TestPlannedChangeOfLeaderFailsNoWrite(t *testing.T) {
 		if gap := time.Duration(longest.Load()); gap > 300*time.Millisecond {
 			t.Errorf("a write took %v", gap)
 		}
-		if err := c.Replica(c.Leader()).Transfer(within(t, time.Minute), "s77"); code(err) != fsm.NotFound {
+		if err := c.Replica(c.Leader()).Transfer(within(t, time.Minute), "s77"); code(err) != noun.NotFound {
 			t.Errorf("transfer to a stranger: %v", err)
 		}
 	})
@@ -246,7 +247,7 @@ func TestRestoreOfABackupRaisesTheEpoch(t *testing.T) {
 		do(t, k, fsm.CreateTask{Room: "r", Role: "builder", Title: "lost"})
 
 		for _, bad := range [][]byte{backup.Bytes()[:backup.Len()/2], nil, []byte("garbage"), flip(backup.Bytes())} {
-			if err := rep.Restore(within(t, time.Minute), bytes.NewReader(bad)); code(err) != fsm.Invalid {
+			if err := rep.Restore(within(t, time.Minute), bytes.NewReader(bad)); code(err) != noun.Invalid {
 				t.Errorf("damaged backup: %v", err)
 			}
 		}

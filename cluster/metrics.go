@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // metrics are the figures of one replica. They always count; they are registered
@@ -77,7 +78,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-func (m *metrics) applied(e *fsm.Entry, bytes int, clock fsm.Time, took time.Duration) {
+func (m *metrics) applied(e *fsm.Entry, bytes int, clock noun.Time, took time.Duration) {
 	kind := kindTick
 	switch {
 	case len(e.Beats) > 0 && len(e.Requests) > 0:

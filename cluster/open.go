@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // Cluster gives the id of the cluster, empty while it is unknown.
@@ -21,7 +22,7 @@ func (r *Replica) Cluster() string {
 // knows tells whether the state has heard of a server.
 func (r *Replica) knows(id string) (known bool) {
 	r.Read(func(s *fsm.View) {
-		known = slices.ContainsFunc(s.Servers(), func(p fsm.PutServer) bool { return p.ID == id })
+		known = slices.ContainsFunc(s.Servers(), func(p noun.Server) bool { return p.ID == id })
 	})
 	return known
 }
@@ -74,7 +75,7 @@ func (r *Replica) adopt(id string) error {
 	}
 	if r.cfg.Backend == nil && !r.identified {
 		if r.dir == nil {
-			return fsm.ErrStopping
+			return noun.ErrStopping
 		}
 		err := r.onDisk("write identity", 0, func() error { return r.dir.setIdentity(id, r.cfg.ID) })
 		if err != nil {

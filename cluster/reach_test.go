@@ -10,6 +10,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // doors stands for the APIs of three servers that call each other all the time.
@@ -76,15 +77,15 @@ func withDoors(t *testing.T) (*clustertest.Cluster, *doors) {
 }
 
 // throughDoors beats at the leader if its API is reached.
-func throughDoors(c *clustertest.Cluster, d *doors) func(context.Context, fsm.HostBeats) (fsm.BeatAnswer, error) {
-	return func(ctx context.Context, hb fsm.HostBeats) (fsm.BeatAnswer, error) {
+func throughDoors(c *clustertest.Cluster, d *doors) func(context.Context, fsm.HostBeats) (noun.BeatAnswer, error) {
+	return func(ctx context.Context, hb fsm.HostBeats) (noun.BeatAnswer, error) {
 		for i := range 3 {
 			if rep := c.Replica(i); rep != nil && rep.Leader().Self && !d.isShut(i) {
 				return rep.Beat(ctx, hb)
 			}
 		}
 		<-ctx.Done()
-		return fsm.BeatAnswer{}, ctx.Err()
+		return noun.BeatAnswer{}, ctx.Err()
 	}
 }
 

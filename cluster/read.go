@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 const (
@@ -21,12 +22,12 @@ const (
 // fsm.ErrDiverged, or the error of ctx, alone when nothing was proposed. The
 // memory that the command refers to must not be changed afterwards, even when ctx
 // ends first.
-func (r *Replica) Submit(ctx context.Context, req fsm.Request) (fsm.Outcome, error) {
+func (r *Replica) Submit(ctx context.Context, req fsm.Request) (noun.Outcome, error) {
 	if r.diverged.Load() {
-		return fsm.Outcome{}, fsm.ErrDiverged
+		return noun.Outcome{}, noun.ErrDiverged
 	}
 	if err := r.legible(ctx, &req); err != nil {
-		return fsm.Outcome{}, err
+		return noun.Outcome{}, err
 	}
 	return r.batch.submit(ctx, req)
 }
@@ -34,9 +35,9 @@ func (r *Replica) Submit(ctx context.Context, req fsm.Request) (fsm.Outcome, err
 // SubmitAll proposes several commands, in one entry where they fit, and fills in
 // their outcomes in order; outs must be as long as reqs. Errors as for Submit;
 // with an error the outcomes are not filled in.
-func (r *Replica) SubmitAll(ctx context.Context, reqs []fsm.Request, outs []fsm.Outcome) error {
+func (r *Replica) SubmitAll(ctx context.Context, reqs []fsm.Request, outs []noun.Outcome) error {
 	if r.diverged.Load() {
-		return fsm.ErrDiverged
+		return noun.ErrDiverged
 	}
 	if len(outs) < len(reqs) {
 		return fmt.Errorf("submit %d commands: place for %d outcomes only", len(reqs), len(outs))
@@ -66,11 +67,11 @@ func (r *Replica) legible(ctx context.Context, req *fsm.Request) error {
 	defer look.Stop()
 	for !r.begun(req.Cmd, need) {
 		if st, _ := r.stints.current(); st == nil {
-			return fsm.ErrNotLeader
+			return noun.ErrNotLeader
 		}
 		silent := slices.ContainsFunc(r.Servers(), func(s Server) bool { return s.Features == 0 })
 		if r.Level() < need && !silent || time.Now().After(end) {
-			return fmt.Errorf("%w: it needs feature level %d", fsm.ErrOldServers, need)
+			return fmt.Errorf("%w: it needs feature level %d", noun.ErrOldServers, need)
 		}
 		select {
 		case <-ctx.Done():
@@ -106,7 +107,7 @@ func (r *Replica) raiseLevel(st *stint) {
 			return
 		}
 		if all := r.Level(); all > level {
-			if out, err := r.batch.submit(st.ctx, fsm.Request{Planned: true, Cmd: fsm.RaiseLevel{Level: all}}); err != nil || out.Code != fsm.OK {
+			if out, err := r.batch.submit(st.ctx, fsm.Request{Planned: true, Cmd: fsm.RaiseLevel{Level: all}}); err != nil || out.Code != noun.OK {
 				r.log.Debug("feature level not begun yet", "level", all, "code", out.Code, "error", err)
 			}
 		}
@@ -121,9 +122,9 @@ func (r *Replica) raiseLevel(st *stint) {
 // Beat renews what one host holds. Beats of several hosts are held back for up to
 // Timing.BeatGather and go in as one entry. A failed beat is never repeated here:
 // its sender beats again. Errors as for Submit.
-func (r *Replica) Beat(ctx context.Context, hb fsm.HostBeats) (fsm.BeatAnswer, error) {
+func (r *Replica) Beat(ctx context.Context, hb fsm.HostBeats) (noun.BeatAnswer, error) {
 	if r.diverged.Load() {
-		return fsm.BeatAnswer{}, fsm.ErrDiverged
+		return noun.BeatAnswer{}, noun.ErrDiverged
 	}
 	return r.batch.beat(ctx, hb)
 }
@@ -133,7 +134,7 @@ func (r *Replica) Beat(ctx context.Context, hb fsm.HostBeats) (fsm.BeatAnswer, e
 // only, through the log; calls at the same time share one entry. Errors as for Submit.
 func (r *Replica) Barrier(ctx context.Context) error {
 	if r.diverged.Load() {
-		return fsm.ErrDiverged
+		return noun.ErrDiverged
 	}
 	r.met.barriers.Inc()
 	return r.batch.barrier(ctx)
@@ -155,4 +156,4 @@ func (r *Replica) Copy() *fsm.Image { return r.machine.copy() }
 // Subscribe has fn called after each applied entry, on every server, from one
 // goroutine and outside the state's lock. It must not block, and the slices in the
 // effects are valid only during the call. It is called before Run.
-func (r *Replica) Subscribe(fn func(fsm.Effects)) { r.machine.subs = append(r.machine.subs, fn) }
+func (r *Replica) Subscribe(fn func(noun.Effects)) { r.machine.subs = append(r.machine.subs, fn) }

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // Bounds of an orderly shutdown.
@@ -208,7 +208,7 @@ func (r *Replica) settle(batches <-chan struct{}) {
 	r.stints.mu.Lock()
 	r.stints.closed = true
 	r.stints.mu.Unlock()
-	r.endStint(fsm.ErrStopping)
+	r.endStint(noun.ErrStopping)
 	done := make(chan struct{})
 	go func() { r.stints.wg.Wait(); <-batches; close(done) }()
 	within(settleBound, done)
@@ -217,7 +217,7 @@ func (r *Replica) settle(batches <-chan struct{}) {
 // abandon ends what can be ended without waiting.
 func (r *Replica) abandon(rf *raft.Raft, err error) error {
 	r.log.Error("server stops at once", "error", err)
-	r.endStint(fsm.ErrStopping)
+	r.endStint(noun.ErrStopping)
 	rf.Shutdown() // not waited for: it may wait for the disk
 	if cerr := r.trans.Close(); cerr != nil {
 		r.log.Warn("cannot close transport", "error", cerr)

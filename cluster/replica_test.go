@@ -12,6 +12,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 func TestStintsFollowLeadership(t *testing.T) {
@@ -86,7 +87,7 @@ func TestSubscribersSeeEveryEntryOnEveryServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen [3]atomic.Int64
 		c := clustertest.New(t, 3, clustertest.OnOpen(func(i int, r *cluster.Replica) {
-			r.Subscribe(func(e fsm.Effects) {
+			r.Subscribe(func(e noun.Effects) {
 				seen[i].Add(int64(len(e.Claimable)))
 				r.Read(func(*fsm.View) {}) // outside the lock
 			})

@@ -10,6 +10,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // numbers hands out a task and a session, again and again, and notes them.
@@ -17,8 +18,8 @@ type numbers struct {
 	mu       sync.Mutex
 	twice    int
 	given    int
-	tasks    map[fsm.TaskID]bool
-	sessions map[fsm.SessionID]bool
+	tasks    map[noun.TaskID]bool
+	sessions map[noun.SessionID]bool
 }
 
 func (n *numbers) draw(t *testing.T, r *cluster.Replica) {
@@ -26,14 +27,14 @@ func (n *numbers) draw(t *testing.T, r *cluster.Replica) {
 	session, serr := r.Submit(t.Context(), fsm.Request{Cmd: fsm.OpenSession{}})
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if err == nil && task.Code == fsm.OK {
+	if err == nil && task.Code == noun.OK {
 		n.given++
 		if n.tasks[task.Task] {
 			n.twice++
 		}
 		n.tasks[task.Task] = true
 	}
-	if serr == nil && session.Code == fsm.OK {
+	if serr == nil && session.Code == noun.OK {
 		n.given++
 		if n.sessions[session.Session] {
 			n.twice++
@@ -52,7 +53,7 @@ func TestL6NumbersAreNotHandedOutAgainAfterARestore(t *testing.T) {
 		if err := c.Replica(c.Leader()).Snapshot(t.Context(), &backup); err != nil {
 			t.Fatal(err)
 		}
-		n := numbers{tasks: map[fsm.TaskID]bool{}, sessions: map[fsm.SessionID]bool{}}
+		n := numbers{tasks: map[noun.TaskID]bool{}, sessions: map[noun.SessionID]bool{}}
 		stop := make(chan struct{})
 		var wg sync.WaitGroup
 		for range 4 {

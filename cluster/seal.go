@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // sealer is what the sealing goroutine has taken from the queue and not yet sealed.
@@ -101,7 +102,7 @@ func (b *batcher) build() *sealed {
 	k.packWords()
 	stamp := st.clock.seal()
 	s.at = time.Now()
-	s.data = k.enc.seal(st.term, stamp, fsm.Wall(s.at.UnixNano()))
+	s.data = k.enc.seal(st.term, stamp, noun.Wall(s.at.UnixNano()))
 
 	b.mu.Lock()
 	b.sealed, b.stamped = s.at, stamp
@@ -137,7 +138,7 @@ func (b *batcher) takeAll() *stint {
 
 	if stale {
 		if closed == nil {
-			closed = fsm.ErrNotLeader // of the stint that the backlog was taken for
+			closed = noun.ErrNotLeader // of the stint that the backlog was taken for
 		}
 		k.fail(closed)
 		k.stint = st
@@ -262,12 +263,12 @@ func (b *batcher) settle(s *sealed) {
 	case err == nil:
 		ans, _ = s.fut.Response().(*answer)
 		if ans == nil { // the machine could not read it
-			err = fsm.ErrUnknownOutcome
+			err = noun.ErrUnknownOutcome
 		}
 	case errors.Is(err, raft.ErrNotLeader):
-		err = fsm.ErrNotLeader
+		err = noun.ErrNotLeader
 	default:
-		err = fmt.Errorf("%w (%w)", fsm.ErrUnknownOutcome, err)
+		err = fmt.Errorf("%w (%w)", noun.ErrUnknownOutcome, err)
 	}
 	b.answering.Add(-1)
 	s.stint.clock.settled()

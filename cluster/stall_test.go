@@ -14,6 +14,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // slowLog takes as long for each write as slow says.
@@ -36,37 +37,37 @@ const shortTTL = 6 * time.Second
 type proving struct {
 	t    *testing.T
 	c    *clustertest.Cluster
-	beat func(ctx context.Context, hb fsm.HostBeats) (fsm.BeatAnswer, error)
+	beat func(ctx context.Context, hb fsm.HostBeats) (noun.BeatAnswer, error)
 	wg   sync.WaitGroup
 	stop chan struct{}
 }
 
-func prove(t *testing.T, c *clustertest.Cluster, n int, beat func(context.Context, fsm.HostBeats) (fsm.BeatAnswer, error)) *proving {
+func prove(t *testing.T, c *clustertest.Cluster, n int, beat func(context.Context, fsm.HostBeats) (noun.BeatAnswer, error)) *proving {
 	t.Helper()
 	p := &proving{t: t, c: c, stop: make(chan struct{}), beat: beat}
 	k := c.Client()
-	do(t, k, fsm.ApplyRoom{Room: "r", Roles: []fsm.RoleSpec{{Name: "builder", Replicas: uint32(n), TTL: shortTTL}}, By: "test"})
+	do(t, k, fsm.ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "builder", Replicas: uint32(n), TTL: shortTTL}}, By: "test"})
 	for i := range n {
 		name := "r/builder"
 		if i > 0 {
 			name = fmt.Sprintf("r/builder.%d", i+1)
 		}
 		out := do(t, k, fsm.Join{Speaker: fsm.Speaker{Agent: name}})
-		packed := fsm.PackBeats(nil, []fsm.AgentID{out.Agent}, []fsm.Incarnation{out.Inc}, []uint8{fsm.BeatLease})
+		packed := fsm.PackBeats(nil, []noun.AgentID{out.Agent}, []noun.Incarnation{out.Inc}, []uint8{fsm.BeatLease})
 		p.wg.Go(func() { p.agent(name, packed, time.Duration(i)*shortTTL/4/time.Duration(n)) })
 	}
 	return p
 }
 
 // atLeader beats at whoever leads now.
-func atLeader(c *clustertest.Cluster) func(context.Context, fsm.HostBeats) (fsm.BeatAnswer, error) {
-	return func(ctx context.Context, hb fsm.HostBeats) (fsm.BeatAnswer, error) {
+func atLeader(c *clustertest.Cluster) func(context.Context, fsm.HostBeats) (noun.BeatAnswer, error) {
+	return func(ctx context.Context, hb fsm.HostBeats) (noun.BeatAnswer, error) {
 		for i := range 3 {
 			if rep := c.Replica(i); rep != nil && rep.Leader().Self {
 				return rep.Beat(ctx, hb)
 			}
 		}
-		return fsm.BeatAnswer{}, fsm.ErrNotLeader
+		return noun.BeatAnswer{}, noun.ErrNotLeader
 	}
 }
 
@@ -100,7 +101,7 @@ func (p *proving) end() {
 	p.wg.Wait()
 	p.c.Replica(p.c.Leader()).Read(func(s *fsm.View) {
 		for a := range s.Agents("") {
-			if a.Part != fsm.PartWaiting {
+			if a.Part != noun.PartWaiting {
 				p.t.Errorf("L10: %s is %v in its life %v", a.Name, a.Part, a.Inc)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // stint is one time in office of this server, open once LeaderEstablished is
@@ -58,13 +59,13 @@ func (r *Replica) followLeadership(ctx context.Context, notify <-chan bool) {
 		case <-ctx.Done():
 			return
 		case gained := <-notify:
-			r.endStint(fsm.ErrNotLeader)
+			r.endStint(noun.ErrNotLeader)
 			if gained {
 				r.beginStint(ctx)
 			}
 		case <-r.again: // a backup was installed
 			if r.raft.Load().State() == raft.Leader {
-				r.endStint(fsm.ErrNotLeader)
+				r.endStint(noun.ErrNotLeader)
 				r.beginStint(ctx)
 			}
 		}
@@ -115,7 +116,7 @@ func (r *Replica) openStint(ctx context.Context) error {
 	}
 	if r.diverged.Load() {
 		r.stepAside(ctx)
-		return fsm.ErrDiverged
+		return noun.ErrDiverged
 	}
 	// 0 says of most times that something has not happened: no life may start then.
 	st := &stint{ctx: ctx, term: term, clock: newClock(max(out.Clock, 1))}
@@ -152,34 +153,34 @@ func (r *Replica) openStint(ctx context.Context) error {
 
 // establish proposes LeaderEstablished until it is applied in its own term or the
 // stint is over. Its entry carries no stamp; the answer has the clock to start from.
-func (r *Replica) establish(ctx context.Context) (uint64, fsm.Outcome, error) {
+func (r *Replica) establish(ctx context.Context) (uint64, noun.Outcome, error) {
 	r.machine.answering.Add(1)
 	defer r.machine.answering.Add(-1)
 	for {
 		term := r.raft.Load().CurrentTerm()
 		data, err := encodeEntry(&fsm.Entry{
-			Stint: term, Wall: fsm.Wall(time.Now().UnixNano()),
+			Stint: term, Wall: noun.Wall(time.Now().UnixNano()),
 			Requests: []fsm.Request{{Cmd: fsm.LeaderEstablished{Server: r.cfg.ID, APIAddr: r.cfg.APIAddr}}},
 		})
 		if err != nil {
-			return 0, fsm.Outcome{}, err
+			return 0, noun.Outcome{}, err
 		}
 		fut := r.propose(data)
 		err = fut.Error()
 		if err == nil {
 			ans, _ := fut.Response().(*answer)
 			if ans == nil {
-				return 0, fsm.Outcome{}, fmt.Errorf("establish leader: %w", ErrUnknownRecord)
+				return 0, noun.Outcome{}, fmt.Errorf("establish leader: %w", ErrUnknownRecord)
 			}
-			if out := ans.outcomes[0]; out.Code == fsm.OK {
+			if out := ans.outcomes[0]; out.Code == noun.OK {
 				return ans.term, out, nil
 			}
 		} else if !errors.Is(err, raft.ErrLeadershipTransferInProgress) {
-			return 0, fsm.Outcome{}, fmt.Errorf("establish leader: %w", err)
+			return 0, noun.Outcome{}, fmt.Errorf("establish leader: %w", err)
 		}
 		select {
 		case <-ctx.Done():
-			return 0, fsm.Outcome{}, errStintOver
+			return 0, noun.Outcome{}, errStintOver
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -201,7 +202,7 @@ func (r *Replica) introduce(ctx context.Context) {
 	})
 	var reqs []fsm.Request
 	if !known {
-		reqs = append(reqs, fsm.Request{Planned: true, Cmd: self})
+		reqs = append(reqs, fsm.Request{Planned: true, Cmd: fsm.PutServer(self)})
 	}
 	if seed {
 		reqs = append(reqs, fsm.Request{Planned: true, Cmd: fsm.PutSettings{Values: r.cfg.Seed, By: "bootstrap"}})
@@ -209,20 +210,20 @@ func (r *Replica) introduce(ctx context.Context) {
 	if len(reqs) == 0 {
 		return
 	}
-	outs := make([]fsm.Outcome, len(reqs))
+	outs := make([]noun.Outcome, len(reqs))
 	if err := r.batch.submitAll(ctx, reqs, outs); err != nil {
 		return // the next stint does it
 	}
 	for _, out := range outs {
-		if out.Code != fsm.OK {
+		if out.Code != noun.OK {
 			r.log.Warn("introduction refused", "code", out.Code, "detail", out.Detail)
 		}
 	}
 }
 
 // self is what this server says of itself.
-func (r *Replica) self() fsm.PutServer {
-	return fsm.PutServer{ID: r.cfg.ID, APIAddr: r.cfg.APIAddr, RaftAddr: r.cfg.RaftAddr,
+func (r *Replica) self() noun.Server {
+	return noun.Server{ID: r.cfg.ID, APIAddr: r.cfg.APIAddr, RaftAddr: r.cfg.RaftAddr,
 		Version: r.cfg.Version, Features: r.cfg.Features}
 }
 

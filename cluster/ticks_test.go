@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // A leader proposes an empty entry when a deadline is due, at most five a second,
@@ -68,7 +69,7 @@ func TestManyCallersAndManyStints(t *testing.T) {
 		}
 		for range 50 {
 			time.Sleep(100 * time.Millisecond)
-			b.close(fsm.ErrNotLeader)
+			b.close(noun.ErrNotLeader)
 			time.Sleep(10 * time.Millisecond)
 			b.open(&stint{ctx: st.ctx, term: 7, clock: st.clock})
 		}

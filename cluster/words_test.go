@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // What a word proves is in the entry of its command, once; when the entry is sealed too late
@@ -25,7 +26,7 @@ func TestN26WordsAreSealedWithTheirCommandsWhileTheyAreFresh(t *testing.T) {
 		var wg sync.WaitGroup
 		say := func(n int, fresh time.Duration) {
 			r := task(n)
-			r.Word = fsm.Word{Agent: fsm.AgentID(n), Inc: 1, Fresh: fresh}
+			r.Word = fsm.Word{Agent: noun.AgentID(n), Inc: 1, Fresh: fresh}
 			wg.Go(func() {
 				if _, err := b.submit(t.Context(), r); err != nil {
 					t.Errorf("word %d: %v", n, err)
@@ -40,7 +41,7 @@ func TestN26WordsAreSealedWithTheirCommandsWhileTheyAreFresh(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		close(hold)
 		wg.Wait()
-		got := map[fsm.AgentID]int{}
+		got := map[noun.AgentID]int{}
 		sealed := 0
 		for _, e := range s.entries {
 			sealed += len(e.Requests)

@@ -1,17 +1,21 @@
 package fsm
 
-import "fmt"
+import (
+	"fmt"
+
+	"vigil/fsm/noun"
+)
 
 // Apply turns one log entry into the next state and says what became of it. It
 // is deterministic: the same entries give the same image on every server. The
 // slices in the result are reused by the next Apply.
 //
 // A command that is refused changes nothing. Only a broken invariant panics.
-func (s *State) Apply(e *Entry) Result {
+func (s *State) Apply(e *Entry) noun.Result {
 	s.now = e
 	s.res.Outcomes = s.res.Outcomes[:0]
 	s.res.Beats = s.res.Beats[:0]
-	s.res.Effects = Effects{Claimable: s.res.Effects.Claimable[:0], Hosts: s.res.Effects.Hosts[:0], Mail: s.res.Effects.Mail[:0]}
+	s.res.Effects = noun.Effects{Claimable: s.res.Effects.Claimable[:0], Hosts: s.res.Effects.Hosts[:0], Mail: s.res.Effects.Mail[:0]}
 	s.meta.Index = e.Index
 	if e.Stint == e.Term && e.Stamp > s.meta.Clock {
 		s.meta.Clock = e.Stamp
@@ -20,7 +24,7 @@ func (s *State) Apply(e *Entry) Result {
 		s.res.Beats = append(s.res.Beats, s.renew(&e.Beats[i]))
 	}
 	s.renewByWords(e.Words)
-	s.steps = StepsPerEntry
+	s.steps = noun.StepsPerEntry
 	s.fire()
 	s.concludeLooks()
 	s.workOff()
@@ -39,50 +43,49 @@ func (s *State) Apply(e *Entry) Result {
 
 // request executes a command once: a repeated number of a session gets the first
 // answer.
-func (s *State) request(r *Request) Outcome {
+func (s *State) request(r *Request) noun.Outcome {
 	if r.Planned && s.now.Stint != s.now.Term {
-		return Outcome{Code: StaleStint, Detail: "planned in a stint that is over", Index: s.meta.Index}
+		return noun.Outcome{Code: noun.StaleStint, Detail: "planned in a stint that is over", Index: s.meta.Index}
 	}
 	if r.Session == 0 {
 		return s.stamped(s.execute(r.Cmd, 0))
 	}
 	ss := s.sessions.Mut(r.Session)
 	if ss == nil {
-		return s.stamped(Outcome{Code: UnknownSession,
+		return s.stamped(noun.Outcome{Code: noun.UnknownSession,
 			Detail: "the session has ended after " + s.meta.Settings.SessionTTL.String() + " without a write; open a new one, nothing was executed"})
 	}
-	if out, ok := ss.answer(r.Seq); ok {
+	if out, ok := ss.Answer(r.Seq); ok {
 		s.figures.Repeated++
-		out.repeated = true
-		return out
+		return out.AsRepeated()
 	}
-	if r.Seq+AnswersKept <= ss.Max || r.Seq <= ss.Forgot {
-		return s.stamped(Outcome{Code: TooOld, Detail: fmt.Sprintf(
-			"write %d is too old: the session is at %d and remembers %d answers", r.Seq, ss.Max, AnswersKept)})
+	if r.Seq+noun.AnswersKept <= ss.Max || r.Seq <= ss.Forgot {
+		return s.stamped(noun.Outcome{Code: noun.TooOld, Detail: fmt.Sprintf(
+			"write %d is too old: the session is at %d and remembers %d answers", r.Seq, ss.Max, noun.AnswersKept)})
 	}
 	out := s.stamped(s.execute(r.Cmd, r.Session))
 	if ss = s.sessions.Mut(r.Session); ss != nil {
-		s.ownAnswers(ss)
-		ss.remember(r.Seq, out)
+		ss.Own(s.sessions.Generation())
+		ss.Remember(r.Seq, out)
 		ss.Used = s.meta.Clock
 	}
 	return out
 }
 
-func (s *State) stamped(out Outcome) Outcome {
+func (s *State) stamped(out noun.Outcome) noun.Outcome {
 	out.Index, out.Clock = s.meta.Index, s.meta.Clock
 	switch out.Code {
-	case Superseded:
+	case noun.Superseded:
 		s.figures.Superseded++
-	case Conflict:
+	case noun.Conflict:
 		s.figures.Conflicts++
-	case Full:
+	case noun.Full:
 		s.figures.Full++
 	}
 	return out
 }
 
-func (s *State) execute(c Command, session SessionID) Outcome {
+func (s *State) execute(c Command, session noun.SessionID) noun.Outcome {
 	switch c := c.(type) {
 	case CreateTask:
 		return s.createTask(&c)
@@ -148,7 +151,7 @@ func (s *State) execute(c Command, session SessionID) Outcome {
 }
 
 // executeSystem runs what hosts, servers and duties say.
-func (s *State) executeSystem(c Command, session SessionID) Outcome {
+func (s *State) executeSystem(c Command, session noun.SessionID) noun.Outcome {
 	switch c := c.(type) {
 	case RegisterHost:
 		return s.registerHost(&c)
@@ -184,7 +187,7 @@ func (s *State) executeSystem(c Command, session SessionID) Outcome {
 		return s.openSession(&c)
 	case CloseSession:
 		s.closeSession(session)
-		return Outcome{}
+		return noun.Outcome{}
 	case LeaderEstablished:
 		return s.leaderEstablished(&c)
 	case PutServer:
@@ -207,6 +210,6 @@ func (s *State) executeSystem(c Command, session SessionID) Outcome {
 	panic(fmt.Sprintf("fsm: command %T has no arm in execute", c))
 }
 
-func refuse(code Code, format string, args ...any) Outcome {
-	return Outcome{Code: code, Detail: fmt.Sprintf(format, args...)}
+func refuse(code noun.Code, format string, args ...any) noun.Outcome {
+	return noun.Outcome{Code: code, Detail: fmt.Sprintf(format, args...)}
 }

@@ -1,66 +1,70 @@
 package fsm
 
-import "fmt"
+import (
+	"fmt"
+
+	"vigil/fsm/noun"
+)
 
 // attempt checks a word about a task: the incarnation is the newest and the
 // attempt is the one that holds the task (law L6).
-func (s *State) attempt(w *Work) (*Agent, *Task, Outcome) {
+func (s *State) attempt(w *Work) (*noun.Agent, *noun.Task, noun.Outcome) {
 	a, no := s.leased(&w.Speaker)
 	if a == nil {
 		return nil, nil, no
 	}
 	t := s.tasks.Mut(w.Task)
 	if t == nil {
-		return nil, nil, refuse(NotFound, "there is no task %d", w.Task)
+		return nil, nil, refuse(noun.NotFound, "there is no task %d", w.Task)
 	}
 	if t.Holder != a.ID || t.HolderInc != a.Inc || t.Attempt != w.Attempt || a.Task != t.ID || !t.State.Held() {
 		return nil, nil, s.notHeld(a, t, w)
 	}
-	return a, t, Outcome{}
+	return a, t, noun.Outcome{}
 }
 
-func (v *View) notHeld(a *Agent, t *Task, w *Work) Outcome {
-	return Outcome{Code: Superseded, Rev: t.Rev, Task: t.ID, Attempt: t.Attempt, Detail: fmt.Sprintf(
+func (v *View) notHeld(a *noun.Agent, t *noun.Task, w *Work) noun.Outcome {
+	return noun.Outcome{Code: noun.Superseded, Rev: t.Rev, Task: t.ID, Attempt: t.Attempt, Detail: fmt.Sprintf(
 		"attempt %d of task %d by %s is over: the task is %s%s; drop the work", w.Attempt, t.ID, a.Name, t.State, v.heldBy(t))}
 }
 
-func (v *View) worked(a *Agent, t *Task) Outcome {
-	out := a.outcome()
+func (v *View) worked(a *noun.Agent, t *noun.Task) noun.Outcome {
+	out := a.Outcome()
 	out.Task, out.Attempt, out.Rev, out.Count = t.ID, t.Attempt, t.Rev, uint32(t.State)
 	return out
 }
 
-func (s *State) startTask(c *StartTask) Outcome {
+func (s *State) startTask(c *StartTask) noun.Outcome {
 	a, t, no := s.attempt(&c.Work)
 	if a == nil {
 		return no
 	}
-	if t.State == TaskAcknowledged {
+	if t.State == noun.TaskAcknowledged {
 		t.Progress = s.meta.Clock
 		s.event("task.started", about{agent: a, task: t.ID, attempt: t.Attempt}, "")
-		s.move(t, TaskInProgress)
+		s.move(t, noun.TaskInProgress)
 		s.touchTask(t)
 	}
 	return s.worked(a, t)
 }
 
-func (s *State) progressTask(c *ProgressTask) Outcome {
+func (s *State) progressTask(c *ProgressTask) noun.Outcome {
 	a, t, no := s.attempt(&c.Work)
 	if a == nil {
 		return no
 	}
-	if len(c.Note) > MaxNote {
-		return refuse(Invalid, "the note has %d bytes, at most %d are allowed", len(c.Note), MaxNote)
+	if len(c.Note) > noun.MaxNote {
+		return refuse(noun.Invalid, "the note has %d bytes, at most %d are allowed", len(c.Note), noun.MaxNote)
 	}
-	if c.Percent > maxPercent {
-		return refuse(Invalid, "percent is out of range, 0 to 100 is allowed")
+	if c.Percent > noun.MaxPercent {
+		return refuse(noun.Invalid, "percent is out of range, 0 to 100 is allowed")
 	}
-	if err := CheckExpect(c.Expect); err != nil {
-		return refuse(Invalid, "%v", err)
+	if err := noun.CheckExpect(c.Expect); err != nil {
+		return refuse(noun.Invalid, "%v", err)
 	}
-	if t.State == TaskAcknowledged { // progress implies a start
+	if t.State == noun.TaskAcknowledged { // progress implies a start
 		s.event("task.started", about{agent: a, task: t.ID, attempt: t.Attempt}, "")
-		s.move(t, TaskInProgress)
+		s.move(t, noun.TaskInProgress)
 	}
 	s.replan(a, t, c)
 	t.Note, t.Progress, t.Rev = c.Note, s.meta.Clock, s.meta.Index
@@ -72,33 +76,33 @@ func (s *State) progressTask(c *ProgressTask) Outcome {
 // the task's last one and the task is not over, even if the lease has just ended:
 // the work is done. Repeated, it is answered as the first time. Anything else is
 // kept for people and refused.
-func (s *State) finishing(w *Work, result string) (*Agent, *Task, Outcome, bool) {
+func (s *State) finishing(w *Work, result string) (*noun.Agent, *noun.Task, noun.Outcome, bool) {
 	t := s.tasks.Mut(w.Task)
 	if t == nil {
-		return nil, nil, refuse(NotFound, "there is no task %d", w.Task), false
+		return nil, nil, refuse(noun.NotFound, "there is no task %d", w.Task), false
 	}
-	if len(result) > MaxResult {
-		return nil, nil, refuse(Invalid, "the result has %d bytes, at most %d are allowed; put it into a file and name the file", len(result), MaxResult), false
+	if len(result) > noun.MaxResult {
+		return nil, nil, refuse(noun.Invalid, "the result has %d bytes, at most %d are allowed; put it into a file and name the file", len(result), noun.MaxResult), false
 	}
 	a, no := s.speaker(&w.Speaker)
 	if a == nil {
-		if no.Code == Superseded {
+		if no.Code == noun.Superseded {
 			s.keepLate(t, w, result)
 		}
 		return nil, nil, no, false
 	}
 	last := t.Holder == a.ID && t.HolderInc == w.Inc && t.Attempt == w.Attempt
 	switch {
-	case last && t.State == TaskCompleted:
+	case last && t.State == noun.TaskCompleted:
 		return a, t, s.worked(a, t), false
 	case last && !t.State.Terminal():
-		return a, t, Outcome{}, true
+		return a, t, noun.Outcome{}, true
 	}
 	s.keepLate(t, w, result)
 	return nil, nil, s.notHeld(a, t, w), false
 }
 
-func (s *State) completeTask(c *CompleteTask) Outcome {
+func (s *State) completeTask(c *CompleteTask) noun.Outcome {
 	a, t, out, ok := s.finishing(&c.Work, c.Result)
 	if !ok {
 		return out
@@ -107,12 +111,12 @@ func (s *State) completeTask(c *CompleteTask) Outcome {
 	return s.worked(a, t)
 }
 
-func (s *State) complete(a *Agent, t *Task, result string) {
+func (s *State) complete(a *noun.Agent, t *noun.Task, result string) {
 	a.Done++ // before it is settled: with it the life may count as healthy
 	s.putDown(a, t)
 	t.Result = result
 	s.event("task.completed", about{agent: a, task: t.ID, attempt: t.Attempt}, "")
-	s.move(t, TaskCompleted)
+	s.move(t, noun.TaskCompleted)
 	s.promote(t.Role)
 	s.touchTask(t)
 }
@@ -120,40 +124,40 @@ func (s *State) complete(a *Agent, t *Task, result string) {
 // putDown frees the holder: it stays ACTIVE without a task until it joins again.
 // Its supervisor no longer vouches for it, so one that never comes back is
 // noticed: its lease ends, then the start limit.
-func (s *State) putDown(a *Agent, t *Task) {
+func (s *State) putDown(a *noun.Agent, t *noun.Task) {
 	if a.Task != t.ID {
-		s.settle(a, a.shadow()) // the task was taken from it before: with it the life may count as healthy all the same
+		s.settle(a, shadowOf(a)) // the task was taken from it before: with it the life may count as healthy all the same
 		return
 	}
-	was := a.shadow()
+	was := shadowOf(a)
 	a.Task, a.Since = 0, s.meta.Clock
 	s.leases.Mut(a.ID).Vouch = false
 	s.settle(a, was)
 }
 
-func (s *State) handoff(c *Handoff) Outcome {
+func (s *State) handoff(c *Handoff) noun.Outcome {
 	room, ok := s.roomOfTask(c.Task)
 	if !ok {
-		return refuse(NotFound, "there is no task %d", c.Task)
+		return refuse(noun.NotFound, "there is no task %d", c.Task)
 	}
 	r := s.RoleByName(room, c.ToRole)
-	if no := s.taskTarget(room, c.ToRole, r); no.Code != OK {
+	if no := s.taskTarget(room, c.ToRole, r); no.Code != noun.OK {
 		return no
 	}
-	if no := checkTask(c.Title, c.Text); no.Code != OK {
+	if no := checkTask(c.Title, c.Text); no.Code != noun.OK {
 		return no
 	}
 	a, t, out, ok := s.finishing(&c.Work, c.Result)
 	if !ok {
-		if out.Code == OK && t.Next == 0 {
-			return Outcome{Code: Conflict, Rev: t.Rev, Detail: fmt.Sprintf("task %d was completed without a hand-off", t.ID)}
+		if out.Code == noun.OK && t.Next == 0 {
+			return noun.Outcome{Code: noun.Conflict, Rev: t.Rev, Detail: fmt.Sprintf("task %d was completed without a hand-off", t.ID)}
 		}
-		if out.Code == OK { // a repeat: find what the first one created
+		if out.Code == noun.OK { // a repeat: find what the first one created
 			out.Task = t.Next
 		}
 		return out
 	}
-	if no := s.mayAddTask(&Task{Room: r.Room, Title: c.Title, Text: c.Text, Creator: a.Name}); no.Code != OK {
+	if no := s.mayAddTask(&noun.Task{Room: r.Room, Title: c.Title, Text: c.Text, Creator: a.Name}); no.Code != noun.OK {
 		return no // the task stays its holder's, who may complete it without a hand-off
 	}
 	s.complete(a, t, c.Result)
@@ -164,7 +168,7 @@ func (s *State) handoff(c *Handoff) Outcome {
 	return out
 }
 
-func (s *State) roomOfTask(id TaskID) (string, bool) {
+func (s *State) roomOfTask(id noun.TaskID) (string, bool) {
 	t := s.tasks.Mut(id)
 	if t == nil {
 		return "", false
@@ -172,11 +176,11 @@ func (s *State) roomOfTask(id TaskID) (string, bool) {
 	return s.rooms.Mut(t.Room).Name, true
 }
 
-func (s *State) failTask(c *FailTask) Outcome {
-	if len(c.Reason) > MaxReason {
-		return refuse(Invalid, "the reason has %d bytes, at most %d are allowed", len(c.Reason), MaxReason)
+func (s *State) failTask(c *FailTask) noun.Outcome {
+	if len(c.Reason) > noun.MaxReason {
+		return refuse(noun.Invalid, "the reason has %d bytes, at most %d are allowed", len(c.Reason), noun.MaxReason)
 	}
-	if t := s.tasks.Mut(c.Task); t != nil && t.State == TaskFailed && t.Attempt == c.Attempt && t.HolderInc == c.Inc {
+	if t := s.tasks.Mut(c.Task); t != nil && t.State == noun.TaskFailed && t.Attempt == c.Attempt && t.HolderInc == c.Inc {
 		if a, no := s.speaker(&c.Speaker); a == nil {
 			return no
 		} else if a.ID == t.Holder {
@@ -195,7 +199,7 @@ func (s *State) failTask(c *FailTask) Outcome {
 	}
 	t.Result = c.Reason
 	s.event("task.failed", about{agent: a, task: t.ID, attempt: t.Attempt}, "its holder said so")
-	s.move(t, TaskFailed)
+	s.move(t, noun.TaskFailed)
 	s.promote(t.Role)
 	return s.worked(a, t)
 }

@@ -3,6 +3,8 @@ package fsm
 import (
 	"encoding/binary"
 	"iter"
+
+	"vigil/fsm/noun"
 )
 
 // Kinds of beats, added up: the agent's own lease, its supervisor's word for it,
@@ -21,7 +23,7 @@ const MaxBeat = 2*binary.MaxVarintLen64 + 1
 // PackBeats appends beats to dst: for each the difference of its agent to the one
 // before (zig-zag), its incarnation, and its kinds. Sorted agents take some three
 // bytes a beat. The slices have equal lengths.
-func PackBeats(dst []byte, agents []AgentID, incs []Incarnation, kinds []uint8) []byte {
+func PackBeats(dst []byte, agents []noun.AgentID, incs []noun.Incarnation, kinds []uint8) []byte {
 	last := int64(0)
 	for i, a := range agents {
 		dst, last = appendBeat(dst, last, Beat{a, incs[i], kinds[i]}), int64(a)
@@ -38,8 +40,8 @@ func appendBeat(dst []byte, last int64, b Beat) []byte {
 
 // Beat is one unpacked beat.
 type Beat struct {
-	Agent AgentID
-	Inc   Incarnation
+	Agent noun.AgentID
+	Inc   noun.Incarnation
 	Kinds uint8
 }
 
@@ -84,21 +86,21 @@ func nextBeat(p []byte, last *int64) (Beat, []byte, bool) {
 	if *last <= 0 || *last > 1<<32-1 {
 		return Beat{}, nil, false
 	}
-	return Beat{AgentID(*last), Incarnation(inc), p[n]}, p[n+1:], true
+	return Beat{noun.AgentID(*last), noun.Incarnation(inc), p[n]}, p[n+1:], true
 }
 
 // renew applies the beats of one host. They touch no timer, wake nobody and
 // write no event (but about a wrong identity); what is not simply current is answered.
-func (s *State) renew(b *HostBeats) BeatAnswer {
-	var ans BeatAnswer
+func (s *State) renew(b *HostBeats) noun.BeatAnswer {
+	var ans noun.BeatAnswer
 	now := s.meta.Clock
 	if b.Host != 0 {
 		h := s.hosts.Mut(b.Host)
-		if h == nil || h.Boot != b.Boot || h.State == HostLeft {
+		if h == nil || h.Boot != b.Boot || h.State == noun.HostLeft {
 			ans.HostGone = true
 			return ans
 		}
-		if h.State == HostLost {
+		if h.State == noun.HostLost {
 			s.welcome(h)
 		}
 		h.Until, h.BeatAt = now.Add(s.meta.Settings.HostTTL), now
@@ -118,7 +120,7 @@ func (s *State) renew(b *HostBeats) BeatAnswer {
 			continue
 		}
 		if beat.Kinds&BeatFence != 0 && s.held() { // it counts, but nobody may go on because of it
-			ans.Exceptions = append(ans.Exceptions, BeatException{beat.Agent, beat.Inc, VerdictHeld})
+			ans.Exceptions = append(ans.Exceptions, noun.BeatException{Agent: beat.Agent, Inc: beat.Inc, Verdict: noun.VerdictHeld})
 			continue
 		}
 		ans.Renewed++
@@ -128,7 +130,7 @@ func (s *State) renew(b *HostBeats) BeatAnswer {
 
 // mayRenew tells whether the sender may renew what the beat is about: an agent by
 // itself its own lease, a host whatever lives on it.
-func (v *View) mayRenew(host HostID, beat Beat) bool {
+func (v *View) mayRenew(host noun.HostID, beat Beat) bool {
 	switch {
 	case beat.Kinds&BeatStranger != 0:
 		return false
@@ -140,7 +142,7 @@ func (v *View) mayRenew(host HostID, beat Beat) bool {
 
 // prolong renews what the beat is about and has not ended; false when something
 // it is about has. The end of one of the two leases never takes the other along.
-func (s *State) prolong(l *Lease, kinds uint8, now Time) bool {
+func (s *State) prolong(l *noun.Lease, kinds uint8, now noun.Time) bool {
 	ok := true
 	switch {
 	case kinds&BeatLease != 0 && l.Until <= now:
@@ -161,61 +163,61 @@ func (s *State) prolong(l *Lease, kinds uint8, now Time) bool {
 // beaten is when a lease or fence ends that is proved now: after one TTL. In the hold
 // after a restore the agent freezes soon and cannot prove anything before the first
 // beat that is confirmed: then one TTL after the hold (law L10).
-func (v *View) beaten(l *Lease) Time {
-	return max(v.meta.Clock, v.meta.HoldUntil) + Time(l.TTL)
+func (v *View) beaten(l *noun.Lease) noun.Time {
+	return max(v.meta.Clock, v.meta.HoldUntil) + noun.Time(l.TTL)
 }
 
 // exception answers a beat that is not simply current (late words never revive).
-func (s *State) exception(ans *BeatAnswer, host HostID, beat Beat) {
+func (s *State) exception(ans *noun.BeatAnswer, host noun.HostID, beat Beat) {
 	v := s.verdict(host, beat)
-	if v == VerdictAdopt {
+	if v == noun.VerdictAdopt {
 		a := s.agents.Mut(beat.Agent)
-		was := a.shadow()
-		a.Proc, a.Since = ProcRunning, s.meta.Clock
+		was := shadowOf(a)
+		a.Proc, a.Since = noun.ProcRunning, s.meta.Clock
 		s.grantFence(a)
 		s.event("agent.adopted", about{agent: a, host: a.Host}, "its host is back and nothing newer was ordered")
 		s.settle(a, was)
 	}
-	if v == VerdictAdopt && s.held() {
-		v = VerdictHeld
+	if v == noun.VerdictAdopt && s.held() {
+		v = noun.VerdictHeld
 	}
-	if v == VerdictSuperseded {
+	if v == noun.VerdictSuperseded {
 		s.figures.Superseded++
 	}
-	if v == VerdictCurrent {
+	if v == noun.VerdictCurrent {
 		ans.Renewed++
 		return
 	}
-	ans.Exceptions = append(ans.Exceptions, BeatException{beat.Agent, beat.Inc, v})
+	ans.Exceptions = append(ans.Exceptions, noun.BeatException{Agent: beat.Agent, Inc: beat.Inc, Verdict: v})
 }
 
-func (s *State) verdict(host HostID, beat Beat) Verdict {
+func (s *State) verdict(host noun.HostID, beat Beat) noun.Verdict {
 	a := s.agents.Mut(beat.Agent)
 	switch {
 	case a == nil:
-		return VerdictUnknown
+		return noun.VerdictUnknown
 	case beat.Inc != a.Inc || s.unborn(a):
-		return VerdictSuperseded
+		return noun.VerdictSuperseded
 	case a.Host != host && (host != 0 || beat.Kinds&(BeatVouch|BeatFence) != 0):
-		return VerdictSuperseded
+		return noun.VerdictSuperseded
 	case host == 0 && beat.Kinds == BeatLease && s.mayReturn(a): // it is heard before its host
-		return VerdictRejoin
+		return noun.VerdictRejoin
 	case beat.Kinds&BeatFence == 0 && a.Managed && !a.Proc.Fenced():
-		return VerdictSuperseded
+		return noun.VerdictSuperseded
 	case beat.Kinds&BeatStranger != 0:
 		s.mistaken(a, "incarnation "+beat.Inc.String()+" was presented in a beat with a token that is not its own")
-		return VerdictDenied
+		return noun.VerdictDenied
 	case beat.Kinds&BeatFence == 0:
-		return VerdictRejoin
+		return noun.VerdictRejoin
 	case s.mayReturn(a):
-		return VerdictAdopt
+		return noun.VerdictAdopt
 	case a.Proc.Fenced(): // its fence has ended at this very instant; the timer decides
-		return VerdictRejoin
+		return noun.VerdictRejoin
 	}
-	return VerdictSuperseded
+	return noun.VerdictSuperseded
 }
 
 // mayReturn tells that the agent's newest life was given up for the silence of its
 // host, and may go on when it is heard of: nothing newer was ordered, and nobody
 // wants it to end (law L10).
-func (v *View) mayReturn(a *Agent) bool { return a.Proc == ProcLost && !v.stopWish(a) }
+func (v *View) mayReturn(a *noun.Agent) bool { return a.Proc == noun.ProcLost && !v.stopWish(a) }

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 var millionFlag = flag.Bool("million", false, "measure 1,000,000 agents and 1,000,000 tasks (some 2 GiB)")
@@ -15,16 +17,16 @@ var millionFlag = flag.Bool("million", false, "measure 1,000,000 agents and 1,00
 func fill(b testing.TB, agents, tasks int) (*State, *drive) {
 	d := &drive{t: nil, s: New(), term: 1}
 	one := func(c Command) {
-		if out := d.s.Apply(d.entry(Request{Cmd: c})).Outcomes[0]; out.Code != OK {
+		if out := d.s.Apply(d.entry(Request{Cmd: c})).Outcomes[0]; out.Code != noun.OK {
 			b.Fatalf("%T: %+v", c, out)
 		}
 	}
 	one(LeaderEstablished{Server: "a"})
 	const replicas = 1000
 	for room := 0; room*250*replicas < agents; room++ {
-		var roles []RoleSpec
+		var roles []noun.RoleSpec
 		for r := 0; r < 250 && (room*250+r)*replicas < agents; r++ {
-			roles = append(roles, RoleSpec{Name: fmt.Sprintf("role%d", r), Runner: "worker", Replicas: uint32(min(replicas, agents))})
+			roles = append(roles, noun.RoleSpec{Name: fmt.Sprintf("role%d", r), Runner: "worker", Replicas: uint32(min(replicas, agents))})
 		}
 		one(ApplyRoom{Room: fmt.Sprintf("room%d", room), Roles: roles, By: "bench"})
 	}
@@ -52,7 +54,7 @@ func joined(b testing.TB, d *drive, n int) []Speaker {
 		e.Requests = append(e.Requests, Request{Cmd: Join{Speaker{Agent: a.Name}}})
 	}
 	for _, out := range d.s.Apply(e).Outcomes {
-		if out.Code != OK {
+		if out.Code != noun.OK {
 			b.Fatalf("%+v", out)
 		}
 	}
@@ -65,11 +67,11 @@ func BenchmarkBeats(b *testing.B) {
 	joined(b, d, 100_000)
 	var batches [][]byte
 	for first := 1; first <= 100_000; first += 1000 {
-		var ids []AgentID
-		var incs []Incarnation
+		var ids []noun.AgentID
+		var incs []noun.Incarnation
 		var kinds []uint8
 		for i := range 1000 {
-			ids, incs, kinds = append(ids, AgentID(first+i)), append(incs, 1), append(kinds, BeatLease)
+			ids, incs, kinds = append(ids, noun.AgentID(first+i)), append(incs, 1), append(kinds, BeatLease)
 		}
 		batches = append(batches, PackBeats(nil, ids, incs, kinds))
 	}
@@ -99,7 +101,7 @@ func lifecycle(b *testing.B, agents, tasks, copyEvery int) {
 	for range 4 {
 		e.Requests = append(e.Requests, Request{Cmd: OpenSession{Client: "bench"}})
 	}
-	var ss []SessionID
+	var ss []noun.SessionID
 	for _, out := range s.Apply(e).Outcomes {
 		ss = append(ss, out.Session)
 	}
@@ -107,7 +109,7 @@ func lifecycle(b *testing.B, agents, tasks, copyEvery int) {
 	var image *Image
 	n, entries := 0, 0
 	reqs := make([]Request, workers)
-	apply := func(make func(i int) Command) []Outcome {
+	apply := func(make func(i int) Command) []noun.Outcome {
 		for i := range reqs {
 			if i%len(ss) == 0 {
 				seq++
@@ -117,22 +119,22 @@ func lifecycle(b *testing.B, agents, tasks, copyEvery int) {
 		if entries++; copyEvery > 0 && entries%copyEvery == 0 {
 			image = s.Copy()
 		}
-		d.clock += Time(5 * time.Millisecond)
+		d.clock += noun.Time(5 * time.Millisecond)
 		return s.Apply(d.entry(reqs...)).Outcomes
 	}
-	ids := make([]TaskID, workers)
+	ids := make([]noun.TaskID, workers)
 	b.ReportAllocs()
 	for b.Loop() {
 		apply(func(int) Command {
 			return CreateTask{Room: "room0", Role: "role0", Title: "build", Text: "the thing", By: "bench"}
 		})
 		for i, out := range apply(func(i int) Command { return Claim{Speaker: sps[i]} }) {
-			if ids[i] = out.Task; out.Code != OK {
+			if ids[i] = out.Task; out.Code != noun.OK {
 				b.Fatalf("%+v", out)
 			}
 		}
 		apply(func(i int) Command { return StartTask{Work{sps[i], ids[i], 1}} })
-		if out := apply(func(i int) Command { return CompleteTask{Work{sps[i], ids[i], 1}, "done"} })[0]; out.Code != OK {
+		if out := apply(func(i int) Command { return CompleteTask{Work{sps[i], ids[i], 1}, "done"} })[0]; out.Code != noun.OK {
 			b.Fatalf("%+v", out)
 		}
 		n += workers

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"vigil/fsm/noun"
 )
 
 // lavish makes what a random log says longer, so that it meets its budgets.
@@ -27,7 +29,7 @@ func (c *chaos) lavish(e *Entry) *Entry {
 			cmd.Body = text
 			e.Requests[i].Cmd = cmd
 		case Declare:
-			cmd.Text = clip(text, MaxReason)
+			cmd.Text = noun.Clip(text, noun.MaxReason)
 			e.Requests[i].Cmd = cmd
 		}
 	}
@@ -36,10 +38,10 @@ func (c *chaos) lavish(e *Entry) *Entry {
 
 // budgets are tight ones, which change now and then.
 func (c *chaos) budgets() Command {
-	size := func(most int) string { return strconv.Itoa(leastBudget+c.rng.IntN(most)) + "B" }
-	return PutSettings{Values: []KV{{"budget_tasks", size(100 << 10)}, {"budget_mail", size(50 << 10)}, {"budget_agents", size(50 << 10)},
-		{"budget_hosts", size(10 << 10)}, {"budget_sessions", size(40 << 10)}, {"budget_history", size(50 << 10)},
-		{"budget_room_share", strconv.Itoa(20 + c.rng.IntN(81))}, {"max_open_tasks", strconv.Itoa(10 + c.rng.IntN(100))}}}
+	size := func(most int) string { return strconv.Itoa(noun.LeastBudget+c.rng.IntN(most)) + "B" }
+	return PutSettings{Values: []noun.KV{{Key: "budget_tasks", Value: size(100 << 10)}, {Key: "budget_mail", Value: size(50 << 10)}, {Key: "budget_agents", Value: size(50 << 10)},
+		{Key: "budget_hosts", Value: size(10 << 10)}, {Key: "budget_sessions", Value: size(40 << 10)}, {Key: "budget_history", Value: size(50 << 10)},
+		{Key: "budget_room_share", Value: strconv.Itoa(20 + c.rng.IntN(81))}, {Key: "max_open_tasks", Value: strconv.Itoa(10 + c.rng.IntN(100))}}}
 }
 
 // F7, L12: under budgets that are always nearly used up, random logs keep the accounts equal
@@ -106,7 +108,7 @@ func TestF07ARefusalChangesNothing(t *testing.T) {
 				was := s.Copy()
 				r.Session, r.Seq = 0, 0
 				out := s.Apply(c.entry(r)).Outcomes[0]
-				if out.Code != Full {
+				if out.Code != noun.Full {
 					continue
 				}
 				refused++
@@ -137,7 +139,7 @@ func TestF07CostsAreWhatMemoryTakes(t *testing.T) {
 	}
 	room := func(d *drive, n int) {
 		for i := 0; i < n; i += 1000 {
-			d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: fmt.Sprint("room", i), Roles: []RoleSpec{{Name: "builder", Replicas: uint32(min(n, 1000))}}}}))
+			d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: fmt.Sprint("room", i), Roles: []noun.RoleSpec{{Name: "builder", Replicas: uint32(min(n, 1000))}}}}))
 		}
 	}
 	kept := map[string]string{"events": "100000"}
@@ -145,9 +147,9 @@ func TestF07CostsAreWhatMemoryTakes(t *testing.T) {
 		"agents": func(d *drive) { room(d, 60_000) },
 		"roles": func(d *drive) {
 			for i := range 80 {
-				var roles []RoleSpec
+				var roles []noun.RoleSpec
 				for r := range 200 {
-					roles = append(roles, RoleSpec{Name: fmt.Sprint("role", r), Runner: "worker"})
+					roles = append(roles, noun.RoleSpec{Name: fmt.Sprint("role", r), Runner: "worker"})
 				}
 				d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: fmt.Sprint("room", i), Roles: roles}}))
 			}
@@ -168,7 +170,7 @@ func TestF07CostsAreWhatMemoryTakes(t *testing.T) {
 		"mail": func(d *drive) {
 			room(d, 100)
 			for i := range 40_000 {
-				d.s.Apply(d.entry(Request{Cmd: SendMail{To: AgentName("room0", "builder", uint32(1+i%100)), From: "ann", Subject: "news", Body: fmt.Sprint("number ", i)}}))
+				d.s.Apply(d.entry(Request{Cmd: SendMail{To: noun.AgentName("room0", "builder", uint32(1+i%100)), From: "ann", Subject: "news", Body: fmt.Sprint("number ", i)}}))
 			}
 		},
 		"events": func(d *drive) {
@@ -206,7 +208,7 @@ func TestF07CostsAreWhatMemoryTakes(t *testing.T) {
 			heap, cost := live()-free, int64(0)
 			d.s = reload(t, d.s) // copies of what was shared, as after a restart
 			heap = max(heap, live()-free)
-			for p := range purses {
+			for p := range noun.Purses {
 				cost += d.s.ledger.cluster[p] - before.cluster[p]
 			}
 			t.Logf("cost %d KiB, heap %d KiB: %.2f", cost>>10, heap>>10, float64(heap)/float64(cost))

@@ -4,53 +4,18 @@ import (
 	"fmt"
 	"slices"
 	"time"
-)
 
-// Brake stops starts of agents whose last life was lost with its host, after many
-// were lost at once: that usually is a fault of the network (law L11, incident
-// I27). For one TTL none of them is started; then one a second, two, four and so
-// on, until nobody waits for it or a human releases it.
-type Brake struct {
-	Recent []BrakeTick // losses of the last brake_window, oldest first; replaced, never changed
-	Set    Time        // since when; 0: it is not set
-	Hold   Time        // until then no such start
-	TAT    Time        // then they are paced: theoretical arrival time of the next one
-	Paced  uint32      // starts since Hold; the pace doubles with them
-	Why    string      // a sentence
-	Armed  Time        // when its timer is set; 0: none
-}
-
-// BrakeTick counts what was lost within one second of cluster time.
-type BrakeTick struct {
-	At        Time   // of the first loss
-	Lives     uint32 // that were fenced before it
-	Lost      uint32
-	Hosts     uint32 // that were in service before it
-	HostsLost uint32
-}
-
-const (
-	// brakeHosts is the least number of hosts of which more than half lost set the brake.
-	brakeHosts = 3
-	// brakeBurst is how far paced starts may run ahead: the rhythm of the planner.
-	brakeBurst = Time(250 * time.Millisecond)
-	// brakeStep is for how many seconds each pace lasts before it doubles.
-	brakeStep = 10
-	// brakePace is the greatest pace, in starts a second.
-	brakePace = 1024
+	"vigil/fsm/noun"
 )
 
 // Braked tells whether starts of the agent are held or paced by the brake.
-func (v *View) Braked(a *Agent) bool { return v.meta.Brake.Set != 0 && a.lostLast() }
-
-// lostLast tells that the agent's last life was lost with its host.
-func (a *Agent) lostLast() bool { return a.LastExit != nil && a.LastExit.Kind == ExitFenceEnded }
+func (v *View) Braked(a *noun.Agent) bool { return v.meta.Brake.Set != 0 && a.LostLast() }
 
 // brakeHolds tells that the brake lets no start of a lost agent through yet.
 func (v *View) brakeHolds() bool { return v.meta.Brake.Set != 0 && v.meta.Clock < v.meta.Brake.Hold }
 
 // brakeHeld tells that the brake lets no start of the agent through yet.
-func (v *View) brakeHeld(a *Agent) bool { return a.lostLast() && v.brakeHolds() }
+func (v *View) brakeHeld(a *noun.Agent) bool { return a.LostLast() && v.brakeHolds() }
 
 // BrakeRoom is how many starts of braked agents may be ordered now.
 func (v *View) BrakeRoom() (n uint32) {
@@ -58,30 +23,10 @@ func (v *View) BrakeRoom() (n uint32) {
 	if b.Set == 0 || v.meta.Clock < b.Hold {
 		return 0
 	}
-	for b.take(v.meta.Clock) {
+	for b.Take(v.meta.Clock) {
 		n++
 	}
 	return n
-}
-
-// pace is the number of paced starts a second: 1 for brakeStep seconds, then 2 for
-// as long, then 4.
-func (b *Brake) pace() Time {
-	p := uint32(1)
-	for p < brakePace && b.Paced >= brakeStep*(2*p-1) {
-		p *= 2
-	}
-	return Time(p)
-}
-
-// take takes one paced start, if there is one.
-func (b *Brake) take(now Time) bool {
-	if b.TAT >= now+brakeBurst {
-		return false
-	}
-	b.TAT = max(b.TAT, now) + Time(time.Second)/b.pace()
-	b.Paced++
-	return true
 }
 
 // brakeLost counts a life that is about to be lost, as brakeHostLost does a host.
@@ -101,7 +46,7 @@ func (s *State) brakeHostLost() {
 
 // brakeTick gives the tick of this second; nil: nothing is counted. What a backup
 // believed to run is lost as a matter of course, and all starts are held then.
-func (s *State) brakeTick() *BrakeTick {
+func (s *State) brakeTick() *noun.BrakeTick {
 	set, b := &s.meta.Settings, &s.meta.Brake
 	if set.BrakeAgents == 0 || b.Set != 0 || s.meta.HoldUntil >= s.meta.Clock && s.meta.HoldUntil != 0 {
 		return nil
@@ -111,7 +56,7 @@ func (s *State) brakeTick() *BrakeTick {
 		list = list[1:]
 	}
 	if n := len(list); n == 0 || now.Sub(list[n-1].At) >= time.Second {
-		list = append(list, BrakeTick{At: now, Lives: s.procCount[ProcAccepted] + s.procCount[ProcRunning], Hosts: s.hostsInService()})
+		list = append(list, noun.BrakeTick{At: now, Lives: s.procCount[noun.ProcAccepted] + s.procCount[noun.ProcRunning], Hosts: s.hostsInService()})
 	}
 	b.Recent = list
 	return &list[len(list)-1]
@@ -120,7 +65,7 @@ func (s *State) brakeTick() *BrakeTick {
 // hostsInService counts the hosts that are neither lost nor have left.
 func (v *View) hostsInService() (n uint32) {
 	for _, h := range v.hosts.From(0) {
-		if h.inService() {
+		if h.InService() {
 			n++
 		}
 	}
@@ -139,14 +84,14 @@ func (s *State) brakeJudge() {
 	switch {
 	case was.Lives >= set.BrakeAgents && uint64(lost)*100 > uint64(was.Lives)*uint64(set.BrakeShare):
 		s.setBrake(fmt.Sprintf("more than %d %% of %d lives were lost within %s", set.BrakeShare, was.Lives, set.BrakeWindow))
-	case was.Hosts >= brakeHosts && uint64(hosts)*100 > uint64(was.Hosts)*uint64(set.BrakeShare):
+	case was.Hosts >= noun.BrakeHosts && uint64(hosts)*100 > uint64(was.Hosts)*uint64(set.BrakeShare):
 		s.setBrake(fmt.Sprintf("more than %d %% of %d hosts were lost within %s", set.BrakeShare, was.Hosts, set.BrakeWindow))
 	}
 }
 
 func (s *State) setBrake(why string) {
 	hold := s.meta.Clock.Add(s.meta.Settings.TTL)
-	s.meta.Brake = Brake{Set: s.meta.Clock, Hold: hold, TAT: hold, Why: why, Armed: s.meta.Brake.Armed}
+	s.meta.Brake = noun.Brake{Set: s.meta.Clock, Hold: hold, TAT: hold, Why: why, Armed: s.meta.Brake.Armed}
 	s.rearm(timerBrake, 0, &s.meta.Brake.Armed, hold)
 	s.figures.Brakes++
 	s.event("brake.set", about{}, why+"; for "+s.meta.Settings.TTL.String()+
@@ -156,9 +101,9 @@ func (s *State) setBrake(why string) {
 }
 
 // takeBraked books a start that BrakeRoom has room for.
-func (s *State) takeBraked(a *Agent) {
+func (s *State) takeBraked(a *noun.Agent) {
 	if s.Braked(a) {
-		s.meta.Brake.take(s.meta.Clock)
+		s.meta.Brake.Take(s.meta.Clock)
 	}
 }
 
@@ -173,7 +118,7 @@ func (s *State) fireBrake() {
 	}
 	at := b.Hold
 	if b.Hold <= s.meta.Clock {
-		if at = b.TAT.Add(s.meta.Settings.TTL); at <= s.meta.Clock || s.procCount[ProcLost] == 0 {
+		if at = b.TAT.Add(s.meta.Settings.TTL); at <= s.meta.Clock || s.procCount[noun.ProcLost] == 0 {
 			s.endBrake("nobody waits for it any more")
 			return
 		}
@@ -184,18 +129,18 @@ func (s *State) fireBrake() {
 
 func (s *State) endBrake(why string) {
 	s.rearm(timerBrake, 0, &s.meta.Brake.Armed, 0)
-	s.meta.Brake = Brake{}
+	s.meta.Brake = noun.Brake{}
 	s.event("brake.over", about{}, why)
 	s.reviewAll()
 	s.res.Effects.Plan = true
 }
 
 // releaseBrake ends the brake by a human's word (law L9).
-func (s *State) releaseBrake(c *ReleaseBrake) Outcome {
+func (s *State) releaseBrake(c *ReleaseBrake) noun.Outcome {
 	if s.meta.Brake.Set != 0 {
 		s.endBrake("released by " + nobody(c.By))
 	}
-	return Outcome{Rev: s.meta.Index}
+	return noun.Outcome{Rev: s.meta.Index}
 }
 
 // whyBraked explains the brake to one agent.
@@ -205,5 +150,5 @@ func (v *View) whyBraked() Why {
 	if left := b.Hold.Sub(v.meta.Clock); left > 0 {
 		return Why{"brake", text, left}
 	}
-	return Why{"brake", fmt.Sprintf("%s; lost agents are started at %d a second", text, b.pace()), max(0, b.TAT.Sub(v.meta.Clock))}
+	return Why{"brake", fmt.Sprintf("%s; lost agents are started at %d a second", text, b.Pace()), max(0, b.TAT.Sub(v.meta.Clock))}
 }

@@ -3,6 +3,8 @@ package fsm
 import (
 	"fmt"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // Pauses of the restart budget that are no settings.
@@ -29,32 +31,32 @@ var backoff = [...]time.Duration{0, 2 * time.Second, 5 * time.Second, 15 * time.
 
 // charge books an end on the agent's restart budget (law L11). Ends on purpose
 // and ends of a host or a fence never count.
-func (s *State) charge(a *Agent, x *Exit) {
+func (s *State) charge(a *noun.Agent, x *noun.Exit) {
 	set, now := &s.meta.Settings, s.meta.Clock
-	healthy := a.useful() && now.Sub(a.StartedAt) >= set.HealthyAfter
-	if healthy || x.Kind == ExitClean && a.useful() || a.Notes().ParkedWhy != "" { // a pause for a usage limit is no open breaker
+	healthy := a.Useful() && now.Sub(a.StartedAt) >= set.HealthyAfter
+	if healthy || x.Kind == noun.ExitClean && a.Useful() || a.Notes().ParkedWhy != "" { // a pause for a usage limit is no open breaker
 		a.Parked = false
 	}
-	useful := a.useful()
-	a.note(func(n *Notes) {
+	useful := a.Useful()
+	a.Note(func(n *noun.Notes) {
 		if n.ParkedWhy = ""; useful {
 			n.Limits = 0
 		}
 	})
-	if healthy || x.Kind == ExitClean && a.useful() {
+	if healthy || x.Kind == noun.ExitClean && a.Useful() {
 		a.Failures, a.Starts = 0, nil
 	}
 	a.NotBefore = 0
-	if x.Kind == ExitCrash || x.Kind == ExitClean || x.Kind == ExitTimedOut || x.Kind == ExitUsageLimit {
-		a.begun() // it did start
+	if x.Kind == noun.ExitCrash || x.Kind == noun.ExitClean || x.Kind == noun.ExitTimedOut || x.Kind == noun.ExitUsageLimit {
+		a.Begun() // it did start
 	}
 	switch x.Kind {
-	case ExitOrdered, ExitFenceEnded, ExitHostGone:
-	case ExitUsageLimit:
+	case noun.ExitOrdered, noun.ExitFenceEnded, noun.ExitHostGone:
+	case noun.ExitUsageLimit:
 		s.parkForUsage(a, x)
-	case ExitStartFailed:
+	case noun.ExitStartFailed:
 		s.chargeFault(a, x)
-	case ExitClean: // ended without any work: a pause, but no breaker
+	case noun.ExitClean: // ended without any work: a pause, but no breaker
 		if !useful {
 			s.chargeFailure(a)
 		}
@@ -66,15 +68,15 @@ func (s *State) charge(a *Agent, x *Exit) {
 
 // recovered closes the breaker and forgets the failures of a life that is healthy:
 // its trial has succeeded (incident I89). The next failure is a first one.
-func (s *State) recovered(a *Agent) {
+func (s *State) recovered(a *noun.Agent) {
 	if a.Parked && a.Notes().ParkedWhy == "" {
 		s.event("agent.recovered", about{agent: a}, fmt.Sprintf("its trial is healthy for %s; %d failures are forgotten",
 			s.meta.Settings.HealthyAfter, a.Failures))
 	}
-	a.forgive()
+	a.Forgive()
 }
 
-func (v *View) recentStarts(a *Agent) (recent []Time) {
+func (v *View) recentStarts(a *noun.Agent) (recent []noun.Time) {
 	for _, at := range a.Starts {
 		if v.meta.Clock.Sub(at) < v.meta.Settings.BreakerWindow {
 			recent = append(recent, at)
@@ -85,13 +87,13 @@ func (v *View) recentStarts(a *Agent) (recent []Time) {
 
 // chargeFailure counts one failure: a back-off, or the open breaker. An agent whose
 // one trial failed is parked again.
-func (s *State) chargeFailure(a *Agent) {
+func (s *State) chargeFailure(a *noun.Agent) {
 	set := &s.meta.Settings
 	a.Failures++
 	if a.Parked || uint32(len(a.Starts)) >= set.BreakerStarts {
 		a.Starts = nil
 		s.park(a, set.BreakerPause, fmt.Sprintf("%d failures", a.Failures))
-		s.escalateAgent(EscBreaker, a)
+		s.escalateAgent(noun.EscBreaker, a)
 		return
 	}
 	if pause := backoff[min(int(a.Failures)-1, len(backoff)-1)]; pause > 0 {
@@ -103,12 +105,12 @@ func (s *State) chargeFailure(a *Agent) {
 // execute it). The first one since a start succeeded is a failure, so that another
 // host may be tried at once; the cause of the next ones lies on the hosts, and they
 // only wait.
-func (s *State) chargeFault(a *Agent, x *Exit) {
+func (s *State) chargeFault(a *noun.Agent, x *noun.Exit) {
 	fault, faults := x.Reason, a.Notes().Faults+1
 	if fault == "" {
 		fault = "its host gave no reason"
 	}
-	a.note(func(n *Notes) { n.StartFault, n.Faults = fault, faults })
+	a.Note(func(n *noun.Notes) { n.StartFault, n.Faults = fault, faults })
 	switch {
 	case faults == 1:
 		a.Starts = append(s.recentStarts(a), s.meta.Clock)
@@ -119,21 +121,15 @@ func (s *State) chargeFault(a *Agent, x *Exit) {
 		pause := min(faultPause<<min(faults-2, 4), faultPauseMost)
 		a.NotBefore = s.meta.Clock.Add(pause + jitter(pause, a.ID, a.Inc))
 	}
-	if faults >= brokenStarts {
-		s.escalateAgent(EscBrokenStart, a)
+	if faults >= noun.BrokenStarts {
+		s.escalateAgent(noun.EscBrokenStart, a)
 	}
-}
-
-// begun ends a series of starts that failed: the program of this life runs. That it was
-// executed proves nothing, since a shell may look for it in vain.
-func (a *Agent) begun() {
-	a.note(func(n *Notes) { n.StartFault, n.Faults = "", 0 })
 }
 
 // parkForUsage waits for the end of a usage limit. Where lives in a row end at the
 // limit without any work done, the pause doubles up to a day: a limit that never
 // clears must not have the same task begun again and again.
-func (s *State) parkForUsage(a *Agent, x *Exit) {
+func (s *State) parkForUsage(a *noun.Agent, x *noun.Exit) {
 	pause := x.RetryAfter
 	if pause <= 0 {
 		pause = s.meta.Settings.UsagePause
@@ -143,7 +139,7 @@ func (s *State) parkForUsage(a *Agent, x *Exit) {
 	if x.Reason != "" {
 		why += ": " + x.Reason
 	}
-	a.note(func(n *Notes) {
+	a.Note(func(n *noun.Notes) {
 		n.ParkedWhy = why
 		n.Limits++
 	})
@@ -151,43 +147,37 @@ func (s *State) parkForUsage(a *Agent, x *Exit) {
 	a.NotBefore = a.NotBefore.Add(jitter(min(pause, 5*time.Minute), a.ID, a.Inc)) // one limit parks a whole fleet
 }
 
-func (s *State) park(a *Agent, pause time.Duration, why string) {
+func (s *State) park(a *noun.Agent, pause time.Duration, why string) {
 	a.Parked, a.NotBefore = true, s.meta.Clock.Add(pause)
 	s.event("agent.parked", about{agent: a}, why+"; next start in "+pause.String())
 }
 
 // jitter spreads restarts by up to a fifth of the pause. It is a function of the
 // incarnation, since all servers must draw the same number.
-func jitter(pause time.Duration, id AgentID, inc Incarnation) time.Duration {
+func jitter(pause time.Duration, id noun.AgentID, inc noun.Incarnation) time.Duration {
 	h := (uint64(id)<<32 ^ uint64(inc) + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9
 	h = (h ^ h>>29) * 0x94d049bb133111eb
 	return time.Duration(uint64(pause) / 5 * (h >> 48) >> 16)
 }
 
-// forgive clears the restart budget: a human asked for a start.
-func (a *Agent) forgive() {
-	a.Failures, a.NotBefore, a.Parked, a.Starts = 0, 0, false, nil
-	a.note(func(n *Notes) { n.ParkedWhy, n.Faults, n.Limits = "", 0, 0 })
-}
-
-// ended judges what a host reports of an end. A stop order makes it an end on
+// exitOf judges what a host reports of an end. A stop order makes it an end on
 // purpose, unless a limit gave the order.
-func (a *Agent) ended(c *ReportExit) Exit {
-	x := Exit{Kind: c.Kind, Code: c.Code, Signal: c.Signal, Reason: clip(c.Reason, MaxReason), Tail: clip(c.Tail, MaxTail)}
+func exitOf(a *noun.Agent, c *ReportExit) noun.Exit {
+	x := noun.Exit{Kind: c.Kind, Code: c.Code, Signal: c.Signal, Reason: noun.Clip(c.Reason, noun.MaxReason), Tail: noun.Clip(c.Tail, noun.MaxTail)}
 	switch {
-	case a.Order == StopOrder && !a.Overdue:
-		x.Kind, x.Reason = ExitOrdered, a.OrderReason
-	case c.Kind == ExitUsageLimit:
+	case a.Order == noun.StopOrder && !a.Overdue:
+		x.Kind, x.Reason = noun.ExitOrdered, a.OrderReason
+	case c.Kind == noun.ExitUsageLimit:
 		x.RetryAfter = min(max(c.RetryAfter, 0), MaxUsagePause)
 	case a.Overdue:
-		x.Kind, x.Reason = ExitTimedOut, a.OrderReason
-	case c.Kind == ExitStartFailed || c.Kind == ExitOrdered || c.Kind == ExitTimedOut:
+		x.Kind, x.Reason = noun.ExitTimedOut, a.OrderReason
+	case c.Kind == noun.ExitStartFailed || c.Kind == noun.ExitOrdered || c.Kind == noun.ExitTimedOut:
 	case c.Code == 0 && c.Signal == "" && a.Task == 0:
-		x.Kind = ExitClean
-	case (c.Code == codeNotFound || c.Code == codeNotExecutable) && a.Task == 0 && !a.useful():
-		x.Kind = ExitStartFailed
+		x.Kind = noun.ExitClean
+	case (c.Code == codeNotFound || c.Code == codeNotExecutable) && a.Task == 0 && !a.Useful():
+		x.Kind = noun.ExitStartFailed
 	default:
-		x.Kind = ExitCrash
+		x.Kind = noun.ExitCrash
 	}
 	return x
 }
@@ -195,7 +185,7 @@ func (a *Agent) ended(c *ReportExit) Exit {
 // overstay ends what has taken longer than a limit allows: the life, or for an agent
 // started by hand, of which there is no process to stop, its hold on the task. The
 // attempt is charged, the life too (law L11: a limit is no way around the budget).
-func (s *State) overstay(a *Agent, why string) {
+func (s *State) overstay(a *noun.Agent, why string) {
 	if a.Proc.Fenced() {
 		s.openStop(a, why)
 		a.Overdue = true
@@ -207,38 +197,38 @@ func (s *State) overstay(a *Agent, why string) {
 }
 
 // noteNudge says who wakes an agent. One that does not run hears nothing.
-func (s *State) noteNudge(c *NoteNudge) Outcome {
+func (s *State) noteNudge(c *NoteNudge) noun.Outcome {
 	a := s.AgentByName(c.Agent)
 	switch {
 	case a == nil:
-		return refuse(NotFound, "there is no agent %q", c.Agent)
-	case a.Proc != ProcRunning:
-		return refuse(Conflict, "%s does not run on any host: nobody would read it", a.Name)
+		return refuse(noun.NotFound, "there is no agent %q", c.Agent)
+	case a.Proc != noun.ProcRunning:
+		return refuse(noun.Conflict, "%s does not run on any host: nobody would read it", a.Name)
 	}
 	why := "by " + nobody(c.By)
 	if c.Reason != "" {
-		why += ": " + clip(c.Reason, MaxReason)
+		why += ": " + noun.Clip(c.Reason, noun.MaxReason)
 	}
 	s.event("agent.nudged", about{agent: a, task: a.Task, host: a.Host}, why)
-	return a.outcome()
+	return a.Outcome()
 }
 
 // reportStuck notes that something of the incarnation outlives SIGKILL. Its fence
 // goes on, so the slot stays taken; a human has to look at the host.
-func (s *State) reportStuck(c *ReportStuck) Outcome {
+func (s *State) reportStuck(c *ReportStuck) noun.Outcome {
 	a, no := s.onHost(c.Host, c.Agent, c.Inc)
 	switch {
 	case a == nil:
 		return no
 	case !a.Proc.Fenced():
-		return refuse(Superseded, "incarnation %s of %s has ended", c.Inc, a.Name)
+		return refuse(noun.Superseded, "incarnation %s of %s has ended", c.Inc, a.Name)
 	}
-	was := a.shadow()
-	if c.Reason != "" && a.stuck() == "" {
-		s.event("agent.unkillable", about{agent: a, task: a.Task, host: a.Host}, clip(c.Reason, MaxReason))
-		s.escalateAgent(EscStuckProcess, a)
+	was := shadowOf(a)
+	if c.Reason != "" && a.Stuck() == "" {
+		s.event("agent.unkillable", about{agent: a, task: a.Task, host: a.Host}, noun.Clip(c.Reason, noun.MaxReason))
+		s.escalateAgent(noun.EscStuckProcess, a)
 	}
-	a.note(func(n *Notes) { n.Stuck = clip(c.Reason, MaxReason) })
+	a.Note(func(n *noun.Notes) { n.Stuck = noun.Clip(c.Reason, noun.MaxReason) })
 	s.settle(a, was)
-	return a.outcome()
+	return a.Outcome()
 }

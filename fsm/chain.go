@@ -3,6 +3,8 @@ package fsm
 import (
 	"fmt"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // The watchdog chain (seed 004): overseers are agents that watch others and report their
@@ -11,115 +13,8 @@ import (
 // one look. A look is a timer of the state, so no server and no agent can hang between a
 // look that is due and its decision, and a change of leader neither loses nor doubles one.
 
-// Limits of what overseers say.
-const (
-	MaxPatrolAction = 64  // of a name
-	MaxTriageWhy    = 512 // of a triage agent's reason; the rest is cut
-)
-
 // HandOverKind is the kind of the mail that a life leaves to the next one.
 const HandOverKind = "handover"
-
-const (
-	// maxOverruled is how often in a row triage may say less than the mechanical rule.
-	maxOverruled = 3
-	// maxStarts is how many looks in a row find an overseer dead before a human is called.
-	maxStarts = 3
-	// lookPriority puts looks before other tasks of a triage role.
-	lookPriority = 1000
-)
-
-// OverseerSpec makes a role one of overseers.
-type OverseerSpec struct {
-	Triage       string        // role of the same room whose agents answer looks; empty: the mechanical rule alone
-	HandoffAfter uint32        // patrols of one life after which a hand-over is due; 0: never
-	Fresh        time.Duration // as overseer_fresh and overseer_stale; 0: those
-	Stale        time.Duration
-}
-
-// ChainSettings are those of the watchdog chain.
-type ChainSettings struct {
-	Enabled     bool
-	Interval    time.Duration // between looks at one overseer (seed 004, Daemon Heartbeat)
-	Fresh       time.Duration // a patrol younger than this is fresh (seed 004, Heartbeat Freshness)
-	Stale       time.Duration // one older than this is very stale
-	TriageLimit time.Duration // for the answer of triage: the life of its marker
-}
-
-// Decision is what a look ends with, from the least to the most. The numbers are written
-// to disk.
-type Decision uint8
-
-// Decisions of seed 004, Boot Decision Matrix.
-const (
-	DecideNothing Decision = iota
-	DecideNudge
-	DecideWake
-	DecideStart
-)
-
-var decisionNames = [...]string{"NOTHING", "NUDGE", "WAKE", "START"}
-
-func (d Decision) String() string {
-	if int(d) < len(decisionNames) {
-		return decisionNames[d]
-	}
-	return "UNKNOWN"
-}
-
-// DecisionNames are the words for decisions, by number.
-func DecisionNames() []string { return decisionNames[:] }
-
-// Decider tells who has decided. The numbers are written to disk.
-type Decider uint8
-
-// Deciders.
-const (
-	ByNobody Decider = iota // no look has ended yet
-	ByRule
-	ByTriage
-)
-
-var deciderNames = [...]string{"none", "mechanical", "triage"}
-
-func (d Decider) String() string { return deciderNames[d] }
-
-// Chain is what is known of an overseer and of the looks at it. It is replaced, never
-// changed.
-type Chain struct {
-	Since Time // when it became an overseer
-	Armed Time // when its timer is set; 0: none
-
-	// The patrols of life Inc, which need not be the present one.
-	Inc       Incarnation
-	PatrolAt  Time
-	Patrols   uint32
-	Cycle     uint64 // as the overseer counts
-	Action    string // a name
-	Healthy   uint32
-	Unhealthy uint32
-
-	// The last look. While Task is not 0 it waits for triage: Task is the marker that makes
-	// a second look impossible.
-	LookAt Time // of its beginning, or of a turn at which none was due
-	Task   TaskID
-	Asked  string // the human who asked for it; empty: its turn or an event
-
-	// The last decision.
-	Decision  Decision
-	By        Decider
-	DecidedAt Time
-	Facts     string // in fixed words
-	Degraded  string // why the rule has decided although the role names a triage; fixed words
-	Act       string // what followed, in fixed words
-	Why       string // what triage says; for people who ask, in no event
-
-	WokenAt   Time   // of the last WAKE that was carried out; 0: none
-	Prod      Time   // DecidedAt of what is still to be typed; 0: nothing is
-	Mail      MailID // what the chain wrote to it last
-	Overruled uint32 // looks in a row in which triage has said less than the rule
-	Starts    uint32 // looks in a row that have found it dead
-}
 
 // ReportPatrol says that an overseer has been round. Saying the same cycle again changes
 // nothing; cycle 0 is the next one.
@@ -145,15 +40,15 @@ type HandOver struct {
 // once, whoever leads. The outcome's Count is 1 when it is no longer worth typing. By the
 // leader.
 type ProdOverseer struct {
-	Agent AgentID
-	Inc   Incarnation
-	At    Time // of the decision
+	Agent noun.AgentID
+	Inc   noun.Incarnation
+	At    noun.Time // of the decision
 }
 
 // NoteProd says that nothing could be typed.
 type NoteProd struct {
-	Agent  AgentID
-	Inc    Incarnation
+	Agent  noun.AgentID
+	Inc    noun.Incarnation
 	Reason string // fixed words of vigil or tmux, nothing of a task or a mail
 }
 
@@ -163,35 +58,8 @@ func (HandOver) command()       {}
 func (ProdOverseer) command()   {}
 func (NoteProd) command()       {}
 
-// longestPatrol bounds what a role may set for its overseers.
-const longestPatrol = 7 * 24 * time.Hour
-
-// checkOverseer tells what is wrong with a role of overseers.
-func checkOverseer(r *RoleSpec) error {
-	if len(r.Overseer) == 0 {
-		return nil
-	}
-	o := &r.Overseer[0]
-	if o.Triage != "" {
-		if err := CheckName(o.Triage); err != nil {
-			return fmt.Errorf("overseer: triage: %w", err)
-		}
-	}
-	switch {
-	case len(r.Overseer) > 1:
-		return fmt.Errorf("overseer: it is given %d times", len(r.Overseer))
-	case r.Start != StartAlways:
-		return fmt.Errorf("overseer: an overseer is started always, not on demand")
-	case o.Triage == r.Name:
-		return fmt.Errorf("overseer: triage: who hangs cannot see it; name another role than %q", r.Name)
-	case o.Fresh < 0 || o.Fresh > longestPatrol || o.Stale < 0 || o.Stale > longestPatrol:
-		return fmt.Errorf("overseer: fresh %s or stale %s is out of range, 0 to %s is allowed", o.Fresh, o.Stale, longestPatrol)
-	}
-	return nil
-}
-
 // executeChain runs what concerns overseers.
-func (s *State) executeChain(c Command) Outcome {
+func (s *State) executeChain(c Command) noun.Outcome {
 	switch c := c.(type) {
 	case ReportPatrol:
 		return s.reportPatrol(&c)
@@ -218,16 +86,16 @@ type OverseerFacts struct {
 }
 
 // Decide is the mechanical rule (seed 004, Boot Decision Matrix). It reads nothing else.
-func Decide(f *OverseerFacts) Decision {
+func Decide(f *OverseerFacts) noun.Decision {
 	switch {
 	case f.Dead:
-		return DecideStart
+		return noun.DecideStart
 	case f.Age > f.Stale:
-		return DecideWake
+		return noun.DecideWake
 	case f.Age >= f.Fresh && f.Mail > 0:
-		return DecideNudge
+		return noun.DecideNudge
 	}
-	return DecideNothing
+	return noun.DecideNothing
 }
 
 // Freshness is how old the last patrol is in words (seed 004, Heartbeat Freshness).
@@ -254,7 +122,7 @@ func (f *OverseerFacts) words() string {
 }
 
 // Overseer gives what makes the agent an overseer; nil: it is none.
-func (v *View) Overseer(a *Agent) *OverseerSpec {
+func (v *View) Overseer(a *noun.Agent) *noun.OverseerSpec {
 	r := v.roles.Get(a.Role)
 	if r == nil || len(r.Spec.Overseer) == 0 {
 		return nil
@@ -263,8 +131,8 @@ func (v *View) Overseer(a *Agent) *OverseerSpec {
 }
 
 // Overseers yields the overseers by number, from behind after on.
-func (v *View) Overseers(after AgentID) func(yield func(AgentID) bool) {
-	return func(yield func(AgentID) bool) {
+func (v *View) Overseers(after noun.AgentID) func(yield func(noun.AgentID) bool) {
+	return func(yield func(noun.AgentID) bool) {
 		if v.overseers.BTreeG != nil {
 			v.overseers.Ascend(after+1, yield)
 		}
@@ -272,8 +140,8 @@ func (v *View) Overseers(after AgentID) func(yield func(AgentID) bool) {
 }
 
 // OverseerFacts gathers what is known of an overseer now.
-func (v *View) OverseerFacts(a *Agent) OverseerFacts {
-	f := OverseerFacts{Dead: !a.on() && a.Proc != ProcOrdered, Fresh: v.meta.Settings.Chain.Fresh, Stale: v.meta.Settings.Chain.Stale}
+func (v *View) OverseerFacts(a *noun.Agent) OverseerFacts {
+	f := OverseerFacts{Dead: !a.Lives() && a.Proc != noun.ProcOrdered, Fresh: v.meta.Settings.Chain.Fresh, Stale: v.meta.Settings.Chain.Stale}
 	if spec := v.Overseer(a); spec != nil {
 		if spec.Fresh > 0 {
 			f.Fresh = spec.Fresh
@@ -282,38 +150,27 @@ func (v *View) OverseerFacts(a *Agent) OverseerFacts {
 			f.Stale = spec.Stale
 		}
 	}
-	f.Patrolled = a.patrols() > 0
+	f.Patrolled = a.Patrols() > 0
 	f.Age = max(0, v.meta.Clock.Sub(v.patrolled(a)))
 	f.Mail, _ = v.chainMail(a)
 	return f
 }
 
-// patrols counts the patrols of the present life.
-func (a *Agent) patrols() uint32 {
-	if c := a.Notes().Chain; c != nil && c.Inc == a.Inc {
-		return c.Patrols
-	}
-	return 0
-}
-
-// useful tells that the life has done something: a task, or a patrol.
-func (a *Agent) useful() bool { return a.Done > 0 || a.patrols() > 0 }
-
 // patrolled is since when a patrol is awaited: the last one of this life, its beginning, or
 // the end of what explains its silence (excusedUntil); the time in which its host was not heard
 // is left out, since it may have been frozen.
-func (v *View) patrolled(a *Agent) Time {
+func (v *View) patrolled(a *noun.Agent) noun.Time {
 	at := a.StartedAt
-	if a.patrols() > 0 {
+	if a.Patrols() > 0 {
 		at = max(at, a.Notes().Chain.PatrolAt)
 	}
-	at = max(at, min(a.excusedUntil(), v.meta.Clock))
+	at = max(at, min(a.ExcusedUntil(), v.meta.Clock))
 	return at.Add(v.absent(a, at))
 }
 
 // chainMail counts the mail that waits for the overseer, and tells since when the oldest
 // does. What vigil itself has written is not counted: else one nudge would ask for the next.
-func (v *View) chainMail(a *Agent) (n int, oldest Time) {
+func (v *View) chainMail(a *noun.Agent) (n int, oldest noun.Time) {
 	for _, id := range v.unread(a) {
 		if m := v.mails.Get(id); m.FromInc != 0 || m.From != LaddersBy && m.From != WatchedBy {
 			if n++; n == 1 {

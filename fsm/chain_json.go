@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"vigil/fsm/noun"
 )
 
 // What triage is asked and answers is JSON. It is written and read here and not by a
@@ -13,16 +15,16 @@ import (
 
 // lookText is the text of the task that asks triage. The field names are a promise; names
 // and words of vigil need no escapes, what a host says of itself does.
-func (s *View) lookText(a *Agent, f *OverseerFacts) string {
+func (s *View) lookText(a *noun.Agent, f *OverseerFacts) string {
 	v, session := s.Verdict(a.ID, true), "alive"
 	if f.Dead {
 		session = "dead"
 	}
-	var c Chain
+	var c noun.Chain
 	if x := a.Notes().Chain; x.Inc == a.Inc {
 		c = *x
 	}
-	screen, since := PromptUnknown, int64(0)
+	screen, since := noun.PromptUnknown, int64(0)
 	if sc := a.Screen(); sc != nil {
 		screen, since = sc.Kind, int64(s.meta.Clock.Sub(sc.At).Seconds())
 	}
@@ -30,19 +32,19 @@ func (s *View) lookText(a *Agent, f *OverseerFacts) string {
 		`"healthy":%d,"unhealthy":%d,"mail_waiting":%d,"fresh_s":%d,"stale_s":%d,"screen":"%s","screen_s":%d,"degraded":%s,"verdict":"%s","mechanical_decision":"%s",`+
 		`"answer":"{\"decision\":\"%s\",\"reason\":\"...\"}"}`,
 		a.Name, a.Inc, session, f.Patrolled, int64(f.Age.Seconds()), c.Cycle, c.Action,
-		c.Healthy, c.Unhealthy, f.Mail, int64(f.Fresh.Seconds()), int64(f.Stale.Seconds()), screen, since, jsonString(s.Degraded(a.ID)), v.Kind, Decide(f), strings.Join(decisionNames[:], "|"))
+		c.Healthy, c.Unhealthy, f.Mail, int64(f.Fresh.Seconds()), int64(f.Stale.Seconds()), screen, since, jsonString(s.Degraded(a.ID)), v.Kind, Decide(f), strings.Join(noun.DecisionNames(), "|"))
 }
 
 // ParseDecision reads the answer of triage: one flat JSON object with the strings decision
 // and, if it likes, reason.
-func ParseDecision(answer string) (d Decision, reason string, ok bool) {
+func ParseDecision(answer string) (d noun.Decision, reason string, ok bool) {
 	fields, ok := flatObject(answer)
 	if !ok {
 		return 0, "", false
 	}
-	for d, name := range decisionNames {
+	for d, name := range noun.DecisionNames() {
 		if fields["decision"] == name {
-			return Decision(d), clip(fields["reason"], MaxTriageWhy), true
+			return noun.Decision(d), noun.Clip(fields["reason"], noun.MaxTriageWhy), true
 		}
 	}
 	return 0, "", false

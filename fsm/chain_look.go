@@ -1,10 +1,14 @@
 package fsm
 
-import "fmt"
+import (
+	"fmt"
+
+	"vigil/fsm/noun"
+)
 
 // changeChain replaces what is known of an overseer and keeps its timer in line.
-func (s *State) changeChain(a *Agent, change func(*Chain)) {
-	old, next := a.Notes().Chain, Chain{Since: s.meta.Clock}
+func (s *State) changeChain(a *noun.Agent, change func(*noun.Chain)) {
+	old, next := a.Notes().Chain, noun.Chain{Since: s.meta.Clock}
 	if old != nil {
 		next = *old
 	}
@@ -12,34 +16,34 @@ func (s *State) changeChain(a *Agent, change func(*Chain)) {
 	at, _ := s.lookDue(a, &next)
 	s.rearm(timerChain, uint64(a.ID), &next.Armed, at)
 	if old == nil || *old != next {
-		a.note(func(n *Notes) { n.Chain = &next })
+		a.Note(func(n *noun.Notes) { n.Chain = &next })
 	}
 }
 
 // reviewChain follows an agent that becomes an overseer, is one, or ceases to be one.
-func (s *State) reviewChain(a *Agent) {
+func (s *State) reviewChain(a *noun.Agent) {
 	switch {
 	case s.Overseer(a) != nil:
-		s.changeChain(a, func(*Chain) {})
+		s.changeChain(a, func(*noun.Chain) {})
 	case a.Notes().Chain != nil:
 		s.dropChain(a, "its role is none of overseers any more")
 	}
 }
 
 // dropChain forgets an overseer and ends what is asked about it.
-func (s *State) dropChain(a *Agent, why string) {
+func (s *State) dropChain(a *noun.Agent, why string) {
 	if a.Notes().Chain == nil {
 		return
 	}
 	s.endLook(a, why)
 	c := *a.Notes().Chain
 	s.rearm(timerChain, uint64(a.ID), &c.Armed, 0)
-	a.note(func(n *Notes) { n.Chain = nil })
+	a.Note(func(n *noun.Notes) { n.Chain = nil })
 }
 
 // reviewOverseers sets all timers anew after the limits have changed.
 func (s *State) reviewOverseers() {
-	var all []AgentID
+	var all []noun.AgentID
 	for id := range s.Overseers(0) {
 		all = append(all, id)
 	}
@@ -50,20 +54,20 @@ func (s *State) reviewOverseers() {
 
 // lookDue is when the overseer must be looked at next, or when the answer to the look that
 // is open must be there; and why.
-func (v *View) lookDue(a *Agent, c *Chain) (Time, string) {
+func (v *View) lookDue(a *noun.Agent, c *noun.Chain) (noun.Time, string) {
 	set := &v.meta.Settings.Chain
 	if c.Task != 0 {
 		return c.LookAt.Add(set.TriageLimit), ""
 	}
 	last := max(c.Since, c.LookAt, c.DecidedAt)
 	at, why := last.Add(set.Interval), "its turn"
-	sooner := func(t Time, event string) {
+	sooner := func(t noun.Time, event string) {
 		if t > last && t < at {
 			at, why = t, event
 		}
 	}
-	if !a.on() {
-		if x := a.LastExit; x != nil && x.Inc == a.Inc && x.Kind != ExitOrdered && a.Proc != ProcOrdered {
+	if !a.Lives() {
+		if x := a.LastExit; x != nil && x.Inc == a.Inc && x.Kind != noun.ExitOrdered && a.Proc != noun.ProcOrdered {
 			sooner(x.At, "its process has ended")
 		}
 		return at, why
@@ -77,12 +81,12 @@ func (v *View) lookDue(a *Agent, c *Chain) (Time, string) {
 	return at, why
 }
 
-func (s *State) fireChain(id AgentID) {
+func (s *State) fireChain(id noun.AgentID) {
 	a := s.agents.Mut(id)
 	if a == nil || a.Notes().Chain == nil {
 		return
 	}
-	s.changeChain(a, func(c *Chain) { c.Armed = 0 }) // and set anew when it is not due
+	s.changeChain(a, func(c *noun.Chain) { c.Armed = 0 }) // and set anew when it is not due
 	c := a.Notes().Chain
 	at, why := s.lookDue(a, c)
 	if at > s.meta.Clock {
@@ -92,7 +96,7 @@ func (s *State) fireChain(id AgentID) {
 	case c.Task != 0:
 		s.lookFailed(a, "triage has not answered within "+s.meta.Settings.Chain.TriageLimit.String(), true)
 	case !s.meta.Settings.Chain.Enabled || s.chainOff(a) != "":
-		s.changeChain(a, func(c *Chain) { c.LookAt = s.meta.Clock })
+		s.changeChain(a, func(c *noun.Chain) { c.LookAt = s.meta.Clock })
 	default:
 		s.look(a, why, "")
 	}
@@ -100,7 +104,7 @@ func (s *State) fireChain(id AgentID) {
 
 // chainOff tells why nobody looks at an overseer unless a human asks: what a human wants
 // is no failure (law L9). Empty: somebody does.
-func (v *View) chainOff(a *Agent) string {
+func (v *View) chainOff(a *noun.Agent) string {
 	code := v.whyNot(a)
 	switch {
 	case v.paused(a) != "":
@@ -113,26 +117,26 @@ func (v *View) chainOff(a *Agent) string {
 
 // look begins a look: triage is asked, or where that is not possible the rule decides at
 // once. The caller has made sure that none is open.
-func (s *State) look(a *Agent, why, by string) {
+func (s *State) look(a *noun.Agent, why, by string) {
 	spec := s.Overseer(a)
 	s.figures.Looks++
-	s.changeChain(a, func(c *Chain) { c.LookAt, c.Asked = s.meta.Clock, by })
+	s.changeChain(a, func(c *noun.Chain) { c.LookAt, c.Asked = s.meta.Clock, by })
 	r, no := s.triageRole(a, spec)
 	if r == nil {
-		s.decide(a, ByRule, DecideNothing, "", no)
+		s.decide(a, noun.ByRule, noun.DecideNothing, "", no)
 		return
 	}
 	f := s.OverseerFacts(a)
 	text := s.lookText(a, &f)
 	s.looks[s.meta.NextTask] = a.ID // before the task is counted, see countRoom
-	t := s.addTask(r, "Look at "+a.Name, text, LaddersBy, lookPriority, 0)
-	s.changeChain(a, func(c *Chain) { c.Task = t.ID })
+	t := s.addTask(r, "Look at "+a.Name, text, LaddersBy, noun.LookPriority, 0)
+	s.changeChain(a, func(c *noun.Chain) { c.Task = t.ID })
 	s.event("agent.look", about{agent: a, task: t.ID, host: a.Host}, fmt.Sprintf("%s: triage is asked, role %s; %s", why, s.roleName(r.ID), f.words()))
 }
 
 // triageRole finds the role that answers looks, or says why nobody of it can; an empty
 // reason: none is wanted.
-func (v *View) triageRole(a *Agent, spec *OverseerSpec) (*Role, string) {
+func (v *View) triageRole(a *noun.Agent, spec *noun.OverseerSpec) (*noun.Role, string) {
 	if spec.Triage == "" {
 		return nil, ""
 	}
@@ -141,7 +145,7 @@ func (v *View) triageRole(a *Agent, spec *OverseerSpec) (*Role, string) {
 	switch {
 	case r == nil || r.Retired:
 		return nil, "there is no role " + rm.Name + "/" + spec.Triage
-	case v.rolePaused(r) != "" || r.Spec.Desired == DesiredStopped:
+	case v.rolePaused(r) != "" || r.Spec.Desired == noun.DesiredStopped:
 		return nil, "role " + v.roleName(r.ID) + " is stopped or paused"
 	}
 	code := "no_agent"
@@ -168,15 +172,15 @@ func (v *View) triageRole(a *Agent, spec *OverseerSpec) (*Role, string) {
 // lookFailed ends a look without an answer: the mechanical rule decides at once. Late tells
 // that the time for it is over; whoever hangs with it then is ended, so that the next look
 // gets a life of its own.
-func (s *State) lookFailed(a *Agent, why string, late bool) {
+func (s *State) lookFailed(a *noun.Agent, why string, late bool) {
 	t := s.tasks.Get(a.Notes().Chain.Task)
-	var hung []AgentID
+	var hung []noun.AgentID
 	if late && t != nil && !t.State.Terminal() {
 		began := a.Notes().Chain.LookAt
 		for _, id := range s.roles.Get(t.Role).Agents {
 			x := s.agents.Get(id)
 			idle := x.Task == 0 && !t.State.Held() && x.StartedAt <= began && s.paused(x) == ""
-			if x.Proc.Fenced() && x.Order != StopOrder && (x.Task == t.ID || idle) {
+			if x.Proc.Fenced() && x.Order != noun.StopOrder && (x.Task == t.ID || idle) {
 				hung = append(hung, id)
 			}
 		}
@@ -184,16 +188,16 @@ func (s *State) lookFailed(a *Agent, why string, late bool) {
 	s.endLook(a, why)
 	for _, id := range hung {
 		x := s.agents.Mut(id)
-		was := x.shadow()
+		was := shadowOf(x)
 		s.overstay(x, "it was asked to look at "+a.Name+" and has not answered within "+s.meta.Settings.Chain.TriageLimit.String())
 		s.settle(x, was)
 	}
 	s.figures.LooksFailed++
-	s.decide(a, ByRule, DecideNothing, "", why)
+	s.decide(a, noun.ByRule, noun.DecideNothing, "", why)
 }
 
 // endLook removes the marker, and the task with it when it has not ended.
-func (s *State) endLook(a *Agent, why string) {
+func (s *State) endLook(a *noun.Agent, why string) {
 	id := a.Notes().Chain.Task
 	if id == 0 {
 		return
@@ -203,7 +207,7 @@ func (s *State) endLook(a *Agent, why string) {
 		s.promote(t.Role)
 	}
 	delete(s.looks, id)
-	s.changeChain(a, func(c *Chain) { c.Task = 0 })
+	s.changeChain(a, func(c *noun.Chain) { c.Task = 0 })
 }
 
 // concludeLooks goes on with looks whose tasks have ended, or were given back, in what was
@@ -219,15 +223,15 @@ func (s *State) concludeLooks() {
 		switch {
 		case t == nil:
 			s.lookFailed(a, "the task that asked triage is gone", false)
-		case t.State == TaskCompleted:
+		case t.State == noun.TaskCompleted:
 			d, why, ok := ParseDecision(t.Result)
 			if !ok {
 				s.lookFailed(a, "what triage has answered is no decision", false)
 				continue
 			}
 			s.endLook(a, "")
-			s.decide(a, ByTriage, d, why, "")
-		case t.State == TaskFailed:
+			s.decide(a, noun.ByTriage, d, why, "")
+		case t.State == noun.TaskFailed:
 			s.lookFailed(a, "triage has failed", false)
 		case t.State.Terminal():
 			s.lookFailed(a, "the task that asked triage is "+t.State.String(), false)
@@ -239,14 +243,14 @@ func (s *State) concludeLooks() {
 }
 
 // followLook notes that something has happened to a task that is a look.
-func (s *State) followLook(t *Task, from TaskState) {
-	if _, look := s.looks[t.ID]; look && (t.State.Terminal() || from.Held() && t.State == TaskPending) {
+func (s *State) followLook(t *noun.Task, from noun.TaskState) {
+	if _, look := s.looks[t.ID]; look && (t.State.Terminal() || from.Held() && t.State == noun.TaskPending) {
 		s.looked = append(s.looked, t.ID)
 	}
 }
 
 // openLooks counts the looks that are open in a triage role.
-func (v *View) openLooks(id RoleID) (n uint32) {
+func (v *View) openLooks(id noun.RoleID) (n uint32) {
 	for task := range v.looks {
 		if t := v.tasks.Get(task); t != nil && t.Role == id && !t.State.Terminal() {
 			n++
@@ -256,11 +260,11 @@ func (v *View) openLooks(id RoleID) (n uint32) {
 }
 
 // endLooks ends the looks of a triage role that goes.
-func (s *State) endLooks(r *Role) {
+func (s *State) endLooks(r *noun.Role) {
 	if len(s.looks) == 0 {
 		return
 	}
-	var asked []AgentID
+	var asked []noun.AgentID
 	for id := range s.Overseers(0) {
 		c := s.agents.Get(id).Notes().Chain
 		if t := s.tasks.Get(c.Task); t != nil && t.Role == r.ID {
@@ -274,34 +278,34 @@ func (s *State) endLooks(r *Role) {
 
 // touchTask is touch for what is done with a task. A look is no conversation: a room in which
 // nothing else happens is silent.
-func (s *State) touchTask(t *Task) {
+func (s *State) touchTask(t *noun.Task) {
 	if _, look := s.looks[t.ID]; !look {
 		s.touch(t.Room)
 	}
 }
 
 // lookAtOverseer is a look that a human asks for.
-func (s *State) lookAtOverseer(c *LookAtOverseer) Outcome {
+func (s *State) lookAtOverseer(c *LookAtOverseer) noun.Outcome {
 	a, no := s.changeableAgent(c.Agent, 0)
 	switch {
 	case a == nil:
 		return no
 	case s.Overseer(a) == nil:
-		return refuse(Conflict, "%s is no overseer; its role needs `overseer:` in the room file", a.Name)
+		return refuse(noun.Conflict, "%s is no overseer; its role needs `overseer:` in the room file", a.Name)
 	case a.Notes().Chain.Task != 0:
-		out := refuse(Conflict, "a look at %s is open already: task %d waits for triage", a.Name, a.Notes().Chain.Task)
+		out := refuse(noun.Conflict, "a look at %s is open already: task %d waits for triage", a.Name, a.Notes().Chain.Task)
 		out.Task = a.Notes().Chain.Task
 		return out
 	}
 	s.look(a, "asked for by "+nobody(c.By), nobody(c.By))
-	out := a.outcome()
+	out := a.Outcome()
 	out.Task = a.Notes().Chain.Task
 	return out
 }
 
 // NextLook is when the overseer is looked at next when nothing happens before, or when the
 // answer to the open look must be there; off tells why nobody looks.
-func (v *View) NextLook(a *Agent) (at Time, off string) {
+func (v *View) NextLook(a *noun.Agent) (at noun.Time, off string) {
 	c := a.Notes().Chain
 	if c == nil {
 		return 0, "it is no overseer"

@@ -3,22 +3,24 @@ package fsm
 import (
 	"fmt"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // mute tells that a host is cut off; each is, for a while, and again.
-func (c *chaos) mute(host HostID) bool { return host != 0 && c.index/60%5 == uint64(host) }
+func (c *chaos) mute(host noun.HostID) bool { return host != 0 && c.index/60%5 == uint64(host) }
 
 // hostWord is what servers, planners and humans say of whole hosts. A drain or a
 // pressure soon ends, so that the rest of the log has hosts to start on.
 func (c *chaos) hostWord(s *State) Command {
-	host := HostID(1 + c.rng.IntN(3))
+	host := noun.HostID(1 + c.rng.IntN(3))
 	for h := range s.Hosts() {
 		switch {
 		case h.Drain && c.one(3):
 			return DrainHost{Host: h.ID, Off: true, By: "x"}
 		case h.Pressure != "" && c.one(3):
 			return ReportPressure{Host: h.ID, Boot: h.Boot}
-		case h.State == HostSuspect && c.one(4):
+		case h.State == noun.HostSuspect && c.one(4):
 			return SuspectHost{Host: h.ID, Reason: "heard again"}
 		case c.mute(h.ID) && c.one(2):
 			return c.cutOff(h)
@@ -53,22 +55,22 @@ func (c *chaos) hostWord(s *State) Command {
 }
 
 // cutOff is what is said of a host that is mute.
-func (c *chaos) cutOff(h *Host) Command {
+func (c *chaos) cutOff(h *noun.Host) Command {
 	switch c.rng.IntN(4) {
 	case 0:
 		return SuspectHost{Host: h.ID, Suspect: true, Reason: whyMute}
 	case 1:
-		return ReportViews{Server: pick(c, []string{"a", "b", "c"}), Views: []HostView{{Host: h.ID, Gossip: HearSilent, Stream: HearSilent}}}
+		return ReportViews{Server: pick(c, []string{"a", "b", "c"}), Views: []noun.HostView{{Host: h.ID, Gossip: noun.HearSilent, Stream: noun.HearSilent}}}
 	}
 	return SurrenderHost{Host: h.ID, Reason: "nothing is heard"}
 }
 
-func (c *chaos) views(s *State, host HostID) Command {
+func (c *chaos) views(s *State, host noun.HostID) Command {
 	r := ReportViews{Server: pick(c, []string{"a", "b", "c"}), All: c.one(6)}
 	for range c.rng.IntN(3) {
-		hear := []Hearing{HearNothing, HearAlive, HearSilent, HearSilent, HearLeft}
-		r.Views = append(r.Views, HostView{Host: host, Gossip: pick(c, hear), Stream: pick(c, hear)})
-		host = HostID(1 + c.rng.IntN(4))
+		hear := []noun.Hearing{noun.HearNothing, noun.HearAlive, noun.HearSilent, noun.HearSilent, noun.HearLeft}
+		r.Views = append(r.Views, noun.HostView{Host: host, Gossip: pick(c, hear), Stream: pick(c, hear)})
+		host = noun.HostID(1 + c.rng.IntN(4))
 	}
 	return r
 }
@@ -81,9 +83,9 @@ func (c *chaos) worldly(s *State) Command {
 		roles := chaosRoles()
 		for i := range roles {
 			roles[i].Replicas = uint32(1 + c.rng.IntN(4))
-			roles[i].Start = StartMode(c.rng.IntN(2))
+			roles[i].Start = noun.StartMode(c.rng.IntN(2))
 			if c.one(5) {
-				roles[i].Desired = DesiredStopped
+				roles[i].Desired = noun.DesiredStopped
 			}
 		}
 		if c.one(3) {
@@ -104,13 +106,13 @@ func (c *chaos) worldly(s *State) Command {
 	case 8:
 		return LeaveHost{Key: pick(c, []string{"h1", "h2", "h3"}), Boot: "1"}
 	case 9:
-		return SuspectHost{Host: HostID(1 + c.rng.IntN(3)), Suspect: c.one(2)}
+		return SuspectHost{Host: noun.HostID(1 + c.rng.IntN(3)), Suspect: c.one(2)}
 	case 10:
-		return PutSettings{Values: []KV{pick(c, []KV{{"events_kept", "1000"}, {"tasks_kept", "20"}, {"tasks_kept", "200"},
-			{"accept_limit", "1s"}, {"accept_limit", "9s"}, {"host_ttl", "8s"}, {"host_ttl", "30s"}, {"task_retention", "90s"},
-			{"breaker_pause", "20s"}, {"session_ttl", "20s"}, {"declare_limit", "6h"}, {"declare_limit", "4h"}, {"mail_high_limit", "2s"}, {"mail_kept", "1000"}, {"mail_expiry", "15s"},
-			{"brake_agents", "2"}, {"brake_agents", "0"}, {"brake_share", "20"}, {"flap_limit", "1"}, {"flap_pause", "5s"}, {"ttl", "12s"},
-			{"watchdog_threshold", "3s"}, {"watchdog_threshold", "9s"}, {"watchdog_interval", "30s"}, {"watchdog_enabled", "true"}, {"watchdog_enabled", "false"}})}}
+		return PutSettings{Values: []noun.KV{pick(c, []noun.KV{{Key: "events_kept", Value: "1000"}, {Key: "tasks_kept", Value: "20"}, {Key: "tasks_kept", Value: "200"},
+			{Key: "accept_limit", Value: "1s"}, {Key: "accept_limit", Value: "9s"}, {Key: "host_ttl", Value: "8s"}, {Key: "host_ttl", Value: "30s"}, {Key: "task_retention", Value: "90s"},
+			{Key: "breaker_pause", Value: "20s"}, {Key: "session_ttl", Value: "20s"}, {Key: "declare_limit", Value: "6h"}, {Key: "declare_limit", Value: "4h"}, {Key: "mail_high_limit", Value: "2s"}, {Key: "mail_kept", Value: "1000"}, {Key: "mail_expiry", Value: "15s"},
+			{Key: "brake_agents", Value: "2"}, {Key: "brake_agents", Value: "0"}, {Key: "brake_share", Value: "20"}, {Key: "flap_limit", Value: "1"}, {Key: "flap_pause", Value: "5s"}, {Key: "ttl", Value: "12s"},
+			{Key: "watchdog_threshold", Value: "3s"}, {Key: "watchdog_threshold", Value: "9s"}, {Key: "watchdog_interval", Value: "30s"}, {Key: "watchdog_enabled", Value: "true"}, {Key: "watchdog_enabled", Value: "false"}})}}
 	case 11:
 		return PutServer{ID: pick(c, []string{"a", "b", "c"}), Version: fmt.Sprint(c.rng.IntN(3))}
 	case 12:

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // chaos writes random logs: commands that mostly make sense, mixed with stale,
@@ -12,19 +14,19 @@ import (
 type chaos struct {
 	rng      *rand.Rand
 	index    uint64
-	clock    Time
+	clock    noun.Time
 	term     uint64
 	plans    bool // tasks are expected to take some time
 	climbs   bool // leaders take rungs of the ladder
 	world    bool // rooms, hosts, settings and servers change too
-	sessions []SessionID
-	seq      map[SessionID]uint64
+	sessions []noun.SessionID
+	seq      map[noun.SessionID]uint64
 	sent     []Request // numbered writes that may be repeated
 	rooms    []string
 }
 
 func newChaos(seed uint64, world bool) *chaos {
-	c := &chaos{rng: rand.New(rand.NewPCG(seed, 25)), term: 1, world: world, seq: map[SessionID]uint64{}, rooms: []string{"r"}}
+	c := &chaos{rng: rand.New(rand.NewPCG(seed, 25)), term: 1, world: world, seq: map[noun.SessionID]uint64{}, rooms: []string{"r"}}
 	if world {
 		c.rooms = []string{"r", "s", "t"}
 	}
@@ -40,11 +42,11 @@ func pick[T any](c *chaos, list []T) (v T) {
 	return v
 }
 
-func chaosRoles() []RoleSpec {
-	return []RoleSpec{
+func chaosRoles() []noun.RoleSpec {
+	return []noun.RoleSpec{
 		{Name: "a", Replicas: 3, TTL: 10 * time.Second, StopGrace: time.Second / 4},
 		{Name: "b", Runner: "w", Replicas: 2, TTL: 10 * time.Second, StopGrace: time.Second / 4, PendingLimit: 9 * time.Second, TurnLimit: 12 * time.Second},
-		{Name: "c", Runner: "w", Replicas: 2, TTL: 10 * time.Second, StopGrace: time.Second / 4, Proof: ProofAgent, Policy: PolicyFast,
+		{Name: "c", Runner: "w", Replicas: 2, TTL: 10 * time.Second, StopGrace: time.Second / 4, Proof: noun.ProofAgent, Policy: noun.PolicyFast,
 			AckLimit: 4 * time.Second, ProgressLimit: 6 * time.Second, AttemptLimit: 3, KillLimit: 2, StartLimit: 8 * time.Second},
 	}
 }
@@ -52,13 +54,13 @@ func chaosRoles() []RoleSpec {
 // opening is the entries that every random log begins with.
 func (c *chaos) opening() []*Entry {
 	cmds := []Command{LeaderEstablished{Server: "a"},
-		PutSettings{Values: []KV{{"accept_limit", "3s"}, {"session_ttl", "40s"}, {"starts_per_second", "1000"}, {"mail_urgent_limit", "4s"}, {"mail_high_limit", "5s"}, {"mail_normal_limit", "7s"}, {"mail_low_limit", "9s"},
-			{"mail_expiry", "40s"}, {"mail_retention", "20s"}}},
+		PutSettings{Values: []noun.KV{{Key: "accept_limit", Value: "3s"}, {Key: "session_ttl", Value: "40s"}, {Key: "starts_per_second", Value: "1000"}, {Key: "mail_urgent_limit", Value: "4s"}, {Key: "mail_high_limit", Value: "5s"}, {Key: "mail_normal_limit", Value: "7s"}, {Key: "mail_low_limit", Value: "9s"},
+			{Key: "mail_expiry", Value: "40s"}, {Key: "mail_retention", Value: "20s"}}},
 		ApplyRoom{Room: "r", Roles: c.plannedRoles()},
 		RegisterHost{Key: "h1", Name: "h1", Boot: "1", Runners: []string{"w"}},
 		RegisterHost{Key: "h2", Name: "h2", Boot: "1", Runners: []string{"w"}}}
 	if !c.world {
-		cmds = append(cmds, PutSettings{Values: []KV{{"host_ttl", "24h"}}})
+		cmds = append(cmds, PutSettings{Values: []noun.KV{{Key: "host_ttl", Value: "24h"}}})
 	}
 	var list []*Entry
 	for _, cmd := range cmds {
@@ -72,16 +74,16 @@ func (c *chaos) opening() []*Entry {
 
 func (c *chaos) entry(reqs ...Request) *Entry {
 	c.index++
-	return &Entry{Index: c.index, Term: c.term, Stint: c.term, Stamp: c.clock, Wall: Wall(c.index), Requests: reqs}
+	return &Entry{Index: c.index, Term: c.term, Stint: c.term, Stamp: c.clock, Wall: noun.Wall(c.index), Requests: reqs}
 }
 
 // next writes the entry that follows on the guide's state.
 func (c *chaos) next(s *State) *Entry {
 	switch {
 	case c.one(60):
-		c.clock += Time(c.rng.IntN(15000)) * Time(time.Millisecond)
+		c.clock += noun.Time(c.rng.IntN(15000)) * noun.Time(time.Millisecond)
 	case c.one(2):
-		c.clock += Time(c.rng.IntN(900)) * Time(time.Millisecond)
+		c.clock += noun.Time(c.rng.IntN(900)) * noun.Time(time.Millisecond)
 	}
 	e := c.entry()
 	if c.one(3) {
@@ -103,18 +105,18 @@ func (c *chaos) next(s *State) *Entry {
 }
 
 func (c *chaos) beats(s *State) []HostBeats {
-	packs := map[HostID]*HostBeats{}
-	var agents []AgentID
-	var incs []Incarnation
+	packs := map[noun.HostID]*HostBeats{}
+	var agents []noun.AgentID
+	var incs []noun.Incarnation
 	var kinds []uint8
-	for host := HostID(0); host < 4; host++ {
+	for host := noun.HostID(0); host < 4; host++ {
 		agents, incs, kinds = agents[:0], incs[:0], kinds[:0]
 		for a := range s.Agents("") {
 			if a.Host != host && !c.one(30) || c.one(6) {
 				continue
 			}
 			k := uint8(BeatFence | BeatVouch)
-			if host == 0 || s.Role(a.Role).Spec.Proof == ProofAgent && c.one(2) {
+			if host == 0 || s.Role(a.Role).Spec.Proof == noun.ProofAgent && c.one(2) {
 				k = BeatLease
 			}
 			if c.one(20) {
@@ -129,7 +131,7 @@ func (c *chaos) beats(s *State) []HostBeats {
 		packs[host] = &b
 	}
 	var list []HostBeats
-	for host := HostID(0); host < 4; host++ {
+	for host := noun.HostID(0); host < 4; host++ {
 		if (host == 0 || s.Host(host) != nil) && !c.one(4) && !c.mute(host) {
 			list = append(list, *packs[host])
 		}
@@ -137,7 +139,7 @@ func (c *chaos) beats(s *State) []HostBeats {
 	return list
 }
 
-func (c *chaos) inc(i Incarnation) Incarnation {
+func (c *chaos) inc(i noun.Incarnation) noun.Incarnation {
 	switch c.rng.IntN(16) {
 	case 0:
 		return max(i, 1) - 1
@@ -172,18 +174,18 @@ func (c *chaos) request(s *State) Request {
 	return r
 }
 
-func (c *chaos) agent(s *State) *Agent {
-	var list []*Agent
+func (c *chaos) agent(s *State) *noun.Agent {
+	var list []*noun.Agent
 	for a := range s.Agents("") {
 		list = append(list, a)
 	}
 	if a := pick(c, list); a != nil {
 		return a
 	}
-	return &Agent{Name: "r/nobody"}
+	return &noun.Agent{Name: "r/nobody"}
 }
 
-func (c *chaos) speaker(a *Agent) Speaker {
+func (c *chaos) speaker(a *noun.Agent) Speaker {
 	sp := Speaker{Agent: a.Name, Inc: c.inc(a.Inc)}
 	if a.TokenHash != "" && !c.one(20) {
 		sp.TokenHash = []byte(a.TokenHash)
@@ -196,8 +198,8 @@ func (c *chaos) speaker(a *Agent) Speaker {
 	return sp
 }
 
-func (c *chaos) task(s *State) TaskID {
-	return TaskID(1 + max(0, int(s.meta.NextTask)-1-c.rng.IntN(25)))
+func (c *chaos) task(s *State) noun.TaskID {
+	return noun.TaskID(1 + max(0, int(s.meta.NextTask)-1-c.rng.IntN(25)))
 }
 
 func (c *chaos) work(s *State) Work {
@@ -325,7 +327,7 @@ func (c *chaos) process(s *State) Command {
 	a := c.agent(s)
 	host, boot := a.Host, "1"
 	if host == 0 || c.one(20) {
-		host = HostID(1 + c.rng.IntN(3))
+		host = noun.HostID(1 + c.rng.IntN(3))
 	}
 	if h := s.Host(host); h != nil {
 		boot = h.Boot
@@ -341,7 +343,7 @@ func (c *chaos) process(s *State) Command {
 				break
 			}
 		}
-		return OrderStart{Agent: a.ID, Inc: c.inc(s.nextInc(a)), Host: HostID(1 + c.rng.IntN(2))}
+		return OrderStart{Agent: a.ID, Inc: c.inc(s.nextInc(a)), Host: noun.HostID(1 + c.rng.IntN(2))}
 	case n < 15:
 		var token []byte
 		if c.one(4) {
@@ -355,7 +357,7 @@ func (c *chaos) process(s *State) Command {
 	}
 	x := ReportExit{Host: host, Agent: a.ID, Inc: c.inc(a.Inc), Code: int32(c.rng.IntN(2))}
 	if c.one(4) {
-		x.Kind = pick(c, []ExitKind{ExitStartFailed, ExitStartFailed, ExitTimedOut, ExitUsageLimit, ExitOrdered})
+		x.Kind = pick(c, []noun.ExitKind{noun.ExitStartFailed, noun.ExitStartFailed, noun.ExitTimedOut, noun.ExitUsageLimit, noun.ExitOrdered})
 		x.RetryAfter = time.Duration(c.rng.IntN(20)) * time.Second
 	}
 	return x

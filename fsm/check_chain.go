@@ -1,7 +1,9 @@
 package fsm
 
+import "vigil/fsm/noun"
+
 // overseer tests what a single state can show of an overseer.
-func (c *checker) overseer(s *View, a *Agent) {
+func (c *checker) overseer(s *View, a *noun.Agent) {
 	x := a.Notes().Chain
 	c.that((x != nil) == (s.Overseer(a) != nil), "%s has a chain: %v, its role is one of overseers: %v", a.Name, x != nil, s.Overseer(a) != nil)
 	c.that(s.overseers.has(a.ID) == (s.Overseer(a) != nil), "%s is in the index of overseers: %v", a.Name, s.overseers.has(a.ID))

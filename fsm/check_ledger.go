@@ -1,27 +1,30 @@
 package fsm
 
-import "vigil/fsm/table"
+import (
+	"vigil/fsm/noun"
+	"vigil/fsm/table"
+)
 
 // ledger tests that every value is charged what it costs, that accounts are the sums of
 // that, and that what may go when a budget is full can be found.
 func (c *checker) ledger(s *View) {
-	naive := ledger{rooms: map[RoomID]*[roomPurses]int64{}}
-	recount(c, s.rooms, &naive, ForAgents, costOfRoom, roomOfRoom)
-	recount(c, s.roles, &naive, ForAgents, costOfRole, roomOfRole)
-	recount(c, s.agents, &naive, ForAgents, costOfAgent, roomOfAgent)
-	recount(c, s.tasks, &naive, ForTasks, costOfTask, roomOfTask)
-	recount(c, s.hosts, &naive, ForHosts, costOfHost, nil)
-	recount(c, s.sessions, &naive, ForSessions, costOfSession, nil)
-	recount(c, s.events, &naive, ForHistory, costOfEvent, nil)
-	recount(c, s.mails, &naive, ForMail, costOfMail, roomOfMail)
-	recount(c, s.escalations, &naive, ForHistory, costOfEscalation, nil)
-	for p := ForTasks; p < purses; p++ {
+	naive := ledger{rooms: map[noun.RoomID]*[noun.RoomPurses]int64{}}
+	recount(c, s.rooms, &naive, noun.ForAgents, noun.CostOfRoom, noun.RoomOfRoom)
+	recount(c, s.roles, &naive, noun.ForAgents, noun.CostOfRole, noun.RoomOfRole)
+	recount(c, s.agents, &naive, noun.ForAgents, noun.CostOfAgent, noun.RoomOfAgent)
+	recount(c, s.tasks, &naive, noun.ForTasks, noun.CostOfTask, noun.RoomOfTask)
+	recount(c, s.hosts, &naive, noun.ForHosts, noun.CostOfHost, nil)
+	recount(c, s.sessions, &naive, noun.ForSessions, noun.CostOfSession, nil)
+	recount(c, s.events, &naive, noun.ForHistory, noun.CostOfEvent, nil)
+	recount(c, s.mails, &naive, noun.ForMail, noun.CostOfMail, noun.RoomOfMail)
+	recount(c, s.escalations, &naive, noun.ForHistory, noun.CostOfEscalation, nil)
+	for p := noun.ForTasks; p < noun.Purses; p++ {
 		c.that(s.ledger.of(p, 0) == naive.of(p, 0), "L11: %s cost %d, %d are charged", p, naive.of(p, 0), s.ledger.of(p, 0))
 	}
 	c.that(len(s.ledger.rooms) == len(naive.rooms), "L11: %d rooms cost something, %d are charged", len(naive.rooms), len(s.ledger.rooms))
 	for id := range naive.rooms {
 		c.that(s.rooms.Get(id) != nil, "L11: room %d is charged, and gone", id)
-		for p := range roomPurses {
+		for p := range noun.RoomPurses {
 			c.that(s.ledger.of(p, id) == naive.of(p, id), "L11: %s of room %d cost %d, %d are charged", p, id, naive.of(p, id), s.ledger.of(p, id))
 		}
 	}
@@ -31,11 +34,11 @@ func (c *checker) ledger(s *View) {
 			continue
 		}
 		ended++
-		_, found := s.roomEnded.Get(roomItem[TaskID]{t.Room, t.FinishSeq, id})
+		_, found := s.roomEnded.Get(roomItem[noun.TaskID]{t.Room, t.FinishSeq, id})
 		c.that(found, "L11: task %d has ended and is not among what may go", id)
-		if t.droppable() >= worthDropping {
+		if t.Droppable() >= worthDropping {
 			wordy++
-			_, found = s.wordy.Get(roomItem[TaskID]{t.Room, t.FinishSeq, id})
+			_, found = s.wordy.Get(roomItem[noun.TaskID]{t.Room, t.FinishSeq, id})
 			c.that(found, "L11: task %d has ended and its texts are not among what may go", id)
 		}
 		c.that(!t.TextGone || t.Text == "", "task %d has lost its text and has it", id)
@@ -45,12 +48,12 @@ func (c *checker) ledger(s *View) {
 }
 
 // recount compares what each value of a table is charged with its cost, and adds up.
-func recount[K table.ID, T any](c *checker, t table.Reader[K, T], sum *ledger, p Purse, cost func(*T) int64, room func(*T) RoomID) {
+func recount[K table.ID, T any](c *checker, t table.Reader[K, T], sum *ledger, p noun.Purse, cost func(*T) int64, room func(*T) noun.RoomID) {
 	for id, v := range t.From(0) {
 		bytes := cost(v)
 		charged, settled := t.Charged(id)
 		c.that(settled && charged == bytes, "L11: value %d of %s costs %d and is charged %d", id, p, bytes, charged)
-		payer := RoomID(0)
+		payer := noun.RoomID(0)
 		if room != nil {
 			payer = room(v)
 		}

@@ -1,6 +1,10 @@
 package fsm
 
-import "slices"
+import (
+	"slices"
+
+	"vigil/fsm/noun"
+)
 
 // mail tests what a single state can show of mail.
 func (c *checker) mail(s *View) {
@@ -17,9 +21,9 @@ func (c *checker) mail(s *View) {
 			continue
 		}
 		c.that(m.Room == a.Room, "mail %d is in room %d, its agent %s in %d", m.ID, m.Room, a.Name, a.Room)
-		c.that(m.State >= MailQueued && m.State <= MailExpired, "mail %d has state %d", m.ID, m.State)
-		c.that(m.State != MailQueued || m.Deliveries == 0 && m.DeliveredTo == 0, "L6: mail %d is queued and was delivered to %s", m.ID, m.DeliveredTo)
-		c.that(m.State != MailDelivered || m.Deliveries > 0 && m.Delivery > 0 && m.Delivery <= s.meta.LastDelivery, "mail %d is delivered by no delivery", m.ID)
+		c.that(m.State >= noun.MailQueued && m.State <= noun.MailExpired, "mail %d has state %d", m.ID, m.State)
+		c.that(m.State != noun.MailQueued || m.Deliveries == 0 && m.DeliveredTo == 0, "L6: mail %d is queued and was delivered to %s", m.ID, m.DeliveredTo)
+		c.that(m.State != noun.MailDelivered || m.Deliveries > 0 && m.Delivery > 0 && m.Delivery <= s.meta.LastDelivery, "mail %d is delivered by no delivery", m.ID)
 		c.that(m.DeliveredTo <= a.Inc, "L6: mail %d was delivered to incarnation %s of %s, which is at %s", m.ID, m.DeliveredTo, a.Name, a.Inc)
 		c.that(!m.State.Closed() || !m.Again, "mail %d is %s and unread", m.ID, m.State)
 		at := s.mailDeadline(m)
@@ -40,7 +44,7 @@ func (c *checker) mail(s *View) {
 }
 
 // list gives one part of a mailbox.
-func (b *mailbox) list(closed bool) []MailID {
+func (b *mailbox) list(closed bool) []noun.MailID {
 	switch {
 	case b == nil:
 		return nil

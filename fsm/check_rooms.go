@@ -1,15 +1,17 @@
 package fsm
 
+import "vigil/fsm/noun"
+
 // rooms checks what the conversation watchdog is told: the index of silent rooms and
 // its budget (law L11).
 func (c *checker) rooms(s *View) {
-	open := map[RoomID]uint32{}
+	open := map[noun.RoomID]uint32{}
 	for _, t := range s.tasks.From(0) {
 		if _, look := s.looks[t.ID]; !look && !t.State.Terminal() {
 			open[t.Room]++
 		}
 	}
-	excused := map[RoomID]Time{}
+	excused := map[noun.RoomID]noun.Time{}
 	for _, a := range s.agents.From(0) {
 		excused[a.Room] = max(excused[a.Room], s.excuse(a))
 	}
@@ -24,10 +26,10 @@ func (c *checker) rooms(s *View) {
 		want := ri.open > 0 && !rm.Deleting && !rm.Paused && !rm.Watch.Disabled
 		c.that(ri.in == want, "room %s is in the index of active rooms: %v, want %v", rm.Name, ri.in, want)
 		at := max(rm.Quiet, ri.excused)
-		if rm.Watch != (RoomWatch{}) {
+		if rm.Watch != (noun.RoomWatch{}) {
 			at, _, _ = s.due(rm, ri)
 		}
-		if _, found := s.quietTree(rm.Watch != RoomWatch{}).Get(quietRoom{at, rm.ID}); want {
+		if _, found := s.quietTree(rm.Watch != noun.RoomWatch{}).Get(quietRoom{at, rm.ID}); want {
 			c.that(found, "room %s is not in the index of active rooms at %d", rm.Name, at)
 			in++
 		}
@@ -35,6 +37,6 @@ func (c *checker) rooms(s *View) {
 	}
 	c.that(in == s.ActiveRooms(), "%d active rooms are counted, there are %d", s.ActiveRooms(), in)
 	w := &s.meta.Watchdog
-	c.that(uint64(w.InWindow) <= w.Canceled && len(w.History) <= MaxCancellations, "L11: %d cancellations in a window, %d ever, %d kept",
+	c.that(uint64(w.InWindow) <= w.Canceled && len(w.History) <= noun.MaxCancellations, "L11: %d cancellations in a window, %d ever, %d kept",
 		w.InWindow, w.Canceled, len(w.History))
 }

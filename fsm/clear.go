@@ -3,6 +3,8 @@ package fsm
 import (
 	"fmt"
 	"slices"
+
+	"vigil/fsm/noun"
 )
 
 // What goes when a role is no longer declared or a room is deleted. A human's word holds at once,
@@ -12,27 +14,27 @@ import (
 // stands in the state: Role.Below and Room.Clearing.
 
 // CheckDelete tells what DeleteRoom has against it, without changing anything.
-func (v *View) CheckDelete(c *DeleteRoom) Outcome {
+func (v *View) CheckDelete(c *DeleteRoom) noun.Outcome {
 	switch rm := v.Room(c.Room); {
 	case rm == nil:
 		return v.noRoom(c.Room)
 	case c.IfRev != 0 && c.IfRev != rm.Rev:
-		return Outcome{Code: Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
+		return noun.Outcome{Code: noun.Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
 			"room %q has changed: revision %d is now %d; read it again", c.Room, c.IfRev, rm.Rev)}
 	}
-	return Outcome{}
+	return noun.Outcome{}
 }
 
-func (s *State) deleteRoom(c *DeleteRoom) Outcome {
-	if no := s.CheckDelete(c); no.Code != OK {
+func (s *State) deleteRoom(c *DeleteRoom) noun.Outcome {
+	if no := s.CheckDelete(c); no.Code != noun.OK {
 		return no
 	}
 	rm := s.Room(c.Room)
 	if rm.Deleting {
-		return Outcome{Room: rm.ID, Rev: rm.Rev, Count: 1}
+		return noun.Outcome{Room: rm.ID, Rev: rm.Rev, Count: 1}
 	}
 	if c.Gentle {
-		if plan := s.PlanDelete(c.Room); s.harmless(c.Room, &plan).Code != OK {
+		if plan := s.PlanDelete(c.Room); s.harmless(c.Room, &plan).Code != noun.OK {
 			return s.harmless(c.Room, &plan)
 		}
 	}
@@ -52,17 +54,17 @@ func (s *State) deleteRoom(c *DeleteRoom) Outcome {
 	if s.rooms.Get(id) != nil {
 		pending = 1
 	}
-	return Outcome{Room: id, Rev: rev, Count: pending}
+	return noun.Outcome{Room: id, Rev: rev, Count: pending}
 }
 
 // clear puts a room that is being deleted among those that can be worked on.
-func (s *State) clear(rm *Room) {
+func (s *State) clear(rm *noun.Room) {
 	rm.Clearing = true
 	s.clearing.Set(rm.ID)
 }
 
 // retireRole makes all agents of a role go.
-func (s *State) retireRole(r *Role) {
+func (s *State) retireRole(r *noun.Role) {
 	if r.Retired {
 		return
 	}
@@ -77,7 +79,7 @@ func (s *State) retireRole(r *Role) {
 }
 
 // keepRole ends what retireRole began: the role is declared again.
-func (s *State) keepRole(r *Role) {
+func (s *State) keepRole(r *noun.Role) {
 	r.Retired, r.Below = false, 0
 	s.retiring.Delete(r.ID)
 }
@@ -107,7 +109,7 @@ func (v *View) unworked() bool { return v.retiring.Len() > 0 || v.clearing.Len()
 
 // retireAgents retires agents of a retired role, from the last to the first: those that go at
 // once leave the end of the list.
-func (s *State) retireAgents(r *Role) {
+func (s *State) retireAgents(r *noun.Role) {
 	rm := s.rooms.Get(r.Room)
 	for ; s.steps > 0; s.steps-- {
 		at, _ := slices.BinarySearch(r.Agents, r.Below)
@@ -121,7 +123,7 @@ func (s *State) retireAgents(r *Role) {
 		if rm.Deleting && a.Task != 0 {
 			s.cancel(s.tasks.Mut(a.Task), rm.ChangedBy, roomDeleted)
 		}
-		was := a.shadow()
+		was := shadowOf(a)
 		a.Retired, a.Surplus = true, false
 		s.intend(a, "its role is no longer declared")
 		s.settle(a, was)
@@ -133,7 +135,7 @@ const roomDeleted = "its room was deleted"
 
 // clearRoom cancels the tasks that wait in a room that is being deleted and, once none of its
 // agents is left, removes all its tasks and the room.
-func (s *State) clearRoom(rm *Room) {
+func (s *State) clearRoom(rm *noun.Room) {
 	agents := 0
 	for _, id := range rm.Roles {
 		agents += len(s.roles.Get(id).Agents)
@@ -157,10 +159,10 @@ func (s *State) clearRoom(rm *Room) {
 }
 
 // purge removes a room of which nothing runs with all its tasks, as far as this entry may.
-func (s *State) purge(rm *Room) {
+func (s *State) purge(rm *noun.Room) {
 	for ; ; s.steps-- {
-		first, left := TaskID(0), false
-		s.oldest(rm.ID, func(id TaskID) bool {
+		first, left := noun.TaskID(0), false
+		s.oldest(rm.ID, func(id noun.TaskID) bool {
 			first, left = id, true
 			return false
 		})
@@ -184,18 +186,18 @@ func (s *State) purge(rm *Room) {
 }
 
 // dropRole retires a role and removes it when it has neither agents nor tasks.
-func (s *State) dropRole(r *Role) bool {
+func (s *State) dropRole(r *noun.Role) bool {
 	if s.retireRole(r); r.Below != 0 && s.steps > 0 {
 		s.retireAgents(r)
 	}
-	if len(r.Agents) > 0 || s.roleIndex(r.ID).tasks != [TaskQuarantined + 1]uint32{} {
+	if len(r.Agents) > 0 || s.roleIndex(r.ID).tasks != [noun.TaskQuarantined + 1]uint32{} {
 		return false
 	}
 	s.forgetRole(r)
 	return true
 }
 
-func (s *State) forgetRole(r *Role) {
+func (s *State) forgetRole(r *noun.Role) {
 	id := r.ID
 	delete(s.roleByName, roleKey{r.Room, r.Spec.Name})
 	s.starts.Delete(id)

@@ -1,35 +1,20 @@
 package fsm
 
-import "time"
+import (
+	"time"
+
+	"vigil/fsm/noun"
+)
 
 // Command is one change that is asked of the state. The set is closed: every
 // implementation is in this file, command_hosts.go or command_mail.go and has one arm in
 // State.execute.
 type Command interface{ command() }
 
-// Limits of what a command may carry; Apply refuses more, and so should every door.
-const (
-	MaxTaskText   = 256 << 10
-	MaxResult     = 256 << 10
-	MaxNote       = 4 << 10
-	MaxTitle      = 512
-	MaxTail       = 8 << 10
-	MaxName       = 64
-	MaxReplicas   = 10_000
-	MaxRoles      = 256
-	MaxRoomAgents = 100_000 // one entry creates them all
-	MaxResume     = 4 << 10
-	MaxReason     = 1 << 10
-	MaxWarnings   = 32
-	MaxTombstones = 1000
-	TimersPerStep = 16_384 // timers that one entry fires at most
-	StepsPerEntry = 512    // agents and tasks of what is removed that one entry works on at most
-)
-
 // Request is a command with what makes it safe to repeat. Session 0 means that
 // the command is idempotent by itself or that the caller does not retry.
 type Request struct {
-	Session SessionID
+	Session noun.SessionID
 	Seq     uint64 // from 1, grows by one a write; 0 with Session 0
 	Planned bool   // by a duty of the leader; refused when the stint is over
 	Cmd     Command
@@ -46,8 +31,8 @@ type Entry struct {
 	// Stint is the term in which the leader sealed it. When it is not Term, the
 	// stamp is ignored and planned commands are refused.
 	Stint    uint64
-	Stamp    Time
-	Wall     Wall
+	Stamp    noun.Time
+	Wall     noun.Wall
 	Beats    []HostBeats
 	Requests []Request
 	Words    []byte // renewals by the words among Requests, packed by PackWords
@@ -59,11 +44,7 @@ type Entry struct {
 type LeaderEstablished struct{ Server, APIAddr string }
 
 // PutServer records what a server says of itself.
-type PutServer struct {
-	ID, APIAddr, RaftAddr, Version string
-	Features                       uint32
-	GossipAddr                     string // empty: it does not gossip
-}
+type PutServer noun.Server
 
 // DropServer forgets a server that was removed from the cluster.
 type DropServer struct{ ID string }
@@ -76,7 +57,7 @@ type CloseSession struct{}
 
 // PutSettings changes settings by name; all or none.
 type PutSettings struct {
-	Values []KV
+	Values []noun.KV
 	By     string
 }
 
@@ -108,11 +89,11 @@ type LeaderUnreached struct {
 // ApplyRoom creates or changes a room so that it has exactly these roles.
 type ApplyRoom struct {
 	Room  string
-	Roles []RoleSpec
+	Roles []noun.RoleSpec
 	By    string
 	IfRev uint64 // 0: whatever it is now
 	// Watch is what the room sets for the watchdog; none: it stays as it is. At most one.
-	Watch []RoomWatch
+	Watch []noun.RoomWatch
 	// Now ends agents beyond the replicas although they are at work; else they finish first.
 	Now bool
 	// Gentle refuses what would end agents at work.
@@ -140,14 +121,14 @@ type CreateTask struct {
 
 // CancelTask ends a task by a human's word (law L9).
 type CancelTask struct {
-	Task       TaskID
+	Task       noun.TaskID
 	IfRev      uint64
 	By, Reason string
 }
 
 // RetryTask puts a FAILED, CANCELED or QUARANTINED task back into the queue.
 type RetryTask struct {
-	Task  TaskID
+	Task  noun.TaskID
 	IfRev uint64
 	By    string
 }
@@ -158,7 +139,7 @@ type RetryTask struct {
 // when the incarnation was given a token.
 type Speaker struct {
 	Agent     string // room/role or room/role.2
-	Inc       Incarnation
+	Inc       noun.Incarnation
 	TokenHash []byte
 }
 
@@ -176,13 +157,13 @@ type Leave struct {
 // incarnation that already holds a task gets the same one again.
 type Claim struct {
 	Speaker
-	Task TaskID
+	Task noun.TaskID
 }
 
 // Work names the attempt that a word about a task belongs to.
 type Work struct {
 	Speaker
-	Task    TaskID
+	Task    noun.TaskID
 	Attempt uint32
 }
 
@@ -193,7 +174,7 @@ type StartTask struct{ Work }
 type ProgressTask struct {
 	Work
 	Note    string
-	Percent Percent // 0: not said
+	Percent noun.Percent // 0: not said
 	// Expect is how long the rest takes, MinExpect to MaxExpect; 0: not said.
 	Expect time.Duration
 }
@@ -231,8 +212,8 @@ type SetResume struct {
 // report.
 type Declare struct {
 	Speaker
-	Status  DeclaredStatus
-	Waiting Waiting
+	Status  noun.DeclaredStatus
+	Waiting noun.Waiting
 	// For is how long it holds: 0 exactly for what has no end of its own (healthy,
 	// degraded, busy without an end), at most what DeclareLimit of State allows.
 	For  time.Duration
@@ -278,7 +259,7 @@ type UnparkAgent struct{ Agent, By string }
 
 // UnquarantineTask puts a QUARANTINED task back into the queue, its deaths forgiven.
 type UnquarantineTask struct {
-	Task  TaskID
+	Task  noun.TaskID
 	IfRev uint64
 	By    string
 }

@@ -1,6 +1,10 @@
 package fsm
 
-import "time"
+import (
+	"time"
+
+	"vigil/fsm/noun"
+)
 
 // What hosts say and what is said about them, and what duties plan; see Command.
 
@@ -8,8 +12,8 @@ import "time"
 
 // Running is one line of a host's inventory.
 type Running struct {
-	Agent AgentID
-	Inc   Incarnation
+	Agent noun.AgentID
+	Inc   noun.Incarnation
 	PID   uint32
 }
 
@@ -18,7 +22,7 @@ type Running struct {
 type RegisterHost struct {
 	Key, Name, Boot, Version string
 	Runners                  []string
-	Labels                   []KV
+	Labels                   []noun.KV
 	Capacity                 uint32
 	Inventory                []Running
 	// Taken is when the inventory was taken, in nanoseconds of the host's own clock
@@ -36,7 +40,7 @@ type LeaveHost struct{ Key, Boot string }
 
 // SuspectHost is the leader's doubt, or the end of it (planned).
 type SuspectHost struct {
-	Host    HostID
+	Host    noun.HostID
 	Suspect bool
 	Reason  string
 }
@@ -45,14 +49,14 @@ type SuspectHost struct {
 // says that it is everything: hosts that are not in it are heard in no way.
 type ReportViews struct {
 	Server string
-	Views  []HostView
+	Views  []noun.HostView
 	All    bool
 }
 
 // SurrenderHost gives up the lives of fast roles on a host of which gossip and
 // stream agree that it is gone (planned).
 type SurrenderHost struct {
-	Host   HostID
+	Host   noun.HostID
 	Reason string
 }
 
@@ -63,7 +67,7 @@ const DrainBySelf = "its agentd, which is shutting down"
 // DrainHost is a human's wish that nothing runs on a host; Off ends it. After
 // Deadline (0: never) what still holds a task is stopped too.
 type DrainHost struct {
-	Host     HostID
+	Host     noun.HostID
 	Off      bool
 	Deadline time.Duration
 	By       string
@@ -72,20 +76,20 @@ type DrainHost struct {
 // ConfirmDead is a human's word that nothing of a host runs any more: its lives
 // are over at once. Refused for a host that is heard, unless Force.
 type ConfirmDead struct {
-	Host  HostID
+	Host  noun.HostID
 	Force bool
 	By    string
 }
 
 // ForgetHost removes a lost or left host on which no life is left.
 type ForgetHost struct {
-	Host HostID
+	Host noun.HostID
 	By   string
 }
 
 // ReportPressure says why a host takes no starts at the moment; empty: it does.
 type ReportPressure struct {
-	Host   HostID
+	Host   noun.HostID
 	Boot   string
 	Reason string
 }
@@ -100,37 +104,37 @@ type NoteNudge struct {
 
 // ReportStuck says that something of an incarnation outlives SIGKILL; empty: no more.
 type ReportStuck struct {
-	Host   HostID
-	Agent  AgentID
-	Inc    Incarnation
+	Host   noun.HostID
+	Agent  noun.AgentID
+	Inc    noun.Incarnation
 	Reason string
 }
 
 // AcceptOrder is what a host commits before it forks: from here on the fence
 // holds, and only an exit report or the end of the fence ends it.
 type AcceptOrder struct {
-	Host      HostID
+	Host      noun.HostID
 	Boot      string
-	Agent     AgentID
-	Inc       Incarnation
+	Agent     noun.AgentID
+	Inc       noun.Incarnation
 	TokenHash []byte
 }
 
 // ReportStarted gives the pid of an accepted incarnation.
 type ReportStarted struct {
-	Host  HostID
-	Agent AgentID
-	Inc   Incarnation
+	Host  noun.HostID
+	Agent noun.AgentID
+	Inc   noun.Incarnation
 	PID   uint32
 }
 
 // ReportExit says that nothing of the incarnation runs any more. It is
 // idempotent by incarnation.
 type ReportExit struct {
-	Host   HostID
-	Agent  AgentID
-	Inc    Incarnation
-	Kind   ExitKind // ExitStartFailed, ExitOrdered, ExitTimedOut, ExitUsageLimit, or ExitNone: judged from code and order
+	Host   noun.HostID
+	Agent  noun.AgentID
+	Inc    noun.Incarnation
+	Kind   noun.ExitKind // ExitStartFailed, ExitOrdered, ExitTimedOut, ExitUsageLimit, or ExitNone: judged from code and order
 	Code   int32
 	Signal string
 	Reason string
@@ -143,29 +147,29 @@ type ReportExit struct {
 
 // OrderStart opens the start order of incarnation Inc, which must be the next one.
 type OrderStart struct {
-	Agent AgentID
-	Inc   Incarnation
-	Host  HostID
+	Agent noun.AgentID
+	Inc   noun.Incarnation
+	Host  noun.HostID
 }
 
 // OrderStop opens a stop order for the running incarnation.
 type OrderStop struct {
-	Agent  AgentID
-	Inc    Incarnation
+	Agent  noun.AgentID
+	Inc    noun.Incarnation
 	Reason string
 }
 
 // CancelOrder withdraws a start order that no host has accepted.
 type CancelOrder struct {
-	Agent  AgentID
-	Inc    Incarnation
+	Agent  noun.AgentID
+	Inc    noun.Incarnation
 	Reason string
 }
 
 // HostBeats are the renewals of one host (Host 0: of an agent started by hand).
 // They are packed by PackBeats; a beat is answered by an exception or by silence.
 type HostBeats struct {
-	Host   HostID
+	Host   noun.HostID
 	Boot   string
 	Packed []byte
 }

@@ -1,5 +1,7 @@
 package fsm
 
+import "vigil/fsm/noun"
+
 // Limits of mail; Apply refuses more, and so should every door.
 const (
 	MaxMailSubject = 256
@@ -23,9 +25,9 @@ type SendMail struct {
 	To            string
 	Subject, Body string
 	Kind          string // a name, or empty
-	Priority      MailPriority
-	Thread        MailID // 0: that of ReplyTo, else a new one
-	ReplyTo       MailID // 0: it answers nothing
+	Priority      noun.MailPriority
+	Thread        noun.MailID // 0: that of ReplyTo, else a new one
+	ReplyTo       noun.MailID // 0: it answers nothing
 	// NoQueue leaves out agents that are off, and refuses the mail when all are.
 	NoQueue bool
 }
@@ -41,5 +43,5 @@ type ReadMail struct {
 // AckMail says that the agent has taken note of a mail.
 type AckMail struct {
 	Speaker
-	Mail MailID
+	Mail noun.MailID
 }

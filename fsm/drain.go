@@ -1,29 +1,33 @@
 package fsm
 
-import "time"
+import (
+	"time"
+
+	"vigil/fsm/noun"
+)
 
 // longestDrain bounds the deadline of a drain.
 const longestDrain = 365 * 24 * time.Hour
 
 // drainHost notes a human's wish (law L9) and follows it at once: settle stops what
 // holds no task, the host's timer the rest at the deadline.
-func (s *State) drainHost(c *DrainHost) Outcome {
+func (s *State) drainHost(c *DrainHost) noun.Outcome {
 	h := s.hosts.Mut(c.Host)
 	switch {
 	case h == nil:
-		return refuse(NotFound, "there is no host number %d", c.Host)
+		return refuse(noun.NotFound, "there is no host number %d", c.Host)
 	case c.Deadline < 0 || c.Deadline > longestDrain:
-		return refuse(Invalid, "the deadline of a drain is %s, 0 (none) to %s is allowed", c.Deadline, longestDrain)
+		return refuse(noun.Invalid, "the deadline of a drain is %s, 0 (none) to %s is allowed", c.Deadline, longestDrain)
 	case c.Off:
 		s.undrain(h, c.By)
-		return Outcome{Host: h.ID, Rev: h.Rev}
+		return noun.Outcome{Host: h.ID, Rev: h.Rev}
 	}
-	until := Time(0)
+	until := noun.Time(0)
 	if c.Deadline > 0 {
 		until = s.meta.Clock.Add(c.Deadline)
 	}
 	if !h.Drain || h.DrainBy == DrainBySelf || c.By != DrainBySelf { // a human's wish outlives the daemon's
-		h.DrainBy = clip(c.By, MaxName*4)
+		h.DrainBy = noun.Clip(c.By, noun.MaxName*4)
 	}
 	if !h.Drain {
 		s.event("host.drained", about{host: h.ID}, "by "+nobody(h.DrainBy))
@@ -31,10 +35,10 @@ func (s *State) drainHost(c *DrainHost) Outcome {
 	h.Drain, h.DrainAt, h.DrainUntil, h.Rev = true, s.now.Wall, until, s.meta.Index
 	s.armHost(h)
 	s.clearHost(h)
-	return Outcome{Host: h.ID, Rev: h.Rev, Count: s.hostIndex(h.ID).running + s.hostIndex(h.ID).starting}
+	return noun.Outcome{Host: h.ID, Rev: h.Rev, Count: s.hostIndex(h.ID).running + s.hostIndex(h.ID).starting}
 }
 
-func (s *State) undrain(h *Host, by string) {
+func (s *State) undrain(h *noun.Host, by string) {
 	if !h.Drain {
 		return
 	}
@@ -44,19 +48,19 @@ func (s *State) undrain(h *Host, by string) {
 }
 
 // clearHost has every agent of a drained host looked at.
-func (s *State) clearHost(h *Host) {
+func (s *State) clearHost(h *noun.Host) {
 	s.withdrawAll(h, "host "+h.Name+" is drained by "+nobody(h.DrainBy))
 	for _, id := range s.agentsOn(h.ID) {
 		a := s.agents.Mut(id)
-		s.settle(a, a.shadow())
+		s.settle(a, shadowOf(a))
 	}
 	s.res.Effects.Plan = true
 }
 
 // drain opens the stop order of a life on a drained host: as soon as it holds no
 // task, or when the drain's time is up. It is part of settle.
-func (s *State) drain(a *Agent) {
-	if a.Host == 0 || !a.Proc.Fenced() || a.Order == StopOrder {
+func (s *State) drain(a *noun.Agent) {
+	if a.Host == 0 || !a.Proc.Fenced() || a.Order == noun.StopOrder {
 		return
 	}
 	if h := s.hosts.Get(a.Host); h != nil && h.Drain && (a.Task == 0 || s.drainOver(h)) {
@@ -64,13 +68,13 @@ func (s *State) drain(a *Agent) {
 	}
 }
 
-func (v *View) drainOver(h *Host) bool { return h.DrainUntil != 0 && h.DrainUntil <= v.meta.Clock }
+func (v *View) drainOver(h *noun.Host) bool { return h.DrainUntil != 0 && h.DrainUntil <= v.meta.Clock }
 
 // withdrawAll takes back the start orders that a host has not accepted.
-func (s *State) withdrawAll(h *Host, why string) {
+func (s *State) withdrawAll(h *noun.Host, why string) {
 	for _, id := range s.agentsOn(h.ID) {
-		if a := s.agents.Mut(id); a.Proc == ProcOrdered {
-			was := a.shadow()
+		if a := s.agents.Mut(id); a.Proc == noun.ProcOrdered {
+			was := shadowOf(a)
 			s.withdraw(a, why)
 			s.settle(a, was)
 		}
@@ -78,13 +82,13 @@ func (s *State) withdrawAll(h *Host, why string) {
 }
 
 // heard gives the sign of life of a host that is said to be dead; "": there is none.
-func (v *View) heard(h *Host) string {
+func (v *View) heard(h *noun.Host) string {
 	switch x := h.Hearsay(); {
-	case h.State == HostReady || h.State == HostReturning:
+	case h.State == noun.HostReady || h.State == noun.HostReturning:
 		return "is " + h.State.String()
-	case x.Stream == HearAlive:
+	case x.Stream == noun.HearAlive:
 		return "is heard on its stream"
-	case x.Gossip == HearAlive:
+	case x.Gossip == noun.HearAlive:
 		return "is heard in gossip"
 	case h.Until != 0 && v.SinceBeat(h) < SilentFor:
 		return "has just sent a beat"
@@ -94,22 +98,22 @@ func (v *View) heard(h *Host) string {
 
 // confirmDead ends the fences of a host by a human's word. It is outside law L7 by
 // that human's choice.
-func (s *State) confirmDead(c *ConfirmDead) Outcome {
+func (s *State) confirmDead(c *ConfirmDead) noun.Outcome {
 	h := s.hosts.Mut(c.Host)
 	if h == nil {
-		return refuse(NotFound, "there is no host number %d", c.Host)
+		return refuse(noun.NotFound, "there is no host number %d", c.Host)
 	}
 	if sign := s.heard(h); sign != "" && !c.Force {
-		return refuse(Conflict, "host %s %s: drain it, or make sure that nothing of it runs and force it", h.Name, sign)
+		return refuse(noun.Conflict, "host %s %s: drain it, or make sure that nothing of it runs and force it", h.Name, sign)
 	}
 	h.Until, h.DoubtAt, h.SuspectWhy, h.SteadyAt = 0, 0, "", 0
-	if h.State != HostLost {
-		s.leaveAs(h, HostLost, "confirmed dead by "+nobody(c.By))
+	if h.State != noun.HostLost {
+		s.leaveAs(h, noun.HostLost, "confirmed dead by "+nobody(c.By))
 	} else {
 		s.event("host.confirmed_dead", about{host: h.ID}, "by "+nobody(c.By))
 	}
 	s.armHost(h)
-	out := Outcome{Host: h.ID, Rev: h.Rev}
+	out := noun.Outcome{Host: h.ID, Rev: h.Rev}
 	for _, id := range s.agentsOn(h.ID) {
 		if s.agents.Get(id).Proc.Fenced() {
 			s.lose(id, "its host was confirmed dead by "+nobody(c.By))
@@ -121,17 +125,17 @@ func (s *State) confirmDead(c *ConfirmDead) Outcome {
 
 // reportPressure notes why a host takes no starts. What it has not accepted goes
 // elsewhere; what it runs is not touched.
-func (s *State) reportPressure(c *ReportPressure) Outcome {
+func (s *State) reportPressure(c *ReportPressure) noun.Outcome {
 	h := s.hosts.Mut(c.Host)
 	switch {
 	case h == nil:
-		return refuse(NotFound, "there is no host number %d; register again", c.Host)
+		return refuse(noun.NotFound, "there is no host number %d; register again", c.Host)
 	case h.Boot != c.Boot:
-		return refuse(Superseded, "host %s has registered with another boot id since", h.Name)
+		return refuse(noun.Superseded, "host %s has registered with another boot id since", h.Name)
 	}
-	why := clip(c.Reason, MaxReason)
+	why := noun.Clip(c.Reason, noun.MaxReason)
 	if h.Pressure == why {
-		return Outcome{Host: h.ID, Rev: h.Rev}
+		return noun.Outcome{Host: h.ID, Rev: h.Rev}
 	}
 	if (h.Pressure == "") != (why == "") { // not for every new figure in the reason
 		kind := "host.pressure"
@@ -145,5 +149,5 @@ func (s *State) reportPressure(c *ReportPressure) Outcome {
 		s.withdrawAll(h, "host "+h.Name+" takes no starts: "+why)
 	}
 	s.res.Effects.Plan = true
-	return Outcome{Host: h.ID, Rev: h.Rev}
+	return noun.Outcome{Host: h.ID, Rev: h.Rev}
 }

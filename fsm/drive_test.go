@@ -3,6 +3,8 @@ package fsm
 import (
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // drive applies commands to a state as a leader would, one entry each, and checks
@@ -11,7 +13,7 @@ type drive struct {
 	t     *testing.T
 	s     *State
 	index uint64
-	clock Time
+	clock noun.Time
 	term  uint64
 }
 
@@ -24,10 +26,10 @@ func newDrive(t *testing.T) *drive {
 // entry seals requests into an entry at the present clock.
 func (d *drive) entry(reqs ...Request) *Entry {
 	d.index++
-	return &Entry{Index: d.index, Term: d.term, Stint: d.term, Stamp: d.clock, Wall: Wall(d.index), Requests: reqs}
+	return &Entry{Index: d.index, Term: d.term, Stint: d.term, Stamp: d.clock, Wall: noun.Wall(d.index), Requests: reqs}
 }
 
-func (d *drive) apply(e *Entry) Result {
+func (d *drive) apply(e *Entry) noun.Result {
 	d.t.Helper()
 	res := d.s.Apply(e)
 	if err := d.s.Check(); err != nil {
@@ -37,23 +39,23 @@ func (d *drive) apply(e *Entry) Result {
 }
 
 // do applies one command and returns its outcome.
-func (d *drive) do(c Command) Outcome {
+func (d *drive) do(c Command) noun.Outcome {
 	d.t.Helper()
 	return d.apply(d.entry(Request{Cmd: c})).Outcomes[0]
 }
 
 // must is do, and the outcome is OK.
-func (d *drive) must(c Command) Outcome {
+func (d *drive) must(c Command) noun.Outcome {
 	d.t.Helper()
 	out := d.do(c)
-	if out.Code != OK {
+	if out.Code != noun.OK {
 		d.t.Fatalf("%T: %s: %s", c, out.Code, out.Detail)
 	}
 	return out
 }
 
 // want is do, and the outcome has the code.
-func (d *drive) want(code Code, c Command) Outcome {
+func (d *drive) want(code noun.Code, c Command) noun.Outcome {
 	d.t.Helper()
 	out := d.do(c)
 	if out.Code != code {
@@ -72,10 +74,10 @@ func (d *drive) pass(span time.Duration) {
 }
 
 // beat sends one beat of an agent started by hand, or of a host.
-func (d *drive) beat(host HostID, kinds uint8, agents ...AgentID) BeatAnswer {
+func (d *drive) beat(host noun.HostID, kinds uint8, agents ...noun.AgentID) noun.BeatAnswer {
 	d.t.Helper()
 	e := d.entry()
-	var incs []Incarnation
+	var incs []noun.Incarnation
 	var ks []uint8
 	for _, id := range agents {
 		incs, ks = append(incs, d.s.Agent(id).Inc), append(ks, kinds)
@@ -89,18 +91,18 @@ func (d *drive) beat(host HostID, kinds uint8, agents ...AgentID) BeatAnswer {
 }
 
 // room declares one room with roles; the first registered host is "h1".
-func (d *drive) room(name string, roles ...RoleSpec) {
+func (d *drive) room(name string, roles ...noun.RoleSpec) {
 	d.t.Helper()
 	d.must(ApplyRoom{Room: name, Roles: roles, By: "test"})
 }
 
-func (d *drive) host(key string, runners ...string) HostID {
+func (d *drive) host(key string, runners ...string) noun.HostID {
 	d.t.Helper()
 	return d.must(RegisterHost{Key: key, Name: key, Boot: "boot1", Runners: runners}).Host
 }
 
 // start runs an agent on a host as far as a reported pid.
-func (d *drive) start(name string, host HostID) Speaker {
+func (d *drive) start(name string, host noun.HostID) Speaker {
 	d.t.Helper()
 	a := d.s.AgentByName(name)
 	inc := d.s.NextIncarnation(a)
@@ -111,4 +113,4 @@ func (d *drive) start(name string, host HostID) Speaker {
 	return Speaker{Agent: name, Inc: inc}
 }
 
-func (d *drive) agent(name string) *Agent { return d.s.AgentByName(name) }
+func (d *drive) agent(name string) *noun.Agent { return d.s.AgentByName(name) }

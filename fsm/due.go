@@ -1,6 +1,10 @@
 package fsm
 
-import "iter"
+import (
+	"iter"
+
+	"vigil/fsm/noun"
+)
 
 // Which starts are due. Of the reasons against a start (see whyNot) some are the agent's own
 // and some are its role's: that it is paused, that its room is deleted, that no task waits.
@@ -8,15 +12,15 @@ import "iter"
 // a role knows which of its agents are ready, and the state which roles have starts due.
 
 // ready tells that nothing of the agent itself is against a start.
-func (v *View) ready(a *Agent) bool {
-	return a.Part == PartDisconnected && a.Proc != ProcOrdered && !a.Proc.Fenced() && !a.Retired && !a.Stopped && !a.Paused &&
+func (v *View) ready(a *noun.Agent) bool {
+	return a.Part == noun.PartDisconnected && a.Proc != noun.ProcOrdered && !a.Proc.Fenced() && !a.Retired && !a.Stopped && !a.Paused &&
 		a.NotBefore <= v.meta.Clock && v.leases.Get(a.ID).Fence == 0
 }
 
 // want brings the indexes by what an agent is or needs in line with it.
-func (s *State) want(a *Agent) {
+func (s *State) want(a *noun.Agent) {
 	ri := s.roleIndexOf(a.Role)
-	ready, lost := s.ready(a), a.lostLast()
+	ready, lost := s.ready(a), a.LostLast()
 	if was, wasLost := ri.ready.has(a.ID), ri.lost.has(a.ID); was != (ready && !lost) || wasLost != (ready && lost) {
 		ri.ready.put(a.ID, ready && !lost)
 		ri.lost.put(a.ID, ready && lost)
@@ -31,7 +35,7 @@ func (s *State) want(a *Agent) {
 }
 
 // unwant takes an agent that goes out of what want keeps.
-func (s *State) unwant(a *Agent) {
+func (s *State) unwant(a *noun.Agent) {
 	ri := s.roleIndexOf(a.Role)
 	for _, set := range [...]*idSet{&ri.ready, &ri.lost, &ri.free, &s.atWork, &s.overseers} {
 		set.put(a.ID, false)
@@ -40,7 +44,7 @@ func (s *State) unwant(a *Agent) {
 }
 
 // reviewRole puts a role among those with starts due, or takes it out.
-func (s *State) reviewRole(id RoleID) {
+func (s *State) reviewRole(id noun.RoleID) {
 	r := s.roles.Get(id)
 	_, in := s.starts.Get(id)
 	switch due := s.roleDue(r, s.roleIndexOf(id)); {
@@ -52,31 +56,31 @@ func (s *State) reviewRole(id RoleID) {
 	}
 }
 
-func (v *View) roleDue(r *Role, ri *roleIndex) bool {
+func (v *View) roleDue(r *noun.Role, ri *roleIndex) bool {
 	switch {
 	case ri.ready.len() == 0 && (ri.lost.len() == 0 || v.brakeHolds()):
 		return false
-	case v.rooms.Get(r.Room).Deleting, r.Retired, r.Spec.Desired != DesiredRunning, r.Spec.Runner == "":
+	case v.rooms.Get(r.Room).Deleting, r.Retired, r.Spec.Desired != noun.DesiredRunning, r.Spec.Runner == "":
 		return false
 	case v.rolePaused(r) != "", v.startsHeld() > 0:
 		return false
 	}
-	return r.Spec.Start != StartOnDemand || ri.demand
+	return r.Spec.Start != noun.StartOnDemand || ri.demand
 }
 
 // reviewAll looks at every role, when what holds for all of them has changed.
 func (s *State) reviewAll() {
 	for id := range s.roles.From(0) {
-		s.reviewRole(RoleID(id))
+		s.reviewRole(noun.RoleID(id))
 	}
 }
 
 // reviewDemand looks at a role when its claimable tasks or its agents have changed: those of
 // an on_demand role are due while the tasks outnumber the agents that are free for them.
-func (s *State) reviewDemand(id RoleID) {
+func (s *State) reviewDemand(id noun.RoleID) {
 	ri := s.roleIndexOf(id)
-	demand := ri.tasks[TaskPending] > ri.spare
-	if s.roles.Get(id).Spec.Start != StartOnDemand {
+	demand := ri.tasks[noun.TaskPending] > ri.spare
+	if s.roles.Get(id).Spec.Start != noun.StartOnDemand {
 		ri.demand = demand
 		return
 	}
@@ -90,15 +94,15 @@ func (s *State) reviewDemand(id RoleID) {
 }
 
 // wants tells whether a start of the agent is due by the indexes.
-func (v *View) wants(a *Agent) bool {
+func (v *View) wants(a *noun.Agent) bool {
 	_, due := v.starts.Get(a.Role)
 	ri := v.roleIndex(a.Role)
 	return due && (ri.ready.has(a.ID) || ri.lost.has(a.ID) && !v.brakeHolds())
 }
 
 // Wanting yields the agents for which a start is due now, role by role.
-func (v *View) Wanting() iter.Seq[AgentID] {
-	return func(yield func(AgentID) bool) {
+func (v *View) Wanting() iter.Seq[noun.AgentID] {
+	return func(yield func(noun.AgentID) bool) {
 		for role := range v.DueRolesAfter(0) {
 			for id := range v.DueAgents(role) {
 				if !yield(id) {
@@ -113,41 +117,41 @@ func (v *View) Wanting() iter.Seq[AgentID] {
 func (v *View) DueRoles() int { return v.starts.Len() }
 
 // DueRolesAfter yields the roles behind the one named that have starts due, in order.
-func (v *View) DueRolesAfter(after RoleID) iter.Seq[RoleID] {
-	return func(yield func(RoleID) bool) { v.starts.Ascend(after+1, yield) }
+func (v *View) DueRolesAfter(after noun.RoleID) iter.Seq[noun.RoleID] {
+	return func(yield func(noun.RoleID) bool) { v.starts.Ascend(after+1, yield) }
 }
 
 // DueAgents yields the agents of a role with starts due that are to be started, by id; those
 // that the brake paces come last, with true. Of an on_demand role it yields all that may be:
 // see DueStarts.
-func (v *View) DueAgents(id RoleID) iter.Seq2[AgentID, bool] {
-	return func(yield func(AgentID, bool) bool) {
+func (v *View) DueAgents(id noun.RoleID) iter.Seq2[noun.AgentID, bool] {
+	return func(yield func(noun.AgentID, bool) bool) {
 		ri := v.roleIdx.Get(id)
-		if ri == nil || !ri.ready.scan(func(a AgentID) bool { return yield(a, false) }) || v.brakeHolds() {
+		if ri == nil || !ri.ready.scan(func(a noun.AgentID) bool { return yield(a, false) }) || v.brakeHolds() {
 			return
 		}
 		paced := v.meta.Brake.Set != 0
-		ri.lost.scan(func(a AgentID) bool { return yield(a, paced) })
+		ri.lost.scan(func(a noun.AgentID) bool { return yield(a, paced) })
 	}
 }
 
 // DueStarts is how many of a role's DueAgents are to be started: of an on_demand role as many
 // as there are tasks that nobody is free for.
-func (v *View) DueStarts(id RoleID) int {
+func (v *View) DueStarts(id noun.RoleID) int {
 	r, ri := v.roles.Get(id), v.roleIdx.Get(id)
 	switch {
 	case r == nil || ri == nil:
 		return 0
-	case r.Spec.Start != StartOnDemand:
+	case r.Spec.Start != noun.StartOnDemand:
 		return ri.ready.len() + ri.lost.len()
 	case !ri.demand:
 		return 0
 	}
-	return int(ri.tasks[TaskPending] - ri.spare)
+	return int(ri.tasks[noun.TaskPending] - ri.spare)
 }
 
 // LivesOn counts the lives of a role on a host, those included that are only ordered.
-func (v *View) LivesOn(role RoleID, host HostID) uint32 {
+func (v *View) LivesOn(role noun.RoleID, host noun.HostID) uint32 {
 	if ri := v.roleIdx.Get(role); ri != nil {
 		return ri.on[host]
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"vigil/fsm/noun"
 	"vigil/fsm/table"
 )
 
@@ -39,24 +40,24 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // dumped are the types of a dump, in the order of their fields counts.
 var dumped = []reflect.Type{
-	reflect.TypeFor[meta](), reflect.TypeFor[Room](), reflect.TypeFor[Role](), reflect.TypeFor[Agent](),
-	reflect.TypeFor[Lease](), reflect.TypeFor[Task](), reflect.TypeFor[Host](), reflect.TypeFor[Session](),
-	reflect.TypeFor[Event](), reflect.TypeFor[Stint](), reflect.TypeFor[Settings](), reflect.TypeFor[PutServer](),
-	reflect.TypeFor[MarkReport](), reflect.TypeFor[KV](), reflect.TypeFor[RoleSpec](), reflect.TypeFor[LateResult](), reflect.TypeFor[Held](),
-	reflect.TypeFor[Exit](), reflect.TypeFor[Answer](), reflect.TypeFor[Outcome](),
-	reflect.TypeFor[HostView](), reflect.TypeFor[Brake](), reflect.TypeFor[BrakeTick](), reflect.TypeFor[Tombstone](),
-	reflect.TypeFor[Notes](),
-	reflect.TypeFor[Declaration](),
-	reflect.TypeFor[Mail](),
-	reflect.TypeFor[RoomWatch](), reflect.TypeFor[Watchdog](), reflect.TypeFor[WatchdogSettings](), reflect.TypeFor[Cancellation](),
-	reflect.TypeFor[Escalation](), reflect.TypeFor[Notice](), reflect.TypeFor[Delivery](), reflect.TypeFor[Escalations](), reflect.TypeFor[EscalationSettings](),
-	reflect.TypeFor[Ladder](), reflect.TypeFor[LadderSettings](), reflect.TypeFor[LadderWindow](),
-	reflect.TypeFor[Plan](),
-	reflect.TypeFor[Screen](),
-	reflect.TypeFor[HostTerminal](), reflect.TypeFor[PromptSettings](),
-	reflect.TypeFor[Chain](),
-	reflect.TypeFor[OverseerSpec](), reflect.TypeFor[ChainSettings](),
-	reflect.TypeFor[BudgetSettings](),
+	reflect.TypeFor[meta](), reflect.TypeFor[noun.Room](), reflect.TypeFor[noun.Role](), reflect.TypeFor[noun.Agent](),
+	reflect.TypeFor[noun.Lease](), reflect.TypeFor[noun.Task](), reflect.TypeFor[noun.Host](), reflect.TypeFor[noun.Session](),
+	reflect.TypeFor[noun.Event](), reflect.TypeFor[noun.Stint](), reflect.TypeFor[noun.Settings](), reflect.TypeFor[noun.Server](),
+	reflect.TypeFor[noun.MarkReport](), reflect.TypeFor[noun.KV](), reflect.TypeFor[noun.RoleSpec](), reflect.TypeFor[noun.LateResult](), reflect.TypeFor[noun.Held](),
+	reflect.TypeFor[noun.Exit](), reflect.TypeFor[noun.Answer](), reflect.TypeFor[noun.Outcome](),
+	reflect.TypeFor[noun.HostView](), reflect.TypeFor[noun.Brake](), reflect.TypeFor[noun.BrakeTick](), reflect.TypeFor[noun.Tombstone](),
+	reflect.TypeFor[noun.Notes](),
+	reflect.TypeFor[noun.Declaration](),
+	reflect.TypeFor[noun.Mail](),
+	reflect.TypeFor[noun.RoomWatch](), reflect.TypeFor[noun.Watchdog](), reflect.TypeFor[noun.WatchdogSettings](), reflect.TypeFor[noun.Cancellation](),
+	reflect.TypeFor[noun.Escalation](), reflect.TypeFor[noun.Notice](), reflect.TypeFor[noun.Delivery](), reflect.TypeFor[noun.Escalations](), reflect.TypeFor[noun.EscalationSettings](),
+	reflect.TypeFor[noun.Ladder](), reflect.TypeFor[noun.LadderSettings](), reflect.TypeFor[noun.LadderWindow](),
+	reflect.TypeFor[noun.Plan](),
+	reflect.TypeFor[noun.Screen](),
+	reflect.TypeFor[noun.HostTerminal](), reflect.TypeFor[noun.PromptSettings](),
+	reflect.TypeFor[noun.Chain](),
+	reflect.TypeFor[noun.OverseerSpec](), reflect.TypeFor[noun.ChainSettings](),
+	reflect.TypeFor[noun.BudgetSettings](),
 }
 
 // Dump writes the image; equal images give equal bytes. It may run while the
@@ -140,15 +141,15 @@ func dumpTable[K table.ID, T any](d *dumper, number byte, t *table.Table[K, T]) 
 
 // dumpSessions sorts answers, whose order in memory depends on which server
 // restored a snapshot when.
-func dumpSessions(d *dumper, t *table.Table[SessionID, Session]) {
-	p := d.plans.of(reflect.TypeFor[Session]())
+func dumpSessions(d *dumper, t *table.Table[noun.SessionID, noun.Session]) {
+	p := d.plans.of(reflect.TypeFor[noun.Session]())
 	for id, v := range t.From(0) {
 		if len(d.buf) == 0 {
 			d.buf = append(d.buf, 7)
 		}
 		ss := *v
 		ss.Answers = slices.Clone(ss.Answers)
-		slices.SortFunc(ss.Answers, func(a, b Answer) int { return cmp.Compare(a.Seq, b.Seq) })
+		slices.SortFunc(ss.Answers, func(a, b noun.Answer) int { return cmp.Compare(a.Seq, b.Seq) })
 		d.buf = binary.AppendUvarint(d.buf, uint64(id))
 		d.buf = p.put(d.buf, unsafe.Pointer(&ss))
 		if len(d.buf) >= blockBytes {
@@ -240,8 +241,8 @@ func (l *loader) schema() error {
 	for i := range 9 { // later tables are not in the order of their types
 		l.plans[i] = p.of(dumped[i])
 	}
-	l.plans[9] = p.of(reflect.TypeFor[Mail]())
-	l.plans[10] = p.of(reflect.TypeFor[Escalation]())
+	l.plans[9] = p.of(reflect.TypeFor[noun.Mail]())
+	l.plans[10] = p.of(reflect.TypeFor[noun.Escalation]())
 	return nil
 }
 
@@ -254,7 +255,7 @@ func (l *loader) state() (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.meta = meta{Settings: DefaultSettings()} // those that were added since
+	s.meta = meta{Settings: noun.DefaultSettings()} // those that were added since
 	if _, err := l.plans[0].get(buf, unsafe.Pointer(&s.meta)); err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrDamaged, err)
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"vigil/fsm/noun"
 )
 
 var updateFlag = flag.Bool("update", false, "write testdata anew from what the code does")
@@ -164,11 +166,11 @@ func FuzzLoad(f *testing.F) {
 }
 
 func FuzzUnpackBeats(f *testing.F) {
-	f.Add(PackBeats(nil, []AgentID{1, 2, 900, 3}, []Incarnation{1, 2, MakeIncarnation(3, 4), 1}, []uint8{1, 2, 4, 7}))
+	f.Add(PackBeats(nil, []noun.AgentID{1, 2, 900, 3}, []noun.Incarnation{1, 2, noun.MakeIncarnation(3, 4), 1}, []uint8{1, 2, 4, 7}))
 	f.Add([]byte{0x80, 0x80})
 	f.Fuzz(func(t *testing.T, p []byte) {
-		var agents []AgentID
-		var incs []Incarnation
+		var agents []noun.AgentID
+		var incs []noun.Incarnation
 		var kinds []uint8
 		for b := range UnpackBeats(p) {
 			agents, incs, kinds = append(agents, b.Agent), append(incs, b.Inc), append(kinds, b.Kinds)

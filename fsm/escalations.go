@@ -5,25 +5,27 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+
+	"vigil/fsm/noun"
 )
 
 // escalate opens an escalation, or adds to the one that is there. The caller fills in
 // Kind, Subject, the names and the facts. It announces what is new, and what happens again
 // after the cool-down while nobody looks after it.
-func (s *State) escalate(e Escalation) {
+func (s *State) escalate(e noun.Escalation) {
 	x, now := &s.meta.Escalations, s.meta.Clock
 	cooldown := s.meta.Settings.Escalation.Cooldown
-	was := s.escalations.Mut(s.escByKey[e.key()])
+	was := s.escalations.Mut(s.escByKey[keyOf(&e)])
 	switch {
-	case was == nil || was.State == EscalationClosed && now.Sub(was.Notice.At) >= cooldown:
+	case was == nil || was.State == noun.EscalationClosed && now.Sub(was.Notice.At) >= cooldown:
 		s.openEscalation(e)
 		return
-	case was.State == EscalationClosed && s.escOpen >= MaxOpenEscalations:
+	case was.State == noun.EscalationClosed && s.escOpen >= noun.MaxOpenEscalations:
 		x.Dropped++
 		return
-	case was.State == EscalationClosed:
+	case was.State == noun.EscalationClosed:
 		s.indexEscalation(was, -1)
-		was.State, was.Closed, was.CloseBy, was.CloseAt, was.Note, was.AckBy, was.AckAt = EscalationOpen, 0, "", 0, "", "", 0
+		was.State, was.Closed, was.CloseBy, was.CloseAt, was.Note, was.AckBy, was.AckAt = noun.EscalationOpen, 0, "", 0, "", "", 0
 		was.Reopened++
 		s.indexEscalation(was, +1)
 		s.escalationEvent("escalation.reopened", was, "it has come back: "+was.Reason())
@@ -31,18 +33,18 @@ func (s *State) escalate(e Escalation) {
 	was.Count++
 	was.Last, was.LastWall = now, s.now.Wall
 	was.Room, was.Agent, was.Inc, was.Task, was.Host, was.Facts = e.Room, e.Agent, e.Inc, e.Task, e.Host, e.Facts
-	if e.Priority.rank() < was.Priority.rank() {
+	if e.Priority.Rank() < was.Priority.Rank() {
 		was.Priority = e.Priority
 	}
-	if was.State == EscalationOpen && !was.Notice.Pending && now.Sub(was.Notice.At) >= cooldown {
+	if was.State == noun.EscalationOpen && !was.Notice.Pending && now.Sub(was.Notice.At) >= cooldown {
 		s.announce(was)
 	}
 	s.rearm(timerEscalation, uint64(was.ID), &was.Armed, s.noticeDeadline(was))
 }
 
-func (s *State) openEscalation(e Escalation) {
+func (s *State) openEscalation(e noun.Escalation) {
 	x := &s.meta.Escalations
-	if s.escOpen >= MaxOpenEscalations { // law L11
+	if s.escOpen >= noun.MaxOpenEscalations { // law L11
 		x.Dropped++
 		return
 	}
@@ -50,7 +52,7 @@ func (s *State) openEscalation(e Escalation) {
 	x.Opened++
 	n := s.escalations.Put(x.Last)
 	*n = e
-	n.ID, n.State, n.Count = x.Last, EscalationOpen, 1
+	n.ID, n.State, n.Count = x.Last, noun.EscalationOpen, 1
 	n.First, n.Last, n.FirstWall, n.LastWall = s.meta.Clock, s.meta.Clock, s.now.Wall, s.now.Wall
 	s.indexEscalation(n, +1)
 	s.escalationEvent("escalation.opened", n, n.Priority.String()+": "+n.Reason())
@@ -58,21 +60,21 @@ func (s *State) openEscalation(e Escalation) {
 }
 
 // announce makes a new notice, for the leader to deliver.
-func (s *State) announce(e *Escalation) {
+func (s *State) announce(e *noun.Escalation) {
 	s.meta.Escalations.LastNotice++
-	e.Notice = Notice{Number: s.meta.Escalations.LastNotice, At: s.meta.Clock, Pending: true}
+	e.Notice = noun.Notice{Number: s.meta.Escalations.LastNotice, At: s.meta.Clock, Pending: true}
 	s.escPending.Set(e.ID)
 	s.res.Effects.Notice = true
 }
 
 // unannounce ends a notice: everybody was told, or a human has said a word.
-func (s *State) unannounce(e *Escalation) {
+func (s *State) unannounce(e *noun.Escalation) {
 	e.Notice.Pending = false
 	s.escPending.Delete(e.ID)
 	s.rearm(timerEscalation, uint64(e.ID), &e.Armed, 0)
 }
 
-func (s *State) escalationEvent(kind string, e *Escalation, text string) {
+func (s *State) escalationEvent(kind string, e *noun.Escalation, text string) {
 	w := about{task: e.Task}
 	if a := s.AgentByName(e.Agent); a != nil {
 		w.agent = a
@@ -85,10 +87,10 @@ func (s *State) escalationEvent(kind string, e *Escalation, text string) {
 
 // indexEscalation adds (by 1) or takes away (by -1) an escalation's share of the indexes.
 // The newest one about something stays findable when it is closed.
-func (s *State) indexEscalation(e *Escalation, by int) {
+func (s *State) indexEscalation(e *noun.Escalation, by int) {
 	switch {
-	case e.State != EscalationClosed:
-		if s.escOpen += by; e.State == EscalationOpen {
+	case e.State != noun.EscalationClosed:
+		if s.escOpen += by; e.State == noun.EscalationOpen {
 			s.escAlone += by
 		}
 	case by > 0:
@@ -97,25 +99,25 @@ func (s *State) indexEscalation(e *Escalation, by int) {
 		s.escClosed.Delete(closedEscalation{e.Closed, e.ID})
 	}
 	if by > 0 {
-		s.escByKey[e.key()] = max(s.escByKey[e.key()], e.ID)
+		s.escByKey[keyOf(e)] = max(s.escByKey[keyOf(e)], e.ID)
 		if e.Notice.Pending {
 			s.escPending.Set(e.ID)
 		}
 	}
 }
 
-func (s *State) removeEscalation(id EscalationID) {
+func (s *State) removeEscalation(id noun.EscalationID) {
 	e := s.escalations.Mut(id)
 	s.indexEscalation(e, -1)
 	s.unannounce(e)
-	if s.escByKey[e.key()] == id {
-		delete(s.escByKey, e.key())
+	if s.escByKey[keyOf(e)] == id {
+		delete(s.escByKey, keyOf(e))
 	}
 	s.escalations.Del(id)
 }
 
 // executeEscalation runs what concerns escalations.
-func (s *State) executeEscalation(c Command) Outcome {
+func (s *State) executeEscalation(c Command) noun.Outcome {
 	switch c := c.(type) {
 	case AckEscalation:
 		return s.ackEscalation(&c)
@@ -127,90 +129,90 @@ func (s *State) executeEscalation(c Command) Outcome {
 	panic("fsm: not a command of escalations")
 }
 
-func (s *State) escalation(id EscalationID) (*Escalation, Outcome) {
+func (s *State) escalation(id noun.EscalationID) (*noun.Escalation, noun.Outcome) {
 	e := s.escalations.Mut(id)
 	if e == nil {
-		return nil, refuse(NotFound, "there is no escalation %d, or it was closed so long ago that it was removed; `vigil escalation list --all` shows what is there", id)
+		return nil, refuse(noun.NotFound, "there is no escalation %d, or it was closed so long ago that it was removed; `vigil escalation list --all` shows what is there", id)
 	}
-	return e, Outcome{}
+	return e, noun.Outcome{}
 }
 
-func (s *State) ackEscalation(c *AckEscalation) Outcome {
+func (s *State) ackEscalation(c *AckEscalation) noun.Outcome {
 	e, no := s.escalation(c.Escalation)
 	switch {
 	case e == nil:
 		return no
-	case e.State == EscalationAcknowledged:
-		return Outcome{Count: 1}
-	case e.State == EscalationClosed:
-		return refuse(Conflict, "escalation %d is closed already, by %s", e.ID, nobody(e.CloseBy))
+	case e.State == noun.EscalationAcknowledged:
+		return noun.Outcome{Count: 1}
+	case e.State == noun.EscalationClosed:
+		return refuse(noun.Conflict, "escalation %d is closed already, by %s", e.ID, nobody(e.CloseBy))
 	}
 	s.unannounce(e)
 	s.indexEscalation(e, -1)
-	e.State, e.AckBy, e.AckAt = EscalationAcknowledged, clip(c.By, MaxMailFrom), s.now.Wall
+	e.State, e.AckBy, e.AckAt = noun.EscalationAcknowledged, noun.Clip(c.By, MaxMailFrom), s.now.Wall
 	s.indexEscalation(e, +1)
 	s.escalationEvent("escalation.acknowledged", e, "by "+nobody(e.AckBy))
-	return Outcome{}
+	return noun.Outcome{}
 }
 
-func (s *State) closeEscalation(c *CloseEscalation) Outcome {
+func (s *State) closeEscalation(c *CloseEscalation) noun.Outcome {
 	e, no := s.escalation(c.Escalation)
 	switch {
 	case e == nil:
 		return no
-	case e.State == EscalationClosed:
-		return Outcome{Count: 1}
-	case len(c.Note) > MaxEscalationNote:
-		return refuse(Invalid, "the note has %d bytes, at most %d are allowed", len(c.Note), MaxEscalationNote)
+	case e.State == noun.EscalationClosed:
+		return noun.Outcome{Count: 1}
+	case len(c.Note) > noun.MaxEscalationNote:
+		return refuse(noun.Invalid, "the note has %d bytes, at most %d are allowed", len(c.Note), noun.MaxEscalationNote)
 	}
 	s.unannounce(e)
 	s.indexEscalation(e, -1)
-	e.State, e.Closed = EscalationClosed, s.meta.Clock
-	e.CloseBy, e.CloseAt, e.Note = clip(c.By, MaxMailFrom), s.now.Wall, c.Note
+	e.State, e.Closed = noun.EscalationClosed, s.meta.Clock
+	e.CloseBy, e.CloseAt, e.Note = noun.Clip(c.By, MaxMailFrom), s.now.Wall, c.Note
 	s.indexEscalation(e, +1)
 	s.escalationEvent("escalation.closed", e, "by "+nobody(e.CloseBy))
 	for uint64(s.escClosed.Len()) > s.meta.Settings.Escalation.Kept {
 		oldest, _ := s.escClosed.Min()
 		s.removeEscalation(oldest.id)
 	}
-	return Outcome{}
+	return noun.Outcome{}
 }
 
 // noteNotice books one try. The next one comes after a pause that doubles.
-func (s *State) noteNotice(c *NoteNotice) Outcome {
+func (s *State) noteNotice(c *NoteNotice) noun.Outcome {
 	e, no := s.escalation(c.Escalation)
 	switch {
 	case e == nil:
 		return no
 	case c.Notice == 0 || e.Notice.Number != c.Notice:
-		return refuse(Conflict, "notice %d about escalation %d is over", c.Notice, c.Escalation)
-	case c.Notifier == "" || len(c.Notifier) > MaxNotifierName || len(c.Notifiers) > MaxNotifiers || len(c.Failure) > MaxFailure:
-		return refuse(Invalid, "a notifier needs a name of 1 to %d bytes, at most %d are allowed, and a failure is at most %d bytes long",
-			MaxNotifierName, MaxNotifiers, MaxFailure)
+		return refuse(noun.Conflict, "notice %d about escalation %d is over", c.Notice, c.Escalation)
+	case c.Notifier == "" || len(c.Notifier) > noun.MaxNotifierName || len(c.Notifiers) > noun.MaxNotifiers || len(c.Failure) > noun.MaxFailure:
+		return refuse(noun.Invalid, "a notifier needs a name of 1 to %d bytes, at most %d are allowed, and a failure is at most %d bytes long",
+			noun.MaxNotifierName, noun.MaxNotifiers, noun.MaxFailure)
 	}
 	list := slices.Clone(e.Notice.Deliveries)
-	at := slices.IndexFunc(list, func(d Delivery) bool { return d.Notifier == c.Notifier })
+	at := slices.IndexFunc(list, func(d noun.Delivery) bool { return d.Notifier == c.Notifier })
 	switch {
 	case at >= 0 && list[at].Over():
-		return Outcome{Count: 1}
-	case at < 0 && len(list) >= MaxNotifiers: // of leaders with other notifiers
-		return refuse(Invalid, "%d notifiers have tried to deliver notice %d, more are not noted", len(list), c.Notice)
+		return noun.Outcome{Count: 1}
+	case at < 0 && len(list) >= noun.MaxNotifiers: // of leaders with other notifiers
+		return refuse(noun.Invalid, "%d notifiers have tried to deliver notice %d, more are not noted", len(list), c.Notice)
 	case at < 0:
-		at, list = len(list), append(list, Delivery{Notifier: c.Notifier})
+		at, list = len(list), append(list, noun.Delivery{Notifier: c.Notifier})
 	}
 	s.booked(e, &list[at], c.Failure)
 	e.Notice.Deliveries = list
 	open := slices.ContainsFunc(c.Notifiers, func(name string) bool {
-		return !slices.ContainsFunc(list, func(d Delivery) bool { return d.Notifier == name && d.Over() })
+		return !slices.ContainsFunc(list, func(d noun.Delivery) bool { return d.Notifier == name && d.Over() })
 	})
 	if e.Notice.Pending && !open {
 		s.unannounce(e)
 	}
 	s.rearm(timerEscalation, uint64(e.ID), &e.Armed, s.noticeDeadline(e))
-	return Outcome{}
+	return noun.Outcome{}
 }
 
-func (s *State) booked(e *Escalation, d *Delivery, failure string) {
+func (s *State) booked(e *noun.Escalation, d *noun.Delivery, failure string) {
 	set := &s.meta.Settings.Escalation
 	d.Tries++
 	d.At, d.Wall, d.Failure = s.meta.Clock, s.now.Wall, failure
@@ -222,13 +224,13 @@ func (s *State) booked(e *Escalation, d *Delivery, failure string) {
 		d.GaveUp, d.Next = true, 0
 		s.escalationEvent("escalation.undelivered", e, fmt.Sprintf("notice %d by %s is given up after %d tries: %s", e.Notice.Number, d.Notifier, d.Tries, failure))
 	default:
-		d.Next = s.meta.Clock.Add(min(set.Retry<<min(d.Tries-1, 20), noticeRest))
+		d.Next = s.meta.Clock.Add(min(set.Retry<<min(d.Tries-1, 20), noun.NoticeRest))
 	}
 }
 
 // noticeDeadline is when a notice must be tried again, or a new one made; 0: nothing waits
 // for a time.
-func (v *View) noticeDeadline(e *Escalation) (at Time) {
+func (v *View) noticeDeadline(e *noun.Escalation) (at noun.Time) {
 	if !e.Notice.Pending {
 		return v.remindAt(e)
 	}
@@ -242,9 +244,9 @@ func (v *View) noticeDeadline(e *Escalation) (at Time) {
 
 // remindAt is when an escalation is announced again that nobody looks after, if it still
 // lasts then; 0: never.
-func (v *View) remindAt(e *Escalation) Time {
+func (v *View) remindAt(e *noun.Escalation) noun.Time {
 	every := v.meta.Settings.Escalation.Remind
-	if e.State != EscalationOpen || e.Notice.Pending || every == 0 {
+	if e.State != noun.EscalationOpen || e.Notice.Pending || every == 0 {
 		return 0
 	}
 	past := v.meta.Clock.Sub(e.Notice.At)
@@ -254,14 +256,14 @@ func (v *View) remindAt(e *Escalation) Time {
 // rearmReminders follows the setting.
 func (s *State) rearmReminders() {
 	for id := range s.escalations.From(0) {
-		if e := s.escalations.Get(id); e.State == EscalationOpen && !e.Notice.Pending {
+		if e := s.escalations.Get(id); e.State == noun.EscalationOpen && !e.Notice.Pending {
 			e = s.escalations.Mut(id)
 			s.rearm(timerEscalation, uint64(id), &e.Armed, s.remindAt(e))
 		}
 	}
 }
 
-func (s *State) fireEscalation(id EscalationID) {
+func (s *State) fireEscalation(id noun.EscalationID) {
 	e := s.escalations.Mut(id)
 	if e == nil {
 		return
@@ -277,32 +279,32 @@ func (s *State) fireEscalation(id EscalationID) {
 
 // Notices lists what the notifier has to deliver now, the most urgent first, then the
 // oldest. It costs a walk over what is pending.
-func (v *View) Notices(notifier string) (list []*Escalation) {
-	v.escPending.Scan(func(id EscalationID) bool {
+func (v *View) Notices(notifier string) (list []*noun.Escalation) {
+	v.escPending.Scan(func(id noun.EscalationID) bool {
 		e := v.escalations.Get(id)
-		at := slices.IndexFunc(e.Notice.Deliveries, func(d Delivery) bool { return d.Notifier == notifier })
+		at := slices.IndexFunc(e.Notice.Deliveries, func(d noun.Delivery) bool { return d.Notifier == notifier })
 		if at < 0 || !e.Notice.Deliveries[at].Over() && e.Notice.Deliveries[at].Next <= v.meta.Clock {
 			list = append(list, e)
 		}
 		return true
 	})
-	slices.SortStableFunc(list, func(a, b *Escalation) int {
-		return cmp.Or(a.Priority.rank()-b.Priority.rank(), cmp.Compare(a.Notice.Number, b.Notice.Number))
+	slices.SortStableFunc(list, func(a, b *noun.Escalation) int {
+		return cmp.Or(a.Priority.Rank()-b.Priority.Rank(), cmp.Compare(a.Notice.Number, b.Notice.Number))
 	})
 	return list
 }
 
 // Escalation finds an escalation.
-func (v *View) Escalation(id EscalationID) *Escalation { return v.escalations.Get(id) }
+func (v *View) Escalation(id noun.EscalationID) *noun.Escalation { return v.escalations.Get(id) }
 
 // Escalations yields the escalations behind id, oldest first.
-func (v *View) Escalations(after EscalationID) iter.Seq[*Escalation] {
+func (v *View) Escalations(after noun.EscalationID) iter.Seq[*noun.Escalation] {
 	return values(v.escalations.From(after + 1))
 }
 
 // EscalationCounts sums up the escalations.
 type EscalationCounts struct {
-	Escalations
+	noun.Escalations
 	Open    int // not closed
 	Alone   int // of these, without anybody who looks after it
 	Pending int // notices that are not delivered everywhere
@@ -311,4 +313,51 @@ type EscalationCounts struct {
 // EscalationCounts sums up; it costs nothing.
 func (v *View) EscalationCounts() EscalationCounts {
 	return EscalationCounts{v.meta.Escalations, v.escOpen, v.escAlone, v.escPending.Len()}
+}
+
+func (AckEscalation) command()   {}
+func (CloseEscalation) command() {}
+func (NoteNotice) command()      {}
+
+// AckEscalation is a human's word that somebody looks after it: no more notices.
+type AckEscalation struct {
+	Escalation noun.EscalationID
+	By         string
+}
+
+// CloseEscalation is a human's word that nothing is left to decide.
+type CloseEscalation struct {
+	Escalation noun.EscalationID
+	By, Note   string
+}
+
+// NoteNotice says how one notifier fared with a notice.
+type NoteNotice struct {
+	Escalation noun.EscalationID
+	Notice     uint64
+	Notifier   string
+	Failure    string // empty: it was delivered
+	// Notifiers are all that the leader has: when each is through, nothing is pending.
+	Notifiers []string
+}
+
+// escalationKey finds the newest escalation about something.
+type escalationKey struct {
+	kind    noun.EscalationKind
+	subject string
+}
+
+func keyOf(e *noun.Escalation) escalationKey { return escalationKey{e.Kind, e.Subject} }
+
+// closedEscalation orders closed ones: those go first that were closed first.
+type closedEscalation struct {
+	at noun.Time
+	id noun.EscalationID
+}
+
+func lessClosed(a, b closedEscalation) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	return a.id < b.id
 }

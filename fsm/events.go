@@ -1,12 +1,14 @@
 package fsm
 
+import "vigil/fsm/noun"
+
 // about names what an event is about; what is known of an agent is filled in.
 type about struct {
-	agent   *Agent
-	room    RoomID
-	task    TaskID
+	agent   *noun.Agent
+	room    noun.RoomID
+	task    noun.TaskID
 	attempt uint32
-	host    HostID
+	host    noun.HostID
 }
 
 // event appends to the history and drops what is beyond the number kept.
@@ -14,7 +16,7 @@ func (s *State) event(kind string, w about, text string) {
 	seq := s.meta.NextEvent
 	s.meta.NextEvent++
 	e := s.events.Put(seq)
-	*e = Event{Seq: seq, Index: s.meta.Index, At: s.meta.Clock, Wall: s.now.Wall, Kind: kind,
+	*e = noun.Event{Seq: seq, Index: s.meta.Index, At: s.meta.Clock, Wall: s.now.Wall, Kind: kind,
 		Task: w.task, Attempt: w.attempt, Text: text}
 	if w.agent != nil {
 		e.Agent, e.Inc, w.room = w.agent.Name, w.agent.Inc, w.agent.Room

@@ -3,13 +3,15 @@ package fsm
 import (
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // The six failures that this project began with, in cluster time: how long until
 // the task can be claimed again and a start is due. Beats come every TTL/4.
 
 // fleet is one managed builder at work on a task, and a spare host.
-func fleet(t *testing.T, mods ...func(*RoleSpec)) (d *drive, h HostID, w Work) {
+func fleet(t *testing.T, mods ...func(*noun.RoleSpec)) (d *drive, h noun.HostID, w Work) {
 	d = newDrive(t)
 	h = d.host("h1", "worker")
 	d.room("demo", managed("builder", mods...))
@@ -22,7 +24,7 @@ func fleet(t *testing.T, mods ...func(*RoleSpec)) (d *drive, h HostID, w Work) {
 
 // repaired waits, beat by beat, until the task is claimable and a start is due (or
 // somebody alive serves the role), and fails beyond the limit.
-func (d *drive) repaired(id TaskID, limit time.Duration, meanwhile func()) time.Duration {
+func (d *drive) repaired(id noun.TaskID, limit time.Duration, meanwhile func()) time.Duration {
 	d.t.Helper()
 	from := d.clock
 	for {
@@ -30,7 +32,7 @@ func (d *drive) repaired(id TaskID, limit time.Duration, meanwhile func()) time.
 		for range d.s.Wanting() {
 			started = true
 		}
-		if d.s.Task(id).State == TaskPending && (started || d.s.Counts().Live > 0) {
+		if d.s.Task(id).State == noun.TaskPending && (started || d.s.Counts().Live > 0) {
 			took := d.clock.Sub(from)
 			d.t.Logf("recovered after %s of cluster time (limit %s)", took, limit)
 			return took
@@ -39,7 +41,7 @@ func (d *drive) repaired(id TaskID, limit time.Duration, meanwhile func()) time.
 			d.t.Fatalf("not recovered after %s: %s, %+v", limit, d.s.Task(id).State, d.s.Why(1))
 		}
 		d.pass(time.Second)
-		if meanwhile != nil && d.clock%Time(15*time.Second) == 0 {
+		if meanwhile != nil && d.clock%noun.Time(15*time.Second) == 0 {
 			meanwhile()
 		}
 	}
@@ -53,7 +55,7 @@ func TestF1AgentProcessCrashes(t *testing.T) {
 	d.repaired(w.Task, 0, nil)
 	// And by hand, where no host sees the death: the lease ends.
 	d = newDrive(t)
-	d.room("demo", RoleSpec{Name: "builder", Runner: "worker"})
+	d.room("demo", noun.RoleSpec{Name: "builder", Runner: "worker"})
 	sp := d.hand("demo/builder")
 	id := d.must(CreateTask{Room: "demo", Role: "builder"}).Task
 	d.must(Claim{Speaker: sp})
@@ -68,7 +70,7 @@ func TestF2DaemonOrHostCrashes(t *testing.T) {
 		d.pass(15 * time.Second)
 		d.beat(h, BeatFence|BeatVouch, 1)
 	}
-	if d.s.Task(w.Task).State != TaskInProgress || d.agent("demo/builder").Inc != w.Inc {
+	if d.s.Task(w.Task).State != noun.TaskInProgress || d.agent("demo/builder").Inc != w.Inc {
 		t.Fatal("work that was vouched for was disturbed")
 	}
 	d.repaired(w.Task, time.Minute, nil)
@@ -79,8 +81,8 @@ func TestF3DuplicateRestart(t *testing.T) {
 	h2 := d.host("h2", "worker")
 	d.must(ReportExit{Host: h, Agent: 1, Inc: w.Inc, Signal: "killed"})
 	granted := 0
-	for _, host := range []HostID{h, h2, h, h2} { // four paths ask, in one entry
-		if d.do(OrderStart{Agent: 1, Inc: d.s.NextIncarnation(d.s.Agent(1)), Host: host}).Code == OK {
+	for _, host := range []noun.HostID{h, h2, h, h2} { // four paths ask, in one entry
+		if d.do(OrderStart{Agent: 1, Inc: d.s.NextIncarnation(d.s.Agent(1)), Host: host}).Code == noun.OK {
 			granted++
 		}
 	}
@@ -110,18 +112,18 @@ func TestF5NetworkPartition(t *testing.T) {
 func TestF6WaitIsKilled(t *testing.T) {
 	d, h, w := fleet(t)
 	d.must(Leave{Speaker: w.Speaker, Reason: "terminated"})
-	if d.s.Task(w.Task).State != TaskPending || d.agent("demo/builder").Part != PartDisconnected {
+	if d.s.Task(w.Task).State != noun.TaskPending || d.agent("demo/builder").Part != noun.PartDisconnected {
 		t.Fatal("L5: leaving did not recover the task at once")
 	}
 	t.Log("task recovered after 0s of cluster time")
 	for range 20 { // its process lives on without a participant: replaced at the start limit
-		if d.agent("demo/builder").Order == StopOrder {
+		if d.agent("demo/builder").Order == noun.StopOrder {
 			break
 		}
 		d.pass(15 * time.Second)
 		d.beat(h, BeatFence|BeatVouch, 1)
 	}
-	if d.agent("demo/builder").Order != StopOrder || d.clock > Time(2*time.Minute) {
+	if d.agent("demo/builder").Order != noun.StopOrder || d.clock > noun.Time(2*time.Minute) {
 		t.Fatalf("not replaced at %s", time.Duration(d.clock))
 	}
 	t.Logf("process replaced after %s of cluster time", time.Duration(d.clock))

@@ -3,6 +3,8 @@ package fsm
 import (
 	"fmt"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // forgetAgain is how often a host is looked at that has been silent for long enough to be
@@ -11,32 +13,32 @@ const forgetAgain = time.Hour
 
 // forgetHost removes a host that is out of service and of which no life is left, by a
 // human's word.
-func (s *State) forgetHost(c *ForgetHost) Outcome {
+func (s *State) forgetHost(c *ForgetHost) noun.Outcome {
 	h := s.hosts.Mut(c.Host)
 	if h == nil {
-		return refuse(NotFound, "there is no host number %d", c.Host)
+		return refuse(noun.NotFound, "there is no host number %d", c.Host)
 	}
-	if h.inService() {
-		return refuse(Conflict, "host %s is %s: stop its agentd first, only a lost host or one that has left can be forgotten", h.Name, h.State)
+	if h.InService() {
+		return refuse(noun.Conflict, "host %s is %s: stop its agentd first, only a lost host or one that has left can be forgotten", h.Name, h.State)
 	}
 	if n := s.fencesOn(h.ID); n > 0 {
-		return refuse(Conflict, "host %s may still run %d agents: wait for the end of their fences, or confirm that it is dead", h.Name, n)
+		return refuse(noun.Conflict, "host %s may still run %d agents: wait for the end of their fences, or confirm that it is dead", h.Name, n)
 	}
 	s.removeHost(h, "by "+nobody(c.By))
-	return Outcome{Host: c.Host, Rev: s.meta.Index}
+	return noun.Outcome{Host: c.Host, Rev: s.meta.Index}
 }
 
 // outlived tells whether a host is forgotten without anybody's word: it has been silent for
 // forget_hosts, and nothing may come back with it. A life that was given up and that no newer
 // one follows may be frozen there and go on when the host returns (law L10); and a human's
 // drain is durable (law L9).
-func (v *View) outlived(h *Host) bool {
+func (v *View) outlived(h *noun.Host) bool {
 	limit := v.meta.Settings.ForgetHosts
-	if limit == 0 || h.inService() || v.SinceBeat(h) < limit || v.held() || v.heard(h) != "" || h.Drain && h.DrainBy != DrainBySelf {
+	if limit == 0 || h.InService() || v.SinceBeat(h) < limit || v.held() || v.heard(h) != "" || h.Drain && h.DrainBy != DrainBySelf {
 		return false
 	}
 	for id := range v.hostIndex(h.ID).agents { // whether there is one does not depend on their order
-		if a := v.agents.Get(id); a.Proc == ProcLost || !v.idle(a) {
+		if a := v.agents.Get(id); a.Proc == noun.ProcLost || !v.idle(a) {
 			return false
 		}
 	}
@@ -44,9 +46,9 @@ func (v *View) outlived(h *Host) bool {
 }
 
 // forgetLook is when a host out of service is looked at, to forget it; 0: never.
-func (v *View) forgetLook(h *Host) Time {
+func (v *View) forgetLook(h *noun.Host) noun.Time {
 	limit := v.meta.Settings.ForgetHosts
-	if limit == 0 || h.inService() {
+	if limit == 0 || h.InService() {
 		return 0
 	}
 	at := h.BeatAt.Add(limit)
@@ -57,10 +59,10 @@ func (v *View) forgetLook(h *Host) Time {
 }
 
 // removeHost forgets a host of which no life is left.
-func (s *State) removeHost(h *Host, why string) {
+func (s *State) removeHost(h *noun.Host, why string) {
 	for _, id := range s.agentsOn(h.ID) {
 		a := s.agents.Mut(id)
-		was := a.shadow()
+		was := shadowOf(a)
 		a.Host = 0
 		s.settle(a, was)
 	}

@@ -1,57 +1,17 @@
 package fsm
 
-import (
-	"fmt"
-	"time"
-)
-
-// HealthPreset is a named pair of how often agents report their health and how many
-// reports in a row may be missing.
-type HealthPreset struct {
-	Name   string
-	Every  time.Duration
-	Missed uint32
-}
-
-// HealthPresets are those of seed 002, table 1.3.2.
-func HealthPresets() []HealthPreset {
-	return []HealthPreset{
-		{"critical", 30 * time.Second, 2},
-		{"active", time.Minute, 3},
-		{"background", 5 * time.Minute, 3},
-		{"standby", 15 * time.Minute, 5},
-	}
-}
-
-// Bounds of health reports: a report is a write to the log.
-const (
-	minHealthEvery  = time.Second
-	maxHealthEvery  = 24 * time.Hour
-	maxHealthMissed = 1000
-)
-
-func checkHealth(r *RoleSpec) error {
-	switch {
-	case r.HealthEvery == 0 && r.HealthMissed == 0:
-		return nil
-	case r.HealthEvery < minHealthEvery || r.HealthEvery > maxHealthEvery:
-		return fmt.Errorf("health: every %s is out of range, %s to %s is allowed", r.HealthEvery, minHealthEvery, maxHealthEvery)
-	case r.HealthMissed < 1 || r.HealthMissed > maxHealthMissed:
-		return fmt.Errorf("health: %d missed reports are out of range, 1 to %d are allowed", r.HealthMissed, maxHealthMissed)
-	}
-	return nil
-}
+import "vigil/fsm/noun"
 
 // missedReports counts the whole intervals of cluster time since the last report, or
 // since the end of what excused the agent. Without a leader cluster time stands still,
 // so an outage of the servers misses nothing. An agent that never reported has missed
 // none: perhaps nothing in it reports at all (incident I33).
-func (v *View) missedReports(a *Agent, spec *RoleSpec) uint32 {
+func (v *View) missedReports(a *noun.Agent, spec *noun.RoleSpec) uint32 {
 	d := a.Declared
 	if d == nil || spec.HealthEvery == 0 {
 		return 0
 	}
-	since := max(d.At, a.excusedUntil())
+	since := max(d.At, a.ExcusedUntil())
 	silence := v.meta.Clock.Sub(since) - v.absent(a, min(since, v.meta.Clock))
 	return uint32(min(max(silence, 0)/spec.HealthEvery, 1<<31))
 }

@@ -4,29 +4,31 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
-func (s *State) registerHost(c *RegisterHost) Outcome {
-	if no := checkHost(c); no.Code != OK {
+func (s *State) registerHost(c *RegisterHost) noun.Outcome {
+	if no := checkHost(c); no.Code != noun.OK {
 		return no
 	}
-	var h *Host
+	var h *noun.Host
 	if id, ok := s.hostByKey[c.Key]; ok {
 		h = s.hosts.Mut(id)
 		if h.Boot != c.Boot {
 			if left := s.fencesOn(id); left > 0 {
-				return refuse(HostInUse, "host id %s (%s) was seen with another boot id and may still run %d agents: "+
+				return refuse(noun.HostInUse, "host id %s (%s) was seen with another boot id and may still run %d agents: "+
 					"a reboot is let in when their fences have ended; a cloned machine needs an id of its own", c.Key, h.Name, left)
 			}
 			s.event("host.rebooted", about{host: id}, "")
 			h.Views, h.Rev = nil, s.meta.Index // they are about the other boot
 		} else if c.Taken != 0 && c.Taken < h.Taken {
-			return refuse(Superseded, "host %s has registered with a newer inventory since", h.Name)
+			return refuse(noun.Superseded, "host %s has registered with a newer inventory since", h.Name)
 		} else if c.Taken != 0 && c.Taken == h.Taken { // a repeat; what was started since is not in it
-			return Outcome{Host: h.ID, TTL: int64(s.meta.Settings.HostTTL), Rev: h.Rev}
+			return noun.Outcome{Host: h.ID, TTL: int64(s.meta.Settings.HostTTL), Rev: h.Rev}
 		}
 	} else {
-		if no := s.mayAddHost(c); no.Code != OK {
+		if no := s.mayAddHost(c); no.Code != noun.OK {
 			return no
 		}
 		id := s.meta.NextHost
@@ -43,7 +45,7 @@ func (s *State) registerHost(c *RegisterHost) Outcome {
 	h.Runners, h.Labels = slices.Clone(c.Runners), slices.Clone(c.Labels)
 	slices.Sort(h.Runners)
 	h.Warnings, h.GossipAddr = clipAll(c.Warnings), c.GossipAddr
-	h.Servers, h.Containment = slices.Clone(c.Servers), clip(c.Containment, MaxContainment)
+	h.Servers, h.Containment = slices.Clone(c.Servers), noun.Clip(c.Containment, noun.MaxContainment)
 	h.Rev, h.Pressure = s.meta.Index, "" // its agentd says so again if it must
 	if h.DrainBy == DrainBySelf {
 		s.undrain(h, "the agentd that was started since")
@@ -51,7 +53,7 @@ func (s *State) registerHost(c *RegisterHost) Outcome {
 	s.welcome(h)
 	s.takeInventory(h, c.Inventory)
 	s.reported(h)
-	return Outcome{Host: h.ID, TTL: int64(s.meta.Settings.HostTTL), Rev: h.Rev}
+	return noun.Outcome{Host: h.ID, TTL: int64(s.meta.Settings.HostTTL), Rev: h.Rev}
 }
 
 // MaxHostName bounds the name of a host, in bytes.
@@ -72,31 +74,31 @@ func CheckHostName(name string) error {
 	return nil
 }
 
-func checkHost(c *RegisterHost) Outcome {
+func checkHost(c *RegisterHost) noun.Outcome {
 	switch {
-	case c.Key == "" || len(c.Key) > MaxName:
-		return refuse(Invalid, "the host id has %d characters, 1 to %d are allowed", len(c.Key), MaxName)
-	case c.Boot == "" || len(c.Boot) > MaxName:
-		return refuse(Invalid, "the boot id has %d characters, 1 to %d are allowed", len(c.Boot), MaxName)
+	case c.Key == "" || len(c.Key) > noun.MaxName:
+		return refuse(noun.Invalid, "the host id has %d characters, 1 to %d are allowed", len(c.Key), noun.MaxName)
+	case c.Boot == "" || len(c.Boot) > noun.MaxName:
+		return refuse(noun.Invalid, "the boot id has %d characters, 1 to %d are allowed", len(c.Boot), noun.MaxName)
 	case len(c.GossipAddr) > 255:
-		return refuse(Invalid, "the gossip address of host %s has %d characters, at most 255 are allowed", c.Name, len(c.GossipAddr))
+		return refuse(noun.Invalid, "the gossip address of host %s has %d characters, at most 255 are allowed", c.Name, len(c.GossipAddr))
 	}
 	if err := CheckHostName(c.Name); err != nil {
-		return refuse(Invalid, "the host's name %v", err)
+		return refuse(noun.Invalid, "the host's name %v", err)
 	}
-	if len(c.Servers) > MaxHostServers || slices.ContainsFunc(c.Servers, func(addr string) bool { return len(addr) > 255 }) {
-		return refuse(Invalid, "host %s names more than %d servers, or one with more than 255 characters", c.Name, MaxHostServers)
+	if len(c.Servers) > noun.MaxHostServers || slices.ContainsFunc(c.Servers, func(addr string) bool { return len(addr) > 255 }) {
+		return refuse(noun.Invalid, "host %s names more than %d servers, or one with more than 255 characters", c.Name, noun.MaxHostServers)
 	}
 	for _, r := range c.Runners {
-		if err := CheckName(r); err != nil {
-			return refuse(Invalid, "runner of host %s: %v", c.Name, err)
+		if err := noun.CheckName(r); err != nil {
+			return refuse(noun.Invalid, "runner of host %s: %v", c.Name, err)
 		}
 	}
-	return Outcome{}
+	return noun.Outcome{}
 }
 
 // fencesOn counts the agents that may be running on a host.
-func (v *View) fencesOn(id HostID) (n int) {
+func (v *View) fencesOn(id noun.HostID) (n int) {
 	for a := range v.hostIndex(id).agents {
 		if v.leases.Get(a).Fence != 0 {
 			n++
@@ -107,22 +109,22 @@ func (v *View) fencesOn(id HostID) (n int) {
 
 // clipAll keeps what people can read.
 func clipAll(warnings []string) (out []string) {
-	for _, w := range warnings[:min(len(warnings), MaxWarnings)] {
-		out = append(out, clip(w, MaxReason))
+	for _, w := range warnings[:min(len(warnings), noun.MaxWarnings)] {
+		out = append(out, noun.Clip(w, noun.MaxReason))
 	}
 	return out
 }
 
 // welcome renews the lease of a host and puts it back into service, as suspect
 // while the servers do not hear it yet.
-func (s *State) welcome(h *Host) {
+func (s *State) welcome(h *noun.Host) {
 	h.SeenAt = s.now.Wall
 	h.Until, h.BeatAt = s.meta.Clock.Add(s.meta.Settings.HostTTL), s.meta.Clock
-	if h.State != HostReady && h.State != HostReturning {
+	if h.State != noun.HostReady && h.State != noun.HostReturning {
 		switch why := s.Doubt(h); {
 		case why == "":
 			s.trust(h, "was "+h.State.String())
-		case h.State != HostSuspect:
+		case h.State != noun.HostSuspect:
 			s.doubt(h, why)
 		}
 	}
@@ -133,22 +135,22 @@ func (s *State) welcome(h *Host) {
 
 // takeInventory buries what the host does not know of: it is the authority about
 // its own processes.
-func (s *State) takeInventory(h *Host, running []Running) {
-	alive := map[AgentID]Incarnation{}
+func (s *State) takeInventory(h *noun.Host, running []Running) {
+	alive := map[noun.AgentID]noun.Incarnation{}
 	for _, r := range running {
 		alive[r.Agent] = r.Inc
 	}
 	for _, id := range s.agentsOn(h.ID) {
 		a := s.agents.Mut(id)
 		if a.Proc.Fenced() && alive[id] != a.Inc {
-			s.buried(a, Exit{Kind: ExitHostGone, Reason: "its host came back without it"})
+			s.buried(a, noun.Exit{Kind: noun.ExitHostGone, Reason: "its host came back without it"})
 		}
 	}
 }
 
 // agentsOn lists the agents of a host in order.
-func (v *View) agentsOn(id HostID) []AgentID {
-	var list []AgentID
+func (v *View) agentsOn(id noun.HostID) []noun.AgentID {
+	var list []noun.AgentID
 	for a := range v.hostIndex(id).agents {
 		list = append(list, a)
 	}
@@ -156,7 +158,7 @@ func (v *View) agentsOn(id HostID) []AgentID {
 	return list
 }
 
-func (s *State) fireHost(id HostID) {
+func (s *State) fireHost(id noun.HostID) {
 	h := s.hosts.Mut(id)
 	if h == nil {
 		return
@@ -164,19 +166,19 @@ func (s *State) fireHost(id HostID) {
 	h.Armed = 0
 	if h.Until != 0 && h.Until <= s.meta.Clock {
 		h.Until = 0
-		if h.State != HostSuspect { // one outage is one flap
+		if h.State != noun.HostSuspect { // one outage is one flap
 			s.flap(h)
 		}
 		s.brakeHostLost()
-		s.leaveAs(h, HostLost, "its lease has ended")
+		s.leaveAs(h, noun.HostLost, "its lease has ended")
 	}
-	if h.State == HostReturning && h.SteadyAt <= s.meta.Clock {
+	if h.State == noun.HostReturning && h.SteadyAt <= s.meta.Clock {
 		s.steady(h)
 	}
 	if h.Drain && s.drainOver(h) {
 		s.clearHost(h)
 	}
-	if h.State == HostSuspect { // its last beat may be old enough now; see Surrenders
+	if h.State == noun.HostSuspect { // its last beat may be old enough now; see Surrenders
 		s.res.Effects.Plan = true
 	}
 	if s.outlived(h) {
@@ -187,24 +189,24 @@ func (s *State) fireHost(id HostID) {
 }
 
 // hostDeadline is when a host must be looked at again; 0: never.
-func (v *View) hostDeadline(h *Host) (at Time) {
-	for _, t := range [...]Time{h.Until, h.SteadyAt, h.DrainUntil, v.forgetLook(h)} {
+func (v *View) hostDeadline(h *noun.Host) (at noun.Time) {
+	for _, t := range [...]noun.Time{h.Until, h.SteadyAt, h.DrainUntil, v.forgetLook(h)} {
 		if t > 0 && (at == 0 || t < at) && (t != h.DrainUntil || !v.drainOver(h)) {
 			at = t
 		}
 	}
-	if old := h.BeatAt.Add(SilentFor); h.State == HostSuspect && old > v.meta.Clock {
+	if old := h.BeatAt.Add(SilentFor); h.State == noun.HostSuspect && old > v.meta.Clock {
 		at = min(at, old)
 	}
 	return at
 }
 
-func (s *State) armHost(h *Host) { s.rearm(timerHost, uint64(h.ID), &h.Armed, s.hostDeadline(h)) }
+func (s *State) armHost(h *noun.Host) { s.rearm(timerHost, uint64(h.ID), &h.Armed, s.hostDeadline(h)) }
 
 // leaveAs takes a host out of service and withdraws the orders that it has not
 // accepted; what it has accepted waits for its own fence.
-func (s *State) leaveAs(h *Host, state HostState, why string) {
-	if state == HostLost {
+func (s *State) leaveAs(h *noun.Host, state noun.HostState, why string) {
+	if state == noun.HostLost {
 		s.noteHeard(h, whyMute)
 	}
 	h.State, h.Rev = state, s.meta.Index
@@ -214,115 +216,115 @@ func (s *State) leaveAs(h *Host, state HostState, why string) {
 	s.res.Effects.Plan = true
 }
 
-func (s *State) leaveHost(c *LeaveHost) Outcome {
+func (s *State) leaveHost(c *LeaveHost) noun.Outcome {
 	id, ok := s.hostByKey[c.Key]
 	if !ok {
-		return refuse(NotFound, "there is no host with id %q", c.Key)
+		return refuse(noun.NotFound, "there is no host with id %q", c.Key)
 	}
 	h := s.hosts.Mut(id)
 	if h.Boot != c.Boot {
-		return refuse(Superseded, "host %s has registered with another boot id since", h.Name)
+		return refuse(noun.Superseded, "host %s has registered with another boot id since", h.Name)
 	}
 	h.Until, h.Flaps, h.Views, h.Pressure = 0, nil, nil, ""
-	if h.State != HostLeft {
-		s.leaveAs(h, HostLeft, "said good-bye")
+	if h.State != noun.HostLeft {
+		s.leaveAs(h, noun.HostLeft, "said good-bye")
 		s.reported(h)
 	}
 	if h.DrainBy == DrainBySelf { // what it was for is done
 		s.undrain(h, "the good-bye of its agentd")
 	}
 	s.armHost(h)
-	return Outcome{Host: id}
+	return noun.Outcome{Host: id}
 }
 
 // out says of a host that it is out of service.
-func out(state HostState) string {
-	if state == HostLeft {
+func out(state noun.HostState) string {
+	if state == noun.HostLeft {
 		return "has left"
 	}
 	return "is " + state.String()
 }
 
 // onHost finds the agent that a host speaks of.
-func (s *State) onHost(host HostID, id AgentID, inc Incarnation) (*Agent, Outcome) {
+func (s *State) onHost(host noun.HostID, id noun.AgentID, inc noun.Incarnation) (*noun.Agent, noun.Outcome) {
 	a := s.agents.Mut(id)
 	switch {
 	case a == nil:
-		return nil, refuse(Superseded, "there is no agent number %d any more; stop its incarnation %s", id, inc)
+		return nil, refuse(noun.Superseded, "there is no agent number %d any more; stop its incarnation %s", id, inc)
 	case inc < a.Inc || inc == a.Inc && a.Host != host:
-		return nil, refuse(Superseded, "incarnation %s of %s is over; stop it", inc, a.Name)
+		return nil, refuse(noun.Superseded, "incarnation %s of %s is over; stop it", inc, a.Name)
 	case inc > a.Inc:
-		return nil, refuse(Invalid, "incarnation %s of %s was never ordered", inc, a.Name)
+		return nil, refuse(noun.Invalid, "incarnation %s of %s was never ordered", inc, a.Name)
 	}
-	return a, Outcome{}
+	return a, noun.Outcome{}
 }
 
-func (s *State) acceptOrder(c *AcceptOrder) Outcome {
+func (s *State) acceptOrder(c *AcceptOrder) noun.Outcome {
 	a, no := s.onHost(c.Host, c.Agent, c.Inc)
 	if a == nil {
 		return no
 	}
 	h := s.hosts.Mut(c.Host)
 	if h == nil || h.Boot != c.Boot {
-		return refuse(Superseded, "the order was for another boot of the host; register again")
+		return refuse(noun.Superseded, "the order was for another boot of the host; register again")
 	}
 	if s.held() { // it was accepted before the backup, and may have been given up since (law L7)
-		return refuse(Superseded, "a backup was restored since incarnation %s of %s was ordered; start nothing", c.Inc, a.Name)
+		return refuse(noun.Superseded, "a backup was restored since incarnation %s of %s was ordered; start nothing", c.Inc, a.Name)
 	}
-	if a.Proc == ProcAccepted && a.TokenHash == string(c.TokenHash) { // a lost answer
-		out := a.outcome()
+	if a.Proc == noun.ProcAccepted && a.TokenHash == string(c.TokenHash) { // a lost answer
+		out := a.Outcome()
 		out.TTL = s.leases.Mut(a.ID).TTL
 		return out
 	}
-	if a.Proc != ProcOrdered {
-		return refuse(Superseded, "the start order of incarnation %s of %s is no longer open; start nothing", c.Inc, a.Name)
+	if a.Proc != noun.ProcOrdered {
+		return refuse(noun.Superseded, "the start order of incarnation %s of %s is no longer open; start nothing", c.Inc, a.Name)
 	}
-	was := a.shadow()
-	a.Proc, a.TokenHash, a.StartedAt, a.Since = ProcAccepted, string(c.TokenHash), s.meta.Clock, s.meta.Clock
+	was := shadowOf(a)
+	a.Proc, a.TokenHash, a.StartedAt, a.Since = noun.ProcAccepted, string(c.TokenHash), s.meta.Clock, s.meta.Clock
 	l := s.grantFence(a)
 	s.settle(a, was)
-	out := a.outcome()
+	out := a.Outcome()
 	out.TTL = l.TTL
 	return out
 }
 
-func (s *State) reportStarted(c *ReportStarted) Outcome {
+func (s *State) reportStarted(c *ReportStarted) noun.Outcome {
 	a, no := s.onHost(c.Host, c.Agent, c.Inc)
 	if a == nil {
 		return no
 	}
 	if !a.Proc.Fenced() {
-		return refuse(Superseded, "incarnation %s of %s has ended", c.Inc, a.Name)
+		return refuse(noun.Superseded, "incarnation %s of %s has ended", c.Inc, a.Name)
 	}
-	was := a.shadow()
-	if a.Proc == ProcAccepted {
-		a.Proc, a.StartedAt = ProcRunning, s.meta.Clock
+	was := shadowOf(a)
+	if a.Proc == noun.ProcAccepted {
+		a.Proc, a.StartedAt = noun.ProcRunning, s.meta.Clock
 		s.figures.started(a.LastExit, s.meta.Clock)
-		if a.Order == StartOrder {
-			a.Order, a.OrderReason = NoOrder, ""
+		if a.Order == noun.StartOrder {
+			a.Order, a.OrderReason = noun.NoOrder, ""
 		}
 		s.event("agent.started", about{agent: a, host: a.Host}, fmt.Sprintf("pid %d", c.PID))
 	}
 	a.PID = c.PID
 	s.settle(a, was)
-	return a.outcome()
+	return a.Outcome()
 }
 
-func (s *State) reportExit(c *ReportExit) Outcome {
+func (s *State) reportExit(c *ReportExit) noun.Outcome {
 	a, no := s.onHost(c.Host, c.Agent, c.Inc)
 	if a == nil {
-		if no.Code == Superseded { // known, or no longer of interest: the report is done
-			return Outcome{Agent: c.Agent, Inc: c.Inc}
+		if no.Code == noun.Superseded { // known, or no longer of interest: the report is done
+			return noun.Outcome{Agent: c.Agent, Inc: c.Inc}
 		}
 		return no
 	}
-	out := a.outcome()
-	if a.Proc == ProcLost { // late news of a life that was given up
+	out := a.Outcome()
+	if a.Proc == noun.ProcLost { // late news of a life that was given up
 		return out
 	}
 	if !a.Proc.Fenced() {
 		return out
 	}
-	s.buried(a, a.ended(c))
+	s.buried(a, exitOf(a, c))
 	return out
 }

@@ -5,13 +5,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // Incident I03: an agent that was resumed and then works on one step ten times as long as
 // its limits, while its harness goes on saying that it is busy, is not started again.
 func TestI03ResumedAndBusy(t *testing.T) {
 	const limit = time.Minute
-	d, h, w := fleet(t, func(r *RoleSpec) {
+	d, h, w := fleet(t, func(r *noun.RoleSpec) {
 		r.ProgressLimit, r.HealthEvery, r.HealthMissed = limit, limit/2, 2
 	})
 	d.must(SetResume{Speaker: w.Speaker, Resume: "conversation-7"})
@@ -28,12 +30,12 @@ func TestI03ResumedAndBusy(t *testing.T) {
 	w = Work{Speaker: sp, Task: d.must(Claim{Speaker: sp}).Task, Attempt: 2}
 	d.must(StartTask{w})
 	for range 40 {
-		d.must(Declare{Speaker: sp, Status: StatusBusy, For: limit / 2})
+		d.must(Declare{Speaker: sp, Status: noun.StatusBusy, For: limit / 2})
 		d.pass(limit / 4)
 		d.beat(h, BeatFence|BeatVouch, 1)
 	}
 	a := d.agent("demo/builder")
-	if a.Inc != sp.Inc || a.Order != NoOrder || a.Proc != ProcRunning || d.s.Task(w.Task).State != TaskInProgress {
+	if a.Inc != sp.Inc || a.Order != noun.NoOrder || a.Proc != noun.ProcRunning || d.s.Task(w.Task).State != noun.TaskInProgress {
 		t.Fatalf("after ten limits: life %d, order %s, task %s", a.Inc, a.Order, d.s.Task(w.Task).State)
 	}
 	if v := d.s.Verdict(a.ID, true); v.Kind != AgentBusy || !v.Fine {
@@ -54,24 +56,24 @@ func TestI08OneProbeIsNoDeath(t *testing.T) {
 		d.pass(15 * time.Second)
 		d.beat(h, BeatFence|BeatLease, 1)
 	}
-	for _, probe := range []struct{ gossip, stream Hearing }{{HearSilent, HearAlive}, {HearAlive, HearSilent}} {
+	for _, probe := range []struct{ gossip, stream noun.Hearing }{{noun.HearSilent, noun.HearAlive}, {noun.HearAlive, noun.HearSilent}} {
 		d.beat(h, BeatFence|BeatLease, 1)
 		d.view("a", h, probe.gossip, probe.stream)
 		d.doubted(h)
-		d.state(h, HostSuspect)
+		d.state(h, noun.HostSuspect)
 		v := d.s.Verdict(1, true)
 		if v.Kind != AgentSuspect || v.Kind.Grave() || !slices.Equal(against(v), []string{"host"}) {
 			t.Errorf("%s after one bad probe: %+v", v.Kind, v.Reasons)
 		}
-		d.view("a", h, HearAlive, HearAlive)
+		d.view("a", h, noun.HearAlive, noun.HearAlive)
 		d.doubted(h)
 		d.beat(h, BeatFence|BeatLease, 1)
-		d.state(h, HostReady)
+		d.state(h, noun.HostReady)
 		if v := d.s.Verdict(1, true); v.Kind != AgentIdle || !v.Fine {
 			t.Errorf("%s, fine %v, after good ones: %+v", v.Kind, v.Fine, v.Reasons)
 		}
 	}
-	if a := d.agent("demo/builder"); a.Inc != sp.Inc || a.Order != NoOrder || a.Part != PartWaiting {
+	if a := d.agent("demo/builder"); a.Inc != sp.Inc || a.Order != noun.NoOrder || a.Part != noun.PartWaiting {
 		t.Errorf("life %d, order %s, %s", a.Inc, a.Order, a.Part)
 	}
 }
@@ -80,10 +82,10 @@ func TestI08OneProbeIsNoDeath(t *testing.T) {
 // limit after it; then the task goes to somebody else. What is shown says until when.
 func TestI32ToolWithABound(t *testing.T) {
 	const bound = 10 * time.Minute // the progress limit is one
-	d, me, task := declaring(t, RoleSpec{})
-	d.must(Declare{Speaker: me, Waiting: WaitingTool, For: bound, Text: "go test ./..."})
+	d, me, task := declaring(t, noun.RoleSpec{})
+	d.must(Declare{Speaker: me, Waiting: noun.WaitingTool, For: bound, Text: "go test ./..."})
 	d.pass(bound * 9 / 10)
-	if got := d.s.Task(task).State; got != TaskInProgress {
+	if got := d.s.Task(task).State; got != noun.TaskInProgress {
 		t.Fatalf("the task is %s while the tool may run", got)
 	}
 	v := d.s.Verdict(d.agent("r/a").ID, true)
@@ -91,11 +93,11 @@ func TestI32ToolWithABound(t *testing.T) {
 		t.Errorf("%s: %+v", v.Kind, v.Reasons)
 	}
 	d.pass(bound/10 + time.Minute - time.Second)
-	if got := d.s.Task(task).State; got != TaskInProgress {
+	if got := d.s.Task(task).State; got != noun.TaskInProgress {
 		t.Fatalf("the task is %s before the bound and the limit are over", got)
 	}
 	d.pass(time.Second)
-	if got := d.s.Task(task); got.State != TaskPending || got.Charged != 1 {
+	if got := d.s.Task(task); got.State != noun.TaskPending || got.Charged != 1 {
 		t.Errorf("the task is %s, charged %d, after both", got.State, got.Charged)
 	}
 }
@@ -103,14 +105,14 @@ func TestI32ToolWithABound(t *testing.T) {
 // Incident I36: who waits for a human loses nothing however late the answer comes, is
 // shown so, and says it once.
 func TestI36WaitsForAHuman(t *testing.T) {
-	d, me, task := declaring(t, RoleSpec{HealthEvery: time.Minute, HealthMissed: 2})
-	d.must(Declare{Speaker: me, Waiting: WaitingInput, For: NeedsInputLimit, Text: "may I delete it?"})
+	d, me, task := declaring(t, noun.RoleSpec{HealthEvery: time.Minute, HealthMissed: 2})
+	d.must(Declare{Speaker: me, Waiting: noun.WaitingInput, For: noun.NeedsInputLimit, Text: "may I delete it?"})
 	d.pass(100 * time.Minute) // a hundred limits
 	id := d.agent("r/a").ID
 	if v := d.s.Verdict(id, true); v.Kind != AgentNeedsInput || v.Kind.Grave() {
 		t.Errorf("%s: %+v", v.Kind, v.Reasons)
 	}
-	if got := d.s.Task(task).State; got != TaskInProgress {
+	if got := d.s.Task(task).State; got != noun.TaskInProgress {
 		t.Fatalf("the task is %s", got)
 	}
 	if n := d.happened("agent.declared"); n != 1 {
@@ -126,13 +128,13 @@ func TestI36WaitsForAHuman(t *testing.T) {
 // deaf when it lets the next task wait too, and gets work again only by asking for it.
 func TestI46DeafWorker(t *testing.T) {
 	d := newDrive(t)
-	d.room("r", RoleSpec{Name: "a", TTL: 24 * time.Hour, AckLimit: time.Minute, PendingLimit: time.Minute})
+	d.room("r", noun.RoleSpec{Name: "a", TTL: 24 * time.Hour, AckLimit: time.Minute, PendingLimit: time.Minute})
 	me := d.hand("r/a")
 	id := d.agent("r/a").ID
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	d.must(Claim{Speaker: me})
 	d.pass(time.Minute)
-	if got := d.s.Task(task); got.State != TaskPending || d.agent("r/a").Task != 0 {
+	if got := d.s.Task(task); got.State != noun.TaskPending || d.agent("r/a").Task != 0 {
 		t.Fatalf("a task that was not started is %s", got.State)
 	}
 	for range 10 {
@@ -142,7 +144,7 @@ func TestI46DeafWorker(t *testing.T) {
 	if a, v := d.agent("r/a"), d.s.Verdict(id, true); v.Kind != AgentDeaf || v.Fine || a.Task != 0 {
 		t.Errorf("it is %s, fine %v, and holds task %d: %+v", v.Kind, v.Fine, a.Task, v.Reasons)
 	}
-	d.want(Superseded, StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
+	d.want(noun.Superseded, StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
 	d.must(Join{me})
 	if got := d.must(Claim{Speaker: me}); got.Task != task {
 		t.Fatalf("it asked, and got %d", got.Task)
@@ -161,9 +163,9 @@ func TestI46DeafWorker(t *testing.T) {
 func TestI139RepetitionIsNoStall(t *testing.T) {
 	for _, note := range []string{"waiting for the build", ""} {
 		d := newDrive(t)
-		d.must(PutSettings{Values: []KV{{"ttl", "24h"}, {"host_ttl", "24h"}}})
+		d.must(PutSettings{Values: []noun.KV{{Key: "ttl", Value: "24h"}, {Key: "host_ttl", Value: "24h"}}})
 		h := d.host("h1", "w")
-		d.room("r", RoleSpec{Name: "a", Runner: "w"})
+		d.room("r", noun.RoleSpec{Name: "a", Runner: "w"})
 		me := d.start("r/a", h)
 		d.must(Join{me})
 		w := Work{Speaker: me, Task: d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task, Attempt: 1}
@@ -174,15 +176,15 @@ func TestI139RepetitionIsNoStall(t *testing.T) {
 			d.jump(5 * time.Minute)
 			d.must(ProgressTask{Work: w, Note: note})
 			d.jump(stalledAfter / 10)
-			if c := d.s.Climb(id); c.Next != NoRung || d.s.Verdict(id, true).Kind != AgentHealthy {
+			if c := d.s.Climb(id); c.Next != noun.NoRung || d.s.Verdict(id, true).Kind != AgentHealthy {
 				t.Fatalf("after %d repetitions of %q it is %s, next is %s", i+1, note, d.s.Verdict(id, true).Kind, c.Next)
 			}
 		}
 		d.jump(stalledAfter)
-		if c := d.s.Climb(id); c.Next != RungNudge {
+		if c := d.s.Climb(id); c.Next != noun.RungNudge {
 			t.Errorf("after its last word the next rung is %s (%s), want a nudge", c.Next, c.Why)
 		}
-		d.must(StepLadder{Agent: id, Inc: me.Inc, Rung: RungNudge})
+		d.must(StepLadder{Agent: id, Inc: me.Inc, Rung: noun.RungNudge})
 		for _, e := range d.s.events.From(0) {
 			if note != "" && strings.Contains(e.Text, note) {
 				t.Errorf("the note is in the event %s", e.Kind)

@@ -1,5 +1,7 @@
 package fsm
 
+import "vigil/fsm/noun"
+
 // What the conversation watchdog asks before it cancels a room (seed 003, open question 1),
 // and what of mail is a word in a room.
 
@@ -13,9 +15,9 @@ const (
 
 // askRoom asks the agents that hold open tasks of a silent room, or where none does, those
 // that are there and could take one. It is asked once a warning.
-func (s *State) askRoom(rm *Room) {
+func (s *State) askRoom(rm *noun.Room) {
 	s.withdrawAsked(rm)
-	var holders, others []AgentID
+	var holders, others []noun.AgentID
 	for _, id := range s.openTasksOf(rm) {
 		if t := s.tasks.Get(id); t.State.Held() && len(holders) < maxAsked {
 			holders = append(holders, t.Holder)
@@ -34,13 +36,13 @@ func (s *State) askRoom(rm *Room) {
 			}
 		}
 	}
-	var asked []MailID
+	var asked []noun.MailID
 	for _, id := range append(holders, others...) {
 		a := s.agents.Get(id)
-		if a == nil || a.Part == PartDisconnected {
+		if a == nil || a.Part == noun.PartDisconnected {
 			continue
 		}
-		if m := s.askByMail(a, WatchedBy, "room-inquiry", MailHigh, roomInquirySubject, roomInquiryBody); m != 0 {
+		if m := s.askByMail(a, WatchedBy, "room-inquiry", noun.MailHigh, roomInquirySubject, roomInquiryBody); m != 0 {
 			asked = append(asked, m)
 		}
 	}
@@ -49,7 +51,7 @@ func (s *State) askRoom(rm *Room) {
 
 // withdrawAsked closes what was asked of a room's agents and nobody has answered: the room
 // has an answer, or needs none any more.
-func (s *State) withdrawAsked(rm *Room) {
+func (s *State) withdrawAsked(rm *noun.Room) {
 	asked := rm.Asked
 	rm.Asked = nil
 	for _, id := range asked {
@@ -58,17 +60,17 @@ func (s *State) withdrawAsked(rm *Room) {
 }
 
 // recallMail closes a mail that wants no answer any more.
-func (s *State) recallMail(id MailID) {
+func (s *State) recallMail(id noun.MailID) {
 	if m := s.mails.Mut(id); m != nil && !m.State.Closed() {
-		s.closeMail(m, MailExpired)
+		s.closeMail(m, noun.MailExpired)
 	}
 }
 
 // heardMail takes note of a word by mail: what an agent writes or acknowledges is said in
 // its room, what a human writes in that of the addressee. What vigil writes by itself is
 // no word.
-func (s *State) heardMail(c Command, out *Outcome) {
-	if out.Code != OK {
+func (s *State) heardMail(c Command, out *noun.Outcome) {
+	if out.Code != noun.OK {
 		return
 	}
 	switch c := c.(type) {

@@ -3,9 +3,10 @@ package fsm
 import (
 	"fmt"
 	"iter"
-	"time"
 
 	"github.com/tidwall/btree"
+
+	"vigil/fsm/noun"
 )
 
 // The ladder for a stuck agent: one whose process lives and that does not get on, which is
@@ -26,64 +27,21 @@ const maxLadderRestarts = 3
 // LaddersBy is the sender of what the ladder writes to agents.
 const LaddersBy = "vigil"
 
-// Rung is one step of the ladder. The numbers are written to disk.
-type Rung uint8
-
-// Rungs, in their order.
-const (
-	NoRung        Rung = iota
-	RungNudge          // a question: by mail, and typed where there is a terminal
-	RungWake           // an inquiry of high priority, and the Enter key
-	RungInterrupt      // the interrupt key; without a terminal only its time passes
-	RungRestart        // the life ends and the next one is started
-	RungEscalate       // a human is told; nothing follows
-)
-
-var rungNames = [...]string{"none", "nudge", "wake", "interrupt", "restart", "escalate"}
-
-func (r Rung) String() string {
-	if int(r) < len(rungNames) {
-		return rungNames[r]
-	}
-	return "unknown"
-}
-
-// Ladder is how far the ladder has gone with an agent. It is kept after a recovery, for the
-// cool-down; whether it still counts is a matter of comparing times.
-type Ladder struct {
-	Inc      Incarnation // the life that was stuck
-	Rung     Rung        // the last one that was taken
-	At       Time        // when
-	Began    Time        // when the first one of the episode was taken
-	Steps    uint32      // rungs of the episode
-	Restarts uint32      // by the ladder, in a row without work in between
-	Done     uint32      // tasks that the life had completed then
-	Failed   uint8       // bit n: rung n could not be used
-	Nudge    MailID      // mail of the episode; 0: none
-	Inquiry  MailID
-}
-
-// LadderWindow bounds the rungs that are taken in the cluster within ladder_interval (law L11).
-type LadderWindow struct {
-	At Time // when the present window began
-	In uint32
-}
-
 // StepLadder takes the next rung with a life that is stuck. Seen is when the last rung was
 // taken that the planner knew of, 0 for none.
 type StepLadder struct {
-	Agent AgentID
-	Inc   Incarnation
-	Rung  Rung
-	Seen  Time
+	Agent noun.AgentID
+	Inc   noun.Incarnation
+	Rung  noun.Rung
+	Seen  noun.Time
 }
 
 // NoteRung says that a rung could not be used: nothing was typed, and why. The ladder goes
 // on in its own time.
 type NoteRung struct {
-	Agent  AgentID
-	Inc    Incarnation
-	Rung   Rung
+	Agent  noun.AgentID
+	Inc    noun.Incarnation
+	Rung   noun.Rung
 	Reason string // fixed words of vigil or tmux, nothing of a task or a mail
 }
 
@@ -92,16 +50,16 @@ func (NoteRung) command()   {}
 
 // Climb is where an agent stands on the ladder.
 type Climb struct {
-	Ladder      // of the present episode; zero: none
-	Next   Rung // NoRung: none follows
-	Due    Time // of Next, in cluster time
-	Seen   Time // for StepLadder
-	Why    string
+	noun.Ladder           // of the present episode; zero: none
+	Next        noun.Rung // NoRung: none follows
+	Due         noun.Time // of Next, in cluster time
+	Seen        noun.Time // for StepLadder
+	Why         string
 }
 
 // Climb tells which rung is next for an agent, and when; Why says why none follows, or is
 // empty for an agent that is not stuck.
-func (v *View) Climb(id AgentID) Climb {
+func (v *View) Climb(id noun.AgentID) Climb {
 	a := v.Agent(id)
 	if a == nil {
 		return Climb{}
@@ -116,7 +74,7 @@ func (v *View) Climb(id AgentID) Climb {
 	switch g.kind() {
 	case AgentStalled, AgentUnresponsive, AgentDeaf:
 	default:
-		c.Ladder = Ladder{}
+		c.Ladder = noun.Ladder{}
 		return c
 	}
 	if c.Why = v.spared(a, &c.Ladder); c.Why != "" {
@@ -124,30 +82,30 @@ func (v *View) Climb(id AgentID) Climb {
 	}
 	set := &v.meta.Settings.Ladder
 	switch c.Next = v.nextRung(a, &g, &c.Ladder); {
-	case c.Next == NoRung:
+	case c.Next == noun.NoRung:
 		c.Why = "a human was told; nothing follows until it recovers"
-	case c.Next == RungNudge && l == nil:
+	case c.Next == noun.RungNudge && l == nil:
 		c.Due = v.meta.Clock
-	case c.Next == RungNudge:
+	case c.Next == noun.RungNudge:
 		c.Due = l.At.Add(set.Cooldown)
 	default:
-		c.Due = c.At.Add(set.deadline(c.Rung) + v.absent(a, c.At))
+		c.Due = c.At.Add(set.Deadline(c.Rung) + v.absent(a, c.At))
 	}
 	return c
 }
 
 // spared tells why the ladder leaves a stuck agent alone; empty: it does not.
-func (v *View) spared(a *Agent, l *Ladder) string {
+func (v *View) spared(a *noun.Agent, l *noun.Ladder) string {
 	switch {
 	case !v.meta.Settings.Ladder.Enabled:
 		return "the ladder is switched off (setting ladder_enabled)"
-	case v.roles.Get(a.Role).Spec.Ladder == LadderOff:
+	case v.roles.Get(a.Role).Spec.Ladder == noun.LadderOff:
 		return "the ladder is switched off for its role"
 	case v.stopWish(a):
 		return "it is not meant to run"
 	case v.paused(a) != "":
 		return "it is " + v.pausedText(a, v.paused(a))
-	case a.Order == StopOrder && l.Rung < RungRestart:
+	case a.Order == noun.StopOrder && l.Rung < noun.RungRestart:
 		return "it is being stopped: " + a.OrderReason
 	case v.meta.HoldUntil > v.meta.Clock:
 		return "hosts report after a restore"
@@ -158,38 +116,38 @@ func (v *View) spared(a *Agent, l *Ladder) string {
 }
 
 // nextRung is the rung that follows in the episode.
-func (v *View) nextRung(a *Agent, g *Signals, l *Ladder) Rung {
+func (v *View) nextRung(a *noun.Agent, g *Signals, l *noun.Ladder) noun.Rung {
 	switch l.Rung {
-	case NoRung:
-		return RungNudge
-	case RungNudge:
-		return RungWake
-	case RungWake, RungInterrupt:
+	case noun.NoRung:
+		return noun.RungNudge
+	case noun.RungNudge:
+		return noun.RungWake
+	case noun.RungWake, noun.RungInterrupt:
 		if v.unrestartable(a, g) != "" {
-			return RungEscalate
+			return noun.RungEscalate
 		}
 		return l.Rung + 1
-	case RungRestart:
-		return RungEscalate
+	case noun.RungRestart:
+		return noun.RungEscalate
 	}
-	return NoRung
+	return noun.NoRung
 }
 
 // unrestartable tells why the ladder neither interrupts nor restarts an agent but asks a
 // human; empty: it does. Who reports its health in time is not dead, whatever sends the
 // reports, and a second proof that it is stuck is missing (seed 002, 1.5.3).
-func (v *View) unrestartable(a *Agent, g *Signals) string {
+func (v *View) unrestartable(a *noun.Agent, g *Signals) string {
 	spec := &v.roles.Get(a.Role).Spec
 	switch l := a.Notes().Ladder; {
-	case spec.Ladder == LadderEscalate:
+	case spec.Ladder == noun.LadderEscalate:
 		return "its role says so"
-	case spec.Ladder == LadderCareful && !v.spoke(a):
+	case spec.Ladder == noun.LadderCareful && !v.spoke(a):
 		return "it has said nothing since it began, so nobody can tell that it works no more"
 	case g.HealthEvery > 0 && g.Declared != nil && !g.unreported():
 		return "it reports its health in time"
-	case spec.Ladder == LadderCareful && v.beatsItself(a, g):
+	case spec.Ladder == noun.LadderCareful && v.beatsItself(a, g):
 		return "its own beats go on, so it is not dead"
-	case spec.Ladder == LadderCareful && g.flows():
+	case spec.Ladder == noun.LadderCareful && g.flows():
 		return "new text comes on its terminal, so perhaps it works"
 	case a.Proc.Fenced() && spec.Runner == "":
 		return "its role names no runner to start it again"
@@ -204,43 +162,30 @@ func (v *View) unrestartable(a *Agent, g *Signals) string {
 // spoke tells that the agent has shown progress with its task, or has declared something or
 // used mail in this life: then its silence says something. An agent that holds no task loses
 // none.
-func (v *View) spoke(a *Agent) bool {
+func (v *View) spoke(a *noun.Agent) bool {
 	t := v.tasks.Get(a.Task)
-	return t == nil || t.Progress > t.ChangedAt || a.Declared != nil || a.Notes().MailAt != 0 || a.patrols() > 0
+	return t == nil || t.Progress > t.ChangedAt || a.Declared != nil || a.Notes().MailAt != 0 || a.Patrols() > 0
 }
 
 // beatsItself tells that the agent works on a task and renews its lease by itself, not its
 // supervisor for it: its beats have not stopped, so nothing says that it has failed (seed
 // 002, 1.5.3). Missing reports say so: whatever sends the beats may be something beside it.
-func (v *View) beatsItself(a *Agent, g *Signals) bool {
-	own := !a.Managed || v.roles.Get(a.Role).Spec.Proof == ProofAgent
-	return own && g.Task != 0 && g.Part == PartActive && g.leased() && !g.unreported()
-}
-
-// deadline is how long a rung waits for an effect.
-func (l *LadderSettings) deadline(r Rung) time.Duration {
-	switch r {
-	case RungNudge:
-		return l.Nudge
-	case RungWake:
-		return l.Wake
-	case RungInterrupt:
-		return l.Interrupt
-	}
-	return l.Restart
+func (v *View) beatsItself(a *noun.Agent, g *Signals) bool {
+	own := !a.Managed || v.roles.Get(a.Role).Spec.Proof == noun.ProofAgent
+	return own && g.Task != 0 && g.Part == noun.PartActive && g.leased() && !g.unreported()
 }
 
 // lifesign is the last word of an agent that ends an episode: a new life, a task taken,
 // started, ended or in progress, mail sent or acknowledged, a declaration that says
 // something new or excuses a silence. A health report that repeats the last one is none,
 // since what sends it need not be what works (incident I41).
-func (v *View) lifesign(a *Agent) Time {
+func (v *View) lifesign(a *noun.Agent) noun.Time {
 	at := max(a.StartedAt, a.Since, a.Notes().MailAt)
 	if d := a.Declared; d != nil {
 		at = max(at, d.Since, min(d.Excused, v.meta.Clock))
 	}
-	at = max(at, min(a.screenExcuse(), v.meta.Clock))
-	if a.patrols() > 0 {
+	at = max(at, min(a.ScreenExcuse(), v.meta.Clock))
+	if a.Patrols() > 0 {
 		at = max(at, a.Notes().Chain.PatrolAt)
 	}
 	if t := v.tasks.Get(a.Task); t != nil {
@@ -250,49 +195,49 @@ func (v *View) lifesign(a *Agent) Time {
 }
 
 // gotOn tells that the agent has got on with work since a rung was taken.
-func (v *View) gotOn(a *Agent, l *Ladder) bool {
+func (v *View) gotOn(a *noun.Agent, l *noun.Ladder) bool {
 	if t := v.tasks.Get(a.Task); t != nil && t.Progress >= l.At && t.Progress > t.ChangedAt { // the start is none
 		return true
 	}
-	if a.patrols() > 0 && a.Notes().Chain.PatrolAt >= l.At {
+	if a.Patrols() > 0 && a.Notes().Chain.PatrolAt >= l.At {
 		return true
 	}
 	return a.Inc != l.Inc && a.Done > 0 || a.Done > l.Done
 }
 
 // stepLadder takes a rung.
-func (s *State) stepLadder(c *StepLadder) Outcome {
+func (s *State) stepLadder(c *StepLadder) noun.Outcome {
 	a := s.agents.Mut(c.Agent)
 	switch {
 	case a == nil:
-		return refuse(NotFound, "there is no agent number %d", c.Agent)
+		return refuse(noun.NotFound, "there is no agent number %d", c.Agent)
 	case a.Inc != c.Inc:
-		return refuse(Superseded, "incarnation %s of %s is not the newest", c.Inc, a.Name)
+		return refuse(noun.Superseded, "incarnation %s of %s is not the newest", c.Inc, a.Name)
 	}
 	at := s.Climb(a.ID)
 	switch {
 	case at.Why != "":
-		return refuse(Conflict, "%s takes no rung: %s", a.Name, at.Why)
-	case at.Next == NoRung:
-		return refuse(Conflict, "%s is not stuck", a.Name)
+		return refuse(noun.Conflict, "%s takes no rung: %s", a.Name, at.Why)
+	case at.Next == noun.NoRung:
+		return refuse(noun.Conflict, "%s is not stuck", a.Name)
 	case at.Seen != c.Seen || at.Next != c.Rung:
-		return refuse(Conflict, "the next rung of %s is %s, not %s", a.Name, at.Next, c.Rung)
+		return refuse(noun.Conflict, "the next rung of %s is %s, not %s", a.Name, at.Next, c.Rung)
 	case at.Due > s.meta.Clock:
-		return refuse(Conflict, "%s of %s is not due yet", at.Next, a.Name)
+		return refuse(noun.Conflict, "%s of %s is not due yet", at.Next, a.Name)
 	}
 	if !s.takeRung() {
-		return refuse(Conflict, "%d rungs were taken within %s, more are not allowed (setting ladder_per_pass)",
+		return refuse(noun.Conflict, "%d rungs were taken within %s, more are not allowed (setting ladder_per_pass)",
 			s.meta.Ladder.In, s.meta.Settings.Ladder.Interval)
 	}
 	v := s.Verdict(a.ID, true)
-	was := a.shadow()
+	was := shadowOf(a)
 	next := at.Ladder
 	next.Inc, next.Rung, next.At, next.Done = a.Inc, c.Rung, s.meta.Clock, a.Done
 	next.Steps++
 	s.rung(a, &next, &v)
-	a.note(func(n *Notes) { n.Ladder = &next })
+	a.Note(func(n *noun.Notes) { n.Ladder = &next })
 	s.settle(a, was)
-	return a.outcome()
+	return a.Outcome()
 }
 
 // takeRung holds the cluster to its rungs within one look (law L11).
@@ -309,7 +254,7 @@ func (s *State) takeRung() bool {
 }
 
 // offers keeps the roles with claimable tasks, after a change of their number.
-func (s *State) offers(r RoleID, pending uint32) {
+func (s *State) offers(r noun.RoleID, pending uint32) {
 	if pending > 0 {
 		s.offered.Set(r)
 	} else {
@@ -319,8 +264,8 @@ func (s *State) offers(r RoleID, pending uint32) {
 
 // MayBeStuck yields, by number from behind after on, the agents that hold a task. What it
 // costs does not depend on how many others there are.
-func (v *View) MayBeStuck(after AgentID) func(yield func(AgentID) bool) {
-	return func(yield func(AgentID) bool) {
+func (v *View) MayBeStuck(after noun.AgentID) func(yield func(noun.AgentID) bool) {
+	return func(yield func(noun.AgentID) bool) {
 		if v.atWork.BTreeG != nil {
 			v.atWork.Ascend(after+1, yield)
 		}
@@ -329,7 +274,7 @@ func (v *View) MayBeStuck(after AgentID) func(yield func(AgentID) bool) {
 
 // DeafPlace is a place in the order of MayBeDeaf. The zero value is before all.
 type DeafPlace struct {
-	role RoleID
+	role noun.RoleID
 	seen int // agents of the role up to here
 }
 
@@ -337,9 +282,9 @@ type DeafPlace struct {
 // and hold no task while one has waited for them for longer than the pending limit of their
 // role. Who is paused may not take it, and is left out. It visits only roles with claimable
 // tasks.
-func (v *View) MayBeDeaf(after DeafPlace) iter.Seq2[DeafPlace, AgentID] {
-	return func(yield func(DeafPlace, AgentID) bool) {
-		v.offered.Ascend(after.role, func(id RoleID) bool {
+func (v *View) MayBeDeaf(after DeafPlace) iter.Seq2[DeafPlace, noun.AgentID] {
+	return func(yield func(DeafPlace, noun.AgentID) bool) {
+		v.offered.Ascend(after.role, func(id noun.RoleID) bool {
 			r, first := v.roles.Get(id), v.tasks.Get(v.FirstPending(id))
 			if r == nil || first == nil || v.meta.Clock.Sub(first.ChangedAt) <= r.Spec.PendingLimit || v.rolePaused(r) != "" {
 				return true
@@ -351,7 +296,7 @@ func (v *View) MayBeDeaf(after DeafPlace) iter.Seq2[DeafPlace, AgentID] {
 			for _, id := range r.Agents[at.seen:] {
 				at.seen++
 				a := v.agents.Get(id)
-				if a != nil && a.Part != PartDisconnected && a.Task == 0 && !a.Paused && !yield(at, id) {
+				if a != nil && a.Part != noun.PartDisconnected && a.Task == 0 && !a.Paused && !yield(at, id) {
 					return false
 				}
 			}
@@ -360,6 +305,6 @@ func (v *View) MayBeDeaf(after DeafPlace) iter.Seq2[DeafPlace, AgentID] {
 	}
 }
 
-func newOffered() *btree.BTreeG[RoleID] {
-	return btree.NewBTreeGOptions(func(a, b RoleID) bool { return a < b }, btree.Options{NoLocks: true})
+func newOffered() *btree.BTreeG[noun.RoleID] {
+	return btree.NewBTreeGOptions(func(a, b noun.RoleID) bool { return a < b }, btree.Options{NoLocks: true})
 }

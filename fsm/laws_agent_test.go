@@ -3,57 +3,59 @@ package fsm
 import (
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // Every transition of the participant, and what its leases look like after it.
 func TestParticipantTransitions(t *testing.T) {
 	d := newDrive(t)
-	d.room("demo", RoleSpec{Name: "w"})
-	part := func(want PartState) {
+	d.room("demo", noun.RoleSpec{Name: "w"})
+	part := func(want noun.PartState) {
 		t.Helper()
 		a := d.agent("demo/w")
-		if a.Part != want || (d.s.Lease(a.ID).Until != 0) != (want != PartDisconnected) {
+		if a.Part != want || (d.s.Lease(a.ID).Until != 0) != (want != noun.PartDisconnected) {
 			t.Fatalf("%s with a lease until %d, want %s", a.Part, d.s.Lease(a.ID).Until, want)
 		}
 	}
-	part(PartDisconnected)
+	part(noun.PartDisconnected)
 	sp := d.hand("demo/w")
-	part(PartWaiting)
+	part(noun.PartWaiting)
 	d.must(Join{sp})
-	part(PartWaiting)
-	d.want(NoTask, Claim{Speaker: sp})
+	part(noun.PartWaiting)
+	d.want(noun.NoTask, Claim{Speaker: sp})
 	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	d.must(Claim{Speaker: sp})
-	part(PartActive)
+	part(noun.PartActive)
 	if out := d.must(Join{sp}); out.Task != id {
 		t.Fatalf("a holder that joins again was told of task %d", out.Task)
 	}
-	part(PartActive)
+	part(noun.PartActive)
 	d.must(CompleteTask{Work{sp, id, 1}, ""})
-	part(PartActive)
+	part(noun.PartActive)
 	d.must(Join{sp})
-	part(PartWaiting)
+	part(noun.PartWaiting)
 	d.must(Leave{Speaker: sp})
-	part(PartDisconnected)
+	part(noun.PartDisconnected)
 	d.must(Leave{Speaker: sp}) // repeated
-	d.want(Rejoin, Claim{Speaker: sp})
+	d.want(noun.Rejoin, Claim{Speaker: sp})
 	d.must(Join{sp})
-	part(PartWaiting)
+	part(noun.PartWaiting)
 	d.pass(time.Minute)
-	part(PartDisconnected)
+	part(noun.PartDisconnected)
 }
 
 // Every transition of a managed agent's process, and what is refused in each state.
 func TestProcessTransitions(t *testing.T) {
-	steps := map[ProcState]func(*drive, HostID){
-		ProcNone:    func(*drive, HostID) {},
-		ProcOrdered: func(d *drive, h HostID) { d.must(OrderStart{Agent: 1, Inc: 1, Host: h}) },
-		ProcAccepted: func(d *drive, h HostID) {
+	steps := map[noun.ProcState]func(*drive, noun.HostID){
+		noun.ProcNone:    func(*drive, noun.HostID) {},
+		noun.ProcOrdered: func(d *drive, h noun.HostID) { d.must(OrderStart{Agent: 1, Inc: 1, Host: h}) },
+		noun.ProcAccepted: func(d *drive, h noun.HostID) {
 			d.must(OrderStart{Agent: 1, Inc: 1, Host: h})
 			d.must(AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: 1})
 		},
-		ProcRunning: func(d *drive, h HostID) { d.start("demo/b", h) },
-		ProcLost: func(d *drive, h HostID) {
+		noun.ProcRunning: func(d *drive, h noun.HostID) { d.start("demo/b", h) },
+		noun.ProcLost: func(d *drive, h noun.HostID) {
 			d.start("demo/b", h)
 			d.pass(55 * time.Second)
 			d.beat(h, 0)
@@ -62,25 +64,29 @@ func TestProcessTransitions(t *testing.T) {
 	}
 	type row struct {
 		name  string
-		cmd   func(h HostID, inc Incarnation) Command
-		codes [5]Code // by state: none, ordered, accepted, running, lost
-		to    [5]ProcState
+		cmd   func(h noun.HostID, inc noun.Incarnation) Command
+		codes [5]noun.Code // by state: none, ordered, accepted, running, lost
+		to    [5]noun.ProcState
 	}
-	N, O, A, R, L := ProcNone, ProcOrdered, ProcAccepted, ProcRunning, ProcLost
-	S := Superseded
+	N, O, A, R, L := noun.ProcNone, noun.ProcOrdered, noun.ProcAccepted, noun.ProcRunning, noun.ProcLost
+	S := noun.Superseded
 	rows := []row{
-		{"order next", func(h HostID, i Incarnation) Command { return OrderStart{1, i + 1, h} }, [5]Code{OK, Conflict, Conflict, Conflict, OK}, [5]ProcState{O, O, A, R, O}},
-		{"order wrong number", func(h HostID, i Incarnation) Command { return OrderStart{1, i + 2, h} }, [5]Code{Conflict, Conflict, Conflict, Conflict, Conflict}, [5]ProcState{N, O, A, R, L}},
-		{"accept", func(h HostID, i Incarnation) Command { return AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: i} }, [5]Code{S, OK, OK, S, S}, [5]ProcState{N, A, A, R, L}},
-		{"accept other boot", func(h HostID, i Incarnation) Command { return AcceptOrder{Host: h, Boot: "b", Agent: 1, Inc: i} }, [5]Code{S, S, S, S, S}, [5]ProcState{N, O, A, R, L}},
-		{"started", func(h HostID, i Incarnation) Command { return ReportStarted{h, 1, i, 7} }, [5]Code{S, S, OK, OK, S}, [5]ProcState{N, O, R, R, L}},
-		{"exit", func(h HostID, i Incarnation) Command { return ReportExit{Host: h, Agent: 1, Inc: i} }, [5]Code{OK, OK, OK, OK, OK}, [5]ProcState{N, O, N, N, L}},
-		{"exit of the future", func(h HostID, i Incarnation) Command { return ReportExit{Host: h, Agent: 1, Inc: i + 1} }, [5]Code{Invalid, Invalid, Invalid, Invalid, Invalid}, [5]ProcState{N, O, A, R, L}},
-		{"stop", func(_ HostID, i Incarnation) Command { return OrderStop{1, i, "x"} }, [5]Code{S, S, OK, OK, S}, [5]ProcState{N, O, A, R, L}},
-		{"cancel order", func(_ HostID, i Incarnation) Command { return CancelOrder{1, i, "x"} }, [5]Code{Conflict, OK, Conflict, Conflict, Conflict}, [5]ProcState{N, N, A, R, L}},
+		{"order next", func(h noun.HostID, i noun.Incarnation) Command { return OrderStart{1, i + 1, h} }, [5]noun.Code{noun.OK, noun.Conflict, noun.Conflict, noun.Conflict, noun.OK}, [5]noun.ProcState{O, O, A, R, O}},
+		{"order wrong number", func(h noun.HostID, i noun.Incarnation) Command { return OrderStart{1, i + 2, h} }, [5]noun.Code{noun.Conflict, noun.Conflict, noun.Conflict, noun.Conflict, noun.Conflict}, [5]noun.ProcState{N, O, A, R, L}},
+		{"accept", func(h noun.HostID, i noun.Incarnation) Command {
+			return AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: i}
+		}, [5]noun.Code{S, noun.OK, noun.OK, S, S}, [5]noun.ProcState{N, A, A, R, L}},
+		{"accept other boot", func(h noun.HostID, i noun.Incarnation) Command {
+			return AcceptOrder{Host: h, Boot: "b", Agent: 1, Inc: i}
+		}, [5]noun.Code{S, S, S, S, S}, [5]noun.ProcState{N, O, A, R, L}},
+		{"started", func(h noun.HostID, i noun.Incarnation) Command { return ReportStarted{h, 1, i, 7} }, [5]noun.Code{S, S, noun.OK, noun.OK, S}, [5]noun.ProcState{N, O, R, R, L}},
+		{"exit", func(h noun.HostID, i noun.Incarnation) Command { return ReportExit{Host: h, Agent: 1, Inc: i} }, [5]noun.Code{noun.OK, noun.OK, noun.OK, noun.OK, noun.OK}, [5]noun.ProcState{N, O, N, N, L}},
+		{"exit of the future", func(h noun.HostID, i noun.Incarnation) Command { return ReportExit{Host: h, Agent: 1, Inc: i + 1} }, [5]noun.Code{noun.Invalid, noun.Invalid, noun.Invalid, noun.Invalid, noun.Invalid}, [5]noun.ProcState{N, O, A, R, L}},
+		{"stop", func(_ noun.HostID, i noun.Incarnation) Command { return OrderStop{1, i, "x"} }, [5]noun.Code{S, S, noun.OK, noun.OK, S}, [5]noun.ProcState{N, O, A, R, L}},
+		{"cancel order", func(_ noun.HostID, i noun.Incarnation) Command { return CancelOrder{1, i, "x"} }, [5]noun.Code{noun.Conflict, noun.OK, noun.Conflict, noun.Conflict, noun.Conflict}, [5]noun.ProcState{N, N, A, R, L}},
 	}
 	for _, r := range rows {
-		for st := ProcNone; st <= ProcLost; st++ {
+		for st := noun.ProcNone; st <= noun.ProcLost; st++ {
 			t.Run(r.name+"/"+st.String(), func(t *testing.T) {
 				d := newDrive(t)
 				h := d.host("h1", "worker")
@@ -102,27 +108,27 @@ func TestProcessTransitions(t *testing.T) {
 func TestJoinByHandTakesAFreeSlot(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "worker")
-	d.room("demo", managed("b", func(r *RoleSpec) { r.Replicas = 3 }))
+	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Replicas = 3 }))
 	d.start("demo/b", h)
 	if out := d.must(Join{Speaker{Agent: "demo/b.*"}}); out.Agent != 2 {
 		t.Fatalf("joined agent %d, want the first free one", out.Agent)
 	}
-	d.want(Conflict, Join{Speaker{Agent: "demo/b"}})   // its fence holds
-	d.want(Conflict, Join{Speaker{Agent: "demo/b.2"}}) // taken by hand
+	d.want(noun.Conflict, Join{Speaker{Agent: "demo/b"}})   // its fence holds
+	d.want(noun.Conflict, Join{Speaker{Agent: "demo/b.2"}}) // taken by hand
 	d.must(OrderStart{Agent: 3, Inc: 1, Host: h})
-	d.want(Conflict, Join{Speaker{Agent: "demo/b.3"}}) // an order is open
-	d.want(Conflict, Join{Speaker{Agent: "demo/b.*"}})
-	if a := d.agent("demo/b.3"); a.Proc != ProcOrdered || a.Inc != 1 {
+	d.want(noun.Conflict, Join{Speaker{Agent: "demo/b.3"}}) // an order is open
+	d.want(noun.Conflict, Join{Speaker{Agent: "demo/b.*"}})
+	if a := d.agent("demo/b.3"); a.Proc != noun.ProcOrdered || a.Inc != 1 {
 		t.Fatalf("a refused join changed it: %+v", a)
 	}
-	d.want(NotFound, Join{Speaker{Agent: "demo/b.4"}})
-	d.want(NotFound, Join{Speaker{Agent: "demo/x.*"}})
+	d.want(noun.NotFound, Join{Speaker{Agent: "demo/b.4"}})
+	d.want(noun.NotFound, Join{Speaker{Agent: "demo/x.*"}})
 	d.must(SetAgent{Agent: "demo/b.2", Stop: true, By: "ann"})
-	if d.agent("demo/b.2").Part != PartDisconnected {
+	if d.agent("demo/b.2").Part != noun.PartDisconnected {
 		t.Fatal("a stopped agent kept its participant")
 	}
-	d.want(Stopped, Join{Speaker{Agent: "demo/b.2"}})
-	d.want(Stopped, Join{Speaker{Agent: "demo/b.2", Inc: 1}})
+	d.want(noun.Stopped, Join{Speaker{Agent: "demo/b.2"}})
+	d.want(noun.Stopped, Join{Speaker{Agent: "demo/b.2", Inc: 1}})
 }
 
 func TestL6TokensAreChecked(t *testing.T) {
@@ -132,22 +138,22 @@ func TestL6TokensAreChecked(t *testing.T) {
 	d.must(OrderStart{Agent: 1, Inc: 1, Host: h})
 	d.must(AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: 1, TokenHash: []byte("hash")})
 	sp := Speaker{Agent: "demo/b", Inc: 1}
-	d.want(Denied, Join{sp})
-	d.want(Denied, Leave{Speaker: sp})
+	d.want(noun.Denied, Join{sp})
+	d.want(noun.Denied, Leave{Speaker: sp})
 	sp.TokenHash = []byte("other")
-	d.want(Denied, Join{sp})
+	d.want(noun.Denied, Join{sp})
 	sp.TokenHash = []byte("hash")
 	d.must(Join{sp})
-	d.want(Conflict, Join{Speaker{Agent: "demo/b"}})
-	d.want(Invalid, Claim{Speaker: Speaker{Agent: "demo/b", Inc: 2, TokenHash: sp.TokenHash}})
-	d.want(NotFound, Claim{Speaker: Speaker{Agent: "demo/nobody", Inc: 2}})
+	d.want(noun.Conflict, Join{Speaker{Agent: "demo/b"}})
+	d.want(noun.Invalid, Claim{Speaker: Speaker{Agent: "demo/b", Inc: 2, TokenHash: sp.TokenHash}})
+	d.want(noun.NotFound, Claim{Speaker: Speaker{Agent: "demo/nobody", Inc: 2}})
 }
 
 // L6: nothing said by a superseded incarnation changes anything.
 func TestL6SupersededLifeIsSilent(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "worker")
-	d.room("demo", managed("b"), RoleSpec{Name: "v"})
+	d.room("demo", managed("b"), noun.RoleSpec{Name: "v"})
 	old := d.start("demo/b", h)
 	d.must(ReportExit{Host: h, Agent: 1, Inc: old.Inc})
 	sp := d.start("demo/b", h)
@@ -159,17 +165,17 @@ func TestL6SupersededLifeIsSilent(t *testing.T) {
 	for _, c := range []Command{Join{old}, Leave{Speaker: old}, Claim{Speaker: old}, StartTask{w}, ProgressTask{Work: w, Note: "n"},
 		CompleteTask{w, "r"}, FailTask{Work: w}, Handoff{Work: w, ToRole: "v"}, SetResume{old, "x"},
 		AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: old.Inc}, ReportStarted{h, 1, old.Inc, 9}, OrderStop{1, old.Inc, "x"}} {
-		d.want(Superseded, c)
+		d.want(noun.Superseded, c)
 	}
 	d.must(ReportExit{Host: h, Agent: 1, Inc: old.Inc, Code: 3}) // known already
-	d.want(Conflict, CancelOrder{1, old.Inc, "x"})
+	d.want(noun.Conflict, CancelOrder{1, old.Inc, "x"})
 	a := d.s.Agent(1)
-	if a.Rev != before || a.Part != PartActive || a.Task != id || d.s.Task(id).State != TaskAcknowledged {
+	if a.Rev != before || a.Part != noun.PartActive || a.Task != id || d.s.Task(id).State != noun.TaskAcknowledged {
 		t.Fatalf("%+v", a)
 	}
 	e := d.entry()
-	e.Beats = []HostBeats{{Host: h, Boot: "boot1", Packed: PackBeats(nil, []AgentID{1}, []Incarnation{old.Inc}, []uint8{BeatFence | BeatVouch})}}
-	if ans := d.apply(e).Beats[0]; len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != VerdictSuperseded {
+	e.Beats = []HostBeats{{Host: h, Boot: "boot1", Packed: PackBeats(nil, []noun.AgentID{1}, []noun.Incarnation{old.Inc}, []uint8{BeatFence | BeatVouch})}}
+	if ans := d.apply(e).Beats[0]; len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != noun.VerdictSuperseded {
 		t.Fatalf("%+v", ans)
 	}
 }
@@ -177,20 +183,20 @@ func TestL6SupersededLifeIsSilent(t *testing.T) {
 func TestL3StartLimitReplacesAProcessThatNeverJoins(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "worker")
-	d.room("demo", managed("b", func(r *RoleSpec) { r.StartLimit = 30 * time.Second }))
+	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.StartLimit = 30 * time.Second }))
 	sp := d.start("demo/b", h)
 	for range 30 {
-		if d.agent("demo/b").Order != NoOrder {
+		if d.agent("demo/b").Order != noun.NoOrder {
 			t.Fatalf("stopped after %s", time.Duration(d.clock))
 		}
 		d.pass(time.Second)
 		d.beat(h, BeatFence|BeatVouch, 1)
 	}
-	if d.agent("demo/b").Order != StopOrder {
+	if d.agent("demo/b").Order != noun.StopOrder {
 		t.Fatal("no stop order at the start limit")
 	}
 	d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Code: 0})
-	if a := d.agent("demo/b"); a.LastExit.Kind != ExitTimedOut || a.Failures != 1 { // L11: or it would go on for ever
+	if a := d.agent("demo/b"); a.LastExit.Kind != noun.ExitTimedOut || a.Failures != 1 { // L11: or it would go on for ever
 		t.Fatalf("%+v", a.LastExit)
 	}
 }
@@ -210,7 +216,7 @@ func TestL3HangAfterCompletionIsNoticed(t *testing.T) {
 		d.pass(30 * time.Second)
 		d.beat(h, BeatFence|BeatVouch, 1)
 	}
-	if d.agent("demo/b").Part != PartActive {
+	if d.agent("demo/b").Part != noun.PartActive {
 		t.Fatal("a vouched-for holder lost its lease")
 	}
 	d.must(CompleteTask{Work{sp, id, 1}, ""})
@@ -218,14 +224,14 @@ func TestL3HangAfterCompletionIsNoticed(t *testing.T) {
 		d.pass(15 * time.Second)
 		d.beat(h, BeatFence|BeatVouch, 1)
 	}
-	if d.agent("demo/b").Part != PartDisconnected {
+	if d.agent("demo/b").Part != noun.PartDisconnected {
 		t.Fatal("still vouched for without a task")
 	}
 	for range 8 {
 		d.pass(15 * time.Second)
 		d.beat(h, BeatFence|BeatVouch, 1)
 	}
-	if d.agent("demo/b").Order != StopOrder {
+	if d.agent("demo/b").Order != noun.StopOrder {
 		t.Fatal("not replaced")
 	}
 }
@@ -234,17 +240,17 @@ func TestL3HangAfterCompletionIsNoticed(t *testing.T) {
 func TestL7FenceOutlivesTheLease(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "worker")
-	d.room("demo", managed("b", func(r *RoleSpec) { r.Proof = ProofAgent }))
+	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Proof = noun.ProofAgent }))
 	sp := d.start("demo/b", h)
 	d.must(Join{sp})
 	d.pass(30 * time.Second)
 	d.beat(h, BeatFence, 1)
 	d.pass(31 * time.Second)
 	ans := d.beat(h, BeatLease|BeatFence, 1)
-	if len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != VerdictRejoin {
+	if len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != noun.VerdictRejoin {
 		t.Fatalf("%+v", ans)
 	}
-	if l := d.s.Lease(1); l.Fence != d.clock+Time(time.Minute) {
+	if l := d.s.Lease(1); l.Fence != d.clock+noun.Time(time.Minute) {
 		t.Fatalf("the fence was not renewed beside the ended lease: %+v", l)
 	}
 }
@@ -252,7 +258,7 @@ func TestL7FenceOutlivesTheLease(t *testing.T) {
 func TestOnDemandStartsWhileTasksWait(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "worker")
-	d.room("demo", managed("b", func(r *RoleSpec) { r.Start, r.Replicas = StartOnDemand, 3 }))
+	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Start, r.Replicas = noun.StartOnDemand, 3 }))
 	wanting := func() (n int) {
 		for range d.s.Wanting() {
 			n++
@@ -303,9 +309,9 @@ func TestRestartAgentForgives(t *testing.T) {
 	if a := d.agent("demo/b"); a.Failures != 0 || d.s.Why(1).Code != "start_due" {
 		t.Fatalf("%+v, %+v", a, d.s.Why(1))
 	}
-	d.want(NotFound, RestartAgent{Agent: "demo/x"})
+	d.want(noun.NotFound, RestartAgent{Agent: "demo/x"})
 	d.must(SetAgent{Agent: "demo/b", Stop: true})
-	d.want(Stopped, RestartAgent{Agent: "demo/b"})
+	d.want(noun.Stopped, RestartAgent{Agent: "demo/b"})
 }
 
 func TestHealthyLifeClearsTheBudget(t *testing.T) {

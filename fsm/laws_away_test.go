@@ -5,17 +5,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // awayAgent is an agent at work on a host with a task waiting beside it, whose fence outlasts
 // long silences of the host.
-func awayAgent(t *testing.T, hostTTL string, change func(*RoleSpec)) (*drive, HostID, Speaker) {
+func awayAgent(t *testing.T, hostTTL string, change func(*noun.RoleSpec)) (*drive, noun.HostID, Speaker) {
 	t.Helper()
 	d := newDrive(t)
 	d.jump(time.Minute)
-	d.must(PutSettings{Values: []KV{{"host_ttl", hostTTL}}})
+	d.must(PutSettings{Values: []noun.KV{{Key: "host_ttl", Value: hostTTL}}})
 	h := d.host("h1", "w")
-	spec := RoleSpec{Name: "a", Runner: "w", TTL: 4 * time.Hour}
+	spec := noun.RoleSpec{Name: "a", Runner: "w", TTL: 4 * time.Hour}
 	change(&spec)
 	d.room("r", spec)
 	me := d.start("r/a", h)
@@ -24,17 +26,17 @@ func awayAgent(t *testing.T, hostTTL string, change func(*RoleSpec)) (*drive, Ho
 }
 
 // silence lets a host be silent, and heard again after so long.
-func (d *drive) silence(h HostID, span time.Duration) {
+func (d *drive) silence(h noun.HostID, span time.Duration) {
 	d.t.Helper()
 	d.beat(h, BeatFence|BeatVouch|BeatLease, d.agent("r/a").ID)
 	d.jump(SilentFor)
 	d.must(SuspectHost{Host: h, Suspect: true, Reason: whyStream})
 	d.jump(span - SilentFor)
 	d.beat(h, BeatFence|BeatVouch|BeatLease, d.agent("r/a").ID)
-	if d.s.Host(h).State == HostSuspect {
+	if d.s.Host(h).State == noun.HostSuspect {
 		d.must(SuspectHost{Host: h, Reason: "heard again"})
 	}
-	d.state(h, HostReady)
+	d.state(h, noun.HostReady)
 }
 
 func (d *drive) judged(want VerdictKind, when string) {
@@ -48,7 +50,7 @@ func (d *drive) judged(want VerdictKind, when string) {
 // is neither a missed report nor silence. The time after it counts as ever.
 func TestL10SuspendedHostMakesNobodyUnresponsive(t *testing.T) {
 	for _, span := range []time.Duration{50 * time.Second, 6 * time.Minute} { // shorter and longer than the host's lease
-		d, h, me := awayAgent(t, "1m", func(r *RoleSpec) { r.HealthEvery, r.HealthMissed = 20*time.Second, 2 })
+		d, h, me := awayAgent(t, "1m", func(r *noun.RoleSpec) { r.HealthEvery, r.HealthMissed = 20*time.Second, 2 })
 		task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 		d.must(Claim{Speaker: me})
 		d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
@@ -71,7 +73,7 @@ func TestL10SuspendedHostMakesNobodyUnresponsive(t *testing.T) {
 
 // The same for silence with a task, for a task that waits, and for the ladder's deadlines.
 func TestL10SuspendedHostMakesNobodyStalledOrDeaf(t *testing.T) {
-	d, h, me := awayAgent(t, "24h", func(r *RoleSpec) { r.PendingLimit = 5 * time.Minute })
+	d, h, me := awayAgent(t, "24h", func(r *noun.RoleSpec) { r.PendingLimit = 5 * time.Minute })
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	d.silence(h, 6*time.Minute)
 	d.judged(AgentIdle, "with a task that came before the silence")
@@ -86,22 +88,22 @@ func TestL10SuspendedHostMakesNobodyStalledOrDeaf(t *testing.T) {
 	d.judged(AgentStalled, "after half an hour that was heard")
 	id := d.agent("r/a").ID
 	c := d.s.Climb(id)
-	d.must(StepLadder{Agent: id, Inc: me.Inc, Rung: RungNudge, Seen: c.Seen})
+	d.must(StepLadder{Agent: id, Inc: me.Inc, Rung: noun.RungNudge, Seen: c.Seen})
 	if c = d.s.Climb(id); c.Due != d.clock.Add(d.s.Settings().Ladder.Nudge) {
 		t.Fatalf("the wake is due in %s", c.Due.Sub(d.clock))
 	}
 	d.silence(h, 3*time.Minute)
 	c = d.s.Climb(id)
-	d.want(Conflict, StepLadder{Agent: id, Inc: me.Inc, Rung: RungWake, Seen: c.Seen})
+	d.want(noun.Conflict, StepLadder{Agent: id, Inc: me.Inc, Rung: noun.RungWake, Seen: c.Seen})
 	d.jump(2 * time.Minute)
-	d.must(StepLadder{Agent: id, Inc: me.Inc, Rung: RungWake, Seen: c.Seen})
+	d.must(StepLadder{Agent: id, Inc: me.Inc, Rung: noun.RungWake, Seen: c.Seen})
 }
 
 // What a host keeps of its absences is bounded, and what is kept never changes.
 func TestL11AbsencesAreBounded(t *testing.T) {
-	d, h, _ := awayAgent(t, "24h", func(*RoleSpec) {})
-	var old, was []Time
-	for range maxAway + 5 {
+	d, h, _ := awayAgent(t, "24h", func(*noun.RoleSpec) {})
+	var old, was []noun.Time
+	for range noun.MaxAway + 5 {
 		d.jump(20 * time.Minute)
 		d.silence(h, 10*time.Second)
 		if !slices.Equal(old, was) {
@@ -110,15 +112,15 @@ func TestL11AbsencesAreBounded(t *testing.T) {
 		old = d.s.Host(h).Away
 		was = slices.Clone(old)
 	}
-	if len(old) != 2*maxAway {
-		t.Errorf("%d times are kept, want %d", len(old), 2*maxAway)
+	if len(old) != 2*noun.MaxAway {
+		t.Errorf("%d times are kept, want %d", len(old), 2*noun.MaxAway)
 	}
 }
 
 // A host whose gossip alone is blocked beats and holds its streams: a hang on it is found
 // like any other.
 func TestBlockedGossipHidesNoHang(t *testing.T) {
-	d, h, me := awayAgent(t, "24h", func(*RoleSpec) {})
+	d, h, me := awayAgent(t, "24h", func(*noun.RoleSpec) {})
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	d.must(Claim{Speaker: me})
 	d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
@@ -137,30 +139,30 @@ func TestBlockedGossipHidesNoHang(t *testing.T) {
 
 // Neither the acknowledgement limit nor the progress limit runs while the host is not heard.
 func TestL10SuspendedHostLosesNoTaskToALimit(t *testing.T) {
-	d, h, me := awayAgent(t, "24h", func(r *RoleSpec) { r.AckLimit, r.ProgressLimit = 2*time.Minute, 20*time.Minute })
+	d, h, me := awayAgent(t, "24h", func(r *noun.RoleSpec) { r.AckLimit, r.ProgressLimit = 2*time.Minute, 20*time.Minute })
 	id := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	d.must(Claim{Speaker: me})
 	d.jump(time.Minute)
 	d.silence(h, 10*time.Minute)
 	d.pass(time.Second)
-	if got := d.s.Task(id).State; got != TaskAcknowledged {
+	if got := d.s.Task(id).State; got != noun.TaskAcknowledged {
 		t.Errorf("after a minute of its host and 10 without, the task is %s", got)
 	}
 	d.must(StartTask{Work{Speaker: me, Task: id, Attempt: 1}})
 	d.jump(19 * time.Minute)
 	d.must(SuspectHost{Host: h, Suspect: true, Reason: whyStream})
 	d.pass(10 * time.Minute)
-	if got := d.s.Task(id).State; got != TaskInProgress {
+	if got := d.s.Task(id).State; got != noun.TaskInProgress {
 		t.Errorf("while its host is not heard the task is %s", got)
 	}
 	d.beat(h, BeatFence|BeatVouch, d.agent("r/a").ID)
 	d.must(SuspectHost{Host: h, Reason: "heard again"})
 	d.pass(40 * time.Second)
-	if got := d.s.Task(id).State; got != TaskInProgress {
+	if got := d.s.Task(id).State; got != noun.TaskInProgress {
 		t.Errorf("before the rest of the limit is over the task is %s", got)
 	}
 	d.pass(30 * time.Minute)
-	if got := d.s.Task(id).State; got == TaskInProgress {
+	if got := d.s.Task(id).State; got == noun.TaskInProgress {
 		t.Error("after the limit the task is not taken back")
 	}
 }

@@ -3,6 +3,8 @@ package fsm
 import (
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // A host renews and vouches for what lives on it, for nothing else; whoever beats
@@ -15,12 +17,12 @@ func TestL6HostsBeatForTheirOwnLivesOnly(t *testing.T) {
 	d.clock = d.clock.Add(10 * time.Second)
 	was := *d.s.Lease(1)
 	for _, kinds := range []uint8{BeatFence, BeatVouch, BeatFence | BeatVouch, BeatLease} {
-		for _, from := range []HostID{h2, 0} {
+		for _, from := range []noun.HostID{h2, 0} {
 			if from == 0 && kinds == BeatLease {
 				continue // its own word
 			}
 			ans := d.beat(from, kinds, 1)
-			if ans.Renewed != 0 || len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != VerdictSuperseded {
+			if ans.Renewed != 0 || len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != noun.VerdictSuperseded {
 				t.Errorf("kinds %d from host %d were answered %+v", kinds, from, ans)
 			}
 		}

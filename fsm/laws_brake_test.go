@@ -5,21 +5,23 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // farm is hosts that each run so many agents, and one second between their beats.
 type farm struct {
 	*drive
-	hosts []HostID
-	on    map[HostID][]AgentID
-	mute  map[HostID]bool
+	hosts []noun.HostID
+	on    map[noun.HostID][]noun.AgentID
+	mute  map[noun.HostID]bool
 }
 
-func newFarm(t *testing.T, hosts, each int, mods ...func(*RoleSpec)) *farm {
-	f := &farm{drive: newDrive(t), on: map[HostID][]AgentID{}, mute: map[HostID]bool{}}
-	f.must(PutSettings{Values: []KV{{"starts_per_second", "1000"}, {"starts_per_host", "1000"}, {"start_limit", "1h"}}})
-	f.room("demo", managed("b", append(mods, func(r *RoleSpec) { r.Replicas = uint32(hosts * each) })...))
-	id := AgentID(1)
+func newFarm(t *testing.T, hosts, each int, mods ...func(*noun.RoleSpec)) *farm {
+	f := &farm{drive: newDrive(t), on: map[noun.HostID][]noun.AgentID{}, mute: map[noun.HostID]bool{}}
+	f.must(PutSettings{Values: []noun.KV{{Key: "starts_per_second", Value: "1000"}, {Key: "starts_per_host", Value: "1000"}, {Key: "start_limit", Value: "1h"}}})
+	f.room("demo", managed("b", append(mods, func(r *noun.RoleSpec) { r.Replicas = uint32(hosts * each) })...))
+	id := noun.AgentID(1)
 	for n := range hosts {
 		h := f.host(fmt.Sprint("h", n+1), "worker")
 		f.hosts = append(f.hosts, h)
@@ -38,7 +40,7 @@ func (f *farm) live(span time.Duration) {
 	for end := f.clock.Add(span); f.clock < end; {
 		f.pass(min(time.Second, end.Sub(f.clock)))
 		for i, h := range f.hosts {
-			if !f.mute[h] && int(f.clock/Time(time.Second))%15 == i {
+			if !f.mute[h] && int(f.clock/noun.Time(time.Second))%15 == i {
 				f.beat(h, BeatFence|BeatVouch, f.on[h]...)
 			}
 		}
@@ -49,13 +51,13 @@ func (f *farm) live(span time.Duration) {
 // mute, and counts.
 func (f *farm) restart() (n int) {
 	f.t.Helper()
-	var due []AgentID
+	var due []noun.AgentID
 	for id := range f.s.Wanting() {
 		due = append(due, id)
 	}
 	for _, id := range due {
 		a, to := f.s.Agent(id), f.hosts[len(f.hosts)-1]
-		if f.do(OrderStart{Agent: id, Inc: f.s.NextIncarnation(a), Host: to}).Code == OK {
+		if f.do(OrderStart{Agent: id, Inc: f.s.NextIncarnation(a), Host: to}).Code == noun.OK {
 			f.must(AcceptOrder{Host: to, Boot: "boot1", Agent: id, Inc: a.Inc})
 			f.must(ReportStarted{Host: to, Agent: id, Inc: a.Inc, PID: 1})
 			f.on[to] = append(f.on[to], id)
@@ -145,7 +147,7 @@ func TestL11BrakePace(t *testing.T) {
 	for range 4 {
 		n := 0
 		for range 40 {
-			f.clock += Time(250 * time.Millisecond)
+			f.clock += noun.Time(250 * time.Millisecond)
 			f.apply(f.entry())
 			n += f.restart()
 		}
@@ -172,7 +174,7 @@ func TestBrakeStaysOff(t *testing.T) {
 	cases := map[string]func(f *farm){
 		"one host of three": func(f *farm) { f.mute[f.hosts[0]] = true },
 		"exits that were seen": func(f *farm) {
-			for id := AgentID(1); id <= 25; id++ {
+			for id := noun.AgentID(1); id <= 25; id++ {
 				a := f.s.Agent(id)
 				f.must(ReportExit{Host: a.Host, Agent: id, Inc: 1, Code: 1})
 			}
@@ -188,14 +190,14 @@ func TestBrakeStaysOff(t *testing.T) {
 			}
 		},
 		"it is off": func(f *farm) {
-			f.must(PutSettings{Values: []KV{{"brake_agents", "0"}}})
+			f.must(PutSettings{Values: []noun.KV{{Key: "brake_agents", Value: "0"}}})
 			f.mute[f.hosts[0]], f.mute[f.hosts[1]] = true, true
 		},
 		"the losses are far apart": func(f *farm) {
 			f.mute[f.hosts[0]] = true
 			f.live(40 * time.Second)
 			f.mute[f.hosts[1]] = true
-			f.must(PutSettings{Values: []KV{{"brake_share", "66"}}})
+			f.must(PutSettings{Values: []noun.KV{{Key: "brake_share", Value: "66"}}})
 		},
 	}
 	for name, prepare := range cases {
@@ -237,7 +239,7 @@ func TestBrakeIsSetByHosts(t *testing.T) {
 
 // Others than those that were lost start at once while the brake is set.
 func TestBrakeHoldsOnlyLostAgents(t *testing.T) {
-	f := newFarm(t, 4, 5, func(r *RoleSpec) { r.Policy = PolicyFast })
+	f := newFarm(t, 4, 5, func(r *noun.RoleSpec) { r.Policy = noun.PolicyFast })
 	f.live(20 * time.Second)
 	for _, h := range f.hosts[:3] {
 		f.mute[h] = true
@@ -245,7 +247,7 @@ func TestBrakeHoldsOnlyLostAgents(t *testing.T) {
 	f.live(SilentFor)
 	f.live(15 * time.Second)
 	for _, h := range f.hosts[:3] { // fast roles: all at once
-		f.view("a", h, HearSilent, HearSilent)
+		f.view("a", h, noun.HearSilent, noun.HearSilent)
 		f.doubted(h)
 		if f.s.Brake().Set == 0 || f.s.Surrenders(f.s.Host(h)) {
 			f.must(SurrenderHost{Host: h})

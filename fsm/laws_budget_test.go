@@ -5,10 +5,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // wait lets time pass until the agent may be started, and tells how long it took.
-func (d *drive) wait(name string, host HostID) time.Duration {
+func (d *drive) wait(name string, host noun.HostID) time.Duration {
 	d.t.Helper()
 	began := d.clock
 	for d.agent(name).NotBefore > d.clock {
@@ -29,13 +31,13 @@ func (d *drive) events(kind string) (n int) {
 }
 
 // fail has the agent's next start fail on its host.
-func (d *drive) failStart(name string, h HostID, reason string) {
+func (d *drive) failStart(name string, h noun.HostID, reason string) {
 	d.t.Helper()
 	a := d.agent(name)
 	inc := d.s.NextIncarnation(a)
 	d.must(OrderStart{Agent: a.ID, Inc: inc, Host: h})
 	d.must(AcceptOrder{Host: h, Boot: "boot1", Agent: a.ID, Inc: inc})
-	d.must(ReportExit{Host: h, Agent: a.ID, Inc: inc, Kind: ExitStartFailed, Reason: reason})
+	d.must(ReportExit{Host: h, Agent: a.ID, Inc: inc, Kind: noun.ExitStartFailed, Reason: reason})
 }
 
 // A start that fails because of its host shows why and is charged once, however
@@ -62,7 +64,7 @@ func TestL11StartFaultIsChargedOnce(t *testing.T) {
 	}
 	sp := d.start("demo/b", h)
 	d.must(Join{Speaker: sp})
-	if n := d.agent("demo/b").Notes(); n != (Notes{}) {
+	if n := d.agent("demo/b").Notes(); n != (noun.Notes{}) {
 		t.Fatalf("a start that succeeded left %+v", n)
 	}
 	d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Code: 1})
@@ -98,13 +100,13 @@ func TestN03MissingProgramIsAFaultOfTheStart(t *testing.T) {
 		}
 		for n := range 7 {
 			die(n == 6)
-			if a := d.agent("demo/b"); a.LastExit.Kind != ExitStartFailed || a.Parked || n < 6 && a.Failures != 1 {
+			if a := d.agent("demo/b"); a.LastExit.Kind != noun.ExitStartFailed || a.Parked || n < 6 && a.Failures != 1 {
 				t.Fatalf("death %d: %+v, parked %v after %d failures", n, a.LastExit, a.Parked, a.Failures)
 			}
 			if w := d.s.Why(1); !strings.Contains(w.Text, "its last start failed: vigil was not found") {
 				t.Fatalf("death %d: %+v", n, w)
 			}
-			if faults := d.agent("demo/b").Notes().Faults; n == 3 && faults <= brokenStarts {
+			if faults := d.agent("demo/b").Notes().Faults; n == 3 && faults <= noun.BrokenStarts {
 				t.Fatalf("nobody is told: %d faults count", faults)
 			}
 			d.wait("demo/b", h)
@@ -114,7 +116,7 @@ func TestN03MissingProgramIsAFaultOfTheStart(t *testing.T) {
 		task := d.must(CreateTask{Room: "demo", Role: "b", Title: "t"}).Task
 		d.must(Claim{Speaker: sp})
 		d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Code: code})
-		if a, x := d.agent("demo/b"), d.s.Task(task); a.LastExit.Kind != ExitCrash || x.Kills != 1 {
+		if a, x := d.agent("demo/b"), d.s.Task(task); a.LastExit.Kind != noun.ExitCrash || x.Kills != 1 {
 			t.Fatalf("with a task: %+v, %+v", a.LastExit, x)
 		}
 	}
@@ -178,11 +180,11 @@ func TestI89BreakerIsHalfOpenOnce(t *testing.T) {
 	if d.events("agent.parked") != 1 {
 		t.Fatalf("%d alerts", d.events("agent.parked"))
 	}
-	for _, c := range []Command{CreateTask{Room: "demo", Role: "b"}, ApplyRoom{Room: "demo", Roles: []RoleSpec{managed("b")}},
+	for _, c := range []Command{CreateTask{Room: "demo", Role: "b"}, ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{managed("b")}},
 		LeaderEstablished{Server: "b"}, RegisterHost{Key: "h2", Name: "h2", Boot: "boot1", Runners: []string{"worker"}}} {
 		d.must(c)
 		d.s = reload(t, d.s)
-		d.want(Conflict, OrderStart{Agent: 1, Inc: d.s.NextIncarnation(d.agent("demo/b")), Host: h})
+		d.want(noun.Conflict, OrderStart{Agent: 1, Inc: d.s.NextIncarnation(d.agent("demo/b")), Host: h})
 		if w := d.s.Why(1); w.Code != "parked" || w.Left != 30*time.Minute {
 			t.Fatalf("after %T: %+v", c, w)
 		}
@@ -247,27 +249,27 @@ func TestL11TrialThatCannotStart(t *testing.T) {
 func TestI94UsageLimitParks(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "worker")
-	d.room("demo", managed("b", func(r *RoleSpec) { r.Replicas, r.AttemptLimit, r.KillLimit = 4, 1, 1 }))
-	var tasks []TaskID
+	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Replicas, r.AttemptLimit, r.KillLimit = 4, 1, 1 }))
+	var tasks []noun.TaskID
 	for i := range 4 {
-		name := AgentName("demo", "b", uint32(i+1))
+		name := noun.AgentName("demo", "b", uint32(i+1))
 		sp := d.start(name, h)
 		d.must(Join{sp})
 		d.must(CreateTask{Room: "demo", Role: "b"})
 		tasks = append(tasks, d.must(Claim{Speaker: sp}).Task)
 	}
 	for i := range 4 {
-		a := d.s.Agent(AgentID(i + 1))
-		x := ReportExit{Host: h, Agent: a.ID, Inc: a.Inc, Code: 1, Kind: ExitUsageLimit, Reason: "resets at 15:00"}
+		a := d.s.Agent(noun.AgentID(i + 1))
+		x := ReportExit{Host: h, Agent: a.ID, Inc: a.Inc, Code: 1, Kind: noun.ExitUsageLimit, Reason: "resets at 15:00"}
 		if i != 0 {
 			x.RetryAfter = time.Hour
 		}
 		d.must(x)
 	}
-	starts := map[Time]bool{}
+	starts := map[noun.Time]bool{}
 	for i, id := range tasks {
-		a, x := d.s.Agent(AgentID(i+1)), d.s.Task(id)
-		if x.State != TaskPending || x.Charged != 0 || x.Kills != 0 || a.Failures != 0 || len(a.Starts) != 0 {
+		a, x := d.s.Agent(noun.AgentID(i+1)), d.s.Task(id)
+		if x.State != noun.TaskPending || x.Charged != 0 || x.Kills != 0 || a.Failures != 0 || len(a.Starts) != 0 {
 			t.Fatalf("charged: %+v, %+v", a, x)
 		}
 		pause := time.Hour
@@ -303,7 +305,7 @@ func TestI95UsageLimitThatNeverClears(t *testing.T) {
 	d.room("demo", managed("b"))
 	limit := func() time.Duration {
 		sp := d.start("demo/b", h)
-		d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Code: 1, Kind: ExitUsageLimit, RetryAfter: 15 * time.Minute})
+		d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Code: 1, Kind: noun.ExitUsageLimit, RetryAfter: 15 * time.Minute})
 		d.s = reload(t, d.s)
 		return d.wait("demo/b", h)
 	}
@@ -324,12 +326,12 @@ func TestI95UsageLimitThatNeverClears(t *testing.T) {
 	id := d.must(CreateTask{Room: "demo", Role: "b"}).Task
 	d.must(Claim{Speaker: sp})
 	d.must(CompleteTask{Work{sp, id, 1}, ""})
-	d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Kind: ExitUsageLimit, RetryAfter: 15 * time.Minute})
+	d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Kind: noun.ExitUsageLimit, RetryAfter: 15 * time.Minute})
 	if got := d.wait("demo/b", h); got > 16*time.Minute {
 		t.Fatalf("paused for %s after work was done", got)
 	}
 	sp = d.start("demo/b", h)
-	d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Kind: ExitUsageLimit, RetryAfter: 90 * 24 * time.Hour})
+	d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Kind: noun.ExitUsageLimit, RetryAfter: 90 * 24 * time.Hour})
 	if got := d.wait("demo/b", h); got < 24*time.Hour || got > 25*time.Hour {
 		t.Fatalf("paused for %s: at most a day is believed", got)
 	}
@@ -344,9 +346,9 @@ func TestI95UsageLimitThatNeverClears(t *testing.T) {
 func TestI103WrongIdentityIsRefusedAndShown(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "worker")
-	d.room("demo", managed("b", func(r *RoleSpec) { r.Replicas = 2 }))
+	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Replicas = 2 }))
 	var own [3]Speaker
-	for i := AgentID(1); i <= 2; i++ {
+	for i := noun.AgentID(1); i <= 2; i++ {
 		token := []byte(fmt.Sprint("hash of token ", i))
 		d.must(OrderStart{Agent: i, Inc: 1, Host: h})
 		d.must(AcceptOrder{Host: h, Boot: "boot1", Agent: i, Inc: 1, TokenHash: token})
@@ -360,11 +362,11 @@ func TestI103WrongIdentityIsRefusedAndShown(t *testing.T) {
 	d.clock = d.clock.Add(10 * time.Second)
 	for range 5 {
 		for _, c := range []Command{Join{other}, Leave{Speaker: other}, Claim{Speaker: other}, SetResume{other, "x"}} {
-			d.want(Denied, c)
+			d.want(noun.Denied, c)
 		}
-		d.want(Invalid, Join{Speaker{own[2].Agent, 9, own[2].TokenHash}})
+		d.want(noun.Invalid, Join{Speaker{own[2].Agent, 9, own[2].TokenHash}})
 	}
-	if d.s.Lease(2).Until != until || d.s.Agent(2).Part != PartWaiting {
+	if d.s.Lease(2).Until != until || d.s.Agent(2).Part != noun.PartWaiting {
 		t.Fatal("it has changed something")
 	}
 	if n := d.events("agent.identity_refused"); n != 1 {
@@ -384,14 +386,14 @@ func TestI103WrongIdentityIsRefusedAndShown(t *testing.T) {
 	for range 5 { // a heartbeat under another's identity, as the server that took it in has marked it
 		d.clock++
 		ans := d.beat(0, BeatLease|BeatStranger, 2)
-		if ans.Renewed != 0 || len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != VerdictDenied {
+		if ans.Renewed != 0 || len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != noun.VerdictDenied {
 			t.Fatalf("a beat with another's token was answered %+v", ans)
 		}
 	}
 	if n := d.events("agent.identity_refused"); n != 2 {
 		t.Fatalf("%d events after a minute", n)
 	}
-	if a := d.s.Agent(2); a.Part != PartDisconnected || d.s.Agent(1).Part != PartWaiting {
+	if a := d.s.Agent(2); a.Part != noun.PartDisconnected || d.s.Agent(1).Part != noun.PartWaiting {
 		t.Fatalf("B was kept alive by A's heartbeats: %s", a.Part)
 	}
 }
@@ -408,16 +410,16 @@ func TestL3CanceledHolder(t *testing.T) {
 	for range 20 {
 		d.clock = d.clock.Add(15 * time.Second)
 		d.beat(h, BeatFence|BeatVouch, 1)
-		if d.clock < Time(time.Minute) {
+		if d.clock < noun.Time(time.Minute) {
 			d.must(StartTask{Work{w.Speaker, id, 1}})
 		}
 	}
-	if a := d.agent("demo/builder"); a.Task != id || a.Order != NoOrder {
+	if a := d.agent("demo/builder"); a.Task != id || a.Order != noun.NoOrder {
 		t.Fatalf("nobody vouches for the next task: %+v", a)
 	}
 	d.must(CancelTask{Task: id, By: "ann"})
 	from := d.clock
-	for d.agent("demo/builder").Order == NoOrder {
+	for d.agent("demo/builder").Order == noun.NoOrder {
 		d.clock = d.clock.Add(15 * time.Second)
 		d.beat(h, BeatFence|BeatVouch, 1)
 		if d.clock.Sub(from) > 4*time.Minute { // TTL and start limit
@@ -428,13 +430,13 @@ func TestL3CanceledHolder(t *testing.T) {
 
 func TestUnquarantineForgivesTheDeaths(t *testing.T) {
 	d := newDrive(t)
-	sp, w := d.at(TaskQuarantined)
-	d.want(NotFound, UnquarantineTask{Task: 99})
-	d.want(Conflict, UnquarantineTask{Task: w.Task, IfRev: 1})
+	sp, w := d.at(noun.TaskQuarantined)
+	d.want(noun.NotFound, UnquarantineTask{Task: 99})
+	d.want(noun.Conflict, UnquarantineTask{Task: w.Task, IfRev: 1})
 	d.must(UnquarantineTask{Task: w.Task, By: "ann"})
-	if x := d.s.Task(w.Task); x.State != TaskPending || x.Kills != 0 || x.Charged != 0 {
+	if x := d.s.Task(w.Task); x.State != noun.TaskPending || x.Kills != 0 || x.Charged != 0 {
 		t.Fatalf("%+v", x)
 	}
-	d.want(Conflict, UnquarantineTask{Task: w.Task, By: "ann"})
+	d.want(noun.Conflict, UnquarantineTask{Task: w.Task, By: "ann"})
 	d.must(Claim{Speaker: sp})
 }

@@ -4,13 +4,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // watch is one overseer that a host runs, with a triage role beside it.
 type watch struct {
 	*drive
 	me, triage Speaker
-	h          HostID
+	h          noun.HostID
 }
 
 const (
@@ -19,19 +21,19 @@ const (
 )
 
 // overseerRoom starts an overseer; with triage its role names one.
-func overseerRoom(t *testing.T, triage bool, change ...func(*RoleSpec)) *watch {
+func overseerRoom(t *testing.T, triage bool, change ...func(*noun.RoleSpec)) *watch {
 	t.Helper()
 	x := &watch{drive: newDrive(t)}
 	x.jump(time.Minute)
 	x.h = x.host("h1", "w")
-	spec := RoleSpec{Name: "deacon", Runner: "w", Overseer: []OverseerSpec{{HandoffAfter: 3}}}
+	spec := noun.RoleSpec{Name: "deacon", Runner: "w", Overseer: []noun.OverseerSpec{{HandoffAfter: 3}}}
 	if triage {
 		spec.Overseer[0].Triage = "boot"
 	}
 	for _, f := range change {
 		f(&spec)
 	}
-	x.room("r", spec, RoleSpec{Name: "boot", Runner: "w", Start: StartOnDemand})
+	x.room("r", spec, noun.RoleSpec{Name: "boot", Runner: "w", Start: noun.StartOnDemand})
 	x.begin()
 	return x
 }
@@ -43,14 +45,14 @@ func (x *watch) begin() {
 	x.must(Join{x.me})
 }
 
-func (x *watch) chain() Chain { return *x.agent(watchName).Notes().Chain }
+func (x *watch) chain() noun.Chain { return *x.agent(watchName).Notes().Chain }
 
 // beating lets cluster time pass while the host vouches for all that runs.
 func (x *watch) beating(span time.Duration) {
 	x.t.Helper()
 	for end := x.clock.Add(span); x.clock < end; {
 		x.clock = min(x.clock.Add(20*time.Second), end)
-		var on []AgentID
+		var on []noun.AgentID
 		for a := range x.s.Agents("") {
 			if a.Proc.Fenced() {
 				on = append(on, a.ID)
@@ -60,7 +62,7 @@ func (x *watch) beating(span time.Duration) {
 	}
 }
 
-func (x *watch) patrol() Outcome {
+func (x *watch) patrol() noun.Outcome {
 	x.t.Helper()
 	return x.must(ReportPatrol{Speaker: x.me, Action: "health-scan", Healthy: 3})
 }
@@ -68,11 +70,11 @@ func (x *watch) patrol() Outcome {
 // exit ends the present life with code 1.
 func (x *watch) exit(me Speaker) {
 	x.t.Helper()
-	x.must(ReportExit{Host: x.h, Agent: x.agent(me.Agent).ID, Inc: me.Inc, Kind: ExitCrash, Code: 1})
+	x.must(ReportExit{Host: x.h, Agent: x.agent(me.Agent).ID, Inc: me.Inc, Kind: noun.ExitCrash, Code: 1})
 }
 
 // ask begins a look by a human's word and tells whether triage is asked.
-func (x *watch) ask() TaskID {
+func (x *watch) ask() noun.TaskID {
 	x.t.Helper()
 	return x.must(LookAtOverseer{Agent: watchName, By: "ann"}).Task
 }
@@ -95,7 +97,7 @@ func (x *watch) take() Work {
 func (x *watch) answer(text string) {
 	x.t.Helper()
 	x.must(CompleteTask{Work: x.take(), Result: text})
-	x.must(ReportExit{Host: x.h, Agent: x.agent(triageName).ID, Inc: x.triage.Inc, Kind: ExitClean})
+	x.must(ReportExit{Host: x.h, Agent: x.agent(triageName).ID, Inc: x.triage.Inc, Kind: noun.ExitClean})
 }
 
 // lastEvent is the text of the last event of a kind about the overseer.
@@ -109,7 +111,7 @@ func (x *watch) lastEvent(kind string) (text string) {
 }
 
 // decided checks the last decision and its event.
-func (x *watch) decided(d Decision, by Decider, words ...string) {
+func (x *watch) decided(d noun.Decision, by noun.Decider, words ...string) {
 	x.t.Helper()
 	c := x.chain()
 	if c.Decision != d || c.By != by || c.Task != 0 {
@@ -133,28 +135,28 @@ func TestSeed004DecisionMatrix(t *testing.T) {
 		age       time.Duration
 		mail      int
 		freshness string
-		want      Decision
+		want      noun.Decision
 	}{
-		{"session dead", true, 0, 0, "fresh", DecideStart},
-		{"session dead, mail", true, time.Hour, 3, "very_stale", DecideStart},
-		{"fresh", false, 0, 0, "fresh", DecideNothing},
-		{"fresh, mail", false, fresh - tick, 9, "fresh", DecideNothing},
-		{"5:00", false, fresh, 0, "stale", DecideNothing},
-		{"5:00, mail", false, fresh, 1, "stale", DecideNudge},
-		{"10:00", false, 10 * time.Minute, 0, "stale", DecideNothing},
-		{"10:00, mail", false, 10 * time.Minute, 1, "stale", DecideNudge},
-		{"15:00", false, stale, 0, "stale", DecideNothing},
-		{"15:00, mail", false, stale, 1, "stale", DecideNudge},
-		{"above 15:00", false, stale + tick, 0, "very_stale", DecideWake},
-		{"above 15:00, mail", false, stale + tick, 1, "very_stale", DecideWake},
+		{"session dead", true, 0, 0, "fresh", noun.DecideStart},
+		{"session dead, mail", true, time.Hour, 3, "very_stale", noun.DecideStart},
+		{"fresh", false, 0, 0, "fresh", noun.DecideNothing},
+		{"fresh, mail", false, fresh - tick, 9, "fresh", noun.DecideNothing},
+		{"5:00", false, fresh, 0, "stale", noun.DecideNothing},
+		{"5:00, mail", false, fresh, 1, "stale", noun.DecideNudge},
+		{"10:00", false, 10 * time.Minute, 0, "stale", noun.DecideNothing},
+		{"10:00, mail", false, 10 * time.Minute, 1, "stale", noun.DecideNudge},
+		{"15:00", false, stale, 0, "stale", noun.DecideNothing},
+		{"15:00, mail", false, stale, 1, "stale", noun.DecideNudge},
+		{"above 15:00", false, stale + tick, 0, "very_stale", noun.DecideWake},
+		{"above 15:00, mail", false, stale + tick, 1, "very_stale", noun.DecideWake},
 	} {
 		f := OverseerFacts{Dead: tt.dead, Age: tt.age, Mail: tt.mail, Fresh: fresh, Stale: stale}
 		if got := Decide(&f); got != tt.want || f.Freshness() != tt.freshness {
 			t.Errorf("%s: %s, %s; want %s, %s", tt.name, f.Freshness(), got, tt.freshness, tt.want)
 		}
 	}
-	d := DefaultSettings().Chain
-	if d != (ChainSettings{Enabled: true, Interval: 3 * time.Minute, Fresh: fresh, Stale: stale, TriageLimit: 5 * time.Minute}) {
+	d := noun.DefaultSettings().Chain
+	if d != (noun.ChainSettings{Enabled: true, Interval: 3 * time.Minute, Fresh: fresh, Stale: stale, TriageLimit: 5 * time.Minute}) {
 		t.Errorf("the numbers of the seed are the defaults, not %+v", d)
 	}
 }
@@ -165,15 +167,15 @@ func TestSeed004LooksWithoutTriage(t *testing.T) {
 	x := overseerRoom(t, false)
 	x.patrol()
 	x.beating(3*time.Minute + time.Second) // Daemon Heartbeat (3 minutes)
-	x.decided(DecideNothing, ByRule, "its last patrol was", "0 mails wait")
+	x.decided(noun.DecideNothing, noun.ByRule, "its last patrol was", "0 mails wait")
 	if c := x.chain(); c.DecidedAt.Sub(c.Since) > 3*time.Minute+20*time.Second {
 		t.Errorf("the first look came %s after the overseer was declared", c.DecidedAt.Sub(c.Since))
 	}
 	x.must(SendMail{From: "ann", To: watchName, Subject: "s", Body: "secret"})
 	x.beating(time.Minute)
-	x.decided(DecideNothing, ByRule)
+	x.decided(noun.DecideNothing, noun.ByRule)
 	x.beating(time.Minute + 20*time.Second) // the patrol is 5 min old now: an event, not a turn
-	x.decided(DecideNudge, ByRule, "1 mails wait", "nudged by mail and in its terminal")
+	x.decided(noun.DecideNudge, noun.ByRule, "1 mails wait", "nudged by mail and in its terminal")
 	if c := x.chain(); c.Prod == 0 || x.s.Mail(c.Mail).Kind != "check-in" || strings.Contains(x.lastEvent("agent.triage"), "secret") {
 		t.Errorf("nudged with %+v", c)
 	}
@@ -183,24 +185,24 @@ func TestSeed004LooksWithoutTriage(t *testing.T) {
 		t.Errorf("%d looks in 9 min, want one each 3 min: its own mail asks for none", n)
 	}
 	x.beating(time.Minute)
-	x.decided(DecideWake, ByRule, "its last patrol was 15m", "woken by mail and in its terminal")
+	x.decided(noun.DecideWake, noun.ByRule, "its last patrol was 15m", "woken by mail and in its terminal")
 	l := x.agent(watchName).Notes().Ladder
-	if l == nil || l.Rung != RungWake || x.s.Mail(l.Inquiry).Kind != "wake" || x.s.Verdict(x.agent(watchName).ID, true).Kind != AgentStalled {
+	if l == nil || l.Rung != noun.RungWake || x.s.Mail(l.Inquiry).Kind != "wake" || x.s.Verdict(x.agent(watchName).ID, true).Kind != AgentStalled {
 		t.Fatalf("woken, and the ladder is at %+v", l)
 	}
 	x.beating(3 * time.Minute)
-	x.decided(DecideWake, ByRule, "the ladder for stuck agents is at it, rung wake") // never both
+	x.decided(noun.DecideWake, noun.ByRule, "the ladder for stuck agents is at it, rung wake") // never both
 	x.patrol()
 	if v := x.s.Verdict(x.agent(watchName).ID, true); v.Kind != AgentIdle || !x.s.Mail(l.Inquiry).State.Closed() {
 		t.Errorf("after a patrol it is %s, and is still asked: %s", v.Kind, x.s.Mail(l.Inquiry).State)
 	}
-	if c := x.s.Climb(x.agent(watchName).ID); c.Rung != NoRung || c.Next != NoRung {
+	if c := x.s.Climb(x.agent(watchName).ID); c.Rung != noun.NoRung || c.Next != noun.NoRung {
 		t.Errorf("after a patrol the ladder goes on: %+v", c)
 	}
 	x.exit(x.me)
 	x.clock++
 	x.apply(x.entry())
-	x.decided(DecideStart, ByRule, "session is dead", "a start is due")
+	x.decided(noun.DecideStart, noun.ByRule, "session is dead", "a start is due")
 }
 
 // A hung overseer that does not answer its WAKE is interrupted and restarted by the ladder,
@@ -209,13 +211,13 @@ func TestWokenOverseerClimbsTheLadder(t *testing.T) {
 	x := overseerRoom(t, false)
 	x.patrol()
 	x.beating(15*time.Minute + time.Second)
-	x.decided(DecideWake, ByRule)
+	x.decided(noun.DecideWake, noun.ByRule)
 	id := x.agent(watchName).ID
 	set := x.s.Settings().Ladder
 	for _, tt := range []struct {
-		rung Rung
+		rung noun.Rung
 		wait time.Duration
-	}{{RungInterrupt, set.Wake}, {RungRestart, set.Interrupt}} {
+	}{{noun.RungInterrupt, set.Wake}, {noun.RungRestart, set.Interrupt}} {
 		c := x.s.Climb(id)
 		if c.Next != tt.rung || c.Due != c.At.Add(tt.wait) {
 			t.Fatalf("next is %s at %d (%s), want %s at %d", c.Next, c.Due, c.Why, tt.rung, c.At.Add(tt.wait))
@@ -223,7 +225,7 @@ func TestWokenOverseerClimbsTheLadder(t *testing.T) {
 		x.beating(c.Due.Sub(x.clock))
 		x.must(StepLadder{Agent: id, Inc: x.me.Inc, Rung: tt.rung, Seen: c.Seen})
 	}
-	if a := x.agent(watchName); a.Order != StopOrder || !a.Overdue {
+	if a := x.agent(watchName); a.Order != noun.StopOrder || !a.Overdue {
 		t.Fatalf("not restarted: %+v", x.s.Why(id))
 	}
 	x.must(ReportExit{Host: x.h, Agent: id, Inc: x.me.Inc, Signal: "killed"})
@@ -233,8 +235,8 @@ func TestWokenOverseerClimbsTheLadder(t *testing.T) {
 		t.Errorf("the next life is %s", v.Kind)
 	}
 	x.beating(16 * time.Minute) // it hangs too, and has never patrolled
-	x.decided(DecideWake, ByRule, "has reported no patrol", "woken")
-	if l := x.agent(watchName).Notes().Ladder; l.Inc != x.me.Inc || l.Rung != RungWake || l.Restarts != 1 {
+	x.decided(noun.DecideWake, noun.ByRule, "has reported no patrol", "woken")
+	if l := x.agent(watchName).Notes().Ladder; l.Inc != x.me.Inc || l.Rung != noun.RungWake || l.Restarts != 1 {
 		t.Errorf("the second episode: %+v", l)
 	}
 }
@@ -243,11 +245,11 @@ func TestWokenOverseerClimbsTheLadder(t *testing.T) {
 func TestDeclaredOverseerIsNotWoken(t *testing.T) {
 	x := overseerRoom(t, false)
 	x.patrol()
-	x.must(Declare{Speaker: x.me, Status: StatusBusy, For: 40 * time.Minute})
+	x.must(Declare{Speaker: x.me, Status: noun.StatusBusy, For: 40 * time.Minute})
 	x.beating(54 * time.Minute)
-	x.decided(DecideNothing, ByRule)
+	x.decided(noun.DecideNothing, noun.ByRule)
 	x.beating(2 * time.Minute)
-	x.decided(DecideWake, ByRule)
+	x.decided(noun.DecideWake, noun.ByRule)
 }
 
 // Law L9: a START never overrides a human's word, a pause or a budget, and says so; what a
@@ -265,23 +267,23 @@ func TestStartOverridesNoHuman(t *testing.T) {
 	}
 	x.ask()
 	x.answer(`{"decision":"START","reason":"it is dead"}`)
-	x.decided(DecideStart, ByTriage, "its start waits: stopped by ann")
+	x.decided(noun.DecideStart, noun.ByTriage, "its start waits: stopped by ann")
 	if wanted := x.s.wants(x.agent(watchName)); wanted {
 		t.Error("law L9: a look has started what a human has stopped")
 	}
 	x.must(SetAgent{Agent: watchName, By: "ann"})
 	x.must(SetPause{Scope: "r", Pause: true, By: "bob"})
 	x.ask()
-	x.decided(DecideStart, ByRule, "bob", "degraded: role r/boot is stopped or paused")
+	x.decided(noun.DecideStart, noun.ByRule, "bob", "degraded: role r/boot is stopped or paused")
 }
 
 // Incident I109: an overseer that is dead at three looks in a row calls a human, once.
 func TestI109DeadOverseerCallsAHuman(t *testing.T) {
 	x := overseerRoom(t, false)
 	x.must(DrainHost{Host: x.h, By: "ann"})
-	x.must(ReportExit{Host: x.h, Agent: x.agent(watchName).ID, Inc: x.me.Inc, Kind: ExitCrash, Code: 1})
-	for looks := x.events("agent.triage"); looks < maxStarts; looks = x.events("agent.triage") {
-		if n := x.events("agent.needs_human"); n != 0 || x.clock > Time(time.Hour) {
+	x.must(ReportExit{Host: x.h, Agent: x.agent(watchName).ID, Inc: x.me.Inc, Kind: noun.ExitCrash, Code: 1})
+	for looks := x.events("agent.triage"); looks < noun.MaxStarts; looks = x.events("agent.triage") {
+		if n := x.events("agent.needs_human"); n != 0 || x.clock > noun.Time(time.Hour) {
 			t.Fatalf("%d calls after %d looks and %s", n, looks, time.Duration(x.clock))
 		}
 		x.beating(20 * time.Second)
@@ -292,7 +294,7 @@ func TestI109DeadOverseerCallsAHuman(t *testing.T) {
 	x.beating(time.Hour)
 	n := 0
 	for e := range x.s.Escalations(0) {
-		if n++; e.Kind != EscOverseerDown || !x.s.Lasts(e) {
+		if n++; e.Kind != noun.EscOverseerDown || !x.s.Lasts(e) {
 			t.Errorf("%s lasts: %v", e.Kind, x.s.Lasts(e))
 		}
 	}

@@ -4,11 +4,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // declaring is a role with one agent by hand that works on a task whose progress limit
 // is a minute.
-func declaring(t *testing.T, health RoleSpec) (*drive, Speaker, TaskID) {
+func declaring(t *testing.T, health noun.RoleSpec) (*drive, Speaker, noun.TaskID) {
 	t.Helper()
 	d := newDrive(t)
 	d.jump(time.Minute)
@@ -26,17 +28,17 @@ func declaring(t *testing.T, health RoleSpec) (*drive, Speaker, TaskID) {
 // L6: a superseded life, one with another's token and one without a lease declare nothing.
 func TestL6DeclareIsFenced(t *testing.T) {
 	d := newDrive(t)
-	d.room("r", RoleSpec{Name: "a"})
+	d.room("r", noun.RoleSpec{Name: "a"})
 	old := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
-	d.must(Declare{Speaker: old, Status: StatusBusy, For: time.Hour})
+	d.must(Declare{Speaker: old, Status: noun.StatusBusy, For: time.Hour})
 	d.must(Leave{Speaker: old})
-	d.want(Rejoin, Declare{Speaker: old, Status: StatusDegraded})
+	d.want(noun.Rejoin, Declare{Speaker: old, Status: noun.StatusDegraded})
 	d.must(Join{Speaker{Agent: "r/a"}})
 	if d.agent("r/a").Declared != nil {
 		t.Error("a new life begins with what the old one declared")
 	}
-	d.want(Superseded, Declare{Speaker: old, Status: StatusDegraded})
-	d.want(Denied, Declare{Speaker: Speaker{Agent: "r/a", Inc: d.agent("r/a").Inc, TokenHash: []byte("x")}, Status: StatusDegraded})
+	d.want(noun.Superseded, Declare{Speaker: old, Status: noun.StatusDegraded})
+	d.want(noun.Denied, Declare{Speaker: Speaker{Agent: "r/a", Inc: d.agent("r/a").Inc, TokenHash: []byte("x")}, Status: noun.StatusDegraded})
 	if d.agent("r/a").Declared != nil {
 		t.Error("a refused declaration has changed the state")
 	}
@@ -46,37 +48,37 @@ func TestL6DeclareIsFenced(t *testing.T) {
 func TestDeclarationEndsWithTheProcess(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "w")
-	d.room("r", RoleSpec{Name: "a", Runner: "w"})
+	d.room("r", noun.RoleSpec{Name: "a", Runner: "w"})
 	me := d.start("r/a", h)
-	d.must(Declare{Speaker: me, Waiting: WaitingInput, For: time.Hour}) // it need not have joined
+	d.must(Declare{Speaker: me, Waiting: noun.WaitingInput, For: time.Hour}) // it need not have joined
 	d.must(ReportExit{Host: h, Agent: d.agent("r/a").ID, Inc: me.Inc})
 	if d.agent("r/a").Declared != nil {
 		t.Error("the declaration has outlived the process")
 	}
-	d.want(Superseded, Declare{Speaker: me})
+	d.want(noun.Superseded, Declare{Speaker: me})
 }
 
 // Incident I35: nothing before t, the normal limit from t on, and nothing longer than
 // what is allowed.
 func TestI35BusyUntil(t *testing.T) {
-	d, me, task := declaring(t, RoleSpec{})
-	d.must(Declare{Speaker: me, Status: StatusBusy, For: 10 * time.Minute, Text: "the whole test suite"})
+	d, me, task := declaring(t, noun.RoleSpec{})
+	d.must(Declare{Speaker: me, Status: noun.StatusBusy, For: 10 * time.Minute, Text: "the whole test suite"})
 	d.pass(10*time.Minute + 59*time.Second)
-	if got := d.s.Task(task).State; got != TaskInProgress {
+	if got := d.s.Task(task).State; got != noun.TaskInProgress {
 		t.Fatalf("the task is %s before the end of the declaration and the limit after it", got)
 	}
 	d.pass(time.Second)
-	if got := d.s.Task(task).State; got != TaskPending {
+	if got := d.s.Task(task).State; got != noun.TaskPending {
 		t.Errorf("the task is %s after both, want PENDING", got)
 	}
-	out := d.want(Invalid, Declare{Speaker: me, Status: StatusBusy, For: 4*time.Hour + 1})
+	out := d.want(noun.Invalid, Declare{Speaker: me, Status: noun.StatusBusy, For: 4*time.Hour + 1})
 	if !strings.Contains(out.Detail, "4h0m0s") || !strings.Contains(out.Detail, "declare_limit") {
 		t.Errorf("the refusal %q does not name the limit", out.Detail)
 	}
-	d.must(Declare{Speaker: me, Waiting: WaitingInput, For: NeedsInputLimit})
-	d.want(Invalid, Declare{Speaker: me, Waiting: WaitingInput, For: NeedsInputLimit + 1})
-	d.must(PutSettings{Values: []KV{{"declare_limit", "5h"}}})
-	d.must(Declare{Speaker: me, Status: StatusBusy, For: 5 * time.Hour})
+	d.must(Declare{Speaker: me, Waiting: noun.WaitingInput, For: noun.NeedsInputLimit})
+	d.want(noun.Invalid, Declare{Speaker: me, Waiting: noun.WaitingInput, For: noun.NeedsInputLimit + 1})
+	d.must(PutSettings{Values: []noun.KV{{Key: "declare_limit", Value: "5h"}}})
+	d.must(Declare{Speaker: me, Status: noun.StatusBusy, For: 5 * time.Hour})
 }
 
 // Each declaration with an end excuses a silence, and one without an end does not.
@@ -85,21 +87,21 @@ func TestDeclarationsExcuseASilence(t *testing.T) {
 		say     Declare
 		excuses bool
 	}{
-		"in_tool":              {Declare{Waiting: WaitingTool, For: time.Hour}, true},
-		"needs_input":          {Declare{Waiting: WaitingInput, For: time.Hour}, true},
-		"parked":               {Declare{Waiting: WaitingUntil, For: time.Hour}, true},
-		"busy until":           {Declare{Status: StatusBusy, For: time.Hour}, true},
-		"busy without an end":  {Declare{Status: StatusBusy}, false},
+		"in_tool":              {Declare{Waiting: noun.WaitingTool, For: time.Hour}, true},
+		"needs_input":          {Declare{Waiting: noun.WaitingInput, For: time.Hour}, true},
+		"parked":               {Declare{Waiting: noun.WaitingUntil, For: time.Hour}, true},
+		"busy until":           {Declare{Status: noun.StatusBusy, For: time.Hour}, true},
+		"busy without an end":  {Declare{Status: noun.StatusBusy}, false},
 		"healthy":              {Declare{}, false},
-		"degraded":             {Declare{Status: StatusDegraded}, false},
-		"degraded and in_tool": {Declare{Status: StatusDegraded, Waiting: WaitingTool, For: time.Hour}, true},
+		"degraded":             {Declare{Status: noun.StatusDegraded}, false},
+		"degraded and in_tool": {Declare{Status: noun.StatusDegraded, Waiting: noun.WaitingTool, For: time.Hour}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, me, task := declaring(t, RoleSpec{})
+			d, me, task := declaring(t, noun.RoleSpec{})
 			tc.say.Speaker = me
 			d.must(tc.say)
 			d.pass(2 * time.Minute)
-			if got := d.s.Task(task).State == TaskInProgress; got != tc.excuses {
+			if got := d.s.Task(task).State == noun.TaskInProgress; got != tc.excuses {
 				t.Errorf("after two progress limits the task is %s", d.s.Task(task).State)
 			}
 		})
@@ -108,33 +110,33 @@ func TestDeclarationsExcuseASilence(t *testing.T) {
 
 // A later declaration ends the earlier one: the limit runs from that moment.
 func TestDeclarationIsEndedByTheNext(t *testing.T) {
-	d, me, task := declaring(t, RoleSpec{})
-	d.must(Declare{Speaker: me, Waiting: WaitingTool, For: time.Hour})
+	d, me, task := declaring(t, noun.RoleSpec{})
+	d.must(Declare{Speaker: me, Waiting: noun.WaitingTool, For: time.Hour})
 	d.pass(10 * time.Minute)
 	d.must(Declare{Speaker: me})
 	d.pass(59 * time.Second)
-	if got := d.s.Task(task).State; got != TaskInProgress {
+	if got := d.s.Task(task).State; got != noun.TaskInProgress {
 		t.Fatalf("the task is %s within the progress limit after the tool's end", got)
 	}
 	d.pass(time.Second)
-	if got := d.s.Task(task).State; got != TaskPending {
+	if got := d.s.Task(task).State; got != noun.TaskPending {
 		t.Errorf("the task is %s, want PENDING when the limit has passed since the tool's end", got)
 	}
 }
 
 func TestDeclareIsRefusedWhenItMakesNoSense(t *testing.T) {
-	d, me, _ := declaring(t, RoleSpec{})
+	d, me, _ := declaring(t, noun.RoleSpec{})
 	for says, c := range map[string]Declare{
-		"needs an end":   {Waiting: WaitingTool},
-		"no end":         {Status: StatusDegraded, For: time.Minute},
-		"negative":       {Status: StatusBusy, For: -1},
-		"does not know":  {Status: StatusDegraded + 1},
-		"1025 bytes":     {Text: strings.Repeat("x", MaxReason+1)},
+		"needs an end":   {Waiting: noun.WaitingTool},
+		"no end":         {Status: noun.StatusDegraded, For: time.Minute},
+		"negative":       {Status: noun.StatusBusy, For: -1},
+		"does not know":  {Status: noun.StatusDegraded + 1},
+		"1025 bytes":     {Text: strings.Repeat("x", noun.MaxReason+1)},
 		"valid UTF-8":    {Text: "\xff"},
-		"declare_limit)": {Waiting: WaitingUntil, For: 5 * time.Hour},
+		"declare_limit)": {Waiting: noun.WaitingUntil, For: 5 * time.Hour},
 	} {
 		c.Speaker = me
-		if out := d.want(Invalid, c); !strings.Contains(out.Detail, says) {
+		if out := d.want(noun.Invalid, c); !strings.Contains(out.Detail, says) {
 			t.Errorf("%+v is refused with %q, want %q in it", c, out.Detail, says)
 		}
 	}
@@ -145,13 +147,13 @@ func TestDeclareIsRefusedWhenItMakesNoSense(t *testing.T) {
 
 // L11: a repeated report writes no event and moves no revision; an older number changes nothing.
 func TestL11ReportsDoNotFlood(t *testing.T) {
-	d, me, _ := declaring(t, RoleSpec{})
+	d, me, _ := declaring(t, noun.RoleSpec{})
 	rev := d.agent("r/a").Rev
 	for range 50 {
-		d.must(Declare{Speaker: me, Status: StatusBusy})
+		d.must(Declare{Speaker: me, Status: noun.StatusBusy})
 		d.pass(time.Second)
 	}
-	d.must(Declare{Speaker: me, Status: StatusBusy, For: time.Minute, Seq: 7})
+	d.must(Declare{Speaker: me, Status: noun.StatusBusy, For: time.Minute, Seq: 7})
 	first := d.agent("r/a").Declared
 	if n := d.events("agent.declared"); n != 1 {
 		t.Errorf("%d events for 51 reports that say the same, want 1", n)
@@ -160,7 +162,7 @@ func TestL11ReportsDoNotFlood(t *testing.T) {
 		t.Errorf("revision %d is now %d: a report makes a human's change a conflict", rev, got)
 	}
 	for _, seq := range []uint64{7, 3} {
-		if out := d.must(Declare{Speaker: me, Status: StatusDegraded, Seq: seq}); out.Count != 1 || d.agent("r/a").Declared != first {
+		if out := d.must(Declare{Speaker: me, Status: noun.StatusDegraded, Seq: seq}); out.Count != 1 || d.agent("r/a").Declared != first {
 			t.Errorf("number %d after 7: %+v, declared %+v", seq, out, d.agent("r/a").Declared)
 		}
 	}
@@ -174,27 +176,27 @@ func TestL11ReportsDoNotFlood(t *testing.T) {
 func TestL9DeclarationDoesNotResistAStop(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "w")
-	d.room("r", RoleSpec{Name: "a", Runner: "w"})
+	d.room("r", noun.RoleSpec{Name: "a", Runner: "w"})
 	me := d.start("r/a", h)
 	d.must(Join{me})
-	d.must(Declare{Speaker: me, Waiting: WaitingInput, For: time.Hour})
+	d.must(Declare{Speaker: me, Waiting: noun.WaitingInput, For: time.Hour})
 	d.must(SetAgent{Agent: "r/a", Stop: true, By: "x"})
-	if got := d.agent("r/a").OpenOrder(); got != StopOrder {
+	if got := d.agent("r/a").OpenOrder(); got != noun.StopOrder {
 		t.Errorf("order %s, want stop", got)
 	}
 }
 
 // Seed 002, table 1.3.2: the presets, each with the moment at which reports count as missed.
 func TestSeed002Table132HealthPresets(t *testing.T) {
-	for i, want := range []HealthPreset{
-		{"critical", 30 * time.Second, 2}, {"active", 60 * time.Second, 3},
-		{"background", 5 * time.Minute, 3}, {"standby", 15 * time.Minute, 5},
+	for i, want := range []noun.HealthPreset{
+		{Name: "critical", Every: 30 * time.Second, Missed: 2}, {Name: "active", Every: 60 * time.Second, Missed: 3},
+		{Name: "background", Every: 5 * time.Minute, Missed: 3}, {Name: "standby", Every: 15 * time.Minute, Missed: 5},
 	} {
-		p := HealthPresets()[i]
+		p := noun.HealthPresets()[i]
 		if p != want {
 			t.Errorf("preset %d is %+v, the seed has %+v", i, p, want)
 		}
-		d, me, _ := declaring(t, RoleSpec{HealthEvery: p.Every, HealthMissed: p.Missed})
+		d, me, _ := declaring(t, noun.RoleSpec{HealthEvery: p.Every, HealthMissed: p.Missed})
 		d.must(Declare{Speaker: me})
 		id := d.agent("r/a").ID
 		d.jump(p.Every*time.Duration(p.Missed) - time.Second)
@@ -205,7 +207,7 @@ func TestSeed002Table132HealthPresets(t *testing.T) {
 		if g := d.s.Signals(id, true); g.Missed != p.Missed || !g.unreported() {
 			t.Errorf("%s: %d reports are missed, want %d", p.Name, g.Missed, p.Missed)
 		}
-		d.must(Declare{Speaker: me, Status: StatusDegraded}) // the first report resets, whatever it says
+		d.must(Declare{Speaker: me, Status: noun.StatusDegraded}) // the first report resets, whatever it says
 		if g := d.s.Signals(id, true); g.Missed != 0 {
 			t.Errorf("%s: %d reports are missed after one has come", p.Name, g.Missed)
 		}
@@ -222,9 +224,9 @@ func (d *drive) jump(span time.Duration) {
 // L10: without a leader cluster time stands still, and nothing is missed; nor is it while
 // a declaration holds.
 func TestL10OutagesAndDeclarationsMissNothing(t *testing.T) {
-	d, me, _ := declaring(t, RoleSpec{HealthEvery: 30 * time.Second, HealthMissed: 2})
+	d, me, _ := declaring(t, noun.RoleSpec{HealthEvery: 30 * time.Second, HealthMissed: 2})
 	id := d.agent("r/a").ID
-	d.must(Declare{Speaker: me, Status: StatusBusy, For: time.Hour})
+	d.must(Declare{Speaker: me, Status: noun.StatusBusy, For: time.Hour})
 	d.jump(time.Hour + 59*time.Second)
 	if g := d.s.Signals(id, true); g.Missed != 1 {
 		t.Errorf("%d reports are missed 59 s after the end of the declaration, want 1", g.Missed)
@@ -240,14 +242,14 @@ func TestL10OutagesAndDeclarationsMissNothing(t *testing.T) {
 
 func TestHealthIsCheckedWithItsRole(t *testing.T) {
 	d := newDrive(t)
-	for says, r := range map[string]RoleSpec{
+	for says, r := range map[string]noun.RoleSpec{
 		"every 10ms":  {HealthEvery: 10 * time.Millisecond, HealthMissed: 2},
 		"0 missed":    {HealthEvery: time.Minute},
 		"every 0s":    {HealthMissed: 2},
 		"1001 missed": {HealthEvery: time.Minute, HealthMissed: 1001},
 	} {
 		r.Name = "a"
-		if out := d.want(Invalid, ApplyRoom{Room: "r", Roles: []RoleSpec{r}}); !strings.Contains(out.Detail, says) {
+		if out := d.want(noun.Invalid, ApplyRoom{Room: "r", Roles: []noun.RoleSpec{r}}); !strings.Contains(out.Detail, says) {
 			t.Errorf("%+v is refused with %q, want %q in it", r, out.Detail, says)
 		}
 	}

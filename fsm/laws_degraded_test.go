@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // tell is the word of the host's agentd about terminals.
@@ -41,7 +43,7 @@ func TestSeed004DegradedModeIsSaidInEveryDecision(t *testing.T) {
 			x := newWatched(t)
 			tt.tell(x)
 			x.beating(stalledAfter + time.Second)
-			for _, r := range []Rung{RungNudge, RungWake, RungInterrupt, RungRestart} {
+			for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungInterrupt, noun.RungRestart} {
 				x.up(r)
 			}
 			for _, kind := range []string{"agent.nudged", "agent.woken", "agent.interrupted", "agent.restarted_stuck"} {
@@ -77,16 +79,16 @@ func TestSeed004DegradedModeStartsAgents(t *testing.T) {
 // Seed 004, "Degraded Boot triage is purely mechanical": heartbeat stale -> restart, with
 // thresholds only, and the restart says that nothing was typed.
 func TestSeed004DegradedModeRestartsOnThresholds(t *testing.T) {
-	x := newWatched(t, func(r *RoleSpec) { r.Ladder = LadderRestart })
+	x := newWatched(t, func(r *noun.RoleSpec) { r.Ladder = noun.LadderRestart })
 	x.tell("", "no tmux")
 	x.beating(stalledAfter + time.Second)
 	set := x.s.Settings().Ladder
 	began := x.clock
-	for _, r := range []Rung{RungNudge, RungWake, RungInterrupt} {
+	for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungInterrupt} {
 		x.up(r)
 		x.must(NoteRung{Agent: x.agent(hungName).ID, Inc: x.me.Inc, Rung: r, Reason: "no terminal"})
 	}
-	x.up(RungRestart)
+	x.up(noun.RungRestart)
 	if took := x.clock.Sub(began); took != set.Nudge+set.Wake+set.Interrupt {
 		t.Errorf("restarted after %s", took)
 	}
@@ -100,19 +102,19 @@ func TestSeed004DegradedModeRestartsOnThresholds(t *testing.T) {
 // runner that nobody watches any more, and with an agentd of another version.
 func TestSeed004CommonIssuesStatusShowsWrongState(t *testing.T) {
 	for name, end := range map[string]func(x *watched){
-		"prompt": func(x *watched) { x.see(PromptNone, false) },
+		"prompt": func(x *watched) { x.see(noun.PromptNone, false) },
 		"life":   func(x *watched) { x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: 1}) },
 		"fence":  func(x *watched) { x.jump(time.Hour) },
 		"runner": func(x *watched) { x.tell("tmux 3.3a", "", "other") },
 	} {
 		x := newWatched(t)
 		x.tell("tmux 3.3a", "", "w")
-		x.see(PromptPermission, false)
+		x.see(noun.PromptPermission, false)
 		if v := x.verdict(); v != AgentNeedsInput {
 			t.Fatalf("%s at the prompt", v)
 		}
 		end(x)
-		if v := x.verdict(); v == AgentNeedsInput || x.agent(hungName).shows(PromptPermission) || x.agent(hungName).screenExcuse() > x.clock {
+		if v := x.verdict(); v == AgentNeedsInput || x.agent(hungName).Shows(noun.PromptPermission) || x.agent(hungName).ScreenExcuse() > x.clock {
 			t.Errorf("%s: still %s", name, v)
 		}
 	}
@@ -135,13 +137,13 @@ func TestTerminalsOfAHost(t *testing.T) {
 	if got := x.eventTexts("host.terminals"); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	x.want(Superseded, ReportTerminals{Host: x.h, Boot: "other", Tool: "tmux 9"})
-	x.want(NotFound, ReportTerminals{Host: 99, Boot: "boot1", Tool: "tmux 9"})
-	x.want(Invalid, ReportTerminals{Host: x.h, Boot: "boot1", Tool: strings.Repeat("x", MaxTool+1)})
+	x.want(noun.Superseded, ReportTerminals{Host: x.h, Boot: "other", Tool: "tmux 9"})
+	x.want(noun.NotFound, ReportTerminals{Host: 99, Boot: "boot1", Tool: "tmux 9"})
+	x.want(noun.Invalid, ReportTerminals{Host: x.h, Boot: "boot1", Tool: strings.Repeat("x", noun.MaxTool+1)})
 	if got := x.s.Host(x.h).Terminals(); got != want[1] {
 		t.Errorf("%q", got)
 	}
-	x.room("hand", RoleSpec{Name: "a"})
+	x.room("hand", noun.RoleSpec{Name: "a"})
 	x.must(Join{Speaker{Agent: "hand/a"}})
 	if got := x.s.Degraded(x.agent("hand/a").ID); !strings.Contains(got, "by hand") {
 		t.Errorf("started by hand: %q", got)

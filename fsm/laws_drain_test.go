@@ -4,10 +4,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // drained is a host with an agent at work and an idle one, and a second host.
-func drained(t *testing.T) (d *drive, h1, h2 HostID, w Work) {
+func drained(t *testing.T) (d *drive, h1, h2 noun.HostID, w Work) {
 	d = newDrive(t)
 	h1, h2 = d.host("h1", "worker"), d.host("h2", "worker")
 	d.room("demo", managed("busy"), managed("idle"), managed("soon"))
@@ -27,15 +29,15 @@ func TestL9DrainedHostGivesItsAgentsAway(t *testing.T) {
 	if out := d.must(DrainHost{Host: h1, By: "ann"}); out.Count != 2 {
 		t.Fatalf("%d lives are left", out.Count)
 	}
-	if h := d.s.Host(h1); h.Status() != HostDraining || h.DrainBy != "ann" || h.State != HostReady {
+	if h := d.s.Host(h1); h.Status() != noun.HostDraining || h.DrainBy != "ann" || h.State != noun.HostReady {
 		t.Fatalf("%+v", h)
 	}
 	busy, idle, soon := d.agent("demo/busy"), d.agent("demo/idle"), d.agent("demo/soon")
-	if busy.Order != NoOrder || idle.Order != StopOrder || soon.Proc != ProcNone {
+	if busy.Order != noun.NoOrder || idle.Order != noun.StopOrder || soon.Proc != noun.ProcNone {
 		t.Fatalf("busy %s, idle %s, soon %s", busy.Order, idle.Order, soon.Proc)
 	}
-	d.want(Superseded, AcceptOrder{Host: h1, Boot: "boot1", Agent: 3, Inc: 1})
-	d.want(Conflict, OrderStart{Agent: 3, Inc: 2, Host: h1})
+	d.want(noun.Superseded, AcceptOrder{Host: h1, Boot: "boot1", Agent: 3, Inc: 1})
+	d.want(noun.Conflict, OrderStart{Agent: 3, Inc: 2, Host: h1})
 	d.start("demo/soon", h2)
 	d.must(ReportExit{Host: h1, Agent: 2, Inc: 1, Signal: "terminated"})
 	d.start("demo/idle", h2)
@@ -47,19 +49,19 @@ func TestL9DrainedHostGivesItsAgentsAway(t *testing.T) {
 	}
 	d.must(CreateTask{Room: "demo", Role: "busy"})
 	d.must(CompleteTask{w, "done"})
-	if d.agent("demo/busy").Order != StopOrder {
+	if d.agent("demo/busy").Order != noun.StopOrder {
 		t.Fatal("it has given its task back and is not stopped")
 	}
-	d.want(Stopped, Claim{Speaker: w.Speaker})
+	d.want(noun.Stopped, Claim{Speaker: w.Speaker})
 	d.must(ReportExit{Host: h1, Agent: 1, Inc: 1, Signal: "terminated"})
 	for _, name := range []string{"demo/busy", "demo/idle"} {
-		if a := d.agent(name); a.LastExit.Kind != ExitOrdered || a.Failures != 0 {
+		if a := d.agent(name); a.LastExit.Kind != noun.ExitOrdered || a.Failures != 0 {
 			t.Fatalf("%s was charged: %+v", name, a.LastExit)
 		}
 	}
 	d.start("demo/busy", h2)
 	d.must(DrainHost{Host: h1, Off: true, By: "ann"})
-	if d.s.Host(h1).Status() != HostReady || d.happened("host.drained") != 1 || d.happened("host.undrained") != 1 {
+	if d.s.Host(h1).Status() != noun.HostReady || d.happened("host.drained") != 1 || d.happened("host.undrained") != 1 {
 		t.Fatalf("%+v", d.s.Host(h1))
 	}
 }
@@ -71,20 +73,20 @@ func TestDrainEndsAtItsDeadline(t *testing.T) {
 	d.must(ReportExit{Host: h1, Agent: 2, Inc: 1, Signal: "terminated"})
 	d.pass(39 * time.Second)
 	d.beat(h1, BeatFence|BeatVouch, 1)
-	if d.agent("demo/busy").Order != NoOrder {
+	if d.agent("demo/busy").Order != noun.NoOrder {
 		t.Fatal("stopped before the deadline")
 	}
 	d.s = reload(t, d.s)
 	d.pass(time.Second)
-	if d.agent("demo/busy").Order != StopOrder {
+	if d.agent("demo/busy").Order != noun.StopOrder {
 		t.Fatal("not stopped at the deadline")
 	}
 	d.must(ReportExit{Host: h1, Agent: 1, Inc: 1, Signal: "terminated"})
-	if x := d.s.Task(w.Task); x.State != TaskPending || x.Charged != 0 || x.Kills != 0 {
+	if x := d.s.Task(w.Task); x.State != noun.TaskPending || x.Charged != 0 || x.Kills != 0 {
 		t.Fatalf("%+v", x)
 	}
-	d.want(Invalid, DrainHost{Host: h1, Deadline: -1})
-	d.want(NotFound, DrainHost{Host: 99})
+	d.want(noun.Invalid, DrainHost{Host: h1, Deadline: -1})
+	d.want(noun.NotFound, DrainHost{Host: 99})
 }
 
 // Incident I152: a drain is durable; the host's reboot, loss and good-bye and a
@@ -99,14 +101,14 @@ func TestI152DrainOutlivesEverythingButItsEnd(t *testing.T) {
 	d.must(LeaveHost{Key: "h1", Boot: "boot1"})
 	d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot2", Runners: []string{"worker"}})
 	d.pass(2 * time.Minute)
-	d.state(h, HostLost)
+	d.state(h, noun.HostLost)
 	d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot2", Runners: []string{"worker"}})
 	d.term = 7
 	d.must(LeaderEstablished{Server: "b"})
 	if got := d.s.Host(h); !got.Drain || got.DrainBy != "ann" {
 		t.Fatalf("the drain is over: %+v", got)
 	}
-	d.want(Conflict, OrderStart{Agent: 1, Inc: 1, Host: h})
+	d.want(noun.Conflict, OrderStart{Agent: 1, Inc: 1, Host: h})
 	if why := d.s.Why(1); !strings.Contains(why.Text, "h1 is drained by ann") {
 		t.Fatalf("%+v", why)
 	}
@@ -131,10 +133,10 @@ func TestDrainCatchesAdoptedLives(t *testing.T) {
 	d.start("demo/b", h)
 	d.pass(61 * time.Second)
 	d.must(DrainHost{Host: h, By: "ann"})
-	if ans := d.beatAs(h, 1, 1); ans.Exceptions[0].Verdict != VerdictAdopt {
+	if ans := d.beatAs(h, 1, 1); ans.Exceptions[0].Verdict != noun.VerdictAdopt {
 		t.Fatalf("%+v", ans)
 	}
-	if a := d.agent("demo/b"); a.Order != StopOrder || a.Inc != 1 {
+	if a := d.agent("demo/b"); a.Order != noun.StopOrder || a.Inc != 1 {
 		t.Fatalf("%+v", a)
 	}
 }
@@ -147,16 +149,16 @@ func TestL10WordsOfALifeThatMayGoOn(t *testing.T) {
 	d.room("demo", managed("b"))
 	sp := d.start("demo/b", h)
 	d.pass(61 * time.Second)
-	if out := d.do(Join{sp}); out.Code != Rejoin {
+	if out := d.do(Join{sp}); out.Code != noun.Rejoin {
 		t.Fatalf("join of a lost life: %v %s, want rejoin", out.Code, out.Detail)
 	}
-	if ans := d.beatAs(h, 1, 1); ans.Exceptions[0].Verdict != VerdictAdopt {
+	if ans := d.beatAs(h, 1, 1); ans.Exceptions[0].Verdict != noun.VerdictAdopt {
 		t.Fatalf("%+v", ans)
 	}
 	d.must(Join{sp})
 	d.pass(61 * time.Second)
 	d.must(SetAgent{Agent: "demo/b", Stop: true})
-	if out := d.do(Join{sp}); out.Code != Superseded {
+	if out := d.do(Join{sp}); out.Code != noun.Superseded {
 		t.Fatalf("join of a lost life that was stopped: %v %s, want superseded", out.Code, out.Detail)
 	}
 }
@@ -166,10 +168,10 @@ func TestApplyLiftsTheBackOffOfAStartFault(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "worker")
 	d.room("demo", managed("b"))
-	for inc := Incarnation(1); inc <= 2; inc++ {
+	for inc := noun.Incarnation(1); inc <= 2; inc++ {
 		d.must(OrderStart{Agent: 1, Inc: inc, Host: h})
 		d.must(AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: inc})
-		d.must(ReportExit{Host: h, Agent: 1, Inc: inc, Kind: ExitStartFailed, Reason: "parameter x"})
+		d.must(ReportExit{Host: h, Agent: 1, Inc: inc, Kind: noun.ExitStartFailed, Reason: "parameter x"})
 		if inc == 1 {
 			d.pass(45 * time.Second)
 		}
@@ -182,7 +184,7 @@ func TestApplyLiftsTheBackOffOfAStartFault(t *testing.T) {
 		t.Fatalf("why %s after the same declaration, want back_off", code)
 	}
 	mended := managed("b")
-	mended.Params = []KV{{"x", "1"}}
+	mended.Params = []noun.KV{{Key: "x", Value: "1"}}
 	d.room("demo", mended)
 	if code := d.s.Why(1).Code; code != "start_due" {
 		t.Fatalf("why %s after another declaration, want start_due", code)
@@ -200,25 +202,25 @@ func TestConfirmDead(t *testing.T) {
 	d.must(Claim{Speaker: sp})
 	d.must(OrderStart{Agent: 2, Inc: 1, Host: h1})
 	dead := ConfirmDead{Host: h1, By: "ann"}
-	d.want(NotFound, ConfirmDead{Host: 99, By: "ann"})
-	d.want(Conflict, dead) // ready
-	d.view("a", h1, HearSilent, HearAlive)
+	d.want(noun.NotFound, ConfirmDead{Host: 99, By: "ann"})
+	d.want(noun.Conflict, dead) // ready
+	d.view("a", h1, noun.HearSilent, noun.HearAlive)
 	d.doubted(h1)
 	d.pass(SilentFor)
-	d.want(Conflict, dead) // its stream is heard
-	d.view("a", h1, HearSilent, HearSilent)
+	d.want(noun.Conflict, dead) // its stream is heard
+	d.view("a", h1, noun.HearSilent, noun.HearSilent)
 	d.beat(h1, 0)
-	d.want(Conflict, dead) // it has just beaten
+	d.want(noun.Conflict, dead) // it has just beaten
 	d.pass(SilentFor)
 	if out := d.must(dead); out.Count != 1 {
 		t.Fatalf("%d lives", out.Count)
 	}
-	d.state(h1, HostLost)
+	d.state(h1, noun.HostLost)
 	a := d.agent("demo/b")
-	if a.Proc != ProcLost || a.LastExit.Kind != ExitFenceEnded || !strings.Contains(a.LastExit.Reason, "confirmed dead by ann") {
+	if a.Proc != noun.ProcLost || a.LastExit.Kind != noun.ExitFenceEnded || !strings.Contains(a.LastExit.Reason, "confirmed dead by ann") {
 		t.Fatalf("%+v %+v", a, a.LastExit)
 	}
-	if x := d.s.Task(task); x.State != TaskPending || x.Charged != 0 {
+	if x := d.s.Task(task); x.State != noun.TaskPending || x.Charged != 0 {
 		t.Fatalf("%+v", x)
 	}
 	if b := d.s.Brake(); b.Set != 0 || len(b.Recent) != 0 {
@@ -227,11 +229,11 @@ func TestConfirmDead(t *testing.T) {
 	d.start("demo/b", h2)
 	d.start("demo/c", h2)
 	d.must(dead) // again, by now it is lost
-	if ans := d.beatAs(h1, 1, 1); ans.Exceptions[0].Verdict != VerdictSuperseded {
+	if ans := d.beatAs(h1, 1, 1); ans.Exceptions[0].Verdict != noun.VerdictSuperseded {
 		t.Fatalf("%+v", ans)
 	}
 	d.must(ConfirmDead{Host: h2, By: "ann", Force: true})
-	if a := d.agent("demo/c"); a.Proc != ProcLost {
+	if a := d.agent("demo/c"); a.Proc != noun.ProcLost {
 		t.Fatalf("%+v", a)
 	}
 }
@@ -243,7 +245,7 @@ func TestL7ConfirmDeadLetsTheNewBootIn(t *testing.T) {
 	d.room("demo", managed("b"))
 	d.start("demo/b", h)
 	again := RegisterHost{Key: "h1", Name: "h1", Boot: "boot2", Runners: []string{"worker"}}
-	d.want(HostInUse, again)
+	d.want(noun.HostInUse, again)
 	d.must(ConfirmDead{Host: h, By: "ann", Force: true})
 	d.must(again)
 	d.must(OrderStart{Agent: 1, Inc: 2, Host: h})
@@ -255,10 +257,10 @@ func TestForgetHost(t *testing.T) {
 	d.room("demo", managed("b"))
 	d.start("demo/b", h1)
 	forget := ForgetHost{Host: h1, By: "ann"}
-	d.want(NotFound, ForgetHost{Host: 99})
-	d.want(Conflict, forget) // ready
+	d.want(noun.NotFound, ForgetHost{Host: 99})
+	d.want(noun.Conflict, forget) // ready
 	d.must(LeaveHost{Key: "h1", Boot: "boot1"})
-	d.want(Conflict, forget) // may still run an agent
+	d.want(noun.Conflict, forget) // may still run an agent
 	d.pass(time.Minute)
 	d.must(forget)
 	if d.s.Host(h1) != nil || d.s.HostByKey("h1") != nil || d.agent("demo/b").Host != 0 {
@@ -266,7 +268,7 @@ func TestForgetHost(t *testing.T) {
 	}
 	d.s = reload(t, d.s)
 	e := d.entry()
-	e.Beats = []HostBeats{{Host: h1, Boot: "boot1", Packed: PackBeats(nil, []AgentID{1}, []Incarnation{1}, []uint8{BeatFence})}}
+	e.Beats = []HostBeats{{Host: h1, Boot: "boot1", Packed: PackBeats(nil, []noun.AgentID{1}, []noun.Incarnation{1}, []uint8{BeatFence})}}
 	if ans := d.apply(e).Beats[0]; !ans.HostGone {
 		t.Fatalf("%+v", ans)
 	}
@@ -274,7 +276,7 @@ func TestForgetHost(t *testing.T) {
 	if h2 == h1 {
 		t.Fatal("its number was used again")
 	}
-	if ans := d.beatAs(h2, 1, 1); ans.Exceptions[0].Verdict != VerdictSuperseded {
+	if ans := d.beatAs(h2, 1, 1); ans.Exceptions[0].Verdict != noun.VerdictSuperseded {
 		t.Fatalf("%+v", ans)
 	}
 	d.start("demo/b", h2)
@@ -284,18 +286,18 @@ func TestForgetHost(t *testing.T) {
 func TestI98PressureHoldsStarts(t *testing.T) {
 	d, h1, h2, _ := drained(t)
 	p := ReportPressure{Host: h1, Boot: "boot1", Reason: "short of memory: 100 MiB are free"}
-	d.want(NotFound, ReportPressure{Host: 99})
-	d.want(Superseded, ReportPressure{Host: h1, Boot: "boot0"})
+	d.want(noun.NotFound, ReportPressure{Host: 99})
+	d.want(noun.Superseded, ReportPressure{Host: h1, Boot: "boot0"})
 	d.must(p)
 	p.Reason = "short of memory: 90 MiB are free"
 	d.must(p)
-	if a := d.agent("demo/soon"); a.Proc != ProcNone {
+	if a := d.agent("demo/soon"); a.Proc != noun.ProcNone {
 		t.Fatalf("its open order is %s", a.Proc)
 	}
-	if a := d.agent("demo/idle"); a.Proc != ProcRunning || a.Order != NoOrder {
+	if a := d.agent("demo/idle"); a.Proc != noun.ProcRunning || a.Order != noun.NoOrder {
 		t.Fatalf("%+v", a)
 	}
-	d.want(Conflict, OrderStart{Agent: 3, Inc: 2, Host: h1})
+	d.want(noun.Conflict, OrderStart{Agent: 3, Inc: 2, Host: h1})
 	d.must(LeaveHost{Key: "h2", Boot: "boot1"})
 	if why := d.s.Why(3); !strings.Contains(why.Text, "h1 takes no starts: short of memory: 90 MiB") || !strings.Contains(why.Text, "h2 has left") {
 		t.Fatalf("%+v", why)

@@ -6,21 +6,23 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // alarmed is a cluster with escalations, one host and one agent of a runner.
 type alarmed struct {
 	*drive
-	host HostID
+	host noun.HostID
 }
 
 func newAlarmed(t *testing.T) *alarmed {
 	t.Helper()
 	x := &alarmed{drive: newDrive(t)}
 	x.jump(time.Hour)
-	x.must(PutSettings{Values: []KV{{"ttl", "24h"}, {"host_ttl", "24h"}}})
+	x.must(PutSettings{Values: []noun.KV{{Key: "ttl", Value: "24h"}, {Key: "host_ttl", Value: "24h"}}})
 	x.host = x.drive.host("h1", "w")
-	x.room("r", RoleSpec{Name: "a", Runner: "w", KillLimit: 1, AckLimit: 24 * time.Hour, StartLimit: 24 * time.Hour})
+	x.room("r", noun.RoleSpec{Name: "a", Runner: "w", KillLimit: 1, AckLimit: 24 * time.Hour, StartLimit: 24 * time.Hour})
 	return x
 }
 
@@ -33,10 +35,10 @@ func (x *alarmed) stick() {
 }
 
 // all lists the escalations, oldest first.
-func (x *alarmed) all() (list []*Escalation) { return slices.Collect(x.s.Escalations(0)) }
+func (x *alarmed) all() (list []*noun.Escalation) { return slices.Collect(x.s.Escalations(0)) }
 
 // only is the one escalation that there is.
-func (x *alarmed) only(kind EscalationKind) *Escalation {
+func (x *alarmed) only(kind noun.EscalationKind) *noun.Escalation {
 	x.t.Helper()
 	list := x.all()
 	if len(list) != 1 || list[0].Kind != kind {
@@ -55,21 +57,21 @@ func (x *alarmed) crash() {
 // needs, commands that name what they are about, and no content of any task or mail.
 func TestEscalationsOfEachKind(t *testing.T) {
 	for _, tc := range []struct {
-		kind      EscalationKind
+		kind      noun.EscalationKind
 		subject   string
-		priority  MailPriority
+		priority  noun.MailPriority
 		facts     string // of them
 		commands  string // one of them
 		do, undo  func(x *alarmed)
 		undoneToo bool // it lasts whatever is done
 	}{
-		{kind: EscStuckProcess, subject: "r/a", priority: MailUrgent, facts: "{pid 4711}", commands: "vigil host explain h1",
+		{kind: noun.EscStuckProcess, subject: "r/a", priority: noun.MailUrgent, facts: "{pid 4711}", commands: "vigil host explain h1",
 			do: func(x *alarmed) {
 				x.start("r/a", x.host)
 				x.must(ReportStuck{Host: x.host, Agent: 1, Inc: x.agent("r/a").Inc, Reason: "in uninterruptible sleep"})
 			},
 			undo: func(x *alarmed) { x.must(ReportStuck{Host: x.host, Agent: 1, Inc: x.agent("r/a").Inc}) }},
-		{kind: EscBreaker, subject: "r/a", priority: MailHigh, facts: "{failures 5} {paused_for 30m0s} {last_exit crash} {exit_code 3}", commands: "vigil agent unpark r/a",
+		{kind: noun.EscBreaker, subject: "r/a", priority: noun.MailHigh, facts: "{failures 5} {paused_for 30m0s} {last_exit crash} {exit_code 3}", commands: "vigil agent unpark r/a",
 			do: func(x *alarmed) {
 				for range 5 {
 					x.wait("r/a", x.host)
@@ -78,7 +80,7 @@ func TestEscalationsOfEachKind(t *testing.T) {
 				}
 			},
 			undo: func(x *alarmed) { x.must(UnparkAgent{Agent: "r/a", By: "ann"}) }},
-		{kind: EscBrokenStart, subject: "r/a", priority: MailHigh, facts: "{failed_starts 3} {runner w}", commands: "vigil agent explain r/a",
+		{kind: noun.EscBrokenStart, subject: "r/a", priority: noun.MailHigh, facts: "{failed_starts 3} {runner w}", commands: "vigil agent explain r/a",
 			do: func(x *alarmed) {
 				for range 3 {
 					x.wait("r/a", x.host)
@@ -86,7 +88,7 @@ func TestEscalationsOfEachKind(t *testing.T) {
 				}
 			},
 			undo: func(x *alarmed) { x.wait("r/a", x.host); x.must(Join{x.start("r/a", x.host)}) }},
-		{kind: EscTaskQuarantined, subject: "task 1", priority: MailHigh, facts: "{role a} {deaths 1} {attempts 1}", commands: "vigil task unquarantine 1",
+		{kind: noun.EscTaskQuarantined, subject: "task 1", priority: noun.MailHigh, facts: "{role a} {deaths 1} {attempts 1}", commands: "vigil task unquarantine 1",
 			do: func(x *alarmed) {
 				x.must(CreateTask{Room: "r", Role: "a", Title: "secret title", Text: "secret text"})
 				me := x.start("r/a", x.host)
@@ -95,9 +97,9 @@ func TestEscalationsOfEachKind(t *testing.T) {
 				x.crash()
 			},
 			undo: func(x *alarmed) { x.must(UnquarantineTask{Task: 1, By: "ann"}) }},
-		{kind: EscMailUnanswered, subject: "r/a", priority: MailUrgent, facts: "{mail 1} {mail_from ann} {mail_state queued} {waits_for 2m0s}", commands: "vigil nudge r/a",
+		{kind: noun.EscMailUnanswered, subject: "r/a", priority: noun.MailUrgent, facts: "{mail 1} {mail_from ann} {mail_state queued} {waits_for 2m0s}", commands: "vigil nudge r/a",
 			do: func(x *alarmed) {
-				x.must(SendMail{From: "ann", To: "r/a", Subject: "secret subject", Body: "secret body", Priority: MailUrgent})
+				x.must(SendMail{From: "ann", To: "r/a", Subject: "secret subject", Body: "secret body", Priority: noun.MailUrgent})
 				x.jump(2 * time.Minute)
 			},
 			undo: func(x *alarmed) {
@@ -105,17 +107,17 @@ func TestEscalationsOfEachKind(t *testing.T) {
 				x.must(Join{me})
 				x.must(AckMail{Speaker: me, Mail: 1})
 			}},
-		{kind: EscMassFailure, subject: "cluster", priority: MailUrgent, facts: "{no_starts_for 24h0m0s}", commands: "vigil brake release",
+		{kind: noun.EscMassFailure, subject: "cluster", priority: noun.MailUrgent, facts: "{no_starts_for 24h0m0s}", commands: "vigil brake release",
 			do: func(x *alarmed) {
-				x.room("r", RoleSpec{Name: "a", Runner: "w", Replicas: 12})
+				x.room("r", noun.RoleSpec{Name: "a", Runner: "w", Replicas: 12})
 				for i := range 12 {
-					x.start(AgentName("r", "a", uint32(i+1)), x.host)
+					x.start(noun.AgentName("r", "a", uint32(i+1)), x.host)
 				}
 				x.jump(24 * time.Hour) // nobody beats
 				x.pass(time.Second)
 			},
 			undo: func(x *alarmed) { x.must(ReleaseBrake{By: "ann"}) }},
-		{kind: EscRoomCanceled, subject: "r", priority: MailLow, facts: "{reason idle_timeout} {tasks 1} {silent_for 11m1s}", commands: "vigil room reopen r",
+		{kind: noun.EscRoomCanceled, subject: "r", priority: noun.MailLow, facts: "{reason idle_timeout} {tasks 1} {silent_for 11m1s}", commands: "vigil room reopen r",
 			do: func(x *alarmed) {
 				x.must(CreateTask{Room: "r", Role: "a", Title: "secret title"})
 				rm := x.s.Room("r")
@@ -125,21 +127,21 @@ func TestEscalationsOfEachKind(t *testing.T) {
 				x.must(CancelIdleRoom{Room: rm.ID, Active: rm.Active, Warned: x.s.Room("r").Warned})
 			},
 			undo: func(x *alarmed) { x.must(ReopenRoom{Room: "r", By: "ann"}) }},
-		{kind: EscServerDiverged, subject: "c", priority: MailUrgent, facts: "{diverged_servers 1}", commands: "vigil server remove c",
+		{kind: noun.EscServerDiverged, subject: "c", priority: noun.MailUrgent, facts: "{diverged_servers 1}", commands: "vigil server remove c",
 			do: func(x *alarmed) {
 				x.must(PutServer{ID: "c"})
 				x.must(Mark{Voters: []string{"a", "b", "c"}})
 				at := x.s.LastIndex()
-				for _, h := range []KV{{"a", "1"}, {"b", "1"}, {"c", "2"}} {
+				for _, h := range []noun.KV{{Key: "a", Value: "1"}, {Key: "b", Value: "1"}, {Key: "c", Value: "2"}} {
 					x.must(ReportHash{Server: h.Key, Index: at, Hash: []byte(h.Value)})
 				}
 			},
 			undo: func(x *alarmed) { x.must(DropServer{ID: "c"}) }},
-		{kind: EscStatesDiffer, subject: "cluster", priority: MailUrgent, facts: "{hashes a=31 b=32} {voters 3}", commands: "vigil server list",
+		{kind: noun.EscStatesDiffer, subject: "cluster", priority: noun.MailUrgent, facts: "{hashes a=31 b=32} {voters 3}", commands: "vigil server list",
 			do: func(x *alarmed) {
 				x.must(Mark{Voters: []string{"a", "b", "c"}})
 				at := x.s.LastIndex()
-				for _, h := range []KV{{"a", "1"}, {"b", "2"}} {
+				for _, h := range []noun.KV{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}} {
 					x.must(ReportHash{Server: h.Key, Index: at, Hash: []byte(h.Value)})
 				}
 			},
@@ -148,16 +150,16 @@ func TestEscalationsOfEachKind(t *testing.T) {
 					x.must(Mark{Voters: []string{"a", "b", "c"}})
 				}
 			}},
-		{kind: EscAgentStuck, subject: "r/a", priority: MailHigh, facts: "{verdict stalled} {asked_for 7m0s} {restarts 0}", commands: "vigil agent restart r/a",
+		{kind: noun.EscAgentStuck, subject: "r/a", priority: noun.MailHigh, facts: "{verdict stalled} {asked_for 7m0s} {restarts 0}", commands: "vigil agent restart r/a",
 			do: func(x *alarmed) {
-				x.must(PutSettings{Values: []KV{{"ttl", "24h"}, {"host_ttl", "24h"}}})
+				x.must(PutSettings{Values: []noun.KV{{Key: "ttl", Value: "24h"}, {Key: "host_ttl", Value: "24h"}}})
 				me := x.start("r/a", x.host)
 				x.must(Join{me})
 				task := x.must(CreateTask{Room: "r", Role: "a", Title: "secret title"}).Task
 				x.must(Claim{Speaker: me})
 				x.must(StartTask{Work{me, task, 1}})
 				x.jump(stalledAfter + time.Second)
-				for _, r := range []Rung{RungNudge, RungWake, RungEscalate} {
+				for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungEscalate} {
 					c := x.s.Climb(1)
 					x.jump(max(0, c.Due.Sub(x.clock)))
 					x.must(StepLadder{Agent: 1, Inc: me.Inc, Rung: r, Seen: c.Seen})
@@ -166,23 +168,23 @@ func TestEscalationsOfEachKind(t *testing.T) {
 			undo: func(x *alarmed) {
 				x.must(ProgressTask{Work: Work{Speaker{Agent: "r/a", Inc: x.agent("r/a").Inc}, 1, 1}, Note: "on it"})
 			}},
-		{kind: EscPrompt, subject: "r/a", priority: MailHigh, facts: "{shown_for 5m0s} {runner w}", commands: "vigil agent screen r/a",
+		{kind: noun.EscPrompt, subject: "r/a", priority: noun.MailHigh, facts: "{shown_for 5m0s} {runner w}", commands: "vigil agent screen r/a",
 			do: func(x *alarmed) {
-				x.must(PutSettings{Values: []KV{{"ttl", "24h"}, {"host_ttl", "24h"}}})
+				x.must(PutSettings{Values: []noun.KV{{Key: "ttl", Value: "24h"}, {Key: "host_ttl", Value: "24h"}}})
 				me := x.start("r/a", x.host)
 				x.must(Join{me})
-				x.must(ReportScreen{Host: x.host, Agent: 1, Inc: me.Inc, Kind: PromptPermission})
+				x.must(ReportScreen{Host: x.host, Agent: 1, Inc: me.Inc, Kind: noun.PromptPermission})
 				x.jump(5 * time.Minute)
 			},
 			undo: func(x *alarmed) {
-				x.must(ReportScreen{Host: x.host, Agent: 1, Inc: x.agent("r/a").Inc, Kind: PromptNone})
+				x.must(ReportScreen{Host: x.host, Agent: 1, Inc: x.agent("r/a").Inc, Kind: noun.PromptNone})
 			}},
 	} {
 		t.Run(tc.kind.String(), func(t *testing.T) {
 			x := newAlarmed(t)
 			tc.do(x)
 			e := x.only(tc.kind)
-			if e.Subject != tc.subject || e.Priority != tc.priority || e.Count != 1 || e.State != EscalationOpen || !e.Notice.Pending {
+			if e.Subject != tc.subject || e.Priority != tc.priority || e.Count != 1 || e.State != noun.EscalationOpen || !e.Notice.Pending {
 				t.Errorf("%+v", e)
 			}
 			if got := fmt.Sprint(e.Facts); !strings.Contains(got, tc.facts) {
@@ -201,7 +203,7 @@ func TestEscalationsOfEachKind(t *testing.T) {
 			if x.s.Lasts(e) {
 				t.Error("it is undone and said to last")
 			}
-			if e = x.s.Escalation(1); e.State != EscalationOpen {
+			if e = x.s.Escalation(1); e.State != noun.EscalationOpen {
 				t.Errorf("it is %s without a human's word", e.State)
 			}
 			if n := x.events("escalation.opened"); n != 1 {
@@ -216,7 +218,7 @@ func TestEscalationsOfEachKind(t *testing.T) {
 func TestL11InquiriesOfTheLadderAreNotEscalatedTwice(t *testing.T) {
 	x := newAlarmed(t)
 	for _, from := range []string{LaddersBy, "ann"} {
-		x.must(SendMail{From: from, To: "r/a", Subject: "s", Priority: MailHigh})
+		x.must(SendMail{From: from, To: "r/a", Subject: "s", Priority: noun.MailHigh})
 		x.jump(time.Hour)
 		if n := x.events("mail.escalated"); n == 0 {
 			t.Fatal("no mail was escalated")
@@ -225,7 +227,7 @@ func TestL11InquiriesOfTheLadderAreNotEscalatedTwice(t *testing.T) {
 			t.Errorf("%d escalations about mail of the ladder", got)
 		}
 	}
-	if e := x.only(EscMailUnanswered); e.Count != 1 {
+	if e := x.only(noun.EscMailUnanswered); e.Count != 1 {
 		t.Errorf("%+v", e)
 	}
 }
@@ -236,30 +238,30 @@ func TestL11EscalationsAreDeduplicatedAndCooledDown(t *testing.T) {
 	x := newAlarmed(t)
 	x.start("r/a", x.host)
 	x.stick()
-	first := *x.only(EscStuckProcess)
+	first := *x.only(noun.EscStuckProcess)
 	for range 20 {
 		x.jump(time.Minute)
 		x.stick()
 	}
-	e := x.only(EscStuckProcess)
+	e := x.only(noun.EscStuckProcess)
 	if e.Count != 21 || e.First != first.First || e.Last != x.clock || e.Notice.Number != 1 {
 		t.Fatalf("while the notice is pending: %+v", e)
 	}
 	x.must(NoteNotice{Escalation: 1, Notice: 1, Notifier: "hook", Notifiers: []string{"hook"}})
 	x.jump(time.Second)
 	x.stick()
-	if e = x.only(EscStuckProcess); e.Notice.Number != 2 || !e.Notice.Pending || e.Notice.At != x.clock {
+	if e = x.only(noun.EscStuckProcess); e.Notice.Number != 2 || !e.Notice.Pending || e.Notice.At != x.clock {
 		t.Fatalf("after the cool-down: %+v", e)
 	}
 	x.must(NoteNotice{Escalation: 1, Notice: 2, Notifier: "hook", Notifiers: []string{"hook"}})
 	x.jump(15*time.Minute - time.Second)
 	x.stick()
-	if e = x.only(EscStuckProcess); e.Notice.Number != 2 || e.Notice.Pending {
+	if e = x.only(noun.EscStuckProcess); e.Notice.Number != 2 || e.Notice.Pending {
 		t.Fatalf("in the cool-down: %+v", e.Notice)
 	}
 	x.jump(time.Second)
 	x.stick()
-	if e = x.only(EscStuckProcess); e.Notice.Number != 3 {
+	if e = x.only(noun.EscStuckProcess); e.Notice.Number != 3 {
 		t.Fatalf("after the cool-down: %+v", e.Notice)
 	}
 	if n := x.events("escalation.opened"); n != 1 {
@@ -274,7 +276,7 @@ func TestL9AHumansWordAboutAnEscalationWins(t *testing.T) {
 	x.start("r/a", x.host)
 	x.stick()
 	x.must(AckEscalation{Escalation: 1, By: "ann"})
-	if e := x.only(EscStuckProcess); e.State != EscalationAcknowledged || e.AckBy != "ann" || e.Notice.Pending {
+	if e := x.only(noun.EscStuckProcess); e.State != noun.EscalationAcknowledged || e.AckBy != "ann" || e.Notice.Pending {
 		t.Fatalf("acknowledged: %+v", e)
 	}
 	if out := x.must(AckEscalation{Escalation: 1, By: "bob"}); out.Count != 1 || x.s.Escalation(1).AckBy != "ann" {
@@ -282,11 +284,11 @@ func TestL9AHumansWordAboutAnEscalationWins(t *testing.T) {
 	}
 	x.jump(time.Hour)
 	x.stick()
-	if e := x.only(EscStuckProcess); e.Count != 2 || e.Notice.Number != 1 || e.Notice.Pending {
+	if e := x.only(noun.EscStuckProcess); e.Count != 2 || e.Notice.Number != 1 || e.Notice.Pending {
 		t.Fatalf("acknowledged and announced: %+v", e)
 	}
 	x.must(CloseEscalation{Escalation: 1, By: "ann", Note: "rebooted"})
-	x.want(Conflict, AckEscalation{Escalation: 1, By: "bob"})
+	x.want(noun.Conflict, AckEscalation{Escalation: 1, By: "bob"})
 	if out := x.must(CloseEscalation{Escalation: 1, By: "bob"}); out.Count != 1 || x.s.Escalation(1).CloseBy != "ann" || x.s.Escalation(1).Note != "rebooted" {
 		t.Errorf("closed again: %+v", out)
 	}
@@ -298,7 +300,7 @@ func TestL9AHumansWordAboutAnEscalationWins(t *testing.T) {
 	x.must(CloseEscalation{Escalation: 2, By: "ann"})
 	x.jump(15*time.Minute - time.Second)
 	x.stick()
-	if e := x.s.Escalation(2); len(x.all()) != 2 || e.State != EscalationOpen || e.Reopened != 1 || e.Notice.Pending || e.CloseBy != "" || e.Count != 2 {
+	if e := x.s.Escalation(2); len(x.all()) != 2 || e.State != noun.EscalationOpen || e.Reopened != 1 || e.Notice.Pending || e.CloseBy != "" || e.Count != 2 {
 		t.Fatalf("came back in the cool-down: %+v", e)
 	}
 	x.jump(time.Second)
@@ -306,20 +308,20 @@ func TestL9AHumansWordAboutAnEscalationWins(t *testing.T) {
 	if e := x.s.Escalation(2); !e.Notice.Pending || e.Notice.Number != 3 {
 		t.Fatalf("still there after the cool-down: %+v", e)
 	}
-	x.want(NotFound, AckEscalation{Escalation: 9})
-	x.want(NotFound, CloseEscalation{Escalation: 9})
-	x.want(Invalid, CloseEscalation{Escalation: 2, Note: strings.Repeat("x", MaxEscalationNote+1)})
+	x.want(noun.NotFound, AckEscalation{Escalation: 9})
+	x.want(noun.NotFound, CloseEscalation{Escalation: 9})
+	x.want(noun.Invalid, CloseEscalation{Escalation: 2, Note: strings.Repeat("x", noun.MaxEscalationNote+1)})
 }
 
 // L11: closed ones are kept up to a number, those that were closed last; open ones are
 // bounded too, and what is left out is counted.
 func TestL11EscalationsAreBounded(t *testing.T) {
 	x := newAlarmed(t)
-	x.must(PutSettings{Values: []KV{{"escalations_kept", "2"}}})
+	x.must(PutSettings{Values: []noun.KV{{Key: "escalations_kept", Value: "2"}}})
 	many := func(n int) {
 		for i := range n {
 			x.s.now = x.entry()
-			x.s.escalate(Escalation{Kind: EscRoomCanceled, Subject: fmt.Sprint("room", i)})
+			x.s.escalate(noun.Escalation{Kind: noun.EscRoomCanceled, Subject: fmt.Sprint("room", i)})
 		}
 		x.s.settleBooks()
 		x.s.now = nil
@@ -328,15 +330,15 @@ func TestL11EscalationsAreBounded(t *testing.T) {
 		}
 	}
 	many(4)
-	for _, id := range []EscalationID{3, 1, 4, 2} {
+	for _, id := range []noun.EscalationID{3, 1, 4, 2} {
 		x.jump(time.Second)
 		x.must(CloseEscalation{Escalation: id, By: "ann"})
 	}
 	if list := x.all(); len(list) != 2 || list[0].ID != 2 || list[1].ID != 4 {
 		t.Fatalf("kept are %+v, want those that were closed last", list)
 	}
-	many(MaxOpenEscalations + 7)
-	if c := x.s.EscalationCounts(); c.Open != MaxOpenEscalations || c.Dropped != 7 || c.Opened != MaxOpenEscalations+2 {
+	many(noun.MaxOpenEscalations + 7)
+	if c := x.s.EscalationCounts(); c.Open != noun.MaxOpenEscalations || c.Dropped != 7 || c.Opened != noun.MaxOpenEscalations+2 {
 		t.Errorf("%+v", c)
 	}
 }

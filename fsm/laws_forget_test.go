@@ -5,12 +5,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 const week = 7 * 24 * time.Hour
 
 // gone tells whether host number n, called hn, is forgotten, and that an event says so.
-func (d *drive) gone(h HostID) bool {
+func (d *drive) gone(h noun.HostID) bool {
 	d.t.Helper()
 	gone := d.s.Host(h) == nil
 	said := false
@@ -29,7 +31,7 @@ func TestF14SilentHostsAreForgotten(t *testing.T) {
 	d := newDrive(t)
 	stays, lost, left := d.host("h1", "worker"), d.host("h2", "worker"), d.host("h3", "worker")
 	d.must(LeaveHost{Key: "h3", Boot: "boot1"})
-	d.must(PutSettings{Values: []KV{{"host_ttl", "1h"}}})
+	d.must(PutSettings{Values: []noun.KV{{Key: "host_ttl", Value: "1h"}}})
 	for range 7*24 - 1 {
 		d.beat(stays, 0)
 		d.jump(time.Hour)
@@ -57,10 +59,10 @@ func TestF14AHostWithALifeThatMayReturnIsKept(t *testing.T) {
 	d.room("demo", managed("b"))
 	d.start("demo/b", h1)
 	d.jump(2 * week)
-	if d.gone(h1) || d.agent("demo/b").Proc != ProcLost {
+	if d.gone(h1) || d.agent("demo/b").Proc != noun.ProcLost {
 		t.Fatalf("the host is forgotten: %v; its agent is %s", d.gone(h1), d.agent("demo/b").Proc)
 	}
-	if ans := d.beatAs(h1, 1, 1); len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != VerdictAdopt {
+	if ans := d.beatAs(h1, 1, 1); len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != noun.VerdictAdopt {
 		t.Fatalf("the life that waited frozen is told %+v", ans)
 	}
 	d.jump(2 * week)
@@ -95,13 +97,13 @@ func TestF14WhatIsHeardIsKeptAndTheSettingCounts(t *testing.T) {
 	d := newDrive(t)
 	d.must(PutServer{ID: "a"})
 	h1, h2 := d.host("h1", "worker"), d.host("h2", "worker")
-	d.must(ReportViews{Server: "a", Views: []HostView{{Host: h1, Gossip: HearAlive}}})
-	d.must(PutSettings{Values: []KV{{"forget_hosts", "0s"}}})
+	d.must(ReportViews{Server: "a", Views: []noun.HostView{{Host: h1, Gossip: noun.HearAlive}}})
+	d.must(PutSettings{Values: []noun.KV{{Key: "forget_hosts", Value: "0s"}}})
 	d.jump(2 * week)
 	if d.gone(h1) || d.gone(h2) {
 		t.Fatal("forgotten although that is switched off")
 	}
-	d.must(PutSettings{Values: []KV{{"forget_hosts", "3h"}}})
+	d.must(PutSettings{Values: []noun.KV{{Key: "forget_hosts", Value: "3h"}}})
 	d.jump(forgetAgain)
 	if d.gone(h1) || !d.gone(h2) {
 		t.Fatalf("heard in gossip: %v; not heard: %v", d.gone(h1), d.gone(h2))
@@ -127,7 +129,7 @@ func TestF14ForgettingBreaksNoLaw(t *testing.T) {
 	for _, seed := range seeds(4) {
 		c := newChaos(seed, true)
 		plain, restored := New(), New()
-		for _, e := range append(c.opening(), c.entry(Request{Cmd: PutSettings{Values: []KV{{"forget_hosts", "10s"}, {"host_ttl", "2s"}}}})) {
+		for _, e := range append(c.opening(), c.entry(Request{Cmd: PutSettings{Values: []noun.KV{{Key: "forget_hosts", Value: "10s"}, {Key: "host_ttl", Value: "2s"}}}})) {
 			plain.Apply(e)
 			restored.Apply(e)
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // inbox reads all mail of the overseer's present life, as kinds and subjects.
@@ -29,21 +31,21 @@ func TestSeed004HandoffFlow(t *testing.T) {
 			t.Fatalf("patrol %d is counted as %d, hand-over due: %v", n, out.Count, x.s.HandoverDue(x.agent(watchName)))
 		}
 	}
-	x.must(SendMail{From: "ann", To: watchName, Subject: "at once", Priority: MailUrgent})
+	x.must(SendMail{From: "ann", To: watchName, Subject: "at once", Priority: noun.MailUrgent})
 	out := x.must(HandOver{Speaker: me, Subject: "Routine cycle", Body: "Details"})
 	a := x.agent(watchName)
-	if m := x.s.Mail(out.Mail); m.Kind != HandOverKind || m.Body != "Details" || m.FromInc != me.Inc || m.State != MailQueued {
+	if m := x.s.Mail(out.Mail); m.Kind != HandOverKind || m.Body != "Details" || m.FromInc != me.Inc || m.State != noun.MailQueued {
 		t.Errorf("the summary is %+v", m)
 	}
-	if a.Order != StopOrder || a.Overdue || a.Resume != "" || x.events("agent.handed_over") != 1 || strings.Contains(x.lastEvent("agent.handed_over"), "Routine") {
+	if a.Order != noun.StopOrder || a.Overdue || a.Resume != "" || x.events("agent.handed_over") != 1 || strings.Contains(x.lastEvent("agent.handed_over"), "Routine") {
 		t.Errorf("the life is not being ended: %+v", a)
 	}
-	x.want(Conflict, HandOver{Speaker: me, Subject: "again"}) // it is being stopped
+	x.want(noun.Conflict, HandOver{Speaker: me, Subject: "again"}) // it is being stopped
 	if got := x.inbox(); !slices.Equal(got, []string{"at once"}) {
 		t.Errorf("the ending life reads %q: the summary is not for itself", got)
 	}
 	x.must(SetResume{Speaker: me, Resume: "a late word"})
-	x.must(ReportExit{Host: x.h, Agent: a.ID, Inc: me.Inc, Kind: ExitOrdered})
+	x.must(ReportExit{Host: x.h, Agent: a.ID, Inc: me.Inc, Kind: noun.ExitOrdered})
 	if a = x.agent(watchName); a.Failures != 0 || a.NotBefore != 0 || a.Resume != "" {
 		t.Errorf("the restart is charged, or not fresh: %+v", a)
 	}
@@ -54,7 +56,7 @@ func TestSeed004HandoffFlow(t *testing.T) {
 	if got := x.inbox(); !slices.Equal(got, []string{HandOverKind + " Routine cycle", "at once"}) {
 		t.Errorf("the next life reads %q", got)
 	}
-	if x.s.HandoverDue(x.agent(watchName)) || x.agent(watchName).patrols() != 0 {
+	if x.s.HandoverDue(x.agent(watchName)) || x.agent(watchName).Patrols() != 0 {
 		t.Error("the patrols of the last life count for the next one")
 	}
 	if out := x.patrol(); out.Count != 1 || x.chain().Cycle != 4 {
@@ -66,25 +68,25 @@ func TestSeed004HandoffFlow(t *testing.T) {
 func TestHandoverIsBothOrNeither(t *testing.T) {
 	x := overseerRoom(t, false)
 	hand := HandOver{Speaker: x.me, Subject: "s"}
-	nothing := func(code Code, words string) {
+	nothing := func(code noun.Code, words string) {
 		t.Helper()
 		out := x.want(code, hand)
-		if a := x.agent(watchName); !strings.Contains(out.Detail, words) || a.Order == StopOrder && code != Stopped || x.s.Unread(a.ID) != 0 || x.events("agent.handed_over") != 0 {
+		if a := x.agent(watchName); !strings.Contains(out.Detail, words) || a.Order == noun.StopOrder && code != noun.Stopped || x.s.Unread(a.ID) != 0 || x.events("agent.handed_over") != 0 {
 			t.Errorf("%q, want %q; order %s, %d mails", out.Detail, words, a.Order, x.s.Unread(a.ID))
 		}
 	}
-	nothing(Conflict, "it may hand over after 3m0s")
+	nothing(noun.Conflict, "it may hand over after 3m0s")
 	x.beating(3 * time.Minute)
 	x.must(SetPause{Scope: watchName, Pause: true, By: "ann"})
-	nothing(Stopped, "ann")
+	nothing(noun.Stopped, "ann")
 	x.must(SetPause{Scope: watchName, By: "ann"})
 	hand.Body = strings.Repeat("x", MaxMailBody+1)
-	nothing(Invalid, "body")
+	nothing(noun.Invalid, "body")
 	hand.Body = ""
 	x.must(SetAgent{Agent: watchName, Stop: true, By: "ann"})
-	nothing(Stopped, "stopped")
-	x.want(Superseded, HandOver{Speaker: Speaker{Agent: watchName}, Subject: "s"})
-	x.want(Conflict, HandOver{Speaker: x.boot(), Subject: "s"}) // no overseer
+	nothing(noun.Stopped, "stopped")
+	x.want(noun.Superseded, HandOver{Speaker: Speaker{Agent: watchName}, Subject: "s"})
+	x.want(noun.Conflict, HandOver{Speaker: x.boot(), Subject: "s"}) // no overseer
 }
 
 // boot starts an agent of the triage role.
@@ -99,9 +101,9 @@ func (x *watch) boot() Speaker {
 // A mail that only calls itself a hand-over is read in its turn.
 func TestHandoverCannotBeForged(t *testing.T) {
 	x := overseerRoom(t, false)
-	x.must(SendMail{From: watchName, To: watchName, Subject: "forged", Kind: HandOverKind, Priority: MailLow})
+	x.must(SendMail{From: watchName, To: watchName, Subject: "forged", Kind: HandOverKind, Priority: noun.MailLow})
 	x.must(SendMail{Speaker: x.boot(), To: watchName, Subject: "of another", Kind: HandOverKind})
-	x.must(SendMail{From: "ann", To: watchName, Subject: "high", Priority: MailHigh})
+	x.must(SendMail{From: "ann", To: watchName, Subject: "high", Priority: noun.MailHigh})
 	if got := x.inbox(); !slices.Equal(got, []string{"high", HandOverKind + " of another", HandOverKind + " forged"}) {
 		t.Errorf("read in the order %q", got)
 	}
@@ -110,8 +112,8 @@ func TestHandoverCannotBeForged(t *testing.T) {
 // Seed 004, heartbeat.json and State Files: what was reported is what is shown.
 func TestSeed004PatrolReport(t *testing.T) {
 	x := overseerRoom(t, false)
-	x.want(Invalid, ReportPatrol{Speaker: x.me, Action: "Health Scan"})
-	x.want(Conflict, ReportPatrol{Speaker: x.boot()})
+	x.want(noun.Invalid, ReportPatrol{Speaker: x.me, Action: "Health Scan"})
+	x.want(noun.Conflict, ReportPatrol{Speaker: x.boot()})
 	x.must(ReportPatrol{Speaker: x.me, Cycle: 42, Action: "health-scan", Healthy: 3})
 	at := x.clock
 	if c := x.chain(); c.PatrolAt != at || c.Cycle != 42 || c.Action != "health-scan" || c.Healthy != 3 || c.Unhealthy != 0 || c.Inc != x.me.Inc || c.Patrols != 1 {
@@ -128,7 +130,7 @@ func TestSeed004PatrolReport(t *testing.T) {
 	old := x.me
 	x.exit(old)
 	x.begin()
-	x.want(Superseded, ReportPatrol{Speaker: old, Cycle: 44}) // law L6
+	x.want(noun.Superseded, ReportPatrol{Speaker: old, Cycle: 44}) // law L6
 	if f := x.s.OverseerFacts(x.agent(watchName)); f.Patrolled || f.Age != 0 {
 		t.Errorf("the patrols of the last life are those of the next one: %+v", f)
 	}
@@ -142,7 +144,7 @@ func TestPatrolsCountAsWork(t *testing.T) {
 		for range patrols {
 			x.patrol()
 		}
-		x.must(ReportExit{Host: x.h, Agent: x.agent(watchName).ID, Inc: x.me.Inc, Kind: ExitClean})
+		x.must(ReportExit{Host: x.h, Agent: x.agent(watchName).ID, Inc: x.me.Inc, Kind: noun.ExitClean})
 		if failures := x.agent(watchName).Failures; failures != uint32(1-patrols) {
 			t.Errorf("after %d patrols a clean end costs %d failures", patrols, failures)
 		}
@@ -154,15 +156,15 @@ func TestDecisionIsTypedOnce(t *testing.T) {
 	x := overseerRoom(t, false)
 	x.patrol()
 	x.beating(15*time.Minute + time.Second)
-	x.decided(DecideWake, ByRule)
+	x.decided(noun.DecideWake, noun.ByRule)
 	id := x.agent(watchName).ID
 	prod := ProdOverseer{Agent: id, Inc: x.me.Inc, At: x.chain().Prod}
-	x.want(Conflict, ProdOverseer{Agent: id, Inc: x.me.Inc, At: prod.At - 1})
-	x.want(Superseded, ProdOverseer{Agent: id, Inc: x.me.Inc + 1, At: prod.At})
+	x.want(noun.Conflict, ProdOverseer{Agent: id, Inc: x.me.Inc, At: prod.At - 1})
+	x.want(noun.Superseded, ProdOverseer{Agent: id, Inc: x.me.Inc + 1, At: prod.At})
 	if out := x.must(prod); out.Count != 0 {
 		t.Error("it is not to be typed")
 	}
-	x.want(Conflict, prod)
+	x.want(noun.Conflict, prod)
 	x.must(NoteProd{Agent: id, Inc: x.me.Inc, Reason: "it has no terminal"})
 	if text := x.lastEvent("agent.prod_failed"); !strings.Contains(text, "it has no terminal") {
 		t.Errorf("%q", text)
@@ -181,20 +183,20 @@ func TestDecisionIsTypedOnce(t *testing.T) {
 func TestOverseerNoMore(t *testing.T) {
 	x := overseerRoom(t, true)
 	task := x.ask()
-	x.room("r", RoleSpec{Name: "deacon", Runner: "w"}, RoleSpec{Name: "boot", Runner: "w", Start: StartOnDemand})
-	if a := x.agent(watchName); a.Notes().Chain != nil || len(x.s.looks) != 0 || x.s.Task(task).State != TaskCanceled {
+	x.room("r", noun.RoleSpec{Name: "deacon", Runner: "w"}, noun.RoleSpec{Name: "boot", Runner: "w", Start: noun.StartOnDemand})
+	if a := x.agent(watchName); a.Notes().Chain != nil || len(x.s.looks) != 0 || x.s.Task(task).State != noun.TaskCanceled {
 		t.Errorf("%+v, %v", a.Notes(), x.s.looks)
 	}
 	x = overseerRoom(t, true)
 	x.ask()
 	x.must(DeleteRoom{Room: "r", By: "ann"})
-	x.must(ReportExit{Host: x.h, Agent: x.agent(watchName).ID, Inc: x.me.Inc, Kind: ExitOrdered})
+	x.must(ReportExit{Host: x.h, Agent: x.agent(watchName).ID, Inc: x.me.Inc, Kind: noun.ExitOrdered})
 	if x.s.Room("r") != nil || len(x.s.looks) != 0 {
 		t.Errorf("the room is still there, or looks in it: %v", x.s.looks)
 	}
 	x = overseerRoom(t, true)
-	for _, bad := range []RoleSpec{{Name: "a", Start: StartOnDemand, Overseer: []OverseerSpec{{}}}, {Name: "a", Overseer: []OverseerSpec{{Triage: "a"}}},
-		{Name: "a", Overseer: []OverseerSpec{{}, {}}}, {Name: "a", Overseer: []OverseerSpec{{Fresh: -1}}}, {Name: "a", Overseer: []OverseerSpec{{Triage: "B"}}}} {
-		x.want(Invalid, ApplyRoom{Room: "bad", Roles: []RoleSpec{bad}})
+	for _, bad := range []noun.RoleSpec{{Name: "a", Start: noun.StartOnDemand, Overseer: []noun.OverseerSpec{{}}}, {Name: "a", Overseer: []noun.OverseerSpec{{Triage: "a"}}},
+		{Name: "a", Overseer: []noun.OverseerSpec{{}, {}}}, {Name: "a", Overseer: []noun.OverseerSpec{{Fresh: -1}}}, {Name: "a", Overseer: []noun.OverseerSpec{{Triage: "B"}}}} {
+		x.want(noun.Invalid, ApplyRoom{Room: "bad", Roles: []noun.RoleSpec{bad}})
 	}
 }

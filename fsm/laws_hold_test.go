@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // restored is a drive on a backup that takes the place of d's state.
@@ -31,9 +33,9 @@ func (d *drive) dumped() []byte {
 }
 
 // starts tells whether a start of the agent can be ordered now.
-func (d *drive) starts(name string, host HostID) bool {
+func (d *drive) starts(name string, host noun.HostID) bool {
 	a := d.agent(name)
-	return d.do(OrderStart{Agent: a.ID, Inc: d.s.NextIncarnation(a), Host: host}).Code == OK
+	return d.do(OrderStart{Agent: a.ID, Inc: d.s.NextIncarnation(a), Host: host}).Code == noun.OK
 }
 
 // L7: nothing is started after a restore before the last life that the replaced state has let
@@ -42,9 +44,9 @@ func (d *drive) starts(name string, host HostID) bool {
 func TestF02HoldCoversTheTTLsOfBothStates(t *testing.T) {
 	d := newDrive(t)
 	h1, h2 := d.host("h1", "worker"), d.host("h2", "worker")
-	d.room("r", managed("a", func(r *RoleSpec) { r.TTL = time.Minute }))
+	d.room("r", managed("a", func(r *noun.RoleSpec) { r.TTL = time.Minute }))
 	backup := d.dumped()
-	d.room("r", managed("a", func(r *RoleSpec) { r.TTL = 10 * time.Minute }))
+	d.room("r", managed("a", func(r *noun.RoleSpec) { r.TTL = 10 * time.Minute }))
 	d.start("r/a", h1) // and h1 is cut off: this life runs for up to 7.5 min more
 	x := d.restored(backup)
 	wait := func(x *drive, span time.Duration) {
@@ -96,7 +98,7 @@ func TestF02HoldWaitsForTheHosts(t *testing.T) {
 	if why := x.s.Why(x.agent("r/b").ID); why.Code == "hold" {
 		t.Errorf("all have reported: %+v", why)
 	}
-	wanted := map[AgentID]bool{}
+	wanted := map[noun.AgentID]bool{}
 	for id := range x.s.Wanting() {
 		wanted[id] = true
 	}

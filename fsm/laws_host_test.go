@@ -3,6 +3,8 @@ package fsm
 import (
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 func TestHostLostLeftAndBack(t *testing.T) {
@@ -10,27 +12,27 @@ func TestHostLostLeftAndBack(t *testing.T) {
 	h := d.host("h1", "worker")
 	d.room("demo", managed("b"))
 	d.must(OrderStart{Agent: 1, Inc: 1, Host: h})
-	d.must(PutSettings{Values: []KV{{"accept_limit", "5m"}}})
+	d.must(PutSettings{Values: []noun.KV{{Key: "accept_limit", Value: "5m"}}})
 	d.pass(61 * time.Second)
-	if got := d.s.Host(h).State; got != HostLost {
+	if got := d.s.Host(h).State; got != noun.HostLost {
 		t.Fatalf("host is %s", got)
 	}
-	if a := d.agent("demo/b"); a.Proc != ProcNone || a.Order != NoOrder {
+	if a := d.agent("demo/b"); a.Proc != noun.ProcNone || a.Order != noun.NoOrder {
 		t.Fatalf("the order of a lost host is still open: %+v", a)
 	}
-	d.want(Conflict, OrderStart{Agent: 1, Inc: 2, Host: h})
+	d.want(noun.Conflict, OrderStart{Agent: 1, Inc: 2, Host: h})
 	d.beat(h, 0)
-	if got := d.s.Host(h).State; got != HostReady {
+	if got := d.s.Host(h).State; got != noun.HostReady {
 		t.Fatalf("a host that beats again is %s", got)
 	}
-	d.want(Superseded, LeaveHost{Key: "h1", Boot: "other"})
+	d.want(noun.Superseded, LeaveHost{Key: "h1", Boot: "other"})
 	d.must(LeaveHost{Key: "h1", Boot: "boot1"})
 	d.must(LeaveHost{Key: "h1", Boot: "boot1"})
-	d.want(NotFound, LeaveHost{Key: "h9", Boot: "boot1"})
+	d.want(noun.NotFound, LeaveHost{Key: "h9", Boot: "boot1"})
 	if ans := d.beat(h, 0); !ans.HostGone {
 		t.Fatal("a host that has left must register again")
 	}
-	d.want(Conflict, OrderStart{Agent: 1, Inc: 2, Host: h})
+	d.want(noun.Conflict, OrderStart{Agent: 1, Inc: 2, Host: h})
 	if got := d.host("h1", "worker"); got != h {
 		t.Fatalf("came back as number %d", got)
 	}
@@ -44,9 +46,9 @@ func TestL7HostInUseUntilFencesEnd(t *testing.T) {
 	d.room("demo", managed("b"))
 	d.start("demo/b", h)
 	again := RegisterHost{Key: "h1", Name: "h1", Boot: "boot2", Runners: []string{"worker"}}
-	d.want(HostInUse, again)
+	d.want(noun.HostInUse, again)
 	d.pass(59 * time.Second)
-	d.want(HostInUse, again)
+	d.want(noun.HostInUse, again)
 	d.pass(time.Second)
 	d.must(again)
 	if d.s.Host(h).Boot != "boot2" {
@@ -58,23 +60,23 @@ func TestL7HostInUseUntilFencesEnd(t *testing.T) {
 		t.Fatal("the old boot may still beat")
 	}
 	d.must(OrderStart{Agent: 1, Inc: 2, Host: h})
-	d.want(Superseded, AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: 2})
+	d.want(noun.Superseded, AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: 2})
 }
 
 func TestInventoryBuriesWhatTheHostDoesNotKnow(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "worker")
-	d.room("demo", managed("b", func(r *RoleSpec) { r.Replicas = 3 }))
+	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Replicas = 3 }))
 	for _, name := range []string{"demo/b", "demo/b.2", "demo/b.3"} {
 		d.start(name, h)
 	}
 	d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"},
 		Inventory: []Running{{Agent: 1, Inc: 1}, {Agent: 2, Inc: 9}}})
-	if a := d.agent("demo/b"); a.Proc != ProcRunning {
+	if a := d.agent("demo/b"); a.Proc != noun.ProcRunning {
 		t.Fatalf("%+v", a)
 	}
 	for _, name := range []string{"demo/b.2", "demo/b.3"} {
-		if a := d.agent(name); a.Proc != ProcNone || a.LastExit.Kind != ExitHostGone || a.Failures != 0 {
+		if a := d.agent(name); a.Proc != noun.ProcNone || a.LastExit.Kind != noun.ExitHostGone || a.Failures != 0 {
 			t.Fatalf("%+v %+v", a, a.LastExit)
 		}
 	}
@@ -85,55 +87,55 @@ func TestSuspectHostGetsNoStarts(t *testing.T) {
 	h := d.host("h1", "worker")
 	d.room("demo", managed("b"))
 	d.must(SuspectHost{Host: h, Suspect: true, Reason: "silent"})
-	d.want(Conflict, OrderStart{Agent: 1, Inc: 1, Host: h})
+	d.want(noun.Conflict, OrderStart{Agent: 1, Inc: 1, Host: h})
 	d.beat(h, 0)
-	if d.s.Host(h).State != HostSuspect {
+	if d.s.Host(h).State != noun.HostSuspect {
 		t.Fatal("a beat ended the leader's doubt")
 	}
 	d.must(SuspectHost{Host: h})
 	d.must(OrderStart{Agent: 1, Inc: 1, Host: h})
-	d.want(NotFound, SuspectHost{Host: 9})
+	d.want(noun.NotFound, SuspectHost{Host: 9})
 }
 
 func TestL11StartRateAndStartsPerHost(t *testing.T) {
 	d := newDrive(t)
 	h1, h2 := d.host("h1", "worker"), d.host("h2", "worker")
-	d.room("demo", managed("b", func(r *RoleSpec) { r.Replicas = 20 }))
-	d.must(PutSettings{Values: []KV{{"starts_per_second", "6"}}})
-	for id := AgentID(1); id <= 4; id++ {
+	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Replicas = 20 }))
+	d.must(PutSettings{Values: []noun.KV{{Key: "starts_per_second", Value: "6"}}})
+	for id := noun.AgentID(1); id <= 4; id++ {
 		d.must(OrderStart{id, 1, h1})
 	}
-	d.want(Conflict, OrderStart{5, 1, h1}) // four are starting there
+	d.want(noun.Conflict, OrderStart{5, 1, h1}) // four are starting there
 	d.must(OrderStart{5, 1, h2})
 	d.must(OrderStart{6, 1, h2})
-	d.want(Conflict, OrderStart{7, 1, h2}) // six in this second
-	d.clock += Time(time.Second / 6)
+	d.want(noun.Conflict, OrderStart{7, 1, h2}) // six in this second
+	d.clock += noun.Time(time.Second / 6)
 	d.must(OrderStart{7, 1, h2})
-	d.want(Conflict, OrderStart{8, 1, h2})
+	d.want(noun.Conflict, OrderStart{8, 1, h2})
 	d.must(AcceptOrder{Host: h1, Boot: "boot1", Agent: 1, Inc: 1})
 	d.must(ReportStarted{h1, 1, 1, 2})
-	d.clock += Time(time.Second)
+	d.clock += noun.Time(time.Second)
 	d.must(OrderStart{8, 1, h1}) // a place is free
 }
 
 func TestPlacementRules(t *testing.T) {
 	d := newDrive(t)
-	d.room("demo", managed("b", func(r *RoleSpec) { r.Labels = []KV{{"gpu", "yes"}} }), managed("c"))
+	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Labels = []noun.KV{{Key: "gpu", Value: "yes"}} }), managed("c"))
 	plain := d.must(RegisterHost{Key: "p", Name: "p", Boot: "boot1", Runners: []string{"worker"}, Capacity: 1}).Host
-	gpu := d.must(RegisterHost{Key: "g", Name: "g", Boot: "boot1", Runners: []string{"worker"}, Labels: []KV{{"gpu", "yes"}}}).Host
+	gpu := d.must(RegisterHost{Key: "g", Name: "g", Boot: "boot1", Runners: []string{"worker"}, Labels: []noun.KV{{Key: "gpu", Value: "yes"}}}).Host
 	none := d.must(RegisterHost{Key: "n", Name: "n", Boot: "boot1"}).Host
-	d.want(Conflict, OrderStart{1, 1, plain})
-	d.want(Conflict, OrderStart{1, 1, none})
+	d.want(noun.Conflict, OrderStart{1, 1, plain})
+	d.want(noun.Conflict, OrderStart{1, 1, none})
 	d.must(OrderStart{1, 1, gpu})
 	d.must(OrderStart{2, 1, plain})
-	d.want(NotFound, OrderStart{2, 1, 99})
-	d.want(NotFound, OrderStart{99, 1, gpu})
+	d.want(noun.NotFound, OrderStart{2, 1, 99})
+	d.want(noun.NotFound, OrderStart{99, 1, gpu})
 	if got := d.s.Misfit(d.s.Host(plain), d.agent("demo/c")); got == "" {
 		t.Fatal("a full host fits")
 	}
 	for _, bad := range []RegisterHost{{Key: "", Name: "n", Boot: "b"}, {Key: "k", Name: "", Boot: "b"}, {Key: "k", Name: "n"},
 		{Key: "k", Name: "n", Boot: "b", Runners: []string{"No Good"}}} {
-		d.want(Invalid, bad)
+		d.want(noun.Invalid, bad)
 	}
 }
 
@@ -143,12 +145,12 @@ func TestUnacceptedOrderIsWithdrawn(t *testing.T) {
 	d.room("demo", managed("b"))
 	d.must(OrderStart{1, 1, h})
 	d.pass(4 * time.Second)
-	d.must(PutSettings{Values: []KV{{"accept_limit", "5s"}}}) // counts for open orders too
+	d.must(PutSettings{Values: []noun.KV{{Key: "accept_limit", Value: "5s"}}}) // counts for open orders too
 	d.pass(time.Second)
-	if a := d.agent("demo/b"); a.Proc != ProcNone || a.Inc != 1 {
+	if a := d.agent("demo/b"); a.Proc != noun.ProcNone || a.Inc != 1 {
 		t.Fatalf("%+v", a)
 	}
-	d.want(Superseded, AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: 1})
+	d.want(noun.Superseded, AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: 1})
 	d.must(OrderStart{1, 2, h})
 	if len(d.s.HostOrders(h)) != 1 || d.s.HostLoad(h) != (HostLoad{0, 1}) {
 		t.Fatalf("%v %v", d.s.HostOrders(h), d.s.HostLoad(h))
@@ -158,10 +160,10 @@ func TestUnacceptedOrderIsWithdrawn(t *testing.T) {
 func TestShorterHostTTLHoldsFromTheNextBeat(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1")
-	d.must(PutSettings{Values: []KV{{"host_ttl", "5s"}}})
+	d.must(PutSettings{Values: []noun.KV{{Key: "host_ttl", Value: "5s"}}})
 	d.beat(h, 0)
 	d.pass(5 * time.Second)
-	if d.s.Host(h).State != HostLost {
+	if d.s.Host(h).State != noun.HostLost {
 		t.Fatal("noticed late")
 	}
 }
@@ -177,17 +179,17 @@ func TestL7LateInventoryBuriesNothing(t *testing.T) {
 	}
 	d.must(reg(20))
 	d.start("demo/b", h)
-	d.want(Superseded, reg(10))
+	d.want(noun.Superseded, reg(10))
 	d.must(reg(20)) // a repeat
-	if a := d.agent("demo/b"); a.Proc != ProcRunning {
+	if a := d.agent("demo/b"); a.Proc != noun.ProcRunning {
 		t.Fatalf("a late inventory buried it: %s", a.Proc)
 	}
 	d.must(reg(30, Running{Agent: 1, Inc: 1}))
-	if a := d.agent("demo/b"); a.Proc != ProcRunning {
+	if a := d.agent("demo/b"); a.Proc != noun.ProcRunning {
 		t.Fatalf("%s although its host lists it", a.Proc)
 	}
 	d.must(reg(40))
-	if a := d.agent("demo/b"); a.Proc != ProcNone || a.LastExit.Kind != ExitHostGone {
+	if a := d.agent("demo/b"); a.Proc != noun.ProcNone || a.LastExit.Kind != noun.ExitHostGone {
 		t.Fatalf("%s although its host came back without it", a.Proc)
 	}
 	d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot2", Runners: []string{"worker"}, Taken: 1}) // its clock starts again

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // askedRoom is a silent room that has just been warned.
@@ -16,7 +18,7 @@ func askedRoom(t *testing.T) *silentRoom {
 }
 
 // asked gives the only inquiry of the room.
-func (x *silentRoom) asked() *Mail {
+func (x *silentRoom) asked() *noun.Mail {
 	x.t.Helper()
 	if len(x.room().Asked) != 1 {
 		x.t.Fatalf("%d inquiries, want one", len(x.room().Asked))
@@ -29,20 +31,20 @@ func (x *silentRoom) asked() *Mail {
 func TestSeed003InquiryBeforeTheCancellation(t *testing.T) {
 	answers := map[string]struct {
 		do    func(x *silentRoom)
-		state MailState // of the inquiry afterwards
+		state noun.MailState // of the inquiry afterwards
 	}{
-		"acknowledged": {func(x *silentRoom) { x.must(AckMail{Speaker: x.me, Mail: x.asked().ID}) }, MailAcknowledged},
+		"acknowledged": {func(x *silentRoom) { x.must(AckMail{Speaker: x.me, Mail: x.asked().ID}) }, noun.MailAcknowledged},
 		"replied to": {func(x *silentRoom) {
-			x.must(SendMail{Speaker: x.me, To: "r/a", Subject: "s", Body: "b", Priority: MailNormal, Kind: "note"})
-		}, MailExpired},
-		"progress":    {func(x *silentRoom) { x.must(ProgressTask{Work: x.work()}) }, MailExpired},
-		"declaration": {func(x *silentRoom) { x.must(Declare{Speaker: x.me, Waiting: WaitingInput, For: time.Hour}) }, MailExpired},
+			x.must(SendMail{Speaker: x.me, To: "r/a", Subject: "s", Body: "b", Priority: noun.MailNormal, Kind: "note"})
+		}, noun.MailExpired},
+		"progress":    {func(x *silentRoom) { x.must(ProgressTask{Work: x.work()}) }, noun.MailExpired},
+		"declaration": {func(x *silentRoom) { x.must(Declare{Speaker: x.me, Waiting: noun.WaitingInput, For: time.Hour}) }, noun.MailExpired},
 	}
 	for name, answer := range answers {
 		t.Run(name, func(t *testing.T) {
 			x := askedRoom(t)
 			m := x.asked()
-			if m.To != x.agent("r/a").ID || m.From != WatchedBy || m.Kind != "room-inquiry" || m.Priority != MailHigh {
+			if m.To != x.agent("r/a").ID || m.From != WatchedBy || m.Kind != "room-inquiry" || m.Priority != noun.MailHigh {
 				t.Fatalf("asked: %+v", m)
 			}
 			plan := x.cancellation()
@@ -54,7 +56,7 @@ func TestSeed003InquiryBeforeTheCancellation(t *testing.T) {
 				t.Error("the room still waits for an answer")
 			}
 			x.jump(2 * time.Minute)
-			x.want(Conflict, plan)
+			x.want(noun.Conflict, plan)
 			if q := x.see(); q.State != RoomActive && q.State != RoomExempt {
 				t.Errorf("the room is %s", q.State)
 			}
@@ -68,7 +70,7 @@ func TestInquiryIsWithdrawnWithTheCancellation(t *testing.T) {
 	id := x.asked().ID
 	x.jump(time.Minute)
 	x.must(x.cancellation())
-	if m := x.s.Mail(id); m.State != MailExpired || len(x.room().Asked) != 0 {
+	if m := x.s.Mail(id); m.State != noun.MailExpired || len(x.room().Asked) != 0 {
 		t.Errorf("the inquiry is %s, %d wait", m.State, len(x.room().Asked))
 	}
 	x.jump(time.Hour)
@@ -111,7 +113,7 @@ func TestMailIsAWordInItsRoom(t *testing.T) {
 			x := newSilentRoom(t)
 			x.jump(10*time.Minute + time.Second)
 			m := c.mail(x)
-			m.Subject, m.Body, m.Kind, m.Priority = "s", "b", "note", MailNormal
+			m.Subject, m.Body, m.Kind, m.Priority = "s", "b", "note", noun.MailNormal
 			x.must(m)
 			if q := x.see(); (q.State == RoomActive) != c.word {
 				t.Errorf("the room is %s", q.State)
@@ -136,7 +138,7 @@ func TestSeed003ExpectedTasksKeepTheirRoom(t *testing.T) {
 	if q := x.is(RoomExempt); !strings.Contains(q.Why, "is expected to be done in 1h0m0s") {
 		t.Errorf("exempt: %s", q.Why)
 	}
-	x.want(Conflict, x.warning())
+	x.want(noun.Conflict, x.warning())
 	x.jump(time.Hour + 10*time.Minute)
 	x.is(RoomActive)
 	x.jump(time.Second)

@@ -4,20 +4,22 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // scene is one agent, demo/b.2, in a phase of its life, and what was given out for it.
 type scene struct {
 	*drive
-	h, h2 HostID
-	inc   Incarnation // the newest before the intent
-	task  TaskID      // held; 0: none
+	h, h2 noun.HostID
+	inc   noun.Incarnation // the newest before the intent
+	task  noun.TaskID      // held; 0: none
 }
 
 const star = "demo/b.2"
 
-func sceneRoles(mods ...func(*RoleSpec)) []RoleSpec {
-	return []RoleSpec{managed("b", append([]func(*RoleSpec){func(r *RoleSpec) { r.Replicas = 2 }}, mods...)...)}
+func sceneRoles(mods ...func(*noun.RoleSpec)) []noun.RoleSpec {
+	return []noun.RoleSpec{managed("b", append([]func(*noun.RoleSpec){func(r *noun.RoleSpec) { r.Replicas = 2 }}, mods...)...)}
 }
 
 // phases bring the agent into each phase of a start and a life.
@@ -44,7 +46,7 @@ var phases = []struct {
 	}},
 	{"parked", func(x *scene) {
 		sp := x.start(star, x.h)
-		x.must(ReportExit{Host: x.h, Agent: 2, Inc: sp.Inc, Kind: ExitUsageLimit, RetryAfter: time.Hour})
+		x.must(ReportExit{Host: x.h, Agent: 2, Inc: sp.Inc, Kind: noun.ExitUsageLimit, RetryAfter: time.Hour})
 	}},
 	{"lost", func(x *scene) {
 		x.start(star, x.h)
@@ -93,9 +95,9 @@ var intents = []struct {
 	{"pause", "paused", false, SetPause{Scope: star, Pause: true, By: "ann", Reason: "not today"}},
 	{"pause room", "room_paused", false, SetPause{Scope: "demo", Pause: true, By: "ann", Reason: "not today"}},
 	{"pause everything", "all_paused", false, SetPause{Pause: true, By: "ann", Reason: "not today"}},
-	{"declare stopped", "stopped", true, ApplyRoom{Room: "demo", Roles: sceneRoles(func(r *RoleSpec) { r.Desired = DesiredStopped }), By: "ann"}},
-	{"declare paused", "paused", false, ApplyRoom{Room: "demo", Roles: sceneRoles(func(r *RoleSpec) { r.Desired = DesiredPaused }), By: "ann"}},
-	{"fewer replicas", "retired", true, ApplyRoom{Room: "demo", Roles: []RoleSpec{managed("b")}, By: "ann", Now: true}},
+	{"declare stopped", "stopped", true, ApplyRoom{Room: "demo", Roles: sceneRoles(func(r *noun.RoleSpec) { r.Desired = noun.DesiredStopped }), By: "ann"}},
+	{"declare paused", "paused", false, ApplyRoom{Room: "demo", Roles: sceneRoles(func(r *noun.RoleSpec) { r.Desired = noun.DesiredPaused }), By: "ann"}},
+	{"fewer replicas", "retired", true, ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{managed("b")}, By: "ann", Now: true}},
 	{"delete room", "deleting", true, DeleteRoom{Room: "demo", By: "ann"}},
 }
 
@@ -140,7 +142,7 @@ var paths = []struct {
 // late sends a beat of the incarnation that was the newest before the intent.
 func (x *scene) late(kinds uint8) {
 	e := x.entry()
-	e.Beats = []HostBeats{{Host: x.h, Boot: "boot1", Packed: PackBeats(nil, []AgentID{2}, []Incarnation{x.inc}, []uint8{kinds})}}
+	e.Beats = []HostBeats{{Host: x.h, Boot: "boot1", Packed: PackBeats(nil, []noun.AgentID{2}, []noun.Incarnation{x.inc}, []uint8{kinds})}}
 	x.apply(e)
 }
 
@@ -156,11 +158,11 @@ func (x *scene) quiet(when string) {
 			x.t.Fatalf("L9: %s a start is due: %+v", when, x.s.Why(2))
 		}
 	}
-	if a.Proc == ProcOrdered || a.Inc != x.inc {
+	if a.Proc == noun.ProcOrdered || a.Inc != x.inc {
 		x.t.Fatalf("L9: %s it is %s in incarnation %s", when, a.Proc, a.Inc)
 	}
-	for _, h := range []HostID{x.h, x.h2} {
-		if out := x.do(OrderStart{Agent: 2, Inc: x.s.NextIncarnation(a), Host: h}); out.Code == OK {
+	for _, h := range []noun.HostID{x.h, x.h2} {
+		if out := x.do(OrderStart{Agent: 2, Inc: x.s.NextIncarnation(a), Host: h}); out.Code == noun.OK {
 			x.t.Fatalf("L9: %s a start was ordered", when)
 		}
 	}
@@ -210,16 +212,16 @@ func TestL9IntentMeetsALife(t *testing.T) {
 				x.must(in.cmd)
 				a := x.agent(star)
 				switch {
-				case !fenced && a != nil && a.Order != NoOrder:
+				case !fenced && a != nil && a.Order != noun.NoOrder:
 					t.Fatalf("%s order is open", a.Order)
 				case !fenced:
 				case a == nil:
 					t.Fatal("gone while it runs")
-				case in.stops != (a.Order == StopOrder):
+				case in.stops != (a.Order == noun.StopOrder):
 					t.Fatalf("%s order is open", a.Order)
 				case in.stops:
 					x.must(ReportExit{Host: x.h, Agent: 2, Inc: x.inc, Signal: "terminated"})
-					if a = x.agent(star); a != nil && (a.LastExit.Kind != ExitOrdered || a.Failures != 0) {
+					if a = x.agent(star); a != nil && (a.LastExit.Kind != noun.ExitOrdered || a.Failures != 0) {
 						t.Fatalf("L11: an end on purpose was charged: %+v", a.LastExit)
 					}
 				case x.task != 0:
@@ -246,10 +248,10 @@ func TestL9PausedAgentsGetNoTasks(t *testing.T) {
 			x.must(in.cmd)
 			id := x.must(CreateTask{Room: "demo", Role: "b"}).Task
 			sp := Speaker{Agent: star, Inc: x.inc}
-			if out := x.want(NoTask, Claim{Speaker: sp}); !strings.Contains(out.Detail, "paused") {
+			if out := x.want(noun.NoTask, Claim{Speaker: sp}); !strings.Contains(out.Detail, "paused") {
 				t.Fatalf("told %q", out.Detail)
 			}
-			out := x.want(Stopped, Claim{Speaker: sp, Task: id})
+			out := x.want(noun.Stopped, Claim{Speaker: sp, Task: id})
 			if in.name != "declare paused" && (!strings.Contains(out.Detail, "ann") || !strings.Contains(out.Detail, "not today")) {
 				t.Fatalf("told %q", out.Detail)
 			}

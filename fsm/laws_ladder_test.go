@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // hung is one agent that a host runs and that has stopped getting on: stalled with its
@@ -11,20 +13,20 @@ import (
 type hung struct {
 	*drive
 	me   Speaker
-	h    HostID
-	task TaskID
+	h    noun.HostID
+	task noun.TaskID
 }
 
 const hungName = "r/a"
 
 // hungAgent starts an agent with a task, lets half an hour pass with beats alone, and a
 // little more.
-func hungAgent(t *testing.T, change ...func(*RoleSpec)) *hung {
+func hungAgent(t *testing.T, change ...func(*noun.RoleSpec)) *hung {
 	t.Helper()
 	x := &hung{drive: newDrive(t)}
 	x.jump(time.Minute)
 	x.h = x.host("h1", "w")
-	spec := RoleSpec{Name: "a", Runner: "w", Ladder: LadderRestart}
+	spec := noun.RoleSpec{Name: "a", Runner: "w", Ladder: noun.LadderRestart}
 	for _, f := range change {
 		f(&spec)
 	}
@@ -75,7 +77,7 @@ func (x *hung) step() StepLadder {
 }
 
 // up waits for the next rung and takes it.
-func (x *hung) up(want Rung) {
+func (x *hung) up(want noun.Rung) {
 	x.t.Helper()
 	if c := x.climb(); c.Next != want {
 		x.t.Fatalf("next is %s (%s), want %s", c.Next, c.Why, want)
@@ -92,15 +94,15 @@ func TestLadderRungByRung(t *testing.T) {
 	began := x.clock
 	set := x.s.Settings().Ladder
 	for _, tt := range []struct {
-		rung  Rung
+		rung  noun.Rung
 		after time.Duration
 		event string
 	}{
-		{RungNudge, 0, "agent.nudged"},
-		{RungWake, set.Nudge, "agent.woken"},
-		{RungInterrupt, set.Nudge + set.Wake, "agent.interrupted"},
-		{RungRestart, set.Nudge + set.Wake + set.Interrupt, "agent.restarted_stuck"},
-		{RungEscalate, set.Nudge + set.Wake + set.Interrupt + set.Restart, "agent.needs_human"},
+		{noun.RungNudge, 0, "agent.nudged"},
+		{noun.RungWake, set.Nudge, "agent.woken"},
+		{noun.RungInterrupt, set.Nudge + set.Wake, "agent.interrupted"},
+		{noun.RungRestart, set.Nudge + set.Wake + set.Interrupt, "agent.restarted_stuck"},
+		{noun.RungEscalate, set.Nudge + set.Wake + set.Interrupt + set.Restart, "agent.needs_human"},
 	} {
 		c := x.climb()
 		if c.Next != tt.rung || c.Due != began.Add(tt.after) {
@@ -108,33 +110,33 @@ func TestLadderRungByRung(t *testing.T) {
 		}
 		if tt.after > 0 {
 			x.beating(c.Due.Sub(x.clock) - time.Second)
-			x.want(Conflict, x.step()) // a second too early
+			x.want(noun.Conflict, x.step()) // a second too early
 			x.beating(time.Second)
 		}
-		for r := NoRung; r <= RungEscalate+1; r++ {
+		for r := noun.NoRung; r <= noun.RungEscalate+1; r++ {
 			if wrong := x.step(); r != tt.rung {
 				wrong.Rung = r
-				x.want(Conflict, wrong)
+				x.want(noun.Conflict, wrong)
 			}
 		}
 		stale := x.step()
 		stale.Seen++
-		x.want(Conflict, stale)
+		x.want(noun.Conflict, stale)
 		if n := x.events(tt.event); n != 0 {
 			t.Fatalf("%d events %s before its rung", n, tt.event)
 		}
 		again := x.step()
 		x.must(again)
-		x.want(Conflict, again)
+		x.want(noun.Conflict, again)
 		if n := x.events(tt.event); n != 1 {
 			t.Fatalf("%d events %s after its rung", n, tt.event)
 		}
 	}
 	x.beating(time.Hour) // the process traps TERM: nothing follows, and nothing is said again
-	if c := x.climb(); c.Next != NoRung || !strings.Contains(c.Why, "human") {
+	if c := x.climb(); c.Next != noun.NoRung || !strings.Contains(c.Why, "human") {
 		t.Errorf("after the last rung: %+v", c)
 	}
-	x.want(Conflict, x.step())
+	x.want(noun.Conflict, x.step())
 	if l := x.climb().Ladder; l.Steps != 5 || l.Restarts != 1 || l.Began != began {
 		t.Errorf("%+v", l)
 	}
@@ -144,19 +146,19 @@ func TestLadderRungByRung(t *testing.T) {
 // facts and nothing of what a task says, and takes the open questions back.
 func TestL11StuckRestartIsChargedAndSaysWhy(t *testing.T) {
 	x := hungAgent(t)
-	for _, r := range []Rung{RungNudge, RungWake, RungInterrupt} {
+	for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungInterrupt} {
 		x.up(r)
 	}
-	for id, p := range map[MailID]MailPriority{1: MailNormal, 2: MailHigh} {
-		if m := x.s.Mail(id); m == nil || m.Priority != p || m.State != MailQueued || m.From != LaddersBy || m.FromInc != 0 {
+	for id, p := range map[noun.MailID]noun.MailPriority{1: noun.MailNormal, 2: noun.MailHigh} {
+		if m := x.s.Mail(id); m == nil || m.Priority != p || m.State != noun.MailQueued || m.From != LaddersBy || m.FromInc != 0 {
 			t.Fatalf("mail %d: %+v", id, m)
 		}
 	}
-	x.must(NoteRung{Agent: x.agent(hungName).ID, Inc: x.me.Inc, Rung: RungWake, Reason: "no terminal"})
-	x.up(RungRestart)
+	x.must(NoteRung{Agent: x.agent(hungName).ID, Inc: x.me.Inc, Rung: noun.RungWake, Reason: "no terminal"})
+	x.up(noun.RungRestart)
 	a := x.agent(hungName)
 	for _, want := range []string{"stalled", "progress", "a nudge and an inquiry for 8m0s", "nothing could be typed: wake"} {
-		if a.Order != StopOrder || !strings.Contains(a.OrderReason, want) {
+		if a.Order != noun.StopOrder || !strings.Contains(a.OrderReason, want) {
 			t.Errorf("order %s: %q does not say %q", a.Order, a.OrderReason, want)
 		}
 	}
@@ -165,17 +167,17 @@ func TestL11StuckRestartIsChargedAndSaysWhy(t *testing.T) {
 			t.Errorf("%s tells what is in the task: %s", e.Kind, e.Text)
 		}
 	}
-	for id := MailID(1); id <= 2; id++ {
+	for id := noun.MailID(1); id <= 2; id++ {
 		if m := x.s.Mail(id); !m.State.Closed() {
 			t.Errorf("mail %d of the episode is %s after the restart", id, m.State)
 		}
 	}
 	x.must(ReportExit{Host: x.h, Agent: a.ID, Inc: x.me.Inc, Signal: "killed"})
 	a = x.agent(hungName)
-	if a.LastExit.Kind != ExitTimedOut || a.Failures != 1 || len(a.Starts) != 1 {
+	if a.LastExit.Kind != noun.ExitTimedOut || a.Failures != 1 || len(a.Starts) != 1 {
 		t.Errorf("%s, %d failures, %d starts: the restart is not charged", a.LastExit.Kind, a.Failures, len(a.Starts))
 	}
-	if task := x.s.Task(x.task); task.State != TaskPending || task.Charged != 1 {
+	if task := x.s.Task(x.task); task.State != noun.TaskPending || task.Charged != 1 {
 		t.Errorf("its task is %s, charged %d", task.State, task.Charged)
 	}
 }
@@ -185,7 +187,7 @@ func TestL11StuckRestartIsChargedAndSaysWhy(t *testing.T) {
 func TestRecoveryStartsOverFromTheFirstRung(t *testing.T) {
 	for name, word := range map[string]func(x *hung){
 		"progress":    func(x *hung) { x.must(ProgressTask{Work: Work{x.me, x.task, 1}, Note: "n"}) },
-		"declaration": func(x *hung) { x.must(Declare{Speaker: x.me, Waiting: WaitingTool, For: time.Minute}) },
+		"declaration": func(x *hung) { x.must(Declare{Speaker: x.me, Waiting: noun.WaitingTool, For: time.Minute}) },
 		"mail sent":   func(x *hung) { x.must(SendMail{Speaker: x.me, To: "r/a.1", Subject: "s"}) },
 		"inquiry acknowledged": func(x *hung) {
 			x.must(ReadMail{Speaker: x.me})
@@ -205,23 +207,23 @@ func TestRecoveryStartsOverFromTheFirstRung(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := hungAgent(t)
-			x.up(RungNudge)
-			x.up(RungWake)
+			x.up(noun.RungNudge)
+			x.up(noun.RungWake)
 			at := x.climb().At
 			x.beating(time.Minute)
 			word(x)
-			if c := x.climb(); c.Rung != NoRung || c.Next != NoRung || c.Why != "" {
+			if c := x.climb(); c.Rung != noun.NoRung || c.Next != noun.NoRung || c.Why != "" {
 				t.Fatalf("recovered, and the ladder says %+v", c)
 			}
-			x.want(Conflict, StepLadder{Agent: x.agent(hungName).ID, Inc: x.agent(hungName).Inc, Rung: RungInterrupt, Seen: at})
-			x.must(PutSettings{Values: []KV{{"ladder_cooldown", "2h"}}})
+			x.want(noun.Conflict, StepLadder{Agent: x.agent(hungName).ID, Inc: x.agent(hungName).Inc, Rung: noun.RungInterrupt, Seen: at})
+			x.must(PutSettings{Values: []noun.KV{{Key: "ladder_cooldown", Value: "2h"}}})
 			x.beating(stalledAfter + 2*time.Minute)
-			if c := x.climb(); c.Next != RungNudge || c.Due != at.Add(2*time.Hour) {
+			if c := x.climb(); c.Next != noun.RungNudge || c.Due != at.Add(2*time.Hour) {
 				t.Fatalf("stuck again: next is %s at %s, want nudge at %s", c.Next, c.Due.Sub(at), 2*time.Hour)
 			}
-			x.want(Conflict, x.step())
-			x.up(RungNudge)
-			if l := x.climb().Ladder; l.Steps != 1 || l.Rung != RungNudge {
+			x.want(noun.Conflict, x.step())
+			x.up(noun.RungNudge)
+			if l := x.climb().Ladder; l.Steps != 1 || l.Rung != noun.RungNudge {
 				t.Errorf("the next episode begins with %+v", l)
 			}
 		})
@@ -235,7 +237,7 @@ func TestRepeatedReportsNeitherRecoverNorRestart(t *testing.T) {
 	x := &hung{drive: newDrive(t)}
 	x.jump(time.Minute)
 	x.h = x.host("h1", "w")
-	x.room("r", RoleSpec{Name: "a", Runner: "w", HealthEvery: time.Minute, HealthMissed: 3})
+	x.room("r", noun.RoleSpec{Name: "a", Runner: "w", HealthEvery: time.Minute, HealthMissed: 3})
 	x.begin()
 	report := func(span time.Duration) {
 		for end := x.clock.Add(span); x.clock < end; {
@@ -244,7 +246,7 @@ func TestRepeatedReportsNeitherRecoverNorRestart(t *testing.T) {
 		}
 	}
 	report(stalledAfter + time.Minute)
-	for _, r := range []Rung{RungNudge, RungWake, RungEscalate} {
+	for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungEscalate} {
 		c := x.climb()
 		if c.Next != r {
 			t.Fatalf("next is %s (%s), want %s", c.Next, c.Why, r)
@@ -252,7 +254,7 @@ func TestRepeatedReportsNeitherRecoverNorRestart(t *testing.T) {
 		report(max(0, c.Due.Sub(x.clock)))
 		x.must(x.step())
 	}
-	if a := x.agent(hungName); a.Order == StopOrder || x.events("agent.interrupted") != 0 {
+	if a := x.agent(hungName); a.Order == noun.StopOrder || x.events("agent.interrupted") != 0 {
 		t.Error("an agent that reports its health was interrupted or restarted")
 	}
 }
@@ -266,33 +268,33 @@ func TestWhoNeverClimbs(t *testing.T) {
 		"all paused":       func(x *hung) { x.must(SetPause{Pause: true, By: "ann"}) },
 		"stopped":          func(x *hung) { x.must(SetAgent{Agent: hungName, Stop: true, By: "ann"}) },
 		"being restarted":  func(x *hung) { x.must(RestartAgent{Agent: hungName, By: "ann"}) },
-		"declared in_tool": func(x *hung) { x.must(Declare{Speaker: x.me, Waiting: WaitingTool, For: time.Hour}) },
-		"declared input":   func(x *hung) { x.must(Declare{Speaker: x.me, Waiting: WaitingInput, For: time.Hour}) },
-		"declared parked":  func(x *hung) { x.must(Declare{Speaker: x.me, Waiting: WaitingUntil, For: time.Hour}) },
-		"declared busy":    func(x *hung) { x.must(Declare{Speaker: x.me, Status: StatusBusy, For: time.Hour}) },
+		"declared in_tool": func(x *hung) { x.must(Declare{Speaker: x.me, Waiting: noun.WaitingTool, For: time.Hour}) },
+		"declared input":   func(x *hung) { x.must(Declare{Speaker: x.me, Waiting: noun.WaitingInput, For: time.Hour}) },
+		"declared parked":  func(x *hung) { x.must(Declare{Speaker: x.me, Waiting: noun.WaitingUntil, For: time.Hour}) },
+		"declared busy":    func(x *hung) { x.must(Declare{Speaker: x.me, Status: noun.StatusBusy, For: time.Hour}) },
 		"host suspect":     func(x *hung) { x.must(SuspectHost{Host: x.h, Suspect: true, Reason: "silent"}) },
-		"switched off":     func(x *hung) { x.must(PutSettings{Values: []KV{{"ladder_enabled", "false"}}}) },
+		"switched off":     func(x *hung) { x.must(PutSettings{Values: []noun.KV{{Key: "ladder_enabled", Value: "false"}}}) },
 		"its role off": func(x *hung) {
-			x.must(ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a", Runner: "w", Ladder: LadderOff}}})
+			x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a", Runner: "w", Ladder: noun.LadderOff}}})
 		},
 		"no longer declared": func(x *hung) { x.must(DeleteRoom{Room: "r", By: "ann"}) },
 		"after a restore":    func(x *hung) { x.must(RaiseEpoch{Hold: time.Hour}) },
 	} {
-		for _, rung := range []Rung{RungNudge, RungWake, RungRestart} {
+		for _, rung := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungRestart} {
 			t.Run(name+" before "+rung.String(), func(t *testing.T) {
 				x := hungAgent(t)
-				for r := RungNudge; r < rung; r++ {
+				for r := noun.RungNudge; r < rung; r++ {
 					x.up(r)
 				}
 				due := x.climb().Due
 				x.beating(max(0, due.Sub(x.clock)))
 				step := x.step()
 				put(x)
-				x.want(Conflict, step)
+				x.want(noun.Conflict, step)
 				if a := x.agent(hungName); a.Notes().Ladder != nil && a.Notes().Ladder.Rung >= rung {
 					t.Errorf("the rung was taken: %+v", a.Notes().Ladder)
 				}
-				if c := x.climb(); c.Next != NoRung && c.Next != RungNudge {
+				if c := x.climb(); c.Next != noun.NoRung && c.Next != noun.RungNudge {
 					t.Errorf("next is %s", c.Next)
 				}
 			})
@@ -304,16 +306,16 @@ func TestWhoNeverClimbs(t *testing.T) {
 // from the beginning.
 func TestL6RungsAreForOneLife(t *testing.T) {
 	x := hungAgent(t)
-	x.up(RungNudge)
+	x.up(noun.RungNudge)
 	old := x.step()
 	x.must(ReportExit{Host: x.h, Agent: old.Agent, Inc: x.me.Inc, Code: 1})
 	x.begin()
-	x.want(Superseded, old)
-	x.want(Superseded, NoteRung{Agent: old.Agent, Inc: x.me.Inc, Rung: RungNudge, Reason: "late"})
+	x.want(noun.Superseded, old)
+	x.want(noun.Superseded, NoteRung{Agent: old.Agent, Inc: x.me.Inc, Rung: noun.RungNudge, Reason: "late"})
 	x.stall()
-	if c := x.climb(); c.Next != RungNudge {
+	if c := x.climb(); c.Next != noun.RungNudge {
 		t.Errorf("the new life begins with %s", c.Next)
 	}
-	x.want(NotFound, StepLadder{Agent: 99, Inc: 1, Rung: RungNudge})
-	x.want(NotFound, NoteRung{Agent: 99, Inc: 1, Rung: RungNudge})
+	x.want(noun.NotFound, StepLadder{Agent: 99, Inc: 1, Rung: noun.RungNudge})
+	x.want(noun.NotFound, NoteRung{Agent: 99, Inc: 1, Rung: noun.RungNudge})
 }

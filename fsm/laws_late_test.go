@@ -3,14 +3,16 @@ package fsm
 import (
 	"fmt"
 	"testing"
+
+	"vigil/fsm/noun"
 )
 
 // L6: a life that is over leaves a result only with an attempt that was its own; anything else
 // changes no task and no revision.
 func TestF15LateResultsOfOwnAttemptsOnly(t *testing.T) {
 	d := newDrive(t)
-	d.room("r", RoleSpec{Name: "a"}, RoleSpec{Name: "b"})
-	d.room("s", RoleSpec{Name: "a"})
+	d.room("r", noun.RoleSpec{Name: "a"}, noun.RoleSpec{Name: "b"})
+	d.room("s", noun.RoleSpec{Name: "a"})
 	join := func(name string) Speaker { return Speaker{Agent: name, Inc: d.must(Join{Speaker{Agent: name}}).Inc} }
 	mine := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	old := join("r/a")
@@ -25,13 +27,13 @@ func TestF15LateResultsOfOwnAttemptsOnly(t *testing.T) {
 	other := join("r/b")
 	d.must(Claim{Speaker: other})
 	far := d.must(CreateTask{Room: "s", Role: "a", Title: "t"}).Task
-	before := map[TaskID]Task{}
-	for _, id := range []TaskID{mine, beside, next, far} {
+	before := map[noun.TaskID]noun.Task{}
+	for _, id := range []noun.TaskID{mine, beside, next, far} {
 		before[id] = *d.s.Task(id)
 	}
 	for _, w := range []Work{{old, mine, 2}, {old, mine, 3}, {old, mine, 0}, {old, beside, 1}, {old, next, 1}, {old, far, 0}, {old, far, 1},
 		{other, mine, 1}, {other, mine, 2}, {now, mine, 1}, {now, next, 1}} {
-		if out := d.do(CompleteTask{Work: w, Result: "result"}); out.Code != Superseded {
+		if out := d.do(CompleteTask{Work: w, Result: "result"}); out.Code != noun.Superseded {
 			t.Errorf("%+v: %s", w, out.Code)
 		}
 	}
@@ -40,7 +42,7 @@ func TestF15LateResultsOfOwnAttemptsOnly(t *testing.T) {
 			t.Errorf("task %d was %+v, is %+v", id, was, *got)
 		}
 	}
-	d.want(Superseded, CompleteTask{Work: Work{old, mine, 1}, Result: "late"})
+	d.want(noun.Superseded, CompleteTask{Work: Work{old, mine, 1}, Result: "late"})
 	if got := d.s.Task(mine); len(got.Late) != 1 || got.Late[0].Result != "late" || got.Late[0].Attempt != 1 || got.Late[0].Inc != old.Inc {
 		t.Errorf("the late result of its own attempt: %+v", got.Late)
 	}
@@ -53,8 +55,8 @@ func TestF15LateResultsOfOwnAttemptsOnly(t *testing.T) {
 // The last attempts are remembered, not all: a task that goes from hand to hand stays small.
 func TestF15OnlyTheLastAttemptsAreRemembered(t *testing.T) {
 	d := newDrive(t)
-	d.must(PutSettings{Values: []KV{{"attempt_limit", "0"}, {"kill_limit", "0"}}})
-	d.room("r", RoleSpec{Name: "a"})
+	d.must(PutSettings{Values: []noun.KV{{Key: "attempt_limit", Value: "0"}, {Key: "kill_limit", Value: "0"}}})
+	d.room("r", noun.RoleSpec{Name: "a"})
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	var lives []Speaker
 	for range 8 {
@@ -66,9 +68,9 @@ func TestF15OnlyTheLastAttemptsAreRemembered(t *testing.T) {
 	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
 	d.must(Claim{Speaker: me})
 	for i, old := range lives {
-		d.want(Superseded, CompleteTask{Work: Work{old, task, uint32(i + 1)}, Result: fmt.Sprint("late ", i+1)})
+		d.want(noun.Superseded, CompleteTask{Work: Work{old, task, uint32(i + 1)}, Result: fmt.Sprint("late ", i+1)})
 	}
-	if got := d.s.Task(task); len(got.Late) != pastKept || got.Late[0].Result != "late 6" || len(got.Past) != pastKept {
+	if got := d.s.Task(task); len(got.Late) != noun.PastKept || got.Late[0].Result != "late 6" || len(got.Past) != noun.PastKept {
 		t.Errorf("late %+v, past %+v", got.Late, got.Past)
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // turns is an agent at work in a role with a turn limit of 10 min.
-func turns(t *testing.T) (d *drive, h HostID, w Work) {
-	d, h, w = fleet(t, func(r *RoleSpec) { r.TurnLimit = 10 * time.Minute })
+func turns(t *testing.T) (d *drive, h noun.HostID, w Work) {
+	d, h, w = fleet(t, func(r *noun.RoleSpec) { r.TurnLimit = 10 * time.Minute })
 	d.must(StartTask{w})
 	return d, h, w
 }
@@ -24,17 +26,17 @@ func TestL11TurnLimit(t *testing.T) {
 		d.must(ProgressTask{Work: w, Note: "on it"})
 		d.must(Join{w.Speaker})
 	}
-	if d.agent("demo/builder").Order != NoOrder {
+	if d.agent("demo/builder").Order != noun.NoOrder {
 		t.Fatalf("stopped at %s", time.Duration(d.clock))
 	}
 	d.clock = d.clock.Add(15 * time.Second)
 	d.beat(h, BeatFence|BeatVouch, 1)
-	if a := d.agent("demo/builder"); a.Order != StopOrder || !strings.Contains(a.OrderReason, "turn limit of 10m") {
+	if a := d.agent("demo/builder"); a.Order != noun.StopOrder || !strings.Contains(a.OrderReason, "turn limit of 10m") {
 		t.Fatalf("%s: %q", a.Order, a.OrderReason)
 	}
-	d.must(ReportExit{Host: h, Agent: 1, Inc: w.Inc, Kind: ExitOrdered, Signal: "terminated"})
+	d.must(ReportExit{Host: h, Agent: 1, Inc: w.Inc, Kind: noun.ExitOrdered, Signal: "terminated"})
 	a, x := d.agent("demo/builder"), d.s.Task(w.Task)
-	if a.LastExit.Kind != ExitTimedOut || a.Failures != 1 || x.Charged != 1 || x.Kills != 0 || x.State != TaskPending {
+	if a.LastExit.Kind != noun.ExitTimedOut || a.Failures != 1 || x.Charged != 1 || x.Kills != 0 || x.State != noun.TaskPending {
 		t.Fatalf("%+v, %+v", a.LastExit, x)
 	}
 	if !strings.Contains(a.LastExit.Reason, "turn limit") {
@@ -45,13 +47,13 @@ func TestL11TurnLimit(t *testing.T) {
 // What the holder says while it is being stopped still counts.
 func TestL8CompletionInTheLastMoment(t *testing.T) {
 	d, h, w := turns(t)
-	for d.agent("demo/builder").Order == NoOrder {
+	for d.agent("demo/builder").Order == noun.NoOrder {
 		d.clock = d.clock.Add(15 * time.Second)
 		d.beat(h, BeatFence|BeatVouch, 1)
 	}
 	d.must(CompleteTask{w, "just in time"})
 	d.must(ReportExit{Host: h, Agent: 1, Inc: w.Inc, Signal: "terminated"})
-	if x := d.s.Task(w.Task); x.State != TaskCompleted || x.Charged != 0 {
+	if x := d.s.Task(w.Task); x.State != noun.TaskCompleted || x.Charged != 0 {
 		t.Fatalf("%+v", x)
 	}
 }
@@ -59,7 +61,7 @@ func TestL8CompletionInTheLastMoment(t *testing.T) {
 // Of an agent started by hand there is no process to stop: it loses the task.
 func TestL11TurnLimitByHand(t *testing.T) {
 	d := newDrive(t)
-	d.room("demo", RoleSpec{Name: "w", TurnLimit: 2 * time.Minute})
+	d.room("demo", noun.RoleSpec{Name: "w", TurnLimit: 2 * time.Minute})
 	sp := d.hand("demo/w")
 	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	d.must(Claim{Speaker: sp})
@@ -67,10 +69,10 @@ func TestL11TurnLimitByHand(t *testing.T) {
 		d.clock = d.clock.Add(15 * time.Second)
 		d.beat(0, BeatLease, 1)
 	}
-	if x := d.s.Task(id); x.State != TaskPending || x.Charged != 1 || d.agent("demo/w").Part != PartActive {
+	if x := d.s.Task(id); x.State != noun.TaskPending || x.Charged != 1 || d.agent("demo/w").Part != noun.PartActive {
 		t.Fatalf("%+v", x)
 	}
-	d.want(Superseded, StartTask{Work{sp, id, 1}})
+	d.want(noun.Superseded, StartTask{Work{sp, id, 1}})
 	d.must(Claim{Speaker: sp})
 }
 
@@ -82,14 +84,14 @@ func TestTurnLimitDefaultsToNone(t *testing.T) {
 	for range 4 * 60 * 10 { // ten hours
 		d.clock = d.clock.Add(15 * time.Second)
 		d.s.Apply(&Entry{Index: d.next(), Term: 1, Stint: 1, Stamp: d.clock, Beats: []HostBeats{{Host: h, Boot: "boot1",
-			Packed: PackBeats(nil, []AgentID{1}, []Incarnation{w.Inc}, []uint8{BeatFence | BeatVouch})}}})
+			Packed: PackBeats(nil, []noun.AgentID{1}, []noun.Incarnation{w.Inc}, []uint8{BeatFence | BeatVouch})}}})
 	}
-	if a := d.agent("demo/builder"); a.Task != w.Task || a.Order != NoOrder {
+	if a := d.agent("demo/builder"); a.Task != w.Task || a.Order != noun.NoOrder {
 		t.Fatalf("%+v", a)
 	}
-	d.room("demo", managed("builder", func(r *RoleSpec) { r.TurnLimit = time.Hour }))
+	d.room("demo", managed("builder", func(r *noun.RoleSpec) { r.TurnLimit = time.Hour }))
 	d.must(PutSettings{})
-	if a := d.agent("demo/builder"); a.Order != StopOrder {
+	if a := d.agent("demo/builder"); a.Order != noun.StopOrder {
 		t.Fatalf("%+v", a)
 	}
 }
@@ -99,7 +101,7 @@ func (d *drive) next() uint64 { d.index++; return d.index }
 // The host keeps the run limit; what it reports is charged like a turn limit. A
 // human's stop wins over whatever the host makes of the end.
 func TestL11ReportedEnds(t *testing.T) {
-	for _, kind := range []ExitKind{ExitNone, ExitStartFailed, ExitOrdered, ExitTimedOut, ExitUsageLimit, ExitFenceEnded, ExitKind(77)} {
+	for _, kind := range []noun.ExitKind{noun.ExitNone, noun.ExitStartFailed, noun.ExitOrdered, noun.ExitTimedOut, noun.ExitUsageLimit, noun.ExitFenceEnded, noun.ExitKind(77)} {
 		for _, stop := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d/%v", kind, stop), func(t *testing.T) {
 				d, h, w := fleet(t)
@@ -108,17 +110,17 @@ func TestL11ReportedEnds(t *testing.T) {
 				}
 				d.must(ReportExit{Host: h, Agent: 1, Inc: w.Inc, Kind: kind, Code: 1})
 				a, x := d.agent("demo/builder"), d.s.Task(w.Task)
-				want := map[ExitKind]ExitKind{ExitStartFailed: kind, ExitOrdered: kind, ExitTimedOut: kind, ExitUsageLimit: kind}[kind]
+				want := map[noun.ExitKind]noun.ExitKind{noun.ExitStartFailed: kind, noun.ExitOrdered: kind, noun.ExitTimedOut: kind, noun.ExitUsageLimit: kind}[kind]
 				charged := uint32(1)
 				switch {
 				case stop:
-					want, charged = ExitOrdered, 0
-				case want == ExitNone:
-					want = ExitCrash
-				case kind == ExitOrdered || kind == ExitUsageLimit:
+					want, charged = noun.ExitOrdered, 0
+				case want == noun.ExitNone:
+					want = noun.ExitCrash
+				case kind == noun.ExitOrdered || kind == noun.ExitUsageLimit:
 					charged = 0
 				}
-				if a.LastExit.Kind != want || a.Failures != charged || x.Charged != charged || (x.Kills == 1) != (want == ExitCrash) {
+				if a.LastExit.Kind != want || a.Failures != charged || x.Charged != charged || (x.Kills == 1) != (want == noun.ExitCrash) {
 					t.Fatalf("%+v: %d failures, task %+v", a.LastExit, a.Failures, x)
 				}
 			})
@@ -143,12 +145,12 @@ func TestI119UnkillableKeepsItsSlot(t *testing.T) {
 		d.clock = d.clock.Add(15 * time.Second)
 		d.beat(h, BeatFence, 1)
 		d.beat(h2, 0)
-		d.want(Conflict, OrderStart{Agent: 1, Inc: 2, Host: h2})
+		d.want(noun.Conflict, OrderStart{Agent: 1, Inc: 2, Host: h2})
 	}
 	if wy := d.s.Why(1); wy.Code != "unkillable" || !strings.Contains(wy.Text, "uninterruptible") || d.s.HostLoad(h).Running != 1 {
 		t.Fatalf("%+v", wy)
 	}
-	if x := d.s.Task(w.Task); x.State != TaskPending {
+	if x := d.s.Task(w.Task); x.State != noun.TaskPending {
 		t.Fatalf("its task is %s", x.State)
 	}
 	d.must(ReportStuck{Host: h, Agent: 1, Inc: w.Inc}) // it can be ended after all
@@ -160,8 +162,8 @@ func TestI119UnkillableKeepsItsSlot(t *testing.T) {
 	if a := d.agent("demo/builder"); a.Notes().Stuck != "" || d.s.Why(1).Code != "start_due" {
 		t.Fatalf("%+v", d.s.Why(1))
 	}
-	d.want(Superseded, ReportStuck{Host: h, Agent: 1, Inc: w.Inc, Reason: "late"})
-	d.want(Superseded, ReportStuck{Host: h2, Agent: 1, Inc: w.Inc, Reason: "not there"})
+	d.want(noun.Superseded, ReportStuck{Host: h, Agent: 1, Inc: w.Inc, Reason: "late"})
+	d.want(noun.Superseded, ReportStuck{Host: h2, Agent: 1, Inc: w.Inc, Reason: "not there"})
 }
 
 // The host of an unkillable process dies, or a human says that it is dead: its slot

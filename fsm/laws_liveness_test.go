@@ -4,25 +4,27 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // view reports one server's word about a host.
-func (d *drive) view(server string, h HostID, gossip, stream Hearing) {
+func (d *drive) view(server string, h noun.HostID, gossip, stream noun.Hearing) {
 	d.t.Helper()
 	if _, member := d.s.member(server); !member {
 		d.must(PutServer{ID: server})
 	}
-	d.must(ReportViews{Server: server, Views: []HostView{{Host: h, Gossip: gossip, Stream: stream}}})
+	d.must(ReportViews{Server: server, Views: []noun.HostView{{Host: h, Gossip: gossip, Stream: stream}}})
 }
 
 // doubted suspects a host for the reason that its views give, as the planner does.
-func (d *drive) doubted(h HostID) {
+func (d *drive) doubted(h noun.HostID) {
 	d.t.Helper()
 	why := d.s.Doubt(d.s.Host(h))
 	d.must(SuspectHost{Host: h, Suspect: why != "", Reason: why})
 }
 
-func (d *drive) state(h HostID, want HostState) {
+func (d *drive) state(h noun.HostID, want noun.HostState) {
 	d.t.Helper()
 	if got := d.s.Host(h); got.State != want {
 		d.t.Fatalf("host is %s (%s), want %s", got.State, got.SuspectWhy, want)
@@ -43,36 +45,36 @@ func TestViewsAreReplacedAndForgotten(t *testing.T) {
 	d := newDrive(t)
 	h, h2 := d.host("h1"), d.host("h2")
 	d.must(PutServer{ID: "a", GossipAddr: "127.0.0.1:7421"})
-	d.view("b", h, HearAlive, HearNothing)
-	d.view("a", h, HearAlive, HearAlive)
-	d.view("a", h2, HearAlive, HearNothing)
-	d.view("c", 99, HearAlive, HearAlive) // a host that is not known yet, or not any more
+	d.view("b", h, noun.HearAlive, noun.HearNothing)
+	d.view("a", h, noun.HearAlive, noun.HearAlive)
+	d.view("a", h2, noun.HearAlive, noun.HearNothing)
+	d.view("c", 99, noun.HearAlive, noun.HearAlive) // a host that is not known yet, or not any more
 	rev := d.s.Host(h).Rev
-	d.view("a", h, HearAlive, HearAlive)
+	d.view("a", h, noun.HearAlive, noun.HearAlive)
 	if d.s.Host(h).Rev != rev {
 		t.Fatal("the same view again is a change")
 	}
-	if got, want := d.s.Host(h).Views, []HostView{{"a", 0, HearAlive, HearAlive}, {"b", 0, HearAlive, HearNothing}}; !slices.Equal(got, want) {
+	if got, want := d.s.Host(h).Views, []noun.HostView{{Server: "a", Host: 0, Gossip: noun.HearAlive, Stream: noun.HearAlive}, {Server: "b", Host: 0, Gossip: noun.HearAlive, Stream: noun.HearNothing}}; !slices.Equal(got, want) {
 		t.Fatalf("%+v", got)
 	}
 	img := d.s.Copy()
-	d.must(ReportViews{Server: "a", All: true, Views: []HostView{{Host: h2, Gossip: HearSilent}}})
+	d.must(ReportViews{Server: "a", All: true, Views: []noun.HostView{{Host: h2, Gossip: noun.HearSilent}}})
 	if got := d.s.Host(h).Views; len(got) != 1 || got[0].Server != "b" {
 		t.Fatalf("what was not listed is still there: %+v", got)
 	}
-	if got := d.s.Host(h2).Views; len(got) != 1 || got[0].Gossip != HearSilent {
+	if got := d.s.Host(h2).Views; len(got) != 1 || got[0].Gossip != noun.HearSilent {
 		t.Fatalf("%+v", got)
 	}
-	if len(img.hosts.Get(h).Views) != 2 || img.hosts.Get(h2).Views[0].Gossip != HearAlive {
+	if len(img.hosts.Get(h).Views) != 2 || img.hosts.Get(h2).Views[0].Gossip != noun.HearAlive {
 		t.Fatal("a view of the state has changed")
 	}
-	d.view("b", h, HearNothing, HearNothing)
+	d.view("b", h, noun.HearNothing, noun.HearNothing)
 	d.must(DropServer{ID: "a"})
 	if n := len(d.s.Host(h).Views) + len(d.s.Host(h2).Views); n != 0 {
 		t.Fatalf("%d views of nobody are left", n)
 	}
-	d.want(Invalid, ReportViews{Server: ""})
-	d.want(Invalid, ReportViews{Server: "a", Views: []HostView{{Host: h, Stream: HearLeft + 1}}})
+	d.want(noun.Invalid, ReportViews{Server: ""})
+	d.want(noun.Invalid, ReportViews{Server: "a", Views: []noun.HostView{{Host: h, Stream: noun.HearLeft + 1}}})
 }
 
 // A host that is back while the servers do not hear it yet, or not in every way,
@@ -80,15 +82,15 @@ func TestViewsAreReplacedAndForgotten(t *testing.T) {
 func TestReturnIsJudgedByTheViews(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "worker")
-	d.view("a", h, HearSilent, HearSilent)
+	d.view("a", h, noun.HearSilent, noun.HearSilent)
 	d.doubted(h)
 	d.pass(61 * time.Second)
-	d.state(h, HostLost)
+	d.state(h, noun.HostLost)
 	d.beat(h, 0)
-	d.state(h, HostSuspect)
-	d.view("a", h, HearAlive, HearAlive)
+	d.state(h, noun.HostSuspect)
+	d.view("a", h, noun.HearAlive, noun.HearAlive)
 	d.doubted(h)
-	d.state(h, HostReady)
+	d.state(h, noun.HostReady)
 	if n := len(d.s.Host(h).Flaps); n != 1 {
 		t.Fatalf("one outage counts as %d", n)
 	}
@@ -97,19 +99,19 @@ func TestReturnIsJudgedByTheViews(t *testing.T) {
 func TestGossipBlockedIsToldOnce(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1")
-	d.view("a", h, HearSilent, HearAlive)
+	d.view("a", h, noun.HearSilent, noun.HearAlive)
 	for range 10 {
 		d.doubted(h)
 		d.beat(h, 0)
 		d.pass(10 * time.Second)
 	}
-	d.state(h, HostSuspect)
+	d.state(h, noun.HostSuspect)
 	if got := d.s.Host(h).SuspectWhy; got != whyBlocked || d.happened("host.gossip_blocked") != 1 || d.happened("host.suspect") != 1 {
 		t.Fatalf("%q, %d events", got, d.happened("host.gossip_blocked"))
 	}
-	d.view("a", h, HearNothing, HearAlive) // the server does not gossip any more
+	d.view("a", h, noun.HearNothing, noun.HearAlive) // the server does not gossip any more
 	d.doubted(h)
-	d.state(h, HostReady)
+	d.state(h, noun.HostReady)
 }
 
 // L11: a host that comes and goes gets no starts for a while, longer each time; its
@@ -134,25 +136,25 @@ func TestL11FlappingHostWaits(t *testing.T) {
 	if !slices.Equal(waits, want) {
 		t.Fatalf("pauses %v, want %v", waits, want)
 	}
-	d.state(h, HostReturning)
-	d.want(Conflict, OrderStart{Agent: 2, Inc: 1, Host: h})
+	d.state(h, noun.HostReturning)
+	d.want(noun.Conflict, OrderStart{Agent: 2, Inc: 1, Host: h})
 	if why := d.s.Why(2); why.Code != "no_host" {
 		t.Fatalf("%+v", why)
 	}
 	for range 10 * 60 / 15 {
-		d.state(h, HostReturning)
+		d.state(h, noun.HostReturning)
 		d.beat(h, BeatFence|BeatVouch, 1)
 		d.pass(15 * time.Second)
 	}
-	d.state(h, HostReady)
-	if a := d.agent("demo/b"); a.Inc != 1 || a.Proc != ProcRunning {
+	d.state(h, noun.HostReady)
+	if a := d.agent("demo/b"); a.Inc != 1 || a.Proc != noun.ProcRunning {
 		t.Fatalf("its agent was disturbed: %+v", a)
 	}
 	d.start("demo/c", h)
 	if got := flap(); got != 0 {
 		t.Fatalf("old flaps still count: %s", got)
 	}
-	d.must(PutSettings{Values: []KV{{"flap_limit", "0"}}})
+	d.must(PutSettings{Values: []noun.KV{{Key: "flap_limit", Value: "0"}}})
 	for range 5 {
 		if got := flap(); got != 0 {
 			t.Fatal("flaps count although they are not to")
@@ -168,12 +170,12 @@ func TestFlapsAreForgottenAfterAGoodBye(t *testing.T) {
 		d.must(SuspectHost{Host: h, Suspect: true})
 		d.must(SuspectHost{Host: h})
 	}
-	d.state(h, HostReturning)
+	d.state(h, noun.HostReturning)
 	for range 5 {
 		d.must(LeaveHost{Key: "h1", Boot: "boot1"})
-		d.state(h, HostLeft)
+		d.state(h, noun.HostLeft)
 		d.host("h1")
-		d.state(h, HostReady)
+		d.state(h, noun.HostReady)
 	}
 }
 
@@ -184,27 +186,27 @@ func TestReturningSurvivesARestore(t *testing.T) {
 		d.must(SuspectHost{Host: h, Suspect: true})
 		d.must(SuspectHost{Host: h})
 	}
-	d.view("a", h, HearAlive, HearAlive)
+	d.view("a", h, noun.HearAlive, noun.HearAlive)
 	before := d.s.Hash()
 	d.s = reload(t, d.s)
-	if d.s.Hash() != before || !slices.Equal(d.s.Host(h).Views, []HostView{{"a", 0, HearAlive, HearAlive}}) {
+	if d.s.Hash() != before || !slices.Equal(d.s.Host(h).Views, []noun.HostView{{Server: "a", Host: 0, Gossip: noun.HearAlive, Stream: noun.HearAlive}}) {
 		t.Fatalf("a restore changed it: %+v", d.s.Host(h))
 	}
 	d.beat(h, 0)
 	d.pass(45 * time.Second)
-	d.state(h, HostReturning)
+	d.state(h, noun.HostReturning)
 	d.beat(h, 0)
 	d.pass(15 * time.Second)
-	d.state(h, HostReady)
+	d.state(h, noun.HostReady)
 }
 
 // away cuts a host off: no beats, nothing heard.
-func (d *drive) away(h HostID) {
+func (d *drive) away(h noun.HostID) {
 	d.t.Helper()
 	d.pass(SilentFor)
-	d.view("a", h, HearSilent, HearSilent)
+	d.view("a", h, noun.HearSilent, noun.HearSilent)
 	d.doubted(h)
-	d.state(h, HostSuspect)
+	d.state(h, noun.HostSuspect)
 }
 
 // A fast role is started elsewhere before its fence ends, and the older life is
@@ -212,40 +214,40 @@ func (d *drive) away(h HostID) {
 func TestFastRolesAreSurrendered(t *testing.T) {
 	d := newDrive(t)
 	h1, h2 := d.host("h1", "worker"), d.host("h2", "worker")
-	d.room("demo", managed("b", func(r *RoleSpec) { r.Policy = PolicyFast }), managed("c"))
+	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Policy = noun.PolicyFast }), managed("c"))
 	sp := d.start("demo/b", h1)
 	d.start("demo/c", h1)
 	d.must(Join{sp})
 	task := d.must(CreateTask{Room: "demo", Role: "b"}).Task
 	d.must(Claim{Speaker: sp})
-	d.want(NotFound, SurrenderHost{Host: 99})
-	d.want(Conflict, SurrenderHost{Host: h1})
+	d.want(noun.NotFound, SurrenderHost{Host: 99})
+	d.want(noun.Conflict, SurrenderHost{Host: h1})
 	d.away(h1)
 	if out := d.must(SurrenderHost{Host: h1, Reason: "nothing is heard"}); out.Count != 1 {
 		t.Fatalf("%d lives were given up", out.Count)
 	}
 	a := d.agent("demo/b")
-	if a.Proc != ProcLost || a.LastExit.Kind != ExitFenceEnded || a.Failures != 0 {
+	if a.Proc != noun.ProcLost || a.LastExit.Kind != noun.ExitFenceEnded || a.Failures != 0 {
 		t.Fatalf("%+v %+v", a, a.LastExit)
 	}
-	if x := d.s.Task(task); x.State != TaskPending || x.Charged != 0 || x.Kills != 0 {
+	if x := d.s.Task(task); x.State != noun.TaskPending || x.Charged != 0 || x.Kills != 0 {
 		t.Fatalf("its task: %+v", x)
 	}
-	d.want(Conflict, OrderStart{Agent: 2, Inc: 2, Host: h2})
+	d.want(noun.Conflict, OrderStart{Agent: 2, Inc: 2, Host: h2})
 	d.start("demo/b", h2)
-	d.want(Superseded, CompleteTask{Work{sp, task, 1}, "late"})
-	if ans := d.beatAs(h1, 1, 1); ans.Exceptions[0].Verdict != VerdictSuperseded {
+	d.want(noun.Superseded, CompleteTask{Work{sp, task, 1}, "late"})
+	if ans := d.beatAs(h1, 1, 1); ans.Exceptions[0].Verdict != noun.VerdictSuperseded {
 		t.Fatalf("the older life was answered %+v", ans)
 	}
-	d.want(Conflict, SurrenderHost{Host: h1})
+	d.want(noun.Conflict, SurrenderHost{Host: h1})
 }
 
 // beatAs sends the fence beat of one incarnation, whichever is the newest.
-func (d *drive) beatAs(host HostID, id AgentID, inc Incarnation) BeatAnswer {
+func (d *drive) beatAs(host noun.HostID, id noun.AgentID, inc noun.Incarnation) noun.BeatAnswer {
 	d.t.Helper()
 	e := d.entry()
 	e.Beats = []HostBeats{{Host: host, Boot: d.s.Host(host).Boot,
-		Packed: PackBeats(nil, []AgentID{id}, []Incarnation{inc}, []uint8{BeatFence | BeatVouch})}}
+		Packed: PackBeats(nil, []noun.AgentID{id}, []noun.Incarnation{inc}, []uint8{BeatFence | BeatVouch})}}
 	return d.apply(e).Beats[0]
 }
 
@@ -255,9 +257,9 @@ func (d *drive) beatAs(host HostID, id AgentID, inc Incarnation) BeatAnswer {
 func TestI57ReturningHostIsReconciledAgentByAgent(t *testing.T) {
 	d := newDrive(t)
 	h1, h2 := d.host("h1", "worker"), d.host("h2", "worker")
-	d.room("demo", managed("b", func(r *RoleSpec) { r.Replicas = 5 }))
+	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Replicas = 5 }))
 	var all []Running
-	for id := AgentID(1); id <= 5; id++ {
+	for id := noun.AgentID(1); id <= 5; id++ {
 		d.start(d.s.Agent(id).Name, h1)
 		all = append(all, Running{Agent: id, Inc: 1})
 	}
@@ -266,30 +268,30 @@ func TestI57ReturningHostIsReconciledAgentByAgent(t *testing.T) {
 		d.pass(13 * time.Second)
 		d.beat(h2, 0)
 	}
-	d.state(h1, HostLost)
+	d.state(h1, noun.HostLost)
 	d.start("demo/b", h2)                                             // runs elsewhere
 	d.must(OrderStart{Agent: 2, Inc: 2, Host: h2})                    // is ordered elsewhere
 	d.must(OrderStart{Agent: 3, Inc: 2, Host: h2})                    // was ordered elsewhere, taken back
 	d.must(CancelOrder{Agent: 3, Inc: 2, Reason: "the host is full"}) // its number is used up
 	d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Inventory: all, Taken: 9})
-	want := []Verdict{VerdictSuperseded, VerdictSuperseded, VerdictSuperseded, VerdictAdopt, VerdictSuperseded}
+	want := []noun.Verdict{noun.VerdictSuperseded, noun.VerdictSuperseded, noun.VerdictSuperseded, noun.VerdictAdopt, noun.VerdictSuperseded}
 	for i, v := range want {
-		ans := d.beatAs(h1, AgentID(i+1), 1)
+		ans := d.beatAs(h1, noun.AgentID(i+1), 1)
 		if len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != v {
 			t.Fatalf("agent %d was answered %+v, want %s", i+1, ans, v)
 		}
 	}
-	for i, inc := range []Incarnation{2, 2, 2, 1, 1} {
-		if a := d.s.Agent(AgentID(i + 1)); a.Inc != inc {
+	for i, inc := range []noun.Incarnation{2, 2, 2, 1, 1} {
+		if a := d.s.Agent(noun.AgentID(i + 1)); a.Inc != inc {
 			t.Fatalf("%s is at incarnation %s, want %s", a.Name, a.Inc, inc)
 		}
 	}
-	if a := d.s.Agent(4); a.Proc != ProcRunning || a.Host != h1 || a.LastExit.Kind != ExitFenceEnded {
+	if a := d.s.Agent(4); a.Proc != noun.ProcRunning || a.Host != h1 || a.LastExit.Kind != noun.ExitFenceEnded {
 		t.Fatalf("the original does not go on: %+v", a)
 	}
-	d.want(Superseded, ReportStarted{Host: h1, Agent: 1, Inc: 1, PID: 1})
+	d.want(noun.Superseded, ReportStarted{Host: h1, Agent: 1, Inc: 1, PID: 1})
 	d.must(ReportExit{Host: h1, Agent: 1, Inc: 1, Signal: "killed"}) // what it was told: no news
-	if a := d.s.Agent(1); a.Proc != ProcRunning || a.Host != h2 {
+	if a := d.s.Agent(1); a.Proc != noun.ProcRunning || a.Host != h2 {
 		t.Fatalf("the end of the old life ended the new one: %+v", a)
 	}
 }
@@ -316,16 +318,16 @@ func TestRegisterTakesWarningsAndGossip(t *testing.T) {
 	if got := d.s.Host(h); !slices.Equal(got.Warnings, reg.Warnings) || got.GossipAddr != reg.GossipAddr {
 		t.Fatalf("%+v", got)
 	}
-	reg.Warnings = make([]string, MaxWarnings+5)
+	reg.Warnings = make([]string, noun.MaxWarnings+5)
 	for i := range reg.Warnings {
-		reg.Warnings[i] = string(make([]byte, 2*MaxReason))
+		reg.Warnings[i] = string(make([]byte, 2*noun.MaxReason))
 	}
 	d.must(reg)
-	if got := d.s.Host(h).Warnings; len(got) != MaxWarnings || len(got[0]) > MaxReason {
+	if got := d.s.Host(h).Warnings; len(got) != noun.MaxWarnings || len(got[0]) > noun.MaxReason {
 		t.Fatalf("%d warnings of %d bytes", len(got), len(got[0]))
 	}
 	reg.GossipAddr = string(make([]byte, 300))
-	d.want(Invalid, reg)
+	d.want(noun.Invalid, reg)
 	d.must(PutServer{ID: "a", GossipAddr: "10.0.0.1:7421"})
 	if got := d.s.Servers(); len(got) != 1 || got[0].GossipAddr != "10.0.0.1:7421" {
 		t.Fatalf("%+v", got)
@@ -337,15 +339,15 @@ func TestRegisterTakesWarningsAndGossip(t *testing.T) {
 func TestF18OnlyMembersReportViews(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "worker")
-	silent := []HostView{{Host: h, Gossip: HearSilent, Stream: HearSilent}}
+	silent := []noun.HostView{{Host: h, Gossip: noun.HearSilent, Stream: noun.HearSilent}}
 	d.must(PutServer{ID: "a"})
 	d.must(PutServer{ID: "b"})
-	d.view("a", h, HearAlive, HearAlive)
-	d.want(NotFound, ReportViews{Server: "x", Views: silent})
+	d.view("a", h, noun.HearAlive, noun.HearAlive)
+	d.want(noun.NotFound, ReportViews{Server: "x", Views: silent})
 	d.must(ReportViews{Server: "b", Views: silent})
 	d.must(DropServer{ID: "b"})
-	d.want(NotFound, ReportViews{Server: "b", Views: silent})
-	d.want(NotFound, ReportViews{Server: "b", All: true, Views: silent})
+	d.want(noun.NotFound, ReportViews{Server: "b", Views: silent})
+	d.want(noun.NotFound, ReportViews{Server: "b", All: true, Views: silent})
 	if got := d.s.Host(h).Views; len(got) != 1 || got[0].Server != "a" {
 		t.Errorf("%+v, want the word of a alone", got)
 	}

@@ -4,20 +4,22 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // Seed 002, table 1.4.3: each priority, the moment of its limit, and what follows.
 func TestSeed002Table143AcknowledgementLimits(t *testing.T) {
 	for _, tc := range []struct {
-		priority          MailPriority
+		priority          noun.MailPriority
 		limit             time.Duration
 		reminder, escaped time.Duration // 0: none
 		recorded          time.Duration
 	}{
-		{priority: MailUrgent, limit: 2 * time.Minute, escaped: 2 * time.Minute},
-		{priority: MailHigh, limit: 5 * time.Minute, reminder: 5 * time.Minute, escaped: 10 * time.Minute},
-		{priority: MailNormal, limit: 15 * time.Minute, reminder: 15 * time.Minute},
-		{priority: MailLow, limit: time.Hour, recorded: time.Hour},
+		{priority: noun.MailUrgent, limit: 2 * time.Minute, escaped: 2 * time.Minute},
+		{priority: noun.MailHigh, limit: 5 * time.Minute, reminder: 5 * time.Minute, escaped: 10 * time.Minute},
+		{priority: noun.MailNormal, limit: 15 * time.Minute, reminder: 15 * time.Minute},
+		{priority: noun.MailLow, limit: time.Hour, recorded: time.Hour},
 	} {
 		t.Run(tc.priority.String(), func(t *testing.T) {
 			d, _ := post(t)
@@ -38,8 +40,8 @@ func TestSeed002Table143AcknowledgementLimits(t *testing.T) {
 			if at["mail.reminder"] != tc.reminder || at["mail.escalated"] != tc.escaped || at["mail.overdue"] != tc.recorded {
 				t.Errorf("events came after %v, want %+v", at, tc)
 			}
-			if d.s.Settings().mailLimit(tc.priority) != tc.limit {
-				t.Errorf("the limit is %s, the seed has %s", d.s.Settings().mailLimit(tc.priority), tc.limit)
+			if d.s.Settings().MailLimit(tc.priority) != tc.limit {
+				t.Errorf("the limit is %s, the seed has %s", d.s.Settings().MailLimit(tc.priority), tc.limit)
 			}
 			if unread := d.s.Unread(d.agent("r/h").ID) == 1; unread != (tc.reminder > 0) {
 				t.Errorf("unread after the limit: %v", unread)
@@ -66,8 +68,8 @@ func TestSeed002Table143AcknowledgementLimits(t *testing.T) {
 // L11: a life is reminded once; a series of lives puts no escalation off.
 func TestL11RemindersAreBoundedAndEscalationsCome(t *testing.T) {
 	d, h := post(t)
-	d.must(letter("r/w", MailUrgent))
-	d.must(letter("r/w", MailNormal))
+	d.must(letter("r/w", noun.MailUrgent))
+	d.must(letter("r/w", noun.MailNormal))
 	for range 3 {
 		me := d.start("r/w", h)
 		d.read(me)
@@ -96,26 +98,26 @@ func TestL11MailboxesAreBounded(t *testing.T) {
 	me := d.start("r/w", h)
 	var mails []Request
 	for range MaxMailbox {
-		mails = append(mails, Request{Cmd: letter("r/w", MailLow)})
+		mails = append(mails, Request{Cmd: letter("r/w", noun.MailLow)})
 	}
 	d.apply(d.entry(mails...))
-	if out := d.want(MailboxFull, letter("r/w", MailLow)); !strings.Contains(out.Detail, "r/w holds 1000 mails") {
+	if out := d.want(noun.MailboxFull, letter("r/w", noun.MailLow)); !strings.Contains(out.Detail, "r/w holds 1000 mails") {
 		t.Errorf("a full mailbox: %s", out.Detail)
 	}
-	if out := d.must(letter("r", MailLow)); out.Count != 2 || !strings.Contains(out.Detail, "1 of 3 agents get no copy") {
+	if out := d.must(letter("r", noun.MailLow)); out.Count != 2 || !strings.Contains(out.Detail, "1 of 3 agents get no copy") {
 		t.Errorf("to a room with a full mailbox: %+v", out)
 	}
 	if n := len(d.read(me)); n != MaxMailRead {
 		t.Errorf("%d mails were handed over at once, want %d", n, MaxMailRead)
 	}
 	d.must(AckMail{Speaker: me, Mail: 1})
-	d.must(letter("r/w", MailLow))
-	d.must(PutSettings{Values: []KV{{"mail_kept", "1003"}}})
-	d.must(letter("r/h.1", MailLow)) // in the place of the one that was closed
+	d.must(letter("r/w", noun.MailLow))
+	d.must(PutSettings{Values: []noun.KV{{Key: "mail_kept", Value: "1003"}}})
+	d.must(letter("r/h.1", noun.MailLow)) // in the place of the one that was closed
 	if d.s.Mail(1) != nil {
 		t.Error("the oldest closed mail is still there")
 	}
-	if out := d.want(Full, letter("r/h.1", MailLow)); !strings.Contains(out.Detail, "mail_kept") {
+	if out := d.want(noun.Full, letter("r/h.1", noun.MailLow)); !strings.Contains(out.Detail, "mail_kept") {
 		t.Errorf("a full cluster: %s", out.Detail)
 	}
 }
@@ -124,7 +126,7 @@ func TestL11MailboxesAreBounded(t *testing.T) {
 func TestMailExpiresAndIsForgotten(t *testing.T) {
 	d, _ := post(t)
 	me := d.joinBy("r/h")
-	acked, left := d.must(letter("r/h.1", MailLow)).Mail, d.must(letter("r/h.1", MailLow)).Mail
+	acked, left := d.must(letter("r/h.1", noun.MailLow)).Mail, d.must(letter("r/h.1", noun.MailLow)).Mail
 	d.must(AckMail{Speaker: me, Mail: acked})
 	d.jump(24*time.Hour - time.Second)
 	if d.s.Mail(acked) == nil {
@@ -135,15 +137,15 @@ func TestMailExpiresAndIsForgotten(t *testing.T) {
 		t.Error("acknowledged mail is kept beyond its retention")
 	}
 	d.jump(6*24*time.Hour - time.Second)
-	if got := d.s.Mail(left).State; got != MailQueued {
+	if got := d.s.Mail(left).State; got != noun.MailQueued {
 		t.Errorf("the other is %s before its expiry", got)
 	}
 	d.jump(time.Second)
-	if got := d.s.Mail(left).State; got != MailExpired || d.events("mail.expired") != 1 {
+	if got := d.s.Mail(left).State; got != noun.MailExpired || d.events("mail.expired") != 1 {
 		t.Errorf("the other is %s, %d events", got, d.events("mail.expired"))
 	}
 	again := d.joinBy("r/h") // its lease was a day
-	d.want(Conflict, AckMail{Speaker: again, Mail: left})
+	d.want(noun.Conflict, AckMail{Speaker: again, Mail: left})
 	if n := len(d.read(again)); n != 0 {
 		t.Errorf("%d expired mails were handed over", n)
 	}

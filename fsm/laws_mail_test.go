@@ -5,16 +5,18 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // post is a room with a managed agent (w), two by hand (h, h.2) and a host.
-func post(t *testing.T) (*drive, HostID) {
+func post(t *testing.T) (*drive, noun.HostID) {
 	t.Helper()
 	d := newDrive(t)
 	d.jump(time.Minute)
-	d.must(PutSettings{Values: []KV{{"host_ttl", "24h"}}})
+	d.must(PutSettings{Values: []noun.KV{{Key: "host_ttl", Value: "24h"}}})
 	h := d.host("h1", "w")
-	d.room("r", RoleSpec{Name: "w", Runner: "w", TTL: 24 * time.Hour}, RoleSpec{Name: "h", Replicas: 2, TTL: 24 * time.Hour})
+	d.room("r", noun.RoleSpec{Name: "w", Runner: "w", TTL: 24 * time.Hour}, noun.RoleSpec{Name: "h", Replicas: 2, TTL: 24 * time.Hour})
 	return d, h
 }
 
@@ -23,12 +25,12 @@ func (d *drive) joinBy(name string) Speaker {
 	return Speaker{Agent: name, Inc: d.must(Join{Speaker{Agent: name}}).Inc}
 }
 
-func letter(to string, p MailPriority) SendMail {
+func letter(to string, p noun.MailPriority) SendMail {
 	return SendMail{From: "ann", To: to, Subject: "subject-7", Body: "body-7", Priority: p}
 }
 
 // read hands over the mail of a life and gives it.
-func (d *drive) read(sp Speaker) []*Mail {
+func (d *drive) read(sp Speaker) []*noun.Mail {
 	d.t.Helper()
 	out := d.must(ReadMail{Speaker: sp})
 	list := d.s.MailDelivery(d.agent(sp.Agent).ID, out.Rev)
@@ -42,7 +44,7 @@ func (d *drive) read(sp Speaker) []*Mail {
 // flagged, to the next life when nobody acknowledged it.
 func TestL8MailOutlivesTheLivesOfItsReader(t *testing.T) {
 	d, h := post(t)
-	first := d.must(letter("r/w", MailNormal)).Mail
+	first := d.must(letter("r/w", noun.MailNormal)).Mail
 	me := d.start("r/w", h)
 	got := d.read(me)
 	if len(got) != 1 || got[0].ID != first || got[0].Redelivered() || got[0].Body != "body-7" || got[0].From != "ann" {
@@ -71,23 +73,23 @@ func TestL8MailOutlivesTheLivesOfItsReader(t *testing.T) {
 func TestL6OnlyThePresentLifeReadsItsMail(t *testing.T) {
 	d, _ := post(t)
 	old := d.joinBy("r/h")
-	id := d.must(letter("r/h.1", MailNormal)).Mail
+	id := d.must(letter("r/h.1", noun.MailNormal)).Mail
 	d.read(old)
 	d.must(Leave{Speaker: old})
-	d.want(Rejoin, ReadMail{Speaker: old})
+	d.want(noun.Rejoin, ReadMail{Speaker: old})
 	now := d.joinBy("r/h")
 	other := d.joinBy("r/h.2")
 	for _, c := range []Command{ReadMail{Speaker: old}, AckMail{Speaker: old, Mail: id}, SendMail{Speaker: old, To: "r", Body: "x"}} {
-		d.want(Superseded, c)
+		d.want(noun.Superseded, c)
 	}
 	stranger := now
 	stranger.TokenHash = []byte("x")
 	for _, c := range []Command{ReadMail{Speaker: stranger}, AckMail{Speaker: stranger, Mail: id}, SendMail{Speaker: stranger, To: "r", Body: "x"}} {
-		d.want(Denied, c)
+		d.want(noun.Denied, c)
 	}
-	d.want(NotFound, AckMail{Speaker: other, Mail: id})
-	d.want(NotFound, AckMail{Speaker: now, Mail: id + 1})
-	if m := d.s.Mail(id); m.State != MailDelivered || m.DeliveredTo != old.Inc || m.Deliveries != 1 {
+	d.want(noun.NotFound, AckMail{Speaker: other, Mail: id})
+	d.want(noun.NotFound, AckMail{Speaker: now, Mail: id + 1})
+	if m := d.s.Mail(id); m.State != noun.MailDelivered || m.DeliveredTo != old.Inc || m.Deliveries != 1 {
 		t.Errorf("what was refused has changed the mail: %+v", m)
 	}
 	d.must(AckMail{Speaker: now, Mail: id}) // it need not read what an earlier life has read
@@ -102,16 +104,16 @@ func TestL6OnlyThePresentLifeReadsItsMail(t *testing.T) {
 // Seed 002, section 1.4.1: what a sender is told.
 func TestSeed002Table141DeliveryErrors(t *testing.T) {
 	d, _ := post(t)
-	d.want(NoAddressee, letter("r/nobody", MailNormal))
-	d.want(NoAddressee, letter("nowhere", MailNormal))
-	d.want(NoAddressee, letter("nowhere/w", MailNormal))
-	now := letter("r/w", MailNormal)
+	d.want(noun.NoAddressee, letter("r/nobody", noun.MailNormal))
+	d.want(noun.NoAddressee, letter("nowhere", noun.MailNormal))
+	d.want(noun.NoAddressee, letter("nowhere/w", noun.MailNormal))
+	now := letter("r/w", noun.MailNormal)
 	now.NoQueue = true
-	if out := d.want(AgentOff, now); out.Code.String() != "agent_offline" || !strings.Contains(out.Detail, "r/w is off") {
+	if out := d.want(noun.AgentOff, now); out.Code.String() != "agent_offline" || !strings.Contains(out.Detail, "r/w is off") {
 		t.Errorf("an agent that is off is answered for with %s: %s", out.Code, out.Detail)
 	}
-	if NoAddressee.String() != "agent_not_found" {
-		t.Errorf("nobody is answered for with %s", NoAddressee)
+	if noun.NoAddressee.String() != "agent_not_found" {
+		t.Errorf("nobody is answered for with %s", noun.NoAddressee)
 	}
 	if d.s.meta.LastMail != 0 {
 		t.Error("what was refused was sent")
@@ -121,7 +123,7 @@ func TestSeed002Table141DeliveryErrors(t *testing.T) {
 	if out := d.must(now); out.Count != 1 || !strings.Contains(out.Detail, "2 of 3 agents get no copy") {
 		t.Errorf("a mail to whoever is there: %+v", out)
 	}
-	d.must(letter("r/w", MailNormal)) // kept
+	d.must(letter("r/w", noun.MailNormal)) // kept
 }
 
 // Each form of address, and who gets a copy.
@@ -144,11 +146,11 @@ func TestMailAddresses(t *testing.T) {
 		{Speaker{}, "r/h.1", "r/h"},
 		{Speaker{}, "r/h.2", "r/h.2"},
 	} {
-		c := letter(tc.to, MailNormal)
+		c := letter(tc.to, noun.MailNormal)
 		c.Speaker = tc.by
 		out := d.must(c)
 		var got []string
-		for id := out.Mail; id < out.Mail+MailID(out.Count); id++ {
+		for id := out.Mail; id < out.Mail+noun.MailID(out.Count); id++ {
 			m := d.s.Mail(id)
 			got = append(got, d.s.Agent(m.To).Name)
 			if m.Thread != out.Mail {
@@ -160,7 +162,7 @@ func TestMailAddresses(t *testing.T) {
 		}
 	}
 	for _, to := range []string{"r/h.02", "r/h.0", "r/h.x", "r/h.3", "r/", "", "r/h.2.2"} {
-		if out := d.do(letter(to, MailNormal)); out.Code != NoAddressee && (to != "" || out.Code != Invalid) {
+		if out := d.do(letter(to, noun.MailNormal)); out.Code != noun.NoAddressee && (to != "" || out.Code != noun.Invalid) {
 			t.Errorf("address %q: %s %s", to, out.Code, out.Detail)
 		}
 	}
@@ -176,20 +178,20 @@ func TestMailIsAnswered(t *testing.T) {
 	if m := d.s.Mail(a.Mail); a.Count != 1 || d.s.Agent(m.To).Name != "r/h" || m.Thread != q || m.ReplyTo != q || m.FromInc != me.Inc {
 		t.Errorf("the answer is %+v", m)
 	}
-	human := d.must(letter("r/w", MailNormal)).Mail
-	if out := d.want(NoAddressee, SendMail{Speaker: me, ReplyTo: human, Body: "!"}); !strings.Contains(out.Detail, "only agents have mailboxes") {
+	human := d.must(letter("r/w", noun.MailNormal)).Mail
+	if out := d.want(noun.NoAddressee, SendMail{Speaker: me, ReplyTo: human, Body: "!"}); !strings.Contains(out.Detail, "only agents have mailboxes") {
 		t.Errorf("an answer to a human: %s", out.Detail)
 	}
-	d.want(Invalid, SendMail{Speaker: me, ReplyTo: human + 1, Body: "!"})
+	d.want(noun.Invalid, SendMail{Speaker: me, ReplyTo: human + 1, Body: "!"})
 }
 
 // L9: who deletes a room or an agent deletes its mail.
 func TestL9DeletedAgentsTakeTheirMailAlong(t *testing.T) {
 	d, _ := post(t)
-	d.room("s", RoleSpec{Name: "x"})
-	d.must(letter("r", MailNormal))
-	kept := d.must(letter("s", MailNormal)).Mail
-	d.room("r", RoleSpec{Name: "h", Replicas: 2, TTL: 24 * time.Hour}) // without w
+	d.room("s", noun.RoleSpec{Name: "x"})
+	d.must(letter("r", noun.MailNormal))
+	kept := d.must(letter("s", noun.MailNormal)).Mail
+	d.room("r", noun.RoleSpec{Name: "h", Replicas: 2, TTL: 24 * time.Hour}) // without w
 	if d.s.mails.Len() != 3 {
 		t.Fatalf("%d mails after an agent went, want 3", d.s.mails.Len())
 	}
@@ -197,14 +199,14 @@ func TestL9DeletedAgentsTakeTheirMailAlong(t *testing.T) {
 	if d.s.mails.Len() != 1 || d.s.Mail(kept) == nil {
 		t.Errorf("%d mails after the room went, want the one of another room", d.s.mails.Len())
 	}
-	d.want(NoAddressee, letter("r", MailNormal))
+	d.want(noun.NoAddressee, letter("r", noun.MailNormal))
 }
 
 // What a mail says is in no event.
 func TestEventsHoldNothingOfAMail(t *testing.T) {
 	d, _ := post(t)
 	me := d.joinBy("r/h")
-	for p := range MailPriority(4) {
+	for p := range noun.MailPriority(4) {
 		d.must(letter("r", p))
 		d.must(letter("r/h.1", p))
 	}
@@ -239,14 +241,14 @@ func TestMailIsRefusedWhenItMakesNoSense(t *testing.T) {
 		"never sent":       func(c *SendMail) { c.Thread = 9 },
 		"mail 9 was never": func(c *SendMail) { c.ReplyTo = 9 },
 	} {
-		c := letter("r/w", MailNormal)
+		c := letter("r/w", noun.MailNormal)
 		change(&c)
-		if out := d.want(Invalid, c); !strings.Contains(out.Detail, says) {
+		if out := d.want(noun.Invalid, c); !strings.Contains(out.Detail, says) {
 			t.Errorf("refused with %q, want %q in it", out.Detail, says)
 		}
 	}
-	d.room("big", RoleSpec{Name: "x", Replicas: MaxMailCopies + 1})
-	if out := d.want(Invalid, letter("big", MailNormal)); !strings.Contains(out.Detail, "1001 agents") {
+	d.room("big", noun.RoleSpec{Name: "x", Replicas: MaxMailCopies + 1})
+	if out := d.want(noun.Invalid, letter("big", noun.MailNormal)); !strings.Contains(out.Detail, "1001 agents") {
 		t.Errorf("to too many: %s", out.Detail)
 	}
 }
@@ -255,19 +257,19 @@ func TestMailIsRefusedWhenItMakesNoSense(t *testing.T) {
 func TestL8MailIsSentOnce(t *testing.T) {
 	d, _ := post(t)
 	session := d.must(OpenSession{Client: "c"}).Session
-	req := Request{Session: session, Seq: 1, Cmd: letter("r", MailNormal)}
+	req := Request{Session: session, Seq: 1, Cmd: letter("r", noun.MailNormal)}
 	first := d.apply(d.entry(req)).Outcomes[0]
-	if again := d.apply(d.entry(req)).Outcomes[0]; !again.repeats(first) || d.s.mails.Len() != 3 {
+	if again := d.apply(d.entry(req)).Outcomes[0]; !repeats(again, first) || d.s.mails.Len() != 3 {
 		t.Errorf("%+v, then %+v: %d mails", first, again, d.s.mails.Len())
 	}
 }
 
 // Law L10: an agent that acknowledged or sent mail of late is not stalled (seed 002, 1.5.2).
 func TestL10WhoWritesIsNotStalled(t *testing.T) {
-	d, me, _ := declaring(t, RoleSpec{})
+	d, me, _ := declaring(t, noun.RoleSpec{})
 	id := d.agent("r/a").ID
-	d.room("r", RoleSpec{Name: "a", TTL: 24 * time.Hour}) // no progress limit any more
-	mail := d.must(letter("r/a", MailNormal)).Mail
+	d.room("r", noun.RoleSpec{Name: "a", TTL: 24 * time.Hour}) // no progress limit any more
+	mail := d.must(letter("r/a", noun.MailNormal)).Mail
 	d.jump(20 * time.Minute)
 	d.must(AckMail{Speaker: me, Mail: mail})
 	d.jump(25 * time.Minute)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // due lists the notices that a notifier has to deliver now.
@@ -17,14 +19,14 @@ func (x *alarmed) due(notifier string) (list []uint64) {
 
 func (x *alarmed) fails(notice uint64, notifier, why string, all ...string) {
 	x.t.Helper()
-	x.must(NoteNotice{Escalation: EscalationID(1), Notice: notice, Notifier: notifier, Failure: why, Notifiers: all})
+	x.must(NoteNotice{Escalation: noun.EscalationID(1), Notice: notice, Notifier: notifier, Failure: why, Notifiers: all})
 }
 
 // A notice is pending until each notifier has delivered it: what one could not is tried
 // again by it alone, at distances that double up to an hour, and given up in the end.
 func TestL11NoticesAreTriedAgainAndGivenUp(t *testing.T) {
 	x := newAlarmed(t)
-	x.must(PutSettings{Values: []KV{{"escalation_tries", "12"}}})
+	x.must(PutSettings{Values: []noun.KV{{Key: "escalation_tries", Value: "12"}}})
 	x.start("r/a", x.host)
 	x.stick()
 	all := []string{"hook", "mail"}
@@ -56,7 +58,7 @@ func TestL11NoticesAreTriedAgainAndGivenUp(t *testing.T) {
 	if fmt.Sprint(pauses) != want {
 		t.Errorf("pauses %v, want %s", pauses, want)
 	}
-	e := x.only(EscStuckProcess)
+	e := x.only(noun.EscStuckProcess)
 	if e.Notice.Pending || len(x.due("hook")) != 0 || !e.Notice.Deliveries[1].GaveUp || e.Notice.Deliveries[1].Failure != "status 500" || !e.Notice.Deliveries[0].Done {
 		t.Errorf("given up: %+v", e.Notice)
 	}
@@ -71,33 +73,33 @@ func TestL6LateWordsAboutNotices(t *testing.T) {
 	x := newAlarmed(t)
 	x.start("r/a", x.host)
 	x.stick()
-	x.want(Conflict, NoteNotice{Escalation: 1, Notice: 2, Notifier: "hook", Notifiers: []string{"hook"}})
-	x.want(Conflict, NoteNotice{Escalation: 1, Notifier: "hook"})
-	x.want(NotFound, NoteNotice{Escalation: 7, Notice: 1, Notifier: "hook"})
-	x.want(Invalid, NoteNotice{Escalation: 1, Notice: 1})
-	x.want(Invalid, NoteNotice{Escalation: 1, Notice: 1, Notifier: strings.Repeat("x", 65)})
+	x.want(noun.Conflict, NoteNotice{Escalation: 1, Notice: 2, Notifier: "hook", Notifiers: []string{"hook"}})
+	x.want(noun.Conflict, NoteNotice{Escalation: 1, Notifier: "hook"})
+	x.want(noun.NotFound, NoteNotice{Escalation: 7, Notice: 1, Notifier: "hook"})
+	x.want(noun.Invalid, NoteNotice{Escalation: 1, Notice: 1})
+	x.want(noun.Invalid, NoteNotice{Escalation: 1, Notice: 1, Notifier: strings.Repeat("x", 65)})
 	x.fails(1, "hook", "", "hook", "page")
-	if out := x.must(NoteNotice{Escalation: 1, Notice: 1, Notifier: "hook", Failure: "timeout", Notifiers: []string{"hook", "page"}}); out.Count != 1 || x.only(EscStuckProcess).Notice.Deliveries[0].Tries != 1 {
+	if out := x.must(NoteNotice{Escalation: 1, Notice: 1, Notifier: "hook", Failure: "timeout", Notifiers: []string{"hook", "page"}}); out.Count != 1 || x.only(noun.EscStuckProcess).Notice.Deliveries[0].Tries != 1 {
 		t.Errorf("said again: %+v", out)
 	}
 	x.term++ // the next leader knows no "page"
 	x.must(LeaderEstablished{Server: "b"})
-	if e := x.only(EscStuckProcess); !e.Notice.Pending || len(x.due("other")) != 1 {
+	if e := x.only(noun.EscStuckProcess); !e.Notice.Pending || len(x.due("other")) != 1 {
 		t.Fatalf("%+v", e.Notice)
 	}
 	x.fails(1, "other", "", "hook", "other")
-	if e := x.only(EscStuckProcess); e.Notice.Pending {
+	if e := x.only(noun.EscStuckProcess); e.Notice.Pending {
 		t.Errorf("all have delivered: %+v", e.Notice)
 	}
 	x.jump(time.Hour)
 	x.stick()
 	x.fails(2, "hook", "timeout", "hook")
 	x.must(AckEscalation{Escalation: 1, By: "ann"})
-	if _, ok := x.s.NextTimer(); len(x.due("hook")) != 0 || x.only(EscStuckProcess).Armed != 0 {
-		t.Errorf("acknowledged, and to be tried again (%v): %+v", ok, x.only(EscStuckProcess))
+	if _, ok := x.s.NextTimer(); len(x.due("hook")) != 0 || x.only(noun.EscStuckProcess).Armed != 0 {
+		t.Errorf("acknowledged, and to be tried again (%v): %+v", ok, x.only(noun.EscStuckProcess))
 	}
 	x.fails(2, "hook", "", "hook") // it was on its way
-	if e := x.only(EscStuckProcess); e.Notice.Pending || !e.Notice.Deliveries[0].Done {
+	if e := x.only(noun.EscStuckProcess); e.Notice.Pending || !e.Notice.Deliveries[0].Done {
 		t.Errorf("%+v", e.Notice)
 	}
 }
@@ -105,9 +107,9 @@ func TestL6LateWordsAboutNotices(t *testing.T) {
 // The most urgent notice goes first, then the oldest.
 func TestUrgentNoticesGoFirst(t *testing.T) {
 	x := newAlarmed(t)
-	for i, p := range []MailPriority{MailLow, MailHigh, MailUrgent, MailHigh} {
+	for i, p := range []noun.MailPriority{noun.MailLow, noun.MailHigh, noun.MailUrgent, noun.MailHigh} {
 		x.s.now = x.entry()
-		x.s.escalate(Escalation{Kind: EscBreaker, Subject: fmt.Sprint("r/x", i), Priority: p})
+		x.s.escalate(noun.Escalation{Kind: noun.EscBreaker, Subject: fmt.Sprint("r/x", i), Priority: p})
 	}
 	x.s.now = nil
 	if got := x.due("hook"); fmt.Sprint(got) != "[3 2 4 1]" {
@@ -148,8 +150,8 @@ func TestEscalationsAreRemindedOf(t *testing.T) {
 		"acknowledged": {func(x *alarmed) { x.must(AckEscalation{Escalation: 1, By: "ann"}) }, 1},
 		"closed":       {func(x *alarmed) { x.must(CloseEscalation{Escalation: 1, By: "ann"}) }, 1},
 		"it is over":   {func(x *alarmed) { x.must(ReportExit{Host: x.host, Agent: 1, Inc: x.agent("r/a").Inc}) }, 1},
-		"switched off": {func(x *alarmed) { x.must(PutSettings{Values: []KV{{"escalation_remind", "0s"}}}) }, 1},
-		"every hour":   {func(x *alarmed) { x.must(PutSettings{Values: []KV{{"escalation_remind", "1h"}}}) }, 14},
+		"switched off": {func(x *alarmed) { x.must(PutSettings{Values: []noun.KV{{Key: "escalation_remind", Value: "0s"}}}) }, 1},
+		"every hour":   {func(x *alarmed) { x.must(PutSettings{Values: []noun.KV{{Key: "escalation_remind", Value: "1h"}}}) }, 14},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := open(t)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // A pause is idempotent and keeps who was first; a start does not end it, and says so.
@@ -19,7 +21,7 @@ func TestL9PauseIsEndedByResumeOnly(t *testing.T) {
 			t.Fatalf("%T: %q", c, out.Detail)
 		}
 	}
-	d.want(Stopped, RestartAgent{Agent: "demo/b"})
+	d.want(noun.Stopped, RestartAgent{Agent: "demo/b"})
 	d.must(SetPause{Scope: "demo", Pause: true, By: "cat"})
 	d.must(SetPause{Pause: true, By: "dan"})
 	if on, by, _, _ := d.s.Pause(); !on || by != "dan" {
@@ -37,15 +39,15 @@ func TestL9PauseIsEndedByResumeOnly(t *testing.T) {
 	if w := d.s.Why(1); w.Code != "start_due" || d.s.PausedWhy(1) != "" {
 		t.Fatalf("%+v", w)
 	}
-	d.want(NotFound, SetPause{Scope: "nowhere", Pause: true})
-	d.want(NotFound, SetPause{Scope: "demo/x", Pause: true})
+	d.want(noun.NotFound, SetPause{Scope: "nowhere", Pause: true})
+	d.want(noun.NotFound, SetPause{Scope: "demo/x", Pause: true})
 }
 
 // A paused agent that waits is no help for its role: another slot is started.
 func TestL3DemandLooksPastPausedAgents(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "worker")
-	d.room("demo", managed("b", func(r *RoleSpec) { r.Start, r.Replicas = StartOnDemand, 2 }))
+	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Start, r.Replicas = noun.StartOnDemand, 2 }))
 	d.must(CreateTask{Room: "demo", Role: "b"})
 	d.must(Join{d.start("demo/b", h)})
 	if d.s.Why(2).Code != "no_task" {
@@ -76,14 +78,14 @@ func TestI85DeletedRoomLeavesATombstone(t *testing.T) {
 	}
 	x.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Inventory: []Running{{2, x.inc, 7}}})
 	e := x.entry()
-	e.Beats = []HostBeats{{Host: x.h, Boot: "boot1", Packed: PackBeats(nil, []AgentID{2}, []Incarnation{x.inc}, []uint8{BeatFence})}}
-	if ans := x.apply(e).Beats[0]; len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != VerdictUnknown {
+	e.Beats = []HostBeats{{Host: x.h, Boot: "boot1", Packed: PackBeats(nil, []noun.AgentID{2}, []noun.Incarnation{x.inc}, []uint8{BeatFence})}}
+	if ans := x.apply(e).Beats[0]; len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != noun.VerdictUnknown {
 		t.Fatalf("its host was answered %+v", ans)
 	}
 	x.s = reload(t, x.s)
 	for _, c := range []Command{CreateTask{Room: "demo", Role: "b"}, DeleteRoom{Room: "demo"}, SetPause{Scope: "demo", Pause: true},
 		ApplyRoom{Room: "demo", IfRev: 3}, SetAgent{Agent: star}, Join{Speaker{Agent: star}}, Join{Speaker{Agent: star, Inc: x.inc}}} {
-		if out := x.want(NotFound, c); !strings.Contains(out.Detail, "deleted by ann") {
+		if out := x.want(noun.NotFound, c); !strings.Contains(out.Detail, "deleted by ann") {
 			t.Fatalf("%T: %q", c, out.Detail)
 		}
 	}
@@ -98,11 +100,11 @@ func TestI85DeletedRoomLeavesATombstone(t *testing.T) {
 
 func TestTombstonesAreBounded(t *testing.T) {
 	d := newDrive(t)
-	for i := range MaxTombstones + 5 {
+	for i := range noun.MaxTombstones + 5 {
 		name := fmt.Sprint("r", i)
 		d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: name}}, Request{Cmd: DeleteRoom{Room: name, By: "ann"}}))
 	}
-	if n := len(d.s.meta.Tombstones); n != MaxTombstones || d.s.Tombstone("r4") != nil || d.s.Tombstone("r5") == nil {
+	if n := len(d.s.meta.Tombstones); n != noun.MaxTombstones || d.s.Tombstone("r4") != nil || d.s.Tombstone("r5") == nil {
 		t.Fatalf("%d tombstones", n)
 	}
 }
@@ -145,12 +147,12 @@ func TestL9FreshStartHasNoResumeValue(t *testing.T) {
 func TestRestartOfAnAgentStartedByHand(t *testing.T) {
 	d := newDrive(t)
 	d.host("h1", "worker")
-	d.room("demo", managed("b"), RoleSpec{Name: "w"})
+	d.room("demo", managed("b"), noun.RoleSpec{Name: "w"})
 	d.hand("demo/b")
-	if out := d.want(Conflict, RestartAgent{Agent: "demo/b"}); !strings.Contains(out.Detail, "by hand") {
+	if out := d.want(noun.Conflict, RestartAgent{Agent: "demo/b"}); !strings.Contains(out.Detail, "by hand") {
 		t.Fatalf("%q", out.Detail)
 	}
-	if out := d.want(Conflict, RestartAgent{Agent: "demo/w"}); !strings.Contains(out.Detail, "names no runner") {
+	if out := d.want(noun.Conflict, RestartAgent{Agent: "demo/w"}); !strings.Contains(out.Detail, "names no runner") {
 		t.Fatalf("%q", out.Detail)
 	}
 }
@@ -158,29 +160,29 @@ func TestRestartOfAnAgentStartedByHand(t *testing.T) {
 // One entry ends a room of the greatest size for good; later ones clear it away.
 func TestL9DeleteOfTheGreatestRoomHoldsAtOnce(t *testing.T) {
 	d := newDrive(t)
-	var roles []RoleSpec
-	for i := range MaxRoomAgents / MaxReplicas {
-		roles = append(roles, RoleSpec{Name: fmt.Sprint("r", i), Replicas: MaxReplicas})
+	var roles []noun.RoleSpec
+	for i := range noun.MaxRoomAgents / noun.MaxReplicas {
+		roles = append(roles, noun.RoleSpec{Name: fmt.Sprint("r", i), Replicas: noun.MaxReplicas})
 	}
-	d.must(PutSettings{Values: []KV{{"events_kept", "1000"}}})
+	d.must(PutSettings{Values: []noun.KV{{Key: "events_kept", Value: "1000"}}})
 	d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: "demo", Roles: roles}}))
-	if n := d.s.Counts().Agents; n != MaxRoomAgents {
+	if n := d.s.Counts().Agents; n != noun.MaxRoomAgents {
 		t.Fatalf("%d agents", n)
 	}
 	for _, pause := range []bool{true, false} {
 		d.s.Apply(d.entry(Request{Cmd: SetPause{Scope: "demo", Pause: pause}}))
 	}
-	if out := d.s.Apply(d.entry(Request{Cmd: DeleteRoom{Room: "demo", By: "ann"}})).Outcomes[0]; out.Code != OK || out.Count != 1 {
+	if out := d.s.Apply(d.entry(Request{Cmd: DeleteRoom{Room: "demo", By: "ann"}})).Outcomes[0]; out.Code != noun.OK || out.Count != 1 {
 		t.Fatalf("%+v", out)
 	}
 	first := d.s.Agent(1).Name
 	for _, c := range []Command{Join{Speaker{Agent: first}}, CreateTask{Room: "demo", Role: "r1", Title: "t"}, SetPause{Scope: "demo"}} {
-		if out := d.s.Apply(d.entry(Request{Cmd: c})).Outcomes[0]; out.Code != Stopped {
+		if out := d.s.Apply(d.entry(Request{Cmd: c})).Outcomes[0]; out.Code != noun.Stopped {
 			t.Fatalf("%T in a room that is being deleted: %+v", c, out)
 		}
 	}
 	for entries := 0; d.s.Apply(d.entry()).Effects.More; entries++ {
-		if entries > MaxRoomAgents/StepsPerEntry {
+		if entries > noun.MaxRoomAgents/noun.StepsPerEntry {
 			t.Fatalf("%d agents are left after %d entries", d.s.Counts().Agents, entries)
 		}
 	}
@@ -194,7 +196,7 @@ func TestL9DeleteOfTheGreatestRoomHoldsAtOnce(t *testing.T) {
 func TestL9APauseMayRemoveAnAgentThatGoes(t *testing.T) {
 	for _, pause := range []bool{true, false} {
 		d := newDrive(t)
-		d.room("r", RoleSpec{Name: "a", Replicas: 2})
+		d.room("r", noun.RoleSpec{Name: "a", Replicas: 2})
 		d.must(Join{Speaker{Agent: "r/a.2"}})
 		me := Speaker{Agent: "r/a.2", Inc: d.agent("r/a.2").Inc}
 		task := d.must(CreateTask{Room: "r", Role: "a"}).Task
@@ -203,7 +205,7 @@ func TestL9APauseMayRemoveAnAgentThatGoes(t *testing.T) {
 		if !pause {
 			d.must(SetPause{Scope: "r/a.2", Pause: true, By: "ann"})
 		}
-		d.must(ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a"}}, By: "ann", Gentle: true})
+		d.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a"}}, By: "ann", Gentle: true})
 		d.must(CompleteTask{Work{me, task, 1}, "done"})
 		if a := d.agent("r/a.2"); a == nil || !a.Retired {
 			t.Fatalf("it should be about to go: %+v", a)

@@ -4,29 +4,31 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // L3: whatever keeps an agent from a host is said of each host by name.
 func TestL3WaitingForAHostNamesEveryReason(t *testing.T) {
-	cases := map[string]func(d *drive, h HostID){
-		"is suspect: " + whyStream: func(d *drive, h HostID) {
+	cases := map[string]func(d *drive, h noun.HostID){
+		"is suspect: " + whyStream: func(d *drive, h noun.HostID) {
 			d.must(SuspectHost{Host: h, Suspect: true, Reason: whyStream})
 		},
-		"is lost": func(d *drive, h HostID) { d.must(ConfirmDead{Host: h, Force: true}) },
-		"has left": func(d *drive, h HostID) {
+		"is lost": func(d *drive, h noun.HostID) { d.must(ConfirmDead{Host: h, Force: true}) },
+		"has left": func(d *drive, h noun.HostID) {
 			d.must(LeaveHost{Key: "h1", Boot: "boot1"})
 		},
-		"is drained by ann":              func(d *drive, h HostID) { d.must(DrainHost{Host: h, By: "ann"}) },
-		"takes no starts: out of memory": func(d *drive, h HostID) { d.must(ReportPressure{Host: h, Boot: "boot1", Reason: "out of memory"}) },
-		"is returning: it came and went 3 times, no starts for 1m0s": func(d *drive, h HostID) {
+		"is drained by ann":              func(d *drive, h noun.HostID) { d.must(DrainHost{Host: h, By: "ann"}) },
+		"takes no starts: out of memory": func(d *drive, h noun.HostID) { d.must(ReportPressure{Host: h, Boot: "boot1", Reason: "out of memory"}) },
+		"is returning: it came and went 3 times, no starts for 1m0s": func(d *drive, h noun.HostID) {
 			for range 3 {
 				d.must(SuspectHost{Host: h, Suspect: true})
 				d.must(SuspectHost{Host: h})
 			}
 		},
-		`has no runner "worker"`: func(d *drive, h HostID) { d.host("h1", "other") },
-		"lacks label gpu=yes": func(d *drive, h HostID) {
-			d.room("demo", managed("b", func(r *RoleSpec) { r.Labels = []KV{{"gpu", "yes"}} }))
+		`has no runner "worker"`: func(d *drive, h noun.HostID) { d.host("h1", "other") },
+		"lacks label gpu=yes": func(d *drive, h noun.HostID) {
+			d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Labels = []noun.KV{{Key: "gpu", Value: "yes"}} }))
 		},
 	}
 	for want, prepare := range cases {
@@ -65,11 +67,11 @@ func TestWaitingForAHostNamesTheRightOnesFirst(t *testing.T) {
 // what the others can take; those that may not move say so.
 func TestI127AgentsOfAGoneHostMoveOnce(t *testing.T) {
 	d := newDrive(t)
-	d.must(PutSettings{Values: []KV{{"starts_per_host", "100"}, {"starts_per_second", "100"}}})
-	h1 := d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Labels: []KV{{"disk", "ssd"}}}).Host
+	d.must(PutSettings{Values: []noun.KV{{Key: "starts_per_host", Value: "100"}, {Key: "starts_per_second", Value: "100"}}})
+	h1 := d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Labels: []noun.KV{{Key: "disk", Value: "ssd"}}}).Host
 	h2 := d.must(RegisterHost{Key: "h2", Name: "h2", Boot: "boot1", Runners: []string{"worker"}, Capacity: 7}).Host
-	d.room("demo", managed("b", func(r *RoleSpec) { r.Replicas = 9 }),
-		managed("c", func(r *RoleSpec) { r.Replicas = 3; r.Labels = []KV{{"disk", "ssd"}} }))
+	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Replicas = 9 }),
+		managed("c", func(r *noun.RoleSpec) { r.Replicas = 3; r.Labels = []noun.KV{{Key: "disk", Value: "ssd"}} }))
 	var all []string
 	for a := range d.s.Agents("") {
 		all = append(all, a.Name)
@@ -77,7 +79,7 @@ func TestI127AgentsOfAGoneHostMoveOnce(t *testing.T) {
 	for _, name := range all {
 		d.start(name, h1)
 	}
-	for d.s.Host(h1).State != HostLost {
+	for d.s.Host(h1).State != noun.HostLost {
 		d.pass(time.Second)
 		d.beat(h2, 0)
 	}
@@ -86,7 +88,7 @@ func TestI127AgentsOfAGoneHostMoveOnce(t *testing.T) {
 	for range 3 { // whoever plans, however often
 		for _, name := range all {
 			a := d.agent(name)
-			if d.do(OrderStart{Agent: a.ID, Inc: d.s.NextIncarnation(a), Host: h2}).Code == OK {
+			if d.do(OrderStart{Agent: a.ID, Inc: d.s.NextIncarnation(a), Host: h2}).Code == noun.OK {
 				d.must(AcceptOrder{Host: h2, Boot: "boot1", Agent: a.ID, Inc: a.Inc})
 				d.must(ReportStarted{Host: h2, Agent: a.ID, Inc: a.Inc, PID: 1})
 				moved++
@@ -119,19 +121,19 @@ func TestI163NothingBeginsOnAHostThatShutsDown(t *testing.T) {
 	d.must(OrderStart{Agent: 2, Inc: 1, Host: h})
 	d.must(DrainHost{Host: h, By: DrainBySelf, Deadline: time.Minute})
 	d.must(CreateTask{Room: "demo", Role: "b"})
-	d.want(Stopped, Claim{Speaker: sp})
-	d.want(Superseded, AcceptOrder{Host: h, Boot: "boot1", Agent: 2, Inc: 1})
+	d.want(noun.Stopped, Claim{Speaker: sp})
+	d.want(noun.Superseded, AcceptOrder{Host: h, Boot: "boot1", Agent: 2, Inc: 1})
 	d.must(ReportExit{Host: h, Agent: 1, Inc: 1, Signal: "terminated"})
-	d.want(Conflict, OrderStart{Agent: 1, Inc: 2, Host: h})
+	d.want(noun.Conflict, OrderStart{Agent: 1, Inc: 2, Host: h})
 	d.must(LeaveHost{Key: "h1", Boot: "boot1"})
-	d.want(Conflict, OrderStart{Agent: 1, Inc: 2, Host: h})
+	d.want(noun.Conflict, OrderStart{Agent: 1, Inc: 2, Host: h})
 }
 
 // A restored backup knows nothing of what servers hear now, and the lives that it
 // believes in are no mass loss.
 func TestRestoreForgetsViewsAndSetsNoBrake(t *testing.T) {
 	f := newFarm(t, 3, 10)
-	f.view("a", f.hosts[0], HearSilent, HearSilent)
+	f.view("a", f.hosts[0], noun.HearSilent, noun.HearSilent)
 	f.must(RaiseEpoch{Hold: time.Minute})
 	if n := len(f.s.Host(f.hosts[0]).Views); n != 0 {
 		t.Fatalf("%d old views", n)

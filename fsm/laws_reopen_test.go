@@ -6,14 +6,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // Seed 003, Phase 4 (resurrection): what the watchdog canceled comes back with its
 // attempts, once, and finishes.
 func TestSeed003Resurrection(t *testing.T) {
 	x := newSilentRoom(t)
-	x.want(Conflict, ReopenRoom{Room: "r", By: "ann"})
-	x.want(NotFound, ReopenRoom{Room: "nowhere", By: "ann"})
+	x.want(noun.Conflict, ReopenRoom{Room: "r", By: "ann"})
+	x.want(noun.NotFound, ReopenRoom{Room: "nowhere", By: "ann"})
 	mine := x.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	x.must(CancelTask{Task: mine, By: "ann"})
 	x.cancel()
@@ -24,18 +26,18 @@ func TestSeed003Resurrection(t *testing.T) {
 	retried := x.waiting
 	x.must(RetryTask{Task: retried, By: "ann"}) // one by one works as before
 	x.must(CompleteTask{Work{Speaker: x.again(), Task: retried, Attempt: 1}, "done"})
-	x.want(Conflict, ReopenRoom{Room: "r", By: "ann", IfRev: rev - 1})
+	x.want(noun.Conflict, ReopenRoom{Room: "r", By: "ann", IfRev: rev - 1})
 	if out := x.must(ReopenRoom{Room: "r", By: "ann", IfRev: rev}); out.Count != 1 {
 		t.Fatalf("%d tasks came back, want the 1 that was canceled by the watchdog and not retried", out.Count)
 	}
 	task := x.s.Task(x.held)
-	if task.State != TaskPending || task.Attempt != 1 || task.Result != "" {
+	if task.State != noun.TaskPending || task.Attempt != 1 || task.Result != "" {
 		t.Errorf("the task is %s after %d attempts: %q", task.State, task.Attempt, task.Result)
 	}
-	if st := x.s.Task(mine).State; st != TaskCanceled {
+	if st := x.s.Task(mine).State; st != noun.TaskCanceled {
 		t.Errorf("what a human canceled is %s", st)
 	}
-	x.want(Conflict, ReopenRoom{Room: "r", By: "ann"})
+	x.want(noun.Conflict, ReopenRoom{Room: "r", By: "ann"})
 	if x.room().Canceled != nil || x.room().Active != x.clock {
 		t.Errorf("the reopened room: canceled %v, active at %d", x.room().Canceled, x.room().Active)
 	}
@@ -50,8 +52,8 @@ func TestSeed003Resurrection(t *testing.T) {
 // again is the next life of the agent that the watchdog stopped; it claims.
 func (x *silentRoom) again() Speaker {
 	x.t.Helper()
-	x.must(ReportExit{Host: x.host, Agent: x.agent("r/a").ID, Inc: x.me.Inc, Kind: ExitOrdered})
-	if a := x.agent("r/a"); a.Failures != 0 || a.LastExit.Kind != ExitOrdered {
+	x.must(ReportExit{Host: x.host, Agent: x.agent("r/a").ID, Inc: x.me.Inc, Kind: noun.ExitOrdered})
+	if a := x.agent("r/a"); a.Failures != 0 || a.LastExit.Kind != noun.ExitOrdered {
 		x.t.Errorf("L11: the stop of the watchdog is charged: %+v", a.LastExit)
 	}
 	x.me = x.start("r/a", x.host)
@@ -65,7 +67,7 @@ func (x *silentRoom) again() Speaker {
 func TestSeed003LateResultOfACanceledTask(t *testing.T) {
 	x := newSilentRoom(t)
 	x.cancel()
-	x.want(Superseded, CompleteTask{x.work(), "done after all"})
+	x.want(noun.Superseded, CompleteTask{x.work(), "done after all"})
 	if late := x.s.Task(x.held).Late; len(late) != 1 || late[0].Result != "done after all" {
 		t.Errorf("kept: %+v", late)
 	}
@@ -80,7 +82,7 @@ func TestL11CancellationsAreBounded(t *testing.T) {
 	d := newDrive(t)
 	for i := range 25 {
 		name := fmt.Sprintf("r%02d", i)
-		d.room(name, RoleSpec{Name: "a", PendingLimit: 7 * 24 * time.Hour})
+		d.room(name, noun.RoleSpec{Name: "a", PendingLimit: 7 * 24 * time.Hour})
 		d.must(CreateTask{Room: name, Role: "a", Title: "t"})
 		d.jump(time.Second)
 	}
@@ -102,7 +104,7 @@ func TestL11CancellationsAreBounded(t *testing.T) {
 		n := 0
 		for _, name := range order {
 			rm := d.s.Room(name)
-			if d.do(CancelIdleRoom{Room: rm.ID, Active: rm.Active, Warned: rm.Warned}).Code == OK {
+			if d.do(CancelIdleRoom{Room: rm.ID, Active: rm.Active, Warned: rm.Warned}).Code == noun.OK {
 				n++
 			}
 		}
@@ -119,15 +121,15 @@ func TestL11CancellationsAreBounded(t *testing.T) {
 // Seed 003, Per-Conversation Overrides: a limit of its own, at creation and later, and an
 // explicit deadline, which no activity moves.
 func TestSeed003PerConversationOverrides(t *testing.T) {
-	x := newSilentRoom(t, RoomWatch{IdleLimit: time.Hour})
+	x := newSilentRoom(t, noun.RoomWatch{IdleLimit: time.Hour})
 	x.jump(time.Hour)
 	x.is(RoomActive)
 	x.jump(time.Second)
 	x.is(RoomStalled)
-	x.must(SetRoomWatch{Room: "r", RoomWatch: RoomWatch{IdleLimit: 5 * time.Minute, Deadline: 3 * time.Hour}, By: "ann"})
+	x.must(SetRoomWatch{Room: "r", RoomWatch: noun.RoomWatch{IdleLimit: 5 * time.Minute, Deadline: 3 * time.Hour}, By: "ann"})
 	x.jump(5*time.Minute + time.Second)
 	x.is(RoomStalled)
-	x.must(ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a", Runner: "w"}}}) // says nothing of it: it stays
+	x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a", Runner: "w"}}}) // says nothing of it: it stays
 	if x.room().Watch.IdleLimit != 5*time.Minute {
 		t.Errorf("watch %+v after an apply that does not name it", x.room().Watch)
 	}
@@ -136,9 +138,9 @@ func TestSeed003PerConversationOverrides(t *testing.T) {
 		x.must(ProgressTask{Work: x.work(), Note: "on"})
 		x.is(RoomActive)
 	}
-	x.want(Invalid, SetRoomWatch{Room: "r", RoomWatch: RoomWatch{IdleLimit: time.Millisecond}})
-	x.want(Invalid, SetRoomWatch{Room: "r", RoomWatch: RoomWatch{Deadline: -1}})
-	x.want(Invalid, ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a"}}, Watch: []RoomWatch{{Deadline: 1}}})
+	x.want(noun.Invalid, SetRoomWatch{Room: "r", RoomWatch: noun.RoomWatch{IdleLimit: time.Millisecond}})
+	x.want(noun.Invalid, SetRoomWatch{Room: "r", RoomWatch: noun.RoomWatch{Deadline: -1}})
+	x.want(noun.Invalid, ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a"}}, Watch: []noun.RoomWatch{{Deadline: 1}}})
 	opened := x.room().Opened
 	x.clock = opened.Add(3*time.Hour + time.Second)
 	x.must(ProgressTask{Work: x.work(), Note: "on"})
@@ -160,14 +162,14 @@ func TestSeed003PerConversationOverrides(t *testing.T) {
 // Seed 003, enabled: false.
 func TestSeed003SwitchedOff(t *testing.T) {
 	x := newSilentRoom(t)
-	x.must(PutSettings{Values: []KV{{"watchdog_enabled", "false"}}})
+	x.must(PutSettings{Values: []noun.KV{{Key: "watchdog_enabled", Value: "false"}}})
 	x.jump(time.Hour)
 	x.is(RoomUnwatched)
-	x.want(Conflict, x.warning())
+	x.want(noun.Conflict, x.warning())
 	for rm := range x.s.StalledRooms() {
 		t.Errorf("%s is found as stalled", rm.Name)
 	}
-	x.must(PutSettings{Values: []KV{{"watchdog_enabled", "true"}}})
+	x.must(PutSettings{Values: []noun.KV{{Key: "watchdog_enabled", Value: "true"}}})
 	x.is(RoomStalled)
 }
 
@@ -187,7 +189,7 @@ func TestSeed003NoContentInEvents(t *testing.T) {
 // A restored backup begins every silence anew.
 func TestL12SilenceBeginsAnewWithARestoredBackup(t *testing.T) {
 	d := newDrive(t)
-	d.room("r", RoleSpec{Name: "a", PendingLimit: 7 * 24 * time.Hour})
+	d.room("r", noun.RoleSpec{Name: "a", PendingLimit: 7 * 24 * time.Hour})
 	d.must(CreateTask{Room: "r", Role: "a", Title: "t"})
 	state := func() RoomState { return d.s.Quiet(d.s.Room("r")).State }
 	d.jump(10 * time.Minute)

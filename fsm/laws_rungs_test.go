@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // Incident I111: an agent without any channel goes up in the same time as one with all.
@@ -11,9 +13,9 @@ func TestI111NoNudgeChannel(t *testing.T) {
 	climb := func(dumb bool) (took []time.Duration) {
 		x := hungAgent(t)
 		began := x.clock
-		for _, r := range []Rung{RungNudge, RungWake, RungInterrupt, RungRestart, RungEscalate} {
+		for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungInterrupt, noun.RungRestart, noun.RungEscalate} {
 			x.up(r)
-			if dumb && r < RungRestart {
+			if dumb && r < noun.RungRestart {
 				x.must(NoteRung{Agent: x.agent(hungName).ID, Inc: x.me.Inc, Rung: r, Reason: "no terminal"})
 			}
 			took = append(took, x.clock.Sub(began))
@@ -34,10 +36,10 @@ func TestLadderGoesOnWithAFullMailbox(t *testing.T) {
 	for range MaxMailbox {
 		x.must(SendMail{From: "ann", To: "r/a", Subject: "s"})
 	}
-	for _, r := range []Rung{RungNudge, RungWake, RungInterrupt, RungRestart} {
+	for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungInterrupt, noun.RungRestart} {
 		x.up(r)
 	}
-	if l := x.climb().Ladder; l.Nudge != 0 || l.Inquiry != 0 || l.Rung != RungRestart {
+	if l := x.climb().Ladder; l.Nudge != 0 || l.Inquiry != 0 || l.Rung != noun.RungRestart {
 		t.Errorf("%+v", l)
 	}
 }
@@ -47,8 +49,8 @@ func TestLadderGoesOnWithAFullMailbox(t *testing.T) {
 func TestL11RungsWithinALookAreBounded(t *testing.T) {
 	d := newDrive(t)
 	d.jump(time.Minute)
-	d.room("r", RoleSpec{Name: "a", Replicas: 25, TTL: 24 * time.Hour})
-	var list []*Agent
+	d.room("r", noun.RoleSpec{Name: "a", Replicas: 25, TTL: 24 * time.Hour})
+	var list []*noun.Agent
 	for a := range d.s.Agents("") {
 		inc := d.must(Join{Speaker{Agent: a.Name}}).Inc
 		me := Speaker{Agent: a.Name, Inc: inc}
@@ -61,7 +63,7 @@ func TestL11RungsWithinALookAreBounded(t *testing.T) {
 	taken := func() (n int) {
 		for _, a := range list {
 			c := d.s.Climb(a.ID)
-			if c.Next == RungNudge && d.do(StepLadder{Agent: a.ID, Inc: d.s.Agent(a.ID).Inc, Rung: c.Next, Seen: c.Seen}).Code == OK {
+			if c.Next == noun.RungNudge && d.do(StepLadder{Agent: a.ID, Inc: d.s.Agent(a.ID).Inc, Rung: c.Next, Seen: c.Seen}).Code == noun.OK {
 				n++
 			}
 		}
@@ -98,11 +100,11 @@ func TestI110NudgesAreBounded(t *testing.T) {
 	})
 	t.Run("answers and hangs again", func(t *testing.T) {
 		x := hungAgent(t)
-		began, last := x.clock, Time(0)
+		began, last := x.clock, noun.Time(0)
 		for x.clock.Sub(began) < 12*time.Hour {
 			x.beating(30 * time.Second)
 			step := x.step()
-			if x.do(step).Code == OK && step.Rung == RungNudge {
+			if x.do(step).Code == noun.OK && step.Rung == noun.RungNudge {
 				if last != 0 && x.clock.Sub(last) < x.s.Settings().Ladder.Cooldown {
 					t.Fatalf("nudged again after %s", x.clock.Sub(last))
 				}
@@ -122,15 +124,15 @@ func TestL11RestartsThatDoNotHelpEnd(t *testing.T) {
 	x := &hung{drive: newDrive(t)}
 	x.jump(time.Minute)
 	x.h = x.host("h1", "w")
-	x.must(PutSettings{Values: []KV{{"attempt_limit", "0"}, {"kill_limit", "0"}, {"ladder_cooldown", "0s"}}})
-	x.room("r", RoleSpec{Name: "a", Runner: "w", Ladder: LadderRestart})
+	x.must(PutSettings{Values: []noun.KV{{Key: "attempt_limit", Value: "0"}, {Key: "kill_limit", Value: "0"}, {Key: "ladder_cooldown", Value: "0s"}}})
+	x.room("r", noun.RoleSpec{Name: "a", Runner: "w", Ladder: noun.LadderRestart})
 	for range 5 {
 		x.begin()
 		x.stall()
-		for x.climb().Next != NoRung && x.agent(hungName).Order != StopOrder {
+		for x.climb().Next != noun.NoRung && x.agent(hungName).Order != noun.StopOrder {
 			x.up(x.climb().Next)
 		}
-		if x.agent(hungName).Order != StopOrder {
+		if x.agent(hungName).Order != noun.StopOrder {
 			break
 		}
 		x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Signal: "killed"})
@@ -147,19 +149,19 @@ func TestL11RestartsThatDoNotHelpEnd(t *testing.T) {
 // L10: by default only an agent that has spoken before it fell silent is restarted: one that
 // never says a word while it works may be working.
 func TestL10WhoNeverSpeaksIsNotRestarted(t *testing.T) {
-	careful := func(r *RoleSpec) { r.Ladder = LadderCareful }
+	careful := func(r *noun.RoleSpec) { r.Ladder = noun.LadderCareful }
 	mute := hungAgent(t, careful)
-	for _, r := range []Rung{RungNudge, RungWake, RungEscalate} {
+	for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungEscalate} {
 		mute.up(r)
 	}
-	if a := mute.agent(hungName); a.Order == StopOrder || mute.s.Task(mute.task).State != TaskInProgress {
+	if a := mute.agent(hungName); a.Order == noun.StopOrder || mute.s.Task(mute.task).State != noun.TaskInProgress {
 		t.Errorf("order %s, its task is %s", a.Order, mute.s.Task(mute.task).State)
 	}
 	for name, speak := range map[string]func(x *hung){
 		"progress":    func(x *hung) { x.must(ProgressTask{Work: Work{x.me, x.task, 1}, Note: "on it"}) },
 		"declaration": func(x *hung) { x.must(Declare{Speaker: x.me}) },
 		"mail": func(x *hung) {
-			x.room("other", RoleSpec{Name: "b"})
+			x.room("other", noun.RoleSpec{Name: "b"})
 			x.must(SendMail{Speaker: x.me, To: "other", Subject: "hello"})
 		},
 	} {
@@ -167,7 +169,7 @@ func TestL10WhoNeverSpeaksIsNotRestarted(t *testing.T) {
 		x.jump(time.Second)
 		speak(x)
 		x.stall()
-		for _, r := range []Rung{RungNudge, RungWake, RungInterrupt, RungRestart} {
+		for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungInterrupt, noun.RungRestart} {
 			if next := x.climb().Next; next != r {
 				t.Fatalf("after %s: next is %s, want %s", name, next, r)
 			}
@@ -178,20 +180,20 @@ func TestL10WhoNeverSpeaksIsNotRestarted(t *testing.T) {
 
 // The role's word: escalate skips interrupt and restart.
 func TestLadderOfARoleThatEscalates(t *testing.T) {
-	x := hungAgent(t, func(r *RoleSpec) { r.Ladder = LadderEscalate })
-	for _, r := range []Rung{RungNudge, RungWake, RungEscalate} {
+	x := hungAgent(t, func(r *noun.RoleSpec) { r.Ladder = noun.LadderEscalate })
+	for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungEscalate} {
 		x.up(r)
 	}
-	if x.agent(hungName).Order == StopOrder || x.climb().Next != NoRung {
+	if x.agent(hungName).Order == noun.StopOrder || x.climb().Next != noun.NoRung {
 		t.Errorf("order %s, next %s", x.agent(hungName).Order, x.climb().Next)
 	}
-	x.want(Invalid, ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a", Ladder: LadderRestart + 1}}})
+	x.want(noun.Invalid, ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a", Ladder: noun.LadderRestart + 1}}})
 	x = hungAgent(t)
-	for _, r := range []Rung{RungNudge, RungWake, RungInterrupt} {
+	for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungInterrupt} {
 		x.up(r)
 	}
-	x.must(ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a", Runner: "w", Ladder: LadderEscalate}}})
-	x.up(RungEscalate) // a human has changed that in the middle
+	x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a", Runner: "w", Ladder: noun.LadderEscalate}}})
+	x.up(noun.RungEscalate) // a human has changed that in the middle
 }
 
 // An agent started by hand has no process to end: its task is taken from it. A deaf one
@@ -199,7 +201,7 @@ func TestLadderOfARoleThatEscalates(t *testing.T) {
 func TestLadderOfAgentsStartedByHand(t *testing.T) {
 	d := newDrive(t)
 	d.jump(time.Minute)
-	d.room("r", RoleSpec{Name: "a", TTL: 24 * time.Hour, Ladder: LadderRestart}, RoleSpec{Name: "b", TTL: 24 * time.Hour})
+	d.room("r", noun.RoleSpec{Name: "a", TTL: 24 * time.Hour, Ladder: noun.LadderRestart}, noun.RoleSpec{Name: "b", TTL: 24 * time.Hour})
 	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	d.must(Claim{Speaker: me})
@@ -207,9 +209,9 @@ func TestLadderOfAgentsStartedByHand(t *testing.T) {
 	d.must(Join{Speaker{Agent: "r/b"}})
 	d.must(CreateTask{Room: "r", Role: "b", Title: "t"})
 	d.jump(stalledAfter + time.Second)
-	for name, want := range map[string][]Rung{
-		"r/a": {RungNudge, RungWake, RungInterrupt, RungRestart},
-		"r/b": {RungNudge, RungWake, RungEscalate},
+	for name, want := range map[string][]noun.Rung{
+		"r/a": {noun.RungNudge, noun.RungWake, noun.RungInterrupt, noun.RungRestart},
+		"r/b": {noun.RungNudge, noun.RungWake, noun.RungEscalate},
 	} {
 		for _, r := range want {
 			c, a := d.s.Climb(d.agent(name).ID), d.agent(name)
@@ -220,7 +222,7 @@ func TestLadderOfAgentsStartedByHand(t *testing.T) {
 			d.must(StepLadder{Agent: a.ID, Inc: a.Inc, Rung: r, Seen: c.Seen})
 		}
 	}
-	if got := d.s.Task(task); got.State != TaskPending || got.Charged != 1 {
+	if got := d.s.Task(task); got.State != noun.TaskPending || got.Charged != 1 {
 		t.Errorf("the task is %s, charged %d", got.State, got.Charged)
 	}
 }
@@ -228,8 +230,8 @@ func TestLadderOfAgentsStartedByHand(t *testing.T) {
 // L12: where an agent stands is in the state and outlives a snapshot.
 func TestL12LadderIsRestored(t *testing.T) {
 	x := hungAgent(t)
-	x.up(RungNudge)
-	x.up(RungWake)
+	x.up(noun.RungNudge)
+	x.up(noun.RungWake)
 	next := reload(t, x.s)
 	if got, want := next.Climb(1), x.climb(); got != want {
 		t.Errorf("loaded as %+v, want %+v", got, want)
@@ -243,7 +245,7 @@ func TestL12LadderIsRestored(t *testing.T) {
 func TestLadderVisitsOnlyWhoMayBeStuck(t *testing.T) {
 	d := newDrive(t)
 	d.jump(time.Minute)
-	d.room("r", RoleSpec{Name: "a", Replicas: 50, TTL: 24 * time.Hour}, RoleSpec{Name: "idle", Replicas: 1000, TTL: 24 * time.Hour})
+	d.room("r", noun.RoleSpec{Name: "a", Replicas: 50, TTL: 24 * time.Hour}, noun.RoleSpec{Name: "idle", Replicas: 1000, TTL: 24 * time.Hour})
 	for a := range d.s.Agents("") {
 		d.must(Join{Speaker{Agent: a.Name}})
 	}

@@ -5,18 +5,20 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // watched is an agent in the middle of a task, at feature level 3, whose host looks at its
 // terminal. Its beats go on; it has shown progress once.
 type watched struct{ *hung }
 
-func newWatched(t *testing.T, change ...func(*RoleSpec)) *watched {
+func newWatched(t *testing.T, change ...func(*noun.RoleSpec)) *watched {
 	t.Helper()
 	x := &watched{&hung{drive: newDrive(t)}}
 	x.jump(time.Minute)
 	x.h = x.host("h1", "w")
-	spec := RoleSpec{Name: "a", Runner: "w"}
+	spec := noun.RoleSpec{Name: "a", Runner: "w"}
 	for _, f := range change {
 		f(&spec)
 	}
@@ -27,7 +29,7 @@ func newWatched(t *testing.T, change ...func(*RoleSpec)) *watched {
 	return x
 }
 
-func (x *watched) see(kind PromptKind, quiet bool) {
+func (x *watched) see(kind noun.PromptKind, quiet bool) {
 	x.t.Helper()
 	x.must(ReportScreen{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.agent(hungName).Inc, Kind: kind, Quiet: quiet})
 }
@@ -41,9 +43,9 @@ func (x *watched) reason(evidence string) (r Reason) {
 }
 
 // prompts are the escalations about prompts.
-func (d *drive) prompts() (list []*Escalation) {
+func (d *drive) prompts() (list []*noun.Escalation) {
 	for e := range d.s.Escalations(0) {
-		if e.Kind == EscPrompt {
+		if e.Kind == noun.EscPrompt {
 			list = append(list, e)
 		}
 	}
@@ -54,12 +56,12 @@ func (d *drive) prompts() (list []*Escalation) {
 // its own, needs input within one look, is never healthy, neither nudged nor restarted, keeps
 // its task and its room, and calls a human, once and then at a slow rate.
 func TestI43PermissionPrompt(t *testing.T) {
-	x := newWatched(t, func(r *RoleSpec) {
-		r.Ladder, r.ProgressLimit, r.HealthEvery, r.HealthMissed = LadderRestart, 10*time.Minute, time.Minute, 3
+	x := newWatched(t, func(r *noun.RoleSpec) {
+		r.Ladder, r.ProgressLimit, r.HealthEvery, r.HealthMissed = noun.LadderRestart, 10*time.Minute, time.Minute, 3
 	})
 	life := x.me.Inc
-	x.see(PromptNone, false)
-	x.see(PromptPermission, false)
+	x.see(noun.PromptNone, false)
+	x.see(noun.PromptPermission, false)
 	if v, r := x.verdict(), x.reason("screen"); v != AgentNeedsInput || !r.Bad || !strings.Contains(r.Text, "permission prompt") {
 		t.Fatalf("%s: %+v", v, r)
 	}
@@ -74,7 +76,7 @@ func TestI43PermissionPrompt(t *testing.T) {
 		t.Fatalf("at the limit: %+v", list)
 	}
 	x.must(AckEscalation{Escalation: list[0].ID, By: "ann"})
-	x.see(PromptPermission, true)
+	x.see(noun.PromptPermission, true)
 	x.beating(10 * time.Hour)
 	if v := x.verdict(); v != AgentNeedsInput {
 		t.Errorf("%s after ten hours", v)
@@ -84,13 +86,13 @@ func TestI43PermissionPrompt(t *testing.T) {
 		t.Errorf("a human was called %+v", list)
 	}
 	a := x.agent(hungName)
-	if a.Inc != life || a.Task != x.task || a.Order != NoOrder || x.climb().Next != NoRung || x.events("agent.nudged") != 0 {
+	if a.Inc != life || a.Task != x.task || a.Order != noun.NoOrder || x.climb().Next != noun.NoRung || x.events("agent.nudged") != 0 {
 		t.Errorf("%+v", a)
 	}
 	if q := x.s.Quiet(x.s.Room("r")); q.State != RoomExempt || !strings.Contains(q.Why, "permission prompt") {
 		t.Errorf("its room is %s: %s", q.State, q.Why)
 	}
-	x.see(PromptNone, false) // somebody has answered
+	x.see(noun.PromptNone, false) // somebody has answered
 	if v := x.verdict(); v != AgentHealthy || x.s.Lasts(list[0]) {
 		t.Errorf("%s after the answer", v)
 	}
@@ -104,9 +106,9 @@ func TestI43PermissionPrompt(t *testing.T) {
 // Incident I43, the agent that cannot report: nobody looks at its terminal, so it falls to
 // "no progress" and a human is told, never "healthy".
 func TestI43WithoutEyes(t *testing.T) {
-	x := newWatched(t, func(r *RoleSpec) { r.Ladder = LadderEscalate })
+	x := newWatched(t, func(r *noun.RoleSpec) { r.Ladder = noun.LadderEscalate })
 	x.beating(stalledAfter + time.Second)
-	for _, r := range []Rung{RungNudge, RungWake, RungEscalate} {
+	for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungEscalate} {
 		x.up(r)
 		if v := x.verdict(); v != AgentStalled {
 			t.Errorf("%s on rung %s", v, r)
@@ -121,8 +123,8 @@ func TestI43WithoutEyes(t *testing.T) {
 // nobody while it holds, and the prompt does when it has lapsed.
 func TestDeclaredNeedsInputIsNotCalledTwice(t *testing.T) {
 	x := newWatched(t)
-	x.must(Declare{Speaker: x.me, Waiting: WaitingInput, For: time.Hour})
-	x.see(PromptPermission, true)
+	x.must(Declare{Speaker: x.me, Waiting: noun.WaitingInput, For: time.Hour})
+	x.see(noun.PromptPermission, true)
 	x.beating(time.Hour - time.Second)
 	if v, r := x.verdict(), x.reason("screen"); v != AgentNeedsInput || r.Bad || len(x.prompts()) != 0 {
 		t.Errorf("%s, %+v, %d calls", v, r, len(x.prompts()))
@@ -136,12 +138,12 @@ func TestDeclaredNeedsInputIsNotCalledTwice(t *testing.T) {
 // A hook has declared the call of a tool before the prompt came up: what is seen now counts.
 func TestPromptBeatsABusyDeclaration(t *testing.T) {
 	x := newWatched(t)
-	x.must(Declare{Speaker: x.me, Waiting: WaitingTool, For: time.Hour})
-	x.see(PromptPermission, false)
+	x.must(Declare{Speaker: x.me, Waiting: noun.WaitingTool, For: time.Hour})
+	x.see(noun.PromptPermission, false)
 	if v := x.verdict(); v != AgentNeedsInput {
 		t.Errorf("%s", v)
 	}
-	x.see(PromptNone, false)
+	x.see(noun.PromptNone, false)
 	if v := x.verdict(); v != AgentBusy {
 		t.Errorf("%s after the prompt", v)
 	}
@@ -153,12 +155,12 @@ func TestPromptBeforeTheJoin(t *testing.T) {
 	x := newWatched(t)
 	x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc})
 	x.me = x.start(hungName, x.h)
-	x.see(PromptPermission, false)
+	x.see(noun.PromptPermission, false)
 	x.beating(time.Hour)
-	if a := x.agent(hungName); a.Inc != x.me.Inc || a.Order != NoOrder || x.verdict() != AgentNeedsInput || len(x.prompts()) != 1 {
+	if a := x.agent(hungName); a.Inc != x.me.Inc || a.Order != noun.NoOrder || x.verdict() != AgentNeedsInput || len(x.prompts()) != 1 {
 		t.Fatalf("%s, %+v", x.verdict(), a)
 	}
-	x.see(PromptNone, false)
+	x.see(noun.PromptNone, false)
 	x.beating(x.s.RoleByName("r", "a").Spec.StartLimit + time.Second)
 	if x.events("agent.start_limit") != 1 {
 		t.Error("it was never replaced after the answer")
@@ -168,45 +170,45 @@ func TestPromptBeforeTheJoin(t *testing.T) {
 // Visibly not working: five minutes at the idle prompt with a task and without output are
 // enough for a nudge; output, progress or another prompt in between is not.
 func TestIdlePromptWithATask(t *testing.T) {
-	limit := DefaultSettings().Prompt.Idle
+	limit := noun.DefaultSettings().Prompt.Idle
 	for name, tt := range map[string]struct {
 		do   func(x *watched)
 		want VerdictKind
 	}{
-		"idle and quiet":     {func(x *watched) { x.see(PromptIdle, true); x.beating(limit + time.Second) }, AgentStalled},
-		"not for long":       {func(x *watched) { x.beating(limit); x.see(PromptIdle, true); x.beating(limit) }, AgentHealthy},
-		"output goes on":     {func(x *watched) { x.see(PromptIdle, false); x.beating(limit + time.Second) }, AgentHealthy},
-		"quiet alone":        {func(x *watched) { x.see(PromptNone, true); x.beating(stalledAfter - time.Minute) }, AgentHealthy},
-		"quiet, no progress": {func(x *watched) { x.see(PromptNone, true); x.beating(stalledAfter + time.Second) }, AgentStalled},
+		"idle and quiet":     {func(x *watched) { x.see(noun.PromptIdle, true); x.beating(limit + time.Second) }, AgentStalled},
+		"not for long":       {func(x *watched) { x.beating(limit); x.see(noun.PromptIdle, true); x.beating(limit) }, AgentHealthy},
+		"output goes on":     {func(x *watched) { x.see(noun.PromptIdle, false); x.beating(limit + time.Second) }, AgentHealthy},
+		"quiet alone":        {func(x *watched) { x.see(noun.PromptNone, true); x.beating(stalledAfter - time.Minute) }, AgentHealthy},
+		"quiet, no progress": {func(x *watched) { x.see(noun.PromptNone, true); x.beating(stalledAfter + time.Second) }, AgentStalled},
 		"progress": {func(x *watched) {
-			x.see(PromptIdle, true)
+			x.see(noun.PromptIdle, true)
 			x.beating(limit)
 			x.must(ProgressTask{Work: Work{x.me, x.task, 1}, Note: "on it"})
 			x.beating(time.Minute)
 		}, AgentHealthy},
 		"mail": {func(x *watched) {
-			x.see(PromptIdle, true)
+			x.see(noun.PromptIdle, true)
 			x.beating(limit)
 			x.must(SendMail{Speaker: x.me, To: "r/a", Subject: "s"})
 			x.beating(time.Minute)
 		}, AgentHealthy},
 		"declared": {func(x *watched) {
-			x.see(PromptIdle, true)
-			x.must(Declare{Speaker: x.me, Status: StatusBusy, For: time.Hour})
+			x.see(noun.PromptIdle, true)
+			x.must(Declare{Speaker: x.me, Status: noun.StatusBusy, For: time.Hour})
 			x.beating(limit + time.Second)
 		}, AgentBusy},
 		"its role allows more": {func(x *watched) {
-			x.see(PromptIdle, true)
+			x.see(noun.PromptIdle, true)
 			x.beating(limit + time.Second)
 		}, AgentStalled},
 		"it went": {func(x *watched) {
-			x.see(PromptIdle, true)
+			x.see(noun.PromptIdle, true)
 			x.beating(limit + time.Second)
-			x.see(PromptNone, false)
+			x.see(noun.PromptNone, false)
 		}, AgentHealthy},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := newWatched(t, func(r *RoleSpec) {
+			x := newWatched(t, func(r *noun.RoleSpec) {
 				if name == "its role allows more" {
 					r.ProgressLimit = 2 * time.Hour
 				}
@@ -224,20 +226,20 @@ func TestIdlePromptWithATask(t *testing.T) {
 func TestScreensEndNoEpisode(t *testing.T) {
 	x := newWatched(t)
 	idle := func() {
-		x.see(PromptIdle, true)
+		x.see(noun.PromptIdle, true)
 		x.beating(x.s.Settings().Prompt.Idle + time.Second)
 	}
 	idle()
-	x.up(RungNudge)
-	x.see(PromptNone, false)
+	x.up(noun.RungNudge)
+	x.see(noun.PromptNone, false)
 	x.beating(time.Minute)
-	if c := x.climb(); c.Next != NoRung {
+	if c := x.climb(); c.Next != noun.NoRung {
 		t.Errorf("it works, and %s is next", c.Next)
 	}
-	for _, r := range []Rung{RungWake, RungInterrupt, RungRestart} {
+	for _, r := range []noun.Rung{noun.RungWake, noun.RungInterrupt, noun.RungRestart} {
 		idle()
 		x.up(r)
-		x.see(PromptNone, false)
+		x.see(noun.PromptNone, false)
 	}
 	if n := x.events("agent.nudged"); n != 1 {
 		t.Errorf("%d nudges in one episode", n)
@@ -248,22 +250,22 @@ func TestScreensEndNoEpisode(t *testing.T) {
 func TestPermissionPromptEndsAnEpisode(t *testing.T) {
 	x := newWatched(t)
 	x.beating(stalledAfter + time.Second)
-	x.up(RungNudge)
-	x.see(PromptPermission, false)
+	x.up(noun.RungNudge)
+	x.see(noun.PromptPermission, false)
 	x.beating(time.Hour)
-	x.see(PromptNone, false)
+	x.see(noun.PromptNone, false)
 	x.beating(stalledAfter + time.Second)
-	if c := x.climb(); c.Next != RungNudge {
+	if c := x.climb(); c.Next != noun.RungNudge {
 		t.Errorf("next is %s after %+v", c.Next, c.Ladder)
 	}
 }
 
 // Out of quota is nobody's fault: parked, never restarted, and its room is left alone.
 func TestUsageLimitOnTheTerminal(t *testing.T) {
-	x := newWatched(t, func(r *RoleSpec) { r.Ladder = LadderRestart })
-	x.see(PromptUsageLimit, true)
+	x := newWatched(t, func(r *noun.RoleSpec) { r.Ladder = noun.LadderRestart })
+	x.see(noun.PromptUsageLimit, true)
 	x.beating(5 * time.Hour)
-	if v := x.verdict(); v != AgentParked || x.climb().Next != NoRung || len(x.prompts()) != 0 {
+	if v := x.verdict(); v != AgentParked || x.climb().Next != noun.NoRung || len(x.prompts()) != 0 {
 		t.Errorf("%s, %+v, %d calls", v, x.climb(), len(x.prompts()))
 	}
 	if q := x.s.Quiet(x.s.Room("r")); q.State != RoomExempt || !strings.Contains(q.Why, "out of quota") {
@@ -274,7 +276,7 @@ func TestUsageLimitOnTheTerminal(t *testing.T) {
 // An error on the terminal is evidence: degraded, and stalled in its own time all the same.
 func TestErrorOnTheTerminal(t *testing.T) {
 	x := newWatched(t)
-	x.see(PromptError, false)
+	x.see(noun.PromptError, false)
 	if v, r := x.verdict(), x.reason("screen"); v != AgentDegraded || !r.Bad {
 		t.Errorf("%s: %+v", v, r)
 	}
@@ -288,37 +290,37 @@ func TestErrorOnTheTerminal(t *testing.T) {
 // ever; but with it a second proof is missing, and a careful ladder asks a human instead of
 // restarting. Quiet, the same agent is interrupted and restarted (incident I41).
 func TestI41OutputIsNoProgress(t *testing.T) {
-	for quiet, want := range map[bool]Rung{false: RungEscalate, true: RungInterrupt} {
+	for quiet, want := range map[bool]noun.Rung{false: noun.RungEscalate, true: noun.RungInterrupt} {
 		x := newWatched(t)
-		x.see(PromptNone, quiet)
+		x.see(noun.PromptNone, quiet)
 		x.beating(stalledAfter + time.Second)
-		x.up(RungNudge)
-		x.up(RungWake)
+		x.up(noun.RungNudge)
+		x.up(noun.RungWake)
 		if c := x.climb(); c.Next != want {
 			t.Errorf("quiet %v: next is %s (%s), want %s", quiet, c.Next, c.Why, want)
 		}
 		x.up(want)
 	}
-	x := newWatched(t, func(r *RoleSpec) { r.Ladder = LadderRestart }) // who wants it has it
-	x.see(PromptNone, false)
+	x := newWatched(t, func(r *noun.RoleSpec) { r.Ladder = noun.LadderRestart }) // who wants it has it
+	x.see(noun.PromptNone, false)
 	x.beating(stalledAfter + time.Second)
-	x.up(RungNudge)
-	x.up(RungWake)
-	x.up(RungInterrupt)
+	x.up(noun.RungNudge)
+	x.up(noun.RungWake)
+	x.up(noun.RungInterrupt)
 }
 
 // L6: what is said of a life that is over changes nothing, and a new life begins unseen.
 func TestL6ScreensOfOldLives(t *testing.T) {
 	x := newWatched(t)
 	id, old := x.agent(hungName).ID, x.me.Inc
-	x.see(PromptPermission, false)
+	x.see(noun.PromptPermission, false)
 	h2 := x.host("h2", "w")
-	x.want(Superseded, ReportScreen{Host: h2, Agent: id, Inc: old, Kind: PromptNone})
-	x.want(Superseded, ReportScreen{Host: x.h, Agent: 99, Inc: old, Kind: PromptNone})
-	x.want(Invalid, ReportScreen{Host: x.h, Agent: id, Inc: old, Kind: promptKindsPlus})
-	x.want(Invalid, ReportScreen{Host: x.h, Agent: id, Inc: old + 1, Kind: PromptNone})
+	x.want(noun.Superseded, ReportScreen{Host: h2, Agent: id, Inc: old, Kind: noun.PromptNone})
+	x.want(noun.Superseded, ReportScreen{Host: x.h, Agent: 99, Inc: old, Kind: noun.PromptNone})
+	x.want(noun.Invalid, ReportScreen{Host: x.h, Agent: id, Inc: old, Kind: noun.PromptKindsPlus})
+	x.want(noun.Invalid, ReportScreen{Host: x.h, Agent: id, Inc: old + 1, Kind: noun.PromptNone})
 	x.must(ReportExit{Host: x.h, Agent: id, Inc: old, Code: 1})
-	x.want(Superseded, ReportScreen{Host: x.h, Agent: id, Inc: old, Kind: PromptNone})
+	x.want(noun.Superseded, ReportScreen{Host: x.h, Agent: id, Inc: old, Kind: noun.PromptNone})
 	if v := x.verdict(); v != AgentOffline || x.agent(hungName).Screen() != nil {
 		t.Errorf("%s after its end", v)
 	}
@@ -337,10 +339,10 @@ func TestL6ScreensOfOldLives(t *testing.T) {
 func TestScreenReportsAreIdempotent(t *testing.T) {
 	x := newWatched(t)
 	rev := x.agent(hungName).Rev
-	x.see(PromptPermission, false)
+	x.see(noun.PromptPermission, false)
 	first, n := *x.agent(hungName).Screen(), x.events("agent.prompt")
 	x.beating(time.Minute)
-	x.see(PromptPermission, false)
+	x.see(noun.PromptPermission, false)
 	if got := *x.agent(hungName).Screen(); got != first || x.events("agent.prompt") != n || x.agent(hungName).Rev != rev {
 		t.Errorf("%+v became %+v", first, got)
 	}
@@ -351,10 +353,10 @@ func TestScreenReportsAreIdempotent(t *testing.T) {
 func TestL12ScreensSurviveARestore(t *testing.T) {
 	x := newWatched(t)
 	x.must(ReportTerminals{Host: x.h, Boot: "boot1", Tool: "tmux 3.3a", Runners: []string{"w"}, Watched: []string{"w"}})
-	x.see(PromptPermission, false)
+	x.see(noun.PromptPermission, false)
 	x.beating(time.Minute)
 	x.s = reload(t, x.s)
-	x.must(PutSettings{Values: []KV{{"prompt_limit", "90s"}}})
+	x.must(PutSettings{Values: []noun.KV{{Key: "prompt_limit", Value: "90s"}}})
 	x.beating(29 * time.Second)
 	if n := len(x.prompts()); n != 0 {
 		t.Fatalf("%d calls before the limit", n)

@@ -5,13 +5,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"vigil/fsm/noun"
 )
 
 // F21: the larger the state, the more entries lie between two comparisons of the servers: a state of
 // 64 MiB is hashed half as often as one of 32.
 func TestF21LargeStatesAreComparedMoreRarely(t *testing.T) {
 	d := newDrive(t)
-	d.room("demo", RoleSpec{Name: "builder", Replicas: 1})
+	d.room("demo", noun.RoleSpec{Name: "builder", Replicas: 1})
 	if got, want := d.s.MarkEvery(), d.s.Settings().MarkEvery; got != want {
 		t.Errorf("a small state is compared every %d entries, want every %d", got, want)
 	}
@@ -34,7 +36,7 @@ func TestF19RoomsAreListedFromTheNamedOne(t *testing.T) {
 	var all []string
 	for i := range 30 {
 		all = append(all, fmt.Sprintf("r%02d", i))
-		d.room(all[i], RoleSpec{Name: "builder", Replicas: 1})
+		d.room(all[i], noun.RoleSpec{Name: "builder", Replicas: 1})
 	}
 	for _, after := range append(all, "", "r", "r07a", "z") {
 		var got, want []string

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+
+	"vigil/fsm/noun"
 )
 
 // perStep is how many values one step of clearing visits at most, indexes included.
@@ -26,7 +28,7 @@ func TestF11DeletingARoomVisitsNoOther(t *testing.T) {
 		d := newDrive(t)
 		h := d.host("h1", "worker")
 		for i := range rooms {
-			d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: fmt.Sprintf("other%d", i), Roles: []RoleSpec{replicas(2)}}}))
+			d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: fmt.Sprintf("other%d", i), Roles: []noun.RoleSpec{replicas(2)}}}))
 		}
 		for i := range tasks {
 			out := d.s.Apply(d.entry(Request{Cmd: CreateTask{Room: fmt.Sprintf("other%d", i%rooms), Role: "b", Title: "t"}})).Outcomes[0]
@@ -68,12 +70,12 @@ func TestF11DeletingARoomVisitsNoOther(t *testing.T) {
 // F11: a room with many tasks and agents is cleared in bounded steps by later entries, the same
 // ones on a server that was restored in between; whoever works there is stopped, and keeps nothing.
 func TestF11GreatRoomsGoInSteps(t *testing.T) {
-	const agents, tasks = 3 * StepsPerEntry, 5 * StepsPerEntry
+	const agents, tasks = 3 * noun.StepsPerEntry, 5 * noun.StepsPerEntry
 	d := newDrive(t)
 	h := d.host("h1", "worker")
 	d.room("other", managed("b"))
 	keep := d.must(CreateTask{Room: "other", Role: "b", Title: "t"}).Task
-	d.room("demo", RoleSpec{Name: "a", Runner: "worker", Replicas: agents}, managed("b"))
+	d.room("demo", noun.RoleSpec{Name: "a", Runner: "worker", Replicas: agents}, managed("b"))
 	for i := range tasks {
 		out := d.s.Apply(d.entry(Request{Cmd: CreateTask{Room: "demo", Role: "a", Title: "t"}})).Outcomes[0]
 		if i%3 == 0 {
@@ -90,8 +92,8 @@ func TestF11GreatRoomsGoInSteps(t *testing.T) {
 	entries, ended := 0, false
 	e := d.entry(Request{Cmd: DeleteRoom{Room: "demo", By: "ann"}})
 	for more := true; more; entries++ {
-		var res Result
-		if n := counted(d.s, func() { res = d.s.Apply(e) }); n > perStep*StepsPerEntry {
+		var res noun.Result
+		if n := counted(d.s, func() { res = d.s.Apply(e) }); n > perStep*noun.StepsPerEntry {
 			t.Fatalf("entry %d visits %d values", entries, n)
 		}
 		more = res.Effects.More
@@ -99,8 +101,8 @@ func TestF11GreatRoomsGoInSteps(t *testing.T) {
 			t.Fatal("nothing tells a new leader that there is work left")
 		}
 		if entries == 0 {
-			d.want(Stopped, ApplyRoom{Room: "demo"})
-			if out := d.do(Claim{Speaker: third}); out.Code == OK {
+			d.want(noun.Stopped, ApplyRoom{Room: "demo"})
+			if out := d.do(Claim{Speaker: third}); out.Code == noun.OK {
 				t.Fatalf("claimed a task of a deleted room: %+v", out)
 			}
 		}
@@ -126,7 +128,7 @@ func TestF11GreatRoomsGoInSteps(t *testing.T) {
 			var exits []Request
 			for _, sp := range []Speaker{first, last, third} {
 				a := d.agent(sp.Agent)
-				if a.Order != StopOrder || a.Task != 0 {
+				if a.Order != noun.StopOrder || a.Task != 0 {
 					t.Fatalf("%s has order %v and task %d", a.Name, a.Order, a.Task)
 				}
 				exits = append(exits, Request{Cmd: ReportExit{Host: h, Agent: a.ID, Inc: a.Inc}})
@@ -134,22 +136,22 @@ func TestF11GreatRoomsGoInSteps(t *testing.T) {
 			e = d.entry(exits...)
 		}
 	}
-	if least := (agents + tasks + tasks*2/3) / StepsPerEntry; entries+2 < least || d.s.Room("demo") != nil || d.s.Task(keep) == nil || d.s.tasks.Len() != 1 {
+	if least := (agents + tasks + tasks*2/3) / noun.StepsPerEntry; entries+2 < least || d.s.Room("demo") != nil || d.s.Task(keep) == nil || d.s.tasks.Len() != 1 {
 		t.Fatalf("after %d entries: room %+v, %d tasks", entries, d.s.Room("demo"), d.s.tasks.Len())
 	}
 }
 
 // F11: a role that is no longer declared goes in steps too, and may be declared again meanwhile.
 func TestF11GreatRolesGoInSteps(t *testing.T) {
-	const agents = 4 * StepsPerEntry
+	const agents = 4 * noun.StepsPerEntry
 	d := newDrive(t)
-	d.room("demo", RoleSpec{Name: "a", Runner: "worker", Replicas: agents}, managed("b"))
+	d.room("demo", noun.RoleSpec{Name: "a", Runner: "worker", Replicas: agents}, managed("b"))
 	n := counted(d.s, func() { d.room("demo", managed("b")) })
-	if n > perStep*StepsPerEntry || d.s.Counts().Agents == 1 {
+	if n > perStep*noun.StepsPerEntry || d.s.Counts().Agents == 1 {
 		t.Fatalf("one entry visits %d values; %d agents are left", n, d.s.Counts().Agents)
 	}
 	d.apply(d.entry())
-	d.room("demo", RoleSpec{Name: "a", Runner: "worker", Replicas: agents}, managed("b"))
+	d.room("demo", noun.RoleSpec{Name: "a", Runner: "worker", Replicas: agents}, managed("b"))
 	if c := d.s.Counts(); c.Agents != agents+1 || wantedOf(d.s) != agents+1 {
 		t.Fatalf("declared again: %d agents, %d wanted", c.Agents, wantedOf(d.s))
 	}
@@ -168,8 +170,8 @@ func TestF11GreatRolesGoInSteps(t *testing.T) {
 func TestF11DemandVisitsNoAgents(t *testing.T) {
 	flip := func(replicas uint32) (flips [2]int) {
 		d := newDrive(t)
-		d.room("demo", RoleSpec{Name: "a", Runner: "worker", Start: StartOnDemand, Replicas: replicas})
-		var task TaskID
+		d.room("demo", noun.RoleSpec{Name: "a", Runner: "worker", Start: noun.StartOnDemand, Replicas: replicas})
+		var task noun.TaskID
 		flips[0] = counted(d.s, func() {
 			task = d.s.Apply(d.entry(Request{Cmd: CreateTask{Room: "demo", Role: "a", Title: "t"}})).Outcomes[0].Task
 		})
@@ -191,7 +193,7 @@ func TestF11DemandVisitsNoAgents(t *testing.T) {
 func TestF11PausesVisitNoAgents(t *testing.T) {
 	pause := func(replicas uint32) int {
 		d := newDrive(t)
-		d.room("demo", RoleSpec{Name: "a", Runner: "worker", Replicas: replicas})
+		d.room("demo", noun.RoleSpec{Name: "a", Runner: "worker", Replicas: replicas})
 		return counted(d.s, func() {
 			for _, on := range []bool{true, false} {
 				for _, scope := range []string{"", "demo"} {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // hand joins an agent by hand and returns its speaker.
@@ -14,30 +16,30 @@ func (d *drive) hand(name string) Speaker {
 }
 
 // at brings a new task of role "w" into a state; its holder is demo/w.
-func (d *drive) at(st TaskState) (Speaker, Work) {
+func (d *drive) at(st noun.TaskState) (Speaker, Work) {
 	d.t.Helper()
-	d.room("demo", RoleSpec{Name: "w", AttemptLimit: 9, KillLimit: 1, Runner: "worker"}, RoleSpec{Name: "v"})
+	d.room("demo", noun.RoleSpec{Name: "w", AttemptLimit: 9, KillLimit: 1, Runner: "worker"}, noun.RoleSpec{Name: "v"})
 	h := d.host("h1", "worker")
 	sp := d.start("demo/w", h)
 	d.must(Join{sp})
-	if st == TaskQueued {
+	if st == noun.TaskQueued {
 		d.must(CreateTask{Room: "demo", Role: "w", Priority: 1})
 	}
 	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	w := Work{sp, id, 1}
-	if st > TaskPending {
+	if st > noun.TaskPending {
 		d.must(Claim{Speaker: sp, Task: id})
 	}
 	switch st {
-	case TaskInProgress:
+	case noun.TaskInProgress:
 		d.must(StartTask{w})
-	case TaskCompleted:
+	case noun.TaskCompleted:
 		d.must(CompleteTask{w, "ok"})
-	case TaskFailed:
+	case noun.TaskFailed:
 		d.must(FailTask{Work: w, Reason: "no"})
-	case TaskCanceled:
+	case noun.TaskCanceled:
 		d.must(CancelTask{Task: id})
-	case TaskQuarantined:
+	case noun.TaskQuarantined:
 		d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Code: 9})
 		sp = d.start("demo/w", h)
 		d.must(Join{sp})
@@ -51,18 +53,18 @@ func (d *drive) at(st TaskState) (Speaker, Work) {
 // Every word about a task in every state: what it answers and where it leads.
 func TestTaskTransitions(t *testing.T) {
 	type end struct {
-		code Code
-		to   TaskState
+		code noun.Code
+		to   noun.TaskState
 	}
-	states := []TaskState{TaskQueued, TaskPending, TaskAcknowledged, TaskInProgress, TaskCompleted, TaskFailed, TaskCanceled, TaskQuarantined}
-	stay := func(code Code) []end {
+	states := []noun.TaskState{noun.TaskQueued, noun.TaskPending, noun.TaskAcknowledged, noun.TaskInProgress, noun.TaskCompleted, noun.TaskFailed, noun.TaskCanceled, noun.TaskQuarantined}
+	stay := func(code noun.Code) []end {
 		list := make([]end, len(states))
 		for i, st := range states {
 			list[i] = end{code, st}
 		}
 		return list
 	}
-	table := func(def Code, changes map[TaskState]end) []end {
+	table := func(def noun.Code, changes map[noun.TaskState]end) []end {
 		list := stay(def)
 		for st, e := range changes {
 			list[st-1] = e
@@ -73,27 +75,27 @@ func TestTaskTransitions(t *testing.T) {
 		cmd  func(Speaker, Work) Command
 		ends []end
 	}{
-		"claim": {func(sp Speaker, w Work) Command { return Claim{Speaker: sp, Task: w.Task} }, table(Conflict, map[TaskState]end{
-			TaskPending: {OK, TaskAcknowledged}, TaskAcknowledged: {OK, TaskAcknowledged}, TaskInProgress: {OK, TaskInProgress}})},
-		"start": {func(_ Speaker, w Work) Command { return StartTask{w} }, table(Superseded, map[TaskState]end{
-			TaskAcknowledged: {OK, TaskInProgress}, TaskInProgress: {OK, TaskInProgress}})},
-		"progress": {func(_ Speaker, w Work) Command { return ProgressTask{Work: w, Note: "n"} }, table(Superseded, map[TaskState]end{
-			TaskAcknowledged: {OK, TaskInProgress}, TaskInProgress: {OK, TaskInProgress}})},
-		"complete": {func(_ Speaker, w Work) Command { return CompleteTask{w, "ok"} }, table(Superseded, map[TaskState]end{
-			TaskAcknowledged: {OK, TaskCompleted}, TaskInProgress: {OK, TaskCompleted}, TaskCompleted: {OK, TaskCompleted}})},
-		"fail": {func(_ Speaker, w Work) Command { return FailTask{Work: w} }, table(Superseded, map[TaskState]end{
-			TaskAcknowledged: {OK, TaskFailed}, TaskInProgress: {OK, TaskFailed}, TaskFailed: {OK, TaskFailed}})},
-		"give back": {func(_ Speaker, w Work) Command { return FailTask{Work: w, Retryable: true} }, table(Superseded, map[TaskState]end{
-			TaskAcknowledged: {OK, TaskPending}, TaskInProgress: {OK, TaskPending}, TaskFailed: {OK, TaskFailed}})},
-		"hand off": {func(_ Speaker, w Work) Command { return Handoff{Work: w, ToRole: "v"} }, table(Superseded, map[TaskState]end{
-			TaskAcknowledged: {OK, TaskCompleted}, TaskInProgress: {OK, TaskCompleted}, TaskCompleted: {Conflict, TaskCompleted}})},
-		"cancel": {func(_ Speaker, w Work) Command { return CancelTask{Task: w.Task} }, table(Conflict, map[TaskState]end{
-			TaskQueued: {OK, TaskCanceled}, TaskPending: {OK, TaskCanceled}, TaskAcknowledged: {OK, TaskCanceled},
-			TaskInProgress: {OK, TaskCanceled}, TaskCanceled: {OK, TaskCanceled}})},
-		"retry": {func(_ Speaker, w Work) Command { return RetryTask{Task: w.Task} }, table(Conflict, map[TaskState]end{
-			TaskFailed: {OK, TaskPending}, TaskCanceled: {OK, TaskPending}, TaskQuarantined: {OK, TaskPending}})},
-		"leave": {func(sp Speaker, _ Work) Command { return Leave{Speaker: sp} }, table(OK, map[TaskState]end{
-			TaskAcknowledged: {OK, TaskPending}, TaskInProgress: {OK, TaskPending}})},
+		"claim": {func(sp Speaker, w Work) Command { return Claim{Speaker: sp, Task: w.Task} }, table(noun.Conflict, map[noun.TaskState]end{
+			noun.TaskPending: {noun.OK, noun.TaskAcknowledged}, noun.TaskAcknowledged: {noun.OK, noun.TaskAcknowledged}, noun.TaskInProgress: {noun.OK, noun.TaskInProgress}})},
+		"start": {func(_ Speaker, w Work) Command { return StartTask{w} }, table(noun.Superseded, map[noun.TaskState]end{
+			noun.TaskAcknowledged: {noun.OK, noun.TaskInProgress}, noun.TaskInProgress: {noun.OK, noun.TaskInProgress}})},
+		"progress": {func(_ Speaker, w Work) Command { return ProgressTask{Work: w, Note: "n"} }, table(noun.Superseded, map[noun.TaskState]end{
+			noun.TaskAcknowledged: {noun.OK, noun.TaskInProgress}, noun.TaskInProgress: {noun.OK, noun.TaskInProgress}})},
+		"complete": {func(_ Speaker, w Work) Command { return CompleteTask{w, "ok"} }, table(noun.Superseded, map[noun.TaskState]end{
+			noun.TaskAcknowledged: {noun.OK, noun.TaskCompleted}, noun.TaskInProgress: {noun.OK, noun.TaskCompleted}, noun.TaskCompleted: {noun.OK, noun.TaskCompleted}})},
+		"fail": {func(_ Speaker, w Work) Command { return FailTask{Work: w} }, table(noun.Superseded, map[noun.TaskState]end{
+			noun.TaskAcknowledged: {noun.OK, noun.TaskFailed}, noun.TaskInProgress: {noun.OK, noun.TaskFailed}, noun.TaskFailed: {noun.OK, noun.TaskFailed}})},
+		"give back": {func(_ Speaker, w Work) Command { return FailTask{Work: w, Retryable: true} }, table(noun.Superseded, map[noun.TaskState]end{
+			noun.TaskAcknowledged: {noun.OK, noun.TaskPending}, noun.TaskInProgress: {noun.OK, noun.TaskPending}, noun.TaskFailed: {noun.OK, noun.TaskFailed}})},
+		"hand off": {func(_ Speaker, w Work) Command { return Handoff{Work: w, ToRole: "v"} }, table(noun.Superseded, map[noun.TaskState]end{
+			noun.TaskAcknowledged: {noun.OK, noun.TaskCompleted}, noun.TaskInProgress: {noun.OK, noun.TaskCompleted}, noun.TaskCompleted: {noun.Conflict, noun.TaskCompleted}})},
+		"cancel": {func(_ Speaker, w Work) Command { return CancelTask{Task: w.Task} }, table(noun.Conflict, map[noun.TaskState]end{
+			noun.TaskQueued: {noun.OK, noun.TaskCanceled}, noun.TaskPending: {noun.OK, noun.TaskCanceled}, noun.TaskAcknowledged: {noun.OK, noun.TaskCanceled},
+			noun.TaskInProgress: {noun.OK, noun.TaskCanceled}, noun.TaskCanceled: {noun.OK, noun.TaskCanceled}})},
+		"retry": {func(_ Speaker, w Work) Command { return RetryTask{Task: w.Task} }, table(noun.Conflict, map[noun.TaskState]end{
+			noun.TaskFailed: {noun.OK, noun.TaskPending}, noun.TaskCanceled: {noun.OK, noun.TaskPending}, noun.TaskQuarantined: {noun.OK, noun.TaskPending}})},
+		"leave": {func(sp Speaker, _ Work) Command { return Leave{Speaker: sp} }, table(noun.OK, map[noun.TaskState]end{
+			noun.TaskAcknowledged: {noun.OK, noun.TaskPending}, noun.TaskInProgress: {noun.OK, noun.TaskPending}})},
 	}
 	for name, w := range words {
 		for i, st := range states {
@@ -106,7 +108,7 @@ func TestTaskTransitions(t *testing.T) {
 				if out.Code != want.code || got != want.to {
 					t.Fatalf("%s (%s), now %s; want %s, %s", out.Code, out.Detail, got, want.code, want.to)
 				}
-				if out.Code != OK && out.Detail == "" {
+				if out.Code != noun.OK && out.Detail == "" {
 					t.Fatal("refused without a word")
 				}
 			})
@@ -116,19 +118,19 @@ func TestTaskTransitions(t *testing.T) {
 
 func TestL11AttemptLimitFailsTask(t *testing.T) {
 	d := newDrive(t)
-	d.room("demo", RoleSpec{Name: "w", AttemptLimit: 3})
+	d.room("demo", noun.RoleSpec{Name: "w", AttemptLimit: 3})
 	sp := d.hand("demo/w")
 	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	for n := uint32(1); n <= 3; n++ {
 		d.must(Claim{Speaker: sp})
 		d.must(FailTask{Work: Work{sp, id, n}, Retryable: true})
 	}
-	if x := d.s.Task(id); x.State != TaskFailed || !strings.Contains(x.Result, "attempt limit") {
+	if x := d.s.Task(id); x.State != noun.TaskFailed || !strings.Contains(x.Result, "attempt limit") {
 		t.Fatalf("%+v", x)
 	}
-	d.want(NoTask, Claim{Speaker: sp})
+	d.want(noun.NoTask, Claim{Speaker: sp})
 	d.must(RetryTask{Task: id})
-	d.want(Superseded, CompleteTask{Work{sp, id, 3}, "late"})
+	d.want(noun.Superseded, CompleteTask{Work{sp, id, 3}, "late"})
 	if out := d.must(Claim{Speaker: sp}); out.Attempt != 4 {
 		t.Fatalf("attempt %d after a retry: numbers must only grow", out.Attempt)
 	}
@@ -140,7 +142,7 @@ func TestL11AttemptLimitFailsTask(t *testing.T) {
 func TestL11KillLimitQuarantinesTask(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "worker")
-	d.room("demo", managed("b", func(r *RoleSpec) { r.KillLimit = 2 }))
+	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.KillLimit = 2 }))
 	id := d.must(CreateTask{Room: "demo", Role: "b"}).Task
 	for n := range 2 {
 		for d.agent("demo/b").NotBefore > d.clock {
@@ -151,7 +153,7 @@ func TestL11KillLimitQuarantinesTask(t *testing.T) {
 		d.must(Join{sp})
 		d.must(Claim{Speaker: sp})
 		d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Signal: "segmentation fault"})
-		if want := []TaskState{TaskPending, TaskQuarantined}[n]; d.s.Task(id).State != want {
+		if want := []noun.TaskState{noun.TaskPending, noun.TaskQuarantined}[n]; d.s.Task(id).State != want {
 			t.Fatalf("after %d deaths it is %s", n+1, d.s.Task(id).State)
 		}
 	}
@@ -160,14 +162,14 @@ func TestL11KillLimitQuarantinesTask(t *testing.T) {
 // A stop on purpose, a host that comes back without it, or a silent host are no
 // fault of the task.
 func TestL11OnlyFaultsAreCharged(t *testing.T) {
-	for name, end := range map[string]func(*drive, Speaker, HostID){
-		"stopped": func(d *drive, sp Speaker, h HostID) {
+	for name, end := range map[string]func(*drive, Speaker, noun.HostID){
+		"stopped": func(d *drive, sp Speaker, h noun.HostID) {
 			d.must(SetAgent{Agent: sp.Agent, Stop: true})
 			d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Signal: "terminated"})
 		},
-		"host silent":          func(d *drive, _ Speaker, _ HostID) { d.pass(61 * time.Second) },
-		"host back without it": func(d *drive, _ Speaker, _ HostID) { d.host("h1", "worker") },
-		"left":                 func(d *drive, sp Speaker, _ HostID) { d.must(Leave{Speaker: sp}) },
+		"host silent":          func(d *drive, _ Speaker, _ noun.HostID) { d.pass(61 * time.Second) },
+		"host back without it": func(d *drive, _ Speaker, _ noun.HostID) { d.host("h1", "worker") },
+		"left":                 func(d *drive, sp Speaker, _ noun.HostID) { d.must(Leave{Speaker: sp}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDrive(t)
@@ -178,7 +180,7 @@ func TestL11OnlyFaultsAreCharged(t *testing.T) {
 			d.must(Join{sp})
 			d.must(Claim{Speaker: sp})
 			end(d, sp, h)
-			if x := d.s.Task(id); x.State != TaskPending || x.Charged != 0 || x.Kills != 0 {
+			if x := d.s.Task(id); x.State != noun.TaskPending || x.Charged != 0 || x.Kills != 0 {
 				t.Fatalf("%+v", x)
 			}
 			if a := d.agent("demo/b"); a.Failures != 0 || a.NotBefore != 0 {
@@ -190,23 +192,23 @@ func TestL11OnlyFaultsAreCharged(t *testing.T) {
 
 func TestL8HandoffIsOneStep(t *testing.T) {
 	d := newDrive(t)
-	d.room("demo", RoleSpec{Name: "w"}, RoleSpec{Name: "v"})
+	d.room("demo", noun.RoleSpec{Name: "w"}, noun.RoleSpec{Name: "v"})
 	sp := d.hand("demo/w")
 	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	d.must(Claim{Speaker: sp})
 	h := Handoff{Work: Work{sp, id, 1}, Result: "built", ToRole: "v", Title: "review"}
 	bad := h
 	bad.ToRole = "nobody"
-	d.want(NotFound, bad)
+	d.want(noun.NotFound, bad)
 	bad = h
-	bad.Title = strings.Repeat("x", MaxTitle+1)
-	d.want(Invalid, bad)
-	if d.s.Task(id).State != TaskAcknowledged {
+	bad.Title = strings.Repeat("x", noun.MaxTitle+1)
+	d.want(noun.Invalid, bad)
+	if d.s.Task(id).State != noun.TaskAcknowledged {
 		t.Fatal("a refused hand-off completed the task")
 	}
 	first := d.must(h)
 	again := d.must(h)
-	if next := d.s.Task(first.Task); first.Task != again.Task || next.Parent != id || next.State != TaskPending || d.s.Task(id).Next != next.ID {
+	if next := d.s.Task(first.Task); first.Task != again.Task || next.Parent != id || next.State != noun.TaskPending || d.s.Task(id).Next != next.ID {
 		t.Fatalf("%+v, then %+v", first, again)
 	}
 	if n := d.s.meta.NextTask; n != 3 {
@@ -216,7 +218,7 @@ func TestL8HandoffIsOneStep(t *testing.T) {
 
 func TestPromoteOrderAndReplicas(t *testing.T) {
 	d := newDrive(t)
-	d.room("demo", RoleSpec{Name: "w", Replicas: 2})
+	d.room("demo", noun.RoleSpec{Name: "w", Replicas: 2})
 	for _, prio := range []int32{0, 0, 5, 9, 5} {
 		d.must(CreateTask{Room: "demo", Role: "w", Priority: prio})
 	}
@@ -225,7 +227,7 @@ func TestPromoteOrderAndReplicas(t *testing.T) {
 		t.Fatalf("%d tasks are PENDING for 2 replicas", n)
 	}
 	sp := d.hand("demo/w")
-	var got []TaskID
+	var got []noun.TaskID
 	for range 5 {
 		out := d.must(Claim{Speaker: sp})
 		got = append(got, out.Task)
@@ -240,28 +242,28 @@ func TestPromoteOrderAndReplicas(t *testing.T) {
 
 func TestL2AcknowledgementLimit(t *testing.T) {
 	d := newDrive(t)
-	d.room("demo", RoleSpec{Name: "w", AckLimit: 30 * time.Second})
+	d.room("demo", noun.RoleSpec{Name: "w", AckLimit: 30 * time.Second})
 	sp := d.hand("demo/w")
 	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	d.must(Claim{Speaker: sp})
 	d.pass(29 * time.Second)
 	d.beat(0, BeatLease, 1)
-	if d.s.Task(id).State != TaskAcknowledged {
+	if d.s.Task(id).State != noun.TaskAcknowledged {
 		t.Fatal("too early")
 	}
 	d.pass(time.Second)
-	if x := d.s.Task(id); x.State != TaskPending || x.Charged != 1 {
+	if x := d.s.Task(id); x.State != noun.TaskPending || x.Charged != 1 {
 		t.Fatalf("%+v", x)
 	}
-	if a := d.agent("demo/w"); a.Task != 0 || a.Part != PartActive {
+	if a := d.agent("demo/w"); a.Task != 0 || a.Part != noun.PartActive {
 		t.Fatalf("%+v", a)
 	}
-	d.want(Superseded, StartTask{Work{sp, id, 1}})
+	d.want(noun.Superseded, StartTask{Work{sp, id, 1}})
 }
 
 func TestProgressLimitMovesWithProgress(t *testing.T) {
 	d := newDrive(t)
-	d.room("demo", RoleSpec{Name: "w", ProgressLimit: 20 * time.Second})
+	d.room("demo", noun.RoleSpec{Name: "w", ProgressLimit: 20 * time.Second})
 	sp := d.hand("demo/w")
 	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	d.must(Claim{Speaker: sp})
@@ -270,18 +272,18 @@ func TestProgressLimitMovesWithProgress(t *testing.T) {
 		d.pass(15 * time.Second)
 		d.beat(0, BeatLease, 1)
 	}
-	if d.s.Task(id).State != TaskInProgress {
+	if d.s.Task(id).State != noun.TaskInProgress {
 		t.Fatal("progress did not move the limit")
 	}
 	d.pass(5 * time.Second)
-	if d.s.Task(id).State != TaskPending {
+	if d.s.Task(id).State != noun.TaskPending {
 		t.Fatal("no progress was not noticed")
 	}
 }
 
 func TestPendingOverdueIsSaidOnce(t *testing.T) {
 	d := newDrive(t)
-	d.room("demo", RoleSpec{Name: "w", PendingLimit: 10 * time.Second})
+	d.room("demo", noun.RoleSpec{Name: "w", PendingLimit: 10 * time.Second})
 	d.must(CreateTask{Room: "demo", Role: "w"})
 	d.pass(60 * time.Second)
 	n := 0
@@ -297,46 +299,46 @@ func TestPendingOverdueIsSaidOnce(t *testing.T) {
 
 func TestL8LateResultsAreKept(t *testing.T) {
 	d := newDrive(t)
-	d.room("demo", RoleSpec{Name: "w", Replicas: 2})
+	d.room("demo", noun.RoleSpec{Name: "w", Replicas: 2})
 	a, b := d.hand("demo/w"), d.hand("demo/w.2")
 	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	d.must(Claim{Speaker: a})
 	d.must(Leave{Speaker: a})
 	d.must(Claim{Speaker: b})
 	for range 2 {
-		d.want(Superseded, CompleteTask{Work{a, id, 1}, "mine"})
+		d.want(noun.Superseded, CompleteTask{Work{a, id, 1}, "mine"})
 	}
 	for i := range 5 {
-		d.want(Superseded, CompleteTask{Work{a, id, 1}, fmt.Sprint("again ", i)})
+		d.want(noun.Superseded, CompleteTask{Work{a, id, 1}, fmt.Sprint("again ", i)})
 	}
 	x := d.s.Task(id)
-	if x.State != TaskAcknowledged || len(x.Late) != 3 || x.Late[2].Result != "again 4" {
+	if x.State != noun.TaskAcknowledged || len(x.Late) != 3 || x.Late[2].Result != "again 4" {
 		t.Fatalf("%+v", x)
 	}
-	d.want(Invalid, CompleteTask{Work{b, id, 2}, strings.Repeat("x", MaxResult+1)})
+	d.want(noun.Invalid, CompleteTask{Work{b, id, 2}, strings.Repeat("x", noun.MaxResult+1)})
 	d.must(CompleteTask{Work{b, id, 2}, "done"})
 }
 
 func TestTaskLimitsAreRefused(t *testing.T) {
 	d := newDrive(t)
-	d.room("demo", RoleSpec{Name: "w"})
+	d.room("demo", noun.RoleSpec{Name: "w"})
 	sp := d.hand("demo/w")
 	for _, c := range []Command{
-		CreateTask{Room: "demo", Role: "w", Title: strings.Repeat("x", MaxTitle+1)},
-		CreateTask{Room: "demo", Role: "w", Text: strings.Repeat("x", MaxTaskText+1)},
+		CreateTask{Room: "demo", Role: "w", Title: strings.Repeat("x", noun.MaxTitle+1)},
+		CreateTask{Room: "demo", Role: "w", Text: strings.Repeat("x", noun.MaxTaskText+1)},
 		CreateTask{Room: "demo", Role: "w", Title: "\xff"},
-		SetResume{Speaker: sp, Resume: strings.Repeat("x", MaxResume+1)},
+		SetResume{Speaker: sp, Resume: strings.Repeat("x", noun.MaxResume+1)},
 		OpenSession{Client: strings.Repeat("x", 257)},
 	} {
-		d.want(Invalid, c)
+		d.want(noun.Invalid, c)
 	}
 	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	d.must(Claim{Speaker: sp})
-	d.want(Invalid, ProgressTask{Work: Work{sp, id, 1}, Note: strings.Repeat("x", MaxNote+1)})
-	d.want(Invalid, FailTask{Work: Work{sp, id, 1}, Reason: strings.Repeat("x", MaxReason+1)})
-	d.want(NotFound, CreateTask{Room: "nowhere", Role: "w"})
-	d.want(NotFound, CreateTask{Room: "demo", Role: "x"})
-	d.want(NotFound, CancelTask{Task: 99})
-	d.want(NotFound, CompleteTask{Work{sp, 99, 1}, ""})
+	d.want(noun.Invalid, ProgressTask{Work: Work{sp, id, 1}, Note: strings.Repeat("x", noun.MaxNote+1)})
+	d.want(noun.Invalid, FailTask{Work: Work{sp, id, 1}, Reason: strings.Repeat("x", noun.MaxReason+1)})
+	d.want(noun.NotFound, CreateTask{Room: "nowhere", Role: "w"})
+	d.want(noun.NotFound, CreateTask{Room: "demo", Role: "x"})
+	d.want(noun.NotFound, CancelTask{Task: 99})
+	d.want(noun.NotFound, CompleteTask{Work{sp, 99, 1}, ""})
 	d.must(SetResume{Speaker: sp, Resume: "x"})
 }

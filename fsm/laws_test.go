@@ -3,10 +3,12 @@ package fsm
 import (
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
-func managed(name string, mods ...func(*RoleSpec)) RoleSpec {
-	r := RoleSpec{Name: name, Runner: "worker"}
+func managed(name string, mods ...func(*noun.RoleSpec)) noun.RoleSpec {
+	r := noun.RoleSpec{Name: name, Runner: "worker"}
 	for _, m := range mods {
 		m(&r)
 	}
@@ -28,10 +30,10 @@ func TestL3DeathIsRepaired(t *testing.T) {
 	}
 	d.must(StartTask{Work{sp, task, 1}})
 	d.must(ReportExit{Host: h, Agent: claim.Agent, Inc: sp.Inc, Code: -1, Signal: "killed"})
-	if st := d.s.Task(task).State; st != TaskPending {
+	if st := d.s.Task(task).State; st != noun.TaskPending {
 		t.Fatalf("task is %s after its holder died", st)
 	}
-	var due []AgentID
+	var due []noun.AgentID
 	for id := range d.s.Wanting() {
 		due = append(due, id)
 	}
@@ -40,38 +42,38 @@ func TestL3DeathIsRepaired(t *testing.T) {
 	}
 	sp2 := d.start("demo/builder", h)
 	d.must(Join{sp2})
-	d.want(Superseded, StartTask{Work{sp, task, 1}})
+	d.want(noun.Superseded, StartTask{Work{sp, task, 1}})
 	d.must(Claim{Speaker: sp2})
 	d.must(CompleteTask{Work{sp2, task, 2}, "done"})
-	if got := d.s.Task(task); got.State != TaskCompleted || got.Kills != 1 {
+	if got := d.s.Task(task); got.State != noun.TaskCompleted || got.Kills != 1 {
 		t.Fatalf("task: %+v", got)
 	}
 }
 
 func TestL2LeaseEndsAndTaskIsRecovered(t *testing.T) {
 	d := newDrive(t)
-	d.room("demo", RoleSpec{Name: "w"})
+	d.room("demo", noun.RoleSpec{Name: "w"})
 	out := d.must(Join{Speaker{Agent: "demo/w.*"}})
 	sp := Speaker{Agent: "demo/w", Inc: out.Inc}
 	task := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	d.must(Claim{Speaker: sp})
 	d.pass(59 * time.Second)
-	if d.s.Task(task).State != TaskAcknowledged {
+	if d.s.Task(task).State != noun.TaskAcknowledged {
 		t.Fatal("recovered before the lease ended")
 	}
 	d.beat(0, BeatLease, out.Agent)
 	d.pass(59 * time.Second)
-	if d.agent("demo/w").Part != PartActive {
+	if d.agent("demo/w").Part != noun.PartActive {
 		t.Fatal("a beat did not renew the lease")
 	}
 	d.pass(time.Second)
-	if d.agent("demo/w").Part != PartDisconnected || d.s.Task(task).State != TaskPending {
+	if d.agent("demo/w").Part != noun.PartDisconnected || d.s.Task(task).State != noun.TaskPending {
 		t.Fatal("the end of the lease did not recover the task")
 	}
-	if ans := d.beat(0, BeatLease, out.Agent); len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != VerdictRejoin {
+	if ans := d.beat(0, BeatLease, out.Agent); len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != noun.VerdictRejoin {
 		t.Fatalf("a late beat was answered %+v", ans)
 	}
-	d.want(Rejoin, Claim{Speaker: sp})
+	d.want(noun.Rejoin, Claim{Speaker: sp})
 	// The work was done: attempt 1 is still the last one.
 	d.must(CompleteTask{Work{sp, task, 1}, "done"})
 }
@@ -82,12 +84,12 @@ func TestL4OneStartOrder(t *testing.T) {
 	d.room("demo", managed("builder"))
 	a := d.agent("demo/builder").ID
 	d.must(OrderStart{Agent: a, Inc: 1, Host: h})
-	d.want(Conflict, OrderStart{Agent: a, Inc: 1, Host: h})
-	d.want(Conflict, OrderStart{Agent: a, Inc: 2, Host: h})
+	d.want(noun.Conflict, OrderStart{Agent: a, Inc: 1, Host: h})
+	d.want(noun.Conflict, OrderStart{Agent: a, Inc: 2, Host: h})
 	d.must(AcceptOrder{Host: h, Boot: "boot1", Agent: a, Inc: 1, TokenHash: []byte("x")})
 	d.must(AcceptOrder{Host: h, Boot: "boot1", Agent: a, Inc: 1, TokenHash: []byte("x")})
-	d.want(Superseded, AcceptOrder{Host: h, Boot: "boot1", Agent: a, Inc: 1, TokenHash: []byte("y")})
-	d.want(Conflict, OrderStart{Agent: a, Inc: 2, Host: h})
+	d.want(noun.Superseded, AcceptOrder{Host: h, Boot: "boot1", Agent: a, Inc: 1, TokenHash: []byte("y")})
+	d.want(noun.Conflict, OrderStart{Agent: a, Inc: 2, Host: h})
 }
 
 func TestL7NoStartBeforeTheFenceEnds(t *testing.T) {
@@ -99,18 +101,18 @@ func TestL7NoStartBeforeTheFenceEnds(t *testing.T) {
 	a := d.agent("demo/builder").ID
 	for range 70 {
 		d.pass(time.Second)
-		if d.agent("demo/builder").Proc == ProcLost {
+		if d.agent("demo/builder").Proc == noun.ProcLost {
 			break
 		}
 		d.beat(h2, 0)
-		d.want(Conflict, OrderStart{Agent: a, Inc: 2, Host: h2})
+		d.want(noun.Conflict, OrderStart{Agent: a, Inc: 2, Host: h2})
 	}
-	if got := d.clock; got < Time(time.Minute) {
+	if got := d.clock; got < noun.Time(time.Minute) {
 		t.Fatalf("given up after %s", time.Duration(got))
 	}
 	d.must(OrderStart{Agent: a, Inc: 2, Host: h2})
 	ans := d.beat(h1, BeatFence|BeatVouch, a) // names incarnation 2, but from h1
-	if len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != VerdictSuperseded {
+	if len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != noun.VerdictSuperseded {
 		t.Fatalf("the old host was answered %+v", ans)
 	}
 }
@@ -123,13 +125,13 @@ func TestL7AdoptWhenNothingNewerWasOrdered(t *testing.T) {
 	d.must(Join{sp})
 	d.pass(61 * time.Second)
 	a := d.agent("demo/builder")
-	if a.Proc != ProcLost {
+	if a.Proc != noun.ProcLost {
 		t.Fatalf("process is %s", a.Proc)
 	}
-	if ans := d.beat(h, BeatFence|BeatVouch, a.ID); ans.Exceptions[0].Verdict != VerdictAdopt {
+	if ans := d.beat(h, BeatFence|BeatVouch, a.ID); ans.Exceptions[0].Verdict != noun.VerdictAdopt {
 		t.Fatalf("answered %+v", ans)
 	}
-	if a = d.agent("demo/builder"); a.Proc != ProcRunning || a.Inc != 1 {
+	if a = d.agent("demo/builder"); a.Proc != noun.ProcRunning || a.Inc != 1 {
 		t.Fatalf("not adopted: %+v", a)
 	}
 	d.must(Join{sp})
@@ -142,19 +144,19 @@ func TestL9StopBeatsStart(t *testing.T) {
 	a := d.agent("demo/builder").ID
 	d.must(OrderStart{Agent: a, Inc: 1, Host: h})
 	d.must(SetAgent{Agent: "demo/builder", Stop: true, By: "ann"})
-	d.want(Superseded, AcceptOrder{Host: h, Boot: "boot1", Agent: a, Inc: 1})
-	d.want(Conflict, OrderStart{Agent: a, Inc: 2, Host: h})
+	d.want(noun.Superseded, AcceptOrder{Host: h, Boot: "boot1", Agent: a, Inc: 1})
+	d.want(noun.Conflict, OrderStart{Agent: a, Inc: 2, Host: h})
 	if why := d.s.Why(a); why.Code != "stopped" {
 		t.Fatalf("why: %+v", why)
 	}
 	d.must(SetAgent{Agent: "demo/builder", By: "ann"})
 	sp := d.start("demo/builder", h)
 	d.must(SetAgent{Agent: "demo/builder", Stop: true, By: "ann"})
-	if d.agent("demo/builder").Order != StopOrder {
+	if d.agent("demo/builder").Order != noun.StopOrder {
 		t.Fatal("no stop order")
 	}
 	d.must(ReportExit{Host: h, Agent: a, Inc: sp.Inc, Signal: "terminated"})
-	if x := d.agent("demo/builder"); x.LastExit.Kind != ExitOrdered || x.Failures != 0 {
+	if x := d.agent("demo/builder"); x.LastExit.Kind != noun.ExitOrdered || x.Failures != 0 {
 		t.Fatalf("a stop on purpose was charged: %+v", x.LastExit)
 	}
 }
@@ -189,27 +191,29 @@ func TestL11BackOffAndBreaker(t *testing.T) {
 }
 
 // repeats tells whether the answer is the first one, and says that it is.
-func (o Outcome) repeats(first Outcome) bool {
+func repeats(o, first noun.Outcome) bool {
 	said := o.Repeated() && !first.Repeated()
-	first.repeated = o.repeated
+	if o.Repeated() {
+		first = first.AsRepeated()
+	}
 	return said && o == first
 }
 
 func TestL8RepeatedWriteGetsTheFirstAnswer(t *testing.T) {
 	d := newDrive(t)
-	d.room("demo", RoleSpec{Name: "w"})
+	d.room("demo", noun.RoleSpec{Name: "w"})
 	ss := d.must(OpenSession{Client: "c"}).Session
 	req := Request{Session: ss, Seq: 1, Cmd: CreateTask{Room: "demo", Role: "w"}}
 	first := d.apply(d.entry(req)).Outcomes[0]
 	again := d.apply(d.entry(req)).Outcomes[0]
-	if !again.repeats(first) {
+	if !repeats(again, first) {
 		t.Fatalf("%+v, then %+v", first, again)
 	}
-	if n := d.s.Counts().Tasks[TaskPending]; n != 1 {
+	if n := d.s.Counts().Tasks[noun.TaskPending]; n != 1 {
 		t.Fatalf("%d tasks", n)
 	}
 	d.pass(11 * time.Minute)
-	if out := d.apply(d.entry(req)).Outcomes[0]; out.Code != UnknownSession {
+	if out := d.apply(d.entry(req)).Outcomes[0]; out.Code != noun.UnknownSession {
 		t.Fatalf("an ended session answered %s", out.Code)
 	}
 }
@@ -220,9 +224,9 @@ func TestL12StaleStintIsIgnored(t *testing.T) {
 	d.room("demo", managed("builder"))
 	e := d.entry(Request{Planned: true, Cmd: OrderStart{Agent: 1, Inc: 1, Host: h}},
 		Request{Cmd: CreateTask{Room: "demo", Role: "builder"}})
-	e.Stint, e.Stamp = 0, Time(time.Hour)
+	e.Stint, e.Stamp = 0, noun.Time(time.Hour)
 	res := d.apply(e)
-	if res.Outcomes[0].Code != StaleStint || res.Outcomes[1].Code != OK {
+	if res.Outcomes[0].Code != noun.StaleStint || res.Outcomes[1].Code != noun.OK {
 		t.Fatalf("outcomes %+v", res.Outcomes)
 	}
 	if d.s.Clock() != 0 {

@@ -4,18 +4,20 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // crowd joins n agents by hand at the present clock, each with a task.
 func crowd(d *drive, n int, tasks bool) {
 	d.t.Helper()
 	for r := 0; n > 0; r++ {
-		size := min(n, MaxReplicas)
+		size := min(n, noun.MaxReplicas)
 		n -= size
-		d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: fmt.Sprint("r", r), Roles: []RoleSpec{{Name: "w", Replicas: uint32(size)}}}}))
+		d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: fmt.Sprint("r", r), Roles: []noun.RoleSpec{{Name: "w", Replicas: uint32(size)}}}}))
 		e := d.entry()
 		for i := 1; i <= size; i++ {
-			name := AgentName(fmt.Sprint("r", r), "w", uint32(i))
+			name := noun.AgentName(fmt.Sprint("r", r), "w", uint32(i))
 			inc := d.s.nextInc(d.s.AgentByName(name))
 			e.Requests = append(e.Requests, Request{Cmd: Join{Speaker{Agent: name}}})
 			if tasks {
@@ -24,7 +26,7 @@ func crowd(d *drive, n int, tasks bool) {
 			}
 		}
 		for i, out := range d.s.Apply(e).Outcomes {
-			if out.Code != OK {
+			if out.Code != noun.OK {
 				d.t.Fatalf("%+v: %+v", e.Requests[i].Cmd, out)
 			}
 		}
@@ -39,31 +41,31 @@ func TestL2TwentyThousandLeasesEndAtOnce(t *testing.T) {
 	if err := d.s.Check(); err != nil {
 		t.Fatal(err)
 	}
-	d.clock += Time(time.Minute) // all of them end here
+	d.clock += noun.Time(time.Minute) // all of them end here
 	res := d.s.Apply(d.entry())
 	if !res.Effects.More {
 		t.Fatal("the rest was not announced")
 	}
-	if live := d.s.Counts().Live; live != 20_000-TimersPerStep {
+	if live := d.s.Counts().Live; live != 20_000-noun.TimersPerStep {
 		t.Fatalf("%d agents are left after one step", live)
 	}
 	// One whose timer has not fired yet: its word is refused, its join is a new one.
-	var late *Agent
+	var late *noun.Agent
 	for a := range d.s.Agents("") {
-		if a.Part == PartActive {
+		if a.Part == noun.PartActive {
 			late = a
 		}
 	}
 	sp, held := Speaker{Agent: late.Name, Inc: late.Inc}, late.Task
 	e := d.entry(Request{Cmd: Claim{Speaker: sp}})
-	e.Beats = []HostBeats{{Packed: PackBeats(nil, []AgentID{late.ID}, []Incarnation{late.Inc}, []uint8{BeatLease})}}
+	e.Beats = []HostBeats{{Packed: PackBeats(nil, []noun.AgentID{late.ID}, []noun.Incarnation{late.Inc}, []uint8{BeatLease})}}
 	e.Stamp = 0
 	d.s.timers.Delete(timerAt(d.s.Lease(late.ID).ArmedL, timerLease, uint64(late.ID))) // keep it unfired
 	d.s.Apply(d.entry(Request{Cmd: Claim{Speaker: sp}}))
-	if out := d.s.Apply(e).Outcomes[0]; out.Code != Rejoin {
+	if out := d.s.Apply(e).Outcomes[0]; out.Code != noun.Rejoin {
 		t.Fatalf("%+v", out)
 	}
-	if out := d.s.Apply(d.entry(Request{Cmd: Join{sp}})).Outcomes[0]; out.Code != OK || out.Task != 0 || d.s.Task(held).State != TaskPending {
+	if out := d.s.Apply(d.entry(Request{Cmd: Join{sp}})).Outcomes[0]; out.Code != noun.OK || out.Task != 0 || d.s.Task(held).State != noun.TaskPending {
 		t.Fatalf("an ended lease was revived with its task: %+v", out)
 	}
 	for d.s.Apply(d.entry()).Effects.More {
@@ -71,7 +73,7 @@ func TestL2TwentyThousandLeasesEndAtOnce(t *testing.T) {
 	if live := d.s.Counts().Live; live != 1 {
 		t.Fatalf("%d agents are left", live)
 	}
-	if got := d.s.Figures(); got.LeasesEnded != 20_000 || got.LateMost > Time(5*time.Second) {
+	if got := d.s.Figures(); got.LeasesEnded != 20_000 || got.LateMost > noun.Time(5*time.Second) {
 		t.Fatalf("%d ended, at most %s late", got.LeasesEnded, time.Duration(got.LateMost))
 	}
 	if err := d.s.Check(); err != nil {
@@ -83,7 +85,7 @@ func TestL2TwentyThousandLeasesEndAtOnce(t *testing.T) {
 func TestL2FewerThanTenThousandAreNoticedAtOnce(t *testing.T) {
 	d := newDrive(t)
 	crowd(d, 9_999, false)
-	d.clock += Time(time.Minute)
+	d.clock += noun.Time(time.Minute)
 	if res := d.s.Apply(d.entry()); res.Effects.More || d.s.Counts().Live != 0 || d.s.Figures().LateMost != 0 {
 		t.Fatalf("more: %v, %d left, %d late", res.Effects.More, d.s.Counts().Live, d.s.Figures().LateMost)
 	}
@@ -92,7 +94,7 @@ func TestL2FewerThanTenThousandAreNoticedAtOnce(t *testing.T) {
 // L10: with no leader, cluster time stands still; no outage ends a lease.
 func TestL10NoLeaderNoDeath(t *testing.T) {
 	d := newDrive(t)
-	d.room("demo", RoleSpec{Name: "w"})
+	d.room("demo", noun.RoleSpec{Name: "w"})
 	d.hand("demo/w")
 	for term := uint64(2); term < 50; term++ { // one election after the other
 		d.term = term
@@ -101,14 +103,14 @@ func TestL10NoLeaderNoDeath(t *testing.T) {
 		}
 	}
 	e := d.entry()
-	e.Stamp -= Time(time.Hour) // a clock never goes back
+	e.Stamp -= noun.Time(time.Hour) // a clock never goes back
 	d.apply(e)
-	if d.s.Clock() != d.clock || d.agent("demo/w").Part != PartWaiting {
+	if d.s.Clock() != d.clock || d.agent("demo/w").Part != noun.PartWaiting {
 		t.Fatalf("clock %d, %+v", d.s.Clock(), d.agent("demo/w"))
 	}
 	e = d.entry(Request{Cmd: LeaderEstablished{Server: "old"}})
 	e.Stint--
-	if out := d.apply(e).Outcomes[0]; out.Code != StaleStint || d.s.Stint().Server != "b" {
+	if out := d.apply(e).Outcomes[0]; out.Code != noun.StaleStint || d.s.Stint().Server != "b" {
 		t.Fatalf("%+v", out)
 	}
 }
@@ -122,7 +124,7 @@ func TestEpochRaisesIncarnationsAndHoldsStarts(t *testing.T) {
 	if w := d.s.Why(2); w.Code != "hold" || w.Left != 80*time.Second {
 		t.Fatalf("%+v", w)
 	}
-	d.want(Conflict, OrderStart{2, MakeIncarnation(1, 1), h})
+	d.want(noun.Conflict, OrderStart{2, noun.MakeIncarnation(1, 1), h})
 	d.must(ReportExit{Host: h, Agent: 1, Inc: old.Inc})
 	d.s = reload(t, d.s) // the hold survives a restore
 	d.pass(50 * time.Second)
@@ -135,9 +137,9 @@ func TestEpochRaisesIncarnationsAndHoldsStarts(t *testing.T) {
 	if n != 2 {
 		t.Fatalf("%d starts are due after the hold", n)
 	}
-	d.want(Conflict, OrderStart{1, old.Inc + 1, h})
+	d.want(noun.Conflict, OrderStart{1, old.Inc + 1, h})
 	sp := d.start("demo/b", h)
-	if sp.Inc != MakeIncarnation(1, 1) || sp.Inc.String() != "1.1" || old.Inc.String() != "1" {
+	if sp.Inc != noun.MakeIncarnation(1, 1) || sp.Inc.String() != "1.1" || old.Inc.String() != "1" {
 		t.Fatalf("incarnation %s after %s", sp.Inc, old.Inc)
 	}
 }
@@ -166,8 +168,8 @@ func TestL12MarksTellWhoDiverged(t *testing.T) {
 	if len(d.s.meta.Marks) != marksKept {
 		t.Fatalf("%d marks wait", len(d.s.meta.Marks))
 	}
-	d.want(NotFound, ReportHash{Server: "a", Index: at})
-	d.want(Invalid, PutServer{})
+	d.want(noun.NotFound, ReportHash{Server: "a", Index: at})
+	d.want(noun.Invalid, PutServer{})
 	d.must(PutServer{ID: "b", Version: "1"})
 	d.must(PutServer{ID: "b", Version: "2"})
 	d.must(PutServer{ID: "a"})
@@ -175,7 +177,7 @@ func TestL12MarksTellWhoDiverged(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	d.must(DropServer{ID: "b"})
-	d.want(NotFound, DropServer{ID: "b"})
+	d.want(noun.NotFound, DropServer{ID: "b"})
 	if len(d.s.Diverged()) != 0 {
 		t.Fatal("a removed server is still said to differ")
 	}
@@ -183,29 +185,29 @@ func TestL12MarksTellWhoDiverged(t *testing.T) {
 
 func TestL8SessionRemembers64Answers(t *testing.T) {
 	d := newDrive(t)
-	d.room("demo", RoleSpec{Name: "w"})
+	d.room("demo", noun.RoleSpec{Name: "w"})
 	ss := d.must(OpenSession{Client: "c"}).Session
-	put := func(seq uint64) Outcome {
+	put := func(seq uint64) noun.Outcome {
 		return d.apply(d.entry(Request{Session: ss, Seq: seq, Cmd: CreateTask{Room: "demo", Role: "w"}})).Outcomes[0]
 	}
-	var first []Outcome
+	var first []noun.Outcome
 	for seq := uint64(1); seq <= 100; seq++ {
 		first = append(first, put(seq))
 	}
 	view := d.s.Copy()
 	d.s = reload(t, d.s)
 	for seq := uint64(37); seq <= 100; seq++ {
-		if got := put(seq); !got.repeats(first[seq-1]) {
+		if got := put(seq); !repeats(got, first[seq-1]) {
 			t.Fatalf("write %d: %+v, then %+v", seq, first[seq-1], got)
 		}
 	}
-	if out := put(36); out.Code != TooOld {
+	if out := put(36); out.Code != noun.TooOld {
 		t.Fatalf("%+v", out)
 	}
-	if out := put(200); out.Code != OK {
+	if out := put(200); out.Code != noun.OK {
 		t.Fatalf("%+v", out)
 	}
-	if out := put(137); out.Code != OK { // not yet seen, and not too old
+	if out := put(137); out.Code != noun.OK { // not yet seen, and not too old
 		t.Fatalf("%+v", out)
 	}
 	if n := d.s.meta.NextTask - 1; n != 102 {
@@ -215,7 +217,7 @@ func TestL8SessionRemembers64Answers(t *testing.T) {
 		t.Fatalf("the view has moved on to %d", got.Max)
 	}
 	d.apply(d.entry(Request{Session: ss, Seq: 201, Cmd: CloseSession{}}))
-	if out := put(202); out.Code != UnknownSession {
+	if out := put(202); out.Code != noun.UnknownSession {
 		t.Fatalf("%+v", out)
 	}
 }
@@ -223,11 +225,11 @@ func TestL8SessionRemembers64Answers(t *testing.T) {
 // A session is kept alive by writes alone, and ends by cluster time.
 func TestSessionEndsWithoutWrites(t *testing.T) {
 	d := newDrive(t)
-	d.must(PutSettings{Values: []KV{{"session_ttl", "30s"}}})
+	d.must(PutSettings{Values: []noun.KV{{Key: "session_ttl", Value: "30s"}}})
 	ss := d.must(OpenSession{Client: "c"}).Session
 	for seq := range uint64(4) {
 		d.pass(20 * time.Second)
-		if out := d.apply(d.entry(Request{Session: ss, Seq: seq + 1, Cmd: PutSettings{}})).Outcomes[0]; out.Code != OK {
+		if out := d.apply(d.entry(Request{Session: ss, Seq: seq + 1, Cmd: PutSettings{}})).Outcomes[0]; out.Code != noun.OK {
 			t.Fatalf("%+v", out)
 		}
 	}

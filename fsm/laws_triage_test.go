@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // Seed 004, Fallback Chain 1 and 2: triage decides; when it fails in any way, the mechanical
@@ -16,28 +18,28 @@ func TestSeed004FallbackChain(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		fail     func(x *watch)
-		by       Decider
-		decision Decision
+		by       noun.Decider
+		decision noun.Decision
 		degraded string
 	}{
-		{"it decides", func(x *watch) { x.answer(good) }, ByTriage, DecideNudge, ""},
-		{"nonsense", func(x *watch) { x.answer("All is well, I think.") }, ByRule, DecideNothing, "is no decision"},
-		{"a decision that there is not", func(x *watch) { x.answer(`{"decision":"RESTART"}`) }, ByRule, DecideNothing, "is no decision"},
-		{"it crashes", func(x *watch) { x.take(); x.exit(x.triage) }, ByRule, DecideNothing, "died"},
-		{"it gives up", func(x *watch) { x.must(FailTask{Work: x.take(), Reason: "no idea"}) }, ByRule, DecideNothing, "triage has failed"},
-		{"it gives back", func(x *watch) { x.must(FailTask{Work: x.take(), Reason: "no idea", Retryable: true}) }, ByRule, DecideNothing, "given it up"},
-		{"it hangs", func(x *watch) { x.take(); x.beating(5 * time.Minute) }, ByRule, DecideNothing, "not answered within 5m0s"},
-		{"it never starts", func(x *watch) { x.beating(5 * time.Minute) }, ByRule, DecideNothing, "not answered within 5m0s"},
-		{"a human cancels", func(x *watch) { x.must(CancelTask{Task: x.chain().Task, By: "ann"}) }, ByRule, DecideNothing, "CANCELED"},
+		{"it decides", func(x *watch) { x.answer(good) }, noun.ByTriage, noun.DecideNudge, ""},
+		{"nonsense", func(x *watch) { x.answer("All is well, I think.") }, noun.ByRule, noun.DecideNothing, "is no decision"},
+		{"a decision that there is not", func(x *watch) { x.answer(`{"decision":"RESTART"}`) }, noun.ByRule, noun.DecideNothing, "is no decision"},
+		{"it crashes", func(x *watch) { x.take(); x.exit(x.triage) }, noun.ByRule, noun.DecideNothing, "died"},
+		{"it gives up", func(x *watch) { x.must(FailTask{Work: x.take(), Reason: "no idea"}) }, noun.ByRule, noun.DecideNothing, "triage has failed"},
+		{"it gives back", func(x *watch) { x.must(FailTask{Work: x.take(), Reason: "no idea", Retryable: true}) }, noun.ByRule, noun.DecideNothing, "given it up"},
+		{"it hangs", func(x *watch) { x.take(); x.beating(5 * time.Minute) }, noun.ByRule, noun.DecideNothing, "not answered within 5m0s"},
+		{"it never starts", func(x *watch) { x.beating(5 * time.Minute) }, noun.ByRule, noun.DecideNothing, "not answered within 5m0s"},
+		{"a human cancels", func(x *watch) { x.must(CancelTask{Task: x.chain().Task, By: "ann"}) }, noun.ByRule, noun.DecideNothing, "CANCELED"},
 		{"its role goes", func(x *watch) {
-			x.room("r", RoleSpec{Name: "deacon", Runner: "w", Overseer: []OverseerSpec{{Triage: "boot"}}})
-		}, ByRule, DecideNothing, "no longer declared"},
+			x.room("r", noun.RoleSpec{Name: "deacon", Runner: "w", Overseer: []noun.OverseerSpec{{Triage: "boot"}}})
+		}, noun.ByRule, noun.DecideNothing, "no longer declared"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			x := overseerRoom(t, true)
 			x.patrol()
 			task := x.ask()
-			if task == 0 || x.s.Task(task).State != TaskPending {
+			if task == 0 || x.s.Task(task).State != noun.TaskPending {
 				t.Fatalf("triage is not asked: task %d", task)
 			}
 			tt.fail(x)
@@ -69,13 +71,13 @@ func TestTriageThatCannotRunIsNotWaitedFor(t *testing.T) {
 	if task := x.ask(); task != 0 {
 		t.Errorf("task %d waits for a paused agent", task)
 	}
-	x.decided(DecideNothing, ByRule, "degraded: no agent of role r/boot can run now")
+	x.decided(noun.DecideNothing, noun.ByRule, "degraded: no agent of role r/boot can run now")
 	x.must(SetPause{Scope: triageName, By: "ann"})
 	x.must(DrainHost{Host: x.h, By: "ann"})
 	if task := x.ask(); task != 0 {
 		t.Errorf("task %d waits where no host takes a start", task)
 	}
-	x.decided(DecideNothing, ByRule, "(no_host)")
+	x.decided(noun.DecideNothing, noun.ByRule, "(no_host)")
 }
 
 // Seed 004, Boot Handoff: the marker makes a second look at the same time impossible, also
@@ -84,27 +86,27 @@ func TestSeed004MarkerAllowsOneLook(t *testing.T) {
 	x := overseerRoom(t, true)
 	task := x.ask()
 	began := x.clock
-	if no := x.want(Conflict, LookAtOverseer{Agent: watchName, By: "bob"}); no.Task != task {
+	if no := x.want(noun.Conflict, LookAtOverseer{Agent: watchName, By: "bob"}); no.Task != task {
 		t.Errorf("the second look is told of task %d, the marker is %d", no.Task, task)
 	}
 	x.term++
 	x.must(LeaderEstablished{Server: "b"})
-	x.want(Conflict, LookAtOverseer{Agent: watchName, By: "bob"})
+	x.want(noun.Conflict, LookAtOverseer{Agent: watchName, By: "bob"})
 	x.s = reload(t, x.s)
-	x.want(Conflict, LookAtOverseer{Agent: watchName, By: "bob"})
+	x.want(noun.Conflict, LookAtOverseer{Agent: watchName, By: "bob"})
 	for x.clock < began.Add(5*time.Minute-time.Second) {
 		if x.beating(time.Second); x.chain().Task != task {
 			t.Fatalf("the marker is gone after %s", x.clock.Sub(began))
 		}
 	}
 	x.beating(time.Second)
-	x.decided(DecideNothing, ByRule, "not answered within 5m0s")
+	x.decided(noun.DecideNothing, noun.ByRule, "not answered within 5m0s")
 	if n := x.events("agent.look"); n != 1 {
 		t.Errorf("%d looks have begun, want 1", n)
 	}
 	again := x.ask()
-	x.want(Superseded, CompleteTask{Work: Work{Speaker: x.start(triageName, x.h), Task: task, Attempt: 1}, Result: `{"decision":"WAKE"}`})
-	if c := x.chain(); c.Task != again || c.Decision != DecideNothing {
+	x.want(noun.Superseded, CompleteTask{Work: Work{Speaker: x.start(triageName, x.h), Task: task, Attempt: 1}, Result: `{"decision":"WAKE"}`})
+	if c := x.chain(); c.Task != again || c.Decision != noun.DecideNothing {
 		t.Errorf("law L6: an answer to an earlier look counts: %+v", c)
 	}
 }
@@ -116,7 +118,7 @@ func TestHungTriageIsEnded(t *testing.T) {
 	x.ask()
 	x.take()
 	x.beating(5 * time.Minute)
-	if a := x.agent(triageName); a.Order != StopOrder || !a.Overdue {
+	if a := x.agent(triageName); a.Order != noun.StopOrder || !a.Overdue {
 		t.Errorf("hung triage goes on: %+v", x.s.Why(a.ID))
 	}
 	x = overseerRoom(t, true)
@@ -126,7 +128,7 @@ func TestHungTriageIsEnded(t *testing.T) {
 	x.must(CancelTask{Task: other, By: "ann"})
 	x.ask()
 	x.beating(5 * time.Minute)
-	if a := x.agent(triageName); a.Order != StopOrder {
+	if a := x.agent(triageName); a.Order != noun.StopOrder {
 		t.Error("triage that takes no look goes on")
 	}
 	x = overseerRoom(t, true)
@@ -137,7 +139,7 @@ func TestHungTriageIsEnded(t *testing.T) {
 	x.must(StartTask{Work{Speaker: x.triage, Task: x.agent(triageName).Task, Attempt: 1}})
 	x.ask()
 	x.beating(5 * time.Minute)
-	if a := x.agent(triageName); a.Order == StopOrder || a.Task == 0 {
+	if a := x.agent(triageName); a.Order == noun.StopOrder || a.Task == 0 {
 		t.Error("triage that does other work was ended")
 	}
 }
@@ -163,25 +165,25 @@ func TestI108EachLinkIsWatchedFromAbove(t *testing.T) {
 		x.exit(x.me)
 		x.apply(x.entry()) // the end of its process is an event
 		x.answer(nothing)
-		x.decided(DecideStart, ByRule, "triage has said NOTHING, the rule says START")
+		x.decided(noun.DecideStart, noun.ByRule, "triage has said NOTHING, the rule says START")
 	})
 	t.Run("triage is blind", func(t *testing.T) { // "nothing to do" on a confirmed wedge, eight times
-		x := overseerRoom(t, true, func(s *RoleSpec) { s.Overseer[0].Stale = time.Minute })
+		x := overseerRoom(t, true, func(s *noun.RoleSpec) { s.Overseer[0].Stale = time.Minute })
 		x.patrol()
 		x.beating(2 * time.Minute)
 		said := 0
-		for x.chain().Decision != DecideWake {
+		for x.chain().Decision != noun.DecideWake {
 			if x.chain().Task == 0 {
 				x.ask()
 			}
 			x.answer(nothing)
-			if said++; said > maxOverruled+1 {
+			if said++; said > noun.MaxOverruled+1 {
 				t.Fatalf("triage was believed %d times", said)
 			}
 		}
-		x.decided(DecideWake, ByRule, "for the 4th look in a row")
-		if said != maxOverruled+1 {
-			t.Errorf("triage was overruled after %d looks, want %d", said, maxOverruled+1)
+		x.decided(noun.DecideWake, noun.ByRule, "for the 4th look in a row")
+		if said != noun.MaxOverruled+1 {
+			t.Errorf("triage was overruled after %d looks, want %d", said, noun.MaxOverruled+1)
 		}
 	})
 	t.Run("triage waits on a query that the overseer blinds", func(t *testing.T) {
@@ -194,13 +196,13 @@ func TestI108EachLinkIsWatchedFromAbove(t *testing.T) {
 			t.Fatalf("the look ended: %+v", c)
 		}
 		x.beating(5 * time.Minute)
-		x.decided(DecideNothing, ByRule, "not answered")
+		x.decided(noun.DecideNothing, noun.ByRule, "not answered")
 	})
 	t.Run("the leader's loop hangs", func(t *testing.T) { // nothing is typed; looks, decisions and mail go on
 		x := overseerRoom(t, false)
 		x.patrol()
 		x.beating(16 * time.Minute)
-		x.decided(DecideWake, ByRule)
+		x.decided(noun.DecideWake, noun.ByRule)
 		if c := x.chain(); c.Prod == 0 || x.s.Mail(c.Mail) == nil {
 			t.Errorf("%+v", c)
 		}
@@ -215,7 +217,7 @@ func TestTriageMaySayMoreOrLess(t *testing.T) {
 	x.patrol()
 	x.ask()
 	x.answer(`{"decision":"WAKE","reason":"it hangs at a prompt"}`)
-	x.decided(DecideWake, ByTriage, "woken by mail")
+	x.decided(noun.DecideWake, noun.ByTriage, "woken by mail")
 	if c := x.chain(); c.Why != "it hangs at a prompt" || c.Prod == 0 {
 		t.Errorf("%+v", c)
 	}
@@ -228,12 +230,12 @@ func TestTriageMaySayMoreOrLess(t *testing.T) {
 	w := x.take()
 	x.patrol()
 	x.must(CompleteTask{Work: w, Result: `{"decision":"WAKE","reason":""}`})
-	x.decided(DecideNothing, ByTriage, "it has patrolled since")
+	x.decided(noun.DecideNothing, noun.ByTriage, "it has patrolled since")
 	x.exit(x.triage)
 	x.ask()
 	x.answer(`{"decision":"START","reason":"start it"}`)
-	x.decided(DecideStart, ByTriage, "it runs, so there is nothing to start")
-	if a := x.agent(watchName); a.Order != NoOrder || a.Inc != x.me.Inc {
+	x.decided(noun.DecideStart, noun.ByTriage, "it runs, so there is nothing to start")
+	if a := x.agent(watchName); a.Order != noun.NoOrder || a.Inc != x.me.Inc {
 		t.Errorf("triage has restarted a life: %+v", x.s.Why(a.ID))
 	}
 }
@@ -302,7 +304,7 @@ func FuzzParseDecision(f *testing.F) {
 		if !ok {
 			return
 		}
-		if !slices.Contains(DecisionNames(), d.String()) || len(reason) > MaxTriageWhy {
+		if !slices.Contains(noun.DecisionNames(), d.String()) || len(reason) > noun.MaxTriageWhy {
 			t.Errorf("%q is read as %s, %q", text, d, reason)
 		}
 		again, err := json.Marshal(map[string]string{"decision": d.String(), "reason": reason})
@@ -328,7 +330,7 @@ func TestSeed004DegradedMode(t *testing.T) {
 		t.Fatalf("triage gets %s (%v)", x.s.Task(task).Text, err)
 	}
 	x.answer(`{"decision":"NUDGE"}`)
-	x.decided(DecideNudge, ByTriage, "degraded: no tmux on host h1")
+	x.decided(noun.DecideNudge, noun.ByTriage, "degraded: no tmux on host h1")
 	if c := x.chain(); c.Prod != 0 || c.Act != "it is nudged by mail" {
 		t.Errorf("typed without a terminal: %+v", c)
 	}

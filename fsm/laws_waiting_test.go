@@ -4,13 +4,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // N32: a role with waiting tasks and nobody who could take one is seen, with the reason, also
 // without a runner, and also when its agent by hand has just died with the task.
 func TestN32RolesWithWorkAndNoAgentAreSeen(t *testing.T) {
 	d := newDrive(t)
-	d.room("demo", RoleSpec{Name: "b", Replicas: 2})
+	d.room("demo", noun.RoleSpec{Name: "b", Replicas: 2})
 	seen := func(when string, waiting uint32, says ...string) {
 		t.Helper()
 		list, more := d.s.Unserved("", 10)
@@ -50,7 +52,7 @@ func TestN32RolesWithWorkAndNoAgentAreSeen(t *testing.T) {
 		t.Fatalf("%+v", why)
 	}
 	d.pass(2 * time.Minute) // its lease ends
-	if a := d.agent("demo/b"); a.LastExit == nil || a.LastExit.Kind != ExitGone || a.LastExit.Task != id || a.Failures != 0 {
+	if a := d.agent("demo/b"); a.LastExit == nil || a.LastExit.Kind != noun.ExitGone || a.LastExit.Task != id || a.Failures != 0 {
 		t.Fatalf("%+v", a.LastExit)
 	}
 	if g := d.s.Signals(d.agent("demo/b").ID, true); !strings.HasPrefix(g.Exit, "ended with its task: ") {

@@ -5,25 +5,27 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // silentRoom is a room with one agent on a host that works on a task, and a second task
 // that waits; the watchdog is on and the room was active just now.
 type silentRoom struct {
 	*drive
-	host    HostID
+	host    noun.HostID
 	me      Speaker
-	held    TaskID
-	waiting TaskID
+	held    noun.TaskID
+	waiting noun.TaskID
 }
 
-func newSilentRoom(t *testing.T, watch ...RoomWatch) *silentRoom {
+func newSilentRoom(t *testing.T, watch ...noun.RoomWatch) *silentRoom {
 	t.Helper()
 	x := &silentRoom{drive: newDrive(t)}
 	x.jump(time.Hour)
-	x.must(PutSettings{Values: []KV{{"ttl", "24h"}, {"host_ttl", "24h"}}}) // no lease ends in between
+	x.must(PutSettings{Values: []noun.KV{{Key: "ttl", Value: "24h"}, {Key: "host_ttl", Value: "24h"}}}) // no lease ends in between
 	x.host = x.drive.host("h1", "w")
-	x.must(ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a", Runner: "w", Replicas: 1, AckLimit: 7 * 24 * time.Hour, PendingLimit: 7 * 24 * time.Hour}}, By: "ann", Watch: watch})
+	x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a", Runner: "w", Replicas: 1, AckLimit: 7 * 24 * time.Hour, PendingLimit: 7 * 24 * time.Hour}}, By: "ann", Watch: watch})
 	x.me = x.start("r/a", x.host)
 	x.must(Join{x.me})
 	x.held = x.must(CreateTask{Room: "r", Role: "a", Title: "secret title", Text: "secret text", By: "ann"}).Task
@@ -33,9 +35,9 @@ func newSilentRoom(t *testing.T, watch ...RoomWatch) *silentRoom {
 	return x
 }
 
-func (x *silentRoom) work() Work     { return Work{Speaker: x.me, Task: x.held, Attempt: 1} }
-func (x *silentRoom) room() *Room    { return x.s.Room("r") }
-func (x *silentRoom) see() RoomQuiet { return x.s.Quiet(x.room()) }
+func (x *silentRoom) work() Work       { return Work{Speaker: x.me, Task: x.held, Attempt: 1} }
+func (x *silentRoom) room() *noun.Room { return x.s.Room("r") }
+func (x *silentRoom) see() RoomQuiet   { return x.s.Quiet(x.room()) }
 
 func (x *silentRoom) is(want RoomState) RoomQuiet {
 	x.t.Helper()
@@ -53,7 +55,7 @@ func (x *silentRoom) cancellation() CancelIdleRoom {
 }
 
 // cancel lets the room be silent, be warned and be canceled.
-func (x *silentRoom) cancel() Outcome {
+func (x *silentRoom) cancel() noun.Outcome {
 	x.t.Helper()
 	x.jump(10*time.Minute + time.Second)
 	x.must(x.warning())
@@ -61,7 +63,7 @@ func (x *silentRoom) cancel() Outcome {
 	return x.must(x.cancellation())
 }
 
-func (x *silentRoom) events(kinds ...string) (list []*Event) {
+func (x *silentRoom) events(kinds ...string) (list []*noun.Event) {
 	for _, e := range x.s.events.From(0) {
 		if slices.Contains(kinds, e.Kind) {
 			list = append(list, e)
@@ -76,10 +78,10 @@ func TestSeed003DetectionCriteria(t *testing.T) {
 	x.is(RoomActive)
 	x.jump(10 * time.Minute)
 	x.is(RoomActive) // not for longer than the limit
-	x.want(Conflict, x.warning())
+	x.want(noun.Conflict, x.warning())
 	x.jump(time.Nanosecond)
 	x.is(RoomStalled)
-	x.must(PutSettings{Values: []KV{{"watchdog_min_age", "1h"}}})
+	x.must(PutSettings{Values: []noun.KV{{Key: "watchdog_min_age", Value: "1h"}}})
 	x.is(RoomActive) // too young
 	x.jump(50 * time.Minute)
 	x.is(RoomStalled)
@@ -104,7 +106,7 @@ func TestSeed003WhatCountsAsActivity(t *testing.T) {
 		"task canceled":   func(x *silentRoom) { x.must(CancelTask{Task: x.waiting, By: "ann"}) },
 		"health report":   func(x *silentRoom) { x.must(Declare{Speaker: x.me}) },
 		"room applied": func(x *silentRoom) {
-			x.must(ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a", Runner: "w"}}, By: "ann"})
+			x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a", Runner: "w"}}, By: "ann"})
 		},
 		"agent restarted": func(x *silentRoom) { x.must(RestartAgent{Agent: "r/a", By: "ann"}) },
 		"agent paused":    func(x *silentRoom) { x.must(SetPause{Scope: "r/a", Pause: true, By: "ann"}) },
@@ -122,7 +124,7 @@ func TestSeed003WhatCountsAsActivity(t *testing.T) {
 		},
 		"a beat":           func(x *silentRoom) { x.beat(x.host, BeatFence|BeatVouch, x.agent("r/a").ID) },
 		"the warning":      func(x *silentRoom) { x.must(x.warning()) },
-		"another room":     func(x *silentRoom) { x.drive.room("other", RoleSpec{Name: "a"}) },
+		"another room":     func(x *silentRoom) { x.drive.room("other", noun.RoleSpec{Name: "a"}) },
 		"a repeated claim": func(x *silentRoom) { x.must(Claim{Speaker: x.me}) },
 		"an agent that leaves": func(x *silentRoom) {
 			x.must(Leave{Speaker: x.me})
@@ -165,43 +167,43 @@ func TestSeed003CancelFlow(t *testing.T) {
 	x := newSilentRoom(t)
 	active := x.room().ActiveAt
 	x.jump(10*time.Minute + time.Second)
-	x.want(Conflict, x.cancellation()) // not without a warning
+	x.want(noun.Conflict, x.cancellation()) // not without a warning
 	x.must(x.warning())
-	x.want(Conflict, x.warning())
+	x.want(noun.Conflict, x.warning())
 	x.is(RoomStalling)
 	x.jump(59 * time.Second)
-	x.want(Conflict, x.cancellation()) // in the grace
+	x.want(noun.Conflict, x.cancellation()) // in the grace
 	x.jump(time.Second)
 	plan := x.cancellation()
 	if out := x.must(plan); out.Count != 2 {
 		t.Fatalf("%d tasks were canceled, want 2", out.Count)
 	}
-	x.want(Conflict, plan) // the next leader has the same plan
-	x.want(Conflict, x.warning())
+	x.want(noun.Conflict, plan) // the next leader has the same plan
+	x.want(noun.Conflict, x.warning())
 	for kind, n := range map[string]int{"room.stalling": 1, "room.idle_timeout": 1, "room.canceled": 1, "task.canceled": 2, "order.stop": 1} {
 		if got := len(x.events(kind)); got != n {
 			t.Errorf("%d events %s, want %d", got, kind, n)
 		}
 	}
 	last := x.events("room.canceled")[0]
-	for _, part := range []string{"by watchdog", "outcome canceled", "reason idle_timeout", "last activity " + active.text()} {
+	for _, part := range []string{"by watchdog", "outcome canceled", "reason idle_timeout", "last activity " + active.Text()} {
 		if !strings.Contains(last.Text, part) {
 			t.Errorf("the terminal event says %q, without %q", last.Text, part)
 		}
 	}
-	for _, id := range []TaskID{x.held, x.waiting} {
-		if task := x.s.Task(id); task.State != TaskCanceled || !strings.HasPrefix(task.Result, "idle_timeout; last activity ") {
+	for _, id := range []noun.TaskID{x.held, x.waiting} {
+		if task := x.s.Task(id); task.State != noun.TaskCanceled || !strings.HasPrefix(task.Result, "idle_timeout; last activity ") {
 			t.Errorf("task %d is %s: %q", id, task.State, task.Result)
 		}
 	}
-	if a := x.agent("r/a"); a.Order != StopOrder || a.Task != 0 {
+	if a := x.agent("r/a"); a.Order != noun.StopOrder || a.Task != 0 {
 		t.Errorf("its agent has order %s and holds task %d", a.Order, a.Task)
 	}
 	if h := x.s.Watchdog().History; len(h) != 1 || h[0].Reason != IdleTimeout || h[0].Tasks != 2 || !slices.Equal(h[0].Roles, []string{"a"}) || !slices.Equal(h[0].Hosts, []string{"h1"}) {
 		t.Errorf("history %+v", h)
 	}
 	x.is(RoomIdle)
-	x.want(Superseded, ProgressTask{Work: x.work(), Note: "still here"}) // L6
+	x.want(noun.Superseded, ProgressTask{Work: x.work(), Note: "still here"}) // L6
 }
 
 // Seed 003, Cancellation Process: a stop that fails does not prevent the cancellation; one
@@ -209,11 +211,11 @@ func TestSeed003CancelFlow(t *testing.T) {
 func TestSeed003StopFails(t *testing.T) {
 	x := newSilentRoom(t)
 	x.must(ReportStuck{Host: x.host, Agent: x.agent("r/a").ID, Inc: x.me.Inc, Reason: "in uninterruptible sleep"})
-	if out := x.cancel(); out.Count != 2 || x.s.Task(x.held).State != TaskCanceled {
+	if out := x.cancel(); out.Count != 2 || x.s.Task(x.held).State != noun.TaskCanceled {
 		t.Errorf("with a process that cannot be ended: %+v", out)
 	}
 	d := newDrive(t)
-	d.room("r", RoleSpec{Name: "a", TTL: 24 * time.Hour})
+	d.room("r", noun.RoleSpec{Name: "a", TTL: 24 * time.Hour})
 	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	d.must(Claim{Speaker: me, Task: task})
@@ -222,7 +224,7 @@ func TestSeed003StopFails(t *testing.T) {
 	d.must(WarnRoom{Room: rm.ID, Active: rm.Active})
 	d.jump(time.Minute)
 	d.must(CancelIdleRoom{Room: rm.ID, Active: rm.Active, Warned: d.s.Room("r").Warned})
-	if d.s.Task(task).State != TaskCanceled || d.agent("r/a").Task != 0 {
+	if d.s.Task(task).State != noun.TaskCanceled || d.agent("r/a").Task != 0 {
 		t.Errorf("started by hand: task %s, agent holds %d", d.s.Task(task).State, d.agent("r/a").Task)
 	}
 }
@@ -234,29 +236,29 @@ func TestL4ActivityBeatsAPlan(t *testing.T) {
 	x.jump(11 * time.Minute)
 	plan := x.warning()
 	x.must(ProgressTask{Work: x.work(), Note: "back"})
-	x.want(Conflict, plan)
+	x.want(noun.Conflict, plan)
 	x.jump(11 * time.Minute)
 	x.must(x.warning())
 	x.jump(time.Minute)
 	cancel := x.cancellation()
 	x.must(ProgressTask{Work: x.work(), Note: "back"})
-	x.want(Conflict, cancel)
+	x.want(noun.Conflict, cancel)
 	x.jump(11 * time.Minute)
 	x.is(RoomStalled) // the old warning is void
 	cancel.Active = x.see().Active
-	x.want(Conflict, cancel)
+	x.want(noun.Conflict, cancel)
 	x.must(x.warning())
 	if n := len(x.events("room.stalling")); n != 2 {
 		t.Errorf("%d warnings, want 2", n)
 	}
-	x.want(NotFound, WarnRoom{Room: 99})
+	x.want(noun.NotFound, WarnRoom{Room: 99})
 }
 
 // L10: a declaration with an end exempts the room, and the silence is counted from its end.
 func TestL10DeclarationsExemptARoom(t *testing.T) {
 	for _, dec := range []Declare{
-		{Status: StatusBusy, For: time.Hour}, {Waiting: WaitingInput, For: time.Hour},
-		{Waiting: WaitingUntil, For: time.Hour}, {Waiting: WaitingTool, For: time.Hour},
+		{Status: noun.StatusBusy, For: time.Hour}, {Waiting: noun.WaitingInput, For: time.Hour},
+		{Waiting: noun.WaitingUntil, For: time.Hour}, {Waiting: noun.WaitingTool, For: time.Hour},
 	} {
 		x := newSilentRoom(t)
 		dec.Speaker = x.me
@@ -265,20 +267,20 @@ func TestL10DeclarationsExemptARoom(t *testing.T) {
 		if q := x.is(RoomExempt); !strings.HasPrefix(q.Why, "r/a has declared ") {
 			t.Errorf("exempt because %s", q.Why)
 		}
-		x.want(Conflict, x.warning())
+		x.want(noun.Conflict, x.warning())
 		x.jump(10*time.Minute + time.Second)
 		x.is(RoomActive)
 		x.jump(time.Nanosecond)
 		x.is(RoomStalled)
 	}
 	x := newSilentRoom(t)
-	x.must(Declare{Speaker: x.me, Status: StatusBusy}) // without an end: only a word
+	x.must(Declare{Speaker: x.me, Status: noun.StatusBusy}) // without an end: only a word
 	x.jump(10*time.Minute + time.Second)
 	x.is(RoomStalled)
 
 	// An agent that dies in its excuse leaves the room silent from there.
 	x = newSilentRoom(t)
-	x.must(Declare{Speaker: x.me, Waiting: WaitingTool, For: time.Hour})
+	x.must(Declare{Speaker: x.me, Waiting: noun.WaitingTool, For: time.Hour})
 	x.jump(30 * time.Minute)
 	x.must(ReportExit{Host: x.host, Agent: x.agent("r/a").ID, Inc: x.me.Inc, Code: 1})
 	x.jump(10 * time.Minute)
@@ -290,7 +292,7 @@ func TestL10DeclarationsExemptARoom(t *testing.T) {
 // The longest of several excuses counts; when it is taken back, the next one does.
 func TestL10OtherExcusesRemain(t *testing.T) {
 	d := newDrive(t)
-	d.room("r", RoleSpec{Name: "a", Replicas: 3, TTL: 24 * time.Hour, AckLimit: 24 * time.Hour})
+	d.room("r", noun.RoleSpec{Name: "a", Replicas: 3, TTL: 24 * time.Hour, AckLimit: 24 * time.Hour})
 	var who []Speaker
 	for _, name := range []string{"r/a", "r/a.2", "r/a.3"} {
 		me := Speaker{Agent: name, Inc: d.must(Join{Speaker{Agent: name}}).Inc}
@@ -298,8 +300,8 @@ func TestL10OtherExcusesRemain(t *testing.T) {
 		d.must(Claim{Speaker: me})
 		who = append(who, me)
 	}
-	d.must(Declare{Speaker: who[0], Waiting: WaitingTool, For: time.Hour})
-	d.must(Declare{Speaker: who[1], Waiting: WaitingInput, For: 30 * time.Minute})
+	d.must(Declare{Speaker: who[0], Waiting: noun.WaitingTool, For: time.Hour})
+	d.must(Declare{Speaker: who[1], Waiting: noun.WaitingInput, For: 30 * time.Minute})
 	d.must(Declare{Speaker: who[0]}) // the longest is over
 	d.jump(29 * time.Minute)
 	if q := d.s.Quiet(d.s.Room("r")); q.State != RoomExempt || q.Why != "r/a.2 has declared needs_input" {
@@ -321,11 +323,11 @@ func TestL9WhatHumansHoldBackIsExempt(t *testing.T) {
 	for name, do := range map[string]func(x *silentRoom){
 		"room paused":       func(x *silentRoom) { x.must(SetPause{Scope: "r", Pause: true, By: "ann"}) },
 		"everything paused": func(x *silentRoom) { x.must(SetPause{Pause: true, By: "ann"}) },
-		"disabled":          func(x *silentRoom) { x.must(SetRoomWatch{Room: "r", RoomWatch: RoomWatch{Disabled: true}}) },
+		"disabled":          func(x *silentRoom) { x.must(SetRoomWatch{Room: "r", RoomWatch: noun.RoomWatch{Disabled: true}}) },
 		"agent stopped":     func(x *silentRoom) { x.must(SetAgent{Agent: "r/a", Stop: true, By: "ann"}) },
 		"agent paused":      func(x *silentRoom) { x.must(SetPause{Scope: "r/a", Pause: true, By: "ann"}) },
 		"role paused": func(x *silentRoom) {
-			x.must(ApplyRoom{Room: "r", Roles: []RoleSpec{{Name: "a", Runner: "w", Desired: DesiredPaused}}})
+			x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a", Runner: "w", Desired: noun.DesiredPaused}}})
 		},
 	} {
 		x := newSilentRoom(t)
@@ -337,7 +339,7 @@ func TestL9WhatHumansHoldBackIsExempt(t *testing.T) {
 		for rm := range x.s.StalledRooms() {
 			t.Errorf("%s: %s is found as stalled", name, rm.Name)
 		}
-		x.want(Conflict, x.warning())
+		x.want(noun.Conflict, x.warning())
 	}
 	// Resumed, it is silent from then on.
 	x := newSilentRoom(t)
@@ -354,12 +356,12 @@ func TestL9WhatHumansHoldBackIsExempt(t *testing.T) {
 // the whole limit when that is over.
 func TestL10OutOfQuotaIsExempt(t *testing.T) {
 	x := newSilentRoom(t)
-	x.must(ReportExit{Host: x.host, Agent: x.agent("r/a").ID, Inc: x.me.Inc, Kind: ExitUsageLimit, RetryAfter: 5 * time.Hour})
+	x.must(ReportExit{Host: x.host, Agent: x.agent("r/a").ID, Inc: x.me.Inc, Kind: noun.ExitUsageLimit, RetryAfter: 5 * time.Hour})
 	x.jump(5 * time.Hour)
 	if q := x.is(RoomExempt); !strings.Contains(q.Why, "out of quota") {
 		t.Errorf("exempt because %q", q.Why)
 	}
-	x.want(Conflict, x.warning())
+	x.want(noun.Conflict, x.warning())
 	over := x.agent("r/a").NotBefore
 	x.jump(over.Sub(x.clock) + 10*time.Minute - time.Second)
 	x.is(RoomExempt)

@@ -5,11 +5,13 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // say does what a server does with a word of an agent: it notes what the word proves, and
 // the entry carries that before the command.
-func (d *drive) say(c Command) Outcome {
+func (d *drive) say(c Command) noun.Outcome {
 	d.t.Helper()
 	e := d.entry(Request{Cmd: c})
 	if w := d.s.WordOf(c, 0); w.Inc != 0 {
@@ -22,7 +24,7 @@ func (d *drive) say(c Command) Outcome {
 func atWork(t *testing.T) (*drive, Speaker, Work) {
 	d := newDrive(t)
 	h := d.host("h1", "worker")
-	d.room("demo", managed("b", func(r *RoleSpec) { r.Proof = ProofAgent }))
+	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Proof = noun.ProofAgent }))
 	sp := d.start("demo/b", h)
 	d.must(Join{sp})
 	task := d.must(CreateTask{Room: "demo", Role: "b", Title: "t"}).Task
@@ -37,7 +39,7 @@ func TestN26WordsKeepTheLeaseOfAnAgentThatDoesNotBeat(t *testing.T) {
 	for range 10 {
 		d.pass(50 * time.Second)
 		d.beat(1, BeatFence, 1)
-		if out := d.say(ProgressTask{Work: w, Note: "the same note"}); out.Code != OK {
+		if out := d.say(ProgressTask{Work: w, Note: "the same note"}); out.Code != noun.OK {
 			t.Fatalf("progress was answered %s: %s", out.Code, out.Detail)
 		}
 	}
@@ -61,7 +63,7 @@ func TestN26WordsKeepTheLeaseOfAnAgentThatDoesNotBeat(t *testing.T) {
 	d.pass(55 * time.Second)
 	d.beat(1, BeatFence, 1)
 	d.pass(6 * time.Second)
-	if a := d.agent("demo/b"); a.Part != PartDisconnected || a.Task != 0 {
+	if a := d.agent("demo/b"); a.Part != noun.PartDisconnected || a.Task != 0 {
 		t.Errorf("a silent agent is %s with task %d", a.Part, a.Task)
 	}
 }
@@ -81,10 +83,10 @@ func TestN26WordComesBeforeTheTimersAndRevivesNothing(t *testing.T) {
 	d.clock = d.s.Lease(1).Until
 	e := d.entry(Request{Cmd: c})
 	e.Words = PackWords(nil, []Word{word})
-	if out := d.apply(e).Outcomes[0]; out.Code != Rejoin {
+	if out := d.apply(e).Outcomes[0]; out.Code != noun.Rejoin {
 		t.Errorf("a word behind the end was answered %s", out.Code)
 	}
-	if a := d.agent("demo/b"); a.Part != PartDisconnected {
+	if a := d.agent("demo/b"); a.Part != noun.PartDisconnected {
 		t.Errorf("a word revived an ended lease: %s", a.Part)
 	}
 }
@@ -109,7 +111,7 @@ func TestN26WordRenewsTheLeaseAlone(t *testing.T) {
 // proves nothing.
 func TestN26WhatIsNoProof(t *testing.T) {
 	d, sp, w := atWork(t)
-	d.must(Declare{Speaker: sp, Status: StatusBusy, Text: "tests"})
+	d.must(Declare{Speaker: sp, Status: noun.StatusBusy, Text: "tests"})
 	late, stranger, older := w, sp, sp
 	late.Attempt++
 	stranger.TokenHash = []byte("another token")
@@ -119,7 +121,7 @@ func TestN26WhatIsNoProof(t *testing.T) {
 		"another token":     Declare{Speaker: stranger},
 		"an older life":     Declare{Speaker: older},
 		"an unknown agent":  Declare{Speaker: Speaker{Agent: "demo/x", Inc: sp.Inc}},
-		"an equal report":   Declare{Speaker: sp, Status: StatusBusy, Text: "tests"},
+		"an equal report":   Declare{Speaker: sp, Status: noun.StatusBusy, Text: "tests"},
 		"a claim":           Claim{Speaker: sp},
 		"reading mail":      ReadMail{Speaker: sp},
 		"a start by hand":   Join{Speaker{Agent: "demo/b"}},
@@ -133,7 +135,7 @@ func TestN26WhatIsNoProof(t *testing.T) {
 			t.Errorf("%s proves %+v", name, word)
 		}
 	}
-	c := Declare{Speaker: sp, Status: StatusHealthy}
+	c := Declare{Speaker: sp, Status: noun.StatusHealthy}
 	if word := d.s.WordOf(c, 5*time.Second); word.Fresh != 10*time.Second || word.Agent != 1 || word.Inc != sp.Inc {
 		t.Errorf("a word of 5 s ago proves %+v, want it to count for 10 s more: a quarter of a minute less 5 s", word)
 	}

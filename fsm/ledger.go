@@ -1,6 +1,9 @@
 package fsm
 
-import "vigil/fsm/table"
+import (
+	"vigil/fsm/noun"
+	"vigil/fsm/table"
+)
 
 // The ledger says what every value of the state costs in memory, by one formula (cost.go),
 // and who pays for it: a purse of the cluster and, for what belongs to a room, that room's
@@ -9,59 +12,39 @@ import "vigil/fsm/table"
 // what was charged before the next command. So no path can forget it. All of it is
 // derived: a restore builds it anew, Check counts it naively.
 
-// Purse is what one budget is for.
-type Purse uint8
-
-// Purses. The first roomPurses of them are also counted by room.
-const (
-	ForTasks    Purse = iota // tasks with all their texts
-	ForMail                  // mail; each copy pays for its text
-	ForAgents                // rooms, roles and agents, and what those say of themselves
-	ForHosts                 // hosts
-	ForSessions              // sessions of clients with the answers that they remember
-	ForHistory               // events and escalations
-	purses
-
-	roomPurses = ForAgents + 1
-)
-
-var purseNames = [...]string{"tasks", "mail", "agents", "hosts", "sessions", "history"}
-
-func (p Purse) String() string { return purseNames[p] }
-
 // ledger is what is charged.
 type ledger struct {
-	cluster [purses]int64
-	rooms   map[RoomID]*[roomPurses]int64
+	cluster [noun.Purses]int64
+	rooms   map[noun.RoomID]*[noun.RoomPurses]int64
 	// unsettled tells that something was handed out for writing since the last settlement.
 	unsettled bool
 }
 
 // charge adds to what a purse has paid, and to what a room has; room 0 is none.
-func (l *ledger) charge(p Purse, room RoomID, bytes int64) {
+func (l *ledger) charge(p noun.Purse, room noun.RoomID, bytes int64) {
 	if bytes == 0 {
 		return
 	}
 	l.cluster[p] += bytes
-	if room == 0 || p >= roomPurses {
+	if room == 0 || p >= noun.RoomPurses {
 		return
 	}
 	r := l.rooms[room]
 	if r == nil {
-		r = new([roomPurses]int64)
+		r = new([noun.RoomPurses]int64)
 		l.rooms[room] = r
 	}
-	if r[p] += bytes; *r == [roomPurses]int64{} {
+	if r[p] += bytes; *r == [noun.RoomPurses]int64{} {
 		delete(l.rooms, room)
 	}
 }
 
 // of is what a room has been charged; room 0 is the cluster.
-func (l *ledger) of(p Purse, room RoomID) int64 {
+func (l *ledger) of(p noun.Purse, room noun.RoomID) int64 {
 	if room == 0 {
 		return l.cluster[p]
 	}
-	if r := l.rooms[room]; r != nil && p < roomPurses {
+	if r := l.rooms[room]; r != nil && p < noun.RoomPurses {
 		return r[p]
 	}
 	return 0
@@ -89,23 +72,23 @@ func (v *View) MarkEvery() uint64 {
 // meters puts every table on the ledger; what is in them is charged anew.
 func (s *State) meters() {
 	l := &s.ledger
-	*l = ledger{rooms: map[RoomID]*[roomPurses]int64{}}
-	measure(&s.rooms, l, ForAgents, costOfRoom, roomOfRoom)
-	measure(&s.roles, l, ForAgents, costOfRole, roomOfRole)
-	measure(&s.agents, l, ForAgents, costOfAgent, roomOfAgent)
-	measure(&s.tasks, l, ForTasks, costOfTask, roomOfTask)
-	measure(&s.hosts, l, ForHosts, costOfHost, nil)
-	measure(&s.sessions, l, ForSessions, costOfSession, nil)
-	measure(&s.events, l, ForHistory, costOfEvent, nil)
-	measure(&s.mails, l, ForMail, costOfMail, roomOfMail)
-	measure(&s.escalations, l, ForHistory, costOfEscalation, nil)
+	*l = ledger{rooms: map[noun.RoomID]*[noun.RoomPurses]int64{}}
+	measure(&s.rooms, l, noun.ForAgents, noun.CostOfRoom, noun.RoomOfRoom)
+	measure(&s.roles, l, noun.ForAgents, noun.CostOfRole, noun.RoomOfRole)
+	measure(&s.agents, l, noun.ForAgents, noun.CostOfAgent, noun.RoomOfAgent)
+	measure(&s.tasks, l, noun.ForTasks, noun.CostOfTask, noun.RoomOfTask)
+	measure(&s.hosts, l, noun.ForHosts, noun.CostOfHost, nil)
+	measure(&s.sessions, l, noun.ForSessions, noun.CostOfSession, nil)
+	measure(&s.events, l, noun.ForHistory, noun.CostOfEvent, nil)
+	measure(&s.mails, l, noun.ForMail, noun.CostOfMail, noun.RoomOfMail)
+	measure(&s.escalations, l, noun.ForHistory, noun.CostOfEscalation, nil)
 }
 
 // measure charges what is in a table, and from then on what becomes of it. Without room, no
 // room pays.
-func measure[K table.ID, T any](t *table.Table[K, T], l *ledger, p Purse, cost func(*T) int64, room func(*T) RoomID) {
+func measure[K table.ID, T any](t *table.Table[K, T], l *ledger, p noun.Purse, cost func(*T) int64, room func(*T) noun.RoomID) {
 	t.Measure(cost, func(v *T, bytes int64) {
-		r := RoomID(0)
+		r := noun.RoomID(0)
 		if room != nil {
 			r = room(v)
 		}

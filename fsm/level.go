@@ -3,6 +3,8 @@ package fsm
 import (
 	"fmt"
 	"reflect"
+
+	"vigil/fsm/noun"
 )
 
 // A cluster that is upgraded server by server has servers of two versions for a while. What
@@ -68,14 +70,14 @@ func (i *Image) schema() ([]reflect.Type, planner) {
 func (v *View) Level() uint32 { return v.meta.Level }
 
 // raiseLevel begins a feature level. It is refused where it does not raise.
-func (s *State) raiseLevel(c *RaiseLevel) Outcome {
+func (s *State) raiseLevel(c *RaiseLevel) noun.Outcome {
 	switch {
 	case c.Level > maxLevel:
-		return refuse(Invalid, "level %d is out of range, at most %d is allowed", c.Level, maxLevel)
+		return refuse(noun.Invalid, "level %d is out of range, at most %d is allowed", c.Level, maxLevel)
 	case c.Level <= s.meta.Level:
-		return refuse(Conflict, "the cluster is at feature level %d already", s.meta.Level)
+		return refuse(noun.Conflict, "the cluster is at feature level %d already", s.meta.Level)
 	}
 	s.meta.Level = c.Level
 	s.event("cluster.level_raised", about{}, fmt.Sprintf("every server reads feature level %d: what came with it begins", c.Level))
-	return Outcome{}
+	return noun.Outcome{}
 }

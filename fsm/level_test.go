@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // testLevel is a feature level above the baseline that exists in tests alone.
@@ -14,16 +16,16 @@ const testLevel = Baseline + 1
 // each side reads the other's dumps; then they have what the level adds, for good.
 func TestL12LevelIsInvisibleUntilItBegins(t *testing.T) {
 	d := newDrive(t)
-	d.room("r", RoleSpec{Name: "a"})
+	d.room("r", noun.RoleSpec{Name: "a"})
 	d.must(CreateTask{Room: "r", Role: "a", Title: "t", Expect: time.Hour})
 	// The older build knows neither the last field of Task nor the last of Settings with its type.
-	plan, _ := reflect.TypeFor[Task]().FieldByName("Plan")
-	budget, _ := reflect.TypeFor[Settings]().FieldByName("Budget")
+	plan, _ := reflect.TypeFor[noun.Task]().FieldByName("Plan")
+	budget, _ := reflect.TypeFor[noun.Settings]().FieldByName("Budget")
 	if dumped[len(dumped)-1] != budget.Type || plan.Type == nil {
 		t.Fatal("the last type of a dump is not that of the last field of Settings any more; choose others here")
 	}
 	older := addition{level: testLevel, types: len(dumped) - 1,
-		fields: map[reflect.Type]int{reflect.TypeFor[Task](): plan.Index[0], reflect.TypeFor[Settings](): budget.Index[0]}}
+		fields: map[reflect.Type]int{reflect.TypeFor[noun.Task](): plan.Index[0], reflect.TypeFor[noun.Settings](): budget.Index[0]}}
 	full := dump(t, d.s.Copy())
 	added = []addition{older}
 	t.Cleanup(func() { added = nil })
@@ -31,7 +33,7 @@ func TestL12LevelIsInvisibleUntilItBegins(t *testing.T) {
 	if len(before) >= len(full) {
 		t.Errorf("a dump before the level has %d bytes, one with all of it %d", len(before), len(full))
 	}
-	if got := reload(t, d.s); got.Task(1).Plan != nil || got.Task(1).Title != "t" || got.Settings().Budget != DefaultSettings().Budget || got.Level() != Baseline {
+	if got := reload(t, d.s); got.Task(1).Plan != nil || got.Task(1).Title != "t" || got.Settings().Budget != noun.DefaultSettings().Budget || got.Level() != Baseline {
 		t.Errorf("loaded %+v at level %d", got.Task(1), got.Level())
 	}
 	d.must(RaiseLevel{Level: testLevel})
@@ -50,18 +52,18 @@ func TestL12LevelsOnlyRise(t *testing.T) {
 	if d.s.Level() != Baseline {
 		t.Fatalf("a new state is at level %d", d.s.Level())
 	}
-	d.want(Conflict, RaiseLevel{Level: Baseline})
-	d.want(Invalid, RaiseLevel{Level: maxLevel + 1})
+	d.want(noun.Conflict, RaiseLevel{Level: Baseline})
+	d.want(noun.Invalid, RaiseLevel{Level: maxLevel + 1})
 	if d.events("cluster.level_raised") != 0 {
 		t.Error("a refused record has an event")
 	}
 	d.must(RaiseLevel{Level: testLevel + 3})
-	d.want(Conflict, RaiseLevel{Level: testLevel})
-	d.want(Conflict, RaiseLevel{Level: testLevel + 3})
+	d.want(noun.Conflict, RaiseLevel{Level: testLevel})
+	d.want(noun.Conflict, RaiseLevel{Level: testLevel + 3})
 	if d.s.Level() != testLevel+3 || d.events("cluster.level_raised") != 1 {
 		t.Errorf("level %d, %d events", d.s.Level(), d.events("cluster.level_raised"))
 	}
-	for _, c := range []Command{Declare{}, SendMail{}, ReportPatrol{}, RaiseEpoch{}, PutSettings{Values: []KV{{"ladder_nudge", "1h"}}}} {
+	for _, c := range []Command{Declare{}, SendMail{}, ReportPatrol{}, RaiseEpoch{}, PutSettings{Values: []noun.KV{{Key: "ladder_nudge", Value: "1h"}}}} {
 		if Level(c) != Baseline {
 			t.Errorf("%T needs level %d", c, Level(c))
 		}
@@ -80,7 +82,7 @@ func TestL12LevelsOnlyRise(t *testing.T) {
 func TestTaskTakenAwayMakesNobodyDeafAtOnce(t *testing.T) {
 	const limit = 5 * time.Minute
 	d := newDrive(t)
-	d.room("r", RoleSpec{Name: "a", TTL: 4 * time.Hour, PendingLimit: limit})
+	d.room("r", noun.RoleSpec{Name: "a", TTL: 4 * time.Hour, PendingLimit: limit})
 	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t", By: "x"}).Task
 	d.must(CreateTask{Room: "r", Role: "a", Title: "waits", By: "x"})

@@ -2,8 +2,9 @@ package fsm
 
 import (
 	"slices"
-	"strings"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // SilentFor is the silence after which a server says that it does not hear a
@@ -22,7 +23,7 @@ const (
 )
 
 // executeHost runs what is said about a whole host.
-func (s *State) executeHost(c Command) Outcome {
+func (s *State) executeHost(c Command) noun.Outcome {
 	switch c := c.(type) {
 	case SuspectHost:
 		return s.suspectHost(&c)
@@ -42,84 +43,34 @@ func (s *State) executeHost(c Command) Outcome {
 	panic("fsm: not a command about a host")
 }
 
-// Hearsay sums up what the servers hear of a host, one answer for each way.
-type Hearsay struct {
-	Stream Hearing // alive when any server hears it, else silent when any did
-	Gossip Hearing // of a majority of the servers that gossip with it; none: nobody does
-}
-
-// Hearsay sums up the views.
-func (h *Host) Hearsay() (x Hearsay) {
-	var gossiping, silent, left int
-	for _, v := range h.Views {
-		switch {
-		case v.Stream == HearAlive:
-			x.Stream = HearAlive
-		case v.Stream != HearNothing && x.Stream == HearNothing:
-			x.Stream = HearSilent
-		}
-		switch v.Gossip {
-		case HearNothing:
-			continue
-		case HearSilent:
-			silent++
-		case HearLeft:
-			left++
-		}
-		gossiping++
-	}
-	switch {
-	case gossiping == 0:
-	case 2*silent > gossiping:
-		x.Gossip = HearSilent
-	case 2*(silent+left) > gossiping:
-		x.Gossip = HearLeft
-	default:
-		x.Gossip = HearAlive
-	}
-	return x
-}
-
-// gone tells that stream and gossip agree that nothing is heard of the host. A
-// daemon that said good-bye in gossip may have left its agents running: not gone.
-func (x Hearsay) gone() bool {
-	switch x.Gossip {
-	case HearSilent:
-		return x.Stream != HearAlive
-	case HearNothing:
-		return x.Stream == HearSilent
-	}
-	return false
-}
-
 // Doubt tells why a host should get no starts, going by what the servers hear of
 // it; "": no reason. Gossip is a hint: a host that only it does not hear keeps its
 // agents, and once a beat has arrived since, its UDP port is the likely fault.
-func (v *View) Doubt(h *Host) string {
+func (v *View) Doubt(h *noun.Host) string {
 	x := h.Hearsay()
-	quiet := x.Gossip == HearSilent || x.Gossip == HearLeft
+	quiet := x.Gossip == noun.HearSilent || x.Gossip == noun.HearLeft
 	switch {
-	case x.Stream == HearSilent && quiet:
+	case x.Stream == noun.HearSilent && quiet:
 		return whyMute
-	case x.Stream == HearSilent:
+	case x.Stream == noun.HearSilent:
 		return whyStream
 	case !quiet:
 		return ""
-	case x.Stream == HearAlive && h.State == HostSuspect && h.BeatAt.Sub(h.DoubtAt) >= SilentFor:
+	case x.Stream == noun.HearAlive && h.State == noun.HostSuspect && h.BeatAt.Sub(h.DoubtAt) >= SilentFor:
 		return whyBlocked
-	case x.Gossip == HearLeft:
+	case x.Gossip == noun.HearLeft:
 		return whyGoodbye
 	}
 	return whyGossip
 }
 
 // SinceBeat is the cluster time since the host's last beat or registration.
-func (v *View) SinceBeat(h *Host) time.Duration { return v.meta.Clock.Sub(h.BeatAt) }
+func (v *View) SinceBeat(h *noun.Host) time.Duration { return v.meta.Clock.Sub(h.BeatAt) }
 
 // Surrenders tells whether lives of fast roles on the host are to be given up now:
 // nothing is heard of it in any way, not even a beat, and it has such lives.
-func (v *View) Surrenders(h *Host) bool {
-	if h.State != HostSuspect && h.State != HostLost || !h.Hearsay().gone() || v.SinceBeat(h) < SilentFor {
+func (v *View) Surrenders(h *noun.Host) bool {
+	if h.State != noun.HostSuspect && h.State != noun.HostLost || !h.Hearsay().Gone() || v.SinceBeat(h) < SilentFor {
 		return false
 	}
 	hi := v.hostIdx.Get(h.ID)
@@ -134,22 +85,22 @@ func (v *View) Surrenders(h *Host) bool {
 	return false
 }
 
-func (v *View) fastLife(a *Agent) bool {
-	return a.Proc.Fenced() && v.roles.Get(a.Role).Spec.Policy == PolicyFast
+func (v *View) fastLife(a *noun.Agent) bool {
+	return a.Proc.Fenced() && v.roles.Get(a.Role).Spec.Policy == noun.PolicyFast
 }
 
 // surrenderHost gives up the lives of fast roles: a beat may still adopt them back
 // while nothing newer is ordered.
-func (s *State) surrenderHost(c *SurrenderHost) Outcome {
+func (s *State) surrenderHost(c *SurrenderHost) noun.Outcome {
 	h := s.hosts.Mut(c.Host)
 	switch {
 	case h == nil:
-		return refuse(NotFound, "there is no host number %d", c.Host)
+		return refuse(noun.NotFound, "there is no host number %d", c.Host)
 	case !s.Surrenders(h):
-		return refuse(Conflict, "host %s is heard of, or has no lives of fast roles", h.Name)
+		return refuse(noun.Conflict, "host %s is heard of, or has no lives of fast roles", h.Name)
 	}
-	out := Outcome{Host: h.ID}
-	s.event("host.surrendered", about{host: h.ID}, clip(c.Reason, MaxReason))
+	out := noun.Outcome{Host: h.ID}
+	s.event("host.surrendered", about{host: h.ID}, noun.Clip(c.Reason, noun.MaxReason))
 	for _, id := range s.agentsOn(h.ID) {
 		if s.fastLife(s.agents.Get(id)) {
 			s.brakeLost()
@@ -163,20 +114,20 @@ func (s *State) surrenderHost(c *SurrenderHost) Outcome {
 // reportViews takes in what a server hears. All voids what it does not list: the
 // leader says so of a server that it cannot reach itself. Only members have a say: nobody
 // would ever void what a stranger has said, or one that was removed while it spoke.
-func (s *State) reportViews(c *ReportViews) Outcome {
-	if c.Server == "" || len(c.Server) > MaxName {
-		return refuse(Invalid, "the server's id has %d characters, 1 to %d are allowed", len(c.Server), MaxName)
+func (s *State) reportViews(c *ReportViews) noun.Outcome {
+	if c.Server == "" || len(c.Server) > noun.MaxName {
+		return refuse(noun.Invalid, "the server's id has %d characters, 1 to %d are allowed", len(c.Server), noun.MaxName)
 	}
 	for _, v := range c.Views {
-		if v.Gossip > HearLeft || v.Stream > HearLeft {
-			return refuse(Invalid, "server %s reports a way of hearing host %d that this server does not know", c.Server, v.Host)
+		if v.Gossip > noun.HearLeft || v.Stream > noun.HearLeft {
+			return refuse(noun.Invalid, "server %s reports a way of hearing host %d that this server does not know", c.Server, v.Host)
 		}
 	}
 	if _, member := s.member(c.Server); !member {
-		return refuse(NotFound, "server %s is no member of the cluster, or has not announced itself yet", c.Server)
+		return refuse(noun.NotFound, "server %s is no member of the cluster, or has not announced itself yet", c.Server)
 	}
 	if c.All {
-		listed := map[HostID]bool{}
+		listed := map[noun.HostID]bool{}
 		for _, v := range c.Views {
 			listed[v.Host] = true
 		}
@@ -184,29 +135,25 @@ func (s *State) reportViews(c *ReportViews) Outcome {
 	}
 	for _, v := range c.Views {
 		if h := s.hosts.Mut(v.Host); h != nil {
-			s.setView(h, HostView{Server: c.Server, Gossip: v.Gossip, Stream: v.Stream})
+			s.setView(h, noun.HostView{Server: c.Server, Gossip: v.Gossip, Stream: v.Stream})
 		}
 	}
-	return Outcome{Rev: s.meta.Index}
+	return noun.Outcome{Rev: s.meta.Index}
 }
 
 // dropViews forgets what a server said of the hosts that are not to be kept.
-func (s *State) dropViews(server string, keep map[HostID]bool) {
+func (s *State) dropViews(server string, keep map[noun.HostID]bool) {
 	for id, h := range s.hosts.From(0) {
-		if _, has := h.viewOf(server); has && !keep[h.ID] {
-			s.setView(s.hosts.Mut(id), HostView{Server: server})
+		if _, has := h.ViewOf(server); has && !keep[h.ID] {
+			s.setView(s.hosts.Mut(id), noun.HostView{Server: server})
 		}
 	}
 }
 
-func (h *Host) viewOf(server string) (int, bool) {
-	return slices.BinarySearchFunc(h.Views, server, func(v HostView, id string) int { return strings.Compare(v.Server, id) })
-}
-
 // setView replaces one server's view; one that hears nothing is not kept.
-func (s *State) setView(h *Host, v HostView) {
-	at, has := h.viewOf(v.Server)
-	none := v.Gossip == HearNothing && v.Stream == HearNothing
+func (s *State) setView(h *noun.Host, v noun.HostView) {
+	at, has := h.ViewOf(v.Server)
+	none := v.Gossip == noun.HearNothing && v.Stream == noun.HearNothing
 	if has && h.Views[at] == v || !has && none {
 		return
 	}
@@ -223,42 +170,42 @@ func (s *State) setView(h *Host, v HostView) {
 	s.res.Effects.Plan = true
 }
 
-func (s *State) suspectHost(c *SuspectHost) Outcome {
+func (s *State) suspectHost(c *SuspectHost) noun.Outcome {
 	h := s.hosts.Mut(c.Host)
-	why := clip(c.Reason, MaxReason)
+	why := noun.Clip(c.Reason, noun.MaxReason)
 	switch {
 	case h == nil:
-		return refuse(NotFound, "there is no host number %d", c.Host)
-	case c.Suspect && (h.State == HostReady || h.State == HostReturning):
+		return refuse(noun.NotFound, "there is no host number %d", c.Host)
+	case c.Suspect && (h.State == noun.HostReady || h.State == noun.HostReturning):
 		s.flap(h)
 		s.doubt(h, why)
-	case c.Suspect && h.State == HostSuspect && h.SuspectWhy != why:
+	case c.Suspect && h.State == noun.HostSuspect && h.SuspectWhy != why:
 		h.SuspectWhy, h.Rev = why, s.meta.Index
 		s.noteHeard(h, why)
 		if why == whyBlocked {
 			s.event("host.gossip_blocked", about{host: h.ID}, why)
 		}
-	case !c.Suspect && h.State == HostSuspect:
+	case !c.Suspect && h.State == noun.HostSuspect:
 		s.trust(h, why)
 	}
-	return Outcome{Host: h.ID, Rev: h.Rev}
+	return noun.Outcome{Host: h.ID, Rev: h.Rev}
 }
 
-func (s *State) doubt(h *Host, why string) {
+func (s *State) doubt(h *noun.Host, why string) {
 	s.noteHeard(h, why)
-	h.State, h.Rev, h.SuspectWhy, h.DoubtAt, h.SteadyAt = HostSuspect, s.meta.Index, why, s.meta.Clock, 0
+	h.State, h.Rev, h.SuspectWhy, h.DoubtAt, h.SteadyAt = noun.HostSuspect, s.meta.Index, why, s.meta.Clock, 0
 	s.event("host.suspect", about{host: h.ID}, why)
 	s.armHost(h)
 	s.res.Effects.Plan = true
 }
 
 // trust puts a host back into service; one that has flapped waits.
-func (s *State) trust(h *Host, why string) {
-	h.State, h.Rev, h.SuspectWhy, h.DoubtAt = HostReady, s.meta.Index, "", 0
+func (s *State) trust(h *noun.Host, why string) {
+	h.State, h.Rev, h.SuspectWhy, h.DoubtAt = noun.HostReady, s.meta.Index, "", 0
 	s.noteHeard(h, "")
 	s.res.Effects.Plan = true
 	if pause := s.flapPause(h); pause > 0 {
-		h.State, h.SteadyAt = HostReturning, s.meta.Clock.Add(pause)
+		h.State, h.SteadyAt = noun.HostReturning, s.meta.Clock.Add(pause)
 		s.armHost(h)
 		s.event("host.returning", about{host: h.ID}, "no starts for "+pause.String()+": it came and went too often")
 		return
@@ -268,21 +215,21 @@ func (s *State) trust(h *Host, why string) {
 
 // noteHeard begins a stretch in which a host is not heard (see Host.Away), at the last beat
 // that was, or ends it. A host that only gossip does not hear is heard.
-func (s *State) noteHeard(h *Host, why string) {
-	is, was := why == "" || why == whyBlocked || h.Hearsay().Stream == HearAlive, len(h.Away)%2 == 0
+func (s *State) noteHeard(h *noun.Host, why string) {
+	is, was := why == "" || why == whyBlocked || h.Hearsay().Stream == noun.HearAlive, len(h.Away)%2 == 0
 	switch {
 	case is == was:
 	case is:
 		h.Away = append(slices.Clone(h.Away), s.meta.Clock)
 		s.rearmHeld(h)
 	default:
-		h.Away = append(slices.Clone(h.Away[max(0, len(h.Away)-2*maxAway+2):]), h.BeatAt)
+		h.Away = append(slices.Clone(h.Away[max(0, len(h.Away)-2*noun.MaxAway+2):]), h.BeatAt)
 	}
 }
 
 // rearmHeld brings the timers of tasks that are held on a host forward once it is known how
 // long it was not heard: until then they were put off again and again.
-func (s *State) rearmHeld(h *Host) {
+func (s *State) rearmHeld(h *noun.Host) {
 	hi := s.hostIdx.Get(h.ID)
 	if hi == nil {
 		return
@@ -299,7 +246,7 @@ func (s *State) rearmHeld(h *Host) {
 // absent is for how long of the time since then the host of an agent's process was not
 // heard. Nothing that the agent did or said in it can be known, so it counts neither as
 // missed reports nor as silence: a laptop that was suspended wakes up with healthy agents.
-func (v *View) absent(a *Agent, since Time) (total time.Duration) {
+func (v *View) absent(a *noun.Agent, since noun.Time) (total time.Duration) {
 	h := v.hosts.Get(a.Host)
 	if h == nil || !a.Proc.Fenced() {
 		return 0
@@ -315,19 +262,19 @@ func (v *View) absent(a *Agent, since Time) (total time.Duration) {
 }
 
 // steady ends HostReturning.
-func (s *State) steady(h *Host) {
-	h.State, h.SteadyAt, h.Rev = HostReady, 0, s.meta.Index
+func (s *State) steady(h *noun.Host) {
+	h.State, h.SteadyAt, h.Rev = noun.HostReady, 0, s.meta.Index
 	s.event("host.ready", about{host: h.ID}, "steady again")
 	s.res.Effects.Plan = true
 }
 
 // flap notes that a host which was in service is not any more.
-func (s *State) flap(h *Host) {
+func (s *State) flap(h *noun.Host) {
 	h.Flaps = append(s.recentFlaps(h), s.meta.Clock)
 }
 
 // recentFlaps gives a copy.
-func (v *View) recentFlaps(h *Host) (list []Time) {
+func (v *View) recentFlaps(h *noun.Host) (list []noun.Time) {
 	for _, at := range h.Flaps {
 		if v.meta.Clock.Sub(at) < v.meta.Settings.FlapWindow {
 			list = append(list, at)
@@ -341,7 +288,7 @@ const longestFlapPause = 10 * time.Minute
 
 // flapPause is how long a host that comes back gets no starts: 0 for one that has
 // flapped less than flap_limit times of late, else twice as long each time.
-func (v *View) flapPause(h *Host) time.Duration {
+func (v *View) flapPause(h *noun.Host) time.Duration {
 	set, n := &v.meta.Settings, len(v.recentFlaps(h))
 	if set.FlapLimit == 0 || n < int(set.FlapLimit) {
 		return 0

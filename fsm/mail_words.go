@@ -7,19 +7,21 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"vigil/fsm/noun"
 )
 
 // sendMail puts a mail into the mailbox of each addressee, or of none.
-func (s *State) sendMail(c *SendMail) Outcome {
+func (s *State) sendMail(c *SendMail) noun.Outcome {
 	draft, no := s.draft(c)
-	if no.Code != OK {
+	if no.Code != noun.OK {
 		return no
 	}
 	list, no := s.recipients(c)
-	if no.Code != OK {
+	if no.Code != noun.OK {
 		return no
 	}
-	if no := s.maySend(&draft, list); no.Code != OK {
+	if no := s.maySend(&draft, list); no.Code != noun.OK {
 		return no
 	}
 	first := s.meta.LastMail + 1
@@ -42,14 +44,14 @@ func (s *State) sendMail(c *SendMail) Outcome {
 	}
 	if a := s.agents.Mut(s.agentByName[c.Agent]); a != nil {
 		s.answer(a)
-		a.note(func(n *Notes) { n.MailAt = s.meta.Clock })
+		a.Note(func(n *noun.Notes) { n.MailAt = s.meta.Clock })
 	}
 	return s.sent(c, &draft, first, list, no.Detail)
 }
 
 // sent writes the event and makes the answer; leftOut says who got no copy.
-func (s *State) sent(c *SendMail, draft *Mail, first MailID, list []AgentID, leftOut string) Outcome {
-	out := Outcome{Mail: first, Count: uint32(len(list)), Detail: leftOut}
+func (s *State) sent(c *SendMail, draft *noun.Mail, first noun.MailID, list []noun.AgentID, leftOut string) noun.Outcome {
+	out := noun.Outcome{Mail: first, Count: uint32(len(list)), Detail: leftOut}
 	to := s.agents.Mut(list[0])
 	if len(list) == 1 {
 		out.Agent = to.ID
@@ -62,9 +64,9 @@ func (s *State) sent(c *SendMail, draft *Mail, first MailID, list []AgentID, lef
 }
 
 // draft is what all copies have in common.
-func (s *State) draft(c *SendMail) (Mail, Outcome) {
-	m := Mail{From: c.From, Subject: c.Subject, Body: c.Body, Kind: c.Kind, Priority: c.Priority, Thread: c.Thread, ReplyTo: c.ReplyTo,
-		SentAt: s.meta.Clock, Since: s.meta.Clock, SentWall: s.now.Wall, State: MailQueued}
+func (s *State) draft(c *SendMail) (noun.Mail, noun.Outcome) {
+	m := noun.Mail{From: c.From, Subject: c.Subject, Body: c.Body, Kind: c.Kind, Priority: c.Priority, Thread: c.Thread, ReplyTo: c.ReplyTo,
+		SentAt: s.meta.Clock, Since: s.meta.Clock, SentWall: s.now.Wall, State: noun.MailQueued}
 	if c.Agent != "" {
 		a, no := s.present(&c.Speaker)
 		if a == nil {
@@ -72,7 +74,7 @@ func (s *State) draft(c *SendMail) (Mail, Outcome) {
 		}
 		m.From, m.FromInc = a.Name, a.Inc
 	}
-	if no := s.checkMail(c, &m); no.Code != OK {
+	if no := s.checkMail(c, &m); no.Code != noun.OK {
 		return m, no
 	}
 	if m.Thread == 0 && c.ReplyTo != 0 {
@@ -81,56 +83,56 @@ func (s *State) draft(c *SendMail) (Mail, Outcome) {
 			m.Thread = first.Thread
 		}
 	}
-	return m, Outcome{}
+	return m, noun.Outcome{}
 }
 
-func (v *View) checkMail(c *SendMail, m *Mail) Outcome {
+func (v *View) checkMail(c *SendMail, m *noun.Mail) noun.Outcome {
 	for _, f := range []struct {
 		name, text string
 		most       int
-	}{{"sender", m.From, MaxMailFrom + MaxName}, {"subject", c.Subject, MaxMailSubject}, {"body", c.Body, MaxMailBody}} {
+	}{{"sender", m.From, MaxMailFrom + noun.MaxName}, {"subject", c.Subject, MaxMailSubject}, {"body", c.Body, MaxMailBody}} {
 		switch {
 		case len(f.text) > f.most:
-			return refuse(Invalid, "the %s has %d bytes, at most %d are allowed", f.name, len(f.text), f.most)
+			return refuse(noun.Invalid, "the %s has %d bytes, at most %d are allowed", f.name, len(f.text), f.most)
 		case !utf8.ValidString(f.text):
-			return refuse(Invalid, "the %s must be valid UTF-8", f.name)
+			return refuse(noun.Invalid, "the %s must be valid UTF-8", f.name)
 		}
 	}
 	if c.Kind != "" {
-		if err := CheckName(c.Kind); err != nil {
-			return refuse(Invalid, "kind: %v", err)
+		if err := noun.CheckName(c.Kind); err != nil {
+			return refuse(noun.Invalid, "kind: %v", err)
 		}
 	}
 	switch {
 	case m.From == "":
-		return refuse(Invalid, "the mail does not say who sends it")
+		return refuse(noun.Invalid, "the mail does not say who sends it")
 	case c.Subject == "" && c.Body == "":
-		return refuse(Invalid, "the mail has neither a subject nor a body")
-	case c.Priority > MailLow:
-		return refuse(Invalid, "the priority has a value that this server does not know")
+		return refuse(noun.Invalid, "the mail has neither a subject nor a body")
+	case c.Priority > noun.MailLow:
+		return refuse(noun.Invalid, "the priority has a value that this server does not know")
 	case max(c.Thread, c.ReplyTo) > v.meta.LastMail:
-		return refuse(Invalid, "mail %d was never sent; the newest is %d", max(c.Thread, c.ReplyTo), v.meta.LastMail)
+		return refuse(noun.Invalid, "mail %d was never sent; the newest is %d", max(c.Thread, c.ReplyTo), v.meta.LastMail)
 	}
-	return Outcome{}
+	return noun.Outcome{}
 }
 
 // recipients finds who gets a copy. The Detail of an outcome that is OK says whom the
 // mail does not reach.
-func (v *View) recipients(c *SendMail) ([]AgentID, Outcome) {
+func (v *View) recipients(c *SendMail) ([]noun.AgentID, noun.Outcome) {
 	list, no := v.addressed(c)
-	if no.Code != OK {
+	if no.Code != noun.OK {
 		return nil, no
 	}
 	if len(list) > MaxMailCopies {
-		return nil, refuse(Invalid, "%s has %d agents, at most %d get copies of one mail; send to its roles", c.To, len(list), MaxMailCopies)
+		return nil, refuse(noun.Invalid, "%s has %d agents, at most %d get copies of one mail; send to its roles", c.To, len(list), MaxMailCopies)
 	}
-	var reached []AgentID
+	var reached []noun.AgentID
 	var off, full string // the first of them
 	for _, id := range list {
 		a := v.agents.Get(id)
 		box := v.mailboxes.Get(id)
 		switch {
-		case c.NoQueue && !a.on():
+		case c.NoQueue && !a.Lives():
 			off = cmp.Or(off, a.Name)
 		case box != nil && len(box.open) >= MaxMailbox:
 			full = cmp.Or(full, a.Name)
@@ -140,22 +142,19 @@ func (v *View) recipients(c *SendMail) ([]AgentID, Outcome) {
 	}
 	switch {
 	case len(reached) == 0 && full != "":
-		return nil, refuse(MailboxFull, "the mailbox of %s holds %d mails without an acknowledgement, more are not taken", full, MaxMailbox)
+		return nil, refuse(noun.MailboxFull, "the mailbox of %s holds %d mails without an acknowledgement, more are not taken", full, MaxMailbox)
 	case len(reached) == 0:
-		return nil, refuse(AgentOff, "%s is off, and the mail is not to be kept for it; `vigil agent explain %s` says why", off, off)
+		return nil, refuse(noun.AgentOff, "%s is off, and the mail is not to be kept for it; `vigil agent explain %s` says why", off, off)
 	case len(reached) < len(list):
-		return reached, Outcome{Detail: fmt.Sprintf("%d of %d agents get no copy: they are off or their mailboxes are full, as that of %s",
+		return reached, noun.Outcome{Detail: fmt.Sprintf("%d of %d agents get no copy: they are off or their mailboxes are full, as that of %s",
 			len(list)-len(reached), len(list), cmp.Or(off, full))}
 	}
-	return reached, Outcome{}
+	return reached, noun.Outcome{}
 }
-
-// on tells that a life of the agent runs, or is in its room.
-func (a *Agent) on() bool { return a.Proc.Fenced() || a.Part != PartDisconnected }
 
 // addressed finds the agents that an address names, without the sender unless it names
 // itself alone.
-func (v *View) addressed(c *SendMail) ([]AgentID, Outcome) {
+func (v *View) addressed(c *SendMail) ([]noun.AgentID, noun.Outcome) {
 	if c.To == "" {
 		return v.answered(c.ReplyTo)
 	}
@@ -164,15 +163,15 @@ func (v *View) addressed(c *SendMail) ([]AgentID, Outcome) {
 	rm := v.Room(room)
 	switch {
 	case rm == nil && !ofRoom:
-		return nil, refuse(NoAddressee, "%s", v.noRoom(room).Detail)
+		return nil, refuse(noun.NoAddressee, "%s", v.noRoom(room).Detail)
 	case rm == nil:
-		return nil, refuse(NoAddressee, "%s", v.noAgent(c.To).Detail)
+		return nil, refuse(noun.NoAddressee, "%s", v.noAgent(c.To).Detail)
 	case rm.Deleting:
-		return nil, refuse(Stopped, "room %q is being deleted and takes no mail", room)
+		return nil, refuse(noun.Stopped, "room %q is being deleted and takes no mail", room)
 	case ofRoom && numbered && n != "*":
 		return v.alone(c.To, room, role, n)
 	}
-	var list []AgentID
+	var list []noun.AgentID
 	self := v.agentByName[c.Agent]
 	for _, id := range rm.Roles {
 		r := v.roles.Get(id)
@@ -186,51 +185,51 @@ func (v *View) addressed(c *SendMail) ([]AgentID, Outcome) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, refuse(NoAddressee, "%q names no agent that could get the mail; `vigil agent list` shows them", c.To)
+		return nil, refuse(noun.NoAddressee, "%q names no agent that could get the mail; `vigil agent list` shows them", c.To)
 	}
-	return list, Outcome{}
+	return list, noun.Outcome{}
 }
 
 // alone finds the agent of room/role.N; room/role.1 is the first.
-func (v *View) alone(to, room, role, n string) ([]AgentID, Outcome) {
+func (v *View) alone(to, room, role, n string) ([]noun.AgentID, noun.Outcome) {
 	index, err := strconv.ParseUint(n, 10, 32)
 	if err != nil || strconv.FormatUint(index, 10) != n || index == 0 {
-		return nil, refuse(NoAddressee, "%q is no address; write room, room/role or room/role.2", to)
+		return nil, refuse(noun.NoAddressee, "%q is no address; write room, room/role or room/role.2", to)
 	}
-	a := v.AgentByName(AgentName(room, role, uint32(index)))
+	a := v.AgentByName(noun.AgentName(room, role, uint32(index)))
 	if a == nil || a.Retired {
-		return nil, refuse(NoAddressee, "%s", v.noAgent(to).Detail)
+		return nil, refuse(noun.NoAddressee, "%s", v.noAgent(to).Detail)
 	}
-	return []AgentID{a.ID}, Outcome{}
+	return []noun.AgentID{a.ID}, noun.Outcome{}
 }
 
 // answered finds the agent that sent a mail.
-func (v *View) answered(id MailID) ([]AgentID, Outcome) {
+func (v *View) answered(id noun.MailID) ([]noun.AgentID, noun.Outcome) {
 	m := v.mails.Get(id)
 	switch {
 	case id == 0:
-		return nil, refuse(Invalid, "the mail has no address; write room, room/role or room/role.2")
+		return nil, refuse(noun.Invalid, "the mail has no address; write room, room/role or room/role.2")
 	case m == nil:
-		return nil, refuse(NotFound, "mail %d is no longer kept; name whom to send the answer to", id)
+		return nil, refuse(noun.NotFound, "mail %d is no longer kept; name whom to send the answer to", id)
 	case m.FromInc == 0:
-		return nil, refuse(NoAddressee, "mail %d was not sent by an agent, and only agents have mailboxes; name whom to send the answer to", id)
+		return nil, refuse(noun.NoAddressee, "mail %d was not sent by an agent, and only agents have mailboxes; name whom to send the answer to", id)
 	}
 	a := v.AgentByName(m.From)
 	if a == nil || a.Retired {
-		return nil, refuse(NoAddressee, "%s", v.noAgent(m.From).Detail)
+		return nil, refuse(noun.NoAddressee, "%s", v.noAgent(m.From).Detail)
 	}
-	return []AgentID{a.ID}, Outcome{}
+	return []noun.AgentID{a.ID}, noun.Outcome{}
 }
 
 // readMail hands over what the life has not got yet, what it was reminded of, and what
 // an earlier life has left without an acknowledgement.
-func (s *State) readMail(c *ReadMail) Outcome {
+func (s *State) readMail(c *ReadMail) noun.Outcome {
 	a, no := s.present(&c.Speaker)
 	if a == nil {
 		return no
 	}
 	list := s.unread(a)
-	slices.SortStableFunc(list, func(x, y MailID) int {
+	slices.SortStableFunc(list, func(x, y noun.MailID) int {
 		return s.mailRank(a, s.mails.Get(x)) - s.mailRank(a, s.mails.Get(y))
 	})
 	most := MaxMailRead
@@ -238,7 +237,7 @@ func (s *State) readMail(c *ReadMail) Outcome {
 		most = min(most, int(c.Max))
 	}
 	list = list[:min(len(list), most)]
-	out := a.outcome()
+	out := a.Outcome()
 	if out.Count = uint32(len(list)); out.Count == 0 {
 		return out
 	}
@@ -250,7 +249,7 @@ func (s *State) readMail(c *ReadMail) Outcome {
 		if m.DeliveredTo != a.Inc && (m.Noticed || m.DeliveredTo != 0) { // a reader of its own limit
 			m.Since, m.Noticed = s.meta.Clock, false
 		}
-		m.State, m.DeliveredTo, m.DeliveredAt, m.Delivery, m.Again = MailDelivered, a.Inc, s.meta.Clock, out.Rev, false
+		m.State, m.DeliveredTo, m.DeliveredAt, m.Delivery, m.Again = noun.MailDelivered, a.Inc, s.meta.Clock, out.Rev, false
 		if m.Deliveries++; m.Redelivered() {
 			again++
 		}
@@ -261,26 +260,26 @@ func (s *State) readMail(c *ReadMail) Outcome {
 }
 
 // ackMail closes a mail; saying it again changes nothing.
-func (s *State) ackMail(c *AckMail) Outcome {
+func (s *State) ackMail(c *AckMail) noun.Outcome {
 	a, no := s.present(&c.Speaker)
 	if a == nil {
 		return no
 	}
 	m := s.mails.Mut(c.Mail)
-	out := a.outcome()
+	out := a.Outcome()
 	switch {
 	case m == nil || m.To != a.ID:
-		return refuse(NotFound, "there is no mail %d in the mailbox of %s, or not any more", c.Mail, a.Name)
-	case m.State == MailExpired:
-		return refuse(Conflict, "mail %d has expired without an acknowledgement", c.Mail)
-	case m.State == MailAcknowledged:
+		return refuse(noun.NotFound, "there is no mail %d in the mailbox of %s, or not any more", c.Mail, a.Name)
+	case m.State == noun.MailExpired:
+		return refuse(noun.Conflict, "mail %d has expired without an acknowledgement", c.Mail)
+	case m.State == noun.MailAcknowledged:
 		out.Mail, out.Count = c.Mail, 1
 		return out
 	}
 	s.answer(a)
-	a.note(func(n *Notes) { n.MailAt = s.meta.Clock })
+	a.Note(func(n *noun.Notes) { n.MailAt = s.meta.Clock })
 	s.event("mail.acknowledged", about{agent: a}, fmt.Sprintf("mail %d, from %s", m.ID, m.From))
-	s.closeMail(m, MailAcknowledged)
+	s.closeMail(m, noun.MailAcknowledged)
 	out.Mail = c.Mail
 	return out
 }

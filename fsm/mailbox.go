@@ -6,18 +6,20 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // mailbox is what the state derives of an agent's mail, both in the order of sending.
 type mailbox struct {
-	open   []MailID // without an acknowledgement, at most MaxMailbox
-	closed []MailID // at most MaxMailbox, then the oldest goes
+	open   []noun.MailID // without an acknowledgement, at most MaxMailbox
+	closed []noun.MailID // at most MaxMailbox, then the oldest goes
 }
 
 // sentMail orders mail by its sender.
 type sentMail struct {
 	from string
-	id   MailID
+	id   noun.MailID
 }
 
 func lessSent(a, b sentMail) bool {
@@ -28,7 +30,7 @@ func lessSent(a, b sentMail) bool {
 }
 
 // indexMail adds (by 1) or takes away (by -1) a mail's share of the indexes.
-func (s *State) indexMail(m *Mail, by int) {
+func (s *State) indexMail(m *noun.Mail, by int) {
 	box := s.mailboxes.Mut(m.To)
 	if box == nil {
 		box = s.mailboxes.Put(m.To)
@@ -52,13 +54,13 @@ func (s *State) indexMail(m *Mail, by int) {
 	}
 }
 
-func (s *State) indexEndedMail(m *Mail, in bool) {
+func (s *State) indexEndedMail(m *noun.Mail, in bool) {
 	s.mailsEnded.put(0, uint64(m.ID), m.ID, in)
 	s.mailsEnded.put(m.Room, uint64(m.ID), m.ID, in)
 }
 
 // closeMail ends a mail and keeps it for a while.
-func (s *State) closeMail(m *Mail, state MailState) {
+func (s *State) closeMail(m *noun.Mail, state noun.MailState) {
 	s.indexMail(m, -1)
 	m.State, m.ClosedAt, m.Again = state, s.meta.Clock, false
 	s.indexMail(m, +1)
@@ -71,7 +73,7 @@ func (s *State) closeMail(m *Mail, state MailState) {
 	}
 }
 
-func (s *State) removeMail(id MailID) {
+func (s *State) removeMail(id noun.MailID) {
 	m := s.mails.Mut(id)
 	s.indexMail(m, -1)
 	s.rearm(timerMail, uint64(id), &m.Armed, 0)
@@ -79,7 +81,7 @@ func (s *State) removeMail(id MailID) {
 }
 
 // dropMailbox removes the mail of an agent that goes.
-func (s *State) dropMailbox(id AgentID) {
+func (s *State) dropMailbox(id noun.AgentID) {
 	box := s.mailboxes.Get(id)
 	if box == nil {
 		return
@@ -94,14 +96,14 @@ func (s *State) dropMailbox(id AgentID) {
 // acknowledges it is that of seed 002, table 1.4.3. Reminders run from when the present
 // reader got it, so that each life is reminded once; escalations from the sending, so
 // that no series of lives puts them off.
-func (v *View) mailDeadline(m *Mail) Time {
+func (v *View) mailDeadline(m *noun.Mail) noun.Time {
 	set := &v.meta.Settings
 	if m.State.Closed() {
 		return m.ClosedAt.Add(set.MailRetention)
 	}
 	at := m.SentAt.Add(set.MailExpiry)
-	if !m.Noticed && m.Priority != MailUrgent {
-		at = min(at, m.Since.Add(set.mailLimit(m.Priority)))
+	if !m.Noticed && m.Priority != noun.MailUrgent {
+		at = min(at, m.Since.Add(set.MailLimit(m.Priority)))
 	}
 	if escalation := v.mailEscalation(m); escalation != 0 && !m.Escalated {
 		at = min(at, escalation)
@@ -110,18 +112,18 @@ func (v *View) mailDeadline(m *Mail) Time {
 }
 
 // mailEscalation is when a mail is escalated; 0: never.
-func (v *View) mailEscalation(m *Mail) Time {
-	limit := v.meta.Settings.mailLimit(m.Priority)
+func (v *View) mailEscalation(m *noun.Mail) noun.Time {
+	limit := v.meta.Settings.MailLimit(m.Priority)
 	switch m.Priority {
-	case MailUrgent:
+	case noun.MailUrgent:
 		return m.SentAt.Add(limit)
-	case MailHigh:
+	case noun.MailHigh:
 		return m.SentAt.Add(2 * limit)
 	}
 	return 0
 }
 
-func (s *State) fireMail(id MailID) {
+func (s *State) fireMail(id noun.MailID) {
 	m := s.mails.Mut(id)
 	if m == nil {
 		return
@@ -134,7 +136,7 @@ func (s *State) fireMail(id MailID) {
 			return
 		case m.SentAt.Add(s.meta.Settings.MailExpiry) <= s.meta.Clock:
 			s.mailEvent("mail.expired", m)
-			s.closeMail(m, MailExpired)
+			s.closeMail(m, noun.MailExpired)
 			return
 		}
 		s.notice(m)
@@ -143,11 +145,11 @@ func (s *State) fireMail(id MailID) {
 }
 
 // notice does what follows when the acknowledgement limit of a mail has passed.
-func (s *State) notice(m *Mail) {
-	limit := s.meta.Settings.mailLimit(m.Priority)
-	if !m.Noticed && m.Priority != MailUrgent && m.Since.Add(limit) <= s.meta.Clock {
+func (s *State) notice(m *noun.Mail) {
+	limit := s.meta.Settings.MailLimit(m.Priority)
+	if !m.Noticed && m.Priority != noun.MailUrgent && m.Since.Add(limit) <= s.meta.Clock {
 		m.Noticed = true
-		if m.Priority == MailLow {
+		if m.Priority == noun.MailLow {
 			s.mailEvent("mail.overdue", m)
 		} else {
 			m.Reminded++
@@ -167,9 +169,9 @@ func (s *State) notice(m *Mail) {
 }
 
 // mailEvent says that nobody has acknowledged a mail, and nothing of what is in it.
-func (s *State) mailEvent(kind string, m *Mail) {
+func (s *State) mailEvent(kind string, m *noun.Mail) {
 	how := "read by nobody"
-	if m.State == MailDelivered {
+	if m.State == noun.MailDelivered {
 		how = "delivered to incarnation " + m.DeliveredTo.String()
 	}
 	s.event(kind, about{agent: s.agents.Mut(m.To)}, fmt.Sprintf("mail %d, %s, from %s, %s, is without an acknowledgement after %s",
@@ -178,7 +180,7 @@ func (s *State) mailEvent(kind string, m *Mail) {
 
 // rearmMail sets all timers anew after the limits have changed.
 func (s *State) rearmMail(c *PutSettings) {
-	if !slices.ContainsFunc(c.Values, func(kv KV) bool { return strings.HasPrefix(kv.Key, "mail_") }) {
+	if !slices.ContainsFunc(c.Values, func(kv noun.KV) bool { return strings.HasPrefix(kv.Key, "mail_") }) {
 		return
 	}
 	for id := range s.mails.From(0) {
@@ -189,18 +191,18 @@ func (s *State) rearmMail(c *PutSettings) {
 
 // unread lists what ReadMail would hand over to the agent's present life, or to its next
 // one when it is off, oldest first.
-func (v *View) unread(a *Agent) (list []MailID) {
+func (v *View) unread(a *noun.Agent) (list []noun.MailID) {
 	box := v.mailboxes.Get(a.ID)
 	if box == nil {
 		return nil
 	}
 	reader := a.Inc
-	if !a.on() {
+	if !a.Lives() {
 		reader = 0
 	}
 	for _, id := range box.open {
 		m := v.mails.Get(id)
-		if m.unread(reader) && (m.FromInc != reader || !v.handover(a, m)) { // what a life leaves behind is not for itself
+		if m.Unread(reader) && (m.FromInc != reader || !v.handover(a, m)) { // what a life leaves behind is not for itself
 			list = append(list, id)
 		}
 	}
@@ -208,14 +210,14 @@ func (v *View) unread(a *Agent) (list []MailID) {
 }
 
 // Mail finds a mail.
-func (v *View) Mail(id MailID) *Mail { return v.mails.Get(id) }
+func (v *View) Mail(id noun.MailID) *noun.Mail { return v.mails.Get(id) }
 
 // Mails yields the mails behind id in the order of sending.
-func (v *View) Mails(after MailID) iter.Seq[*Mail] { return values(v.mails.From(after + 1)) }
+func (v *View) Mails(after noun.MailID) iter.Seq[*noun.Mail] { return values(v.mails.From(after + 1)) }
 
 // Mailbox yields the mails of an agent behind id in the order of sending.
-func (v *View) Mailbox(id AgentID, after MailID) iter.Seq[*Mail] {
-	return func(yield func(*Mail) bool) {
+func (v *View) Mailbox(id noun.AgentID, after noun.MailID) iter.Seq[*noun.Mail] {
+	return func(yield func(*noun.Mail) bool) {
 		box := v.mailboxes.Get(id)
 		if box == nil {
 			return
@@ -235,14 +237,14 @@ func (v *View) Mailbox(id AgentID, after MailID) iter.Seq[*Mail] {
 }
 
 // beyond is the part of a sorted list behind id.
-func beyond(list []MailID, id MailID) []MailID {
+func beyond(list []noun.MailID, id noun.MailID) []noun.MailID {
 	at, _ := slices.BinarySearch(list, id+1)
 	return list[at:]
 }
 
 // MailFrom yields what a sender has sent behind id, in the order of sending.
-func (v *View) MailFrom(from string, after MailID) iter.Seq[*Mail] {
-	return func(yield func(*Mail) bool) {
+func (v *View) MailFrom(from string, after noun.MailID) iter.Seq[*noun.Mail] {
+	return func(yield func(*noun.Mail) bool) {
 		v.mailsSent.Ascend(sentMail{from, after + 1}, func(x sentMail) bool {
 			return x.from == from && yield(v.Mail(x.id))
 		})
@@ -251,7 +253,7 @@ func (v *View) MailFrom(from string, after MailID) iter.Seq[*Mail] {
 
 // Unread counts what ReadMail would hand over to the agent's present life, or to its
 // next one when it is off.
-func (v *View) Unread(id AgentID) int {
+func (v *View) Unread(id noun.AgentID) int {
 	if a := v.Agent(id); a != nil {
 		return len(v.unread(a))
 	}
@@ -261,33 +263,33 @@ func (v *View) Unread(id AgentID) int {
 // MailDelivery lists the mails of one delivery, the outcome's Rev of a ReadMail, in the
 // order in which they should be read. Those that were handed over again since belong to
 // the later delivery.
-func (v *View) MailDelivery(id AgentID, delivery uint64) (list []*Mail) {
+func (v *View) MailDelivery(id noun.AgentID, delivery uint64) (list []*noun.Mail) {
 	for m := range v.Mailbox(id, 0) {
 		if m.Delivery == delivery && delivery != 0 {
 			list = append(list, m)
 		}
 	}
-	slices.SortStableFunc(list, func(x, y *Mail) int { return v.mailRank(v.Agent(id), x) - v.mailRank(v.Agent(id), y) })
+	slices.SortStableFunc(list, func(x, y *noun.Mail) int { return v.mailRank(v.Agent(id), x) - v.mailRank(v.Agent(id), y) })
 	return list
 }
 
 // MailFor counts what ReadMail would hand over to this speaker, or says with a code
 // other than OK why it would be refused.
-func (v *View) MailFor(sp *Speaker) (int, Outcome) {
+func (v *View) MailFor(sp *Speaker) (int, noun.Outcome) {
 	a := v.AgentByName(sp.Agent)
 	switch {
 	case a == nil:
 		return 0, v.noAgent(sp.Agent)
 	case sp.Inc < a.Inc:
-		return 0, refuse(Superseded, "incarnation %s of %s was superseded by %s; stop", sp.Inc, a.Name, a.Inc)
+		return 0, refuse(noun.Superseded, "incarnation %s of %s was superseded by %s; stop", sp.Inc, a.Name, a.Inc)
 	case sp.Inc > a.Inc:
-		return 0, refuse(Invalid, "incarnation %s of %s was never given out; the newest is %s", sp.Inc, a.Name, a.Inc)
+		return 0, refuse(noun.Invalid, "incarnation %s of %s was never given out; the newest is %s", sp.Inc, a.Name, a.Inc)
 	case string(sp.TokenHash) != a.TokenHash:
-		return 0, refuse(Denied, "the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN", a.Inc, a.Name)
-	case v.mayReturn(a), !a.Managed && a.Part == PartDisconnected:
-		return 0, refuse(Rejoin, "%s has no lease; join again", a.Name)
+		return 0, refuse(noun.Denied, "the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN", a.Inc, a.Name)
+	case v.mayReturn(a), !a.Managed && a.Part == noun.PartDisconnected:
+		return 0, refuse(noun.Rejoin, "%s has no lease; join again", a.Name)
 	case a.Managed && !a.Proc.Fenced():
-		return 0, refuse(Superseded, "incarnation %s of %s has ended; stop", a.Inc, a.Name)
+		return 0, refuse(noun.Superseded, "incarnation %s of %s has ended; stop", a.Inc, a.Name)
 	}
-	return len(v.unread(a)), Outcome{}
+	return len(v.unread(a)), noun.Outcome{}
 }

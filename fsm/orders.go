@@ -1,77 +1,81 @@
 package fsm
 
-import "time"
+import (
+	"time"
+
+	"vigil/fsm/noun"
+)
 
 // orderStart opens the start order of the next incarnation. It checks again what
 // the planner saw: law L4 (one open order), L9 (intent), L11 (budgets).
-func (s *State) orderStart(c *OrderStart) Outcome {
+func (s *State) orderStart(c *OrderStart) noun.Outcome {
 	a, h := s.agents.Mut(c.Agent), s.hosts.Mut(c.Host)
 	if a == nil || h == nil {
-		return refuse(NotFound, "there is no agent number %d or host number %d", c.Agent, c.Host)
+		return refuse(noun.NotFound, "there is no agent number %d or host number %d", c.Agent, c.Host)
 	}
 	if why := s.whyNot(a); why != "" {
 		s.figures.OrdersDeduped++
-		return refuse(Conflict, "%s is not to be started: %s", a.Name, why)
+		return refuse(noun.Conflict, "%s is not to be started: %s", a.Name, why)
 	}
 	if inc := s.nextInc(a); inc != c.Inc {
 		s.figures.OrdersDeduped++
-		return refuse(Conflict, "the next incarnation of %s is %s, not %s", a.Name, inc, c.Inc)
+		return refuse(noun.Conflict, "the next incarnation of %s is %s, not %s", a.Name, inc, c.Inc)
 	}
 	if why := s.Misfit(h, a); why != "" {
-		return refuse(Conflict, "host %s %s", h.Name, why)
+		return refuse(noun.Conflict, "host %s %s", h.Name, why)
 	}
 	if s.Braked(a) && s.BrakeRoom() == 0 {
-		return refuse(Conflict, "the brake lets no start of %s through yet: %s", a.Name, s.meta.Brake.Why)
+		return refuse(noun.Conflict, "the brake lets no start of %s through yet: %s", a.Name, s.meta.Brake.Why)
 	}
 	if !s.takeStartToken() {
-		return refuse(Conflict, "more than %d starts a second", s.meta.Settings.StartsPerSecond)
+		return refuse(noun.Conflict, "more than %d starts a second", s.meta.Settings.StartsPerSecond)
 	}
 	s.takeBraked(a)
-	was := a.shadow()
+	was := shadowOf(a)
 	s.newLife(a, c.Inc)
-	a.Managed, a.Proc, a.Host = true, ProcOrdered, h.ID
-	a.Order, a.OrderSince, a.OrderReason = StartOrder, s.meta.Clock, ""
+	a.Managed, a.Proc, a.Host = true, noun.ProcOrdered, h.ID
+	a.Order, a.OrderSince, a.OrderReason = noun.StartOrder, s.meta.Clock, ""
 	s.event("order.start", about{agent: a, host: h.ID}, "")
 	s.settle(a, was)
-	return a.outcome()
+	return a.Outcome()
 }
 
 // takeStartToken holds the cluster to its start rate, with a burst of one second:
 // the generic cell rate algorithm over cluster time.
 func (s *State) takeStartToken() bool {
-	step := Time(time.Second) / Time(max(s.meta.Settings.StartsPerSecond, 1))
+	step := noun.Time(time.Second) / noun.Time(max(s.meta.Settings.StartsPerSecond, 1))
 	tat := max(s.meta.StartTAT, s.meta.Clock)
-	if tat-s.meta.Clock > Time(time.Second)-step {
+	if tat-s.meta.Clock > noun.Time(time.Second)-step {
 		return false
 	}
 	s.meta.StartTAT = tat + step
 	return true
 }
 
-func (s *State) orderStop(c *OrderStop) Outcome {
+func (s *State) orderStop(c *OrderStop) noun.Outcome {
 	a := s.agents.Mut(c.Agent)
 	switch {
 	case a == nil:
-		return refuse(NotFound, "there is no agent number %d", c.Agent)
+		return refuse(noun.NotFound, "there is no agent number %d", c.Agent)
 	case a.Inc != c.Inc || !a.Proc.Fenced():
-		return refuse(Superseded, "incarnation %s of %s does not run any more", c.Inc, a.Name)
+		return refuse(noun.Superseded, "incarnation %s of %s does not run any more", c.Inc, a.Name)
 	}
-	was := a.shadow()
-	s.openStop(a, clip(c.Reason, MaxReason))
+	was := shadowOf(a)
+	s.openStop(a, noun.Clip(c.Reason, noun.MaxReason))
 	s.settle(a, was)
-	return a.outcome()
+	return a.Outcome()
 }
 
-func (s *State) cancelOrder(c *CancelOrder) Outcome {
+func (s *State) cancelOrder(c *CancelOrder) noun.Outcome {
 	a := s.agents.Mut(c.Agent)
 	switch {
 	case a == nil:
-		return refuse(NotFound, "there is no agent number %d", c.Agent)
-	case a.Inc != c.Inc || a.Proc != ProcOrdered:
-		return refuse(Conflict, "no start order of incarnation %s of %s is open and unaccepted", c.Inc, a.Name)
+		return refuse(noun.NotFound, "there is no agent number %d", c.Agent)
+	case a.Inc != c.Inc || a.Proc != noun.ProcOrdered:
+		return refuse(noun.Conflict, "no start order of incarnation %s of %s is open and unaccepted", c.Inc, a.Name)
 	}
-	was := a.shadow()
-	s.withdraw(a, clip(c.Reason, MaxReason))
+	was := shadowOf(a)
+	s.withdraw(a, noun.Clip(c.Reason, noun.MaxReason))
 	s.settle(a, was)
-	return a.outcome()
+	return a.Outcome()
 }

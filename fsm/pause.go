@@ -2,14 +2,15 @@ package fsm
 
 import (
 	"strings"
-	"time"
+
+	"vigil/fsm/noun"
 )
 
 // setPause pauses or resumes an agent, a room or everything (law L9). Orders that no
 // host has accepted are withdrawn; what runs goes on and finishes its task. It is
 // idempotent: a second pause keeps who was first.
-func (s *State) setPause(c *SetPause) Outcome {
-	reason := clip(c.Reason, MaxReason)
+func (s *State) setPause(c *SetPause) noun.Outcome {
+	reason := noun.Clip(c.Reason, noun.MaxReason)
 	switch _, _, agent := strings.Cut(c.Scope, "/"); {
 	case c.Scope == "":
 		return s.pauseAll(c, reason)
@@ -19,20 +20,20 @@ func (s *State) setPause(c *SetPause) Outcome {
 	return s.pauseRoom(c, reason)
 }
 
-func (s *State) pauseAgent(c *SetPause, reason string) Outcome {
+func (s *State) pauseAgent(c *SetPause, reason string) noun.Outcome {
 	a, no := s.changeableAgent(c.Scope, 0)
 	if a == nil {
 		return no
 	}
-	out := a.outcome()
+	out := a.Outcome()
 	if a.Paused != c.Pause {
 		s.touch(a.Room)
-		was := a.shadow()
+		was := shadowOf(a)
 		if a.Paused = c.Pause; c.Pause {
-			a.note(func(n *Notes) { n.PauseBy, n.PauseAt, n.PauseWhy = c.By, s.now.Wall, reason })
+			a.Note(func(n *noun.Notes) { n.PauseBy, n.PauseAt, n.PauseWhy = c.By, s.now.Wall, reason })
 			s.event("agent.paused", about{agent: a}, said(c.By, reason))
 		} else {
-			a.note(func(n *Notes) { n.PauseBy, n.PauseAt, n.PauseWhy = "", 0, "" })
+			a.Note(func(n *noun.Notes) { n.PauseBy, n.PauseAt, n.PauseWhy = "", 0, "" })
 			s.event("agent.resumed", about{agent: a}, said(c.By, reason))
 		}
 		s.intend(a, "paused by "+nobody(c.By))
@@ -49,15 +50,15 @@ func (s *State) pauseAgent(c *SetPause, reason string) Outcome {
 	return out
 }
 
-func (s *State) pauseRoom(c *SetPause, reason string) Outcome {
+func (s *State) pauseRoom(c *SetPause, reason string) noun.Outcome {
 	rm := s.Room(c.Scope)
 	switch {
 	case rm == nil:
 		return s.noRoom(c.Scope)
 	case rm.Deleting:
-		return refuse(Stopped, "room %q is being deleted", c.Scope)
+		return refuse(noun.Stopped, "room %q is being deleted", c.Scope)
 	case rm.Paused == c.Pause:
-		return Outcome{Room: rm.ID, Rev: rm.Rev}
+		return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
 	}
 	rm = s.rooms.Mut(rm.ID)
 	rm.Rev = s.meta.Index
@@ -81,13 +82,13 @@ func (s *State) pauseRoom(c *SetPause, reason string) Outcome {
 		s.reviewRole(role)
 		s.offer(r)
 	}
-	return Outcome{Room: rm.ID, Rev: rm.Rev}
+	return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
 }
 
-func (s *State) pauseAll(c *SetPause, reason string) Outcome {
+func (s *State) pauseAll(c *SetPause, reason string) noun.Outcome {
 	m := &s.meta
 	if m.Paused == c.Pause {
-		return Outcome{}
+		return noun.Outcome{}
 	}
 	if m.Paused = c.Pause; c.Pause {
 		m.PauseBy, m.PauseAt, m.PauseWhy = c.By, s.now.Wall, reason
@@ -106,22 +107,22 @@ func (s *State) pauseAll(c *SetPause, reason string) Outcome {
 	for _, r := range s.roles.From(0) {
 		s.offer(r)
 	}
-	return Outcome{Rev: m.Index}
+	return noun.Outcome{Rev: m.Index}
 }
 
 // heed brings an agent in line with a pause that began or ended above it.
-func (s *State) heed(id AgentID, reason string) {
-	if s.agents.Get(id).Proc != ProcOrdered {
+func (s *State) heed(id noun.AgentID, reason string) {
+	if s.agents.Get(id).Proc != noun.ProcOrdered {
 		return
 	}
 	a := s.agents.Mut(id)
-	was := a.shadow()
+	was := shadowOf(a)
 	s.intend(a, reason)
 	s.settle(a, was)
 }
 
 // offer wakes whoever waits for the role's tasks, after a pause.
-func (s *State) offer(r *Role) {
+func (s *State) offer(r *noun.Role) {
 	if s.Pending(r.ID) > 0 {
 		s.res.Effects.Claimable = append(s.res.Effects.Claimable, r.ID)
 	}
@@ -129,16 +130,16 @@ func (s *State) offer(r *Role) {
 
 // paused tells which pause keeps the agent from starts and new tasks: "paused" (its
 // own, or its role's), "room_paused", "all_paused", or "" (law L9).
-func (v *View) paused(a *Agent) string {
+func (v *View) paused(a *noun.Agent) string {
 	if a.Paused {
 		return "paused"
 	}
 	return v.rolePaused(v.roles.Get(a.Role))
 }
 
-func (v *View) rolePaused(r *Role) string {
+func (v *View) rolePaused(r *noun.Role) string {
 	switch {
-	case r.Spec.Desired == DesiredPaused:
+	case r.Spec.Desired == noun.DesiredPaused:
 		return "paused"
 	case v.rooms.Get(r.Room).Paused:
 		return "room_paused"
@@ -149,7 +150,7 @@ func (v *View) rolePaused(r *Role) string {
 }
 
 // pausedText says who paused and how it is ended; code is what paused gave.
-func (v *View) pausedText(a *Agent, code string) string {
+func (v *View) pausedText(a *noun.Agent, code string) string {
 	rm, m := v.rooms.Get(a.Room), v.meta
 	switch {
 	case code == "all_paused":
@@ -172,34 +173,29 @@ func said(by, why string) string {
 }
 
 // saidAt is said with the wall time of it, for people.
-func saidAt(by, why string, at Wall) string {
-	text := "by " + nobody(by) + " on " + at.text()
+func saidAt(by, why string, at noun.Wall) string {
+	text := "by " + nobody(by) + " on " + at.Text()
 	if why == "" {
 		return text
 	}
 	return text + " (" + why + ")"
 }
 
-// text is the wall time for people, in UTC so that all servers say the same.
-func (w Wall) text() string {
-	return time.Unix(0, int64(w)).UTC().Format("2006-01-02 15:04:05 UTC")
-}
-
 // unparkAgent ends a back-off, an open breaker or a pause for a usage limit.
-func (s *State) unparkAgent(c *UnparkAgent) Outcome {
+func (s *State) unparkAgent(c *UnparkAgent) noun.Outcome {
 	a, no := s.changeableAgent(c.Agent, 0)
 	if a == nil {
 		return no
 	}
 	waits := a.Parked || a.NotBefore > s.meta.Clock
 	s.touch(a.Room)
-	was := a.shadow()
-	a.forgive()
+	was := shadowOf(a)
+	a.Forgive()
 	if waits {
 		s.event("agent.unparked", about{agent: a}, "by "+nobody(c.By))
 	}
 	s.settle(a, was)
-	out := a.outcome()
+	out := a.Outcome()
 	out.Rev = a.Rev
 	out.Detail = s.startDetail(a)
 	return out
@@ -207,7 +203,7 @@ func (s *State) unparkAgent(c *UnparkAgent) Outcome {
 
 // startDetail tells a human who asked for a start what still prevents it; empty:
 // nothing that another human has decided.
-func (v *View) startDetail(a *Agent) string {
+func (v *View) startDetail(a *noun.Agent) string {
 	switch code := v.whyNot(a); code {
 	case "stopped", "paused", "room_paused", "all_paused", "deleting", "retired", "unkillable":
 		return a.Name + " is not started: " + v.Why(a.ID).Text
@@ -218,13 +214,13 @@ func (v *View) startDetail(a *Agent) string {
 // entomb remembers that a room was deleted (law L9).
 func (s *State) entomb(room, by string) {
 	list := s.withoutTombstone(room)
-	list = append(list[max(0, len(list)-MaxTombstones+1):], Tombstone{Room: room, By: by, At: s.now.Wall})
+	list = append(list[max(0, len(list)-noun.MaxTombstones+1):], noun.Tombstone{Room: room, By: by, At: s.now.Wall})
 	s.meta.Tombstones = list
 }
 
 // withoutTombstone gives a list of its own: views keep the old one.
-func (v *View) withoutTombstone(room string) []Tombstone {
-	list := make([]Tombstone, 0, len(v.meta.Tombstones)+1)
+func (v *View) withoutTombstone(room string) []noun.Tombstone {
+	list := make([]noun.Tombstone, 0, len(v.meta.Tombstones)+1)
 	for _, t := range v.meta.Tombstones {
 		if t.Room != room {
 			list = append(list, t)
@@ -234,18 +230,18 @@ func (v *View) withoutTombstone(room string) []Tombstone {
 }
 
 // noRoom is the answer about a room that does not exist, or not any more.
-func (v *View) noRoom(name string) Outcome {
+func (v *View) noRoom(name string) noun.Outcome {
 	if t := v.Tombstone(name); t != nil {
-		return refuse(NotFound, "room %q was deleted by %s on %s; `vigil apply -f` makes it anew", name, nobody(t.By), t.At.text())
+		return refuse(noun.NotFound, "room %q was deleted by %s on %s; `vigil apply -f` makes it anew", name, nobody(t.By), t.At.Text())
 	}
-	return refuse(NotFound, "there is no room %q; `vigil apply -f` creates it", name)
+	return refuse(noun.NotFound, "there is no room %q; `vigil apply -f` creates it", name)
 }
 
 // noAgent is the answer about an agent that does not exist, or not any more.
-func (v *View) noAgent(name string) Outcome {
+func (v *View) noAgent(name string) noun.Outcome {
 	room, _, _ := strings.Cut(name, "/")
 	if t := v.Tombstone(room); t != nil && v.Room(room) == nil {
-		return refuse(NotFound, "there is no agent %q: its room was deleted by %s on %s", name, nobody(t.By), t.At.text())
+		return refuse(noun.NotFound, "there is no agent %q: its room was deleted by %s on %s", name, nobody(t.By), t.At.Text())
 	}
-	return refuse(NotFound, "there is no agent %q; `vigil agent list` shows them, `vigil apply` declares them", name)
+	return refuse(noun.NotFound, "there is no agent %q; `vigil agent list` shows them, `vigil apply` declares them", name)
 }

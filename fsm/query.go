@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"vigil/fsm/noun"
 	"vigil/fsm/table"
 )
 
@@ -13,7 +14,7 @@ import (
 // changed. Nil means that there is no such thing.
 
 // Clock is cluster time.
-func (v *View) Clock() Time { return v.meta.Clock }
+func (v *View) Clock() noun.Time { return v.meta.Clock }
 
 // LastIndex is the log index of the last entry applied.
 func (v *View) LastIndex() uint64 { return v.meta.Index }
@@ -22,58 +23,58 @@ func (v *View) LastIndex() uint64 { return v.meta.Index }
 func (v *View) Epoch() uint32 { return v.meta.Epoch }
 
 // Settings are those in force.
-func (v *View) Settings() *Settings { return &v.meta.Settings }
+func (v *View) Settings() *noun.Settings { return &v.meta.Settings }
 
 // SettingsRev is the log index of the last change of settings.
 func (v *View) SettingsRev() uint64 { return v.meta.SettingsRev }
 
 // Stint is that of the newest leader.
-func (v *View) Stint() Stint { return v.meta.Stint }
+func (v *View) Stint() noun.Stint { return v.meta.Stint }
 
 // Servers lists what servers have said of themselves, by id.
-func (v *View) Servers() []PutServer { return v.meta.Servers }
+func (v *View) Servers() []noun.Server { return v.meta.Servers }
 
 // Diverged lists the servers whose state differs from the majority's.
 func (v *View) Diverged() []string { return v.meta.Diverged }
 
 // Pause tells whether everything is paused, by whom, why and since when (law L9).
-func (v *View) Pause() (paused bool, by, why string, at Wall) {
+func (v *View) Pause() (paused bool, by, why string, at noun.Wall) {
 	return v.meta.Paused, v.meta.PauseBy, v.meta.PauseWhy, v.meta.PauseAt
 }
 
 // Brake is the mass-failure brake (law L11); it is set when Set is not 0.
-func (v *View) Brake() Brake { return v.meta.Brake }
+func (v *View) Brake() noun.Brake { return v.meta.Brake }
 
 // Room finds a room by name.
-func (v *View) Room(name string) *Room { return v.rooms.Get(v.roomByName[name]) }
+func (v *View) Room(name string) *noun.Room { return v.rooms.Get(v.roomByName[name]) }
 
 // RoomByID finds a room.
-func (v *View) RoomByID(id RoomID) *Room { return v.rooms.Get(id) }
+func (v *View) RoomByID(id noun.RoomID) *noun.Room { return v.rooms.Get(id) }
 
 // Rooms yields the rooms behind the named one, by name; "" yields all.
-func (v *View) Rooms(after string) iter.Seq[*Room] {
-	return func(yield func(*Room) bool) {
+func (v *View) Rooms(after string) iter.Seq[*noun.Room] {
+	return func(yield func(*noun.Room) bool) {
 		v.roomNames.Ascend(after, func(n string) bool { return n == after || yield(v.Room(n)) })
 	}
 }
 
 // Role finds a role.
-func (v *View) Role(id RoleID) *Role { return v.roles.Get(id) }
+func (v *View) Role(id noun.RoleID) *noun.Role { return v.roles.Get(id) }
 
 // RoleByName finds a role of a room, retired ones included.
-func (v *View) RoleByName(room, role string) *Role {
+func (v *View) RoleByName(room, role string) *noun.Role {
 	return v.roles.Get(v.roleByName[roleKey{v.roomByName[room], role}])
 }
 
 // RoleStats counts a role's tasks by state and its agents.
 type RoleStats struct {
-	Tasks  [TaskQuarantined + 1]uint32
+	Tasks  [noun.TaskQuarantined + 1]uint32
 	Agents uint32
 	Live   uint32 // with a participant
 }
 
 // RoleStats counts; an unknown role has none.
-func (v *View) RoleStats(id RoleID) RoleStats {
+func (v *View) RoleStats(id noun.RoleID) RoleStats {
 	r := v.Role(id)
 	if r == nil {
 		return RoleStats{}
@@ -83,19 +84,19 @@ func (v *View) RoleStats(id RoleID) RoleStats {
 }
 
 // Agent finds an agent.
-func (v *View) Agent(id AgentID) *Agent { return v.agents.Get(id) }
+func (v *View) Agent(id noun.AgentID) *noun.Agent { return v.agents.Get(id) }
 
 // AgentByName finds an agent by room/role or room/role.2.
-func (v *View) AgentByName(name string) *Agent { return v.agents.Get(v.agentByName[name]) }
+func (v *View) AgentByName(name string) *noun.Agent { return v.agents.Get(v.agentByName[name]) }
 
 // Lease is the proof of life of an agent.
-func (v *View) Lease(id AgentID) *Lease { return v.leases.Get(id) }
+func (v *View) Lease(id noun.AgentID) *noun.Lease { return v.leases.Get(id) }
 
 // Agents yields the agents behind the named one in the order room, role, index;
 // "" yields all. The order of roles is that of their declaration.
-func (v *View) Agents(after string) iter.Seq[*Agent] {
+func (v *View) Agents(after string) iter.Seq[*noun.Agent] {
 	afterRoom, _, _ := strings.Cut(after, "/")
-	return func(yield func(*Agent) bool) {
+	return func(yield func(*noun.Agent) bool) {
 		found := v.AgentByName(after) == nil
 		v.roomNames.Ascend(afterRoom, func(n string) bool {
 			for _, role := range v.Room(n).Roles {
@@ -116,13 +117,13 @@ func (v *View) Agents(after string) iter.Seq[*Agent] {
 }
 
 // Task finds a task.
-func (v *View) Task(id TaskID) *Task { return v.tasks.Get(id) }
+func (v *View) Task(id noun.TaskID) *noun.Task { return v.tasks.Get(id) }
 
 // Tasks yields the tasks behind id, oldest first.
-func (v *View) Tasks(after TaskID) iter.Seq[*Task] { return values(v.tasks.From(after + 1)) }
+func (v *View) Tasks(after noun.TaskID) iter.Seq[*noun.Task] { return values(v.tasks.From(after + 1)) }
 
 // TasksBack yields the tasks below id (0: all), newest first.
-func (v *View) TasksBack(before TaskID) iter.Seq[*Task] {
+func (v *View) TasksBack(before noun.TaskID) iter.Seq[*noun.Task] {
 	if before == 0 {
 		before = v.meta.NextTask
 	}
@@ -141,17 +142,17 @@ func values[K table.ID, T any](seq iter.Seq2[K, *T]) iter.Seq[*T] {
 
 // Pending counts the tasks of a role that can be claimed now: none while the role,
 // its room or everything is paused.
-func (v *View) Pending(id RoleID) int {
+func (v *View) Pending(id noun.RoleID) int {
 	ri := v.roleIdx.Get(id)
 	if ri == nil || v.rolePaused(v.roles.Get(id)) != "" {
 		return 0
 	}
-	return int(ri.tasks[TaskPending])
+	return int(ri.tasks[noun.TaskPending])
 }
 
 // PausedAgents lists the agents of a role that are paused themselves, by id: they
 // find no task, although Pending counts some. Usually it is nil.
-func (v *View) PausedAgents(id RoleID) (list []AgentID) {
+func (v *View) PausedAgents(id noun.RoleID) (list []noun.AgentID) {
 	if ri := v.roleIdx.Get(id); ri == nil || ri.paused == 0 {
 		return nil
 	}
@@ -165,7 +166,7 @@ func (v *View) PausedAgents(id RoleID) (list []AgentID) {
 
 // PausedWhy tells who paused an agent (itself, its role, its room or everything) and
 // how that is ended; empty: nothing is paused about it.
-func (v *View) PausedWhy(id AgentID) string {
+func (v *View) PausedWhy(id noun.AgentID) string {
 	a := v.Agent(id)
 	if a == nil {
 		return ""
@@ -178,7 +179,7 @@ func (v *View) PausedWhy(id AgentID) string {
 
 // Tombstone tells who deleted the room of this name last; nil: nobody has, or it was
 // made anew since. The room may still be there while something of it runs.
-func (v *View) Tombstone(room string) *Tombstone {
+func (v *View) Tombstone(room string) *noun.Tombstone {
 	for at := range v.meta.Tombstones {
 		if v.meta.Tombstones[at].Room == room {
 			return &v.meta.Tombstones[at]
@@ -188,7 +189,7 @@ func (v *View) Tombstone(room string) *Tombstone {
 }
 
 // FirstPending is the task that the role's next claim gets; 0: none.
-func (v *View) FirstPending(id RoleID) TaskID {
+func (v *View) FirstPending(id noun.RoleID) noun.TaskID {
 	ri := v.roleIdx.Get(id)
 	if ri == nil {
 		return 0
@@ -198,21 +199,21 @@ func (v *View) FirstPending(id RoleID) TaskID {
 }
 
 // Host finds a host.
-func (v *View) Host(id HostID) *Host { return v.hosts.Get(id) }
+func (v *View) Host(id noun.HostID) *noun.Host { return v.hosts.Get(id) }
 
 // HostByKey finds a host by the id in its own file.
-func (v *View) HostByKey(key string) *Host { return v.hosts.Get(v.hostByKey[key]) }
+func (v *View) HostByKey(key string) *noun.Host { return v.hosts.Get(v.hostByKey[key]) }
 
 // Hosts yields all hosts in the order of their first registration.
-func (v *View) Hosts() iter.Seq[*Host] { return values(v.hosts.From(0)) }
+func (v *View) Hosts() iter.Seq[*noun.Host] { return values(v.hosts.From(0)) }
 
 // HostOrders lists the agents with an open order on a host, in order.
-func (v *View) HostOrders(id HostID) []AgentID {
+func (v *View) HostOrders(id noun.HostID) []noun.AgentID {
 	hi := v.hostIdx.Get(id)
 	if hi == nil {
 		return nil
 	}
-	list := make([]AgentID, 0, len(hi.orders))
+	list := make([]noun.AgentID, 0, len(hi.orders))
 	for a := range hi.orders {
 		list = append(list, a)
 	}
@@ -224,7 +225,7 @@ func (v *View) HostOrders(id HostID) []AgentID {
 type HostLoad struct{ Running, Starting uint32 }
 
 // HostLoad counts.
-func (v *View) HostLoad(id HostID) HostLoad {
+func (v *View) HostLoad(id noun.HostID) HostLoad {
 	hi := v.hostIdx.Get(id)
 	if hi == nil {
 		return HostLoad{}
@@ -233,7 +234,7 @@ func (v *View) HostLoad(id HostID) HostLoad {
 }
 
 // Events yields the history behind seq, oldest first.
-func (v *View) Events(after uint64) iter.Seq[*Event] { return values(v.events.From(after + 1)) }
+func (v *View) Events(after uint64) iter.Seq[*noun.Event] { return values(v.events.From(after + 1)) }
 
 // OldestEvent is the first event that is still kept, LastEvent the newest; 0: none.
 func (v *View) OldestEvent() uint64 { return v.meta.FirstEvent }
@@ -245,20 +246,20 @@ func (v *View) LastEvent() uint64 { return v.meta.NextEvent - 1 }
 type Counts struct {
 	Rooms, Agents, Live, Hosts, HostsReady uint32
 	Parked                                 uint32 // agents that a breaker or a usage limit keeps from running
-	Tasks                                  [TaskQuarantined + 1]uint64
-	Processes                              [ProcLost + 1]uint32 // agents by state of their process
+	Tasks                                  [noun.TaskQuarantined + 1]uint64
+	Processes                              [noun.ProcLost + 1]uint32 // agents by state of their process
 }
 
 // Counts sums up; it costs a walk over the hosts.
 func (v *View) Counts() Counts {
 	c := Counts{Rooms: uint32(v.rooms.Len()), Agents: uint32(v.agents.Len()), Live: v.live, Parked: v.parked,
 		Hosts: uint32(v.hosts.Len()), Tasks: v.taskCount, Processes: v.procCount}
-	c.Processes[ProcNone] = c.Agents
-	for _, n := range c.Processes[ProcOrdered:] {
-		c.Processes[ProcNone] -= n
+	c.Processes[noun.ProcNone] = c.Agents
+	for _, n := range c.Processes[noun.ProcOrdered:] {
+		c.Processes[noun.ProcNone] -= n
 	}
 	for h := range v.Hosts() {
-		if h.Status() == HostReady {
+		if h.Status() == noun.HostReady {
 			c.HostsReady++
 		}
 	}
@@ -270,18 +271,18 @@ func (v *View) Counts() Counts {
 // waits for one. It costs a walk over the roles.
 func (v *View) Wanted() (n uint32) {
 	for id, r := range v.roles.From(0) {
-		if r.Spec.Runner == "" || r.Spec.Desired == DesiredStopped || r.Retired || v.rooms.Get(r.Room).Deleting {
+		if r.Spec.Runner == "" || r.Spec.Desired == noun.DesiredStopped || r.Retired || v.rooms.Get(r.Room).Deleting {
 			continue
 		}
 		ri := v.roleIdx.Get(id)
 		most := uint32(len(r.Agents)) - ri.off
-		if r.Spec.Start != StartOnDemand {
+		if r.Spec.Start != noun.StartOnDemand {
 			n += most
 			continue
 		}
 		due := uint32(0)
 		if ri.demand {
-			due = ri.tasks[TaskPending] - ri.spare
+			due = ri.tasks[noun.TaskPending] - ri.spare
 		}
 		n += min(ri.lives+due, most)
 	}

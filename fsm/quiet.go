@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/tidwall/btree"
+
+	"vigil/fsm/noun"
 )
 
 // How long rooms are silent: the index that the conversation watchdog asks, and its
@@ -29,10 +31,10 @@ const (
 type RoomQuiet struct {
 	State    RoomState
 	Why      string        // of RoomUnwatched, RoomIdle, RoomExempt and RoomActive: why nothing is done
-	Active   Time          // last activity, or when the watchdog was switched on
+	Active   noun.Time     // last activity, or when the watchdog was switched on
 	Limit    time.Duration // of silence
-	DueAt    Time          // after this it is stalled; 0: never as things are
-	CancelAt Time          // of RoomStalling
+	DueAt    noun.Time     // after this it is stalled; 0: never as things are
+	CancelAt noun.Time     // of RoomStalling
 	Reason   string        // IdleTimeout or RoomDeadline: what it is stalled for after DueAt
 }
 
@@ -41,19 +43,19 @@ type roomIndex struct {
 	open uint32 // tasks that have not ended
 	// excused is the latest end of what agents have declared that hold tasks of the room,
 	// lapsed or not; excuser is one of those that declared it.
-	excused Time
-	excuser AgentID
+	excused noun.Time
+	excuser noun.AgentID
 
 	in  bool // in one of the trees, at this place
 	own bool
-	at  Time
+	at  noun.Time
 }
 
 // quietRoom orders rooms by the beginning of their silence or, those with limits of
 // their own, by when they become stalled.
 type quietRoom struct {
-	at Time
-	id RoomID
+	at noun.Time
+	id noun.RoomID
 }
 
 func lessQuiet(a, b quietRoom) bool {
@@ -63,7 +65,7 @@ func lessQuiet(a, b quietRoom) bool {
 	return a.id < b.id
 }
 
-func (s *State) roomIndexOf(id RoomID) *roomIndex {
+func (s *State) roomIndexOf(id noun.RoomID) *roomIndex {
 	if ri := s.roomIdx.Get(id); ri != nil {
 		return ri
 	}
@@ -71,7 +73,7 @@ func (s *State) roomIndexOf(id RoomID) *roomIndex {
 }
 
 // touch takes note that something was done or said in a room.
-func (s *State) touch(id RoomID) {
+func (s *State) touch(id noun.RoomID) {
 	rm := s.rooms.Mut(id)
 	if rm != nil && rm.Asked != nil {
 		s.withdrawAsked(rm)
@@ -84,10 +86,10 @@ func (s *State) touch(id RoomID) {
 }
 
 // countRoom counts an open task of a room in (by 1) or out (by -1).
-func (s *State) countRoom(id RoomID, by int) { s.roomIndexOf(id).open += uint32(by) }
+func (s *State) countRoom(id noun.RoomID, by int) { s.roomIndexOf(id).open += uint32(by) }
 
 // reviewRoom brings a room in line when it begins or ceases to have open tasks.
-func (s *State) reviewRoom(id RoomID, was bool) {
+func (s *State) reviewRoom(id noun.RoomID, was bool) {
 	is := s.roomIndexOf(id).open > 0
 	if is == was {
 		return
@@ -102,7 +104,7 @@ func (s *State) reviewRoom(id RoomID, was bool) {
 
 // excuse is until when an agent has explained the silence of the room whose task it
 // holds, or the prompt on its terminal does, or what is expected of the task; 0: nothing has.
-func (v *View) excuse(a *Agent) Time {
+func (v *View) excuse(a *noun.Agent) noun.Time {
 	t := v.tasks.Get(a.Task)
 	if t == nil {
 		return 0
@@ -111,14 +113,14 @@ func (v *View) excuse(a *Agent) Time {
 	if a.Declared != nil {
 		end = max(end, a.Declared.Until)
 	}
-	if a.shows(PromptPermission) || a.shows(PromptUsageLimit) {
-		end = max(end, a.screenExcuse())
+	if a.Shows(noun.PromptPermission) || a.Shows(noun.PromptUsageLimit) {
+		end = max(end, a.ScreenExcuse())
 	}
 	return end
 }
 
 // excuseText says what the excuse is.
-func (v *View) excuseText(a *Agent) string {
+func (v *View) excuseText(a *noun.Agent) string {
 	now, t := v.meta.Clock, v.tasks.Get(a.Task)
 	switch due := t.Planned().Due; {
 	case a.Declared.Holds(now):
@@ -126,12 +128,12 @@ func (v *View) excuseText(a *Agent) string {
 	case due > now:
 		return fmt.Sprintf("task %d, which %s holds, is expected to be done in %s", t.ID, a.Name, due.Sub(now).Round(time.Second))
 	}
-	return a.Name + " waits: " + promptTexts[a.Screen().Kind]
+	return a.Name + " waits: " + noun.PromptTexts[a.Screen().Kind]
 }
 
 // reviewExcuse follows what an agent has declared. When an excuse goes, the silence is
 // counted from there.
-func (s *State) reviewExcuse(a *Agent) {
+func (s *State) reviewExcuse(a *noun.Agent) {
 	end, ri := s.excuse(a), s.roomIdx.Get(a.Room)
 	switch {
 	case end == 0 && (ri == nil || ri.excuser != a.ID):
@@ -152,7 +154,7 @@ func (s *State) reviewExcuse(a *Agent) {
 	s.placeRoom(s.rooms.Get(a.Room))
 }
 
-func (s *State) findExcuse(id RoomID, ri *roomIndex) {
+func (s *State) findExcuse(id noun.RoomID, ri *roomIndex) {
 	ri.excused, ri.excuser = 0, 0
 	for _, role := range s.rooms.Get(id).Roles {
 		for _, id := range s.roles.Get(role).Agents {
@@ -164,10 +166,10 @@ func (s *State) findExcuse(id RoomID, ri *roomIndex) {
 }
 
 // placeRoom puts a room where it belongs in the index of silent rooms.
-func (s *State) placeRoom(rm *Room) {
+func (s *State) placeRoom(rm *noun.Room) {
 	ri := s.roomIndexOf(rm.ID)
 	in := ri.open > 0 && !rm.Deleting && !rm.Paused && !rm.Watch.Disabled
-	own, at := rm.Watch != RoomWatch{}, max(rm.Quiet, ri.excused)
+	own, at := rm.Watch != noun.RoomWatch{}, max(rm.Quiet, ri.excused)
 	if own {
 		at, _, _ = s.due(rm, ri)
 	}
@@ -191,7 +193,7 @@ func (v *View) quietTree(own bool) *btree.BTreeG[quietRoom] {
 }
 
 // due is after when a room is stalled, by which limit, and what for.
-func (v *View) due(rm *Room, ri *roomIndex) (at Time, limit time.Duration, reason string) {
+func (v *View) due(rm *noun.Room, ri *roomIndex) (at noun.Time, limit time.Duration, reason string) {
 	set, since := &v.meta.Settings.Watchdog, v.meta.Watchdog.Since
 	limit, reason = set.Threshold, IdleTimeout
 	if rm.Watch.IdleLimit > 0 {
@@ -206,7 +208,7 @@ func (v *View) due(rm *Room, ri *roomIndex) (at Time, limit time.Duration, reaso
 }
 
 // Quiet tells how the conversation watchdog sees a room.
-func (v *View) Quiet(rm *Room) RoomQuiet {
+func (v *View) Quiet(rm *noun.Room) RoomQuiet {
 	set, w, now := &v.meta.Settings.Watchdog, &v.meta.Watchdog, v.meta.Clock
 	ri := v.roomIdx.Get(rm.ID)
 	q := RoomQuiet{State: RoomExempt, Active: max(rm.Active, w.Since)}
@@ -245,14 +247,14 @@ func (v *View) Quiet(rm *Room) RoomQuiet {
 
 // heldBack tells whether every agent of a role with waiting tasks is kept from working, by
 // humans, whose decisions are no stall (law L9), or by a tool that is out of quota. Empty: no.
-func (v *View) heldBack(rm *Room) string {
+func (v *View) heldBack(rm *noun.Room) string {
 	for _, id := range rm.Roles {
 		r, ri := v.roles.Get(id), v.roleIdx.Get(id)
-		if ri.tasks[TaskQueued]+ri.tasks[TaskPending] == 0 {
+		if ri.tasks[noun.TaskQueued]+ri.tasks[noun.TaskPending] == 0 {
 			continue
 		}
 		switch {
-		case r.Spec.Desired != DesiredRunning:
+		case r.Spec.Desired != noun.DesiredRunning:
 			return "its role " + r.Spec.Name + " is declared as stopped or paused"
 		case len(r.Agents) > 0 && v.allHeld(r):
 			return "every agent of its role " + r.Spec.Name + " is stopped or paused by a human, or its tool is out of quota"
@@ -261,8 +263,8 @@ func (v *View) heldBack(rm *Room) string {
 	return ""
 }
 
-func (v *View) allHeld(r *Role) bool {
-	return !slices.ContainsFunc(r.Agents, func(id AgentID) bool {
+func (v *View) allHeld(r *noun.Role) bool {
+	return !slices.ContainsFunc(r.Agents, func(id noun.AgentID) bool {
 		a := v.agents.Get(id)
 		return !a.Stopped && !a.Paused && !a.Retired && !v.outOfQuota(a)
 	})
@@ -270,22 +272,22 @@ func (v *View) allHeld(r *Role) bool {
 
 // outOfQuota tells that a usage limit keeps the agent from running. Once that is over it
 // has as long as any room to be started and to take a task.
-func (v *View) outOfQuota(a *Agent) bool {
+func (v *View) outOfQuota(a *noun.Agent) bool {
 	return a.Notes().ParkedWhy != "" && v.meta.Clock < a.NotBefore.Add(v.meta.Settings.Watchdog.Threshold)
 }
 
 // quietRooms yields the rooms that may be stalled, those first that are so for the longest
 // time, from an index: it visits no other room.
-func (v *View) quietRooms() iter.Seq[*Room] {
-	return func(yield func(*Room) bool) {
+func (v *View) quietRooms() iter.Seq[*noun.Room] {
+	return func(yield func(*noun.Room) bool) {
 		limit, since, now := v.meta.Settings.Watchdog.Threshold, v.meta.Watchdog.Since, v.meta.Clock
 		all, own := v.allQuiet.Iter(), v.ownQuiet.Iter()
 		defer all.Release()
 		defer own.Release()
 		a, b := all.First(), own.First()
 		for a || b {
-			var id RoomID
-			var at Time
+			var id noun.RoomID
+			var at noun.Time
 			takeA := a && (!b || max(all.Item().at, since).Add(limit) <= own.Item().at)
 			if takeA {
 				id, at = all.Item().id, max(all.Item().at, since).Add(limit)
@@ -303,8 +305,8 @@ func (v *View) quietRooms() iter.Seq[*Room] {
 
 // StalledRooms yields the rooms that are stalled, warned of or not, those first that are so
 // for the longest time. Its cost does not depend on how many other rooms there are.
-func (v *View) StalledRooms() iter.Seq2[*Room, RoomQuiet] {
-	return func(yield func(*Room, RoomQuiet) bool) {
+func (v *View) StalledRooms() iter.Seq2[*noun.Room, RoomQuiet] {
+	return func(yield func(*noun.Room, RoomQuiet) bool) {
 		if !v.meta.Settings.Watchdog.Enabled || v.meta.Paused {
 			return
 		}
@@ -325,17 +327,17 @@ func (v *View) ActiveRooms() int { return v.allQuiet.Len() + v.ownQuiet.Len() }
 
 // OpenTasks counts the tasks that have not ended.
 func (v *View) OpenTasks() (n uint64) {
-	for st := TaskQueued; st <= TaskInProgress; st++ {
+	for st := noun.TaskQueued; st <= noun.TaskInProgress; st++ {
 		n += v.taskCount[st]
 	}
 	return n
 }
 
 // Watchdog is the replicated part of the conversation watchdog.
-func (v *View) Watchdog() *Watchdog { return &v.meta.Watchdog }
+func (v *View) Watchdog() *noun.Watchdog { return &v.meta.Watchdog }
 
 // openTasksOf lists the open tasks of a room by id.
-func (v *View) openTasksOf(rm *Room) (list []TaskID) {
+func (v *View) openTasksOf(rm *noun.Room) (list []noun.TaskID) {
 	collect := func(q queued) bool {
 		if _, look := v.looks[q.id]; !look { // it ends by itself
 			list = append(list, q.id)
@@ -350,7 +352,7 @@ func (v *View) openTasksOf(rm *Room) (list []TaskID) {
 		if ri.pending.len() > 0 {
 			ri.pending.Scan(collect)
 		}
-		if ri.tasks[TaskAcknowledged]+ri.tasks[TaskInProgress] == 0 {
+		if ri.tasks[noun.TaskAcknowledged]+ri.tasks[noun.TaskInProgress] == 0 {
 			continue
 		}
 		for _, agent := range v.roles.Get(id).Agents {

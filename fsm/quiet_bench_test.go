@@ -4,18 +4,20 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // manyRooms is a state with active rooms, stalled of which are silent for too long.
 func manyRooms(rooms, stalled int) *State {
 	s := New()
 	s.now = &Entry{}
-	s.meta.Clock = Time(time.Hour)
+	s.meta.Clock = noun.Time(time.Hour)
 	for i := range rooms {
 		rm := s.addRoom(fmt.Sprintf("r%07d", i))
 		rm.Quiet = s.meta.Clock
 		if i%max(1, rooms/stalled) == 0 && i/max(1, rooms/stalled) < stalled {
-			rm.Quiet = Time(i)
+			rm.Quiet = noun.Time(i)
 		}
 		rm.Active = rm.Quiet
 		s.roomIndexOf(rm.ID).open = 1

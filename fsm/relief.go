@@ -3,6 +3,7 @@ package fsm
 import (
 	"github.com/tidwall/btree"
 
+	"vigil/fsm/noun"
 	"vigil/fsm/table"
 )
 
@@ -11,7 +12,7 @@ import (
 
 // roomItem orders what has ended by its room, then by when.
 type roomItem[K table.ID] struct {
-	room RoomID
+	room noun.RoomID
 	seq  uint64 // FinishSeq of a task, the id of a mail
 	id   K
 }
@@ -31,7 +32,7 @@ type ended[K table.ID] struct{ *btree.BTreeG[roomItem[K]] }
 
 func newEnded[K table.ID]() ended[K] { return ended[K]{sorted(lessRoomItem[K])} }
 
-func (e ended[K]) put(room RoomID, seq uint64, id K, in bool) {
+func (e ended[K]) put(room noun.RoomID, seq uint64, id K, in bool) {
 	if in {
 		e.Set(roomItem[K]{room, seq, id})
 	} else {
@@ -42,17 +43,8 @@ func (e ended[K]) put(room RoomID, seq uint64, id K, in bool) {
 // worthDropping is from how many bytes on the texts of a finished task are dropped alone.
 const worthDropping = 256
 
-// droppable is what would be saved if a task lost its texts; its title stays.
-func (t *Task) droppable() (n int) {
-	n = len(t.Text) + len(t.Note) + len(t.Result)
-	for i := range t.Late {
-		n += len(t.Late[i].Result) + costLate
-	}
-	return n
-}
-
 // dropTexts takes a finished task's texts, and leaves a mark that says so.
-func (s *State) dropTexts(t *Task) {
+func (s *State) dropTexts(t *noun.Task) {
 	s.indexEnded(t, -1)
 	for i := range t.Late {
 		t.Dropped += uint64(len(t.Late[i].Result))
@@ -67,8 +59,8 @@ func (s *State) dropTexts(t *Task) {
 // indexEnded adds (by 1) or takes away (by -1) a finished task's place among what may go. Its texts may have
 // changed since it was added: both times every place is set as it should be, since one that stayed would
 // be looked up when its task is gone.
-func (s *State) indexEnded(t *Task, by int) {
-	wordy := by > 0 && t.droppable() >= worthDropping
+func (s *State) indexEnded(t *noun.Task, by int) {
+	wordy := by > 0 && t.Droppable() >= worthDropping
 	s.roomEnded.put(t.Room, t.FinishSeq, t.ID, by > 0)
 	s.wordy.put(0, t.FinishSeq, t.ID, wordy)
 	s.wordy.put(t.Room, t.FinishSeq, t.ID, wordy)
@@ -76,25 +68,25 @@ func (s *State) indexEnded(t *Task, by int) {
 
 // relief is what could go, and how much that would free.
 type relief struct {
-	texts []TaskID
-	tasks []TaskID
-	mails []MailID
+	texts []noun.TaskID
+	tasks []noun.TaskID
+	mails []noun.MailID
 	bytes int64
 }
 
 // relief looks for what to remove from a purse, of a room (0: any), to free so many bytes
 // and, of mail, so many rows. What has changed in this entry stays: somebody may ask for it.
-func (v *View) relief(p Purse, room RoomID, bytes int64, rows int) (r relief) {
+func (v *View) relief(p noun.Purse, room noun.RoomID, bytes int64, rows int) (r relief) {
 	switch p {
-	case ForTasks:
+	case noun.ForTasks:
 		v.spentTexts(room, bytes, &r)
 		v.spentTasks(room, bytes, &r)
-	case ForMail:
-		v.mailsEnded.Ascend(roomItem[MailID]{room: room}, func(x roomItem[MailID]) bool {
+	case noun.ForMail:
+		v.mailsEnded.Ascend(roomItem[noun.MailID]{room: room}, func(x roomItem[noun.MailID]) bool {
 			if x.room != room || r.bytes >= bytes && len(r.mails) >= rows || len(r.mails) == reliefSteps {
 				return false
 			}
-			n := costOfMail(v.mails.Get(x.id))
+			n := noun.CostOfMail(v.mails.Get(x.id))
 			r.mails, r.bytes = append(r.mails, x.id), r.bytes+n
 			return true
 		})
@@ -102,28 +94,28 @@ func (v *View) relief(p Purse, room RoomID, bytes int64, rows int) (r relief) {
 	return r
 }
 
-func (v *View) spentTexts(room RoomID, bytes int64, r *relief) {
-	v.wordy.Ascend(roomItem[TaskID]{room: room}, func(x roomItem[TaskID]) bool {
+func (v *View) spentTexts(room noun.RoomID, bytes int64, r *relief) {
+	v.wordy.Ascend(roomItem[noun.TaskID]{room: room}, func(x roomItem[noun.TaskID]) bool {
 		if x.room != room || r.bytes >= bytes || len(r.texts) == reliefSteps {
 			return false
 		}
 		if t := v.tasks.Get(x.id); t.Rev != v.meta.Index {
 			r.texts = append(r.texts, t.ID)
-			r.bytes += int64(t.droppable())
+			r.bytes += int64(t.Droppable())
 		}
 		return true
 	})
 }
 
-func (v *View) spentTasks(room RoomID, bytes int64, r *relief) {
+func (v *View) spentTasks(room noun.RoomID, bytes int64, r *relief) {
 	if r.bytes >= bytes {
 		return
 	}
-	dropped := map[TaskID]bool{}
+	dropped := map[noun.TaskID]bool{}
 	for _, id := range r.texts {
 		dropped[id] = true
 	}
-	v.oldest(room, func(id TaskID) bool {
+	v.oldest(room, func(id noun.TaskID) bool {
 		if r.bytes >= bytes || len(r.tasks) == reliefSteps {
 			return false
 		}
@@ -131,9 +123,9 @@ func (v *View) spentTasks(room RoomID, bytes int64, r *relief) {
 		if t.Rev == v.meta.Index {
 			return true
 		}
-		n := costOfTask(t)
+		n := noun.CostOfTask(t)
 		if dropped[id] {
-			n -= int64(t.droppable())
+			n -= int64(t.Droppable())
 		}
 		r.tasks, r.bytes = append(r.tasks, id), r.bytes+n
 		return true
@@ -141,12 +133,12 @@ func (v *View) spentTasks(room RoomID, bytes int64, r *relief) {
 }
 
 // oldest yields finished tasks of a room (0: of all), those first that ended first.
-func (v *View) oldest(room RoomID, yield func(TaskID) bool) {
+func (v *View) oldest(room noun.RoomID, yield func(noun.TaskID) bool) {
 	if room == 0 {
 		v.finished.Scan(func(f finishedTask) bool { return yield(f.id) })
 		return
 	}
-	v.roomEnded.Ascend(roomItem[TaskID]{room: room}, func(x roomItem[TaskID]) bool { return x.room == room && yield(x.id) })
+	v.roomEnded.Ascend(roomItem[noun.TaskID]{room: room}, func(x roomItem[noun.TaskID]) bool { return x.room == room && yield(x.id) })
 }
 
 // relieve removes what was found. What another list has removed before is skipped.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // restoreLeap is how far the numbers of tasks and sessions jump when a backup is
@@ -63,8 +65,8 @@ func (s *State) await(replaced *View) {
 	m, old := &s.meta, replaced.meta
 	m.HoldFor = max(s.longestTTL(), replaced.longestTTL(), old.HoldUntil.Sub(old.Clock))
 	keys := slices.Clone(old.Unreported)
-	note := func(h *Host) {
-		if h.inService() {
+	note := func(h *noun.Host) {
+		if h.InService() {
 			keys = append(keys, h.Key)
 		}
 	}
@@ -98,7 +100,7 @@ func (v *View) longestTTL() time.Duration {
 // replaced state has ordered was superseded or has frozen by itself, which takes no
 // longer than the longest TTL of both states (law L7). What is proved in the hold outlasts
 // it: see beaten.
-func (s *State) raiseEpoch(c *RaiseEpoch) Outcome {
+func (s *State) raiseEpoch(c *RaiseEpoch) noun.Outcome {
 	s.meta.Epoch++
 	s.quietSince() // what was done since the backup was made is not known
 	hold := max(c.Hold, s.longestTTL(), s.meta.HoldFor)
@@ -113,7 +115,7 @@ func (s *State) raiseEpoch(c *RaiseEpoch) Outcome {
 	}
 	s.reviewAll()
 	s.event("cluster.restored", about{}, "a backup was restored; no starts for "+hold.String())
-	return Outcome{}
+	return noun.Outcome{}
 }
 
 // held tells that a backup was restored so lately that no life is confirmed yet.
@@ -141,7 +143,7 @@ func (s *State) armHold() {
 }
 
 // reported notes that a host has said what runs on it, or is not waited for any more.
-func (s *State) reported(h *Host) {
+func (s *State) reported(h *noun.Host) {
 	at, waited := slices.BinarySearch(s.meta.Unreported, h.Key)
 	if !waited {
 		return

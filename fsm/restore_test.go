@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 func TestL6RestoredBackupHandsOutNewNumbers(t *testing.T) {
 	d := newDrive(t)
-	d.room("r", RoleSpec{Name: "builder", Replicas: 2})
+	d.room("r", noun.RoleSpec{Name: "builder", Replicas: 2})
 	a := d.must(Join{Speaker: Speaker{Agent: "r/builder"}})
 	b := d.must(Join{Speaker: Speaker{Agent: "r/builder.2"}})
 	waits := d.must(CreateTask{Room: "r", Role: "builder", Title: "waits when the backup is made"}).Task
@@ -32,7 +34,7 @@ func TestL6RestoredBackupHandsOutNewNumbers(t *testing.T) {
 	}
 	task := d.must(CreateTask{Room: "r", Role: "builder", Title: "created since"}).Task
 	session := d.must(OpenSession{}).Session
-	d.room("other", RoleSpec{Name: "builder", Replicas: 1})
+	d.room("other", noun.RoleSpec{Name: "builder", Replicas: 1})
 	host := d.host("host")
 	mail := d.must(SendMail{From: "x", To: "other/builder", Body: "b"}).Mail
 
@@ -52,7 +54,7 @@ func TestL6RestoredBackupHandsOutNewNumbers(t *testing.T) {
 	if got := x.must(SendMail{From: "x", To: "r/builder.1", Body: "b"}).Mail; got <= mail || got > mail+10 {
 		t.Errorf("L6: mail %d after %d", got, mail)
 	}
-	x.room("third", RoleSpec{Name: "builder", Replicas: 1})
+	x.room("third", noun.RoleSpec{Name: "builder", Replicas: 1})
 	if got, old := x.agent("third/builder").ID, d.agent("other/builder").ID; got <= old {
 		t.Errorf("L6: agent %d after %d", got, old)
 	}
@@ -101,17 +103,17 @@ func TestL7NoLifeIsConfirmedInTheHold(t *testing.T) {
 	if w := d.s.Why(d.agent("demo/c").ID); w.Code != "hold" || w.Left != slow.TTL {
 		t.Errorf("the hold is shorter than the longest TTL: %+v", w)
 	}
-	d.want(Superseded, AcceptOrder{Host: h, Boot: "boot1", Agent: d.agent("demo/c").ID, Inc: open, TokenHash: []byte("token")})
+	d.want(noun.Superseded, AcceptOrder{Host: h, Boot: "boot1", Agent: d.agent("demo/c").ID, Inc: open, TokenHash: []byte("token")})
 	d.beat(0, BeatLease, a.ID) // its own word, before it freezes
 	for range 3 {
 		ans := d.beat(h, BeatFence|BeatVouch, a.ID)
-		if len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != VerdictHeld || ans.Renewed != 0 {
+		if len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != noun.VerdictHeld || ans.Renewed != 0 {
 			t.Fatalf("L7: a life was confirmed in the hold: %+v", ans)
 		}
 		d.pass(slow.TTL / 3)
 	}
 	d.pass(slow.TTL / 2) // the first beat after the hold may take a quarter
-	if got := d.agent("demo/b"); got.Proc != ProcRunning || got.Part == PartDisconnected || got.Inc != life.Inc {
+	if got := d.agent("demo/b"); got.Proc != noun.ProcRunning || got.Part == noun.PartDisconnected || got.Inc != life.Inc {
 		t.Fatalf("L10: the hold ended a life or its lease: %s, %s", got.Proc, got.Part)
 	}
 	if ans := d.beat(h, BeatFence|BeatVouch, a.ID); ans.Renewed != 1 {

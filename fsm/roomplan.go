@@ -1,5 +1,7 @@
 package fsm
 
+import "vigil/fsm/noun"
+
 // fate is what a change of its room means for an agent.
 type fate uint8
 
@@ -12,14 +14,14 @@ const (
 
 // fateOf tells what becomes of an agent when its role gets this spec; now: nobody is waited
 // for. Applying a room and planning it both ask it.
-func fateOf(a *Agent, spec *RoleSpec, now bool) fate {
-	waits := !now && a.Task != 0 && a.Order != StopOrder && !a.Stopped && spec.Desired != DesiredStopped
+func fateOf(a *noun.Agent, spec *noun.RoleSpec, now bool) fate {
+	waits := !now && a.Task != 0 && a.Order != noun.StopOrder && !a.Stopped && spec.Desired != noun.DesiredStopped
 	switch over := a.Index > spec.Replicas; {
 	case over && waits:
 		return fateFinishes
 	case over:
 		return fateEnds
-	case spec.Desired == DesiredStopped:
+	case spec.Desired == noun.DesiredStopped:
 		return fateStops
 	}
 	return fateStays
@@ -34,11 +36,11 @@ type RoomPlan struct {
 // RolePlan is what it would do to a role.
 type RolePlan struct {
 	Name     string
-	Was, Now *RoleSpec // with all defaults; nil: there was none, there will be none
-	Starts   uint32    // agents that vigil starts because of it
-	Ends     []AgentID // that have a life and are ended at once
-	Finishes []AgentID // that end when the task that they hold is over
-	Canceled uint32    // open tasks
+	Was, Now *noun.RoleSpec // with all defaults; nil: there was none, there will be none
+	Starts   uint32         // agents that vigil starts because of it
+	Ends     []noun.AgentID // that have a life and are ended at once
+	Finishes []noun.AgentID // that end when the task that they hold is over
+	Canceled uint32         // open tasks
 }
 
 // Harm counts the agents that would be ended at work, and the tasks that would be canceled.
@@ -55,12 +57,12 @@ func (v *View) Harm(p *RoomPlan) (atWork, canceled uint32) {
 }
 
 // harmless refuses a plan that does harm.
-func (v *View) harmless(room string, p *RoomPlan) Outcome {
+func (v *View) harmless(room string, p *RoomPlan) noun.Outcome {
 	atWork, canceled := v.Harm(p)
 	if atWork == 0 && canceled == 0 {
-		return Outcome{}
+		return noun.Outcome{}
 	}
-	return refuse(Conflict, "room %q: this would end %d agents at work and cancel %d tasks; look at the plan with --dry-run, and allow it with --yes", room, atWork, canceled)
+	return refuse(noun.Conflict, "room %q: this would end %d agents at work and cancel %d tasks; look at the plan with --dry-run, and allow it with --yes", room, atWork, canceled)
 }
 
 // PlanApply tells what ApplyRoom would do, when CheckRoom has nothing against it.
@@ -72,7 +74,7 @@ func (v *View) PlanApply(c *ApplyRoom) RoomPlan {
 		spec := c.Roles[i]
 		v.fillDefaults(&spec)
 		declared[spec.Name] = true
-		var r *Role
+		var r *noun.Role
 		if rm != nil {
 			r = v.roles.Get(v.roleByName[roleKey{rm.ID, spec.Name}])
 		}
@@ -90,16 +92,16 @@ func (v *View) PlanApply(c *ApplyRoom) RoomPlan {
 }
 
 // planRole is the plan of a role that is declared as spec; r is nil when it is new.
-func (v *View) planRole(r *Role, spec *RoleSpec, now bool) RolePlan {
+func (v *View) planRole(r *noun.Role, spec *noun.RoleSpec, now bool) RolePlan {
 	p := RolePlan{Name: spec.Name, Now: spec}
-	starts := spec.Runner != "" && spec.Start == StartAlways && spec.Desired == DesiredRunning
+	starts := spec.Runner != "" && spec.Start == noun.StartAlways && spec.Desired == noun.DesiredRunning
 	slots := uint32(0)
 	if r != nil {
 		if !r.Retired {
 			was := r.Spec
 			p.Was = &was
 		}
-		awake := r.Retired || r.Spec.Desired != DesiredRunning || r.Spec.Runner == "" || r.Spec.Start != StartAlways
+		awake := r.Retired || r.Spec.Desired != noun.DesiredRunning || r.Spec.Runner == "" || r.Spec.Start != noun.StartAlways
 		for _, id := range r.Agents {
 			a := v.agents.Get(id)
 			f := fateOf(a, spec, now)
@@ -123,7 +125,7 @@ func (v *View) planRole(r *Role, spec *RoleSpec, now bool) RolePlan {
 }
 
 // planEnd is the plan of a role that goes with all its agents.
-func (v *View) planEnd(r *Role) RolePlan {
+func (v *View) planEnd(r *noun.Role) RolePlan {
 	was := r.Spec
 	p := RolePlan{Name: r.Spec.Name, Was: &was}
 	for _, id := range r.Agents {
@@ -135,8 +137,8 @@ func (v *View) planEnd(r *Role) RolePlan {
 }
 
 // lives tells that something of the agent runs, or is about to, and is not being ended yet.
-func (v *View) lives(a *Agent) bool {
-	return a.Order != StopOrder && (a.Proc == ProcOrdered || a.Proc.Fenced() || a.Part != PartDisconnected)
+func (v *View) lives(a *noun.Agent) bool {
+	return a.Order != noun.StopOrder && (a.Proc == noun.ProcOrdered || a.Proc.Fenced() || a.Part != noun.PartDisconnected)
 }
 
 // PlanDelete tells what DeleteRoom would do.
@@ -154,13 +156,13 @@ func (v *View) PlanDelete(room string) RoomPlan {
 
 // dismiss retires an agent that had a task to finish before it goes. It is part of settle,
 // so nothing else is changed here but the order: an agent by hand goes with its lease.
-func (s *State) dismiss(a *Agent) {
+func (s *State) dismiss(a *noun.Agent) {
 	if !a.Surplus || a.Task != 0 {
 		return
 	}
 	a.Surplus, a.Retired = false, true
 	why := "its task is over and its role has fewer replicas"
-	if a.Proc == ProcOrdered {
+	if a.Proc == noun.ProcOrdered {
 		s.withdraw(a, why)
 	}
 	s.openStop(a, why)

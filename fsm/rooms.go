@@ -3,47 +3,17 @@ package fsm
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
+
+	"vigil/fsm/noun"
 )
 
-// CheckName tells whether a room, role or runner may be called so: 1..MaxName of
-// a-z, 0-9, '-' and '_', beginning with a letter or digit.
-func CheckName(name string) error {
-	if name == "" || len(name) > MaxName {
-		return fmt.Errorf("%q has %d characters; names have 1 to %d", name, len(name), MaxName)
-	}
-	for i, c := range []byte(name) {
-		ok := c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || i > 0 && (c == '-' || c == '_')
-		if !ok {
-			return fmt.Errorf("%q: character %d is %q; names are made of a-z, 0-9, - and _ and begin with a letter or digit", name, i+1, c)
-		}
-	}
-	return nil
-}
-
-// AgentName is room/role for the first agent of a role, room/role.2 for the second.
-func AgentName(room, role string, index uint32) string {
-	if index <= 1 {
-		return room + "/" + role
-	}
-	return room + "/" + role + "." + strconv.FormatUint(uint64(index), 10)
-}
-
-// splitAny splits "room/role.*".
-func splitAny(name string) (room, role string, any bool) {
-	room, role, _ = strings.Cut(name, "/")
-	role, any = strings.CutSuffix(role, ".*")
-	return room, role, any
-}
-
-func (s *State) applyRoom(c *ApplyRoom) Outcome {
+func (s *State) applyRoom(c *ApplyRoom) noun.Outcome {
 	rm := s.Room(c.Room)
-	if no := s.checkApply(c, rm); no.Code != OK {
+	if no := s.checkApply(c, rm); no.Code != noun.OK {
 		return no
 	}
 	if c.Gentle {
-		if plan := s.PlanApply(c); s.harmless(c.Room, &plan).Code != OK {
+		if plan := s.PlanApply(c); s.harmless(c.Room, &plan).Code != noun.OK {
 			return s.harmless(c.Room, &plan)
 		}
 	}
@@ -54,7 +24,7 @@ func (s *State) applyRoom(c *ApplyRoom) Outcome {
 		rm = s.rooms.Mut(rm.ID)
 	}
 	rm.ChangedBy, rm.Rev = c.By, s.meta.Index
-	var roles []RoleID
+	var roles []noun.RoleID
 	for i := range c.Roles {
 		roles = append(roles, s.applyRole(rm, c.Roles[i], c.Now))
 	}
@@ -71,10 +41,10 @@ func (s *State) applyRoom(c *ApplyRoom) Outcome {
 	s.event("room.applied", about{room: rm.ID}, fmt.Sprintf("%d roles, by %s", len(c.Roles), nobody(c.By)))
 	s.touch(rm.ID)
 	s.placeRoom(rm)
-	return Outcome{Room: rm.ID, Rev: rm.Rev}
+	return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
 }
 
-func (s *State) addRoom(name string) *Room {
+func (s *State) addRoom(name string) *noun.Room {
 	id := s.meta.NextRoom
 	s.meta.NextRoom++
 	rm := s.rooms.Put(id)
@@ -85,40 +55,40 @@ func (s *State) addRoom(name string) *Room {
 }
 
 // CheckRoom tells what ApplyRoom would answer, without changing anything.
-func (v *View) CheckRoom(c *ApplyRoom) Outcome { return v.checkApply(c, v.Room(c.Room)) }
+func (v *View) CheckRoom(c *ApplyRoom) noun.Outcome { return v.checkApply(c, v.Room(c.Room)) }
 
 // checkApply refuses what would lose something or cannot work.
-func (v *View) checkApply(c *ApplyRoom, rm *Room) Outcome {
-	if err := CheckName(c.Room); err != nil {
-		return refuse(Invalid, "room name: %v", err)
+func (v *View) checkApply(c *ApplyRoom, rm *noun.Room) noun.Outcome {
+	if err := noun.CheckName(c.Room); err != nil {
+		return refuse(noun.Invalid, "room name: %v", err)
 	}
 	switch {
 	case rm != nil && rm.Deleting:
-		return refuse(Stopped, "room %q is being deleted; wait until its agents have ended", c.Room)
+		return refuse(noun.Stopped, "room %q is being deleted; wait until its agents have ended", c.Room)
 	case c.IfRev != 0 && rm == nil:
 		return v.noRoom(c.Room)
 	case c.IfRev != 0 && c.IfRev != rm.Rev:
-		return Outcome{Code: Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
+		return noun.Outcome{Code: noun.Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
 			"room %q has changed: revision %d is now %d; read it again", c.Room, c.IfRev, rm.Rev)}
 	case len(c.Watch) > 1:
-		return refuse(Invalid, "room %q sets the watchdog %d times", c.Room, len(c.Watch))
+		return refuse(noun.Invalid, "room %q sets the watchdog %d times", c.Room, len(c.Watch))
 	case len(c.Watch) == 1 && c.Watch[0].Check() != nil:
-		return refuse(Invalid, "room %q: %v", c.Room, c.Watch[0].Check())
-	case len(c.Roles) > MaxRoles:
-		return refuse(Invalid, "room %q has %d roles, at most %d are allowed", c.Room, len(c.Roles), MaxRoles)
+		return refuse(noun.Invalid, "room %q: %v", c.Room, c.Watch[0].Check())
+	case len(c.Roles) > noun.MaxRoles:
+		return refuse(noun.Invalid, "room %q has %d roles, at most %d are allowed", c.Room, len(c.Roles), noun.MaxRoles)
 	}
 	seen, agents := map[string]bool{}, uint64(0)
 	for i := range c.Roles {
 		spec := &c.Roles[i]
 		if err := v.CheckRole(spec); err != nil {
-			return refuse(Invalid, "role %d of room %q: %v", i+1, c.Room, err)
+			return refuse(noun.Invalid, "role %d of room %q: %v", i+1, c.Room, err)
 		}
 		if seen[spec.Name] {
-			return refuse(Invalid, "room %q declares role %q twice", c.Room, spec.Name)
+			return refuse(noun.Invalid, "room %q declares role %q twice", c.Room, spec.Name)
 		}
 		seen[spec.Name] = true
-		if agents += uint64(max(spec.Replicas, 1)); agents > MaxRoomAgents {
-			return refuse(Invalid, "room %q has more than %d agents; use several rooms", c.Room, MaxRoomAgents)
+		if agents += uint64(max(spec.Replicas, 1)); agents > noun.MaxRoomAgents {
+			return refuse(noun.Invalid, "room %q has more than %d agents; use several rooms", c.Room, noun.MaxRoomAgents)
 		}
 	}
 	if rm == nil {
@@ -127,14 +97,14 @@ func (v *View) checkApply(c *ApplyRoom, rm *Room) Outcome {
 	for _, id := range rm.Roles {
 		r := v.roles.Get(id)
 		if open := v.openTasks(id) - v.openLooks(id); !seen[r.Spec.Name] && !r.Retired && open > 0 {
-			return refuse(Conflict, "role %q would go but has %d open tasks; cancel them or keep the role", r.Spec.Name, open)
+			return refuse(noun.Conflict, "role %q would go but has %d open tasks; cancel them or keep the role", r.Spec.Name, open)
 		}
 	}
 	return v.mayApply(c, rm)
 }
 
-func (v *View) openTasks(id RoleID) (n uint32) {
-	for st := TaskQueued; st <= TaskInProgress; st++ {
+func (v *View) openTasks(id noun.RoleID) (n uint32) {
+	for st := noun.TaskQueued; st <= noun.TaskInProgress; st++ {
 		n += v.roleIndex(id).tasks[st]
 	}
 	return n
@@ -143,7 +113,7 @@ func (v *View) openTasks(id RoleID) (n uint32) {
 // applyRole makes the role what the spec says. Running agents keep running; the
 // new values hold from their next start on. Agents beyond the replicas finish the task
 // that they hold, unless nobody is to wait for them.
-func (s *State) applyRole(rm *Room, spec RoleSpec, now bool) RoleID {
+func (s *State) applyRole(rm *noun.Room, spec noun.RoleSpec, now bool) noun.RoleID {
 	s.fillDefaults(&spec)
 	r := s.roles.Mut(s.roleByName[roleKey{rm.ID, spec.Name}])
 	if r == nil {
@@ -161,7 +131,7 @@ func (s *State) applyRole(rm *Room, spec RoleSpec, now bool) RoleID {
 	have := map[uint32]bool{}
 	for _, id := range slices.Backward(slices.Clone(r.Agents)) {
 		a := s.agents.Mut(id)
-		was := a.shadow()
+		was := shadowOf(a)
 		f := fateOf(a, &spec, now)
 		a.Surplus, a.Retired = f == fateFinishes, f == fateEnds
 		have[a.Index] = true
@@ -187,29 +157,29 @@ func (s *State) applyRole(rm *Room, spec RoleSpec, now bool) RoleID {
 }
 
 // appliedWhy is the reason of the orders that follow from applying a role.
-func appliedWhy(spec *RoleSpec) string {
+func appliedWhy(spec *noun.RoleSpec) string {
 	switch spec.Desired {
-	case DesiredStopped:
+	case noun.DesiredStopped:
 		return "its role is declared as stopped"
-	case DesiredPaused:
+	case noun.DesiredPaused:
 		return "its role is declared as paused"
 	}
 	return "its role was applied without it"
 }
 
-func (s *State) addAgent(rm *Room, r *Role, index uint32) {
+func (s *State) addAgent(rm *noun.Room, r *noun.Role, index uint32) {
 	id := s.meta.NextAgent
 	s.meta.NextAgent++
 	a := s.agents.Put(id)
 	a.ID, a.Room, a.Role, a.Index, a.Inc = id, rm.ID, r.ID, index, s.meta.IncFloor
-	a.Name = AgentName(rm.Name, r.Spec.Name, index)
+	a.Name = noun.AgentName(rm.Name, r.Spec.Name, index)
 	s.leases.Put(id).TTL = int64(r.Spec.TTL)
 	s.agentByName[a.Name] = id
 	r.Agents = append(r.Agents, id) // beyond what any view can see
 	s.settle(a, shadow{id: id, role: r.ID})
 }
 
-func (v *View) roleName(id RoleID) string {
+func (v *View) roleName(id noun.RoleID) string {
 	r := v.roles.Get(id)
 	if r == nil {
 		return "none"
@@ -217,20 +187,20 @@ func (v *View) roleName(id RoleID) string {
 	return v.rooms.Get(r.Room).Name + "/" + r.Spec.Name
 }
 
-func (s *State) setAgent(c *SetAgent) Outcome {
+func (s *State) setAgent(c *SetAgent) noun.Outcome {
 	a, no := s.changeableAgent(c.Agent, c.IfRev)
 	if a == nil {
 		return no
 	}
 	s.touch(a.Room)
-	was := a.shadow()
-	reason := clip(c.Reason, MaxReason)
+	was := shadowOf(a)
+	reason := noun.Clip(c.Reason, noun.MaxReason)
 	if !c.Stop || !a.Stopped || reason != "" { // who stops it again without a reason does not erase the first one's
 		a.IntentBy, a.IntentAt = c.By, s.now.Wall
-		a.note(func(n *Notes) { n.IntentWhy = reason })
+		a.Note(func(n *noun.Notes) { n.IntentWhy = reason })
 	}
 	if c.Fresh {
-		a.forgetResume()
+		a.ForgetResume()
 	}
 	if c.Stop {
 		a.Stopped = true
@@ -238,10 +208,10 @@ func (s *State) setAgent(c *SetAgent) Outcome {
 		s.intend(a, "stopped by "+nobody(c.By))
 	} else {
 		a.Stopped = false
-		a.forgive()
+		a.Forgive()
 		s.event("agent.wanted", about{agent: a}, said(c.By, reason))
 	}
-	out := a.outcome()
+	out := a.Outcome()
 	out.Rev = s.meta.Index
 	if !c.Stop {
 		out.Detail = s.startDetail(a)
@@ -250,50 +220,44 @@ func (s *State) setAgent(c *SetAgent) Outcome {
 	return out
 }
 
-// forgetResume forgets the resume value, and what the present life still says of it.
-func (a *Agent) forgetResume() {
-	a.Resume = ""
-	a.note(func(n *Notes) { n.FreshAfter = a.Inc })
-}
-
-func (s *State) changeableAgent(name string, ifRev uint64) (*Agent, Outcome) {
+func (s *State) changeableAgent(name string, ifRev uint64) (*noun.Agent, noun.Outcome) {
 	id, ok := s.agentByName[name]
 	if !ok {
 		return nil, s.noAgent(name)
 	}
 	a := s.agents.Mut(id)
 	if ifRev != 0 && ifRev != a.Rev {
-		return nil, Outcome{Code: Conflict, Rev: a.Rev, Detail: fmt.Sprintf(
+		return nil, noun.Outcome{Code: noun.Conflict, Rev: a.Rev, Detail: fmt.Sprintf(
 			"agent %s has changed: revision %d is now %d; read it again", a.Name, ifRev, a.Rev)}
 	}
-	return a, Outcome{}
+	return a, noun.Outcome{}
 }
 
-func (s *State) restartAgent(c *RestartAgent) Outcome {
+func (s *State) restartAgent(c *RestartAgent) noun.Outcome {
 	a, no := s.changeableAgent(c.Agent, 0)
 	if a == nil {
 		return no
 	}
 	switch code := s.paused(a); {
 	case s.stopWish(a):
-		return refuse(Stopped, "%s is stopped; `vigil agent start %s` starts it", a.Name, a.Name)
+		return refuse(noun.Stopped, "%s is stopped; `vigil agent start %s` starts it", a.Name, a.Name)
 	case code != "": // it would be stopped and not started
-		return refuse(Stopped, "%s is %s", a.Name, s.pausedText(a, code))
-	case a.Part != PartDisconnected && !a.Managed:
-		return refuse(Conflict, "%s was started by hand, vigil has no process of it to stop; end it there and start it again", a.Name)
-	case !a.Proc.Fenced() && a.Proc != ProcOrdered && s.roles.Get(a.Role).Spec.Runner == "":
-		return refuse(Conflict, "role %s names no runner, so vigil cannot start %s; start it by hand", s.roleName(a.Role), a.Name)
+		return refuse(noun.Stopped, "%s is %s", a.Name, s.pausedText(a, code))
+	case a.Part != noun.PartDisconnected && !a.Managed:
+		return refuse(noun.Conflict, "%s was started by hand, vigil has no process of it to stop; end it there and start it again", a.Name)
+	case !a.Proc.Fenced() && a.Proc != noun.ProcOrdered && s.roles.Get(a.Role).Spec.Runner == "":
+		return refuse(noun.Conflict, "role %s names no runner, so vigil cannot start %s; start it by hand", s.roleName(a.Role), a.Name)
 	}
 	s.touch(a.Room)
-	was := a.shadow()
-	a.forgive()
+	was := shadowOf(a)
+	a.Forgive()
 	if c.Fresh {
-		a.forgetResume()
+		a.ForgetResume()
 	}
-	s.event("agent.restarted", about{agent: a}, said(c.By, clip(c.Reason, MaxReason)))
+	s.event("agent.restarted", about{agent: a}, said(c.By, noun.Clip(c.Reason, noun.MaxReason)))
 	s.openStop(a, "restarted by "+nobody(c.By))
 	s.settle(a, was)
-	out := a.outcome()
+	out := a.Outcome()
 	out.Rev = a.Rev
 	return out
 }

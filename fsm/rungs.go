@@ -4,19 +4,21 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // rung does what a rung is, as far as it is state. What is typed follows from outside.
-func (s *State) rung(a *Agent, l *Ladder, v *AgentVerdict) {
+func (s *State) rung(a *noun.Agent, l *noun.Ladder, v *AgentVerdict) {
 	because, degraded := v.because(), s.Degraded(a.ID)
 	say := func(kind, text string) {
 		if degraded != "" {
 			text += "; " + degraded
 		}
-		s.event(kind, about{agent: a, task: a.Task, host: a.Host}, clip(text, MaxReason))
+		s.event(kind, about{agent: a, task: a.Task, host: a.Host}, noun.Clip(text, noun.MaxReason))
 	}
 	switch l.Rung {
-	case RungNudge:
+	case noun.RungNudge:
 		if old := a.Notes().Ladder; old != nil {
 			prev := *old // views share it
 			s.withdrawMail(&prev)
@@ -26,24 +28,24 @@ func (s *State) rung(a *Agent, l *Ladder, v *AgentVerdict) {
 		}
 		l.Began = s.meta.Clock
 		say("agent.nudged", "by "+LaddersBy+": "+because)
-		l.Nudge = s.askByMail(a, LaddersBy, "nudge", MailNormal, nudgeSubject, nudgeBody)
-	case RungWake:
+		l.Nudge = s.askByMail(a, LaddersBy, "nudge", noun.MailNormal, nudgeSubject, nudgeBody)
+	case noun.RungWake:
 		say("agent.woken", fmt.Sprintf("no answer to a nudge for %s; %s", s.since(l.Began), because))
-		l.Inquiry = s.askByMail(a, LaddersBy, "status-inquiry", MailHigh, inquirySubject, s.inquiryText(a))
-	case RungInterrupt:
+		l.Inquiry = s.askByMail(a, LaddersBy, "status-inquiry", noun.MailHigh, inquirySubject, s.inquiryText(a))
+	case noun.RungInterrupt:
 		say("agent.interrupted", "no answer to "+s.asked(l)+"; "+because)
-	case RungRestart:
+	case noun.RungRestart:
 		why := "stuck: " + because + "; no answer to " + s.asked(l)
 		say("agent.restarted_stuck", why)
 		s.withdrawMail(l)
 		l.Restarts++
 		s.blame(a)
-		s.overstay(a, clip(why, MaxReason))
-	case RungEscalate:
+		s.overstay(a, noun.Clip(why, noun.MaxReason))
+	case noun.RungEscalate:
 		g := s.Signals(a.ID, true)
 		text := because + "; no answer to " + s.asked(l)
 		switch why := s.unrestartable(a, &g); {
-		case l.Restarts > 0 && a.Notes().Ladder.Rung == RungRestart:
+		case l.Restarts > 0 && a.Notes().Ladder.Rung == noun.RungRestart:
 			text += "; the restart did not end it"
 		case why != "":
 			text += "; not restarted, since " + why
@@ -56,7 +58,7 @@ func (s *State) rung(a *Agent, l *Ladder, v *AgentVerdict) {
 // blame counts a life that the ladder ends against the task that it holds, like a death of
 // its own: a task that hangs whoever takes it must not go through the lives of a role, nor be
 // FAILED at its attempt limit, which calls nobody.
-func (s *State) blame(a *Agent) {
+func (s *State) blame(a *noun.Agent) {
 	if t := s.tasks.Mut(a.Task); t != nil {
 		t.Kills++
 		t.Stuck = true
@@ -75,10 +77,10 @@ func (v *AgentVerdict) because() string {
 }
 
 // asked says what the agent has left without an answer, and for how long.
-func (v *View) asked(l *Ladder) string {
+func (v *View) asked(l *noun.Ladder) string {
 	text := fmt.Sprintf("a nudge and an inquiry for %s", v.since(l.Began))
 	var dumb []string
-	for r := RungNudge; r <= RungInterrupt; r++ {
+	for r := noun.RungNudge; r <= noun.RungInterrupt; r++ {
 		if l.Failed&(1<<r) != 0 {
 			dumb = append(dumb, r.String())
 		}
@@ -89,7 +91,7 @@ func (v *View) asked(l *Ladder) string {
 	return text
 }
 
-func (v *View) since(at Time) time.Duration { return v.meta.Clock.Sub(at).Round(time.Second) }
+func (v *View) since(at noun.Time) time.Duration { return v.meta.Clock.Sub(at).Round(time.Second) }
 
 // What the ladder writes to agents.
 const (
@@ -100,7 +102,7 @@ const (
 )
 
 // inquiryText is what an inquiry says. It names the task and the deadline (seed 002, 1.5.3).
-func (v *View) inquiryText(a *Agent) string {
+func (v *View) inquiryText(a *noun.Agent) string {
 	if a.Task == 0 {
 		return inquiryBody
 	}
@@ -109,7 +111,7 @@ func (v *View) inquiryText(a *Agent) string {
 }
 
 // askByMail puts a mail into the agent's mailbox; 0: it is full, which changes nothing else.
-func (s *State) askByMail(a *Agent, from, kind string, p MailPriority, subject, body string) MailID {
+func (s *State) askByMail(a *noun.Agent, from, kind string, p noun.MailPriority, subject, body string) noun.MailID {
 	r, rm := s.roles.Get(a.Role), s.rooms.Get(a.Room)
 	return s.sendMail(&SendMail{From: from, To: fmt.Sprintf("%s/%s.%d", rm.Name, r.Spec.Name, a.Index),
 		Subject: subject, Body: body, Kind: kind, Priority: p}).Mail
@@ -117,28 +119,28 @@ func (s *State) askByMail(a *Agent, from, kind string, p MailPriority, subject, 
 
 // withdrawMail closes what an episode has asked and nobody has answered, so that no later
 // life is asked about it, and no human is told that mail is overdue.
-func (s *State) withdrawMail(l *Ladder) {
-	for _, id := range [...]MailID{l.Nudge, l.Inquiry} {
+func (s *State) withdrawMail(l *noun.Ladder) {
+	for _, id := range [...]noun.MailID{l.Nudge, l.Inquiry} {
 		s.recallMail(id)
 	}
 	l.Nudge, l.Inquiry = 0, 0
 }
 
 // noteRung remembers that a rung reached nobody.
-func (s *State) noteRung(c *NoteRung) Outcome {
+func (s *State) noteRung(c *NoteRung) noun.Outcome {
 	a := s.agents.Mut(c.Agent)
 	if a == nil {
-		return refuse(NotFound, "there is no agent number %d", c.Agent)
+		return refuse(noun.NotFound, "there is no agent number %d", c.Agent)
 	}
 	l := a.Notes().Ladder
-	if l == nil || l.Inc != c.Inc || c.Rung == NoRung || c.Rung > l.Rung {
-		return refuse(Superseded, "no rung %s of incarnation %s of %s was taken", c.Rung, c.Inc, a.Name)
+	if l == nil || l.Inc != c.Inc || c.Rung == noun.NoRung || c.Rung > l.Rung {
+		return refuse(noun.Superseded, "no rung %s of incarnation %s of %s was taken", c.Rung, c.Inc, a.Name)
 	}
 	if bit := uint8(1) << c.Rung; l.Failed&bit == 0 {
 		next := *l
 		next.Failed |= bit
-		a.note(func(n *Notes) { n.Ladder = &next })
-		s.event("agent.rung_failed", about{agent: a, host: a.Host}, clip(c.Rung.String()+": "+c.Reason, MaxReason))
+		a.Note(func(n *noun.Notes) { n.Ladder = &next })
+		s.event("agent.rung_failed", about{agent: a, host: a.Host}, noun.Clip(c.Rung.String()+": "+c.Reason, noun.MaxReason))
 	}
-	return a.outcome()
+	return a.Outcome()
 }

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
+
+	"vigil/fsm/noun"
 )
 
 // What the hosts see on the terminals of their agents. An agentd matches
@@ -14,72 +15,19 @@ import (
 // agent, since a spinner flows for ever: it ends no episode of the ladder and makes no
 // stalled agent healthy. It only keeps the ladder from a restart, see unrestartable.
 
-// PromptKind is what stands at the end of a terminal.
-type PromptKind uint8
-
-// Kinds of prompts. The numbers are written to disk.
-const (
-	PromptUnknown    PromptKind = iota // nobody looks, or can
-	PromptNone                         // looked at, and none
-	PromptPermission                   // a human must allow or answer something
-	PromptUsageLimit                   // the tool is out of quota
-	PromptError                        // the tool has stopped with an error
-	PromptIdle                         // the tool waits for its next instruction
-	promptKindsPlus                    // one more than the last
-)
-
-var promptNames = [promptKindsPlus]string{"unknown", "none", "permission", "usage_limit", "error", "idle"}
-
-func (k PromptKind) String() string { return promptNames[k] }
-
-// PromptNames are the words for kinds of prompts, by number.
-func PromptNames() []string { return promptNames[:] }
-
-// sentences about prompts, for reasons, events and rooms that are exempt.
-var promptTexts = [promptKindsPlus]string{"nobody looks at its terminal", "its terminal shows no prompt",
-	"its terminal shows a permission prompt", "its terminal shows that its tool is out of quota",
-	"its terminal shows an error", "its terminal shows the idle prompt"}
-
-// Screen is what a host has seen of one life. Times are cluster time.
-type Screen struct {
-	Inc     Incarnation
-	Kind    PromptKind
-	At      Time // since when it is Kind
-	Quiet   bool // for a while, which is the host's setting, nothing new was printed
-	QuietAt Time // since when Quiet is as it is
-	// Excused is until when nobody expects progress or reports: as long as a human may
-	// leave a question without an answer, or when the prompt went.
-	Excused Time
-	Called  Time // when a human was called for this prompt; 0: not yet
-}
-
-// PromptSettings are those of prompts.
-type PromptSettings struct {
-	Limit time.Duration // a permission prompt calls a human after
-	Idle  time.Duration // at the idle prompt, with a task and without a sign of work: stalled
-}
-
-// HostTerminal is what a host can do about terminals.
-type HostTerminal struct {
-	Tool    string   // "tmux 3.3a"; empty: none, see Why
-	Why     string   // why there is none
-	Runners []string // that give their agents one, sorted
-	Watched []string // whose agents' prompts are recognized, sorted
-}
-
 // ReportScreen is what a host sees of a life, when that has changed.
 type ReportScreen struct {
-	Host  HostID
-	Agent AgentID
-	Inc   Incarnation
-	Kind  PromptKind
+	Host  noun.HostID
+	Agent noun.AgentID
+	Inc   noun.Incarnation
+	Kind  noun.PromptKind
 	Quiet bool
 }
 
 // ReportTerminals says what a host can do about terminals: when its agentd begins, and when
 // that changes.
 type ReportTerminals struct {
-	Host             HostID
+	Host             noun.HostID
 	Boot             string
 	Tool, Why        string
 	Runners, Watched []string // sorted
@@ -88,72 +36,47 @@ type ReportTerminals struct {
 func (ReportScreen) command()    {}
 func (ReportTerminals) command() {}
 
-// MaxTool is the longest name of what makes terminals, in bytes.
-const MaxTool = 64
-
-// Screen is what is seen of the agent's present life; nil: nothing.
-func (a *Agent) Screen() *Screen {
-	if a.Noted == nil || a.Noted.Screen == nil || a.Noted.Screen.Inc != a.Inc || !a.Proc.Fenced() {
-		return nil
-	}
-	return a.Noted.Screen
-}
-
-// shows tells that a prompt of this kind stands on the agent's terminal.
-func (a *Agent) shows(k PromptKind) bool {
-	sc := a.Screen()
-	return sc != nil && sc.Kind == k
-}
-
-// screenExcuse is Screen.Excused, 0 without a screen.
-func (a *Agent) screenExcuse() Time {
-	if sc := a.Screen(); sc != nil {
-		return sc.Excused
-	}
-	return 0
-}
-
 // reportScreen takes note of what a host sees. Like a declaration it touches no revision.
-func (s *State) reportScreen(c *ReportScreen) Outcome {
+func (s *State) reportScreen(c *ReportScreen) noun.Outcome {
 	a, no := s.onHost(c.Host, c.Agent, c.Inc)
 	switch {
 	case a == nil:
 		return no
 	case !a.Proc.Fenced():
-		return refuse(Superseded, "incarnation %s of %s has ended", c.Inc, a.Name)
-	case c.Kind >= promptKindsPlus:
-		return refuse(Invalid, "prompt kind %d is none that this server knows", c.Kind)
+		return refuse(noun.Superseded, "incarnation %s of %s has ended", c.Inc, a.Name)
+	case c.Kind >= noun.PromptKindsPlus:
+		return refuse(noun.Invalid, "prompt kind %d is none that this server knows", c.Kind)
 	}
-	now, old := s.meta.Clock, Screen{}
+	now, old := s.meta.Clock, noun.Screen{}
 	if sc := a.Screen(); sc != nil {
 		old = *sc
 	}
 	next := old
 	if next.Inc != a.Inc {
-		next = Screen{Inc: a.Inc, At: now, QuietAt: now}
+		next = noun.Screen{Inc: a.Inc, At: now, QuietAt: now}
 	}
 	if next.Kind != c.Kind {
 		next.Kind, next.At, next.Called = c.Kind, now, 0
 		next.Excused = min(next.Excused, now)
-		if c.Kind == PromptPermission || c.Kind == PromptUsageLimit {
-			next.Excused = now.Add(NeedsInputLimit)
+		if c.Kind == noun.PromptPermission || c.Kind == noun.PromptUsageLimit {
+			next.Excused = now.Add(noun.NeedsInputLimit)
 		}
-		if old.Kind > PromptNone || c.Kind > PromptNone {
-			s.event("agent.prompt", about{agent: a, task: a.Task, host: a.Host}, promptTexts[c.Kind])
+		if old.Kind > noun.PromptNone || c.Kind > noun.PromptNone {
+			s.event("agent.prompt", about{agent: a, task: a.Task, host: a.Host}, noun.PromptTexts[c.Kind])
 		}
 	}
 	if next.Quiet != c.Quiet {
 		next.Quiet, next.QuietAt = c.Quiet, now
 	}
 	if next != old {
-		a.note(func(n *Notes) { n.Screen = &next })
+		a.Note(func(n *noun.Notes) { n.Screen = &next })
 		s.reviewExcuse(a)
 		s.rearm(timerAgent, uint64(a.ID), &a.Armed, s.agentDeadline(a))
 		if t := s.tasks.Mut(a.Task); t != nil { // its progress limit may end earlier now
 			s.rearm(timerTask, uint64(t.ID), &t.Armed, s.taskDeadline(t))
 		}
 	}
-	out := a.outcome()
+	out := a.Outcome()
 	out.Rev = a.Rev
 	return out
 }
@@ -161,35 +84,35 @@ func (s *State) reportScreen(c *ReportScreen) Outcome {
 // promptDeadline is when a human must be called for a permission prompt; 0: never. Who has
 // declared that it needs input has said so itself. While it lasts the escalation is reminded
 // of, like any other.
-func (v *View) promptDeadline(a *Agent) Time {
+func (v *View) promptDeadline(a *noun.Agent) noun.Time {
 	sc := a.Screen()
-	if sc == nil || sc.Kind != PromptPermission || sc.Called != 0 || a.Order == StopOrder {
+	if sc == nil || sc.Kind != noun.PromptPermission || sc.Called != 0 || a.Order == noun.StopOrder {
 		return 0
 	}
 	at := sc.At.Add(v.meta.Settings.Prompt.Limit)
-	if d := a.Declared; d.Holds(v.meta.Clock) && d.Waiting == WaitingInput {
+	if d := a.Declared; d.Holds(v.meta.Clock) && d.Waiting == noun.WaitingInput {
 		at = max(at, d.Until)
 	}
 	return at
 }
 
 // callForPrompt calls a human, with what is known.
-func (s *State) callForPrompt(a *Agent) {
+func (s *State) callForPrompt(a *noun.Agent) {
 	next := *a.Screen()
 	next.Called = s.meta.Clock
-	a.note(func(n *Notes) { n.Screen = &next })
-	facts := []KV{{"shown_for", s.since(next.At).String()}, {"runner", s.roles.Get(a.Role).Spec.Runner}}
-	s.escalate(Escalation{Kind: EscPrompt, Subject: a.Name, Priority: MailHigh, Agent: a.Name, Inc: a.Inc, Task: a.Task,
+	a.Note(func(n *noun.Notes) { n.Screen = &next })
+	facts := []noun.KV{{Key: "shown_for", Value: s.since(next.At).String()}, {Key: "runner", Value: s.roles.Get(a.Role).Spec.Runner}}
+	s.escalate(noun.Escalation{Kind: noun.EscPrompt, Subject: a.Name, Priority: noun.MailHigh, Agent: a.Name, Inc: a.Inc, Task: a.Task,
 		Room: s.rooms.Get(a.Room).Name, Host: s.hostNameOf(a), Facts: facts})
 }
 
 // rearmPrompts sets timers anew after prompt_limit has changed.
 func (s *State) rearmPrompts(c *PutSettings) {
-	if !slices.ContainsFunc(c.Values, func(kv KV) bool { return kv.Key == "prompt_limit" }) {
+	if !slices.ContainsFunc(c.Values, func(kv noun.KV) bool { return kv.Key == "prompt_limit" }) {
 		return
 	}
 	for id, a := range s.agents.From(0) {
-		if a.shows(PromptPermission) {
+		if a.Shows(noun.PromptPermission) {
 			a = s.agents.Mut(id)
 			s.rearm(timerAgent, uint64(id), &a.Armed, s.agentDeadline(a))
 		}
@@ -198,20 +121,20 @@ func (s *State) rearmPrompts(c *PutSettings) {
 
 // reportTerminals takes note of what a host can do. What was seen with runners that are not
 // watched any more would stand for ever, so it is forgotten.
-func (s *State) reportTerminals(c *ReportTerminals) Outcome {
+func (s *State) reportTerminals(c *ReportTerminals) noun.Outcome {
 	h := s.hosts.Mut(c.Host)
 	switch {
 	case h == nil:
-		return refuse(NotFound, "there is no host number %d", c.Host)
+		return refuse(noun.NotFound, "there is no host number %d", c.Host)
 	case h.Boot != c.Boot:
-		return refuse(Superseded, "host %s has registered with another boot id since", h.Name)
-	case len(c.Tool) > MaxTool || len(c.Runners) > MaxRoles || len(c.Watched) > MaxRoles:
-		return refuse(Invalid, "the name of what makes terminals has %d bytes, at most %d are allowed; of runners at most %d", len(c.Tool), MaxTool, MaxRoles)
+		return refuse(noun.Superseded, "host %s has registered with another boot id since", h.Name)
+	case len(c.Tool) > noun.MaxTool || len(c.Runners) > noun.MaxRoles || len(c.Watched) > noun.MaxRoles:
+		return refuse(noun.Invalid, "the name of what makes terminals has %d bytes, at most %d are allowed; of runners at most %d", len(c.Tool), noun.MaxTool, noun.MaxRoles)
 	}
 	old := h.Terminal
-	h.Terminal = &HostTerminal{Tool: c.Tool, Why: clip(c.Why, MaxReason), Runners: slices.Clone(c.Runners), Watched: slices.Clone(c.Watched)}
-	if was := h.Terminals(); old == nil || (&Host{Terminal: old}).Terminals() != was {
-		s.event("host.terminals", about{host: h.ID}, clip(was, MaxReason))
+	h.Terminal = &noun.HostTerminal{Tool: c.Tool, Why: noun.Clip(c.Why, noun.MaxReason), Runners: slices.Clone(c.Runners), Watched: slices.Clone(c.Watched)}
+	if was := h.Terminals(); old == nil || (&noun.Host{Terminal: old}).Terminals() != was {
+		s.event("host.terminals", about{host: h.ID}, noun.Clip(was, noun.MaxReason))
 		h.Rev = s.meta.Index
 	}
 	for _, id := range s.agentsOn(h.ID) {
@@ -221,36 +144,20 @@ func (s *State) reportTerminals(c *ReportTerminals) Outcome {
 		}
 		s.reportScreen(&ReportScreen{Host: h.ID, Agent: id, Inc: a.Inc})
 	}
-	return Outcome{Host: h.ID, Rev: h.Rev}
+	return noun.Outcome{Host: h.ID, Rev: h.Rev}
 }
-
-// Terminals says what the host can do about terminals; empty: its agentd has not said.
-func (h *Host) Terminals() string {
-	switch t := h.Terminal; {
-	case t == nil:
-		return ""
-	case t.Tool != "":
-		return t.Tool
-	case t.Why != "" && t.Why != "no tmux":
-		return fmt.Sprintf("degraded: no tmux (%s): %s", t.Why, degradedMeans)
-	}
-	return "degraded: no tmux: " + degradedMeans
-}
-
-// degradedMeans is what a host without terminals can do (seed 004, Degraded Mode).
-const degradedMeans = "nothing can be typed or observed; mail and restarts only"
 
 // Degraded tells why nothing can be typed to an agent: its host makes no terminals, or its
 // runner asks for none. Empty: it can be, or nobody knows. Every automatic decision about the
 // agent says it.
-func (v *View) Degraded(id AgentID) string {
+func (v *View) Degraded(id noun.AgentID) string {
 	a := v.Agent(id)
 	if a == nil {
 		return ""
 	}
 	h := v.Host(a.Host)
 	switch {
-	case !a.Managed && a.Part != PartDisconnected:
+	case !a.Managed && a.Part != noun.PartDisconnected:
 		return "degraded: it was started by hand, so it has no terminal: mail only"
 	case h == nil || h.Terminal == nil:
 		return ""

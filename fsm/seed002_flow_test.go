@@ -4,13 +4,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // Seed 002, section 1.7: the flow chart, one subtest for each way through it. Heartbeats are
 // health reports (every minute, three missed); the status API is Presence.
 func TestSeed002Section1_7FlowChart(t *testing.T) {
 	begin := func(t *testing.T) *hung {
-		x := plannedAgent(t, time.Minute, func(r *RoleSpec) { r.HealthEvery, r.HealthMissed, r.Ladder = time.Minute, 3, LadderCareful })
+		x := plannedAgent(t, time.Minute, func(r *noun.RoleSpec) { r.HealthEvery, r.HealthMissed, r.Ladder = time.Minute, 3, noun.LadderCareful })
 		x.must(Declare{Speaker: x.me})
 		return x
 	}
@@ -26,9 +28,9 @@ func TestSeed002Section1_7FlowChart(t *testing.T) {
 		if missed(x) != 3 || status(x) == "offline" || x.verdict() != AgentUnresponsive {
 			t.Fatalf("%d missed, status %s, %s", missed(x), status(x), x.verdict())
 		}
-		x.up(RungNudge)
-		x.up(RungWake)
-		if m := x.s.Mail(x.climb().Inquiry); m == nil || m.Priority != MailHigh || x.climb().Due.Sub(x.clock) != 5*time.Minute {
+		x.up(noun.RungNudge)
+		x.up(noun.RungWake)
+		if m := x.s.Mail(x.climb().Inquiry); m == nil || m.Priority != noun.MailHigh || x.climb().Due.Sub(x.clock) != 5*time.Minute {
 			t.Fatalf("inquiry %+v, due in %s", m, x.climb().Due.Sub(x.clock))
 		}
 	}
@@ -39,7 +41,7 @@ func TestSeed002Section1_7FlowChart(t *testing.T) {
 			t.Fatalf("%d missed", missed(x))
 		}
 		x.must(Declare{Speaker: x.me})
-		if missed(x) != 0 || x.verdict() != AgentHealthy || x.climb().Next != NoRung {
+		if missed(x) != 0 || x.verdict() != AgentHealthy || x.climb().Next != noun.NoRung {
 			t.Errorf("%d missed, %s, next %s", missed(x), x.verdict(), x.climb().Next)
 		}
 	})
@@ -47,7 +49,7 @@ func TestSeed002Section1_7FlowChart(t *testing.T) {
 		x := begin(t)
 		for n := uint32(1); n <= 2; n++ {
 			x.beating(time.Minute)
-			if missed(x) != n || x.verdict() != AgentHealthy || x.climb().Next != NoRung {
+			if missed(x) != n || x.verdict() != AgentHealthy || x.climb().Next != noun.NoRung {
 				t.Errorf("%d missed, %s, next %s", missed(x), x.verdict(), x.climb().Next)
 			}
 		}
@@ -58,7 +60,7 @@ func TestSeed002Section1_7FlowChart(t *testing.T) {
 		if status(x) != "offline" || x.verdict() != AgentOffline {
 			t.Fatalf("status %s, %s", status(x), x.verdict())
 		}
-		if a := x.agent(hungName); a.LastExit == nil || a.LastExit.Kind != ExitFenceEnded || x.s.Task(x.task).State != TaskPending {
+		if a := x.agent(hungName); a.LastExit == nil || a.LastExit.Kind != noun.ExitFenceEnded || x.s.Task(x.task).State != noun.TaskPending {
 			t.Errorf("last exit %+v, the task is %s", a.LastExit, x.s.Task(x.task).State)
 		}
 		x.beat(x.h, 0)
@@ -74,16 +76,16 @@ func TestSeed002Section1_7FlowChart(t *testing.T) {
 		x := begin(t)
 		inquiry(t, x)
 		x.beating(5*time.Minute - time.Second)
-		x.want(Conflict, x.step())
+		x.want(noun.Conflict, x.step())
 		x.beating(time.Second)
-		x.up(RungInterrupt)
-		x.up(RungRestart)
+		x.up(noun.RungInterrupt)
+		x.up(noun.RungRestart)
 		a := x.agent(hungName)
-		if a.Order != StopOrder || !strings.Contains(a.OrderReason, "unresponsive") {
+		if a.Order != noun.StopOrder || !strings.Contains(a.OrderReason, "unresponsive") {
 			t.Fatalf("order %s: %s", a.Order, a.OrderReason)
 		}
 		x.must(ReportExit{Host: x.h, Agent: 1, Inc: x.me.Inc, Signal: "killed"})
-		if x.agent(hungName).LastExit.Kind != ExitTimedOut || x.s.Task(x.task).State != TaskPending {
+		if x.agent(hungName).LastExit.Kind != noun.ExitTimedOut || x.s.Task(x.task).State != noun.TaskPending {
 			t.Errorf("last exit %s, the task is %s", x.agent(hungName).LastExit.Kind, x.s.Task(x.task).State)
 		}
 	})
@@ -91,12 +93,12 @@ func TestSeed002Section1_7FlowChart(t *testing.T) {
 		x := begin(t)
 		inquiry(t, x)
 		x.beating(5*time.Minute - time.Second)
-		x.must(Declare{Speaker: x.me, Status: StatusBusy, For: 20 * time.Minute})
+		x.must(Declare{Speaker: x.me, Status: noun.StatusBusy, For: 20 * time.Minute})
 		if p := x.plan(); x.verdict() != AgentBusy || p.Due != x.clock.Add(answerExtends) || p.Extended != 1 {
 			t.Errorf("%s, %+v", x.verdict(), p)
 		}
 		x.beating(20 * time.Minute) // nobody asks again while it is busy
-		if c := x.climb(); c.Next != NoRung || x.events("agent.interrupted") != 0 {
+		if c := x.climb(); c.Next != noun.NoRung || x.events("agent.interrupted") != 0 {
 			t.Errorf("%+v", c)
 		}
 	})
@@ -105,7 +107,7 @@ func TestSeed002Section1_7FlowChart(t *testing.T) {
 // Seed 002, troubleshooting: "Heartbeats show agent offline but it is running". A hook that
 // was never set up, or that fails later, costs no agent its life; it is shown.
 func TestSeed002TroubleOfflineButItIsRunning(t *testing.T) {
-	x := plannedAgent(t, 3*time.Hour, func(r *RoleSpec) { r.HealthEvery, r.HealthMissed = time.Minute, 3 })
+	x := plannedAgent(t, 3*time.Hour, func(r *noun.RoleSpec) { r.HealthEvery, r.HealthMissed = time.Minute, 3 })
 	work := func(span time.Duration) {
 		for range span / time.Minute {
 			x.beating(time.Minute)
@@ -122,7 +124,7 @@ func TestSeed002TroubleOfflineButItIsRunning(t *testing.T) {
 	if v = x.s.Verdict(1, true); v.Kind != AgentSuspect || !strings.Contains(v.because(), "60 health reports are missing in a row") {
 		t.Errorf("the hook fails: %s: %s", v.Kind, v.because())
 	}
-	if c := x.climb(); c.Next != NoRung || x.agent(hungName).Inc != x.me.Inc || x.s.Task(x.task).Attempt != 1 {
+	if c := x.climb(); c.Next != noun.NoRung || x.agent(hungName).Inc != x.me.Inc || x.s.Task(x.task).Attempt != 1 {
 		t.Errorf("next rung %s", c.Next)
 	}
 }
@@ -131,27 +133,27 @@ func TestSeed002TroubleOfflineButItIsRunning(t *testing.T) {
 // remedies lets an agent be blocked for 25 minutes; without any it is found.
 func TestSeed002TroubleLongOperations(t *testing.T) {
 	long := 25 * time.Minute
-	every := func(every time.Duration, missed uint32) func(*RoleSpec) {
-		return func(r *RoleSpec) { r.HealthEvery, r.HealthMissed = every, missed }
+	every := func(every time.Duration, missed uint32) func(*noun.RoleSpec) {
+		return func(r *noun.RoleSpec) { r.HealthEvery, r.HealthMissed = every, missed }
 	}
 	for _, tc := range []struct {
 		name string
-		role func(*RoleSpec)
+		role func(*noun.RoleSpec)
 		say  Declare
 		want VerdictKind
 	}{
 		{"none", every(time.Minute, 3), Declare{}, AgentUnresponsive},
 		{"longer intervals", every(15*time.Minute, 5), Declare{}, AgentHealthy},
-		{"busy before it", every(time.Minute, 3), Declare{Status: StatusBusy, For: 30 * time.Minute}, AgentBusy},
-		{"in a tool", every(time.Minute, 3), Declare{Waiting: WaitingTool, For: 30 * time.Minute}, AgentBusy},
-		{"task-based monitoring", func(*RoleSpec) {}, Declare{}, AgentHealthy},
+		{"busy before it", every(time.Minute, 3), Declare{Status: noun.StatusBusy, For: 30 * time.Minute}, AgentBusy},
+		{"in a tool", every(time.Minute, 3), Declare{Waiting: noun.WaitingTool, For: 30 * time.Minute}, AgentBusy},
+		{"task-based monitoring", func(*noun.RoleSpec) {}, Declare{}, AgentHealthy},
 	} {
 		x := plannedAgent(t, time.Hour, tc.role)
 		x.must(Declare{Speaker: x.me})
 		tc.say.Speaker = x.me
 		x.must(tc.say)
 		x.beating(long)
-		if v := x.verdict(); v != tc.want || (x.climb().Next == NoRung) != (tc.want != AgentUnresponsive) {
+		if v := x.verdict(); v != tc.want || (x.climb().Next == noun.NoRung) != (tc.want != AgentUnresponsive) {
 			t.Errorf("%s: %s, next rung %s", tc.name, v, x.climb().Next)
 		}
 		if tc.name == "task-based monitoring" { // for as long as the task may take, and not a moment longer
@@ -168,7 +170,7 @@ func TestSeed002TroubleLongOperations(t *testing.T) {
 // Seed 002, troubleshooting: "connection refused". While no server leads nobody is called
 // dead, and nothing that was counted before goes on.
 func TestSeed002TroubleNoServer(t *testing.T) {
-	x := plannedAgent(t, time.Minute, func(r *RoleSpec) { r.HealthEvery, r.HealthMissed = time.Minute, 3 })
+	x := plannedAgent(t, time.Minute, func(r *noun.RoleSpec) { r.HealthEvery, r.HealthMissed = time.Minute, 3 })
 	x.must(Declare{Speaker: x.me})
 	x.beating(2 * time.Hour)
 	if v := x.s.Verdict(1, true); v.Kind != AgentUnresponsive {

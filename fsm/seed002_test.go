@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // Seed 002 is "Failure detection for remote agents". Its tables 1.3.2, 1.4.1, 1.4.3 and
@@ -19,7 +21,7 @@ func TestSeed002Table1_2Mechanisms(t *testing.T) {
 		for ; x.s.Verdict(1, true).Kind != AgentOffline && took < time.Hour; took += time.Second {
 			x.jump(time.Second)
 		}
-		if took < 30*time.Second || took > time.Minute || x.agent(hungName).Part != PartDisconnected {
+		if took < 30*time.Second || took > time.Minute || x.agent(hungName).Part != noun.PartDisconnected {
 			t.Errorf("its host fell silent, and it is offline after %s", took)
 		}
 		x = plannedAgent(t, 0)
@@ -31,10 +33,10 @@ func TestSeed002Table1_2Mechanisms(t *testing.T) {
 	t.Run("message delivery failure", func(t *testing.T) { // agent unreachable, immediate
 		x := plannedAgent(t, 0)
 		x.must(ReportExit{Host: x.h, Agent: 1, Inc: x.me.Inc, Code: 1})
-		x.want(AgentOff, SendMail{From: "ann", To: hungName, Subject: "s", NoQueue: true})
+		x.want(noun.AgentOff, SendMail{From: "ann", To: hungName, Subject: "s", NoQueue: true})
 	})
 	t.Run("message acknowledgment timeout", func(t *testing.T) { // agent unresponsive, 5 to 15 minutes
-		for p, limit := range map[MailPriority]time.Duration{MailHigh: 5 * time.Minute, MailNormal: 15 * time.Minute} {
+		for p, limit := range map[noun.MailPriority]time.Duration{noun.MailHigh: 5 * time.Minute, noun.MailNormal: 15 * time.Minute} {
 			x := plannedAgent(t, 0)
 			x.must(SendMail{From: "ann", To: hungName, Subject: "s", Priority: p})
 			x.beating(limit - time.Second)
@@ -61,7 +63,7 @@ func TestSeed002Table1_2Mechanisms(t *testing.T) {
 		}
 	})
 	t.Run("a single missed heartbeat", func(t *testing.T) {
-		x := plannedAgent(t, 0, func(r *RoleSpec) { r.HealthEvery, r.HealthMissed = time.Minute, 3 })
+		x := plannedAgent(t, 0, func(r *noun.RoleSpec) { r.HealthEvery, r.HealthMissed = time.Minute, 3 })
 		x.must(Declare{Speaker: x.me})
 		x.beating(time.Minute)
 		if g := x.s.Signals(1, true); g.Missed != 1 || Judge(&g).Kind != AgentHealthy {
@@ -78,29 +80,29 @@ func TestSeed002Table1_3_3Responses(t *testing.T) {
 		missed   uint32        // after four minutes
 		kind     VerdictKind
 		fine     bool
-		next     Rung
+		next     noun.Rung
 	}{
-		{"healthy", func(x *hung) { x.must(Declare{Speaker: x.me}) }, 0, AgentHealthy, true, NoRung},
+		{"healthy", func(x *hung) { x.must(Declare{Speaker: x.me}) }, 0, AgentHealthy, true, noun.NoRung},
 		{"busy", func(x *hung) { // extend timeout
 			if x.agent(hungName).Declared.Until == 0 {
-				x.must(Declare{Speaker: x.me, Status: StatusBusy, For: time.Hour})
+				x.must(Declare{Speaker: x.me, Status: noun.StatusBusy, For: time.Hour})
 			}
-		}, 0, AgentBusy, true, NoRung},
-		{"degraded", func(x *hung) { x.must(Declare{Speaker: x.me, Status: StatusDegraded}) }, 0, AgentDegraded, false, NoRung}, // monitor closely
-		{"no response", func(*hung) {}, 4, AgentUnresponsive, false, RungNudge},                                                 // counted, then classified
+		}, 0, AgentBusy, true, noun.NoRung},
+		{"degraded", func(x *hung) { x.must(Declare{Speaker: x.me, Status: noun.StatusDegraded}) }, 0, AgentDegraded, false, noun.NoRung}, // monitor closely
+		{"no response", func(*hung) {}, 4, AgentUnresponsive, false, noun.RungNudge},                                                      // counted, then classified
 		{"delivery_failed", func(x *hung) { // check the status
-			if x.agent(hungName).Proc == ProcRunning {
+			if x.agent(hungName).Proc == noun.ProcRunning {
 				x.must(ReportExit{Host: x.h, Agent: 1, Inc: x.me.Inc, Code: 1})
 			}
-			x.want(AgentOff, SendMail{From: "ann", To: hungName, Subject: "ping", NoQueue: true})
+			x.want(noun.AgentOff, SendMail{From: "ann", To: hungName, Subject: "ping", NoQueue: true})
 			v := x.s.Verdict(1, true)
 			if p := x.s.Presence(1, &v); p.Status != "offline" || p.Offline == 0 {
 				x.t.Errorf("status %+v", p)
 			}
-		}, 0, AgentOffline, false, NoRung},
+		}, 0, AgentOffline, false, noun.NoRung},
 	} {
 		t.Run(tc.response, func(t *testing.T) {
-			x := plannedAgent(t, 0, func(r *RoleSpec) { r.HealthEvery, r.HealthMissed = time.Minute, 3 })
+			x := plannedAgent(t, 0, func(r *noun.RoleSpec) { r.HealthEvery, r.HealthMissed = time.Minute, 3 })
 			x.must(Declare{Speaker: x.me})
 			counted := []uint32{}
 			for range 4 {
@@ -135,7 +137,7 @@ func TestSeed002Section1_5_2AllThreeConditions(t *testing.T) {
 			for range 6 {
 				x.beating(15 * time.Minute)
 				if !silent {
-					x.must(ProgressTask{Work: x.work(), Percent: PercentOf(60)})
+					x.must(ProgressTask{Work: x.work(), Percent: noun.PercentOf(60)})
 				}
 				if !mute {
 					x.must(SendMail{Speaker: x.me, To: hungName, Subject: "it takes longer"})
@@ -146,13 +148,13 @@ func TestSeed002Section1_5_2AllThreeConditions(t *testing.T) {
 			if stalled := v.Kind == AgentStalled; stalled != (silent && late && mute) {
 				t.Errorf("%s: %+v", v.Kind, v.Reasons)
 			}
-			if next := x.climb().Next; (next != NoRung) != (silent && late && mute) {
+			if next := x.climb().Next; (next != noun.NoRung) != (silent && late && mute) {
 				t.Errorf("next is %s", next)
 			}
 		})
 	}
 	x := plannedAgent(t, time.Hour)
-	x.must(ProgressTask{Work: x.work(), Percent: PercentOf(60)})
+	x.must(ProgressTask{Work: x.work(), Percent: noun.PercentOf(60)})
 	x.beating(90 * time.Minute)
 	v := x.s.Verdict(1, true)
 	for _, want := range []string{"the last sign of progress with task 1 was 1h30m0s ago", "task 1 was expected to be done 30m0s ago, and 60 % of it is done by its own word"} {
@@ -166,31 +168,31 @@ func TestSeed002Section1_5_2AllThreeConditions(t *testing.T) {
 // priority, and has 5 minutes; it has failed only when it does not answer and its beats have
 // stopped, or when it says that it cannot go on. Otherwise a human is told.
 func TestSeed002Section1_5_3SlowOrFailed(t *testing.T) {
-	reporting := func(r *RoleSpec) { r.HealthEvery, r.HealthMissed, r.Ladder = time.Minute, 3, LadderCareful }
-	ownBeats := func(r *RoleSpec) { r.Proof, r.Ladder = ProofAgent, LadderCareful }
-	byProcess := func(r *RoleSpec) { r.Ladder = LadderCareful }
+	reporting := func(r *noun.RoleSpec) { r.HealthEvery, r.HealthMissed, r.Ladder = time.Minute, 3, noun.LadderCareful }
+	ownBeats := func(r *noun.RoleSpec) { r.Proof, r.Ladder = noun.ProofAgent, noun.LadderCareful }
+	byProcess := func(r *noun.RoleSpec) { r.Ladder = noun.LadderCareful }
 	for _, tc := range []struct {
 		name  string
-		role  func(*RoleSpec)
+		role  func(*noun.RoleSpec)
 		beats func(x *hung)
 		// after the inquiry
 		say  func(x *hung)
-		want Rung // that follows the inquiry
-		done TaskState
+		want noun.Rung // that follows the inquiry
+		done noun.TaskState
 	}{
 		{"answers", reporting, func(x *hung) { x.must(Declare{Speaker: x.me}) },
-			func(x *hung) { x.must(SendMail{Speaker: x.me, To: hungName, Subject: "s", ReplyTo: x.climb().Inquiry}) }, NoRung, TaskInProgress},
-		{"does not answer, and its reports have stopped", reporting, func(*hung) {}, func(*hung) {}, RungInterrupt, TaskInProgress},
-		{"does not answer, and its reports go on", reporting, func(x *hung) { x.must(Declare{Speaker: x.me}) }, func(*hung) {}, RungEscalate, TaskInProgress},
-		{"does not answer, and its own beats go on", ownBeats, func(x *hung) { x.beat(0, BeatLease, 1) }, func(*hung) {}, RungEscalate, TaskInProgress},
-		{"does not answer, and sends no beats of its own", byProcess, func(*hung) {}, func(*hung) {}, RungInterrupt, TaskInProgress},
+			func(x *hung) { x.must(SendMail{Speaker: x.me, To: hungName, Subject: "s", ReplyTo: x.climb().Inquiry}) }, noun.NoRung, noun.TaskInProgress},
+		{"does not answer, and its reports have stopped", reporting, func(*hung) {}, func(*hung) {}, noun.RungInterrupt, noun.TaskInProgress},
+		{"does not answer, and its reports go on", reporting, func(x *hung) { x.must(Declare{Speaker: x.me}) }, func(*hung) {}, noun.RungEscalate, noun.TaskInProgress},
+		{"does not answer, and its own beats go on", ownBeats, func(x *hung) { x.beat(0, BeatLease, 1) }, func(*hung) {}, noun.RungEscalate, noun.TaskInProgress},
+		{"does not answer, and sends no beats of its own", byProcess, func(*hung) {}, func(*hung) {}, noun.RungInterrupt, noun.TaskInProgress},
 		{"says that it cannot go on", reporting, func(x *hung) { x.must(Declare{Speaker: x.me}) },
-			func(x *hung) { x.must(FailTask{Work: x.work(), Reason: "cannot go on"}) }, NoRung, TaskFailed},
+			func(x *hung) { x.must(FailTask{Work: x.work(), Reason: "cannot go on"}) }, noun.NoRung, noun.TaskFailed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			x := plannedAgent(t, time.Minute, tc.role)
 			x.must(Declare{Speaker: x.me})
-			x.must(ProgressTask{Work: x.work(), Percent: PercentOf(10)})
+			x.must(ProgressTask{Work: x.work(), Percent: noun.PercentOf(10)})
 			pass := func(span time.Duration) {
 				for end := x.clock.Add(span); x.clock < end; {
 					x.beating(min(30*time.Second, end.Sub(x.clock)))
@@ -198,7 +200,7 @@ func TestSeed002Section1_5_3SlowOrFailed(t *testing.T) {
 				}
 			}
 			pass(stalledAfter + time.Minute)
-			for _, r := range []Rung{RungNudge, RungWake} {
+			for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake} {
 				pass(max(0, x.climb().Due.Sub(x.clock)))
 				if x.climb().Next != r {
 					t.Fatalf("next is %s (%s), want %s", x.climb().Next, x.climb().Why, r)
@@ -206,7 +208,7 @@ func TestSeed002Section1_5_3SlowOrFailed(t *testing.T) {
 				x.must(x.step())
 			}
 			m := x.s.Mail(x.climb().Inquiry)
-			if m.Priority != MailHigh || m.Kind != "status-inquiry" || !strings.Contains(m.Body, "task 1; answer within 5m0s") || strings.Contains(m.Body, "secret") {
+			if m.Priority != noun.MailHigh || m.Kind != "status-inquiry" || !strings.Contains(m.Body, "task 1; answer within 5m0s") || strings.Contains(m.Body, "secret") {
 				t.Errorf("the inquiry: %+v", m)
 			}
 			if wait := x.climb().Due.Sub(x.clock); wait != 5*time.Minute {
@@ -216,22 +218,22 @@ func TestSeed002Section1_5_3SlowOrFailed(t *testing.T) {
 			due := x.plan().Due
 			tc.say(x)
 			pass(4 * time.Minute)
-			if c := x.climb(); c.Next != tc.want || tc.want != NoRung && c.Due > x.clock {
+			if c := x.climb(); c.Next != tc.want || tc.want != noun.NoRung && c.Due > x.clock {
 				t.Fatalf("next is %s (%s) in %s, want %s", c.Next, c.Why, c.Due.Sub(x.clock), tc.want)
 			}
 			if got := x.s.Task(x.task).State; got != tc.done {
 				t.Errorf("the task is %s", got)
 			}
 			switch {
-			case tc.want != NoRung:
+			case tc.want != noun.NoRung:
 				x.must(x.step())
-				if x.plan().Due != due || x.agent(hungName).Order != NoOrder {
+				if x.plan().Due != due || x.agent(hungName).Order != noun.NoOrder {
 					t.Errorf("%+v, order %s", x.plan(), x.agent(hungName).Order)
 				}
-				if told := x.events("agent.needs_human"); (told == 1) != (tc.want == RungEscalate) {
+				if told := x.events("agent.needs_human"); (told == 1) != (tc.want == noun.RungEscalate) {
 					t.Errorf("%d calls for a human", told)
 				}
-			case tc.done == TaskInProgress:
+			case tc.done == noun.TaskInProgress:
 				if p := x.plan(); p.Due != x.clock.Add(-4*time.Minute+answerExtends) || p.Extended != 1 || x.verdict() != AgentHealthy {
 					t.Errorf("after an answer: %+v, %s", p, x.verdict())
 				}

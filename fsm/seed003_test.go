@@ -3,11 +3,13 @@ package fsm
 import (
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // Seed 003, Default Configuration: every key, its default and how it is called here.
 func TestSeed003DefaultConfiguration(t *testing.T) {
-	set := DefaultSettings()
+	set := noun.DefaultSettings()
 	for _, x := range []struct {
 		seed, key, want string
 	}{
@@ -19,9 +21,9 @@ func TestSeed003DefaultConfiguration(t *testing.T) {
 		{"maxCancellationsPerRun: 10", "watchdog_max_cancellations", "10"},
 	} {
 		got, ok := "", false
-		for i := range settingTable {
-			if d := &settingTable[i]; d.name == x.key {
-				got, ok = d.show(&set), true
+		for i := range noun.SettingTable {
+			if d := &noun.SettingTable[i]; d.Name == x.key {
+				got, ok = d.Show(&set), true
 			}
 		}
 		if !ok || got != x.want {
@@ -34,7 +36,7 @@ func TestSeed003DefaultConfiguration(t *testing.T) {
 func TestSeed003StalledDetectionAlgorithm(t *testing.T) {
 	d := newDrive(t)
 	d.jump(time.Hour)
-	d.room("r", RoleSpec{Name: "a", AckLimit: 7 * 24 * time.Hour, PendingLimit: 7 * 24 * time.Hour})
+	d.room("r", noun.RoleSpec{Name: "a", AckLimit: 7 * 24 * time.Hour, PendingLimit: 7 * 24 * time.Hour})
 	is := func(want RoomState, when string) {
 		t.Helper()
 		if q := d.s.Quiet(d.s.Room("r")); q.State != want {
@@ -42,7 +44,7 @@ func TestSeed003StalledDetectionAlgorithm(t *testing.T) {
 		}
 	}
 	is(RoomIdle, "without an open task")
-	d.must(PutSettings{Values: []KV{{"watchdog_threshold", "1m"}}})
+	d.must(PutSettings{Values: []noun.KV{{Key: "watchdog_threshold", Value: "1m"}}})
 	d.must(CreateTask{Room: "r", Role: "a", Title: "t"})
 	d.jump(119 * time.Second)
 	is(RoomActive, "too young")
@@ -54,7 +56,7 @@ func TestSeed003StalledDetectionAlgorithm(t *testing.T) {
 	is(RoomActive, "not for more than the threshold")
 	d.jump(time.Second)
 	is(RoomStalled, "for more than the threshold")
-	d.want(NotFound, WarnRoom{Room: 99}) // an error in one room cancels none
+	d.want(noun.NotFound, WarnRoom{Room: 99}) // an error in one room cancels none
 	is(RoomStalled, "after an error")
 }
 
@@ -64,13 +66,13 @@ func TestSeed003FutureCriteria(t *testing.T) {
 	t.Run("ensure-running and silent", func(t *testing.T) {
 		x := newSilentRoom(t)
 		x.jump(stalledAfter + time.Second)
-		if c := x.s.Climb(x.agent("r/a").ID); c.Next != RungNudge {
+		if c := x.s.Climb(x.agent("r/a").ID); c.Next != noun.RungNudge {
 			t.Errorf("next is %s (%s)", c.Next, c.Why)
 		}
 	})
 	t.Run("repeated failures", func(t *testing.T) {
 		x := newSilentRoom(t)
-		for range DefaultSettings().AttemptLimit {
+		for range noun.DefaultSettings().AttemptLimit {
 			w := Work{Speaker: x.me, Task: x.held, Attempt: x.s.Task(x.held).Attempt}
 			x.must(FailTask{Work: w, Reason: "no", Retryable: true})
 			if x.s.Task(x.held).State.Terminal() {
@@ -80,12 +82,12 @@ func TestSeed003FutureCriteria(t *testing.T) {
 			x.must(Claim{Speaker: x.me, Task: x.held})
 			x.must(StartTask{Work{Speaker: x.me, Task: x.held, Attempt: x.s.Task(x.held).Attempt}})
 		}
-		if got := x.s.Task(x.held).State; got != TaskFailed {
+		if got := x.s.Task(x.held).State; got != noun.TaskFailed {
 			t.Errorf("after as many failures as are allowed the task is %s", got)
 		}
 	})
 	t.Run("explicit time-out", func(t *testing.T) {
-		x := newSilentRoom(t, RoomWatch{Deadline: 30 * time.Minute})
+		x := newSilentRoom(t, noun.RoomWatch{Deadline: 30 * time.Minute})
 		for range 7 {
 			x.jump(5 * time.Minute)
 			x.must(ProgressTask{Work: x.work(), Note: "going on"})
@@ -117,10 +119,10 @@ func TestSeed003OpenQuestions(t *testing.T) {
 	})
 	t.Run("3 long-running on purpose", func(t *testing.T) {
 		x := newSilentRoom(t)
-		x.must(Declare{Speaker: x.me, Status: StatusBusy, For: 4 * time.Hour})
+		x.must(Declare{Speaker: x.me, Status: noun.StatusBusy, For: 4 * time.Hour})
 		x.jump(3 * time.Hour)
 		x.is(RoomExempt)
-		for _, w := range []RoomWatch{{Disabled: true}, {IdleLimit: 8 * time.Hour}} {
+		for _, w := range []noun.RoomWatch{{Disabled: true}, {IdleLimit: 8 * time.Hour}} {
 			x = newSilentRoom(t, w)
 			x.jump(7 * time.Hour)
 			if q := x.see(); q.State != RoomExempt && q.State != RoomActive {

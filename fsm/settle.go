@@ -1,25 +1,29 @@
 package fsm
 
-import "slices"
+import (
+	"slices"
+
+	"vigil/fsm/noun"
+)
 
 // shadow is what the indexes hold of an agent: taken before a change, compared
 // with the agent after it.
 type shadow struct {
-	id    AgentID
-	role  RoleID
-	host  HostID
-	proc  ProcState
-	part  PartState
-	order OrderKind
+	id    noun.AgentID
+	role  noun.RoleID
+	host  noun.HostID
+	proc  noun.ProcState
+	part  noun.PartState
+	order noun.OrderKind
 	busy  bool // takes no task: holds one, is paused or is to end
 	pause bool
 	park  bool // waits for the end of a breaker's or a usage limit's pause
 	off   bool // stopped by a human, or no longer declared
 }
 
-func (a *Agent) shadow() shadow {
+func shadowOf(a *noun.Agent) shadow {
 	return shadow{a.ID, a.Role, a.Host, a.Proc, a.Part, a.Order,
-		a.Task != 0 || a.Paused || a.Order == StopOrder || a.Retired, a.Paused, a.Waits() && !a.Stopped, a.Stopped || a.Retired}
+		a.Task != 0 || a.Paused || a.Order == noun.StopOrder || a.Retired, a.Paused, a.Waits() && !a.Stopped, a.Stopped || a.Retired}
 }
 
 // indexAgent adds (by 1) or takes away (by -1) an agent's share of the indexes.
@@ -35,7 +39,7 @@ func (s *State) indexAgent(w shadow, by int) {
 		return
 	}
 	hi.agents[w.id] = struct{}{}
-	if w.order != NoOrder {
+	if w.order != noun.NoOrder {
 		hi.orders[w.id] = struct{}{}
 	}
 }
@@ -55,17 +59,17 @@ func (s *State) reindexAgent(was, now shadow) {
 func (s *State) countAgent(w shadow, by int) {
 	d := uint32(by) // adding 2^32-1 takes one away
 	ri := s.roleIndexOf(w.role)
-	if w.proc != ProcNone {
+	if w.proc != noun.ProcNone {
 		s.procCount[w.proc] += d
 	}
-	if w.part != PartDisconnected {
+	if w.part != noun.PartDisconnected {
 		ri.live += d
 		s.live += d
 	}
-	if w.proc == ProcOrdered || w.proc == ProcAccepted {
+	if w.proc == noun.ProcOrdered || w.proc == noun.ProcAccepted {
 		ri.starting += d
 	}
-	if w.proc == ProcOrdered || w.proc.Fenced() {
+	if w.proc == noun.ProcOrdered || w.proc.Fenced() {
 		ri.lives += d
 		ri.locate(w.host, d)
 	}
@@ -78,24 +82,24 @@ func (s *State) countAgent(w shadow, by int) {
 	if w.park {
 		s.parked += d
 	}
-	if !w.busy && (w.part != PartDisconnected || w.proc == ProcOrdered || w.proc.Fenced()) {
+	if !w.busy && (w.part != noun.PartDisconnected || w.proc == noun.ProcOrdered || w.proc.Fenced()) {
 		ri.spare += d
 	}
 	if w.host == 0 {
 		return
 	}
 	switch hi := s.hostIndexOf(w.host); w.proc {
-	case ProcOrdered, ProcAccepted:
+	case noun.ProcOrdered, noun.ProcAccepted:
 		hi.starting += d
-	case ProcRunning:
+	case noun.ProcRunning:
 		hi.running += d
 	}
 }
 
 // locate counts a life of the role in or out of a host.
-func (ri *roleIndex) locate(h HostID, d uint32) {
+func (ri *roleIndex) locate(h noun.HostID, d uint32) {
 	if ri.on == nil {
-		ri.on = map[HostID]uint32{}
+		ri.on = map[noun.HostID]uint32{}
 	}
 	if ri.on[h] += d; ri.on[h] == 0 {
 		delete(ri.on, h)
@@ -105,19 +109,19 @@ func (ri *roleIndex) locate(h HostID, d uint32) {
 // settle ends a change of an agent: it brings indexes, timers and the starts
 // that are due in line, and notes whom to tell. Every change of an agent passes
 // here (law L11: there is one choke point).
-func (s *State) settle(a *Agent, was shadow) {
+func (s *State) settle(a *noun.Agent, was shadow) {
 	s.dismiss(a)
 	s.drain(a)
 	a.Rev = s.meta.Index
-	if now := a.shadow(); now != was {
+	if now := shadowOf(a); now != was {
 		s.reindexAgent(was, now)
-		if a.Order != NoOrder && a.Host != 0 {
+		if a.Order != noun.NoOrder && a.Host != 0 {
 			s.res.Effects.Hosts = append(s.res.Effects.Hosts, a.Host)
 		}
-		if was.order != NoOrder && was.host != 0 && (a.Order == NoOrder || a.Host != was.host) {
+		if was.order != noun.NoOrder && was.host != 0 && (a.Order == noun.NoOrder || a.Host != was.host) {
 			s.res.Effects.Hosts = append(s.res.Effects.Hosts, was.host) // withdrawn or done
 		}
-		if was.proc == ProcOrdered || was.proc == ProcAccepted {
+		if was.proc == noun.ProcOrdered || was.proc == noun.ProcAccepted {
 			s.res.Effects.Plan = true // a start slot may be free again
 		}
 	}
@@ -132,13 +136,13 @@ func (s *State) settle(a *Agent, was shadow) {
 }
 
 // idle tells that nothing of the agent runs or may run.
-func (v *View) idle(a *Agent) bool {
-	return !a.Proc.Fenced() && a.Proc != ProcOrdered && a.Part == PartDisconnected &&
+func (v *View) idle(a *noun.Agent) bool {
+	return !a.Proc.Fenced() && a.Proc != noun.ProcOrdered && a.Part == noun.PartDisconnected &&
 		v.leases.Get(a.ID).Fence == 0
 }
 
 // agentDeadline is when an agent must be looked at again; 0: never.
-func (v *View) agentDeadline(a *Agent) Time {
+func (v *View) agentDeadline(a *noun.Agent) noun.Time {
 	at, prompt := v.limitOf(a), v.promptDeadline(a)
 	if at == 0 || prompt != 0 && prompt < at {
 		return prompt
@@ -147,18 +151,18 @@ func (v *View) agentDeadline(a *Agent) Time {
 }
 
 // limitOf is when the next limit of an agent is over; 0: it has none.
-func (v *View) limitOf(a *Agent) Time {
+func (v *View) limitOf(a *noun.Agent) noun.Time {
 	set := &v.meta.Settings
 	switch {
-	case a.Proc == ProcOrdered:
+	case a.Proc == noun.ProcOrdered:
 		return a.OrderSince.Add(set.AcceptLimit)
-	case a.Task != 0 && a.Order != StopOrder:
+	case a.Task != 0 && a.Order != noun.StopOrder:
 		if limit := v.roles.Get(a.Role).Spec.TurnLimit; limit > 0 {
 			return a.TaskSince.Add(limit)
 		}
-	case a.Part == PartDisconnected && (a.Proc == ProcRunning && a.Order == NoOrder || a.Proc == ProcAccepted && a.Order != StopOrder):
-		return max(a.StartedAt, a.Since, a.screenExcuse()).Add(v.roles.Get(a.Role).Spec.StartLimit)
-	case a.Proc == ProcRunning && a.Order == NoOrder && a.useful() && (a.Failures > 0 || a.Parked):
+	case a.Part == noun.PartDisconnected && (a.Proc == noun.ProcRunning && a.Order == noun.NoOrder || a.Proc == noun.ProcAccepted && a.Order != noun.StopOrder):
+		return max(a.StartedAt, a.Since, a.ScreenExcuse()).Add(v.roles.Get(a.Role).Spec.StartLimit)
+	case a.Proc == noun.ProcRunning && a.Order == noun.NoOrder && a.Useful() && (a.Failures > 0 || a.Parked):
 		return a.StartedAt.Add(set.HealthyAfter)
 	case !a.Proc.Fenced() && a.NotBefore > v.meta.Clock:
 		return a.NotBefore
@@ -166,12 +170,12 @@ func (v *View) limitOf(a *Agent) Time {
 	return 0
 }
 
-func (s *State) fireAgent(id AgentID) {
+func (s *State) fireAgent(id noun.AgentID) {
 	a := s.agents.Mut(id)
 	if a == nil {
 		return
 	}
-	was := a.shadow()
+	was := shadowOf(a)
 	a.Armed = 0
 	if at := s.promptDeadline(a); at != 0 && at <= s.meta.Clock {
 		s.callForPrompt(a)
@@ -182,15 +186,15 @@ func (s *State) fireAgent(id AgentID) {
 			why := "turn limit of " + s.roles.Get(a.Role).Spec.TurnLimit.String()
 			s.event("agent.turn_limit", about{agent: a, task: a.Task}, "the "+why+" is over")
 			s.overstay(a, why)
-		case a.Proc == ProcOrdered:
+		case a.Proc == noun.ProcOrdered:
 			s.withdraw(a, "its host did not accept the start order in time")
-		case a.Proc == ProcAccepted:
+		case a.Proc == noun.ProcAccepted:
 			why := "its host has accepted the start order but reported no process within the start limit"
 			s.event("agent.start_limit", about{agent: a, host: a.Host}, why)
 			s.overstay(a, why)
-		case a.Proc == ProcRunning && a.Part != PartDisconnected:
+		case a.Proc == noun.ProcRunning && a.Part != noun.PartDisconnected:
 			s.recovered(a)
-		case a.Proc == ProcRunning:
+		case a.Proc == noun.ProcRunning:
 			s.event("agent.start_limit", about{agent: a}, "it runs but has not joined; it is replaced")
 			s.overstay(a, "runs without having joined within the start limit")
 			a.Overdue = a.Done == 0 // one that hangs after its work is replaced at no charge
@@ -202,7 +206,7 @@ func (s *State) fireAgent(id AgentID) {
 // removeAgent forgets a retired agent of which nothing runs. Incarnations of
 // agents that are created later begin above its own, so that a late word of a
 // removed agent can never be taken for theirs.
-func (s *State) removeAgent(a *Agent) {
+func (s *State) removeAgent(a *noun.Agent) {
 	s.meta.IncFloor = max(s.meta.IncFloor, a.Inc)
 	s.rearm(timerAgent, uint64(a.ID), &a.Armed, 0)
 	l := s.leases.Mut(a.ID)
@@ -211,7 +215,7 @@ func (s *State) removeAgent(a *Agent) {
 	s.dropChain(a, "its overseer is no longer declared")
 	s.unwant(a)
 	s.dropMailbox(a.ID)
-	s.indexAgent(a.shadow(), -1)
+	s.indexAgent(shadowOf(a), -1)
 	delete(s.agentByName, a.Name)
 	room, role, id := a.Room, a.Role, a.ID
 	s.event("agent.removed", about{agent: a}, "no longer declared")
@@ -227,7 +231,7 @@ func (s *State) removeAgent(a *Agent) {
 // unlist takes an agent off the list of its role. The ends go without a copy, and one copy
 // does for all until the next view (the roles have another generation then): views keep what
 // they see.
-func (s *State) unlist(r *Role, id AgentID) {
+func (s *State) unlist(r *noun.Role, id noun.AgentID) {
 	switch n := len(r.Agents); id {
 	case r.Agents[0]:
 		r.Agents = r.Agents[1:]

@@ -1,33 +1,37 @@
 package fsm
 
-import "slices"
+import (
+	"slices"
+
+	"vigil/fsm/noun"
+)
 
 // settleBooks charges everything that has changed. What has grown beyond a whole budget, the
 // reserve included, is cut: only what may not be refused can come so far.
 func (s *State) settleBooks() {
 	for s.ledger.unsettled {
 		s.ledger.unsettled = false
-		s.tasks.Settle(func(t *Task) { s.cutTask(t) })
-		s.mails.Settle(func(m *Mail) { s.cutMail(m) })
-		s.agents.Settle(func(a *Agent) { s.cutAgent(a) })
-		s.roles.Settle(func(*Role) {})
-		s.rooms.Settle(func(rm *Room) { s.cutRoom(rm) })
-		s.hosts.Settle(func(h *Host) { s.cutHost(h) })
-		s.sessions.Settle(func(ss *Session) { s.cutSession(ss) })
-		s.escalations.Settle(func(*Escalation) { s.cutHistory() })
-		s.events.Settle(func(*Event) { s.cutHistory() })
+		s.tasks.Settle(func(t *noun.Task) { s.cutTask(t) })
+		s.mails.Settle(func(m *noun.Mail) { s.cutMail(m) })
+		s.agents.Settle(func(a *noun.Agent) { s.cutAgent(a) })
+		s.roles.Settle(func(*noun.Role) {})
+		s.rooms.Settle(func(rm *noun.Room) { s.cutRoom(rm) })
+		s.hosts.Settle(func(h *noun.Host) { s.cutHost(h) })
+		s.sessions.Settle(func(ss *noun.Session) { s.cutSession(ss) })
+		s.escalations.Settle(func(*noun.Escalation) { s.cutHistory() })
+		s.events.Settle(func(*noun.Event) { s.cutHistory() })
 	}
 }
 
 // spare makes space for a fact that is beyond a whole budget, by what may go, and tells how
 // many bytes are missing then.
-func (s *State) spare(p Purse, room RoomID) (missing int64) {
+func (s *State) spare(p noun.Purse, room noun.RoomID) (missing int64) {
 	if s.over(p, room) <= 0 {
 		return 0
 	}
-	levels := []RoomID{0}
-	if room != 0 && p < roomPurses {
-		levels = []RoomID{room, 0}
+	levels := []noun.RoomID{0}
+	if room != 0 && p < noun.RoomPurses {
+		levels = []noun.RoomID{room, 0}
 	}
 	var more [2]int64
 	for i, r := range levels {
@@ -51,16 +55,16 @@ func shorten(text *string, missing *int64) (cut int64) {
 	if *missing <= 0 || *text == "" {
 		return 0
 	}
-	keep := clip(*text, int(max(0, int64(len(*text))-*missing)))
+	keep := noun.Clip(*text, int(max(0, int64(len(*text))-*missing)))
 	cut = int64(len(*text) - len(keep))
 	*text, *missing = keep, *missing-cut
 	return cut
 }
 
 // cutTask cuts what was said of a task last: its text stays as long as it is open.
-func (s *State) cutTask(t *Task) {
-	missing := s.spare(ForTasks, t.Room)
-	if missing <= 0 || t.droppable() == len(t.Text) {
+func (s *State) cutTask(t *noun.Task) {
+	missing := s.spare(noun.ForTasks, t.Room)
+	if missing <= 0 || t.Droppable() == len(t.Text) {
 		return
 	}
 	t = s.tasks.Mut(t.ID)
@@ -81,15 +85,15 @@ func (s *State) cutTask(t *Task) {
 }
 
 // cutMail cuts what vigil itself has written: a client's mail was refused.
-func (s *State) cutMail(m *Mail) {
-	if missing := s.spare(ForMail, m.Room); missing > 0 && m.Body != "" {
+func (s *State) cutMail(m *noun.Mail) {
+	if missing := s.spare(noun.ForMail, m.Room); missing > 0 && m.Body != "" {
 		shorten(&s.mails.Mut(m.ID).Body, &missing)
 	}
 }
 
 // cutAgent cuts the words about an agent; what it needs to go on (its resume value) stays.
-func (s *State) cutAgent(a *Agent) {
-	missing := s.spare(ForAgents, a.Room)
+func (s *State) cutAgent(a *noun.Agent) {
+	missing := s.spare(noun.ForAgents, a.Room)
 	if missing <= 0 {
 		return
 	}
@@ -106,7 +110,7 @@ func (s *State) cutAgent(a *Agent) {
 		a.Declared = &d
 	}
 	if a.Noted != nil {
-		a.note(func(n *Notes) {
+		a.Note(func(n *noun.Notes) {
 			for _, text := range []*string{&n.PauseWhy, &n.IntentWhy} {
 				shorten(text, &missing)
 			}
@@ -114,41 +118,41 @@ func (s *State) cutAgent(a *Agent) {
 	}
 }
 
-func (s *State) cutRoom(rm *Room) {
-	if missing := s.spare(ForAgents, rm.ID); missing > 0 && rm.PauseWhy != "" {
+func (s *State) cutRoom(rm *noun.Room) {
+	if missing := s.spare(noun.ForAgents, rm.ID); missing > 0 && rm.PauseWhy != "" {
 		shorten(&s.rooms.Mut(rm.ID).PauseWhy, &missing)
 	}
 }
 
-func (s *State) cutHost(h *Host) {
-	if s.over(ForHosts, 0) > 0 && len(h.Warnings) > 0 {
+func (s *State) cutHost(h *noun.Host) {
+	if s.over(noun.ForHosts, 0) > 0 && len(h.Warnings) > 0 {
 		s.hosts.Mut(h.ID).Warnings = nil
 	}
 }
 
 // cutSession forgets the oldest answers of a session and the sentences of the others. What
 // is forgotten is not executed a second time: such a number is too old from then on.
-func (s *State) cutSession(ss *Session) {
-	if s.over(ForSessions, 0) <= 0 {
+func (s *State) cutSession(ss *noun.Session) {
+	if s.over(noun.ForSessions, 0) <= 0 {
 		return
 	}
 	ss = s.sessions.Mut(ss.ID)
 	kept := slices.Clone(ss.Answers) // views have the others
-	slices.SortFunc(kept, func(a, b Answer) int { return int(int64(a.Seq) - int64(b.Seq)) })
-	if n := len(kept) - leastAnswers; n > 0 {
+	slices.SortFunc(kept, func(a, b noun.Answer) int { return int(int64(a.Seq) - int64(b.Seq)) })
+	if n := len(kept) - noun.LeastAnswers; n > 0 {
 		ss.Forgot = max(ss.Forgot, kept[n-1].Seq)
 		kept = slices.Clone(kept[n:])
 	}
 	for i := range kept {
 		kept[i].Out.Detail = ""
 	}
-	ss.Answers, ss.gen = kept, s.sessions.Generation()
+	ss.Keep(kept, s.sessions.Generation())
 }
 
 // cutHistory drops the oldest events; their number is bounded by a setting too.
 func (s *State) cutHistory() {
 	for range 64 {
-		if s.over(ForHistory, 0) <= 0 || s.meta.NextEvent-s.meta.FirstEvent <= 1 {
+		if s.over(noun.ForHistory, 0) <= 0 || s.meta.NextEvent-s.meta.FirstEvent <= 1 {
 			return
 		}
 		s.events.Del(s.meta.FirstEvent)

@@ -1,10 +1,14 @@
 package fsm
 
-import "time"
+import (
+	"time"
+
+	"vigil/fsm/noun"
+)
 
 // Signals gathers what is known of an agent. leader tells whether somebody leads; a
 // server that answers from an old state says false.
-func (v *View) Signals(id AgentID, leader bool) Signals {
+func (v *View) Signals(id noun.AgentID, leader bool) Signals {
 	a := v.Agent(id)
 	if a == nil {
 		return Signals{}
@@ -21,18 +25,18 @@ func (v *View) Signals(id AgentID, leader bool) Signals {
 		g.ProcAge = now.Sub(a.StartedAt)
 	}
 	if x := a.LastExit; x != nil && x.Inc == a.Inc && !a.Proc.Fenced() {
-		g.Exit, g.ProcAge = x.sentence(), now.Sub(x.At)
-		if x.Kind == ExitFenceEnded {
+		g.Exit, g.ProcAge = x.Sentence(), now.Sub(x.At)
+		if x.Kind == noun.ExitFenceEnded {
 			g.Exit = "was given up: " + x.Reason
 		}
 	}
-	if a.Order != NoOrder {
+	if a.Order != noun.NoOrder {
 		g.OrderAge = now.Sub(a.OrderSince)
 	}
 	if h := v.Host(a.Host); h != nil {
 		g.Host, g.HostName = h.State, h.Name
-		if h.State == HostSuspect && h.SuspectWhy == whyBlocked {
-			g.Host = HostReady // it beats and holds its streams: only gossip does not get through
+		if h.State == noun.HostSuspect && h.SuspectWhy == whyBlocked {
+			g.Host = noun.HostReady // it beats and holds its streams: only gossip does not get through
 		}
 	}
 	if code := v.paused(a); code != "" {
@@ -58,12 +62,12 @@ func (v *View) Signals(id AgentID, leader bool) Signals {
 }
 
 // workSignals adds what is known of its task, or of the one that it does not take.
-func (v *View) workSignals(a *Agent, g *Signals) {
+func (v *View) workSignals(a *noun.Agent, g *Signals) {
 	now := v.meta.Clock
 	if t := v.Task(a.Task); t != nil {
 		g.Task, g.TaskState = t.ID, t.State
 		last := max(t.ChangedAt, t.Progress)
-		last = max(last, min(a.excusedUntil(), now))
+		last = max(last, min(a.ExcusedUntil(), now))
 		g.Away = v.absent(a, last)
 		g.ProgressAge = now.Sub(last) - g.Away
 		if p := t.Planned(); t.State.Held() {
@@ -71,25 +75,25 @@ func (v *View) workSignals(a *Agent, g *Signals) {
 		}
 		return
 	}
-	if a.Part == PartDisconnected {
+	if a.Part == noun.PartDisconnected {
 		return
 	}
 	if t := v.Task(v.FirstPending(a.Role)); t != nil {
 		since := max(t.ChangedAt, a.Since, a.TaskSince)
-		since = max(since, min(a.excusedUntil(), now))
+		since = max(since, min(a.ExcusedUntil(), now))
 		g.Away = v.absent(a, since)
 		g.Waiting = now.Sub(since) - g.Away
 	}
 }
 
 // Verdict judges an agent by everything that is known of it.
-func (v *View) Verdict(id AgentID, leader bool) AgentVerdict {
+func (v *View) Verdict(id noun.AgentID, leader bool) AgentVerdict {
 	g := v.Signals(id, leader)
 	return Judge(&g)
 }
 
 // offReason tells why nobody expects the agent to run; empty: it should.
-func (v *View) offReason(a *Agent) string {
+func (v *View) offReason(a *noun.Agent) string {
 	switch code := v.whyNot(a); code {
 	case "deleting", "retired", "stopped", "paused", "room_paused", "all_paused", "no_runner", "no_task":
 		return v.Why(a.ID).Text
@@ -99,14 +103,14 @@ func (v *View) offReason(a *Agent) string {
 
 // Presence is how an agent is seen from outside (seed 002, section 1.6).
 type Presence struct {
-	Status     string // online, idle, busy, offline or not_found
-	LastSeen   Time   // of the last proof of its life; 0: none
-	Registered Time   // start of the present or last life; 0: none
-	Offline    Time   // since when it is offline; 0: it is not, or it never was anything else
+	Status     string    // online, idle, busy, offline or not_found
+	LastSeen   noun.Time // of the last proof of its life; 0: none
+	Registered noun.Time // start of the present or last life; 0: none
+	Offline    noun.Time // since when it is offline; 0: it is not, or it never was anything else
 }
 
 // Presence tells how an agent with this verdict is seen from outside.
-func (s *View) Presence(id AgentID, v *AgentVerdict) Presence {
+func (s *View) Presence(id noun.AgentID, v *AgentVerdict) Presence {
 	a := s.Agent(id)
 	if a == nil {
 		return Presence{Status: AgentNotFound.String()}
@@ -117,7 +121,7 @@ func (s *View) Presence(id AgentID, v *AgentVerdict) Presence {
 		p.LastSeen = max(p.LastSeen, t.Progress)
 	}
 	switch {
-	case !a.Proc.Fenced() && a.Part == PartDisconnected:
+	case !a.Proc.Fenced() && a.Part == noun.PartDisconnected:
 		p.Status = AgentOffline.String()
 		p.Offline = a.Since
 		if x := a.LastExit; x != nil && x.Inc == a.Inc {
@@ -125,16 +129,16 @@ func (s *View) Presence(id AgentID, v *AgentVerdict) Presence {
 		}
 	case v.Kind == AgentBusy, a.Task != 0 && v.Kind != AgentNeedsInput && v.Kind != AgentParked:
 		p.Status = AgentBusy.String()
-	case a.Part == PartWaiting:
+	case a.Part == noun.PartWaiting:
 		p.Status = AgentIdle.String()
 	}
 	return p
 }
 
 // lastSeen is the last proof of life: of a lease, of a fence, or by its own word or mail.
-func lastSeen(a *Agent, l *Lease) Time {
+func lastSeen(a *noun.Agent, l *noun.Lease) noun.Time {
 	seen := max(a.StartedAt, a.Since)
-	for _, until := range [...]Time{l.Until, l.Fence} {
+	for _, until := range [...]noun.Time{l.Until, l.Fence} {
 		if until != 0 {
 			seen = max(seen, until.Add(-time.Duration(l.TTL)))
 		}
@@ -142,7 +146,7 @@ func lastSeen(a *Agent, l *Lease) Time {
 	if d := a.Declared; d != nil {
 		seen = max(seen, d.At)
 	}
-	if a.patrols() > 0 {
+	if a.Patrols() > 0 {
 		seen = max(seen, a.Notes().Chain.PatrolAt)
 	}
 	return max(seen, a.Notes().MailAt)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"vigil/fsm/noun"
 	"vigil/fsm/table"
 )
 
@@ -13,41 +14,41 @@ import (
 // servers' hashes cover. The Image that State.Copy returns never changes.
 type Image struct {
 	meta     meta
-	rooms    table.Table[RoomID, Room]
-	roles    table.Table[RoleID, Role]
-	agents   table.Table[AgentID, Agent]
-	leases   table.Table[AgentID, Lease] // by AgentID
-	tasks    table.Table[TaskID, Task]
-	hosts    table.Table[HostID, Host]
-	sessions table.Table[SessionID, Session]
-	events   table.Table[uint64, Event]
-	mails    table.Table[MailID, Mail]
+	rooms    table.Table[noun.RoomID, noun.Room]
+	roles    table.Table[noun.RoleID, noun.Role]
+	agents   table.Table[noun.AgentID, noun.Agent]
+	leases   table.Table[noun.AgentID, noun.Lease] // by AgentID
+	tasks    table.Table[noun.TaskID, noun.Task]
+	hosts    table.Table[noun.HostID, noun.Host]
+	sessions table.Table[noun.SessionID, noun.Session]
+	events   table.Table[uint64, noun.Event]
+	mails    table.Table[noun.MailID, noun.Mail]
 
-	escalations table.Table[EscalationID, Escalation]
+	escalations table.Table[noun.EscalationID, noun.Escalation]
 }
 
 // meta holds the replicated values of which there is one.
 type meta struct {
 	Index     uint64 // of the last entry applied
-	Clock     Time
+	Clock     noun.Time
 	Epoch     uint32
-	HoldUntil Time // no start before (restore of a backup)
-	StartTAT  Time // start rate: theoretical arrival time of the next start
-	IncFloor  Incarnation
+	HoldUntil noun.Time // no start before (restore of a backup)
+	StartTAT  noun.Time // start rate: theoretical arrival time of the next start
+	IncFloor  noun.Incarnation
 
-	Stint       Stint
-	Settings    Settings
+	Stint       noun.Stint
+	Settings    noun.Settings
 	SettingsRev uint64
-	Servers     []PutServer // by id
-	Marks       []MarkReport
+	Servers     []noun.Server // by id
+	Marks       []noun.MarkReport
 	Diverged    []string
 
-	NextRoom    RoomID
-	NextRole    RoleID
-	NextAgent   AgentID
-	NextHost    HostID
-	NextTask    TaskID
-	NextSession SessionID
+	NextRoom    noun.RoomID
+	NextRole    noun.RoleID
+	NextAgent   noun.AgentID
+	NextHost    noun.HostID
+	NextTask    noun.TaskID
+	NextSession noun.SessionID
 	FirstEvent  uint64 // oldest kept
 	NextEvent   uint64
 	FinishSeq   uint64
@@ -56,18 +57,18 @@ type meta struct {
 	// Pause of everything (law L9): no starts, no new tasks.
 	Paused  bool
 	PauseBy string
-	PauseAt Wall
+	PauseAt noun.Wall
 
-	Brake      Brake
-	Tombstones []Tombstone // of deleted rooms, oldest first, at most MaxTombstones
-	PauseWhy   string      // of the pause of everything
+	Brake      noun.Brake
+	Tombstones []noun.Tombstone // of deleted rooms, oldest first, at most MaxTombstones
+	PauseWhy   string           // of the pause of everything
 
-	LastMail     MailID   // handed out
-	LastDelivery uint64   // of mail
-	Watchdog     Watchdog // the conversation watchdog
-	Escalations  Escalations
+	LastMail     noun.MailID   // handed out
+	LastDelivery uint64        // of mail
+	Watchdog     noun.Watchdog // the conversation watchdog
+	Escalations  noun.Escalations
 
-	Ladder LadderWindow // rungs of the ladder for stuck agents
+	Ladder noun.LadderWindow // rungs of the ladder for stuck agents
 
 	Level uint32 // the feature level that has begun
 
@@ -77,27 +78,6 @@ type meta struct {
 	Unreported []string
 }
 
-// Tombstone remembers a deleted room, so that whoever asks is told who deleted it.
-type Tombstone struct {
-	Room string
-	By   string
-	At   Wall
-}
-
-// Stint is one leader's time in office.
-type Stint struct {
-	Term    uint64
-	Server  string
-	APIAddr string
-}
-
-// MarkReport gathers the hashes of the state at one Mark.
-type MarkReport struct {
-	Index  uint64
-	Voters []string
-	Hashes []KV // server id, hash
-}
-
 // State is the live state: the replicated image and the indexes that are built
 // from it. See the package comment for who may use it.
 type State struct {
@@ -105,10 +85,10 @@ type State struct {
 	Image
 	derived
 
-	looked []TaskID // looks at overseers that ended in what is being applied; empty between entries
-	now    *Entry   // being applied
-	res    Result   // reused
-	steps  int      // that this entry may still take in working off what goes, see clear.go
+	looked []noun.TaskID // looks at overseers that ended in what is being applied; empty between entries
+	now    *Entry        // being applied
+	res    noun.Result   // reused
+	steps  int           // that this entry may still take in working off what goes, see clear.go
 }
 
 // View reads the state and has no way to write: its tables only give. It belongs under the lock
@@ -121,22 +101,22 @@ type View struct {
 // readers are the tables of a state, for reading.
 type readers struct {
 	meta     *meta
-	rooms    table.Reader[RoomID, Room]
-	roles    table.Reader[RoleID, Role]
-	agents   table.Reader[AgentID, Agent]
-	leases   table.Reader[AgentID, Lease]
-	tasks    table.Reader[TaskID, Task]
-	hosts    table.Reader[HostID, Host]
-	sessions table.Reader[SessionID, Session]
-	events   table.Reader[uint64, Event]
-	mails    table.Reader[MailID, Mail]
+	rooms    table.Reader[noun.RoomID, noun.Room]
+	roles    table.Reader[noun.RoleID, noun.Role]
+	agents   table.Reader[noun.AgentID, noun.Agent]
+	leases   table.Reader[noun.AgentID, noun.Lease]
+	tasks    table.Reader[noun.TaskID, noun.Task]
+	hosts    table.Reader[noun.HostID, noun.Host]
+	sessions table.Reader[noun.SessionID, noun.Session]
+	events   table.Reader[uint64, noun.Event]
+	mails    table.Reader[noun.MailID, noun.Mail]
 
-	escalations table.Reader[EscalationID, Escalation]
+	escalations table.Reader[noun.EscalationID, noun.Escalation]
 
-	roleIdx   table.Reader[RoleID, roleIndex]
-	hostIdx   table.Reader[HostID, hostIndex]
-	roomIdx   table.Reader[RoomID, roomIndex]
-	mailboxes table.Reader[AgentID, mailbox]
+	roleIdx   table.Reader[noun.RoleID, roleIndex]
+	hostIdx   table.Reader[noun.HostID, hostIndex]
+	roomIdx   table.Reader[noun.RoomID, roomIndex]
+	mailboxes table.Reader[noun.AgentID, mailbox]
 }
 
 func (s *State) readers() readers {
@@ -147,56 +127,56 @@ func (s *State) readers() readers {
 
 // derived are the tables that are built from the image.
 type derived struct {
-	roleIdx   table.Table[RoleID, roleIndex]
-	hostIdx   table.Table[HostID, hostIndex]
-	roomIdx   table.Table[RoomID, roomIndex]
-	mailboxes table.Table[AgentID, mailbox]
+	roleIdx   table.Table[noun.RoleID, roleIndex]
+	hostIdx   table.Table[noun.HostID, hostIndex]
+	roomIdx   table.Table[noun.RoomID, roomIndex]
+	mailboxes table.Table[noun.AgentID, mailbox]
 }
 
 // indexes are what else is built from the image. Only Apply changes them.
 type indexes struct {
-	roomByName  map[string]RoomID
+	roomByName  map[string]noun.RoomID
 	roomNames   *btree.BTreeG[string]
-	agentByName map[string]AgentID
-	hostByKey   map[string]HostID
-	roleByName  map[roleKey]RoleID
+	agentByName map[string]noun.AgentID
+	hostByKey   map[string]noun.HostID
+	roleByName  map[roleKey]noun.RoleID
 	allQuiet    *btree.BTreeG[quietRoom] // active rooms by the beginning of their silence ...
 	ownQuiet    *btree.BTreeG[quietRoom] // ... and those with limits of their own by when they are stalled
 	timers      *btree.BTreeG[timer]
 	finished    *btree.BTreeG[finishedTask] // terminal tasks, oldest first
 	mailsSent   *btree.BTreeG[sentMail]
-	escByKey    map[escalationKey]EscalationID // the newest about something
+	escByKey    map[escalationKey]noun.EscalationID // the newest about something
 	escOpen     int
 	escAlone    int // of these, not acknowledged
 	escClosed   *btree.BTreeG[closedEscalation]
-	escPending  *btree.BTreeG[EscalationID] // with a notice that is to be delivered
-	starts      *btree.BTreeG[RoleID]       // roles of which starts are due now
-	retiring    *btree.BTreeG[RoleID]       // roles with agents that are still to be retired
-	clearing    *btree.BTreeG[RoomID]       // rooms with something to remove
-	atWork      idSet                       // agents that hold a task
-	offered     *btree.BTreeG[RoleID]       // roles with claimable tasks
-	overseers   idSet                       // agents of roles of overseers
-	looks       map[TaskID]AgentID          // tasks that ask triage about an overseer
+	escPending  *btree.BTreeG[noun.EscalationID] // with a notice that is to be delivered
+	starts      *btree.BTreeG[noun.RoleID]       // roles of which starts are due now
+	retiring    *btree.BTreeG[noun.RoleID]       // roles with agents that are still to be retired
+	clearing    *btree.BTreeG[noun.RoomID]       // rooms with something to remove
+	atWork      idSet                            // agents that hold a task
+	offered     *btree.BTreeG[noun.RoleID]       // roles with claimable tasks
+	overseers   idSet                            // agents of roles of overseers
+	looks       map[noun.TaskID]noun.AgentID     // tasks that ask triage about an overseer
 	ledger      ledger
-	wordy       ended[TaskID] // finished tasks with texts worth dropping
-	roomEnded   ended[TaskID] // finished tasks by room
-	mailsEnded  ended[MailID] // closed mails, in the cluster and by room
-	live        uint32        // participants that are not DISCONNECTED
-	parked      uint32        // agents that wait for the end of a pause, see Agent.Waits
-	taskCount   [TaskQuarantined + 1]uint64
-	procCount   [ProcLost + 1]uint32
+	wordy       ended[noun.TaskID] // finished tasks with texts worth dropping
+	roomEnded   ended[noun.TaskID] // finished tasks by room
+	mailsEnded  ended[noun.MailID] // closed mails, in the cluster and by room
+	live        uint32             // participants that are not DISCONNECTED
+	parked      uint32             // agents that wait for the end of a pause, see Agent.Waits
+	taskCount   [noun.TaskQuarantined + 1]uint64
+	procCount   [noun.ProcLost + 1]uint32
 	figures     Figures
 }
 
 type roleKey struct {
-	room RoomID
+	room noun.RoomID
 	name string
 }
 
 // roleIndex is what the state derives of a role's tasks and agents.
 type roleIndex struct {
 	queued, pending queue
-	tasks           [TaskQuarantined + 1]uint32
+	tasks           [noun.TaskQuarantined + 1]uint32
 	live            uint32
 	starting        uint32 // agents ordered or accepted
 	spare           uint32 // agents that run, or will, and hold no task
@@ -205,7 +185,7 @@ type roleIndex struct {
 	// ready are the agents that nothing of their own keeps from a start, lost those of them
 	// whose last life was lost with its host: the brake holds and paces these.
 	ready, lost idSet
-	on          map[HostID]uint32 // lives by host
+	on          map[noun.HostID]uint32 // lives by host
 	// owned is one more than the generation of the roles in which Role.Agents got memory that
 	// no view shares.
 	owned  uint64
@@ -217,18 +197,18 @@ type roleIndex struct {
 // queued orders tasks: highest priority first, then oldest.
 type queued struct {
 	prio int32
-	id   TaskID
+	id   noun.TaskID
 }
 
 type finishedTask struct {
 	seq uint64
-	id  TaskID
+	id  noun.TaskID
 }
 
 // hostIndex is what the state derives of a host's agents.
 type hostIndex struct {
-	orders   map[AgentID]struct{} // agents with an open order here
-	agents   map[AgentID]struct{} // agents whose newest incarnation is or was here
+	orders   map[noun.AgentID]struct{} // agents with an open order here
+	agents   map[noun.AgentID]struct{} // agents whose newest incarnation is or was here
 	running  uint32
 	starting uint32
 }
@@ -237,7 +217,7 @@ type hostIndex struct {
 func New() *State {
 	s := &State{}
 	s.View = View{s.readers(), &indexes{}}
-	s.meta.Settings, s.meta.Level = DefaultSettings(), Baseline
+	s.meta.Settings, s.meta.Level = noun.DefaultSettings(), Baseline
 	s.meta.NextRoom, s.meta.NextRole, s.meta.NextAgent, s.meta.NextHost = 1, 1, 1, 1
 	s.meta.NextTask, s.meta.NextSession = 1, 1
 	s.meta.FirstEvent, s.meta.NextEvent = 1, 1
@@ -250,13 +230,13 @@ func New() *State {
 func (s *State) reset() {
 	s.derived, s.looked = derived{}, nil
 	*s.indexes = indexes{
-		roomByName: map[string]RoomID{}, agentByName: map[string]AgentID{}, hostByKey: map[string]HostID{},
-		roleByName: map[roleKey]RoleID{}, escByKey: map[escalationKey]EscalationID{}, looks: map[TaskID]AgentID{},
-		roomNames: ordered[string](), starts: ordered[RoleID](), retiring: ordered[RoleID](), clearing: ordered[RoomID](),
-		offered: ordered[RoleID](), escPending: ordered[EscalationID](),
+		roomByName: map[string]noun.RoomID{}, agentByName: map[string]noun.AgentID{}, hostByKey: map[string]noun.HostID{},
+		roleByName: map[roleKey]noun.RoleID{}, escByKey: map[escalationKey]noun.EscalationID{}, looks: map[noun.TaskID]noun.AgentID{},
+		roomNames: ordered[string](), starts: ordered[noun.RoleID](), retiring: ordered[noun.RoleID](), clearing: ordered[noun.RoomID](),
+		offered: ordered[noun.RoleID](), escPending: ordered[noun.EscalationID](),
 		allQuiet: sorted(lessQuiet), ownQuiet: sorted(lessQuiet), timers: sorted(lessTimer), mailsSent: sorted(lessSent),
 		escClosed: sorted(lessClosed), finished: sorted(func(a, b finishedTask) bool { return a.seq < b.seq }),
-		wordy: newEnded[TaskID](), roomEnded: newEnded[TaskID](), mailsEnded: newEnded[MailID](),
+		wordy: newEnded[noun.TaskID](), roomEnded: newEnded[noun.TaskID](), mailsEnded: newEnded[noun.MailID](),
 	}
 }
 
@@ -282,28 +262,28 @@ func (s *State) Copy() *Image {
 func (i *Image) Index() uint64 { return i.meta.Index }
 
 // roleIndex is for reading; a role of which nothing is known yet has an empty one.
-func (v *View) roleIndex(id RoleID) *roleIndex {
+func (v *View) roleIndex(id noun.RoleID) *roleIndex {
 	if ri := v.roleIdx.Get(id); ri != nil {
 		return ri
 	}
 	return new(roleIndex)
 }
 
-func (v *View) roomIndex(id RoomID) *roomIndex {
+func (v *View) roomIndex(id noun.RoomID) *roomIndex {
 	if ri := v.roomIdx.Get(id); ri != nil {
 		return ri
 	}
 	return new(roomIndex)
 }
 
-func (v *View) hostIndex(id HostID) *hostIndex {
+func (v *View) hostIndex(id noun.HostID) *hostIndex {
 	if hi := v.hostIdx.Get(id); hi != nil {
 		return hi
 	}
 	return new(hostIndex)
 }
 
-func (s *State) roleIndexOf(id RoleID) *roleIndex {
+func (s *State) roleIndexOf(id noun.RoleID) *roleIndex {
 	if ri := s.roleIdx.Get(id); ri != nil {
 		return ri
 	}
@@ -311,12 +291,12 @@ func (s *State) roleIndexOf(id RoleID) *roleIndex {
 }
 
 // idSet is a set of agents in order; nil is an empty one.
-type idSet struct{ *btree.BTreeG[AgentID] }
+type idSet struct{ *btree.BTreeG[noun.AgentID] }
 
-func (x *idSet) put(id AgentID, in bool) {
+func (x *idSet) put(id noun.AgentID, in bool) {
 	switch {
 	case in && x.BTreeG == nil:
-		x.BTreeG = ordered[AgentID]()
+		x.BTreeG = ordered[noun.AgentID]()
 		x.Set(id)
 	case in:
 		x.Set(id)
@@ -325,7 +305,7 @@ func (x *idSet) put(id AgentID, in bool) {
 	}
 }
 
-func (x idSet) has(id AgentID) bool {
+func (x idSet) has(id noun.AgentID) bool {
 	if x.BTreeG == nil {
 		return false
 	}
@@ -341,9 +321,9 @@ func (x idSet) len() int {
 }
 
 // scan calls yield with each, in order, until it gives false; it tells whether all were.
-func (x idSet) scan(yield func(AgentID) bool) (all bool) {
+func (x idSet) scan(yield func(noun.AgentID) bool) (all bool) {
 	if all = true; x.BTreeG != nil {
-		x.Scan(func(id AgentID) bool {
+		x.Scan(func(id noun.AgentID) bool {
 			all = yield(id)
 			return all
 		})
@@ -351,7 +331,7 @@ func (x idSet) scan(yield func(AgentID) bool) (all bool) {
 	return all
 }
 
-func (x idSet) first() (AgentID, bool) {
+func (x idSet) first() (noun.AgentID, bool) {
 	if x.BTreeG == nil {
 		return 0, false
 	}
@@ -386,20 +366,20 @@ func newQueue() queue {
 }
 
 // first is the task at the head of the claimable ones.
-func (ri *roleIndex) first() (TaskID, bool) {
-	if ri.tasks[TaskPending] == 0 {
+func (ri *roleIndex) first() (noun.TaskID, bool) {
+	if ri.tasks[noun.TaskPending] == 0 {
 		return 0, false
 	}
 	q, ok := ri.pending.Min()
 	return q.id, ok
 }
 
-func (s *State) hostIndexOf(id HostID) *hostIndex {
+func (s *State) hostIndexOf(id noun.HostID) *hostIndex {
 	if hi := s.hostIdx.Get(id); hi != nil {
 		return hi
 	}
 	hi := s.hostIdx.Put(id)
-	hi.orders, hi.agents = map[AgentID]struct{}{}, map[AgentID]struct{}{}
+	hi.orders, hi.agents = map[noun.AgentID]struct{}{}, map[noun.AgentID]struct{}{}
 	return hi
 }
 
@@ -407,7 +387,7 @@ func (s *State) hostIndexOf(id HostID) *hostIndex {
 func (s *State) index() {
 	s.reset()
 	for id, r := range s.rooms.From(0) {
-		s.roomByName[r.Name] = RoomID(id)
+		s.roomByName[r.Name] = noun.RoomID(id)
 		s.roomNames.Set(r.Name)
 		if r.Clearing {
 			s.clearing.Set(r.ID)
@@ -443,10 +423,10 @@ func (s *State) index() {
 	for id, a := range s.agents.From(0) {
 		s.agentByName[a.Name] = a.ID
 		s.arm(timerAgent, uint64(id), a.Armed)
-		s.indexAgent(a.shadow(), +1)
+		s.indexAgent(shadowOf(a), +1)
 	}
 	for _, ri := range s.roleIdx.From(0) {
-		ri.demand = ri.tasks[TaskPending] > ri.spare
+		ri.demand = ri.tasks[noun.TaskPending] > ri.spare
 	}
 	for _, a := range s.agents.From(0) {
 		s.want(a)

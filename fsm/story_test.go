@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // A story is a transcript: a command on each line, what can be seen of it below,
@@ -55,15 +57,15 @@ func (s *teller) tell(text string) string {
 		s.run(strings.Fields(line))
 		for e := range s.s.Events(s.seen) {
 			s.seen = e.Seq
-			s.say("%s %s", clockText(e.At), e.sentence())
+			s.say("%s %s", clockText(e.At), sentence(e))
 		}
 	}
 	return s.out.String()
 }
 
-func clockText(at Time) string { return fmt.Sprintf("%6.1fs", time.Duration(at).Seconds()) }
+func clockText(at noun.Time) string { return fmt.Sprintf("%6.1fs", time.Duration(at).Seconds()) }
 
-func (e *Event) sentence() string {
+func sentence(e *noun.Event) string {
 	p := []string{e.Kind}
 	if e.Agent != "" {
 		p = append(p, e.Agent+"#"+e.Inc.String())
@@ -87,25 +89,25 @@ func (s *teller) say(format string, args ...any) {
 	fmt.Fprintf(&s.out, "    "+format+"\n", args...)
 }
 
-func (s *teller) send(c Command) Outcome {
+func (s *teller) send(c Command) noun.Outcome {
 	out := s.do(c)
-	if out.Code != OK {
+	if out.Code != noun.OK {
 		s.say("%s: %s", out.Code, out.Detail)
 	}
 	return out
 }
 
-func (s *teller) hostID(key string) HostID { return s.s.HostByKey(key).ID }
+func (s *teller) hostID(key string) noun.HostID { return s.s.HostByKey(key).ID }
 
 // run plays one line. Names of lives are those of agents, or agent@host for the
 // life that a host runs; "as" gives a life a name of its own.
 func (s *teller) run(w []string) {
 	switch w[0] {
 	case "room": // room NAME ROLE[:RUNNER] ...
-		var roles []RoleSpec
+		var roles []noun.RoleSpec
 		for _, r := range w[2:] {
 			name, runner, _ := strings.Cut(r, ":")
-			roles = append(roles, RoleSpec{Name: name, Runner: runner})
+			roles = append(roles, noun.RoleSpec{Name: name, Runner: runner})
 		}
 		s.send(ApplyRoom{Room: w[1], Roles: roles, By: "ann"})
 	case "host":
@@ -144,7 +146,7 @@ func (s *teller) process(w []string) {
 	case "order": // order AGENT HOST
 		a := s.agent(w[1])
 		out := s.send(OrderStart{Agent: a.ID, Inc: s.s.NextIncarnation(a), Host: s.hostID(w[2])})
-		if out.Code == OK {
+		if out.Code == noun.OK {
 			s.lives[w[1]] = Speaker{Agent: w[1], Inc: out.Inc}
 		}
 	case "accept":
@@ -176,7 +178,7 @@ func (s *teller) speak(w []string) {
 	}
 	switch w[0] {
 	case "join":
-		if out := s.send(Join{sp}); out.Code == OK {
+		if out := s.send(Join{sp}); out.Code == noun.OK {
 			s.lives[w[1]] = Speaker{Agent: sp.Agent, Inc: out.Inc}
 		}
 	case "hand": // a start by hand of the named slot
@@ -196,12 +198,12 @@ func (s *teller) speak(w []string) {
 	}
 }
 
-func (s *teller) task(text string) TaskID {
+func (s *teller) task(text string) noun.TaskID {
 	n, err := strconv.Atoi(text)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return TaskID(n)
+	return noun.TaskID(n)
 }
 
 // hear sends the beats of lives: by a host their fences and its word for them, by
@@ -215,7 +217,7 @@ func (s *teller) hear(from string, lives []string) {
 	}
 	for _, l := range lives {
 		sp := s.lives[l]
-		b.Packed = append(b.Packed, PackBeats(nil, []AgentID{s.agent(sp.Agent).ID}, []Incarnation{sp.Inc}, []uint8{kind})...)
+		b.Packed = append(b.Packed, PackBeats(nil, []noun.AgentID{s.agent(sp.Agent).ID}, []noun.Incarnation{sp.Inc}, []uint8{kind})...)
 		e.Beats = append(e.Beats, b)
 		b.Packed = nil
 	}

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"unicode/utf8"
+
+	"vigil/fsm/noun"
 )
 
 // indexTask adds or takes away a task's share of the indexes.
-func (s *State) indexTask(t *Task, by int) {
+func (s *State) indexTask(t *noun.Task, by int) {
 	ri := s.roleIndexOf(t.Role)
 	ri.tasks[t.State] += uint32(by)
 	s.taskCount[t.State] += uint64(by)
@@ -16,16 +18,16 @@ func (s *State) indexTask(t *Task, by int) {
 	}
 	var q = queued{t.Priority, t.ID}
 	switch {
-	case t.State == TaskQueued && by > 0:
+	case t.State == noun.TaskQueued && by > 0:
 		ri.queued.add(q)
-	case t.State == TaskQueued:
+	case t.State == noun.TaskQueued:
 		ri.queued.Delete(q)
-	case t.State == TaskPending && by > 0:
+	case t.State == noun.TaskPending && by > 0:
 		ri.pending.add(q)
-		s.offers(t.Role, ri.tasks[TaskPending])
-	case t.State == TaskPending:
+		s.offers(t.Role, ri.tasks[noun.TaskPending])
+	case t.State == noun.TaskPending:
 		ri.pending.Delete(q)
-		s.offers(t.Role, ri.tasks[TaskPending])
+		s.offers(t.Role, ri.tasks[noun.TaskPending])
 	case t.State.Terminal() && by > 0:
 		s.finished.Set(finishedTask{t.FinishSeq, t.ID})
 		s.indexEnded(t, +1)
@@ -36,7 +38,7 @@ func (s *State) indexTask(t *Task, by int) {
 }
 
 // move is the only way by which a task changes its state.
-func (s *State) move(t *Task, to TaskState) {
+func (s *State) move(t *noun.Task, to noun.TaskState) {
 	from, active := t.State, s.roomIndex(t.Room).open > 0
 	if from != 0 {
 		s.indexTask(t, -1)
@@ -53,24 +55,24 @@ func (s *State) move(t *Task, to TaskState) {
 	s.indexTask(t, +1)
 	s.rearm(timerTask, uint64(t.ID), &t.Armed, s.taskDeadline(t))
 	s.reviewRoom(t.Room, active)
-	if to == TaskPending {
+	if to == noun.TaskPending {
 		s.res.Effects.Claimable = append(s.res.Effects.Claimable, t.Role)
 	}
-	if (to == TaskPending) != (from == TaskPending) {
+	if (to == noun.TaskPending) != (from == noun.TaskPending) {
 		s.reviewDemand(t.Role)
 	}
 	s.followLook(t, from)
 }
 
 // taskDeadline is when the task must be looked at again; 0: never.
-func (v *View) taskDeadline(t *Task) Time {
+func (v *View) taskDeadline(t *noun.Task) noun.Time {
 	spec := &v.roles.Get(t.Role).Spec
 	switch {
-	case t.State == TaskPending:
+	case t.State == noun.TaskPending:
 		return t.ChangedAt.Add(spec.PendingLimit)
-	case t.State == TaskAcknowledged:
+	case t.State == noun.TaskAcknowledged:
 		return t.ChangedAt.Add(spec.AckLimit)
-	case t.State == TaskInProgress && spec.ProgressLimit > 0:
+	case t.State == noun.TaskInProgress && spec.ProgressLimit > 0:
 		return max(t.ChangedAt, t.Progress, v.excused(t)).Add(spec.ProgressLimit)
 	}
 	return 0
@@ -79,13 +81,13 @@ func (v *View) taskDeadline(t *Task) Time {
 // taskDue is taskDeadline, and later by as long as the holder's host was not heard since
 // the limit began. While it is not heard nothing is taken from its agents but by the end of
 // their leases.
-func (v *View) taskDue(t *Task) Time {
+func (v *View) taskDue(t *noun.Task) noun.Time {
 	at, a := v.taskDeadline(t), v.agents.Get(t.Holder)
 	if at == 0 || !t.State.Held() || a == nil || a.Task != t.ID {
 		return at
 	}
 	since := t.ChangedAt
-	if t.State == TaskInProgress {
+	if t.State == noun.TaskInProgress {
 		since = max(since, t.Progress, v.excused(t))
 	}
 	at = at.Add(v.absent(a, since))
@@ -96,14 +98,14 @@ func (v *View) taskDue(t *Task) Time {
 }
 
 // hostHolding is the host of the agent that holds a task; 0: none.
-func (v *View) hostHolding(t *Task) HostID {
+func (v *View) hostHolding(t *noun.Task) noun.HostID {
 	if a := v.agents.Get(t.Holder); a != nil && a.Task == t.ID {
 		return a.Host
 	}
 	return 0
 }
 
-func (s *State) fireTask(id TaskID) {
+func (s *State) fireTask(id noun.TaskID) {
 	t := s.tasks.Mut(id)
 	if t == nil {
 		return
@@ -118,17 +120,17 @@ func (s *State) fireTask(id TaskID) {
 		return
 	}
 	switch t.State {
-	case TaskPending: // said once; who serves the role is restarted by its own rules
+	case noun.TaskPending: // said once; who serves the role is restarted by its own rules
 		s.event("task.overdue", about{task: id, room: t.Room}, "nobody has claimed it within the pending limit")
-	case TaskAcknowledged, TaskInProgress:
+	case noun.TaskAcknowledged, noun.TaskInProgress:
 		why := "was claimed but not started within the acknowledgement limit"
-		if t.State == TaskInProgress {
+		if t.State == noun.TaskInProgress {
 			why = "showed no progress within the progress limit"
 		}
 		charge := true
 		if a := s.agents.Mut(t.Holder); a != nil && a.Task == id {
 			charge = !s.silent(a)
-			was := a.shadow()
+			was := shadowOf(a)
 			s.bereave(a)
 			s.settle(a, was)
 		}
@@ -139,7 +141,7 @@ func (s *State) fireTask(id TaskID) {
 // bereave takes the task from an agent that stays where it is. Its supervisor no longer
 // vouches for it. The time is kept: what waits since before has not waited for
 // it.
-func (s *State) bereave(a *Agent) {
+func (s *State) bereave(a *noun.Agent) {
 	a.Task = 0
 	s.leases.Mut(a.ID).Vouch = false
 	a.TaskSince = s.meta.Clock
@@ -148,7 +150,7 @@ func (s *State) bereave(a *Agent) {
 // recover takes a task from its holder: back to PENDING, or to an end when its
 // limits are reached. charge counts the attempt as a failed one; killed counts a
 // death of the holder against the task; a life that the ladder ends is counted before.
-func (s *State) recover(t *Task, why string, charge, killed bool) {
+func (s *State) recover(t *noun.Task, why string, charge, killed bool) {
 	spec := &s.roles.Get(t.Role).Spec
 	if charge {
 		t.Charged++
@@ -167,15 +169,15 @@ func (s *State) recover(t *Task, why string, charge, killed bool) {
 	switch {
 	case deadly || failed && t.Stuck:
 		s.event("task.quarantined", about{agent: a, task: t.ID, attempt: t.Attempt}, t.Result)
-		s.move(t, TaskQuarantined)
+		s.move(t, noun.TaskQuarantined)
 		s.escalateTask(t)
 	case failed:
 		s.event("task.failed", about{agent: a, task: t.ID, attempt: t.Attempt}, t.Result)
-		s.move(t, TaskFailed)
+		s.move(t, noun.TaskFailed)
 	default:
 		s.event("task.recovered", about{agent: a, task: t.ID, attempt: t.Attempt}, why)
 		s.figures.Recovered++
-		s.move(t, TaskPending)
+		s.move(t, noun.TaskPending)
 		return
 	}
 	s.promote(t.Role)
@@ -183,158 +185,158 @@ func (s *State) recover(t *Task, why string, charge, killed bool) {
 
 // promote keeps as many tasks of a role PENDING as it has replicas: highest
 // priority first, then oldest.
-func (s *State) promote(id RoleID) {
+func (s *State) promote(id noun.RoleID) {
 	r, ri := s.roles.Mut(id), s.roleIndexOf(id)
-	for ri.tasks[TaskQueued] > 0 && ri.tasks[TaskPending] < max(r.Spec.Replicas, 1) {
+	for ri.tasks[noun.TaskQueued] > 0 && ri.tasks[noun.TaskPending] < max(r.Spec.Replicas, 1) {
 		q, _ := ri.queued.Min()
-		s.move(s.tasks.Mut(q.id), TaskPending)
+		s.move(s.tasks.Mut(q.id), noun.TaskPending)
 	}
 }
 
-func (s *State) createTask(c *CreateTask) Outcome {
+func (s *State) createTask(c *CreateTask) noun.Outcome {
 	r := s.RoleByName(c.Room, c.Role)
-	if no := s.taskTarget(c.Room, c.Role, r); no.Code != OK {
+	if no := s.taskTarget(c.Room, c.Role, r); no.Code != noun.OK {
 		return no
 	}
-	if no := checkTask(c.Title, c.Text); no.Code != OK {
+	if no := checkTask(c.Title, c.Text); no.Code != noun.OK {
 		return no
 	}
-	if err := CheckExpect(c.Expect); err != nil {
-		return refuse(Invalid, "%v", err)
+	if err := noun.CheckExpect(c.Expect); err != nil {
+		return refuse(noun.Invalid, "%v", err)
 	}
-	if no := s.mayAddTask(&Task{Room: r.Room, Title: c.Title, Text: c.Text, Creator: c.By, Plan: &Plan{}}); no.Code != OK {
+	if no := s.mayAddTask(&noun.Task{Room: r.Room, Title: c.Title, Text: c.Text, Creator: c.By, Plan: &noun.Plan{}}); no.Code != noun.OK {
 		return no
 	}
 	t := s.addTask(r, c.Title, c.Text, c.By, c.Priority, 0)
-	t.plan(func(p *Plan) { p.Expect = c.Expect })
+	t.ChangePlan(func(p *noun.Plan) { p.Expect = c.Expect })
 	s.touch(r.Room)
-	return Outcome{Room: r.Room, Role: r.ID, Task: t.ID, Rev: t.Rev}
+	return noun.Outcome{Room: r.Room, Role: r.ID, Task: t.ID, Rev: t.Rev}
 }
 
-func (v *View) taskTarget(room, role string, r *Role) Outcome {
+func (v *View) taskTarget(room, role string, r *noun.Role) noun.Outcome {
 	rm := v.Room(room)
 	switch {
 	case rm == nil:
 		return v.noRoom(room)
 	case rm.Deleting:
-		return refuse(Stopped, "room %q is being deleted", room)
+		return refuse(noun.Stopped, "room %q is being deleted", room)
 	case r == nil || r.Retired:
-		return refuse(NotFound, "room %q has no role %q", room, role)
+		return refuse(noun.NotFound, "room %q has no role %q", room, role)
 	}
-	return Outcome{}
+	return noun.Outcome{}
 }
 
-func checkTask(title, text string) Outcome {
+func checkTask(title, text string) noun.Outcome {
 	switch {
-	case len(title) > MaxTitle:
-		return refuse(Invalid, "the title has %d bytes, at most %d are allowed", len(title), MaxTitle)
-	case len(text) > MaxTaskText:
-		return refuse(Invalid, "the text has %d bytes, at most %d are allowed; put it into a file and name the file", len(text), MaxTaskText)
+	case len(title) > noun.MaxTitle:
+		return refuse(noun.Invalid, "the title has %d bytes, at most %d are allowed", len(title), noun.MaxTitle)
+	case len(text) > noun.MaxTaskText:
+		return refuse(noun.Invalid, "the text has %d bytes, at most %d are allowed; put it into a file and name the file", len(text), noun.MaxTaskText)
 	case !utf8.ValidString(title) || !utf8.ValidString(text):
-		return refuse(Invalid, "title and text must be valid UTF-8")
+		return refuse(noun.Invalid, "title and text must be valid UTF-8")
 	}
-	return Outcome{}
+	return noun.Outcome{}
 }
 
-func (s *State) addTask(r *Role, title, text, by string, prio int32, parent TaskID) *Task {
+func (s *State) addTask(r *noun.Role, title, text, by string, prio int32, parent noun.TaskID) *noun.Task {
 	id := s.meta.NextTask
 	s.meta.NextTask++
 	t := s.tasks.Put(id)
 	t.ID, t.Room, t.Role, t.Priority, t.Parent = id, r.Room, r.ID, prio, parent
 	t.Title, t.Text, t.Creator, t.CreatedAt = title, text, by, s.now.Wall
 	s.event("task.created", about{task: id, room: r.Room}, r.Spec.Name)
-	if s.roleIndex(r.ID).tasks[TaskPending] < max(r.Spec.Replicas, 1) {
-		s.move(t, TaskPending)
+	if s.roleIndex(r.ID).tasks[noun.TaskPending] < max(r.Spec.Replicas, 1) {
+		s.move(t, noun.TaskPending)
 	} else {
-		s.move(t, TaskQueued)
+		s.move(t, noun.TaskQueued)
 	}
 	return t
 }
 
-func (s *State) cancelTask(c *CancelTask) Outcome {
+func (s *State) cancelTask(c *CancelTask) noun.Outcome {
 	t, no := s.changeable(c.Task, c.IfRev)
 	if t == nil {
 		return no
 	}
-	if t.State == TaskCanceled {
-		return Outcome{Task: t.ID, Rev: t.Rev}
+	if t.State == noun.TaskCanceled {
+		return noun.Outcome{Task: t.ID, Rev: t.Rev}
 	}
 	if t.State.Terminal() {
-		return Outcome{Code: Conflict, Rev: t.Rev, Detail: fmt.Sprintf("task %d is %s already", t.ID, t.State)}
+		return noun.Outcome{Code: noun.Conflict, Rev: t.Rev, Detail: fmt.Sprintf("task %d is %s already", t.ID, t.State)}
 	}
 	s.cancel(t, c.By, c.Reason)
 	s.promote(t.Role)
 	s.touchTask(t)
-	return Outcome{Task: t.ID, Rev: t.Rev}
+	return noun.Outcome{Task: t.ID, Rev: t.Rev}
 }
 
-func (s *State) cancel(t *Task, by, reason string) {
+func (s *State) cancel(t *noun.Task, by, reason string) {
 	if t.State.Held() {
 		if a := s.agents.Mut(t.Holder); a != nil && a.Task == t.ID {
-			was := a.shadow()
+			was := shadowOf(a)
 			s.bereave(a)
 			s.settle(a, was)
 		}
 	}
-	t.Result = clip(reason, MaxReason)
+	t.Result = noun.Clip(reason, noun.MaxReason)
 	s.event("task.canceled", about{task: t.ID, room: t.Room}, "by "+nobody(by))
-	s.move(t, TaskCanceled)
+	s.move(t, noun.TaskCanceled)
 }
 
-func (s *State) retryTask(c *RetryTask) Outcome {
+func (s *State) retryTask(c *RetryTask) noun.Outcome {
 	t, no := s.changeable(c.Task, c.IfRev)
 	if t == nil {
 		return no
 	}
 	switch {
-	case !t.State.Terminal() || t.State == TaskCompleted:
-		return Outcome{Code: Conflict, Rev: t.Rev, Detail: fmt.Sprintf(
+	case !t.State.Terminal() || t.State == noun.TaskCompleted:
+		return noun.Outcome{Code: noun.Conflict, Rev: t.Rev, Detail: fmt.Sprintf(
 			"task %d is %s; only FAILED, CANCELED and QUARANTINED tasks are retried", t.ID, t.State)}
 	}
 	return s.requeue(t, "task.retried", c.By)
 }
 
-func (s *State) unquarantineTask(c *UnquarantineTask) Outcome {
+func (s *State) unquarantineTask(c *UnquarantineTask) noun.Outcome {
 	t, no := s.changeable(c.Task, c.IfRev)
 	switch {
 	case t == nil:
 		return no
-	case t.State != TaskQuarantined:
-		return Outcome{Code: Conflict, Rev: t.Rev, Detail: fmt.Sprintf("task %d is %s, not QUARANTINED", t.ID, t.State)}
+	case t.State != noun.TaskQuarantined:
+		return noun.Outcome{Code: noun.Conflict, Rev: t.Rev, Detail: fmt.Sprintf("task %d is %s, not QUARANTINED", t.ID, t.State)}
 	}
 	return s.requeue(t, "task.unquarantined", c.By)
 }
 
 // requeue puts a task that has ended back into the queue; what it has cost is
 // forgiven, by a human's word.
-func (s *State) requeue(t *Task, kind, by string) Outcome {
+func (s *State) requeue(t *noun.Task, kind, by string) noun.Outcome {
 	if s.roles.Mut(t.Role).Retired || s.rooms.Mut(t.Room).Deleting {
-		return refuse(Stopped, "role %s of task %d is no longer declared", s.roleName(t.Role), t.ID)
+		return refuse(noun.Stopped, "role %s of task %d is no longer declared", s.roleName(t.Role), t.ID)
 	}
 	if t.TextGone {
-		return refuse(Conflict, "the text of task %d was dropped since its budget was full; create the task anew", t.ID)
+		return refuse(noun.Conflict, "the text of task %d was dropped since its budget was full; create the task anew", t.ID)
 	}
 	t.Kills, t.Charged, t.Stuck, t.Result, t.Note, t.Dropped = 0, 0, false, "", "", 0
-	t.plan(func(p *Plan) { *p = Plan{Expect: p.Expect} })
-	t.pass(0, 0) // what the old attempt still says is late
+	t.ChangePlan(func(p *noun.Plan) { *p = noun.Plan{Expect: p.Expect} })
+	t.Pass(0, 0) // what the old attempt still says is late
 	s.event(kind, about{task: t.ID, room: t.Room}, "by "+nobody(by))
-	s.move(t, TaskQueued)
+	s.move(t, noun.TaskQueued)
 	s.promote(t.Role)
 	s.touchTask(t)
-	return Outcome{Task: t.ID, Rev: t.Rev}
+	return noun.Outcome{Task: t.ID, Rev: t.Rev}
 }
 
 // changeable finds a task and compares the revision that a human has read.
-func (s *State) changeable(id TaskID, ifRev uint64) (*Task, Outcome) {
+func (s *State) changeable(id noun.TaskID, ifRev uint64) (*noun.Task, noun.Outcome) {
 	t := s.tasks.Mut(id)
 	switch {
 	case t == nil:
-		return nil, refuse(NotFound, "there is no task %d", id)
+		return nil, refuse(noun.NotFound, "there is no task %d", id)
 	case ifRev != 0 && ifRev != t.Rev:
-		return nil, Outcome{Code: Conflict, Rev: t.Rev, Detail: fmt.Sprintf(
+		return nil, noun.Outcome{Code: noun.Conflict, Rev: t.Rev, Detail: fmt.Sprintf(
 			"task %d has changed: revision %d is now %d; read it again", id, ifRev, t.Rev)}
 	}
-	return t, Outcome{}
+	return t, noun.Outcome{}
 }
 
 // forget removes terminal tasks that are older or more than settings keep.
@@ -353,7 +355,7 @@ func (s *State) forget() {
 	}
 }
 
-func (s *State) removeTask(t *Task) {
+func (s *State) removeTask(t *noun.Task) {
 	s.indexTask(t, -1)
 	s.reviewDemand(t.Role)
 	if t.State.Terminal() {
@@ -364,28 +366,18 @@ func (s *State) removeTask(t *Task) {
 }
 
 // keepLate keeps a result that came too late to count, at most the last three.
-func (s *State) keepLate(t *Task, w *Work, result string) {
-	if !t.wasOf(Held{w.Attempt, s.agentByName[w.Agent], w.Inc}) { // law L6: not its own
+func (s *State) keepLate(t *noun.Task, w *Work, result string) {
+	if !t.WasOf(noun.Held{Attempt: w.Attempt, Agent: s.agentByName[w.Agent], Inc: w.Inc}) { // law L6: not its own
 		return
 	}
-	late := LateResult{Attempt: w.Attempt, Inc: w.Inc, Result: clip(result, MaxResult), At: s.now.Wall}
-	if slices.ContainsFunc(t.Late, func(l LateResult) bool { return l.Attempt == late.Attempt && l.Result == late.Result }) {
+	late := noun.LateResult{Attempt: w.Attempt, Inc: w.Inc, Result: noun.Clip(result, noun.MaxResult), At: s.now.Wall}
+	if slices.ContainsFunc(t.Late, func(l noun.LateResult) bool { return l.Attempt == late.Attempt && l.Result == late.Result }) {
 		return
 	}
-	t.Late = append(slices.Clone(t.Late[max(0, len(t.Late)-pastKept+1):]), late)
+	t.Late = append(slices.Clone(t.Late[max(0, len(t.Late)-noun.PastKept+1):]), late)
 	if t.State.Terminal() {
 		s.indexEnded(t, +1)
 	}
 	t.Rev = s.meta.Index
 	s.event("task.late_result", about{task: t.ID, room: t.Room, attempt: w.Attempt}, "kept for inspection")
-}
-
-func clip(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit]
 }

@@ -1,6 +1,10 @@
 package fsm
 
-import "time"
+import (
+	"time"
+
+	"vigil/fsm/noun"
+)
 
 // timerKind orders timers that are due at the same instant.
 type timerKind uint8
@@ -22,13 +26,13 @@ const (
 // timer is one deadline. The queue is derived: each object keeps the instant at
 // which its timer is set, so a restored state has the same queue.
 type timer struct {
-	at  Time
+	at  noun.Time
 	key uint64 // the kind in the upper 8 bits, the id below
 }
 
 const timerIDBits = 56
 
-func timerAt(at Time, kind timerKind, id uint64) timer {
+func timerAt(at noun.Time, kind timerKind, id uint64) timer {
 	return timer{at, uint64(kind)<<timerIDBits | id}
 }
 
@@ -42,7 +46,7 @@ func lessTimer(a, b timer) bool {
 	return a.key < b.key
 }
 
-func (s *State) arm(kind timerKind, id uint64, at Time) {
+func (s *State) arm(kind timerKind, id uint64, at noun.Time) {
 	if at != 0 {
 		s.timers.Set(timerAt(at, kind, id))
 	}
@@ -51,7 +55,7 @@ func (s *State) arm(kind timerKind, id uint64, at Time) {
 // rearm sets the one timer of an object, whose setting is kept in *armed. A timer
 // that is set earlier than needed stays: it fires, looks and re-arms. So a
 // deadline that only moves away costs nothing.
-func (s *State) rearm(kind timerKind, id uint64, armed *Time, at Time) {
+func (s *State) rearm(kind timerKind, id uint64, armed *noun.Time, at noun.Time) {
 	switch {
 	case at == 0:
 		if *armed != 0 {
@@ -69,7 +73,7 @@ func (s *State) rearm(kind timerKind, id uint64, armed *Time, at Time) {
 }
 
 // NextTimer returns when the next timer is due; the leader proposes an entry then.
-func (v *View) NextTimer() (Time, bool) {
+func (v *View) NextTimer() (noun.Time, bool) {
 	if v.unworked() {
 		return v.meta.Clock, true
 	}
@@ -90,7 +94,7 @@ func (s *State) fire() {
 		if !ok || t.at > s.meta.Clock {
 			return
 		}
-		if n == TimersPerStep {
+		if n == noun.TimersPerStep {
 			s.res.Effects.More = true
 			return
 		}
@@ -103,30 +107,30 @@ func (s *State) fire() {
 		n++
 		switch t.kind() {
 		case timerHost:
-			s.fireHost(HostID(t.id()))
+			s.fireHost(noun.HostID(t.id()))
 		case timerLease:
-			s.fireLease(AgentID(t.id()))
+			s.fireLease(noun.AgentID(t.id()))
 		case timerFence:
-			s.fireFence(AgentID(t.id()))
+			s.fireFence(noun.AgentID(t.id()))
 		case timerTask:
-			s.fireTask(TaskID(t.id()))
+			s.fireTask(noun.TaskID(t.id()))
 		case timerAgent:
-			s.fireAgent(AgentID(t.id()))
+			s.fireAgent(noun.AgentID(t.id()))
 		case timerSession:
-			s.fireSession(SessionID(t.id()))
+			s.fireSession(noun.SessionID(t.id()))
 		case timerBrake:
 			s.fireBrake()
 		case timerMail:
-			s.fireMail(MailID(t.id()))
+			s.fireMail(noun.MailID(t.id()))
 		case timerEscalation:
-			s.fireEscalation(EscalationID(t.id()))
+			s.fireEscalation(noun.EscalationID(t.id()))
 		case timerChain:
-			s.fireChain(AgentID(t.id()))
+			s.fireChain(noun.AgentID(t.id()))
 		}
 	}
 }
 
-func (s *State) fireLease(id AgentID) {
+func (s *State) fireLease(id noun.AgentID) {
 	l := s.leases.Mut(id)
 	if l == nil {
 		return
@@ -149,11 +153,11 @@ func (s *State) fireLease(id AgentID) {
 
 // silent tells that the agent's host has been silent until the end of the fence,
 // whichever of the timers fires first: no fault of the task or its holder.
-func (v *View) silent(a *Agent) bool {
+func (v *View) silent(a *noun.Agent) bool {
 	return a.Proc.Fenced() && v.leases.Get(a.ID).Fence <= v.meta.Clock
 }
 
-func (s *State) fireFence(id AgentID) {
+func (s *State) fireFence(id noun.AgentID) {
 	l := s.leases.Mut(id)
 	if l == nil {
 		return
@@ -170,7 +174,7 @@ func (s *State) fireFence(id AgentID) {
 	s.lose(id, "its host was silent until its fence ended")
 }
 
-func (s *State) fireSession(id SessionID) {
+func (s *State) fireSession(id noun.SessionID) {
 	ss := s.sessions.Mut(id)
 	if ss == nil {
 		return

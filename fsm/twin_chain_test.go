@@ -5,12 +5,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // chain is what is said of overseers, and what triage answers; words are often stale, doubled
 // or nonsense.
 func (c *chaos) chain(s *State) Command {
-	var all []AgentID
+	var all []noun.AgentID
 	for id := range s.Overseers(0) {
 		all = append(all, id)
 	}
@@ -33,9 +35,9 @@ func (c *chaos) chain(s *State) Command {
 	case n < 12:
 		return SendMail{From: "ann", To: a.Name, Subject: "s"}
 	case n < 13 && c.one(20):
-		return PutSettings{Values: []KV{{"chain_enabled", fmt.Sprint(!s.Settings().Chain.Enabled || c.one(4))}}}
+		return PutSettings{Values: []noun.KV{{Key: "chain_enabled", Value: fmt.Sprint(!s.Settings().Chain.Enabled || c.one(4))}}}
 	case n < 14 && c.one(30): // roles cease to be overseers, or to be there
-		return ApplyRoom{Room: "r", Roles: pick(c, [][]RoleSpec{chaosRoles(), chainRoles()}), By: "x"}
+		return ApplyRoom{Room: "r", Roles: pick(c, [][]noun.RoleSpec{chaosRoles(), chainRoles()}), By: "x"}
 	}
 	for _, id := range all {
 		if t := s.Task(s.Agent(id).Notes().Chain.Task); t != nil && t.State.Held() {
@@ -54,29 +56,29 @@ func (c *chaos) chain(s *State) Command {
 	return nil
 }
 
-func chainRoles() []RoleSpec {
-	short := func(name string) RoleSpec {
-		return RoleSpec{Name: name, Runner: "w", TTL: 10 * time.Second, StopGrace: time.Second / 4, Replicas: 2}
+func chainRoles() []noun.RoleSpec {
+	short := func(name string) noun.RoleSpec {
+		return noun.RoleSpec{Name: name, Runner: "w", TTL: 10 * time.Second, StopGrace: time.Second / 4, Replicas: 2}
 	}
 	deacon, plain, boot := short("deacon"), short("plain"), short("boot")
-	deacon.Overseer, plain.Overseer = []OverseerSpec{{Triage: "boot", HandoffAfter: 3}}, []OverseerSpec{{Fresh: 2 * time.Second}}
-	boot.Start = StartOnDemand
+	deacon.Overseer, plain.Overseer = []noun.OverseerSpec{{Triage: "boot", HandoffAfter: 3}}, []noun.OverseerSpec{{Fresh: 2 * time.Second}}
+	boot.Start = noun.StartOnDemand
 	return append(chaosRoles(), deacon, plain, boot)
 }
 
 // chainTwin keeps what it has heard of each overseer, and judges each decision by it.
 type chainTwin struct {
-	patrol map[AgentID]Time // of the present life
-	life   map[AgentID]Incarnation
-	cycle  map[AgentID]uint64
+	patrol map[noun.AgentID]noun.Time // of the present life
+	life   map[noun.AgentID]noun.Incarnation
+	cycle  map[noun.AgentID]uint64
 	last   uint64 // event
 	seen   map[string]int
 }
 
 // heard takes a patrol that was accepted.
-func (w *chainTwin) heard(s *State, r *ReportPatrol, out *Outcome) {
+func (w *chainTwin) heard(s *State, r *ReportPatrol, out *noun.Outcome) {
 	a := s.AgentByName(r.Agent)
-	if a == nil || out.Code != OK {
+	if a == nil || out.Code != noun.OK {
 		return
 	}
 	if same := w.life[a.ID] == a.Inc && w.patrol[a.ID] != 0; same && r.Cycle != 0 && r.Cycle == w.cycle[a.ID] {
@@ -89,8 +91,8 @@ func (w *chainTwin) heard(s *State, r *ReportPatrol, out *Outcome) {
 }
 
 // rule is the matrix of seed 004 over what the twin has heard.
-func (w *chainTwin) rule(s *State, a *Agent) string {
-	if a.Proc != ProcOrdered && a.Proc != ProcAccepted && a.Proc != ProcRunning && a.Part == PartDisconnected {
+func (w *chainTwin) rule(s *State, a *noun.Agent) string {
+	if a.Proc != noun.ProcOrdered && a.Proc != noun.ProcAccepted && a.Proc != noun.ProcRunning && a.Part == noun.PartDisconnected {
 		return "START"
 	}
 	since := a.StartedAt
@@ -106,7 +108,7 @@ func (w *chainTwin) rule(s *State, a *Agent) string {
 	}
 	for _, m := range s.mails.From(0) {
 		mine := m.FromInc == a.Inc && m.From == a.Name && m.Kind == HandOverKind
-		unread := m.State == MailQueued || m.State == MailDelivered && (m.Again || m.DeliveredTo != a.Inc || !a.on())
+		unread := m.State == noun.MailQueued || m.State == noun.MailDelivered && (m.Again || m.DeliveredTo != a.Inc || !a.Lives())
 		if m.To == a.ID && unread && !mine && (m.FromInc != 0 || m.From != LaddersBy && m.From != WatchedBy) {
 			waits = true
 		}
@@ -122,7 +124,7 @@ func (w *chainTwin) rule(s *State, a *Agent) string {
 
 // changed tells that something else happened to the agent or its host after the event, in the
 // same entry.
-func (w *chainTwin) changed(s *State, e *Event) bool {
+func (w *chainTwin) changed(s *State, e *noun.Event) bool {
 	host := s.hostNameOf(s.AgentByName(e.Agent))
 	for later := range s.Events(e.Seq) {
 		if later.Agent == e.Agent && later.Kind != "mail.sent" || later.Agent == "" && host != "" && later.Host == host {
@@ -156,7 +158,7 @@ func (w *chainTwin) judge(s *State) string {
 			return fmt.Sprintf("%s has no triage: %q", a.Name, e.Text)
 		}
 	}
-	open := map[TaskID]bool{}
+	open := map[noun.TaskID]bool{}
 	for id := range s.Overseers(0) {
 		if c := s.Agent(id).Notes().Chain; c.Task != 0 {
 			if t := s.Task(c.Task); open[c.Task] || t == nil || t.State.Terminal() || s.meta.Clock.Sub(c.LookAt) > 5*time.Second && !s.behind() {
@@ -178,13 +180,13 @@ func TestTwinOfTheChainAgrees(t *testing.T) {
 			s.Apply(e)
 		}
 		for _, cmd := range []Command{ApplyRoom{Room: "r", Roles: chainRoles()},
-			PutSettings{Values: []KV{{"overseer_interval", "4s"}, {"overseer_fresh", "3s"}, {"overseer_stale", "8s"}, {"triage_limit", "5s"}, {"ladder_cooldown", "2s"}}}} {
-			if out := s.Apply(c.entry(Request{Cmd: cmd})).Outcomes[0]; out.Code != OK {
+			PutSettings{Values: []noun.KV{{Key: "overseer_interval", Value: "4s"}, {Key: "overseer_fresh", Value: "3s"}, {Key: "overseer_stale", Value: "8s"}, {Key: "triage_limit", Value: "5s"}, {Key: "ladder_cooldown", Value: "2s"}}}} {
+			if out := s.Apply(c.entry(Request{Cmd: cmd})).Outcomes[0]; out.Code != noun.OK {
 				t.Fatalf("%T: %s", cmd, out.Detail)
 			}
 		}
-		w := &chainTwin{map[AgentID]Time{}, map[AgentID]Incarnation{}, map[AgentID]uint64{}, s.LastEvent(), seen}
-		apply := func(e *Entry) Result {
+		w := &chainTwin{map[noun.AgentID]noun.Time{}, map[noun.AgentID]noun.Incarnation{}, map[noun.AgentID]uint64{}, s.LastEvent(), seen}
+		apply := func(e *Entry) noun.Result {
 			res := s.Apply(e)
 			if why := w.judge(s); why != "" {
 				t.Fatalf("seed %d, entry %d: %s", seed, e.Index, why)
@@ -220,7 +222,7 @@ func TestTwinOfTheChainAgrees(t *testing.T) {
 			if n%100 == 99 { // whoever goes on from a dump goes on alike
 				other, log := reload(t, s), []*Entry{c.entry(), c.entry(), c.entry()}
 				for i, e := range log {
-					e.Stamp += Time(i+1) * Time(3*time.Second)
+					e.Stamp += noun.Time(i+1) * noun.Time(3*time.Second)
 					other.Apply(e)
 					s.Apply(e)
 					if why := w.judge(s); why != "" {

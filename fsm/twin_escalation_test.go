@@ -5,15 +5,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"vigil/fsm/noun"
 )
 
 // escalation is what leaders and humans say of escalations; now and then it is nonsense.
 func (c *chaos) escalation(s *State) Command {
 	switch {
 	case s.meta.Settings.Escalation.Retry > 9e9:
-		return PutSettings{Values: []KV{{"escalation_cooldown", "20s"}, {"escalation_retry", "1s"}, {"escalation_tries", "3"}, {"escalations_kept", "9"}}}
+		return PutSettings{Values: []noun.KV{{Key: "escalation_cooldown", Value: "20s"}, {Key: "escalation_retry", Value: "1s"}, {Key: "escalation_tries", Value: "3"}, {Key: "escalations_kept", Value: "9"}}}
 	}
-	id := EscalationID(1 + max(0, int(s.meta.Escalations.Last)-c.rng.IntN(8)))
+	id := noun.EscalationID(1 + max(0, int(s.meta.Escalations.Last)-c.rng.IntN(8)))
 	e := s.Escalation(id)
 	switch n := c.rng.IntN(10); {
 	case n < 2:
@@ -33,30 +35,30 @@ func (c *chaos) escalation(s *State) Command {
 
 // trouble has something happen to an agent that runs, or starts one.
 func (c *chaos) trouble(s *State) Command {
-	var list []*Agent
+	var list []*noun.Agent
 	for a := range s.Agents("") {
-		if a.Proc == ProcOrdered || a.Proc.Fenced() {
+		if a.Proc == noun.ProcOrdered || a.Proc.Fenced() {
 			list = append(list, a)
 		}
 	}
 	a := pick(c, list)
 	if a == nil || c.one(3) {
 		for id := range s.Wanting() {
-			return OrderStart{Agent: id, Inc: s.nextInc(s.Agent(id)), Host: HostID(1 + c.rng.IntN(2))}
+			return OrderStart{Agent: id, Inc: s.nextInc(s.Agent(id)), Host: noun.HostID(1 + c.rng.IntN(2))}
 		}
 		return CreateTask{Room: "r", Role: "c", Title: "t"}
 	}
 	boot := s.Host(a.Host).Boot
 	switch n := c.rng.IntN(6); {
-	case a.Proc == ProcOrdered:
+	case a.Proc == noun.ProcOrdered:
 		return AcceptOrder{Host: a.Host, Boot: boot, Agent: a.ID, Inc: a.Inc}
-	case a.Proc == ProcAccepted && n < 2:
-		return ReportExit{Host: a.Host, Agent: a.ID, Inc: a.Inc, Kind: ExitStartFailed}
-	case a.Proc == ProcAccepted:
+	case a.Proc == noun.ProcAccepted && n < 2:
+		return ReportExit{Host: a.Host, Agent: a.ID, Inc: a.Inc, Kind: noun.ExitStartFailed}
+	case a.Proc == noun.ProcAccepted:
 		return ReportStarted{Host: a.Host, Agent: a.ID, Inc: a.Inc, PID: 1}
 	case n == 0:
 		return ReportStuck{Host: a.Host, Agent: a.ID, Inc: a.Inc, Reason: pick(c, []string{"", "stuck"})}
-	case a.Part == PartDisconnected:
+	case a.Part == noun.PartDisconnected:
 		return Join{Speaker{Agent: a.Name, Inc: a.Inc, TokenHash: []byte(a.TokenHash)}}
 	case a.Task == 0 && n < 4:
 		return Claim{Speaker: Speaker{Agent: a.Name, Inc: a.Inc, TokenHash: []byte(a.TokenHash)}}
@@ -66,10 +68,10 @@ func (c *chaos) trouble(s *State) Command {
 
 // twinEscalation is one escalation, naively.
 type twinEscalation struct {
-	closedAt Time
-	state    EscalationState
+	closedAt noun.Time
+	state    noun.EscalationState
 	count    uint64
-	notice   Time // when it was last announced
+	notice   noun.Time // when it was last announced
 	pending  bool
 	tries    map[string]int
 	over     map[string]bool
@@ -80,10 +82,10 @@ type twinEscalation struct {
 type twinAlarms struct {
 	on              bool
 	newest          map[escalationKey]*twinEscalation
-	byID            map[EscalationID]*twinEscalation
-	closed          []EscalationID // in this order
-	last            EscalationID
-	ever            map[EscalationKind]bool
+	byID            map[noun.EscalationID]*twinEscalation
+	closed          []noun.EscalationID // in this order
+	last            noun.EscalationID
+	ever            map[noun.EscalationKind]bool
 	reopened, again int
 	reminders       int
 	broken          string // the agent whose next end is one more start that failed
@@ -94,16 +96,16 @@ func (w *twinAlarms) happens(s *State, k escalationKey) {
 		return
 	}
 	e, now, cool := w.newest[k], s.meta.Clock, s.meta.Settings.Escalation.Cooldown
-	if e == nil || e.state == EscalationClosed && now.Sub(e.notice) >= cool {
-		e = &twinEscalation{state: EscalationOpen, count: 1}
+	if e == nil || e.state == noun.EscalationClosed && now.Sub(e.notice) >= cool {
+		e = &twinEscalation{state: noun.EscalationOpen, count: 1}
 		w.ever[k.kind] = true
 		w.last++
 		w.newest[k], w.byID[w.last] = e, e
 		e.announce(now)
 		return
 	}
-	if e.state == EscalationClosed {
-		e.state = EscalationOpen
+	if e.state == noun.EscalationClosed {
+		e.state = noun.EscalationOpen
 		w.reopened++
 		for i, id := range w.closed {
 			if w.byID[id] == e {
@@ -113,53 +115,53 @@ func (w *twinAlarms) happens(s *State, k escalationKey) {
 		}
 	}
 	e.count++
-	if e.state == EscalationOpen && !e.pending && now.Sub(e.notice) >= cool {
+	if e.state == noun.EscalationOpen && !e.pending && now.Sub(e.notice) >= cool {
 		e.announce(now)
 		w.again++
 	}
 }
 
 // reminded holds that only what nobody looks after is announced again, and not too soon.
-func (w *twinAlarms) reminded(s *State, ev *Event) {
-	var id EscalationID
+func (w *twinAlarms) reminded(s *State, ev *noun.Event) {
+	var id noun.EscalationID
 	fmt.Sscanf(ev.Text, "escalation %d ", &id)
 	e, every := w.byID[id], s.meta.Settings.Escalation.Remind
-	if e == nil || e.state != EscalationOpen || e.pending || s.meta.Clock.Sub(e.notice) < every || every == 0 {
+	if e == nil || e.state != noun.EscalationOpen || e.pending || s.meta.Clock.Sub(e.notice) < every || every == 0 {
 		panic(fmt.Sprintf("at %d: %s; the twin has %+v", s.meta.Clock, ev.Text, e))
 	}
 	e.announce(s.meta.Clock)
 	w.reminders++
 }
 
-func (e *twinEscalation) announce(now Time) {
+func (e *twinEscalation) announce(now noun.Time) {
 	e.notice, e.pending, e.tries, e.over = now, true, map[string]int{}, map[string]bool{}
 }
 
 // seen takes note of what an event says, none of which the escalations have written.
-func (w *twinAlarms) seen(s *State, ev *Event) {
+func (w *twinAlarms) seen(s *State, ev *noun.Event) {
 	switch {
 	case ev.Kind == "agent.unkillable":
-		w.happens(s, escalationKey{EscStuckProcess, ev.Agent})
+		w.happens(s, escalationKey{noun.EscStuckProcess, ev.Agent})
 	case ev.Kind == "agent.parked" && !strings.HasPrefix(ev.Text, "a usage limit") && !strings.HasPrefix(ev.Text, "its trial could not start"):
-		w.happens(s, escalationKey{EscBreaker, ev.Agent})
+		w.happens(s, escalationKey{noun.EscBreaker, ev.Agent})
 	case ev.Kind == "agent.needs_human":
-		w.happens(s, escalationKey{EscAgentStuck, ev.Agent})
+		w.happens(s, escalationKey{noun.EscAgentStuck, ev.Agent})
 	case ev.Kind == "agent.exited" && ev.Agent == w.broken:
-		w.happens(s, escalationKey{EscBrokenStart, ev.Agent})
+		w.happens(s, escalationKey{noun.EscBrokenStart, ev.Agent})
 	case ev.Kind == "task.quarantined":
-		w.happens(s, escalationKey{EscTaskQuarantined, "task " + uintText(uint64(ev.Task))})
+		w.happens(s, escalationKey{noun.EscTaskQuarantined, "task " + uintText(uint64(ev.Task))})
 	case ev.Kind == "mail.escalated":
-		w.happens(s, escalationKey{EscMailUnanswered, ev.Agent})
+		w.happens(s, escalationKey{noun.EscMailUnanswered, ev.Agent})
 	case ev.Kind == "brake.set":
-		w.happens(s, escalationKey{EscMassFailure, "cluster"})
+		w.happens(s, escalationKey{noun.EscMassFailure, "cluster"})
 	case ev.Kind == "room.canceled" && strings.HasPrefix(ev.Text, "by watchdog"):
-		w.happens(s, escalationKey{EscRoomCanceled, ev.Room})
+		w.happens(s, escalationKey{noun.EscRoomCanceled, ev.Room})
 	case ev.Kind == "escalation.reminded":
 		w.reminded(s, ev)
 	case ev.Kind == "servers.differ":
-		w.happens(s, escalationKey{EscStatesDiffer, "cluster"})
+		w.happens(s, escalationKey{noun.EscStatesDiffer, "cluster"})
 	case ev.Kind == "server.diverged":
-		w.happens(s, escalationKey{EscServerDiverged, ev.Text})
+		w.happens(s, escalationKey{noun.EscServerDiverged, ev.Text})
 	}
 }
 
@@ -174,15 +176,15 @@ func uintText(n uint64) (text string) {
 func (w *twinAlarms) said(s *State, c Command) {
 	switch c := c.(type) {
 	case AckEscalation:
-		if e := w.byID[c.Escalation]; e.state == EscalationOpen {
-			e.state, e.pending = EscalationAcknowledged, false
+		if e := w.byID[c.Escalation]; e.state == noun.EscalationOpen {
+			e.state, e.pending = noun.EscalationAcknowledged, false
 		}
 	case CloseEscalation:
 		e := w.byID[c.Escalation]
-		if e.state == EscalationClosed {
+		if e.state == noun.EscalationClosed {
 			return
 		}
-		e.state, e.pending = EscalationClosed, false
+		e.state, e.pending = noun.EscalationClosed, false
 		at := len(w.closed) // of those closed at the same time, the lower number is the older one
 		for e.closedAt = s.meta.Clock; at > 0 && w.byID[w.closed[at-1]].closedAt == e.closedAt && w.closed[at-1] > c.Escalation; {
 			at--
@@ -213,15 +215,15 @@ func (w *twinAlarms) said(s *State, c Command) {
 // What is escalated, how often, whether it is announced and to whom agrees with what is
 // found from events and commands alone.
 func TestTwinOfEscalationsAgrees(t *testing.T) {
-	kinds, reopened, announced, reminded, gone := map[EscalationKind]int{}, 0, 0, 0, 0
+	kinds, reopened, announced, reminded, gone := map[noun.EscalationKind]int{}, 0, 0, 0, 0
 	for _, seed := range seeds(6) {
 		c, s := newChaos(seed, true), New()
 		remind := []string{"0s", "7s"}[seed%2] // who is reminded often is never announced again
-		for _, e := range append(c.opening(), c.entry(Request{Cmd: PutSettings{Values: []KV{{"breaker_starts", "2"}, {"breaker_pause", "2s"}}}}),
-			c.entry(Request{Cmd: PutSettings{Values: []KV{{"escalation_remind", remind}}}})) {
+		for _, e := range append(c.opening(), c.entry(Request{Cmd: PutSettings{Values: []noun.KV{{Key: "breaker_starts", Value: "2"}, {Key: "breaker_pause", Value: "2s"}}}}),
+			c.entry(Request{Cmd: PutSettings{Values: []noun.KV{{Key: "escalation_remind", Value: remind}}}})) {
 			s.Apply(e)
 		}
-		w := &twinAlarms{on: true, ever: map[EscalationKind]bool{}, newest: map[escalationKey]*twinEscalation{}, byID: map[EscalationID]*twinEscalation{}}
+		w := &twinAlarms{on: true, ever: map[noun.EscalationKind]bool{}, newest: map[escalationKey]*twinEscalation{}, byID: map[noun.EscalationID]*twinEscalation{}}
 		for range 6000 {
 			e := c.next(s)
 			if len(e.Requests) > 1 { // what each command did is seen one by one
@@ -248,14 +250,14 @@ func TestTwinOfEscalationsAgrees(t *testing.T) {
 			w.broken = ""
 			if len(e.Requests) == 1 {
 				x, _ := e.Requests[0].Cmd.(ReportExit)
-				if a := s.Agent(x.Agent); a != nil && x.Kind == ExitStartFailed && a.Order != StopOrder && a.Notes().Faults >= 2 {
+				if a := s.Agent(x.Agent); a != nil && x.Kind == noun.ExitStartFailed && a.Order != noun.StopOrder && a.Notes().Faults >= 2 {
 					w.broken = a.Name
 				}
 			}
 			repeated := s.figures.Repeated
 			out := s.Apply(e).Outcomes
 			events()
-			if len(out) == 1 && out[0].Code == OK && s.figures.Repeated == repeated {
+			if len(out) == 1 && out[0].Code == noun.OK && s.figures.Repeated == repeated {
 				w.said(s, e.Requests[0].Cmd)
 			}
 			if len(w.byID) != s.escalations.Len() {

@@ -1,6 +1,10 @@
 package fsm
 
-import "testing"
+import (
+	"testing"
+
+	"vigil/fsm/noun"
+)
 
 // What the twin knows of hosts: drains, and the words that end lives. What servers
 // hear, and so whether a host may be given up, is policy: it takes the state
@@ -8,83 +12,83 @@ import "testing"
 
 type twinHost struct {
 	drain bool
-	until Time
+	until noun.Time
 }
 
-func (w *twin) hostWord(t testingT, cmd Command, got Outcome) (Code, bool) {
+func (w *twin) hostWord(t testingT, cmd Command, got noun.Outcome) (noun.Code, bool) {
 	switch c := cmd.(type) {
 	case ReportViews, ReleaseBrake:
-		return OK, true
+		return noun.OK, true
 	case SuspectHost:
 		return w.known(c.Host), true
 	case ForgetHost:
 		return w.known(c.Host), true
 	case ReportPressure:
-		if w.known(c.Host) == OK && c.Reason != "" {
+		if w.known(c.Host) == noun.OK && c.Reason != "" {
 			w.withdraw(c.Host)
 		}
 		return w.known(c.Host), true
 	case DrainHost:
-		if w.known(c.Host) == OK {
+		if w.known(c.Host) == noun.OK {
 			w.drain(c)
 		}
 		return w.known(c.Host), true
 	case ConfirmDead:
-		if got.Code == OK {
+		if got.Code == noun.OK {
 			w.withdraw(c.Host)
 			w.lost(c.Host, func(*twinAgent) bool { return true })
 		}
 		return w.said(t, c.Host, got), true
 	case SurrenderHost:
-		if got.Code == OK {
-			w.lost(c.Host, func(a *twinAgent) bool { return w.roles[a.role].Policy == PolicyFast })
+		if got.Code == noun.OK {
+			w.lost(c.Host, func(a *twinAgent) bool { return w.roles[a.role].Policy == noun.PolicyFast })
 		}
 		return w.said(t, c.Host, got), true
 	}
-	return OK, false
+	return noun.OK, false
 }
 
 // testingT is the part of testing.T that judges.
 type testingT interface{ Fatalf(string, ...any) }
 
-func (w *twin) known(h HostID) Code {
+func (w *twin) known(h noun.HostID) noun.Code {
 	if h == 0 || h > 2 {
-		return NotFound
+		return noun.NotFound
 	}
-	return OK
+	return noun.OK
 }
 
 // said is the state machine's own word, within what is allowed.
-func (w *twin) said(t testingT, h HostID, got Outcome) Code {
-	if w.known(h) != OK {
-		return NotFound
+func (w *twin) said(t testingT, h noun.HostID, got noun.Outcome) noun.Code {
+	if w.known(h) != noun.OK {
+		return noun.NotFound
 	}
-	if got.Code != OK && got.Code != Conflict {
+	if got.Code != noun.OK && got.Code != noun.Conflict {
 		t.Fatalf("host %d was answered %+v", h, got)
 	}
 	return got.Code
 }
 
-func (w *twin) withdraw(h HostID) {
+func (w *twin) withdraw(h noun.HostID) {
 	for _, a := range w.agents {
-		if a.host == h && a.proc == ProcOrdered {
-			a.proc, a.host = ProcNone, 0
+		if a.host == h && a.proc == noun.ProcOrdered {
+			a.proc, a.host = noun.ProcNone, 0
 		}
 	}
 }
 
-func (w *twin) lost(h HostID, which func(*twinAgent) bool) {
+func (w *twin) lost(h noun.HostID, which func(*twinAgent) bool) {
 	for _, name := range w.order {
 		if a := w.agents[name]; a.host == h && a.proc.Fenced() && which(a) {
 			w.disconnect(a, false, false)
-			a.proc, a.fence, a.stopping, a.overdue, a.stuck = ProcLost, 0, false, false, ""
+			a.proc, a.fence, a.stopping, a.overdue, a.stuck = noun.ProcLost, 0, false, false, ""
 		}
 	}
 }
 
 func (w *twin) drain(c DrainHost) {
 	if w.hosts == nil {
-		w.hosts = map[HostID]twinHost{}
+		w.hosts = map[noun.HostID]twinHost{}
 	}
 	if c.Off {
 		delete(w.hosts, c.Host)
@@ -113,13 +117,13 @@ func (w *twin) drainOver(a *twinAgent) bool {
 	return h.drain && h.until != 0 && h.until <= w.now
 }
 
-func (w *twin) beats(t *testing.T, b *HostBeats, got *BeatAnswer) {
-	var want BeatAnswer
+func (w *twin) beats(t *testing.T, b *HostBeats, got *noun.BeatAnswer) {
+	var want noun.BeatAnswer
 	for beat := range UnpackBeats(b.Packed) {
-		if v := w.beat(b.Host, beat); v == VerdictCurrent {
+		if v := w.beat(b.Host, beat); v == noun.VerdictCurrent {
 			want.Renewed++
 		} else {
-			want.Exceptions = append(want.Exceptions, BeatException{beat.Agent, beat.Inc, v})
+			want.Exceptions = append(want.Exceptions, noun.BeatException{Agent: beat.Agent, Inc: beat.Inc, Verdict: v})
 		}
 	}
 	if want.Renewed != got.Renewed || len(want.Exceptions) != len(got.Exceptions) {
@@ -133,19 +137,19 @@ func (w *twin) beats(t *testing.T, b *HostBeats, got *BeatAnswer) {
 }
 
 // beat: late words never revive; only a fence is taken up again, by its own host.
-func (w *twin) beat(host HostID, b Beat) Verdict {
+func (w *twin) beat(host noun.HostID, b Beat) noun.Verdict {
 	a := w.byID(b.Agent)
 	if a.inc != b.Inc {
-		return VerdictSuperseded
+		return noun.VerdictSuperseded
 	}
 	if host != 0 && a.host != host || b.Kinds&(BeatVouch|BeatFence) != 0 && a.host != host {
-		return VerdictSuperseded // it lives elsewhere
+		return noun.VerdictSuperseded // it lives elsewhere
 	}
 	if b.Kinds&BeatStranger != 0 {
 		if a.managed && !a.proc.Fenced() && b.Kinds&BeatFence == 0 {
-			return VerdictSuperseded
+			return noun.VerdictSuperseded
 		}
-		return VerdictDenied
+		return noun.VerdictDenied
 	}
 	lease, fence := b.Kinds&BeatLease != 0, b.Kinds&BeatFence != 0
 	leaseOver, fenceOver := a.until <= w.now, a.fence <= w.now
@@ -157,18 +161,18 @@ func (w *twin) beat(host HostID, b Beat) Verdict {
 	}
 	switch {
 	case (!lease || !leaseOver) && (!fence || !fenceOver):
-		return VerdictCurrent
-	case b.Kinds == BeatLease && host == 0 && a.proc == ProcLost && !a.stopped:
-		return VerdictRejoin // as soon as its host is heard
+		return noun.VerdictCurrent
+	case b.Kinds == BeatLease && host == 0 && a.proc == noun.ProcLost && !a.stopped:
+		return noun.VerdictRejoin // as soon as its host is heard
 	case !fence && a.managed && !a.proc.Fenced():
-		return VerdictSuperseded
+		return noun.VerdictSuperseded
 	case !fence:
-		return VerdictRejoin
-	case a.proc == ProcLost && !a.stopped:
-		a.proc, a.fence, a.since = ProcRunning, w.now+w.ttl(a), w.now
-		return VerdictAdopt
+		return noun.VerdictRejoin
+	case a.proc == noun.ProcLost && !a.stopped:
+		a.proc, a.fence, a.since = noun.ProcRunning, w.now+w.ttl(a), w.now
+		return noun.VerdictAdopt
 	case a.proc.Fenced():
-		return VerdictRejoin
+		return noun.VerdictRejoin
 	}
-	return VerdictSuperseded
+	return noun.VerdictSuperseded
 }

@@ -5,12 +5,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // ladder is what leaders say of stuck agents; plans are often stale, doubled or wrong.
 func (c *chaos) ladder(s *State) Command {
 	if s.meta.Settings.Ladder.Nudge > time.Minute {
-		return PutSettings{Values: []KV{{"ladder_nudge", "1s"}, {"ladder_wake", "1500ms"}, {"ladder_interrupt", "1s"}, {"ladder_restart", "1s"}, {"ladder_cooldown", "2s"}, {"ladder_per_pass", "3"}}}
+		return PutSettings{Values: []noun.KV{{Key: "ladder_nudge", Value: "1s"}, {Key: "ladder_wake", Value: "1500ms"}, {Key: "ladder_interrupt", Value: "1s"}, {Key: "ladder_restart", Value: "1s"}, {Key: "ladder_cooldown", Value: "2s"}, {Key: "ladder_per_pass", Value: "3"}}}
 	}
 	if r := s.RoleByName("r", "b"); r != nil && r.Spec.PendingLimit > time.Second && c.one(3) {
 		roles := chaosRoles()
@@ -28,7 +30,7 @@ func (c *chaos) ladder(s *State) Command {
 		return reply
 	}
 	a := c.agent(s)
-	var stuck []AgentID
+	var stuck []noun.AgentID
 	for id := range s.MayBeStuck(0) {
 		stuck = append(stuck, id)
 	}
@@ -36,7 +38,7 @@ func (c *chaos) ladder(s *State) Command {
 		stuck = append(stuck, id)
 	}
 	for _, id := range stuck {
-		if at := s.Climb(id); at.Next != NoRung && at.Due <= s.meta.Clock && !c.one(4) {
+		if at := s.Climb(id); at.Next != noun.NoRung && at.Due <= s.meta.Clock && !c.one(4) {
 			a = s.Agent(id)
 			break
 		}
@@ -44,9 +46,9 @@ func (c *chaos) ladder(s *State) Command {
 	at := s.Climb(a.ID)
 	switch c.rng.IntN(16) {
 	case 0:
-		return NoteRung{Agent: a.ID, Inc: c.inc(a.Inc), Rung: Rung(c.rng.IntN(7)), Reason: "no terminal"}
+		return NoteRung{Agent: a.ID, Inc: c.inc(a.Inc), Rung: noun.Rung(c.rng.IntN(7)), Reason: "no terminal"}
 	case 1:
-		return StepLadder{Agent: a.ID, Inc: c.inc(a.Inc), Rung: Rung(c.rng.IntN(7)), Seen: at.Seen}
+		return StepLadder{Agent: a.ID, Inc: c.inc(a.Inc), Rung: noun.Rung(c.rng.IntN(7)), Seen: at.Seen}
 	case 2:
 		return StepLadder{Agent: a.ID, Inc: a.Inc, Rung: at.Next, Seen: at.Seen - 1}
 	}
@@ -60,8 +62,8 @@ func (c *chaos) nurse(s *State) {
 		s.Apply(c.entry(Request{Cmd: cmd}))
 	}
 	for h := range s.Hosts() {
-		var agents []AgentID
-		var incs []Incarnation
+		var agents []noun.AgentID
+		var incs []noun.Incarnation
 		var kinds []uint8
 		for a := range s.Agents("") {
 			if a.Host == h.ID && a.Proc.Fenced() {
@@ -89,27 +91,27 @@ func (c *chaos) nurse(s *State) {
 
 // climber is the ladder of one agent as the twin knows it.
 type climber struct {
-	inc             Incarnation
-	rung            Rung
-	at              Time
+	inc             noun.Incarnation
+	rung            noun.Rung
+	at              noun.Time
 	restarts, calls int // of this episode
 	barren          int // restarts in a row without work in between
 }
 
 // words is what a word of an agent changes; wordsOf takes it without comparing any times.
 type words struct {
-	inc                                                  Incarnation
-	since, started, mail, said, until, changed, progress Time
-	task                                                 TaskID
+	inc                                                  noun.Incarnation
+	since, started, mail, said, until, changed, progress noun.Time
+	task                                                 noun.TaskID
 	asks                                                 bool // a prompt on its terminal explains its silence
 }
 
-func wordsOf(s *State, a *Agent) (w words) {
+func wordsOf(s *State, a *noun.Agent) (w words) {
 	w = words{inc: a.Inc, since: a.Since, started: a.StartedAt, mail: a.Notes().MailAt}
 	if d := a.Declared; d != nil {
 		w.said, w.until = d.Since, d.Until
 	}
-	w.asks = a.shows(PromptPermission) || a.shows(PromptUsageLimit)
+	w.asks = a.Shows(noun.PromptPermission) || a.Shows(noun.PromptUsageLimit)
 	if t := s.Task(a.Task); t != nil {
 		w.task, w.changed, w.progress = t.ID, t.ChangedAt, t.Progress
 	}
@@ -118,21 +120,21 @@ func wordsOf(s *State, a *Agent) (w words) {
 
 // ladderTwin notices words as they are spoken and keeps the rungs that were taken.
 type ladderTwin struct {
-	climbers map[AgentID]*climber
-	words    map[AgentID]words
-	heard    map[AgentID]Time
-	ended    map[TaskID]uint32 // lives that the ladder has ended with the task, since it was last forgiven
+	climbers map[noun.AgentID]*climber
+	words    map[noun.AgentID]words
+	heard    map[noun.AgentID]noun.Time
+	ended    map[noun.TaskID]uint32 // lives that the ladder has ended with the task, since it was last forgiven
 }
 
 // blames tells whether a restart counts against the task that the agent holds, at once and
 // once, and whether what became of tasks since is what that demands (N29).
-func (w *ladderTwin) blames(s *State, p *StepLadder, held *Task) string {
-	if held == nil || p.Rung != RungRestart {
+func (w *ladderTwin) blames(s *State, p *StepLadder, held *noun.Task) string {
+	if held == nil || p.Rung != noun.RungRestart {
 		return ""
 	}
 	w.ended[held.ID]++
 	now, spec := s.Task(held.ID), s.Role(held.Role).Spec
-	quarantined := now.State == TaskQuarantined
+	quarantined := now.State == noun.TaskQuarantined
 	switch over := now.Holder != held.Holder || !now.State.Held(); {
 	case now.Kills != held.Kills+1:
 		return fmt.Sprintf("%d deaths, there were %d", now.Kills, held.Kills)
@@ -152,9 +154,9 @@ func (w *ladderTwin) judged(t *testing.T, s *State, seed, index uint64) (quarant
 			delete(w.ended, id)
 		case k.Kills < ended:
 			t.Fatalf("seed %d, entry %d: task %d counts %d deaths, the ladder has ended %d lives with it", seed, index, id, k.Kills, ended)
-		case k.State == TaskFailed && strings.Contains(k.Result, "attempt limit"):
+		case k.State == noun.TaskFailed && strings.Contains(k.Result, "attempt limit"):
 			t.Fatalf("seed %d, entry %d: task %d is FAILED and nobody is called: %s", seed, index, id, k.Result)
-		case k.State == TaskQuarantined:
+		case k.State == noun.TaskQuarantined:
 			quarantined++
 		}
 	}
@@ -175,51 +177,51 @@ func (w *ladderTwin) listen(s *State) {
 }
 
 // next is the rung that the laws demand for an agent, and when; NoRung: none.
-func (w *ladderTwin) next(s *State, a *Agent) (Rung, Time) {
+func (w *ladderTwin) next(s *State, a *noun.Agent) (noun.Rung, noun.Time) {
 	g, set, spec := s.Signals(a.ID, true), s.Settings().Ladder, s.Role(a.Role).Spec
 	kind := Judge(&g).Kind
 	if !set.Enabled || kind != AgentDeaf && kind != AgentStalled && kind != AgentUnresponsive {
-		return NoRung, 0
+		return noun.NoRung, 0
 	}
-	if g.Paused != "" || g.Off != "" || s.meta.HoldUntil > s.meta.Clock || s.meta.Brake.Set != 0 || spec.Ladder == LadderOff {
-		return NoRung, 0
+	if g.Paused != "" || g.Off != "" || s.meta.HoldUntil > s.meta.Clock || s.meta.Brake.Set != 0 || spec.Ladder == noun.LadderOff {
+		return noun.NoRung, 0
 	}
 	x := w.climbers[a.ID]
 	switch {
 	case x == nil:
-		return RungNudge, s.meta.Clock
+		return noun.RungNudge, s.meta.Clock
 	case x.inc != a.Inc || w.heard[a.ID] >= x.at:
-		if a.Order == StopOrder {
-			return NoRung, 0
+		if a.Order == noun.StopOrder {
+			return noun.NoRung, 0
 		}
-		return RungNudge, x.at.Add(set.Cooldown)
-	case a.Order == StopOrder && x.restarts == 0:
-		return NoRung, 0
+		return noun.RungNudge, x.at.Add(set.Cooldown)
+	case a.Order == noun.StopOrder && x.restarts == 0:
+		return noun.NoRung, 0
 	}
 	t := s.Task(a.Task)
 	mute := t != nil && t.Progress <= t.ChangedAt && a.Declared == nil && a.Notes().MailAt == 0
-	human := spec.Ladder == LadderEscalate || spec.Ladder == LadderCareful && mute || x.barren >= 3 ||
+	human := spec.Ladder == noun.LadderEscalate || spec.Ladder == noun.LadderCareful && mute || x.barren >= 3 ||
 		g.HealthEvery > 0 && g.Declared != nil && g.Missed < max(g.HealthMissed, 1) ||
 		a.Managed && spec.Runner == "" || !a.Proc.Fenced() && a.Task == 0 ||
-		spec.Ladder == LadderCareful && a.Task != 0 && (!a.Managed || spec.Proof == ProofAgent) && kind == AgentStalled ||
-		spec.Ladder == LadderCareful && g.Prompt == PromptNone && !g.Quiet
+		spec.Ladder == noun.LadderCareful && a.Task != 0 && (!a.Managed || spec.Proof == noun.ProofAgent) && kind == AgentStalled ||
+		spec.Ladder == noun.LadderCareful && g.Prompt == noun.PromptNone && !g.Quiet
 	switch x.rung {
-	case RungNudge:
-		return RungWake, x.at.Add(set.Nudge)
-	case RungWake:
+	case noun.RungNudge:
+		return noun.RungWake, x.at.Add(set.Nudge)
+	case noun.RungWake:
 		if human {
-			return RungEscalate, x.at.Add(set.Wake)
+			return noun.RungEscalate, x.at.Add(set.Wake)
 		}
-		return RungInterrupt, x.at.Add(set.Wake)
-	case RungInterrupt:
+		return noun.RungInterrupt, x.at.Add(set.Wake)
+	case noun.RungInterrupt:
 		if human {
-			return RungEscalate, x.at.Add(set.Interrupt)
+			return noun.RungEscalate, x.at.Add(set.Interrupt)
 		}
-		return RungRestart, x.at.Add(set.Interrupt)
-	case RungRestart:
-		return RungEscalate, x.at.Add(set.Restart)
+		return noun.RungRestart, x.at.Add(set.Interrupt)
+	case noun.RungRestart:
+		return noun.RungEscalate, x.at.Add(set.Restart)
 	}
-	return NoRung, 0
+	return noun.NoRung, 0
 }
 
 // took notes an accepted rung and tells whether the laws about an episode hold.
@@ -229,7 +231,7 @@ func (w *ladderTwin) took(s *State, p *StepLadder, worked bool) bool {
 		x = &climber{}
 		w.climbers[p.Agent] = x
 	}
-	if p.Rung == RungNudge {
+	if p.Rung == noun.RungNudge {
 		barren := x.barren
 		if worked {
 			barren = 0
@@ -238,10 +240,10 @@ func (w *ladderTwin) took(s *State, p *StepLadder, worked bool) bool {
 	}
 	x.inc, x.rung, x.at = p.Inc, p.Rung, s.meta.Clock
 	switch p.Rung {
-	case RungRestart:
+	case noun.RungRestart:
 		x.restarts++
 		x.barren++
-	case RungEscalate:
+	case noun.RungEscalate:
 		x.calls++
 	}
 	return x.restarts <= 1 && x.calls <= 1
@@ -250,7 +252,7 @@ func (w *ladderTwin) took(s *State, p *StepLadder, worked bool) bool {
 // The naive twin of the ladder agrees with every decision: which rung, when, for which
 // life, and how many in the cluster within a look.
 func TestTwinOfTheLadderAgrees(t *testing.T) {
-	var taken [RungEscalate + 1]int
+	var taken [noun.RungEscalate + 1]int
 	refused, extended, poisoned := 0, 0, 0
 	for _, seed := range seeds(8) {
 		c, eyes, s := newChaos(seed, true), newChaos(seed+100, true), New()
@@ -259,8 +261,8 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 		for _, e := range c.opening() {
 			s.Apply(e)
 		}
-		w := &ladderTwin{map[AgentID]*climber{}, map[AgentID]words{}, map[AgentID]Time{}, map[TaskID]uint32{}}
-		var window []Time
+		w := &ladderTwin{map[noun.AgentID]*climber{}, map[noun.AgentID]words{}, map[noun.AgentID]noun.Time{}, map[noun.TaskID]uint32{}}
+		var window []noun.Time
 		for range 3000 {
 			c.nurse(s)
 			w.listen(s)
@@ -285,18 +287,18 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 					continue
 				}
 				one.Requests[0] = Request{Cmd: p}
-				want, worked, held := false, false, (*Task)(nil)
+				want, worked, held := false, false, (*noun.Task)(nil)
 				if a := s.Agent(p.Agent); a != nil {
 					if k := s.Task(a.Task); k != nil {
 						before := *k
 						held = &before
 					}
 					rung, due := w.next(s, a)
-					seen := Time(0)
+					seen := noun.Time(0)
 					if x := w.climbers[a.ID]; x != nil {
 						seen = x.at
 					}
-					want = rung != NoRung && rung == p.Rung && due <= s.meta.Clock && p.Inc == a.Inc && p.Seen == seen
+					want = rung != noun.NoRung && rung == p.Rung && due <= s.meta.Clock && p.Inc == a.Inc && p.Seen == seen
 					worked = a.Notes().Ladder != nil && s.gotOn(a, a.Notes().Ladder)
 				}
 				for len(window) > 0 && window[0] < s.meta.Clock.Add(-s.meta.Settings.Ladder.Interval) {
@@ -304,9 +306,9 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 				}
 				most := int(s.Settings().Ladder.PerPass)
 				switch out := s.Apply(one).Outcomes[0]; {
-				case (out.Code == OK) != want && (want && len(window) < most || !want):
+				case (out.Code == noun.OK) != want && (want && len(window) < most || !want):
 					t.Fatalf("seed %d, entry %d: %+v is answered %s (%s), the twin says %v", seed, one.Index, p, out.Code, out.Detail, want)
-				case out.Code == OK:
+				case out.Code == noun.OK:
 					taken[p.Rung]++
 					if window = append(window, s.meta.Clock); !w.took(s, &p, worked) || len(window) > 2*most {
 						t.Fatalf("seed %d, entry %d: %+v, %d rungs within %s", seed, one.Index, *w.climbers[p.Agent], len(window), s.meta.Settings.Ladder.Interval)
@@ -325,7 +327,7 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 			}
 		}
 	}
-	for r := RungNudge; r <= RungEscalate && *seedFlag == 0; r++ {
+	for r := noun.RungNudge; r <= noun.RungEscalate && *seedFlag == 0; r++ {
 		if taken[r] == 0 {
 			t.Errorf("no rung %s was taken: the log exercises nothing", r)
 		}

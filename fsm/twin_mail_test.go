@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // mail is what agents and people do with mail; now and then it is nonsense.
@@ -15,8 +17,8 @@ func (c *chaos) mail(s *State) Command {
 		return ReadMail{Speaker: c.speaker(c.agent(s)), Max: uint32(c.rng.IntN(4))}
 	}
 	a := c.agent(s)
-	id := MailID(1 + max(0, int(s.meta.LastMail)-c.rng.IntN(25)))
-	var box []MailID
+	id := noun.MailID(1 + max(0, int(s.meta.LastMail)-c.rng.IntN(25)))
+	var box []noun.MailID
 	for m := range s.Mailbox(a.ID, 0) {
 		box = append(box, m.ID)
 	}
@@ -28,7 +30,7 @@ func (c *chaos) mail(s *State) Command {
 
 func (c *chaos) send(s *State) Command {
 	m := SendMail{From: pick(c, []string{"ann", "bob", "r/nobody"}), Subject: "s", Body: "b", Kind: pick(c, []string{"", "note"}),
-		Priority: MailPriority(c.rng.IntN(4)), NoQueue: c.one(4)}
+		Priority: noun.MailPriority(c.rng.IntN(4)), NoQueue: c.one(4)}
 	room := pick(c, c.rooms)
 	m.To = pick(c, []string{room, room + "/a", room + "/b.*", room + "/c.1", room + "/c.2", room + "/b", room + "/x", "nowhere", room + "/a.02", room + "/a.9"})
 	if c.one(2) {
@@ -38,7 +40,7 @@ func (c *chaos) send(s *State) Command {
 		m.Speaker = c.speaker(c.agent(s))
 	}
 	if s.meta.LastMail > 0 && c.one(4) {
-		m.ReplyTo = 1 + MailID(c.rng.IntN(int(s.meta.LastMail)))
+		m.ReplyTo = 1 + noun.MailID(c.rng.IntN(int(s.meta.LastMail)))
 		if c.one(2) {
 			m.To = ""
 		}
@@ -47,7 +49,7 @@ func (c *chaos) send(s *State) Command {
 	case c.one(40):
 		m.Subject, m.Body = "", ""
 	case c.one(40):
-		m.Priority = MailLow + 1
+		m.Priority = noun.MailLow + 1
 	case c.one(40):
 		m.Thread = s.meta.LastMail + 1
 	case c.one(40):
@@ -58,35 +60,35 @@ func (c *chaos) send(s *State) Command {
 
 // twinMail is one mail, naively: no timer, no index.
 type twinMail struct {
-	id, thread              MailID
+	id, thread              noun.MailID
 	to, from                string
-	fromInc, reader         Incarnation
-	priority                MailPriority
-	state                   MailState
-	sent, since, closed     Time
+	fromInc, reader         noun.Incarnation
+	priority                noun.MailPriority
+	state                   noun.MailState
+	sent, since, closed     noun.Time
 	deliveries, reminded    uint32
 	again, noticed, escaped bool
 }
 
-func (w *twin) present(sp Speaker) (*twinAgent, Code) {
+func (w *twin) present(sp Speaker) (*twinAgent, noun.Code) {
 	a, no := w.living(sp)
-	if no == OK && !a.managed && a.part == PartDisconnected {
-		return nil, Rejoin
+	if no == noun.OK && !a.managed && a.part == noun.PartDisconnected {
+		return nil, noun.Rejoin
 	}
 	return a, no
 }
 
-func (w *twin) sendMail(t *testing.T, c SendMail, got Outcome) Code {
-	m := twinMail{from: c.From, priority: c.Priority, state: MailQueued, sent: w.now, since: w.now, thread: c.Thread}
+func (w *twin) sendMail(t *testing.T, c SendMail, got noun.Outcome) noun.Code {
+	m := twinMail{from: c.From, priority: c.Priority, state: noun.MailQueued, sent: w.now, since: w.now, thread: c.Thread}
 	if c.Agent != "" {
 		a, no := w.present(c.Speaker)
-		if no != OK {
+		if no != noun.OK {
 			return no
 		}
 		m.from, m.fromInc = a.name, a.inc
 	}
-	if m.from == "" || c.Subject == "" && c.Body == "" || c.Priority > MailLow || c.ReplyTo > w.lastMail || c.Thread > w.lastMail {
-		return Invalid
+	if m.from == "" || c.Subject == "" && c.Body == "" || c.Priority > noun.MailLow || c.ReplyTo > w.lastMail || c.Thread > w.lastMail {
+		return noun.Invalid
 	}
 	if m.thread == 0 {
 		m.thread = c.ReplyTo
@@ -95,15 +97,15 @@ func (w *twin) sendMail(t *testing.T, c SendMail, got Outcome) Code {
 		}
 	}
 	list, code := w.addressed(c)
-	if code != OK {
+	if code != noun.OK {
 		return code
 	}
 	list = slices.DeleteFunc(list, func(name string) bool {
 		a := w.agents[name]
-		return c.NoQueue && !a.proc.Fenced() && a.part == PartDisconnected
+		return c.NoQueue && !a.proc.Fenced() && a.part == noun.PartDisconnected
 	})
 	if len(list) == 0 {
-		return AgentOff
+		return noun.AgentOff
 	}
 	if got.Mail != w.lastMail+1 || int(got.Count) != len(list) {
 		t.Fatalf("sent mail %d, %d copies; the twin says %d to %v", got.Mail, got.Count, w.lastMail+1, list)
@@ -117,23 +119,23 @@ func (w *twin) sendMail(t *testing.T, c SendMail, got Outcome) Code {
 		x.id, x.to = w.lastMail, name
 		w.mails[x.id] = &x
 	}
-	return OK
+	return noun.OK
 }
 
-func (w *twin) addressed(c SendMail) ([]string, Code) {
+func (w *twin) addressed(c SendMail) ([]string, noun.Code) {
 	first := map[string]string{"r/a.1": "r/a", "r/b.1": "r/b", "r/c.1": "r/c"}
 	roles := map[string]string{"r/a": "a", "r/b": "b", "r/c": "c", "r/a.*": "a", "r/b.*": "b", "r/c.*": "c"}
 	if c.To == "" {
 		old := w.mails[c.ReplyTo]
 		switch {
 		case c.ReplyTo == 0:
-			return nil, Invalid
+			return nil, noun.Invalid
 		case old == nil:
-			return nil, NotFound
+			return nil, noun.NotFound
 		case old.fromInc == 0:
-			return nil, NoAddressee
+			return nil, noun.NoAddressee
 		}
-		return []string{old.from}, OK
+		return []string{old.from}, noun.OK
 	}
 	var list []string
 	for _, name := range w.order {
@@ -143,18 +145,18 @@ func (w *twin) addressed(c SendMail) ([]string, Code) {
 	}
 	switch {
 	case len(list) > 0:
-		return list, OK
+		return list, noun.OK
 	case first[c.To] != "":
-		return []string{first[c.To]}, OK
+		return []string{first[c.To]}, noun.OK
 	case w.agents[c.To] != nil:
-		return []string{c.To}, OK
+		return []string{c.To}, noun.OK
 	}
-	return nil, NoAddressee
+	return nil, noun.NoAddressee
 }
 
-func (w *twin) readMail(t *testing.T, c ReadMail, got Outcome) Code {
+func (w *twin) readMail(t *testing.T, c ReadMail, got noun.Outcome) noun.Code {
 	a, no := w.present(c.Speaker)
-	if no != OK {
+	if no != noun.OK {
 		return no
 	}
 	most := int(c.Max)
@@ -162,50 +164,50 @@ func (w *twin) readMail(t *testing.T, c ReadMail, got Outcome) Code {
 		most = MaxMailRead
 	}
 	n := 0
-	for _, p := range []MailPriority{MailUrgent, MailHigh, MailNormal, MailLow} {
-		for id := MailID(1); id <= w.lastMail && n < most; id++ {
+	for _, p := range []noun.MailPriority{noun.MailUrgent, noun.MailHigh, noun.MailNormal, noun.MailLow} {
+		for id := noun.MailID(1); id <= w.lastMail && n < most; id++ {
 			m := w.mails[id]
-			if m == nil || m.to != a.name || m.priority != p || m.state > MailDelivered ||
-				m.state == MailDelivered && m.reader == a.inc && !m.again {
+			if m == nil || m.to != a.name || m.priority != p || m.state > noun.MailDelivered ||
+				m.state == noun.MailDelivered && m.reader == a.inc && !m.again {
 				continue
 			}
 			n++
 			if m.reader != a.inc && (m.noticed || m.reader != 0) {
 				m.since, m.noticed = w.now, false
 			}
-			m.state, m.reader, m.again = MailDelivered, a.inc, false
+			m.state, m.reader, m.again = noun.MailDelivered, a.inc, false
 			m.deliveries++
 		}
 	}
 	if int(got.Count) != n {
 		t.Fatalf("%s read %d mails, the twin says %d", a.name, got.Count, n)
 	}
-	return OK
+	return noun.OK
 }
 
-func (w *twin) ackMail(c AckMail) Code {
+func (w *twin) ackMail(c AckMail) noun.Code {
 	a, no := w.present(c.Speaker)
-	if no != OK {
+	if no != noun.OK {
 		return no
 	}
 	m := w.mails[c.Mail]
 	switch {
 	case m == nil || m.to != a.name:
-		return NotFound
-	case m.state == MailExpired:
-		return Conflict
-	case m.state != MailAcknowledged:
-		m.state, m.closed, m.again = MailAcknowledged, w.now, false
+		return noun.NotFound
+	case m.state == noun.MailExpired:
+		return noun.Conflict
+	case m.state != noun.MailAcknowledged:
+		m.state, m.closed, m.again = noun.MailAcknowledged, w.now, false
 	}
-	return OK
+	return noun.OK
 }
 
 // mailLimits does what is due: seed 002, table 1.4.3.
 func (w *twin) mailLimits() {
-	due := func(from Time, d time.Duration) bool { return from.Add(d) <= w.now }
+	due := func(from noun.Time, d time.Duration) bool { return from.Add(d) <= w.now }
 	for id, m := range w.mails {
-		limit := map[MailPriority]time.Duration{MailUrgent: w.set.MailUrgentLimit, MailHigh: w.set.MailHighLimit,
-			MailNormal: w.set.MailNormalLimit, MailLow: w.set.MailLowLimit}[m.priority]
+		limit := map[noun.MailPriority]time.Duration{noun.MailUrgent: w.set.MailUrgentLimit, noun.MailHigh: w.set.MailHighLimit,
+			noun.MailNormal: w.set.MailNormalLimit, noun.MailLow: w.set.MailLowLimit}[m.priority]
 		switch {
 		case m.state.Closed():
 			if due(m.closed, w.set.MailRetention) {
@@ -213,17 +215,17 @@ func (w *twin) mailLimits() {
 			}
 			continue
 		case due(m.sent, w.set.MailExpiry):
-			m.state, m.closed, m.again = MailExpired, w.now, false
+			m.state, m.closed, m.again = noun.MailExpired, w.now, false
 			continue
 		}
-		if m.priority != MailUrgent && !m.noticed && due(m.since, limit) {
+		if m.priority != noun.MailUrgent && !m.noticed && due(m.since, limit) {
 			m.noticed = true
-			if m.priority != MailLow {
+			if m.priority != noun.MailLow {
 				m.again = true
 				m.reminded++
 			}
 		}
-		if m.priority == MailUrgent && due(m.sent, limit) || m.priority == MailHigh && due(m.sent, 2*limit) {
+		if m.priority == noun.MailUrgent && due(m.sent, limit) || m.priority == noun.MailHigh && due(m.sent, 2*limit) {
 			m.escaped = true
 		}
 	}

@@ -3,6 +3,8 @@ package fsm
 import (
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // expect is how long a task may take; nothing where tasks are not planned.
@@ -11,7 +13,7 @@ func (c *chaos) expect() time.Duration {
 		return 0
 	}
 	if c.one(15) {
-		return pick(c, []time.Duration{-1, time.Millisecond, MaxExpect + 1})
+		return pick(c, []time.Duration{-1, time.Millisecond, noun.MaxExpect + 1})
 	}
 	return time.Duration(1+c.rng.IntN(12)) * time.Second
 }
@@ -20,7 +22,7 @@ func (c *chaos) expect() time.Duration {
 func (c *chaos) progress(w Work) Command {
 	p := ProgressTask{Work: w, Note: "note", Expect: c.expect()}
 	if c.plans && c.one(2) {
-		p.Percent = PercentOf(uint32(c.rng.IntN(104)))
+		p.Percent = noun.PercentOf(uint32(c.rng.IntN(104)))
 	}
 	return p
 }
@@ -29,7 +31,7 @@ func (c *chaos) progress(w Work) Command {
 func (c *chaos) reply(s *State) Command {
 	for id := range s.MayBeStuck(0) {
 		a := s.Agent(id)
-		if at := s.Climb(id); at.Rung == NoRung || c.one(3) {
+		if at := s.Climb(id); at.Rung == noun.NoRung || c.one(3) {
 			continue
 		}
 		me := Speaker{Agent: a.Name, Inc: a.Inc, TokenHash: []byte(a.TokenHash)}
@@ -39,7 +41,7 @@ func (c *chaos) reply(s *State) Command {
 		case 1:
 			return SendMail{Speaker: me, To: a.Name, Subject: "s"}
 		case 2:
-			return Declare{Speaker: me, Status: StatusBusy, For: time.Second}
+			return Declare{Speaker: me, Status: noun.StatusBusy, For: time.Second}
 		}
 		return Declare{Speaker: me}
 	}
@@ -56,10 +58,10 @@ func (c *chaos) employ(s *State, do func(Command)) {
 		me := Speaker{Agent: a.Name, Inc: a.Inc, TokenHash: []byte(a.TokenHash)}
 		t := s.Task(a.Task)
 		switch {
-		case s.Climb(a.ID).Rung != NoRung || !c.one(8):
-		case t == nil && a.Part == PartWaiting:
+		case s.Climb(a.ID).Rung != noun.NoRung || !c.one(8):
+		case t == nil && a.Part == noun.PartWaiting:
 			do(Claim{Speaker: me})
-		case t != nil && t.State == TaskAcknowledged:
+		case t != nil && t.State == noun.TaskAcknowledged:
 			do(StartTask{Work{me, t.ID, t.Attempt}})
 		case t != nil && a.Declared == nil:
 			do(Declare{Speaker: me})
@@ -68,7 +70,7 @@ func (c *chaos) employ(s *State, do func(Command)) {
 }
 
 // plannedRoles are the roles, one of them with an expectation of its own.
-func (c *chaos) plannedRoles() []RoleSpec {
+func (c *chaos) plannedRoles() []noun.RoleSpec {
 	roles := chaosRoles()
 	if c.plans {
 		roles[2].Expect = 4 * time.Second
@@ -79,7 +81,7 @@ func (c *chaos) plannedRoles() []RoleSpec {
 // claimedPlan: each attempt is expected anew, by the task's word or its role's.
 func (w *twin) claimedPlan(x *twinTask) {
 	expect := x.plan.Expect
-	x.plan = Plan{Expect: expect}
+	x.plan = noun.Plan{Expect: expect}
 	if expect == 0 {
 		expect = w.roles[x.role].Expect
 	}
@@ -115,13 +117,13 @@ func (w *twin) samePlans(t *testing.T, s *State, index uint64) {
 // nothing else. It counts the answers that did it.
 func (w *ladderTwin) extends(t *testing.T, s *State, e *Entry) (answers int) {
 	t.Helper()
-	was := map[TaskID]Plan{}
+	was := map[noun.TaskID]noun.Plan{}
 	for a := range s.Agents("") {
 		if k := s.Task(a.Task); k != nil {
 			was[a.Task] = k.Planned()
 		}
 	}
-	heard := map[AgentID]words{}
+	heard := map[noun.AgentID]words{}
 	for id, x := range w.words {
 		heard[id] = x
 	}
@@ -132,7 +134,7 @@ func (w *ladderTwin) extends(t *testing.T, s *State, e *Entry) (answers int) {
 			continue // claimed or begun just now
 		}
 		p, said := e.Requests[0].Cmd.(ProgressTask)
-		said = said && out.Code == OK && p.Task == k.ID && k.Rev == e.Index
+		said = said && out.Code == noun.OK && p.Task == k.ID && k.Rev == e.Index
 		now, x := wordsOf(s, a), w.climbers[a.ID]
 		answer := x != nil && x.inc == a.Inc && w.heard[a.ID] < x.at && now.inc == heard[a.ID].inc &&
 			(now.mail != heard[a.ID].mail || now.said != heard[a.ID].said || now.until != heard[a.ID].until || said)

@@ -3,6 +3,8 @@ package fsm
 import (
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // screen is what a host says of a terminal, often of another life or another host.
@@ -10,7 +12,7 @@ func (c *chaos) screen(s *State) Command {
 	a := c.agent(s)
 	host := a.Host
 	if host == 0 || c.one(20) {
-		host = HostID(1 + c.rng.IntN(3))
+		host = noun.HostID(1 + c.rng.IntN(3))
 	}
 	if h := s.Host(host); h != nil && c.one(30) {
 		watched := []string{"w"}
@@ -19,23 +21,23 @@ func (c *chaos) screen(s *State) Command {
 		}
 		return ReportTerminals{Host: host, Boot: pick(c, []string{h.Boot, h.Boot, "x"}), Tool: pick(c, []string{"", "tmux 3.3a"}), Runners: watched, Watched: watched}
 	}
-	kind := PromptKind(c.rng.IntN(int(promptKindsPlus) + 1))
+	kind := noun.PromptKind(c.rng.IntN(int(noun.PromptKindsPlus) + 1))
 	if c.one(2) {
-		kind = PromptPermission
+		kind = noun.PromptPermission
 	}
 	return ReportScreen{Host: host, Agent: a.ID, Inc: c.inc(a.Inc), Kind: kind, Quiet: c.one(2)}
 }
 
 // shownTwin is what stands on one terminal, noted as it was said.
 type shownTwin struct {
-	inc   Incarnation
-	kind  PromptKind
-	at    Time
+	inc   noun.Incarnation
+	kind  noun.PromptKind
+	at    noun.Time
 	quiet bool
 }
 
 // forgets what was said of a life that is over.
-func shownNow(s *State, m map[AgentID]*shownTwin) {
+func shownNow(s *State, m map[noun.AgentID]*shownTwin) {
 	for id, x := range m {
 		if a := s.Agent(id); a == nil || a.Inc != x.inc {
 			delete(m, id)
@@ -48,16 +50,16 @@ func shownNow(s *State, m map[AgentID]*shownTwin) {
 // stands at one is neither late with progress nor on the ladder.
 func TestTwinOfScreensAgrees(t *testing.T) {
 	const limit = 3 * time.Second
-	taken, refused, calls := [promptKindsPlus]int{}, 0, 0
+	taken, refused, calls := [noun.PromptKindsPlus]int{}, 0, 0
 	for _, seed := range seeds(6) {
 		c, s := newChaos(seed, true), New()
 		for _, e := range c.opening() {
 			s.Apply(e)
 		}
-		for _, cmd := range []Command{PutSettings{Values: []KV{{"prompt_limit", limit.String()}}}} {
+		for _, cmd := range []Command{PutSettings{Values: []noun.KV{{Key: "prompt_limit", Value: limit.String()}}}} {
 			s.Apply(c.entry(Request{Cmd: cmd}))
 		}
-		m := map[AgentID]*shownTwin{}
+		m := map[noun.AgentID]*shownTwin{}
 		for range 3000 {
 			c.nurse(s)
 			s.Apply(c.next(s))
@@ -68,8 +70,8 @@ func TestTwinOfScreensAgrees(t *testing.T) {
 			switch cmd := cmd.(type) {
 			case ReportScreen:
 				a := s.Agent(cmd.Agent)
-				want := a != nil && cmd.Inc == a.Inc && cmd.Host == a.Host && a.Proc.Fenced() && cmd.Kind < promptKindsPlus
-				if (out.Code == OK) != want {
+				want := a != nil && cmd.Inc == a.Inc && cmd.Host == a.Host && a.Proc.Fenced() && cmd.Kind < noun.PromptKindsPlus
+				if (out.Code == noun.OK) != want {
 					t.Fatalf("seed %d: %+v is answered %s (%s), the twin says %v", seed, cmd, out.Code, out.Detail, want)
 				}
 				if !want {
@@ -87,12 +89,12 @@ func TestTwinOfScreensAgrees(t *testing.T) {
 				}
 				x.quiet = cmd.Quiet
 			case ReportTerminals:
-				if out.Code != OK || len(cmd.Watched) > 0 {
+				if out.Code != noun.OK || len(cmd.Watched) > 0 {
 					break
 				}
 				for id, x := range m {
-					if a := s.Agent(id); a.Host == cmd.Host && a.Proc.Fenced() && x.kind != PromptUnknown {
-						x.kind, x.at, x.quiet = PromptUnknown, s.Clock(), false
+					if a := s.Agent(id); a.Host == cmd.Host && a.Proc.Fenced() && x.kind != noun.PromptUnknown {
+						x.kind, x.at, x.quiet = noun.PromptUnknown, s.Clock(), false
 					}
 				}
 			}
@@ -101,23 +103,23 @@ func TestTwinOfScreensAgrees(t *testing.T) {
 				if x == nil || !a.Proc.Fenced() { // one that is taken up again shows what it did
 					x = &shownTwin{}
 				}
-				if g.Prompt != x.kind || x.kind != PromptUnknown && (g.Quiet != x.quiet || g.PromptAge+s.absent(a, x.at) != s.Clock().Sub(x.at)) {
+				if g.Prompt != x.kind || x.kind != noun.PromptUnknown && (g.Quiet != x.quiet || g.PromptAge+s.absent(a, x.at) != s.Clock().Sub(x.at)) {
 					t.Fatalf("seed %d: %s shows %s for %s, quiet %v; the twin says %+v", seed, a.Name, g.Prompt, g.PromptAge, g.Quiet, *x)
 				}
-				if x.kind != PromptPermission {
+				if x.kind != noun.PromptPermission {
 					continue
 				}
-				if g.ProgressAge > 0 || s.Climb(a.ID).Next != NoRung {
+				if g.ProgressAge > 0 || s.Climb(a.ID).Next != noun.NoRung {
 					t.Fatalf("seed %d: %s at a prompt is without progress for %s, %+v", seed, a.Name, g.ProgressAge, s.Climb(a.ID))
 				}
-				declared := a.Declared.Holds(s.Clock()) && a.Declared.Waiting == WaitingInput
+				declared := a.Declared.Holds(s.Clock()) && a.Declared.Waiting == noun.WaitingInput
 				called := a.Screen().Called
-				if late := s.Clock().Sub(x.at) >= limit && !declared && a.Order != StopOrder && !s.behind(); late && called == 0 {
+				if late := s.Clock().Sub(x.at) >= limit && !declared && a.Order != noun.StopOrder && !s.behind(); late && called == 0 {
 					t.Fatalf("seed %d: %s stands at a prompt for %s, and nobody was called", seed, a.Name, s.Clock().Sub(x.at))
 				}
 				if called != 0 {
 					calls++
-					if called.Sub(x.at) < limit || s.escByKey[escalationKey{EscPrompt, a.Name}] == 0 {
+					if called.Sub(x.at) < limit || s.escByKey[escalationKey{noun.EscPrompt, a.Name}] == 0 {
 						t.Fatalf("seed %d: a human was called after %s", seed, called.Sub(x.at))
 					}
 				}
@@ -127,7 +129,7 @@ func TestTwinOfScreensAgrees(t *testing.T) {
 			}
 		}
 	}
-	for k := range promptKindsPlus {
+	for k := range noun.PromptKindsPlus {
 		if taken[k] == 0 && *seedFlag == 0 {
 			t.Errorf("no prompt %s was said: the log exercises nothing", k)
 		}

@@ -3,74 +3,76 @@ package fsm
 import (
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // twin is a second, naive state machine for tasks, participants, processes and
 // sessions, written from the laws with plain maps and no index, queue or timer.
 // Placement and back-off are policy: of a start order it only demands safety.
 type twin struct {
-	now      Time
-	set      Settings
+	now      noun.Time
+	set      noun.Settings
 	agents   map[string]*twinAgent
 	order    []string // of agents
-	tasks    map[TaskID]*twinTask
-	lastTask TaskID
-	sessions map[SessionID]*twinSession
-	lastSess SessionID
-	roles    map[string]RoleSpec
+	tasks    map[noun.TaskID]*twinTask
+	lastTask noun.TaskID
+	sessions map[noun.SessionID]*twinSession
+	lastSess noun.SessionID
+	roles    map[string]noun.RoleSpec
 	// Pauses of the room and of everything.
 	pausedRoom, pausedAll bool
-	hosts                 map[HostID]twinHost // that were drained
-	mails                 map[MailID]*twinMail
-	lastMail              MailID
+	hosts                 map[noun.HostID]twinHost // that were drained
+	mails                 map[noun.MailID]*twinMail
+	lastMail              noun.MailID
 }
 
 type twinAgent struct {
-	id               AgentID
+	id               noun.AgentID
 	name, role       string
-	inc              Incarnation
-	part             PartState
-	until, fence     Time
+	inc              noun.Incarnation
+	part             noun.PartState
+	until, fence     noun.Time
 	vouch            bool
-	task             TaskID
+	task             noun.TaskID
 	managed, stopped bool
-	proc             ProcState
-	host             HostID
+	proc             noun.ProcState
+	host             noun.HostID
 	stopping         bool
 	token            string
-	since            Time // the start or accept limit runs from here
-	taskSince        Time // the turn limit runs from here
+	since            noun.Time // the start or accept limit runs from here
+	taskSince        noun.Time // the turn limit runs from here
 	paused, overdue  bool
 	stuck            string
 	// Of its declaration: its number, and until when nobody expects progress.
 	declared uint64
-	excused  Time
+	excused  noun.Time
 }
 
 type twinTask struct {
-	id             TaskID
+	id             noun.TaskID
 	role           string
 	prio           int32
-	state          TaskState
+	state          noun.TaskState
 	attempt        uint32
 	holder         string
-	inc            Incarnation
+	inc            noun.Incarnation
 	charged, kills uint32
-	changed        Time
-	progress       Time
-	next           TaskID
-	plan           Plan
+	changed        noun.Time
+	progress       noun.Time
+	next           noun.TaskID
+	plan           noun.Plan
 }
 
 type twinSession struct {
-	answers map[uint64]Outcome
+	answers map[uint64]noun.Outcome
 	max     uint64
-	used    Time
+	used    noun.Time
 }
 
 func newTwin(s *State) *twin {
-	w := &twin{set: *s.Settings(), agents: map[string]*twinAgent{}, tasks: map[TaskID]*twinTask{},
-		sessions: map[SessionID]*twinSession{}, roles: map[string]RoleSpec{}, mails: map[MailID]*twinMail{}}
+	w := &twin{set: *s.Settings(), agents: map[string]*twinAgent{}, tasks: map[noun.TaskID]*twinTask{},
+		sessions: map[noun.SessionID]*twinSession{}, roles: map[string]noun.RoleSpec{}, mails: map[noun.MailID]*twinMail{}}
 	for a := range s.Agents("") {
 		r := s.Role(a.Role)
 		w.agents[a.Name] = &twinAgent{id: a.ID, name: a.Name, role: r.Spec.Name}
@@ -80,10 +82,12 @@ func newTwin(s *State) *twin {
 	return w
 }
 
-func (w *twin) ttl(a *twinAgent) Time     { return Time(w.roles[a.role].TTL) }
-func (w *twin) vouched(a *twinAgent) bool { return a.managed && w.roles[a.role].Proof == ProofProcess }
+func (w *twin) ttl(a *twinAgent) noun.Time { return noun.Time(w.roles[a.role].TTL) }
+func (w *twin) vouched(a *twinAgent) bool {
+	return a.managed && w.roles[a.role].Proof == noun.ProofProcess
+}
 
-func (w *twin) byID(id AgentID) *twinAgent {
+func (w *twin) byID(id noun.AgentID) *twinAgent {
 	for _, a := range w.agents {
 		if a.id == id {
 			return a
@@ -94,32 +98,32 @@ func (w *twin) byID(id AgentID) *twinAgent {
 
 // elapse moves the clock and does what is due. Of a lease and a turn that end in one
 // entry either may be first; turned tells of which agents the turn was.
-func (w *twin) elapse(to Time, turned map[string]bool) {
+func (w *twin) elapse(to noun.Time, turned map[string]bool) {
 	w.now = max(w.now, to)
 	for _, name := range w.order {
 		a := w.agents[name]
 		w.turn(a, turned[name])
 		fenceOver := a.proc.Fenced() && a.fence <= w.now
-		if a.part != PartDisconnected && a.until <= w.now {
+		if a.part != noun.PartDisconnected && a.until <= w.now {
 			w.disconnect(a, !fenceOver, false)
 		}
 		if fenceOver {
 			w.disconnect(a, false, false)
-			a.proc, a.fence, a.stopping, a.overdue, a.stuck = ProcLost, 0, false, false, ""
+			a.proc, a.fence, a.stopping, a.overdue, a.stuck = noun.ProcLost, 0, false, false, ""
 		}
 		spec := w.roles[a.role]
 		switch {
-		case a.proc == ProcOrdered && a.since.Add(w.set.AcceptLimit) <= w.now:
-			a.proc, a.host = ProcNone, 0
-		case (a.proc == ProcRunning || a.proc == ProcAccepted) && a.part == PartDisconnected && a.since.Add(spec.StartLimit) <= w.now:
+		case a.proc == noun.ProcOrdered && a.since.Add(w.set.AcceptLimit) <= w.now:
+			a.proc, a.host = noun.ProcNone, 0
+		case (a.proc == noun.ProcRunning || a.proc == noun.ProcAccepted) && a.part == noun.PartDisconnected && a.since.Add(spec.StartLimit) <= w.now:
 			a.stopping = true
 		}
 	}
-	for id := TaskID(1); id <= w.lastTask; id++ {
+	for id := noun.TaskID(1); id <= w.lastTask; id++ {
 		t := w.tasks[id]
 		spec := w.roles[t.role]
-		late := t.state == TaskAcknowledged && t.changed.Add(spec.AckLimit) <= w.now ||
-			t.state == TaskInProgress && spec.ProgressLimit > 0 && max(t.changed, t.progress, w.agents[t.holder].excused).Add(spec.ProgressLimit) <= w.now
+		late := t.state == noun.TaskAcknowledged && t.changed.Add(spec.AckLimit) <= w.now ||
+			t.state == noun.TaskInProgress && spec.ProgressLimit > 0 && max(t.changed, t.progress, w.agents[t.holder].excused).Add(spec.ProgressLimit) <= w.now
 		if late {
 			w.takeFrom(t)
 			w.recover(t, true, false)
@@ -140,10 +144,10 @@ func (w *twin) takeFrom(t *twinTask) {
 }
 
 func (w *twin) disconnect(a *twinAgent, charge, killed bool) {
-	if a.part != PartDisconnected {
+	if a.part != noun.PartDisconnected {
 		a.since = w.now
 	}
-	a.part, a.until, a.vouch = PartDisconnected, 0, false
+	a.part, a.until, a.vouch = noun.PartDisconnected, 0, false
 	if a.task != 0 {
 		t := w.tasks[a.task]
 		a.task = 0
@@ -161,27 +165,27 @@ func (w *twin) recover(t *twinTask, charge, killed bool) {
 	}
 	switch {
 	case t.kills >= spec.KillLimit:
-		w.move(t, TaskQuarantined)
+		w.move(t, noun.TaskQuarantined)
 	case t.charged >= spec.AttemptLimit:
-		w.move(t, TaskFailed)
+		w.move(t, noun.TaskFailed)
 	default:
-		w.move(t, TaskPending)
+		w.move(t, noun.TaskPending)
 	}
 }
 
 // move changes a task's state and promotes what waits behind it.
-func (w *twin) move(t *twinTask, to TaskState) {
+func (w *twin) move(t *twinTask, to noun.TaskState) {
 	t.state, t.changed = to, w.now
-	for w.count(t.role, TaskPending) < int(w.roles[t.role].Replicas) {
-		next := w.first(t.role, TaskQueued)
+	for w.count(t.role, noun.TaskPending) < int(w.roles[t.role].Replicas) {
+		next := w.first(t.role, noun.TaskQueued)
 		if next == nil {
 			return
 		}
-		next.state, next.changed = TaskPending, w.now
+		next.state, next.changed = noun.TaskPending, w.now
 	}
 }
 
-func (w *twin) count(role string, st TaskState) (n int) {
+func (w *twin) count(role string, st noun.TaskState) (n int) {
 	for _, t := range w.tasks {
 		if t.role == role && t.state == st {
 			n++
@@ -190,8 +194,8 @@ func (w *twin) count(role string, st TaskState) (n int) {
 	return n
 }
 
-func (w *twin) first(role string, st TaskState) (best *twinTask) {
-	for id := TaskID(1); id <= w.lastTask; id++ {
+func (w *twin) first(role string, st noun.TaskState) (best *twinTask) {
+	for id := noun.TaskID(1); id <= w.lastTask; id++ {
 		if t := w.tasks[id]; t.role == role && t.state == st && (best == nil || t.prio > best.prio) {
 			best = t
 		}
@@ -200,7 +204,7 @@ func (w *twin) first(role string, st TaskState) (best *twinTask) {
 }
 
 // apply predicts the outcomes of an entry and compares them with the real ones.
-func (w *twin) apply(t *testing.T, s *State, e *Entry, res Result) {
+func (w *twin) apply(t *testing.T, s *State, e *Entry, res noun.Result) {
 	turned := map[string]bool{}
 	for ev := range s.Events(0) {
 		if ev.Index == e.Index && ev.Kind == "agent.turn_limit" {
@@ -231,22 +235,22 @@ func (w *twin) apply(t *testing.T, s *State, e *Entry, res Result) {
 	}
 }
 
-func (w *twin) request(t *testing.T, r Request, got Outcome) Code {
+func (w *twin) request(t *testing.T, r Request, got noun.Outcome) noun.Code {
 	if r.Session == 0 {
 		return w.execute(t, r.Cmd, got)
 	}
 	ss := w.sessions[r.Session]
 	if ss == nil {
-		return UnknownSession
+		return noun.UnknownSession
 	}
-	if first, ok := ss.answers[r.Seq]; ok && (r.Seq+AnswersKept > ss.max || got.repeats(first)) { // it may remember more
-		if !got.repeats(first) {
+	if first, ok := ss.answers[r.Seq]; ok && (r.Seq+noun.AnswersKept > ss.max || repeats(got, first)) { // it may remember more
+		if !repeats(got, first) {
 			t.Fatalf("L8: write %d of session %d was answered %+v, then %+v", r.Seq, r.Session, first, got)
 		}
 		return got.Code
 	}
-	if r.Seq+AnswersKept <= ss.max {
-		return TooOld
+	if r.Seq+noun.AnswersKept <= ss.max {
+		return noun.TooOld
 	}
 	code := w.execute(t, r.Cmd, got)
 	if w.sessions[r.Session] != nil {
@@ -255,21 +259,21 @@ func (w *twin) request(t *testing.T, r Request, got Outcome) Code {
 	return code
 }
 
-func (w *twin) execute(t *testing.T, cmd Command, got Outcome) Code {
+func (w *twin) execute(t *testing.T, cmd Command, got noun.Outcome) noun.Code {
 	switch c := cmd.(type) {
 	case OpenSession:
 		w.lastSess++
-		w.sessions[w.lastSess] = &twinSession{answers: map[uint64]Outcome{}, used: w.now}
-		return OK
+		w.sessions[w.lastSess] = &twinSession{answers: map[uint64]noun.Outcome{}, used: w.now}
+		return noun.OK
 	case CreateTask:
 		if _, ok := w.roles[c.Role]; !ok {
-			return NotFound
+			return noun.NotFound
 		}
-		if CheckExpect(c.Expect) != nil {
-			return Invalid
+		if noun.CheckExpect(c.Expect) != nil {
+			return noun.Invalid
 		}
 		w.tasks[w.create(c.Role, c.Priority)].plan.Expect = c.Expect
-		return OK
+		return noun.OK
 	case CancelTask:
 		return w.cancel(c)
 	case RetryTask:
@@ -278,7 +282,7 @@ func (w *twin) execute(t *testing.T, cmd Command, got Outcome) Code {
 		return w.join(c)
 	case Leave:
 		a, no := w.speaker(c.Speaker)
-		if no == OK {
+		if no == noun.OK {
 			w.disconnect(a, false, false)
 		}
 		return no
@@ -290,12 +294,12 @@ func (w *twin) execute(t *testing.T, cmd Command, got Outcome) Code {
 		return w.setPause(c)
 	case UnparkAgent: // policy
 		if w.agents[c.Agent] == nil {
-			return NotFound
+			return noun.NotFound
 		}
-		return OK
+		return noun.OK
 	case UnquarantineTask:
-		if x := w.tasks[c.Task]; x != nil && x.state != TaskQuarantined {
-			return Conflict
+		if x := w.tasks[c.Task]; x != nil && x.state != noun.TaskQuarantined {
+			return noun.Conflict
 		}
 		return w.retry(RetryTask{Task: c.Task})
 	case SendMail:
@@ -316,12 +320,12 @@ func (w *twin) execute(t *testing.T, cmd Command, got Outcome) Code {
 	return w.process(cmd)
 }
 
-func (w *twin) create(role string, prio int32) TaskID {
+func (w *twin) create(role string, prio int32) noun.TaskID {
 	w.lastTask++
-	t := &twinTask{id: w.lastTask, role: role, prio: prio, state: TaskQueued}
+	t := &twinTask{id: w.lastTask, role: role, prio: prio, state: noun.TaskQueued}
 	w.tasks[t.id] = t
 	// A new task does not overtake one that waits: the head of the queue is promoted.
-	w.move(t, TaskQueued)
+	w.move(t, noun.TaskQueued)
 	return t.id
 }
 
@@ -331,7 +335,7 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 		r := s.AgentByName(a.name)
 		l := s.Lease(r.ID)
 		if r.Part != a.part || r.Task != a.task || r.Inc != a.inc || r.Proc != a.proc || l.Until != a.until ||
-			l.Fence != a.fence || l.Vouch != a.vouch || (r.Order == StopOrder) != a.stopping || r.Overdue && !a.stopping || r.Paused != a.paused ||
+			l.Fence != a.fence || l.Vouch != a.vouch || (r.Order == noun.StopOrder) != a.stopping || r.Overdue && !a.stopping || r.Paused != a.paused ||
 			a.proc.Fenced() && r.Notes().Stuck != a.stuck {
 			t.Fatalf("after entry %d at %s agent %s is\n%+v\n%+v, the twin says\n%+v", index, time.Duration(w.now), a.name, r, l, a)
 		}
@@ -348,7 +352,7 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 	}
 	w.samePlans(t, s, index)
 	for role := range w.roles {
-		first, id := w.first(role, TaskPending), TaskID(0)
+		first, id := w.first(role, noun.TaskPending), noun.TaskID(0)
 		if first != nil {
 			id = first.id
 		}
@@ -371,7 +375,7 @@ func TestTwinAgrees(t *testing.T) {
 			s.Apply(e)
 		}
 		w := newTwin(s)
-		codes := map[Code]int{}
+		codes := map[noun.Code]int{}
 		for range 3000 {
 			e := c.next(s)
 			res := s.Apply(e)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // watchdog is what leaders and humans say of silent rooms; plans are often stale.
@@ -13,12 +15,12 @@ func (c *chaos) watchdog(s *State) Command {
 	case c.one(3):
 		return c.escalation(s)
 	case set.Threshold > time.Minute || !set.Enabled && c.one(2):
-		return PutSettings{Values: []KV{{"watchdog_threshold", "4s"}, {"watchdog_min_age", "1s"}, {"watchdog_grace", "2s"}, {"watchdog_enabled", "true"}, {"watchdog_interval", "10s"}}}
+		return PutSettings{Values: []noun.KV{{Key: "watchdog_threshold", Value: "4s"}, {Key: "watchdog_min_age", Value: "1s"}, {Key: "watchdog_grace", Value: "2s"}, {Key: "watchdog_enabled", Value: "true"}, {Key: "watchdog_interval", Value: "10s"}}}
 	}
 	room := pick(c, c.rooms)
 	switch n := c.rng.IntN(12); {
 	case n == 0:
-		return SetRoomWatch{Room: room, By: "x", RoomWatch: RoomWatch{IdleLimit: time.Duration(c.rng.IntN(8)) * time.Second,
+		return SetRoomWatch{Room: room, By: "x", RoomWatch: noun.RoomWatch{IdleLimit: time.Duration(c.rng.IntN(8)) * time.Second,
 			Deadline: pick(c, []time.Duration{0, 0, 9 * time.Second, -1}), Disabled: c.one(4)}}
 	case n < 4:
 		return ReopenRoom{Room: room, By: "x"}
@@ -32,24 +34,24 @@ func (c *chaos) watchdog(s *State) Command {
 	if rm := s.Room(room); rm != nil && c.one(2) {
 		return CancelIdleRoom{Room: rm.ID, Active: rm.Active, Warned: rm.Warned}
 	}
-	return WarnRoom{Room: RoomID(c.rng.IntN(4)), Active: s.meta.Clock}
+	return WarnRoom{Room: noun.RoomID(c.rng.IntN(4)), Active: s.meta.Clock}
 }
 
 // silentTwin is the conversation watchdog without index and without anything kept: what
 // it knows of a room are the words that were spoken in it.
 type silentTwin struct {
-	active map[RoomID]Time
+	active map[noun.RoomID]noun.Time
 }
 
 // heard gives the room in which an accepted command was something done or said.
-func (w *silentTwin) heard(s *State, c Command, out Outcome, before map[TaskID]TaskState, seqs map[AgentID]uint64) RoomID {
-	task := func(id TaskID) RoomID {
+func (w *silentTwin) heard(s *State, c Command, out noun.Outcome, before map[noun.TaskID]noun.TaskState, seqs map[noun.AgentID]uint64) noun.RoomID {
+	task := func(id noun.TaskID) noun.RoomID {
 		if t := s.Task(id); t != nil {
 			return t.Room
 		}
 		return 0
 	}
-	agent := func(name string) RoomID {
+	agent := func(name string) noun.RoomID {
 		if a := s.AgentByName(name); a != nil {
 			return a.Room
 		}
@@ -63,7 +65,7 @@ func (w *silentTwin) heard(s *State, c Command, out Outcome, before map[TaskID]T
 			return task(out.Task)
 		}
 	case StartTask:
-		if before[c.Task] == TaskAcknowledged {
+		if before[c.Task] == noun.TaskAcknowledged {
 			return task(c.Task)
 		}
 	case ProgressTask:
@@ -81,7 +83,7 @@ func (w *silentTwin) heard(s *State, c Command, out Outcome, before map[TaskID]T
 			return task(c.Task)
 		}
 	case CancelTask:
-		if before[c.Task] != TaskCanceled {
+		if before[c.Task] != noun.TaskCanceled {
 			return task(c.Task)
 		}
 	case RetryTask:
@@ -123,7 +125,7 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 		for _, e := range c.opening() {
 			s.Apply(e)
 		}
-		w := &silentTwin{active: map[RoomID]Time{}}
+		w := &silentTwin{active: map[noun.RoomID]noun.Time{}}
 		for range 2500 {
 			e := c.next(s)
 			if len(e.Requests) > 1 { // what each command did is seen one by one
@@ -133,7 +135,7 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 			s.Apply(&Entry{Index: e.Index, Term: e.Term, Stint: e.Stint, Stamp: e.Stamp, Wall: e.Wall, Beats: e.Beats})
 			c.index++
 			e.Index, e.Beats = c.index, nil
-			before, seqs := map[TaskID]TaskState{}, map[AgentID]uint64{}
+			before, seqs := map[noun.TaskID]noun.TaskState{}, map[noun.AgentID]uint64{}
 			paused := map[string]bool{}
 			for _, x := range s.tasks.From(0) {
 				before[x.ID] = x.State
@@ -149,7 +151,7 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 			}
 			repeated := s.figures.Repeated
 			out := s.Apply(e).Outcomes
-			if len(out) == 1 && out[0].Code == OK && s.figures.Repeated == repeated {
+			if len(out) == 1 && out[0].Code == noun.OK && s.figures.Repeated == repeated {
 				id := w.heard(s, e.Requests[0].Cmd, out[0], before, seqs)
 				if p, ok := e.Requests[0].Cmd.(SetPause); ok && p.Scope != "" && paused[p.Scope] != p.Pause {
 					if id = out[0].Room; id == 0 {
@@ -163,7 +165,7 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 					reopened++
 				}
 			}
-			var naive []RoomID
+			var naive []noun.RoomID
 			for rm := range s.Rooms("") {
 				if rm.Active != w.active[rm.ID] {
 					t.Fatalf("seed %d, entry %d, %#v: room %s was active at %s, the twin says %s", seed, e.Index, e.Requests, rm.Name,
@@ -173,10 +175,10 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 					naive = append(naive, rm.ID)
 				}
 			}
-			var found []RoomID
-			last := Time(0)
+			var found []noun.RoomID
+			last := noun.Time(0)
 			for rm, q := range s.StalledRooms() {
-				if found = append(found, rm.ID); q.DueAt < last && rm.Watch == (RoomWatch{}) && s.Settings().Watchdog.MinAge <= s.Settings().Watchdog.Threshold {
+				if found = append(found, rm.ID); q.DueAt < last && rm.Watch == (noun.RoomWatch{}) && s.Settings().Watchdog.MinAge <= s.Settings().Watchdog.Threshold {
 					t.Fatalf("seed %d, entry %d: room %s is due before the one that came before it", seed, e.Index, rm.Name)
 				}
 				last = q.DueAt

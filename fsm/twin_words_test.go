@@ -1,65 +1,69 @@
 package fsm
 
-import "testing"
+import (
+	"testing"
+
+	"vigil/fsm/noun"
+)
 
 // What the twin answers to each word; see twin_test.go.
 
-func (w *twin) speaker(sp Speaker) (*twinAgent, Code) {
+func (w *twin) speaker(sp Speaker) (*twinAgent, noun.Code) {
 	a := w.agents[sp.Agent]
 	switch {
 	case a == nil:
-		return nil, NotFound
+		return nil, noun.NotFound
 	case sp.Inc < a.inc:
-		return nil, Superseded
+		return nil, noun.Superseded
 	case sp.Inc > a.inc:
-		return nil, Invalid
+		return nil, noun.Invalid
 	case a.token != string(sp.TokenHash):
-		return nil, Denied
+		return nil, noun.Denied
 	}
-	return a, OK
+	return a, noun.OK
 }
 
-func (w *twin) living(sp Speaker) (*twinAgent, Code) {
+func (w *twin) living(sp Speaker) (*twinAgent, noun.Code) {
 	a, no := w.speaker(sp)
-	if no == OK && a.proc == ProcLost && !a.stopped {
-		return nil, Rejoin
+	if no == noun.OK && a.proc == noun.ProcLost && !a.stopped {
+		return nil, noun.Rejoin
 	}
-	if no == OK && a.managed && !a.proc.Fenced() {
-		return nil, Superseded
+	if no == noun.OK && a.managed && !a.proc.Fenced() {
+		return nil, noun.Superseded
 	}
 	return a, no
 }
 
-func (w *twin) leased(sp Speaker) (*twinAgent, Code) {
+func (w *twin) leased(sp Speaker) (*twinAgent, noun.Code) {
 	a, no := w.living(sp)
-	if no == OK && (a.part == PartDisconnected || a.until <= w.now) {
-		return nil, Rejoin
+	if no == noun.OK && (a.part == noun.PartDisconnected || a.until <= w.now) {
+		return nil, noun.Rejoin
 	}
 	return a, no
 }
 
-func (w *twin) taken(a *twinAgent) Code {
+func (w *twin) taken(a *twinAgent) noun.Code {
 	switch {
 	case a.stopped:
-		return Stopped
-	case a.part != PartDisconnected || a.proc == ProcOrdered || a.proc.Fenced():
-		return Conflict
+		return noun.Stopped
+	case a.part != noun.PartDisconnected || a.proc == noun.ProcOrdered || a.proc.Fenced():
+		return noun.Conflict
 	}
-	return OK
+	return noun.OK
 }
 
-func (w *twin) join(c Join) Code {
+func (w *twin) join(c Join) noun.Code {
 	if c.Inc != 0 {
 		a, no := w.living(c.Speaker)
-		if no == OK && !a.managed && a.stopped {
-			no = Stopped
+		if no == noun.OK && !a.managed && a.stopped {
+			no = noun.Stopped
 		}
-		if no == OK {
+		if no == noun.OK {
 			w.enter(a)
 		}
 		return no
 	}
-	list, code := []string{c.Agent}, NotFound
+	list, code := []string{c.Agent}, noun.NotFound
 	switch c.Agent {
 	case "r/a.*":
 		list = []string{"r/a", "r/a.2", "r/a.3"}
@@ -69,12 +73,12 @@ func (w *twin) join(c Join) Code {
 	for _, name := range list {
 		a := w.agents[name]
 		if a == nil {
-			return NotFound
+			return noun.NotFound
 		}
-		if code = w.taken(a); code == OK {
+		if code = w.taken(a); code == noun.OK {
 			*a = twinAgent{id: a.id, name: a.name, role: a.role, inc: a.inc + 1, since: w.now, token: string(c.TokenHash), paused: a.paused}
 			w.enter(a)
-			return OK
+			return noun.OK
 		}
 	}
 	return code
@@ -82,121 +86,121 @@ func (w *twin) join(c Join) Code {
 
 func (w *twin) enter(a *twinAgent) {
 	if a.task == 0 {
-		a.part = PartWaiting
+		a.part = noun.PartWaiting
 	}
 	a.until = w.now + w.ttl(a)
-	a.vouch = a.part == PartActive && w.vouched(a)
+	a.vouch = a.part == noun.PartActive && w.vouched(a)
 }
 
-func (w *twin) claim(t *testing.T, c Claim, got Outcome) Code {
+func (w *twin) claim(t *testing.T, c Claim, got noun.Outcome) noun.Code {
 	a, no := w.leased(c.Speaker)
-	if no != OK {
+	if no != noun.OK {
 		return no
 	}
 	x := w.tasks[c.Task]
 	switch {
 	case a.task != 0 && c.Task != 0 && c.Task != a.task:
-		return Conflict
+		return noun.Conflict
 	case a.task != 0:
 		x = w.tasks[a.task]
 	case w.isPaused(a) && c.Task == 0: // law L9: what is paused takes nothing new
-		return NoTask
+		return noun.NoTask
 	case w.isPaused(a):
-		return Stopped
-	case c.Task == 0 && w.first(a.role, TaskPending) == nil:
-		return NoTask
+		return noun.Stopped
+	case c.Task == 0 && w.first(a.role, noun.TaskPending) == nil:
+		return noun.NoTask
 	case c.Task != 0 && x == nil:
-		return NotFound
-	case c.Task != 0 && (x.role != a.role || x.state != TaskPending):
-		return Conflict
+		return noun.NotFound
+	case c.Task != 0 && (x.role != a.role || x.state != noun.TaskPending):
+		return noun.Conflict
 	case a.stopping: // law L9: what must end takes nothing new
-		return Stopped
+		return noun.Stopped
 	default:
 		if c.Task == 0 {
-			x = w.first(a.role, TaskPending)
+			x = w.first(a.role, noun.TaskPending)
 		}
 		x.attempt++
 		x.holder, x.inc = a.name, a.inc
 		w.claimedPlan(x)
-		a.task, a.part, a.until, a.vouch = x.id, PartActive, w.now+w.ttl(a), w.vouched(a)
+		a.task, a.part, a.until, a.vouch = x.id, noun.PartActive, w.now+w.ttl(a), w.vouched(a)
 		a.taskSince = w.now
-		w.move(x, TaskAcknowledged)
+		w.move(x, noun.TaskAcknowledged)
 	}
 	if got.Task != x.id || got.Attempt != x.attempt {
 		t.Fatalf("claim got task %d attempt %d, the twin says %d attempt %d", got.Task, got.Attempt, x.id, x.attempt)
 	}
-	return OK
+	return noun.OK
 }
 
-func (w *twin) cancel(c CancelTask) Code {
+func (w *twin) cancel(c CancelTask) noun.Code {
 	x := w.tasks[c.Task]
 	switch {
 	case x == nil:
-		return NotFound
-	case x.state == TaskCanceled:
-		return OK
+		return noun.NotFound
+	case x.state == noun.TaskCanceled:
+		return noun.OK
 	case x.state.Terminal():
-		return Conflict
+		return noun.Conflict
 	}
 	if x.state.Held() {
 		w.takeFrom(x)
 	}
-	w.move(x, TaskCanceled)
-	return OK
+	w.move(x, noun.TaskCanceled)
+	return noun.OK
 }
 
-func (w *twin) retry(c RetryTask) Code {
+func (w *twin) retry(c RetryTask) noun.Code {
 	x := w.tasks[c.Task]
 	switch {
 	case x == nil:
-		return NotFound
-	case !x.state.Terminal() || x.state == TaskCompleted:
-		return Conflict
+		return noun.NotFound
+	case !x.state.Terminal() || x.state == noun.TaskCompleted:
+		return noun.Conflict
 	}
 	x.charged, x.kills, x.holder, x.inc = 0, 0, "", 0
-	x.plan = Plan{Expect: x.plan.Expect}
-	w.move(x, TaskQueued)
-	return OK
+	x.plan = noun.Plan{Expect: x.plan.Expect}
+	w.move(x, noun.TaskQueued)
+	return noun.OK
 }
 
 // holds tells whether the word belongs to the attempt that holds its task.
-func (w *twin) holds(k Work) (*twinAgent, *twinTask, Code) {
+func (w *twin) holds(k Work) (*twinAgent, *twinTask, noun.Code) {
 	a, no := w.leased(k.Speaker)
-	if no != OK {
+	if no != noun.OK {
 		return nil, nil, no
 	}
 	x := w.tasks[k.Task]
 	if x == nil {
-		return nil, nil, NotFound
+		return nil, nil, noun.NotFound
 	}
 	if !x.state.Held() || x.holder != a.name || x.inc != k.Inc || x.attempt != k.Attempt {
-		return nil, nil, Superseded
+		return nil, nil, noun.Superseded
 	}
-	return a, x, OK
+	return a, x, noun.OK
 }
 
 // finish ends the last attempt, repeated too.
-func (w *twin) finish(k Work) (x *twinTask, first bool, code Code) {
+func (w *twin) finish(k Work) (x *twinTask, first bool, code noun.Code) {
 	if x = w.tasks[k.Task]; x == nil {
-		return nil, false, NotFound
+		return nil, false, noun.NotFound
 	}
 	a, no := w.speaker(k.Speaker)
-	if no != OK {
+	if no != noun.OK {
 		return nil, false, no
 	}
 	last := x.holder == a.name && x.inc == k.Inc && x.attempt == k.Attempt
 	switch {
-	case last && x.state == TaskCompleted:
-		return x, false, OK
+	case last && x.state == noun.TaskCompleted:
+		return x, false, noun.OK
 	case !last || x.state.Terminal():
-		return nil, false, Superseded
+		return nil, false, noun.Superseded
 	}
 	w.takeFrom(x)
-	w.move(x, TaskCompleted)
-	return x, true, OK
+	w.move(x, noun.TaskCompleted)
+	return x, true, noun.OK
 }
 
-func (w *twin) work(t *testing.T, cmd Command, got Outcome) (Code, bool) {
+func (w *twin) work(t *testing.T, cmd Command, got noun.Outcome) (noun.Code, bool) {
 	switch c := cmd.(type) {
 	case StartTask:
 		_, x, no := w.holds(c.Work)
@@ -204,11 +208,11 @@ func (w *twin) work(t *testing.T, cmd Command, got Outcome) (Code, bool) {
 		return no, true
 	case ProgressTask:
 		_, x, no := w.holds(c.Work)
-		if no == OK && (c.Percent > 101 || CheckExpect(c.Expect) != nil) {
-			return Invalid, true
+		if no == noun.OK && (c.Percent > 101 || noun.CheckExpect(c.Expect) != nil) {
+			return noun.Invalid, true
 		}
 		w.begin(x, no)
-		if no == OK {
+		if no == noun.OK {
 			w.planned(x, c)
 			x.progress = w.now
 		}
@@ -223,129 +227,129 @@ func (w *twin) work(t *testing.T, cmd Command, got Outcome) (Code, bool) {
 	case Declare:
 		return w.declare(c), true
 	}
-	return OK, false
+	return noun.OK, false
 }
 
-func (w *twin) begin(x *twinTask, no Code) {
-	if no == OK && x.state == TaskAcknowledged {
+func (w *twin) begin(x *twinTask, no noun.Code) {
+	if no == noun.OK && x.state == noun.TaskAcknowledged {
 		x.progress = w.now
-		w.move(x, TaskInProgress)
+		w.move(x, noun.TaskInProgress)
 	}
 }
 
-func (w *twin) handoff(t *testing.T, c Handoff, got Outcome) Code {
+func (w *twin) handoff(t *testing.T, c Handoff, got noun.Outcome) noun.Code {
 	if _, ok := w.roles[c.ToRole]; !ok || w.tasks[c.Task] == nil {
-		return NotFound
+		return noun.NotFound
 	}
 	x, first, code := w.finish(c.Work)
-	if code != OK {
+	if code != noun.OK {
 		return code
 	}
 	if first {
 		x.next = w.create(c.ToRole, c.Priority)
 	}
 	if x.next == 0 {
-		return Conflict
+		return noun.Conflict
 	}
 	if got.Task != x.next {
 		t.Fatalf("hand-off created task %d, the twin says %d", got.Task, x.next)
 	}
-	return OK
+	return noun.OK
 }
 
-func (w *twin) fail(c FailTask) Code {
-	if x := w.tasks[c.Task]; x != nil && x.state == TaskFailed && x.attempt == c.Attempt && x.inc == c.Inc && x.holder == c.Agent {
+func (w *twin) fail(c FailTask) noun.Code {
+	if x := w.tasks[c.Task]; x != nil && x.state == noun.TaskFailed && x.attempt == c.Attempt && x.inc == c.Inc && x.holder == c.Agent {
 		_, no := w.speaker(c.Speaker)
 		return no
 	}
 	_, x, no := w.holds(c.Work)
-	if no != OK {
+	if no != noun.OK {
 		return no
 	}
 	w.takeFrom(x)
 	if c.Retryable {
 		w.recover(x, true, false)
 	} else {
-		w.move(x, TaskFailed)
+		w.move(x, noun.TaskFailed)
 	}
-	return OK
+	return noun.OK
 }
 
 // ordered takes the planner's word for placement, and demands safety: L4, L7, L9.
-func (w *twin) ordered(t *testing.T, c OrderStart, got Outcome) Code {
+func (w *twin) ordered(t *testing.T, c OrderStart, got noun.Outcome) noun.Code {
 	a := w.byID(c.Agent)
-	if got.Code != OK {
+	if got.Code != noun.OK {
 		return got.Code
 	}
-	if a.stopped || w.isPaused(a) || w.hosts[c.Host].drain || a.proc == ProcOrdered || a.proc.Fenced() || a.part != PartDisconnected || a.inc >= c.Inc {
+	if a.stopped || w.isPaused(a) || w.hosts[c.Host].drain || a.proc == noun.ProcOrdered || a.proc.Fenced() || a.part != noun.PartDisconnected || a.inc >= c.Inc {
 		t.Fatalf("a start of incarnation %s was ordered, the twin has %+v", c.Inc, a)
 	}
-	*a = twinAgent{id: a.id, name: a.name, role: a.role, inc: c.Inc, since: w.now, managed: true, proc: ProcOrdered,
+	*a = twinAgent{id: a.id, name: a.name, role: a.role, inc: c.Inc, since: w.now, managed: true, proc: noun.ProcOrdered,
 		host: c.Host, paused: a.paused}
-	return OK
+	return noun.OK
 }
 
-func (w *twin) onHost(id AgentID, inc Incarnation, host HostID) (*twinAgent, Code) {
+func (w *twin) onHost(id noun.AgentID, inc noun.Incarnation, host noun.HostID) (*twinAgent, noun.Code) {
 	a := w.byID(id)
 	switch {
 	case a == nil || inc < a.inc || inc == a.inc && a.host != host:
-		return nil, Superseded
+		return nil, noun.Superseded
 	case inc > a.inc:
-		return nil, Invalid
+		return nil, noun.Invalid
 	}
-	return a, OK
+	return a, noun.OK
 }
 
-func (w *twin) process(cmd Command) Code {
+func (w *twin) process(cmd Command) noun.Code {
 	switch c := cmd.(type) {
 	case AcceptOrder:
 		a, no := w.onHost(c.Agent, c.Inc, c.Host)
 		switch {
-		case no != OK:
+		case no != noun.OK:
 			return no
-		case c.Host == 0 || c.Host > 2 || a.proc == ProcAccepted && a.token != string(c.TokenHash) || a.proc != ProcAccepted && a.proc != ProcOrdered:
-			return Superseded
-		case a.proc == ProcOrdered:
-			a.proc, a.token, a.since, a.fence = ProcAccepted, string(c.TokenHash), w.now, w.now+w.ttl(a)
+		case c.Host == 0 || c.Host > 2 || a.proc == noun.ProcAccepted && a.token != string(c.TokenHash) || a.proc != noun.ProcAccepted && a.proc != noun.ProcOrdered:
+			return noun.Superseded
+		case a.proc == noun.ProcOrdered:
+			a.proc, a.token, a.since, a.fence = noun.ProcAccepted, string(c.TokenHash), w.now, w.now+w.ttl(a)
 		}
-		return OK
+		return noun.OK
 	case ReportStarted:
 		a, no := w.onHost(c.Agent, c.Inc, c.Host)
-		if no == OK && !a.proc.Fenced() {
-			no = Superseded
+		if no == noun.OK && !a.proc.Fenced() {
+			no = noun.Superseded
 		}
-		if no == OK && a.proc == ProcAccepted {
-			a.proc, a.since = ProcRunning, w.now
+		if no == noun.OK && a.proc == noun.ProcAccepted {
+			a.proc, a.since = noun.ProcRunning, w.now
 		}
 		return no
 	case ReportExit:
 		return w.exit(c)
 	case NoteNudge:
 		if a := w.agents[c.Agent]; a == nil {
-			return NotFound
-		} else if a.proc != ProcRunning {
-			return Conflict
+			return noun.NotFound
+		} else if a.proc != noun.ProcRunning {
+			return noun.Conflict
 		}
-		return OK
+		return noun.OK
 	case ReportStuck:
 		a, no := w.onHost(c.Agent, c.Inc, c.Host)
-		if no == OK && !a.proc.Fenced() {
-			no = Superseded
+		if no == noun.OK && !a.proc.Fenced() {
+			no = noun.Superseded
 		}
-		if no == OK {
+		if no == noun.OK {
 			a.stuck = c.Reason
 		}
 		return no
 	case OrderStop:
 		a := w.byID(c.Agent)
 		if a == nil {
-			return NotFound
+			return noun.NotFound
 		}
 		if a.inc != c.Inc || !a.proc.Fenced() {
-			return Superseded
+			return noun.Superseded
 		}
 		a.stopping = true
-		return OK
+		return noun.OK
 	}
 	panic("the twin does not know this command")
 }

@@ -3,6 +3,8 @@ package fsm
 import (
 	"fmt"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // VerdictKind is what all signals of an agent together say of it.
@@ -54,11 +56,11 @@ type AgentVerdict struct {
 type Signals struct {
 	Found bool
 
-	Proc    ProcState
+	Proc    noun.ProcState
 	ProcAge time.Duration // of the process, or since its end
 	Managed bool
 	Exit    string // how its last life ended, a sentence; empty: none did
-	Part    PartState
+	Part    noun.PartState
 	PartAge time.Duration
 	// LeaseLeft and FenceLeft are meant while there is a participant or a process; 0 or
 	// less: over.
@@ -66,14 +68,14 @@ type Signals struct {
 	FenceLeft  time.Duration
 	Beatless   time.Duration // for how long its lease goes on by words alone; 0: its beats arrive
 	StartLimit time.Duration
-	Order      OrderKind
+	Order      noun.OrderKind
 	OrderAge   time.Duration
 	Off        string // why it is not to run, a sentence; empty: it should
 	Paused     string // why it gets no task, a sentence; empty: it does
 
-	Host      HostState // of the host that runs it, or ran it last
-	HostName  string    // empty: none
-	LeaderOff bool      // nobody leads: nothing here is certain to be new
+	Host      noun.HostState // of the host that runs it, or ran it last
+	HostName  string         // empty: none
+	LeaderOff bool           // nobody leads: nothing here is certain to be new
 	// Away is for how long of ProgressAge or Waiting its host was not heard. It is left out
 	// of both, and of MailAge and Missed.
 	Away time.Duration
@@ -82,17 +84,17 @@ type Signals struct {
 	HealthEvery  time.Duration
 	HealthMissed uint32
 	Missed       uint32
-	Declared     *Declaration  // nil: it never reported
-	DeclaredLeft time.Duration // of one that holds; 0 or less: none does
-	DeclaredAge  time.Duration // of the last report
+	Declared     *noun.Declaration // nil: it never reported
+	DeclaredLeft time.Duration     // of one that holds; 0 or less: none does
+	DeclaredAge  time.Duration     // of the last report
 
-	Task          TaskID // 0: none
-	TaskState     TaskState
+	Task          noun.TaskID // 0: none
+	TaskState     noun.TaskState
 	ProgressAge   time.Duration // since progress, the claim or the end of what excused it
 	ProgressLimit time.Duration // 0: none
 	Expected      bool          // there is an expected completion of its task
 	ExpectLeft    time.Duration // until that; negative: it has passed
-	Percent       Percent       // how far its task is, as it said last
+	Percent       noun.Percent  // how far its task is, as it said last
 
 	// Waiting is how long a task that it could have taken has waited for it while it was
 	// there and held none; 0: none.
@@ -102,11 +104,11 @@ type Signals struct {
 	Mailed  bool          // this life has sent or acknowledged mail
 	MailAge time.Duration // since it did so last
 
-	Prompt      PromptKind    // on its terminal; PromptUnknown: nobody looks
-	PromptAge   time.Duration // since when
-	Quiet       bool          // nothing new is printed
-	QuietAge    time.Duration // since when Quiet is as it is
-	IdleLimit   time.Duration // at the idle prompt; 0: none
+	Prompt      noun.PromptKind // on its terminal; PromptUnknown: nobody looks
+	PromptAge   time.Duration   // since when
+	Quiet       bool            // nothing new is printed
+	QuietAge    time.Duration   // since when Quiet is as it is
+	IdleLimit   time.Duration   // at the idle prompt; 0: none
 	Overseer    bool
 	PatrolAge   time.Duration // of the last patrol, or of the life
 	PatrolLimit time.Duration // after which it is very stale
@@ -118,11 +120,11 @@ type Signals struct {
 const stalledAfter = 30 * time.Minute
 
 // alive tells that a process may run or a participant is there.
-func (g *Signals) alive() bool { return g.Proc.Fenced() || g.Part != PartDisconnected }
+func (g *Signals) alive() bool { return g.Proc.Fenced() || g.Part != noun.PartDisconnected }
 
 // leased tells that the leases of what is there go on.
 func (g *Signals) leased() bool {
-	return (g.Part == PartDisconnected || g.LeaseLeft > 0) && (!g.Proc.Fenced() || g.FenceLeft > 0)
+	return (g.Part == noun.PartDisconnected || g.LeaseLeft > 0) && (!g.Proc.Fenced() || g.FenceLeft > 0)
 }
 
 // doubt tells that what the state says of the agent may be old: nobody leads, or its
@@ -131,12 +133,12 @@ func (g *Signals) doubt() bool { return g.LeaderOff || g.hostDoubt() }
 
 func (g *Signals) hostDoubt() bool {
 	switch {
-	case !g.Proc.Fenced() && g.Proc != ProcLost:
+	case !g.Proc.Fenced() && g.Proc != noun.ProcLost:
 		return false
-	case g.Host == HostSuspect:
+	case g.Host == noun.HostSuspect:
 		return true
 	}
-	return g.Host == HostLost && g.Proc.Fenced()
+	return g.Host == noun.HostLost && g.Proc.Fenced()
 }
 
 // unreported tells that more reports are missing than its role allows.
@@ -146,7 +148,7 @@ func (g *Signals) unreported() bool {
 
 // silent tells that its task has shown no progress for so long.
 func (g *Signals) silent(limit time.Duration) bool {
-	return g.Task != 0 && g.Part == PartActive && g.ProgressAge > limit
+	return g.Task != 0 && g.Part == noun.PartActive && g.ProgressAge > limit
 }
 
 // wrote tells that it has sent or acknowledged mail within so long: whoever does that is
@@ -155,7 +157,7 @@ func (g *Signals) wrote(limit time.Duration) bool { return g.Mailed && g.MailAge
 
 // unheeding tells that it has let a task wait for longer than the pending limit.
 func (g *Signals) unheeding() bool {
-	return g.Part != PartDisconnected && g.Task == 0 && g.PendingLimit > 0 && g.Waiting > g.PendingLimit && g.Paused == "" && g.Order != StopOrder
+	return g.Part != noun.PartDisconnected && g.Task == 0 && g.PendingLimit > 0 && g.Waiting > g.PendingLimit && g.Paused == "" && g.Order != noun.StopOrder
 }
 
 // Judge makes one verdict of all signals. It reads nothing else: the same signals get
@@ -194,11 +196,11 @@ func (g *Signals) kind() VerdictKind {
 		return AgentOffline
 	case g.doubt() || !g.leased():
 		return AgentSuspect
-	case g.Prompt == PromptPermission: // also of one that is busy by its own word: that was before
+	case g.Prompt == noun.PromptPermission: // also of one that is busy by its own word: that was before
 		return AgentNeedsInput
 	case held:
 		return declaredKind(g.Declared)
-	case g.Prompt == PromptUsageLimit:
+	case g.Prompt == noun.PromptUsageLimit:
 		return AgentParked
 	case g.unreported() && (g.silent(reportSpan) || g.unheeding()) && !g.wrote(reportSpan):
 		return AgentUnresponsive
@@ -206,13 +208,13 @@ func (g *Signals) kind() VerdictKind {
 		return AgentStalled
 	case g.unheeding():
 		return AgentDeaf
-	case g.unreported(), g.Part == PartDisconnected && g.overdueStart():
+	case g.unreported(), g.Part == noun.PartDisconnected && g.overdueStart():
 		return AgentSuspect
-	case g.Declared != nil && g.Declared.Status == StatusDegraded, g.Prompt == PromptError:
+	case g.Declared != nil && g.Declared.Status == noun.StatusDegraded, g.Prompt == noun.PromptError:
 		return AgentDegraded
-	case g.Part == PartActive && g.Declared != nil && g.Declared.Status == StatusBusy && g.Declared.Until == 0:
+	case g.Part == noun.PartActive && g.Declared != nil && g.Declared.Status == noun.StatusBusy && g.Declared.Until == 0:
 		return AgentBusy
-	case g.Part == PartWaiting:
+	case g.Part == noun.PartWaiting:
 		return AgentIdle
 	}
 	return AgentHealthy
@@ -223,9 +225,9 @@ func (g *Signals) kind() VerdictKind {
 func (g *Signals) stalled() bool {
 	limit := max(g.ProgressLimit, stalledAfter)
 	if g.idling() { // it is seen not to work, whatever was expected
-		return g.TaskState == TaskInProgress && g.silent(g.IdleLimit) && !g.wrote(g.IdleLimit)
+		return g.TaskState == noun.TaskInProgress && g.silent(g.IdleLimit) && !g.wrote(g.IdleLimit)
 	}
-	return g.TaskState == TaskInProgress && g.silent(limit) && !g.expected() && !g.wrote(limit)
+	return g.TaskState == noun.TaskInProgress && g.silent(limit) && !g.expected() && !g.wrote(limit)
 }
 
 // unpatrolled tells that an overseer does not patrol although it was woken.
@@ -239,21 +241,21 @@ func (g *Signals) expected() bool { return g.Expected && g.ExpectLeft >= 0 }
 // idling tells that its terminal shows that it does not work: it has stood at the idle prompt
 // for longer than the limit, and nothing is printed.
 func (g *Signals) idling() bool {
-	return g.Prompt == PromptIdle && g.Quiet && g.IdleLimit > 0 && g.PromptAge > g.IdleLimit
+	return g.Prompt == noun.PromptIdle && g.Quiet && g.IdleLimit > 0 && g.PromptAge > g.IdleLimit
 }
 
 // flows tells that its terminal is looked at, shows no prompt, and does show new text.
 // Alone that says little: a spinner that hangs prints for ever, too.
-func (g *Signals) flows() bool { return g.Prompt == PromptNone && !g.Quiet }
+func (g *Signals) flows() bool { return g.Prompt == noun.PromptNone && !g.Quiet }
 
 func (g *Signals) overdueStart() bool { return g.StartLimit > 0 && g.PartAge > g.StartLimit }
 
 // declaredKind is the verdict on an agent whose declaration holds.
-func declaredKind(d *Declaration) VerdictKind {
+func declaredKind(d *noun.Declaration) VerdictKind {
 	switch d.Waiting {
-	case WaitingInput:
+	case noun.WaitingInput:
 		return AgentNeedsInput
-	case WaitingUntil:
+	case noun.WaitingUntil:
 		return AgentParked
 	}
 	return AgentBusy
@@ -283,8 +285,8 @@ func (g *Signals) doubts(add addReason) {
 		add(true, "leader", 0, "no server leads, so nothing newer is known")
 	}
 	switch {
-	case g.HostName == "" || !g.Proc.Fenced() && g.Proc != ProcLost:
-	case g.Host == HostSuspect, g.Host == HostLost:
+	case g.HostName == "" || !g.Proc.Fenced() && g.Proc != noun.ProcLost:
+	case g.Host == noun.HostSuspect, g.Host == noun.HostLost:
 		add(true, "host", 0, "host %s is %s", g.HostName, g.Host)
 	}
 	if g.Off != "" {
@@ -293,7 +295,7 @@ func (g *Signals) doubts(add addReason) {
 	if g.Paused != "" && g.alive() {
 		add(false, "intent", 0, "it gets no task: %s", g.Paused)
 	}
-	if g.Order != NoOrder {
+	if g.Order != noun.NoOrder {
 		add(false, "order", g.OrderAge, "a %s order is open", g.Order)
 	}
 }
@@ -305,19 +307,19 @@ func (g *Signals) lives(add addReason) {
 		add(true, "fence", -g.FenceLeft, "the fence of its process is over")
 	case g.Proc.Fenced():
 		add(false, "process", g.ProcAge, "its process is %s", g.Proc)
-	case g.Part != PartDisconnected && !g.Managed:
+	case g.Part != noun.PartDisconnected && !g.Managed:
 		add(false, "process", g.ProcAge, "it was started by hand")
 	case g.Exit != "":
 		add(true, "process", g.ProcAge, "no process: its last life %s", g.Exit)
-	case g.Proc == ProcOrdered:
+	case g.Proc == noun.ProcOrdered:
 		add(true, "process", 0, "no process yet")
 	default:
 		add(true, "process", g.ProcAge, "no process of it is known")
 	}
 	switch {
-	case g.Part == PartDisconnected && g.Proc.Fenced():
+	case g.Part == noun.PartDisconnected && g.Proc.Fenced():
 		add(g.overdueStart(), "participant", g.PartAge, "it has not joined its room")
-	case g.Part == PartDisconnected:
+	case g.Part == noun.PartDisconnected:
 		add(true, "participant", g.PartAge, "it is DISCONNECTED from its room")
 	case g.LeaseLeft <= 0:
 		add(true, "lease", -g.LeaseLeft, "its lease is over")
@@ -357,7 +359,7 @@ func (g *Signals) works(add addReason) {
 	case d != nil && g.alive() && g.Missed > 0:
 		add(g.unreported(), "health", g.DeclaredAge, "%d health reports are missing in a row, %d are allowed to", g.Missed, max(g.HealthMissed, 1)-1)
 	case d != nil && d.Until == 0 && g.alive():
-		add(d.Status == StatusDegraded, "declaration", g.DeclaredAge, "it declared %s", d.Kind())
+		add(d.Status == noun.StatusDegraded, "declaration", g.DeclaredAge, "it declared %s", d.Kind())
 	}
 	if g.Task != 0 {
 		reportSpan := g.HealthEvery * time.Duration(max(g.HealthMissed, 1))
@@ -375,7 +377,7 @@ func (g *Signals) works(add addReason) {
 		add(false, "mail", g.MailAge, "it has sent or acknowledged mail")
 	}
 	g.seen(add)
-	if g.Waiting > 0 && g.Part != PartDisconnected {
+	if g.Waiting > 0 && g.Part != noun.PartDisconnected {
 		add(!held && g.unheeding(), "task", g.Waiting, "a task that it could take has waited for %s", g.Waiting.Round(time.Second))
 	}
 }
@@ -384,14 +386,14 @@ func (g *Signals) works(add addReason) {
 func (g *Signals) seen(add addReason) {
 	held := g.DeclaredLeft > 0 && g.Declared != nil
 	switch {
-	case !g.alive() || g.Prompt == PromptUnknown:
+	case !g.alive() || g.Prompt == noun.PromptUnknown:
 		return
-	case g.Prompt == PromptPermission:
-		add(!held || g.Declared.Waiting != WaitingInput, "screen", g.PromptAge, "its terminal has shown a permission prompt for %s", g.PromptAge.Round(time.Second))
-	case g.Prompt == PromptIdle:
+	case g.Prompt == noun.PromptPermission:
+		add(!held || g.Declared.Waiting != noun.WaitingInput, "screen", g.PromptAge, "its terminal has shown a permission prompt for %s", g.PromptAge.Round(time.Second))
+	case g.Prompt == noun.PromptIdle:
 		add(!held && g.Task != 0 && g.stalled() && g.idling(), "screen", g.PromptAge, "its terminal shows the idle prompt")
-	case g.Prompt > PromptNone:
-		add(g.Prompt == PromptError, "screen", g.PromptAge, "%s", promptTexts[g.Prompt])
+	case g.Prompt > noun.PromptNone:
+		add(g.Prompt == noun.PromptError, "screen", g.PromptAge, "%s", noun.PromptTexts[g.Prompt])
 	}
 	if g.Quiet {
 		add(false, "screen", g.QuietAge, "nothing new is printed")

@@ -6,27 +6,29 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // working is an agent in the middle of a task, with reports that come in time.
 func working() Signals {
-	return Signals{Found: true, Proc: ProcRunning, ProcAge: time.Hour, Managed: true, Part: PartActive, PartAge: 20 * time.Minute,
+	return Signals{Found: true, Proc: noun.ProcRunning, ProcAge: time.Hour, Managed: true, Part: noun.PartActive, PartAge: 20 * time.Minute,
 		LeaseLeft: 40 * time.Second, FenceLeft: 40 * time.Second, StartLimit: 2 * time.Minute, HostName: "w1",
-		HealthEvery: time.Minute, HealthMissed: 3, Declared: &Declaration{}, DeclaredAge: 10 * time.Second,
-		Task: 7, TaskState: TaskInProgress, ProgressAge: time.Minute, PendingLimit: 5 * time.Minute}
+		HealthEvery: time.Minute, HealthMissed: 3, Declared: &noun.Declaration{}, DeclaredAge: 10 * time.Second,
+		Task: 7, TaskState: noun.TaskInProgress, ProgressAge: time.Minute, PendingLimit: 5 * time.Minute}
 }
 
 // waiting is an agent without a task.
 func waiting() Signals {
 	g := working()
-	g.Part, g.Task, g.TaskState, g.ProgressAge = PartWaiting, 0, 0, 0
+	g.Part, g.Task, g.TaskState, g.ProgressAge = noun.PartWaiting, 0, 0, 0
 	return g
 }
 
 // gone is an agent that neither runs nor takes part.
 func gone() Signals {
 	g := waiting()
-	g.Proc, g.Part, g.LeaseLeft, g.FenceLeft, g.Declared, g.Exit = ProcNone, PartDisconnected, 0, 0, nil, "exited with code 1"
+	g.Proc, g.Part, g.LeaseLeft, g.FenceLeft, g.Declared, g.Exit = noun.ProcNone, noun.PartDisconnected, 0, 0, nil, "exited with code 1"
 	return g
 }
 
@@ -35,7 +37,7 @@ func with(g Signals, change func(*Signals)) Signals {
 	return g
 }
 
-func declared(g Signals, d Declaration) Signals {
+func declared(g Signals, d noun.Declaration) Signals {
 	g.Declared, g.DeclaredLeft, g.Missed = &d, time.Duration(d.Until), 9
 	g.ProgressAge *= 600 // silent in every way
 	return g
@@ -45,12 +47,12 @@ func declared(g Signals, d Declaration) Signals {
 // so far away.
 func late(silence, left time.Duration) func(*Signals) {
 	return func(g *Signals) {
-		g.ProgressAge, g.Expected, g.ExpectLeft, g.Percent = silence, true, left, PercentOf(60)
+		g.ProgressAge, g.Expected, g.ExpectLeft, g.Percent = silence, true, left, noun.PercentOf(60)
 	}
 }
 
 // shown is what stands on its terminal, and for how long.
-func shown(g Signals, k PromptKind, since time.Duration) Signals {
+func shown(g Signals, k noun.PromptKind, since time.Duration) Signals {
 	g.Prompt, g.PromptAge, g.IdleLimit = k, since, 5*time.Minute
 	return g
 }
@@ -61,7 +63,7 @@ func missing(n uint32) func(*Signals) {
 
 // Every cell: what the signals are, and what they make together.
 func TestVerdictTable(t *testing.T) {
-	day := Time(24 * time.Hour)
+	day := noun.Time(24 * time.Hour)
 	for name, tc := range map[string]struct {
 		g    Signals
 		want VerdictKind
@@ -69,18 +71,18 @@ func TestVerdictTable(t *testing.T) {
 	}{
 		"unknown name":                         {Signals{}, AgentNotFound, false},
 		"works and reports":                    {working(), AgentHealthy, true},
-		"starts":                               {with(working(), func(g *Signals) { g.Part, g.Task, g.PartAge, g.LeaseLeft = PartDisconnected, 0, time.Second, 0 }), AgentHealthy, true},
+		"starts":                               {with(working(), func(g *Signals) { g.Part, g.Task, g.PartAge, g.LeaseLeft = noun.PartDisconnected, 0, time.Second, 0 }), AgentHealthy, true},
 		"waits":                                {waiting(), AgentIdle, true},
 		"waits while paused":                   {with(waiting(), func(g *Signals) { g.Paused, g.Waiting = "paused by x", time.Hour }), AgentIdle, true},
-		"waits while being stopped":            {with(waiting(), func(g *Signals) { g.Order, g.Waiting = StopOrder, time.Hour }), AgentIdle, true},
-		"declared busy":                        {with(working(), func(g *Signals) { g.Declared = &Declaration{Status: StatusBusy} }), AgentBusy, true},
-		"declared busy until, silent":          {declared(working(), Declaration{Status: StatusBusy, Until: day}), AgentBusy, true},
-		"declared in_tool, silent":             {declared(working(), Declaration{Waiting: WaitingTool, Until: day}), AgentBusy, true},
-		"declared needs_input, silent":         {declared(working(), Declaration{Waiting: WaitingInput, Until: day}), AgentNeedsInput, true},
-		"declared parked, silent":              {declared(working(), Declaration{Waiting: WaitingUntil, Until: day}), AgentParked, true},
-		"declared parked, tasks wait":          {with(declared(waiting(), Declaration{Waiting: WaitingUntil, Until: day}), func(g *Signals) { g.Waiting = time.Hour }), AgentParked, true},
-		"declaration has lapsed, silent":       {with(declared(working(), Declaration{Status: StatusBusy, Until: day}), func(g *Signals) { g.DeclaredLeft = 0 }), AgentUnresponsive, false},
-		"declared degraded":                    {with(working(), func(g *Signals) { g.Declared = &Declaration{Status: StatusDegraded} }), AgentDegraded, false},
+		"waits while being stopped":            {with(waiting(), func(g *Signals) { g.Order, g.Waiting = noun.StopOrder, time.Hour }), AgentIdle, true},
+		"declared busy":                        {with(working(), func(g *Signals) { g.Declared = &noun.Declaration{Status: noun.StatusBusy} }), AgentBusy, true},
+		"declared busy until, silent":          {declared(working(), noun.Declaration{Status: noun.StatusBusy, Until: day}), AgentBusy, true},
+		"declared in_tool, silent":             {declared(working(), noun.Declaration{Waiting: noun.WaitingTool, Until: day}), AgentBusy, true},
+		"declared needs_input, silent":         {declared(working(), noun.Declaration{Waiting: noun.WaitingInput, Until: day}), AgentNeedsInput, true},
+		"declared parked, silent":              {declared(working(), noun.Declaration{Waiting: noun.WaitingUntil, Until: day}), AgentParked, true},
+		"declared parked, tasks wait":          {with(declared(waiting(), noun.Declaration{Waiting: noun.WaitingUntil, Until: day}), func(g *Signals) { g.Waiting = time.Hour }), AgentParked, true},
+		"declaration has lapsed, silent":       {with(declared(working(), noun.Declaration{Status: noun.StatusBusy, Until: day}), func(g *Signals) { g.DeclaredLeft = 0 }), AgentUnresponsive, false},
+		"declared degraded":                    {with(working(), func(g *Signals) { g.Declared = &noun.Declaration{Status: noun.StatusDegraded} }), AgentDegraded, false},
 		"one report is missing":                {with(working(), missing(1)), AgentHealthy, true},
 		"reports are missing, progress comes":  {with(working(), missing(3)), AgentSuspect, false},
 		"reports are missing, waits":           {with(waiting(), missing(3)), AgentSuspect, false},
@@ -103,51 +105,51 @@ func TestVerdictTable(t *testing.T) {
 		"silent, it was expected a second ago": {with(working(), late(31*time.Minute, -time.Second)), AgentStalled, false},
 		"late, silent for 30 min":              {with(working(), late(30*time.Minute, -time.Hour)), AgentHealthy, true},
 		"late, silent, acknowledged mail":      {with(working(), func(g *Signals) { late(31*time.Minute, -time.Hour)(g); g.Mailed, g.MailAge = true, time.Minute }), AgentHealthy, true},
-		"late, silent, declared in_tool":       {with(declared(working(), Declaration{Waiting: WaitingTool, Until: day}), late(31*time.Minute, -time.Hour)), AgentBusy, true},
-		"late, claimed, not started":           {with(working(), func(g *Signals) { late(31*time.Minute, -time.Hour)(g); g.TaskState = TaskAcknowledged }), AgentHealthy, true},
+		"late, silent, declared in_tool":       {with(declared(working(), noun.Declaration{Waiting: noun.WaitingTool, Until: day}), late(31*time.Minute, -time.Hour)), AgentBusy, true},
+		"late, claimed, not started":           {with(working(), func(g *Signals) { late(31*time.Minute, -time.Hour)(g); g.TaskState = noun.TaskAcknowledged }), AgentHealthy, true},
 		"reports missing, expected later":      {with(working(), func(g *Signals) { late(31*time.Minute, time.Hour)(g); missing(3)(g) }), AgentUnresponsive, false},
-		"host suspect, late and silent":        {with(working(), func(g *Signals) { late(time.Hour, -time.Hour)(g); g.Host = HostSuspect }), AgentSuspect, false},
-		"claimed, not started":                 {with(working(), func(g *Signals) { g.TaskState, g.ProgressAge = TaskAcknowledged, time.Hour }), AgentHealthy, true},
+		"host suspect, late and silent":        {with(working(), func(g *Signals) { late(time.Hour, -time.Hour)(g); g.Host = noun.HostSuspect }), AgentSuspect, false},
+		"claimed, not started":                 {with(working(), func(g *Signals) { g.TaskState, g.ProgressAge = noun.TaskAcknowledged, time.Hour }), AgentHealthy, true},
 		"a task waits":                         {with(waiting(), func(g *Signals) { g.Waiting = 5 * time.Minute }), AgentIdle, true},
 		"deaf":                                 {with(waiting(), func(g *Signals) { g.Waiting = 6 * time.Minute }), AgentDeaf, false},
-		"host suspect, all else missing":       {with(working(), func(g *Signals) { missing(9)(g); g.ProgressAge, g.Host = time.Hour, HostSuspect }), AgentSuspect, false},
-		"host suspect, declared busy":          {with(declared(working(), Declaration{Status: StatusBusy, Until: day}), func(g *Signals) { g.Host = HostSuspect }), AgentSuspect, false},
-		"host lost, fence holds":               {with(working(), func(g *Signals) { g.Host = HostLost }), AgentSuspect, false},
-		"host drained":                         {with(working(), func(g *Signals) { g.Host = HostDraining }), AgentHealthy, true},
+		"host suspect, all else missing":       {with(working(), func(g *Signals) { missing(9)(g); g.ProgressAge, g.Host = time.Hour, noun.HostSuspect }), AgentSuspect, false},
+		"host suspect, declared busy":          {with(declared(working(), noun.Declaration{Status: noun.StatusBusy, Until: day}), func(g *Signals) { g.Host = noun.HostSuspect }), AgentSuspect, false},
+		"host lost, fence holds":               {with(working(), func(g *Signals) { g.Host = noun.HostLost }), AgentSuspect, false},
+		"host drained":                         {with(working(), func(g *Signals) { g.Host = noun.HostDraining }), AgentHealthy, true},
 		"no leader":                            {with(working(), func(g *Signals) { missing(9)(g); g.ProgressAge, g.LeaderOff = time.Hour, true }), AgentSuspect, false},
 		"lease is over":                        {with(working(), func(g *Signals) { missing(9)(g); g.LeaseLeft = -1 }), AgentSuspect, false},
 		"fence is over":                        {with(working(), func(g *Signals) { g.FenceLeft = -1 }), AgentSuspect, false},
-		"runs, has not joined in time":         {with(working(), func(g *Signals) { g.Part, g.Task, g.PartAge = PartDisconnected, 0, time.Hour }), AgentSuspect, false},
+		"runs, has not joined in time":         {with(working(), func(g *Signals) { g.Part, g.Task, g.PartAge = noun.PartDisconnected, 0, time.Hour }), AgentSuspect, false},
 		"exited":                               {gone(), AgentOffline, false},
 		"exited, no leader":                    {with(gone(), func(g *Signals) { g.LeaderOff = true }), AgentSuspect, false},
-		"exited on a host now suspect":         {with(gone(), func(g *Signals) { g.Host = HostSuspect }), AgentOffline, false},
-		"given up, host suspect":               {with(gone(), func(g *Signals) { g.Proc, g.Host = ProcLost, HostSuspect }), AgentSuspect, false},
-		"given up, host lost":                  {with(gone(), func(g *Signals) { g.Proc, g.Host = ProcLost, HostLost }), AgentOffline, false},
+		"exited on a host now suspect":         {with(gone(), func(g *Signals) { g.Host = noun.HostSuspect }), AgentOffline, false},
+		"given up, host suspect":               {with(gone(), func(g *Signals) { g.Proc, g.Host = noun.ProcLost, noun.HostSuspect }), AgentSuspect, false},
+		"given up, host lost":                  {with(gone(), func(g *Signals) { g.Proc, g.Host = noun.ProcLost, noun.HostLost }), AgentOffline, false},
 		"stopped by a human":                   {with(gone(), func(g *Signals) { g.Off = "stopped by x" }), AgentOffline, true},
-		"start is ordered":                     {with(gone(), func(g *Signals) { g.Proc, g.Order, g.Exit = ProcOrdered, StartOrder, "" }), AgentOffline, false},
-		"by hand, waits":                       {with(waiting(), func(g *Signals) { g.Proc, g.Managed, g.FenceLeft, g.HostName = ProcNone, false, 0, "" }), AgentIdle, true},
-		"permission prompt":                    {shown(working(), PromptPermission, time.Minute), AgentNeedsInput, false},
-		"permission prompt, all else missing":  {with(shown(working(), PromptPermission, time.Hour), func(g *Signals) { missing(9)(g); g.ProgressAge = time.Hour }), AgentNeedsInput, false},
-		"permission prompt, declared":          {shown(declared(working(), Declaration{Waiting: WaitingInput, Until: day}), PromptPermission, time.Hour), AgentNeedsInput, true},
-		"permission prompt, declared in_tool":  {shown(declared(working(), Declaration{Waiting: WaitingTool, Until: day}), PromptPermission, time.Hour), AgentNeedsInput, false},
-		"permission prompt, waits":             {with(shown(waiting(), PromptPermission, time.Hour), func(g *Signals) { g.Waiting = time.Hour }), AgentNeedsInput, false},
-		"permission prompt before the join":    {with(shown(working(), PromptPermission, time.Hour), func(g *Signals) { g.Part, g.Task, g.PartAge = PartDisconnected, 0, time.Hour }), AgentNeedsInput, false},
-		"permission prompt, host suspect":      {with(shown(working(), PromptPermission, time.Hour), func(g *Signals) { g.Host = HostSuspect }), AgentSuspect, false},
-		"permission prompt, exited since":      {shown(gone(), PromptPermission, time.Hour), AgentOffline, false},
-		"usage limit, silent":                  {with(shown(working(), PromptUsageLimit, time.Hour), func(g *Signals) { missing(9)(g); g.ProgressAge = time.Hour }), AgentParked, false},
-		"usage limit, reports":                 {shown(working(), PromptUsageLimit, time.Hour), AgentParked, true},
-		"usage limit, declared busy":           {shown(declared(working(), Declaration{Status: StatusBusy, Until: day}), PromptUsageLimit, time.Hour), AgentBusy, true},
-		"error":                                {shown(working(), PromptError, time.Second), AgentDegraded, false},
-		"error, silent":                        {with(shown(working(), PromptError, time.Hour), func(g *Signals) { g.ProgressAge = time.Hour }), AgentStalled, false},
-		"idle prompt, quiet, no progress":      {with(shown(working(), PromptIdle, 6*time.Minute), func(g *Signals) { g.Quiet, g.ProgressAge = true, 6*time.Minute }), AgentStalled, false},
-		"idle prompt, quiet, progress":         {with(shown(working(), PromptIdle, 6*time.Minute), func(g *Signals) { g.Quiet, g.ProgressAge = true, 4*time.Minute }), AgentHealthy, true},
-		"idle prompt, output":                  {with(shown(working(), PromptIdle, 6*time.Minute), func(g *Signals) { g.ProgressAge = 6 * time.Minute }), AgentHealthy, true},
-		"idle prompt, not for long":            {with(shown(working(), PromptIdle, 5*time.Minute), func(g *Signals) { g.Quiet, g.ProgressAge = true, 6*time.Minute }), AgentHealthy, true},
-		"idle prompt, its role allows more":    {with(shown(working(), PromptIdle, 6*time.Minute), func(g *Signals) { g.Quiet, g.ProgressAge, g.ProgressLimit = true, 6*time.Minute, time.Hour }), AgentStalled, false},
-		"idle prompt, done is expected later":  {with(shown(working(), PromptIdle, 6*time.Minute), func(g *Signals) { late(6*time.Minute, time.Hour)(g); g.Quiet = true }), AgentStalled, false},
-		"idle prompt, no task":                 {with(shown(waiting(), PromptIdle, time.Hour), func(g *Signals) { g.Quiet = true }), AgentIdle, true},
-		"quiet, no prompt":                     {with(shown(working(), PromptNone, time.Hour), func(g *Signals) { g.Quiet, g.ProgressAge = true, 29*time.Minute }), AgentHealthy, true},
-		"output for ever, no progress (I41)":   {with(shown(working(), PromptNone, time.Hour), func(g *Signals) { g.ProgressAge = 31 * time.Minute }), AgentStalled, false},
+		"start is ordered":                     {with(gone(), func(g *Signals) { g.Proc, g.Order, g.Exit = noun.ProcOrdered, noun.StartOrder, "" }), AgentOffline, false},
+		"by hand, waits":                       {with(waiting(), func(g *Signals) { g.Proc, g.Managed, g.FenceLeft, g.HostName = noun.ProcNone, false, 0, "" }), AgentIdle, true},
+		"permission prompt":                    {shown(working(), noun.PromptPermission, time.Minute), AgentNeedsInput, false},
+		"permission prompt, all else missing":  {with(shown(working(), noun.PromptPermission, time.Hour), func(g *Signals) { missing(9)(g); g.ProgressAge = time.Hour }), AgentNeedsInput, false},
+		"permission prompt, declared":          {shown(declared(working(), noun.Declaration{Waiting: noun.WaitingInput, Until: day}), noun.PromptPermission, time.Hour), AgentNeedsInput, true},
+		"permission prompt, declared in_tool":  {shown(declared(working(), noun.Declaration{Waiting: noun.WaitingTool, Until: day}), noun.PromptPermission, time.Hour), AgentNeedsInput, false},
+		"permission prompt, waits":             {with(shown(waiting(), noun.PromptPermission, time.Hour), func(g *Signals) { g.Waiting = time.Hour }), AgentNeedsInput, false},
+		"permission prompt before the join":    {with(shown(working(), noun.PromptPermission, time.Hour), func(g *Signals) { g.Part, g.Task, g.PartAge = noun.PartDisconnected, 0, time.Hour }), AgentNeedsInput, false},
+		"permission prompt, host suspect":      {with(shown(working(), noun.PromptPermission, time.Hour), func(g *Signals) { g.Host = noun.HostSuspect }), AgentSuspect, false},
+		"permission prompt, exited since":      {shown(gone(), noun.PromptPermission, time.Hour), AgentOffline, false},
+		"usage limit, silent":                  {with(shown(working(), noun.PromptUsageLimit, time.Hour), func(g *Signals) { missing(9)(g); g.ProgressAge = time.Hour }), AgentParked, false},
+		"usage limit, reports":                 {shown(working(), noun.PromptUsageLimit, time.Hour), AgentParked, true},
+		"usage limit, declared busy":           {shown(declared(working(), noun.Declaration{Status: noun.StatusBusy, Until: day}), noun.PromptUsageLimit, time.Hour), AgentBusy, true},
+		"error":                                {shown(working(), noun.PromptError, time.Second), AgentDegraded, false},
+		"error, silent":                        {with(shown(working(), noun.PromptError, time.Hour), func(g *Signals) { g.ProgressAge = time.Hour }), AgentStalled, false},
+		"idle prompt, quiet, no progress":      {with(shown(working(), noun.PromptIdle, 6*time.Minute), func(g *Signals) { g.Quiet, g.ProgressAge = true, 6*time.Minute }), AgentStalled, false},
+		"idle prompt, quiet, progress":         {with(shown(working(), noun.PromptIdle, 6*time.Minute), func(g *Signals) { g.Quiet, g.ProgressAge = true, 4*time.Minute }), AgentHealthy, true},
+		"idle prompt, output":                  {with(shown(working(), noun.PromptIdle, 6*time.Minute), func(g *Signals) { g.ProgressAge = 6 * time.Minute }), AgentHealthy, true},
+		"idle prompt, not for long":            {with(shown(working(), noun.PromptIdle, 5*time.Minute), func(g *Signals) { g.Quiet, g.ProgressAge = true, 6*time.Minute }), AgentHealthy, true},
+		"idle prompt, its role allows more":    {with(shown(working(), noun.PromptIdle, 6*time.Minute), func(g *Signals) { g.Quiet, g.ProgressAge, g.ProgressLimit = true, 6*time.Minute, time.Hour }), AgentStalled, false},
+		"idle prompt, done is expected later":  {with(shown(working(), noun.PromptIdle, 6*time.Minute), func(g *Signals) { late(6*time.Minute, time.Hour)(g); g.Quiet = true }), AgentStalled, false},
+		"idle prompt, no task":                 {with(shown(waiting(), noun.PromptIdle, time.Hour), func(g *Signals) { g.Quiet = true }), AgentIdle, true},
+		"quiet, no prompt":                     {with(shown(working(), noun.PromptNone, time.Hour), func(g *Signals) { g.Quiet, g.ProgressAge = true, 29*time.Minute }), AgentHealthy, true},
+		"output for ever, no progress (I41)":   {with(shown(working(), noun.PromptNone, time.Hour), func(g *Signals) { g.ProgressAge = 31 * time.Minute }), AgentStalled, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := Judge(&tc.g)
@@ -178,23 +180,23 @@ func against(v AgentVerdict) (list []string) {
 func spoilers() map[string]func(*Signals) {
 	return map[string]func(*Signals){
 		"leader":   func(g *Signals) { g.LeaderOff = true },
-		"host":     func(g *Signals) { g.Host = HostSuspect },
-		"lost":     func(g *Signals) { g.Host = HostLost },
+		"host":     func(g *Signals) { g.Host = noun.HostSuspect },
+		"lost":     func(g *Signals) { g.Host = noun.HostLost },
 		"lease":    func(g *Signals) { g.LeaseLeft = -time.Minute },
 		"fence":    func(g *Signals) { g.FenceLeft = -time.Minute },
 		"health":   missing(50),
 		"progress": func(g *Signals) { g.ProgressAge = 5 * time.Hour },
 		"task":     func(g *Signals) { g.Waiting = 5 * time.Hour },
-		"joined":   func(g *Signals) { g.Part, g.Task, g.PartAge, g.Waiting = PartDisconnected, 0, time.Hour, 0 },
-		"process":  func(g *Signals) { g.Proc, g.FenceLeft, g.Exit = ProcNone, 0, "exited with code 1" },
+		"joined":   func(g *Signals) { g.Part, g.Task, g.PartAge, g.Waiting = noun.PartDisconnected, 0, time.Hour, 0 },
+		"process":  func(g *Signals) { g.Proc, g.FenceLeft, g.Exit = noun.ProcNone, 0, "exited with code 1" },
 		"silence":  func(g *Signals) { g.Declared = nil },
 		"late":     func(g *Signals) { g.Expected, g.ExpectLeft = g.Task != 0, -time.Hour },
-		"degraded": func(g *Signals) { g.Declared = &Declaration{Status: StatusDegraded} },
-		"stopping": func(g *Signals) { g.Order = StopOrder },
-		"prompt":   func(g *Signals) { *g = shown(*g, PromptPermission, time.Hour) },
-		"shown":    func(g *Signals) { *g = shown(*g, PromptError, time.Hour) },
-		"idling":   func(g *Signals) { *g = shown(*g, PromptIdle, time.Hour); g.Quiet = true },
-		"quiet":    func(g *Signals) { *g = shown(*g, PromptNone, time.Hour); g.Quiet = true },
+		"degraded": func(g *Signals) { g.Declared = &noun.Declaration{Status: noun.StatusDegraded} },
+		"stopping": func(g *Signals) { g.Order = noun.StopOrder },
+		"prompt":   func(g *Signals) { *g = shown(*g, noun.PromptPermission, time.Hour) },
+		"shown":    func(g *Signals) { *g = shown(*g, noun.PromptError, time.Hour) },
+		"idling":   func(g *Signals) { *g = shown(*g, noun.PromptIdle, time.Hour); g.Quiet = true },
+		"quiet":    func(g *Signals) { *g = shown(*g, noun.PromptNone, time.Hour); g.Quiet = true },
 	}
 }
 
@@ -215,7 +217,7 @@ func TestL10NothingIsGraveOnOneSignal(t *testing.T) {
 			g.ProgressAge = time.Duration(r.Int64N(int64(g.HealthEvery)))
 		}
 		if r.IntN(3) == 0 {
-			g.Declared = &Declaration{Status: DeclaredStatus(r.IntN(3)), Waiting: Waiting(r.IntN(4)), Until: 1}
+			g.Declared = &noun.Declaration{Status: noun.DeclaredStatus(r.IntN(3)), Waiting: noun.Waiting(r.IntN(4)), Until: 1}
 			g.DeclaredLeft = time.Duration(r.Int64N(2)) * time.Hour
 		}
 		for name, spoil := range spoilers() {
@@ -264,7 +266,7 @@ func TestL10GraveVerdictsNameTwoSignals(t *testing.T) {
 // Incident I33: a detector without a producer is told, and is no death: the task of an
 // agent that never reports, ten times as long as its limits, is completed.
 func TestI33ReportsThatNobodySends(t *testing.T) {
-	d, me, task := declaring(t, RoleSpec{HealthEvery: 30 * time.Second, HealthMissed: 2})
+	d, me, task := declaring(t, noun.RoleSpec{HealthEvery: 30 * time.Second, HealthMissed: 2})
 	for range 20 { // it shows progress, and reports nothing
 		d.jump(30 * time.Second)
 		d.must(ProgressTask{Work: Work{Speaker: me, Task: task, Attempt: 1}, Note: "on"})
@@ -280,7 +282,7 @@ func TestI33ReportsThatNobodySends(t *testing.T) {
 func TestSeed002Table162Statuses(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "w")
-	d.room("r", RoleSpec{Name: "a", Runner: "w"})
+	d.room("r", noun.RoleSpec{Name: "a", Runner: "w"})
 	id := d.agent("r/a").ID
 	check := func(what, status string, kind VerdictKind) Presence {
 		t.Helper()
@@ -304,9 +306,9 @@ func TestSeed002Table162Statuses(t *testing.T) {
 	d.must(Claim{Speaker: me})
 	d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
 	check("works", "busy", AgentHealthy)
-	d.must(Declare{Speaker: me, Waiting: WaitingInput, For: time.Hour})
+	d.must(Declare{Speaker: me, Waiting: noun.WaitingInput, For: time.Hour})
 	check("waits for a human", "online", AgentNeedsInput)
-	d.must(Declare{Speaker: me, Status: StatusBusy, For: time.Hour})
+	d.must(Declare{Speaker: me, Status: noun.StatusBusy, For: time.Hour})
 	check("declared busy", "busy", AgentBusy)
 	d.jump(10 * time.Second)
 	d.must(ReportExit{Host: h, Agent: id, Inc: me.Inc, Code: 1})
@@ -321,7 +323,7 @@ func TestSeed002Table162Statuses(t *testing.T) {
 // A deaf agent from a state: its lease goes on, and a task waits longer than it may.
 func TestDeafAgentIsSeen(t *testing.T) {
 	d := newDrive(t)
-	d.room("r", RoleSpec{Name: "a", TTL: time.Hour, PendingLimit: time.Minute})
+	d.room("r", noun.RoleSpec{Name: "a", TTL: time.Hour, PendingLimit: time.Minute})
 	d.must(Join{Speaker{Agent: "r/a"}})
 	id := d.agent("r/a").ID
 	d.must(CreateTask{Room: "r", Role: "a", Title: "t", By: "x"})

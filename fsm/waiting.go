@@ -3,6 +3,8 @@ package fsm
 import (
 	"fmt"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // UnservedAfter is how long a task waits before its role is called unserved: agents that
@@ -14,7 +16,7 @@ const waitLook = 64
 
 // Unserved is a role with tasks that wait and nobody who could take one.
 type Unserved struct {
-	Role    RoleID
+	Role    noun.RoleID
 	Waiting uint32        // tasks
 	Since   time.Duration // that the first of them has waited
 	Why     Why
@@ -25,7 +27,7 @@ type Unserved struct {
 // only roles with claimable tasks.
 func (v *View) Unserved(room string, most int) (list []Unserved, more int) {
 	only := v.Room(room)
-	v.offered.Scan(func(id RoleID) bool {
+	v.offered.Scan(func(id noun.RoleID) bool {
 		r, ri, first := v.roles.Get(id), v.roleIdx.Get(id), v.tasks.Get(v.FirstPending(id))
 		other := room != "" && (only == nil || r.Room != only.ID)
 		if other || ri.live > 0 || ri.lives > 0 || v.meta.Clock.Sub(first.ChangedAt) < UnservedAfter || v.rolePaused(r) != "" {
@@ -35,7 +37,7 @@ func (v *View) Unserved(room string, most int) (list []Unserved, more int) {
 			more++
 			return true
 		}
-		list = append(list, Unserved{id, ri.tasks[TaskQueued] + ri.tasks[TaskPending], v.meta.Clock.Sub(first.ChangedAt), v.WhyWaits(id)})
+		list = append(list, Unserved{id, ri.tasks[noun.TaskQueued] + ri.tasks[noun.TaskPending], v.meta.Clock.Sub(first.ChangedAt), v.WhyWaits(id)})
 		return true
 	})
 	return list, more
@@ -43,13 +45,13 @@ func (v *View) Unserved(room string, most int) (list []Unserved, more int) {
 
 // WhyWaits tells why nobody has taken the first waiting task of a role, or will in an
 // instant; without a waiting task its code is empty.
-func (v *View) WhyWaits(id RoleID) Why {
+func (v *View) WhyWaits(id noun.RoleID) Why {
 	first, r := v.tasks.Get(v.FirstPending(id)), v.roles.Get(id)
 	if first == nil {
 		return Why{}
 	}
 	busy := false
-	var off, gone *Agent // the first that is not there, the first that ended with a task
+	var off, gone *noun.Agent // the first that is not there, the first that ended with a task
 	for _, id := range r.Agents[:min(len(r.Agents), waitLook)] {
 		a := v.agents.Get(id)
 		switch {
@@ -57,12 +59,12 @@ func (v *View) WhyWaits(id RoleID) Why {
 			return Why{Code: v.paused(a), Text: a.Name + " is " + v.pausedText(a, v.paused(a))}
 		case a.Task != 0:
 			busy = true
-		case a.Part != PartDisconnected:
+		case a.Part != noun.PartDisconnected:
 			return Why{Code: "offered", Text: fmt.Sprintf("%s is there and has not taken it yet", a.Name)}
 		case off == nil:
 			off = a
 		}
-		if gone == nil && a.endedByHand() {
+		if gone == nil && a.EndedByHand() {
 			gone = a
 		}
 	}
@@ -80,10 +82,4 @@ func (v *View) WhyWaits(id RoleID) Why {
 		text += fmt.Sprintf("; %s ended %s ago with task %d: %s", gone.Name, v.meta.Clock.Sub(gone.LastExit.At).Round(time.Second), gone.LastExit.Task, gone.LastExit.Reason)
 	}
 	return Why{Code: "no_agent", Text: text}
-}
-
-// endedByHand tells that the newest life was begun by hand and ended with a task in its
-// hands, by nobody's wish.
-func (a *Agent) endedByHand() bool {
-	return a.Part == PartDisconnected && !a.Stopped && a.LastExit != nil && a.LastExit.Kind == ExitGone && a.LastExit.Inc == a.Inc
 }

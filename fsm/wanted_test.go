@@ -3,6 +3,8 @@ package fsm
 import (
 	"testing"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // Incident I113: what should run and what does are two numbers.
@@ -11,13 +13,13 @@ func TestI113WantedAndRunning(t *testing.T) {
 	h := d.host("h1", "worker")
 	want := func(what string, wanted, running uint32) {
 		t.Helper()
-		if n, p := d.s.Wanted(), d.s.Counts().Processes[ProcRunning]; n != wanted || p != running {
+		if n, p := d.s.Wanted(), d.s.Counts().Processes[noun.ProcRunning]; n != wanted || p != running {
 			t.Errorf("%s: %d should run and %d do, want %d and %d", what, n, p, wanted, running)
 		}
 	}
-	onDemand := func(r *RoleSpec) { r.Start, r.Replicas = StartOnDemand, 2 }
-	three := func(r *RoleSpec) { r.Replicas = 3 }
-	d.room("demo", managed("a", three), managed("b", onDemand), RoleSpec{Name: "hand"})
+	onDemand := func(r *noun.RoleSpec) { r.Start, r.Replicas = noun.StartOnDemand, 2 }
+	three := func(r *noun.RoleSpec) { r.Replicas = 3 }
+	d.room("demo", managed("a", three), managed("b", onDemand), noun.RoleSpec{Name: "hand"})
 	want("declared", 3, 0)
 	d.must(Join{Speaker{Agent: "demo/hand"}})
 	want("one by hand", 3, 0)
@@ -43,7 +45,7 @@ func TestI113WantedAndRunning(t *testing.T) {
 	want("one of them still runs", 2, 1)
 	d.must(ReportExit{Host: h, Agent: d.agent("demo/a").ID, Inc: a.Inc})
 	want("and now does not", 2, 0)
-	d.room("demo", managed("a", three, func(r *RoleSpec) { r.Desired = DesiredStopped }), managed("b", onDemand), RoleSpec{Name: "hand"})
+	d.room("demo", managed("a", three, func(r *noun.RoleSpec) { r.Desired = noun.DesiredStopped }), managed("b", onDemand), noun.RoleSpec{Name: "hand"})
 	want("a role is declared as stopped", 1, 0)
 	d.must(DeleteRoom{Room: "demo", By: "ann"})
 	d.pass(2 * time.Minute)

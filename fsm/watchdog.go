@@ -3,6 +3,8 @@ package fsm
 import (
 	"fmt"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // The conversation watchdog (seed 003). A room is active while it has open tasks. It is
@@ -27,61 +29,19 @@ const (
 	RoomDeadline = "deadline"     // it was active for longer than the deadline that was set for it
 )
 
-// MaxCancellations is how many cancellations the history keeps.
-const MaxCancellations = 500
-
-// Range of a room's own limits.
-const (
-	MinRoomLimit = time.Second
-	MaxRoomLimit = 365 * 24 * time.Hour
-)
-
-// RoomWatch is what a room sets for itself; the zero value leaves all to the settings.
-type RoomWatch struct {
-	IdleLimit time.Duration // instead of watchdog_threshold; 0: as set there
-	Deadline  time.Duration // the longest time that it may be active at a stretch; 0: none
-	Disabled  bool          // the watchdog leaves it alone
-}
-
-// Watchdog is the replicated part of the conversation watchdog of which there is one.
-type Watchdog struct {
-	Since    Time // no silence begins before this
-	WindowAt Time // when the present window of cancellations began
-	InWindow uint32
-	Warned   uint64 // warnings ever
-	Canceled uint64 // cancellations ever
-	// History holds the last cancellations, oldest first; replaced, never changed.
-	History []Cancellation
-}
-
-// Cancellation is one room that the watchdog has canceled. It holds names, no content.
-type Cancellation struct {
-	Room     string
-	At       Time
-	Wall     Wall
-	ActiveAt Wall          // of the last activity; 0: not known
-	Silent   time.Duration // since the last activity
-	Reason   string        // IdleTimeout or RoomDeadline
-	Tasks    uint32        // that were canceled
-	Roles    []string      // that had open tasks, at most maxNamed
-	Hosts    []string      // of the agents that held tasks, at most maxNamed
-	// First and Last are the FinishSeq of the tasks that were canceled.
-	First, Last uint64
-}
-
 const maxNamed = 8
 
 // WarnRoom warns of a silence. Active is the last activity that the planner saw.
 type WarnRoom struct {
-	Room   RoomID
-	Active Time
+	Room   noun.RoomID
+	Active noun.Time
 }
 
 // CancelIdleRoom cancels a room that stayed silent after a warning. Active and Warned are
 // what the planner saw: when anything has happened since, nothing is canceled.
 type CancelIdleRoom struct {
-	Room           RoomID
-	Active, Warned Time
+	Room           noun.RoomID
+	Active, Warned noun.Time
 }
 
 // ReopenRoom brings back the tasks that the watchdog canceled last in a room.
@@ -94,7 +54,7 @@ type ReopenRoom struct {
 // SetRoomWatch replaces what a room sets for the watchdog.
 type SetRoomWatch struct {
 	Room string
-	RoomWatch
+	noun.RoomWatch
 	By    string
 	IfRev uint64 // 0: whatever it is now
 }
@@ -104,21 +64,8 @@ func (CancelIdleRoom) command() {}
 func (ReopenRoom) command()     {}
 func (SetRoomWatch) command()   {}
 
-// Check tells what is wrong with a room's own limits.
-func (w *RoomWatch) Check() error {
-	for _, x := range []struct {
-		name string
-		v    time.Duration
-	}{{"idle_limit", w.IdleLimit}, {"deadline", w.Deadline}} {
-		if x.v != 0 && (x.v < MinRoomLimit || x.v > MaxRoomLimit) {
-			return fmt.Errorf("watchdog: %s %s is out of range, %s to %s is allowed", x.name, x.v, MinRoomLimit, MaxRoomLimit)
-		}
-	}
-	return nil
-}
-
 // executeWatchdog runs what concerns the conversation watchdog.
-func (s *State) executeWatchdog(c Command) Outcome {
+func (s *State) executeWatchdog(c Command) noun.Outcome {
 	switch c := c.(type) {
 	case WarnRoom:
 		return s.warnRoom(&c)
@@ -141,7 +88,7 @@ func (s *State) quietSince() {
 
 // placeOwn places the rooms with limits of their own anew, when a setting changed.
 func (s *State) placeOwn() {
-	var own []RoomID
+	var own []noun.RoomID
 	s.ownQuiet.Scan(func(q quietRoom) bool {
 		own = append(own, q.id)
 		return true
@@ -151,47 +98,47 @@ func (s *State) placeOwn() {
 	}
 }
 
-func (s *State) warnRoom(c *WarnRoom) Outcome {
+func (s *State) warnRoom(c *WarnRoom) noun.Outcome {
 	rm, q, no := s.stalled(c.Room, c.Active)
 	if rm == nil {
 		return no
 	}
 	if q.State == RoomStalling {
-		return refuse(Conflict, "room %q is warned already", rm.Name)
+		return refuse(noun.Conflict, "room %q is warned already", rm.Name)
 	}
 	rm.Warned = s.meta.Clock
 	s.askRoom(rm)
 	s.meta.Watchdog.Warned++
 	s.event("room.stalling", about{room: rm.ID}, fmt.Sprintf("%s; unless something is done or said in it, it is canceled in %s",
 		s.silence(rm, &q), s.meta.Settings.Watchdog.Grace))
-	return Outcome{Room: rm.ID, Rev: rm.Rev}
+	return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
 }
 
 // stalled finds a room of which a planner says that it is stalled, and looks again.
-func (s *State) stalled(id RoomID, active Time) (*Room, RoomQuiet, Outcome) {
+func (s *State) stalled(id noun.RoomID, active noun.Time) (*noun.Room, RoomQuiet, noun.Outcome) {
 	rm := s.rooms.Mut(id)
 	if rm == nil {
-		return nil, RoomQuiet{}, refuse(NotFound, "there is no room number %d", id)
+		return nil, RoomQuiet{}, refuse(noun.NotFound, "there is no room number %d", id)
 	}
 	q := s.Quiet(rm)
 	switch {
 	case q.Active != active && q.Reason == IdleTimeout:
-		return nil, q, refuse(Conflict, "something was done or said in room %q since the plan was made", rm.Name)
+		return nil, q, refuse(noun.Conflict, "something was done or said in room %q since the plan was made", rm.Name)
 	case q.State != RoomStalled && q.State != RoomStalling:
-		return nil, q, refuse(Conflict, "room %q is %s: %s", rm.Name, q.State, q.Why)
+		return nil, q, refuse(noun.Conflict, "room %q is %s: %s", rm.Name, q.State, q.Why)
 	}
-	return rm, q, Outcome{}
+	return rm, q, noun.Outcome{}
 }
 
 // silence says for people why a room counts as stalled.
-func (v *View) silence(rm *Room, q *RoomQuiet) string {
+func (v *View) silence(rm *noun.Room, q *RoomQuiet) string {
 	if q.Reason == RoomDeadline {
 		return "active for longer than its deadline of " + rm.Watch.Deadline.String()
 	}
 	return fmt.Sprintf("nothing was done or said for %s, its limit is %s", v.meta.Clock.Sub(q.Active).Round(time.Second), q.Limit)
 }
 
-func (s *State) cancelIdleRoom(c *CancelIdleRoom) Outcome {
+func (s *State) cancelIdleRoom(c *CancelIdleRoom) noun.Outcome {
 	rm, q, no := s.stalled(c.Room, c.Active)
 	if rm == nil {
 		return no
@@ -202,11 +149,11 @@ func (s *State) cancelIdleRoom(c *CancelIdleRoom) Outcome {
 	}
 	switch {
 	case q.State != RoomStalling || rm.Warned != c.Warned:
-		return refuse(Conflict, "room %q has to be warned first", rm.Name)
+		return refuse(noun.Conflict, "room %q has to be warned first", rm.Name)
 	case q.CancelAt > s.meta.Clock:
-		return refuse(Conflict, "the grace of room %q is not over", rm.Name)
+		return refuse(noun.Conflict, "the grace of room %q is not over", rm.Name)
 	case w.InWindow >= set.MaxCancellations: // law L11
-		return refuse(Conflict, "%d rooms were canceled within %s, more are not allowed (setting watchdog_max_cancellations)", w.InWindow, set.Interval)
+		return refuse(noun.Conflict, "%d rooms were canceled within %s, more are not allowed (setting watchdog_max_cancellations)", w.InWindow, set.Interval)
 	}
 	w.InWindow++
 	w.Canceled++
@@ -215,23 +162,23 @@ func (s *State) cancelIdleRoom(c *CancelIdleRoom) Outcome {
 	rm = s.rooms.Mut(rm.ID)
 	s.withdrawAsked(rm)
 	rm.Canceled, rm.Warned, rm.Rev = x, 0, s.meta.Index
-	w.History = append(append([]Cancellation(nil), w.History[max(0, len(w.History)-MaxCancellations+1):]...), *x)
+	w.History = append(append([]noun.Cancellation(nil), w.History[max(0, len(w.History)-noun.MaxCancellations+1):]...), *x)
 	s.event("room.canceled", about{room: rm.ID}, fmt.Sprintf("by %s: outcome canceled, reason %s, %d tasks, last activity %s",
 		WatchedBy, x.Reason, x.Tasks, activeText(x.ActiveAt)))
 	s.escalateRoom(x)
-	return Outcome{Room: rm.ID, Rev: rm.Rev, Count: x.Tasks}
+	return noun.Outcome{Room: rm.ID, Rev: rm.Rev, Count: x.Tasks}
 }
 
 // cancelAll stops who holds a task of the room, and cancels all open ones. A stop that
 // cannot be carried out prevents nothing.
-func (s *State) cancelAll(rm *Room, q *RoomQuiet) *Cancellation {
-	x := &Cancellation{Room: rm.Name, At: s.meta.Clock, Wall: s.now.Wall, ActiveAt: rm.ActiveAt,
+func (s *State) cancelAll(rm *noun.Room, q *RoomQuiet) *noun.Cancellation {
+	x := &noun.Cancellation{Room: rm.Name, At: s.meta.Clock, Wall: s.now.Wall, ActiveAt: rm.ActiveAt,
 		Silent: s.meta.Clock.Sub(q.Active), Reason: q.Reason, First: s.meta.FinishSeq + 1}
 	for _, id := range s.openTasksOf(rm) {
 		t := s.tasks.Mut(id)
 		if a := s.agents.Mut(t.Holder); t.State.Held() && a != nil {
 			x.Hosts = named(x.Hosts, s.hostNameOf(a))
-			was := a.shadow()
+			was := shadowOf(a)
 			s.openStop(a, "its room was silent for too long and is canceled by the watchdog")
 			s.settle(a, was)
 		}
@@ -247,7 +194,7 @@ func (s *State) cancelAll(rm *Room, q *RoomQuiet) *Cancellation {
 }
 
 // hostNameOf is where an agent runs; empty: it was started by hand.
-func (v *View) hostNameOf(a *Agent) string {
+func (v *View) hostNameOf(a *noun.Agent) string {
 	if a.Host == 0 {
 		return ""
 	}
@@ -267,22 +214,22 @@ func named(list []string, name string) []string {
 	return append(list, name)
 }
 
-func activeText(at Wall) string {
+func activeText(at noun.Wall) string {
 	if at == 0 {
 		return "before the watchdog was switched on"
 	}
-	return at.text()
+	return at.Text()
 }
 
 // reopenRoom queues what the last cancellation of the room canceled and nobody has touched
 // since. Attempts and what they have cost are kept.
-func (s *State) reopenRoom(c *ReopenRoom) Outcome {
+func (s *State) reopenRoom(c *ReopenRoom) noun.Outcome {
 	rm, no := s.changeableRoom(c.Room, c.IfRev)
 	if rm == nil {
 		return no
 	}
 	if rm.Canceled == nil {
-		return Outcome{Code: Conflict, Rev: rm.Rev, Detail: fmt.Sprintf("room %q is not canceled by the watchdog; there is nothing to reopen", c.Room)}
+		return noun.Outcome{Code: noun.Conflict, Rev: rm.Rev, Detail: fmt.Sprintf("room %q is not canceled by the watchdog; there is nothing to reopen", c.Room)}
 	}
 	n := uint32(0)
 	for _, id := range s.canceledTasks(rm) {
@@ -291,9 +238,9 @@ func (s *State) reopenRoom(c *ReopenRoom) Outcome {
 			continue
 		}
 		t.Result, t.Note = "", ""
-		t.pass(0, 0) // what the old attempt still says is late
+		t.Pass(0, 0) // what the old attempt still says is late
 		s.event("task.reopened", about{task: t.ID, room: t.Room}, "by "+nobody(c.By))
-		s.move(t, TaskQueued)
+		s.move(t, noun.TaskQueued)
 		s.promote(t.Role)
 		n++
 	}
@@ -301,16 +248,16 @@ func (s *State) reopenRoom(c *ReopenRoom) Outcome {
 	rm.Canceled, rm.ChangedBy, rm.Rev = nil, c.By, s.meta.Index
 	s.event("room.reopened", about{room: rm.ID}, fmt.Sprintf("by %s, %d tasks", nobody(c.By), n))
 	s.touch(rm.ID)
-	return Outcome{Room: rm.ID, Rev: rm.Rev, Count: n}
+	return noun.Outcome{Room: rm.ID, Rev: rm.Rev, Count: n}
 }
 
 // canceledTasks are the tasks that the last cancellation of the room canceled, by id.
-func (v *View) canceledTasks(rm *Room) (list []TaskID) {
+func (v *View) canceledTasks(rm *noun.Room) (list []noun.TaskID) {
 	v.finished.Ascend(finishedTask{seq: rm.Canceled.First}, func(f finishedTask) bool {
 		if f.seq > rm.Canceled.Last {
 			return false
 		}
-		if t := v.tasks.Get(f.id); t.Room == rm.ID && t.State == TaskCanceled {
+		if t := v.tasks.Get(f.id); t.Room == rm.ID && t.State == noun.TaskCanceled {
 			list = append(list, f.id)
 		}
 		return true
@@ -318,46 +265,32 @@ func (v *View) canceledTasks(rm *Room) (list []TaskID) {
 	return list
 }
 
-func (s *State) setRoomWatch(c *SetRoomWatch) Outcome {
+func (s *State) setRoomWatch(c *SetRoomWatch) noun.Outcome {
 	rm, no := s.changeableRoom(c.Room, c.IfRev)
 	if rm == nil {
 		return no
 	}
 	if err := c.RoomWatch.Check(); err != nil {
-		return refuse(Invalid, "%v", err)
+		return refuse(noun.Invalid, "%v", err)
 	}
 	rm.Watch, rm.ChangedBy, rm.Rev = c.RoomWatch, c.By, s.meta.Index
-	s.event("room.watchdog", about{room: rm.ID}, c.RoomWatch.text()+", by "+nobody(c.By))
+	s.event("room.watchdog", about{room: rm.ID}, c.RoomWatch.Text()+", by "+nobody(c.By))
 	s.touch(rm.ID)
 	s.placeRoom(rm)
-	return Outcome{Room: rm.ID, Rev: rm.Rev}
-}
-
-func (w *RoomWatch) text() string {
-	if w.Disabled {
-		return "disabled"
-	}
-	text := "limit as set for all"
-	if w.IdleLimit > 0 {
-		text = "limit " + w.IdleLimit.String()
-	}
-	if w.Deadline > 0 {
-		text += ", deadline " + w.Deadline.String()
-	}
-	return text
+	return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
 }
 
 // changeableRoom finds a room and compares the revision that a human has read.
-func (s *State) changeableRoom(name string, ifRev uint64) (*Room, Outcome) {
+func (s *State) changeableRoom(name string, ifRev uint64) (*noun.Room, noun.Outcome) {
 	rm := s.Room(name)
 	switch {
 	case rm == nil:
 		return nil, s.noRoom(name)
 	case rm.Deleting:
-		return nil, refuse(Stopped, "room %q is being deleted", name)
+		return nil, refuse(noun.Stopped, "room %q is being deleted", name)
 	case ifRev != 0 && ifRev != rm.Rev:
-		return nil, Outcome{Code: Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
+		return nil, noun.Outcome{Code: noun.Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
 			"room %q has changed: revision %d is now %d; read it again", name, ifRev, rm.Rev)}
 	}
-	return s.rooms.Mut(rm.ID), Outcome{}
+	return s.rooms.Mut(rm.ID), noun.Outcome{}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // Why answers "why does it run, or not?" for one agent. Code is stable: running,
@@ -17,26 +19,26 @@ type Why struct {
 
 // whyNot gives the reason why no start is due, "" when one is (law L3: the reason
 // is always known).
-func (v *View) whyNot(a *Agent) string {
+func (v *View) whyNot(a *noun.Agent) string {
 	r, rm := v.roles.Get(a.Role), v.rooms.Get(a.Room)
 	switch {
-	case a.stuck() != "":
+	case a.Stuck() != "":
 		return "unkillable"
 	case rm.Deleting:
 		return "deleting"
 	case a.Retired || r.Retired:
 		return "retired"
-	case a.Proc.Fenced() && a.Order == StopOrder:
+	case a.Proc.Fenced() && a.Order == noun.StopOrder:
 		return "stopping"
 	case a.Proc.Fenced():
 		return "running"
-	case a.Stopped || r.Spec.Desired == DesiredStopped:
+	case a.Stopped || r.Spec.Desired == noun.DesiredStopped:
 		return "stopped"
-	case a.Proc == ProcOrdered:
+	case a.Proc == noun.ProcOrdered:
 		return "order_open"
-	case a.Part == PartDisconnected && v.paused(a) != "":
+	case a.Part == noun.PartDisconnected && v.paused(a) != "":
 		return v.paused(a)
-	case a.Part != PartDisconnected:
+	case a.Part != noun.PartDisconnected:
 		return "by_hand"
 	case r.Spec.Runner == "":
 		return "no_runner"
@@ -51,14 +53,14 @@ func (v *View) whyNot(a *Agent) string {
 	case v.brakeHeld(a):
 		return "brake"
 	}
-	if r.Spec.Start == StartOnDemand && !v.roleIdx.Get(a.Role).demand {
+	if r.Spec.Start == noun.StartOnDemand && !v.roleIdx.Get(a.Role).demand {
 		return "no_task"
 	}
 	return ""
 }
 
 // Why explains the agent's present state.
-func (v *View) Why(id AgentID) Why {
+func (v *View) Why(id noun.AgentID) Why {
 	a := v.Agent(id)
 	if a == nil {
 		return Why{Code: "unknown", Text: "there is no such agent"}
@@ -67,7 +69,7 @@ func (v *View) Why(id AgentID) Why {
 	set := &v.meta.Settings
 	switch code := v.whyNot(a); code {
 	case "unkillable":
-		return Why{Code: code, Text: "its process on host " + v.hostName(a.Host) + " cannot be ended: " + a.stuck() + "; its slot stays taken until it is gone"}
+		return Why{Code: code, Text: "its process on host " + v.hostName(a.Host) + " cannot be ended: " + a.Stuck() + "; its slot stays taken until it is gone"}
 	case "deleting":
 		return Why{Code: code, Text: "its room is being deleted"}
 	case "retired":
@@ -86,7 +88,7 @@ func (v *View) Why(id AgentID) Why {
 	case "order_open":
 		return Why{code, "a start order waits for host " + v.hostName(a.Host), a.OrderSince.Add(set.AcceptLimit).Sub(now)}
 	case "by_hand":
-		text := "started by hand and " + a.Part.String() + a.surplusText()
+		text := "started by hand and " + a.Part.String() + a.SurplusText()
 		if pause := v.paused(a); pause != "" {
 			text += ", but gets no task: it is " + v.pausedText(a, pause)
 		}
@@ -100,9 +102,9 @@ func (v *View) Why(id AgentID) Why {
 			return Why{code, "parked for " + why + "; `vigil agent unpark " + a.Name + "` starts it before", a.NotBefore.Sub(now)}
 		}
 		return Why{code, fmt.Sprintf("parked after %d failures; one trial follows (`vigil agent unpark %s` starts it before)%s",
-			a.Failures, a.Name, a.fault()), a.NotBefore.Sub(now)}
+			a.Failures, a.Name, a.Fault()), a.NotBefore.Sub(now)}
 	case "back_off":
-		return Why{code, fmt.Sprintf("back-off after failure %d%s", a.Failures, a.fault()), a.NotBefore.Sub(now)}
+		return Why{code, fmt.Sprintf("back-off after failure %d%s", a.Failures, a.Fault()), a.NotBefore.Sub(now)}
 	case "hold":
 		return v.whyHeld()
 	case "brake":
@@ -113,43 +115,27 @@ func (v *View) Why(id AgentID) Why {
 	return v.whyNoHost(a)
 }
 
-// fault adds why the last start failed, when nothing has started since.
-func (a *Agent) fault() string {
-	if fault := a.Notes().StartFault; fault != "" {
-		return "; its last start failed: " + fault
-	}
-	return ""
-}
-
-func (v *View) whyRunning(a *Agent, r *Role) Why {
+func (v *View) whyRunning(a *noun.Agent, r *noun.Role) Why {
 	switch {
-	case a.Proc == ProcAccepted:
+	case a.Proc == noun.ProcAccepted:
 		return Why{Code: "starting", Text: "host " + v.hostName(a.Host) + " is starting it"}
-	case a.Part == PartDisconnected:
+	case a.Part == noun.PartDisconnected:
 		return Why{"not_joined", "its process runs but has not joined", max(a.StartedAt, a.Since).Add(r.Spec.StartLimit).Sub(v.meta.Clock)}
-	case a.Part == PartWaiting && v.paused(a) != "":
+	case a.Part == noun.PartWaiting && v.paused(a) != "":
 		return Why{Code: "running", Text: "waiting, but gets no task: " + v.pausedText(a, v.paused(a))}
-	case a.Part == PartWaiting:
+	case a.Part == noun.PartWaiting:
 		return Why{Code: "running", Text: "waiting for a task"}
 	case a.Task != 0:
-		return Why{Code: "running", Text: fmt.Sprintf("working on task %d", a.Task) + a.surplusText()}
+		return Why{Code: "running", Text: fmt.Sprintf("working on task %d", a.Task) + a.SurplusText()}
 	}
 	return Why{Code: "running", Text: "active without a task"}
-}
-
-// surplusText says of an agent that is to go that it finishes its task first.
-func (a *Agent) surplusText() string {
-	if !a.Surplus {
-		return ""
-	}
-	return "; it ends when its task is over, because its role has fewer replicas"
 }
 
 // hostsNamed is how many hosts an explanation goes into.
 const hostsNamed = 3
 
 // whyNoHost names the hosts that could take it one day before those that never can.
-func (v *View) whyNoHost(a *Agent) Why {
+func (v *View) whyNoHost(a *noun.Agent) Why {
 	var near, never []string
 	r, hosts := v.Role(a.Role), 0
 	for h := range v.Hosts() {
@@ -159,7 +145,7 @@ func (v *View) whyNoHost(a *Agent) Why {
 		case why == "" && v.Braked(a):
 			return v.whyBraked()
 		case why == "":
-			return Why{Code: "start_due", Text: "a start is due and about to be ordered" + a.fault()}
+			return Why{Code: "start_due", Text: "a start is due and about to be ordered" + a.Fault()}
 		case lacks(h, r) == "" && len(near) < hostsNamed:
 			near = append(near, h.Name+" "+why)
 		case lacks(h, r) != "" && len(never) < hostsNamed:
@@ -167,19 +153,19 @@ func (v *View) whyNoHost(a *Agent) Why {
 		}
 	}
 	if hosts == 0 {
-		return Why{Code: "no_host", Text: "no host has registered; start one with `vigil agentd`" + a.fault()}
+		return Why{Code: "no_host", Text: "no host has registered; start one with `vigil agentd`" + a.Fault()}
 	}
 	named := append(near, never...)
 	named = named[:min(len(named), hostsNamed)]
 	if more := hosts - len(named); more > 0 {
 		named = append(named, fmt.Sprintf("and %d more", more))
 	}
-	return Why{Code: "no_host", Text: "waiting for a host: " + strings.Join(named, "; ") + a.fault()}
+	return Why{Code: "no_host", Text: "waiting for a host: " + strings.Join(named, "; ") + a.Fault()}
 }
 
 // lacks tells what of a role's demands the host does not offer at all, "" when
 // nothing is missing.
-func lacks(h *Host, r *Role) string {
+func lacks(h *noun.Host, r *noun.Role) string {
 	if !contains(h.Runners, r.Spec.Runner) {
 		return fmt.Sprintf("has no runner %q", r.Spec.Runner)
 	}
@@ -192,20 +178,20 @@ func lacks(h *Host, r *Role) string {
 }
 
 // Offers tells whether a host has the runner and the labels that a role needs.
-func (v *View) Offers(host HostID, r *Role) bool {
+func (v *View) Offers(host noun.HostID, r *noun.Role) bool {
 	h := v.hosts.Get(host)
-	return h != nil && contains(h.Runners, r.Spec.Runner) && !slices.ContainsFunc(r.Spec.Labels, func(want KV) bool { return !carries(h.Labels, want) })
+	return h != nil && contains(h.Runners, r.Spec.Runner) && !slices.ContainsFunc(r.Spec.Labels, func(want noun.KV) bool { return !carries(h.Labels, want) })
 }
 
 // Misfit tells why the host cannot take the agent's next start, "" when it can.
-func (v *View) Misfit(h *Host, a *Agent) string {
+func (v *View) Misfit(h *noun.Host, a *noun.Agent) string {
 	r, load := v.Role(a.Role), v.HostLoad(h.ID)
 	capacity := h.Capacity
 	if capacity == 0 {
 		capacity = v.meta.Settings.DefaultCapacity
 	}
 	switch {
-	case h.State != HostReady:
+	case h.State != noun.HostReady:
 		return v.unready(h)
 	case h.Drain:
 		return "is drained by " + nobody(h.DrainBy)
@@ -222,11 +208,11 @@ func (v *View) Misfit(h *Host, a *Agent) string {
 }
 
 // unready says why a host gets no starts, going by its state.
-func (v *View) unready(h *Host) string {
+func (v *View) unready(h *noun.Host) string {
 	switch {
-	case h.State == HostSuspect && h.SuspectWhy != "":
+	case h.State == noun.HostSuspect && h.SuspectWhy != "":
 		return "is suspect: " + h.SuspectWhy
-	case h.State == HostReturning:
+	case h.State == noun.HostReturning:
 		return fmt.Sprintf("is returning: it came and went %d times, no starts for %s", len(h.Flaps), h.SteadyAt.Sub(v.meta.Clock))
 	}
 	return out(h.State)
@@ -241,7 +227,7 @@ func contains(list []string, x string) bool {
 	return false
 }
 
-func carries(labels []KV, want KV) bool {
+func carries(labels []noun.KV, want noun.KV) bool {
 	for _, l := range labels {
 		if l == want {
 			return true
@@ -250,7 +236,7 @@ func carries(labels []KV, want KV) bool {
 	return false
 }
 
-func (v *View) hostName(id HostID) string {
+func (v *View) hostName(id noun.HostID) string {
 	if h := v.hosts.Get(id); h != nil {
 		return h.Name
 	}

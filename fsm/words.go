@@ -2,6 +2,8 @@ package fsm
 
 import (
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // Words are proof too, and only when fresh. What an incarnation says (it joins, works,
@@ -12,8 +14,8 @@ import (
 // Word is what a word proves: the incarnation that said it lives. The zero value proves
 // nothing.
 type Word struct {
-	Agent AgentID
-	Inc   Incarnation
+	Agent noun.AgentID
+	Inc   noun.Incarnation
 	// Fresh is for how long from now on the word counts: a quarter of the TTL, less the
 	// time since it was said. What is sealed later renews nothing.
 	Fresh time.Duration
@@ -79,7 +81,7 @@ func spokenBy(cmd Command) *Speaker {
 }
 
 // saysNew tells that the word is about what its speaker does now.
-func (v *View) saysNew(a *Agent, cmd Command) bool {
+func (v *View) saysNew(a *noun.Agent, cmd Command) bool {
 	switch c := cmd.(type) {
 	case StartTask:
 		return v.works(a, &c.Work)
@@ -95,13 +97,13 @@ func (v *View) saysNew(a *Agent, cmd Command) bool {
 		d := a.Declared
 		return d == nil || d.Status != c.Status || d.Waiting != c.Waiting || d.Text != c.Text
 	case ReportPatrol:
-		return c.Cycle == 0 || a.patrols() == 0 || c.Cycle != a.Notes().Chain.Cycle
+		return c.Cycle == 0 || a.Patrols() == 0 || c.Cycle != a.Notes().Chain.Cycle
 	}
 	return true
 }
 
 // works tells that the agent holds this attempt.
-func (v *View) works(a *Agent, w *Work) bool {
+func (v *View) works(a *noun.Agent, w *Work) bool {
 	t := v.Task(w.Task)
 	return t != nil && a.Task == t.ID && t.Holder == a.ID && t.HolderInc == a.Inc && t.Attempt == w.Attempt
 }
@@ -129,7 +131,7 @@ func (s *State) renewByWords(packed []byte) {
 
 // beatless is for how long no beat has renewed a lease that goes on because of words; 0:
 // the beats of its agent arrive. Whatever should beat for it has died or was never there.
-func (v *View) beatless(l *Lease) time.Duration {
+func (v *View) beatless(l *noun.Lease) time.Duration {
 	age := v.meta.Clock.Sub(l.Beat)
 	if l.Until == 0 || age < time.Duration(l.TTL) {
 		return 0
@@ -138,7 +140,7 @@ func (v *View) beatless(l *Lease) time.Duration {
 }
 
 // noteBeatless makes missing beats visible, once until they are back.
-func (s *State) noteBeatless(a *Agent, l *Lease) {
+func (s *State) noteBeatless(a *noun.Agent, l *noun.Lease) {
 	if l.Beatless || s.beatless(l) == 0 {
 		return
 	}

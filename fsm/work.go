@@ -3,11 +3,13 @@ package fsm
 import (
 	"fmt"
 	"time"
+
+	"vigil/fsm/noun"
 )
 
 // speaker finds the agent that speaks and checks that its incarnation is the
 // newest (law L6) and its token is right. A refusal has a code other than OK.
-func (s *State) speaker(sp *Speaker) (*Agent, Outcome) {
+func (s *State) speaker(sp *Speaker) (*noun.Agent, noun.Outcome) {
 	id, ok := s.agentByName[sp.Agent]
 	if !ok {
 		return nil, s.noAgent(sp.Agent)
@@ -15,71 +17,67 @@ func (s *State) speaker(sp *Speaker) (*Agent, Outcome) {
 	a := s.agents.Mut(id)
 	switch {
 	case sp.Inc == a.Inc && s.unborn(a):
-		return nil, refuse(Superseded, "incarnation %s was of an agent that was deleted; %s has not lived since it was declared again; stop", sp.Inc, a.Name)
+		return nil, refuse(noun.Superseded, "incarnation %s was of an agent that was deleted; %s has not lived since it was declared again; stop", sp.Inc, a.Name)
 	case sp.Inc < a.Inc:
-		return nil, refuse(Superseded, "incarnation %s of %s was superseded by %s; stop", sp.Inc, a.Name, a.Inc)
+		return nil, refuse(noun.Superseded, "incarnation %s of %s was superseded by %s; stop", sp.Inc, a.Name, a.Inc)
 	case sp.Inc > a.Inc:
 		s.mistaken(a, "incarnation "+sp.Inc.String()+" was presented, which was never given out")
-		return nil, refuse(Invalid, "incarnation %s of %s was never given out; the newest is %s", sp.Inc, a.Name, a.Inc)
+		return nil, refuse(noun.Invalid, "incarnation %s of %s was never given out; the newest is %s", sp.Inc, a.Name, a.Inc)
 	case string(sp.TokenHash) != a.TokenHash: // also a token where none was given: it is another agent's
 		s.mistaken(a, "incarnation "+sp.Inc.String()+" was presented with a token that is not its own")
-		return nil, refuse(Denied, "the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN", a.Inc, a.Name)
+		return nil, refuse(noun.Denied, "the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN", a.Inc, a.Name)
 	}
-	return a, Outcome{}
+	return a, noun.Outcome{}
 }
 
 // unborn tells that the agent has the number of a life that was not its own: until its first
 // one it carries the highest that any removed agent had, so that it gets a greater one.
-func (v *View) unborn(a *Agent) bool { return a.Inc != 0 && v.leases.Get(a.ID).Inc == 0 }
+func (v *View) unborn(a *noun.Agent) bool { return a.Inc != 0 && v.leases.Get(a.ID).Inc == 0 }
 
 // mistaken makes a wrong identity visible, at most once a minute and agent: usually
 // an agent was started in the environment of another one. No token is written.
-func (s *State) mistaken(a *Agent, what string) {
+func (s *State) mistaken(a *noun.Agent, what string) {
 	if a.Notes().RefusedAt > s.meta.Clock {
 		return
 	}
-	a.note(func(n *Notes) { n.RefusedAt = s.meta.Clock.Add(time.Minute) })
+	a.Note(func(n *noun.Notes) { n.RefusedAt = s.meta.Clock.Add(time.Minute) })
 	s.event("agent.identity_refused", about{agent: a}, what)
 }
 
 // living is speaker, and the life is not over.
-func (s *State) living(sp *Speaker) (*Agent, Outcome) {
+func (s *State) living(sp *Speaker) (*noun.Agent, noun.Outcome) {
 	a, no := s.speaker(sp)
 	if a != nil && s.mayReturn(a) { // as VerdictAdopt: it may go on
-		return nil, refuse(Rejoin, "the fence of incarnation %s of %s has ended and nothing newer is ordered; join again when its host is heard", a.Inc, a.Name)
+		return nil, refuse(noun.Rejoin, "the fence of incarnation %s of %s has ended and nothing newer is ordered; join again when its host is heard", a.Inc, a.Name)
 	}
 	if a != nil && a.Managed && !a.Proc.Fenced() {
-		return nil, refuse(Superseded, "incarnation %s of %s has ended; stop", a.Inc, a.Name)
+		return nil, refuse(noun.Superseded, "incarnation %s of %s has ended; stop", a.Inc, a.Name)
 	}
 	return a, no
 }
 
 // present is living, and a life that was started by hand is in its room.
-func (s *State) present(sp *Speaker) (*Agent, Outcome) {
+func (s *State) present(sp *Speaker) (*noun.Agent, noun.Outcome) {
 	a, no := s.living(sp)
-	if a != nil && !a.Managed && a.Part == PartDisconnected {
-		return nil, refuse(Rejoin, "%s has no lease; join again", a.Name)
+	if a != nil && !a.Managed && a.Part == noun.PartDisconnected {
+		return nil, refuse(noun.Rejoin, "%s has no lease; join again", a.Name)
 	}
 	return a, no
 }
 
 // leased is living with a participant whose lease has not ended.
-func (s *State) leased(sp *Speaker) (*Agent, Outcome) {
+func (s *State) leased(sp *Speaker) (*noun.Agent, noun.Outcome) {
 	a, no := s.living(sp)
 	if a == nil {
 		return nil, no
 	}
-	if a.Part == PartDisconnected || s.leases.Mut(a.ID).Until <= s.meta.Clock {
-		return nil, refuse(Rejoin, "%s has no lease; join again", a.Name)
+	if a.Part == noun.PartDisconnected || s.leases.Mut(a.ID).Until <= s.meta.Clock {
+		return nil, refuse(noun.Rejoin, "%s has no lease; join again", a.Name)
 	}
-	return a, Outcome{}
+	return a, noun.Outcome{}
 }
 
-func (a *Agent) outcome() Outcome {
-	return Outcome{Room: a.Room, Role: a.Role, Host: a.Host, Agent: a.ID, Inc: a.Inc, Task: a.Task}
-}
-
-func (s *State) join(c *Join) Outcome {
+func (s *State) join(c *Join) noun.Outcome {
 	if c.Inc == 0 {
 		return s.joinByHand(c)
 	}
@@ -88,129 +86,129 @@ func (s *State) join(c *Join) Outcome {
 		return no
 	}
 	if !a.Managed && s.stopWish(a) {
-		return refuse(Stopped, "%s is stopped; `vigil agent start %s` allows it again", a.Name, a.Name)
+		return refuse(noun.Stopped, "%s is stopped; `vigil agent start %s` allows it again", a.Name, a.Name)
 	}
 	return s.enter(a)
 }
 
 // enter makes the incarnation WAITING, or leaves it ACTIVE while it holds a task.
-func (s *State) enter(a *Agent) Outcome {
+func (s *State) enter(a *noun.Agent) noun.Outcome {
 	if l := s.leases.Mut(a.ID); l.Until != 0 && l.Until <= s.meta.Clock {
 		s.rearm(timerLease, uint64(a.ID), &l.ArmedL, 0) // ended, its timer waits for the next entry: never revived
 		s.fireLease(a.ID)
 	}
-	was := a.shadow()
+	was := shadowOf(a)
 	if a.Task == 0 {
-		a.Part = PartWaiting
+		a.Part = noun.PartWaiting
 	}
 	if was.part != a.Part {
-		a.begun()
+		a.Begun()
 		s.event("agent.joined", about{agent: a}, "")
 	}
 	a.Since = s.meta.Clock
 	l := s.grantLease(a)
-	l.Vouch = a.Part == PartActive && s.vouched(a)
+	l.Vouch = a.Part == noun.PartActive && s.vouched(a)
 	s.settle(a, was)
 	if s.Pending(a.Role) > 0 {
 		s.res.Effects.Claimable = append(s.res.Effects.Claimable, a.Role)
 	}
-	out := a.outcome()
+	out := a.Outcome()
 	out.TTL, out.Rev = l.TTL, a.Rev
 	return out
 }
 
-func (s *State) vouched(a *Agent) bool {
-	return a.Managed && s.roles.Mut(a.Role).Spec.Proof == ProofProcess
+func (s *State) vouched(a *noun.Agent) bool {
+	return a.Managed && s.roles.Mut(a.Role).Spec.Proof == noun.ProofProcess
 }
 
-func (s *State) joinByHand(c *Join) Outcome {
+func (s *State) joinByHand(c *Join) noun.Outcome {
 	a, no := s.freeSlot(c.Agent)
 	if a == nil {
 		return no
 	}
-	if no := s.afford(ForAgents, a.Room, costJoin, 0); no.Code != OK {
+	if no := s.afford(noun.ForAgents, a.Room, noun.CostJoin, 0); no.Code != noun.OK {
 		return no
 	}
-	was := a.shadow()
-	a.Managed, a.Proc, a.Host = false, ProcNone, 0
+	was := shadowOf(a)
+	a.Managed, a.Proc, a.Host = false, noun.ProcNone, 0
 	s.newLife(a, s.nextInc(a))
 	a.TokenHash = string(c.TokenHash)
-	if out := s.enterFrom(a, was); out.Code != OK {
+	if out := s.enterFrom(a, was); out.Code != noun.OK {
 		return out
 	}
-	out := a.outcome()
+	out := a.Outcome()
 	out.TTL, out.Rev = s.leases.Mut(a.ID).TTL, a.Rev
 	return out
 }
 
 // enterFrom is enter for an agent that was changed since the shadow was taken.
-func (s *State) enterFrom(a *Agent, was shadow) Outcome {
+func (s *State) enterFrom(a *noun.Agent, was shadow) noun.Outcome {
 	s.settle(a, was)
 	return s.enter(a)
 }
 
 // freeSlot finds the slot of a start by hand: the one named, or with "role.*" the
 // first that nobody holds.
-func (s *State) freeSlot(name string) (*Agent, Outcome) {
+func (s *State) freeSlot(name string) (*noun.Agent, noun.Outcome) {
 	if id, ok := s.agentByName[name]; ok {
 		a := s.agents.Mut(id)
-		if no := s.slotTaken(a); no.Code != OK {
+		if no := s.slotTaken(a); no.Code != noun.OK {
 			return nil, no
 		}
-		return a, Outcome{}
+		return a, noun.Outcome{}
 	}
-	room, role, any := splitAny(name)
+	room, role, any := noun.SplitAny(name)
 	r := s.RoleByName(room, role)
 	if r == nil || !any {
 		return nil, s.noAgent(name)
 	}
 	if id, ok := s.roleIndex(r.ID).free.first(); ok {
-		return s.agents.Mut(id), Outcome{}
+		return s.agents.Mut(id), noun.Outcome{}
 	}
 	if len(r.Agents) == 0 {
-		return nil, refuse(Conflict, "role %s/%s has no agent; apply the room with replicas", room, role)
+		return nil, refuse(noun.Conflict, "role %s/%s has no agent; apply the room with replicas", room, role)
 	}
 	return nil, s.slotTaken(s.agents.Mut(r.Agents[len(r.Agents)-1]))
 }
 
 // free tells whether a start by hand may take the slot.
-func (v *View) free(a *Agent) bool {
-	return a.Part == PartDisconnected && a.Order == NoOrder && !a.Proc.Fenced() &&
+func (v *View) free(a *noun.Agent) bool {
+	return a.Part == noun.PartDisconnected && a.Order == noun.NoOrder && !a.Proc.Fenced() &&
 		v.leases.Get(a.ID).Fence == 0 && !v.stopWish(a)
 }
 
-func (s *State) slotTaken(a *Agent) Outcome {
+func (s *State) slotTaken(a *noun.Agent) noun.Outcome {
 	switch {
 	case s.stopWish(a):
-		return refuse(Stopped, "%s is stopped; `vigil agent start %s` allows it again", a.Name, a.Name)
-	case a.Part != PartDisconnected:
-		return refuse(Conflict, "%s is taken by incarnation %s, which is %s", a.Name, a.Inc, a.Part)
-	case a.Order != NoOrder || a.Proc.Fenced() || s.leases.Mut(a.ID).Fence != 0:
-		return refuse(Conflict, "%s is taken: host %s starts or runs incarnation %s; stop it with `vigil agent stop %s`",
+		return refuse(noun.Stopped, "%s is stopped; `vigil agent start %s` allows it again", a.Name, a.Name)
+	case a.Part != noun.PartDisconnected:
+		return refuse(noun.Conflict, "%s is taken by incarnation %s, which is %s", a.Name, a.Inc, a.Part)
+	case a.Order != noun.NoOrder || a.Proc.Fenced() || s.leases.Mut(a.ID).Fence != 0:
+		return refuse(noun.Conflict, "%s is taken: host %s starts or runs incarnation %s; stop it with `vigil agent stop %s`",
 			a.Name, s.hostName(a.Host), a.Inc, a.Name)
 	}
-	return Outcome{}
+	return noun.Outcome{}
 }
 
-func (s *State) leave(c *Leave) Outcome {
+func (s *State) leave(c *Leave) noun.Outcome {
 	a, no := s.speaker(&c.Speaker)
 	if a == nil {
 		return no
 	}
-	out := a.outcome()
-	if a.Part == PartDisconnected {
+	out := a.Outcome()
+	if a.Part == noun.PartDisconnected {
 		return out
 	}
 	why := c.Reason
 	if why == "" {
 		why = "left"
 	}
-	s.event("agent.left", about{agent: a, task: a.Task}, clip(why, MaxReason))
+	s.event("agent.left", about{agent: a, task: a.Task}, noun.Clip(why, noun.MaxReason))
 	s.disconnect(a.ID, "its holder left", false)
 	return out
 }
 
-func (s *State) claim(c *Claim) Outcome {
+func (s *State) claim(c *Claim) noun.Outcome {
 	a, no := s.leased(&c.Speaker)
 	if a == nil {
 		return no
@@ -218,33 +216,33 @@ func (s *State) claim(c *Claim) Outcome {
 	if a.Task != 0 { // a lost answer, or an agent that forgot what it holds
 		t := s.tasks.Mut(a.Task)
 		if c.Task != 0 && c.Task != a.Task {
-			return refuse(Conflict, "%s holds task %d (attempt %d): complete, fail or hand it off first", a.Name, t.ID, t.Attempt)
+			return refuse(noun.Conflict, "%s holds task %d (attempt %d): complete, fail or hand it off first", a.Name, t.ID, t.Attempt)
 		}
 		return s.claimed(a, t)
 	}
 	if code := s.paused(a); code != "" { // law L9: what is paused takes nothing new
 		if c.Task == 0 {
-			return Outcome{Code: NoTask, Detail: a.Name + " is " + s.pausedText(a, code)}
+			return noun.Outcome{Code: noun.NoTask, Detail: a.Name + " is " + s.pausedText(a, code)}
 		}
-		return refuse(Stopped, "%s is %s", a.Name, s.pausedText(a, code))
+		return refuse(noun.Stopped, "%s is %s", a.Name, s.pausedText(a, code))
 	}
 	t, no := s.claimable(a, c.Task)
 	if t == nil {
 		return no
 	}
 	switch {
-	case a.Order == StopOrder:
-		return refuse(Stopped, "%s is being stopped: %s", a.Name, a.OrderReason)
+	case a.Order == noun.StopOrder:
+		return refuse(noun.Stopped, "%s is being stopped: %s", a.Name, a.OrderReason)
 	case a.Retired || s.roles.Get(a.Role).Retired: // by hand, or its turn comes yet; what is managed has a stop order
-		return refuse(Stopped, "%s is no longer declared: its role has fewer replicas", a.Name)
+		return refuse(noun.Stopped, "%s is no longer declared: its role has fewer replicas", a.Name)
 	}
-	was := a.shadow()
-	t.pass(a.ID, a.Inc)
+	was := shadowOf(a)
+	t.Pass(a.ID, a.Inc)
 	t.Attempt++
 	t.Note = ""
 	s.planAttempt(t)
-	s.move(t, TaskAcknowledged)
-	a.Task, a.Part, a.Since, a.TaskSince = t.ID, PartActive, s.meta.Clock, s.meta.Clock
+	s.move(t, noun.TaskAcknowledged)
+	a.Task, a.Part, a.Since, a.TaskSince = t.ID, noun.PartActive, s.meta.Clock, s.meta.Clock
 	s.grantLease(a).Vouch = s.vouched(a)
 	s.settle(a, was)
 	s.event("task.claimed", about{agent: a, task: t.ID, attempt: t.Attempt}, "")
@@ -254,27 +252,27 @@ func (s *State) claim(c *Claim) Outcome {
 }
 
 // claimable finds the task that a claim may take.
-func (s *State) claimable(a *Agent, id TaskID) (*Task, Outcome) {
+func (s *State) claimable(a *noun.Agent, id noun.TaskID) (*noun.Task, noun.Outcome) {
 	if id == 0 {
 		first, ok := s.roleIndex(a.Role).first()
 		if !ok {
-			return nil, Outcome{Code: NoTask, Detail: "no task is waiting for this role"}
+			return nil, noun.Outcome{Code: noun.NoTask, Detail: "no task is waiting for this role"}
 		}
-		return s.tasks.Mut(first), Outcome{}
+		return s.tasks.Mut(first), noun.Outcome{}
 	}
 	t := s.tasks.Mut(id)
 	switch {
 	case t == nil:
-		return nil, refuse(NotFound, "there is no task %d", id)
+		return nil, refuse(noun.NotFound, "there is no task %d", id)
 	case t.Role != a.Role:
-		return nil, refuse(Conflict, "task %d is for role %s, %s has another", id, s.roleName(t.Role), a.Name)
-	case t.State != TaskPending:
-		return nil, Outcome{Code: Conflict, Rev: t.Rev, Detail: fmt.Sprintf("task %d is %s%s", id, t.State, s.heldBy(t))}
+		return nil, refuse(noun.Conflict, "task %d is for role %s, %s has another", id, s.roleName(t.Role), a.Name)
+	case t.State != noun.TaskPending:
+		return nil, noun.Outcome{Code: noun.Conflict, Rev: t.Rev, Detail: fmt.Sprintf("task %d is %s%s", id, t.State, s.heldBy(t))}
 	}
-	return t, Outcome{}
+	return t, noun.Outcome{}
 }
 
-func (v *View) heldBy(t *Task) string {
+func (v *View) heldBy(t *noun.Task) string {
 	if !t.State.Held() {
 		return ""
 	}
@@ -285,30 +283,30 @@ func (v *View) heldBy(t *Task) string {
 	return fmt.Sprintf(", held by %s (incarnation %s, attempt %d)", name, t.HolderInc, t.Attempt)
 }
 
-func (s *State) claimed(a *Agent, t *Task) Outcome {
-	out := a.outcome()
+func (s *State) claimed(a *noun.Agent, t *noun.Task) noun.Outcome {
+	out := a.Outcome()
 	out.Task, out.Attempt, out.Rev, out.TTL = t.ID, t.Attempt, t.Rev, s.leases.Mut(a.ID).TTL
 	return out
 }
 
-func (s *State) setResume(c *SetResume) Outcome {
+func (s *State) setResume(c *SetResume) noun.Outcome {
 	a, no := s.speaker(&c.Speaker)
 	if a == nil {
 		return no
 	}
-	if len(c.Resume) > MaxResume {
-		return refuse(Invalid, "the resume value has %d bytes, at most %d are kept", len(c.Resume), MaxResume)
+	if len(c.Resume) > noun.MaxResume {
+		return refuse(noun.Invalid, "the resume value has %d bytes, at most %d are kept", len(c.Resume), noun.MaxResume)
 	}
 	if a.Inc <= a.Notes().FreshAfter { // a human wants the next life to begin afresh (law L9)
-		out := a.outcome()
+		out := a.Outcome()
 		out.Detail = "not kept: the next start of " + a.Name + " was ordered to be a fresh one"
 		return out
 	}
-	if no := s.afford(ForAgents, a.Room, int64(len(c.Resume)-len(a.Resume)), 0); no.Code != OK {
+	if no := s.afford(noun.ForAgents, a.Room, int64(len(c.Resume)-len(a.Resume)), 0); no.Code != noun.OK {
 		return no
 	}
-	was := a.shadow()
+	was := shadowOf(a)
 	a.Resume = c.Resume
 	s.settle(a, was)
-	return a.outcome()
+	return a.Outcome()
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -67,7 +68,7 @@ func recentEvents(st *fsm.View, agent string) []*vigilv1.Event {
 }
 
 // fits tells for each host whether it could take the agent's next start.
-func fits(st *fsm.View, a *fsm.Agent) []*vigilv1.HostFit {
+func fits(st *fsm.View, a *noun.Agent) []*vigilv1.HostFit {
 	var out []*vigilv1.HostFit
 	for h := range st.Hosts() {
 		if len(out) == fitsShown {
@@ -126,9 +127,9 @@ func (f *fleet) ListAgents(ctx context.Context, r *vigilv1.ListAgentsRequest) (*
 }
 
 type agentFilter struct {
-	room fsm.RoomID
+	room noun.RoomID
 	role string
-	host fsm.HostID
+	host noun.HostID
 }
 
 func newAgentFilter(st *fsm.View, r *vigilv1.ListAgentsRequest) (w agentFilter, err error) {
@@ -153,7 +154,7 @@ func newAgentFilter(st *fsm.View, r *vigilv1.ListAgentsRequest) (w agentFilter, 
 	return w, nil
 }
 
-func (w *agentFilter) match(st *fsm.View, a *fsm.Agent) bool {
+func (w *agentFilter) match(st *fsm.View, a *noun.Agent) bool {
 	if w.room != 0 && a.Room != w.room || w.host != 0 && a.Host != w.host {
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -69,7 +70,7 @@ func (w *work) Batch(ctx context.Context, r *vigilv1.BatchRequest) (*vigilv1.Bat
 		said[i] = &reqs[i]
 	}
 	w.prove(ctx, said...)
-	outs := make([]fsm.Outcome, len(reqs))
+	outs := make([]noun.Outcome, len(reqs))
 	if len(reqs) > 0 {
 		if err := w.writer.SubmitAll(ctx, reqs, outs); err != nil {
 			return nil, fmt.Errorf("submit batch: %w", err)
@@ -90,8 +91,8 @@ func (w *work) Batch(ctx context.Context, r *vigilv1.BatchRequest) (*vigilv1.Bat
 }
 
 // result converts one outcome of a batch; the task of a claim is read, with its text.
-func (w *work) result(to *vigilv1.WriteResult, out *fsm.Outcome, claim bool) {
-	if out.Code != fsm.OK {
+func (w *work) result(to *vigilv1.WriteResult, out *noun.Outcome, claim bool) {
+	if out.Code != noun.OK {
 		to.Error = w.table.info(asProblem(refusal(out)))
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -20,7 +21,7 @@ func (w *work) Beat(ctx context.Context, r *vigilv1.BeatRequest) (*vigilv1.BeatR
 	if r.GetHost() == 0 {
 		w.markStrangers(agents, incs, kinds, r.GetTokens())
 	}
-	ans, err := w.writer.Beat(ctx, fsm.HostBeats{Host: fsm.HostID(r.GetHost()), Boot: r.GetBoot(),
+	ans, err := w.writer.Beat(ctx, fsm.HostBeats{Host: noun.HostID(r.GetHost()), Boot: r.GetBoot(),
 		Packed: fsm.PackBeats(nil, agents, incs, kinds)})
 	if err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ const (
 )
 
 // beatLines checks a request and gives its parallel lines.
-func beatLines(r *vigilv1.BeatRequest) (agents []fsm.AgentID, incs []fsm.Incarnation, kinds []uint8, err error) {
+func beatLines(r *vigilv1.BeatRequest) (agents []noun.AgentID, incs []noun.Incarnation, kinds []uint8, err error) {
 	n := len(r.GetAgents())
 	var c checks
 	c.atMost("beats", n, maxBeats)
@@ -68,13 +69,13 @@ func beatLines(r *vigilv1.BeatRequest) (agents []fsm.AgentID, incs []fsm.Incarna
 	if c.err != nil {
 		return nil, nil, nil, c.err
 	}
-	agents, incs, kinds = make([]fsm.AgentID, n), make([]fsm.Incarnation, n), make([]uint8, n)
+	agents, incs, kinds = make([]noun.AgentID, n), make([]noun.Incarnation, n), make([]uint8, n)
 	for i := range n {
 		k := r.GetKinds()[i]
 		if k == 0 || k&^allowed != 0 {
 			return nil, nil, nil, invalid(fmt.Sprintf("kinds[%d] is %d; %s.", i, k, rule))
 		}
-		agents[i], incs[i], kinds[i] = fsm.AgentID(r.GetAgents()[i]), fsm.Incarnation(r.GetIncarnations()[i]), uint8(k)
+		agents[i], incs[i], kinds[i] = noun.AgentID(r.GetAgents()[i]), noun.Incarnation(r.GetIncarnations()[i]), uint8(k)
 	}
 	return agents, incs, kinds, nil
 }
@@ -84,7 +85,7 @@ func beatLines(r *vigilv1.BeatRequest) (agents []fsm.AgentID, incs []fsm.Incarna
 // here, on the leader, so that the log carries neither tokens nor a hash with every
 // beat. A life keeps its token, and beats of any other life change nothing: what is
 // read here does not have to be the state at which the beat is applied.
-func (w *work) markStrangers(agents []fsm.AgentID, incs []fsm.Incarnation, kinds []uint8, tokens []string) {
+func (w *work) markStrangers(agents []noun.AgentID, incs []noun.Incarnation, kinds []uint8, tokens []string) {
 	hashes := make([]string, len(agents)) // outside of the lock
 	for i, t := range tokens {
 		hashes[i] = string(tokenHash(t))

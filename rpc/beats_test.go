@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -28,7 +29,7 @@ func TestI103BeatsCarryTheirToken(t *testing.T) {
 		}
 		me[i] = &vigilv1.Speaker{Agent: name, Incarnation: 1, Token: "secret " + name}
 		ids[i] = agent.GetAgent().GetId()
-		if err := w.do(fsm.OrderStart{Agent: fsm.AgentID(ids[i]), Inc: 1, Host: host}); err != nil {
+		if err := w.do(fsm.OrderStart{Agent: noun.AgentID(ids[i]), Inc: 1, Host: host}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.host(0).AcceptOrder(within(t), &vigilv1.AcceptOrderRequest{Host: uint32(host), Boot: "b1", Agent: ids[i],

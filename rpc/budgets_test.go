@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -16,7 +17,7 @@ func TestF07FullSaysWhatAndStatusWarnsBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.mu.Lock()
-	w.apply(&fsm.Entry{Requests: []fsm.Request{{Cmd: fsm.PutSettings{Values: []fsm.KV{{Key: "budget_tasks", Value: "256KiB"}, {Key: "budget_room_share", Value: "100"}}}}}})
+	w.apply(&fsm.Entry{Requests: []fsm.Request{{Cmd: fsm.PutSettings{Values: []noun.KV{{Key: "budget_tasks", Value: "256KiB"}, {Key: "budget_room_share", Value: "100"}}}}}})
 	w.mu.Unlock()
 	create := func() error {
 		_, err := w.fleet(0).CreateTask(within(t), &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "t", Text: strings.Repeat("x", 10_000)})

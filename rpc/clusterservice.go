@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -39,7 +40,7 @@ func (c *clusterService) Status(ctx context.Context, r *vigilv1.StatusRequest) (
 		out := &vigilv1.StatusResponse{
 			Index: st.LastIndex(), Clock: durationpb.New(nanos(int64(st.Clock()))), Epoch: st.Epoch(),
 			Rooms: n.Rooms, Agents: n.Agents, AgentsLive: n.Live, Hosts: n.Hosts, HostsReady: n.HostsReady,
-			AgentsWanted: st.Wanted(), AgentsRunning: n.Processes[fsm.ProcRunning],
+			AgentsWanted: st.Wanted(), AgentsRunning: n.Processes[noun.ProcRunning],
 			Tasks: map[string]uint64{}, LastEvent: st.LastEvent(), Term: l.Term, HostStates: map[string]uint32{},
 		}
 		if paused, by, why, at := st.Pause(); paused {
@@ -69,7 +70,7 @@ func (c *clusterService) Status(ctx context.Context, r *vigilv1.StatusRequest) (
 			out.Warnings = append(out.Warnings, fmt.Sprintf("Agents that should run and do not: %d of %d; `vigil agent list` tells why.", missing, out.AgentsWanted))
 		}
 		out.Unserved, out.UnservedMore = unserved(st, r.GetRoom())
-		for s := fsm.TaskQueued; s <= fsm.TaskQuarantined; s++ {
+		for s := noun.TaskQueued; s <= noun.TaskQuarantined; s++ {
 			out.Tasks[s.String()] = n.Tasks[s]
 		}
 		return out
@@ -104,11 +105,11 @@ func unserved(st *fsm.View, room string) (out []*vigilv1.UnservedRole, more uint
 const hostWarnings = 10
 
 // hostTrouble says what a human should know of a host: nothing, or one sentence.
-func hostTrouble(st *fsm.View, h *fsm.Host) []string {
+func hostTrouble(st *fsm.View, h *noun.Host) []string {
 	switch {
-	case h.State == fsm.HostSuspect && h.SuspectWhy != "":
+	case h.State == noun.HostSuspect && h.SuspectWhy != "":
 		return []string{fmt.Sprintf("Host %s gets no starts: %s.", h.Name, h.SuspectWhy)}
-	case h.State == fsm.HostLost && st.HostLoad(h.ID).Running > 0:
+	case h.State == noun.HostLost && st.HostLoad(h.ID).Running > 0:
 		return []string{fmt.Sprintf("Host %s is lost and may still run %d agents; they move when their fences end, or at once with `vigil host confirm-dead %s`.",
 			h.Name, st.HostLoad(h.ID).Running, h.Name)}
 	case h.Pressure != "":
@@ -128,7 +129,7 @@ func (c *clusterService) forlorn(servers []*vigilv1.Server) (out []string) {
 	}
 	c.reader.Read(func(st *fsm.View) {
 		for h := range st.Hosts() {
-			if h.State == fsm.HostLeft || len(h.Servers) == 0 {
+			if h.State == noun.HostLeft || len(h.Servers) == 0 {
 				continue
 			}
 			known := knowsOf(h, voters)
@@ -202,7 +203,7 @@ func (c *clusterService) settings() *vigilv1.Settings {
 	return read(c.core, func(st *fsm.View) *vigilv1.Settings {
 		out := &vigilv1.Settings{Values: map[string]string{}, Defaults: map[string]string{},
 			Help: map[string]string{}, Rev: st.SettingsRev()}
-		for _, i := range st.SettingsInfo() {
+		for _, i := range st.Settings().Info() {
 			out.Values[i.Name], out.Defaults[i.Name] = i.Value, i.Default
 			out.Help[i.Name] = i.Help + " (" + i.Range + ")"
 		}
@@ -212,26 +213,26 @@ func (c *clusterService) settings() *vigilv1.Settings {
 
 // PutSettings changes settings by name, all or none.
 func (c *clusterService) PutSettings(ctx context.Context, r *vigilv1.PutSettingsRequest) (*vigilv1.Settings, error) {
-	return idempotent(ctx, c.core, r, putSettingsCmd, func(*fsm.Outcome) *vigilv1.Settings { return c.settings() })
+	return idempotent(ctx, c.core, r, putSettingsCmd, func(*noun.Outcome) *vigilv1.Settings { return c.settings() })
 }
 
 // AnnounceServer records what a server says of itself.
 func (c *clusterService) AnnounceServer(ctx context.Context, r *vigilv1.AnnounceServerRequest) (*vigilv1.AnnounceServerResponse, error) {
-	return idempotent(ctx, c.core, r, announceServerCmd, func(*fsm.Outcome) *vigilv1.AnnounceServerResponse {
+	return idempotent(ctx, c.core, r, announceServerCmd, func(*noun.Outcome) *vigilv1.AnnounceServerResponse {
 		return &vigilv1.AnnounceServerResponse{}
 	})
 }
 
 // ReportHash records a server's hash of the state at a mark.
 func (c *clusterService) ReportHash(ctx context.Context, r *vigilv1.ReportHashRequest) (*vigilv1.ReportHashResponse, error) {
-	return idempotent(ctx, c.core, r, reportHashCmd, func(*fsm.Outcome) *vigilv1.ReportHashResponse {
+	return idempotent(ctx, c.core, r, reportHashCmd, func(*noun.Outcome) *vigilv1.ReportHashResponse {
 		return &vigilv1.ReportHashResponse{}
 	})
 }
 
 // ReportViews records what a server hears of hosts.
 func (c *clusterService) ReportViews(ctx context.Context, r *vigilv1.ReportViewsRequest) (*vigilv1.ReportViewsResponse, error) {
-	return idempotent(ctx, c.core, r, reportViewsCmd, func(*fsm.Outcome) *vigilv1.ReportViewsResponse {
+	return idempotent(ctx, c.core, r, reportViewsCmd, func(*noun.Outcome) *vigilv1.ReportViewsResponse {
 		return &vigilv1.ReportViewsResponse{}
 	})
 }
@@ -299,7 +300,7 @@ func (c *clusterService) RemoveServer(ctx context.Context, r *vigilv1.RemoveServ
 	if err := m.Remove(ctx, r.GetServer(), r.GetForce()); err != nil {
 		return nil, fmt.Errorf("remove server %s: %w", r.GetServer(), err)
 	}
-	if _, err := c.submit(ctx, nil, fsm.DropServer{ID: r.GetServer()}); err != nil && asProblem(err).code != fsm.NotFound.String() {
+	if _, err := c.submit(ctx, nil, fsm.DropServer{ID: r.GetServer()}); err != nil && asProblem(err).code != noun.NotFound.String() {
 		return nil, err
 	}
 	return &vigilv1.RemoveServerResponse{}, nil

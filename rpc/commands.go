@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -16,10 +17,10 @@ func applyRoomCmd(r *vigilv1.ApplyRoomRequest) (fsm.Command, error) {
 	var c checks
 	c.name("room", r.GetRoom())
 	c.line("by", r.GetBy(), maxWho)
-	c.atMost("roles", len(r.GetRoles()), fsm.MaxRoles)
+	c.atMost("roles", len(r.GetRoles()), noun.MaxRoles)
 	cmd := fsm.ApplyRoom{Room: r.GetRoom(), By: r.GetBy(), IfRev: r.GetIfRev(), Now: r.GetNow(), Gentle: r.GetGentle()}
 	if r.GetWatch() != nil {
-		cmd.Watch = []fsm.RoomWatch{c.roomWatch(r.GetWatch())}
+		cmd.Watch = []noun.RoomWatch{c.roomWatch(r.GetWatch())}
 	}
 	if n := proto.Size(r); n > maxRoom && c.err == nil {
 		c.err = &problem{code: codeTooLarge, text: fmt.Sprintf(
@@ -50,8 +51,8 @@ func createTaskCmd(r *vigilv1.CreateTaskRequest) (fsm.Command, error) {
 	var c checks
 	c.name("room", r.GetRoom())
 	c.name("role", r.GetRole())
-	c.line("title", r.GetTitle(), fsm.MaxTitle)
-	c.text("text", r.GetText(), fsm.MaxTaskText)
+	c.line("title", r.GetTitle(), noun.MaxTitle)
+	c.text("text", r.GetText(), noun.MaxTaskText)
 	c.line("by", r.GetBy(), maxWho)
 	expect := c.expect("expect", r.GetExpect())
 	if r.GetTitle() == "" && r.GetText() == "" {
@@ -64,29 +65,29 @@ func createTaskCmd(r *vigilv1.CreateTaskRequest) (fsm.Command, error) {
 func cancelTaskCmd(r *vigilv1.CancelTaskRequest) (fsm.Command, error) {
 	var c checks
 	c.task(r.GetTask())
-	c.text("reason", r.GetReason(), fsm.MaxReason)
+	c.text("reason", r.GetReason(), noun.MaxReason)
 	c.line("by", r.GetBy(), maxWho)
-	return fsm.CancelTask{Task: fsm.TaskID(r.GetTask()), IfRev: r.GetIfRev(), By: r.GetBy(), Reason: r.GetReason()}, c.err
+	return fsm.CancelTask{Task: noun.TaskID(r.GetTask()), IfRev: r.GetIfRev(), By: r.GetBy(), Reason: r.GetReason()}, c.err
 }
 
 func retryTaskCmd(r *vigilv1.RetryTaskRequest) (fsm.Command, error) {
 	var c checks
 	c.task(r.GetTask())
 	c.line("by", r.GetBy(), maxWho)
-	return fsm.RetryTask{Task: fsm.TaskID(r.GetTask()), IfRev: r.GetIfRev(), By: r.GetBy()}, c.err
+	return fsm.RetryTask{Task: noun.TaskID(r.GetTask()), IfRev: r.GetIfRev(), By: r.GetBy()}, c.err
 }
 
 func setAgentCmd(r *vigilv1.SetAgentRequest) (fsm.Command, error) {
 	var c checks
 	c.agent("agent", r.GetAgent(), false)
 	c.line("by", r.GetBy(), maxWho)
-	c.text("reason", r.GetReason(), fsm.MaxReason)
+	c.text("reason", r.GetReason(), noun.MaxReason)
 	c.present("desired", r.GetDesired(), "write running or stopped")
 	if r.GetDesired() == "paused" {
 		c.fail("desired is paused; a pause is no stop: use SetPause (`vigil agent pause`).")
 	}
 	d := c.word("desired", r.GetDesired(), desiredWords()[:2])
-	stop := fsm.Desired(d) == fsm.DesiredStopped
+	stop := noun.Desired(d) == noun.DesiredStopped
 	if stop && r.GetFresh() {
 		c.fail("fresh goes with desired running; a stop keeps the resume value, a start may forget it.")
 	}
@@ -99,7 +100,7 @@ func noteNudgeCmd(r *vigilv1.NudgeAgentRequest) (fsm.Command, error) {
 	c.agent("agent", r.GetAgent(), false)
 	c.typed("text", r.GetText())
 	c.line("by", r.GetBy(), maxWho)
-	c.text("reason", r.GetReason(), fsm.MaxReason)
+	c.text("reason", r.GetReason(), noun.MaxReason)
 	return fsm.NoteNudge{Agent: r.GetAgent(), By: r.GetBy(), Reason: r.GetReason()}, c.err
 }
 
@@ -107,7 +108,7 @@ func restartAgentCmd(r *vigilv1.RestartAgentRequest) (fsm.Command, error) {
 	var c checks
 	c.agent("agent", r.GetAgent(), false)
 	c.line("by", r.GetBy(), maxWho)
-	c.text("reason", r.GetReason(), fsm.MaxReason)
+	c.text("reason", r.GetReason(), noun.MaxReason)
 	return fsm.RestartAgent{Agent: r.GetAgent(), By: r.GetBy(), Fresh: r.GetFresh(), Reason: r.GetReason()}, c.err
 }
 
@@ -115,7 +116,7 @@ func restartAgentCmd(r *vigilv1.RestartAgentRequest) (fsm.Command, error) {
 func (c *checks) speaking(s *vigilv1.Speaker, joining bool) fsm.Speaker {
 	byHand := joining && s.GetIncarnation() == 0
 	c.agent("speaker.agent", s.GetAgent(), byHand)
-	c.text("speaker.token", s.GetToken(), fsm.MaxReason)
+	c.text("speaker.token", s.GetToken(), noun.MaxReason)
 	if s.GetIncarnation() == 0 && !joining {
 		c.fail("speaker.incarnation is missing; use VIGIL_INCARNATION, or the number that join answered with.")
 	}
@@ -130,18 +131,18 @@ func joinCmd(r *vigilv1.JoinRequest) (fsm.Command, error) {
 func leaveCmd(r *vigilv1.LeaveRequest) (fsm.Command, error) {
 	var c checks
 	s := c.speaking(r.GetSpeaker(), false)
-	c.text("reason", r.GetReason(), fsm.MaxReason)
+	c.text("reason", r.GetReason(), noun.MaxReason)
 	return fsm.Leave{Speaker: s, Reason: r.GetReason()}, c.err
 }
 
 func claimCmd(r *vigilv1.ClaimRequest) (fsm.Command, error) {
 	var c checks
-	return fsm.Claim{Speaker: c.speaking(r.GetSpeaker(), false), Task: fsm.TaskID(r.GetTask())}, c.err
+	return fsm.Claim{Speaker: c.speaking(r.GetSpeaker(), false), Task: noun.TaskID(r.GetTask())}, c.err
 }
 
 // work validates a word about a held task; limit is that of its text.
 func (c *checks) work(s *vigilv1.Speaker, task uint64, attempt uint32, field, text string, limit int) fsm.Work {
-	w := fsm.Work{Speaker: c.speaking(s, false), Task: fsm.TaskID(task), Attempt: attempt}
+	w := fsm.Work{Speaker: c.speaking(s, false), Task: noun.TaskID(task), Attempt: attempt}
 	c.task(task)
 	if attempt == 0 {
 		c.fail("attempt is missing; give the number that the claim answered with.")
@@ -152,15 +153,15 @@ func (c *checks) work(s *vigilv1.Speaker, task uint64, attempt uint32, field, te
 
 func startTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 	var c checks
-	return fsm.StartTask{Work: c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), fsm.MaxNote)}, c.err
+	return fsm.StartTask{Work: c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), noun.MaxNote)}, c.err
 }
 
 func progressTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 	var c checks
-	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), fsm.MaxNote)
+	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), noun.MaxNote)
 	cmd := fsm.ProgressTask{Work: w, Note: r.GetText(), Expect: c.expect("expect", r.GetExpect())}
 	if r.Percent != nil {
-		if cmd.Percent = fsm.PercentOf(r.GetPercent()); r.GetPercent() > 100 {
+		if cmd.Percent = noun.PercentOf(r.GetPercent()); r.GetPercent() > 100 {
 			c.fail("percent is %d; give 0 to 100.", r.GetPercent())
 		}
 	}
@@ -169,22 +170,22 @@ func progressTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 
 func completeTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 	var c checks
-	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), fsm.MaxResult)
+	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), noun.MaxResult)
 	return fsm.CompleteTask{Work: w, Result: r.GetText()}, c.err
 }
 
 func failTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 	var c checks
-	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), fsm.MaxReason)
+	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), noun.MaxReason)
 	return fsm.FailTask{Work: w, Reason: r.GetText(), Retryable: r.GetRetryable()}, c.err
 }
 
 func handoffCmd(r *vigilv1.HandoffRequest) (fsm.Command, error) {
 	var c checks
-	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "result", r.GetResult(), fsm.MaxResult)
+	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "result", r.GetResult(), noun.MaxResult)
 	c.name("to_role", r.GetToRole())
-	c.line("title", r.GetTitle(), fsm.MaxTitle)
-	c.text("text", r.GetText(), fsm.MaxTaskText)
+	c.line("title", r.GetTitle(), noun.MaxTitle)
+	c.text("text", r.GetText(), noun.MaxTaskText)
 	if r.GetTitle() == "" && r.GetText() == "" {
 		c.fail("title and text are both missing; the next task needs at least one of them.")
 	}
@@ -195,7 +196,7 @@ func handoffCmd(r *vigilv1.HandoffRequest) (fsm.Command, error) {
 func setResumeCmd(r *vigilv1.SetResumeRequest) (fsm.Command, error) {
 	var c checks
 	s := c.speaking(r.GetSpeaker(), false)
-	c.text("resume", r.GetResume(), fsm.MaxResume)
+	c.text("resume", r.GetResume(), noun.MaxResume)
 	return fsm.SetResume{Speaker: s, Resume: r.GetResume()}, c.err
 }
 
@@ -203,10 +204,10 @@ func declareCmd(r *vigilv1.DeclareRequest) (fsm.Command, error) {
 	var c checks
 	s := c.speaking(r.GetSpeaker(), false)
 	cmd := fsm.Declare{Speaker: s, Text: r.GetText(), Seq: r.GetSequence(),
-		Status:  fsm.DeclaredStatus(c.word("status", r.GetStatus(), fsm.StatusNames())),
-		Waiting: fsm.Waiting(c.word("waiting", r.GetWaiting(), fsm.WaitingNames())),
+		Status:  noun.DeclaredStatus(c.word("status", r.GetStatus(), noun.StatusNames())),
+		Waiting: noun.Waiting(c.word("waiting", r.GetWaiting(), noun.WaitingNames())),
 		For:     c.duration("for", r.GetFor())}
-	c.text("text", r.GetText(), fsm.MaxReason)
+	c.text("text", r.GetText(), noun.MaxReason)
 	return cmd, c.err
 }
 

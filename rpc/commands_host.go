@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -43,14 +44,14 @@ func registerHostCmd(r *vigilv1.RegisterRequest) (fsm.Command, error) {
 	c.boot(r.GetBoot())
 	c.newHostName(r.GetName())
 	c.line("version", r.GetVersion(), maxWho)
-	c.atMost("runners", len(r.GetRunners()), fsm.MaxRoles)
+	c.atMost("runners", len(r.GetRunners()), noun.MaxRoles)
 	c.atMost("running agents", len(r.GetInventory()), maxRunning)
 	var warnings []string
-	for _, w := range r.GetWarnings()[:min(len(r.GetWarnings()), fsm.MaxWarnings)] {
-		warnings = append(warnings, factLine(w, fsm.MaxReason))
+	for _, w := range r.GetWarnings()[:min(len(r.GetWarnings()), noun.MaxWarnings)] {
+		warnings = append(warnings, factLine(w, noun.MaxReason))
 	}
 	c.line("gossip_addr", r.GetGossipAddr(), maxKVValue)
-	c.atMost("servers", len(r.GetServers()), fsm.MaxHostServers)
+	c.atMost("servers", len(r.GetServers()), noun.MaxHostServers)
 	for _, addr := range r.GetServers() {
 		c.line("a server", addr, 255)
 	}
@@ -72,8 +73,8 @@ func registerHostCmd(r *vigilv1.RegisterRequest) (fsm.Command, error) {
 	}
 	for _, run := range r.GetInventory() {
 		c.agentInc(run.GetAgent(), run.GetIncarnation())
-		cmd.Inventory = append(cmd.Inventory, fsm.Running{Agent: fsm.AgentID(run.GetAgent()),
-			Inc: fsm.Incarnation(run.GetIncarnation()), PID: run.GetPid()})
+		cmd.Inventory = append(cmd.Inventory, fsm.Running{Agent: noun.AgentID(run.GetAgent()),
+			Inc: noun.Incarnation(run.GetIncarnation()), PID: run.GetPid()})
 	}
 	return cmd, c.err
 }
@@ -93,36 +94,36 @@ func acceptOrderCmd(r *vigilv1.AcceptOrderRequest) (fsm.Command, error) {
 	if n := len(r.GetTokenHash()); n != 0 && n != sha256.Size {
 		c.fail("token_hash has %d bytes; send the %d bytes of a sha256 sum.", n, sha256.Size)
 	}
-	return fsm.AcceptOrder{Host: fsm.HostID(r.GetHost()), Boot: r.GetBoot(), Agent: fsm.AgentID(r.GetAgent()),
-		Inc: fsm.Incarnation(r.GetIncarnation()), TokenHash: r.GetTokenHash()}, c.err
+	return fsm.AcceptOrder{Host: noun.HostID(r.GetHost()), Boot: r.GetBoot(), Agent: noun.AgentID(r.GetAgent()),
+		Inc: noun.Incarnation(r.GetIncarnation()), TokenHash: r.GetTokenHash()}, c.err
 }
 
 func reportStartedCmd(r *vigilv1.ReportStartedRequest) (fsm.Command, error) {
 	var c checks
 	c.hostID(r.GetHost())
 	c.agentInc(r.GetAgent(), r.GetIncarnation())
-	return fsm.ReportStarted{Host: fsm.HostID(r.GetHost()), Agent: fsm.AgentID(r.GetAgent()),
-		Inc: fsm.Incarnation(r.GetIncarnation()), PID: r.GetPid()}, c.err
+	return fsm.ReportStarted{Host: noun.HostID(r.GetHost()), Agent: noun.AgentID(r.GetAgent()),
+		Inc: noun.Incarnation(r.GetIncarnation()), PID: r.GetPid()}, c.err
 }
 
 func reportExitCmd(r *vigilv1.ReportExitRequest) (fsm.Command, error) {
 	var c checks
 	c.hostID(r.GetHost())
 	c.agentInc(r.GetAgent(), r.GetIncarnation())
-	cmd := fsm.ReportExit{Host: fsm.HostID(r.GetHost()), Agent: fsm.AgentID(r.GetAgent()),
-		Inc: fsm.Incarnation(r.GetIncarnation()), Code: r.GetCode(), Signal: factLine(r.GetSignal(), maxWho),
-		Reason: factText(r.GetReason(), fsm.MaxReason), Tail: factText(r.GetTail(), fsm.MaxTail),
+	cmd := fsm.ReportExit{Host: noun.HostID(r.GetHost()), Agent: noun.AgentID(r.GetAgent()),
+		Inc: noun.Incarnation(r.GetIncarnation()), Code: r.GetCode(), Signal: factLine(r.GetSignal(), maxWho),
+		Reason: factText(r.GetReason(), noun.MaxReason), Tail: factText(r.GetTail(), noun.MaxTail),
 		RetryAfter: min(max(r.GetRetryAfter().AsDuration(), 0), fsm.MaxUsagePause)}
 	// A host may say more than one; its report must not fail for that.
 	switch {
 	case r.GetStartFailed():
-		cmd.Kind = fsm.ExitStartFailed
+		cmd.Kind = noun.ExitStartFailed
 	case r.GetOrdered():
-		cmd.Kind = fsm.ExitOrdered
+		cmd.Kind = noun.ExitOrdered
 	case r.GetUsageLimit():
-		cmd.Kind = fsm.ExitUsageLimit
+		cmd.Kind = noun.ExitUsageLimit
 	case r.GetTimedOut():
-		cmd.Kind = fsm.ExitTimedOut
+		cmd.Kind = noun.ExitTimedOut
 	}
 	return cmd, c.err
 }

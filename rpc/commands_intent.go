@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -23,7 +24,7 @@ func setPauseCmd(r *vigilv1.SetPauseRequest) (fsm.Command, error) {
 		c.optionalName("scope", scope)
 	}
 	c.line("by", r.GetBy(), maxWho)
-	c.text("reason", r.GetReason(), fsm.MaxReason)
+	c.text("reason", r.GetReason(), noun.MaxReason)
 	return fsm.SetPause{Scope: r.GetScope(), Pause: r.GetPause(), By: r.GetBy(), Reason: r.GetReason()}, c.err
 }
 
@@ -38,7 +39,7 @@ func unquarantineTaskCmd(r *vigilv1.UnquarantineTaskRequest) (fsm.Command, error
 	var c checks
 	c.task(r.GetTask())
 	c.line("by", r.GetBy(), maxWho)
-	return fsm.UnquarantineTask{Task: fsm.TaskID(r.GetTask()), IfRev: r.GetIfRev(), By: r.GetBy()}, c.err
+	return fsm.UnquarantineTask{Task: noun.TaskID(r.GetTask()), IfRev: r.GetIfRev(), By: r.GetBy()}, c.err
 }
 
 func releaseBrakeCmd(r *vigilv1.ReleaseBrakeRequest) (fsm.Command, error) {
@@ -61,7 +62,7 @@ func (c *checks) hostName(r hostWord) {
 	c.line("by", r.GetBy(), maxWho)
 }
 
-func drainHostCmd(r *vigilv1.DrainHostRequest, id fsm.HostID) (fsm.Command, error) {
+func drainHostCmd(r *vigilv1.DrainHostRequest, id noun.HostID) (fsm.Command, error) {
 	var c checks
 	c.hostName(r)
 	deadline := c.duration("deadline", r.GetDeadline())
@@ -71,13 +72,13 @@ func drainHostCmd(r *vigilv1.DrainHostRequest, id fsm.HostID) (fsm.Command, erro
 	return fsm.DrainHost{Host: id, Off: r.GetOff(), Deadline: deadline, By: r.GetBy()}, c.err
 }
 
-func confirmDeadCmd(r *vigilv1.ConfirmDeadRequest, id fsm.HostID) (fsm.Command, error) {
+func confirmDeadCmd(r *vigilv1.ConfirmDeadRequest, id noun.HostID) (fsm.Command, error) {
 	var c checks
 	c.hostName(r)
 	return fsm.ConfirmDead{Host: id, Force: r.GetForce(), By: r.GetBy()}, c.err
 }
 
-func forgetHostCmd(r *vigilv1.ForgetHostRequest, id fsm.HostID) (fsm.Command, error) {
+func forgetHostCmd(r *vigilv1.ForgetHostRequest, id noun.HostID) (fsm.Command, error) {
 	var c checks
 	c.hostName(r)
 	return fsm.ForgetHost{Host: id, By: r.GetBy()}, c.err
@@ -89,15 +90,15 @@ func reportStuckCmd(r *vigilv1.ReportStuckRequest) (fsm.Command, error) {
 	var c checks
 	c.hostID(r.GetHost())
 	c.agentInc(r.GetAgent(), r.GetIncarnation())
-	return fsm.ReportStuck{Host: fsm.HostID(r.GetHost()), Agent: fsm.AgentID(r.GetAgent()),
-		Inc: fsm.Incarnation(r.GetIncarnation()), Reason: factText(r.GetReason(), fsm.MaxReason)}, c.err
+	return fsm.ReportStuck{Host: noun.HostID(r.GetHost()), Agent: noun.AgentID(r.GetAgent()),
+		Inc: noun.Incarnation(r.GetIncarnation()), Reason: factText(r.GetReason(), noun.MaxReason)}, c.err
 }
 
 func reportPressureCmd(r *vigilv1.ReportPressureRequest) (fsm.Command, error) {
 	var c checks
 	c.hostID(r.GetHost())
 	c.boot(r.GetBoot())
-	return fsm.ReportPressure{Host: fsm.HostID(r.GetHost()), Boot: r.GetBoot(), Reason: factText(r.GetReason(), fsm.MaxReason)}, c.err
+	return fsm.ReportPressure{Host: noun.HostID(r.GetHost()), Boot: r.GetBoot(), Reason: factText(r.GetReason(), noun.MaxReason)}, c.err
 }
 
 // maxViews bounds the hosts of one report; a cluster has far fewer.
@@ -116,22 +117,22 @@ func reportViewsCmd(r *vigilv1.ReportViewsRequest) (fsm.Command, error) {
 		if v.GetHost() == 0 {
 			c.fail("%shost is missing; give the number of a registered host.", at)
 		}
-		cmd.Views = append(cmd.Views, fsm.HostView{Server: r.GetServer(), Host: fsm.HostID(v.GetHost()),
+		cmd.Views = append(cmd.Views, noun.HostView{Server: r.GetServer(), Host: noun.HostID(v.GetHost()),
 			Gossip: c.hearing(at+"gossip", v.GetGossip()), Stream: c.hearing(at+"stream", v.GetStream())})
 	}
 	return cmd, c.err
 }
 
 // hearing reads how a server hears a host; the empty word is none.
-func (c *checks) hearing(field, s string) fsm.Hearing {
+func (c *checks) hearing(field, s string) noun.Hearing {
 	if s == "" {
-		return fsm.HearNothing
+		return noun.HearNothing
 	}
-	for h := fsm.HearNothing; h <= fsm.HearLeft; h++ {
+	for h := noun.HearNothing; h <= noun.HearLeft; h++ {
 		if h.String() == s {
 			return h
 		}
 	}
 	c.fail("%s %s is unknown; write none, alive, silent or left.", field, quote(s))
-	return fsm.HearNothing
+	return noun.HearNothing
 }

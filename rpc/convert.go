@@ -9,11 +9,12 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // wall converts a wall time; 0 is absent.
-func wall(w fsm.Wall) *timestamppb.Timestamp {
+func wall(w noun.Wall) *timestamppb.Timestamp {
 	if w == 0 {
 		return nil
 	}
@@ -21,7 +22,7 @@ func wall(w fsm.Wall) *timestamppb.Timestamp {
 }
 
 // since is how long ago a cluster time was; 0 is absent.
-func since(now, t fsm.Time) *durationpb.Duration {
+func since(now, t noun.Time) *durationpb.Duration {
 	if t == 0 {
 		return nil
 	}
@@ -29,7 +30,7 @@ func since(now, t fsm.Time) *durationpb.Duration {
 }
 
 // until is how far away a cluster time is; 0 is absent, the past is zero.
-func until(now, t fsm.Time) *durationpb.Duration {
+func until(now, t noun.Time) *durationpb.Duration {
 	if t == 0 {
 		return nil
 	}
@@ -43,23 +44,23 @@ func lasting(d time.Duration) *durationpb.Duration {
 	return durationpb.New(d)
 }
 
-func incName(i fsm.Incarnation) string {
+func incName(i noun.Incarnation) string {
 	if i == 0 {
 		return ""
 	}
 	return i.String()
 }
 
-func sortedKVs(m map[string]string) []fsm.KV {
-	out := make([]fsm.KV, 0, len(m))
+func sortedKVs(m map[string]string) []noun.KV {
+	out := make([]noun.KV, 0, len(m))
 	for k, v := range m {
-		out = append(out, fsm.KV{Key: k, Value: v})
+		out = append(out, noun.KV{Key: k, Value: v})
 	}
-	slices.SortFunc(out, func(a, b fsm.KV) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortFunc(out, func(a, b noun.KV) int { return strings.Compare(a.Key, b.Key) })
 	return out
 }
 
-func kvMap(kvs []fsm.KV) map[string]string {
+func kvMap(kvs []noun.KV) map[string]string {
 	if len(kvs) == 0 {
 		return nil
 	}
@@ -72,17 +73,17 @@ func kvMap(kvs []fsm.KV) map[string]string {
 
 // speaker converts who speaks; the token is hashed here and goes no further.
 func speaker(s *vigilv1.Speaker) fsm.Speaker {
-	return fsm.Speaker{Agent: s.GetAgent(), Inc: fsm.Incarnation(s.GetIncarnation()), TokenHash: tokenHash(s.GetToken())}
+	return fsm.Speaker{Agent: s.GetAgent(), Inc: noun.Incarnation(s.GetIncarnation()), TokenHash: tokenHash(s.GetToken())}
 }
 
-func hostName(st *fsm.View, id fsm.HostID) string {
+func hostName(st *fsm.View, id noun.HostID) string {
 	if h := st.Host(id); h != nil {
 		return h.Name
 	}
 	return ""
 }
 
-func agentName(st *fsm.View, id fsm.AgentID) string {
+func agentName(st *fsm.View, id noun.AgentID) string {
 	if a := st.Agent(id); a != nil {
 		return a.Name
 	}
@@ -91,7 +92,7 @@ func agentName(st *fsm.View, id fsm.AgentID) string {
 
 // convertTask copies a task; its text only when withText is set. Called under the
 // read lock, as are all functions here that take a State.
-func convertTask(st *fsm.View, t *fsm.Task, withText bool) *vigilv1.Task {
+func convertTask(st *fsm.View, t *noun.Task, withText bool) *vigilv1.Task {
 	out := &vigilv1.Task{
 		Id: uint64(t.ID), State: vigilv1.TaskState(t.State), Priority: t.Priority, Title: t.Title,
 		CreatedBy: t.Creator, Parent: uint64(t.Parent), Attempt: t.Attempt, Kills: t.Kills,
@@ -113,7 +114,7 @@ func convertTask(st *fsm.View, t *fsm.Task, withText bool) *vigilv1.Task {
 		return out
 	}
 	out.Text, out.Result = t.Text, t.Result
-	if t.State == fsm.TaskQueued || t.State == fsm.TaskPending {
+	if t.State == noun.TaskQueued || t.State == noun.TaskPending {
 		why := st.WhyWaits(t.Role)
 		out.Why, out.WhyCode = why.Text, why.Code
 	}
@@ -125,7 +126,7 @@ func convertTask(st *fsm.View, t *fsm.Task, withText bool) *vigilv1.Task {
 }
 
 // convertPlan tells what is expected of a task and how far it is.
-func convertPlan(st *fsm.View, t *fsm.Task, out *vigilv1.Task) {
+func convertPlan(st *fsm.View, t *noun.Task, out *vigilv1.Task) {
 	p, now := t.Planned(), st.Clock()
 	out.Expect, out.Extended = lasting(st.Expectation(t)), p.Extended
 	if percent, ok := p.Percent.Said(); ok {
@@ -136,7 +137,7 @@ func convertPlan(st *fsm.View, t *fsm.Task, out *vigilv1.Task) {
 		return
 	}
 	out.Assigned = durationpb.New(now.Sub(a.TaskSince))
-	if t.State == fsm.TaskInProgress {
+	if t.State == noun.TaskInProgress {
 		out.Progressed = durationpb.New(now.Sub(max(t.Progress, t.ChangedAt)))
 	}
 	if p.Due != 0 {
@@ -146,15 +147,15 @@ func convertPlan(st *fsm.View, t *fsm.Task, out *vigilv1.Task) {
 }
 
 // summary is how a list shows a task: without text and results.
-func summary(st *fsm.View, t *fsm.Task) *vigilv1.Task { return convertTask(st, t, false) }
+func summary(st *fsm.View, t *noun.Task) *vigilv1.Task { return convertTask(st, t, false) }
 
-func convertEvent(e *fsm.Event) *vigilv1.Event {
+func convertEvent(e *noun.Event) *vigilv1.Event {
 	return &vigilv1.Event{Seq: e.Seq, Index: e.Index, At: wall(e.Wall), Kind: e.Kind, Room: e.Room,
 		Agent: e.Agent, Incarnation: incName(e.Inc), Task: uint64(e.Task), Attempt: e.Attempt,
 		Host: e.Host, Text: e.Text}
 }
 
-func convertHost(st *fsm.View, h *fsm.Host) *vigilv1.Host {
+func convertHost(st *fsm.View, h *noun.Host) *vigilv1.Host {
 	load := st.HostLoad(h.ID)
 	out := &vigilv1.Host{
 		Id: uint32(h.ID), Name: h.Name, State: h.Status().String(),
@@ -167,10 +168,10 @@ func convertHost(st *fsm.View, h *fsm.Host) *vigilv1.Host {
 	if h.Drain {
 		out.DrainBy, out.DrainAt, out.DrainLeft = h.DrainBy, wall(h.DrainAt), until(st.Clock(), h.DrainUntil)
 	}
-	if h.State == fsm.HostSuspect {
+	if h.State == noun.HostSuspect {
 		out.SuspectWhy = h.SuspectWhy
 	}
-	if h.State == fsm.HostReturning {
+	if h.State == noun.HostReturning {
 		out.SteadyIn = until(st.Clock(), h.SteadyAt)
 	}
 	for _, v := range h.Views {
@@ -179,15 +180,15 @@ func convertHost(st *fsm.View, h *fsm.Host) *vigilv1.Host {
 	return out
 }
 
-func capacity(st *fsm.View, h *fsm.Host) uint32 {
+func capacity(st *fsm.View, h *noun.Host) uint32 {
 	if h.Capacity == 0 {
 		return st.Settings().DefaultCapacity
 	}
 	return h.Capacity
 }
 
-func convertExit(st *fsm.View, x *fsm.Exit) *vigilv1.Exit {
-	if x == nil || x.Kind == fsm.ExitNone {
+func convertExit(st *fsm.View, x *noun.Exit) *vigilv1.Exit {
+	if x == nil || x.Kind == noun.ExitNone {
 		return nil
 	}
 	return &vigilv1.Exit{Incarnation: incName(x.Inc), At: wall(x.Wall), Ago: since(st.Clock(), x.At),
@@ -196,7 +197,7 @@ func convertExit(st *fsm.View, x *fsm.Exit) *vigilv1.Exit {
 }
 
 // convertAgent copies an agent with its leases and the reason for its state.
-func convertAgent(st *fsm.View, a *fsm.Agent) *vigilv1.Agent {
+func convertAgent(st *fsm.View, a *noun.Agent) *vigilv1.Agent {
 	now, notes := st.Clock(), a.Notes()
 	why := st.Why(a.ID)
 	out := &vigilv1.Agent{
@@ -221,13 +222,13 @@ func convertAgent(st *fsm.View, a *fsm.Agent) *vigilv1.Agent {
 	}
 	out.Room, out.Role, _ = strings.Cut(a.Name, "/")
 	out.Role, _, _ = strings.Cut(out.Role, ".")
-	if a.OpenOrder() != fsm.NoOrder {
+	if a.OpenOrder() != noun.NoOrder {
 		out.OrderOpen = since(now, a.OrderSince)
 	}
 	if a.NotBefore > now {
 		out.NotBefore = until(now, a.NotBefore)
 	}
-	if a.Proc == fsm.ProcRunning || a.Part != fsm.PartDisconnected {
+	if a.Proc == noun.ProcRunning || a.Part != noun.PartDisconnected {
 		out.Up = since(now, a.StartedAt)
 	}
 	if l := st.Lease(a.ID); l != nil {
@@ -238,18 +239,18 @@ func convertAgent(st *fsm.View, a *fsm.Agent) *vigilv1.Agent {
 
 // desiredOf tells what humans want of an agent: a stop beats a pause, its own word
 // the role's.
-func desiredOf(st *fsm.View, a *fsm.Agent) string {
+func desiredOf(st *fsm.View, a *noun.Agent) string {
 	r := st.Role(a.Role)
 	switch {
-	case a.Stopped || r == nil || r.Spec.Desired == fsm.DesiredStopped:
-		return desiredName(fsm.DesiredStopped)
+	case a.Stopped || r == nil || r.Spec.Desired == noun.DesiredStopped:
+		return desiredName(noun.DesiredStopped)
 	case a.Paused:
 		return "paused"
 	}
 	return desiredName(r.Spec.Desired)
 }
 
-func convertRoom(st *fsm.View, r *fsm.Room) *vigilv1.Room {
+func convertRoom(st *fsm.View, r *noun.Room) *vigilv1.Room {
 	out := &vigilv1.Room{Name: r.Name, Deleting: r.Deleting, CreatedAt: wall(r.CreatedAt),
 		ChangedBy: r.ChangedBy, Rev: r.Rev}
 	if r.Paused {
@@ -264,11 +265,11 @@ func convertRoom(st *fsm.View, r *fsm.Room) *vigilv1.Room {
 	return out
 }
 
-func convertRole(st *fsm.View, r *fsm.Role) *vigilv1.Role {
+func convertRole(st *fsm.View, r *noun.Role) *vigilv1.Role {
 	stats := st.RoleStats(r.ID)
 	out := &vigilv1.Role{Spec: convertSpec(&r.Spec), Retired: r.Retired, Agents: stats.Agents,
 		AgentsLive: stats.Live, Rev: r.Rev, Tasks: map[string]uint32{}}
-	for s := fsm.TaskQueued; s <= fsm.TaskQuarantined; s++ {
+	for s := noun.TaskQueued; s <= noun.TaskQuarantined; s++ {
 		if n := stats.Tasks[s]; n > 0 {
 			out.Tasks[s.String()] = n
 		}

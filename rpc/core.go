@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -32,7 +33,7 @@ func (c *core) sound() error {
 	if c.health == nil {
 		return nil
 	}
-	if err := c.health.Ready(); errors.Is(err, fsm.ErrDiverged) {
+	if err := c.health.Ready(); errors.Is(err, noun.ErrDiverged) {
 		return err
 	}
 	return nil
@@ -40,7 +41,7 @@ func (c *core) sound() error {
 
 // request joins a command with the write id of its request.
 func request(id *vigilv1.WriteId, cmd fsm.Command) (fsm.Request, error) {
-	req := fsm.Request{Session: fsm.SessionID(id.GetSession()), Seq: id.GetSeq(), Cmd: cmd}
+	req := fsm.Request{Session: noun.SessionID(id.GetSession()), Seq: id.GetSeq(), Cmd: cmd}
 	if (req.Session == 0) != (req.Seq == 0) {
 		return req, invalid("id needs both session and seq; open a session and number your writes from 1, or leave id out.")
 	}
@@ -48,17 +49,17 @@ func request(id *vigilv1.WriteId, cmd fsm.Command) (fsm.Request, error) {
 }
 
 // submit writes one validated command. An outcome that is not OK is an error.
-func (c *core) submit(ctx context.Context, id *vigilv1.WriteId, cmd fsm.Command) (fsm.Outcome, error) {
+func (c *core) submit(ctx context.Context, id *vigilv1.WriteId, cmd fsm.Command) (noun.Outcome, error) {
 	req, err := request(id, cmd)
 	if err != nil {
-		return fsm.Outcome{}, err
+		return noun.Outcome{}, err
 	}
 	c.prove(ctx, &req)
 	out, err := c.writer.Submit(ctx, req)
 	if err != nil {
 		return out, err
 	}
-	if out.Code != fsm.OK {
+	if out.Code != noun.OK {
 		return out, refusal(&out)
 	}
 	return out, nil
@@ -67,7 +68,7 @@ func (c *core) submit(ctx context.Context, id *vigilv1.WriteId, cmd fsm.Command)
 // write is the one shape of a handler that changes something: build validates and
 // makes the command, answer converts the outcome under the read lock.
 func write[Req interface{ GetId() *vigilv1.WriteId }, Resp any](ctx context.Context, c *core, req Req,
-	build func(Req) (fsm.Command, error), answer func(*fsm.View, *fsm.Outcome) *Resp,
+	build func(Req) (fsm.Command, error), answer func(*fsm.View, *noun.Outcome) *Resp,
 ) (*Resp, error) {
 	cmd, err := build(req)
 	if err != nil {
@@ -83,7 +84,7 @@ func write[Req interface{ GetId() *vigilv1.WriteId }, Resp any](ctx context.Cont
 // idempotent is write for commands that are safe to repeat without a write id and
 // whose answer needs nothing but the outcome.
 func idempotent[Req, Resp any](ctx context.Context, c *core, req Req,
-	build func(Req) (fsm.Command, error), answer func(*fsm.Outcome) *Resp,
+	build func(Req) (fsm.Command, error), answer func(*noun.Outcome) *Resp,
 ) (*Resp, error) {
 	cmd, err := build(req)
 	if err != nil {

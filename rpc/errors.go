@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -111,7 +111,7 @@ func (t *errorTable) row(name string) codeRow {
 func foreign(c codes.Code) string {
 	switch c {
 	case codes.OK:
-		return fsm.OK.String()
+		return noun.OK.String()
 	case codes.Canceled:
 		return codeCanceled
 	case codes.DeadlineExceeded:
@@ -123,9 +123,9 @@ func foreign(c codes.Code) string {
 	case codes.Unavailable:
 		return codeUnavailable
 	case codes.InvalidArgument:
-		return fsm.Invalid.String()
+		return noun.Invalid.String()
 	case codes.NotFound:
-		return fsm.NotFound.String()
+		return noun.NotFound.String()
 	default:
 		return codeInternal
 	}
@@ -144,14 +144,14 @@ type problem struct {
 
 func (p *problem) Error() string { return p.code + ": " + p.text }
 
-func invalid(text string) error { return &problem{code: fsm.Invalid.String(), text: text} }
+func invalid(text string) error { return &problem{code: noun.Invalid.String(), text: text} }
 
-func notFound(text string) error { return &problem{code: fsm.NotFound.String(), text: text} }
+func notFound(text string) error { return &problem{code: noun.NotFound.String(), text: text} }
 
 // refusal turns an outcome that is not OK into an error.
-func refusal(out *fsm.Outcome) error {
+func refusal(out *noun.Outcome) error {
 	p := &problem{code: out.Code.String(), text: out.Detail, index: out.Index}
-	if out.Code == fsm.Conflict {
+	if out.Code == noun.Conflict {
 		p.rev = out.Rev
 	}
 	return p
@@ -164,15 +164,15 @@ func asProblem(err error) *problem {
 	switch {
 	case errors.As(err, &p):
 		return p
-	case errors.Is(err, fsm.ErrNotLeader):
+	case errors.Is(err, noun.ErrNotLeader):
 		return &problem{code: codeNotLeader}
-	case errors.Is(err, fsm.ErrUnknownOutcome):
+	case errors.Is(err, noun.ErrUnknownOutcome):
 		return &problem{code: codeUnknownOutcome}
-	case errors.Is(err, fsm.ErrStopping):
+	case errors.Is(err, noun.ErrStopping):
 		return &problem{code: codeUnavailable, text: "This server is stopping and has executed nothing; ask another one."}
-	case errors.Is(err, fsm.ErrOldServers):
+	case errors.Is(err, noun.ErrOldServers):
 		return &problem{code: codeOldServers}
-	case errors.Is(err, fsm.ErrDiverged):
+	case errors.Is(err, noun.ErrDiverged):
 		return &problem{code: codeUnavailable, text: "The state of this server differs from the majority's, so it serves nothing until its data is rebuilt; ask another server."}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &problem{code: codeTimeout}
@@ -182,7 +182,7 @@ func asProblem(err error) *problem {
 	if st, ok := status.FromError(err); ok {
 		return fromStatus(st)
 	}
-	var refused interface{ Code() fsm.Code }
+	var refused interface{ Code() noun.Code }
 	if errors.As(err, &refused) {
 		return &problem{code: refused.Code().String(), text: sentence(err.Error())}
 	}

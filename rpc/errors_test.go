@@ -12,17 +12,18 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
 func TestEveryCodeHasARow(t *testing.T) {
 	rows := coordinatorCodes()
-	for c := fsm.OK; c.String() != "unknown"; c++ {
+	for c := noun.OK; c.String() != "unknown"; c++ {
 		if int(c) >= len(rows) || rows[c].name != c.String() {
 			t.Errorf("fsm code %d (%s) has no row of its name", c, c)
 		}
 	}
-	if fsm.Code(len(rows)).String() != "unknown" || len(rows) > 0 && fsm.Code(len(rows)-1).String() == "unknown" {
+	if noun.Code(len(rows)).String() != "unknown" || len(rows) > 0 && noun.Code(len(rows)-1).String() == "unknown" {
 		t.Errorf("%d rows do not end where fsm's codes end", len(rows))
 	}
 	seen := map[string]bool{}
@@ -57,7 +58,7 @@ func TestUnknownErrorsAreInternal(t *testing.T) {
 	if p := asProblem(fmt.Errorf("open file: %w", os.ErrPermission)); p.code != "internal" {
 		t.Fatalf("got %s, want internal", p.code)
 	}
-	if p := asProblem(fmt.Errorf("submit: %w", fsm.ErrNotLeader)); p.code != "not_leader" {
+	if p := asProblem(fmt.Errorf("submit: %w", noun.ErrNotLeader)); p.code != "not_leader" {
 		t.Fatalf("got %s, want not_leader", p.code)
 	}
 }
@@ -102,7 +103,7 @@ func TestErrorsAreDocumented(t *testing.T) {
 
 func TestValidationNamesPlaceAndRemedy(t *testing.T) {
 	me := &vigilv1.Speaker{Agent: "demo/builder", Incarnation: 1}
-	long := strings.Repeat("x", fsm.MaxTaskText+1)
+	long := strings.Repeat("x", noun.MaxTaskText+1)
 	cmd := func(_ fsm.Command, err error) error { return err }
 	tests := []struct {
 		name string

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -32,8 +33,8 @@ func (e *escalations) ListEscalations(_ context.Context, r *vigilv1.ListEscalati
 	return read(e.core, func(st *fsm.View) *vigilv1.ListEscalationsResponse {
 		n := st.EscalationCounts()
 		out := &vigilv1.ListEscalationsResponse{Open: uint32(n.Open), Pending: uint32(n.Pending), Dropped: n.Dropped}
-		for x := range st.Escalations(fsm.EscalationID(r.GetAfter())) {
-			if !r.GetAll() && x.State == fsm.EscalationClosed || r.GetRoom() != "" && x.Room != r.GetRoom() || r.GetKind() != "" && x.Kind.String() != r.GetKind() {
+		for x := range st.Escalations(noun.EscalationID(r.GetAfter())) {
+			if !r.GetAll() && x.State == noun.EscalationClosed || r.GetRoom() != "" && x.Room != r.GetRoom() || r.GetKind() != "" && x.Kind.String() != r.GetKind() {
 				continue
 			}
 			if len(out.Escalations) == limit {
@@ -52,7 +53,7 @@ func (e *escalations) GetEscalation(_ context.Context, r *vigilv1.GetEscalationR
 		return nil, err
 	}
 	out := read(e.core, func(st *fsm.View) *vigilv1.Escalation {
-		if x := st.Escalation(fsm.EscalationID(r.GetEscalation())); x != nil {
+		if x := st.Escalation(noun.EscalationID(r.GetEscalation())); x != nil {
 			return convertEscalation(st, x)
 		}
 		return nil
@@ -73,22 +74,22 @@ func (e *escalations) CloseEscalation(ctx context.Context, r *vigilv1.CloseEscal
 	return write(ctx, e.core, r, closeEscalationCmd, shownEscalation(r.GetEscalation()))
 }
 
-func shownEscalation(id uint64) func(*fsm.View, *fsm.Outcome) *vigilv1.Escalation {
-	return func(st *fsm.View, _ *fsm.Outcome) *vigilv1.Escalation {
-		if x := st.Escalation(fsm.EscalationID(id)); x != nil {
+func shownEscalation(id uint64) func(*fsm.View, *noun.Outcome) *vigilv1.Escalation {
+	return func(st *fsm.View, _ *noun.Outcome) *vigilv1.Escalation {
+		if x := st.Escalation(noun.EscalationID(id)); x != nil {
 			return convertEscalation(st, x)
 		}
-		return &vigilv1.Escalation{Id: id, State: fsm.EscalationClosed.String()} // and forgotten since
+		return &vigilv1.Escalation{Id: id, State: noun.EscalationClosed.String()} // and forgotten since
 	}
 }
 
-func escalationID(id uint64, by string) (fsm.EscalationID, error) {
+func escalationID(id uint64, by string) (noun.EscalationID, error) {
 	var c checks
 	if id == 0 {
 		c.fail("escalation is missing; give the number that `vigil escalation list` shows.")
 	}
 	c.line("by", by, maxWho)
-	return fsm.EscalationID(id), c.err
+	return noun.EscalationID(id), c.err
 }
 
 func ackEscalationCmd(r *vigilv1.AckEscalationRequest) (fsm.Command, error) {
@@ -99,11 +100,11 @@ func ackEscalationCmd(r *vigilv1.AckEscalationRequest) (fsm.Command, error) {
 func closeEscalationCmd(r *vigilv1.CloseEscalationRequest) (fsm.Command, error) {
 	id, err := escalationID(r.GetEscalation(), r.GetBy())
 	c := checks{err}
-	c.text("note", r.GetNote(), fsm.MaxEscalationNote)
+	c.text("note", r.GetNote(), noun.MaxEscalationNote)
 	return fsm.CloseEscalation{Escalation: id, By: r.GetBy(), Note: r.GetNote()}, c.err
 }
 
-func convertEscalation(st *fsm.View, x *fsm.Escalation) *vigilv1.Escalation {
+func convertEscalation(st *fsm.View, x *noun.Escalation) *vigilv1.Escalation {
 	out := &vigilv1.Escalation{
 		Id: uint64(x.ID), Kind: x.Kind.String(), Subject: x.Subject, Priority: x.Priority.String(), State: x.State.String(),
 		Reason: x.Reason(), Room: x.Room, Agent: x.Agent, Incarnation: incName(x.Inc), Task: uint64(x.Task), Host: x.Host,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -14,7 +15,7 @@ import (
 func escalated(t *testing.T) *world {
 	w := start(t, 2)
 	w.room("demo", "builder", 1)
-	w.planned(fsm.SendMail{From: "ann", To: "demo/builder", Subject: "secret", Body: "secret", Priority: fsm.MailUrgent})
+	w.planned(fsm.SendMail{From: "ann", To: "demo/builder", Subject: "secret", Body: "secret", Priority: noun.MailUrgent})
 	w.advance(3 * time.Minute)
 	return w
 }
@@ -100,7 +101,7 @@ func TestEscalationsAreRefusedWithAReason(t *testing.T) {
 func TestEscalationsPage(t *testing.T) {
 	w := start(t, 1)
 	w.room("demo", "builder", 5)
-	w.planned(fsm.SendMail{From: "ann", To: "demo", Body: "x", Priority: fsm.MailUrgent})
+	w.planned(fsm.SendMail{From: "ann", To: "demo", Body: "x", Priority: noun.MailUrgent})
 	w.advance(3 * time.Minute)
 	var seen []uint64
 	for after := uint64(0); ; {

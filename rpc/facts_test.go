@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -24,7 +25,7 @@ func TestA01FactsAreNotRefusedForTheirWords(t *testing.T) {
 				t.Fatalf("%.20q, retry after %v: %v", words, wait, err)
 			}
 			x := cmd.(fsm.ReportExit)
-			if x.RetryAfter < 0 || x.RetryAfter > 24*time.Hour || len(x.Tail) > fsm.MaxTail || len(x.Reason) > fsm.MaxReason || len(x.Signal) > maxWho {
+			if x.RetryAfter < 0 || x.RetryAfter > 24*time.Hour || len(x.Tail) > noun.MaxTail || len(x.Reason) > noun.MaxReason || len(x.Signal) > maxWho {
 				t.Errorf("%.20q, retry after %v became %s and %d, %d, %d bytes", words, wait, x.RetryAfter, len(x.Signal), len(x.Reason), len(x.Tail))
 			}
 			for _, text := range []string{x.Signal, x.Reason, x.Tail} {

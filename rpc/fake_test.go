@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/link/linktest"
 )
@@ -27,7 +28,7 @@ type fakeCluster struct {
 	mu     sync.Mutex // orders entries
 	index  uint64
 	term   uint64
-	clock  fsm.Time
+	clock  noun.Time
 	leader *fakeNode
 	nodes  []*fakeNode
 	claims int          // submitted so far
@@ -44,7 +45,7 @@ type fakeNode struct {
 
 	mu     sync.RWMutex
 	state  *fsm.State
-	subs   []func(fsm.Effects)
+	subs   []func(noun.Effects)
 	held   bool // entries wait in backlog: a follower that is behind
 	alone  bool // knows no leader
 	behind []*fsm.Entry
@@ -71,9 +72,9 @@ func (c *fakeCluster) elect(n *fakeNode) {
 }
 
 // apply gives one entry to all nodes. The caller holds mu.
-func (c *fakeCluster) apply(e *fsm.Entry) (outs []fsm.Outcome, beats []fsm.BeatAnswer) {
+func (c *fakeCluster) apply(e *fsm.Entry) (outs []noun.Outcome, beats []noun.BeatAnswer) {
 	c.index++
-	e.Index, e.Term, e.Stint, e.Stamp, e.Wall = c.index, c.term, c.term, c.clock, fsm.Wall(time.Now().UnixNano())
+	e.Index, e.Term, e.Stint, e.Stamp, e.Wall = c.index, c.term, c.term, c.clock, noun.Wall(time.Now().UnixNano())
 	for _, n := range c.nodes {
 		if n == c.leader {
 			outs, beats = n.take(e)
@@ -95,15 +96,15 @@ func (c *fakeCluster) apply(e *fsm.Entry) (outs []fsm.Outcome, beats []fsm.BeatA
 	return outs, beats
 }
 
-func (n *fakeNode) take(e *fsm.Entry) ([]fsm.Outcome, []fsm.BeatAnswer) {
+func (n *fakeNode) take(e *fsm.Entry) ([]noun.Outcome, []noun.BeatAnswer) {
 	n.mu.Lock()
 	res := n.state.Apply(e)
-	outs := append([]fsm.Outcome(nil), res.Outcomes...)
-	beats := append([]fsm.BeatAnswer(nil), res.Beats...)
+	outs := append([]noun.Outcome(nil), res.Outcomes...)
+	beats := append([]noun.BeatAnswer(nil), res.Beats...)
 	eff := res.Effects
-	eff.Claimable = append([]fsm.RoleID(nil), eff.Claimable...)
-	eff.Hosts = append([]fsm.HostID(nil), eff.Hosts...)
-	eff.Mail = append([]fsm.AgentID(nil), eff.Mail...)
+	eff.Claimable = append([]noun.RoleID(nil), eff.Claimable...)
+	eff.Hosts = append([]noun.HostID(nil), eff.Hosts...)
+	eff.Mail = append([]noun.AgentID(nil), eff.Mail...)
 	n.mu.Unlock()
 	for _, fn := range n.subs {
 		fn(eff)
@@ -146,24 +147,24 @@ func (c *fakeCluster) advance(d time.Duration) {
 	c.apply(&fsm.Entry{})
 }
 
-func (n *fakeNode) Submit(ctx context.Context, req fsm.Request) (fsm.Outcome, error) {
-	out := make([]fsm.Outcome, 1)
+func (n *fakeNode) Submit(ctx context.Context, req fsm.Request) (noun.Outcome, error) {
+	out := make([]noun.Outcome, 1)
 	err := n.SubmitAll(ctx, []fsm.Request{req}, out)
 	return out[0], err
 }
 
-func (n *fakeNode) SubmitAll(ctx context.Context, reqs []fsm.Request, out []fsm.Outcome) error {
+func (n *fakeNode) SubmitAll(ctx context.Context, reqs []fsm.Request, out []noun.Outcome) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	n.c.mu.Lock()
 	defer n.c.mu.Unlock()
 	if n.c.leader != n {
-		return fsm.ErrNotLeader
+		return noun.ErrNotLeader
 	}
 	for _, r := range reqs {
 		if n.c.old {
-			return fsm.ErrOldServers
+			return noun.ErrOldServers
 		}
 		if _, ok := r.Cmd.(fsm.Claim); ok {
 			n.c.claims++
@@ -178,17 +179,17 @@ func (n *fakeNode) SubmitAll(ctx context.Context, reqs []fsm.Request, out []fsm.
 	outs, _ := n.c.apply(&fsm.Entry{Requests: reqs, Words: fsm.PackWords(nil, words)})
 	if n.c.lose > 0 {
 		n.c.lose--
-		return fsm.ErrUnknownOutcome
+		return noun.ErrUnknownOutcome
 	}
 	copy(out, outs)
 	return nil
 }
 
-func (n *fakeNode) Beat(_ context.Context, b fsm.HostBeats) (fsm.BeatAnswer, error) {
+func (n *fakeNode) Beat(_ context.Context, b fsm.HostBeats) (noun.BeatAnswer, error) {
 	n.c.mu.Lock()
 	defer n.c.mu.Unlock()
 	if n.c.leader != n {
-		return fsm.BeatAnswer{}, fsm.ErrNotLeader
+		return noun.BeatAnswer{}, noun.ErrNotLeader
 	}
 	_, beats := n.c.apply(&fsm.Entry{Beats: []fsm.HostBeats{b}})
 	return beats[0], nil
@@ -205,7 +206,7 @@ func (n *fakeNode) Barrier(context.Context) error {
 	defer n.c.mu.Unlock()
 	if n.c.leader != n {
 		n.c.barred.Add(1)
-		return fsm.ErrNotLeader
+		return noun.ErrNotLeader
 	}
 	return nil
 }
@@ -221,7 +222,7 @@ func (n *fakeNode) Leader() Leader {
 	return Leader{ID: st.Server, APIAddr: st.APIAddr, Self: st.Server == n.id, Term: st.Term}
 }
 
-func (n *fakeNode) Subscribe(fn func(fsm.Effects)) { n.subs = append(n.subs, fn) }
+func (n *fakeNode) Subscribe(fn func(noun.Effects)) { n.subs = append(n.subs, fn) }
 
 func (n *fakeNode) Snapshot(w io.Writer) error {
 	n.mu.RLock()
@@ -232,7 +233,7 @@ func (n *fakeNode) Snapshot(w io.Writer) error {
 
 func (n *fakeNode) Restore(_ context.Context, r io.Reader) error {
 	if n.c.leader != n {
-		return fsm.ErrNotLeader
+		return noun.ErrNotLeader
 	}
 	b, err := io.ReadAll(r)
 	if err != nil {
@@ -329,12 +330,12 @@ func (w *world) do(cmd fsm.Command) error {
 	return err
 }
 
-func (w *world) out(cmd fsm.Command) (fsm.Outcome, error) {
+func (w *world) out(cmd fsm.Command) (noun.Outcome, error) {
 	w.mu.Lock()
 	n := w.leader
 	w.mu.Unlock()
 	out, err := n.Submit(context.Background(), fsm.Request{Cmd: cmd})
-	if err == nil && out.Code != fsm.OK {
+	if err == nil && out.Code != noun.OK {
 		err = errors.New(out.Detail)
 	}
 	return out, err

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // figure is one number that is read from the state or from this server's parts. To
@@ -18,14 +19,14 @@ type figure struct {
 type scrape struct {
 	counts  fsm.Counts
 	figures fsm.Figures
-	clock   fsm.Time
+	clock   noun.Time
 	index   uint64
 	epoch   uint32
 	events  uint64
-	stint   fsm.Stint
+	stint   noun.Stint
 	paused  bool
 	braked  bool
-	hosts   map[fsm.HostState]int
+	hosts   map[noun.HostState]int
 
 	escalations fsm.EscalationCounts
 	budgets     []fsm.BudgetUse
@@ -58,7 +59,7 @@ func one(yes bool) float64 {
 	return 0
 }
 
-func seconds(t fsm.Time) float64 { return float64(t) / 1e9 }
+func seconds(t noun.Time) float64 { return float64(t) / 1e9 }
 
 func newCollector(c *core, waits *waits, watch *watchers, hosts *hosts) *collector {
 	col := &collector{core: c, waits: waits, watch: watch, hosts: hosts,
@@ -155,7 +156,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	s := read(c.core, func(st *fsm.View) *scrape {
 		out := &scrape{counts: st.Counts(), figures: st.Figures(), clock: st.Clock(), index: st.LastIndex(),
-			epoch: st.Epoch(), events: st.LastEvent(), stint: st.Stint(), escalations: st.EscalationCounts(), hosts: map[fsm.HostState]int{}}
+			epoch: st.Epoch(), events: st.LastEvent(), stint: st.Stint(), escalations: st.EscalationCounts(), hosts: map[noun.HostState]int{}}
 		out.paused, _, _, _ = st.Pause()
 		out.braked, out.budgets = st.Brake().Set != 0, st.Budgets()
 		for h := range st.Hosts() {
@@ -163,21 +164,21 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		}
 		return out
 	})
-	for state := fsm.HostReady; state <= fsm.HostDraining; state++ {
+	for state := noun.HostReady; state <= noun.HostDraining; state++ {
 		ch <- prometheus.MustNewConstMetric(c.states, prometheus.GaugeValue, float64(s.hosts[state]), state.String())
 	}
-	for state := fsm.TaskQueued; state <= fsm.TaskQuarantined; state++ {
+	for state := noun.TaskQueued; state <= noun.TaskQuarantined; state++ {
 		ch <- prometheus.MustNewConstMetric(c.tasks, prometheus.GaugeValue, float64(s.counts.Tasks[state]), state.String())
 	}
 	for state, n := range s.counts.Processes {
-		ch <- prometheus.MustNewConstMetric(c.processes, prometheus.GaugeValue, float64(n), fsm.ProcState(state).String())
+		ch <- prometheus.MustNewConstMetric(c.processes, prometheus.GaugeValue, float64(n), noun.ProcState(state).String())
 	}
-	for kind := fsm.ExitClean; int(kind) < len(s.figures.Exits); kind++ {
+	for kind := noun.ExitClean; int(kind) < len(s.figures.Exits); kind++ {
 		ch <- prometheus.MustNewConstMetric(c.exits, prometheus.CounterValue, float64(s.figures.Exits[kind]), kind.String())
 	}
-	for by := fsm.ByRule; by <= fsm.ByTriage; by++ {
-		for d, n := range s.figures.Decisions[by-fsm.ByRule] {
-			ch <- prometheus.MustNewConstMetric(c.decisions, prometheus.CounterValue, float64(n), fsm.Decision(d).String(), by.String())
+	for by := noun.ByRule; by <= noun.ByTriage; by++ {
+		for d, n := range s.figures.Decisions[by-noun.ByRule] {
+			ch <- prometheus.MustNewConstMetric(c.decisions, prometheus.CounterValue, float64(n), noun.Decision(d).String(), by.String())
 		}
 	}
 	c.budgets.collect(ch, s.budgets)

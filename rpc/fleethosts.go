@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -17,8 +18,8 @@ func noHost(key string) error {
 // findHost looks a host up by its name, then by its number; nil: there is none.
 // A machine that was set up anew has a new number and the name of its old record: which
 // of the two is meant only a human can say (law L9).
-func findHost(st *fsm.View, key string) (*fsm.Host, error) {
-	var found *fsm.Host
+func findHost(st *fsm.View, key string) (*noun.Host, error) {
+	var found *noun.Host
 	var same []string
 	for h := range st.Hosts() {
 		if h.Name == key {
@@ -27,11 +28,11 @@ func findHost(st *fsm.View, key string) (*fsm.Host, error) {
 		}
 	}
 	if len(same) > 1 {
-		return nil, &problem{code: fsm.Conflict.String(), text: fmt.Sprintf("%d hosts are called %s; name one by its number: %s.",
+		return nil, &problem{code: noun.Conflict.String(), text: fmt.Sprintf("%d hosts are called %s; name one by its number: %s.",
 			len(same), quote(key), strings.Join(same, ", "))}
 	}
 	if n, err := strconv.ParseUint(key, 10, 32); found == nil && err == nil {
-		found = st.Host(fsm.HostID(n))
+		found = st.Host(noun.HostID(n))
 	}
 	return found, nil
 }
@@ -93,12 +94,12 @@ func (f *fleet) ConfirmDead(ctx context.Context, r *vigilv1.ConfirmDeadRequest) 
 
 // ForgetHost removes a lost or left host on which no life is left.
 func (f *fleet) ForgetHost(ctx context.Context, r *vigilv1.ForgetHostRequest) (*vigilv1.ForgetHostResponse, error) {
-	return writeHost(ctx, f.core, r, forgetHostCmd, func(*fsm.View, fsm.HostID) *vigilv1.ForgetHostResponse {
+	return writeHost(ctx, f.core, r, forgetHostCmd, func(*fsm.View, noun.HostID) *vigilv1.ForgetHostResponse {
 		return &vigilv1.ForgetHostResponse{}
 	})
 }
 
-func hostAnswer(st *fsm.View, id fsm.HostID) *vigilv1.Host {
+func hostAnswer(st *fsm.View, id noun.HostID) *vigilv1.Host {
 	if h := st.Host(id); h != nil {
 		return convertHost(st, h)
 	}
@@ -109,9 +110,9 @@ func hostAnswer(st *fsm.View, id fsm.HostID) *vigilv1.Host {
 // finds no host when the first one was heard and the host was forgotten since; it
 // gets the answer that its session has kept.
 func writeHost[Req hostWord, Resp any](ctx context.Context, c *core, r Req,
-	build func(Req, fsm.HostID) (fsm.Command, error), answer func(*fsm.View, fsm.HostID) *Resp,
+	build func(Req, noun.HostID) (fsm.Command, error), answer func(*fsm.View, noun.HostID) *Resp,
 ) (*Resp, error) {
-	var id fsm.HostID
+	var id noun.HostID
 	err := read(c, func(st *fsm.View) error {
 		h, err := findHost(st, r.GetHost())
 		if h != nil {
@@ -130,7 +131,7 @@ func writeHost[Req hostWord, Resp any](ctx context.Context, c *core, r Req,
 		return nil, noHost(r.GetHost())
 	}
 	if _, err := c.submit(ctx, r.GetId(), cmd); err != nil {
-		if id == 0 && asProblem(err).code == fsm.NotFound.String() {
+		if id == 0 && asProblem(err).code == noun.NotFound.String() {
 			err = noHost(r.GetHost())
 		}
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -207,7 +208,7 @@ func TestTroubleOfHostsIsAWarning(t *testing.T) {
 	if _, err := w.host(0).ReportPressure(within(t), &vigilv1.ReportPressureRequest{Host: a, Boot: "b1", Reason: "is short of memory"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.do(fsm.SuspectHost{Host: fsm.HostID(b), Suspect: true, Reason: "no server hears its stream"}); err != nil {
+	if err := w.do(fsm.SuspectHost{Host: noun.HostID(b), Suspect: true, Reason: "no server hears its stream"}); err != nil {
 		t.Fatal(err)
 	}
 	st, err := w.cluster(0).Status(within(t), &vigilv1.StatusRequest{})
@@ -236,7 +237,7 @@ func TestProcessThatCannotBeEndedIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	host := w.register("k1", "h1")
-	a := w.order(t, "demo/builder", fsm.HostID(host))
+	a := w.order(t, "demo/builder", noun.HostID(host))
 	if _, err := w.host(0).AcceptOrder(within(t), &vigilv1.AcceptOrderRequest{Host: host, Boot: "b1", Agent: a.GetId(), Incarnation: a.GetIncarnationRaw()}); err != nil {
 		t.Fatal(err)
 	}

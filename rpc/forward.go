@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -170,7 +170,7 @@ func (f *forwarder) send(ctx context.Context, st *stint, full string, m *method,
 		return reply, answered, nil
 	}
 	if ctx.Err() == nil && call.Err() != nil {
-		return nil, unknown, fsm.ErrUnknownOutcome
+		return nil, unknown, noun.ErrUnknownOutcome
 	}
 	return nil, judge(err, to.Addr != nil), err
 }
@@ -181,9 +181,9 @@ func judge(err error, sent bool) fate {
 	switch {
 	case err == nil:
 		return answered
-	case errors.Is(err, fsm.ErrNotLeader), errors.Is(err, fsm.ErrStopping), errors.Is(err, fsm.ErrDiverged):
+	case errors.Is(err, noun.ErrNotLeader), errors.Is(err, noun.ErrStopping), errors.Is(err, noun.ErrDiverged):
 		return unheard
-	case errors.Is(err, fsm.ErrUnknownOutcome):
+	case errors.Is(err, noun.ErrUnknownOutcome):
 		return unknown
 	}
 	switch p := asProblem(err); p.code {
@@ -218,7 +218,7 @@ func (f *forwarder) giveUp(st *stint, maybe bool, cause error) error {
 	p := &problem{code: codeNoLeader, leader: st.leader.APIAddr}
 	if maybe {
 		p.code = codeUnknownOutcome
-	} else if errors.Is(cause, fsm.ErrStopping) {
+	} else if errors.Is(cause, noun.ErrStopping) {
 		p = asProblem(cause)
 	}
 	return p

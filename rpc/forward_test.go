@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -120,7 +121,7 @@ func TestUnknownOutcome(t *testing.T) { // law L8: nothing is done twice
 			}
 			w.nodes[0].Read(func(st *fsm.View) {
 				n := st.Counts().Tasks
-				if got := n[fsm.TaskPending] + n[fsm.TaskQueued]; got != tt.tasks {
+				if got := n[noun.TaskPending] + n[noun.TaskQueued]; got != tt.tasks {
 					t.Fatalf("%d tasks exist, want %d", got, tt.tasks)
 				}
 			})

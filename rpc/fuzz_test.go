@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -25,7 +26,7 @@ func builders() []func([]byte) (fsm.Command, error) {
 }
 
 // about makes a word about a host one about the first host.
-func about[R any](build func(R, fsm.HostID) (fsm.Command, error)) func(R) (fsm.Command, error) {
+func about[R any](build func(R, noun.HostID) (fsm.Command, error)) func(R) (fsm.Command, error) {
 	return func(r R) (fsm.Command, error) { return build(r, 1) }
 }
 
@@ -79,7 +80,7 @@ func FuzzWrites(f *testing.F) {
 		st := fsm.New()
 		first := []fsm.Request{
 			{Cmd: fsm.LeaderEstablished{Server: "s1", APIAddr: "a:1"}},
-			{Cmd: fsm.ApplyRoom{Room: "demo", Roles: []fsm.RoleSpec{{Name: "builder", Replicas: 2}}}},
+			{Cmd: fsm.ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{{Name: "builder", Replicas: 2}}}},
 			{Cmd: fsm.CreateTask{Room: "demo", Role: "builder", Title: "t"}},
 			{Cmd: fsm.RegisterHost{Key: "k", Name: "h", Boot: "b"}},
 			{Cmd: fsm.Join{Speaker: fsm.Speaker{Agent: "demo/builder"}}},

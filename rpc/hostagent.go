@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -20,7 +21,7 @@ type hostAgent struct {
 // Register introduces a host or brings it back. The answer brings what the host
 // needs to join the servers' gossip.
 func (h *hostAgent) Register(ctx context.Context, r *vigilv1.RegisterRequest) (*vigilv1.RegisterResponse, error) {
-	resp, err := idempotent(ctx, h.core, r, registerHostCmd, func(out *fsm.Outcome) *vigilv1.RegisterResponse {
+	resp, err := idempotent(ctx, h.core, r, registerHostCmd, func(out *noun.Outcome) *vigilv1.RegisterResponse {
 		return &vigilv1.RegisterResponse{Host: uint32(out.Host), Ttl: lasting(nanos(out.TTL)), ClusterId: h.cluster()}
 	})
 	if err != nil {
@@ -41,56 +42,56 @@ func (h *hostAgent) Register(ctx context.Context, r *vigilv1.RegisterRequest) (*
 
 // LeaveHost is a host's good-bye.
 func (h *hostAgent) LeaveHost(ctx context.Context, r *vigilv1.LeaveHostRequest) (*vigilv1.LeaveHostResponse, error) {
-	return idempotent(ctx, h.core, r, leaveHostCmd, func(*fsm.Outcome) *vigilv1.LeaveHostResponse {
+	return idempotent(ctx, h.core, r, leaveHostCmd, func(*noun.Outcome) *vigilv1.LeaveHostResponse {
 		return &vigilv1.LeaveHostResponse{}
 	})
 }
 
 // AcceptOrder commits that the host will start the incarnation.
 func (h *hostAgent) AcceptOrder(ctx context.Context, r *vigilv1.AcceptOrderRequest) (*vigilv1.AcceptOrderResponse, error) {
-	return idempotent(ctx, h.core, r, acceptOrderCmd, func(out *fsm.Outcome) *vigilv1.AcceptOrderResponse {
+	return idempotent(ctx, h.core, r, acceptOrderCmd, func(out *noun.Outcome) *vigilv1.AcceptOrderResponse {
 		return &vigilv1.AcceptOrderResponse{Ttl: lasting(nanos(out.TTL))}
 	})
 }
 
 // ReportStarted gives the pid of an accepted incarnation.
 func (h *hostAgent) ReportStarted(ctx context.Context, r *vigilv1.ReportStartedRequest) (*vigilv1.ReportStartedResponse, error) {
-	return idempotent(ctx, h.core, r, reportStartedCmd, func(*fsm.Outcome) *vigilv1.ReportStartedResponse {
+	return idempotent(ctx, h.core, r, reportStartedCmd, func(*noun.Outcome) *vigilv1.ReportStartedResponse {
 		return &vigilv1.ReportStartedResponse{}
 	})
 }
 
 // ReportExit says that nothing of the incarnation runs any more.
 func (h *hostAgent) ReportExit(ctx context.Context, r *vigilv1.ReportExitRequest) (*vigilv1.ReportExitResponse, error) {
-	return idempotent(ctx, h.core, r, reportExitCmd, func(*fsm.Outcome) *vigilv1.ReportExitResponse {
+	return idempotent(ctx, h.core, r, reportExitCmd, func(*noun.Outcome) *vigilv1.ReportExitResponse {
 		return &vigilv1.ReportExitResponse{}
 	})
 }
 
 // ReportStuck says that something of the incarnation outlives SIGKILL, or no more.
 func (h *hostAgent) ReportStuck(ctx context.Context, r *vigilv1.ReportStuckRequest) (*vigilv1.ReportStuckResponse, error) {
-	return idempotent(ctx, h.core, r, reportStuckCmd, func(*fsm.Outcome) *vigilv1.ReportStuckResponse {
+	return idempotent(ctx, h.core, r, reportStuckCmd, func(*noun.Outcome) *vigilv1.ReportStuckResponse {
 		return &vigilv1.ReportStuckResponse{}
 	})
 }
 
 // ReportPressure says why the host takes no starts at the moment, or that it does.
 func (h *hostAgent) ReportPressure(ctx context.Context, r *vigilv1.ReportPressureRequest) (*vigilv1.ReportPressureResponse, error) {
-	return idempotent(ctx, h.core, r, reportPressureCmd, func(*fsm.Outcome) *vigilv1.ReportPressureResponse {
+	return idempotent(ctx, h.core, r, reportPressureCmd, func(*noun.Outcome) *vigilv1.ReportPressureResponse {
 		return &vigilv1.ReportPressureResponse{}
 	})
 }
 
 // ReportScreen says what stands on an agent's terminal, when that has changed.
 func (h *hostAgent) ReportScreen(ctx context.Context, r *vigilv1.ReportScreenRequest) (*vigilv1.ReportScreenResponse, error) {
-	return idempotent(ctx, h.core, r, reportScreenCmd, func(*fsm.Outcome) *vigilv1.ReportScreenResponse {
+	return idempotent(ctx, h.core, r, reportScreenCmd, func(*noun.Outcome) *vigilv1.ReportScreenResponse {
 		return &vigilv1.ReportScreenResponse{}
 	})
 }
 
 // ReportTerminals says what the host can do about terminals.
 func (h *hostAgent) ReportTerminals(ctx context.Context, r *vigilv1.ReportTerminalsRequest) (*vigilv1.ReportTerminalsResponse, error) {
-	return idempotent(ctx, h.core, r, reportTerminalsCmd, func(*fsm.Outcome) *vigilv1.ReportTerminalsResponse {
+	return idempotent(ctx, h.core, r, reportTerminalsCmd, func(*noun.Outcome) *vigilv1.ReportTerminalsResponse {
 		return &vigilv1.ReportTerminalsResponse{}
 	})
 }
@@ -98,7 +99,7 @@ func (h *hostAgent) ReportTerminals(ctx context.Context, r *vigilv1.ReportTermin
 // DrainSelf drains the host by the word of its own agentd. Unlike a human's drain it
 // ends with the host's good-bye.
 func (h *hostAgent) DrainSelf(ctx context.Context, r *vigilv1.DrainSelfRequest) (*vigilv1.DrainSelfResponse, error) {
-	return idempotent(ctx, h.core, r, h.drainSelfCmd, func(*fsm.Outcome) *vigilv1.DrainSelfResponse {
+	return idempotent(ctx, h.core, r, h.drainSelfCmd, func(*noun.Outcome) *vigilv1.DrainSelfResponse {
 		return &vigilv1.DrainSelfResponse{}
 	})
 }
@@ -117,7 +118,7 @@ func (h *hostAgent) drainSelfCmd(r *vigilv1.DrainSelfRequest) (fsm.Command, erro
 		case host == nil:
 			return notFound(fmt.Sprintf("Host %s is not registered; there is nothing to drain.", quote(r.GetKey())))
 		case host.Boot != r.GetBoot():
-			return &problem{code: fsm.Superseded.String(), text: fmt.Sprintf("Host %s has registered with another boot id since.", host.Name)}
+			return &problem{code: noun.Superseded.String(), text: fmt.Sprintf("Host %s has registered with another boot id since.", host.Name)}
 		}
 		cmd.Host = host.ID
 		return nil

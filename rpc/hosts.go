@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -27,12 +28,12 @@ type hosts struct {
 	count atomic.Int64
 
 	mu      sync.Mutex
-	streams map[fsm.HostID]*hostStream
+	streams map[noun.HostID]*hostStream
 }
 
 // hostStream is one host's stream.
 type hostStream struct {
-	host  fsm.HostID
+	host  noun.HostID
 	boot  string
 	kick  chan struct{} // orders may have changed; one fits
 	out   chan *vigilv1.ServerMessage
@@ -46,10 +47,10 @@ type hostStream struct {
 	logs map[uint64]*logRequest
 }
 
-func newHosts() *hosts { return &hosts{streams: map[fsm.HostID]*hostStream{}} }
+func newHosts() *hosts { return &hosts{streams: map[noun.HostID]*hostStream{}} }
 
 // applied is called after an entry that changed orders of these hosts.
-func (h *hosts) applied(ids []fsm.HostID) {
+func (h *hosts) applied(ids []noun.HostID) {
 	if len(ids) == 0 || h.count.Load() == 0 {
 		return
 	}
@@ -80,7 +81,7 @@ func (s *hostStream) poke() {
 
 // silence tells how long the host has said nothing on its stream here; false when
 // it holds none here.
-func (h *hosts) silence(id fsm.HostID) (time.Duration, bool) {
+func (h *hosts) silence(id noun.HostID) (time.Duration, bool) {
 	s := h.find(id)
 	if s == nil {
 		return 0, false
@@ -92,7 +93,7 @@ func (s *hostStream) silence() time.Duration {
 	return time.Since(s.start) - time.Duration(s.heard.Load())
 }
 
-func (h *hosts) find(id fsm.HostID) *hostStream {
+func (h *hosts) find(id noun.HostID) *hostStream {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.streams[id]
@@ -137,7 +138,7 @@ func (h *hostAgent) Stream(gs grpc.BidiStreamingServer[vigilv1.HostMessage, vigi
 	if err := h.recognize(ctx, hello); err != nil {
 		return err
 	}
-	s := &hostStream{host: fsm.HostID(hello.GetHost()), boot: hello.GetBoot(), stop: cancel, start: time.Now(),
+	s := &hostStream{host: noun.HostID(hello.GetHost()), boot: hello.GetBoot(), stop: cancel, start: time.Now(),
 		kick: make(chan struct{}, 1), out: make(chan *vigilv1.ServerMessage, streamOut), gone: make(chan struct{}),
 		logs: map[uint64]*logRequest{}}
 	h.hosts.enter(s)
@@ -192,7 +193,7 @@ func stopping() error {
 // just registered with the leader: then it catches up first.
 func (h *hostAgent) recognize(ctx context.Context, hello *vigilv1.Hello) error {
 	check := func() error {
-		return read(h.core, func(st *fsm.View) error { return knows(st, fsm.HostID(hello.GetHost()), hello.GetBoot()) })
+		return read(h.core, func(st *fsm.View) error { return knows(st, noun.HostID(hello.GetHost()), hello.GetBoot()) })
 	}
 	if check() == nil {
 		return nil
@@ -206,12 +207,12 @@ func (h *hostAgent) recognize(ctx context.Context, hello *vigilv1.Hello) error {
 }
 
 // knows tells why a host's stream cannot be served, nil when it can.
-func knows(st *fsm.View, id fsm.HostID, boot string) error {
+func knows(st *fsm.View, id noun.HostID, boot string) error {
 	switch host := st.Host(id); {
 	case host == nil:
 		return notFound(fmt.Sprintf("Host %d is not registered; register again.", id))
 	case host.Boot != boot:
-		return &problem{code: fsm.HostInUse.String(), text: fmt.Sprintf(
+		return &problem{code: noun.HostInUse.String(), text: fmt.Sprintf(
 			"Host %s runs under another boot id; register again, and give a cloned machine its own id.", host.Name)}
 	}
 	return nil
@@ -250,7 +251,7 @@ func (h *hostAgent) serve(ctx context.Context, gs grpc.BidiStreamingServer[vigil
 			return err
 		case <-ctx.Done():
 			if gs.Context().Err() == nil {
-				return &problem{code: fsm.Conflict.String(), text: "The host has opened a newer stream to this server."}
+				return &problem{code: noun.Conflict.String(), text: "The host has opened a newer stream to this server."}
 			}
 			return ctx.Err()
 		case <-h.stop:
@@ -304,8 +305,8 @@ func (h *hostAgent) orders(s *hostStream) (out *vigilv1.Orders, err error) {
 	return out, err
 }
 
-func convertOrder(st *fsm.View, a *fsm.Agent) *vigilv1.Order {
-	if a == nil || a.OpenOrder() == fsm.NoOrder {
+func convertOrder(st *fsm.View, a *noun.Agent) *vigilv1.Order {
+	if a == nil || a.OpenOrder() == noun.NoOrder {
 		return nil
 	}
 	o := &vigilv1.Order{Kind: a.OpenOrder().String(), Agent: uint32(a.ID), AgentName: a.Name,

@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -18,7 +18,7 @@ type hostSide struct {
 }
 
 // connect registers host h1 and opens its stream to server i.
-func (w *world) connect(t *testing.T, i int) (*hostSide, fsm.HostID) {
+func (w *world) connect(t *testing.T, i int) (*hostSide, noun.HostID) {
 	t.Helper()
 	if _, err := w.fleet(0).ApplyRoom(within(t), &vigilv1.ApplyRoomRequest{Room: "demo", Roles: []*vigilv1.RoleSpec{
 		{Name: "builder", Runner: "sh", Params: map[string]string{"file": "a"}}}}); err != nil {
@@ -28,7 +28,7 @@ func (w *world) connect(t *testing.T, i int) (*hostSide, fsm.HostID) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w.stream(t, within(t), i, reg.GetHost()), fsm.HostID(reg.GetHost())
+	return w.stream(t, within(t), i, reg.GetHost()), noun.HostID(reg.GetHost())
 }
 
 func (w *world) stream(t *testing.T, ctx context.Context, i int, host uint32) *hostSide {
@@ -221,7 +221,7 @@ func TestLogsOfAHostThatIsAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.order(t, "demo/builder", fsm.HostID(reg.GetHost()))
+	w.order(t, "demo/builder", noun.HostID(reg.GetHost()))
 	if err := ask(); code(err) != "unavailable" {
 		t.Fatalf("host without a stream: %v, want unavailable", err)
 	}

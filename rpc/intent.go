@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -23,8 +24,8 @@ func (f *fleet) UnparkAgent(ctx context.Context, r *vigilv1.UnparkAgentRequest) 
 }
 
 // agentAnswer answers with the agent as it is after the write.
-func agentAnswer(name string) func(*fsm.View, *fsm.Outcome) *vigilv1.Agent {
-	return func(st *fsm.View, out *fsm.Outcome) *vigilv1.Agent {
+func agentAnswer(name string) func(*fsm.View, *noun.Outcome) *vigilv1.Agent {
+	return func(st *fsm.View, out *noun.Outcome) *vigilv1.Agent {
 		if a := st.AgentByName(name); a != nil {
 			return convertAgent(st, a)
 		}
@@ -34,22 +35,22 @@ func agentAnswer(name string) func(*fsm.View, *fsm.Outcome) *vigilv1.Agent {
 
 // UnquarantineTask puts a QUARANTINED task back into its queue.
 func (f *fleet) UnquarantineTask(ctx context.Context, r *vigilv1.UnquarantineTaskRequest) (*vigilv1.Task, error) {
-	return write(ctx, f.core, r, unquarantineTaskCmd, func(st *fsm.View, out *fsm.Outcome) *vigilv1.Task {
-		return taskByID(st, fsm.TaskID(r.GetTask()), out)
+	return write(ctx, f.core, r, unquarantineTaskCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Task {
+		return taskByID(st, noun.TaskID(r.GetTask()), out)
 	})
 }
 
 // SetPause pauses or resumes everything, a room or an agent (law L9): nothing is
 // started and no new task is claimed; what runs goes on.
 func (f *fleet) SetPause(ctx context.Context, r *vigilv1.SetPauseRequest) (*vigilv1.SetPauseResponse, error) {
-	return write(ctx, f.core, r, setPauseCmd, func(_ *fsm.View, out *fsm.Outcome) *vigilv1.SetPauseResponse {
+	return write(ctx, f.core, r, setPauseCmd, func(_ *fsm.View, out *noun.Outcome) *vigilv1.SetPauseResponse {
 		return &vigilv1.SetPauseResponse{Rev: out.Rev}
 	})
 }
 
 // ReleaseBrake ends the mass-failure brake by a human's word.
 func (f *fleet) ReleaseBrake(ctx context.Context, r *vigilv1.ReleaseBrakeRequest) (*vigilv1.ReleaseBrakeResponse, error) {
-	return write(ctx, f.core, r, releaseBrakeCmd, func(*fsm.View, *fsm.Outcome) *vigilv1.ReleaseBrakeResponse {
+	return write(ctx, f.core, r, releaseBrakeCmd, func(*fsm.View, *noun.Outcome) *vigilv1.ReleaseBrakeResponse {
 		return &vigilv1.ReleaseBrakeResponse{}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -178,7 +179,7 @@ func TestRoleCarriesItsLimits(t *testing.T) {
 	}
 	w.nodes[0].Read(func(st *fsm.View) {
 		agent := *st.AgentByName("demo/builder")
-		agent.Order, agent.Proc = fsm.StartOrder, fsm.ProcOrdered
+		agent.Order, agent.Proc = noun.StartOrder, noun.ProcOrdered
 		if o := convertOrder(st, &agent); o.GetRunLimit().AsDuration() != 24*time.Hour {
 			t.Errorf("order %v lacks the run limit", o)
 		}
@@ -188,14 +189,14 @@ func TestRoleCarriesItsLimits(t *testing.T) {
 func TestExitReportsNameTheirKind(t *testing.T) {
 	for _, tc := range []struct {
 		r    *vigilv1.ReportExitRequest
-		kind fsm.ExitKind
+		kind noun.ExitKind
 	}{
-		{&vigilv1.ReportExitRequest{}, fsm.ExitNone},
-		{&vigilv1.ReportExitRequest{StartFailed: true}, fsm.ExitStartFailed},
-		{&vigilv1.ReportExitRequest{Ordered: true}, fsm.ExitOrdered},
-		{&vigilv1.ReportExitRequest{TimedOut: true}, fsm.ExitTimedOut},
-		{&vigilv1.ReportExitRequest{UsageLimit: true, RetryAfter: durationpb.New(time.Hour)}, fsm.ExitUsageLimit},
-		{&vigilv1.ReportExitRequest{Ordered: true, UsageLimit: true}, fsm.ExitOrdered}, // a report is never lost for saying too much
+		{&vigilv1.ReportExitRequest{}, noun.ExitNone},
+		{&vigilv1.ReportExitRequest{StartFailed: true}, noun.ExitStartFailed},
+		{&vigilv1.ReportExitRequest{Ordered: true}, noun.ExitOrdered},
+		{&vigilv1.ReportExitRequest{TimedOut: true}, noun.ExitTimedOut},
+		{&vigilv1.ReportExitRequest{UsageLimit: true, RetryAfter: durationpb.New(time.Hour)}, noun.ExitUsageLimit},
+		{&vigilv1.ReportExitRequest{Ordered: true, UsageLimit: true}, noun.ExitOrdered}, // a report is never lost for saying too much
 	} {
 		tc.r.Host, tc.r.Agent, tc.r.Incarnation = 1, 1, 1
 		cmd, err := reportExitCmd(tc.r)

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -166,7 +167,7 @@ func (f *fleet) AgentLogs(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingSe
 }
 
 // whereabouts says on which host the agent's output lies.
-func (l *logRelay) whereabouts(name string) (a fsm.AgentID, host fsm.HostID, hostName string, err error) {
+func (l *logRelay) whereabouts(name string) (a noun.AgentID, host noun.HostID, hostName string, err error) {
 	l.reader.Read(func(st *fsm.View) {
 		agent := st.AgentByName(name)
 		if agent == nil {

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -21,11 +22,11 @@ type mailbox struct {
 
 // SendMail sends a mail to an agent, a role or a room.
 func (m *mailbox) SendMail(ctx context.Context, r *vigilv1.SendMailRequest) (*vigilv1.SendMailResponse, error) {
-	return write(ctx, m.core, r, sendMailCmd, func(st *fsm.View, out *fsm.Outcome) *vigilv1.SendMailResponse {
+	return write(ctx, m.core, r, sendMailCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.SendMailResponse {
 		resp := &vigilv1.SendMailResponse{Note: sentence(out.Detail)}
 		for i := range out.Count {
 			resp.Mails = append(resp.Mails, uint64(out.Mail)+uint64(i))
-			if first := st.Mail(out.Mail + fsm.MailID(i)); first != nil && resp.GetThread() == 0 {
+			if first := st.Mail(out.Mail + noun.MailID(i)); first != nil && resp.GetThread() == 0 {
 				resp.Thread = uint64(first.Thread)
 			}
 		}
@@ -51,7 +52,7 @@ func (m *mailbox) ReadMail(ctx context.Context, r *vigilv1.ReadMailRequest) (*vi
 		}
 	}
 	return write(ctx, m.core, r, func(*vigilv1.ReadMailRequest) (fsm.Command, error) { return cmd, nil },
-		func(st *fsm.View, out *fsm.Outcome) *vigilv1.ReadMailResponse {
+		func(st *fsm.View, out *noun.Outcome) *vigilv1.ReadMailResponse {
 			resp := &vigilv1.ReadMailResponse{Unread: uint32(st.Unread(out.Agent))}
 			for _, x := range st.MailDelivery(out.Agent, out.Rev) {
 				resp.Mails = append(resp.Mails, convertMail(st, x, true))
@@ -63,12 +64,12 @@ func (m *mailbox) ReadMail(ctx context.Context, r *vigilv1.ReadMailRequest) (*vi
 // nothingFor tells that this server knows of no mail that the life could be given.
 func (m *mailbox) nothingFor(sp *fsm.Speaker) bool {
 	n, no := m.unread(sp)
-	return n == 0 && no.Code == fsm.OK
+	return n == 0 && no.Code == noun.OK
 }
 
 // AckMail says that the agent has taken note of a mail.
 func (m *mailbox) AckMail(ctx context.Context, r *vigilv1.AckMailRequest) (*vigilv1.AckMailResponse, error) {
-	return write(ctx, m.core, r, ackMailCmd, func(_ *fsm.View, out *fsm.Outcome) *vigilv1.AckMailResponse {
+	return write(ctx, m.core, r, ackMailCmd, func(_ *fsm.View, out *noun.Outcome) *vigilv1.AckMailResponse {
 		return &vigilv1.AckMailResponse{Applied: out.Count == 0}
 	})
 }
@@ -79,7 +80,7 @@ func (m *mailbox) GetMail(_ context.Context, r *vigilv1.GetMailRequest) (*vigilv
 		return nil, invalid("mail is missing; give the number that `vigil mail inbox` shows.")
 	}
 	out := read(m.core, func(st *fsm.View) *vigilv1.Mail {
-		if x := st.Mail(fsm.MailID(r.GetMail())); x != nil {
+		if x := st.Mail(noun.MailID(r.GetMail())); x != nil {
 			return convertMail(st, x, true)
 		}
 		return nil
@@ -103,7 +104,7 @@ func (m *mailbox) ListMail(ctx context.Context, r *vigilv1.ListMailRequest) (*vi
 		return nil, c.err
 	}
 	resp := &vigilv1.ListMailResponse{}
-	for at := fsm.MailID(r.GetAfter()); ; {
+	for at := noun.MailID(r.GetAfter()); ; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -137,7 +138,7 @@ func (m *mailbox) ListMail(ctx context.Context, r *vigilv1.ListMailRequest) (*vi
 }
 
 // mailSource gives the smallest list that has everything that is asked for.
-func mailSource(st *fsm.View, r *vigilv1.ListMailRequest, at fsm.MailID) (list iter.Seq[*fsm.Mail], room fsm.RoomID, err error) {
+func mailSource(st *fsm.View, r *vigilv1.ListMailRequest, at noun.MailID) (list iter.Seq[*noun.Mail], room noun.RoomID, err error) {
 	if r.GetRoom() != "" {
 		rm := st.Room(r.GetRoom())
 		if rm == nil {
@@ -158,7 +159,7 @@ func mailSource(st *fsm.View, r *vigilv1.ListMailRequest, at fsm.MailID) (list i
 	return st.Mails(at), room, nil
 }
 
-func wantsMail(st *fsm.View, r *vigilv1.ListMailRequest, x *fsm.Mail) bool {
+func wantsMail(st *fsm.View, r *vigilv1.ListMailRequest, x *noun.Mail) bool {
 	switch {
 	case r.GetFrom() != "" && x.From != r.GetFrom(),
 		r.GetUnacknowledged() && x.State.Closed(),
@@ -168,7 +169,7 @@ func wantsMail(st *fsm.View, r *vigilv1.ListMailRequest, x *fsm.Mail) bool {
 	return true
 }
 
-func convertMail(st *fsm.View, x *fsm.Mail, withBody bool) *vigilv1.Mail {
+func convertMail(st *fsm.View, x *noun.Mail, withBody bool) *vigilv1.Mail {
 	out := &vigilv1.Mail{
 		Id: uint64(x.ID), From: x.From, FromIncarnation: incName(x.FromInc), To: agentName(st, x.To), Subject: x.Subject,
 		Kind: x.Kind, Priority: x.Priority.String(), Thread: uint64(x.Thread), ReplyTo: uint64(x.ReplyTo), SentAt: wall(x.SentWall),
@@ -184,7 +185,7 @@ func convertMail(st *fsm.View, x *fsm.Mail, withBody bool) *vigilv1.Mail {
 func sendMailCmd(r *vigilv1.SendMailRequest) (fsm.Command, error) {
 	var c checks
 	cmd := fsm.SendMail{From: r.GetFrom(), To: r.GetTo(), Subject: r.GetSubject(), Body: r.GetBody(), Kind: r.GetKind(),
-		Thread: fsm.MailID(r.GetThread()), ReplyTo: fsm.MailID(r.GetReplyTo()), NoQueue: r.Queue != nil && !r.GetQueue()}
+		Thread: noun.MailID(r.GetThread()), ReplyTo: noun.MailID(r.GetReplyTo()), NoQueue: r.Queue != nil && !r.GetQueue()}
 	switch {
 	case r.GetSpeaker() != nil && r.GetFrom() != "":
 		c.fail("speaker and from exclude each other; an agent speaks for itself.")
@@ -200,7 +201,7 @@ func sendMailCmd(r *vigilv1.SendMailRequest) (fsm.Command, error) {
 	c.line("subject", r.GetSubject(), fsm.MaxMailSubject)
 	c.text("body", r.GetBody(), fsm.MaxMailBody)
 	c.optionalName("kind", r.GetKind())
-	cmd.Priority = fsm.MailPriority(c.word("priority", r.GetPriority(), fsm.MailPriorityNames()))
+	cmd.Priority = noun.MailPriority(c.word("priority", r.GetPriority(), noun.MailPriorityNames()))
 	if r.GetSubject() == "" && r.GetBody() == "" {
 		c.fail("subject and body are both missing; a mail needs at least one of them.")
 	}
@@ -218,7 +219,7 @@ func readMailCmd(r *vigilv1.ReadMailRequest) (fsm.ReadMail, error) {
 
 func ackMailCmd(r *vigilv1.AckMailRequest) (fsm.Command, error) {
 	var c checks
-	cmd := fsm.AckMail{Speaker: c.speaking(r.GetSpeaker(), false), Mail: fsm.MailID(r.GetMail())}
+	cmd := fsm.AckMail{Speaker: c.speaking(r.GetSpeaker(), false), Mail: noun.MailID(r.GetMail())}
 	if r.GetMail() == 0 {
 		c.fail("mail is missing; give the number that came with it.")
 	}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -234,7 +235,7 @@ func TestReadingNothingIsNoWrite(t *testing.T) {
 func TestI68AcknowledgedMailIsNotGivenAgain(t *testing.T) {
 	w := start(t, 2)
 	w.advance(time.Minute)
-	if err := w.do(fsm.ApplyRoom{Room: "demo", Roles: []fsm.RoleSpec{{Name: "builder", TTL: 24 * time.Hour}}, By: "test"}); err != nil {
+	if err := w.do(fsm.ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{{Name: "builder", TTL: 24 * time.Hour}}, By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	me := w.join("demo/builder")

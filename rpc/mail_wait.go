@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -19,16 +20,16 @@ type mailWaits struct {
 	count atomic.Int64
 
 	mu      sync.Mutex
-	waiting map[fsm.AgentID]map[chan struct{}]struct{}
+	waiting map[noun.AgentID]map[chan struct{}]struct{}
 }
 
 func newMailWaits() *mailWaits {
-	return &mailWaits{waiting: map[fsm.AgentID]map[chan struct{}]struct{}{}}
+	return &mailWaits{waiting: map[noun.AgentID]map[chan struct{}]struct{}{}}
 }
 
 // enter gives a channel that gets a value when the agent has something to read, until
 // leave is called.
-func (w *mailWaits) enter(id fsm.AgentID) (woken <-chan struct{}, leave func()) {
+func (w *mailWaits) enter(id noun.AgentID) (woken <-chan struct{}, leave func()) {
 	ch := make(chan struct{}, 1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,7 +50,7 @@ func (w *mailWaits) enter(id fsm.AgentID) (woken <-chan struct{}, leave func()) 
 }
 
 // applied is called after every entry with the agents that got something to read.
-func (w *mailWaits) applied(agents []fsm.AgentID) {
+func (w *mailWaits) applied(agents []noun.AgentID) {
 	if len(agents) == 0 || w.count.Load() == 0 {
 		return
 	}
@@ -88,12 +89,12 @@ func (m *mailbox) WaitMail(ctx context.Context, r *vigilv1.WaitMailRequest) (*vi
 	if limit == 0 {
 		limit = time.Minute
 	}
-	if _, no := m.unread(&sp); no.Code != fsm.OK {
+	if _, no := m.unread(&sp); no.Code != noun.OK {
 		if _, err := m.fwd.catchUp(ctx); err != nil {
 			return nil, err
 		}
 	}
-	id := read(m.core, func(st *fsm.View) (id fsm.AgentID) {
+	id := read(m.core, func(st *fsm.View) (id noun.AgentID) {
 		if a := st.AgentByName(sp.Agent); a != nil {
 			id = a.ID
 		}
@@ -112,7 +113,7 @@ func (m *mailbox) park(ctx context.Context, sp *fsm.Speaker, woken <-chan struct
 	for {
 		n, no := m.unread(sp)
 		switch {
-		case no.Code != fsm.OK:
+		case no.Code != noun.OK:
 			return nil, refusal(&no)
 		case n > 0 || time.Until(end) <= 0:
 			return &vigilv1.WaitMailResponse{Unread: uint32(n)}, nil
@@ -130,7 +131,7 @@ func (m *mailbox) park(ctx context.Context, sp *fsm.Speaker, woken <-chan struct
 	}
 }
 
-func (m *mailbox) unread(sp *fsm.Speaker) (n int, no fsm.Outcome) {
+func (m *mailbox) unread(sp *fsm.Speaker) (n int, no noun.Outcome) {
 	m.reader.Read(func(st *fsm.View) { n, no = st.MailFor(sp) })
 	return n, no
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -56,7 +57,7 @@ func (f *fleet) nudge(ctx context.Context, r *vigilv1.NudgeAgentRequest, n *nudg
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), nudgeLimit)
 	defer cancel()
 	repeated := false
-	g, err := write(ctx, f.core, r, noteNudgeCmd, func(st *fsm.View, out *fsm.Outcome) *vigilv1.Agent {
+	g, err := write(ctx, f.core, r, noteNudgeCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Agent {
 		repeated = out.Repeated()
 		return agentAnswer(r.GetAgent())(st, out)
 	})
@@ -77,7 +78,7 @@ func (f *fleet) nudge(ctx context.Context, r *vigilv1.NudgeAgentRequest, n *nudg
 // doubt is the error when a host may have typed something, or not. It is no error that
 // callers repeat by themselves.
 func doubt(why string) *problem {
-	return &problem{code: fsm.Conflict.String(), text: fmt.Sprintf(
+	return &problem{code: noun.Conflict.String(), text: fmt.Sprintf(
 		"The text may have been typed or not: %s. Look at the terminal with `vigil agent screen` before you type it again.", why)}
 }
 
@@ -136,7 +137,7 @@ func (l *nudges) begin(key nudgeKey) (n *nudge, mine bool) {
 func (l *nudges) end(key nudgeKey, n *nudge, g *vigilv1.Agent, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n.agent, n.err, n.final = g, err, n.noted && (err == nil || asProblem(err).code == fsm.Conflict.String())
+	n.agent, n.err, n.final = g, err, n.noted && (err == nil || asProblem(err).code == noun.Conflict.String())
 	close(n.done)
 	switch {
 	case !n.noted:

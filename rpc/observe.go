@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/peer"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // observer is the outermost interceptor: it counts, writes the access line, turns
@@ -64,7 +64,7 @@ func (o *observer) panicked(full string, v any) error {
 // done counts and logs one answer and gives its error the form of the wire. Lines
 // hold no text of tasks and no token: method, code and time are all there is.
 func (o *observer) done(ctx context.Context, full string, began time.Time, err error) error {
-	code := fsm.OK.String()
+	code := noun.OK.String()
 	var p *problem
 	if err != nil {
 		p = asProblem(err)

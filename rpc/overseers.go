@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -27,14 +28,14 @@ func (o *overseers) ListOverseers(_ context.Context, r *vigilv1.ListOverseersReq
 		return nil, c.err
 	}
 	return read(o.core, func(st *fsm.View) *vigilv1.ListOverseersResponse {
-		var all []*fsm.Agent
+		var all []*noun.Agent
 		for id := range st.Overseers(0) {
 			a := st.Agent(id)
 			if a.Name > r.GetAfter() && (r.GetRoom() == "" || st.RoomByID(a.Room).Name == r.GetRoom()) {
 				all = append(all, a)
 			}
 		}
-		slices.SortFunc(all, func(a, b *fsm.Agent) int { return cmp.Compare(a.Name, b.Name) })
+		slices.SortFunc(all, func(a, b *noun.Agent) int { return cmp.Compare(a.Name, b.Name) })
 		out := &vigilv1.ListOverseersResponse{}
 		for _, a := range all[:min(len(all), limit)] {
 			out.Overseers = append(out.Overseers, convertOverseer(st, a))
@@ -60,7 +61,7 @@ func (o *overseers) GetOverseer(_ context.Context, r *vigilv1.GetOverseerRequest
 			err = noAgent(st, r.GetAgent())
 			return nil
 		case st.Overseer(a) == nil:
-			err = &problem{code: fsm.Conflict.String(), text: fmt.Sprintf("%s is no overseer; its role needs `overseer:` in the room file.", a.Name)}
+			err = &problem{code: noun.Conflict.String(), text: fmt.Sprintf("%s is no overseer; its role needs `overseer:` in the room file.", a.Name)}
 			return nil
 		}
 		return convertOverseer(st, a)
@@ -81,13 +82,13 @@ func (o *overseers) ReportPatrol(ctx context.Context, r *vigilv1.ReportPatrolReq
 // HandOver leaves a mail to the next life and has it started. What the mail says is in no
 // log line and no event.
 func (o *overseers) HandOver(ctx context.Context, r *vigilv1.HandOverRequest) (*vigilv1.HandOverResponse, error) {
-	return write(ctx, o.core, r, handOverCmd, func(_ *fsm.View, out *fsm.Outcome) *vigilv1.HandOverResponse {
+	return write(ctx, o.core, r, handOverCmd, func(_ *fsm.View, out *noun.Outcome) *vigilv1.HandOverResponse {
 		return &vigilv1.HandOverResponse{Mail: uint64(out.Mail)}
 	})
 }
 
-func shownOverseer(name string) func(*fsm.View, *fsm.Outcome) *vigilv1.OverseerStatus {
-	return func(st *fsm.View, _ *fsm.Outcome) *vigilv1.OverseerStatus {
+func shownOverseer(name string) func(*fsm.View, *noun.Outcome) *vigilv1.OverseerStatus {
+	return func(st *fsm.View, _ *noun.Outcome) *vigilv1.OverseerStatus {
 		if a := st.AgentByName(name); a != nil && st.Overseer(a) != nil {
 			return convertOverseer(st, a)
 		}
@@ -121,7 +122,7 @@ func handOverCmd(r *vigilv1.HandOverRequest) (fsm.Command, error) {
 }
 
 // convertOverseer shows an overseer; nil: the agent is none.
-func convertOverseer(st *fsm.View, a *fsm.Agent) *vigilv1.OverseerStatus {
+func convertOverseer(st *fsm.View, a *noun.Agent) *vigilv1.OverseerStatus {
 	spec, c := st.Overseer(a), a.Notes().Chain
 	if spec == nil || c == nil {
 		return nil
@@ -136,7 +137,7 @@ func convertOverseer(st *fsm.View, a *fsm.Agent) *vigilv1.OverseerStatus {
 	switch {
 	case f.Dead:
 		out.Session = "dead"
-	case a.Proc == fsm.ProcOrdered:
+	case a.Proc == noun.ProcOrdered:
 		out.Session = "starting"
 	}
 	if c.Inc == a.Inc {
@@ -151,7 +152,7 @@ func convertOverseer(st *fsm.View, a *fsm.Agent) *vigilv1.OverseerStatus {
 	default:
 		out.NextLook = left
 	}
-	if c.By != fsm.ByNobody {
+	if c.By != noun.ByNobody {
 		out.Decision, out.DecidedBy, out.Decided = c.Decision.String(), c.By.String(), durationpb.New(now.Sub(c.DecidedAt))
 		out.Facts, out.Degraded, out.Act, out.Reason = c.Facts, c.Degraded, c.Act, c.Why
 	}
@@ -159,16 +160,16 @@ func convertOverseer(st *fsm.View, a *fsm.Agent) *vigilv1.OverseerStatus {
 }
 
 // overseerSpec validates what makes a role one of overseers.
-func (c *checks) overseerSpec(at string, o *vigilv1.OverseerSpec) []fsm.OverseerSpec {
+func (c *checks) overseerSpec(at string, o *vigilv1.OverseerSpec) []noun.OverseerSpec {
 	if o == nil {
 		return nil
 	}
 	c.optionalName(at+"overseer.triage", o.GetTriage())
-	return []fsm.OverseerSpec{{Triage: o.GetTriage(), HandoffAfter: o.GetHandoffAfter(),
+	return []noun.OverseerSpec{{Triage: o.GetTriage(), HandoffAfter: o.GetHandoffAfter(),
 		Fresh: c.duration(at+"overseer.fresh", o.GetFresh()), Stale: c.duration(at+"overseer.stale", o.GetStale())}}
 }
 
-func convertOverseerSpec(s *fsm.RoleSpec) *vigilv1.OverseerSpec {
+func convertOverseerSpec(s *noun.RoleSpec) *vigilv1.OverseerSpec {
 	if len(s.Overseer) == 0 {
 		return nil
 	}

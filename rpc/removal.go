@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -17,7 +18,7 @@ const (
 )
 
 // knowsOf counts the addresses that a host has said it knows.
-func knowsOf(h *fsm.Host, addrs []string) (n int) {
+func knowsOf(h *noun.Host, addrs []string) (n int) {
 	for _, addr := range addrs {
 		if slices.Contains(h.Servers, addr) {
 			n++
@@ -68,7 +69,7 @@ func (c *clusterService) followed(servers []*vigilv1.Server, without string) boo
 	followed := true
 	c.reader.Read(func(st *fsm.View) {
 		for h := range st.Hosts() {
-			reached := h.State == fsm.HostReady || h.State == fsm.HostReturning
+			reached := h.State == noun.HostReady || h.State == noun.HostReturning
 			if reached && voters > 0 && len(h.Servers) > 0 && 2*knowsOf(h, addrs) <= voters {
 				followed = false
 				return

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // Writer takes writes. On a server that does not lead, all of them return
@@ -13,10 +14,10 @@ import (
 // may or may not be in the log. What is still fresh of a request's Word goes into its
 // entry. Safe for concurrent use.
 type Writer interface {
-	Submit(ctx context.Context, req fsm.Request) (fsm.Outcome, error)
+	Submit(ctx context.Context, req fsm.Request) (noun.Outcome, error)
 	// SubmitAll fills out, which is as long as reqs, in order.
-	SubmitAll(ctx context.Context, reqs []fsm.Request, out []fsm.Outcome) error
-	Beat(ctx context.Context, beats fsm.HostBeats) (fsm.BeatAnswer, error)
+	SubmitAll(ctx context.Context, reqs []fsm.Request, out []noun.Outcome) error
+	Beat(ctx context.Context, beats fsm.HostBeats) (noun.BeatAnswer, error)
 }
 
 // Reader gives access to the replicated state. Safe for concurrent use.
@@ -29,7 +30,7 @@ type Reader interface {
 	Leader() Leader
 	// Subscribe is called before Run; fn is called after each applied entry,
 	// outside the lock, and must not block.
-	Subscribe(fn func(fsm.Effects))
+	Subscribe(fn func(noun.Effects))
 }
 
 // Leader says who leads, as far as this server knows. The zero value: nobody.

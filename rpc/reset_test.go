@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -30,7 +31,7 @@ func (w *world) install(i int) {
 	last := st.LastEvent()
 	n.mu.Unlock()
 	for _, fn := range n.subs {
-		fn(fsm.Effects{Reset: true, LastEvent: last})
+		fn(noun.Effects{Reset: true, LastEvent: last})
 	}
 }
 

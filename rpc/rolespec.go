@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -15,8 +15,8 @@ func startWords() []string   { return []string{"always", "on_demand"} }
 func proofWords() []string   { return []string{"process", "agent"} }
 func policyWords() []string  { return []string{"fenced", "fast"} }
 
-func desiredName(d fsm.Desired) string { return desiredWords()[d] }
-func proofName(p fsm.Proof) string     { return proofWords()[p] }
+func desiredName(d noun.Desired) string { return desiredWords()[d] }
+func proofName(p noun.Proof) string     { return proofWords()[p] }
 
 // word finds s among words; the empty word is the first.
 func (c *checks) word(field, s string, words []string) int {
@@ -33,7 +33,7 @@ func (c *checks) word(field, s string, words []string) int {
 	return 0
 }
 
-func convertSpec(s *fsm.RoleSpec) *vigilv1.RoleSpec {
+func convertSpec(s *noun.RoleSpec) *vigilv1.RoleSpec {
 	return &vigilv1.RoleSpec{
 		Name: s.Name, Runner: s.Runner, Replicas: s.Replicas,
 		Desired: desiredName(s.Desired), Start: startWords()[s.Start],
@@ -48,12 +48,12 @@ func convertSpec(s *fsm.RoleSpec) *vigilv1.RoleSpec {
 }
 
 // convertHealth names the preset that the role's figures are those of, if any.
-func convertHealth(s *fsm.RoleSpec) *vigilv1.HealthSpec {
+func convertHealth(s *noun.RoleSpec) *vigilv1.HealthSpec {
 	if s.HealthEvery == 0 {
 		return nil
 	}
 	out := &vigilv1.HealthSpec{Every: lasting(s.HealthEvery), Missed: s.HealthMissed}
-	for _, p := range fsm.HealthPresets() {
+	for _, p := range noun.HealthPresets() {
 		if p.Every == s.HealthEvery && p.Missed == s.HealthMissed {
 			out.Preset = p.Name
 		}
@@ -80,7 +80,7 @@ func (c *checks) health(at string, h *vigilv1.HealthSpec) (every time.Duration, 
 	case h.GetPreset() == "":
 		return every, missed
 	}
-	for _, p := range fsm.HealthPresets() {
+	for _, p := range noun.HealthPresets() {
 		if p.Name != h.GetPreset() {
 			continue
 		}
@@ -95,7 +95,7 @@ func (c *checks) health(at string, h *vigilv1.HealthSpec) (every time.Duration, 
 
 func presetNames() string {
 	var names []string
-	for _, p := range fsm.HealthPresets() {
+	for _, p := range noun.HealthPresets() {
 		names = append(names, p.Name)
 	}
 	last := len(names) - 1
@@ -103,22 +103,22 @@ func presetNames() string {
 }
 
 // roleSpec validates one declared role.
-func (c *checks) roleSpec(i int, s *vigilv1.RoleSpec) fsm.RoleSpec {
+func (c *checks) roleSpec(i int, s *vigilv1.RoleSpec) noun.RoleSpec {
 	at := fmt.Sprintf("roles[%d]", i)
 	c.name(at+".name", s.GetName())
 	if s.GetName() != "" {
 		at = "role " + s.GetName() + ": "
 	}
 	c.optionalName(at+"runner", s.GetRunner())
-	if s.GetReplicas() > fsm.MaxReplicas {
-		c.fail("%sreplicas %d is too many; at most %d are allowed.", at, s.GetReplicas(), fsm.MaxReplicas)
+	if s.GetReplicas() > noun.MaxReplicas {
+		c.fail("%sreplicas %d is too many; at most %d are allowed.", at, s.GetReplicas(), noun.MaxReplicas)
 	}
-	out := fsm.RoleSpec{
+	out := noun.RoleSpec{
 		Name: s.GetName(), Runner: s.GetRunner(), Replicas: max(1, s.GetReplicas()),
-		Desired: fsm.Desired(c.word(at+"desired", s.GetDesired(), desiredWords())),
-		Start:   fsm.StartMode(c.word(at+"start", s.GetStart(), startWords())),
-		Proof:   fsm.Proof(c.word(at+"proof", s.GetProof(), proofWords())),
-		Policy:  fsm.Policy(c.word(at+"policy", s.GetPolicy(), policyWords())),
+		Desired: noun.Desired(c.word(at+"desired", s.GetDesired(), desiredWords())),
+		Start:   noun.StartMode(c.word(at+"start", s.GetStart(), startWords())),
+		Proof:   noun.Proof(c.word(at+"proof", s.GetProof(), proofWords())),
+		Policy:  noun.Policy(c.word(at+"policy", s.GetPolicy(), policyWords())),
 		Labels:  c.kvs(at+"labels", s.GetLabels()), Params: c.kvs(at+"params", s.GetParams()),
 		TTL:           c.duration(at+"ttl", s.GetTtl()),
 		AckLimit:      c.duration(at+"ack_limit", s.GetAckLimit()),
@@ -129,7 +129,7 @@ func (c *checks) roleSpec(i int, s *vigilv1.RoleSpec) fsm.RoleSpec {
 		AttemptLimit:  s.GetAttemptLimit(), KillLimit: s.GetKillLimit(),
 		TurnLimit: c.duration(at+"turn_limit", s.GetTurnLimit()),
 		RunLimit:  c.duration(at+"run_limit", s.GetRunLimit()),
-		Ladder:    fsm.LadderMode(c.word(at+"ladder", s.GetLadder(), fsm.LadderModeNames())),
+		Ladder:    noun.LadderMode(c.word(at+"ladder", s.GetLadder(), noun.LadderModeNames())),
 		Expect:    c.expect(at+"expect", s.GetExpect()),
 	}
 	out.HealthEvery, out.HealthMissed = c.health(at, s.GetHealth())

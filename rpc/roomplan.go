@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -26,9 +27,9 @@ func (f *fleet) dryApply(r *vigilv1.ApplyRoomRequest) (*vigilv1.Room, error) {
 		return nil, err
 	}
 	apply := cmd.(fsm.ApplyRoom)
-	var out fsm.Outcome
+	var out noun.Outcome
 	room := read(f.core, func(st *fsm.View) *vigilv1.Room {
-		if out = st.CheckRoom(&apply); out.Code != fsm.OK {
+		if out = st.CheckRoom(&apply); out.Code != noun.OK {
 			return nil
 		}
 		answer, was := &vigilv1.Room{Name: r.GetRoom()}, &vigilv1.RoomWatch{}
@@ -43,7 +44,7 @@ func (f *fleet) dryApply(r *vigilv1.ApplyRoomRequest) (*vigilv1.Room, error) {
 		}
 		return answer
 	})
-	if out.Code != fsm.OK {
+	if out.Code != noun.OK {
 		return nil, refusal(&out)
 	}
 	return room, nil
@@ -56,15 +57,15 @@ func (f *fleet) dryDelete(r *vigilv1.DeleteRoomRequest) (*vigilv1.DeleteRoomResp
 		return nil, err
 	}
 	remove := cmd.(fsm.DeleteRoom)
-	var out fsm.Outcome
+	var out noun.Outcome
 	answer := read(f.core, func(st *fsm.View) *vigilv1.DeleteRoomResponse {
-		if out = st.CheckDelete(&remove); out.Code != fsm.OK {
+		if out = st.CheckDelete(&remove); out.Code != noun.OK {
 			return nil
 		}
 		plan := st.PlanDelete(r.GetRoom())
 		return &vigilv1.DeleteRoomResponse{Pending: true, Plan: convertRoomPlan(st, &plan)}
 	})
-	if out.Code != fsm.OK {
+	if out.Code != noun.OK {
 		return nil, refusal(&out)
 	}
 	return answer, nil
@@ -92,7 +93,7 @@ func convertRolePlan(st *fsm.View, p *fsm.RolePlan) *vigilv1.RolePlan {
 			out.Kind = "changed"
 		}
 	}
-	for i, list := range [][]fsm.AgentID{p.Finishes, p.Ends} {
+	for i, list := range [][]noun.AgentID{p.Finishes, p.Ends} {
 		for _, id := range list {
 			a := st.Agent(id)
 			out.Agents = append(out.Agents, &vigilv1.AgentEnd{Agent: a.Name, Task: uint64(a.Task), Finishes: i == 0})

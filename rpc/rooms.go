@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -16,7 +17,7 @@ func (f *fleet) ApplyRoom(ctx context.Context, r *vigilv1.ApplyRoomRequest) (*vi
 	if r.GetDryRun() {
 		return f.dryApply(r)
 	}
-	return write(ctx, f.core, r, applyRoomCmd, func(st *fsm.View, out *fsm.Outcome) *vigilv1.Room {
+	return write(ctx, f.core, r, applyRoomCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Room {
 		if room := st.Room(r.GetRoom()); room != nil {
 			return convertRoom(st, room)
 		}
@@ -29,7 +30,7 @@ func (f *fleet) DeleteRoom(ctx context.Context, r *vigilv1.DeleteRoomRequest) (*
 	if r.GetDryRun() {
 		return f.dryDelete(r)
 	}
-	return write(ctx, f.core, r, deleteRoomCmd, func(st *fsm.View, _ *fsm.Outcome) *vigilv1.DeleteRoomResponse {
+	return write(ctx, f.core, r, deleteRoomCmd, func(st *fsm.View, _ *noun.Outcome) *vigilv1.DeleteRoomResponse {
 		return &vigilv1.DeleteRoomResponse{Pending: st.Room(r.GetRoom()) != nil}
 	})
 }

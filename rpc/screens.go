@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -15,22 +16,22 @@ func reportScreenCmd(r *vigilv1.ReportScreenRequest) (fsm.Command, error) {
 	var c checks
 	c.hostID(r.GetHost())
 	c.agentInc(r.GetAgent(), r.GetIncarnation())
-	kind := c.word("prompt", r.GetPrompt(), fsm.PromptNames())
-	return fsm.ReportScreen{Host: fsm.HostID(r.GetHost()), Agent: fsm.AgentID(r.GetAgent()), Inc: fsm.Incarnation(r.GetIncarnation()),
-		Kind: fsm.PromptKind(kind), Quiet: r.GetQuiet()}, c.err
+	kind := c.word("prompt", r.GetPrompt(), noun.PromptNames())
+	return fsm.ReportScreen{Host: noun.HostID(r.GetHost()), Agent: noun.AgentID(r.GetAgent()), Inc: noun.Incarnation(r.GetIncarnation()),
+		Kind: noun.PromptKind(kind), Quiet: r.GetQuiet()}, c.err
 }
 
 func reportTerminalsCmd(r *vigilv1.ReportTerminalsRequest) (fsm.Command, error) {
 	var c checks
 	c.hostID(r.GetHost())
 	c.boot(r.GetBoot())
-	cmd := fsm.ReportTerminals{Host: fsm.HostID(r.GetHost()), Boot: r.GetBoot(), Tool: factLine(r.GetTool(), fsm.MaxTool), Why: factText(r.GetWhy(), fsm.MaxReason)}
+	cmd := fsm.ReportTerminals{Host: noun.HostID(r.GetHost()), Boot: r.GetBoot(), Tool: factLine(r.GetTool(), noun.MaxTool), Why: factText(r.GetWhy(), noun.MaxReason)}
 	for _, list := range []struct {
 		field string
 		names []string
 		to    *[]string
 	}{{"runners", r.GetRunners(), &cmd.Runners}, {"watched", r.GetWatched(), &cmd.Watched}} {
-		c.atMost(list.field, len(list.names), fsm.MaxRoles)
+		c.atMost(list.field, len(list.names), noun.MaxRoles)
 		for _, name := range list.names {
 			c.name("runner", name)
 		}
@@ -42,9 +43,9 @@ func reportTerminalsCmd(r *vigilv1.ReportTerminalsRequest) (fsm.Command, error) 
 }
 
 // convertScreen tells what is seen of an agent; absent: nobody looks.
-func convertScreen(now fsm.Time, a *fsm.Agent) *vigilv1.ScreenState {
+func convertScreen(now noun.Time, a *noun.Agent) *vigilv1.ScreenState {
 	sc := a.Screen()
-	if sc == nil || sc.Kind == fsm.PromptUnknown {
+	if sc == nil || sc.Kind == noun.PromptUnknown {
 		return nil
 	}
 	return &vigilv1.ScreenState{Prompt: sc.Kind.String(), Shown: durationpb.New(now.Sub(sc.At)),

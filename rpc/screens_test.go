@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -16,7 +16,7 @@ func TestScreensAndTerminalsAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	host := w.register("k1", "h1")
-	a := w.order(t, "demo/builder", fsm.HostID(host))
+	a := w.order(t, "demo/builder", noun.HostID(host))
 	if _, err := w.host(0).AcceptOrder(within(t), &vigilv1.AcceptOrderRequest{Host: host, Boot: "b1", Agent: a.GetId(), Incarnation: a.GetIncarnationRaw()}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/test/bufconn"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -150,7 +150,7 @@ func (s *Server) openGateway(ctx context.Context, table *errorTable) error {
 }
 
 // applied is called after every entry, outside the replica's lock. Nothing here blocks.
-func (s *Server) applied(e fsm.Effects) {
+func (s *Server) applied(e noun.Effects) {
 	s.gate.applied()
 	s.stints.current()
 	if e.Reset {
@@ -169,7 +169,7 @@ func (s *Server) Addr() net.Addr { return s.cfg.Listener.Addr() }
 
 // StreamSilence tells how long a host has said nothing on its stream; false when it
 // holds no stream to this server. Safe for concurrent use.
-func (s *Server) StreamSilence(host fsm.HostID) (time.Duration, bool) { return s.hosts.silence(host) }
+func (s *Server) StreamSilence(host noun.HostID) (time.Duration, bool) { return s.hosts.silence(host) }
 
 // Run serves until ctx ends, then lets calls in flight end for StopGrace. It returns
 // nil after a stop that was asked for; nothing of the server is alive then.

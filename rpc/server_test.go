@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -255,12 +255,12 @@ func TestPanicsBecomeInternalErrors(t *testing.T) {
 }
 
 func TestRefusalsWithACodeKeepIt(t *testing.T) {
-	if p := asProblem(coded{}); p.code != fsm.Conflict.String() || p.text != "Two at once." {
+	if p := asProblem(coded{}); p.code != noun.Conflict.String() || p.text != "Two at once." {
 		t.Fatalf("got %+v", p)
 	}
 }
 
 type coded struct{}
 
-func (coded) Error() string  { return "two at once" }
-func (coded) Code() fsm.Code { return fsm.Conflict }
+func (coded) Error() string   { return "two at once" }
+func (coded) Code() noun.Code { return noun.Conflict }

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // Names of the metadata between servers and to clients.
@@ -86,7 +86,7 @@ func (st *stint) next(ctx context.Context, d time.Duration, stop <-chan struct{}
 	case <-st.over:
 	case <-t.C:
 	case <-stop:
-		return fsm.ErrStopping
+		return noun.ErrStopping
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -31,23 +32,23 @@ func (f *fleet) CreateTask(ctx context.Context, r *vigilv1.CreateTaskRequest) (*
 
 // CancelTask ends a task by a human's word.
 func (f *fleet) CancelTask(ctx context.Context, r *vigilv1.CancelTaskRequest) (*vigilv1.Task, error) {
-	return write(ctx, f.core, r, cancelTaskCmd, func(st *fsm.View, out *fsm.Outcome) *vigilv1.Task {
-		return taskByID(st, fsm.TaskID(r.GetTask()), out)
+	return write(ctx, f.core, r, cancelTaskCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Task {
+		return taskByID(st, noun.TaskID(r.GetTask()), out)
 	})
 }
 
 // RetryTask puts an ended task back into its queue.
 func (f *fleet) RetryTask(ctx context.Context, r *vigilv1.RetryTaskRequest) (*vigilv1.Task, error) {
-	return write(ctx, f.core, r, retryTaskCmd, func(st *fsm.View, out *fsm.Outcome) *vigilv1.Task {
-		return taskByID(st, fsm.TaskID(r.GetTask()), out)
+	return write(ctx, f.core, r, retryTaskCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Task {
+		return taskByID(st, noun.TaskID(r.GetTask()), out)
 	})
 }
 
-func taskAnswer(st *fsm.View, out *fsm.Outcome) *vigilv1.Task { return taskByID(st, out.Task, out) }
+func taskAnswer(st *fsm.View, out *noun.Outcome) *vigilv1.Task { return taskByID(st, out.Task, out) }
 
 // taskByID converts a task after a write; one that is gone by now (a repeated
 // write may be old) is answered with its number alone.
-func taskByID(st *fsm.View, id fsm.TaskID, out *fsm.Outcome) *vigilv1.Task {
+func taskByID(st *fsm.View, id noun.TaskID, out *noun.Outcome) *vigilv1.Task {
 	if t := st.Task(id); t != nil {
 		return summary(st, t)
 	}
@@ -61,7 +62,7 @@ func (f *fleet) GetTask(_ context.Context, r *vigilv1.GetTaskRequest) (*vigilv1.
 		return nil, c.err
 	}
 	out := read(f.core, func(st *fsm.View) *vigilv1.Task {
-		if t := st.Task(fsm.TaskID(r.GetTask())); t != nil {
+		if t := st.Task(noun.TaskID(r.GetTask())); t != nil {
 			return convertTask(st, t, true)
 		}
 		return nil
@@ -84,7 +85,7 @@ func noRoom(st *fsm.View, name string) error {
 	return notFound(fmt.Sprintf("Room %s does not exist; `vigil room list` shows the rooms, `vigil apply -f` creates one.", quote(name)))
 }
 
-func deletedBy(t *fsm.Tombstone) string {
+func deletedBy(t *noun.Tombstone) string {
 	text := ""
 	if t.By != "" {
 		text = " by " + t.By
@@ -94,12 +95,12 @@ func deletedBy(t *fsm.Tombstone) string {
 
 // taskFilter says which tasks a list wants.
 type taskFilter struct {
-	room   fsm.RoomID
+	room   noun.RoomID
 	role   string
 	states []vigilv1.TaskState
 }
 
-func (w *taskFilter) match(st *fsm.View, t *fsm.Task) bool {
+func (w *taskFilter) match(st *fsm.View, t *noun.Task) bool {
 	if w.room != 0 && t.Room != w.room {
 		return false
 	}
@@ -138,7 +139,7 @@ func (f *fleet) ListTasks(ctx context.Context, r *vigilv1.ListTasksRequest) (*vi
 		}
 	}
 	resp := &vigilv1.ListTasksResponse{}
-	for at := fsm.TaskID(r.GetAfter()); ; {
+	for at := noun.TaskID(r.GetAfter()); ; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -45,7 +46,7 @@ func (f *fleet) AtTerminal(ctx context.Context, r *vigilv1.AtTerminalRequest) (*
 	if c.typed("text", r.GetText()); c.err != nil {
 		return nil, c.err
 	}
-	s := f.logs.hosts.find(fsm.HostID(r.GetHost()))
+	s := f.logs.hosts.find(noun.HostID(r.GetHost()))
 	if s == nil {
 		return nil, &problem{code: codeUnavailable, text: "The host is connected to another server."}
 	}
@@ -55,14 +56,14 @@ func (f *fleet) AtTerminal(ctx context.Context, r *vigilv1.AtTerminalRequest) (*
 // Prod does at the terminal of one life what a rung of the ladder is: a nudge is typed, the
 // Enter or the interrupt key is pressed. The error says why nobody can have noticed; it takes
 // terminalLimit at most. Safe for concurrent use.
-func (s *Server) Prod(ctx context.Context, agent string, inc fsm.Incarnation, rung fsm.Rung) error {
+func (s *Server) Prod(ctx context.Context, agent string, inc noun.Incarnation, rung noun.Rung) error {
 	ask := &vigilv1.AtTerminalRequest{SparePrompt: true}
 	switch rung {
-	case fsm.RungNudge:
+	case noun.RungNudge:
 		ask.Text = nudgeText
-	case fsm.RungWake:
+	case noun.RungWake:
 		ask.Key = "enter"
-	case fsm.RungInterrupt:
+	case noun.RungInterrupt:
 		ask.Key = "interrupt"
 	default:
 		return fmt.Errorf("rung %s is nothing at a terminal", rung)
@@ -101,7 +102,7 @@ func (l *logRelay) terminal(ctx context.Context, name string, ask *vigilv1.AtTer
 	if err != nil {
 		return nil, err
 	}
-	screen.Host, screen.Incarnation = hostName, fsm.Incarnation(ask.GetIncarnation()).String()
+	screen.Host, screen.Incarnation = hostName, noun.Incarnation(ask.GetIncarnation()).String()
 	return screen, nil
 }
 
@@ -114,8 +115,8 @@ func (l *logRelay) life(name string, ask *vigilv1.AtTerminalRequest) (hostName s
 			return
 		}
 		h := st.Host(a.Host)
-		if a.Proc != fsm.ProcRunning || h == nil {
-			err = &problem{code: fsm.Conflict.String(), text: fmt.Sprintf("%s does not run on any host; `vigil agent explain %s` says why.", name, name)}
+		if a.Proc != noun.ProcRunning || h == nil {
+			err = &problem{code: noun.Conflict.String(), text: fmt.Sprintf("%s does not run on any host; `vigil agent explain %s` says why.", name, name)}
 			return
 		}
 		hostName, ask.Host, ask.Agent, ask.Incarnation = h.Name, uint32(h.ID), uint32(a.ID), uint64(a.Inc)
@@ -124,7 +125,7 @@ func (l *logRelay) life(name string, ask *vigilv1.AtTerminalRequest) (hostName s
 }
 
 func (l *logRelay) atHost(ctx context.Context, hostName string, ask *vigilv1.AtTerminalRequest) (*vigilv1.Screen, error) {
-	if s := l.hosts.find(fsm.HostID(ask.GetHost())); s != nil {
+	if s := l.hosts.find(noun.HostID(ask.GetHost())); s != nil {
 		return s.atTerminal(ctx, ask)
 	}
 	for _, addr := range l.others() {
@@ -167,7 +168,7 @@ func (s *hostStream) atTerminal(ctx context.Context, ask *vigilv1.AtTerminalRequ
 		case !ok:
 			return nil, &problem{code: codeUnavailable, text: "The screen is larger than a server takes; ask for fewer lines."}
 		case d.GetError() != "":
-			return nil, &problem{code: fsm.Conflict.String(), text: "Nothing was typed or seen: " + d.GetError() + "."}
+			return nil, &problem{code: noun.Conflict.String(), text: "Nothing was typed or seen: " + d.GetError() + "."}
 		}
 		return &vigilv1.Screen{Text: string(d.GetData())}, nil
 	case <-s.gone:

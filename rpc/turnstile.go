@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // mdWoken marks the claim of a waiter that was woken: it may be told from the
@@ -22,7 +23,7 @@ type turnstile struct {
 	reader Reader
 
 	mu    sync.Mutex // nothing is asked for under it
-	roles map[fsm.RoleID]*turns
+	roles map[noun.RoleID]*turns
 }
 
 // turns are the claims of one role.
@@ -32,12 +33,12 @@ type turns struct {
 }
 
 func newTurnstile(r Reader) *turnstile {
-	return &turnstile{reader: r, roles: map[fsm.RoleID]*turns{}}
+	return &turnstile{reader: r, roles: map[noun.RoleID]*turns{}}
 }
 
 // enter returns true when the claim should be submitted; then leave must follow.
 // False: nothing is left, as of the log index.
-func (t *turnstile) enter(ctx context.Context, role fsm.RoleID) (ok bool, index uint64, err error) {
+func (t *turnstile) enter(ctx context.Context, role noun.RoleID) (ok bool, index uint64, err error) {
 	for {
 		var pending int
 		t.reader.Read(func(st *fsm.View) { pending, index = st.Pending(role), st.LastIndex() })
@@ -67,7 +68,7 @@ func (t *turnstile) enter(ctx context.Context, role fsm.RoleID) (ok bool, index 
 
 // again looks once more from inside: the look that opened the way may be older than
 // a claim that has taken the last task and left.
-func (t *turnstile) again(role fsm.RoleID) (ok bool, index uint64, err error) {
+func (t *turnstile) again(role noun.RoleID) (ok bool, index uint64, err error) {
 	t.reader.Read(func(st *fsm.View) { ok, index = st.Pending(role) > 0, st.LastIndex() })
 	if !ok {
 		t.leave(role)
@@ -76,7 +77,7 @@ func (t *turnstile) again(role fsm.RoleID) (ok bool, index uint64, err error) {
 }
 
 // leave ends what enter allowed, after the outcome is in the state.
-func (t *turnstile) leave(role fsm.RoleID) {
+func (t *turnstile) leave(role noun.RoleID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	q := t.roles[role]

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -218,7 +219,7 @@ func TestHostRegistersAndReports(t *testing.T) {
 	if err != nil || reg.GetHost() == 0 || reg.GetTtl().AsDuration() <= 0 {
 		t.Fatalf("register: %v, %v", reg, err)
 	}
-	agent := w.order(t, "demo/builder", fsm.HostID(reg.GetHost()))
+	agent := w.order(t, "demo/builder", noun.HostID(reg.GetHost()))
 	acc, err := w.host(0).AcceptOrder(within(t), &vigilv1.AcceptOrderRequest{Host: reg.GetHost(), Boot: "b1",
 		Agent: agent.GetId(), Incarnation: agent.GetIncarnationRaw()})
 	if err != nil || acc.GetTtl().AsDuration() <= 0 {
@@ -248,7 +249,7 @@ func TestHostRegistersAndReports(t *testing.T) {
 }
 
 // order opens a start order as a duty would.
-func (w *world) order(t *testing.T, name string, host fsm.HostID) *vigilv1.Agent {
+func (w *world) order(t *testing.T, name string, host noun.HostID) *vigilv1.Agent {
 	t.Helper()
 	var cmd fsm.OrderStart
 	w.nodes[0].Read(func(st *fsm.View) {

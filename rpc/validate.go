@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // Limits of requests beyond those of fsm.
@@ -40,7 +41,7 @@ func (c *checks) fail(format string, args ...any) {
 
 // validName tells whether s matches [a-z0-9][a-z0-9_-]{0,63}.
 func validName(s string) bool {
-	if len(s) == 0 || len(s) > fsm.MaxName {
+	if len(s) == 0 || len(s) > noun.MaxName {
 		return false
 	}
 	for i := range len(s) {
@@ -134,7 +135,7 @@ func slotNumber(n string) bool {
 		}
 		v = v*10 + int(n[i]-'0')
 	}
-	return v >= 2 && v <= fsm.MaxReplicas
+	return v >= 2 && v <= noun.MaxReplicas
 }
 
 // text asks for valid UTF-8 of at most max bytes; more is too_large.
@@ -229,8 +230,8 @@ func (c *checks) duration(field string, d *durationpb.Duration) time.Duration {
 // expect is how long a task may take; 0: not said.
 func (c *checks) expect(field string, d *durationpb.Duration) time.Duration {
 	v := c.duration(field, d)
-	if err := fsm.CheckExpect(v); err != nil && c.err == nil {
-		c.fail("%s is %s; give %s to %d days.", field, v, fsm.MinExpect, int(fsm.MaxExpect.Hours()/24))
+	if err := noun.CheckExpect(v); err != nil && c.err == nil {
+		c.fail("%s is %s; give %s to %d days.", field, v, noun.MinExpect, int(noun.MaxExpect.Hours()/24))
 	}
 	return v
 }
@@ -247,7 +248,7 @@ func (c *checks) page(limit, otherwise uint32) int {
 }
 
 // kvs converts a map to sorted pairs.
-func (c *checks) kvs(field string, m map[string]string) []fsm.KV {
+func (c *checks) kvs(field string, m map[string]string) []noun.KV {
 	c.atMost(field, len(m), maxKVs)
 	if c.err != nil || len(m) == 0 {
 		return nil

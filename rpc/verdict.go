@@ -8,11 +8,12 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // judgedAgent is convertAgent with the verdict; leader tells whether somebody leads.
-func judgedAgent(st *fsm.View, a *fsm.Agent, leader bool) *vigilv1.Agent {
+func judgedAgent(st *fsm.View, a *noun.Agent, leader bool) *vigilv1.Agent {
 	out := convertAgent(st, a)
 	v := st.Verdict(a.ID, leader)
 	out.Verdict = convertVerdict(&v)
@@ -22,21 +23,21 @@ func judgedAgent(st *fsm.View, a *fsm.Agent, leader bool) *vigilv1.Agent {
 }
 
 // convertLadder tells what is done about a stuck agent; absent: it is not stuck.
-func convertLadder(st *fsm.View, id fsm.AgentID) *vigilv1.Ladder {
+func convertLadder(st *fsm.View, id noun.AgentID) *vigilv1.Ladder {
 	c := st.Climb(id)
-	if c.Rung == fsm.NoRung && c.Next == fsm.NoRung && c.Why == "" {
+	if c.Rung == noun.NoRung && c.Next == noun.NoRung && c.Why == "" {
 		return nil
 	}
 	out := &vigilv1.Ladder{Rung: c.Rung.String(), Steps: c.Steps, Next: c.Next.String(), Why: c.Why}
-	if c.Rung != fsm.NoRung {
+	if c.Rung != noun.NoRung {
 		out.Taken = durationpb.New(st.Clock().Sub(c.At))
 	}
-	for r := fsm.RungNudge; r <= fsm.RungEscalate; r++ {
+	for r := noun.RungNudge; r <= noun.RungEscalate; r++ {
 		if c.Failed&(1<<r) != 0 {
 			out.Failed = append(out.Failed, r.String())
 		}
 	}
-	if c.Next != fsm.NoRung && c.Due > st.Clock() {
+	if c.Next != noun.NoRung && c.Due > st.Clock() {
 		out.NextIn = durationpb.New(c.Due.Sub(st.Clock()))
 	}
 	return out
@@ -50,7 +51,7 @@ func convertVerdict(v *fsm.AgentVerdict) *vigilv1.Verdict {
 	return out
 }
 
-func convertDeclaration(now fsm.Time, d *fsm.Declaration) *vigilv1.Declaration {
+func convertDeclaration(now noun.Time, d *noun.Declaration) *vigilv1.Declaration {
 	if d == nil {
 		return nil
 	}
@@ -60,7 +61,7 @@ func convertDeclaration(now fsm.Time, d *fsm.Declaration) *vigilv1.Declaration {
 }
 
 // declaredLeft is how long a declaration still holds; absent: it has no end, or lapsed.
-func declaredLeft(now fsm.Time, d *fsm.Declaration) *durationpb.Duration {
+func declaredLeft(now noun.Time, d *noun.Declaration) *durationpb.Duration {
 	if !d.Holds(now) {
 		return nil
 	}
@@ -77,7 +78,7 @@ func (f *fleet) GetAgentStatus(_ context.Context, r *vigilv1.GetAgentStatusReque
 	leader, now := f.reader.Leader().ID != "", time.Now()
 	return read(f.core, func(st *fsm.View) *vigilv1.AgentStatus {
 		out := &vigilv1.AgentStatus{Agent: r.GetAgent()}
-		a, id := st.AgentByName(r.GetAgent()), fsm.AgentID(0)
+		a, id := st.AgentByName(r.GetAgent()), noun.AgentID(0)
 		if a != nil {
 			out.UnreadMessages = uint32(st.Unread(a.ID))
 			id, out.Host, out.Declaration = a.ID, hostName(st, a.Host), convertDeclaration(st.Clock(), a.Declared)
@@ -88,7 +89,7 @@ func (f *fleet) GetAgentStatus(_ context.Context, r *vigilv1.GetAgentStatusReque
 		p := st.Presence(id, &v)
 		out.Status, out.Verdict = p.Status, convertVerdict(&v)
 		// For people: on this server's wall clock. Nothing is decided by it.
-		at := func(t fsm.Time) *timestamppb.Timestamp {
+		at := func(t noun.Time) *timestamppb.Timestamp {
 			if t == 0 {
 				return nil
 			}

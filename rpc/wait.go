@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -68,7 +69,7 @@ type waits struct {
 	lostN  atomic.Uint64 // claims that found nothing
 
 	mu    sync.Mutex // held for a few instructions; nothing is asked for under it
-	roles map[fsm.RoleID]*roleQueue
+	roles map[noun.RoleID]*roleQueue
 }
 
 // roleQueue is a FIFO of parked waiters.
@@ -87,15 +88,15 @@ const (
 
 // waiter is one parked call. Its fields are guarded by waits.mu.
 type waiter struct {
-	role       fsm.RoleID
-	agent      fsm.AgentID
+	role       noun.RoleID
+	agent      noun.AgentID
 	state      waiterState
 	prev, next *waiter
 	wake       chan struct{} // one wake-up fits
 }
 
 func newWaits(r Reader, g *gate) *waits {
-	return &waits{reader: r, gate: g, roles: map[fsm.RoleID]*roleQueue{}}
+	return &waits{reader: r, gate: g, roles: map[noun.RoleID]*roleQueue{}}
 }
 
 // park puts a waiter at the end of its role's queue, or at the front when it has
@@ -177,16 +178,16 @@ func (w *waits) settled(x *waiter, index uint64) {
 }
 
 // forget drops an empty queue. The caller holds mu.
-func (w *waits) forget(role fsm.RoleID, q *roleQueue) {
+func (w *waits) forget(role noun.RoleID, q *roleQueue) {
 	if q != nil && q.first == nil && q.woken == 0 {
 		delete(w.roles, role)
 	}
 }
 
 // settle wakes waiters of the role until as many are awake as tasks are pending.
-func (w *waits) settle(role fsm.RoleID) {
+func (w *waits) settle(role noun.RoleID) {
 	var pending int
-	var paused []fsm.AgentID
+	var paused []noun.AgentID
 	w.reader.Read(func(st *fsm.View) {
 		if pending = st.Pending(role); pending > 0 {
 			paused = st.PausedAgents(role)
@@ -200,7 +201,7 @@ func (w *waits) settle(role fsm.RoleID) {
 
 // wake passes over waiters whose agents are paused (law L9): their claims would find
 // nothing, and they would stand at the front again.
-func (w *waits) wake(role fsm.RoleID, pending int, paused []fsm.AgentID) {
+func (w *waits) wake(role noun.RoleID, pending int, paused []noun.AgentID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	q := w.roles[role]
@@ -221,7 +222,7 @@ func (w *waits) wake(role fsm.RoleID, pending int, paused []fsm.AgentID) {
 }
 
 // claimable is called after an entry that gave these roles tasks.
-func (w *waits) claimable(roles []fsm.RoleID) {
+func (w *waits) claimable(roles []noun.RoleID) {
 	if w.parked.Load() == 0 {
 		return
 	}
@@ -287,12 +288,12 @@ func (w *work) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1.Claim
 
 // seat finds the agent that waits, and the role for whose tasks. sure tells that this replica sees the
 // incarnation, which has shown its token, WAITING without a task, so that nothing has to be asked first.
-func (w *work) seat(claim *vigilv1.ClaimRequest) (role fsm.RoleID, agent fsm.AgentID, sure bool) {
+func (w *work) seat(claim *vigilv1.ClaimRequest) (role noun.RoleID, agent noun.AgentID, sure bool) {
 	s := speaker(claim.GetSpeaker())
 	w.reader.Read(func(st *fsm.View) {
 		if a := st.AgentByName(s.Agent); a != nil {
 			role, agent = a.Role, a.ID
-			sure = a.Inc == s.Inc && a.TokenHash == string(s.TokenHash) && a.Part == fsm.PartWaiting && a.Task == 0
+			sure = a.Inc == s.Inc && a.TokenHash == string(s.TokenHash) && a.Part == noun.PartWaiting && a.Task == 0
 		}
 	})
 	return role, agent, sure
@@ -351,7 +352,7 @@ func (w *work) parkAndClaim(ctx context.Context, claim *vigilv1.ClaimRequest, x 
 // else with no_task.
 func (w *work) lastClaim(ctx context.Context, claim *vigilv1.ClaimRequest, sure bool) (*vigilv1.ClaimResponse, error) {
 	if sure {
-		return nil, &problem{code: fsm.NoTask.String(), text: "No task came within max_wait; wait again."}
+		return nil, &problem{code: noun.NoTask.String(), text: "No task came within max_wait; wait again."}
 	}
 	return w.claimOnLeader(ctx, claim)
 }
@@ -376,7 +377,7 @@ func (w *work) lost(ctx context.Context, err error) (bool, error) {
 		return false, nil
 	}
 	p := asProblem(err)
-	if p.code != fsm.NoTask.String() {
+	if p.code != noun.NoTask.String() {
 		return false, err
 	}
 	w.waits.lostN.Add(1)

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -208,7 +209,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		return
 	}
 	w.nodes[0].Read(func(st *fsm.View) {
-		if n := st.Counts().Tasks[fsm.TaskCompleted]; n != agents*rounds {
+		if n := st.Counts().Tasks[noun.TaskCompleted]; n != agents*rounds {
 			t.Errorf("%d tasks completed, want %d", n, agents*rounds)
 		}
 	})

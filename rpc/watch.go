@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -76,7 +77,7 @@ func (f *fleet) WatchEvents(r *vigilv1.WatchEventsRequest, s grpc.ServerStreamin
 			return err
 		}
 	}
-	var chunk []fsm.Event
+	var chunk []noun.Event
 	for {
 		grown := f.watch.beyond()
 		var last uint64
@@ -159,7 +160,7 @@ func compacted(st *fsm.View, at uint64) error {
 
 // readEvents copies the next events that the watch wants and returns the last one it
 // looked at.
-func readEvents(st *fsm.View, r *vigilv1.WatchEventsRequest, at uint64, to *[]fsm.Event) uint64 {
+func readEvents(st *fsm.View, r *vigilv1.WatchEventsRequest, at uint64, to *[]noun.Event) uint64 {
 	seen := 0
 	for e := range st.Events(at) {
 		if seen == watchChunk {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -99,7 +100,7 @@ func TestTailOfAServerThatIsBehind(t *testing.T) {
 
 func TestWatchOfCompactedHistory(t *testing.T) {
 	w := start(t, 1)
-	if err := w.do(fsm.PutSettings{Values: []fsm.KV{{Key: "events_kept", Value: "1000"}}}); err != nil {
+	if err := w.do(fsm.PutSettings{Values: []noun.KV{{Key: "events_kept", Value: "1000"}}}); err != nil {
 		t.Fatal(err)
 	}
 	w.room("demo", "builder", 1)

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -50,8 +51,8 @@ func setRoomWatchCmd(r *vigilv1.SetRoomWatchRequest) (fsm.Command, error) {
 }
 
 // roomWatch validates what a room sets for the watchdog.
-func (c *checks) roomWatch(w *vigilv1.RoomWatch) fsm.RoomWatch {
-	out := fsm.RoomWatch{IdleLimit: c.duration("watch.idle_limit", w.GetIdleLimit()),
+func (c *checks) roomWatch(w *vigilv1.RoomWatch) noun.RoomWatch {
+	out := noun.RoomWatch{IdleLimit: c.duration("watch.idle_limit", w.GetIdleLimit()),
 		Deadline: c.duration("watch.deadline", w.GetDeadline()), Disabled: w.GetDisabled()}
 	if err := out.Check(); err != nil {
 		c.fail("%v.", err)
@@ -61,7 +62,7 @@ func (c *checks) roomWatch(w *vigilv1.RoomWatch) fsm.RoomWatch {
 
 // ReopenRoom brings back what the watchdog canceled last in a room.
 func (f *fleet) ReopenRoom(ctx context.Context, r *vigilv1.ReopenRoomRequest) (*vigilv1.ReopenRoomResponse, error) {
-	return write(ctx, f.core, r, reopenRoomCmd, func(st *fsm.View, out *fsm.Outcome) *vigilv1.ReopenRoomResponse {
+	return write(ctx, f.core, r, reopenRoomCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.ReopenRoomResponse {
 		resp := &vigilv1.ReopenRoomResponse{Tasks: out.Count}
 		if room := st.Room(r.GetRoom()); room != nil {
 			resp.Room = convertRoom(st, room)
@@ -72,7 +73,7 @@ func (f *fleet) ReopenRoom(ctx context.Context, r *vigilv1.ReopenRoomRequest) (*
 
 // SetRoomWatch replaces what a room sets for the watchdog.
 func (f *fleet) SetRoomWatch(ctx context.Context, r *vigilv1.SetRoomWatchRequest) (*vigilv1.Room, error) {
-	return write(ctx, f.core, r, setRoomWatchCmd, func(st *fsm.View, out *fsm.Outcome) *vigilv1.Room {
+	return write(ctx, f.core, r, setRoomWatchCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Room {
 		if room := st.Room(r.GetRoom()); room != nil {
 			return convertRoom(st, room)
 		}
@@ -100,14 +101,14 @@ func (f *fleet) GetWatchdog(context.Context, *vigilv1.GetWatchdogRequest) (*vigi
 	return out, nil
 }
 
-func convertCancellation(x *fsm.Cancellation) *vigilv1.Cancellation {
+func convertCancellation(x *noun.Cancellation) *vigilv1.Cancellation {
 	return &vigilv1.Cancellation{Room: x.Room, At: wall(x.Wall), ActiveAt: wall(x.ActiveAt), Silent: lasting(x.Silent),
 		Reason: x.Reason, Tasks: x.Tasks, Roles: x.Roles, Hosts: x.Hosts}
 }
 
 // watchedRoom adds what the conversation watchdog knows of a room.
-func watchedRoom(st *fsm.View, r *fsm.Room, out *vigilv1.Room) {
-	if r.Watch != (fsm.RoomWatch{}) {
+func watchedRoom(st *fsm.View, r *noun.Room, out *vigilv1.Room) {
+	if r.Watch != (noun.RoomWatch{}) {
 		out.Watch = &vigilv1.RoomWatch{IdleLimit: lasting(r.Watch.IdleLimit), Deadline: lasting(r.Watch.Deadline), Disabled: r.Watch.Disabled}
 	}
 	if r.Canceled != nil {

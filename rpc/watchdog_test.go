@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -16,7 +17,7 @@ import (
 func (w *world) planned(c fsm.Command) {
 	w.t.Helper()
 	out, err := w.nodes[0].Submit(within(w.t), fsm.Request{Cmd: c})
-	if err != nil || out.Code != fsm.OK {
+	if err != nil || out.Code != noun.OK {
 		w.t.Fatalf("%T: %+v, %v", c, out, err)
 	}
 }
@@ -64,7 +65,7 @@ func TestSeed003RoomOverTheAPI(t *testing.T) {
 	}
 }
 
-func (w *world) activity(room string) (at fsm.Time) {
+func (w *world) activity(room string) (at noun.Time) {
 	w.nodes[0].Read(func(st *fsm.View) { at = st.Quiet(st.Room(room)).Active })
 	return at
 }

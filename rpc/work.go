@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -20,7 +21,7 @@ type work struct {
 
 // Join makes the incarnation WAITING.
 func (w *work) Join(ctx context.Context, r *vigilv1.JoinRequest) (*vigilv1.JoinResponse, error) {
-	return write(ctx, w.core, r, joinCmd, func(st *fsm.View, out *fsm.Outcome) *vigilv1.JoinResponse {
+	return write(ctx, w.core, r, joinCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.JoinResponse {
 		resp := &vigilv1.JoinResponse{Agent: agentName(st, out.Agent), AgentId: uint32(out.Agent),
 			Incarnation: uint64(out.Inc), Ttl: lasting(nanos(out.TTL)), Task: uint64(out.Task)}
 		if a := st.Agent(out.Agent); a != nil && a.Inc == out.Inc {
@@ -32,7 +33,7 @@ func (w *work) Join(ctx context.Context, r *vigilv1.JoinRequest) (*vigilv1.JoinR
 
 // Leave makes it DISCONNECTED at once (law L5).
 func (w *work) Leave(ctx context.Context, r *vigilv1.LeaveRequest) (*vigilv1.LeaveResponse, error) {
-	return write(ctx, w.core, r, leaveCmd, func(*fsm.View, *fsm.Outcome) *vigilv1.LeaveResponse {
+	return write(ctx, w.core, r, leaveCmd, func(*fsm.View, *noun.Outcome) *vigilv1.LeaveResponse {
 		return &vigilv1.LeaveResponse{}
 	})
 }
@@ -62,13 +63,13 @@ func (w *work) claimWoken(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv
 	case err != nil:
 		return nil, err
 	case !ok:
-		return nil, &problem{code: fsm.NoTask.String(), index: index}
+		return nil, &problem{code: noun.NoTask.String(), index: index}
 	}
 	defer w.turns.leave(role)
 	return write(ctx, w.core, r, claimCmd, claimAnswer)
 }
 
-func claimAnswer(st *fsm.View, out *fsm.Outcome) *vigilv1.ClaimResponse {
+func claimAnswer(st *fsm.View, out *noun.Outcome) *vigilv1.ClaimResponse {
 	resp := &vigilv1.ClaimResponse{Attempt: out.Attempt, Ttl: lasting(nanos(out.TTL)), Index: out.Index}
 	if t := st.Task(out.Task); t != nil {
 		resp.Task = convertTask(st, t, true)
@@ -98,10 +99,10 @@ func (w *work) FailTask(ctx context.Context, r *vigilv1.WorkRequest) (*vigilv1.W
 	return write(ctx, w.core, r, failTaskCmd, workAnswer(r.GetTask()))
 }
 
-func workAnswer(task uint64) func(*fsm.View, *fsm.Outcome) *vigilv1.WorkResponse {
-	return func(st *fsm.View, out *fsm.Outcome) *vigilv1.WorkResponse {
+func workAnswer(task uint64) func(*fsm.View, *noun.Outcome) *vigilv1.WorkResponse {
+	return func(st *fsm.View, out *noun.Outcome) *vigilv1.WorkResponse {
 		resp := &vigilv1.WorkResponse{Rev: out.Rev}
-		if t := st.Task(fsm.TaskID(task)); t != nil {
+		if t := st.Task(noun.TaskID(task)); t != nil {
 			resp.State = vigilv1.TaskState(t.State)
 		}
 		return resp
@@ -110,14 +111,14 @@ func workAnswer(task uint64) func(*fsm.View, *fsm.Outcome) *vigilv1.WorkResponse
 
 // Handoff completes a task and creates the next role's task, both or neither.
 func (w *work) Handoff(ctx context.Context, r *vigilv1.HandoffRequest) (*vigilv1.HandoffResponse, error) {
-	return write(ctx, w.core, r, handoffCmd, func(_ *fsm.View, out *fsm.Outcome) *vigilv1.HandoffResponse {
+	return write(ctx, w.core, r, handoffCmd, func(_ *fsm.View, out *noun.Outcome) *vigilv1.HandoffResponse {
 		return &vigilv1.HandoffResponse{NextTask: uint64(out.Task)}
 	})
 }
 
 // SetResume registers what the next incarnation gets as VIGIL_RESUME.
 func (w *work) SetResume(ctx context.Context, r *vigilv1.SetResumeRequest) (*vigilv1.SetResumeResponse, error) {
-	return write(ctx, w.core, r, setResumeCmd, func(*fsm.View, *fsm.Outcome) *vigilv1.SetResumeResponse {
+	return write(ctx, w.core, r, setResumeCmd, func(*fsm.View, *noun.Outcome) *vigilv1.SetResumeResponse {
 		return &vigilv1.SetResumeResponse{}
 	})
 }
@@ -125,7 +126,7 @@ func (w *work) SetResume(ctx context.Context, r *vigilv1.SetResumeRequest) (*vig
 // Declare takes note of what an agent says of its own condition. Its text is for
 // people who ask for the agent; no log line of a server holds it.
 func (w *work) Declare(ctx context.Context, r *vigilv1.DeclareRequest) (*vigilv1.DeclareResponse, error) {
-	return write(ctx, w.core, r, declareCmd, func(st *fsm.View, out *fsm.Outcome) *vigilv1.DeclareResponse {
+	return write(ctx, w.core, r, declareCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.DeclareResponse {
 		resp := &vigilv1.DeclareResponse{Applied: out.Count == 0, Sequence: r.GetSequence()}
 		if a := st.Agent(out.Agent); a != nil && a.Inc == out.Inc && a.Declared != nil {
 			resp.Sequence = max(resp.GetSequence(), a.Declared.Seq)
@@ -137,7 +138,7 @@ func (w *work) Declare(ctx context.Context, r *vigilv1.DeclareRequest) (*vigilv1
 
 // OpenSession gives out a session for numbered writes.
 func (w *work) OpenSession(ctx context.Context, r *vigilv1.OpenSessionRequest) (*vigilv1.OpenSessionResponse, error) {
-	return idempotent(ctx, w.core, r, openSessionCmd, func(out *fsm.Outcome) *vigilv1.OpenSessionResponse {
+	return idempotent(ctx, w.core, r, openSessionCmd, func(out *noun.Outcome) *vigilv1.OpenSessionResponse {
 		return &vigilv1.OpenSessionResponse{Session: uint64(out.Session)}
 	})
 }
@@ -151,8 +152,8 @@ func (w *work) CloseSession(ctx context.Context, r *vigilv1.CloseSessionRequest)
 	if r.GetSession() == 0 {
 		return nil, invalid("session is missing; give the number that open answered with.")
 	}
-	out, err := w.writer.Submit(ctx, fsm.Request{Session: fsm.SessionID(r.GetSession()), Seq: lastSeq, Cmd: fsm.CloseSession{}})
-	if err == nil && out.Code != fsm.OK && out.Code != fsm.UnknownSession {
+	out, err := w.writer.Submit(ctx, fsm.Request{Session: noun.SessionID(r.GetSession()), Seq: lastSeq, Cmd: fsm.CloseSession{}})
+	if err == nil && out.Code != noun.OK && out.Code != noun.UnknownSession {
 		err = refusal(&out)
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // Await waits until cond holds, looking again every few milliseconds.
@@ -52,12 +53,12 @@ func (c *Cluster) leaderNow() int {
 
 // Submit proposes through whoever leads, again and again with the same request,
 // until there is an outcome.
-func (c *Cluster) Submit(req fsm.Request) fsm.Outcome {
+func (c *Cluster) Submit(req fsm.Request) noun.Outcome {
 	c.t.Helper()
 	return c.submit(req, patience)
 }
 
-func (c *Cluster) submit(req fsm.Request, bound time.Duration) fsm.Outcome {
+func (c *Cluster) submit(req fsm.Request, bound time.Duration) noun.Outcome {
 	c.t.Helper()
 	end := time.Now().Add(bound)
 	for time.Now().Before(end) {
@@ -72,22 +73,22 @@ func (c *Cluster) submit(req fsm.Request, bound time.Duration) fsm.Outcome {
 			if err == nil {
 				return out
 			}
-			if !errors.Is(err, fsm.ErrNotLeader) && !errors.Is(err, fsm.ErrUnknownOutcome) &&
-				!errors.Is(err, fsm.ErrStopping) && !errors.Is(err, context.DeadlineExceeded) {
+			if !errors.Is(err, noun.ErrNotLeader) && !errors.Is(err, noun.ErrUnknownOutcome) &&
+				!errors.Is(err, noun.ErrStopping) && !errors.Is(err, context.DeadlineExceeded) {
 				c.t.Errorf("submit %T: %v", req.Cmd, err)
-				return fsm.Outcome{Code: fsm.Invalid, Detail: err.Error()}
+				return noun.Outcome{Code: noun.Invalid, Detail: err.Error()}
 			}
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	c.t.Errorf("submit %T: no leader for %v", req.Cmd, bound)
-	return fsm.Outcome{Code: fsm.Invalid, Detail: "no leader"}
+	return noun.Outcome{Code: noun.Invalid, Detail: "no leader"}
 }
 
 // Client numbers its writes, so that each is done once whatever happens.
 type Client struct {
 	c       *Cluster
-	session fsm.SessionID
+	session noun.SessionID
 	seq     uint64
 }
 
@@ -95,7 +96,7 @@ type Client struct {
 func (c *Cluster) Client() *Client {
 	c.t.Helper()
 	out := c.Submit(fsm.Request{Cmd: fsm.OpenSession{Client: "test"}})
-	if out.Code != fsm.OK {
+	if out.Code != noun.OK {
 		c.t.Fatalf("open session: %s: %s", out.Code, out.Detail)
 	}
 	return &Client{c: c, session: out.Session}
@@ -108,14 +109,14 @@ func (k *Client) Next(cmd fsm.Command) fsm.Request {
 }
 
 // Do sends a write until it is answered.
-func (k *Client) Do(cmd fsm.Command) fsm.Outcome {
+func (k *Client) Do(cmd fsm.Command) noun.Outcome {
 	k.c.t.Helper()
 	return k.c.Submit(k.Next(cmd))
 }
 
 // Patient is Do for runs in which the cluster may be away for minutes: it tries
 // for 5 min, as long as clients do.
-func (k *Client) Patient(cmd fsm.Command) fsm.Outcome {
+func (k *Client) Patient(cmd fsm.Command) noun.Outcome {
 	k.c.t.Helper()
 	return k.c.submit(k.Next(cmd), 5*time.Minute)
 }

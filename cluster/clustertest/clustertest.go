@@ -13,6 +13,7 @@ import (
 
 	"vigil/cluster"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // patience is how long the harness waits for what must come in the end.
@@ -146,7 +147,7 @@ func (c *Cluster) report(from *server) func(context.Context, fsm.ReportHash) err
 				return err
 			}
 		}
-		return fsm.ErrNotLeader
+		return noun.ErrNotLeader
 	}
 }
 

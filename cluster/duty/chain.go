@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 const (
@@ -63,7 +64,7 @@ func (d *Duty) typeAll(ctx context.Context, list []Prodding) {
 	if len(list) == 0 {
 		return
 	}
-	reqs, outs := make([]fsm.Request, len(list)), make([]fsm.Outcome, len(list))
+	reqs, outs := make([]fsm.Request, len(list)), make([]noun.Outcome, len(list))
 	for i := range list {
 		reqs[i] = fsm.Request{Planned: true, Cmd: list[i].ProdOverseer}
 	}
@@ -72,7 +73,7 @@ func (d *Duty) typeAll(ctx context.Context, list []Prodding) {
 	}
 	var due []int
 	for i := range list {
-		if outs[i].Code == fsm.OK && outs[i].Count == 0 && d.cfg.Prod != nil {
+		if outs[i].Code == noun.OK && outs[i].Count == 0 && d.cfg.Prod != nil {
 			due = append(due, i)
 		}
 	}
@@ -80,7 +81,7 @@ func (d *Duty) typeAll(ctx context.Context, list []Prodding) {
 }
 
 func (d *Duty) typeOne(ctx context.Context, p *Prodding) {
-	err := d.cfg.Prod(ctx, p.Name, p.Inc, fsm.RungNudge)
+	err := d.cfg.Prod(ctx, p.Name, p.Inc, noun.RungNudge)
 	switch {
 	case ctx.Err() != nil:
 		return
@@ -90,7 +91,7 @@ func (d *Duty) typeOne(ctx context.Context, p *Prodding) {
 	}
 	d.chain.failed.Add(1)
 	note := fsm.NoteProd{Agent: p.Agent, Inc: p.Inc, Reason: err.Error()}
-	if err := d.cfg.Replica.SubmitAll(ctx, []fsm.Request{{Planned: true, Cmd: note}}, make([]fsm.Outcome, 1)); err != nil && ctx.Err() == nil {
+	if err := d.cfg.Replica.SubmitAll(ctx, []fsm.Request{{Planned: true, Cmd: note}}, make([]noun.Outcome, 1)); err != nil && ctx.Err() == nil {
 		d.log.Debug("that nothing was typed is not noted", "agent", p.Name, "error", err)
 	}
 }

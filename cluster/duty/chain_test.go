@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // overseerFleet is one overseer that beats and, after a first patrol, does nothing more.
@@ -18,13 +19,13 @@ type overseerFleet struct{ *stuckFleet }
 func newOverseerFleet(t *testing.T) *overseerFleet {
 	f := &overseerFleet{stuckFleet: newStuckFleet(t, 1)}
 	f.w.must(fsm.DeleteRoom{Room: "r", By: "test"})
-	f.w.must(room("ops", fsm.RoleSpec{Name: "deacon", Overseer: []fsm.OverseerSpec{{}}}))
+	f.w.must(room("ops", noun.RoleSpec{Name: "deacon", Overseer: []noun.OverseerSpec{{}}}))
 	return f
 }
 
-func (f *overseerFleet) prod(_ context.Context, agent string, inc fsm.Incarnation, rung fsm.Rung) error {
+func (f *overseerFleet) prod(_ context.Context, agent string, inc noun.Incarnation, rung noun.Rung) error {
 	f.state(func(s *fsm.View) {
-		if c := s.AgentByName(agent).Notes().Chain; rung == fsm.RungNudge && c.Prod != 0 {
+		if c := s.AgentByName(agent).Notes().Chain; rung == noun.RungNudge && c.Prod != 0 {
 			f.w.t.Errorf("%s is done to %s before its record is committed", rung, agent)
 		}
 	})
@@ -119,7 +120,7 @@ func TestDecisionIsTypedOnceOverLeaders(t *testing.T) {
 		})
 		f.typed = nil
 		f.patrol()
-		f.do(fsm.PutSettings{Values: []fsm.KV{{Key: "overseer_stale", Value: "1s"}, {Key: "overseer_interval", Value: "10s"}, {Key: "ladder_cooldown", Value: "0s"}}})
+		f.do(fsm.PutSettings{Values: []noun.KV{{Key: "overseer_stale", Value: "1s"}, {Key: "overseer_interval", Value: "10s"}, {Key: "ladder_cooldown", Value: "0s"}}})
 		decide()
 		for range 10 { // more than a minute
 			f.after(7 * time.Second)

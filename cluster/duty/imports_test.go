@@ -12,7 +12,7 @@ import (
 
 // Duties know the state machine and nothing of replication, network or clients.
 func TestImports(t *testing.T) {
-	allowed := map[string]bool{"vigil/fsm": true, "github.com/hashicorp/go-hclog": true}
+	allowed := map[string]bool{"vigil/fsm": true, "vigil/fsm/noun": true, "github.com/hashicorp/go-hclog": true}
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("found %d files: %v", len(files), err)

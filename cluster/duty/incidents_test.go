@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // Incident I115: nudges that are lost, said to be sent or not. No effect within the
@@ -31,7 +32,7 @@ func TestI115LostNudgeIsFollowedByTheNextRung(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			hosted := make(chan struct{})
 			go func() { f.serve(ctx); close(hosted) }()
-			prod := func(ctx context.Context, _ string, _ fsm.Incarnation, _ fsm.Rung) error { return channel(ctx) }
+			prod := func(ctx context.Context, _ string, _ noun.Incarnation, _ noun.Rung) error { return channel(ctx) }
 			inStint(t, f.replica, Config{Prod: prod}, func(*Duty) {
 				f.after(44 * time.Minute)
 				cancel()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 const (
@@ -29,7 +30,7 @@ type Step struct {
 // before all of them.
 type Place struct {
 	list  kindOfStuck
-	agent fsm.AgentID
+	agent noun.AgentID
 	deaf  fsm.DeafPlace
 }
 
@@ -49,12 +50,12 @@ func Climbs(s *fsm.View, after Place, most int) (steps []Step, next Place) {
 		return nil, Place{}
 	}
 	seen := 0
-	look := func(id fsm.AgentID, at Place) bool {
+	look := func(id noun.AgentID, at Place) bool {
 		if seen == visits || len(steps) == most {
 			return false
 		}
 		seen, next = seen+1, at
-		if c := s.Climb(id); c.Next != fsm.NoRung && c.Due <= s.Clock() {
+		if c := s.Climb(id); c.Next != noun.NoRung && c.Due <= s.Clock() {
 			a := s.Agent(id)
 			steps = append(steps, Step{fsm.StepLadder{Agent: id, Inc: a.Inc, Rung: c.Next, Seen: c.Seen}, a.Name})
 		}
@@ -87,7 +88,7 @@ func Climbs(s *fsm.View, after Place, most int) (steps []Step, next Place) {
 
 // ladderCounts are written by the ladder and read by anybody.
 type ladderCounts struct {
-	steps  [fsm.RungEscalate + 1]atomic.Uint64
+	steps  [noun.RungEscalate + 1]atomic.Uint64
 	failed atomic.Uint64
 	errors atomic.Uint64
 }
@@ -102,7 +103,7 @@ type LadderFigures struct {
 // LadderFigures returns the counts. Safe for concurrent use.
 func (d *Duty) LadderFigures() LadderFigures {
 	f := LadderFigures{Steps: map[string]uint64{}, Failed: d.ladder.failed.Load(), Errors: d.ladder.errors.Load()}
-	for r := fsm.RungNudge; r <= fsm.RungEscalate; r++ {
+	for r := noun.RungNudge; r <= noun.RungEscalate; r++ {
 		f.Steps[r.String()] = d.ladder.steps[r].Load()
 	}
 	return f
@@ -162,7 +163,7 @@ func (d *Duty) step(ctx context.Context, steps []Step) {
 	if len(steps) == 0 {
 		return
 	}
-	reqs, outs := make([]fsm.Request, len(steps)), make([]fsm.Outcome, len(steps))
+	reqs, outs := make([]fsm.Request, len(steps)), make([]noun.Outcome, len(steps))
 	for i := range steps {
 		reqs[i] = fsm.Request{Planned: true, Cmd: steps[i].StepLadder}
 	}
@@ -171,13 +172,13 @@ func (d *Duty) step(ctx context.Context, steps []Step) {
 	}
 	var due []int
 	for i := range steps {
-		if outs[i].Code != fsm.OK {
+		if outs[i].Code != noun.OK {
 			d.log.Debug("rung refused", "agent", steps[i].Name, "rung", steps[i].Rung, "code", outs[i].Code, "detail", outs[i].Detail)
 			continue
 		}
 		d.ladder.steps[steps[i].Rung].Add(1)
 		d.log.Info("stuck agent", "agent", steps[i].Name, "life", steps[i].Inc, "rung", steps[i].Rung)
-		if d.cfg.Prod != nil && steps[i].Rung <= fsm.RungInterrupt {
+		if d.cfg.Prod != nil && steps[i].Rung <= noun.RungInterrupt {
 			due = append(due, i)
 		}
 	}
@@ -186,7 +187,7 @@ func (d *Duty) step(ctx context.Context, steps []Step) {
 
 // write submits what who has planned. False: that failed, which is counted unless the stint
 // has ended.
-func (d *Duty) write(ctx context.Context, who string, failed *atomic.Uint64, reqs []fsm.Request, outs []fsm.Outcome) bool {
+func (d *Duty) write(ctx context.Context, who string, failed *atomic.Uint64, reqs []fsm.Request, outs []noun.Outcome) bool {
 	switch err := d.cfg.Replica.SubmitAll(ctx, reqs, outs); {
 	case ctx.Err() != nil:
 		return false
@@ -220,7 +221,7 @@ func (d *Duty) prod(ctx context.Context, s *Step) {
 	}
 	d.ladder.failed.Add(1)
 	note := fsm.NoteRung{Agent: s.Agent, Inc: s.Inc, Rung: s.Rung, Reason: err.Error()}
-	if err := d.cfg.Replica.SubmitAll(ctx, []fsm.Request{{Planned: true, Cmd: note}}, make([]fsm.Outcome, 1)); err != nil && ctx.Err() == nil {
+	if err := d.cfg.Replica.SubmitAll(ctx, []fsm.Request{{Planned: true, Cmd: note}}, make([]noun.Outcome, 1)); err != nil && ctx.Err() == nil {
 		d.log.Debug("a rung that reached nobody is not noted", "agent", s.Name, "error", err)
 	}
 }

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // deafRoom declares a room with so many agents, started by hand, that let a task wait.
-func deafRoom(t *testing.T, w *world, name string, agents int, ladder fsm.LadderMode) {
+func deafRoom(t *testing.T, w *world, name string, agents int, ladder noun.LadderMode) {
 	t.Helper()
-	w.must(fsm.ApplyRoom{Room: name, By: "test", Roles: []fsm.RoleSpec{
+	w.must(fsm.ApplyRoom{Room: name, By: "test", Roles: []noun.RoleSpec{
 		{Name: "x", Replicas: uint32(agents), TTL: 24 * time.Hour, PendingLimit: time.Minute, Ladder: ladder}}})
 	w.must(fsm.CreateTask{Room: name, Role: "x", Title: "t"})
 	for a := range w.s.Agents(name) {
@@ -45,12 +46,12 @@ func TestF10DeafAgentsAreFoundBehindManyOthers(t *testing.T) {
 		t.Run(fmt.Sprintf("paused %v", paused), func(t *testing.T) {
 			w := newWorld(t)
 			w.set("watchdog_enabled", "false")
-			first := fsm.LadderOff
+			first := noun.LadderOff
 			if paused {
-				first = fsm.LadderRestart
+				first = noun.LadderRestart
 			}
 			deafRoom(t, w, "a", visits+100, first)
-			deafRoom(t, w, "b", 1, fsm.LadderRestart)
+			deafRoom(t, w, "b", 1, noun.LadderRestart)
 			if paused {
 				w.must(fsm.SetPause{Scope: "a", Pause: true, By: "ann"})
 			}
@@ -78,7 +79,7 @@ func TestF10TheNextLookGoesOnWhereTheBudgetEnded(t *testing.T) {
 		r := newReplica(t)
 		r.w.set("watchdog_enabled", "false", "ladder_per_pass", "2", "ladder_interval", "1m",
 			"ladder_nudge", "1m", "ladder_wake", "1m", "ladder_interrupt", "1m", "ladder_restart", "1m", "ladder_cooldown", "1m")
-		deafRoom(t, r.w, "a", 5, fsm.LadderRestart)
+		deafRoom(t, r.w, "a", 5, noun.LadderRestart)
 		pass := func(span time.Duration) {
 			time.Sleep(span)
 			if err := r.Barrier(t.Context()); err != nil {

@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // stuckFleet are agents of room r on one host, each with a task that it started and with
 // which it never gets on.
 type stuckFleet struct {
 	*replica
-	host  fsm.HostID
+	host  noun.HostID
 	typed []string // what was done at terminals: "nudge r/x#1"
 	deny  error    // of every terminal
 	typMu sync.Mutex
@@ -27,7 +28,7 @@ func newStuckFleet(t *testing.T, agents int) *stuckFleet {
 	f := &stuckFleet{replica: newReplica(t)}
 	f.host = f.w.host("h1", func(c *fsm.RegisterHost) { c.Capacity = 1000 })
 	f.w.set("starts_per_second", "1000", "starts_per_host", "1000", "host_ttl", "24h", "watchdog_enabled", "false")
-	f.w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: uint32(agents), Ladder: fsm.LadderRestart}))
+	f.w.must(room("r", noun.RoleSpec{Name: "x", Replicas: uint32(agents), Ladder: noun.LadderRestart}))
 	for range agents {
 		f.w.must(fsm.CreateTask{Room: "r", Role: "x", Title: "secret"})
 	}
@@ -43,28 +44,28 @@ func (f *stuckFleet) serve(ctx context.Context) {
 
 // tick does what is ordered: lives end, and new ones join and start a task; and it beats for
 // all. Nobody ever reports progress.
-func (f *stuckFleet) tick() fsm.Effects {
+func (f *stuckFleet) tick() noun.Effects {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.w.clock = fsm.Time(time.Since(f.began))
+	f.w.clock = noun.Time(time.Since(f.began))
 	for _, id := range f.w.s.HostOrders(f.host) {
 		a := f.w.s.Agent(id)
-		if a.Order == fsm.StopOrder {
+		if a.Order == noun.StopOrder {
 			f.w.must(fsm.ReportExit{Host: f.host, Agent: id, Inc: a.Inc, Signal: "killed"})
 			continue
 		}
 		me := fsm.Speaker{Agent: a.Name, Inc: a.Inc}
-		if f.w.apply(fsm.Request{Cmd: fsm.AcceptOrder{Host: f.host, Boot: "boot", Agent: id, Inc: a.Inc}}).Outcomes[0].Code != fsm.OK {
+		if f.w.apply(fsm.Request{Cmd: fsm.AcceptOrder{Host: f.host, Boot: "boot", Agent: id, Inc: a.Inc}}).Outcomes[0].Code != noun.OK {
 			continue // the order was withdrawn, since this host is slow
 		}
 		f.w.must(fsm.ReportStarted{Host: f.host, Agent: id, Inc: a.Inc, PID: 1})
 		f.w.must(fsm.Join{Speaker: me})
-		if out := f.w.apply(fsm.Request{Cmd: fsm.Claim{Speaker: me}}).Outcomes[0]; out.Code == fsm.OK {
+		if out := f.w.apply(fsm.Request{Cmd: fsm.Claim{Speaker: me}}).Outcomes[0]; out.Code == noun.OK {
 			f.w.must(fsm.StartTask{Work: fsm.Work{Speaker: me, Task: out.Task, Attempt: out.Attempt}})
 		}
 	}
-	var ids []fsm.AgentID
-	var incs []fsm.Incarnation
+	var ids []noun.AgentID
+	var incs []noun.Incarnation
 	var kinds []uint8
 	for a := range f.w.s.Agents("") {
 		if a.Proc.Fenced() {
@@ -74,7 +75,7 @@ func (f *stuckFleet) tick() fsm.Effects {
 	f.w.index++
 	f.w.s.Apply(&fsm.Entry{Index: f.w.index, Term: 1, Stint: 1, Stamp: f.w.clock,
 		Beats: []fsm.HostBeats{{Host: f.host, Boot: "boot", Packed: fsm.PackBeats(nil, ids, incs, kinds)}}})
-	return fsm.Effects{Plan: true}
+	return noun.Effects{Plan: true}
 }
 
 // done gives what was typed until now.
@@ -85,7 +86,7 @@ func (f *stuckFleet) done() []string {
 }
 
 // prod is the terminals of the fleet.
-func (f *stuckFleet) prod(_ context.Context, agent string, inc fsm.Incarnation, rung fsm.Rung) error {
+func (f *stuckFleet) prod(_ context.Context, agent string, inc noun.Incarnation, rung noun.Rung) error {
 	f.mu.Lock()
 	if l := f.w.s.AgentByName(agent).Notes().Ladder; l == nil || l.Rung != rung || l.Inc != inc {
 		f.w.t.Errorf("%s is done to %s before its record is committed", rung, agent)
@@ -104,7 +105,7 @@ func (f *stuckFleet) stint(t *testing.T, fn func(d *Duty)) {
 }
 
 // stintWith is stint with other terminals.
-func (f *stuckFleet) stintWith(t *testing.T, prod func(context.Context, string, fsm.Incarnation, fsm.Rung) error, fn func(d *Duty)) {
+func (f *stuckFleet) stintWith(t *testing.T, prod func(context.Context, string, noun.Incarnation, noun.Rung) error, fn func(d *Duty)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var host sync.WaitGroup
@@ -144,7 +145,7 @@ func TestI41HungWithFreshBeats(t *testing.T) {
 		f := newStuckFleet(t, 1)
 		f.stint(t, func(d *Duty) {
 			f.after(time.Minute)
-			var began fsm.Time
+			var began noun.Time
 			f.state(func(s *fsm.View) { began = s.AgentByName("r/x").TaskSince })
 			f.after(43 * time.Minute)
 			list, at := f.rungs()
@@ -204,7 +205,7 @@ func TestLadderOutlivesLeaders(t *testing.T) {
 func TestI109DetectedAndActed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newStuckFleet(t, 20)
-		f.w.must(room("s", fsm.RoleSpec{Name: "x", Ladder: fsm.LadderEscalate}))
+		f.w.must(room("s", noun.RoleSpec{Name: "x", Ladder: noun.LadderEscalate}))
 		f.w.must(fsm.CreateTask{Room: "s", Role: "x", Title: "t"})
 		f.stint(t, func(d *Duty) {
 			f.after(time.Minute + 30*time.Minute + 15*time.Minute)
@@ -280,9 +281,9 @@ func TestLadderOffAndErrors(t *testing.T) {
 			if list, _ := f.rungs(); len(list) != 0 {
 				t.Errorf("switched off: %v", list)
 			}
-			f.do(fsm.PutSettings{Values: []fsm.KV{{Key: "ladder_enabled", Value: "true"}}})
+			f.do(fsm.PutSettings{Values: []noun.KV{{Key: "ladder_enabled", Value: "true"}}})
 			f.mu.Lock()
-			f.fail = fsm.ErrUnknownOutcome
+			f.fail = noun.ErrUnknownOutcome
 			f.mu.Unlock()
 			f.after(2 * time.Minute)
 			if got := d.LadderFigures(); got.Errors == 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // Rhythm of the loop.
@@ -31,7 +32,7 @@ type Replica interface {
 	// Read calls fn under the read lock; it must be short.
 	Read(fn func(*fsm.View))
 	// SubmitAll proposes the requests and fills in one outcome for each.
-	SubmitAll(ctx context.Context, reqs []fsm.Request, outs []fsm.Outcome) error
+	SubmitAll(ctx context.Context, reqs []fsm.Request, outs []noun.Outcome) error
 	// Barrier returns when the state has the clock of an entry sealed after the call.
 	Barrier(ctx context.Context) error
 }
@@ -49,7 +50,7 @@ type Config struct {
 	// interrupt). An error says why that reached nobody. It is called by several goroutines
 	// at a time, must end within half a minute, and takes no part in any decision. Nil:
 	// there are no terminals.
-	Prod   func(ctx context.Context, agent string, inc fsm.Incarnation, rung fsm.Rung) error
+	Prod   func(ctx context.Context, agent string, inc noun.Incarnation, rung noun.Rung) error
 	Logger hclog.Logger // nil: silent
 }
 
@@ -84,7 +85,7 @@ func Open(cfg Config) (*Duty, error) {
 }
 
 // Wake is for Subscribe: it never blocks.
-func (d *Duty) Wake(e fsm.Effects) {
+func (d *Duty) Wake(e noun.Effects) {
 	if e.Plan {
 		d.poke()
 	}
@@ -191,7 +192,7 @@ func (d *Duty) order(ctx context.Context, orders []fsm.Command) bool {
 	for i, c := range orders {
 		reqs[i] = fsm.Request{Planned: true, Cmd: c}
 	}
-	outs := make([]fsm.Outcome, len(orders))
+	outs := make([]noun.Outcome, len(orders))
 	if err := d.cfg.Replica.SubmitAll(ctx, reqs, outs); err != nil {
 		for _, c := range orders {
 			d.counts.orders[kindOf(c)][unanswered].Add(1)
@@ -204,7 +205,7 @@ func (d *Duty) order(ctx context.Context, orders []fsm.Command) bool {
 	started, doubted := 0, false
 	for i, c := range orders {
 		k := kindOf(c)
-		if outs[i].Code != fsm.OK {
+		if outs[i].Code != noun.OK {
 			d.counts.orders[k][refused].Add(1)
 			d.log.Debug("order refused", "kind", kindNames[k], "code", outs[i].Code, "detail", outs[i].Detail)
 			continue

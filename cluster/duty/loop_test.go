@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // replica is a state behind a lock that applies what is submitted, with a clock
@@ -18,13 +19,13 @@ type replica struct {
 	w      *world
 	began  time.Time
 	fail   error
-	wake   func(fsm.Effects)
+	wake   func(noun.Effects)
 	orders int
 	plans  int
 }
 
 func newReplica(t *testing.T) *replica {
-	return &replica{w: newWorld(t), began: time.Now(), wake: func(fsm.Effects) {}}
+	return &replica{w: newWorld(t), began: time.Now(), wake: func(noun.Effects) {}}
 }
 
 func (r *replica) Read(fn func(*fsm.View)) {
@@ -34,7 +35,7 @@ func (r *replica) Read(fn func(*fsm.View)) {
 	fn(&r.w.s.View)
 }
 
-func (r *replica) SubmitAll(_ context.Context, reqs []fsm.Request, outs []fsm.Outcome) error {
+func (r *replica) SubmitAll(_ context.Context, reqs []fsm.Request, outs []noun.Outcome) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.fail != nil {
@@ -45,7 +46,7 @@ func (r *replica) SubmitAll(_ context.Context, reqs []fsm.Request, outs []fsm.Ou
 			return errors.New("not marked as planned")
 		}
 	}
-	r.w.clock = fsm.Time(time.Since(r.began))
+	r.w.clock = noun.Time(time.Since(r.began))
 	res := r.w.apply(reqs...)
 	copy(outs, res.Outcomes)
 	r.orders += len(reqs)
@@ -57,21 +58,21 @@ func (r *replica) SubmitAll(_ context.Context, reqs []fsm.Request, outs []fsm.Ou
 func (r *replica) do(c fsm.Command) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.w.clock = fsm.Time(time.Since(r.began))
+	r.w.clock = noun.Time(time.Since(r.began))
 	r.wake(r.w.apply(fsm.Request{Cmd: c}).Effects)
 }
 
 func (r *replica) ordered(agent string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.w.s.AgentByName(agent).Proc == fsm.ProcOrdered
+	return r.w.s.AgentByName(agent).Proc == noun.ProcOrdered
 }
 
 func (r *replica) open() (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for a := range r.w.s.Agents("") {
-		if a.Proc == fsm.ProcOrdered {
+		if a.Proc == noun.ProcOrdered {
 			n++
 		}
 	}
@@ -106,7 +107,7 @@ func TestLoopOrdersAtOnce(t *testing.T) {
 		r := newReplica(t)
 		r.w.host("h1")
 		inStint(t, r, Config{}, func(d *Duty) {
-			r.do(room("r", fsm.RoleSpec{Name: "x"}))
+			r.do(room("r", noun.RoleSpec{Name: "x"}))
 			before := time.Now()
 			synctest.Wait()
 			if !r.ordered("r/x") || time.Since(before) != 0 {
@@ -123,7 +124,7 @@ func TestLoopFinishesWhatTheStintBeforeLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReplica(t)
 		r.w.host("h1")
-		r.w.must(room("r", fsm.RoleSpec{Name: "x"}))
+		r.w.must(room("r", noun.RoleSpec{Name: "x"}))
 		inStint(t, r, Config{}, func(*Duty) {
 			if !r.ordered("r/x") {
 				t.Fatal("no start was ordered when the stint began")
@@ -138,7 +139,7 @@ func TestLoopFollowsTheStartRate(t *testing.T) {
 		r := newReplica(t)
 		r.w.set("starts_per_second", "10", "starts_per_host", "1000", "accept_limit", "1h")
 		r.w.host("h1", func(c *fsm.RegisterHost) { c.Capacity = 1000 })
-		r.w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 50}))
+		r.w.must(room("r", noun.RoleSpec{Name: "x", Replicas: 50}))
 		inStint(t, r, Config{}, func(*Duty) {
 			for second := range 5 {
 				if n, most := r.open(), 10*(second+1); n > most || n < most-3 {
@@ -173,8 +174,8 @@ func TestLoopTriesAgainAfterFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReplica(t)
 		r.w.host("h1")
-		r.w.must(room("r", fsm.RoleSpec{Name: "x"}))
-		r.fail = fsm.ErrUnknownOutcome
+		r.w.must(room("r", noun.RoleSpec{Name: "x"}))
+		r.fail = noun.ErrUnknownOutcome
 		inStint(t, r, Config{}, func(d *Duty) {
 			if got := d.Figures().Orders[2]; got != (OrderCount{"start", "unanswered", 1}) {
 				t.Fatalf("counted %+v", got)
@@ -196,18 +197,18 @@ func TestLoopDoubtsSilentHostsAndMovesTheirOrders(t *testing.T) {
 		r := newReplica(t)
 		h1 := r.w.host("h1")
 		inStint(t, r, Config{Unheard: func() map[string]bool { return nil }}, func(*Duty) {
-			r.do(room("r", fsm.RoleSpec{Name: "x"}))
+			r.do(room("r", noun.RoleSpec{Name: "x"}))
 			synctest.Wait()
 			if !r.ordered("r/x") {
 				t.Fatal("no start was ordered")
 			}
 			r.do(fsm.RegisterHost{Key: "h2", Name: "h2", Boot: "boot", Runners: []string{"sh"}})
-			r.do(fsm.ReportViews{Server: "a", Views: []fsm.HostView{{Host: h1, Stream: silent}}})
+			r.do(fsm.ReportViews{Server: "a", Views: []noun.HostView{{Host: h1, Stream: silent}}})
 			synctest.Wait() // at once: who says it wakes the loop
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			a := r.w.s.AgentByName("r/x")
-			if r.w.s.Host(h1).State != fsm.HostSuspect || r.w.s.Host(a.Host).Name != "h2" {
+			if r.w.s.Host(h1).State != noun.HostSuspect || r.w.s.Host(a.Host).Name != "h2" {
 				t.Fatalf("host is %s, the agent's order is on host %d", r.w.s.Host(h1).State, a.Host)
 			}
 		})
@@ -220,24 +221,24 @@ func TestLoopRehomesFastRoles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReplica(t)
 		h1 := r.w.host("h1")
-		r.w.must(room("r", fsm.RoleSpec{Name: "f", Policy: fsm.PolicyFast}, fsm.RoleSpec{Name: "x"}))
+		r.w.must(room("r", noun.RoleSpec{Name: "f", Policy: noun.PolicyFast}, noun.RoleSpec{Name: "x"}))
 		inStint(t, r, Config{Unheard: func() map[string]bool { return nil }}, func(*Duty) {
 			r.mu.Lock()
 			r.w.accept(h1)
 			r.mu.Unlock()
 			time.Sleep(2 * time.Second)
 			r.mu.Lock()
-			r.w.clock = fsm.Time(time.Since(r.began))
+			r.w.clock = noun.Time(time.Since(r.began))
 			r.w.beat(h1) // its last
 			r.w.host("h2")
 			r.mu.Unlock()
 			time.Sleep(4 * time.Second)
 			for _, server := range []string{"a", "b", "c"} {
-				r.do(fsm.ReportViews{Server: server, Views: []fsm.HostView{{Host: h1, Gossip: silent, Stream: silent}}})
+				r.do(fsm.ReportViews{Server: server, Views: []noun.HostView{{Host: h1, Gossip: silent, Stream: silent}}})
 			}
 			synctest.Wait()
 			r.mu.Lock()
-			if st := r.w.s.Host(h1).State; st != fsm.HostSuspect || r.w.s.AgentByName("r/f").Host != h1 {
+			if st := r.w.s.Host(h1).State; st != noun.HostSuspect || r.w.s.AgentByName("r/f").Host != h1 {
 				t.Fatalf("host is %s, r/f on host %d", st, r.w.s.AgentByName("r/f").Host)
 			}
 			r.mu.Unlock()
@@ -249,7 +250,7 @@ func TestLoopRehomesFastRoles(t *testing.T) {
 			synctest.Wait()
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			if f, x := r.w.s.AgentByName("r/f"), r.w.s.AgentByName("r/x"); f.Proc != fsm.ProcOrdered || r.w.s.Host(f.Host).Name != "h2" || x.Host != h1 {
+			if f, x := r.w.s.AgentByName("r/f"), r.w.s.AgentByName("r/x"); f.Proc != noun.ProcOrdered || r.w.s.Host(f.Host).Name != "h2" || x.Host != h1 {
 				t.Fatalf("r/f is %s on host %d, r/x on host %d", f.Proc, f.Host, x.Host)
 			}
 		})
@@ -262,7 +263,7 @@ func TestLoopIsBoundedWhenAllIsRefused(t *testing.T) {
 		r := newReplica(t)
 		r.w.set("starts_per_second", "1", "starts_per_host", "1000")
 		r.w.host("h1")
-		r.w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 200}))
+		r.w.must(room("r", noun.RoleSpec{Name: "x", Replicas: 200}))
 		inStint(t, r, Config{}, func(d *Duty) {
 			time.Sleep(10 * time.Second)
 			synctest.Wait()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // Rhythm of notices.
@@ -84,7 +85,7 @@ type Other struct {
 	Priority   string `json:"priority"`
 }
 
-func announcement(s *fsm.View, e *fsm.Escalation, id string) *Announcement {
+func announcement(s *fsm.View, e *noun.Escalation, id string) *Announcement {
 	a := &Announcement{ID: id, Escalation: uint64(e.ID), Kind: e.Kind.String(), Subject: e.Subject, Priority: e.Priority.String(),
 		State: e.State.String(), Reason: e.Reason(), Done: e.Done(), Commands: e.Commands(), Room: e.Room, Agent: e.Agent,
 		Task: uint64(e.Task), Host: e.Host, Facts: map[string]string{}, Count: e.Count,
@@ -113,14 +114,14 @@ func MailTo(r Replica, to string) func(context.Context, string, []byte) error {
 		for _, x := range a.Also {
 			text += fmt.Sprintf("and escalation %d, %s: %s, %s\n", x.Escalation, x.Priority, x.Kind, x.Subject)
 		}
-		out := make([]fsm.Outcome, 1)
-		mail := fsm.SendMail{From: "vigil", To: to, Kind: "escalation", Priority: fsm.MailNormal,
+		out := make([]noun.Outcome, 1)
+		mail := fsm.SendMail{From: "vigil", To: to, Kind: "escalation", Priority: noun.MailNormal,
 			Subject: clip(fmt.Sprintf("escalation %d, %s: %s, %s", a.Escalation, a.Priority, a.Kind, a.Subject), fsm.MaxMailSubject),
 			Body:    clip(text+"\n"+string(body)+"\n", fsm.MaxMailBody)}
 		if err := r.SubmitAll(ctx, []fsm.Request{{Planned: true, Cmd: mail}}, out); err != nil {
 			return errors.New("the mail could not be written")
 		}
-		if out[0].Code != fsm.OK {
+		if out[0].Code != noun.OK {
 			return errors.New(out[0].Code.String())
 		}
 		return nil
@@ -159,13 +160,13 @@ func (d *Duty) openNotifiers() error {
 	if d.cfg.Escalate == nil {
 		return nil
 	}
-	if len(d.cfg.Escalate.Notifiers) > fsm.MaxNotifiers {
-		return fmt.Errorf("%d notifiers are too many, at most %d are allowed", len(d.cfg.Escalate.Notifiers), fsm.MaxNotifiers)
+	if len(d.cfg.Escalate.Notifiers) > noun.MaxNotifiers {
+		return fmt.Errorf("%d notifiers are too many, at most %d are allowed", len(d.cfg.Escalate.Notifiers), noun.MaxNotifiers)
 	}
 	seen := map[string]bool{}
 	for _, n := range d.cfg.Escalate.Notifiers {
-		if n.Name == "" || len(n.Name) > fsm.MaxNotifierName || seen[n.Name] || n.Send == nil {
-			return fmt.Errorf("notifier %q: it needs a name of its own of at most %d bytes, and a way to send", n.Name, fsm.MaxNotifierName)
+		if n.Name == "" || len(n.Name) > noun.MaxNotifierName || seen[n.Name] || n.Send == nil {
+			return fmt.Errorf("notifier %q: it needs a name of its own of at most %d bytes, and a way to send", n.Name, noun.MaxNotifierName)
 		}
 		seen[n.Name] = true
 		if n.Timeout == 0 {
@@ -262,7 +263,7 @@ func (d *Duty) try(ctx context.Context, n *notifier, a *Announcement, notes []fs
 		return
 	case err != nil:
 		n.failed.Add(1)
-		failure = clip(err.Error(), fsm.MaxFailure)
+		failure = clip(err.Error(), noun.MaxFailure)
 		d.log.Warn("a notice was not delivered", "notifier", n.Name, "notice", a.ID, "escalation", a.Escalation, "kind", a.Kind, "also", len(a.Also), "error", failure)
 	default:
 		n.delivered.Add(1)
@@ -279,12 +280,12 @@ func (d *Duty) try(ctx context.Context, n *notifier, a *Announcement, notes []fs
 // note writes what became of a notice.
 func (d *Duty) note(ctx context.Context, id string, reqs []fsm.Request) {
 	for range noteTries {
-		outs := make([]fsm.Outcome, len(reqs))
+		outs := make([]noun.Outcome, len(reqs))
 		err := d.cfg.Replica.SubmitAll(ctx, reqs, outs)
 		if err == nil {
 			for i := range outs {
 				// Over or forgotten: a human was faster. Anything else would repeat itself at once.
-				if c := outs[i].Code; c != fsm.OK && c != fsm.Conflict && c != fsm.NotFound && c != fsm.StaleStint {
+				if c := outs[i].Code; c != noun.OK && c != noun.Conflict && c != noun.NotFound && c != noun.StaleStint {
 					d.log.Warn("what became of a notice was refused", "notice", id, "code", c, "detail", outs[i].Detail)
 					pause(ctx, time.Minute)
 					return

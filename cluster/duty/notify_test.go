@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // told is a notifier that keeps what it was told, and fails as long as it is asked to.
@@ -55,7 +56,7 @@ func (n *told) now(fail error) {
 // troubled is a replica with an agent to which urgent mail is sent, and notifiers.
 func troubled(t *testing.T, names ...string) (*replica, map[string]*told, Config) {
 	r := newReplica(t)
-	r.do(room("r", fsm.RoleSpec{Name: "x", Replicas: 8}))
+	r.do(room("r", noun.RoleSpec{Name: "x", Replicas: 8}))
 	all, cfg := map[string]*told{}, Config{Escalate: &Escalate{Cluster: func() string { return "c1" }}}
 	for _, name := range names {
 		all[name] = &told{began: time.Now()}
@@ -66,7 +67,7 @@ func troubled(t *testing.T, names ...string) (*replica, map[string]*told, Config
 
 // trouble has the mail to an agent run into its limit: an escalation.
 func (r *replica) trouble(to string) {
-	r.do(fsm.SendMail{From: "ann", To: to, Subject: "secret", Body: "secret", Priority: fsm.MailUrgent})
+	r.do(fsm.SendMail{From: "ann", To: to, Subject: "secret", Body: "secret", Priority: noun.MailUrgent})
 	r.ticks(2*time.Minute + time.Second)
 }
 
@@ -75,7 +76,7 @@ func (r *replica) ticks(span time.Duration) {
 	for range int(span / time.Second) {
 		time.Sleep(time.Second)
 		r.mu.Lock()
-		r.w.clock = fsm.Time(time.Since(r.began))
+		r.w.clock = noun.Time(time.Since(r.began))
 		if at, ok := r.w.s.NextTimer(); ok && at <= r.w.clock {
 			r.wake(r.w.apply().Effects)
 		}
@@ -84,7 +85,7 @@ func (r *replica) ticks(span time.Duration) {
 	}
 }
 
-func (r *replica) notice(id fsm.EscalationID) (n fsm.Notice) {
+func (r *replica) notice(id noun.EscalationID) (n noun.Notice) {
 	r.Read(func(s *fsm.View) { n = s.Escalation(id).Notice })
 	return n
 }
@@ -164,7 +165,7 @@ func TestNoticesSurviveAChangeOfLeader(t *testing.T) {
 			r.ticks(12 * time.Second)
 			all["hook"].now(nil)
 			r.mu.Lock()
-			r.fail = fsm.ErrUnknownOutcome // delivered, and it cannot be written
+			r.fail = noun.ErrUnknownOutcome // delivered, and it cannot be written
 			r.mu.Unlock()
 			r.ticks(20 * time.Second)
 		})
@@ -199,12 +200,12 @@ func TestNoticesSurviveAChangeOfLeader(t *testing.T) {
 func TestManyNoticesAreGathered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, all, cfg := troubled(t, "hook")
-		r.do(room("many", fsm.RoleSpec{Name: "x", Replicas: 300}))
+		r.do(room("many", noun.RoleSpec{Name: "x", Replicas: 300}))
 		all["hook"].fail = errors.New("status 503")
 		inStint(t, r, cfg, func(*Duty) {
-			r.do(fsm.SendMail{From: "ann", To: "many", Body: "x", Priority: fsm.MailHigh})
+			r.do(fsm.SendMail{From: "ann", To: "many", Body: "x", Priority: noun.MailHigh})
 			r.ticks(10*time.Minute - 2*time.Second)
-			r.do(fsm.SendMail{From: "ann", To: "r/x.1", Body: "x", Priority: fsm.MailUrgent})
+			r.do(fsm.SendMail{From: "ann", To: "r/x.1", Body: "x", Priority: noun.MailUrgent})
 			all["hook"].now(nil)
 			r.ticks(3 * time.Minute)
 			if got := all["hook"].heard(); len(got) > 4 {
@@ -217,9 +218,9 @@ func TestManyNoticesAreGathered(t *testing.T) {
 			})
 		})
 		before := len(all["hook"].heard())
-		r.do(room("more", fsm.RoleSpec{Name: "x", Replicas: 9}))
+		r.do(room("more", noun.RoleSpec{Name: "x", Replicas: 9}))
 		all["hook"].now(errors.New("status 503"))
-		r.do(fsm.SendMail{From: "ann", To: "more", Body: "x", Priority: fsm.MailUrgent})
+		r.do(fsm.SendMail{From: "ann", To: "more", Body: "x", Priority: noun.MailUrgent})
 		r.ticks(2*time.Minute + time.Second) // nobody leads
 		inStint(t, r, cfg, func(*Duty) {
 			synctest.Wait()
@@ -256,22 +257,22 @@ func TestNotifiersThatHang(t *testing.T) {
 func TestNoticesByMail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _, cfg := troubled(t)
-		r.do(room("ops", fsm.RoleSpec{Name: "oncall"}))
+		r.do(room("ops", noun.RoleSpec{Name: "oncall"}))
 		cfg.Escalate.Notifiers = []Notifier{{Name: "mail", Send: MailTo(r, "ops/oncall")}, {Name: "wrong", Send: MailTo(r, "ops/nobody")}}
 		inStint(t, r, cfg, func(*Duty) {
 			r.trouble("r/x.1")
 			r.ticks(3 * time.Hour)
 			r.Read(func(s *fsm.View) {
-				var mails []*fsm.Mail
+				var mails []*noun.Mail
 				for m := range s.Mails(1) {
 					mails = append(mails, m)
 				}
-				if len(mails) != 1 || s.Agent(mails[0].To).Name != "ops/oncall" || mails[0].Kind != "escalation" || mails[0].Priority != fsm.MailNormal ||
+				if len(mails) != 1 || s.Agent(mails[0].To).Name != "ops/oncall" || mails[0].Kind != "escalation" || mails[0].Priority != noun.MailNormal ||
 					!strings.HasPrefix(mails[0].Subject, "escalation 1, urgent: mail_unacknowledged, r/x") || !strings.Contains(mails[0].Body, "vigil escalation ack 1") {
 					t.Fatalf("mails %+v", mails)
 				}
 				n := s.Escalation(1).Notice
-				if n := slices.IndexFunc(n.Deliveries, func(d fsm.Delivery) bool { return d.Notifier == "wrong" && d.Failure == "agent_not_found" }); n < 0 {
+				if n := slices.IndexFunc(n.Deliveries, func(d noun.Delivery) bool { return d.Notifier == "wrong" && d.Failure == "agent_not_found" }); n < 0 {
 					t.Errorf("a wrong address: %+v", s.Escalation(1).Notice)
 				}
 				if c := s.EscalationCounts(); c.Open != 1 {
@@ -286,7 +287,7 @@ func TestNotifiersAreChecked(t *testing.T) {
 	send := func(context.Context, string, []byte) error { return nil }
 	for name, list := range map[string][]Notifier{
 		"no name": {{Send: send}}, "no way": {{Name: "a"}}, "twice": {{Name: "a", Send: send}, {Name: "a", Send: send}},
-		"long": {{Name: strings.Repeat("x", fsm.MaxNotifierName+1), Send: send}}, "many": make([]Notifier, fsm.MaxNotifiers+1),
+		"long": {{Name: strings.Repeat("x", noun.MaxNotifierName+1), Send: send}}, "many": make([]Notifier, noun.MaxNotifiers+1),
 	} {
 		if _, err := Open(Config{Replica: &replica{}, Escalate: &Escalate{Notifiers: list}}); err == nil {
 			t.Errorf("%s: opened", name)

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // logged is what a duty writes.
@@ -41,7 +42,7 @@ func TestSeed003LogMessages(t *testing.T) {
 			r.after(20 * time.Minute)
 			r.do(fsm.CreateTask{Room: "r00", Role: "x", Title: "secret"})
 			r.mu.Lock()
-			r.fail = fsm.ErrUnknownOutcome
+			r.fail = noun.ErrUnknownOutcome
 			r.mu.Unlock()
 			r.after(6 * time.Minute)
 			r.mu.Lock()

@@ -5,10 +5,11 @@ import (
 	"slices"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // offer is a runner (Key empty) or a label that a host has.
-type offer = fsm.KV
+type offer = noun.KV
 
 func runnerOffer(name string) offer { return offer{Value: name} }
 
@@ -20,12 +21,12 @@ type sites struct {
 	seen  []revision
 	list  []site          // hosts that take starts, in order of their ids
 	by    map[offer][]int // places in list, in order
-	fits  map[fsm.RoleID]fit
+	fits  map[noun.RoleID]fit
 }
 
 // revision is a host as it was seen.
 type revision struct {
-	id  fsm.HostID
+	id  noun.HostID
 	rev uint64
 }
 
@@ -40,14 +41,14 @@ type fit struct {
 
 // site is a host as the plan in hand will have left it.
 type site struct {
-	host     fsm.HostID
+	host     noun.HostID
 	slots    uint32 // starts that it can still take
 	load     uint32 // agents on it
 	capacity uint32
 
-	role  fsm.RoleID // that looked at it last, and has put it into its berths
-	peers uint32     // agents of that role on it
-	at    int        // place in the berths
+	role  noun.RoleID // that looked at it last, and has put it into its berths
+	peers uint32      // agents of that role on it
+	at    int         // place in the berths
 }
 
 // look brings what is known in line with the hosts, and gives the sum of their slots and the
@@ -84,11 +85,11 @@ func (x *sites) look(s *fsm.View, visits *int) (room int, free []int) {
 
 // learn reads all hosts.
 func (x *sites) learn(s *fsm.View, visits *int) {
-	*x = sites{epoch: s.Epoch(), by: map[offer][]int{}, fits: map[fsm.RoleID]fit{}, seen: x.seen[:0], list: x.list[:0]}
+	*x = sites{epoch: s.Epoch(), by: map[offer][]int{}, fits: map[noun.RoleID]fit{}, seen: x.seen[:0], list: x.list[:0]}
 	for h := range s.Hosts() {
 		*visits++
 		x.seen = append(x.seen, revision{h.ID, h.Rev})
-		if h.State != fsm.HostReady || h.Drain || h.Pressure != "" {
+		if h.State != noun.HostReady || h.Drain || h.Pressure != "" {
 			continue
 		}
 		at := len(x.list)
@@ -103,8 +104,8 @@ func (x *sites) learn(s *fsm.View, visits *int) {
 }
 
 // home is the site that ran an agent last; nil: that host takes no starts, or there is none.
-func (x *sites) home(a *fsm.Agent) *site {
-	at, found := slices.BinarySearchFunc(x.list, a.Host, func(st site, id fsm.HostID) int { return cmp.Compare(st.host, id) })
+func (x *sites) home(a *noun.Agent) *site {
+	at, found := slices.BinarySearchFunc(x.list, a.Host, func(st site, id noun.HostID) int { return cmp.Compare(st.host, id) })
 	if !found {
 		return nil
 	}
@@ -113,7 +114,7 @@ func (x *sites) home(a *fsm.Agent) *site {
 
 // nowhere tells that no host that takes starts, full or not, fits the role. It is found out
 // once for each revision of the role and of the hosts.
-func (x *sites) nowhere(s *fsm.View, r *fsm.Role, visits *int) bool {
+func (x *sites) nowhere(s *fsm.View, r *noun.Role, visits *int) bool {
 	if f, known := x.fits[r.ID]; known && f.rev == r.Rev {
 		return !f.anywhere
 	}
@@ -133,7 +134,7 @@ func (x *sites) nowhere(s *fsm.View, r *fsm.Role, visits *int) bool {
 
 // fewest gives the shortest of the given list, if there is one, and the lists of hosts that
 // offer one of the things that the role needs: no other host can fit.
-func (x *sites) fewest(r *fsm.Role, list []int) []int {
+func (x *sites) fewest(r *noun.Role, list []int) []int {
 	shortest := func(o offer) {
 		if by := x.by[o]; list == nil || len(by) < len(list) {
 			if list = by; list == nil {

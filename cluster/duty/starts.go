@@ -4,6 +4,7 @@ import (
 	"container/heap"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // visitsPerHold bounds how many roles, agents and hosts one look of the planner visits, and
@@ -16,11 +17,11 @@ const visitsPerHold = 8192
 // It belongs to one goroutine, and to one state.
 type planner struct {
 	sites  sites
-	cursor fsm.RoleID // the last role that was looked at
-	left   int        // roles of this round that are still to be looked at, at most; 0: the round is over
-	cut    bool       // the last look had visited enough before the round was over
-	visits int        // of the last look
-	berths berths     // memory for those of the role in hand
+	cursor noun.RoleID // the last role that was looked at
+	left   int         // roles of this round that are still to be looked at, at most; 0: the round is over
+	cut    bool        // the last look had visited enough before the round was over
+	visits int         // of the last look
+	berths berths      // memory for those of the role in hand
 }
 
 // starts orders a start for agents for which one is due, at most so many and at most as many
@@ -75,7 +76,7 @@ type turn struct {
 func (t *turn) over() bool { return len(t.orders) >= t.most || t.visits >= t.limit }
 
 // role plans the starts of one role. What fits one of its agents fits all.
-func (t *turn) role(r *fsm.Role) {
+func (t *turn) role(r *noun.Role) {
 	t.visits++
 	if t.sites.nowhere(t.s, r, &t.visits) {
 		return
@@ -107,7 +108,7 @@ func (t *turn) role(r *fsm.Role) {
 type berths []*site
 
 // moor finds them.
-func (t *turn) moor(r *fsm.Role) *berths {
+func (t *turn) moor(r *noun.Role) *berths {
 	b := &t.berths
 	*b = (*b)[:0]
 	for _, i := range t.sites.fewest(r, t.free) {
@@ -123,7 +124,7 @@ func (t *turn) moor(r *fsm.Role) *berths {
 
 // take picks the host for an agent and takes one of its slots; 0: none has room. Home is the
 // site that ran the agent before, nil when that is none of the sites.
-func (b *berths) take(a *fsm.Agent, home *site) fsm.HostID {
+func (b *berths) take(a *noun.Agent, home *site) noun.HostID {
 	list := *b
 	if len(list) == 0 {
 		return 0
@@ -151,9 +152,9 @@ func (b *berths) take(a *fsm.Agent, home *site) fsm.HostID {
 
 // failedOn tells whether the host was the last to run the agent and could not
 // start it, or was lost with it.
-func failedOn(a *fsm.Agent, h fsm.HostID) bool {
+func failedOn(a *noun.Agent, h noun.HostID) bool {
 	x := a.LastExit
-	return x != nil && (x.Kind == fsm.ExitStartFailed || x.Kind == fsm.ExitFenceEnded) && x.Host == h
+	return x != nil && (x.Kind == noun.ExitStartFailed || x.Kind == noun.ExitFenceEnded) && x.Host == h
 }
 
 // Len is heap.Interface.

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // crowd registers hosts with the runner "sh", and declares roles of which no host has the label,
@@ -13,18 +14,18 @@ import (
 func crowd(w *world, hosts, roles int) {
 	for i := range hosts {
 		w.host(fmt.Sprintf("h%d", i), func(c *fsm.RegisterHost) {
-			c.Labels = []fsm.KV{{Key: "os", Value: "linux"}, {Key: "rack", Value: fmt.Sprint(i % 10)}, {Key: "row", Value: fmt.Sprint(i % 10)}}
+			c.Labels = []noun.KV{{Key: "os", Value: "linux"}, {Key: "rack", Value: fmt.Sprint(i % 10)}, {Key: "row", Value: fmt.Sprint(i % 10)}}
 		})
 	}
 	for n := 0; n < roles; n += 250 {
-		var specs []fsm.RoleSpec
+		var specs []noun.RoleSpec
 		for i := range 250 {
-			spec := fsm.RoleSpec{Name: fmt.Sprintf("x%d", i), Labels: []fsm.KV{{Key: "gpu", Value: "yes"}, {Key: "os", Value: "linux"}}}
+			spec := noun.RoleSpec{Name: fmt.Sprintf("x%d", i), Labels: []noun.KV{{Key: "gpu", Value: "yes"}, {Key: "os", Value: "linux"}}}
 			switch i % 3 {
 			case 0:
 				spec.Labels, spec.Runner = nil, "other"
 			case 1: // each of its labels many hosts have, both none has
-				spec.Labels = []fsm.KV{{Key: "rack", Value: "1"}, {Key: "row", Value: "2"}}
+				spec.Labels = []noun.KV{{Key: "rack", Value: "1"}, {Key: "row", Value: "2"}}
 			}
 			specs = append(specs, spec)
 		}
@@ -38,7 +39,7 @@ func TestF03LooksOfThePlannerAreBounded(t *testing.T) {
 	const hosts, roles = 300, 2000
 	w := newWorld(t)
 	crowd(w, hosts, roles)
-	w.must(room("last", fsm.RoleSpec{Name: "fits", Replicas: 3}))
+	w.must(room("last", noun.RoleSpec{Name: "fits", Replicas: 3}))
 	var p planner
 	round := func() (orders []fsm.Command, looks, visits int) {
 		for {
@@ -62,7 +63,7 @@ func TestF03LooksOfThePlannerAreBounded(t *testing.T) {
 		t.Fatalf("planned %d starts in %d looks and %d visits, want none in one with %d", len(orders), looks, visits, most)
 	}
 	w.host("new", func(c *fsm.RegisterHost) {
-		c.Labels, c.Capacity = []fsm.KV{{Key: "os", Value: "linux"}, {Key: "gpu", Value: "yes"}}, 1000
+		c.Labels, c.Capacity = []noun.KV{{Key: "os", Value: "linux"}, {Key: "gpu", Value: "yes"}}, 1000
 	})
 	if orders, _, _ = round(); len(orders) != 4 { // as many as one host may be starting
 		t.Fatalf("planned %d starts on a host that some of them fit", len(orders))
@@ -77,8 +78,8 @@ func TestF03RolesTakeTurns(t *testing.T) {
 	for i := range hosts {
 		w.host(fmt.Sprintf("h%d", i), func(c *fsm.RegisterHost) { c.Capacity = 20 })
 	}
-	w.must(room("a", fsm.RoleSpec{Name: "giant", Replicas: 9000}))
-	w.must(room("b", fsm.RoleSpec{Name: "small", Replicas: 2}))
+	w.must(room("a", noun.RoleSpec{Name: "giant", Replicas: 9000}))
+	w.must(room("b", noun.RoleSpec{Name: "small", Replicas: 2}))
 	var p planner
 	started := 0
 	for look := 0; started < 9002; look++ {
@@ -88,7 +89,7 @@ func TestF03RolesTakeTurns(t *testing.T) {
 		}
 		w.carry(orders)
 		started += len(orders)
-		if look == 1 && w.s.AgentByName("b/small.2").Proc != fsm.ProcOrdered {
+		if look == 1 && w.s.AgentByName("b/small.2").Proc != noun.ProcOrdered {
 			t.Fatal("the small role waits for the giant one")
 		}
 		if len(orders) == 0 {
@@ -100,11 +101,11 @@ func TestF03RolesTakeTurns(t *testing.T) {
 			t.Fatalf("host %s starts %d of 9002 agents on 500", h.Name, n)
 		}
 	}
-	w.must(room("c", fsm.RoleSpec{Name: "more", Replicas: 5000}))
+	w.must(room("c", noun.RoleSpec{Name: "more", Replicas: 5000}))
 	for range 5 {
 		w.carry(p.starts(&w.s.View, 5000))
 	}
-	w.must(room("d", fsm.RoleSpec{Name: "late", Replicas: 5000}))
+	w.must(room("d", noun.RoleSpec{Name: "late", Replicas: 5000}))
 	if orders := p.starts(&w.s.View, 5000); len(orders) != 0 || p.visits > 3*hosts {
 		t.Fatalf("all hosts are full: planned %d with %d visits", len(orders), p.visits)
 	}
@@ -115,7 +116,7 @@ func TestF03TheLoopGoesOnWithARound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReplica(t)
 		crowd(r.w, 300, 2000)
-		r.w.must(room("last", fsm.RoleSpec{Name: "fits"}))
+		r.w.must(room("last", noun.RoleSpec{Name: "fits"}))
 		inStint(t, r, Config{}, func(*Duty) {
 			synctest.Wait()
 			if !r.ordered("last/fits") {

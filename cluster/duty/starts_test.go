@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 func TestStarts(t *testing.T) {
@@ -18,47 +19,47 @@ func TestStarts(t *testing.T) {
 		want []string
 	}{
 		{"nothing is wanted", func(w *world) { w.host("h1") }, nil},
-		{"no host has registered", func(w *world) { w.must(room("r", fsm.RoleSpec{Name: "x"})) }, nil},
+		{"no host has registered", func(w *world) { w.must(room("r", noun.RoleSpec{Name: "x"})) }, nil},
 		{"one role is spread over hosts", func(w *world) {
 			w.host("h1")
 			w.host("h2")
-			w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 4}))
+			w.must(room("r", noun.RoleSpec{Name: "x", Replicas: 4}))
 		}, []string{"start r/x#1 on h1", "start r/x.2#1 on h2", "start r/x.3#1 on h1", "start r/x.4#1 on h2"}},
 		{"agents that already run count for the spread", func(w *world) {
 			h1 := w.host("h1")
-			w.must(room("r", fsm.RoleSpec{Name: "x"}))
+			w.must(room("r", noun.RoleSpec{Name: "x"}))
 			w.carry(starts(&w.s.View, 10))
 			w.accept(h1)
 			w.host("h2")
-			w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 2}))
+			w.must(room("r", noun.RoleSpec{Name: "x", Replicas: 2}))
 		}, []string{"start r/x.2#1 on h2"}},
 		{"the host with the smaller share of its capacity in use takes another role", func(w *world) {
 			h1 := w.host("h1", capacity(2))
-			w.must(room("r", fsm.RoleSpec{Name: "x"}))
+			w.must(room("r", noun.RoleSpec{Name: "x"}))
 			w.carry(starts(&w.s.View, 10))
 			w.accept(h1)
 			w.host("h2", capacity(100))
-			w.must(room("s", fsm.RoleSpec{Name: "y"}))
+			w.must(room("s", noun.RoleSpec{Name: "y"}))
 		}, []string{"start s/y#1 on h2"}},
 		{"a host without the runner is passed over", func(w *world) {
 			w.host("h1", func(c *fsm.RegisterHost) { c.Runners = []string{"other"} })
 			w.host("h2")
-			w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 2}))
+			w.must(room("r", noun.RoleSpec{Name: "x", Replicas: 2}))
 		}, []string{"start r/x#1 on h2", "start r/x.2#1 on h2"}},
 		{"a host without the labels is passed over", func(w *world) {
 			w.host("h1")
-			w.host("h2", func(c *fsm.RegisterHost) { c.Labels = []fsm.KV{{Key: "gpu", Value: "yes"}} })
-			w.must(room("r", fsm.RoleSpec{Name: "x", Labels: []fsm.KV{{Key: "gpu", Value: "yes"}}}))
+			w.host("h2", func(c *fsm.RegisterHost) { c.Labels = []noun.KV{{Key: "gpu", Value: "yes"}} })
+			w.must(room("r", noun.RoleSpec{Name: "x", Labels: []noun.KV{{Key: "gpu", Value: "yes"}}}))
 		}, []string{"start r/x#1 on h2"}},
 		{"L9: a drained host is passed over", func(w *world) {
 			w.must(fsm.DrainHost{Host: w.host("h1"), By: "ann"})
 			w.host("h2")
-			w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 2}))
+			w.must(room("r", noun.RoleSpec{Name: "x", Replicas: 2}))
 		}, []string{"start r/x#1 on h2", "start r/x.2#1 on h2"}},
 		{"I98: a host without memory is passed over", func(w *world) {
 			w.must(fsm.ReportPressure{Host: w.host("h1"), Boot: "boot", Reason: "short of memory"})
 			w.host("h2")
-			w.must(room("r", fsm.RoleSpec{Name: "x"}))
+			w.must(room("r", noun.RoleSpec{Name: "x"}))
 		}, []string{"start r/x#1 on h2"}},
 		{"L11: a host that flaps is passed over", func(w *world) {
 			h1 := w.host("h1")
@@ -67,50 +68,50 @@ func TestStarts(t *testing.T) {
 				w.must(fsm.SuspectHost{Host: h1})
 			}
 			w.host("h2")
-			w.must(room("r", fsm.RoleSpec{Name: "x"}))
+			w.must(room("r", noun.RoleSpec{Name: "x"}))
 		}, []string{"start r/x#1 on h2"}},
 		{"L9: the agents of a drained host go elsewhere", func(w *world) {
 			h1 := w.host("h1")
-			w.must(room("r", fsm.RoleSpec{Name: "x"}))
+			w.must(room("r", noun.RoleSpec{Name: "x"}))
 			w.carry(starts(&w.s.View, 10))
 			w.accept(h1)
 			w.host("h2")
 			w.must(fsm.DrainHost{Host: h1, By: "ann"})
-			w.exit("r/x", fsm.ExitNone)
+			w.exit("r/x", noun.ExitNone)
 		}, []string{"start r/x#2 on h2"}},
 		{"a suspect host is passed over", func(w *world) {
 			h1 := w.host("h1")
 			w.must(fsm.SuspectHost{Host: h1, Suspect: true})
-			w.must(room("r", fsm.RoleSpec{Name: "x"}))
+			w.must(room("r", noun.RoleSpec{Name: "x"}))
 		}, nil},
 		{"L11: capacity holds within a plan", func(w *world) {
 			w.host("h1", capacity(2))
 			w.host("h2", capacity(1))
-			w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 4}))
+			w.must(room("r", noun.RoleSpec{Name: "x", Replicas: 4}))
 		}, []string{"start r/x#1 on h1", "start r/x.2#1 on h2", "start r/x.3#1 on h1"}},
 		{"L11: starts per host hold within a plan", func(w *world) {
 			w.set("starts_per_host", "2")
 			w.host("h1")
-			w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 5}))
+			w.must(room("r", noun.RoleSpec{Name: "x", Replicas: 5}))
 		}, []string{"start r/x#1 on h1", "start r/x.2#1 on h1"}},
 		{"L11: the start rate holds within a plan", func(w *world) {
 			w.set("starts_per_second", "3")
 			w.host("h1")
-			w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 5}))
+			w.must(room("r", noun.RoleSpec{Name: "x", Replicas: 5}))
 		}, []string{"start r/x#1 on h1", "start r/x.2#1 on h1", "start r/x.3#1 on h1"}},
 		{"L4: an agent with an open order is not ordered again", func(w *world) {
 			w.host("h1")
-			w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 2}))
+			w.must(room("r", noun.RoleSpec{Name: "x", Replicas: 2}))
 			w.carry(starts(&w.s.View, 1))
 		}, []string{"start r/x.2#1 on h1"}},
 		{"L9: a stopped agent is not started", func(w *world) {
 			w.host("h1")
-			w.must(room("r", fsm.RoleSpec{Name: "x"}, fsm.RoleSpec{Name: "y"}))
+			w.must(room("r", noun.RoleSpec{Name: "x"}, noun.RoleSpec{Name: "y"}))
 			w.must(fsm.SetAgent{Agent: "r/x", Stop: true})
 		}, []string{"start r/y#1 on h1"}},
 		{"on demand: started when a task waits", func(w *world) {
 			w.host("h1")
-			w.must(room("r", fsm.RoleSpec{Name: "x", Start: fsm.StartOnDemand}, fsm.RoleSpec{Name: "y", Start: fsm.StartOnDemand}))
+			w.must(room("r", noun.RoleSpec{Name: "x", Start: noun.StartOnDemand}, noun.RoleSpec{Name: "y", Start: noun.StartOnDemand}))
 			w.must(fsm.CreateTask{Room: "r", Role: "y", Title: "t"})
 		}, []string{"start r/y#1 on h1"}},
 	}
@@ -130,11 +131,11 @@ func TestStarts(t *testing.T) {
 func TestStartsGoBackHome(t *testing.T) {
 	w := newWorld(t)
 	h1 := w.host("h1")
-	w.must(room("r", fsm.RoleSpec{Name: "x"}, fsm.RoleSpec{Name: "y"}))
+	w.must(room("r", noun.RoleSpec{Name: "x"}, noun.RoleSpec{Name: "y"}))
 	w.carry(starts(&w.s.View, 10))
 	w.accept(h1)
 	w.host("h2") // empty, so the better place but for what the agents left on h1
-	w.exit("r/x", fsm.ExitNone)
+	w.exit("r/x", noun.ExitNone)
 	w.pass(20 * time.Second)
 	if got, want := w.show(starts(&w.s.View, 10)), []string{"start r/x#2 on h1"}; !slices.Equal(got, want) {
 		t.Fatalf("after a crash planned %q, want %q", got, want)
@@ -142,7 +143,7 @@ func TestStartsGoBackHome(t *testing.T) {
 	w.carry(starts(&w.s.View, 10))
 	a := w.s.AgentByName("r/x")
 	w.must(fsm.AcceptOrder{Host: h1, Boot: "boot", Agent: a.ID, Inc: a.Inc})
-	w.exit("r/x", fsm.ExitStartFailed)
+	w.exit("r/x", noun.ExitStartFailed)
 	w.pass(20 * time.Second)
 	if got, want := w.show(starts(&w.s.View, 10)), []string{"start r/x#3 on h2"}; !slices.Equal(got, want) {
 		t.Fatalf("after a failed start planned %q, want %q", got, want)
@@ -154,7 +155,7 @@ func TestStartsGoBackHome(t *testing.T) {
 func TestStartsAvoidTheHostThatWasLost(t *testing.T) {
 	w := newWorld(t)
 	h1 := w.host("h1")
-	w.must(room("r", fsm.RoleSpec{Name: "x"}))
+	w.must(room("r", noun.RoleSpec{Name: "x"}))
 	w.carry(starts(&w.s.View, 10))
 	w.accept(h1)
 	w.must(fsm.ConfirmDead{Host: h1, Force: true})
@@ -163,7 +164,7 @@ func TestStartsAvoidTheHostThatWasLost(t *testing.T) {
 		t.Fatalf("planned %q, want %q", got, want)
 	}
 	h2 := w.host("h2", func(c *fsm.RegisterHost) { c.Capacity = 2 })
-	w.must(room("s", fsm.RoleSpec{Name: "y", Labels: []fsm.KV{}}))
+	w.must(room("s", noun.RoleSpec{Name: "y", Labels: []noun.KV{}}))
 	w.carry([]fsm.Command{fsm.OrderStart{Agent: w.s.AgentByName("s/y").ID, Inc: 1, Host: h2}}) // the fuller one
 	if got, want := w.show(starts(&w.s.View, 10)), []string{"start r/x#2 on h2"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
@@ -175,7 +176,7 @@ func TestI96LostAgentsAreSpread(t *testing.T) {
 	w := newWorld(t)
 	w.set("brake_agents", "0")
 	h1 := w.host("h1")
-	w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 12}))
+	w.must(room("r", noun.RoleSpec{Name: "x", Replicas: 12}))
 	for range 3 {
 		w.carry(starts(&w.s.View, 100))
 		w.accept(h1)
@@ -185,7 +186,7 @@ func TestI96LostAgentsAreSpread(t *testing.T) {
 	w.host("h2")
 	w.host("h3")
 	plan := starts(&w.s.View, 100)
-	on := map[fsm.HostID]int{}
+	on := map[noun.HostID]int{}
 	for _, c := range plan {
 		on[c.(fsm.OrderStart).Host]++
 	}
@@ -201,7 +202,7 @@ func TestStartsFollowTheBrake(t *testing.T) {
 	w := newWorld(t)
 	w.set("brake_agents", "2", "starts_per_host", "100")
 	h1 := w.host("h1")
-	w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 15, TTL: 20 * time.Second}))
+	w.must(room("r", noun.RoleSpec{Name: "x", Replicas: 15, TTL: 20 * time.Second}))
 	w.carry(starts(&w.s.View, 100))
 	w.accept(h1)
 	w.pass(20 * time.Second)
@@ -209,7 +210,7 @@ func TestStartsFollowTheBrake(t *testing.T) {
 		t.Fatal("no brake")
 	}
 	h2 := w.host("h2")
-	w.must(room("s", fsm.RoleSpec{Name: "y", Labels: []fsm.KV{}}))
+	w.must(room("s", noun.RoleSpec{Name: "y", Labels: []noun.KV{}}))
 	w.must(fsm.DrainHost{Host: h1, By: "ann"})
 	if got, want := w.show(starts(&w.s.View, 100)), []string{"start s/y#1 on h2"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
@@ -228,7 +229,7 @@ func TestStartsFollowTheBrake(t *testing.T) {
 			t.Fatalf("planned %q at once", w.show(plan))
 		}
 		for _, c := range plan {
-			if w.apply(fsm.Request{Cmd: c}).Outcomes[0].Code == fsm.OK {
+			if w.apply(fsm.Request{Cmd: c}).Outcomes[0].Code == noun.OK {
 				started++
 			}
 		}
@@ -242,11 +243,11 @@ func TestStartsFollowTheBrake(t *testing.T) {
 func TestStartsUseFailedHostAsLastResort(t *testing.T) {
 	w := newWorld(t)
 	h1 := w.host("h1")
-	w.must(room("r", fsm.RoleSpec{Name: "x"}))
+	w.must(room("r", noun.RoleSpec{Name: "x"}))
 	w.carry(starts(&w.s.View, 10))
 	a := w.s.AgentByName("r/x")
 	w.must(fsm.AcceptOrder{Host: h1, Boot: "boot", Agent: a.ID, Inc: a.Inc})
-	w.exit("r/x", fsm.ExitStartFailed)
+	w.exit("r/x", noun.ExitStartFailed)
 	w.pass(20 * time.Second)
 	if got, want := w.show(starts(&w.s.View, 10)), []string{"start r/x#2 on h1"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
@@ -257,7 +258,7 @@ func TestStartsArePure(t *testing.T) {
 	w := newWorld(t)
 	w.host("h1")
 	w.host("h2")
-	w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 7}, fsm.RoleSpec{Name: "y", Replicas: 3}))
+	w.must(room("r", noun.RoleSpec{Name: "x", Replicas: 7}, noun.RoleSpec{Name: "y", Replicas: 3}))
 	before := w.s.Copy().Hash()
 	first := w.show(starts(&w.s.View, 100))
 	for range 20 {
@@ -275,15 +276,15 @@ func BenchmarkStarts(b *testing.B) {
 	index := uint64(0)
 	do := func(c fsm.Command) {
 		index++
-		if out := s.Apply(&fsm.Entry{Index: index, Term: 1, Stint: 1, Requests: []fsm.Request{{Cmd: c}}}).Outcomes[0]; out.Code != fsm.OK {
+		if out := s.Apply(&fsm.Entry{Index: index, Term: 1, Stint: 1, Requests: []fsm.Request{{Cmd: c}}}).Outcomes[0]; out.Code != noun.OK {
 			b.Fatal(out.Detail)
 		}
 	}
-	do(fsm.PutSettings{Values: []fsm.KV{{Key: "starts_per_second", Value: "100000"}}})
+	do(fsm.PutSettings{Values: []noun.KV{{Key: "starts_per_second", Value: "100000"}}})
 	for i := range 1000 {
 		do(fsm.RegisterHost{Key: string(rune('a'+i%26)) + time.Duration(i).String(), Name: "h", Boot: "b", Runners: []string{"sh"}})
 	}
-	do(room("r", fsm.RoleSpec{Name: "x", Replicas: 10_000}))
+	do(room("r", noun.RoleSpec{Name: "x", Replicas: 10_000}))
 	b.ReportAllocs()
 	for b.Loop() {
 		if n := len(starts(&s.View, ordersPerPlan)); n != ordersPerPlan {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // world is a state to plan on, driven by commands one entry each.
@@ -13,7 +14,7 @@ type world struct {
 	t     *testing.T
 	s     *fsm.State
 	index uint64
-	clock fsm.Time
+	clock noun.Time
 }
 
 func newWorld(t *testing.T) *world {
@@ -25,15 +26,15 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) apply(reqs ...fsm.Request) fsm.Result {
+func (w *world) apply(reqs ...fsm.Request) noun.Result {
 	w.index++
 	return w.s.Apply(&fsm.Entry{Index: w.index, Term: 1, Stint: 1, Stamp: w.clock, Requests: reqs})
 }
 
-func (w *world) must(c fsm.Command) fsm.Outcome {
+func (w *world) must(c fsm.Command) noun.Outcome {
 	w.t.Helper()
 	out := w.apply(fsm.Request{Cmd: c}).Outcomes[0]
-	if out.Code != fsm.OK {
+	if out.Code != noun.OK {
 		w.t.Fatalf("%T: %s: %s", c, out.Code, out.Detail)
 	}
 	return out
@@ -43,7 +44,7 @@ func (w *world) set(kv ...string) {
 	w.t.Helper()
 	var c fsm.PutSettings
 	for i := 0; i < len(kv); i += 2 {
-		c.Values = append(c.Values, fsm.KV{Key: kv[i], Value: kv[i+1]})
+		c.Values = append(c.Values, noun.KV{Key: kv[i], Value: kv[i+1]})
 	}
 	w.must(c)
 }
@@ -54,7 +55,7 @@ func (w *world) pass(d time.Duration) {
 }
 
 // host registers a host with the runner "sh".
-func (w *world) host(key string, change ...func(*fsm.RegisterHost)) fsm.HostID {
+func (w *world) host(key string, change ...func(*fsm.RegisterHost)) noun.HostID {
 	w.t.Helper()
 	c := fsm.RegisterHost{Key: key, Name: key, Boot: "boot", Runners: []string{"sh"}}
 	for _, f := range change {
@@ -63,7 +64,7 @@ func (w *world) host(key string, change ...func(*fsm.RegisterHost)) fsm.HostID {
 	return w.must(c).Host
 }
 
-func room(name string, roles ...fsm.RoleSpec) fsm.ApplyRoom {
+func room(name string, roles ...noun.RoleSpec) fsm.ApplyRoom {
 	for i := range roles {
 		if roles[i].Runner == "" {
 			roles[i].Runner = "sh"
@@ -73,13 +74,13 @@ func room(name string, roles ...fsm.RoleSpec) fsm.ApplyRoom {
 }
 
 // beat renews the lease of a host.
-func (w *world) beat(h fsm.HostID) {
+func (w *world) beat(h noun.HostID) {
 	w.index++
 	w.s.Apply(&fsm.Entry{Index: w.index, Term: 1, Stint: 1, Stamp: w.clock, Beats: []fsm.HostBeats{{Host: h, Boot: "boot"}}})
 }
 
 // accept plays the host: it accepts and reports every start order it has.
-func (w *world) accept(h fsm.HostID) {
+func (w *world) accept(h noun.HostID) {
 	w.t.Helper()
 	for _, id := range w.s.HostOrders(h) {
 		a := w.s.Agent(id)
@@ -88,7 +89,7 @@ func (w *world) accept(h fsm.HostID) {
 	}
 }
 
-func (w *world) exit(agent string, kind fsm.ExitKind) {
+func (w *world) exit(agent string, kind noun.ExitKind) {
 	w.t.Helper()
 	a := w.s.AgentByName(agent)
 	w.must(fsm.ReportExit{Host: a.Host, Agent: a.ID, Inc: a.Inc, Code: 1, Kind: kind})

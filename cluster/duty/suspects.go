@@ -1,6 +1,9 @@
 package duty
 
-import "vigil/fsm"
+import (
+	"vigil/fsm"
+	"vigil/fsm/noun"
+)
 
 // Voids drops what servers that the leader cannot reach have said of hosts: it is
 // out of date. Such a server says everything again when it is back.
@@ -27,12 +30,12 @@ func Voids(s *fsm.View, unheard map[string]bool) []fsm.Command {
 func Suspects(s *fsm.View) []fsm.Command {
 	var out []fsm.Command
 	for h := range s.Hosts() {
-		if h.State == fsm.HostLost || h.State == fsm.HostLeft {
+		if h.State == noun.HostLost || h.State == noun.HostLeft {
 			continue
 		}
-		suspect := h.State == fsm.HostSuspect
+		suspect := h.State == noun.HostSuspect
 		switch why := s.Doubt(h); {
-		case why == "" && suspect && h.Hearsay().Stream != fsm.HearAlive && h.BeatAt <= h.DoubtAt:
+		case why == "" && suspect && h.Hearsay().Stream != noun.HearAlive && h.BeatAt <= h.DoubtAt:
 			// That nobody says anything bad any more, since what servers out of reach
 			// have said was dropped, is no sign of life.
 		case why == "" && suspect:
@@ -61,11 +64,11 @@ func Surrenders(s *fsm.View) []fsm.Command {
 func Cancels(s *fsm.View) []fsm.Command {
 	var out []fsm.Command
 	for h := range s.Hosts() {
-		if h.State != fsm.HostSuspect {
+		if h.State != noun.HostSuspect {
 			continue
 		}
 		for _, id := range s.HostOrders(h.ID) {
-			if a := s.Agent(id); a.Proc == fsm.ProcOrdered {
+			if a := s.Agent(id); a.Proc == noun.ProcOrdered {
 				out = append(out, fsm.CancelOrder{Agent: id, Inc: a.Inc, Reason: "host " + h.Name + " is suspect"})
 			}
 		}

@@ -6,22 +6,23 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // heard is one server's view: gossip, then stream.
-type heard [2]fsm.Hearing
+type heard [2]noun.Hearing
 
 const (
-	none   = fsm.HearNothing
-	alive  = fsm.HearAlive
-	silent = fsm.HearSilent
-	left   = fsm.HearLeft
+	none   = noun.HearNothing
+	alive  = noun.HearAlive
+	silent = noun.HearSilent
+	left   = noun.HearLeft
 )
 
-func (w *world) hear(h fsm.HostID, views ...heard) {
+func (w *world) hear(h noun.HostID, views ...heard) {
 	w.t.Helper()
 	for i, v := range views {
-		w.must(fsm.ReportViews{Server: string(rune('a' + i)), Views: []fsm.HostView{{Host: h, Gossip: v[0], Stream: v[1]}}})
+		w.must(fsm.ReportViews{Server: string(rune('a' + i)), Views: []noun.HostView{{Host: h, Gossip: v[0], Stream: v[1]}}})
 	}
 }
 
@@ -99,7 +100,7 @@ func TestSuspectsAreForgottenWhenLost(t *testing.T) {
 	h := w.host("h")
 	w.hear(h, heard{silent, silent})
 	w.pass(2 * time.Minute)
-	if w.s.Host(h).State != fsm.HostLost {
+	if w.s.Host(h).State != noun.HostLost {
 		t.Fatalf("host is %s", w.s.Host(h).State)
 	}
 	if plan := Suspects(&w.s.View); len(plan) != 0 {
@@ -134,9 +135,9 @@ func TestI17ViewsOfUnreachableServersAreVoid(t *testing.T) {
 // Lives of fast roles are given up when stream and gossip agree and no beat has
 // come; those of fenced roles wait for their fence (law L7).
 func TestSurrenders(t *testing.T) {
-	fast := func(w *world) (fsm.HostID, []string) {
+	fast := func(w *world) (noun.HostID, []string) {
 		h := w.host("h")
-		w.must(room("r", fsm.RoleSpec{Name: "f", Policy: fsm.PolicyFast}, fsm.RoleSpec{Name: "x"}))
+		w.must(room("r", noun.RoleSpec{Name: "f", Policy: noun.PolicyFast}, noun.RoleSpec{Name: "x"}))
 		w.carry(starts(&w.s.View, 10))
 		w.accept(h)
 		return h, []string{"surrender h"}
@@ -168,7 +169,7 @@ func TestSurrenders(t *testing.T) {
 			plan := Surrenders(&w.s.View)
 			if !tt.gone {
 				want = nil
-				if out := w.apply(fsm.Request{Cmd: fsm.SurrenderHost{Host: h}}).Outcomes[0]; out.Code != fsm.Conflict {
+				if out := w.apply(fsm.Request{Cmd: fsm.SurrenderHost{Host: h}}).Outcomes[0]; out.Code != noun.Conflict {
 					t.Fatalf("the state machine let it through: %+v", out)
 				}
 			}
@@ -176,10 +177,10 @@ func TestSurrenders(t *testing.T) {
 				t.Fatalf("planned %q, want %q", got, want)
 			}
 			w.carry(plan)
-			if got := w.s.AgentByName("r/f").Proc == fsm.ProcLost; got != tt.gone {
+			if got := w.s.AgentByName("r/f").Proc == noun.ProcLost; got != tt.gone {
 				t.Fatalf("r/f is %s", w.s.AgentByName("r/f").Proc)
 			}
-			if got := w.s.AgentByName("r/x").Proc; got != fsm.ProcRunning {
+			if got := w.s.AgentByName("r/x").Proc; got != noun.ProcRunning {
 				t.Fatalf("L7: the fenced r/x is %s", got)
 			}
 			if plan := Surrenders(&w.s.View); len(plan) != 0 {
@@ -193,7 +194,7 @@ func TestSurrenders(t *testing.T) {
 func TestCancelsSpareAcceptedOrders(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("h")
-	w.must(room("r", fsm.RoleSpec{Name: "x", Replicas: 2}))
+	w.must(room("r", noun.RoleSpec{Name: "x", Replicas: 2}))
 	w.carry(starts(&w.s.View, 10))
 	if plan := Cancels(&w.s.View); len(plan) != 0 {
 		t.Fatalf("planned %q for a ready host", w.show(plan))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // settingsLook is how soon a change of the watchdog's settings is seen at the latest.
@@ -17,7 +18,7 @@ const settingsLook = time.Second
 // interval. With warn false it only cancels: nobody is warned between two passes.
 //
 // Next is when, in cluster time, there is more to do for rooms that were warned; 0: nothing.
-func Silent(s *fsm.View, warn bool) (orders []fsm.Command, next fsm.Time) {
+func Silent(s *fsm.View, warn bool) (orders []fsm.Command, next noun.Time) {
 	set, w, now := s.Settings().Watchdog, s.Watchdog(), s.Clock()
 	left, full := int(set.MaxCancellations), w.WindowAt.Add(set.Interval)
 	if w.InWindow > 0 && now < full {
@@ -28,7 +29,7 @@ func Silent(s *fsm.View, warn bool) (orders []fsm.Command, next fsm.Time) {
 		if seen++; seen > int(set.MaxCancellations) {
 			break
 		}
-		at := fsm.Time(0)
+		at := noun.Time(0)
 		switch {
 		case q.State == fsm.RoomStalled && warn:
 			orders = append(orders, fsm.WarnRoom{Room: rm.ID, Active: q.Active})
@@ -112,7 +113,7 @@ func (d *Duty) watch(ctx context.Context) {
 	}
 }
 
-func (d *Duty) watchSettings() (set fsm.WatchdogSettings) {
+func (d *Duty) watchSettings() (set noun.WatchdogSettings) {
 	d.cfg.Replica.Read(func(s *fsm.View) { set = s.Settings().Watchdog })
 	return set
 }
@@ -187,9 +188,9 @@ func (d *Duty) failed(ctx context.Context, err error) {
 // look makes and submits one plan. Rest is when to look again in this pass; 0: not.
 func (d *Duty) look(ctx context.Context, warn bool) (canceled int, rest time.Duration) {
 	var orders []fsm.Command
-	names := map[fsm.RoomID]string{}
+	names := map[noun.RoomID]string{}
 	d.cfg.Replica.Read(func(s *fsm.View) {
-		var next fsm.Time
+		var next noun.Time
 		if orders, next = Silent(s, warn); next != 0 {
 			rest = max(next.Sub(s.Clock()), time.Millisecond)
 		}
@@ -202,7 +203,7 @@ func (d *Duty) look(ctx context.Context, warn bool) (canceled int, rest time.Dur
 	if len(orders) == 0 {
 		return 0, rest
 	}
-	reqs, outs := make([]fsm.Request, len(orders)), make([]fsm.Outcome, len(orders))
+	reqs, outs := make([]fsm.Request, len(orders)), make([]noun.Outcome, len(orders))
 	for i, c := range orders {
 		reqs[i] = fsm.Request{Planned: true, Cmd: c}
 	}
@@ -211,7 +212,7 @@ func (d *Duty) look(ctx context.Context, warn bool) (canceled int, rest time.Dur
 		return 0, 0 // the next pass sees what became of it
 	}
 	for i, c := range orders {
-		if outs[i].Code != fsm.OK {
+		if outs[i].Code != noun.OK {
 			d.log.Debug("silent room: refused", "code", outs[i].Code, "detail", outs[i].Detail)
 			continue
 		}

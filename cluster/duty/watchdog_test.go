@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // silentRooms are rooms with a task that nobody takes; all time is the simulated one.
@@ -15,7 +16,7 @@ func silentRooms(t *testing.T, rooms int) *replica {
 	r := newReplica(t)
 	for i := range rooms {
 		name := fmt.Sprintf("r%02d", i)
-		r.do(room(name, fsm.RoleSpec{Name: "x", PendingLimit: 7 * 24 * time.Hour}))
+		r.do(room(name, noun.RoleSpec{Name: "x", PendingLimit: 7 * 24 * time.Hour}))
 		r.do(fsm.CreateTask{Room: name, Role: "x", Title: "secret"})
 	}
 	return r
@@ -127,7 +128,7 @@ func TestI141Seed003MaxCancellationsPerRun(t *testing.T) {
 			var want []string
 			for i := range 30 {
 				name := fmt.Sprintf("r%02d", (i*7)%30)
-				r.do(room(name, fsm.RoleSpec{Name: "x"}))
+				r.do(room(name, noun.RoleSpec{Name: "x"}))
 				r.do(fsm.CreateTask{Room: name, Role: "x", Title: "t"})
 				if i == 0 {
 					r.after(31 * time.Second) // the watch begins
@@ -151,8 +152,8 @@ func TestI141Seed003MaxCancellationsPerRun(t *testing.T) {
 			if got := d.WatchFigures(); got.Canceled != 30 || got.Warned != 30 {
 				t.Errorf("%+v", got)
 			}
-			r.do(fsm.PutSettings{Values: []fsm.KV{{Key: "watchdog_min_age", Value: "2h"}}})
-			r.do(room("young", fsm.RoleSpec{Name: "x"}))
+			r.do(fsm.PutSettings{Values: []noun.KV{{Key: "watchdog_min_age", Value: "2h"}}})
+			r.do(room("young", noun.RoleSpec{Name: "x"}))
 			r.do(fsm.CreateTask{Room: "young", Role: "x", Title: "t"})
 			r.after(time.Hour)
 			if got := d.WatchFigures(); got.Canceled != 30 || got.Warned != 30 {
@@ -166,13 +167,13 @@ func TestI141Seed003MaxCancellationsPerRun(t *testing.T) {
 func TestSeed003DisabledAndChangedSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := silentRooms(t, 1)
-		r.do(fsm.PutSettings{Values: []fsm.KV{{Key: "watchdog_enabled", Value: "false"}}})
+		r.do(fsm.PutSettings{Values: []noun.KV{{Key: "watchdog_enabled", Value: "false"}}})
 		inStint(t, r, Config{}, func(d *Duty) {
 			r.after(time.Hour)
 			if got := d.WatchFigures(); got.Checks != 0 || len(r.happened("watchdog.on")) != 0 {
 				t.Fatalf("switched off: %+v", got)
 			}
-			r.do(fsm.PutSettings{Values: []fsm.KV{{Key: "watchdog_enabled", Value: "true"}, {Key: "watchdog_interval", Value: "1s"},
+			r.do(fsm.PutSettings{Values: []noun.KV{{Key: "watchdog_enabled", Value: "true"}, {Key: "watchdog_interval", Value: "1s"},
 				{Key: "watchdog_threshold", Value: "3s"}, {Key: "watchdog_min_age", Value: "0s"}, {Key: "watchdog_grace", Value: "1s"}}})
 			r.after(10 * time.Second)
 			if got := r.happened("room.canceled"); len(got) != 1 {
@@ -186,7 +187,7 @@ func TestSeed003DisabledAndChangedSettings(t *testing.T) {
 func TestSeed003PassesNeverOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := silentRooms(t, 1)
-		r.do(fsm.PutSettings{Values: []fsm.KV{{Key: "watchdog_grace", Value: "20m"}}})
+		r.do(fsm.PutSettings{Values: []noun.KV{{Key: "watchdog_grace", Value: "20m"}}})
 		inStint(t, r, Config{}, func(d *Duty) {
 			r.after(10*time.Minute + 40*time.Second)
 			before := d.WatchFigures().Checks
@@ -206,7 +207,7 @@ func TestSeed003PassesNeverOverlap(t *testing.T) {
 func TestSeed003ErrorsCancelNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := silentRooms(t, 1)
-		r.fail = fsm.ErrUnknownOutcome
+		r.fail = noun.ErrUnknownOutcome
 		inStint(t, r, Config{}, func(d *Duty) {
 			r.after(11 * time.Minute)
 			if got := d.WatchFigures(); got.Errors != 3 || got.Checks != 0 {

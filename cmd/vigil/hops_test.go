@@ -11,6 +11,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
@@ -88,7 +89,7 @@ func (h *hops) host(i int, k *clustertest.Client, phase time.Duration) {
 		name = fmt.Sprintf("r/builder.%d", i+1)
 	}
 	out := k.Do(fsm.Join{Speaker: fsm.Speaker{Agent: name}})
-	if out.Code != fsm.OK {
+	if out.Code != noun.OK {
 		h.t.Fatalf("join: %s", out.Detail)
 	}
 	var addrs []string
@@ -163,7 +164,7 @@ func TestL10BeatsSurviveAHuntForLeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHops(t)
 		k := h.c.Client()
-		k.Do(fsm.ApplyRoom{Room: "r", Roles: []fsm.RoleSpec{{Name: "builder", Replicas: hopsHosts, TTL: hopsTTL}}, By: "test"})
+		k.Do(fsm.ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "builder", Replicas: hopsHosts, TTL: hopsTTL}}, By: "test"})
 		for i := range hopsServers {
 			k.Do(fsm.PutServer{ID: h.c.ID(i), RaftAddr: h.c.Addr(i), APIAddr: hopsAPI(i), Features: cluster.FeatureLevel})
 		}
@@ -187,7 +188,7 @@ func TestL10BeatsSurviveAHuntForLeaders(t *testing.T) {
 		h.c.Replica(h.c.Leader()).Read(func(s *fsm.View) {
 			t.Logf("%d strikes in a minute; cluster time %v; at worst %v between proofs", struck, time.Duration(s.Clock()), h.worst)
 			for a := range s.Agents("") {
-				if a.Part != fsm.PartWaiting {
+				if a.Part != noun.PartWaiting {
 					t.Errorf("L10: %s is %v in its life %v", a.Name, a.Part, a.Inc)
 				}
 			}

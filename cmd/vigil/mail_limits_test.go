@@ -12,6 +12,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -47,7 +48,7 @@ func TestSeed002Table143ThroughTheClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHops(t, clustertest.Calm())
 		k := h.c.Client()
-		k.Do(fsm.ApplyRoom{Room: "r", Roles: []fsm.RoleSpec{{Name: "builder", TTL: 10 * time.Minute}}, By: "test"})
+		k.Do(fsm.ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "builder", TTL: 10 * time.Minute}}, By: "test"})
 		for i := range hopsServers {
 			k.Do(fsm.PutServer{ID: h.c.ID(i), RaftAddr: h.c.Addr(i), APIAddr: hopsAPI(i), Features: cluster.FeatureLevel})
 		}

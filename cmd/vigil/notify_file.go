@@ -13,7 +13,7 @@ import (
 
 	"vigil/cluster/duty"
 	"vigil/cluster/notify"
-	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc"
 )
 
@@ -55,8 +55,8 @@ type mailFile struct {
 
 // checkNotify tells the first mistake that the file alone shows.
 func (f *serverFile) checkNotify(file, text string) error {
-	if len(f.Notify) > fsm.MaxNotifiers {
-		return placed(file, text, f.Notify[fsm.MaxNotifiers].Name.at, fmt.Sprintf("%d notifiers are too many: at most %d are allowed", len(f.Notify), fsm.MaxNotifiers))
+	if len(f.Notify) > noun.MaxNotifiers {
+		return placed(file, text, f.Notify[noun.MaxNotifiers].Name.at, fmt.Sprintf("%d notifiers are too many: at most %d are allowed", len(f.Notify), noun.MaxNotifiers))
 	}
 	seen := map[string]bool{}
 	for i := range f.Notify {

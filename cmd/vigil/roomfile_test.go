@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 const exampleRoom = "../../configs/room.yaml"
@@ -30,7 +30,7 @@ func TestExampleRoomShowsEveryKeyAndTheDefaults(t *testing.T) {
 			t.Errorf("key %s is not shown", key)
 		}
 	}
-	r, set := rooms[0].GetRoles()[0], fsm.DefaultSettings()
+	r, set := rooms[0].GetRoles()[0], noun.DefaultSettings()
 	for name, pair := range map[string][2]time.Duration{
 		"ttl":            {r.GetTtl().AsDuration(), set.TTL},
 		"ack_limit":      {r.GetAckLimit().AsDuration(), set.AckLimit},
@@ -138,7 +138,7 @@ func TestExampleOfAnOverseer(t *testing.T) {
 	if err != nil || len(rooms) != 1 || len(rooms[0].GetRoles()) != 2 {
 		t.Fatalf("got %v (%v)", rooms, err)
 	}
-	deacon, boot, set := rooms[0].GetRoles()[0], rooms[0].GetRoles()[1], fsm.DefaultSettings().Chain
+	deacon, boot, set := rooms[0].GetRoles()[0], rooms[0].GetRoles()[1], noun.DefaultSettings().Chain
 	o := deacon.GetOverseer()
 	if o.GetTriage() != boot.GetName() || o.GetHandoffAfter() != 20 || o.GetFresh().AsDuration() != set.Fresh || o.GetStale().AsDuration() != set.Stale || boot.GetOverseer() != nil {
 		t.Errorf("the overseer is %v", o)

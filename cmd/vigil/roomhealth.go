@@ -7,7 +7,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -72,7 +72,7 @@ func (v *healthValue) figures(node ast.Node, values []*ast.MappingValueNode) err
 
 func healthPresets() []string {
 	var names []string
-	for _, p := range fsm.HealthPresets() {
+	for _, p := range noun.HealthPresets() {
 		names = append(names, p.Name)
 	}
 	return names

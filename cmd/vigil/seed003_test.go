@@ -11,22 +11,23 @@ import (
 
 	"vigil/cluster/duty"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // Seed 003, Environment Variables: each of them alone sets its setting, and no other.
 func TestSeed003EnvironmentVariables(t *testing.T) {
-	defaults := fsm.DefaultSettings().Watchdog
+	defaults := noun.DefaultSettings().Watchdog
 	for _, x := range []struct {
 		seed, name, value string
-		change            func(*fsm.WatchdogSettings)
+		change            func(*noun.WatchdogSettings)
 	}{
-		{"WATCHDOG_ENABLED=false", "VIGIL_WATCHDOG_ENABLED", "false", func(w *fsm.WatchdogSettings) { w.Enabled = false }},
-		{"WATCHDOG_INTERVAL_MS=300000", "VIGIL_WATCHDOG_INTERVAL", "7m", func(w *fsm.WatchdogSettings) { w.Interval = 7 * time.Minute }},
-		{"WATCHDOG_STALLED_THRESHOLD_MS=600000", "VIGIL_WATCHDOG_THRESHOLD", "600001ms", func(w *fsm.WatchdogSettings) { w.Threshold = 600001 * time.Millisecond }},
-		{"WATCHDOG_MIN_AGE_MS=120000", "VIGIL_WATCHDOG_MIN_AGE", "3m", func(w *fsm.WatchdogSettings) { w.MinAge = 3 * time.Minute }},
-		{"startupDelayMs", "VIGIL_WATCHDOG_START_DELAY", "45s", func(w *fsm.WatchdogSettings) { w.StartDelay = 45 * time.Second }},
-		{"the grace before a cancellation", "VIGIL_WATCHDOG_GRACE", "90s", func(w *fsm.WatchdogSettings) { w.Grace = 90 * time.Second }},
-		{"WATCHDOG_MAX_CANCELLATIONS=10", "VIGIL_WATCHDOG_MAX_CANCELLATIONS", "3", func(w *fsm.WatchdogSettings) { w.MaxCancellations = 3 }},
+		{"WATCHDOG_ENABLED=false", "VIGIL_WATCHDOG_ENABLED", "false", func(w *noun.WatchdogSettings) { w.Enabled = false }},
+		{"WATCHDOG_INTERVAL_MS=300000", "VIGIL_WATCHDOG_INTERVAL", "7m", func(w *noun.WatchdogSettings) { w.Interval = 7 * time.Minute }},
+		{"WATCHDOG_STALLED_THRESHOLD_MS=600000", "VIGIL_WATCHDOG_THRESHOLD", "600001ms", func(w *noun.WatchdogSettings) { w.Threshold = 600001 * time.Millisecond }},
+		{"WATCHDOG_MIN_AGE_MS=120000", "VIGIL_WATCHDOG_MIN_AGE", "3m", func(w *noun.WatchdogSettings) { w.MinAge = 3 * time.Minute }},
+		{"startupDelayMs", "VIGIL_WATCHDOG_START_DELAY", "45s", func(w *noun.WatchdogSettings) { w.StartDelay = 45 * time.Second }},
+		{"the grace before a cancellation", "VIGIL_WATCHDOG_GRACE", "90s", func(w *noun.WatchdogSettings) { w.Grace = 90 * time.Second }},
+		{"WATCHDOG_MAX_CANCELLATIONS=10", "VIGIL_WATCHDOG_MAX_CANCELLATIONS", "3", func(w *noun.WatchdogSettings) { w.MaxCancellations = 3 }},
 	} {
 		f, err := parseServerFile("s.yaml", "id: s1\n")
 		if err != nil {
@@ -42,7 +43,7 @@ func TestSeed003EnvironmentVariables(t *testing.T) {
 			t.Errorf("%s: %v", x.seed, err)
 			continue
 		}
-		set, want := fsm.DefaultSettings(), defaults
+		set, want := noun.DefaultSettings(), defaults
 		for _, kv := range f.clusterConfig().Seed {
 			if err := set.Set(kv.Key, kv.Value); err != nil {
 				t.Errorf("%s: %v", x.seed, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/cluster"
-	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc"
 )
 
@@ -209,13 +209,13 @@ func (f *serverFile) clusterConfig() cluster.Config {
 	}
 	for name, v := range f.Settings {
 		if _, twice := f.Watchdog[strings.TrimPrefix(name, "watchdog_")]; !twice { // the environment wins
-			conf.Seed = append(conf.Seed, fsm.KV{Key: name, Value: v.text})
+			conf.Seed = append(conf.Seed, noun.KV{Key: name, Value: v.text})
 		}
 	}
 	for key, v := range f.Watchdog {
-		conf.Seed = append(conf.Seed, fsm.KV{Key: "watchdog_" + key, Value: v.text})
+		conf.Seed = append(conf.Seed, noun.KV{Key: "watchdog_" + key, Value: v.text})
 	}
-	slices.SortFunc(conf.Seed, func(a, b fsm.KV) int {
+	slices.SortFunc(conf.Seed, func(a, b noun.KV) int {
 		if a.Key < b.Key {
 			return -1
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"vigil/cluster/gossip"
-	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/client"
 )
 
@@ -121,7 +121,7 @@ func parseServerFile(name, text string) (*serverFile, error) {
 		if err := f.checkNotify(name, text); err != nil {
 			return nil, err
 		}
-		set := fsm.DefaultSettings()
+		set := noun.DefaultSettings()
 		for key, v := range f.Settings {
 			if err := set.Set(key, v.text); err != nil {
 				return nil, placed(name, text, v.at, err.Error())

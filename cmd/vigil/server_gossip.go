@@ -11,6 +11,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/gossip"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -53,8 +54,8 @@ func neighbours(st *fsm.View) (addrs, lost []string) {
 	}
 	for h := range st.Hosts() {
 		switch h.State {
-		case fsm.HostLeft:
-		case fsm.HostLost:
+		case noun.HostLeft:
+		case noun.HostLost:
 			lost = append(lost, h.GossipAddr)
 		default:
 			addrs = append(addrs, h.GossipAddr)
@@ -90,7 +91,7 @@ func (s *server) listen(ctx context.Context) error {
 		case <-tick.C:
 		}
 		now := time.Now()
-		var views []fsm.HostView
+		var views []noun.HostView
 		s.replica.Read(func(st *fsm.View) { views = s.hearing.listen(st, now) })
 		if len(views) == 0 || s.replica.Leader().ID == "" {
 			continue
@@ -103,7 +104,7 @@ func (s *server) listen(ctx context.Context) error {
 	}
 }
 
-func (s *server) reportViews(ctx context.Context, views []fsm.HostView) error {
+func (s *server) reportViews(ctx context.Context, views []noun.HostView) error {
 	ctx, cancel := context.WithTimeout(ctx, reportLimit)
 	defer cancel()
 	req := &vigilv1.ReportViewsRequest{Server: s.conf.ID}

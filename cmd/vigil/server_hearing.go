@@ -6,6 +6,7 @@ import (
 
 	"vigil/cluster/gossip"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // How a server listens.
@@ -32,13 +33,13 @@ const (
 // goroutine uses it.
 type hearing struct {
 	self   string
-	stream func(fsm.HostID) (silent time.Duration, here bool)
+	stream func(noun.HostID) (silent time.Duration, here bool)
 	gossip func(key, boot string) gossip.State // nil: this server does not gossip
 
 	looked  time.Time // when this server last listened
 	resumed time.Time // since when it does so without a gap
-	streams map[fsm.HostID]lastWord
-	awaited map[fsm.HostID]awaited
+	streams map[noun.HostID]lastWord
+	awaited map[noun.HostID]awaited
 
 	next  time.Time // of the next report
 	pause time.Duration
@@ -47,7 +48,7 @@ type hearing struct {
 // lastWord is what was last heard of a host on a stream here.
 type lastWord struct {
 	at   time.Time
-	till fsm.Time // end of its lease as far as its beats from before that reached the state
+	till noun.Time // end of its lease as far as its beats from before that reached the state
 }
 
 // awaited is a host that says that it gossips, and was never heard.
@@ -56,26 +57,26 @@ type awaited struct {
 	boot  string
 }
 
-func newHearing(self string, stream func(fsm.HostID) (time.Duration, bool), gossip func(key, boot string) gossip.State) *hearing {
-	return &hearing{self: self, stream: stream, gossip: gossip, streams: map[fsm.HostID]lastWord{}, awaited: map[fsm.HostID]awaited{}}
+func newHearing(self string, stream func(noun.HostID) (time.Duration, bool), gossip func(key, boot string) gossip.State) *hearing {
+	return &hearing{self: self, stream: stream, gossip: gossip, streams: map[noun.HostID]lastWord{}, awaited: map[noun.HostID]awaited{}}
 }
 
 // listen gives this server's views that differ from those in the state and may be
 // reported now.
-func (h *hearing) listen(st *fsm.View, now time.Time) (views []fsm.HostView) {
+func (h *hearing) listen(st *fsm.View, now time.Time) (views []noun.HostView) {
 	if now.Sub(h.looked) > hearPaused {
 		h.resumed = now
 	}
 	h.looked = now
 	for host := range st.Hosts() {
 		had := h.reportedView(host)
-		v := fsm.HostView{Server: h.self, Host: host.ID, Stream: h.hearStream(host, now), Gossip: h.hearGossip(host, had.Gossip, now)}
+		v := noun.HostView{Server: h.self, Host: host.ID, Stream: h.hearStream(host, now), Gossip: h.hearGossip(host, had.Gossip, now)}
 		if v.Stream != had.Stream || v.Gossip != had.Gossip {
 			views = append(views, v)
 		}
 	}
-	maps.DeleteFunc(h.streams, func(id fsm.HostID, _ lastWord) bool { return st.Host(id) == nil })
-	maps.DeleteFunc(h.awaited, func(id fsm.HostID, _ awaited) bool { return st.Host(id) == nil })
+	maps.DeleteFunc(h.streams, func(id noun.HostID, _ lastWord) bool { return st.Host(id) == nil })
+	maps.DeleteFunc(h.awaited, func(id noun.HostID, _ awaited) bool { return st.Host(id) == nil })
 	switch {
 	case len(views) == 0:
 		h.pause = max(h.pause-hearEvery/2, 0)
@@ -95,18 +96,18 @@ func (h *hearing) reported(now time.Time, ok bool) {
 }
 
 // reportedView is this server's view in the state.
-func (h *hearing) reportedView(host *fsm.Host) fsm.HostView {
+func (h *hearing) reportedView(host *noun.Host) noun.HostView {
 	for _, v := range host.Views {
 		if v.Server == h.self {
 			return v
 		}
 	}
-	return fsm.HostView{}
+	return noun.HostView{}
 }
 
 // hearStream: a stream that has closed is not yet silence, and a host that is heard
 // elsewhere is none of this server's business any more.
-func (h *hearing) hearStream(host *fsm.Host, now time.Time) fsm.Hearing {
+func (h *hearing) hearStream(host *noun.Host, now time.Time) noun.Hearing {
 	last, known := h.streams[host.ID]
 	silent, here := h.stream(host.ID)
 	if here {
@@ -114,26 +115,26 @@ func (h *hearing) hearStream(host *fsm.Host, now time.Time) fsm.Hearing {
 			last.at = at
 		}
 	} else if !known {
-		return fsm.HearNothing
+		return noun.HearNothing
 	}
 	if now.Sub(last.at) < hearBeats {
 		last.till = host.Until
 	}
-	if !here && (host.State == fsm.HostLeft || host.Until > last.till || h.heardElsewhere(host)) {
+	if !here && (host.State == noun.HostLeft || host.Until > last.till || h.heardElsewhere(host)) {
 		delete(h.streams, host.ID)
-		return fsm.HearNothing
+		return noun.HearNothing
 	}
 	h.streams[host.ID] = last
 	if now.Sub(last.at) >= fsm.SilentFor && now.Sub(h.resumed) >= fsm.SilentFor {
-		return fsm.HearSilent
+		return noun.HearSilent
 	}
-	return fsm.HearAlive
+	return noun.HearAlive
 }
 
 // heardElsewhere tells whether another server says that it hears the host's stream.
-func (h *hearing) heardElsewhere(host *fsm.Host) bool {
+func (h *hearing) heardElsewhere(host *noun.Host) bool {
 	for _, v := range host.Views {
-		if v.Server != h.self && v.Stream == fsm.HearAlive {
+		if v.Server != h.self && v.Stream == noun.HearAlive {
 			return true
 		}
 	}
@@ -142,9 +143,9 @@ func (h *hearing) heardElsewhere(host *fsm.Host) bool {
 
 // hearGossip: a host that says that it gossips and is not found is silent, like one
 // that was heard before; usually its port is blocked.
-func (h *hearing) hearGossip(host *fsm.Host, had fsm.Hearing, now time.Time) fsm.Hearing {
+func (h *hearing) hearGossip(host *noun.Host, had noun.Hearing, now time.Time) noun.Hearing {
 	if h.gossip == nil {
-		return fsm.HearNothing
+		return noun.HearNothing
 	}
 	state := h.gossip(host.Key, host.Boot)
 	if state != gossip.Unknown {
@@ -152,14 +153,14 @@ func (h *hearing) hearGossip(host *fsm.Host, had fsm.Hearing, now time.Time) fsm
 	}
 	switch state {
 	case gossip.Alive:
-		return fsm.HearAlive
+		return noun.HearAlive
 	case gossip.Silent:
-		return fsm.HearSilent
+		return noun.HearSilent
 	case gossip.Left:
-		return fsm.HearLeft
+		return noun.HearLeft
 	}
-	if host.GossipAddr == "" || host.State == fsm.HostLeft {
-		return fsm.HearNothing
+	if host.GossipAddr == "" || host.State == noun.HostLeft {
+		return noun.HearNothing
 	}
 	u, waits := h.awaited[host.ID]
 	if !waits || u.boot != host.Boot || u.since.Before(h.resumed) {
@@ -167,7 +168,7 @@ func (h *hearing) hearGossip(host *fsm.Host, had fsm.Hearing, now time.Time) fsm
 		h.awaited[host.ID] = u
 	}
 	if now.Sub(u.since) >= hearJoin {
-		return fsm.HearSilent
+		return noun.HearSilent
 	}
 	return had
 }

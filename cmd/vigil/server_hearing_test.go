@@ -8,6 +8,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/gossip"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // ear is a server's hearing of one host, with everything around it by hand.
@@ -27,7 +28,7 @@ type ear struct {
 func newEar(t *testing.T, gossipAddr string) *ear {
 	e := &ear{t: t, state: fsm.New(), began: time.Unix(1000, 0)}
 	e.now = e.began
-	e.h = newHearing("me", func(fsm.HostID) (time.Duration, bool) { return e.now.Sub(e.heardAt), e.here },
+	e.h = newHearing("me", func(noun.HostID) (time.Duration, bool) { return e.now.Sub(e.heardAt), e.here },
 		func(string, string) gossip.State { return e.gossip })
 	for _, id := range []string{"me", "other"} {
 		e.do(fsm.PutServer{ID: id})
@@ -38,9 +39,9 @@ func newEar(t *testing.T, gossipAddr string) *ear {
 
 func (e *ear) do(c fsm.Command) {
 	e.t.Helper()
-	entry := &fsm.Entry{Index: e.state.LastIndex() + 1, Term: 1, Stint: 1, Stamp: fsm.Time(e.now.Sub(e.began)), Requests: []fsm.Request{{Cmd: c}}}
+	entry := &fsm.Entry{Index: e.state.LastIndex() + 1, Term: 1, Stint: 1, Stamp: noun.Time(e.now.Sub(e.began)), Requests: []fsm.Request{{Cmd: c}}}
 	for _, o := range e.state.Apply(entry).Outcomes {
-		if o.Code != fsm.OK {
+		if o.Code != noun.OK {
 			e.t.Fatalf("%T: %v %s", c, o.Code, o.Detail)
 		}
 	}
@@ -68,7 +69,7 @@ func (e *ear) look() {
 }
 
 // want demands this server's view in the state.
-func (e *ear) want(what string, g, stream fsm.Hearing) {
+func (e *ear) want(what string, g, stream noun.Hearing) {
 	e.t.Helper()
 	if v := e.h.reportedView(e.state.Host(1)); v.Gossip != g || v.Stream != stream {
 		e.t.Errorf("%s: gossip %v, stream %v; want %v, %v", what, v.Gossip, v.Stream, g, stream)
@@ -78,26 +79,26 @@ func (e *ear) want(what string, g, stream fsm.Hearing) {
 func TestHearingOfAStream(t *testing.T) {
 	e := newEar(t, "")
 	e.pass(time.Minute, false)
-	e.want("never had a stream here", fsm.HearNothing, fsm.HearNothing)
+	e.want("never had a stream here", noun.HearNothing, noun.HearNothing)
 	if e.reports != 0 {
 		t.Errorf("%d reports of nothing", e.reports)
 	}
 	e.here = true
 	e.pass(time.Minute, true)
-	e.want("talks", fsm.HearNothing, fsm.HearAlive)
+	e.want("talks", noun.HearNothing, noun.HearAlive)
 	e.pass(2*time.Second, false)
-	e.want("silent for a while", fsm.HearNothing, fsm.HearAlive)
+	e.want("silent for a while", noun.HearNothing, noun.HearAlive)
 	e.pass(4*time.Second, false)
-	e.want("silent", fsm.HearNothing, fsm.HearSilent)
+	e.want("silent", noun.HearNothing, noun.HearSilent)
 	e.pass(time.Second, true)
-	e.want("talks again", fsm.HearNothing, fsm.HearAlive)
+	e.want("talks again", noun.HearNothing, noun.HearAlive)
 	e.here = false
 	e.pass(2*time.Second, false)
-	e.want("its stream has just ended", fsm.HearNothing, fsm.HearAlive)
+	e.want("its stream has just ended", noun.HearNothing, noun.HearAlive)
 	e.pass(4*time.Second, false)
-	e.want("its stream has ended", fsm.HearNothing, fsm.HearSilent)
+	e.want("its stream has ended", noun.HearNothing, noun.HearSilent)
 	e.pass(time.Minute, false)
-	e.want("it stays away", fsm.HearNothing, fsm.HearSilent)
+	e.want("it stays away", noun.HearNothing, noun.HearSilent)
 	if e.reports > 5 {
 		t.Errorf("%d reports, want one a change", e.reports)
 	}
@@ -108,7 +109,7 @@ func TestHearingOfAStream(t *testing.T) {
 func TestHearingOfAStreamThatMoved(t *testing.T) {
 	for name, heard := range map[string]func(*ear){
 		"another server hears it": func(e *ear) {
-			e.do(fsm.ReportViews{Server: "other", Views: []fsm.HostView{{Host: 1, Stream: fsm.HearAlive}}})
+			e.do(fsm.ReportViews{Server: "other", Views: []noun.HostView{{Host: 1, Stream: noun.HearAlive}}})
 		},
 		"it beats":        func(e *ear) { e.do(fsm.RegisterHost{Key: "k", Name: "h", Boot: "b"}) }, // renews its lease
 		"it has left":     func(e *ear) { e.do(fsm.LeaveHost{Key: "k", Boot: "b"}) },
@@ -122,11 +123,11 @@ func TestHearingOfAStreamThatMoved(t *testing.T) {
 		if heard != nil {
 			heard(e)
 			e.pass(10*time.Second, false)
-			e.want(name, fsm.HearNothing, fsm.HearNothing)
+			e.want(name, noun.HearNothing, noun.HearNothing)
 			continue
 		}
 		e.pass(10*time.Second, false)
-		e.want(name, fsm.HearNothing, fsm.HearSilent)
+		e.want(name, noun.HearNothing, noun.HearSilent)
 	}
 }
 
@@ -139,7 +140,7 @@ func TestHearingIsNotFooledByALateBeat(t *testing.T) {
 	e.pass(500*time.Millisecond, false)
 	e.do(fsm.RegisterHost{Key: "k", Name: "h", Boot: "b"}) // renews its lease
 	e.pass(10*time.Second, false)
-	e.want("dead", fsm.HearNothing, fsm.HearSilent)
+	e.want("dead", noun.HearNothing, noun.HearSilent)
 }
 
 // L10: a server that was paused does not take its own silence for that of hosts.
@@ -150,41 +151,41 @@ func TestHearingAfterAPause(t *testing.T) {
 	e.now = e.now.Add(time.Minute)
 	e.look()
 	e.pass(4*time.Second, false)
-	e.want("paused for a minute", fsm.HearNothing, fsm.HearAlive)
+	e.want("paused for a minute", noun.HearNothing, noun.HearAlive)
 	e.pass(10*time.Second, true)
-	e.want("talks again", fsm.HearNothing, fsm.HearAlive)
+	e.want("talks again", noun.HearNothing, noun.HearAlive)
 	if e.reports != 1 {
 		t.Errorf("%d reports, want 1", e.reports)
 	}
 	e.now = e.now.Add(time.Minute)
 	e.pass(7*time.Second, false)
-	e.want("dead since the pause", fsm.HearNothing, fsm.HearSilent)
+	e.want("dead since the pause", noun.HearNothing, noun.HearSilent)
 }
 
 func TestHearingInGossip(t *testing.T) {
 	e := newEar(t, "127.0.0.1:1")
 	e.pass(10*time.Second, false)
-	e.want("not found yet", fsm.HearNothing, fsm.HearNothing)
-	for state, want := range map[gossip.State]fsm.Hearing{gossip.Alive: fsm.HearAlive, gossip.Silent: fsm.HearSilent, gossip.Left: fsm.HearLeft} {
+	e.want("not found yet", noun.HearNothing, noun.HearNothing)
+	for state, want := range map[gossip.State]noun.Hearing{gossip.Alive: noun.HearAlive, gossip.Silent: noun.HearSilent, gossip.Left: noun.HearLeft} {
 		e.gossip = state
 		e.pass(5*time.Second, false)
-		e.want(state.String(), want, fsm.HearNothing)
+		e.want(state.String(), want, noun.HearNothing)
 		e.gossip = gossip.Unknown
 		e.pass(5*time.Second, false)
-		e.want("this server has started again", want, fsm.HearNothing)
+		e.want("this server has started again", want, noun.HearNothing)
 	}
 	e.pass(hearJoin, false)
-	e.want("not found at all", fsm.HearSilent, fsm.HearNothing)
+	e.want("not found at all", noun.HearSilent, noun.HearNothing)
 }
 
 func TestHearingInGossipThatIsOff(t *testing.T) {
 	e := newEar(t, "")
 	e.pass(time.Minute, false)
-	e.want("the host has none", fsm.HearNothing, fsm.HearNothing)
+	e.want("the host has none", noun.HearNothing, noun.HearNothing)
 	e = newEar(t, "127.0.0.1:1")
 	e.h.gossip = nil
 	e.pass(time.Minute, false)
-	e.want("the server has none", fsm.HearNothing, fsm.HearNothing)
+	e.want("the server has none", noun.HearNothing, noun.HearNothing)
 }
 
 // However much a host flaps, reports are few.
@@ -200,11 +201,11 @@ func TestHearingHoldsReportsBack(t *testing.T) {
 	}
 	e.gossip = gossip.Silent
 	e.pass(10*time.Second, false)
-	e.want("at last", fsm.HearSilent, fsm.HearNothing)
+	e.want("at last", noun.HearSilent, noun.HearNothing)
 	e.pass(time.Minute, false)
 	e.gossip = gossip.Alive
 	e.pass(hearEvery, false)
-	e.want("a change after a quiet time is told at once", fsm.HearAlive, fsm.HearNothing)
+	e.want("a change after a quiet time is told at once", noun.HearAlive, noun.HearNothing)
 }
 
 func TestContacts(t *testing.T) {

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // F7: the budgets of a new cluster fit into the memory of a server with the shipped
 // configuration, and a limit below what they need is said in words.
 func TestF07DefaultBudgetsFitIntoTheDefaultMemory(t *testing.T) {
-	set := fsm.DefaultSettings()
+	set := noun.DefaultSettings()
 	conf := defaultServerFile()
 	if w := memoryWarning("s1", conf.MemoryLimit.n, set.Budget.Total()); w != "" {
 		t.Errorf("with the defaults: %s", w)

@@ -16,7 +16,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/duty"
 	"vigil/cluster/gossip"
-	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc"
 	"vigil/rpc/client"
 )
@@ -243,7 +243,7 @@ func (s *server) handOver(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOverLimit)
 	defer cancel()
-	if err := s.replica.Transfer(ctx, ""); err != nil && !errors.Is(err, fsm.ErrNotLeader) {
+	if err := s.replica.Transfer(ctx, ""); err != nil && !errors.Is(err, noun.ErrNotLeader) {
 		s.log.Warn("leadership was not handed over", "error", err)
 		return
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"vigil/cluster"
-	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // plain takes the places out of a configuration, so that two can be compared.
@@ -112,7 +112,7 @@ func TestServerSeedsSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []fsm.KV{{Key: "starts_per_second", Value: "7"}, {Key: "ttl", Value: "90s"}}
+	want := []noun.KV{{Key: "starts_per_second", Value: "7"}, {Key: "ttl", Value: "90s"}}
 	if got := f.clusterConfig().Seed; !reflect.DeepEqual(got, want) {
 		t.Fatalf("seeds %v, want %v", got, want)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"vigil/cluster"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -51,7 +52,7 @@ func (s *server) member() bool {
 
 // announced tells whether the state knows what this server says of itself.
 func (s *server) announced() (known bool) {
-	self := fsm.PutServer{ID: s.conf.ID, APIAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr, Version: version(),
+	self := noun.Server{ID: s.conf.ID, APIAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr, Version: version(),
 		Features: cluster.FeatureLevel, GossipAddr: s.gossipAddr()}
 	s.replica.Read(func(st *fsm.View) {
 		for _, srv := range st.Servers() {

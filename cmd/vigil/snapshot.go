@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -186,7 +187,7 @@ func (a *app) printSnapshot(name string, size int64, state *fsm.State) error {
 	tasks := map[string]uint64{}
 	for i, n := range counts.Tasks {
 		if i > 0 {
-			tasks[fsm.TaskState(i).String()] = n
+			tasks[noun.TaskState(i).String()] = n
 		}
 	}
 	hash := fmt.Sprintf("%x", state.Copy().Hash())

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -101,7 +101,7 @@ func (a *app) printOverseer(o *vigilv1.OverseerStatus) error {
 func newTriageAnswerCmd(a *app) *cobra.Command {
 	w := &word{app: a}
 	var reason string
-	words := fsm.DecisionNames()
+	words := noun.DecisionNames()
 	cmd := &cobra.Command{
 		Use:       "answer " + strings.Join(words, "|"),
 		Short:     "As a triage agent: answer the look whose task you hold",
@@ -112,7 +112,7 @@ func newTriageAnswerCmd(a *app) *cobra.Command {
 			if !slices.Contains(words, args[0]) {
 				return usagef("%q is no decision: write %s or %s", args[0], strings.Join(words[:len(words)-1], ", "), words[len(words)-1])
 			}
-			answer, err := json.Marshal(map[string]string{"decision": args[0], "reason": cut(oneLine(reason), fsm.MaxTriageWhy)})
+			answer, err := json.Marshal(map[string]string{"decision": args[0], "reason": cut(oneLine(reason), noun.MaxTriageWhy)})
 			if err != nil {
 				return fmt.Errorf("write answer: %w", err)
 			}

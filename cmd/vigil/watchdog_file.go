@@ -3,7 +3,7 @@ package main
 import (
 	"strings"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -21,7 +21,7 @@ func (f *serverFile) watchdogEnv(getenv func(string) string) error {
 		if text == "" {
 			continue
 		}
-		set := fsm.DefaultSettings()
+		set := noun.DefaultSettings()
 		if err := set.Set("watchdog_"+key, text); err != nil {
 			return usagef("environment variable %s: %w", name, err)
 		}

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -43,13 +43,13 @@ func TestSeed003Configuration(t *testing.T) {
 	if err := f.watchdogEnv(func(name string) string { return env[name] }); err != nil {
 		t.Fatal(err)
 	}
-	set := fsm.DefaultSettings()
+	set := noun.DefaultSettings()
 	for _, kv := range f.clusterConfig().Seed {
 		if err := set.Set(kv.Key, kv.Value); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := fsm.WatchdogSettings{Interval: 6 * time.Minute, Threshold: 11 * time.Minute, MinAge: 3 * time.Minute,
+	want := noun.WatchdogSettings{Interval: 6 * time.Minute, Threshold: 11 * time.Minute, MinAge: 3 * time.Minute,
 		StartDelay: 31 * time.Second, Grace: 2 * time.Minute, MaxCancellations: 12}
 	if set.Watchdog != want {
 		t.Errorf("settings are\n%+v, want\n%+v", set.Watchdog, want)

@@ -57,7 +57,7 @@ func lifeMutants() []Mutant {
 		},
 		{
 			Name: "fence-too-short", Law: "L7, L10", Says: "the cluster ends a fence after half of the time for which its shim relies on it",
-			Edits: []Edit{{File: "fsm/beats.go", Old: "		l.Fence = s.beaten(l)\n", New: "		l.Fence = now + Time(l.TTL)*3/8\n"}},
+			Edits: []Edit{{File: "fsm/beats.go", Old: "		l.Fence = s.beaten(l)\n", New: "		l.Fence = now + noun.Time(l.TTL)*3/8\n"}},
 			Hunt:  stand("-time", "30s", "-seed", "3", "-workloads", "lifecycle,dedup", "-nemesis", "cut_both_ways,cut_from_host"),
 		},
 	}

@@ -6,11 +6,11 @@ func logMutants() []Mutant {
 		{
 			Name: "acknowledged-before-commit", Law: "L8", Says: "what a leader has not yet committed when it loses its office is answered as if it had",
 			Edits: []Edit{{File: "cluster/seal.go",
-				Old: "	default:\n		err = fmt.Errorf(\"%w (%w)\", fsm.ErrUnknownOutcome, err)\n	}\n",
+				Old: "	default:\n		err = fmt.Errorf(\"%w (%w)\", noun.ErrUnknownOutcome, err)\n	}\n",
 				New: `	default:
-		ans, err = &answer{beats: make([]fsm.BeatAnswer, len(s.beats))}, nil
+		ans, err = &answer{beats: make([]noun.BeatAnswer, len(s.beats))}, nil
 		for _, p := range s.parts {
-			ans.outcomes = append(ans.outcomes, make([]fsm.Outcome, p.n)...)
+			ans.outcomes = append(ans.outcomes, make([]noun.Outcome, p.n)...)
 		}
 	}
 `}},
@@ -59,7 +59,7 @@ func writeLate() {
 			Name: "snapshot-forgets-a-field", Law: "L12", Says: "a snapshot that is loaded forgets the tokens of lives",
 			Edits: []Edit{{File: "fsm/dump.go",
 				Old: "		return loadTable(&s.agents, l.plans[3], &l.spans[3], buf)\n",
-				New: "		err := loadTable(&s.agents, l.plans[3], &l.spans[3], buf)\n		for id := range s.agents.from(0) {\n			s.agents.mut(id).TokenHash = \"\"\n		}\n		return err\n"}},
+				New: "		err := loadTable(&s.agents, l.plans[3], &l.spans[3], buf)\n		for id := range s.agents.From(0) {\n			s.agents.Mut(id).TokenHash = \"\"\n		}\n		return err\n"}},
 			Hunt: tests("./fsm", "TestL12ReplayAgrees"),
 		},
 		{
@@ -72,8 +72,8 @@ func writeLate() {
 		{
 			Name: "restore-confirms-at-once", Law: "L7", Says: "after the restore of a backup lives go on at once that the lost state had replaced",
 			Edits: []Edit{{File: "fsm/restore.go",
-				Old: "func (s *State) held() bool { return s.meta.HoldUntil > s.meta.Clock }\n",
-				New: "func (s *State) held() bool { return false }\n"}},
+				Old: "func (v *View) held() bool { return v.meta.HoldUntil > v.meta.Clock }\n",
+				New: "func (v *View) held() bool { return false }\n"}},
 			Hunt: tests("./cmd/vigil/sim", "TestL7RestoredBackupThawsNobodyTooSoon"),
 		},
 	}

@@ -5,20 +5,20 @@ func orderMutants() []Mutant {
 	return []Mutant{
 		{
 			Name: "acceptance-not-compared", Law: "L4", Says: "a host may accept an order that is not open any more",
-			Edits: []Edit{{File: "fsm/hosts.go", Old: "	if a.Proc != ProcOrdered {\n		return refuse(Superseded, \"the start order", New: "	if a.Proc == ProcRunning {\n		return refuse(Superseded, \"the start order"}},
+			Edits: []Edit{{File: "fsm/hosts.go", Old: "	if a.Proc != noun.ProcOrdered {\n		return refuse(noun.Superseded, \"the start order", New: "	if a.Proc == noun.ProcRunning {\n		return refuse(noun.Superseded, \"the start order"}},
 			Hunt:  tests("./fsm", "TestL4|TestProcessTransitions|TestUnacceptedOrderIsWithdrawn"),
 		},
 		{
 			Name: "second-start-order", Law: "L4", Says: "a start is ordered although one is open",
-			Edits: []Edit{{File: "fsm/why.go", Old: "	case a.Proc == ProcOrdered:\n		return \"order_open\"\n", New: ""}},
+			Edits: []Edit{{File: "fsm/why.go", Old: "	case a.Proc == noun.ProcOrdered:\n		return \"order_open\"\n", New: ""}},
 			Hunt:  tests("./fsm", "TestL4OneStartOrder"),
 		},
 		{
 			Name: "stop-forgotten", Law: "L9", Says: "a new leader forgets which agents humans have stopped",
 			Edits: []Edit{{File: "fsm/system.go",
 				Old: "	s.event(\"leader.established\", about{}, c.Server)\n",
-				New: `	for id := range s.agents.from(0) {
-		if a := s.agents.mut(id); a.Stopped {
+				New: `	for id := range s.agents.From(0) {
+		if a := s.agents.Mut(id); a.Stopped {
 			was := a.shadow()
 			a.Stopped = false
 			s.settle(a, was)
@@ -44,7 +44,7 @@ func orderMutants() []Mutant {
 		},
 		{
 			Name: "brake-ignored", Law: "L11", Says: "lost agents are started at once, however many were lost together",
-			Edits: []Edit{{File: "fsm/brake.go",
+			Edits: []Edit{{File: "fsm/noun/brake.go",
 				Old: "return a.LastExit != nil && a.LastExit.Kind == ExitFenceEnded }\n",
 				New: "return a.LastExit != nil && a.LastExit.Kind == ExitNone }\n"}},
 			Hunt: tests("./fsm", "TestI27MassLossSetsTheBrake"),

@@ -7,24 +7,24 @@ func requestMutants() []Mutant {
 			Name: "dedup-outside-the-log", Law: "L8", Says: "a server remembers in memory which write ids it has answered, and the state machine does not",
 			Edits: []Edit{
 				{File: "fsm/apply.go",
-					Old: "	if out, ok := ss.answer(r.Seq); ok {\n",
-					New: "	if out, ok := ss.answer(r.Seq); ok && r.Seq == 0 {\n"},
+					Old: "	if out, ok := ss.Answer(r.Seq); ok {\n",
+					New: "	if out, ok := ss.Answer(r.Seq); ok && r.Seq == 0 {\n"},
 				{File: "rpc/core.go", Old: "import (\n	\"context\"\n	\"errors\"\n", New: "import (\n	\"context\"\n	\"errors\"\n	\"sync\"\n"},
 				{File: "rpc/core.go",
-					Old: "	out, err := c.writer.Submit(ctx, req)\n	if err != nil {\n		return out, err\n	}\n	if out.Code != fsm.OK {\n		return out, refusal(&out)\n	}\n	return out, nil\n}\n",
+					Old: "	out, err := c.writer.Submit(ctx, req)\n	if err != nil {\n		return out, err\n	}\n	if out.Code != noun.OK {\n		return out, refusal(&out)\n	}\n	return out, nil\n}\n",
 					New: `	key := [2]uint64{uint64(req.Session), req.Seq}
 	if known, ok := answeredHere.Load(key); ok && req.Seq != 0 {
-		if out := known.(fsm.Outcome); out.Code != fsm.OK {
+		if out := known.(noun.Outcome); out.Code != noun.OK {
 			return out, refusal(&out)
 		}
-		return known.(fsm.Outcome), nil
+		return known.(noun.Outcome), nil
 	}
 	out, err := c.writer.Submit(ctx, req)
 	if err != nil {
 		return out, err
 	}
 	answeredHere.Store(key, out)
-	if out.Code != fsm.OK {
+	if out.Code != noun.OK {
 		return out, refusal(&out)
 	}
 	return out, nil
@@ -39,7 +39,7 @@ var answeredHere sync.Map
 			Name: "unannounced-member-refuses", Law: "L3", Says: "as long as a member has not announced itself nothing can be written",
 			Edits: []Edit{{File: "cluster/read.go",
 				Old: "	if need <= fsm.Baseline || r.begun(req.Cmd, need) {\n",
-				New: "	if slices.ContainsFunc(r.Servers(), func(s Server) bool { return s.Features == 0 }) {\n		return fsm.ErrOldServers\n	}\n	if need <= fsm.Baseline || r.begun(req.Cmd, need) {\n"}},
+				New: "	if slices.ContainsFunc(r.Servers(), func(s Server) bool { return s.Features == 0 }) {\n		return noun.ErrOldServers\n	}\n	if need <= fsm.Baseline || r.begun(req.Cmd, need) {\n"}},
 			Hunt: tests("./cluster", "TestF01"),
 		},
 		{

@@ -13,20 +13,20 @@ func taskMutants() []Mutant {
 		{
 			Name: "finished-task-reopens", Law: "L8", Says: "a task that was canceled may still be completed",
 			Edits: []Edit{{File: "fsm/attempts.go",
-				Old: "	case last && !t.State.Terminal():\n		return a, t, Outcome{}, true\n",
-				New: "	case last && t.State != TaskCompleted:\n		return a, t, Outcome{}, true\n"}},
+				Old: "	case last && !t.State.Terminal():\n		return a, t, noun.Outcome{}, true\n",
+				New: "	case last && t.State != noun.TaskCompleted:\n		return a, t, noun.Outcome{}, true\n"}},
 			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-rate", "60", "-workloads", "claim", "-nemesis", "leadership_moved"),
 		},
 		{
 			Name: "recovered-twice", Law: "L8", Says: "a task that was canceled is given back when its holder leaves",
 			Edits: []Edit{{File: "fsm/tasks.go",
-				Old: "			s.bereave(a)\n			s.settle(a, was)\n		}\n	}\n	t.Result = clip(reason, MaxReason)\n",
-				New: "			s.leases.mut(uint64(a.ID)).Vouch = false\n			s.settle(a, was)\n		}\n	}\n	t.Result = clip(reason, MaxReason)\n"}},
+				Old: "			s.bereave(a)\n			s.settle(a, was)\n		}\n	}\n	t.Result = noun.Clip(reason, noun.MaxReason)\n",
+				New: "			s.leases.Mut(a.ID).Vouch = false\n			s.settle(a, was)\n		}\n	}\n	t.Result = noun.Clip(reason, noun.MaxReason)\n"}},
 			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-rate", "60", "-workloads", "claim", "-nemesis", "leadership_moved"),
 		},
 		{
 			Name: "claimed-twice", Law: "L8", Says: "a task that somebody works on may be claimed by its number",
-			Edits: []Edit{{File: "fsm/work.go", Old: "	case t.State != TaskPending:\n", New: "	case t.State != TaskPending && t.State != TaskInProgress:\n"}},
+			Edits: []Edit{{File: "fsm/work.go", Old: "	case t.State != noun.TaskPending:\n", New: "	case t.State != noun.TaskPending && t.State != noun.TaskInProgress:\n"}},
 			Hunt:  stand("-time", "30s", "-seed", "3", "-hosts", "0", "-rate", "60", "-workloads", "claim", "-nemesis", "leadership_moved"),
 		},
 	}

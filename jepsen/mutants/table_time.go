@@ -21,7 +21,7 @@ func timeMutants() []Mutant {
 			Name: "expiry-from-wall-time", Law: "L10", Says: "entries are stamped with the wall clock of the leader",
 			Edits: []Edit{{File: "cluster/clock.go",
 				Old: "	c.open++\n	return c.at\n",
-				New: "	c.open++\n	c.at = max(c.at, fsm.Time(time.Now().UnixNano()))\n	return c.at\n"}},
+				New: "	c.open++\n	c.at = max(c.at, noun.Time(time.Now().UnixNano()))\n	return c.at\n"}},
 			Hunt: tests("./cluster", "TestL10ClockStandsStillWithoutALeader"),
 		},
 	}

@@ -9,6 +9,7 @@ import (
 
 	"vigil/cluster/duty"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // The size that vigil is built for, and what one of its steps may take there.
@@ -37,13 +38,13 @@ type alone struct {
 	worst   time.Duration
 	slowest string  // what the entry was that took the most of it
 	holds   samples // processor time for which the read lock was held
-	wake    func(fsm.Effects)
+	wake    func(noun.Effects)
 }
 
 func newAlone(r *run) *alone {
-	x := &alone{run: r, began: time.Now(), s: fsm.New(), wake: func(fsm.Effects) {}}
+	x := &alone{run: r, began: time.Now(), s: fsm.New(), wake: func(noun.Effects) {}}
 	x.must(fsm.LeaderEstablished{Server: "a"})
-	x.must(fsm.PutSettings{Values: []fsm.KV{{Key: "budget_room_share", Value: "100"}, {Key: "budget_tasks", Value: "4294967296"},
+	x.must(fsm.PutSettings{Values: []noun.KV{{Key: "budget_room_share", Value: "100"}, {Key: "budget_tasks", Value: "4294967296"},
 		{Key: "budget_agents", Value: "4294967296"}, {Key: "max_agents", Value: "2000000"},
 		{Key: "starts_per_second", Value: "1000000"}, {Key: "host_ttl", Value: "1h"}}})
 	return x
@@ -66,7 +67,7 @@ func (x *alone) Read(fn func(*fsm.View)) {
 }
 
 // SubmitAll is duty.Replica.
-func (x *alone) SubmitAll(ctx context.Context, reqs []fsm.Request, outs []fsm.Outcome) error {
+func (x *alone) SubmitAll(ctx context.Context, reqs []fsm.Request, outs []noun.Outcome) error {
 	copy(outs, x.apply("orders of the leader", reqs...))
 	return ctx.Err()
 }
@@ -75,7 +76,7 @@ func (x *alone) SubmitAll(ctx context.Context, reqs []fsm.Request, outs []fsm.Ou
 func (x *alone) Barrier(ctx context.Context) error { return x.SubmitAll(ctx, nil, nil) }
 
 // apply applies requests as one entry, and those entries that a leader adds because work is left.
-func (x *alone) apply(what string, reqs ...fsm.Request) []fsm.Outcome {
+func (x *alone) apply(what string, reqs ...fsm.Request) []noun.Outcome {
 	outs, more := x.entry(what, reqs)
 	for more {
 		_, more = x.entry(what+", what was left of it", nil)
@@ -83,14 +84,14 @@ func (x *alone) apply(what string, reqs ...fsm.Request) []fsm.Outcome {
 	return outs
 }
 
-func (x *alone) entry(what string, reqs []fsm.Request) (outs []fsm.Outcome, more bool) {
+func (x *alone) entry(what string, reqs []fsm.Request) (outs []noun.Outcome, more bool) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	x.mu.Lock()
 	x.index++
 	now := time.Since(x.began)
 	began, cpu := time.Now(), threadTime()
-	res := x.s.Apply(&fsm.Entry{Index: x.index, Term: 1, Stint: 1, Stamp: fsm.Time(now), Wall: fsm.Wall(began.UnixNano()), Requests: reqs})
+	res := x.s.Apply(&fsm.Entry{Index: x.index, Term: 1, Stint: 1, Stamp: noun.Time(now), Wall: noun.Wall(began.UnixNano()), Requests: reqs})
 	used, took := threadTime()-cpu, time.Since(began)
 	outs, more = append(outs, res.Outcomes...), res.Effects.More
 	if x.counted {
@@ -107,12 +108,12 @@ func (x *alone) entry(what string, reqs []fsm.Request) (outs []fsm.Outcome, more
 }
 
 // must applies one command, which is to be accepted. After one that was not nothing is applied.
-func (x *alone) must(c fsm.Command) fsm.Outcome {
+func (x *alone) must(c fsm.Command) noun.Outcome {
 	if x.failed != nil {
-		return fsm.Outcome{}
+		return noun.Outcome{}
 	}
 	out := x.apply(fmt.Sprintf("%T", c), fsm.Request{Cmd: c})[0]
-	if out.Code != fsm.OK {
+	if out.Code != noun.OK {
 		x.failed = fmt.Errorf("%T: %s: %s", c, out.Code, out.Detail)
 	}
 	return out
@@ -127,15 +128,15 @@ func (x *alone) count() {
 }
 
 // fleet declares hosts, and rooms of roles with so many agents in all.
-func (x *alone) fleet(agents int, change func(i int, spec *fsm.RoleSpec)) {
+func (x *alone) fleet(agents int, change func(i int, spec *noun.RoleSpec)) {
 	for i := range fleetHosts {
 		x.must(fsm.RegisterHost{Key: fmt.Sprint("h", i), Name: fmt.Sprint("host-", i), Boot: "b1", Runners: []string{"reviewer", "worker"}, Capacity: 2000,
-			Labels: []fsm.KV{{Key: "os", Value: "linux"}, {Key: "rack", Value: fmt.Sprint(i % 10)}, {Key: "row", Value: fmt.Sprint(i % 10)}}})
+			Labels: []noun.KV{{Key: "os", Value: "linux"}, {Key: "rack", Value: fmt.Sprint(i % 10)}, {Key: "row", Value: fmt.Sprint(i % 10)}}})
 	}
 	for n := 0; n < fleetRoles; n += rolesARoom {
-		specs := make([]fsm.RoleSpec, rolesARoom)
+		specs := make([]noun.RoleSpec, rolesARoom)
 		for i := range specs {
-			specs[i] = fsm.RoleSpec{Name: fmt.Sprint("role", i), Runner: "worker", Replicas: uint32(max(1, agents/fleetRoles))}
+			specs[i] = noun.RoleSpec{Name: fmt.Sprint("role", i), Runner: "worker", Replicas: uint32(max(1, agents/fleetRoles))}
 			change(n+i, &specs[i])
 		}
 		x.must(fsm.ApplyRoom{Room: fleetRoom(n), Roles: specs, By: "bench"})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 func deletesSpec() *Spec {
@@ -23,7 +24,7 @@ empty rooms in between. It measures the time of each entry of the log.`,
 func runDeletes(ctx context.Context, r *run) error {
 	x := newAlone(r)
 	r.say("declaring %d agents", fleetAgents)
-	x.fleet(fleetAgents, func(int, *fsm.RoleSpec) {})
+	x.fleet(fleetAgents, func(int, *noun.RoleSpec) {})
 	r.say("creating %d tasks", r.Count)
 	x.tasks(r.Count)
 	r.say("starting lives")
@@ -35,7 +36,7 @@ func runDeletes(ctx context.Context, r *run) error {
 	began := time.Now()
 	for n := 0; n < fleetRoles && ctx.Err() == nil && x.failed == nil; n += rolesARoom {
 		r.say("deleting %s", fleetRoom(n))
-		x.must(fsm.ApplyRoom{Room: "small", Roles: []fsm.RoleSpec{{Name: "a"}}, By: "bench"})
+		x.must(fsm.ApplyRoom{Room: "small", Roles: []noun.RoleSpec{{Name: "a"}}, By: "bench"})
 		x.must(fsm.DeleteRoom{Room: fleetRoom(n), By: "bench"})
 		x.must(fsm.DeleteRoom{Room: "small", By: "bench"})
 		x.exits(n)
@@ -81,8 +82,8 @@ func (x *alone) tasks(count int) {
 // employ starts the first agent of each role and lets it claim a task.
 func (x *alone) employ() {
 	for role := range fleetRoles {
-		a := x.s.AgentByName(fsm.AgentName(fleetRoom(role), fleetRole(role), 1))
-		h, inc := fsm.HostID(1+role%fleetHosts), x.s.NextIncarnation(a)
+		a := x.s.AgentByName(noun.AgentName(fleetRoom(role), fleetRole(role), 1))
+		h, inc := noun.HostID(1+role%fleetHosts), x.s.NextIncarnation(a)
 		sp := fsm.Speaker{Agent: a.Name, Inc: inc}
 		x.must(fsm.OrderStart{Agent: a.ID, Inc: inc, Host: h})
 		x.must(fsm.AcceptOrder{Host: h, Boot: "b1", Agent: a.ID, Inc: inc})
@@ -96,7 +97,7 @@ func (x *alone) employ() {
 func (x *alone) exits(first int) {
 	var reqs []fsm.Request
 	for role := first; role < first+rolesARoom; role++ {
-		a := x.s.AgentByName(fsm.AgentName(fleetRoom(role), fleetRole(role), 1))
+		a := x.s.AgentByName(noun.AgentName(fleetRoom(role), fleetRole(role), 1))
 		reqs = append(reqs, fsm.Request{Cmd: fsm.ReportExit{Host: a.Host, Agent: a.ID, Inc: a.Inc}})
 	}
 	x.apply("exits", reqs...)

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -20,7 +20,7 @@ import (
 var purses = [...]string{"tasks", "mail", "agents", "hosts", "sessions", "history"}
 
 func fullSpec() *Spec {
-	defaults := fsm.DefaultSettings()
+	defaults := noun.DefaultSettings()
 	return &Spec{
 		Name: "full", Short: "Servers whose every budget is used up",
 		Long: `Gives all budgets --count MiB together, fills each of them through the API until what
@@ -90,7 +90,7 @@ func runFull(ctx context.Context, r *run) error {
 
 // budget gives every budget its share of Count MiB.
 func (f *fuller) budget(ctx context.Context) error {
-	set := fsm.DefaultSettings()
+	set := noun.DefaultSettings()
 	values := map[string]string{"budget_room_share": "100", "mail_kept": "10000000", "max_sessions": "10000000", "max_hosts": "1000000",
 		"max_agents": "100000000", "max_rooms": "100000"}
 	total := set.Budget.Total()

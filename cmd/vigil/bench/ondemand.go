@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 func ondemandSpec() *Spec {
@@ -25,9 +26,9 @@ func runOndemand(ctx context.Context, r *run) error {
 	const giant, started = 10_000, 1_000
 	x := newAlone(r)
 	r.say("declaring %d agents", fleetAgents+giant)
-	onDemand := func(_ int, spec *fsm.RoleSpec) { spec.Start = fsm.StartOnDemand }
+	onDemand := func(_ int, spec *noun.RoleSpec) { spec.Start = noun.StartOnDemand }
 	x.fleet(fleetAgents, onDemand)
-	x.must(fsm.ApplyRoom{Room: "giant", Roles: []fsm.RoleSpec{{Name: "a", Runner: "worker", Replicas: giant, Start: fsm.StartOnDemand}}, By: "bench"})
+	x.must(fsm.ApplyRoom{Room: "giant", Roles: []noun.RoleSpec{{Name: "a", Runner: "worker", Replicas: giant, Start: noun.StartOnDemand}}, By: "bench"})
 	r.say("creating and cancelling %d tasks", r.Count)
 	if x.failed != nil {
 		return x.failed
@@ -52,7 +53,7 @@ func runOndemand(ctx context.Context, r *run) error {
 	for orders < started && time.Since(at) < time.Minute && ctx.Err() == nil {
 		time.Sleep(10 * time.Millisecond)
 		x.mu.RLock()
-		orders = int(x.s.Counts().Processes[fsm.ProcOrdered])
+		orders = int(x.s.Counts().Processes[noun.ProcOrdered])
 		x.mu.RUnlock()
 	}
 	took := time.Since(at)

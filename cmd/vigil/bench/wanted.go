@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 func wantedSpec() *Spec {
@@ -24,14 +25,14 @@ the lock, the time that an entry takes, and how long it takes until such a role 
 func runWanted(ctx context.Context, r *run) error {
 	x := newAlone(r)
 	r.say("declaring %d agents", r.Count)
-	x.fleet(r.Count, func(i int, spec *fsm.RoleSpec) {
+	x.fleet(r.Count, func(i int, spec *noun.RoleSpec) {
 		switch i % 3 {
 		case 0:
 			spec.Runner = "none"
 		case 1:
-			spec.Labels = []fsm.KV{{Key: "gpu", Value: "yes"}, {Key: "os", Value: "linux"}}
+			spec.Labels = []noun.KV{{Key: "gpu", Value: "yes"}, {Key: "os", Value: "linux"}}
 		default: // each of them many hosts have, both none has
-			spec.Labels = []fsm.KV{{Key: "rack", Value: "1"}, {Key: "row", Value: "2"}}
+			spec.Labels = []noun.KV{{Key: "rack", Value: "1"}, {Key: "row", Value: "2"}}
 		}
 	})
 	if x.failed != nil {
@@ -50,11 +51,11 @@ func runWanted(ctx context.Context, r *run) error {
 		x.must(fsm.ReportPressure{Host: 1, Boot: "b1", Reason: reason})
 		room := fmt.Sprint("fits", i)
 		at := time.Now()
-		x.must(fsm.ApplyRoom{Room: room, Roles: []fsm.RoleSpec{{Name: "a", Runner: "worker"}}, By: "bench"})
+		x.must(fsm.ApplyRoom{Room: room, Roles: []noun.RoleSpec{{Name: "a", Runner: "worker"}}, By: "bench"})
 		for ordered := false; !ordered && ctx.Err() == nil && time.Since(at) < time.Minute; {
 			time.Sleep(time.Millisecond)
 			x.mu.RLock()
-			ordered = x.s.AgentByName(room+"/a").Proc == fsm.ProcOrdered
+			ordered = x.s.AgentByName(room+"/a").Proc == noun.ProcOrdered
 			x.mu.RUnlock()
 		}
 		starts.add(time.Since(at))

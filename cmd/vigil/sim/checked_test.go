@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/jepsen/check"
 	"vigil/jepsen/history"
 	jepsen "vigil/jepsen/ledger"
@@ -23,7 +24,7 @@ type account struct {
 func (s *story) now() int64 { return int64(time.Since(s.begun)) + 1 }
 
 // told takes events that were seen for the first time.
-func (a *account) told(events []fsm.Event) {
+func (a *account) told(events []noun.Event) {
 	for i := range events {
 		e := &events[i]
 		a.events = append(a.events, history.Event{Got: a.story.now(), Seq: e.Seq, Index: e.Index, Kind: e.Kind, Room: e.Room,
@@ -45,7 +46,7 @@ func (s *story) ledgerOf(end int64) (lives []*jepsen.Life) {
 		if o.Workload != "lives" {
 			continue
 		}
-		name := o.Agent + " " + fsm.Incarnation(o.Incarnation).String()
+		name := o.Agent + " " + noun.Incarnation(o.Incarnation).String()
 		switch {
 		case o.Kind == "start":
 			l := &jepsen.Life{Agent: o.Agent, Incarnation: o.Incarnation, Host: o.Via, Start: o.Return, Ticks: []int64{o.Return}, File: name}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // actor is the program of an agent in a run about detection: a process that plays a
@@ -13,12 +14,12 @@ import (
 type actor struct {
 	*process
 	part    *part
-	task    fsm.TaskID
+	task    noun.TaskID
 	attempt uint32
 
 	said   sync.Mutex
-	status fsm.DeclaredStatus
-	waits  fsm.Waiting
+	status noun.DeclaredStatus
+	waits  noun.Waiting
 	until  time.Time // of what it has declared; zero: no end
 	seq    uint64
 	dumb   bool // it reports no more
@@ -41,7 +42,7 @@ func (p *process) act() {
 // word says something of the task that it works on, until there is an answer; false: it has
 // no task any more.
 func (a *actor) word(cmd func(fsm.Work) fsm.Command) bool {
-	var out fsm.Outcome
+	var out noun.Outcome
 	ok := false
 	for !ok && a.ctx.Err() == nil {
 		out, ok = a.say(func(s fsm.Speaker) fsm.Command {
@@ -49,7 +50,7 @@ func (a *actor) word(cmd func(fsm.Work) fsm.Command) bool {
 		})
 	}
 	a.part.words.Add(1)
-	if !ok || out.Code != fsm.OK {
+	if !ok || out.Code != noun.OK {
 		a.drop()
 		a.task = 0
 		return false
@@ -107,7 +108,7 @@ func (a *actor) works(lasting, least, most time.Duration) bool {
 }
 
 // declare says how it is, for so long.
-func (a *actor) declare(status fsm.DeclaredStatus, waits fsm.Waiting, lasting time.Duration) bool {
+func (a *actor) declare(status noun.DeclaredStatus, waits noun.Waiting, lasting time.Duration) bool {
 	a.said.Lock()
 	a.status, a.waits, a.until = status, waits, time.Time{}
 	if lasting > 0 {
@@ -137,10 +138,10 @@ func (a *actor) saying(lasting time.Duration) fsm.Declare {
 
 // through lets a silence pass that it has explained before, and explains again some
 // minutes before the explanation lapses.
-func (a *actor) through(waits fsm.Waiting, lasting, span time.Duration) bool {
-	status := fsm.StatusHealthy
-	if waits == fsm.WaitingNone {
-		status = fsm.StatusBusy
+func (a *actor) through(waits noun.Waiting, lasting, span time.Duration) bool {
+	status := noun.StatusHealthy
+	if waits == noun.WaitingNone {
+		status = noun.StatusBusy
 	}
 	const early = 4 * time.Minute
 	for left := lasting; left > 0; {
@@ -152,7 +153,7 @@ func (a *actor) through(waits fsm.Waiting, lasting, span time.Duration) bool {
 			return false
 		}
 	}
-	return a.declare(fsm.StatusHealthy, fsm.WaitingNone, 0)
+	return a.declare(noun.StatusHealthy, noun.WaitingNone, 0)
 }
 
 // reporting repeats what it said last as often as its role asks for, give or take, and
@@ -189,7 +190,7 @@ func (a *actor) lasts() (left time.Duration, dumb bool) {
 	if !a.until.IsZero() {
 		left = time.Until(a.until)
 		if left < time.Second { // it has lapsed
-			a.status, a.waits, a.until, left = fsm.StatusHealthy, fsm.WaitingNone, time.Time{}, 0
+			a.status, a.waits, a.until, left = noun.StatusHealthy, noun.WaitingNone, time.Time{}, 0
 		}
 	}
 	return left, a.dumb

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // What is done from outside, to hosts, rooms and mailboxes.
@@ -12,7 +13,7 @@ import (
 // agents are the names of a part's agents.
 func (p *part) agents() (list []string) {
 	for i := range p.spec.Replicas {
-		list = append(list, fsm.AgentName(p.room, p.name, i+1))
+		list = append(list, noun.AgentName(p.room, p.name, i+1))
 	}
 	return list
 }
@@ -77,7 +78,7 @@ func (c *cast) losing(p *part, lose func(*host)) {
 }
 
 // mailing is a human who writes to agents that never look into their mailboxes.
-func mailing(priority fsm.MailPriority) func(*cast, *part) {
+func mailing(priority noun.MailPriority) func(*cast, *part) {
 	return func(c *cast, p *part) {
 		rng, k := c.w.rng("mail "+p.name, 0), &client{w: c.w, from: outside}
 		for i := 0; nap(c.w.ctx, time.Duration(6+rng.IntN(6))*time.Minute); i++ {
@@ -86,7 +87,7 @@ func mailing(priority fsm.MailPriority) func(*cast, *part) {
 				continue
 			}
 			mail := fsm.SendMail{From: "ann", To: fmt.Sprintf("%s/%s.%d", p.room, p.name, i%int(p.spec.Replicas)+1), Subject: "please look", Priority: priority}
-			if out, err := k.do(c.w.ctx, mail, nil); err == nil && out.Code == fsm.OK {
+			if out, err := k.do(c.w.ctx, mail, nil); err == nil && out.Code == noun.OK {
 				c.lookout.fell(name, p)
 			}
 		}
@@ -120,10 +121,10 @@ func (c *cast) helped(p *part, subject string) {
 		}
 	}
 	if st := c.w.ready(time.Minute); st != nil {
-		var list []fsm.EscalationID
+		var list []noun.EscalationID
 		st.rep.Read(func(s *fsm.View) {
 			for e := range s.Escalations(0) {
-				if e.Subject == subject && e.State != fsm.EscalationClosed {
+				if e.Subject == subject && e.State != noun.EscalationClosed {
 					list = append(list, e.ID)
 				}
 			}

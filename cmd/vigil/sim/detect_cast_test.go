@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/jepsen/history"
 )
 
@@ -13,8 +14,8 @@ import (
 type cast struct {
 	w     *world
 	parts []*part
-	racks int        // hosts in the machine room, 35 agents on each
-	extra [][]fsm.KV // labels of hosts of their own, one host each
+	racks int         // hosts in the machine room, 35 agents on each
+	extra [][]noun.KV // labels of hosts of their own, one host each
 
 	mu      sync.Mutex
 	spent   map[string]time.Time // agents whose tool is out of quota, until when
@@ -30,22 +31,22 @@ func (c *cast) enter(w *world) {
 	c.w, c.spent, c.trouble, c.heard = w, map[string]time.Time{}, map[int]time.Time{}, map[[2]int]time.Time{}
 	k := &client{w: w, from: outside}
 	must := func(cmd fsm.Command) {
-		if out, err := k.do(w.ctx, cmd, nil); err != nil || out.Code != fsm.OK {
+		if out, err := k.do(w.ctx, cmd, nil); err != nil || out.Code != noun.OK {
 			w.t.Fatalf("%+v: %v, %s", cmd, err, out.Detail)
 		}
 	}
-	must(fsm.PutSettings{Values: []fsm.KV{{Key: "task_retention", Value: "3h"}, {Key: "events_kept", Value: "20000"}, {Key: "default_capacity", Value: fmt.Sprint(agentsPerHost)}}})
+	must(fsm.PutSettings{Values: []noun.KV{{Key: "task_retention", Value: "3h"}, {Key: "events_kept", Value: "20000"}, {Key: "default_capacity", Value: fmt.Sprint(agentsPerHost)}}})
 	for _, p := range c.parts {
-		must(fsm.ApplyRoom{Room: p.room, Roles: []fsm.RoleSpec{p.spec}, By: "sim", Watch: []fsm.RoomWatch{p.watch}})
+		must(fsm.ApplyRoom{Room: p.room, Roles: []noun.RoleSpec{p.spec}, By: "sim", Watch: []noun.RoomWatch{p.watch}})
 		for range p.open {
 			must(fsm.CreateTask{Room: p.room, Role: p.name, Title: p.kind, By: "sim"})
 		}
 		w.ready(time.Minute).rep.Read(func(st *fsm.View) {
 			r := st.RoleByName(p.room, p.name)
-			w.roles[p.name] = &roleInfo{id: r.ID, name: p.name, room: p.room, spec: r.Spec, own: r.Spec.Proof == fsm.ProofAgent, steady: true, part: p}
+			w.roles[p.name] = &roleInfo{id: r.ID, name: p.name, room: p.room, spec: r.Spec, own: r.Spec.Proof == noun.ProofAgent, steady: true, part: p}
 		})
 	}
-	add := func(labels ...fsm.KV) {
+	add := func(labels ...noun.KV) {
 		h := &host{w: w, n: len(w.hosts), labels: labels}
 		h.key = fmt.Sprintf("host-%d", h.n)
 		w.hosts = append(w.hosts, h)
@@ -60,7 +61,7 @@ func (c *cast) enter(w *world) {
 }
 
 // labeled are the hosts with a label.
-func (c *cast) labeled(l fsm.KV) (list []*host) {
+func (c *cast) labeled(l noun.KV) (list []*host) {
 	for _, h := range c.w.hosts {
 		if h.labels[0] == l {
 			list = append(list, h)
@@ -91,7 +92,7 @@ func (c *cast) troubled(n int) bool {
 
 // gossip is what a server hears of a host: nothing that it does not reach, and silence
 // once that has lasted as long as gossip takes to agree.
-func (c *cast) gossip(server int, x *host) fsm.Hearing {
+func (c *cast) gossip(server int, x *host) noun.Hearing {
 	x.mu.Lock()
 	d := x.daemon
 	x.mu.Unlock()
@@ -108,9 +109,9 @@ func (c *cast) gossip(server int, x *host) fsm.Hearing {
 		c.heard[key] = time.Now()
 	}
 	if time.Since(c.heard[key]) >= fsm.SilentFor {
-		return fsm.HearSilent
+		return noun.HearSilent
 	}
-	return fsm.HearAlive
+	return noun.HearAlive
 }
 
 // feed keeps tasks waiting for a part.
@@ -121,7 +122,7 @@ func (c *cast) feed(p *part) {
 		if st := w.ready(time.Minute); st != nil {
 			st.rep.Read(func(st *fsm.View) {
 				n := st.RoleStats(w.roles[p.name].id).Tasks
-				waiting = int(n[fsm.TaskQueued] + n[fsm.TaskPending])
+				waiting = int(n[noun.TaskQueued] + n[noun.TaskPending])
 			})
 		}
 		if waiting >= p.open/4 {
@@ -137,7 +138,7 @@ func (c *cast) feed(p *part) {
 
 // harm is what is done to hosts of a label in the course of a run.
 type harm struct {
-	label       fsm.KV
+	label       noun.KV
 	faults      []string
 	pause       time.Duration // between two of them, at most
 	least, most time.Duration // how long each lasts; 0: as it says

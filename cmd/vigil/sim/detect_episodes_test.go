@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // episode is one time that somebody was stuck or dead. Times are cluster time.
 type episode struct {
 	p           *part
 	who         string
-	fell        fsm.Time
-	found, over fsm.Time // 0: not yet
-	shaken      bool     // the leader changed meanwhile
+	fell        noun.Time
+	found, over noun.Time // 0: not yet
+	shaken      bool      // the leader changed meanwhile
 }
 
 // measured is the slack of measuring: cluster time is read from the last entry.
@@ -24,10 +25,10 @@ const measured = 2 * time.Second
 func (o *lookout) fell(who string, p *part) { o.fellAt(who, p, o.c.w.clock()) }
 
 // fellAt begins an episode. One in twenty gets another leader in its middle.
-func (o *lookout) fellAt(who string, p *part, at fsm.Time) {
+func (o *lookout) fellAt(who string, p *part, at noun.Time) {
 	w := o.c.w
 	e := &episode{p: p, who: who, fell: at}
-	var set fsm.Settings
+	var set noun.Settings
 	if st := w.ready(time.Minute); st != nil {
 		st.rep.Read(func(s *fsm.View) { set = *s.Settings() })
 	}
@@ -54,7 +55,7 @@ func (o *lookout) fellAt(who string, p *part, at fsm.Time) {
 }
 
 // role is the role with its defaults, as the servers have it.
-func (p *part) role(w *world) *fsm.RoleSpec { return &w.roles[p.name].spec }
+func (p *part) role(w *world) *noun.RoleSpec { return &w.roles[p.name].spec }
 
 func (e *episode) missing() string {
 	if e.found == 0 {
@@ -71,7 +72,7 @@ func (o *lookout) open(who string) bool {
 }
 
 // noticed follows the episodes by the servers' events.
-func (o *lookout) noticed(ev *fsm.Event, p *part) {
+func (o *lookout) noticed(ev *noun.Event, p *part) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	who := cmp.Or(ev.Agent, ev.Room)
@@ -111,7 +112,7 @@ func (o *lookout) noticed(ev *fsm.Event, p *part) {
 }
 
 // place follows where agents run, and which hosts are not heard.
-func (o *lookout) place(e *fsm.Event) {
+func (o *lookout) place(e *noun.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	away := o.away[e.Host]
@@ -131,7 +132,7 @@ func (o *lookout) place(e *fsm.Event) {
 
 // unheard is for how long of a time the host of an agent was not heard, which does not
 // count for what it does or does not.
-func (o *lookout) unheard(agent string, from, to fsm.Time) (total time.Duration) {
+func (o *lookout) unheard(agent string, from, to noun.Time) (total time.Duration) {
 	list := o.away[o.hosts[agent]]
 	for i := 0; i < len(list); i += 2 {
 		end := to
@@ -145,7 +146,7 @@ func (o *lookout) unheard(agent string, from, to fsm.Time) (total time.Duration)
 
 // late compares an episode with its bounds; 0: it is within. A finder looks at intervals
 // that begin with each leader, so what was due is found a look after the later of both.
-func (o *lookout) late(e *episode, set *fsm.Settings) (found, over time.Duration) {
+func (o *lookout) late(e *episode, set *noun.Settings) (found, over time.Duration) {
 	spec, ill := e.p.role(o.c.w), e.p.ill
 	found = e.found.Sub(o.stint(e.fell.Add(ill.due(set, spec)), e.found)) - ill.look(set, spec)
 	if ill.play != nil && len(spec.Labels) > 0 && spec.Labels[0] == rack[0] {
@@ -164,7 +165,7 @@ func (o *lookout) late(e *episode, set *fsm.Settings) (found, over time.Duration
 }
 
 // stint is the beginning of the stint in which something was found, or when it was due.
-func (o *lookout) stint(due, found fsm.Time) fsm.Time {
+func (o *lookout) stint(due, found noun.Time) noun.Time {
 	for _, at := range o.stints {
 		if at > due && at <= found {
 			due = at
@@ -184,7 +185,7 @@ type outcome struct {
 }
 
 // outcomes judges all episodes. Now is the cluster time of the end.
-func (o *lookout) outcomes(set *fsm.Settings, now fsm.Time) (list []*outcome) {
+func (o *lookout) outcomes(set *noun.Settings, now noun.Time) (list []*outcome) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	of := map[string]*outcome{}

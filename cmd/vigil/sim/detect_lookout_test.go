@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // lookout reads what the servers tell and looks at every verdict, as a person would.
@@ -21,28 +22,28 @@ type lookout struct {
 	counts map[string]map[string]int // kind -> what -> how often
 	causes []string                  // of first rungs with healthy agents
 	looks  int
-	past   map[string][]fsm.Event // the last ones of each
-	lost   map[string]fsm.Time    // agents whose lease or fence has ended, when last
-	wrong  map[string]time.Time   // agents with a wrong verdict, since when
+	past   map[string][]noun.Event // the last ones of each
+	lost   map[string]noun.Time    // agents whose lease or fence has ended, when last
+	wrong  map[string]time.Time    // agents with a wrong verdict, since when
 
 	mu       sync.Mutex
-	stints   []fsm.Time          // when each leader began
+	stints   []noun.Time         // when each leader began
 	episodes map[string]*episode // by agent or room; not over
 	ended    []*episode
-	holders  map[fsm.TaskID]string
-	hosts    map[string]string     // of agents
-	away     map[string][]fsm.Time // host: from and to of when it was not heard
+	holders  map[noun.TaskID]string
+	hosts    map[string]string      // of agents
+	away     map[string][]noun.Time // host: from and to of when it was not heard
 }
 
 func newLookout(c *cast) *lookout {
-	o := &lookout{c: c, turn: newTurn(), agents: map[string]*part{}, rooms: map[string]*part{}, counts: map[string]map[string]int{}, wrong: map[string]time.Time{}, episodes: map[string]*episode{}, past: map[string][]fsm.Event{}, lost: map[string]fsm.Time{}, holders: map[fsm.TaskID]string{}, hosts: map[string]string{}, away: map[string][]fsm.Time{}}
+	o := &lookout{c: c, turn: newTurn(), agents: map[string]*part{}, rooms: map[string]*part{}, counts: map[string]map[string]int{}, wrong: map[string]time.Time{}, episodes: map[string]*episode{}, past: map[string][]noun.Event{}, lost: map[string]noun.Time{}, holders: map[noun.TaskID]string{}, hosts: map[string]string{}, away: map[string][]noun.Time{}}
 	for _, p := range c.parts {
 		o.rooms[p.room] = p
 		if o.counts[p.kind] == nil {
 			o.counts[p.kind] = map[string]int{}
 		}
 		for i := range p.spec.Replicas {
-			o.agents[fsm.AgentName(p.room, p.name, i+1)] = p
+			o.agents[noun.AgentName(p.room, p.name, i+1)] = p
 		}
 	}
 	return o
@@ -66,7 +67,7 @@ func (o *lookout) look() {
 	if rep == nil {
 		return
 	}
-	var fresh []fsm.Event
+	var fresh []noun.Event
 	rep.Read(func(st *fsm.View) {
 		if first := st.OldestEvent(); o.last > 0 && first > o.last+1 {
 			o.c.w.ledger.breach("events", "events %d to %d were gone before anybody has read them", o.last+1, first-1)
@@ -85,7 +86,7 @@ func (o *lookout) look() {
 }
 
 // event counts what concerns one of the cast.
-func (o *lookout) event(e *fsm.Event) {
+func (o *lookout) event(e *noun.Event) {
 	if e.Kind == "leader.established" {
 		o.mu.Lock()
 		o.stints = append(o.stints, e.At)
@@ -111,7 +112,7 @@ func (o *lookout) event(e *fsm.Event) {
 
 // innocent judges what was done to a healthy agent or its room. The first rung is a
 // question, and allowed; whatever takes something away, or calls a human, is not.
-func (o *lookout) innocent(e *fsm.Event, p *part) {
+func (o *lookout) innocent(e *noun.Event, p *part) {
 	wrong := ""
 	switch e.Kind {
 	case "agent.nudged":
@@ -169,7 +170,7 @@ func (o *lookout) verdicts(st *fsm.View) {
 }
 
 // before tells what happened before an event, for whoever looks for its cause.
-func (o *lookout) before(e *fsm.Event) (text string) {
+func (o *lookout) before(e *noun.Event) (text string) {
 	for _, was := range o.past[cmp.Or(e.Agent, e.Room)] {
 		text += fmt.Sprintf("; %v %s %d %s", time.Duration(was.At).Round(time.Second), was.Kind, was.Task, was.Text)
 	}
@@ -189,7 +190,7 @@ func (w *world) lately(span time.Duration) (text string) {
 }
 
 // runs tells that a life runs, on a host to which nothing was done lately.
-func (c *cast) runs(name string, inc fsm.Incarnation) bool {
+func (c *cast) runs(name string, inc noun.Incarnation) bool {
 	c.w.ledger.mu.Lock()
 	on, ok := c.w.ledger.agent(name).running[inc]
 	c.w.ledger.mu.Unlock()
@@ -197,7 +198,7 @@ func (c *cast) runs(name string, inc fsm.Incarnation) bool {
 }
 
 // unacknowledged lists the mail that the agent has read and not acknowledged.
-func (w *world) unacknowledged(id fsm.AgentID) (list []fsm.MailID) {
+func (w *world) unacknowledged(id noun.AgentID) (list []noun.MailID) {
 	i := w.leading()
 	if i < 0 {
 		return nil
@@ -205,7 +206,7 @@ func (w *world) unacknowledged(id fsm.AgentID) (list []fsm.MailID) {
 	if rep := w.replica(i); rep != nil {
 		rep.Read(func(st *fsm.View) {
 			for m := range st.Mailbox(id, 0) {
-				if m.State == fsm.MailDelivered {
+				if m.State == noun.MailDelivered {
 					list = append(list, m.ID)
 				}
 			}

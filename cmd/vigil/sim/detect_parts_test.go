@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // part is a role and what its agents do.
@@ -13,8 +14,8 @@ type part struct {
 	name  string // of the role; no other has it
 	kind  string // of behaviour or of sickness
 	room  string
-	spec  fsm.RoleSpec
-	watch fsm.RoomWatch
+	spec  noun.RoleSpec
+	watch noun.RoomWatch
 	open  int           // tasks that people keep waiting for it; 0: it gets none
 	every time.Duration // between two looks whether there are enough
 	play  func(*actor)
@@ -29,8 +30,8 @@ type behaviour struct {
 	what   string // for people
 	rooms  int
 	agents uint32 // in each of them
-	spec   fsm.RoleSpec
-	watch  fsm.RoomWatch
+	spec   noun.RoleSpec
+	watch  noun.RoomWatch
 	open   int // tasks in each room
 	play   func(*actor)
 }
@@ -41,43 +42,43 @@ const hr = time.Hour
 func healthy() []behaviour {
 	return []behaviour{
 		{"long tool calls", "calls of tools of 5 min to 10 h, twenty times what is called stalled, declared for 30 min to 4 h at a time", 5, 5,
-			fsm.RoleSpec{ProgressLimit: 20 * m}, fsm.RoomWatch{}, 40, (*actor).playTools},
+			noun.RoleSpec{ProgressLimit: 20 * m}, noun.RoomWatch{}, 40, (*actor).playTools},
 		{"long tool calls, reports", "the same with a health report every minute", 2, 5,
-			health("active", fsm.RoleSpec{ProgressLimit: 20 * m}), fsm.RoomWatch{}, 40, (*actor).playTools},
+			health("active", noun.RoleSpec{ProgressLimit: 20 * m}), noun.RoomWatch{}, 40, (*actor).playTools},
 		{"slow models", "nothing is heard of them for 20 to 25 min at a time, and they do not say so", 3, 5,
-			fsm.RoleSpec{}, fsm.RoomWatch{IdleLimit: hr}, 40, (*actor).playSlow},
+			noun.RoleSpec{}, noun.RoomWatch{IdleLimit: hr}, 40, (*actor).playSlow},
 		{"slow models, reports", "the same with a health report every 5 min", 2, 5,
-			health("background", fsm.RoleSpec{}), fsm.RoomWatch{IdleLimit: 30 * m}, 40, (*actor).playSlow},
+			health("background", noun.RoleSpec{}), noun.RoomWatch{IdleLimit: 30 * m}, 40, (*actor).playSlow},
 		{"humans answer late", "they ask a human and wait for 10 min to 14 h, now and then over a weekend", 2, 5,
-			fsm.RoleSpec{ProgressLimit: 30 * m}, fsm.RoomWatch{}, 40, (*actor).playAsking},
+			noun.RoleSpec{ProgressLimit: 30 * m}, noun.RoomWatch{}, 40, (*actor).playAsking},
 		{"permission prompts", "their terminal asks a human, for as long, and they do not say so", 2, 5,
-			fsm.RoleSpec{ProgressLimit: 30 * m, Ladder: fsm.LadderRestart}, fsm.RoomWatch{}, 40, (*actor).playPrompts},
+			noun.RoleSpec{ProgressLimit: 30 * m, Ladder: noun.LadderRestart}, noun.RoomWatch{}, 40, (*actor).playPrompts},
 		{"parked", "they wait for a time, 20 min to two days, declared for at most 4 h at a time", 3, 5,
-			fsm.RoleSpec{ProgressLimit: 30 * m}, fsm.RoomWatch{}, 40, (*actor).playParked},
+			noun.RoleSpec{ProgressLimit: 30 * m}, noun.RoomWatch{}, 40, (*actor).playParked},
 		{"out of quota", "their tool is out of quota for an hour to two days: the process ends, often without knowing until when", 2, 5,
-			fsm.RoleSpec{}, fsm.RoomWatch{IdleLimit: hr}, 40, (*actor).playQuota},
-		{"idle, critical", "they wait for a task all week and report every 30 s", 1, 7, health("critical", fsm.RoleSpec{}), fsm.RoomWatch{}, 0, (*actor).playIdle},
-		{"idle, active", "every minute", 1, 7, health("active", fsm.RoleSpec{}), fsm.RoomWatch{}, 0, (*actor).playIdle},
-		{"idle, background", "every 5 min", 1, 7, health("background", fsm.RoleSpec{}), fsm.RoomWatch{}, 0, (*actor).playIdle},
-		{"idle, standby", "every 15 min", 1, 7, health("standby", fsm.RoleSpec{}), fsm.RoomWatch{}, 0, (*actor).playIdle},
+			noun.RoleSpec{}, noun.RoomWatch{IdleLimit: hr}, 40, (*actor).playQuota},
+		{"idle, critical", "they wait for a task all week and report every 30 s", 1, 7, health("critical", noun.RoleSpec{}), noun.RoomWatch{}, 0, (*actor).playIdle},
+		{"idle, active", "every minute", 1, 7, health("active", noun.RoleSpec{}), noun.RoomWatch{}, 0, (*actor).playIdle},
+		{"idle, background", "every 5 min", 1, 7, health("background", noun.RoleSpec{}), noun.RoomWatch{}, 0, (*actor).playIdle},
+		{"idle, standby", "every 15 min", 1, 7, health("standby", noun.RoleSpec{}), noun.RoomWatch{}, 0, (*actor).playIdle},
 		{"batches", "a report every 5 min, give or take, one in ten of them lost; progress every 10 to 25 min", 4, 5,
-			health("background", fsm.RoleSpec{}), fsm.RoomWatch{IdleLimit: 30 * m}, 40, (*actor).playBatch},
+			health("background", noun.RoleSpec{}), noun.RoomWatch{IdleLimit: 30 * m}, 40, (*actor).playBatch},
 		{"tasks longer than expected", "no progress for 1 to 6 h, but mail to a colleague every 12 to 25 min", 5, 3,
-			fsm.RoleSpec{}, fsm.RoomWatch{IdleLimit: 30 * m}, 40, (*actor).playMail},
+			noun.RoleSpec{}, noun.RoomWatch{IdleLimit: 30 * m}, 40, (*actor).playMail},
 		{"silent conversations", "one agent in a room with a limit of its own or none, which says something every 20 to 28 min", 12, 1,
-			fsm.RoleSpec{}, fsm.RoomWatch{}, 8, (*actor).playQuiet},
+			noun.RoleSpec{}, noun.RoomWatch{}, 8, (*actor).playQuiet},
 		{"chatty conversations", "tasks of 1 to 5 min, agents started when there is one", 2, 5,
-			fsm.RoleSpec{Start: fsm.StartOnDemand}, fsm.RoomWatch{}, 10, (*actor).playChatty},
+			noun.RoleSpec{Start: noun.StartOnDemand}, noun.RoomWatch{}, 10, (*actor).playChatty},
 		{"laptops", "at work on machines that are suspended for up to 6 min at a time; they report every minute", 2, 5,
-			health("active", fsm.RoleSpec{TTL: 10 * m, Labels: laptop}), fsm.RoomWatch{IdleLimit: 30 * m}, 40, (*actor).playBatch},
+			health("active", noun.RoleSpec{TTL: 10 * m, Labels: laptop}), noun.RoomWatch{IdleLimit: 30 * m}, 40, (*actor).playBatch},
 	}
 }
 
-var laptop, rack = []fsm.KV{{Key: "site", Value: "laptop"}}, []fsm.KV{{Key: "site", Value: "rack"}}
+var laptop, rack = []noun.KV{{Key: "site", Value: "laptop"}}, []noun.KV{{Key: "site", Value: "rack"}}
 
 // health adds the reports of a preset to a role.
-func health(preset string, spec fsm.RoleSpec) fsm.RoleSpec {
-	for _, p := range fsm.HealthPresets() {
+func health(preset string, spec noun.RoleSpec) noun.RoleSpec {
+	for _, p := range noun.HealthPresets() {
 		if p.Name == preset {
 			spec.HealthEvery, spec.HealthMissed = p.Every, p.Missed
 			return spec
@@ -98,7 +99,7 @@ func healthyParts() (list []*part) {
 			}
 			switch b.kind {
 			case "silent conversations":
-				p.watch = fsm.RoomWatch{Disabled: i%2 == 0}
+				p.watch = noun.RoomWatch{Disabled: i%2 == 0}
 				if i%2 == 1 {
 					p.watch.IdleLimit = hr
 				}
@@ -117,7 +118,7 @@ func (a *actor) playTools() {
 	}
 	for range 1 + a.rng.IntN(3) {
 		span := []time.Duration{30 * m, hr, 4 * hr}[a.rng.IntN(3)]
-		if !a.through(fsm.WaitingTool, a.long(5*m, 20*30*m), span) || !a.progress() || !a.works(a.between(2*m, 9*m), m, 5*m) {
+		if !a.through(noun.WaitingTool, a.long(5*m, 20*30*m), span) || !a.progress() || !a.works(a.between(2*m, 9*m), m, 5*m) {
 			return
 		}
 	}
@@ -141,14 +142,14 @@ func (a *actor) playAsking() {
 	if a.rng.IntN(20) == 0 {
 		answer = a.between(40*hr, 64*hr)
 	}
-	if a.through(fsm.WaitingInput, answer, needsInputFor) && a.progress() && a.works(a.between(5*m, 20*m), m, 8*m) {
+	if a.through(noun.WaitingInput, answer, needsInputFor) && a.progress() && a.works(a.between(5*m, 20*m), m, 8*m) {
 		a.finish()
 	}
 }
 
 func (a *actor) playParked() {
 	if a.take() && a.works(a.between(5*m, 40*m), m, 8*m) &&
-		a.through(fsm.WaitingUntil, a.long(20*m, 48*hr), []time.Duration{30 * m, 4 * hr}[a.rng.IntN(2)]) && a.progress() && a.works(a.between(5*m, 20*m), m, 8*m) {
+		a.through(noun.WaitingUntil, a.long(20*m, 48*hr), []time.Duration{30 * m, 4 * hr}[a.rng.IntN(2)]) && a.progress() && a.works(a.between(5*m, 20*m), m, 8*m) {
 		a.finish()
 	}
 }
@@ -214,7 +215,7 @@ func (a *actor) post() bool {
 	to := fmt.Sprintf("%s/%s.%d", a.part.room, a.part.name, 1+a.rng.IntN(int(a.part.spec.Replicas)))
 	a.part.words.Add(1)
 	if _, ok := a.say(func(s fsm.Speaker) fsm.Command {
-		return fsm.SendMail{Speaker: s, To: to, Subject: "half done", Priority: fsm.MailLow}
+		return fsm.SendMail{Speaker: s, To: to, Subject: "half done", Priority: noun.MailLow}
 	}); !ok {
 		return false
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 var docFlag = flag.String("sim.doc", "", "document into which TestFalseAlarms and TestTrueAlarms write their figures")
@@ -133,7 +133,7 @@ func trueTable(c *cast, w *world, list []*outcome, length time.Duration) string 
 		runs, healthy, length.Round(time.Minute).Hours(), servers, len(o.stints))
 	b.WriteString("| what is wrong | runs | with a change of leader | found within | that is | found, median | latest | decided by | within | that is | median | latest |\n" +
 		"|---|---|---|---|---|---|---|---|---|---|---|---|\n")
-	set := fsm.DefaultSettings()
+	set := noun.DefaultSettings()
 	for _, x := range list {
 		ill, spec := x.ill, c.spec(x.ill.kind)
 		fmt.Fprintf(b, "| %s | %d | %d | %s | %s | %s | %s |", ill.kind, x.runs, x.shaken, ill.bound, ill.due(&set, spec)+ill.look(&set, spec), middle(x.found), most(x.found))
@@ -150,7 +150,7 @@ func trueTable(c *cast, w *world, list []*outcome, length time.Duration) string 
 	return b.String()
 }
 
-func (c *cast) spec(kind string) *fsm.RoleSpec {
+func (c *cast) spec(kind string) *noun.RoleSpec {
 	for _, p := range c.parts {
 		if p.kind == kind {
 			return p.role(c.w)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 var detectFlag = flag.Float64("sim.detect", 0, "simulated hours of a run about detection; 0: as fits")
@@ -48,7 +49,7 @@ func detectHours(t *testing.T) float64 {
 }
 
 func falseAlarms(t *testing.T, seed uint64, length time.Duration) (*cast, *world) {
-	c := &cast{parts: healthyParts(), racks: 6, extra: [][]fsm.KV{laptop, laptop}}
+	c := &cast{parts: healthyParts(), racks: 6, extra: [][]noun.KV{laptop, laptop}}
 	w := c.play(t, config{seed: seed, n: 3}, length, func() {
 		c.shake(40*time.Minute, "server killed", "majority killed", "all servers killed", "server stopped in an orderly way", "server frozen shortly",
 			"server frozen for long", "leader isolated", "leadership handed over", "leadership handed over again and again", "messages lost",
@@ -133,7 +134,7 @@ func most(list []time.Duration) time.Duration {
 }
 
 func trueAlarms(t *testing.T, seed uint64, length time.Duration) (c *cast, w *world, list []*outcome) {
-	c = &cast{parts: append(healthyParts(), sickParts()...), racks: 8, extra: [][]fsm.KV{laptop, laptop, doomed, doomed, torn, torn, quick, quick}}
+	c = &cast{parts: append(healthyParts(), sickParts()...), racks: 8, extra: [][]noun.KV{laptop, laptop, doomed, doomed, torn, torn, quick, quick}}
 	cfg := config{seed: seed, n: 3, steady: true, cast: c}
 	synctest.Test(t, func(t *testing.T) {
 		w = newWorld(t, cfg)
@@ -141,7 +142,7 @@ func trueAlarms(t *testing.T, seed uint64, length time.Duration) (c *cast, w *wo
 		c.run(length, func() {
 			c.shake(6*time.Hour, "leadership handed over", "leadership handed over again and again", "server killed", "server frozen shortly", "leader isolated", "messages late and out of order")
 		})
-		var set fsm.Settings
+		var set noun.Settings
 		now := w.clock()
 		if st := w.ready(time.Minute); st != nil {
 			st.rep.Read(func(s *fsm.View) { set, now = *s.Settings(), s.Clock() })

@@ -9,6 +9,7 @@ import (
 
 	"vigil/cluster"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 const (
@@ -151,7 +152,7 @@ func attempt[T any](ctx context.Context, w *world, from int, lateness uint64, do
 		switch {
 		case st.dead.Load() || w.servers[via].now.Load() == nil:
 			return none, errLost
-		case errors.Is(err, fsm.ErrNotLeader) || errors.Is(err, fsm.ErrStopping):
+		case errors.Is(err, noun.ErrNotLeader) || errors.Is(err, noun.ErrStopping):
 			continue
 		case err != nil:
 			return none, err
@@ -182,34 +183,34 @@ func late[T any](w *world, do call[T]) {
 }
 
 // ask makes one attempt at a command.
-func (w *world) ask(ctx context.Context, from int, req fsm.Request) (fsm.Outcome, error) {
+func (w *world) ask(ctx context.Context, from int, req fsm.Request) (noun.Outcome, error) {
 	lateness := uint64(someLate)
 	if _, ok := req.Cmd.(fsm.RegisterHost); ok {
 		lateness = manyLate
 	}
-	out, err := attempt(ctx, w, from, lateness, func(ctx context.Context, rep *cluster.Replica) (fsm.Outcome, error) {
+	out, err := attempt(ctx, w, from, lateness, func(ctx context.Context, rep *cluster.Replica) (noun.Outcome, error) {
 		return rep.Submit(ctx, req)
 	})
-	if err == nil && w.cfg.mutant == liesAboutFencing && out.Code == fsm.Superseded {
-		out.Code = fsm.OK
+	if err == nil && w.cfg.mutant == liesAboutFencing && out.Code == noun.Superseded {
+		out.Code = noun.OK
 	}
 	return out, err
 }
 
 // insist asks until there is an answer or ctx ends. gate, when given, holds each
 // attempt back while the caller is frozen; false ends the call.
-func (w *world) insist(ctx context.Context, from int, req fsm.Request, gate func() bool) (fsm.Outcome, error) {
+func (w *world) insist(ctx context.Context, from int, req fsm.Request, gate func() bool) (noun.Outcome, error) {
 	pause := 50 * time.Millisecond
 	for {
 		if gate != nil && !gate() {
-			return fsm.Outcome{}, context.Canceled
+			return noun.Outcome{}, context.Canceled
 		}
 		out, err := w.ask(ctx, from, req)
 		if err == nil {
 			return out, nil
 		}
 		if !nap(ctx, pause) {
-			return fsm.Outcome{}, ctx.Err()
+			return noun.Outcome{}, ctx.Err()
 		}
 		pause = min(2*pause, 2*time.Second)
 	}
@@ -231,14 +232,14 @@ func nap(ctx context.Context, d time.Duration) bool {
 type client struct {
 	w       *world
 	from    int
-	session fsm.SessionID
+	session noun.SessionID
 	seq     uint64
 	used    time.Time
 }
 
 // do writes once, however often it has to be sent. An error says that the outcome
 // is not known.
-func (k *client) do(ctx context.Context, cmd fsm.Command, gate func() bool) (fsm.Outcome, error) {
+func (k *client) do(ctx context.Context, cmd fsm.Command, gate func() bool) (noun.Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, clientLimit)
 	defer cancel()
 	if k.session == 0 || time.Since(k.used) > clientLimit {
@@ -255,7 +256,7 @@ func (k *client) do(ctx context.Context, cmd fsm.Command, gate func() bool) (fsm
 		req.Session, req.Seq = 0, 0
 	}
 	out, err := k.w.insist(ctx, k.from, req, gate)
-	if err == nil && (out.Code == fsm.UnknownSession || out.Code == fsm.TooOld) { // a backup was restored
+	if err == nil && (out.Code == noun.UnknownSession || out.Code == noun.TooOld) { // a backup was restored
 		k.session = 0
 		return out, errForgotten
 	}

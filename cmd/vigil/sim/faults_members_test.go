@@ -8,6 +8,7 @@ import (
 
 	"vigil/cluster"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // memberBound is how long a change of membership may take while nothing else is
@@ -93,11 +94,11 @@ func (b *blow) restoredTTLs() {
 	b.rng.Shuffle(len(ttls), func(i, j int) { ttls[i], ttls[j] = ttls[j], ttls[i] })
 	k := &client{w: b.w, from: outside}
 	put := func(ttl string) bool {
-		out, err := k.do(b.w.ctx, fsm.PutSettings{Values: []fsm.KV{{Key: "ttl", Value: ttl}}}, nil)
-		return err == nil && out.Code == fsm.OK && b.pause(2*m) // everybody beats by it
+		out, err := k.do(b.w.ctx, fsm.PutSettings{Values: []noun.KV{{Key: "ttl", Value: ttl}}}, nil)
+		return err == nil && out.Code == noun.OK && b.pause(2*m) // everybody beats by it
 	}
 	b.note = " " + ttls[0] + " then " + ttls[1]
-	defer put(fsm.DefaultSettings().TTL.String())
+	defer put(noun.DefaultSettings().TTL.String())
 	if !put(ttls[0]) {
 		return
 	}

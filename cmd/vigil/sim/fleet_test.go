@@ -10,6 +10,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/duty"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // server is one machine of the control plane: its disk and, while it runs, its
@@ -70,7 +71,7 @@ func (w *world) reporter(from int) func(context.Context, fsm.ReportHash) error {
 	return func(ctx context.Context, h fsm.ReportHash) error {
 		st := w.leader(from)
 		if st == nil {
-			return fsm.ErrNotLeader
+			return noun.ErrNotLeader
 		}
 		_, err := st.rep.Submit(ctx, fsm.Request{Cmd: h})
 		return err
@@ -106,7 +107,7 @@ func (s *server) start() {
 
 // surround wires a server as cmd does: API and duties.
 func (s *server) surround(st *stay) {
-	st.rep.Subscribe(func(e fsm.Effects) {
+	st.rep.Subscribe(func(e noun.Effects) {
 		if !st.dead.Load() {
 			st.board.changed(e)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"vigil/cluster"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // hear has a server report what it hears on its order streams whenever that is not
@@ -19,10 +20,10 @@ func (w *world) hear(ctx context.Context, i int, st *stay) {
 		}
 		w.calls(i, st)
 		w.announce(ctx, i, st)
-		var views []fsm.HostView
+		var views []noun.HostView
 		st.rep.Read(func(s *fsm.View) {
 			for h := range s.Hosts() {
-				heard := fsm.HostView{Server: id, Host: h.ID, Stream: st.board.hears(h.ID, s.SinceBeat(h)), Gossip: w.gossip(i, h)}
+				heard := noun.HostView{Server: id, Host: h.ID, Stream: st.board.hears(h.ID, s.SinceBeat(h)), Gossip: w.gossip(i, h)}
 				if was := said(h, id); heard.Stream != was.Stream || heard.Gossip != was.Gossip {
 					views = append(views, heard)
 				}
@@ -39,27 +40,27 @@ func (w *world) hear(ctx context.Context, i int, st *stay) {
 }
 
 // said is what the state holds of a server's word about a host.
-func said(h *fsm.Host, server string) fsm.HostView {
+func said(h *noun.Host, server string) noun.HostView {
 	for _, v := range h.Views {
 		if v.Server == server {
 			return v
 		}
 	}
-	return fsm.HostView{}
+	return noun.HostView{}
 }
 
 // gossip is what a server hears of a host in gossip, in runs about detection; in others
 // hosts do not gossip.
-func (w *world) gossip(i int, h *fsm.Host) fsm.Hearing {
+func (w *world) gossip(i int, h *noun.Host) noun.Hearing {
 	if w.cfg.cast == nil {
-		return fsm.HearNothing
+		return noun.HearNothing
 	}
 	for _, x := range w.hosts {
 		if x.key == h.Key {
 			return w.cfg.cast.gossip(i, x)
 		}
 	}
-	return fsm.HearNothing
+	return noun.HearNothing
 }
 
 // unheard are the servers that one cannot reach.
@@ -76,7 +77,7 @@ func (w *world) unheard(i int) map[string]bool {
 // announce has a server say what it is, unless the state knows it.
 func (w *world) announce(ctx context.Context, i int, st *stay) {
 	cfg := &w.servers[i].cfg
-	self := fsm.PutServer{ID: cfg.ID, APIAddr: cfg.APIAddr, RaftAddr: cfg.RaftAddr, Version: cfg.Version, Features: cfg.Features}
+	self := noun.Server{ID: cfg.ID, APIAddr: cfg.APIAddr, RaftAddr: cfg.RaftAddr, Version: cfg.Version, Features: cfg.Features}
 	known, lead := false, w.leader(i)
 	st.rep.Read(func(s *fsm.View) { known = slices.Contains(s.Servers(), self) })
 	if known || lead == nil || !slices.ContainsFunc(st.rep.Servers(), func(s cluster.Server) bool { return s.ID == cfg.ID }) {
@@ -84,5 +85,5 @@ func (w *world) announce(ctx context.Context, i int, st *stay) {
 	}
 	bounded, cancel := context.WithTimeout(ctx, attemptLimit)
 	defer cancel()
-	_, _ = lead.rep.Submit(bounded, fsm.Request{Cmd: self}) // what is lost is said again
+	_, _ = lead.rep.Submit(bounded, fsm.Request{Cmd: fsm.PutServer(self)}) // what is lost is said again
 }

@@ -10,6 +10,7 @@ import (
 
 	"vigil/cluster"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // host is a machine; daemon is one life of the agentd on it.
@@ -18,7 +19,7 @@ type host struct {
 	n      int
 	key    string
 	name   string // of this machine, if it is a clone
-	labels []fsm.KV
+	labels []noun.KV
 	boot   int
 
 	mu     sync.Mutex
@@ -39,14 +40,14 @@ type daemon struct {
 	mu         sync.Mutex
 	rng        *rand.Rand
 	over       bool
-	id         fsm.HostID
+	id         noun.HostID
 	ttl        time.Duration
 	registered bool
 	wanted     bool // registration
 	enroll     chan struct{}
 	suspended  bool // nothing of the machine is scheduled
-	lives      map[fsm.AgentID]*life
-	ended      map[fsm.AgentID]fsm.Incarnation
+	lives      map[noun.AgentID]*life
+	ended      map[noun.AgentID]noun.Incarnation
 }
 
 // start powers the machine or its daemon up.
@@ -57,7 +58,7 @@ func (h *host) start(reboot bool) {
 	ctx, cancel := context.WithCancel(h.w.ctx)
 	d := &daemon{h: h, w: h.w, boot: fmt.Sprintf("%sboot-%d", h.name, h.boot), ctx: ctx, cancel: cancel,
 		urgent: make(chan struct{}, 1), enroll: make(chan struct{}, 1), rng: h.w.rng(h.key, h.w.names.Add(1)),
-		wanted: true, ttl: time.Minute, lives: map[fsm.AgentID]*life{}, ended: map[fsm.AgentID]fsm.Incarnation{}}
+		wanted: true, ttl: time.Minute, lives: map[noun.AgentID]*life{}, ended: map[noun.AgentID]noun.Incarnation{}}
 	h.mu.Lock()
 	h.daemon = d
 	h.mu.Unlock()
@@ -126,7 +127,7 @@ func (d *daemon) register() bool {
 	}
 	d.mu.Unlock()
 	out, err := d.w.ask(d.ctx, d.h.n, fsm.Request{Cmd: req})
-	if err != nil || out.Code != fsm.OK || d.away.Load() {
+	if err != nil || out.Code != noun.OK || d.away.Load() {
 		return false
 	}
 	d.mu.Lock()
@@ -179,8 +180,8 @@ func (d *daemon) beat() bool {
 		d.mu.Unlock()
 		return false
 	}
-	var agents, own []fsm.AgentID
-	var incs, ownIncs []fsm.Incarnation
+	var agents, own []noun.AgentID
+	var incs, ownIncs []noun.Incarnation
 	var kinds, ownKinds []uint8
 	for id, l := range d.lives {
 		if l.phase == accepting {
@@ -220,7 +221,7 @@ func (d *daemon) beat() bool {
 		d.reenroll()
 		return false
 	}
-	verdicts := map[fsm.AgentID]fsm.BeatException{}
+	verdicts := map[noun.AgentID]noun.BeatException{}
 	for _, e := range ans.Exceptions {
 		verdicts[e.Agent] = e
 	}
@@ -232,11 +233,11 @@ func (d *daemon) beat() bool {
 	return true
 }
 
-func (d *daemon) send(hb fsm.HostBeats) (fsm.BeatAnswer, error) {
+func (d *daemon) send(hb fsm.HostBeats) (noun.BeatAnswer, error) {
 	if d.w.cfg.mutant == losesBeats && d.h.n == 0 {
-		return fsm.BeatAnswer{}, nil // the agents are told that they beat
+		return noun.BeatAnswer{}, nil // the agents are told that they beat
 	}
-	ans, err := attempt(d.ctx, d.w, d.h.n, someLate, func(ctx context.Context, rep *cluster.Replica) (fsm.BeatAnswer, error) {
+	ans, err := attempt(d.ctx, d.w, d.h.n, someLate, func(ctx context.Context, rep *cluster.Replica) (noun.BeatAnswer, error) {
 		return rep.Beat(ctx, hb)
 	})
 	if d.w.cfg.mutant == liesAboutFencing {
@@ -246,7 +247,7 @@ func (d *daemon) send(hb fsm.HostBeats) (fsm.BeatAnswer, error) {
 }
 
 // heard tells agents what their own beats were answered.
-func (d *daemon) heard(ans fsm.BeatAnswer) {
+func (d *daemon) heard(ans noun.BeatAnswer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, e := range ans.Exceptions {

@@ -13,6 +13,7 @@ import (
 
 	"vigil/cluster"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // play runs a small fleet in which nobody misbehaves by himself, and the incident in
@@ -48,7 +49,7 @@ func (w *world) undisturbed(t *testing.T) {
 	}
 	for _, e := range w.watch.account.events {
 		if e.Kind == "agent.lease_ended" || e.Kind == "agent.exited" || e.Kind == "task.recovered" || e.Kind == "agent.start_limit" {
-			t.Logf("%v: %s %s %v %s", time.Duration(e.Got), e.Kind, e.Agent, fsm.Incarnation(e.Incarnation), e.Text)
+			t.Logf("%v: %s %s %v %s", time.Duration(e.Got), e.Kind, e.Agent, noun.Incarnation(e.Incarnation), e.Text)
 		}
 	}
 	if w.ledger.counts["tasks completed"] == 0 {
@@ -135,7 +136,7 @@ func (w *world) role(agent string) *roleInfo {
 	return w.roles[name]
 }
 
-func (w *world) always(agent string) bool  { return w.role(agent).spec.Start == fsm.StartAlways }
+func (w *world) always(agent string) bool  { return w.role(agent).spec.Start == noun.StartAlways }
 func (w *world) longTTL(agent string) bool { return w.role(agent).spec.TTL > time.Minute }
 
 // I20, an old leader that hangs in a disk sync ends leases that were kept alive: the
@@ -204,12 +205,12 @@ func (w *world) heldByNobody() {
 			continue
 		}
 		rep.Read(func(st *fsm.View) {
-			held := map[fsm.TaskID]bool{}
+			held := map[noun.TaskID]bool{}
 			for a := range st.Agents("") {
-				held[a.Task] = held[a.Task] || a.Part == fsm.PartActive
+				held[a.Task] = held[a.Task] || a.Part == noun.PartActive
 			}
 			for task := range st.Tasks(0) {
-				if (task.State == fsm.TaskAcknowledged || task.State == fsm.TaskInProgress) && !held[task.ID] {
+				if (task.State == noun.TaskAcknowledged || task.State == noun.TaskInProgress) && !held[task.ID] {
 					w.ledger.breach("I69", "at entry %d task %d is %s and nobody holds it", st.LastIndex(), task.ID, task.State)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 
 	"vigil/cluster"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // Bounds of recovery, with the servers' calm timers.
@@ -65,7 +66,7 @@ func (j *judges) held(index, hash uint64, server int) {
 }
 
 // digest is what of an event must be the same everywhere.
-func digest(e *fsm.Event) uint64 {
+func digest(e *noun.Event) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, e.Index, e.At, e.Kind, e.Room, e.Agent, e.Inc, e.Task, e.Attempt, e.Host, e.Text)
 	return h.Sum64()
@@ -73,7 +74,7 @@ func digest(e *fsm.Event) uint64 {
 
 // follow holds that a server's events have no gap, never change, and are the same
 // on all servers. It gives those that no server had shown before.
-func (j *judges) follow(server int, st *fsm.View, mutant mutant) (fresh []fsm.Event) {
+func (j *judges) follow(server int, st *fsm.View, mutant mutant) (fresh []noun.Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	last := j.cursor[server]
@@ -170,11 +171,11 @@ func hashOf(img *fsm.Image) uint64 {
 }
 
 // stays holds law L5: a life whose end was reported is out of its room.
-func (l *ledger) stays(a *fsm.Agent, index uint64) bool {
+func (l *ledger) stays(a *noun.Agent, index uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.agents[a.Name]
-	if r == nil || a.Part == fsm.PartDisconnected {
+	if r == nil || a.Part == noun.PartDisconnected {
 		return false
 	}
 	end, ok := r.ends[a.Inc]

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
-func (l *ledger) created(id fsm.TaskID, title string, index uint64) {
+func (l *ledger) created(id noun.TaskID, title string, index uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.counts["tasks created"]++
@@ -36,11 +36,11 @@ func (l *ledger) unsure(title string) {
 	l.maybe[title] = true
 }
 
-func holder(name string, inc fsm.Incarnation, attempt uint32) string {
+func holder(name string, inc noun.Incarnation, attempt uint32) string {
 	return fmt.Sprintf("%s %v attempt %d", name, inc, attempt)
 }
 
-func (l *ledger) claimed(out fsm.Outcome, name string, inc fsm.Incarnation) {
+func (l *ledger) claimed(out noun.Outcome, name string, inc noun.Incarnation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	id, attempt := out.Task, out.Attempt
@@ -60,13 +60,13 @@ func (l *ledger) claimed(out fsm.Outcome, name string, inc fsm.Incarnation) {
 	t.holders[attempt] = who
 }
 
-func (l *ledger) completing(id fsm.TaskID, who string) {
+func (l *ledger) completing(id noun.TaskID, who string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.task(id).sent[who] = true
 }
 
-func (l *ledger) completed(id fsm.TaskID, who string, index uint64) {
+func (l *ledger) completed(id noun.TaskID, who string, index uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.story.task("complete", id, 0, who, index)
@@ -83,7 +83,7 @@ func (l *ledger) completed(id fsm.TaskID, who string, index uint64) {
 	l.completedAt = time.Now()
 }
 
-func (l *ledger) canceled(id fsm.TaskID, index uint64) {
+func (l *ledger) canceled(id noun.TaskID, index uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.story.task("cancel", id, 0, "", index)
@@ -95,7 +95,7 @@ func (l *ledger) canceled(id fsm.TaskID, index uint64) {
 	l.counts["tasks canceled"]++
 }
 
-func (l *ledger) stop(name string, inc fsm.Incarnation, index uint64) {
+func (l *ledger) stop(name string, inc noun.Incarnation, index uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.story.intent("stop", name, inc, index)
@@ -137,7 +137,7 @@ func (l *ledger) patrol(bound time.Duration, cut func(host int) bool) {
 }
 
 // reported: the cluster knows the end of a life.
-func (l *ledger) reported(name string, inc fsm.Incarnation, index uint64) {
+func (l *ledger) reported(name string, inc noun.Incarnation, index uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.undone(index) {
@@ -159,7 +159,7 @@ func (l *ledger) undone(index uint64) bool {
 
 // restored: a backup that ends with one log entry has undone what was done until
 // another. Lives of before go on, or are told to stop.
-func (l *ledger) restored(from, to uint64, now fsm.Time) {
+func (l *ledger) restored(from, to uint64, now noun.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.void = append(l.void, [2]uint64{from, to})

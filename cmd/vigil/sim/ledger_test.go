@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // ledger is what hosts, agents and people did and were told, in simulated time. It
@@ -15,7 +15,7 @@ type ledger struct {
 	mu       sync.Mutex
 	breaches []breach
 	agents   map[string]*record
-	tasks    map[fsm.TaskID]*taskRecord
+	tasks    map[noun.TaskID]*taskRecord
 	maybe    map[string]bool // titles whose creation was never answered
 	void     [][2]uint64     // log entries after the first and up to the second were undone by a backup
 	story    *story
@@ -32,15 +32,15 @@ type breach struct{ law, text string }
 
 // record is one agent's.
 type record struct {
-	running map[fsm.Incarnation]int    // on which host, while not frozen
-	accepts map[fsm.Incarnation]uint64 // log index; 0: undone by a backup
-	words   map[fsm.Incarnation]uint64 // log index of the last word that was taken
-	lives   map[fsm.Incarnation]*proof
-	ends    map[fsm.Incarnation]uint64 // log index of the report of the end
+	running map[noun.Incarnation]int    // on which host, while not frozen
+	accepts map[noun.Incarnation]uint64 // log index; 0: undone by a backup
+	words   map[noun.Incarnation]uint64 // log index of the last word that was taken
+	lives   map[noun.Incarnation]*proof
+	ends    map[noun.Incarnation]uint64 // log index of the report of the end
 
 	stopped   bool // a human's word was acknowledged
 	stoppedAt time.Time
-	stopInc   fsm.Incarnation
+	stopInc   noun.Incarnation
 	stopIndex uint64
 	sighted   time.Time // running, long after the stop
 
@@ -55,8 +55,8 @@ type record struct {
 type proof struct {
 	host    int
 	proving bool
-	since   fsm.Time
-	task    fsm.TaskID
+	since   noun.Time
+	task    noun.TaskID
 	alive   bool
 	earlier bool // than the restore of a backup, which may know nothing of it
 }
@@ -70,12 +70,12 @@ type taskRecord struct {
 	sent      map[string]bool   // completions that were sent: holder and attempt
 	completed int               // completions acknowledged
 	canceled  bool              // cancellation acknowledged
-	seen      fsm.TaskState     // terminal state, once seen
+	seen      noun.TaskState    // terminal state, once seen
 	unsure    bool              // a backup was restored since: the end that was seen may be undone
 }
 
 func newLedger() *ledger {
-	return &ledger{agents: map[string]*record{}, tasks: map[fsm.TaskID]*taskRecord{}, maybe: map[string]bool{},
+	return &ledger{agents: map[string]*record{}, tasks: map[noun.TaskID]*taskRecord{}, maybe: map[string]bool{},
 		story: &story{begun: time.Now()}, counts: map[string]int{}, recoveries: map[string][]time.Duration{}, completedAt: time.Now()}
 }
 
@@ -121,14 +121,14 @@ func (l *ledger) hangs(name string) bool {
 func (l *ledger) agent(name string) *record {
 	r := l.agents[name]
 	if r == nil {
-		r = &record{running: map[fsm.Incarnation]int{}, accepts: map[fsm.Incarnation]uint64{},
-			words: map[fsm.Incarnation]uint64{}, lives: map[fsm.Incarnation]*proof{}, ends: map[fsm.Incarnation]uint64{}}
+		r = &record{running: map[noun.Incarnation]int{}, accepts: map[noun.Incarnation]uint64{},
+			words: map[noun.Incarnation]uint64{}, lives: map[noun.Incarnation]*proof{}, ends: map[noun.Incarnation]uint64{}}
 		l.agents[name] = r
 	}
 	return r
 }
 
-func (l *ledger) task(id fsm.TaskID) *taskRecord {
+func (l *ledger) task(id noun.TaskID) *taskRecord {
 	t := l.tasks[id]
 	if t == nil {
 		t = &taskRecord{holders: map[uint32]string{}, sent: map[string]bool{}}
@@ -138,7 +138,7 @@ func (l *ledger) task(id fsm.TaskID) *taskRecord {
 }
 
 // accepted: the cluster let a host start a life.
-func (l *ledger) accepted(name string, inc fsm.Incarnation, index uint64) {
+func (l *ledger) accepted(name string, inc noun.Incarnation, index uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.story.life("accept", name, inc, 0, index)
@@ -159,7 +159,7 @@ func (l *ledger) accepted(name string, inc fsm.Incarnation, index uint64) {
 }
 
 // word: the cluster took something that a life said.
-func (l *ledger) word(name string, inc fsm.Incarnation, index uint64) {
+func (l *ledger) word(name string, inc noun.Incarnation, index uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.undone(index) {
@@ -183,7 +183,7 @@ func (l *ledger) stale(name string, r *record) {
 }
 
 // forked: a process of the life begins to run on a host.
-func (l *ledger) forked(name string, inc fsm.Incarnation, host int) {
+func (l *ledger) forked(name string, inc noun.Incarnation, host int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.agent(name)
@@ -218,7 +218,7 @@ func (l *ledger) budget(name string, r *record) {
 }
 
 // run holds law L7: no other life of the agent runs.
-func (l *ledger) run(name string, r *record, inc fsm.Incarnation, host int) {
+func (l *ledger) run(name string, r *record, inc noun.Incarnation, host int) {
 	for other, on := range r.running {
 		if other != inc {
 			l.note("L7", "%s: incarnation %v begins to run on host %d at %v while %v runs on host %d", name, inc, host, time.Now(), other, on)
@@ -227,7 +227,7 @@ func (l *ledger) run(name string, r *record, inc fsm.Incarnation, host int) {
 	r.running[inc] = host
 }
 
-func (l *ledger) thawed(name string, inc fsm.Incarnation, host int) {
+func (l *ledger) thawed(name string, inc noun.Incarnation, host int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.story.life("thaw", name, inc, host, 0)
@@ -235,7 +235,7 @@ func (l *ledger) thawed(name string, inc fsm.Incarnation, host int) {
 	l.run(name, l.agent(name), inc, host)
 }
 
-func (l *ledger) frozen(name string, inc fsm.Incarnation) {
+func (l *ledger) frozen(name string, inc noun.Incarnation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.story.life("freeze", name, inc, 0, 0)
@@ -244,7 +244,7 @@ func (l *ledger) frozen(name string, inc fsm.Incarnation) {
 }
 
 // ended: nothing of the life is left. why is crash, clean, stopped or host.
-func (l *ledger) ended(name string, inc fsm.Incarnation, why string, worked, always bool) {
+func (l *ledger) ended(name string, inc noun.Incarnation, why string, worked, always bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -278,7 +278,7 @@ func (l *ledger) pardoned(name string) {
 }
 
 // proves notes that a life can prove itself from now on, or cannot.
-func (l *ledger) proves(name string, inc fsm.Incarnation, can bool, now fsm.Time, task fsm.TaskID) {
+func (l *ledger) proves(name string, inc noun.Incarnation, can bool, now noun.Time, task noun.TaskID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.agent(name).lives[inc]
@@ -292,7 +292,7 @@ func (l *ledger) proves(name string, inc fsm.Incarnation, can bool, now fsm.Time
 }
 
 // reachable notes that a host can reach servers again: its lives start afresh.
-func (l *ledger) reachable(host int, now fsm.Time) {
+func (l *ledger) reachable(host int, now noun.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.agents {
@@ -310,7 +310,7 @@ func (l *ledger) reachable(host int, now fsm.Time) {
 const slack = 20 * time.Second
 
 // leaseEnded holds law L10.
-func (l *ledger) leaseEnded(name string, inc fsm.Incarnation, at fsm.Time, cut func(host int) bool) {
+func (l *ledger) leaseEnded(name string, inc noun.Incarnation, at noun.Time, cut func(host int) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.counts["leases ended"]++
@@ -322,7 +322,7 @@ func (l *ledger) leaseEnded(name string, inc fsm.Incarnation, at fsm.Time, cut f
 
 // taken notes that a task was taken from whoever works on it: until that life looks, at
 // most a step of its work later, it neither holds a task nor beats.
-func (l *ledger) taken(id fsm.TaskID) {
+func (l *ledger) taken(id noun.TaskID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Since(l.story.begun)

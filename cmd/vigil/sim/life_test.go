@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 type phase int
@@ -20,9 +21,9 @@ const grace = 5 * time.Second
 // life is one incarnation on a host, with its dead-man's switch; daemon.mu guards it.
 type life struct {
 	d       *daemon
-	id      fsm.AgentID
+	id      noun.AgentID
 	name    string
-	inc     fsm.Incarnation
+	inc     noun.Incarnation
 	role    *roleInfo
 	ttl     time.Duration
 	phase   phase
@@ -67,8 +68,8 @@ func (d *daemon) accept(o order) {
 }
 
 // answered goes on after the answer to an acceptance.
-func (l *life) answered(out fsm.Outcome, err error) {
-	if err != nil || out.Code != fsm.OK {
+func (l *life) answered(out noun.Outcome, err error) {
+	if err != nil || out.Code != noun.OK {
 		l.forget()
 		return
 	}
@@ -79,7 +80,7 @@ func (l *life) answered(out fsm.Outcome, err error) {
 	}
 	l.acknowledge(l.asked)
 	if l.ending != "" {
-		l.bury(fsm.ReportExit{Kind: fsm.ExitOrdered, Reason: l.ending})
+		l.bury(fsm.ReportExit{Kind: noun.ExitOrdered, Reason: l.ending})
 		return
 	}
 	if l.confirm || time.Since(l.asked) > l.patience()/2 {
@@ -95,7 +96,7 @@ func (l *life) fork() {
 	d := l.d
 	if d.rng.IntN(300) == 0 && !d.w.cfg.steady {
 		d.w.ledger.count("starts that failed")
-		l.bury(fsm.ReportExit{Kind: fsm.ExitStartFailed, Reason: "no such program"})
+		l.bury(fsm.ReportExit{Kind: noun.ExitStartFailed, Reason: "no such program"})
 		return
 	}
 	l.phase = running
@@ -106,7 +107,7 @@ func (l *life) fork() {
 	d.tasks.Go(func() {
 		defer close(l.started)
 		out, err := d.insist(l.proc.ctx, cmd)
-		if err == nil && out.Code == fsm.Superseded {
+		if err == nil && out.Code == noun.Superseded {
 			d.mu.Lock()
 			l.supersede()
 			d.mu.Unlock()
@@ -164,10 +165,10 @@ func (l *life) look() {
 }
 
 // judged acts on the verdict on a fence beat.
-func (l *life) judged(sent time.Time, v fsm.Verdict) {
+func (l *life) judged(sent time.Time, v noun.Verdict) {
 	switch v {
-	case fsm.VerdictCurrent, fsm.VerdictAdopt:
-		if v == fsm.VerdictAdopt {
+	case noun.VerdictCurrent, noun.VerdictAdopt:
+		if v == noun.VerdictAdopt {
 			l.d.w.ledger.count("adoptions")
 		}
 		l.acknowledge(sent)
@@ -182,7 +183,7 @@ func (l *life) judged(sent time.Time, v fsm.Verdict) {
 		if l.phase == accepted && !l.d.wanted {
 			l.fork()
 		}
-	case fsm.VerdictSuperseded, fsm.VerdictUnknown:
+	case noun.VerdictSuperseded, noun.VerdictUnknown:
 		l.d.w.ledger.count("superseded lives")
 		l.supersede()
 	}
@@ -207,7 +208,7 @@ func (l *life) end(why string, g time.Duration) {
 	}
 	switch l.phase {
 	case accepted:
-		l.bury(fsm.ReportExit{Kind: fsm.ExitOrdered, Reason: why})
+		l.bury(fsm.ReportExit{Kind: noun.ExitOrdered, Reason: why})
 	case running:
 		l.proc.term(g)
 	}
@@ -217,10 +218,10 @@ func (l *life) end(why string, g time.Duration) {
 func (l *life) exited(code int32, signal string) {
 	r := fsm.ReportExit{Code: code, Signal: signal, Reason: l.ending}
 	if l.spent && l.ending == "" {
-		r.Kind, r.RetryAfter = fsm.ExitUsageLimit, l.retry
+		r.Kind, r.RetryAfter = noun.ExitUsageLimit, l.retry
 	}
 	if l.ending != "" || l.d.w.cfg.mutant == callsCrashesOrdered {
-		r.Kind = fsm.ExitOrdered
+		r.Kind = noun.ExitOrdered
 	}
 	l.bury(r)
 }

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // order is what the stream brings.
 type order struct {
-	kind   fsm.OrderKind
-	agent  fsm.AgentID
-	inc    fsm.Incarnation
+	kind   noun.OrderKind
+	agent  noun.AgentID
+	inc    noun.Incarnation
 	name   string
 	role   *roleInfo
 	ttl    time.Duration
@@ -39,7 +40,7 @@ func (d *daemon) dice(n int) int {
 	return d.rng.IntN(n)
 }
 
-func (d *daemon) session(srv int, id fsm.HostID) {
+func (d *daemon) session(srv int, id noun.HostID) {
 	st := d.w.servers[srv].now.Load()
 	if st == nil {
 		return
@@ -85,7 +86,7 @@ func (d *daemon) session(srv int, id fsm.HostID) {
 }
 
 // orders reads the open orders of a host.
-func (w *world) orders(st *fsm.View, id fsm.HostID) (list []order) {
+func (w *world) orders(st *fsm.View, id noun.HostID) (list []order) {
 	for _, a := range st.HostOrders(id) {
 		a := st.Agent(a)
 		r := st.Role(a.Role)
@@ -100,15 +101,15 @@ func (d *daemon) take(o order) {
 	l := d.lives[o.agent]
 	switch {
 	case d.over:
-	case o.kind == fsm.StartOrder && d.w.cfg.mutant == ignoresStarts:
-	case o.kind == fsm.StopOrder && d.w.cfg.mutant == ignoresStops:
-	case o.kind == fsm.StartOrder && o.inc <= d.ended[o.agent]:
-	case o.kind == fsm.StartOrder && l == nil:
+	case o.kind == noun.StartOrder && d.w.cfg.mutant == ignoresStarts:
+	case o.kind == noun.StopOrder && d.w.cfg.mutant == ignoresStops:
+	case o.kind == noun.StartOrder && o.inc <= d.ended[o.agent]:
+	case o.kind == noun.StartOrder && l == nil:
 		d.accept(o)
-	case o.kind == fsm.StartOrder && o.inc > l.inc:
+	case o.kind == noun.StartOrder && o.inc > l.inc:
 		l.next = &o
 		l.supersede()
-	case o.kind == fsm.StartOrder:
+	case o.kind == noun.StartOrder:
 	case l != nil && l.inc == o.inc:
 		l.end("stopped", grace)
 	case l != nil && l.inc < o.inc, o.inc <= d.ended[o.agent]:
@@ -125,17 +126,17 @@ func (d *daemon) report(name string, r fsm.ReportExit, started chan struct{}) {
 			<-started
 		}
 		out, err := d.insist(d.ctx, d.signed(r))
-		if err == nil && out.Code == fsm.OK {
+		if err == nil && out.Code == noun.OK {
 			d.w.ledger.reported(name, r.Inc, out.Index)
 		}
 	})
 }
 
 // insist asks for the daemon until there is an answer that it hears.
-func (d *daemon) insist(ctx context.Context, cmd fsm.Command) (fsm.Outcome, error) {
+func (d *daemon) insist(ctx context.Context, cmd fsm.Command) (noun.Outcome, error) {
 	if d.w.cfg.mutant == swallowsExits {
 		if _, ok := cmd.(fsm.ReportExit); ok {
-			return fsm.Outcome{}, nil
+			return noun.Outcome{}, nil
 		}
 	}
 	for {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // creating makes tasks all the time, and cancels some of them.
@@ -26,7 +27,7 @@ func (w *world) creating(n int) {
 		asked, began := time.Now(), w.since()
 		out, err := k.do(w.ctx, fsm.CreateTask{Room: r.room, Role: r.name, Title: title, By: "sim", Priority: int32(rng.IntN(3))}, nil)
 		w.ledger.story.asked("create", began, err == nil)
-		if err != nil || out.Code != fsm.OK {
+		if err != nil || out.Code != noun.OK {
 			w.ledger.unsure(title)
 			continue
 		}
@@ -39,7 +40,7 @@ func (w *world) creating(n int) {
 		if rng.IntN(40) == 0 && !w.cfg.steady { // who works on it hears of it late, and is replaced
 			id := out.Task
 			nap(w.ctx, time.Duration(rng.IntN(120))*time.Second)
-			if out, err = k.do(w.ctx, fsm.CancelTask{Task: id, By: "sim", Reason: "not needed"}, nil); err == nil && out.Code == fsm.OK {
+			if out, err = k.do(w.ctx, fsm.CancelTask{Task: id, By: "sim", Reason: "not needed"}, nil); err == nil && out.Code == noun.OK {
 				w.ledger.canceled(id, out.Index)
 			}
 		}
@@ -55,7 +56,7 @@ func (w *world) meddling() {
 		for _, role := range []string{"builder", "reviewer", "tester", "scout", "writer", "keeper"} {
 			if r := w.roles[role]; r.room == room {
 				for i := range r.spec.Replicas {
-					names = append(names, fsm.AgentName(room, role, i+1))
+					names = append(names, noun.AgentName(room, role, i+1))
 				}
 			}
 		}
@@ -75,7 +76,7 @@ func (w *world) meddling() {
 			continue
 		}
 		out, err := k.do(w.ctx, fsm.SetAgent{Agent: name, Stop: true, By: "sim"}, nil)
-		if err != nil || out.Code != fsm.OK {
+		if err != nil || out.Code != noun.OK {
 			continue
 		}
 		w.ledger.stop(name, out.Inc, out.Index)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // process is an agent's program: it joins, waits, claims, works, and goes wrong.
@@ -93,7 +94,7 @@ func (p *process) beats() bool {
 	return p.own && !p.dead && !p.hung && p.thawed == nil
 }
 
-func (p *process) proves(can bool, task fsm.TaskID) {
+func (p *process) proves(can bool, task noun.TaskID) {
 	p.w.ledger.proves(p.l.name, p.l.inc, can, p.w.clock(), task)
 }
 
@@ -104,11 +105,11 @@ func (p *process) beating(on bool) {
 }
 
 // told hears the verdict on its own beat.
-func (p *process) told(v fsm.Verdict) {
+func (p *process) told(v noun.Verdict) {
 	p.mu.Lock()
-	p.lost = p.lost || v == fsm.VerdictRejoin
+	p.lost = p.lost || v == noun.VerdictRejoin
 	p.mu.Unlock()
-	if v == fsm.VerdictSuperseded || v == fsm.VerdictUnknown {
+	if v == noun.VerdictSuperseded || v == noun.VerdictUnknown {
 		p.d.tasks.Go(func() { p.die("stopped", 7, "", true) })
 	}
 }
@@ -146,7 +147,7 @@ func (p *process) die(why string, code int32, signal string, report bool) {
 	worked := p.worked
 	p.mu.Unlock()
 	flapping := p.l.role.flaps(p.l.name, p.w.since())
-	p.w.ledger.ended(p.l.name, p.l.inc, why, worked, p.l.role.spec.Start == fsm.StartAlways && !flapping)
+	p.w.ledger.ended(p.l.name, p.l.inc, why, worked, p.l.role.spec.Start == noun.StartAlways && !flapping)
 	p.cancel()
 	if !report {
 		return
@@ -159,18 +160,18 @@ func (p *process) die(why string, code int32, signal string, report bool) {
 }
 
 // say sends one word of this life with its fence; false ends the life's work.
-func (p *process) say(cmd func(fsm.Speaker) fsm.Command) (fsm.Outcome, bool) {
+func (p *process) say(cmd func(fsm.Speaker) fsm.Command) (noun.Outcome, bool) {
 	sp := fsm.Speaker{Agent: p.l.name, Inc: p.l.inc, TokenHash: []byte(p.l.name)}
 	out, err := p.client.do(p.ctx, cmd(sp), p.gate)
 	if err != nil {
 		return out, false
 	}
 	switch out.Code {
-	case fsm.OK:
+	case noun.OK:
 		p.w.ledger.word(p.l.name, p.l.inc, out.Index)
-	case fsm.Rejoin:
+	case noun.Rejoin:
 		p.inRoom = false
-	case fsm.Stopped, fsm.Denied, fsm.NotFound:
+	case noun.Stopped, noun.Denied, noun.NotFound:
 		p.die("stopped", 7, "", true)
 		return out, false
 	}
@@ -234,10 +235,10 @@ func (p *process) enter() bool {
 	case !ok:
 		p.rest(time.Second)
 		return false
-	case out.Code == fsm.Superseded:
+	case out.Code == noun.Superseded:
 		p.die("stopped", 7, "", true)
 		return false
-	case out.Code != fsm.OK:
+	case out.Code != noun.OK:
 		return p.rest(time.Second) && false
 	}
 	p.inRoom = true
@@ -254,7 +255,7 @@ func (p *process) offered(st *fsm.View) bool {
 }
 
 // wait parks until there is something to claim, and claims it.
-func (p *process) wait() (fsm.TaskID, uint32, bool) {
+func (p *process) wait() (noun.TaskID, uint32, bool) {
 	srv := p.rng.IntN(p.w.n)
 	if st := p.w.servers[srv].now.Load(); st != nil && p.w.links.hears(p.d.h.n, srv) {
 		free, rep := false, st.rep
@@ -278,10 +279,10 @@ func (p *process) wait() (fsm.TaskID, uint32, bool) {
 		return 0, 0, false
 	}
 	out, ok := p.say(func(s fsm.Speaker) fsm.Command { return fsm.Claim{Speaker: s} })
-	if ok && out.Code == fsm.Superseded {
+	if ok && out.Code == noun.Superseded {
 		p.die("stopped", 7, "", true)
 	}
-	if !ok || out.Code != fsm.OK {
+	if !ok || out.Code != noun.OK {
 		return 0, 0, false
 	}
 	p.w.ledger.claimed(out, p.l.name, p.l.inc)
@@ -303,14 +304,14 @@ func (p *process) fate(title string) int {
 const step = 5 * time.Minute
 
 // work does one task, or goes wrong at it.
-func (p *process) work(id fsm.TaskID, attempt uint32) {
+func (p *process) work(id noun.TaskID, attempt uint32) {
 	p.proves(true, id)
 	p.beating(p.l.role.own) // wait-for-task has ended; the supervisor vouches
 	job := func(s fsm.Speaker) fsm.Work { return fsm.Work{Speaker: s, Task: id, Attempt: attempt} }
 	if !p.rest(p.between(0, 10*time.Second)) {
 		return
 	}
-	if out, ok := p.say(func(s fsm.Speaker) fsm.Command { return fsm.StartTask{Work: job(s)} }); !ok || out.Code != fsm.OK {
+	if out, ok := p.say(func(s fsm.Speaker) fsm.Command { return fsm.StartTask{Work: job(s)} }); !ok || out.Code != noun.OK {
 		p.drop()
 		return
 	}
@@ -332,7 +333,7 @@ func (p *process) work(id fsm.TaskID, attempt uint32) {
 			return
 		}
 		out, ok := p.say(func(s fsm.Speaker) fsm.Command { return fsm.ProgressTask{Work: job(s), Note: "going on"} })
-		if !ok || out.Code != fsm.OK {
+		if !ok || out.Code != noun.OK {
 			p.drop()
 			return
 		}
@@ -348,9 +349,9 @@ func (p *process) drop() {
 	p.inRoom = false
 }
 
-func (p *process) finish(fate int, id fsm.TaskID, attempt uint32, job func(fsm.Speaker) fsm.Work) {
+func (p *process) finish(fate int, id noun.TaskID, attempt uint32, job func(fsm.Speaker) fsm.Work) {
 	who := holder(p.l.name, p.l.inc, attempt)
-	var out fsm.Outcome
+	var out noun.Outcome
 	ok := false
 	switch {
 	case fate < 6:
@@ -360,20 +361,20 @@ func (p *process) finish(fate int, id fsm.TaskID, attempt uint32, job func(fsm.S
 	default:
 		p.w.ledger.completing(id, who)
 		complete := func(s fsm.Speaker) fsm.Command { return fsm.CompleteTask{Work: job(s), Result: who} }
-		if out, ok = p.say(complete); ok && out.Code == fsm.OK {
+		if out, ok = p.say(complete); ok && out.Code == noun.OK {
 			p.w.ledger.completed(id, who, out.Index)
 			p.mu.Lock()
 			p.worked = true
 			p.mu.Unlock()
 			if p.w.cfg.mutant == completesTwice {
-				if out, ok = p.say(complete); ok && out.Code == fsm.OK {
+				if out, ok = p.say(complete); ok && out.Code == noun.OK {
 					p.w.ledger.completed(id, who, out.Index)
 				}
 			}
 		}
 	}
 	p.drop()
-	if !ok || out.Code != fsm.OK || fate >= 95 {
+	if !ok || out.Code != noun.OK || fate >= 95 {
 		if ok && fate >= 95 {
 			p.die("clean", 0, "", true)
 		}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/jepsen/history"
 )
 
@@ -60,16 +60,16 @@ func (s *story) op(o history.Op) {
 	s.ops = append(s.ops, o)
 }
 
-func (s *story) life(kind, agent string, inc fsm.Incarnation, host int, index uint64) {
+func (s *story) life(kind, agent string, inc noun.Incarnation, host int, index uint64) {
 	s.op(history.Op{Workload: "lives", Via: fmt.Sprint("host-", host), Kind: kind, Agent: agent, Incarnation: uint64(inc), Index: index})
 }
 
-func (s *story) task(kind string, id fsm.TaskID, attempt uint32, who string, index uint64) {
+func (s *story) task(kind string, id noun.TaskID, attempt uint32, who string, index uint64) {
 	s.op(history.Op{Workload: "sim", Kind: kind, Task: uint64(id), Attempt: attempt, Value: who, Index: index})
 }
 
 // intent is what a human asked for; a start counts from the moment it is asked for.
-func (s *story) intent(kind, agent string, inc fsm.Incarnation, index uint64) {
+func (s *story) intent(kind, agent string, inc noun.Incarnation, index uint64) {
 	now := s.now()
 	s.op(history.Op{Workload: "intent", Kind: kind, Key: agent, Agent: agent, Incarnation: uint64(inc), Call: now, Index: index})
 }

@@ -5,24 +5,25 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // switchboard is the API of one server as far as the simulation needs it: order
 // streams of hosts, and parked waits of agents.
 type switchboard struct {
 	mu      sync.Mutex
-	streams map[fsm.HostID]chan struct{}
-	pinged  map[fsm.HostID]time.Time
-	parked  map[fsm.RoleID][]chan struct{}
+	streams map[noun.HostID]chan struct{}
+	pinged  map[noun.HostID]time.Time
+	parked  map[noun.RoleID][]chan struct{}
 }
 
 func newSwitchboard() *switchboard {
-	return &switchboard{streams: map[fsm.HostID]chan struct{}{}, pinged: map[fsm.HostID]time.Time{},
-		parked: map[fsm.RoleID][]chan struct{}{}}
+	return &switchboard{streams: map[noun.HostID]chan struct{}{}, pinged: map[noun.HostID]time.Time{},
+		parked: map[noun.RoleID][]chan struct{}{}}
 }
 
 // changed is called after each applied entry.
-func (s *switchboard) changed(e fsm.Effects) {
+func (s *switchboard) changed(e noun.Effects) {
 	if len(e.Hosts) == 0 && len(e.Claimable) == 0 {
 		return
 	}
@@ -41,7 +42,7 @@ func (s *switchboard) changed(e fsm.Effects) {
 	}
 }
 
-func (s *switchboard) attach(id fsm.HostID) chan struct{} {
+func (s *switchboard) attach(id noun.HostID) chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := make(chan struct{}, 1)
@@ -49,7 +50,7 @@ func (s *switchboard) attach(id fsm.HostID) chan struct{} {
 	return c
 }
 
-func (s *switchboard) detach(id fsm.HostID, c chan struct{}) {
+func (s *switchboard) detach(id noun.HostID, c chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.streams[id] == c {
@@ -57,13 +58,13 @@ func (s *switchboard) detach(id fsm.HostID, c chan struct{}) {
 	}
 }
 
-func (s *switchboard) ping(id fsm.HostID) {
+func (s *switchboard) ping(id noun.HostID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pinged[id] = time.Now()
 }
 
-func (s *switchboard) park(role fsm.RoleID) (<-chan struct{}, func()) {
+func (s *switchboard) park(role noun.RoleID) (<-chan struct{}, func()) {
 	c := make(chan struct{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,21 +84,21 @@ func (s *switchboard) park(role fsm.RoleID) (<-chan struct{}, func()) {
 
 // hears is what this server hears of a host on its stream. One whose stream has
 // ended counts as silent until it beats again.
-func (s *switchboard) hears(id fsm.HostID, sinceBeat time.Duration) fsm.Hearing {
+func (s *switchboard) hears(id noun.HostID, sinceBeat time.Duration) noun.Hearing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, held := s.pinged[id]
 	silent := time.Since(at)
 	switch {
 	case !held:
-		return fsm.HearNothing
+		return noun.HearNothing
 	case s.streams[id] == nil && sinceBeat < silent:
 		delete(s.pinged, id)
-		return fsm.HearNothing
+		return noun.HearNothing
 	case silent >= fsm.SilentFor:
-		return fsm.HearSilent
+		return noun.HearSilent
 	case s.streams[id] != nil:
-		return fsm.HearAlive
+		return noun.HearAlive
 	}
-	return fsm.HearNothing
+	return noun.HearNothing
 }

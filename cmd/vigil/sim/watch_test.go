@@ -9,6 +9,7 @@ import (
 
 	"vigil/cluster"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // watch looks at the servers' state every two seconds of simulated time.
@@ -21,17 +22,17 @@ type watch struct {
 	looks   time.Time // since the last calm
 	hashed  time.Time
 	hashing bool // in this round
-	since   map[string]fsm.Time
+	since   map[string]noun.Time
 	fresh   map[string]bool // seen in this round
 
 	restoredAt time.Time
 	elections  int
-	lateMost   fsm.Time
-	clock      fsm.Time
+	lateMost   noun.Time
+	clock      noun.Time
 }
 
 func newWatch(w *world) *watch {
-	return &watch{w: w, mu: newTurn(), judges: newJudges(w.ledger), account: account{story: w.ledger.story}, since: map[string]fsm.Time{}}
+	return &watch{w: w, mu: newTurn(), judges: newJudges(w.ledger), account: account{story: w.ledger.story}, since: map[string]noun.Time{}}
 }
 
 // restored forgets what was seen: a backup has undone its end. o.mu is held.
@@ -70,7 +71,7 @@ func (o *watch) round() {
 
 func (o *watch) look(i int, rep *cluster.Replica) {
 	leads := rep.Leader().Self
-	var events []fsm.Event
+	var events []noun.Event
 	var stuck []string
 	rep.Read(func(st *fsm.View) {
 		if f := st.Figures(); f.LateMost > o.lateMost {
@@ -107,7 +108,7 @@ func (o *watch) checked(st *fsm.View) {
 	}
 }
 
-func (o *watch) happened(e *fsm.Event) {
+func (o *watch) happened(e *noun.Event) {
 	l := o.w.ledger
 	switch e.Kind {
 	case "leader.established":
@@ -147,7 +148,7 @@ func bound(why string) time.Duration {
 // patience holds law L3: whatever stands still has a reason, and reasons end.
 func (o *watch) patience(st *fsm.View) (stuck []string) {
 	o.fresh = map[string]bool{}
-	serving := map[fsm.RoleID]bool{}
+	serving := map[noun.RoleID]bool{}
 	// After the restore of a backup the state believes agents to wait that work on tasks
 	// of the time that was undone, and to work that wait. The first ends with their next
 	// step, the second when the limits take the task back; then the agent is ACTIVE without
@@ -161,7 +162,7 @@ func (o *watch) patience(st *fsm.View) (stuck []string) {
 		if most := bound(why.Code); most > 0 {
 			stuck = o.lasts(stuck, st, fmt.Sprintf("%s is %s (%v)", a.Name, why.Code, a.Inc), most)
 		}
-		if a.Part == fsm.PartActive && a.Task == 0 && !sorting && !o.deaf(st, a) && !o.w.ledger.hangs(a.Name) { // who hangs is found out by its limits
+		if a.Part == noun.PartActive && a.Task == 0 && !sorting && !o.deaf(st, a) && !o.w.ledger.hangs(a.Name) { // who hangs is found out by its limits
 			stuck = o.lasts(stuck, st, fmt.Sprintf("%s is active without a task (%v)", a.Name, a.Inc), 6*time.Minute)
 		}
 		if o.w.ledger.stays(a, st.LastIndex()) {
@@ -170,16 +171,16 @@ func (o *watch) patience(st *fsm.View) (stuck []string) {
 		if o.down(st, a, why.Code) {
 			stuck = o.lasts(stuck, st, a.Name+" should run and does not", 20*time.Minute)
 		}
-		serving[a.Role] = serving[a.Role] || a.Part == fsm.PartWaiting
+		serving[a.Role] = serving[a.Role] || a.Part == noun.PartWaiting
 	}
 	for t := range st.Tasks(0) {
 		switch {
-		case t.State == fsm.TaskPending && serving[t.Role] && !sorting:
+		case t.State == noun.TaskPending && serving[t.Role] && !sorting:
 			// Agents on a host that hears no answers freeze after three quarters of the TTL,
 			// and are WAITING for another TTL. A wait looks again after 30 s.
 			ttl := cmp.Or(st.Role(t.Role).Spec.TTL, time.Minute)
 			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is PENDING although its role is served", t.ID), ttl*7/4+time.Minute)
-		case t.State == fsm.TaskAcknowledged:
+		case t.State == noun.TaskAcknowledged:
 			if !o.deaf(st, st.Agent(t.Holder)) {
 				stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is ACKNOWLEDGED (attempt %d)", t.ID, t.Attempt), 2*time.Minute+10*time.Second)
 			}
@@ -196,17 +197,17 @@ func (o *watch) patience(st *fsm.View) (stuck []string) {
 }
 
 // down tells that an always agent has no process, for no reason of its own.
-func (o *watch) down(st *fsm.View, a *fsm.Agent, why string) bool {
+func (o *watch) down(st *fsm.View, a *noun.Agent, why string) bool {
 	switch why {
 	case "running", "stopped", "parked", "back_off":
 		return false
 	}
-	return st.Role(a.Role).Spec.Start == fsm.StartAlways
+	return st.Role(a.Role).Spec.Start == noun.StartAlways
 }
 
 // deaf tells whether an agent's host is cut off, or hears no answers, now: what an agent is to find out there may
 // take as long as that, and counts only afterwards.
-func (o *watch) deaf(st *fsm.View, a *fsm.Agent) bool {
+func (o *watch) deaf(st *fsm.View, a *noun.Agent) bool {
 	if a == nil || st.Host(a.Host) == nil {
 		return false
 	}
@@ -240,8 +241,8 @@ func (o *watch) sweep() {
 	rep, l := lead.rep, o.w.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	titles := map[string]fsm.TaskID{}
-	here := map[fsm.TaskID]bool{}
+	titles := map[string]noun.TaskID{}
+	here := map[noun.TaskID]bool{}
 	rep.Read(func(st *fsm.View) {
 		for t := range st.Tasks(0) {
 			here[t.ID] = true
@@ -267,7 +268,7 @@ func (o *watch) sweep() {
 	o.judges.complete(l, o.restoredAt)
 }
 
-func (o *watch) compare(r *taskRecord, t *fsm.Task, maybe map[string]bool) {
+func (o *watch) compare(r *taskRecord, t *noun.Task, maybe map[string]bool) {
 	l, agent := o.w.ledger, ""
 	if r.acked && r.title != t.Title {
 		l.note("L8", "task %d is %q, it was acknowledged as %q", t.ID, t.Title, r.title)
@@ -285,10 +286,10 @@ func (o *watch) compare(r *taskRecord, t *fsm.Task, maybe map[string]bool) {
 		l.note("L8", "task %d was %s and is %s", t.ID, r.seen, t.State)
 	}
 	r.seen = t.State
-	if r.completed > 0 && t.State != fsm.TaskCompleted || r.canceled && t.State != fsm.TaskCanceled {
+	if r.completed > 0 && t.State != noun.TaskCompleted || r.canceled && t.State != noun.TaskCanceled {
 		l.note("L8", "task %d is %s; completions acknowledged: %d, canceled: %v", t.ID, t.State, r.completed, r.canceled)
 	}
-	if t.State == fsm.TaskCompleted {
+	if t.State == noun.TaskCompleted {
 		if agent = t.Result; !r.sent[agent] {
 			l.note("L8", "task %d is COMPLETED by %q, who never said so", t.ID, agent)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/jepsen/history"
 )
 
@@ -59,10 +60,10 @@ type config struct {
 
 // roleInfo is a role as its agents know it.
 type roleInfo struct {
-	id     fsm.RoleID
+	id     noun.RoleID
 	name   string
 	room   string
-	spec   fsm.RoleSpec
+	spec   noun.RoleSpec
 	own    bool  // the agent beats by itself all the time
 	steady bool  // its agents never flap
 	part   *part // what its agents do instead of what is usual; nil: that
@@ -71,7 +72,7 @@ type roleInfo struct {
 // flaps tells whether the agent dies shortly after every start: one agent of each
 // role, for 25 min every 5 h.
 func (r *roleInfo) flaps(name string, since time.Duration) bool {
-	return !r.steady && name == fsm.AgentName(r.room, r.name, 2) && (since+time.Duration(len(r.name))*30*time.Minute)%(5*time.Hour) > 275*time.Minute
+	return !r.steady && name == noun.AgentName(r.room, r.name, 2) && (since+time.Duration(len(r.name))*30*time.Minute)%(5*time.Hour) > 275*time.Minute
 }
 
 // world is the cluster and everything around it.
@@ -108,7 +109,7 @@ func (w *world) rng(name string, n uint64) *rand.Rand {
 
 func (w *world) since() time.Duration { return time.Since(w.begun) }
 
-func (w *world) title(id fsm.TaskID) string {
+func (w *world) title(id noun.TaskID) string {
 	t, _ := w.titles.Load(id)
 	s, _ := t.(string)
 	return s
@@ -116,8 +117,8 @@ func (w *world) title(id fsm.TaskID) string {
 
 // clock is cluster time as the most advanced server has it, or had it before the
 // servers went down.
-func (w *world) clock() fsm.Time {
-	now := fsm.Time(w.newest.Load())
+func (w *world) clock() noun.Time {
+	now := noun.Time(w.newest.Load())
 	for i := range w.n {
 		if rep := w.replica(i); rep != nil {
 			rep.Read(func(st *fsm.View) { now = max(now, st.Clock()) })
@@ -152,7 +153,7 @@ func newWorld(t *testing.T, cfg config) *world {
 	for n := range 4 {
 		h := &host{w: w, n: n, key: fmt.Sprintf("host-%d", n)}
 		if n < 2 {
-			h.labels = []fsm.KV{{Key: "disk", Value: "ssd"}}
+			h.labels = []noun.KV{{Key: "disk", Value: "ssd"}}
 		}
 		w.hosts = append(w.hosts, h)
 		h.start(true)
@@ -164,21 +165,21 @@ func newWorld(t *testing.T, cfg config) *world {
 func (w *world) declare() {
 	k := &client{w: w, from: outside}
 	must := func(cmd fsm.Command) {
-		if out, err := k.do(w.ctx, cmd, nil); err != nil || out.Code != fsm.OK {
+		if out, err := k.do(w.ctx, cmd, nil); err != nil || out.Code != noun.OK {
 			w.ledger.breach("server", "%T: %v, %s", cmd, err, out.Detail)
 		}
 	}
-	must(fsm.PutSettings{Values: []fsm.KV{{Key: "task_retention", Value: "3h"}, {Key: "events_kept", Value: "5000"}, {Key: "mark_every", Value: "3000"}}})
-	ai := func(name string, n uint32, start fsm.StartMode, proof fsm.Proof, ttl time.Duration) fsm.RoleSpec {
-		return fsm.RoleSpec{Name: name, Runner: "ai", Replicas: n, Start: start, Proof: proof, TTL: ttl, ProgressLimit: 20 * time.Minute}
+	must(fsm.PutSettings{Values: []noun.KV{{Key: "task_retention", Value: "3h"}, {Key: "events_kept", Value: "5000"}, {Key: "mark_every", Value: "3000"}}})
+	ai := func(name string, n uint32, start noun.StartMode, proof noun.Proof, ttl time.Duration) noun.RoleSpec {
+		return noun.RoleSpec{Name: name, Runner: "ai", Replicas: n, Start: start, Proof: proof, TTL: ttl, ProgressLimit: 20 * time.Minute}
 	}
-	rooms := map[string][]fsm.RoleSpec{
-		"shop": {ai("builder", 30, fsm.StartAlways, fsm.ProofProcess, 0), ai("reviewer", 20, fsm.StartAlways, fsm.ProofAgent, 0),
-			ai("tester", 20, fsm.StartOnDemand, fsm.ProofProcess, 0)},
-		"lab": {ai("scout", 10, fsm.StartAlways, fsm.ProofProcess, 90*time.Second), ai("writer", 10, fsm.StartOnDemand, fsm.ProofAgent, 2*time.Minute),
-			ai("keeper", 10, fsm.StartAlways, fsm.ProofProcess, 0)},
+	rooms := map[string][]noun.RoleSpec{
+		"shop": {ai("builder", 30, noun.StartAlways, noun.ProofProcess, 0), ai("reviewer", 20, noun.StartAlways, noun.ProofAgent, 0),
+			ai("tester", 20, noun.StartOnDemand, noun.ProofProcess, 0)},
+		"lab": {ai("scout", 10, noun.StartAlways, noun.ProofProcess, 90*time.Second), ai("writer", 10, noun.StartOnDemand, noun.ProofAgent, 2*time.Minute),
+			ai("keeper", 10, noun.StartAlways, noun.ProofProcess, 0)},
 	}
-	rooms["lab"][2].Labels = []fsm.KV{{Key: "disk", Value: "ssd"}}
+	rooms["lab"][2].Labels = []noun.KV{{Key: "disk", Value: "ssd"}}
 	for _, room := range []string{"lab", "shop"} {
 		for i := range rooms[room] {
 			if w.cfg.steady {
@@ -188,7 +189,7 @@ func (w *world) declare() {
 		must(fsm.ApplyRoom{Room: room, Roles: rooms[room], By: "sim"})
 		w.ready(time.Minute).rep.Read(func(st *fsm.View) {
 			for _, spec := range rooms[room] {
-				w.roles[spec.Name] = &roleInfo{id: st.RoleByName(room, spec.Name).ID, name: spec.Name, room: room, spec: spec, own: spec.Proof == fsm.ProofAgent, steady: w.cfg.steady}
+				w.roles[spec.Name] = &roleInfo{id: st.RoleByName(room, spec.Name).ID, name: spec.Name, room: room, spec: spec, own: spec.Proof == noun.ProofAgent, steady: w.cfg.steady}
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package fsm
+package noun
 
 // What values cost: a constant for each kind, which covers the value, its share of tables
 // and indexes and its timers, and the lengths of its texts. The constants are measured once
@@ -9,7 +9,7 @@ const (
 	costCanceled   = 160
 	costRole       = 1024
 	costOverseer   = 48
-	costAgent      = 512 // with its lease
+	CostAgent      = 512 // with its lease
 	costNotes      = 176
 	costLadder     = 112
 	costScreen     = 96
@@ -25,13 +25,13 @@ const (
 	costView       = 64
 	costTerminal   = 112
 	costAnswer     = 144
-	costSession    = 192 + leastAnswers*costAnswer // those it can always keep
+	costSession    = 192 + LeastAnswers*costAnswer // those it can always keep
 	costEvent      = 160
 	costEscalation = 512
 	costDelivery   = 112
 	costKV         = 40
-	costJoin       = costNotes + costDeclared + costExit // what a life by hand may need
-	costText       = 16                                  // beside its bytes; no text costs nothing
+	CostJoin       = costNotes + costDeclared + costExit // what a life by hand may need
+	CostText       = 16                                  // beside its bytes; no text costs nothing
 	costNumber     = 8
 )
 
@@ -47,12 +47,12 @@ func textOf(s string) int64 {
 	if s == "" {
 		return 0
 	}
-	return int64(len(s)) + costText
+	return int64(len(s)) + CostText
 }
 
 func textsOf(list []string) (n int64) {
 	for _, s := range list {
-		n += textOf(s) + costText
+		n += textOf(s) + CostText
 	}
 	return n
 }
@@ -64,7 +64,7 @@ func costOfKVs(list []KV) (n int64) {
 	return n
 }
 
-func costOfRoom(r *Room) int64 {
+func CostOfRoom(r *Room) int64 {
 	n := costRoom + textOf(r.Name) + textOf(r.ChangedBy) + textOf(r.PauseBy) + textOf(r.PauseWhy)
 	n += int64(len(r.Roles)+len(r.Asked)) * costNumber
 	if c := r.Canceled; c != nil {
@@ -73,7 +73,7 @@ func costOfRoom(r *Room) int64 {
 	return n
 }
 
-func costOfRole(r *Role) int64 {
+func CostOfRole(r *Role) int64 {
 	n := costRole + textOf(r.Spec.Name) + textOf(r.Spec.Runner) + costOfKVs(r.Spec.Labels) + costOfKVs(r.Spec.Params)
 	for i := range r.Spec.Overseer {
 		n += costOverseer + textOf(r.Spec.Overseer[i].Triage)
@@ -81,8 +81,8 @@ func costOfRole(r *Role) int64 {
 	return n
 }
 
-func costOfAgent(a *Agent) int64 {
-	n := costAgent + textOf(a.Name) + textOf(a.IntentBy) + textOf(a.TokenHash) + textOf(a.OrderReason) + textOf(a.Resume)
+func CostOfAgent(a *Agent) int64 {
+	n := CostAgent + textOf(a.Name) + textOf(a.IntentBy) + textOf(a.TokenHash) + textOf(a.OrderReason) + textOf(a.Resume)
 	n += int64(len(a.Starts)) * costNumber
 	if x := a.LastExit; x != nil {
 		n += costExit + textOf(x.Signal) + textOf(x.Reason) + textOf(x.Tail)
@@ -105,7 +105,7 @@ func costOfAgent(a *Agent) int64 {
 	return n
 }
 
-func costOfTask(t *Task) int64 {
+func CostOfTask(t *Task) int64 {
 	n := costTask + textOf(t.Title) + textOf(t.Text) + textOf(t.Creator) + textOf(t.Note) + textOf(t.Result)
 	for i := range t.Late {
 		n += costLate + textOf(t.Late[i].Result)
@@ -117,11 +117,11 @@ func costOfTask(t *Task) int64 {
 	return n
 }
 
-func costOfMail(m *Mail) int64 {
+func CostOfMail(m *Mail) int64 {
 	return costMail + textOf(m.From) + textOf(m.Subject) + textOf(m.Body) + textOf(m.Kind)
 }
 
-func costOfHost(h *Host) int64 {
+func CostOfHost(h *Host) int64 {
 	n := costHost + text(h.Key, h.Name, h.Boot, h.Version, h.DrainBy, h.SuspectWhy, h.Pressure, h.GossipAddr, h.Containment)
 	n += textsOf(h.Runners) + costOfKVs(h.Labels) + textsOf(h.Warnings) + textsOf(h.Servers) + int64(len(h.Flaps)+len(h.Away))*costNumber
 	for i := range h.Views {
@@ -133,10 +133,10 @@ func costOfHost(h *Host) int64 {
 	return n
 }
 
-func costOfSession(s *Session) int64 {
+func CostOfSession(s *Session) int64 {
 	n := costSession + textOf(s.Client)
-	if more := len(s.Answers) - leastAnswers; more > 0 {
-		n += int64((more+leastAnswers-1)/leastAnswers*leastAnswers) * costAnswer
+	if more := len(s.Answers) - LeastAnswers; more > 0 {
+		n += int64((more+LeastAnswers-1)/LeastAnswers*LeastAnswers) * costAnswer
 	}
 	for i := range s.Answers {
 		n += textOf(s.Answers[i].Out.Detail)
@@ -144,11 +144,11 @@ func costOfSession(s *Session) int64 {
 	return n
 }
 
-func costOfEvent(e *Event) int64 {
+func CostOfEvent(e *Event) int64 {
 	return costEvent + textOf(e.Kind) + textOf(e.Room) + textOf(e.Agent) + textOf(e.Host) + textOf(e.Text)
 }
 
-func costOfEscalation(e *Escalation) int64 {
+func CostOfEscalation(e *Escalation) int64 {
 	n := costEscalation + text(e.Subject, e.Room, e.Agent, e.Host, e.AckBy, e.CloseBy, e.Note) + costOfKVs(e.Facts)
 	for i := range e.Notice.Deliveries {
 		n += costDelivery + textOf(e.Notice.Deliveries[i].Notifier) + textOf(e.Notice.Deliveries[i].Failure)
@@ -157,8 +157,12 @@ func costOfEscalation(e *Escalation) int64 {
 }
 
 // Who pays, beside the cluster: the room never changes.
-func roomOfRoom(r *Room) RoomID   { return r.ID }
-func roomOfRole(r *Role) RoomID   { return r.Room }
-func roomOfAgent(a *Agent) RoomID { return a.Room }
-func roomOfTask(t *Task) RoomID   { return t.Room }
-func roomOfMail(m *Mail) RoomID   { return m.Room }
+func RoomOfRoom(r *Room) RoomID { return r.ID }
+
+func RoomOfRole(r *Role) RoomID { return r.Room }
+
+func RoomOfAgent(a *Agent) RoomID { return a.Room }
+
+func RoomOfTask(t *Task) RoomID { return t.Room }
+
+func RoomOfMail(m *Mail) RoomID { return m.Room }

@@ -1,6 +1,9 @@
-package fsm
+package noun
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // ProcState is the state of an agent's process as its host has reported it.
 type ProcState uint8
@@ -145,8 +148,8 @@ func (a *Agent) Notes() Notes {
 	return *a.Noted
 }
 
-// note changes the notes; a view that was taken before keeps the old ones.
-func (a *Agent) note(change func(*Notes)) {
+// Note changes the notes; a view that was taken before keeps the old ones.
+func (a *Agent) Note(change func(*Notes)) {
 	n := a.Notes()
 	change(&n)
 	switch {
@@ -158,8 +161,8 @@ func (a *Agent) note(change func(*Notes)) {
 	}
 }
 
-// stuck tells why the agent's process cannot be ended; empty: it can, or none runs.
-func (a *Agent) stuck() string {
+// Stuck tells why the agent's process cannot be ended; empty: it can, or none runs.
+func (a *Agent) Stuck() string {
 	if a.Noted == nil || !a.Proc.Fenced() {
 		return ""
 	}
@@ -202,10 +205,10 @@ const (
 	ExitGone                 // begun by hand, it left or fell silent with a task; never charged
 )
 
-var exitNames = [...]string{"none", "clean", "crash", "ordered", "start_failed", "fence_ended", "host_gone",
+var ExitNames = [...]string{"none", "clean", "crash", "ordered", "start_failed", "fence_ended", "host_gone",
 	"timed_out", "usage_limit", "gone"}
 
-func (k ExitKind) String() string { return exitNames[k] }
+func (k ExitKind) String() string { return ExitNames[k] }
 
 // Lease is the proof of life of one agent: its participant's lease and its
 // incarnation's fence. Beats change it and nothing else.
@@ -220,4 +223,67 @@ type Lease struct {
 	Vouch  bool // the supervisor's beats renew the lease too
 	// Beatless says that people were told that beats are missing.
 	Beatless bool
+}
+
+// Begun ends a series of starts that failed: the program of this life runs. That it was
+// executed proves nothing, since a shell may look for it in vain.
+func (a *Agent) Begun() {
+	a.Note(func(n *Notes) { n.StartFault, n.Faults = "", 0 })
+}
+
+// Forgive clears the restart budget: a human asked for a start.
+func (a *Agent) Forgive() {
+	a.Failures, a.NotBefore, a.Parked, a.Starts = 0, 0, false, nil
+	a.Note(func(n *Notes) { n.ParkedWhy, n.Faults, n.Limits = "", 0, 0 })
+}
+
+// EndedByHand tells that the newest life was begun by hand and ended with a task in its
+// hands, by nobody's wish.
+func (a *Agent) EndedByHand() bool {
+	return a.Part == PartDisconnected && !a.Stopped && a.LastExit != nil && a.LastExit.Kind == ExitGone && a.LastExit.Inc == a.Inc
+}
+
+// ForgetResume forgets the resume value, and what the present life still says of it.
+func (a *Agent) ForgetResume() {
+	a.Resume = ""
+	a.Note(func(n *Notes) { n.FreshAfter = a.Inc })
+}
+
+func (x *Exit) Sentence() string {
+	how := fmt.Sprintf("exited with code %d", x.Code)
+	if x.Signal != "" {
+		how = "ended by signal: " + x.Signal
+	}
+	switch {
+	case x.Kind == ExitStartFailed:
+		return "could not be started: " + x.Reason
+	case x.Kind == ExitGone:
+		return "ended with its task: " + x.Reason
+	case x.Reason == "":
+		return how
+	case x.Kind == ExitCrash:
+		return how + ", " + x.Reason
+	case x.Signal != "":
+		return x.Reason + ", " + how
+	}
+	return x.Reason
+}
+
+// Lives tells that a life of the agent runs, or is in its room.
+func (a *Agent) Lives() bool { return a.Proc.Fenced() || a.Part != PartDisconnected }
+
+// Fault adds why the last start failed, when nothing has started since.
+func (a *Agent) Fault() string {
+	if fault := a.Notes().StartFault; fault != "" {
+		return "; its last start failed: " + fault
+	}
+	return ""
+}
+
+// SurplusText says of an agent that is to go that it finishes its task first.
+func (a *Agent) SurplusText() string {
+	if !a.Surplus {
+		return ""
+	}
+	return "; it ends when its task is over, because its role has fewer replicas"
 }

@@ -1,4 +1,9 @@
-package fsm
+package noun
+
+import (
+	"slices"
+	"strings"
+)
 
 // HostState is what the cluster believes of a worker machine.
 type HostState uint8
@@ -75,8 +80,8 @@ const MaxContainment = 16
 // MaxHostServers bounds the addresses that a host names, each of 255 bytes.
 const MaxHostServers = 32
 
-// maxAway is how many stretches of silence a host keeps.
-const maxAway = 16
+// MaxAway is how many stretches of silence a host keeps.
+const MaxAway = 16
 
 // Status is the state as people see it.
 func (h *Host) Status() HostState {
@@ -86,8 +91,8 @@ func (h *Host) Status() HostState {
 	return h.State
 }
 
-// inService tells that the host is neither lost nor gone.
-func (h *Host) inService() bool { return h.State != HostLost && h.State != HostLeft }
+// InService tells that the host is neither lost nor gone.
+func (h *Host) InService() bool { return h.State != HostLost && h.State != HostLeft }
 
 // HostView is what one server hears of one host.
 type HostView struct {
@@ -111,3 +116,57 @@ const (
 var hearingNames = [...]string{"none", "alive", "silent", "left"}
 
 func (h Hearing) String() string { return hearingNames[h] }
+
+// Hearsay sums up what the servers hear of a host, one answer for each way.
+type Hearsay struct {
+	Stream Hearing // alive when any server hears it, else silent when any did
+	Gossip Hearing // of a majority of the servers that gossip with it; none: nobody does
+}
+
+// Hearsay sums up the views.
+func (h *Host) Hearsay() (x Hearsay) {
+	var gossiping, silent, left int
+	for _, v := range h.Views {
+		switch {
+		case v.Stream == HearAlive:
+			x.Stream = HearAlive
+		case v.Stream != HearNothing && x.Stream == HearNothing:
+			x.Stream = HearSilent
+		}
+		switch v.Gossip {
+		case HearNothing:
+			continue
+		case HearSilent:
+			silent++
+		case HearLeft:
+			left++
+		}
+		gossiping++
+	}
+	switch {
+	case gossiping == 0:
+	case 2*silent > gossiping:
+		x.Gossip = HearSilent
+	case 2*(silent+left) > gossiping:
+		x.Gossip = HearLeft
+	default:
+		x.Gossip = HearAlive
+	}
+	return x
+}
+
+// Gone tells that stream and gossip agree that nothing is heard of the host. A
+// daemon that said good-bye in gossip may have left its agents running: not gone.
+func (x Hearsay) Gone() bool {
+	switch x.Gossip {
+	case HearSilent:
+		return x.Stream != HearAlive
+	case HearNothing:
+		return x.Stream == HearSilent
+	}
+	return false
+}
+
+func (h *Host) ViewOf(server string) (int, bool) {
+	return slices.BinarySearchFunc(h.Views, server, func(v HostView, id string) int { return strings.Compare(v.Server, id) })
+}

@@ -1,4 +1,4 @@
-package fsm
+package noun
 
 import "time"
 
@@ -23,7 +23,7 @@ const (
 	EscPrompt                                     // agent: a permission prompt stands on its terminal
 	EscOverseerDown                               // agent: an overseer that was dead at several looks in a row
 	EscStatesDiffer                               // cluster: states of servers differ, and no majority says which is right
-	escalationKindsPlus                           // one more than the last
+	EscalationKindsPlus                           // one more than the last
 )
 
 // EscalationState is how far a human has come with an escalation.
@@ -54,8 +54,8 @@ const (
 	MaxNotifierName    = 64
 	MaxFailure         = 128 // bytes that say why a notice was not delivered
 	// brokenStarts in a row are an escalation: one is tried on another host at once.
-	brokenStarts = 3
-	noticeRest   = time.Hour // between two tries of one notice, at most
+	BrokenStarts = 3
+	NoticeRest   = time.Hour // between two tries of one notice, at most
 )
 
 // EscalationSettings are those of escalations.
@@ -131,51 +131,4 @@ type Escalations struct {
 	LastNotice uint64
 	Opened     uint64 // ever
 	Dropped    uint64 // not opened, since too many were open
-}
-
-// AckEscalation is a human's word that somebody looks after it: no more notices.
-type AckEscalation struct {
-	Escalation EscalationID
-	By         string
-}
-
-// CloseEscalation is a human's word that nothing is left to decide.
-type CloseEscalation struct {
-	Escalation EscalationID
-	By, Note   string
-}
-
-// NoteNotice says how one notifier fared with a notice.
-type NoteNotice struct {
-	Escalation EscalationID
-	Notice     uint64
-	Notifier   string
-	Failure    string // empty: it was delivered
-	// Notifiers are all that the leader has: when each is through, nothing is pending.
-	Notifiers []string
-}
-
-func (AckEscalation) command()   {}
-func (CloseEscalation) command() {}
-func (NoteNotice) command()      {}
-
-// escalationKey finds the newest escalation about something.
-type escalationKey struct {
-	kind    EscalationKind
-	subject string
-}
-
-func (e *Escalation) key() escalationKey { return escalationKey{e.Kind, e.Subject} }
-
-// closedEscalation orders closed ones: those go first that were closed first.
-type closedEscalation struct {
-	at Time
-	id EscalationID
-}
-
-func lessClosed(a, b closedEscalation) bool {
-	if a.at != b.at {
-		return a.at < b.at
-	}
-	return a.id < b.id
 }

@@ -1,4 +1,4 @@
-package fsm
+package noun
 
 import "time"
 
@@ -18,8 +18,8 @@ var mailPriorityNames = [...]string{"normal", "urgent", "high", "low"}
 
 func (p MailPriority) String() string { return mailPriorityNames[p] }
 
-// rank orders an inbox: 0 is read first.
-func (p MailPriority) rank() int {
+// Rank orders an inbox: 0 is read first.
+func (p MailPriority) Rank() int {
 	switch p {
 	case MailUrgent:
 		return 0
@@ -91,8 +91,8 @@ type Mail struct {
 // Redelivered tells that the mail was handed over before.
 func (m *Mail) Redelivered() bool { return m.Deliveries > 1 }
 
-// unread tells whether ReadMail hands the mail over to a life.
-func (m *Mail) unread(inc Incarnation) bool {
+// Unread tells whether ReadMail hands the mail over to a life.
+func (m *Mail) Unread(inc Incarnation) bool {
 	switch m.State {
 	case MailQueued:
 		return true
@@ -102,8 +102,8 @@ func (m *Mail) unread(inc Incarnation) bool {
 	return false
 }
 
-// mailLimit is how long a mail of this priority may stay without an acknowledgement.
-func (s *Settings) mailLimit(p MailPriority) time.Duration {
+// MailLimit is how long a mail of this priority may stay without an acknowledgement.
+func (s *Settings) MailLimit(p MailPriority) time.Duration {
 	switch p {
 	case MailUrgent:
 		return s.MailUrgentLimit

@@ -1,4 +1,4 @@
-package fsm
+package noun
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 // Sizes of memory in words: as settings have them and as people read them.
 
 const (
-	leastBudget = 16 << 10
+	LeastBudget = 16 << 10
 	mostBudget  = 1 << 40
 )
 
@@ -37,8 +37,8 @@ func parseSize(value string) (uint64, bool) {
 	return n << shift, err == nil && n <= mostBudget>>shift
 }
 
-// sizeText says a number of bytes for people, with one digit behind the point.
-func sizeText(n uint64) string {
+// SizeText says a number of bytes for people, with one digit behind the point.
+func SizeText(n uint64) string {
 	unit, name := uint64(1), sizeUnits[0]
 	for _, next := range sizeUnits[1:] {
 		if n < unit<<10 {

@@ -1,4 +1,4 @@
-package fsm
+package noun
 
 import "time"
 
@@ -16,3 +16,8 @@ func (t Time) Sub(u Time) time.Duration { return time.Duration(t - u) }
 // Wall is Unix time in nanoseconds as the leader saw it when it sealed an entry.
 // It is kept for people to read and decides nothing.
 type Wall int64
+
+// Text is the wall time for people, in UTC so that all servers say the same.
+func (w Wall) Text() string {
+	return time.Unix(0, int64(w)).UTC().Format("2006-01-02 15:04:05 UTC")
+}

@@ -1,4 +1,4 @@
-package fsm
+package noun
 
 // Event is one entry of the append-only history. It carries no task text and no
 // token. Names are copied, so that it can be read after its room is gone.

@@ -1,4 +1,4 @@
-package fsm
+package noun
 
 import "slices"
 
@@ -82,21 +82,21 @@ type Held struct {
 	Inc     Incarnation
 }
 
-// pastKept is how many attempts before the last one a task remembers. As many late results
+// PastKept is how many attempts before the last one a task remembers. As many late results
 // are kept.
-const pastKept = 3
+const PastKept = 3
 
-// pass makes an incarnation the holder of the last attempt, 0: nobody, and remembers who
+// Pass makes an incarnation the holder of the last attempt, 0: nobody, and remembers who
 // held it.
-func (t *Task) pass(to AgentID, inc Incarnation) {
+func (t *Task) Pass(to AgentID, inc Incarnation) {
 	if t.Holder != 0 {
-		t.Past = append(slices.Clone(t.Past[max(0, len(t.Past)-pastKept+1):]), Held{t.Attempt, t.Holder, t.HolderInc})
+		t.Past = append(slices.Clone(t.Past[max(0, len(t.Past)-PastKept+1):]), Held{t.Attempt, t.Holder, t.HolderInc})
 	}
 	t.Holder, t.HolderInc = to, inc
 }
 
-// wasOf tells that the attempt was one of the incarnation.
-func (t *Task) wasOf(h Held) bool {
+// WasOf tells that the attempt was one of the incarnation.
+func (t *Task) WasOf(h Held) bool {
 	return h == Held{t.Attempt, t.Holder, t.HolderInc} || slices.Contains(t.Past, h)
 }
 
@@ -106,4 +106,13 @@ type LateResult struct {
 	Inc     Incarnation
 	Result  string
 	At      Wall
+}
+
+// Droppable is what would be saved if a task lost its texts; its title stays.
+func (t *Task) Droppable() (n int) {
+	n = len(t.Text) + len(t.Note) + len(t.Result)
+	for i := range t.Late {
+		n += len(t.Late[i].Result) + costLate
+	}
+	return n
 }

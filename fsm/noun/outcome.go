@@ -1,4 +1,4 @@
-package fsm
+package noun
 
 // Code is the coordinator's only list of answers. It is append-only: the numbers
 // are written to disk and cross the wire.
@@ -62,6 +62,12 @@ type Outcome struct {
 	repeated bool // of this answer alone: not kept with the session
 }
 
+// AsRepeated marks the answer as that of a repetition.
+func (o Outcome) AsRepeated() Outcome {
+	o.repeated = true
+	return o
+}
+
 // Repeated tells that nothing was executed: it is the answer that the first write under
 // its number got.
 func (o *Outcome) Repeated() bool { return o.repeated }
@@ -118,4 +124,8 @@ type Effects struct {
 	// Reset says that the whole state was replaced, by a snapshot or a backup: whoever waits
 	// for anything looks again. Apply never sets it.
 	Reset bool
+}
+
+func (a *Agent) Outcome() Outcome {
+	return Outcome{Room: a.Room, Role: a.Role, Host: a.Host, Agent: a.ID, Inc: a.Inc, Task: a.Task}
 }

@@ -1,0 +1,75 @@
+package noun
+
+import (
+	"fmt"
+	"time"
+)
+
+// Range of a room's own limits.
+const (
+	MinRoomLimit = time.Second
+	MaxRoomLimit = 365 * 24 * time.Hour
+)
+
+// RoomWatch is what a room sets for itself; the zero value leaves all to the settings.
+type RoomWatch struct {
+	IdleLimit time.Duration // instead of watchdog_threshold; 0: as set there
+	Deadline  time.Duration // the longest time that it may be active at a stretch; 0: none
+	Disabled  bool          // the watchdog leaves it alone
+}
+
+// Watchdog is the replicated part of the conversation watchdog of which there is one.
+type Watchdog struct {
+	Since    Time // no silence begins before this
+	WindowAt Time // when the present window of cancellations began
+	InWindow uint32
+	Warned   uint64 // warnings ever
+	Canceled uint64 // cancellations ever
+	// History holds the last cancellations, oldest first; replaced, never changed.
+	History []Cancellation
+}
+
+// Cancellation is one room that the watchdog has canceled. It holds names, no content.
+type Cancellation struct {
+	Room     string
+	At       Time
+	Wall     Wall
+	ActiveAt Wall          // of the last activity; 0: not known
+	Silent   time.Duration // since the last activity
+	Reason   string        // IdleTimeout or RoomDeadline
+	Tasks    uint32        // that were canceled
+	Roles    []string      // that had open tasks, at most maxNamed
+	Hosts    []string      // of the agents that held tasks, at most maxNamed
+	// First and Last are the FinishSeq of the tasks that were canceled.
+	First, Last uint64
+}
+
+// Check tells what is wrong with a room's own limits.
+func (w *RoomWatch) Check() error {
+	for _, x := range []struct {
+		name string
+		v    time.Duration
+	}{{"idle_limit", w.IdleLimit}, {"deadline", w.Deadline}} {
+		if x.v != 0 && (x.v < MinRoomLimit || x.v > MaxRoomLimit) {
+			return fmt.Errorf("watchdog: %s %s is out of range, %s to %s is allowed", x.name, x.v, MinRoomLimit, MaxRoomLimit)
+		}
+	}
+	return nil
+}
+
+func (w *RoomWatch) Text() string {
+	if w.Disabled {
+		return "disabled"
+	}
+	text := "limit as set for all"
+	if w.IdleLimit > 0 {
+		text = "limit " + w.IdleLimit.String()
+	}
+	if w.Deadline > 0 {
+		text += ", deadline " + w.Deadline.String()
+	}
+	return text
+}
+
+// MaxCancellations is how many cancellations the history keeps.
+const MaxCancellations = 500
