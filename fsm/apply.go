@@ -47,8 +47,8 @@ func (s *State) request(r *Request) noun.Outcome {
 	if r.Planned && s.now.Stint != s.now.Term {
 		return noun.Outcome{Code: noun.StaleStint, Detail: "planned in a stint that is over", Index: s.meta.Index}
 	}
-	if r.Session == 0 {
-		return s.stamped(s.execute(r.Cmd, 0))
+	if s.session = r.Session; r.Session == 0 {
+		return s.stamped(r.Cmd.Apply(s))
 	}
 	ss := s.sessions.Mut(r.Session)
 	if ss == nil {
@@ -63,7 +63,7 @@ func (s *State) request(r *Request) noun.Outcome {
 		return s.stamped(noun.Outcome{Code: noun.TooOld, Detail: fmt.Sprintf(
 			"write %d is too old: the session is at %d and remembers %d answers", r.Seq, ss.Max, noun.AnswersKept)})
 	}
-	out := s.stamped(s.execute(r.Cmd, r.Session))
+	out := s.stamped(r.Cmd.Apply(s))
 	if ss = s.sessions.Mut(r.Session); ss != nil {
 		ss.Own(s.sessions.Generation())
 		ss.Remember(r.Seq, out)
@@ -83,131 +83,6 @@ func (s *State) stamped(out noun.Outcome) noun.Outcome {
 		s.figures.Full++
 	}
 	return out
-}
-
-func (s *State) execute(c Command, session noun.SessionID) noun.Outcome {
-	switch c := c.(type) {
-	case CreateTask:
-		return s.createTask(&c)
-	case Claim:
-		return s.claim(&c)
-	case StartTask:
-		return s.startTask(&c)
-	case ProgressTask:
-		return s.progressTask(&c)
-	case CompleteTask:
-		return s.completeTask(&c)
-	case FailTask:
-		return s.failTask(&c)
-	case Handoff:
-		return s.handoff(&c)
-	case Join:
-		return s.join(&c)
-	case Leave:
-		return s.leave(&c)
-	case CancelTask:
-		return s.cancelTask(&c)
-	case RetryTask:
-		return s.retryTask(&c)
-	case SetResume:
-		return s.setResume(&c)
-	case Declare:
-		return s.declare(&c)
-	case SendMail:
-		out := s.sendMail(&c)
-		s.heardMail(c, &out)
-		return out
-	case ReadMail:
-		return s.readMail(&c)
-	case AckMail:
-		out := s.ackMail(&c)
-		s.heardMail(c, &out)
-		return out
-	case ApplyRoom:
-		return s.applyRoom(&c)
-	case DeleteRoom:
-		return s.deleteRoom(&c)
-	case SetAgent:
-		return s.setAgent(&c)
-	case RestartAgent:
-		return s.restartAgent(&c)
-	case SetPause:
-		return s.setPause(&c)
-	case UnparkAgent:
-		return s.unparkAgent(&c)
-	case UnquarantineTask:
-		return s.unquarantineTask(&c)
-	case ReleaseBrake:
-		return s.releaseBrake(&c)
-	case WarnRoom, CancelIdleRoom, ReopenRoom, SetRoomWatch:
-		return s.executeWatchdog(c)
-	case AckEscalation, CloseEscalation, NoteNotice:
-		return s.executeEscalation(c)
-	case ReportPatrol, LookAtOverseer, HandOver, ProdOverseer, NoteProd:
-		return s.executeChain(c)
-	default:
-		return s.executeSystem(c, session)
-	}
-}
-
-// executeSystem runs what hosts, servers and duties say.
-func (s *State) executeSystem(c Command, session noun.SessionID) noun.Outcome {
-	switch c := c.(type) {
-	case RegisterHost:
-		return s.registerHost(&c)
-	case LeaveHost:
-		return s.leaveHost(&c)
-	case SuspectHost, SurrenderHost, ReportViews, ReportPressure, DrainHost, ConfirmDead, ForgetHost:
-		return s.executeHost(c)
-	case NoteNudge:
-		return s.noteNudge(&c)
-	case StepLadder:
-		return s.stepLadder(&c)
-	case NoteRung:
-		return s.noteRung(&c)
-	case ReportStuck:
-		return s.reportStuck(&c)
-	case ReportScreen:
-		return s.reportScreen(&c)
-	case ReportTerminals:
-		return s.reportTerminals(&c)
-	case AcceptOrder:
-		return s.acceptOrder(&c)
-	case ReportStarted:
-		return s.reportStarted(&c)
-	case ReportExit:
-		return s.reportExit(&c)
-	case OrderStart:
-		return s.orderStart(&c)
-	case OrderStop:
-		return s.orderStop(&c)
-	case CancelOrder:
-		return s.cancelOrder(&c)
-	case OpenSession:
-		return s.openSession(&c)
-	case CloseSession:
-		s.closeSession(session)
-		return noun.Outcome{}
-	case LeaderEstablished:
-		return s.leaderEstablished(&c)
-	case PutServer:
-		return s.putServer(&c)
-	case DropServer:
-		return s.dropServer(&c)
-	case PutSettings:
-		return s.putSettings(&c)
-	case Mark:
-		return s.mark(&c)
-	case ReportHash:
-		return s.reportHash(&c)
-	case RaiseEpoch:
-		return s.raiseEpoch(&c)
-	case LeaderUnreached:
-		return s.leaderUnreached(&c)
-	case RaiseLevel:
-		return s.raiseLevel(&c)
-	}
-	panic(fmt.Sprintf("fsm: command %T has no arm in execute", c))
 }
 
 func refuse(code noun.Code, format string, args ...any) noun.Outcome {

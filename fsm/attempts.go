@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"time"
 
 	"vigil/fsm/noun"
 )
@@ -34,7 +35,10 @@ func (v *View) worked(a *noun.Agent, t *noun.Task) noun.Outcome {
 	return out
 }
 
-func (s *State) startTask(c *StartTask) noun.Outcome {
+// StartTask says that work has begun.
+type StartTask struct{ Work }
+
+func (c StartTask) Apply(s *State) noun.Outcome {
 	a, t, no := s.attempt(&c.Work)
 	if a == nil {
 		return no
@@ -48,7 +52,16 @@ func (s *State) startTask(c *StartTask) noun.Outcome {
 	return s.worked(a, t)
 }
 
-func (s *State) progressTask(c *ProgressTask) noun.Outcome {
+// ProgressTask notes progress.
+type ProgressTask struct {
+	Work
+	Note    string
+	Percent noun.Percent // 0: not said
+	// Expect is how long the rest takes, MinExpect to MaxExpect; 0: not said.
+	Expect time.Duration
+}
+
+func (c ProgressTask) Apply(s *State) noun.Outcome {
 	a, t, no := s.attempt(&c.Work)
 	if a == nil {
 		return no
@@ -66,7 +79,7 @@ func (s *State) progressTask(c *ProgressTask) noun.Outcome {
 		s.event("task.started", about{agent: a, task: t.ID, attempt: t.Attempt}, "")
 		s.move(t, noun.TaskInProgress)
 	}
-	s.replan(a, t, c)
+	s.replan(a, t, &c)
 	t.Note, t.Progress, t.Rev = c.Note, s.meta.Clock, s.meta.Index
 	s.touchTask(t)
 	return s.worked(a, t)
@@ -102,7 +115,13 @@ func (s *State) finishing(w *Work, result string) (*noun.Agent, *noun.Task, noun
 	return nil, nil, s.notHeld(a, t, w), false
 }
 
-func (s *State) completeTask(c *CompleteTask) noun.Outcome {
+// CompleteTask ends a task with a result.
+type CompleteTask struct {
+	Work
+	Result string
+}
+
+func (c CompleteTask) Apply(s *State) noun.Outcome {
 	a, t, out, ok := s.finishing(&c.Work, c.Result)
 	if !ok {
 		return out
@@ -135,7 +154,17 @@ func (s *State) putDown(a *noun.Agent, t *noun.Task) {
 	s.settle(a, was)
 }
 
-func (s *State) handoff(c *Handoff) noun.Outcome {
+// Handoff completes a task and creates the next role's task, both or neither.
+type Handoff struct {
+	Work
+	Result   string
+	ToRole   string // of the same room
+	Title    string
+	Text     string
+	Priority int32
+}
+
+func (c Handoff) Apply(s *State) noun.Outcome {
 	room, ok := s.roomOfTask(c.Task)
 	if !ok {
 		return refuse(noun.NotFound, "there is no task %d", c.Task)
@@ -176,7 +205,14 @@ func (s *State) roomOfTask(id noun.TaskID) (string, bool) {
 	return s.rooms.Mut(t.Room).Name, true
 }
 
-func (s *State) failTask(c *FailTask) noun.Outcome {
+// FailTask ends a task with a reason; Retryable puts it back while attempts are left.
+type FailTask struct {
+	Work
+	Reason    string
+	Retryable bool
+}
+
+func (c FailTask) Apply(s *State) noun.Outcome {
 	if len(c.Reason) > noun.MaxReason {
 		return refuse(noun.Invalid, "the reason has %d bytes, at most %d are allowed", len(c.Reason), noun.MaxReason)
 	}

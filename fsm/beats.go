@@ -221,3 +221,11 @@ func (s *State) verdict(host noun.HostID, beat Beat) noun.Verdict {
 // host, and may go on when it is heard of: nothing newer was ordered, and nobody
 // wants it to end (law L10).
 func (v *View) mayReturn(a *noun.Agent) bool { return a.Proc == noun.ProcLost && !v.stopWish(a) }
+
+// HostBeats are the renewals of one host (Host 0: of an agent started by hand).
+// They are packed by PackBeats; a beat is answered by an exception or by silence.
+type HostBeats struct {
+	Host   noun.HostID
+	Boot   string
+	Packed []byte
+}

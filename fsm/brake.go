@@ -135,8 +135,11 @@ func (s *State) endBrake(why string) {
 	s.res.Effects.Plan = true
 }
 
-// releaseBrake ends the brake by a human's word (law L9).
-func (s *State) releaseBrake(c *ReleaseBrake) noun.Outcome {
+// ReleaseBrake ends the mass-failure brake by a human's word.
+type ReleaseBrake struct{ By string }
+
+// Apply ends the brake by a human's word (law L9).
+func (c ReleaseBrake) Apply(s *State) noun.Outcome {
 	if s.meta.Brake.Set != 0 {
 		s.endBrake("released by " + nobody(c.By))
 	}

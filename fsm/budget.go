@@ -196,8 +196,16 @@ func (s *State) overstay(a *noun.Agent, why string) {
 	s.recover(t, why, true, false)
 }
 
-// noteNudge says who wakes an agent. One that does not run hears nothing.
-func (s *State) noteNudge(c *NoteNudge) noun.Outcome {
+// NoteNudge notes that something is typed into the terminal of an agent's present life
+// (which the cluster does not see): an event, and nothing else.
+type NoteNudge struct {
+	Agent  string // room/role or room/role.2
+	By     string
+	Reason string
+}
+
+// Apply says who wakes an agent. One that does not run hears nothing.
+func (c NoteNudge) Apply(s *State) noun.Outcome {
 	a := s.AgentByName(c.Agent)
 	switch {
 	case a == nil:
@@ -213,9 +221,17 @@ func (s *State) noteNudge(c *NoteNudge) noun.Outcome {
 	return a.Outcome()
 }
 
-// reportStuck notes that something of the incarnation outlives SIGKILL. Its fence
+// ReportStuck says that something of an incarnation outlives SIGKILL; empty: no more.
+type ReportStuck struct {
+	Host   noun.HostID
+	Agent  noun.AgentID
+	Inc    noun.Incarnation
+	Reason string
+}
+
+// Apply notes that something of the incarnation outlives SIGKILL. Its fence
 // goes on, so the slot stays taken; a human has to look at the host.
-func (s *State) reportStuck(c *ReportStuck) noun.Outcome {
+func (c ReportStuck) Apply(s *State) noun.Outcome {
 	a, no := s.onHost(c.Host, c.Agent, c.Inc)
 	switch {
 	case a == nil:

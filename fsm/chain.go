@@ -52,29 +52,6 @@ type NoteProd struct {
 	Reason string // fixed words of vigil or tmux, nothing of a task or a mail
 }
 
-func (ReportPatrol) command()   {}
-func (LookAtOverseer) command() {}
-func (HandOver) command()       {}
-func (ProdOverseer) command()   {}
-func (NoteProd) command()       {}
-
-// executeChain runs what concerns overseers.
-func (s *State) executeChain(c Command) noun.Outcome {
-	switch c := c.(type) {
-	case ReportPatrol:
-		return s.reportPatrol(&c)
-	case LookAtOverseer:
-		return s.lookAtOverseer(&c)
-	case HandOver:
-		return s.handOver(&c)
-	case ProdOverseer:
-		return s.prodOverseer(&c)
-	case NoteProd:
-		return s.noteProd(&c)
-	}
-	panic("fsm: not a command about overseers")
-}
-
 // OverseerFacts are all that the mechanical rule goes by.
 type OverseerFacts struct {
 	Dead      bool          // no process, no start that is ordered, not in its room

@@ -141,8 +141,8 @@ func (s *State) withdrawChainMail(a *noun.Agent) {
 	s.recallMail(a.Notes().Chain.Mail)
 }
 
-// reportPatrol takes a patrol in.
-func (s *State) reportPatrol(c *ReportPatrol) noun.Outcome {
+// Apply takes a patrol in.
+func (c ReportPatrol) Apply(s *State) noun.Outcome {
 	if c.Action != "" {
 		if err := noun.CheckName(c.Action); err != nil {
 			return refuse(noun.Invalid, "action: %v", err)
@@ -186,9 +186,9 @@ func (v *View) HandoverDue(a *noun.Agent) bool {
 	return spec != nil && spec.HandoffAfter > 0 && a.Patrols() >= spec.HandoffAfter
 }
 
-// handOver leaves the mail and orders the next life. A life that is younger than the time
+// Apply leaves the mail and orders the next life. A life that is younger than the time
 // between two looks may not: lives that only hand over are no work (law L11).
-func (s *State) handOver(c *HandOver) noun.Outcome {
+func (c HandOver) Apply(s *State) noun.Outcome {
 	a, no := s.present(&c.Speaker)
 	if a == nil {
 		return no
@@ -211,7 +211,7 @@ func (s *State) handOver(c *HandOver) noun.Outcome {
 		return refuse(noun.Conflict, "this life of %s is %s old; it may hand over after %s (setting overseer_interval)", a.Name, s.since(a.StartedAt), least)
 	}
 	r, rm := s.roles.Get(a.Role), s.rooms.Get(a.Room)
-	sent := s.sendMail(&SendMail{Speaker: c.Speaker, To: fmt.Sprintf("%s/%s.%d", rm.Name, r.Spec.Name, a.Index),
+	sent := s.send(&SendMail{Speaker: c.Speaker, To: fmt.Sprintf("%s/%s.%d", rm.Name, r.Spec.Name, a.Index),
 		Subject: c.Subject, Body: c.Body, Kind: HandOverKind})
 	if sent.Code != noun.OK {
 		return sent
@@ -239,7 +239,7 @@ func (v *View) mailRank(a *noun.Agent, m *noun.Mail) int {
 	return m.Priority.Rank()
 }
 
-func (s *State) prodOverseer(c *ProdOverseer) noun.Outcome {
+func (c ProdOverseer) Apply(s *State) noun.Outcome {
 	a, no := s.prodded(c.Agent, c.Inc)
 	if a == nil {
 		return no
@@ -267,7 +267,7 @@ func (s *State) prodded(id noun.AgentID, inc noun.Incarnation) (*noun.Agent, nou
 	return a, noun.Outcome{}
 }
 
-func (s *State) noteProd(c *NoteProd) noun.Outcome {
+func (c NoteProd) Apply(s *State) noun.Outcome {
 	a, no := s.prodded(c.Agent, c.Inc)
 	if a == nil {
 		return no

@@ -284,8 +284,8 @@ func (s *State) touchTask(t *noun.Task) {
 	}
 }
 
-// lookAtOverseer is a look that a human asks for.
-func (s *State) lookAtOverseer(c *LookAtOverseer) noun.Outcome {
+// Apply is a look that a human asks for.
+func (c LookAtOverseer) Apply(s *State) noun.Outcome {
 	a, no := s.changeableAgent(c.Agent, 0)
 	switch {
 	case a == nil:

@@ -25,8 +25,18 @@ func (v *View) CheckDelete(c *DeleteRoom) noun.Outcome {
 	return noun.Outcome{}
 }
 
-func (s *State) deleteRoom(c *DeleteRoom) noun.Outcome {
-	if no := s.CheckDelete(c); no.Code != noun.OK {
+// DeleteRoom stops the room's agents, cancels its tasks, and removes it when
+// nothing of it runs any more.
+type DeleteRoom struct {
+	Room  string
+	By    string
+	IfRev uint64
+	// Gentle refuses what would end agents at work or cancel tasks.
+	Gentle bool
+}
+
+func (c DeleteRoom) Apply(s *State) noun.Outcome {
+	if no := s.CheckDelete(&c); no.Code != noun.OK {
 		return no
 	}
 	rm := s.Room(c.Room)

@@ -1,20 +1,36 @@
 package fsm
 
 import (
+	"time"
 	"unicode/utf8"
 
 	"vigil/fsm/noun"
 )
 
-// declare takes note of what an incarnation says of itself. It touches nothing that
+// Declare is what an incarnation says of its own condition; each one is also a health
+// report.
+type Declare struct {
+	Speaker
+	Status  noun.DeclaredStatus
+	Waiting noun.Waiting
+	// For is how long it holds: 0 exactly for what has no end of its own (healthy,
+	// degraded, busy without an end), at most what DeclareLimit of State allows.
+	For  time.Duration
+	Text string // for people, at most MaxReason bytes; never in a server's log
+	// Seq numbers the declarations of a life: one that is not above the last is
+	// answered and changes nothing. 0: not numbered.
+	Seq uint64
+}
+
+// Apply takes note of what an incarnation says of itself. It touches nothing that
 // indexes, starts or orders depend on, and no revision: a report every 30 s must not
 // make a human's change a conflict.
-func (s *State) declare(c *Declare) noun.Outcome {
+func (c Declare) Apply(s *State) noun.Outcome {
 	a, no := s.present(&c.Speaker)
 	if a == nil {
 		return no
 	}
-	if no := s.checkDeclare(c); no.Code != noun.OK {
+	if no := s.checkDeclare(&c); no.Code != noun.OK {
 		return no
 	}
 	now, old, out := s.meta.Clock, a.Declared, a.Outcome()

@@ -9,9 +9,18 @@ import (
 // longestDrain bounds the deadline of a drain.
 const longestDrain = 365 * 24 * time.Hour
 
-// drainHost notes a human's wish (law L9) and follows it at once: settle stops what
+// DrainHost is a human's wish that nothing runs on a host; Off ends it. After
+// Deadline (0: never) what still holds a task is stopped too.
+type DrainHost struct {
+	Host     noun.HostID
+	Off      bool
+	Deadline time.Duration
+	By       string
+}
+
+// Apply notes a human's wish (law L9) and follows it at once: settle stops what
 // holds no task, the host's timer the rest at the deadline.
-func (s *State) drainHost(c *DrainHost) noun.Outcome {
+func (c DrainHost) Apply(s *State) noun.Outcome {
 	h := s.hosts.Mut(c.Host)
 	switch {
 	case h == nil:
@@ -96,9 +105,17 @@ func (v *View) heard(h *noun.Host) string {
 	return ""
 }
 
-// confirmDead ends the fences of a host by a human's word. It is outside law L7 by
+// ConfirmDead is a human's word that nothing of a host runs any more: its lives
+// are over at once. Refused for a host that is heard, unless Force.
+type ConfirmDead struct {
+	Host  noun.HostID
+	Force bool
+	By    string
+}
+
+// Apply ends the fences of a host by a human's word. It is outside law L7 by
 // that human's choice.
-func (s *State) confirmDead(c *ConfirmDead) noun.Outcome {
+func (c ConfirmDead) Apply(s *State) noun.Outcome {
 	h := s.hosts.Mut(c.Host)
 	if h == nil {
 		return refuse(noun.NotFound, "there is no host number %d", c.Host)
@@ -123,9 +140,16 @@ func (s *State) confirmDead(c *ConfirmDead) noun.Outcome {
 	return out
 }
 
-// reportPressure notes why a host takes no starts. What it has not accepted goes
+// ReportPressure says why a host takes no starts at the moment; empty: it does.
+type ReportPressure struct {
+	Host   noun.HostID
+	Boot   string
+	Reason string
+}
+
+// Apply notes why a host takes no starts. What it has not accepted goes
 // elsewhere; what it runs is not touched.
-func (s *State) reportPressure(c *ReportPressure) noun.Outcome {
+func (c ReportPressure) Apply(s *State) noun.Outcome {
 	h := s.hosts.Mut(c.Host)
 	switch {
 	case h == nil:
@@ -151,3 +175,7 @@ func (s *State) reportPressure(c *ReportPressure) noun.Outcome {
 	s.res.Effects.Plan = true
 	return noun.Outcome{Host: h.ID, Rev: h.Rev}
 }
+
+// DrainBySelf is who drains a host whose agentd was told to hand its agents over
+// and leave: not a human's wish, so it ends with the host's good-bye.
+const DrainBySelf = "its agentd, which is shutting down"

@@ -116,19 +116,6 @@ func (s *State) removeEscalation(id noun.EscalationID) {
 	s.escalations.Del(id)
 }
 
-// executeEscalation runs what concerns escalations.
-func (s *State) executeEscalation(c Command) noun.Outcome {
-	switch c := c.(type) {
-	case AckEscalation:
-		return s.ackEscalation(&c)
-	case CloseEscalation:
-		return s.closeEscalation(&c)
-	case NoteNotice:
-		return s.noteNotice(&c)
-	}
-	panic("fsm: not a command of escalations")
-}
-
 func (s *State) escalation(id noun.EscalationID) (*noun.Escalation, noun.Outcome) {
 	e := s.escalations.Mut(id)
 	if e == nil {
@@ -137,7 +124,7 @@ func (s *State) escalation(id noun.EscalationID) (*noun.Escalation, noun.Outcome
 	return e, noun.Outcome{}
 }
 
-func (s *State) ackEscalation(c *AckEscalation) noun.Outcome {
+func (c AckEscalation) Apply(s *State) noun.Outcome {
 	e, no := s.escalation(c.Escalation)
 	switch {
 	case e == nil:
@@ -155,7 +142,7 @@ func (s *State) ackEscalation(c *AckEscalation) noun.Outcome {
 	return noun.Outcome{}
 }
 
-func (s *State) closeEscalation(c *CloseEscalation) noun.Outcome {
+func (c CloseEscalation) Apply(s *State) noun.Outcome {
 	e, no := s.escalation(c.Escalation)
 	switch {
 	case e == nil:
@@ -178,8 +165,8 @@ func (s *State) closeEscalation(c *CloseEscalation) noun.Outcome {
 	return noun.Outcome{}
 }
 
-// noteNotice books one try. The next one comes after a pause that doubles.
-func (s *State) noteNotice(c *NoteNotice) noun.Outcome {
+// Apply books one try. The next one comes after a pause that doubles.
+func (c NoteNotice) Apply(s *State) noun.Outcome {
 	e, no := s.escalation(c.Escalation)
 	switch {
 	case e == nil:
@@ -314,10 +301,6 @@ type EscalationCounts struct {
 func (v *View) EscalationCounts() EscalationCounts {
 	return EscalationCounts{v.meta.Escalations, v.escOpen, v.escAlone, v.escPending.Len()}
 }
-
-func (AckEscalation) command()   {}
-func (CloseEscalation) command() {}
-func (NoteNotice) command()      {}
 
 // AckEscalation is a human's word that somebody looks after it: no more notices.
 type AckEscalation struct {

@@ -11,9 +11,15 @@ import (
 // forgotten, and may not be yet.
 const forgetAgain = time.Hour
 
-// forgetHost removes a host that is out of service and of which no life is left, by a
+// ForgetHost removes a lost or left host on which no life is left.
+type ForgetHost struct {
+	Host noun.HostID
+	By   string
+}
+
+// Apply removes a host that is out of service and of which no life is left, by a
 // human's word.
-func (s *State) forgetHost(c *ForgetHost) noun.Outcome {
+func (c ForgetHost) Apply(s *State) noun.Outcome {
 	h := s.hosts.Mut(c.Host)
 	if h == nil {
 		return refuse(noun.NotFound, "there is no host number %d", c.Host)

@@ -8,8 +8,26 @@ import (
 	"vigil/fsm/noun"
 )
 
-func (s *State) registerHost(c *RegisterHost) noun.Outcome {
-	if no := checkHost(c); no.Code != noun.OK {
+// RegisterHost introduces a host or brings it back. What the state believes to
+// run there under the same boot and Inventory does not list is gone.
+type RegisterHost struct {
+	Key, Name, Boot, Version string
+	Runners                  []string
+	Labels                   []noun.KV
+	Capacity                 uint32
+	Inventory                []Running
+	// Taken is when the inventory was taken, in nanoseconds of the host's own clock
+	// since Boot; 0: unknown. What arrives late must not bury what was started since.
+	Taken      uint64
+	Warnings   []string // for people, at most MaxWarnings of MaxReason bytes
+	GossipAddr string
+	Servers    []string // API addresses that it knows, at most MaxHostServers
+	// Containment is what holds an agent's processes together there: sealed, group or weak; empty: unknown.
+	Containment string
+}
+
+func (c RegisterHost) Apply(s *State) noun.Outcome {
+	if no := checkHost(&c); no.Code != noun.OK {
 		return no
 	}
 	var h *noun.Host
@@ -28,7 +46,7 @@ func (s *State) registerHost(c *RegisterHost) noun.Outcome {
 			return noun.Outcome{Host: h.ID, TTL: int64(s.meta.Settings.HostTTL), Rev: h.Rev}
 		}
 	} else {
-		if no := s.mayAddHost(c); no.Code != noun.OK {
+		if no := s.mayAddHost(&c); no.Code != noun.OK {
 			return no
 		}
 		id := s.meta.NextHost
@@ -216,7 +234,10 @@ func (s *State) leaveAs(h *noun.Host, state noun.HostState, why string) {
 	s.res.Effects.Plan = true
 }
 
-func (s *State) leaveHost(c *LeaveHost) noun.Outcome {
+// LeaveHost is a host's good-bye; what it ran must have been reported before.
+type LeaveHost struct{ Key, Boot string }
+
+func (c LeaveHost) Apply(s *State) noun.Outcome {
 	id, ok := s.hostByKey[c.Key]
 	if !ok {
 		return refuse(noun.NotFound, "there is no host with id %q", c.Key)
@@ -259,7 +280,17 @@ func (s *State) onHost(host noun.HostID, id noun.AgentID, inc noun.Incarnation) 
 	return a, noun.Outcome{}
 }
 
-func (s *State) acceptOrder(c *AcceptOrder) noun.Outcome {
+// AcceptOrder is what a host commits before it forks: from here on the fence
+// holds, and only an exit report or the end of the fence ends it.
+type AcceptOrder struct {
+	Host      noun.HostID
+	Boot      string
+	Agent     noun.AgentID
+	Inc       noun.Incarnation
+	TokenHash []byte
+}
+
+func (c AcceptOrder) Apply(s *State) noun.Outcome {
 	a, no := s.onHost(c.Host, c.Agent, c.Inc)
 	if a == nil {
 		return no
@@ -288,7 +319,15 @@ func (s *State) acceptOrder(c *AcceptOrder) noun.Outcome {
 	return out
 }
 
-func (s *State) reportStarted(c *ReportStarted) noun.Outcome {
+// ReportStarted gives the pid of an accepted incarnation.
+type ReportStarted struct {
+	Host  noun.HostID
+	Agent noun.AgentID
+	Inc   noun.Incarnation
+	PID   uint32
+}
+
+func (c ReportStarted) Apply(s *State) noun.Outcome {
 	a, no := s.onHost(c.Host, c.Agent, c.Inc)
 	if a == nil {
 		return no
@@ -310,7 +349,22 @@ func (s *State) reportStarted(c *ReportStarted) noun.Outcome {
 	return a.Outcome()
 }
 
-func (s *State) reportExit(c *ReportExit) noun.Outcome {
+// ReportExit says that nothing of the incarnation runs any more. It is
+// idempotent by incarnation.
+type ReportExit struct {
+	Host   noun.HostID
+	Agent  noun.AgentID
+	Inc    noun.Incarnation
+	Kind   noun.ExitKind // ExitStartFailed, ExitOrdered, ExitTimedOut, ExitUsageLimit, or ExitNone: judged from code and order
+	Code   int32
+	Signal string
+	Reason string
+	Tail   string
+	// RetryAfter is how long the usage limit lasts (ExitUsageLimit); 0: unknown.
+	RetryAfter time.Duration
+}
+
+func (c ReportExit) Apply(s *State) noun.Outcome {
 	a, no := s.onHost(c.Host, c.Agent, c.Inc)
 	if a == nil {
 		if no.Code == noun.Superseded { // known, or no longer of interest: the report is done
@@ -325,6 +379,13 @@ func (s *State) reportExit(c *ReportExit) noun.Outcome {
 	if !a.Proc.Fenced() {
 		return out
 	}
-	s.buried(a, exitOf(a, c))
+	s.buried(a, exitOf(a, &c))
 	return out
+}
+
+// Running is one line of a host's inventory.
+type Running struct {
+	Agent noun.AgentID
+	Inc   noun.Incarnation
+	PID   uint32
 }

@@ -65,25 +65,3 @@ func (s *State) recallMail(id noun.MailID) {
 		s.closeMail(m, noun.MailExpired)
 	}
 }
-
-// heardMail takes note of a word by mail: what an agent writes or acknowledges is said in
-// its room, what a human writes in that of the addressee. What vigil writes by itself is
-// no word.
-func (s *State) heardMail(c Command, out *noun.Outcome) {
-	if out.Code != noun.OK {
-		return
-	}
-	switch c := c.(type) {
-	case AckMail:
-		if out.Count == 0 { // it is the first acknowledgement
-			s.touch(s.agents.Get(out.Agent).Room)
-		}
-	case SendMail:
-		switch a := s.agents.Get(s.agentByName[c.Agent]); {
-		case a != nil:
-			s.touch(a.Room)
-		case c.From != LaddersBy && c.From != WatchedBy:
-			s.touch(s.mails.Get(out.Mail).Room)
-		}
-	}
-}

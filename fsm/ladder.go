@@ -45,9 +45,6 @@ type NoteRung struct {
 	Reason string // fixed words of vigil or tmux, nothing of a task or a mail
 }
 
-func (StepLadder) command() {}
-func (NoteRung) command()   {}
-
 // Climb is where an agent stands on the ladder.
 type Climb struct {
 	noun.Ladder           // of the present episode; zero: none
@@ -205,8 +202,8 @@ func (v *View) gotOn(a *noun.Agent, l *noun.Ladder) bool {
 	return a.Inc != l.Inc && a.Done > 0 || a.Done > l.Done
 }
 
-// stepLadder takes a rung.
-func (s *State) stepLadder(c *StepLadder) noun.Outcome {
+// Apply takes a rung.
+func (c StepLadder) Apply(s *State) noun.Outcome {
 	a := s.agents.Mut(c.Agent)
 	switch {
 	case a == nil:

@@ -24,8 +24,6 @@ const maxLevel = 1 << 16
 // RaiseLevel begins a feature level above the present one, for good. By the leader.
 type RaiseLevel struct{ Level uint32 }
 
-func (RaiseLevel) command() {}
-
 // Level is the feature level that must have begun before the command may be written; for
 // RaiseLevel itself the one that all members must read.
 func Level(c Command) uint32 {
@@ -69,8 +67,8 @@ func (i *Image) schema() ([]reflect.Type, planner) {
 // Level is the feature level that has begun.
 func (v *View) Level() uint32 { return v.meta.Level }
 
-// raiseLevel begins a feature level. It is refused where it does not raise.
-func (s *State) raiseLevel(c *RaiseLevel) noun.Outcome {
+// Apply begins a feature level. It is refused where it does not raise.
+func (c RaiseLevel) Apply(s *State) noun.Outcome {
 	switch {
 	case c.Level > maxLevel:
 		return refuse(noun.Invalid, "level %d is out of range, at most %d is allowed", c.Level, maxLevel)

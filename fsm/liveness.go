@@ -22,27 +22,6 @@ const (
 	whyBlocked = "gossip is blocked (UDP port?) while its beats arrive"
 )
 
-// executeHost runs what is said about a whole host.
-func (s *State) executeHost(c Command) noun.Outcome {
-	switch c := c.(type) {
-	case SuspectHost:
-		return s.suspectHost(&c)
-	case SurrenderHost:
-		return s.surrenderHost(&c)
-	case ReportViews:
-		return s.reportViews(&c)
-	case ReportPressure:
-		return s.reportPressure(&c)
-	case DrainHost:
-		return s.drainHost(&c)
-	case ConfirmDead:
-		return s.confirmDead(&c)
-	case ForgetHost:
-		return s.forgetHost(&c)
-	}
-	panic("fsm: not a command about a host")
-}
-
 // Doubt tells why a host should get no starts, going by what the servers hear of
 // it; "": no reason. Gossip is a hint: a host that only it does not hear keeps its
 // agents, and once a beat has arrived since, its UDP port is the likely fault.
@@ -89,9 +68,16 @@ func (v *View) fastLife(a *noun.Agent) bool {
 	return a.Proc.Fenced() && v.roles.Get(a.Role).Spec.Policy == noun.PolicyFast
 }
 
-// surrenderHost gives up the lives of fast roles: a beat may still adopt them back
+// SurrenderHost gives up the lives of fast roles on a host of which gossip and
+// stream agree that it is gone (planned).
+type SurrenderHost struct {
+	Host   noun.HostID
+	Reason string
+}
+
+// Apply gives up the lives of fast roles: a beat may still adopt them back
 // while nothing newer is ordered.
-func (s *State) surrenderHost(c *SurrenderHost) noun.Outcome {
+func (c SurrenderHost) Apply(s *State) noun.Outcome {
 	h := s.hosts.Mut(c.Host)
 	switch {
 	case h == nil:
@@ -111,10 +97,18 @@ func (s *State) surrenderHost(c *SurrenderHost) noun.Outcome {
 	return out
 }
 
-// reportViews takes in what a server hears. All voids what it does not list: the
+// ReportViews is what a server hears of hosts, of which something has changed. All
+// says that it is everything: hosts that are not in it are heard in no way.
+type ReportViews struct {
+	Server string
+	Views  []noun.HostView
+	All    bool
+}
+
+// Apply takes in what a server hears. All voids what it does not list: the
 // leader says so of a server that it cannot reach itself. Only members have a say: nobody
 // would ever void what a stranger has said, or one that was removed while it spoke.
-func (s *State) reportViews(c *ReportViews) noun.Outcome {
+func (c ReportViews) Apply(s *State) noun.Outcome {
 	if c.Server == "" || len(c.Server) > noun.MaxName {
 		return refuse(noun.Invalid, "the server's id has %d characters, 1 to %d are allowed", len(c.Server), noun.MaxName)
 	}
@@ -170,7 +164,14 @@ func (s *State) setView(h *noun.Host, v noun.HostView) {
 	s.res.Effects.Plan = true
 }
 
-func (s *State) suspectHost(c *SuspectHost) noun.Outcome {
+// SuspectHost is the leader's doubt, or the end of it (planned).
+type SuspectHost struct {
+	Host    noun.HostID
+	Suspect bool
+	Reason  string
+}
+
+func (c SuspectHost) Apply(s *State) noun.Outcome {
 	h := s.hosts.Mut(c.Host)
 	why := noun.Clip(c.Reason, noun.MaxReason)
 	switch {

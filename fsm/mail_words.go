@@ -11,8 +11,44 @@ import (
 	"vigil/fsm/noun"
 )
 
-// sendMail puts a mail into the mailbox of each addressee, or of none.
-func (s *State) sendMail(c *SendMail) noun.Outcome {
+// SendMail puts a mail into the mailbox of each addressee, in one record.
+type SendMail struct {
+	// Speaker is the life that sends it. With an empty Agent it is no agent's: From
+	// says who sends it, for people.
+	Speaker
+	From string
+	// To is a room (each of its agents), room/role (each agent of the role; room/role.*
+	// is the same) or room/role.N (that agent alone; room/role.1 is the first). Empty
+	// with ReplyTo: the agent that sent that mail. Who sends to a role or a room gets
+	// no copy.
+	To            string
+	Subject, Body string
+	Kind          string // a name, or empty
+	Priority      noun.MailPriority
+	Thread        noun.MailID // 0: that of ReplyTo, else a new one
+	ReplyTo       noun.MailID // 0: it answers nothing
+	// NoQueue leaves out agents that are off, and refuses the mail when all are.
+	NoQueue bool
+}
+
+// Apply sends a mail. It is a word in a room: what an agent writes is said in its own, what a
+// human writes in that of the addressee. What vigil writes by itself is no word.
+func (c SendMail) Apply(s *State) noun.Outcome {
+	out := s.send(&c)
+	if out.Code != noun.OK {
+		return out
+	}
+	switch a := s.AgentByName(c.Agent); {
+	case a != nil:
+		s.touch(a.Room)
+	case c.From != LaddersBy && c.From != WatchedBy:
+		s.touch(s.mails.Get(out.Mail).Room)
+	}
+	return out
+}
+
+// send puts a mail into the mailbox of each addressee, or of none.
+func (s *State) send(c *SendMail) noun.Outcome {
 	draft, no := s.draft(c)
 	if no.Code != noun.OK {
 		return no
@@ -221,9 +257,17 @@ func (v *View) answered(id noun.MailID) ([]noun.AgentID, noun.Outcome) {
 	return []noun.AgentID{a.ID}, noun.Outcome{}
 }
 
-// readMail hands over what the life has not got yet, what it was reminded of, and what
+// ReadMail hands unread mail over to the life that asks, the most urgent first, at most
+// MaxMailRead. The outcome's Rev is the number of the delivery, Count how many there
+// are.
+type ReadMail struct {
+	Speaker
+	Max uint32 // 0: MaxMailRead
+}
+
+// Apply hands over what the life has not got yet, what it was reminded of, and what
 // an earlier life has left without an acknowledgement.
-func (s *State) readMail(c *ReadMail) noun.Outcome {
+func (c ReadMail) Apply(s *State) noun.Outcome {
 	a, no := s.present(&c.Speaker)
 	if a == nil {
 		return no
@@ -259,8 +303,14 @@ func (s *State) readMail(c *ReadMail) noun.Outcome {
 	return out
 }
 
-// ackMail closes a mail; saying it again changes nothing.
-func (s *State) ackMail(c *AckMail) noun.Outcome {
+// AckMail says that the agent has taken note of a mail.
+type AckMail struct {
+	Speaker
+	Mail noun.MailID
+}
+
+// Apply closes a mail; saying it again changes nothing.
+func (c AckMail) Apply(s *State) noun.Outcome {
 	a, no := s.present(&c.Speaker)
 	if a == nil {
 		return no
@@ -280,6 +330,17 @@ func (s *State) ackMail(c *AckMail) noun.Outcome {
 	a.Note(func(n *noun.Notes) { n.MailAt = s.meta.Clock })
 	s.event("mail.acknowledged", about{agent: a}, fmt.Sprintf("mail %d, from %s", m.ID, m.From))
 	s.closeMail(m, noun.MailAcknowledged)
+	s.touch(a.Room)
 	out.Mail = c.Mail
 	return out
 }
+
+// Limits of mail; Apply refuses more, and so should every door.
+const (
+	MaxMailSubject = 256
+	MaxMailBody    = 16 << 10
+	MaxMailFrom    = 128
+	MaxMailCopies  = 1000 // of one sending
+	MaxMailbox     = 1000 // mails without an acknowledgement in one mailbox; as many closed ones are kept
+	MaxMailRead    = 100  // mails that one ReadMail hands over
+)

@@ -9,15 +9,26 @@ import (
 // marksKept is how many Marks wait for the reports of slow servers.
 const marksKept = 4
 
-func (s *State) mark(c *Mark) noun.Outcome {
+// Mark asks all servers to hash the state at this entry; Voters say how many
+// reports there can be.
+type Mark struct{ Voters []string }
+
+func (c Mark) Apply(s *State) noun.Outcome {
 	list := slices.Clone(s.meta.Marks[max(0, len(s.meta.Marks)-marksKept+1):])
 	s.meta.Marks = append(list, noun.MarkReport{Index: s.meta.Index, Voters: slices.Clone(c.Voters)})
 	return noun.Outcome{}
 }
 
-// reportHash compares the servers' hashes of one Mark. A server whose hash is in
+// ReportHash is a server's answer to the Mark at Index.
+type ReportHash struct {
+	Server string
+	Index  uint64
+	Hash   []byte
+}
+
+// Apply compares the servers' hashes of one Mark. A server whose hash is in
 // the minority, while a majority of the voters agrees, is marked as diverged (L12).
-func (s *State) reportHash(c *ReportHash) noun.Outcome {
+func (c ReportHash) Apply(s *State) noun.Outcome {
 	at := slices.IndexFunc(s.meta.Marks, func(m noun.MarkReport) bool { return m.Index == c.Index })
 	if at < 0 {
 		return refuse(noun.NotFound, "there is no open mark at index %d", c.Index)

@@ -6,9 +6,16 @@ import (
 	"vigil/fsm/noun"
 )
 
-// orderStart opens the start order of the next incarnation. It checks again what
+// OrderStart opens the start order of incarnation Inc, which must be the next one.
+type OrderStart struct {
+	Agent noun.AgentID
+	Inc   noun.Incarnation
+	Host  noun.HostID
+}
+
+// Apply opens the start order of the next incarnation. It checks again what
 // the planner saw: law L4 (one open order), L9 (intent), L11 (budgets).
-func (s *State) orderStart(c *OrderStart) noun.Outcome {
+func (c OrderStart) Apply(s *State) noun.Outcome {
 	a, h := s.agents.Mut(c.Agent), s.hosts.Mut(c.Host)
 	if a == nil || h == nil {
 		return refuse(noun.NotFound, "there is no agent number %d or host number %d", c.Agent, c.Host)
@@ -52,7 +59,14 @@ func (s *State) takeStartToken() bool {
 	return true
 }
 
-func (s *State) orderStop(c *OrderStop) noun.Outcome {
+// OrderStop opens a stop order for the running incarnation.
+type OrderStop struct {
+	Agent  noun.AgentID
+	Inc    noun.Incarnation
+	Reason string
+}
+
+func (c OrderStop) Apply(s *State) noun.Outcome {
 	a := s.agents.Mut(c.Agent)
 	switch {
 	case a == nil:
@@ -66,7 +80,14 @@ func (s *State) orderStop(c *OrderStop) noun.Outcome {
 	return a.Outcome()
 }
 
-func (s *State) cancelOrder(c *CancelOrder) noun.Outcome {
+// CancelOrder withdraws a start order that no host has accepted.
+type CancelOrder struct {
+	Agent  noun.AgentID
+	Inc    noun.Incarnation
+	Reason string
+}
+
+func (c CancelOrder) Apply(s *State) noun.Outcome {
 	a := s.agents.Mut(c.Agent)
 	switch {
 	case a == nil:

@@ -6,18 +6,27 @@ import (
 	"vigil/fsm/noun"
 )
 
-// setPause pauses or resumes an agent, a room or everything (law L9). Orders that no
+// SetPause pauses or resumes everything (Scope ""), a room ("room") or an agent
+// ("room/role.2"): while paused nothing is started and no new task is claimed;
+// what runs goes on.
+type SetPause struct {
+	Scope      string
+	Pause      bool
+	By, Reason string
+}
+
+// Apply pauses or resumes an agent, a room or everything (law L9). Orders that no
 // host has accepted are withdrawn; what runs goes on and finishes its task. It is
 // idempotent: a second pause keeps who was first.
-func (s *State) setPause(c *SetPause) noun.Outcome {
+func (c SetPause) Apply(s *State) noun.Outcome {
 	reason := noun.Clip(c.Reason, noun.MaxReason)
 	switch _, _, agent := strings.Cut(c.Scope, "/"); {
 	case c.Scope == "":
-		return s.pauseAll(c, reason)
+		return s.pauseAll(&c, reason)
 	case agent:
-		return s.pauseAgent(c, reason)
+		return s.pauseAgent(&c, reason)
 	}
-	return s.pauseRoom(c, reason)
+	return s.pauseRoom(&c, reason)
 }
 
 func (s *State) pauseAgent(c *SetPause, reason string) noun.Outcome {
@@ -181,8 +190,11 @@ func saidAt(by, why string, at noun.Wall) string {
 	return text + " (" + why + ")"
 }
 
-// unparkAgent ends a back-off, an open breaker or a pause for a usage limit.
-func (s *State) unparkAgent(c *UnparkAgent) noun.Outcome {
+// UnparkAgent ends a back-off, an open breaker or a usage-limit pause.
+type UnparkAgent struct{ Agent, By string }
+
+// Apply ends a back-off, an open breaker or a pause for a usage limit.
+func (c UnparkAgent) Apply(s *State) noun.Outcome {
 	a, no := s.changeableAgent(c.Agent, 0)
 	if a == nil {
 		return no

@@ -95,12 +95,17 @@ func (v *View) longestTTL() time.Duration {
 	return ttl
 }
 
-// raiseEpoch begins the hold. A life that the backup knows may be frozen by now, and
+// RaiseEpoch follows the restore of a backup: incarnations of the new epoch are
+// greater than any that the backup does not know of, and nothing is started
+// before cluster time has moved on by Hold.
+type RaiseEpoch struct{ Hold time.Duration }
+
+// Apply begins the hold. A life that the backup knows may be frozen by now, and
 // a newer one run somewhere else. Its fence is confirmed only after every life that the
 // replaced state has ordered was superseded or has frozen by itself, which takes no
 // longer than the longest TTL of both states (law L7). What is proved in the hold outlasts
 // it: see beaten.
-func (s *State) raiseEpoch(c *RaiseEpoch) noun.Outcome {
+func (c RaiseEpoch) Apply(s *State) noun.Outcome {
 	s.meta.Epoch++
 	s.quietSince() // what was done since the backup was made is not known
 	hold := max(c.Hold, s.longestTTL(), s.meta.HoldFor)

@@ -7,13 +7,27 @@ import (
 	"vigil/fsm/noun"
 )
 
-func (s *State) applyRoom(c *ApplyRoom) noun.Outcome {
+// ApplyRoom creates or changes a room so that it has exactly these roles.
+type ApplyRoom struct {
+	Room  string
+	Roles []noun.RoleSpec
+	By    string
+	IfRev uint64 // 0: whatever it is now
+	// Watch is what the room sets for the watchdog; none: it stays as it is. At most one.
+	Watch []noun.RoomWatch
+	// Now ends agents beyond the replicas although they are at work; else they finish first.
+	Now bool
+	// Gentle refuses what would end agents at work.
+	Gentle bool
+}
+
+func (c ApplyRoom) Apply(s *State) noun.Outcome {
 	rm := s.Room(c.Room)
-	if no := s.checkApply(c, rm); no.Code != noun.OK {
+	if no := s.checkApply(&c, rm); no.Code != noun.OK {
 		return no
 	}
 	if c.Gentle {
-		if plan := s.PlanApply(c); s.harmless(c.Room, &plan).Code != noun.OK {
+		if plan := s.PlanApply(&c); s.harmless(c.Room, &plan).Code != noun.OK {
 			return s.harmless(c.Room, &plan)
 		}
 	}
@@ -187,7 +201,18 @@ func (v *View) roleName(id noun.RoleID) string {
 	return v.rooms.Get(r.Room).Name + "/" + r.Spec.Name
 }
 
-func (s *State) setAgent(c *SetAgent) noun.Outcome {
+// SetAgent is a durable stop or start of one agent. Fresh forgets its resume value.
+type SetAgent struct {
+	Agent string
+	Stop  bool
+	By    string
+	IfRev uint64
+	Fresh bool
+	// Reason is why, for people: it becomes the agent's IntentWhy.
+	Reason string
+}
+
+func (c SetAgent) Apply(s *State) noun.Outcome {
 	a, no := s.changeableAgent(c.Agent, c.IfRev)
 	if a == nil {
 		return no
@@ -233,7 +258,16 @@ func (s *State) changeableAgent(name string, ifRev uint64) (*noun.Agent, noun.Ou
 	return a, noun.Outcome{}
 }
 
-func (s *State) restartAgent(c *RestartAgent) noun.Outcome {
+// RestartAgent stops the running incarnation; the next start is not charged.
+type RestartAgent struct {
+	Agent string
+	By    string
+	Fresh bool // without the resume value
+	// Reason is why, for people.
+	Reason string
+}
+
+func (c RestartAgent) Apply(s *State) noun.Outcome {
 	a, no := s.changeableAgent(c.Agent, 0)
 	if a == nil {
 		return no

@@ -113,7 +113,7 @@ func (v *View) inquiryText(a *noun.Agent) string {
 // askByMail puts a mail into the agent's mailbox; 0: it is full, which changes nothing else.
 func (s *State) askByMail(a *noun.Agent, from, kind string, p noun.MailPriority, subject, body string) noun.MailID {
 	r, rm := s.roles.Get(a.Role), s.rooms.Get(a.Room)
-	return s.sendMail(&SendMail{From: from, To: fmt.Sprintf("%s/%s.%d", rm.Name, r.Spec.Name, a.Index),
+	return s.send(&SendMail{From: from, To: fmt.Sprintf("%s/%s.%d", rm.Name, r.Spec.Name, a.Index),
 		Subject: subject, Body: body, Kind: kind, Priority: p}).Mail
 }
 
@@ -126,8 +126,8 @@ func (s *State) withdrawMail(l *noun.Ladder) {
 	l.Nudge, l.Inquiry = 0, 0
 }
 
-// noteRung remembers that a rung reached nobody.
-func (s *State) noteRung(c *NoteRung) noun.Outcome {
+// Apply remembers that a rung reached nobody.
+func (c NoteRung) Apply(s *State) noun.Outcome {
 	a := s.agents.Mut(c.Agent)
 	if a == nil {
 		return refuse(noun.NotFound, "there is no agent number %d", c.Agent)

@@ -33,11 +33,8 @@ type ReportTerminals struct {
 	Runners, Watched []string // sorted
 }
 
-func (ReportScreen) command()    {}
-func (ReportTerminals) command() {}
-
-// reportScreen takes note of what a host sees. Like a declaration it touches no revision.
-func (s *State) reportScreen(c *ReportScreen) noun.Outcome {
+// Apply takes note of what a host sees. Like a declaration it touches no revision.
+func (c ReportScreen) Apply(s *State) noun.Outcome {
 	a, no := s.onHost(c.Host, c.Agent, c.Inc)
 	switch {
 	case a == nil:
@@ -119,9 +116,9 @@ func (s *State) rearmPrompts(c *PutSettings) {
 	}
 }
 
-// reportTerminals takes note of what a host can do. What was seen with runners that are not
+// Apply takes note of what a host can do. What was seen with runners that are not
 // watched any more would stand for ever, so it is forgotten.
-func (s *State) reportTerminals(c *ReportTerminals) noun.Outcome {
+func (c ReportTerminals) Apply(s *State) noun.Outcome {
 	h := s.hosts.Mut(c.Host)
 	switch {
 	case h == nil:
@@ -142,7 +139,7 @@ func (s *State) reportTerminals(c *ReportTerminals) noun.Outcome {
 		if a.Screen() == nil || slices.Contains(c.Watched, s.roles.Get(a.Role).Spec.Runner) {
 			continue
 		}
-		s.reportScreen(&ReportScreen{Host: h.ID, Agent: id, Inc: a.Inc})
+		ReportScreen{Host: h.ID, Agent: id, Inc: a.Inc}.Apply(s)
 	}
 	return noun.Outcome{Host: h.ID, Rev: h.Rev}
 }

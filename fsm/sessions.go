@@ -2,7 +2,10 @@ package fsm
 
 import "vigil/fsm/noun"
 
-func (s *State) openSession(c *OpenSession) noun.Outcome {
+// OpenSession gives out a session id.
+type OpenSession struct{ Client string }
+
+func (c OpenSession) Apply(s *State) noun.Outcome {
 	if len(c.Client) > noun.MaxName*4 {
 		return refuse(noun.Invalid, "client name has %d bytes, at most %d are kept", len(c.Client), noun.MaxName*4)
 	}
@@ -21,9 +24,14 @@ func (s *State) openSession(c *OpenSession) noun.Outcome {
 	return noun.Outcome{Session: id}
 }
 
-func (s *State) closeSession(id noun.SessionID) {
-	if ss := s.sessions.Mut(id); ss != nil {
-		s.rearm(timerSession, uint64(id), &ss.Armed, 0)
-		s.sessions.Del(id)
+// CloseSession forgets the session that it is written in, and its answers.
+type CloseSession struct{}
+
+// Apply leaves nothing of the session.
+func (CloseSession) Apply(s *State) noun.Outcome {
+	if ss := s.sessions.Mut(s.session); ss != nil {
+		s.rearm(timerSession, uint64(ss.ID), &ss.Armed, 0)
+		s.sessions.Del(ss.ID)
 	}
+	return noun.Outcome{}
 }

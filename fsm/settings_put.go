@@ -7,7 +7,13 @@ import (
 	"vigil/fsm/noun"
 )
 
-func (s *State) putSettings(c *PutSettings) noun.Outcome {
+// PutSettings changes settings by name; all or none.
+type PutSettings struct {
+	Values []noun.KV
+	By     string
+}
+
+func (c PutSettings) Apply(s *State) noun.Outcome {
 	next := s.meta.Settings
 	for _, kv := range c.Values {
 		if err := next.Set(kv.Key, kv.Value); err != nil {
@@ -24,9 +30,9 @@ func (s *State) putSettings(c *PutSettings) noun.Outcome {
 			s.rearm(timerAgent, uint64(id), &a.Armed, s.agentDeadline(a))
 		}
 	}
-	s.rearmHosts(c)
-	s.rearmMail(c)
-	s.rearmPrompts(c)
+	s.rearmHosts(&c)
+	s.rearmMail(&c)
+	s.rearmPrompts(&c)
 	s.reviewOverseers()
 	for _, kv := range c.Values {
 		s.event("settings.changed", about{}, kv.Key+"="+kv.Value+" by "+nobody(c.By))

@@ -85,10 +85,11 @@ type State struct {
 	Image
 	derived
 
-	looked []noun.TaskID // looks at overseers that ended in what is being applied; empty between entries
-	now    *Entry        // being applied
-	res    noun.Result   // reused
-	steps  int           // that this entry may still take in working off what goes, see clear.go
+	looked  []noun.TaskID  // looks at overseers that ended in what is being applied; empty between entries
+	now     *Entry         // being applied
+	session noun.SessionID // of the command being applied; 0: none
+	res     noun.Result    // reused
+	steps   int            // that this entry may still take in working off what goes, see clear.go
 }
 
 // View reads the state and has no way to write: its tables only give. It belongs under the lock

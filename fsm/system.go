@@ -8,7 +8,10 @@ import (
 	"vigil/fsm/noun"
 )
 
-func (s *State) leaderEstablished(c *LeaderEstablished) noun.Outcome {
+// LeaderEstablished opens a stint; its answer carries the clock to start from.
+type LeaderEstablished struct{ Server, APIAddr string }
+
+func (c LeaderEstablished) Apply(s *State) noun.Outcome {
 	if s.now.Stint != s.now.Term {
 		return refuse(noun.StaleStint, "the stint is over")
 	}
@@ -18,7 +21,14 @@ func (s *State) leaderEstablished(c *LeaderEstablished) noun.Outcome {
 	return noun.Outcome{}
 }
 
-func (s *State) leaderUnreached(c *LeaderUnreached) noun.Outcome {
+// LeaderUnreached says that a leader gives its office to another server, since nobody
+// reaches its API.
+type LeaderUnreached struct {
+	Server, To string
+	Silent     time.Duration // since somebody last reached it
+}
+
+func (c LeaderUnreached) Apply(s *State) noun.Outcome {
 	if c.Server != s.meta.Stint.Server {
 		return refuse(noun.Conflict, "server %s does not lead", c.Server)
 	}
@@ -32,26 +42,32 @@ func (v *View) member(id string) (at int, found bool) {
 	return slices.BinarySearchFunc(v.meta.Servers, id, func(p noun.Server, id string) int { return strings.Compare(p.ID, id) })
 }
 
-func (s *State) putServer(c *PutServer) noun.Outcome {
+// PutServer records what a server says of itself.
+type PutServer noun.Server
+
+func (c PutServer) Apply(s *State) noun.Outcome {
 	if c.ID == "" {
 		return refuse(noun.Invalid, "a server needs an id")
 	}
 	at, found := s.member(c.ID)
 	list := slices.Clone(s.meta.Servers)
 	if found {
-		if list[at] == noun.Server(*c) {
+		if list[at] == noun.Server(c) {
 			return noun.Outcome{}
 		}
-		list[at] = noun.Server(*c)
+		list[at] = noun.Server(c)
 	} else {
-		list = slices.Insert(list, at, noun.Server(*c))
+		list = slices.Insert(list, at, noun.Server(c))
 	}
 	s.meta.Servers = list
 	s.event("server.announced", about{}, c.ID+" "+c.Version)
 	return noun.Outcome{}
 }
 
-func (s *State) dropServer(c *DropServer) noun.Outcome {
+// DropServer forgets a server that was removed from the cluster.
+type DropServer struct{ ID string }
+
+func (c DropServer) Apply(s *State) noun.Outcome {
 	gone := func(p noun.Server) bool { return p.ID == c.ID }
 	if !slices.ContainsFunc(s.meta.Servers, gone) {
 		return refuse(noun.NotFound, "there is no server %q", c.ID)

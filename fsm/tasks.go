@@ -3,6 +3,7 @@ package fsm
 import (
 	"fmt"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"vigil/fsm/noun"
@@ -193,7 +194,16 @@ func (s *State) promote(id noun.RoleID) {
 	}
 }
 
-func (s *State) createTask(c *CreateTask) noun.Outcome {
+// CreateTask adds a task to a role's queue.
+type CreateTask struct {
+	Room, Role, Title, Text, By string
+	Priority                    int32
+	// Expect is how long each attempt may take, MinExpect to MaxExpect; 0: what its role
+	// says.
+	Expect time.Duration
+}
+
+func (c CreateTask) Apply(s *State) noun.Outcome {
 	r := s.RoleByName(c.Room, c.Role)
 	if no := s.taskTarget(c.Room, c.Role, r); no.Code != noun.OK {
 		return no
@@ -253,7 +263,14 @@ func (s *State) addTask(r *noun.Role, title, text, by string, prio int32, parent
 	return t
 }
 
-func (s *State) cancelTask(c *CancelTask) noun.Outcome {
+// CancelTask ends a task by a human's word (law L9).
+type CancelTask struct {
+	Task       noun.TaskID
+	IfRev      uint64
+	By, Reason string
+}
+
+func (c CancelTask) Apply(s *State) noun.Outcome {
 	t, no := s.changeable(c.Task, c.IfRev)
 	if t == nil {
 		return no
@@ -283,7 +300,14 @@ func (s *State) cancel(t *noun.Task, by, reason string) {
 	s.move(t, noun.TaskCanceled)
 }
 
-func (s *State) retryTask(c *RetryTask) noun.Outcome {
+// RetryTask puts a FAILED, CANCELED or QUARANTINED task back into the queue.
+type RetryTask struct {
+	Task  noun.TaskID
+	IfRev uint64
+	By    string
+}
+
+func (c RetryTask) Apply(s *State) noun.Outcome {
 	t, no := s.changeable(c.Task, c.IfRev)
 	if t == nil {
 		return no
@@ -296,7 +320,14 @@ func (s *State) retryTask(c *RetryTask) noun.Outcome {
 	return s.requeue(t, "task.retried", c.By)
 }
 
-func (s *State) unquarantineTask(c *UnquarantineTask) noun.Outcome {
+// UnquarantineTask puts a QUARANTINED task back into the queue, its deaths forgiven.
+type UnquarantineTask struct {
+	Task  noun.TaskID
+	IfRev uint64
+	By    string
+}
+
+func (c UnquarantineTask) Apply(s *State) noun.Outcome {
 	t, no := s.changeable(c.Task, c.IfRev)
 	switch {
 	case t == nil:

@@ -59,26 +59,6 @@ type SetRoomWatch struct {
 	IfRev uint64 // 0: whatever it is now
 }
 
-func (WarnRoom) command()       {}
-func (CancelIdleRoom) command() {}
-func (ReopenRoom) command()     {}
-func (SetRoomWatch) command()   {}
-
-// executeWatchdog runs what concerns the conversation watchdog.
-func (s *State) executeWatchdog(c Command) noun.Outcome {
-	switch c := c.(type) {
-	case WarnRoom:
-		return s.warnRoom(&c)
-	case CancelIdleRoom:
-		return s.cancelIdleRoom(&c)
-	case ReopenRoom:
-		return s.reopenRoom(&c)
-	case SetRoomWatch:
-		return s.setRoomWatch(&c)
-	}
-	panic("fsm: not a command of the watchdog")
-}
-
 // quietSince lets every silence begin now at the earliest: after an outage of which the
 // state knows nothing, or a pause of everything.
 func (s *State) quietSince() {
@@ -98,7 +78,7 @@ func (s *State) placeOwn() {
 	}
 }
 
-func (s *State) warnRoom(c *WarnRoom) noun.Outcome {
+func (c WarnRoom) Apply(s *State) noun.Outcome {
 	rm, q, no := s.stalled(c.Room, c.Active)
 	if rm == nil {
 		return no
@@ -138,7 +118,7 @@ func (v *View) silence(rm *noun.Room, q *RoomQuiet) string {
 	return fmt.Sprintf("nothing was done or said for %s, its limit is %s", v.meta.Clock.Sub(q.Active).Round(time.Second), q.Limit)
 }
 
-func (s *State) cancelIdleRoom(c *CancelIdleRoom) noun.Outcome {
+func (c CancelIdleRoom) Apply(s *State) noun.Outcome {
 	rm, q, no := s.stalled(c.Room, c.Active)
 	if rm == nil {
 		return no
@@ -221,9 +201,9 @@ func activeText(at noun.Wall) string {
 	return at.Text()
 }
 
-// reopenRoom queues what the last cancellation of the room canceled and nobody has touched
+// Apply queues what the last cancellation of the room canceled and nobody has touched
 // since. Attempts and what they have cost are kept.
-func (s *State) reopenRoom(c *ReopenRoom) noun.Outcome {
+func (c ReopenRoom) Apply(s *State) noun.Outcome {
 	rm, no := s.changeableRoom(c.Room, c.IfRev)
 	if rm == nil {
 		return no
@@ -265,7 +245,7 @@ func (v *View) canceledTasks(rm *noun.Room) (list []noun.TaskID) {
 	return list
 }
 
-func (s *State) setRoomWatch(c *SetRoomWatch) noun.Outcome {
+func (c SetRoomWatch) Apply(s *State) noun.Outcome {
 	rm, no := s.changeableRoom(c.Room, c.IfRev)
 	if rm == nil {
 		return no

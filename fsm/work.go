@@ -77,9 +77,13 @@ func (s *State) leased(sp *Speaker) (*noun.Agent, noun.Outcome) {
 	return a, noun.Outcome{}
 }
 
-func (s *State) join(c *Join) noun.Outcome {
+// Join makes the incarnation WAITING. With Inc 0 it is a start by hand: the agent
+// named, or the first free one of the role when Agent ends in "/role.*".
+type Join struct{ Speaker }
+
+func (c Join) Apply(s *State) noun.Outcome {
 	if c.Inc == 0 {
-		return s.joinByHand(c)
+		return s.joinByHand(&c)
 	}
 	a, no := s.living(&c.Speaker)
 	if a == nil {
@@ -190,7 +194,13 @@ func (s *State) slotTaken(a *noun.Agent) noun.Outcome {
 	return noun.Outcome{}
 }
 
-func (s *State) leave(c *Leave) noun.Outcome {
+// Leave makes it DISCONNECTED at once and recovers what it held (law L5).
+type Leave struct {
+	Speaker
+	Reason string
+}
+
+func (c Leave) Apply(s *State) noun.Outcome {
 	a, no := s.speaker(&c.Speaker)
 	if a == nil {
 		return no
@@ -208,7 +218,14 @@ func (s *State) leave(c *Leave) noun.Outcome {
 	return out
 }
 
-func (s *State) claim(c *Claim) noun.Outcome {
+// Claim takes the named task, or with 0 the first PENDING one of its role. An
+// incarnation that already holds a task gets the same one again.
+type Claim struct {
+	Speaker
+	Task noun.TaskID
+}
+
+func (c Claim) Apply(s *State) noun.Outcome {
 	a, no := s.leased(&c.Speaker)
 	if a == nil {
 		return no
@@ -289,7 +306,13 @@ func (s *State) claimed(a *noun.Agent, t *noun.Task) noun.Outcome {
 	return out
 }
 
-func (s *State) setResume(c *SetResume) noun.Outcome {
+// SetResume registers what the next incarnation gets as VIGIL_RESUME.
+type SetResume struct {
+	Speaker
+	Resume string
+}
+
+func (c SetResume) Apply(s *State) noun.Outcome {
 	a, no := s.speaker(&c.Speaker)
 	if a == nil {
 		return no
