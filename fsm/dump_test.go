@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"testing"
 
+	"vigil/fsm/image"
 	"vigil/fsm/noun"
 )
 
@@ -31,7 +32,7 @@ func lived(t testing.TB, seed uint64, entries int) *State {
 
 // blocks gives the offsets at which the blocks of a dump begin, and its end.
 func blocks(p []byte) []int {
-	at := []int{len(dumpMagic)}
+	at := []int{len(image.Magic)}
 	for at[len(at)-1] < len(p) {
 		last := at[len(at)-1]
 		at = append(at, last+8+int(binary.LittleEndian.Uint64(p[last:]))+4)
@@ -73,17 +74,17 @@ func TestLoadRefusesFlippedBits(t *testing.T) {
 // tested too.
 func reseal(p []byte) []byte {
 	p = bytes.Clone(p)
-	if len(p) < len(dumpMagic) {
+	if len(p) < len(image.Magic) {
 		return p
 	}
-	for at := len(dumpMagic); at+12 <= len(p); {
+	for at := len(image.Magic); at+12 <= len(p); {
 		n := binary.LittleEndian.Uint64(p[at:])
 		if n > uint64(len(p)-at-12) {
 			n = uint64(len(p) - at - 12)
 			binary.LittleEndian.PutUint64(p[at:], n)
 		}
 		end := at + 8 + int(n)
-		binary.LittleEndian.PutUint32(p[end:], crc32.Checksum(p[at+8:end], castagnoli))
+		binary.LittleEndian.PutUint32(p[end:], crc32.Checksum(p[at+8:end], crc32.MakeTable(crc32.Castagnoli)))
 		at = end + 4
 	}
 	return p
@@ -93,8 +94,8 @@ func reseal(p []byte) []byte {
 func withSchema(p []byte, change func([]byte) []byte) []byte {
 	at := blocks(p)
 	schema := change(bytes.Clone(p[at[0]+8 : at[1]-4]))
-	out := append([]byte(dumpMagic), make([]byte, 8)...)
-	binary.LittleEndian.PutUint64(out[len(dumpMagic):], uint64(len(schema)))
+	out := append([]byte(image.Magic), make([]byte, 8)...)
+	binary.LittleEndian.PutUint64(out[len(image.Magic):], uint64(len(schema)))
 	out = append(append(out, schema...), 0, 0, 0, 0)
 	return reseal(append(out, p[at[1]:]...))
 }
@@ -145,7 +146,7 @@ func FuzzLoad(f *testing.F) {
 	p := dump(f, lived(f, 5, 60).Copy())
 	f.Add(p)
 	f.Add(p[:len(p)/2])
-	f.Add([]byte(dumpMagic + "\xff\xff\xff\xff\xff\xff\xff\xff"))
+	f.Add([]byte(image.Magic + "\xff\xff\xff\xff\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, p []byte) {
 		for _, p := range [][]byte{p, reseal(p)} {
 			var before, after runtime.MemStats

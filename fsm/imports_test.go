@@ -16,7 +16,8 @@ import (
 var rooms = map[string][]string{
 	"table": nil,
 	"noun":  nil,
-	".":     {"table", "noun"},
+	"image": nil,
+	".":     {"table", "image", "noun"},
 }
 
 // L12: the state machine reads nothing but state and entry. No clock, randomness,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"vigil/fsm/image"
 	"vigil/fsm/noun"
 )
 
@@ -45,14 +46,13 @@ type addition struct {
 // added are the additions above the baseline, by level. There are none yet.
 var added []addition
 
-// schema gives the types that a dump of this image names, and the planner that knows
-// which of their fields it has.
-func (i *Image) schema() ([]reflect.Type, planner) {
+// schema gives the types that a dump of this image names, and which of their fields it has.
+func (i *Image) schema() image.Schema {
 	for at, a := range added {
 		if a.level <= i.meta.Level {
 			continue
 		}
-		return dumped[:a.types], planner{fields: func(t reflect.Type) int {
+		return image.Schema{Types: dumped[:a.types], Fields: func(t reflect.Type) int {
 			for _, a := range added[at:] { // the lowest that changes the type
 				if n, ok := a.fields[t]; ok {
 					return n
@@ -61,7 +61,7 @@ func (i *Image) schema() ([]reflect.Type, planner) {
 			return t.NumField()
 		}}
 	}
-	return dumped, planner{fields: reflect.Type.NumField}
+	return image.Schema{Types: dumped, Fields: reflect.Type.NumField}
 }
 
 // Level is the feature level that has begun.

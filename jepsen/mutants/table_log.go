@@ -58,8 +58,8 @@ func writeLate() {
 		{
 			Name: "snapshot-forgets-a-field", Law: "L12", Says: "a snapshot that is loaded forgets the tokens of lives",
 			Edits: []Edit{{File: "fsm/dump.go",
-				Old: "		return loadTable(&s.agents, l.plans[3], &l.spans[3], buf)\n",
-				New: "		err := loadTable(&s.agents, l.plans[3], &l.spans[3], buf)\n		for id := range s.agents.From(0) {\n			s.agents.Mut(id).TokenHash = \"\"\n		}\n		return err\n"}},
+				Old: "	if err := s.indexed(); err != nil {\n		return nil, err\n	}\n	return s, nil\n",
+				New: "	for id := range s.agents.From(0) {\n		s.agents.Mut(id).TokenHash = \"\"\n	}\n	if err := s.indexed(); err != nil {\n		return nil, err\n	}\n	return s, nil\n"}},
 			Hunt: tests("./fsm", "TestL12ReplayAgrees"),
 		},
 		{

@@ -1,12 +1,10 @@
-package fsm
+package image
 
 import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
-	"slices"
 	"unsafe"
 )
 
@@ -58,7 +56,7 @@ func (p planner) of(t reflect.Type) plan {
 	case reflect.Struct:
 		return p.structure(t)
 	}
-	panic("fsm: no plan for " + t.String())
+	panic("image: no plan for " + t.String())
 }
 
 func planBool() plan {
@@ -251,27 +249,4 @@ func getString(src []byte) (string, []byte, error) {
 		return "", nil, errShort
 	}
 	return string(src[k : k+int(n)]), src[k+int(n):], nil
-}
-
-// readBlock reads one length-prefixed block. What the length promises is not
-// believed before it has arrived.
-func readBlock(r io.Reader, limit uint64, buf []byte) ([]byte, error) {
-	var head [8]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, err
-	}
-	n := binary.LittleEndian.Uint64(head[:])
-	if n > limit {
-		return nil, fmt.Errorf("block of %d bytes", n)
-	}
-	buf = buf[:0]
-	for uint64(len(buf)) < n {
-		from := len(buf)
-		buf = slices.Grow(buf, int(min(n-uint64(from), 256<<10)))
-		buf = buf[:min(uint64(cap(buf)), n)]
-		if _, err := io.ReadFull(r, buf[from:]); err != nil {
-			return buf, err
-		}
-	}
-	return buf, nil
 }
