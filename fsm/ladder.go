@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/tidwall/btree"
-
 	"vigil/fsm/noun"
 )
 
@@ -300,8 +298,4 @@ func (v *View) MayBeDeaf(after DeafPlace) iter.Seq2[DeafPlace, noun.AgentID] {
 			return true
 		})
 	}
-}
-
-func newOffered() *btree.BTreeG[noun.RoleID] {
-	return btree.NewBTreeGOptions(func(a, b noun.RoleID) bool { return a < b }, btree.Options{NoLocks: true})
 }

@@ -12,7 +12,7 @@ import (
 // lease is a value of the size of those that change most.
 type lease struct {
 	Until int64
-	rest  [7]int64
+	_     [7]int64
 }
 
 const tableValues = 1_000_000
