@@ -15,7 +15,8 @@ func TestImports(t *testing.T) {
 	for _, path := range strings.Fields(string(out)) {
 		switch {
 		case !strings.HasPrefix(path, "vigil/"):
-		case strings.HasPrefix(path, "vigil/agentd"), path == "vigil/rpc/client", path == "vigil/rpc/link", path == "vigil/rpc/gen/vigilv1":
+		case strings.HasPrefix(path, "vigil/agentd"), path == "vigil/rpc/client", path == "vigil/rpc/code",
+			path == "vigil/rpc/link", path == "vigil/rpc/gen/vigilv1":
 		default:
 			t.Errorf("agentd must not import %s", path)
 		}

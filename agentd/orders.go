@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -107,7 +108,7 @@ func (k *keeper) answered(l *life, ttl time.Duration, err error) {
 	name := l.order.GetAgentName()
 	if err != nil && refused(err) {
 		k.metrics.refused.Inc()
-		k.log.Info("order is no longer open: nothing was started", "agent", name, "incarnation", l.inc, "code", codeOf(err))
+		k.log.Info("order is no longer open: nothing was started", "agent", name, "incarnation", l.inc, "code", client.Code(err))
 		k.forget(l)
 		return
 	}

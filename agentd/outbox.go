@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"google.golang.org/protobuf/proto"
 
+	"vigil/rpc/client"
+	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -79,7 +81,7 @@ func (o *outbox) started(r *vigilv1.ReportStartedRequest) {
 		point("reported")
 		switch {
 		case err == nil || ctx.Err() != nil:
-		case codeOf(err) == "superseded":
+		case client.Code(err) == code.Superseded:
 			o.superseded(who.agent, who.inc)
 		default:
 			o.log.Warn("start report was refused", "agent_id", who.agent, "incarnation", who.inc, "error", err)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"vigil/rpc/client"
+	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -136,20 +138,20 @@ func (k *keeper) enrolled(answer *vigilv1.RegisterResponse, err error) {
 // registerFailed judges a refusal. The host's id being in use is none for ever: the
 // fences of its last boot may still run.
 func (k *keeper) registerFailed(err error) {
-	switch code := codeOf(err); {
-	case code == "host_in_use" && !k.entry.inUse:
+	switch why := client.Code(err); {
+	case why == code.HostInUse && !k.entry.inUse:
 		k.entry.inUse = true
 		k.log.Error("the host's id is in use: this is another boot of the host, or a copy of its data directory. After a reboot it is "+
 			"let in when the fences of its agents have ended; for a copy remove "+keyFile+" in "+k.data.path+" and start agentd again", "error", err)
-	case code == "host_in_use":
+	case why == code.HostInUse:
 		k.log.Debug("the host's id is still in use", "error", err)
-	case code == "invalid" || code == "unimplemented":
-		k.log.Error("registration failed", "code", code, "error", err)
+	case why == code.Invalid || why == code.Unimplemented:
+		k.log.Error("registration failed", "code", why, "error", err)
 		if !k.entry.registered {
 			k.fail(fmt.Errorf("register host: %w", err))
 		}
 	default:
-		k.log.Warn("registration failed, trying again", "code", code, "error", err)
+		k.log.Warn("registration failed, trying again", "code", why, "error", err)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"vigil/rpc/client"
+	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -66,7 +68,7 @@ func (k *keeper) removeLeftovers(here map[string]bool) {
 		ctx, cancel := context.WithTimeout(k.ctx, attemptLimit)
 		_, err := fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: name})
 		cancel()
-		if err == nil || codeOf(err) != "not_found" {
+		if err == nil || client.Code(err) != code.NotFound {
 			continue
 		}
 		var failed error

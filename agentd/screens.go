@@ -8,6 +8,8 @@ import (
 	"vigil/agentd/output"
 	"vigil/agentd/runner"
 	"vigil/agentd/shim"
+	"vigil/rpc/client"
+	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -190,7 +192,7 @@ func (k *keeper) tellScreen(now time.Duration, l *life) {
 		_, err := k.host.ReportScreen(ctx, request)
 		k.send(func() {
 			k.screens.telling = false
-			if err == nil || codeOf(err) == "superseded" { // then a beat or an order ends it
+			if err == nil || client.Code(err) == code.Superseded { // then a beat or an order ends it
 				s.told = what
 			}
 		})

@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/rpc/client"
+	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -85,7 +87,7 @@ func (k *keeper) drainSelf(left time.Duration) {
 		})
 		k.send(func() {
 			// A host that the cluster does not know has nothing to hand over.
-			k.exit.drained = err == nil || codeOf(err) == "not_found" && len(k.lives) == 0
+			k.exit.drained = err == nil || client.Code(err) == code.NotFound && len(k.lives) == 0
 			if !k.exit.drained {
 				k.exit.err = fmt.Errorf("%w: %w", errNotDrained, err)
 			}

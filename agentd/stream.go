@@ -11,6 +11,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"vigil/agentd/output"
+	"vigil/rpc/client"
+	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -81,8 +83,8 @@ func (s *stream) run(ctx context.Context) {
 		if heard {
 			pauses.reset()
 		}
-		switch codeOf(err) {
-		case "not_found", "host_in_use", "superseded":
+		switch client.Code(err) {
+		case code.NotFound, code.HostInUse, code.Superseded:
 			s.gone()
 		}
 		if !pauses.wait(ctx) {

@@ -2,65 +2,27 @@ package agentd
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"vigil/rpc/client"
-	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/code"
 )
 
-// codeOf gives the stable name of an error, whether it comes through the client
-// or from a plain connection.
-func codeOf(err error) string {
-	if e := client.From(err); e != nil {
-		return e.Code
-	}
-	st := status.Convert(err)
-	for _, d := range st.Details() {
-		if info, ok := d.(*vigilv1.ErrorInfo); ok {
-			return info.GetCode()
-		}
-	}
-	switch {
-	case errors.Is(err, context.Canceled) || st.Code() == codes.Canceled:
-		return "canceled"
-	case errors.Is(err, context.DeadlineExceeded) || st.Code() == codes.DeadlineExceeded:
-		return "timeout"
-	}
-	return "unavailable"
-}
-
 // refused tells whether the cluster has answered no. Anything else leaves open
-// whether the call was carried out, and is asked again.
-func refused(err error) bool {
-	switch codeOf(err) {
-	case "invalid", "not_found", "conflict", "superseded", "rejoin", "denied", "stopped",
-		"host_in_use", "late", "unimplemented", "too_large":
-		return true
-	}
-	return false
-}
+// whether the call was carried out, or may end, and is asked again.
+func refused(err error) bool { return code.Of(client.Code(err)).Fate.No() }
 
 // final tells whether the cluster has said that a fact is about what is over, so that
 // nobody wants it any more. Any other no is about the call: who may say it, how much, to
 // which version; what it was about is not lost for that.
-func final(err error) bool {
-	switch codeOf(err) {
-	case "superseded", "late", "not_found":
-		return true
-	}
-	return false
-}
+func final(err error) bool { return code.Of(client.Code(err)).Fate == code.Over }
 
 // misfit tells whether a report was refused for what it holds.
 func misfit(err error) bool {
-	code := codeOf(err)
-	return code == "invalid" || code == "too_large"
+	name := client.Code(err)
+	return name == code.Invalid || name == code.TooLarge
 }
 
 // backoff is the pause before the next attempt: doubling, with jitter.

@@ -2,11 +2,11 @@ package rpc
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -22,7 +22,7 @@ func noAgent(st *fsm.View, name string) error {
 	if st.Room(room) == nil && st.Tombstone(room) != nil {
 		return noRoom(st, room)
 	}
-	return notFound(fmt.Sprintf("Agent %s does not exist; `vigil agent list` shows the agents, roles are declared with `vigil apply -f`.", quote(name)))
+	return fault.NotFound("Agent %s does not exist; `vigil agent list` shows the agents, roles are declared with `vigil apply -f`.", quote(name))
 }
 
 // GetAgent shows an agent with all that explains its state.

@@ -3,10 +3,11 @@ package rpc
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -97,7 +98,7 @@ func (a *alone) guard(ctx context.Context, call func(context.Context) error) err
 }
 
 func leaderless() error {
-	return &problem{code: codeNoLeader, text: fmt.Sprintf("This server has known no leader for %s; use another one.", aloneAfter)}
+	return fault.New(code.NoLeader, "This server has known no leader for %s; use another one.", aloneAfter)
 }
 
 // leaderlessStatus is the status of a server that knows no leader: what it knows by
@@ -107,9 +108,4 @@ func leaderlessStatus(resp any, err error) (any, error) {
 		st.Warnings = append([]string{"This server knows no leader: what it shows is what it knew last and may be old. Ask another server, too."}, st.Warnings...)
 	}
 	return resp, err
-}
-
-// hanging are the streams that bring what a leader has decided.
-func hanging(full string) bool {
-	return full == vigilv1.HostAgent_Stream_FullMethodName || full == vigilv1.Fleet_WatchEvents_FullMethodName
 }

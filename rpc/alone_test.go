@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -37,7 +38,7 @@ func TestAloneAfterFiveSeconds(t *testing.T) {
 			synctest.Wait()
 			select {
 			case err := <-left:
-				if want || code(err) != codeNoLeader {
+				if want || codeOf(err) != code.NoLeader {
 					t.Fatalf("the call ended: %v", err)
 				}
 			default:
@@ -109,21 +110,21 @@ func TestAServerAloneSendsEverybodyAway(t *testing.T) {
 	a.mu.Unlock()
 	a.look()
 
-	if err := <-parked; code(err) != codeNoLeader {
+	if err := <-parked; codeOf(err) != code.NoLeader {
 		t.Errorf("a parked wait ended with %v", err)
 	}
-	if _, err := watch.Recv(); code(err) != codeNoLeader {
+	if _, err := watch.Recv(); codeOf(err) != code.NoLeader {
 		t.Errorf("a watch ended with %v", err)
 	}
 	for err = nil; err == nil; _, err = h.Recv() {
 	}
-	if code(err) != codeNoLeader {
+	if codeOf(err) != code.NoLeader {
 		t.Errorf("the stream of a host ended with %v", err)
 	}
-	if _, err := w.work(1).Wait(within(t), &vigilv1.WaitRequest{Speaker: speaker}); code(err) != codeNoLeader {
+	if _, err := w.work(1).Wait(within(t), &vigilv1.WaitRequest{Speaker: speaker}); codeOf(err) != code.NoLeader {
 		t.Errorf("a new wait: %v", err)
 	}
-	if _, err := w.stream(t, within(t), 1, uint32(host)).Recv(); code(err) != codeNoLeader {
+	if _, err := w.stream(t, within(t), 1, uint32(host)).Recv(); codeOf(err) != code.NoLeader {
 		t.Errorf("a new stream: %v", err)
 	}
 	w.nodes[1].cutOff(false)

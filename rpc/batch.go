@@ -7,6 +7,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -43,7 +44,7 @@ func item(w *vigilv1.Write) (it batchItem) {
 	case *vigilv1.Write_Leave:
 		cmd, it.err = leaveCmd(op.Leave)
 	default:
-		it.err = invalid("The write names no operation that this server knows; compare the versions with `vigil version`.")
+		it.err = fault.Invalid("The write names no operation that this server knows; compare the versions with `vigil version`.")
 	}
 	if it.err == nil {
 		it.req, it.err = request(writeID(w), cmd)
@@ -81,7 +82,7 @@ func (w *work) Batch(ctx context.Context, r *vigilv1.BatchRequest) (*vigilv1.Bat
 	for i := range items {
 		resp.Results[i] = &results[i]
 		if items[i].err != nil {
-			results[i].Error = w.table.info(asProblem(items[i].err))
+			results[i].Error = fault.Of(items[i].err).Info()
 			continue
 		}
 		w.result(&results[i], &outs[0], items[i].claim)
@@ -93,7 +94,7 @@ func (w *work) Batch(ctx context.Context, r *vigilv1.BatchRequest) (*vigilv1.Bat
 // result converts one outcome of a batch; the task of a claim is read, with its text.
 func (w *work) result(to *vigilv1.WriteResult, out *noun.Outcome, claim bool) {
 	if out.Code != noun.OK {
-		to.Error = w.table.info(asProblem(refusal(out)))
+		to.Error = fault.Of(fault.Refusal(out)).Info()
 		return
 	}
 	to.Task, to.Attempt, to.Rev = uint64(out.Task), out.Attempt, out.Rev

@@ -4,11 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"fmt"
 	"time"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -73,7 +73,7 @@ func beatLines(r *vigilv1.BeatRequest) (agents []noun.AgentID, incs []noun.Incar
 	for i := range n {
 		k := r.GetKinds()[i]
 		if k == 0 || k&^allowed != 0 {
-			return nil, nil, nil, invalid(fmt.Sprintf("kinds[%d] is %d; %s.", i, k, rule))
+			return nil, nil, nil, fault.Invalid("kinds[%d] is %d; %s.", i, k, rule)
 		}
 		agents[i], incs[i], kinds[i] = noun.AgentID(r.GetAgents()[i]), noun.Incarnation(r.GetIncarnations()[i]), uint8(k)
 	}

@@ -39,7 +39,7 @@ func TestF07FullSaysWhatAndStatusWarnsBefore(t *testing.T) {
 			t.Fatal("nothing is refused")
 		}
 	}
-	if code(err) != "full" || !strings.Contains(err.Error(), "budget_tasks") || !strings.Contains(err.Error(), "KiB") || !strings.Contains(err.Error(), "cancel some") {
+	if codeOf(err) != "full" || !strings.Contains(err.Error(), "budget_tasks") || !strings.Contains(err.Error(), "KiB") || !strings.Contains(err.Error(), "cancel some") {
 		t.Errorf("the refusal: %v", err)
 	}
 	if !warned() {

@@ -12,6 +12,8 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -248,7 +250,7 @@ func (c *clusterService) ListServers(ctx context.Context, _ *vigilv1.ListServers
 
 func (c *clusterService) membership() (Members, error) {
 	if c.members == nil {
-		return nil, &problem{code: codeUnimplemented, text: "This server runs alone and has no membership to change."}
+		return nil, fault.New(code.Unimplemented, "This server runs alone and has no membership to change.")
 	}
 	return c.members, nil
 }
@@ -267,7 +269,7 @@ func (c *clusterService) AddServer(ctx context.Context, r *vigilv1.AddServerRequ
 		return nil, err
 	}
 	if _, port, err := net.SplitHostPort(r.GetRaftAddr()); err != nil || port == "" || port == "0" {
-		return nil, invalid(fmt.Sprintf("raft_addr %s is not of the form host:port; give the address that the new server shows as --raft-addr.", quote(r.GetRaftAddr())))
+		return nil, fault.Invalid("raft_addr %s is not of the form host:port; give the address that the new server shows as --raft-addr.", quote(r.GetRaftAddr()))
 	}
 	if err := m.Add(ctx, r.GetId(), r.GetRaftAddr()); err != nil {
 		return nil, fmt.Errorf("add server %s: %w", r.GetId(), err)
@@ -290,7 +292,7 @@ func (c *clusterService) RemoveServer(ctx context.Context, r *vigilv1.RemoveServ
 		return nil, fmt.Errorf("list servers: %w", err)
 	}
 	if !slices.ContainsFunc(list, func(s Member) bool { return s.ID == r.GetServer() }) {
-		return nil, notFound(fmt.Sprintf("Server %s is not a member; `vigil server peers` lists them.", quote(r.GetServer())))
+		return nil, fault.NotFound("Server %s is not a member; `vigil server peers` lists them.", quote(r.GetServer()))
 	}
 	if c.reader.Leader().Self && !r.GetForce() {
 		if err := c.awaitFollowers(ctx, r.GetServer()); err != nil {
@@ -300,7 +302,7 @@ func (c *clusterService) RemoveServer(ctx context.Context, r *vigilv1.RemoveServ
 	if err := m.Remove(ctx, r.GetServer(), r.GetForce()); err != nil {
 		return nil, fmt.Errorf("remove server %s: %w", r.GetServer(), err)
 	}
-	if _, err := c.submit(ctx, nil, fsm.DropServer{ID: r.GetServer()}); err != nil && asProblem(err).code != noun.NotFound.String() {
+	if _, err := c.submit(ctx, nil, fsm.DropServer{ID: r.GetServer()}); err != nil && fault.Of(err).Code != code.NotFound {
 		return nil, err
 	}
 	return &vigilv1.RemoveServerResponse{}, nil

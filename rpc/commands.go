@@ -1,12 +1,12 @@
 package rpc
 
 import (
-	"fmt"
-
 	"google.golang.org/protobuf/proto"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -23,8 +23,8 @@ func applyRoomCmd(r *vigilv1.ApplyRoomRequest) (fsm.Command, error) {
 		cmd.Watch = []noun.RoomWatch{c.roomWatch(r.GetWatch())}
 	}
 	if n := proto.Size(r); n > maxRoom && c.err == nil {
-		c.err = &problem{code: codeTooLarge, text: fmt.Sprintf(
-			"The room has %d bytes, at most %d are allowed; shorten params and labels, or split it.", n, maxRoom)}
+		c.err = fault.New(code.TooLarge,
+			"The room has %d bytes, at most %d are allowed; shorten params and labels, or split it.", n, maxRoom)
 	}
 	seen := map[string]bool{}
 	for i, spec := range r.GetRoles() {

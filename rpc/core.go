@@ -8,6 +8,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -16,7 +17,6 @@ type core struct {
 	self   string // id of this server
 	writer Writer
 	reader Reader
-	table  *errorTable
 	peers  *peers
 	log    hclog.Logger
 	health Health // may be nil
@@ -43,7 +43,7 @@ func (c *core) sound() error {
 func request(id *vigilv1.WriteId, cmd fsm.Command) (fsm.Request, error) {
 	req := fsm.Request{Session: noun.SessionID(id.GetSession()), Seq: id.GetSeq(), Cmd: cmd}
 	if (req.Session == 0) != (req.Seq == 0) {
-		return req, invalid("id needs both session and seq; open a session and number your writes from 1, or leave id out.")
+		return req, fault.Invalid("id needs both session and seq; open a session and number your writes from 1, or leave id out.")
 	}
 	return req, nil
 }
@@ -60,7 +60,7 @@ func (c *core) submit(ctx context.Context, id *vigilv1.WriteId, cmd fsm.Command)
 		return out, err
 	}
 	if out.Code != noun.OK {
-		return out, refusal(&out)
+		return out, fault.Refusal(&out)
 	}
 	return out, nil
 }

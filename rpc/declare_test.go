@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -75,7 +76,7 @@ func TestDeclareOfASupersededLife(t *testing.T) { // law L6
 		t.Fatal(err)
 	}
 	w.join("demo/builder")
-	if _, err := w.work(0).Declare(within(t), &vigilv1.DeclareRequest{Speaker: old}); code(err) != "superseded" {
+	if _, err := w.work(0).Declare(within(t), &vigilv1.DeclareRequest{Speaker: old}); codeOf(err) != "superseded" {
 		t.Errorf("%v, want superseded", err)
 	}
 }
@@ -89,7 +90,7 @@ func TestOldServersAreNamed(t *testing.T) {
 	w.old = true
 	w.mu.Unlock()
 	_, err := w.work(1).Declare(within(t), &vigilv1.DeclareRequest{Speaker: me})
-	if p := asProblem(err); p.code != "old_servers" || !strings.Contains(p.text, "Upgrade every server") {
+	if p := fault.Of(err); p.Code != "old_servers" || !strings.Contains(p.Text, "Upgrade every server") {
 		t.Errorf("declare: %v", err)
 	}
 	status, got, _ := w.call(0, "PUT", "/v1/rooms/demo", `{"roles":[{"name":"builder","health":{"preset":"standby"}}]}`)
@@ -128,7 +129,7 @@ func TestRoleCarriesItsHealth(t *testing.T) {
 		if err == nil {
 			_, err = w.fleet(0).ApplyRoom(within(t), &vigilv1.ApplyRoomRequest{Room: "demo", Roles: []*vigilv1.RoleSpec{{Name: "builder", Health: h}}})
 		}
-		if p := asProblem(err); err == nil || p.code != "invalid" || !strings.Contains(p.text, says) {
+		if p := fault.Of(err); err == nil || p.Code != "invalid" || !strings.Contains(p.Text, says) {
 			t.Errorf("%v is answered %v, want %q", h, err, says)
 		}
 	}

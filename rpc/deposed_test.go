@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
+	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -30,7 +31,7 @@ func TestF20ADeposedLeaderDoesNotSayThatThereIsNothing(t *testing.T) {
 		"no task for a waiter that was woken": {
 			happens: func(w *world) { w.task(1, "demo", "builder", "t") },
 			asks: func(ctx context.Context, w *world, me *vigilv1.Speaker) (bool, error) {
-				r, err := w.work(0).Claim(metadata.AppendToOutgoingContext(ctx, mdWoken, "1"), &vigilv1.ClaimRequest{Speaker: me})
+				r, err := w.work(0).Claim(metadata.AppendToOutgoingContext(ctx, code.HeaderWoken, "1"), &vigilv1.ClaimRequest{Speaker: me})
 				return r.GetTask().GetTitle() == "t", err
 			},
 		},

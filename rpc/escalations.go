@@ -2,13 +2,13 @@ package rpc
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -59,7 +59,7 @@ func (e *escalations) GetEscalation(_ context.Context, r *vigilv1.GetEscalationR
 		return nil
 	})
 	if out == nil {
-		return nil, notFound(fmt.Sprintf("Escalation %d does not exist, or it was closed so long ago that it was removed; `vigil escalation list --all` shows what is there.", r.GetEscalation()))
+		return nil, fault.NotFound("Escalation %d does not exist, or it was closed so long ago that it was removed; `vigil escalation list --all` shows what is there.", r.GetEscalation())
 	}
 	return out, nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/link/linktest"
 )
@@ -399,9 +400,9 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-func code(err error) string {
+func codeOf(err error) string {
 	if err == nil {
 		return "ok"
 	}
-	return asProblem(err).code
+	return fault.Of(err).Code
 }

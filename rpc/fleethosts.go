@@ -8,11 +8,13 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
 func noHost(key string) error {
-	return notFound(fmt.Sprintf("Host %s does not exist; `vigil host list` shows the hosts.", quote(key)))
+	return fault.NotFound("Host %s does not exist; `vigil host list` shows the hosts.", quote(key))
 }
 
 // findHost looks a host up by its name, then by its number; nil: there is none.
@@ -28,8 +30,8 @@ func findHost(st *fsm.View, key string) (*noun.Host, error) {
 		}
 	}
 	if len(same) > 1 {
-		return nil, &problem{code: noun.Conflict.String(), text: fmt.Sprintf("%d hosts are called %s; name one by its number: %s.",
-			len(same), quote(key), strings.Join(same, ", "))}
+		return nil, fault.New(code.Conflict, "%d hosts are called %s; name one by its number: %s.",
+			len(same), quote(key), strings.Join(same, ", "))
 	}
 	if n, err := strconv.ParseUint(key, 10, 32); found == nil && err == nil {
 		found = st.Host(noun.HostID(n))
@@ -131,7 +133,7 @@ func writeHost[Req hostWord, Resp any](ctx context.Context, c *core, r Req,
 		return nil, noHost(r.GetHost())
 	}
 	if _, err := c.submit(ctx, r.GetId(), cmd); err != nil {
-		if id == 0 && asProblem(err).code == noun.NotFound.String() {
+		if id == 0 && fault.Of(err).Code == code.NotFound {
 			err = noHost(r.GetHost())
 		}
 		return nil, err

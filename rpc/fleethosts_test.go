@@ -16,6 +16,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -63,7 +64,7 @@ func TestL9HostsOfOneNameAreToldApart(t *testing.T) {
 		},
 	} {
 		err := call("web1")
-		if p := asProblem(err); p.code != "conflict" || !strings.Contains(err.Error(), one+" (") || !strings.Contains(err.Error(), two+" (") {
+		if p := fault.Of(err); p.Code != "conflict" || !strings.Contains(err.Error(), one+" (") || !strings.Contains(err.Error(), two+" (") {
 			t.Errorf("%s: got %v, want a conflict that names both numbers", what, err)
 		}
 		if err := call(two); err != nil {
@@ -155,11 +156,11 @@ func TestDrainOfAHost(t *testing.T) {
 		t.Fatalf("after the good-bye: %v", w.hostNamed("h1"))
 	}
 	for want, r := range map[string]*vigilv1.DrainSelfRequest{"superseded": {Key: "k1", Boot: "b2"}, "not_found": {Key: "k9", Boot: "b1"}, "invalid": {Key: "k1"}} {
-		if _, err := w.host(0).DrainSelf(within(t), r); code(err) != want {
+		if _, err := w.host(0).DrainSelf(within(t), r); codeOf(err) != want {
 			t.Errorf("%v: %v, want %s", r, err, want)
 		}
 	}
-	if _, err := w.fleet(0).DrainHost(within(t), &vigilv1.DrainHostRequest{Host: "moon"}); code(err) != "not_found" || !strings.Contains(err.Error(), "vigil host list") {
+	if _, err := w.fleet(0).DrainHost(within(t), &vigilv1.DrainHostRequest{Host: "moon"}); codeOf(err) != "not_found" || !strings.Contains(err.Error(), "vigil host list") {
 		t.Errorf("drain of an unknown host: %v", err)
 	}
 }
@@ -173,10 +174,10 @@ func TestDeadHostIsGivenUpAndForgotten(t *testing.T) {
 	if _, err := w.cluster(0).ReportViews(within(t), &vigilv1.ReportViewsRequest{Server: "s1", Views: []*vigilv1.HeardHost{{Host: id, Stream: "alive"}}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.fleet(0).ConfirmDead(within(t), &vigilv1.ConfirmDeadRequest{Host: "h1"}); code(err) != "conflict" {
+	if _, err := w.fleet(0).ConfirmDead(within(t), &vigilv1.ConfirmDeadRequest{Host: "h1"}); codeOf(err) != "conflict" {
 		t.Fatalf("confirm-dead of a host that is heard: %v", err)
 	}
-	if _, err := w.fleet(0).ForgetHost(within(t), &vigilv1.ForgetHostRequest{Host: "h1"}); code(err) != "conflict" {
+	if _, err := w.fleet(0).ForgetHost(within(t), &vigilv1.ForgetHostRequest{Host: "h1"}); codeOf(err) != "conflict" {
 		t.Fatalf("forget of a host in service: %v", err)
 	}
 	h, err := w.fleet(0).ConfirmDead(within(t), &vigilv1.ConfirmDeadRequest{Host: "h1", Force: true, By: "ann"})
@@ -193,11 +194,11 @@ func TestDeadHostIsGivenUpAndForgotten(t *testing.T) {
 			t.Fatalf("forget, time %d: %v", i+1, err)
 		}
 	}
-	if _, err := w.fleet(0).GetHost(within(t), &vigilv1.GetHostRequest{Host: "h1"}); code(err) != "not_found" {
+	if _, err := w.fleet(0).GetHost(within(t), &vigilv1.GetHostRequest{Host: "h1"}); codeOf(err) != "not_found" {
 		t.Fatalf("a forgotten host: %v", err)
 	}
 	req.Id.Seq = 2
-	if _, err := w.fleet(0).ForgetHost(within(t), req); code(err) != "not_found" || !strings.Contains(err.Error(), `"h1"`) {
+	if _, err := w.fleet(0).ForgetHost(within(t), req); codeOf(err) != "not_found" || !strings.Contains(err.Error(), `"h1"`) {
 		t.Fatalf("forget of a forgotten host: %v", err)
 	}
 }
@@ -359,7 +360,7 @@ func TestS03WhatHostsIdentifyThemselvesWithIsNotPublic(t *testing.T) {
 			t.Errorf("%s tells it: %s", path, text)
 		}
 	}
-	if _, err := w.fleet(0).GetHost(within(t), &vigilv1.GetHostRequest{Host: key}); code(err) != "not_found" {
+	if _, err := w.fleet(0).GetHost(within(t), &vigilv1.GetHostRequest{Host: key}); codeOf(err) != "not_found" {
 		t.Errorf("a host is found by its key: %v", err)
 	}
 }

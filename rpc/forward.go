@@ -7,12 +7,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
-	"google.golang.org/grpc/status"
 
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -61,7 +61,7 @@ func (f *forwarder) unary(ctx context.Context, req any, info *grpc.UnaryServerIn
 	}
 	m := f.methods[info.FullMethod]
 	if m == nil {
-		return nil, &problem{code: codeUnimplemented}
+		return nil, &fault.Error{Code: code.Unimplemented}
 	}
 	st := f.stints.current()
 	leader := st.leader.APIAddr
@@ -73,7 +73,7 @@ func (f *forwarder) unary(ctx context.Context, req any, info *grpc.UnaryServerIn
 		if err := f.sound(); err != nil {
 			return nil, err
 		}
-		if !m.local {
+		if m.nature == code.Read {
 			return h(ctx, req)
 		}
 		err = f.alone.guard(ctx, func(ctx context.Context) error {
@@ -95,7 +95,7 @@ func (f *forwarder) toLeader(ctx context.Context, full string, m *method, req an
 		ctx, cancel = context.WithTimeout(ctx, defaultDeadline)
 		defer cancel()
 	}
-	if m.beat {
+	if m.nature == code.Beat {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, beatMost)
 		defer cancel()
@@ -117,7 +117,7 @@ func (f *forwarder) toLeader(ctx context.Context, full string, m *method, req an
 		case forwarded:
 			return nil, f.elsewhere(st)
 		case st.leader.APIAddr == "":
-			err, was = &problem{code: codeNoLeader}, unheard
+			err, was = &fault.Error{Code: code.NoLeader}, unheard
 		default:
 			resp, was, err = f.send(ctx, st, full, m, req)
 		}
@@ -127,7 +127,7 @@ func (f *forwarder) toLeader(ctx context.Context, full string, m *method, req an
 		maybe = maybe || was == unknown
 		var dead *silent
 		lost := errors.As(err, &dead) && time.Since(began) >= deadSeek
-		if was == unknown && !m.mayRepeat(req) || forwarded || lost || m.beat && time.Since(began) >= beatSeek {
+		if was == unknown && !m.mayRepeat(req) || forwarded || lost || m.nature == code.Beat && time.Since(began) >= beatSeek {
 			return nil, f.giveUp(st, maybe, err)
 		}
 		ctx = again(ctx)
@@ -140,7 +140,7 @@ func (f *forwarder) toLeader(ctx context.Context, full string, m *method, req an
 // here serves the call as leader; a read waits until all that was committed before
 // it is applied.
 func (f *forwarder) here(ctx context.Context, m *method, req any, local grpc.UnaryHandler) (any, error) {
-	if m.read {
+	if m.nature == code.Read {
 		if err := f.reader.Barrier(ctx); err != nil {
 			return nil, err
 		}
@@ -155,10 +155,10 @@ func (f *forwarder) send(ctx context.Context, st *stint, full string, m *method,
 	if err != nil {
 		return nil, unheard, err
 	}
-	call, cancel := context.WithCancel(metadata.AppendToOutgoingContext(passSaid(ctx), mdForwarded, f.self))
+	call, cancel := context.WithCancel(metadata.AppendToOutgoingContext(passSaid(ctx), code.HeaderForwarded, f.self))
 	defer cancel()
 	until := st.ctx
-	if m.beat {
+	if m.nature == code.Beat {
 		until = st.till // the next leader takes it at once
 	}
 	defer context.AfterFunc(until, cancel)()
@@ -186,13 +186,13 @@ func judge(err error, sent bool) fate {
 	case errors.Is(err, noun.ErrUnknownOutcome):
 		return unknown
 	}
-	switch p := asProblem(err); p.code {
-	case codeNotLeader, codeNoLeader:
+	switch p := fault.Of(err); p.Code {
+	case code.NotLeader, code.NoLeader:
 		return unheard
-	case codeUnknownOutcome:
+	case code.UnknownOutcome:
 		return unknown
-	case codeUnavailable:
-		if hasInfo(err) || !sent {
+	case code.Unavailable:
+		if fault.Ours(err) || !sent {
 			return unheard
 		}
 		return unknown // the connection broke under the call
@@ -200,26 +200,16 @@ func judge(err error, sent bool) fate {
 	return answered
 }
 
-// hasInfo tells whether a server of ours made the error, not gRPC itself.
-func hasInfo(err error) bool {
-	var p *problem
-	if errors.As(err, &p) {
-		return true
-	}
-	st, ok := status.FromError(err)
-	return ok && st.Code() != codes.OK && len(st.Details()) > 0
-}
-
 // giveUp is the error when no try brought an answer.
 func (f *forwarder) giveUp(st *stint, maybe bool, cause error) error {
 	if errors.Is(cause, context.Canceled) {
 		return cause
 	}
-	p := &problem{code: codeNoLeader, leader: st.leader.APIAddr}
+	p := &fault.Error{Code: code.NoLeader, Leader: st.leader.APIAddr}
 	if maybe {
-		p.code = codeUnknownOutcome
+		p.Code = code.UnknownOutcome
 	} else if errors.Is(cause, noun.ErrStopping) {
-		p = asProblem(cause)
+		p = fault.Of(cause)
 	}
 	return p
 }
@@ -227,11 +217,11 @@ func (f *forwarder) giveUp(st *stint, maybe bool, cause error) error {
 // elsewhere answers a server that took this one for the leader.
 func (f *forwarder) elsewhere(st *stint) error {
 	if st.leader.APIAddr == "" {
-		return &problem{code: codeNoLeader}
+		return &fault.Error{Code: code.NoLeader}
 	}
-	return &problem{code: codeNotLeader, leader: st.leader.APIAddr}
+	return &fault.Error{Code: code.NotLeader, Leader: st.leader.APIAddr}
 }
 
 func isForwarded(ctx context.Context) bool {
-	return len(metadata.ValueFromIncomingContext(ctx, mdForwarded)) > 0
+	return len(metadata.ValueFromIncomingContext(ctx, code.HeaderForwarded)) > 0
 }

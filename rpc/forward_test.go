@@ -10,6 +10,8 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -21,11 +23,11 @@ func TestFollowerForwardsWrites(t *testing.T) {
 	if err != nil || task.GetId() == 0 {
 		t.Fatalf("create through the follower: %v, %v", task, err)
 	}
-	if got := head.Get(mdLeader); len(got) != 1 || got[0] != w.nodes[0].addr {
-		t.Fatalf("header %s is %v, want the leader's address %s", mdLeader, got, w.nodes[0].addr)
+	if got := head.Get(code.HeaderLeader); len(got) != 1 || got[0] != w.nodes[0].addr {
+		t.Fatalf("header %s is %v, want the leader's address %s", code.HeaderLeader, got, w.nodes[0].addr)
 	}
 	_, err = w.fleet(1).CreateTask(within(t), &vigilv1.CreateTaskRequest{Room: "none", Role: "builder", Title: "x"})
-	if code(err) != "not_found" {
+	if codeOf(err) != "not_found" {
 		t.Fatalf("refusal through the follower: %v, want not_found", err)
 	}
 }
@@ -39,7 +41,7 @@ func TestReadsGoToTheLeaderUnlessStale(t *testing.T) {
 		t.Fatalf("read through a follower that is behind: %v", err)
 	}
 	_, err := w.fleet(1).GetTask(within(t), &vigilv1.GetTaskRequest{Task: task.GetId(), Stale: true})
-	if code(err) != "not_found" {
+	if codeOf(err) != "not_found" {
 		t.Fatalf("stale read of a follower that is behind: %v, want not_found", err)
 	}
 	w.nodes[1].release()
@@ -47,10 +49,10 @@ func TestReadsGoToTheLeaderUnlessStale(t *testing.T) {
 
 func TestForwardedCallsAreNotForwardedAgain(t *testing.T) {
 	w := start(t, 2)
-	ctx := metadata.AppendToOutgoingContext(within(t), mdForwarded, "s9")
+	ctx := metadata.AppendToOutgoingContext(within(t), code.HeaderForwarded, "s9")
 	_, err := w.work(1).OpenSession(ctx, &vigilv1.OpenSessionRequest{})
-	if p := asProblem(err); p.code != "not_leader" || p.leader != w.nodes[0].addr {
-		t.Fatalf("forwarded call at a follower: %v (leader %q), want not_leader with its address", err, p.leader)
+	if p := fault.Of(err); p.Code != "not_leader" || p.Leader != w.nodes[0].addr {
+		t.Fatalf("forwarded call at a follower: %v (leader %q), want not_leader with its address", err, p.Leader)
 	}
 }
 
@@ -82,7 +84,7 @@ func TestNoLeaderUntilTheDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 80*time.Millisecond)
 	defer cancel()
 	_, err := w.work(0).OpenSession(ctx, &vigilv1.OpenSessionRequest{})
-	if c := code(err); c != "no_leader" && c != "timeout" { // the client's own clock may be first
+	if c := codeOf(err); c != "no_leader" && c != "timeout" { // the client's own clock may be first
 		t.Fatalf("without a leader: %v, want no_leader", err)
 	}
 }
@@ -116,7 +118,7 @@ func TestUnknownOutcome(t *testing.T) { // law L8: nothing is done twice
 			w.lose = 1
 			w.mu.Unlock()
 			_, err := w.fleet(tt.server).CreateTask(within(t), req)
-			if code(err) != tt.want {
+			if codeOf(err) != tt.want {
 				t.Fatalf("got %v, want %s", err, tt.want)
 			}
 			w.nodes[0].Read(func(st *fsm.View) {

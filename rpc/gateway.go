@@ -15,6 +15,7 @@ import (
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"github.com/grpc-ecosystem/grpc-gateway/v2/utilities"
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -23,8 +24,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	statuspb "google.golang.org/genproto/googleapis/rpc/status"
-
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -55,15 +56,14 @@ type errorBody struct {
 // gateway turns HTTP/JSON under /v1 into calls on conn, which take the same way as
 // those of gRPC clients.
 type gateway struct {
-	table *errorTable
-	mux   *runtime.ServeMux
+	mux *runtime.ServeMux
 	// parameters are the names that some call takes. Of calls that take none the library ignores
 	// them all; see query for the others.
 	parameters map[string]bool
 }
 
-func newGateway(ctx context.Context, table *errorTable, conn *grpc.ClientConn) (*gateway, error) {
-	g := &gateway{table: table, parameters: parameters()}
+func newGateway(ctx context.Context, conn *grpc.ClientConn) (*gateway, error) {
+	g := &gateway{parameters: parameters()}
 	g.mux = runtime.NewServeMux(
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, &jsonForm{g: g, JSONPb: runtime.JSONPb{
 			// Names as in the .proto files; empty fields are there, so that scripts find them.
@@ -75,7 +75,7 @@ func newGateway(ctx context.Context, table *errorTable, conn *grpc.ClientConn) (
 		runtime.WithRoutingErrorHandler(g.noRoute),
 		runtime.WithIncomingHeaderMatcher(func(string) (string, bool) { return "", false }),
 		runtime.WithOutgoingHeaderMatcher(func(name string) (string, bool) {
-			return http.CanonicalHeaderKey(name), name == mdLeader || name == mdServers
+			return http.CanonicalHeaderKey(name), name == code.HeaderLeader || name == code.HeaderServers
 		}),
 		runtime.WithMetadata(func(context.Context, *http.Request) metadata.MD { return nil }),
 		runtime.WithDisablePathLengthFallback(),
@@ -95,7 +95,7 @@ func newGateway(ctx context.Context, table *errorTable, conn *grpc.ClientConn) (
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name := range r.URL.Query() {
 		if !g.parameters[strings.TrimSuffix(name, "[]")] {
-			g.write(w, asProblem(invalid(fmt.Sprintf("There is no parameter %s; /openapi.json lists those of each call.", quote(name)))))
+			g.write(w, fault.Of(fault.Invalid("There is no parameter %s; /openapi.json lists those of each call.", quote(name))))
 			return
 		}
 	}
@@ -133,8 +133,8 @@ func (w *statusWriter) WriteHeader(code int) {
 // Unwrap lets http.ResponseController flush.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-func (g *gateway) body(p *problem) errorBody {
-	i := g.table.info(p)
+func (g *gateway) body(p *fault.Error) errorBody {
+	i := p.Info()
 	return errorBody{Code: i.GetCode(), Message: i.GetMessage(), Rev: i.GetRev(), Leader: i.GetLeader(), Oldest: i.GetOldest()}
 }
 
@@ -143,9 +143,9 @@ func (g *gateway) answerError(_ context.Context, _ *runtime.ServeMux, _ runtime.
 }
 
 // httpProblem gives errors of the gateway itself their code.
-func httpProblem(err error) *problem {
+func httpProblem(err error) *fault.Error {
 	if strings.Contains(err.Error(), "http: request body too large") {
-		return &problem{code: codeTooLarge, text: fmt.Sprintf("The body has more than %d bytes; put large content into a file and name it instead.", maxBody)}
+		return fault.New(code.TooLarge, "The body has more than %d bytes; put large content into a file and name it instead.", maxBody)
 	}
 	var st *runtime.HTTPStatusError
 	if errors.As(err, &st) {
@@ -154,35 +154,35 @@ func httpProblem(err error) *problem {
 	// The library wraps the errors of decoders, and names Go's functions in its own.
 	text := status.Convert(err).Message()
 	if _, ours, ok := strings.Cut(text, bodyMisfit); ok {
-		return asProblem(invalid(bodyMisfit + strings.TrimSuffix(ours, ".") + "."))
+		return fault.Of(fault.Invalid("%s", bodyMisfit+strings.TrimSuffix(ours, ".")+"."))
 	}
 	if _, ours, ok := strings.Cut(text, queryMisfit); ok {
-		return asProblem(invalid(queryMisfit + ours))
+		return fault.Of(fault.Invalid("%s", queryMisfit+ours))
 	}
 	if m := mismatch.FindStringSubmatch(text); m != nil {
-		return asProblem(invalid(fmt.Sprintf("%s %s does not fit; /openapi.json shows what it takes.", m[1], m[2])))
+		return fault.Of(fault.Invalid("%s %s does not fit; /openapi.json shows what it takes.", m[1], m[2]))
 	}
-	return asProblem(err)
+	return fault.Of(err)
 }
 
-func (g *gateway) write(w http.ResponseWriter, p *problem) {
+func (g *gateway) write(w http.ResponseWriter, p *fault.Error) {
 	h := w.Header()
 	h.Del("Trailer")
 	h.Del("Transfer-Encoding")
 	h.Set("Content-Type", "application/json")
-	w.WriteHeader(g.table.row(p.code).http)
+	w.WriteHeader(code.Of(p.Code).HTTP)
 	_ = json.NewEncoder(w).Encode(g.body(p)) // the reader has gone; nobody is left to tell
 }
 
-func (g *gateway) noRoute(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, code int) {
-	p := &problem{code: codeInternal}
-	switch code {
+func (g *gateway) noRoute(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, status int) {
+	p := &fault.Error{Code: code.Internal}
+	switch status {
 	case http.StatusNotFound:
-		p = asProblem(notFound(fmt.Sprintf("There is nothing at %s; /openapi.json lists the calls.", quote(r.URL.Path))))
+		p = fault.Of(fault.NotFound("There is nothing at %s; /openapi.json lists the calls.", quote(r.URL.Path)))
 	case http.StatusMethodNotAllowed:
-		p = &problem{code: codeWrongMethod, text: fmt.Sprintf("%s takes no %s; /openapi.json lists the calls.", quote(r.URL.Path), r.Method)}
+		p = fault.New(code.WrongMethod, "%s takes no %s; /openapi.json lists the calls.", quote(r.URL.Path), r.Method)
 	case http.StatusBadRequest:
-		p = asProblem(invalid("The request cannot be read; /openapi.json lists the calls."))
+		p = fault.Of(fault.Invalid("The request cannot be read; /openapi.json lists the calls."))
 	}
 	g.write(w, p)
 }
@@ -190,11 +190,11 @@ func (g *gateway) noRoute(_ context.Context, _ *runtime.ServeMux, _ runtime.Mars
 // streamError keeps the table's HTTP status for a stream that fails before its first
 // message.
 func (g *gateway) streamError(ctx context.Context, err error) *status.Status {
-	p := asProblem(err)
-	if code, ok := ctx.Value(statusKey{}).(*int); ok {
-		*code = g.table.row(p.code).http
+	p := fault.Of(err)
+	if want, ok := ctx.Value(statusKey{}).(*int); ok {
+		*want = code.Of(p.Code).HTTP
 	}
-	return status.Convert(g.table.status(p))
+	return status.Convert(p.Status())
 }
 
 // jsonForm writes JSON; the error of a stream gets the shape of all other errors.
@@ -207,7 +207,7 @@ type jsonForm struct {
 func (j *jsonForm) Marshal(v any) ([]byte, error) {
 	if chunk, ok := v.(map[string]proto.Message); ok {
 		if st, ok := chunk["error"].(*statuspb.Status); ok {
-			p := fromStatus(status.FromProto(st))
+			p := fault.FromStatus(status.FromProto(st))
 			return json.Marshal(map[string]errorBody{"error": j.g.body(p)})
 		}
 	}

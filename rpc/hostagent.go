@@ -2,10 +2,11 @@ package rpc
 
 import (
 	"context"
-	"fmt"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -116,9 +117,9 @@ func (h *hostAgent) drainSelfCmd(r *vigilv1.DrainSelfRequest) (fsm.Command, erro
 		host := st.HostByKey(r.GetKey())
 		switch {
 		case host == nil:
-			return notFound(fmt.Sprintf("Host %s is not registered; there is nothing to drain.", quote(r.GetKey())))
+			return fault.NotFound("Host %s is not registered; there is nothing to drain.", quote(r.GetKey()))
 		case host.Boot != r.GetBoot():
-			return &problem{code: noun.Superseded.String(), text: fmt.Sprintf("Host %s has registered with another boot id since.", host.Name)}
+			return fault.New(code.Superseded, "Host %s has registered with another boot id since.", host.Name)
 		}
 		cmd.Host = host.ID
 		return nil

@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +11,8 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -171,13 +172,13 @@ func firstWord(ctx context.Context, in <-chan *vigilv1.HostMessage, failed <-cha
 	case m := <-in:
 		hello := m.GetHello()
 		if hello.GetHost() == 0 || hello.GetBoot() == "" {
-			return nil, invalid("The first message of a stream must be hello with host and boot; register first.")
+			return nil, fault.Invalid("The first message of a stream must be hello with host and boot; register first.")
 		}
 		return hello, nil
 	case err := <-failed:
 		return nil, err
 	case <-limit.C:
-		return nil, invalid(fmt.Sprintf("No hello came within %s; send it as the first message.", helloMost))
+		return nil, fault.Invalid("No hello came within %s; send it as the first message.", helloMost)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-stop:
@@ -186,7 +187,7 @@ func firstWord(ctx context.Context, in <-chan *vigilv1.HostMessage, failed <-cha
 }
 
 func stopping() error {
-	return &problem{code: codeUnavailable, text: "This server is stopping; use another one."}
+	return fault.New(code.Unavailable, "This server is stopping; use another one.")
 }
 
 // recognize checks host and boot. This replica may not know a host yet that has
@@ -210,10 +211,10 @@ func (h *hostAgent) recognize(ctx context.Context, hello *vigilv1.Hello) error {
 func knows(st *fsm.View, id noun.HostID, boot string) error {
 	switch host := st.Host(id); {
 	case host == nil:
-		return notFound(fmt.Sprintf("Host %d is not registered; register again.", id))
+		return fault.NotFound("Host %d is not registered; register again.", id)
 	case host.Boot != boot:
-		return &problem{code: noun.HostInUse.String(), text: fmt.Sprintf(
-			"Host %s runs under another boot id; register again, and give a cloned machine its own id.", host.Name)}
+		return fault.New(code.HostInUse,
+			"Host %s runs under another boot id; register again, and give a cloned machine its own id.", host.Name)
 	}
 	return nil
 }
@@ -241,7 +242,7 @@ func (h *hostAgent) serve(ctx context.Context, gs grpc.BidiStreamingServer[vigil
 		case <-s.kick:
 		case <-ping.C:
 			if s.silence() > silentMost {
-				return &problem{code: codeTimeout, text: fmt.Sprintf("The host said nothing for %s; connect again.", silentMost)}
+				return fault.New(code.Timeout, "The host said nothing for %s; connect again.", silentMost)
 			}
 			n++
 			if err := gs.Send(&vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_Ping{Ping: &vigilv1.Ping{N: n}}}); err != nil {
@@ -251,7 +252,7 @@ func (h *hostAgent) serve(ctx context.Context, gs grpc.BidiStreamingServer[vigil
 			return err
 		case <-ctx.Done():
 			if gs.Context().Err() == nil {
-				return &problem{code: noun.Conflict.String(), text: "The host has opened a newer stream to this server."}
+				return fault.New(code.Conflict, "The host has opened a newer stream to this server.")
 			}
 			return ctx.Err()
 		case <-h.stop:

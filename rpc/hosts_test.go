@@ -117,7 +117,7 @@ func TestStreamRefusesWrongHosts(t *testing.T) {
 			if err := s.Send(tt.hello); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Recv(); code(err) != tt.want {
+			if _, err := s.Recv(); codeOf(err) != tt.want {
 				t.Fatalf("got %v, want %s", err, tt.want)
 			}
 		})
@@ -135,7 +135,7 @@ func TestNewerStreamReplacesTheOlder(t *testing.T) {
 		if err == nil {
 			continue
 		}
-		if code(err) != "conflict" {
+		if codeOf(err) != "conflict" {
 			t.Fatalf("older stream ended with %v, want conflict", err)
 		}
 		break
@@ -214,7 +214,7 @@ func TestLogsOfAHostThatIsAway(t *testing.T) {
 		_, err = s.Recv()
 		return err
 	}
-	if err := ask(); code(err) != "not_found" {
+	if err := ask(); codeOf(err) != "not_found" {
 		t.Fatalf("never started: %v, want not_found", err)
 	}
 	reg, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: "k1", Name: "h1", Boot: "b1", Runners: []string{"sh"}})
@@ -222,7 +222,7 @@ func TestLogsOfAHostThatIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.order(t, "demo/builder", noun.HostID(reg.GetHost()))
-	if err := ask(); code(err) != "unavailable" {
+	if err := ask(); codeOf(err) != "unavailable" {
 		t.Fatalf("host without a stream: %v, want unavailable", err)
 	}
 }

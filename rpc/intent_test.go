@@ -9,6 +9,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -61,7 +62,7 @@ func TestPausesAreShownWithWhoAndWhy(t *testing.T) {
 	if err != nil || a.GetDesired() != "stopped" || a.GetIntentBy() != "bob" || a.GetIntentWhy() != "noisy" {
 		t.Fatalf("stop of a paused agent: %v, %v", a, err)
 	}
-	if _, err := w.fleet(0).SetPause(within(t), &vigilv1.SetPauseRequest{Scope: "nowhere", Pause: new(true)}); code(err) != "not_found" {
+	if _, err := w.fleet(0).SetPause(within(t), &vigilv1.SetPauseRequest{Scope: "nowhere", Pause: new(true)}); codeOf(err) != "not_found" {
 		t.Fatalf("pause of an unknown room: %v", err)
 	}
 }
@@ -110,7 +111,7 @@ func TestWaitOfAPausedRoomIsWokenWhenItResumes(t *testing.T) {
 			t.Fatalf("scope %q: woken %d times while paused", scope, n)
 		}
 		_, err := w.work(0).Claim(within(t), &vigilv1.ClaimRequest{Speaker: me, Task: task.GetId()})
-		if p := asProblem(err); p.code != "stopped" || !strings.Contains(p.text, "ann") {
+		if p := fault.Of(err); p.Code != "stopped" || !strings.Contains(p.Text, "ann") {
 			t.Fatalf("scope %q: claim of a named task: %v, want stopped and who", scope, err)
 		}
 		w.pause(scope, false)
@@ -133,7 +134,7 @@ func TestDeletedRoomNamesWhoDeletedIt(t *testing.T) {
 	_, tasks := w.fleet(0).ListTasks(within(t), &vigilv1.ListTasksRequest{Room: "demo"})
 	_, create := w.fleet(0).CreateTask(within(t), &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "x"})
 	for what, err := range map[string]error{"room": room, "agent": agent, "agents": list, "tasks": tasks, "new task": create} {
-		if p := asProblem(err); p.code != "not_found" || !strings.Contains(p.text, "deleted by ann") {
+		if p := fault.Of(err); p.Code != "not_found" || !strings.Contains(p.Text, "deleted by ann") {
 			t.Errorf("%s: %v, want not_found and who deleted the room", what, err)
 		}
 	}
@@ -149,12 +150,12 @@ func TestUnparkUnquarantineAndBrakeAreReached(t *testing.T) {
 	if a, err := w.fleet(1).UnparkAgent(within(t), &vigilv1.UnparkAgentRequest{Agent: "demo/builder", By: "ann"}); err != nil || a.GetName() != "demo/builder" {
 		t.Fatalf("unpark: %v, %v", a, err)
 	}
-	if _, err := w.fleet(1).UnparkAgent(within(t), &vigilv1.UnparkAgentRequest{Agent: "demo/nobody"}); code(err) != "not_found" {
+	if _, err := w.fleet(1).UnparkAgent(within(t), &vigilv1.UnparkAgentRequest{Agent: "demo/nobody"}); codeOf(err) != "not_found" {
 		t.Fatalf("unpark of nobody: %v", err)
 	}
 	task := w.task(0, "demo", "builder", "x")
 	_, err := w.fleet(1).UnquarantineTask(within(t), &vigilv1.UnquarantineTaskRequest{Task: task.GetId(), By: "ann"})
-	if p := asProblem(err); p.code != "conflict" || !strings.Contains(p.text, "QUARANTINED") {
+	if p := fault.Of(err); p.Code != "conflict" || !strings.Contains(p.Text, "QUARANTINED") {
 		t.Fatalf("unquarantine of a pending task: %v", err)
 	}
 	if _, err := w.fleet(1).ReleaseBrake(within(t), &vigilv1.ReleaseBrakeRequest{By: "ann"}); err != nil {

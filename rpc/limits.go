@@ -3,11 +3,13 @@ package rpc
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"sync/atomic"
 	"time"
+
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 )
 
 // What strangers may hold of a server at once. Whoever finds no place is told so, or is cut
@@ -41,7 +43,7 @@ func (p *places) give() { p.taken.Add(-1) }
 
 // full is the error when there is no place.
 func (p *places) full(what string) error {
-	return &problem{code: codeUnavailable, text: fmt.Sprintf("This server has %d %s already, the most that it takes; end some, or ask another server.", p.most, what)}
+	return fault.New(code.Unavailable, "This server has %d %s already, the most that it takes; end some, or ask another server.", p.most, what)
 }
 
 // readDeadliner is the connection of a request (http.ResponseController).
@@ -55,7 +57,7 @@ func readBody(conn readDeadliner, body io.Reader) (io.ReadCloser, error) {
 	}
 	b, err := io.ReadAll(body)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, &problem{code: codeTimeout, text: fmt.Sprintf("The body did not arrive within %s; send it again.", bodyLimit)}
+		return nil, fault.New(code.Timeout, "The body did not arrive within %s; send it again.", bodyLimit)
 	}
 	if err != nil {
 		return nil, err

@@ -11,6 +11,8 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -19,7 +21,7 @@ func TestS13WaitChecksTheTokenBeforeItParks(t *testing.T) {
 	w.room("demo", "builder", 1)
 	me := w.join("demo/builder")
 	thief := &vigilv1.Speaker{Agent: me.GetAgent(), Incarnation: me.GetIncarnation(), Token: "of another"}
-	if _, err := w.work(1).Wait(within(t), &vigilv1.WaitRequest{Speaker: thief}); code(err) != "denied" {
+	if _, err := w.work(1).Wait(within(t), &vigilv1.WaitRequest{Speaker: thief}); codeOf(err) != "denied" {
 		t.Fatalf("with the token of another: %v, want denied", err)
 	}
 	w.parkedAt(1, 0)
@@ -90,7 +92,7 @@ func TestS13WatchesAndBackupsAreCounted(t *testing.T) {
 	if err == nil {
 		_, err = second.Recv()
 	}
-	if code(err) != "unavailable" || !strings.Contains(err.Error(), "1 watches") {
+	if codeOf(err) != "unavailable" || !strings.Contains(err.Error(), "1 watches") {
 		t.Errorf("a second watch: %v, want unavailable with the number", err)
 	}
 
@@ -106,7 +108,7 @@ func TestS13WatchesAndBackupsAreCounted(t *testing.T) {
 		}
 		return err
 	}
-	if err := save(); code(err) != "unavailable" {
+	if err := save(); codeOf(err) != "unavailable" {
 		t.Errorf("one backup too many: %v, want unavailable", err)
 	}
 	w.servers[0].saves.give()
@@ -152,7 +154,7 @@ func TestS13BodiesThatDoNotComeAreNotWaitedFor(t *testing.T) {
 			_, err := readBody(&stalled{far}, far)
 			done <- err
 		}()
-		if err := <-done; err == nil || asProblem(err).code != codeTimeout {
+		if err := <-done; err == nil || fault.Of(err).Code != code.Timeout {
 			t.Errorf("a body that does not come: %v, want timeout", err)
 		}
 		if took := time.Since(began); took != bodyLimit {

@@ -3,7 +3,6 @@ package rpc
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"google.golang.org/grpc"
@@ -11,6 +10,8 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -43,7 +44,7 @@ func (s *hostStream) request(ctx context.Context, ask func(id uint64) *vigilv1.S
 	s.mu.Lock()
 	if len(s.logs) >= logRequests {
 		s.mu.Unlock()
-		return nil, &problem{code: codeUnavailable, text: fmt.Sprintf("%d readers follow this host's output already; end one of them.", logRequests)}
+		return nil, fault.New(code.Unavailable, "%d readers follow this host's output already; end one of them.", logRequests)
 	}
 	s.next++
 	r := &logRequest{id: s.next, data: make(chan *vigilv1.LogData, logChunks)}
@@ -69,7 +70,7 @@ func (s *hostStream) send(ctx context.Context, m *vigilv1.ServerMessage) error {
 }
 
 func errStreamGone() error {
-	return &problem{code: codeUnavailable, text: "The host has left this server; ask again."}
+	return fault.New(code.Unavailable, "The host has left this server; ask again.")
 }
 
 // logData hands data to its request. A reader that is too slow loses it: the stream
@@ -130,7 +131,7 @@ func (s *hostStream) fetch(ctx context.Context, a *vigilv1.LogRequest, send func
 		select {
 		case d, ok := <-r.data:
 			if !ok {
-				return &problem{code: codeUnavailable, text: "The reader was too slow for the output and was cut off; ask again, with fewer lines."}
+				return fault.New(code.Unavailable, "The reader was too slow for the output and was cut off; ask again, with fewer lines.")
 			}
 			s.taken(r, len(d.GetData()))
 			ended = d.GetEnd() || d.GetError() != ""
@@ -140,7 +141,7 @@ func (s *hostStream) fetch(ctx context.Context, a *vigilv1.LogRequest, send func
 				}
 			}
 			if d.GetError() != "" {
-				return &problem{code: codeUnavailable, text: "The host cannot read the output: " + d.GetError()}
+				return fault.New(code.Unavailable, "%s", "The host cannot read the output: "+d.GetError())
 			}
 			if ended {
 				return nil
@@ -180,7 +181,7 @@ func (l *logRelay) whereabouts(name string) (a noun.AgentID, host noun.HostID, h
 		}
 		h := st.Host(host)
 		if h == nil {
-			err = notFound(fmt.Sprintf("Agent %s has no output on any host: it was never started by one.", name))
+			err = fault.NotFound("Agent %s has no output on any host: it was never started by one.", name)
 			return
 		}
 		hostName = h.Name
@@ -210,9 +211,9 @@ func (l *logRelay) serve(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingSer
 		return s.fetch(ctx, &vigilv1.LogRequest{Agent: uint32(agent), AgentName: r.GetAgent(),
 			Follow: r.GetFollow(), Lines: lines}, gs.Send)
 	}
-	absent := &problem{code: codeUnavailable, text: fmt.Sprintf(
-		"Host %s, which has the output, is connected to no server; look at `vigil host show %s`.", hostName, hostName)}
-	if len(metadata.ValueFromIncomingContext(ctx, mdRelayed)) > 0 {
+	absent := fault.New(code.Unavailable,
+		"Host %s, which has the output, is connected to no server; look at `vigil host show %s`.", hostName, hostName)
+	if len(metadata.ValueFromIncomingContext(ctx, code.HeaderRelayed)) > 0 {
 		return absent
 	}
 	for _, addr := range l.others() {
@@ -243,7 +244,7 @@ func (l *logRelay) ask(ctx context.Context, addr string, r *vigilv1.AgentLogsReq
 	if err != nil {
 		return false, err
 	}
-	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(ctx, mdRelayed, l.self))
+	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(ctx, code.HeaderRelayed, l.self))
 	defer cancel()
 	from, err := vigilv1.NewFleetClient(conn).AgentLogs(ctx, r)
 	if err != nil {
@@ -255,7 +256,7 @@ func (l *logRelay) ask(ctx context.Context, addr string, r *vigilv1.AgentLogsReq
 			return true, nil
 		}
 		if err != nil {
-			return answered || ctx.Err() != nil || asProblem(err).code != codeUnavailable, err
+			return answered || ctx.Err() != nil || fault.Of(err).Code != code.Unavailable, err
 		}
 		answered = true
 		if err := gs.Send(chunk); err != nil {

@@ -2,13 +2,13 @@ package rpc
 
 import (
 	"context"
-	"fmt"
 	"iter"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -23,7 +23,7 @@ type mailbox struct {
 // SendMail sends a mail to an agent, a role or a room.
 func (m *mailbox) SendMail(ctx context.Context, r *vigilv1.SendMailRequest) (*vigilv1.SendMailResponse, error) {
 	return write(ctx, m.core, r, sendMailCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.SendMailResponse {
-		resp := &vigilv1.SendMailResponse{Note: sentence(out.Detail)}
+		resp := &vigilv1.SendMailResponse{Note: fault.Sentence(out.Detail)}
 		for i := range out.Count {
 			resp.Mails = append(resp.Mails, uint64(out.Mail)+uint64(i))
 			if first := st.Mail(out.Mail + noun.MailID(i)); first != nil && resp.GetThread() == 0 {
@@ -77,7 +77,7 @@ func (m *mailbox) AckMail(ctx context.Context, r *vigilv1.AckMailRequest) (*vigi
 // GetMail shows one mail with its body.
 func (m *mailbox) GetMail(_ context.Context, r *vigilv1.GetMailRequest) (*vigilv1.Mail, error) {
 	if r.GetMail() == 0 {
-		return nil, invalid("mail is missing; give the number that `vigil mail inbox` shows.")
+		return nil, fault.Invalid("mail is missing; give the number that `vigil mail inbox` shows.")
 	}
 	out := read(m.core, func(st *fsm.View) *vigilv1.Mail {
 		if x := st.Mail(noun.MailID(r.GetMail())); x != nil {
@@ -86,7 +86,7 @@ func (m *mailbox) GetMail(_ context.Context, r *vigilv1.GetMailRequest) (*vigilv
 		return nil
 	})
 	if out == nil {
-		return nil, notFound(fmt.Sprintf("Mail %d does not exist, or it was closed so long ago that it was removed; `vigil mail inbox` shows what is there.", r.GetMail()))
+		return nil, fault.NotFound("Mail %d does not exist, or it was closed so long ago that it was removed; `vigil mail inbox` shows what is there.", r.GetMail())
 	}
 	return out, nil
 }

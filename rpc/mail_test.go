@@ -116,10 +116,10 @@ func TestMailIsRefusedWithAReason(t *testing.T) {
 		t.Errorf("a mail that is not there: %d %v", status, got)
 	}
 	me := w.join("demo/builder")
-	if _, err := w.mail(0).ReadMail(within(t), &vigilv1.ReadMailRequest{Speaker: me, Max: 101}); code(err) != "invalid" {
+	if _, err := w.mail(0).ReadMail(within(t), &vigilv1.ReadMailRequest{Speaker: me, Max: 101}); codeOf(err) != "invalid" {
 		t.Errorf("too many at once: %v", err)
 	}
-	if _, err := w.mail(0).AckMail(within(t), &vigilv1.AckMailRequest{Speaker: me, Mail: 77777}); code(err) != "not_found" {
+	if _, err := w.mail(0).AckMail(within(t), &vigilv1.AckMailRequest{Speaker: me, Mail: 77777}); codeOf(err) != "not_found" {
 		t.Errorf("acknowledged what is not there: %v", err)
 	}
 	got, err := w.mail(0).ReadMail(within(t), &vigilv1.ReadMailRequest{Speaker: me, Max: 3})
@@ -163,7 +163,7 @@ func TestWaitMailIsWoken(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.join("demo/builder")
-	if got := <-second; code(got.err) != "superseded" {
+	if got := <-second; codeOf(got.err) != "superseded" {
 		t.Errorf("the wait of a life that is over ended with %+v", got)
 	}
 	r, err := w.mail(1).WaitMail(within(t), &vigilv1.WaitMailRequest{Speaker: w.rejoin("demo/builder", me), MaxWait: durationpb.New(time.Millisecond)})
@@ -171,7 +171,7 @@ func TestWaitMailIsWoken(t *testing.T) {
 		t.Errorf("the next life has %v unread, %v: nobody has acknowledged it", r, err)
 	}
 	for name, sp := range map[string]*vigilv1.Speaker{"superseded": me, "not_found": {Agent: "demo/nobody", Incarnation: 1}} {
-		if _, err := w.mail(1).WaitMail(within(t), &vigilv1.WaitMailRequest{Speaker: sp}); code(err) != name {
+		if _, err := w.mail(1).WaitMail(within(t), &vigilv1.WaitMailRequest{Speaker: sp}); codeOf(err) != name {
 			t.Errorf("%v: %v, want %s", sp, err, name)
 		}
 	}
@@ -275,7 +275,7 @@ func TestI68AcknowledgedMailIsNotGivenAgain(t *testing.T) {
 		t.Errorf("the next life got %v", got)
 	}
 	for _, id := range []uint64{1, 2} {
-		if _, err := w.mail(1).AckMail(within(t), &vigilv1.AckMailRequest{Speaker: me, Mail: id}); code(err) != "superseded" {
+		if _, err := w.mail(1).AckMail(within(t), &vigilv1.AckMailRequest{Speaker: me, Mail: id}); codeOf(err) != "superseded" {
 			t.Errorf("mail %d was acknowledged by the life before: %v", id, err)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -114,7 +116,7 @@ func (m *mailbox) park(ctx context.Context, sp *fsm.Speaker, woken <-chan struct
 		n, no := m.unread(sp)
 		switch {
 		case no.Code != noun.OK:
-			return nil, refusal(&no)
+			return nil, fault.Refusal(&no)
 		case n > 0 || time.Until(end) <= 0:
 			return &vigilv1.WaitMailResponse{Unread: uint32(n)}, nil
 		}
@@ -126,7 +128,7 @@ func (m *mailbox) park(ctx context.Context, sp *fsm.Speaker, woken <-chan struct
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-m.stop:
-			return nil, &problem{code: codeUnavailable, text: "This server is stopping; wait on another one."}
+			return nil, fault.New(code.Unavailable, "This server is stopping; wait on another one.")
 		}
 	}
 }

@@ -3,11 +3,12 @@ package rpc
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"sync"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -77,9 +78,9 @@ func (f *fleet) nudge(ctx context.Context, r *vigilv1.NudgeAgentRequest, n *nudg
 
 // doubt is the error when a host may have typed something, or not. It is no error that
 // callers repeat by themselves.
-func doubt(why string) *problem {
-	return &problem{code: noun.Conflict.String(), text: fmt.Sprintf(
-		"The text may have been typed or not: %s. Look at the terminal with `vigil agent screen` before you type it again.", why)}
+func doubt(why string) *fault.Error {
+	return fault.New(code.Conflict,
+		"The text may have been typed or not: %s. Look at the terminal with `vigil agent screen` before you type it again.", why)
 }
 
 // nudgeKey is the write id of a nudge.
@@ -137,7 +138,7 @@ func (l *nudges) begin(key nudgeKey) (n *nudge, mine bool) {
 func (l *nudges) end(key nudgeKey, n *nudge, g *vigilv1.Agent, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n.agent, n.err, n.final = g, err, n.noted && (err == nil || asProblem(err).code == noun.Conflict.String())
+	n.agent, n.err, n.final = g, err, n.noted && (err == nil || fault.Of(err).Code == code.Conflict)
 	close(n.done)
 	switch {
 	case !n.noted:

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -73,7 +74,7 @@ func TestF06ARepeatedNudgeIsTypedOnce(t *testing.T) {
 	}()
 	r := <-typed
 	leave()
-	if err := <-first; code(err) != codeCanceled {
+	if err := <-first; codeOf(err) != code.Canceled {
 		t.Fatalf("who went away got %v", err)
 	}
 	repeat := make(chan error, 1)
@@ -97,10 +98,10 @@ func TestF06ARepeatedNudgeIsTypedOnce(t *testing.T) {
 		complaint <- err
 	}()
 	h.answer(t, <-typed, "the agent is frozen")
-	if err := <-complaint; code(err) != noun.Conflict.String() || !strings.Contains(err.Error(), "frozen") {
+	if err := <-complaint; codeOf(err) != noun.Conflict.String() || !strings.Contains(err.Error(), "frozen") {
 		t.Fatalf("a complaint became %v", err)
 	}
-	if _, err := w.fleet(2).NudgeAgent(within(t), nudgeNo(session, 2)); code(err) != noun.Conflict.String() || !strings.Contains(err.Error(), "frozen") {
+	if _, err := w.fleet(2).NudgeAgent(within(t), nudgeNo(session, 2)); codeOf(err) != noun.Conflict.String() || !strings.Contains(err.Error(), "frozen") {
 		t.Errorf("its repeat became %v", err)
 	}
 	if n := len(typed); n > 0 {
@@ -126,7 +127,7 @@ func TestF06ANudgeIsNotTypedAgainByTheNextLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.elect(w.nodes[2])
-	if _, err := w.fleet(1).NudgeAgent(within(t), nudgeNo(session, 1)); code(err) != noun.Conflict.String() || !strings.Contains(err.Error(), "may have been typed") {
+	if _, err := w.fleet(1).NudgeAgent(within(t), nudgeNo(session, 1)); codeOf(err) != noun.Conflict.String() || !strings.Contains(err.Error(), "may have been typed") {
 		t.Errorf("the next leader answered %v", err)
 	}
 	if n := len(typed); n > 0 {
@@ -148,7 +149,7 @@ func TestF06ANudgeIsTypedWhenItsHostComesLate(t *testing.T) {
 	if err := h.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-first; code(err) != noun.Conflict.String() || !strings.Contains(err.Error(), "may have been typed") {
+	if err := <-first; codeOf(err) != noun.Conflict.String() || !strings.Contains(err.Error(), "may have been typed") {
 		t.Fatalf("a host that left before it answered became %v", err)
 	}
 
@@ -163,7 +164,7 @@ func TestF06ANudgeIsTypedWhenItsHostComesLate(t *testing.T) {
 	h = w.stream(t, within(t), 2, uint32(host))
 	typed = h.typed()
 	eventually(t, "the stream", func() bool { _, ok := w.servers[2].StreamSilence(host); return ok })
-	if _, err := w.fleet(1).NudgeAgent(within(t), nudgeNo(session, 1)); code(err) != noun.Conflict.String() {
+	if _, err := w.fleet(1).NudgeAgent(within(t), nudgeNo(session, 1)); codeOf(err) != noun.Conflict.String() {
 		t.Errorf("the repeat got %v", err)
 	}
 	go func() {

@@ -9,7 +9,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/peer"
 
-	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 )
 
 // observer is the outermost interceptor: it counts, writes the access line, turns
@@ -42,7 +43,7 @@ func (o *observer) stream(srv any, s grpc.ServerStream, info *grpc.StreamServerI
 	if err := o.sound(); err != nil {
 		return err
 	}
-	if !hanging(info.FullMethod) {
+	if code.NatureOf(info.FullMethod) != code.Watch {
 		return h(srv, s)
 	}
 	return o.alone.guard(s.Context(), func(ctx context.Context) error { return h(srv, &hangingStream{s, ctx}) })
@@ -58,38 +59,38 @@ func (s *hangingStream) Context() context.Context { return s.ctx }
 
 func (o *observer) panicked(full string, v any) error {
 	o.log.Error("handler panicked", "method", full, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-	return &problem{code: codeInternal}
+	return &fault.Error{Code: code.Internal}
 }
 
 // done counts and logs one answer and gives its error the form of the wire. Lines
 // hold no text of tasks and no token: method, code and time are all there is.
 func (o *observer) done(ctx context.Context, full string, began time.Time, err error) error {
-	code := noun.OK.String()
-	var p *problem
+	name := code.OK
+	var p *fault.Error
 	if err != nil {
-		p = asProblem(err)
-		code = p.code
+		p = fault.Of(err)
+		name = p.Code
 	}
 	took := time.Since(began)
 	m := o.methods[full]
 	if m != nil {
-		m.stats.count(code, took.Seconds())
+		m.stats.count(name, took.Seconds())
 	}
 	if o.log.IsDebug() {
 		from := ""
 		if pr, ok := peer.FromContext(ctx); ok {
 			from = pr.Addr.String()
 		}
-		o.log.Debug("call", "method", full, "code", code, "took", took, "from", from)
+		o.log.Debug("call", "method", full, "code", name, "took", took, "from", from)
 	}
 	if p == nil {
 		return nil
 	}
-	if p.code == codeInternal {
-		o.log.Warn("call failed", "method", full, "error", p.text)
+	if p.Code == code.Internal {
+		o.log.Warn("call failed", "method", full, "error", p.Text)
 	}
-	if p.leader == "" && (p.code == codeNotLeader || p.code == codeNoLeader) {
-		p = &problem{code: p.code, text: p.text, leader: o.reader.Leader().APIAddr}
+	if p.Leader == "" && (p.Code == code.NotLeader || p.Code == code.NoLeader) {
+		p = &fault.Error{Code: p.Code, Text: p.Text, Leader: o.reader.Leader().APIAddr}
 	}
-	return o.table.status(p)
+	return p.Status()
 }

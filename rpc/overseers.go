@@ -3,13 +3,14 @@ package rpc
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -61,7 +62,7 @@ func (o *overseers) GetOverseer(_ context.Context, r *vigilv1.GetOverseerRequest
 			err = noAgent(st, r.GetAgent())
 			return nil
 		case st.Overseer(a) == nil:
-			err = &problem{code: noun.Conflict.String(), text: fmt.Sprintf("%s is no overseer; its role needs `overseer:` in the room file.", a.Name)}
+			err = fault.New(code.Conflict, "%s is no overseer; its role needs `overseer:` in the room file.", a.Name)
 			return nil
 		}
 		return convertOverseer(st, a)

@@ -1,13 +1,15 @@
 package rpc
 
 import (
-	"fmt"
 	"mime"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
+
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 )
 
 // pages keeps web pages of others from speaking to this server through the browser of somebody who can
@@ -17,10 +19,10 @@ import (
 type pages struct {
 	hosts []string // names under which this server is asked, lower case
 	cross *http.CrossOriginProtection
-	deny  func(http.ResponseWriter, *problem)
+	deny  func(http.ResponseWriter, *fault.Error)
 }
 
-func newPages(hosts []string, deny func(http.ResponseWriter, *problem)) *pages {
+func newPages(hosts []string, deny func(http.ResponseWriter, *fault.Error)) *pages {
 	p := &pages{cross: http.NewCrossOriginProtection(), deny: deny}
 	for _, h := range hosts {
 		p.hosts = append(p.hosts, strings.ToLower(h))
@@ -44,22 +46,22 @@ func (p *pages) guard(next http.Handler) http.Handler {
 	})
 }
 
-func (p *pages) check(r *http.Request) *problem {
+func (p *pages) check(r *http.Request) *fault.Error {
 	if !p.knows(r.Host) {
-		return &problem{code: codeWrongOrigin, text: fmt.Sprintf(
-			"This server does not answer as %s: ask it by its IP address or the name in its api_addr, or list the name under http_hosts in its configuration.", quote(r.Host))}
+		return fault.New(code.WrongOrigin,
+			"This server does not answer as %s: ask it by its IP address or the name in its api_addr, or list the name under http_hosts in its configuration.", quote(r.Host))
 	}
 	site := r.Header.Get("Sec-Fetch-Site")
 	opened := r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" // a link that a person followed
 	if (site == "cross-site" || site == "same-site") && !opened || p.cross.Check(r) != nil {
-		return &problem{code: codeWrongOrigin, text: "A web page of another site sent this (Origin " + quote(r.Header.Get("Origin")) + "); nothing was done."}
+		return fault.New(code.WrongOrigin, "%s", "A web page of another site sent this (Origin "+quote(r.Header.Get("Origin"))+"); nothing was done.")
 	}
 	if r.ContentLength == 0 {
 		return nil
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return &problem{code: codeWrongType, text: fmt.Sprintf(
-			"The body is declared as %s. Send JSON, and say so: Content-Type: application/json (curl: --json instead of -d).", quote(r.Header.Get("Content-Type")))}
+		return fault.New(code.WrongType,
+			"The body is declared as %s. Send JSON, and say so: Content-Type: application/json (curl: --json instead of -d).", quote(r.Header.Get("Content-Type")))
 	}
 	return nil
 }

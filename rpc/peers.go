@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
+	"vigil/rpc/fault"
 	"vigil/rpc/link"
 )
 
@@ -146,7 +147,7 @@ func (p peerLink) NewStream(ctx context.Context, desc *grpc.StreamDesc, method s
 // heard notes an answer as a sign of life, and says which link died of silence.
 func (p peerLink) heard(ctx context.Context, err error) error {
 	switch {
-	case err == nil || err == io.EOF || hasInfo(err):
+	case err == nil || err == io.EOF || fault.Ours(err):
 		p.link.Hear()
 	case ctx.Err() == nil && p.link.Closed():
 		return &silent{addr: p.link.Addr}

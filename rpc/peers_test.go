@@ -29,14 +29,14 @@ func TestN28NoCallHangsOnADeadLinkToTheLeader(t *testing.T) {
 			began := time.Now()
 			_, err := w.fleet(1).CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "x",
 				Id: &vigilv1.WriteId{Session: session.GetSession(), Seq: 1}})
-			return code(err), time.Since(began)
+			return codeOf(err), time.Since(began)
 		}
 		list := func() (string, time.Duration) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			began := time.Now()
 			_, err := w.fleet(1).ListTasks(ctx, &vigilv1.ListTasksRequest{})
-			return code(err), time.Since(began)
+			return codeOf(err), time.Since(began)
 		}
 		for _, call := range []func() (string, time.Duration){create, list} {
 			warm, _ := call()

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -122,7 +123,7 @@ func TestPlansThroughEveryDoor(t *testing.T) {
 		"expect is -1h0m0s":                      {Expect: durationpb.New(-time.Hour)},
 	} {
 		r.Speaker, r.Task, r.Attempt = me, 1, 1
-		if _, err := progressTaskCmd(r); err == nil || asProblem(err).code != "invalid" || !strings.Contains(asProblem(err).text, says) {
+		if _, err := progressTaskCmd(r); err == nil || fault.Of(err).Code != "invalid" || !strings.Contains(fault.Of(err).Text, says) {
 			t.Errorf("%v is answered %v, want %q", r, err, says)
 		}
 	}
@@ -140,10 +141,10 @@ func TestSeed002Table1_4_1ErrorCodes(t *testing.T) {
 		_, err := w.mail(0).SendMail(ctx, &vigilv1.SendMailRequest{From: "ecos", To: to, Subject: "Task assignment", Queue: &no, Id: id})
 		return err
 	}
-	if err := send(within(t), "libs/nobody", nil); code(err) != "agent_not_found" {
+	if err := send(within(t), "libs/nobody", nil); codeOf(err) != "agent_not_found" {
 		t.Errorf("a wrong name: %v", err)
 	}
-	if err := send(within(t), "libs/svgbbox", nil); code(err) != "agent_offline" {
+	if err := send(within(t), "libs/svgbbox", nil); codeOf(err) != "agent_offline" {
 		t.Errorf("an agent that is off: %v", err)
 	}
 	w.join("libs/svgbbox")
@@ -157,7 +158,7 @@ func TestSeed002Table1_4_1ErrorCodes(t *testing.T) {
 	err = send(short, "libs/svgbbox", id)
 	cancel()
 	w.mu.Unlock()
-	if code(err) != "timeout" {
+	if codeOf(err) != "timeout" {
 		t.Errorf("a server that does not answer: %v", err)
 	}
 	if err := send(within(t), "libs/svgbbox", id); err != nil { // it may have been done: the same write id

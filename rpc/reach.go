@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"vigil/fsm"
-	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/code"
 )
 
 // Rhythm in which servers try each other's APIs.
@@ -45,7 +45,7 @@ func (r *reach) hear() { r.heard.Store(max(1, int64(time.Since(r.born)))) }
 
 // hearCall notes a call that this process does not send to itself.
 func (r *reach) hearCall(ctx context.Context, full string) {
-	if isForwarded(ctx) || full == vigilv1.Work_Beat_FullMethodName {
+	if isForwarded(ctx) || code.NatureOf(full) == code.Beat {
 		r.hear()
 	}
 }
@@ -107,7 +107,7 @@ func (r *reach) try(ctx context.Context, addr string) bool {
 	if err != nil {
 		return false
 	}
-	ask, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(ctx, mdForwarded, r.self), reachLimit)
+	ask, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(ctx, code.HeaderForwarded, r.self), reachLimit)
 	defer cancel()
 	answers := conn.link.Ask(ask)
 	if !answers && ctx.Err() == nil && conn.link.Usable() {

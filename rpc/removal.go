@@ -7,6 +7,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -46,7 +47,7 @@ func (c *clusterService) awaitFollowers(ctx context.Context, without string) err
 		}
 		select {
 		case <-ctx.Done():
-			return asProblem(ctx.Err())
+			return fault.Of(ctx.Err())
 		case <-limit.C:
 			return nil
 		case <-tick.C:

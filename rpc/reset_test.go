@@ -87,7 +87,7 @@ func TestF09WaitersOfARoleThatIsGoneLookAnew(t *testing.T) {
 	}
 	w.room("demo", "builder", 1)
 	w.install(1)
-	if r := <-got; code(r.err) != "superseded" {
+	if r := <-got; codeOf(r.err) != "superseded" {
 		t.Errorf("wait: %v, %v, want superseded", r.resp, r.err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -45,7 +46,7 @@ func (f *fleet) dryApply(r *vigilv1.ApplyRoomRequest) (*vigilv1.Room, error) {
 		return answer
 	})
 	if out.Code != noun.OK {
-		return nil, refusal(&out)
+		return nil, fault.Refusal(&out)
 	}
 	return room, nil
 }
@@ -66,7 +67,7 @@ func (f *fleet) dryDelete(r *vigilv1.DeleteRoomRequest) (*vigilv1.DeleteRoomResp
 		return &vigilv1.DeleteRoomResponse{Pending: true, Plan: convertRoomPlan(st, &plan)}
 	})
 	if out.Code != noun.OK {
-		return nil, refusal(&out)
+		return nil, fault.Refusal(&out)
 	}
 	return answer, nil
 }

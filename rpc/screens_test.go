@@ -47,7 +47,7 @@ func TestScreensAndTerminalsAreShown(t *testing.T) {
 	if g := agent(); g.GetScreen().GetPrompt() != "permission" || g.GetVerdict().GetKind() != "needs_input" || !strings.Contains(g.GetVerdict().String(), "permission prompt") {
 		t.Errorf("agent %v", g)
 	}
-	if _, err := w.host(0).ReportScreen(within(t), &vigilv1.ReportScreenRequest{Host: host + 1, Agent: a.GetId(), Incarnation: a.GetIncarnationRaw(), Prompt: "none"}); code(err) != "superseded" {
+	if _, err := w.host(0).ReportScreen(within(t), &vigilv1.ReportScreenRequest{Host: host + 1, Agent: a.GetId(), Incarnation: a.GetIncarnationRaw(), Prompt: "none"}); codeOf(err) != "superseded" {
 		t.Errorf("another host was believed: %v", err)
 	}
 	say("none", false)

@@ -57,8 +57,7 @@ func Open(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, log: cfg.Log, stop: make(chan struct{}), saves: places{most: maxSaves}, split: newSplitter(cfg.Listener, maxConns, maxHTTPConns),
 		inner: bufconn.Listen(1 << 16)}
-	table := newErrorTable()
-	s.core = &core{self: cfg.ServerID, writer: cfg.Writer, reader: cfg.Reader, table: table,
+	s.core = &core{self: cfg.ServerID, writer: cfg.Writer, reader: cfg.Reader,
 		peers: &peers{dial: cfg.Dial}, log: cfg.Log, health: cfg.Health, watchdog: cfg.Watchdog, stop: s.stop}
 	base, endBase := context.WithCancel(context.Background())
 	s.endBase = endBase
@@ -80,7 +79,7 @@ func Open(cfg Config) (*Server, error) {
 	fwd := &forwarder{core: s.core, stints: s.stints, methods: methods, gate: s.gate, sent: m.forwarded}
 	s.grpc = newGRPC(&observer{s.core, methods}, fwd)
 	s.services(fwd)
-	if err := s.openGateway(base, table); err != nil {
+	if err := s.openGateway(base); err != nil {
 		endBase()
 		return nil, fmt.Errorf("open rpc: %w", err)
 	}
@@ -132,7 +131,7 @@ func (s *Server) services(fwd *forwarder) {
 }
 
 // openGateway connects the HTTP side to the gRPC side inside this process.
-func (s *Server) openGateway(ctx context.Context, table *errorTable) error {
+func (s *Server) openGateway(ctx context.Context) error {
 	conn, err := grpc.NewClient("passthrough:///self",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return s.inner.DialContext(ctx) }),
@@ -141,7 +140,7 @@ func (s *Server) openGateway(ctx context.Context, table *errorTable) error {
 	if err != nil {
 		return fmt.Errorf("connect gateway: %w", err)
 	}
-	g, err := newGateway(ctx, table, conn)
+	g, err := newGateway(ctx, conn)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -31,7 +33,8 @@ func TestImports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	allowed := []string{"vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/link", "google.golang.org/grpc", "google.golang.org/protobuf",
+	allowed := []string{"vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/link", "vigil/rpc/code", "vigil/rpc/fault",
+		"google.golang.org/grpc", "google.golang.org/protobuf",
 		"google.golang.org/genproto", "github.com/grpc-ecosystem/grpc-gateway", "github.com/hashicorp/go-hclog",
 		"github.com/prometheus/client_golang", "golang.org/x/sync"}
 	for _, f := range files {
@@ -107,12 +110,12 @@ func TestNothingIsAliveAfterRun(t *testing.T) {
 	if took := time.Since(began); took > 8*time.Second {
 		t.Errorf("stopping took %s; calls in flight were not let go", took)
 	}
-	if r := <-got; code(r.err) != "unavailable" {
+	if r := <-got; codeOf(r.err) != "unavailable" {
 		t.Errorf("parked wait ended with %v, want unavailable", r.err)
 	}
 	for {
 		if _, err := watch.Recv(); err != nil {
-			if code(err) != "unavailable" {
+			if codeOf(err) != "unavailable" {
 				t.Errorf("watch ended with %v, want unavailable", err)
 			}
 			break
@@ -162,7 +165,7 @@ func TestSnapshotsThroughAnyServer(t *testing.T) {
 	if _, err := w.fleet(0).GetTask(within(t), &vigilv1.GetTaskRequest{Task: task.GetId(), Stale: true}); err != nil {
 		t.Errorf("task of the backup: %v", err)
 	}
-	if _, err := w.fleet(0).GetTask(within(t), &vigilv1.GetTaskRequest{Task: later.GetId(), Stale: true}); code(err) != "not_found" {
+	if _, err := w.fleet(0).GetTask(within(t), &vigilv1.GetTaskRequest{Task: later.GetId(), Stale: true}); codeOf(err) != "not_found" {
 		t.Errorf("task behind the backup: %v, want not_found", err)
 	}
 }
@@ -170,10 +173,10 @@ func TestSnapshotsThroughAnyServer(t *testing.T) {
 func TestMembershipWithoutMembers(t *testing.T) {
 	w := start(t, 1)
 	_, err := w.cluster(0).AddServer(within(t), &vigilv1.AddServerRequest{Id: "s2", RaftAddr: "h:1"})
-	if code(err) != "unimplemented" {
+	if codeOf(err) != "unimplemented" {
 		t.Fatalf("got %v, want unimplemented", err)
 	}
-	if _, err := w.cluster(0).AddServer(within(t), &vigilv1.AddServerRequest{Id: "s2"}); code(err) != "invalid" {
+	if _, err := w.cluster(0).AddServer(within(t), &vigilv1.AddServerRequest{Id: "s2"}); codeOf(err) != "invalid" {
 		t.Fatalf("got %v, want invalid", err)
 	}
 }
@@ -245,17 +248,17 @@ func TestLogHoldsNoTextAndNoToken(t *testing.T) {
 }
 
 func TestPanicsBecomeInternalErrors(t *testing.T) {
-	o := &observer{core: &core{log: hclog.NewNullLogger(), table: newErrorTable()}}
+	o := &observer{core: &core{log: hclog.NewNullLogger()}}
 	_, err := o.unary(context.Background(), nil, &grpc.UnaryServerInfo{FullMethod: "/x"}, func(context.Context, any) (any, error) {
 		panic("broken")
 	})
-	if code(err) != "internal" {
+	if codeOf(err) != "internal" {
 		t.Fatalf("got %v, want internal", err)
 	}
 }
 
 func TestRefusalsWithACodeKeepIt(t *testing.T) {
-	if p := asProblem(coded{}); p.code != noun.Conflict.String() || p.text != "Two at once." {
+	if p := fault.Of(coded{}); p.Code != code.Conflict || p.Text != "Two at once." {
 		t.Fatalf("got %+v", p)
 	}
 }

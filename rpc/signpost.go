@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"vigil/fsm"
+	"vigil/rpc/code"
 )
 
 // signpost is the header of every answer: it tells clients where the servers are, so that
@@ -51,10 +52,10 @@ func (p *signpost) header(leader string) metadata.MD {
 	}
 	next := &signs{leader: leader, servers: servers, header: metadata.MD{}}
 	if leader != "" {
-		next.header.Set(mdLeader, leader)
+		next.header.Set(code.HeaderLeader, leader)
 	}
 	if servers != nil && *servers != "" {
-		next.header.Set(mdServers, *servers)
+		next.header.Set(code.HeaderServers, *servers)
 	}
 	p.last.Store(next)
 	return next.header

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"vigil/fsm"
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -21,7 +23,7 @@ const chunkSize = 64 << 10
 // own replica, once that has all that was committed before the call.
 func (c *clusterService) SaveSnapshot(_ *vigilv1.SaveSnapshotRequest, s grpc.ServerStreamingServer[vigilv1.SnapshotChunk]) error {
 	if c.backups == nil {
-		return &problem{code: codeUnimplemented, text: "This server makes no backups."}
+		return fault.New(code.Unimplemented, "This server makes no backups.")
 	}
 	if !c.saves.take() {
 		return c.saves.full("backups under way")
@@ -80,13 +82,13 @@ func (f *forwarder) catchUp(ctx context.Context) (*vigilv1.StatusResponse, error
 // hands the stream on to the leader.
 func (c *clusterService) RestoreSnapshot(s grpc.ClientStreamingServer[vigilv1.SnapshotChunk, vigilv1.RestoreSnapshotResponse]) error {
 	if c.backups == nil {
-		return &problem{code: codeUnimplemented, text: "This server restores no backups."}
+		return fault.New(code.Unimplemented, "This server restores no backups.")
 	}
 	st := c.fwd.stints.current()
 	switch {
 	case st.leader.Self:
 	case st.leader.APIAddr == "":
-		return &problem{code: codeNoLeader}
+		return &fault.Error{Code: code.NoLeader}
 	case isForwarded(s.Context()):
 		return c.fwd.elsewhere(st)
 	default:
@@ -124,7 +126,7 @@ func (c *clusterService) handOn(s grpc.ClientStreamingServer[vigilv1.SnapshotChu
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(s.Context(), mdForwarded, c.self))
+	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(s.Context(), code.HeaderForwarded, c.self))
 	defer cancel()
 	to, err := vigilv1.NewClusterClient(conn).RestoreSnapshot(ctx)
 	if err != nil {

@@ -9,16 +9,6 @@ import (
 	"vigil/fsm/noun"
 )
 
-// Names of the metadata between servers and to clients.
-const (
-	mdForwarded = "vigil-forwarded" // the id of the server that forwarded a call
-	mdRepeat    = "vigil-repeat"    // set when a call may have been made before
-	mdSaid      = "vigil-said"      // for how many milliseconds a call is under way
-	mdRelayed   = "vigil-relayed"   // set when a server asks its peers for a host's output
-	mdLeader    = "vigil-leader"    // API address of the leader
-	mdServers   = "vigil-servers"   // API addresses of all servers, separated by commas
-)
-
 // lateAnswers is how long a call to a former leader may still bring its answer. A
 // leader that was cut off never answers; its successor is known long before the
 // connection breaks.

@@ -2,12 +2,12 @@ package rpc
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -74,15 +74,15 @@ func (f *fleet) GetTask(_ context.Context, r *vigilv1.GetTaskRequest) (*vigilv1.
 }
 
 func noTask(id uint64) error {
-	return notFound(fmt.Sprintf("Task %d does not exist, or it ended so long ago that it was removed; `vigil task list` shows what is there.", id))
+	return fault.NotFound("Task %d does not exist, or it ended so long ago that it was removed; `vigil task list` shows what is there.", id)
 }
 
 // noRoom says that there is no such room, or who has deleted it (law L9).
 func noRoom(st *fsm.View, name string) error {
 	if t := st.Tombstone(name); t != nil {
-		return notFound(fmt.Sprintf("Room %s was deleted%s; `vigil apply -f` makes it anew.", quote(name), deletedBy(t)))
+		return fault.NotFound("Room %s was deleted%s; `vigil apply -f` makes it anew.", quote(name), deletedBy(t))
 	}
-	return notFound(fmt.Sprintf("Room %s does not exist; `vigil room list` shows the rooms, `vigil apply -f` creates one.", quote(name)))
+	return fault.NotFound("Room %s does not exist; `vigil room list` shows the rooms, `vigil apply -f` creates one.", quote(name))
 }
 
 func deletedBy(t *noun.Tombstone) string {

@@ -13,6 +13,8 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -39,8 +41,8 @@ func (f *fleet) LookAtAgent(ctx context.Context, r *vigilv1.LookAtAgentRequest) 
 
 // AtTerminal is asked by a server whose host is connected here.
 func (f *fleet) AtTerminal(ctx context.Context, r *vigilv1.AtTerminalRequest) (*vigilv1.Screen, error) {
-	if len(metadata.ValueFromIncomingContext(ctx, mdRelayed)) == 0 {
-		return nil, invalid("AtTerminal is for servers among themselves; ask for LookAtAgent or NudgeAgent.")
+	if len(metadata.ValueFromIncomingContext(ctx, code.HeaderRelayed)) == 0 {
+		return nil, fault.Invalid("AtTerminal is for servers among themselves; ask for LookAtAgent or NudgeAgent.")
 	}
 	var c checks
 	if c.typed("text", r.GetText()); c.err != nil {
@@ -48,7 +50,7 @@ func (f *fleet) AtTerminal(ctx context.Context, r *vigilv1.AtTerminalRequest) (*
 	}
 	s := f.logs.hosts.find(noun.HostID(r.GetHost()))
 	if s == nil {
-		return nil, &problem{code: codeUnavailable, text: "The host is connected to another server."}
+		return nil, fault.New(code.Unavailable, "The host is connected to another server.")
 	}
 	return s.atTerminal(ctx, r)
 }
@@ -78,8 +80,8 @@ func (s *Server) Prod(ctx context.Context, agent string, inc noun.Incarnation, r
 		return fmt.Errorf("incarnation %s of %s has ended", inc, agent)
 	}
 	if _, err = s.relay.atHost(ctx, host, ask); err != nil {
-		p := asProblem(err) // for people, whichever server has said it
-		return errors.New(cmp.Or(p.text, p.code))
+		p := fault.Of(err) // for people, whichever server has said it
+		return errors.New(cmp.Or(p.Text, p.Code))
 	}
 	return nil
 }
@@ -116,7 +118,7 @@ func (l *logRelay) life(name string, ask *vigilv1.AtTerminalRequest) (hostName s
 		}
 		h := st.Host(a.Host)
 		if a.Proc != noun.ProcRunning || h == nil {
-			err = &problem{code: noun.Conflict.String(), text: fmt.Sprintf("%s does not run on any host; `vigil agent explain %s` says why.", name, name)}
+			err = fault.New(code.Conflict, "%s does not run on any host; `vigil agent explain %s` says why.", name, name)
 			return
 		}
 		hostName, ask.Host, ask.Agent, ask.Incarnation = h.Name, uint32(h.ID), uint32(a.ID), uint64(a.Inc)
@@ -134,19 +136,19 @@ func (l *logRelay) atHost(ctx context.Context, hostName string, ask *vigilv1.AtT
 			continue
 		}
 		var to peer.Peer
-		screen, err := vigilv1.NewFleetClient(conn).AtTerminal(metadata.AppendToOutgoingContext(ctx, mdRelayed, l.self), ask, grpc.Peer(&to))
+		screen, err := vigilv1.NewFleetClient(conn).AtTerminal(metadata.AppendToOutgoingContext(ctx, code.HeaderRelayed, l.self), ask, grpc.Peer(&to))
 		if err == nil {
 			return screen, nil
 		}
-		switch p := asProblem(err); {
-		case !hasInfo(err) && to.Addr != nil && !ask.GetLook() && p.code != codeUnimplemented:
+		switch p := fault.Of(err); {
+		case !fault.Ours(err) && to.Addr != nil && !ask.GetLook() && p.Code != code.Unimplemented:
 			return nil, doubt("the server that the host is connected to was lost")
-		case p.code != codeUnavailable && p.code != codeUnimplemented || ctx.Err() != nil:
+		case p.Code != code.Unavailable && p.Code != code.Unimplemented || ctx.Err() != nil:
 			return nil, err
 		}
 	}
-	return nil, &problem{code: codeUnavailable, text: fmt.Sprintf(
-		"Host %s, which has the terminal, is connected to no server that can ask it; look at `vigil host show %s`.", hostName, hostName)}
+	return nil, fault.New(code.Unavailable,
+		"Host %s, which has the terminal, is connected to no server that can ask it; look at `vigil host show %s`.", hostName, hostName)
 }
 
 // atTerminal asks the host. What it complains about is the caller's to mend, or to wait
@@ -166,9 +168,9 @@ func (s *hostStream) atTerminal(ctx context.Context, ask *vigilv1.AtTerminalRequ
 	case d, ok := <-r.data:
 		switch {
 		case !ok:
-			return nil, &problem{code: codeUnavailable, text: "The screen is larger than a server takes; ask for fewer lines."}
+			return nil, fault.New(code.Unavailable, "The screen is larger than a server takes; ask for fewer lines.")
 		case d.GetError() != "":
-			return nil, &problem{code: noun.Conflict.String(), text: "Nothing was typed or seen: " + d.GetError() + "."}
+			return nil, fault.New(code.Conflict, "%s", "Nothing was typed or seen: "+d.GetError()+".")
 		}
 		return &vigilv1.Screen{Text: string(d.GetData())}, nil
 	case <-s.gone:
@@ -180,6 +182,6 @@ func (s *hostStream) atTerminal(ctx context.Context, ask *vigilv1.AtTerminalRequ
 		if !ask.GetLook() {
 			return nil, doubt("the host did not answer in time")
 		}
-		return nil, &problem{code: codeTimeout, text: "The host did not answer in time."}
+		return nil, fault.New(code.Timeout, "The host did not answer in time.")
 	}
 }

@@ -35,7 +35,7 @@ func TestTerminalIsReachedThroughEveryServer(t *testing.T) {
 	h, host := w.connect(t, 1)
 	g := w.order(t, "demo/builder", host)
 	h.next() // the order came through the stream, so the server has it
-	if _, err := w.fleet(0).NudgeAgent(within(t), &vigilv1.NudgeAgentRequest{Agent: "demo/builder"}); code(err) != noun.Conflict.String() {
+	if _, err := w.fleet(0).NudgeAgent(within(t), &vigilv1.NudgeAgentRequest{Agent: "demo/builder"}); codeOf(err) != noun.Conflict.String() {
 		t.Fatalf("an agent that does not run was nudged: %v", err)
 	}
 	if _, err := w.host(0).AcceptOrder(within(t), &vigilv1.AcceptOrderRequest{Host: uint32(host), Boot: "b1", Agent: g.GetId(), Incarnation: g.GetIncarnationRaw()}); err != nil {
@@ -63,7 +63,7 @@ func TestTerminalIsReachedThroughEveryServer(t *testing.T) {
 		}
 	}
 	got := h.terminal(t, &vigilv1.LogData{Error: "the agent is frozen"})
-	if _, err := w.fleet(0).NudgeAgent(within(t), &vigilv1.NudgeAgentRequest{Agent: "demo/builder"}); code(err) != noun.Conflict.String() || !strings.Contains(err.Error(), "frozen") {
+	if _, err := w.fleet(0).NudgeAgent(within(t), &vigilv1.NudgeAgentRequest{Agent: "demo/builder"}); codeOf(err) != noun.Conflict.String() || !strings.Contains(err.Error(), "frozen") {
 		t.Errorf("a complaint of the host became %v", err)
 	}
 	if r := <-got; r.GetText() != nudgeText || !r.GetSparePrompt() {
@@ -85,7 +85,7 @@ func TestTerminalIsReachedThroughEveryServer(t *testing.T) {
 	if nudges != 4 {
 		t.Errorf("%d nudges, want 4", nudges)
 	}
-	if _, err := w.fleet(0).AtTerminal(within(t), &vigilv1.AtTerminalRequest{Host: uint32(host), Text: "x"}); code(err) != noun.Invalid.String() {
+	if _, err := w.fleet(0).AtTerminal(within(t), &vigilv1.AtTerminalRequest{Host: uint32(host), Text: "x"}); codeOf(err) != noun.Invalid.String() {
 		t.Errorf("somebody who is no server typed without an event: %v", err)
 	}
 }

@@ -8,10 +8,6 @@ import (
 	"vigil/fsm/noun"
 )
 
-// mdWoken marks the claim of a waiter that was woken: it may be told from the
-// leader's state alone that nothing is left.
-const mdWoken = "vigil-woken"
-
 // turnstile keeps claims that cannot win out of the log. A task wakes one waiter on
 // every server that has some; their claims meet at the leader, and no more of them
 // are submitted at a time than there are tasks. The others wait until one of those

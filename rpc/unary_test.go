@@ -8,6 +8,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -64,7 +65,7 @@ func TestSupersededIsRefused(t *testing.T) { // law L6
 	}
 	w.join("demo/builder")
 	_, err := w.work(0).Claim(within(t), &vigilv1.ClaimRequest{Speaker: old})
-	if code(err) != "superseded" {
+	if codeOf(err) != "superseded" {
 		t.Fatalf("claim of an old incarnation: %v, want superseded", err)
 	}
 }
@@ -92,7 +93,7 @@ func TestWriteIDMakesRepeatingSafe(t *testing.T) {
 		}
 	}
 	_, err = w.fleet(0).CreateTask(within(t), req)
-	if code(err) != "unknown_session" {
+	if codeOf(err) != "unknown_session" {
 		t.Fatalf("write in a closed session: %v, want unknown_session", err)
 	}
 }
@@ -102,8 +103,8 @@ func TestConflictBringsTheRevision(t *testing.T) {
 	w.room("demo", "builder", 1)
 	task := w.task(0, "demo", "builder", "first")
 	_, err := w.fleet(0).CancelTask(within(t), &vigilv1.CancelTaskRequest{Task: task.GetId(), IfRev: task.GetRev() + 100})
-	if p := asProblem(err); p.code != "conflict" || p.rev != task.GetRev() {
-		t.Fatalf("got %v with rev %d, want conflict with %d", err, p.rev, task.GetRev())
+	if p := fault.Of(err); p.Code != "conflict" || p.Rev != task.GetRev() {
+		t.Fatalf("got %v with rev %d, want conflict with %d", err, p.Rev, task.GetRev())
 	}
 }
 
@@ -203,7 +204,7 @@ func TestListsArePaged(t *testing.T) {
 	if err != nil || len(rooms.GetRooms()) != 1 || rooms.GetNextAfter() != "demo" {
 		t.Fatalf("rooms: %v, %v", rooms, err)
 	}
-	if _, err = w.fleet(0).ListTasks(within(t), &vigilv1.ListTasksRequest{Limit: 1001}); code(err) != "invalid" {
+	if _, err = w.fleet(0).ListTasks(within(t), &vigilv1.ListTasksRequest{Limit: 1001}); codeOf(err) != "invalid" {
 		t.Fatalf("limit 1001: %v, want invalid", err)
 	}
 }
@@ -276,7 +277,7 @@ func TestStatusAndSettings(t *testing.T) {
 	if err != nil || len(set.GetValues()) == 0 {
 		t.Fatalf("settings: %v, %v", set, err)
 	}
-	if _, err := w.cluster(0).PutSettings(within(t), &vigilv1.PutSettingsRequest{Values: map[string]string{"no_such": "1"}}); code(err) != "invalid" {
+	if _, err := w.cluster(0).PutSettings(within(t), &vigilv1.PutSettingsRequest{Values: map[string]string{"no_such": "1"}}); codeOf(err) != "invalid" {
 		t.Fatalf("unknown setting: %v, want invalid", err)
 	}
 	var name string

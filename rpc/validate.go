@@ -11,6 +11,8 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 )
 
 // Limits of requests beyond those of fsm.
@@ -35,7 +37,7 @@ type checks struct{ err error }
 
 func (c *checks) fail(format string, args ...any) {
 	if c.err == nil {
-		c.err = invalid(fmt.Sprintf(format, args...))
+		c.err = fault.Invalid(format, args...)
 	}
 }
 
@@ -144,8 +146,8 @@ func (c *checks) text(field, s string, limit int) {
 		return
 	}
 	if len(s) > limit {
-		c.err = &problem{code: codeTooLarge, text: fmt.Sprintf(
-			"%s has %d bytes, at most %d are allowed; put large content into a file and name it instead.", field, len(s), limit)}
+		c.err = fault.New(code.TooLarge,
+			"%s has %d bytes, at most %d are allowed; put large content into a file and name it instead.", field, len(s), limit)
 		return
 	}
 	if !utf8.ValidString(s) {

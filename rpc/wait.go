@@ -13,6 +13,8 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -325,7 +327,7 @@ func (w *work) parkAndClaim(ctx context.Context, claim *vigilv1.ClaimRequest, x 
 				return nil, ctx.Err()
 			case <-w.stop:
 				w.waits.leave(x)
-				return nil, &problem{code: codeUnavailable, text: "This server is stopping; wait on another one."}
+				return nil, fault.New(code.Unavailable, "This server is stopping; wait on another one.")
 			}
 		}
 		if err := ctx.Err(); err != nil {
@@ -335,7 +337,7 @@ func (w *work) parkAndClaim(ctx context.Context, claim *vigilv1.ClaimRequest, x 
 		resp, err := w.claimOnLeader(ctx, claim)
 		index := resp.GetIndex()
 		if err != nil {
-			index = asProblem(err).index
+			index = fault.Of(err).Index
 		}
 		w.waits.settled(x, index)
 		var lost bool
@@ -352,7 +354,7 @@ func (w *work) parkAndClaim(ctx context.Context, claim *vigilv1.ClaimRequest, x 
 // else with no_task.
 func (w *work) lastClaim(ctx context.Context, claim *vigilv1.ClaimRequest, sure bool) (*vigilv1.ClaimResponse, error) {
 	if sure {
-		return nil, &problem{code: noun.NoTask.String(), text: "No task came within max_wait; wait again."}
+		return nil, fault.New(code.NoTask, "No task came within max_wait; wait again.")
 	}
 	return w.claimOnLeader(ctx, claim)
 }
@@ -360,7 +362,7 @@ func (w *work) lastClaim(ctx context.Context, claim *vigilv1.ClaimRequest, sure 
 // claimOnLeader claims for a waiter, here or through the leader.
 func (w *work) claimOnLeader(ctx context.Context, claim *vigilv1.ClaimRequest) (*vigilv1.ClaimResponse, error) {
 	full := vigilv1.Work_Claim_FullMethodName
-	ctx = metadata.AppendToOutgoingContext(ctx, mdWoken, "1")
+	ctx = metadata.AppendToOutgoingContext(ctx, code.HeaderWoken, "1")
 	resp, err := w.fwd.toLeader(ctx, full, w.fwd.methods[full], claim, func(ctx context.Context, req any) (any, error) {
 		return w.claimWoken(ctx, req.(*vigilv1.ClaimRequest))
 	})
@@ -376,12 +378,12 @@ func (w *work) lost(ctx context.Context, err error) (bool, error) {
 	if err == nil {
 		return false, nil
 	}
-	p := asProblem(err)
-	if p.code != noun.NoTask.String() {
+	p := fault.Of(err)
+	if p.Code != code.NoTask {
 		return false, err
 	}
 	w.waits.lostN.Add(1)
-	if err := w.waits.gate.await(ctx, p.index); err != nil {
+	if err := w.waits.gate.await(ctx, p.Index); err != nil {
 		return false, err
 	}
 	return true, nil

@@ -78,7 +78,7 @@ func TestWaitEndsWithNoTask(t *testing.T) {
 	w := start(t, 1)
 	w.room("demo", "builder", 1)
 	_, err := w.work(0).Wait(within(t), &vigilv1.WaitRequest{Speaker: w.join("demo/builder"), MaxWait: durationpb.New(20 * time.Millisecond)})
-	if code(err) != "no_task" {
+	if codeOf(err) != "no_task" {
 		t.Fatalf("got %v, want no_task", err)
 	}
 	w.parkedAt(0, 0)
@@ -92,16 +92,16 @@ func TestWaitRefusesWhoMayNotClaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := w.work(1).Wait(within(t), &vigilv1.WaitRequest{Speaker: me})
-	if code(err) != "rejoin" {
+	if codeOf(err) != "rejoin" {
 		t.Fatalf("after leaving: %v, want rejoin", err)
 	}
 	w.join("demo/builder")
 	_, err = w.work(1).Wait(within(t), &vigilv1.WaitRequest{Speaker: me})
-	if code(err) != "superseded" {
+	if codeOf(err) != "superseded" {
 		t.Fatalf("of an old incarnation: %v, want superseded", err)
 	}
 	_, err = w.work(1).Wait(within(t), &vigilv1.WaitRequest{Speaker: &vigilv1.Speaker{Agent: "demo/nobody", Incarnation: 1}})
-	if code(err) != "not_found" {
+	if codeOf(err) != "not_found" {
 		t.Fatalf("of an unknown agent: %v, want not_found", err)
 	}
 }
@@ -229,7 +229,7 @@ func (w *world) turn(ctx context.Context, me *vigilv1.Speaker, i int, hasty bool
 		soon, cancel := context.WithTimeout(ctx, 3*time.Millisecond)
 		_, err := w.work(i).Wait(soon, &vigilv1.WaitRequest{Speaker: me})
 		cancel()
-		if c := code(err); c != "ok" && c != "timeout" {
+		if c := codeOf(err); c != "ok" && c != "timeout" {
 			return err
 		}
 	}

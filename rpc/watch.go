@@ -9,6 +9,8 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -109,7 +111,7 @@ func (f *fleet) WatchEvents(r *vigilv1.WatchEventsRequest, s grpc.ServerStreamin
 		case <-s.Context().Done():
 			return s.Context().Err()
 		case <-f.stop:
-			return &problem{code: codeUnavailable, text: fmt.Sprintf("This server is stopping; watch on another one after event %d.", at)}
+			return fault.New(code.Unavailable, "This server is stopping; watch on another one after event %d.", at)
 		}
 	}
 }
@@ -145,7 +147,7 @@ func (f *fleet) watchFrom(ctx context.Context, r *vigilv1.WatchEventsRequest) (a
 }
 
 func ahead(at, last uint64) error {
-	return invalid(fmt.Sprintf("after is %d, but the newest event is %d; a restored backup takes the history back. Watch again from there and read the state anew.", at, last))
+	return fault.Invalid("after is %d, but the newest event is %d; a restored backup takes the history back. Watch again from there and read the state anew.", at, last)
 }
 
 // compacted is the error when events behind at are no longer kept.
@@ -154,7 +156,7 @@ func compacted(st *fsm.View, at uint64) error {
 	if oldest == 0 || at+1 >= oldest {
 		return nil
 	}
-	return &problem{code: codeCompacted, oldest: oldest - 1, text: fmt.Sprintf(
+	return &fault.Error{Code: code.Compacted, Oldest: oldest - 1, Text: fmt.Sprintf(
 		"The history begins with event %d; watch again with after=%d and read the state anew.", oldest, oldest-1)}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -109,12 +110,12 @@ func TestWatchOfCompactedHistory(t *testing.T) {
 	}
 	w.advance(time.Minute)
 	_, err := w.watch(within(t), 0, &vigilv1.WatchEventsRequest{After: 1}).Recv()
-	p := asProblem(err)
-	if p.code != "compacted" || p.oldest == 0 {
-		t.Fatalf("got %v with oldest %d, want compacted", err, p.oldest)
+	p := fault.Of(err)
+	if p.Code != "compacted" || p.Oldest == 0 {
+		t.Fatalf("got %v with oldest %d, want compacted", err, p.Oldest)
 	}
-	again := all(t, w.watch(within(t), 0, &vigilv1.WatchEventsRequest{After: p.oldest, NoFollow: true}))
-	if len(again) == 0 || again[0].GetSeq() != p.oldest+1 {
+	again := all(t, w.watch(within(t), 0, &vigilv1.WatchEventsRequest{After: p.Oldest, NoFollow: true}))
+	if len(again) == 0 || again[0].GetSeq() != p.Oldest+1 {
 		t.Fatalf("resuming from the index of the error gave %v", again)
 	}
 }
@@ -138,7 +139,7 @@ func TestBeatsWakeNoWatcher(t *testing.T) {
 func TestWatchAheadOfTheHistory(t *testing.T) {
 	w := start(t, 1)
 	_, err := w.watch(within(t), 0, &vigilv1.WatchEventsRequest{After: 1 << 40}).Recv()
-	if code(err) != "invalid" {
+	if codeOf(err) != "invalid" {
 		t.Fatalf("got %v, want invalid", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -93,7 +94,7 @@ func TestSeed003RoomLimitsOverTheAPI(t *testing.T) {
 	w.old = true
 	w.mu.Unlock()
 	_, err := w.fleet(0).SetRoomWatch(within(t), &vigilv1.SetRoomWatchRequest{Room: "demo", Watch: &vigilv1.RoomWatch{IdleLimit: durationpb.New(time.Hour)}})
-	if p := asProblem(err); p.code != "old_servers" {
+	if p := fault.Of(err); p.Code != "old_servers" {
 		t.Errorf("with a server of an older version: %v", err)
 	}
 }

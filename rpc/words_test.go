@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"vigil/fsm"
+	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -57,20 +58,20 @@ func TestN26RepeatedAndLateWordsRenewNothing(t *testing.T) {
 		return w.leaseLeft()
 	}
 	for i := range 2 {
-		for _, pairs := range [][]string{{mdRepeat, "1"}, {mdSaid, "15000"}, {mdSaid, "soon"}, {mdSaid, "1", mdSaid, "20000"}} {
+		for _, pairs := range [][]string{{code.HeaderRepeat, "1"}, {code.HeaderSaid, "15000"}, {code.HeaderSaid, "soon"}, {code.HeaderSaid, "1", code.HeaderSaid, "20000"}} {
 			if left := say(i, pairs...); left != 40*time.Second {
 				t.Errorf("server %d, %v: the lease goes on for %s, want 40 s", i, pairs, left)
 			}
 		}
 	}
-	if left := say(1, mdSaid, "14000"); left != time.Minute {
+	if left := say(1, code.HeaderSaid, "14000"); left != time.Minute {
 		t.Errorf("a word of 14 s ago: the lease goes on for %s, want 1 min", left)
 	}
 }
 
 // A server that has to try again marks the word.
 func TestN26WordsThatAServerRepeatsRenewNothing(t *testing.T) {
-	ctx := metadata.NewIncomingContext(context.Background(), metadata.Pairs(mdSaid, "20", "other", "x"))
+	ctx := metadata.NewIncomingContext(context.Background(), metadata.Pairs(code.HeaderSaid, "20", "other", "x"))
 	if age, fresh := saidAgo(ctx); age != 20*time.Millisecond || !fresh {
 		t.Errorf("age %s, fresh %t", age, fresh)
 	}
@@ -79,7 +80,7 @@ func TestN26WordsThatAServerRepeatsRenewNothing(t *testing.T) {
 		t.Error("a further try is fresh")
 	}
 	out, _ := metadata.FromOutgoingContext(passSaid(ctx))
-	if len(out.Get(mdRepeat)) != 1 || len(out.Get(mdSaid)) != 1 || len(out.Get("other")) != 0 {
+	if len(out.Get(code.HeaderRepeat)) != 1 || len(out.Get(code.HeaderSaid)) != 1 || len(out.Get("other")) != 0 {
 		t.Errorf("passed on: %v", out)
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -40,7 +42,7 @@ func (w *work) Leave(ctx context.Context, r *vigilv1.LeaveRequest) (*vigilv1.Lea
 
 // Claim takes a task, the named one or the first of the role.
 func (w *work) Claim(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv1.ClaimResponse, error) {
-	if len(metadata.ValueFromIncomingContext(ctx, mdWoken)) > 0 {
+	if len(metadata.ValueFromIncomingContext(ctx, code.HeaderWoken)) > 0 {
 		return w.claimWoken(ctx, r)
 	}
 	return write(ctx, w.core, r, claimCmd, claimAnswer)
@@ -63,7 +65,7 @@ func (w *work) claimWoken(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv
 	case err != nil:
 		return nil, err
 	case !ok:
-		return nil, &problem{code: noun.NoTask.String(), index: index}
+		return nil, &fault.Error{Code: code.NoTask, Index: index}
 	}
 	defer w.turns.leave(role)
 	return write(ctx, w.core, r, claimCmd, claimAnswer)
@@ -150,11 +152,11 @@ const lastSeq = 1 << 62
 // CloseSession forgets a session; one that is gone already is fine too.
 func (w *work) CloseSession(ctx context.Context, r *vigilv1.CloseSessionRequest) (*vigilv1.CloseSessionResponse, error) {
 	if r.GetSession() == 0 {
-		return nil, invalid("session is missing; give the number that open answered with.")
+		return nil, fault.Invalid("session is missing; give the number that open answered with.")
 	}
 	out, err := w.writer.Submit(ctx, fsm.Request{Session: noun.SessionID(r.GetSession()), Seq: lastSeq, Cmd: fsm.CloseSession{}})
 	if err == nil && out.Code != noun.OK && out.Code != noun.UnknownSession {
-		err = refusal(&out)
+		err = fault.Refusal(&out)
 	}
 	if err != nil {
 		return nil, err

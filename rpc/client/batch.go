@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
+	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -22,10 +23,10 @@ func isBatch(args any) bool {
 // not carried out, until each has its answer.
 func (c *Client) batch(ctx context.Context, method string, in *vigilv1.BatchRequest, out *vigilv1.BatchResponse, opts []grpc.CallOption) error {
 	if len(in.GetWrites()) > MaxBatch {
-		return &Error{Code: "too_large", Message: fmt.Sprintf(
+		return &Error{Code: code.TooLarge, Message: fmt.Sprintf(
 			"a batch of %d writes is too large: send at most %d at once", len(in.GetWrites()), MaxBatch)}
 	}
-	t := c.trial(method, repeatable)
+	t := c.trial(method, code.Write)
 	results := make([]*vigilv1.WriteResult, len(in.GetWrites()))
 	todo := make([]int, len(results))
 	for i := range todo {
@@ -72,7 +73,7 @@ func (c *Client) send(ctx context.Context, t *trial, in *vigilv1.BatchRequest, t
 	}
 	for i, at := range todo {
 		results[at] = answer.GetResults()[i]
-		if owner[i] != nil && results[at].GetError().GetCode() == "unknown_session" {
+		if owner[i] != nil && results[at].GetError().GetCode() == code.UnknownSession {
 			c.sessions.drop(owner[i])
 			again = append(again, at)
 		}
@@ -88,7 +89,7 @@ func (c *Client) repeatBatch(ctx context.Context, t *trial, part *vigilv1.BatchR
 			return err
 		}
 		if len(answer.GetResults()) != len(part.GetWrites()) {
-			return &Error{Code: "internal", Message: fmt.Sprintf(
+			return &Error{Code: code.Internal, Message: fmt.Sprintf(
 				"the server answered %d of %d writes of a batch", len(answer.GetResults()), len(part.GetWrites()))}
 		}
 		t.last = nil

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/link"
 )
@@ -106,19 +107,19 @@ func (c *Client) Servers() []string {
 // Invoke sends a unary call. Generated stubs call it; see the package comment for
 // what it does. Its errors are *Error.
 func (c *Client) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	kind := natureOf(method)
+	nature := code.NatureOf(method)
 	switch {
-	case kind == repeatable && isBatch(args):
+	case nature.Repeatable() && isBatch(args):
 		return c.batch(ctx, method, args.(*vigilv1.BatchRequest), reply.(*vigilv1.BatchResponse), opts)
-	case kind == repeatable && wantsID(args):
+	case nature.Repeatable() && wantsID(args):
 		return c.write(ctx, method, args, reply, opts)
 	default:
-		return c.repeat(ctx, c.trial(method, kind), args, reply, opts)
+		return c.repeat(ctx, c.trial(method, nature), args, reply, opts)
 	}
 }
 
-func (c *Client) trial(method string, kind nature) *trial {
-	return &trial{method: method, nature: kind, began: time.Now(), until: c.cfg.RetryFor}
+func (c *Client) trial(method string, nature code.Nature) *trial {
+	return &trial{method: method, nature: nature, began: time.Now(), until: c.cfg.RetryFor}
 }
 
 // renewals is how often one write may find its session forgotten.
@@ -128,12 +129,12 @@ const renewals = 3
 // session to spare it goes without one, and is repeated only after proof that nothing was
 // done.
 func (c *Client) write(ctx context.Context, method string, args, reply any, opts []grpc.CallOption) error {
-	t := c.trial(method, repeatable)
+	t := c.trial(method, code.Write)
 	for n := 0; ; n++ {
 		var ids [1]ticket
 		switch err := c.take(ctx, t, ids[:]); {
 		case errors.Is(err, ErrFull): // so that what frees a full cluster can be said
-			return c.repeat(ctx, c.trial(method, careful), args, reply, opts)
+			return c.repeat(ctx, c.trial(method, code.Unnumbered), args, reply, opts)
 		case err != nil:
 			return err
 		}
@@ -162,7 +163,7 @@ func (c *Client) take(ctx context.Context, t *trial, dst []ticket) error {
 // openSession opens a session; sessions calls it.
 func (c *Client) openSession(ctx context.Context) (uint64, error) {
 	var answer vigilv1.OpenSessionResponse
-	t := c.trial(vigilv1.Work_OpenSession_FullMethodName, repeatable)
+	t := c.trial(vigilv1.Work_OpenSession_FullMethodName, code.Idempotent)
 	err := c.repeat(ctx, t, &vigilv1.OpenSessionRequest{Client: c.cfg.Name}, &answer, nil)
 	return answer.GetSession(), err
 }

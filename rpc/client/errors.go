@@ -5,9 +5,9 @@ import (
 	"errors"
 	"strings"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -28,38 +28,37 @@ type Error struct {
 	cause error // why the client stopped trying; nil: the answer was final
 }
 
-// The codes, for errors.Is. Those marked "not done" prove that the call changed
-// nothing.
+// The codes, for errors.Is. What each says about the call stands in [code.Rows].
 var (
-	ErrInvalid        error = &Error{Code: "invalid", Message: "the request breaks a rule"}                               // not done
-	ErrNotFound       error = &Error{Code: "not_found", Message: "no such thing"}                                         // not done
-	ErrConflict       error = &Error{Code: "conflict", Message: "somebody else was first"}                                // not done
-	ErrSuperseded     error = &Error{Code: "superseded", Message: "a newer life of this agent has begun: stop"}           // not done
-	ErrRejoin         error = &Error{Code: "rejoin", Message: "the lease has ended: join again"}                          // not done
-	ErrDenied         error = &Error{Code: "denied", Message: "wrong token"}                                              // not done
-	ErrNoTask         error = &Error{Code: "no_task", Message: "nothing to claim"}                                        // not done
-	ErrUnknownSession error = &Error{Code: "unknown_session", Message: "the session has ended"}                           // not done
-	ErrStopped        error = &Error{Code: "stopped", Message: "a human has stopped, deleted or retired it"}              // not done
-	ErrHostInUse      error = &Error{Code: "host_in_use", Message: "another boot of this host holds fences"}              // not done
-	ErrStaleStint     error = &Error{Code: "stale_stint", Message: "planned in a stint that is over"}                     // not done
-	ErrLate           error = &Error{Code: "late", Message: "the result came too late; it was kept to look at"}           // kept, counts for nothing
-	ErrTooOld         error = &Error{Code: "too_old", Message: "the answer to this write is no longer known"}             // unknown
-	ErrNoAddressee    error = &Error{Code: "agent_not_found", Message: "there is no such agent to send mail to"}          // not done
-	ErrAgentOff       error = &Error{Code: "agent_offline", Message: "the agent is off"}                                  // not done
-	ErrMailboxFull    error = &Error{Code: "mailbox_full", Message: "the mailbox is full"}                                // not done
-	ErrFull           error = &Error{Code: "full", Message: "a budget of the cluster is used up"}                         // not done
-	ErrNotLeader      error = &Error{Code: "not_leader", Message: "this server is not the leader"}                        // not done
-	ErrNoLeader       error = &Error{Code: "no_leader", Message: "the cluster has no leader"}                             // unknown, if repeated
-	ErrUnavailable    error = &Error{Code: "unavailable", Message: "no server could be reached"}                          // unknown
-	ErrUnknownOutcome error = &Error{Code: "unknown_outcome", Message: "the leader was lost while it worked on this"}     // unknown
-	ErrTimeout        error = &Error{Code: "timeout", Message: "there was no answer in time"}                             // unknown
-	ErrCanceled       error = &Error{Code: "canceled", Message: "the caller gave up"}                                     // unknown
-	ErrCompacted      error = &Error{Code: "compacted", Message: "these events are no longer kept"}                       // not done
-	ErrInternal       error = &Error{Code: "internal", Message: "the server failed"}                                      // unknown
-	ErrUnimplemented  error = &Error{Code: "unimplemented", Message: "the server does not know this call"}                // not done
-	ErrTooLarge       error = &Error{Code: "too_large", Message: "the message is too large"}                              // not done
-	ErrOldServers     error = &Error{Code: "old_servers", Message: "a server is of an older version that cannot do this"} // not done
-	ErrClosed         error = &Error{Code: "closed", Message: "the client was closed"}                                    // unknown, if it was under way
+	ErrInvalid        error = &Error{Code: code.Invalid, Message: "the request breaks a rule"}
+	ErrNotFound       error = &Error{Code: code.NotFound, Message: "no such thing"}
+	ErrConflict       error = &Error{Code: code.Conflict, Message: "somebody else was first"}
+	ErrSuperseded     error = &Error{Code: code.Superseded, Message: "a newer life of this agent has begun: stop"}
+	ErrRejoin         error = &Error{Code: code.Rejoin, Message: "the lease has ended: join again"}
+	ErrDenied         error = &Error{Code: code.Denied, Message: "wrong token"}
+	ErrNoTask         error = &Error{Code: code.NoTask, Message: "nothing to claim"}
+	ErrUnknownSession error = &Error{Code: code.UnknownSession, Message: "the session has ended"}
+	ErrStopped        error = &Error{Code: code.Stopped, Message: "a human has stopped, deleted or retired it"}
+	ErrHostInUse      error = &Error{Code: code.HostInUse, Message: "another boot of this host holds fences"}
+	ErrStaleStint     error = &Error{Code: code.StaleStint, Message: "planned in a stint that is over"}
+	ErrLate           error = &Error{Code: code.Late, Message: "the result came too late; it was kept to look at"}
+	ErrTooOld         error = &Error{Code: code.TooOld, Message: "the answer to this write is no longer known"}
+	ErrNoAddressee    error = &Error{Code: code.AgentNotFound, Message: "there is no such agent to send mail to"}
+	ErrAgentOff       error = &Error{Code: code.AgentOffline, Message: "the agent is off"}
+	ErrMailboxFull    error = &Error{Code: code.MailboxFull, Message: "the mailbox is full"}
+	ErrFull           error = &Error{Code: code.Full, Message: "a budget of the cluster is used up"}
+	ErrNotLeader      error = &Error{Code: code.NotLeader, Message: "this server is not the leader"}
+	ErrNoLeader       error = &Error{Code: code.NoLeader, Message: "the cluster has no leader"}
+	ErrUnavailable    error = &Error{Code: code.Unavailable, Message: "no server could be reached"}
+	ErrUnknownOutcome error = &Error{Code: code.UnknownOutcome, Message: "the leader was lost while it worked on this"}
+	ErrTimeout        error = &Error{Code: code.Timeout, Message: "there was no answer in time"}
+	ErrCanceled       error = &Error{Code: code.Canceled, Message: "the caller gave up"}
+	ErrCompacted      error = &Error{Code: code.Compacted, Message: "these events are no longer kept"}
+	ErrInternal       error = &Error{Code: code.Internal, Message: "the server failed"}
+	ErrUnimplemented  error = &Error{Code: code.Unimplemented, Message: "the server does not know this call"}
+	ErrTooLarge       error = &Error{Code: code.TooLarge, Message: "the message is too large"}
+	ErrOldServers     error = &Error{Code: code.OldServers, Message: "a server is of an older version that cannot do this"}
+	ErrClosed         error = &Error{Code: code.Closed, Message: "the client was closed"}
 )
 
 // Error gives the message, or the code when there is none.
@@ -81,13 +80,19 @@ func (e *Error) Is(target error) bool {
 func (e *Error) Unwrap() error { return e.cause }
 
 // GRPCStatus lets [status.FromError] and [status.Code] understand the error.
-func (e *Error) GRPCStatus() *status.Status { return status.New(grpcCode(e.Code), e.Error()) }
+func (e *Error) GRPCStatus() *status.Status { return status.New(code.Of(e.Code).GRPC, e.Error()) }
 
 // From gives the *Error in err's chain, nil when there is none.
 func From(err error) *Error {
 	var e *Error
 	errors.As(err, &e)
 	return e
+}
+
+// Code gives the stable name of any error, one that came over a plain connection too.
+func Code(err error) string {
+	e, _ := decode(err)
+	return e.Code
 }
 
 // FromInfo turns an error of a Batch result into an *Error; nil for nil.
@@ -122,62 +127,5 @@ func decode(err error) (e *Error, answered bool) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		st = status.FromContextError(err)
 	}
-	return &Error{Code: wireCode(st.Code()), Message: st.Message()}, false
-}
-
-// wireCode names a bare gRPC code.
-func wireCode(c codes.Code) string {
-	switch c {
-	case codes.InvalidArgument, codes.OutOfRange:
-		return "invalid"
-	case codes.NotFound:
-		return "not_found"
-	case codes.AlreadyExists, codes.Aborted, codes.FailedPrecondition:
-		return "conflict"
-	case codes.PermissionDenied, codes.Unauthenticated:
-		return "denied"
-	case codes.ResourceExhausted:
-		return "too_large"
-	case codes.Unimplemented:
-		return "unimplemented"
-	case codes.Unavailable:
-		return "unavailable"
-	case codes.DeadlineExceeded:
-		return "timeout"
-	case codes.Canceled:
-		return "canceled"
-	default:
-		return "internal"
-	}
-}
-
-func grpcCode(code string) codes.Code {
-	switch code {
-	case "invalid":
-		return codes.InvalidArgument
-	case "not_found", "no_task", "agent_not_found":
-		return codes.NotFound
-	case "conflict", "stopped", "rejoin", "host_in_use", "old_servers", "agent_offline":
-		return codes.FailedPrecondition
-	case "superseded", "stale_stint", "late", "too_old", "unknown_session":
-		return codes.Aborted
-	case "denied":
-		return codes.PermissionDenied
-	case "not_leader", "no_leader", "unavailable":
-		return codes.Unavailable
-	case "timeout":
-		return codes.DeadlineExceeded
-	case "unknown_outcome":
-		return codes.Unknown
-	case "canceled", "closed":
-		return codes.Canceled
-	case "compacted":
-		return codes.OutOfRange
-	case "unimplemented":
-		return codes.Unimplemented
-	case "too_large", "mailbox_full", "full":
-		return codes.ResourceExhausted
-	default:
-		return codes.Internal
-	}
+	return &Error{Code: code.Bare(st.Code()), Message: st.Message()}, false
 }

@@ -3,62 +3,22 @@ package client
 import (
 	"context"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
-	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/code"
 	"vigil/rpc/link"
 )
-
-// leaderHeader is the header in which every server says where the leader is.
-const leaderHeader = "vigil-leader"
-
-// serversHeader is the one in which it says where all of them are.
-const serversHeader = "vigil-servers"
 
 // maxHops bounds how often a call follows from server to server before it waits.
 const maxHops = 3
 
-// nature says how a method may be treated.
-type nature uint8
-
-const (
-	repeatable nature = iota // asking twice is the same as asking once
-	careful                  // repeated only after proof that nothing was done
-	patient                  // careful, and the answer may take minutes
-	once                     // never repeated
-	parked                   // never repeated, and the answer may take minutes
-)
-
-// natureOf knows every method; one that it does not know is sent once.
-func natureOf(method string) nature {
-	switch method {
-	case vigilv1.Work_Wait_FullMethodName, vigilv1.Mailbox_WaitMail_FullMethodName:
-		return parked
-	case vigilv1.Work_Beat_FullMethodName:
-		return once
-	case vigilv1.Cluster_AddServer_FullMethodName,
-		vigilv1.Cluster_RemoveServer_FullMethodName,
-		vigilv1.Cluster_TransferLeadership_FullMethodName:
-		return patient
-	case vigilv1.Cluster_PutSettings_FullMethodName:
-		// It has no write id. Repeated later, it would undo what somebody else has set
-		// meanwhile.
-		return careful
-	}
-	if strings.HasPrefix(method, "/vigil.v1.") {
-		return repeatable
-	}
-	return once
-}
-
 // trial is one call with its attempts.
 type trial struct {
 	method string
-	nature nature
+	nature code.Nature
 	began  time.Time
 	until  time.Duration // after began
 	tries  int
@@ -101,29 +61,29 @@ const (
 // attempt sends the call once.
 func (c *Client) attempt(ctx context.Context, t *trial, args, reply any, opts []grpc.CallOption) (*Error, next) {
 	t.tries++
-	r := c.servers.route(t.nature == parked)
+	r := c.servers.route(t.nature.Parked())
 	k, unreachable := c.servers.pick(ctx, r)
 	if unreachable != nil {
-		if t.nature == once || t.nature == parked {
+		if !t.nature.RepeatableAfter(code.NoLeader) {
 			return unreachable, giveUp
 		}
 		return unreachable, later
 	}
 	attempt, cancel := t.aged(ctx), context.CancelFunc(func() {})
-	if t.nature != patient && t.nature != parked {
+	if !t.nature.Long() {
 		attempt, cancel = context.WithTimeout(attempt, c.cfg.Attempt)
 	}
 	defer cancel()
 	var header metadata.MD
-	end := k.Begin(t.nature == parked)
+	end := k.Begin(t.nature.Parked())
 	err := k.Invoke(attempt, t.method, args, reply, append(opts[:len(opts):len(opts)], grpc.Header(&header))...)
 	end()
 	leader := ""
-	if v := header.Get(leaderHeader); len(v) > 0 {
+	if v := header.Get(code.HeaderLeader); len(v) > 0 {
 		leader = v[0]
 		k.Hear()
 	}
-	if v := header.Get(serversHeader); len(v) > 0 {
+	if v := header.Get(code.HeaderServers); len(v) > 0 {
 		c.servers.learn(v[0])
 	}
 	if err == nil {
@@ -143,7 +103,7 @@ func (c *Client) judge(ctx context.Context, t *trial, r *route, k *link.Conn, er
 		return From(ErrClosed), giveUp
 	}
 	if ctx.Err() != nil {
-		if t.nature == once && ctx.Err() == context.DeadlineExceeded {
+		if t.nature == code.Beat && ctx.Err() == context.DeadlineExceeded {
 			c.servers.leave(r, k.Addr) // whoever sends the next one should not wait here again
 		}
 		return c.endedBy(ctx.Err(), t), giveUp
@@ -154,16 +114,16 @@ func (c *Client) judge(ctx context.Context, t *trial, r *route, k *link.Conn, er
 	again := next(later)
 	switch {
 	case k.Closed():
-		e.Code, e.Message = "unavailable", "server "+k.Addr+" has stopped answering"
+		e.Code, e.Message = code.Unavailable, "server "+k.Addr+" has stopped answering"
 		again = now
-	case !answered && e.Code == "unavailable":
+	case !answered && e.Code == code.Unavailable:
 		c.servers.lost(r, k)
 		again = now
-	case !answered && e.Code == "timeout":
+	case !answered && e.Code == code.Timeout:
 		e.Message = "server " + k.Addr + " did not answer in time"
 		c.servers.leave(r, k.Addr)
 		again = now
-	case e.Code == "not_leader" && e.Leader != "" && t.hops < maxHops && c.servers.follow(e.Leader):
+	case e.Code == code.NotLeader && e.Leader != "" && t.hops < maxHops && c.servers.follow(e.Leader):
 		k.Hear()
 		t.hops++
 		again = now
@@ -177,7 +137,7 @@ func (c *Client) judge(ctx context.Context, t *trial, r *route, k *link.Conn, er
 		}
 		return e, giveUp
 	}
-	if !t.nature.again(e) {
+	if !t.nature.RepeatableAfter(e.Code) {
 		return e, giveUp
 	}
 	return e, again
@@ -185,28 +145,7 @@ func (c *Client) judge(ctx context.Context, t *trial, r *route, k *link.Conn, er
 
 // fleeting tells whether a server's answer means only that it could not do its
 // work just now. A server that stops cancels what it is doing.
-func (e *Error) fleeting() bool {
-	if e == nil {
-		return false
-	}
-	switch e.Code {
-	case "not_leader", "no_leader", "unavailable", "timeout", "unknown_outcome", "canceled":
-		return true
-	}
-	return false
-}
-
-// again tells whether a call of this nature may be sent again after e.
-func (n nature) again(e *Error) bool {
-	switch n {
-	case repeatable:
-		return true
-	case careful, patient:
-		return e.Code == "not_leader" || e.Code == "no_leader"
-	default:
-		return false
-	}
-}
+func (e *Error) fleeting() bool { return e != nil && code.Of(e.Code).Fate.Fleeting() }
 
 // pause waits before the next attempt: from 20 ms on, then up to a quarter of the
 // time that the call has lasted (but at least 100 ms and at most 2 s), with jitter.
@@ -243,9 +182,9 @@ func (c *Client) endedBy(cause error, t *trial) *Error {
 	if last == nil && t.tries == 0 {
 		last = c.trouble.Load()
 	}
-	e := &Error{Code: "timeout", Message: "there was no answer in time", cause: cause}
+	e := &Error{Code: code.Timeout, Message: "there was no answer in time", cause: cause}
 	if cause == context.Canceled {
-		e.Code, e.Message = "canceled", "the call was canceled"
+		e.Code, e.Message = code.Canceled, "the call was canceled"
 	}
 	if last != nil {
 		e.Leader = last.Leader

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"vigil/rpc/code"
 	"vigil/rpc/link"
 )
 
@@ -81,7 +82,7 @@ func (s *servers) pick(ctx context.Context, r *route) (*link.Conn, *Error) {
 			if err == ErrClosed {
 				return nil, From(err)
 			}
-			return nil, &Error{Code: "invalid", Message: err.Error()}
+			return nil, &Error{Code: code.Invalid, Message: err.Error()}
 		}
 		if err = k.Ready(ctx, dialLimit); err == nil {
 			s.settle(r, k)
@@ -109,7 +110,7 @@ func (s *servers) unreachable() *Error {
 			break
 		}
 	}
-	return &Error{Code: "unavailable", Message: msg + "; check that the servers run and that the addresses are right"}
+	return &Error{Code: code.Unavailable, Message: msg + "; check that the servers run and that the addresses are right"}
 }
 
 // order lists the addresses that are worth trying: the route's target, then the

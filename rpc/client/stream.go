@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"vigil/rpc/code"
 	"vigil/rpc/link"
 )
 
@@ -14,7 +15,7 @@ import (
 // Once open, a stream is never opened again by the client: its errors are *Error,
 // and whoever watches resumes from the last event that it has seen.
 func (c *Client) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	t := c.trial(method, parked)
+	t := c.trial(method, code.Stream)
 	r := c.servers.route(true)
 	for {
 		if err := c.ended(ctx, t); err != nil {
@@ -35,7 +36,7 @@ func (c *Client) NewStream(ctx context.Context, desc *grpc.StreamDesc, method st
 			return &stream{ClientStream: s, ctx: ctx, c: c, k: k}, nil
 		}
 		e, answered := decode(err)
-		if ctx.Err() == nil && (answered || e.Code != "unavailable" && !k.Closed()) {
+		if ctx.Err() == nil && (answered || e.Code != code.Unavailable && !k.Closed()) {
 			return nil, e
 		}
 		t.last = e
@@ -76,10 +77,10 @@ func (s *stream) translate(err error) error {
 	case s.c.life.Err() != nil:
 		return ErrClosed
 	case s.k.Closed():
-		e.Code, e.Message = "unavailable", "server "+s.k.Addr+" has stopped answering"
-	case !answered && e.Code == "unavailable":
+		e.Code, e.Message = code.Unavailable, "server "+s.k.Addr+" has stopped answering"
+	case !answered && e.Code == code.Unavailable:
 		s.c.servers.lost(s.c.servers.route(true), s.k)
-	case e.Code == "no_leader" || e.Code == "not_leader":
+	case e.Code == code.NoLeader || e.Code == code.NotLeader:
 		s.c.servers.leave(s.c.servers.route(true), s.k.Addr)
 	}
 	return e

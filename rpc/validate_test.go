@@ -1,105 +1,18 @@
 package rpc
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
-
-func TestEveryCodeHasARow(t *testing.T) {
-	rows := coordinatorCodes()
-	for c := noun.OK; c.String() != "unknown"; c++ {
-		if int(c) >= len(rows) || rows[c].name != c.String() {
-			t.Errorf("fsm code %d (%s) has no row of its name", c, c)
-		}
-	}
-	if noun.Code(len(rows)).String() != "unknown" || len(rows) > 0 && noun.Code(len(rows)-1).String() == "unknown" {
-		t.Errorf("%d rows do not end where fsm's codes end", len(rows))
-	}
-	seen := map[string]bool{}
-	table := newErrorTable()
-	for _, r := range table.rows {
-		if seen[r.name] {
-			t.Errorf("%s stands twice", r.name)
-		}
-		seen[r.name] = true
-		if r.http < 200 || r.remedy == "" || !strings.HasSuffix(r.remedy, ".") {
-			t.Errorf("%s lacks an HTTP status or a sentence: %+v", r.name, r)
-		}
-	}
-}
-
-func TestErrorsSurviveTheWire(t *testing.T) {
-	table := newErrorTable()
-	for _, r := range table.rows[1:] {
-		sent := &problem{code: r.name, text: "A sentence.", rev: 7, leader: "l:1", oldest: 9, index: 11}
-		got := asProblem(table.status(sent))
-		if *got != *sent {
-			t.Errorf("%s arrived as %+v", r.name, got)
-		}
-		bare := table.status(&problem{code: r.name})
-		if st := status.Convert(bare); st.Code() != r.grpc || st.Message() != r.remedy {
-			t.Errorf("%s without a text is %v", r.name, st)
-		}
-	}
-}
-
-func TestUnknownErrorsAreInternal(t *testing.T) {
-	if p := asProblem(fmt.Errorf("open file: %w", os.ErrPermission)); p.code != "internal" {
-		t.Fatalf("got %s, want internal", p.code)
-	}
-	if p := asProblem(fmt.Errorf("submit: %w", noun.ErrNotLeader)); p.code != "not_leader" {
-		t.Fatalf("got %s, want not_leader", p.code)
-	}
-}
-
-// Marks around the part of docs/errors.md that is made from the table.
-const (
-	docBegin = "<!-- table: begin -->\n"
-	docEnd   = "<!-- table: end -->"
-	docPath  = "../docs/errors.md"
-)
-
-func docTable() string {
-	var b bytes.Buffer
-	b.WriteString("| Code | HTTP | gRPC | What to do |\n|---|---|---|---|\n")
-	for _, r := range newErrorTable().rows {
-		fmt.Fprintf(&b, "| `%s` | %d | %s | %s |\n", r.name, r.http, r.grpc, r.remedy)
-	}
-	return b.String()
-}
-
-// TestErrorsAreDocumented compares the page with the table; VIGIL_WRITE_DOCS=1 writes it.
-func TestErrorsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile(docPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok := strings.Cut(string(page), docBegin)
-	old, tail, ok2 := strings.Cut(rest, docEnd)
-	if !ok || !ok2 {
-		t.Fatalf("%s lacks the marks around its table", docPath)
-	}
-	if old == docTable() {
-		return
-	}
-	if os.Getenv("VIGIL_WRITE_DOCS") == "" {
-		t.Fatalf("%s differs from the table in errors.go; run VIGIL_WRITE_DOCS=1 go test -run %s ./rpc", docPath, t.Name())
-	}
-	if err := os.WriteFile(docPath, []byte(head+docBegin+docTable()+docEnd+tail), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func TestValidationNamesPlaceAndRemedy(t *testing.T) {
 	me := &vigilv1.Speaker{Agent: "demo/builder", Incarnation: 1}
@@ -160,13 +73,13 @@ func TestValidationNamesPlaceAndRemedy(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := asProblem(tt.err)
-			if p.code != tt.code {
-				t.Fatalf("code %s (%s), want %s", p.code, p.text, tt.code)
+			p := fault.Of(tt.err)
+			if p.Code != tt.code {
+				t.Fatalf("code %s (%s), want %s", p.Code, p.Text, tt.code)
 			}
 			for _, s := range tt.says {
-				if !strings.Contains(p.text, s) {
-					t.Errorf("message %q does not say %q", p.text, s)
+				if !strings.Contains(p.Text, s) {
+					t.Errorf("message %q does not say %q", p.Text, s)
 				}
 			}
 		})
@@ -184,7 +97,7 @@ func TestValidationNamesPlaceAndRemedy(t *testing.T) {
 
 func TestHalfAWriteIDIsRefused(t *testing.T) {
 	for _, id := range []*vigilv1.WriteId{{Session: 1}, {Seq: 1}} {
-		if _, err := request(id, fsm.CloseSession{}); code(err) != "invalid" {
+		if _, err := request(id, fsm.CloseSession{}); codeOf(err) != "invalid" {
 			t.Errorf("%v: %v, want invalid", id, err)
 		}
 	}

@@ -1,0 +1,12 @@
+package code
+
+// Headers with which servers and clients tell each other what stands in no message.
+const (
+	HeaderForwarded = "vigil-forwarded" // the id of the server that forwarded a call
+	HeaderRepeat    = "vigil-repeat"    // set when a call may have been made before
+	HeaderSaid      = "vigil-said"      // for how many milliseconds a call is under way
+	HeaderRelayed   = "vigil-relayed"   // set when a server asks its peers for a host's output
+	HeaderWoken     = "vigil-woken"     // set when a waiter claims because a task came
+	HeaderLeader    = "vigil-leader"    // API address of the leader
+	HeaderServers   = "vigil-servers"   // API addresses of all servers, separated by commas
+)
