@@ -82,11 +82,11 @@ incidents: ## try every row of the catalogue of incidents and write docs/inciden
 	go run ./jepsen/incidents/table -out docs/incidents.md
 
 month: ## simulate DAYS (30) days of clusters, hosts and agents, or whole days for HOURS=2h, from SEED
-	go test ./cmd/vigil/sim -run '^TestMonth$$' -count 1 -v -timeout 24h -sim.days $(DAYS) -sim.time $(HOURS) -sim.seed $(SEED) -sim.out $(CURDIR)/bin/month
+	go test ./jepsen/sim -run '^TestMonth$$' -count 1 -v -timeout 24h -sim.days $(DAYS) -sim.time $(HOURS) -sim.seed $(SEED) -sim.out $(CURDIR)/bin/month
 
 detection: ## simulate HEALTHY (168) hours of healthy and SICK (24) of hung agents from SEED and write the figures of docs/detection.md
-	GOMAXPROCS=1 GOMEMLIMIT=2GiB go test ./cmd/vigil/sim -run '^TestFalseAlarms$$' -count 1 -v -timeout 24h -sim.detect $(HEALTHY) -sim.seed $(SEED) -sim.doc $(CURDIR)/docs/detection.md
-	GOMAXPROCS=1 GOMEMLIMIT=2GiB go test ./cmd/vigil/sim -run '^TestTrueAlarms$$' -count 1 -v -timeout 24h -sim.detect $(SICK) -sim.seed $(SEED) -sim.doc $(CURDIR)/docs/detection.md
+	GOMAXPROCS=1 GOMEMLIMIT=2GiB go test ./jepsen/sim -run '^TestFalseAlarms$$' -count 1 -v -timeout 24h -sim.detect $(HEALTHY) -sim.seed $(SEED) -sim.doc $(CURDIR)/docs/detection.md
+	GOMAXPROCS=1 GOMEMLIMIT=2GiB go test ./jepsen/sim -run '^TestTrueAlarms$$' -count 1 -v -timeout 24h -sim.detect $(SICK) -sim.seed $(SEED) -sim.doc $(CURDIR)/docs/detection.md
 
 mutants: ## break the product on purpose in every known way and write docs/mutants.md: each must be caught; needs what jepsen needs
 	@mkdir -p bin && rm -f bin/mutants.jsonl

@@ -14,5 +14,6 @@
 // The exit code is 0 when every promise was kept, 1 when one was broken or could not
 // be decided, 2 when the run itself failed. README.md tells how to read a report.
 //
-// Nothing below jepsen imports the product but its public client.
+// Nothing below jepsen imports the product but its public client, save the simulation
+// (package sim), which runs replicas in simulated time.
 package main

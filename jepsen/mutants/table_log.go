@@ -74,7 +74,7 @@ func writeLate() {
 			Edits: []Edit{{File: "fsm/restore.go",
 				Old: "func (v *View) held() bool { return v.meta.HoldUntil > v.meta.Clock }\n",
 				New: "func (v *View) held() bool { return false }\n"}},
-			Hunt: tests("./cmd/vigil/sim", "TestL7RestoredBackupThawsNobodyTooSoon"),
+			Hunt: tests("./jepsen/sim", "TestL7RestoredBackupThawsNobodyTooSoon"),
 		},
 	}
 }

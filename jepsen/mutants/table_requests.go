@@ -11,11 +11,11 @@ func requestMutants() []Mutant {
 					New: "	if out, ok := ss.Answer(r.Seq); ok && r.Seq == 0 {\n"},
 				{File: "rpc/core.go", Old: "import (\n	\"context\"\n	\"errors\"\n", New: "import (\n	\"context\"\n	\"errors\"\n	\"sync\"\n"},
 				{File: "rpc/core.go",
-					Old: "	out, err := c.writer.Submit(ctx, req)\n	if err != nil {\n		return out, err\n	}\n	if out.Code != noun.OK {\n		return out, refusal(&out)\n	}\n	return out, nil\n}\n",
+					Old: "	out, err := c.writer.Submit(ctx, req)\n	if err != nil {\n		return out, err\n	}\n	if out.Code != noun.OK {\n		return out, fault.Refusal(&out)\n	}\n	return out, nil\n}\n",
 					New: `	key := [2]uint64{uint64(req.Session), req.Seq}
 	if known, ok := answeredHere.Load(key); ok && req.Seq != 0 {
 		if out := known.(noun.Outcome); out.Code != noun.OK {
-			return out, refusal(&out)
+			return out, fault.Refusal(&out)
 		}
 		return known.(noun.Outcome), nil
 	}
@@ -25,7 +25,7 @@ func requestMutants() []Mutant {
 	}
 	answeredHere.Store(key, out)
 	if out.Code != noun.OK {
-		return out, refusal(&out)
+		return out, fault.Refusal(&out)
 	}
 	return out, nil
 }
@@ -50,8 +50,8 @@ var answeredHere sync.Map
 		{
 			Name: "repeated-word-renews", Law: "L2", Says: "what is said again renews the lease of its speaker like something new",
 			Edits: []Edit{{File: "rpc/words.go",
-				Old: "	if len(metadata.ValueFromIncomingContext(ctx, mdRepeat)) > 0 {\n",
-				New: "	if len(metadata.ValueFromIncomingContext(ctx, mdRepeat)) > 9 {\n"}},
+				Old: "	if len(metadata.ValueFromIncomingContext(ctx, code.HeaderRepeat)) > 0 {\n",
+				New: "	if len(metadata.ValueFromIncomingContext(ctx, code.HeaderRepeat)) > 9 {\n"}},
 			Hunt: tests("./rpc", "TestN26"),
 		},
 		{
@@ -72,13 +72,13 @@ var answeredHere sync.Map
 	}
 }
 `},
-				{File: "rpc/forward.go", Old: "	\"google.golang.org/grpc/status\"\n", New: "	\"google.golang.org/grpc/status\"\n	\"google.golang.org/protobuf/proto\"\n"},
+				{File: "rpc/forward.go", Old: "	\"google.golang.org/grpc/peer\"\n", New: "	\"google.golang.org/grpc/peer\"\n	\"google.golang.org/protobuf/proto\"\n"},
 			},
 			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-workloads", "lifecycle,requests,register", "-nemesis", "forwards_lost,leader_paused"),
 		},
 		{
 			Name: "local-read", Law: "reads", Says: "every server answers reads from its own state, asked for stale ones or not",
-			Edits: []Edit{{File: "rpc/methods.go", Old: "		return r.GetStale()\n", New: "		return r.GetStale() || m.read\n"}},
+			Edits: []Edit{{File: "rpc/methods.go", Old: "m.nature == code.Read && r.GetStale()\n", New: "m.nature == code.Read\n"}},
 			Hunt:  stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "reads,register", "-nemesis", "links_slow,server_paused"),
 		},
 		{

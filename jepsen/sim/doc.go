@@ -45,12 +45,12 @@
 //
 // # Running it
 //
-//	go test ./cmd/vigil/sim                                         some simulated hours
-//	go test ./cmd/vigil/sim -run SimulatedDay -sim.seed=42 -v       one day
-//	go test ./cmd/vigil/sim -run Month -sim.days=30 -timeout=2h     days in parallel
-//	go test ./cmd/vigil/sim -run Month -sim.time=2h -timeout=4h     as many as fit
+//	go test ./jepsen/sim                                         some simulated hours
+//	go test ./jepsen/sim -run SimulatedDay -sim.seed=42 -v       one day
+//	go test ./jepsen/sim -run Month -sim.days=30 -timeout=2h     days in parallel
+//	go test ./jepsen/sim -run Month -sim.time=2h -timeout=4h     as many as fit
 //
-//	go test ./cmd/vigil/sim -run FalseAlarms -sim.detect=24 -v      a day of 200 healthy agents
+//	go test ./jepsen/sim -run FalseAlarms -sim.detect=24 -v      a day of 200 healthy agents
 //
 // A day of TestMonth that fails leaves its record in -sim.out and says how to repeat
 // it. The seed fixes the plan of faults and behaviour. Goroutines of the same simulated
