@@ -6,6 +6,7 @@
 //	jepsen run -time 5m -seed 7                          everything, mixed
 //	jepsen run -nemesis 'leader_*,-leader_transferred'   some faults
 //	jepsen run -workloads claim,requests -servers 5      some workloads, five servers
+//	jepsen run -faults 500 -nemesis host -agents 11      so many faults of hosts, in rounds
 //	jepsen run -older v0.1.0                             begins with an older build and upgrades it
 //	jepsen check FOLDER                                  judge a record again
 //	jepsen list                                          what there is to choose

@@ -18,6 +18,8 @@ import (
 func TestBadFlagsNameTheRemedy(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"-time 0s", "1s to 24h"},
+		{"-faults -1", "0 to 100000"},
+		{"-agents 0", "1 to 100"},
 		{"-servers 4", "3 or 5"},
 		{"-hosts 9", "0 to 5"},
 		{"-ttl 1s", "2s to 1m"},
@@ -36,7 +38,13 @@ func TestBadFlagsNameTheRemedy(t *testing.T) {
 }
 
 func TestCommandRepeatsTheRun(t *testing.T) {
-	args := []string{"-time", "90s", "-seed", "7", "-nemesis", "leader_*,-leader_killed", "-workloads", "claim,reads", "-servers", "5"}
+	for _, length := range [][]string{{"-time", "90s"}, {"-faults", "40", "-agents", "11"}} {
+		repeats(t, append(length, "-seed", "7", "-nemesis", "leader_*,-leader_killed", "-workloads", "claim,reads", "-servers", "5"))
+	}
+}
+
+func repeats(t *testing.T, args []string) {
+	t.Helper()
 	first, err := parse(args, &bytes.Buffer{})
 	if err != nil {
 		t.Fatal(err)

@@ -21,11 +21,13 @@ import (
 // options are the flags of jepsen run.
 type options struct {
 	time      time.Duration
+	faults    int
 	seed      uint64
 	nemesis   string
 	workloads string
 	servers   int
 	hosts     int
+	agents    int
 	ttl       time.Duration
 	rate      float64
 	out       string
@@ -40,11 +42,13 @@ func parse(args []string, to io.Writer) (*options, error) {
 	f := flag.NewFlagSet("jepsen run", flag.ContinueOnError)
 	f.SetOutput(to)
 	f.DurationVar(&o.time, "time", 5*time.Minute, "how long faults are let loose")
+	f.IntVar(&o.faults, "faults", 0, "end after so many faults instead, in rounds: after each all agents must come back")
 	f.Uint64Var(&o.seed, "seed", 1, "what is drawn follows from it")
 	f.StringVar(&o.nemesis, "nemesis", "", "lanes, kinds and patterns of kinds with commas between them; -NAME leaves out (default: all)")
 	f.StringVar(&o.workloads, "workloads", "", "names with commas between them (default: all)")
 	f.IntVar(&o.servers, "servers", 3, "how many servers, 3 or 5")
 	f.IntVar(&o.hosts, "hosts", 3, "how many hosts, 0 to 5")
+	f.IntVar(&o.agents, "agents", 3, "how many agents of hosts work in workload lifecycle, 1 to 100")
 	f.DurationVar(&o.ttl, "ttl", 3*time.Second, "of leases and fences, 2s to 1m")
 	f.Float64Var(&o.rate, "rate", 15, "calls a second that each workload begins, about")
 	f.StringVar(&o.out, "out", "", "folder for record and report, which must not be there (default: a new one below bin/runs)")
@@ -59,10 +63,14 @@ func parse(args []string, to io.Writer) (*options, error) {
 		return nil, fmt.Errorf("%q is no flag: see jepsen run -h", f.Arg(0))
 	case o.time < time.Second || o.time > 24*time.Hour:
 		return nil, fmt.Errorf("-time %s: 1s to 24h", o.time)
+	case o.faults < 0 || o.faults > 100_000:
+		return nil, fmt.Errorf("-faults %d: 0 to 100000", o.faults)
 	case o.servers != 3 && o.servers != 5:
 		return nil, fmt.Errorf("-servers %d: 3 or 5", o.servers)
 	case o.hosts < 0 || o.hosts > 5:
 		return nil, fmt.Errorf("-hosts %d: 0 to 5", o.hosts)
+	case o.agents < 1 || o.agents > 100:
+		return nil, fmt.Errorf("-agents %d: 1 to 100", o.agents)
 	case o.ttl < 2*time.Second || o.ttl > time.Minute:
 		return nil, fmt.Errorf("-ttl %s: 2s to 1m", o.ttl)
 	case o.rate < 1 || o.rate > 1000:
@@ -103,8 +111,13 @@ func (o *options) chosen() []string {
 
 // command is what repeats the run.
 func (o *options) command() string {
-	list := []string{"bin/jepsen", "run", "-time", o.time.String(), "-seed", strconv.FormatUint(o.seed, 10),
-		"-servers", strconv.Itoa(o.servers), "-hosts", strconv.Itoa(o.hosts), "-ttl", o.ttl.String(), "-rate", strconv.FormatFloat(o.rate, 'g', -1, 64)}
+	length := []string{"-time", o.time.String()}
+	if o.faults > 0 {
+		length = []string{"-faults", strconv.Itoa(o.faults)}
+	}
+	list := slices.Concat([]string{"bin/jepsen", "run"}, length, []string{"-seed", strconv.FormatUint(o.seed, 10),
+		"-servers", strconv.Itoa(o.servers), "-hosts", strconv.Itoa(o.hosts), "-agents", strconv.Itoa(o.agents),
+		"-ttl", o.ttl.String(), "-rate", strconv.FormatFloat(o.rate, 'g', -1, 64)})
 	for _, f := range [][2]string{{"-nemesis", o.nemesis}, {"-workloads", o.workloads}, {"-older", o.older}} {
 		if f[1] != "" {
 			list = append(list, f[0], "'"+strings.ReplaceAll(f[1], "'", `'\''`)+"'")

@@ -56,7 +56,7 @@ type driver struct {
 	record *history.Recorder
 	run    history.Run
 	stand  *stand.Stand
-	faults atomic.Int64
+	struck atomic.Int64 // faults so far
 
 	mu    sync.Mutex // of out
 	began time.Time
@@ -129,7 +129,8 @@ func (d *driver) conclude(set *workload.Set) error {
 }
 
 func (d *driver) work() workload.Config {
-	c := workload.Config{Addrs: d.stand.Addrs(), Record: d.record, TTL: d.ttl, Seed: d.seed, Rate: d.rate, Say: d.say}
+	c := workload.Config{Addrs: d.stand.Addrs(), Record: d.record, TTL: d.ttl,
+		Seed: d.seed, Rate: d.rate, Agents: d.agents, Say: d.say}
 	if d.hosts > 0 {
 		c.Runner = stand.Runner
 	}
@@ -159,14 +160,12 @@ func (d *driver) strike(ctx context.Context, set *workload.Set, kinds []*nemesis
 	// Everything has joined and worked once before anything is broken.
 	field.Pause(ctx, 2*time.Second)
 	d.run.Began = history.Now()
-	storm, calm := context.WithTimeout(ctx, d.time)
-	defer calm()
-	go d.watch(storm)
-	struck := nemesis.Run(storm, nemesis.Config{Field: field, Kinds: able, Seed: d.seed, Record: d.struck})
+	go d.watch(work)
+	struck := d.storm(ctx, nemesis.Config{Field: field, Kinds: able, Seed: d.seed})
 	d.run.Calm = history.Now()
-	d.say("%d faults, all healed", d.faults.Load())
+	d.say("%d faults, all healed", d.struck.Load())
 	if struck == nil {
-		field.Pause(context.WithoutCancel(ctx), calmFor(d.ttl, d.time))
+		field.Pause(context.WithoutCancel(ctx), calmFor(d.ttl, time.Duration(d.run.Calm-d.run.Began)))
 	}
 	stop()
 	asking.Wait()
@@ -176,9 +175,62 @@ func (d *driver) strike(ctx context.Context, set *workload.Set, kinds []*nemesis
 	return errors.Join(struck, worked)
 }
 
-func (d *driver) struck(f history.Fault) {
+// aRound is how many faults there are between two times in which all is healed and
+// everything must come back.
+const aRound = 30
+
+// storm lets faults loose for as long as was asked for, or so many of them in rounds.
+func (d *driver) storm(ctx context.Context, c nemesis.Config) error {
+	if d.faults == 0 {
+		ctx, calm := context.WithTimeout(ctx, d.time)
+		defer calm()
+		c.Record = d.note
+		return nemesis.Run(ctx, c)
+	}
+	for ctx.Err() == nil {
+		round, calm := context.WithCancel(ctx)
+		end := min(d.struck.Load()+aRound, int64(d.faults))
+		c.Record = func(f history.Fault) {
+			d.note(f)
+			if d.struck.Load() >= end {
+				calm()
+			}
+		}
+		err := nemesis.Run(round, c)
+		calm()
+		if err != nil || d.struck.Load() >= int64(d.faults) {
+			return err
+		}
+		rest := history.Rest{From: history.Now()}
+		d.recover(ctx, c.Field)
+		rest.To = history.Now()
+		d.run.Rests = append(d.run.Rests, rest)
+		c.Seed += 1 << 32 // other faults in the next round
+	}
+	return nil
+}
+
+// recover waits until everything seems to run, or must have. What did not is found in
+// the record.
+func (d *driver) recover(ctx context.Context, f *nemesis.Field) {
+	limit := check.DefaultBounds(d.ttl).Agents + 5*time.Second
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for f.Pause(ctx, 500*time.Millisecond) {
+		list, err := f.Fleet.ListAgents(ctx, &vigilv1.ListAgentsRequest{Room: f.Room, Limit: 1000})
+		if err == nil && !slices.ContainsFunc(list.GetAgents(), func(a *vigilv1.Agent) bool {
+			return a.GetManaged() && (a.GetProcess() != "running" || a.GetParticipant() == "DISCONNECTED")
+		}) {
+			break
+		}
+	}
+	f.Pause(context.WithoutCancel(ctx), 2*time.Second) // so that looks and ledgers show it
+}
+
+// note records a fault.
+func (d *driver) note(f history.Fault) {
 	d.record.Fault(f)
-	d.faults.Add(1)
+	d.struck.Add(1)
 	// Only the lane of servers upgrades, and tells its faults itself.
 	if f.Lane == nemesis.Servers && d.older != "" && d.run.Upgraded == 0 && !slices.ContainsFunc(d.stand.Servers, d.outdated) {
 		d.run.Upgraded = f.To
@@ -197,7 +249,7 @@ func (d *driver) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			d.say("%d faults so far", d.faults.Load())
+			d.say("%d faults so far", d.struck.Load())
 		}
 	}
 }

@@ -116,6 +116,7 @@ var checks = []struct {
 	{"fencing", "L6", "nothing that an older life says after a newer one has begun is acknowledged", fencing},
 	{"completed once", "L8", "no task is acknowledged as completed to two lives", completedOnce},
 	{"double starts", "L4", "no incarnation is started twice, and nothing runs that was not ordered", doubleStarts},
+	{"guards", "L7", "what a fault itself can see holds: no second daemon is let into a data directory", guards},
 	{"start orders", "L4", "an agent has at most one open start order, and its incarnations only grow", startOrders},
 	{"intent", "L9", "after a stop was acknowledged the agent ends, and nothing of it starts until a human wants it again", intent},
 	{"false deaths", "L10", "no lease or fence ends of a life that ran on a host which no fault touched", falseDeaths},
@@ -124,7 +125,7 @@ var checks = []struct {
 	{"watch", "L12", "every watcher gets every event once, in order, without a gap, also after it had to resume; all get the same events", watch},
 	{"agreement", "L12", "no server's state differed from that of the majority", agreement},
 	{"availability", "", "while a majority of servers is untouched, writes are acknowledged", availability},
-	{"recovery", "L3", "after the last fault is healed writes succeed, and every agent runs or shows why not", recovery},
+	{"recovery", "L3", "after faults are healed writes succeed, and every agent runs or shows why not", recovery},
 }
 
 // All judges a record with the default bounds. lives are sorted as ledger.Read gives

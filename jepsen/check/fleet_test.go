@@ -68,6 +68,8 @@ func leaseCases() []trialCase {
 		{"false deaths", "its host was cut off long before", ended().touch("h1", history.Cut, 1000, 3000), Broken, "no fault touched that host"},
 		{"false deaths", "it was killed", ended().touchAgent("h1", history.Killed, "r/a", 7000, 9000), Kept, "touched: killed"},
 		{"false deaths", "no server could be reached", all(ended(), history.Unheard), Kept, "no server was whole"},
+		{"false deaths", "all servers were dead: no time passed", all(ended(), history.Killed), Broken, "no fault touched that host"},
+		{"false deaths", "its host was cut off before all servers were dead", all(ended(), history.Killed).touch("h1", history.Cut, 4000, 6000), Kept, "touched: cut"},
 		{"false deaths", "it had died by itself", newBook().life("r/a", 1, "h1", 0, 7000).says(10_000, "agent.lease_ended", "r/a", 1, ""), Kept, "by its own account"},
 		{"false deaths", "it was frozen and went on", newBook().life("r/a", 1, "h1", 0, 8000, 11_000, 20_000).says(10_000, "agent.lease_ended", "r/a", 1, ""), Broken, "the lease of life 1"},
 		{"false deaths", "it was started by hand", newBook().life("r/b", 1, "h1", 0, 1000).says(10_000, "agent.lease_ended", "r/a", 1, ""), Kept, "no life of it is in the ledger"},

@@ -43,7 +43,7 @@ func (t *trial) deathExplained(e history.Event) string {
 		return "no life of it is in the ledger: it was started by hand, or died before it could write"
 	}
 	at := t.happened(e)
-	w := span{at.from - t.ttl*3/2, at.to}
+	w := t.stretched(span{at.from - t.ttl*3/2, at.to})
 	if touch := t.touched(l.Host, l.Agent, w.from, w.to); touch != nil {
 		return fmt.Sprintf("its host, or it, had been touched: %s", touch.What)
 	}
@@ -53,13 +53,57 @@ func (t *trial) deathExplained(e history.Event) string {
 	if l.Term != 0 && l.Term < at.to {
 		return "the life had been told to end"
 	}
-	if longest(t.fewer(w, 1)).length() > t.ttl/4 {
+	if longest(t.deaf(w)).length() > t.ttl/4 {
 		return "no server was whole for more than a quarter of the TTL"
 	}
 	if run := t.rec.Run; run.Older != "" && (run.Upgraded == 0 || at.from < run.Upgraded) {
 		return "a server of the older build may have led, which charges more to leases"
 	}
 	return ""
+}
+
+// outage is the longest time without servers that stretched looks for.
+const outage = int64(time.Minute)
+
+// stretched begins a window earlier by the time in it in which most servers were
+// dead: cluster time stood still, and what was before counts as just before.
+func (t *trial) stretched(w span) span {
+	dead := t.dead(span{w.from - outage, w.to})
+	for _, s := range slices.Backward(dead) {
+		if s.to >= w.from {
+			w.from -= s.length()
+		}
+	}
+	return w
+}
+
+// deaf are the times in a window in which no server was whole, but for those in which
+// so many were dead that none could lead and count.
+func (t *trial) deaf(w span) (out []span) {
+	dead := t.dead(w)
+	for _, s := range t.fewer(w, 1) {
+		for _, d := range within(dead, s) {
+			if d.from > s.from {
+				out = append(out, span{s.from, d.from})
+			}
+			s.from = d.to
+		}
+		if s.to > s.from {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// dead are the times in a window in which no majority of servers was alive.
+func (t *trial) dead(w span) []span {
+	var out []span
+	for _, s := range t.stretches(w, func(e history.Effect) bool { return e.What == history.Killed }) {
+		if s.whole <= len(t.rec.Run.Servers)/2 {
+			out = append(out, s.span)
+		}
+	}
+	return union(out)
 }
 
 // leaseEnds compares the lives with what the cluster held of them: in its log, and as

@@ -112,5 +112,15 @@ func doubleStarts(t *trial, r *Result) {
 	r.count("lives whose order was seen", matched)
 }
 
+// guards takes over what nemeses saw that must not be.
+func guards(t *trial, r *Result) {
+	r.judged(len(t.rec.Faults))
+	for _, f := range t.rec.Faults {
+		if f.Broken != "" {
+			r.found(Finding{From: f.From, To: f.To}, "%s: %s", f.Kind, f.Broken)
+		}
+	}
+}
+
 // silence is how long before a time a life was last known to run.
 func silence(l *ledger.Life, at int64) time.Duration { return time.Duration(at - lastTick(l, at)) }

@@ -68,6 +68,14 @@ func progressCases() []trialCase {
 		moving.touch([]string{"s1", "s2", "s3"}[i%3], history.Cut, 1000+i*10_000, 11_000+i*10_000)
 	}
 	calm := func() *book { return writes(newBook(), 55_000, 180_000) }
+	rested := func(b *book) *book {
+		b.rec.Run.Rests = []history.Rest{{From: 1000 * ms, To: 50_000 * ms}}
+		return b
+	}
+	broke := func(b *book) *book {
+		b.rec.Faults[0].Broken = "let in"
+		return b
+	}
 	dead := func(why string) *book { return calm().look(170_000, "r/a", 3, "lost", "DISCONNECTED", why) }
 	return []trialCase{
 		{"availability", "writes all the time", writes(newBook(), 0, 30_000), Kept, ""},
@@ -81,6 +89,10 @@ func progressCases() []trialCase {
 		{"recovery", "no write is acknowledged", tries(writes(newBook(), 0, 59_000), 61_000, 179_000), Broken, "no write that began after the last fault"},
 		{"recovery", "writes are back late", writes(tries(newBook(), 61_000, 179_000), 90_000, 91_000), Broken, "the first write after the last fault"},
 		{"recovery", "an agent does not run", dead("waiting for a host"), Broken, "r/a does not run"},
+		{"recovery", "an agent does not run between two rounds", rested(dead("parked").look(30_000, "r/b", 1, "lost", "DISCONNECTED", "no host")), Broken, "r/b does not run"},
+		{"recovery", "the cluster says that it runs, and it does not", calm().life("r/a", 3, "h1", 0, 1000).look(179_000, "r/a", 3, "running", "WAITING", ""), Broken, "r/a does not run"},
+		{"guards", "a fault saw what must not be", broke(newBook().touch("h1", history.Away, 1, 2)), Broken, "a_kind: let in"},
+		{"guards", "no fault saw anything", newBook().touch("h1", history.Away, 1, 2), Kept, ""},
 		{"recovery", "an agent is parked", dead("parked after 5 failures"), Kept, "parked"},
 		{"recovery", "an agent runs late", calm().look(70_000, "r/a", 3, "lost", "DISCONNECTED", "").look(120_000, "r/a", 4, "running", "ACTIVE", ""), Broken, "ran again only"},
 		{"recovery", "an agent runs late after a back-off", calm().look(70_000, "r/a", 3, "none", "DISCONNECTED", "back-off after failure 5").

@@ -13,9 +13,13 @@ import (
 var reasons = []string{"parked", "back_off", "back-off", "stopped", "paused", "room_paused", "all_paused", "its room is paused",
 	"no_task", "on demand", "retired", "deleting", "no_runner"}
 
-// recovery looks at the time after the last fault was healed.
+// recovery looks at the times after faults were healed, the last one above all.
 func recovery(t *trial, r *Result) {
 	run := t.rec.Run
+	slowest := time.Duration(0)
+	for _, rest := range run.Rests {
+		slowest = max(slowest, t.settled(r, span{rest.From, rest.To}))
+	}
 	if run.Calm == 0 {
 		return
 	}
@@ -32,51 +36,65 @@ func recovery(t *trial, r *Result) {
 		}
 		r.took("last fault healed to the first write", p.Calm)
 	}
-	t.settled(r, rest)
+	slowest = max(slowest, t.settled(r, span{run.Calm, run.Ended}))
+	r.took("last fault healed to the last agent at work", slowest)
 	r.took("bound for writes", t.bounds.Stall)
 	r.took("bound for agents", t.bounds.Agents)
 }
 
-// settled judges when each agent that should run did so again.
-func (t *trial) settled(r *Result, rest time.Duration) {
-	run := t.rec.Run
-	back, last := map[string]int64{}, map[string]history.Look{}
+// settled judges when each agent that should run did so again in a time without
+// faults, and gives the longest time that one took.
+func (t *trial) settled(r *Result, rest span) (slowest time.Duration) {
+	back, last, excused := map[string]int64{}, map[string]history.Look{}, map[string]bool{}
 	for _, look := range t.rec.Looks {
-		if look.Sent < run.Calm {
+		if look.Sent < rest.from || look.Sent > rest.to {
 			continue
 		}
 		last[look.Agent] = look
-		if _, ok := back[look.Agent]; !ok && atWork(look) {
-			back[look.Agent] = look.At
+		if _, ok := back[look.Agent]; ok {
+			continue
 		}
+		if t.runs(look) {
+			back[look.Agent] = look.At
+			continue
+		}
+		excused[look.Agent] = excused[look.Agent] || excusable(look)
 	}
-	slowest := time.Duration(0)
 	for _, agent := range slices.Sorted(maps.Keys(last)) {
 		r.judged(1)
 		look := last[agent]
 		when, ok := back[agent]
-		took := time.Duration(when - run.Calm)
+		took := time.Duration(when - rest.from)
 		if ok {
 			slowest = max(slowest, took)
 		}
 		switch {
 		case ok && took <= t.bounds.Agents:
-		case ok && !slices.ContainsFunc(t.rec.Looks, func(l history.Look) bool {
-			return l.Agent == agent && l.Sent >= run.Calm && l.At < when && excusable(l)
-		}):
-			r.found(Finding{From: run.Calm, To: when}, "%s ran again only %s after the last fault", agent, took)
+		case ok && !excused[agent]:
+			r.found(Finding{From: rest.from, To: when}, "%s ran again only %s after the last fault", agent, took)
 		case ok:
 			r.excuse("it did not run for a reason that was shown, and runs")
 		case excusable(look):
 			r.excuse("it does not run, for a reason that is shown: " + reasonOf(look))
-		case rest <= t.bounds.Agents:
-			r.excuse("the run ended before the agent had to run")
+		case rest.length() <= int64(t.bounds.Agents):
+			r.excuse("the faults went on, or the run ended, before the agent had to run")
 		default:
-			r.found(Finding{From: run.Calm, To: look.At}, "%s does not run %s after the last fault: incarnation %d is %s and %s on %q (%s)",
-				agent, time.Duration(look.At-run.Calm), look.Incarnation, look.Process, look.Participant, look.Host, look.Why)
+			r.found(Finding{From: rest.from, To: look.At},
+				"%s does not run %s after the last fault: incarnation %d is %s and %s on %q (%s)", agent,
+				time.Duration(look.At-rest.from), look.Incarnation, look.Process, look.Participant, look.Host, look.Why)
 		}
 	}
-	r.took("last fault healed to the last agent at work", slowest)
+	return slowest
+}
+
+// runs tells whether an agent is at work by the word of the cluster and, where it
+// keeps a ledger, by its own.
+func (t *trial) runs(l history.Look) bool {
+	if !atWork(l) || len(t.byAgent[l.Agent]) == 0 {
+		return atWork(l)
+	}
+	life := t.life(l.Agent, l.Incarnation)
+	return life != nil && ticked(life, l.Sent-t.ttl/3, l.At+t.ttl/3)
 }
 
 // atWork tells whether an agent is at work.

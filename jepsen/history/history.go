@@ -45,6 +45,9 @@ type Fault struct {
 	From int64  `json:"from"`
 	To   int64  `json:"to"` // when it was undone
 	Note string `json:"note,omitempty"`
+	// Broken says what the product did during the fault that it must not do, as far as
+	// the nemesis itself has seen it; empty: nothing.
+	Broken string `json:"broken,omitempty"`
 	// Effects are what it touched, for checkers: they never look at Kind.
 	Effects []Effect `json:"effects"`
 }
@@ -121,8 +124,17 @@ type Run struct {
 	Calm     int64    `json:"calm"`     // everything is healed, for good
 	Ended    int64    `json:"ended"`    // the workloads have ended
 	BeganAt  string   `json:"began_at"` // wall clock, RFC 3339, for people
+	// Rests are the times before Calm in which everything was healed too, so that all
+	// agents could come back between two rounds of faults.
+	Rests []Rest `json:"rests,omitempty"`
 	// Upgraded is when the last server of the older build was gone; 0: never, or there
 	// was none.
 	Upgraded int64             `json:"upgraded,omitempty"`
 	Settings map[string]string `json:"settings,omitempty"`
+}
+
+// Rest is a time without faults.
+type Rest struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
 }

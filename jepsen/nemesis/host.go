@@ -7,7 +7,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -16,20 +15,10 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// ErrLetIn says that a second agentd was let into the data directory of a running
-// one: the product has failed, not the stand.
-var ErrLetIn = errors.New("a second agentd was let into a data directory that has one")
-
-// Phase gives, of the note of a fault of lane host, what the agent that was struck, or
-// the host, was doing: running, returning, storm, cut_off, or how far the start of an
-// agent was (ordered, accepted, just_started, between_lives, unknown).
-func Phase(note string) string {
-	phase, _, _ := strings.Cut(note, ":")
-	return phase
-}
-
-// onHost makes a strike of what is done to one host. do says in which phase it struck,
-// and what else people want to know.
+// onHost makes a strike of what is done to one host. do says in which phase it struck
+// the agent or the host, and what else people want to know: running, returning, storm,
+// cut_off, or how far the start of an agent was (ordered, accepted, just_started,
+// between_lives, unknown).
 func onHost(do func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand, t *Touched) (phase, detail string, err error)) strike {
 	return func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand) (Struck, error) {
 		var t Touched

@@ -21,7 +21,7 @@ const firstClone = 200
 
 // secondDaemon starts an agentd on a data directory that has one: it must end by
 // itself and change nothing.
-var secondDaemon = onHost(func(ctx context.Context, _ *Field, h *stand.Host, _ *rand.Rand, _ *Touched) (string, string, error) {
+var secondDaemon = onHost(func(ctx context.Context, _ *Field, h *stand.Host, _ *rand.Rand, t *Touched) (string, string, error) {
 	p, err := h.StartBeside("second")
 	if err != nil {
 		return running, "", err
@@ -37,7 +37,8 @@ var secondDaemon = onHost(func(ctx context.Context, _ *Field, h *stand.Host, _ *
 		return running, "", p.Kill()
 	case <-limit.C:
 	}
-	return running, "", errors.Join(fmt.Errorf("%w: that of %s", ErrLetIn, h.Name), p.Kill())
+	t.Broke(fmt.Sprintf("a second agentd was let into the data directory of %s, which has one", h.Name))
+	return running, "", p.Kill()
 })
 
 // hostCloned starts another machine with a copy of the host's data directory, while

@@ -78,8 +78,11 @@ func TestHostKindsLeaveTheHostAsItWas(t *testing.T) {
 func judgeFault(t *testing.T, fault *history.Fault, h *stand.Host) {
 	t.Helper()
 	phases := []string{running, "returning", "storm", "cut_off", "ordered", "accepted", "just_started", "between_lives", "unknown"}
-	if !slices.Contains(phases, Phase(fault.Note)) {
-		t.Errorf("phase %q", Phase(fault.Note))
+	if phase, _, _ := strings.Cut(fault.Note, ":"); !slices.Contains(phases, phase) {
+		t.Errorf("phase %q", phase)
+	}
+	if fault.Broken != "" {
+		t.Error(fault.Broken)
 	}
 	for _, e := range fault.Effects {
 		if e.From < fault.From || e.To < e.From || e.To > fault.To {

@@ -54,6 +54,7 @@ type Struck struct {
 	// has none.
 	Effects []history.Effect
 	Note    string // for people: which server, how long, what was answered
+	Broken  string // what the product did that it must not do; empty: nothing
 }
 
 // Field is what kinds act on. It is used by all lanes at the same time.
@@ -167,8 +168,16 @@ func (f *Field) Resident(h *stand.Host, r *rand.Rand, shim bool) (stand.Resident
 // Touched collects the effects of one fault. The zero value is ready for use, by
 // several goroutines.
 type Touched struct {
-	mu   sync.Mutex
-	list []history.Effect
+	mu     sync.Mutex
+	list   []history.Effect
+	broken string
+}
+
+// Broke notes what the product did that it must not do.
+func (t *Touched) Broke(what string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.broken = what
 }
 
 // Begin notes that something happens to machines from now on, until the function
@@ -222,5 +231,5 @@ func (t *Touched) Struck(note string) Struck {
 			t.list[i].To = now
 		}
 	}
-	return Struck{Effects: t.list, Note: note}
+	return Struck{Effects: t.list, Note: note, Broken: t.broken}
 }

@@ -201,7 +201,7 @@ func (f *Field) Strike(ctx context.Context, k *Kind, on *stand.Host, r *rand.Ran
 	if k.Takes && err == nil {
 		err = f.revive(fault.From, &struck)
 	}
-	fault.To, fault.Note, fault.Effects = ledger.Now(), struck.Note, struck.Effects
+	fault.To, fault.Note, fault.Broken, fault.Effects = ledger.Now(), struck.Note, struck.Broken, struck.Effects
 	if k.Takes {
 		f.follows(ctx, f.Stand.Servers...) // before the next server is taken away
 	}

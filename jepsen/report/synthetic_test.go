@@ -176,7 +176,12 @@ func (v *invented) inventLives(n int) {
 			}
 		}
 		for at := run.Calm + 9*second; at < run.Ended; at += 2 * second {
-			v.rec.Looks = append(v.rec.Looks, history.Look{Sent: at, At: at + 1e6, Agent: agent, Process: "running", Participant: "WAITING", Desired: "running"})
+			for _, l := range v.lives {
+				if l.Agent == agent && l.Start <= at && at <= l.Exit {
+					v.rec.Looks = append(v.rec.Looks, history.Look{Sent: at, At: at + 1e6, Agent: agent, Incarnation: l.Incarnation,
+						Process: "running", Participant: "WAITING", Desired: "running"})
+				}
+			}
 		}
 	}
 	slices.SortStableFunc(log, func(a, b happening) int { return cmp.Compare(a.at, b.at) })

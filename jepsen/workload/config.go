@@ -19,6 +19,9 @@ type Config struct {
 	Record *history.Recorder
 	// Runner is the runner with which hosts start tickers; empty: there are no hosts.
 	Runner string
+	// Agents is how many agents of hosts work in workload lifecycle, every fifth of them
+	// under policy fast. 0: 3.
+	Agents int
 	// TTL of leases and fences. 0: 2 s.
 	TTL time.Duration
 	// Seed of what is random.
@@ -46,6 +49,9 @@ func (c Config) withDefaults() (Config, error) {
 	if len(c.Servers) != len(c.Addrs) {
 		return c, fmt.Errorf("open workloads: %d names for %d addresses", len(c.Servers), len(c.Addrs))
 	}
+	if c.Agents == 0 {
+		c.Agents = lifecycleAgents
+	}
 	if c.TTL == 0 {
 		c.TTL = 2 * time.Second
 	}
@@ -55,8 +61,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Timeout == 0 {
 		c.Timeout = 5 * time.Second
 	}
-	if c.TTL < 0 || c.Rate < 0 || c.Timeout < 0 {
-		return c, fmt.Errorf("open workloads: TTL %s, rate %g and timeout %s may not be negative", c.TTL, c.Rate, c.Timeout)
+	if c.TTL < 0 || c.Rate < 0 || c.Timeout < 0 || c.Agents < 0 {
+		return c, fmt.Errorf("open workloads: TTL %s, rate %g, timeout %s and %d agents may not be negative",
+			c.TTL, c.Rate, c.Timeout, c.Agents)
 	}
 	if c.Say == nil {
 		c.Say = func(string, ...any) {}

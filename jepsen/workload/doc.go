@@ -76,8 +76,9 @@
 // # lifecycle
 //
 // Tasks in batches (room "lifecycle"): role "work" is worked by agents of hosts, which
-// note in the ledger what they were acknowledged; role "hand" by workers of this
-// process. Without hosts there is only "hand".
+// note in the ledger what they were acknowledged, and so is role "fast" (policy fast)
+// where there are five and more of them; role "hand" by workers of this process.
+// Without hosts there is only "hand".
 //
 //	create    Key (role), Value (title, unique); answered: Task
 //	claim     Task, Attempt, Agent, Incarnation (role hand)

@@ -24,6 +24,7 @@ const (
 type lifecycle struct {
 	s     *Set
 	roles []string
+	fast  int // agents under policy fast
 
 	rest context.Context // workers go on until it ends
 	home context.CancelFunc
@@ -32,7 +33,11 @@ type lifecycle struct {
 func newLifecycle(s *Set) load {
 	l := &lifecycle{s: s, roles: []string{"hand"}}
 	if s.cfg.Runner != "" {
+		l.fast = s.cfg.Agents / 5
 		l.roles = append(l.roles, "work")
+	}
+	if l.fast > 0 {
+		l.roles = append(l.roles, "fast")
 	}
 	l.rest, l.home = context.WithCancel(s.life)
 	return l
@@ -41,7 +46,10 @@ func newLifecycle(s *Set) load {
 func (l *lifecycle) prepare(ctx context.Context) error {
 	roles := []*vigilv1.RoleSpec{l.s.byHand("hand", lifecycleAgents)}
 	if l.s.cfg.Runner != "" {
-		roles = append(roles, l.s.managed(lifecycleRoom, "work", lifecycleAgents))
+		roles = append(roles, l.s.managed(lifecycleRoom, "work", uint32(l.s.cfg.Agents-l.fast)))
+	}
+	if l.fast > 0 {
+		roles = append(roles, l.s.hosted("fast", uint32(l.fast), "fast"))
 	}
 	return l.s.declare(ctx, lifecycleRoom, roles...)
 }

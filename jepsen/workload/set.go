@@ -141,8 +141,13 @@ func (s *Set) managed(room, name string, replicas uint32) *vigilv1.RoleSpec {
 	s.mu.Lock()
 	s.fenced = append(s.fenced, room+"/"+name)
 	s.mu.Unlock()
+	return s.hosted(name, replicas, "fenced")
+}
+
+// hosted is a role of agents of hosts.
+func (s *Set) hosted(name string, replicas uint32, policy string) *vigilv1.RoleSpec {
 	r := s.byHand(name, replicas)
-	r.Runner, r.Policy = s.cfg.Runner, "fenced"
+	r.Runner, r.Policy = s.cfg.Runner, policy
 	r.StartLimit = durationpb.New(max(10*time.Second, 3*s.cfg.TTL))
 	return r
 }
