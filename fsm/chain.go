@@ -13,9 +13,6 @@ import (
 // one look. A look is a timer of the state, so no server and no agent can hang between a
 // look that is due and its decision, and a change of leader neither loses nor doubles one.
 
-// HandOverKind is the kind of the mail that a life leaves to the next one.
-const HandOverKind = "handover"
-
 // ReportPatrol says that an overseer has been round. Saying the same cycle again changes
 // nothing; cycle 0 is the next one.
 type ReportPatrol struct {
@@ -149,7 +146,7 @@ func (v *View) patrolled(a *noun.Agent) noun.Time {
 // does. What vigil itself has written is not counted: else one nudge would ask for the next.
 func (v *View) chainMail(a *noun.Agent) (n int, oldest noun.Time) {
 	for _, id := range v.unread(a) {
-		if m := v.mails.Get(id); m.FromInc != 0 || m.From != LaddersBy && m.From != WatchedBy {
+		if m := v.mails.Get(id); m.FromInc != 0 || m.From != noun.LaddersBy && m.From != noun.WatchedBy {
 			if n++; n == 1 {
 				oldest = m.SentAt
 			}

@@ -108,7 +108,7 @@ func (s *State) wakeOverseer(a *noun.Agent) string {
 		}
 	}
 	s.withdrawChainMail(a)
-	next.Inquiry = s.askByMail(a, LaddersBy, "wake", noun.MailHigh, wakeSubject, wakeBody)
+	next.Inquiry = s.askByMail(a, noun.LaddersBy, "wake", noun.MailHigh, wakeSubject, wakeBody)
 	a.Note(func(n *noun.Notes) { n.Ladder = &next })
 	s.changeChain(a, func(c *noun.Chain) { c.WokenAt, c.Mail = now, next.Inquiry })
 	return s.prodLater(a, "it is woken by mail")
@@ -122,7 +122,7 @@ func (s *State) nudgeOverseer(a *noun.Agent) string {
 		return "the ladder for stuck agents is at it, rung " + old.Rung.String()
 	}
 	s.withdrawChainMail(a)
-	id := s.askByMail(a, LaddersBy, "check-in", noun.MailNormal, checkInSubject, checkInBody)
+	id := s.askByMail(a, noun.LaddersBy, "check-in", noun.MailNormal, checkInSubject, checkInBody)
 	s.changeChain(a, func(c *noun.Chain) { c.Mail = id })
 	return s.prodLater(a, "it is nudged by mail")
 }
@@ -212,7 +212,7 @@ func (c HandOver) Apply(s *State) noun.Outcome {
 	}
 	r, rm := s.roles.Get(a.Role), s.rooms.Get(a.Room)
 	sent := s.send(&SendMail{Speaker: c.Speaker, To: fmt.Sprintf("%s/%s.%d", rm.Name, r.Spec.Name, a.Index),
-		Subject: c.Subject, Body: c.Body, Kind: HandOverKind})
+		Subject: c.Subject, Body: c.Body, Kind: noun.HandOverKind})
 	if sent.Code != noun.OK {
 		return sent
 	}
@@ -228,7 +228,7 @@ func (c HandOver) Apply(s *State) noun.Outcome {
 
 // handover tells that a mail is what an earlier life of the agent has left to the next.
 func (v *View) handover(a *noun.Agent, m *noun.Mail) bool {
-	return m.Kind == HandOverKind && m.FromInc != 0 && m.From == a.Name
+	return m.Kind == noun.HandOverKind && m.FromInc != 0 && m.From == a.Name
 }
 
 // mailRank orders what a life reads: the hand-over first.

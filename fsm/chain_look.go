@@ -129,7 +129,7 @@ func (s *State) look(a *noun.Agent, why, by string) {
 	f := s.OverseerFacts(a)
 	text := s.lookText(a, &f)
 	s.looks[s.meta.NextTask] = a.ID // before the task is counted, see countRoom
-	t := s.addTask(r, "Look at "+a.Name, text, LaddersBy, noun.LookPriority, 0)
+	t := s.addTask(r, "Look at "+a.Name, text, noun.LaddersBy, noun.LookPriority, 0)
 	s.changeChain(a, func(c *noun.Chain) { c.Task = t.ID })
 	s.event("agent.look", about{agent: a, task: t.ID, host: a.Host}, fmt.Sprintf("%s: triage is asked, role %s; %s", why, s.roleName(r.ID), f.words()))
 }
@@ -203,7 +203,7 @@ func (s *State) endLook(a *noun.Agent, why string) {
 		return
 	}
 	if t := s.tasks.Mut(id); t != nil && !t.State.Terminal() {
-		s.cancel(t, LaddersBy, why)
+		s.cancel(t, noun.LaddersBy, why)
 		s.promote(t.Role)
 	}
 	delete(s.looks, id)

@@ -78,7 +78,7 @@ func (c *checker) agent(s *View, a *noun.Agent) {
 		c.that(d.Until <= d.Excused, "L10: %s is excused until %d, its declaration holds until %d", a.Name, d.Excused, d.Until)
 	}
 	if l := a.Notes().Ladder; l != nil {
-		c.that(l.Rung > noun.NoRung && l.Rung <= noun.RungEscalate && l.Began <= l.At && l.At <= s.meta.Clock && l.Steps > 0 && uint32(l.Rung) >= l.Steps && l.Restarts <= maxLadderRestarts,
+		c.that(l.Rung > noun.NoRung && l.Rung <= noun.RungEscalate && l.Began <= l.At && l.At <= s.meta.Clock && l.Steps > 0 && uint32(l.Rung) >= l.Steps && l.Restarts <= noun.MaxLadderRestarts,
 			"L11: the ladder of %s is at %+v", a.Name, *l)
 		c.that(l.Inc <= a.Inc, "L6: the ladder of %s is for incarnation %s, it is at %s", a.Name, l.Inc, a.Inc)
 	}

@@ -36,7 +36,7 @@ func (c *checker) mail(s *View) {
 	boxed := 0
 	for id, box := range s.mailboxes.From(0) {
 		boxed += len(box.open) + len(box.closed)
-		c.that(len(box.open) <= MaxMailbox && len(box.closed) <= MaxMailbox, "L11: the mailbox of agent %d holds %d open and %d closed mails", id, len(box.open), len(box.closed))
+		c.that(len(box.open) <= noun.MaxMailbox && len(box.closed) <= noun.MaxMailbox, "L11: the mailbox of agent %d holds %d open and %d closed mails", id, len(box.open), len(box.closed))
 		c.that(slices.IsSorted(box.open) && slices.IsSorted(box.closed), "the mailbox of agent %d is not in order", id)
 	}
 	c.that(boxed == sent && s.mailsSent.Len() == sent && s.mailsEnded.Len() == 2*closed,

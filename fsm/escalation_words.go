@@ -117,7 +117,7 @@ func (s *State) escalateTask(t *noun.Task) {
 // an agent that works again without an answer needs none.
 func (s *State) escalateMail(m *noun.Mail) {
 	a := s.agents.Get(m.To)
-	if a == nil || m.From == LaddersBy && m.FromInc == 0 {
+	if a == nil || m.From == noun.LaddersBy && m.FromInc == 0 {
 		return
 	}
 	s.escalate(noun.Escalation{Kind: noun.EscMailUnanswered, Subject: a.Name, Priority: m.Priority, Agent: a.Name, Inc: a.Inc, Task: a.Task,

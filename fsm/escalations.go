@@ -136,7 +136,7 @@ func (c AckEscalation) Apply(s *State) noun.Outcome {
 	}
 	s.unannounce(e)
 	s.indexEscalation(e, -1)
-	e.State, e.AckBy, e.AckAt = noun.EscalationAcknowledged, noun.Clip(c.By, MaxMailFrom), s.now.Wall
+	e.State, e.AckBy, e.AckAt = noun.EscalationAcknowledged, noun.Clip(c.By, noun.MaxMailFrom), s.now.Wall
 	s.indexEscalation(e, +1)
 	s.escalationEvent("escalation.acknowledged", e, "by "+nobody(e.AckBy))
 	return noun.Outcome{}
@@ -155,7 +155,7 @@ func (c CloseEscalation) Apply(s *State) noun.Outcome {
 	s.unannounce(e)
 	s.indexEscalation(e, -1)
 	e.State, e.Closed = noun.EscalationClosed, s.meta.Clock
-	e.CloseBy, e.CloseAt, e.Note = noun.Clip(c.By, MaxMailFrom), s.now.Wall, c.Note
+	e.CloseBy, e.CloseAt, e.Note = noun.Clip(c.By, noun.MaxMailFrom), s.now.Wall, c.Note
 	s.indexEscalation(e, +1)
 	s.escalationEvent("escalation.closed", e, "by "+nobody(e.CloseBy))
 	for uint64(s.escClosed.Len()) > s.meta.Settings.Escalation.Kept {

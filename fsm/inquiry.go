@@ -42,7 +42,7 @@ func (s *State) askRoom(rm *noun.Room) {
 		if a == nil || a.Part == noun.PartDisconnected {
 			continue
 		}
-		if m := s.askByMail(a, WatchedBy, "room-inquiry", noun.MailHigh, roomInquirySubject, roomInquiryBody); m != 0 {
+		if m := s.askByMail(a, noun.WatchedBy, "room-inquiry", noun.MailHigh, roomInquirySubject, roomInquiryBody); m != 0 {
 			asked = append(asked, m)
 		}
 	}

@@ -18,13 +18,6 @@ import (
 // first rung, and not before the cool-down. Nothing is restarted on one signal: the verdict
 // says one thing, and the nudge and the inquiry without an answer say another.
 
-// maxLadderRestarts is how often in a row the ladder restarts an agent that shows no
-// progress and ends no task in between; then a human is asked instead.
-const maxLadderRestarts = 3
-
-// LaddersBy is the sender of what the ladder writes to agents.
-const LaddersBy = "vigil"
-
 // StepLadder takes the next rung with a life that is stuck. Seen is when the last rung was
 // taken that the planner knew of, 0 for none.
 type StepLadder struct {
@@ -148,7 +141,7 @@ func (v *View) unrestartable(a *noun.Agent, g *Signals) string {
 		return "its role names no runner to start it again"
 	case !a.Proc.Fenced() && a.Task == 0:
 		return "it was started by hand and holds no task"
-	case l != nil && l.Restarts >= maxLadderRestarts:
+	case l != nil && l.Restarts >= noun.MaxLadderRestarts:
 		return fmt.Sprintf("%d restarts in a row did not help", l.Restarts)
 	}
 	return ""

@@ -217,13 +217,13 @@ func TestEscalationsOfEachKind(t *testing.T) {
 // and none at all when the agent goes on with its work; mail of others is.
 func TestL11InquiriesOfTheLadderAreNotEscalatedTwice(t *testing.T) {
 	x := newAlarmed(t)
-	for _, from := range []string{LaddersBy, "ann"} {
+	for _, from := range []string{noun.LaddersBy, "ann"} {
 		x.must(SendMail{From: from, To: "r/a", Subject: "s", Priority: noun.MailHigh})
 		x.jump(time.Hour)
 		if n := x.events("mail.escalated"); n == 0 {
 			t.Fatal("no mail was escalated")
 		}
-		if got := len(x.all()); from == LaddersBy && got != 0 {
+		if got := len(x.all()); from == noun.LaddersBy && got != 0 {
 			t.Errorf("%d escalations about mail of the ladder", got)
 		}
 	}

@@ -34,7 +34,7 @@ func TestSeed004HandoffFlow(t *testing.T) {
 	x.must(SendMail{From: "ann", To: watchName, Subject: "at once", Priority: noun.MailUrgent})
 	out := x.must(HandOver{Speaker: me, Subject: "Routine cycle", Body: "Details"})
 	a := x.agent(watchName)
-	if m := x.s.Mail(out.Mail); m.Kind != HandOverKind || m.Body != "Details" || m.FromInc != me.Inc || m.State != noun.MailQueued {
+	if m := x.s.Mail(out.Mail); m.Kind != noun.HandOverKind || m.Body != "Details" || m.FromInc != me.Inc || m.State != noun.MailQueued {
 		t.Errorf("the summary is %+v", m)
 	}
 	if a.Order != noun.StopOrder || a.Overdue || a.Resume != "" || x.events("agent.handed_over") != 1 || strings.Contains(x.lastEvent("agent.handed_over"), "Routine") {
@@ -53,7 +53,7 @@ func TestSeed004HandoffFlow(t *testing.T) {
 		t.Fatalf("no next life is wanted: %+v", x.s.Why(a.ID))
 	}
 	x.begin()
-	if got := x.inbox(); !slices.Equal(got, []string{HandOverKind + " Routine cycle", "at once"}) {
+	if got := x.inbox(); !slices.Equal(got, []string{noun.HandOverKind + " Routine cycle", "at once"}) {
 		t.Errorf("the next life reads %q", got)
 	}
 	if x.s.HandoverDue(x.agent(watchName)) || x.agent(watchName).Patrols() != 0 {
@@ -80,7 +80,7 @@ func TestHandoverIsBothOrNeither(t *testing.T) {
 	x.must(SetPause{Scope: watchName, Pause: true, By: "ann"})
 	nothing(noun.Stopped, "ann")
 	x.must(SetPause{Scope: watchName, By: "ann"})
-	hand.Body = strings.Repeat("x", MaxMailBody+1)
+	hand.Body = strings.Repeat("x", noun.MaxMailBody+1)
 	nothing(noun.Invalid, "body")
 	hand.Body = ""
 	x.must(SetAgent{Agent: watchName, Stop: true, By: "ann"})
@@ -101,10 +101,10 @@ func (x *watch) boot() Speaker {
 // A mail that only calls itself a hand-over is read in its turn.
 func TestHandoverCannotBeForged(t *testing.T) {
 	x := overseerRoom(t, false)
-	x.must(SendMail{From: watchName, To: watchName, Subject: "forged", Kind: HandOverKind, Priority: noun.MailLow})
-	x.must(SendMail{Speaker: x.boot(), To: watchName, Subject: "of another", Kind: HandOverKind})
+	x.must(SendMail{From: watchName, To: watchName, Subject: "forged", Kind: noun.HandOverKind, Priority: noun.MailLow})
+	x.must(SendMail{Speaker: x.boot(), To: watchName, Subject: "of another", Kind: noun.HandOverKind})
 	x.must(SendMail{From: "ann", To: watchName, Subject: "high", Priority: noun.MailHigh})
-	if got := x.inbox(); !slices.Equal(got, []string{"high", HandOverKind + " of another", HandOverKind + " forged"}) {
+	if got := x.inbox(); !slices.Equal(got, []string{"high", noun.HandOverKind + " of another", noun.HandOverKind + " forged"}) {
 		t.Errorf("read in the order %q", got)
 	}
 }

@@ -44,7 +44,7 @@ func TestSeed003InquiryBeforeTheCancellation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := askedRoom(t)
 			m := x.asked()
-			if m.To != x.agent("r/a").ID || m.From != WatchedBy || m.Kind != "room-inquiry" || m.Priority != noun.MailHigh {
+			if m.To != x.agent("r/a").ID || m.From != noun.WatchedBy || m.Kind != "room-inquiry" || m.Priority != noun.MailHigh {
 				t.Fatalf("asked: %+v", m)
 			}
 			plan := x.cancellation()
@@ -107,7 +107,7 @@ func TestMailIsAWordInItsRoom(t *testing.T) {
 	}{
 		"of an agent": {func(x *silentRoom) SendMail { return SendMail{Speaker: x.me, To: "r/a"} }, true},
 		"of a human":  {func(x *silentRoom) SendMail { return SendMail{From: "ann", To: "r/a"} }, true},
-		"of vigil":    {func(x *silentRoom) SendMail { return SendMail{From: LaddersBy, To: "r/a"} }, false},
+		"of vigil":    {func(x *silentRoom) SendMail { return SendMail{From: noun.LaddersBy, To: "r/a"} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newSilentRoom(t)

@@ -150,7 +150,7 @@ func TestL11StuckRestartIsChargedAndSaysWhy(t *testing.T) {
 		x.up(r)
 	}
 	for id, p := range map[noun.MailID]noun.MailPriority{1: noun.MailNormal, 2: noun.MailHigh} {
-		if m := x.s.Mail(id); m == nil || m.Priority != p || m.State != noun.MailQueued || m.From != LaddersBy || m.FromInc != 0 {
+		if m := x.s.Mail(id); m == nil || m.Priority != p || m.State != noun.MailQueued || m.From != noun.LaddersBy || m.FromInc != 0 {
 			t.Fatalf("mail %d: %+v", id, m)
 		}
 	}

@@ -97,7 +97,7 @@ func TestL11MailboxesAreBounded(t *testing.T) {
 	d, h := post(t)
 	me := d.start("r/w", h)
 	var mails []Request
-	for range MaxMailbox {
+	for range noun.MaxMailbox {
 		mails = append(mails, Request{Cmd: letter("r/w", noun.MailLow)})
 	}
 	d.apply(d.entry(mails...))
@@ -107,8 +107,8 @@ func TestL11MailboxesAreBounded(t *testing.T) {
 	if out := d.must(letter("r", noun.MailLow)); out.Count != 2 || !strings.Contains(out.Detail, "1 of 3 agents get no copy") {
 		t.Errorf("to a room with a full mailbox: %+v", out)
 	}
-	if n := len(d.read(me)); n != MaxMailRead {
-		t.Errorf("%d mails were handed over at once, want %d", n, MaxMailRead)
+	if n := len(d.read(me)); n != noun.MaxMailRead {
+		t.Errorf("%d mails were handed over at once, want %d", n, noun.MaxMailRead)
 	}
 	d.must(AckMail{Speaker: me, Mail: 1})
 	d.must(letter("r/w", noun.MailLow))

@@ -247,7 +247,7 @@ func TestMailIsRefusedWhenItMakesNoSense(t *testing.T) {
 			t.Errorf("refused with %q, want %q in it", out.Detail, says)
 		}
 	}
-	d.room("big", noun.RoleSpec{Name: "x", Replicas: MaxMailCopies + 1})
+	d.room("big", noun.RoleSpec{Name: "x", Replicas: noun.MaxMailCopies + 1})
 	if out := d.want(noun.Invalid, letter("big", noun.MailNormal)); !strings.Contains(out.Detail, "1001 agents") {
 		t.Errorf("to too many: %s", out.Detail)
 	}

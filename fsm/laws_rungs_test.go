@@ -33,7 +33,7 @@ func TestI111NoNudgeChannel(t *testing.T) {
 // A full mailbox takes no question; the ladder goes on all the same.
 func TestLadderGoesOnWithAFullMailbox(t *testing.T) {
 	x := hungAgent(t)
-	for range MaxMailbox {
+	for range noun.MaxMailbox {
 		x.must(SendMail{From: "ann", To: "r/a", Subject: "s"})
 	}
 	for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungInterrupt, noun.RungRestart} {
@@ -141,8 +141,8 @@ func TestL11RestartsThatDoNotHelpEnd(t *testing.T) {
 			x.beat(x.h, 0)
 		}
 	}
-	if n := x.events("agent.restarted_stuck"); n != maxLadderRestarts || x.events("agent.needs_human") != 1 {
-		t.Errorf("%d restarts and %d calls for a human, want %d and 1", n, x.events("agent.needs_human"), maxLadderRestarts)
+	if n := x.events("agent.restarted_stuck"); n != noun.MaxLadderRestarts || x.events("agent.needs_human") != 1 {
+		t.Errorf("%d restarts and %d calls for a human, want %d and 1", n, x.events("agent.needs_human"), noun.MaxLadderRestarts)
 	}
 }
 

@@ -41,7 +41,7 @@ func (c SendMail) Apply(s *State) noun.Outcome {
 	switch a := s.AgentByName(c.Agent); {
 	case a != nil:
 		s.touch(a.Room)
-	case c.From != LaddersBy && c.From != WatchedBy:
+	case c.From != noun.LaddersBy && c.From != noun.WatchedBy:
 		s.touch(s.mails.Get(out.Mail).Room)
 	}
 	return out
@@ -126,7 +126,7 @@ func (v *View) checkMail(c *SendMail, m *noun.Mail) noun.Outcome {
 	for _, f := range []struct {
 		name, text string
 		most       int
-	}{{"sender", m.From, MaxMailFrom + noun.MaxName}, {"subject", c.Subject, MaxMailSubject}, {"body", c.Body, MaxMailBody}} {
+	}{{"sender", m.From, noun.MaxMailFrom + noun.MaxName}, {"subject", c.Subject, noun.MaxMailSubject}, {"body", c.Body, noun.MaxMailBody}} {
 		switch {
 		case len(f.text) > f.most:
 			return refuse(noun.Invalid, "the %s has %d bytes, at most %d are allowed", f.name, len(f.text), f.most)
@@ -159,8 +159,8 @@ func (v *View) recipients(c *SendMail) ([]noun.AgentID, noun.Outcome) {
 	if no.Code != noun.OK {
 		return nil, no
 	}
-	if len(list) > MaxMailCopies {
-		return nil, refuse(noun.Invalid, "%s has %d agents, at most %d get copies of one mail; send to its roles", c.To, len(list), MaxMailCopies)
+	if len(list) > noun.MaxMailCopies {
+		return nil, refuse(noun.Invalid, "%s has %d agents, at most %d get copies of one mail; send to its roles", c.To, len(list), noun.MaxMailCopies)
 	}
 	var reached []noun.AgentID
 	var off, full string // the first of them
@@ -170,7 +170,7 @@ func (v *View) recipients(c *SendMail) ([]noun.AgentID, noun.Outcome) {
 		switch {
 		case c.NoQueue && !a.Lives():
 			off = cmp.Or(off, a.Name)
-		case box != nil && len(box.open) >= MaxMailbox:
+		case box != nil && len(box.open) >= noun.MaxMailbox:
 			full = cmp.Or(full, a.Name)
 		default:
 			reached = append(reached, id)
@@ -178,7 +178,7 @@ func (v *View) recipients(c *SendMail) ([]noun.AgentID, noun.Outcome) {
 	}
 	switch {
 	case len(reached) == 0 && full != "":
-		return nil, refuse(noun.MailboxFull, "the mailbox of %s holds %d mails without an acknowledgement, more are not taken", full, MaxMailbox)
+		return nil, refuse(noun.MailboxFull, "the mailbox of %s holds %d mails without an acknowledgement, more are not taken", full, noun.MaxMailbox)
 	case len(reached) == 0:
 		return nil, refuse(noun.AgentOff, "%s is off, and the mail is not to be kept for it; `vigil agent explain %s` says why", off, off)
 	case len(reached) < len(list):
@@ -276,7 +276,7 @@ func (c ReadMail) Apply(s *State) noun.Outcome {
 	slices.SortStableFunc(list, func(x, y noun.MailID) int {
 		return s.mailRank(a, s.mails.Get(x)) - s.mailRank(a, s.mails.Get(y))
 	})
-	most := MaxMailRead
+	most := noun.MaxMailRead
 	if c.Max > 0 {
 		most = min(most, int(c.Max))
 	}
@@ -334,13 +334,3 @@ func (c AckMail) Apply(s *State) noun.Outcome {
 	out.Mail = c.Mail
 	return out
 }
-
-// Limits of mail; Apply refuses more, and so should every door.
-const (
-	MaxMailSubject = 256
-	MaxMailBody    = 16 << 10
-	MaxMailFrom    = 128
-	MaxMailCopies  = 1000 // of one sending
-	MaxMailbox     = 1000 // mails without an acknowledgement in one mailbox; as many closed ones are kept
-	MaxMailRead    = 100  // mails that one ReadMail hands over
-)

@@ -65,7 +65,7 @@ func (s *State) closeMail(m *noun.Mail, state noun.MailState) {
 	m.State, m.ClosedAt, m.Again = state, s.meta.Clock, false
 	s.indexMail(m, +1)
 	s.rearm(timerMail, uint64(m.ID), &m.Armed, s.mailDeadline(m))
-	if box := s.mailboxes.Get(m.To); len(box.closed) > MaxMailbox {
+	if box := s.mailboxes.Get(m.To); len(box.closed) > noun.MaxMailbox {
 		s.removeMail(box.closed[0])
 	}
 	if a := s.agents.Mut(m.To); a != nil {

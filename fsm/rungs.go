@@ -27,11 +27,11 @@ func (s *State) rung(a *noun.Agent, l *noun.Ladder, v *AgentVerdict) {
 			}
 		}
 		l.Began = s.meta.Clock
-		say("agent.nudged", "by "+LaddersBy+": "+because)
-		l.Nudge = s.askByMail(a, LaddersBy, "nudge", noun.MailNormal, nudgeSubject, nudgeBody)
+		say("agent.nudged", "by "+noun.LaddersBy+": "+because)
+		l.Nudge = s.askByMail(a, noun.LaddersBy, "nudge", noun.MailNormal, nudgeSubject, nudgeBody)
 	case noun.RungWake:
 		say("agent.woken", fmt.Sprintf("no answer to a nudge for %s; %s", s.since(l.Began), because))
-		l.Inquiry = s.askByMail(a, LaddersBy, "status-inquiry", noun.MailHigh, inquirySubject, s.inquiryText(a))
+		l.Inquiry = s.askByMail(a, noun.LaddersBy, "status-inquiry", noun.MailHigh, inquirySubject, s.inquiryText(a))
 	case noun.RungInterrupt:
 		say("agent.interrupted", "no answer to "+s.asked(l)+"; "+because)
 	case noun.RungRestart:

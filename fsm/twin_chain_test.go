@@ -107,9 +107,9 @@ func (w *chainTwin) rule(s *State, a *noun.Agent) string {
 		fresh = 2 * time.Second
 	}
 	for _, m := range s.mails.From(0) {
-		mine := m.FromInc == a.Inc && m.From == a.Name && m.Kind == HandOverKind
+		mine := m.FromInc == a.Inc && m.From == a.Name && m.Kind == noun.HandOverKind
 		unread := m.State == noun.MailQueued || m.State == noun.MailDelivered && (m.Again || m.DeliveredTo != a.Inc || !a.Lives())
-		if m.To == a.ID && unread && !mine && (m.FromInc != 0 || m.From != LaddersBy && m.From != WatchedBy) {
+		if m.To == a.ID && unread && !mine && (m.FromInc != 0 || m.From != noun.LaddersBy && m.From != noun.WatchedBy) {
 			waits = true
 		}
 	}

@@ -161,7 +161,7 @@ func (w *twin) readMail(t *testing.T, c ReadMail, got noun.Outcome) noun.Code {
 	}
 	most := int(c.Max)
 	if most == 0 {
-		most = MaxMailRead
+		most = noun.MaxMailRead
 	}
 	n := 0
 	for _, p := range []noun.MailPriority{noun.MailUrgent, noun.MailHigh, noun.MailNormal, noun.MailLow} {

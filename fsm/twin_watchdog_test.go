@@ -106,7 +106,7 @@ func (w *silentTwin) heard(s *State, c Command, out noun.Outcome, before map[nou
 		}
 	case SendMail:
 		switch {
-		case c.From == LaddersBy && c.Agent == "":
+		case c.From == noun.LaddersBy && c.Agent == "":
 		case c.Agent != "":
 			return agent(c.Agent)
 		default:

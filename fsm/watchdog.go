@@ -20,9 +20,6 @@ import (
 // writes something (see touch). What
 // supervision does by itself (restarts, ends of leases, reminders, orders) is none of it.
 
-// WatchedBy is the author of what the watchdog does to tasks and rooms.
-const WatchedBy = "watchdog"
-
 // Reasons of a cancellation by the watchdog.
 const (
 	IdleTimeout  = "idle_timeout" // nothing was done or said in the room for longer than its limit
@@ -144,7 +141,7 @@ func (c CancelIdleRoom) Apply(s *State) noun.Outcome {
 	rm.Canceled, rm.Warned, rm.Rev = x, 0, s.meta.Index
 	w.History = append(append([]noun.Cancellation(nil), w.History[max(0, len(w.History)-noun.MaxCancellations+1):]...), *x)
 	s.event("room.canceled", about{room: rm.ID}, fmt.Sprintf("by %s: outcome canceled, reason %s, %d tasks, last activity %s",
-		WatchedBy, x.Reason, x.Tasks, activeText(x.ActiveAt)))
+		noun.WatchedBy, x.Reason, x.Tasks, activeText(x.ActiveAt)))
 	s.escalateRoom(x)
 	return noun.Outcome{Room: rm.ID, Rev: rm.Rev, Count: x.Tasks}
 }
@@ -163,7 +160,7 @@ func (s *State) cancelAll(rm *noun.Room, q *RoomQuiet) *noun.Cancellation {
 			s.settle(a, was)
 		}
 		x.Roles = named(x.Roles, s.roles.Get(t.Role).Spec.Name)
-		s.cancel(t, WatchedBy, x.Reason+"; last activity "+activeText(x.ActiveAt))
+		s.cancel(t, noun.WatchedBy, x.Reason+"; last activity "+activeText(x.ActiveAt))
 		x.Tasks++
 	}
 	for _, id := range rm.Roles {

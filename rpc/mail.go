@@ -193,13 +193,13 @@ func sendMailCmd(r *vigilv1.SendMailRequest) (fsm.Command, error) {
 		cmd.Speaker = c.speaking(r.GetSpeaker(), false)
 	default:
 		c.present("from", r.GetFrom(), "say who sends it, or speak as an agent")
-		c.line("from", r.GetFrom(), fsm.MaxMailFrom)
+		c.line("from", r.GetFrom(), noun.MaxMailFrom)
 	}
 	if r.GetTo() != "" || r.GetReplyTo() == 0 {
 		c.address("to", r.GetTo())
 	}
-	c.line("subject", r.GetSubject(), fsm.MaxMailSubject)
-	c.text("body", r.GetBody(), fsm.MaxMailBody)
+	c.line("subject", r.GetSubject(), noun.MaxMailSubject)
+	c.text("body", r.GetBody(), noun.MaxMailBody)
 	c.optionalName("kind", r.GetKind())
 	cmd.Priority = noun.MailPriority(c.word("priority", r.GetPriority(), noun.MailPriorityNames()))
 	if r.GetSubject() == "" && r.GetBody() == "" {
@@ -211,8 +211,8 @@ func sendMailCmd(r *vigilv1.SendMailRequest) (fsm.Command, error) {
 func readMailCmd(r *vigilv1.ReadMailRequest) (fsm.ReadMail, error) {
 	var c checks
 	cmd := fsm.ReadMail{Speaker: c.speaking(r.GetSpeaker(), false), Max: r.GetMax()}
-	if r.GetMax() > fsm.MaxMailRead {
-		c.fail("max is %d; at most %d mails are handed over at once, then read again.", r.GetMax(), fsm.MaxMailRead)
+	if r.GetMax() > noun.MaxMailRead {
+		c.fail("max is %d; at most %d mails are handed over at once, then read again.", r.GetMax(), noun.MaxMailRead)
 	}
 	return cmd, c.err
 }

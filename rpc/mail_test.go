@@ -102,8 +102,8 @@ func TestMailIsRefusedWithAReason(t *testing.T) {
 			t.Errorf("%.80s: %d %v, want %d %s", tc.body, status, got, tc.status, tc.code)
 		}
 	}
-	mails := make([]fsm.Request, 0, fsm.MaxMailbox)
-	for range fsm.MaxMailbox - 2 {
+	mails := make([]fsm.Request, 0, noun.MaxMailbox)
+	for range noun.MaxMailbox - 2 {
 		mails = append(mails, fsm.Request{Cmd: fsm.SendMail{From: "ann", To: "demo/builder", Body: "x"}})
 	}
 	w.mu.Lock()
@@ -123,7 +123,7 @@ func TestMailIsRefusedWithAReason(t *testing.T) {
 		t.Errorf("acknowledged what is not there: %v", err)
 	}
 	got, err := w.mail(0).ReadMail(within(t), &vigilv1.ReadMailRequest{Speaker: me, Max: 3})
-	if err != nil || len(got.GetMails()) != 3 || got.GetUnread() != fsm.MaxMailbox-3 {
+	if err != nil || len(got.GetMails()) != 3 || got.GetUnread() != noun.MaxMailbox-3 {
 		t.Errorf("three of a full mailbox: %d mails, %d unread, %v", len(got.GetMails()), got.GetUnread(), err)
 	}
 }

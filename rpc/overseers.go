@@ -114,8 +114,8 @@ func reportPatrolCmd(r *vigilv1.ReportPatrolRequest) (fsm.Command, error) {
 func handOverCmd(r *vigilv1.HandOverRequest) (fsm.Command, error) {
 	var c checks
 	s := c.speaking(r.GetSpeaker(), false)
-	c.line("subject", r.GetSubject(), fsm.MaxMailSubject)
-	c.text("body", r.GetBody(), fsm.MaxMailBody)
+	c.line("subject", r.GetSubject(), noun.MaxMailSubject)
+	c.text("body", r.GetBody(), noun.MaxMailBody)
 	if r.GetSubject() == "" && r.GetBody() == "" {
 		c.fail("subject and body are both missing; tell the next life where to go on.")
 	}

@@ -116,8 +116,8 @@ func MailTo(r Replica, to string) func(context.Context, string, []byte) error {
 		}
 		out := make([]noun.Outcome, 1)
 		mail := fsm.SendMail{From: "vigil", To: to, Kind: "escalation", Priority: noun.MailNormal,
-			Subject: clip(fmt.Sprintf("escalation %d, %s: %s, %s", a.Escalation, a.Priority, a.Kind, a.Subject), fsm.MaxMailSubject),
-			Body:    clip(text+"\n"+string(body)+"\n", fsm.MaxMailBody)}
+			Subject: clip(fmt.Sprintf("escalation %d, %s: %s, %s", a.Escalation, a.Priority, a.Kind, a.Subject), noun.MaxMailSubject),
+			Body:    clip(text+"\n"+string(body)+"\n", noun.MaxMailBody)}
 		if err := r.SubmitAll(ctx, []fsm.Request{{Planned: true, Cmd: mail}}, out); err != nil {
 			return errors.New("the mail could not be written")
 		}

@@ -57,3 +57,7 @@ func (l *LadderSettings) Deadline(r Rung) time.Duration {
 	}
 	return l.Restart
 }
+
+// MaxLadderRestarts is how often in a row the ladder restarts an agent that shows no
+// progress and ends no task in between; then a human is asked instead.
+const MaxLadderRestarts = 3

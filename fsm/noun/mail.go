@@ -114,3 +114,22 @@ func (s *Settings) MailLimit(p MailPriority) time.Duration {
 	}
 	return s.MailNormalLimit
 }
+
+// Authors of what vigil does and writes by itself.
+const (
+	LaddersBy = "vigil"    // of mail to agents, and of looks at overseers
+	WatchedBy = "watchdog" // of what the watchdog of rooms does to tasks and rooms
+)
+
+// HandOverKind is the kind of the mail that a life leaves to the next one.
+const HandOverKind = "handover"
+
+// Limits of mail; Apply refuses more, and so should every door.
+const (
+	MaxMailSubject = 256
+	MaxMailBody    = 16 << 10
+	MaxMailFrom    = 128
+	MaxMailCopies  = 1000 // of one sending
+	MaxMailbox     = 1000 // mails without an acknowledgement in one mailbox; as many closed ones are kept
+	MaxMailRead    = 100  // mails that one ReadMail hands over
+)
