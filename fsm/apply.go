@@ -26,13 +26,13 @@ func (s *State) Apply(e *Entry) noun.Result {
 	s.renewByWords(e.Words)
 	s.steps = noun.StepsPerEntry
 	s.fire()
-	s.concludeLooks()
+	s.hooks.Settled.call(struct{}{})
 	s.workOff()
 	s.forget()
 	s.settleBooks()
 	for i := range e.Requests {
 		s.res.Outcomes = append(s.res.Outcomes, s.request(&e.Requests[i]))
-		s.concludeLooks()
+		s.hooks.Settled.call(struct{}{})
 		s.workOff()
 		s.settleBooks()
 	}

@@ -145,12 +145,17 @@ func (v *View) patrolled(a *noun.Agent) noun.Time {
 // chainMail counts the mail that waits for the overseer, and tells since when the oldest
 // does. What vigil itself has written is not counted: else one nudge would ask for the next.
 func (v *View) chainMail(a *noun.Agent) (n int, oldest noun.Time) {
-	for _, id := range v.unread(a) {
-		if m := v.mails.Get(id); m.FromInc != 0 || m.From != noun.LaddersBy && m.From != noun.WatchedBy {
+	for _, m := range v.hooks.unread(a) {
+		if m.FromInc != 0 || m.From != noun.LaddersBy && m.From != noun.WatchedBy {
 			if n++; n == 1 {
 				oldest = m.SentAt
 			}
 		}
 	}
 	return n, oldest
+}
+
+// SaysNew of a patrol: it is another than the last one.
+func (c ReportPatrol) SaysNew(_ *View, a *noun.Agent) bool {
+	return c.Cycle == 0 || a.Patrols() == 0 || c.Cycle != a.Notes().Chain.Cycle
 }

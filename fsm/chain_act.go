@@ -101,14 +101,14 @@ func (s *State) wakeOverseer(a *noun.Agent) string {
 	}
 	next := noun.Ladder{Inc: a.Inc, Rung: noun.RungWake, At: now, Began: now, Steps: 1, Done: a.Done}
 	if old != nil {
-		prev := *old // views share it
-		s.withdrawMail(&prev)
+		s.hooks.Recall.call(old.Nudge)
+		s.hooks.Recall.call(old.Inquiry)
 		if !s.gotOn(a, old) {
 			next.Restarts = old.Restarts
 		}
 	}
 	s.withdrawChainMail(a)
-	next.Inquiry = s.askByMail(a, noun.LaddersBy, "wake", noun.MailHigh, wakeSubject, wakeBody)
+	next.Inquiry = s.hooks.write(Letter{To: a, From: noun.LaddersBy, Kind: "wake", Priority: noun.MailHigh, Subject: wakeSubject, Body: wakeBody}).Mail
 	a.Note(func(n *noun.Notes) { n.Ladder = &next })
 	s.changeChain(a, func(c *noun.Chain) { c.WokenAt, c.Mail = now, next.Inquiry })
 	return s.prodLater(a, "it is woken by mail")
@@ -122,7 +122,7 @@ func (s *State) nudgeOverseer(a *noun.Agent) string {
 		return "the ladder for stuck agents is at it, rung " + old.Rung.String()
 	}
 	s.withdrawChainMail(a)
-	id := s.askByMail(a, noun.LaddersBy, "check-in", noun.MailNormal, checkInSubject, checkInBody)
+	id := s.hooks.write(Letter{To: a, From: noun.LaddersBy, Kind: "check-in", Priority: noun.MailNormal, Subject: checkInSubject, Body: checkInBody}).Mail
 	s.changeChain(a, func(c *noun.Chain) { c.Mail = id })
 	return s.prodLater(a, "it is nudged by mail")
 }
@@ -138,7 +138,7 @@ func (s *State) prodLater(a *noun.Agent, act string) string {
 
 // withdrawChainMail closes what the chain wrote last, when nobody has answered it.
 func (s *State) withdrawChainMail(a *noun.Agent) {
-	s.recallMail(a.Notes().Chain.Mail)
+	s.hooks.Recall.call(a.Notes().Chain.Mail)
 }
 
 // Apply takes a patrol in.
@@ -210,9 +210,7 @@ func (c HandOver) Apply(s *State) noun.Outcome {
 	case s.meta.Clock.Sub(a.StartedAt) < least:
 		return refuse(noun.Conflict, "this life of %s is %s old; it may hand over after %s (setting overseer_interval)", a.Name, s.since(a.StartedAt), least)
 	}
-	r, rm := s.roles.Get(a.Role), s.rooms.Get(a.Room)
-	sent := s.send(&SendMail{Speaker: c.Speaker, To: fmt.Sprintf("%s/%s.%d", rm.Name, r.Spec.Name, a.Index),
-		Subject: c.Subject, Body: c.Body, Kind: noun.HandOverKind})
+	sent := s.hooks.write(Letter{Speaker: c.Speaker, To: a, Subject: c.Subject, Body: c.Body, Kind: noun.HandOverKind})
 	if sent.Code != noun.OK {
 		return sent
 	}
@@ -224,19 +222,6 @@ func (c HandOver) Apply(s *State) noun.Outcome {
 	out := a.Outcome()
 	out.Mail = sent.Mail
 	return out
-}
-
-// handover tells that a mail is what an earlier life of the agent has left to the next.
-func (v *View) handover(a *noun.Agent, m *noun.Mail) bool {
-	return m.Kind == noun.HandOverKind && m.FromInc != 0 && m.From == a.Name
-}
-
-// mailRank orders what a life reads: the hand-over first.
-func (v *View) mailRank(a *noun.Agent, m *noun.Mail) int {
-	if v.handover(a, m) {
-		return -1
-	}
-	return m.Priority.Rank()
 }
 
 func (c ProdOverseer) Apply(s *State) noun.Outcome {
@@ -274,4 +259,11 @@ func (c NoteProd) Apply(s *State) noun.Outcome {
 	}
 	s.event("agent.prod_failed", about{agent: a, host: a.Host}, noun.Clip("nothing was typed: "+c.Reason, noun.MaxReason))
 	return a.Outcome()
+}
+
+// escalateOverseer calls a human for an overseer that does not start; why is the code of
+// the reason.
+func (s *State) escalateOverseer(a *noun.Agent, why string) {
+	s.hooks.Human.call(noun.Escalation{Kind: noun.EscOverseerDown, Subject: a.Name, Priority: noun.MailHigh, Agent: a.Name, Inc: a.Inc,
+		Room: s.rooms.Get(a.Room).Name, Host: s.hostNameOf(a), Facts: []noun.KV{{Key: "start_waits_for", Value: why}}})
 }

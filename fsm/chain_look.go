@@ -128,7 +128,8 @@ func (s *State) look(a *noun.Agent, why, by string) {
 	}
 	f := s.OverseerFacts(a)
 	text := s.lookText(a, &f)
-	s.looks[s.meta.NextTask] = a.ID // before the task is counted, see countRoom
+	s.looks[s.meta.NextTask] = a.ID
+	s.setAside(s.meta.NextTask) // a room in which nothing else happens is silent
 	t := s.addTask(r, "Look at "+a.Name, text, noun.LaddersBy, noun.LookPriority, 0)
 	s.changeChain(a, func(c *noun.Chain) { c.Task = t.ID })
 	s.event("agent.look", about{agent: a, task: t.ID, host: a.Host}, fmt.Sprintf("%s: triage is asked, role %s; %s", why, s.roleName(r.ID), f.words()))
@@ -207,6 +208,7 @@ func (s *State) endLook(a *noun.Agent, why string) {
 		s.promote(t.Role)
 	}
 	delete(s.looks, id)
+	delete(s.aside, id)
 	s.changeChain(a, func(c *noun.Chain) { c.Task = 0 })
 }
 
@@ -243,20 +245,10 @@ func (s *State) concludeLooks() {
 }
 
 // followLook notes that something has happened to a task that is a look.
-func (s *State) followLook(t *noun.Task, from noun.TaskState) {
-	if _, look := s.looks[t.ID]; look && (t.State.Terminal() || from.Held() && t.State == noun.TaskPending) {
+func (s *State) followLook(t TaskMove) {
+	if _, look := s.looks[t.ID]; look && (t.State.Terminal() || t.From.Held() && t.State == noun.TaskPending) {
 		s.looked = append(s.looked, t.ID)
 	}
-}
-
-// openLooks counts the looks that are open in a triage role.
-func (v *View) openLooks(id noun.RoleID) (n uint32) {
-	for task := range v.looks {
-		if t := v.tasks.Get(task); t != nil && t.Role == id && !t.State.Terminal() {
-			n++
-		}
-	}
-	return n
 }
 
 // endLooks ends the looks of a triage role that goes.
@@ -273,14 +265,6 @@ func (s *State) endLooks(r *noun.Role) {
 	}
 	for _, id := range asked {
 		s.lookFailed(s.agents.Mut(id), "role "+r.Spec.Name+" is no longer declared", false)
-	}
-}
-
-// touchTask is touch for what is done with a task. A look is no conversation: a room in which
-// nothing else happens is silent.
-func (s *State) touchTask(t *noun.Task) {
-	if _, look := s.looks[t.ID]; !look {
-		s.touch(t.Room)
 	}
 }
 
@@ -321,4 +305,36 @@ func (v *View) NextLook(a *noun.Agent) (at noun.Time, off string) {
 		return 0, off
 	}
 	return at, ""
+}
+
+// followOverseer follows an agent that becomes an overseer, is one, or ceases to be one.
+func (s *State) followOverseer(a *noun.Agent) {
+	s.overseers.put(a.ID, s.Overseer(a) != nil)
+	s.reviewChain(a)
+}
+
+// followMail looks at an overseer for which other mail waits.
+func (s *State) followMail(id noun.AgentID) {
+	if s.overseers.has(id) {
+		s.reviewChain(s.agents.Mut(id))
+	}
+}
+
+// loseOverseer forgets an agent that goes.
+func (s *State) loseOverseer(a *noun.Agent) {
+	s.dropChain(a, "its overseer is no longer declared")
+	s.overseers.put(a.ID, false)
+}
+
+func (s *State) indexChain() {
+	for id, a := range s.agents.From(0) {
+		s.overseers.put(a.ID, s.Overseer(a) != nil)
+		if c := a.Notes().Chain; c != nil {
+			s.arm(timerChain, uint64(id), c.Armed)
+			if c.Task != 0 {
+				s.looks[c.Task] = a.ID
+				s.setAside(c.Task)
+			}
+		}
+	}
 }

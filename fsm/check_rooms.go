@@ -7,7 +7,7 @@ import "vigil/fsm/noun"
 func (c *checker) rooms(s *View) {
 	open := map[noun.RoomID]uint32{}
 	for _, t := range s.tasks.From(0) {
-		if _, look := s.looks[t.ID]; !look && !t.State.Terminal() {
+		if _, aside := s.aside[t.ID]; !aside && !t.State.Terminal() {
 			open[t.Room]++
 		}
 	}
@@ -17,13 +17,14 @@ func (c *checker) rooms(s *View) {
 	}
 	in := 0
 	for id, rm := range s.rooms.From(0) {
-		ri := s.roomIdx.Get(id)
+		n := s.roomIndex(id).open
+		c.that(n == open[rm.ID], "room %s counts %d open tasks, there are %d", rm.Name, n, open[rm.ID])
+		ri := s.silences[id]
 		if ri == nil {
-			ri = &roomIndex{}
+			ri = &silence{}
 		}
-		c.that(ri.open == open[rm.ID], "room %s counts %d open tasks, there are %d", rm.Name, ri.open, open[rm.ID])
 		c.that(ri.excused == excused[rm.ID], "L10: room %s is excused until %d, its agents say %d", rm.Name, ri.excused, excused[rm.ID])
-		want := ri.open > 0 && !rm.Deleting && !rm.Paused && !rm.Watch.Disabled
+		want := n > 0 && !rm.Deleting && !rm.Paused && !rm.Watch.Disabled
 		c.that(ri.in == want, "room %s is in the index of active rooms: %v, want %v", rm.Name, ri.in, want)
 		at := max(rm.Quiet, ri.excused)
 		if rm.Watch != (noun.RoomWatch{}) {

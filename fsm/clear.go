@@ -50,7 +50,7 @@ func (c DeleteRoom) Apply(s *State) noun.Outcome {
 	}
 	rm = s.rooms.Mut(rm.ID)
 	rm.Deleting, rm.ChangedBy, rm.Rev = true, c.By, s.meta.Index
-	s.placeRoom(rm)
+	s.hooks.RoomChanged.call(rm)
 	s.entomb(rm.Name, c.By)
 	s.event("room.deleting", about{room: rm.ID}, "by "+nobody(c.By))
 	id, rev := rm.ID, rm.Rev
@@ -80,7 +80,7 @@ func (s *State) retireRole(r *noun.Role) {
 	}
 	r.Retired, r.Rev = true, s.meta.Index
 	s.reviewRole(r.ID)
-	s.endLooks(r)
+	s.hooks.RoleGoes.call(r)
 	if r.Below = s.meta.NextAgent; len(r.Agents) > 0 {
 		s.retiring.Set(r.ID)
 	} else {
@@ -191,6 +191,7 @@ func (s *State) purge(rm *noun.Room) {
 	s.event("room.deleted", about{room: rm.ID}, "")
 	delete(s.roomByName, rm.Name)
 	s.roomNames.Delete(rm.Name)
+	s.hooks.RoomGoes.call(rm.ID)
 	s.roomIdx.Del(rm.ID)
 	s.rooms.Del(rm.ID)
 }

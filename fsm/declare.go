@@ -54,11 +54,11 @@ func (c Declare) Apply(s *State) noun.Outcome {
 		d.Excused = d.Until
 	}
 	if !same || c.For > 0 {
-		s.answer(a)
+		s.hooks.AgentSpoke.call(a)
 	}
 	a.Declared = d
 	s.touch(a.Room)
-	s.reviewExcuse(a)
+	s.hooks.AgentExcused.call(a)
 	if a.Shows(noun.PromptPermission) { // a human may have to be called earlier now
 		s.rearm(timerAgent, uint64(a.ID), &a.Armed, s.agentDeadline(a))
 	}

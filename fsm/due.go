@@ -31,13 +31,12 @@ func (s *State) want(a *noun.Agent) {
 	}
 	ri.free.put(a.ID, s.free(a))
 	s.atWork.put(a.ID, a.Task != 0)
-	s.overseers.put(a.ID, s.Overseer(a) != nil)
 }
 
 // unwant takes an agent that goes out of what want keeps.
 func (s *State) unwant(a *noun.Agent) {
 	ri := s.roleIndexOf(a.Role)
-	for _, set := range [...]*idSet{&ri.ready, &ri.lost, &ri.free, &s.atWork, &s.overseers} {
+	for _, set := range [...]*idSet{&ri.ready, &ri.lost, &ri.free, &s.atWork} {
 		set.put(a.ID, false)
 	}
 	s.reviewRole(a.Role)

@@ -344,3 +344,10 @@ func lessClosed(a, b closedEscalation) bool {
 	}
 	return a.id < b.id
 }
+
+func (s *State) indexEscalations() {
+	for id, e := range s.escalations.From(0) {
+		s.indexEscalation(e, +1)
+		s.arm(timerEscalation, uint64(id), e.Armed)
+	}
+}

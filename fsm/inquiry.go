@@ -42,7 +42,7 @@ func (s *State) askRoom(rm *noun.Room) {
 		if a == nil || a.Part == noun.PartDisconnected {
 			continue
 		}
-		if m := s.askByMail(a, noun.WatchedBy, "room-inquiry", noun.MailHigh, roomInquirySubject, roomInquiryBody); m != 0 {
+		if m := s.hooks.write(Letter{To: a, From: noun.WatchedBy, Kind: "room-inquiry", Priority: noun.MailHigh, Subject: roomInquirySubject, Body: roomInquiryBody}).Mail; m != 0 {
 			asked = append(asked, m)
 		}
 	}
@@ -55,13 +55,6 @@ func (s *State) withdrawAsked(rm *noun.Room) {
 	asked := rm.Asked
 	rm.Asked = nil
 	for _, id := range asked {
-		s.recallMail(id)
-	}
-}
-
-// recallMail closes a mail that wants no answer any more.
-func (s *State) recallMail(id noun.MailID) {
-	if m := s.mails.Mut(id); m != nil && !m.State.Closed() {
-		s.closeMail(m, noun.MailExpired)
+		s.hooks.Recall.call(id)
 	}
 }

@@ -241,15 +241,6 @@ func (s *State) takeRung() bool {
 	return true
 }
 
-// offers keeps the roles with claimable tasks, after a change of their number.
-func (s *State) offers(r noun.RoleID, pending uint32) {
-	if pending > 0 {
-		s.offered.Set(r)
-	} else {
-		s.offered.Delete(r)
-	}
-}
-
 // MayBeStuck yields, by number from behind after on, the agents that hold a task. What it
 // costs does not depend on how many others there are.
 func (v *View) MayBeStuck(after noun.AgentID) func(yield func(noun.AgentID) bool) {

@@ -74,12 +74,10 @@ func (s *State) send(c *SendMail) noun.Outcome {
 	}
 	s.res.Effects.Mail = append(s.res.Effects.Mail, list...)
 	for _, id := range list {
-		if s.overseers.has(id) {
-			s.reviewChain(s.agents.Mut(id))
-		}
+		s.hooks.MailChanged.call(id)
 	}
 	if a := s.agents.Mut(s.agentByName[c.Agent]); a != nil {
-		s.answer(a)
+		s.hooks.AgentSpoke.call(a)
 		a.Note(func(n *noun.Notes) { n.MailAt = s.meta.Clock })
 	}
 	return s.sent(c, &draft, first, list, no.Detail)
@@ -273,9 +271,7 @@ func (c ReadMail) Apply(s *State) noun.Outcome {
 		return no
 	}
 	list := s.unread(a)
-	slices.SortStableFunc(list, func(x, y noun.MailID) int {
-		return s.mailRank(a, s.mails.Get(x)) - s.mailRank(a, s.mails.Get(y))
-	})
+	slices.SortStableFunc(list, func(x, y *noun.Mail) int { return s.mailRank(a, x) - s.mailRank(a, y) })
 	most := noun.MaxMailRead
 	if c.Max > 0 {
 		most = min(most, int(c.Max))
@@ -288,8 +284,8 @@ func (c ReadMail) Apply(s *State) noun.Outcome {
 	s.meta.LastDelivery++
 	out.Rev = s.meta.LastDelivery
 	again := 0
-	for _, id := range list {
-		m := s.mails.Mut(id)
+	for _, unread := range list {
+		m := s.mails.Mut(unread.ID)
 		if m.DeliveredTo != a.Inc && (m.Noticed || m.DeliveredTo != 0) { // a reader of its own limit
 			m.Since, m.Noticed = s.meta.Clock, false
 		}
@@ -297,7 +293,7 @@ func (c ReadMail) Apply(s *State) noun.Outcome {
 		if m.Deliveries++; m.Redelivered() {
 			again++
 		}
-		s.rearm(timerMail, uint64(id), &m.Armed, s.mailDeadline(m))
+		s.rearm(timerMail, uint64(m.ID), &m.Armed, s.mailDeadline(m))
 	}
 	s.event("mail.delivered", about{agent: a}, fmt.Sprintf("%d mails, %d of them not for the first time", len(list), again))
 	return out
@@ -326,7 +322,7 @@ func (c AckMail) Apply(s *State) noun.Outcome {
 		out.Mail, out.Count = c.Mail, 1
 		return out
 	}
-	s.answer(a)
+	s.hooks.AgentSpoke.call(a)
 	a.Note(func(n *noun.Notes) { n.MailAt = s.meta.Clock })
 	s.event("mail.acknowledged", about{agent: a}, fmt.Sprintf("mail %d, from %s", m.ID, m.From))
 	s.closeMail(m, noun.MailAcknowledged)
@@ -334,3 +330,52 @@ func (c AckMail) Apply(s *State) noun.Outcome {
 	out.Mail = c.Mail
 	return out
 }
+
+// handover tells that a mail is what an earlier life of the agent has left to the next.
+func (v *View) handover(a *noun.Agent, m *noun.Mail) bool {
+	return m.Kind == noun.HandOverKind && m.FromInc != 0 && m.From == a.Name
+}
+
+// mailRank orders what a life reads: the hand-over first.
+func (v *View) mailRank(a *noun.Agent, m *noun.Mail) int {
+	if v.handover(a, m) {
+		return -1
+	}
+	return m.Priority.Rank()
+}
+
+// maySend refuses the copies of a mail that are beyond a budget: in bytes, or in number.
+func (s *State) maySend(draft *noun.Mail, to []noun.AgentID) noun.Outcome {
+	over := max(0, s.mails.Len()+len(to)-int(s.meta.Settings.MailKept))
+	if over > s.mailsEnded.Len()/2 {
+		return tooMany("mails, too few of them closed", uint64(s.mails.Len()), s.meta.Settings.MailKept, purseSays[noun.ForMail].remedy, "mail_kept")
+	}
+	bytes := noun.CostOfMail(draft)
+	return s.afford(noun.ForMail, s.agents.Get(to[0]).Room, bytes*int64(len(to)), over)
+}
+
+// relief finds closed mails to free so many bytes and rows in a room (0: anywhere).
+func (s *State) mailRelief(room noun.RoomID, bytes int64, rows int) (r relief) {
+	var list []noun.MailID
+	s.mailsEnded.Ascend(roomItem[noun.MailID]{room: room}, func(x roomItem[noun.MailID]) bool {
+		if x.room != room || r.bytes >= bytes && len(list) >= rows || len(list) == reliefSteps {
+			return false
+		}
+		list, r.bytes = append(list, x.id), r.bytes+noun.CostOfMail(s.mails.Get(x.id))
+		return true
+	})
+	r.rows, r.drop = len(list), func() {
+		for _, id := range list {
+			if s.mails.Get(id) != nil {
+				s.removeMail(id)
+			}
+		}
+	}
+	return r
+}
+
+// SaysNew of mail that is sent: it always is.
+func (c SendMail) SaysNew(*View, *noun.Agent) bool { return true }
+
+// SaysNew of an acknowledgement: it always is.
+func (c AckMail) SaysNew(*View, *noun.Agent) bool { return true }

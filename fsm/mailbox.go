@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	"vigil/fsm/noun"
@@ -68,9 +68,7 @@ func (s *State) closeMail(m *noun.Mail, state noun.MailState) {
 	if box := s.mailboxes.Get(m.To); len(box.closed) > noun.MaxMailbox {
 		s.removeMail(box.closed[0])
 	}
-	if a := s.agents.Mut(m.To); a != nil {
-		s.reviewChain(a) // a younger one may be what waits for it now
-	}
+	s.hooks.MailChanged.call(m.To) // a younger one may be what waits for it now
 }
 
 func (s *State) removeMail(id noun.MailID) {
@@ -156,9 +154,7 @@ func (s *State) notice(m *noun.Mail) {
 			m.Again = true
 			s.mailEvent("mail.reminder", m)
 			s.res.Effects.Mail = append(s.res.Effects.Mail, m.To)
-			if s.overseers.has(m.To) {
-				s.reviewChain(s.agents.Mut(m.To))
-			}
+			s.hooks.MailChanged.call(m.To)
 		}
 	}
 	if at := s.mailEscalation(m); at != 0 && !m.Escalated && at <= s.meta.Clock {
@@ -179,8 +175,8 @@ func (s *State) mailEvent(kind string, m *noun.Mail) {
 }
 
 // rearmMail sets all timers anew after the limits have changed.
-func (s *State) rearmMail(c *PutSettings) {
-	if !slices.ContainsFunc(c.Values, func(kv noun.KV) bool { return strings.HasPrefix(kv.Key, "mail_") }) {
+func (s *State) rearmMail(put Put) {
+	if !put.Any("mail_") {
 		return
 	}
 	for id := range s.mails.From(0) {
@@ -191,7 +187,7 @@ func (s *State) rearmMail(c *PutSettings) {
 
 // unread lists what ReadMail would hand over to the agent's present life, or to its next
 // one when it is off, oldest first.
-func (v *View) unread(a *noun.Agent) (list []noun.MailID) {
+func (v *View) unread(a *noun.Agent) (list []*noun.Mail) {
 	box := v.mailboxes.Get(a.ID)
 	if box == nil {
 		return nil
@@ -203,7 +199,7 @@ func (v *View) unread(a *noun.Agent) (list []noun.MailID) {
 	for _, id := range box.open {
 		m := v.mails.Get(id)
 		if m.Unread(reader) && (m.FromInc != reader || !v.handover(a, m)) { // what a life leaves behind is not for itself
-			list = append(list, id)
+			list = append(list, m)
 		}
 	}
 	return list
@@ -292,4 +288,38 @@ func (v *View) MailFor(sp *Speaker) (int, noun.Outcome) {
 		return 0, refuse(noun.Superseded, "incarnation %s of %s has ended; stop", a.Inc, a.Name)
 	}
 	return len(v.unread(a)), noun.Outcome{}
+}
+
+// escalateMail leaves out what the ladder has asked: it calls a human by itself, once, and
+// an agent that works again without an answer needs none.
+func (s *State) escalateMail(m *noun.Mail) {
+	a := s.agents.Get(m.To)
+	if a == nil || m.From == noun.LaddersBy && m.FromInc == 0 {
+		return
+	}
+	s.hooks.Human.call(noun.Escalation{Kind: noun.EscMailUnanswered, Subject: a.Name, Priority: m.Priority, Agent: a.Name, Inc: a.Inc, Task: a.Task,
+		Room: s.rooms.Get(a.Room).Name, Host: s.hostNameOf(a),
+		Facts: []noun.KV{{Key: "mail", Value: strconv.FormatUint(uint64(m.ID), 10)}, {Key: "mail_from", Value: m.From}, {Key: "mail_state", Value: m.State.String()},
+			{Key: "waits_for", Value: s.meta.Clock.Sub(m.SentAt).Round(time.Second).String()}}})
+}
+
+// letter sends a mail to one agent. When it is refused, nothing has changed.
+func (s *State) letter(l Letter) noun.Outcome {
+	r, rm := s.roles.Get(l.To.Role), s.rooms.Get(l.To.Room)
+	return s.send(&SendMail{Speaker: l.Speaker, From: l.From, To: fmt.Sprintf("%s/%s.%d", rm.Name, r.Spec.Name, l.To.Index),
+		Subject: l.Subject, Body: l.Body, Kind: l.Kind, Priority: l.Priority})
+}
+
+// recallMail closes a mail that wants no answer any more.
+func (s *State) recallMail(id noun.MailID) {
+	if m := s.mails.Mut(id); m != nil && !m.State.Closed() {
+		s.closeMail(m, noun.MailExpired)
+	}
+}
+
+func (s *State) indexMails() {
+	for id, m := range s.mails.From(0) {
+		s.indexMail(m, +1)
+		s.arm(timerMail, uint64(id), m.Armed)
+	}
 }

@@ -79,7 +79,7 @@ func (s *State) pauseRoom(c *SetPause, reason string) noun.Outcome {
 		s.event("room.resumed", about{room: rm.ID}, said(c.By, reason))
 	}
 	s.touch(rm.ID)
-	s.placeRoom(rm)
+	s.hooks.RoomChanged.call(rm)
 	for _, role := range rm.Roles {
 		r, ri := s.roles.Get(role), s.roleIndex(role)
 		for _, id := range r.Agents {
@@ -105,7 +105,7 @@ func (s *State) pauseAll(c *SetPause, reason string) noun.Outcome {
 	} else {
 		m.PauseBy, m.PauseAt, m.PauseWhy = "", 0, ""
 		s.event("cluster.resumed", about{}, said(c.By, reason))
-		s.quietSince()
+		s.hooks.Resumed.call(struct{}{})
 	}
 	for h := range s.Hosts() { // only where an order is open something must change
 		for _, id := range s.HostOrders(h.ID) {

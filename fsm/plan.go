@@ -7,10 +7,6 @@ import (
 	"vigil/fsm/noun"
 )
 
-// answerExtends is how much longer a task is expected to take when its agent answers a
-// question about it and does not say how long (seed 002, 1.5.3 and 1.7: "extend timeout").
-const answerExtends = 30 * time.Minute
-
 // Expectation is how long an attempt at the task may take by who created it, else by its
 // role; 0: nothing is said.
 func (v *View) Expectation(t *noun.Task) time.Duration {
@@ -40,7 +36,7 @@ func (s *State) replan(a *noun.Agent, t *noun.Task, c *ProgressTask) {
 		t.ChangePlan(func(p *noun.Plan) { p.Percent = c.Percent })
 	}
 	if c.Expect == 0 {
-		s.answer(a)
+		s.hooks.AgentSpoke.call(a)
 		return
 	}
 	due := s.meta.Clock.Add(c.Expect)
@@ -49,28 +45,14 @@ func (s *State) replan(a *noun.Agent, t *noun.Task, c *ProgressTask) {
 		return
 	}
 	t.ChangePlan(func(p *noun.Plan) { p.Due = due })
-	s.reviewExcuse(a)
-}
-
-// answer extends what is expected of the agent's task when the agent answers what the
-// ladder has asked, after the expected completion has passed. It is called before the
-// word is noted.
-func (s *State) answer(a *noun.Agent) {
-	l := a.Notes().Ladder
-	if l == nil || l.Inc != a.Inc || s.lifesign(a) >= l.At {
-		return
-	}
-	if t := s.tasks.Get(a.Task); t == nil || t.Plan == nil || !t.Plan.Passed(s.meta.Clock) {
-		return
-	}
-	s.extend(a, s.tasks.Mut(a.Task), s.meta.Clock.Add(answerExtends))
+	s.hooks.AgentExcused.call(a)
 }
 
 // extend puts off an expected completion that has passed.
 func (s *State) extend(a *noun.Agent, t *noun.Task, due noun.Time) {
 	old := t.Planned().Due
 	t.ChangePlan(func(p *noun.Plan) { p.Due, p.Extended = due, p.Extended+1 })
-	s.reviewExcuse(a)
+	s.hooks.AgentExcused.call(a)
 	t.Rev = s.meta.Index
 	s.figures.Extended++
 	now, wall := s.meta.Clock, s.now.Wall

@@ -50,7 +50,7 @@ func (v *View) affords(p noun.Purse, room noun.RoomID, bytes int64, rows int) (l
 		if missing <= 0 && more <= 0 {
 			continue
 		}
-		if lists[i] = v.relief(p, r, missing, more); lists[i].bytes < missing || len(lists[i].mails) < more {
+		if lists[i] = v.relief(p, r, missing, more); lists[i].bytes < missing || lists[i].rows < more {
 			return lists, v.full(p, r, bytes)
 		}
 	}
@@ -125,16 +125,6 @@ func (s *State) mayAddHost(c *RegisterHost) noun.Outcome {
 	bytes := noun.CostOfHost(&noun.Host{Key: c.Key, Name: c.Name, Boot: c.Boot, Version: c.Version, GossipAddr: c.GossipAddr, Containment: c.Containment,
 		Runners: c.Runners, Labels: c.Labels, Warnings: c.Warnings})
 	return s.afford(noun.ForHosts, 0, bytes, 0)
-}
-
-// maySend refuses the copies of a mail that are beyond a budget: in bytes, or in number.
-func (s *State) maySend(draft *noun.Mail, to []noun.AgentID) noun.Outcome {
-	over := max(0, s.mails.Len()+len(to)-int(s.meta.Settings.MailKept))
-	if over > s.mailsEnded.Len()/2 {
-		return tooMany("mails, too few of them closed", uint64(s.mails.Len()), s.meta.Settings.MailKept, purseSays[noun.ForMail].remedy, "mail_kept")
-	}
-	bytes := noun.CostOfMail(draft)
-	return s.afford(noun.ForMail, s.agents.Get(to[0]).Room, bytes*int64(len(to)), over)
 }
 
 // mayApply refuses a room that would grow beyond a budget. rm is nil for a new one.

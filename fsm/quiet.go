@@ -38,9 +38,8 @@ type RoomQuiet struct {
 	Reason   string        // IdleTimeout or RoomDeadline: what it is stalled for after DueAt
 }
 
-// roomIndex is what the state derives of a room's tasks and agents.
-type roomIndex struct {
-	open uint32 // tasks that have not ended
+// silence is what the state derives of a room's silence.
+type silence struct {
 	// excused is the latest end of what agents have declared that hold tasks of the room,
 	// lapsed or not; excuser is one of those that declared it.
 	excused noun.Time
@@ -65,15 +64,17 @@ func lessQuiet(a, b quietRoom) bool {
 	return a.id < b.id
 }
 
-func (s *State) roomIndexOf(id noun.RoomID) *roomIndex {
-	if ri := s.roomIdx.Get(id); ri != nil {
-		return ri
+func (s *State) silenceOf(id noun.RoomID) *silence {
+	x := s.silences[id]
+	if x == nil {
+		x = &silence{}
+		s.silences[id] = x
 	}
-	return s.roomIdx.Put(id)
+	return x
 }
 
-// touch takes note that something was done or said in a room.
-func (s *State) touch(id noun.RoomID) {
+// noteActivity takes note that something was done or said in a room.
+func (s *State) noteActivity(id noun.RoomID) {
 	rm := s.rooms.Mut(id)
 	if rm != nil && rm.Asked != nil {
 		s.withdrawAsked(rm)
@@ -82,23 +83,6 @@ func (s *State) touch(id noun.RoomID) {
 		return
 	}
 	rm.Active, rm.ActiveAt, rm.Quiet = s.meta.Clock, s.now.Wall, s.meta.Clock
-	s.placeRoom(rm)
-}
-
-// countRoom counts an open task of a room in (by 1) or out (by -1).
-func (s *State) countRoom(id noun.RoomID, by int) { s.roomIndexOf(id).open += uint32(by) }
-
-// reviewRoom brings a room in line when it begins or ceases to have open tasks.
-func (s *State) reviewRoom(id noun.RoomID, was bool) {
-	is := s.roomIndexOf(id).open > 0
-	if is == was {
-		return
-	}
-	rm := s.rooms.Get(id)
-	if is {
-		rm = s.rooms.Mut(id)
-		rm.Opened, rm.Quiet = s.meta.Clock, s.meta.Clock
-	}
 	s.placeRoom(rm)
 }
 
@@ -134,12 +118,12 @@ func (v *View) excuseText(a *noun.Agent) string {
 // reviewExcuse follows what an agent has declared. When an excuse goes, the silence is
 // counted from there.
 func (s *State) reviewExcuse(a *noun.Agent) {
-	end, ri := s.excuse(a), s.roomIdx.Get(a.Room)
+	end, ri := s.excuse(a), s.silences[a.Room]
 	switch {
 	case end == 0 && (ri == nil || ri.excuser != a.ID):
 		return
 	case ri == nil || end > ri.excused:
-		ri = s.roomIndexOf(a.Room)
+		ri = s.silenceOf(a.Room)
 		ri.excused, ri.excuser = end, a.ID
 	case ri.excuser != a.ID || end == ri.excused:
 		return
@@ -154,7 +138,7 @@ func (s *State) reviewExcuse(a *noun.Agent) {
 	s.placeRoom(s.rooms.Get(a.Room))
 }
 
-func (s *State) findExcuse(id noun.RoomID, ri *roomIndex) {
+func (s *State) findExcuse(id noun.RoomID, ri *silence) {
 	ri.excused, ri.excuser = 0, 0
 	for _, role := range s.rooms.Get(id).Roles {
 		for _, id := range s.roles.Get(role).Agents {
@@ -165,10 +149,20 @@ func (s *State) findExcuse(id noun.RoomID, ri *roomIndex) {
 	}
 }
 
+// openRoom begins the silence of a room that has open tasks again.
+func (s *State) openRoom(id noun.RoomID) {
+	rm := s.rooms.Get(id)
+	if s.roomIndex(id).open > 0 {
+		rm = s.rooms.Mut(id)
+		rm.Opened, rm.Quiet = s.meta.Clock, s.meta.Clock
+	}
+	s.placeRoom(rm)
+}
+
 // placeRoom puts a room where it belongs in the index of silent rooms.
 func (s *State) placeRoom(rm *noun.Room) {
-	ri := s.roomIndexOf(rm.ID)
-	in := ri.open > 0 && !rm.Deleting && !rm.Paused && !rm.Watch.Disabled
+	ri := s.silenceOf(rm.ID)
+	in := s.roomIndex(rm.ID).open > 0 && !rm.Deleting && !rm.Paused && !rm.Watch.Disabled
 	own, at := rm.Watch != noun.RoomWatch{}, max(rm.Quiet, ri.excused)
 	if own {
 		at, _, _ = s.due(rm, ri)
@@ -193,7 +187,7 @@ func (v *View) quietTree(own bool) *btree.BTreeG[quietRoom] {
 }
 
 // due is after when a room is stalled, by which limit, and what for.
-func (v *View) due(rm *noun.Room, ri *roomIndex) (at noun.Time, limit time.Duration, reason string) {
+func (v *View) due(rm *noun.Room, ri *silence) (at noun.Time, limit time.Duration, reason string) {
 	set, since := &v.meta.Settings.Watchdog, v.meta.Watchdog.Since
 	limit, reason = set.Threshold, IdleTimeout
 	if rm.Watch.IdleLimit > 0 {
@@ -210,12 +204,15 @@ func (v *View) due(rm *noun.Room, ri *roomIndex) (at noun.Time, limit time.Durat
 // Quiet tells how the conversation watchdog sees a room.
 func (v *View) Quiet(rm *noun.Room) RoomQuiet {
 	set, w, now := &v.meta.Settings.Watchdog, &v.meta.Watchdog, v.meta.Clock
-	ri := v.roomIdx.Get(rm.ID)
+	x := v.silences[rm.ID]
+	if x == nil {
+		x = &silence{}
+	}
 	q := RoomQuiet{State: RoomExempt, Active: max(rm.Active, w.Since)}
 	switch {
 	case !set.Enabled:
 		q.State, q.Why = RoomUnwatched, "the watchdog is switched off (setting watchdog_enabled)"
-	case ri == nil || ri.open == 0:
+	case v.roomIndex(rm.ID).open == 0:
 		q.State, q.Why = RoomIdle, "it has no open tasks"
 	case rm.Deleting:
 		q.Why = "it is being deleted"
@@ -229,10 +226,10 @@ func (v *View) Quiet(rm *noun.Room) RoomQuiet {
 	if q.Why != "" {
 		return q
 	}
-	q.DueAt, q.Limit, q.Reason = v.due(rm, ri)
+	q.DueAt, q.Limit, q.Reason = v.due(rm, x)
 	switch {
-	case ri.excused > now && q.Reason == IdleTimeout:
-		q.Why = v.excuseText(v.agents.Get(ri.excuser))
+	case x.excused > now && q.Reason == IdleTimeout:
+		q.Why = v.excuseText(v.agents.Get(x.excuser))
 	case q.Reason == IdleTimeout && v.heldBack(rm) != "":
 		q.DueAt, q.Why = 0, v.heldBack(rm)
 	case q.DueAt >= now:
@@ -339,7 +336,7 @@ func (v *View) Watchdog() *noun.Watchdog { return &v.meta.Watchdog }
 // openTasksOf lists the open tasks of a room by id.
 func (v *View) openTasksOf(rm *noun.Room) (list []noun.TaskID) {
 	collect := func(q queued) bool {
-		if _, look := v.looks[q.id]; !look { // it ends by itself
+		if _, aside := v.aside[q.id]; !aside { // it ends by itself
 			list = append(list, q.id)
 		}
 		return true
@@ -357,7 +354,7 @@ func (v *View) openTasksOf(rm *noun.Room) (list []noun.TaskID) {
 		}
 		for _, agent := range v.roles.Get(id).Agents {
 			if a := v.agents.Get(agent); a.Task != 0 {
-				if _, look := v.looks[a.Task]; look {
+				if _, aside := v.aside[a.Task]; aside {
 					continue
 				}
 				list = append(list, a.Task)
@@ -371,7 +368,7 @@ func (v *View) openTasksOf(rm *noun.Room) (list []noun.TaskID) {
 // indexRooms places all rooms, after a restore.
 func (s *State) indexRooms() {
 	for _, a := range s.agents.From(0) {
-		if ri := s.roomIndexOf(a.Room); s.excuse(a) > ri.excused {
+		if ri := s.silenceOf(a.Room); s.excuse(a) > ri.excused {
 			ri.excused, ri.excuser = s.excuse(a), a.ID
 		}
 	}

@@ -70,8 +70,9 @@ func (s *State) indexEnded(t *noun.Task, by int) {
 type relief struct {
 	texts []noun.TaskID
 	tasks []noun.TaskID
-	mails []noun.MailID
 	bytes int64
+	rows  int    // of others, that drop removes
+	drop  func() // nil: none
 }
 
 // relief looks for what to remove from a purse, of a room (0: any), to free so many bytes
@@ -81,15 +82,10 @@ func (v *View) relief(p noun.Purse, room noun.RoomID, bytes int64, rows int) (r 
 	case noun.ForTasks:
 		v.spentTexts(room, bytes, &r)
 		v.spentTasks(room, bytes, &r)
-	case noun.ForMail:
-		v.mailsEnded.Ascend(roomItem[noun.MailID]{room: room}, func(x roomItem[noun.MailID]) bool {
-			if x.room != room || r.bytes >= bytes && len(r.mails) >= rows || len(r.mails) == reliefSteps {
-				return false
-			}
-			n := noun.CostOfMail(v.mails.Get(x.id))
-			r.mails, r.bytes = append(r.mails, x.id), r.bytes+n
-			return true
-		})
+	default:
+		if find := v.hooks.Relief[p]; find != nil {
+			return find(room, bytes, rows)
+		}
 	}
 	return r
 }
@@ -153,9 +149,7 @@ func (s *State) relieve(r *relief) {
 			s.removeTask(t)
 		}
 	}
-	for _, id := range r.mails {
-		if s.mails.Get(id) != nil {
-			s.removeMail(id)
-		}
+	if r.drop != nil {
+		r.drop()
 	}
 }

@@ -107,7 +107,7 @@ type RaiseEpoch struct{ Hold time.Duration }
 // it: see beaten.
 func (c RaiseEpoch) Apply(s *State) noun.Outcome {
 	s.meta.Epoch++
-	s.quietSince() // what was done since the backup was made is not known
+	s.hooks.Resumed.call(struct{}{}) // what was done since the backup was made is not known
 	hold := max(c.Hold, s.longestTTL(), s.meta.HoldFor)
 	s.meta.HoldFor, s.meta.HoldUntil = hold, s.meta.Clock.Add(hold)
 	s.armHold()

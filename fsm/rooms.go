@@ -54,7 +54,7 @@ func (c ApplyRoom) Apply(s *State) noun.Outcome {
 	}
 	s.event("room.applied", about{room: rm.ID}, fmt.Sprintf("%d roles, by %s", len(c.Roles), nobody(c.By)))
 	s.touch(rm.ID)
-	s.placeRoom(rm)
+	s.hooks.RoomChanged.call(rm)
 	return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
 }
 
@@ -110,7 +110,7 @@ func (v *View) checkApply(c *ApplyRoom, rm *noun.Room) noun.Outcome {
 	}
 	for _, id := range rm.Roles {
 		r := v.roles.Get(id)
-		if open := v.openTasks(id) - v.openLooks(id); !seen[r.Spec.Name] && !r.Retired && open > 0 {
+		if open := v.openTasks(id) - v.openAside(id); !seen[r.Spec.Name] && !r.Retired && open > 0 {
 			return refuse(noun.Conflict, "role %q would go but has %d open tasks; cancel them or keep the role", r.Spec.Name, open)
 		}
 	}

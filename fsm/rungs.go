@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,10 +29,10 @@ func (s *State) rung(a *noun.Agent, l *noun.Ladder, v *AgentVerdict) {
 		}
 		l.Began = s.meta.Clock
 		say("agent.nudged", "by "+noun.LaddersBy+": "+because)
-		l.Nudge = s.askByMail(a, noun.LaddersBy, "nudge", noun.MailNormal, nudgeSubject, nudgeBody)
+		l.Nudge = s.hooks.write(Letter{To: a, From: noun.LaddersBy, Kind: "nudge", Priority: noun.MailNormal, Subject: nudgeSubject, Body: nudgeBody}).Mail
 	case noun.RungWake:
 		say("agent.woken", fmt.Sprintf("no answer to a nudge for %s; %s", s.since(l.Began), because))
-		l.Inquiry = s.askByMail(a, noun.LaddersBy, "status-inquiry", noun.MailHigh, inquirySubject, s.inquiryText(a))
+		l.Inquiry = s.hooks.write(Letter{To: a, From: noun.LaddersBy, Kind: "status-inquiry", Priority: noun.MailHigh, Subject: inquirySubject, Body: s.inquiryText(a)}).Mail
 	case noun.RungInterrupt:
 		say("agent.interrupted", "no answer to "+s.asked(l)+"; "+because)
 	case noun.RungRestart:
@@ -91,8 +92,6 @@ func (v *View) asked(l *noun.Ladder) string {
 	return text
 }
 
-func (v *View) since(at noun.Time) time.Duration { return v.meta.Clock.Sub(at).Round(time.Second) }
-
 // What the ladder writes to agents.
 const (
 	nudgeSubject   = "Are you getting on?"
@@ -110,18 +109,11 @@ func (v *View) inquiryText(a *noun.Agent) string {
 		inquiryBody, a.Task, v.meta.Settings.Ladder.Wake)
 }
 
-// askByMail puts a mail into the agent's mailbox; 0: it is full, which changes nothing else.
-func (s *State) askByMail(a *noun.Agent, from, kind string, p noun.MailPriority, subject, body string) noun.MailID {
-	r, rm := s.roles.Get(a.Role), s.rooms.Get(a.Room)
-	return s.send(&SendMail{From: from, To: fmt.Sprintf("%s/%s.%d", rm.Name, r.Spec.Name, a.Index),
-		Subject: subject, Body: body, Kind: kind, Priority: p}).Mail
-}
-
 // withdrawMail closes what an episode has asked and nobody has answered, so that no later
 // life is asked about it, and no human is told that mail is overdue.
 func (s *State) withdrawMail(l *noun.Ladder) {
 	for _, id := range [...]noun.MailID{l.Nudge, l.Inquiry} {
-		s.recallMail(id)
+		s.hooks.Recall.call(id)
 	}
 	l.Nudge, l.Inquiry = 0, 0
 }
@@ -143,4 +135,29 @@ func (c NoteRung) Apply(s *State) noun.Outcome {
 		s.event("agent.rung_failed", about{agent: a, host: a.Host}, noun.Clip(c.Rung.String()+": "+c.Reason, noun.MaxReason))
 	}
 	return a.Outcome()
+}
+
+// answerExtends is how much longer a task is expected to take when its agent answers a
+// question about it and does not say how long (seed 002, 1.5.3 and 1.7: "extend timeout").
+const answerExtends = 30 * time.Minute
+
+// answer extends what is expected of the agent's task when the agent answers what the
+// ladder has asked, after the expected completion has passed. It is called before the
+// word is noted.
+func (s *State) answer(a *noun.Agent) {
+	l := a.Notes().Ladder
+	if l == nil || l.Inc != a.Inc || s.lifesign(a) >= l.At {
+		return
+	}
+	if t := s.tasks.Get(a.Task); t == nil || t.Plan == nil || !t.Plan.Passed(s.meta.Clock) {
+		return
+	}
+	s.extend(a, s.tasks.Mut(a.Task), s.meta.Clock.Add(answerExtends))
+}
+
+// escalateStuck calls a human for an agent with which the ladder is at its end.
+func (s *State) escalateStuck(a *noun.Agent, l *noun.Ladder, verdict VerdictKind) {
+	s.hooks.Human.call(noun.Escalation{Kind: noun.EscAgentStuck, Subject: a.Name, Priority: noun.MailHigh, Agent: a.Name, Inc: a.Inc, Task: a.Task,
+		Room: s.rooms.Get(a.Room).Name, Host: s.hostNameOf(a),
+		Facts: []noun.KV{{Key: "verdict", Value: verdict.String()}, {Key: "asked_for", Value: s.since(l.Began).String()}, {Key: "restarts", Value: strconv.FormatUint(uint64(l.Restarts), 10)}}})
 }

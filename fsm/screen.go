@@ -67,7 +67,7 @@ func (c ReportScreen) Apply(s *State) noun.Outcome {
 	}
 	if next != old {
 		a.Note(func(n *noun.Notes) { n.Screen = &next })
-		s.reviewExcuse(a)
+		s.hooks.AgentExcused.call(a)
 		s.rearm(timerAgent, uint64(a.ID), &a.Armed, s.agentDeadline(a))
 		if t := s.tasks.Mut(a.Task); t != nil { // its progress limit may end earlier now
 			s.rearm(timerTask, uint64(t.ID), &t.Armed, s.taskDeadline(t))
@@ -93,19 +93,22 @@ func (v *View) promptDeadline(a *noun.Agent) noun.Time {
 	return at
 }
 
-// callForPrompt calls a human, with what is known.
+// callForPrompt calls a human when it is time to, with what is known.
 func (s *State) callForPrompt(a *noun.Agent) {
+	if at := s.promptDeadline(a); at == 0 || at > s.meta.Clock {
+		return
+	}
 	next := *a.Screen()
 	next.Called = s.meta.Clock
 	a.Note(func(n *noun.Notes) { n.Screen = &next })
 	facts := []noun.KV{{Key: "shown_for", Value: s.since(next.At).String()}, {Key: "runner", Value: s.roles.Get(a.Role).Spec.Runner}}
-	s.escalate(noun.Escalation{Kind: noun.EscPrompt, Subject: a.Name, Priority: noun.MailHigh, Agent: a.Name, Inc: a.Inc, Task: a.Task,
+	s.hooks.Human.call(noun.Escalation{Kind: noun.EscPrompt, Subject: a.Name, Priority: noun.MailHigh, Agent: a.Name, Inc: a.Inc, Task: a.Task,
 		Room: s.rooms.Get(a.Room).Name, Host: s.hostNameOf(a), Facts: facts})
 }
 
 // rearmPrompts sets timers anew after prompt_limit has changed.
-func (s *State) rearmPrompts(c *PutSettings) {
-	if !slices.ContainsFunc(c.Values, func(kv noun.KV) bool { return kv.Key == "prompt_limit" }) {
+func (s *State) rearmPrompts(put Put) {
+	if !put.Any("prompt_limit") {
 		return
 	}
 	for id, a := range s.agents.From(0) {

@@ -31,14 +31,10 @@ func (c PutSettings) Apply(s *State) noun.Outcome {
 		}
 	}
 	s.rearmHosts(&c)
-	s.rearmMail(&c)
-	s.rearmPrompts(&c)
-	s.reviewOverseers()
+	s.hooks.SettingsPut.call(c.Values)
 	for _, kv := range c.Values {
 		s.event("settings.changed", about{}, kv.Key+"="+kv.Value+" by "+nobody(c.By))
 	}
-	s.placeOwn()
-	s.rearmReminders()
 	s.res.Effects.Plan = true
 	return noun.Outcome{Rev: s.meta.Index}
 }

@@ -127,9 +127,8 @@ func (s *State) settle(a *noun.Agent, was shadow) {
 	}
 	s.rearm(timerAgent, uint64(a.ID), &a.Armed, s.agentDeadline(a))
 	s.reviewDemand(a.Role)
-	s.reviewExcuse(a)
 	s.want(a)
-	s.reviewChain(a)
+	s.hooks.AgentChanged.call(a)
 	if a.Retired && s.idle(a) {
 		s.removeAgent(a)
 	}
@@ -143,9 +142,11 @@ func (v *View) idle(a *noun.Agent) bool {
 
 // agentDeadline is when an agent must be looked at again; 0: never.
 func (v *View) agentDeadline(a *noun.Agent) noun.Time {
-	at, prompt := v.limitOf(a), v.promptDeadline(a)
-	if at == 0 || prompt != 0 && prompt < at {
-		return prompt
+	at := v.limitOf(a)
+	for _, due := range v.hooks.AgentDue {
+		if d := due(a); at == 0 || d != 0 && d < at {
+			at = d
+		}
 	}
 	return at
 }
@@ -177,9 +178,7 @@ func (s *State) fireAgent(id noun.AgentID) {
 	}
 	was := shadowOf(a)
 	a.Armed = 0
-	if at := s.promptDeadline(a); at != 0 && at <= s.meta.Clock {
-		s.callForPrompt(a)
-	}
+	s.hooks.AgentFires.call(a)
 	if at := s.limitOf(a); at != 0 && at <= s.meta.Clock {
 		switch {
 		case a.Task != 0:
@@ -212,9 +211,8 @@ func (s *State) removeAgent(a *noun.Agent) {
 	l := s.leases.Mut(a.ID)
 	s.rearm(timerLease, uint64(a.ID), &l.ArmedL, 0)
 	s.rearm(timerFence, uint64(a.ID), &l.ArmedF, 0)
-	s.dropChain(a, "its overseer is no longer declared")
+	s.hooks.AgentGoes.call(a)
 	s.unwant(a)
-	s.dropMailbox(a.ID)
 	s.indexAgent(shadowOf(a), -1)
 	delete(s.agentByName, a.Name)
 	room, role, id := a.Room, a.Role, a.ID

@@ -97,6 +97,7 @@ type State struct {
 type View struct {
 	readers
 	*indexes
+	hooks *Hooks
 }
 
 // readers are the tables of a state, for reading.
@@ -141,6 +142,7 @@ type indexes struct {
 	agentByName map[string]noun.AgentID
 	hostByKey   map[string]noun.HostID
 	roleByName  map[roleKey]noun.RoleID
+	silences    map[noun.RoomID]*silence
 	allQuiet    *btree.BTreeG[quietRoom] // active rooms by the beginning of their silence ...
 	ownQuiet    *btree.BTreeG[quietRoom] // ... and those with limits of their own by when they are stalled
 	timers      *btree.BTreeG[timer]
@@ -158,6 +160,7 @@ type indexes struct {
 	offered     *btree.BTreeG[noun.RoleID]       // roles with claimable tasks
 	overseers   idSet                            // agents of roles of overseers
 	looks       map[noun.TaskID]noun.AgentID     // tasks that ask triage about an overseer
+	aside       map[noun.TaskID]struct{}         // tasks that make no room active, see setAside
 	ledger      ledger
 	wordy       ended[noun.TaskID] // finished tasks with texts worth dropping
 	roomEnded   ended[noun.TaskID] // finished tasks by room
@@ -195,6 +198,11 @@ type roleIndex struct {
 	off    uint32 // agents that are stopped themselves or no longer declared
 }
 
+// roomIndex is what the state derives of a room's tasks.
+type roomIndex struct {
+	open uint32 // tasks that have not ended and are not set aside
+}
+
 // queued orders tasks: highest priority first, then oldest.
 type queued struct {
 	prio int32
@@ -217,7 +225,8 @@ type hostIndex struct {
 // New returns the state of a cluster to which nothing has happened yet.
 func New() *State {
 	s := &State{}
-	s.View = View{s.readers(), &indexes{}}
+	s.View = View{s.readers(), &indexes{}, &Hooks{}}
+	install(s)
 	s.meta.Settings, s.meta.Level = noun.DefaultSettings(), Baseline
 	s.meta.NextRoom, s.meta.NextRole, s.meta.NextAgent, s.meta.NextHost = 1, 1, 1, 1
 	s.meta.NextTask, s.meta.NextSession = 1, 1
@@ -232,13 +241,14 @@ func (s *State) reset() {
 	s.derived, s.looked = derived{}, nil
 	*s.indexes = indexes{
 		roomByName: map[string]noun.RoomID{}, agentByName: map[string]noun.AgentID{}, hostByKey: map[string]noun.HostID{},
-		roleByName: map[roleKey]noun.RoleID{}, escByKey: map[escalationKey]noun.EscalationID{}, looks: map[noun.TaskID]noun.AgentID{},
+		roleByName: map[roleKey]noun.RoleID{}, escByKey: map[escalationKey]noun.EscalationID{}, looks: map[noun.TaskID]noun.AgentID{}, aside: map[noun.TaskID]struct{}{}, silences: map[noun.RoomID]*silence{},
 		roomNames: ordered[string](), starts: ordered[noun.RoleID](), retiring: ordered[noun.RoleID](), clearing: ordered[noun.RoomID](),
 		offered: ordered[noun.RoleID](), escPending: ordered[noun.EscalationID](),
 		allQuiet: sorted(lessQuiet), ownQuiet: sorted(lessQuiet), timers: sorted(lessTimer), mailsSent: sorted(lessSent),
 		escClosed: sorted(lessClosed), finished: sorted(func(a, b finishedTask) bool { return a.seq < b.seq }),
 		wordy: newEnded[noun.TaskID](), roomEnded: newEnded[noun.TaskID](), mailsEnded: newEnded[noun.MailID](),
 	}
+	s.hooks.Reset.call(struct{}{})
 }
 
 // sorted makes an ordered set. It has no lock: whoever holds the state has one.
@@ -275,6 +285,13 @@ func (v *View) roomIndex(id noun.RoomID) *roomIndex {
 		return ri
 	}
 	return new(roomIndex)
+}
+
+func (s *State) roomIndexOf(id noun.RoomID) *roomIndex {
+	if ri := s.roomIdx.Get(id); ri != nil {
+		return ri
+	}
+	return s.roomIdx.Put(id)
 }
 
 func (v *View) hostIndex(id noun.HostID) *hostIndex {
@@ -405,14 +422,6 @@ func (s *State) index() {
 		s.hostByKey[h.Key] = h.ID
 		s.arm(timerHost, uint64(h.ID), h.Armed)
 	}
-	for id, a := range s.agents.From(0) { // before the tasks, see countRoom
-		if c := a.Notes().Chain; c != nil {
-			s.arm(timerChain, uint64(id), c.Armed)
-			if c.Task != 0 {
-				s.looks[c.Task] = a.ID
-			}
-		}
-	}
 	for _, t := range s.tasks.From(0) {
 		s.indexTask(t, +1)
 		s.arm(timerTask, uint64(t.ID), t.Armed)
@@ -435,16 +444,8 @@ func (s *State) index() {
 	for id, ss := range s.sessions.From(0) {
 		s.arm(timerSession, uint64(id), ss.Armed)
 	}
-	for id, m := range s.mails.From(0) {
-		s.indexMail(m, +1)
-		s.arm(timerMail, uint64(id), m.Armed)
-	}
-	for id, e := range s.escalations.From(0) {
-		s.indexEscalation(e, +1)
-		s.arm(timerEscalation, uint64(id), e.Armed)
-	}
 	s.armHold()
 	s.arm(timerBrake, 0, s.meta.Brake.Armed)
-	s.indexRooms()
+	s.hooks.Index.call(struct{}{})
 	s.meters()
 }

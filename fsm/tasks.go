@@ -14,8 +14,8 @@ func (s *State) indexTask(t *noun.Task, by int) {
 	ri := s.roleIndexOf(t.Role)
 	ri.tasks[t.State] += uint32(by)
 	s.taskCount[t.State] += uint64(by)
-	if _, look := s.looks[t.ID]; !look && !t.State.Terminal() { // a look makes no room active
-		s.countRoom(t.Room, by)
+	if _, aside := s.aside[t.ID]; !aside && !t.State.Terminal() {
+		s.roomIndexOf(t.Room).open += uint32(by)
 	}
 	var q = queued{t.Priority, t.ID}
 	switch {
@@ -55,14 +55,16 @@ func (s *State) move(t *noun.Task, to noun.TaskState) {
 	}
 	s.indexTask(t, +1)
 	s.rearm(timerTask, uint64(t.ID), &t.Armed, s.taskDeadline(t))
-	s.reviewRoom(t.Room, active)
+	if active != (s.roomIndex(t.Room).open > 0) {
+		s.hooks.RoomOpened.call(t.Room)
+	}
 	if to == noun.TaskPending {
 		s.res.Effects.Claimable = append(s.res.Effects.Claimable, t.Role)
 	}
 	if (to == noun.TaskPending) != (from == noun.TaskPending) {
 		s.reviewDemand(t.Role)
 	}
-	s.followLook(t, from)
+	s.hooks.TaskMoved.call(TaskMove{t, from})
 }
 
 // taskDeadline is when the task must be looked at again; 0: never.
@@ -411,4 +413,49 @@ func (s *State) keepLate(t *noun.Task, w *Work, result string) {
 	}
 	t.Rev = s.meta.Index
 	s.event("task.late_result", about{task: t.ID, room: t.Room, attempt: w.Attempt}, "kept for inspection")
+}
+
+// setAside makes a task one that supervision has made for itself: it makes no room active.
+func (s *State) setAside(id noun.TaskID) {
+	if _, aside := s.aside[id]; aside {
+		return
+	}
+	s.aside[id] = struct{}{}
+	if t := s.tasks.Get(id); t != nil && !t.State.Terminal() {
+		if ri := s.roomIndexOf(t.Room); ri.open == 1 {
+			ri.open = 0
+			s.hooks.RoomOpened.call(t.Room)
+		} else {
+			ri.open--
+		}
+	}
+}
+
+// touchTask says that something was done with a task.
+func (s *State) touchTask(t *noun.Task) {
+	if _, aside := s.aside[t.ID]; !aside {
+		s.touch(t.Room)
+	}
+}
+
+// openAside counts the open tasks of a role that are set aside.
+func (v *View) openAside(id noun.RoleID) (n uint32) {
+	for task := range v.aside {
+		if t := v.tasks.Get(task); t != nil && t.Role == id && !t.State.Terminal() {
+			n++
+		}
+	}
+	return n
+}
+
+// touch says that something was done or said in a room.
+func (s *State) touch(id noun.RoomID) { s.hooks.RoomTouched.call(id) }
+
+// offers keeps the roles with claimable tasks, after a change of their number.
+func (s *State) offers(r noun.RoleID, pending uint32) {
+	if pending > 0 {
+		s.offered.Set(r)
+	} else {
+		s.offered.Delete(r)
+	}
 }

@@ -21,6 +21,7 @@ const (
 	timerMail
 	timerEscalation
 	timerChain
+	timerKinds
 )
 
 // timer is one deadline. The queue is derived: each object keeps the instant at
@@ -120,12 +121,8 @@ func (s *State) fire() {
 			s.fireSession(noun.SessionID(t.id()))
 		case timerBrake:
 			s.fireBrake()
-		case timerMail:
-			s.fireMail(noun.MailID(t.id()))
-		case timerEscalation:
-			s.fireEscalation(noun.EscalationID(t.id()))
-		case timerChain:
-			s.fireChain(noun.AgentID(t.id()))
+		default:
+			s.hooks.Timers[t.kind()](t.id())
 		}
 	}
 }

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"vigil/fsm/noun"
@@ -87,7 +88,7 @@ func (c WarnRoom) Apply(s *State) noun.Outcome {
 	s.askRoom(rm)
 	s.meta.Watchdog.Warned++
 	s.event("room.stalling", about{room: rm.ID}, fmt.Sprintf("%s; unless something is done or said in it, it is canceled in %s",
-		s.silence(rm, &q), s.meta.Settings.Watchdog.Grace))
+		s.silentText(rm, &q), s.meta.Settings.Watchdog.Grace))
 	return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
 }
 
@@ -107,8 +108,8 @@ func (s *State) stalled(id noun.RoomID, active noun.Time) (*noun.Room, RoomQuiet
 	return rm, q, noun.Outcome{}
 }
 
-// silence says for people why a room counts as stalled.
-func (v *View) silence(rm *noun.Room, q *RoomQuiet) string {
+// silentText says for people why a room counts as stalled.
+func (v *View) silentText(rm *noun.Room, q *RoomQuiet) string {
 	if q.Reason == RoomDeadline {
 		return "active for longer than its deadline of " + rm.Watch.Deadline.String()
 	}
@@ -134,7 +135,7 @@ func (c CancelIdleRoom) Apply(s *State) noun.Outcome {
 	}
 	w.InWindow++
 	w.Canceled++
-	s.event("room.idle_timeout", about{room: rm.ID}, s.silence(rm, &q))
+	s.event("room.idle_timeout", about{room: rm.ID}, s.silentText(rm, &q))
 	x := s.cancelAll(rm, &q)
 	rm = s.rooms.Mut(rm.ID)
 	s.withdrawAsked(rm)
@@ -168,14 +169,6 @@ func (s *State) cancelAll(rm *noun.Room, q *RoomQuiet) *noun.Cancellation {
 	}
 	x.Last = s.meta.FinishSeq
 	return x
-}
-
-// hostNameOf is where an agent runs; empty: it was started by hand.
-func (v *View) hostNameOf(a *noun.Agent) string {
-	if a.Host == 0 {
-		return ""
-	}
-	return v.hostName(a.Host)
 }
 
 // named adds a name to a short list without doubles.
@@ -270,4 +263,9 @@ func (s *State) changeableRoom(name string, ifRev uint64) (*noun.Room, noun.Outc
 			"room %q has changed: revision %d is now %d; read it again", name, ifRev, rm.Rev)}
 	}
 	return s.rooms.Mut(rm.ID), noun.Outcome{}
+}
+
+func (s *State) escalateRoom(x *noun.Cancellation) {
+	s.hooks.Human.call(noun.Escalation{Kind: noun.EscRoomCanceled, Subject: x.Room, Priority: noun.MailLow, Room: x.Room,
+		Facts: []noun.KV{{Key: "reason", Value: x.Reason}, {Key: "tasks", Value: strconv.FormatUint(uint64(x.Tasks), 10)}, {Key: "silent_for", Value: x.Silent.Round(time.Second).String()}}})
 }

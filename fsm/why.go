@@ -249,3 +249,13 @@ func nobody(by string) string {
 	}
 	return by
 }
+
+// hostNameOf is where an agent runs; empty: it was started by hand.
+func (v *View) hostNameOf(a *noun.Agent) string {
+	if a.Host == 0 {
+		return ""
+	}
+	return v.hostName(a.Host)
+}
+
+func (v *View) since(at noun.Time) time.Duration { return v.meta.Clock.Sub(at).Round(time.Second) }

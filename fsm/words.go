@@ -29,12 +29,12 @@ type Word struct {
 // disk; a report or a patrol that repeats the last one, since a helper may send it for an
 // agent that hangs; and claims and reading mail, which programs do by themselves.
 func (v *View) WordOf(cmd Command, age time.Duration) Word {
-	sp := spokenBy(cmd)
-	if sp == nil {
+	said, sp := spoken(cmd)
+	if said == nil {
 		return Word{}
 	}
 	a := v.AgentByName(sp.Agent)
-	if a == nil || sp.Inc != a.Inc || string(sp.TokenHash) != a.TokenHash || !v.saysNew(a, cmd) {
+	if a == nil || sp.Inc != a.Inc || string(sp.TokenHash) != a.TokenHash || !said.SaysNew(v, a) {
 		return Word{}
 	}
 	l := v.leases.Get(a.ID)
@@ -47,65 +47,46 @@ func (v *View) WordOf(cmd Command, age time.Duration) Word {
 
 // IsWord tells whether the command may prove that an incarnation lives; WordOf tells
 // whether it does. It needs no lock.
-func IsWord(cmd Command) bool { return spokenBy(cmd) != nil }
+func IsWord(cmd Command) bool {
+	said, _ := spoken(cmd)
+	return said != nil
+}
 
-// spokenBy gives the speaker of a word that may be proof; nil: the command is none.
-func spokenBy(cmd Command) *Speaker {
-	var sp Speaker
-	switch c := cmd.(type) {
-	case Join:
-		sp = c.Speaker
-	case StartTask:
-		sp = c.Speaker
-	case ProgressTask:
-		sp = c.Speaker
-	case CompleteTask:
-		sp = c.Speaker
-	case FailTask:
-		sp = c.Speaker
-	case Handoff:
-		sp = c.Speaker
-	case SendMail:
-		sp = c.Speaker
-	case AckMail:
-		sp = c.Speaker
-	case Declare:
-		sp = c.Speaker
-	case ReportPatrol:
-		sp = c.Speaker
+// Said is a command by which an incarnation says something, and so may prove that it lives.
+type Said interface {
+	Speaks() Speaker
+	// SaysNew tells that it is about what the speaker does now, and no repetition.
+	SaysNew(v *View, a *noun.Agent) bool
+}
+
+func spoken(cmd Command) (Said, Speaker) {
+	said, ok := cmd.(Said)
+	if !ok {
+		return nil, Speaker{}
 	}
+	sp := said.Speaks()
 	if sp.Agent == "" || sp.Inc == 0 {
-		return nil
+		return nil, Speaker{}
 	}
-	return &sp
+	return said, sp
 }
 
-// saysNew tells that the word is about what its speaker does now.
-func (v *View) saysNew(a *noun.Agent, cmd Command) bool {
-	switch c := cmd.(type) {
-	case StartTask:
-		return v.works(a, &c.Work)
-	case ProgressTask:
-		return v.works(a, &c.Work)
-	case CompleteTask:
-		return v.works(a, &c.Work)
-	case FailTask:
-		return v.works(a, &c.Work)
-	case Handoff:
-		return v.works(a, &c.Work)
-	case Declare:
-		d := a.Declared
-		return d == nil || d.Status != c.Status || d.Waiting != c.Waiting || d.Text != c.Text
-	case ReportPatrol:
-		return c.Cycle == 0 || a.Patrols() == 0 || c.Cycle != a.Notes().Chain.Cycle
-	}
-	return true
-}
+// Speaks gives who says it.
+func (sp Speaker) Speaks() Speaker { return sp }
 
-// works tells that the agent holds this attempt.
-func (v *View) works(a *noun.Agent, w *Work) bool {
+// SaysNew of a word about an attempt: its speaker holds it.
+func (w Work) SaysNew(v *View, a *noun.Agent) bool {
 	t := v.Task(w.Task)
 	return t != nil && a.Task == t.ID && t.Holder == a.ID && t.HolderInc == a.Inc && t.Attempt == w.Attempt
+}
+
+// SaysNew of a start by hand or of a process: it always is.
+func (c Join) SaysNew(*View, *noun.Agent) bool { return true }
+
+// SaysNew of a declaration: it is another than the last one.
+func (c Declare) SaysNew(_ *View, a *noun.Agent) bool {
+	d := a.Declared
+	return d == nil || d.Status != c.Status || d.Waiting != c.Waiting || d.Text != c.Text
 }
 
 // PackWords packs what words prove, as PackBeats packs beats.
