@@ -65,8 +65,8 @@ func writeLate() {
 		{
 			Name: "restore-keeps-the-epoch", Law: "L6", Says: "restoring a backup does not raise the epoch, so numbers of lives are given out twice",
 			Edits: []Edit{{File: "fsm/restore.go",
-				Old: "	s.meta.Epoch++\n	s.quietSince()",
-				New: "	s.quietSince()"}},
+				Old: "	s.meta.Epoch++\n	s.hooks.Resumed.call(struct{}{})",
+				New: "	s.hooks.Resumed.call(struct{}{})"}},
 			Hunt: tests("./fsm", "TestEpochRaisesIncarnationsAndHoldsStarts|TestL6RestoredBackupHandsOutNewNumbers"),
 		},
 		{
