@@ -28,7 +28,7 @@ agent.`,
 				if a.json {
 					err = a.printJSON(s)
 				} else {
-					err = a.printPresence(s)
+					err = printPresence(a, s)
 				}
 				if err == nil && s.GetStatus() == "not_found" {
 					return codeError{code: exitNotFound}
@@ -39,7 +39,7 @@ agent.`,
 	}
 }
 
-func (a *app) printPresence(s *vigilv1.AgentStatus) error {
+func printPresence(a *app, s *vigilv1.AgentStatus) error {
 	if s.GetStatus() == "not_found" {
 		return a.pairs("agent", s.GetAgent(), "status", s.GetStatus())
 	}
@@ -50,7 +50,7 @@ func (a *app) printPresence(s *vigilv1.AgentStatus) error {
 	if err != nil {
 		return err
 	}
-	return a.printReasons(s.GetVerdict())
+	return printReasons(a, s.GetVerdict())
 }
 
 // ladderLine says what was done about a stuck agent and what comes next; "" when it is not
@@ -113,7 +113,7 @@ func verdictLine(v *vigilv1.Verdict) string {
 }
 
 // printReasons lists what a verdict rests on; "!" marks what speaks against the agent.
-func (a *app) printReasons(v *vigilv1.Verdict) error {
+func printReasons(a *app, v *vigilv1.Verdict) error {
 	for _, r := range v.GetReasons() {
 		mark, age := " ", ""
 		if r.GetBad() {
@@ -164,15 +164,15 @@ started by hand and ended with a task is not, for 10 minutes.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				list, err := a.unwell(ctx, c, firstOf(args))
+				list, err := unwell(ctx, a, c, firstOf(args))
 				if err != nil {
 					return err
 				}
-				roles, more, err := a.unserved(ctx, c, firstOf(args))
+				roles, more, err := unservedRoles(ctx, a, c, firstOf(args))
 				if err != nil {
 					return err
 				}
-				if err := a.printUnwell(list, roles, more); err != nil || len(list.GetAgents())+len(roles) == 0 {
+				if err := printUnwell(a, list, roles, more); err != nil || len(list.GetAgents())+len(roles) == 0 {
 					return err
 				}
 				return codeError{code: exitFailed}
@@ -182,7 +182,7 @@ started by hand and ended with a task is not, for 10 minutes.`,
 }
 
 // unwell gives the agents whose verdict says that somebody has to look.
-func (a *app) unwell(ctx context.Context, c *conn, room string) (*vigilv1.ListAgentsResponse, error) {
+func unwell(ctx context.Context, a *app, c *conn, room string) (*vigilv1.ListAgentsResponse, error) {
 	request := &vigilv1.ListAgentsRequest{Room: room, Stale: a.stale, Limit: 1000}
 	list := &vigilv1.ListAgentsResponse{}
 	for {
@@ -201,7 +201,7 @@ func (a *app) unwell(ctx context.Context, c *conn, room string) (*vigilv1.ListAg
 	}
 }
 
-func (a *app) printUnwell(list *vigilv1.ListAgentsResponse, roles []*vigilv1.UnservedRole, more int) error {
+func printUnwell(a *app, list *vigilv1.ListAgentsResponse, roles []*vigilv1.UnservedRole, more int) error {
 	if a.json {
 		b, err := unwellJSON(list.GetAgents(), roles, more)
 		if err != nil {
@@ -245,5 +245,5 @@ func (a *app) printUnwell(list *vigilv1.ListAgentsResponse, roles []*vigilv1.Uns
 		}
 		t.add(g.GetName(), strings.ReplaceAll(g.GetVerdict().GetKind(), "_", " "), g.GetHost(), task, tidy(because))
 	}
-	return t.print(a, "All agents are fine.")
+	return a.printTable(t, "All agents are fine.")
 }

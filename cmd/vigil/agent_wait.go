@@ -20,7 +20,7 @@ func waitFlag(cmd *cobra.Command, wait *bool, until string) {
 
 // awaitAgent waits until what a human asked of an agent has come true; was is the
 // answer to the request. Somebody else's later word ends the wait with an error.
-func (a *app) awaitAgent(ctx context.Context, c *conn, verb string, was *vigilv1.Agent) (*vigilv1.Agent, error) {
+func awaitAgent(ctx context.Context, a *app, c *conn, verb string, was *vigilv1.Agent) (*vigilv1.Agent, error) {
 	tick := time.NewTicker(agentLook)
 	defer tick.Stop()
 	defer a.progressEnd()

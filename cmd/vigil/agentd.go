@@ -53,7 +53,7 @@ when something was found.`,
 			if file != "" {
 				var err error
 				if conf, err = readAgentdFile(file); err != nil && check {
-					return a.checked([]error{err}, nil)
+					return printFindings(a, []error{err}, nil)
 				} else if err != nil {
 					return err
 				}
@@ -66,7 +66,8 @@ when something was found.`,
 				conf.Servers = a.addresses()
 			}
 			if check {
-				return a.checked(conf.inspect())
+				wrong, notes := conf.inspect()
+				return printFindings(a, wrong, notes)
 			}
 			return runAgentd(cmd.Context(), conf, a.err)
 		},

@@ -131,9 +131,9 @@ func folderOrNothing(key, path string) error {
 	return nil
 }
 
-// checked prints what a look at a configuration has found, one line each, and gives
+// printFindings prints what a look at a configuration has found, one line each, and gives
 // exit code 1 when something is wrong.
-func (a *app) checked(wrong []error, notes []string) error {
+func printFindings(a *app, wrong []error, notes []string) error {
 	for _, err := range wrong {
 		if err := a.printf("%s\n", safe(inOneLine(err))); err != nil {
 			return err

@@ -206,13 +206,13 @@ func TestCompletionWithoutServersIsSpooled(t *testing.T) {
 		{"no token", map[string]string{"VIGIL_TOKEN": ""}, []string{"--task", "7", "--attempt", "2"}, exitNoLeader},
 	} {
 		var out, errs bytes.Buffer
-		a := &app{in: strings.NewReader(""), out: &out, err: &errs, now: time.Now, getenv: func(name string) string {
+		a := &app{terminal: terminal{in: strings.NewReader(""), out: &out, err: &errs, now: time.Now}, getenv: func(name string) string {
 			if v, ok := c.env[name]; ok {
 				return v
 			}
 			return life[name]
 		}}
-		code := a.run(t.Context(), append([]string{"--timeout", "300ms", "task", "complete", "the result"}, c.args...))
+		code := runApp(t.Context(), a, append([]string{"--timeout", "300ms", "task", "complete", "the result"}, c.args...))
 		if code != c.code && (c.code == exitOK || code != exitTimeout) {
 			t.Errorf("%s: exit code %d: %s%s", c.what, code, out.String(), errs.String())
 		}

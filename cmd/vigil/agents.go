@@ -36,7 +36,7 @@ func newAgentListCmd(a *app) *cobra.Command {
 					}
 					list.Agents = append(list.Agents, page.GetAgents()...)
 					if request.After = page.GetNextAfter(); request.After == "" {
-						return a.printAgents(list)
+						return printAgents(a, list)
 					}
 				}
 			})
@@ -51,7 +51,7 @@ func newAgentListCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) printAgents(list *vigilv1.ListAgentsResponse) error {
+func printAgents(a *app, list *vigilv1.ListAgentsResponse) error {
 	if a.json {
 		return a.printJSON(list)
 	}
@@ -63,7 +63,7 @@ func (a *app) printAgents(list *vigilv1.ListAgentsResponse) error {
 		}
 		t.add(g.GetName(), g.GetParticipant(), processText(g), g.GetIncarnation(), g.GetHost(), task, span(g.GetUp()), tidy(g.GetWhy()))
 	}
-	return t.print(a, "There are no such agents.")
+	return a.printTable(t, "There are no such agents.")
 }
 
 // processText says what is known of the process.
@@ -94,13 +94,13 @@ func newAgentShowCmd(a *app) *cobra.Command {
 				if a.json {
 					return a.printJSON(answer.GetAgent())
 				}
-				return a.printAgent(answer.GetAgent())
+				return printAgent(a, answer.GetAgent())
 			})
 		},
 	}
 }
 
-func (a *app) printAgent(g *vigilv1.Agent) error {
+func printAgent(a *app, g *vigilv1.Agent) error {
 	pid, task, order := "", "", ""
 	if g.GetPid() != 0 {
 		pid = fmt.Sprint(g.GetPid())
@@ -111,11 +111,11 @@ func (a *app) printAgent(g *vigilv1.Agent) error {
 	if g.GetOrder() != "" && g.GetOrder() != "none" {
 		order = fmt.Sprintf("%s, open for %s: %s", g.GetOrder(), orZero(span(g.GetOrderOpen())), g.GetOrderReason())
 	}
-	return a.pairs("agent", g.GetName(), "why", tidy(g.GetWhy()), "desired", a.intent(g), "participant", g.GetParticipant(),
+	return a.pairs("agent", g.GetName(), "why", tidy(g.GetWhy()), "desired", intentText(a, g), "participant", g.GetParticipant(),
 		"process", processText(g), "unkillable", g.GetStuck(), "host", g.GetHost(), "pid", pid, "incarnation", g.GetIncarnation(), "up", span(g.GetUp()),
 		"task", task, "done", fmt.Sprintf("%d tasks in this life", g.GetDone()), "lease", left(g.GetLeaseLeft()), "fence", left(g.GetFenceLeft()),
 		"order", order, "failures", failuresText(g), "start fails", g.GetStartFault(), "terminal", screenLine(g.GetScreen(), g.GetDegraded()),
-		"patrols", patrolLine(g.GetOverseer()), "last look", lookLine(g.GetOverseer()), "resume value", resumeText(g), "last exit", a.exitText(g.GetLastExit()), "revision", fmt.Sprint(g.GetRev()))
+		"patrols", patrolLine(g.GetOverseer()), "last look", lookLine(g.GetOverseer()), "resume value", resumeText(g), "last exit", exitText(a, g.GetLastExit()), "revision", fmt.Sprint(g.GetRev()))
 }
 
 func orZero(text string) string {
@@ -125,8 +125,8 @@ func orZero(text string) string {
 	return text
 }
 
-// intent says what is wanted, who said so and why.
-func (a *app) intent(g *vigilv1.Agent) string {
+// intentText says what is wanted, who said so and why.
+func intentText(a *app, g *vigilv1.Agent) string {
 	by, at, why := g.GetIntentBy(), g.GetIntentAt(), g.GetIntentWhy()
 	if g.GetPaused() && g.GetDesired() == "paused" {
 		by, at, why = g.GetPauseBy(), g.GetPauseAt(), g.GetPauseWhy()
@@ -179,7 +179,7 @@ func newAgentSetCmd(a *app, verb, short, until string, request *vigilv1.SetAgent
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.every(agentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.eachAgent(cmd, args, wait, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
+			return eachAgent(a, cmd, args, wait, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
 				return c.fleet.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: name, Desired: request.GetDesired(), By: a.me(),
 					IfRev: request.GetIfRev(), Fresh: request.GetFresh(), Reason: request.GetReason()})
 			})
@@ -200,7 +200,7 @@ func newAgentRestartCmd(a *app) *cobra.Command {
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.every(agentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.eachAgent(cmd, args, wait, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
+			return eachAgent(a, cmd, args, wait, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
 				return c.fleet.RestartAgent(ctx, &vigilv1.RestartAgentRequest{Agent: name, By: a.me(), Fresh: fresh, Reason: why})
 			})
 		},
@@ -218,7 +218,7 @@ func newAgentUnparkCmd(a *app) *cobra.Command {
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.every(agentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.eachAgent(cmd, args, false, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
+			return eachAgent(a, cmd, args, false, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
 				return c.fleet.UnparkAgent(ctx, &vigilv1.UnparkAgentRequest{Agent: name, By: a.me()})
 			})
 		},
@@ -227,7 +227,7 @@ func newAgentUnparkCmd(a *app) *cobra.Command {
 
 // eachAgent changes one agent after the other and goes on after a failure; with wait
 // it waits then, without a limit unless --timeout gives one, until all have come true.
-func (a *app) eachAgent(cmd *cobra.Command, names []string, wait bool, change func(context.Context, *conn, string) (*vigilv1.Agent, error)) error {
+func eachAgent(a *app, cmd *cobra.Command, names []string, wait bool, change func(context.Context, *conn, string) (*vigilv1.Agent, error)) error {
 	ask := a.ask
 	if wait {
 		ask = a.follow
@@ -252,7 +252,7 @@ func (a *app) eachAgent(cmd *cobra.Command, names []string, wait bool, change fu
 		}
 		for i, g := range list.GetAgents() {
 			if wait {
-				now, err := a.awaitAgent(ctx, c, cmd.Name(), g)
+				now, err := awaitAgent(ctx, a, c, cmd.Name(), g)
 				if err != nil {
 					failed(err)
 					continue
@@ -303,7 +303,7 @@ func newAgentLogsCmd(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.copyLogs(stream.Recv)
+				return copyLogs(a, stream.Recv)
 			})
 		},
 	}
@@ -315,7 +315,7 @@ func newAgentLogsCmd(a *app) *cobra.Command {
 
 // copyLogs prints pieces of output without what steers a terminal; with --json one object for
 // each, as it is.
-func (a *app) copyLogs(next func() (*vigilv1.LogChunk, error)) error {
+func copyLogs(a *app, next func() (*vigilv1.LogChunk, error)) error {
 	shown := drawing{plain: true}
 	for {
 		chunk, err := next()

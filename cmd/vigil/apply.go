@@ -125,7 +125,7 @@ func (x *applier) run(cmd *cobra.Command, rooms []*vigilv1.ApplyRoomRequest) err
 		}
 		return x.printf("%sNothing was changed.\n", plans.text())
 	}
-	sure, err := x.confirmed(plans, x.yes)
+	sure, err := confirmed(x.app, plans, x.yes)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (x *applier) change(ctx context.Context, c *conn, rooms []*vigilv1.ApplyRoo
 		}
 	}
 	for _, room := range gone {
-		if err := x.deleteRoom(ctx, c, &vigilv1.DeleteRoomRequest{Room: room, By: x.me()}); err != nil {
+		if err := deleteRoom(ctx, x.app, c, &vigilv1.DeleteRoomRequest{Room: room, By: x.me()}); err != nil {
 			return fmt.Errorf("delete room %s: %w", room, err)
 		}
 	}
@@ -215,12 +215,12 @@ has open tasks, that has to be confirmed: by an answer on a terminal, or by --ye
 			case dryRun:
 				return a.printf("%sNothing was changed.\n", plans.text())
 			}
-			sure, err := a.confirmed(plans, yes)
+			sure, err := confirmed(a, plans, yes)
 			if err != nil {
 				return err
 			}
 			request.DryRun, request.Gentle = false, !sure
-			return a.ask(cmd, func(ctx context.Context, c *conn) error { return a.deleteRoom(ctx, c, request) })
+			return a.ask(cmd, func(ctx context.Context, c *conn) error { return deleteRoom(ctx, a, c, request) })
 		},
 	}
 	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the room's revision")
@@ -230,7 +230,7 @@ has open tasks, that has to be confirmed: by an answer on a terminal, or by --ye
 }
 
 // deleteRoom deletes a room and says so.
-func (a *app) deleteRoom(ctx context.Context, c *conn, r *vigilv1.DeleteRoomRequest) error {
+func deleteRoom(ctx context.Context, a *app, c *conn, r *vigilv1.DeleteRoomRequest) error {
 	answer, err := c.fleet.DeleteRoom(ctx, r)
 	if err != nil {
 		return err

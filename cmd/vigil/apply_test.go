@@ -61,7 +61,7 @@ func TestN27ApplyAsksBeforeItEndsAgentsAtWork(t *testing.T) {
 	}
 	unchanged("--now without a terminal")
 	for _, no := range []string{"", "n\n", "yess\n"} {
-		code, _, errs = terminalRun{env: env, in: no, terminal: true}.do(t, "apply", "-f", file, "--now")
+		code, _, errs = terminalRun{env: env, in: no, attended: true}.do(t, "apply", "-f", file, "--now")
 		if code != exitFailed || !strings.Contains(errs, "Go on? [y/N]") || !strings.Contains(errs, "nothing was changed") {
 			t.Errorf("--now and the answer %q: exit code %d, %q", no, code, errs)
 		}
@@ -74,7 +74,7 @@ func TestN27ApplyAsksBeforeItEndsAgentsAtWork(t *testing.T) {
 	if g := f.agent("crowd/builder.2"); g.GetTask() != task || !strings.Contains(g.GetWhy(), "ends when its task is over") {
 		t.Errorf("the agent is %v", g)
 	}
-	if code, out, errs = (terminalRun{env: env, in: "y\n", terminal: true}).do(t, "apply", "-f", file, "--now"); code != 0 {
+	if code, out, errs = (terminalRun{env: env, in: "y\n", attended: true}).do(t, "apply", "-f", file, "--now"); code != 0 {
 		t.Errorf("--now and yes: exit code %d, %q, %q", code, out, errs)
 	}
 	if got := f.get(task).GetState(); got != vigilv1.TaskState_PENDING {

@@ -111,7 +111,7 @@ func (p *changePlan) harm() string {
 // confirmed prints the plan and tells whether harm is wanted: by --yes, or by an answer on
 // a terminal. Without harm nobody is asked, and servers see to it that there is none. It is
 // an error when harm is not wanted.
-func (a *app) confirmed(p *changePlan, yes bool) (sure bool, err error) {
+func confirmed(a *app, p *changePlan, yes bool) (sure bool, err error) {
 	if !a.json {
 		if err := a.printf("%s", p.text()); err != nil {
 			return false, err
@@ -123,7 +123,7 @@ func (a *app) confirmed(p *changePlan, yes bool) (sure bool, err error) {
 		return true, nil
 	case harm == "":
 		return false, nil
-	case !a.terminal:
+	case !a.attended:
 		return false, &client.Error{Code: "conflict", Message: fmt.Sprintf("this %s, and there is no terminal to ask on: nothing was changed; allow it with --yes, look with --dry-run", harm)}
 	}
 	fmt.Fprintf(a.err, "This %s. Go on? [y/N] ", harm)

@@ -41,7 +41,7 @@ reaches this terminal: no titles, no clipboard. Run it as root or as agentd's us
 			if err != nil {
 				return err
 			}
-			return a.attach(folder, readOnly)
+			return attach(a, folder, readOnly)
 		},
 	}
 	cmd.Flags().StringVar(&dataDir, "data-dir", defaultAgentdFile().DataDir, "agentd's directory, as in its configuration")
@@ -51,7 +51,7 @@ reaches this terminal: no titles, no clipboard. Run it as root or as agentd's us
 }
 
 // attach runs tmux in the foreground until the person leaves.
-func (a *app) attach(folder string, readOnly bool) error {
+func attach(a *app, folder string, readOnly bool) error {
 	program, err := tmux.Find()
 	if err != nil {
 		return err

@@ -143,7 +143,7 @@ func (b *beater) loop(ctx context.Context, c *conn) error {
 		return b.leave(ctx, c, l)
 	}
 	if errors.Is(err, client.ErrSuperseded) || errors.Is(err, client.ErrRejoin) || errors.Is(err, client.ErrNotFound) {
-		b.forget(l)
+		forget(b.app, l)
 	}
 	if b.detached {
 		return codeError{code: exitCode(err)}
@@ -205,13 +205,13 @@ func (b *beater) over(ctx context.Context, c *conn, l *life) bool {
 		return errors.Is(err, client.ErrNotFound)
 	}
 	// A follower may be behind the claim: only a later state counts.
-	return terminal(task.GetState()) && task.GetAttempt() >= l.Attempt || task.GetAttempt() > l.Attempt
+	return taskEnded(task.GetState()) && task.GetAttempt() >= l.Attempt || task.GetAttempt() > l.Attempt
 }
 
 // moved tells whether a command of the same agent has finished the task or begun
 // the next one; that one has its own process that beats.
 func (b *beater) moved(l *life) bool {
-	kept := b.keptOf(l)
+	kept := keptOf(b.app, l)
 	return kept != nil && kept.Task != l.Task
 }
 
@@ -220,7 +220,7 @@ func (b *beater) leave(ctx context.Context, c *conn, l *life) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*leaveLimit)
 	defer cancel()
 	_, err := c.work.Leave(ctx, &vigilv1.LeaveRequest{Speaker: l.speaker(), Reason: "its process has ended"})
-	b.forget(l)
+	forget(b.app, l)
 	if err != nil && !isOver(err) {
 		return fmt.Errorf("leave room: %w", err)
 	}

@@ -175,15 +175,15 @@ type terminalRun struct {
 	out   interface{ Write([]byte) (int, error) }
 	spawn func([]string) error
 
-	terminal bool
+	attended bool
 }
 
 // do runs a command and gives its exit code and what it printed.
 func (r terminalRun) do(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	a := &app{in: strings.NewReader(r.in), out: &out, err: &errs, now: func() time.Time { return testNow },
-		screen: screen{width: r.width, color: r.color}, getenv: func(k string) string { return r.env[k] }, spawn: r.spawn, terminal: r.terminal}
+	a := &app{terminal: terminal{in: strings.NewReader(r.in), out: &out, err: &errs, now: func() time.Time { return testNow },
+		screen: screen{width: r.width, color: r.color}, attended: r.attended}, getenv: func(k string) string { return r.env[k] }, spawn: r.spawn}
 	if r.out != nil {
 		a.out = r.out
 	}
@@ -191,7 +191,7 @@ func (r terminalRun) do(t *testing.T, args ...string) (code int, stdout, stderr 
 	if ctx == nil {
 		ctx = t.Context()
 	}
-	code = a.run(ctx, args)
+	code = runApp(ctx, a, args)
 	return code, out.String(), errs.String()
 }
 

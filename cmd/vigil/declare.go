@@ -66,7 +66,7 @@ func newSayingCmd(a *app, s saying) *cobra.Command {
 			}
 			return a.ask(cmd, func(ctx context.Context, c *conn) error {
 				if after != "" {
-					if fits, err := a.declaredLast(ctx, c, l, after); err != nil || !fits {
+					if fits, err := declaredLast(ctx, a, c, l, after); err != nil || !fits {
 						return err
 					}
 				}
@@ -74,7 +74,7 @@ func newSayingCmd(a *app, s saying) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.declared(l, s, answer)
+				return declared(a, l, s, answer)
 			})
 		},
 	}
@@ -91,7 +91,7 @@ func newSayingCmd(a *app, s saying) *cobra.Command {
 
 // declaredLast tells whether the declaration in force is the named one, and says so when
 // it is another.
-func (a *app) declaredLast(ctx context.Context, c *conn, l *life, verb string) (bool, error) {
+func declaredLast(ctx context.Context, a *app, c *conn, l *life, verb string) (bool, error) {
 	answer, err := c.fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: l.Agent})
 	if err != nil {
 		return false, err
@@ -108,7 +108,7 @@ func (a *app) declaredLast(ctx context.Context, c *conn, l *life, verb string) (
 	return false, a.done(map[string]any{"agent": l.Agent, "applied": false, "declared": kind}, "%s: nothing was changed, it has declared %s", l.Agent, kind)
 }
 
-func (a *app) declared(l *life, s saying, answer *vigilv1.DeclareResponse) error {
+func declared(a *app, l *life, s saying, answer *vigilv1.DeclareResponse) error {
 	object := map[string]any{"agent": l.Agent, "applied": answer.GetApplied(), "sequence": answer.GetSequence()}
 	if d := answer.GetLeft(); d != nil {
 		object["left"] = d.AsDuration().String()

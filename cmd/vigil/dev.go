@@ -81,7 +81,7 @@ killed, its servers and daemons end with it, and its agents freeze and end withi
 			if o.chaos && !cmd.Flags().Changed("every") {
 				o.every = 2 * time.Second
 			}
-			return a.dev(cmd.Context(), o)
+			return runDev(cmd.Context(), a, o)
 		},
 	}
 	fl := cmd.Flags()
@@ -111,8 +111,8 @@ type fleet struct {
 	joined map[string]string // incarnation of an agent that was seen to join
 }
 
-// dev runs the demo until ctx ends.
-func (a *app) dev(ctx context.Context, o devOptions) (err error) {
+// runDev runs the demo until ctx ends.
+func runDev(ctx context.Context, a *app, o devOptions) (err error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)

@@ -33,7 +33,7 @@ func newDevAgentCmd(a *app) *cobra.Command {
 			}
 			defer root.Close()
 			d.root, d.trade = root, map[string]trade{"checksum": d.checksum, "words": d.words, "vet": d.vet}[args[0]]
-			return a.devAgent(cmd.Context(), d, idle)
+			return playAgent(cmd.Context(), a, d, idle)
 		},
 	}
 	fl := cmd.Flags()
@@ -56,8 +56,8 @@ type devAgent struct {
 // trade is what an agent can do: it returns the result of a task.
 type trade func(ctx context.Context, job *client.Job, name string) (string, error)
 
-// devAgent is the life of one agent of the demo.
-func (a *app) devAgent(ctx context.Context, d *devAgent, idle time.Duration) error {
+// playAgent is the life of one agent of the demo.
+func playAgent(ctx context.Context, a *app, d *devAgent, idle time.Duration) error {
 	conf, err := client.WorkerFromEnv(a.getenv)
 	if err != nil {
 		return usageError{err}

@@ -208,7 +208,7 @@ func plural(n int, one string, many ...string) string {
 }
 
 // findDevHost finds a host of the demo that is meant.
-func (a *app) findDevHost(dir, name string) (devHost, error) {
+func findDevHost(a *app, dir, name string) (devHost, error) {
 	if dir == "" {
 		dir = a.getenv(envDev)
 	}
@@ -244,7 +244,7 @@ func newDevHostCmd(a *app, cmd *cobra.Command, do func(context.Context, devHost)
 	var dir string
 	cmd.Args, cmd.ValidArgs = cobra.ExactArgs(1), devHostNames[:]
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		h, err := a.findDevHost(dir, args[0])
+		h, err := findDevHost(a, dir, args[0])
 		if err != nil {
 			return err
 		}

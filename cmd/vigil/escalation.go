@@ -49,7 +49,7 @@ func newEscalationListCmd(a *app) *cobra.Command {
 					}
 					if request.After = page.GetNextAfter(); request.After == 0 {
 						all.NextAfter = 0
-						return a.printEscalations(all)
+						return printEscalations(a, all)
 					}
 				}
 			})
@@ -69,7 +69,7 @@ func urgency(x, y *vigilv1.Escalation) int {
 		slices.Index(priorities, x.GetPriority())-slices.Index(priorities, y.GetPriority()), cmp.Compare(y.GetId(), x.GetId()))
 }
 
-func (a *app) printEscalations(list *vigilv1.ListEscalationsResponse) error {
+func printEscalations(a *app, list *vigilv1.ListEscalationsResponse) error {
 	slices.SortFunc(list.Escalations, urgency)
 	if a.json {
 		return a.printJSON(list)
@@ -82,7 +82,7 @@ func (a *app) printEscalations(list *vigilv1.ListEscalationsResponse) error {
 		}
 		t.add(fmt.Sprint(x.GetId()), x.GetPriority(), x.GetState(), x.GetKind(), x.GetSubject(), fmt.Sprint(x.GetCount()), a.ago(x.GetLastAt()), still, toldText(x.GetNotice()))
 	}
-	if err := t.print(a, "Nothing needs a human."); err != nil || list.GetDropped() == 0 {
+	if err := a.printTable(t, "Nothing needs a human."); err != nil || list.GetDropped() == 0 {
 		return err
 	}
 	return a.printf("\n%d more were not taken, since too many were open\n", list.GetDropped())
@@ -125,8 +125,8 @@ func escalationIDs(ctx context.Context, c *conn, _ string) (ids []string) {
 
 // escalationCmd makes a command about one escalation: do asks the server, show prints
 // the answer for people.
-func (a *app) escalationCmd(verb, short string, do func(context.Context, vigilv1.EscalationsClient, uint64) (*vigilv1.Escalation, error),
-	show func(*vigilv1.Escalation) error,
+func escalationCmd(a *app, verb, short string, do func(context.Context, vigilv1.EscalationsClient, uint64) (*vigilv1.Escalation, error),
+	show func(*app, *vigilv1.Escalation) error,
 ) *cobra.Command {
 	return &cobra.Command{
 		Use:               verb + " ESCALATION",
@@ -146,46 +146,46 @@ func (a *app) escalationCmd(verb, short string, do func(context.Context, vigilv1
 				if a.json {
 					return a.printJSON(x)
 				}
-				return show(x)
+				return show(a, x)
 			})
 		},
 	}
 }
 
 func newEscalationShowCmd(a *app) *cobra.Command {
-	return a.escalationCmd("show", "Show an escalation: the facts, what vigil has done, what you can do",
+	return escalationCmd(a, "show", "Show an escalation: the facts, what vigil has done, what you can do",
 		func(ctx context.Context, c vigilv1.EscalationsClient, id uint64) (*vigilv1.Escalation, error) {
 			return c.GetEscalation(ctx, &vigilv1.GetEscalationRequest{Escalation: id, Stale: a.stale})
-		}, a.printEscalation)
+		}, printEscalation)
 }
 
 func newEscalationAckCmd(a *app) *cobra.Command {
-	return a.escalationCmd("ack", "Say that you look after it: it is announced no more",
+	return escalationCmd(a, "ack", "Say that you look after it: it is announced no more",
 		func(ctx context.Context, c vigilv1.EscalationsClient, id uint64) (*vigilv1.Escalation, error) {
 			return c.AckEscalation(ctx, &vigilv1.AckEscalationRequest{Escalation: id, By: a.me()})
-		}, a.sayEscalation)
+		}, sayEscalation)
 }
 
 func newEscalationCloseCmd(a *app) *cobra.Command {
 	var note string
-	cmd := a.escalationCmd("close", "Say that nothing is left to decide",
+	cmd := escalationCmd(a, "close", "Say that nothing is left to decide",
 		func(ctx context.Context, c vigilv1.EscalationsClient, id uint64) (*vigilv1.Escalation, error) {
 			return c.CloseEscalation(ctx, &vigilv1.CloseEscalationRequest{Escalation: id, By: a.me(), Note: note})
-		}, a.sayEscalation)
+		}, sayEscalation)
 	cmd.Flags().StringVar(&note, "note", "", "what was done, for people")
 	return cmd
 }
 
 // sayEscalation prints what has become of an escalation after a human's word.
-func (a *app) sayEscalation(x *vigilv1.Escalation) error {
-	text := fmt.Sprintf("escalation %d about %s is %s", x.GetId(), orWord(x.GetSubject(), "something that is forgotten"), a.escalationState(x))
+func sayEscalation(a *app, x *vigilv1.Escalation) error {
+	text := fmt.Sprintf("escalation %d about %s is %s", x.GetId(), orWord(x.GetSubject(), "something that is forgotten"), escalationState(a, x))
 	if x.GetState() == "closed" && x.GetLasts() {
 		text += "; it is still so, and is announced again when it happens after the setting escalation_cooldown"
 	}
 	return a.printf("%s\n", oneLine(text))
 }
 
-func (a *app) printEscalation(x *vigilv1.Escalation) error {
+func printEscalation(a *app, x *vigilv1.Escalation) error {
 	var facts []string
 	for _, name := range slices.Sorted(maps.Keys(x.GetFacts())) {
 		facts = append(facts, name+"="+x.GetFacts()[name])
@@ -202,14 +202,14 @@ func (a *app) printEscalation(x *vigilv1.Escalation) error {
 		often += fmt.Sprintf(", came back %d times soon after it was closed", x.GetReopened())
 	}
 	err := a.pairs("escalation", fmt.Sprint(x.GetId()), "about", x.GetSubject(), "kind", x.GetKind(), "priority", x.GetPriority(),
-		"state", a.escalationState(x), "what", x.GetReason(), "still so", still, "happened", often,
+		"state", escalationState(a, x), "what", x.GetReason(), "still so", still, "happened", often,
 		"room", x.GetRoom(), "agent", x.GetAgent(), "incarnation", x.GetIncarnation(), "task", task, "host", x.GetHost(),
 		"facts", strings.Join(facts, ", "), "vigil", x.GetDone(), "note", x.GetNote())
 	if err != nil {
 		return err
 	}
 	for _, d := range x.GetNotice().GetDeliveries() {
-		if err := a.printf("told       %s\n", oneLine(a.deliveryText(d))); err != nil {
+		if err := a.printf("told       %s\n", oneLine(deliveryText(a, d))); err != nil {
 			return err
 		}
 	}
@@ -228,7 +228,7 @@ func (a *app) printEscalation(x *vigilv1.Escalation) error {
 	return a.printf("\nYou can:%s\n", commands.String())
 }
 
-func (a *app) escalationState(x *vigilv1.Escalation) string {
+func escalationState(a *app, x *vigilv1.Escalation) string {
 	switch x.GetState() {
 	case "acknowledged":
 		return fmt.Sprintf("acknowledged by %s %s", orWord(x.GetAckBy(), "somebody"), a.ago(x.GetAckAt()))
@@ -238,7 +238,7 @@ func (a *app) escalationState(x *vigilv1.Escalation) string {
 	return x.GetState()
 }
 
-func (a *app) deliveryText(d *vigilv1.Delivery) string {
+func deliveryText(a *app, d *vigilv1.Delivery) string {
 	text := fmt.Sprintf("%s: %s, %d tries, the last %s", d.GetNotifier(), strings.ReplaceAll(d.GetState(), "_", " "), d.GetTries(), a.ago(d.GetAt()))
 	if d.GetFailure() != "" {
 		text += ": " + d.GetFailure()

@@ -37,7 +37,7 @@ when one is lost; no event is left out or shown twice.`,
 					if a.json {
 						return a.printJSON(e)
 					}
-					return a.printEvent(e)
+					return printEvent(a, e)
 				})
 			})
 		},
@@ -103,7 +103,7 @@ func eventSignals(ctx context.Context, c *conn, request *vigilv1.WatchEventsRequ
 }
 
 // printEvent prints one event on one line.
-func (a *app) printEvent(e *vigilv1.Event) error {
+func printEvent(a *app, e *vigilv1.Event) error {
 	when := "        "
 	if at := e.GetAt(); at != nil {
 		when = at.AsTime().Local().Format(time.TimeOnly)

@@ -29,14 +29,14 @@ func newAgentExplainCmd(a *app) *cobra.Command {
 				if a.json {
 					return a.printJSON(answer)
 				}
-				return a.explain(answer)
+				return printExplanation(a, answer)
 			})
 		},
 	}
 }
 
-// explain prints the answer first, then what it rests on.
-func (a *app) explain(answer *vigilv1.GetAgentResponse) error {
+// printExplanation prints the answer first, then what it rests on.
+func printExplanation(a *app, answer *vigilv1.GetAgentResponse) error {
 	g := answer.GetAgent()
 	verdict := fmt.Sprintf("%s: %s", a.screen.bold(g.GetName()), oneLine(tidy(g.GetWhy())))
 	if d := span(g.GetWhyLeft()); d != "" && endsByItself(g.GetWhyCode()) {
@@ -54,23 +54,23 @@ func (a *app) explain(answer *vigilv1.GetAgentResponse) error {
 	err := a.pairs("verdict", verdictLine(g.GetVerdict()), "stuck", ladderLine(g.GetLadder()),
 		"patrols", patrolLine(g.GetOverseer()), "last look", lookLine(g.GetOverseer()), "declared itself", declarationText(g.GetDeclaration()),
 		"terminal", screenLine(g.GetScreen(), g.GetDegraded()),
-		"to do", agentRemedy(g), "wanted", a.intent(g), "declared", declared, "runner", runner,
-		"process", a.processLine(g), "in the room", participantLine(g), "task", taskLine(answer.GetTask()),
+		"to do", agentRemedy(g), "wanted", intentText(a, g), "declared", declared, "runner", runner,
+		"process", processLine(a, g), "in the room", participantLine(g), "task", taskLine(answer.GetTask()),
 		"order", orderLine(g), "failures", failuresText(g), "parked", tidy(g.GetParkedWhy()),
 		"start fails", g.GetStartFault(), "unkillable", g.GetStuck(), "fence", left(g.GetFenceLeft()), "resume value", resumeText(g))
 	if err != nil {
 		return err
 	}
-	if err := a.printReasons(g.GetVerdict()); err != nil {
+	if err := printReasons(a, g.GetVerdict()); err != nil {
 		return err
 	}
-	if err := a.printExit(g.GetLastExit()); err != nil {
+	if err := printExit(a, g.GetLastExit()); err != nil {
 		return err
 	}
-	if err := a.printFits(answer.GetHosts()); err != nil {
+	if err := printFits(a, answer.GetHosts()); err != nil {
 		return err
 	}
-	return a.printRecent(answer.GetEvents())
+	return printRecent(a, answer.GetEvents())
 }
 
 // endsByItself tells whether a start follows when the reason's time is up.
@@ -119,7 +119,7 @@ func agentRemedy(g *vigilv1.Agent) string {
 	return ""
 }
 
-func (a *app) processLine(g *vigilv1.Agent) string {
+func processLine(a *app, g *vigilv1.Agent) string {
 	text := processText(g)
 	if g.GetIncarnation() != "" {
 		text += ", life " + g.GetIncarnation()
@@ -181,7 +181,7 @@ func left(d *durationpb.Duration) string {
 }
 
 // exitText is the last death on one line.
-func (a *app) exitText(x *vigilv1.Exit) string {
+func exitText(a *app, x *vigilv1.Exit) string {
 	if x == nil || x.GetKind() == "" || x.GetKind() == "none" {
 		return ""
 	}
@@ -209,8 +209,8 @@ func (a *app) exitText(x *vigilv1.Exit) string {
 	return text
 }
 
-func (a *app) printExit(x *vigilv1.Exit) error {
-	text := a.exitText(x)
+func printExit(a *app, x *vigilv1.Exit) error {
+	text := exitText(a, x)
 	if text == "" {
 		return a.pairs("last death", "none")
 	}
@@ -234,7 +234,7 @@ func (a *app) printExit(x *vigilv1.Exit) error {
 	return nil
 }
 
-func (a *app) printFits(fits []*vigilv1.HostFit) error {
+func printFits(a *app, fits []*vigilv1.HostFit) error {
 	if len(fits) == 0 {
 		return nil
 	}
@@ -249,10 +249,10 @@ func (a *app) printFits(fits []*vigilv1.HostFit) error {
 		}
 		t.add(f.GetHost(), word, f.GetReason())
 	}
-	return t.print(a, "")
+	return a.printTable(t, "")
 }
 
-func (a *app) printRecent(events []*vigilv1.Event) error {
+func printRecent(a *app, events []*vigilv1.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
@@ -260,7 +260,7 @@ func (a *app) printRecent(events []*vigilv1.Event) error {
 		return err
 	}
 	for _, e := range events[max(0, len(events)-10):] {
-		if err := a.printEvent(e); err != nil {
+		if err := printEvent(a, e); err != nil {
 			return err
 		}
 	}

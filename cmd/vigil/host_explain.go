@@ -25,23 +25,23 @@ func newHostExplainCmd(a *app) *cobra.Command {
 				if a.json {
 					return a.printJSON(h)
 				}
-				if err := a.explainHost(h); err != nil {
+				if err := explainHost(a, h); err != nil {
 					return err
 				}
-				return a.agentsOf(ctx, c, h)
+				return printAgentsOf(ctx, a, c, h)
 			})
 		},
 	}
 }
 
 // explainHost prints the answer first, then what it rests on.
-func (a *app) explainHost(h *vigilv1.Host) error {
+func explainHost(a *app, h *vigilv1.Host) error {
 	verdict := h.GetState() + ": " + hostVerdict(h)
 	if err := a.printf("%s: %s\n\n", a.screen.bold(oneLine(h.GetName())), oneLine(verdict)); err != nil {
 		return err
 	}
-	err := a.pairs("to do", hostRemedy(h), "drain", a.drainLine(h), "pressure", h.GetPressure(),
-		"agents", hostLoad(h), "lease", left(h.GetLeaseLeft()), "seen", a.heard(h),
+	err := a.pairs("to do", hostRemedy(h), "drain", drainLine(a, h), "pressure", h.GetPressure(),
+		"agents", hostLoad(h), "lease", left(h.GetLeaseLeft()), "seen", heardText(a, h),
 		"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "version", h.GetVersion(),
 		"gossip", orWord(h.GetGossipAddr(), "none: servers hear it by its stream only"),
 		"servers", strings.Join(h.GetServers(), ", "), "containment", containmentLine(h))
@@ -63,7 +63,7 @@ func (a *app) explainHost(h *vigilv1.Host) error {
 	for _, v := range h.GetViews() {
 		t.add(v.GetServer(), v.GetGossip(), v.GetStream())
 	}
-	return t.print(a, "")
+	return a.printTable(t, "")
 }
 
 func orWord(text, otherwise string) string {
@@ -137,7 +137,7 @@ func hostRemedy(h *vigilv1.Host) string {
 }
 
 // drainLine says who drains the host and until when.
-func (a *app) drainLine(h *vigilv1.Host) string {
+func drainLine(a *app, h *vigilv1.Host) string {
 	if !h.GetDrain() {
 		return ""
 	}

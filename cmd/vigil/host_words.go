@@ -46,12 +46,12 @@ They are started on other hosts. It stays so until vigil host undrain.`,
 					return err
 				}
 				if wait {
-					h, err = a.awaitDrain(ctx, c, args[0])
+					h, err = awaitDrain(ctx, a, c, args[0])
 				}
 				if err != nil {
 					return err
 				}
-				return a.hostDone(h, drainText(h))
+				return hostDone(a, h, drainText(h))
 			})
 		},
 	}
@@ -72,7 +72,7 @@ func drainText(h *vigilv1.Host) string {
 }
 
 // awaitDrain waits until nothing runs on the host, or somebody ends the drain.
-func (a *app) awaitDrain(ctx context.Context, c *conn, name string) (*vigilv1.Host, error) {
+func awaitDrain(ctx context.Context, a *app, c *conn, name string) (*vigilv1.Host, error) {
 	tick := time.NewTicker(drainLook)
 	defer tick.Stop()
 	defer a.progressEnd()
@@ -96,7 +96,7 @@ func (a *app) awaitDrain(ctx context.Context, c *conn, name string) (*vigilv1.Ho
 }
 
 // hostDone prints a changed host.
-func (a *app) hostDone(h *vigilv1.Host, what string) error {
+func hostDone(a *app, h *vigilv1.Host, what string) error {
 	if a.json {
 		return a.printJSON(h)
 	}
@@ -115,7 +115,7 @@ func newHostUndrainCmd(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.hostDone(h, "is no longer drained; it is "+h.GetState())
+				return hostDone(a, h, "is no longer drained; it is "+h.GetState())
 			})
 		},
 	}
@@ -152,7 +152,7 @@ cannot tell, and takes your word. A host that is heard is refused, unless --forc
 				if err != nil {
 					return err
 				}
-				return a.hostDone(h, "is taken for dead; its agents start elsewhere")
+				return hostDone(a, h, "is taken for dead; its agents start elsewhere")
 			})
 		},
 	}

@@ -33,7 +33,7 @@ func newHostListCmd(a *app) *cobra.Command {
 					}
 					list.Hosts = append(list.Hosts, page.GetHosts()...)
 					if request.After = page.GetNextAfter(); request.After == 0 {
-						return a.printHosts(list)
+						return printHosts(a, list)
 					}
 				}
 			})
@@ -41,7 +41,7 @@ func newHostListCmd(a *app) *cobra.Command {
 	}
 }
 
-func (a *app) printHosts(list *vigilv1.ListHostsResponse) error {
+func printHosts(a *app, list *vigilv1.ListHostsResponse) error {
 	if a.json {
 		return a.printJSON(list)
 	}
@@ -51,14 +51,14 @@ func (a *app) printHosts(list *vigilv1.ListHostsResponse) error {
 		if h.GetStarting() > 0 {
 			agents += fmt.Sprintf("+%d", h.GetStarting())
 		}
-		t.add(h.GetName(), h.GetState(), agents, fmt.Sprint(h.GetCapacity()), left(h.GetLeaseLeft()), a.heard(h),
+		t.add(h.GetName(), h.GetState(), agents, fmt.Sprint(h.GetCapacity()), left(h.GetLeaseLeft()), heardText(a, h),
 			strings.Join(h.GetRunners(), ","), labelText(h.GetLabels()), hostWhy(h))
 	}
-	return t.print(a, "No host has registered yet: start one with `vigil agentd`.")
+	return a.printTable(t, "No host has registered yet: start one with `vigil agentd`.")
 }
 
-// heard is how long ago the host's last beat was, in cluster time.
-func (a *app) heard(h *vigilv1.Host) string {
+// heardText is how long ago the host's last beat was, in cluster time.
+func heardText(a *app, h *vigilv1.Host) string {
 	switch d := h.GetHeard(); {
 	case d == nil:
 		return a.ago(h.GetSeenAt())
@@ -95,13 +95,13 @@ func newHostShowCmd(a *app) *cobra.Command {
 				}
 				err = a.pairs("host", h.GetName(), "number", fmt.Sprint(h.GetId()), "state", h.GetState(), "why", hostWhy(h),
 					"version", h.GetVersion(), "agents", hostLoad(h),
-					"lease", left(h.GetLeaseLeft()), "seen", a.heard(h), "drain", a.drainLine(h),
+					"lease", left(h.GetLeaseLeft()), "seen", heardText(a, h), "drain", drainLine(a, h),
 					"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "terminals", h.GetTerminals(),
 					"containment", containmentLine(h), "gossip", h.GetGossipAddr(), "servers", strings.Join(h.GetServers(), ", "))
 				if err != nil {
 					return err
 				}
-				return a.agentsOf(ctx, c, h)
+				return printAgentsOf(ctx, a, c, h)
 			})
 		},
 	}
@@ -111,8 +111,8 @@ func hostLoad(h *vigilv1.Host) string {
 	return fmt.Sprintf("%d running, %d starting, room for %d", h.GetRunning(), h.GetStarting(), h.GetCapacity())
 }
 
-// agentsOf prints the agents of a host, all of them.
-func (a *app) agentsOf(ctx context.Context, c *conn, h *vigilv1.Host) error {
+// printAgentsOf prints the agents of a host, all of them.
+func printAgentsOf(ctx context.Context, a *app, c *conn, h *vigilv1.Host) error {
 	list := &vigilv1.ListAgentsResponse{}
 	for request := (&vigilv1.ListAgentsRequest{Host: fmt.Sprint(h.GetId()), Stale: a.stale, Limit: 1000}); ; {
 		page, err := c.fleet.ListAgents(ctx, request)
@@ -130,5 +130,5 @@ func (a *app) agentsOf(ctx context.Context, c *conn, h *vigilv1.Host) error {
 	if err := a.printf("\n"); err != nil {
 		return err
 	}
-	return a.printAgents(list)
+	return printAgents(a, list)
 }

@@ -150,7 +150,7 @@ func TestMistakesAboutPausesAndHosts(t *testing.T) {
 func TestConfirmationIsTheNameOfTheHost(t *testing.T) {
 	for answer, ok := range map[string]bool{"w1\n": true, " w1 ": true, "y\n": false, "w10\n": false, "": false} {
 		var asked strings.Builder
-		a := &app{in: strings.NewReader(answer), err: &asked}
+		a := &app{terminal: terminal{in: strings.NewReader(answer), err: &asked}}
 		err := a.confirm(deadQuestion(&vigilv1.Host{Name: "w1", State: "lost", Running: 2}), "w1")
 		if (err == nil) != ok {
 			t.Errorf("answer %q: %v", answer, err)

@@ -9,12 +9,12 @@ import (
 
 // printJSON prints v as one JSON object. Messages keep the field names of the
 // public interface, with every field present, so that scripts need no defaults.
-func (a *app) printJSON(v any) error {
+func (t *terminal) printJSON(v any) error {
 	b, err := marshal(v)
 	if err != nil {
 		return err
 	}
-	_, err = a.out.Write(append(b, '\n'))
+	_, err = t.out.Write(append(b, '\n'))
 	return err
 }
 

@@ -26,7 +26,7 @@ import (
 const heldFile = ".held"
 
 // homeFile is the file of an agent's life by hand.
-func (a *app) homeFile(agent string) (string, error) {
+func homeFile(a *app, agent string) (string, error) {
 	base := a.getenv("XDG_RUNTIME_DIR") // it goes with the login where that is possible
 	if base == "" {
 		if home := a.getenv("HOME"); home != "" {
@@ -63,9 +63,9 @@ func ownFolder(dir string) error {
 
 // fileOf is where the life is kept; "" when it is nowhere, because it is managed by
 // something that gives no folder. Commands then ask the cluster.
-func (a *app) fileOf(l *life) (string, error) {
+func fileOf(a *app, l *life) (string, error) {
 	if !l.managed {
-		return a.homeFile(l.Agent)
+		return homeFile(a, l.Agent)
 	}
 	if folder := a.getenv(agentd.EnvSpool); folder != "" {
 		return filepath.Join(folder, heldFile), nil
@@ -74,8 +74,8 @@ func (a *app) fileOf(l *life) (string, error) {
 }
 
 // save keeps the life for the next command.
-func (a *app) save(l *life) error {
-	name, err := a.fileOf(l)
+func save(a *app, l *life) error {
+	name, err := fileOf(a, l)
 	if err != nil || name == "" {
 		return err
 	}
@@ -95,9 +95,9 @@ func (a *app) save(l *life) error {
 }
 
 // forget removes what is kept of the life, unless a newer one is kept by now.
-func (a *app) forget(l *life) {
-	if kept := a.keptOf(l); kept != nil {
-		if name, err := a.fileOf(kept); err == nil {
+func forget(a *app, l *life) {
+	if kept := keptOf(a, l); kept != nil {
+		if name, err := fileOf(a, kept); err == nil {
 			_ = os.Remove(name) // at worst a later command reads it and is told superseded
 		}
 	}
@@ -105,9 +105,9 @@ func (a *app) forget(l *life) {
 
 // keptOf is what an earlier command has kept of this very life; nil when nothing is. A life
 // that was begun by hand may be named with its number too.
-func (a *app) keptOf(l *life) *life {
+func keptOf(a *app, l *life) *life {
 	for _, managed := range []bool{true, false} {
-		name, err := a.fileOf(&life{Agent: l.Agent, managed: managed})
+		name, err := fileOf(a, &life{Agent: l.Agent, managed: managed})
 		if err != nil || name == "" {
 			continue
 		}
@@ -120,8 +120,8 @@ func (a *app) keptOf(l *life) *life {
 }
 
 // keptByHand is the life of the agent that was begun by hand here and whose owner is there.
-func (a *app) keptByHand(agent string) (*life, error) {
-	name, err := a.homeFile(agent)
+func keptByHand(a *app, agent string) (*life, error) {
+	name, err := homeFile(a, agent)
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +137,8 @@ func (a *app) keptByHand(agent string) (*life, error) {
 
 // keptByCaller is the life of the agent that a command of the same process, or of one above
 // it, began earlier; nil when there is none.
-func (a *app) keptByCaller(agent string, owner process) *life {
-	kept, err := a.keptByHand(agent)
+func keptByCaller(a *app, agent string, owner process) *life {
+	kept, err := keptByHand(a, agent)
 	if err != nil || !slices.Contains(append(ancestors(os.Getppid()), owner), kept.Owner) {
 		return nil
 	}

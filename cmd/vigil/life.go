@@ -114,12 +114,12 @@ func (f *lifeFlags) current(a *app) (*life, error) {
 	case l.Agent == "":
 		return nil, errNobody
 	case l.managed:
-		if kept := a.keptOf(l); kept != nil {
+		if kept := keptOf(a, l); kept != nil {
 			l.AgentID, l.Task, l.Attempt = kept.AgentID, kept.Task, kept.Attempt
 		}
 		return l, nil
 	}
-	kept, err := a.keptByHand(l.Agent)
+	kept, err := keptByHand(a, l.Agent)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (f *lifeFlags) orNobody(a *app) (*life, error) {
 }
 
 // ownAgent is the name of the agent whose environment this is; "" when it is nobody's.
-func (a *app) ownAgent() (string, error) { return (&lifeFlags{}).name(a.getenv) }
+func ownAgent(a *app) (string, error) { return (&lifeFlags{}).name(a.getenv) }
 
 // findTask fills in the task that the life holds, asking the cluster when no
 // earlier command has kept it.

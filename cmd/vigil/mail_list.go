@@ -52,7 +52,7 @@ mailbox is its own when none is named.`,
 			m.request.Agent = firstOf(args)
 			if len(args) == 0 && m.request.Room == "" {
 				var err error
-				if m.request.Agent, err = a.ownAgent(); err != nil {
+				if m.request.Agent, err = ownAgent(a); err != nil {
 					return err
 				}
 			}
@@ -77,7 +77,7 @@ itself inside an agent, and the user elsewhere.`,
 		ValidArgsFunction: a.completeAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if m.request.From = firstOf(args); len(args) == 0 {
-				name, err := a.ownAgent()
+				name, err := ownAgent(a)
 				if err != nil {
 					return err
 				}
@@ -135,7 +135,7 @@ func (m *mailLister) print(list *vigilv1.ListMailResponse) error {
 		if err := m.printf("%s%s\n", gap, m.screen.bold(fmt.Sprintf("%s: %d", state, len(t.rows)))); err != nil {
 			return err
 		}
-		if err := t.print(m.app, ""); err != nil {
+		if err := m.printTable(t, ""); err != nil {
 			return err
 		}
 		gap = "\n"
@@ -164,13 +164,13 @@ func newMailShowCmd(a *app) *cobra.Command {
 				if a.json {
 					return a.printJSON(m)
 				}
-				return a.printMail(m)
+				return printMail(a, m)
 			})
 		},
 	}
 }
 
-func (a *app) printMail(m *vigilv1.Mail) error {
+func printMail(a *app, m *vigilv1.Mail) error {
 	from, state := m.GetFrom(), m.GetState()
 	if m.GetFromIncarnation() != "" {
 		from += " (incarnation " + m.GetFromIncarnation() + ")"
@@ -183,7 +183,7 @@ func (a *app) printMail(m *vigilv1.Mail) error {
 	if err != nil || m.GetBody() == "" {
 		return err
 	}
-	return a.printf("\n%s\n", strings.TrimRight(a.shown(m.GetBody()), "\n"))
+	return a.printf("\n%s\n", strings.TrimRight(shownText(a, m.GetBody()), "\n"))
 }
 
 // times counts in words.

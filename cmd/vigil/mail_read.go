@@ -39,15 +39,15 @@ until there is something to read; --timeout bounds that, with exit code 6.`,
 					if err != nil {
 						return err
 					}
-					return a.printRead(answer)
+					return printRead(a, answer)
 				})
 			}
 			return a.follow(cmd, func(ctx context.Context, c *conn) error {
-				answer, err := a.awaitMail(ctx, c, l)
+				answer, err := awaitMail(ctx, a, c, l)
 				if err != nil {
 					return err
 				}
-				return a.printRead(answer)
+				return printRead(a, answer)
 			})
 		},
 	}
@@ -58,11 +58,11 @@ until there is something to read; --timeout bounds that, with exit code 6.`,
 
 // awaitMail waits until there is unread mail and takes it. It takes none when nobody
 // would read it.
-func (a *app) awaitMail(ctx context.Context, c *conn, l *life) (*vigilv1.ReadMailResponse, error) {
+func awaitMail(ctx context.Context, a *app, c *conn, l *life) (*vigilv1.ReadMailResponse, error) {
 	attended, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go whenGone(attended, processOf(os.Getppid()), func() { stop(errParentGone) })
-	go a.whenUnread(attended, func() { stop(errReaderGone) })
+	go whenUnread(attended, a, func() { stop(errReaderGone) })
 	box := client.NewMailbox(c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation, Token: l.token})
 	list, err := box.Wait(attended)
 	switch cause := context.Cause(attended); {
@@ -84,7 +84,7 @@ func (a *app) awaitMail(ctx context.Context, c *conn, l *life) (*vigilv1.ReadMai
 
 // printRead prints mail that was taken; one write, so that a reader gets all of it or
 // an error.
-func (a *app) printRead(answer *vigilv1.ReadMailResponse) error {
+func printRead(a *app, answer *vigilv1.ReadMailResponse) error {
 	if a.json {
 		return a.printJSON(answer)
 	}
@@ -97,7 +97,7 @@ func (a *app) printRead(answer *vigilv1.ReadMailResponse) error {
 		if i > 0 {
 			out.WriteString("\n")
 		}
-		out.WriteString(a.mailText(m))
+		out.WriteString(mailText(a, m))
 		ack += fmt.Sprintf(" %d", m.GetId())
 	}
 	if _, err := a.out.Write(out.Bytes()); err != nil {
@@ -112,7 +112,7 @@ func (a *app) printRead(answer *vigilv1.ReadMailResponse) error {
 }
 
 // mailText is a mail for its reader: a line about it, and its body.
-func (a *app) mailText(m *vigilv1.Mail) string {
+func mailText(a *app, m *vigilv1.Mail) string {
 	parts := []string{fmt.Sprintf("mail %d", m.GetId()), m.GetPriority(), "from " + m.GetFrom(), orZero(span(m.GetAge())) + " ago"}
 	parts = append(parts, mailMarks(m)...)
 	text := oneLine(strings.Join(parts, ", "))
@@ -120,7 +120,7 @@ func (a *app) mailText(m *vigilv1.Mail) string {
 		text += ": " + oneLine(m.GetSubject())
 	}
 	text += "\n"
-	if body := strings.TrimRight(a.shown(m.GetBody()), "\n"); body != "" {
+	if body := strings.TrimRight(shownText(a, m.GetBody()), "\n"); body != "" {
 		text += "\n" + body + "\n"
 	}
 	return text
@@ -168,7 +168,7 @@ later life gets them again. Saying it twice changes nothing.`,
 			if err != nil {
 				return err
 			}
-			return a.ask(cmd, func(ctx context.Context, c *conn) error { return a.ackMails(ctx, c, l, ids) })
+			return a.ask(cmd, func(ctx context.Context, c *conn) error { return ackMails(ctx, a, c, l, ids) })
 		},
 	}
 	who.add(cmd, a)
@@ -177,7 +177,7 @@ later life gets them again. Saying it twice changes nothing.`,
 
 // ackMails acknowledges one after the other, and tells of each as it is done: an error
 // leaves the later ones as they are.
-func (a *app) ackMails(ctx context.Context, c *conn, l *life, ids []uint64) error {
+func ackMails(ctx context.Context, a *app, c *conn, l *life, ids []uint64) error {
 	for _, id := range ids {
 		answer, err := c.mail.AckMail(ctx, &vigilv1.AckMailRequest{Speaker: l.speaker(), Mail: id})
 		if err != nil {

@@ -49,7 +49,7 @@ wait. What happens is logged on standard error, never the text of a task or a ma
 			}
 			getenv := a.getenv
 			a.getenv = func(name string) string { return expanded(getenv(name)) }
-			return a.serveMCP(cmd.Context(), &who, wait)
+			return serveMCP(cmd.Context(), a, &who, wait)
 		},
 	}
 	who.add(cmd, a)
@@ -59,7 +59,7 @@ wait. What happens is logged on standard error, never the text of a task or a ma
 
 // serveMCP is the command: it serves until the client closes its end, a signal comes,
 // or the process that started it is gone.
-func (a *app) serveMCP(ctx context.Context, who *lifeFlags, wait time.Duration) error {
+func serveMCP(ctx context.Context, a *app, who *lifeFlags, wait time.Duration) error {
 	l, managed, err := who.joining(a, owner())
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (d *mcpDesk) leave(ctx context.Context) error {
 		return nil
 	}
 	err := goodbye(ctx, w, "its MCP client is gone")
-	d.forget(d.life)
+	forget(d.app, d.life)
 	d.log.Info("left the room")
 	return err
 }
@@ -216,7 +216,7 @@ func (d *mcpDesk) leave(ctx context.Context) error {
 // keep notes what is held where hooks and commands of the same AI tool find it.
 func (d *mcpDesk) keep(task uint64, attempt uint32) {
 	d.life.Task, d.life.Attempt = task, attempt
-	if err := d.save(d.life); err != nil {
+	if err := save(d.app, d.life); err != nil {
 		d.log.Warn("hooks and commands beside this one will not know the life", "error", err)
 	}
 }

@@ -295,7 +295,7 @@ func (d *mcpDesk) leaveBehind(job *client.Job, result string) bool {
 	if spool == "" || d.life.token == "" {
 		return false
 	}
-	err := d.putIntoSpool(spool, agentd.Completion{Agent: d.life.Agent, Incarnation: d.life.Incarnation,
+	err := putIntoSpool(d.app, spool, agentd.Completion{Agent: d.life.Agent, Incarnation: d.life.Incarnation,
 		Task: job.Task.GetId(), Attempt: job.Attempt, Result: result, Token: d.life.token})
 	if err != nil {
 		d.log.Warn("the result cannot be left with agentd", "task", job.Task.GetId(), "error", err)

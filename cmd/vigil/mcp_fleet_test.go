@@ -179,12 +179,12 @@ func connect(t *testing.T, env map[string]string, args ...string) *mcpClient {
 		}
 		return env[name]
 	}
-	a := &app{in: in, out: out, err: c.log, now: time.Now, getenv: getenv}
+	a := &app{terminal: terminal{in: in, out: out, err: c.log, now: time.Now}, getenv: getenv}
 	ctx, stop := context.WithCancelCause(context.Background())
 	c.stop = stop
 	go func() {
 		defer close(c.done)
-		c.code = a.run(ctx, append([]string{"mcp"}, args...))
+		c.code = runApp(ctx, a, append([]string{"mcp"}, args...))
 		_ = out.Close() // never fails
 	}()
 	t.Cleanup(func() {

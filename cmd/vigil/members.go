@@ -57,7 +57,7 @@ func newPeersCmd(a *app) *cobra.Command {
 				if a.json {
 					return a.printJSON(list)
 				}
-				return serverTable(list.GetServers()).print(a, "No servers are known.")
+				return a.printTable(serverTable(list.GetServers()), "No servers are known.")
 			})
 		},
 	}
@@ -150,9 +150,9 @@ func serverNames(ctx context.Context, c *conn, _ string) (names []string) {
 }
 
 // done reports success: an object with --json, a line otherwise.
-func (a *app) done(object map[string]any, format string, args ...any) error {
-	if a.json {
-		return a.printJSON(object)
+func (t *terminal) done(object map[string]any, format string, args ...any) error {
+	if t.json {
+		return t.printJSON(object)
 	}
-	return a.printf("%s\n", oneLine(fmt.Sprintf(format, args...)))
+	return t.printf("%s\n", oneLine(fmt.Sprintf(format, args...)))
 }

@@ -80,7 +80,7 @@ func newPatrolStatusCmd(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ask(cmd, func(ctx context.Context, c *conn) error {
 				if len(args) == 0 {
-					return a.listOverseers(ctx, c, newTable("OVERSEER", "SESSION", "PATROL", "AGE", "CYCLE", "LAST ACTION", "HEALTHY", "UNHEALTHY", "OF THIS LIFE"),
+					return listOverseers(ctx, a, c, newTable("OVERSEER", "SESSION", "PATROL", "AGE", "CYCLE", "LAST ACTION", "HEALTHY", "UNHEALTHY", "OF THIS LIFE"),
 						func(o *vigilv1.OverseerStatus) []string {
 							return []string{o.GetAgent(), o.GetSession(), freshness(o), orZero(span(o.GetPatrolAge())), fmt.Sprint(o.GetCycle()), orWord(o.GetLastAction(), "-"),
 								fmt.Sprint(o.GetHealthy()), fmt.Sprint(o.GetUnhealthy()), patrolsOf(o)}
@@ -102,7 +102,7 @@ func newPatrolStatusCmd(a *app) *cobra.Command {
 }
 
 // listOverseers prints all overseers, one row each.
-func (a *app) listOverseers(ctx context.Context, c *conn, t *table, row func(*vigilv1.OverseerStatus) []string) error {
+func listOverseers(ctx context.Context, a *app, c *conn, t *table, row func(*vigilv1.OverseerStatus) []string) error {
 	all, request := &vigilv1.ListOverseersResponse{}, &vigilv1.ListOverseersRequest{Stale: a.stale, Limit: 1000}
 	for {
 		page, err := vigilv1.NewOverseersClient(c).ListOverseers(ctx, request)
@@ -120,7 +120,7 @@ func (a *app) listOverseers(ctx context.Context, c *conn, t *table, row func(*vi
 	for _, o := range all.GetOverseers() {
 		t.add(row(o)...)
 	}
-	return t.print(a, "There is no overseer: a role becomes one of overseers by `overseer:` in the room file.")
+	return a.printTable(t, "There is no overseer: a role becomes one of overseers by `overseer:` in the room file.")
 }
 
 func freshness(o *vigilv1.OverseerStatus) string {

@@ -119,7 +119,7 @@ func newAgentPauseCmd(a *app, verb, short string, pause bool) *cobra.Command {
 					return usageError{err}
 				}
 			}
-			return a.eachAgent(cmd, args, false, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
+			return eachAgent(a, cmd, args, false, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
 				if _, err := c.fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Scope: name, Pause: new(pause), By: a.me(), Reason: why}); err != nil {
 					return nil, err
 				}

@@ -15,21 +15,21 @@ type meter struct {
 }
 
 // progress rewrites the line, a few times a second at most and only for people.
-func (a *app) progress(format string, args ...any) {
-	f, ok := a.err.(*os.File)
-	if !ok || a.json || !term.IsTerminal(int(f.Fd())) {
+func (t *terminal) progress(format string, args ...any) {
+	f, ok := t.err.(*os.File)
+	if !ok || t.json || !term.IsTerminal(int(f.Fd())) {
 		return
 	}
-	if now := a.now(); now.Sub(a.meter.last) >= 100*time.Millisecond {
-		a.meter.last, a.meter.shown = now, true
-		fmt.Fprintf(a.err, "\r\x1b[K%s", cut(oneLine(fmt.Sprintf(format, args...)), max(a.screen.width, 40)-1))
+	if now := t.now(); now.Sub(t.meter.last) >= 100*time.Millisecond {
+		t.meter.last, t.meter.shown = now, true
+		fmt.Fprintf(t.err, "\r\x1b[K%s", cut(oneLine(fmt.Sprintf(format, args...)), max(t.screen.width, 40)-1))
 	}
 }
 
 // progressEnd takes the line away.
-func (a *app) progressEnd() {
-	if a.meter.shown {
-		fmt.Fprint(a.err, "\r\x1b[K")
-		a.meter = meter{}
+func (t *terminal) progressEnd() {
+	if t.meter.shown {
+		fmt.Fprint(t.err, "\r\x1b[K")
+		t.meter = meter{}
 	}
 }

@@ -36,7 +36,7 @@ one of its fields.`,
 			if err != nil {
 				return err
 			}
-			value, err := a.valueToRemember(args[0], field)
+			value, err := valueToRemember(a, args[0], field)
 			if err != nil {
 				return err
 			}
@@ -65,7 +65,7 @@ one of its fields.`,
 const maxHookInput = 16 << 20
 
 // valueToRemember gives the value itself, or reads it from standard input.
-func (a *app) valueToRemember(arg, field string) (string, error) {
+func valueToRemember(a *app, arg, field string) (string, error) {
 	switch {
 	case arg != "-" && field != "":
 		return "", usagef("flag --field: the value is %q; write - for the field of what comes on standard input", arg)

@@ -81,7 +81,7 @@ func newRoomListCmd(a *app) *cobra.Command {
 				for _, r := range list.GetRooms() {
 					addRoom(a, t, r)
 				}
-				return t.print(a, "There are no rooms yet: create one with `vigil apply -f configs/room.yaml`.")
+				return a.printTable(t, "There are no rooms yet: create one with `vigil apply -f configs/room.yaml`.")
 			})
 		},
 	}
@@ -127,13 +127,13 @@ func newRoomShowCmd(a *app) *cobra.Command {
 				if a.json {
 					return a.printJSON(room)
 				}
-				return a.printRoom(room)
+				return printRoom(a, room)
 			})
 		},
 	}
 }
 
-func (a *app) printRoom(room *vigilv1.Room) error {
+func printRoom(a *app, room *vigilv1.Room) error {
 	state := ""
 	if room.GetDeleting() {
 		state = "being deleted: it goes once nothing of it runs"
@@ -143,7 +143,7 @@ func (a *app) printRoom(room *vigilv1.Room) error {
 	}
 	err := a.pairs("room", room.GetName(), "state", state, "created", a.ago(room.GetCreatedAt()),
 		"changed by", room.GetChangedBy(), "revision", fmt.Sprint(room.GetRev()),
-		"watchdog", a.watchText(room), "canceled", a.canceledText(room))
+		"watchdog", watchText(a, room), "canceled", canceledText(a, room))
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (a *app) printRoom(room *vigilv1.Room) error {
 	if err := a.printf("\n"); err != nil {
 		return err
 	}
-	return t.print(a, "It has no roles.")
+	return a.printTable(t, "It has no roles.")
 }
 
 // splitAgent splits room/role.

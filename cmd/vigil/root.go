@@ -61,17 +61,11 @@ var commands = [...]func(*app) *cobra.Command{
 
 // app is one run of the program: its outside world and its global flags.
 type app struct {
-	in       io.Reader
-	out, err io.Writer
+	terminal
 	getenv   func(string) string
-	now      func() time.Time
 	spawn    func(args []string) error // starts this program again on its own; nil: really
-	screen   screen
-	meter    meter
-	terminal bool // somebody is at standard input and can be asked
 
 	addrs   []string
-	json    bool
 	timeout time.Duration
 	stale   bool
 	effort  bool // --best-effort was given
@@ -81,12 +75,11 @@ type app struct {
 
 // run is the whole program; it returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{in: stdin, out: stdout, err: stderr, getenv: os.Getenv, now: time.Now}
-	a.screen, a.terminal = newScreen(stdout, a.getenv), onTerminal(stdin)
-	return a.run(ctx, args)
+	a := &app{terminal: newTerminal(stdin, stdout, stderr, os.Getenv), getenv: os.Getenv}
+	return runApp(ctx, a, args)
 }
 
-func (a *app) run(ctx context.Context, args []string) int {
+func runApp(ctx context.Context, a *app, args []string) int {
 	root := newRootCmd(a)
 	root.SetArgs(args)
 	root.SetIn(a.in)
@@ -138,7 +131,7 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 		SilenceUsage:      true,
 		Args:              cobra.ArbitraryArgs, // chooseSubcommand judges them
 		RunE:              chooseSubcommand,
-		PersistentPreRunE: a.start,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return startApp(a, cmd) },
 	}
 	flags := root.PersistentFlags()
 	flags.StringSliceVar(&a.addrs, "addr", nil, "API address of a server, host:port; may be repeated (default $VIGIL_ADDR or "+defaultAddr+")")
@@ -173,8 +166,8 @@ func arrange(root *cobra.Command) {
 	}
 }
 
-// start runs before every command, after its command line was understood.
-func (a *app) start(cmd *cobra.Command, _ []string) error {
+// startApp runs before every command, after its command line was understood.
+func startApp(a *app, cmd *cobra.Command) error {
 	// The library looks only after this function, when an error would count as a failure.
 	if err := cmd.ValidateFlagGroups(); err != nil {
 		return err

@@ -50,14 +50,14 @@ type wrapper struct {
 }
 
 func (r *wrapper) run(ctx context.Context, c *conn) error {
-	return r.inRoom(ctx, c, &r.who, r.args[0], func(w *client.Worker, program, token string) error {
+	return inRoom(ctx, r.app, c, &r.who, r.args[0], func(w *client.Worker, program, token string) error {
 		return r.supervise(ctx, w, program, token)
 	})
 }
 
 // inRoom joins the room as the agent that flags and environment name, does what is to be done
 // with the program called name, and leaves.
-func (a *app) inRoom(ctx context.Context, c *conn, who *lifeFlags, name string, do func(w *client.Worker, program, token string) error) error {
+func inRoom(ctx context.Context, a *app, c *conn, who *lifeFlags, name string, do func(w *client.Worker, program, token string) error) error {
 	program, err := exec.LookPath(name)
 	if err != nil {
 		return usageError{fmt.Errorf("%w: name a program that can be run, after --", err)}

@@ -14,7 +14,7 @@ import (
 
 func TestS15LogsOfAgentsDoNotSteerTheTerminal(t *testing.T) {
 	var out strings.Builder
-	a := &app{out: &out}
+	a := &app{terminal: terminal{out: &out}}
 	pieces := []string{"one \x1b]0;title\atwo \x1b[31mred\x1b[", "0m \x1b]52;c;aGk=", "\athree\n"}
 	next := func() (*vigilv1.LogChunk, error) {
 		if len(pieces) == 0 {
@@ -24,7 +24,7 @@ func TestS15LogsOfAgentsDoNotSteerTheTerminal(t *testing.T) {
 		pieces = pieces[1:]
 		return &vigilv1.LogChunk{Data: []byte(p)}, nil
 	}
-	if err := a.copyLogs(next); err != nil {
+	if err := copyLogs(a, next); err != nil {
 		t.Fatal(err)
 	}
 	if got := out.String(); strings.Contains(got, "\x1b]") || strings.Contains(got, "aGk=") || !strings.Contains(got, "\x1b[31mred\x1b[0m") ||
@@ -60,19 +60,19 @@ func TestS15TheFolderOfLivesIsTheUsersOwn(t *testing.T) {
 	if err := os.Symlink(elsewhere, dir); err != nil {
 		t.Fatal(err)
 	}
-	if name, err := a.homeFile("web/b"); err == nil {
+	if name, err := homeFile(a, "web/b"); err == nil {
 		t.Errorf("a link of somebody: %s, want a refusal", name)
 	}
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.homeFile("web/b"); err != nil {
+	if _, err := homeFile(a, "web/b"); err != nil {
 		t.Errorf("a folder of its own: %v", err)
 	}
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if name, err := a.homeFile("web/b"); err == nil {
+	if name, err := homeFile(a, "web/b"); err == nil {
 		t.Errorf("a folder that anybody may write: %s, want a refusal", name)
 	}
 }

@@ -31,8 +31,8 @@ func TestS12ErrorsAndCommandsReachTheTerminalFiltered(t *testing.T) {
 	}
 
 	out.Reset()
-	a := &app{out: &out, now: func() time.Time { return testNow }}
-	if err := a.printEscalation(&vigilv1.Escalation{Id: 1, State: "open", Commands: []string{"vigil host show " + hostile}}); err != nil {
+	a := &app{terminal: terminal{out: &out, now: func() time.Time { return testNow }}}
+	if err := printEscalation(a, &vigilv1.Escalation{Id: 1, State: "open", Commands: []string{"vigil host show " + hostile}}); err != nil {
 		t.Fatal(err)
 	}
 	harmless("commands of an escalation", out.String())

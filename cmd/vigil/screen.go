@@ -20,6 +20,22 @@ type screen struct {
 	color bool // colours are wanted
 }
 
+// terminal is what a command reads from and writes to.
+type terminal struct {
+	in       io.Reader
+	out, err io.Writer
+	now      func() time.Time
+	screen   screen
+	attended bool // somebody is at standard input and can be asked
+	json     bool // objects with stable field names instead of text
+	meter    meter
+}
+
+// newTerminal looks at what the process was given.
+func newTerminal(in io.Reader, out, err io.Writer, getenv func(string) string) terminal {
+	return terminal{in: in, out: out, err: err, now: time.Now, screen: newScreen(out, getenv), attended: onTerminal(in)}
+}
+
 func newScreen(w io.Writer, getenv func(string) string) screen {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -33,8 +49,8 @@ func newScreen(w io.Writer, getenv func(string) string) screen {
 }
 
 // printf writes to standard output.
-func (a *app) printf(format string, args ...any) error {
-	_, err := fmt.Fprintf(a.out, format, args...)
+func (t *terminal) printf(format string, args ...any) error {
+	_, err := fmt.Fprintf(t.out, format, args...)
 	return err
 }
 
@@ -74,21 +90,21 @@ func (t *table) add(cells ...string) {
 	t.rows = append(t.rows, cells)
 }
 
-// print writes the table; one without rows prints empty instead.
-func (t *table) print(a *app, empty string) error {
-	if len(t.rows) == 0 {
-		return a.printf("%s\n", empty)
+// printTable writes a table; one without rows prints empty instead.
+func (t *terminal) printTable(tab *table, empty string) error {
+	if len(tab.rows) == 0 {
+		return t.printf("%s\n", empty)
 	}
-	widths := t.widths(a.screen.width)
-	heads := make([]string, len(t.columns))
-	for i, c := range t.columns {
+	widths := tab.widths(t.screen.width)
+	heads := make([]string, len(tab.columns))
+	for i, c := range tab.columns {
 		heads[i] = c.head
 	}
-	if err := a.printf("%s\n", a.screen.bold(t.line(heads, widths))); err != nil {
+	if err := t.printf("%s\n", t.screen.bold(tab.line(heads, widths))); err != nil {
 		return err
 	}
-	for _, row := range t.rows {
-		if err := a.printf("%s\n", a.screen.states(t.line(row, widths))); err != nil {
+	for _, row := range tab.rows {
+		if err := t.printf("%s\n", t.screen.states(tab.line(row, widths))); err != nil {
 			return err
 		}
 	}
@@ -230,12 +246,12 @@ func span(d *durationpb.Duration) string {
 }
 
 // ago prints a wall time as "12s ago"; "" when there is none.
-func (a *app) ago(t *timestamppb.Timestamp) string {
-	if t == nil || t.GetSeconds() == 0 && t.GetNanos() == 0 {
+func (t *terminal) ago(at *timestamppb.Timestamp) string {
+	if at == nil || at.GetSeconds() == 0 && at.GetNanos() == 0 {
 		return ""
 	}
 	// Clocks of two machines differ: what seems to be in the future is just now.
-	d := a.now().Sub(t.AsTime())
+	d := t.now().Sub(at.AsTime())
 	if d < time.Second {
 		return "just now"
 	}

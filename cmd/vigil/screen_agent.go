@@ -49,7 +49,7 @@ any agent. The exit code is 1 when none does.`,
 				if err != nil {
 					return err
 				}
-				return a.matched(prompts, saved)
+				return printMatched(a, prompts, saved)
 			}
 			request.Agent = args[0]
 			return a.ask(cmd, func(ctx context.Context, c *conn) error {
@@ -58,7 +58,7 @@ any agent. The exit code is 1 when none does.`,
 					return err
 				}
 				if prompts != nil {
-					return a.matched(prompts, screen.GetText())
+					return printMatched(a, prompts, screen.GetText())
 				}
 				if a.json {
 					return a.printJSON(screen)
@@ -97,8 +97,8 @@ func readPrompts(name string) (runner.Prompts, error) {
 	return prompts, nil
 }
 
-// matched tells which prompt stands at the end of a screen.
-func (a *app) matched(prompts runner.Prompts, screen string) error {
+// printMatched tells which prompt stands at the end of a screen.
+func printMatched(a *app, prompts runner.Prompts, screen string) error {
 	m, ok := prompts.Match(runner.Tidy(screen))
 	if !ok {
 		if err := a.done(map[string]any{"prompt": "none"}, "no prompt: none of the %d patterns fits", len(prompts)); err != nil {

@@ -24,11 +24,11 @@ func TestDurationsAreShort(t *testing.T) {
 
 func TestTablesFitTheScreen(t *testing.T) {
 	var b strings.Builder
-	a := &app{out: &b, screen: screen{width: 40}}
+	a := &app{terminal: terminal{out: &b, screen: screen{width: 40}}}
 	tab := newTable(">TASK", "STATE", "TITLE~")
 	tab.add("1", "PENDING", "a title that is much too long for this screen")
 	tab.add("12", "QUEUED", "tab\there\x1b[31m")
-	if err := tab.print(a, ""); err != nil {
+	if err := a.printTable(tab, ""); err != nil {
 		t.Fatal(err)
 	}
 	want := "TASK  STATE    TITLE\n" +
@@ -39,7 +39,7 @@ func TestTablesFitTheScreen(t *testing.T) {
 	}
 	a.screen.width = 0
 	b.Reset()
-	if err := tab.print(a, ""); err != nil || !strings.Contains(b.String(), "much too long for this screen\n") {
+	if err := a.printTable(tab, ""); err != nil || !strings.Contains(b.String(), "much too long for this screen\n") {
 		t.Errorf("in a pipe it is cut: %s", b.String())
 	}
 }

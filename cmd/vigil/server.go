@@ -51,7 +51,7 @@ was found.`,
 			if file != "" {
 				var err error
 				if conf, err = readServerFile(file); err != nil && check {
-					return a.checked([]error{err}, nil)
+					return printFindings(a, []error{err}, nil)
 				} else if err != nil {
 					return err
 				}
@@ -61,13 +61,13 @@ was found.`,
 				return err
 			}
 			if err := conf.watchdogEnv(a.getenv); err != nil && check {
-				return a.checked([]error{err}, nil)
+				return printFindings(a, []error{err}, nil)
 			} else if err != nil {
 				return err
 			}
 			conf.override(flags, cmd.Flags().Changed)
 			if check {
-				return a.checked(conf.inspect(), nil)
+				return printFindings(a, conf.inspect(), nil)
 			}
 			s, err := openServer(conf, a.err)
 			if err != nil {

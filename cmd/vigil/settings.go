@@ -37,13 +37,13 @@ func newSettingsShowCmd(a *app) *cobra.Command {
 				if len(args) > 0 {
 					maps.DeleteFunc(s.Values, func(k, _ string) bool { return !slices.Contains(args, k) })
 				}
-				return a.printSettings(s)
+				return printSettings(a, s)
 			})
 		},
 	}
 }
 
-func (a *app) printSettings(s *vigilv1.Settings) error {
+func printSettings(a *app, s *vigilv1.Settings) error {
 	if a.json {
 		return a.printJSON(s)
 	}
@@ -51,7 +51,7 @@ func (a *app) printSettings(s *vigilv1.Settings) error {
 	for _, name := range slices.Sorted(maps.Keys(s.GetValues())) {
 		t.add(name, tidy(s.GetValues()[name]), tidy(s.GetDefaults()[name]), tidy(s.GetHelp()[name]))
 	}
-	return t.print(a, "There are no settings.")
+	return a.printTable(t, "There are no settings.")
 }
 
 func newSettingsSetCmd(a *app) *cobra.Command {
@@ -85,7 +85,7 @@ func newSettingsSetCmd(a *app) *cobra.Command {
 					return perhapsSet(err)
 				}
 				maps.DeleteFunc(s.Values, func(k, _ string) bool { _, set := values[k]; return !set })
-				return a.printSettings(s)
+				return printSettings(a, s)
 			})
 		},
 	}

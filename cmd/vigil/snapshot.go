@@ -118,7 +118,7 @@ of it, and go on.`,
 				return fmt.Errorf("read snapshot: %w", err)
 			}
 			return a.follow(cmd, func(ctx context.Context, c *conn) error {
-				answer, err := a.sendSnapshot(ctx, c, f, info.Size())
+				answer, err := sendSnapshot(ctx, a, c, f, info.Size())
 				if err != nil {
 					return err
 				}
@@ -132,7 +132,7 @@ of it, and go on.`,
 }
 
 // sendSnapshot streams the file in pieces well below the message limit.
-func (a *app) sendSnapshot(ctx context.Context, c *conn, f io.Reader, size int64) (*vigilv1.RestoreSnapshotResponse, error) {
+func sendSnapshot(ctx context.Context, a *app, c *conn, f io.Reader, size int64) (*vigilv1.RestoreSnapshotResponse, error) {
 	stream, err := c.cluster.RestoreSnapshot(ctx)
 	if err != nil {
 		return nil, err
@@ -173,12 +173,12 @@ func newSnapshotInspectCmd(a *app) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%s is no usable snapshot: %w: use another backup", args[0], err)
 			}
-			return a.printSnapshot(args[0], info.Size(), state)
+			return printSnapshot(a, args[0], info.Size(), state)
 		},
 	}
 }
 
-func (a *app) printSnapshot(name string, size int64, state *fsm.State) error {
+func printSnapshot(a *app, name string, size int64, state *fsm.State) error {
 	counts, check := state.Counts(), "every law holds"
 	broken := state.Check()
 	if broken != nil {

@@ -32,7 +32,7 @@ func (w *word) leaveBehind(result string, err error) error {
 		return err // only a server could tell which task it holds
 	}
 	c := agentd.Completion{Agent: l.Agent, Incarnation: l.Incarnation, Task: l.Task, Attempt: l.Attempt, Result: result, Token: l.token}
-	if e := w.putIntoSpool(spool, c); e != nil {
+	if e := putIntoSpool(w.app, spool, c); e != nil {
 		return errors.Join(err, e)
 	}
 	w.finished(l)
@@ -52,7 +52,7 @@ func unheard(err error) bool {
 }
 
 // putIntoSpool writes the file, all of it at once. Its name sorts by time.
-func (a *app) putIntoSpool(folder string, c agentd.Completion) error {
+func putIntoSpool(a *app, folder string, c agentd.Completion) error {
 	text, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("leave result with agentd: %w", err)

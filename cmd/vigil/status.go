@@ -30,13 +30,13 @@ func newStatusCmd(a *app) *cobra.Command {
 				if a.json {
 					return a.printJSON(st)
 				}
-				return a.printStatus(st)
+				return printStatus(a, st)
 			})
 		},
 	}
 }
 
-func (a *app) printStatus(st *vigilv1.StatusResponse) error {
+func printStatus(a *app, st *vigilv1.StatusResponse) error {
 	leader := "none"
 	if st.GetLeader() != "" {
 		leader = fmt.Sprintf("%s (%s), term %d", st.GetLeader(), st.GetLeaderAddr(), st.GetTerm())
@@ -45,7 +45,7 @@ func (a *app) printStatus(st *vigilv1.StatusResponse) error {
 		"cluster", st.GetClusterId(),
 		"leader", leader,
 		"clock", fmt.Sprintf("%s, log index %d, epoch %d", short(st.GetClock().AsDuration()), st.GetIndex(), st.GetEpoch()),
-		"paused", a.pausedLine(st),
+		"paused", pausedLine(a, st),
 		"brake", tidy(st.GetBrake()),
 		"escalations", escalationCounts(st),
 		"hosts", hostCounts(st),
@@ -59,7 +59,7 @@ func (a *app) printStatus(st *vigilv1.StatusResponse) error {
 	if err := a.printf("\n"); err != nil {
 		return err
 	}
-	if err := serverTable(st.GetServers()).print(a, "No servers are known."); err != nil {
+	if err := a.printTable(serverTable(st.GetServers()), "No servers are known."); err != nil {
 		return err
 	}
 	for _, u := range st.GetUnserved()[:min(len(st.GetUnserved()), unservedLines)] {
@@ -81,7 +81,7 @@ func (a *app) printStatus(st *vigilv1.StatusResponse) error {
 }
 
 // pausedLine says who paused everything; "" when nobody did.
-func (a *app) pausedLine(st *vigilv1.StatusResponse) string {
+func pausedLine(a *app, st *vigilv1.StatusResponse) string {
 	if !st.GetPaused() {
 		return ""
 	}
@@ -139,7 +139,7 @@ func taskCounts[N uint32 | uint64](counts map[string]N) string {
 }
 
 // pairs prints names and values below each other; empty values are left out.
-func (a *app) pairs(namesAndValues ...string) error {
+func (t *terminal) pairs(namesAndValues ...string) error {
 	width := 0
 	for i := 0; i < len(namesAndValues); i += 2 {
 		if namesAndValues[i+1] != "" {
@@ -151,7 +151,7 @@ func (a *app) pairs(namesAndValues ...string) error {
 			continue
 		}
 		name := fmt.Sprintf("%-*s", width, namesAndValues[i])
-		if err := a.printf("%s  %s\n", a.screen.faint(name), a.screen.states(oneLine(namesAndValues[i+1]))); err != nil {
+		if err := t.printf("%s  %s\n", t.screen.faint(name), t.screen.states(oneLine(namesAndValues[i+1]))); err != nil {
 			return err
 		}
 	}

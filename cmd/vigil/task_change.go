@@ -17,7 +17,7 @@ func newTaskCancelCmd(a *app) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeTask,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changeTask(cmd, args[0], func(ctx context.Context, c *conn, id uint64) (*vigilv1.Task, error) {
+			return changeTask(a, cmd, args[0], func(ctx context.Context, c *conn, id uint64) (*vigilv1.Task, error) {
 				return c.fleet.CancelTask(ctx, &vigilv1.CancelTaskRequest{Task: id, Reason: reason, By: a.me(), IfRev: rev})
 			})
 		},
@@ -35,7 +35,7 @@ func newTaskRetryCmd(a *app) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeTask,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changeTask(cmd, args[0], func(ctx context.Context, c *conn, id uint64) (*vigilv1.Task, error) {
+			return changeTask(a, cmd, args[0], func(ctx context.Context, c *conn, id uint64) (*vigilv1.Task, error) {
 				return c.fleet.RetryTask(ctx, &vigilv1.RetryTaskRequest{Task: id, By: a.me(), IfRev: rev})
 			})
 		},
@@ -52,7 +52,7 @@ func newTaskUnquarantineCmd(a *app) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeTask,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changeTask(cmd, args[0], func(ctx context.Context, c *conn, id uint64) (*vigilv1.Task, error) {
+			return changeTask(a, cmd, args[0], func(ctx context.Context, c *conn, id uint64) (*vigilv1.Task, error) {
 				return c.fleet.UnquarantineTask(ctx, &vigilv1.UnquarantineTaskRequest{Task: id, By: a.me(), IfRev: rev})
 			})
 		},
@@ -61,7 +61,7 @@ func newTaskUnquarantineCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) changeTask(cmd *cobra.Command, text string, change func(context.Context, *conn, uint64) (*vigilv1.Task, error)) error {
+func changeTask(a *app, cmd *cobra.Command, text string, change func(context.Context, *conn, uint64) (*vigilv1.Task, error)) error {
 	id, err := parseTask(text)
 	if err != nil {
 		return err

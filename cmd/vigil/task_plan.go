@@ -60,7 +60,7 @@ func expectText(t *vigilv1.Task) string {
 // expectShort is expectText for a table.
 func expectShort(t *vigilv1.Task) string {
 	switch left := t.GetExpectLeft(); {
-	case left == nil && terminal(t.GetState()):
+	case left == nil && taskEnded(t.GetState()):
 		return ""
 	case left == nil:
 		return span(t.GetExpect())

@@ -14,7 +14,7 @@ import (
 
 // awaitTask waits until the task is terminal: events say when to look, and it looks
 // now and then anyway. While nobody takes it, it says why.
-func (a *app) awaitTask(ctx context.Context, c *conn, task *vigilv1.Task) error {
+func awaitTask(ctx context.Context, a *app, c *conn, task *vigilv1.Task) error {
 	watch, cancel := context.WithCancel(ctx)
 	defer cancel()
 	id := task.GetId()
@@ -31,11 +31,11 @@ func (a *app) awaitTask(ctx context.Context, c *conn, task *vigilv1.Task) error 
 		case err != nil:
 			continue
 		}
-		if task = now; terminal(task.GetState()) {
+		if task = now; taskEnded(task.GetState()) {
 			a.progressEnd()
-			return a.taskOver(task)
+			return taskOver(a, task)
 		}
-		told = a.tellWhy(task, told)
+		told = tellWhy(a, task, told)
 		a.progress("task %d is %s%s, %s", id, stateText(task.GetState()), holderText(task), short(a.now().Sub(began)))
 		select {
 		case <-ctx.Done():
@@ -59,7 +59,7 @@ const whyAfter = 3 * time.Second
 
 // tellWhy says why nobody takes a task that waits, once for each reason; told is the reason
 // that was told last.
-func (a *app) tellWhy(task *vigilv1.Task, told string) string {
+func tellWhy(a *app, task *vigilv1.Task, told string) string {
 	code := task.GetWhyCode()
 	soon := code == "offered" && told == "busy" // one of many has become free, for this or another
 	if code == told || soon || code != "" && task.GetInState().AsDuration() < whyAfter {
@@ -87,14 +87,14 @@ func holderText(t *vigilv1.Task) string {
 }
 
 // taskOver prints a task that came to its end.
-func (a *app) taskOver(task *vigilv1.Task) error {
+func taskOver(a *app, task *vigilv1.Task) error {
 	var err error
 	if a.json {
 		err = a.printJSON(task)
 	} else {
 		err = a.printf("task %d is %s\n", task.GetId(), stateText(task.GetState()))
 		if err == nil && task.GetResult() != "" {
-			err = a.printf("%s\n", strings.TrimRight(a.shown(task.GetResult()), "\n"))
+			err = a.printf("%s\n", strings.TrimRight(shownText(a, task.GetResult()), "\n"))
 		}
 	}
 	if err == nil && task.GetState() != vigilv1.TaskState_COMPLETED {

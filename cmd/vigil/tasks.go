@@ -43,7 +43,7 @@ while nobody takes it, it is said why, and --timeout ends the wait with exit cod
 			if request.Room, request.Role, err = splitAgent(args[0]); err != nil {
 				return err
 			}
-			if request.Text, err = a.taskText(cmd, text, file); err != nil {
+			if request.Text, err = taskText(a, cmd, text, file); err != nil {
 				return err
 			}
 			if len(args) == 2 {
@@ -69,7 +69,7 @@ while nobody takes it, it is said why, and --timeout ends the wait with exit cod
 					return err
 				}
 				if wait {
-					return a.awaitTask(ctx, c, task)
+					return awaitTask(ctx, a, c, task)
 				}
 				if a.json {
 					return a.printJSON(task)
@@ -92,7 +92,7 @@ while nobody takes it, it is said why, and --timeout ends the wait with exit cod
 const maxTaskText = 256 << 10
 
 // taskText reads the text of a task from a flag or a file.
-func (a *app) taskText(cmd *cobra.Command, text, file string) (string, error) {
+func taskText(a *app, cmd *cobra.Command, text, file string) (string, error) {
 	name := "the text"
 	if cmd.Flags().Changed("file") {
 		var err error
@@ -118,11 +118,11 @@ func stateText(s vigilv1.TaskState) string {
 	return strings.ToLower(strings.ReplaceAll(s.String(), "_", " "))
 }
 
-// terminal tells whether the task is at an end.
-func terminal(s vigilv1.TaskState) bool { return s >= vigilv1.TaskState_COMPLETED }
+// taskEnded tells whether the task is at an end.
+func taskEnded(s vigilv1.TaskState) bool { return s >= vigilv1.TaskState_COMPLETED }
 
-// shown makes text of others safe for a terminal; in a pipe it stays as it is.
-func (a *app) shown(text string) string {
+// shownText makes text of others safe for a terminal; in a pipe it stays as it is.
+func shownText(a *app, text string) string {
 	if a.screen.width == 0 {
 		return text
 	}
@@ -157,7 +157,7 @@ func newTaskListCmd(a *app) *cobra.Command {
 					list.Tasks = append(list.Tasks, page.GetTasks()...)
 					list.NextAfter = page.GetNextAfter()
 					if request.After = page.GetNextAfter(); !all || request.After == 0 {
-						return a.printTasks(list)
+						return printTasks(a, list)
 					}
 				}
 			})
@@ -191,7 +191,7 @@ func parseState(text string) (vigilv1.TaskState, error) {
 	return 0, usagef("flag --state: %q is no state: write %s", text, strings.Join(stateWords(), ", "))
 }
 
-func (a *app) printTasks(list *vigilv1.ListTasksResponse) error {
+func printTasks(a *app, list *vigilv1.ListTasksResponse) error {
 	if a.json {
 		return a.printJSON(list)
 	}
@@ -208,7 +208,7 @@ func (a *app) printTasks(list *vigilv1.ListTasksResponse) error {
 		}
 		t.add(append(cells, k.GetHolder(), k.GetTitle())...)
 	}
-	if err := t.print(a, "There are no such tasks."); err != nil {
+	if err := a.printTable(t, "There are no such tasks."); err != nil {
 		return err
 	}
 	if list.GetNextAfter() != 0 {
@@ -245,11 +245,11 @@ func newTaskShowCmd(a *app) *cobra.Command {
 				}
 				switch {
 				case onlyResult:
-					return a.printf("%s", a.shown(task.GetResult()))
+					return a.printf("%s", shownText(a, task.GetResult()))
 				case a.json:
 					return a.printJSON(task)
 				}
-				return a.printTask(task)
+				return printTask(a, task)
 			})
 		},
 	}
@@ -268,7 +268,7 @@ func droppedText(t *vigilv1.Task) string {
 	return fmt.Sprintf("%d bytes of what was said of it were cut since a budget was full", t.GetDropped())
 }
 
-func (a *app) printTask(t *vigilv1.Task) error {
+func printTask(a *app, t *vigilv1.Task) error {
 	state := t.GetState().String()
 	if d := span(t.GetInState()); d != "" {
 		state += "  for " + d
@@ -292,7 +292,7 @@ func (a *app) printTask(t *vigilv1.Task) error {
 	}
 	for _, part := range [...]struct{ head, text string }{{"text", t.GetText()}, {"result", t.GetResult()}} {
 		if part.text != "" {
-			err = a.printf("\n%s\n%s\n", a.screen.bold(part.head), strings.TrimRight(a.shown(part.text), "\n"))
+			err = a.printf("\n%s\n%s\n", a.screen.bold(part.head), strings.TrimRight(shownText(a, part.text), "\n"))
 		}
 		if err != nil {
 			return err
@@ -300,7 +300,7 @@ func (a *app) printTask(t *vigilv1.Task) error {
 	}
 	for _, late := range t.GetLateResults() {
 		head := fmt.Sprintf("result of attempt %d (incarnation %s), too late to count", late.GetAttempt(), late.GetIncarnation())
-		if err := a.printf("\n%s\n%s\n", a.screen.bold(head), strings.TrimRight(a.shown(late.GetResult()), "\n")); err != nil {
+		if err := a.printf("\n%s\n%s\n", a.screen.bold(head), strings.TrimRight(shownText(a, late.GetResult()), "\n")); err != nil {
 			return err
 		}
 	}

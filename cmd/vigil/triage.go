@@ -51,7 +51,7 @@ func newTriageRunCmd(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printOverseer(o)
+				return printOverseer(a, o)
 			})
 		},
 	}
@@ -68,7 +68,7 @@ func newTriageStatusCmd(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ask(cmd, func(ctx context.Context, c *conn) error {
 				if len(args) == 0 {
-					return a.listOverseers(ctx, c, newTable("OVERSEER", "SESSION", "PATROL", "DECISION", "BY", "AGO", "AFTER THAT~"),
+					return listOverseers(ctx, a, c, newTable("OVERSEER", "SESSION", "PATROL", "DECISION", "BY", "AGO", "AFTER THAT~"),
 						func(o *vigilv1.OverseerStatus) []string {
 							return []string{o.GetAgent(), o.GetSession(), freshness(o), o.GetDecision(), o.GetDecidedBy(), span(o.GetDecided()), nextLook(o)}
 						})
@@ -77,14 +77,14 @@ func newTriageStatusCmd(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printOverseer(o)
+				return printOverseer(a, o)
 			})
 		},
 	}
 }
 
 // printOverseer prints what is known of the looks at an overseer.
-func (a *app) printOverseer(o *vigilv1.OverseerStatus) error {
+func printOverseer(a *app, o *vigilv1.OverseerStatus) error {
 	if a.json {
 		return a.printJSON(o)
 	}

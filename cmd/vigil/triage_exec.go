@@ -63,7 +63,7 @@ type triageExec struct {
 }
 
 func (t *triageExec) run(ctx context.Context, c *conn) error {
-	return t.inRoom(ctx, c, &t.who, t.args[0], func(w *client.Worker, program, _ string) error {
+	return inRoom(ctx, t.app, c, &t.who, t.args[0], func(w *client.Worker, program, _ string) error {
 		return t.look(ctx, c, w, program)
 	})
 }

@@ -34,9 +34,9 @@ func endedWithTask(g *vigilv1.Agent) bool {
 		g.GetDesired() == "running" && !g.GetRetired() && x.GetAgo().AsDuration() < justDied
 }
 
-// unserved are the roles of a room, or of all, with waiting tasks and nobody for them; and how
+// unservedRoles are the roles of a room, or of all, with waiting tasks and nobody for them; and how
 // many more there are.
-func (a *app) unserved(ctx context.Context, c *conn, room string) ([]*vigilv1.UnservedRole, int, error) {
+func unservedRoles(ctx context.Context, a *app, c *conn, room string) ([]*vigilv1.UnservedRole, int, error) {
 	st, err := c.cluster.Status(ctx, &vigilv1.StatusRequest{Stale: a.stale, Room: room})
 	return st.GetUnserved(), int(st.GetUnservedMore()), err
 }

@@ -134,7 +134,7 @@ func (f *lifeFlags) joining(a *app, owner process) (*life, bool, error) {
 		return l, true, nil
 	}
 	// By hand: go on with the life of an earlier wait of the same caller.
-	if kept := a.keptByCaller(l.Agent, owner); kept != nil {
+	if kept := keptByCaller(a, l.Agent, owner); kept != nil {
 		l.Agent, l.Incarnation, l.Owner = kept.Agent, kept.Incarnation, kept.Owner
 	}
 	return l, false, nil
@@ -159,7 +159,7 @@ func (w *waitForTask) patienceOf(managed bool) time.Duration {
 func (w *waitForTask) wait(ctx context.Context, worker *client.Worker, l *life, managed bool) error {
 	look, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	go w.whenUnread(look, func() { stop(errReaderGone) })
+	go whenUnread(look, w.app, func() { stop(errReaderGone) })
 	job, err := worker.Wait(look)
 	if err != nil {
 		if cause := context.Cause(look); cause == errParentGone || cause == errReaderGone {
@@ -179,14 +179,14 @@ func (w *waitForTask) wait(ctx context.Context, worker *client.Worker, l *life, 
 	if !l.Owner.alive() || !w.caller.alive() {
 		return errParentGone
 	}
-	if err := w.save(l); err != nil {
+	if err := save(w.app, l); err != nil {
 		return err
 	}
 	if err := w.print(l, job, managed); err != nil {
 		return fmt.Errorf("print task: %w", err)
 	}
 	if !managed {
-		if err := w.keepBeating(l); err != nil {
+		if err := keepBeating(w.app, l); err != nil {
 			return err
 		}
 	}
@@ -194,7 +194,7 @@ func (w *waitForTask) wait(ctx context.Context, worker *client.Worker, l *life, 
 }
 
 // whenUnread calls fn when standard output is a pipe that nobody reads.
-func (a *app) whenUnread(ctx context.Context, fn func()) {
+func whenUnread(ctx context.Context, a *app, fn func()) {
 	f, ok := a.out.(*os.File)
 	if !ok {
 		return
@@ -222,7 +222,7 @@ func (w *waitForTask) print(l *life, job *client.Job, managed bool) error {
 		out.Write(append(b, '\n'))
 	} else {
 		fmt.Fprintf(&out, "task %d, attempt %d, for %s: %s\n", job.Task.GetId(), job.Attempt, l.Agent, oneLine(job.Task.GetTitle()))
-		if text := strings.TrimRight(w.shown(job.Task.GetText()), "\n"); text != "" {
+		if text := strings.TrimRight(shownText(w.app, job.Task.GetText()), "\n"); text != "" {
 			fmt.Fprintf(&out, "\n%s\n", text)
 		}
 	}
@@ -260,7 +260,7 @@ func taskJSON(l *life, task *vigilv1.Task) ([]byte, error) {
 
 // keepBeating starts a process of its own that proves for the agent that it lives,
 // while its owner does and the task is not over.
-func (a *app) keepBeating(l *life) error {
+func keepBeating(a *app, l *life) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)

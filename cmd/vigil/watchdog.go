@@ -42,13 +42,13 @@ func newWatchdogStatusCmd(a *app) *cobra.Command {
 					w.History = nil
 					return a.printJSON(w)
 				}
-				return a.printWatchdog(w)
+				return printWatchdog(a, w)
 			})
 		},
 	}
 }
 
-func (a *app) printWatchdog(w *vigilv1.GetWatchdogResponse) error {
+func printWatchdog(a *app, w *vigilv1.GetWatchdogResponse) error {
 	state := "on"
 	if !w.GetEnabled() {
 		state = "switched off: `vigil settings set watchdog_enabled=true` ends that"
@@ -78,19 +78,19 @@ func newWatchdogHistoryCmd(a *app) *cobra.Command {
 				if a.json {
 					return a.printJSON(&vigilv1.GetWatchdogResponse{History: w.GetHistory(), CanceledTotal: w.GetCanceledTotal()})
 				}
-				return a.printCancellations(w.GetHistory())
+				return printCancellations(a, w.GetHistory())
 			})
 		},
 	}
 }
 
-func (a *app) printCancellations(list []*vigilv1.Cancellation) error {
+func printCancellations(a *app, list []*vigilv1.Cancellation) error {
 	t := newTable("CANCELED", "ROOM~", "REASON", ">TASKS", "SILENT", "ROLES~", "HOSTS~")
 	for _, x := range list {
 		t.add(a.ago(x.GetAt()), x.GetRoom(), x.GetReason(), fmt.Sprint(x.GetTasks()), span(x.GetSilent()),
 			strings.Join(x.GetRoles(), " "), strings.Join(x.GetHosts(), " "))
 	}
-	if err := t.print(a, "The watchdog has canceled nothing."); err != nil || len(list) == 0 {
+	if err := a.printTable(t, "The watchdog has canceled nothing."); err != nil || len(list) == 0 {
 		return err
 	}
 	p := patternsOf(list)
@@ -187,7 +187,7 @@ func newRoomWatchdogCmd(a *app) *cobra.Command {
 				if a.json {
 					return a.printJSON(room)
 				}
-				return a.pairs("room", room.GetName(), "watchdog", a.watchText(room))
+				return a.pairs("room", room.GetName(), "watchdog", watchText(a, room))
 			})
 		},
 	}
@@ -200,7 +200,7 @@ func newRoomWatchdogCmd(a *app) *cobra.Command {
 }
 
 // watchText says how the conversation watchdog sees a room.
-func (a *app) watchText(room *vigilv1.Room) string {
+func watchText(a *app, room *vigilv1.Room) string {
 	q := room.GetQuiet()
 	text := q.GetState()
 	switch q.GetState() {
@@ -230,7 +230,7 @@ func (a *app) watchText(room *vigilv1.Room) string {
 }
 
 // canceledText says when and why the watchdog has canceled a room.
-func (a *app) canceledText(room *vigilv1.Room) string {
+func canceledText(a *app, room *vigilv1.Room) string {
 	x := room.GetCanceled()
 	if x == nil {
 		return ""

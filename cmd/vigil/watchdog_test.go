@@ -89,7 +89,7 @@ func TestSeed003RoomFile(t *testing.T) {
 
 // What people read of a room's silence.
 func TestRoomTellsOfItsSilence(t *testing.T) {
-	a := &app{now: func() time.Time { return time.Unix(9000, 0) }}
+	a := &app{terminal: terminal{now: func() time.Time { return time.Unix(9000, 0) }}}
 	for want, room := range map[string]*vigilv1.Room{
 		"":                                 {},
 		"exempt: r/a has declared in_tool": {Quiet: &vigilv1.RoomQuiet{State: "exempt", Why: "r/a has declared in_tool"}},
@@ -98,12 +98,12 @@ func TestRoomTellsOfItsSilence(t *testing.T) {
 			Watch: &vigilv1.RoomWatch{IdleLimit: durationpb.New(10 * time.Minute), Deadline: durationpb.New(2 * time.Hour)}},
 		"active: silent for 3m, stalled in 7m": {Quiet: &vigilv1.RoomQuiet{State: "active", Silent: durationpb.New(3 * time.Minute), DueIn: durationpb.New(7 * time.Minute)}},
 	} {
-		if got := a.watchText(room); got != want {
+		if got := watchText(a, room); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 	room := &vigilv1.Room{Name: "web", Canceled: &vigilv1.Cancellation{At: timestamppb.New(time.Unix(8940, 0)), Reason: "idle_timeout", Tasks: 2}}
-	if got := a.canceledText(room); !strings.Contains(got, "idle timeout, 2 tasks; `vigil room reopen web`") {
+	if got := canceledText(a, room); !strings.Contains(got, "idle timeout, 2 tasks; `vigil room reopen web`") {
 		t.Errorf("%q", got)
 	}
 }

@@ -71,12 +71,12 @@ func (w *word) say(cmd *cobra.Command, last bool, send func(ctx context.Context,
 // finished notes for the next command, and for the process that beats, that the
 // task is over.
 func (w *word) finished(l *life) {
-	kept := w.keptOf(l)
+	kept := keptOf(w.app, l)
 	if kept == nil || kept.Task != l.Task {
 		return
 	}
 	kept.Task, kept.Attempt = 0, 0
-	_ = w.save(kept) // at worst the process that beats notices later by itself
+	_ = save(w.app, kept) // at worst the process that beats notices later by itself
 }
 
 // plain makes a verb that sends a WorkRequest.
@@ -231,7 +231,7 @@ func newTaskHandoffCmd(a *app) *cobra.Command {
 		Example: `  vigil task handoff reviewer "Review the fix" --text "branch fix-12" --result "fixed"`,
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			body, err := a.taskText(cmd, text, file)
+			body, err := taskText(a, cmd, text, file)
 			if err != nil {
 				return err
 			}
