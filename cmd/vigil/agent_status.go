@@ -31,7 +31,7 @@ agent.`,
 					err = printPresence(a, s)
 				}
 				if err == nil && s.GetStatus() == "not_found" {
-					return codeError{code: exitNotFound}
+					return exitWith(exitNotFound, nil)
 				}
 				return err
 			})
@@ -175,7 +175,7 @@ started by hand and ended with a task is not, for 10 minutes.`,
 				if err := printUnwell(a, list, roles, more); err != nil || len(list.GetAgents())+len(roles) == 0 {
 					return err
 				}
-				return codeError{code: exitFailed}
+				return exitWith(exitFailed, nil)
 			})
 		},
 	}

@@ -126,7 +126,7 @@ func runAgentd(ctx context.Context, conf *agentdFile, logTo io.Writer) error {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	conn, err := client.Open(client.Config{Addrs: conf.Servers, File: agentd.ServersFile(conf.DataDir), Name: "agentd " + conf.Name})
 	if err != nil {
-		return usageError{err}
+		return wrongUsage(err)
 	}
 	defer conn.Close()
 	host := conf.config(conn, log, registry)
@@ -136,7 +136,7 @@ func runAgentd(ctx context.Context, conf *agentdFile, logTo io.Writer) error {
 	}
 	daemon, err := agentd.Open(host)
 	if err != nil {
-		return codeError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 	defer daemon.Close()
 	member, err := conf.Gossip.open(gossip.Host, daemon.Key(), daemon.Boot(), log)
@@ -166,7 +166,7 @@ func runAgentd(ctx context.Context, conf *agentdFile, logTo io.Writer) error {
 	group.Go(func() error {
 		// The end of the daemon ends the group, also an orderly one.
 		if err := daemon.Run(groupCtx); err != nil {
-			return codeError{exitFailed, err}
+			return exitWith(exitFailed, err)
 		}
 		return errAgentdEnded
 	})

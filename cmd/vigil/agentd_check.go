@@ -43,7 +43,7 @@ func (f *agentdFile) sift() (good []runner.Runner, broken []finding) {
 func (f *agentdFile) explain(fault *runner.Fault) error {
 	place := f.runnerPlace(fault.Runner)
 	if place.document == nil {
-		return usageError{fault}
+		return wrongUsage(fault)
 	}
 	return placed(place.document.file, place.document.text, place.find(fault.Path), fault.Problem+": "+fault.Remedy)
 }
@@ -145,7 +145,7 @@ func printFindings(a *app, wrong []error, notes []string) error {
 		}
 	}
 	if len(wrong) > 0 {
-		return codeError{exitFailed, fmt.Errorf("findings: %d; nothing was started or changed", len(wrong))}
+		return exitWith(exitFailed, fmt.Errorf("findings: %d; nothing was started or changed", len(wrong)))
 	}
 	return a.printf("The configuration is right.\n")
 }

@@ -21,7 +21,7 @@ type figuresServer struct {
 func listenFigures(addr string, from prometheus.Gatherer) (*figuresServer, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, codeError{exitFailed, fmt.Errorf("listen for metrics: %w: stop what uses the address, or give another with --metrics", err)}
+		return nil, exitWith(exitFailed, fmt.Errorf("listen for metrics: %w: stop what uses the address, or give another with --metrics", err))
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(from, promhttp.HandlerOpts{}))
@@ -34,7 +34,7 @@ func (f *figuresServer) run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = f.server.Close() })
 	defer stop()
 	if err := f.server.Serve(f.listener); !errors.Is(err, http.ErrServerClosed) {
-		return codeError{exitFailed, fmt.Errorf("serve metrics: %w", err)}
+		return exitWith(exitFailed, fmt.Errorf("serve metrics: %w", err))
 	}
 	return nil
 }

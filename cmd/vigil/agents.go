@@ -118,13 +118,6 @@ func printAgent(a *app, g *vigilv1.Agent) error {
 		"patrols", patrolLine(g.GetOverseer()), "last look", lookLine(g.GetOverseer()), "resume value", resumeText(g), "last exit", exitText(a, g.GetLastExit()), "revision", fmt.Sprint(g.GetRev()))
 }
 
-func orZero(text string) string {
-	if text == "" {
-		return "0s"
-	}
-	return text
-}
-
 // intentText says what is wanted, who said so and why.
 func intentText(a *app, g *vigilv1.Agent) string {
 	by, at, why := g.GetIntentBy(), g.GetIntentAt(), g.GetIntentWhy()

@@ -132,5 +132,5 @@ func confirmed(a *app, p *changePlan, yes bool) (sure bool, err error) {
 	case "y", "yes":
 		return true, nil
 	}
-	return false, codeError{code: exitFailed, err: fmt.Errorf("nothing was changed")}
+	return false, exitWith(exitFailed, fmt.Errorf("nothing was changed"))
 }

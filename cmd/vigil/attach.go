@@ -66,7 +66,7 @@ func attach(a *app, folder string, readOnly bool) error {
 	var exit *exec.ExitError
 	switch err := between(cmd, a.in.(*os.File), a.out.(*os.File)); {
 	case errors.As(err, &exit):
-		return codeError{exitFailed, fmt.Errorf("attach: tmux ended with code %d", exit.ExitCode())}
+		return exitWith(exitFailed, fmt.Errorf("attach: tmux ended with code %d", exit.ExitCode()))
 	case err != nil:
 		return fmt.Errorf("attach: %w", err)
 	}
@@ -129,5 +129,5 @@ func lifeHere(dataDir, agent string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("look for agent: %w", err)
 	}
-	return "", codeError{exitNotFound, fmt.Errorf("%s does not run on this host: `vigil agent list` shows where it does", agent)}
+	return "", exitWith(exitNotFound, fmt.Errorf("%s does not run on this host: `vigil agent list` shows where it does", agent))
 }

@@ -146,7 +146,7 @@ func (b *beater) loop(ctx context.Context, c *conn) error {
 		forget(b.app, l)
 	}
 	if b.detached {
-		return codeError{code: exitCode(err)}
+		return exitWith(exitCode(err), nil)
 	}
 	return err
 }

@@ -52,7 +52,7 @@ func newBenchmarkCmd(a *app, spec *bench.Spec) *cobra.Command {
 			a.progressEnd()
 			if err != nil {
 				if errors.Is(err, bench.ErrOptions) {
-					return usageError{err}
+					return wrongUsage(err)
 				}
 				return err
 			}

@@ -282,7 +282,7 @@ func TestWaitForTaskLeavesOnEveryExit(t *testing.T) {
 	}{
 		"signal": {func(s *cannedServer, cancel context.CancelCauseFunc) {
 			<-s.parked
-			cancel(signalError{syscall.SIGTERM})
+			cancel(signalError{sig: syscall.SIGTERM})
 		}, nil, 143},
 		"timeout": {func(s *cannedServer, _ context.CancelCauseFunc) { <-s.parked }, []string{"--timeout", "300ms"}, exitTimeout},
 	} {

@@ -60,11 +60,11 @@ type trade func(ctx context.Context, job *client.Job, name string) (string, erro
 func playAgent(ctx context.Context, a *app, d *devAgent, idle time.Duration) error {
 	conf, err := client.WorkerFromEnv(a.getenv)
 	if err != nil {
-		return usageError{err}
+		return wrongUsage(err)
 	}
 	c, err := client.Open(client.Config{Addrs: a.addresses(), File: a.serversFile(), Name: "agent " + conf.Agent})
 	if err != nil {
-		return usageError{err}
+		return wrongUsage(err)
 	}
 	defer c.Close()
 	quiet := newIdleness(idle)

@@ -196,17 +196,6 @@ func (h devHost) part(pid int) devPart {
 	return devForeign
 }
 
-// plural says "1 shim", "2 shims".
-func plural(n int, one string, many ...string) string {
-	switch {
-	case n == 1:
-		return "1 " + one
-	case len(many) > 0:
-		return fmt.Sprintf("%d %s", n, many[0])
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}
-
 // findDevHost finds a host of the demo that is meant.
 func findDevHost(a *app, dir, name string) (devHost, error) {
 	if dir == "" {
@@ -220,7 +209,7 @@ func findDevHost(a *app, dir, name string) (devHost, error) {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err != nil {
-		return devHost{}, codeError{exitNotFound, fmt.Errorf("find the demo: %w: has it ended?", err)}
+		return devHost{}, exitWith(exitNotFound, fmt.Errorf("find the demo: %w: has it ended?", err))
 	}
 	var there []string
 	for _, known := range devHostNames {
@@ -234,9 +223,9 @@ func findDevHost(a *app, dir, name string) (devHost, error) {
 		there = append(there, known)
 	}
 	if len(there) == 0 {
-		return devHost{}, codeError{exitNotFound, fmt.Errorf("%s is not the folder of a demo: there is no host in it", dir)}
+		return devHost{}, exitWith(exitNotFound, fmt.Errorf("%s is not the folder of a demo: there is no host in it", dir))
 	}
-	return devHost{}, codeError{exitNotFound, fmt.Errorf("the demo in %s has no host %q: it has %s", dir, name, strings.Join(there, ", "))}
+	return devHost{}, exitWith(exitNotFound, fmt.Errorf("the demo in %s has no host %q: it has %s", dir, name, strings.Join(there, ", ")))
 }
 
 // newDevHostCmd makes a command about one host of a running demo.
@@ -279,7 +268,7 @@ func newDevStartHostCmd(a *app) *cobra.Command {
 		Example: "  vigil dev start-host west",
 	}, func(ctx context.Context, h devHost) error {
 		if h.whyOff() == "" {
-			return codeError{exitConflict, fmt.Errorf("host %s is not off", h.name)}
+			return exitWith(exitConflict, fmt.Errorf("host %s is not off", h.name))
 		}
 		if err := h.switchOn(); err != nil {
 			return err

@@ -31,7 +31,10 @@ type usageError struct{ err error }
 func (e usageError) Error() string { return e.err.Error() }
 func (e usageError) Unwrap() error { return e.err }
 
-// usagef makes a usageError.
+// wrongUsage makes a usageError of err.
+func wrongUsage(err error) error { return usageError{err} }
+
+// usagef makes a usageError of a sentence.
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // codeError ends the process with a code of its own, without a message when err
@@ -40,6 +43,9 @@ type codeError struct {
 	code int
 	err  error
 }
+
+// exitWith makes a codeError; err may be nil.
+func exitWith(code int, err error) error { return codeError{code, err} }
 
 func (e codeError) Error() string {
 	if e.err == nil {
@@ -129,3 +135,10 @@ func asPlace(err error) bool {
 	var p *placeError
 	return errors.As(err, &p)
 }
+
+// signalError is the cause of a context that a signal has ended.
+type signalError struct{ sig syscall.Signal }
+
+func (e signalError) Error() string { return fmt.Sprintf("ended by signal: %s", e.sig) }
+
+func (e signalError) code() int { return 128 + int(e.sig) }

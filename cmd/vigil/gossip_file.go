@@ -81,7 +81,7 @@ func (f *gossipFile) open(kind gossip.Kind, id, boot string, log hclog.Logger) (
 	if f.KeyFile != "" {
 		var err error
 		if conf.Key, err = gossip.ReadKey(f.KeyFile); err != nil {
-			return nil, usageError{err}
+			return nil, wrongUsage(err)
 		}
 	}
 	return gossip.Open(conf)

@@ -66,13 +66,6 @@ func explainHost(a *app, h *vigilv1.Host) error {
 	return a.printTable(t, "")
 }
 
-func orWord(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
-}
-
 // hostWhy gives the reason for a host's state in short; "" when it simply works.
 func hostWhy(h *vigilv1.Host) string {
 	var parts []string

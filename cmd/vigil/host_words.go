@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -164,21 +162,6 @@ cannot tell, and takes your word. A host that is heard is refused, unless --forc
 func deadQuestion(h *vigilv1.Host) string {
 	return fmt.Sprintf("Host %s is %s; %d agents may still run there, and would run twice.\nIs the machine off? Type its name to say so: ",
 		h.GetName(), h.GetState(), h.GetRunning()+h.GetStarting())
-}
-
-// confirm asks on standard error and goes on only when the answer is want.
-func (a *app) confirm(question, want string) error {
-	if _, err := fmt.Fprint(a.err, safe(question)); err != nil {
-		return err
-	}
-	line, err := bufio.NewReader(a.in).ReadString('\n')
-	if err != nil && line == "" {
-		return fmt.Errorf("read the answer: %w", err)
-	}
-	if got := strings.TrimSpace(line); got != want {
-		return usagef("%q is not %q: nothing was changed", oneLine(got), want)
-	}
-	return nil
 }
 
 func newHostForgetCmd(a *app) *cobra.Command {

@@ -19,7 +19,7 @@ file to all servers and hosts and name it there as gossip.key_file.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := gossip.WriteKey(args[0]); err != nil {
-				return codeError{exitFailed, err}
+				return exitWith(exitFailed, err)
 			}
 			_, err := fmt.Fprintf(a.out, "%s written: copy it to all servers and hosts, and let nobody else read it\n", args[0])
 			return err

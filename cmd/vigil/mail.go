@@ -305,7 +305,7 @@ func (d *mailDraft) acksOver(sent []uint64, copies []*vigilv1.Mail) error {
 		err = d.printf("%s", lines.String())
 	}
 	if err == nil && bad {
-		return codeError{code: exitFailed}
+		return exitWith(exitFailed, nil)
 	}
 	return err
 }

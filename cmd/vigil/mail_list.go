@@ -183,7 +183,7 @@ func printMail(a *app, m *vigilv1.Mail) error {
 	if err != nil || m.GetBody() == "" {
 		return err
 	}
-	return a.printf("\n%s\n", strings.TrimRight(shownText(a, m.GetBody()), "\n"))
+	return a.printf("\n%s\n", strings.TrimRight(a.shown(m.GetBody()), "\n"))
 }
 
 // times counts in words.

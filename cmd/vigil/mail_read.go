@@ -120,7 +120,7 @@ func mailText(a *app, m *vigilv1.Mail) string {
 		text += ": " + oneLine(m.GetSubject())
 	}
 	text += "\n"
-	if body := strings.TrimRight(shownText(a, m.GetBody()), "\n"); body != "" {
+	if body := strings.TrimRight(a.shown(m.GetBody()), "\n"); body != "" {
 		text += "\n" + body + "\n"
 	}
 	return text

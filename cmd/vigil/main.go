@@ -33,21 +33,14 @@ func main() {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		first := <-signals
-		cancel(signalError{first.(syscall.Signal)})
+		cancel(signalError{sig: first.(syscall.Signal)})
 		// timeout(1) and shells signal a process and then its group: the same word
 		// twice. Only a later one means that patience is over.
 		for began := time.Now(); ; {
 			if again := <-signals; time.Since(began) > 100*time.Millisecond {
-				os.Exit(signalError{again.(syscall.Signal)}.code())
+				os.Exit(signalError{sig: again.(syscall.Signal)}.code())
 			}
 		}
 	}()
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
-
-// signalError is the cause of a context that a signal has ended.
-type signalError struct{ sig syscall.Signal }
-
-func (e signalError) Error() string { return fmt.Sprintf("ended by signal: %s", e.sig) }
-
-func (e signalError) code() int { return 128 + int(e.sig) }

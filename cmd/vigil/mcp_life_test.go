@@ -86,7 +86,7 @@ func TestMCPLeavesAtASignal(t *testing.T) {
 	c := f.connect("web/builder")
 	c.says("my_status", nil)
 	c.begin("wait_for_task", map[string]any{"seconds": 3600})
-	c.stop(signalError{syscall.SIGTERM})
+	c.stop(signalError{sig: syscall.SIGTERM})
 	if code := c.end(); code != 143 || f.present("web/builder") {
 		t.Errorf("exit code %d, in the room: %v", code, f.present("web/builder"))
 	}

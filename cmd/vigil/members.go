@@ -148,11 +148,3 @@ func serverNames(ctx context.Context, c *conn, _ string) (names []string) {
 	}
 	return names
 }
-
-// done reports success: an object with --json, a line otherwise.
-func (t *terminal) done(object map[string]any, format string, args ...any) error {
-	if t.json {
-		return t.printJSON(object)
-	}
-	return t.printf("%s\n", oneLine(fmt.Sprintf(format, args...)))
-}

@@ -116,7 +116,7 @@ func newAgentPauseCmd(a *app, verb, short string, pause bool) *cobra.Command {
 					if !strings.Contains(name, "/") {
 						err = fmt.Errorf("%w: for a whole room write vigil room %s %s", err, verb, name)
 					}
-					return usageError{err}
+					return wrongUsage(err)
 				}
 			}
 			return eachAgent(a, cmd, args, false, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"os/user"
 	"slices"
 	"strings"
 
@@ -12,50 +10,6 @@ import (
 
 	"vigil/rpc/gen/vigilv1"
 )
-
-// me names the human who says something, for the history.
-func (a *app) me() string {
-	for _, name := range []string{a.getenv("VIGIL_USER"), a.getenv("SUDO_USER"), a.getenv("USER"), a.getenv("LOGNAME")} {
-		if name != "" {
-			return name
-		}
-	}
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return "unknown"
-}
-
-// readFile reads a file that the user named, - for standard input.
-func (a *app) readFile(name string) (string, error) {
-	if name == "-" {
-		b, err := io.ReadAll(io.LimitReader(a.in, maxInput+1))
-		if err != nil {
-			return "", fmt.Errorf("read standard input: %w", err)
-		}
-		return limited("standard input", b)
-	}
-	f, _, err := openFile(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxInput+1))
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", name, err)
-	}
-	return limited(name, b)
-}
-
-// maxInput is more than any text that the cluster takes.
-const maxInput = 4 << 20
-
-func limited(name string, b []byte) (string, error) {
-	if len(b) > maxInput {
-		return "", usagef("%s has more than %s: put large content into a file and name that", name, bytesText(maxInput))
-	}
-	return string(b), nil
-}
 
 func newRoomCmd(a *app) *cobra.Command {
 	return newGroup("room", "Rooms with their roles", newRoomListCmd(a), newRoomShowCmd(a),
@@ -169,13 +123,4 @@ func printRoom(a *app, room *vigilv1.Room) error {
 		return err
 	}
 	return a.printTable(t, "It has no roles.")
-}
-
-// splitAgent splits room/role.
-func splitAgent(text string) (room, role string, err error) {
-	room, role, ok := strings.Cut(text, "/")
-	if !ok || room == "" || role == "" || strings.Contains(role, "/") {
-		return "", "", usagef("%q is not of the form room/role", text)
-	}
-	return room, role, nil
 }

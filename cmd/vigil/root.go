@@ -8,19 +8,9 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-
-	"vigil/rpc/client"
-	"vigil/rpc/gen/vigilv1"
 )
-
-// defaultAddr is where a server listens unless told otherwise.
-const defaultAddr = "127.0.0.1:7420"
-
-// defaultTimeout bounds commands that ask one thing and print the answer.
-const defaultTimeout = 15 * time.Second
 
 // commands are the constructors of the root's commands, in the order of the help.
 var commands = [...]func(*app) *cobra.Command{
@@ -59,20 +49,6 @@ var commands = [...]func(*app) *cobra.Command{
 	newVersionCmd,
 }
 
-// app is one run of the program: its outside world and its global flags.
-type app struct {
-	terminal
-	getenv   func(string) string
-	spawn    func(args []string) error // starts this program again on its own; nil: really
-
-	addrs   []string
-	timeout time.Duration
-	stale   bool
-	effort  bool // --best-effort was given
-
-	started bool // the command line was understood
-}
-
 // run is the whole program; it returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{terminal: newTerminal(stdin, stdout, stderr, os.Getenv), getenv: os.Getenv}
@@ -87,7 +63,7 @@ func runApp(ctx context.Context, a *app, args []string) int {
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.started {
-		err = usageError{withUsage(root, args, err)}
+		err = wrongUsage(withUsage(root, args, err))
 	}
 	if sig, ok := context.Cause(ctx).(signalError); ok && err != nil && !errors.As(err, new(codeError)) {
 		err = sig
@@ -183,110 +159,4 @@ func startApp(a *app, cmd *cobra.Command) error {
 	}
 	a.started = true
 	return nil
-}
-
-// bestEffortTimeout is what a hook may cost when no server answers.
-const bestEffortTimeout = 2 * time.Second
-
-// bestEffort adds the flag for hooks of AI tools. Those read standard output, and take
-// exit code 2 for a reason not to go on.
-func (a *app) bestEffort(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&a.effort, "best-effort", false, "for hooks: print nothing but errors, give up after "+bestEffortTimeout.String()+", and exit with 0 whatever happens")
-}
-
-// newGroup makes a noun: a command that only holds others.
-func newGroup(use, short string, members ...*cobra.Command) *cobra.Command {
-	group := &cobra.Command{Use: use, Short: short, RunE: chooseSubcommand}
-	group.AddCommand(members...)
-	return group
-}
-
-// chooseSubcommand answers a noun without a verb, or with a wrong one.
-func chooseSubcommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return cmd.Help()
-	}
-	msg := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
-	cmd.SuggestionsMinimumDistance = max(cmd.SuggestionsMinimumDistance, 2)
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		msg += " (did you mean " + strings.Join(near, " or ") + "?)"
-	}
-	return usagef("%s: see %s --help", msg, cmd.CommandPath())
-}
-
-// addresses are the servers to ask.
-func (a *app) addresses() []string {
-	addrs := a.addrs
-	if len(addrs) == 0 {
-		addrs = strings.Split(a.getenv("VIGIL_ADDR"), ",")
-	}
-	var clean []string
-	for _, addr := range addrs {
-		if addr = strings.TrimSpace(addr); addr != "" {
-			clean = append(clean, addr)
-		}
-	}
-	if len(clean) == 0 {
-		return []string{defaultAddr}
-	}
-	return clean
-}
-
-// serversFile is the file in which an agent finds the servers of now; none when the command
-// line names some.
-func (a *app) serversFile() string {
-	if len(a.addrs) > 0 {
-		return ""
-	}
-	return a.getenv(client.EnvFile)
-}
-
-// conn is a client with a stub for every service.
-type conn struct {
-	*client.Client
-	fleet   vigilv1.FleetClient
-	work    vigilv1.WorkClient
-	cluster vigilv1.ClusterClient
-	mail    vigilv1.MailboxClient
-}
-
-// dial opens a client; the caller closes it.
-func (a *app) dial() (*conn, error) {
-	c, err := client.Open(client.Config{Addrs: a.addresses(), File: a.serversFile(), Name: "vigil " + version()})
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return newConn(c), nil
-}
-
-func newConn(c *client.Client) *conn {
-	return &conn{c, vigilv1.NewFleetClient(c), vigilv1.NewWorkClient(c), vigilv1.NewClusterClient(c), vigilv1.NewMailboxClient(c)}
-}
-
-// bound gives a context that ends after --timeout.
-func (a *app) bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	if a.timeout == 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, a.timeout)
-}
-
-// ask runs fn with a client, within --timeout.
-func (a *app) ask(cmd *cobra.Command, fn func(ctx context.Context, c *conn) error) error {
-	c, err := a.dial()
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	ctx, cancel := a.bound(cmd.Context())
-	defer cancel()
-	return fn(ctx, c)
-}
-
-// follow runs fn with a client and without --timeout, unless that was given.
-func (a *app) follow(cmd *cobra.Command, fn func(ctx context.Context, c *conn) error) error {
-	if !cmd.Flags().Changed("timeout") {
-		a.timeout = 0
-	}
-	return a.ask(cmd, fn)
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"vigil/rpc/client"
 )
@@ -60,7 +59,7 @@ func (r *wrapper) run(ctx context.Context, c *conn) error {
 func inRoom(ctx context.Context, a *app, c *conn, who *lifeFlags, name string, do func(w *client.Worker, program, token string) error) error {
 	program, err := exec.LookPath(name)
 	if err != nil {
-		return usageError{fmt.Errorf("%w: name a program that can be run, after --", err)}
+		return wrongUsage(fmt.Errorf("%w: name a program that can be run, after --", err))
 	}
 	l, err := who.given(a)
 	if err != nil {
@@ -161,11 +160,6 @@ func (r *wrapper) attend(ctx context.Context, w *client.Worker, cmd *exec.Cmd, s
 	}
 }
 
-func onTerminal(in any) bool {
-	f, ok := in.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
 // exitOf turns the end of a program into ours.
 func exitOf(err error) error {
 	var exit *exec.ExitError
@@ -176,9 +170,9 @@ func exitOf(err error) error {
 		return fmt.Errorf("wait for program: %w", err)
 	}
 	if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return codeError{code: 128 + int(ws.Signal())}
+		return exitWith(128+int(ws.Signal()), nil)
 	}
-	return codeError{code: exit.ExitCode()}
+	return exitWith(exit.ExitCode(), nil)
 }
 
 // environment is ours with the life that the program has.

@@ -104,7 +104,7 @@ func printMatched(a *app, prompts runner.Prompts, screen string) error {
 		if err := a.done(map[string]any{"prompt": "none"}, "no prompt: none of the %d patterns fits", len(prompts)); err != nil {
 			return err
 		}
-		return codeError{code: exitFailed}
+		return exitWith(exitFailed, nil)
 	}
 	return a.done(map[string]any{"prompt": m.Kind, "rule": m.Rule, "matched": m.Text}, "%s prompt, by prompts[%d], which fits %q", strings.ReplaceAll(m.Kind, "_", " "), m.Rule, m.Text)
 }

@@ -230,11 +230,11 @@ func serverError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, cluster.ErrUnknownRecord):
-		return codeError{exitUnknown, fmt.Errorf("%w: the log holds a record that this version does not know: "+
-			"run the newer version that wrote it; the data was not touched", err)}
+		return exitWith(exitUnknown, fmt.Errorf("%w: the log holds a record that this version does not know: "+
+			"run the newer version that wrote it; the data was not touched", err))
 	case errors.Is(err, cluster.ErrBrokenInvariant):
-		return codeError{exitUnknown, fmt.Errorf("%w\nThis is a defect of vigil %s: every server of the cluster stops at this entry. "+
-			"The data was not touched: keep copies of the data directories, report the text above, and run a version in which it is mended", err, version())}
+		return exitWith(exitUnknown, fmt.Errorf("%w\nThis is a defect of vigil %s: every server of the cluster stops at this entry. "+
+			"The data was not touched: keep copies of the data directories, report the text above, and run a version in which it is mended", err, version()))
 	}
-	return codeError{exitFailed, err}
+	return exitWith(exitFailed, err)
 }

@@ -47,17 +47,17 @@ func openServer(conf *serverFile, logTo io.Writer) (*server, error) {
 	}
 	repl := conf.clusterConfig()
 	if err := repl.Validate(); err != nil {
-		return nil, usageError{err}
+		return nil, wrongUsage(err)
 	}
 	if _, wrong := conf.notifiers(nil); len(wrong) > 0 {
-		return nil, usageError{errors.Join(wrong...)}
+		return nil, wrongUsage(errors.Join(wrong...))
 	}
 	s := &server{conf: conf, log: hclog.New(&hclog.LoggerOptions{
 		Name: conf.ID, Level: hclog.LevelFromString(conf.LogLevel), Output: logTo, JSONFormat: conf.LogJSON,
 	})}
 	listener, err := net.Listen("tcp", conf.Addr)
 	if err != nil {
-		return nil, codeError{exitFailed, fmt.Errorf("listen for clients: %w: stop what uses the address, or give another with --addr", err)}
+		return nil, exitWith(exitFailed, fmt.Errorf("listen for clients: %w: stop what uses the address, or give another with --addr", err))
 	}
 	if err := s.open(repl, listener); err != nil {
 		s.close()
@@ -75,7 +75,7 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	}
 	if len(s.conf.Join) > 0 {
 		if s.others, err = client.Open(client.Config{Addrs: s.conf.Join, Name: "server " + s.conf.ID}); err != nil {
-			return usageError{err}
+			return wrongUsage(err)
 		}
 	}
 	repl.Logger, repl.Metrics, repl.Report = s.log, registry, s.reportHash

@@ -15,7 +15,7 @@ func newShimCommand(a *app) *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if code := shim.Serve(a.in, shim.RealClock()); code != 0 {
-				return codeError{code: code}
+				return exitWith(code, nil)
 			}
 			return nil
 		},

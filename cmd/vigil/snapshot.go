@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -211,35 +209,7 @@ func printSnapshot(a *app, name string, size int64, state *fsm.State) error {
 		)
 	}
 	if err == nil && broken != nil {
-		return codeError{code: exitFailed}
+		return exitWith(exitFailed, nil)
 	}
 	return err
-}
-
-// openFile opens a file that the user named.
-func openFile(name string) (*os.File, fs.FileInfo, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, nil, usageError{fmt.Errorf("%w: give the path of a file that can be read", err)}
-	}
-	info, err := f.Stat()
-	if err != nil || info.IsDir() {
-		f.Close()
-		return nil, nil, usagef("%s is not a file", name)
-	}
-	return f, info, nil
-}
-
-// bytesText prints a size: 512 B, 3.4 MiB.
-func bytesText(n int64) string {
-	if n < 1024 {
-		return fmt.Sprintf("%d B", n)
-	}
-	f, unit := float64(n), ""
-	for _, unit = range [...]string{"KiB", "MiB", "GiB", "TiB"} {
-		if f /= 1024; f < 1024 {
-			break
-		}
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", f), ".0") + " " + unit
 }

@@ -137,23 +137,3 @@ func taskCounts[N uint32 | uint64](counts map[string]N) string {
 	}
 	return strings.Join(parts, ", ")
 }
-
-// pairs prints names and values below each other; empty values are left out.
-func (t *terminal) pairs(namesAndValues ...string) error {
-	width := 0
-	for i := 0; i < len(namesAndValues); i += 2 {
-		if namesAndValues[i+1] != "" {
-			width = max(width, len(namesAndValues[i]))
-		}
-	}
-	for i := 0; i < len(namesAndValues); i += 2 {
-		if namesAndValues[i+1] == "" {
-			continue
-		}
-		name := fmt.Sprintf("%-*s", width, namesAndValues[i])
-		if err := t.printf("%s  %s\n", t.screen.faint(name), t.screen.states(oneLine(namesAndValues[i+1]))); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -2,36 +2,10 @@ package main
 
 import (
 	"fmt"
-	"time"
 
-	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/rpc/gen/vigilv1"
-)
-
-// expectFlag reads how long a task, or the rest of it, is expected to take.
-type expectFlag struct{ span time.Duration }
-
-func (f *expectFlag) add(cmd *cobra.Command, about string) {
-	cmd.Flags().DurationVar(&f.span, "expect", 0, about)
-}
-
-// read gives nil when nothing was said.
-func (f *expectFlag) read(cmd *cobra.Command) (*durationpb.Duration, error) {
-	if !cmd.Flags().Changed("expect") {
-		return nil, nil
-	}
-	if f.span < minExpect || f.span > maxExpect {
-		return nil, usagef("flag --expect: %s is not possible, give 1s to 720h", f.span)
-	}
-	return durationpb.New(f.span), nil
-}
-
-// What the cluster takes.
-const (
-	minExpect = time.Second
-	maxExpect = 30 * 24 * time.Hour
 )
 
 // planned tells that something is known of when a task should be done, or how far it is.

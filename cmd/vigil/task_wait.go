@@ -94,11 +94,11 @@ func taskOver(a *app, task *vigilv1.Task) error {
 	} else {
 		err = a.printf("task %d is %s\n", task.GetId(), stateText(task.GetState()))
 		if err == nil && task.GetResult() != "" {
-			err = a.printf("%s\n", strings.TrimRight(shownText(a, task.GetResult()), "\n"))
+			err = a.printf("%s\n", strings.TrimRight(a.shown(task.GetResult()), "\n"))
 		}
 	}
 	if err == nil && task.GetState() != vigilv1.TaskState_COMPLETED {
-		return codeError{code: exitFailed}
+		return exitWith(exitFailed, nil)
 	}
 	return err
 }

@@ -88,47 +88,6 @@ while nobody takes it, it is said why, and --timeout ends the wait with exit cod
 	return cmd
 }
 
-// maxTaskText is what the cluster takes.
-const maxTaskText = 256 << 10
-
-// taskText reads the text of a task from a flag or a file.
-func taskText(a *app, cmd *cobra.Command, text, file string) (string, error) {
-	name := "the text"
-	if cmd.Flags().Changed("file") {
-		var err error
-		if text, err = a.readFile(file); err != nil {
-			return "", err
-		}
-		name = file
-	}
-	if len(text) > maxTaskText {
-		return "", usagef("%s has %s, a task takes at most %s: put large content into a file and name it in the task", name, bytesText(int64(len(text))), bytesText(maxTaskText))
-	}
-	return text, nil
-}
-
-// titleOf gives the first line of a text.
-func titleOf(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return cut(oneLine(strings.TrimLeft(line, "# ")), 120)
-}
-
-// stateText is a state in running text.
-func stateText(s vigilv1.TaskState) string {
-	return strings.ToLower(strings.ReplaceAll(s.String(), "_", " "))
-}
-
-// taskEnded tells whether the task is at an end.
-func taskEnded(s vigilv1.TaskState) bool { return s >= vigilv1.TaskState_COMPLETED }
-
-// shownText makes text of others safe for a terminal; in a pipe it stays as it is.
-func shownText(a *app, text string) string {
-	if a.screen.width == 0 {
-		return text
-	}
-	return safe(text)
-}
-
 func newTaskListCmd(a *app) *cobra.Command {
 	var request vigilv1.ListTasksRequest
 	var states []string
@@ -245,7 +204,7 @@ func newTaskShowCmd(a *app) *cobra.Command {
 				}
 				switch {
 				case onlyResult:
-					return a.printf("%s", shownText(a, task.GetResult()))
+					return a.printf("%s", a.shown(task.GetResult()))
 				case a.json:
 					return a.printJSON(task)
 				}
@@ -292,7 +251,7 @@ func printTask(a *app, t *vigilv1.Task) error {
 	}
 	for _, part := range [...]struct{ head, text string }{{"text", t.GetText()}, {"result", t.GetResult()}} {
 		if part.text != "" {
-			err = a.printf("\n%s\n%s\n", a.screen.bold(part.head), strings.TrimRight(shownText(a, part.text), "\n"))
+			err = a.printf("\n%s\n%s\n", a.screen.bold(part.head), strings.TrimRight(a.shown(part.text), "\n"))
 		}
 		if err != nil {
 			return err
@@ -300,7 +259,7 @@ func printTask(a *app, t *vigilv1.Task) error {
 	}
 	for _, late := range t.GetLateResults() {
 		head := fmt.Sprintf("result of attempt %d (incarnation %s), too late to count", late.GetAttempt(), late.GetIncarnation())
-		if err := a.printf("\n%s\n%s\n", a.screen.bold(head), strings.TrimRight(shownText(a, late.GetResult()), "\n")); err != nil {
+		if err := a.printf("\n%s\n%s\n", a.screen.bold(head), strings.TrimRight(a.shown(late.GetResult()), "\n")); err != nil {
 			return err
 		}
 	}

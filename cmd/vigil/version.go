@@ -2,31 +2,9 @@ package main
 
 import (
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
-
-// version is the module's version, or the commit that it was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	commit, dirty := "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision" && len(s.Value) >= 12:
-			commit = "-" + s.Value[:12]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "-dirty"
-		}
-	}
-	return "devel" + commit + dirty
-}
 
 func newVersionCmd(a *app) *cobra.Command {
 	return &cobra.Command{

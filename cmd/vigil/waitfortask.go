@@ -222,7 +222,7 @@ func (w *waitForTask) print(l *life, job *client.Job, managed bool) error {
 		out.Write(append(b, '\n'))
 	} else {
 		fmt.Fprintf(&out, "task %d, attempt %d, for %s: %s\n", job.Task.GetId(), job.Attempt, l.Agent, oneLine(job.Task.GetTitle()))
-		if text := strings.TrimRight(shownText(w.app, job.Task.GetText()), "\n"); text != "" {
+		if text := strings.TrimRight(w.shown(job.Task.GetText()), "\n"); text != "" {
 			fmt.Fprintf(&out, "\n%s\n", text)
 		}
 	}

@@ -146,36 +146,6 @@ stays; so do --percent and --expect.`,
 	return cmd
 }
 
-func firstOf(args []string) string {
-	if len(args) == 0 {
-		return ""
-	}
-	return args[0]
-}
-
-// resultFlag reads the result of a task from an argument or a file.
-type resultFlag struct{ file string }
-
-func (f *resultFlag) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.file, "result-file", "", "file with the result, - for standard input")
-}
-
-func (f *resultFlag) read(a *app, cmd *cobra.Command, text string) (string, error) {
-	if cmd.Flags().Changed("result-file") {
-		if text != "" {
-			return "", usagef("give the result as text or with --result-file, not both")
-		}
-		var err error
-		if text, err = a.readFile(f.file); err != nil {
-			return "", err
-		}
-	}
-	if len(text) > maxTaskText {
-		return "", usagef("the result has %s, at most %s are kept: put it into a file and name that", bytesText(int64(len(text))), bytesText(maxTaskText))
-	}
-	return text, nil
-}
-
 func newTaskCompleteCmd(a *app) *cobra.Command {
 	w, result := &word{app: a}, &resultFlag{}
 	cmd := &cobra.Command{

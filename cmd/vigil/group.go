@@ -1,0 +1,28 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// newGroup makes a noun: a command that only holds others.
+func newGroup(use, short string, members ...*cobra.Command) *cobra.Command {
+	group := &cobra.Command{Use: use, Short: short, RunE: chooseSubcommand}
+	group.AddCommand(members...)
+	return group
+}
+
+// chooseSubcommand answers a noun without a verb, or with a wrong one.
+func chooseSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	msg := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+	cmd.SuggestionsMinimumDistance = max(cmd.SuggestionsMinimumDistance, 2)
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		msg += " (did you mean " + strings.Join(near, " or ") + "?)"
+	}
+	return usagef("%s: see %s --help", msg, cmd.CommandPath())
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"vigil/rpc/gen/vigilv1"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// cut shortens text to width columns, with an ellipsis.
+func cut(text string, width int) string {
+	if utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	return string([]rune(text)[:max(width-1, 0)]) + "…"
+}
+
+// short prints a duration with its two largest units at most: 350ms, 12s, 3m 20s,
+// 5h 2m, 3d.
+func short(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-" + short(-d)
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < 10*time.Minute && d%time.Minute >= time.Second:
+		return fmt.Sprintf("%dm %ds", int(d.Minutes()), int(d.Seconds())%60)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 10*time.Hour && d%time.Hour >= time.Minute:
+		return fmt.Sprintf("%dh %dm", int(d.Hours()), int(d.Minutes())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%dd", int(d.Hours())/24)
+	}
+}
+
+var zeroUnits = regexp.MustCompile(`\b(\d+h)0m0s\b|\b(\d+h\d+m|\d+m)0s\b`)
+
+// tidy takes the zeros out of Go's durations in a text of the cluster: 24h0m0s is
+// 24h, 5m0s is 5m.
+func tidy(text string) string { return zeroUnits.ReplaceAllString(text, "$1$2") }
+
+// span prints a duration of an answer; "" when there is none.
+func span(d *durationpb.Duration) string {
+	if d == nil || d.AsDuration() == 0 {
+		return ""
+	}
+	return short(d.AsDuration())
+}
+
+// ago prints a wall time as "12s ago"; "" when there is none.
+func (t *terminal) ago(at *timestamppb.Timestamp) string {
+	if at == nil || at.GetSeconds() == 0 && at.GetNanos() == 0 {
+		return ""
+	}
+	// Clocks of two machines differ: what seems to be in the future is just now.
+	d := t.now().Sub(at.AsTime())
+	if d < time.Second {
+		return "just now"
+	}
+	return short(d) + " ago"
+}
+
+// plural says "1 shim", "2 shims".
+func plural(n int, one string, many ...string) string {
+	switch {
+	case n == 1:
+		return "1 " + one
+	case len(many) > 0:
+		return fmt.Sprintf("%d %s", n, many[0])
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
+// bytesText prints a size: 512 B, 3.4 MiB.
+func bytesText(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, unit := float64(n), ""
+	for _, unit = range [...]string{"KiB", "MiB", "GiB", "TiB"} {
+		if f /= 1024; f < 1024 {
+			break
+		}
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", f), ".0") + " " + unit
+}
+
+func orWord(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+func orZero(text string) string {
+	if text == "" {
+		return "0s"
+	}
+	return text
+}
+
+// titleOf gives the first line of a text.
+func titleOf(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return cut(oneLine(strings.TrimLeft(line, "# ")), 120)
+}
+
+// stateText is a state in running text.
+func stateText(s vigilv1.TaskState) string {
+	return strings.ToLower(strings.ReplaceAll(s.String(), "_", " "))
+}
+
+// taskEnded tells whether the task is at an end.
+func taskEnded(s vigilv1.TaskState) bool { return s >= vigilv1.TaskState_COMPLETED }
+
+// shown makes text of others safe for a terminal; in a pipe it stays as it is.
+func (t *terminal) shown(text string) string {
+	if t.screen.width == 0 {
+		return text
+	}
+	return safe(text)
+}
