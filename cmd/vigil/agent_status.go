@@ -7,10 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
-func newAgentStatusCmd(a *app) *cobra.Command {
+func newAgentStatusCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status ROOM/ROLE[.N]",
 		Short: "Tell whether an agent is online, idle, busy, offline or not_found",
@@ -18,20 +20,20 @@ func newAgentStatusCmd(a *app) *cobra.Command {
 when, and the verdict with what it rests on. The exit code is 3 when there is no such
 agent.`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeAgent,
+		ValidArgsFunction: a.CompleteAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				s, err := c.fleet.GetAgentStatus(ctx, &vigilv1.GetAgentStatusRequest{Agent: args[0], Stale: a.stale})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				s, err := c.Fleet.GetAgentStatus(ctx, &vigilv1.GetAgentStatusRequest{Agent: args[0], Stale: a.Stale})
 				if err != nil {
 					return err
 				}
-				if a.json {
-					err = a.printJSON(s)
+				if a.JSON {
+					err = a.PrintJSON(s)
 				} else {
 					err = printPresence(a, s)
 				}
 				if err == nil && s.GetStatus() == "not_found" {
-					return exitWith(exitNotFound, nil)
+					return cli.ExitWith(cli.ExitNotFound, nil)
 				}
 				return err
 			})
@@ -39,12 +41,12 @@ agent.`,
 	}
 }
 
-func printPresence(a *app, s *vigilv1.AgentStatus) error {
+func printPresence(a *cli.App, s *vigilv1.AgentStatus) error {
 	if s.GetStatus() == "not_found" {
-		return a.pairs("agent", s.GetAgent(), "status", s.GetStatus())
+		return a.Pairs("agent", s.GetAgent(), "status", s.GetStatus())
 	}
-	err := a.pairs("agent", s.GetAgent(), "status", s.GetStatus(), "offline since", a.ago(s.GetOfflineSince()),
-		"last seen", a.ago(s.GetLastSeen()), "registered", a.ago(s.GetRegisteredAt()), "host", s.GetHost(),
+	err := a.Pairs("agent", s.GetAgent(), "status", s.GetStatus(), "offline since", a.Ago(s.GetOfflineSince()),
+		"last seen", a.Ago(s.GetLastSeen()), "registered", a.Ago(s.GetRegisteredAt()), "host", s.GetHost(),
 		"verdict", verdictLine(s.GetVerdict()), "stuck", ladderLine(s.GetLadder()), "unread mail", unreadText(s), "declared itself", declarationText(s.GetDeclaration()),
 		"terminal", screenLine(s.GetScreen(), s.GetDegraded()))
 	if err != nil {
@@ -61,7 +63,7 @@ func ladderLine(l *vigilv1.Ladder) string {
 	}
 	text := "nothing was done yet"
 	if l.GetTaken() != nil {
-		text = fmt.Sprintf("%s %s ago, rung %d", l.GetRung(), orZero(span(l.GetTaken())), l.GetSteps())
+		text = fmt.Sprintf("%s %s ago, rung %d", l.GetRung(), term.OrZero(term.Span(l.GetTaken())), l.GetSteps())
 	}
 	if len(l.GetFailed()) > 0 {
 		text += " (no terminal could be used for " + strings.Join(l.GetFailed(), ", ") + ")"
@@ -70,7 +72,7 @@ func ladderLine(l *vigilv1.Ladder) string {
 	case l.GetWhy() != "":
 		return text + "; nothing follows: " + l.GetWhy()
 	case l.GetNextIn() != nil:
-		return text + "; next: " + l.GetNext() + " in " + span(l.GetNextIn())
+		return text + "; next: " + l.GetNext() + " in " + term.Span(l.GetNextIn())
 	}
 	return text + "; next: " + l.GetNext() + ", at the next look"
 }
@@ -84,10 +86,10 @@ func screenLine(sc *vigilv1.ScreenState, degraded string) string {
 	case "none":
 		parts = append(parts, "no prompt")
 	default:
-		parts = append(parts, fmt.Sprintf("%s prompt for %s", strings.ReplaceAll(kind, "_", " "), orZero(span(sc.GetShown()))))
+		parts = append(parts, fmt.Sprintf("%s prompt for %s", strings.ReplaceAll(kind, "_", " "), term.OrZero(term.Span(sc.GetShown()))))
 	}
 	if sc.GetQuiet() {
-		parts = append(parts, "nothing new for "+orZero(span(sc.GetQuietFor()))+" and more")
+		parts = append(parts, "nothing new for "+term.OrZero(term.Span(sc.GetQuietFor()))+" and more")
 	}
 	if degraded != "" {
 		parts = append(parts, degraded)
@@ -113,16 +115,16 @@ func verdictLine(v *vigilv1.Verdict) string {
 }
 
 // printReasons lists what a verdict rests on; "!" marks what speaks against the agent.
-func printReasons(a *app, v *vigilv1.Verdict) error {
+func printReasons(a *cli.App, v *vigilv1.Verdict) error {
 	for _, r := range v.GetReasons() {
 		mark, age := " ", ""
 		if r.GetBad() {
 			mark = "!"
 		}
-		if d := span(r.GetAge()); d != "" {
+		if d := term.Span(r.GetAge()); d != "" {
 			age = " (" + d + ")"
 		}
-		if err := a.printf("  %s %s: %s%s\n", mark, r.GetEvidence(), oneLine(tidy(r.GetText())), age); err != nil {
+		if err := a.Printf("  %s %s: %s%s\n", mark, r.GetEvidence(), term.OneLine(term.Tidy(r.GetText())), age); err != nil {
 			return err
 		}
 	}
@@ -142,9 +144,9 @@ func declarationText(d *vigilv1.Declaration) string {
 	case d.GetLapsed():
 		text += ", lapsed"
 	case d.GetLeft() != nil:
-		text += " for " + orZero(span(d.GetLeft()))
+		text += " for " + term.OrZero(term.Span(d.GetLeft()))
 	}
-	if ago := span(d.GetReported()); ago != "" {
+	if ago := term.Span(d.GetReported()); ago != "" {
 		text += ", said " + ago + " ago"
 	}
 	if d.GetText() != "" {
@@ -153,7 +155,7 @@ func declarationText(d *vigilv1.Declaration) string {
 	return text
 }
 
-func newAgentHealthCheckCmd(a *app) *cobra.Command {
+func newAgentHealthCheckCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "health-check [ROOM]",
 		Short: "List the agents that are not fine, and roles that have work and no agent; exit code 1 when there is one",
@@ -163,30 +165,30 @@ work, have declared why they are silent, or are off on purpose are fine; one tha
 started by hand and ended with a task is not, for 10 minutes.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				list, err := unwell(ctx, a, c, firstOf(args))
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				list, err := unwell(ctx, a, c, cli.FirstOf(args))
 				if err != nil {
 					return err
 				}
-				roles, more, err := unservedRoles(ctx, a, c, firstOf(args))
+				roles, more, err := unservedRoles(ctx, a, c, cli.FirstOf(args))
 				if err != nil {
 					return err
 				}
 				if err := printUnwell(a, list, roles, more); err != nil || len(list.GetAgents())+len(roles) == 0 {
 					return err
 				}
-				return exitWith(exitFailed, nil)
+				return cli.ExitWith(cli.ExitFailed, nil)
 			})
 		},
 	}
 }
 
 // unwell gives the agents whose verdict says that somebody has to look.
-func unwell(ctx context.Context, a *app, c *conn, room string) (*vigilv1.ListAgentsResponse, error) {
-	request := &vigilv1.ListAgentsRequest{Room: room, Stale: a.stale, Limit: 1000}
+func unwell(ctx context.Context, a *cli.App, c *cli.Conn, room string) (*vigilv1.ListAgentsResponse, error) {
+	request := &vigilv1.ListAgentsRequest{Room: room, Stale: a.Stale, Limit: 1000}
 	list := &vigilv1.ListAgentsResponse{}
 	for {
-		page, err := c.fleet.ListAgents(ctx, request)
+		page, err := c.Fleet.ListAgents(ctx, request)
 		if err != nil {
 			return nil, err
 		}
@@ -201,31 +203,31 @@ func unwell(ctx context.Context, a *app, c *conn, room string) (*vigilv1.ListAge
 	}
 }
 
-func printUnwell(a *app, list *vigilv1.ListAgentsResponse, roles []*vigilv1.UnservedRole, more int) error {
-	if a.json {
+func printUnwell(a *cli.App, list *vigilv1.ListAgentsResponse, roles []*vigilv1.UnservedRole, more int) error {
+	if a.JSON {
 		b, err := unwellJSON(list.GetAgents(), roles, more)
 		if err != nil {
 			return err
 		}
-		return a.printf("%s\n", b)
+		return a.Printf("%s\n", b)
 	}
 	for _, u := range roles {
-		if err := a.printf("%s\n", unservedText(u)); err != nil {
+		if err := a.Printf("%s\n", unservedText(u)); err != nil {
 			return err
 		}
 	}
 	if more > 0 {
-		if err := a.printf("%s more with waiting tasks and nobody for them\n", plural(more, "role")); err != nil {
+		if err := a.Printf("%s more with waiting tasks and nobody for them\n", term.Plural(more, "role")); err != nil {
 			return err
 		}
 	}
 	switch {
 	case len(list.GetAgents()) == 0 && len(roles) == 0:
-		return a.printf("All agents are fine.\n")
+		return a.Printf("All agents are fine.\n")
 	case len(list.GetAgents()) == 0:
 		return nil
 	}
-	t := newTable("AGENT~", "VERDICT", "HOST~", ">TASK", "BECAUSE~")
+	t := term.NewTable("AGENT~", "VERDICT", "HOST~", ">TASK", "BECAUSE~")
 	for _, g := range list.GetAgents() {
 		task, because := "", g.GetWhy()
 		if g.GetTask() != 0 {
@@ -238,12 +240,12 @@ func printUnwell(a *app, list *vigilv1.ListAgentsResponse, roles []*vigilv1.Unse
 			}
 		}
 		if endedWithTask(g) {
-			bad = append(bad, fmt.Sprintf("started by hand, it ended %s ago with task %d: %s", orZero(span(g.GetLastExit().GetAgo())), g.GetLastExit().GetTask(), g.GetLastExit().GetReason()))
+			bad = append(bad, fmt.Sprintf("started by hand, it ended %s ago with task %d: %s", term.OrZero(term.Span(g.GetLastExit().GetAgo())), g.GetLastExit().GetTask(), g.GetLastExit().GetReason()))
 		}
 		if len(bad) > 0 {
 			because = strings.Join(bad, "; ")
 		}
-		t.add(g.GetName(), strings.ReplaceAll(g.GetVerdict().GetKind(), "_", " "), g.GetHost(), task, tidy(because))
+		t.Add(g.GetName(), strings.ReplaceAll(g.GetVerdict().GetKind(), "_", " "), g.GetHost(), task, term.Tidy(because))
 	}
-	return a.printTable(t, "All agents are fine.")
+	return a.PrintTable(t, "All agents are fine.")
 }

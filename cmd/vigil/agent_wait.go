@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -20,12 +22,12 @@ func waitFlag(cmd *cobra.Command, wait *bool, until string) {
 
 // awaitAgent waits until what a human asked of an agent has come true; was is the
 // answer to the request. Somebody else's later word ends the wait with an error.
-func awaitAgent(ctx context.Context, a *app, c *conn, verb string, was *vigilv1.Agent) (*vigilv1.Agent, error) {
+func awaitAgent(ctx context.Context, a *cli.App, c *cli.Conn, verb string, was *vigilv1.Agent) (*vigilv1.Agent, error) {
 	tick := time.NewTicker(agentLook)
 	defer tick.Stop()
-	defer a.progressEnd()
+	defer a.ProgressEnd()
 	for {
-		answer, err := c.fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: was.GetName()})
+		answer, err := c.Fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: was.GetName()})
 		if err != nil {
 			return nil, err
 		}
@@ -36,8 +38,8 @@ func awaitAgent(ctx context.Context, a *app, c *conn, verb string, was *vigilv1.
 		case cameTrue(verb, was, g):
 			return g, nil
 		}
-		state := fmt.Sprintf("%s: process %s, %s", g.GetName(), processText(g), tidy(g.GetWhy()))
-		a.progress("%s", state)
+		state := fmt.Sprintf("%s: process %s, %s", g.GetName(), processText(g), term.Tidy(g.GetWhy()))
+		a.Progress("%s", state)
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%s: %w", state, context.Cause(ctx))

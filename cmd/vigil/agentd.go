@@ -16,11 +16,12 @@ import (
 
 	"vigil/agentd"
 	"vigil/cluster/gossip"
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc/client"
 )
 
 // newAgentdCmd is `vigil agentd`: the daemon of a worker host.
-func newAgentdCmd(a *app) *cobra.Command {
+func newAgentdCmd(a *cli.App) *cobra.Command {
 	var file string
 	var drain, check bool
 	flags := defaultAgentdFile()
@@ -62,19 +63,19 @@ when something was found.`,
 			if drain {
 				conf.OnStop = string(agentd.Drain)
 			}
-			if !cmd.Flags().Changed("server") && (len(a.addrs) > 0 || file == "") {
-				conf.Servers = a.addresses()
+			if !cmd.Flags().Changed("server") && (len(a.Addrs) > 0 || file == "") {
+				conf.Servers = a.Addresses()
 			}
 			if check {
 				wrong, notes := conf.inspect()
 				return printFindings(a, wrong, notes)
 			}
-			return runAgentd(cmd.Context(), conf, a.err)
+			return runAgentd(cmd.Context(), conf, a.Err)
 		},
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&file, "config", "c", "", "configuration file (YAML); flags win over it")
-	fl.StringSliceVar(&flags.Servers, "server", nil, "API addresses of the servers (default: as in the configuration, or "+defaultAddr+")")
+	fl.StringSliceVar(&flags.Servers, "server", nil, "API addresses of the servers (default: as in the configuration, or "+cli.DefaultAddr+")")
 	fl.StringVar(&flags.DataDir, "data-dir", flags.DataDir, "its own directory")
 	fl.StringVar(&flags.RunnersDir, "runners-dir", "", "folder of runners, one a file (default: runners.d beside the configuration)")
 	fl.StringVar(&flags.hostKeyFile, "host-key-file", "", "go on as the host whose data directory is lost, with a copy of its host_key; only for a new data directory")
@@ -126,7 +127,7 @@ func runAgentd(ctx context.Context, conf *agentdFile, logTo io.Writer) error {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	conn, err := client.Open(client.Config{Addrs: conf.Servers, File: agentd.ServersFile(conf.DataDir), Name: "agentd " + conf.Name})
 	if err != nil {
-		return wrongUsage(err)
+		return cli.WrongUsage(err)
 	}
 	defer conn.Close()
 	host := conf.config(conn, log, registry)
@@ -136,7 +137,7 @@ func runAgentd(ctx context.Context, conf *agentdFile, logTo io.Writer) error {
 	}
 	daemon, err := agentd.Open(host)
 	if err != nil {
-		return exitWith(exitFailed, err)
+		return cli.ExitWith(cli.ExitFailed, err)
 	}
 	defer daemon.Close()
 	member, err := conf.Gossip.open(gossip.Host, daemon.Key(), daemon.Boot(), log)
@@ -161,12 +162,12 @@ func runAgentd(ctx context.Context, conf *agentdFile, logTo io.Writer) error {
 	if len(host.Runners) == 0 {
 		log.Warn("no runner is offered: this host can start nothing")
 	}
-	log.Info("agentd starts", "pid", os.Getpid(), "servers", conn.Servers(), "version", version())
+	log.Info("agentd starts", "pid", os.Getpid(), "servers", conn.Servers(), "version", cli.Version())
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		// The end of the daemon ends the group, also an orderly one.
 		if err := daemon.Run(groupCtx); err != nil {
-			return exitWith(exitFailed, err)
+			return cli.ExitWith(cli.ExitFailed, err)
 		}
 		return errAgentdEnded
 	})

@@ -9,6 +9,8 @@ import (
 
 	"vigil/agentd/runner"
 	"vigil/cluster/gossip"
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 )
 
@@ -43,16 +45,16 @@ func (f *agentdFile) sift() (good []runner.Runner, broken []finding) {
 func (f *agentdFile) explain(fault *runner.Fault) error {
 	place := f.runnerPlace(fault.Runner)
 	if place.document == nil {
-		return wrongUsage(fault)
+		return cli.WrongUsage(fault)
 	}
 	return placed(place.document.file, place.document.text, place.find(fault.Path), fault.Problem+": "+fault.Remedy)
 }
 
 // inOneLine is an error without the line of the file that it shows.
 func inOneLine(err error) string {
-	var at *placeError
+	var at *cli.PlaceError
 	if errors.As(err, &at) {
-		return at.where()
+		return at.Where()
 	}
 	return strings.ReplaceAll(err.Error(), "\n", "; ")
 }
@@ -124,28 +126,28 @@ func folderOrNothing(key, path string) error {
 	case path == "" || errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return usagef("%s: %w: correct the path, or make it accessible", key, err)
+		return cli.Usagef("%s: %w: correct the path, or make it accessible", key, err)
 	case !info.IsDir():
-		return usagef("%s: %s is not a folder: name another path", key, path)
+		return cli.Usagef("%s: %s is not a folder: name another path", key, path)
 	}
 	return nil
 }
 
 // printFindings prints what a look at a configuration has found, one line each, and gives
 // exit code 1 when something is wrong.
-func printFindings(a *app, wrong []error, notes []string) error {
+func printFindings(a *cli.App, wrong []error, notes []string) error {
 	for _, err := range wrong {
-		if err := a.printf("%s\n", safe(inOneLine(err))); err != nil {
+		if err := a.Printf("%s\n", term.Safe(inOneLine(err))); err != nil {
 			return err
 		}
 	}
 	for _, note := range notes {
-		if err := a.printf("note: %s\n", safe(note)); err != nil {
+		if err := a.Printf("note: %s\n", term.Safe(note)); err != nil {
 			return err
 		}
 	}
 	if len(wrong) > 0 {
-		return exitWith(exitFailed, fmt.Errorf("findings: %d; nothing was started or changed", len(wrong)))
+		return cli.ExitWith(cli.ExitFailed, fmt.Errorf("findings: %d; nothing was started or changed", len(wrong)))
 	}
-	return a.printf("The configuration is right.\n")
+	return a.Printf("The configuration is right.\n")
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"vigil/agentd/runner"
+	"vigil/cmd/vigil/cli"
 )
 
 // me is the account of this process as a runner names it: as root it must.
@@ -79,11 +80,11 @@ func TestAgentdCheckTellsEverything(t *testing.T) {
 			t.Errorf("%q was told %d times", want, n)
 		}
 	}
-	if code != exitFailed || strings.Count(out, "\n") != 9 || !strings.Contains(errs, "findings: 8") {
+	if code != cli.ExitFailed || strings.Count(out, "\n") != 9 || !strings.Contains(errs, "findings: 8") {
 		t.Errorf("exit code %d, printed\n%s%s", code, out, errs)
 	}
 	code, out, _ = look(t, map[string]string{"agentd.yaml": "runners:\n- {name: a, program: sh, user: " + me + "}\n"}, "agentd", "--config", "agentd.yaml")
-	if code != exitOK || out != "The configuration is right.\n" {
+	if code != cli.ExitOK || out != "The configuration is right.\n" {
 		t.Errorf("exit code %d, printed\n%s", code, out)
 	}
 }
@@ -128,7 +129,7 @@ func TestAgentdCheckShowsPrompts(t *testing.T) {
 			t.Errorf("%q is not told:\n%s", want, out)
 		}
 	}
-	if code != exitFailed {
+	if code != cli.ExitFailed {
 		t.Errorf("exit code %d, printed\n%s", code, out)
 	}
 }
@@ -148,7 +149,7 @@ func TestServerCheck(t *testing.T) {
 		{"id: s1\nbootstrap_expect: 1\ngossip: {key_file: none}\n", "vigil keygen", nil},
 	} {
 		code, out, errs := look(t, map[string]string{"s.yaml": c.text}, append([]string{"server", "--config", "s.yaml"}, c.args...)...)
-		if want := c.want != ""; want != (code == exitFailed) || !strings.Contains(out, c.want) || !want && out != "The configuration is right.\n" {
+		if want := c.want != ""; want != (code == cli.ExitFailed) || !strings.Contains(out, c.want) || !want && out != "The configuration is right.\n" {
 			t.Errorf("%q %q: exit code %d, printed\n%s%s", c.text, c.args, code, out, errs)
 		}
 	}

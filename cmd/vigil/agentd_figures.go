@@ -10,6 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"vigil/cmd/vigil/cli"
 )
 
 // figuresServer serves the daemon's figures on a loopback address.
@@ -21,7 +23,7 @@ type figuresServer struct {
 func listenFigures(addr string, from prometheus.Gatherer) (*figuresServer, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, exitWith(exitFailed, fmt.Errorf("listen for metrics: %w: stop what uses the address, or give another with --metrics", err))
+		return nil, cli.ExitWith(cli.ExitFailed, fmt.Errorf("listen for metrics: %w: stop what uses the address, or give another with --metrics", err))
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(from, promhttp.HandlerOpts{}))
@@ -34,7 +36,7 @@ func (f *figuresServer) run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = f.server.Close() })
 	defer stop()
 	if err := f.server.Serve(f.listener); !errors.Is(err, http.ErrServerClosed) {
-		return exitWith(exitFailed, fmt.Errorf("serve metrics: %w", err))
+		return cli.ExitWith(cli.ExitFailed, fmt.Errorf("serve metrics: %w", err))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"vigil/agentd"
+	"vigil/cmd/vigil/cli"
 	"vigil/fsm"
 	"vigil/rpc"
 )
@@ -67,7 +68,7 @@ type agentdLogs struct {
 // defaultAgentdFile is the configuration without a file.
 func defaultAgentdFile() *agentdFile {
 	return &agentdFile{
-		Servers: []string{defaultAddr}, DataDir: "vigil-agentd", LogLevel: "info",
+		Servers: []string{cli.DefaultAddr}, DataDir: "vigil-agentd", LogLevel: "info",
 		StopGrace:     spanValue{span: agentd.DefaultStopGrace},
 		OnStop:        string(agentd.Keep),
 		DrainLimit:    spanValue{span: agentd.DefaultDrainLimit},
@@ -88,10 +89,10 @@ func defaultAgentdFile() *agentdFile {
 func readAgentdFile(name string) (*agentdFile, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return nil, usagef("read configuration: %w", err)
+		return nil, cli.Usagef("read configuration: %w", err)
 	}
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && exposed(name, info) != "" {
-		return nil, usagef("read configuration: %s names programs to run and %s", name, exposed(name, info))
+		return nil, cli.Usagef("read configuration: %s names programs to run and %s", name, exposed(name, info))
 	}
 	f, err := parseAgentdFile(name, string(text))
 	if err == nil {
@@ -136,12 +137,12 @@ func (f *agentdFile) mistakes() (all []error) {
 			all = append(all, err)
 		}
 	}
-	that(hclog.LevelFromString(f.LogLevel) != hclog.NoLevel, usagef("log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel))
-	that(f.Metrics == "" || rpc.Loopback(f.Metrics), usagef("metrics %q: give a loopback address such as 127.0.0.1:7430; there is no password", f.Metrics))
+	that(hclog.LevelFromString(f.LogLevel) != hclog.NoLevel, cli.Usagef("log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel))
+	that(f.Metrics == "" || rpc.Loopback(f.Metrics), cli.Usagef("metrics %q: give a loopback address such as 127.0.0.1:7430; there is no password", f.Metrics))
 	if err := checkHostName(f.Name); err != nil {
 		all = append(all, err)
 	}
-	that(f.DataDir != "", usagef("data_dir is empty: name a directory of agentd's own"))
+	that(f.DataDir != "", cli.Usagef("data_dir is empty: name a directory of agentd's own"))
 	for _, s := range []struct {
 		key   string
 		value spanValue
@@ -159,7 +160,7 @@ func (f *agentdFile) mistakes() (all []error) {
 			f.wrong(s.value.at, fmt.Sprintf("%s is %s: give 0s for none, or at most %s", s.key, s.value.span, agentd.MaxFrozenLimit)))
 	}
 	that(slices.Contains([]agentd.OnStop{agentd.Keep, agentd.Drain, agentd.End}, agentd.OnStop(f.OnStop)),
-		usagef("on_stop %q is unknown: write %s, %s or %s", f.OnStop, agentd.Keep, agentd.Drain, agentd.End))
+		cli.Usagef("on_stop %q is unknown: write %s, %s or %s", f.OnStop, agentd.Keep, agentd.Drain, agentd.End))
 	that(f.StartEvery.span >= 0 && f.StartEvery.span <= time.Minute,
 		f.wrong(f.StartEvery.at, fmt.Sprintf("start_every is %s: give 0s to 1m", f.StartEvery.span)))
 	that(f.LookEvery.span >= time.Second && f.LookEvery.span <= agentd.MaxLookEvery,
@@ -185,12 +186,12 @@ func checkHostName(name string) error {
 	if name == "" {
 		var err error
 		if name, err = os.Hostname(); err != nil {
-			return usagef("read host name: %v; give the host a name (name, or --name)", err)
+			return cli.Usagef("read host name: %v; give the host a name (name, or --name)", err)
 		}
 		of = "the machine's own name"
 	}
 	if err := fsm.CheckHostName(name); err != nil {
-		return usagef("%s %v; give another with name, or --name", of, err)
+		return cli.Usagef("%s %v; give another with name, or --name", of, err)
 	}
 	return nil
 }
@@ -198,7 +199,7 @@ func checkHostName(name string) error {
 // wrong is a mistake at a place, when there is a file.
 func (f *agentdFile) wrong(at *token.Token, message string) error {
 	if f.document == nil || at == nil {
-		return usagef("%s", message)
+		return cli.Usagef("%s", message)
 	}
 	return placed(f.document.file, f.document.text, at, message)
 }
@@ -208,7 +209,7 @@ func (f *agentdFile) wrong(at *token.Token, message string) error {
 func (f *agentdFile) config(conn grpc.ClientConnInterface, log hclog.Logger, registerer prometheus.Registerer) agentd.Config {
 	conf := agentd.Config{
 		DataDir: f.DataDir, HostKeyFile: f.hostKeyFile, Name: f.Name, Labels: f.Labels, Capacity: f.Capacity.n, Conn: conn, Addrs: f.Servers,
-		Version: version(), StopGrace: f.StopGrace.span, FrozenLimit: f.FrozenLimit.span, OrphanLimit: f.OrphanLimit.span, ShutdownLimit: f.ShutdownLimit.span,
+		Version: cli.Version(), StopGrace: f.StopGrace.span, FrozenLimit: f.FrozenLimit.span, OrphanLimit: f.OrphanLimit.span, ShutdownLimit: f.ShutdownLimit.span,
 		LogBytes: f.Logs.MaxBytes.n, LogKeep: int(f.Logs.Keep.n), Logger: log, Registerer: registerer,
 		OnStop: agentd.OnStop(f.OnStop), DrainLimit: f.DrainLimit.span, MaxStarting: int(f.MaxStarting.n),
 		StartEvery: f.StartEvery.span, MinFreeMemory: uint64(f.MinFreeMemory.n),

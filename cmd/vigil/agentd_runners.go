@@ -16,6 +16,7 @@ import (
 
 	"vigil/agentd/proc"
 	"vigil/agentd/runner"
+	"vigil/cmd/vigil/cli"
 )
 
 // runnersFolder is looked for beside the configuration when none is named.
@@ -149,7 +150,7 @@ func (f *agentdFile) readRunners() error {
 	}
 	entries, err := os.ReadDir(dir) // sorted
 	if err != nil {
-		return usagef("read runners: %w", err)
+		return cli.Usagef("read runners: %w", err)
 	}
 	for _, e := range entries {
 		if ext := filepath.Ext(e.Name()); ext != ".yaml" && ext != ".yml" || e.Name()[0] == '.' {
@@ -172,7 +173,7 @@ func readRunnerFile(name string) (*runnerFile, *document, error) {
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return nil, nil, usagef("read runner: %w; make it readable for agentd, or remove it", err)
+		return nil, nil, cli.Usagef("read runner: %w; make it readable for agentd, or remove it", err)
 	}
 	return parseRunnerFile(name, string(text))
 }
@@ -182,13 +183,13 @@ func guarded(name string, want fs.FileMode) error {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		return usagef("read runners: %w; correct runners_dir, or remove what is broken", err)
+		return cli.Usagef("read runners: %w; correct runners_dir, or remove what is broken", err)
 	case info.Mode().Type() != want && want == fs.ModeDir:
-		return usagef("read runners: %s is not a folder; name one with a file for each runner", name)
+		return cli.Usagef("read runners: %s is not a folder; name one with a file for each runner", name)
 	case info.Mode().Type() != want:
-		return usagef("read runners: %s is not a file; remove it", name)
+		return cli.Usagef("read runners: %s is not a file; remove it", name)
 	case exposed(name, info) != "":
-		return usagef("read runners: %s says what runs on this host and %s", name, exposed(name, info))
+		return cli.Usagef("read runners: %s says what runs on this host and %s", name, exposed(name, info))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"vigil/agentd/runner"
+	"vigil/cmd/vigil/cli"
 )
 
 // examples gives the shipped runners by name, as a host would read them.
@@ -263,7 +264,7 @@ func TestRunnerFileMistakes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if code, errs := checkAgentdWith(t, dir); code != exitFailed || !strings.Contains(errs, filepath.Join(dir, c.where)) || !strings.Contains(errs, c.want) {
+		if code, errs := checkAgentdWith(t, dir); code != cli.ExitFailed || !strings.Contains(errs, filepath.Join(dir, c.where)) || !strings.Contains(errs, c.want) {
 			t.Errorf("%q: exit code %d, want %q at %s, got\n%s", c.files, code, c.want, c.where, errs)
 		}
 	}
@@ -292,23 +293,23 @@ func TestRunnersThatAnybodyMayChangeAreRefused(t *testing.T) {
 		if err := os.Chmod(path, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if code, errs := checkAgentdWith(t, dir); code != exitFailed || !strings.Contains(errs, "chmod o-w "+path) {
+		if code, errs := checkAgentdWith(t, dir); code != cli.ExitFailed || !strings.Contains(errs, "chmod o-w "+path) {
 			t.Errorf("exit code %d: %s", code, errs)
 		}
 		if err := os.Chmod(path, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if code, errs := checkAgentdWith(t, file); code != exitFailed || !strings.Contains(errs, "is not a folder") {
+	if code, errs := checkAgentdWith(t, file); code != cli.ExitFailed || !strings.Contains(errs, "is not a folder") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	if code, errs := checkAgentdWith(t, dir+"/none"); code != exitFailed || !strings.Contains(errs, "correct runners_dir") {
+	if code, errs := checkAgentdWith(t, dir+"/none"); code != cli.ExitFailed || !strings.Contains(errs, "correct runners_dir") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "b.yaml"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if code, errs := checkAgentdWith(t, dir); code != exitFailed || !strings.Contains(errs, "is not a file") {
+	if code, errs := checkAgentdWith(t, dir); code != cli.ExitFailed || !strings.Contains(errs, "is not a file") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

@@ -14,6 +14,8 @@ import (
 
 	"vigil/agentd"
 	"vigil/agentd/runner"
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 )
 
 // The example holds every key, and its values are the defaults.
@@ -105,7 +107,7 @@ func TestAgentdFileMistakes(t *testing.T) {
 		data := filepath.Join(dir, "data")
 		args := []string{"agentd", "--config", file, "--data-dir", data}
 		code := run(context.Background(), append(args, "--check"), strings.NewReader(""), &out, &errs)
-		if code != exitFailed || !strings.Contains(out.String(), c.want) || c.where != "" && !strings.HasPrefix(out.String(), file+":"+c.where+":") ||
+		if code != cli.ExitFailed || !strings.Contains(out.String(), c.want) || c.where != "" && !strings.HasPrefix(out.String(), file+":"+c.where+":") ||
 			strings.Count(out.String(), "\n") != 1 {
 			t.Errorf("%q: exit code %d, want %q at %s, got\n%s%s", c.text, code, c.want, c.where, out.String(), errs.String())
 		}
@@ -113,7 +115,7 @@ func TestAgentdFileMistakes(t *testing.T) {
 			continue // it costs the runner, not the daemon
 		}
 		code = run(context.Background(), args, strings.NewReader(""), &out, &errs)
-		if code != exitUsage || !strings.Contains(errs.String(), c.want) || c.where != "" && !strings.Contains(errs.String(), file+":"+c.where+":") {
+		if code != cli.ExitUsage || !strings.Contains(errs.String(), c.want) || c.where != "" && !strings.Contains(errs.String(), file+":"+c.where+":") {
 			t.Errorf("%q: exit code %d, want %q at %s, got\n%s", c.text, code, c.want, c.where, errs.String())
 		}
 		if _, err := os.Stat(data); !errors.Is(err, os.ErrNotExist) {
@@ -174,7 +176,7 @@ func TestA09AgentdUnit(t *testing.T) {
 	if len(words) < 2 || words[1] != "agentd" {
 		t.Fatalf("ExecStart=%s", settings["ExecStart"])
 	}
-	cmd := newAgentdCmd(&app{})
+	cmd := newAgentdCmd(&cli.App{})
 	if err := cmd.ParseFlags(words[2:]); err != nil {
 		t.Error(err)
 	}
@@ -200,24 +202,24 @@ func TestCompletionWithoutServersIsSpooled(t *testing.T) {
 		args []string
 		code int
 	}{
-		{"a held task", nil, []string{"--task", "7", "--attempt", "2"}, exitOK},
-		{"nobody knows which task", nil, nil, exitNoLeader},
-		{"an agent without agentd", map[string]string{agentd.EnvSpool: ""}, []string{"--task", "7", "--attempt", "2"}, exitNoLeader},
-		{"no token", map[string]string{"VIGIL_TOKEN": ""}, []string{"--task", "7", "--attempt", "2"}, exitNoLeader},
+		{"a held task", nil, []string{"--task", "7", "--attempt", "2"}, cli.ExitOK},
+		{"nobody knows which task", nil, nil, cli.ExitNoLeader},
+		{"an agent without agentd", map[string]string{agentd.EnvSpool: ""}, []string{"--task", "7", "--attempt", "2"}, cli.ExitNoLeader},
+		{"no token", map[string]string{"VIGIL_TOKEN": ""}, []string{"--task", "7", "--attempt", "2"}, cli.ExitNoLeader},
 	} {
 		var out, errs bytes.Buffer
-		a := &app{terminal: terminal{in: strings.NewReader(""), out: &out, err: &errs, now: time.Now}, getenv: func(name string) string {
+		a := &cli.App{Terminal: term.Terminal{In: strings.NewReader(""), Out: &out, Err: &errs, Now: time.Now}, Getenv: func(name string) string {
 			if v, ok := c.env[name]; ok {
 				return v
 			}
 			return life[name]
 		}}
 		code := runApp(t.Context(), a, append([]string{"--timeout", "300ms", "task", "complete", "the result"}, c.args...))
-		if code != c.code && (c.code == exitOK || code != exitTimeout) {
+		if code != c.code && (c.code == cli.ExitOK || code != cli.ExitTimeout) {
 			t.Errorf("%s: exit code %d: %s%s", c.what, code, out.String(), errs.String())
 		}
 		files, _ := filepath.Glob(filepath.Join(spool, "*"))
-		if want := c.code == exitOK; want != (len(files) == 1) {
+		if want := c.code == cli.ExitOK; want != (len(files) == 1) {
 			t.Errorf("%s: spool %v", c.what, files)
 		}
 		for _, file := range files {

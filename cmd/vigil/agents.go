@@ -9,28 +9,30 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
-func newAgentCmd(a *app) *cobra.Command {
-	return newGroup("agent", "Agents: see why they run or not, stop, pause and start them",
+func newAgentCmd(a *cli.App) *cobra.Command {
+	return cli.NewGroup("agent", "Agents: see why they run or not, stop, pause and start them",
 		newAgentListCmd(a), newAgentShowCmd(a), newAgentStatusCmd(a), newAgentHealthCheckCmd(a), newAgentExplainCmd(a), newAgentStartCmd(a), newAgentStopCmd(a),
 		newAgentRestartCmd(a), newAgentPauseCmd(a, "pause", "Start an agent no more and give it no new task; what it does goes on", true),
 		newAgentPauseCmd(a, "resume", "End the pause of an agent", false), newAgentUnparkCmd(a), newAgentLogsCmd(a), newAgentScreenCmd(a), newAgentAttachCmd(a))
 }
 
-func newAgentListCmd(a *app) *cobra.Command {
+func newAgentListCmd(a *cli.App) *cobra.Command {
 	var request vigilv1.ListAgentsRequest
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List agents with the reason for their state",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			request.Stale, request.Limit = a.stale, 1000
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+			request.Stale, request.Limit = a.Stale, 1000
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				list := &vigilv1.ListAgentsResponse{}
 				for {
-					page, err := c.fleet.ListAgents(ctx, &request)
+					page, err := c.Fleet.ListAgents(ctx, &request)
 					if err != nil {
 						return err
 					}
@@ -46,24 +48,24 @@ func newAgentListCmd(a *app) *cobra.Command {
 	flags.StringVar(&request.Room, "room", "", "only of this room")
 	flags.StringVar(&request.Role, "role", "", "only of this role")
 	flags.StringVar(&request.Host, "host", "", "only on this host")
-	_ = cmd.RegisterFlagCompletionFunc("room", a.every(roomNames)) // the flags are there
-	_ = cmd.RegisterFlagCompletionFunc("host", a.every(hostNames))
+	_ = cmd.RegisterFlagCompletionFunc("room", a.Every(cli.RoomNames)) // the flags are there
+	_ = cmd.RegisterFlagCompletionFunc("host", a.Every(cli.HostNames))
 	return cmd
 }
 
-func printAgents(a *app, list *vigilv1.ListAgentsResponse) error {
-	if a.json {
-		return a.printJSON(list)
+func printAgents(a *cli.App, list *vigilv1.ListAgentsResponse) error {
+	if a.JSON {
+		return a.PrintJSON(list)
 	}
-	t := newTable("AGENT~", "STATE", "PROCESS", ">LIFE", "HOST~", ">TASK", "UP", "WHY~")
+	t := term.NewTable("AGENT~", "STATE", "PROCESS", ">LIFE", "HOST~", ">TASK", "UP", "WHY~")
 	for _, g := range list.GetAgents() {
 		task := ""
 		if g.GetTask() != 0 {
 			task = fmt.Sprint(g.GetTask())
 		}
-		t.add(g.GetName(), g.GetParticipant(), processText(g), g.GetIncarnation(), g.GetHost(), task, span(g.GetUp()), tidy(g.GetWhy()))
+		t.Add(g.GetName(), g.GetParticipant(), processText(g), g.GetIncarnation(), g.GetHost(), task, term.Span(g.GetUp()), term.Tidy(g.GetWhy()))
 	}
-	return a.printTable(t, "There are no such agents.")
+	return a.PrintTable(t, "There are no such agents.")
 }
 
 // processText says what is known of the process.
@@ -79,20 +81,20 @@ func processText(g *vigilv1.Agent) string {
 	return g.GetProcess()
 }
 
-func newAgentShowCmd(a *app) *cobra.Command {
+func newAgentShowCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:               "show ROOM/ROLE[.N]",
 		Short:             "Show an agent with every known figure",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeAgent,
+		ValidArgsFunction: a.CompleteAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				answer, err := c.fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: args[0], Stale: a.stale})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				answer, err := c.Fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: args[0], Stale: a.Stale})
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(answer.GetAgent())
+				if a.JSON {
+					return a.PrintJSON(answer.GetAgent())
 				}
 				return printAgent(a, answer.GetAgent())
 			})
@@ -100,7 +102,7 @@ func newAgentShowCmd(a *app) *cobra.Command {
 	}
 }
 
-func printAgent(a *app, g *vigilv1.Agent) error {
+func printAgent(a *cli.App, g *vigilv1.Agent) error {
 	pid, task, order := "", "", ""
 	if g.GetPid() != 0 {
 		pid = fmt.Sprint(g.GetPid())
@@ -109,24 +111,24 @@ func printAgent(a *app, g *vigilv1.Agent) error {
 		task = fmt.Sprint(g.GetTask())
 	}
 	if g.GetOrder() != "" && g.GetOrder() != "none" {
-		order = fmt.Sprintf("%s, open for %s: %s", g.GetOrder(), orZero(span(g.GetOrderOpen())), g.GetOrderReason())
+		order = fmt.Sprintf("%s, open for %s: %s", g.GetOrder(), term.OrZero(term.Span(g.GetOrderOpen())), g.GetOrderReason())
 	}
-	return a.pairs("agent", g.GetName(), "why", tidy(g.GetWhy()), "desired", intentText(a, g), "participant", g.GetParticipant(),
-		"process", processText(g), "unkillable", g.GetStuck(), "host", g.GetHost(), "pid", pid, "incarnation", g.GetIncarnation(), "up", span(g.GetUp()),
+	return a.Pairs("agent", g.GetName(), "why", term.Tidy(g.GetWhy()), "desired", intentText(a, g), "participant", g.GetParticipant(),
+		"process", processText(g), "unkillable", g.GetStuck(), "host", g.GetHost(), "pid", pid, "incarnation", g.GetIncarnation(), "up", term.Span(g.GetUp()),
 		"task", task, "done", fmt.Sprintf("%d tasks in this life", g.GetDone()), "lease", left(g.GetLeaseLeft()), "fence", left(g.GetFenceLeft()),
 		"order", order, "failures", failuresText(g), "start fails", g.GetStartFault(), "terminal", screenLine(g.GetScreen(), g.GetDegraded()),
 		"patrols", patrolLine(g.GetOverseer()), "last look", lookLine(g.GetOverseer()), "resume value", resumeText(g), "last exit", exitText(a, g.GetLastExit()), "revision", fmt.Sprint(g.GetRev()))
 }
 
 // intentText says what is wanted, who said so and why.
-func intentText(a *app, g *vigilv1.Agent) string {
+func intentText(a *cli.App, g *vigilv1.Agent) string {
 	by, at, why := g.GetIntentBy(), g.GetIntentAt(), g.GetIntentWhy()
 	if g.GetPaused() && g.GetDesired() == "paused" {
 		by, at, why = g.GetPauseBy(), g.GetPauseAt(), g.GetPauseWhy()
 	}
 	text := g.GetDesired()
 	if by != "" {
-		text = strings.TrimSpace(fmt.Sprintf("%s, by %s %s", text, by, a.ago(at)))
+		text = strings.TrimSpace(fmt.Sprintf("%s, by %s %s", text, by, a.Ago(at)))
 	}
 	if why != "" {
 		text += ": " + why
@@ -139,7 +141,7 @@ func resumeText(g *vigilv1.Agent) string {
 	if g.GetResumeBytes() == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s for the next life; start or restart with --fresh forgets it", bytesText(int64(g.GetResumeBytes())))
+	return fmt.Sprintf("%s for the next life; start or restart with --fresh forgets it", term.BytesText(int64(g.GetResumeBytes())))
 }
 
 func failuresText(g *vigilv1.Agent) string {
@@ -147,33 +149,33 @@ func failuresText(g *vigilv1.Agent) string {
 		return ""
 	}
 	text := fmt.Sprintf("%d in a row", g.GetFailures())
-	if d := span(g.GetNotBefore()); d != "" {
+	if d := term.Span(g.GetNotBefore()); d != "" {
 		text += ", no start before " + d + " from now"
 	}
 	return text
 }
 
-func newAgentStartCmd(a *app) *cobra.Command {
+func newAgentStartCmd(a *cli.App) *cobra.Command {
 	request := &vigilv1.SetAgentRequest{Desired: "running"}
 	cmd := newAgentSetCmd(a, "start", "Let an agent run: takes back a stop, ends a back-off, opens a breaker", "it runs and has joined", request)
 	cmd.Flags().BoolVar(&request.Fresh, "fresh", false, "forget its resume value: begin a new conversation")
 	return cmd
 }
 
-func newAgentStopCmd(a *app) *cobra.Command {
+func newAgentStopCmd(a *cli.App) *cobra.Command {
 	return newAgentSetCmd(a, "stop", "Stop an agent and keep it stopped, whatever else asks for it", "nothing of it runs", &vigilv1.SetAgentRequest{Desired: "stopped"})
 }
 
-func newAgentSetCmd(a *app, verb, short, until string, request *vigilv1.SetAgentRequest) *cobra.Command {
+func newAgentSetCmd(a *cli.App, verb, short, until string, request *vigilv1.SetAgentRequest) *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:               verb + " ROOM/ROLE[.N]...",
 		Short:             short,
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: a.every(agentNames),
+		ValidArgsFunction: a.Every(cli.AgentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return eachAgent(a, cmd, args, wait, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
-				return c.fleet.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: name, Desired: request.GetDesired(), By: a.me(),
+			return eachAgent(a, cmd, args, wait, func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
+				return c.Fleet.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: name, Desired: request.GetDesired(), By: a.Me(),
 					IfRev: request.GetIfRev(), Fresh: request.GetFresh(), Reason: request.GetReason()})
 			})
 		},
@@ -184,17 +186,17 @@ func newAgentSetCmd(a *app, verb, short, until string, request *vigilv1.SetAgent
 	return cmd
 }
 
-func newAgentRestartCmd(a *app) *cobra.Command {
+func newAgentRestartCmd(a *cli.App) *cobra.Command {
 	var fresh, wait bool
 	var why string
 	cmd := &cobra.Command{
 		Use:               "restart ROOM/ROLE[.N]...",
 		Short:             "Stop the running life of an agent; the next start is not charged",
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: a.every(agentNames),
+		ValidArgsFunction: a.Every(cli.AgentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return eachAgent(a, cmd, args, wait, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
-				return c.fleet.RestartAgent(ctx, &vigilv1.RestartAgentRequest{Agent: name, By: a.me(), Fresh: fresh, Reason: why})
+			return eachAgent(a, cmd, args, wait, func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
+				return c.Fleet.RestartAgent(ctx, &vigilv1.RestartAgentRequest{Agent: name, By: a.Me(), Fresh: fresh, Reason: why})
 			})
 		},
 	}
@@ -204,15 +206,15 @@ func newAgentRestartCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-func newAgentUnparkCmd(a *app) *cobra.Command {
+func newAgentUnparkCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:               "unpark ROOM/ROLE[.N]...",
 		Short:             "End a back-off, an open breaker or a usage-limit pause of an agent",
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: a.every(agentNames),
+		ValidArgsFunction: a.Every(cli.AgentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return eachAgent(a, cmd, args, false, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
-				return c.fleet.UnparkAgent(ctx, &vigilv1.UnparkAgentRequest{Agent: name, By: a.me()})
+			return eachAgent(a, cmd, args, false, func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
+				return c.Fleet.UnparkAgent(ctx, &vigilv1.UnparkAgentRequest{Agent: name, By: a.Me()})
 			})
 		},
 	}
@@ -220,19 +222,19 @@ func newAgentUnparkCmd(a *app) *cobra.Command {
 
 // eachAgent changes one agent after the other and goes on after a failure; with wait
 // it waits then, without a limit unless --timeout gives one, until all have come true.
-func eachAgent(a *app, cmd *cobra.Command, names []string, wait bool, change func(context.Context, *conn, string) (*vigilv1.Agent, error)) error {
-	ask := a.ask
+func eachAgent(a *cli.App, cmd *cobra.Command, names []string, wait bool, change func(context.Context, *cli.Conn, string) (*vigilv1.Agent, error)) error {
+	ask := a.Ask
 	if wait {
-		ask = a.follow
+		ask = a.Follow
 	}
-	return ask(cmd, func(ctx context.Context, c *conn) error {
+	return ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 		list := &vigilv1.ListAgentsResponse{}
 		var first error
 		failed := func(err error) {
 			if first == nil {
 				first = err
 			} else {
-				report(a.err, err, a.json)
+				cli.Report(a.Err, err, a.JSON)
 			}
 		}
 		for _, name := range names {
@@ -252,14 +254,14 @@ func eachAgent(a *app, cmd *cobra.Command, names []string, wait bool, change fun
 				}
 				list.Agents[i], g = now, now
 			}
-			if !a.json {
-				if err := a.printf("%s: desired %s, %s\n", g.GetName(), g.GetDesired(), changedText(cmd.Name(), g)); err != nil {
+			if !a.JSON {
+				if err := a.Printf("%s: desired %s, %s\n", g.GetName(), g.GetDesired(), changedText(cmd.Name(), g)); err != nil {
 					return err
 				}
 			}
 		}
-		if a.json {
-			if err := a.printJSON(list); err != nil {
+		if a.JSON {
+			if err := a.PrintJSON(list); err != nil {
 				return err
 			}
 		}
@@ -270,29 +272,29 @@ func eachAgent(a *app, cmd *cobra.Command, names []string, wait bool, change fun
 // changedText says how an agent is after a human's word. A start does not end a
 // pause (law L9), which must be said.
 func changedText(verb string, g *vigilv1.Agent) string {
-	text := tidy(g.GetWhy())
+	text := term.Tidy(g.GetWhy())
 	if (verb == "start" || verb == "restart" || verb == "unpark") && g.GetPaused() && !strings.Contains(text, "resume") {
 		text += fmt.Sprintf("; its pause stays: `vigil agent resume %s` ends it", g.GetName())
 	}
-	return oneLine(text)
+	return term.OneLine(text)
 }
 
-func newAgentLogsCmd(a *app) *cobra.Command {
+func newAgentLogsCmd(a *cli.App) *cobra.Command {
 	request := &vigilv1.AgentLogsRequest{}
 	cmd := &cobra.Command{
 		Use:               "logs ROOM/ROLE[.N]",
 		Short:             "Print an agent's output, fetched from its host",
 		Long:              "Print an agent's output, fetched from its host: text and its colours. With --json it comes as it is.",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeAgent,
+		ValidArgsFunction: a.CompleteAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request.Agent = args[0]
-			ask := a.ask
+			ask := a.Ask
 			if request.GetFollow() {
-				ask = a.follow
+				ask = a.Follow
 			}
-			return ask(cmd, func(ctx context.Context, c *conn) error {
-				stream, err := c.fleet.AgentLogs(ctx, request)
+			return ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				stream, err := c.Fleet.AgentLogs(ctx, request)
 				if err != nil {
 					return err
 				}
@@ -308,8 +310,8 @@ func newAgentLogsCmd(a *app) *cobra.Command {
 
 // copyLogs prints pieces of output without what steers a terminal; with --json one object for
 // each, as it is.
-func copyLogs(a *app, next func() (*vigilv1.LogChunk, error)) error {
-	shown := drawing{plain: true}
+func copyLogs(a *cli.App, next func() (*vigilv1.LogChunk, error)) error {
+	shown := term.Drawing{Plain: true}
 	for {
 		chunk, err := next()
 		if errors.Is(err, io.EOF) {
@@ -318,10 +320,10 @@ func copyLogs(a *app, next func() (*vigilv1.LogChunk, error)) error {
 		if err != nil {
 			return err
 		}
-		if a.json {
-			err = a.printJSON(map[string]string{"data": string(chunk.GetData())})
+		if a.JSON {
+			err = a.PrintJSON(map[string]string{"data": string(chunk.GetData())})
 		} else {
-			_, err = a.out.Write(shown.pass(chunk.GetData()))
+			_, err = a.Out.Write(shown.Pass(chunk.GetData()))
 		}
 		if err != nil {
 			return err

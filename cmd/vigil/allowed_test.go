@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -64,7 +65,7 @@ func harmful(rule string) string {
 	if !ok || !slices.Contains(agentVerbs, verb) {
 		return "an agent may not run `" + command + "` without a question"
 	}
-	cmd, rest, err := newRootCmd(&app{getenv: func(string) string { return "" }}).Find(strings.Fields(verb))
+	cmd, rest, err := newRootCmd(&cli.App{Getenv: func(string) string { return "" }}).Find(strings.Fields(verb))
 	if err != nil || len(rest) > 0 || cmd.HasSubCommands() {
 		return "`" + command + "` is not one command"
 	}

@@ -9,18 +9,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // applier is one run of `vigil apply`.
 type applier struct {
-	*app
+	*cli.App
 	file                    string
 	dryRun, yes, now, prune bool
 }
 
-func newApplyCmd(a *app) *cobra.Command {
-	x := &applier{app: a}
+func newApplyCmd(a *cli.App) *cobra.Command {
+	x := &applier{App: a}
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE",
 		Short: "Create or change rooms so that they are as FILE declares",
@@ -57,7 +58,7 @@ by an answer on a terminal, or by --yes.`,
 // read reads the rooms of the file, or of all files of the folder.
 func (x *applier) read() ([]*vigilv1.ApplyRoomRequest, error) {
 	if x.file == "" {
-		return nil, usagef("name the file with -f FILE, or - for standard input")
+		return nil, cli.Usagef("name the file with -f FILE, or - for standard input")
 	}
 	names, folder := []string{x.file}, false
 	if info, err := os.Stat(x.file); err == nil && info.IsDir() {
@@ -65,21 +66,21 @@ func (x *applier) read() ([]*vigilv1.ApplyRoomRequest, error) {
 		for _, pattern := range []string{"*.yaml", "*.yml"} {
 			found, err := filepath.Glob(filepath.Join(x.file, pattern))
 			if err != nil {
-				return nil, usagef("list %s: %w", x.file, err)
+				return nil, cli.Usagef("list %s: %w", x.file, err)
 			}
 			names = append(names, found...)
 		}
 		if slices.Sort(names); len(names) == 0 {
-			return nil, usagef("folder %s has no file *.yaml or *.yml", x.file)
+			return nil, cli.Usagef("folder %s has no file *.yaml or *.yml", x.file)
 		}
 	}
 	if x.prune && !folder {
-		return nil, usagef("flag --prune: it deletes what a folder does not declare, and %s is none; name the folder with -f", x.file)
+		return nil, cli.Usagef("flag --prune: it deletes what a folder does not declare, and %s is none; name the folder with -f", x.file)
 	}
 	var rooms []*vigilv1.ApplyRoomRequest
 	from := map[string]string{}
 	for _, name := range names {
-		text, err := x.readFile(name)
+		text, err := x.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
@@ -89,10 +90,10 @@ func (x *applier) read() ([]*vigilv1.ApplyRoomRequest, error) {
 		}
 		for _, r := range list {
 			if other, twice := from[r.GetRoom()]; twice {
-				return nil, usagef("room %s is declared twice, in %s and in %s: keep one", r.GetRoom(), other, name)
+				return nil, cli.Usagef("room %s is declared twice, in %s and in %s: keep one", r.GetRoom(), other, name)
 			}
 			from[r.GetRoom()] = name
-			r.By, r.Now = x.me(), x.now
+			r.By, r.Now = x.Me(), x.now
 			rooms = append(rooms, r)
 		}
 	}
@@ -104,10 +105,10 @@ func (x *applier) read() ([]*vigilv1.ApplyRoomRequest, error) {
 func (x *applier) run(cmd *cobra.Command, rooms []*vigilv1.ApplyRoomRequest) error {
 	plans := &changePlan{}
 	var gone []string
-	err := x.ask(cmd, func(ctx context.Context, c *conn) (err error) {
+	err := x.Ask(cmd, func(ctx context.Context, c *cli.Conn) (err error) {
 		for _, r := range rooms {
 			r.DryRun = true
-			room, err := c.fleet.ApplyRoom(ctx, r)
+			room, err := c.Fleet.ApplyRoom(ctx, r)
 			if err != nil {
 				return fmt.Errorf("apply room %s: %w", r.GetRoom(), err)
 			}
@@ -120,53 +121,53 @@ func (x *applier) run(cmd *cobra.Command, rooms []*vigilv1.ApplyRoomRequest) err
 		return err
 	}
 	if x.dryRun {
-		if x.json {
-			return x.printJSON(&vigilv1.ListRoomsResponse{Rooms: plans.rooms})
+		if x.JSON {
+			return x.PrintJSON(&vigilv1.ListRoomsResponse{Rooms: plans.rooms})
 		}
-		return x.printf("%sNothing was changed.\n", plans.text())
+		return x.Printf("%sNothing was changed.\n", plans.text())
 	}
-	sure, err := confirmed(x.app, plans, x.yes)
+	sure, err := confirmed(x.App, plans, x.yes)
 	if err != nil {
 		return err
 	}
-	return x.ask(cmd, func(ctx context.Context, c *conn) error { return x.change(ctx, c, rooms, gone, sure) })
+	return x.Ask(cmd, func(ctx context.Context, c *cli.Conn) error { return x.change(ctx, c, rooms, gone, sure) })
 }
 
 // change makes the rooms what they are declared as, and deletes those that are gone.
-func (x *applier) change(ctx context.Context, c *conn, rooms []*vigilv1.ApplyRoomRequest, gone []string, sure bool) error {
+func (x *applier) change(ctx context.Context, c *cli.Conn, rooms []*vigilv1.ApplyRoomRequest, gone []string, sure bool) error {
 	list := &vigilv1.ListRoomsResponse{}
 	for _, r := range rooms {
 		r.DryRun, r.Gentle = false, !sure
-		room, err := c.fleet.ApplyRoom(ctx, r)
+		room, err := c.Fleet.ApplyRoom(ctx, r)
 		if err != nil {
 			return fmt.Errorf("apply room %s: %w", r.GetRoom(), err)
 		}
 		list.Rooms = append(list.Rooms, room)
-		if x.json {
+		if x.JSON {
 			continue
 		}
-		if err := x.printf("room %s applied: %d roles, revision %d\n", room.GetName(), len(room.GetRoles()), room.GetRev()); err != nil {
+		if err := x.Printf("room %s applied: %d roles, revision %d\n", room.GetName(), len(room.GetRoles()), room.GetRev()); err != nil {
 			return err
 		}
 	}
 	for _, room := range gone {
-		if err := deleteRoom(ctx, x.app, c, &vigilv1.DeleteRoomRequest{Room: room, By: x.me()}); err != nil {
+		if err := deleteRoom(ctx, x.App, c, &vigilv1.DeleteRoomRequest{Room: room, By: x.Me()}); err != nil {
 			return fmt.Errorf("delete room %s: %w", room, err)
 		}
 	}
-	if x.json {
-		return x.printJSON(list)
+	if x.JSON {
+		return x.PrintJSON(list)
 	}
 	return nil
 }
 
 // pruned are the rooms that --prune deletes; their plans join the others.
-func (x *applier) pruned(ctx context.Context, c *conn, rooms []*vigilv1.ApplyRoomRequest, plans *changePlan) (gone []string, err error) {
+func (x *applier) pruned(ctx context.Context, c *cli.Conn, rooms []*vigilv1.ApplyRoomRequest, plans *changePlan) (gone []string, err error) {
 	if !x.prune {
 		return nil, nil
 	}
 	for after, more := "", true; more; more = after != "" {
-		page, err := c.fleet.ListRooms(ctx, &vigilv1.ListRoomsRequest{After: after})
+		page, err := c.Fleet.ListRooms(ctx, &vigilv1.ListRoomsRequest{After: after})
 		if err != nil {
 			return nil, err
 		}
@@ -175,7 +176,7 @@ func (x *applier) pruned(ctx context.Context, c *conn, rooms []*vigilv1.ApplyRoo
 			if declared || room.GetDeleting() {
 				continue
 			}
-			answer, err := c.fleet.DeleteRoom(ctx, &vigilv1.DeleteRoomRequest{Room: room.GetName(), By: x.me(), DryRun: true})
+			answer, err := c.Fleet.DeleteRoom(ctx, &vigilv1.DeleteRoomRequest{Room: room.GetName(), By: x.Me(), DryRun: true})
 			if err != nil {
 				return nil, fmt.Errorf("delete room %s: %w", room.GetName(), err)
 			}
@@ -188,7 +189,7 @@ func (x *applier) pruned(ctx context.Context, c *conn, rooms []*vigilv1.ApplyRoo
 	return gone, nil
 }
 
-func newRoomDeleteCmd(a *app) *cobra.Command {
+func newRoomDeleteCmd(a *cli.App) *cobra.Command {
 	var rev uint64
 	var yes, dryRun bool
 	cmd := &cobra.Command{
@@ -197,11 +198,11 @@ func newRoomDeleteCmd(a *app) *cobra.Command {
 		Long: `Stop a room's agents, cancel its tasks and remove it. When agents of it are at work or it
 has open tasks, that has to be confirmed: by an answer on a terminal, or by --yes.`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeRoom,
+		ValidArgsFunction: a.CompleteRoom,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			request, plans := &vigilv1.DeleteRoomRequest{Room: args[0], By: a.me(), IfRev: rev, DryRun: true}, &changePlan{}
-			err := a.ask(cmd, func(ctx context.Context, c *conn) error {
-				answer, err := c.fleet.DeleteRoom(ctx, request)
+			request, plans := &vigilv1.DeleteRoomRequest{Room: args[0], By: a.Me(), IfRev: rev, DryRun: true}, &changePlan{}
+			err := a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				answer, err := c.Fleet.DeleteRoom(ctx, request)
 				if err == nil {
 					plans.add(&vigilv1.Room{Name: args[0]}, answer.GetPlan())
 				}
@@ -210,17 +211,17 @@ has open tasks, that has to be confirmed: by an answer on a terminal, or by --ye
 			switch {
 			case err != nil:
 				return err
-			case dryRun && a.json:
-				return a.printJSON(plans.rooms[0].GetPlan())
+			case dryRun && a.JSON:
+				return a.PrintJSON(plans.rooms[0].GetPlan())
 			case dryRun:
-				return a.printf("%sNothing was changed.\n", plans.text())
+				return a.Printf("%sNothing was changed.\n", plans.text())
 			}
 			sure, err := confirmed(a, plans, yes)
 			if err != nil {
 				return err
 			}
 			request.DryRun, request.Gentle = false, !sure
-			return a.ask(cmd, func(ctx context.Context, c *conn) error { return deleteRoom(ctx, a, c, request) })
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error { return deleteRoom(ctx, a, c, request) })
 		},
 	}
 	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the room's revision")
@@ -230,8 +231,8 @@ has open tasks, that has to be confirmed: by an answer on a terminal, or by --ye
 }
 
 // deleteRoom deletes a room and says so.
-func deleteRoom(ctx context.Context, a *app, c *conn, r *vigilv1.DeleteRoomRequest) error {
-	answer, err := c.fleet.DeleteRoom(ctx, r)
+func deleteRoom(ctx context.Context, a *cli.App, c *cli.Conn, r *vigilv1.DeleteRoomRequest) error {
+	answer, err := c.Fleet.DeleteRoom(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -239,5 +240,5 @@ func deleteRoom(ctx context.Context, a *app, c *conn, r *vigilv1.DeleteRoomReque
 	if answer.GetPending() {
 		what = "is being deleted; it goes once its agents have stopped"
 	}
-	return a.done(map[string]any{"room": r.GetRoom(), "pending": answer.GetPending()}, "room %s %s", r.GetRoom(), what)
+	return a.Done(map[string]any{"room": r.GetRoom(), "pending": answer.GetPending()}, "room %s %s", r.GetRoom(), what)
 }

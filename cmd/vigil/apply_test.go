@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -56,13 +57,13 @@ func TestN27ApplyAsksBeforeItEndsAgentsAtWork(t *testing.T) {
 		t.Errorf("dry run of --now: exit code %d, %q, %q", code, out, errs)
 	}
 	code, out, errs = terminalRun{env: env}.do(t, "apply", "-f", file, "--now")
-	if code != exitConflict || !strings.Contains(errs, "ends 1 agent at work") || !strings.Contains(errs, "--yes") {
+	if code != cli.ExitConflict || !strings.Contains(errs, "ends 1 agent at work") || !strings.Contains(errs, "--yes") {
 		t.Errorf("--now without a terminal: exit code %d, %q, %q", code, out, errs)
 	}
 	unchanged("--now without a terminal")
 	for _, no := range []string{"", "n\n", "yess\n"} {
 		code, _, errs = terminalRun{env: env, in: no, attended: true}.do(t, "apply", "-f", file, "--now")
-		if code != exitFailed || !strings.Contains(errs, "Go on? [y/N]") || !strings.Contains(errs, "nothing was changed") {
+		if code != cli.ExitFailed || !strings.Contains(errs, "Go on? [y/N]") || !strings.Contains(errs, "nothing was changed") {
 			t.Errorf("--now and the answer %q: exit code %d, %q", no, code, errs)
 		}
 		unchanged("--now and the answer " + no)
@@ -93,13 +94,13 @@ func TestN27DeletingRoomsAsks(t *testing.T) {
 		t.Errorf("dry run: exit code %d, %q, %q", code, out, errs)
 	}
 	code, _, errs = terminalRun{env: env}.do(t, "room", "delete", "crowd")
-	if code != exitConflict || !strings.Contains(errs, "ends 1 agent at work, cancels 1 task") {
+	if code != cli.ExitConflict || !strings.Contains(errs, "ends 1 agent at work, cancels 1 task") {
 		t.Errorf("without a terminal: exit code %d, %q", code, errs)
 	}
 	folder := t.TempDir()
 	writeRoom(t, folder, "web.yaml", "room: web\nroles: [{name: builder}, {name: reviewer}, {name: tester}]\n")
 	file := writeRoom(t, folder, "more.yml", "room: more\nroles: [{name: a}]\n")
-	if code, _, errs = (terminalRun{env: env}).do(t, "apply", "-f", file, "--prune"); code != exitUsage || !strings.Contains(errs, "folder") {
+	if code, _, errs = (terminalRun{env: env}).do(t, "apply", "-f", file, "--prune"); code != cli.ExitUsage || !strings.Contains(errs, "folder") {
 		t.Errorf("prune with a file: exit code %d, %q", code, errs)
 	}
 	code, out, errs = terminalRun{env: env}.do(t, "apply", "-f", folder, "--prune", "--dry-run")
@@ -107,7 +108,7 @@ func TestN27DeletingRoomsAsks(t *testing.T) {
 		t.Errorf("dry run of prune: exit code %d, %q, %q", code, out, errs)
 	}
 	code, _, errs = terminalRun{env: env}.do(t, "apply", "-f", folder, "--prune")
-	if code != exitConflict || !strings.Contains(errs, "deletes 1 room that nobody has declared") || f.get(task).GetState() == vigilv1.TaskState_CANCELED {
+	if code != cli.ExitConflict || !strings.Contains(errs, "deletes 1 room that nobody has declared") || f.get(task).GetState() == vigilv1.TaskState_CANCELED {
 		t.Errorf("prune without a terminal: exit code %d, %q", code, errs)
 	}
 	if _, err := f.fleet.GetRoom(f.ctx(), &vigilv1.GetRoomRequest{Room: "more"}); err == nil {

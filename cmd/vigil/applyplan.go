@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -44,7 +46,7 @@ func (p *changePlan) text() string {
 		}
 		fmt.Fprintf(&b, "room %s %s\n", room.GetName(), kind)
 		for _, line := range append(plan.GetChanges(), lines...) {
-			fmt.Fprintf(&b, "  %s\n", oneLine(line))
+			fmt.Fprintf(&b, "  %s\n", term.OneLine(line))
 		}
 	}
 	return b.String()
@@ -67,7 +69,7 @@ func roleChange(r *vigilv1.RolePlan) string {
 		parts = append(parts, fmt.Sprintf("%d end when their task is over", n))
 	}
 	if n := r.GetCanceled(); n > 0 {
-		parts = append(parts, plural(int(n), "task")+" canceled")
+		parts = append(parts, term.Plural(int(n), "task")+" canceled")
 	}
 	if len(parts) == 0 {
 		return ""
@@ -97,13 +99,13 @@ func roleChange(r *vigilv1.RolePlan) string {
 func (p *changePlan) harm() string {
 	var parts []string
 	if p.atWork > 0 {
-		parts = append(parts, "ends "+plural(int(p.atWork), "agent")+" at work")
+		parts = append(parts, "ends "+term.Plural(int(p.atWork), "agent")+" at work")
 	}
 	if p.canceled > 0 {
-		parts = append(parts, "cancels "+plural(int(p.canceled), "task"))
+		parts = append(parts, "cancels "+term.Plural(int(p.canceled), "task"))
 	}
 	if p.unasked > 0 {
-		parts = append(parts, "deletes "+plural(p.unasked, "room")+" that nobody has declared")
+		parts = append(parts, "deletes "+term.Plural(p.unasked, "room")+" that nobody has declared")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -111,9 +113,9 @@ func (p *changePlan) harm() string {
 // confirmed prints the plan and tells whether harm is wanted: by --yes, or by an answer on
 // a terminal. Without harm nobody is asked, and servers see to it that there is none. It is
 // an error when harm is not wanted.
-func confirmed(a *app, p *changePlan, yes bool) (sure bool, err error) {
-	if !a.json {
-		if err := a.printf("%s", p.text()); err != nil {
+func confirmed(a *cli.App, p *changePlan, yes bool) (sure bool, err error) {
+	if !a.JSON {
+		if err := a.Printf("%s", p.text()); err != nil {
 			return false, err
 		}
 	}
@@ -123,14 +125,14 @@ func confirmed(a *app, p *changePlan, yes bool) (sure bool, err error) {
 		return true, nil
 	case harm == "":
 		return false, nil
-	case !a.attended:
+	case !a.Attended:
 		return false, &client.Error{Code: "conflict", Message: fmt.Sprintf("this %s, and there is no terminal to ask on: nothing was changed; allow it with --yes, look with --dry-run", harm)}
 	}
-	fmt.Fprintf(a.err, "This %s. Go on? [y/N] ", harm)
-	answer, _ := bufio.NewReader(a.in).ReadString('\n') // the end of the input is no
+	fmt.Fprintf(a.Err, "This %s. Go on? [y/N] ", harm)
+	answer, _ := bufio.NewReader(a.In).ReadString('\n') // the end of the input is no
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
 		return true, nil
 	}
-	return false, exitWith(exitFailed, fmt.Errorf("nothing was changed"))
+	return false, cli.ExitWith(cli.ExitFailed, fmt.Errorf("nothing was changed"))
 }

@@ -13,11 +13,13 @@ import (
 
 	"vigil/agentd/shim"
 	"vigil/agentd/tmux"
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 )
 
 // newAgentAttachCmd is `vigil agent attach`: a look into the terminal of an agent on
 // this host. It needs no server.
-func newAgentAttachCmd(a *app) *cobra.Command {
+func newAgentAttachCmd(a *cli.App) *cobra.Command {
 	var dataDir string
 	var readOnly bool
 	cmd := &cobra.Command{
@@ -34,7 +36,7 @@ reaches this terminal: no titles, no clipboard. Run it as root or as agentd's us
 			return agentsHere(dataDir), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if _, _, err := splitAgent(args[0]); err != nil {
+			if _, _, err := cli.SplitAgent(args[0]); err != nil {
 				return err
 			}
 			folder, err := lifeHere(dataDir, args[0])
@@ -51,7 +53,7 @@ reaches this terminal: no titles, no clipboard. Run it as root or as agentd's us
 }
 
 // attach runs tmux in the foreground until the person leaves.
-func attach(a *app, folder string, readOnly bool) error {
+func attach(a *cli.App, folder string, readOnly bool) error {
 	program, err := tmux.Find()
 	if err != nil {
 		return err
@@ -60,13 +62,13 @@ func attach(a *app, folder string, readOnly bool) error {
 	if err != nil {
 		return err
 	}
-	if !onTerminal(a.in) || !onTerminal(a.out) {
-		return usagef("attach needs a terminal: run it there, not in a pipe; `vigil agent logs` shows the output anywhere")
+	if !term.OnTerminal(a.In) || !term.OnTerminal(a.Out) {
+		return cli.Usagef("attach needs a terminal: run it there, not in a pipe; `vigil agent logs` shows the output anywhere")
 	}
 	var exit *exec.ExitError
-	switch err := between(cmd, a.in.(*os.File), a.out.(*os.File)); {
+	switch err := between(cmd, a.In.(*os.File), a.Out.(*os.File)); {
 	case errors.As(err, &exit):
-		return exitWith(exitFailed, fmt.Errorf("attach: tmux ended with code %d", exit.ExitCode()))
+		return cli.ExitWith(cli.ExitFailed, fmt.Errorf("attach: tmux ended with code %d", exit.ExitCode()))
 	case err != nil:
 		return fmt.Errorf("attach: %w", err)
 	}
@@ -123,11 +125,11 @@ func lifeHere(dataDir, agent string) (string, error) {
 		// tmux has another current folder than we.
 		return filepath.Abs(newest.folder)
 	case errors.Is(err, fs.ErrPermission):
-		return "", usagef("look for agent: %w; run it as root or as agentd's user", err)
+		return "", cli.Usagef("look for agent: %w; run it as root or as agentd's user", err)
 	case errors.Is(err, fs.ErrNotExist):
-		return "", usagef("look for agent: %w; name agentd's directory with --data-dir, on the host of the agent", err)
+		return "", cli.Usagef("look for agent: %w; name agentd's directory with --data-dir, on the host of the agent", err)
 	case err != nil:
 		return "", fmt.Errorf("look for agent: %w", err)
 	}
-	return "", exitWith(exitNotFound, fmt.Errorf("%s does not run on this host: `vigil agent list` shows where it does", agent))
+	return "", cli.ExitWith(cli.ExitNotFound, fmt.Errorf("%s does not run on this host: `vigil agent list` shows where it does", agent))
 }

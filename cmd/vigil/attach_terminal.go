@@ -12,9 +12,10 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/term"
+	tty "golang.org/x/term"
 
 	"vigil/agentd/proc"
+	"vigil/cmd/vigil/term"
 )
 
 const (
@@ -42,20 +43,20 @@ func between(cmd *exec.Cmd, in, out *os.File) error {
 	defer master.Close()
 	defer slave.Close()
 	resize := func() {
-		if columns, rows, err := term.GetSize(int(out.Fd())); err == nil {
+		if columns, rows, err := tty.GetSize(int(out.Fd())); err == nil {
 			_ = proc.ResizeTerminal(master, rows, columns) // then it draws for another size
 		}
 	}
 	resize()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setctty = true, true // of its stdin
-	state, err := term.MakeRaw(int(in.Fd()))
+	state, err := tty.MakeRaw(int(in.Fd()))
 	if err != nil {
 		return fmt.Errorf("prepare this terminal: %w", err)
 	}
 	defer func() {
-		_, _ = io.WriteString(out, restored())
-		_ = term.Restore(int(in.Fd()), state) // nobody is left to tell
+		_, _ = io.WriteString(out, term.Restored())
+		_ = tty.Restore(int(in.Fd()), state) // nobody is left to tell
 	}()
 	if err := cmd.Start(); err != nil {
 		return err
@@ -121,11 +122,11 @@ func typed(to io.Writer, from io.Reader) bool {
 
 // show copies what is drawn until the other side is gone or the deadline has passed.
 func show(to io.Writer, from *os.File) {
-	var filter drawing
+	var filter term.Drawing
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
-		if clean := filter.pass(buf[:n]); len(clean) > 0 {
+		if clean := filter.Pass(buf[:n]); len(clean) > 0 {
 			if _, err := io.Copy(to, bytes.NewReader(clean)); err != nil {
 				return
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"vigil/agentd/proc"
+	"vigil/cmd/vigil/term"
 )
 
 // attached runs a program as attach does, and gives what reaches the person's terminal, whose
@@ -39,7 +40,7 @@ func attached(t *testing.T, script, typed string) (shown, tty string, err error)
 				_, _ = person.WriteString(typed)
 				typed = ""
 			}
-			if err != nil || strings.HasSuffix(all.String(), restored()) {
+			if err != nil || strings.HasSuffix(all.String(), term.Restored()) {
 				read <- all.String()
 				return
 			}
@@ -59,7 +60,7 @@ func TestS09AttachKeepsTheTerminal(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("it ended with %v", err)
 	}
-	if !strings.Contains(shown, "33 77") || !strings.Contains(shown, "\x1b[31mred\x1b[m") || !strings.HasSuffix(shown, restored()) {
+	if !strings.Contains(shown, "33 77") || !strings.Contains(shown, "\x1b[31mred\x1b[m") || !strings.HasSuffix(shown, term.Restored()) {
 		t.Errorf("shown is %q", shown)
 	}
 	for _, bad := range []string{"\x1b]", "\x1b[21t", tty + "\r"} {

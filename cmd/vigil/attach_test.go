@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"vigil/cmd/vigil/cli"
 )
 
 // The life that is attached to is the newest that has not ended.
@@ -42,11 +44,11 @@ func TestAttachFindsTheLife(t *testing.T) {
 		code       int
 		want       string
 	}{
-		{"web/a", dir, exitFailed, "not of kind tmux"},
-		{"web/b", dir, exitUsage, "attach needs a terminal"},
-		{"web/c", dir, exitNotFound, "does not run on this host"},
-		{"web", dir, exitUsage, "room/role"},
-		{"web/a", dir + "/none", exitUsage, "--data-dir"},
+		{"web/a", dir, cli.ExitFailed, "not of kind tmux"},
+		{"web/b", dir, cli.ExitUsage, "attach needs a terminal"},
+		{"web/c", dir, cli.ExitNotFound, "does not run on this host"},
+		{"web", dir, cli.ExitUsage, "room/role"},
+		{"web/a", dir + "/none", cli.ExitUsage, "--data-dir"},
 	} {
 		var out, errs bytes.Buffer
 		code := run(context.Background(), []string{"agent", "attach", c.agent, "--data-dir", c.dir}, strings.NewReader(""), &out, &errs)
@@ -71,7 +73,7 @@ func TestRememberRefuses(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		code := run(context.Background(), append([]string{"remember", "--agent", "web/a", "--incarnation", "1"}, c.args...), strings.NewReader(c.in), &out, &errs)
-		if code != exitUsage || !strings.Contains(errs.String(), c.want) {
+		if code != cli.ExitUsage || !strings.Contains(errs.String(), c.want) {
 			t.Errorf("%.20q: exit code %d, %s", c.args, code, errs.String())
 		}
 	}

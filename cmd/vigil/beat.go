@@ -8,12 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
-func newBeatCmd(a *app) *cobra.Command {
-	b := &beater{app: a}
+func newBeatCmd(a *cli.App) *cobra.Command {
+	b := &beater{App: a}
 	cmd := &cobra.Command{
 		Use:   "beat",
 		Short: "As an agent: prove once to be alive, or again and again",
@@ -24,13 +27,13 @@ interrupted. A life that is over gives exit code 7. The agent must have joined:
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if b.every == 0 && b.follow == 0 && !b.untilDone {
-				return a.ask(cmd, b.once)
+				return a.Ask(cmd, b.once)
 			}
-			return a.follow(cmd, b.loop)
+			return a.Follow(cmd, b.loop)
 		},
 	}
-	b.who.add(cmd, a)
-	a.bestEffort(cmd)
+	b.who.Add(cmd, a)
+	a.BestEffort(cmd)
 	flags := cmd.Flags()
 	flags.DurationVar(&b.every, "every", 0, "beat in this interval (0: once)")
 	flags.IntVar(&b.follow, "follow-pid", 0, "while this process lives; then leave the room")
@@ -48,8 +51,8 @@ interrupted. A life that is over gives exit code 7. The agent must have joined:
 
 // beater is one run of the command.
 type beater struct {
-	*app
-	who         lifeFlags
+	*cli.App
+	who         life.Flags
 	every       time.Duration
 	follow      int
 	followStart string
@@ -61,8 +64,8 @@ type beater struct {
 }
 
 // identify says for whom it beats.
-func (b *beater) identify(ctx context.Context, c *conn) (*life, error) {
-	l, err := b.who.current(b.app)
+func (b *beater) identify(ctx context.Context, c *cli.Conn) (*life.Life, error) {
+	l, err := b.who.Current(b.App)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +78,7 @@ func (b *beater) identify(ctx context.Context, c *conn) (*life, error) {
 	if l.AgentID != 0 {
 		return l, nil
 	}
-	answer, err := c.fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: l.Agent})
+	answer, err := c.Fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: l.Agent})
 	if err != nil {
 		return nil, err
 	}
@@ -84,9 +87,9 @@ func (b *beater) identify(ctx context.Context, c *conn) (*life, error) {
 }
 
 // renew beats once.
-func renew(ctx context.Context, c *conn, l *life) error {
-	answer, err := c.work.Beat(ctx, &vigilv1.BeatRequest{Agents: []uint32{l.AgentID},
-		Incarnations: []uint64{l.Incarnation}, Kinds: []uint32{client.BeatLease}, Tokens: []string{l.token}})
+func renew(ctx context.Context, c *cli.Conn, l *life.Life) error {
+	answer, err := c.Work.Beat(ctx, &vigilv1.BeatRequest{Agents: []uint32{l.AgentID},
+		Incarnations: []uint64{l.Incarnation}, Kinds: []uint32{client.BeatLease}, Tokens: []string{l.Token}})
 	if err != nil {
 		return err
 	}
@@ -106,7 +109,7 @@ func renew(ctx context.Context, c *conn, l *life) error {
 	return nil
 }
 
-func (b *beater) once(ctx context.Context, c *conn) error {
+func (b *beater) once(ctx context.Context, c *cli.Conn) error {
 	l, err := b.identify(ctx, c)
 	if err != nil {
 		return err
@@ -114,25 +117,25 @@ func (b *beater) once(ctx context.Context, c *conn) error {
 	if err := renew(ctx, c, l); err != nil {
 		return err
 	}
-	return b.done(map[string]any{"agent": l.Agent, "incarnation": client.FormatIncarnation(l.Incarnation), "renewed": true},
+	return b.Done(map[string]any{"agent": l.Agent, "incarnation": client.FormatIncarnation(l.Incarnation), "renewed": true},
 		"%s lives (life %s)", l.Agent, client.FormatIncarnation(l.Incarnation))
 }
 
 // loop beats until its life, its owner or its task is over. Beats that fail are
 // sent again after a second.
-func (b *beater) loop(ctx context.Context, c *conn) error {
+func (b *beater) loop(ctx context.Context, c *cli.Conn) error {
 	l, err := b.identify(ctx, c)
 	if err != nil {
 		return err
 	}
-	owner := process{b.follow, b.followStart}
+	owner := life.Process{PID: b.follow, Start: b.followStart}
 	if b.follow > 0 && b.followStart == "" {
-		owner = processOf(b.follow)
+		owner = life.ProcessOf(b.follow)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if b.follow > 0 {
-		go whenGone(ctx, owner, func() { stop(errParentGone) })
+		go life.WhenGone(ctx, owner, func() { stop(errParentGone) })
 	}
 	every := b.every
 	if every == 0 {
@@ -143,39 +146,39 @@ func (b *beater) loop(ctx context.Context, c *conn) error {
 		return b.leave(ctx, c, l)
 	}
 	if errors.Is(err, client.ErrSuperseded) || errors.Is(err, client.ErrRejoin) || errors.Is(err, client.ErrNotFound) {
-		forget(b.app, l)
+		life.Forget(b.App, l)
 	}
 	if b.detached {
-		return exitWith(exitCode(err), nil)
+		return cli.ExitWith(cli.ExitCode(err), nil)
 	}
 	return err
 }
 
 // interval is a quarter of the role's lease.
-func (b *beater) interval(ctx context.Context, c *conn, l *life) time.Duration {
-	answer, err := c.fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: l.Agent, Stale: true})
+func (b *beater) interval(ctx context.Context, c *cli.Conn, l *life.Life) time.Duration {
+	answer, err := c.Fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: l.Agent, Stale: true})
 	if ttl := answer.GetRole().GetTtl().AsDuration(); err == nil && ttl > 0 {
 		return ttl / 4
 	}
 	return 15 * time.Second
 }
 
-func (b *beater) beats(ctx context.Context, c *conn, l *life, every time.Duration) error {
-	look := time.NewTicker(lookEvery)
+func (b *beater) beats(ctx context.Context, c *cli.Conn, l *life.Life, every time.Duration) error {
+	look := time.NewTicker(life.LookEvery)
 	defer look.Stop()
-	due := b.now()
+	due := b.Now()
 	for {
-		if !b.now().Before(due) {
+		if !b.Now().Before(due) {
 			err := renew(ctx, c, l)
 			switch {
 			case err == nil:
-				due = b.now().Add(every)
+				due = b.Now().Add(every)
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
 			case isOver(err):
 				return err
 			default:
-				due = b.now().Add(min(time.Second, every))
+				due = b.Now().Add(min(time.Second, every))
 			}
 			if err == nil && b.untilDone && b.over(ctx, c, l) {
 				return nil
@@ -199,28 +202,28 @@ func isOver(err error) bool {
 }
 
 // over tells whether the attempt has come to its end.
-func (b *beater) over(ctx context.Context, c *conn, l *life) bool {
-	task, err := c.fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: l.Task, Stale: true})
+func (b *beater) over(ctx context.Context, c *cli.Conn, l *life.Life) bool {
+	task, err := c.Fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: l.Task, Stale: true})
 	if err != nil {
 		return errors.Is(err, client.ErrNotFound)
 	}
 	// A follower may be behind the claim: only a later state counts.
-	return taskEnded(task.GetState()) && task.GetAttempt() >= l.Attempt || task.GetAttempt() > l.Attempt
+	return term.TaskEnded(task.GetState()) && task.GetAttempt() >= l.Attempt || task.GetAttempt() > l.Attempt
 }
 
 // moved tells whether a command of the same agent has finished the task or begun
 // the next one; that one has its own process that beats.
-func (b *beater) moved(l *life) bool {
-	kept := keptOf(b.app, l)
+func (b *beater) moved(l *life.Life) bool {
+	kept := life.KeptOf(b.App, l)
 	return kept != nil && kept.Task != l.Task
 }
 
 // leave takes the agent out of the room: whoever it was for is gone.
-func (b *beater) leave(ctx context.Context, c *conn, l *life) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*leaveLimit)
+func (b *beater) leave(ctx context.Context, c *cli.Conn, l *life.Life) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*life.LeaveLimit)
 	defer cancel()
-	_, err := c.work.Leave(ctx, &vigilv1.LeaveRequest{Speaker: l.speaker(), Reason: "its process has ended"})
-	forget(b.app, l)
+	_, err := c.Work.Leave(ctx, &vigilv1.LeaveRequest{Speaker: l.Speaker(), Reason: "its process has ended"})
+	life.Forget(b.App, l)
 	if err != nil && !isOver(err) {
 		return fmt.Errorf("leave room: %w", err)
 	}

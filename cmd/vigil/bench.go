@@ -12,11 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/cmd/vigil/bench"
+	"vigil/cmd/vigil/cli"
 )
 
 // newBenchCmd is `vigil bench`: the command that measures the product.
-func newBenchCmd(a *app) *cobra.Command {
-	group := newGroup("bench", "Measure vigil on this machine")
+func newBenchCmd(a *cli.App) *cobra.Command {
+	group := cli.NewGroup("bench", "Measure vigil on this machine")
 	group.Long = `Measure vigil: each benchmark starts three servers as processes of its own, with data
 on disk and fsync on, puts load on them, ends by itself and removes what it made. With
 --addr it measures a cluster that runs already, in rooms of its own.`
@@ -26,7 +27,7 @@ on disk and fsync on, puts load on them, ends by itself and removes what it made
 	return group
 }
 
-func newBenchmarkCmd(a *app, spec *bench.Spec) *cobra.Command {
+func newBenchmarkCmd(a *cli.App, spec *bench.Spec) *cobra.Command {
 	var o bench.Options
 	cmd := &cobra.Command{
 		Use:     spec.Name,
@@ -40,26 +41,26 @@ func newBenchmarkCmd(a *app, spec *bench.Spec) *cobra.Command {
 				return fmt.Errorf("find this program: %w", err)
 			}
 			if cmd.Flags().Changed("addr") {
-				o.Addrs = a.addresses()
+				o.Addrs = a.Addresses()
 			}
-			o.Progress = a.progress
+			o.Progress = a.Progress
 			ctx, cancel := cmd.Context(), context.CancelFunc(func() {})
 			if cmd.Flags().Changed("timeout") {
-				ctx, cancel = a.bound(ctx)
+				ctx, cancel = a.Bound(ctx)
 			}
 			defer cancel()
 			report, err := spec.Run(ctx, o)
-			a.progressEnd()
+			a.ProgressEnd()
 			if err != nil {
 				if errors.Is(err, bench.ErrOptions) {
-					return wrongUsage(err)
+					return cli.WrongUsage(err)
 				}
 				return err
 			}
-			if a.json {
-				return a.printJSON(report)
+			if a.JSON {
+				return a.PrintJSON(report)
 			}
-			return report.Print(a.out)
+			return report.Print(a.Out)
 		},
 	}
 	bindBenchFlags(cmd, spec, &o)
@@ -107,13 +108,13 @@ func bindBenchFlags(cmd *cobra.Command, spec *bench.Spec, o *bench.Options) {
 }
 
 // newBenchAgentCmd is the agent that `vigil bench restart` kills.
-func newBenchAgentCmd(a *app) *cobra.Command {
+func newBenchAgentCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:    bench.AgentCommand,
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return bench.RunAgent(cmd.Context(), strings.Split(strings.Join(a.addresses(), ","), ","), a.getenv)
+			return bench.RunAgent(cmd.Context(), strings.Split(strings.Join(a.Addresses(), ","), ","), a.Getenv)
 		},
 	}
 }

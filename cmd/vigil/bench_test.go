@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"vigil/cmd/vigil/bench"
+	"vigil/cmd/vigil/cli"
 )
 
 // vigilBench runs the command line without starting anything.
@@ -32,7 +33,7 @@ func TestBenchRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"wake", "extra"}, "extra"},
 	} {
 		code, out, errs := vigilBench(t, c.args...)
-		if code != exitUsage || out != "" || !strings.Contains(errs, c.word) {
+		if code != cli.ExitUsage || out != "" || !strings.Contains(errs, c.word) {
 			t.Errorf("vigil bench %s: exit code %d, %q", strings.Join(c.args, " "), code, errs)
 		}
 	}
@@ -47,13 +48,13 @@ func TestBenchHelpListsEveryBenchmarkAndHidesTheAgent(t *testing.T) {
 	}
 	var stdout bytes.Buffer
 	run(t.Context(), []string{"--help"}, strings.NewReader(""), &stdout, &stdout)
-	if code != exitOK || strings.Contains(stdout.String(), bench.AgentCommand) || !strings.Contains(stdout.String(), "  bench ") {
+	if code != cli.ExitOK || strings.Contains(stdout.String(), bench.AgentCommand) || !strings.Contains(stdout.String(), "  bench ") {
 		t.Errorf("help (%d):\n%s", code, stdout.String())
 	}
 }
 
 func TestBenchAgentNeedsItsEnvironment(t *testing.T) {
-	a := &app{getenv: func(string) string { return "" }}
+	a := &cli.App{Getenv: func(string) string { return "" }}
 	if err := newBenchAgentCmd(a).ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "VIGIL_AGENT") {
 		t.Errorf("an agent without a name: %v", err)
 	}

@@ -5,46 +5,48 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
-func newBrakeCmd(a *app) *cobra.Command {
-	return newGroup("brake", "The mass-failure brake: no starts elsewhere when many agents are lost at once",
+func newBrakeCmd(a *cli.App) *cobra.Command {
+	return cli.NewGroup("brake", "The mass-failure brake: no starts elsewhere when many agents are lost at once",
 		newBrakeShowCmd(a), newBrakeReleaseCmd(a))
 }
 
-func newBrakeShowCmd(a *app) *cobra.Command {
+func newBrakeShowCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show",
 		Short: "Say whether the brake is set, and why",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				st, err := c.cluster.Status(ctx, &vigilv1.StatusRequest{Stale: a.stale})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				st, err := c.Cluster.Status(ctx, &vigilv1.StatusRequest{Stale: a.Stale})
 				if err != nil {
 					return err
 				}
 				object := map[string]any{"set": st.GetBrake() != "", "why": st.GetBrake()}
 				if st.GetBrake() == "" {
-					return a.done(object, "the brake is not set")
+					return a.Done(object, "the brake is not set")
 				}
-				return a.done(object, "the brake is set: %s; `vigil brake release` ends it", tidy(st.GetBrake()))
+				return a.Done(object, "the brake is set: %s; `vigil brake release` ends it", term.Tidy(st.GetBrake()))
 			})
 		},
 	}
 }
 
-func newBrakeReleaseCmd(a *app) *cobra.Command {
+func newBrakeReleaseCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "release",
 		Short: "End the brake: agents that were lost with their hosts are started elsewhere at once",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				if _, err := c.fleet.ReleaseBrake(ctx, &vigilv1.ReleaseBrakeRequest{By: a.me()}); err != nil {
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				if _, err := c.Fleet.ReleaseBrake(ctx, &vigilv1.ReleaseBrakeRequest{By: a.Me()}); err != nil {
 					return err
 				}
-				return a.done(map[string]any{"set": false}, "the brake is released")
+				return a.Done(map[string]any{"set": false}, "the brake is released")
 			})
 		},
 	}

@@ -20,6 +20,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -152,7 +154,7 @@ func (s *cannedServer) Wait(ctx context.Context, _ *vigilv1.WaitRequest) (*vigil
 func (s *cannedServer) say(what string, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b, err := marshal(r.GetSpeaker())
+	b, err := term.Marshal(r.GetSpeaker())
 	s.said = append(s.said, what+" "+r.GetText()+" "+string(b))
 	return &vigilv1.WorkResponse{State: vigilv1.TaskState_COMPLETED}, err
 }
@@ -182,10 +184,10 @@ type terminalRun struct {
 func (r terminalRun) do(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	a := &app{terminal: terminal{in: strings.NewReader(r.in), out: &out, err: &errs, now: func() time.Time { return testNow },
-		screen: screen{width: r.width, color: r.color}, attended: r.attended}, getenv: func(k string) string { return r.env[k] }, spawn: r.spawn}
+	a := &cli.App{Terminal: term.Terminal{In: strings.NewReader(r.in), Out: &out, Err: &errs, Now: func() time.Time { return testNow },
+		Screen: term.Screen{Width: r.width, Color: r.color}, Attended: r.attended}, Getenv: func(k string) string { return r.env[k] }, Spawn: r.spawn}
 	if r.out != nil {
-		a.out = r.out
+		a.Out = r.out
 	}
 	ctx := r.ctx
 	if ctx == nil {
@@ -250,7 +252,7 @@ func TestErrorsAreObjectsWithJSON(t *testing.T) {
 	s.err = refusal(codes.NotFound, "not_found", "There is no task 9.")
 	code, _, errs := terminalRun{}.do(t, "--json", "--addr", s.addr, "task", "show", "9")
 	var got map[string]string
-	if err := json.Unmarshal([]byte(errs), &got); err != nil || code != exitNotFound || len(got) != 2 ||
+	if err := json.Unmarshal([]byte(errs), &got); err != nil || code != cli.ExitNotFound || len(got) != 2 ||
 		got["code"] != "not_found" || got["message"] != "There is no task 9." {
 		t.Errorf("exit code %d, standard error %q (%v)", code, errs, err)
 	}
@@ -282,9 +284,9 @@ func TestWaitForTaskLeavesOnEveryExit(t *testing.T) {
 	}{
 		"signal": {func(s *cannedServer, cancel context.CancelCauseFunc) {
 			<-s.parked
-			cancel(signalError{sig: syscall.SIGTERM})
+			cancel(cli.SignalError{Sig: syscall.SIGTERM})
 		}, nil, 143},
-		"timeout": {func(s *cannedServer, _ context.CancelCauseFunc) { <-s.parked }, []string{"--timeout", "300ms"}, exitTimeout},
+		"timeout": {func(s *cannedServer, _ context.CancelCauseFunc) { <-s.parked }, []string{"--timeout", "300ms"}, cli.ExitTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newCanned(t)
@@ -312,8 +314,8 @@ func TestTaskThatCannotBePrintedIsGivenBack(t *testing.T) {
 	s := newCanned(t)
 	s.task, s.give = &vigilv1.Task{Id: 1, Attempt: 1}, true
 	r := terminalRun{out: closedPipe{}, env: map[string]string{"VIGIL_ADDR": s.addr, "XDG_RUNTIME_DIR": t.TempDir()}}
-	if code, _, errs := r.do(t, "wait-for-task", "--agent", "web/builder"); code != exitFailed || errs != "" {
-		t.Errorf("exit code %d, standard error %q; want %d and silence", code, errs, exitFailed)
+	if code, _, errs := r.do(t, "wait-for-task", "--agent", "web/builder"); code != cli.ExitFailed || errs != "" {
+		t.Errorf("exit code %d, standard error %q; want %d and silence", code, errs, cli.ExitFailed)
 	}
 	if len(s.left) != 1 {
 		t.Errorf("left the room %d times, want once", len(s.left))
@@ -388,8 +390,8 @@ func TestTaskTextComesFromStandardInput(t *testing.T) {
 	if !strings.Contains(out, `"title":"Fix it","text":"# Fix it\nall\n"`) {
 		t.Errorf("printed %s", out)
 	}
-	code, _, errs := terminalRun{in: strings.Repeat("x", maxTaskText+1)}.do(t, "task", "create", "web/builder", "--file", "-", "--addr", s.addr)
-	if code != exitUsage || !strings.Contains(errs, "at most 256 KiB") {
+	code, _, errs := terminalRun{in: strings.Repeat("x", cli.MaxTaskText+1)}.do(t, "task", "create", "web/builder", "--file", "-", "--addr", s.addr)
+	if code != cli.ExitUsage || !strings.Contains(errs, "at most 256 KiB") {
 		t.Errorf("a task that is too large: exit code %d, %q", code, errs)
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -31,8 +34,8 @@ func sayings() []saying {
 }
 
 // newDeclareCmd is `vigil declare`: an agent says how it is.
-func newDeclareCmd(a *app) *cobra.Command {
-	group := newGroup("declare", "As an agent: say how you are, as a health report or to explain a silence")
+func newDeclareCmd(a *cli.App) *cobra.Command {
+	group := cli.NewGroup("declare", "As an agent: say how you are, as a health report or to explain a silence")
 	group.Long = `Say how this agent is. Each of these is a health report, for roles that ask for reports
 (health in the room file). What is declared with an end holds until then, or until the
 next declaration: no progress limit ends the task meanwhile, and silence is not held
@@ -43,8 +46,8 @@ against the agent. It lapses by itself.`
 	return group
 }
 
-func newSayingCmd(a *app, s saying) *cobra.Command {
-	var who lifeFlags
+func newSayingCmd(a *cli.App, s saying) *cobra.Command {
+	var who life.Flags
 	var lasting time.Duration
 	var sequence uint64
 	var after string
@@ -53,24 +56,24 @@ func newSayingCmd(a *app, s saying) *cobra.Command {
 		Short: s.short,
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := who.current(a)
+			l, err := who.Current(a)
 			if err != nil {
 				return err
 			}
-			request := &vigilv1.DeclareRequest{Speaker: l.speaker(), Status: s.status, Waiting: s.waiting, Text: firstOf(args), Sequence: sequence}
+			request := &vigilv1.DeclareRequest{Speaker: l.Speaker(), Status: s.status, Waiting: s.waiting, Text: cli.FirstOf(args), Sequence: sequence}
 			if lasting < 0 {
-				return usagef("flag --for: %s is negative; give a duration like 20m", lasting)
+				return cli.Usagef("flag --for: %s is negative; give a duration like 20m", lasting)
 			}
 			if lasting > 0 {
 				request.For = durationpb.New(lasting)
 			}
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				if after != "" {
 					if fits, err := declaredLast(ctx, a, c, l, after); err != nil || !fits {
 						return err
 					}
 				}
-				answer, err := c.work.Declare(ctx, request)
+				answer, err := c.Work.Declare(ctx, request)
 				if err != nil {
 					return err
 				}
@@ -83,16 +86,16 @@ func newSayingCmd(a *app, s saying) *cobra.Command {
 		cmd.Flags().DurationVar(&lasting, "for", s.lasting, "how long it holds; at most the setting declare_limit (needs-input: 7 days)")
 	}
 	cmd.Flags().StringVar(&after, "after", "", "only when this is what it has declared last, for instance needs-input")
-	a.bestEffort(cmd)
+	a.BestEffort(cmd)
 	cmd.Flags().Uint64Var(&sequence, "sequence", 0, "number it: one that is not above the last changes nothing (0: not numbered)")
-	who.add(cmd, a)
+	who.Add(cmd, a)
 	return cmd
 }
 
 // declaredLast tells whether the declaration in force is the named one, and says so when
 // it is another.
-func declaredLast(ctx context.Context, a *app, c *conn, l *life, verb string) (bool, error) {
-	answer, err := c.fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: l.Agent})
+func declaredLast(ctx context.Context, a *cli.App, c *cli.Conn, l *life.Life, verb string) (bool, error) {
+	answer, err := c.Fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: l.Agent})
 	if err != nil {
 		return false, err
 	}
@@ -105,19 +108,19 @@ func declaredLast(ctx context.Context, a *app, c *conn, l *life, verb string) (b
 	if kind == verb {
 		return true, nil
 	}
-	return false, a.done(map[string]any{"agent": l.Agent, "applied": false, "declared": kind}, "%s: nothing was changed, it has declared %s", l.Agent, kind)
+	return false, a.Done(map[string]any{"agent": l.Agent, "applied": false, "declared": kind}, "%s: nothing was changed, it has declared %s", l.Agent, kind)
 }
 
-func declared(a *app, l *life, s saying, answer *vigilv1.DeclareResponse) error {
+func declared(a *cli.App, l *life.Life, s saying, answer *vigilv1.DeclareResponse) error {
 	object := map[string]any{"agent": l.Agent, "applied": answer.GetApplied(), "sequence": answer.GetSequence()}
 	if d := answer.GetLeft(); d != nil {
 		object["left"] = d.AsDuration().String()
 	}
-	switch d := span(answer.GetLeft()); {
+	switch d := term.Span(answer.GetLeft()); {
 	case !answer.GetApplied():
-		return a.done(object, "%s: nothing was changed, it has declared number %d already", l.Agent, answer.GetSequence())
+		return a.Done(object, "%s: nothing was changed, it has declared number %d already", l.Agent, answer.GetSequence())
 	case d != "":
-		return a.done(object, "%s: %s for %s", l.Agent, s.verb, d)
+		return a.Done(object, "%s: %s for %s", l.Agent, s.verb, d)
 	}
-	return a.done(object, "%s: %s", l.Agent, s.verb)
+	return a.Done(object, "%s: %s", l.Agent, s.verb)
 }

@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -61,7 +63,7 @@ func TestDeclareSaysWhoHowAndForHowLong(t *testing.T) {
 		}
 	}
 	for _, args := range []string{"busy --for -1m", "healthy --for 1m", "tired", "busy a b"} {
-		if code, _, errs := (terminalRun{env: declareEnv(t, s)}).do(t, append([]string{"declare"}, strings.Fields(args)...)...); code != exitUsage {
+		if code, _, errs := (terminalRun{env: declareEnv(t, s)}).do(t, append([]string{"declare"}, strings.Fields(args)...)...); code != cli.ExitUsage {
 			t.Errorf("declare %s: exit code %d, %s", args, code, errs)
 		}
 	}
@@ -102,7 +104,7 @@ func TestAgentStatusHasTheNamesOfSeed002(t *testing.T) {
 		}
 	}
 	code, out, errs := terminalRun{}.do(t, "agent", "status", "web/nobody", "--addr", s.addr)
-	if code != exitNotFound || !strings.Contains(out, "not_found") || errs != "" {
+	if code != cli.ExitNotFound || !strings.Contains(out, "not_found") || errs != "" {
 		t.Errorf("an agent that does not exist: exit code %d, %q, %q", code, out, errs)
 	}
 }
@@ -111,7 +113,7 @@ func TestHealthCheckEndsWithOneWhenAnAgentIsNotFine(t *testing.T) {
 	s := newCanned(t)
 	s.agent = hung()
 	code, out, errs := terminalRun{}.do(t, "agent", "health-check", "web", "--addr", s.addr)
-	if code != exitFailed || errs != "" || strings.Count(out, "\n") != 2 || !strings.Contains(out, "web/builder  unresponsive") ||
+	if code != cli.ExitFailed || errs != "" || strings.Count(out, "\n") != 2 || !strings.Contains(out, "web/builder  unresponsive") ||
 		!strings.Contains(out, "4 health reports are missing in a row, 2 are allowed to; the last sign of progress") {
 		t.Errorf("exit code %d, printed\n%s%s", code, out, errs)
 	}
@@ -143,7 +145,7 @@ func TestRoomFileDeclaresHealth(t *testing.T) {
 		}
 		got := "null"
 		if h := rooms[0].GetRoles()[0].GetHealth(); h != nil {
-			b, err := marshal(h)
+			b, err := term.Marshal(h)
 			if err != nil {
 				t.Fatal(err)
 			}

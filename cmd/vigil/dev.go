@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc/client"
 )
 
@@ -46,7 +47,7 @@ type devOptions struct {
 }
 
 // newDevCmd is `vigil dev`.
-func newDevCmd(a *app) *cobra.Command {
+func newDevCmd(a *cli.App) *cobra.Command {
 	var o devOptions
 	cmd := &cobra.Command{
 		Use:   "dev",
@@ -67,13 +68,13 @@ killed, its servers and daemons end with it, and its agents freeze and end withi
 		Example: "  vigil dev\n  vigil dev --hosts 3\n  vigil dev --chaos --seed 7\n  vigil dev --data-dir ./fleet",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return chooseSubcommand(cmd, args)
+				return cli.ChooseSubcommand(cmd, args)
 			}
 			if o.every < 0 {
-				return usagef("flag --every: %s is negative", o.every)
+				return cli.Usagef("flag --every: %s is negative", o.every)
 			}
 			if o.hosts < 1 || o.hosts > len(devHostNames) {
-				return usagef("flag --hosts: %d is out of range, 1 to %d is allowed", o.hosts, len(devHostNames))
+				return cli.Usagef("flag --hosts: %d is out of range, 1 to %d is allowed", o.hosts, len(devHostNames))
 			}
 			if o.seed == 0 {
 				o.seed = rand.Uint64N(1_000_000)
@@ -97,12 +98,12 @@ killed, its servers and daemons end with it, and its agents freeze and end withi
 
 // fleet is the running demo.
 type fleet struct {
-	app     *app
+	app     *cli.App
 	options devOptions
 	place   *devPlace
 	servers []*child
 	agentds []*child // one a host, in the order of place.hosts
-	conn    *conn
+	conn    *cli.Conn
 	began   time.Time
 
 	mu     sync.Mutex        // guards the output and what follows
@@ -112,7 +113,7 @@ type fleet struct {
 }
 
 // runDev runs the demo until ctx ends.
-func runDev(ctx context.Context, a *app, o devOptions) (err error) {
+func runDev(ctx context.Context, a *cli.App, o devOptions) (err error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
@@ -132,7 +133,7 @@ func runDev(ctx context.Context, a *app, o devOptions) (err error) {
 		return err
 	}
 	defer c.Close()
-	f.conn = newConn(c)
+	f.conn = cli.NewConn(c)
 	for _, s := range place.servers {
 		c := f.child("server "+s.ID, exe, place.path(s.ID, "log"), "server", "--config", place.path(s.ID, "server.yaml"))
 		c.again = serverAgain
@@ -194,7 +195,7 @@ func (f *fleet) run(ctx context.Context) error {
 	}
 
 	err := f.live(ctx)
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) && !errors.As(cause, new(signalError)) {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) && !errors.As(cause, new(cli.SignalError)) {
 		err = cause // a child that could not be started
 	} else if ctx.Err() != nil {
 		err = nil // somebody has seen enough

@@ -11,13 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // newDevAgentCmd is `vigil dev-agent`, an agent of the demo: it waits for tasks of
 // its role and does real work on files.
-func newDevAgentCmd(a *app) *cobra.Command {
+func newDevAgentCmd(a *cli.App) *cobra.Command {
 	d := &devAgent{}
 	var idle time.Duration
 	cmd := &cobra.Command{
@@ -29,7 +30,7 @@ func newDevAgentCmd(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, err := os.OpenRoot(d.files)
 			if err != nil {
-				return usagef("flag --files: %w", err)
+				return cli.Usagef("flag --files: %w", err)
 			}
 			defer root.Close()
 			d.root, d.trade = root, map[string]trade{"checksum": d.checksum, "words": d.words, "vet": d.vet}[args[0]]
@@ -57,14 +58,14 @@ type devAgent struct {
 type trade func(ctx context.Context, job *client.Job, name string) (string, error)
 
 // playAgent is the life of one agent of the demo.
-func playAgent(ctx context.Context, a *app, d *devAgent, idle time.Duration) error {
-	conf, err := client.WorkerFromEnv(a.getenv)
+func playAgent(ctx context.Context, a *cli.App, d *devAgent, idle time.Duration) error {
+	conf, err := client.WorkerFromEnv(a.Getenv)
 	if err != nil {
-		return wrongUsage(err)
+		return cli.WrongUsage(err)
 	}
-	c, err := client.Open(client.Config{Addrs: a.addresses(), File: a.serversFile(), Name: "agent " + conf.Agent})
+	c, err := client.Open(client.Config{Addrs: a.Addresses(), File: a.ServersFile(), Name: "agent " + conf.Agent})
 	if err != nil {
-		return wrongUsage(err)
+		return cli.WrongUsage(err)
 	}
 	defer c.Close()
 	quiet := newIdleness(idle)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"vigil/cmd/vigil/term"
 )
 
 // Bounds of chaos.
@@ -114,7 +116,7 @@ func (c *chaos) freezeAgent(ctx context.Context) bool {
 	}
 	span := time.Second + c.below(freezeAgent)
 	c.calm = time.Now().Add(span)
-	c.fleet.say("chaos: froze agent %s (pid %d) for %s", name, pid, short(span))
+	c.fleet.say("chaos: froze agent %s (pid %d) for %s", name, pid, term.Short(span))
 	go func() {
 		select {
 		case <-ctx.Done():
@@ -156,7 +158,7 @@ func (c *chaos) freezeServer(ctx context.Context) bool {
 		return false
 	}
 	span := time.Second + c.below(freezeServer-time.Second)
-	c.fleet.say("chaos: froze %s (pid %d) for %s", s.name, s.pid(), short(span))
+	c.fleet.say("chaos: froze %s (pid %d) for %s", s.name, s.pid(), term.Short(span))
 	go func() {
 		select {
 		case <-ctx.Done():
@@ -202,7 +204,7 @@ func (c *chaos) killHost(ctx context.Context) bool {
 		return false
 	}
 	span := darkLeast + c.below(darkMost-darkLeast)
-	c.fleet.say("chaos: killed host %s for %s: %s", h.name, short(span), toll)
+	c.fleet.say("chaos: killed host %s for %s: %s", h.name, term.Short(span), toll)
 	go func() {
 		select {
 		case <-ctx.Done():

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"vigil/cmd/vigil/term"
 )
 
 // Patience with children.
@@ -65,7 +67,7 @@ func (c *child) run(ctx context.Context) error {
 			c.say("%s has ended (%s): %s", c.name, ending(err), why)
 			continue
 		}
-		c.say("%s has ended (%s) and is started again in %s", c.name, ending(err), short(c.again))
+		c.say("%s has ended (%s) and is started again in %s", c.name, ending(err), term.Short(c.again))
 		select {
 		case <-ctx.Done():
 		case <-time.After(c.again):

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -19,13 +20,13 @@ func (f *fleet) say(format string, args ...any) {
 	if f.quiet {
 		return
 	}
-	line := fmt.Sprintf("%s  %s", time.Now().Format(time.TimeOnly), oneLine("** "+fmt.Sprintf(format, args...)))
-	_ = f.app.printf("%s\n", f.app.screen.paint("1;35", f.fit(line))) // nobody is there to hear of an error
+	line := fmt.Sprintf("%s  %s", time.Now().Format(time.TimeOnly), term.OneLine("** "+fmt.Sprintf(format, args...)))
+	_ = f.app.Printf("%s\n", f.app.Screen.Paint("1;35", f.fit(line))) // nobody is there to hear of an error
 }
 
 func (f *fleet) fit(line string) string {
-	if w := f.app.screen.width; w > 0 {
-		return cut(line, w)
+	if w := f.app.Screen.Width; w > 0 {
+		return term.Cut(line, w)
 	}
 	return line
 }
@@ -33,7 +34,7 @@ func (f *fleet) fit(line string) string {
 // greet says that all is up and what to try.
 func (f *fleet) greet(ctx context.Context) error {
 	took := time.Since(f.began)
-	status, err := f.conn.cluster.Status(ctx, &vigilv1.StatusRequest{})
+	status, err := f.conn.Cluster.Status(ctx, &vigilv1.StatusRequest{})
 	if err != nil {
 		return err
 	}
@@ -54,13 +55,13 @@ func (f *fleet) greet(ctx context.Context) error {
 	for _, agent := range agents {
 		f.joined[agent.GetName()] = agent.GetIncarnation()
 	}
-	return f.app.printf("%s", b.String())
+	return f.app.Printf("%s", b.String())
 }
 
 // listParts says what runs, and with which pids.
 func (f *fleet) listParts(b *strings.Builder, took time.Duration, status *vigilv1.StatusResponse, agents []*vigilv1.Agent) {
-	fmt.Fprintf(b, "%s\n\n", f.app.screen.bold(fmt.Sprintf("vigil is up after %.1fs: %d servers, %s, %d agents",
-		took.Seconds(), len(f.servers), plural(len(f.agentds), "host"), devAgents)))
+	fmt.Fprintf(b, "%s\n\n", f.app.Screen.Bold(fmt.Sprintf("vigil is up after %.1fs: %d servers, %s, %d agents",
+		took.Seconds(), len(f.servers), term.Plural(len(f.agentds), "host"), devAgents)))
 	for i, srv := range f.place.servers {
 		mark := ""
 		if srv.ID == status.GetLeader() {
@@ -111,7 +112,7 @@ func (f *fleet) listTries(b *strings.Builder, status *vigilv1.StatusResponse, ag
 		{"vigil agent explain demo/vet", "why it runs, or why not"},
 		{"vigil events -f", "what you see below, complete"},
 	} {
-		fmt.Fprintf(b, "  %-28s %s\n", try[0], f.app.screen.faint("# "+try[1]))
+		fmt.Fprintf(b, "  %-28s %s\n", try[0], f.app.Screen.Faint("# "+try[1]))
 	}
 }
 
@@ -179,8 +180,8 @@ func (f *fleet) show(e *vigilv1.Event) error {
 	if at := e.GetAt(); at != nil {
 		when = at.AsTime().Local()
 	}
-	line := fmt.Sprintf("%s  %-18s %-20s %s", when.Format(time.TimeOnly), e.GetKind(), subject, oneLine(strings.Join(about, ": ")))
-	return f.app.printf("%s\n", f.app.screen.paint(eventColor(e.GetKind()), f.fit(strings.TrimRight(line, " "))))
+	line := fmt.Sprintf("%s  %-18s %-20s %s", when.Format(time.TimeOnly), e.GetKind(), subject, term.OneLine(strings.Join(about, ": ")))
+	return f.app.Printf("%s\n", f.app.Screen.Paint(eventColor(e.GetKind()), f.fit(strings.TrimRight(line, " "))))
 }
 
 // eventColor tells good news from bad.
@@ -205,7 +206,7 @@ func eventColor(kind string) string {
 func (f *fleet) farewell(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	status, err := f.conn.cluster.Status(ctx, &vigilv1.StatusRequest{Stale: true})
+	status, err := f.conn.Cluster.Status(ctx, &vigilv1.StatusRequest{Stale: true})
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.quiet = true
@@ -218,6 +219,6 @@ func (f *fleet) farewell(ctx context.Context) {
 	if !f.place.temp {
 		kept = "; everything is kept in " + f.place.dir
 	}
-	_ = f.app.printf("\n%d tasks completed, %d failed, %d quarantined, %d under way. Stopping%s.\n", // nobody may be there
+	_ = f.app.Printf("\n%d tasks completed, %d failed, %d quarantined, %d under way. Stopping%s.\n", // nobody may be there
 		tasks["COMPLETED"], tasks["FAILED"], tasks["QUARANTINED"], left, kept)
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/agentd/proc"
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
+	"vigil/cmd/vigil/term"
 )
 
 // devHostNames are the hosts of a demo, in the order in which they are used.
@@ -86,8 +89,8 @@ const (
 type devToll [devAgentProcess + 1]int
 
 func (t devToll) String() string {
-	return fmt.Sprintf("%s, %s and %s were killed", plural(t[devDaemon], "daemon"), plural(t[devShim], "shim"),
-		plural(t[devAgentProcess], "process of agents", "processes of agents"))
+	return fmt.Sprintf("%s, %s and %s were killed", term.Plural(t[devDaemon], "daemon"), term.Plural(t[devShim], "shim"),
+		term.Plural(t[devAgentProcess], "process of agents", "processes of agents"))
 }
 
 // kill ends every process of the host and nothing else, and returns when none is
@@ -95,7 +98,7 @@ func (t devToll) String() string {
 func (h devHost) kill(ctx context.Context) (toll devToll, err error) {
 	ctx, cancel := context.WithTimeout(ctx, devKillLimit)
 	defer cancel()
-	spared := ancestors(os.Getpid())
+	spared := life.Ancestors(os.Getpid())
 	seen := map[int]devPart{} // most agents die with their shims
 	for {
 		found, err := h.processes()
@@ -197,19 +200,19 @@ func (h devHost) part(pid int) devPart {
 }
 
 // findDevHost finds a host of the demo that is meant.
-func findDevHost(a *app, dir, name string) (devHost, error) {
+func findDevHost(a *cli.App, dir, name string) (devHost, error) {
 	if dir == "" {
-		dir = a.getenv(envDev)
+		dir = a.Getenv(envDev)
 	}
 	if dir == "" {
-		return devHost{}, usagef("which demo? Set %s as `vigil dev` says when it starts, or give its folder with --data-dir", envDev)
+		return devHost{}, cli.Usagef("which demo? Set %s as `vigil dev` says when it starts, or give its folder with --data-dir", envDev)
 	}
 	dir, err := filepath.Abs(dir)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err != nil {
-		return devHost{}, exitWith(exitNotFound, fmt.Errorf("find the demo: %w: has it ended?", err))
+		return devHost{}, cli.ExitWith(cli.ExitNotFound, fmt.Errorf("find the demo: %w: has it ended?", err))
 	}
 	var there []string
 	for _, known := range devHostNames {
@@ -223,13 +226,13 @@ func findDevHost(a *app, dir, name string) (devHost, error) {
 		there = append(there, known)
 	}
 	if len(there) == 0 {
-		return devHost{}, exitWith(exitNotFound, fmt.Errorf("%s is not the folder of a demo: there is no host in it", dir))
+		return devHost{}, cli.ExitWith(cli.ExitNotFound, fmt.Errorf("%s is not the folder of a demo: there is no host in it", dir))
 	}
-	return devHost{}, exitWith(exitNotFound, fmt.Errorf("the demo in %s has no host %q: it has %s", dir, name, strings.Join(there, ", ")))
+	return devHost{}, cli.ExitWith(cli.ExitNotFound, fmt.Errorf("the demo in %s has no host %q: it has %s", dir, name, strings.Join(there, ", ")))
 }
 
 // newDevHostCmd makes a command about one host of a running demo.
-func newDevHostCmd(a *app, cmd *cobra.Command, do func(context.Context, devHost) error) *cobra.Command {
+func newDevHostCmd(a *cli.App, cmd *cobra.Command, do func(context.Context, devHost) error) *cobra.Command {
 	var dir string
 	cmd.Args, cmd.ValidArgs = cobra.ExactArgs(1), devHostNames[:]
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -244,7 +247,7 @@ func newDevHostCmd(a *app, cmd *cobra.Command, do func(context.Context, devHost)
 	return cmd
 }
 
-func newDevKillHostCmd(a *app) *cobra.Command {
+func newDevKillHostCmd(a *cli.App) *cobra.Command {
 	return newDevHostCmd(a, &cobra.Command{
 		Use:   "kill-host HOST",
 		Short: "Kill a host of the demo with all that runs on it, as when the power fails",
@@ -256,19 +259,19 @@ off until vigil dev start-host.`,
 		if err != nil {
 			return err
 		}
-		return a.done(map[string]any{"host": h.name, "off": true, "daemons": toll[devDaemon], "shims": toll[devShim], "processes": toll[devAgentProcess]},
+		return a.Done(map[string]any{"host": h.name, "off": true, "daemons": toll[devDaemon], "shims": toll[devShim], "processes": toll[devAgentProcess]},
 			"host %s is off until `vigil dev start-host %s`: %s", h.name, h.name, toll)
 	})
 }
 
-func newDevStartHostCmd(a *app) *cobra.Command {
+func newDevStartHostCmd(a *cli.App) *cobra.Command {
 	return newDevHostCmd(a, &cobra.Command{
 		Use:     "start-host HOST",
 		Short:   "Switch a host of the demo on again",
 		Example: "  vigil dev start-host west",
 	}, func(ctx context.Context, h devHost) error {
 		if h.whyOff() == "" {
-			return exitWith(exitConflict, fmt.Errorf("host %s is not off", h.name))
+			return cli.ExitWith(cli.ExitConflict, fmt.Errorf("host %s is not off", h.name))
 		}
 		if err := h.switchOn(); err != nil {
 			return err
@@ -277,7 +280,7 @@ func newDevStartHostCmd(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.done(map[string]any{"host": h.name, "off": false, "pid": pid}, "host %s is on again: agentd has pid %d", h.name, pid)
+		return a.Done(map[string]any{"host": h.name, "off": false, "pid": pid}, "host %s is on again: agentd has pid %d", h.name, pid)
 	})
 }
 

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"vigil/agentd/proc"
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
 )
 
 // stage starts a process that waits for the end of the test: a script of that name in
@@ -83,7 +85,7 @@ func TestKillHostSparesOthers(t *testing.T) {
 		t.Errorf("%v, %v", toll, err)
 	}
 	for _, c := range cast {
-		if dead := startOf(c.cmd.Process.Pid) == ""; dead != c.dies {
+		if dead := life.StartOf(c.cmd.Process.Pid) == ""; dead != c.dies {
 			t.Errorf("%s: killed is %v, want %v", c.what, dead, c.dies)
 		}
 	}
@@ -110,15 +112,15 @@ func TestKillHostNamesWhatIsWrong(t *testing.T) {
 		want string
 		code int
 	}{
-		{"no folder", []string{"kill-host", "west"}, "Set VIGIL_DEV", exitUsage},
-		{"a folder that is gone", []string{"kill-host", "west", "--data-dir", filepath.Join(dir, "gone")}, "has it ended?", exitNotFound},
-		{"a folder of something else", []string{"kill-host", "west", "--data-dir", t.TempDir()}, "is not the folder of a demo", exitNotFound},
-		{"an unknown host", []string{"kill-host", "north", "--data-dir", dir}, `has no host "north": it has east, west`, exitNotFound},
-		{"a host outside", []string{"kill-host", "../west", "--data-dir", dir}, `has no host "../west"`, exitNotFound},
-		{"a host that is on", []string{"start-host", "west", "--data-dir", dir}, "host west is not off", exitConflict},
-		{"no host", []string{"kill-host"}, "write vigil dev kill-host HOST", exitUsage},
-		{"an unknown verb", []string{"kil-host"}, "did you mean kill-host", exitUsage},
-		{"too many hosts", []string{"--hosts", "6"}, "1 to 5 is allowed", exitUsage},
+		{"no folder", []string{"kill-host", "west"}, "Set VIGIL_DEV", cli.ExitUsage},
+		{"a folder that is gone", []string{"kill-host", "west", "--data-dir", filepath.Join(dir, "gone")}, "has it ended?", cli.ExitNotFound},
+		{"a folder of something else", []string{"kill-host", "west", "--data-dir", t.TempDir()}, "is not the folder of a demo", cli.ExitNotFound},
+		{"an unknown host", []string{"kill-host", "north", "--data-dir", dir}, `has no host "north": it has east, west`, cli.ExitNotFound},
+		{"a host outside", []string{"kill-host", "../west", "--data-dir", dir}, `has no host "../west"`, cli.ExitNotFound},
+		{"a host that is on", []string{"start-host", "west", "--data-dir", dir}, "host west is not off", cli.ExitConflict},
+		{"no host", []string{"kill-host"}, "write vigil dev kill-host HOST", cli.ExitUsage},
+		{"an unknown verb", []string{"kil-host"}, "did you mean kill-host", cli.ExitUsage},
+		{"too many hosts", []string{"--hosts", "6"}, "1 to 5 is allowed", cli.ExitUsage},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv(envDev, "")

@@ -20,7 +20,7 @@ func (f *fleet) comeUp(ctx context.Context) error {
 	if err := f.await(ctx, "the hosts", f.hostsReady); err != nil {
 		return err
 	}
-	if _, err := f.conn.fleet.ApplyRoom(ctx, devRoles()); err != nil {
+	if _, err := f.conn.Fleet.ApplyRoom(ctx, devRoles()); err != nil {
 		return fmt.Errorf("declare room %s: %w; logs are in %s", devRoom, err, f.place.dir)
 	}
 	return f.await(ctx, "the agents of room "+devRoom, f.agentsJoined)
@@ -39,7 +39,7 @@ func (f *fleet) await(ctx context.Context, what string, there func(context.Conte
 }
 
 func (f *fleet) hostsReady(ctx context.Context) bool {
-	list, err := f.conn.fleet.ListHosts(ctx, &vigilv1.ListHostsRequest{})
+	list, err := f.conn.Fleet.ListHosts(ctx, &vigilv1.ListHostsRequest{})
 	if err != nil {
 		return false
 	}
@@ -83,7 +83,7 @@ func devRoles() *vigilv1.ApplyRoomRequest {
 
 // agents lists those of the room.
 func (f *fleet) agents(ctx context.Context) ([]*vigilv1.Agent, error) {
-	list, err := f.conn.fleet.ListAgents(ctx, &vigilv1.ListAgentsRequest{Room: devRoom})
+	list, err := f.conn.Fleet.ListAgents(ctx, &vigilv1.ListAgentsRequest{Room: devRoom})
 	return list.GetAgents(), err
 }
 
@@ -92,7 +92,7 @@ func (f *fleet) createTasks(ctx context.Context) error {
 	jobs := devJobs()
 	for n := 0; ; n++ {
 		job := jobs[n%len(jobs)]
-		_, err := f.conn.fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: devRoom, Role: job[0], Text: job[1],
+		_, err := f.conn.Fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: devRoom, Role: job[0], Text: job[1],
 			Title: job[0] + " of " + job[1], By: "vigil dev"})
 		if err != nil && ctx.Err() == nil {
 			f.say("a task could not be created: %v", err)

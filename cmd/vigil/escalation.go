@@ -12,12 +12,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // newEscalationCmd is `vigil escalation`: what needs a human.
-func newEscalationCmd(a *app) *cobra.Command {
-	group := newGroup("escalation", "What needs a human: see it, say that you look after it, close it",
+func newEscalationCmd(a *cli.App) *cobra.Command {
+	group := cli.NewGroup("escalation", "What needs a human: see it, say that you look after it, close it",
 		newEscalationListCmd(a), newEscalationShowCmd(a), newEscalationAckCmd(a), newEscalationCloseCmd(a))
 	group.Long = `An escalation is one thing that a human has to decide: a process that cannot be killed,
 an agent that fails again and again, a quarantined task, urgent mail that nobody answers,
@@ -27,15 +29,15 @@ setting escalation_cooldown, unless somebody has acknowledged it.`
 	return group
 }
 
-func newEscalationListCmd(a *app) *cobra.Command {
+func newEscalationListCmd(a *cli.App) *cobra.Command {
 	request := &vigilv1.ListEscalationsRequest{}
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List what is not closed, the most urgent first",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			request.Stale, request.Limit = a.stale, 1000
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+			request.Stale, request.Limit = a.Stale, 1000
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				var all *vigilv1.ListEscalationsResponse
 				for {
 					page, err := vigilv1.NewEscalationsClient(c).ListEscalations(ctx, request)
@@ -58,7 +60,7 @@ func newEscalationListCmd(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&request.All, "all", false, "also those that are closed")
 	cmd.Flags().StringVar(&request.Room, "room", "", "only of this room")
 	cmd.Flags().StringVar(&request.Kind, "kind", "", "only of this kind, for instance stuck_process")
-	_ = cmd.RegisterFlagCompletionFunc("room", a.every(roomNames)) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("room", a.Every(cli.RoomNames)) // the flag is there
 	return cmd
 }
 
@@ -69,23 +71,23 @@ func urgency(x, y *vigilv1.Escalation) int {
 		slices.Index(priorities, x.GetPriority())-slices.Index(priorities, y.GetPriority()), cmp.Compare(y.GetId(), x.GetId()))
 }
 
-func printEscalations(a *app, list *vigilv1.ListEscalationsResponse) error {
+func printEscalations(a *cli.App, list *vigilv1.ListEscalationsResponse) error {
 	slices.SortFunc(list.Escalations, urgency)
-	if a.json {
-		return a.printJSON(list)
+	if a.JSON {
+		return a.PrintJSON(list)
 	}
-	t := newTable(">ID", "PRIORITY", "STATE", "KIND", "ABOUT~", ">COUNT", "LAST", "STILL", "TOLD~")
+	t := term.NewTable(">ID", "PRIORITY", "STATE", "KIND", "ABOUT~", ">COUNT", "LAST", "STILL", "TOLD~")
 	for _, x := range list.GetEscalations() {
 		still := "yes"
 		if !x.GetLasts() {
 			still = "over"
 		}
-		t.add(fmt.Sprint(x.GetId()), x.GetPriority(), x.GetState(), x.GetKind(), x.GetSubject(), fmt.Sprint(x.GetCount()), a.ago(x.GetLastAt()), still, toldText(x.GetNotice()))
+		t.Add(fmt.Sprint(x.GetId()), x.GetPriority(), x.GetState(), x.GetKind(), x.GetSubject(), fmt.Sprint(x.GetCount()), a.Ago(x.GetLastAt()), still, toldText(x.GetNotice()))
 	}
-	if err := a.printTable(t, "Nothing needs a human."); err != nil || list.GetDropped() == 0 {
+	if err := a.PrintTable(t, "Nothing needs a human."); err != nil || list.GetDropped() == 0 {
 		return err
 	}
-	return a.printf("\n%d more were not taken, since too many were open\n", list.GetDropped())
+	return a.Printf("\n%d more were not taken, since too many were open\n", list.GetDropped())
 }
 
 // toldText says how far the last announcement has come.
@@ -107,44 +109,44 @@ func toldText(n *vigilv1.Notice) string {
 func parseEscalation(text string) (uint64, error) {
 	n, err := strconv.ParseUint(strings.TrimPrefix(text, "#"), 10, 64)
 	if err != nil || n == 0 {
-		return 0, usagef("%q is not an escalation: give its number, see `vigil escalation list`", text)
+		return 0, cli.Usagef("%q is not an escalation: give its number, see `vigil escalation list`", text)
 	}
 	return n, nil
 }
 
-func escalationIDs(ctx context.Context, c *conn, _ string) (ids []string) {
+func escalationIDs(ctx context.Context, c *cli.Conn, _ string) (ids []string) {
 	list, err := vigilv1.NewEscalationsClient(c).ListEscalations(ctx, &vigilv1.ListEscalationsRequest{Stale: true})
 	if err != nil {
 		return nil
 	}
 	for _, x := range list.GetEscalations() {
-		ids = append(ids, fmt.Sprintf("%d\t%s: %s", x.GetId(), x.GetKind(), oneLine(x.GetSubject())))
+		ids = append(ids, fmt.Sprintf("%d\t%s: %s", x.GetId(), x.GetKind(), term.OneLine(x.GetSubject())))
 	}
 	return ids
 }
 
 // escalationCmd makes a command about one escalation: do asks the server, show prints
 // the answer for people.
-func escalationCmd(a *app, verb, short string, do func(context.Context, vigilv1.EscalationsClient, uint64) (*vigilv1.Escalation, error),
-	show func(*app, *vigilv1.Escalation) error,
+func escalationCmd(a *cli.App, verb, short string, do func(context.Context, vigilv1.EscalationsClient, uint64) (*vigilv1.Escalation, error),
+	show func(*cli.App, *vigilv1.Escalation) error,
 ) *cobra.Command {
 	return &cobra.Command{
 		Use:               verb + " ESCALATION",
 		Short:             short,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.first(escalationIDs),
+		ValidArgsFunction: a.First(escalationIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseEscalation(args[0])
 			if err != nil {
 				return err
 			}
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				x, err := do(ctx, vigilv1.NewEscalationsClient(c), id)
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(x)
+				if a.JSON {
+					return a.PrintJSON(x)
 				}
 				return show(a, x)
 			})
@@ -152,40 +154,40 @@ func escalationCmd(a *app, verb, short string, do func(context.Context, vigilv1.
 	}
 }
 
-func newEscalationShowCmd(a *app) *cobra.Command {
+func newEscalationShowCmd(a *cli.App) *cobra.Command {
 	return escalationCmd(a, "show", "Show an escalation: the facts, what vigil has done, what you can do",
 		func(ctx context.Context, c vigilv1.EscalationsClient, id uint64) (*vigilv1.Escalation, error) {
-			return c.GetEscalation(ctx, &vigilv1.GetEscalationRequest{Escalation: id, Stale: a.stale})
+			return c.GetEscalation(ctx, &vigilv1.GetEscalationRequest{Escalation: id, Stale: a.Stale})
 		}, printEscalation)
 }
 
-func newEscalationAckCmd(a *app) *cobra.Command {
+func newEscalationAckCmd(a *cli.App) *cobra.Command {
 	return escalationCmd(a, "ack", "Say that you look after it: it is announced no more",
 		func(ctx context.Context, c vigilv1.EscalationsClient, id uint64) (*vigilv1.Escalation, error) {
-			return c.AckEscalation(ctx, &vigilv1.AckEscalationRequest{Escalation: id, By: a.me()})
+			return c.AckEscalation(ctx, &vigilv1.AckEscalationRequest{Escalation: id, By: a.Me()})
 		}, sayEscalation)
 }
 
-func newEscalationCloseCmd(a *app) *cobra.Command {
+func newEscalationCloseCmd(a *cli.App) *cobra.Command {
 	var note string
 	cmd := escalationCmd(a, "close", "Say that nothing is left to decide",
 		func(ctx context.Context, c vigilv1.EscalationsClient, id uint64) (*vigilv1.Escalation, error) {
-			return c.CloseEscalation(ctx, &vigilv1.CloseEscalationRequest{Escalation: id, By: a.me(), Note: note})
+			return c.CloseEscalation(ctx, &vigilv1.CloseEscalationRequest{Escalation: id, By: a.Me(), Note: note})
 		}, sayEscalation)
 	cmd.Flags().StringVar(&note, "note", "", "what was done, for people")
 	return cmd
 }
 
 // sayEscalation prints what has become of an escalation after a human's word.
-func sayEscalation(a *app, x *vigilv1.Escalation) error {
-	text := fmt.Sprintf("escalation %d about %s is %s", x.GetId(), orWord(x.GetSubject(), "something that is forgotten"), escalationState(a, x))
+func sayEscalation(a *cli.App, x *vigilv1.Escalation) error {
+	text := fmt.Sprintf("escalation %d about %s is %s", x.GetId(), term.OrWord(x.GetSubject(), "something that is forgotten"), escalationState(a, x))
 	if x.GetState() == "closed" && x.GetLasts() {
 		text += "; it is still so, and is announced again when it happens after the setting escalation_cooldown"
 	}
-	return a.printf("%s\n", oneLine(text))
+	return a.Printf("%s\n", term.OneLine(text))
 }
 
-func printEscalation(a *app, x *vigilv1.Escalation) error {
+func printEscalation(a *cli.App, x *vigilv1.Escalation) error {
 	var facts []string
 	for _, name := range slices.Sorted(maps.Keys(x.GetFacts())) {
 		facts = append(facts, name+"="+x.GetFacts()[name])
@@ -197,11 +199,11 @@ func printEscalation(a *app, x *vigilv1.Escalation) error {
 	if !x.GetLasts() {
 		still = "over; it stays open until a human closes it"
 	}
-	often := fmt.Sprintf("%d times, first %s, last %s", x.GetCount(), a.ago(x.GetFirstAt()), a.ago(x.GetLastAt()))
+	often := fmt.Sprintf("%d times, first %s, last %s", x.GetCount(), a.Ago(x.GetFirstAt()), a.Ago(x.GetLastAt()))
 	if x.GetReopened() > 0 {
 		often += fmt.Sprintf(", came back %d times soon after it was closed", x.GetReopened())
 	}
-	err := a.pairs("escalation", fmt.Sprint(x.GetId()), "about", x.GetSubject(), "kind", x.GetKind(), "priority", x.GetPriority(),
+	err := a.Pairs("escalation", fmt.Sprint(x.GetId()), "about", x.GetSubject(), "kind", x.GetKind(), "priority", x.GetPriority(),
 		"state", escalationState(a, x), "what", x.GetReason(), "still so", still, "happened", often,
 		"room", x.GetRoom(), "agent", x.GetAgent(), "incarnation", x.GetIncarnation(), "task", task, "host", x.GetHost(),
 		"facts", strings.Join(facts, ", "), "vigil", x.GetDone(), "note", x.GetNote())
@@ -209,12 +211,12 @@ func printEscalation(a *app, x *vigilv1.Escalation) error {
 		return err
 	}
 	for _, d := range x.GetNotice().GetDeliveries() {
-		if err := a.printf("told       %s\n", oneLine(deliveryText(a, d))); err != nil {
+		if err := a.Printf("told       %s\n", term.OneLine(deliveryText(a, d))); err != nil {
 			return err
 		}
 	}
 	if x.GetNotice().GetPending() && len(x.GetNotice().GetDeliveries()) == 0 {
-		if err := a.printf("told       nobody yet: the leader announces it through the notifiers in its server's file, if there are any\n"); err != nil {
+		if err := a.Printf("told       nobody yet: the leader announces it through the notifiers in its server's file, if there are any\n"); err != nil {
 			return err
 		}
 	}
@@ -223,23 +225,23 @@ func printEscalation(a *app, x *vigilv1.Escalation) error {
 	}
 	var commands strings.Builder
 	for _, c := range x.GetCommands() {
-		commands.WriteString("\n  " + oneLine(c))
+		commands.WriteString("\n  " + term.OneLine(c))
 	}
-	return a.printf("\nYou can:%s\n", commands.String())
+	return a.Printf("\nYou can:%s\n", commands.String())
 }
 
-func escalationState(a *app, x *vigilv1.Escalation) string {
+func escalationState(a *cli.App, x *vigilv1.Escalation) string {
 	switch x.GetState() {
 	case "acknowledged":
-		return fmt.Sprintf("acknowledged by %s %s", orWord(x.GetAckBy(), "somebody"), a.ago(x.GetAckAt()))
+		return fmt.Sprintf("acknowledged by %s %s", term.OrWord(x.GetAckBy(), "somebody"), a.Ago(x.GetAckAt()))
 	case "closed":
-		return fmt.Sprintf("closed by %s %s", orWord(x.GetCloseBy(), "somebody"), a.ago(x.GetCloseAt()))
+		return fmt.Sprintf("closed by %s %s", term.OrWord(x.GetCloseBy(), "somebody"), a.Ago(x.GetCloseAt()))
 	}
 	return x.GetState()
 }
 
-func deliveryText(a *app, d *vigilv1.Delivery) string {
-	text := fmt.Sprintf("%s: %s, %d tries, the last %s", d.GetNotifier(), strings.ReplaceAll(d.GetState(), "_", " "), d.GetTries(), a.ago(d.GetAt()))
+func deliveryText(a *cli.App, d *vigilv1.Delivery) string {
+	text := fmt.Sprintf("%s: %s, %d tries, the last %s", d.GetNotifier(), strings.ReplaceAll(d.GetState(), "_", " "), d.GetTries(), a.Ago(d.GetAt()))
 	if d.GetFailure() != "" {
 		text += ": " + d.GetFailure()
 	}

@@ -10,11 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
-func newEventsCmd(a *app) *cobra.Command {
+func newEventsCmd(a *cli.App) *cobra.Command {
 	request := &vigilv1.WatchEventsRequest{}
 	var follow bool
 	cmd := &cobra.Command{
@@ -28,14 +30,14 @@ when one is lost; no event is left out or shown twice.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			request.NoFollow = !follow
 			request.Tail = follow && !cmd.Flags().Changed("after")
-			ask := a.ask
+			ask := a.Ask
 			if follow {
-				ask = a.follow
+				ask = a.Follow
 			}
-			return ask(cmd, func(ctx context.Context, c *conn) error {
+			return ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				return watchEvents(ctx, c, request, func(e *vigilv1.Event) error {
-					if a.json {
-						return a.printJSON(e)
+					if a.JSON {
+						return a.PrintJSON(e)
 					}
 					return printEvent(a, e)
 				})
@@ -48,16 +50,16 @@ when one is lost; no event is left out or shown twice.`,
 	flags.StringVar(&request.Room, "room", "", "only of this room")
 	flags.StringVar(&request.Agent, "agent", "", "only of this agent")
 	flags.Uint64Var(&request.Task, "task", 0, "only of this task")
-	_ = cmd.RegisterFlagCompletionFunc("room", a.every(roomNames)) // the flags are there
-	_ = cmd.RegisterFlagCompletionFunc("agent", a.every(agentNames))
+	_ = cmd.RegisterFlagCompletionFunc("room", a.Every(cli.RoomNames)) // the flags are there
+	_ = cmd.RegisterFlagCompletionFunc("agent", a.Every(cli.AgentNames))
 	return cmd
 }
 
 // watchEvents calls fn for every event and resumes after the last one when the
 // server is lost. With NoFollow it returns nil at the newest event.
-func watchEvents(ctx context.Context, c *conn, request *vigilv1.WatchEventsRequest, fn func(*vigilv1.Event) error) error {
+func watchEvents(ctx context.Context, c *cli.Conn, request *vigilv1.WatchEventsRequest, fn func(*vigilv1.Event) error) error {
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		stream, err := c.fleet.WatchEvents(ctx, request)
+		stream, err := c.Fleet.WatchEvents(ctx, request)
 		for err == nil {
 			var e *vigilv1.Event
 			if e, err = stream.Recv(); err == nil {
@@ -88,7 +90,7 @@ func watchEvents(ctx context.Context, c *conn, request *vigilv1.WatchEventsReque
 
 // eventSignals gives a value after events, until the context ends. It is a hint: a caller
 // looks now and then anyway.
-func eventSignals(ctx context.Context, c *conn, request *vigilv1.WatchEventsRequest) <-chan struct{} {
+func eventSignals(ctx context.Context, c *cli.Conn, request *vigilv1.WatchEventsRequest) <-chan struct{} {
 	changed := make(chan struct{}, 1)
 	go func() {
 		_ = watchEvents(ctx, c, request, func(*vigilv1.Event) error {
@@ -103,7 +105,7 @@ func eventSignals(ctx context.Context, c *conn, request *vigilv1.WatchEventsRequ
 }
 
 // printEvent prints one event on one line.
-func printEvent(a *app, e *vigilv1.Event) error {
+func printEvent(a *cli.App, e *vigilv1.Event) error {
 	when := "        "
 	if at := e.GetAt(); at != nil {
 		when = at.AsTime().Local().Format(time.TimeOnly)
@@ -122,9 +124,9 @@ func printEvent(a *app, e *vigilv1.Event) error {
 	if e.GetText() != "" {
 		about = append(about, e.GetText())
 	}
-	line := fmt.Sprintf("%s  %-20s  %-18s  %s", when, e.GetKind(), subject, oneLine(strings.Join(about, ": ")))
-	if a.screen.width > 0 {
-		line = cut(line, a.screen.width)
+	line := fmt.Sprintf("%s  %-20s  %-18s  %s", when, e.GetKind(), subject, term.OneLine(strings.Join(about, ": ")))
+	if a.Screen.Width > 0 {
+		line = term.Cut(line, a.Screen.Width)
 	}
-	return a.printf("%s\n", strings.TrimRight(line, " "))
+	return a.Printf("%s\n", strings.TrimRight(line, " "))
 }

@@ -8,26 +8,28 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // explainTail is how many of the last lines of output fit the screen.
 const explainTail = 6
 
-func newAgentExplainCmd(a *app) *cobra.Command {
+func newAgentExplainCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:               "explain ROOM/ROLE[.N]",
 		Short:             "Say on one screen why an agent runs, or why it does not",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeAgent,
+		ValidArgsFunction: a.CompleteAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				answer, err := c.fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: args[0], Stale: a.stale})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				answer, err := c.Fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: args[0], Stale: a.Stale})
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(answer)
+				if a.JSON {
+					return a.PrintJSON(answer)
 				}
 				return printExplanation(a, answer)
 			})
@@ -36,13 +38,13 @@ func newAgentExplainCmd(a *app) *cobra.Command {
 }
 
 // printExplanation prints the answer first, then what it rests on.
-func printExplanation(a *app, answer *vigilv1.GetAgentResponse) error {
+func printExplanation(a *cli.App, answer *vigilv1.GetAgentResponse) error {
 	g := answer.GetAgent()
-	verdict := fmt.Sprintf("%s: %s", a.screen.bold(g.GetName()), oneLine(tidy(g.GetWhy())))
-	if d := span(g.GetWhyLeft()); d != "" && endsByItself(g.GetWhyCode()) {
+	verdict := fmt.Sprintf("%s: %s", a.Screen.Bold(g.GetName()), term.OneLine(term.Tidy(g.GetWhy())))
+	if d := term.Span(g.GetWhyLeft()); d != "" && endsByItself(g.GetWhyCode()) {
 		verdict += "; in " + d
 	}
-	if err := a.printf("%s\n\n", verdict); err != nil {
+	if err := a.Printf("%s\n\n", verdict); err != nil {
 		return err
 	}
 	role := answer.GetRole()
@@ -51,12 +53,12 @@ func printExplanation(a *app, answer *vigilv1.GetAgentResponse) error {
 	if runner == "" {
 		runner = "none: it is started by hand"
 	}
-	err := a.pairs("verdict", verdictLine(g.GetVerdict()), "stuck", ladderLine(g.GetLadder()),
+	err := a.Pairs("verdict", verdictLine(g.GetVerdict()), "stuck", ladderLine(g.GetLadder()),
 		"patrols", patrolLine(g.GetOverseer()), "last look", lookLine(g.GetOverseer()), "declared itself", declarationText(g.GetDeclaration()),
 		"terminal", screenLine(g.GetScreen(), g.GetDegraded()),
 		"to do", agentRemedy(g), "wanted", intentText(a, g), "declared", declared, "runner", runner,
 		"process", processLine(a, g), "in the room", participantLine(g), "task", taskLine(answer.GetTask()),
-		"order", orderLine(g), "failures", failuresText(g), "parked", tidy(g.GetParkedWhy()),
+		"order", orderLine(g), "failures", failuresText(g), "parked", term.Tidy(g.GetParkedWhy()),
 		"start fails", g.GetStartFault(), "unkillable", g.GetStuck(), "fence", left(g.GetFenceLeft()), "resume value", resumeText(g))
 	if err != nil {
 		return err
@@ -103,7 +105,7 @@ func agentRemedy(g *vigilv1.Agent) string {
 	case "brake":
 		return "wait, or when the losses are explained: `vigil brake release`"
 	case "fence":
-		return "wait; when the machine is certainly off: `vigil host confirm-dead " + orWord(g.GetHost(), "HOST") + "`"
+		return "wait; when the machine is certainly off: `vigil host confirm-dead " + term.OrWord(g.GetHost(), "HOST") + "`"
 	case "parked", "back_off":
 		return "wait, or `vigil agent unpark " + g.GetName() + "`"
 	case "unkillable":
@@ -119,7 +121,7 @@ func agentRemedy(g *vigilv1.Agent) string {
 	return ""
 }
 
-func processLine(a *app, g *vigilv1.Agent) string {
+func processLine(a *cli.App, g *vigilv1.Agent) string {
 	text := processText(g)
 	if g.GetIncarnation() != "" {
 		text += ", life " + g.GetIncarnation()
@@ -130,7 +132,7 @@ func processLine(a *app, g *vigilv1.Agent) string {
 	if g.GetPid() != 0 {
 		text += fmt.Sprintf(", pid %d", g.GetPid())
 	}
-	if d := span(g.GetUp()); d != "" {
+	if d := term.Span(g.GetUp()); d != "" {
 		text += ", up " + d
 	}
 	return text
@@ -162,7 +164,7 @@ func orderLine(g *vigilv1.Agent) string {
 	if g.GetOrder() == "" || g.GetOrder() == "none" {
 		return "none open"
 	}
-	text := fmt.Sprintf("%s, open for %s", g.GetOrder(), orZero(span(g.GetOrderOpen())))
+	text := fmt.Sprintf("%s, open for %s", g.GetOrder(), term.OrZero(term.Span(g.GetOrderOpen())))
 	if g.GetOrderReason() != "" {
 		text += ": " + g.GetOrderReason()
 	}
@@ -175,13 +177,13 @@ func left(d *durationpb.Duration) string {
 		return ""
 	}
 	if d.AsDuration() < 0 {
-		return "ended " + short(-d.AsDuration()) + " ago"
+		return "ended " + term.Short(-d.AsDuration()) + " ago"
 	}
-	return "ends in " + short(d.AsDuration())
+	return "ends in " + term.Short(d.AsDuration())
 }
 
 // exitText is the last death on one line.
-func exitText(a *app, x *vigilv1.Exit) string {
+func exitText(a *cli.App, x *vigilv1.Exit) string {
 	if x == nil || x.GetKind() == "" || x.GetKind() == "none" {
 		return ""
 	}
@@ -192,9 +194,9 @@ func exitText(a *app, x *vigilv1.Exit) string {
 	case x.GetKind() == "clean" || x.GetKind() == "crash" || x.GetKind() == "ordered" || x.GetKind() == "usage_limit":
 		text += fmt.Sprintf(", code %d", x.GetCode())
 	}
-	when := a.ago(x.GetAt())
+	when := a.Ago(x.GetAt())
 	if when == "" {
-		when = span(x.GetAgo()) + " ago"
+		when = term.Span(x.GetAgo()) + " ago"
 	}
 	text += ", " + when + ", life " + x.GetIncarnation()
 	if x.GetHost() != "" {
@@ -209,12 +211,12 @@ func exitText(a *app, x *vigilv1.Exit) string {
 	return text
 }
 
-func printExit(a *app, x *vigilv1.Exit) error {
+func printExit(a *cli.App, x *vigilv1.Exit) error {
 	text := exitText(a, x)
 	if text == "" {
-		return a.pairs("last death", "none")
+		return a.Pairs("last death", "none")
 	}
-	if err := a.printf("\n%s %s\n", a.screen.bold("last death"), oneLine(text)); err != nil {
+	if err := a.Printf("\n%s %s\n", a.Screen.Bold("last death"), term.OneLine(text)); err != nil {
 		return err
 	}
 	tail := strings.TrimRight(x.GetTail(), "\n")
@@ -223,40 +225,40 @@ func printExit(a *app, x *vigilv1.Exit) error {
 	}
 	lines := strings.Split(tail, "\n")
 	for _, line := range lines[max(0, len(lines)-explainTail):] {
-		line = safe(strings.TrimRight(line, "\r"))
-		if a.screen.width > 0 {
-			line = cut(line, max(a.screen.width-4, 8))
+		line = term.Safe(strings.TrimRight(line, "\r"))
+		if a.Screen.Width > 0 {
+			line = term.Cut(line, max(a.Screen.Width-4, 8))
 		}
-		if err := a.printf("  | %s\n", line); err != nil {
+		if err := a.Printf("  | %s\n", line); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func printFits(a *app, fits []*vigilv1.HostFit) error {
+func printFits(a *cli.App, fits []*vigilv1.HostFit) error {
 	if len(fits) == 0 {
 		return nil
 	}
-	if err := a.printf("\n"); err != nil {
+	if err := a.Printf("\n"); err != nil {
 		return err
 	}
-	t := newTable("HOST", "NEXT START", "BECAUSE~")
+	t := term.NewTable("HOST", "NEXT START", "BECAUSE~")
 	for _, f := range fits {
 		word := "no"
 		if f.GetFits() {
 			word = "possible"
 		}
-		t.add(f.GetHost(), word, f.GetReason())
+		t.Add(f.GetHost(), word, f.GetReason())
 	}
-	return a.printTable(t, "")
+	return a.PrintTable(t, "")
 }
 
-func printRecent(a *app, events []*vigilv1.Event) error {
+func printRecent(a *cli.App, events []*vigilv1.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	if err := a.printf("\n%s\n", a.screen.bold("recent events")); err != nil {
+	if err := a.Printf("\n%s\n", a.Screen.Bold("recent events")); err != nil {
 		return err
 	}
 	for _, e := range events[max(0, len(events)-10):] {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"vigil/cluster/gossip"
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc"
 )
 
@@ -55,18 +56,18 @@ func (f *gossipFile) settle(local bool) error {
 	}
 	host, _, err := net.SplitHostPort(f.Bind)
 	if err != nil {
-		return usagef("gossip.bind %q: give host:port, for instance 127.0.0.1:7422, or %s", f.Bind, gossipOff)
+		return cli.Usagef("gossip.bind %q: give host:port, for instance 127.0.0.1:7422, or %s", f.Bind, gossipOff)
 	}
 	if ip := net.ParseIP(host); (host == "" || ip != nil && ip.IsUnspecified()) && f.Advertise == "" {
-		return usagef("gossip.bind %q listens everywhere: say with gossip.advertise (--gossip-advertise) where others reach it", f.Bind)
+		return cli.Usagef("gossip.bind %q listens everywhere: say with gossip.advertise (--gossip-advertise) where others reach it", f.Bind)
 	}
 	if f.Advertise != "" {
 		if host, _, err := net.SplitHostPort(f.Advertise); err != nil || host == "" {
-			return usagef("gossip.advertise %q: give host:port; port 0 is the one of gossip.bind", f.Advertise)
+			return cli.Usagef("gossip.advertise %q: give host:port; port 0 is the one of gossip.bind", f.Advertise)
 		}
 	}
 	if f.KeyFile == "" && !f.Insecure && !rpc.Loopback(f.Bind) {
-		return usagef("gossip.bind %q can be reached by other machines, and what they say would be believed: "+
+		return cli.Usagef("gossip.bind %q can be reached by other machines, and what they say would be believed: "+
 			"give gossip.key_file (--gossip-key-file), which vigil keygen makes, or set gossip.insecure", f.Bind)
 	}
 	return nil
@@ -81,7 +82,7 @@ func (f *gossipFile) open(kind gossip.Kind, id, boot string, log hclog.Logger) (
 	if f.KeyFile != "" {
 		var err error
 		if conf.Key, err = gossip.ReadKey(f.KeyFile); err != nil {
-			return nil, wrongUsage(err)
+			return nil, cli.WrongUsage(err)
 		}
 	}
 	return gossip.Open(conf)

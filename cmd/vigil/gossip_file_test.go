@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"vigil/cluster/gossip"
+	"vigil/cmd/vigil/cli"
 )
 
 // Nothing is heard beyond the loopback interface without being told to, and nothing
@@ -38,7 +39,7 @@ func TestGossipFile(t *testing.T) {
 		switch {
 		case tt.bind != "" && (err != nil || f.Bind != tt.bind):
 			t.Errorf("%s: bind %q, %v; want %q", tt.name, f.Bind, err, tt.bind)
-		case tt.bind == "" && (err == nil || !strings.Contains(err.Error(), tt.want) || exitCode(err) != exitUsage):
+		case tt.bind == "" && (err == nil || !strings.Contains(err.Error(), tt.want) || cli.ExitCode(err) != cli.ExitUsage):
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
 		}
 	}
@@ -56,11 +57,11 @@ func TestKeygen(t *testing.T) {
 		t.Fatal(err)
 	}
 	member.Close()
-	if code := run(t.Context(), []string{"keygen", file}, strings.NewReader(""), &out, &errs); code != exitFailed {
+	if code := run(t.Context(), []string{"keygen", file}, strings.NewReader(""), &out, &errs); code != cli.ExitFailed {
 		t.Errorf("a key was overwritten: exit code %d", code)
 	}
 	f.KeyFile += ".none"
-	if _, err := f.open(gossip.Host, "h", "b", hclog.NewNullLogger()); exitCode(err) != exitUsage {
+	if _, err := f.open(gossip.Host, "h", "b", hclog.NewNullLogger()); cli.ExitCode(err) != cli.ExitUsage {
 		t.Errorf("no key: %v", err)
 	}
 }

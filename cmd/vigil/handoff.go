@@ -6,12 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // newHandoffCmd is `vigil handoff`: an overseer makes room for a fresh life of itself.
-func newHandoffCmd(a *app) *cobra.Command {
-	var who lifeFlags
+func newHandoffCmd(a *cli.App) *cobra.Command {
+	var who life.Flags
 	request := &vigilv1.HandOverRequest{}
 	cmd := &cobra.Command{
 		Use:   "handoff -s SUBJECT -m TEXT|-",
@@ -24,26 +26,26 @@ role. A life that is younger than the setting overseer_interval hands over nothi
   vigil handoff -s "Routine cycle" -m - <summary.md`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := who.current(a)
+			l, err := who.Current(a)
 			if err != nil {
 				return err
 			}
 			if request.Body == "-" {
-				if request.Body, err = a.readFile("-"); err != nil {
+				if request.Body, err = a.ReadFile("-"); err != nil {
 					return err
 				}
 				request.Body = strings.TrimRight(request.Body, "\r\n")
 			}
 			if request.GetSubject() == "" && request.GetBody() == "" {
-				return usagef("the next life needs a summary: give -s and -m")
+				return cli.Usagef("the next life needs a summary: give -s and -m")
 			}
-			request.Speaker = l.speaker()
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+			request.Speaker = l.Speaker()
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				answer, err := vigilv1.NewOverseersClient(c).HandOver(ctx, request)
 				if err != nil {
 					return err
 				}
-				return a.done(map[string]any{"agent": l.Agent, "mail": answer.GetMail()},
+				return a.Done(map[string]any{"agent": l.Agent, "mail": answer.GetMail()},
 					"%s: mail %d is for its next life, which is started now; this one is being stopped", l.Agent, answer.GetMail())
 			})
 		},
@@ -51,6 +53,6 @@ role. A life that is younger than the setting overseer_interval hands over nothi
 	flags := cmd.Flags()
 	flags.StringVarP(&request.Subject, "subject", "s", "", "one line")
 	flags.StringVarP(&request.Body, "message", "m", "", "what the next life must know; - for standard input")
-	who.add(cmd, a)
+	who.Add(cmd, a)
 	return cmd
 }

@@ -7,23 +7,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
-func newHostExplainCmd(a *app) *cobra.Command {
+func newHostExplainCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:               "explain HOST",
 		Short:             "Say on one screen how a host is heard and whether it gets starts",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.first(hostNames),
+		ValidArgsFunction: a.First(cli.HostNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				h, err := c.fleet.GetHost(ctx, &vigilv1.GetHostRequest{Host: args[0], Stale: a.stale})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				h, err := c.Fleet.GetHost(ctx, &vigilv1.GetHostRequest{Host: args[0], Stale: a.Stale})
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(h)
+				if a.JSON {
+					return a.PrintJSON(h)
 				}
 				if err := explainHost(a, h); err != nil {
 					return err
@@ -35,48 +37,48 @@ func newHostExplainCmd(a *app) *cobra.Command {
 }
 
 // explainHost prints the answer first, then what it rests on.
-func explainHost(a *app, h *vigilv1.Host) error {
+func explainHost(a *cli.App, h *vigilv1.Host) error {
 	verdict := h.GetState() + ": " + hostVerdict(h)
-	if err := a.printf("%s: %s\n\n", a.screen.bold(oneLine(h.GetName())), oneLine(verdict)); err != nil {
+	if err := a.Printf("%s: %s\n\n", a.Screen.Bold(term.OneLine(h.GetName())), term.OneLine(verdict)); err != nil {
 		return err
 	}
-	err := a.pairs("to do", hostRemedy(h), "drain", drainLine(a, h), "pressure", h.GetPressure(),
+	err := a.Pairs("to do", hostRemedy(h), "drain", drainLine(a, h), "pressure", h.GetPressure(),
 		"agents", hostLoad(h), "lease", left(h.GetLeaseLeft()), "seen", heardText(a, h),
 		"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "version", h.GetVersion(),
-		"gossip", orWord(h.GetGossipAddr(), "none: servers hear it by its stream only"),
+		"gossip", term.OrWord(h.GetGossipAddr(), "none: servers hear it by its stream only"),
 		"servers", strings.Join(h.GetServers(), ", "), "containment", containmentLine(h))
 	if err != nil {
 		return err
 	}
 	for _, w := range h.GetWarnings() {
-		if err := a.printf("%s %s\n", a.screen.paint("33", "warning:"), oneLine(w)); err != nil {
+		if err := a.Printf("%s %s\n", a.Screen.Paint("33", "warning:"), term.OneLine(w)); err != nil {
 			return err
 		}
 	}
 	if len(h.GetViews()) == 0 {
 		return nil
 	}
-	if err := a.printf("\n"); err != nil {
+	if err := a.Printf("\n"); err != nil {
 		return err
 	}
-	t := newTable("SERVER", "GOSSIP", "STREAM")
+	t := term.NewTable("SERVER", "GOSSIP", "STREAM")
 	for _, v := range h.GetViews() {
-		t.add(v.GetServer(), v.GetGossip(), v.GetStream())
+		t.Add(v.GetServer(), v.GetGossip(), v.GetStream())
 	}
-	return a.printTable(t, "")
+	return a.PrintTable(t, "")
 }
 
 // hostWhy gives the reason for a host's state in short; "" when it simply works.
 func hostWhy(h *vigilv1.Host) string {
 	var parts []string
 	if h.GetDrain() {
-		parts = append(parts, "drained by "+orWord(h.GetDrainBy(), "somebody"))
+		parts = append(parts, "drained by "+term.OrWord(h.GetDrainBy(), "somebody"))
 	}
 	if h.GetSuspectWhy() != "" {
 		parts = append(parts, h.GetSuspectWhy())
 	}
 	if h.GetState() == "returning" || h.GetSteadyIn() != nil {
-		parts = append(parts, "was away too often; starts again in "+orZero(span(h.GetSteadyIn())))
+		parts = append(parts, "was away too often; starts again in "+term.OrZero(term.Span(h.GetSteadyIn())))
 	}
 	if h.GetPressure() != "" {
 		parts = append(parts, h.GetPressure())
@@ -130,15 +132,15 @@ func hostRemedy(h *vigilv1.Host) string {
 }
 
 // drainLine says who drains the host and until when.
-func drainLine(a *app, h *vigilv1.Host) string {
+func drainLine(a *cli.App, h *vigilv1.Host) string {
 	if !h.GetDrain() {
 		return ""
 	}
-	text := strings.TrimSpace(fmt.Sprintf("by %s %s", orWord(h.GetDrainBy(), "somebody"), a.ago(h.GetDrainAt())))
+	text := strings.TrimSpace(fmt.Sprintf("by %s %s", term.OrWord(h.GetDrainBy(), "somebody"), a.Ago(h.GetDrainAt())))
 	if n := h.GetRunning() + h.GetStarting(); n > 0 {
 		text += fmt.Sprintf(", %d agents left", n)
 	}
-	if d := span(h.GetDrainLeft()); d != "" {
+	if d := term.Span(h.GetDrainLeft()); d != "" {
 		text += ", all are stopped in " + d
 	} else if h.GetDrainLeft() == nil {
 		text += ", without a deadline"

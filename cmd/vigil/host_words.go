@@ -8,13 +8,15 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // drainLook is how often a drain that is waited for is looked at.
 const drainLook = time.Second
 
-func newHostDrainCmd(a *app) *cobra.Command {
+func newHostDrainCmd(a *cli.App) *cobra.Command {
 	var deadline time.Duration
 	var wait bool
 	cmd := &cobra.Command{
@@ -25,21 +27,21 @@ are stopped at once, the others when they give it back, all of them at the deadl
 They are started on other hosts. It stays so until vigil host undrain.`,
 		Example:           "  vigil host drain w1 --deadline 30m --wait",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.first(hostNames),
+		ValidArgsFunction: a.First(cli.HostNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if deadline < 0 {
-				return usagef("flag --deadline: %s is negative; give a duration like 30m, or 0 for none", deadline)
+				return cli.Usagef("flag --deadline: %s is negative; give a duration like 30m, or 0 for none", deadline)
 			}
-			ask := a.ask
+			ask := a.Ask
 			if wait {
-				ask = a.follow
+				ask = a.Follow
 			}
-			return ask(cmd, func(ctx context.Context, c *conn) error {
-				request := &vigilv1.DrainHostRequest{Host: args[0], By: a.me()}
+			return ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				request := &vigilv1.DrainHostRequest{Host: args[0], By: a.Me()}
 				if deadline > 0 {
 					request.Deadline = durationpb.New(deadline)
 				}
-				h, err := c.fleet.DrainHost(ctx, request)
+				h, err := c.Fleet.DrainHost(ctx, request)
 				if err != nil {
 					return err
 				}
@@ -63,19 +65,19 @@ func drainText(h *vigilv1.Host) string {
 		return "is drained: nothing runs there"
 	}
 	text := fmt.Sprintf("is draining: %d agents still run there", h.GetRunning()+h.GetStarting())
-	if d := span(h.GetDrainLeft()); d != "" {
+	if d := term.Span(h.GetDrainLeft()); d != "" {
 		text += "; all are stopped in " + d
 	}
 	return text
 }
 
 // awaitDrain waits until nothing runs on the host, or somebody ends the drain.
-func awaitDrain(ctx context.Context, a *app, c *conn, name string) (*vigilv1.Host, error) {
+func awaitDrain(ctx context.Context, a *cli.App, c *cli.Conn, name string) (*vigilv1.Host, error) {
 	tick := time.NewTicker(drainLook)
 	defer tick.Stop()
-	defer a.progressEnd()
+	defer a.ProgressEnd()
 	for {
-		h, err := c.fleet.GetHost(ctx, &vigilv1.GetHostRequest{Host: name})
+		h, err := c.Fleet.GetHost(ctx, &vigilv1.GetHostRequest{Host: name})
 		switch {
 		case err != nil:
 			return nil, err
@@ -84,7 +86,7 @@ func awaitDrain(ctx context.Context, a *app, c *conn, name string) (*vigilv1.Hos
 		case h.GetRunning()+h.GetStarting() == 0:
 			return h, nil
 		}
-		a.progress("host %s %s", h.GetName(), drainText(h))
+		a.Progress("host %s %s", h.GetName(), drainText(h))
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("host %s still %s: %w", h.GetName(), drainText(h), context.Cause(ctx))
@@ -94,22 +96,22 @@ func awaitDrain(ctx context.Context, a *app, c *conn, name string) (*vigilv1.Hos
 }
 
 // hostDone prints a changed host.
-func hostDone(a *app, h *vigilv1.Host, what string) error {
-	if a.json {
-		return a.printJSON(h)
+func hostDone(a *cli.App, h *vigilv1.Host, what string) error {
+	if a.JSON {
+		return a.PrintJSON(h)
 	}
-	return a.printf("host %s %s\n", oneLine(h.GetName()), oneLine(what))
+	return a.Printf("host %s %s\n", term.OneLine(h.GetName()), term.OneLine(what))
 }
 
-func newHostUndrainCmd(a *app) *cobra.Command {
+func newHostUndrainCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:               "undrain HOST",
 		Short:             "End a drain: the host takes agents again",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.first(hostNames),
+		ValidArgsFunction: a.First(cli.HostNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				h, err := c.fleet.DrainHost(ctx, &vigilv1.DrainHostRequest{Host: args[0], Off: true, By: a.me()})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				h, err := c.Fleet.DrainHost(ctx, &vigilv1.DrainHostRequest{Host: args[0], Off: true, By: a.Me()})
 				if err != nil {
 					return err
 				}
@@ -119,7 +121,7 @@ func newHostUndrainCmd(a *app) *cobra.Command {
 	}
 }
 
-func newHostConfirmDeadCmd(a *app) *cobra.Command {
+func newHostConfirmDeadCmd(a *cli.App) *cobra.Command {
 	var force, yes bool
 	cmd := &cobra.Command{
 		Use:   "confirm-dead HOST",
@@ -130,23 +132,23 @@ once, without waiting for the end of their fences.
 Do it only when the machine is off. If an agent still runs there, it runs twice: vigil
 cannot tell, and takes your word. A host that is heard is refused, unless --force.`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.first(hostNames),
+		ValidArgsFunction: a.First(cli.HostNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.follow(cmd, func(ctx context.Context, c *conn) error {
-				h, err := c.fleet.GetHost(ctx, &vigilv1.GetHostRequest{Host: args[0]})
+			return a.Follow(cmd, func(ctx context.Context, c *cli.Conn) error {
+				h, err := c.Fleet.GetHost(ctx, &vigilv1.GetHostRequest{Host: args[0]})
 				if err != nil {
 					return err
 				}
 				if !yes {
-					if !onTerminal(a.in) {
-						return usagef("without a terminal, add --yes: agents that still run on host %s would run twice", h.GetName())
+					if !term.OnTerminal(a.In) {
+						return cli.Usagef("without a terminal, add --yes: agents that still run on host %s would run twice", h.GetName())
 					}
-					if err := a.confirm(deadQuestion(h), h.GetName()); err != nil {
+					if err := a.Confirm(deadQuestion(h), h.GetName()); err != nil {
 						return err
 					}
 				}
 				// The answer may have taken minutes: this host is meant, not one that got its name.
-				h, err = c.fleet.ConfirmDead(ctx, &vigilv1.ConfirmDeadRequest{Host: fmt.Sprint(h.GetId()), Force: force, By: a.me()})
+				h, err = c.Fleet.ConfirmDead(ctx, &vigilv1.ConfirmDeadRequest{Host: fmt.Sprint(h.GetId()), Force: force, By: a.Me()})
 				if err != nil {
 					return err
 				}
@@ -164,7 +166,7 @@ func deadQuestion(h *vigilv1.Host) string {
 		h.GetName(), h.GetState(), h.GetRunning()+h.GetStarting())
 }
 
-func newHostForgetCmd(a *app) *cobra.Command {
+func newHostForgetCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "forget HOST",
 		Short: "Remove a lost or left host on which no life is left",
@@ -172,13 +174,13 @@ func newHostForgetCmd(a *app) *cobra.Command {
 a beat (setting forget_hosts) that happens by itself, unless a life may come back with it or a
 human drains it.`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.first(hostNames),
+		ValidArgsFunction: a.First(cli.HostNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				if _, err := c.fleet.ForgetHost(ctx, &vigilv1.ForgetHostRequest{Host: args[0], By: a.me()}); err != nil {
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				if _, err := c.Fleet.ForgetHost(ctx, &vigilv1.ForgetHostRequest{Host: args[0], By: a.Me()}); err != nil {
 					return err
 				}
-				return a.done(map[string]any{"host": args[0], "forgotten": true}, "host %s is forgotten", args[0])
+				return a.Done(map[string]any{"host": args[0], "forgotten": true}, "host %s is forgotten", args[0])
 			})
 		},
 	}

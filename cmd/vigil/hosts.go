@@ -9,25 +9,27 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
-func newHostCmd(a *app) *cobra.Command {
-	return newGroup("host", "Worker machines: see how they are, drain them, give them up",
+func newHostCmd(a *cli.App) *cobra.Command {
+	return cli.NewGroup("host", "Worker machines: see how they are, drain them, give them up",
 		newHostListCmd(a), newHostShowCmd(a), newHostExplainCmd(a), newHostDrainCmd(a), newHostUndrainCmd(a),
 		newHostConfirmDeadCmd(a), newHostForgetCmd(a))
 }
 
-func newHostListCmd(a *app) *cobra.Command {
+func newHostListCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the worker machines with the reason for their state",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				list := &vigilv1.ListHostsResponse{}
-				for request := (&vigilv1.ListHostsRequest{Stale: a.stale}); ; {
-					page, err := c.fleet.ListHosts(ctx, request)
+				for request := (&vigilv1.ListHostsRequest{Stale: a.Stale}); ; {
+					page, err := c.Fleet.ListHosts(ctx, request)
 					if err != nil {
 						return err
 					}
@@ -41,31 +43,31 @@ func newHostListCmd(a *app) *cobra.Command {
 	}
 }
 
-func printHosts(a *app, list *vigilv1.ListHostsResponse) error {
-	if a.json {
-		return a.printJSON(list)
+func printHosts(a *cli.App, list *vigilv1.ListHostsResponse) error {
+	if a.JSON {
+		return a.PrintJSON(list)
 	}
-	t := newTable("HOST~", "STATE", ">AGENTS", ">ROOM", "LEASE", "SEEN", "RUNNERS~", "LABELS~", "WHY~")
+	t := term.NewTable("HOST~", "STATE", ">AGENTS", ">ROOM", "LEASE", "SEEN", "RUNNERS~", "LABELS~", "WHY~")
 	for _, h := range list.GetHosts() {
 		agents := fmt.Sprint(h.GetRunning())
 		if h.GetStarting() > 0 {
 			agents += fmt.Sprintf("+%d", h.GetStarting())
 		}
-		t.add(h.GetName(), h.GetState(), agents, fmt.Sprint(h.GetCapacity()), left(h.GetLeaseLeft()), heardText(a, h),
+		t.Add(h.GetName(), h.GetState(), agents, fmt.Sprint(h.GetCapacity()), left(h.GetLeaseLeft()), heardText(a, h),
 			strings.Join(h.GetRunners(), ","), labelText(h.GetLabels()), hostWhy(h))
 	}
-	return a.printTable(t, "No host has registered yet: start one with `vigil agentd`.")
+	return a.PrintTable(t, "No host has registered yet: start one with `vigil agentd`.")
 }
 
 // heardText is how long ago the host's last beat was, in cluster time.
-func heardText(a *app, h *vigilv1.Host) string {
+func heardText(a *cli.App, h *vigilv1.Host) string {
 	switch d := h.GetHeard(); {
 	case d == nil:
-		return a.ago(h.GetSeenAt())
+		return a.Ago(h.GetSeenAt())
 	case d.AsDuration() < time.Second:
 		return "just now"
 	default:
-		return short(d.AsDuration()) + " ago"
+		return term.Short(d.AsDuration()) + " ago"
 	}
 }
 
@@ -78,22 +80,22 @@ func labelText(labels map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
-func newHostShowCmd(a *app) *cobra.Command {
+func newHostShowCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:               "show HOST",
 		Short:             "Show a worker machine, by name or number, and its agents",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.first(hostNames),
+		ValidArgsFunction: a.First(cli.HostNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				h, err := c.fleet.GetHost(ctx, &vigilv1.GetHostRequest{Host: args[0], Stale: a.stale})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				h, err := c.Fleet.GetHost(ctx, &vigilv1.GetHostRequest{Host: args[0], Stale: a.Stale})
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(h)
+				if a.JSON {
+					return a.PrintJSON(h)
 				}
-				err = a.pairs("host", h.GetName(), "number", fmt.Sprint(h.GetId()), "state", h.GetState(), "why", hostWhy(h),
+				err = a.Pairs("host", h.GetName(), "number", fmt.Sprint(h.GetId()), "state", h.GetState(), "why", hostWhy(h),
 					"version", h.GetVersion(), "agents", hostLoad(h),
 					"lease", left(h.GetLeaseLeft()), "seen", heardText(a, h), "drain", drainLine(a, h),
 					"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "terminals", h.GetTerminals(),
@@ -112,10 +114,10 @@ func hostLoad(h *vigilv1.Host) string {
 }
 
 // printAgentsOf prints the agents of a host, all of them.
-func printAgentsOf(ctx context.Context, a *app, c *conn, h *vigilv1.Host) error {
+func printAgentsOf(ctx context.Context, a *cli.App, c *cli.Conn, h *vigilv1.Host) error {
 	list := &vigilv1.ListAgentsResponse{}
-	for request := (&vigilv1.ListAgentsRequest{Host: fmt.Sprint(h.GetId()), Stale: a.stale, Limit: 1000}); ; {
-		page, err := c.fleet.ListAgents(ctx, request)
+	for request := (&vigilv1.ListAgentsRequest{Host: fmt.Sprint(h.GetId()), Stale: a.Stale, Limit: 1000}); ; {
+		page, err := c.Fleet.ListAgents(ctx, request)
 		if err != nil {
 			return err
 		}
@@ -127,7 +129,7 @@ func printAgentsOf(ctx context.Context, a *app, c *conn, h *vigilv1.Host) error 
 	if len(list.GetAgents()) == 0 {
 		return nil
 	}
-	if err := a.printf("\n"); err != nil {
+	if err := a.Printf("\n"); err != nil {
 		return err
 	}
 	return printAgents(a, list)

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -136,8 +138,8 @@ func TestMistakesAboutPausesAndHosts(t *testing.T) {
 		{"pause web", "web"},
 	} {
 		code, out, errs := terminalRun{env: map[string]string{"VIGIL_ADDR": s.addr}}.do(t, strings.Fields(tc.args)...)
-		if code != exitUsage || out != "" || !strings.Contains(errs, tc.says) {
-			t.Errorf("%s: exit code %d, %q and %q; want %d and %q", tc.args, code, out, errs, exitUsage, tc.says)
+		if code != cli.ExitUsage || out != "" || !strings.Contains(errs, tc.says) {
+			t.Errorf("%s: exit code %d, %q and %q; want %d and %q", tc.args, code, out, errs, cli.ExitUsage, tc.says)
 		}
 	}
 	for _, m := range s.asked {
@@ -150,8 +152,8 @@ func TestMistakesAboutPausesAndHosts(t *testing.T) {
 func TestConfirmationIsTheNameOfTheHost(t *testing.T) {
 	for answer, ok := range map[string]bool{"w1\n": true, " w1 ": true, "y\n": false, "w10\n": false, "": false} {
 		var asked strings.Builder
-		a := &app{terminal: terminal{in: strings.NewReader(answer), err: &asked}}
-		err := a.confirm(deadQuestion(&vigilv1.Host{Name: "w1", State: "lost", Running: 2}), "w1")
+		a := &cli.App{Terminal: term.Terminal{In: strings.NewReader(answer), Err: &asked}}
+		err := a.Confirm(deadQuestion(&vigilv1.Host{Name: "w1", State: "lost", Running: 2}), "w1")
 		if (err == nil) != ok {
 			t.Errorf("answer %q: %v", answer, err)
 		}
@@ -169,12 +171,12 @@ func TestDrainThatIsWaitedFor(t *testing.T) {
 		t.Errorf("exit code %d, %q, %q", code, out, errs)
 	}
 	s.host = &vigilv1.Host{Name: "w1"} // somebody has ended the drain meanwhile
-	if code, _, errs = (terminalRun{}).do(t, "host", "drain", "w1", "--wait", "--addr", s.addr); code != exitFailed || !strings.Contains(errs, "ended by somebody else") {
+	if code, _, errs = (terminalRun{}).do(t, "host", "drain", "w1", "--wait", "--addr", s.addr); code != cli.ExitFailed || !strings.Contains(errs, "ended by somebody else") {
 		t.Errorf("exit code %d, %q", code, errs)
 	}
 	s.host = &vigilv1.Host{Name: "w1", Drain: true, Running: 4}
 	code, _, errs = terminalRun{}.do(t, "host", "drain", "w1", "--wait", "--timeout", "200ms", "--addr", s.addr)
-	if code != exitTimeout || !strings.Contains(errs, "4 agents still run there") {
+	if code != cli.ExitTimeout || !strings.Contains(errs, "4 agents still run there") {
 		t.Errorf("exit code %d, %q", code, errs)
 	}
 }
@@ -313,7 +315,7 @@ func TestDurationsOfTheClusterAreTidied(t *testing.T) {
 		"24h0m0s": "24h", "1m0s": "1m", "1h30m0s": "1h30m", "1h0m5s": "1h0m5s", "10s": "10s", "from 100ms to 168h0m0s, or 0s": "from 100ms to 168h, or 0s",
 		"v10m0ss": "v10m0ss", "90s (1m30s)": "90s (1m30s)",
 	} {
-		if got := tidy(text); got != want {
+		if got := term.Tidy(text); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}

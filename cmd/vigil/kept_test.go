@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"vigil/agentd"
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -46,7 +47,7 @@ func TestN01TerminalThatIsNoAgentSpeaksForNone(t *testing.T) {
 			for _, line := range wordsOfAgents {
 				args := strings.Fields(line)
 				code, out, errs := terminalRun{env: env}.do(t, args...)
-				if code != exitUsage || !strings.Contains(errs, "--agent room/role") || len(spoken(s)) > 0 {
+				if code != cli.ExitUsage || !strings.Contains(errs, "--agent room/role") || len(spoken(s)) > 0 {
 					t.Errorf("%s: exit code %d, printed %q and %q, the server heard %v", line, code, out, errs, spoken(s))
 				}
 			}
@@ -96,7 +97,7 @@ func TestN01ManagedLivesAreNotKeptUnderTheHome(t *testing.T) {
 		return nil
 	})
 	code, _, errs := terminalRun{env: map[string]string{"VIGIL_ADDR": s.addr, "HOME": home}}.do(t, "task", "complete", "done", "--agent", "web/builder")
-	if code != exitUsage || !strings.Contains(errs, "no life of web/builder is known here") || len(s.said) != 0 {
+	if code != cli.ExitUsage || !strings.Contains(errs, "no life of web/builder is known here") || len(s.said) != 0 {
 		t.Errorf("another terminal: exit code %d, %q, the server heard %q", code, errs, s.said)
 	}
 	s.asked = nil

@@ -6,10 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/cluster/gossip"
+	"vigil/cmd/vigil/cli"
 )
 
 // newKeygenCmd is `vigil keygen`.
-func newKeygenCmd(a *app) *cobra.Command {
+func newKeygenCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "keygen FILE",
 		Short: "Make a key that encrypts gossip",
@@ -19,9 +20,9 @@ file to all servers and hosts and name it there as gossip.key_file.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := gossip.WriteKey(args[0]); err != nil {
-				return exitWith(exitFailed, err)
+				return cli.ExitWith(cli.ExitFailed, err)
 			}
-			_, err := fmt.Fprintf(a.out, "%s written: copy it to all servers and hosts, and let nobody else read it\n", args[0])
+			_, err := fmt.Fprintf(a.Out, "%s written: copy it to all servers and hosts, and let nobody else read it\n", args[0])
 			return err
 		},
 	}

@@ -11,13 +11,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // newMailCmd is `vigil mail`: messages to agents.
-func newMailCmd(a *app) *cobra.Command {
-	group := newGroup("mail", "Mail to agents: send it, look at mailboxes; read and acknowledge it as an agent",
+func newMailCmd(a *cli.App) *cobra.Command {
+	group := cli.NewGroup("mail", "Mail to agents: send it, look at mailboxes; read and acknowledge it as an agent",
 		newMailSendCmd(a), newMailReplyCmd(a), newMailInboxCmd(a), newMailSentCmd(a), newMailShowCmd(a), newMailReadCmd(a), newMailAckCmd(a))
 	group.Long = `Mail waits in the mailbox of an agent, also while the agent is off. Each life of the agent
 gets it once, until one of them acknowledges it. When nobody does, urgent mail is escalated
@@ -32,18 +35,20 @@ const maxMailBody = 16 << 10
 
 // mailDraft is a mail that is about to be sent.
 type mailDraft struct {
-	*app
-	who        lifeFlags
+	*cli.App
+	who        life.Flags
 	from, file string
 	noQueue    bool
 	wait       bool
 	request    *vigilv1.SendMailRequest
 }
 
-func newMailDraft(a *app) *mailDraft { return &mailDraft{app: a, request: &vigilv1.SendMailRequest{}} }
+func newMailDraft(a *cli.App) *mailDraft {
+	return &mailDraft{App: a, request: &vigilv1.SendMailRequest{}}
+}
 
 func (d *mailDraft) add(cmd *cobra.Command) {
-	d.who.add(cmd, d.app)
+	d.who.Add(cmd, d.App)
 	flags := cmd.Flags()
 	flags.StringVarP(&d.request.Subject, "subject", "s", "", "what it is about, on one line")
 	flags.StringVar(&d.file, "body-file", "", "file with the body, - for standard input")
@@ -56,7 +61,7 @@ func (d *mailDraft) add(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("priority", cobra.FixedCompletions([]cobra.Completion{"urgent", "high", "normal", "low"}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 }
 
-func newMailSendCmd(a *app) *cobra.Command {
+func newMailSendCmd(a *cli.App) *cobra.Command {
 	d := newMailDraft(a)
 	cmd := &cobra.Command{
 		Use:   "send ROOM[/ROLE[.N]] [BODY]",
@@ -73,10 +78,10 @@ expired, and 6 when --timeout is over; the mail stays in the mailbox then.`,
   vigil mail send web --priority high --body-file notice.md
   vigil mail send web/builder.2 --no-queue --wait --timeout 5m "Are you stuck?"`,
 		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: a.first(mailAddresses),
+		ValidArgsFunction: a.First(mailAddresses),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d.request.To = args[0]
-			return d.send(cmd, firstOf(args[1:]))
+			return d.send(cmd, cli.FirstOf(args[1:]))
 		},
 	}
 	d.add(cmd)
@@ -85,7 +90,7 @@ expired, and 6 when --timeout is over; the mail stays in the mailbox then.`,
 	return cmd
 }
 
-func newMailReplyCmd(a *app) *cobra.Command {
+func newMailReplyCmd(a *cli.App) *cobra.Command {
 	d := newMailDraft(a)
 	cmd := &cobra.Command{
 		Use:     "reply MAIL [BODY]",
@@ -98,7 +103,7 @@ func newMailReplyCmd(a *app) *cobra.Command {
 			if d.request.ReplyTo, err = parseMail(args[0]); err != nil {
 				return err
 			}
-			return d.send(cmd, firstOf(args[1:]))
+			return d.send(cmd, cli.FirstOf(args[1:]))
 		},
 	}
 	d.add(cmd)
@@ -109,13 +114,13 @@ func newMailReplyCmd(a *app) *cobra.Command {
 func parseMail(text string) (uint64, error) {
 	n, err := strconv.ParseUint(strings.TrimPrefix(text, "#"), 10, 64)
 	if err != nil || n == 0 {
-		return 0, usagef("%q is not a mail: give its number, see `vigil mail inbox`", text)
+		return 0, cli.Usagef("%q is not a mail: give its number, see `vigil mail inbox`", text)
 	}
 	return n, nil
 }
 
-func mailAddresses(ctx context.Context, c *conn, typed string) []string {
-	names := slices.Concat(roomNames(ctx, c, typed), roleNames(ctx, c, typed), agentNames(ctx, c, typed))
+func mailAddresses(ctx context.Context, c *cli.Conn, typed string) []string {
+	names := slices.Concat(cli.RoomNames(ctx, c, typed), cli.RoleNames(ctx, c, typed), cli.AgentNames(ctx, c, typed))
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -124,22 +129,22 @@ func mailAddresses(ctx context.Context, c *conn, typed string) []string {
 func (d *mailDraft) fill(cmd *cobra.Command, body string) error {
 	switch {
 	case cmd.Flags().Changed("body-file") && body != "":
-		return usagef("the body is given twice: as an argument and with --body-file; leave one out")
+		return cli.Usagef("the body is given twice: as an argument and with --body-file; leave one out")
 	case cmd.Flags().Changed("body-file"):
 	case body == "-":
 		d.file = "-"
 	}
 	if d.file != "" {
 		var err error
-		if body, err = d.readFile(d.file); err != nil {
+		if body, err = d.ReadFile(d.file); err != nil {
 			return err
 		}
 	}
 	switch {
 	case len(body) > maxMailBody:
-		return usagef("the body has %s, a mail takes at most %s: put large content into a file and name that", bytesText(int64(len(body))), bytesText(maxMailBody))
+		return cli.Usagef("the body has %s, a mail takes at most %s: put large content into a file and name that", term.BytesText(int64(len(body))), term.BytesText(maxMailBody))
 	case body == "" && d.request.Subject == "":
-		return usagef("the mail is empty: give a body, --body-file or --subject")
+		return cli.Usagef("the mail is empty: give a body, --body-file or --subject")
 	}
 	d.request.Body = body
 	if d.noQueue {
@@ -148,14 +153,14 @@ func (d *mailDraft) fill(cmd *cobra.Command, body string) error {
 	if d.request.From = d.from; d.from != "" {
 		return nil
 	}
-	l, err := d.who.orNobody(d.app)
+	l, err := d.who.OrNobody(d.App)
 	switch {
 	case err != nil:
 		return err
 	case l != nil:
-		d.request.Speaker = l.speaker()
+		d.request.Speaker = l.Speaker()
 	default:
-		d.request.From = d.me()
+		d.request.From = d.Me()
 	}
 	return nil
 }
@@ -164,25 +169,25 @@ func (d *mailDraft) send(cmd *cobra.Command, body string) error {
 	if err := d.fill(cmd, body); err != nil {
 		return err
 	}
-	ask := d.ask
+	ask := d.Ask
 	if d.wait {
-		ask = d.follow
+		ask = d.Follow
 	}
-	return ask(cmd, func(ctx context.Context, c *conn) error {
-		answer, err := c.mail.SendMail(ctx, d.request)
+	return ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+		answer, err := c.Mail.SendMail(ctx, d.request)
 		if err != nil {
 			return err
 		}
 		switch {
 		case d.wait:
 			if note := answer.GetNote(); note != "" {
-				report(d.err, errors.New(note), d.json)
+				cli.Report(d.Err, errors.New(note), d.JSON)
 			}
 			return d.awaitAcks(ctx, c, answer)
-		case d.json:
-			return d.printJSON(answer)
+		case d.JSON:
+			return d.PrintJSON(answer)
 		}
-		return d.printf("%s\n", d.sentText(answer))
+		return d.Printf("%s\n", d.sentText(answer))
 	})
 }
 
@@ -197,25 +202,25 @@ func (d *mailDraft) sentText(answer *vigilv1.SendMailResponse) string {
 		text += " to " + d.request.GetTo()
 	}
 	if note := answer.GetNote(); note != "" {
-		text += "; " + oneLine(tidy(note))
+		text += "; " + term.OneLine(term.Tidy(note))
 	}
 	return text
 }
 
 // awaitAcks waits until each copy is acknowledged or has expired: events say when to
 // look, and it looks now and then anyway.
-func (d *mailDraft) awaitAcks(ctx context.Context, c *conn, answer *vigilv1.SendMailResponse) error {
+func (d *mailDraft) awaitAcks(ctx context.Context, c *cli.Conn, answer *vigilv1.SendMailResponse) error {
 	sent := answer.GetMails()
 	watch, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var changed <-chan struct{}
 	tick := time.NewTicker(2 * time.Second)
 	defer tick.Stop()
-	defer d.progressEnd()
+	defer d.ProgressEnd()
 	var copies []*vigilv1.Mail
 	for {
 		// Numbers of copies follow each other, so these are the first of their thread.
-		list, err := c.mail.ListMail(ctx, &vigilv1.ListMailRequest{Thread: answer.GetThread(), After: sent[0] - 1, Limit: uint32(len(sent))})
+		list, err := c.Mail.ListMail(ctx, &vigilv1.ListMailRequest{Thread: answer.GetThread(), After: sent[0] - 1, Limit: uint32(len(sent))})
 		switch {
 		case err == nil:
 			copies = slices.DeleteFunc(list.GetMails(), func(m *vigilv1.Mail) bool { return m.GetId() > sent[len(sent)-1] })
@@ -227,11 +232,11 @@ func (d *mailDraft) awaitAcks(ctx context.Context, c *conn, answer *vigilv1.Send
 		}
 		open := unacknowledged(copies)
 		if err == nil && len(open) == 0 {
-			d.progressEnd()
+			d.ProgressEnd()
 			return d.acksOver(sent, copies)
 		}
 		if err == nil {
-			d.progress("%d of %d copies are acknowledged; %s", len(copies)-len(open), len(sent), waitsFor(open))
+			d.Progress("%d of %d copies are acknowledged; %s", len(copies)-len(open), len(sent), waitsFor(open))
 			select {
 			case <-changed:
 				continue
@@ -278,7 +283,7 @@ func (d *mailDraft) notAcknowledged(ctx context.Context, first uint64, open []*v
 		what = waitsFor(open)
 	}
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		return &client.Error{Code: "timeout", Message: fmt.Sprintf("%s, and was not acknowledged within %s; it stays in the mailbox: see `vigil mail show %d`", what, d.timeout, first)}
+		return &client.Error{Code: "timeout", Message: fmt.Sprintf("%s, and was not acknowledged within %s; it stays in the mailbox: see `vigil mail show %d`", what, d.Timeout, first)}
 	}
 	return fmt.Errorf("%s: %w", what, context.Cause(ctx))
 }
@@ -299,13 +304,13 @@ func (d *mailDraft) acksOver(sent []uint64, copies []*vigilv1.Mail) error {
 		fmt.Fprintf(&lines, "%d copies are gone with their agents\n", n)
 	}
 	var err error
-	if d.json {
-		err = d.printJSON(&vigilv1.ListMailResponse{Mails: copies})
+	if d.JSON {
+		err = d.PrintJSON(&vigilv1.ListMailResponse{Mails: copies})
 	} else {
-		err = d.printf("%s", lines.String())
+		err = d.Printf("%s", lines.String())
 	}
 	if err == nil && bad {
-		return exitWith(exitFailed, nil)
+		return cli.ExitWith(cli.ExitFailed, nil)
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
+	"vigil/cmd/vigil/cli"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 	"vigil/rpc/client"
@@ -23,7 +24,7 @@ type mailWatch struct {
 	seen map[string]time.Time // by kind and mail
 }
 
-func (w *mailWatch) run(ctx context.Context, c *conn) error {
+func (w *mailWatch) run(ctx context.Context, c *cli.Conn) error {
 	return watchEvents(ctx, c, &vigilv1.WatchEventsRequest{Room: "r", Tail: true}, func(e *vigilv1.Event) error {
 		var id uint64
 		if _, err := fmt.Sscanf(e.GetText(), "mail %d,", &id); err != nil {
@@ -66,7 +67,7 @@ func TestSeed002Table143ThroughTheClient(t *testing.T) {
 		sent, ids := time.Now(), map[string]uint64{}
 		for _, priority := range []string{"low", "normal", "high", "urgent"} {
 			for _, fate := range []string{"left", "acknowledged"} {
-				answer, err := c.mail.SendMail(ctx, &vigilv1.SendMailRequest{From: "ann", To: "r/builder", Subject: fate, Priority: priority})
+				answer, err := c.Mail.SendMail(ctx, &vigilv1.SendMailRequest{From: "ann", To: "r/builder", Subject: fate, Priority: priority})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -137,7 +138,7 @@ func near(t *testing.T, what string, got, want time.Duration) {
 }
 
 // conn is a client that knows all servers.
-func (h *hops) conn(name string) *conn {
+func (h *hops) conn(name string) *cli.Conn {
 	var addrs []string
 	for i := range hopsServers {
 		addrs = append(addrs, hopsAPI(i))
@@ -146,5 +147,5 @@ func (h *hops) conn(name string) *conn {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return newConn(c)
+	return cli.NewConn(c)
 }

@@ -8,6 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -16,13 +19,13 @@ const mailPage = 2000
 
 // mailLister is a command that lists mail and marks none of it.
 type mailLister struct {
-	*app
+	*cli.App
 	request *vigilv1.ListMailRequest
 	limit   int
 }
 
-func newMailLister(a *app) *mailLister {
-	return &mailLister{app: a, request: &vigilv1.ListMailRequest{}}
+func newMailLister(a *cli.App) *mailLister {
+	return &mailLister{App: a, request: &vigilv1.ListMailRequest{}}
 }
 
 func (m *mailLister) add(cmd *cobra.Command) {
@@ -32,10 +35,10 @@ func (m *mailLister) add(cmd *cobra.Command) {
 	flags.Uint64Var(&m.request.Thread, "thread", 0, "only this conversation")
 	flags.IntVar(&m.limit, "limit", mailPage, "at most this many")
 	flags.Uint64Var(&m.request.After, "after", 0, "continue behind this mail")
-	_ = cmd.RegisterFlagCompletionFunc("room", m.every(roomNames)) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("room", m.Every(cli.RoomNames)) // the flag is there
 }
 
-func newMailInboxCmd(a *app) *cobra.Command {
+func newMailInboxCmd(a *cli.App) *cobra.Command {
 	m := newMailLister(a)
 	cmd := &cobra.Command{
 		Use:   "inbox [ROOM/ROLE[.N]]",
@@ -47,12 +50,12 @@ mailbox is its own when none is named.`,
 		Example: `  vigil mail inbox web/builder
   vigil mail inbox --room web --unacknowledged`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.completeAgent,
+		ValidArgsFunction: a.CompleteAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m.request.Agent = firstOf(args)
+			m.request.Agent = cli.FirstOf(args)
 			if len(args) == 0 && m.request.Room == "" {
 				var err error
-				if m.request.Agent, err = ownAgent(a); err != nil {
+				if m.request.Agent, err = life.OwnAgent(a); err != nil {
 					return err
 				}
 			}
@@ -64,7 +67,7 @@ mailbox is its own when none is named.`,
 	return cmd
 }
 
-func newMailSentCmd(a *app) *cobra.Command {
+func newMailSentCmd(a *cli.App) *cobra.Command {
 	m := newMailLister(a)
 	cmd := &cobra.Command{
 		Use:   "sent [SENDER]",
@@ -74,14 +77,14 @@ itself inside an agent, and the user elsewhere.`,
 		Example: `  vigil mail sent --unacknowledged
   vigil mail sent web/builder`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.completeAgent,
+		ValidArgsFunction: a.CompleteAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if m.request.From = firstOf(args); len(args) == 0 {
-				name, err := ownAgent(a)
+			if m.request.From = cli.FirstOf(args); len(args) == 0 {
+				name, err := life.OwnAgent(a)
 				if err != nil {
 					return err
 				}
-				m.request.From = cmp.Or(name, a.me())
+				m.request.From = cmp.Or(name, a.Me())
 			}
 			return m.run(cmd)
 		},
@@ -93,14 +96,14 @@ itself inside an agent, and the user elsewhere.`,
 // run lists all pages up to the limit.
 func (m *mailLister) run(cmd *cobra.Command) error {
 	if m.limit < 1 {
-		return usagef("flag --limit: %d is not above 0", m.limit)
+		return cli.Usagef("flag --limit: %d is not above 0", m.limit)
 	}
-	m.request.Stale = m.stale
-	return m.ask(cmd, func(ctx context.Context, c *conn) error {
+	m.request.Stale = m.Stale
+	return m.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 		list := &vigilv1.ListMailResponse{}
 		for {
 			m.request.Limit = uint32(min(m.limit-len(list.GetMails()), 1000))
-			page, err := c.mail.ListMail(ctx, m.request)
+			page, err := c.Mail.ListMail(ctx, m.request)
 			if err != nil {
 				return err
 			}
@@ -115,38 +118,38 @@ func (m *mailLister) run(cmd *cobra.Command) error {
 
 // print shows each state apart, first what waits for somebody.
 func (m *mailLister) print(list *vigilv1.ListMailResponse) error {
-	if m.json {
-		return m.printJSON(list)
+	if m.JSON {
+		return m.PrintJSON(list)
 	}
 	if len(list.GetMails()) == 0 {
-		return m.printf("There is no such mail.\n")
+		return m.Printf("There is no such mail.\n")
 	}
 	gap := ""
 	for _, state := range [...]string{"queued", "delivered", "expired", "acknowledged"} {
-		t := newTable(">MAIL", "PRIORITY", "AGE", "FROM~", "TO~", "SUBJECT~", "MARKS~")
+		t := term.NewTable(">MAIL", "PRIORITY", "AGE", "FROM~", "TO~", "SUBJECT~", "MARKS~")
 		for _, x := range list.GetMails() {
 			if x.GetState() == state {
-				t.add(fmt.Sprint(x.GetId()), x.GetPriority(), orZero(span(x.GetAge())), x.GetFrom(), x.GetTo(), x.GetSubject(), strings.Join(mailMarks(x), ", "))
+				t.Add(fmt.Sprint(x.GetId()), x.GetPriority(), term.OrZero(term.Span(x.GetAge())), x.GetFrom(), x.GetTo(), x.GetSubject(), strings.Join(mailMarks(x), ", "))
 			}
 		}
-		if len(t.rows) == 0 {
+		if len(t.Rows) == 0 {
 			continue
 		}
-		if err := m.printf("%s%s\n", gap, m.screen.bold(fmt.Sprintf("%s: %d", state, len(t.rows)))); err != nil {
+		if err := m.Printf("%s%s\n", gap, m.Screen.Bold(fmt.Sprintf("%s: %d", state, len(t.Rows)))); err != nil {
 			return err
 		}
-		if err := m.printTable(t, ""); err != nil {
+		if err := m.PrintTable(t, ""); err != nil {
 			return err
 		}
 		gap = "\n"
 	}
 	if list.GetNextAfter() != 0 {
-		return m.printf("%s\n", m.screen.faint(fmt.Sprintf("more: --after %d", list.GetNextAfter())))
+		return m.Printf("%s\n", m.Screen.Faint(fmt.Sprintf("more: --after %d", list.GetNextAfter())))
 	}
 	return nil
 }
 
-func newMailShowCmd(a *app) *cobra.Command {
+func newMailShowCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show MAIL",
 		Short: "Show one mail with its body; marks nothing",
@@ -156,13 +159,13 @@ func newMailShowCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				m, err := c.mail.GetMail(ctx, &vigilv1.GetMailRequest{Mail: id, Stale: a.stale})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				m, err := c.Mail.GetMail(ctx, &vigilv1.GetMailRequest{Mail: id, Stale: a.Stale})
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(m)
+				if a.JSON {
+					return a.PrintJSON(m)
 				}
 				return printMail(a, m)
 			})
@@ -170,7 +173,7 @@ func newMailShowCmd(a *app) *cobra.Command {
 	}
 }
 
-func printMail(a *app, m *vigilv1.Mail) error {
+func printMail(a *cli.App, m *vigilv1.Mail) error {
 	from, state := m.GetFrom(), m.GetState()
 	if m.GetFromIncarnation() != "" {
 		from += " (incarnation " + m.GetFromIncarnation() + ")"
@@ -178,12 +181,12 @@ func printMail(a *app, m *vigilv1.Mail) error {
 	if n := m.GetDeliveries(); n > 0 {
 		state += fmt.Sprintf(", handed over %s, last to incarnation %s", times(n), m.GetDeliveredTo())
 	}
-	err := a.pairs("mail", fmt.Sprint(m.GetId()), "from", from, "to", m.GetTo(), "subject", m.GetSubject(), "priority", m.GetPriority(),
-		"state", state, "marks", strings.Join(mailMarks(m), ", "), "sent", orZero(span(m.GetAge()))+" ago", "thread", fmt.Sprint(m.GetThread()))
+	err := a.Pairs("mail", fmt.Sprint(m.GetId()), "from", from, "to", m.GetTo(), "subject", m.GetSubject(), "priority", m.GetPriority(),
+		"state", state, "marks", strings.Join(mailMarks(m), ", "), "sent", term.OrZero(term.Span(m.GetAge()))+" ago", "thread", fmt.Sprint(m.GetThread()))
 	if err != nil || m.GetBody() == "" {
 		return err
 	}
-	return a.printf("\n%s\n", strings.TrimRight(a.shown(m.GetBody()), "\n"))
+	return a.Printf("\n%s\n", strings.TrimRight(a.Shown(m.GetBody()), "\n"))
 }
 
 // times counts in words.

@@ -10,12 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
-func newMailReadCmd(a *app) *cobra.Command {
-	var who lifeFlags
+func newMailReadCmd(a *cli.App) *cobra.Command {
+	var who life.Flags
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "read",
@@ -29,20 +32,20 @@ until there is something to read; --timeout bounds that, with exit code 6.`,
   vigil mail read --wait --timeout 10m --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := who.current(a)
+			l, err := who.Current(a)
 			if err != nil {
 				return err
 			}
 			if !wait {
-				return a.ask(cmd, func(ctx context.Context, c *conn) error {
-					answer, err := c.mail.ReadMail(ctx, &vigilv1.ReadMailRequest{Speaker: l.speaker()})
+				return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+					answer, err := c.Mail.ReadMail(ctx, &vigilv1.ReadMailRequest{Speaker: l.Speaker()})
 					if err != nil {
 						return err
 					}
 					return printRead(a, answer)
 				})
 			}
-			return a.follow(cmd, func(ctx context.Context, c *conn) error {
+			return a.Follow(cmd, func(ctx context.Context, c *cli.Conn) error {
 				answer, err := awaitMail(ctx, a, c, l)
 				if err != nil {
 					return err
@@ -51,32 +54,32 @@ until there is something to read; --timeout bounds that, with exit code 6.`,
 			})
 		},
 	}
-	who.add(cmd, a)
+	who.Add(cmd, a)
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until there is unread mail")
 	return cmd
 }
 
 // awaitMail waits until there is unread mail and takes it. It takes none when nobody
 // would read it.
-func awaitMail(ctx context.Context, a *app, c *conn, l *life) (*vigilv1.ReadMailResponse, error) {
+func awaitMail(ctx context.Context, a *cli.App, c *cli.Conn, l *life.Life) (*vigilv1.ReadMailResponse, error) {
 	attended, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	go whenGone(attended, processOf(os.Getppid()), func() { stop(errParentGone) })
+	go life.WhenGone(attended, life.ProcessOf(os.Getppid()), func() { stop(errParentGone) })
 	go whenUnread(attended, a, func() { stop(errReaderGone) })
-	box := client.NewMailbox(c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation, Token: l.token})
+	box := client.NewMailbox(c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation, Token: l.Token})
 	list, err := box.Wait(attended)
 	switch cause := context.Cause(attended); {
 	case err == nil:
 	case cause == errParentGone || cause == errReaderGone:
 		return nil, cause
 	case errors.Is(err, context.DeadlineExceeded) && errors.Is(err, client.ErrTimeout):
-		return nil, &client.Error{Code: "timeout", Message: fmt.Sprintf("no mail came within %s", a.timeout)}
+		return nil, &client.Error{Code: "timeout", Message: fmt.Sprintf("no mail came within %s", a.Timeout)}
 	default:
 		return nil, err
 	}
 	answer := &vigilv1.ReadMailResponse{Mails: list}
 	// Without an answer the number is missing; what was taken must be printed.
-	if s, err := c.fleet.GetAgentStatus(ctx, &vigilv1.GetAgentStatusRequest{Agent: l.Agent}); err == nil {
+	if s, err := c.Fleet.GetAgentStatus(ctx, &vigilv1.GetAgentStatusRequest{Agent: l.Agent}); err == nil {
 		answer.Unread = s.GetUnreadMessages()
 	}
 	return answer, nil
@@ -84,12 +87,12 @@ func awaitMail(ctx context.Context, a *app, c *conn, l *life) (*vigilv1.ReadMail
 
 // printRead prints mail that was taken; one write, so that a reader gets all of it or
 // an error.
-func printRead(a *app, answer *vigilv1.ReadMailResponse) error {
-	if a.json {
-		return a.printJSON(answer)
+func printRead(a *cli.App, answer *vigilv1.ReadMailResponse) error {
+	if a.JSON {
+		return a.PrintJSON(answer)
 	}
 	if len(answer.GetMails()) == 0 {
-		return a.printf("There is no unread mail.\n")
+		return a.Printf("There is no unread mail.\n")
 	}
 	var out bytes.Buffer
 	ack := "vigil mail ack"
@@ -100,27 +103,27 @@ func printRead(a *app, answer *vigilv1.ReadMailResponse) error {
 		out.WriteString(mailText(a, m))
 		ack += fmt.Sprintf(" %d", m.GetId())
 	}
-	if _, err := a.out.Write(out.Bytes()); err != nil {
+	if _, err := a.Out.Write(out.Bytes()); err != nil {
 		return fmt.Errorf("print mail: %w", err)
 	}
 	// For people, and not in what a program reads.
-	fmt.Fprintf(a.err, "next: %s\n", ack)
+	fmt.Fprintf(a.Err, "next: %s\n", ack)
 	if n := answer.GetUnread(); n > 0 {
-		fmt.Fprintf(a.err, "%d more are unread: read again\n", n)
+		fmt.Fprintf(a.Err, "%d more are unread: read again\n", n)
 	}
 	return nil
 }
 
 // mailText is a mail for its reader: a line about it, and its body.
-func mailText(a *app, m *vigilv1.Mail) string {
-	parts := []string{fmt.Sprintf("mail %d", m.GetId()), m.GetPriority(), "from " + m.GetFrom(), orZero(span(m.GetAge())) + " ago"}
+func mailText(a *cli.App, m *vigilv1.Mail) string {
+	parts := []string{fmt.Sprintf("mail %d", m.GetId()), m.GetPriority(), "from " + m.GetFrom(), term.OrZero(term.Span(m.GetAge())) + " ago"}
 	parts = append(parts, mailMarks(m)...)
-	text := oneLine(strings.Join(parts, ", "))
+	text := term.OneLine(strings.Join(parts, ", "))
 	if m.GetSubject() != "" {
-		text += ": " + oneLine(m.GetSubject())
+		text += ": " + term.OneLine(m.GetSubject())
 	}
 	text += "\n"
-	if body := strings.TrimRight(a.shown(m.GetBody()), "\n"); body != "" {
+	if body := strings.TrimRight(a.Shown(m.GetBody()), "\n"); body != "" {
 		text += "\n" + body + "\n"
 	}
 	return text
@@ -146,8 +149,8 @@ func mailMarks(m *vigilv1.Mail) (marks []string) {
 	return marks
 }
 
-func newMailAckCmd(a *app) *cobra.Command {
-	var who lifeFlags
+func newMailAckCmd(a *cli.App) *cobra.Command {
+	var who life.Flags
 	cmd := &cobra.Command{
 		Use:   "ack MAIL...",
 		Short: "As an agent: acknowledge mail, so that no later life gets it again",
@@ -164,22 +167,22 @@ later life gets them again. Saying it twice changes nothing.`,
 				}
 				ids = append(ids, id)
 			}
-			l, err := who.current(a)
+			l, err := who.Current(a)
 			if err != nil {
 				return err
 			}
-			return a.ask(cmd, func(ctx context.Context, c *conn) error { return ackMails(ctx, a, c, l, ids) })
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error { return ackMails(ctx, a, c, l, ids) })
 		},
 	}
-	who.add(cmd, a)
+	who.Add(cmd, a)
 	return cmd
 }
 
 // ackMails acknowledges one after the other, and tells of each as it is done: an error
 // leaves the later ones as they are.
-func ackMails(ctx context.Context, a *app, c *conn, l *life, ids []uint64) error {
+func ackMails(ctx context.Context, a *cli.App, c *cli.Conn, l *life.Life, ids []uint64) error {
 	for _, id := range ids {
-		answer, err := c.mail.AckMail(ctx, &vigilv1.AckMailRequest{Speaker: l.speaker(), Mail: id})
+		answer, err := c.Mail.AckMail(ctx, &vigilv1.AckMailRequest{Speaker: l.Speaker(), Mail: id})
 		if err != nil {
 			return err
 		}
@@ -187,7 +190,7 @@ func ackMails(ctx context.Context, a *app, c *conn, l *life, ids []uint64) error
 		if !answer.GetApplied() {
 			what = "was acknowledged before"
 		}
-		if err := a.done(map[string]any{"mail": id, "agent": l.Agent, "applied": answer.GetApplied()}, "mail %d %s", id, what); err != nil {
+		if err := a.Done(map[string]any{"mail": id, "agent": l.Agent, "applied": answer.GetApplied()}, "mail %d %s", id, what); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -140,20 +141,20 @@ func TestMailIsRefusedWithARemedy(t *testing.T) {
 		code int
 		says string
 	}{
-		{"send web/builder", nil, exitUsage, "--body-file"},
-		{"send", nil, exitUsage, "write vigil mail send ROOM[/ROLE[.N]] [BODY]"},
-		{"send web/builder x --body-file " + big, nil, exitUsage, "given twice"},
-		{"send web/builder --body-file " + big, nil, exitUsage, "at most 16 KiB"},
-		{"send web/builder x --from a --agent web/b", nil, exitUsage, "from"},
-		{"reply first x", nil, exitUsage, "vigil mail inbox"},
-		{"ack 0", nil, exitUsage, "vigil mail inbox"},
-		{"read", nil, exitUsage, "VIGIL_AGENT"},
-		{"inbox --limit 0", nil, exitUsage, "--limit"},
-		{"send web/nobody x", refusal(codes.NotFound, "agent_not_found", "No agent."), exitNotFound, "No agent."},
-		{"send web/builder x --no-queue", refusal(codes.FailedPrecondition, "agent_offline", "It is off."), exitConflict, "It is off."},
-		{"send web/builder x", refusal(codes.ResourceExhausted, "mailbox_full", "It is full."), exitConflict, "It is full."},
-		{"read --agent web/builder --incarnation 2", refusal(codes.Aborted, "superseded", "Stop."), exitSuperseded, "Stop."},
-		{"show 9", refusal(codes.NotFound, "not_found", "Gone."), exitNotFound, "Gone."},
+		{"send web/builder", nil, cli.ExitUsage, "--body-file"},
+		{"send", nil, cli.ExitUsage, "write vigil mail send ROOM[/ROLE[.N]] [BODY]"},
+		{"send web/builder x --body-file " + big, nil, cli.ExitUsage, "given twice"},
+		{"send web/builder --body-file " + big, nil, cli.ExitUsage, "at most 16 KiB"},
+		{"send web/builder x --from a --agent web/b", nil, cli.ExitUsage, "from"},
+		{"reply first x", nil, cli.ExitUsage, "vigil mail inbox"},
+		{"ack 0", nil, cli.ExitUsage, "vigil mail inbox"},
+		{"read", nil, cli.ExitUsage, "VIGIL_AGENT"},
+		{"inbox --limit 0", nil, cli.ExitUsage, "--limit"},
+		{"send web/nobody x", refusal(codes.NotFound, "agent_not_found", "No agent."), cli.ExitNotFound, "No agent."},
+		{"send web/builder x --no-queue", refusal(codes.FailedPrecondition, "agent_offline", "It is off."), cli.ExitConflict, "It is off."},
+		{"send web/builder x", refusal(codes.ResourceExhausted, "mailbox_full", "It is full."), cli.ExitConflict, "It is full."},
+		{"read --agent web/builder --incarnation 2", refusal(codes.Aborted, "superseded", "Stop."), cli.ExitSuperseded, "Stop."},
+		{"show 9", refusal(codes.NotFound, "not_found", "Gone."), cli.ExitNotFound, "Gone."},
 	} {
 		s.mu.Lock()
 		s.err = tc.err
@@ -177,9 +178,9 @@ func TestMailSendWaitsForAcknowledgements(t *testing.T) {
 	}{
 		{"web/builder", []*vigilv1.ListMailResponse{mails(letter(3, "queued")), mails(letter(3, "acknowledged"), letter(9, "queued"))}, nil, 0,
 			"mail 3 is acknowledged by web/builder\n", ""},
-		{"web", []*vigilv1.ListMailResponse{mails(letter(3, "acknowledged"), letter(4, "expired"))}, nil, exitFailed,
+		{"web", []*vigilv1.ListMailResponse{mails(letter(3, "acknowledged"), letter(4, "expired"))}, nil, cli.ExitFailed,
 			"mail 3 is acknowledged by web/builder\nmail 4 to web/builder has expired without an acknowledgement\n", "1 of 3 agents get no copy"},
-		{"web", []*vigilv1.ListMailResponse{mails(letter(3, "acknowledged"))}, nil, exitFailed,
+		{"web", []*vigilv1.ListMailResponse{mails(letter(3, "acknowledged"))}, nil, cli.ExitFailed,
 			"mail 3 is acknowledged by web/builder\n1 copies are gone with their agents\n", ""},
 		{"web/builder", []*vigilv1.ListMailResponse{mails(letter(3, "acknowledged"))}, []string{"--json"}, 0, `"state":"acknowledged"`, ""},
 	} {
@@ -200,7 +201,7 @@ func TestMailSendWaitsForAcknowledgements(t *testing.T) {
 		s.looked = func() { cancel(context.DeadlineExceeded) } // its time is over when it looks again
 		s.mu.Unlock()
 		code, out, errs := terminalRun{ctx: ctx, env: people(t, s)}.do(t, "mail", "send", "web/builder", "x", "--wait", "--timeout", "1h", more)
-		if code != exitTimeout || out != "" || !strings.Contains(errs, want) {
+		if code != cli.ExitTimeout || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("exit code %d, printed %q, said %q, want %q in it", code, out, errs, want)
 		}
 	}
@@ -237,7 +238,7 @@ func TestMailReadPrintsAndMarksWhatWasHandedOverBefore(t *testing.T) {
 	if code, out, errs = (terminalRun{env: declareEnv(t, s)}).do(t, "mail", "read"); code != 0 || out != "There is no unread mail.\n" || errs != "" {
 		t.Errorf("exit code %d, printed %q, said %q", code, out, errs)
 	}
-	if code, out, errs = (terminalRun{env: declareEnv(t, s)}).do(t, "mail", "read", "--wait", "--timeout", "300ms"); code != exitTimeout || out != "" ||
+	if code, out, errs = (terminalRun{env: declareEnv(t, s)}).do(t, "mail", "read", "--wait", "--timeout", "300ms"); code != cli.ExitTimeout || out != "" ||
 		errs != "vigil: no mail came within 300ms\n" {
 		t.Errorf("exit code %d, printed %q, said %q", code, out, errs)
 	}

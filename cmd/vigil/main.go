@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vigil/agentd/proc"
+	"vigil/cmd/vigil/cli"
 )
 
 func main() {
@@ -20,7 +21,7 @@ func main() {
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
-			code = exitFailed
+			code = cli.ExitFailed
 		}
 		os.Exit(code)
 	}
@@ -33,12 +34,12 @@ func main() {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		first := <-signals
-		cancel(signalError{sig: first.(syscall.Signal)})
+		cancel(cli.SignalError{Sig: first.(syscall.Signal)})
 		// timeout(1) and shells signal a process and then its group: the same word
 		// twice. Only a later one means that patience is over.
 		for began := time.Now(); ; {
 			if again := <-signals; time.Since(began) > 100*time.Millisecond {
-				os.Exit(signalError{sig: again.(syscall.Signal)}.code())
+				os.Exit(cli.SignalError{Sig: again.(syscall.Signal)}.Code())
 			}
 		}
 	}()

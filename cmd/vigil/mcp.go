@@ -13,6 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
 	"vigil/rpc/client"
 )
 
@@ -24,8 +26,8 @@ const (
 	maxMCPWait = time.Hour
 )
 
-func newMCPCmd(a *app) *cobra.Command {
-	var who lifeFlags
+func newMCPCmd(a *cli.App) *cobra.Command {
+	var who life.Flags
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "mcp",
@@ -45,38 +47,38 @@ wait. What happens is logged on standard error, never the text of a task or a ma
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if wait < time.Second || wait > maxMCPWait {
-				return usagef("flag --wait: %s; give between 1s and %s", wait, maxMCPWait)
+				return cli.Usagef("flag --wait: %s; give between 1s and %s", wait, maxMCPWait)
 			}
-			getenv := a.getenv
-			a.getenv = func(name string) string { return expanded(getenv(name)) }
+			getenv := a.Getenv
+			a.Getenv = func(name string) string { return expanded(getenv(name)) }
 			return serveMCP(cmd.Context(), a, &who, wait)
 		},
 	}
-	who.add(cmd, a)
+	who.Add(cmd, a)
 	cmd.Flags().DurationVar(&wait, "wait", defaultMCPWait, "how long one call of wait_for_task lasts when the model does not say; below the time-out of the client")
 	return cmd
 }
 
 // serveMCP is the command: it serves until the client closes its end, a signal comes,
 // or the process that started it is gone.
-func serveMCP(ctx context.Context, a *app, who *lifeFlags, wait time.Duration) error {
-	l, managed, err := who.joining(a, owner())
+func serveMCP(ctx context.Context, a *cli.App, who *life.Flags, wait time.Duration) error {
+	l, managed, err := who.Joining(a, life.Owner())
 	if err != nil {
 		return err
 	}
-	conn, err := a.dial()
+	conn, err := a.Dial()
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	for _, p := range []process{processOf(os.Getppid()), l.Owner} {
-		go whenGone(ctx, p, func() { stop(errParentGone) })
+	for _, p := range []life.Process{life.ProcessOf(os.Getppid()), l.Owner} {
+		go life.WhenGone(ctx, p, func() { stop(errParentGone) })
 	}
 	d := newDesk(a, conn, l, managed, wait)
-	err = d.serve(ctx, stop, &mcp.IOTransport{Reader: io.NopCloser(a.in), Writer: unclosed{a.out}})
-	if sig, ok := context.Cause(ctx).(signalError); ok {
+	err = d.serve(ctx, stop, &mcp.IOTransport{Reader: io.NopCloser(a.In), Writer: unclosed{a.Out}})
+	if sig, ok := context.Cause(ctx).(cli.SignalError); ok {
 		return sig
 	}
 	return err
@@ -104,7 +106,7 @@ func (d *mcpDesk) serve(ctx context.Context, stop context.CancelCauseFunc, t mcp
 		defer close(entered)
 		d.enter(ctx)
 	}()
-	server := mcp.NewServer(&mcp.Implementation{Name: "vigil", Title: "vigil", Version: version()},
+	server := mcp.NewServer(&mcp.Implementation{Name: "vigil", Title: "vigil", Version: cli.Version()},
 		&mcp.ServerOptions{Instructions: mcpInstructions, Capabilities: &mcp.ServerCapabilities{}})
 	for _, tool := range mcpTools() {
 		tool.add(server, d)
@@ -136,7 +138,7 @@ func (d *mcpDesk) enter(ctx context.Context) {
 	pause := joinPause / 16
 	for ctx.Err() == nil {
 		call, cancel := context.WithTimeout(ctx, d.callLimit())
-		worker, err := client.Join(call, d.conn.Client, client.WorkerConfig{Agent: d.life.Agent, Incarnation: d.life.Incarnation, Token: d.life.token})
+		worker, err := client.Join(call, d.conn.Client, client.WorkerConfig{Agent: d.life.Agent, Incarnation: d.life.Incarnation, Token: d.life.Token})
 		cancel()
 		if err == nil {
 			d.entered(worker)
@@ -207,8 +209,8 @@ func (d *mcpDesk) leave(ctx context.Context) error {
 		d.log.Info("stays in the room with its task", "task", task)
 		return nil
 	}
-	err := goodbye(ctx, w, "its MCP client is gone")
-	forget(d.app, d.life)
+	err := life.Goodbye(ctx, w, "its MCP client is gone")
+	life.Forget(d.App, d.life)
 	d.log.Info("left the room")
 	return err
 }
@@ -216,13 +218,13 @@ func (d *mcpDesk) leave(ctx context.Context) error {
 // keep notes what is held where hooks and commands of the same AI tool find it.
 func (d *mcpDesk) keep(task uint64, attempt uint32) {
 	d.life.Task, d.life.Attempt = task, attempt
-	if err := save(d.app, d.life); err != nil {
+	if err := life.Save(d.App, d.life); err != nil {
 		d.log.Warn("hooks and commands beside this one will not know the life", "error", err)
 	}
 }
 
-func newMCPLog(a *app) hclog.Logger {
-	return hclog.New(&hclog.LoggerOptions{Name: "vigil mcp", Output: a.err, Level: hclog.Info})
+func newMCPLog(a *cli.App) hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{Name: "vigil mcp", Output: a.Err, Level: hclog.Info})
 }
 
 // mcpInstructions tell a model the protocol; clients put them into its context.

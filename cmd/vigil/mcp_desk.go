@@ -11,6 +11,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"vigil/agentd"
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -18,8 +21,8 @@ import (
 // mcpDesk is what the MCP tools work on: one life of one agent, and the task it holds.
 // Tools are called by several goroutines.
 type mcpDesk struct {
-	*app
-	conn    *conn
+	*cli.App
+	conn    *cli.Conn
 	mail    vigilv1.MailboxClient
 	log     hclog.Logger // never gets what tasks say
 	managed bool
@@ -30,7 +33,7 @@ type mcpDesk struct {
 	turn    chan struct{} // holds a value while a call of wait_for_task is under way
 
 	mu      sync.Mutex
-	life    *life
+	life    *life.Life
 	worker  *client.Worker // nil: not in the room yet
 	outside error          // why not
 	over    error          // why this life is over
@@ -40,17 +43,17 @@ type mcpDesk struct {
 	told    uint32 // unread mails that the model was told of last
 }
 
-func newDesk(a *app, c *conn, l *life, managed bool, bound time.Duration) *mcpDesk {
-	return &mcpDesk{app: a, conn: c, mail: vigilv1.NewMailboxClient(c), log: newMCPLog(a), managed: managed, bound: bound,
+func newDesk(a *cli.App, c *cli.Conn, l *life.Life, managed bool, bound time.Duration) *mcpDesk {
+	return &mcpDesk{App: a, conn: c, mail: vigilv1.NewMailboxClient(c), log: newMCPLog(a), managed: managed, bound: bound,
 		gone: context.Background(), settled: make(chan struct{}), turn: make(chan struct{}, 1), life: l}
 }
 
 // callLimit bounds one call of the cluster.
 func (d *mcpDesk) callLimit() time.Duration {
-	if d.timeout == 0 {
+	if d.Timeout == 0 {
 		return client.DefaultRetryFor
 	}
-	return d.timeout
+	return d.Timeout
 }
 
 // aside gives a context for words that must not be cut off half-way: a client that has
@@ -158,7 +161,7 @@ func (d *mcpDesk) held(ctx context.Context, ends bool) (*client.Job, error) {
 		}
 		d.drop(job) // another call has said its last word
 	}
-	answer, err := d.conn.fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: w.Agent()})
+	answer, err := d.conn.Fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: w.Agent()})
 	if err != nil {
 		return nil, d.judge(ctx, nil, err)
 	}
@@ -199,7 +202,7 @@ func (d *mcpDesk) judge(ctx context.Context, job *client.Job, err error) error {
 	if errors.As(err, new(mcpAdvice)) {
 		return err
 	}
-	d.log.Info("a call was refused", "error", errorName(err))
+	d.log.Info("a call was refused", "error", cli.ErrorName(err))
 	if over := d.ended(); over != nil {
 		return over
 	}
@@ -279,24 +282,24 @@ func (d *mcpDesk) taskNews(ctx context.Context) string {
 	} else if cause != nil {
 		return d.dropped(job, cause.Error()).Error()
 	}
-	task, err := d.conn.fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: job.Task.GetId(), Stale: true})
+	task, err := d.conn.Fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: job.Task.GetId(), Stale: true})
 	held := task.GetState() == vigilv1.TaskState_ACKNOWLEDGED || task.GetState() == vigilv1.TaskState_IN_PROGRESS
 	// A follower may be behind the claim: only a later state counts.
 	if err != nil || task.GetAttempt() < job.Attempt || task.GetAttempt() == job.Attempt && held {
 		return ""
 	}
-	return d.dropped(job, "it is "+stateText(task.GetState())).Error()
+	return d.dropped(job, "it is "+term.StateText(task.GetState())).Error()
 }
 
 // leaveBehind leaves a result that no server has taken with agentd, where the agent has
 // one; it tells whether it did.
 func (d *mcpDesk) leaveBehind(job *client.Job, result string) bool {
-	spool := d.getenv(agentd.EnvSpool)
-	if spool == "" || d.life.token == "" {
+	spool := d.Getenv(agentd.EnvSpool)
+	if spool == "" || d.life.Token == "" {
 		return false
 	}
-	err := putIntoSpool(d.app, spool, agentd.Completion{Agent: d.life.Agent, Incarnation: d.life.Incarnation,
-		Task: job.Task.GetId(), Attempt: job.Attempt, Result: result, Token: d.life.token})
+	err := putIntoSpool(d.App, spool, agentd.Completion{Agent: d.life.Agent, Incarnation: d.life.Incarnation,
+		Task: job.Task.GetId(), Attempt: job.Attempt, Result: result, Token: d.life.Token})
 	if err != nil {
 		d.log.Warn("the result cannot be left with agentd", "task", job.Task.GetId(), "error", err)
 	}

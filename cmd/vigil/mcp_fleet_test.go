@@ -15,6 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -179,7 +181,7 @@ func connect(t *testing.T, env map[string]string, args ...string) *mcpClient {
 		}
 		return env[name]
 	}
-	a := &app{terminal: terminal{in: in, out: out, err: c.log, now: time.Now}, getenv: getenv}
+	a := &cli.App{Terminal: term.Terminal{In: in, Out: out, Err: c.log, Now: time.Now}, Getenv: getenv}
 	ctx, stop := context.WithCancelCause(context.Background())
 	c.stop = stop
 	go func() {

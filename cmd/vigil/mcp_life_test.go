@@ -12,6 +12,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -86,7 +88,7 @@ func TestMCPLeavesAtASignal(t *testing.T) {
 	c := f.connect("web/builder")
 	c.says("my_status", nil)
 	c.begin("wait_for_task", map[string]any{"seconds": 3600})
-	c.stop(signalError{sig: syscall.SIGTERM})
+	c.stop(cli.SignalError{Sig: syscall.SIGTERM})
 	if code := c.end(); code != 143 || f.present("web/builder") {
 		t.Errorf("exit code %d, in the room: %v", code, f.present("web/builder"))
 	}
@@ -108,7 +110,7 @@ func TestMCPOfAManagedAgentStaysWithItsTask(t *testing.T) {
 	if code := c.end(); code != 0 || len(s.left) != 0 {
 		t.Errorf("exit code %d, left %d times", code, len(s.left))
 	}
-	if b := must(os.ReadFile(filepath.Join(spool, heldFile)))(t); strings.Contains(string(b), "hidden") || !strings.Contains(string(b), `"task":41`) {
+	if b := must(os.ReadFile(filepath.Join(spool, life.HeldFile)))(t); strings.Contains(string(b), "hidden") || !strings.Contains(string(b), `"task":41`) {
 		t.Errorf("kept %s", b)
 	}
 	if log := c.log.String(); len(c.lives()) != 0 || strings.Contains(log, "hidden") || strings.Contains(log, "quietly") {

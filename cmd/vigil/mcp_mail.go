@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -51,7 +52,7 @@ func (m *mcpMail) words() string {
 	if m.Again {
 		about = append(about, "handed over before")
 	}
-	head := fmt.Sprintf("Mail %d from %s (%s, %s): %s", m.ID, m.From, strings.Join(about, ", "), m.State, oneLine(m.Subject))
+	head := fmt.Sprintf("Mail %d from %s (%s, %s): %s", m.ID, m.From, strings.Join(about, ", "), m.State, term.OneLine(m.Subject))
 	if body := strings.TrimRight(m.Body, "\n"); body != "" {
 		head += "\n\n" + body
 	}
@@ -148,7 +149,7 @@ func (d *mcpDesk) readMail(ctx context.Context, _ *mcp.CallToolRequest, in readM
 	}
 	ctx, cancel := d.aside(ctx)
 	defer cancel()
-	answer, err := d.mail.ReadMail(ctx, &vigilv1.ReadMailRequest{Speaker: d.life.speaker(), Max: maxMailAtOnce})
+	answer, err := d.mail.ReadMail(ctx, &vigilv1.ReadMailRequest{Speaker: d.life.Speaker(), Max: maxMailAtOnce})
 	if err != nil {
 		return mailAnswer{}, d.judge(ctx, nil, err)
 	}
@@ -226,7 +227,7 @@ func sentence(err error) string { return strings.TrimRight(err.Error(), ".") + "
 // this life has no lease.
 func (d *mcpDesk) mailComes(ctx context.Context) (uint32, error) {
 	for {
-		answer, err := d.mail.WaitMail(ctx, &vigilv1.WaitMailRequest{Speaker: d.life.speaker()})
+		answer, err := d.mail.WaitMail(ctx, &vigilv1.WaitMailRequest{Speaker: d.life.Speaker()})
 		switch {
 		case err == nil && answer.GetUnread() > 0:
 			return answer.GetUnread(), nil
@@ -262,7 +263,7 @@ func (d *mcpDesk) tell(unread uint32) (before uint32) {
 
 // mailNews says that there is unread mail; "": there is none, or nobody answers.
 func (d *mcpDesk) mailNews(ctx context.Context) string {
-	status, err := d.conn.fleet.GetAgentStatus(ctx, &vigilv1.GetAgentStatusRequest{Agent: d.life.Agent, Stale: true})
+	status, err := d.conn.Fleet.GetAgentStatus(ctx, &vigilv1.GetAgentStatusRequest{Agent: d.life.Agent, Stale: true})
 	if err != nil {
 		return ""
 	}

@@ -52,7 +52,7 @@ func (d *mcpDesk) patrolReport(ctx context.Context, _ *mcp.CallToolRequest, in p
 	if _, err := d.member(ctx); err != nil {
 		return patrolReportAnswer{}, err
 	}
-	o, err := vigilv1.NewOverseersClient(d.conn).ReportPatrol(ctx, &vigilv1.ReportPatrolRequest{Speaker: d.life.speaker(),
+	o, err := vigilv1.NewOverseersClient(d.conn).ReportPatrol(ctx, &vigilv1.ReportPatrolRequest{Speaker: d.life.Speaker(),
 		Cycle: in.Cycle, Action: in.Action, Healthy: in.Healthy, Unhealthy: in.Unhealthy})
 	if err != nil {
 		return patrolReportAnswer{}, d.judge(ctx, nil, err)
@@ -81,7 +81,7 @@ func (d *mcpDesk) handOver(ctx context.Context, _ *mcp.CallToolRequest, in handO
 	if _, err := d.member(ctx); err != nil {
 		return handOverAnswer{}, err
 	}
-	answer, err := vigilv1.NewOverseersClient(d.conn).HandOver(ctx, &vigilv1.HandOverRequest{Speaker: d.life.speaker(), Subject: in.Subject, Body: in.Body})
+	answer, err := vigilv1.NewOverseersClient(d.conn).HandOver(ctx, &vigilv1.HandOverRequest{Speaker: d.life.Speaker(), Subject: in.Subject, Body: in.Body})
 	switch {
 	case errors.Is(err, client.ErrStopped): // a human's word, not the end of a lease
 		return handOverAnswer{}, mcpAdvicef("Nothing was changed: %s. Tell a human, and go on.", strings.TrimRight(err.Error(), "."))

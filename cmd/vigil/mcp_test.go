@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -175,7 +176,7 @@ func TestMCPRefusesWrongInputWithAReason(t *testing.T) {
 	for args, want := range map[string]string{"": "it is not known which agent speaks", "--agent web": "room/role", "--agent web/builder --wait 2h": "between 1s and 1h",
 		"--agent web/builder --wait 0s": "between 1s and 1h", "--agent web/builder now": "unknown command"} {
 		code, out, errs := terminalRun{env: map[string]string{"XDG_RUNTIME_DIR": t.TempDir()}}.do(t, append([]string{"mcp"}, strings.Fields(args)...)...)
-		if code != exitUsage || out != "" || !strings.Contains(errs, want) {
+		if code != cli.ExitUsage || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("vigil mcp %s: exit code %d, %q, %q", args, code, out, errs)
 		}
 	}

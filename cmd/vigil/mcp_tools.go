@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"vigil/cmd/vigil/cli"
 )
 
 // mcpTool is one tool. To add one: a row in mcpWorkTools, a type for its arguments with the
@@ -44,14 +46,14 @@ func mcpWorkTools() []mcpTool {
 			}, deed((*mcpDesk).progressTask)},
 		{"complete_task", "Complete the task",
 			"Finish the task that you hold. Call it once, when the work is done; then call wait_for_task.",
-			false, []mcpParam{required("result", atMost(maxTaskText), "The result: the answer itself, or where the work is to be found (branch, file). At most 256 KiB.")}, deed((*mcpDesk).completeTask)},
+			false, []mcpParam{required("result", atMost(cli.MaxTaskText), "The result: the answer itself, or where the work is to be found (branch, file). At most 256 KiB.")}, deed((*mcpDesk).completeTask)},
 		{"handoff_task", "Complete the task and pass it on",
 			"Finish the task that you hold and create a task for another role of your room, in one step: either both happen or neither. Then call wait_for_task.",
 			false, []mcpParam{
 				required("role", atMost(200), "The role that gets the next task, for instance reviewer. colleagues lists the roles of your room."),
 				required("title", atMost(200), "What the next task is, in a few words."),
-				optional("text", atMost(maxTaskText), "Everything the next agent has to know. It knows nothing of your conversation."),
-				optional("result", atMost(maxTaskText), "The result of your own task."),
+				optional("text", atMost(cli.MaxTaskText), "Everything the next agent has to know. It knows nothing of your conversation."),
+				optional("result", atMost(cli.MaxTaskText), "The result of your own task."),
 				optional("priority", wholeNumber(-1<<31, 1<<31-1), "Of the next task; higher comes first, 0 is usual."),
 			}, deed((*mcpDesk).handoffTask)},
 		{"fail_task", "Give the task up",

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -22,7 +23,7 @@ type declareArgs struct {
 
 // declare explains a silence beforehand.
 func (d *mcpDesk) declare(ctx context.Context, _ *mcp.CallToolRequest, in declareArgs) (mcpSaid, error) {
-	lasting, err := in.lasting(d.now())
+	lasting, err := in.lasting(d.Now())
 	if err != nil {
 		return mcpSaid{}, err
 	}
@@ -94,15 +95,15 @@ func (d *mcpDesk) report(ctx context.Context, s saying, lasting time.Duration, w
 	if _, err := d.member(ctx); err != nil {
 		return "", err
 	}
-	request := &vigilv1.DeclareRequest{Speaker: d.life.speaker(), Status: s.status, Waiting: s.waiting, Text: why}
+	request := &vigilv1.DeclareRequest{Speaker: d.life.Speaker(), Status: s.status, Waiting: s.waiting, Text: why}
 	if lasting > 0 {
 		request.For = durationpb.New(lasting)
 	}
-	answer, err := d.conn.work.Declare(ctx, request)
+	answer, err := d.conn.Work.Declare(ctx, request)
 	if err != nil {
 		return "", d.judge(ctx, nil, err)
 	}
-	return span(answer.GetLeft()), nil
+	return term.Span(answer.GetLeft()), nil
 }
 
 type rememberArgs struct {
@@ -116,7 +117,7 @@ func (d *mcpDesk) remember(ctx context.Context, _ *mcp.CallToolRequest, in remem
 	if _, err := d.member(ctx); err != nil {
 		return mcpSaid{}, err
 	}
-	if _, err := d.conn.work.SetResume(ctx, &vigilv1.SetResumeRequest{Speaker: d.life.speaker(), Resume: in.Value}); err != nil {
+	if _, err := d.conn.Work.SetResume(ctx, &vigilv1.SetResumeRequest{Speaker: d.life.Speaker(), Resume: in.Value}); err != nil {
 		return mcpSaid{}, d.judge(ctx, nil, err)
 	}
 	if in.Value == "" {
@@ -140,7 +141,7 @@ type mcpAgent struct {
 
 func newMCPAgent(g *vigilv1.Agent, me string) mcpAgent {
 	return mcpAgent{Agent: g.GetName(), You: g.GetName() == me, Role: g.GetRole(), State: g.GetParticipant(), Verdict: verdictLine(g.GetVerdict()),
-		Fine: g.GetVerdict().GetFine(), Declared: declarationText(g.GetDeclaration()), Task: g.GetTask(), Why: tidy(g.GetWhy())}
+		Fine: g.GetVerdict().GetFine(), Declared: declarationText(g.GetDeclaration()), Task: g.GetTask(), Why: term.Tidy(g.GetWhy())}
 }
 
 // words is the agent on one line.
@@ -157,7 +158,7 @@ func (g *mcpAgent) words() string {
 	if g.You {
 		name += " (you)"
 	}
-	return oneLine(name + ": " + strings.Join(parts, "; "))
+	return term.OneLine(name + ": " + strings.Join(parts, "; "))
 }
 
 type statusAnswer struct {
@@ -183,19 +184,19 @@ func (d *mcpDesk) myStatus(ctx context.Context, _ *mcp.CallToolRequest, _ noArgs
 	if err != nil {
 		return statusAnswer{}, err
 	}
-	answer, err := d.conn.fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: w.Agent()})
+	answer, err := d.conn.Fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: w.Agent()})
 	if err != nil {
 		return statusAnswer{}, d.judge(ctx, nil, err)
 	}
 	out := statusAnswer{Life: client.FormatIncarnation(w.Incarnation()), Agent: newMCPAgent(answer.GetAgent(), w.Agent())}
 	out.Message = fmt.Sprintf("You are %s, life %s. You hold no task: call wait_for_task.", w.Agent(), out.Life)
 	if job := d.holds(w, answer); job != nil {
-		task, err := d.conn.fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: job.Task.GetId()}) // with its text
+		task, err := d.conn.Fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: job.Task.GetId()}) // with its text
 		if err != nil {
 			return statusAnswer{}, d.judge(ctx, nil, err)
 		}
 		out.Task = newMCPTask(task)
-		out.Message = fmt.Sprintf("You are %s, life %s. You hold task %d, which is %s.", w.Agent(), out.Life, out.Task.ID, stateText(task.GetState()))
+		out.Message = fmt.Sprintf("You are %s, life %s. You hold task %d, which is %s.", w.Agent(), out.Life, out.Task.ID, term.StateText(task.GetState()))
 	}
 	return out, nil
 }
@@ -228,7 +229,7 @@ func (d *mcpDesk) colleagues(ctx context.Context, _ *mcp.CallToolRequest, in col
 		return colleaguesAnswer{}, err
 	}
 	room, _, _ := strings.Cut(w.Agent(), "/")
-	list, err := d.conn.fleet.ListAgents(ctx, &vigilv1.ListAgentsRequest{Room: room, Role: strings.TrimPrefix(in.Role, room+"/"), After: in.After, Limit: 100})
+	list, err := d.conn.Fleet.ListAgents(ctx, &vigilv1.ListAgentsRequest{Room: room, Role: strings.TrimPrefix(in.Role, room+"/"), After: in.After, Limit: 100})
 	if err != nil {
 		return colleaguesAnswer{}, d.judge(ctx, nil, err)
 	}

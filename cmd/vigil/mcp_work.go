@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -42,13 +43,13 @@ func minutes(n float64) time.Duration { return time.Duration(n * float64(time.Mi
 
 // words is the task for a reader.
 func (t *mcpTask) words() string {
-	head := fmt.Sprintf("Task %d, attempt %d: %s", t.ID, t.Attempt, oneLine(t.Title))
+	head := fmt.Sprintf("Task %d, attempt %d: %s", t.ID, t.Attempt, term.OneLine(t.Title))
 	switch left := t.ExpectMinutes; {
 	case left == nil:
 	case *left < 0:
-		head += fmt.Sprintf("\n\nIt should have been done %s ago: say with progress how long it still takes.", short(-minutes(*left)))
+		head += fmt.Sprintf("\n\nIt should have been done %s ago: say with progress how long it still takes.", term.Short(-minutes(*left)))
 	default:
-		head += fmt.Sprintf("\n\nIt should be done in %s.", short(minutes(*left)))
+		head += fmt.Sprintf("\n\nIt should be done in %s.", term.Short(minutes(*left)))
 	}
 	if body := strings.TrimRight(t.Text, "\n"); body != "" {
 		head += "\n\n" + body

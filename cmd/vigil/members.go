@@ -8,12 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // addServerVerbs adds the verbs about servers to the command that runs one.
-func addServerVerbs(root *cobra.Command, a *app) {
+func addServerVerbs(root *cobra.Command, a *cli.App) {
 	verbs := []*cobra.Command{newPeersCmd(a), newAddServerCmd(a), newRemoveServerCmd(a), newTransferCmd(a), newSnapshotCmd(a)}
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "server" {
@@ -21,11 +23,11 @@ func addServerVerbs(root *cobra.Command, a *app) {
 			return
 		}
 	}
-	root.AddCommand(newGroup("server", "Servers of the cluster", verbs...))
+	root.AddCommand(cli.NewGroup("server", "Servers of the cluster", verbs...))
 }
 
-func serverTable(servers []*vigilv1.Server) *table {
-	t := newTable("SERVER", "ROLE", "API", "RAFT", "VERSION", "HEALTH~")
+func serverTable(servers []*vigilv1.Server) *term.Table {
+	t := term.NewTable("SERVER", "ROLE", "API", "RAFT", "VERSION", "HEALTH~")
 	for _, s := range servers {
 		role := "voter"
 		switch {
@@ -38,32 +40,32 @@ func serverTable(servers []*vigilv1.Server) *table {
 		if s.GetDiverged() {
 			health = "diverged: its state differs from the majority's, rebuild it"
 		}
-		t.add(s.GetId(), role, s.GetApiAddr(), s.GetRaftAddr(), s.GetVersion(), health)
+		t.Add(s.GetId(), role, s.GetApiAddr(), s.GetRaftAddr(), s.GetVersion(), health)
 	}
 	return t
 }
 
-func newPeersCmd(a *app) *cobra.Command {
+func newPeersCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "peers",
 		Short: "List the servers of the cluster",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				list, err := c.cluster.ListServers(ctx, &vigilv1.ListServersRequest{})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				list, err := c.Cluster.ListServers(ctx, &vigilv1.ListServersRequest{})
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(list)
+				if a.JSON {
+					return a.PrintJSON(list)
 				}
-				return a.printTable(serverTable(list.GetServers()), "No servers are known.")
+				return a.PrintTable(serverTable(list.GetServers()), "No servers are known.")
 			})
 		},
 	}
 }
 
-func newAddServerCmd(a *app) *cobra.Command {
+func newAddServerCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "add ID RAFT-ADDR",
 		Short:   "Add a server: it learns the log first, then it gets a vote",
@@ -71,20 +73,20 @@ func newAddServerCmd(a *app) *cobra.Command {
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("timeout") {
-				a.timeout = addServerLimit
+				a.Timeout = addServerLimit
 			}
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				a.progress("waiting until server %s at %s has learned the log", args[0], args[1])
-				_, err := c.cluster.AddServer(ctx, &vigilv1.AddServerRequest{Id: args[0], RaftAddr: args[1]})
-				a.progressEnd()
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				a.Progress("waiting until server %s at %s has learned the log", args[0], args[1])
+				_, err := c.Cluster.AddServer(ctx, &vigilv1.AddServerRequest{Id: args[0], RaftAddr: args[1]})
+				a.ProgressEnd()
 				if ctx.Err() != nil && errors.Is(err, client.ErrTimeout) {
 					return fmt.Errorf("server %s has not learned the log within %s and is taken out again: see that it runs at %s with an empty data directory: %w",
-						args[0], a.timeout, args[1], err)
+						args[0], a.Timeout, args[1], err)
 				}
 				if err != nil {
 					return err
 				}
-				return a.done(map[string]any{"server": args[0]}, "server %s is a voter now", args[0])
+				return a.Done(map[string]any{"server": args[0]}, "server %s is a voter now", args[0])
 			})
 		},
 	}
@@ -93,21 +95,21 @@ func newAddServerCmd(a *app) *cobra.Command {
 // addServerLimit is how long a new server may take to learn the log.
 const addServerLimit = 2 * time.Minute
 
-func newRemoveServerCmd(a *app) *cobra.Command {
+func newRemoveServerCmd(a *cli.App) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "remove ID",
 		Short: "Remove a server from the cluster",
 		Args:  cobra.ExactArgs(1),
 
-		ValidArgsFunction: a.first(serverNames),
+		ValidArgsFunction: a.First(serverNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				_, err := c.cluster.RemoveServer(ctx, &vigilv1.RemoveServerRequest{Server: args[0], Force: force})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				_, err := c.Cluster.RemoveServer(ctx, &vigilv1.RemoveServerRequest{Server: args[0], Force: force})
 				if err != nil {
 					return err
 				}
-				return a.done(map[string]any{"server": args[0]}, "server %s is removed; its data directory may be deleted", args[0])
+				return a.Done(map[string]any{"server": args[0]}, "server %s is removed; its data directory may be deleted", args[0])
 			})
 		},
 	}
@@ -115,31 +117,31 @@ func newRemoveServerCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-func newTransferCmd(a *app) *cobra.Command {
+func newTransferCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "transfer [ID]",
 		Short: "Hand leadership to another server, without ID to the one most up to date",
 		Args:  cobra.MaximumNArgs(1),
 
-		ValidArgsFunction: a.first(serverNames),
+		ValidArgsFunction: a.First(serverNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to := ""
 			if len(args) == 1 {
 				to = args[0]
 			}
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				answer, err := c.cluster.TransferLeadership(ctx, &vigilv1.TransferLeadershipRequest{To: to})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				answer, err := c.Cluster.TransferLeadership(ctx, &vigilv1.TransferLeadershipRequest{To: to})
 				if err != nil {
 					return err
 				}
-				return a.done(map[string]any{"leader": answer.GetLeader()}, "server %s leads now", answer.GetLeader())
+				return a.Done(map[string]any{"leader": answer.GetLeader()}, "server %s leads now", answer.GetLeader())
 			})
 		},
 	}
 }
 
-func serverNames(ctx context.Context, c *conn, _ string) (names []string) {
-	list, err := c.cluster.ListServers(ctx, &vigilv1.ListServersRequest{})
+func serverNames(ctx context.Context, c *cli.Conn, _ string) (names []string) {
+	list, err := c.Cluster.ListServers(ctx, &vigilv1.ListServersRequest{})
 	if err != nil {
 		return nil
 	}

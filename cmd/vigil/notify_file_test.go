@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/cmd/vigil/cli"
 )
 
 // Every mistake in a notifier is told with its place and what to write instead, and no
@@ -82,7 +84,7 @@ func TestServerCheckLooksAtNotifiers(t *testing.T) {
 	if len(wrong) != 0 || len(list) != 3 || list[0].Name != "hook" || list[2].Timeout != 30*time.Second {
 		t.Errorf("opened %+v, %v", list, wrong)
 	}
-	if _, err := openServer(mustRead(t, conf(filepath.Join(dir, "none"), program)), &bytes.Buffer{}); err == nil || exitCode(err) != exitUsage || !strings.Contains(err.Error(), "server.yaml:6:") {
+	if _, err := openServer(mustRead(t, conf(filepath.Join(dir, "none"), program)), &bytes.Buffer{}); err == nil || cli.ExitCode(err) != cli.ExitUsage || !strings.Contains(err.Error(), "server.yaml:6:") {
 		t.Errorf("a server without its secret: %v", err)
 	}
 }

@@ -6,11 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // newNudgeCmd is `vigil nudge`: a word to an agent that seems to hang at a prompt.
-func newNudgeCmd(a *app) *cobra.Command {
+func newNudgeCmd(a *cli.App) *cobra.Command {
 	var file, why string
 	cmd := &cobra.Command{
 		Use:   "nudge ROOM/ROLE[.N] [TEXT...]",
@@ -22,31 +23,31 @@ is frozen. Look at the effect with vigil agent screen.`,
 		Example: `  vigil nudge web/builder
   vigil nudge web/builder --file question.txt --why "idle for an hour"`,
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: a.first(agentNames),
+		ValidArgsFunction: a.First(cli.AgentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, _, err := splitAgent(args[0]); err != nil {
+			if _, _, err := cli.SplitAgent(args[0]); err != nil {
 				return err
 			}
 			text := strings.Join(args[1:], " ")
 			if file != "" {
 				if text != "" {
-					return usagef("the text is given twice: as arguments and with --file; leave one out")
+					return cli.Usagef("the text is given twice: as arguments and with --file; leave one out")
 				}
 				var err error
-				if text, err = a.readFile(file); err != nil {
+				if text, err = a.ReadFile(file); err != nil {
 					return err
 				}
 				text = strings.TrimRight(text, "\r\n")
 			}
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				g, err := c.fleet.NudgeAgent(ctx, &vigilv1.NudgeAgentRequest{Agent: args[0], Text: text, By: a.me(), Reason: why})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				g, err := c.Fleet.NudgeAgent(ctx, &vigilv1.NudgeAgentRequest{Agent: args[0], Text: text, By: a.Me(), Reason: why})
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(g)
+				if a.JSON {
+					return a.PrintJSON(g)
 				}
-				return a.printf("%s is nudged; `vigil agent screen %s` shows its terminal\n", g.GetName(), g.GetName())
+				return a.Printf("%s is nudged; `vigil agent screen %s` shows its terminal\n", g.GetName(), g.GetName())
 			})
 		},
 	}

@@ -8,20 +8,23 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // newPatrolCmd is `vigil patrol`: what an overseer says of its rounds.
-func newPatrolCmd(a *app) *cobra.Command {
-	group := newGroup("patrol", "As an overseer: report your rounds; for people: see them", newPatrolReportCmd(a), newPatrolStatusCmd(a))
+func newPatrolCmd(a *cli.App) *cobra.Command {
+	group := cli.NewGroup("patrol", "As an overseer: report your rounds; for people: see them", newPatrolReportCmd(a), newPatrolStatusCmd(a))
 	group.Long = `An overseer is an agent that watches others; its role has overseer: in the room file. It
 goes round, looks at its agents (vigil agent health-check), and reports each round. Whoever
 reports none for long is looked at, woken, and restarted: vigil triage status.`
 	return group
 }
 
-func newPatrolReportCmd(a *app) *cobra.Command {
-	var who lifeFlags
+func newPatrolReportCmd(a *cli.App) *cobra.Command {
+	var who life.Flags
 	request := &vigilv1.ReportPatrolRequest{}
 	cmd := &cobra.Command{
 		Use:   "report",
@@ -32,20 +35,20 @@ is the next one. The answer says when this life has made as many patrols as one 
 		Example: `  vigil patrol report --cycle 42 --action health-scan --healthy 3 --unhealthy 0`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := who.current(a)
+			l, err := who.Current(a)
 			if err != nil {
 				return err
 			}
-			request.Speaker = l.speaker()
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+			request.Speaker = l.Speaker()
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				o, err := vigilv1.NewOverseersClient(c).ReportPatrol(ctx, request)
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(o)
+				if a.JSON {
+					return a.PrintJSON(o)
 				}
-				return a.printf("%s\n", patrolled(o))
+				return a.Printf("%s\n", patrolled(o))
 			})
 		},
 	}
@@ -54,8 +57,8 @@ is the next one. The answer says when this life has made as many patrols as one 
 	flags.StringVar(&request.Action, "action", "", "what you did, a name like health-scan")
 	flags.Uint32Var(&request.Healthy, "healthy", 0, "agents that are well")
 	flags.Uint32Var(&request.Unhealthy, "unhealthy", 0, "agents that are not")
-	a.bestEffort(cmd)
-	who.add(cmd, a)
+	a.BestEffort(cmd)
+	who.Add(cmd, a)
 	return cmd
 }
 
@@ -71,29 +74,29 @@ func patrolled(o *vigilv1.OverseerStatus) string {
 	return text
 }
 
-func newPatrolStatusCmd(a *app) *cobra.Command {
+func newPatrolStatusCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:               "status [ROOM/ROLE[.N]]",
 		Short:             "Show the patrols of an overseer, or of all",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.completeAgent,
+		ValidArgsFunction: a.CompleteAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				if len(args) == 0 {
-					return listOverseers(ctx, a, c, newTable("OVERSEER", "SESSION", "PATROL", "AGE", "CYCLE", "LAST ACTION", "HEALTHY", "UNHEALTHY", "OF THIS LIFE"),
+					return listOverseers(ctx, a, c, term.NewTable("OVERSEER", "SESSION", "PATROL", "AGE", "CYCLE", "LAST ACTION", "HEALTHY", "UNHEALTHY", "OF THIS LIFE"),
 						func(o *vigilv1.OverseerStatus) []string {
-							return []string{o.GetAgent(), o.GetSession(), freshness(o), orZero(span(o.GetPatrolAge())), fmt.Sprint(o.GetCycle()), orWord(o.GetLastAction(), "-"),
+							return []string{o.GetAgent(), o.GetSession(), freshness(o), term.OrZero(term.Span(o.GetPatrolAge())), fmt.Sprint(o.GetCycle()), term.OrWord(o.GetLastAction(), "-"),
 								fmt.Sprint(o.GetHealthy()), fmt.Sprint(o.GetUnhealthy()), patrolsOf(o)}
 						})
 				}
-				o, err := vigilv1.NewOverseersClient(c).GetOverseer(ctx, &vigilv1.GetOverseerRequest{Agent: args[0], Stale: a.stale})
+				o, err := vigilv1.NewOverseersClient(c).GetOverseer(ctx, &vigilv1.GetOverseerRequest{Agent: args[0], Stale: a.Stale})
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(o)
+				if a.JSON {
+					return a.PrintJSON(o)
 				}
-				return a.pairs("overseer", o.GetAgent(), "session", o.GetSession()+", life "+o.GetIncarnation(), "patrol", patrolLine(o), "cycle", fmt.Sprint(o.GetCycle()),
+				return a.Pairs("overseer", o.GetAgent(), "session", o.GetSession()+", life "+o.GetIncarnation(), "patrol", patrolLine(o), "cycle", fmt.Sprint(o.GetCycle()),
 					"last action", o.GetLastAction(), "healthy", fmt.Sprint(o.GetHealthy()), "unhealthy", fmt.Sprint(o.GetUnhealthy()),
 					"of this life", patrolsOf(o), "mail waiting", fmt.Sprint(o.GetMailWaiting()))
 			})
@@ -102,8 +105,8 @@ func newPatrolStatusCmd(a *app) *cobra.Command {
 }
 
 // listOverseers prints all overseers, one row each.
-func listOverseers(ctx context.Context, a *app, c *conn, t *table, row func(*vigilv1.OverseerStatus) []string) error {
-	all, request := &vigilv1.ListOverseersResponse{}, &vigilv1.ListOverseersRequest{Stale: a.stale, Limit: 1000}
+func listOverseers(ctx context.Context, a *cli.App, c *cli.Conn, t *term.Table, row func(*vigilv1.OverseerStatus) []string) error {
+	all, request := &vigilv1.ListOverseersResponse{}, &vigilv1.ListOverseersRequest{Stale: a.Stale, Limit: 1000}
 	for {
 		page, err := vigilv1.NewOverseersClient(c).ListOverseers(ctx, request)
 		if err != nil {
@@ -114,13 +117,13 @@ func listOverseers(ctx context.Context, a *app, c *conn, t *table, row func(*vig
 			break
 		}
 	}
-	if a.json {
-		return a.printJSON(all)
+	if a.JSON {
+		return a.PrintJSON(all)
 	}
 	for _, o := range all.GetOverseers() {
-		t.add(row(o)...)
+		t.Add(row(o)...)
 	}
-	return a.printTable(t, "There is no overseer: a role becomes one of overseers by `overseer:` in the room file.")
+	return a.PrintTable(t, "There is no overseer: a role becomes one of overseers by `overseer:` in the room file.")
 }
 
 func freshness(o *vigilv1.OverseerStatus) string {
@@ -149,9 +152,9 @@ func patrolLine(o *vigilv1.OverseerStatus) string {
 	case o.GetSession() == "dead":
 		return "none: its session is dead"
 	case o.GetPatrols() == 0:
-		return fmt.Sprintf("%s: this life has reported none for %s", freshness(o), orZero(span(o.GetPatrolAge())))
+		return fmt.Sprintf("%s: this life has reported none for %s", freshness(o), term.OrZero(term.Span(o.GetPatrolAge())))
 	}
-	return fmt.Sprintf("%s: %s ago, cycle %d %s, %d healthy, %d unhealthy", freshness(o), orZero(span(o.GetPatrolAge())), o.GetCycle(), o.GetLastAction(), o.GetHealthy(), o.GetUnhealthy())
+	return fmt.Sprintf("%s: %s ago, cycle %d %s, %d healthy, %d unhealthy", freshness(o), term.OrZero(term.Span(o.GetPatrolAge())), o.GetCycle(), o.GetLastAction(), o.GetHealthy(), o.GetUnhealthy())
 }
 
 // lookLine is one line about the looks at an overseer; "" when the agent is none.
@@ -161,7 +164,7 @@ func lookLine(o *vigilv1.OverseerStatus) string {
 	}
 	text := "none yet"
 	if o.GetDecision() != "" {
-		text = fmt.Sprintf("%s by %s %s ago: %s", o.GetDecision(), o.GetDecidedBy(), orZero(span(o.GetDecided())), o.GetAct())
+		text = fmt.Sprintf("%s by %s %s ago: %s", o.GetDecision(), o.GetDecidedBy(), term.OrZero(term.Span(o.GetDecided())), o.GetAct())
 		if o.GetDegraded() != "" {
 			text += " (degraded: " + o.GetDegraded() + ")"
 		}
@@ -171,7 +174,7 @@ func lookLine(o *vigilv1.OverseerStatus) string {
 
 // nextLook says what comes next.
 func nextLook(o *vigilv1.OverseerStatus) string {
-	in := func(d *durationpb.Duration) string { return orZero(span(d)) }
+	in := func(d *durationpb.Duration) string { return term.OrZero(term.Span(d)) }
 	switch {
 	case o.GetLookTask() != 0:
 		return fmt.Sprintf("a look is open: task %d waits for triage, for %s at most", o.GetLookTask(), in(o.GetLookLeft()))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -19,16 +20,16 @@ func whyFlag(cmd *cobra.Command, why *string) {
 const pauseHelp = `Nothing is started and no new task is claimed; what runs goes on and finishes its
 task. A pause stays until a human ends it: no automation does.`
 
-func newPauseCmd(a *app) *cobra.Command {
+func newPauseCmd(a *cli.App) *cobra.Command {
 	return newPauseAllCmd(a, "pause", "Pause the whole fleet: no starts, no new tasks; what runs goes on", pauseHelp, true)
 }
 
-func newResumeCmd(a *app) *cobra.Command {
+func newResumeCmd(a *cli.App) *cobra.Command {
 	return newPauseAllCmd(a, "resume", "End the pause of the whole fleet", "End the pause of the whole fleet. Rooms and agents that are paused by themselves stay so.", false)
 }
 
 // newPauseAllCmd makes a verb about everything.
-func newPauseAllCmd(a *app, verb, short, long string, pause bool) *cobra.Command {
+func newPauseAllCmd(a *cli.App, verb, short, long string, pause bool) *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use:   verb,
@@ -36,8 +37,8 @@ func newPauseAllCmd(a *app, verb, short, long string, pause bool) *cobra.Command
 		Long:  long,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				answer, err := c.fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Pause: new(pause), By: a.me(), Reason: why})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				answer, err := c.Fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Pause: new(pause), By: a.Me(), Reason: why})
 				if err != nil {
 					return err
 				}
@@ -45,7 +46,7 @@ func newPauseAllCmd(a *app, verb, short, long string, pause bool) *cobra.Command
 				if !pause {
 					line = "the fleet is resumed"
 				}
-				return a.done(map[string]any{"paused": pause, "rev": answer.GetRev()}, "%s", line)
+				return a.Done(map[string]any{"paused": pause, "rev": answer.GetRev()}, "%s", line)
 			})
 		},
 	}
@@ -54,44 +55,44 @@ func newPauseAllCmd(a *app, verb, short, long string, pause bool) *cobra.Command
 }
 
 // newRoomPauseCmd makes a verb about whole rooms.
-func newRoomPauseCmd(a *app, verb, short string, pause bool) *cobra.Command {
+func newRoomPauseCmd(a *cli.App, verb, short string, pause bool) *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use:               verb + " ROOM...",
 		Short:             short,
 		Long:              short + ".\n\n" + pauseHelp,
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: a.every(roomNames),
+		ValidArgsFunction: a.Every(cli.RoomNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range args {
 				if strings.Contains(name, "/") {
-					return usagef("%q is not a room: for an agent write vigil agent %s %s", name, verb, name)
+					return cli.Usagef("%q is not a room: for an agent write vigil agent %s %s", name, verb, name)
 				}
 			}
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				list := &vigilv1.ListRoomsResponse{}
 				for _, name := range args {
-					if _, err := c.fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Scope: name, Pause: new(pause), By: a.me(), Reason: why}); err != nil {
+					if _, err := c.Fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Scope: name, Pause: new(pause), By: a.Me(), Reason: why}); err != nil {
 						return err
 					}
-					room, err := c.fleet.GetRoom(ctx, &vigilv1.GetRoomRequest{Room: name})
+					room, err := c.Fleet.GetRoom(ctx, &vigilv1.GetRoomRequest{Room: name})
 					if err != nil {
 						return err
 					}
 					list.Rooms = append(list.Rooms, room)
-					if a.json {
+					if a.JSON {
 						continue
 					}
 					what := "is resumed"
 					if room.GetPaused() {
 						what = "is paused: no starts, no new tasks; what runs goes on"
 					}
-					if err := a.printf("room %s %s\n", name, what); err != nil {
+					if err := a.Printf("room %s %s\n", name, what); err != nil {
 						return err
 					}
 				}
-				if a.json {
-					return a.printJSON(list)
+				if a.JSON {
+					return a.PrintJSON(list)
 				}
 				return nil
 			})
@@ -102,28 +103,28 @@ func newRoomPauseCmd(a *app, verb, short string, pause bool) *cobra.Command {
 }
 
 // newAgentPauseCmd makes a verb about single agents.
-func newAgentPauseCmd(a *app, verb, short string, pause bool) *cobra.Command {
+func newAgentPauseCmd(a *cli.App, verb, short string, pause bool) *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use:               verb + " ROOM/ROLE[.N]...",
 		Short:             short,
 		Long:              short + ".\n\n" + pauseHelp,
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: a.every(agentNames),
+		ValidArgsFunction: a.Every(cli.AgentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range args {
-				if _, _, err := splitAgent(name); err != nil {
+				if _, _, err := cli.SplitAgent(name); err != nil {
 					if !strings.Contains(name, "/") {
 						err = fmt.Errorf("%w: for a whole room write vigil room %s %s", err, verb, name)
 					}
-					return wrongUsage(err)
+					return cli.WrongUsage(err)
 				}
 			}
-			return eachAgent(a, cmd, args, false, func(ctx context.Context, c *conn, name string) (*vigilv1.Agent, error) {
-				if _, err := c.fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Scope: name, Pause: new(pause), By: a.me(), Reason: why}); err != nil {
+			return eachAgent(a, cmd, args, false, func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
+				if _, err := c.Fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Scope: name, Pause: new(pause), By: a.Me(), Reason: why}); err != nil {
 					return nil, err
 				}
-				answer, err := c.fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: name})
+				answer, err := c.Fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: name})
 				return answer.GetAgent(), err
 			})
 		},

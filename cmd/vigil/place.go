@@ -11,6 +11,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"vigil/cmd/vigil/cli"
 )
 
 // document is one YAML document of a file.
@@ -38,7 +40,7 @@ func parseYAML(file, whole, part string) (parsed *ast.File, err error) {
 // mistake of the file.
 func guard(file string, err *error) {
 	if recover() != nil {
-		*err = usagef("%s is not YAML that can be understood: compare it with configs/room.yaml", file)
+		*err = cli.Usagef("%s is not YAML that can be understood: compare it with configs/room.yaml", file)
 	}
 }
 
@@ -54,7 +56,7 @@ func misread(file, text string, err error) error {
 	case errors.As(err, &y) && y.GetToken() != nil && y.GetToken().Position != nil:
 		return placed(file, text, y.GetToken(), reworded(y))
 	}
-	return usagef("%s: %w", file, err)
+	return cli.Usagef("%s: %w", file, err)
 }
 
 // reworded says the library's complaint in our words.
@@ -72,14 +74,14 @@ func reworded(err yaml.Error) string {
 
 // placed makes a placeError at a token.
 func placed(file, text string, at *token.Token, message string) error {
-	e := &placeError{file: file, line: 1, column: 1, message: message}
+	e := &cli.PlaceError{File: file, Line: 1, Column: 1, Message: message}
 	if at != nil && at.Position != nil {
-		e.line, e.column = at.Position.Line, at.Position.Column
+		e.Line, e.Column = at.Position.Line, at.Position.Column
 	}
-	if lines := strings.Split(text, "\n"); e.line <= len(lines) {
-		e.source = strings.TrimRight(lines[e.line-1], "\r")
+	if lines := strings.Split(text, "\n"); e.Line <= len(lines) {
+		e.Source = strings.TrimRight(lines[e.Line-1], "\r")
 	}
-	return wrongUsage(e)
+	return cli.WrongUsage(e)
 }
 
 // valueError is a value that cannot be what its key wants.

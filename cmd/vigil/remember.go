@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -15,8 +17,8 @@ import (
 const maxResume = 4 << 10
 
 // newRememberCmd is `vigil remember`: an agent registers its resume value.
-func newRememberCmd(a *app) *cobra.Command {
-	var who lifeFlags
+func newRememberCmd(a *cli.App) *cobra.Command {
+	var who life.Flags
 	var field string
 	cmd := &cobra.Command{
 		Use:   "remember VALUE",
@@ -32,7 +34,7 @@ one of its fields.`,
   vigil remember ""`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := who.current(a)
+			l, err := who.Current(a)
 			if err != nil {
 				return err
 			}
@@ -41,22 +43,22 @@ one of its fields.`,
 				return err
 			}
 			if len(value) > maxResume {
-				return usagef("the value has %d bytes, %d are allowed: put it into a file and remember the file's name", len(value), maxResume)
+				return cli.Usagef("the value has %d bytes, %d are allowed: put it into a file and remember the file's name", len(value), maxResume)
 			}
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				if _, err := c.work.SetResume(ctx, &vigilv1.SetResumeRequest{Speaker: l.speaker(), Resume: value}); err != nil {
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				if _, err := c.Work.SetResume(ctx, &vigilv1.SetResumeRequest{Speaker: l.Speaker(), Resume: value}); err != nil {
 					return err
 				}
 				line := "the next life of %s gets this value"
 				if value == "" {
 					line = "the next life of %s begins without a value"
 				}
-				return a.done(map[string]any{"agent": l.Agent, "resume_bytes": len(value)}, line, l.Agent)
+				return a.Done(map[string]any{"agent": l.Agent, "resume_bytes": len(value)}, line, l.Agent)
 			})
 		},
 	}
-	who.add(cmd, a)
-	a.bestEffort(cmd)
+	who.Add(cmd, a)
+	a.BestEffort(cmd)
 	cmd.Flags().StringVar(&field, "field", "", "with -: standard input is a JSON object, the value is this field of it")
 	return cmd
 }
@@ -65,26 +67,26 @@ one of its fields.`,
 const maxHookInput = 16 << 20
 
 // valueToRemember gives the value itself, or reads it from standard input.
-func valueToRemember(a *app, arg, field string) (string, error) {
+func valueToRemember(a *cli.App, arg, field string) (string, error) {
 	switch {
 	case arg != "-" && field != "":
-		return "", usagef("flag --field: the value is %q; write - for the field of what comes on standard input", arg)
+		return "", cli.Usagef("flag --field: the value is %q; write - for the field of what comes on standard input", arg)
 	case arg != "-":
 		return arg, nil
 	case field != "":
 		var object map[string]any
-		if err := json.NewDecoder(io.LimitReader(a.in, maxHookInput)).Decode(&object); err != nil {
-			return "", usagef("read the value from standard input: %w; --field wants a JSON object", err)
+		if err := json.NewDecoder(io.LimitReader(a.In, maxHookInput)).Decode(&object); err != nil {
+			return "", cli.Usagef("read the value from standard input: %w; --field wants a JSON object", err)
 		}
 		value, ok := object[field].(string)
 		if !ok || value == "" {
-			return "", usagef("read the value from standard input: the object has no text in the field %q", field)
+			return "", cli.Usagef("read the value from standard input: the object has no text in the field %q", field)
 		}
 		return value, nil
 	}
-	text, err := io.ReadAll(io.LimitReader(a.in, maxResume+2))
+	text, err := io.ReadAll(io.LimitReader(a.In, maxResume+2))
 	if err != nil {
-		return "", usagef("read the value from standard input: %w", err)
+		return "", cli.Usagef("read the value from standard input: %w", err)
 	}
 	return strings.TrimRight(string(text), "\r\n"), nil
 }

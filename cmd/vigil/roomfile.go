@@ -9,6 +9,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -72,7 +73,7 @@ func parseRooms(file, text string) ([]*vigilv1.ApplyRoomRequest, error) {
 		}
 	}
 	if len(rooms) == 0 {
-		return nil, usagef("%s declares no room: see configs/room.yaml for an example", file)
+		return nil, cli.Usagef("%s declares no room: see configs/room.yaml for an example", file)
 	}
 	return rooms, nil
 }

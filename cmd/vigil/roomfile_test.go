@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/fsm/noun"
 )
 
@@ -84,8 +85,8 @@ func TestMistakesInARoomFileNameThePlaceAndTheRemedy(t *testing.T) {
 			if err == nil {
 				t.Fatal("it was taken")
 			}
-			if exitCode(err) != exitUsage {
-				t.Errorf("exit code %d, want %d", exitCode(err), exitUsage)
+			if cli.ExitCode(err) != cli.ExitUsage {
+				t.Errorf("exit code %d, want %d", cli.ExitCode(err), cli.ExitUsage)
 			}
 			if !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("message is\n%s\nwant\n%s", err, tc.want)
@@ -121,8 +122,8 @@ func FuzzRoomFile(f *testing.F) {
 		if err == nil && len(rooms) == 0 {
 			t.Error("neither rooms nor an error")
 		}
-		if err != nil && exitCode(err) != exitUsage {
-			t.Errorf("exit code %d for %v", exitCode(err), err)
+		if err != nil && cli.ExitCode(err) != cli.ExitUsage {
+			t.Errorf("exit code %d for %v", cli.ExitCode(err), err)
 		}
 	})
 }

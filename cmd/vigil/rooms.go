@@ -8,40 +8,42 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
-func newRoomCmd(a *app) *cobra.Command {
-	return newGroup("room", "Rooms with their roles", newRoomListCmd(a), newRoomShowCmd(a),
+func newRoomCmd(a *cli.App) *cobra.Command {
+	return cli.NewGroup("room", "Rooms with their roles", newRoomListCmd(a), newRoomShowCmd(a),
 		newRoomPauseCmd(a, "pause", "Start no agent of a room and give it no new task; what runs goes on", true),
 		newRoomPauseCmd(a, "resume", "End the pause of a room", false), newRoomReopenCmd(a), newRoomWatchdogCmd(a), newRoomDeleteCmd(a))
 }
 
-func newRoomListCmd(a *app) *cobra.Command {
+func newRoomListCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the rooms",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				list, err := c.fleet.ListRooms(ctx, &vigilv1.ListRoomsRequest{Stale: a.stale})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				list, err := c.Fleet.ListRooms(ctx, &vigilv1.ListRoomsRequest{Stale: a.Stale})
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(list)
+				if a.JSON {
+					return a.PrintJSON(list)
 				}
-				t := newTable("ROOM~", ">ROLES", ">LIVE", ">AGENTS", "TASKS~", "CHANGED BY~", "CREATED")
+				t := term.NewTable("ROOM~", ">ROLES", ">LIVE", ">AGENTS", "TASKS~", "CHANGED BY~", "CREATED")
 				for _, r := range list.GetRooms() {
 					addRoom(a, t, r)
 				}
-				return a.printTable(t, "There are no rooms yet: create one with `vigil apply -f configs/room.yaml`.")
+				return a.PrintTable(t, "There are no rooms yet: create one with `vigil apply -f configs/room.yaml`.")
 			})
 		},
 	}
 }
 
-func addRoom(a *app, t *table, r *vigilv1.Room) {
+func addRoom(a *cli.App, t *term.Table, r *vigilv1.Room) {
 	var live, agents, roles uint32
 	tasks := map[string]uint32{}
 	for _, role := range r.GetRoles() {
@@ -63,23 +65,23 @@ func addRoom(a *app, t *table, r *vigilv1.Room) {
 	} else if r.GetQuiet().GetState() == "stalling" {
 		name += " (stalling)"
 	}
-	t.add(name, fmt.Sprint(roles), fmt.Sprint(live), fmt.Sprint(agents), taskCounts(tasks), r.GetChangedBy(), a.ago(r.GetCreatedAt()))
+	t.Add(name, fmt.Sprint(roles), fmt.Sprint(live), fmt.Sprint(agents), taskCounts(tasks), r.GetChangedBy(), a.Ago(r.GetCreatedAt()))
 }
 
-func newRoomShowCmd(a *app) *cobra.Command {
+func newRoomShowCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:               "show ROOM",
 		Short:             "Show a room with its roles",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeRoom,
+		ValidArgsFunction: a.CompleteRoom,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				room, err := c.fleet.GetRoom(ctx, &vigilv1.GetRoomRequest{Room: args[0], Stale: a.stale})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				room, err := c.Fleet.GetRoom(ctx, &vigilv1.GetRoomRequest{Room: args[0], Stale: a.Stale})
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(room)
+				if a.JSON {
+					return a.PrintJSON(room)
 				}
 				return printRoom(a, room)
 			})
@@ -87,15 +89,15 @@ func newRoomShowCmd(a *app) *cobra.Command {
 	}
 }
 
-func printRoom(a *app, room *vigilv1.Room) error {
+func printRoom(a *cli.App, room *vigilv1.Room) error {
 	state := ""
 	if room.GetDeleting() {
 		state = "being deleted: it goes once nothing of it runs"
 	} else if room.GetPaused() {
-		state = strings.TrimSpace(fmt.Sprintf("paused by %s %s", orWord(room.GetPauseBy(), "somebody"), a.ago(room.GetPauseAt()))) +
+		state = strings.TrimSpace(fmt.Sprintf("paused by %s %s", term.OrWord(room.GetPauseBy(), "somebody"), a.Ago(room.GetPauseAt()))) +
 			becauseText(room.GetPauseWhy()) + "; `vigil room resume " + room.GetName() + "` ends it"
 	}
-	err := a.pairs("room", room.GetName(), "state", state, "created", a.ago(room.GetCreatedAt()),
+	err := a.Pairs("room", room.GetName(), "state", state, "created", a.Ago(room.GetCreatedAt()),
 		"changed by", room.GetChangedBy(), "revision", fmt.Sprint(room.GetRev()),
 		"watchdog", watchText(a, room), "canceled", canceledText(a, room))
 	if err != nil {
@@ -106,21 +108,21 @@ func printRoom(a *app, room *vigilv1.Room) error {
 	if expect {
 		heads = append(heads, "EXPECT")
 	}
-	t := newTable(append(heads, ">LIVE", ">AGENTS", "TASKS~")...)
+	t := term.NewTable(append(heads, ">LIVE", ">AGENTS", "TASKS~")...)
 	for _, r := range room.GetRoles() {
 		s := r.GetSpec()
 		name := s.GetName()
 		if r.GetRetired() {
 			name += " (retired)"
 		}
-		cells := []string{name, s.GetRunner(), s.GetDesired(), s.GetStart(), s.GetProof(), s.GetPolicy(), span(s.GetTtl())}
+		cells := []string{name, s.GetRunner(), s.GetDesired(), s.GetStart(), s.GetProof(), s.GetPolicy(), term.Span(s.GetTtl())}
 		if expect {
-			cells = append(cells, span(s.GetExpect()))
+			cells = append(cells, term.Span(s.GetExpect()))
 		}
-		t.add(append(cells, fmt.Sprint(r.GetAgentsLive()), fmt.Sprint(r.GetAgents()), taskCounts(r.GetTasks()))...)
+		t.Add(append(cells, fmt.Sprint(r.GetAgentsLive()), fmt.Sprint(r.GetAgents()), taskCounts(r.GetTasks()))...)
 	}
-	if err := a.printf("\n"); err != nil {
+	if err := a.Printf("\n"); err != nil {
 		return err
 	}
-	return a.printTable(t, "It has no roles.")
+	return a.PrintTable(t, "It has no roles.")
 }

@@ -10,10 +10,14 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
+	"vigil/cmd/vigil/term"
 )
 
 // commands are the constructors of the root's commands, in the order of the help.
-var commands = [...]func(*app) *cobra.Command{
+var commands = [...]func(*cli.App) *cobra.Command{
 	newServerCmd,
 	newDevCmd,
 	newDevAgentCmd,
@@ -51,33 +55,33 @@ var commands = [...]func(*app) *cobra.Command{
 
 // run is the whole program; it returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{terminal: newTerminal(stdin, stdout, stderr, os.Getenv), getenv: os.Getenv}
+	a := &cli.App{Terminal: term.NewTerminal(stdin, stdout, stderr, os.Getenv), Getenv: os.Getenv}
 	return runApp(ctx, a, args)
 }
 
-func runApp(ctx context.Context, a *app, args []string) int {
+func runApp(ctx context.Context, a *cli.App, args []string) int {
 	root := newRootCmd(a)
 	root.SetArgs(args)
-	root.SetIn(a.in)
-	root.SetOut(a.out)
-	root.SetErr(a.err)
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
 	err := root.ExecuteContext(ctx)
-	if err != nil && !a.started {
-		err = wrongUsage(withUsage(root, args, err))
+	if err != nil && !a.Started {
+		err = cli.WrongUsage(withUsage(root, args, err))
 	}
-	if sig, ok := context.Cause(ctx).(signalError); ok && err != nil && !errors.As(err, new(codeError)) {
+	if sig, ok := context.Cause(ctx).(cli.SignalError); ok && err != nil && !errors.As(err, new(cli.CodeError)) {
 		err = sig
 	}
-	if a.effort && err == errNobody {
-		return exitOK // hooks are run in every session, and this one is no agent
+	if a.Effort && err == life.ErrNobody {
+		return cli.ExitOK // hooks are run in every session, and this one is no agent
 	}
 	if err != nil {
-		report(a.err, err, a.json)
+		cli.Report(a.Err, err, a.JSON)
 	}
-	if a.effort {
-		return exitOK
+	if a.Effort {
+		return cli.ExitOK
 	}
-	return exitCode(err)
+	return cli.ExitCode(err)
 }
 
 // withUsage adds the form of the command to an error about the number of its
@@ -95,7 +99,7 @@ func withUsage(root *cobra.Command, args []string, err error) error {
 	return fmt.Errorf("%s %s: write %s", cmd.CommandPath(), text, cmd.UseLine())
 }
 
-func newRootCmd(a *app) *cobra.Command {
+func newRootCmd(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "vigil",
 		Short: "Keep fleets of AI agents alive and give each task to exactly one of them",
@@ -106,14 +110,14 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		Args:              cobra.ArbitraryArgs, // chooseSubcommand judges them
-		RunE:              chooseSubcommand,
+		RunE:              cli.ChooseSubcommand,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return startApp(a, cmd) },
 	}
 	flags := root.PersistentFlags()
-	flags.StringSliceVar(&a.addrs, "addr", nil, "API address of a server, host:port; may be repeated (default $VIGIL_ADDR or "+defaultAddr+")")
-	flags.BoolVar(&a.json, "json", false, "print JSON with stable field names")
-	flags.DurationVar(&a.timeout, "timeout", defaultTimeout, "give up after this long (0: never)")
-	flags.BoolVar(&a.stale, "stale", false, "let any server answer reads, without a leader, from what it has")
+	flags.StringSliceVar(&a.Addrs, "addr", nil, "API address of a server, host:port; may be repeated (default $VIGIL_ADDR or "+cli.DefaultAddr+")")
+	flags.BoolVar(&a.JSON, "json", false, "print JSON with stable field names")
+	flags.DurationVar(&a.Timeout, "timeout", cli.DefaultTimeout, "give up after this long (0: never)")
+	flags.BoolVar(&a.Stale, "stale", false, "let any server answer reads, without a leader, from what it has")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see %s --help", err, c.CommandPath())
 	})
@@ -143,20 +147,20 @@ func arrange(root *cobra.Command) {
 }
 
 // startApp runs before every command, after its command line was understood.
-func startApp(a *app, cmd *cobra.Command) error {
+func startApp(a *cli.App, cmd *cobra.Command) error {
 	// The library looks only after this function, when an error would count as a failure.
 	if err := cmd.ValidateFlagGroups(); err != nil {
 		return err
 	}
-	if a.timeout < 0 {
-		return fmt.Errorf("flag --timeout: %s is negative; give a duration like 10s, or 0 for no limit", a.timeout)
+	if a.Timeout < 0 {
+		return fmt.Errorf("flag --timeout: %s is negative; give a duration like 10s, or 0 for no limit", a.Timeout)
 	}
-	if a.effort {
-		a.out = io.Discard
+	if a.Effort {
+		a.Out = io.Discard
 		if !cmd.Flags().Changed("timeout") {
-			a.timeout = bestEffortTimeout
+			a.Timeout = cli.BestEffortTimeout
 		}
 	}
-	a.started = true
+	a.Started = true
 	return nil
 }

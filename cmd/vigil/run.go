@@ -14,11 +14,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 )
 
-func newRunCmd(a *app) *cobra.Command {
-	r := &wrapper{app: a}
+func newRunCmd(a *cli.App) *cobra.Command {
+	r := &wrapper{App: a}
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- CMD [ARG]...",
 		Short: "As an agent: run a program and prove to be alive while it runs",
@@ -31,50 +34,50 @@ VIGIL_INCARNATION in its environment.`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.args = args
-			return a.follow(cmd, r.run)
+			return a.Follow(cmd, r.run)
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
-	r.who.add(cmd, a)
+	r.who.Add(cmd, a)
 	cmd.Flags().DurationVar(&r.grace, "grace", 5*time.Second, "between TERM and KILL when CMD has to stop")
 	return cmd
 }
 
 // wrapper is one run of the command.
 type wrapper struct {
-	*app
-	who   lifeFlags
+	*cli.App
+	who   life.Flags
 	grace time.Duration
 	args  []string
 }
 
-func (r *wrapper) run(ctx context.Context, c *conn) error {
-	return inRoom(ctx, r.app, c, &r.who, r.args[0], func(w *client.Worker, program, token string) error {
+func (r *wrapper) run(ctx context.Context, c *cli.Conn) error {
+	return inRoom(ctx, r.App, c, &r.who, r.args[0], func(w *client.Worker, program, token string) error {
 		return r.supervise(ctx, w, program, token)
 	})
 }
 
 // inRoom joins the room as the agent that flags and environment name, does what is to be done
 // with the program called name, and leaves.
-func inRoom(ctx context.Context, a *app, c *conn, who *lifeFlags, name string, do func(w *client.Worker, program, token string) error) error {
+func inRoom(ctx context.Context, a *cli.App, c *cli.Conn, who *life.Flags, name string, do func(w *client.Worker, program, token string) error) error {
 	program, err := exec.LookPath(name)
 	if err != nil {
-		return wrongUsage(fmt.Errorf("%w: name a program that can be run, after --", err))
+		return cli.WrongUsage(fmt.Errorf("%w: name a program that can be run, after --", err))
 	}
-	l, err := who.given(a)
+	l, err := who.Given(a)
 	if err != nil {
 		return err
 	}
 	if l.Agent == "" {
-		return usagef("it is not known which agent this is: run it inside a managed agent, or name it with --agent room/role")
+		return cli.Usagef("it is not known which agent this is: run it inside a managed agent, or name it with --agent room/role")
 	}
-	w, err := client.Join(ctx, c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation, Token: l.token})
+	w, err := client.Join(ctx, c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation, Token: l.Token})
 	if err != nil {
 		return err
 	}
-	err = do(w, program, l.token)
-	if e := goodbye(ctx, w, leaveRun(err)); e != nil {
-		report(a.err, e, a.json)
+	err = do(w, program, l.Token)
+	if e := life.Goodbye(ctx, w, leaveRun(err)); e != nil {
+		cli.Report(a.Err, e, a.JSON)
 	}
 	return err
 }
@@ -83,7 +86,7 @@ func leaveRun(err error) string {
 	if err == nil {
 		return "its program has ended"
 	}
-	return cut(oneLine(fmt.Sprintf("its program has ended: %v", err)), 200)
+	return term.Cut(term.OneLine(fmt.Sprintf("its program has ended: %v", err)), 200)
 }
 
 // supervise runs the program until it ends, and ends it when the life is over.
@@ -96,7 +99,7 @@ func (r *wrapper) supervise(ctx context.Context, w *client.Worker, program, toke
 	defer signal.Stop(signals)
 
 	cmd := &exec.Cmd{Path: program, Args: r.args, Env: r.environment(w, token),
-		Stdin: r.in, Stdout: r.out, Stderr: r.err, SysProcAttr: mortal(), WaitDelay: r.grace}
+		Stdin: r.In, Stdout: r.Out, Stderr: r.Err, SysProcAttr: life.Mortal(), WaitDelay: r.grace}
 	ended := make(chan error, 1)
 	started := make(chan error, 1)
 	go func() {
@@ -127,9 +130,9 @@ func (r *wrapper) attend(ctx context.Context, w *client.Worker, cmd *exec.Cmd, s
 		}
 	}
 	life, outside := w.Context().Done(), ctx.Done()
-	if sig, ok := context.Cause(ctx).(signalError); ok {
+	if sig, ok := context.Cause(ctx).(cli.SignalError); ok {
 		outside = nil
-		_ = cmd.Process.Signal(sig.sig) // it came before the program was started
+		_ = cmd.Process.Signal(sig.Sig) // it came before the program was started
 	}
 	for {
 		select {
@@ -140,7 +143,7 @@ func (r *wrapper) attend(ctx context.Context, w *client.Worker, cmd *exec.Cmd, s
 			return exitOf(err)
 		case sig := <-signals:
 			// A terminal has sent this one to the program too.
-			if (sig == syscall.SIGINT || sig == syscall.SIGQUIT) && onTerminal(r.in) {
+			if (sig == syscall.SIGINT || sig == syscall.SIGQUIT) && term.OnTerminal(r.In) {
 				continue
 			}
 			_ = cmd.Process.Signal(sig) // it may have ended meanwhile
@@ -149,8 +152,8 @@ func (r *wrapper) attend(ctx context.Context, w *client.Worker, cmd *exec.Cmd, s
 			stop(context.Cause(w.Context()))
 		case <-outside:
 			outside = nil
-			if sig, ok := context.Cause(ctx).(signalError); ok {
-				_ = cmd.Process.Signal(sig.sig) // as above
+			if sig, ok := context.Cause(ctx).(cli.SignalError); ok {
+				_ = cmd.Process.Signal(sig.Sig) // as above
 				continue
 			}
 			stop(context.Cause(ctx))
@@ -170,16 +173,16 @@ func exitOf(err error) error {
 		return fmt.Errorf("wait for program: %w", err)
 	}
 	if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return exitWith(128+int(ws.Signal()), nil)
+		return cli.ExitWith(128+int(ws.Signal()), nil)
 	}
-	return exitWith(exit.ExitCode(), nil)
+	return cli.ExitWith(exit.ExitCode(), nil)
 }
 
 // environment is ours with the life that the program has.
 func (r *wrapper) environment(w *client.Worker, token string) []string {
 	room, slot, _ := strings.Cut(w.Agent(), "/")
 	role, _, _ := strings.Cut(slot, ".") // a role's name has no dot
-	env := append(os.Environ(), "VIGIL_ADDR="+strings.Join(r.addresses(), ","), "VIGIL_ROOM="+room, "VIGIL_ROLE="+role,
+	env := append(os.Environ(), "VIGIL_ADDR="+strings.Join(r.Addresses(), ","), "VIGIL_ROOM="+room, "VIGIL_ROLE="+role,
 		"VIGIL_AGENT="+w.Agent(), "VIGIL_INCARNATION="+client.FormatIncarnation(w.Incarnation()))
 	if token != "" {
 		env = append(env, "VIGIL_TOKEN="+token)

@@ -9,12 +9,15 @@ import (
 	"testing"
 
 	"vigil/cluster/notify"
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
 func TestS15LogsOfAgentsDoNotSteerTheTerminal(t *testing.T) {
 	var out strings.Builder
-	a := &app{terminal: terminal{out: &out}}
+	a := &cli.App{Terminal: term.Terminal{Out: &out}}
 	pieces := []string{"one \x1b]0;title\atwo \x1b[31mred\x1b[", "0m \x1b]52;c;aGk=", "\athree\n"}
 	next := func() (*vigilv1.LogChunk, error) {
 		if len(pieces) == 0 {
@@ -55,24 +58,24 @@ func TestS15TheFolderOfLivesIsTheUsersOwn(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	elsewhere := t.TempDir()
-	a := &app{getenv: func(string) string { return "" }}
+	a := &cli.App{Getenv: func(string) string { return "" }}
 	dir := filepath.Join(temp, fmt.Sprintf("vigil-%d", os.Getuid()))
 	if err := os.Symlink(elsewhere, dir); err != nil {
 		t.Fatal(err)
 	}
-	if name, err := homeFile(a, "web/b"); err == nil {
+	if name, err := life.HomeFile(a, "web/b"); err == nil {
 		t.Errorf("a link of somebody: %s, want a refusal", name)
 	}
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := homeFile(a, "web/b"); err != nil {
+	if _, err := life.HomeFile(a, "web/b"); err != nil {
 		t.Errorf("a folder of its own: %v", err)
 	}
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if name, err := homeFile(a, "web/b"); err == nil {
+	if name, err := life.HomeFile(a, "web/b"); err == nil {
 		t.Errorf("a folder that anybody may write: %s, want a refusal", name)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -21,23 +23,23 @@ func TestS12ErrorsAndCommandsReachTheTerminalFiltered(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	report(&out, errors.New(hostile), false)
+	cli.Report(&out, errors.New(hostile), false)
 	harmless("error", out.String())
 	out.Reset()
-	report(&out, &placeError{file: hostile, line: 1, column: 1, message: "m", source: "s"}, false)
+	cli.Report(&out, &cli.PlaceError{File: hostile, Line: 1, Column: 1, Message: "m", Source: "s"}, false)
 	harmless("error with a place", out.String())
 	if strings.Count(out.String(), "\n") < 3 {
 		t.Errorf("the place has lost its lines: %q", out.String())
 	}
 
 	out.Reset()
-	a := &app{terminal: terminal{out: &out, now: func() time.Time { return testNow }}}
+	a := &cli.App{Terminal: term.Terminal{Out: &out, Now: func() time.Time { return testNow }}}
 	if err := printEscalation(a, &vigilv1.Escalation{Id: 1, State: "open", Commands: []string{"vigil host show " + hostile}}); err != nil {
 		t.Fatal(err)
 	}
 	harmless("commands of an escalation", out.String())
-	harmless("one line", oneLine(hostile))
-	harmless("several lines", safe(hostile))
+	harmless("one line", term.OneLine(hostile))
+	harmless("several lines", term.Safe(hostile))
 }
 
 func TestS12AgentdRefusesAHostNameThatAShellWouldRead(t *testing.T) {

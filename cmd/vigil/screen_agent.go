@@ -9,12 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/agentd/runner"
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // newAgentScreenCmd shows a terminal from anywhere; `vigil agent attach` on its host is
 // inside of it.
-func newAgentScreenCmd(a *app) *cobra.Command {
+func newAgentScreenCmd(a *cli.App) *cobra.Command {
 	request := &vigilv1.LookAtAgentRequest{}
 	var match, text string
 	cmd := &cobra.Command{
@@ -30,7 +32,7 @@ any agent. The exit code is 1 when none does.`,
   vigil agent screen web/builder --match runners.d/claude-code-tmux.yaml
   vigil agent screen --match runners.d/claude-code-tmux.yaml --text saved.txt`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.completeAgent,
+		ValidArgsFunction: a.CompleteAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var prompts runner.Prompts
 			if match != "" {
@@ -41,29 +43,29 @@ any agent. The exit code is 1 when none does.`,
 			}
 			switch {
 			case (text != "") == (len(args) > 0):
-				return usagef("name an agent, or a file with --text, and not both")
+				return cli.Usagef("name an agent, or a file with --text, and not both")
 			case text != "" && match == "":
-				return usagef("flag --text: say with --match which file declares the prompts")
+				return cli.Usagef("flag --text: say with --match which file declares the prompts")
 			case text != "":
-				saved, err := a.readFile(text)
+				saved, err := a.ReadFile(text)
 				if err != nil {
 					return err
 				}
 				return printMatched(a, prompts, saved)
 			}
 			request.Agent = args[0]
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				screen, err := c.fleet.LookAtAgent(ctx, request)
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				screen, err := c.Fleet.LookAtAgent(ctx, request)
 				if err != nil {
 					return err
 				}
 				if prompts != nil {
 					return printMatched(a, prompts, screen.GetText())
 				}
-				if a.json {
-					return a.printJSON(screen)
+				if a.JSON {
+					return a.PrintJSON(screen)
 				}
-				return a.printf("%s\n", strings.TrimRight(safe(screen.GetText()), "\n "))
+				return a.Printf("%s\n", strings.TrimRight(term.Safe(screen.GetText()), "\n "))
 			})
 		},
 	}
@@ -79,7 +81,7 @@ any agent. The exit code is 1 when none does.`,
 func readPrompts(name string) (runner.Prompts, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return nil, usagef("read runner: %w", err)
+		return nil, cli.Usagef("read runner: %w", err)
 	}
 	one, doc, err := parseRunnerFile(name, string(text))
 	if err != nil {
@@ -92,19 +94,19 @@ func readPrompts(name string) (runner.Prompts, error) {
 		at := runnerPlace{document: doc}
 		return nil, placed(name, doc.text, at.find(faults[0].Path), faults[0].Problem+": "+faults[0].Remedy)
 	case len(prompts) == 0:
-		return nil, usagef("%s declares no prompts: add them (docs/prompts.md)", name)
+		return nil, cli.Usagef("%s declares no prompts: add them (docs/prompts.md)", name)
 	}
 	return prompts, nil
 }
 
 // printMatched tells which prompt stands at the end of a screen.
-func printMatched(a *app, prompts runner.Prompts, screen string) error {
+func printMatched(a *cli.App, prompts runner.Prompts, screen string) error {
 	m, ok := prompts.Match(runner.Tidy(screen))
 	if !ok {
-		if err := a.done(map[string]any{"prompt": "none"}, "no prompt: none of the %d patterns fits", len(prompts)); err != nil {
+		if err := a.Done(map[string]any{"prompt": "none"}, "no prompt: none of the %d patterns fits", len(prompts)); err != nil {
 			return err
 		}
-		return exitWith(exitFailed, nil)
+		return cli.ExitWith(cli.ExitFailed, nil)
 	}
-	return a.done(map[string]any{"prompt": m.Kind, "rule": m.Rule, "matched": m.Text}, "%s prompt, by prompts[%d], which fits %q", strings.ReplaceAll(m.Kind, "_", " "), m.Rule, m.Text)
+	return a.Done(map[string]any{"prompt": m.Kind, "rule": m.Rule, "matched": m.Text}, "%s prompt, by prompts[%d], which fits %q", strings.ReplaceAll(m.Kind, "_", " "), m.Rule, m.Text)
 }

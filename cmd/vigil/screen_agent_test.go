@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/agentd/runner"
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -57,15 +58,15 @@ func TestScreenMatch(t *testing.T) {
 		code int
 		want string
 	}{
-		{"--match ask.yaml --text idle.txt", exitOK, `idle prompt, by prompts[0], which fits ">"`},
-		{"--match ask.yaml --text idle.txt --json", exitOK, `"idle"`},
-		{"--match ask.yaml --text at-work.txt", exitFailed, "no prompt: none of the 1 patterns fits"},
-		{"--match bad.yaml --text idle.txt", exitUsage, "bad.yaml:4:25: error parsing regexp"},
-		{"--match none.yaml --text idle.txt", exitUsage, "declares no prompts"},
-		{"--match gone.yaml --text idle.txt", exitUsage, "read runner"},
-		{"--text idle.txt", exitUsage, "--match"},
-		{"r/a --match ask.yaml --text idle.txt", exitUsage, "and not both"},
-		{"--match ask.yaml", exitUsage, "name an agent"},
+		{"--match ask.yaml --text idle.txt", cli.ExitOK, `idle prompt, by prompts[0], which fits ">"`},
+		{"--match ask.yaml --text idle.txt --json", cli.ExitOK, `"idle"`},
+		{"--match ask.yaml --text at-work.txt", cli.ExitFailed, "no prompt: none of the 1 patterns fits"},
+		{"--match bad.yaml --text idle.txt", cli.ExitUsage, "bad.yaml:4:25: error parsing regexp"},
+		{"--match none.yaml --text idle.txt", cli.ExitUsage, "declares no prompts"},
+		{"--match gone.yaml --text idle.txt", cli.ExitUsage, "read runner"},
+		{"--text idle.txt", cli.ExitUsage, "--match"},
+		{"r/a --match ask.yaml --text idle.txt", cli.ExitUsage, "and not both"},
+		{"--match ask.yaml", cli.ExitUsage, "name an agent"},
 	} {
 		var o, e bytes.Buffer
 		code := run(context.Background(), append([]string{"agent", "screen"}, strings.Fields(tt.args)...), strings.NewReader(""), &o, &e)

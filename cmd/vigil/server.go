@@ -11,13 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/cluster"
+	"vigil/cmd/vigil/cli"
 	"vigil/fsm/noun"
 	"vigil/rpc"
 )
 
 // newServerCmd is `vigil server`: it runs a server. Verbs about servers are added
 // to it by addServerVerbs.
-func newServerCmd(a *app) *cobra.Command {
+func newServerCmd(a *cli.App) *cobra.Command {
 	var file string
 	var check bool
 	flags := defaultServerFile()
@@ -45,7 +46,7 @@ was found.`,
   vigil server --config configs/server.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return chooseSubcommand(cmd, args)
+				return cli.ChooseSubcommand(cmd, args)
 			}
 			conf := defaultServerFile()
 			if file != "" {
@@ -60,7 +61,7 @@ was found.`,
 			if flags.Peers, err = peersFlag(peers); err != nil {
 				return err
 			}
-			if err := conf.watchdogEnv(a.getenv); err != nil && check {
+			if err := conf.watchdogEnv(a.Getenv); err != nil && check {
 				return printFindings(a, []error{err}, nil)
 			} else if err != nil {
 				return err
@@ -69,7 +70,7 @@ was found.`,
 			if check {
 				return printFindings(a, conf.inspect(), nil)
 			}
-			s, err := openServer(conf, a.err)
+			s, err := openServer(conf, a.Err)
 			if err != nil {
 				return err
 			}
@@ -132,31 +133,31 @@ func (f *serverFile) override(flags *serverFile, said func(string) bool) {
 // what follows from other values.
 func (f *serverFile) check() error {
 	if f.ID == "" {
-		return usagef("the server has no id: give --id, or id in the configuration")
+		return cli.Usagef("the server has no id: give --id, or id in the configuration")
 	}
 	host, port, err := net.SplitHostPort(f.Addr)
 	if err != nil {
-		return usagef("addr %q: give host:port, for instance %s", f.Addr, defaultAddr)
+		return cli.Usagef("addr %q: give host:port, for instance %s", f.Addr, cli.DefaultAddr)
 	}
 	ip := net.ParseIP(host)
 	everywhere := host == "" || ip != nil && ip.IsUnspecified()
 	if f.AdvertiseAddr == "" {
 		if everywhere {
-			return usagef("addr %q listens everywhere: say with advertise_addr (--advertise-addr) where others reach it", f.Addr)
+			return cli.Usagef("addr %q listens everywhere: say with advertise_addr (--advertise-addr) where others reach it", f.Addr)
 		}
 		f.AdvertiseAddr = f.Addr
 	} else if host, port, err := net.SplitHostPort(f.AdvertiseAddr); err != nil || host == "" || port == "" || port == "0" {
-		return usagef("advertise_addr %q: give host:port", f.AdvertiseAddr)
+		return cli.Usagef("advertise_addr %q: give host:port", f.AdvertiseAddr)
 	}
 	if port == "0" && f.AdvertiseAddr == f.Addr {
-		return usagef("addr %q: give a port that others can know", f.Addr)
+		return cli.Usagef("addr %q: give a port that others can know", f.Addr)
 	}
 	if open := f.open(); len(open) > 0 && !f.Insecure {
-		return usagef("%s: other machines can reach that, and whoever reaches it controls the fleet, since there are no passwords yet: "+
+		return cli.Usagef("%s: other machines can reach that, and whoever reaches it controls the fleet, since there are no passwords yet: "+
 			"keep to the loopback interface, or let only trusted machines into that network and say insecure: true (--insecure)", strings.Join(open, ", "))
 	}
 	if f.BootstrapExpect < 0 || f.BootstrapExpect > 9 {
-		return usagef("bootstrap_expect is %d: give the number of servers, usually 3", f.BootstrapExpect)
+		return cli.Usagef("bootstrap_expect is %d: give the number of servers, usually 3", f.BootstrapExpect)
 	}
 	if f.BootstrapExpect == 0 && len(f.Peers) > 0 {
 		f.BootstrapExpect = len(f.Peers)
@@ -168,10 +169,10 @@ func (f *serverFile) check() error {
 		return err
 	}
 	if len(f.Join) > 0 && f.BootstrapExpect > 0 {
-		return usagef("join and peers exclude each other: a server either founds a cluster or joins one")
+		return cli.Usagef("join and peers exclude each other: a server either founds a cluster or joins one")
 	}
 	if hclog.LevelFromString(f.LogLevel) == hclog.NoLevel {
-		return usagef("log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel)
+		return cli.Usagef("log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel)
 	}
 	return nil
 }
@@ -190,7 +191,7 @@ func (f *serverFile) open() (list []string) {
 func (f *serverFile) clusterConfig() cluster.Config {
 	conf := cluster.Config{
 		ID: f.ID, RaftAddr: f.RaftAddr, BindAddr: f.RaftBind, APIAddr: f.AdvertiseAddr, DataDir: f.DataDir,
-		Cluster: f.Cluster, BootstrapExpect: f.BootstrapExpect, Version: version(), Features: cluster.FeatureLevel,
+		Cluster: f.Cluster, BootstrapExpect: f.BootstrapExpect, Version: cli.Version(), Features: cluster.FeatureLevel,
 		Timing: cluster.Timing{
 			Heartbeat: f.Timing.Heartbeat.span, LeaderLease: f.Timing.LeaderLease.span, Commit: f.Timing.Commit.span,
 			Disk: f.Timing.Disk.span, BeatGather: f.Timing.BeatGather.span,
@@ -230,11 +231,11 @@ func serverError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, cluster.ErrUnknownRecord):
-		return exitWith(exitUnknown, fmt.Errorf("%w: the log holds a record that this version does not know: "+
+		return cli.ExitWith(cli.ExitUnknown, fmt.Errorf("%w: the log holds a record that this version does not know: "+
 			"run the newer version that wrote it; the data was not touched", err))
 	case errors.Is(err, cluster.ErrBrokenInvariant):
-		return exitWith(exitUnknown, fmt.Errorf("%w\nThis is a defect of vigil %s: every server of the cluster stops at this entry. "+
-			"The data was not touched: keep copies of the data directories, report the text above, and run a version in which it is mended", err, version()))
+		return cli.ExitWith(cli.ExitUnknown, fmt.Errorf("%w\nThis is a defect of vigil %s: every server of the cluster stops at this entry. "+
+			"The data was not touched: keep copies of the data directories, report the text above, and run a version in which it is mended", err, cli.Version()))
 	}
-	return exitWith(exitFailed, err)
+	return cli.ExitWith(cli.ExitFailed, err)
 }

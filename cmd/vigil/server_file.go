@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"vigil/cluster/gossip"
+	"vigil/cmd/vigil/cli"
 	"vigil/fsm/noun"
 	"vigil/rpc/client"
 )
@@ -78,7 +79,7 @@ type serverLimits struct {
 func defaultServerFile() *serverFile {
 	span := func(d time.Duration) spanValue { return spanValue{span: d} }
 	return &serverFile{
-		DataDir: "vigil-data", Addr: defaultAddr, RaftAddr: "127.0.0.1:7421",
+		DataDir: "vigil-data", Addr: cli.DefaultAddr, RaftAddr: "127.0.0.1:7421",
 		LogLevel: "info", MemoryLimit: sizeValue{n: 1792 << 20},
 		Timing: serverTiming{
 			Heartbeat: span(250 * time.Millisecond), LeaderLease: span(250 * time.Millisecond),
@@ -96,7 +97,7 @@ func defaultServerFile() *serverFile {
 func readServerFile(name string) (*serverFile, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return nil, usagef("read configuration: %w", err)
+		return nil, cli.Usagef("read configuration: %w", err)
 	}
 	return parseServerFile(name, string(text))
 }
@@ -220,7 +221,7 @@ func peersFlag(list []string) ([]serverPeer, error) {
 	for _, item := range list {
 		id, addr, ok := strings.Cut(item, "=")
 		if !ok || id == "" || addr == "" {
-			return nil, usagef("flag --peers: %q: write id=host:port for each server, for instance s1=10.0.0.1:7421", item)
+			return nil, cli.Usagef("flag --peers: %q: write id=host:port for each server, for instance s1=10.0.0.1:7421", item)
 		}
 		peers = append(peers, serverPeer{ID: id, RaftAddr: addr})
 	}

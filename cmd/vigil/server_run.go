@@ -16,6 +16,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/duty"
 	"vigil/cluster/gossip"
+	"vigil/cmd/vigil/cli"
 	"vigil/fsm/noun"
 	"vigil/rpc"
 	"vigil/rpc/client"
@@ -47,17 +48,17 @@ func openServer(conf *serverFile, logTo io.Writer) (*server, error) {
 	}
 	repl := conf.clusterConfig()
 	if err := repl.Validate(); err != nil {
-		return nil, wrongUsage(err)
+		return nil, cli.WrongUsage(err)
 	}
 	if _, wrong := conf.notifiers(nil); len(wrong) > 0 {
-		return nil, wrongUsage(errors.Join(wrong...))
+		return nil, cli.WrongUsage(errors.Join(wrong...))
 	}
 	s := &server{conf: conf, log: hclog.New(&hclog.LoggerOptions{
 		Name: conf.ID, Level: hclog.LevelFromString(conf.LogLevel), Output: logTo, JSONFormat: conf.LogJSON,
 	})}
 	listener, err := net.Listen("tcp", conf.Addr)
 	if err != nil {
-		return nil, exitWith(exitFailed, fmt.Errorf("listen for clients: %w: stop what uses the address, or give another with --addr", err))
+		return nil, cli.ExitWith(cli.ExitFailed, fmt.Errorf("listen for clients: %w: stop what uses the address, or give another with --addr", err))
 	}
 	if err := s.open(repl, listener); err != nil {
 		s.close()
@@ -75,7 +76,7 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	}
 	if len(s.conf.Join) > 0 {
 		if s.others, err = client.Open(client.Config{Addrs: s.conf.Join, Name: "server " + s.conf.ID}); err != nil {
-			return wrongUsage(err)
+			return cli.WrongUsage(err)
 		}
 	}
 	repl.Logger, repl.Metrics, repl.Report = s.log, registry, s.reportHash
@@ -89,7 +90,7 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 		return err
 	}
 	s.api, err = rpc.Open(rpc.Config{
-		Listener: listener, ServerID: s.conf.ID, ClusterID: s.replica.Cluster, Version: version(),
+		Listener: listener, ServerID: s.conf.ID, ClusterID: s.replica.Cluster, Version: cli.Version(),
 		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica}, Health: health{s.replica, s.conf.ID}, Watchdog: s.watchdogStats,
 		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Hosts: s.conf.httpHosts(),
 	})
@@ -219,7 +220,7 @@ func (s *server) runRest(ctx context.Context) error {
 
 // greet says where the server listens, and what follows from it.
 func (s *server) greet() {
-	s.log.Info("server starts", "version", version(), "api", s.api.Addr().String(), "raft", s.conf.RaftAddr, "data", s.conf.DataDir)
+	s.log.Info("server starts", "version", cli.Version(), "api", s.api.Addr().String(), "raft", s.conf.RaftAddr, "data", s.conf.DataDir)
 	if open := s.conf.open(); len(open) > 0 {
 		s.log.Warn("other machines can reach this server, and there are no passwords: let only trusted ones into its network", "addresses", open)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"vigil/cluster"
+	"vigil/cmd/vigil/cli"
 	"vigil/fsm/noun"
 )
 
@@ -100,8 +101,8 @@ func TestServerFileMistakes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := parseServerFile("f.yaml", tt.text)
-			if err == nil || !strings.Contains(err.Error(), tt.want) || exitCode(err) != exitUsage {
-				t.Fatalf("got %v (exit code %d), want %q", err, exitCode(err), tt.want)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || cli.ExitCode(err) != cli.ExitUsage {
+				t.Fatalf("got %v (exit code %d), want %q", err, cli.ExitCode(err), tt.want)
 			}
 		})
 	}
@@ -130,17 +131,17 @@ func TestServerRefusesWrongUse(t *testing.T) {
 		code int
 		want string
 	}{
-		{"no id", nil, exitUsage, "no id"},
-		{"listens everywhere", []string{"--id", "a", "--addr", ":7420"}, exitUsage, "advertise_addr"},
-		{"no address", []string{"--id", "a", "--addr", "7420"}, exitUsage, "host:port"},
-		{"unknown peer form", []string{"--id", "a", "--peers", "b"}, exitUsage, "id=host:port"},
-		{"not among the peers", []string{"--id", "a", "--peers", "b=127.0.0.1:1,c=127.0.0.1:2"}, exitUsage, "not among the peers"},
-		{"peers missing", []string{"--id", "a", "--peers", "a=127.0.0.1:7421", "--bootstrap-expect", "3"}, exitUsage, "bootstrap_expect is 3"},
-		{"joins and founds", []string{"--id", "a", "--join", "x:1", "--bootstrap-expect", "1"}, exitUsage, "exclude each other"},
-		{"log level", []string{"--id", "a", "--log-level", "loud"}, exitUsage, "log_level"},
-		{"no file", []string{"--config", "nowhere.yaml"}, exitUsage, "nowhere.yaml"},
-		{"address in use", []string{"--id", "a", "--addr", busy.Addr().String(), "--bootstrap-expect", "1"}, exitFailed, "address already in use"},
-		{"unknown verb", []string{"pers"}, exitUsage, "did you mean peers"},
+		{"no id", nil, cli.ExitUsage, "no id"},
+		{"listens everywhere", []string{"--id", "a", "--addr", ":7420"}, cli.ExitUsage, "advertise_addr"},
+		{"no address", []string{"--id", "a", "--addr", "7420"}, cli.ExitUsage, "host:port"},
+		{"unknown peer form", []string{"--id", "a", "--peers", "b"}, cli.ExitUsage, "id=host:port"},
+		{"not among the peers", []string{"--id", "a", "--peers", "b=127.0.0.1:1,c=127.0.0.1:2"}, cli.ExitUsage, "not among the peers"},
+		{"peers missing", []string{"--id", "a", "--peers", "a=127.0.0.1:7421", "--bootstrap-expect", "3"}, cli.ExitUsage, "bootstrap_expect is 3"},
+		{"joins and founds", []string{"--id", "a", "--join", "x:1", "--bootstrap-expect", "1"}, cli.ExitUsage, "exclude each other"},
+		{"log level", []string{"--id", "a", "--log-level", "loud"}, cli.ExitUsage, "log_level"},
+		{"no file", []string{"--config", "nowhere.yaml"}, cli.ExitUsage, "nowhere.yaml"},
+		{"address in use", []string{"--id", "a", "--addr", busy.Addr().String(), "--bootstrap-expect", "1"}, cli.ExitFailed, "address already in use"},
+		{"unknown verb", []string{"pers"}, cli.ExitUsage, "did you mean peers"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -170,11 +171,11 @@ func TestServerExitCodes(t *testing.T) {
 		err  error
 		code int
 	}{
-		{nil, 0}, {cluster.ErrDiskStuck, exitFailed}, {cluster.ErrDataInUse, exitFailed},
-		{fmt.Errorf("run: %w", cluster.ErrUnknownRecord), exitUnknown},
-		{fmt.Errorf("run: %w", cluster.ErrBrokenInvariant), exitUnknown},
+		{nil, 0}, {cluster.ErrDiskStuck, cli.ExitFailed}, {cluster.ErrDataInUse, cli.ExitFailed},
+		{fmt.Errorf("run: %w", cluster.ErrUnknownRecord), cli.ExitUnknown},
+		{fmt.Errorf("run: %w", cluster.ErrBrokenInvariant), cli.ExitUnknown},
 	} {
-		if got := exitCode(serverError(tt.err)); got != tt.code {
+		if got := cli.ExitCode(serverError(tt.err)); got != tt.code {
 			t.Errorf("%v: exit code %d, want %d", tt.err, got, tt.code)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vigil/cluster"
+	"vigil/cmd/vigil/cli"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 	"vigil/rpc/client"
@@ -25,7 +26,7 @@ const (
 // runs. It looks again and again: the log that a server reads when it comes back may hold an
 // older life of it, which the cluster has forgotten further on.
 func (s *server) announce(ctx context.Context) error {
-	self := vigilv1.AnnounceServerRequest{Id: s.conf.ID, ApiAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr, Version: version(),
+	self := vigilv1.AnnounceServerRequest{Id: s.conf.ID, ApiAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr, Version: cli.Version(),
 		Features: cluster.FeatureLevel, GossipAddr: s.gossipAddr()}
 	tick := time.NewTicker(announceLook)
 	defer tick.Stop()
@@ -52,7 +53,7 @@ func (s *server) member() bool {
 
 // announced tells whether the state knows what this server says of itself.
 func (s *server) announced() (known bool) {
-	self := noun.Server{ID: s.conf.ID, APIAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr, Version: version(),
+	self := noun.Server{ID: s.conf.ID, APIAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr, Version: cli.Version(),
 		Features: cluster.FeatureLevel, GossipAddr: s.gossipAddr()}
 	s.replica.Read(func(st *fsm.View) {
 		for _, srv := range st.Servers() {

@@ -10,28 +10,30 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
-func newSettingsCmd(a *app) *cobra.Command {
-	return newGroup("settings", "Settings that all servers share", newSettingsShowCmd(a), newSettingsSetCmd(a))
+func newSettingsCmd(a *cli.App) *cobra.Command {
+	return cli.NewGroup("settings", "Settings that all servers share", newSettingsShowCmd(a), newSettingsSetCmd(a))
 }
 
-func newSettingsShowCmd(a *app) *cobra.Command {
+func newSettingsShowCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:               "show [NAME]...",
 		Short:             "Show settings with their defaults and what they mean",
-		ValidArgsFunction: a.every(settingNames),
+		ValidArgsFunction: a.Every(settingNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				s, err := c.cluster.GetSettings(ctx, &vigilv1.GetSettingsRequest{Stale: a.stale})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				s, err := c.Cluster.GetSettings(ctx, &vigilv1.GetSettingsRequest{Stale: a.Stale})
 				if err != nil {
 					return err
 				}
 				for _, name := range args {
 					if _, ok := s.GetValues()[name]; !ok {
-						return usagef("there is no setting %q: see `vigil settings show`", name)
+						return cli.Usagef("there is no setting %q: see `vigil settings show`", name)
 					}
 				}
 				if len(args) > 0 {
@@ -43,25 +45,25 @@ func newSettingsShowCmd(a *app) *cobra.Command {
 	}
 }
 
-func printSettings(a *app, s *vigilv1.Settings) error {
-	if a.json {
-		return a.printJSON(s)
+func printSettings(a *cli.App, s *vigilv1.Settings) error {
+	if a.JSON {
+		return a.PrintJSON(s)
 	}
-	t := newTable("SETTING", "VALUE", "DEFAULT", "MEANING~")
+	t := term.NewTable("SETTING", "VALUE", "DEFAULT", "MEANING~")
 	for _, name := range slices.Sorted(maps.Keys(s.GetValues())) {
-		t.add(name, tidy(s.GetValues()[name]), tidy(s.GetDefaults()[name]), tidy(s.GetHelp()[name]))
+		t.Add(name, term.Tidy(s.GetValues()[name]), term.Tidy(s.GetDefaults()[name]), term.Tidy(s.GetHelp()[name]))
 	}
-	return a.printTable(t, "There are no settings.")
+	return a.PrintTable(t, "There are no settings.")
 }
 
-func newSettingsSetCmd(a *app) *cobra.Command {
+func newSettingsSetCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "set NAME=VALUE...",
 		Short:   "Change settings; all of them or none",
 		Example: "  vigil settings set ttl=90s kill_limit=5",
 		Args:    cobra.MinimumNArgs(1),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-			names, directive := a.complete(cmd, typed, settingNames)
+			names, directive := a.Complete(cmd, typed, settingNames)
 			for i := range names {
 				names[i] += "="
 			}
@@ -72,15 +74,15 @@ func newSettingsSetCmd(a *app) *cobra.Command {
 			for _, arg := range args {
 				name, value, ok := strings.Cut(arg, "=")
 				if !ok || name == "" {
-					return usagef("%q is not of the form NAME=VALUE", arg)
+					return cli.Usagef("%q is not of the form NAME=VALUE", arg)
 				}
 				if _, twice := values[name]; twice {
-					return usagef("setting %q is given twice: remove one", name)
+					return cli.Usagef("setting %q is given twice: remove one", name)
 				}
 				values[name] = value
 			}
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				s, err := c.cluster.PutSettings(ctx, &vigilv1.PutSettingsRequest{Values: values, By: a.me()})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				s, err := c.Cluster.PutSettings(ctx, &vigilv1.PutSettingsRequest{Values: values, By: a.Me()})
 				if err != nil {
 					return perhapsSet(err)
 				}
@@ -102,8 +104,8 @@ func perhapsSet(err error) error {
 	return err
 }
 
-func settingNames(ctx context.Context, c *conn, _ string) []string {
-	s, err := c.cluster.GetSettings(ctx, &vigilv1.GetSettingsRequest{Stale: true})
+func settingNames(ctx context.Context, c *cli.Conn, _ string) []string {
+	s, err := c.Cluster.GetSettings(ctx, &vigilv1.GetSettingsRequest{Stale: true})
 	if err != nil {
 		return nil
 	}

@@ -11,24 +11,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
-func newSnapshotCmd(a *app) *cobra.Command {
-	return newGroup("snapshot", "Back up and restore the cluster's state",
+func newSnapshotCmd(a *cli.App) *cobra.Command {
+	return cli.NewGroup("snapshot", "Back up and restore the cluster's state",
 		newSnapshotSaveCmd(a), newSnapshotRestoreCmd(a), newSnapshotInspectCmd(a))
 }
 
-func newSnapshotSaveCmd(a *app) *cobra.Command {
+func newSnapshotSaveCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "save FILE",
 		Short: "Write a snapshot of the state to FILE",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.follow(cmd, func(ctx context.Context, c *conn) error {
-				stream, err := c.cluster.SaveSnapshot(ctx, &vigilv1.SaveSnapshotRequest{})
+			return a.Follow(cmd, func(ctx context.Context, c *cli.Conn) error {
+				stream, err := c.Cluster.SaveSnapshot(ctx, &vigilv1.SaveSnapshotRequest{})
 				if err != nil {
 					return err
 				}
@@ -43,17 +45,17 @@ func newSnapshotSaveCmd(a *app) *cobra.Command {
 						}
 						m, err := w.Write(chunk.GetData())
 						n += int64(m)
-						a.progress("%s saved", bytesText(n))
+						a.Progress("%s saved", term.BytesText(n))
 						if err != nil {
 							return n, fmt.Errorf("write snapshot: %w", err)
 						}
 					}
 				})
-				a.progressEnd()
+				a.ProgressEnd()
 				if err != nil {
 					return err
 				}
-				return a.done(map[string]any{"file": args[0], "bytes": size}, "saved %s to %s; check it with: vigil server snapshot inspect %s", bytesText(size), args[0], args[0])
+				return a.Done(map[string]any{"file": args[0], "bytes": size}, "saved %s to %s; check it with: vigil server snapshot inspect %s", term.BytesText(size), args[0], args[0])
 			})
 		},
 	}
@@ -62,7 +64,7 @@ func newSnapshotSaveCmd(a *app) *cobra.Command {
 // writeWhole writes a file so that its name shows either the whole of it or nothing.
 func writeWhole(name string, fill func(io.Writer) (int64, error)) (n int64, err error) {
 	if dir, err := os.Stat(filepath.Dir(name)); err != nil || !dir.IsDir() {
-		return 0, usagef("write snapshot %s: there is no folder %s: create it first", name, filepath.Dir(name))
+		return 0, cli.Usagef("write snapshot %s: there is no folder %s: create it first", name, filepath.Dir(name))
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
@@ -89,7 +91,7 @@ func writeWhole(name string, fill func(io.Writer) (int64, error)) (n int64, err 
 	return n, nil
 }
 
-func newSnapshotRestoreCmd(a *app) *cobra.Command {
+func newSnapshotRestoreCmd(a *cli.App) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
@@ -102,9 +104,9 @@ of it, and go on.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
-				return usagef("restoring replaces the state of the whole cluster: say so with --yes")
+				return cli.Usagef("restoring replaces the state of the whole cluster: say so with --yes")
 			}
-			f, info, err := openFile(args[0])
+			f, info, err := cli.OpenFile(args[0])
 			if err != nil {
 				return err
 			}
@@ -115,12 +117,12 @@ of it, and go on.`,
 			if _, err := f.Seek(0, io.SeekStart); err != nil {
 				return fmt.Errorf("read snapshot: %w", err)
 			}
-			return a.follow(cmd, func(ctx context.Context, c *conn) error {
+			return a.Follow(cmd, func(ctx context.Context, c *cli.Conn) error {
 				answer, err := sendSnapshot(ctx, a, c, f, info.Size())
 				if err != nil {
 					return err
 				}
-				return a.done(map[string]any{"index": answer.GetIndex(), "epoch": answer.GetEpoch()},
+				return a.Done(map[string]any{"index": answer.GetIndex(), "epoch": answer.GetEpoch()},
 					"restored at log index %d, epoch %d", answer.GetIndex(), answer.GetEpoch())
 			})
 		},
@@ -130,12 +132,12 @@ of it, and go on.`,
 }
 
 // sendSnapshot streams the file in pieces well below the message limit.
-func sendSnapshot(ctx context.Context, a *app, c *conn, f io.Reader, size int64) (*vigilv1.RestoreSnapshotResponse, error) {
-	stream, err := c.cluster.RestoreSnapshot(ctx)
+func sendSnapshot(ctx context.Context, a *cli.App, c *cli.Conn, f io.Reader, size int64) (*vigilv1.RestoreSnapshotResponse, error) {
+	stream, err := c.Cluster.RestoreSnapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer a.progressEnd()
+	defer a.ProgressEnd()
 	buf := make([]byte, 256<<10)
 	for sent := int64(0); ; {
 		n, err := f.Read(buf)
@@ -144,7 +146,7 @@ func sendSnapshot(ctx context.Context, a *app, c *conn, f io.Reader, size int64)
 				break // the answer says why
 			}
 			sent += int64(n)
-			a.progress("%s of %s sent", bytesText(sent), bytesText(size))
+			a.Progress("%s of %s sent", term.BytesText(sent), term.BytesText(size))
 		}
 		if errors.Is(err, io.EOF) {
 			break
@@ -156,13 +158,13 @@ func sendSnapshot(ctx context.Context, a *app, c *conn, f io.Reader, size int64)
 	return stream.CloseAndRecv()
 }
 
-func newSnapshotInspectCmd(a *app) *cobra.Command {
+func newSnapshotInspectCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "inspect FILE",
 		Short: "Check a snapshot file and print what is in it; needs no server",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			f, info, err := openFile(args[0])
+			f, info, err := cli.OpenFile(args[0])
 			if err != nil {
 				return err
 			}
@@ -176,7 +178,7 @@ func newSnapshotInspectCmd(a *app) *cobra.Command {
 	}
 }
 
-func printSnapshot(a *app, name string, size int64, state *fsm.State) error {
+func printSnapshot(a *cli.App, name string, size int64, state *fsm.State) error {
 	counts, check := state.Counts(), "every law holds"
 	broken := state.Check()
 	if broken != nil {
@@ -190,15 +192,15 @@ func printSnapshot(a *app, name string, size int64, state *fsm.State) error {
 	}
 	hash := fmt.Sprintf("%x", state.Copy().Hash())
 	var err error
-	if a.json {
-		err = a.printJSON(map[string]any{"file": name, "bytes": size, "index": state.LastIndex(), "epoch": state.Epoch(),
+	if a.JSON {
+		err = a.PrintJSON(map[string]any{"file": name, "bytes": size, "index": state.LastIndex(), "epoch": state.Epoch(),
 			"clock_seconds": float64(state.Clock()) / 1e9, "rooms": counts.Rooms, "agents": counts.Agents, "agents_live": counts.Live,
 			"hosts": counts.Hosts, "tasks": tasks, "last_event": state.LastEvent(), "hash": hash, "check": check, "ok": broken == nil})
 	} else {
-		err = a.pairs(
-			"file", fmt.Sprintf("%s, %s", name, bytesText(size)),
+		err = a.Pairs(
+			"file", fmt.Sprintf("%s, %s", name, term.BytesText(size)),
 			"log index", fmt.Sprint(state.LastIndex()),
-			"clock", fmt.Sprintf("%s, epoch %d", short(state.Clock().Sub(0)), state.Epoch()),
+			"clock", fmt.Sprintf("%s, epoch %d", term.Short(state.Clock().Sub(0)), state.Epoch()),
 			"rooms", fmt.Sprint(counts.Rooms),
 			"agents", fmt.Sprintf("%d, %d live", counts.Agents, counts.Live),
 			"hosts", fmt.Sprint(counts.Hosts),
@@ -209,7 +211,7 @@ func printSnapshot(a *app, name string, size int64, state *fsm.State) error {
 		)
 	}
 	if err == nil && broken != nil {
-		return exitWith(exitFailed, nil)
+		return cli.ExitWith(cli.ExitFailed, nil)
 	}
 	return err
 }

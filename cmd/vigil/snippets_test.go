@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc/client"
 )
 
@@ -118,7 +119,7 @@ func understood(t *testing.T, list []string, hook bool, bound time.Duration) {
 		t.Errorf("%q does not start vigil", list)
 		return
 	}
-	cmd, rest, err := newRootCmd(&app{getenv: func(string) string { return "" }}).Find(list[1:])
+	cmd, rest, err := newRootCmd(&cli.App{Getenv: func(string) string { return "" }}).Find(list[1:])
 	if err != nil || cmd.HasSubCommands() {
 		t.Errorf("%q is no command: %v", list, err)
 		return

@@ -8,18 +8,19 @@ import (
 	"path/filepath"
 
 	"vigil/agentd"
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc/client"
 )
 
 // leaveBehind leaves a completion that no server has taken with agentd, where the
 // agent has one; err is why it was not taken. In every other case it gives err back.
 func (w *word) leaveBehind(result string, err error) error {
-	spool := w.getenv(agentd.EnvSpool)
+	spool := w.Getenv(agentd.EnvSpool)
 	if spool == "" || !unheard(err) {
 		return err
 	}
-	l, e := w.who.current(w.app)
-	if e != nil || l.token == "" {
+	l, e := w.who.Current(w.App)
+	if e != nil || l.Token == "" {
 		return err // it is not the agent that agentd has started
 	}
 	if w.task != 0 && w.task != l.Task {
@@ -31,33 +32,33 @@ func (w *word) leaveBehind(result string, err error) error {
 	if l.Task == 0 || l.Attempt == 0 {
 		return err // only a server could tell which task it holds
 	}
-	c := agentd.Completion{Agent: l.Agent, Incarnation: l.Incarnation, Task: l.Task, Attempt: l.Attempt, Result: result, Token: l.token}
-	if e := putIntoSpool(w.app, spool, c); e != nil {
+	c := agentd.Completion{Agent: l.Agent, Incarnation: l.Incarnation, Task: l.Task, Attempt: l.Attempt, Result: result, Token: l.Token}
+	if e := putIntoSpool(w.App, spool, c); e != nil {
 		return errors.Join(err, e)
 	}
 	w.finished(l)
-	return w.done(map[string]any{"task": l.Task, "attempt": l.Attempt, "state": "SPOOLED"},
+	return w.Done(map[string]any{"task": l.Task, "attempt": l.Attempt, "state": "SPOOLED"},
 		"no server answers: the result of task %d is left with agentd, which delivers it", l.Task)
 }
 
 // unheard tells whether an error leaves open what the cluster thinks.
 func unheard(err error) bool {
-	switch exitCode(err) {
-	case exitNoLeader:
+	switch cli.ExitCode(err) {
+	case cli.ExitNoLeader:
 		return true
-	case exitTimeout:
+	case cli.ExitTimeout:
 		return !errors.Is(err, client.ErrNoTask)
 	}
 	return false
 }
 
 // putIntoSpool writes the file, all of it at once. Its name sorts by time.
-func putIntoSpool(a *app, folder string, c agentd.Completion) error {
+func putIntoSpool(a *cli.App, folder string, c agentd.Completion) error {
 	text, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("leave result with agentd: %w", err)
 	}
-	name := fmt.Sprintf("%020d-%d-%d", a.now().UnixNano(), c.Task, c.Attempt)
+	name := fmt.Sprintf("%020d-%d-%d", a.Now().UnixNano(), c.Task, c.Attempt)
 	temporary := filepath.Join(folder, "."+name)
 	err = writeSynced(temporary, append(text, '\n'))
 	if err == nil {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -16,19 +18,19 @@ var taskStates = [...]vigilv1.TaskState{
 	vigilv1.TaskState_COMPLETED, vigilv1.TaskState_FAILED, vigilv1.TaskState_CANCELED, vigilv1.TaskState_QUARANTINED,
 }
 
-func newStatusCmd(a *app) *cobra.Command {
+func newStatusCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Show the cluster on one screen: leader, servers, hosts, agents, tasks",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				st, err := c.cluster.Status(ctx, &vigilv1.StatusRequest{Stale: a.stale})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				st, err := c.Cluster.Status(ctx, &vigilv1.StatusRequest{Stale: a.Stale})
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(st)
+				if a.JSON {
+					return a.PrintJSON(st)
 				}
 				return printStatus(a, st)
 			})
@@ -36,17 +38,17 @@ func newStatusCmd(a *app) *cobra.Command {
 	}
 }
 
-func printStatus(a *app, st *vigilv1.StatusResponse) error {
+func printStatus(a *cli.App, st *vigilv1.StatusResponse) error {
 	leader := "none"
 	if st.GetLeader() != "" {
 		leader = fmt.Sprintf("%s (%s), term %d", st.GetLeader(), st.GetLeaderAddr(), st.GetTerm())
 	}
-	if err := a.pairs(
+	if err := a.Pairs(
 		"cluster", st.GetClusterId(),
 		"leader", leader,
-		"clock", fmt.Sprintf("%s, log index %d, epoch %d", short(st.GetClock().AsDuration()), st.GetIndex(), st.GetEpoch()),
+		"clock", fmt.Sprintf("%s, log index %d, epoch %d", term.Short(st.GetClock().AsDuration()), st.GetIndex(), st.GetEpoch()),
 		"paused", pausedLine(a, st),
-		"brake", tidy(st.GetBrake()),
+		"brake", term.Tidy(st.GetBrake()),
 		"escalations", escalationCounts(st),
 		"hosts", hostCounts(st),
 		"agents", fmt.Sprintf("%d should run, %d run; %d live of %d, in %d rooms",
@@ -56,24 +58,24 @@ func printStatus(a *app, st *vigilv1.StatusResponse) error {
 	); err != nil {
 		return err
 	}
-	if err := a.printf("\n"); err != nil {
+	if err := a.Printf("\n"); err != nil {
 		return err
 	}
-	if err := a.printTable(serverTable(st.GetServers()), "No servers are known."); err != nil {
+	if err := a.PrintTable(serverTable(st.GetServers()), "No servers are known."); err != nil {
 		return err
 	}
 	for _, u := range st.GetUnserved()[:min(len(st.GetUnserved()), unservedLines)] {
-		if err := a.printf("\n%s %s\n", a.screen.paint("33", "warning:"), unservedText(u)); err != nil {
+		if err := a.Printf("\n%s %s\n", a.Screen.Paint("33", "warning:"), unservedText(u)); err != nil {
 			return err
 		}
 	}
 	if more := len(st.GetUnserved()) + int(st.GetUnservedMore()) - unservedLines; more > 0 {
-		if err := a.printf("\n%s %s more with waiting tasks and nobody for them; `vigil agent health-check ROOM` lists those of a room\n", a.screen.paint("33", "warning:"), plural(more, "role")); err != nil {
+		if err := a.Printf("\n%s %s more with waiting tasks and nobody for them; `vigil agent health-check ROOM` lists those of a room\n", a.Screen.Paint("33", "warning:"), term.Plural(more, "role")); err != nil {
 			return err
 		}
 	}
 	for _, w := range st.GetWarnings() {
-		if err := a.printf("\n%s %s\n", a.screen.paint("33", "warning:"), oneLine(w)); err != nil {
+		if err := a.Printf("\n%s %s\n", a.Screen.Paint("33", "warning:"), term.OneLine(w)); err != nil {
 			return err
 		}
 	}
@@ -81,11 +83,11 @@ func printStatus(a *app, st *vigilv1.StatusResponse) error {
 }
 
 // pausedLine says who paused everything; "" when nobody did.
-func pausedLine(a *app, st *vigilv1.StatusResponse) string {
+func pausedLine(a *cli.App, st *vigilv1.StatusResponse) string {
 	if !st.GetPaused() {
 		return ""
 	}
-	who := strings.TrimSpace(fmt.Sprintf("by %s %s", orWord(st.GetPauseBy(), "somebody"), a.ago(st.GetPauseAt())))
+	who := strings.TrimSpace(fmt.Sprintf("by %s %s", term.OrWord(st.GetPauseBy(), "somebody"), a.Ago(st.GetPauseAt())))
 	return "everything, " + who + becauseText(st.GetPauseWhy()) + "; no starts, no new tasks; `vigil resume` ends it"
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -16,12 +17,12 @@ func planned(t *vigilv1.Task) bool {
 // expectText says when a task should be done; "" when nothing is said.
 func expectText(t *vigilv1.Task) string {
 	text := ""
-	if d := span(t.GetExpect()); d != "" {
+	if d := term.Span(t.GetExpect()); d != "" {
 		text = d + " after the claim"
 	}
 	if t.GetExpectLeft() != nil {
 		text = expectShort(t)
-		if d := span(t.GetExpect()); d != "" {
+		if d := term.Span(t.GetExpect()); d != "" {
 			text += " (" + d + " after the claim was said first)"
 		}
 	}
@@ -34,14 +35,14 @@ func expectText(t *vigilv1.Task) string {
 // expectShort is expectText for a table.
 func expectShort(t *vigilv1.Task) string {
 	switch left := t.GetExpectLeft(); {
-	case left == nil && taskEnded(t.GetState()):
+	case left == nil && term.TaskEnded(t.GetState()):
 		return ""
 	case left == nil:
-		return span(t.GetExpect())
+		return term.Span(t.GetExpect())
 	case left.AsDuration() < 0:
-		return short(-left.AsDuration()) + " ago"
+		return term.Short(-left.AsDuration()) + " ago"
 	default:
-		return "in " + short(left.AsDuration())
+		return "in " + term.Short(left.AsDuration())
 	}
 }
 
@@ -58,5 +59,5 @@ func agoText(d *durationpb.Duration) string {
 	if d == nil {
 		return ""
 	}
-	return short(d.AsDuration()) + " ago"
+	return term.Short(d.AsDuration()) + " ago"
 }

@@ -9,22 +9,24 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
-func newTaskCmd(a *app) *cobra.Command {
-	group := newGroup("task", "Tasks: create and follow them; start and finish them as an agent",
+func newTaskCmd(a *cli.App) *cobra.Command {
+	group := cli.NewGroup("task", "Tasks: create and follow them; start and finish them as an agent",
 		newTaskCreateCmd(a), newTaskListCmd(a), newTaskShowCmd(a), newTaskCancelCmd(a), newTaskRetryCmd(a),
 		newTaskUnquarantineCmd(a))
 	group.AddCommand(newTaskWords(a)...)
 	return group
 }
 
-func newTaskCreateCmd(a *app) *cobra.Command {
+func newTaskCreateCmd(a *cli.App) *cobra.Command {
 	var request vigilv1.CreateTaskRequest
 	var text, file string
 	var wait bool
-	var expect expectFlag
+	var expect cli.ExpectFlag
 	cmd := &cobra.Command{
 		Use:   "create ROOM/ROLE [TITLE]",
 		Short: "Create a task for a role",
@@ -37,44 +39,44 @@ while nobody takes it, it is said why, and --timeout ends the wait with exit cod
   vigil task create web/builder "Port the parser" --expect 3h
   vigil task create web/builder --file brief.md --wait`,
 		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: a.first(roleNames),
+		ValidArgsFunction: a.First(cli.RoleNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
-			if request.Room, request.Role, err = splitAgent(args[0]); err != nil {
+			if request.Room, request.Role, err = cli.SplitAgent(args[0]); err != nil {
 				return err
 			}
-			if request.Text, err = taskText(a, cmd, text, file); err != nil {
+			if request.Text, err = cli.TaskText(a, cmd, text, file); err != nil {
 				return err
 			}
 			if len(args) == 2 {
 				request.Title = args[1]
 			}
 			if request.Title == "" {
-				request.Title = titleOf(request.GetText())
+				request.Title = term.TitleOf(request.GetText())
 			}
 			if request.Title == "" {
-				return usagef("the task needs a title or a text: vigil task create %s TITLE, or --text, or --file", args[0])
+				return cli.Usagef("the task needs a title or a text: vigil task create %s TITLE, or --text, or --file", args[0])
 			}
-			if request.Expect, err = expect.read(cmd); err != nil {
+			if request.Expect, err = expect.Read(cmd); err != nil {
 				return err
 			}
-			request.By = a.me()
-			ask := a.ask
+			request.By = a.Me()
+			ask := a.Ask
 			if wait {
-				ask = a.follow
+				ask = a.Follow
 			}
-			return ask(cmd, func(ctx context.Context, c *conn) error {
-				task, err := c.fleet.CreateTask(ctx, &request)
+			return ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				task, err := c.Fleet.CreateTask(ctx, &request)
 				if err != nil {
 					return err
 				}
 				if wait {
 					return awaitTask(ctx, a, c, task)
 				}
-				if a.json {
-					return a.printJSON(task)
+				if a.JSON {
+					return a.PrintJSON(task)
 				}
-				return a.printf("task %d is %s\n", task.GetId(), stateText(task.GetState()))
+				return a.Printf("task %d is %s\n", task.GetId(), term.StateText(task.GetState()))
 			})
 		},
 	}
@@ -83,12 +85,12 @@ while nobody takes it, it is said why, and --timeout ends the wait with exit cod
 	flags.StringVar(&file, "file", "", "file with the text, - for standard input")
 	flags.Int32Var(&request.Priority, "priority", 0, "higher ones are done first")
 	flags.BoolVar(&wait, "wait", false, "wait until it is completed, failed, canceled or quarantined")
-	expect.add(cmd, "how long an attempt should take from its claim, for instance 3h (default: what the role says)")
+	expect.Add(cmd, "how long an attempt should take from its claim, for instance 3h (default: what the role says)")
 	cmd.MarkFlagsMutuallyExclusive("text", "file")
 	return cmd
 }
 
-func newTaskListCmd(a *app) *cobra.Command {
+func newTaskListCmd(a *cli.App) *cobra.Command {
 	var request vigilv1.ListTasksRequest
 	var states []string
 	var all bool
@@ -105,11 +107,11 @@ func newTaskListCmd(a *app) *cobra.Command {
 				}
 				request.States = append(request.States, v)
 			}
-			request.NewestFirst, request.Stale = true, a.stale
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
+			request.NewestFirst, request.Stale = true, a.Stale
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				list := &vigilv1.ListTasksResponse{}
 				for {
-					page, err := c.fleet.ListTasks(ctx, &request)
+					page, err := c.Fleet.ListTasks(ctx, &request)
 					if err != nil {
 						return err
 					}
@@ -129,7 +131,7 @@ func newTaskListCmd(a *app) *cobra.Command {
 	flags.Uint32Var(&request.Limit, "limit", 100, "at most this many, up to 1000")
 	flags.Uint64Var(&request.After, "after", 0, "continue below this task")
 	flags.BoolVar(&all, "all", false, "all pages")
-	_ = cmd.RegisterFlagCompletionFunc("room", a.every(roomNames)) // the flags are there
+	_ = cmd.RegisterFlagCompletionFunc("room", a.Every(cli.RoomNames)) // the flags are there
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(stateWords(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -147,31 +149,31 @@ func parseState(text string) (vigilv1.TaskState, error) {
 	if v := vigilv1.TaskState(vigilv1.TaskState_value[name]); slices.Contains(taskStates[:], v) {
 		return v, nil
 	}
-	return 0, usagef("flag --state: %q is no state: write %s", text, strings.Join(stateWords(), ", "))
+	return 0, cli.Usagef("flag --state: %q is no state: write %s", text, strings.Join(stateWords(), ", "))
 }
 
-func printTasks(a *app, list *vigilv1.ListTasksResponse) error {
-	if a.json {
-		return a.printJSON(list)
+func printTasks(a *cli.App, list *vigilv1.ListTasksResponse) error {
+	if a.JSON {
+		return a.PrintJSON(list)
 	}
 	heads, planned := []string{">TASK", "ROOM/ROLE~", "STATE", "FOR", ">PRIO", ">TRY"}, slices.ContainsFunc(list.GetTasks(), planned)
 	if planned {
 		heads = append(heads, ">DONE", "EXPECTED")
 	}
-	t := newTable(append(heads, "HOLDER~", "TITLE~")...)
+	t := term.NewTable(append(heads, "HOLDER~", "TITLE~")...)
 	for _, k := range list.GetTasks() {
-		cells := []string{fmt.Sprint(k.GetId()), k.GetRoom() + "/" + k.GetRole(), k.GetState().String(), span(k.GetInState()),
+		cells := []string{fmt.Sprint(k.GetId()), k.GetRoom() + "/" + k.GetRole(), k.GetState().String(), term.Span(k.GetInState()),
 			fmt.Sprint(k.GetPriority()), fmt.Sprint(k.GetAttempt())}
 		if planned {
 			cells = append(cells, percentText(k), expectShort(k))
 		}
-		t.add(append(cells, k.GetHolder(), k.GetTitle())...)
+		t.Add(append(cells, k.GetHolder(), k.GetTitle())...)
 	}
-	if err := a.printTable(t, "There are no such tasks."); err != nil {
+	if err := a.PrintTable(t, "There are no such tasks."); err != nil {
 		return err
 	}
 	if list.GetNextAfter() != 0 {
-		return a.printf("%s\n", a.screen.faint(fmt.Sprintf("more: --after %d, or --all", list.GetNextAfter())))
+		return a.Printf("%s\n", a.Screen.Faint(fmt.Sprintf("more: --after %d, or --all", list.GetNextAfter())))
 	}
 	return nil
 }
@@ -180,33 +182,33 @@ func printTasks(a *app, list *vigilv1.ListTasksResponse) error {
 func parseTask(text string) (uint64, error) {
 	n, err := strconv.ParseUint(strings.TrimPrefix(text, "#"), 10, 64)
 	if err != nil || n == 0 {
-		return 0, usagef("%q is not a task: give its number, see `vigil task list`", text)
+		return 0, cli.Usagef("%q is not a task: give its number, see `vigil task list`", text)
 	}
 	return n, nil
 }
 
-func newTaskShowCmd(a *app) *cobra.Command {
+func newTaskShowCmd(a *cli.App) *cobra.Command {
 	var onlyResult bool
 	cmd := &cobra.Command{
 		Use:               "show TASK",
 		Short:             "Show a task with its text, result and history",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeTask,
+		ValidArgsFunction: a.CompleteTask,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseTask(args[0])
 			if err != nil {
 				return err
 			}
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				task, err := c.fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: id, Stale: a.stale})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				task, err := c.Fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: id, Stale: a.Stale})
 				if err != nil {
 					return err
 				}
 				switch {
 				case onlyResult:
-					return a.printf("%s", a.shown(task.GetResult()))
-				case a.json:
-					return a.printJSON(task)
+					return a.Printf("%s", a.Shown(task.GetResult()))
+				case a.JSON:
+					return a.PrintJSON(task)
 				}
 				return printTask(a, task)
 			})
@@ -227,9 +229,9 @@ func droppedText(t *vigilv1.Task) string {
 	return fmt.Sprintf("%d bytes of what was said of it were cut since a budget was full", t.GetDropped())
 }
 
-func printTask(a *app, t *vigilv1.Task) error {
+func printTask(a *cli.App, t *vigilv1.Task) error {
 	state := t.GetState().String()
-	if d := span(t.GetInState()); d != "" {
+	if d := term.Span(t.GetInState()); d != "" {
 		state += "  for " + d
 	}
 	attempt, parent, kills := "", "", ""
@@ -242,16 +244,16 @@ func printTask(a *app, t *vigilv1.Task) error {
 	if t.GetKills() > 0 {
 		kills = fmt.Sprintf("%d lives died or had to be ended while they held it", t.GetKills())
 	}
-	err := a.pairs("task", fmt.Sprint(t.GetId()), "title", t.GetTitle(), "role", t.GetRoom()+"/"+t.GetRole(), "state", state,
+	err := a.Pairs("task", fmt.Sprint(t.GetId()), "title", t.GetTitle(), "role", t.GetRoom()+"/"+t.GetRole(), "state", state,
 		"priority", fmt.Sprint(t.GetPriority()), "attempt", attempt, "parent", parent, "deaths", kills,
-		"created", strings.TrimSpace(a.ago(t.GetCreatedAt())+" by "+t.GetCreatedBy()), "expected", expectText(t), "done", percentText(t), "last progress", agoText(t.GetProgressed()),
-		"progress", t.GetNote(), "waits", tidy(t.GetWhy()), "dropped", droppedText(t), "revision", fmt.Sprint(t.GetRev()))
+		"created", strings.TrimSpace(a.Ago(t.GetCreatedAt())+" by "+t.GetCreatedBy()), "expected", expectText(t), "done", percentText(t), "last progress", agoText(t.GetProgressed()),
+		"progress", t.GetNote(), "waits", term.Tidy(t.GetWhy()), "dropped", droppedText(t), "revision", fmt.Sprint(t.GetRev()))
 	if err != nil {
 		return err
 	}
 	for _, part := range [...]struct{ head, text string }{{"text", t.GetText()}, {"result", t.GetResult()}} {
 		if part.text != "" {
-			err = a.printf("\n%s\n%s\n", a.screen.bold(part.head), strings.TrimRight(a.shown(part.text), "\n"))
+			err = a.Printf("\n%s\n%s\n", a.Screen.Bold(part.head), strings.TrimRight(a.Shown(part.text), "\n"))
 		}
 		if err != nil {
 			return err
@@ -259,7 +261,7 @@ func printTask(a *app, t *vigilv1.Task) error {
 	}
 	for _, late := range t.GetLateResults() {
 		head := fmt.Sprintf("result of attempt %d (incarnation %s), too late to count", late.GetAttempt(), late.GetIncarnation())
-		if err := a.printf("\n%s\n%s\n", a.screen.bold(head), strings.TrimRight(a.shown(late.GetResult()), "\n")); err != nil {
+		if err := a.Printf("\n%s\n%s\n", a.Screen.Bold(head), strings.TrimRight(a.Shown(late.GetResult()), "\n")); err != nil {
 			return err
 		}
 	}

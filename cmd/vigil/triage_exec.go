@@ -13,6 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
+	"vigil/cmd/vigil/term"
 	"vigil/fsm"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
@@ -29,8 +32,8 @@ const (
 )
 
 // newTriageExecCmd makes a triage agent of any program.
-func newTriageExecCmd(a *app) *cobra.Command {
-	t := &triageExec{app: a}
+func newTriageExecCmd(a *cli.App) *cobra.Command {
+	t := &triageExec{App: a}
 	cmd := &cobra.Command{
 		Use:   "exec [flags] -- CMD [ARG]...",
 		Short: "As a triage agent: let a program answer one look, and end",
@@ -45,31 +48,31 @@ mechanical rule decides at once.`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.args = args
-			return a.follow(cmd, t.run)
+			return a.Follow(cmd, t.run)
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
-	t.who.add(cmd, a)
+	t.who.Add(cmd, a)
 	cmd.Flags().DurationVar(&t.limit, "limit", 4*time.Minute, "for CMD; below the setting triage_limit")
 	return cmd
 }
 
 // triageExec is one run of the command.
 type triageExec struct {
-	*app
-	who   lifeFlags
+	*cli.App
+	who   life.Flags
 	limit time.Duration
 	args  []string
 }
 
-func (t *triageExec) run(ctx context.Context, c *conn) error {
-	return inRoom(ctx, t.app, c, &t.who, t.args[0], func(w *client.Worker, program, _ string) error {
+func (t *triageExec) run(ctx context.Context, c *cli.Conn) error {
+	return inRoom(ctx, t.App, c, &t.who, t.args[0], func(w *client.Worker, program, _ string) error {
 		return t.look(ctx, c, w, program)
 	})
 }
 
 // look answers one look.
-func (t *triageExec) look(ctx context.Context, c *conn, w *client.Worker, program string) error {
+func (t *triageExec) look(ctx context.Context, c *cli.Conn, w *client.Worker, program string) error {
 	job, err := w.Wait(ctx)
 	if err != nil {
 		return err
@@ -77,16 +80,16 @@ func (t *triageExec) look(ctx context.Context, c *conn, w *client.Worker, progra
 	if err := job.Start(ctx); err != nil {
 		return err
 	}
-	answer, err := t.decision(job.Context(), program, withTerminal(job.Context(), c.fleet, job.Task.GetText()))
+	answer, err := t.decision(job.Context(), program, withTerminal(job.Context(), c.Fleet, job.Task.GetText()))
 	if err == nil {
 		return job.Complete(ctx, answer)
 	}
 	if job.Context().Err() != nil {
 		return context.Cause(job.Context())
 	}
-	reason := cut(oneLine(err.Error()), 200)
+	reason := term.Cut(term.OneLine(err.Error()), 200)
 	if e := job.Fail(context.WithoutCancel(ctx), reason, false); e != nil {
-		report(t.err, e, t.json)
+		cli.Report(t.Err, e, t.JSON)
 	}
 	return err
 }
@@ -109,7 +112,7 @@ func withTerminal(ctx context.Context, fleet vigilv1.FleetClient, text string) s
 	if err != nil {
 		return text // the facts say whether it has a terminal
 	}
-	shown := safe(screen.GetText())
+	shown := term.Safe(screen.GetText())
 	facts["terminal"] = strings.ToValidUTF8(shown[max(0, len(shown)-terminalText):], "")
 	whole, err := json.Marshal(facts)
 	if err != nil {
@@ -125,7 +128,7 @@ func (t *triageExec) decision(ctx context.Context, program, facts string) (strin
 	out := &bounded{most: triageOutput, full: cancel}
 	cmd := exec.CommandContext(ctx, program, t.args[1:]...)
 	cmd.Args[0] = t.args[0]
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr, cmd.WaitDelay = strings.NewReader(facts), out, t.err, mortal(), time.Second
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr, cmd.WaitDelay = strings.NewReader(facts), out, t.Err, life.Mortal(), time.Second
 	done := make(chan error, 1)
 	go func() {
 		// The program is to die with the thread that started it, so the thread stays.
@@ -136,7 +139,7 @@ func (t *triageExec) decision(ctx context.Context, program, facts string) (strin
 	err := <-done
 	switch {
 	case out.over:
-		return "", fmt.Errorf("triage program prints more than %s", bytesText(triageOutput))
+		return "", fmt.Errorf("triage program prints more than %s", term.BytesText(triageOutput))
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return "", fmt.Errorf("triage program has given no answer within %s", t.limit)
 	case err != nil:

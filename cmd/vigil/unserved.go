@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -23,7 +25,7 @@ func unservedText(u *vigilv1.UnservedRole) string {
 	if u.GetWaiting() == 1 {
 		what = fmt.Sprintf("1 task of %s/%s waits,", u.GetRoom(), u.GetRole())
 	}
-	return fmt.Sprintf("%s for %s, and nobody can do it: %s", what, orZero(span(u.GetSince())), oneLine(tidy(u.GetWhy())))
+	return fmt.Sprintf("%s for %s, and nobody can do it: %s", what, term.OrZero(term.Span(u.GetSince())), term.OneLine(term.Tidy(u.GetWhy())))
 }
 
 // endedWithTask tells that the last life was begun by hand and has just ended with a task in
@@ -36,8 +38,8 @@ func endedWithTask(g *vigilv1.Agent) bool {
 
 // unservedRoles are the roles of a room, or of all, with waiting tasks and nobody for them; and how
 // many more there are.
-func unservedRoles(ctx context.Context, a *app, c *conn, room string) ([]*vigilv1.UnservedRole, int, error) {
-	st, err := c.cluster.Status(ctx, &vigilv1.StatusRequest{Stale: a.stale, Room: room})
+func unservedRoles(ctx context.Context, a *cli.App, c *cli.Conn, room string) ([]*vigilv1.UnservedRole, int, error) {
+	st, err := c.Cluster.Status(ctx, &vigilv1.StatusRequest{Stale: a.Stale, Room: room})
 	return st.GetUnserved(), int(st.GetUnservedMore()), err
 }
 
@@ -58,7 +60,7 @@ func unwellJSON(list []*vigilv1.Agent, roles []*vigilv1.UnservedRole, more int) 
 func marshalAll[M proto.Message](list []M) ([]json.RawMessage, error) {
 	raws := make([]json.RawMessage, 0, len(list))
 	for _, m := range list {
-		b, err := marshal(m)
+		b, err := term.Marshal(m)
 		if err != nil {
 			return nil, err
 		}

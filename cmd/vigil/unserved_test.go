@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -28,10 +29,10 @@ func TestN02WaitingForATaskSaysWhyNobodyTakesIt(t *testing.T) {
 	}
 	const end = "vigil: task 7 is still pending after 1.5s: no agent of web/builder? is there. It goes on without you: " +
 		"`vigil task show 7` tells how, `vigil task cancel 7` ends it\n"
-	if errs, code := wait(4 * time.Second); code != exitTimeout || errs != "task 7 waits: no agent of web/builder? is there\n"+end {
+	if errs, code := wait(4 * time.Second); code != cli.ExitTimeout || errs != "task 7 waits: no agent of web/builder? is there\n"+end {
 		t.Errorf("exit code %d, %q", code, errs)
 	}
-	if errs, code := wait(2 * time.Second); code != exitTimeout || errs != end {
+	if errs, code := wait(2 * time.Second); code != cli.ExitTimeout || errs != end {
 		t.Errorf("before 3 s: exit code %d, %q", code, errs)
 	}
 	errs, code := wait(4*time.Second, "--json")
@@ -41,7 +42,7 @@ func TestN02WaitingForATaskSaysWhyNobodyTakesIt(t *testing.T) {
 			t.Errorf("no JSON: %q", line)
 		}
 	}
-	if code != exitTimeout || len(lines) != 2 || !strings.Contains(lines[0], `"why_code":"no_agent"`) || !strings.Contains(lines[1], `"code":"timeout"`) {
+	if code != cli.ExitTimeout || len(lines) != 2 || !strings.Contains(lines[0], `"why_code":"no_agent"`) || !strings.Contains(lines[1], `"code":"timeout"`) {
 		t.Errorf("exit code %d, %q", code, lines)
 	}
 }
@@ -62,7 +63,7 @@ func TestN32StatusAndHealthCheckShowWorkThatNobodyDoes(t *testing.T) {
 	}
 	f.until("the role is seen", func() bool {
 		code, out, _ := r.do(t, "agent", "health-check", "web")
-		return code == exitFailed && strings.Contains(out, "1 task of web/builder waits, for") && strings.Contains(out, "started by hand, it ended") && strings.Contains(out, "with task 1")
+		return code == cli.ExitFailed && strings.Contains(out, "1 task of web/builder waits, for") && strings.Contains(out, "started by hand, it ended") && strings.Contains(out, "with task 1")
 	})
 	for args, want := range map[string]string{"status": "warning: 1 task of web/builder waits, for", "agent health-check --json": `"unserved":[{"room":"web","role":"builder","waiting":1`,
 		"task show 1": "no agent of web/builder is there"} {

@@ -4,18 +4,20 @@ import (
 	"runtime"
 
 	"github.com/spf13/cobra"
+
+	"vigil/cmd/vigil/cli"
 )
 
-func newVersionCmd(a *app) *cobra.Command {
+func newVersionCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if a.json {
-				return a.printJSON(map[string]string{"version": version(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
+			if a.JSON {
+				return a.PrintJSON(map[string]string{"version": cli.Version(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
 			}
-			return a.printf("vigil %s (%s, %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return a.Printf("vigil %s (%s, %s/%s)\n", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		},
 	}
 }

@@ -13,12 +13,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
-func newWaitForTaskCmd(a *app) *cobra.Command {
-	w := &waitForTask{app: a}
+func newWaitForTaskCmd(a *cli.App) *cobra.Command {
+	w := &waitForTask{App: a}
 	cmd := &cobra.Command{
 		Use:   "wait-for-task",
 		Short: "As an agent: wait until there is a task, claim it, print it",
@@ -35,9 +38,9 @@ on after the claim while the calling process lives, until the task is over.`,
   vigil wait-for-task --agent web/builder --json
   vigil wait-for-task --agent 'web/builder.*' --timeout 10m`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.follow(cmd, w.run) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.Follow(cmd, w.run) },
 	}
-	w.who.add(cmd, a)
+	w.who.Add(cmd, a)
 	flags := cmd.Flags()
 	flags.DurationVar(&w.patience, "patience", 0, "give up when no server answers for this long (0: never for a managed agent, 5m by hand)")
 	flags.IntVar(&w.follow, "follow-pid", 0, "by hand: the process whose life this is (default: the caller)")
@@ -47,14 +50,14 @@ on after the claim while the calling process lives, until the task is over.`,
 
 // waitForTask is one run of the command.
 type waitForTask struct {
-	*app
-	who      lifeFlags
+	*cli.App
+	who      life.Flags
 	patience time.Duration
 	follow   int
 	start    bool
 
 	// caller waits for us; it may be a shell that only runs this line for the owner.
-	caller process
+	caller life.Process
 }
 
 // Reasons for leaving that are not errors of a call.
@@ -63,10 +66,10 @@ var (
 	errReaderGone = errors.New("nobody reads the output any more")
 )
 
-func (w *waitForTask) run(ctx context.Context, c *conn) error {
-	w.caller = processOf(os.Getppid())
+func (w *waitForTask) run(ctx context.Context, c *cli.Conn) error {
+	w.caller = life.ProcessOf(os.Getppid())
 	if w.follow > 0 {
-		w.caller = processOf(w.follow)
+		w.caller = life.ProcessOf(w.follow)
 	}
 	l, managed, err := w.identify()
 	if err != nil {
@@ -75,15 +78,15 @@ func (w *waitForTask) run(ctx context.Context, c *conn) error {
 	// From the first call on: without a server to be had, joining can last for ever.
 	attended, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	for _, p := range []process{w.caller, l.Owner} {
-		go whenGone(attended, p, func() { stop(errParentGone) })
+	for _, p := range []life.Process{w.caller, l.Owner} {
+		go life.WhenGone(attended, p, func() { stop(errParentGone) })
 	}
 	worker, err := client.Join(attended, c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation,
-		Token: l.token, Patience: w.patienceOf(managed)})
+		Token: l.Token, Patience: w.patienceOf(managed)})
 	if err != nil && !managed && l.Incarnation != 0 && (errors.Is(err, client.ErrSuperseded) || errors.Is(err, client.ErrNotFound)) {
 		// What was kept of an earlier life is out of date: begin a new one.
 		l.Incarnation = 0
-		worker, err = client.Join(attended, c.Client, client.WorkerConfig{Agent: l.Agent, Token: l.token, Patience: w.patienceOf(managed)})
+		worker, err = client.Join(attended, c.Client, client.WorkerConfig{Agent: l.Agent, Token: l.Token, Patience: w.patienceOf(managed)})
 	}
 	if context.Cause(attended) == errParentGone && err != nil {
 		return errParentGone
@@ -93,11 +96,11 @@ func (w *waitForTask) run(ctx context.Context, c *conn) error {
 	}
 	l.Agent, l.AgentID, l.Incarnation = worker.Agent(), worker.ID(), worker.Incarnation()
 	if err := w.wait(attended, worker, l, managed); err != nil {
-		if sig, ok := context.Cause(ctx).(signalError); ok {
+		if sig, ok := context.Cause(ctx).(cli.SignalError); ok {
 			err = sig
 		}
-		if e := goodbye(ctx, worker, leaveReason(err)); e != nil && !isGone(err) {
-			report(w.err, e, w.json)
+		if e := life.Goodbye(ctx, worker, leaveReason(err)); e != nil && !isGone(err) {
+			cli.Report(w.Err, e, w.JSON)
 		}
 		return err
 	}
@@ -113,39 +116,18 @@ func isGone(err error) bool {
 
 // leaveReason is what the history shows.
 func leaveReason(err error) string {
-	return cut(oneLine(fmt.Sprintf("its wait has ended: %v", err)), 200)
+	return term.Cut(term.OneLine(fmt.Sprintf("its wait has ended: %v", err)), 200)
 }
 
 // identify says who waits, and whether a supervisor has started it.
-func (w *waitForTask) identify() (*life, bool, error) { return w.who.joining(w.app, w.owner()) }
-
-// joining gives the life that is about to join, for a process or somebody above it,
-// and tells whether a supervisor has started it.
-func (f *lifeFlags) joining(a *app, owner process) (*life, bool, error) {
-	l, err := f.given(a)
-	if err != nil {
-		return nil, false, err
-	}
-	l.Owner = owner
-	switch {
-	case l.Agent == "":
-		return nil, false, errNobody
-	case l.managed:
-		return l, true, nil
-	}
-	// By hand: go on with the life of an earlier wait of the same caller.
-	if kept := keptByCaller(a, l.Agent, owner); kept != nil {
-		l.Agent, l.Incarnation, l.Owner = kept.Agent, kept.Incarnation, kept.Owner
-	}
-	return l, false, nil
-}
+func (w *waitForTask) identify() (*life.Life, bool, error) { return w.who.Joining(w.App, w.owner()) }
 
 // owner is the process whose life it is.
-func (w *waitForTask) owner() process {
+func (w *waitForTask) owner() life.Process {
 	if w.follow > 0 {
-		return processOf(w.follow)
+		return life.ProcessOf(w.follow)
 	}
-	return owner()
+	return life.Owner()
 }
 
 func (w *waitForTask) patienceOf(managed bool) time.Duration {
@@ -156,17 +138,17 @@ func (w *waitForTask) patienceOf(managed bool) time.Duration {
 }
 
 // wait claims a task, prints it, and sees to it that the lease goes on.
-func (w *waitForTask) wait(ctx context.Context, worker *client.Worker, l *life, managed bool) error {
+func (w *waitForTask) wait(ctx context.Context, worker *client.Worker, l *life.Life, managed bool) error {
 	look, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	go whenUnread(look, w.app, func() { stop(errReaderGone) })
+	go whenUnread(look, w.App, func() { stop(errReaderGone) })
 	job, err := worker.Wait(look)
 	if err != nil {
 		if cause := context.Cause(look); cause == errParentGone || cause == errReaderGone {
 			return cause
 		}
 		if errors.Is(err, context.DeadlineExceeded) && errors.Is(err, client.ErrTimeout) {
-			return &client.Error{Code: "timeout", Message: fmt.Sprintf("no task came within %s", w.timeout)}
+			return &client.Error{Code: "timeout", Message: fmt.Sprintf("no task came within %s", w.Timeout)}
 		}
 		return err
 	}
@@ -176,17 +158,17 @@ func (w *waitForTask) wait(ctx context.Context, worker *client.Worker, l *life, 
 			return err
 		}
 	}
-	if !l.Owner.alive() || !w.caller.alive() {
+	if !l.Owner.Alive() || !w.caller.Alive() {
 		return errParentGone
 	}
-	if err := save(w.app, l); err != nil {
+	if err := life.Save(w.App, l); err != nil {
 		return err
 	}
 	if err := w.print(l, job, managed); err != nil {
 		return fmt.Errorf("print task: %w", err)
 	}
 	if !managed {
-		if err := keepBeating(w.app, l); err != nil {
+		if err := keepBeating(w.App, l); err != nil {
 			return err
 		}
 	}
@@ -194,14 +176,14 @@ func (w *waitForTask) wait(ctx context.Context, worker *client.Worker, l *life, 
 }
 
 // whenUnread calls fn when standard output is a pipe that nobody reads.
-func whenUnread(ctx context.Context, a *app, fn func()) {
-	f, ok := a.out.(*os.File)
+func whenUnread(ctx context.Context, a *cli.App, fn func()) {
+	f, ok := a.Out.(*os.File)
 	if !ok {
 		return
 	}
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(life.LookEvery)
 	defer tick.Stop()
-	for !readerGone(f) {
+	for !life.ReaderGone(f) {
 		select {
 		case <-ctx.Done():
 			return
@@ -212,39 +194,39 @@ func whenUnread(ctx context.Context, a *app, fn func()) {
 }
 
 // print writes the task; one write, so that a reader gets all of it or an error.
-func (w *waitForTask) print(l *life, job *client.Job, managed bool) error {
+func (w *waitForTask) print(l *life.Life, job *client.Job, managed bool) error {
 	var out bytes.Buffer
-	if w.json {
+	if w.JSON {
 		b, err := taskJSON(l, job.Task)
 		if err != nil {
 			return err
 		}
 		out.Write(append(b, '\n'))
 	} else {
-		fmt.Fprintf(&out, "task %d, attempt %d, for %s: %s\n", job.Task.GetId(), job.Attempt, l.Agent, oneLine(job.Task.GetTitle()))
-		if text := strings.TrimRight(w.shown(job.Task.GetText()), "\n"); text != "" {
+		fmt.Fprintf(&out, "task %d, attempt %d, for %s: %s\n", job.Task.GetId(), job.Attempt, l.Agent, term.OneLine(job.Task.GetTitle()))
+		if text := strings.TrimRight(w.Shown(job.Task.GetText()), "\n"); text != "" {
 			fmt.Fprintf(&out, "\n%s\n", text)
 		}
 	}
-	if _, err := w.out.Write(out.Bytes()); err != nil {
+	if _, err := w.Out.Write(out.Bytes()); err != nil {
 		return err
 	}
-	if managed || w.json {
+	if managed || w.JSON {
 		return nil
 	}
 	// For people: which commands come next. A terminal that is this agent needs no flag.
-	if w.getenv("VIGIL_AGENT") == l.Agent {
-		fmt.Fprintf(w.err, "next: vigil task start, vigil task progress NOTE, then vigil task complete RESULT\n")
+	if w.Getenv("VIGIL_AGENT") == l.Agent {
+		fmt.Fprintf(w.Err, "next: vigil task start, vigil task progress NOTE, then vigil task complete RESULT\n")
 		return nil
 	}
-	fmt.Fprintf(w.err, "next: vigil task start --agent %s, vigil task progress --agent %[1]s NOTE, then vigil task complete --agent %[1]s RESULT\n"+
+	fmt.Fprintf(w.Err, "next: vigil task start --agent %s, vigil task progress --agent %[1]s NOTE, then vigil task complete --agent %[1]s RESULT\n"+
 		"or, for all commands of this terminal: export VIGIL_AGENT=%[1]s\n", l.Agent)
 	return nil
 }
 
 // taskJSON is the task with the life that claimed it.
-func taskJSON(l *life, task *vigilv1.Task) ([]byte, error) {
-	b, err := marshal(task)
+func taskJSON(l *life.Life, task *vigilv1.Task) ([]byte, error) {
+	b, err := term.Marshal(task)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +242,7 @@ func taskJSON(l *life, task *vigilv1.Task) ([]byte, error) {
 
 // keepBeating starts a process of its own that proves for the agent that it lives,
 // while its owner does and the task is not over.
-func keepBeating(a *app, l *life) error {
+func keepBeating(a *cli.App, l *life.Life) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
@@ -268,16 +250,16 @@ func keepBeating(a *app, l *life) error {
 	args := []string{"beat", "--detached", "--until-done", "--agent", l.Agent, "--incarnation", client.FormatIncarnation(l.Incarnation), "--agent-id", fmt.Sprint(l.AgentID),
 		"--task", fmt.Sprint(l.Task), "--attempt", fmt.Sprint(l.Attempt),
 		"--follow-pid", fmt.Sprint(l.Owner.PID), "--follow-start", l.Owner.Start}
-	if a.serversFile() == "" { // else its environment says more than this
-		args = append(args, "--addr", strings.Join(a.addresses(), ","))
+	if a.ServersFile() == "" { // else its environment says more than this
+		args = append(args, "--addr", strings.Join(a.Addresses(), ","))
 	}
-	if a.spawn != nil {
-		return a.spawn(args)
+	if a.Spawn != nil {
+		return a.Spawn(args)
 	}
 	cmd := exec.Command(self, args...)
-	cmd.Env = append(os.Environ(), "VIGIL_TOKEN="+l.token)
+	cmd.Env = append(os.Environ(), "VIGIL_TOKEN="+l.Token)
 	cmd.Dir = "/"
-	cmd.SysProcAttr = detached()
+	cmd.SysProcAttr = life.Detached()
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start the process that beats: %w", err)
 	}

@@ -11,12 +11,14 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // newWatchdogCmd is `vigil watchdog`: what the conversation watchdog sees and has done.
-func newWatchdogCmd(a *app) *cobra.Command {
-	group := newGroup("watchdog", "Rooms in which nothing happens: who was warned, who was canceled",
+func newWatchdogCmd(a *cli.App) *cobra.Command {
+	group := cli.NewGroup("watchdog", "Rooms in which nothing happens: who was warned, who was canceled",
 		newWatchdogStatusCmd(a), newWatchdogHistoryCmd(a))
 	group.Long = `The conversation watchdog warns of rooms with open tasks in which nothing is done or said
 for longer than their limit, and then cancels their tasks and stops the agents that hold
@@ -27,20 +29,20 @@ has declared itself busy, in a tool, parked or waiting for a human, and while it
 	return group
 }
 
-func newWatchdogStatusCmd(a *app) *cobra.Command {
+func newWatchdogStatusCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Show whether it works, what it has done and which rooms are stalled",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				w, err := c.fleet.GetWatchdog(ctx, &vigilv1.GetWatchdogRequest{Stale: a.stale})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				w, err := c.Fleet.GetWatchdog(ctx, &vigilv1.GetWatchdogRequest{Stale: a.Stale})
 				if err != nil {
 					return err
 				}
-				if a.json {
+				if a.JSON {
 					w.History = nil
-					return a.printJSON(w)
+					return a.PrintJSON(w)
 				}
 				return printWatchdog(a, w)
 			})
@@ -48,35 +50,35 @@ func newWatchdogStatusCmd(a *app) *cobra.Command {
 	}
 }
 
-func printWatchdog(a *app, w *vigilv1.GetWatchdogResponse) error {
+func printWatchdog(a *cli.App, w *vigilv1.GetWatchdogResponse) error {
 	state := "on"
 	if !w.GetEnabled() {
 		state = "switched off: `vigil settings set watchdog_enabled=true` ends that"
 	}
 	s := w.GetStats()
 	last := "none since this leader's server started"
-	if at := a.ago(s.GetLastCheck()); at != "" {
+	if at := a.Ago(s.GetLastCheck()); at != "" {
 		last = fmt.Sprintf("%s, took %s", at, s.GetLastDuration().AsDuration().Round(time.Microsecond))
 	}
-	return a.pairs("watchdog", state, "checks", fmt.Sprint(s.GetChecks()), "last check", last,
+	return a.Pairs("watchdog", state, "checks", fmt.Sprint(s.GetChecks()), "last check", last,
 		"rooms checked", fmt.Sprint(s.GetChecked()), "errors", fmt.Sprint(s.GetErrors()),
-		"active rooms", fmt.Sprint(w.GetActiveRooms()), "stalled now", orWord(strings.Join(w.GetStalled(), " "), "none"),
+		"active rooms", fmt.Sprint(w.GetActiveRooms()), "stalled now", term.OrWord(strings.Join(w.GetStalled(), " "), "none"),
 		"warned in all", fmt.Sprint(w.GetWarnedTotal()), "canceled in all", fmt.Sprint(w.GetCanceledTotal()))
 }
 
-func newWatchdogHistoryCmd(a *app) *cobra.Command {
+func newWatchdogHistoryCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "history",
 		Short: "List the last cancellations, and where they pile up by role, host and hour (UTC)",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				w, err := c.fleet.GetWatchdog(ctx, &vigilv1.GetWatchdogRequest{Stale: a.stale})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				w, err := c.Fleet.GetWatchdog(ctx, &vigilv1.GetWatchdogRequest{Stale: a.Stale})
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(&vigilv1.GetWatchdogResponse{History: w.GetHistory(), CanceledTotal: w.GetCanceledTotal()})
+				if a.JSON {
+					return a.PrintJSON(&vigilv1.GetWatchdogResponse{History: w.GetHistory(), CanceledTotal: w.GetCanceledTotal()})
 				}
 				return printCancellations(a, w.GetHistory())
 			})
@@ -84,17 +86,17 @@ func newWatchdogHistoryCmd(a *app) *cobra.Command {
 	}
 }
 
-func printCancellations(a *app, list []*vigilv1.Cancellation) error {
-	t := newTable("CANCELED", "ROOM~", "REASON", ">TASKS", "SILENT", "ROLES~", "HOSTS~")
+func printCancellations(a *cli.App, list []*vigilv1.Cancellation) error {
+	t := term.NewTable("CANCELED", "ROOM~", "REASON", ">TASKS", "SILENT", "ROLES~", "HOSTS~")
 	for _, x := range list {
-		t.add(a.ago(x.GetAt()), x.GetRoom(), x.GetReason(), fmt.Sprint(x.GetTasks()), span(x.GetSilent()),
+		t.Add(a.Ago(x.GetAt()), x.GetRoom(), x.GetReason(), fmt.Sprint(x.GetTasks()), term.Span(x.GetSilent()),
 			strings.Join(x.GetRoles(), " "), strings.Join(x.GetHosts(), " "))
 	}
-	if err := a.printTable(t, "The watchdog has canceled nothing."); err != nil || len(list) == 0 {
+	if err := a.PrintTable(t, "The watchdog has canceled nothing."); err != nil || len(list) == 0 {
 		return err
 	}
 	p := patternsOf(list)
-	return a.printf("\nby role  %s\nby host  %s\nby hour  %s\n", most(p.roles), orWord(most(p.hosts), "none held a task"), most(p.hours))
+	return a.Printf("\nby role  %s\nby host  %s\nby hour  %s\n", most(p.roles), term.OrWord(most(p.hosts), "none held a task"), most(p.hours))
 }
 
 // patterns count cancellations by what they have in common.
@@ -129,20 +131,20 @@ func most(counts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-func newRoomReopenCmd(a *app) *cobra.Command {
+func newRoomReopenCmd(a *cli.App) *cobra.Command {
 	var rev uint64
 	cmd := &cobra.Command{
 		Use:               "reopen ROOM",
 		Short:             "Bring back the tasks that the watchdog canceled",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeRoom,
+		ValidArgsFunction: a.CompleteRoom,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				answer, err := c.fleet.ReopenRoom(ctx, &vigilv1.ReopenRoomRequest{Room: args[0], By: a.me(), IfRev: rev})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				answer, err := c.Fleet.ReopenRoom(ctx, &vigilv1.ReopenRoomRequest{Room: args[0], By: a.Me(), IfRev: rev})
 				if err != nil {
 					return err
 				}
-				return a.done(map[string]any{"room": args[0], "tasks": answer.GetTasks()}, "room %s is reopened: %d tasks wait again", args[0], answer.GetTasks())
+				return a.Done(map[string]any{"room": args[0], "tasks": answer.GetTasks()}, "room %s is reopened: %d tasks wait again", args[0], answer.GetTasks())
 			})
 		},
 	}
@@ -150,7 +152,7 @@ func newRoomReopenCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-func newRoomWatchdogCmd(a *app) *cobra.Command {
+func newRoomWatchdogCmd(a *cli.App) *cobra.Command {
 	var idle, deadline time.Duration
 	var off, on bool
 	cmd := &cobra.Command{
@@ -160,11 +162,11 @@ func newRoomWatchdogCmd(a *app) *cobra.Command {
   vigil room watchdog web --deadline 8h
   vigil room watchdog web --disable`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeRoom,
+		ValidArgsFunction: a.CompleteRoom,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			said := cmd.Flags().Changed
-			return a.ask(cmd, func(ctx context.Context, c *conn) error {
-				room, err := c.fleet.GetRoom(ctx, &vigilv1.GetRoomRequest{Room: args[0], Stale: a.stale})
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				room, err := c.Fleet.GetRoom(ctx, &vigilv1.GetRoomRequest{Room: args[0], Stale: a.Stale})
 				if err != nil {
 					return err
 				}
@@ -179,15 +181,15 @@ func newRoomWatchdogCmd(a *app) *cobra.Command {
 					watch.Disabled = off
 				}
 				if off || on || said("idle-limit") || said("deadline") {
-					room, err = c.fleet.SetRoomWatch(ctx, &vigilv1.SetRoomWatchRequest{Room: args[0], Watch: watch, By: a.me(), IfRev: room.GetRev()})
+					room, err = c.Fleet.SetRoomWatch(ctx, &vigilv1.SetRoomWatchRequest{Room: args[0], Watch: watch, By: a.Me(), IfRev: room.GetRev()})
 					if err != nil {
 						return err
 					}
 				}
-				if a.json {
-					return a.printJSON(room)
+				if a.JSON {
+					return a.PrintJSON(room)
 				}
-				return a.pairs("room", room.GetName(), "watchdog", watchText(a, room))
+				return a.Pairs("room", room.GetName(), "watchdog", watchText(a, room))
 			})
 		},
 	}
@@ -200,27 +202,27 @@ func newRoomWatchdogCmd(a *app) *cobra.Command {
 }
 
 // watchText says how the conversation watchdog sees a room.
-func watchText(a *app, room *vigilv1.Room) string {
+func watchText(a *cli.App, room *vigilv1.Room) string {
 	q := room.GetQuiet()
 	text := q.GetState()
 	switch q.GetState() {
 	case "":
 		return ""
 	case "stalled", "stalling":
-		text += ": " + strings.ReplaceAll(q.GetReason(), "_", " ") + ", silent for " + span(q.GetSilent())
+		text += ": " + strings.ReplaceAll(q.GetReason(), "_", " ") + ", silent for " + term.Span(q.GetSilent())
 		if q.GetState() == "stalling" {
-			text += ", it is canceled in " + orWord(span(q.GetCancelIn()), "a moment")
+			text += ", it is canceled in " + term.OrWord(term.Span(q.GetCancelIn()), "a moment")
 		}
 	case "active":
-		text += fmt.Sprintf(": silent for %s, stalled in %s", orWord(span(q.GetSilent()), "0s"), orWord(span(q.GetDueIn()), "0s"))
+		text += fmt.Sprintf(": silent for %s, stalled in %s", term.OrWord(term.Span(q.GetSilent()), "0s"), term.OrWord(term.Span(q.GetDueIn()), "0s"))
 	default:
 		text += ": " + q.GetWhy()
 	}
 	var own []string
-	if d := span(room.GetWatch().GetIdleLimit()); d != "" {
+	if d := term.Span(room.GetWatch().GetIdleLimit()); d != "" {
 		own = append(own, "limit "+d)
 	}
-	if d := span(room.GetWatch().GetDeadline()); d != "" {
+	if d := term.Span(room.GetWatch().GetDeadline()); d != "" {
 		own = append(own, "deadline "+d)
 	}
 	if len(own) > 0 {
@@ -230,11 +232,11 @@ func watchText(a *app, room *vigilv1.Room) string {
 }
 
 // canceledText says when and why the watchdog has canceled a room.
-func canceledText(a *app, room *vigilv1.Room) string {
+func canceledText(a *cli.App, room *vigilv1.Room) string {
 	x := room.GetCanceled()
 	if x == nil {
 		return ""
 	}
 	return fmt.Sprintf("by the watchdog %s: %s, %d tasks; `vigil room reopen %s` brings them back",
-		a.ago(x.GetAt()), strings.ReplaceAll(x.GetReason(), "_", " "), x.GetTasks(), room.GetName())
+		a.Ago(x.GetAt()), strings.ReplaceAll(x.GetReason(), "_", " "), x.GetTasks(), room.GetName())
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -23,7 +24,7 @@ func (f *serverFile) watchdogEnv(getenv func(string) string) error {
 		}
 		set := noun.DefaultSettings()
 		if err := set.Set("watchdog_"+key, text); err != nil {
-			return usagef("environment variable %s: %w", name, err)
+			return cli.Usagef("environment variable %s: %w", name, err)
 		}
 		if f.Watchdog == nil {
 			f.Watchdog = map[string]textValue{}

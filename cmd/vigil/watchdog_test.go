@@ -9,6 +9,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -89,7 +91,7 @@ func TestSeed003RoomFile(t *testing.T) {
 
 // What people read of a room's silence.
 func TestRoomTellsOfItsSilence(t *testing.T) {
-	a := &app{terminal: terminal{now: func() time.Time { return time.Unix(9000, 0) }}}
+	a := &cli.App{Terminal: term.Terminal{Now: func() time.Time { return time.Unix(9000, 0) }}}
 	for want, room := range map[string]*vigilv1.Room{
 		"":                                 {},
 		"exempt: r/a has declared in_tool": {Quiet: &vigilv1.RoomQuiet{State: "exempt", Why: "r/a has declared in_tool"}},

@@ -8,34 +8,37 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // newTaskWords are the verbs by which an agent speaks about the task it holds.
-func newTaskWords(a *app) []*cobra.Command {
+func newTaskWords(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{newTaskStartCmd(a), newTaskProgressCmd(a), newTaskCompleteCmd(a), newTaskFailCmd(a), newTaskHandoffCmd(a)}
 }
 
 // word is one thing that an agent says about its task.
 type word struct {
-	*app
-	who     lifeFlags
+	*cli.App
+	who     life.Flags
 	task    uint64
 	attempt uint32
 }
 
 func (w *word) add(cmd *cobra.Command) {
-	w.who.add(cmd, w.app)
-	w.bestEffort(cmd)
+	w.who.Add(cmd, w.App)
+	w.BestEffort(cmd)
 	cmd.Flags().Uint64Var(&w.task, "task", 0, "the task (default: the one that is held)")
 	cmd.Flags().Uint32Var(&w.attempt, "attempt", 0, "its attempt (default: the one that was claimed)")
 }
 
 // say finds out who speaks about which task, and lets send say it. With last the
 // word ends the attempt.
-func (w *word) say(cmd *cobra.Command, last bool, send func(ctx context.Context, c *conn, l *life) (state vigilv1.TaskState, extra map[string]any, err error)) error {
-	l, err := w.who.current(w.app)
+func (w *word) say(cmd *cobra.Command, last bool, send func(ctx context.Context, c *cli.Conn, l *life.Life) (state vigilv1.TaskState, extra map[string]any, err error)) error {
+	l, err := w.who.Current(w.App)
 	if err != nil {
 		return err
 	}
@@ -45,8 +48,8 @@ func (w *word) say(cmd *cobra.Command, last bool, send func(ctx context.Context,
 	if w.attempt != 0 {
 		l.Attempt = w.attempt
 	}
-	return w.ask(cmd, func(ctx context.Context, c *conn) error {
-		if err := l.findTask(ctx, c); err != nil {
+	return w.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+		if err := l.FindTask(ctx, c); err != nil {
 			return err
 		}
 		state, extra, err := send(ctx, c, l)
@@ -60,42 +63,42 @@ func (w *word) say(cmd *cobra.Command, last bool, send func(ctx context.Context,
 		for k, v := range extra {
 			object[k] = v
 		}
-		line := fmt.Sprintf("task %d is %s", l.Task, stateText(state))
+		line := fmt.Sprintf("task %d is %s", l.Task, term.StateText(state))
 		if next := extra["next_task"]; next != nil {
 			line += fmt.Sprintf("; task %d follows", next)
 		}
-		return w.done(object, "%s", line)
+		return w.Done(object, "%s", line)
 	})
 }
 
 // finished notes for the next command, and for the process that beats, that the
 // task is over.
-func (w *word) finished(l *life) {
-	kept := keptOf(w.app, l)
+func (w *word) finished(l *life.Life) {
+	kept := life.KeptOf(w.App, l)
 	if kept == nil || kept.Task != l.Task {
 		return
 	}
 	kept.Task, kept.Attempt = 0, 0
-	_ = save(w.app, kept) // at worst the process that beats notices later by itself
+	_ = life.Save(w.App, kept) // at worst the process that beats notices later by itself
 }
 
 // plain makes a verb that sends a WorkRequest.
-func (w *word) plain(cmd *cobra.Command, last bool, text string, retryable bool, send func(context.Context, *conn, *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error)) error {
-	return w.say(cmd, last, func(ctx context.Context, c *conn, l *life) (vigilv1.TaskState, map[string]any, error) {
-		answer, err := send(ctx, c, &vigilv1.WorkRequest{Speaker: l.speaker(), Task: l.Task, Attempt: l.Attempt, Text: text, Retryable: retryable})
+func (w *word) plain(cmd *cobra.Command, last bool, text string, retryable bool, send func(context.Context, *cli.Conn, *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error)) error {
+	return w.say(cmd, last, func(ctx context.Context, c *cli.Conn, l *life.Life) (vigilv1.TaskState, map[string]any, error) {
+		answer, err := send(ctx, c, &vigilv1.WorkRequest{Speaker: l.Speaker(), Task: l.Task, Attempt: l.Attempt, Text: text, Retryable: retryable})
 		return answer.GetState(), nil, err
 	})
 }
 
-func newTaskStartCmd(a *app) *cobra.Command {
-	w := &word{app: a}
+func newTaskStartCmd(a *cli.App) *cobra.Command {
+	w := &word{App: a}
 	cmd := &cobra.Command{
 		Use:   "start",
 		Short: "As an agent: say that work on the claimed task has begun",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return w.plain(cmd, false, "", false, func(ctx context.Context, c *conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
-				return c.work.StartTask(ctx, r)
+			return w.plain(cmd, false, "", false, func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+				return c.Work.StartTask(ctx, r)
 			})
 		},
 	}
@@ -103,9 +106,9 @@ func newTaskStartCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-func newTaskProgressCmd(a *app) *cobra.Command {
-	w := &word{app: a}
-	var expect expectFlag
+func newTaskProgressCmd(a *cli.App) *cobra.Command {
+	w := &word{App: a}
+	var expect cli.ExpectFlag
 	var percent uint32
 	cmd := &cobra.Command{
 		Use:   "progress [NOTE]",
@@ -116,19 +119,19 @@ stays; so do --percent and --expect.`,
   vigil task progress --percent 60 --expect 40m "the parser is ported"`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rest, err := expect.read(cmd)
+			rest, err := expect.Read(cmd)
 			if err != nil {
 				return err
 			}
 			if percent > 100 {
-				return usagef("flag --percent: %d is not possible, give 0 to 100", percent)
+				return cli.Usagef("flag --percent: %d is not possible, give 0 to 100", percent)
 			}
-			return w.plain(cmd, false, firstOf(args), false, func(ctx context.Context, c *conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+			return w.plain(cmd, false, cli.FirstOf(args), false, func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
 				if r.Expect = rest; cmd.Flags().Changed("percent") {
 					r.Percent = &percent
 				}
 				if len(args) == 0 {
-					task, err := c.fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: r.GetTask()})
+					task, err := c.Fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: r.GetTask()})
 					if err != nil {
 						return nil, err
 					}
@@ -136,18 +139,18 @@ stays; so do --percent and --expect.`,
 						r.Text = task.GetNote()
 					}
 				}
-				return c.work.ProgressTask(ctx, r)
+				return c.Work.ProgressTask(ctx, r)
 			})
 		},
 	}
 	w.add(cmd)
 	cmd.Flags().Uint32Var(&percent, "percent", 0, "how much of the work is done, 0 to 100")
-	expect.add(cmd, "how long the rest takes from now, for instance 40m")
+	expect.Add(cmd, "how long the rest takes from now, for instance 40m")
 	return cmd
 }
 
-func newTaskCompleteCmd(a *app) *cobra.Command {
-	w, result := &word{app: a}, &resultFlag{}
+func newTaskCompleteCmd(a *cli.App) *cobra.Command {
+	w, result := &word{App: a}, &cli.ResultFlag{}
 	cmd := &cobra.Command{
 		Use:   "complete [RESULT]",
 		Short: "As an agent: finish the task",
@@ -157,23 +160,23 @@ does, before it reports the end of the agent.`,
 		Example: "  vigil task complete \"see branch fix-12\"\n  vigil task complete --result-file report.md",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := result.read(a, cmd, firstOf(args))
+			text, err := result.Read(a, cmd, cli.FirstOf(args))
 			if err != nil {
 				return err
 			}
-			err = w.plain(cmd, true, text, false, func(ctx context.Context, c *conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
-				return c.work.CompleteTask(ctx, r)
+			err = w.plain(cmd, true, text, false, func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+				return c.Work.CompleteTask(ctx, r)
 			})
 			return w.leaveBehind(text, err)
 		},
 	}
 	w.add(cmd)
-	result.add(cmd)
+	result.Add(cmd)
 	return cmd
 }
 
-func newTaskFailCmd(a *app) *cobra.Command {
-	w := &word{app: a}
+func newTaskFailCmd(a *cli.App) *cobra.Command {
+	w := &word{App: a}
 	var retryable bool
 	cmd := &cobra.Command{
 		Use:     "fail REASON",
@@ -181,8 +184,8 @@ func newTaskFailCmd(a *app) *cobra.Command {
 		Example: `  vigil task fail --retryable "the test machine is down"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return w.plain(cmd, true, args[0], retryable, func(ctx context.Context, c *conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
-				return c.work.FailTask(ctx, r)
+			return w.plain(cmd, true, args[0], retryable, func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+				return c.Work.FailTask(ctx, r)
 			})
 		},
 	}
@@ -191,8 +194,8 @@ func newTaskFailCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-func newTaskHandoffCmd(a *app) *cobra.Command {
-	w, result := &word{app: a}, &resultFlag{}
+func newTaskHandoffCmd(a *cli.App) *cobra.Command {
+	w, result := &word{App: a}, &cli.ResultFlag{}
 	var text, file, result1 string
 	var priority int32
 	cmd := &cobra.Command{
@@ -201,35 +204,35 @@ func newTaskHandoffCmd(a *app) *cobra.Command {
 		Example: `  vigil task handoff reviewer "Review the fix" --text "branch fix-12" --result "fixed"`,
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			body, err := taskText(a, cmd, text, file)
+			body, err := cli.TaskText(a, cmd, text, file)
 			if err != nil {
 				return err
 			}
-			res, err := result.read(a, cmd, result1)
+			res, err := result.Read(a, cmd, result1)
 			if err != nil {
 				return err
 			}
-			title := firstOf(args[1:])
+			title := cli.FirstOf(args[1:])
 			if title == "" {
-				title = titleOf(body)
+				title = term.TitleOf(body)
 			}
 			if title == "" {
-				return usagef("the next task needs a title or a text")
+				return cli.Usagef("the next task needs a title or a text")
 			}
-			return w.say(cmd, true, func(ctx context.Context, c *conn, l *life) (vigilv1.TaskState, map[string]any, error) {
+			return w.say(cmd, true, func(ctx context.Context, c *cli.Conn, l *life.Life) (vigilv1.TaskState, map[string]any, error) {
 				room, _, _ := strings.Cut(l.Agent, "/")
 				role := strings.TrimPrefix(args[0], room+"/")
 				if strings.Contains(role, "/") {
-					return 0, nil, usagef("%q is not a role of room %s: a task is handed to a role of its own room, named without the room", args[0], room)
+					return 0, nil, cli.Usagef("%q is not a role of room %s: a task is handed to a role of its own room, named without the room", args[0], room)
 				}
-				answer, err := c.work.Handoff(ctx, &vigilv1.HandoffRequest{Speaker: l.speaker(), Task: l.Task, Attempt: l.Attempt,
+				answer, err := c.Work.Handoff(ctx, &vigilv1.HandoffRequest{Speaker: l.Speaker(), Task: l.Task, Attempt: l.Attempt,
 					Result: res, ToRole: role, Title: title, Text: body, Priority: priority})
 				return vigilv1.TaskState_COMPLETED, map[string]any{"next_task": answer.GetNextTask()}, err
 			})
 		},
 	}
 	w.add(cmd)
-	result.add(cmd)
+	result.Add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&text, "text", "", "text of the next task")
 	flags.StringVar(&file, "file", "", "file with the text of the next task, - for standard input")

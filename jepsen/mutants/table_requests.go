@@ -98,22 +98,22 @@ var answeredHere sync.Map
 		{
 			Name: "terminal-speaks-for-an-agent", Law: "L6", Says: "a command that names no agent speaks for the one that was begun by hand under its home",
 			Edits: []Edit{
-				{File: "cmd/vigil/life.go",
-					Old: "	case l.Agent == \"\":\n		return nil, errNobody\n",
+				{File: "cmd/vigil/life/life.go",
+					Old: "	case l.Agent == \"\":\n		return nil, ErrNobody\n",
 					New: `	case l.Agent == "":
-		home, err := a.homeFile("x/y")
+		home, err := HomeFile(a, "x/y")
 		if err != nil {
-			return nil, errNobody
+			return nil, ErrNobody
 		}
 		names, _ := filepath.Glob(filepath.Join(filepath.Dir(home), "*.json"))
 		for _, name := range names {
-			if kept, err := readLife(name); err == nil && kept.Owner.alive() {
+			if kept, err := readLife(name); err == nil && kept.Owner.Alive() {
 				return kept, nil
 			}
 		}
-		return nil, errNobody
+		return nil, ErrNobody
 `},
-				{File: "cmd/vigil/life.go", Old: "	\"errors\"\n	\"fmt\"\n", New: "	\"errors\"\n	\"fmt\"\n	\"path/filepath\"\n"},
+				{File: "cmd/vigil/life/life.go", Old: "	\"errors\"\n	\"fmt\"\n", New: "	\"errors\"\n	\"fmt\"\n	\"path/filepath\"\n"},
 			},
 			Hunt: tests("./cmd/vigil", "TestN01"),
 		},

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ func TestDurationsAreShort(t *testing.T) {
 		200 * time.Second: "3m 20s", 25*time.Minute + 10*time.Second: "25m", 5*time.Hour + 2*time.Minute: "5h 2m",
 		30 * time.Hour: "30h", 72 * time.Hour: "3d", -4 * time.Second: "-4s",
 	} {
-		if got := short(d); got != want {
+		if got := Short(d); got != want {
 			t.Errorf("%s is shown as %q, want %q", d, got, want)
 		}
 	}
@@ -20,11 +20,11 @@ func TestDurationsAreShort(t *testing.T) {
 
 func TestTablesFitTheScreen(t *testing.T) {
 	var b strings.Builder
-	a := &terminal{out: &b, screen: screen{width: 40}}
-	tab := newTable(">TASK", "STATE", "TITLE~")
-	tab.add("1", "PENDING", "a title that is much too long for this screen")
-	tab.add("12", "QUEUED", "tab\there\x1b[31m")
-	if err := a.printTable(tab, ""); err != nil {
+	a := &Terminal{Out: &b, Screen: Screen{Width: 40}}
+	tab := NewTable(">TASK", "STATE", "TITLE~")
+	tab.Add("1", "PENDING", "a title that is much too long for this screen")
+	tab.Add("12", "QUEUED", "tab\there\x1b[31m")
+	if err := a.PrintTable(tab, ""); err != nil {
 		t.Fatal(err)
 	}
 	want := "TASK  STATE    TITLE\n" +
@@ -33,25 +33,25 @@ func TestTablesFitTheScreen(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("printed\n%swant\n%s", b.String(), want)
 	}
-	a.screen.width = 0
+	a.Screen.Width = 0
 	b.Reset()
-	if err := a.printTable(tab, ""); err != nil || !strings.Contains(b.String(), "much too long for this screen\n") {
+	if err := a.PrintTable(tab, ""); err != nil || !strings.Contains(b.String(), "much too long for this screen\n") {
 		t.Errorf("in a pipe it is cut: %s", b.String())
 	}
 }
 
 func TestStatesAreColouredOnTerminalsOnly(t *testing.T) {
 	line := "1  FAILED  FAILEDX"
-	if got := (screen{color: true}).states(line); got != "1  \x1b[31mFAILED\x1b[0m  FAILEDX" {
+	if got := (Screen{Color: true}).states(line); got != "1  \x1b[31mFAILED\x1b[0m  FAILEDX" {
 		t.Errorf("got %q", got)
 	}
-	if got := (screen{}).states(line); got != line {
+	if got := (Screen{}).states(line); got != line {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestNoColour(t *testing.T) {
-	if s := newScreen(&strings.Builder{}, func(string) string { return "" }); s.color || s.width != 0 {
+	if s := newScreen(&strings.Builder{}, func(string) string { return "" }); s.Color || s.Width != 0 {
 		t.Errorf("a pipe is taken for a terminal: %+v", s)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -9,20 +9,21 @@ import (
 	"strings"
 	"syscall"
 
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 )
 
 // Exit codes; see the package comment.
 const (
-	exitOK         = 0
-	exitFailed     = 1
-	exitUsage      = 2
-	exitNotFound   = 3
-	exitConflict   = 4
-	exitNoLeader   = 5
-	exitTimeout    = 6
-	exitSuperseded = 7
-	exitUnknown    = 78 // a log record that this version does not know, or cannot apply
+	ExitOK         = 0
+	ExitFailed     = 1
+	ExitUsage      = 2
+	ExitNotFound   = 3
+	ExitConflict   = 4
+	ExitNoLeader   = 5
+	ExitTimeout    = 6
+	ExitSuperseded = 7
+	ExitUnknown    = 78 // a log record that this version does not know, or cannot apply
 )
 
 // usageError is a mistake on the command line or in a file that it names.
@@ -31,86 +32,86 @@ type usageError struct{ err error }
 func (e usageError) Error() string { return e.err.Error() }
 func (e usageError) Unwrap() error { return e.err }
 
-// wrongUsage makes a usageError of err.
-func wrongUsage(err error) error { return usageError{err} }
+// WrongUsage makes a usageError of err.
+func WrongUsage(err error) error { return usageError{err} }
 
-// usagef makes a usageError of a sentence.
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+// Usagef makes a usageError of a sentence.
+func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// codeError ends the process with a code of its own, without a message when err
+// CodeError ends the process with a code of its own, without a message when err
 // is nil: that of a wrapped program, for instance.
-type codeError struct {
+type CodeError struct {
 	code int
 	err  error
 }
 
-// exitWith makes a codeError; err may be nil.
-func exitWith(code int, err error) error { return codeError{code, err} }
+// ExitWith makes a codeError; err may be nil.
+func ExitWith(code int, err error) error { return CodeError{code, err} }
 
-func (e codeError) Error() string {
+func (e CodeError) Error() string {
 	if e.err == nil {
 		return fmt.Sprintf("exit code %d", e.code)
 	}
 	return e.err.Error()
 }
-func (e codeError) Unwrap() error { return e.err }
+func (e CodeError) Unwrap() error { return e.err }
 
-// exitCode gives the exit code for what a command returned.
-func exitCode(err error) int {
-	var coded codeError
+// ExitCode gives the exit code for what a command returned.
+func ExitCode(err error) int {
+	var coded CodeError
 	var usage usageError
-	var sig signalError
+	var sig SignalError
 	switch {
 	case err == nil:
-		return exitOK
+		return ExitOK
 	case errors.As(err, &coded):
 		return coded.code
 	case errors.As(err, &usage):
-		return exitUsage
+		return ExitUsage
 	case errors.As(err, &sig):
-		return sig.code()
+		return sig.Code()
 	case errors.Is(err, client.ErrInvalid):
-		return exitUsage
+		return ExitUsage
 	case errors.Is(err, client.ErrNotFound), errors.Is(err, client.ErrNoAddressee):
-		return exitNotFound
+		return ExitNotFound
 	case errors.Is(err, client.ErrConflict), errors.Is(err, client.ErrStopped), errors.Is(err, client.ErrHostInUse), errors.Is(err, client.ErrLate),
 		errors.Is(err, client.ErrAgentOff), errors.Is(err, client.ErrMailboxFull), errors.Is(err, client.ErrFull):
-		return exitConflict
+		return ExitConflict
 	case errors.Is(err, client.ErrNoLeader), errors.Is(err, client.ErrNotLeader), errors.Is(err, client.ErrUnavailable), errors.Is(err, client.ErrUnknownOutcome):
-		return exitNoLeader
+		return ExitNoLeader
 	case errors.Is(err, client.ErrTimeout), errors.Is(err, client.ErrNoTask), errors.Is(err, context.DeadlineExceeded):
-		return exitTimeout
+		return ExitTimeout
 	case errors.Is(err, client.ErrSuperseded), errors.Is(err, client.ErrRejoin):
-		return exitSuperseded
+		return ExitSuperseded
 	default:
-		return exitFailed
+		return ExitFailed
 	}
 }
 
-// errorName gives the stable name of an error for --json.
-func errorName(err error) string {
+// ErrorName gives the stable name of an error for --json.
+func ErrorName(err error) string {
 	if e := client.From(err); e != nil {
 		return e.Code
 	}
-	switch exitCode(err) {
-	case exitUsage:
+	switch ExitCode(err) {
+	case ExitUsage:
 		return "usage"
-	case exitNotFound:
+	case ExitNotFound:
 		return "not_found"
-	case exitConflict:
+	case ExitConflict:
 		return "conflict"
-	case exitTimeout:
+	case ExitTimeout:
 		return "timeout"
-	case exitUnknown:
+	case ExitUnknown:
 		return "unknown_record"
 	}
 	return "failed"
 }
 
-// report prints an error as one line, or as one object with --json. A closed pipe
+// Report prints an error as one line, or as one object with --json. A closed pipe
 // is not worth a word: whoever read from it knows.
-func report(w io.Writer, err error, asJSON bool) {
-	var coded codeError
+func Report(w io.Writer, err error, asJSON bool) {
+	var coded CodeError
 	if errors.As(err, &coded) && coded.err == nil || errors.Is(err, syscall.EPIPE) {
 		return
 	}
@@ -118,13 +119,13 @@ func report(w io.Writer, err error, asJSON bool) {
 		out := struct {
 			Code    string `json:"code"`
 			Message string `json:"message"`
-		}{errorName(err), err.Error()}
+		}{ErrorName(err), err.Error()}
 		_ = json.NewEncoder(w).Encode(out) // there is nowhere left to complain
 		return
 	}
-	text := oneLine(err.Error())
+	text := term.OneLine(err.Error())
 	if asPlace(err) {
-		text = safe(strings.TrimRight(err.Error(), "\n"))
+		text = term.Safe(strings.TrimRight(err.Error(), "\n"))
 	}
 	fmt.Fprintf(w, "vigil: %s\n", text)
 }
@@ -132,13 +133,14 @@ func report(w io.Writer, err error, asJSON bool) {
 // asPlace tells whether the error shows a place in a file and may have several
 // lines.
 func asPlace(err error) bool {
-	var p *placeError
+	var p *PlaceError
 	return errors.As(err, &p)
 }
 
-// signalError is the cause of a context that a signal has ended.
-type signalError struct{ sig syscall.Signal }
+// SignalError is the cause of a context that a signal has ended.
+type SignalError struct{ Sig syscall.Signal }
 
-func (e signalError) Error() string { return fmt.Sprintf("ended by signal: %s", e.sig) }
+func (e SignalError) Error() string { return fmt.Sprintf("ended by signal: %s", e.Sig) }
 
-func (e signalError) code() int { return 128 + int(e.sig) }
+// Code is the exit code that shells give to such an end.
+func (e SignalError) Code() int { return 128 + int(e.Sig) }

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"encoding/json"
@@ -7,20 +7,20 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// printJSON prints v as one JSON object. Messages keep the field names of the
+// PrintJSON prints v as one JSON object. Messages keep the field names of the
 // public interface, with every field present, so that scripts need no defaults.
-func (t *terminal) printJSON(v any) error {
-	b, err := marshal(v)
+func (t *Terminal) PrintJSON(v any) error {
+	b, err := Marshal(v)
 	if err != nil {
 		return err
 	}
-	_, err = t.out.Write(append(b, '\n'))
+	_, err = t.Out.Write(append(b, '\n'))
 	return err
 }
 
-// marshal renders one line. protojson puts spaces in at random, so its output is
+// Marshal renders one line. protojson puts spaces in at random, so its output is
 // rendered again; names stay in the order of the message.
-func marshal(v any) ([]byte, error) {
+func Marshal(v any) ([]byte, error) {
 	m, ok := v.(proto.Message)
 	if !ok {
 		return json.Marshal(v)

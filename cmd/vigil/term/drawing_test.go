@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"strings"
@@ -25,11 +25,11 @@ func TestS09OnlyDrawingReachesTheTerminal(t *testing.T) {
 		{"a\x1b[" + strings.Repeat("1;", 100) + "mb", "a" + strings.Repeat("1;", 37) + "mb"},
 	} {
 		for size := 1; size <= len(c.in); size++ {
-			var d drawing
+			var d Drawing
 			var got []byte
 			for rest := c.in; rest != ""; {
 				n := min(size, len(rest))
-				got = append(got, d.pass([]byte(rest[:n]))...)
+				got = append(got, d.Pass([]byte(rest[:n]))...)
 				rest = rest[n:]
 			}
 			if string(got) != c.want {
@@ -45,10 +45,10 @@ func FuzzDrawing(f *testing.F) {
 		f.Add([]byte(s), 3)
 	}
 	f.Fuzz(func(t *testing.T, in []byte, cut int) {
-		var one, two drawing
-		whole := one.pass(in)
+		var one, two Drawing
+		whole := one.Pass(in)
 		cut = min(max(cut, 0), len(in))
-		parts := append(two.pass(in[:cut]), two.pass(in[cut:])...)
+		parts := append(two.Pass(in[:cut]), two.Pass(in[cut:])...)
 		if string(whole) != string(parts) {
 			t.Fatalf("%q in one %q, in two %q", in, whole, parts)
 		}

@@ -1,4 +1,4 @@
-package main
+package life
 
 import (
 	"bytes"
@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// process is one life of a process: a pid alone may be used again.
-type process struct {
+// Process is one life of a process: a pid alone may be used again.
+type Process struct {
 	PID   int    `json:"pid"`
 	Start string `json:"start"` // when it was started, in ticks since boot; "" where that is not known
 }
 
-// processOf identifies a running process.
-func processOf(pid int) process { return process{pid, startOf(pid)} }
+// ProcessOf identifies a running process.
+func ProcessOf(pid int) Process { return Process{pid, StartOf(pid)} }
 
-// alive tells whether it still runs.
-func (p process) alive() bool {
+// Alive tells whether it still runs.
+func (p Process) Alive() bool {
 	if p.PID <= 0 {
 		return false
 	}
@@ -28,7 +28,7 @@ func (p process) alive() bool {
 	if err != nil || !exists(proc) {
 		return false
 	}
-	return p.Start == "" || startOf(p.PID) == p.Start
+	return p.Start == "" || StartOf(p.PID) == p.Start
 }
 
 // stat gives the fields of /proc/PID/stat after the name, nil where there is none;
@@ -45,8 +45,8 @@ func stat(pid int) []string {
 	return strings.Fields(string(b[at+1:]))
 }
 
-// startOf gives the start of a process; "" when it is gone, a zombie, or unknown.
-func startOf(pid int) string {
+// StartOf gives the start of a process; "" when it is gone, a zombie, or unknown.
+func StartOf(pid int) string {
 	if f := stat(pid); len(f) > 19 && f[0] != "Z" && f[0] != "X" {
 		return f[19]
 	}
@@ -62,24 +62,24 @@ func parentOf(pid int) int {
 	return 0
 }
 
-// ancestors lists a process and those above it.
-func ancestors(pid int) (all []process) {
+// Ancestors lists a process and those above it.
+func Ancestors(pid int) (all []Process) {
 	for ; pid > 1 && len(all) < 64; pid = parentOf(pid) {
-		all = append(all, processOf(pid))
+		all = append(all, ProcessOf(pid))
 	}
 	return all
 }
 
-// owner finds whose life a command by hand belongs to: the parent, or, when that is
+// Owner finds whose life a command by hand belongs to: the parent, or, when that is
 // a shell that only runs one line for somebody, as AI tools do, whoever that is.
-func owner() process {
+func Owner() Process {
 	parent := os.Getppid()
 	for pid := parent; pid > 1; pid = parentOf(pid) {
 		if !oneLiner(pid) {
-			return processOf(pid)
+			return ProcessOf(pid)
 		}
 	}
-	return processOf(parent)
+	return ProcessOf(parent)
 }
 
 // oneLiner tells whether the process is a shell with a command in its arguments.
@@ -105,14 +105,14 @@ func oneLiner(pid int) bool {
 	return false
 }
 
-// lookEvery is how often processes and pipes are looked at.
-const lookEvery = 500 * time.Millisecond
+// LookEvery is how often processes and pipes are looked at.
+const LookEvery = 500 * time.Millisecond
 
-// whenGone calls fn once p is gone, unless ctx ends first.
-func whenGone(ctx context.Context, p process, fn func()) {
-	tick := time.NewTicker(lookEvery)
+// WhenGone calls fn once p is gone, unless ctx ends first.
+func WhenGone(ctx context.Context, p Process, fn func()) {
+	tick := time.NewTicker(LookEvery)
 	defer tick.Stop()
-	for p.alive() {
+	for p.Alive() {
 		select {
 		case <-ctx.Done():
 			return

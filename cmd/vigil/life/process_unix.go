@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package life
 
 import (
 	"errors"
@@ -16,11 +16,11 @@ func exists(p *os.Process) bool {
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
-// detached makes a child that outlives this process and its terminal.
-func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+// Detached makes a child that outlives this process and its terminal.
+func Detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// readerGone tells whether f is a pipe that nobody reads from any more.
-func readerGone(f *os.File) bool {
+// ReaderGone tells whether f is a pipe that nobody reads from any more.
+func ReaderGone(f *os.File) bool {
 	fds := []unix.PollFd{{Fd: int32(f.Fd())}}
 	n, err := unix.Poll(fds, 0)
 	return err == nil && n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLNVAL) != 0

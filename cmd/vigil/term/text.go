@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"fmt"
@@ -13,20 +13,20 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// cut shortens text to width columns, with an ellipsis.
-func cut(text string, width int) string {
+// Cut shortens text to width columns, with an ellipsis.
+func Cut(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text
 	}
 	return string([]rune(text)[:max(width-1, 0)]) + "…"
 }
 
-// short prints a duration with its two largest units at most: 350ms, 12s, 3m 20s,
+// Short prints a duration with its two largest units at most: 350ms, 12s, 3m 20s,
 // 5h 2m, 3d.
-func short(d time.Duration) string {
+func Short(d time.Duration) string {
 	switch {
 	case d < 0:
-		return "-" + short(-d)
+		return "-" + Short(-d)
 	case d < time.Second:
 		return fmt.Sprintf("%dms", d.Milliseconds())
 	case d < time.Minute:
@@ -46,33 +46,33 @@ func short(d time.Duration) string {
 
 var zeroUnits = regexp.MustCompile(`\b(\d+h)0m0s\b|\b(\d+h\d+m|\d+m)0s\b`)
 
-// tidy takes the zeros out of Go's durations in a text of the cluster: 24h0m0s is
+// Tidy takes the zeros out of Go's durations in a text of the cluster: 24h0m0s is
 // 24h, 5m0s is 5m.
-func tidy(text string) string { return zeroUnits.ReplaceAllString(text, "$1$2") }
+func Tidy(text string) string { return zeroUnits.ReplaceAllString(text, "$1$2") }
 
-// span prints a duration of an answer; "" when there is none.
-func span(d *durationpb.Duration) string {
+// Span prints a duration of an answer; "" when there is none.
+func Span(d *durationpb.Duration) string {
 	if d == nil || d.AsDuration() == 0 {
 		return ""
 	}
-	return short(d.AsDuration())
+	return Short(d.AsDuration())
 }
 
-// ago prints a wall time as "12s ago"; "" when there is none.
-func (t *terminal) ago(at *timestamppb.Timestamp) string {
+// Ago prints a wall time as "12s ago"; "" when there is none.
+func (t *Terminal) Ago(at *timestamppb.Timestamp) string {
 	if at == nil || at.GetSeconds() == 0 && at.GetNanos() == 0 {
 		return ""
 	}
 	// Clocks of two machines differ: what seems to be in the future is just now.
-	d := t.now().Sub(at.AsTime())
+	d := t.Now().Sub(at.AsTime())
 	if d < time.Second {
 		return "just now"
 	}
-	return short(d) + " ago"
+	return Short(d) + " ago"
 }
 
-// plural says "1 shim", "2 shims".
-func plural(n int, one string, many ...string) string {
+// Plural says "1 shim", "2 shims".
+func Plural(n int, one string, many ...string) string {
 	switch {
 	case n == 1:
 		return "1 " + one
@@ -82,8 +82,8 @@ func plural(n int, one string, many ...string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
-// bytesText prints a size: 512 B, 3.4 MiB.
-func bytesText(n int64) string {
+// BytesText prints a size: 512 B, 3.4 MiB.
+func BytesText(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)
 	}
@@ -96,38 +96,40 @@ func bytesText(n int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", f), ".0") + " " + unit
 }
 
-func orWord(text, otherwise string) string {
+// OrWord gives text, or another word where there is none.
+func OrWord(text, otherwise string) string {
 	if text == "" {
 		return otherwise
 	}
 	return text
 }
 
-func orZero(text string) string {
+// OrZero gives the text of a duration, 0s where there is none.
+func OrZero(text string) string {
 	if text == "" {
 		return "0s"
 	}
 	return text
 }
 
-// titleOf gives the first line of a text.
-func titleOf(text string) string {
+// TitleOf gives the first line of a text.
+func TitleOf(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return cut(oneLine(strings.TrimLeft(line, "# ")), 120)
+	return Cut(OneLine(strings.TrimLeft(line, "# ")), 120)
 }
 
-// stateText is a state in running text.
-func stateText(s vigilv1.TaskState) string {
+// StateText is a state in running text.
+func StateText(s vigilv1.TaskState) string {
 	return strings.ToLower(strings.ReplaceAll(s.String(), "_", " "))
 }
 
-// taskEnded tells whether the task is at an end.
-func taskEnded(s vigilv1.TaskState) bool { return s >= vigilv1.TaskState_COMPLETED }
+// TaskEnded tells whether the task is at an end.
+func TaskEnded(s vigilv1.TaskState) bool { return s >= vigilv1.TaskState_COMPLETED }
 
-// shown makes text of others safe for a terminal; in a pipe it stays as it is.
-func (t *terminal) shown(text string) string {
-	if t.screen.width == 0 {
+// Shown makes text of others safe for a terminal; in a pipe it stays as it is.
+func (t *Terminal) Shown(text string) string {
+	if t.Screen.Width == 0 {
 		return text
 	}
-	return safe(text)
+	return Safe(text)
 }

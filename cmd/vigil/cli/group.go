@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -7,15 +7,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newGroup makes a noun: a command that only holds others.
-func newGroup(use, short string, members ...*cobra.Command) *cobra.Command {
-	group := &cobra.Command{Use: use, Short: short, RunE: chooseSubcommand}
+// NewGroup makes a noun: a command that only holds others.
+func NewGroup(use, short string, members ...*cobra.Command) *cobra.Command {
+	group := &cobra.Command{Use: use, Short: short, RunE: ChooseSubcommand}
 	group.AddCommand(members...)
 	return group
 }
 
-// chooseSubcommand answers a noun without a verb, or with a wrong one.
-func chooseSubcommand(cmd *cobra.Command, args []string) error {
+// ChooseSubcommand answers a noun without a verb, or with a wrong one.
+func ChooseSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
@@ -24,5 +24,5 @@ func chooseSubcommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		msg += " (did you mean " + strings.Join(near, " or ") + "?)"
 	}
-	return usagef("%s: see %s --help", msg, cmd.CommandPath())
+	return Usagef("%s: see %s --help", msg, cmd.CommandPath())
 }

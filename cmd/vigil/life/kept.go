@@ -1,4 +1,4 @@
-package main
+package life
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"vigil/agentd"
+	"vigil/cmd/vigil/cli"
 )
 
 // What a life holds is kept in a small file from one command to the next.
@@ -21,15 +22,15 @@ import (
 // A managed life has it with agentd, in the folder that its environment names, so that
 // nothing of it is left where another terminal could take it for its own.
 
-// heldFile is the file of a managed life in its folder of undelivered results. Its name
+// HeldFile is the file of a managed life in its folder of undelivered results. Its name
 // begins with a dot: agentd takes it for no result.
-const heldFile = ".held"
+const HeldFile = ".held"
 
-// homeFile is the file of an agent's life by hand.
-func homeFile(a *app, agent string) (string, error) {
-	base := a.getenv("XDG_RUNTIME_DIR") // it goes with the login where that is possible
+// HomeFile is the file of an agent's life by hand.
+func HomeFile(a *cli.App, agent string) (string, error) {
+	base := a.Getenv("XDG_RUNTIME_DIR") // it goes with the login where that is possible
 	if base == "" {
-		if home := a.getenv("HOME"); home != "" {
+		if home := a.Getenv("HOME"); home != "" {
 			base = filepath.Join(home, ".cache")
 		} else {
 			base = filepath.Join(os.TempDir(), fmt.Sprintf("vigil-%d", os.Getuid()))
@@ -63,23 +64,23 @@ func ownFolder(dir string) error {
 
 // fileOf is where the life is kept; "" when it is nowhere, because it is managed by
 // something that gives no folder. Commands then ask the cluster.
-func fileOf(a *app, l *life) (string, error) {
-	if !l.managed {
-		return homeFile(a, l.Agent)
+func fileOf(a *cli.App, l *Life) (string, error) {
+	if !l.Managed {
+		return HomeFile(a, l.Agent)
 	}
-	if folder := a.getenv(agentd.EnvSpool); folder != "" {
-		return filepath.Join(folder, heldFile), nil
+	if folder := a.Getenv(agentd.EnvSpool); folder != "" {
+		return filepath.Join(folder, HeldFile), nil
 	}
 	return "", nil
 }
 
-// save keeps the life for the next command.
-func save(a *app, l *life) error {
+// Save keeps the life for the next command.
+func Save(a *cli.App, l *Life) error {
 	name, err := fileOf(a, l)
 	if err != nil || name == "" {
 		return err
 	}
-	l.Saved = a.now()
+	l.Saved = a.Now()
 	b, err := json.Marshal(l)
 	if err != nil {
 		return fmt.Errorf("keep life: %w", err)
@@ -94,25 +95,25 @@ func save(a *app, l *life) error {
 	return nil
 }
 
-// forget removes what is kept of the life, unless a newer one is kept by now.
-func forget(a *app, l *life) {
-	if kept := keptOf(a, l); kept != nil {
+// Forget removes what is kept of the life, unless a newer one is kept by now.
+func Forget(a *cli.App, l *Life) {
+	if kept := KeptOf(a, l); kept != nil {
 		if name, err := fileOf(a, kept); err == nil {
 			_ = os.Remove(name) // at worst a later command reads it and is told superseded
 		}
 	}
 }
 
-// keptOf is what an earlier command has kept of this very life; nil when nothing is. A life
+// KeptOf is what an earlier command has kept of this very life; nil when nothing is. A life
 // that was begun by hand may be named with its number too.
-func keptOf(a *app, l *life) *life {
+func KeptOf(a *cli.App, l *Life) *Life {
 	for _, managed := range []bool{true, false} {
-		name, err := fileOf(a, &life{Agent: l.Agent, managed: managed})
+		name, err := fileOf(a, &Life{Agent: l.Agent, Managed: managed})
 		if err != nil || name == "" {
 			continue
 		}
 		if kept, err := readLife(name); err == nil && kept.Agent == l.Agent && kept.Incarnation == l.Incarnation {
-			kept.managed = managed
+			kept.Managed = managed
 			return kept
 		}
 	}
@@ -120,37 +121,37 @@ func keptOf(a *app, l *life) *life {
 }
 
 // keptByHand is the life of the agent that was begun by hand here and whose owner is there.
-func keptByHand(a *app, agent string) (*life, error) {
-	name, err := homeFile(a, agent)
+func keptByHand(a *cli.App, agent string) (*Life, error) {
+	name, err := HomeFile(a, agent)
 	if err != nil {
 		return nil, err
 	}
 	kept, err := readLife(name)
-	if err == nil && kept.Agent == agent && kept.Owner.alive() {
+	if err == nil && kept.Agent == agent && kept.Owner.Alive() {
 		return kept, nil
 	}
 	if err == nil {
 		_ = os.Remove(name) // nobody can use it any more
 	}
-	return nil, usagef("no life of %s is known here: name it with --incarnation, or begin one with `vigil wait-for-task --agent %s`", agent, agent)
+	return nil, cli.Usagef("no life of %s is known here: name it with --incarnation, or begin one with `vigil wait-for-task --agent %s`", agent, agent)
 }
 
-// keptByCaller is the life of the agent that a command of the same process, or of one above
+// KeptByCaller is the life of the agent that a command of the same process, or of one above
 // it, began earlier; nil when there is none.
-func keptByCaller(a *app, agent string, owner process) *life {
+func KeptByCaller(a *cli.App, agent string, owner Process) *Life {
 	kept, err := keptByHand(a, agent)
-	if err != nil || !slices.Contains(append(ancestors(os.Getppid()), owner), kept.Owner) {
+	if err != nil || !slices.Contains(append(Ancestors(os.Getppid()), owner), kept.Owner) {
 		return nil
 	}
 	return kept
 }
 
-func readLife(name string) (*life, error) {
+func readLife(name string) (*Life, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	l := &life{}
+	l := &Life{}
 	if err := json.Unmarshal(b, l); err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"strings"
@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// safe makes text of several lines fit for a terminal: nothing in it steers one, neither the C0
+// Safe makes text of several lines fit for a terminal: nothing in it steers one, neither the C0
 // and C1 controls nor what turns the direction of writing around, so that a line that is copied
 // is the line that was read. All words from outside pass through here or through drawing.
-func safe(text string) string {
+func Safe(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':
@@ -21,9 +21,9 @@ func safe(text string) string {
 	}, text)
 }
 
-// oneLine is safe for a cell or a sentence: line ends become spaces.
-func oneLine(text string) string {
-	return safe(strings.Map(func(r rune) rune {
+// OneLine is safe for a cell or a sentence: line ends become spaces.
+func OneLine(text string) string {
+	return Safe(strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || r == '\r' {
 			return ' '
 		}

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"bytes"
@@ -10,17 +10,17 @@ import (
 // maxSequence bounds an escape sequence; what is longer is none that draws.
 const maxSequence = 128
 
-// drawing lets through what draws on a terminal, and nothing else that an agent sends: no
+// Drawing lets through what draws on a terminal, and nothing else that an agent sends: no
 // clipboard, no title, no question whose answer the terminal would type, no C1 control.
 // Sequences that are cut in two are kept until their rest comes. Not safe for concurrent use.
-type drawing struct {
+type Drawing struct {
 	kept  []byte // the beginning of a sequence or of a character
-	plain bool   // for output that is no screen: of what draws only colours come through
+	Plain bool   // for output that is no screen: of what draws only colours come through
 	text  bool   // within a string (OSC, DCS and their kin), which is dropped to its end
 }
 
-// pass gives what may be written of p.
-func (d *drawing) pass(p []byte) []byte {
+// Pass gives what may be written of p.
+func (d *Drawing) Pass(p []byte) []byte {
 	in := slices.Concat(d.kept, p)
 	d.kept = nil
 	out := make([]byte, 0, len(in))
@@ -30,7 +30,7 @@ func (d *drawing) pass(p []byte) []byte {
 			d.kept = bytes.Clone(in)
 			break
 		}
-		if ok && (!d.plain || colours(in[:n])) {
+		if ok && (!d.Plain || colours(in[:n])) {
 			out = append(out, in[:n]...)
 		}
 		in = in[n:]
@@ -40,7 +40,7 @@ func (d *drawing) pass(p []byte) []byte {
 
 // next measures what stands at the beginning of in and judges it. whole is false when the
 // rest of it has not come yet.
-func (d *drawing) next(in []byte) (n int, ok, whole bool) {
+func (d *Drawing) next(in []byte) (n int, ok, whole bool) {
 	if d.text {
 		return d.end(in)
 	}
@@ -70,7 +70,7 @@ func colours(piece []byte) bool {
 }
 
 // end looks for the end of a string.
-func (d *drawing) end(in []byte) (n int, ok, whole bool) {
+func (d *Drawing) end(in []byte) (n int, ok, whole bool) {
 	at := bytes.IndexAny(in, "\a\x1b")
 	switch {
 	case at < 0:
@@ -92,7 +92,7 @@ func (d *drawing) end(in []byte) (n int, ok, whole bool) {
 }
 
 // escape measures a sequence that begins with ESC.
-func (d *drawing) escape(in []byte) (n int, ok, whole bool) {
+func (d *Drawing) escape(in []byte) (n int, ok, whole bool) {
 	if len(in) < 2 {
 		return 0, false, false
 	}
@@ -147,8 +147,8 @@ func draws(parameters []byte, final byte) bool {
 	return false
 }
 
-// restored puts a terminal back into the state that a shell expects.
-func restored() string {
+// Restored puts a terminal back into the state that a shell expects.
+func Restored() string {
 	var b strings.Builder
 	for _, m := range modes {
 		if m != "7" && m != "25" {

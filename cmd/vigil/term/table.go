@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"strings"
@@ -12,17 +12,17 @@ type column struct {
 	flex  bool // may be cut to fit the screen
 }
 
-// table collects rows and prints them aligned. On a screen that is too narrow the
+// Table collects rows and prints them aligned. On a screen that is too narrow the
 // widest flexible column is cut until the table fits.
-type table struct {
+type Table struct {
 	columns []column
-	rows    [][]string
+	Rows    [][]string
 }
 
-// newTable makes a table from heads: "NAME" is plain, ">COUNT" is set to the right,
+// NewTable makes a table from heads: "NAME" is plain, ">COUNT" is set to the right,
 // "WHY~" may be cut.
-func newTable(heads ...string) *table {
-	t := &table{}
+func NewTable(heads ...string) *Table {
+	t := &Table{}
 	for _, h := range heads {
 		c := column{right: strings.HasPrefix(h, ">"), flex: strings.HasSuffix(h, "~")}
 		c.head = strings.TrimSuffix(strings.TrimPrefix(h, ">"), "~")
@@ -31,31 +31,32 @@ func newTable(heads ...string) *table {
 	return t
 }
 
-func (t *table) add(cells ...string) {
+// Add adds a row, with one cell for each column; an empty one is shown as a dash.
+func (t *Table) Add(cells ...string) {
 	for i := range cells {
-		cells[i] = oneLine(cells[i])
+		cells[i] = OneLine(cells[i])
 		if cells[i] == "" {
 			cells[i] = "-"
 		}
 	}
-	t.rows = append(t.rows, cells)
+	t.Rows = append(t.Rows, cells)
 }
 
-// printTable writes a table; one without rows prints empty instead.
-func (t *terminal) printTable(tab *table, empty string) error {
-	if len(tab.rows) == 0 {
-		return t.printf("%s\n", empty)
+// PrintTable writes a table; one without rows prints empty instead.
+func (t *Terminal) PrintTable(tab *Table, empty string) error {
+	if len(tab.Rows) == 0 {
+		return t.Printf("%s\n", empty)
 	}
-	widths := tab.widths(t.screen.width)
+	widths := tab.widths(t.Screen.Width)
 	heads := make([]string, len(tab.columns))
 	for i, c := range tab.columns {
 		heads[i] = c.head
 	}
-	if err := t.printf("%s\n", t.screen.bold(tab.line(heads, widths))); err != nil {
+	if err := t.Printf("%s\n", t.Screen.Bold(tab.line(heads, widths))); err != nil {
 		return err
 	}
-	for _, row := range tab.rows {
-		if err := t.printf("%s\n", t.screen.states(tab.line(row, widths))); err != nil {
+	for _, row := range tab.Rows {
+		if err := t.Printf("%s\n", t.Screen.states(tab.line(row, widths))); err != nil {
 			return err
 		}
 	}
@@ -63,12 +64,12 @@ func (t *terminal) printTable(tab *table, empty string) error {
 }
 
 // widths gives the width of every column on a screen of that many columns.
-func (t *table) widths(limit int) []int {
+func (t *Table) widths(limit int) []int {
 	widths := make([]int, len(t.columns))
 	total := 2 * (len(t.columns) - 1)
 	for i, c := range t.columns {
 		widths[i] = utf8.RuneCountInString(c.head)
-		for _, row := range t.rows {
+		for _, row := range t.Rows {
 			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
 		total += widths[i]
@@ -89,13 +90,13 @@ func (t *table) widths(limit int) []int {
 	return widths
 }
 
-func (t *table) line(cells []string, widths []int) string {
+func (t *Table) line(cells []string, widths []int) string {
 	var b strings.Builder
 	for i, cell := range cells {
 		if i > 0 {
 			b.WriteString("  ")
 		}
-		cell = cut(cell, widths[i])
+		cell = Cut(cell, widths[i])
 		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
 		switch {
 		case t.columns[i].right:

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"io"
@@ -8,37 +8,41 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is what is known about the place that output goes to.
-type screen struct {
-	width int  // columns; 0: not a terminal, nothing is cut
-	color bool // colours are wanted
+// Screen is what is known about the place that output goes to.
+type Screen struct {
+	Width int  // columns; 0: not a terminal, nothing is cut
+	Color bool // colours are wanted
 }
 
-func newScreen(w io.Writer, getenv func(string) string) screen {
+func newScreen(w io.Writer, getenv func(string) string) Screen {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return screen{}
+		return Screen{}
 	}
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil || width <= 0 {
 		width = 80
 	}
-	return screen{width: width, color: getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
+	return Screen{Width: width, Color: getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
 }
 
-func (s screen) paint(code, text string) string {
-	if !s.color {
+// Paint sets text in a colour, given by its ANSI code, where colours are wanted.
+func (s Screen) Paint(code, text string) string {
+	if !s.Color {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-func (s screen) bold(text string) string  { return s.paint("1", text) }
-func (s screen) faint(text string) string { return s.paint("2", text) }
+// Bold sets text in bold, where that is wanted.
+func (s Screen) Bold(text string) string { return s.Paint("1", text) }
+
+// Faint sets text back, where that is wanted.
+func (s Screen) Faint(text string) string { return s.Paint("2", text) }
 
 // states colours the words that somebody looks for.
-func (s screen) states(line string) string {
-	if !s.color {
+func (s Screen) states(line string) string {
+	if !s.Color {
 		return line
 	}
 	for _, w := range [...]struct{ word, code string }{
@@ -47,7 +51,7 @@ func (s screen) states(line string) string {
 		{"IN_PROGRESS", "36"}, {"ACKNOWLEDGED", "36"}, {"suspect", "33"}, {"CANCELED", "33"},
 		{"unkillable", "31"}, {"returning", "33"}, {"draining", "33"}, {"paused", "33"},
 	} {
-		line = replaceWord(line, w.word, s.paint(w.code, w.word))
+		line = replaceWord(line, w.word, s.Paint(w.code, w.word))
 	}
 	return line
 }

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"os/user"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vigil/cmd/vigil/term"
+)
+
+// DefaultTimeout bounds commands that ask one thing and print the answer.
+const DefaultTimeout = 15 * time.Second
+
+// App is one run of the program: its outside world and its global flags.
+type App struct {
+	term.Terminal
+	Getenv func(string) string
+	Spawn  func(args []string) error // starts this program again on its own; nil: really
+
+	Addrs   []string
+	Timeout time.Duration
+	Stale   bool
+	Effort  bool // --best-effort was given
+
+	Started bool // the command line was understood
+}
+
+// BestEffortTimeout is what a hook may cost when no server answers.
+const BestEffortTimeout = 2 * time.Second
+
+// BestEffort adds the flag for hooks of AI tools. Those read standard output, and take
+// exit code 2 for a reason not to go on.
+func (a *App) BestEffort(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.Effort, "best-effort", false, "for hooks: print nothing but errors, give up after "+BestEffortTimeout.String()+", and exit with 0 whatever happens")
+}
+
+// Bound gives a context that ends after --timeout.
+func (a *App) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if a.Timeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, a.Timeout)
+}
+
+// Ask runs fn with a client, within --timeout.
+func (a *App) Ask(cmd *cobra.Command, fn func(ctx context.Context, c *Conn) error) error {
+	c, err := a.Dial()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, cancel := a.Bound(cmd.Context())
+	defer cancel()
+	return fn(ctx, c)
+}
+
+// Follow runs fn with a client and without --timeout, unless that was given.
+func (a *App) Follow(cmd *cobra.Command, fn func(ctx context.Context, c *Conn) error) error {
+	if !cmd.Flags().Changed("timeout") {
+		a.Timeout = 0
+	}
+	return a.Ask(cmd, fn)
+}
+
+// Me names the human who says something, for the history.
+func (a *App) Me() string {
+	for _, name := range []string{a.Getenv("VIGIL_USER"), a.Getenv("SUDO_USER"), a.Getenv("USER"), a.Getenv("LOGNAME")} {
+		if name != "" {
+			return name
+		}
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return "unknown"
+}

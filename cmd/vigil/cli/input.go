@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/cmd/vigil/term"
+)
+
+// ReadFile reads a file that the user named, - for standard input.
+func (a *App) ReadFile(name string) (string, error) {
+	if name == "-" {
+		b, err := io.ReadAll(io.LimitReader(a.In, maxInput+1))
+		if err != nil {
+			return "", fmt.Errorf("read standard input: %w", err)
+		}
+		return limited("standard input", b)
+	}
+	f, _, err := OpenFile(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxInput+1))
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", name, err)
+	}
+	return limited(name, b)
+}
+
+// maxInput is more than any text that the cluster takes.
+const maxInput = 4 << 20
+
+func limited(name string, b []byte) (string, error) {
+	if len(b) > maxInput {
+		return "", Usagef("%s has more than %s: put large content into a file and name that", name, term.BytesText(maxInput))
+	}
+	return string(b), nil
+}
+
+// OpenFile opens a file that the user named.
+func OpenFile(name string) (*os.File, fs.FileInfo, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, WrongUsage(fmt.Errorf("%w: give the path of a file that can be read", err))
+	}
+	info, err := f.Stat()
+	if err != nil || info.IsDir() {
+		f.Close()
+		return nil, nil, Usagef("%s is not a file", name)
+	}
+	return f, info, nil
+}
+
+// Confirm asks on standard error and goes on only when the answer is want.
+func (a *App) Confirm(question, want string) error {
+	if _, err := fmt.Fprint(a.Err, term.Safe(question)); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(a.In).ReadString('\n')
+	if err != nil && line == "" {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	if got := strings.TrimSpace(line); got != want {
+		return Usagef("%q is not %q: nothing was changed", term.OneLine(got), want)
+	}
+	return nil
+}
+
+// FirstOf gives the first argument, "" when there is none.
+func FirstOf(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+// MaxTaskText is what the cluster takes.
+const MaxTaskText = 256 << 10
+
+// TaskText reads the text of a task from a flag or a file.
+func TaskText(a *App, cmd *cobra.Command, text, file string) (string, error) {
+	name := "the text"
+	if cmd.Flags().Changed("file") {
+		var err error
+		if text, err = a.ReadFile(file); err != nil {
+			return "", err
+		}
+		name = file
+	}
+	if len(text) > MaxTaskText {
+		return "", Usagef("%s has %s, a task takes at most %s: put large content into a file and name it in the task", name, term.BytesText(int64(len(text))), term.BytesText(MaxTaskText))
+	}
+	return text, nil
+}
+
+// SplitAgent splits room/role.
+func SplitAgent(text string) (room, role string, err error) {
+	room, role, ok := strings.Cut(text, "/")
+	if !ok || room == "" || role == "" || strings.Contains(role, "/") {
+		return "", "", Usagef("%q is not of the form room/role", text)
+	}
+	return room, role, nil
+}
+
+// ResultFlag reads the result of a task from an argument or a file.
+type ResultFlag struct{ file string }
+
+// Add adds the flag to a command.
+func (f *ResultFlag) Add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.file, "result-file", "", "file with the result, - for standard input")
+}
+
+// Read gives the result, which is text or what the file holds.
+func (f *ResultFlag) Read(a *App, cmd *cobra.Command, text string) (string, error) {
+	if cmd.Flags().Changed("result-file") {
+		if text != "" {
+			return "", Usagef("give the result as text or with --result-file, not both")
+		}
+		var err error
+		if text, err = a.ReadFile(f.file); err != nil {
+			return "", err
+		}
+	}
+	if len(text) > MaxTaskText {
+		return "", Usagef("the result has %s, at most %s are kept: put it into a file and name that", term.BytesText(int64(len(text))), term.BytesText(MaxTaskText))
+	}
+	return text, nil
+}
+
+// ExpectFlag reads how long a task, or the rest of it, is expected to take.
+type ExpectFlag struct{ span time.Duration }
+
+// Add adds the flag to a command; about is its help.
+func (f *ExpectFlag) Add(cmd *cobra.Command, about string) {
+	cmd.Flags().DurationVar(&f.span, "expect", 0, about)
+}
+
+// Read gives nil when nothing was said.
+func (f *ExpectFlag) Read(cmd *cobra.Command) (*durationpb.Duration, error) {
+	if !cmd.Flags().Changed("expect") {
+		return nil, nil
+	}
+	if f.span < minExpect || f.span > maxExpect {
+		return nil, Usagef("flag --expect: %s is not possible, give 1s to 720h", f.span)
+	}
+	return durationpb.New(f.span), nil
+}
+
+// What the cluster takes.
+const (
+	minExpect = time.Second
+	maxExpect = 30 * 24 * time.Hour
+)

@@ -1,7 +1,0 @@
-package main
-
-import "syscall"
-
-// mortal makes a child that ends when we are killed: its agent's lease would end
-// while it went on working.
-func mortal() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} }
