@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -278,35 +276,4 @@ func (d *demo) ready(host string) {
 			t.Fatalf("host %s is %s: %s", host, h.GetState(), h.GetSuspectWhy())
 		}
 	}
-}
-
-// An agent that hangs is nudged, woken, interrupted and restarted while one watches; a room
-// in which nothing happens is canceled and brought back: the tour of README.md.
-func TestDevTourOfStuckAgentsAndRooms(t *testing.T) {
-	t.Parallel()
-	d := newDemo(t)
-	create := func(room, role, text string) uint64 {
-		task, err := d.fleet.CreateTask(d.ctx(), &vigilv1.CreateTaskRequest{Room: room, Role: role, Title: "t", Text: text})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return task.GetId()
-	}
-	if _, err := d.fleet.ApplyRoom(d.ctx(), &vigilv1.ApplyRoomRequest{Room: "quiet", By: "test", Roles: []*vigilv1.RoleSpec{{Name: "builder"}},
-		Watch: &vigilv1.RoomWatch{IdleLimit: durationpb.New(time.Second)}}); err != nil {
-		t.Fatal(err)
-	}
-	hangs, waits := create("demo", "words", "hang"), create("quiet", "builder", "")
-	for _, kind := range []string{"agent.nudged +demo/words", "agent.woken +demo/words", "room.stalling +quiet", "room.canceled +quiet",
-		"agent.interrupted +demo/words", "agent.restarted_stuck +demo/words"} {
-		d.shows(regexp.MustCompile(kind)) // wherever it is in the output
-	}
-	d.completed(hangs)
-	if _, err := d.fleet.ReopenRoom(d.ctx(), &vigilv1.ReopenRoomRequest{Room: "quiet", By: "test"}); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := d.fleet.GetTask(d.ctx(), &vigilv1.GetTaskRequest{Task: waits}); err != nil || got.GetState() != vigilv1.TaskState_PENDING {
-		t.Errorf("reopened: %v, %v", got, err)
-	}
-	d.quit()
 }
