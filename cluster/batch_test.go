@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"vigil/cluster/record"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 )
@@ -46,7 +47,7 @@ func (s *script) count() int {
 
 func (s *script) propose(data []byte) proposal {
 	e := fsm.Entry{}
-	if err := decodeEntry(data, &e); err != nil {
+	if err := record.Decode(data, &e); err != nil {
 		panic(err)
 	}
 	s.mu.Lock()

@@ -14,8 +14,8 @@
 //	       -> machine (decodes, State.Apply) -> outcome
 //
 // Proposals that arrive while two entries are in flight become one entry. Beats are
-// held back longer and ride with whatever goes next. The bytes are those of
-// log.proto; codec_fields.go is the only translator.
+// held back longer and ride with whatever goes next. The form of the bytes is in
+// the package record.
 //
 // # Failure model
 //
@@ -42,7 +42,7 @@
 //   - A disk changes what it holds: every entry, the term and the vote carry a
 //     checksum (logsum.go), and the whole log is read once before it is used
 //     (logcheck.go). What is damaged (ErrDamaged) is neither applied nor sent.
-//   - The log holds what this version cannot read (ErrUnknownRecord): the server
+//   - The log holds what this version cannot read (record.ErrUnknown): the server
 //     stops, its data untouched. A newer version goes on from there.
 //   - A snapshot is damaged: the one before is used if the log goes on from there and
 //     reaches as far, else the server refuses to start (ErrDamaged) and says what to do.

@@ -3,13 +3,14 @@ package cluster
 import (
 	"github.com/hashicorp/raft"
 
+	"vigil/cluster/record"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 )
 
 // ProposeEntry puts an entry into the log behind the batcher's back.
 func ProposeEntry(r *Replica, e *fsm.Entry) ([]noun.Outcome, error) {
-	data, err := encodeEntry(e)
+	data, err := record.Encode(e)
 	if err != nil {
 		return nil, err
 	}

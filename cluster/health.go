@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"vigil/cluster/record"
 	"vigil/fsm/noun"
 )
 
@@ -13,7 +14,7 @@ func (r *Replica) Ready() error {
 	case r.raft.Load() == nil:
 		return errors.New("the server is starting")
 	case r.machine.broken.Load():
-		return ErrUnknownRecord
+		return record.ErrUnknown
 	case r.diverged.Load():
 		return noun.ErrDiverged
 	case r.Leader().ID == "":

@@ -9,6 +9,7 @@ import (
 
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
+	"vigil/cluster/record"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 )
@@ -118,7 +119,7 @@ func TestL12ServerThatCannotReadTheLevelStops(t *testing.T) {
 		}
 		c.Await("the end of the older build", func() bool {
 			ended, err := c.Ended(older)
-			return ended && errors.Is(err, cluster.ErrUnknownRecord)
+			return ended && errors.Is(err, record.ErrUnknown)
 		})
 		if got := levelOf(c.Replica(c.Leader())); got != testLevel {
 			t.Errorf("level %d on the others", got)

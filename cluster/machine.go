@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"vigil/cluster/record"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 )
@@ -71,7 +74,7 @@ func (m *machine) Apply(l *raft.Log) any {
 	}
 	begun := time.Now()
 	e := &m.entry
-	if err := decodeEntry(l.Data, e); err != nil {
+	if err := record.Decode(l.Data, e); err != nil {
 		m.broken.Store(true)
 		m.fatal(fmt.Errorf("apply log entry %d: %w", l.Index, err))
 		return nil
@@ -142,7 +145,7 @@ func (m *machine) apply(e *fsm.Entry) (res noun.Result, err error) {
 func kinds(e *fsm.Entry) string {
 	var list []string
 	for i := range e.Requests {
-		name := strings.TrimPrefix(fmt.Sprintf("%T", e.Requests[i].Cmd), "fsm.")
+		name := reflect.TypeOf(e.Requests[i].Cmd).Name()
 		if !slices.Contains(list, name) {
 			list = append(list, name)
 		}
@@ -162,7 +165,7 @@ func highest(e *fsm.Entry) (level uint32) {
 }
 
 func unreadLevel(level, reads uint32) error {
-	return fmt.Errorf("%w: the cluster is at feature level %d, this program reads %d", ErrUnknownRecord, level, reads)
+	return fmt.Errorf("%w: the cluster is at feature level %d, this program reads %d", record.ErrUnknown, level, reads)
 }
 
 // copyAnswer takes out of the result what outlives the next Apply.
@@ -197,7 +200,7 @@ func (m *machine) StoreConfiguration(uint64, raft.Configuration) {}
 // Snapshot is raft.FSM. It holds the lock only for the copy-on-write copy.
 func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	if m.broken.Load() {
-		return nil, fmt.Errorf("take snapshot: %w", ErrUnknownRecord)
+		return nil, fmt.Errorf("take snapshot: %w", record.ErrUnknown)
 	}
 	img := m.copy()
 	m.logBytes.Store(0)
@@ -218,7 +221,7 @@ func (m *machine) copy() *fsm.Image {
 // Restore is raft.FSM. The old state stays when the stream is damaged.
 func (m *machine) Restore(r io.ReadCloser) error {
 	if m.broken.Load() {
-		return fmt.Errorf("restore snapshot: %w", ErrUnknownRecord)
+		return fmt.Errorf("restore snapshot: %w", record.ErrUnknown)
 	}
 	state, err := fsm.Load(bufio.NewReaderSize(r, 1<<20))
 	if err != nil {
@@ -270,3 +273,8 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 
 // Release is raft.FSMSnapshot.
 func (s *snapshot) Release() { s.img = nil }
+
+// ErrBrokenInvariant says that applying an entry of the log broke a law of the state machine:
+// a defect of this version, at the same entry on every server. The server stops with its data
+// untouched; see machine.apply.
+var ErrBrokenInvariant = errors.New("a law of the state machine is broken")

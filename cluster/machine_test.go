@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"vigil/cluster/record"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 )
@@ -55,7 +56,7 @@ func TestF13PanicInApplyNamesTheEntry(t *testing.T) {
 	m.state = &fsm.State{} // without its indexes it is broken
 	told := 0
 	m.subs = append(m.subs, func(noun.Effects) { told++ })
-	data, err := encodeEntry(&fsm.Entry{Stint: 1, Requests: []fsm.Request{{Cmd: fsm.OpenSession{}}, {Cmd: fsm.ApplyRoom{Room: "r",
+	data, err := record.Encode(&fsm.Entry{Stint: 1, Requests: []fsm.Request{{Cmd: fsm.OpenSession{}}, {Cmd: fsm.ApplyRoom{Room: "r",
 		Roles: []noun.RoleSpec{{Name: "secret"}}}}}})
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"vigil/cluster/record"
 	"vigil/fsm/noun"
 )
 
@@ -121,7 +122,7 @@ func (r *Replica) openTransport() error {
 // Run takes part in the cluster until ctx ends, then hands leadership over and
 // shuts down. A server without data first asks others whether it may: a founder waits
 // for all founders, another one for a leader that has added it. It returns nil after an
-// orderly end, and ErrDataLost when the others know it as a member. ErrUnknownRecord,
+// orderly end, and ErrDataLost when the others know it as a member. record.ErrUnknown,
 // ErrDiskStuck and ErrDiskFailed are returned at once, without waiting for what hangs:
 // the process has to exit then. It is called once.
 func (r *Replica) Run(ctx context.Context) error {
@@ -162,7 +163,7 @@ func (r *Replica) Run(ctx context.Context) error {
 
 	select {
 	case err := <-r.fatal:
-		if errors.Is(err, ErrUnknownRecord) {
+		if errors.Is(err, record.ErrUnknown) {
 			stopBatching()
 			r.settle(settled)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
+	"vigil/cluster/record"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 )
@@ -113,8 +114,8 @@ func TestUnknownRecordStopsEveryServerWithItsDataUntouched(t *testing.T) {
 		do(t, k, fsm.CreateTask{Room: "r", Role: "builder", Title: "before"})
 		c.Agree()
 		rep := c.Replica(c.Leader())
-		record := []byte{0x2a, 0x03, 0xba, 0x3e, 0x00} // a request with command 999
-		if err := cluster.ProposeBytes(rep, record); err != nil {
+		unknown := []byte{0x2a, 0x03, 0xba, 0x3e, 0x00} // a request with command 999
+		if err := cluster.ProposeBytes(rep, unknown); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := rep.Submit(within(t, time.Second), fsm.Request{Cmd: fsm.OpenSession{}}); err == nil {
@@ -135,7 +136,7 @@ func TestUnknownRecordStopsEveryServerWithItsDataUntouched(t *testing.T) {
 				return len(ended) >= 2
 			})
 			for i, err := range ended {
-				if !errors.Is(err, cluster.ErrUnknownRecord) {
+				if !errors.Is(err, record.ErrUnknown) {
 					t.Errorf("server %d ended with %v", i, err)
 				}
 				if len(tasks(reps[i])) > 1 || !reps[i].Stats().Stuck {

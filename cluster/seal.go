@@ -8,13 +8,14 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"vigil/cluster/record"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 )
 
 // sealer is what the sealing goroutine has taken from the queue and not yet sealed.
 type sealer struct {
-	enc     encoder
+	enc     record.Encoder
 	stint   *stint   // for which the backlog was taken
 	backlog []*group // commands and barriers; the first may be sealed in part
 	done    int      // requests of the first that are sealed
@@ -96,13 +97,13 @@ func (b *batcher) build() *sealed {
 		return nil
 	}
 	s := &sealed{stint: st}
-	k.enc.reset()
+	k.enc.Reset()
 	b.packBeats(s)
 	commands := b.packRequests(s)
 	k.packWords()
 	stamp := st.clock.seal()
 	s.at = time.Now()
-	s.data = k.enc.seal(st.term, stamp, noun.Wall(s.at.UnixNano()))
+	s.data = k.enc.Seal(st.term, stamp, noun.Wall(s.at.UnixNano()))
 
 	b.mu.Lock()
 	b.sealed, b.stamped = s.at, stamp
@@ -164,8 +165,8 @@ func (b *batcher) takeAll() *stint {
 func (b *batcher) packBeats(s *sealed) {
 	k := &b.sealer
 	n := 0
-	for n < len(k.beats) && (n == 0 || k.enc.size() < b.cfg.Limits.EntryBytes) {
-		k.enc.beats(&k.beats[n].beat)
+	for n < len(k.beats) && (n == 0 || k.enc.Size() < b.cfg.Limits.EntryBytes) {
+		k.enc.Beats(&k.beats[n].beat)
 		n++
 	}
 	if n == 0 {
@@ -187,13 +188,13 @@ func (b *batcher) packRequests(s *sealed) int {
 		g := k.backlog[groups]
 		p := part{g: g, from: k.done}
 		for k.done < len(g.reqs) {
-			before := k.enc.size()
-			err := k.enc.request(&g.reqs[k.done])
-			if size := k.enc.size() - before; err == nil && size > maxCommand {
+			before := k.enc.Size()
+			err := k.enc.Request(&g.reqs[k.done])
+			if size := k.enc.Size() - before; err == nil && size > maxCommand {
 				err = fmt.Errorf("propose command: %w: %d bytes, at most %d", ErrTooLarge, size, maxCommand)
 			}
 			if err != nil {
-				k.enc.cut(before)
+				k.enc.Cut(before)
 				k.done++
 				// What is behind it in the group goes its way; the caller learns of the error.
 				if p.n > 0 {
@@ -203,8 +204,8 @@ func (b *batcher) packRequests(s *sealed) int {
 				g.finish(1, err)
 				continue
 			}
-			if full = before > 0 && k.enc.size() > b.cfg.Limits.EntryBytes; full {
-				k.enc.cut(before)
+			if full = before > 0 && k.enc.Size() > b.cfg.Limits.EntryBytes; full {
+				k.enc.Cut(before)
 				break
 			}
 			k.noteWord(g, &g.reqs[k.done])
@@ -238,7 +239,7 @@ func (k *sealer) noteWord(g *group, r *fsm.Request) {
 func (k *sealer) packWords() {
 	if len(k.words) > 0 {
 		k.packed = fsm.PackWords(k.packed[:0], k.words)
-		k.enc.words(k.packed)
+		k.enc.Words(k.packed)
 		k.words = k.words[:0]
 	}
 }

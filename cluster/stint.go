@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"vigil/cluster/record"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 )
@@ -158,7 +159,7 @@ func (r *Replica) establish(ctx context.Context) (uint64, noun.Outcome, error) {
 	defer r.machine.answering.Add(-1)
 	for {
 		term := r.raft.Load().CurrentTerm()
-		data, err := encodeEntry(&fsm.Entry{
+		data, err := record.Encode(&fsm.Entry{
 			Stint: term, Wall: noun.Wall(time.Now().UnixNano()),
 			Requests: []fsm.Request{{Cmd: fsm.LeaderEstablished{Server: r.cfg.ID, APIAddr: r.cfg.APIAddr}}},
 		})
@@ -170,7 +171,7 @@ func (r *Replica) establish(ctx context.Context) (uint64, noun.Outcome, error) {
 		if err == nil {
 			ans, _ := fut.Response().(*answer)
 			if ans == nil {
-				return 0, noun.Outcome{}, fmt.Errorf("establish leader: %w", ErrUnknownRecord)
+				return 0, noun.Outcome{}, fmt.Errorf("establish leader: %w", record.ErrUnknown)
 			}
 			if out := ans.outcomes[0]; out.Code == noun.OK {
 				return ans.term, out, nil

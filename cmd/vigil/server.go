@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/cluster"
+	"vigil/cluster/record"
 	"vigil/cmd/vigil/cli"
 	"vigil/fsm/noun"
 	"vigil/rpc"
@@ -230,7 +231,7 @@ func serverError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, cluster.ErrUnknownRecord):
+	case errors.Is(err, record.ErrUnknown):
 		return cli.ExitWith(cli.ExitUnknown, fmt.Errorf("%w: the log holds a record that this version does not know: "+
 			"run the newer version that wrote it; the data was not touched", err))
 	case errors.Is(err, cluster.ErrBrokenInvariant):

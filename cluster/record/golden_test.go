@@ -1,4 +1,4 @@
-package cluster
+package record
 
 import (
 	"bytes"
@@ -42,7 +42,7 @@ func TestGoldenBytesDecodeForEver(t *testing.T) {
 			if len(e.Requests) != 1 || reflect.TypeOf(e.Requests[0].Cmd) != reflect.TypeOf(cmd) || e.Stint != 3 {
 				t.Fatalf("%s became %+v", file, e)
 			}
-			again, err := encodeEntry(e)
+			again, err := Encode(e)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +61,7 @@ func TestGoldenBytesDecodeForEver(t *testing.T) {
 func golden(t *testing.T, path string, cmd fsm.Command) ([]byte, *fsm.Entry) {
 	t.Helper()
 	if _, err := os.Stat(path); *update && os.IsNotExist(err) {
-		data, err := encodeEntry(&fsm.Entry{Stint: 3, Stamp: 5e9, Wall: 1, Requests: []fsm.Request{{Session: 9, Seq: 2, Planned: true, Cmd: cmd}}})
+		data, err := Encode(&fsm.Entry{Stint: 3, Stamp: 5e9, Wall: 1, Requests: []fsm.Request{{Session: 9, Seq: 2, Planned: true, Cmd: cmd}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func golden(t *testing.T, path string, cmd fsm.Command) ([]byte, *fsm.Entry) {
 		t.Fatal(err)
 	}
 	e := &fsm.Entry{}
-	if err := decodeEntry(data, e); err != nil {
+	if err := Decode(data, e); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
 	return data, e

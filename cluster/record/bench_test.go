@@ -1,4 +1,4 @@
-package cluster
+package record
 
 import (
 	"testing"
@@ -18,28 +18,28 @@ func benchEntry(n int) *fsm.Entry {
 
 func BenchmarkEncode(b *testing.B) {
 	e := benchEntry(1000)
-	var enc encoder
+	var enc Encoder
 	for b.Loop() {
-		enc.reset()
+		enc.Reset()
 		for i := range e.Requests {
-			if err := enc.request(&e.Requests[i]); err != nil {
+			if err := enc.Request(&e.Requests[i]); err != nil {
 				b.Fatal(err)
 			}
 		}
-		enc.seal(e.Stint, e.Stamp, e.Wall)
+		enc.Seal(e.Stint, e.Stamp, e.Wall)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/command")
 }
 
 func BenchmarkDecode(b *testing.B) {
-	data, err := encodeEntry(benchEntry(1000))
+	data, err := Encode(benchEntry(1000))
 	if err != nil {
 		b.Fatal(err)
 	}
 	var e fsm.Entry
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := decodeEntry(data, &e); err != nil {
+		if err := Decode(data, &e); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package cluster
+package record
 
 import (
 	"errors"
@@ -8,16 +8,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// ErrUnknownRecord says that the log holds something that this version of vigil
+// ErrUnknown says that the log holds something that this version of vigil
 // cannot read, or that is damaged. The server stops with its data untouched: to
 // go on without the record would let its state drift from the others'. Start a
 // version that knows the record.
-var ErrUnknownRecord = errors.New("unknown log record")
-
-// ErrBrokenInvariant says that applying an entry of the log broke a law of the state machine:
-// a defect of this version, at the same entry on every server. The server stops with its data
-// untouched; see machine.apply.
-var ErrBrokenInvariant = errors.New("a law of the state machine is broken")
+var ErrUnknown = errors.New("unknown log record")
 
 // ignorable is the first field number that a reader which does not know it may skip.
 const ignorable = 1000
@@ -25,7 +20,7 @@ const ignorable = 1000
 type number = protowire.Number
 
 // wire walks the fields of one message at a time, in the format of log.proto. One
-// description of a message (see codec_fields.go) serves both directions: when
+// description of a message (see words.go, for one) serves both directions: when
 // encoding, naming a field appends it; when decoding, naming a field takes it if
 // it is the next one in the input. Fields are named in ascending order, so that a
 // message in canonical order is read in one pass; any other order takes more passes.
@@ -87,7 +82,7 @@ func (w *wire) pass() bool {
 			return true
 		}
 		if w.num < ignorable {
-			w.err = fmt.Errorf("%w: field %d", ErrUnknownRecord, w.num)
+			w.err = fmt.Errorf("%w: field %d", ErrUnknown, w.num)
 			return false
 		}
 		w.next()
@@ -124,7 +119,7 @@ func (w *wire) next() {
 
 func (w *wire) damaged(cause error) {
 	if w.err == nil {
-		w.err = fmt.Errorf("%w: damaged: %w", ErrUnknownRecord, cause)
+		w.err = fmt.Errorf("%w: damaged: %w", ErrUnknown, cause)
 	}
 	w.num = 0
 }
