@@ -11,10 +11,72 @@ import (
 
 // Pages at the door stay short enough to be read.
 func TestPagesAreShort(t *testing.T) {
-	for name, most := range map[string]int{"README.md": 120} {
+	for name, most := range map[string]int{"README.md": 120, "ARCHITECTURE.md": 150} {
 		if n := strings.Count(readPage(t, name).text, "\n"); n > most {
 			t.Errorf("%s has %d lines, at most %d are allowed", name, n, most)
 		}
+	}
+}
+
+// Each decision has a name of its own and is short, and whoever cites one finds it.
+func TestDecisionsAreShortAndFound(t *testing.T) {
+	cited := regexp.MustCompile(`docs/decisions/[a-z]+\.md#([\w-]+)`)
+	names := map[string]string{}
+	for _, name := range documents(t) {
+		if filepath.Dir(name) != "docs/decisions" || filepath.Base(name) == "README.md" {
+			continue
+		}
+		for _, one := range strings.Split(readPage(t, name).text, "\n## ")[1:] {
+			heading, body, _ := strings.Cut(one, "\n")
+			if n := strings.Count(strings.Trim(body, "\n"), "\n") + 1; n > 8 {
+				t.Errorf("%s: %s has %d lines, at most 8 are allowed", name, heading, n)
+			}
+			if other := names[heading]; other != "" {
+				t.Errorf("%s and %s both have a decision called %s", name, other, heading)
+			}
+			names[heading] = name
+		}
+	}
+	if len(names) < 50 {
+		t.Errorf("only %d decisions were found", len(names))
+	}
+	numbered := regexp.MustCompile(`(?i)\bdecisions? \d+`)
+	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if m := numbered.Find(text); m != nil {
+			t.Errorf("%s: %q: decisions have names, cite docs/decisions/FILE.md#name", path, m)
+		}
+		for _, m := range cited.FindAllStringSubmatch(string(text), -1) {
+			file, _, _ := strings.Cut(m[0], "#")
+			if there, err := os.ReadFile(filepath.Join(root, file)); err != nil || !hasHeading(string(there), m[1]) {
+				t.Errorf("%s cites %s, which does not exist", path, m[0])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// No change is told twice: changes that were made side by side are joined line by line.
+func TestChangesAreToldOnce(t *testing.T) {
+	_, changes, ok := strings.Cut(readPage(t, "CHANGELOG.md").text, "\n## ")
+	told := map[string]bool{}
+	for _, item := range regexp.MustCompile(`(?m)^- `).Split(changes, -1)[1:] {
+		if item = strings.TrimSpace(item); told[item] {
+			t.Errorf("CHANGELOG.md tells twice: %.80s", item)
+		}
+		told[item] = true
+	}
+	if !ok || len(told) == 0 {
+		t.Error("CHANGELOG.md tells of no changes")
 	}
 }
 
