@@ -7,6 +7,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/door"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -47,7 +48,7 @@ func item(w *vigilv1.Write) (it batchItem) {
 		it.err = fault.Invalid("The write names no operation that this server knows; compare the versions with `vigil version`.")
 	}
 	if it.err == nil {
-		it.req, it.err = request(writeID(w), cmd)
+		it.req, it.err = request(door.WriteID(w), cmd)
 	}
 	return it
 }
@@ -107,29 +108,4 @@ func (w *work) result(to *vigilv1.WriteResult, out *noun.Outcome, claim bool) {
 			return nil
 		})
 	}
-}
-
-// writeID gives the write id of one write of a batch.
-func writeID(w *vigilv1.Write) *vigilv1.WriteId {
-	switch op := w.GetOp().(type) {
-	case *vigilv1.Write_CreateTask:
-		return op.CreateTask.GetId()
-	case *vigilv1.Write_Claim:
-		return op.Claim.GetId()
-	case *vigilv1.Write_StartTask:
-		return op.StartTask.GetId()
-	case *vigilv1.Write_ProgressTask:
-		return op.ProgressTask.GetId()
-	case *vigilv1.Write_CompleteTask:
-		return op.CompleteTask.GetId()
-	case *vigilv1.Write_FailTask:
-		return op.FailTask.GetId()
-	case *vigilv1.Write_Handoff:
-		return op.Handoff.GetId()
-	case *vigilv1.Write_Join:
-		return op.Join.GetId()
-	case *vigilv1.Write_Leave:
-		return op.Leave.GetId()
-	}
-	return nil
 }

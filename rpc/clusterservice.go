@@ -13,6 +13,7 @@ import (
 	"vigil/fsm"
 	"vigil/fsm/noun"
 	"vigil/rpc/code"
+	"vigil/rpc/door"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -21,11 +22,9 @@ import (
 type clusterService struct {
 	vigilv1.UnimplementedClusterServer
 	*core
-	fwd     *forwarder
-	waits   *waits
 	members Members
 	backups Backups
-	saves   *places       // of backups that are being sent
+	saves   *door.Places  // of backups that are being sent
 	id      func() string // of the cluster
 	version string
 }
@@ -79,7 +78,7 @@ func (c *clusterService) Status(ctx context.Context, r *vigilv1.StatusRequest) (
 	})
 	resp.ClusterId, resp.Server, resp.Version = c.id(), c.self, c.version
 	resp.Leader, resp.LeaderAddr = l.ID, l.APIAddr
-	resp.Waiters = uint64(max(0, c.waits.parked.Load()))
+	resp.Waiters = uint64(c.park.TaskFigures().Parked)
 	servers, err := c.servers(ctx)
 	if err != nil {
 		return nil, err
@@ -269,7 +268,7 @@ func (c *clusterService) AddServer(ctx context.Context, r *vigilv1.AddServerRequ
 		return nil, err
 	}
 	if _, port, err := net.SplitHostPort(r.GetRaftAddr()); err != nil || port == "" || port == "0" {
-		return nil, fault.Invalid("raft_addr %s is not of the form host:port; give the address that the new server shows as --raft-addr.", quote(r.GetRaftAddr()))
+		return nil, fault.Invalid("raft_addr %s is not of the form host:port; give the address that the new server shows as --raft-addr.", fault.Quote(r.GetRaftAddr()))
 	}
 	if err := m.Add(ctx, r.GetId(), r.GetRaftAddr()); err != nil {
 		return nil, fmt.Errorf("add server %s: %w", r.GetId(), err)
@@ -292,7 +291,7 @@ func (c *clusterService) RemoveServer(ctx context.Context, r *vigilv1.RemoveServ
 		return nil, fmt.Errorf("list servers: %w", err)
 	}
 	if !slices.ContainsFunc(list, func(s Member) bool { return s.ID == r.GetServer() }) {
-		return nil, fault.NotFound("Server %s is not a member; `vigil server peers` lists them.", quote(r.GetServer()))
+		return nil, fault.NotFound("Server %s is not a member; `vigil server peers` lists them.", fault.Quote(r.GetServer()))
 	}
 	if c.reader.Leader().Self && !r.GetForce() {
 		if err := c.awaitFollowers(ctx, r.GetServer()); err != nil {
@@ -341,4 +340,19 @@ func (c *clusterService) newLeader(ctx context.Context) string {
 		case <-tick.C:
 		}
 	}
+}
+
+// openWarnings says which servers other machines can reach, as long as nobody has to say who they are.
+func openWarnings(st *fsm.View) []string {
+	var open []string
+	for _, s := range st.Servers() {
+		if s.APIAddr != "" && !door.Loopback(s.APIAddr) || !door.Loopback(s.RaftAddr) {
+			open = append(open, s.ID)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Insecure: other machines can reach %s, and there are no passwords. Whoever reaches them controls the fleet; let only trusted machines into their network.",
+		strings.Join(open, ", "))}
 }

@@ -6,6 +6,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -133,6 +134,6 @@ func (c *checks) hearing(field, s string) noun.Hearing {
 			return h
 		}
 	}
-	c.fail("%s %s is unknown; write none, alive, silent or left.", field, quote(s))
+	c.fail("%s %s is unknown; write none, alive, silent or left.", field, fault.Quote(s))
 	return noun.HearNothing
 }

@@ -2,14 +2,13 @@ package rpc
 
 import (
 	"context"
-	"errors"
-
-	"github.com/hashicorp/go-hclog"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/door"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/park"
 )
 
 // core is what all services share: the replica and the way to it.
@@ -17,26 +16,26 @@ type core struct {
 	self   string // id of this server
 	writer Writer
 	reader Reader
-	peers  *peers
-	log    hclog.Logger
+	door   *door.Door
+	park   *park.Engine
 	health Health // may be nil
 	// watchdog gives the counts of this server's conversation watchdog; may be nil.
 	watchdog func() WatchdogStats
-	alone    *alone
-	reach    *reach
-	stop     <-chan struct{} // closed when the server begins to stop
 }
 
-// sound is the error with which a server whose state differs from the majority's
-// refuses to answer from it.
-func (c *core) sound() error {
-	if c.health == nil {
-		return nil
+// catchUp returns when this replica has all that was committed before the call, with
+// what the leader had then: its log index and newest event.
+func (c *core) catchUp(ctx context.Context) (*vigilv1.StatusResponse, error) {
+	now, err := door.OnLeader(ctx, c.door, vigilv1.Cluster_Status_FullMethodName, &vigilv1.StatusRequest{},
+		func(context.Context, *vigilv1.StatusRequest) (*vigilv1.StatusResponse, error) {
+			return read(c, func(st *fsm.View) *vigilv1.StatusResponse {
+				return &vigilv1.StatusResponse{Index: st.LastIndex(), LastEvent: st.LastEvent()}
+			}), nil
+		})
+	if err != nil {
+		return nil, err
 	}
-	if err := c.health.Ready(); errors.Is(err, noun.ErrDiverged) {
-		return err
-	}
-	return nil
+	return now, c.park.Gate.Await(ctx, now.GetIndex())
 }
 
 // request joins a command with the write id of its request.

@@ -1,14 +1,18 @@
-// Package rpc is the door of the coordinator for everybody outside: the gRPC
-// services of rpc/proto, the same calls as HTTP/JSON under /v1 on the same port,
-// and what people point a browser or a scraper at (/livez, /readyz, /metrics,
-// /openapi.json).
+// Package rpc is what the coordinator offers to everybody outside: the gRPC services
+// of rpc/proto, the same calls as HTTP/JSON under /v1 on the same port, and what
+// people point a browser or a scraper at (/livez, /readyz, /metrics, /openapi.json).
+//
+//	door   the port, and what happens to a call before a service gets it
+//	park   calls that wait until something happens in the replica
+//	code   one table of error codes and of the natures of calls; fault: the errors
+//	rpc    the services: one file for each group of calls
 //
 // # Way of a call
 //
-//	unary call -> observe -> forward -> validate -> command -> submit -> convert
-//	                            |
-//	                            +-- not the leader: the same request, with the same
-//	                                write id, goes to the leader's API address
+//	unary call -> door: observe -> forward -> service: validate -> command -> submit -> convert
+//	                                  |
+//	                                  +-- not the leader: the same request, with the same
+//	                                      write id, goes to the leader's API address
 //
 // Every unary handler has one shape: validate the request, build a command of
 // fsm, submit it, convert the outcome. Wait, Stream, WatchEvents and AgentLogs are
@@ -27,5 +31,5 @@
 // Nothing of this package is locked while the replica's lock is asked for, and
 // nothing is locked inside it. Callbacks from the replica (Effects) only set flags
 // and send on buffered channels. The argument that no wake-up is lost stands in
-// wait.go.
+// park/tasks.go.
 package rpc

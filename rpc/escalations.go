@@ -23,7 +23,7 @@ func (e *escalations) ListEscalations(_ context.Context, r *vigilv1.ListEscalati
 	var c checks
 	c.optionalName("room", r.GetRoom())
 	if r.GetKind() != "" && !slices.Contains(fsm.EscalationKindNames(), r.GetKind()) {
-		c.fail("kind %s is unknown; write one of %v.", quote(r.GetKind()), fsm.EscalationKindNames()[1:])
+		c.fail("kind %s is unknown; write one of %v.", fault.Quote(r.GetKind()), fsm.EscalationKindNames()[1:])
 	}
 	limit := c.page(r.GetLimit(), defaultPage)
 	if c.err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/door"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/link/linktest"
@@ -213,14 +214,14 @@ func (n *fakeNode) Barrier(context.Context) error {
 }
 
 // Leader is what this node's own state says, as on a real follower.
-func (n *fakeNode) Leader() Leader {
+func (n *fakeNode) Leader() door.Leader {
 	n.mu.RLock()
 	st, alone := n.state.Stint(), n.alone
 	n.mu.RUnlock()
 	if alone {
-		return Leader{}
+		return door.Leader{}
 	}
-	return Leader{ID: st.Server, APIAddr: st.APIAddr, Self: st.Server == n.id, Term: st.Term}
+	return door.Leader{ID: st.Server, APIAddr: st.APIAddr, Self: st.Server == n.id, Term: st.Term}
 }
 
 func (n *fakeNode) Subscribe(fn func(noun.Effects)) { n.subs = append(n.subs, fn) }

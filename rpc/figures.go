@@ -5,6 +5,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/door"
 )
 
 // figure is one number that is read from the state or from this server's parts. To
@@ -35,8 +36,7 @@ type scrape struct {
 // collector reads the state's figures at every scrape, under one short read lock.
 type collector struct {
 	*core
-	waits   *waits
-	watch   *watchers
+	watches *door.Places
 	hosts   *hosts
 	figures []figure
 
@@ -61,8 +61,8 @@ func one(yes bool) float64 {
 
 func seconds(t noun.Time) float64 { return float64(t) / 1e9 }
 
-func newCollector(c *core, waits *waits, watch *watchers, hosts *hosts) *collector {
-	col := &collector{core: c, waits: waits, watch: watch, hosts: hosts,
+func newCollector(c *core, watches *door.Places, hosts *hosts) *collector {
+	col := &collector{core: c, watches: watches, hosts: hosts,
 		tasks:     prometheus.NewDesc("vigil_tasks", "Tasks by state.", []string{"state"}, nil),
 		processes: prometheus.NewDesc("vigil_processes", "Agents by the state of their process.", []string{"state"}, nil),
 		states:    prometheus.NewDesc("vigil_host_states", "Hosts by state.", []string{"state"}, nil),
@@ -130,10 +130,10 @@ func lawFigures() []figure {
 // serverFigures are this server's own.
 func (c *collector) serverFigures() []figure {
 	return []figure{
-		gauge("vigil_waiters", "Waits parked on this server.", func(*scrape) float64 { return float64(c.waits.parked.Load()) }),
-		counter("vigil_waiters_woken_total", "Wake-ups given to waiters.", func(*scrape) float64 { return float64(c.waits.wokenN.Load()) }),
-		counter("vigil_claims_lost_total", "Claims of woken waiters that found nothing: another server's waiter was faster.", func(*scrape) float64 { return float64(c.waits.lostN.Load()) }),
-		gauge("vigil_watchers", "Watches of events on this server.", func(*scrape) float64 { return float64(c.watch.places.taken.Load()) }),
+		gauge("vigil_waiters", "Waits parked on this server.", func(*scrape) float64 { return float64(c.park.TaskFigures().Parked) }),
+		counter("vigil_waiters_woken_total", "Wake-ups given to waiters.", func(*scrape) float64 { return float64(c.park.TaskFigures().Woken) }),
+		counter("vigil_claims_lost_total", "Claims of woken waiters that found nothing: another server's waiter was faster.", func(*scrape) float64 { return float64(c.park.TaskFigures().Lost) }),
+		gauge("vigil_watchers", "Watches of events on this server.", func(*scrape) float64 { return float64(c.watches.Taken()) }),
 		gauge("vigil_host_streams", "Streams that hosts hold to this server.", func(*scrape) float64 { return float64(c.hosts.count.Load()) }),
 		gauge("vigil_leader", "1 on the server that leads.", func(*scrape) float64 { return one(c.reader.Leader().Self) }),
 	}
@@ -185,4 +185,23 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for _, f := range c.figures {
 		ch <- prometheus.MustNewConstMetric(f.desc, f.kind, f.value(s))
 	}
+}
+
+// register adds everything that this room measures; what was added is taken back
+// when one of them is refused.
+func register(reg prometheus.Registerer, all ...prometheus.Collector) (undo func(), err error) {
+	var done []prometheus.Collector
+	undo = func() {
+		for _, c := range done {
+			reg.Unregister(c)
+		}
+	}
+	for _, c := range all {
+		if err := reg.Register(c); err != nil {
+			undo()
+			return nil, err
+		}
+		done = append(done, c)
+	}
+	return undo, nil
 }

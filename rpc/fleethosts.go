@@ -14,7 +14,7 @@ import (
 )
 
 func noHost(key string) error {
-	return fault.NotFound("Host %s does not exist; `vigil host list` shows the hosts.", quote(key))
+	return fault.NotFound("Host %s does not exist; `vigil host list` shows the hosts.", fault.Quote(key))
 }
 
 // findHost looks a host up by its name, then by its number; nil: there is none.
@@ -31,7 +31,7 @@ func findHost(st *fsm.View, key string) (*noun.Host, error) {
 	}
 	if len(same) > 1 {
 		return nil, fault.New(code.Conflict, "%d hosts are called %s; name one by its number: %s.",
-			len(same), quote(key), strings.Join(same, ", "))
+			len(same), fault.Quote(key), strings.Join(same, ", "))
 	}
 	if n, err := strconv.ParseUint(key, 10, 32); found == nil && err == nil {
 		found = st.Host(noun.HostID(n))

@@ -15,7 +15,6 @@ type hostAgent struct {
 	vigilv1.UnimplementedHostAgentServer
 	*core
 	hosts   *hosts
-	fwd     *forwarder
 	cluster func() string // its id, the label of its gossip
 }
 
@@ -117,7 +116,7 @@ func (h *hostAgent) drainSelfCmd(r *vigilv1.DrainSelfRequest) (fsm.Command, erro
 		host := st.HostByKey(r.GetKey())
 		switch {
 		case host == nil:
-			return fault.NotFound("Host %s is not registered; there is nothing to drain.", quote(r.GetKey()))
+			return fault.NotFound("Host %s is not registered; there is nothing to drain.", fault.Quote(r.GetKey()))
 		case host.Boot != r.GetBoot():
 			return fault.New(code.Superseded, "Host %s has registered with another boot id since.", host.Name)
 		}

@@ -36,7 +36,6 @@ type hosts struct {
 type hostStream struct {
 	host  noun.HostID
 	boot  string
-	kick  chan struct{} // orders may have changed; one fits
 	out   chan *vigilv1.ServerMessage
 	gone  chan struct{} // closed when the stream has ended
 	stop  context.CancelFunc
@@ -49,36 +48,6 @@ type hostStream struct {
 }
 
 func newHosts() *hosts { return &hosts{streams: map[noun.HostID]*hostStream{}} }
-
-// applied is called after an entry that changed orders of these hosts.
-func (h *hosts) applied(ids []noun.HostID) {
-	if len(ids) == 0 || h.count.Load() == 0 {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, id := range ids {
-		if s := h.streams[id]; s != nil {
-			s.poke()
-		}
-	}
-}
-
-// reset lets all streams look for orders: the whole state was replaced.
-func (h *hosts) reset() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, s := range h.streams {
-		s.poke()
-	}
-}
-
-func (s *hostStream) poke() {
-	select {
-	case s.kick <- struct{}{}:
-	default:
-	}
-}
 
 // silence tells how long the host has said nothing on its stream here; false when
 // it holds none here.
@@ -132,7 +101,7 @@ func (h *hostAgent) Stream(gs grpc.BidiStreamingServer[vigilv1.HostMessage, vigi
 	failed := make(chan error, 1)
 	go receive(ctx, gs, in, failed)
 
-	hello, err := firstWord(ctx, in, failed, h.stop)
+	hello, err := firstWord(ctx, in, failed, h.door.Stopping())
 	if err != nil {
 		return err
 	}
@@ -140,7 +109,7 @@ func (h *hostAgent) Stream(gs grpc.BidiStreamingServer[vigilv1.HostMessage, vigi
 		return err
 	}
 	s := &hostStream{host: noun.HostID(hello.GetHost()), boot: hello.GetBoot(), stop: cancel, start: time.Now(),
-		kick: make(chan struct{}, 1), out: make(chan *vigilv1.ServerMessage, streamOut), gone: make(chan struct{}),
+		out: make(chan *vigilv1.ServerMessage, streamOut), gone: make(chan struct{}),
 		logs: map[uint64]*logRequest{}}
 	h.hosts.enter(s)
 	defer h.hosts.exit(s)
@@ -201,7 +170,7 @@ func (h *hostAgent) recognize(ctx context.Context, hello *vigilv1.Hello) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, helloMost)
 	defer cancel()
-	if _, err := h.fwd.catchUp(ctx); err != nil {
+	if _, err := h.catchUp(ctx); err != nil {
 		return err
 	}
 	return check()
@@ -225,21 +194,25 @@ func (h *hostAgent) serve(ctx context.Context, gs grpc.BidiStreamingServer[vigil
 ) error {
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
+	changed, leave := h.park.Hosts.Enter(s.host)
+	defer leave()
+	first := make(chan struct{}, 1)
+	first <- struct{}{}
 	var last *vigilv1.Orders
 	var n uint64
-	s.poke()
 	for {
 		var msg *vigilv1.ServerMessage
 		select {
 		case m := <-in:
 			s.heard.Store(int64(time.Since(s.start)))
-			h.reach.hear()
+			h.door.Hear()
 			if d := m.GetLogData(); d != nil {
 				s.logData(d)
 			}
 			continue
 		case msg = <-s.out:
-		case <-s.kick:
+		case <-first:
+		case <-changed:
 		case <-ping.C:
 			if s.silence() > silentMost {
 				return fault.New(code.Timeout, "The host said nothing for %s; connect again.", silentMost)
@@ -255,11 +228,11 @@ func (h *hostAgent) serve(ctx context.Context, gs grpc.BidiStreamingServer[vigil
 				return fault.New(code.Conflict, "The host has opened a newer stream to this server.")
 			}
 			return ctx.Err()
-		case <-h.stop:
+		case <-h.door.Stopping():
 			return stopping()
 		}
 		if msg == nil {
-			// A kick, or a ping: looking again then costs little and forgives a
+			// A change, or a ping: looking again then costs little and forgives a
 			// change that nobody announced.
 			orders, err := h.orders(s)
 			if err != nil {

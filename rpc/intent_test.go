@@ -76,7 +76,7 @@ func TestWaitOfAPausedAgentIsPassedOver(t *testing.T) {
 	w.parkedAt(1, 1)
 	w.pause("demo/builder", true)
 	w.task(0, "demo", "builder", "one")
-	if n := w.servers[1].waits.wokenN.Load(); n != 0 {
+	if n := w.servers[1].park.TaskFigures().Woken; n != 0 {
 		t.Fatalf("the waiter of a paused agent was woken %d times", n)
 	}
 	w.wait(within(t), 1, 1, w.join("demo/builder.2"), second)
@@ -107,7 +107,7 @@ func TestWaitOfAPausedRoomIsWokenWhenItResumes(t *testing.T) {
 		w.wait(within(t), 1, 0, me, got)
 		w.parkedAt(1, 1)
 		task := w.task(0, "demo", "builder", "one")
-		if n := w.servers[1].waits.wokenN.Load(); n != 0 {
+		if n := w.servers[1].park.TaskFigures().Woken; n != 0 {
 			t.Fatalf("scope %q: woken %d times while paused", scope, n)
 		}
 		_, err := w.work(0).Claim(within(t), &vigilv1.ClaimRequest{Speaker: me, Task: task.GetId()})

@@ -25,7 +25,6 @@ const (
 // logRelay fetches output from hosts, whichever server holds their stream.
 type logRelay struct {
 	*core
-	fwd   *forwarder
 	hosts *hosts
 }
 
@@ -195,7 +194,7 @@ func (l *logRelay) serve(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingSer
 	ctx := gs.Context()
 	agent, host, hostName, err := l.whereabouts(r.GetAgent())
 	if err != nil {
-		if _, err := l.fwd.catchUp(ctx); err != nil {
+		if _, err := l.catchUp(ctx); err != nil {
 			return err
 		}
 		agent, host, hostName, err = l.whereabouts(r.GetAgent())
@@ -240,7 +239,7 @@ func (l *logRelay) others() []string {
 // ask relays the output from another server. answered is false when that server does
 // not hold the host's stream, or cannot be reached.
 func (l *logRelay) ask(ctx context.Context, addr string, r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingServer[vigilv1.LogChunk]) (answered bool, err error) {
-	conn, err := l.peers.conn(addr)
+	conn, err := l.door.Peer(addr)
 	if err != nil {
 		return false, err
 	}

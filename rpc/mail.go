@@ -16,8 +16,6 @@ import (
 type mailbox struct {
 	vigilv1.UnimplementedMailboxServer
 	*core
-	fwd   *forwarder
-	waits *mailWaits
 }
 
 // SendMail sends a mail to an agent, a role or a room.

@@ -144,7 +144,7 @@ func TestWaitMailIsWoken(t *testing.T) {
 			r, err := w.mail(1).WaitMail(ctx, &vigilv1.WaitMailRequest{Speaker: sp, MaxWait: durationpb.New(5 * time.Minute)})
 			to <- answer{r.GetUnread(), err}
 		}()
-		eventually(t, "a parked wait for mail", func() bool { return w.servers[1].mail.count.Load() == 1 })
+		eventually(t, "a parked wait for mail", func() bool { return w.servers[1].park.Mail.Count() == 1 })
 		return to
 	}
 	first := wait(me)
@@ -157,7 +157,7 @@ func TestWaitMailIsWoken(t *testing.T) {
 	if _, err := w.mail(0).ReadMail(within(t), &vigilv1.ReadMailRequest{Speaker: me}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end of the first wait", func() bool { return w.servers[1].mail.count.Load() == 0 })
+	eventually(t, "the end of the first wait", func() bool { return w.servers[1].park.Mail.Count() == 0 })
 	second := wait(me)
 	if _, err := w.work(0).Leave(within(t), &vigilv1.LeaveRequest{Speaker: me}); err != nil {
 		t.Fatal(err)
@@ -217,13 +217,13 @@ func TestReadingNothingIsNoWrite(t *testing.T) {
 	w := start(t, 1)
 	w.room("demo", "builder", 1)
 	me := w.join("demo/builder")
-	index := w.servers[0].gate.index()
+	index := w.servers[0].park.Gate.Index()
 	for range 5 {
 		if got, err := w.mail(0).ReadMail(context.Background(), &vigilv1.ReadMailRequest{Speaker: me}); err != nil || len(got.GetMails()) != 0 {
 			t.Fatalf("%v, %v", got, err)
 		}
 	}
-	if now := w.servers[0].gate.index(); now != index {
+	if now := w.servers[0].park.Gate.Index(); now != index {
 		t.Errorf("%d log entries for reading nothing", now-index)
 	}
 }

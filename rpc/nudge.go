@@ -8,6 +8,7 @@ import (
 	"vigil/fsm"
 	"vigil/fsm/noun"
 	"vigil/rpc/code"
+	"vigil/rpc/door"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -15,7 +16,7 @@ import (
 const (
 	// nudgeLimit bounds a nudge, whose caller may be gone long before: the write, then the
 	// host.
-	nudgeLimit = defaultDeadline + terminalLimit
+	nudgeLimit = door.DefaultDeadline + terminalLimit
 	// nudgesKept is how many nudges that have ended are remembered for callers that repeat
 	// them. Who repeats an older one is told that nobody knows what became of it.
 	nudgesKept = 1024

@@ -51,29 +51,3 @@ func TestWhoIsHeard(t *testing.T) {
 		t.Error("a beat was not heard")
 	}
 }
-
-// A server that never answers is not one of which nothing is known: else a leader whose
-// API is out of reach since all servers were started would stay, and end every lease.
-func TestL10NeverReachedIsLost(t *testing.T) {
-	r := newReach("s1", nil, nil)
-	s := &Server{core: &core{reach: r}}
-	if at := s.Reached("s2"); !at.IsZero() {
-		t.Errorf("before it was tried: %v", at)
-	}
-	r.begin("s2")
-	r.end("s2", false)
-	if at := s.Reached("s2"); !at.Equal(r.born) {
-		t.Errorf("after it did not answer: %v, want %v", at, r.born)
-	}
-	r.begin("s2")
-	r.end("s2", true)
-	at := s.Reached("s2")
-	if at.Before(r.born) || at.Equal(r.born) {
-		t.Errorf("after it answered: %v", at)
-	}
-	r.begin("s2")
-	r.end("s2", false)
-	if got := s.Reached("s2"); !got.Equal(at) {
-		t.Errorf("after it answered no more: %v, want %v", got, at)
-	}
-}

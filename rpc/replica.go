@@ -3,10 +3,10 @@ package rpc
 import (
 	"context"
 	"io"
-	"time"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/door"
 )
 
 // Writer takes writes. On a server that does not lead, all of them return
@@ -22,22 +22,10 @@ type Writer interface {
 
 // Reader gives access to the replicated state. Safe for concurrent use.
 type Reader interface {
-	// Read calls fn under the read lock; fn is short and keeps no pointer.
-	Read(fn func(*fsm.View))
-	// Barrier returns when Read sees everything that was committed before the
-	// call. Only the leader can.
-	Barrier(ctx context.Context) error
-	Leader() Leader
+	door.Reader
 	// Subscribe is called before Run; fn is called after each applied entry,
 	// outside the lock, and must not block.
 	Subscribe(fn func(noun.Effects))
-}
-
-// Leader says who leads, as far as this server knows. The zero value: nobody.
-type Leader struct {
-	ID, APIAddr string
-	Self        bool // this server, and its stint is open
-	Term        uint64
 }
 
 // Member is a server as the replication sees it.
@@ -72,6 +60,3 @@ type Health interface {
 	// Warnings are sentences for people; empty when all is well.
 	Warnings() []string
 }
-
-// defaultDeadline is that of a unary call whose caller set none.
-const defaultDeadline = 30 * time.Second

@@ -53,7 +53,7 @@ func TestF09InstalledSnapshotWakesWhoeverWaits(t *testing.T) {
 		}
 		mail <- err
 	}()
-	eventually(t, "a wait for mail", func() bool { return w.servers[1].mail.count.Load() == 1 })
+	eventually(t, "a wait for mail", func() bool { return w.servers[1].park.Mail.Count() == 1 })
 	w.nodes[1].hold()
 	task := w.task(0, "demo", "builder", "for it")
 	if err := w.do(fsm.SendMail{From: "ann", To: "other/builder", Subject: "s"}); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil/fsm/noun"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -29,7 +30,7 @@ func (c *checks) word(field, s string, words []string) int {
 		}
 	}
 	last := len(words) - 1
-	c.fail("%s %s is unknown; write %s or %s.", field, quote(s), strings.Join(words[:last], ", "), words[last])
+	c.fail("%s %s is unknown; write %s or %s.", field, fault.Quote(s), strings.Join(words[:last], ", "), words[last])
 	return 0
 }
 
@@ -89,7 +90,7 @@ func (c *checks) health(at string, h *vigilv1.HealthSpec) (every time.Duration, 
 		}
 		return p.Every, p.Missed
 	}
-	c.fail("%shealth preset %s is unknown; write %s.", at, quote(h.GetPreset()), presetNames())
+	c.fail("%shealth preset %s is unknown; write %s.", at, fault.Quote(h.GetPreset()), presetNames())
 	return 0, 0
 }
 

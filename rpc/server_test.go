@@ -4,12 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"go/parser"
-	"go/token"
 	"io"
 	"net"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,46 +16,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"vigil/fsm/noun"
-	"vigil/rpc/code"
-	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
-
-// TestImports keeps this room's line of the table of rooms true: it may import fsm,
-// its generated code and libraries, and never a sibling.
-func TestImports(t *testing.T) {
-	files, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	allowed := []string{"vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/link", "vigil/rpc/code", "vigil/rpc/fault",
-		"google.golang.org/grpc", "google.golang.org/protobuf",
-		"google.golang.org/genproto", "github.com/grpc-ecosystem/grpc-gateway", "github.com/hashicorp/go-hclog",
-		"github.com/prometheus/client_golang", "golang.org/x/sync"}
-	for _, f := range files {
-		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
-			continue
-		}
-		src, err := parser.ParseFile(token.NewFileSet(), f.Name(), nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, i := range src.Imports {
-			path, err := strconv.Unquote(i.Path.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ok := !strings.Contains(strings.Split(path, "/")[0], ".") && !strings.HasPrefix(path, "vigil")
-			for _, a := range allowed {
-				ok = ok || path == a || strings.HasPrefix(path, a+"/")
-			}
-			if !ok {
-				t.Errorf("%s imports %s, which is not this room's to import", f.Name(), path)
-			}
-		}
-	}
-}
 
 func TestOpenRefusesAnIncompleteConfig(t *testing.T) {
 	_, err := Open(Config{StopGrace: -1})
@@ -101,7 +59,7 @@ func TestNothingIsAliveAfterRun(t *testing.T) {
 	host, _ := w.connect(t, 0)
 	host.next()
 	w.parkedAt(0, 1)
-	eventually(t, "the watch", func() bool { return s.watch.places.taken.Load() == 1 })
+	eventually(t, "the watch", func() bool { return s.watches.Taken() == 1 })
 	began := time.Now()
 	stop()
 	if err := <-done; err != nil {
@@ -246,24 +204,3 @@ func TestLogHoldsNoTextAndNoToken(t *testing.T) {
 		}
 	}
 }
-
-func TestPanicsBecomeInternalErrors(t *testing.T) {
-	o := &observer{core: &core{log: hclog.NewNullLogger()}}
-	_, err := o.unary(context.Background(), nil, &grpc.UnaryServerInfo{FullMethod: "/x"}, func(context.Context, any) (any, error) {
-		panic("broken")
-	})
-	if codeOf(err) != "internal" {
-		t.Fatalf("got %v, want internal", err)
-	}
-}
-
-func TestRefusalsWithACodeKeepIt(t *testing.T) {
-	if p := fault.Of(coded{}); p.Code != code.Conflict || p.Text != "Two at once." {
-		t.Fatalf("got %+v", p)
-	}
-}
-
-type coded struct{}
-
-func (coded) Error() string   { return "two at once" }
-func (coded) Code() noun.Code { return noun.Conflict }

@@ -16,6 +16,9 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
+// maxSaves is how many backups may be on their way at once.
+const maxSaves = 2
+
 // chunkSize is how much of a snapshot one message carries.
 const chunkSize = 64 << 10
 
@@ -25,11 +28,11 @@ func (c *clusterService) SaveSnapshot(_ *vigilv1.SaveSnapshotRequest, s grpc.Ser
 	if c.backups == nil {
 		return fault.New(code.Unimplemented, "This server makes no backups.")
 	}
-	if !c.saves.take() {
-		return c.saves.full("backups under way")
+	if !c.saves.Take() {
+		return c.saves.Full("backups under way")
 	}
-	defer c.saves.give()
-	if _, err := c.fwd.catchUp(s.Context()); err != nil {
+	defer c.saves.Give()
+	if _, err := c.catchUp(s.Context()); err != nil {
 		return err
 	}
 	w := bufio.NewWriterSize(chunkWriter{s}, chunkSize)
@@ -55,44 +58,17 @@ func (w chunkWriter) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// fresh asks the leader for its status: what it shows was committed by then.
-func (f *forwarder) fresh(ctx context.Context) (*vigilv1.StatusResponse, error) {
-	full := vigilv1.Cluster_Status_FullMethodName
-	resp, err := f.toLeader(ctx, full, f.methods[full], &vigilv1.StatusRequest{}, func(context.Context, any) (any, error) {
-		return read(f.core, func(st *fsm.View) *vigilv1.StatusResponse {
-			return &vigilv1.StatusResponse{Index: st.LastIndex(), LastEvent: st.LastEvent()}
-		}), nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return resp.(*vigilv1.StatusResponse), nil
-}
-
-// catchUp returns when this replica has all that was committed before the call.
-func (f *forwarder) catchUp(ctx context.Context) (*vigilv1.StatusResponse, error) {
-	now, err := f.fresh(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return now, f.gate.await(ctx, now.GetIndex())
-}
-
 // RestoreSnapshot replaces the whole state by a backup. A server that does not lead
 // hands the stream on to the leader.
 func (c *clusterService) RestoreSnapshot(s grpc.ClientStreamingServer[vigilv1.SnapshotChunk, vigilv1.RestoreSnapshotResponse]) error {
 	if c.backups == nil {
 		return fault.New(code.Unimplemented, "This server restores no backups.")
 	}
-	st := c.fwd.stints.current()
-	switch {
-	case st.leader.Self:
-	case st.leader.APIAddr == "":
-		return &fault.Error{Code: code.NoLeader}
-	case isForwarded(s.Context()):
-		return c.fwd.elsewhere(st)
-	default:
-		return c.handOn(s, st.leader.APIAddr)
+	switch leader, err := c.door.Leader(s.Context()); {
+	case err != nil:
+		return err
+	case leader != "":
+		return c.handOn(s, leader)
 	}
 	if err := c.backups.Restore(s.Context(), &chunkReader{from: s}); err != nil {
 		return fmt.Errorf("restore snapshot: %w", err)
@@ -122,7 +98,7 @@ func (r *chunkReader) Read(p []byte) (int, error) {
 
 // handOn copies a restore to the leader and its answer back.
 func (c *clusterService) handOn(s grpc.ClientStreamingServer[vigilv1.SnapshotChunk, vigilv1.RestoreSnapshotResponse], addr string) error {
-	conn, err := c.peers.conn(addr)
+	conn, err := c.door.Peer(addr)
 	if err != nil {
 		return err
 	}

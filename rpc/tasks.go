@@ -7,6 +7,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/door"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -18,9 +19,8 @@ const scanStep = 1000
 type fleet struct {
 	vigilv1.UnimplementedFleetServer
 	*core
-	watch *watchers
-	logs  *logRelay
-	fwd   *forwarder
+	watches *door.Places // of events, on this server
+	logs    *logRelay
 
 	nudges nudges
 }
@@ -80,9 +80,9 @@ func noTask(id uint64) error {
 // noRoom says that there is no such room, or who has deleted it (law L9).
 func noRoom(st *fsm.View, name string) error {
 	if t := st.Tombstone(name); t != nil {
-		return fault.NotFound("Room %s was deleted%s; `vigil apply -f` makes it anew.", quote(name), deletedBy(t))
+		return fault.NotFound("Room %s was deleted%s; `vigil apply -f` makes it anew.", fault.Quote(name), deletedBy(t))
 	}
-	return fault.NotFound("Room %s does not exist; `vigil room list` shows the rooms, `vigil apply -f` creates one.", quote(name))
+	return fault.NotFound("Room %s does not exist; `vigil room list` shows the rooms, `vigil apply -f` creates one.", fault.Quote(name))
 }
 
 func deletedBy(t *noun.Tombstone) string {

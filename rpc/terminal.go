@@ -92,7 +92,7 @@ func (l *logRelay) terminal(ctx context.Context, name string, ask *vigilv1.AtTer
 	defer cancel()
 	hostName, err := l.life(name, ask)
 	if err != nil { // this server may not have heard of it yet
-		if _, err := l.fwd.catchUp(ctx); err != nil {
+		if _, err := l.catchUp(ctx); err != nil {
 			return nil, err
 		}
 		hostName, err = l.life(name, ask)
@@ -131,7 +131,7 @@ func (l *logRelay) atHost(ctx context.Context, hostName string, ask *vigilv1.AtT
 		return s.atTerminal(ctx, ask)
 	}
 	for _, addr := range l.others() {
-		conn, err := l.peers.conn(addr)
+		conn, err := l.door.Peer(addr)
 		if err != nil {
 			continue
 		}

@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -69,7 +68,7 @@ func (c *checks) name(field, s string) {
 		c.fail("%s is missing; %s.", field, nameRule)
 		return
 	}
-	c.fail("%s %s is not a name; %s.", field, quote(s), nameRule)
+	c.fail("%s %s is not a name; %s.", field, fault.Quote(s), nameRule)
 }
 
 func (c *checks) optionalName(field, s string) {
@@ -107,7 +106,7 @@ func (c *checks) agent(field, s string, star bool) {
 		c.fail("%s is missing; write room/role, or room/role.2 for the second agent of a role.", field)
 		return
 	}
-	c.fail("%s %s is not an agent; write room/role, or room/role.2 for the second agent of a role.", field, quote(s))
+	c.fail("%s %s is not an agent; write room/role, or room/role.2 for the second agent of a role.", field, fault.Quote(s))
 }
 
 // address asks for whom mail is: room, room/role, room/role.* or room/role.N.
@@ -121,7 +120,7 @@ func (c *checks) address(field, s string) {
 	}
 	if c.agent(field, s, !ok); c.err != nil {
 		c.err = nil
-		c.fail("%s %s is no address; write room, room/role, or room/role.2 for the second agent of a role.", field, quote(s))
+		c.fail("%s %s is no address; write room, room/role, or room/role.2 for the second agent of a role.", field, fault.Quote(s))
 	}
 }
 
@@ -262,13 +261,4 @@ func (c *checks) kvs(field string, m map[string]string) []noun.KV {
 		c.text(field+" "+kv.Key, kv.Value, maxKVValue)
 	}
 	return out
-}
-
-// quote shows a value from outside, shortened.
-func quote(s string) string {
-	const most = 80
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "..."
-	}
-	return fmt.Sprintf("%q", s)
 }

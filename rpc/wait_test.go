@@ -15,10 +15,10 @@ import (
 )
 
 // parkedAt waits until so many waits are parked on server i.
-func (w *world) parkedAt(i int, n int64) {
+func (w *world) parkedAt(i, n int) {
 	w.t.Helper()
 	eventually(w.t, fmt.Sprintf("%d parked waits on server %d", n, i), func() bool {
-		return w.servers[i].waits.parked.Load() == n
+		return w.servers[i].park.TaskFigures().Parked == n
 	})
 }
 
@@ -43,7 +43,7 @@ func TestWaitIsWokenByItsRole(t *testing.T) {
 	w.wait(within(t), 1, 0, w.join("demo/builder"), got)
 	w.parkedAt(1, 1)
 	w.task(0, "other", "builder", "not for it")
-	if n := w.servers[1].waits.wokenN.Load(); n != 0 {
+	if n := w.servers[1].park.TaskFigures().Woken; n != 0 {
 		t.Fatalf("woken %d times by another role's task", n)
 	}
 	task := w.task(0, "demo", "builder", "for it")
@@ -113,7 +113,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	got := make(chan waited, n)
 	for i := range n {
 		w.wait(within(t), 0, i, w.join("demo/builder.*"), got)
-		w.parkedAt(0, int64(i+1))
+		w.parkedAt(0, i+1)
 	}
 	for i := range n {
 		w.task(0, "demo", "builder", "x")
@@ -161,9 +161,9 @@ func TestFollowerBehindDoesNotClaimInCircles(t *testing.T) {
 	w.mu.Lock()
 	w.nodes[1].take(creation) // now it sees the task PENDING, and not that it is taken
 	w.mu.Unlock()
-	eventually(t, "a lost claim", func() bool { return w.servers[1].waits.lostN.Load() == 1 })
-	eventually(t, "the waiter awaiting the index", func() bool { return w.servers[1].gate.count.Load() == 2 })
-	if n := w.servers[1].waits.lostN.Load(); n != 1 {
+	eventually(t, "a lost claim", func() bool { return w.servers[1].park.TaskFigures().Lost == 1 })
+	eventually(t, "the waiter awaiting the index", func() bool { return w.servers[1].park.Gate.Count() == 2 })
+	if n := w.servers[1].park.TaskFigures().Lost; n != 1 {
 		t.Fatalf("%d claims for a task that is taken, want 1", n)
 	}
 	w.nodes[1].release()
@@ -214,11 +214,9 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		}
 	})
 	for i, s := range w.servers {
-		s.waits.mu.Lock()
-		if n := len(s.waits.roles); n != 0 {
+		if n := s.park.TaskFigures().Queues; n != 0 {
 			t.Errorf("server %d keeps %d queues though nobody waits", i, n)
 		}
-		s.waits.mu.Unlock()
 	}
 }
 

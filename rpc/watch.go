@@ -3,7 +3,6 @@ package rpc
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"google.golang.org/grpc"
 
@@ -14,43 +13,11 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
+// maxWatches is how many watches of events this server takes.
+const maxWatches = 2048
+
 // watchChunk is how many events one hold of the read lock looks at.
 const watchChunk = 512
-
-// watchers tells everybody who follows the history that it has grown. A watcher
-// reads at its own pace; one that is slow holds nobody up. Beats write no event,
-// so they wake nobody. Safe for concurrent use.
-type watchers struct {
-	places places
-
-	mu    sync.Mutex
-	last  uint64
-	grown chan struct{} // closed when last grows
-}
-
-func newWatchers() *watchers {
-	return &watchers{places: places{most: maxWatches}, grown: make(chan struct{})}
-}
-
-// applied is called after every entry with the newest event.
-func (w *watchers) applied(last uint64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if last == w.last {
-		return
-	}
-	w.last = last
-	close(w.grown)
-	w.grown = make(chan struct{})
-}
-
-// beyond gives a channel that is closed when there is an event that is newer than
-// those applied now. Take it before reading the state.
-func (w *watchers) beyond() <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.grown
-}
 
 // WatchEvents sends the history from an index on, then what follows.
 func (f *fleet) WatchEvents(r *vigilv1.WatchEventsRequest, s grpc.ServerStreamingServer[vigilv1.Event]) error {
@@ -65,10 +32,10 @@ func (f *fleet) WatchEvents(r *vigilv1.WatchEventsRequest, s grpc.ServerStreamin
 	if c.err != nil {
 		return c.err
 	}
-	if !f.watch.places.take() {
-		return f.watch.places.full("watches")
+	if !f.watches.Take() {
+		return f.watches.Full("watches")
 	}
-	defer f.watch.places.give()
+	defer f.watches.Give()
 	at, end, epoch, err := f.watchFrom(s.Context(), r)
 	if err != nil {
 		return err
@@ -81,7 +48,7 @@ func (f *fleet) WatchEvents(r *vigilv1.WatchEventsRequest, s grpc.ServerStreamin
 	}
 	var chunk []noun.Event
 	for {
-		grown := f.watch.beyond()
+		grown := f.park.History.Beyond()
 		var last uint64
 		var old error
 		chunk = chunk[:0]
@@ -110,7 +77,7 @@ func (f *fleet) WatchEvents(r *vigilv1.WatchEventsRequest, s grpc.ServerStreamin
 		case <-grown:
 		case <-s.Context().Done():
 			return s.Context().Err()
-		case <-f.stop:
+		case <-f.door.Stopping():
 			return fault.New(code.Unavailable, "This server is stopping; watch on another one after event %d.", at)
 		}
 	}
@@ -133,7 +100,7 @@ func (f *fleet) watchFrom(ctx context.Context, r *vigilv1.WatchEventsRequest) (a
 	f.reader.Read(look)
 	// What this replica has not applied yet is not new either: a tail catches up first.
 	if r.GetNoFollow() || r.GetTail() || at > newest {
-		now, err := f.fwd.catchUp(ctx)
+		now, err := f.catchUp(ctx)
 		if err != nil {
 			return 0, 0, 0, err
 		}

@@ -67,7 +67,7 @@ func TestWatchFollows(t *testing.T) {
 	if _, err := s.Header(); err != nil { // the watch stands
 		t.Fatal(err)
 	}
-	eventually(t, "the watch", func() bool { return w.servers[1].watch.places.taken.Load() == 1 })
+	eventually(t, "the watch", func() bool { return w.servers[1].watches.Taken() == 1 })
 	w.task(0, "other", "builder", "not wanted")
 	task := w.task(0, "demo", "builder", "wanted")
 	e, err := s.Recv()
@@ -88,7 +88,7 @@ func TestTailOfAServerThatIsBehind(t *testing.T) {
 		e, _ := s.Recv() // nil: the test looks at it
 		got <- e
 	}()
-	eventually(t, "the watch", func() bool { return w.servers[1].watch.places.taken.Load() == 1 })
+	eventually(t, "the watch", func() bool { return w.servers[1].watches.Taken() == 1 })
 	w.nodes[1].release()
 	if _, err := s.Header(); err != nil { // the watch stands
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestBeatsWakeNoWatcher(t *testing.T) {
 	w := start(t, 1)
 	w.room("demo", "builder", 1)
 	me := w.join("demo/builder")
-	grown := w.servers[0].watch.beyond()
+	grown := w.servers[0].park.History.Beyond()
 	if _, err := w.work(0).Beat(within(t), &vigilv1.BeatRequest{Agents: []uint32{1},
 		Incarnations: []uint64{me.GetIncarnation()}, Kinds: []uint32{1}}); err != nil {
 		t.Fatal(err)

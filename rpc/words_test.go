@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -66,21 +65,5 @@ func TestN26RepeatedAndLateWordsRenewNothing(t *testing.T) {
 	}
 	if left := say(1, code.HeaderSaid, "14000"); left != time.Minute {
 		t.Errorf("a word of 14 s ago: the lease goes on for %s, want 1 min", left)
-	}
-}
-
-// A server that has to try again marks the word.
-func TestN26WordsThatAServerRepeatsRenewNothing(t *testing.T) {
-	ctx := metadata.NewIncomingContext(context.Background(), metadata.Pairs(code.HeaderSaid, "20", "other", "x"))
-	if age, fresh := saidAgo(ctx); age != 20*time.Millisecond || !fresh {
-		t.Errorf("age %s, fresh %t", age, fresh)
-	}
-	ctx = again(again(ctx))
-	if _, fresh := saidAgo(ctx); fresh {
-		t.Error("a further try is fresh")
-	}
-	out, _ := metadata.FromOutgoingContext(passSaid(ctx))
-	if len(out.Get(code.HeaderRepeat)) != 1 || len(out.Get(code.HeaderSaid)) != 1 || len(out.Get("other")) != 0 {
-		t.Errorf("passed on: %v", out)
 	}
 }

@@ -16,9 +16,6 @@ import (
 type work struct {
 	vigilv1.UnimplementedWorkServer
 	*core
-	fwd   *forwarder
-	waits *waits
-	turns *turnstile
 }
 
 // Join makes the incarnation WAITING.
@@ -55,10 +52,10 @@ func (w *work) claimWoken(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv
 	if !sure {
 		return write(ctx, w.core, r, claimCmd, claimAnswer)
 	}
-	ok, index, err := w.turns.enter(ctx, role)
+	ok, index, err := w.park.Turns.Enter(ctx, role)
 	if err == nil && !ok { // a deposed leader does not know of its successor's tasks
 		if err = w.reader.Barrier(ctx); err == nil {
-			ok, index, err = w.turns.enter(ctx, role)
+			ok, index, err = w.park.Turns.Enter(ctx, role)
 		}
 	}
 	switch {
@@ -67,7 +64,7 @@ func (w *work) claimWoken(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv
 	case !ok:
 		return nil, &fault.Error{Code: code.NoTask, Index: index}
 	}
-	defer w.turns.leave(role)
+	defer w.park.Turns.Leave(role)
 	return write(ctx, w.core, r, claimCmd, claimAnswer)
 }
 

@@ -16,7 +16,7 @@ import (
 	"vigil/agentd"
 	"vigil/cmd/vigil/cli"
 	"vigil/fsm"
-	"vigil/rpc"
+	"vigil/rpc/door"
 )
 
 // agentdFile is the configuration of `vigil agentd`; configs/agentd.yaml explains
@@ -138,7 +138,7 @@ func (f *agentdFile) mistakes() (all []error) {
 		}
 	}
 	that(hclog.LevelFromString(f.LogLevel) != hclog.NoLevel, cli.Usagef("log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel))
-	that(f.Metrics == "" || rpc.Loopback(f.Metrics), cli.Usagef("metrics %q: give a loopback address such as 127.0.0.1:7430; there is no password", f.Metrics))
+	that(f.Metrics == "" || door.Loopback(f.Metrics), cli.Usagef("metrics %q: give a loopback address such as 127.0.0.1:7430; there is no password", f.Metrics))
 	if err := checkHostName(f.Name); err != nil {
 		all = append(all, err)
 	}
@@ -171,7 +171,7 @@ func (f *agentdFile) mistakes() (all []error) {
 	that(f.MinFreeMemory.n >= 0, f.wrong(f.MinFreeMemory.at, "min_free_memory: give a size such as 256MiB, or 0B for no limit"))
 	that(f.KeepDeleted.span >= 0 && f.KeepDeleted.span <= maxKeepDeleted,
 		f.wrong(f.KeepDeleted.at, fmt.Sprintf("keep_deleted is %s: give 0s (for ever) to %s", f.KeepDeleted.span, maxKeepDeleted)))
-	local := !slices.ContainsFunc(f.Servers, func(addr string) bool { return !rpc.Loopback(addr) })
+	local := !slices.ContainsFunc(f.Servers, func(addr string) bool { return !door.Loopback(addr) })
 	if err := f.Gossip.settle(local); err != nil {
 		all = append(all, err)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"vigil/rpc"
+	"vigil/rpc/door"
 )
 
 func TestDevWritesFilesThatAreRead(t *testing.T) {
@@ -37,7 +37,7 @@ func TestDevWritesFilesThatAreRead(t *testing.T) {
 			t.Fatalf("%s: %v, seeds %v", s.ID, err, repl.Seed)
 		}
 		ports[conf.Addr], ports[conf.RaftAddr] = true, true
-		if !rpc.Loopback(conf.Addr) || !rpc.Loopback(conf.RaftAddr) {
+		if !door.Loopback(conf.Addr) || !door.Loopback(conf.RaftAddr) {
 			t.Errorf("%s can be reached from outside", s.ID)
 		}
 	}
@@ -52,7 +52,7 @@ func TestDevWritesFilesThatAreRead(t *testing.T) {
 		if err := host.check(); err != nil || len(host.Runners) != 3 || host.Name != h.name {
 			t.Fatalf("host %s: named %q, %d runners, %v", h.name, host.Name, len(host.Runners), err)
 		}
-		if !rpc.Loopback(host.Gossip.Bind) {
+		if !door.Loopback(host.Gossip.Bind) {
 			t.Errorf("host %s gossips at %s", h.name, host.Gossip.Bind)
 		}
 	}

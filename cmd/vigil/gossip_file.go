@@ -8,7 +8,7 @@ import (
 
 	"vigil/cluster/gossip"
 	"vigil/cmd/vigil/cli"
-	"vigil/rpc"
+	"vigil/rpc/door"
 )
 
 // gossipOff is what to say for no gossip at all.
@@ -66,7 +66,7 @@ func (f *gossipFile) settle(local bool) error {
 			return cli.Usagef("gossip.advertise %q: give host:port; port 0 is the one of gossip.bind", f.Advertise)
 		}
 	}
-	if f.KeyFile == "" && !f.Insecure && !rpc.Loopback(f.Bind) {
+	if f.KeyFile == "" && !f.Insecure && !door.Loopback(f.Bind) {
 		return cli.Usagef("gossip.bind %q can be reached by other machines, and what they say would be believed: "+
 			"give gossip.key_file (--gossip-key-file), which vigil keygen makes, or set gossip.insecure", f.Bind)
 	}

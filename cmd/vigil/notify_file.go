@@ -14,7 +14,7 @@ import (
 	"vigil/cluster/duty"
 	"vigil/cluster/notify"
 	"vigil/fsm/noun"
-	"vigil/rpc"
+	"vigil/rpc/door"
 )
 
 // Range of a notifier's timeout.
@@ -117,7 +117,7 @@ func (n *notifyFile) checkWebhook() error {
 		return n.wrong(n.Webhook.URL.at, "webhook.url is no address: write https://host/path")
 	case u.User != nil:
 		return n.wrong(n.Webhook.URL.at, "webhook.url holds a user or a password: leave it out, calls are signed with secret_file")
-	case u.Scheme == "http" && !rpc.Loopback(hostPort(u)):
+	case u.Scheme == "http" && !door.Loopback(hostPort(u)):
 		return n.wrong(n.Webhook.URL.at, "webhook.url goes over the network without TLS: write https://")
 	case n.Webhook.SecretFile.text == "":
 		return n.wrong(n.Webhook.URL.at, "webhook.secret_file is missing: name a file with at least %d bytes that the receiver knows too, `openssl rand -hex 32` makes one", notify.MinSecret)

@@ -14,7 +14,7 @@ import (
 	"vigil/cluster/record"
 	"vigil/cmd/vigil/cli"
 	"vigil/fsm/noun"
-	"vigil/rpc"
+	"vigil/rpc/door"
 )
 
 // newServerCmd is `vigil server`: it runs a server. Verbs about servers are added
@@ -166,7 +166,7 @@ func (f *serverFile) check() error {
 	if f.BootstrapExpect == 1 && len(f.Peers) == 0 {
 		f.Peers = []serverPeer{{ID: f.ID, RaftAddr: f.RaftAddr, APIAddr: f.AdvertiseAddr}}
 	}
-	if err := f.Gossip.settle(rpc.Loopback(f.Addr) && rpc.Loopback(f.AdvertiseAddr) && rpc.Loopback(f.RaftAddr)); err != nil {
+	if err := f.Gossip.settle(door.Loopback(f.Addr) && door.Loopback(f.AdvertiseAddr) && door.Loopback(f.RaftAddr)); err != nil {
 		return err
 	}
 	if len(f.Join) > 0 && f.BootstrapExpect > 0 {
@@ -181,7 +181,7 @@ func (f *serverFile) check() error {
 // open lists the addresses that other machines may reach, each with its key.
 func (f *serverFile) open() (list []string) {
 	for _, a := range []struct{ key, addr string }{{"addr", f.Addr}, {"advertise_addr", f.AdvertiseAddr}, {"raft_addr", f.RaftAddr}, {"raft_bind", f.RaftBind}} {
-		if a.addr != "" && !rpc.Loopback(a.addr) {
+		if a.addr != "" && !door.Loopback(a.addr) {
 			list = append(list, a.key+" "+a.addr)
 		}
 	}

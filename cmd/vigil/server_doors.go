@@ -15,6 +15,7 @@ import (
 	"vigil/cluster/duty"
 	"vigil/fsm"
 	"vigil/rpc"
+	"vigil/rpc/door"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -24,9 +25,9 @@ import (
 // reader gives the API its view of the replica.
 type reader struct{ *cluster.Replica }
 
-func (r reader) Leader() rpc.Leader {
+func (r reader) Leader() door.Leader {
 	l := r.Replica.Leader()
-	return rpc.Leader{ID: l.ID, APIAddr: l.APIAddr, Self: l.Self, Term: l.Term}
+	return door.Leader{ID: l.ID, APIAddr: l.APIAddr, Self: l.Self, Term: l.Term}
 }
 
 // members gives the API the servers of the cluster.

@@ -20,6 +20,7 @@ import (
 	"vigil/fsm/noun"
 	"vigil/rpc"
 	"vigil/rpc/client"
+	"vigil/rpc/door"
 )
 
 // handOverLimit bounds the search for another leader when this one stops.
@@ -231,7 +232,7 @@ func (s *server) greet() {
 	switch {
 	case s.gossip == nil:
 		s.log.Info("this server does not gossip: it hears hosts by their order streams only; gossip.bind turns it on")
-	case s.conf.Gossip.KeyFile == "" && !rpc.Loopback(s.gossip.Addr()):
+	case s.conf.Gossip.KeyFile == "" && !door.Loopback(s.gossip.Addr()):
 		s.log.Warn("gossip is not encrypted: whoever reaches it can make hosts look dead or alive", "address", s.gossip.Addr())
 	}
 }

@@ -9,7 +9,7 @@ func requestMutants() []Mutant {
 				{File: "fsm/apply.go",
 					Old: "	if out, ok := ss.Answer(r.Seq); ok {\n",
 					New: "	if out, ok := ss.Answer(r.Seq); ok && r.Seq == 0 {\n"},
-				{File: "rpc/core.go", Old: "import (\n	\"context\"\n	\"errors\"\n", New: "import (\n	\"context\"\n	\"errors\"\n	\"sync\"\n"},
+				{File: "rpc/core.go", Old: "import (\n	\"context\"\n", New: "import (\n	\"context\"\n	\"sync\"\n"},
 				{File: "rpc/core.go",
 					Old: "	out, err := c.writer.Submit(ctx, req)\n	if err != nil {\n		return out, err\n	}\n	if out.Code != noun.OK {\n		return out, fault.Refusal(&out)\n	}\n	return out, nil\n}\n",
 					New: `	key := [2]uint64{uint64(req.Session), req.Seq}
@@ -44,12 +44,12 @@ var answeredHere sync.Map
 		},
 		{
 			Name: "snapshot-wakes-nobody", Law: "L3", Says: "a server that is sent a snapshot lets its waiters wait for what came with it",
-			Edits: []Edit{{File: "rpc/server.go", Old: "	if e.Reset {\n", New: "	if e.Reset && e.More {\n"}},
+			Edits: []Edit{{File: "rpc/park/park.go", Old: "	if eff.Reset {\n", New: "	if eff.Reset && eff.More {\n"}},
 			Hunt:  tests("./rpc", "TestF09"),
 		},
 		{
 			Name: "repeated-word-renews", Law: "L2", Says: "what is said again renews the lease of its speaker like something new",
-			Edits: []Edit{{File: "rpc/words.go",
+			Edits: []Edit{{File: "rpc/door/said.go",
 				Old: "	if len(metadata.ValueFromIncomingContext(ctx, code.HeaderRepeat)) > 0 {\n",
 				New: "	if len(metadata.ValueFromIncomingContext(ctx, code.HeaderRepeat)) > 9 {\n"}},
 			Hunt: tests("./rpc", "TestN26"),
@@ -57,7 +57,7 @@ var answeredHere sync.Map
 		{
 			Name: "retry-without-its-number", Law: "L8", Says: "a server that passes a write on repeats it without its write id",
 			Edits: []Edit{
-				{File: "rpc/forward.go",
+				{File: "rpc/door/forward.go",
 					Old: "		if err := st.next(ctx, pause, f.stop); err != nil {\n			return nil, f.giveUp(st, maybe, err)\n		}\n	}\n}\n",
 					New: `		if err := st.next(ctx, pause, f.stop); err != nil {
 			return nil, f.giveUp(st, maybe, err)
@@ -72,13 +72,12 @@ var answeredHere sync.Map
 	}
 }
 `},
-				{File: "rpc/forward.go", Old: "	\"google.golang.org/grpc/peer\"\n", New: "	\"google.golang.org/grpc/peer\"\n	\"google.golang.org/protobuf/proto\"\n"},
 			},
 			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-workloads", "lifecycle,requests,register", "-nemesis", "forwards_lost,leader_paused"),
 		},
 		{
 			Name: "local-read", Law: "reads", Says: "every server answers reads from its own state, asked for stale ones or not",
-			Edits: []Edit{{File: "rpc/methods.go", Old: "m.nature == code.Read && r.GetStale()\n", New: "m.nature == code.Read\n"}},
+			Edits: []Edit{{File: "rpc/door/methods.go", Old: "m.nature == code.Read && r.GetStale()\n", New: "m.nature == code.Read && (r.GetStale() || ok)\n"}},
 			Hunt:  stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "reads,register", "-nemesis", "links_slow,server_paused"),
 		},
 		{
@@ -90,7 +89,7 @@ var answeredHere sync.Map
 		},
 		{
 			Name: "pages-speak", Law: "S6", Says: "a web page of another site makes a browser change the fleet",
-			Edits: []Edit{{File: "rpc/pages.go",
+			Edits: []Edit{{File: "rpc/door/pages.go",
 				Old: "	if (site == \"cross-site\" || site == \"same-site\") && !opened || p.cross.Check(r) != nil {",
 				New: "	if (site == \"cross-site\" || site == \"same-site\") && !opened && p.cross.Check(r) != nil {"}},
 			Hunt: tests("./rpc", "TestS06"),

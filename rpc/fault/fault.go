@@ -132,3 +132,12 @@ func Sentence(s string) string {
 	}
 	return s
 }
+
+// Quote shows a value from outside, shortened.
+func Quote(s string) string {
+	const most = 80
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "..."
+	}
+	return fmt.Sprintf("%q", s)
+}

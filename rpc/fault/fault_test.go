@@ -42,3 +42,14 @@ func TestUnknownErrorsAreInternal(t *testing.T) {
 		t.Fatalf("got %s, want not_leader", e.Code)
 	}
 }
+
+func TestRefusalsWithACodeKeepIt(t *testing.T) {
+	if p := Of(coded{}); p.Code != code.Conflict || p.Text != "Two at once." {
+		t.Fatalf("got %+v", p)
+	}
+}
+
+type coded struct{}
+
+func (coded) Error() string   { return "two at once" }
+func (coded) Code() noun.Code { return noun.Conflict }

@@ -1,4 +1,4 @@
-package rpc
+package door
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/protobuf/proto"
 
 	"vigil/fsm/noun"
 	"vigil/rpc/code"
@@ -38,10 +39,7 @@ const deadSeek = time.Second
 // forwarder takes unary calls to the leader, wherever it is.
 type forwarder struct {
 	*core
-	stints  *stints
-	methods map[string]*method
-	gate    *gate
-	sent    prometheus.Counter
+	sent prometheus.Counter
 }
 
 // fate is what one try tells about the request.
@@ -88,11 +86,26 @@ func (f *forwarder) unary(ctx context.Context, req any, info *grpc.UnaryServerIn
 	return f.toLeader(ctx, info.FullMethod, m, req, h)
 }
 
+// OnLeader runs a call of the given full name on the leader, for a handler of another
+// call: here it is local, on another server whatever that has for the name.
+func OnLeader[Req, Resp proto.Message](ctx context.Context, d *Door, method string, req Req,
+	local func(context.Context, Req) (Resp, error),
+) (Resp, error) {
+	resp, err := d.forward.toLeader(ctx, method, d.methods[method], req, func(ctx context.Context, _ any) (any, error) {
+		return local(ctx, req)
+	})
+	if err != nil {
+		var none Resp
+		return none, err
+	}
+	return resp.(Resp), nil
+}
+
 // toLeader runs one request on the leader: here by calling local, else by sending it.
 func (f *forwarder) toLeader(ctx context.Context, full string, m *method, req any, local grpc.UnaryHandler) (any, error) {
 	if _, set := ctx.Deadline(); !set {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, defaultDeadline)
+		ctx, cancel = context.WithTimeout(ctx, DefaultDeadline)
 		defer cancel()
 	}
 	if m.nature == code.Beat {

@@ -1,4 +1,4 @@
-package rpc
+package park
 
 import (
 	"context"
@@ -8,9 +8,10 @@ import (
 	"vigil/fsm"
 )
 
-// gate tells when this server's replica has applied a log index. A follower is
-// usually some milliseconds behind the answers it gets from the leader.
-type gate struct {
+// Gate tells when this server's replica has applied a log index. A follower is
+// usually some milliseconds behind the answers it gets from the leader. Safe for
+// concurrent use.
+type Gate struct {
 	reader Reader
 	count  atomic.Int64 // of waiting
 
@@ -25,7 +26,7 @@ type gated struct {
 
 // after calls fn once the index is applied, at once when it already is. fn must not
 // block.
-func (g *gate) after(index uint64, fn func()) {
+func (g *Gate) after(index uint64, fn func()) {
 	g.mu.Lock()
 	g.waiting = append(g.waiting, gated{index, fn})
 	g.count.Add(1)
@@ -36,14 +37,14 @@ func (g *gate) after(index uint64, fn func()) {
 }
 
 // applied is called after every entry.
-func (g *gate) applied() {
+func (g *Gate) applied() {
 	if g.count.Load() > 0 {
 		g.release()
 	}
 }
 
-func (g *gate) release() {
-	last := g.index()
+func (g *Gate) release() {
+	last := g.Index()
 	var ready []func()
 	g.mu.Lock()
 	keep := g.waiting[:0]
@@ -63,8 +64,8 @@ func (g *gate) release() {
 	}
 }
 
-// await returns when the index is applied, or with the error of ctx.
-func (g *gate) await(ctx context.Context, index uint64) error {
+// Await returns when the index is applied, or with the error of ctx.
+func (g *Gate) Await(ctx context.Context, index uint64) error {
 	done := make(chan struct{})
 	g.after(index, func() { close(done) })
 	select {
@@ -75,8 +76,11 @@ func (g *gate) await(ctx context.Context, index uint64) error {
 	}
 }
 
-// index is the last one applied here.
-func (g *gate) index() (last uint64) {
+// Count is how many wait.
+func (g *Gate) Count() int { return int(g.count.Load()) }
+
+// Index is the last one applied here.
+func (g *Gate) Index() (last uint64) {
 	g.reader.Read(func(st *fsm.View) { last = st.LastIndex() })
 	return last
 }

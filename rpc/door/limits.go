@@ -1,4 +1,4 @@
-package rpc
+package door
 
 import (
 	"bytes"
@@ -18,32 +18,34 @@ const (
 	maxConns     = 60_000  // connections; a host or an agent needs one
 	maxHTTPConns = 4096    // of them of HTTP/1, which carry one call each; fewer than maxStreams
 	maxStreams   = 1 << 16 // calls on one connection; bench and servers share one among many callers
-	maxWatches   = 2048
-	maxSaves     = 2 // backups that are being sent
 	maxHeader    = 64 << 10
 	bodyLimit    = 30 * time.Second // for the body of an HTTP request
 )
 
-// places counts what only so many may hold. Safe for concurrent use.
-type places struct {
-	most  int64
+// Places counts what only so many may hold. Safe for concurrent use.
+type Places struct {
+	Most  int64 // set before the first Take
 	taken atomic.Int64
 }
 
-// take tells whether there was a place; it is the caller's until give.
-func (p *places) take() bool {
-	if p.taken.Add(1) > p.most {
+// Take tells whether there was a place; it is the caller's until Give.
+func (p *Places) Take() bool {
+	if p.taken.Add(1) > p.Most {
 		p.taken.Add(-1)
 		return false
 	}
 	return true
 }
 
-func (p *places) give() { p.taken.Add(-1) }
+// Give gives a place back.
+func (p *Places) Give() { p.taken.Add(-1) }
 
-// full is the error when there is no place.
-func (p *places) full(what string) error {
-	return fault.New(code.Unavailable, "This server has %d %s already, the most that it takes; end some, or ask another server.", p.most, what)
+// Taken is how many are held.
+func (p *Places) Taken() int { return int(p.taken.Load()) }
+
+// Full is the error when there is no place.
+func (p *Places) Full(what string) error {
+	return fault.New(code.Unavailable, "This server has %d %s already, the most that it takes; end some, or ask another server.", p.Most, what)
 }
 
 // readDeadliner is the connection of a request (http.ResponseController).

@@ -1,4 +1,4 @@
-package rpc
+package door
 
 import (
 	"context"
@@ -17,7 +17,6 @@ import (
 // errors into statuses and panics of handlers into internal errors.
 type observer struct {
 	*core
-	methods map[string]*method
 }
 
 func (o *observer) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h grpc.UnaryHandler) (resp any, err error) {

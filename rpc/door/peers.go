@@ -1,4 +1,4 @@
-package rpc
+package door
 
 import (
 	"context"
@@ -120,7 +120,7 @@ func (p *peers) options() []grpc.DialOption {
 			MinConnectTimeout: 2 * time.Second,
 		}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage)),
 	}
 }
 

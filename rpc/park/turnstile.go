@@ -1,4 +1,4 @@
-package rpc
+package park
 
 import (
 	"context"
@@ -8,14 +8,14 @@ import (
 	"vigil/fsm/noun"
 )
 
-// turnstile keeps claims that cannot win out of the log. A task wakes one waiter on
+// Turnstile keeps claims that cannot win out of the log. A task wakes one waiter on
 // every server that has some; their claims meet at the leader, and no more of them
 // are submitted at a time than there are tasks. The others wait until one of those
 // has ended, and look again: they are told that nothing is left, or let through.
 //
 // Nobody waits for ever: whoever waits does so behind a claim that is being
 // submitted, and its end wakes all who wait. Safe for concurrent use.
-type turnstile struct {
+type Turnstile struct {
 	reader Reader
 
 	mu    sync.Mutex // nothing is asked for under it
@@ -28,13 +28,13 @@ type turns struct {
 	ended  chan struct{} // closed when one of them has ended
 }
 
-func newTurnstile(r Reader) *turnstile {
-	return &turnstile{reader: r, roles: map[noun.RoleID]*turns{}}
+func newTurnstile(r Reader) *Turnstile {
+	return &Turnstile{reader: r, roles: map[noun.RoleID]*turns{}}
 }
 
-// enter returns true when the claim should be submitted; then leave must follow.
+// Enter returns true when the claim should be submitted; then Leave must follow.
 // False: nothing is left, as of the log index.
-func (t *turnstile) enter(ctx context.Context, role noun.RoleID) (ok bool, index uint64, err error) {
+func (t *Turnstile) Enter(ctx context.Context, role noun.RoleID) (ok bool, index uint64, err error) {
 	for {
 		var pending int
 		t.reader.Read(func(st *fsm.View) { pending, index = st.Pending(role), st.LastIndex() })
@@ -64,16 +64,16 @@ func (t *turnstile) enter(ctx context.Context, role noun.RoleID) (ok bool, index
 
 // again looks once more from inside: the look that opened the way may be older than
 // a claim that has taken the last task and left.
-func (t *turnstile) again(role noun.RoleID) (ok bool, index uint64, err error) {
+func (t *Turnstile) again(role noun.RoleID) (ok bool, index uint64, err error) {
 	t.reader.Read(func(st *fsm.View) { ok, index = st.Pending(role) > 0, st.LastIndex() })
 	if !ok {
-		t.leave(role)
+		t.Leave(role)
 	}
 	return ok, index, nil
 }
 
-// leave ends what enter allowed, after the outcome is in the state.
-func (t *turnstile) leave(role noun.RoleID) {
+// Leave ends what Enter allowed, after the outcome is in the state.
+func (t *Turnstile) Leave(role noun.RoleID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	q := t.roles[role]

@@ -1,4 +1,4 @@
-package rpc
+package door
 
 import (
 	"google.golang.org/protobuf/proto"
@@ -74,11 +74,36 @@ func (m *method) mayRepeat(req any) bool {
 		return r.GetId().GetSession() != 0
 	case *vigilv1.BatchRequest:
 		for _, w := range r.GetWrites() {
-			if writeID(w).GetSession() == 0 {
+			if WriteID(w).GetSession() == 0 {
 				return false
 			}
 		}
 		return true
 	}
 	return false
+}
+
+// WriteID gives the write id of one write of a batch.
+func WriteID(w *vigilv1.Write) *vigilv1.WriteId {
+	switch op := w.GetOp().(type) {
+	case *vigilv1.Write_CreateTask:
+		return op.CreateTask.GetId()
+	case *vigilv1.Write_Claim:
+		return op.Claim.GetId()
+	case *vigilv1.Write_StartTask:
+		return op.StartTask.GetId()
+	case *vigilv1.Write_ProgressTask:
+		return op.ProgressTask.GetId()
+	case *vigilv1.Write_CompleteTask:
+		return op.CompleteTask.GetId()
+	case *vigilv1.Write_FailTask:
+		return op.FailTask.GetId()
+	case *vigilv1.Write_Handoff:
+		return op.Handoff.GetId()
+	case *vigilv1.Write_Join:
+		return op.Join.GetId()
+	case *vigilv1.Write_Leave:
+		return op.Leave.GetId()
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package rpc
+package door
 
 import (
 	"context"
@@ -116,20 +116,24 @@ func (r *reach) try(ctx context.Context, addr string) bool {
 	return answers
 }
 
+// Hear notes that somebody else has reached this server, on a stream.
+func (d *Door) Hear() { d.reach.hear() }
+
 // Heard is when a call of another server or of a host last came in; zero: never.
-func (s *Server) Heard() time.Time {
-	r := s.core.reach
-	at := r.heard.Load()
+func (d *Door) Heard() time.Time {
+	at := d.reach.heard.Load()
 	if at == 0 {
 		return time.Time{}
 	}
-	return r.born.Add(time.Duration(at))
+	return d.reach.born.Add(time.Duration(at))
 }
 
 // Reached is when the API of that server last answered this one. One that was tried and
 // never answered counts as if it had when this server was started; zero: it was not tried.
-func (s *Server) Reached(id string) time.Time {
-	r := s.core.reach
+func (d *Door) Reached(id string) time.Time { return d.reach.last(id) }
+
+// last is when that server answered last.
+func (r *reach) last(id string) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.reached[id]

@@ -1,4 +1,4 @@
-package rpc
+package door
 
 import (
 	"fmt"
@@ -9,28 +9,28 @@ import (
 )
 
 // newHTTP serves everything that is not gRPC.
-func (s *Server) newHTTP(g *gateway) *http.Server {
+func (d *Door) newHTTP(g *gateway) *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", g)
 	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(openAPI) // the reader has gone; nobody is left to tell
+		_, _ = w.Write(d.cfg.OpenAPI) // the reader has gone; nobody is left to tell
 	})
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") })
-	mux.HandleFunc("GET /readyz", s.readyz)
-	if s.cfg.Gatherer != nil {
-		mux.Handle("GET /metrics", promhttp.HandlerFor(s.cfg.Gatherer, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /readyz", d.readyz)
+	if d.cfg.Gatherer != nil {
+		mux.Handle("GET /metrics", promhttp.HandlerFor(d.cfg.Gatherer, promhttp.HandlerOpts{}))
 	}
-	mux.HandleFunc("GET /{$}", s.front)
+	mux.HandleFunc("GET /{$}", d.front)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		g.noRoute(r.Context(), nil, nil, w, r, http.StatusNotFound)
 	})
 	return &http.Server{
-		Handler:           newPages(s.cfg.Hosts, g.write).guard(mux),
+		Handler:           newPages(d.cfg.Hosts, g.write).guard(mux),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          s.log.Named("http").StandardLogger(nil),
+		ErrorLog:          d.log.Named("http").StandardLogger(nil),
 	}
 }
 
@@ -42,13 +42,13 @@ func plain(w http.ResponseWriter, code int, text string) {
 
 // readyz is 200 while this server may be sent traffic: it knows a leader and nothing
 // else speaks against it.
-func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
-	if l := s.cfg.Reader.Leader(); l.ID == "" {
+func (d *Door) readyz(w http.ResponseWriter, _ *http.Request) {
+	if l := d.cfg.Reader.Leader(); l.ID == "" {
 		plain(w, http.StatusServiceUnavailable, "not ready: no leader is known")
 		return
 	}
-	if s.cfg.Health != nil {
-		if err := s.cfg.Health.Ready(); err != nil {
+	if d.cfg.Health != nil {
+		if err := d.cfg.Health.Ready(); err != nil {
 			plain(w, http.StatusServiceUnavailable, "not ready: "+err.Error())
 			return
 		}
@@ -57,8 +57,8 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 }
 
 // front says to a person with a browser what this is.
-func (s *Server) front(w http.ResponseWriter, _ *http.Request) {
-	l := s.cfg.Reader.Leader()
+func (d *Door) front(w http.ResponseWriter, _ *http.Request) {
+	l := d.cfg.Reader.Leader()
 	if l.ID == "" {
 		l.ID = "nobody"
 	}
@@ -74,5 +74,5 @@ This is server %s of cluster %s, version %s; %s leads.
   /metrics        figures for Prometheus
   /livez /readyz  probes
 
-gRPC is served on this same port. On a terminal: vigil status`, s.cfg.ServerID, s.cfg.ClusterID(), s.cfg.Version, l.ID))
+gRPC is served on this same port. On a terminal: vigil status`, d.cfg.ServerID, d.cfg.ClusterID(), d.cfg.Version, l.ID))
 }

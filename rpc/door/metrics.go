@@ -1,4 +1,4 @@
-package rpc
+package door
 
 import (
 	"sync"
@@ -65,23 +65,4 @@ func (s *methodStats) count(code string, seconds float64) {
 		s.mu.Unlock()
 	}
 	c.Inc()
-}
-
-// register adds everything that this room measures; what was added is taken back
-// when one of them is refused.
-func register(reg prometheus.Registerer, all ...prometheus.Collector) (undo func(), err error) {
-	var done []prometheus.Collector
-	undo = func() {
-		for _, c := range done {
-			reg.Unregister(c)
-		}
-	}
-	for _, c := range all {
-		if err := reg.Register(c); err != nil {
-			undo()
-			return nil, err
-		}
-		done = append(done, c)
-	}
-	return undo, nil
 }

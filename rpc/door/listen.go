@@ -1,4 +1,4 @@
-package rpc
+package door
 
 import (
 	"errors"
@@ -20,8 +20,8 @@ type splitter struct {
 	grpc *branch
 	http *branch
 
-	all places // connections
-	web places // of them of HTTP/1
+	all Places // connections
+	web Places // of them of HTTP/1
 
 	open    sync.WaitGroup // connections being sniffed
 	mu      sync.Mutex
@@ -31,7 +31,7 @@ type splitter struct {
 // newSplitter keeps at most so many connections, web of them of HTTP/1.
 func newSplitter(l net.Listener, all, web int64) *splitter {
 	return &splitter{from: l, grpc: newBranch(l.Addr()), http: newBranch(l.Addr()), sniffed: map[net.Conn]struct{}{},
-		all: places{most: all}, web: places{most: web}}
+		all: Places{Most: all}, web: Places{Most: web}}
 }
 
 // run accepts until the listener is closed, and returns when no connection is being
@@ -53,12 +53,12 @@ func (s *splitter) run() error {
 			continue
 		}
 		pause = 0
-		if !s.all.take() {
+		if !s.all.Take() {
 			_ = c.Close() // there are too many
 			continue
 		}
 		if !s.begin(c) {
-			s.all.give()
+			s.all.Give()
 			_ = c.Close() // the server is stopping
 			continue
 		}
@@ -92,13 +92,13 @@ func (s *splitter) sniff(c net.Conn) {
 	s.mu.Lock()
 	delete(s.sniffed, c)
 	s.mu.Unlock()
-	to, held := s.http, []*places{&s.all}
+	to, held := s.http, []*Places{&s.all}
 	switch {
 	case err != nil: // it said nothing that could be answered
 		to = nil
 	case string(head) == http2Preface:
 		to = s.grpc
-	case s.web.take():
+	case s.web.Take():
 		held = append(held, &s.web)
 	default:
 		to = nil
@@ -130,7 +130,7 @@ type sniffedConn struct {
 	net.Conn
 	head []byte
 
-	held []*places // given back when it is closed
+	held []*Places // given back when it is closed
 	once sync.Once
 }
 
@@ -139,7 +139,7 @@ func (c *sniffedConn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
 		for _, p := range c.held {
-			p.give()
+			p.Give()
 		}
 	})
 	return err

@@ -1,4 +1,4 @@
-package rpc
+package door
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"vigil/fsm"
 	"vigil/rpc/client"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
@@ -28,10 +29,19 @@ func (r *refuser) ReportStuck(context.Context, *vigilv1.ReportStuckRequest) (*vi
 	return nil, &fault.Error{Code: r.code}
 }
 
+// nobody is the replica of a server that knows no leader.
+type nobody struct{}
+
+func (nobody) Read(func(*fsm.View))          {}
+func (nobody) Barrier(context.Context) error { return nil }
+func (nobody) Leader() Leader                { return Leader{} }
+
 // What a server answers is understood alike by whoever asked: the name, and gRPC's own code, over a
 // plain connection and through the client.
 func TestACodeMeansTheSameAtBothEnds(t *testing.T) {
-	o := &observer{core: &core{log: hclog.NewNullLogger(), reader: newFakeCluster(1).nodes[0]}}
+	c := &core{log: hclog.NewNullLogger(), reader: nobody{}}
+	c.reach = newReach("s1", c.reader, nil)
+	o := &observer{core: c}
 	r := &refuser{}
 	server := grpc.NewServer(grpc.ChainUnaryInterceptor(o.unary))
 	vigilv1.RegisterHostAgentServer(server, r)
@@ -46,14 +56,14 @@ func TestACodeMeansTheSameAtBothEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer plain.Close()
-	c, err := client.Open(client.Config{Addrs: []string{l.Addr().String()}, RetryFor: time.Nanosecond})
+	cl, err := client.Open(client.Config{Addrs: []string{l.Addr().String()}, RetryFor: time.Nanosecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	defer cl.Close()
 	for _, row := range code.Rows()[1:] {
 		r.code = row.Name
-		for way, conn := range map[string]grpc.ClientConnInterface{"plain": plain, "client": c} {
+		for way, conn := range map[string]grpc.ClientConnInterface{"plain": plain, "client": cl} {
 			_, err := vigilv1.NewHostAgentClient(conn).ReportStuck(t.Context(), &vigilv1.ReportStuckRequest{})
 			if got := status.Code(err); got != row.GRPC {
 				t.Errorf("%s is %s at a server and %s at the other end (%s)", row.Name, row.GRPC, got, way)
@@ -62,5 +72,15 @@ func TestACodeMeansTheSameAtBothEnds(t *testing.T) {
 				t.Errorf("%s arrives as %s (%s)", row.Name, got, way)
 			}
 		}
+	}
+}
+
+func TestPanicsBecomeInternalErrors(t *testing.T) {
+	o := &observer{core: &core{log: hclog.NewNullLogger(), reader: nobody{}, reach: newReach("s1", nil, nil)}}
+	_, err := o.unary(context.Background(), nil, &grpc.UnaryServerInfo{FullMethod: "/x"}, func(context.Context, any) (any, error) {
+		panic("broken")
+	})
+	if fault.Of(err).Code != code.Internal {
+		t.Fatalf("got %v, want internal", err)
 	}
 }

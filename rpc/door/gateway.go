@@ -1,8 +1,7 @@
-package rpc
+package door
 
 import (
 	"context"
-	_ "embed" // for the OpenAPI document
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,9 +27,6 @@ import (
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
-
-//go:embed gen/openapi/vigil.swagger.json
-var openAPI []byte
 
 // maxBody is the most that an HTTP request may bring.
 const maxBody = 2 << 20
@@ -95,7 +91,7 @@ func newGateway(ctx context.Context, conn *grpc.ClientConn) (*gateway, error) {
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name := range r.URL.Query() {
 		if !g.parameters[strings.TrimSuffix(name, "[]")] {
-			g.write(w, fault.Of(fault.Invalid("There is no parameter %s; /openapi.json lists those of each call.", quote(name))))
+			g.write(w, fault.Of(fault.Invalid("There is no parameter %s; /openapi.json lists those of each call.", fault.Quote(name))))
 			return
 		}
 	}
@@ -178,9 +174,9 @@ func (g *gateway) noRoute(_ context.Context, _ *runtime.ServeMux, _ runtime.Mars
 	p := &fault.Error{Code: code.Internal}
 	switch status {
 	case http.StatusNotFound:
-		p = fault.Of(fault.NotFound("There is nothing at %s; /openapi.json lists the calls.", quote(r.URL.Path)))
+		p = fault.Of(fault.NotFound("There is nothing at %s; /openapi.json lists the calls.", fault.Quote(r.URL.Path)))
 	case http.StatusMethodNotAllowed:
-		p = fault.New(code.WrongMethod, "%s takes no %s; /openapi.json lists the calls.", quote(r.URL.Path), r.Method)
+		p = fault.New(code.WrongMethod, "%s takes no %s; /openapi.json lists the calls.", fault.Quote(r.URL.Path), r.Method)
 	case http.StatusBadRequest:
 		p = fault.Of(fault.Invalid("The request cannot be read; /openapi.json lists the calls."))
 	}
@@ -272,7 +268,7 @@ func (q *query) Parse(m proto.Message, values url.Values, filter *utilities.Doub
 	}
 	for name := range values {
 		if !known.(map[string]bool)[strings.TrimSuffix(name, "[]")] {
-			return status.Error(codes.InvalidArgument, queryMisfit+quote(name)+"; /openapi.json lists those of each call.")
+			return status.Error(codes.InvalidArgument, queryMisfit+fault.Quote(name)+"; /openapi.json lists those of each call.")
 		}
 	}
 	return q.DefaultQueryParser.Parse(m, values, filter)

@@ -1,0 +1,17 @@
+// Package door is the port of one vigil server: gRPC and HTTP/1.1 on one listener, and
+// everything that happens to a call before a service gets it. It knows the names of the
+// calls and no call itself; services are registered with it, and it never names one.
+//
+//	d, err := door.Open(config)
+//	vigilv1.RegisterFleetServer(d.GRPC(), fleet)
+//	err = d.Run(ctx)
+//
+//	listen.go, limits.go    one listener for both protocols, and how much strangers may hold
+//	httpserver.go, pages.go what is not gRPC, and what keeps web pages of others out
+//	gateway.go              HTTP/JSON as calls of the same services
+//	observe.go, metrics.go  the outer interceptor: counts, access lines, errors, panics
+//	forward.go, methods.go  the inner one: served here or sent to the leader, by the nature of the call
+//	peers.go, reach.go      connections to other servers, and whether their APIs answer
+//	stints.go, alone.go     who leads as this server sees it, and when it has known nobody for long
+//	signpost.go, said.go    headers: where the servers are; how long ago a word was said
+package door
