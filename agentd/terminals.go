@@ -12,7 +12,7 @@ import (
 // lookForTerminals is the time between two looks for what makes terminals.
 const lookForTerminals = 10 * time.Second
 
-// terminals is what this host can do about terminals (degraded mode, seed 004).
+// terminals is what this host can do about terminals; without them it works degraded: by mail and restarts only.
 type terminals struct {
 	known     bool
 	tool, why string

@@ -13,7 +13,7 @@ import (
 // it in the log, where it is not: the snapshot has it (which raft considers only while nothing is behind
 // it). It refuses; the leader goes back entry by entry until its own
 // log ends, sends the same snapshot again, and so on, until it takes a new one, which may be hours
-// (F12; related: github.com/hashicorp/raft/issues/697).
+// (related: github.com/hashicorp/raft/issues/697).
 type incoming struct {
 	from   <-chan raft.RPC
 	to     chan raft.RPC

@@ -40,29 +40,68 @@ func TestDecisionsAreShortAndFound(t *testing.T) {
 	if len(names) < 50 {
 		t.Errorf("only %d decisions were found", len(names))
 	}
-	numbered := regexp.MustCompile(`(?i)\bdecisions? \d+`)
-	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
-		if err != nil || filepath.Ext(path) != ".go" {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		if m := numbered.Find(text); m != nil {
+	eachFile(t, func(path, text string) {
+		if m := regexp.MustCompile(`(?i)\bdecisions? \d+`).FindString(text); m != "" {
 			t.Errorf("%s: %q: decisions have names, cite docs/decisions/FILE.md#name", path, m)
 		}
-		for _, m := range cited.FindAllStringSubmatch(string(text), -1) {
+		for _, m := range cited.FindAllStringSubmatch(text, -1) {
 			file, _, _ := strings.Cut(m[0], "#")
 			if there, err := os.ReadFile(filepath.Join(root, file)); err != nil || !hasHeading(string(there), m[1]) {
 				t.Errorf("%s cites %s, which does not exist", path, m[0])
 			}
 		}
-		return nil
 	})
-	if err != nil {
-		t.Error(err)
+}
+
+// eachFile calls fn with every file that people write.
+func eachFile(t *testing.T, fn func(path, text string)) {
+	t.Helper()
+	seen := 0
+	err := filepath.WalkDir(root, func(path string, f os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if f.IsDir() && (f.Name() == ".git" || f.Name() == ".bin" || f.Name() == "bin" || f.Name() == "gen") {
+			return filepath.SkipDir
+		}
+		switch filepath.Ext(path) {
+		case ".go", ".md", ".yaml", ".proto", "":
+		default:
+			return nil
+		}
+		if info, err := f.Info(); err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err == nil {
+			seen++
+			fn(strings.TrimPrefix(path, root+"/"), string(text))
+		}
+		return err
+	})
+	if err != nil || seen < 500 {
+		t.Errorf("looked at %d files: %v", seen, err)
 	}
+}
+
+// What code and documents cite is in the repository.
+func TestCitedFilesExist(t *testing.T) {
+	file := regexp.MustCompile(`\b(?:docs|configs|jepsen|cluster|fsm|rpc|agentd|cmd)/[\w./-]*\w\.(?:md|yaml|go|proto|service)\b`)
+	elsewhere := regexp.MustCompile(`\bseed 00\d|\b` + `DESIGN\.md`)
+	eachFile(t, func(path, text string) {
+		if filepath.Ext(path) == ".go" { // what is no comment may name anything
+			text = strings.Join(regexp.MustCompile(`(?m)//.*$`).FindAllString(text, -1), "\n")
+		}
+		for _, name := range file.FindAllString(text, -1) {
+			_, err := os.Stat(filepath.Join(root, name))
+			if _, beside := os.Stat(filepath.Join(root, filepath.Dir(path), name)); err != nil && beside != nil {
+				t.Errorf("%s cites %s, which does not exist", path, name)
+			}
+		}
+		if m := elsewhere.FindString(text); m != "" && path != "docs/words_test.go" {
+			t.Errorf("%s cites %s, which is not in the repository: say the fact", path, m)
+		}
+	})
 }
 
 // No change is told twice: changes that were made side by side are joined line by line.

@@ -7,7 +7,7 @@ import (
 	"vigil/fsm/noun"
 )
 
-// The watchdog chain (seed 004): overseers are agents that watch others and report their
+// The watchdog chain: overseers are agents that watch others and report their
 // patrols; vigil looks at them every overseer_interval and on events, and decides by
 // Decide, the mechanical rule, or by the answer of a triage agent that was started for that
 // one look. A look is a timer of the state, so no server and no agent can hang between a
@@ -59,7 +59,7 @@ type OverseerFacts struct {
 	Stale     time.Duration
 }
 
-// Decide is the mechanical rule (seed 004, Boot Decision Matrix). It reads nothing else.
+// Decide is the mechanical rule. It reads nothing but these facts.
 func Decide(f *OverseerFacts) noun.Decision {
 	switch {
 	case f.Dead:
@@ -72,7 +72,7 @@ func Decide(f *OverseerFacts) noun.Decision {
 	return noun.DecideNothing
 }
 
-// Freshness is how old the last patrol is in words (seed 004, Heartbeat Freshness).
+// Freshness is how old the last patrol is in words.
 func (f *OverseerFacts) Freshness() string {
 	switch {
 	case f.Age > f.Stale:

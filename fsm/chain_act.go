@@ -10,7 +10,7 @@ import (
 // prodWithin is how old a decision may be when it is typed; later its mail is enough.
 const prodWithin = time.Minute
 
-// What the chain writes to overseers (seed 004, Boot Decision Matrix).
+// What the chain writes to overseers.
 const (
 	wakeSubject    = "Wake: check your inbox"
 	wakeBody       = "No patrol of yours was reported for long. Go on with your patrol and report it (vigil patrol report), declare why you are silent, or hand over to a fresh life (vigil handoff). Without any answer you are interrupted and restarted, or a human is called."
@@ -58,7 +58,7 @@ func (s *State) decide(a *noun.Agent, by noun.Decider, said noun.Decision, why, 
 	if degraded != "" {
 		text += "; degraded: " + degraded
 	}
-	if no := s.Degraded(a.ID); no != "" { // nothing can be typed or observed (seed 004, Degraded Mode)
+	if no := s.Degraded(a.ID); no != "" { // nothing can be typed or observed
 		text += "; " + no
 	}
 	s.event("agent.triage", about{agent: a, host: a.Host}, noun.Clip(text, noun.MaxReason))

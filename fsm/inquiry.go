@@ -2,7 +2,7 @@ package fsm
 
 import "vigil/fsm/noun"
 
-// What the conversation watchdog asks before it cancels a room (seed 003, open question 1),
+// What the conversation watchdog asks before it cancels a room,
 // and what of mail is a word in a room.
 
 const (

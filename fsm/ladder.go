@@ -123,7 +123,7 @@ func (v *View) nextRung(a *noun.Agent, g *Signals, l *noun.Ladder) noun.Rung {
 
 // unrestartable tells why the ladder neither interrupts nor restarts an agent but asks a
 // human; empty: it does. Who reports its health in time is not dead, whatever sends the
-// reports, and a second proof that it is stuck is missing (seed 002, 1.5.3).
+// reports, and a second proof that it is stuck is missing.
 func (v *View) unrestartable(a *noun.Agent, g *Signals) string {
 	spec := &v.roles.Get(a.Role).Spec
 	switch l := a.Notes().Ladder; {

@@ -194,7 +194,7 @@ func TestSeed002Table132HealthPresets(t *testing.T) {
 	} {
 		p := noun.HealthPresets()[i]
 		if p != want {
-			t.Errorf("preset %d is %+v, the seed has %+v", i, p, want)
+			t.Errorf("preset %d is %+v, want %+v", i, p, want)
 		}
 		d, me, _ := declaring(t, noun.RoleSpec{HealthEvery: p.Every, HealthMissed: p.Missed})
 		d.must(Declare{Speaker: me})

@@ -230,7 +230,7 @@ func TestRecoveryStartsOverFromTheFirstRung(t *testing.T) {
 	}
 }
 
-// I41 and seed 002, 1.5.3: health reports that only repeat the last one come from something
+// I41: health reports that only repeat the last one come from something
 // beside the agent as well as from the agent. They end no episode; and since they speak for
 // it, a human decides and not the ladder.
 func TestRepeatedReportsNeitherRecoverNorRestart(t *testing.T) {

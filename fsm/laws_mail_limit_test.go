@@ -41,7 +41,7 @@ func TestSeed002Table143AcknowledgementLimits(t *testing.T) {
 				t.Errorf("events came after %v, want %+v", at, tc)
 			}
 			if d.s.Settings().MailLimit(tc.priority) != tc.limit {
-				t.Errorf("the limit is %s, the seed has %s", d.s.Settings().MailLimit(tc.priority), tc.limit)
+				t.Errorf("the limit is %s, want %s", d.s.Settings().MailLimit(tc.priority), tc.limit)
 			}
 			if unread := d.s.Unread(d.agent("r/h").ID) == 1; unread != (tc.reminder > 0) {
 				t.Errorf("unread after the limit: %v", unread)

@@ -264,7 +264,7 @@ func TestL8MailIsSentOnce(t *testing.T) {
 	}
 }
 
-// Law L10: an agent that acknowledged or sent mail of late is not stalled (seed 002, 1.5.2).
+// Law L10: an agent that acknowledged or sent mail of late is not stalled.
 func TestL10WhoWritesIsNotStalled(t *testing.T) {
 	d, me, _ := declaring(t, noun.RoleSpec{})
 	id := d.agent("r/a").ID

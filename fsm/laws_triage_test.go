@@ -144,9 +144,8 @@ func TestHungTriageIsEnded(t *testing.T) {
 	}
 }
 
-// Incident I108, and seed 004, "Why Not Merge Boot into Deacon?": each link of the chain
-// hangs or lies in turn, and the one above acts in its own time by facts that do not come
-// from it.
+// Incident I108: each link of the chain hangs or lies in turn, and the one above acts in its own
+// time by facts that do not come from it.
 func TestI108EachLinkIsWatchedFromAbove(t *testing.T) {
 	const nothing = `{"decision":"NOTHING","reason":"nothing to do"}`
 	t.Run("the overseer hangs", func(t *testing.T) { // it beats, and says nothing: nobody asks it how it is

@@ -91,7 +91,7 @@ func (s *State) dropMailbox(id noun.AgentID) {
 }
 
 // mailDeadline is when a mail must be looked at again. What follows when nobody
-// acknowledges it is that of seed 002, table 1.4.3. Reminders run from when the present
+// acknowledges it depends on its priority. Reminders run from when the present
 // reader got it, so that each life is reminded once; escalations from the sending, so
 // that no series of lives puts them off.
 func (v *View) mailDeadline(m *noun.Mail) noun.Time {

@@ -26,8 +26,7 @@ func manyRooms(rooms, stalled int) *State {
 	return s
 }
 
-// A look for stalled rooms visits those and no others, however many rooms there are
-// (seed 003, Performance Considerations).
+// A look for stalled rooms visits those and no others, however many rooms there are.
 func TestSeed003LooksVisitStalledRoomsOnly(t *testing.T) {
 	for _, rooms := range []int{10, 100_000} {
 		s := manyRooms(rooms, 10)

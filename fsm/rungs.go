@@ -100,7 +100,7 @@ const (
 	inquiryBody    = "You did not answer a nudge. Report progress, declare what you wait for, or fail the task if you cannot go on. Acknowledge this mail: without any answer you are interrupted and restarted, or a human is called."
 )
 
-// inquiryText is what an inquiry says. It names the task and the deadline (seed 002, 1.5.3).
+// inquiryText is what an inquiry says. It names the task and the deadline.
 func (v *View) inquiryText(a *noun.Agent) string {
 	if a.Task == 0 {
 		return inquiryBody
@@ -138,7 +138,7 @@ func (c NoteRung) Apply(s *State) noun.Outcome {
 }
 
 // answerExtends is how much longer a task is expected to take when its agent answers a
-// question about it and does not say how long (seed 002, 1.5.3 and 1.7: "extend timeout").
+// question about it and does not say how long.
 const answerExtends = 30 * time.Minute
 
 // answer extends what is expected of the agent's task when the agent answers what the

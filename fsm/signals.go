@@ -101,7 +101,7 @@ func (v *View) offReason(a *noun.Agent) string {
 	return ""
 }
 
-// Presence is how an agent is seen from outside (seed 002, section 1.6).
+// Presence is how an agent is seen from outside.
 type Presence struct {
 	Status     string    // online, idle, busy, offline or not_found
 	LastSeen   noun.Time // of the last proof of its life; 0: none

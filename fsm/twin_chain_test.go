@@ -90,7 +90,7 @@ func (w *chainTwin) heard(s *State, r *ReportPatrol, out *noun.Outcome) {
 	w.patrol[a.ID], w.life[a.ID], w.cycle[a.ID] = s.meta.Clock, a.Inc, r.Cycle
 }
 
-// rule is the matrix of seed 004 over what the twin has heard.
+// rule is the table of Decide, written down once more, over what the twin has heard.
 func (w *chainTwin) rule(s *State, a *noun.Agent) string {
 	if a.Proc != noun.ProcOrdered && a.Proc != noun.ProcAccepted && a.Proc != noun.ProcRunning && a.Part == noun.PartDisconnected {
 		return "START"

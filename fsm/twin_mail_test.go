@@ -202,7 +202,7 @@ func (w *twin) ackMail(c AckMail) noun.Code {
 	return noun.OK
 }
 
-// mailLimits does what is due: seed 002, table 1.4.3.
+// mailLimits does what is due for mail that nobody has acknowledged.
 func (w *twin) mailLimits() {
 	due := func(from noun.Time, d time.Duration) bool { return from.Add(d) <= w.now }
 	for id, m := range w.mails {

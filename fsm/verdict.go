@@ -115,7 +115,7 @@ type Signals struct {
 	Unwakened   bool          // it was woken for that, and nothing was heard of it since
 }
 
-// stalledAfter is the silence after which a task is called stalled (seed 002, 1.5.2);
+// stalledAfter is the silence after which a task is called stalled;
 // a longer progress limit of its role counts instead.
 const stalledAfter = 30 * time.Minute
 
@@ -152,7 +152,7 @@ func (g *Signals) silent(limit time.Duration) bool {
 }
 
 // wrote tells that it has sent or acknowledged mail within so long: whoever does that is
-// neither dead nor stalled (seed 002, 1.5.2).
+// neither dead nor stalled.
 func (g *Signals) wrote(limit time.Duration) bool { return g.Mailed && g.MailAge <= limit }
 
 // unheeding tells that it has let a task wait for longer than the pending limit.
@@ -221,7 +221,7 @@ func (g *Signals) kind() VerdictKind {
 }
 
 // stalled tells that its task shows no progress, that the expected completion has passed
-// where there is one, and that it has not written since (seed 002, 1.5.2).
+// where there is one, and that it has not written since.
 func (g *Signals) stalled() bool {
 	limit := max(g.ProgressLimit, stalledAfter)
 	if g.idling() { // it is seen not to work, whatever was expected

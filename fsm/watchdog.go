@@ -8,7 +8,7 @@ import (
 	"vigil/fsm/noun"
 )
 
-// The conversation watchdog (seed 003). A room is active while it has open tasks. It is
+// The conversation watchdog. A room is active while it has open tasks. It is
 // stalled when it is active, older than a minimum age, and nothing was done or said in it
 // for longer than its limit. Its silence is warned of first; when it goes on for the grace,
 // its tasks are canceled and their holders are stopped; a human can reopen it. With the

@@ -178,7 +178,7 @@ func (c *checks) typed(field, s string) {
 }
 
 // factText makes text of what a host reports, at most limit bytes. What has happened is not refused for
-// the words in which it is told: they come from agents, and the fact would be lost with them (A1).
+// the words in which it is told: they come from agents, and the fact would be lost with them.
 func factText(s string, limit int) string {
 	if len(s) > limit {
 		s = s[:limit]

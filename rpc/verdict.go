@@ -68,7 +68,7 @@ func declaredLeft(now noun.Time, d *noun.Declaration) *durationpb.Duration {
 	return durationpb.New(d.Until.Sub(now))
 }
 
-// GetAgentStatus tells how an agent is seen from outside (seed 002, section 1.6). A name
+// GetAgentStatus tells how an agent is seen from outside. A name
 // that nobody has is an answer here, not an error.
 func (f *fleet) GetAgentStatus(_ context.Context, r *vigilv1.GetAgentStatusRequest) (*vigilv1.AgentStatus, error) {
 	var c checks

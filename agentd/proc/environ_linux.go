@@ -32,7 +32,7 @@ var environs = newReader()
 
 // reader reads environments. The kernel gives them under a lock of the process's memory, which one that
 // waits for a file server that is gone may hold for ever: whoever reads it then hangs too. So each is read by
-// a goroutine that can be left behind, one for each such process at most (A5). It is safe for
+// a goroutine that can be left behind, one for each such process at most. It is safe for
 // concurrent use.
 type reader struct {
 	read func(pid int, buf []byte) (env, grown []byte) // environ, unless a test sets it

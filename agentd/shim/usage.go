@@ -8,7 +8,7 @@ import (
 )
 
 // waitMost bounds the wait that a tool is believed to ask for. What it prints is the agent's text, and
-// the end of a life must not be lost in what that says (A1); the cluster parks nobody for longer.
+// the end of a life must not be lost in what that says; the cluster parks nobody for longer.
 const waitMost = 24 * time.Hour
 
 // outOfQuota tells whether one of the rules recognizes the end of a tool, and how

@@ -12,7 +12,7 @@ import (
 )
 
 // maxShown bounds what one command may print, in bytes. The server runs as the agent: what it says may be
-// endless, and this process is spared when the kernel looks for memory (S8).
+// endless, and this process is spared when the kernel looks for memory.
 const maxShown = 1 << 20
 
 // commandLimit bounds one command to the server, which may be frozen.

@@ -118,7 +118,7 @@ func TestSeed003ChangeOfLeaderInTheMiddle(t *testing.T) {
 	})
 }
 
-// Incident I141, and seed 003, Rate limiting: 10 of 30 rooms in a pass, those first that
+// Incident I141: 10 of 30 rooms in a pass, those first that
 // are silent longest, and 10 in the next, not before the interval is over (law L11); each
 // once, and none that is too young.
 func TestI141Seed003MaxCancellationsPerRun(t *testing.T) {

@@ -113,7 +113,7 @@ func (c *crew) eventually(what string, cond func() bool) {
 	}
 }
 
-// escalated: seed 002, table 1.4.3: urgent mail that nobody acknowledges shows as
+// escalated: urgent mail that nobody acknowledges shows as
 // escalated, before and after its agent has read it.
 func (c *crew) escalated() {
 	c.role("alarm", nil)

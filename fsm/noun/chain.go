@@ -16,8 +16,8 @@ type OverseerSpec struct {
 // ChainSettings are those of the watchdog chain.
 type ChainSettings struct {
 	Enabled     bool
-	Interval    time.Duration // between looks at one overseer (seed 004, Daemon Heartbeat)
-	Fresh       time.Duration // a patrol younger than this is fresh (seed 004, Heartbeat Freshness)
+	Interval    time.Duration // between looks at one overseer
+	Fresh       time.Duration // a patrol younger than this is fresh
 	Stale       time.Duration // one older than this is very stale
 	TriageLimit time.Duration // for the answer of triage: the life of its marker
 }
@@ -129,7 +129,7 @@ const (
 	LookPriority = 1000
 )
 
-// Decisions of seed 004, Boot Decision Matrix.
+// What a look at an overseer may decide, the mildest first.
 const (
 	DecideNothing Decision = iota
 	DecideNudge

@@ -13,7 +13,7 @@ type HealthPreset struct {
 	Missed uint32
 }
 
-// HealthPresets are those of seed 002, table 1.3.2.
+// HealthPresets are the names that a role may give for how often its agents report.
 func HealthPresets() []HealthPreset {
 	return []HealthPreset{
 		{"critical", 30 * time.Second, 2},

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Plan is what is expected of a task, and how far its attempt is by its agent's own word
-// (seed 002, section 1.5).
+// Plan is what is expected of a task, and how far its attempt is by its agent's own word.
 type Plan struct {
 	Expect time.Duration // of each attempt from its claim, by who created the task; 0: its role's
 	// Due is the expected completion of the last attempt; 0: nothing is expected.

@@ -119,7 +119,7 @@ type RoleSpec struct {
 
 	// TurnLimit bounds the time with one task, RunLimit one life (kept by the host).
 	// 0, the default: none. A limit that kills long turns of healthy agents does more
-	// harm than a hung one, which the progress limit finds (seed 001 had 5 min).
+	// harm than a hung one, which the progress limit finds.
 	TurnLimit time.Duration
 	RunLimit  time.Duration
 

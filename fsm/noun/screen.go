@@ -96,5 +96,5 @@ func (h *Host) Terminals() string {
 	return "degraded: no tmux: " + degradedMeans
 }
 
-// degradedMeans is what a host without terminals can do (seed 004, Degraded Mode).
+// degradedMeans is what a host without terminals can do.
 const degradedMeans = "nothing can be typed or observed; mail and restarts only"

@@ -59,7 +59,7 @@ type Settings struct {
 	ForgetHosts time.Duration // of silence, after which a host that is lost or has left is forgotten; 0: never
 }
 
-// WatchdogSettings are those of the conversation watchdog (seed 003, Default Configuration).
+// WatchdogSettings are those of the conversation watchdog.
 type WatchdogSettings struct {
 	Enabled          bool
 	Interval         time.Duration // between passes of the leader
@@ -75,7 +75,7 @@ type WatchdogSettings struct {
 type LadderSettings struct {
 	Enabled   bool
 	Nudge     time.Duration
-	Wake      time.Duration // of the inquiry (seed 002, 1.5.3)
+	Wake      time.Duration // of the inquiry
 	Interrupt time.Duration
 	Restart   time.Duration
 	Cooldown  time.Duration // between two episodes of one agent

@@ -11,7 +11,7 @@ import (
 // Mutant is one way to break the product.
 type Mutant struct {
 	Name string // fit for the name of a test
-	Law  string // of DESIGN.md, or the promise that it breaks
+	Law  string // of ARCHITECTURE.md, or the promise that it breaks
 	Says string // what it does, in one sentence
 	// Edits turn the product into the mutant.
 	Edits []Edit
