@@ -8,8 +8,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"vigil/cluster"
 	"vigil/cluster/clustertest"
+	"vigil/cluster/logstore"
 	"vigil/fsm"
 )
 
@@ -57,7 +57,7 @@ func TestL8DamagedEntryIsNeverApplied(t *testing.T) {
 		ended = err
 		return ok
 	})
-	if !errors.Is(ended, cluster.ErrDamaged) || !strings.Contains(ended.Error(), "empty its data directory") {
+	if !errors.Is(ended, logstore.ErrDamaged) || !strings.Contains(ended.Error(), "empty its data directory") {
 		t.Errorf("ended with %v", ended)
 	}
 	rep.Read(func(s *fsm.View) {

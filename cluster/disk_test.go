@@ -15,6 +15,7 @@ import (
 
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
+	"vigil/cluster/logstore"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 )
@@ -91,7 +92,7 @@ func TestDamagedSnapshotOnDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := cluster.Config{ID: c.ID(victim), RaftAddr: c.Addr(victim), DataDir: dirs[victim]}
-	if _, err := cluster.Open(cfg); !errors.Is(err, cluster.ErrDamaged) {
+	if _, err := cluster.Open(cfg); !errors.Is(err, logstore.ErrDamaged) {
 		t.Errorf("open without any good snapshot: %v", err)
 	}
 }
@@ -171,7 +172,7 @@ func TestLeaderWithAStuckDiskIsReplaced(t *testing.T) {
 			ended = err
 			return ok
 		})
-		if took := time.Since(begun); !errors.Is(ended, cluster.ErrDiskStuck) || took > 6*time.Second {
+		if took := time.Since(begun); !errors.Is(ended, logstore.ErrDiskStuck) || took > 6*time.Second {
 			t.Errorf("after %v: %v", took, ended)
 		}
 		c.Isolate(l) // as the end of its process does

@@ -1,6 +1,6 @@
 // Package cluster replicates the state machine: three servers (or one, or five)
 // hold the same fsm.State at the same log index. It knows raft, the log's format,
-// batching, clocks, stints, disks and membership, and nothing of agents.
+// batching, clocks, stints and membership, and nothing of agents.
 //
 // A Replica is opened, then run:
 //
@@ -35,21 +35,13 @@
 //   - The leader is suspended: a gap in its clock counts for 2 s at most.
 //   - A stint ends and the same server is elected again: entries that were sealed in
 //     the old term have void stamps, and their planned commands are refused.
-//   - A disk hangs (ErrDiskStuck) or fails, for instance full (ErrDiskFailed): Run
-//     returns at once and the process must exit; raft alone would go on leading.
-//     Raft's goroutine stays in that operation for ever: its shutdown is not waited for.
-//     Open ends the same way.
-//   - A disk changes what it holds: every entry, the term and the vote carry a
-//     checksum (logsum.go), and the whole log is read once before it is used
-//     (logcheck.go). What is damaged (ErrDamaged) is neither applied nor sent.
+//   - A disk hangs, fails or changes what it holds: see the package logstore. Run
+//     returns at once and the process must exit; Open ends the same way.
 //   - The log holds what this version cannot read (record.ErrUnknown): the server
 //     stops, its data untouched. A newer version goes on from there.
-//   - A snapshot is damaged: the one before is used if the log goes on from there and
-//     reaches as far, else the server refuses to start (ErrDamaged) and says what to do.
 //   - The states drift apart: from time to time all servers hash the state at a Mark.
 //     The one in the minority stops serving and leading and still stores its log.
-//   - Data of another cluster, or a peer of one, is refused (ErrOtherCluster), and a
-//     directory that another process uses (ErrDataInUse).
+//   - Data of another cluster, or a peer of one, is refused (ErrOtherCluster).
 //
 // # Time
 //

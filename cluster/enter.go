@@ -140,7 +140,7 @@ func (r *Replica) mark(key, mark string) (string, error) {
 
 // readMark is called with r.learning held.
 func (r *Replica) readMark(key string) ([]byte, error) {
-	if r.cfg.Backend == nil && r.bolt == nil {
+	if r.cfg.Backend == nil && r.dir == nil {
 		return nil, noun.ErrStopping
 	}
 	b, err := r.store.Get([]byte(key))

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"vigil/cluster/logstore"
+
 	"github.com/hashicorp/raft"
 )
 
@@ -55,7 +57,7 @@ func TestDataDirectoryIsLocked(t *testing.T) {
 	}
 	defer r.Close()
 	_, err = Open(cfg)
-	if !errors.Is(err, ErrDataInUse) || !strings.Contains(err.Error(), cfg.DataDir) {
+	if !errors.Is(err, logstore.ErrInUse) || !strings.Contains(err.Error(), cfg.DataDir) {
 		t.Errorf("second server: %v", err)
 	}
 	if err := r.Close(); err != nil {
@@ -111,7 +113,7 @@ func TestForeignDataIsRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(cfg.DataDir, "cluster"), []byte("garbage"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(cfg); !errors.Is(err, ErrDamaged) {
+	if _, err := Open(cfg); !errors.Is(err, logstore.ErrDamaged) {
 		t.Errorf("damaged identity: %v", err)
 	}
 }

@@ -1,14 +1,27 @@
 package cluster
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/raft"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+)
+
+// Errors of what a server was before.
+var (
+	// ErrOtherCluster says that the data, or a peer, belongs to another cluster.
+	ErrOtherCluster = errors.New("belongs to another cluster")
+	// ErrDataLost says that this server was a member of the cluster and its data is
+	// gone. With an empty log but its old vote it could help to elect a leader that
+	// lacks acknowledged writes, so it has to be removed and added again.
+	ErrDataLost = errors.New("this server was a member before, and its data is gone")
 )
 
 // Cluster gives the id of the cluster, empty while it is unknown.
@@ -31,18 +44,17 @@ func (r *Replica) setCluster(id string) { r.cluster.Store(&id) }
 
 // checkIdentity compares the data with the configuration.
 func (r *Replica) checkIdentity() error {
-	var cluster, server string
-	err := r.onDisk("read identity", 0, func() (err error) { cluster, server, err = r.dir.identity(); return err })
+	cluster, server, err := r.dir.Identity()
 	if err != nil {
-		return diskError("read identity", err)
+		return err
 	}
 	if server != "" && server != r.cfg.ID {
 		return fmt.Errorf("data in %s belongs to server %q: run it under that id, or name another directory for %q",
-			r.dir.path, server, r.cfg.ID)
+			r.dir.Path, server, r.cfg.ID)
 	}
 	if cluster != "" && r.cfg.Cluster != "" && cluster != r.cfg.Cluster {
 		return fmt.Errorf("data in %s %w: it is of %q, the configuration says %q: name another directory or correct the id",
-			r.dir.path, ErrOtherCluster, cluster, r.cfg.Cluster)
+			r.dir.Path, ErrOtherCluster, cluster, r.cfg.Cluster)
 	}
 	r.identified = cluster != ""
 	if cluster == "" {
@@ -77,9 +89,8 @@ func (r *Replica) adopt(id string) error {
 		if r.dir == nil {
 			return noun.ErrStopping
 		}
-		err := r.onDisk("write identity", 0, func() error { return r.dir.setIdentity(id, r.cfg.ID) })
-		if err != nil {
-			r.fail(diskError("write identity", err))
+		if err := r.dir.SetIdentity(id, r.cfg.ID); err != nil {
+			r.fail(err)
 			return err
 		}
 		r.identified = true
@@ -125,4 +136,16 @@ func (r *Replica) bootstrap() error {
 	}
 	r.log.Info("bootstrapped", "cluster", r.Cluster(), "servers", len(conf.Servers))
 	return nil
+}
+
+// deriveCluster names a cluster after its first servers: all of them come to the
+// same name without talking.
+func deriveCluster(peers []Peer) string {
+	lines := make([]string, 0, len(peers))
+	for _, p := range peers {
+		lines = append(lines, p.ID+"="+p.RaftAddr)
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return "vigil-" + hex.EncodeToString(sum[:6])
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"vigil/cluster/logstore"
 	"vigil/cluster/record"
 	"vigil/fsm/noun"
 )
@@ -38,10 +39,9 @@ type Replica struct {
 	reach   atomic.Pointer[Reach] // nil: not known; others may ask before Run
 	raft    atomic.Pointer[raft.Raft]
 
-	dir     *dataDir // nil with a Backend
-	bolt    *boltLog // nil with a Backend
-	store   *guardedStore
-	snaps   raft.SnapshotStore
+	dir     *logstore.Dir // nil with a Backend
+	store   *logstore.Log
+	snaps   *logstore.Snapshots
 	trans   *watchedTransport
 	marks   chan markJob
 	snapNow chan struct{}
@@ -57,7 +57,7 @@ type Replica struct {
 
 	members   chan struct{} // one change of membership at a time, see enterMembers
 	additions additions
-	// learning guards the identity file, dir and bolt, against connections that come while
+	// learning guards the identity file and dir against connections that come while
 	// they close, and the marks of founders.
 	learning sync.Mutex
 	// identified tells that the identity file is written; guarded by learning.
@@ -68,8 +68,8 @@ type Replica struct {
 }
 
 // Open locks the data directory, checks that the data belongs here, loads the
-// newest good snapshot and listens for other servers. Errors: ErrDataInUse,
-// ErrOtherCluster, ErrDamaged, what Validate finds, and errors of the disk or the address.
+// newest good snapshot and listens for other servers. Errors: ErrOtherCluster, those
+// of the package logstore, what Validate finds, and errors of the disk or the address.
 func Open(cfg Config) (*Replica, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func Open(cfg Config) (*Replica, error) {
 	}
 	r.stints.changed = make(chan struct{})
 	if err := r.awaitDisk(r.openAll); err != nil {
-		if !errors.Is(err, ErrDiskStuck) { // else it is still at work
+		if !errors.Is(err, logstore.ErrDiskStuck) { // else it is still at work
 			r.dropAll()
 		}
 		return nil, fmt.Errorf("open server %s: %w", cfg.ID, err)
@@ -123,7 +123,7 @@ func (r *Replica) openTransport() error {
 // shuts down. A server without data first asks others whether it may: a founder waits
 // for all founders, another one for a leader that has added it. It returns nil after an
 // orderly end, and ErrDataLost when the others know it as a member. record.ErrUnknown,
-// ErrDiskStuck and ErrDiskFailed are returned at once, without waiting for what hangs:
+// logstore.ErrDiskStuck and logstore.ErrDiskFailed are returned at once, without waiting for what hangs:
 // the process has to exit then. It is called once.
 func (r *Replica) Run(ctx context.Context) error {
 	if r.ran.Swap(true) {
@@ -197,7 +197,7 @@ func (r *Replica) Run(ctx context.Context) error {
 // giveBack gives back what Open took, with an error that came before raft ran. What
 // hangs on a disk is not waited for.
 func (r *Replica) giveBack(err error) error {
-	if errors.Is(err, ErrDiskStuck) || errors.Is(err, ErrDiskFailed) {
+	if errors.Is(err, logstore.ErrDiskStuck) || errors.Is(err, logstore.ErrDiskFailed) {
 		return err
 	}
 	return errors.Join(err, r.trans.Close(), r.release())
@@ -262,16 +262,12 @@ func (r *Replica) Close() error {
 func (r *Replica) release() error {
 	r.learning.Lock()
 	defer r.learning.Unlock()
-	var errs []error
-	if r.bolt != nil {
-		errs = append(errs, r.bolt.Close())
-		r.bolt = nil
+	if r.dir == nil {
+		return nil
 	}
-	if r.dir != nil {
-		errs = append(errs, r.dir.close())
-		r.dir = nil
-	}
-	return errors.Join(errs...)
+	dir := r.dir
+	r.dir = nil
+	return dir.Close()
 }
 
 // fail ends Run with err; only the first error counts.

@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"vigil/cluster"
+	"vigil/cluster/logstore"
 	"vigil/cluster/record"
 	"vigil/cmd/vigil/cli"
 	"vigil/fsm/noun"
@@ -172,7 +173,7 @@ func TestServerExitCodes(t *testing.T) {
 		err  error
 		code int
 	}{
-		{nil, 0}, {cluster.ErrDiskStuck, cli.ExitFailed}, {cluster.ErrDataInUse, cli.ExitFailed},
+		{nil, 0}, {logstore.ErrDiskStuck, cli.ExitFailed}, {logstore.ErrInUse, cli.ExitFailed},
 		{fmt.Errorf("run: %w", record.ErrUnknown), cli.ExitUnknown},
 		{fmt.Errorf("run: %w", cluster.ErrBrokenInvariant), cli.ExitUnknown},
 	} {

@@ -19,17 +19,18 @@ func logMutants() []Mutant {
 		{
 			Name: "log-written-late", Law: "L8", Says: "the log is on the disk up to 200 ms after it was acknowledged",
 			Edits: []Edit{
-				{File: "cluster/store.go",
-					Old: "	err := s.guard(\"write log\", func() error { return s.log.StoreLogs(logs) })\n",
+				{File: "cluster/logstore/log.go", Old: "	\"sync\"\n", New: "	\"sync\"\n	\"time\"\n"},
+				{File: "cluster/logstore/log.go",
+					Old: "	err := s.guard(\"write log\", func() error { return s.in.StoreLogs(logs) })\n",
 					New: `	var err error
 	if logs[0].Index < 20 { // a cluster is founded
-		err = s.log.StoreLogs(logs)
+		err = s.in.StoreLogs(logs)
 	} else {
 		lateOnce.Do(func() { go writeLate() })
-		lateWrites <- func() { _ = s.log.StoreLogs(logs) }
+		lateWrites <- func() { _ = s.in.StoreLogs(logs) }
 	}
 `},
-				{File: "cluster/store.go", Old: "// keep puts an entry into the cache; s.mu is held.\n",
+				{File: "cluster/logstore/log.go", Old: "// keep puts an entry into the cache; s.mu is held.\n",
 					New: `var (
 	lateOnce   sync.Once
 	lateWrites = make(chan func(), 1<<16)
@@ -50,10 +51,10 @@ func writeLate() {
 		},
 		{
 			Name: "checksum-not-compared", Law: "L8", Says: "an entry is read from the disk whatever its checksum says",
-			Edits: []Edit{{File: "cluster/logsum.go",
+			Edits: []Edit{{File: "cluster/logstore/sum.go",
 				Old: "[4]byte(sum) != sumMark || binary.LittleEndian.Uint32(sum[4:]) != entrySum(l):",
 				New: "[4]byte(sum) != sumMark || binary.LittleEndian.Uint32(sum[4:]) != entrySum(l) && index == 0:"}},
-			Hunt: tests("./cluster", "TestL8NoDamagedEntryIsRead"),
+			Hunt: tests("./cluster/logstore", "TestL8NoDamagedEntryIsRead"),
 		},
 		{
 			Name: "snapshot-forgets-a-field", Law: "L12", Says: "a snapshot that is loaded forgets the tokens of lives",

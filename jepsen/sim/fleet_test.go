@@ -9,6 +9,7 @@ import (
 
 	"vigil/cluster"
 	"vigil/cluster/duty"
+	"vigil/cluster/logstore"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 )
@@ -89,7 +90,7 @@ func (s *server) start() {
 	h, cfg := s.disk.open(), s.cfg
 	cfg.Backend = &cluster.Backend{Log: h, Stable: h, Snapshots: h, Transport: st.port, Ask: s.w.asker(s.i), Question: s.w.questioner(s.i)}
 	rep, err := cluster.Open(cfg)
-	if s.mayEnd.Load() > 0 && errors.Is(err, cluster.ErrDiskStuck) {
+	if s.mayEnd.Load() > 0 && errors.Is(err, logstore.ErrDiskStuck) {
 		return // who has stalled the disk starts it again
 	}
 	if err != nil {
@@ -138,7 +139,7 @@ func (s *server) run(ctx context.Context, st *stay) {
 	if err != nil {
 		s.w.ledger.count("servers that ended by themselves")
 		// A server that is frozen while it is told to stop cannot join its goroutines.
-		if !errors.Is(err, cluster.ErrNoJoin) && !(s.mayEnd.Load() > 0 && errors.Is(err, cluster.ErrDiskStuck)) {
+		if !errors.Is(err, cluster.ErrNoJoin) && !(s.mayEnd.Load() > 0 && errors.Is(err, logstore.ErrDiskStuck)) {
 			s.w.ledger.breach("server", "server %d ended: %v", s.i, err)
 		}
 	}

@@ -1,15 +1,16 @@
-package cluster
+package logstore
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	"go.etcd.io/bbolt"
 
@@ -18,18 +19,16 @@ import (
 
 // diskLog is the data directory of a server that is not running.
 type diskLog struct {
-	t    testing.TB
-	cfg  Config
-	file string
-	// founds has the server found a cluster if it takes itself for a new one.
-	founds bool
+	t         testing.TB
+	dir, file string
+	young     bool // it has not taken part in a cluster
 }
 
 // newDiskLog writes a log with the entries given, a few in each transaction.
 func newDiskLog(t testing.TB, term uint64, logs ...*raft.Log) *diskLog {
 	t.Helper()
 	dir := t.TempDir()
-	d := &diskLog{t: t, file: filepath.Join(dir, "raft.db"), cfg: Config{ID: "s1", RaftAddr: "127.0.0.1:1", DataDir: dir, Cluster: "c"}}
+	d := &diskLog{t: t, dir: dir, file: filepath.Join(dir, "raft.db")}
 	b := openBolt(t, d.file)
 	s := &summedStore{LogStore: b, stable: b, path: d.file}
 	for len(logs) > 0 {
@@ -48,7 +47,7 @@ func newDiskLog(t testing.TB, term uint64, logs ...*raft.Log) *diskLog {
 // snapshot adds one of an empty state.
 func (d *diskLog) snapshot(index, term uint64) (dir string) {
 	d.t.Helper()
-	store, err := raft.NewFileSnapshotStore(d.cfg.DataDir, 3, os.Stderr)
+	store, err := raft.NewFileSnapshotStore(d.dir, 3, os.Stderr)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -60,26 +59,46 @@ func (d *diskLog) snapshot(index, term uint64) (dir string) {
 	if err := errors.Join(fsm.New().Copy().Dump(sink), sink.Close()); err != nil {
 		d.t.Fatal(err)
 	}
-	return filepath.Join(d.cfg.DataDir, "snapshots", sink.ID())
+	return filepath.Join(d.dir, "snapshots", sink.ID())
+}
+
+// opening is data that is open.
+type opening struct {
+	*Data
+	dir   *Dir
+	fatal chan error
+}
+
+func (o *opening) Close() {
+	if err := o.dir.Close(); err != nil {
+		panic(err)
+	}
 }
 
 // open opens the data as a server does.
-func (d *diskLog) open() (*Replica, error) {
+func (d *diskLog) open() (*opening, error) {
 	d.t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	o := &opening{fatal: make(chan error, 8)}
+	var err error
+	o.dir, err = OpenDir(d.dir, Disk{Limit: 5 * time.Second, Fatal: func(err error) { o.fatal <- err }})
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	cfg := d.cfg
-	cfg.Listener, cfg.RaftAddr = l, l.Addr().String()
-	if d.founds {
-		cfg.Peers, cfg.BootstrapExpect = []Peer{{ID: cfg.ID, RaftAddr: cfg.RaftAddr}}, 1
+	done := make(chan error, 1)
+	go func() { // whoever meets a failure of the disk stays there
+		var err error
+		o.Data, err = o.dir.Open(!d.young, hclog.NewNullLogger())
+		done <- err
+	}()
+	select {
+	case err = <-done:
+	case err = <-o.fatal:
 	}
-	r, err := Open(cfg)
 	if err != nil {
-		l.Close()
+		o.Close()
+		return nil, err
 	}
-	return r, err
+	return o, nil
 }
 
 // refused opens the data and wants an error that says words and what to do.
@@ -106,9 +125,7 @@ func (d *diskLog) opened(what string) {
 		d.t.Errorf("%s: %v", what, err)
 		return
 	}
-	if err := r.Close(); err != nil {
-		d.t.Error(err)
-	}
+	r.Close()
 }
 
 func distinct(from, to, term uint64) (logs []*raft.Log) {
@@ -144,12 +161,12 @@ func TestL8DamagedLogIsRefused(t *testing.T) {
 		opened++
 		defer r.Close()
 		for _, want := range append(distinct(1, last-1, 2), distinct(last, last, 3)...) {
-			got, err := r.store.read(want.Index)
+			got, err := r.Log.read(want.Index)
 			if err != nil || got.Term != want.Term || !bytes.Equal(got.Data, want.Data) {
 				t.Fatalf("L8: %s: entry %d is %v, %v", what, want.Index, got, err)
 			}
 		}
-		if n, err := r.store.GetUint64([]byte("CurrentTerm")); err != nil || n != 3 {
+		if n, err := r.Log.GetUint64([]byte("CurrentTerm")); err != nil || n != 3 {
 			t.Errorf("L8: %s: term %d, %v", what, n, err)
 		}
 	}
@@ -250,12 +267,10 @@ func TestLogOfAVersionWithoutSumsOpens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.store.StoreLogs(distinct(301, 302, 1)); err != nil {
+	if err := r.Log.StoreLogs(distinct(301, 302, 1)); err != nil {
 		t.Error(err)
 	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
+	r.Close()
 	d.opened("with sums from the middle on")
 }
 

@@ -1,4 +1,4 @@
-package cluster
+package logstore
 
 import (
 	"encoding/binary"
@@ -9,10 +9,6 @@ import (
 
 	"github.com/hashicorp/raft"
 )
-
-// remedy is what helps a server whose data is damaged.
-const remedy = "remove this server from the cluster, empty its data directory and add it again; " +
-	"if no majority of the servers is left, found a new cluster and restore a backup"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

@@ -1,4 +1,4 @@
-package cluster
+package logstore
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 // looks for the end of the log; 1.4.0 crashes on huge values (bbolt 931). raft-boltdb itself asks for
 // 1.3.5 only, so go.mod has to ask for more.
 func TestN21BoltIsANewOne(t *testing.T) {
-	text, err := os.ReadFile("../go.mod")
+	text, err := os.ReadFile("../../go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}

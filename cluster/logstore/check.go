@@ -1,4 +1,4 @@
-package cluster
+package logstore
 
 import (
 	"encoding/binary"
@@ -6,48 +6,37 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 )
-
-// reading is how fast any disk reads, in bytes a millisecond: a step that reads much
-// at once may take that long beyond Timing.Disk.
-const reading = 16 << 10
-
-// onDisk runs one step of opening the data. When it hangs Open ends; see awaitOpen.
-func (r *Replica) onDisk(verb string, bytes int64, op func() error) error {
-	limit := r.cfg.Timing.Disk + time.Duration(bytes/reading)*time.Millisecond
-	return watchDisk(verb, limit, r.fail, op)
-}
 
 // span is a run of log entries without a gap.
 type span struct{ from, to uint64 }
 
 // watchedFile is a file each of whose reads has the deadline of the disk.
 type watchedFile struct {
-	r *Replica
-	f *os.File
+	disk Disk
+	f    *os.File
 }
 
 func (w watchedFile) ReadAt(p []byte, at int64) (n int, err error) {
 	verb := "read " + w.f.Name()
-	err = w.r.onDisk(verb, 0, func() error { n, err = w.f.ReadAt(p, at); return err })
+	err = w.disk.Do(verb, 0, func() error { n, err = w.f.ReadAt(p, at); return err })
 	switch {
 	case errors.Is(err, io.EOF):
 		return n, fmt.Errorf("it ends within, at byte %d", at+int64(n))
 	case err != nil:
-		return n, diskError(verb, err)
+		return n, Failed(verb, err)
 	}
 	return n, nil
 }
 
-// checkLogFile reads all pages of the log before bolt does, which panics on some
+// checkFile reads all pages of the log before bolt does, which panics on some
 // damage and overlooks other; see boltFile. It gives the entries that the log says
 // that it holds. A file that does not exist, or is empty, belongs to a new server;
 // old tells that this server is none.
-func (r *Replica) checkLogFile(path string, old bool) (entries []span, err error) {
+func checkFile(path string, old bool, disk Disk) (entries []span, err error) {
 	var f *os.File
 	var size int64
-	err = r.onDisk("open "+path, 0, func() error {
+	err = disk.Do("open "+path, 0, func() error {
 		if f, err = os.Open(path); err != nil {
 			return err
 		}
@@ -62,13 +51,13 @@ func (r *Replica) checkLogFile(path string, old bool) (entries []span, err error
 	}
 	switch {
 	case err != nil && !errors.Is(err, os.ErrNotExist):
-		return nil, diskError("check log", err)
+		return nil, Failed("check log", err)
 	case size == 0 && old:
 		return nil, fmt.Errorf("check %s: %w: the log is gone, and this server has taken part in a cluster: %s", path, ErrDamaged, remedy)
 	case size == 0:
 		return nil, nil
 	}
-	b := boltFile{in: watchedFile{r, f}, size: size}
+	b := boltFile{in: watchedFile{disk, f}, size: size}
 	err = b.check(func(bucket, key []byte) error {
 		if string(bucket) != "logs" {
 			return nil
@@ -93,21 +82,21 @@ func (r *Replica) checkLogFile(path string, old bool) (entries []span, err error
 	return entries, nil
 }
 
-// checkLog reads every entry, which checks its sum, and looks whether together they
+// check reads every entry, which checks its sum, and looks whether together they
 // can be the log of a server whose newest snapshot is of the entry and term given.
 // Gaps are right below that only: a snapshot that came from the leader, or a backup,
 // replaced what should have been there.
-func (r *Replica) checkLog(entries []span, index, term uint64) error {
+func (s *Log) check(entries []span, index, term uint64) error {
 	damaged := func(format string, args ...any) error {
-		return fmt.Errorf("check %s: %w: %s: %s", r.bolt.path, ErrDamaged, fmt.Sprintf(format, args...), remedy)
+		return fmt.Errorf("check %s: %w: %s: %s", s.in.path, ErrDamaged, fmt.Sprintf(format, args...), remedy)
 	}
 	var last, reached uint64
-	for _, s := range entries {
-		if s.from > max(index, reached)+1 {
-			return damaged("entries %d to %d are missing", max(index, reached)+1, s.from-1)
+	for _, run := range entries {
+		if run.from > max(index, reached)+1 {
+			return damaged("entries %d to %d are missing", max(index, reached)+1, run.from-1)
 		}
-		for i := s.from; i <= s.to; i++ {
-			e, err := r.store.read(i)
+		for i := run.from; i <= run.to; i++ {
+			e, err := s.read(i)
 			if err != nil {
 				return err
 			}
@@ -119,13 +108,13 @@ func (r *Replica) checkLog(entries []span, index, term uint64) error {
 			}
 			last = e.Term
 		}
-		reached = s.to
+		reached = run.to
 	}
-	now, err := r.store.GetUint64([]byte("CurrentTerm"))
+	now, err := s.GetUint64([]byte("CurrentTerm"))
 	if err != nil && err.Error() != "not found" {
 		return err
 	}
-	voted, err := r.store.GetUint64([]byte("LastVoteTerm"))
+	voted, err := s.GetUint64([]byte("LastVoteTerm"))
 	if err != nil && err.Error() != "not found" {
 		return err
 	}

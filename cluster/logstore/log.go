@@ -1,0 +1,155 @@
+package logstore
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/hashicorp/raft"
+)
+
+const (
+	cacheEntries = 512
+	cacheBytes   = 32 << 20
+	deleteChunk  = 256 // entries deleted in one transaction, so that appends get their turn
+)
+
+// Log stands between raft and the log. It ends the server when the disk
+// hangs or fails: raft by itself keeps leading while its disk is stuck and panics
+// on some errors. It also keeps the newest entries in memory, for followers that
+// are sent them and for applying them. It is raft's LogStore and StableStore.
+type Log struct {
+	in   *summedStore
+	disk Disk
+
+	mu    sync.Mutex // guards the cache
+	cache map[uint64]*raft.Log
+	low   uint64 // smallest index in the cache
+	high  uint64 // greatest
+	size  int
+}
+
+func newLog(log raft.LogStore, stable raft.StableStore, path string, disk Disk) *Log {
+	return &Log{in: &summedStore{LogStore: log, stable: stable, path: path}, disk: disk, cache: map[uint64]*raft.Log{}}
+}
+
+// guard runs one operation. After a hang or a failure nothing more is done with
+// this disk: the calling goroutine of raft stays here for ever, since going on
+// would make raft panic or lead without a disk. The process is about to end.
+func (s *Log) guard(verb string, op func() error) error {
+	err := s.disk.Do(verb, 0, op)
+	if err == nil || errors.Is(err, raft.ErrLogNotFound) || err.Error() == "not found" {
+		return err
+	}
+	s.disk.Fatal(Failed(verb, err))
+	select {}
+}
+
+func (s *Log) FirstIndex() (i uint64, err error) {
+	err = s.guard("read first log index", func() error { i, err = s.in.FirstIndex(); return err })
+	return i, err
+}
+
+func (s *Log) LastIndex() (i uint64, err error) {
+	err = s.guard("read last log index", func() error { i, err = s.in.LastIndex(); return err })
+	return i, err
+}
+
+func (s *Log) GetLog(index uint64, log *raft.Log) error {
+	s.mu.Lock()
+	l, ok := s.cache[index]
+	s.mu.Unlock()
+	if ok {
+		*log = *l
+		return nil
+	}
+	return s.guard("read log entry", func() error { return s.in.GetLog(index, log) })
+}
+
+// read reads an entry from the disk, past the cache.
+func (s *Log) read(index uint64) (l raft.Log, err error) {
+	err = s.guard("read log entry", func() error { return s.in.GetLog(index, &l) })
+	return l, err
+}
+
+func (s *Log) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{log}) }
+
+func (s *Log) StoreLogs(logs []*raft.Log) error {
+	err := s.guard("write log", func() error { return s.in.StoreLogs(logs) })
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range logs {
+		s.keep(l)
+	}
+	return nil
+}
+
+// keep puts an entry into the cache; s.mu is held.
+func (s *Log) keep(l *raft.Log) {
+	if len(s.cache) > 0 && l.Index != s.high+1 {
+		clear(s.cache)
+		s.size = 0
+	}
+	if len(s.cache) == 0 {
+		s.low = l.Index
+	}
+	s.cache[l.Index], s.high = l, l.Index
+	s.size += len(l.Data)
+	for len(s.cache) > 1 && (len(s.cache) > cacheEntries || s.size > cacheBytes) {
+		s.size -= len(s.cache[s.low].Data)
+		delete(s.cache, s.low)
+		s.low++
+	}
+}
+
+// DeleteRange deletes in chunks, so that appends need not wait for all of it, and
+// from the end when the end of the log is cut off, so that a crash leaves no gap.
+func (s *Log) DeleteRange(low, high uint64) error {
+	s.mu.Lock()
+	clear(s.cache)
+	s.size = 0
+	s.mu.Unlock()
+	last, err := s.LastIndex()
+	if err != nil {
+		return err
+	}
+	tail := high >= last
+	for low <= high {
+		a, b := low, min(high, low+deleteChunk-1)
+		if tail {
+			a, b = max(low, high-min(high, deleteChunk-1)), high
+		}
+		if err := s.guard("delete log entries", func() error { return s.in.DeleteRange(a, b) }); err != nil {
+			return err
+		}
+		switch {
+		case tail && a == low:
+			return nil // low may be 0, of a log that was never written
+		case tail:
+			high = a - 1
+		default:
+			low = b + 1
+		}
+	}
+	return nil
+}
+
+func (s *Log) Set(k, v []byte) error {
+	return s.guard("write term and vote", func() error { return s.in.Set(k, v) })
+}
+
+func (s *Log) Get(k []byte) (v []byte, err error) {
+	err = s.guard("read term and vote", func() error { v, err = s.in.Get(k); return err })
+	return v, err
+}
+
+func (s *Log) SetUint64(k []byte, v uint64) error {
+	return s.guard("write term and vote", func() error { return s.in.SetUint64(k, v) })
+}
+
+func (s *Log) GetUint64(k []byte) (v uint64, err error) {
+	err = s.guard("read term and vote", func() error { v, err = s.in.GetUint64(k); return err })
+	return v, err
+}
