@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"vigil/cluster"
 	"vigil/cluster/gossip"
+	"vigil/cluster/hearing"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
@@ -19,18 +18,17 @@ import (
 const (
 	knowEvery   = 2 * time.Second // addresses for gossip are looked up so often
 	reportLimit = 2 * time.Second // for one report
-	// outOfContact is the silence after which what a server hears does not count.
-	outOfContact = 5 * time.Second
 )
 
 // openHearing prepares what this server hears of hosts, and of other servers.
 func (s *server) openHearing(registry prometheus.Registerer) error {
-	s.contacts = &contacts{servers: s.replica.Servers}
-	s.hearing = newHearing(s.conf.ID, s.api.StreamSilence, nil)
+	s.contacts = &hearing.Contacts{Servers: s.replica.Servers}
 	if s.gossip == nil {
+		s.hearing = hearing.New(s.conf.ID, s.api.StreamSilence, nil)
 		return nil
 	}
-	s.hearing.gossip = func(key, boot string) gossip.State { return s.gossip.Hears(gossip.Host, key, boot) }
+	s.hearing = hearing.New(s.conf.ID, s.api.StreamSilence,
+		func(key, boot string) gossip.State { return s.gossip.Hears(gossip.Host, key, boot) })
 	if err := registry.Register(s.gossip); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
@@ -82,7 +80,7 @@ func (s *server) introduce(ctx context.Context) error {
 
 // listen hears hosts and reports what has changed until ctx ends.
 func (s *server) listen(ctx context.Context) error {
-	tick := time.NewTicker(hearEvery)
+	tick := time.NewTicker(hearing.Every)
 	defer tick.Stop()
 	for {
 		select {
@@ -92,12 +90,12 @@ func (s *server) listen(ctx context.Context) error {
 		}
 		now := time.Now()
 		var views []noun.HostView
-		s.replica.Read(func(st *fsm.View) { views = s.hearing.listen(st, now) })
+		s.replica.Read(func(st *fsm.View) { views = s.hearing.Listen(st, now) })
 		if len(views) == 0 || s.replica.Leader().ID == "" {
 			continue
 		}
 		err := s.reportViews(ctx, views)
-		s.hearing.reported(time.Now(), err == nil)
+		s.hearing.Reported(time.Now(), err == nil)
 		if err != nil && ctx.Err() == nil {
 			s.log.Debug("what is heard of hosts was not reported", "hosts", len(views), "error", err)
 		}
@@ -113,28 +111,4 @@ func (s *server) reportViews(ctx context.Context, views []noun.HostView) error {
 	}
 	_, err := vigilv1.NewClusterClient(s.client).ReportViews(ctx, req)
 	return err
-}
-
-// contacts tells a leader which servers it cannot reach. Safe for concurrent use.
-type contacts struct {
-	servers func() []cluster.Server
-	led     atomic.Pointer[time.Time] // since when this server leads
-}
-
-// leads begins a stint: what was heard in an earlier one means nothing.
-func (c *contacts) leads(now time.Time) { c.led.Store(&now) }
-
-// lost names the servers that are out of contact. A new leader gives everybody time
-// to answer.
-func (c *contacts) lost(now time.Time) map[string]bool {
-	lost := map[string]bool{}
-	if led := c.led.Load(); led == nil || now.Sub(*led) < outOfContact {
-		return lost
-	}
-	for _, srv := range c.servers() {
-		if !srv.Self && (srv.Contact < 0 || srv.Contact > outOfContact) {
-			lost[srv.ID] = true
-		}
-	}
-	return lost
 }

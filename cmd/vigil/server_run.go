@@ -16,6 +16,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/duty"
 	"vigil/cluster/gossip"
+	"vigil/cluster/hearing"
 	"vigil/cmd/vigil/cli"
 	"vigil/fsm/noun"
 	"vigil/rpc"
@@ -37,8 +38,8 @@ type server struct {
 	others  *client.Client // to the cluster that is to be joined; nil: none
 
 	gossip   *gossip.Gossip // nil: off
-	hearing  *hearing
-	contacts *contacts
+	hearing  *hearing.Hearing
+	contacts *hearing.Contacts
 }
 
 // openServer opens everything in the order in which mistakes are cheapest to
@@ -106,7 +107,7 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	if len(wrong) > 0 {
 		return errors.Join(wrong...) // since the check at the beginning
 	}
-	s.duty, err = duty.Open(duty.Config{Replica: s.replica, Unheard: func() map[string]bool { return s.contacts.lost(time.Now()) }, Logger: s.log,
+	s.duty, err = duty.Open(duty.Config{Replica: s.replica, Unheard: func() map[string]bool { return s.contacts.Lost(time.Now()) }, Logger: s.log,
 		Prod: s.api.Prod, Escalate: &duty.Escalate{Notifiers: notifiers, Cluster: s.replica.Cluster}})
 	if err != nil {
 		return err
@@ -199,7 +200,7 @@ func (s *server) runRest(ctx context.Context) error {
 	g.Go(func() error { return s.api.Run(ctx) })
 	g.Go(func() error {
 		return s.replica.WhileLeader(ctx, func(ctx context.Context) error {
-			s.contacts.leads(time.Now())
+			s.contacts.Leads(time.Now())
 			return s.duty.Run(ctx)
 		})
 	})

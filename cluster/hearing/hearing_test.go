@@ -1,4 +1,4 @@
-package main
+package hearing
 
 import (
 	"slices"
@@ -15,7 +15,7 @@ import (
 type ear struct {
 	t     *testing.T
 	state *fsm.State
-	h     *hearing
+	h     *Hearing
 	now   time.Time
 	began time.Time
 
@@ -28,7 +28,7 @@ type ear struct {
 func newEar(t *testing.T, gossipAddr string) *ear {
 	e := &ear{t: t, state: fsm.New(), began: time.Unix(1000, 0)}
 	e.now = e.began
-	e.h = newHearing("me", func(noun.HostID) (time.Duration, bool) { return e.now.Sub(e.heardAt), e.here },
+	e.h = New("me", func(noun.HostID) (time.Duration, bool) { return e.now.Sub(e.heardAt), e.here },
 		func(string, string) gossip.State { return e.gossip })
 	for _, id := range []string{"me", "other"} {
 		e.do(fsm.PutServer{ID: id})
@@ -51,7 +51,7 @@ func (e *ear) do(c fsm.Command) {
 func (e *ear) pass(d time.Duration, talks bool) {
 	e.t.Helper()
 	for end := e.now.Add(d); e.now.Before(end); {
-		e.now = e.now.Add(hearEvery)
+		e.now = e.now.Add(Every)
 		if talks && e.now.Sub(e.heardAt) >= 2*time.Second {
 			e.heardAt = e.now
 		}
@@ -61,10 +61,10 @@ func (e *ear) pass(d time.Duration, talks bool) {
 
 func (e *ear) look() {
 	e.t.Helper()
-	if views := e.h.listen(&e.state.View, e.now); len(views) > 0 {
+	if views := e.h.Listen(&e.state.View, e.now); len(views) > 0 {
 		e.reports++
 		e.do(fsm.ReportViews{Server: "me", Views: views})
-		e.h.reported(e.now, true)
+		e.h.Reported(e.now, true)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestHearingHoldsReportsBack(t *testing.T) {
 	e := newEar(t, "127.0.0.1:1")
 	for range 4 * 60 * 10 {
 		e.gossip = gossip.Alive + gossip.State(e.now.UnixMilli()/250%2)
-		e.pass(hearEvery, false)
+		e.pass(Every, false)
 	}
 	t.Logf("%d reports in 10 min", e.reports)
 	if e.reports > 200 {
@@ -204,16 +204,16 @@ func TestHearingHoldsReportsBack(t *testing.T) {
 	e.want("at last", noun.HearSilent, noun.HearNothing)
 	e.pass(time.Minute, false)
 	e.gossip = gossip.Alive
-	e.pass(hearEvery, false)
+	e.pass(Every, false)
 	e.want("a change after a quiet time is told at once", noun.HearAlive, noun.HearNothing)
 }
 
 func TestContacts(t *testing.T) {
 	now := time.Unix(1000, 0)
 	servers := []cluster.Server{{ID: "me", Self: true}, {ID: "near", Contact: time.Second}, {ID: "far", Contact: time.Minute}, {ID: "never", Contact: -1}}
-	c := &contacts{servers: func() []cluster.Server { return servers }}
+	c := &Contacts{Servers: func() []cluster.Server { return servers }}
 	names := func(after time.Duration) (list []string) {
-		for id := range c.lost(now.Add(after)) {
+		for id := range c.Lost(now.Add(after)) {
 			list = append(list, id)
 		}
 		slices.Sort(list)
@@ -222,7 +222,7 @@ func TestContacts(t *testing.T) {
 	if got := names(time.Hour); len(got) != 0 {
 		t.Errorf("a server that does not lead: %v", got)
 	}
-	c.leads(now)
+	c.Leads(now)
 	if got := names(4 * time.Second); len(got) != 0 {
 		t.Errorf("a new leader: %v", got)
 	}

@@ -1,4 +1,4 @@
-package main
+package hearing
 
 import (
 	"maps"
@@ -9,9 +9,9 @@ import (
 	"vigil/fsm/noun"
 )
 
-// How a server listens.
+// How a server listens. Every is how often Listen is called.
 const (
-	hearEvery = 250 * time.Millisecond // changes within it are one report
+	Every = 250 * time.Millisecond // changes within it are one report
 	// hearPaused is a gap between two looks after which this server was paused, not
 	// the hosts: silence counts only from there.
 	hearPaused = time.Second
@@ -27,11 +27,11 @@ const (
 	hearBackoff = 4 * time.Second
 )
 
-// hearing makes this server's view of every host from the order streams that it
+// Hearing makes this server's view of every host from the order streams that it
 // holds or held and from gossip. It is compared with what the state holds as this
 // server's view, so nothing needs to be remembered of what was reported. One
 // goroutine uses it.
-type hearing struct {
+type Hearing struct {
 	self   string
 	stream func(noun.HostID) (silent time.Duration, here bool)
 	gossip func(key, boot string) gossip.State // nil: this server does not gossip
@@ -57,13 +57,15 @@ type awaited struct {
 	boot  string
 }
 
-func newHearing(self string, stream func(noun.HostID) (time.Duration, bool), gossip func(key, boot string) gossip.State) *hearing {
-	return &hearing{self: self, stream: stream, gossip: gossip, streams: map[noun.HostID]lastWord{}, awaited: map[noun.HostID]awaited{}}
+// New makes the hearing of the server self. Stream gives how long a host has been silent on its stream,
+// and whether that is here.
+func New(self string, stream func(noun.HostID) (time.Duration, bool), gossip func(key, boot string) gossip.State) *Hearing {
+	return &Hearing{self: self, stream: stream, gossip: gossip, streams: map[noun.HostID]lastWord{}, awaited: map[noun.HostID]awaited{}}
 }
 
-// listen gives this server's views that differ from those in the state and may be
+// Listen gives this server's views that differ from those in the state and may be
 // reported now.
-func (h *hearing) listen(st *fsm.View, now time.Time) (views []noun.HostView) {
+func (h *Hearing) Listen(st *fsm.View, now time.Time) (views []noun.HostView) {
 	if now.Sub(h.looked) > hearPaused {
 		h.resumed = now
 	}
@@ -79,16 +81,16 @@ func (h *hearing) listen(st *fsm.View, now time.Time) (views []noun.HostView) {
 	maps.DeleteFunc(h.awaited, func(id noun.HostID, _ awaited) bool { return st.Host(id) == nil })
 	switch {
 	case len(views) == 0:
-		h.pause = max(h.pause-hearEvery/2, 0)
+		h.pause = max(h.pause-Every/2, 0)
 	case now.Before(h.next):
 		return nil
 	}
 	return views[:min(len(views), hearMost)]
 }
 
-// reported holds back the next report, longer after each and after one that failed.
-func (h *hearing) reported(now time.Time, ok bool) {
-	if h.pause = max(2*h.pause, hearEvery/2); !ok {
+// Reported holds back the next report, longer after each and after one that failed.
+func (h *Hearing) Reported(now time.Time, ok bool) {
+	if h.pause = max(2*h.pause, Every/2); !ok {
 		h.pause = max(h.pause, time.Second)
 	}
 	h.pause = min(h.pause, hearBackoff)
@@ -96,7 +98,7 @@ func (h *hearing) reported(now time.Time, ok bool) {
 }
 
 // reportedView is this server's view in the state.
-func (h *hearing) reportedView(host *noun.Host) noun.HostView {
+func (h *Hearing) reportedView(host *noun.Host) noun.HostView {
 	for _, v := range host.Views {
 		if v.Server == h.self {
 			return v
@@ -107,7 +109,7 @@ func (h *hearing) reportedView(host *noun.Host) noun.HostView {
 
 // hearStream: a stream that has closed is not yet silence, and a host that is heard
 // elsewhere is none of this server's business any more.
-func (h *hearing) hearStream(host *noun.Host, now time.Time) noun.Hearing {
+func (h *Hearing) hearStream(host *noun.Host, now time.Time) noun.Hearing {
 	last, known := h.streams[host.ID]
 	silent, here := h.stream(host.ID)
 	if here {
@@ -132,7 +134,7 @@ func (h *hearing) hearStream(host *noun.Host, now time.Time) noun.Hearing {
 }
 
 // heardElsewhere tells whether another server says that it hears the host's stream.
-func (h *hearing) heardElsewhere(host *noun.Host) bool {
+func (h *Hearing) heardElsewhere(host *noun.Host) bool {
 	for _, v := range host.Views {
 		if v.Server != h.self && v.Stream == noun.HearAlive {
 			return true
@@ -143,7 +145,7 @@ func (h *hearing) heardElsewhere(host *noun.Host) bool {
 
 // hearGossip: a host that says that it gossips and is not found is silent, like one
 // that was heard before; usually its port is blocked.
-func (h *hearing) hearGossip(host *noun.Host, had noun.Hearing, now time.Time) noun.Hearing {
+func (h *Hearing) hearGossip(host *noun.Host, had noun.Hearing, now time.Time) noun.Hearing {
 	if h.gossip == nil {
 		return noun.HearNothing
 	}
