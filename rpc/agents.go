@@ -22,7 +22,8 @@ func noAgent(st *fsm.View, name string) error {
 	if st.Room(room) == nil && st.Tombstone(room) != nil {
 		return noRoom(st, room)
 	}
-	return fault.NotFound("Agent %s does not exist; `vigil agent list` shows the agents, roles are declared with `vigil apply -f`.", fault.Quote(name))
+	return fault.NotFound("Agent %s does not exist; `vigil agent list` shows the agents, roles are "+
+		"declared with `vigil apply -f`.", fault.Quote(name))
 }
 
 // GetAgent shows an agent with all that explains its state.

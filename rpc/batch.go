@@ -45,7 +45,8 @@ func item(w *vigilv1.Write) (it batchItem) {
 	case *vigilv1.Write_Leave:
 		cmd, it.err = leaveCmd(op.Leave)
 	default:
-		it.err = fault.Invalid("The write names no operation that this server knows; compare the versions with `vigil version`.")
+		it.err = fault.Invalid("The write names no operation that this server knows; compare the " +
+			"versions with `vigil version`.")
 	}
 	if it.err == nil {
 		it.req, it.err = request(door.WriteID(w), cmd)

@@ -32,8 +32,9 @@ func TestI103BeatsCarryTheirToken(t *testing.T) {
 		if err := w.do(fsm.OrderStart{Agent: noun.AgentID(ids[i]), Inc: 1, Host: host}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.host(0).AcceptOrder(within(t), &vigilv1.AcceptOrderRequest{Host: uint32(host), Boot: "b1", Agent: ids[i],
-			Incarnation: 1, TokenHash: tokenHash(me[i].Token)}); err != nil {
+		if _, err := w.host(0).AcceptOrder(within(t),
+			&vigilv1.AcceptOrderRequest{Host: uint32(host), Boot: "b1", Agent: ids[i],
+				Incarnation: 1, TokenHash: tokenHash(me[i].Token)}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.work(0).Join(within(t), &vigilv1.JoinRequest{Speaker: me[i]}); err != nil {
@@ -49,7 +50,8 @@ func TestI103BeatsCarryTheirToken(t *testing.T) {
 	}
 	w.advance(20 * time.Second)
 	before := left(1)
-	for _, tokens := range [][]string{nil, {"", ""}, {me[1].Token, me[0].Token}, {"", me[0].Token}, {me[0].Token, me[0].Token}} {
+	for _, tokens := range [][]string{nil, {"", ""}, {me[1].Token, me[0].Token}, {"", me[0].Token},
+		{me[0].Token, me[0].Token}} {
 		r, err := w.work(0).Beat(within(t), &vigilv1.BeatRequest{Agents: ids[:], Incarnations: []uint64{1, 1},
 			Kinds: []uint32{fsm.BeatLease, fsm.BeatLease}, Tokens: tokens})
 		if err != nil {
@@ -97,7 +99,8 @@ func TestI103BeatsCarryTheirToken(t *testing.T) {
 func TestL10BeatsTellHostsTheTTLInForce(t *testing.T) {
 	w := start(t, 1)
 	_, host := w.connect(t, 0)
-	if _, err := w.cluster(0).PutSettings(within(t), &vigilv1.PutSettingsRequest{Values: map[string]string{"host_ttl": "7s"}}); err != nil {
+	if _, err := w.cluster(0).PutSettings(within(t),
+		&vigilv1.PutSettingsRequest{Values: map[string]string{"host_ttl": "7s"}}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := w.work(0).Beat(within(t), &vigilv1.BeatRequest{Host: uint32(host), Boot: "b1"})
@@ -112,10 +115,11 @@ func TestBeatLinesAreChecked(t *testing.T) {
 		return r
 	}
 	for want, r := range map[string]*vigilv1.BeatRequest{
-		"equally many":                  {Agents: []uint32{1}, Incarnations: []uint64{1, 2}, Kinds: []uint32{1}},
-		"at least one":                  {},
-		"tokens has 2 entries for 1":    one(&vigilv1.BeatRequest{Kinds: []uint32{1}, Tokens: []string{"a", "b"}}),
-		"tokens has 1 entries; a host":  one(&vigilv1.BeatRequest{Host: 1, Boot: "b", Kinds: []uint32{4}, Tokens: []string{"a"}}),
+		"equally many":               {Agents: []uint32{1}, Incarnations: []uint64{1, 2}, Kinds: []uint32{1}},
+		"at least one":               {},
+		"tokens has 2 entries for 1": one(&vigilv1.BeatRequest{Kinds: []uint32{1}, Tokens: []string{"a", "b"}}),
+		"tokens has 1 entries; a host": one(&vigilv1.BeatRequest{Host: 1, Boot: "b", Kinds: []uint32{4},
+			Tokens: []string{"a"}}),
 		"kinds[0] is 4; an agent by":    one(&vigilv1.BeatRequest{Kinds: []uint32{4}}),
 		"kinds[0] is 9; an agent by":    one(&vigilv1.BeatRequest{Kinds: []uint32{9}}),
 		"kinds[0] is 1; a host sends 2": one(&vigilv1.BeatRequest{Host: 1, Boot: "b", Kinds: []uint32{1}}),

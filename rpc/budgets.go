@@ -28,8 +28,10 @@ type budgetFigures struct {
 func newBudgetFigures() *budgetFigures {
 	of := []string{"budget"}
 	return &budgetFigures{
-		used:    prometheus.NewDesc("vigil_budget_used_bytes", "Memory that what is replicated takes, as budgets count it.", of, nil),
-		limit:   prometheus.NewDesc("vigil_budget_bytes", "Budgets of memory. What is new is refused when nine tenths are used.", of, nil),
+		used: prometheus.NewDesc("vigil_budget_used_bytes",
+			"Memory that what is replicated takes, as budgets count it.", of, nil),
+		limit: prometheus.NewDesc("vigil_budget_bytes",
+			"Budgets of memory. What is new is refused when nine tenths are used.", of, nil),
 		have:    prometheus.NewDesc("vigil_budget_used", "What is bounded in number.", of, nil),
 		allowed: prometheus.NewDesc("vigil_budget_limit", "Its limit.", of, nil),
 	}

@@ -55,20 +55,26 @@ func (c *clusterService) Status(ctx context.Context, r *vigilv1.StatusRequest) (
 			out.Warnings = append(out.Warnings, hostTrouble(st, h)...)
 		}
 		if n := len(out.Warnings) - hostWarnings; n > 0 {
-			out.Warnings = append(out.Warnings[:hostWarnings], fmt.Sprintf("%d more hosts are in trouble; `vigil host list` shows them.", n))
+			out.Warnings = append(out.Warnings[:hostWarnings],
+				fmt.Sprintf("%d more hosts are in trouble; `vigil host list` shows them.", n))
 		}
 		e := st.EscalationCounts()
 		out.EscalationsOpen, out.EscalationsUnacknowledged = uint32(e.Open), uint32(e.Alone)
 		if e.Alone > 0 {
-			out.Warnings = append(out.Warnings, fmt.Sprintf("Escalations that wait for a human: %d; `vigil escalation list` shows them.", e.Alone))
+			out.Warnings = append(out.Warnings,
+				fmt.Sprintf("Escalations that wait for a human: %d; `vigil escalation list` shows them.", e.Alone))
 		}
 		if n.Parked > 0 {
-			out.Warnings = append(out.Warnings, fmt.Sprintf("Agents that are parked after failures or for a usage limit: %d; `vigil agent list` tells why and until when.", n.Parked))
+			out.Warnings = append(out.Warnings,
+				fmt.Sprintf("Agents that are parked after failures or for a usage limit: %d; "+
+					"`vigil agent list` tells why and until when.", n.Parked))
 		}
 		out.Warnings = append(out.Warnings, budgetWarnings(st)...)
 		out.Warnings = append(out.Warnings, openWarnings(st)...)
 		if missing := int(out.AgentsWanted) - int(out.AgentsRunning); missing > 0 {
-			out.Warnings = append(out.Warnings, fmt.Sprintf("Agents that should run and do not: %d of %d; `vigil agent list` tells why.", missing, out.AgentsWanted))
+			out.Warnings = append(out.Warnings,
+				fmt.Sprintf("Agents that should run and do not: %d of %d; `vigil agent list` tells why.",
+					missing, out.AgentsWanted))
 		}
 		out.Unserved, out.UnservedMore = unserved(st, r.GetRoom())
 		for s := noun.TaskQueued; s <= noun.TaskQuarantined; s++ {
@@ -111,7 +117,8 @@ func hostTrouble(st *fsm.View, h *noun.Host) []string {
 	case h.State == noun.HostSuspect && h.SuspectWhy != "":
 		return []string{fmt.Sprintf("Host %s gets no starts: %s.", h.Name, h.SuspectWhy)}
 	case h.State == noun.HostLost && st.HostLoad(h.ID).Running > 0:
-		return []string{fmt.Sprintf("Host %s is lost and may still run %d agents; they move when their fences end, or at once with `vigil host confirm-dead %s`.",
+		return []string{fmt.Sprintf("Host %s is lost and may still run %d agents; they move when their "+
+			"fences end, or at once with `vigil host confirm-dead %s`.",
 			h.Name, st.HostLoad(h.ID).Running, h.Name)}
 	case h.Pressure != "":
 		return []string{fmt.Sprintf("Host %s gets no starts: %s.", h.Name, h.Pressure)}
@@ -135,8 +142,10 @@ func (c *clusterService) forlorn(servers []*vigilv1.Server) (out []string) {
 			}
 			known := knowsOf(h, voters)
 			if 2*known <= len(voters) && len(out) < hostWarnings {
-				out = append(out, fmt.Sprintf("Host %s knows %d of %d servers: without those it finds no other. Name them under servers in its agentd's configuration.",
-					h.Name, known, len(voters)))
+				out = append(out,
+					fmt.Sprintf("Host %s knows %d of %d servers: without those it finds no other. Name "+
+						"them under servers in its agentd's configuration.",
+						h.Name, known, len(voters)))
 			}
 		}
 	})
@@ -149,10 +158,12 @@ func (c *clusterService) warnings(servers []*vigilv1.Server) (out []string) {
 	}
 	for _, s := range servers {
 		if s.GetDiverged() {
-			out = append(out, fmt.Sprintf("The state of server %s differs from the majority's; it serves nothing. Rebuild its data.", s.GetId()))
+			out = append(out,
+				fmt.Sprintf("The state of server %s differs from the majority's; it serves nothing. Rebuild its data.", s.GetId()))
 		}
 		if s.GetVersion() != "" && s.GetVersion() != c.version {
-			out = append(out, fmt.Sprintf("Server %s runs version %s, this one %s; finish the upgrade.", s.GetId(), s.GetVersion(), c.version))
+			out = append(out, fmt.Sprintf("Server %s runs version %s, this one %s; finish the upgrade.",
+				s.GetId(), s.GetVersion(), c.version))
 		}
 	}
 	return out
@@ -218,28 +229,36 @@ func (c *clusterService) PutSettings(ctx context.Context, r *vigilv1.PutSettings
 }
 
 // AnnounceServer records what a server says of itself.
-func (c *clusterService) AnnounceServer(ctx context.Context, r *vigilv1.AnnounceServerRequest) (*vigilv1.AnnounceServerResponse, error) {
+func (c *clusterService) AnnounceServer(
+	ctx context.Context, r *vigilv1.AnnounceServerRequest,
+) (*vigilv1.AnnounceServerResponse, error) {
 	return idempotent(ctx, c.core, r, announceServerCmd, func(*noun.Outcome) *vigilv1.AnnounceServerResponse {
 		return &vigilv1.AnnounceServerResponse{}
 	})
 }
 
 // ReportHash records a server's hash of the state at a mark.
-func (c *clusterService) ReportHash(ctx context.Context, r *vigilv1.ReportHashRequest) (*vigilv1.ReportHashResponse, error) {
+func (c *clusterService) ReportHash(
+	ctx context.Context, r *vigilv1.ReportHashRequest,
+) (*vigilv1.ReportHashResponse, error) {
 	return idempotent(ctx, c.core, r, reportHashCmd, func(*noun.Outcome) *vigilv1.ReportHashResponse {
 		return &vigilv1.ReportHashResponse{}
 	})
 }
 
 // ReportViews records what a server hears of hosts.
-func (c *clusterService) ReportViews(ctx context.Context, r *vigilv1.ReportViewsRequest) (*vigilv1.ReportViewsResponse, error) {
+func (c *clusterService) ReportViews(
+	ctx context.Context, r *vigilv1.ReportViewsRequest,
+) (*vigilv1.ReportViewsResponse, error) {
 	return idempotent(ctx, c.core, r, reportViewsCmd, func(*noun.Outcome) *vigilv1.ReportViewsResponse {
 		return &vigilv1.ReportViewsResponse{}
 	})
 }
 
 // ListServers lists the servers of the cluster.
-func (c *clusterService) ListServers(ctx context.Context, _ *vigilv1.ListServersRequest) (*vigilv1.ListServersResponse, error) {
+func (c *clusterService) ListServers(
+	ctx context.Context, _ *vigilv1.ListServersRequest,
+) (*vigilv1.ListServersResponse, error) {
 	servers, err := c.servers(ctx)
 	if err != nil {
 		return nil, err
@@ -255,7 +274,9 @@ func (c *clusterService) membership() (Members, error) {
 }
 
 // AddServer takes a running, empty server into the cluster.
-func (c *clusterService) AddServer(ctx context.Context, r *vigilv1.AddServerRequest) (*vigilv1.AddServerResponse, error) {
+func (c *clusterService) AddServer(
+	ctx context.Context, r *vigilv1.AddServerRequest,
+) (*vigilv1.AddServerResponse, error) {
 	var k checks
 	k.name("id", r.GetId())
 	k.line("raft_addr", r.GetRaftAddr(), maxKVValue)
@@ -268,7 +289,8 @@ func (c *clusterService) AddServer(ctx context.Context, r *vigilv1.AddServerRequ
 		return nil, err
 	}
 	if _, port, err := net.SplitHostPort(r.GetRaftAddr()); err != nil || port == "" || port == "0" {
-		return nil, fault.Invalid("raft_addr %s is not of the form host:port; give the address that the new server shows as --raft-addr.", fault.Quote(r.GetRaftAddr()))
+		return nil, fault.Invalid("raft_addr %s is not of the form host:port; give the address that the "+
+			"new server shows as --raft-addr.", fault.Quote(r.GetRaftAddr()))
 	}
 	if err := m.Add(ctx, r.GetId(), r.GetRaftAddr()); err != nil {
 		return nil, fmt.Errorf("add server %s: %w", r.GetId(), err)
@@ -277,7 +299,9 @@ func (c *clusterService) AddServer(ctx context.Context, r *vigilv1.AddServerRequ
 }
 
 // RemoveServer takes a server out of the cluster and forgets what it said of itself.
-func (c *clusterService) RemoveServer(ctx context.Context, r *vigilv1.RemoveServerRequest) (*vigilv1.RemoveServerResponse, error) {
+func (c *clusterService) RemoveServer(
+	ctx context.Context, r *vigilv1.RemoveServerRequest,
+) (*vigilv1.RemoveServerResponse, error) {
 	var k checks
 	if k.name("server", r.GetServer()); k.err != nil {
 		return nil, k.err
@@ -308,7 +332,9 @@ func (c *clusterService) RemoveServer(ctx context.Context, r *vigilv1.RemoveServ
 }
 
 // TransferLeadership gives the leadership to another server.
-func (c *clusterService) TransferLeadership(ctx context.Context, r *vigilv1.TransferLeadershipRequest) (*vigilv1.TransferLeadershipResponse, error) {
+func (c *clusterService) TransferLeadership(
+	ctx context.Context, r *vigilv1.TransferLeadershipRequest,
+) (*vigilv1.TransferLeadershipResponse, error) {
 	var k checks
 	if k.optionalName("to", r.GetTo()); k.err != nil {
 		return nil, k.err
@@ -353,6 +379,7 @@ func openWarnings(st *fsm.View) []string {
 	if len(open) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("Insecure: other machines can reach %s, and there are no passwords. Whoever reaches them controls the fleet; let only trusted machines into their network.",
+	return []string{fmt.Sprintf("Insecure: other machines can reach %s, and there are no passwords. "+
+		"Whoever reaches them controls the fleet; let only trusted machines into their network.",
 		strings.Join(open, ", "))}
 }

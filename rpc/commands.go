@@ -30,7 +30,8 @@ func applyRoomCmd(r *vigilv1.ApplyRoomRequest) (fsm.Command, error) {
 	for i, spec := range r.GetRoles() {
 		cmd.Roles = append(cmd.Roles, c.roleSpec(i, spec))
 		if seen[spec.GetName()] {
-			c.fail("role %s is declared twice; give each role its own name, and use replicas for more agents of one.", spec.GetName())
+			c.fail("role %s is declared twice; give each role its own name, and use replicas for more "+
+				"agents of one.", spec.GetName())
 		}
 		seen[spec.GetName()] = true
 		if c.err != nil {
@@ -153,7 +154,8 @@ func (c *checks) work(s *vigilv1.Speaker, task uint64, attempt uint32, field, te
 
 func startTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 	var c checks
-	return fsm.StartTask{Work: c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), noun.MaxNote)}, c.err
+	return fsm.StartTask{Work: c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text",
+		r.GetText(), noun.MaxNote)}, c.err
 }
 
 func progressTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {

@@ -99,7 +99,8 @@ func reportPressureCmd(r *vigilv1.ReportPressureRequest) (fsm.Command, error) {
 	var c checks
 	c.hostID(r.GetHost())
 	c.boot(r.GetBoot())
-	return fsm.ReportPressure{Host: noun.HostID(r.GetHost()), Boot: r.GetBoot(), Reason: factText(r.GetReason(), noun.MaxReason)}, c.err
+	return fsm.ReportPressure{Host: noun.HostID(r.GetHost()), Boot: r.GetBoot(),
+		Reason: factText(r.GetReason(), noun.MaxReason)}, c.err
 }
 
 // maxViews bounds the hosts of one report; a cluster has far fewer.

@@ -175,7 +175,8 @@ func convertHost(st *fsm.View, h *noun.Host) *vigilv1.Host {
 		out.SteadyIn = until(st.Clock(), h.SteadyAt)
 	}
 	for _, v := range h.Views {
-		out.Views = append(out.Views, &vigilv1.HostView{Server: v.Server, Gossip: v.Gossip.String(), Stream: v.Stream.String()})
+		out.Views = append(out.Views, &vigilv1.HostView{Server: v.Server, Gossip: v.Gossip.String(),
+			Stream: v.Stream.String()})
 	}
 	return out
 }

@@ -42,7 +42,8 @@ func (c *core) catchUp(ctx context.Context) (*vigilv1.StatusResponse, error) {
 func request(id *vigilv1.WriteId, cmd fsm.Command) (fsm.Request, error) {
 	req := fsm.Request{Session: noun.SessionID(id.GetSession()), Seq: id.GetSeq(), Cmd: cmd}
 	if (req.Session == 0) != (req.Seq == 0) {
-		return req, fault.Invalid("id needs both session and seq; open a session and number your writes from 1, or leave id out.")
+		return req, fault.Invalid("id needs both session and seq; open a session and number your writes " +
+			"from 1, or leave id out.")
 	}
 	return req, nil
 }

@@ -16,7 +16,8 @@ import (
 // healthyRoom applies a room whose one role asks for reports.
 func (w *world) healthyRoom(h *vigilv1.HealthSpec) *vigilv1.RoleSpec {
 	w.t.Helper()
-	room, err := w.fleet(0).ApplyRoom(within(w.t), &vigilv1.ApplyRoomRequest{Room: "demo", Roles: []*vigilv1.RoleSpec{{Name: "builder", Health: h}}})
+	room, err := w.fleet(0).ApplyRoom(within(w.t),
+		&vigilv1.ApplyRoomRequest{Room: "demo", Roles: []*vigilv1.RoleSpec{{Name: "builder", Health: h}}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -31,11 +32,13 @@ func TestDeclareOverHTTPThroughAFollower(t *testing.T) {
 	body := func(rest string) string {
 		return fmt.Sprintf(`{"speaker":{"agent":"demo/builder","incarnation":"%d"},%s}`, me.GetIncarnation(), rest)
 	}
-	status, got, _ := w.call(1, "POST", "/v1/work:declare", body(`"status":"busy","for":"1200s","text":"the test suite","sequence":"5"`))
+	status, got, _ := w.call(1, "POST", "/v1/work:declare",
+		body(`"status":"busy","for":"1200s","text":"the test suite","sequence":"5"`))
 	if status != 200 || got["applied"] != true || got["left"] != "1200s" || got["sequence"] != "5" {
 		t.Fatalf("declare: %d %v", status, got)
 	}
-	if status, got, _ = w.call(1, "POST", "/v1/work:declare", body(`"sequence":"4"`)); status != 200 || got["applied"] != false || got["sequence"] != "5" {
+	if status, got, _ = w.call(1, "POST", "/v1/work:declare", body(`"sequence":"4"`)); status != 200 ||
+		got["applied"] != false || got["sequence"] != "5" {
 		t.Errorf("an older number: %d %v", status, got)
 	}
 	w.advance(time.Second)
@@ -44,7 +47,8 @@ func TestDeclareOverHTTPThroughAFollower(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, v := a.GetAgent().GetDeclaration(), a.GetAgent().GetVerdict()
-	if d.GetStatus() != "busy" || d.GetWaiting() != "none" || d.GetText() != "the test suite" || d.GetLeft().AsDuration() != 1199*time.Second || d.GetLapsed() {
+	if d.GetStatus() != "busy" || d.GetWaiting() != "none" || d.GetText() != "the test suite" ||
+		d.GetLeft().AsDuration() != 1199*time.Second || d.GetLapsed() {
 		t.Errorf("declaration %v", d)
 	}
 	if v.GetKind() != "busy" || !v.GetFine() || len(v.GetReasons()) == 0 {
@@ -57,13 +61,16 @@ func TestDeclareOverHTTPThroughAFollower(t *testing.T) {
 	}
 	for says, rest := range map[string]string{
 		"declare_limit": `"status":"busy","for":"14401s"`, "needs an end": `"waiting":"in_tool"`,
-		"healthy, busy or degraded": `"status":"dizzy"`, "in_tool": `"waiting":"for godot"`, "for is": `"status":"busy","for":"-1s"`,
+		"healthy, busy or degraded": `"status":"dizzy"`, "in_tool": `"waiting":"for godot"`,
+		"for is": `"status":"busy","for":"-1s"`,
 	} {
-		if status, got, _ := w.call(0, "POST", "/v1/work:declare", body(rest)); status != 400 || !strings.Contains(fmt.Sprint(got["message"]), says) {
+		if status, got, _ := w.call(0, "POST", "/v1/work:declare", body(rest)); status != 400 ||
+			!strings.Contains(fmt.Sprint(got["message"]), says) {
 			t.Errorf("%s: %d %v, want %q in it", rest, status, got, says)
 		}
 	}
-	if status, got, _ := w.call(0, "POST", "/v1/work:declare", body(`"text":"`+strings.Repeat("x", 1025)+`"`)); status != 413 {
+	if status, got, _ := w.call(0, "POST", "/v1/work:declare",
+		body(`"text":"`+strings.Repeat("x", 1025)+`"`)); status != 413 {
 		t.Errorf("a long text: %d %v", status, got)
 	}
 }
@@ -101,7 +108,8 @@ func TestOldServersAreNamed(t *testing.T) {
 
 func TestRoleCarriesItsHealth(t *testing.T) {
 	w := start(t, 1)
-	for preset, want := range map[string]string{"critical": "30s 2", "active": "1m0s 3", "background": "5m0s 3", "standby": "15m0s 5"} {
+	for preset, want := range map[string]string{"critical": "30s 2", "active": "1m0s 3",
+		"background": "5m0s 3", "standby": "15m0s 5"} {
 		got := w.healthyRoom(&vigilv1.HealthSpec{Preset: preset}).GetHealth()
 		if fmt.Sprint(got.GetEvery().AsDuration(), got.GetMissed()) != want || got.GetPreset() != preset {
 			t.Errorf("preset %s is %v, want %s", preset, got, want)
@@ -125,9 +133,11 @@ func TestRoleCarriesItsHealth(t *testing.T) {
 		"1 to 1000 are allowed":     {Every: durationpb.New(time.Minute), Missed: 1001},
 		"role builder: health.ever": {Every: durationpb.New(-time.Minute)},
 	} {
-		_, err := applyRoomCmd(&vigilv1.ApplyRoomRequest{Room: "demo", Roles: []*vigilv1.RoleSpec{{Name: "builder", Health: h}}})
+		_, err := applyRoomCmd(&vigilv1.ApplyRoomRequest{Room: "demo",
+			Roles: []*vigilv1.RoleSpec{{Name: "builder", Health: h}}})
 		if err == nil {
-			_, err = w.fleet(0).ApplyRoom(within(t), &vigilv1.ApplyRoomRequest{Room: "demo", Roles: []*vigilv1.RoleSpec{{Name: "builder", Health: h}}})
+			_, err = w.fleet(0).ApplyRoom(within(t), &vigilv1.ApplyRoomRequest{Room: "demo",
+				Roles: []*vigilv1.RoleSpec{{Name: "builder", Health: h}}})
 		}
 		if p := fault.Of(err); err == nil || p.Code != "invalid" || !strings.Contains(p.Text, says) {
 			t.Errorf("%v is answered %v, want %q", h, err, says)
@@ -199,7 +209,8 @@ func TestListedAgentsAreJudged(t *testing.T) {
 		t.Fatalf("%v, %v", list, err)
 	}
 	v := list.GetAgents()[0].GetVerdict()
-	if v.GetKind() != fsm.AgentIdle.String() || v.GetFine() || !strings.Contains(v.GetReasons()[0].GetText(), "never reported") {
+	if v.GetKind() != fsm.AgentIdle.String() || v.GetFine() ||
+		!strings.Contains(v.GetReasons()[0].GetText(), "never reported") {
 		t.Errorf("an agent that never reports (I33): %v", v)
 	}
 }

@@ -19,7 +19,8 @@ func TestF20ADeposedLeaderDoesNotSayThatThereIsNothing(t *testing.T) {
 	}{
 		"no mail": {
 			happens: func(w *world) {
-				if _, err := w.mail(1).SendMail(within(w.t), &vigilv1.SendMailRequest{From: "ann", To: "demo/builder", Subject: "s", Body: "b"}); err != nil {
+				if _, err := w.mail(1).SendMail(within(w.t), &vigilv1.SendMailRequest{From: "ann",
+					To: "demo/builder", Subject: "s", Body: "b"}); err != nil {
 					w.t.Fatal(err)
 				}
 			},
@@ -31,7 +32,8 @@ func TestF20ADeposedLeaderDoesNotSayThatThereIsNothing(t *testing.T) {
 		"no task for a waiter that was woken": {
 			happens: func(w *world) { w.task(1, "demo", "builder", "t") },
 			asks: func(ctx context.Context, w *world, me *vigilv1.Speaker) (bool, error) {
-				r, err := w.work(0).Claim(metadata.AppendToOutgoingContext(ctx, code.HeaderWoken, "1"), &vigilv1.ClaimRequest{Speaker: me})
+				r, err := w.work(0).Claim(metadata.AppendToOutgoingContext(ctx, code.HeaderWoken, "1"),
+					&vigilv1.ClaimRequest{Speaker: me})
 				return r.GetTask().GetTitle() == "t", err
 			},
 		},

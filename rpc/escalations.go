@@ -19,7 +19,9 @@ type escalations struct {
 }
 
 // ListEscalations pages through escalations by number.
-func (e *escalations) ListEscalations(_ context.Context, r *vigilv1.ListEscalationsRequest) (*vigilv1.ListEscalationsResponse, error) {
+func (e *escalations) ListEscalations(
+	_ context.Context, r *vigilv1.ListEscalationsRequest,
+) (*vigilv1.ListEscalationsResponse, error) {
 	var c checks
 	c.optionalName("room", r.GetRoom())
 	if r.GetKind() != "" && !slices.Contains(fsm.EscalationKindNames(), r.GetKind()) {
@@ -34,7 +36,8 @@ func (e *escalations) ListEscalations(_ context.Context, r *vigilv1.ListEscalati
 		n := st.EscalationCounts()
 		out := &vigilv1.ListEscalationsResponse{Open: uint32(n.Open), Pending: uint32(n.Pending), Dropped: n.Dropped}
 		for x := range st.Escalations(noun.EscalationID(r.GetAfter())) {
-			if !r.GetAll() && x.State == noun.EscalationClosed || r.GetRoom() != "" && x.Room != r.GetRoom() || r.GetKind() != "" && x.Kind.String() != r.GetKind() {
+			if !r.GetAll() && x.State == noun.EscalationClosed || r.GetRoom() != "" &&
+				x.Room != r.GetRoom() || r.GetKind() != "" && x.Kind.String() != r.GetKind() {
 				continue
 			}
 			if len(out.Escalations) == limit {
@@ -59,7 +62,8 @@ func (e *escalations) GetEscalation(_ context.Context, r *vigilv1.GetEscalationR
 		return nil
 	})
 	if out == nil {
-		return nil, fault.NotFound("Escalation %d does not exist, or it was closed so long ago that it was removed; `vigil escalation list --all` shows what is there.", r.GetEscalation())
+		return nil, fault.NotFound("Escalation %d does not exist, or it was closed so long ago that it "+
+			"was removed; `vigil escalation list --all` shows what is there.", r.GetEscalation())
 	}
 	return out, nil
 }
@@ -70,7 +74,9 @@ func (e *escalations) AckEscalation(ctx context.Context, r *vigilv1.AckEscalatio
 }
 
 // CloseEscalation says that nothing is left to decide about an escalation.
-func (e *escalations) CloseEscalation(ctx context.Context, r *vigilv1.CloseEscalationRequest) (*vigilv1.Escalation, error) {
+func (e *escalations) CloseEscalation(
+	ctx context.Context, r *vigilv1.CloseEscalationRequest,
+) (*vigilv1.Escalation, error) {
 	return write(ctx, e.core, r, closeEscalationCmd, shownEscalation(r.GetEscalation()))
 }
 

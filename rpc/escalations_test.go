@@ -29,43 +29,55 @@ func TestEscalationOverHTTP(t *testing.T) {
 		t.Fatalf("list: %d %v", status, got)
 	}
 	x := list[0].(map[string]any)
-	for field, want := range map[string]any{"id": "1", "kind": "mail_unacknowledged", "subject": "demo/builder", "priority": "urgent", "state": "open",
-		"agent": "demo/builder", "room": "demo", "lasts": true, "count": "1"} {
+	for field, want := range map[string]any{"id": "1", "kind": "mail_unacknowledged",
+		"subject": "demo/builder", "priority": "urgent", "state": "open", "agent": "demo/builder",
+		"room": "demo", "lasts": true, "count": "1"} {
 		if x[field] != want {
 			t.Errorf("%s is %v, want %v", field, x[field], want)
 		}
 	}
-	if text := fmt.Sprint(got); strings.Contains(text, "secret") || !strings.Contains(text, "vigil nudge demo/builder") || !strings.Contains(text, "mail_from:ann") {
+	if text := fmt.Sprint(got); strings.Contains(text, "secret") ||
+		!strings.Contains(text, "vigil nudge demo/builder") || !strings.Contains(text, "mail_from:ann") {
 		t.Errorf("it says %s", text)
 	}
-	if status, got, _ = w.call(1, "GET", "/v1/status", ""); got["escalations_open"] != 1.0 || !strings.Contains(fmt.Sprint(got["warnings"]), "vigil escalation list") {
+	if status, got, _ = w.call(1, "GET", "/v1/status", ""); got["escalations_open"] != 1.0 ||
+		!strings.Contains(fmt.Sprint(got["warnings"]), "vigil escalation list") {
 		t.Errorf("status: %d %v", status, got)
 	}
-	w.planned(fsm.NoteNotice{Escalation: 1, Notice: 1, Notifier: "hook", Failure: "status 500", Notifiers: []string{"hook"}})
+	w.planned(fsm.NoteNotice{Escalation: 1, Notice: 1, Notifier: "hook", Failure: "status 500",
+		Notifiers: []string{"hook"}})
 	status, got, _ = w.call(1, "GET", "/v1/escalations/1", "")
 	notice, _ := got["notice"].(map[string]any)
-	if text := fmt.Sprint(notice["deliveries"]); status != 200 || !strings.Contains(text, "failure:status 500") || !strings.Contains(text, "next_in:10s") || !strings.Contains(text, "state:waiting") {
+	if text := fmt.Sprint(notice["deliveries"]); status != 200 ||
+		!strings.Contains(text, "failure:status 500") || !strings.Contains(text, "next_in:10s") ||
+		!strings.Contains(text, "state:waiting") {
 		t.Errorf("show: %d %v", status, got)
 	}
-	if status, got, _ = w.call(1, "POST", "/v1/escalations/1:ack", `{"by":"ann"}`); status != 200 || got["state"] != "acknowledged" || got["ack_by"] != "ann" {
+	if status, got, _ = w.call(1, "POST", "/v1/escalations/1:ack", `{"by":"ann"}`); status != 200 ||
+		got["state"] != "acknowledged" || got["ack_by"] != "ann" {
 		t.Errorf("ack: %d %v", status, got)
 	}
-	if status, got, _ = w.call(1, "GET", "/v1/status", ""); got["escalations_open"] != 1.0 || got["escalations_unacknowledged"] != 0.0 {
+	if status, got, _ = w.call(1, "GET", "/v1/status", ""); got["escalations_open"] != 1.0 ||
+		got["escalations_unacknowledged"] != 0.0 {
 		t.Errorf("status after the ack: %d %v", status, got)
 	}
 	for range 2 { // saying it again changes nothing
-		if status, got, _ = w.call(1, "POST", "/v1/escalations/1:close", `{"by":"bob","note":"restarted"}`); status != 200 || got["state"] != "closed" || got["note"] != "restarted" || got["ack_by"] != "ann" {
+		if status, got, _ = w.call(1, "POST", "/v1/escalations/1:close",
+			`{"by":"bob","note":"restarted"}`); status != 200 || got["state"] != "closed" ||
+			got["note"] != "restarted" || got["ack_by"] != "ann" {
 			t.Errorf("close: %d %v", status, got)
 		}
 	}
-	for query, want := range map[string]int{"": 0, "?all=true": 1, "?all=true&room=demo": 1, "?all=true&room=other": 0, "?all=true&kind=breaker_open": 0, "?all=true&after=1": 0} {
+	for query, want := range map[string]int{"": 0, "?all=true": 1, "?all=true&room=demo": 1,
+		"?all=true&room=other": 0, "?all=true&kind=breaker_open": 0, "?all=true&after=1": 0} {
 		status, got, _ = w.call(1, "GET", "/v1/escalations"+query, "")
 		if list, _ = got["escalations"].([]any); status != 200 || len(list) != want {
 			t.Errorf("list%s: %d %v, want %d", query, status, got, want)
 		}
 	}
 	_, got, _ = w.call(0, "GET", "/metrics", "")
-	for _, want := range []string{"vigil_escalations_open 0", "vigil_escalations_opened_total 1", "vigil_notices_pending 0"} {
+	for _, want := range []string{"vigil_escalations_open 0", "vigil_escalations_opened_total 1",
+		"vigil_notices_pending 0"} {
 		if text, _ := got["text"].(string); !strings.Contains(text, want+"\n") {
 			t.Errorf("/metrics lacks %s", want)
 		}
@@ -105,7 +117,8 @@ func TestEscalationsPage(t *testing.T) {
 	w.advance(3 * time.Minute)
 	var seen []uint64
 	for after := uint64(0); ; {
-		page, err := vigilv1.NewEscalationsClient(w.conns[0]).ListEscalations(within(t), &vigilv1.ListEscalationsRequest{After: after, Limit: 2})
+		page, err := vigilv1.NewEscalationsClient(w.conns[0]).ListEscalations(within(t),
+			&vigilv1.ListEscalationsRequest{After: after, Limit: 2})
 		if err != nil {
 			t.Fatal(err)
 		}

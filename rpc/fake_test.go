@@ -289,8 +289,9 @@ func startOn(t testing.TB, n int, between *linktest.Network) *world {
 		}
 		node.addr = l.Addr().String()
 		reg := prometheus.NewRegistry()
-		s, err := Open(Config{Listener: l, ServerID: node.id, ClusterID: func() string { return "test" }, Version: "v0", Writer: node,
-			Reader: node, Backups: node, Registerer: reg, Gatherer: reg, StopGrace: time.Second, Dial: dial, Hosts: []string{"vigil.example.org"}})
+		s, err := Open(Config{Listener: l, ServerID: node.id, ClusterID: func() string { return "test" },
+			Version: "v0", Writer: node, Reader: node, Backups: node, Registerer: reg, Gatherer: reg,
+			StopGrace: time.Second, Dial: dial, Hosts: []string{"vigil.example.org"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -379,7 +380,8 @@ func (w *world) join(agent string) *vigilv1.Speaker {
 // task creates a task through server i.
 func (w *world) task(i int, room, role, title string) *vigilv1.Task {
 	w.t.Helper()
-	task, err := w.fleet(i).CreateTask(within(w.t), &vigilv1.CreateTaskRequest{Room: room, Role: role, Title: title, Text: "secret work"})
+	task, err := w.fleet(i).CreateTask(within(w.t),
+		&vigilv1.CreateTaskRequest{Room: room, Role: role, Title: title, Text: "secret work"})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -67,7 +67,8 @@ func newCollector(c *core, watches *door.Places, hosts *hosts) *collector {
 		processes: prometheus.NewDesc("vigil_processes", "Agents by the state of their process.", []string{"state"}, nil),
 		states:    prometheus.NewDesc("vigil_host_states", "Hosts by state.", []string{"state"}, nil),
 		exits:     prometheus.NewDesc("vigil_exits_total", "Ends of agents by kind, as applied here.", []string{"kind"}, nil),
-		decisions: prometheus.NewDesc("vigil_overseer_decisions_total", "Ends of looks at overseers by decision and by who decided, as applied here.", []string{"decision", "by"}, nil)}
+		decisions: prometheus.NewDesc("vigil_overseer_decisions_total",
+			"Ends of looks at overseers by decision and by who decided, as applied here.", []string{"decision", "by"}, nil)}
 	col.budgets = newBudgetFigures()
 	col.figures = append(stateFigures(), lawFigures()...)
 	col.figures = append(col.figures, col.serverFigures()...)
@@ -79,21 +80,29 @@ func stateFigures() []figure {
 	return []figure{
 		gauge("vigil_rooms", "Rooms.", func(s *scrape) float64 { return float64(s.counts.Rooms) }),
 		gauge("vigil_agents", "Agents declared.", func(s *scrape) float64 { return float64(s.counts.Agents) }),
-		gauge("vigil_leases_active", "Participants with a lease (WAITING or ACTIVE).", func(s *scrape) float64 { return float64(s.counts.Live) }),
-		gauge("vigil_agents_parked", "Agents that a breaker or a usage limit keeps from running.", func(s *scrape) float64 { return float64(s.counts.Parked) }),
+		gauge("vigil_leases_active", "Participants with a lease (WAITING or ACTIVE).",
+			func(s *scrape) float64 { return float64(s.counts.Live) }),
+		gauge("vigil_agents_parked", "Agents that a breaker or a usage limit keeps from running.",
+			func(s *scrape) float64 { return float64(s.counts.Parked) }),
 		gauge("vigil_hosts", "Hosts registered.", func(s *scrape) float64 { return float64(s.counts.Hosts) }),
-		gauge("vigil_hosts_ready", "Hosts that may get starts.", func(s *scrape) float64 { return float64(s.counts.HostsReady) }),
+		gauge("vigil_hosts_ready", "Hosts that may get starts.",
+			func(s *scrape) float64 { return float64(s.counts.HostsReady) }),
 		counter("vigil_events_total", "Events written.", func(s *scrape) float64 { return float64(s.events) }),
 		counter("vigil_applied_index", "Last log index applied here.", func(s *scrape) float64 { return float64(s.index) }),
 		counter("vigil_cluster_seconds", "Cluster time.", func(s *scrape) float64 { return seconds(s.clock) }),
 		gauge("vigil_epoch", "Restores of backups so far.", func(s *scrape) float64 { return float64(s.epoch) }),
 		gauge("vigil_paused", "1 while everything is paused.", func(s *scrape) float64 { return one(s.paused) }),
 		gauge("vigil_brake_set", "1 while the mass-failure brake is set.", func(s *scrape) float64 { return one(s.braked) }),
-		gauge("vigil_escalations_open", "Escalations that no human has closed.", func(s *scrape) float64 { return float64(s.escalations.Open) }),
-		gauge("vigil_escalations_unacknowledged", "Of these, without anybody who looks after them.", func(s *scrape) float64 { return float64(s.escalations.Alone) }),
-		gauge("vigil_notices_pending", "Escalations whose notice is not delivered by every notifier.", func(s *scrape) float64 { return float64(s.escalations.Pending) }),
-		counter("vigil_escalations_opened_total", "Escalations opened.", func(s *scrape) float64 { return float64(s.escalations.Opened) }),
-		counter("vigil_escalations_dropped_total", "What was not escalated since too many were open.", func(s *scrape) float64 { return float64(s.escalations.Dropped) }),
+		gauge("vigil_escalations_open", "Escalations that no human has closed.",
+			func(s *scrape) float64 { return float64(s.escalations.Open) }),
+		gauge("vigil_escalations_unacknowledged", "Of these, without anybody who looks after them.",
+			func(s *scrape) float64 { return float64(s.escalations.Alone) }),
+		gauge("vigil_notices_pending", "Escalations whose notice is not delivered by every notifier.",
+			func(s *scrape) float64 { return float64(s.escalations.Pending) }),
+		counter("vigil_escalations_opened_total", "Escalations opened.",
+			func(s *scrape) float64 { return float64(s.escalations.Opened) }),
+		counter("vigil_escalations_dropped_total", "What was not escalated since too many were open.",
+			func(s *scrape) float64 { return float64(s.escalations.Dropped) }),
 		gauge("vigil_stint_term", "Term of the newest stint.", func(s *scrape) float64 { return float64(s.stint.Term) }),
 	}
 }
@@ -102,39 +111,73 @@ func stateFigures() []figure {
 // started.
 func lawFigures() []figure {
 	return []figure{
-		counter("vigil_beat_batches_total", "Batches of beats applied.", func(s *scrape) float64 { return float64(s.figures.Beats) }),
+		counter("vigil_beat_batches_total", "Batches of beats applied.",
+			func(s *scrape) float64 { return float64(s.figures.Beats) }),
 		counter("vigil_renewals_total", "Leases renewed.", func(s *scrape) float64 { return float64(s.figures.Renewals) }),
-		counter("vigil_renewal_margin_seconds_total", "Sum of what was left of leases when they were renewed.", func(s *scrape) float64 { return seconds(s.figures.MarginLeft) }),
-		gauge("vigil_renewal_margin_least_seconds", "The least that was left of a lease when it was renewed.", func(s *scrape) float64 { return seconds(s.figures.MarginLeast) }),
-		counter("vigil_leases_ended_total", "Leases that ended without a word.", func(s *scrape) float64 { return float64(s.figures.LeasesEnded) }),
-		counter("vigil_lease_end_late_seconds_total", "Sum of how late ends of leases were noticed, in cluster time.", func(s *scrape) float64 { return seconds(s.figures.LateSum) }),
-		gauge("vigil_lease_end_late_most_seconds", "The latest that an end of a lease was noticed.", func(s *scrape) float64 { return seconds(s.figures.LateMost) }),
-		counter("vigil_tasks_extended_total", "Tasks whose expected completion was put off after it had passed.", func(s *scrape) float64 { return float64(s.figures.Extended) }),
-		counter("vigil_tasks_recovered_total", "Tasks taken from holders that were gone.", func(s *scrape) float64 { return float64(s.figures.Recovered) }),
-		counter("vigil_writes_repeated_total", "Writes answered from a session instead of done again.", func(s *scrape) float64 { return float64(s.figures.Repeated) }),
-		counter("vigil_superseded_total", "Words of superseded incarnations and attempts, refused.", func(s *scrape) float64 { return float64(s.figures.Superseded) }),
-		counter("vigil_full_total", "Writes refused because a budget was used up.", func(s *scrape) float64 { return float64(s.figures.Full) }),
-		counter("vigil_task_texts_dropped_total", "Finished tasks whose texts were dropped because a budget was used up.", func(s *scrape) float64 { return float64(s.figures.Dropped) }),
-		counter("vigil_conflicts_total", "Writes refused because something had changed.", func(s *scrape) float64 { return float64(s.figures.Conflicts) }),
-		counter("vigil_starts_total", "Lives of agents whose process was reported.", func(s *scrape) float64 { return float64(s.figures.Started) }),
-		counter("vigil_repairs_total", "Of these, after an end that nobody ordered.", func(s *scrape) float64 { return float64(s.figures.Repaired) }),
-		counter("vigil_repair_seconds_total", "Sum of the times from such an end to the next life, back-off included.", func(s *scrape) float64 { return seconds(s.figures.RepairSum) }),
-		gauge("vigil_repair_most_seconds", "The longest of them.", func(s *scrape) float64 { return seconds(s.figures.RepairMost) }),
-		counter("vigil_brakes_total", "Times that the mass-failure brake was set.", func(s *scrape) float64 { return float64(s.figures.Brakes) }),
-		counter("vigil_overseer_looks_total", "Looks at overseers begun.", func(s *scrape) float64 { return float64(s.figures.Looks) }),
-		counter("vigil_overseer_fallbacks_total", "Of these, left to the mechanical rule since triage, which was asked, gave no decision.", func(s *scrape) float64 { return float64(s.figures.LooksFailed) }),
-		counter("vigil_orders_deduplicated_total", "Start orders refused because one was open.", func(s *scrape) float64 { return float64(s.figures.OrdersDeduped) }),
+		counter("vigil_renewal_margin_seconds_total",
+			"Sum of what was left of leases when they were renewed.",
+			func(s *scrape) float64 { return seconds(s.figures.MarginLeft) }),
+		gauge("vigil_renewal_margin_least_seconds",
+			"The least that was left of a lease when it was renewed.",
+			func(s *scrape) float64 { return seconds(s.figures.MarginLeast) }),
+		counter("vigil_leases_ended_total", "Leases that ended without a word.",
+			func(s *scrape) float64 { return float64(s.figures.LeasesEnded) }),
+		counter("vigil_lease_end_late_seconds_total",
+			"Sum of how late ends of leases were noticed, in cluster time.",
+			func(s *scrape) float64 { return seconds(s.figures.LateSum) }),
+		gauge("vigil_lease_end_late_most_seconds", "The latest that an end of a lease was noticed.",
+			func(s *scrape) float64 { return seconds(s.figures.LateMost) }),
+		counter("vigil_tasks_extended_total",
+			"Tasks whose expected completion was put off after it had passed.",
+			func(s *scrape) float64 { return float64(s.figures.Extended) }),
+		counter("vigil_tasks_recovered_total", "Tasks taken from holders that were gone.",
+			func(s *scrape) float64 { return float64(s.figures.Recovered) }),
+		counter("vigil_writes_repeated_total", "Writes answered from a session instead of done again.",
+			func(s *scrape) float64 { return float64(s.figures.Repeated) }),
+		counter("vigil_superseded_total", "Words of superseded incarnations and attempts, refused.",
+			func(s *scrape) float64 { return float64(s.figures.Superseded) }),
+		counter("vigil_full_total", "Writes refused because a budget was used up.",
+			func(s *scrape) float64 { return float64(s.figures.Full) }),
+		counter("vigil_task_texts_dropped_total",
+			"Finished tasks whose texts were dropped because a budget was used up.",
+			func(s *scrape) float64 { return float64(s.figures.Dropped) }),
+		counter("vigil_conflicts_total", "Writes refused because something had changed.",
+			func(s *scrape) float64 { return float64(s.figures.Conflicts) }),
+		counter("vigil_starts_total", "Lives of agents whose process was reported.",
+			func(s *scrape) float64 { return float64(s.figures.Started) }),
+		counter("vigil_repairs_total", "Of these, after an end that nobody ordered.",
+			func(s *scrape) float64 { return float64(s.figures.Repaired) }),
+		counter("vigil_repair_seconds_total",
+			"Sum of the times from such an end to the next life, back-off included.",
+			func(s *scrape) float64 { return seconds(s.figures.RepairSum) }),
+		gauge("vigil_repair_most_seconds", "The longest of them.",
+			func(s *scrape) float64 { return seconds(s.figures.RepairMost) }),
+		counter("vigil_brakes_total", "Times that the mass-failure brake was set.",
+			func(s *scrape) float64 { return float64(s.figures.Brakes) }),
+		counter("vigil_overseer_looks_total", "Looks at overseers begun.",
+			func(s *scrape) float64 { return float64(s.figures.Looks) }),
+		counter("vigil_overseer_fallbacks_total",
+			"Of these, left to the mechanical rule since triage, which was asked, gave no decision.",
+			func(s *scrape) float64 { return float64(s.figures.LooksFailed) }),
+		counter("vigil_orders_deduplicated_total", "Start orders refused because one was open.",
+			func(s *scrape) float64 { return float64(s.figures.OrdersDeduped) }),
 	}
 }
 
 // serverFigures are this server's own.
 func (c *collector) serverFigures() []figure {
 	return []figure{
-		gauge("vigil_waiters", "Waits parked on this server.", func(*scrape) float64 { return float64(c.park.TaskFigures().Parked) }),
-		counter("vigil_waiters_woken_total", "Wake-ups given to waiters.", func(*scrape) float64 { return float64(c.park.TaskFigures().Woken) }),
-		counter("vigil_claims_lost_total", "Claims of woken waiters that found nothing: another server's waiter was faster.", func(*scrape) float64 { return float64(c.park.TaskFigures().Lost) }),
-		gauge("vigil_watchers", "Watches of events on this server.", func(*scrape) float64 { return float64(c.watches.Taken()) }),
-		gauge("vigil_host_streams", "Streams that hosts hold to this server.", func(*scrape) float64 { return float64(c.hosts.count.Load()) }),
+		gauge("vigil_waiters", "Waits parked on this server.",
+			func(*scrape) float64 { return float64(c.park.TaskFigures().Parked) }),
+		counter("vigil_waiters_woken_total", "Wake-ups given to waiters.",
+			func(*scrape) float64 { return float64(c.park.TaskFigures().Woken) }),
+		counter("vigil_claims_lost_total",
+			"Claims of woken waiters that found nothing: another server's waiter was faster.",
+			func(*scrape) float64 { return float64(c.park.TaskFigures().Lost) }),
+		gauge("vigil_watchers", "Watches of events on this server.",
+			func(*scrape) float64 { return float64(c.watches.Taken()) }),
+		gauge("vigil_host_streams", "Streams that hosts hold to this server.",
+			func(*scrape) float64 { return float64(c.hosts.count.Load()) }),
 		gauge("vigil_leader", "1 on the server that leads.", func(*scrape) float64 { return one(c.reader.Leader().Self) }),
 	}
 }
@@ -156,7 +199,8 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	s := read(c.core, func(st *fsm.View) *scrape {
 		out := &scrape{counts: st.Counts(), figures: st.Figures(), clock: st.Clock(), index: st.LastIndex(),
-			epoch: st.Epoch(), events: st.LastEvent(), stint: st.Stint(), escalations: st.EscalationCounts(), hosts: map[noun.HostState]int{}}
+			epoch: st.Epoch(), events: st.LastEvent(), stint: st.Stint(),
+			escalations: st.EscalationCounts(), hosts: map[noun.HostState]int{}}
 		out.paused, _, _, _ = st.Pause()
 		out.braked, out.budgets = st.Brake().Set != 0, st.Budgets()
 		for h := range st.Hosts() {
@@ -178,7 +222,8 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for by := noun.ByRule; by <= noun.ByTriage; by++ {
 		for d, n := range s.figures.Decisions[by-noun.ByRule] {
-			ch <- prometheus.MustNewConstMetric(c.decisions, prometheus.CounterValue, float64(n), noun.Decision(d).String(), by.String())
+			ch <- prometheus.MustNewConstMetric(c.decisions, prometheus.CounterValue, float64(n),
+				noun.Decision(d).String(), by.String())
 		}
 	}
 	c.budgets.collect(ch, s.budgets)

@@ -23,8 +23,9 @@ import (
 // register brings a host with one runner and gives its number.
 func (w *world) register(key, name string) uint32 {
 	w.t.Helper()
-	reg, err := w.host(0).Register(within(w.t), &vigilv1.RegisterRequest{Key: key, Name: name, Boot: "b1", Runners: []string{"sh"},
-		Warnings: []string{"no cgroup"}, GossipAddr: "10.0.0.9:7422"})
+	reg, err := w.host(0).Register(within(w.t),
+		&vigilv1.RegisterRequest{Key: key, Name: name, Boot: "b1", Runners: []string{"sh"},
+			Warnings: []string{"no cgroup"}, GossipAddr: "10.0.0.9:7422"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -64,7 +65,8 @@ func TestL9HostsOfOneNameAreToldApart(t *testing.T) {
 		},
 	} {
 		err := call("web1")
-		if p := fault.Of(err); p.Code != "conflict" || !strings.Contains(err.Error(), one+" (") || !strings.Contains(err.Error(), two+" (") {
+		if p := fault.Of(err); p.Code != "conflict" || !strings.Contains(err.Error(), one+" (") ||
+			!strings.Contains(err.Error(), two+" (") {
 			t.Errorf("%s: got %v, want a conflict that names both numbers", what, err)
 		}
 		if err := call(two); err != nil {
@@ -79,16 +81,20 @@ func TestL9HostsOfOneNameAreToldApart(t *testing.T) {
 func TestRegisterTellsWhereToGossip(t *testing.T) {
 	w := start(t, 2)
 	for i, addr := range []string{"10.0.0.1:7421", ""} {
-		_, err := w.cluster(0).AnnounceServer(within(t), &vigilv1.AnnounceServerRequest{Id: w.nodes[i].id, ApiAddr: w.nodes[i].addr, GossipAddr: addr})
+		_, err := w.cluster(0).AnnounceServer(within(t),
+			&vigilv1.AnnounceServerRequest{Id: w.nodes[i].id, ApiAddr: w.nodes[i].addr, GossipAddr: addr})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	reg, err := w.host(1).Register(within(t), &vigilv1.RegisterRequest{Key: "k1", Name: "h1", Boot: "b1", Warnings: []string{"no cgroup"}, GossipAddr: "10.0.0.9:7422"})
-	if err != nil || len(reg.GetGossipAddrs()) != 1 || reg.GetGossipAddrs()[0] != "10.0.0.1:7421" || reg.GetClusterId() != "test" || reg.GetTtl().AsDuration() <= 0 {
+	reg, err := w.host(1).Register(within(t), &vigilv1.RegisterRequest{Key: "k1", Name: "h1", Boot: "b1",
+		Warnings: []string{"no cgroup"}, GossipAddr: "10.0.0.9:7422"})
+	if err != nil || len(reg.GetGossipAddrs()) != 1 || reg.GetGossipAddrs()[0] != "10.0.0.1:7421" ||
+		reg.GetClusterId() != "test" || reg.GetTtl().AsDuration() <= 0 {
 		t.Fatalf("register: %v, %v", reg, err)
 	}
-	if h := w.hostNamed("h1"); h.GetGossipAddr() != "10.0.0.9:7422" || len(h.GetWarnings()) != 1 || h.GetWarnings()[0] != "no cgroup" || h.GetState() != "ready" {
+	if h := w.hostNamed("h1"); h.GetGossipAddr() != "10.0.0.9:7422" || len(h.GetWarnings()) != 1 ||
+		h.GetWarnings()[0] != "no cgroup" || h.GetState() != "ready" {
 		t.Fatalf("host: %v", h)
 	}
 	servers, err := w.cluster(0).ListServers(within(t), &vigilv1.ListServersRequest{})
@@ -110,7 +116,8 @@ func TestViewsAreShownWithTheHost(t *testing.T) {
 	}
 	report("s2", "silent", "", true)
 	report("s1", "alive", "alive", false)
-	want := []*vigilv1.HostView{{Server: "s1", Gossip: "alive", Stream: "alive"}, {Server: "s2", Gossip: "silent", Stream: "none"}}
+	want := []*vigilv1.HostView{{Server: "s1", Gossip: "alive", Stream: "alive"},
+		{Server: "s2", Gossip: "silent", Stream: "none"}}
 	got := w.hostNamed("h1").GetViews()
 	if len(got) != 2 || !proto.Equal(got[0], want[0]) || !proto.Equal(got[1], want[1]) {
 		t.Fatalf("views %v, want %v", got, want)
@@ -128,8 +135,10 @@ func TestViewsAreShownWithTheHost(t *testing.T) {
 func TestDrainOfAHost(t *testing.T) {
 	w := start(t, 2)
 	w.register("k1", "h1")
-	h, err := w.fleet(1).DrainHost(within(t), &vigilv1.DrainHostRequest{Host: "h1", By: "ann", Deadline: durationpb.New(time.Minute)})
-	if err != nil || !h.GetDrain() || h.GetState() != "draining" || h.GetDrainBy() != "ann" || h.GetDrainAt() == nil || h.GetDrainLeft().AsDuration() != time.Minute {
+	h, err := w.fleet(1).DrainHost(within(t), &vigilv1.DrainHostRequest{Host: "h1", By: "ann",
+		Deadline: durationpb.New(time.Minute)})
+	if err != nil || !h.GetDrain() || h.GetState() != "draining" || h.GetDrainBy() != "ann" ||
+		h.GetDrainAt() == nil || h.GetDrainLeft().AsDuration() != time.Minute {
 		t.Fatalf("drain: %v, %v", h, err)
 	}
 	st, err := w.cluster(0).Status(within(t), &vigilv1.StatusRequest{})
@@ -143,7 +152,8 @@ func TestDrainOfAHost(t *testing.T) {
 	if h = w.hostNamed("h1"); h.GetDrainBy() != "ann" {
 		t.Fatalf("drained by %q after agentd said so too, want ann", h.GetDrainBy())
 	}
-	if h, err = w.fleet(0).DrainHost(within(t), &vigilv1.DrainHostRequest{Host: fmt.Sprint(h.GetId()), Off: true}); err != nil || h.GetDrain() || h.GetState() != "ready" {
+	if h, err = w.fleet(0).DrainHost(within(t), &vigilv1.DrainHostRequest{Host: fmt.Sprint(h.GetId()),
+		Off: true}); err != nil || h.GetDrain() || h.GetState() != "ready" {
 		t.Fatalf("undrain by the number: %v, %v", h, err)
 	}
 	if _, err := w.host(1).DrainSelf(within(t), self); err != nil || w.hostNamed("h1").GetState() != "draining" {
@@ -155,12 +165,14 @@ func TestDrainOfAHost(t *testing.T) {
 	if w.register("k1", "h1"); w.hostNamed("h1").GetState() != "ready" {
 		t.Fatalf("after the good-bye: %v", w.hostNamed("h1"))
 	}
-	for want, r := range map[string]*vigilv1.DrainSelfRequest{"superseded": {Key: "k1", Boot: "b2"}, "not_found": {Key: "k9", Boot: "b1"}, "invalid": {Key: "k1"}} {
+	for want, r := range map[string]*vigilv1.DrainSelfRequest{"superseded": {Key: "k1", Boot: "b2"},
+		"not_found": {Key: "k9", Boot: "b1"}, "invalid": {Key: "k1"}} {
 		if _, err := w.host(0).DrainSelf(within(t), r); codeOf(err) != want {
 			t.Errorf("%v: %v, want %s", r, err, want)
 		}
 	}
-	if _, err := w.fleet(0).DrainHost(within(t), &vigilv1.DrainHostRequest{Host: "moon"}); codeOf(err) != "not_found" || !strings.Contains(err.Error(), "vigil host list") {
+	if _, err := w.fleet(0).DrainHost(within(t), &vigilv1.DrainHostRequest{Host: "moon"}); codeOf(err) !=
+		"not_found" || !strings.Contains(err.Error(), "vigil host list") {
 		t.Errorf("drain of an unknown host: %v", err)
 	}
 }
@@ -171,7 +183,8 @@ func TestDeadHostIsGivenUpAndForgotten(t *testing.T) {
 	w := start(t, 1)
 	id := w.register("k1", "h1")
 	w.register("k2", "h2")
-	if _, err := w.cluster(0).ReportViews(within(t), &vigilv1.ReportViewsRequest{Server: "s1", Views: []*vigilv1.HeardHost{{Host: id, Stream: "alive"}}}); err != nil {
+	if _, err := w.cluster(0).ReportViews(within(t), &vigilv1.ReportViewsRequest{Server: "s1",
+		Views: []*vigilv1.HeardHost{{Host: id, Stream: "alive"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.fleet(0).ConfirmDead(within(t), &vigilv1.ConfirmDeadRequest{Host: "h1"}); codeOf(err) != "conflict" {
@@ -198,7 +211,8 @@ func TestDeadHostIsGivenUpAndForgotten(t *testing.T) {
 		t.Fatalf("a forgotten host: %v", err)
 	}
 	req.Id.Seq = 2
-	if _, err := w.fleet(0).ForgetHost(within(t), req); codeOf(err) != "not_found" || !strings.Contains(err.Error(), `"h1"`) {
+	if _, err := w.fleet(0).ForgetHost(within(t), req); codeOf(err) != "not_found" ||
+		!strings.Contains(err.Error(), `"h1"`) {
 		t.Fatalf("forget of a forgotten host: %v", err)
 	}
 }
@@ -206,17 +220,20 @@ func TestDeadHostIsGivenUpAndForgotten(t *testing.T) {
 func TestTroubleOfHostsIsAWarning(t *testing.T) {
 	w := start(t, 1)
 	a, b := w.register("k1", "h1"), w.register("k2", "h2")
-	if _, err := w.host(0).ReportPressure(within(t), &vigilv1.ReportPressureRequest{Host: a, Boot: "b1", Reason: "is short of memory"}); err != nil {
+	if _, err := w.host(0).ReportPressure(within(t),
+		&vigilv1.ReportPressureRequest{Host: a, Boot: "b1", Reason: "is short of memory"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.do(fsm.SuspectHost{Host: noun.HostID(b), Suspect: true, Reason: "no server hears its stream"}); err != nil {
+	if err := w.do(fsm.SuspectHost{Host: noun.HostID(b), Suspect: true,
+		Reason: "no server hears its stream"}); err != nil {
 		t.Fatal(err)
 	}
 	st, err := w.cluster(0).Status(within(t), &vigilv1.StatusRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Host h1 gets no starts: is short of memory.", "Host h2 gets no starts: no server hears its stream."} {
+	for _, want := range []string{"Host h1 gets no starts: is short of memory.",
+		"Host h2 gets no starts: no server hears its stream."} {
 		if !strings.Contains(strings.Join(st.GetWarnings(), "\n"), want) {
 			t.Errorf("warnings %q lack %q", st.GetWarnings(), want)
 		}
@@ -227,22 +244,26 @@ func TestTroubleOfHostsIsAWarning(t *testing.T) {
 	if h := w.hostNamed("h2"); h.GetState() != "suspect" || h.GetSuspectWhy() != "no server hears its stream" {
 		t.Errorf("host: %v", h)
 	}
-	if _, err := w.host(0).ReportPressure(within(t), &vigilv1.ReportPressureRequest{Host: a, Boot: "b1"}); err != nil || w.hostNamed("h1").GetPressure() != "" {
+	if _, err := w.host(0).ReportPressure(within(t), &vigilv1.ReportPressureRequest{Host: a,
+		Boot: "b1"}); err != nil || w.hostNamed("h1").GetPressure() != "" {
 		t.Errorf("pressure that has gone: %v, %v", w.hostNamed("h1"), err)
 	}
 }
 
 func TestProcessThatCannotBeEndedIsShown(t *testing.T) {
 	w := start(t, 1)
-	if _, err := w.fleet(0).ApplyRoom(within(t), &vigilv1.ApplyRoomRequest{Room: "demo", Roles: []*vigilv1.RoleSpec{{Name: "builder", Runner: "sh"}}}); err != nil {
+	if _, err := w.fleet(0).ApplyRoom(within(t), &vigilv1.ApplyRoomRequest{Room: "demo",
+		Roles: []*vigilv1.RoleSpec{{Name: "builder", Runner: "sh"}}}); err != nil {
 		t.Fatal(err)
 	}
 	host := w.register("k1", "h1")
 	a := w.order(t, "demo/builder", noun.HostID(host))
-	if _, err := w.host(0).AcceptOrder(within(t), &vigilv1.AcceptOrderRequest{Host: host, Boot: "b1", Agent: a.GetId(), Incarnation: a.GetIncarnationRaw()}); err != nil {
+	if _, err := w.host(0).AcceptOrder(within(t), &vigilv1.AcceptOrderRequest{Host: host, Boot: "b1",
+		Agent: a.GetId(), Incarnation: a.GetIncarnationRaw()}); err != nil {
 		t.Fatal(err)
 	}
-	stuck := &vigilv1.ReportStuckRequest{Host: host, Agent: a.GetId(), Incarnation: a.GetIncarnationRaw(), Reason: "pid 7 outlives KILL"}
+	stuck := &vigilv1.ReportStuckRequest{Host: host, Agent: a.GetId(), Incarnation: a.GetIncarnationRaw(),
+		Reason: "pid 7 outlives KILL"}
 	if _, err := w.host(0).ReportStuck(within(t), stuck); err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +307,8 @@ func TestN25HostsThatKnowTooFewServers(t *testing.T) {
 	w := start(t, 2)
 	var addrs []string
 	for _, n := range w.nodes {
-		if _, err := w.cluster(0).AnnounceServer(within(t), &vigilv1.AnnounceServerRequest{Id: n.id, ApiAddr: n.addr}); err != nil {
+		if _, err := w.cluster(0).AnnounceServer(within(t),
+			&vigilv1.AnnounceServerRequest{Id: n.id, ApiAddr: n.addr}); err != nil {
 			t.Fatal(err)
 		}
 		addrs = append(addrs, n.addr)
@@ -311,7 +333,8 @@ func TestN25HostsThatKnowTooFewServers(t *testing.T) {
 		t.Helper()
 		// Another inventory each time, or it is taken for a repeat.
 		taken++
-		if _, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: "k1", Name: "h1", Boot: "b1", Taken: taken, Servers: knows}); err != nil {
+		if _, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: "k1", Name: "h1",
+			Boot: "b1", Taken: taken, Servers: knows}); err != nil {
 			t.Fatal(err)
 		}
 		st, err := w.cluster(0).Status(within(t), &vigilv1.StatusRequest{})
@@ -327,7 +350,8 @@ func TestN25HostsThatKnowTooFewServers(t *testing.T) {
 		t.Errorf("host %v", h)
 	}
 	for _, bad := range [][]string{make([]string, 33), {strings.Repeat("x", 256)}} {
-		if _, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: "k2", Boot: "b1", Servers: bad}); err == nil {
+		if _, err := w.host(0).Register(within(t),
+			&vigilv1.RegisterRequest{Key: "k2", Boot: "b1", Servers: bad}); err == nil {
 			t.Errorf("%d servers were accepted", len(bad))
 		}
 	}
@@ -338,16 +362,20 @@ func TestS03WhatHostsIdentifyThemselvesWithIsNotPublic(t *testing.T) {
 	w := start(t, 1)
 	w.room("demo", "builder", 1)
 	const key, boot = "0123456789abcdef-the-key", "the-boot-of-it"
-	if _, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: key, Name: "h1", Boot: boot, Runners: []string{"sh"}}); err != nil {
+	if _, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: key, Name: "h1", Boot: boot,
+		Runners: []string{"sh"}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: key + "2", Name: "h1", Boot: boot, Runners: []string{"sh"}}); err != nil {
+	if _, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: key + "2", Name: "h1",
+		Boot: boot, Runners: []string{"sh"}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: key, Name: "h1", Boot: boot + "2", Runners: []string{"sh"}}); err != nil {
+	if _, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: key, Name: "h1",
+		Boot: boot + "2", Runners: []string{"sh"}}); err != nil {
 		t.Log(err) // the fences of the boot before
 	}
-	for _, path := range []string{"/v1/hosts", "/v1/hosts/1", "/v1/hosts/h1", "/v1/status", "/v1/health", "/v1/agents", "/v1/agents/demo/builder", "/v1/rooms", "/v1/events?no_follow=true", "/v1/servers", "/metrics", "/"} {
+	for _, path := range []string{"/v1/hosts", "/v1/hosts/1", "/v1/hosts/h1", "/v1/status", "/v1/health",
+		"/v1/agents", "/v1/agents/demo/builder", "/v1/rooms", "/v1/events?no_follow=true", "/v1/servers", "/metrics", "/"} {
 		resp, err := http.Get("http://" + w.nodes[0].addr + path)
 		if err != nil {
 			t.Fatal(err)
@@ -370,7 +398,8 @@ func TestS03WhatHostsIdentifyThemselvesWithIsNotPublic(t *testing.T) {
 func TestA02ContainmentOfAHostIsShown(t *testing.T) {
 	w := start(t, 1)
 	for word, want := range map[string]string{"sealed": "sealed", "group": "group", "weak": "weak", "": "", "magic": ""} {
-		_, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: "k1", Name: "h1", Boot: "b" + word, Containment: word})
+		_, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: "k1", Name: "h1",
+			Boot: "b" + word, Containment: word})
 		if err != nil {
 			t.Fatal(err)
 		}

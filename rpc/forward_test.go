@@ -19,7 +19,8 @@ func TestFollowerForwardsWrites(t *testing.T) {
 	w := start(t, 2)
 	w.room("demo", "builder", 1)
 	var head metadata.MD
-	task, err := w.fleet(1).CreateTask(within(t), &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "x"}, grpc.Header(&head))
+	task, err := w.fleet(1).CreateTask(within(t),
+		&vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "x"}, grpc.Header(&head))
 	if err != nil || task.GetId() == 0 {
 		t.Fatalf("create through the follower: %v, %v", task, err)
 	}

@@ -17,11 +17,13 @@ func builders() []func([]byte) (fsm.Command, error) {
 		decoded(applyRoomCmd), decoded(deleteRoomCmd), decoded(createTaskCmd), decoded(cancelTaskCmd), decoded(retryTaskCmd),
 		decoded(setAgentCmd), decoded(restartAgentCmd), decoded(joinCmd), decoded(leaveCmd), decoded(claimCmd),
 		decoded(startTaskCmd), decoded(progressTaskCmd), decoded(completeTaskCmd), decoded(failTaskCmd), decoded(handoffCmd),
-		decoded(setResumeCmd), decoded(openSessionCmd), decoded(registerHostCmd), decoded(leaveHostCmd), decoded(acceptOrderCmd),
-		decoded(reportStartedCmd), decoded(reportExitCmd), decoded(announceServerCmd), decoded(putSettingsCmd), decoded(reportHashCmd),
-		decoded(setPauseCmd), decoded(unparkAgentCmd), decoded(unquarantineTaskCmd), decoded(releaseBrakeCmd),
+		decoded(setResumeCmd), decoded(openSessionCmd), decoded(registerHostCmd), decoded(leaveHostCmd),
+		decoded(acceptOrderCmd), decoded(reportStartedCmd), decoded(reportExitCmd),
+		decoded(announceServerCmd), decoded(putSettingsCmd), decoded(reportHashCmd), decoded(setPauseCmd),
+		decoded(unparkAgentCmd), decoded(unquarantineTaskCmd), decoded(releaseBrakeCmd),
 		decoded(about(drainHostCmd)), decoded(about(confirmDeadCmd)), decoded(about(forgetHostCmd)),
-		decoded(reportStuckCmd), decoded(reportPressureCmd), decoded(reportScreenCmd), decoded(reportTerminalsCmd), decoded(reportViewsCmd),
+		decoded(reportStuckCmd), decoded(reportPressureCmd), decoded(reportScreenCmd),
+		decoded(reportTerminalsCmd), decoded(reportViewsCmd),
 	}
 }
 
@@ -54,7 +56,8 @@ func FuzzWrites(f *testing.F) {
 		f.Add(append([]byte{kind}, b...))
 	}
 	me := &vigilv1.Speaker{Agent: "demo/builder", Incarnation: 1}
-	seed(0, &vigilv1.ApplyRoomRequest{Room: "demo", Roles: []*vigilv1.RoleSpec{{Name: "builder", Runner: "sh"}, {Name: "x"}}})
+	seed(0, &vigilv1.ApplyRoomRequest{Room: "demo",
+		Roles: []*vigilv1.RoleSpec{{Name: "builder", Runner: "sh"}, {Name: "x"}}})
 	seed(1, &vigilv1.DeleteRoomRequest{Room: "demo"})
 	seed(2, &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "t"})
 	seed(7, &vigilv1.JoinRequest{Speaker: &vigilv1.Speaker{Agent: "demo/builder.*"}})
@@ -67,7 +70,8 @@ func FuzzWrites(f *testing.F) {
 	seed(25, &vigilv1.SetPauseRequest{Pause: new(true)})
 	seed(29, &vigilv1.DrainHostRequest{Host: "h", Deadline: durationpb.New(1)})
 	seed(30, &vigilv1.ConfirmDeadRequest{Host: "h", Force: true})
-	seed(34, &vigilv1.ReportViewsRequest{Server: "s1", All: true, Views: []*vigilv1.HeardHost{{Host: 1, Gossip: "silent", Stream: "silent"}}})
+	seed(34, &vigilv1.ReportViewsRequest{Server: "s1", All: true,
+		Views: []*vigilv1.HeardHost{{Host: 1, Gossip: "silent", Stream: "silent"}}})
 	kinds := builders()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) == 0 {

@@ -48,14 +48,18 @@ func (h *hostAgent) LeaveHost(ctx context.Context, r *vigilv1.LeaveHostRequest) 
 }
 
 // AcceptOrder commits that the host will start the incarnation.
-func (h *hostAgent) AcceptOrder(ctx context.Context, r *vigilv1.AcceptOrderRequest) (*vigilv1.AcceptOrderResponse, error) {
+func (h *hostAgent) AcceptOrder(
+	ctx context.Context, r *vigilv1.AcceptOrderRequest,
+) (*vigilv1.AcceptOrderResponse, error) {
 	return idempotent(ctx, h.core, r, acceptOrderCmd, func(out *noun.Outcome) *vigilv1.AcceptOrderResponse {
 		return &vigilv1.AcceptOrderResponse{Ttl: lasting(nanos(out.TTL))}
 	})
 }
 
 // ReportStarted gives the pid of an accepted incarnation.
-func (h *hostAgent) ReportStarted(ctx context.Context, r *vigilv1.ReportStartedRequest) (*vigilv1.ReportStartedResponse, error) {
+func (h *hostAgent) ReportStarted(
+	ctx context.Context, r *vigilv1.ReportStartedRequest,
+) (*vigilv1.ReportStartedResponse, error) {
 	return idempotent(ctx, h.core, r, reportStartedCmd, func(*noun.Outcome) *vigilv1.ReportStartedResponse {
 		return &vigilv1.ReportStartedResponse{}
 	})
@@ -69,28 +73,36 @@ func (h *hostAgent) ReportExit(ctx context.Context, r *vigilv1.ReportExitRequest
 }
 
 // ReportStuck says that something of the incarnation outlives SIGKILL, or no more.
-func (h *hostAgent) ReportStuck(ctx context.Context, r *vigilv1.ReportStuckRequest) (*vigilv1.ReportStuckResponse, error) {
+func (h *hostAgent) ReportStuck(
+	ctx context.Context, r *vigilv1.ReportStuckRequest,
+) (*vigilv1.ReportStuckResponse, error) {
 	return idempotent(ctx, h.core, r, reportStuckCmd, func(*noun.Outcome) *vigilv1.ReportStuckResponse {
 		return &vigilv1.ReportStuckResponse{}
 	})
 }
 
 // ReportPressure says why the host takes no starts at the moment, or that it does.
-func (h *hostAgent) ReportPressure(ctx context.Context, r *vigilv1.ReportPressureRequest) (*vigilv1.ReportPressureResponse, error) {
+func (h *hostAgent) ReportPressure(
+	ctx context.Context, r *vigilv1.ReportPressureRequest,
+) (*vigilv1.ReportPressureResponse, error) {
 	return idempotent(ctx, h.core, r, reportPressureCmd, func(*noun.Outcome) *vigilv1.ReportPressureResponse {
 		return &vigilv1.ReportPressureResponse{}
 	})
 }
 
 // ReportScreen says what stands on an agent's terminal, when that has changed.
-func (h *hostAgent) ReportScreen(ctx context.Context, r *vigilv1.ReportScreenRequest) (*vigilv1.ReportScreenResponse, error) {
+func (h *hostAgent) ReportScreen(
+	ctx context.Context, r *vigilv1.ReportScreenRequest,
+) (*vigilv1.ReportScreenResponse, error) {
 	return idempotent(ctx, h.core, r, reportScreenCmd, func(*noun.Outcome) *vigilv1.ReportScreenResponse {
 		return &vigilv1.ReportScreenResponse{}
 	})
 }
 
 // ReportTerminals says what the host can do about terminals.
-func (h *hostAgent) ReportTerminals(ctx context.Context, r *vigilv1.ReportTerminalsRequest) (*vigilv1.ReportTerminalsResponse, error) {
+func (h *hostAgent) ReportTerminals(
+	ctx context.Context, r *vigilv1.ReportTerminalsRequest,
+) (*vigilv1.ReportTerminalsResponse, error) {
 	return idempotent(ctx, h.core, r, reportTerminalsCmd, func(*noun.Outcome) *vigilv1.ReportTerminalsResponse {
 		return &vigilv1.ReportTerminalsResponse{}
 	})

@@ -134,7 +134,9 @@ func receive(ctx context.Context, gs grpc.BidiStreamingServer[vigilv1.HostMessag
 	}
 }
 
-func firstWord(ctx context.Context, in <-chan *vigilv1.HostMessage, failed <-chan error, stop <-chan struct{}) (*vigilv1.Hello, error) {
+func firstWord(
+	ctx context.Context, in <-chan *vigilv1.HostMessage, failed <-chan error, stop <-chan struct{},
+) (*vigilv1.Hello, error) {
 	limit := time.NewTimer(helloMost)
 	defer limit.Stop()
 	select {

@@ -24,7 +24,8 @@ func (w *world) connect(t *testing.T, i int) (*hostSide, noun.HostID) {
 		{Name: "builder", Runner: "sh", Params: map[string]string{"file": "a"}}}}); err != nil {
 		t.Fatal(err)
 	}
-	reg, err := w.host(i).Register(within(t), &vigilv1.RegisterRequest{Key: "k1", Name: "h1", Boot: "b1", Runners: []string{"sh"}})
+	reg, err := w.host(i).Register(within(t), &vigilv1.RegisterRequest{Key: "k1", Name: "h1", Boot: "b1",
+		Runners: []string{"sh"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,9 @@ func (w *world) stream(t *testing.T, ctx context.Context, i int, host uint32) *h
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Send(&vigilv1.HostMessage{Kind: &vigilv1.HostMessage_Hello{Hello: &vigilv1.Hello{Host: host, Boot: "b1"}}}); err != nil && !errors.Is(err, io.EOF) { // ended already: Recv tells why
+	// ended already: Recv tells why
+	if err := s.Send(&vigilv1.HostMessage{Kind: &vigilv1.HostMessage_Hello{Hello: &vigilv1.Hello{Host: host,
+		Boot: "b1"}}}); err != nil && !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
 	return &hostSide{s, t}
@@ -104,8 +107,10 @@ func TestStreamRefusesWrongHosts(t *testing.T) {
 		hello *vigilv1.HostMessage
 		want  string
 	}{
-		{"unknown host", &vigilv1.HostMessage{Kind: &vigilv1.HostMessage_Hello{Hello: &vigilv1.Hello{Host: 99, Boot: "b1"}}}, "not_found"},
-		{"other boot", &vigilv1.HostMessage{Kind: &vigilv1.HostMessage_Hello{Hello: &vigilv1.Hello{Host: 1, Boot: "b2"}}}, "host_in_use"},
+		{"unknown host",
+			&vigilv1.HostMessage{Kind: &vigilv1.HostMessage_Hello{Hello: &vigilv1.Hello{Host: 99, Boot: "b1"}}}, "not_found"},
+		{"other boot", &vigilv1.HostMessage{Kind: &vigilv1.HostMessage_Hello{Hello: &vigilv1.Hello{Host: 1,
+			Boot: "b2"}}}, "host_in_use"},
 		{"no hello", &vigilv1.HostMessage{}, "invalid"},
 	}
 	for _, tt := range tests {
@@ -155,9 +160,11 @@ func TestLogsThroughAnyServer(t *testing.T) {
 		go func() {
 			req := h.next().GetLogRequest()
 			for _, line := range []string{"one\n", "two\n"} {
-				_ = h.Send(&vigilv1.HostMessage{Kind: &vigilv1.HostMessage_LogData{LogData: &vigilv1.LogData{Request: req.GetRequest(), Data: []byte(line)}}})
+				_ = h.Send(&vigilv1.HostMessage{Kind: &vigilv1.HostMessage_LogData{
+					LogData: &vigilv1.LogData{Request: req.GetRequest(), Data: []byte(line)}}})
 			}
-			_ = h.Send(&vigilv1.HostMessage{Kind: &vigilv1.HostMessage_LogData{LogData: &vigilv1.LogData{Request: req.GetRequest(), End: true}}})
+			_ = h.Send(&vigilv1.HostMessage{Kind: &vigilv1.HostMessage_LogData{
+				LogData: &vigilv1.LogData{Request: req.GetRequest(), End: true}}})
 		}()
 		s, err := w.fleet(via).AgentLogs(within(t), &vigilv1.AgentLogsRequest{Agent: "demo/builder", Lines: 10})
 		if err != nil {
@@ -202,7 +209,8 @@ func TestCancelOfLogsReachesTheHost(t *testing.T) {
 
 func TestLogsOfAHostThatIsAway(t *testing.T) {
 	w := start(t, 2)
-	_, err := w.fleet(0).ApplyRoom(within(t), &vigilv1.ApplyRoomRequest{Room: "demo", Roles: []*vigilv1.RoleSpec{{Name: "builder", Runner: "sh"}}})
+	_, err := w.fleet(0).ApplyRoom(within(t), &vigilv1.ApplyRoomRequest{Room: "demo",
+		Roles: []*vigilv1.RoleSpec{{Name: "builder", Runner: "sh"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +225,8 @@ func TestLogsOfAHostThatIsAway(t *testing.T) {
 	if err := ask(); codeOf(err) != "not_found" {
 		t.Fatalf("never started: %v, want not_found", err)
 	}
-	reg, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: "k1", Name: "h1", Boot: "b1", Runners: []string{"sh"}})
+	reg, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: "k1", Name: "h1", Boot: "b1",
+		Runners: []string{"sh"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,17 +82,21 @@ func TestHTTPErrorsHaveOneShape(t *testing.T) {
 	}{
 		{"unknown room", "GET", "/v1/rooms/nowhere", "", 404, "not_found", "vigil room list"},
 		{"bad name", "PUT", "/v1/rooms/Upper", "{}", 400, "invalid", "a-z"},
-		{"unknown field", "POST", "/v1/rooms/demo/tasks", `{"rolle":"builder"}`, 400, "invalid", "The body does not fit: (line 1:2)"},
+		{"unknown field", "POST", "/v1/rooms/demo/tasks", `{"rolle":"builder"}`, 400, "invalid",
+			"The body does not fit: (line 1:2)"},
 		{"no JSON", "POST", "/v1/rooms/demo/tasks", `{"role":`, 400, "invalid", "body"},
 		{"unknown path", "GET", "/v1/nothing", "", 404, "not_found", "openapi.json"},
 		{"outside /v1", "GET", "/favicon.ico", "", 404, "not_found", "openapi.json"},
 		{"wrong method", "DELETE", "/v1/status", "", 405, "wrong_method", "DELETE"},
-		{"large text", "POST", "/v1/rooms/demo/tasks", `{"role":"builder","text":"` + strings.Repeat("x", 300<<10) + `"}`, 413, "too_large", "262144"},
-		{"large body", "POST", "/v1/rooms/demo/tasks", `{"role":"builder","text":"` + strings.Repeat("x", 3<<20) + `"}`, 413, "too_large", "file"},
+		{"large text", "POST", "/v1/rooms/demo/tasks", `{"role":"builder","text":"` +
+			strings.Repeat("x", 300<<10) + `"}`, 413, "too_large", "262144"},
+		{"large body", "POST", "/v1/rooms/demo/tasks",
+			`{"role":"builder","text":"` + strings.Repeat("x", 3<<20) + `"}`, 413, "too_large", "file"},
 		{"stream that fails at once", "GET", "/v1/events?after=99999999999", "", 400, "", ""},
 		{"number", "GET", "/v1/tasks/first", "", 400, "invalid", `task "first" does not fit`},
 		{"unknown parameter", "GET", "/v1/tasks?rooms=demo", "", 400, "invalid", `"rooms"`},
-		{"known parameters", "GET", "/v1/tasks?room=nowhere&states=PENDING&newest_first=true&limit=1", "", 404, "not_found", "room list"},
+		{"known parameters", "GET", "/v1/tasks?room=nowhere&states=PENDING&newest_first=true&limit=1", "",
+			404, "not_found", "room list"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -182,7 +186,8 @@ func TestReadyzWithoutALeader(t *testing.T) {
 	go func() { done <- s.Run(ctx) }()
 	w := &world{fakeCluster: c, t: t}
 	c.nodes[0].addr = l.Addr().String()
-	if status, got, _ := w.call(0, "GET", "/readyz", ""); status != 503 || !strings.Contains(got["text"].(string), "no leader") {
+	if status, got, _ := w.call(0, "GET", "/readyz", ""); status != 503 ||
+		!strings.Contains(got["text"].(string), "no leader") {
 		t.Errorf("%d %v, want 503 for want of a leader", status, got)
 	}
 	cancel()

@@ -49,7 +49,9 @@ func (f *fleet) SetPause(ctx context.Context, r *vigilv1.SetPauseRequest) (*vigi
 }
 
 // ReleaseBrake ends the mass-failure brake by a human's word.
-func (f *fleet) ReleaseBrake(ctx context.Context, r *vigilv1.ReleaseBrakeRequest) (*vigilv1.ReleaseBrakeResponse, error) {
+func (f *fleet) ReleaseBrake(
+	ctx context.Context, r *vigilv1.ReleaseBrakeRequest,
+) (*vigilv1.ReleaseBrakeResponse, error) {
 	return write(ctx, f.core, r, releaseBrakeCmd, func(*fsm.View, *noun.Outcome) *vigilv1.ReleaseBrakeResponse {
 		return &vigilv1.ReleaseBrakeResponse{}
 	})

@@ -15,7 +15,8 @@ import (
 
 func (w *world) pause(scope string, pause bool) {
 	w.t.Helper()
-	_, err := w.fleet(0).SetPause(within(w.t), &vigilv1.SetPauseRequest{Scope: scope, Pause: new(pause), By: "ann", Reason: "quota"})
+	_, err := w.fleet(0).SetPause(within(w.t), &vigilv1.SetPauseRequest{Scope: scope, Pause: new(pause),
+		By: "ann", Reason: "quota"})
 	if err != nil {
 		w.t.Fatalf("pause %q %v: %v", scope, pause, err)
 	}
@@ -42,27 +43,32 @@ func TestPausesAreShownWithWhoAndWhy(t *testing.T) {
 		return st, room, got.GetAgent()
 	}
 	w.pause("", true)
-	if st, room, a := ask(); !st.GetPaused() || st.GetPauseBy() != "ann" || st.GetPauseWhy() != "quota" || st.GetPauseAt() == nil || room.GetPaused() ||
+	if st, room, a := ask(); !st.GetPaused() || st.GetPauseBy() != "ann" || st.GetPauseWhy() != "quota" ||
+		st.GetPauseAt() == nil || room.GetPaused() ||
 		a.GetPaused() || a.GetWhyCode() != "all_paused" || !strings.Contains(a.GetWhy(), "ann") {
 		t.Fatalf("all paused: %v, %v, %v", st, room, a)
 	}
 	w.pause("", false)
 	w.pause("demo", true)
-	if st, room, a := ask(); st.GetPaused() || st.GetPauseBy() != "" || !room.GetPaused() || room.GetPauseBy() != "ann" || room.GetPauseWhy() != "quota" ||
+	if st, room, a := ask(); st.GetPaused() || st.GetPauseBy() != "" || !room.GetPaused() ||
+		room.GetPauseBy() != "ann" || room.GetPauseWhy() != "quota" ||
 		room.GetPauseAt() == nil || a.GetWhyCode() != "room_paused" {
 		t.Fatalf("room paused: %v, %v, %v", st, room, a)
 	}
 	w.pause("demo", false)
 	w.pause("demo/builder", true)
-	if _, room, a := ask(); room.GetPaused() || !a.GetPaused() || a.GetDesired() != "paused" || a.GetPauseBy() != "ann" || a.GetPauseWhy() != "quota" ||
+	if _, room, a := ask(); room.GetPaused() || !a.GetPaused() || a.GetDesired() != "paused" ||
+		a.GetPauseBy() != "ann" || a.GetPauseWhy() != "quota" ||
 		a.GetPauseAt() == nil || a.GetWhyCode() != "paused" {
 		t.Fatalf("agent paused: %v, %v", room, a)
 	}
-	a, err := w.fleet(0).SetAgent(within(t), &vigilv1.SetAgentRequest{Agent: "demo/builder", Desired: "stopped", By: "bob", Reason: "noisy"})
+	a, err := w.fleet(0).SetAgent(within(t), &vigilv1.SetAgentRequest{Agent: "demo/builder",
+		Desired: "stopped", By: "bob", Reason: "noisy"})
 	if err != nil || a.GetDesired() != "stopped" || a.GetIntentBy() != "bob" || a.GetIntentWhy() != "noisy" {
 		t.Fatalf("stop of a paused agent: %v, %v", a, err)
 	}
-	if _, err := w.fleet(0).SetPause(within(t), &vigilv1.SetPauseRequest{Scope: "nowhere", Pause: new(true)}); codeOf(err) != "not_found" {
+	if _, err := w.fleet(0).SetPause(within(t),
+		&vigilv1.SetPauseRequest{Scope: "nowhere", Pause: new(true)}); codeOf(err) != "not_found" {
 		t.Fatalf("pause of an unknown room: %v", err)
 	}
 }
@@ -133,13 +139,15 @@ func TestDeletedRoomNamesWhoDeletedIt(t *testing.T) {
 	_, list := w.fleet(0).ListAgents(within(t), &vigilv1.ListAgentsRequest{Room: "demo"})
 	_, tasks := w.fleet(0).ListTasks(within(t), &vigilv1.ListTasksRequest{Room: "demo"})
 	_, create := w.fleet(0).CreateTask(within(t), &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "x"})
-	for what, err := range map[string]error{"room": room, "agent": agent, "agents": list, "tasks": tasks, "new task": create} {
+	for what, err := range map[string]error{"room": room, "agent": agent, "agents": list, "tasks": tasks,
+		"new task": create} {
 		if p := fault.Of(err); p.Code != "not_found" || !strings.Contains(p.Text, "deleted by ann") {
 			t.Errorf("%s: %v, want not_found and who deleted the room", what, err)
 		}
 	}
 	w.room("demo", "builder", 1)
-	if _, err := w.fleet(0).GetAgent(within(t), &vigilv1.GetAgentRequest{Agent: "demo/gone"}); strings.Contains(err.Error(), "deleted") {
+	if _, err := w.fleet(0).GetAgent(within(t),
+		&vigilv1.GetAgentRequest{Agent: "demo/gone"}); strings.Contains(err.Error(), "deleted") {
 		t.Errorf("an unknown agent of a room that was made anew: %v", err)
 	}
 }
@@ -147,10 +155,12 @@ func TestDeletedRoomNamesWhoDeletedIt(t *testing.T) {
 func TestUnparkUnquarantineAndBrakeAreReached(t *testing.T) {
 	w := start(t, 2)
 	w.room("demo", "builder", 1)
-	if a, err := w.fleet(1).UnparkAgent(within(t), &vigilv1.UnparkAgentRequest{Agent: "demo/builder", By: "ann"}); err != nil || a.GetName() != "demo/builder" {
+	if a, err := w.fleet(1).UnparkAgent(within(t), &vigilv1.UnparkAgentRequest{Agent: "demo/builder",
+		By: "ann"}); err != nil || a.GetName() != "demo/builder" {
 		t.Fatalf("unpark: %v, %v", a, err)
 	}
-	if _, err := w.fleet(1).UnparkAgent(within(t), &vigilv1.UnparkAgentRequest{Agent: "demo/nobody"}); codeOf(err) != "not_found" {
+	if _, err := w.fleet(1).UnparkAgent(within(t),
+		&vigilv1.UnparkAgentRequest{Agent: "demo/nobody"}); codeOf(err) != "not_found" {
 		t.Fatalf("unpark of nobody: %v", err)
 	}
 	task := w.task(0, "demo", "builder", "x")
@@ -165,13 +175,15 @@ func TestUnparkUnquarantineAndBrakeAreReached(t *testing.T) {
 
 func TestRoleCarriesItsLimits(t *testing.T) {
 	w := start(t, 1)
-	spec := &vigilv1.RoleSpec{Name: "builder", Desired: "paused", TurnLimit: durationpb.New(time.Hour), RunLimit: durationpb.New(24 * time.Hour), Runner: "sh"}
+	spec := &vigilv1.RoleSpec{Name: "builder", Desired: "paused", TurnLimit: durationpb.New(time.Hour),
+		RunLimit: durationpb.New(24 * time.Hour), Runner: "sh"}
 	room, err := w.fleet(0).ApplyRoom(within(t), &vigilv1.ApplyRoomRequest{Room: "demo", Roles: []*vigilv1.RoleSpec{spec}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := room.GetRoles()[0].GetSpec()
-	if got.GetDesired() != "paused" || got.GetTurnLimit().AsDuration() != time.Hour || got.GetRunLimit().AsDuration() != 24*time.Hour {
+	if got.GetDesired() != "paused" || got.GetTurnLimit().AsDuration() != time.Hour ||
+		got.GetRunLimit().AsDuration() != 24*time.Hour {
 		t.Fatalf("applied role: %v", got)
 	}
 	a, err := w.fleet(0).GetAgent(within(t), &vigilv1.GetAgentRequest{Agent: "demo/builder"})
@@ -197,7 +209,8 @@ func TestExitReportsNameTheirKind(t *testing.T) {
 		{&vigilv1.ReportExitRequest{Ordered: true}, noun.ExitOrdered},
 		{&vigilv1.ReportExitRequest{TimedOut: true}, noun.ExitTimedOut},
 		{&vigilv1.ReportExitRequest{UsageLimit: true, RetryAfter: durationpb.New(time.Hour)}, noun.ExitUsageLimit},
-		{&vigilv1.ReportExitRequest{Ordered: true, UsageLimit: true}, noun.ExitOrdered}, // a report is never lost for saying too much
+		// a report is never lost for saying too much
+		{&vigilv1.ReportExitRequest{Ordered: true, UsageLimit: true}, noun.ExitOrdered},
 	} {
 		tc.r.Host, tc.r.Agent, tc.r.Incarnation = 1, 1, 1
 		cmd, err := reportExitCmd(tc.r)

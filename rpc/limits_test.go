@@ -79,7 +79,8 @@ func TestS13HeadersAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = resp.Body.Close()
-		if want := map[bool]int{false: http.StatusOK, true: http.StatusRequestHeaderFieldsTooLarge}[refused]; resp.StatusCode != want {
+		if want := map[bool]int{false: http.StatusOK,
+			true: http.StatusRequestHeaderFieldsTooLarge}[refused]; resp.StatusCode != want {
 			t.Errorf("a request with %d bytes of headers: %s, want %d", size, resp.Status, want)
 		}
 	}

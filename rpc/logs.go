@@ -122,7 +122,8 @@ func (s *hostStream) fetch(ctx context.Context, a *vigilv1.LogRequest, send func
 	defer func() {
 		s.drop(r)
 		if !ended {
-			cancel := &vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_LogCancel{LogCancel: &vigilv1.LogCancel{Request: r.id}}}
+			cancel := &vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_LogCancel{
+				LogCancel: &vigilv1.LogCancel{Request: r.id}}}
 			_ = s.send(context.WithoutCancel(ctx), cancel) // a stream that is gone has nothing to cancel
 		}
 	}()
@@ -130,7 +131,8 @@ func (s *hostStream) fetch(ctx context.Context, a *vigilv1.LogRequest, send func
 		select {
 		case d, ok := <-r.data:
 			if !ok {
-				return fault.New(code.Unavailable, "The reader was too slow for the output and was cut off; ask again, with fewer lines.")
+				return fault.New(code.Unavailable,
+					"The reader was too slow for the output and was cut off; ask again, with fewer lines.")
 			}
 			s.taken(r, len(d.GetData()))
 			ended = d.GetEnd() || d.GetError() != ""
@@ -238,7 +240,8 @@ func (l *logRelay) others() []string {
 
 // ask relays the output from another server. answered is false when that server does
 // not hold the host's stream, or cannot be reached.
-func (l *logRelay) ask(ctx context.Context, addr string, r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingServer[vigilv1.LogChunk]) (answered bool, err error) {
+func (l *logRelay) ask(ctx context.Context, addr string, r *vigilv1.AgentLogsRequest,
+	gs grpc.ServerStreamingServer[vigilv1.LogChunk]) (answered bool, err error) {
 	conn, err := l.door.Peer(addr)
 	if err != nil {
 		return false, err

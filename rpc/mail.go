@@ -84,7 +84,8 @@ func (m *mailbox) GetMail(_ context.Context, r *vigilv1.GetMailRequest) (*vigilv
 		return nil
 	})
 	if out == nil {
-		return nil, fault.NotFound("Mail %d does not exist, or it was closed so long ago that it was removed; `vigil mail inbox` shows what is there.", r.GetMail())
+		return nil, fault.NotFound("Mail %d does not exist, or it was closed so long ago that it was "+
+			"removed; `vigil mail inbox` shows what is there.", r.GetMail())
 	}
 	return out, nil
 }
@@ -136,7 +137,9 @@ func (m *mailbox) ListMail(ctx context.Context, r *vigilv1.ListMailRequest) (*vi
 }
 
 // mailSource gives the smallest list that has everything that is asked for.
-func mailSource(st *fsm.View, r *vigilv1.ListMailRequest, at noun.MailID) (list iter.Seq[*noun.Mail], room noun.RoomID, err error) {
+func mailSource(
+	st *fsm.View, r *vigilv1.ListMailRequest, at noun.MailID,
+) (list iter.Seq[*noun.Mail], room noun.RoomID, err error) {
 	if r.GetRoom() != "" {
 		rm := st.Room(r.GetRoom())
 		if rm == nil {
@@ -170,9 +173,10 @@ func wantsMail(st *fsm.View, r *vigilv1.ListMailRequest, x *noun.Mail) bool {
 func convertMail(st *fsm.View, x *noun.Mail, withBody bool) *vigilv1.Mail {
 	out := &vigilv1.Mail{
 		Id: uint64(x.ID), From: x.From, FromIncarnation: incName(x.FromInc), To: agentName(st, x.To), Subject: x.Subject,
-		Kind: x.Kind, Priority: x.Priority.String(), Thread: uint64(x.Thread), ReplyTo: uint64(x.ReplyTo), SentAt: wall(x.SentWall),
-		Age: durationpb.New(st.Clock().Sub(x.SentAt)), State: x.State.String(), DeliveredTo: incName(x.DeliveredTo),
-		Deliveries: x.Deliveries, Redelivered: x.Redelivered(), Reminded: x.Reminded, Escalated: x.Escalated,
+		Kind: x.Kind, Priority: x.Priority.String(), Thread: uint64(x.Thread), ReplyTo: uint64(x.ReplyTo),
+		SentAt: wall(x.SentWall), Age: durationpb.New(st.Clock().Sub(x.SentAt)), State: x.State.String(),
+		DeliveredTo: incName(x.DeliveredTo), Deliveries: x.Deliveries, Redelivered: x.Redelivered(),
+		Reminded: x.Reminded, Escalated: x.Escalated,
 	}
 	if withBody {
 		out.Body = x.Body

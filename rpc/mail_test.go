@@ -26,15 +26,18 @@ func TestMailOverHTTPThroughAFollower(t *testing.T) {
 	w := start(t, 2)
 	w.advance(time.Minute)
 	w.room("demo", "builder", 2)
-	status, got, _ := w.call(1, "POST", "/v1/mail", `{"from":"ann","to":"demo/builder","subject":"status?","body":"how is it","priority":"high","kind":"status-inquiry"}`)
+	status, got, _ := w.call(1, "POST", "/v1/mail",
+		`{"from":"ann","to":"demo/builder","subject":"status?","body":"how is it","priority":"high","kind":"status-inquiry"}`)
 	if status != 200 || fmt.Sprint(got["mails"]) != "[1 2]" || got["thread"] != "1" || got["note"] != "" {
 		t.Fatalf("send: %d %v", status, got)
 	}
-	if status, got, _ = w.call(1, "GET", "/v1/agents/demo/builder.2/status", ""); status != 200 || got["unread_messages"] != float64(1) {
+	if status, got, _ = w.call(1, "GET", "/v1/agents/demo/builder.2/status", ""); status != 200 ||
+		got["unread_messages"] != float64(1) {
 		t.Errorf("status: %d %v", status, got)
 	}
 	me := w.join("demo/builder")
-	if status, got, _ = w.call(1, "POST", "/v1/mail:wait", `{`+said(me)+`}`); status != 200 || got["unread"] != float64(1) {
+	if status, got, _ = w.call(1, "POST", "/v1/mail:wait", `{`+said(me)+`}`); status != 200 ||
+		got["unread"] != float64(1) {
 		t.Errorf("wait: %d %v", status, got)
 	}
 	status, got, _ = w.call(1, "POST", "/v1/mail:read", `{`+said(me)+`}`)
@@ -43,13 +46,15 @@ func TestMailOverHTTPThroughAFollower(t *testing.T) {
 		t.Fatalf("read: %d %v", status, got)
 	}
 	m := mails[0].(map[string]any)
-	for field, want := range map[string]any{"id": "1", "from": "ann", "to": "demo/builder", "subject": "status?", "body": "how is it", "priority": "high",
-		"kind": "status-inquiry", "state": "delivered", "delivered_to": "1", "redelivered": false, "from_incarnation": ""} {
+	for field, want := range map[string]any{"id": "1", "from": "ann", "to": "demo/builder",
+		"subject": "status?", "body": "how is it", "priority": "high", "kind": "status-inquiry",
+		"state": "delivered", "delivered_to": "1", "redelivered": false, "from_incarnation": ""} {
 		if m[field] != want {
 			t.Errorf("%s is %v, want %v", field, m[field], want)
 		}
 	}
-	if status, got, _ = w.call(1, "POST", "/v1/mail:read", `{`+said(me)+`}`); status != 200 || len(got["mails"].([]any)) != 0 {
+	if status, got, _ = w.call(1, "POST", "/v1/mail:read", `{`+said(me)+`}`); status != 200 ||
+		len(got["mails"].([]any)) != 0 {
 		t.Errorf("read again: %d %v", status, got)
 	}
 	status, got, _ = w.call(1, "GET", "/v1/mail?agent=demo/builder&unacknowledged=true", "")
@@ -57,15 +62,17 @@ func TestMailOverHTTPThroughAFollower(t *testing.T) {
 		t.Errorf("list: %d %v", status, got)
 	}
 	for _, applied := range []bool{true, false} {
-		if status, got, _ = w.call(1, "POST", "/v1/mail/1/ack", `{`+said(me)+`}`); status != 200 || got["applied"] != applied {
+		if status, got, _ = w.call(1, "POST", "/v1/mail/1/ack", `{`+said(me)+`}`); status != 200 ||
+			got["applied"] != applied {
 			t.Errorf("ack: %d %v, want applied %v", status, got, applied)
 		}
 	}
-	if status, got, _ = w.call(1, "GET", "/v1/mail/1", ""); status != 200 || got["state"] != "acknowledged" || got["body"] != "how is it" {
+	if status, got, _ = w.call(1, "GET", "/v1/mail/1", ""); status != 200 ||
+		got["state"] != "acknowledged" || got["body"] != "how is it" {
 		t.Errorf("get: %d %v", status, got)
 	}
-	for query, want := range map[string]int{"": 2, "?agent=demo/builder&unacknowledged=true": 0, "?from=ann": 2, "?from=bob": 0, "?room=demo": 2,
-		"?thread=1&limit=1": 1, "?after=1": 1, "?unacknowledged=true": 1} {
+	for query, want := range map[string]int{"": 2, "?agent=demo/builder&unacknowledged=true": 0,
+		"?from=ann": 2, "?from=bob": 0, "?room=demo": 2, "?thread=1&limit=1": 1, "?after=1": 1, "?unacknowledged=true": 1} {
 		status, got, _ = w.call(1, "GET", "/v1/mail"+query, "")
 		if mails, _ = got["mails"].([]any); status != 200 || len(mails) != want {
 			t.Errorf("list %s: %d %v, want %d mails", query, status, got, want)
@@ -93,7 +100,8 @@ func TestMailIsRefusedWithAReason(t *testing.T) {
 		{`{"from":"ann","to":"demo/builder","subject":"` + strings.Repeat("x", 257) + `"}`, 413, "too_large"},
 		{`{"from":"ann","to":"demo/builder","body":"` + strings.Repeat("x", 16385) + `"}`, 413, "too_large"},
 		{`{"from":"ann","reply_to":"7","body":"x"}`, 400, "invalid"},
-		{`{"from":"ann","to":"demo/builder","body":"x","speaker":{"agent":"demo/builder","incarnation":"1"}}`, 400, "invalid"},
+		{
+			`{"from":"ann","to":"demo/builder","body":"x","speaker":{"agent":"demo/builder","incarnation":"1"}}`, 400, "invalid"},
 		{`{"from":"ann","to":"demo/builder.1","body":"x"}`, 200, ""},
 		{`{"from":"ann","to":"demo/builder.*","body":"x"}`, 200, ""},
 	} {
@@ -109,7 +117,8 @@ func TestMailIsRefusedWithAReason(t *testing.T) {
 	w.mu.Lock()
 	w.apply(&fsm.Entry{Requests: mails})
 	w.mu.Unlock()
-	if status, got, _ := w.call(0, "POST", "/v1/mail", `{"from":"ann","to":"demo/builder","body":"x"}`); status != 507 || got["code"] != "mailbox_full" {
+	if status, got, _ := w.call(0, "POST", "/v1/mail",
+		`{"from":"ann","to":"demo/builder","body":"x"}`); status != 507 || got["code"] != "mailbox_full" {
 		t.Errorf("a full mailbox: %d %v", status, got)
 	}
 	if status, got, _ := w.call(0, "GET", "/v1/mail/77777", ""); status != 404 {
@@ -119,7 +128,8 @@ func TestMailIsRefusedWithAReason(t *testing.T) {
 	if _, err := w.mail(0).ReadMail(within(t), &vigilv1.ReadMailRequest{Speaker: me, Max: 101}); codeOf(err) != "invalid" {
 		t.Errorf("too many at once: %v", err)
 	}
-	if _, err := w.mail(0).AckMail(within(t), &vigilv1.AckMailRequest{Speaker: me, Mail: 77777}); codeOf(err) != "not_found" {
+	if _, err := w.mail(0).AckMail(within(t),
+		&vigilv1.AckMailRequest{Speaker: me, Mail: 77777}); codeOf(err) != "not_found" {
 		t.Errorf("acknowledged what is not there: %v", err)
 	}
 	got, err := w.mail(0).ReadMail(within(t), &vigilv1.ReadMailRequest{Speaker: me, Max: 3})
@@ -148,7 +158,8 @@ func TestWaitMailIsWoken(t *testing.T) {
 		return to
 	}
 	first := wait(me)
-	if _, err := w.mail(0).SendMail(within(t), &vigilv1.SendMailRequest{From: "ann", To: "demo/builder", Body: "x"}); err != nil {
+	if _, err := w.mail(0).SendMail(within(t), &vigilv1.SendMailRequest{From: "ann", To: "demo/builder",
+		Body: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-first; got.err != nil || got.unread != 1 {
@@ -166,11 +177,13 @@ func TestWaitMailIsWoken(t *testing.T) {
 	if got := <-second; codeOf(got.err) != "superseded" {
 		t.Errorf("the wait of a life that is over ended with %+v", got)
 	}
-	r, err := w.mail(1).WaitMail(within(t), &vigilv1.WaitMailRequest{Speaker: w.rejoin("demo/builder", me), MaxWait: durationpb.New(time.Millisecond)})
+	r, err := w.mail(1).WaitMail(within(t), &vigilv1.WaitMailRequest{Speaker: w.rejoin("demo/builder", me),
+		MaxWait: durationpb.New(time.Millisecond)})
 	if err != nil || r.GetUnread() != 1 {
 		t.Errorf("the next life has %v unread, %v: nobody has acknowledged it", r, err)
 	}
-	for name, sp := range map[string]*vigilv1.Speaker{"superseded": me, "not_found": {Agent: "demo/nobody", Incarnation: 1}} {
+	for name, sp := range map[string]*vigilv1.Speaker{"superseded": me,
+		"not_found": {Agent: "demo/nobody", Incarnation: 1}} {
 		if _, err := w.mail(1).WaitMail(within(t), &vigilv1.WaitMailRequest{Speaker: sp}); codeOf(err) != name {
 			t.Errorf("%v: %v, want %s", sp, err, name)
 		}
@@ -206,7 +219,8 @@ func TestL8MailIsSentAndDeliveredOnce(t *testing.T) {
 	}
 	read := &vigilv1.ReadMailRequest{Speaker: me, Id: id(2)}
 	for range 2 {
-		if got, err := w.mail(1).ReadMail(within(t), read); err != nil || len(got.GetMails()) != 1 || got.GetMails()[0].GetDeliveries() != 1 {
+		if got, err := w.mail(1).ReadMail(within(t), read); err != nil || len(got.GetMails()) != 1 ||
+			got.GetMails()[0].GetDeliveries() != 1 {
 			t.Errorf("read: %v, %v", got, err)
 		}
 	}
@@ -219,7 +233,8 @@ func TestReadingNothingIsNoWrite(t *testing.T) {
 	me := w.join("demo/builder")
 	index := w.servers[0].park.Gate.Index()
 	for range 5 {
-		if got, err := w.mail(0).ReadMail(context.Background(), &vigilv1.ReadMailRequest{Speaker: me}); err != nil || len(got.GetMails()) != 0 {
+		if got, err := w.mail(0).ReadMail(context.Background(),
+			&vigilv1.ReadMailRequest{Speaker: me}); err != nil || len(got.GetMails()) != 0 {
 			t.Fatalf("%v, %v", got, err)
 		}
 	}
@@ -235,12 +250,14 @@ func TestReadingNothingIsNoWrite(t *testing.T) {
 func TestI68AcknowledgedMailIsNotGivenAgain(t *testing.T) {
 	w := start(t, 2)
 	w.advance(time.Minute)
-	if err := w.do(fsm.ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{{Name: "builder", TTL: 24 * time.Hour}}, By: "test"}); err != nil {
+	if err := w.do(fsm.ApplyRoom{Room: "demo",
+		Roles: []noun.RoleSpec{{Name: "builder", TTL: 24 * time.Hour}}, By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	me := w.join("demo/builder")
 	for _, subject := range []string{"acknowledged", "left"} {
-		if _, err := w.mail(1).SendMail(within(t), &vigilv1.SendMailRequest{From: "ann", To: "demo/builder", Subject: subject, Priority: "urgent"}); err != nil {
+		if _, err := w.mail(1).SendMail(within(t), &vigilv1.SendMailRequest{From: "ann", To: "demo/builder",
+			Subject: subject, Priority: "urgent"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -275,14 +292,16 @@ func TestI68AcknowledgedMailIsNotGivenAgain(t *testing.T) {
 		t.Errorf("the next life got %v", got)
 	}
 	for _, id := range []uint64{1, 2} {
-		if _, err := w.mail(1).AckMail(within(t), &vigilv1.AckMailRequest{Speaker: me, Mail: id}); codeOf(err) != "superseded" {
+		if _, err := w.mail(1).AckMail(within(t),
+			&vigilv1.AckMailRequest{Speaker: me, Mail: id}); codeOf(err) != "superseded" {
 			t.Errorf("mail %d was acknowledged by the life before: %v", id, err)
 		}
 	}
 	if got := read(next); len(got) != 0 {
 		t.Errorf("the next life got %v again", got)
 	}
-	if m, err := w.mail(1).GetMail(within(t), &vigilv1.GetMailRequest{Mail: 2}); err != nil || m.GetState() != "delivered" || !m.GetEscalated() || m.GetDeliveries() != 2 {
+	if m, err := w.mail(1).GetMail(within(t), &vigilv1.GetMailRequest{Mail: 2}); err != nil ||
+		m.GetState() != "delivered" || !m.GetEscalated() || m.GetDeliveries() != 2 {
 		t.Errorf("what nobody acknowledged is %v, %v", m, err)
 	}
 }

@@ -24,7 +24,8 @@ const (
 
 // nudgeText is typed when nobody says what. It asks for words that the agent has, so that
 // the answer is seen.
-const nudgeText = "How are you getting on? Go on with your task; if you wait for something, say so with `vigil declare`, and if you cannot go on, with `vigil fail`."
+const nudgeText = "How are you getting on? Go on with your task; if you wait for something, say so with " +
+	"`vigil declare`, and if you cannot go on, with `vigil fail`."
 
 // NudgeAgent types a line into the terminal of the agent's present life, after an event
 // about it was written. What vigil itself would say is not typed at a permission prompt.
@@ -70,7 +71,8 @@ func (f *fleet) nudge(ctx context.Context, r *vigilv1.NudgeAgentRequest, n *nudg
 		return nil, doubt("it was asked for before under this write id, through a server that no longer leads")
 	}
 	n.noted = true
-	_, err = f.logs.terminal(ctx, r.GetAgent(), &vigilv1.AtTerminalRequest{Text: cmp.Or(r.GetText(), nudgeText), SparePrompt: r.GetText() == ""})
+	_, err = f.logs.terminal(ctx, r.GetAgent(),
+		&vigilv1.AtTerminalRequest{Text: cmp.Or(r.GetText(), nudgeText), SparePrompt: r.GetText() == ""})
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +83,8 @@ func (f *fleet) nudge(ctx context.Context, r *vigilv1.NudgeAgentRequest, n *nudg
 // callers repeat by themselves.
 func doubt(why string) *fault.Error {
 	return fault.New(code.Conflict,
-		"The text may have been typed or not: %s. Look at the terminal with `vigil agent screen` before you type it again.", why)
+		"The text may have been typed or not: %s. Look at the terminal with `vigil agent screen` before "+
+			"you type it again.", why)
 }
 
 // nudgeKey is the write id of a nudge.

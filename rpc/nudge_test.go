@@ -17,10 +17,12 @@ func nudged(t *testing.T) (w *world, h *hostSide, host noun.HostID, session uint
 	h, host = w.connect(t, 1)
 	g := w.order(t, "demo/builder", host)
 	h.next() // the order came through the stream, so the server has it
-	if _, err := w.host(0).AcceptOrder(within(t), &vigilv1.AcceptOrderRequest{Host: uint32(host), Boot: "b1", Agent: g.GetId(), Incarnation: g.GetIncarnationRaw()}); err != nil {
+	if _, err := w.host(0).AcceptOrder(within(t), &vigilv1.AcceptOrderRequest{Host: uint32(host),
+		Boot: "b1", Agent: g.GetId(), Incarnation: g.GetIncarnationRaw()}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.host(0).ReportStarted(within(t), &vigilv1.ReportStartedRequest{Host: uint32(host), Agent: g.GetId(), Incarnation: g.GetIncarnationRaw(), Pid: 7}); err != nil {
+	if _, err := w.host(0).ReportStarted(within(t), &vigilv1.ReportStartedRequest{Host: uint32(host),
+		Agent: g.GetId(), Incarnation: g.GetIncarnationRaw(), Pid: 7}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := w.work(0).OpenSession(within(t), &vigilv1.OpenSessionRequest{})
@@ -57,7 +59,8 @@ func (h *hostSide) answer(t *testing.T, r *vigilv1.TerminalRequest, complaint st
 }
 
 func nudgeNo(session, seq uint64) *vigilv1.NudgeAgentRequest {
-	return &vigilv1.NudgeAgentRequest{Agent: "demo/builder", Text: "go on", Id: &vigilv1.WriteId{Session: session, Seq: seq}}
+	return &vigilv1.NudgeAgentRequest{Agent: "demo/builder", Text: "go on",
+		Id: &vigilv1.WriteId{Session: session, Seq: seq}}
 }
 
 // A nudge that is repeated under its write id, through whichever server, is typed once, and
@@ -101,7 +104,8 @@ func TestF06ARepeatedNudgeIsTypedOnce(t *testing.T) {
 	if err := <-complaint; codeOf(err) != noun.Conflict.String() || !strings.Contains(err.Error(), "frozen") {
 		t.Fatalf("a complaint became %v", err)
 	}
-	if _, err := w.fleet(2).NudgeAgent(within(t), nudgeNo(session, 2)); codeOf(err) != noun.Conflict.String() || !strings.Contains(err.Error(), "frozen") {
+	if _, err := w.fleet(2).NudgeAgent(within(t), nudgeNo(session,
+		2)); codeOf(err) != noun.Conflict.String() || !strings.Contains(err.Error(), "frozen") {
 		t.Errorf("its repeat became %v", err)
 	}
 	if n := len(typed); n > 0 {
@@ -127,7 +131,8 @@ func TestF06ANudgeIsNotTypedAgainByTheNextLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.elect(w.nodes[2])
-	if _, err := w.fleet(1).NudgeAgent(within(t), nudgeNo(session, 1)); codeOf(err) != noun.Conflict.String() || !strings.Contains(err.Error(), "may have been typed") {
+	if _, err := w.fleet(1).NudgeAgent(within(t), nudgeNo(session, 1)); codeOf(err) !=
+		noun.Conflict.String() || !strings.Contains(err.Error(), "may have been typed") {
 		t.Errorf("the next leader answered %v", err)
 	}
 	if n := len(typed); n > 0 {

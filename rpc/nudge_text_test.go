@@ -9,7 +9,8 @@ import (
 
 func TestS15NudgesTypeTextOnly(t *testing.T) {
 	for _, text := range []string{"a\x1b[201~!id\r", "a\rb", "a\x03", "a\u009b201~b"} {
-		if _, err := noteNudgeCmd(&vigilv1.NudgeAgentRequest{Agent: "web/b", Text: text}); err == nil || fault.Of(err).Code != "invalid" {
+		if _, err := noteNudgeCmd(&vigilv1.NudgeAgentRequest{Agent: "web/b", Text: text}); err == nil ||
+			fault.Of(err).Code != "invalid" {
 			t.Errorf("%q: %v, want invalid", text, err)
 		}
 	}

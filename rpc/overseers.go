@@ -21,7 +21,9 @@ type overseers struct {
 }
 
 // ListOverseers pages through overseers by name.
-func (o *overseers) ListOverseers(_ context.Context, r *vigilv1.ListOverseersRequest) (*vigilv1.ListOverseersResponse, error) {
+func (o *overseers) ListOverseers(
+	_ context.Context, r *vigilv1.ListOverseersRequest,
+) (*vigilv1.ListOverseersResponse, error) {
 	var c checks
 	c.optionalName("room", r.GetRoom())
 	limit := c.page(r.GetLimit(), defaultPage)
@@ -71,7 +73,9 @@ func (o *overseers) GetOverseer(_ context.Context, r *vigilv1.GetOverseerRequest
 }
 
 // LookAtOverseer begins a look now, by a human's word.
-func (o *overseers) LookAtOverseer(ctx context.Context, r *vigilv1.LookAtOverseerRequest) (*vigilv1.OverseerStatus, error) {
+func (o *overseers) LookAtOverseer(
+	ctx context.Context, r *vigilv1.LookAtOverseerRequest,
+) (*vigilv1.OverseerStatus, error) {
 	return write(ctx, o.core, r, lookAtOverseerCmd, shownOverseer(r.GetAgent()))
 }
 
@@ -108,7 +112,8 @@ func reportPatrolCmd(r *vigilv1.ReportPatrolRequest) (fsm.Command, error) {
 	var c checks
 	s := c.speaking(r.GetSpeaker(), false)
 	c.optionalName("action", r.GetAction())
-	return fsm.ReportPatrol{Speaker: s, Cycle: r.GetCycle(), Action: r.GetAction(), Healthy: r.GetHealthy(), Unhealthy: r.GetUnhealthy()}, c.err
+	return fsm.ReportPatrol{Speaker: s, Cycle: r.GetCycle(), Action: r.GetAction(), Healthy: r.GetHealthy(),
+		Unhealthy: r.GetUnhealthy()}, c.err
 }
 
 func handOverCmd(r *vigilv1.HandOverRequest) (fsm.Command, error) {
@@ -130,10 +135,12 @@ func convertOverseer(st *fsm.View, a *noun.Agent) *vigilv1.OverseerStatus {
 	}
 	f, now := st.OverseerFacts(a), st.Clock()
 	out := &vigilv1.OverseerStatus{
-		Agent: a.Name, Incarnation: incName(a.Inc), Session: "alive", Freshness: f.Freshness(), PatrolAge: durationpb.New(f.Age),
-		Fresh: durationpb.New(f.Fresh), Stale: durationpb.New(f.Stale), HandoffAfter: spec.HandoffAfter, HandoffDue: st.HandoverDue(a),
-		Cycle: c.Cycle, LastAction: c.Action, Healthy: c.Healthy, Unhealthy: c.Unhealthy, MailWaiting: uint32(f.Mail),
-		Triage: spec.Triage, LookTask: uint64(c.Task), Rule: fsm.Decide(&f).String(), Overruled: c.Overruled, AskedBy: c.Asked,
+		Agent: a.Name, Incarnation: incName(a.Inc), Session: "alive", Freshness: f.Freshness(),
+		PatrolAge: durationpb.New(f.Age), Fresh: durationpb.New(f.Fresh), Stale: durationpb.New(f.Stale),
+		HandoffAfter: spec.HandoffAfter, HandoffDue: st.HandoverDue(a), Cycle: c.Cycle,
+		LastAction: c.Action, Healthy: c.Healthy, Unhealthy: c.Unhealthy, MailWaiting: uint32(f.Mail),
+		Triage: spec.Triage, LookTask: uint64(c.Task), Rule: fsm.Decide(&f).String(),
+		Overruled: c.Overruled, AskedBy: c.Asked,
 	}
 	switch {
 	case f.Dead:
@@ -175,5 +182,6 @@ func convertOverseerSpec(s *noun.RoleSpec) *vigilv1.OverseerSpec {
 		return nil
 	}
 	o := &s.Overseer[0]
-	return &vigilv1.OverseerSpec{Triage: o.Triage, HandoffAfter: o.HandoffAfter, Fresh: lasting(o.Fresh), Stale: lasting(o.Stale)}
+	return &vigilv1.OverseerSpec{Triage: o.Triage, HandoffAfter: o.HandoffAfter, Fresh: lasting(o.Fresh),
+		Stale: lasting(o.Stale)}
 }

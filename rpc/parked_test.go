@@ -46,7 +46,8 @@ func TestParkedAgentsAreATroubleOfTheCluster(t *testing.T) {
 	}
 	troubled(true)
 	for _, desired := range []string{"stopped", "running"} {
-		if _, err := w.fleet(0).SetAgent(within(t), &vigilv1.SetAgentRequest{Agent: "demo/builder", Desired: desired}); err != nil {
+		if _, err := w.fleet(0).SetAgent(within(t),
+			&vigilv1.SetAgentRequest{Agent: "demo/builder", Desired: desired}); err != nil {
 			t.Fatal(err)
 		}
 		troubled(false)

@@ -19,7 +19,8 @@ func planning(t *testing.T, n int) *world {
 	t.Helper()
 	w := start(t, n)
 	w.advance(time.Minute)
-	if code, got, _ := w.call(n-1, "PUT", "/v1/rooms/libs", `{"roles":[{"name":"svgbbox","ttl":"86400s","expect":"7200s"}]}`); code != 200 {
+	if code, got, _ := w.call(n-1, "PUT", "/v1/rooms/libs",
+		`{"roles":[{"name":"svgbbox","ttl":"86400s","expect":"7200s"}]}`); code != 200 {
 		t.Fatalf("apply: %d %v", code, got)
 	}
 	return w
@@ -29,54 +30,65 @@ func planning(t *testing.T, n int) *world {
 // 09:00 assigned and expected by 12:00, 10:30 the last progress with 60 %, asked at 10:40.
 func TestSeed002Section1_5_1ExampleEntry(t *testing.T) {
 	w := planning(t, 2)
-	code, got, _ := w.call(1, "POST", "/v1/rooms/libs/tasks", `{"role":"svgbbox","title":"Implement bounding box calculation","expect":"10800s"}`)
+	code, got, _ := w.call(1, "POST", "/v1/rooms/libs/tasks",
+		`{"role":"svgbbox","title":"Implement bounding box calculation","expect":"10800s"}`)
 	if code != 200 || got["expect"] != "10800s" || got["expected_completion"] != nil || got["percent"] != nil {
 		t.Fatalf("create: %d %v", code, got)
 	}
 	me := w.join("libs/svgbbox")
-	if code, got, _ = w.call(1, "POST", "/v1/work:claim", `{`+said(me)+`}`); code != 200 || got["task"].(map[string]any)["expect_left"] != "10800s" {
+	if code, got, _ = w.call(1, "POST", "/v1/work:claim", `{`+said(me)+`}`); code != 200 ||
+		got["task"].(map[string]any)["expect_left"] != "10800s" {
 		t.Fatalf("claim: %d %v", code, got)
 	}
 	if code, got, _ = w.call(1, "POST", "/v1/work:start", `{`+said(me)+`,"task":"1","attempt":1}`); code != 200 {
 		t.Fatalf("start: %d %v", code, got)
 	}
 	w.advance(90 * time.Minute)
-	if code, got, _ = w.call(1, "POST", "/v1/work:progress", `{`+said(me)+`,"task":"1","attempt":1,"percent":60}`); code != 200 {
+	if code, got, _ = w.call(1, "POST", "/v1/work:progress",
+		`{`+said(me)+`,"task":"1","attempt":1,"percent":60}`); code != 200 {
 		t.Fatalf("progress: %d %v", code, got)
 	}
 	w.advance(10 * time.Minute)
 	code, got, _ = w.call(1, "GET", "/v1/tasks/1", "")
-	for field, want := range map[string]any{"id": "1", "holder": "libs/svgbbox", "title": "Implement bounding box calculation", "state": "IN_PROGRESS",
-		"assigned": "6000s", "expect": "10800s", "expect_left": "4800s", "progressed": "600s", "percent": float64(60), "extended": float64(0)} {
+	for field, want := range map[string]any{"id": "1", "holder": "libs/svgbbox",
+		"title": "Implement bounding box calculation", "state": "IN_PROGRESS", "assigned": "6000s",
+		"expect": "10800s", "expect_left": "4800s", "progressed": "600s", "percent": float64(60), "extended": float64(0)} {
 		if code != 200 || got[field] != want {
 			t.Errorf("%s is %v, want %v", field, got[field], want)
 		}
 	}
 	at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(got["expected_completion"]))
-	if left := time.Until(at); err != nil || left > 80*time.Minute || left < 50*time.Minute { // the answer has taken a while
+	// the answer has taken a while
+	if left := time.Until(at); err != nil || left > 80*time.Minute || left < 50*time.Minute {
 		t.Errorf("expected_completion is %v (%v)", got["expected_completion"], err)
 	}
-	if code, got, _ = w.call(1, "GET", "/v1/tasks?room=libs", ""); code != 200 || got["tasks"].([]any)[0].(map[string]any)["percent"] != float64(60) {
+	if code, got, _ = w.call(1, "GET", "/v1/tasks?room=libs", ""); code != 200 ||
+		got["tasks"].([]any)[0].(map[string]any)["percent"] != float64(60) {
 		t.Errorf("list: %d %v", code, got)
 	}
 	// It moves its expectation, and the verdict names both.
-	if code, got, _ = w.call(0, "POST", "/v1/work:progress", `{`+said(me)+`,"task":"1","attempt":1,"expect":"2400s"}`); code != 200 {
+	if code, got, _ = w.call(0, "POST", "/v1/work:progress",
+		`{`+said(me)+`,"task":"1","attempt":1,"expect":"2400s"}`); code != 200 {
 		t.Fatalf("progress: %d %v", code, got)
 	}
 	for _, tc := range []struct {
 		pass        time.Duration
 		kind, words string
-	}{{0, "healthy", "task 1 is expected to be done in 40m0s, and 60 % of it"}, {41 * time.Minute, "stalled", "task 1 was expected to be done 1m0s ago, and 60 % of it"}} {
+	}{{0, "healthy", "task 1 is expected to be done in 40m0s, and 60 % of it"},
+		{41 * time.Minute, "stalled", "task 1 was expected to be done 1m0s ago, and 60 % of it"}} {
 		w.advance(tc.pass)
 		_, got, _ = w.call(1, "GET", "/v1/agents/libs/svgbbox/status", "")
-		if text := fmt.Sprint(got["verdict"]); !strings.Contains(text, "kind:"+tc.kind) || !strings.Contains(text, tc.words) || !strings.Contains(text, "evidence:expectation") {
+		if text := fmt.Sprint(got["verdict"]); !strings.Contains(text, "kind:"+tc.kind) ||
+			!strings.Contains(text, tc.words) || !strings.Contains(text, "evidence:expectation") {
 			t.Errorf("after %s: %s, want %s and %q", tc.pass, text, tc.kind, tc.words)
 		}
 	}
-	if code, got, _ = w.call(1, "POST", "/v1/work:complete", `{`+said(me)+`,"task":"1","attempt":1,"text":"done"}`); code != 200 {
+	if code, got, _ = w.call(1, "POST", "/v1/work:complete",
+		`{`+said(me)+`,"task":"1","attempt":1,"text":"done"}`); code != 200 {
 		t.Fatalf("complete: %d %v", code, got)
 	}
-	if _, got, _ = w.call(1, "GET", "/v1/tasks/1", ""); got["expect_left"] != nil || got["expected_completion"] != nil || got["assigned"] != nil || got["percent"] != float64(60) {
+	if _, got, _ = w.call(1, "GET", "/v1/tasks/1", ""); got["expect_left"] != nil ||
+		got["expected_completion"] != nil || got["assigned"] != nil || got["percent"] != float64(60) {
 		t.Errorf("a task that is done: %v", got)
 	}
 }
@@ -90,9 +102,12 @@ func TestPlansThroughEveryDoor(t *testing.T) {
 		t.Fatalf("%v, %v", room, err)
 	}
 	answer, err := w.work(0).Batch(within(t), &vigilv1.BatchRequest{Writes: []*vigilv1.Write{
-		{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{Room: "libs", Role: "svgbbox", Title: "own", Expect: durationpb.New(time.Hour)}}},
-		{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{Room: "libs", Role: "svgbbox", Title: "its role's"}}},
-		{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{Room: "libs", Role: "svgbbox", Title: "no", Expect: durationpb.New(time.Millisecond)}}},
+		{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{Room: "libs", Role: "svgbbox",
+			Title: "own", Expect: durationpb.New(time.Hour)}}},
+		{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{Room: "libs", Role: "svgbbox",
+			Title: "its role's"}}},
+		{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{Room: "libs", Role: "svgbbox",
+			Title: "no", Expect: durationpb.New(time.Millisecond)}}},
 	}})
 	if err != nil || answer.GetResults()[2].GetError().GetCode() != "invalid" {
 		t.Fatalf("%v, %v", answer, err)
@@ -101,11 +116,15 @@ func TestPlansThroughEveryDoor(t *testing.T) {
 	for i, want := range []time.Duration{time.Hour, 2 * time.Hour} {
 		id := answer.GetResults()[i].GetTask()
 		claim, err := w.work(0).Claim(within(t), &vigilv1.ClaimRequest{Speaker: me, Task: id})
-		if err != nil || claim.GetTask().GetExpect().AsDuration() != want || claim.GetTask().GetExpectLeft().AsDuration() != want {
+		if err != nil || claim.GetTask().GetExpect().AsDuration() != want ||
+			claim.GetTask().GetExpectLeft().AsDuration() != want {
 			t.Fatalf("%v, %v", claim, err)
 		}
-		progress := &vigilv1.WorkRequest{Speaker: me, Task: id, Attempt: 1, Percent: proto.Uint32(0), Expect: durationpb.New(40 * time.Minute)}
-		if b, err := w.work(0).Batch(within(t), &vigilv1.BatchRequest{Writes: []*vigilv1.Write{{Op: &vigilv1.Write_ProgressTask{ProgressTask: progress}}}}); err != nil || b.GetResults()[0].GetError() != nil {
+		progress := &vigilv1.WorkRequest{Speaker: me, Task: id, Attempt: 1, Percent: proto.Uint32(0),
+			Expect: durationpb.New(40 * time.Minute)}
+		if b, err := w.work(0).Batch(within(t),
+			&vigilv1.BatchRequest{Writes: []*vigilv1.Write{
+				{Op: &vigilv1.Write_ProgressTask{ProgressTask: progress}}}}); err != nil || b.GetResults()[0].GetError() != nil {
 			t.Fatalf("%v, %v", b, err)
 		}
 		got, err := w.fleet(0).GetTask(within(t), &vigilv1.GetTaskRequest{Task: id})
@@ -123,11 +142,13 @@ func TestPlansThroughEveryDoor(t *testing.T) {
 		"expect is -1h0m0s":                      {Expect: durationpb.New(-time.Hour)},
 	} {
 		r.Speaker, r.Task, r.Attempt = me, 1, 1
-		if _, err := progressTaskCmd(r); err == nil || fault.Of(err).Code != "invalid" || !strings.Contains(fault.Of(err).Text, says) {
+		if _, err := progressTaskCmd(r); err == nil || fault.Of(err).Code != "invalid" ||
+			!strings.Contains(fault.Of(err).Text, says) {
 			t.Errorf("%v is answered %v, want %q", r, err, says)
 		}
 	}
-	_, err = w.fleet(0).ApplyRoom(within(t), &vigilv1.ApplyRoomRequest{Room: "libs", Roles: []*vigilv1.RoleSpec{{Name: "svgbbox", Expect: durationpb.New(time.Millisecond)}}})
+	_, err = w.fleet(0).ApplyRoom(within(t), &vigilv1.ApplyRoomRequest{Room: "libs",
+		Roles: []*vigilv1.RoleSpec{{Name: "svgbbox", Expect: durationpb.New(time.Millisecond)}}})
 	if err == nil || !strings.Contains(err.Error(), "role svgbbox: expect is 1ms") {
 		t.Errorf("%v", err)
 	}
@@ -138,7 +159,8 @@ func TestSeed002Table1_4_1ErrorCodes(t *testing.T) {
 	w := planning(t, 1)
 	send := func(ctx context.Context, to string, id *vigilv1.WriteId) error {
 		no := false
-		_, err := w.mail(0).SendMail(ctx, &vigilv1.SendMailRequest{From: "ecos", To: to, Subject: "Task assignment", Queue: &no, Id: id})
+		_, err := w.mail(0).SendMail(ctx, &vigilv1.SendMailRequest{From: "ecos", To: to,
+			Subject: "Task assignment", Queue: &no, Id: id})
 		return err
 	}
 	if err := send(within(t), "libs/nobody", nil); codeOf(err) != "agent_not_found" {
@@ -172,7 +194,8 @@ func TestSeed002Table1_4_1ErrorCodes(t *testing.T) {
 // Seed 002, section 1.4.2: the query for what nobody has acknowledged of what one has sent.
 func TestSeed002Section1_4_2UnacknowledgedQuery(t *testing.T) {
 	w := planning(t, 2)
-	for _, body := range []string{`{"from":"ecos","to":"libs/svgbbox","subject":"one"}`, `{"from":"ecos","to":"libs/svgbbox","subject":"two"}`, `{"from":"ann","to":"libs/svgbbox","subject":"three"}`} {
+	for _, body := range []string{`{"from":"ecos","to":"libs/svgbbox","subject":"one"}`,
+		`{"from":"ecos","to":"libs/svgbbox","subject":"two"}`, `{"from":"ann","to":"libs/svgbbox","subject":"three"}`} {
 		if code, got, _ := w.call(1, "POST", "/v1/mail", body); code != 200 {
 			t.Fatalf("send: %d %v", code, got)
 		}

@@ -33,18 +33,21 @@ func TestWhoIsHeard(t *testing.T) {
 	w := start(t, 1)
 	health := grpc_health_v1.NewHealthClient(w.conns[0])
 	w.room("demo", "builder", 1)
-	if h, err := health.Check(within(t), &grpc_health_v1.HealthCheckRequest{}); err != nil || h.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+	if h, err := health.Check(within(t), &grpc_health_v1.HealthCheckRequest{}); err != nil ||
+		h.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
 		t.Errorf("health: %v, %v", h, err)
 	}
 	w.nodes[0].cutOff(true)
-	if h, err := health.Check(within(t), &grpc_health_v1.HealthCheckRequest{}); err != nil || h.GetStatus() != grpc_health_v1.HealthCheckResponse_NOT_SERVING {
+	if h, err := health.Check(within(t), &grpc_health_v1.HealthCheckRequest{}); err != nil ||
+		h.GetStatus() != grpc_health_v1.HealthCheckResponse_NOT_SERVING {
 		t.Errorf("health without a leader: %v, %v", h, err)
 	}
 	w.nodes[0].cutOff(false)
 	if at := w.servers[0].Heard(); !at.IsZero() {
 		t.Errorf("heard at %v", at)
 	}
-	if _, err := w.work(0).Beat(within(t), &vigilv1.BeatRequest{Agents: []uint32{1}, Incarnations: []uint64{1}, Kinds: []uint32{fsm.BeatLease}}); err != nil {
+	if _, err := w.work(0).Beat(within(t), &vigilv1.BeatRequest{Agents: []uint32{1},
+		Incarnations: []uint64{1}, Kinds: []uint32{fsm.BeatLease}}); err != nil {
 		t.Fatal(err)
 	}
 	if w.servers[0].Heard().IsZero() {

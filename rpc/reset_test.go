@@ -47,7 +47,8 @@ func TestF09InstalledSnapshotWakesWhoeverWaits(t *testing.T) {
 	w.parkedAt(1, 1)
 	mail := make(chan error, 1)
 	go func() {
-		resp, err := w.mail(1).WaitMail(within(t), &vigilv1.WaitMailRequest{Speaker: reader, MaxWait: durationpb.New(20 * time.Second)})
+		resp, err := w.mail(1).WaitMail(within(t),
+			&vigilv1.WaitMailRequest{Speaker: reader, MaxWait: durationpb.New(20 * time.Second)})
 		if err == nil && resp.GetUnread() != 1 {
 			t.Errorf("unread: %v", resp)
 		}

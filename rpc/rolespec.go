@@ -86,7 +86,8 @@ func (c *checks) health(at string, h *vigilv1.HealthSpec) (every time.Duration, 
 			continue
 		}
 		if every != 0 && every != p.Every || missed != 0 && missed != p.Missed {
-			c.fail("%shealth: preset %s is every %s and %d missed; give the preset or the figures.", at, p.Name, p.Every, p.Missed)
+			c.fail("%shealth: preset %s is every %s and %d missed; give the preset or the figures.", at,
+				p.Name, p.Every, p.Missed)
 		}
 		return p.Every, p.Missed
 	}

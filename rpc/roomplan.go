@@ -82,7 +82,8 @@ func convertRoomPlan(st *fsm.View, p *fsm.RoomPlan) *vigilv1.RoomPlan {
 }
 
 func convertRolePlan(st *fsm.View, p *fsm.RolePlan) *vigilv1.RolePlan {
-	out := &vigilv1.RolePlan{Role: p.Name, Starts: p.Starts, Ends: uint32(len(p.Ends)), Finishes: uint32(len(p.Finishes)), Canceled: p.Canceled}
+	out := &vigilv1.RolePlan{Role: p.Name, Starts: p.Starts, Ends: uint32(len(p.Ends)),
+		Finishes: uint32(len(p.Finishes)), Canceled: p.Canceled}
 	switch {
 	case p.Was == nil:
 		out.Kind = "created"
@@ -100,7 +101,9 @@ func convertRolePlan(st *fsm.View, p *fsm.RolePlan) *vigilv1.RolePlan {
 			out.Agents = append(out.Agents, &vigilv1.AgentEnd{Agent: a.Name, Task: uint64(a.Task), Finishes: i == 0})
 		}
 	}
-	slices.SortStableFunc(out.Agents, func(a, b *vigilv1.AgentEnd) int { return cmp.Compare(min(b.GetTask(), 1), min(a.GetTask(), 1)) })
+	slices.SortStableFunc(out.Agents, func(a, b *vigilv1.AgentEnd) int {
+		return cmp.Compare(min(b.GetTask(), 1), min(a.GetTask(), 1))
+	})
 	out.Agents = out.Agents[:min(len(out.Agents), maxPlanned)]
 	return out
 }
@@ -127,7 +130,8 @@ func shownField(m protoreflect.Message, fd protoreflect.FieldDescriptor) string 
 	case fd.IsMap(), fd.IsList():
 		alone := m.New()
 		alone.Set(fd, v)
-		text := strings.Join(strings.Fields(protojson.MarshalOptions{}.Format(alone.Interface())), " ") // the library adds spaces at will
+		// the library adds spaces at will
+		text := strings.Join(strings.Fields(protojson.MarshalOptions{}.Format(alone.Interface())), " ")
 		_, text, _ = strings.Cut(strings.TrimSuffix(text, "}"), ":")
 		return strings.TrimSpace(text)
 	case fd.Message() != nil:

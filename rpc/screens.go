@@ -17,15 +17,16 @@ func reportScreenCmd(r *vigilv1.ReportScreenRequest) (fsm.Command, error) {
 	c.hostID(r.GetHost())
 	c.agentInc(r.GetAgent(), r.GetIncarnation())
 	kind := c.word("prompt", r.GetPrompt(), noun.PromptNames())
-	return fsm.ReportScreen{Host: noun.HostID(r.GetHost()), Agent: noun.AgentID(r.GetAgent()), Inc: noun.Incarnation(r.GetIncarnation()),
-		Kind: noun.PromptKind(kind), Quiet: r.GetQuiet()}, c.err
+	return fsm.ReportScreen{Host: noun.HostID(r.GetHost()), Agent: noun.AgentID(r.GetAgent()),
+		Inc: noun.Incarnation(r.GetIncarnation()), Kind: noun.PromptKind(kind), Quiet: r.GetQuiet()}, c.err
 }
 
 func reportTerminalsCmd(r *vigilv1.ReportTerminalsRequest) (fsm.Command, error) {
 	var c checks
 	c.hostID(r.GetHost())
 	c.boot(r.GetBoot())
-	cmd := fsm.ReportTerminals{Host: noun.HostID(r.GetHost()), Boot: r.GetBoot(), Tool: factLine(r.GetTool(), noun.MaxTool), Why: factText(r.GetWhy(), noun.MaxReason)}
+	cmd := fsm.ReportTerminals{Host: noun.HostID(r.GetHost()), Boot: r.GetBoot(),
+		Tool: factLine(r.GetTool(), noun.MaxTool), Why: factText(r.GetWhy(), noun.MaxReason)}
 	for _, list := range []struct {
 		field string
 		names []string

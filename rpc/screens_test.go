@@ -12,12 +12,14 @@ import (
 // the prompt; what is said of another life is refused, and nothing is said twice by a repetition.
 func TestScreensAndTerminalsAreShown(t *testing.T) {
 	w := start(t, 1)
-	if _, err := w.fleet(0).ApplyRoom(within(t), &vigilv1.ApplyRoomRequest{Room: "demo", Roles: []*vigilv1.RoleSpec{{Name: "builder", Runner: "sh"}}}); err != nil {
+	if _, err := w.fleet(0).ApplyRoom(within(t), &vigilv1.ApplyRoomRequest{Room: "demo",
+		Roles: []*vigilv1.RoleSpec{{Name: "builder", Runner: "sh"}}}); err != nil {
 		t.Fatal(err)
 	}
 	host := w.register("k1", "h1")
 	a := w.order(t, "demo/builder", noun.HostID(host))
-	if _, err := w.host(0).AcceptOrder(within(t), &vigilv1.AcceptOrderRequest{Host: host, Boot: "b1", Agent: a.GetId(), Incarnation: a.GetIncarnationRaw()}); err != nil {
+	if _, err := w.host(0).AcceptOrder(within(t), &vigilv1.AcceptOrderRequest{Host: host, Boot: "b1",
+		Agent: a.GetId(), Incarnation: a.GetIncarnationRaw()}); err != nil {
 		t.Fatal(err)
 	}
 	agent := func() *vigilv1.Agent {
@@ -33,7 +35,9 @@ func TestScreensAndTerminalsAreShown(t *testing.T) {
 	}
 	say := func(prompt string, quiet bool) {
 		t.Helper()
-		if _, err := w.host(0).ReportScreen(within(t), &vigilv1.ReportScreenRequest{Host: host, Agent: a.GetId(), Incarnation: a.GetIncarnationRaw(), Prompt: prompt, Quiet: quiet}); err != nil {
+		if _, err := w.host(0).ReportScreen(within(t),
+			&vigilv1.ReportScreenRequest{Host: host, Agent: a.GetId(), Incarnation: a.GetIncarnationRaw(),
+				Prompt: prompt, Quiet: quiet}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,13 +45,17 @@ func TestScreensAndTerminalsAreShown(t *testing.T) {
 		say("permission", true)
 	}
 	status, err := w.fleet(0).GetAgentStatus(within(t), &vigilv1.GetAgentStatusRequest{Agent: "demo/builder"})
-	if err != nil || status.GetScreen().GetPrompt() != "permission" || !status.GetScreen().GetQuiet() || status.GetVerdict().GetKind() != "needs_input" {
+	if err != nil || status.GetScreen().GetPrompt() != "permission" || !status.GetScreen().GetQuiet() ||
+		status.GetVerdict().GetKind() != "needs_input" {
 		t.Errorf("status %v, %v", status, err)
 	}
-	if g := agent(); g.GetScreen().GetPrompt() != "permission" || g.GetVerdict().GetKind() != "needs_input" || !strings.Contains(g.GetVerdict().String(), "permission prompt") {
+	if g := agent(); g.GetScreen().GetPrompt() != "permission" ||
+		g.GetVerdict().GetKind() != "needs_input" || !strings.Contains(g.GetVerdict().String(), "permission prompt") {
 		t.Errorf("agent %v", g)
 	}
-	if _, err := w.host(0).ReportScreen(within(t), &vigilv1.ReportScreenRequest{Host: host + 1, Agent: a.GetId(), Incarnation: a.GetIncarnationRaw(), Prompt: "none"}); codeOf(err) != "superseded" {
+	if _, err := w.host(0).ReportScreen(within(t),
+		&vigilv1.ReportScreenRequest{Host: host + 1, Agent: a.GetId(), Incarnation: a.GetIncarnationRaw(),
+			Prompt: "none"}); codeOf(err) != "superseded" {
 		t.Errorf("another host was believed: %v", err)
 	}
 	say("none", false)
@@ -58,8 +66,10 @@ func TestScreensAndTerminalsAreShown(t *testing.T) {
 		r              *vigilv1.ReportTerminalsRequest
 		host, degraded string
 	}{
-		{&vigilv1.ReportTerminalsRequest{Tool: "tmux 3.3a", Runners: []string{"sh"}, Watched: []string{"sh"}}, "tmux 3.3a", ""},
-		{&vigilv1.ReportTerminalsRequest{Tool: "tmux 3.3a", Watched: []string{"sh"}}, "tmux 3.3a", "degraded: its runner sh has no terminal"},
+		{&vigilv1.ReportTerminalsRequest{Tool: "tmux 3.3a", Runners: []string{"sh"},
+			Watched: []string{"sh"}}, "tmux 3.3a", ""},
+		{&vigilv1.ReportTerminalsRequest{Tool: "tmux 3.3a", Watched: []string{"sh"}}, "tmux 3.3a",
+			"degraded: its runner sh has no terminal"},
 		{&vigilv1.ReportTerminalsRequest{Why: "no tmux", Runners: []string{"sh"}, Watched: []string{"sh"}},
 			"degraded: no tmux: nothing can be typed or observed; mail and restarts only", "degraded: no tmux on host h1"},
 	} {

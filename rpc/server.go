@@ -35,8 +35,9 @@ func Open(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open rpc: %w", err)
 	}
-	d, err := door.Open(door.Config{Listener: cfg.Listener, ServerID: cfg.ServerID, Version: cfg.Version, ClusterID: cfg.ClusterID,
-		Reader: cfg.Reader, Health: cfg.Health, Log: cfg.Log, StopGrace: cfg.StopGrace, Dial: cfg.Dial,
+	d, err := door.Open(door.Config{Listener: cfg.Listener, ServerID: cfg.ServerID, Version: cfg.Version,
+		ClusterID: cfg.ClusterID, Reader: cfg.Reader, Health: cfg.Health, Log: cfg.Log,
+		StopGrace: cfg.StopGrace, Dial: cfg.Dial,
 		Gatherer: cfg.Gatherer, Hosts: cfg.Hosts, OpenAPI: openAPI})
 	if err != nil {
 		return nil, fmt.Errorf("open rpc: %w", err)

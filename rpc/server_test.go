@@ -123,7 +123,8 @@ func TestSnapshotsThroughAnyServer(t *testing.T) {
 	if _, err := w.fleet(0).GetTask(within(t), &vigilv1.GetTaskRequest{Task: task.GetId(), Stale: true}); err != nil {
 		t.Errorf("task of the backup: %v", err)
 	}
-	if _, err := w.fleet(0).GetTask(within(t), &vigilv1.GetTaskRequest{Task: later.GetId(), Stale: true}); codeOf(err) != "not_found" {
+	if _, err := w.fleet(0).GetTask(within(t),
+		&vigilv1.GetTaskRequest{Task: later.GetId(), Stale: true}); codeOf(err) != "not_found" {
 		t.Errorf("task behind the backup: %v, want not_found", err)
 	}
 }
@@ -152,7 +153,8 @@ func TestFiguresAreServed(t *testing.T) {
 		`vigil_rpc_calls_total{code="not_found",method="Fleet/GetRoom"} 1`,
 		`vigil_tasks{state="PENDING"} 1`,
 		"vigil_leases_active 1", "vigil_waiters 0", "vigil_superseded_total 0", "vigil_leader 1",
-		"vigil_paused 0", "vigil_brake_set 0", "vigil_brakes_total 0", `vigil_host_states{state="draining"} 0`, `vigil_exits_total{kind="usage_limit"} 0`,
+		"vigil_paused 0", "vigil_brake_set 0", "vigil_brakes_total 0",
+		`vigil_host_states{state="draining"} 0`, `vigil_exits_total{kind="usage_limit"} 0`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("/metrics lacks %s", want)
@@ -189,7 +191,8 @@ func TestLogHoldsNoTextAndNoToken(t *testing.T) {
 	me := w.join("demo/builder")
 	me.Token = "token-of-the-agent"
 	_, _ = w.work(0).Claim(within(t), &vigilv1.ClaimRequest{Speaker: me})
-	_, _ = w.work(0).Claim(within(t), &vigilv1.ClaimRequest{Speaker: &vigilv1.Speaker{Agent: "x", Token: "token-of-the-agent"}})
+	_, _ = w.work(0).Claim(within(t),
+		&vigilv1.ClaimRequest{Speaker: &vigilv1.Speaker{Agent: "x", Token: "token-of-the-agent"}})
 	_ = conn.Close()
 	stop()
 	if err := <-done; err != nil {

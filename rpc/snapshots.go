@@ -24,7 +24,9 @@ const chunkSize = 64 << 10
 
 // SaveSnapshot streams a backup of the whole state. Any server makes it, from its
 // own replica, once that has all that was committed before the call.
-func (c *clusterService) SaveSnapshot(_ *vigilv1.SaveSnapshotRequest, s grpc.ServerStreamingServer[vigilv1.SnapshotChunk]) error {
+func (c *clusterService) SaveSnapshot(
+	_ *vigilv1.SaveSnapshotRequest, s grpc.ServerStreamingServer[vigilv1.SnapshotChunk],
+) error {
 	if c.backups == nil {
 		return fault.New(code.Unimplemented, "This server makes no backups.")
 	}
@@ -60,7 +62,9 @@ func (w chunkWriter) Write(p []byte) (n int, err error) {
 
 // RestoreSnapshot replaces the whole state by a backup. A server that does not lead
 // hands the stream on to the leader.
-func (c *clusterService) RestoreSnapshot(s grpc.ClientStreamingServer[vigilv1.SnapshotChunk, vigilv1.RestoreSnapshotResponse]) error {
+func (c *clusterService) RestoreSnapshot(
+	s grpc.ClientStreamingServer[vigilv1.SnapshotChunk, vigilv1.RestoreSnapshotResponse],
+) error {
 	if c.backups == nil {
 		return fault.New(code.Unimplemented, "This server restores no backups.")
 	}
@@ -97,7 +101,9 @@ func (r *chunkReader) Read(p []byte) (int, error) {
 }
 
 // handOn copies a restore to the leader and its answer back.
-func (c *clusterService) handOn(s grpc.ClientStreamingServer[vigilv1.SnapshotChunk, vigilv1.RestoreSnapshotResponse], addr string) error {
+func (c *clusterService) handOn(
+	s grpc.ClientStreamingServer[vigilv1.SnapshotChunk, vigilv1.RestoreSnapshotResponse], addr string,
+) error {
 	conn, err := c.door.Peer(addr)
 	if err != nil {
 		return err

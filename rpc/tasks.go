@@ -74,7 +74,8 @@ func (f *fleet) GetTask(_ context.Context, r *vigilv1.GetTaskRequest) (*vigilv1.
 }
 
 func noTask(id uint64) error {
-	return fault.NotFound("Task %d does not exist, or it ended so long ago that it was removed; `vigil task list` shows what is there.", id)
+	return fault.NotFound("Task %d does not exist, or it ended so long ago that it was removed; "+
+		"`vigil task list` shows what is there.", id)
 }
 
 // noRoom says that there is no such room, or who has deleted it (law L9).
@@ -82,7 +83,8 @@ func noRoom(st *fsm.View, name string) error {
 	if t := st.Tombstone(name); t != nil {
 		return fault.NotFound("Room %s was deleted%s; `vigil apply -f` makes it anew.", fault.Quote(name), deletedBy(t))
 	}
-	return fault.NotFound("Room %s does not exist; `vigil room list` shows the rooms, `vigil apply -f` creates one.", fault.Quote(name))
+	return fault.NotFound("Room %s does not exist; `vigil room list` shows the rooms, `vigil apply -f` "+
+		"creates one.", fault.Quote(name))
 }
 
 func deletedBy(t *noun.Tombstone) string {

@@ -126,7 +126,9 @@ func (l *logRelay) life(name string, ask *vigilv1.AtTerminalRequest) (hostName s
 	return hostName, err
 }
 
-func (l *logRelay) atHost(ctx context.Context, hostName string, ask *vigilv1.AtTerminalRequest) (*vigilv1.Screen, error) {
+func (l *logRelay) atHost(
+	ctx context.Context, hostName string, ask *vigilv1.AtTerminalRequest,
+) (*vigilv1.Screen, error) {
 	if s := l.hosts.find(noun.HostID(ask.GetHost())); s != nil {
 		return s.atTerminal(ctx, ask)
 	}
@@ -136,7 +138,8 @@ func (l *logRelay) atHost(ctx context.Context, hostName string, ask *vigilv1.AtT
 			continue
 		}
 		var to peer.Peer
-		screen, err := vigilv1.NewFleetClient(conn).AtTerminal(metadata.AppendToOutgoingContext(ctx, code.HeaderRelayed, l.self), ask, grpc.Peer(&to))
+		screen, err := vigilv1.NewFleetClient(conn).AtTerminal(metadata.AppendToOutgoingContext(ctx,
+			code.HeaderRelayed, l.self), ask, grpc.Peer(&to))
 		if err == nil {
 			return screen, nil
 		}
@@ -148,7 +151,8 @@ func (l *logRelay) atHost(ctx context.Context, hostName string, ask *vigilv1.AtT
 		}
 	}
 	return nil, fault.New(code.Unavailable,
-		"Host %s, which has the terminal, is connected to no server that can ask it; look at `vigil host show %s`.", hostName, hostName)
+		"Host %s, which has the terminal, is connected to no server that can ask it; look at "+
+			"`vigil host show %s`.", hostName, hostName)
 }
 
 // atTerminal asks the host. What it complains about is the caller's to mend, or to wait
@@ -157,7 +161,8 @@ func (l *logRelay) atHost(ctx context.Context, hostName string, ask *vigilv1.AtT
 func (s *hostStream) atTerminal(ctx context.Context, ask *vigilv1.AtTerminalRequest) (*vigilv1.Screen, error) {
 	r, err := s.request(ctx, func(id uint64) *vigilv1.ServerMessage {
 		return &vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_TerminalRequest{TerminalRequest: &vigilv1.TerminalRequest{
-			Request: id, Agent: ask.GetAgent(), Incarnation: ask.GetIncarnation(), Text: ask.GetText(), Key: ask.GetKey(), Look: ask.GetLook(), Lines: ask.GetLines(),
+			Request: id, Agent: ask.GetAgent(), Incarnation: ask.GetIncarnation(), Text: ask.GetText(),
+			Key: ask.GetKey(), Look: ask.GetLook(), Lines: ask.GetLines(),
 			SparePrompt: ask.GetSparePrompt()}}}
 	})
 	if err != nil {

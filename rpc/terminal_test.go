@@ -35,19 +35,23 @@ func TestTerminalIsReachedThroughEveryServer(t *testing.T) {
 	h, host := w.connect(t, 1)
 	g := w.order(t, "demo/builder", host)
 	h.next() // the order came through the stream, so the server has it
-	if _, err := w.fleet(0).NudgeAgent(within(t), &vigilv1.NudgeAgentRequest{Agent: "demo/builder"}); codeOf(err) != noun.Conflict.String() {
+	if _, err := w.fleet(0).NudgeAgent(within(t),
+		&vigilv1.NudgeAgentRequest{Agent: "demo/builder"}); codeOf(err) != noun.Conflict.String() {
 		t.Fatalf("an agent that does not run was nudged: %v", err)
 	}
-	if _, err := w.host(0).AcceptOrder(within(t), &vigilv1.AcceptOrderRequest{Host: uint32(host), Boot: "b1", Agent: g.GetId(), Incarnation: g.GetIncarnationRaw()}); err != nil {
+	if _, err := w.host(0).AcceptOrder(within(t), &vigilv1.AcceptOrderRequest{Host: uint32(host),
+		Boot: "b1", Agent: g.GetId(), Incarnation: g.GetIncarnationRaw()}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.host(0).ReportStarted(within(t), &vigilv1.ReportStartedRequest{Host: uint32(host), Agent: g.GetId(), Incarnation: g.GetIncarnationRaw(), Pid: 7}); err != nil {
+	if _, err := w.host(0).ReportStarted(within(t), &vigilv1.ReportStartedRequest{Host: uint32(host),
+		Agent: g.GetId(), Incarnation: g.GetIncarnationRaw(), Pid: 7}); err != nil {
 		t.Fatal(err)
 	}
 	for via := range 3 {
 		got := h.terminal(t, &vigilv1.LogData{Data: []byte("$ ")})
 		screen, err := w.fleet(via).LookAtAgent(within(t), &vigilv1.LookAtAgentRequest{Agent: "demo/builder", Lines: 9})
-		if err != nil || screen.GetText() != "$ " || screen.GetHost() != "h1" || screen.GetIncarnation() != g.GetIncarnation() {
+		if err != nil || screen.GetText() != "$ " || screen.GetHost() != "h1" ||
+			screen.GetIncarnation() != g.GetIncarnation() {
 			t.Fatalf("via server %d: %v, %v", via, screen, err)
 		}
 		if r := <-got; !r.GetLook() || r.GetLines() != 9 || r.GetText() != "" || r.GetIncarnation() != g.GetIncarnationRaw() {
@@ -55,7 +59,8 @@ func TestTerminalIsReachedThroughEveryServer(t *testing.T) {
 		}
 
 		got = h.terminal(t, &vigilv1.LogData{})
-		if _, err := w.fleet(via).NudgeAgent(within(t), &vigilv1.NudgeAgentRequest{Agent: "demo/builder", Text: "secret plan", By: "ann", Reason: "idle"}); err != nil {
+		if _, err := w.fleet(via).NudgeAgent(within(t), &vigilv1.NudgeAgentRequest{Agent: "demo/builder",
+			Text: "secret plan", By: "ann", Reason: "idle"}); err != nil {
 			t.Fatalf("via server %d: %v", via, err)
 		}
 		if r := <-got; r.GetText() != "secret plan" || r.GetLook() || r.GetSparePrompt() {
@@ -63,7 +68,9 @@ func TestTerminalIsReachedThroughEveryServer(t *testing.T) {
 		}
 	}
 	got := h.terminal(t, &vigilv1.LogData{Error: "the agent is frozen"})
-	if _, err := w.fleet(0).NudgeAgent(within(t), &vigilv1.NudgeAgentRequest{Agent: "demo/builder"}); codeOf(err) != noun.Conflict.String() || !strings.Contains(err.Error(), "frozen") {
+	if _, err := w.fleet(0).NudgeAgent(within(t),
+		&vigilv1.NudgeAgentRequest{Agent: "demo/builder"}); codeOf(err) != noun.Conflict.String() ||
+		!strings.Contains(err.Error(), "frozen") {
 		t.Errorf("a complaint of the host became %v", err)
 	}
 	if r := <-got; r.GetText() != nudgeText || !r.GetSparePrompt() {
@@ -85,7 +92,8 @@ func TestTerminalIsReachedThroughEveryServer(t *testing.T) {
 	if nudges != 4 {
 		t.Errorf("%d nudges, want 4", nudges)
 	}
-	if _, err := w.fleet(0).AtTerminal(within(t), &vigilv1.AtTerminalRequest{Host: uint32(host), Text: "x"}); codeOf(err) != noun.Invalid.String() {
+	if _, err := w.fleet(0).AtTerminal(within(t),
+		&vigilv1.AtTerminalRequest{Host: uint32(host), Text: "x"}); codeOf(err) != noun.Invalid.String() {
 		t.Errorf("somebody who is no server typed without an event: %v", err)
 	}
 }

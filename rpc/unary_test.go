@@ -47,7 +47,8 @@ func TestLifeOfATask(t *testing.T) {
 		t.Fatalf("get: %v, %v", got, err)
 	}
 	list, err := w.fleet(0).ListTasks(within(t), &vigilv1.ListTasksRequest{Room: "demo"})
-	if err != nil || len(list.GetTasks()) != 1 || list.GetTasks()[0].GetText() != "" || list.GetTasks()[0].GetResult() != "" {
+	if err != nil || len(list.GetTasks()) != 1 || list.GetTasks()[0].GetText() != "" ||
+		list.GetTasks()[0].GetResult() != "" {
 		t.Fatalf("list shows text or result: %v, %v", list, err)
 	}
 	if _, err := work.Leave(within(t), &vigilv1.LeaveRequest{Speaker: me}); err != nil {
@@ -113,7 +114,8 @@ func TestBatchAnswersEachWrite(t *testing.T) {
 	w.room("demo", "builder", 2)
 	me := w.join("demo/builder")
 	r, err := w.work(0).Batch(within(t), &vigilv1.BatchRequest{Writes: []*vigilv1.Write{
-		{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "a", Text: "text a"}}},
+		{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder",
+			Title: "a", Text: "text a"}}},
 		{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{Room: "No Such", Role: "builder", Title: "b"}}},
 		{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{Room: "nowhere", Role: "builder", Title: "c"}}},
 		{Op: &vigilv1.Write_Claim{Claim: &vigilv1.ClaimRequest{Speaker: me}}},
@@ -216,7 +218,8 @@ func TestHostRegistersAndReports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reg, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: "k1", Name: "h1", Boot: "b1", Runners: []string{"sh"}})
+	reg, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: "k1", Name: "h1", Boot: "b1",
+		Runners: []string{"sh"}})
 	if err != nil || reg.GetHost() == 0 || reg.GetTtl().AsDuration() <= 0 {
 		t.Fatalf("register: %v, %v", reg, err)
 	}
@@ -277,7 +280,8 @@ func TestStatusAndSettings(t *testing.T) {
 	if err != nil || len(set.GetValues()) == 0 {
 		t.Fatalf("settings: %v, %v", set, err)
 	}
-	if _, err := w.cluster(0).PutSettings(within(t), &vigilv1.PutSettingsRequest{Values: map[string]string{"no_such": "1"}}); codeOf(err) != "invalid" {
+	if _, err := w.cluster(0).PutSettings(within(t),
+		&vigilv1.PutSettingsRequest{Values: map[string]string{"no_such": "1"}}); codeOf(err) != "invalid" {
 		t.Fatalf("unknown setting: %v, want invalid", err)
 	}
 	var name string

@@ -120,7 +120,8 @@ func (c *checks) address(field, s string) {
 	}
 	if c.agent(field, s, !ok); c.err != nil {
 		c.err = nil
-		c.fail("%s %s is no address; write room, room/role, or room/role.2 for the second agent of a role.", field, fault.Quote(s))
+		c.fail("%s %s is no address; write room, room/role, or room/role.2 for the second agent of a role.",
+			field, fault.Quote(s))
 	}
 }
 

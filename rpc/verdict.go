@@ -46,7 +46,8 @@ func convertLadder(st *fsm.View, id noun.AgentID) *vigilv1.Ladder {
 func convertVerdict(v *fsm.AgentVerdict) *vigilv1.Verdict {
 	out := &vigilv1.Verdict{Kind: v.Kind.String(), Fine: v.Fine}
 	for _, r := range v.Reasons {
-		out.Reasons = append(out.Reasons, &vigilv1.Reason{Text: r.Text, Evidence: r.Evidence, Age: lasting(r.Age), Bad: r.Bad})
+		out.Reasons = append(out.Reasons, &vigilv1.Reason{Text: r.Text, Evidence: r.Evidence,
+			Age: lasting(r.Age), Bad: r.Bad})
 	}
 	return out
 }

@@ -77,7 +77,8 @@ func TestWaitTakesWhatIsThere(t *testing.T) {
 func TestWaitEndsWithNoTask(t *testing.T) {
 	w := start(t, 1)
 	w.room("demo", "builder", 1)
-	_, err := w.work(0).Wait(within(t), &vigilv1.WaitRequest{Speaker: w.join("demo/builder"), MaxWait: durationpb.New(20 * time.Millisecond)})
+	_, err := w.work(0).Wait(within(t), &vigilv1.WaitRequest{Speaker: w.join("demo/builder"),
+		MaxWait: durationpb.New(20 * time.Millisecond)})
 	if codeOf(err) != "no_task" {
 		t.Fatalf("got %v, want no_task", err)
 	}
@@ -100,7 +101,8 @@ func TestWaitRefusesWhoMayNotClaim(t *testing.T) {
 	if codeOf(err) != "superseded" {
 		t.Fatalf("of an old incarnation: %v, want superseded", err)
 	}
-	_, err = w.work(1).Wait(within(t), &vigilv1.WaitRequest{Speaker: &vigilv1.Speaker{Agent: "demo/nobody", Incarnation: 1}})
+	_, err = w.work(1).Wait(within(t),
+		&vigilv1.WaitRequest{Speaker: &vigilv1.Speaker{Agent: "demo/nobody", Incarnation: 1}})
 	if codeOf(err) != "not_found" {
 		t.Fatalf("of an unknown agent: %v, want not_found", err)
 	}
@@ -151,7 +153,8 @@ func TestFollowerBehindDoesNotClaimInCircles(t *testing.T) {
 	w.nodes[1].hold()
 	// The task is created and taken on the leader, all before the follower hears of it.
 	task := w.task(0, "demo", "builder", "x")
-	if r, err := w.work(0).Claim(within(t), &vigilv1.ClaimRequest{Speaker: second}); err != nil || r.GetTask().GetId() != task.GetId() {
+	if r, err := w.work(0).Claim(within(t), &vigilv1.ClaimRequest{Speaker: second}); err != nil ||
+		r.GetTask().GetId() != task.GetId() {
 		t.Fatal(r, err)
 	}
 	w.nodes[1].mu.Lock()
@@ -197,7 +200,8 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	for s := range 3 {
 		wg.Go(func() {
 			for range agents * rounds / 3 {
-				if _, err := w.fleet(s).CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "x"}); err != nil {
+				if _, err := w.fleet(s).CreateTask(ctx,
+					&vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "x"}); err != nil {
 					t.Errorf("create: %v", err)
 					return
 				}
@@ -267,7 +271,8 @@ func TestLosingClaimsStayOutOfTheLog(t *testing.T) {
 			t.Fatal(r.err)
 		}
 		me := speakers[r.who]
-		if _, err := w.work(0).CompleteTask(within(t), &vigilv1.WorkRequest{Speaker: me, Task: task.GetId(), Attempt: 1}); err != nil {
+		if _, err := w.work(0).CompleteTask(within(t),
+			&vigilv1.WorkRequest{Speaker: me, Task: task.GetId(), Attempt: 1}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.work(0).Join(within(t), &vigilv1.JoinRequest{Speaker: me}); err != nil {

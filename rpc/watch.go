@@ -86,7 +86,9 @@ func (f *fleet) WatchEvents(r *vigilv1.WatchEventsRequest, s grpc.ServerStreamin
 // watchFrom says behind which event a watch begins, and with which one it ends when
 // it does not follow: with the newest of the whole cluster. A watch that is resumed
 // here may be ahead of this replica, which then catches up first.
-func (f *fleet) watchFrom(ctx context.Context, r *vigilv1.WatchEventsRequest) (at, end uint64, epoch uint32, err error) {
+func (f *fleet) watchFrom(
+	ctx context.Context, r *vigilv1.WatchEventsRequest,
+) (at, end uint64, epoch uint32, err error) {
 	at = r.GetAfter()
 	var newest uint64
 	look := func(st *fsm.View) {
@@ -114,7 +116,8 @@ func (f *fleet) watchFrom(ctx context.Context, r *vigilv1.WatchEventsRequest) (a
 }
 
 func ahead(at, last uint64) error {
-	return fault.Invalid("after is %d, but the newest event is %d; a restored backup takes the history back. Watch again from there and read the state anew.", at, last)
+	return fault.Invalid("after is %d, but the newest event is %d; a restored backup takes the history "+
+		"back. Watch again from there and read the state anew.", at, last)
 }
 
 // compacted is the error when events behind at are no longer kept.

@@ -15,7 +15,9 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-func (w *world) watch(ctx context.Context, i int, r *vigilv1.WatchEventsRequest) grpc.ServerStreamingClient[vigilv1.Event] {
+func (w *world) watch(
+	ctx context.Context, i int, r *vigilv1.WatchEventsRequest,
+) grpc.ServerStreamingClient[vigilv1.Event] {
 	w.t.Helper()
 	s, err := w.fleet(i).WatchEvents(ctx, r)
 	if err != nil {

@@ -28,8 +28,9 @@ func (c *core) watchdogStats() *vigilv1.WatchdogStats {
 		return &vigilv1.WatchdogStats{}
 	}
 	s := c.watchdog()
-	out := &vigilv1.WatchdogStats{Checks: s.Checks, Checked: s.Checked, Warned: s.Warned, Canceled: s.Canceled, Errors: s.Errors,
-		LastDuration: lasting(s.LastDuration), TotalDuration: lasting(s.TotalDuration)}
+	out := &vigilv1.WatchdogStats{Checks: s.Checks, Checked: s.Checked, Warned: s.Warned,
+		Canceled: s.Canceled, Errors: s.Errors, LastDuration: lasting(s.LastDuration),
+		TotalDuration: lasting(s.TotalDuration)}
 	if !s.LastCheck.IsZero() {
 		out.LastCheck = timestamppb.New(s.LastCheck)
 	}
@@ -47,7 +48,8 @@ func setRoomWatchCmd(r *vigilv1.SetRoomWatchRequest) (fsm.Command, error) {
 	var c checks
 	c.name("room", r.GetRoom())
 	c.line("by", r.GetBy(), maxWho)
-	return fsm.SetRoomWatch{Room: r.GetRoom(), RoomWatch: c.roomWatch(r.GetWatch()), By: r.GetBy(), IfRev: r.GetIfRev()}, c.err
+	return fsm.SetRoomWatch{Room: r.GetRoom(), RoomWatch: c.roomWatch(r.GetWatch()), By: r.GetBy(),
+		IfRev: r.GetIfRev()}, c.err
 }
 
 // roomWatch validates what a room sets for the watchdog.
@@ -109,7 +111,8 @@ func convertCancellation(x *noun.Cancellation) *vigilv1.Cancellation {
 // watchedRoom adds what the conversation watchdog knows of a room.
 func watchedRoom(st *fsm.View, r *noun.Room, out *vigilv1.Room) {
 	if r.Watch != (noun.RoomWatch{}) {
-		out.Watch = &vigilv1.RoomWatch{IdleLimit: lasting(r.Watch.IdleLimit), Deadline: lasting(r.Watch.Deadline), Disabled: r.Watch.Disabled}
+		out.Watch = &vigilv1.RoomWatch{IdleLimit: lasting(r.Watch.IdleLimit),
+			Deadline: lasting(r.Watch.Deadline), Disabled: r.Watch.Disabled}
 	}
 	if r.Canceled != nil {
 		out.Canceled = convertCancellation(r.Canceled)

@@ -42,19 +42,23 @@ func TestSeed003RoomOverTheAPI(t *testing.T) {
 	}
 	w.advance(11 * time.Minute)
 	w.planned(fsm.WarnRoom{Room: 1, Active: w.activity("demo")})
-	if q := quiet(); q["state"] != "stalling" || q["reason"] != "idle_timeout" || q["cancel_in"] != "60s" || q["silent"] != "660s" {
+	if q := quiet(); q["state"] != "stalling" || q["reason"] != "idle_timeout" || q["cancel_in"] != "60s" ||
+		q["silent"] != "660s" {
 		t.Errorf("warned: %v", q)
 	}
-	if got := get("/v1/watchdog"); fmt.Sprint(got["stalled"]) != "[demo]" || got["warned_total"] != "1" || got["active_rooms"] != 1.0 {
+	if got := get("/v1/watchdog"); fmt.Sprint(got["stalled"]) != "[demo]" || got["warned_total"] != "1" ||
+		got["active_rooms"] != 1.0 {
 		t.Errorf("watchdog: %v", got)
 	}
 	w.advance(time.Minute)
 	w.planned(fsm.CancelIdleRoom{Room: 1, Active: w.activity("demo"), Warned: w.activity("demo").Add(11 * time.Minute)})
 	got := get("/v1/rooms/demo")
-	if x, _ := got["canceled"].(map[string]any); x["reason"] != "idle_timeout" || x["tasks"] != 1.0 || got["quiet"].(map[string]any)["state"] != "idle" {
+	if x, _ := got["canceled"].(map[string]any); x["reason"] != "idle_timeout" || x["tasks"] != 1.0 ||
+		got["quiet"].(map[string]any)["state"] != "idle" {
 		t.Errorf("canceled: %v", got)
 	}
-	if text := fmt.Sprint(get("/v1/watchdog")["history"]); !strings.Contains(text, "demo") || strings.Contains(text, "secret") {
+	if text := fmt.Sprint(get("/v1/watchdog")["history"]); !strings.Contains(text, "demo") ||
+		strings.Contains(text, "secret") {
 		t.Errorf("history: %s", text)
 	}
 	code, answer, _ := w.call(1, "POST", "/v1/rooms/demo:reopen", `{"by":"ann"}`)
@@ -78,11 +82,14 @@ func TestSeed003RoomLimitsOverTheAPI(t *testing.T) {
 	if watch, _ := got["watch"].(map[string]any); code != 200 || watch["idle_limit"] != "3600s" {
 		t.Fatalf("%d %v", code, got)
 	}
-	code, got, _ = w.call(0, "POST", "/v1/rooms/demo:watchdog", `{"watch":{"deadline":"7200s","disabled":true},"by":"ann"}`)
-	if watch, _ := got["watch"].(map[string]any); code != 200 || watch["idle_limit"] != nil || watch["deadline"] != "7200s" || watch["disabled"] != true {
+	code, got, _ = w.call(0, "POST", "/v1/rooms/demo:watchdog",
+		`{"watch":{"deadline":"7200s","disabled":true},"by":"ann"}`)
+	if watch, _ := got["watch"].(map[string]any); code != 200 || watch["idle_limit"] != nil ||
+		watch["deadline"] != "7200s" || watch["disabled"] != true {
 		t.Errorf("%d %v", code, got)
 	}
-	for _, body := range []string{`{"watch":{"idle_limit":"0.001s"}}`, `{"watch":{"deadline":"-5s"}}`, `{"watch":{"deadline":"99999999s"}}`} {
+	for _, body := range []string{`{"watch":{"idle_limit":"0.001s"}}`, `{"watch":{"deadline":"-5s"}}`,
+		`{"watch":{"deadline":"99999999s"}}`} {
 		if code, got, _ = w.call(0, "POST", "/v1/rooms/demo:watchdog", body); code != 400 {
 			t.Errorf("%s: %d %v", body, code, got)
 		}
@@ -93,7 +100,8 @@ func TestSeed003RoomLimitsOverTheAPI(t *testing.T) {
 	w.mu.Lock()
 	w.old = true
 	w.mu.Unlock()
-	_, err := w.fleet(0).SetRoomWatch(within(t), &vigilv1.SetRoomWatchRequest{Room: "demo", Watch: &vigilv1.RoomWatch{IdleLimit: durationpb.New(time.Hour)}})
+	_, err := w.fleet(0).SetRoomWatch(within(t), &vigilv1.SetRoomWatchRequest{Room: "demo",
+		Watch: &vigilv1.RoomWatch{IdleLimit: durationpb.New(time.Hour)}})
 	if p := fault.Of(err); p.Code != "old_servers" {
 		t.Errorf("with a server of an older version: %v", err)
 	}
@@ -105,10 +113,12 @@ func TestSeed003Health(t *testing.T) {
 	w.nodes[1].cutOff(true)
 	code, got, _ := w.call(1, "GET", "/v1/health", "")
 	dog, _ := got["watchdog"].(map[string]any)
-	if code != 200 || got["leader"] != false || got["status"] != "no leader is known" || dog["enabled"] != true || dog["stats"] == nil {
+	if code != 200 || got["leader"] != false || got["status"] != "no leader is known" ||
+		dog["enabled"] != true || dog["stats"] == nil {
 		t.Errorf("%d %v", code, got)
 	}
-	if code, got, _ = w.call(0, "GET", "/v1/health", ""); code != 200 || got["status"] != "healthy" || got["leader"] != true {
+	if code, got, _ = w.call(0, "GET", "/v1/health", ""); code != 200 || got["status"] != "healthy" ||
+		got["leader"] != true {
 		t.Errorf("%d %v", code, got)
 	}
 }

@@ -51,13 +51,15 @@ func TestN26RepeatedAndLateWordsRenewNothing(t *testing.T) {
 	say := func(i int, pairs ...string) time.Duration {
 		n++
 		ctx := metadata.AppendToOutgoingContext(within(t), pairs...)
-		if _, err := w.work(i).Declare(ctx, &vigilv1.DeclareRequest{Speaker: me, Status: "healthy", Text: fmt.Sprint(n)}); err != nil {
+		if _, err := w.work(i).Declare(ctx, &vigilv1.DeclareRequest{Speaker: me, Status: "healthy",
+			Text: fmt.Sprint(n)}); err != nil {
 			t.Fatal(err)
 		}
 		return w.leaseLeft()
 	}
 	for i := range 2 {
-		for _, pairs := range [][]string{{code.HeaderRepeat, "1"}, {code.HeaderSaid, "15000"}, {code.HeaderSaid, "soon"}, {code.HeaderSaid, "1", code.HeaderSaid, "20000"}} {
+		for _, pairs := range [][]string{{code.HeaderRepeat, "1"}, {code.HeaderSaid, "15000"},
+			{code.HeaderSaid, "soon"}, {code.HeaderSaid, "1", code.HeaderSaid, "20000"}} {
 			if left := say(i, pairs...); left != 40*time.Second {
 				t.Errorf("server %d, %v: the lease goes on for %s, want 40 s", i, pairs, left)
 			}

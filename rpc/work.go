@@ -147,11 +147,14 @@ func (w *work) OpenSession(ctx context.Context, r *vigilv1.OpenSessionRequest) (
 const lastSeq = 1 << 62
 
 // CloseSession forgets a session; one that is gone already is fine too.
-func (w *work) CloseSession(ctx context.Context, r *vigilv1.CloseSessionRequest) (*vigilv1.CloseSessionResponse, error) {
+func (w *work) CloseSession(
+	ctx context.Context, r *vigilv1.CloseSessionRequest,
+) (*vigilv1.CloseSessionResponse, error) {
 	if r.GetSession() == 0 {
 		return nil, fault.Invalid("session is missing; give the number that open answered with.")
 	}
-	out, err := w.writer.Submit(ctx, fsm.Request{Session: noun.SessionID(r.GetSession()), Seq: lastSeq, Cmd: fsm.CloseSession{}})
+	out, err := w.writer.Submit(ctx, fsm.Request{Session: noun.SessionID(r.GetSession()), Seq: lastSeq,
+		Cmd: fsm.CloseSession{}})
 	if err == nil && out.Code != noun.OK && out.Code != noun.UnknownSession {
 		err = fault.Refusal(&out)
 	}

@@ -21,7 +21,8 @@ func isBatch(args any) bool {
 
 // batch numbers every write of a Batch that has no id and repeats those that were
 // not carried out, until each has its answer.
-func (c *Client) batch(ctx context.Context, method string, in *vigilv1.BatchRequest, out *vigilv1.BatchResponse, opts []grpc.CallOption) error {
+func (c *Client) batch(ctx context.Context, method string, in *vigilv1.BatchRequest,
+	out *vigilv1.BatchResponse, opts []grpc.CallOption) error {
 	if len(in.GetWrites()) > MaxBatch {
 		return &Error{Code: code.TooLarge, Message: fmt.Sprintf(
 			"a batch of %d writes is too large: send at most %d at once", len(in.GetWrites()), MaxBatch)}
@@ -47,7 +48,8 @@ func (c *Client) batch(ctx context.Context, method string, in *vigilv1.BatchRequ
 
 // send sends the writes listed in todo under new numbers, fills in their results,
 // and lists those whose session the cluster did not know.
-func (c *Client) send(ctx context.Context, t *trial, in *vigilv1.BatchRequest, todo []int, results []*vigilv1.WriteResult, opts []grpc.CallOption) (again []int, err error) {
+func (c *Client) send(ctx context.Context, t *trial, in *vigilv1.BatchRequest, todo []int,
+	results []*vigilv1.WriteResult, opts []grpc.CallOption) (again []int, err error) {
 	part := &vigilv1.BatchRequest{Writes: make([]*vigilv1.Write, len(todo))}
 	var bare []int // positions in part without an id
 	for i, at := range todo {
@@ -83,7 +85,8 @@ func (c *Client) send(ctx context.Context, t *trial, in *vigilv1.BatchRequest, t
 
 // repeatBatch sends the same numbers again while some of them have no final
 // answer because leadership moved in the middle of the batch.
-func (c *Client) repeatBatch(ctx context.Context, t *trial, part *vigilv1.BatchRequest, answer *vigilv1.BatchResponse, opts []grpc.CallOption) error {
+func (c *Client) repeatBatch(ctx context.Context, t *trial, part *vigilv1.BatchRequest,
+	answer *vigilv1.BatchResponse, opts []grpc.CallOption) error {
 	for {
 		if err := c.repeat(ctx, t, part, answer, opts); err != nil {
 			return err

@@ -26,7 +26,8 @@ func story(t *testing.T, tell func(t *testing.T, f *fakeCluster, c *client.Clien
 }
 
 func create(ctx context.Context, c *client.Client, title string) (*vigilv1.Task, error) {
-	return vigilv1.NewFleetClient(c).CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: "web", Role: "builder", Title: title})
+	return vigilv1.NewFleetClient(c).CreateTask(ctx,
+		&vigilv1.CreateTaskRequest{Room: "web", Role: "builder", Title: title})
 }
 
 func TestClientFollowsTheLeaderThatAnErrorNames(t *testing.T) {
@@ -230,7 +231,8 @@ func TestPutSettingsIsNotRepeatedWhenItsOutcomeIsUnknown(t *testing.T) {
 	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
 		f.lose[vigilv1.Cluster_PutSettings_FullMethodName] = 1
 		f.lead("b:1")
-		_, err := vigilv1.NewClusterClient(c).PutSettings(t.Context(), &vigilv1.PutSettingsRequest{Values: map[string]string{"ttl": "90s"}})
+		_, err := vigilv1.NewClusterClient(c).PutSettings(t.Context(),
+			&vigilv1.PutSettingsRequest{Values: map[string]string{"ttl": "90s"}})
 		if err == nil {
 			t.Fatal("no error")
 		}

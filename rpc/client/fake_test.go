@@ -160,11 +160,14 @@ func copyOf(t *vigilv1.Task) *vigilv1.Task { return proto.Clone(t).(*vigilv1.Tas
 
 // refuse makes an error as servers do.
 func refuse(code codes.Code, name string, leader string) error {
-	st, _ := status.New(code, name).WithDetails(&vigilv1.ErrorInfo{Code: name, Message: "The answer is " + name + ".", Leader: leader, Rev: 7, Oldest: 9})
+	st, _ := status.New(code, name).WithDetails(&vigilv1.ErrorInfo{Code: name,
+		Message: "The answer is " + name + ".", Leader: leader, Rev: 7, Oldest: 9})
 	return st.Err()
 }
 
-func (s *fakeServer) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+func (s *fakeServer) intercept(
+	ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
+) (any, error) {
 	s.all.mu.Lock()
 	s.all.calls[info.FullMethod]++
 	leader, hint, named := s.all.leader, s.all.hint, s.all.named
@@ -209,7 +212,9 @@ func (s *fakeServer) OpenSession(context.Context, *vigilv1.OpenSessionRequest) (
 	return &vigilv1.OpenSessionResponse{Session: f.seq}, nil
 }
 
-func (s *fakeServer) CloseSession(_ context.Context, r *vigilv1.CloseSessionRequest) (*vigilv1.CloseSessionResponse, error) {
+func (s *fakeServer) CloseSession(
+	_ context.Context, r *vigilv1.CloseSessionRequest,
+) (*vigilv1.CloseSessionResponse, error) {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
 	delete(s.all.session, r.GetSession())
@@ -243,7 +248,8 @@ func (f *fakeCluster) create(r *vigilv1.CreateTaskRequest) (*vigilv1.Task, error
 		return nil, refuse(codes.OutOfRange, "too_old", "")
 	}
 	f.done[[2]uint64{id.GetSession(), id.GetSeq()}]++
-	t := &vigilv1.Task{Id: uint64(len(f.tasks) + 1), Room: r.GetRoom(), Role: r.GetRole(), Title: r.GetTitle(), State: vigilv1.TaskState_PENDING}
+	t := &vigilv1.Task{Id: uint64(len(f.tasks) + 1), Room: r.GetRoom(), Role: r.GetRole(),
+		Title: r.GetTitle(), State: vigilv1.TaskState_PENDING}
 	f.tasks = append(f.tasks, t)
 	ses.answers[id.GetSeq()] = t
 	ses.order = append(ses.order, id.GetSeq())
@@ -296,7 +302,8 @@ func (s *fakeServer) Join(_ context.Context, r *vigilv1.JoinRequest) (*vigilv1.J
 	if inc < f.inc {
 		return nil, refuse(codes.FailedPrecondition, "superseded", "")
 	}
-	return &vigilv1.JoinResponse{Agent: r.GetSpeaker().GetAgent(), AgentId: 1, Incarnation: inc, Ttl: durationpb.New(time.Minute)}, nil
+	return &vigilv1.JoinResponse{Agent: r.GetSpeaker().GetAgent(), AgentId: 1, Incarnation: inc,
+		Ttl: durationpb.New(time.Minute)}, nil
 }
 
 func (s *fakeServer) Leave(_ context.Context, r *vigilv1.LeaveRequest) (*vigilv1.LeaveResponse, error) {
@@ -363,7 +370,8 @@ func (s *fakeServer) Beat(_ context.Context, r *vigilv1.BeatRequest) (*vigilv1.B
 	for i, id := range r.GetAgents() {
 		key := fmt.Sprint(id)
 		if v := s.all.beats[key]; v != "" {
-			out.Exceptions = append(out.Exceptions, &vigilv1.BeatException{Agent: id, Incarnation: r.GetIncarnations()[i], Verdict: v})
+			out.Exceptions = append(out.Exceptions,
+				&vigilv1.BeatException{Agent: id, Incarnation: r.GetIncarnations()[i], Verdict: v})
 			if v == "rejoin" {
 				delete(s.all.beats, key)
 			}
@@ -372,7 +380,9 @@ func (s *fakeServer) Beat(_ context.Context, r *vigilv1.BeatRequest) (*vigilv1.B
 	return out, nil
 }
 
-func (s *fakeServer) WatchEvents(r *vigilv1.WatchEventsRequest, stream grpc.ServerStreamingServer[vigilv1.Event]) error {
+func (s *fakeServer) WatchEvents(
+	r *vigilv1.WatchEventsRequest, stream grpc.ServerStreamingServer[vigilv1.Event],
+) error {
 	if err := stream.Send(&vigilv1.Event{Seq: r.GetAfter() + 1, Kind: "room.applied", Host: s.addr}); err != nil {
 		return err
 	}

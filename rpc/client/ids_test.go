@@ -15,7 +15,8 @@ func TestEveryRequestWithAWriteIDIsNumbered(t *testing.T) {
 	seen := 0
 	protoregistry.GlobalTypes.RangeMessages(func(mt protoreflect.MessageType) bool {
 		fd := mt.Descriptor().Fields().ByName("id")
-		if mt.Descriptor().ParentFile().Package() != "vigil.v1" || fd == nil || fd.Message() == nil || fd.Message().Name() != "WriteId" {
+		if mt.Descriptor().ParentFile().Package() != "vigil.v1" || fd == nil || fd.Message() == nil ||
+			fd.Message().Name() != "WriteId" {
 			return true
 		}
 		seen++

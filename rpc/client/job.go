@@ -178,7 +178,8 @@ func (j *Job) run(ctx context.Context, do func(context.Context, *Job) (string, e
 
 // unwanted turns the refusal of one attempt into nil: the worker goes on.
 func (j *Job) unwanted(err error) error {
-	if err != nil && (errors.Is(err, ErrLate) || errors.Is(err, ErrRejoin) || errors.Is(err, ErrConflict) || errors.Is(err, ErrSuperseded)) {
+	if err != nil && (errors.Is(err, ErrLate) || errors.Is(err, ErrRejoin) || errors.Is(err, ErrConflict) ||
+		errors.Is(err, ErrSuperseded)) {
 		return nil
 	}
 	return err

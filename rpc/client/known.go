@@ -77,7 +77,9 @@ func (s *servers) reread() {
 	text, err := io.ReadAll(io.LimitReader(f, maxServers*(maxAddr+1)))
 	if err == nil {
 		s.mu.Lock()
-		known := slices.DeleteFunc(slices.Clone(s.addrs), func(addr string) bool { return slices.Contains(s.cfg.Addrs, addr) })
+		known := slices.DeleteFunc(slices.Clone(s.addrs), func(addr string) bool {
+			return slices.Contains(s.cfg.Addrs, addr)
+		})
 		s.mu.Unlock()
 		s.know(append(strings.Fields(string(text)), known...))
 	}

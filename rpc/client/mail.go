@@ -55,7 +55,8 @@ type Letter struct {
 // one. The errors of an address are ErrNoAddressee, ErrAgentOff and ErrMailboxFull.
 func (m *Mailbox) Send(ctx context.Context, l Letter) ([]uint64, error) {
 	queue := !l.Now
-	answer, err := m.mail.SendMail(ctx, &vigilv1.SendMailRequest{Speaker: m.speaker, To: l.To, Subject: l.Subject, Body: l.Body,
+	answer, err := m.mail.SendMail(ctx, &vigilv1.SendMailRequest{Speaker: m.speaker, To: l.To,
+		Subject: l.Subject, Body: l.Body,
 		Kind: l.Kind, Priority: l.Priority, ReplyTo: l.ReplyTo, Queue: &queue})
 	return answer.GetMails(), err
 }

@@ -14,7 +14,9 @@ import (
 // server that cannot be reached is passed over, since nothing was sent to it.
 // Once open, a stream is never opened again by the client: its errors are *Error,
 // and whoever watches resumes from the last event that it has seen.
-func (c *Client) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+func (c *Client) NewStream(
+	ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	t := c.trial(method, code.Stream)
 	r := c.servers.route(true)
 	for {

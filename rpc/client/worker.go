@@ -84,8 +84,9 @@ type Worker struct {
 // Join makes the caller an agent of its room and starts to beat. The context
 // bounds the call only; end the worker with Leave on every way out (law L5).
 func Join(ctx context.Context, c *Client, cfg WorkerConfig) (*Worker, error) {
-	w := &Worker{client: c, work: vigilv1.NewWorkClient(c), maxWait: cfg.MaxWait, patience: cfg.Patience, unsure: make(chan struct{}, 1),
-		speaker: &vigilv1.Speaker{Agent: cfg.Agent, Incarnation: cfg.Incarnation, Token: cfg.Token}}
+	w := &Worker{client: c, work: vigilv1.NewWorkClient(c), maxWait: cfg.MaxWait, patience: cfg.Patience,
+		unsure: make(chan struct{}, 1), speaker: &vigilv1.Speaker{Agent: cfg.Agent,
+			Incarnation: cfg.Incarnation, Token: cfg.Token}}
 	if w.maxWait == 0 {
 		w.maxWait = time.Minute
 	}
@@ -346,7 +347,8 @@ func (w *Worker) outside() {
 // returns becomes the task's result; its error fails the task, for another attempt
 // when it wraps ErrRetry. The context of do ends when nobody wants its result any
 // more. Work returns nil when ctx has ended.
-func Work(ctx context.Context, c *Client, cfg WorkerConfig, do func(ctx context.Context, job *Job) (result string, err error)) (err error) {
+func Work(ctx context.Context, c *Client, cfg WorkerConfig,
+	do func(ctx context.Context, job *Job) (result string, err error)) (err error) {
 	w, err := Join(ctx, c, cfg)
 	if err != nil {
 		return err

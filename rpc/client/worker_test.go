@@ -161,9 +161,10 @@ func TestWorkLeavesOnEveryExit(t *testing.T) {
 				if _, err := create(ctx, c, "one"); err != nil {
 					t.Fatal(err)
 				}
-				err := client.Work(ctx, c, client.WorkerConfig{Agent: "web/builder"}, func(context.Context, *client.Job) (string, error) {
-					return "", end.do(f, cancel)
-				})
+				err := client.Work(ctx, c, client.WorkerConfig{Agent: "web/builder"},
+					func(context.Context, *client.Job) (string, error) {
+						return "", end.do(f, cancel)
+					})
 				if err != end.want {
 					t.Errorf("error %v, want %v", err, end.want)
 				}

@@ -105,7 +105,8 @@ func leaderless() error {
 // itself, at once, since whoever asks then wants to know what is wrong.
 func leaderlessStatus(resp any, err error) (any, error) {
 	if st, ok := resp.(*vigilv1.StatusResponse); ok && err == nil {
-		st.Warnings = append([]string{"This server knows no leader: what it shows is what it knew last and may be old. Ask another server, too."}, st.Warnings...)
+		st.Warnings = append([]string{"This server knows no leader: what it shows is what it knew last " +
+			"and may be old. Ask another server, too."}, st.Warnings...)
 	}
 	return resp, err
 }

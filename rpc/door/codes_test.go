@@ -77,9 +77,10 @@ func TestACodeMeansTheSameAtBothEnds(t *testing.T) {
 
 func TestPanicsBecomeInternalErrors(t *testing.T) {
 	o := &observer{core: &core{log: hclog.NewNullLogger(), reader: nobody{}, reach: newReach("s1", nil, nil)}}
-	_, err := o.unary(context.Background(), nil, &grpc.UnaryServerInfo{FullMethod: "/x"}, func(context.Context, any) (any, error) {
-		panic("broken")
-	})
+	_, err := o.unary(context.Background(), nil, &grpc.UnaryServerInfo{FullMethod: "/x"},
+		func(context.Context, any) (any, error) {
+			panic("broken")
+		})
 	if fault.Of(err).Code != code.Internal {
 		t.Fatalf("got %v, want internal", err)
 	}

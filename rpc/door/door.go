@@ -186,7 +186,8 @@ func (d *Door) Run(ctx context.Context) error {
 
 // part forgives the errors that say that a part was stopped.
 func part(name string, err error) error {
-	if err == nil || errors.Is(err, net.ErrClosed) || errors.Is(err, http.ErrServerClosed) || errors.Is(err, grpc.ErrServerStopped) {
+	if err == nil || errors.Is(err, net.ErrClosed) || errors.Is(err, http.ErrServerClosed) ||
+		errors.Is(err, grpc.ErrServerStopped) {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", name, err)

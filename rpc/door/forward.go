@@ -53,7 +53,9 @@ const (
 
 // unary is the interceptor: serves the call here or sends it to the leader, with
 // the same write id, until there is an answer or the deadline.
-func (f *forwarder) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h grpc.UnaryHandler) (resp any, err error) {
+func (f *forwarder) unary(
+	ctx context.Context, req any, info *grpc.UnaryServerInfo, h grpc.UnaryHandler,
+) (resp any, err error) {
 	if ownCall(info.FullMethod) {
 		return h(ctx, req)
 	}
@@ -66,7 +68,8 @@ func (f *forwarder) unary(ctx context.Context, req any, info *grpc.UnaryServerIn
 	if st.leader.Self {
 		leader = ""
 	}
-	_ = grpc.SetHeader(ctx, f.reach.signpost.header(leader)) // fails only when headers are out, which this room never sends early
+	// fails only when headers are out, which this room never sends early
+	_ = grpc.SetHeader(ctx, f.reach.signpost.header(leader))
 	if m.stayHere(req) {
 		if err := f.sound(); err != nil {
 			return nil, err
@@ -102,7 +105,9 @@ func OnLeader[Req, Resp proto.Message](ctx context.Context, d *Door, method stri
 }
 
 // toLeader runs one request on the leader: here by calling local, else by sending it.
-func (f *forwarder) toLeader(ctx context.Context, full string, m *method, req any, local grpc.UnaryHandler) (any, error) {
+func (f *forwarder) toLeader(
+	ctx context.Context, full string, m *method, req any, local grpc.UnaryHandler,
+) (any, error) {
 	if _, set := ctx.Deadline(); !set {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, DefaultDeadline)
@@ -140,7 +145,8 @@ func (f *forwarder) toLeader(ctx context.Context, full string, m *method, req an
 		maybe = maybe || was == unknown
 		var dead *silent
 		lost := errors.As(err, &dead) && time.Since(began) >= deadSeek
-		if was == unknown && !m.mayRepeat(req) || forwarded || lost || m.nature == code.Beat && time.Since(began) >= beatSeek {
+		if was == unknown && !m.mayRepeat(req) || forwarded || lost || m.nature == code.Beat &&
+			time.Since(began) >= beatSeek {
 			return nil, f.giveUp(st, maybe, err)
 		}
 		ctx = again(ctx)

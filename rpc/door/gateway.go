@@ -77,7 +77,8 @@ func newGateway(ctx context.Context, conn *grpc.ClientConn) (*gateway, error) {
 		runtime.WithDisablePathLengthFallback(),
 	)
 	for _, reg := range []func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error{
-		vigilv1.RegisterFleetHandler, vigilv1.RegisterWorkHandler, vigilv1.RegisterClusterHandler, vigilv1.RegisterMailboxHandler, vigilv1.RegisterEscalationsHandler,
+		vigilv1.RegisterFleetHandler, vigilv1.RegisterWorkHandler, vigilv1.RegisterClusterHandler,
+		vigilv1.RegisterMailboxHandler, vigilv1.RegisterEscalationsHandler,
 		vigilv1.RegisterOverseersHandler,
 	} {
 		if err := reg(ctx, g.mux, conn); err != nil {
@@ -91,7 +92,8 @@ func newGateway(ctx context.Context, conn *grpc.ClientConn) (*gateway, error) {
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name := range r.URL.Query() {
 		if !g.parameters[strings.TrimSuffix(name, "[]")] {
-			g.write(w, fault.Of(fault.Invalid("There is no parameter %s; /openapi.json lists those of each call.", fault.Quote(name))))
+			g.write(w,
+				fault.Of(fault.Invalid("There is no parameter %s; /openapi.json lists those of each call.", fault.Quote(name))))
 			return
 		}
 	}
@@ -131,17 +133,20 @@ func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (g *gateway) body(p *fault.Error) errorBody {
 	i := p.Info()
-	return errorBody{Code: i.GetCode(), Message: i.GetMessage(), Rev: i.GetRev(), Leader: i.GetLeader(), Oldest: i.GetOldest()}
+	return errorBody{Code: i.GetCode(), Message: i.GetMessage(), Rev: i.GetRev(), Leader: i.GetLeader(),
+		Oldest: i.GetOldest()}
 }
 
-func (g *gateway) answerError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, _ *http.Request, err error) {
+func (g *gateway) answerError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler,
+	w http.ResponseWriter, _ *http.Request, err error) {
 	g.write(w, httpProblem(err))
 }
 
 // httpProblem gives errors of the gateway itself their code.
 func httpProblem(err error) *fault.Error {
 	if strings.Contains(err.Error(), "http: request body too large") {
-		return fault.New(code.TooLarge, "The body has more than %d bytes; put large content into a file and name it instead.", maxBody)
+		return fault.New(code.TooLarge,
+			"The body has more than %d bytes; put large content into a file and name it instead.", maxBody)
 	}
 	var st *runtime.HTTPStatusError
 	if errors.As(err, &st) {
@@ -170,7 +175,8 @@ func (g *gateway) write(w http.ResponseWriter, p *fault.Error) {
 	_ = json.NewEncoder(w).Encode(g.body(p)) // the reader has gone; nobody is left to tell
 }
 
-func (g *gateway) noRoute(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, status int) {
+func (g *gateway) noRoute(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler,
+	w http.ResponseWriter, r *http.Request, status int) {
 	p := &fault.Error{Code: code.Internal}
 	switch status {
 	case http.StatusNotFound:

@@ -45,7 +45,8 @@ func (p *Places) Taken() int { return int(p.taken.Load()) }
 
 // Full is the error when there is no place.
 func (p *Places) Full(what string) error {
-	return fault.New(code.Unavailable, "This server has %d %s already, the most that it takes; end some, or ask another server.", p.Most, what)
+	return fault.New(code.Unavailable,
+		"This server has %d %s already, the most that it takes; end some, or ask another server.", p.Most, what)
 }
 
 // readDeadliner is the connection of a request (http.ResponseController).

@@ -19,7 +19,9 @@ type observer struct {
 	*core
 }
 
-func (o *observer) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h grpc.UnaryHandler) (resp any, err error) {
+func (o *observer) unary(
+	ctx context.Context, req any, info *grpc.UnaryServerInfo, h grpc.UnaryHandler,
+) (resp any, err error) {
 	began := time.Now()
 	defer func() {
 		if v := recover(); v != nil {

@@ -49,19 +49,22 @@ func (p *pages) guard(next http.Handler) http.Handler {
 func (p *pages) check(r *http.Request) *fault.Error {
 	if !p.knows(r.Host) {
 		return fault.New(code.WrongOrigin,
-			"This server does not answer as %s: ask it by its IP address or the name in its api_addr, or list the name under http_hosts in its configuration.", fault.Quote(r.Host))
+			"This server does not answer as %s: ask it by its IP address or the name in its api_addr, "+
+				"or list the name under http_hosts in its configuration.", fault.Quote(r.Host))
 	}
 	site := r.Header.Get("Sec-Fetch-Site")
 	opened := r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" // a link that a person followed
 	if (site == "cross-site" || site == "same-site") && !opened || p.cross.Check(r) != nil {
-		return fault.New(code.WrongOrigin, "%s", "A web page of another site sent this (Origin "+fault.Quote(r.Header.Get("Origin"))+"); nothing was done.")
+		return fault.New(code.WrongOrigin, "%s", "A web page of another site sent this (Origin "+
+			fault.Quote(r.Header.Get("Origin"))+"); nothing was done.")
 	}
 	if r.ContentLength == 0 {
 		return nil
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return fault.New(code.WrongType,
-			"The body is declared as %s. Send JSON, and say so: Content-Type: application/json (curl: --json instead of -d).", fault.Quote(r.Header.Get("Content-Type")))
+			"The body is declared as %s. Send JSON, and say so: Content-Type: application/json (curl: "+
+				"--json instead of -d).", fault.Quote(r.Header.Get("Content-Type")))
 	}
 	return nil
 }

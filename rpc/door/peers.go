@@ -116,7 +116,8 @@ func (p *peers) options() []grpc.DialOption {
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDisableRetry(),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+			Backoff: backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.6,
+				Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 2 * time.Second,
 		}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
@@ -133,7 +134,9 @@ func (p peerLink) Invoke(ctx context.Context, method string, args, reply any, op
 }
 
 // NewStream opens a stream; it owes signs of life until it ends.
-func (p peerLink) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+func (p peerLink) NewStream(
+	ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	end := p.link.Begin(false)
 	s, err := p.link.NewStream(ctx, desc, method, opts...)
 	if err != nil {

@@ -37,7 +37,8 @@ type reach struct {
 }
 
 func newReach(self string, r Reader, p *peers) *reach {
-	return &reach{self: self, reader: r, peers: p, born: time.Now(), reached: map[string]time.Time{}, trying: map[string]bool{}}
+	return &reach{self: self, reader: r, peers: p, born: time.Now(), reached: map[string]time.Time{},
+		trying: map[string]bool{}}
 }
 
 // hear notes that somebody else has reached this server.
@@ -147,7 +148,9 @@ type healthService struct {
 }
 
 // Check tells whether this server should get traffic, as /readyz does.
-func (h *healthService) Check(context.Context, *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
+func (h *healthService) Check(
+	context.Context, *grpc_health_v1.HealthCheckRequest,
+) (*grpc_health_v1.HealthCheckResponse, error) {
 	answer := grpc_health_v1.HealthCheckResponse_SERVING
 	if h.health != nil && h.health.Ready() != nil || h.reader.Leader().ID == "" {
 		answer = grpc_health_v1.HealthCheckResponse_NOT_SERVING

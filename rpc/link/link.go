@@ -55,7 +55,8 @@ func New(addr string, silence time.Duration, dial Dialer, options ...grpc.DialOp
 		}
 		return c, err
 	}
-	cc, err := grpc.NewClient("passthrough:///"+addr, append([]grpc.DialOption{grpc.WithContextDialer(noted)}, options...)...)
+	cc, err := grpc.NewClient("passthrough:///"+addr,
+		append([]grpc.DialOption{grpc.WithContextDialer(noted)}, options...)...)
 	if err != nil {
 		return nil, fmt.Errorf("open connection to %s: %w", addr, err)
 	}

@@ -358,5 +358,6 @@ func (e *Engine) TaskFigures() TaskFigures {
 	q := e.tasks
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return TaskFigures{Parked: int(max(0, q.parked.Load())), Queues: len(q.roles), Woken: q.wokenN.Load(), Lost: q.lostN.Load()}
+	return TaskFigures{Parked: int(max(0, q.parked.Load())), Queues: len(q.roles), Woken: q.wokenN.Load(),
+		Lost: q.lostN.Load()}
 }
