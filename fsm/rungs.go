@@ -9,7 +9,8 @@ import (
 	"vigil/fsm/noun"
 )
 
-// rung does what a rung is, as far as it is state. What is typed follows from outside.
+// rung changes the state as the rung l.Rung demands: mail, an order, an event. What belongs into a
+// terminal the leader types after the commit.
 func (s *State) rung(a *noun.Agent, l *noun.Ladder, v *AgentVerdict) {
 	because, degraded := v.because(), s.Degraded(a.ID)
 	say := func(kind, text string) {

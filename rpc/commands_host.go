@@ -114,7 +114,7 @@ func reportExitCmd(r *vigilv1.ReportExitRequest) (fsm.Command, error) {
 		Inc: noun.Incarnation(r.GetIncarnation()), Code: r.GetCode(), Signal: factLine(r.GetSignal(), maxWho),
 		Reason: factText(r.GetReason(), noun.MaxReason), Tail: factText(r.GetTail(), noun.MaxTail),
 		RetryAfter: min(max(r.GetRetryAfter().AsDuration(), 0), fsm.MaxUsagePause)}
-	// A host may say more than one; its report must not fail for that.
+	// A host may set several of these; the first one counts, since a report of a fact is not refused.
 	switch {
 	case r.GetStartFailed():
 		cmd.Kind = noun.ExitStartFailed

@@ -15,7 +15,7 @@ import (
 
 func setPauseCmd(r *vigilv1.SetPauseRequest) (fsm.Command, error) {
 	var c checks
-	if r.Pause == nil { // a slip must not resume everything
+	if r.Pause == nil { // left out by mistake it would resume everything
 		c.fail("pause is missing; give true or false.")
 	}
 	switch scope := r.GetScope(); {

@@ -142,7 +142,7 @@ func convertPlan(st *fsm.View, t *noun.Task, out *vigilv1.Task) {
 	}
 	if p.Due != 0 {
 		out.ExpectLeft = durationpb.New(p.Due.Sub(now))
-		out.ExpectedCompletion = timestamppb.New(time.Now().Add(p.Due.Sub(now))) // nothing is decided by it
+		out.ExpectedCompletion = timestamppb.New(time.Now().Add(p.Due.Sub(now))) // for people: nothing is decided by wall time
 	}
 }
 

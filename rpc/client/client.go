@@ -133,7 +133,7 @@ func (c *Client) write(ctx context.Context, method string, args, reply any, opts
 	for n := 0; ; n++ {
 		var ids [1]ticket
 		switch err := c.take(ctx, t, ids[:]); {
-		case errors.Is(err, ErrFull): // so that what frees a full cluster can be said
+		case errors.Is(err, ErrFull): // commands that free memory must get through
 			return c.repeat(ctx, c.trial(method, code.Unnumbered), args, reply, opts)
 		case err != nil:
 			return err
