@@ -50,8 +50,8 @@ func joined(b testing.TB, d *drive, n int) []Speaker {
 		if len(list) == n {
 			break
 		}
-		list = append(list, Speaker{Agent: a.Name, Inc: d.s.nextInc(a)})
-		e.Requests = append(e.Requests, Request{Cmd: Join{Speaker{Agent: a.Name}}})
+		list = append(list, Speaker{Agent: a.Name, Inc: d.s.NextInc(a)})
+		e.Requests = append(e.Requests, Request{Cmd: Join{Speaker: Speaker{Agent: a.Name}}})
 	}
 	for _, out := range d.s.Apply(e).Outcomes {
 		if out.Code != noun.OK {
@@ -133,8 +133,10 @@ func lifecycle(b *testing.B, agents, tasks, copyEvery int) {
 				b.Fatalf("%+v", out)
 			}
 		}
-		apply(func(i int) Command { return StartTask{Work{sps[i], ids[i], 1}} })
-		if out := apply(func(i int) Command { return CompleteTask{Work{sps[i], ids[i], 1}, "done"} })[0]; out.Code != noun.OK {
+		apply(func(i int) Command { return StartTask{Work: Work{Speaker: sps[i], Task: ids[i], Attempt: 1}} })
+		if out := apply(func(i int) Command {
+			return CompleteTask{Work: Work{Speaker: sps[i], Task: ids[i], Attempt: 1}, Result: "done"}
+		})[0]; out.Code != noun.OK {
 			b.Fatalf("%+v", out)
 		}
 		n += workers
@@ -167,7 +169,7 @@ func TestMillion(t *testing.T) {
 	began = time.Now()
 	e := d.entry()
 	for a := range s.Agents("") {
-		e.Requests = append(e.Requests, Request{Cmd: Join{Speaker{Agent: a.Name}}})
+		e.Requests = append(e.Requests, Request{Cmd: Join{Speaker: Speaker{Agent: a.Name}}})
 	}
 	s.Apply(e)
 	e = nil

@@ -113,7 +113,7 @@ func TestF07ARefusalChangesNothing(t *testing.T) {
 				}
 				refused++
 				is := s.Copy()
-				is.meta.Index, is.meta.Clock = was.meta.Index, was.meta.Clock
+				is.Meta.Index, is.Meta.Clock = was.Meta.Index, was.Meta.Clock
 				if was.Hash() != is.Hash() && c.quiet(s) {
 					t.Fatalf("seed %d: %T was refused (%s) and has changed something", seed, r.Cmd, out.Detail)
 				}
@@ -127,8 +127,8 @@ func TestF07ARefusalChangesNothing(t *testing.T) {
 
 // quiet tells that no timer is due, whose work an entry does beside its commands.
 func (c *chaos) quiet(s *State) bool {
-	at, ok := s.timers.Min()
-	return !ok || at.at > s.meta.Clock
+	at, ok := s.Timers.Min()
+	return !ok || at.At > s.Meta.Clock
 }
 
 // F7: the formula says what memory takes, for every kind that can be many. The band is wide
@@ -203,13 +203,13 @@ func TestF07CostsAreWhatMemoryTakes(t *testing.T) {
 			}
 			d := newDrive(t)
 			d.set("budget_agents", "1GiB", "budget_tasks", "1GiB", "budget_sessions", "1GiB", "budget_room_share", "100", "events_kept", cmp.Or(kept[name], "1000"))
-			before, free := d.s.ledger, live()
+			before, free := d.s.Ledger, live()
 			fill(d)
 			heap, cost := live()-free, int64(0)
 			d.s = reload(t, d.s) // copies of what was shared, as after a restart
 			heap = max(heap, live()-free)
 			for p := range noun.Purses {
-				cost += d.s.ledger.cluster[p] - before.cluster[p]
+				cost += d.s.Ledger.Cluster[p] - before.Cluster[p]
 			}
 			t.Logf("cost %d KiB, heap %d KiB: %.2f", cost>>10, heap>>10, float64(heap)/float64(cost))
 			if heap > cost*11/10 || heap < cost*5/10 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -36,7 +37,7 @@ func (c *chaos) hostWord(s *State) Command {
 	case n < 6:
 		return c.views(s, host)
 	case n < 8:
-		return SuspectHost{Host: host, Suspect: true, Reason: pick(c, []string{whyMute, whyStream, whyBlocked})}
+		return SuspectHost{Host: host, Suspect: true, Reason: pick(c, []string{core.WhyMute, core.WhyStream, core.WhyBlocked})}
 	case n < 11:
 		return SurrenderHost{Host: host, Reason: "nothing is heard"}
 	case n < 14:
@@ -58,7 +59,7 @@ func (c *chaos) hostWord(s *State) Command {
 func (c *chaos) cutOff(h *noun.Host) Command {
 	switch c.rng.IntN(4) {
 	case 0:
-		return SuspectHost{Host: h.ID, Suspect: true, Reason: whyMute}
+		return SuspectHost{Host: h.ID, Suspect: true, Reason: core.WhyMute}
 	case 1:
 		return ReportViews{Server: pick(c, []string{"a", "b", "c"}), Views: []noun.HostView{{Host: h.ID, Gossip: noun.HearSilent, Stream: noun.HearSilent}}}
 	}
@@ -119,8 +120,8 @@ func (c *chaos) worldly(s *State) Command {
 		return Mark{Voters: []string{"a", "b", "c"}}
 	case 13:
 		var at uint64
-		if n := len(s.meta.Marks); n > 0 {
-			at = s.meta.Marks[n-1].Index
+		if n := len(s.Meta.Marks); n > 0 {
+			at = s.Meta.Marks[n-1].Index
 		}
 		return ReportHash{Server: pick(c, []string{"a", "b", "c"}), Index: at, Hash: []byte{byte(c.rng.IntN(3))}}
 	case 14:

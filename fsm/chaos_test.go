@@ -160,7 +160,7 @@ func (c *chaos) request(s *State) Request {
 	r := Request{Cmd: c.command(s)}
 	switch {
 	case c.one(40) || len(c.sessions) == 0:
-		c.sessions = append(c.sessions, s.meta.NextSession)
+		c.sessions = append(c.sessions, s.Meta.NextSession)
 		r.Cmd = OpenSession{Client: "c"}
 	case c.one(3):
 		r.Session = pick(c, c.sessions[max(0, len(c.sessions)-3):])
@@ -199,7 +199,7 @@ func (c *chaos) speaker(a *noun.Agent) Speaker {
 }
 
 func (c *chaos) task(s *State) noun.TaskID {
-	return noun.TaskID(1 + max(0, int(s.meta.NextTask)-1-c.rng.IntN(25)))
+	return noun.TaskID(1 + max(0, int(s.Meta.NextTask)-1-c.rng.IntN(25)))
 }
 
 func (c *chaos) work(s *State) Work {
@@ -272,7 +272,7 @@ func (c *chaos) command(s *State) Command {
 func (c *chaos) intent(s *State) Command {
 	room := pick(c, c.rooms)
 	switch rm := s.Room(room); {
-	case s.meta.Paused && !c.one(8):
+	case s.Meta.Paused && !c.one(8):
 		return SetPause{By: "x"}
 	case rm != nil && rm.Paused && !c.one(8):
 		return SetPause{Scope: room, By: "x"}
@@ -299,11 +299,11 @@ func (c *chaos) join(s *State) Command {
 	a := c.agent(s)
 	switch {
 	case c.one(4):
-		return Join{Speaker{Agent: pick(c, c.rooms) + "/" + pick(c, []string{"a", "b", "z"}) + ".*"}}
+		return Join{Speaker: Speaker{Agent: pick(c, c.rooms) + "/" + pick(c, []string{"a", "b", "z"}) + ".*"}}
 	case c.one(4):
-		return Join{Speaker{Agent: a.Name}}
+		return Join{Speaker: Speaker{Agent: a.Name}}
 	}
-	return Join{c.speaker(a)}
+	return Join{Speaker: c.speaker(a)}
 }
 
 // word is what the holder of a task says.
@@ -311,11 +311,11 @@ func (c *chaos) word(s *State) Command {
 	w := c.work(s)
 	switch n := c.rng.IntN(12); {
 	case n < 4:
-		return StartTask{w}
+		return StartTask{Work: w}
 	case n < 6:
 		return c.progress(w)
 	case n < 9:
-		return CompleteTask{w, fmt.Sprint("result ", n)}
+		return CompleteTask{Work: w, Result: fmt.Sprint("result ", n)}
 	case n < 11:
 		return FailTask{Work: w, Reason: "no", Retryable: n == 9}
 	}
@@ -343,7 +343,7 @@ func (c *chaos) process(s *State) Command {
 				break
 			}
 		}
-		return OrderStart{Agent: a.ID, Inc: c.inc(s.nextInc(a)), Host: noun.HostID(1 + c.rng.IntN(2))}
+		return OrderStart{Agent: a.ID, Inc: c.inc(s.NextInc(a)), Host: noun.HostID(1 + c.rng.IntN(2))}
 	case n < 15:
 		var token []byte
 		if c.one(4) {

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"vigil/fsm/core"
 	"vigil/fsm/image"
 	"vigil/fsm/noun"
 )
@@ -20,7 +21,7 @@ var ErrNewer = image.ErrNewer
 
 // dumped are the types of a dump, in the order of their fields counts.
 var dumped = []reflect.Type{
-	reflect.TypeFor[meta](), reflect.TypeFor[noun.Room](), reflect.TypeFor[noun.Role](), reflect.TypeFor[noun.Agent](),
+	reflect.TypeFor[core.Meta](), reflect.TypeFor[noun.Room](), reflect.TypeFor[noun.Role](), reflect.TypeFor[noun.Agent](),
 	reflect.TypeFor[noun.Lease](), reflect.TypeFor[noun.Task](), reflect.TypeFor[noun.Host](), reflect.TypeFor[noun.Session](),
 	reflect.TypeFor[noun.Event](), reflect.TypeFor[noun.Stint](), reflect.TypeFor[noun.Settings](), reflect.TypeFor[noun.Server](),
 	reflect.TypeFor[noun.MarkReport](), reflect.TypeFor[noun.KV](), reflect.TypeFor[noun.RoleSpec](), reflect.TypeFor[noun.LateResult](), reflect.TypeFor[noun.Held](),
@@ -40,9 +41,16 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[noun.BudgetSettings](),
 }
 
+// Image is everything that is replicated: what a snapshot holds and what the servers' hashes
+// cover. The Image that State.Copy returns never changes.
+type Image core.Image
+
+// Index is the log index of the last entry that the image holds.
+func (i *Image) Index() uint64 { return i.Meta.Index }
+
 // Dump writes the image; equal images give equal bytes. It may run while the
 // state that the image was copied from moves on.
-func (i *Image) Dump(w io.Writer) error { return image.Write(w, i.schema(), &i.meta, i.tables()) }
+func (i *Image) Dump(w io.Writer) error { return image.Write(w, i.schema(), &i.Meta, i.tables()) }
 
 // Hash is the SHA-256 of the dump: equal on all servers at the same index.
 func (i *Image) Hash() [32]byte {
@@ -56,16 +64,16 @@ func (i *Image) Hash() [32]byte {
 // tables lists the tables as a dump has them. Numbers are never used twice.
 func (i *Image) tables() []image.Table {
 	return []image.Table{
-		image.Of(1, i.rooms.From, i.rooms.Put, nil),
-		image.Of(2, i.roles.From, i.roles.Put, nil),
-		image.Of(3, i.agents.From, i.agents.Put, nil),
-		image.Of(4, i.leases.From, i.leases.Put, nil),
-		image.Of(5, i.tasks.From, i.tasks.Put, nil),
-		image.Of(6, i.hosts.From, i.hosts.Put, nil),
-		image.Of(7, i.sessions.From, i.sessions.Put, inOrder),
-		image.Of(8, i.events.From, i.events.Put, nil),
-		image.Of(9, i.mails.From, i.mails.Put, nil),
-		image.Of(10, i.escalations.From, i.escalations.Put, nil),
+		image.Of(1, i.RoomTable.From, i.RoomTable.Put, nil),
+		image.Of(2, i.RoleTable.From, i.RoleTable.Put, nil),
+		image.Of(3, i.AgentTable.From, i.AgentTable.Put, nil),
+		image.Of(4, i.LeaseTable.From, i.LeaseTable.Put, nil),
+		image.Of(5, i.TaskTable.From, i.TaskTable.Put, nil),
+		image.Of(6, i.HostTable.From, i.HostTable.Put, nil),
+		image.Of(7, i.SessionTable.From, i.SessionTable.Put, inOrder),
+		image.Of(8, i.EventTable.From, i.EventTable.Put, nil),
+		image.Of(9, i.MailTable.From, i.MailTable.Put, nil),
+		image.Of(10, i.EscalationTable.From, i.EscalationTable.Put, nil),
 	}
 }
 
@@ -76,12 +84,16 @@ func inOrder(ss noun.Session) noun.Session {
 	return ss
 }
 
+// Copy returns an immutable view of everything replicated. It costs a few
+// microseconds whatever the size; later writes copy the pages they touch.
+func (s *State) Copy() *Image { return (*Image)(s.State.Copy()) }
+
 // Load reads a dump and builds the indexes. On any error (ErrDamaged, ErrNewer, or
 // what the reader says) there is no state.
 func Load(r io.Reader) (*State, error) {
 	s := New()
-	s.meta = meta{Settings: noun.DefaultSettings()} // those that were added since
-	if err := image.Read(r, dumped, &s.meta, s.tables()); err != nil {
+	s.State.Meta = core.Meta{Settings: noun.DefaultSettings()} // those that were added since
+	if err := image.Read(r, dumped, &s.State.Meta, s.image().tables()); err != nil {
 		return nil, err
 	}
 	if err := s.indexed(); err != nil {
@@ -98,6 +110,42 @@ func (s *State) indexed() (err error) {
 			err = fmt.Errorf("%w: its values do not fit together: %v", ErrDamaged, r)
 		}
 	}()
-	s.index()
+	s.State.Rebuild()
 	return nil
 }
+
+// addition is what a feature level adds to dumps. Until the level begins a dump is what older
+// versions write, byte by byte: servers of two versions have equal hashes of equal states and
+// read each other's snapshots.
+type addition struct {
+	level  uint32
+	types  int                  // how many of the types in dumped came before it
+	fields map[reflect.Type]int // of the types with new fields: how many fields came before
+}
+
+// added are the additions above the baseline, by level. There are none yet.
+var added []addition
+
+// schema gives the types that a dump of this image names, and which of their fields it has.
+func (i *Image) schema() image.Schema {
+	for at, a := range added {
+		if a.level <= i.Meta.Level {
+			continue
+		}
+		return image.Schema{Types: dumped[:a.types], Fields: func(t reflect.Type) int {
+			for _, a := range added[at:] { // the lowest that changes the type
+				if n, ok := a.fields[t]; ok {
+					return n
+				}
+			}
+			return t.NumField()
+		}}
+	}
+	return image.Schema{Types: dumped, Fields: reflect.Type.NumField}
+}
+
+// image is the state's own image, which goes on changing.
+func (s *State) image() *Image { return (*Image)(&s.Image) }
+
+// Hash is the hash of the image as it is now.
+func (s *State) Hash() [32]byte { return s.image().Hash() }

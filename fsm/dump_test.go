@@ -186,7 +186,7 @@ func FuzzUnpackBeats(f *testing.F) {
 		}
 		i := 0
 		for b := range UnpackBeats(packed) {
-			if b != (Beat{agents[i], incs[i], kinds[i]}) {
+			if b != (Beat{Agent: agents[i], Inc: incs[i], Kinds: kinds[i]}) {
 				t.Fatalf("beat %d: %+v", i, b)
 			}
 			i++

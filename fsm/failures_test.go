@@ -16,10 +16,10 @@ func fleet(t *testing.T, mods ...func(*noun.RoleSpec)) (d *drive, h noun.HostID,
 	h = d.host("h1", "worker")
 	d.room("demo", managed("builder", mods...))
 	sp := d.start("demo/builder", h)
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	id := d.must(CreateTask{Room: "demo", Role: "builder"}).Task
 	d.must(Claim{Speaker: sp})
-	return d, h, Work{sp, id, 1}
+	return d, h, Work{Speaker: sp, Task: id, Attempt: 1}
 }
 
 // repaired waits, beat by beat, until the task is claimable and a start is due (or
@@ -65,7 +65,7 @@ func TestF1AgentProcessCrashes(t *testing.T) {
 // agentd dies: the shims beat on, nothing is disturbed. The host dies: its fence ends.
 func TestF2DaemonOrHostCrashes(t *testing.T) {
 	d, h, w := fleet(t)
-	d.must(StartTask{w})
+	d.must(StartTask{Work: w})
 	for range 40 { // agentd is away for 10 min: fences and vouching come from the shims
 		d.pass(15 * time.Second)
 		d.beat(h, BeatFence|BeatVouch, 1)
@@ -100,7 +100,7 @@ func TestF4TaskStuckInAcknowledged(t *testing.T) {
 func TestF5NetworkPartition(t *testing.T) {
 	d, _, w := fleet(t)
 	h2 := d.host("h2", "worker")
-	d.must(StartTask{w})
+	d.must(StartTask{Work: w})
 	took := d.repaired(w.Task, time.Minute, func() { d.beat(h2, 0) })
 	if took < time.Minute {
 		t.Fatalf("L7: given up after %s, before the fence ended", took)

@@ -14,10 +14,20 @@ import (
 
 // rooms are the folders of the state machine with those that each may import: no arrow goes up.
 var rooms = map[string][]string{
-	"table": nil,
-	"noun":  nil,
-	"image": nil,
-	".":     {"table", "image", "noun"},
+	"table":            nil,
+	"noun":             nil,
+	"image":            nil,
+	"judge":            {"noun"},
+	"core":             {"noun", "table"},
+	"evidence":         {"noun", "judge", "core"},
+	"watch/mail":       {"noun", "core"},
+	"watch/escalation": {"noun", "core"},
+	"watch/silence":    {"noun", "core"},
+	"watch/screen":     {"noun", "core"},
+	"watch/ladder":     {"noun", "judge", "core", "evidence"},
+	"watch/chain":      {"noun", "judge", "core", "evidence"},
+	".": {"noun", "table", "image", "core", "evidence",
+		"watch/mail", "watch/escalation", "watch/silence", "watch/screen", "watch/ladder", "watch/chain"},
 }
 
 // L12: the state machine reads nothing but state and entry. No clock, randomness,

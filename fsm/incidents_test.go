@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
 
@@ -26,9 +27,9 @@ func TestI03ResumedAndBusy(t *testing.T) {
 	if got := d.agent("demo/builder").Resume; got != "conversation-7" {
 		t.Fatalf("resumed with %q", got)
 	}
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	w = Work{Speaker: sp, Task: d.must(Claim{Speaker: sp}).Task, Attempt: 2}
-	d.must(StartTask{w})
+	d.must(StartTask{Work: w})
 	for range 40 {
 		d.must(Declare{Speaker: sp, Status: noun.StatusBusy, For: limit / 2})
 		d.pass(limit / 4)
@@ -38,10 +39,10 @@ func TestI03ResumedAndBusy(t *testing.T) {
 	if a.Inc != sp.Inc || a.Order != noun.NoOrder || a.Proc != noun.ProcRunning || d.s.Task(w.Task).State != noun.TaskInProgress {
 		t.Fatalf("after ten limits: life %d, order %s, task %s", a.Inc, a.Order, d.s.Task(w.Task).State)
 	}
-	if v := d.s.Verdict(a.ID, true); v.Kind != AgentBusy || !v.Fine {
+	if v := d.s.Verdict(a.ID, true); v.Kind != judge.AgentBusy || !v.Fine {
 		t.Errorf("it is %s, fine %v: %+v", v.Kind, v.Fine, v.Reasons)
 	}
-	d.must(CompleteTask{w, "done"})
+	d.must(CompleteTask{Work: w, Result: "done"})
 }
 
 // Incident I08: one probe that says "dead", and the next ones "alive", make an idle agent
@@ -51,7 +52,7 @@ func TestI08OneProbeIsNoDeath(t *testing.T) {
 	h := d.host("h1", "worker")
 	d.room("demo", managed("builder"))
 	sp := d.start("demo/builder", h)
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	for range 10 { // idle for longer than the incident's 60 s
 		d.pass(15 * time.Second)
 		d.beat(h, BeatFence|BeatLease, 1)
@@ -62,14 +63,14 @@ func TestI08OneProbeIsNoDeath(t *testing.T) {
 		d.doubted(h)
 		d.state(h, noun.HostSuspect)
 		v := d.s.Verdict(1, true)
-		if v.Kind != AgentSuspect || v.Kind.Grave() || !slices.Equal(against(v), []string{"host"}) {
+		if v.Kind != judge.AgentSuspect || v.Kind.Grave() || strings.Count(v.Because(), ", ") != 1 || !slices.ContainsFunc(v.Reasons, func(r judge.Reason) bool { return r.Bad && r.Evidence == "host" }) {
 			t.Errorf("%s after one bad probe: %+v", v.Kind, v.Reasons)
 		}
 		d.view("a", h, noun.HearAlive, noun.HearAlive)
 		d.doubted(h)
 		d.beat(h, BeatFence|BeatLease, 1)
 		d.state(h, noun.HostReady)
-		if v := d.s.Verdict(1, true); v.Kind != AgentIdle || !v.Fine {
+		if v := d.s.Verdict(1, true); v.Kind != judge.AgentIdle || !v.Fine {
 			t.Errorf("%s, fine %v, after good ones: %+v", v.Kind, v.Fine, v.Reasons)
 		}
 	}
@@ -89,7 +90,7 @@ func TestI32ToolWithABound(t *testing.T) {
 		t.Fatalf("the task is %s while the tool may run", got)
 	}
 	v := d.s.Verdict(d.agent("r/a").ID, true)
-	if v.Kind != AgentBusy || !slices.ContainsFunc(v.Reasons, func(r Reason) bool { return strings.Contains(r.Text, "in_tool for 1m0s more") }) {
+	if v.Kind != judge.AgentBusy || !slices.ContainsFunc(v.Reasons, func(r judge.Reason) bool { return strings.Contains(r.Text, "in_tool for 1m0s more") }) {
 		t.Errorf("%s: %+v", v.Kind, v.Reasons)
 	}
 	d.pass(bound/10 + time.Minute - time.Second)
@@ -109,7 +110,7 @@ func TestI36WaitsForAHuman(t *testing.T) {
 	d.must(Declare{Speaker: me, Waiting: noun.WaitingInput, For: noun.NeedsInputLimit, Text: "may I delete it?"})
 	d.pass(100 * time.Minute) // a hundred limits
 	id := d.agent("r/a").ID
-	if v := d.s.Verdict(id, true); v.Kind != AgentNeedsInput || v.Kind.Grave() {
+	if v := d.s.Verdict(id, true); v.Kind != judge.AgentNeedsInput || v.Kind.Grave() {
 		t.Errorf("%s: %+v", v.Kind, v.Reasons)
 	}
 	if got := d.s.Task(task).State; got != noun.TaskInProgress {
@@ -121,7 +122,7 @@ func TestI36WaitsForAHuman(t *testing.T) {
 	d.must(Declare{Speaker: me}) // the answer has come
 	work := Work{Speaker: me, Task: task, Attempt: 1}
 	d.must(ProgressTask{Work: work, Note: "on"})
-	d.must(CompleteTask{work, "done"})
+	d.must(CompleteTask{Work: work, Result: "done"})
 }
 
 // Incident I46: an agent that beats and does not start what it took loses it, is called
@@ -141,16 +142,16 @@ func TestI46DeafWorker(t *testing.T) {
 		d.pass(30 * time.Second)
 		d.beat(0, BeatLease, id)
 	}
-	if a, v := d.agent("r/a"), d.s.Verdict(id, true); v.Kind != AgentDeaf || v.Fine || a.Task != 0 {
+	if a, v := d.agent("r/a"), d.s.Verdict(id, true); v.Kind != judge.AgentDeaf || v.Fine || a.Task != 0 {
 		t.Errorf("it is %s, fine %v, and holds task %d: %+v", v.Kind, v.Fine, a.Task, v.Reasons)
 	}
-	d.want(noun.Superseded, StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
-	d.must(Join{me})
+	d.want(noun.Superseded, StartTask{Work: Work{Speaker: me, Task: task, Attempt: 1}})
+	d.must(Join{Speaker: me})
 	if got := d.must(Claim{Speaker: me}); got.Task != task {
 		t.Fatalf("it asked, and got %d", got.Task)
 	}
-	d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 2}})
-	if v := d.s.Verdict(id, true); v.Kind != AgentHealthy {
+	d.must(StartTask{Work: Work{Speaker: me, Task: task, Attempt: 2}})
+	if v := d.s.Verdict(id, true); v.Kind != judge.AgentHealthy {
 		t.Errorf("it works, and is %s: %+v", v.Kind, v.Reasons)
 	}
 }
@@ -167,25 +168,25 @@ func TestI139RepetitionIsNoStall(t *testing.T) {
 		h := d.host("h1", "w")
 		d.room("r", noun.RoleSpec{Name: "a", Runner: "w"})
 		me := d.start("r/a", h)
-		d.must(Join{me})
+		d.must(Join{Speaker: me})
 		w := Work{Speaker: me, Task: d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task, Attempt: 1}
 		d.must(Claim{Speaker: me})
-		d.must(StartTask{w})
+		d.must(StartTask{Work: w})
 		id := d.agent("r/a").ID
 		for i := range 20 {
 			d.jump(5 * time.Minute)
 			d.must(ProgressTask{Work: w, Note: note})
-			d.jump(stalledAfter / 10)
-			if c := d.s.Climb(id); c.Next != noun.NoRung || d.s.Verdict(id, true).Kind != AgentHealthy {
+			d.jump(judge.StalledAfter / 10)
+			if c := d.s.Climb(id); c.Next != noun.NoRung || d.s.Verdict(id, true).Kind != judge.AgentHealthy {
 				t.Fatalf("after %d repetitions of %q it is %s, next is %s", i+1, note, d.s.Verdict(id, true).Kind, c.Next)
 			}
 		}
-		d.jump(stalledAfter)
+		d.jump(judge.StalledAfter)
 		if c := d.s.Climb(id); c.Next != noun.RungNudge {
 			t.Errorf("after its last word the next rung is %s (%s), want a nudge", c.Next, c.Why)
 		}
 		d.must(StepLadder{Agent: id, Inc: me.Inc, Rung: noun.RungNudge})
-		for _, e := range d.s.events.From(0) {
+		for _, e := range d.s.EventTable.From(0) {
 			if note != "" && strings.Contains(e.Text, note) {
 				t.Errorf("the note is in the event %s", e.Kind)
 			}

@@ -21,25 +21,25 @@ func TestParticipantTransitions(t *testing.T) {
 	part(noun.PartDisconnected)
 	sp := d.hand("demo/w")
 	part(noun.PartWaiting)
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	part(noun.PartWaiting)
 	d.want(noun.NoTask, Claim{Speaker: sp})
 	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	d.must(Claim{Speaker: sp})
 	part(noun.PartActive)
-	if out := d.must(Join{sp}); out.Task != id {
+	if out := d.must(Join{Speaker: sp}); out.Task != id {
 		t.Fatalf("a holder that joins again was told of task %d", out.Task)
 	}
 	part(noun.PartActive)
-	d.must(CompleteTask{Work{sp, id, 1}, ""})
+	d.must(CompleteTask{Work: Work{Speaker: sp, Task: id, Attempt: 1}, Result: ""})
 	part(noun.PartActive)
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	part(noun.PartWaiting)
 	d.must(Leave{Speaker: sp})
 	part(noun.PartDisconnected)
 	d.must(Leave{Speaker: sp}) // repeated
 	d.want(noun.Rejoin, Claim{Speaker: sp})
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	part(noun.PartWaiting)
 	d.pass(time.Minute)
 	part(noun.PartDisconnected)
@@ -71,19 +71,25 @@ func TestProcessTransitions(t *testing.T) {
 	N, O, A, R, L := noun.ProcNone, noun.ProcOrdered, noun.ProcAccepted, noun.ProcRunning, noun.ProcLost
 	S := noun.Superseded
 	rows := []row{
-		{"order next", func(h noun.HostID, i noun.Incarnation) Command { return OrderStart{1, i + 1, h} }, [5]noun.Code{noun.OK, noun.Conflict, noun.Conflict, noun.Conflict, noun.OK}, [5]noun.ProcState{O, O, A, R, O}},
-		{"order wrong number", func(h noun.HostID, i noun.Incarnation) Command { return OrderStart{1, i + 2, h} }, [5]noun.Code{noun.Conflict, noun.Conflict, noun.Conflict, noun.Conflict, noun.Conflict}, [5]noun.ProcState{N, O, A, R, L}},
+		{"order next", func(h noun.HostID, i noun.Incarnation) Command { return OrderStart{Agent: 1, Inc: i + 1, Host: h} }, [5]noun.Code{noun.OK, noun.Conflict, noun.Conflict, noun.Conflict, noun.OK}, [5]noun.ProcState{O, O, A, R, O}},
+		{"order wrong number", func(h noun.HostID, i noun.Incarnation) Command { return OrderStart{Agent: 1, Inc: i + 2, Host: h} }, [5]noun.Code{noun.Conflict, noun.Conflict, noun.Conflict, noun.Conflict, noun.Conflict}, [5]noun.ProcState{N, O, A, R, L}},
 		{"accept", func(h noun.HostID, i noun.Incarnation) Command {
 			return AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: i}
 		}, [5]noun.Code{S, noun.OK, noun.OK, S, S}, [5]noun.ProcState{N, A, A, R, L}},
 		{"accept other boot", func(h noun.HostID, i noun.Incarnation) Command {
 			return AcceptOrder{Host: h, Boot: "b", Agent: 1, Inc: i}
 		}, [5]noun.Code{S, S, S, S, S}, [5]noun.ProcState{N, O, A, R, L}},
-		{"started", func(h noun.HostID, i noun.Incarnation) Command { return ReportStarted{h, 1, i, 7} }, [5]noun.Code{S, S, noun.OK, noun.OK, S}, [5]noun.ProcState{N, O, R, R, L}},
-		{"exit", func(h noun.HostID, i noun.Incarnation) Command { return ReportExit{Host: h, Agent: 1, Inc: i} }, [5]noun.Code{noun.OK, noun.OK, noun.OK, noun.OK, noun.OK}, [5]noun.ProcState{N, O, N, N, L}},
-		{"exit of the future", func(h noun.HostID, i noun.Incarnation) Command { return ReportExit{Host: h, Agent: 1, Inc: i + 1} }, [5]noun.Code{noun.Invalid, noun.Invalid, noun.Invalid, noun.Invalid, noun.Invalid}, [5]noun.ProcState{N, O, A, R, L}},
-		{"stop", func(_ noun.HostID, i noun.Incarnation) Command { return OrderStop{1, i, "x"} }, [5]noun.Code{S, S, noun.OK, noun.OK, S}, [5]noun.ProcState{N, O, A, R, L}},
-		{"cancel order", func(_ noun.HostID, i noun.Incarnation) Command { return CancelOrder{1, i, "x"} }, [5]noun.Code{noun.Conflict, noun.OK, noun.Conflict, noun.Conflict, noun.Conflict}, [5]noun.ProcState{N, N, A, R, L}},
+		{"started", func(h noun.HostID, i noun.Incarnation) Command {
+			return ReportStarted{Host: h, Agent: 1, Inc: i, PID: 7}
+		}, [5]noun.Code{S, S, noun.OK, noun.OK, S}, [5]noun.ProcState{N, O, R, R, L}},
+		{"exit", func(h noun.HostID, i noun.Incarnation) Command {
+			return ReportExit{Host: h, Agent: 1, Inc: i}
+		}, [5]noun.Code{noun.OK, noun.OK, noun.OK, noun.OK, noun.OK}, [5]noun.ProcState{N, O, N, N, L}},
+		{"exit of the future", func(h noun.HostID, i noun.Incarnation) Command {
+			return ReportExit{Host: h, Agent: 1, Inc: i + 1}
+		}, [5]noun.Code{noun.Invalid, noun.Invalid, noun.Invalid, noun.Invalid, noun.Invalid}, [5]noun.ProcState{N, O, A, R, L}},
+		{"stop", func(_ noun.HostID, i noun.Incarnation) Command { return OrderStop{Agent: 1, Inc: i, Reason: "x"} }, [5]noun.Code{S, S, noun.OK, noun.OK, S}, [5]noun.ProcState{N, O, A, R, L}},
+		{"cancel order", func(_ noun.HostID, i noun.Incarnation) Command { return CancelOrder{Agent: 1, Inc: i, Reason: "x"} }, [5]noun.Code{noun.Conflict, noun.OK, noun.Conflict, noun.Conflict, noun.Conflict}, [5]noun.ProcState{N, N, A, R, L}},
 	}
 	for _, r := range rows {
 		for st := noun.ProcNone; st <= noun.ProcLost; st++ {
@@ -110,25 +116,25 @@ func TestJoinByHandTakesAFreeSlot(t *testing.T) {
 	h := d.host("h1", "worker")
 	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Replicas = 3 }))
 	d.start("demo/b", h)
-	if out := d.must(Join{Speaker{Agent: "demo/b.*"}}); out.Agent != 2 {
+	if out := d.must(Join{Speaker: Speaker{Agent: "demo/b.*"}}); out.Agent != 2 {
 		t.Fatalf("joined agent %d, want the first free one", out.Agent)
 	}
-	d.want(noun.Conflict, Join{Speaker{Agent: "demo/b"}})   // its fence holds
-	d.want(noun.Conflict, Join{Speaker{Agent: "demo/b.2"}}) // taken by hand
+	d.want(noun.Conflict, Join{Speaker: Speaker{Agent: "demo/b"}})   // its fence holds
+	d.want(noun.Conflict, Join{Speaker: Speaker{Agent: "demo/b.2"}}) // taken by hand
 	d.must(OrderStart{Agent: 3, Inc: 1, Host: h})
-	d.want(noun.Conflict, Join{Speaker{Agent: "demo/b.3"}}) // an order is open
-	d.want(noun.Conflict, Join{Speaker{Agent: "demo/b.*"}})
+	d.want(noun.Conflict, Join{Speaker: Speaker{Agent: "demo/b.3"}}) // an order is open
+	d.want(noun.Conflict, Join{Speaker: Speaker{Agent: "demo/b.*"}})
 	if a := d.agent("demo/b.3"); a.Proc != noun.ProcOrdered || a.Inc != 1 {
 		t.Fatalf("a refused join changed it: %+v", a)
 	}
-	d.want(noun.NotFound, Join{Speaker{Agent: "demo/b.4"}})
-	d.want(noun.NotFound, Join{Speaker{Agent: "demo/x.*"}})
+	d.want(noun.NotFound, Join{Speaker: Speaker{Agent: "demo/b.4"}})
+	d.want(noun.NotFound, Join{Speaker: Speaker{Agent: "demo/x.*"}})
 	d.must(SetAgent{Agent: "demo/b.2", Stop: true, By: "ann"})
 	if d.agent("demo/b.2").Part != noun.PartDisconnected {
 		t.Fatal("a stopped agent kept its participant")
 	}
-	d.want(noun.Stopped, Join{Speaker{Agent: "demo/b.2"}})
-	d.want(noun.Stopped, Join{Speaker{Agent: "demo/b.2", Inc: 1}})
+	d.want(noun.Stopped, Join{Speaker: Speaker{Agent: "demo/b.2"}})
+	d.want(noun.Stopped, Join{Speaker: Speaker{Agent: "demo/b.2", Inc: 1}})
 }
 
 func TestL6TokensAreChecked(t *testing.T) {
@@ -138,13 +144,13 @@ func TestL6TokensAreChecked(t *testing.T) {
 	d.must(OrderStart{Agent: 1, Inc: 1, Host: h})
 	d.must(AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: 1, TokenHash: []byte("hash")})
 	sp := Speaker{Agent: "demo/b", Inc: 1}
-	d.want(noun.Denied, Join{sp})
+	d.want(noun.Denied, Join{Speaker: sp})
 	d.want(noun.Denied, Leave{Speaker: sp})
 	sp.TokenHash = []byte("other")
-	d.want(noun.Denied, Join{sp})
+	d.want(noun.Denied, Join{Speaker: sp})
 	sp.TokenHash = []byte("hash")
-	d.must(Join{sp})
-	d.want(noun.Conflict, Join{Speaker{Agent: "demo/b"}})
+	d.must(Join{Speaker: sp})
+	d.want(noun.Conflict, Join{Speaker: Speaker{Agent: "demo/b"}})
 	d.want(noun.Invalid, Claim{Speaker: Speaker{Agent: "demo/b", Inc: 2, TokenHash: sp.TokenHash}})
 	d.want(noun.NotFound, Claim{Speaker: Speaker{Agent: "demo/nobody", Inc: 2}})
 }
@@ -157,18 +163,18 @@ func TestL6SupersededLifeIsSilent(t *testing.T) {
 	old := d.start("demo/b", h)
 	d.must(ReportExit{Host: h, Agent: 1, Inc: old.Inc})
 	sp := d.start("demo/b", h)
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	id := d.must(CreateTask{Room: "demo", Role: "b"}).Task
 	d.must(Claim{Speaker: sp})
-	w := Work{old, id, 1}
+	w := Work{Speaker: old, Task: id, Attempt: 1}
 	before := d.s.Agent(1).Rev
-	for _, c := range []Command{Join{old}, Leave{Speaker: old}, Claim{Speaker: old}, StartTask{w}, ProgressTask{Work: w, Note: "n"},
-		CompleteTask{w, "r"}, FailTask{Work: w}, Handoff{Work: w, ToRole: "v"}, SetResume{old, "x"},
-		AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: old.Inc}, ReportStarted{h, 1, old.Inc, 9}, OrderStop{1, old.Inc, "x"}} {
+	for _, c := range []Command{Join{Speaker: old}, Leave{Speaker: old}, Claim{Speaker: old}, StartTask{Work: w}, ProgressTask{Work: w, Note: "n"},
+		CompleteTask{Work: w, Result: "r"}, FailTask{Work: w}, Handoff{Work: w, ToRole: "v"}, SetResume{Speaker: old, Resume: "x"},
+		AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: old.Inc}, ReportStarted{Host: h, Agent: 1, Inc: old.Inc, PID: 9}, OrderStop{Agent: 1, Inc: old.Inc, Reason: "x"}} {
 		d.want(noun.Superseded, c)
 	}
 	d.must(ReportExit{Host: h, Agent: 1, Inc: old.Inc, Code: 3}) // known already
-	d.want(noun.Conflict, CancelOrder{1, old.Inc, "x"})
+	d.want(noun.Conflict, CancelOrder{Agent: 1, Inc: old.Inc, Reason: "x"})
 	a := d.s.Agent(1)
 	if a.Rev != before || a.Part != noun.PartActive || a.Task != id || d.s.Task(id).State != noun.TaskAcknowledged {
 		t.Fatalf("%+v", a)
@@ -208,10 +214,10 @@ func TestL3HangAfterCompletionIsNoticed(t *testing.T) {
 	h := d.host("h1", "worker")
 	d.room("demo", managed("b"))
 	sp := d.start("demo/b", h)
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	id := d.must(CreateTask{Room: "demo", Role: "b"}).Task
 	d.must(Claim{Speaker: sp})
-	d.must(StartTask{Work{sp, id, 1}})
+	d.must(StartTask{Work: Work{Speaker: sp, Task: id, Attempt: 1}})
 	for range 8 {
 		d.pass(30 * time.Second)
 		d.beat(h, BeatFence|BeatVouch, 1)
@@ -219,7 +225,7 @@ func TestL3HangAfterCompletionIsNoticed(t *testing.T) {
 	if d.agent("demo/b").Part != noun.PartActive {
 		t.Fatal("a vouched-for holder lost its lease")
 	}
-	d.must(CompleteTask{Work{sp, id, 1}, ""})
+	d.must(CompleteTask{Work: Work{Speaker: sp, Task: id, Attempt: 1}, Result: ""})
 	for range 4 {
 		d.pass(15 * time.Second)
 		d.beat(h, BeatFence|BeatVouch, 1)
@@ -242,7 +248,7 @@ func TestL7FenceOutlivesTheLease(t *testing.T) {
 	h := d.host("h1", "worker")
 	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Proof = noun.ProofAgent }))
 	sp := d.start("demo/b", h)
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	d.pass(30 * time.Second)
 	d.beat(h, BeatFence, 1)
 	d.pass(31 * time.Second)
@@ -276,7 +282,7 @@ func TestOnDemandStartsWhileTasksWait(t *testing.T) {
 	if wanting() != 0 {
 		t.Fatalf("%d starts are due with one task and one free agent", wanting())
 	}
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	d.must(Claim{Speaker: sp})
 	if wanting() != 0 {
 		t.Fatalf("%d starts are due without a waiting task", wanting())
@@ -285,7 +291,7 @@ func TestOnDemandStartsWhileTasksWait(t *testing.T) {
 	if wanting() != 2 {
 		t.Fatalf("%d starts are due with one waiting and one busy", wanting())
 	}
-	d.must(CompleteTask{Work{sp, id, 1}, ""})
+	d.must(CompleteTask{Work: Work{Speaker: sp, Task: id, Attempt: 1}, Result: ""})
 	if wanting() != 0 {
 		t.Fatalf("%d starts are due after the busy one is free", wanting())
 	}
@@ -326,15 +332,15 @@ func TestHealthyLifeClearsTheBudget(t *testing.T) {
 		sp := d.start("demo/b", h)
 		d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Code: 1})
 	}
-	d.must(SetAgent{Agent: "demo/b"}) // a human asks for a start
-	d.s.agents.Mut(1).Failures = 3    // as before
+	d.must(SetAgent{Agent: "demo/b"})  // a human asks for a start
+	d.s.AgentTable.Mut(1).Failures = 3 // as before
 	sp := d.start("demo/b", h)
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	id := d.must(CreateTask{Room: "demo", Role: "b"}).Task
 	d.must(Claim{Speaker: sp})
-	d.must(CompleteTask{Work{sp, id, 1}, ""})
+	d.must(CompleteTask{Work: Work{Speaker: sp, Task: id, Attempt: 1}, Result: ""})
 	for range 41 {
-		d.must(Join{sp})
+		d.must(Join{Speaker: sp})
 		d.pass(15 * time.Second)
 		d.beat(h, BeatFence|BeatVouch, 1)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
 
@@ -21,7 +23,7 @@ func awayAgent(t *testing.T, hostTTL string, change func(*noun.RoleSpec)) (*driv
 	change(&spec)
 	d.room("r", spec)
 	me := d.start("r/a", h)
-	d.must(Join{me})
+	d.must(Join{Speaker: me})
 	return d, h, me
 }
 
@@ -30,7 +32,7 @@ func (d *drive) silence(h noun.HostID, span time.Duration) {
 	d.t.Helper()
 	d.beat(h, BeatFence|BeatVouch|BeatLease, d.agent("r/a").ID)
 	d.jump(SilentFor)
-	d.must(SuspectHost{Host: h, Suspect: true, Reason: whyStream})
+	d.must(SuspectHost{Host: h, Suspect: true, Reason: core.WhyStream})
 	d.jump(span - SilentFor)
 	d.beat(h, BeatFence|BeatVouch|BeatLease, d.agent("r/a").ID)
 	if d.s.Host(h).State == noun.HostSuspect {
@@ -39,7 +41,7 @@ func (d *drive) silence(h noun.HostID, span time.Duration) {
 	d.state(h, noun.HostReady)
 }
 
-func (d *drive) judged(want VerdictKind, when string) {
+func (d *drive) judged(want judge.Kind, when string) {
 	d.t.Helper()
 	if v := d.s.Verdict(d.agent("r/a").ID, true); v.Kind != want {
 		d.t.Errorf("%s it is %s (%v), want %s", when, v.Kind, v.Reasons, want)
@@ -53,18 +55,18 @@ func TestL10SuspendedHostMakesNobodyUnresponsive(t *testing.T) {
 		d, h, me := awayAgent(t, "1m", func(r *noun.RoleSpec) { r.HealthEvery, r.HealthMissed = 20*time.Second, 2 })
 		task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 		d.must(Claim{Speaker: me})
-		d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
+		d.must(StartTask{Work: Work{Speaker: me, Task: task, Attempt: 1}})
 		d.must(Declare{Speaker: me})
 		d.silence(h, span)
-		d.judged(AgentHealthy, "on the way back")
+		d.judged(judge.AgentHealthy, "on the way back")
 		v := d.s.Verdict(d.agent("r/a").ID, true)
 		if said := v.Reasons[len(v.Reasons)-1].Text; !strings.Contains(said, "was not heard for "+span.String()) {
 			t.Errorf("nothing tells why: %v", v.Reasons)
 		}
 		d.jump(39 * time.Second)
-		d.judged(AgentHealthy, "before two reports are missing")
+		d.judged(judge.AgentHealthy, "before two reports are missing")
 		d.jump(2 * time.Second)
-		d.judged(AgentUnresponsive, "after two missing reports that could have come")
+		d.judged(judge.AgentUnresponsive, "after two missing reports that could have come")
 		if next := reload(t, d.s); next.Hash() != d.s.Hash() || len(next.Host(h).Away) != 2 {
 			t.Errorf("loaded with %v", next.Host(h).Away)
 		}
@@ -76,16 +78,16 @@ func TestL10SuspendedHostMakesNobodyStalledOrDeaf(t *testing.T) {
 	d, h, me := awayAgent(t, "24h", func(r *noun.RoleSpec) { r.PendingLimit = 5 * time.Minute })
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	d.silence(h, 6*time.Minute)
-	d.judged(AgentIdle, "with a task that came before the silence")
+	d.judged(judge.AgentIdle, "with a task that came before the silence")
 	d.jump(5*time.Minute + time.Second)
-	d.judged(AgentDeaf, "after the pending limit")
+	d.judged(judge.AgentDeaf, "after the pending limit")
 	d.must(Claim{Speaker: me})
-	d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
+	d.must(StartTask{Work: Work{Speaker: me, Task: task, Attempt: 1}})
 	d.jump(29 * time.Minute)
 	d.silence(h, 10*time.Minute)
-	d.judged(AgentHealthy, "after 29 min of work and 10 of silence of its host")
+	d.judged(judge.AgentHealthy, "after 29 min of work and 10 of silence of its host")
 	d.jump(time.Minute + time.Second)
-	d.judged(AgentStalled, "after half an hour that was heard")
+	d.judged(judge.AgentStalled, "after half an hour that was heard")
 	id := d.agent("r/a").ID
 	c := d.s.Climb(id)
 	d.must(StepLadder{Agent: id, Inc: me.Inc, Rung: noun.RungNudge, Seen: c.Seen})
@@ -123,18 +125,18 @@ func TestBlockedGossipHidesNoHang(t *testing.T) {
 	d, h, me := awayAgent(t, "24h", func(*noun.RoleSpec) {})
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	d.must(Claim{Speaker: me})
-	d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
-	d.must(SuspectHost{Host: h, Suspect: true, Reason: whyGossip})
+	d.must(StartTask{Work: Work{Speaker: me, Task: task, Attempt: 1}})
+	d.must(SuspectHost{Host: h, Suspect: true, Reason: core.WhyGossip})
 	for range 4 { // it beats, so only gossip is to blame
 		d.jump(10 * time.Second)
 		d.beat(h, BeatFence|BeatVouch, d.agent("r/a").ID)
 	}
-	d.must(SuspectHost{Host: h, Suspect: true, Reason: whyBlocked})
+	d.must(SuspectHost{Host: h, Suspect: true, Reason: core.WhyBlocked})
 	for range 70 {
 		d.jump(30 * time.Second)
 		d.beat(h, BeatFence|BeatVouch, d.agent("r/a").ID)
 	}
-	d.judged(AgentStalled, "after half an hour")
+	d.judged(judge.AgentStalled, "after half an hour")
 }
 
 // Neither the acknowledgement limit nor the progress limit runs while the host is not heard.
@@ -148,9 +150,9 @@ func TestL10SuspendedHostLosesNoTaskToALimit(t *testing.T) {
 	if got := d.s.Task(id).State; got != noun.TaskAcknowledged {
 		t.Errorf("after a minute of its host and 10 without, the task is %s", got)
 	}
-	d.must(StartTask{Work{Speaker: me, Task: id, Attempt: 1}})
+	d.must(StartTask{Work: Work{Speaker: me, Task: id, Attempt: 1}})
 	d.jump(19 * time.Minute)
-	d.must(SuspectHost{Host: h, Suspect: true, Reason: whyStream})
+	d.must(SuspectHost{Host: h, Suspect: true, Reason: core.WhyStream})
 	d.pass(10 * time.Minute)
 	if got := d.s.Task(id).State; got != noun.TaskInProgress {
 		t.Errorf("while its host is not heard the task is %s", got)

@@ -208,13 +208,13 @@ func TestI89BreakerIsHalfOpenOnce(t *testing.T) {
 	}
 	d.wait("demo/b", h)
 	sp := d.start("demo/b", h) // the trial lives and works
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	id := d.must(Claim{Speaker: sp}).Task
-	d.must(CompleteTask{Work{sp, id, 1}, ""})
+	d.must(CompleteTask{Work: Work{Speaker: sp, Task: id, Attempt: 1}, Result: ""})
 	for range 41 {
 		d.clock = d.clock.Add(15 * time.Second)
 		d.beat(h, BeatFence, 1)
-		d.must(Join{sp})
+		d.must(Join{Speaker: sp})
 	}
 	d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Code: 1})
 	if a := d.agent("demo/b"); a.Failures != 1 || a.Parked || d.s.Why(1).Code != "start_due" {
@@ -254,7 +254,7 @@ func TestI94UsageLimitParks(t *testing.T) {
 	for i := range 4 {
 		name := noun.AgentName("demo", "b", uint32(i+1))
 		sp := d.start(name, h)
-		d.must(Join{sp})
+		d.must(Join{Speaker: sp})
 		d.must(CreateTask{Room: "demo", Role: "b"})
 		tasks = append(tasks, d.must(Claim{Speaker: sp}).Task)
 	}
@@ -322,10 +322,10 @@ func TestI95UsageLimitThatNeverClears(t *testing.T) {
 		t.Fatalf("%d starts in 100 periods", starts)
 	}
 	sp := d.start("demo/b", h)
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	id := d.must(CreateTask{Room: "demo", Role: "b"}).Task
 	d.must(Claim{Speaker: sp})
-	d.must(CompleteTask{Work{sp, id, 1}, ""})
+	d.must(CompleteTask{Work: Work{Speaker: sp, Task: id, Attempt: 1}, Result: ""})
 	d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Kind: noun.ExitUsageLimit, RetryAfter: 15 * time.Minute})
 	if got := d.wait("demo/b", h); got > 16*time.Minute {
 		t.Fatalf("paused for %s after work was done", got)
@@ -353,18 +353,18 @@ func TestI103WrongIdentityIsRefusedAndShown(t *testing.T) {
 		d.must(OrderStart{Agent: i, Inc: 1, Host: h})
 		d.must(AcceptOrder{Host: h, Boot: "boot1", Agent: i, Inc: 1, TokenHash: token})
 		d.must(ReportStarted{Host: h, Agent: i, Inc: 1, PID: uint32(i)})
-		own[i] = Speaker{d.s.Agent(i).Name, 1, token}
-		d.must(Join{own[i]})
+		own[i] = Speaker{Agent: d.s.Agent(i).Name, Inc: 1, TokenHash: token}
+		d.must(Join{Speaker: own[i]})
 	}
 	other := own[2]
 	other.TokenHash = own[1].TokenHash // the right token, of another agent
 	until := d.s.Lease(2).Until
 	d.clock = d.clock.Add(10 * time.Second)
 	for range 5 {
-		for _, c := range []Command{Join{other}, Leave{Speaker: other}, Claim{Speaker: other}, SetResume{other, "x"}} {
+		for _, c := range []Command{Join{Speaker: other}, Leave{Speaker: other}, Claim{Speaker: other}, SetResume{Speaker: other, Resume: "x"}} {
 			d.want(noun.Denied, c)
 		}
-		d.want(noun.Invalid, Join{Speaker{own[2].Agent, 9, own[2].TokenHash}})
+		d.want(noun.Invalid, Join{Speaker: Speaker{Agent: own[2].Agent, Inc: 9, TokenHash: own[2].TokenHash}})
 	}
 	if d.s.Lease(2).Until != until || d.s.Agent(2).Part != noun.PartWaiting {
 		t.Fatal("it has changed something")
@@ -402,16 +402,16 @@ func TestI103WrongIdentityIsRefusedAndShown(t *testing.T) {
 // next claim; an agent that never comes back is replaced at the start limit.
 func TestL3CanceledHolder(t *testing.T) {
 	d, h, w := fleet(t)
-	d.must(StartTask{w})
+	d.must(StartTask{Work: w})
 	d.must(CancelTask{Task: w.Task, By: "ann"})
 	id := d.must(CreateTask{Room: "demo", Role: "builder"}).Task
-	d.must(Join{w.Speaker})
+	d.must(Join{Speaker: w.Speaker})
 	d.must(Claim{Speaker: w.Speaker})
 	for range 20 {
 		d.clock = d.clock.Add(15 * time.Second)
 		d.beat(h, BeatFence|BeatVouch, 1)
 		if d.clock < noun.Time(time.Minute) {
-			d.must(StartTask{Work{w.Speaker, id, 1}})
+			d.must(StartTask{Work: Work{Speaker: w.Speaker, Task: id, Attempt: 1}})
 		}
 	}
 	if a := d.agent("demo/builder"); a.Task != id || a.Order != noun.NoOrder {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
 
@@ -42,7 +43,7 @@ func overseerRoom(t *testing.T, triage bool, change ...func(*noun.RoleSpec)) *wa
 func (x *watch) begin() {
 	x.t.Helper()
 	x.me = x.start(watchName, x.h)
-	x.must(Join{x.me})
+	x.must(Join{Speaker: x.me})
 }
 
 func (x *watch) chain() noun.Chain { return *x.agent(watchName).Notes().Chain }
@@ -83,13 +84,13 @@ func (x *watch) ask() noun.TaskID {
 func (x *watch) take() Work {
 	x.t.Helper()
 	x.triage = x.start(triageName, x.h)
-	x.must(Join{x.triage})
+	x.must(Join{Speaker: x.triage})
 	out := x.must(Claim{Speaker: x.triage})
 	if out.Task != x.chain().Task || out.Task == 0 {
 		x.t.Fatalf("triage got task %d, the marker is %d", out.Task, x.chain().Task)
 	}
 	w := Work{Speaker: x.triage, Task: out.Task, Attempt: out.Attempt}
-	x.must(StartTask{w})
+	x.must(StartTask{Work: w})
 	return w
 }
 
@@ -150,8 +151,8 @@ func TestSeed004DecisionMatrix(t *testing.T) {
 		{"above 15:00", false, stale + tick, 0, "very_stale", noun.DecideWake},
 		{"above 15:00, mail", false, stale + tick, 1, "very_stale", noun.DecideWake},
 	} {
-		f := OverseerFacts{Dead: tt.dead, Age: tt.age, Mail: tt.mail, Fresh: fresh, Stale: stale}
-		if got := Decide(&f); got != tt.want || f.Freshness() != tt.freshness {
+		f := judge.OverseerFacts{Dead: tt.dead, Age: tt.age, Mail: tt.mail, Fresh: fresh, Stale: stale}
+		if got := judge.Decide(&f); got != tt.want || f.Freshness() != tt.freshness {
 			t.Errorf("%s: %s, %s; want %s, %s", tt.name, f.Freshness(), got, tt.freshness, tt.want)
 		}
 	}
@@ -187,13 +188,13 @@ func TestSeed004LooksWithoutTriage(t *testing.T) {
 	x.beating(time.Minute)
 	x.decided(noun.DecideWake, noun.ByRule, "its last patrol was 15m", "woken by mail and in its terminal")
 	l := x.agent(watchName).Notes().Ladder
-	if l == nil || l.Rung != noun.RungWake || x.s.Mail(l.Inquiry).Kind != "wake" || x.s.Verdict(x.agent(watchName).ID, true).Kind != AgentStalled {
+	if l == nil || l.Rung != noun.RungWake || x.s.Mail(l.Inquiry).Kind != "wake" || x.s.Verdict(x.agent(watchName).ID, true).Kind != judge.AgentStalled {
 		t.Fatalf("woken, and the ladder is at %+v", l)
 	}
 	x.beating(3 * time.Minute)
 	x.decided(noun.DecideWake, noun.ByRule, "the ladder for stuck agents is at it, rung wake") // never both
 	x.patrol()
-	if v := x.s.Verdict(x.agent(watchName).ID, true); v.Kind != AgentIdle || !x.s.Mail(l.Inquiry).State.Closed() {
+	if v := x.s.Verdict(x.agent(watchName).ID, true); v.Kind != judge.AgentIdle || !x.s.Mail(l.Inquiry).State.Closed() {
 		t.Errorf("after a patrol it is %s, and is still asked: %s", v.Kind, x.s.Mail(l.Inquiry).State)
 	}
 	if c := x.s.Climb(x.agent(watchName).ID); c.Rung != noun.NoRung || c.Next != noun.NoRung {
@@ -231,7 +232,7 @@ func TestWokenOverseerClimbsTheLadder(t *testing.T) {
 	x.must(ReportExit{Host: x.h, Agent: id, Inc: x.me.Inc, Signal: "killed"})
 	x.beating(time.Minute)
 	x.begin()
-	if v := x.s.Verdict(id, true); v.Kind != AgentIdle {
+	if v := x.s.Verdict(id, true); v.Kind != judge.AgentIdle {
 		t.Errorf("the next life is %s", v.Kind)
 	}
 	x.beating(16 * time.Minute) // it hangs too, and has never patrolled
@@ -268,7 +269,7 @@ func TestStartOverridesNoHuman(t *testing.T) {
 	x.ask()
 	x.answer(`{"decision":"START","reason":"it is dead"}`)
 	x.decided(noun.DecideStart, noun.ByTriage, "its start waits: stopped by ann")
-	if wanted := x.s.wants(x.agent(watchName)); wanted {
+	if wanted := x.s.Wants(x.agent(watchName)); wanted {
 		t.Error("law L9: a look has started what a human has stopped")
 	}
 	x.must(SetAgent{Agent: watchName, By: "ann"})

@@ -18,10 +18,10 @@ func declaring(t *testing.T, health noun.RoleSpec) (*drive, Speaker, noun.TaskID
 	spec.Name, spec.ProgressLimit = "a", time.Minute
 	spec.TTL = 24 * time.Hour
 	d.room("r", spec)
-	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
+	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker: Speaker{Agent: "r/a"}}).Inc}
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t", By: "x"}).Task
 	d.must(Claim{Speaker: me})
-	d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
+	d.must(StartTask{Work: Work{Speaker: me, Task: task, Attempt: 1}})
 	return d, me, task
 }
 
@@ -29,11 +29,11 @@ func declaring(t *testing.T, health noun.RoleSpec) (*drive, Speaker, noun.TaskID
 func TestL6DeclareIsFenced(t *testing.T) {
 	d := newDrive(t)
 	d.room("r", noun.RoleSpec{Name: "a"})
-	old := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
+	old := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker: Speaker{Agent: "r/a"}}).Inc}
 	d.must(Declare{Speaker: old, Status: noun.StatusBusy, For: time.Hour})
 	d.must(Leave{Speaker: old})
 	d.want(noun.Rejoin, Declare{Speaker: old, Status: noun.StatusDegraded})
-	d.must(Join{Speaker{Agent: "r/a"}})
+	d.must(Join{Speaker: Speaker{Agent: "r/a"}})
 	if d.agent("r/a").Declared != nil {
 		t.Error("a new life begins with what the old one declared")
 	}
@@ -178,7 +178,7 @@ func TestL9DeclarationDoesNotResistAStop(t *testing.T) {
 	h := d.host("h1", "w")
 	d.room("r", noun.RoleSpec{Name: "a", Runner: "w"})
 	me := d.start("r/a", h)
-	d.must(Join{me})
+	d.must(Join{Speaker: me})
 	d.must(Declare{Speaker: me, Waiting: noun.WaitingInput, For: time.Hour})
 	d.must(SetAgent{Agent: "r/a", Stop: true, By: "x"})
 	if got := d.agent("r/a").OpenOrder(); got != noun.StopOrder {
@@ -200,11 +200,11 @@ func TestSeed002Table132HealthPresets(t *testing.T) {
 		d.must(Declare{Speaker: me})
 		id := d.agent("r/a").ID
 		d.jump(p.Every*time.Duration(p.Missed) - time.Second)
-		if g := d.s.Signals(id, true); g.Missed != p.Missed-1 || g.unreported() {
+		if g := d.s.Signals(id, true); g.Missed != p.Missed-1 || g.Unreported() {
 			t.Errorf("%s: %d reports are missed a second before the last one is due", p.Name, g.Missed)
 		}
 		d.jump(time.Second)
-		if g := d.s.Signals(id, true); g.Missed != p.Missed || !g.unreported() {
+		if g := d.s.Signals(id, true); g.Missed != p.Missed || !g.Unreported() {
 			t.Errorf("%s: %d reports are missed, want %d", p.Name, g.Missed, p.Missed)
 		}
 		d.must(Declare{Speaker: me, Status: noun.StatusDegraded}) // the first report resets, whatever it says

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
 
@@ -42,7 +43,7 @@ func TestSeed004DegradedModeIsSaidInEveryDecision(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := newWatched(t)
 			tt.tell(x)
-			x.beating(stalledAfter + time.Second)
+			x.beating(judge.StalledAfter + time.Second)
 			for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungInterrupt, noun.RungRestart} {
 				x.up(r)
 			}
@@ -67,11 +68,11 @@ func TestSeed004DegradedModeStartsAgents(t *testing.T) {
 	x.tell("", "no tmux", "w")
 	x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: 1})
 	x.pass(3 * time.Second)
-	if wanted := x.s.wants(x.agent(hungName)); !wanted || x.s.Misfit(x.s.Host(x.h), x.agent(hungName)) != "" {
+	if wanted := x.s.Wants(x.agent(hungName)); !wanted || x.s.Misfit(x.s.Host(x.h), x.agent(hungName)) != "" {
 		t.Fatalf("it is not wanted, or its host does not fit: %s", x.s.Why(x.agent(hungName).ID).Text)
 	}
 	x.begin()
-	if v := x.verdict(); v != AgentHealthy {
+	if v := x.verdict(); v != judge.AgentHealthy {
 		t.Errorf("%s after its direct start", v)
 	}
 }
@@ -81,7 +82,7 @@ func TestSeed004DegradedModeStartsAgents(t *testing.T) {
 func TestSeed004DegradedModeRestartsOnThresholds(t *testing.T) {
 	x := newWatched(t, func(r *noun.RoleSpec) { r.Ladder = noun.LadderRestart })
 	x.tell("", "no tmux")
-	x.beating(stalledAfter + time.Second)
+	x.beating(judge.StalledAfter + time.Second)
 	set := x.s.Settings().Ladder
 	began := x.clock
 	for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungInterrupt} {
@@ -103,18 +104,20 @@ func TestSeed004DegradedModeRestartsOnThresholds(t *testing.T) {
 func TestSeed004CommonIssuesStatusShowsWrongState(t *testing.T) {
 	for name, end := range map[string]func(x *watched){
 		"prompt": func(x *watched) { x.see(noun.PromptNone, false) },
-		"life":   func(x *watched) { x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: 1}) },
+		"life": func(x *watched) {
+			x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: 1})
+		},
 		"fence":  func(x *watched) { x.jump(time.Hour) },
 		"runner": func(x *watched) { x.tell("tmux 3.3a", "", "other") },
 	} {
 		x := newWatched(t)
 		x.tell("tmux 3.3a", "", "w")
 		x.see(noun.PromptPermission, false)
-		if v := x.verdict(); v != AgentNeedsInput {
+		if v := x.verdict(); v != judge.AgentNeedsInput {
 			t.Fatalf("%s at the prompt", v)
 		}
 		end(x)
-		if v := x.verdict(); v == AgentNeedsInput || x.agent(hungName).Shows(noun.PromptPermission) || x.agent(hungName).ScreenExcuse() > x.clock {
+		if v := x.verdict(); v == judge.AgentNeedsInput || x.agent(hungName).Shows(noun.PromptPermission) || x.agent(hungName).ScreenExcuse() > x.clock {
 			t.Errorf("%s: still %s", name, v)
 		}
 	}
@@ -144,7 +147,7 @@ func TestTerminalsOfAHost(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	x.room("hand", noun.RoleSpec{Name: "a"})
-	x.must(Join{Speaker{Agent: "hand/a"}})
+	x.must(Join{Speaker: Speaker{Agent: "hand/a"}})
 	if got := x.s.Degraded(x.agent("hand/a").ID); !strings.Contains(got, "by hand") {
 		t.Errorf("started by hand: %q", got)
 	}

@@ -14,12 +14,12 @@ func drained(t *testing.T) (d *drive, h1, h2 noun.HostID, w Work) {
 	h1, h2 = d.host("h1", "worker"), d.host("h2", "worker")
 	d.room("demo", managed("busy"), managed("idle"), managed("soon"))
 	sp := d.start("demo/busy", h1)
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	id := d.must(CreateTask{Room: "demo", Role: "busy"}).Task
 	d.must(Claim{Speaker: sp})
-	d.must(Join{d.start("demo/idle", h1)})
+	d.must(Join{Speaker: d.start("demo/idle", h1)})
 	d.must(OrderStart{Agent: 3, Inc: 1, Host: h1})
-	return d, h1, h2, Work{sp, id, 1}
+	return d, h1, h2, Work{Speaker: sp, Task: id, Attempt: 1}
 }
 
 // L9: what is idle on a drained host stops at once, what works when it has given its
@@ -48,7 +48,7 @@ func TestL9DrainedHostGivesItsAgentsAway(t *testing.T) {
 		d.must(ProgressTask{Work: w, Note: "still at it"})
 	}
 	d.must(CreateTask{Room: "demo", Role: "busy"})
-	d.must(CompleteTask{w, "done"})
+	d.must(CompleteTask{Work: w, Result: "done"})
 	if d.agent("demo/busy").Order != noun.StopOrder {
 		t.Fatal("it has given its task back and is not stopped")
 	}
@@ -149,16 +149,16 @@ func TestL10WordsOfALifeThatMayGoOn(t *testing.T) {
 	d.room("demo", managed("b"))
 	sp := d.start("demo/b", h)
 	d.pass(61 * time.Second)
-	if out := d.do(Join{sp}); out.Code != noun.Rejoin {
+	if out := d.do(Join{Speaker: sp}); out.Code != noun.Rejoin {
 		t.Fatalf("join of a lost life: %v %s, want rejoin", out.Code, out.Detail)
 	}
 	if ans := d.beatAs(h, 1, 1); ans.Exceptions[0].Verdict != noun.VerdictAdopt {
 		t.Fatalf("%+v", ans)
 	}
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	d.pass(61 * time.Second)
 	d.must(SetAgent{Agent: "demo/b", Stop: true})
-	if out := d.do(Join{sp}); out.Code != noun.Superseded {
+	if out := d.do(Join{Speaker: sp}); out.Code != noun.Superseded {
 		t.Fatalf("join of a lost life that was stopped: %v %s, want superseded", out.Code, out.Detail)
 	}
 }
@@ -197,7 +197,7 @@ func TestConfirmDead(t *testing.T) {
 	h1, h2 := d.host("h1", "worker"), d.host("h2", "worker")
 	d.room("demo", managed("b"), managed("c"))
 	sp := d.start("demo/b", h1)
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	task := d.must(CreateTask{Room: "demo", Role: "b"}).Task
 	d.must(Claim{Speaker: sp})
 	d.must(OrderStart{Agent: 2, Inc: 1, Host: h1})

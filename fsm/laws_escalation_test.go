@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
 
@@ -87,12 +89,12 @@ func TestEscalationsOfEachKind(t *testing.T) {
 					x.failStart("r/a", x.host, "no such program")
 				}
 			},
-			undo: func(x *alarmed) { x.wait("r/a", x.host); x.must(Join{x.start("r/a", x.host)}) }},
+			undo: func(x *alarmed) { x.wait("r/a", x.host); x.must(Join{Speaker: x.start("r/a", x.host)}) }},
 		{kind: noun.EscTaskQuarantined, subject: "task 1", priority: noun.MailHigh, facts: "{role a} {deaths 1} {attempts 1}", commands: "vigil task unquarantine 1",
 			do: func(x *alarmed) {
 				x.must(CreateTask{Room: "r", Role: "a", Title: "secret title", Text: "secret text"})
 				me := x.start("r/a", x.host)
-				x.must(Join{me})
+				x.must(Join{Speaker: me})
 				x.must(Claim{Speaker: me})
 				x.crash()
 			},
@@ -104,7 +106,7 @@ func TestEscalationsOfEachKind(t *testing.T) {
 			},
 			undo: func(x *alarmed) {
 				me := x.start("r/a", x.host)
-				x.must(Join{me})
+				x.must(Join{Speaker: me})
 				x.must(AckMail{Speaker: me, Mail: 1})
 			}},
 		{kind: noun.EscMassFailure, subject: "cluster", priority: noun.MailUrgent, facts: "{no_starts_for 24h0m0s}", commands: "vigil brake release",
@@ -146,7 +148,7 @@ func TestEscalationsOfEachKind(t *testing.T) {
 				}
 			},
 			undo: func(x *alarmed) {
-				for range marksKept { // later comparisons say nothing of it
+				for range core.MarksKept { // later comparisons say nothing of it
 					x.must(Mark{Voters: []string{"a", "b", "c"}})
 				}
 			}},
@@ -154,11 +156,11 @@ func TestEscalationsOfEachKind(t *testing.T) {
 			do: func(x *alarmed) {
 				x.must(PutSettings{Values: []noun.KV{{Key: "ttl", Value: "24h"}, {Key: "host_ttl", Value: "24h"}}})
 				me := x.start("r/a", x.host)
-				x.must(Join{me})
+				x.must(Join{Speaker: me})
 				task := x.must(CreateTask{Room: "r", Role: "a", Title: "secret title"}).Task
 				x.must(Claim{Speaker: me})
-				x.must(StartTask{Work{me, task, 1}})
-				x.jump(stalledAfter + time.Second)
+				x.must(StartTask{Work: Work{Speaker: me, Task: task, Attempt: 1}})
+				x.jump(judge.StalledAfter + time.Second)
 				for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungEscalate} {
 					c := x.s.Climb(1)
 					x.jump(max(0, c.Due.Sub(x.clock)))
@@ -166,13 +168,13 @@ func TestEscalationsOfEachKind(t *testing.T) {
 				}
 			},
 			undo: func(x *alarmed) {
-				x.must(ProgressTask{Work: Work{Speaker{Agent: "r/a", Inc: x.agent("r/a").Inc}, 1, 1}, Note: "on it"})
+				x.must(ProgressTask{Work: Work{Speaker: Speaker{Agent: "r/a", Inc: x.agent("r/a").Inc}, Task: 1, Attempt: 1}, Note: "on it"})
 			}},
 		{kind: noun.EscPrompt, subject: "r/a", priority: noun.MailHigh, facts: "{shown_for 5m0s} {runner w}", commands: "vigil agent screen r/a",
 			do: func(x *alarmed) {
 				x.must(PutSettings{Values: []noun.KV{{Key: "ttl", Value: "24h"}, {Key: "host_ttl", Value: "24h"}}})
 				me := x.start("r/a", x.host)
-				x.must(Join{me})
+				x.must(Join{Speaker: me})
 				x.must(ReportScreen{Host: x.host, Agent: 1, Inc: me.Inc, Kind: noun.PromptPermission})
 				x.jump(5 * time.Minute)
 			},
@@ -320,13 +322,7 @@ func TestL11EscalationsAreBounded(t *testing.T) {
 	x.must(PutSettings{Values: []noun.KV{{Key: "escalations_kept", Value: "2"}}})
 	many := func(n int) {
 		for i := range n {
-			x.s.now = x.entry()
-			x.s.escalate(noun.Escalation{Kind: noun.EscRoomCanceled, Subject: fmt.Sprint("room", i)})
-		}
-		x.s.settleBooks()
-		x.s.now = nil
-		if err := x.s.Check(); err != nil {
-			t.Fatal(err)
+			x.must(happens{noun.Escalation{Kind: noun.EscRoomCanceled, Subject: fmt.Sprint("room", i)}})
 		}
 	}
 	many(4)
@@ -341,4 +337,12 @@ func TestL11EscalationsAreBounded(t *testing.T) {
 	if c := x.s.EscalationCounts(); c.Open != noun.MaxOpenEscalations || c.Dropped != 7 || c.Opened != noun.MaxOpenEscalations+2 {
 		t.Errorf("%+v", c)
 	}
+}
+
+// happens is a command that calls a human for something.
+type happens struct{ what noun.Escalation }
+
+func (h happens) Apply(s *core.State) noun.Outcome {
+	s.Hooks.Human.Call(h.what)
+	return noun.Outcome{}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -69,7 +70,7 @@ func TestF14AHostWithALifeThatMayReturnIsKept(t *testing.T) {
 	h2 := d.host("h2", "worker")
 	d.start("demo/b", h2)
 	d.beatAs(h2, 1, 2)
-	d.jump(forgetAgain)
+	d.jump(core.ForgetAgain)
 	if !d.gone(h1) || d.gone(h2) {
 		t.Error("its life has moved, and the host is still known")
 	}
@@ -86,7 +87,7 @@ func TestF14ADrainedHostIsKept(t *testing.T) {
 		t.Fatalf("drained by ann: %v; drained by its own agentd: %v", d.gone(h1), d.gone(h2))
 	}
 	d.must(DrainHost{Host: h1, Off: true, By: "ann"})
-	d.jump(forgetAgain)
+	d.jump(core.ForgetAgain)
 	if !d.gone(h1) {
 		t.Error("nobody drains it, and it is kept")
 	}
@@ -104,12 +105,12 @@ func TestF14WhatIsHeardIsKeptAndTheSettingCounts(t *testing.T) {
 		t.Fatal("forgotten although that is switched off")
 	}
 	d.must(PutSettings{Values: []noun.KV{{Key: "forget_hosts", Value: "3h"}}})
-	d.jump(forgetAgain)
+	d.jump(core.ForgetAgain)
 	if d.gone(h1) || !d.gone(h2) {
 		t.Fatalf("heard in gossip: %v; not heard: %v", d.gone(h1), d.gone(h2))
 	}
 	d.must(ReportViews{Server: "a", All: true})
-	d.jump(forgetAgain)
+	d.jump(core.ForgetAgain)
 	if !d.gone(h1) {
 		t.Error("nobody hears it, and it is kept")
 	}

@@ -106,7 +106,7 @@ func TestF07NewTasksAreRefusedWhenTheBudgetIsFull(t *testing.T) {
 	d.room("r", noun.RoleSpec{Name: "a", Replicas: 2})
 	d.room("s", noun.RoleSpec{Name: "a"})
 	d.set("budget_tasks", "1MiB", "budget_room_share", "100")
-	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
+	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker: Speaker{Agent: "r/a"}}).Inc}
 	big := CreateTask{Room: "r", Role: "a", Title: "t", Text: strings.Repeat("x", 20_000), By: "ann"}
 	n, out := d.untilFull(big)
 	if n < 40 || n > 46 {
@@ -125,12 +125,12 @@ func TestF07NewTasksAreRefusedWhenTheBudgetIsFull(t *testing.T) {
 	}
 	d.want(noun.Full, CreateTask{Room: "s", Role: "a", Title: "t", Text: big.Text}) // the cluster is full, not that room
 	got := d.must(Claim{Speaker: me})
-	d.must(ProgressTask{Work: Work{me, got.Task, got.Attempt}, Note: strings.Repeat("n", noun.MaxNote)})
-	d.want(noun.Full, Handoff{Work: Work{me, got.Task, got.Attempt}, ToRole: "a", Title: "t", Text: strings.Repeat("x", 20_000)})
+	d.must(ProgressTask{Work: Work{Speaker: me, Task: got.Task, Attempt: got.Attempt}, Note: strings.Repeat("n", noun.MaxNote)})
+	d.want(noun.Full, Handoff{Work: Work{Speaker: me, Task: got.Task, Attempt: got.Attempt}, ToRole: "a", Title: "t", Text: strings.Repeat("x", 20_000)})
 	if d.s.Task(got.Task).State != noun.TaskInProgress {
 		t.Fatalf("a refused hand-off left the task %s", d.s.Task(got.Task).State)
 	}
-	d.must(CompleteTask{Work{me, got.Task, got.Attempt}, strings.Repeat("r", 30_000)}) // into the reserve
+	d.must(CompleteTask{Work: Work{Speaker: me, Task: got.Task, Attempt: got.Attempt}, Result: strings.Repeat("r", 30_000)}) // into the reserve
 	if r := d.s.Task(got.Task).Result; len(r) != 30_000 {
 		t.Errorf("the result has %d bytes, want all of them", len(r))
 	}
@@ -191,9 +191,9 @@ func TestF07FactsAreCutWhenTheReserveIsUsedUp(t *testing.T) {
 	for i := range 20 {
 		name := noun.AgentName("r", "a", uint32(i+1))
 		me := d.start(name, h)
-		d.must(Join{me})
+		d.must(Join{Speaker: me})
 		got := d.must(Claim{Speaker: me})
-		d.must(CompleteTask{Work{me, got.Task, got.Attempt}, strings.Repeat("r", 10_000)})
+		d.must(CompleteTask{Work: Work{Speaker: me, Task: got.Task, Attempt: got.Attempt}, Result: strings.Repeat("r", 10_000)})
 		if task := d.s.Task(got.Task); len(task.Result) < 10_000 {
 			if cut++; task.Dropped != uint64(10_000-len(task.Result)) {
 				t.Errorf("%d bytes are left, %d dropped", len(task.Result), task.Dropped)
@@ -235,15 +235,15 @@ func TestF07EachCopyOfAMailIsCharged(t *testing.T) {
 	if out := d.want(noun.Full, SendMail{To: "r", From: "ann", Subject: "s", Body: strings.Repeat("b", 16_000)}); !strings.Contains(out.Detail, "budget_mail") {
 		t.Errorf("the refusal: %s", out.Detail)
 	}
-	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
+	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker: Speaker{Agent: "r/a"}}).Inc}
 	for _, m := range d.read(me) {
 		d.must(AckMail{Speaker: me, Mail: m.ID})
 	}
-	left := d.s.mails.Len()
+	left := d.s.MailTable.Len()
 	d.must(SendMail{To: "r/a.2", From: "ann", Subject: "s", Body: strings.Repeat("b", 16_000)})
 	d.untilFull(SendMail{To: "r/a.2", From: "ann", Subject: "s", Body: strings.Repeat("b", 16_000)})
-	if d.s.Mail(1) != nil || d.s.mails.Len() <= left {
-		t.Errorf("closed mail is kept while new mail is refused: %d mails, before %d", d.s.mails.Len(), left)
+	if d.s.Mail(1) != nil || d.s.MailTable.Len() <= left {
+		t.Errorf("closed mail is kept while new mail is refused: %d mails, before %d", d.s.MailTable.Len(), left)
 	}
 }
 
@@ -252,16 +252,16 @@ func TestF07EachCopyOfAMailIsCharged(t *testing.T) {
 func TestF07JoinsByHandAreRefusedWhenTheBudgetIsFull(t *testing.T) {
 	d := newDrive(t)
 	d.room("r", noun.RoleSpec{Name: "a", Replicas: 20})
-	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
+	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker: Speaker{Agent: "r/a"}}).Inc}
 	d.must(SetResume{Speaker: me, Resume: strings.Repeat("x", 2000)})
 	d.set("budget_agents", "32KiB")
-	if out := d.want(noun.Full, Join{Speaker{Agent: "r/a.2"}}); !strings.Contains(out.Detail, "budget_agents") {
+	if out := d.want(noun.Full, Join{Speaker: Speaker{Agent: "r/a.2"}}); !strings.Contains(out.Detail, "budget_agents") {
 		t.Errorf("the refusal: %s", out.Detail)
 	}
 	d.want(noun.Full, SetResume{Speaker: me, Resume: strings.Repeat("x", 3000)})
 	d.must(SetResume{Speaker: me, Resume: strings.Repeat("x", 1000)})
 	d.must(Declare{Speaker: me, Status: noun.StatusBusy, For: time.Minute, Text: "compiling"})
-	d.must(Join{me})
+	d.must(Join{Speaker: me})
 	d.must(Leave{Speaker: me})
 }
 
@@ -291,7 +291,7 @@ func TestF07ABackupAboveTheBudgetLoads(t *testing.T) {
 	for range 50 {
 		d.must(CreateTask{Room: "r", Role: "a", Title: "t", Text: strings.Repeat("x", 5_000)})
 	}
-	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
+	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker: Speaker{Agent: "r/a"}}).Inc}
 	d.set("budget_tasks", "64KiB", "budget_agents", "16KiB", "max_rooms", "1", "max_open_tasks", "10")
 	d.s = reload(t, d.s)
 	if n := d.s.Counts().Tasks[noun.TaskPending]; n != 50 || d.s.Task(1).Text == "" {
@@ -299,9 +299,9 @@ func TestF07ABackupAboveTheBudgetLoads(t *testing.T) {
 	}
 	d.want(noun.Full, CreateTask{Room: "r", Role: "a", Title: "t"})
 	d.want(noun.Full, ApplyRoom{Room: "other", Roles: []noun.RoleSpec{{Name: "a"}}})
-	d.want(noun.Full, Join{Speaker{Agent: "r/a.2"}})
+	d.want(noun.Full, Join{Speaker: Speaker{Agent: "r/a.2"}})
 	got := d.must(Claim{Speaker: me})
-	d.must(CompleteTask{Work{me, got.Task, got.Attempt}, "done"})
+	d.must(CompleteTask{Work: Work{Speaker: me, Task: got.Task, Attempt: got.Attempt}, Result: "done"})
 	d.must(CancelTask{Task: 9, By: "ann"})
 	d.must(DeleteRoom{Room: "r", By: "ann"})
 	d.pass(2 * time.Minute)
@@ -334,7 +334,7 @@ func TestF07ForgottenAnswersAreNotExecutedAgain(t *testing.T) {
 	for seq := uint64(31); seq <= 64; seq++ {
 		write(seq, create)
 	}
-	made, forgotten := d.s.meta.NextTask, 0
+	made, forgotten := d.s.Meta.NextTask, 0
 	for seq := uint64(1); seq <= 64; seq++ {
 		switch out := write(seq, create); {
 		case out.Code == noun.TooOld && seq <= 64-noun.LeastAnswers:
@@ -346,8 +346,8 @@ func TestF07ForgottenAnswersAreNotExecutedAgain(t *testing.T) {
 	if forgotten == 0 {
 		t.Error("no answer was forgotten")
 	}
-	if d.s.meta.NextTask != made {
-		t.Errorf("%d writes were executed twice", d.s.meta.NextTask-made)
+	if d.s.Meta.NextTask != made {
+		t.Errorf("%d writes were executed twice", d.s.Meta.NextTask-made)
 	}
 }
 
@@ -356,12 +356,12 @@ func TestF07TheOldestEventsGoWhenHistoryIsFull(t *testing.T) {
 	d := newDrive(t)
 	d.room("r", noun.RoleSpec{Name: "a"})
 	d.set("budget_history", "64KiB")
-	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
+	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker: Speaker{Agent: "r/a"}}).Inc}
 	for i := range 200 {
 		d.must(SetAgent{Agent: "r/a", Stop: i%2 == 0, By: "ann", Reason: strings.Repeat("w", 900)})
 	}
-	if u := d.use("history"); u.Used > u.Budget || d.s.meta.FirstEvent == 1 || d.s.events.Len() < 20 {
-		t.Errorf("%+v with %d events from %d on", u, d.s.events.Len(), d.s.meta.FirstEvent)
+	if u := d.use("history"); u.Used > u.Budget || d.s.Meta.FirstEvent == 1 || d.s.EventTable.Len() < 20 {
+		t.Errorf("%+v with %d events from %d on", u, d.s.EventTable.Len(), d.s.Meta.FirstEvent)
 	}
 	_ = me
 }
@@ -370,8 +370,12 @@ func TestF07TheOldestEventsGoWhenHistoryIsFull(t *testing.T) {
 func TestS07RoomsHostsSessionsTasksAndAgentsAreBounded(t *testing.T) {
 	next := 0
 	for setting, grow := range map[string]func() Command{
-		"max_rooms":      func() Command { return ApplyRoom{Room: fmt.Sprint("x", next), Roles: []noun.RoleSpec{{Name: "a"}}} },
-		"max_agents":     func() Command { return ApplyRoom{Room: fmt.Sprint("x", next), Roles: []noun.RoleSpec{{Name: "a"}}} },
+		"max_rooms": func() Command {
+			return ApplyRoom{Room: fmt.Sprint("x", next), Roles: []noun.RoleSpec{{Name: "a"}}}
+		},
+		"max_agents": func() Command {
+			return ApplyRoom{Room: fmt.Sprint("x", next), Roles: []noun.RoleSpec{{Name: "a"}}}
+		},
 		"max_hosts":      func() Command { return RegisterHost{Key: fmt.Sprint("x", next), Name: "h", Boot: "b"} },
 		"max_sessions":   func() Command { return OpenSession{Client: "c"} },
 		"max_open_tasks": func() Command { return CreateTask{Room: "r", Role: "a", Title: "t"} },
@@ -417,7 +421,7 @@ func TestS07SlotsOfAgentsCostWhatTheyTake(t *testing.T) {
 	for i := range 5 {
 		d.want(noun.Full, ApplyRoom{Room: fmt.Sprint("r", i), Roles: roles})
 	}
-	if n := d.s.agents.Len(); n != 0 {
+	if n := d.s.AgentTable.Len(); n != 0 {
 		t.Errorf("%d agents were made by refused requests", n)
 	}
 	d.room("r", noun.RoleSpec{Name: "a", Replicas: 10_000})

@@ -80,7 +80,7 @@ func TestF02HoldWaitsForTheHosts(t *testing.T) {
 	backup := d.dumped()
 	d.host("younger", "worker") // the backup does not know it
 	x := d.restored(backup)
-	if got := strings.Join(x.s.meta.Unreported, " "); got != "h1 younger" {
+	if got := strings.Join(x.s.Meta.Unreported, " "); got != "h1 younger" {
 		t.Fatalf("waits for %q", got)
 	}
 	x.pass(61 * time.Second)
@@ -91,7 +91,7 @@ func TestF02HoldWaitsForTheHosts(t *testing.T) {
 	if x.starts("r/b", h1) {
 		t.Error("h1 has not said what runs on it")
 	}
-	if got := reload(t, x.s); got.startsHeld() != x.s.startsHeld() || got.Hash() != x.s.Hash() {
+	if got := reload(t, x.s); got.StartsHeld() != x.s.StartsHeld() || got.Hash() != x.s.Hash() {
 		t.Error("a loaded state holds otherwise")
 	}
 	x.beat(h1, BeatFence, x.agent("r/a").ID)

@@ -103,19 +103,19 @@ func TestL11StartRateAndStartsPerHost(t *testing.T) {
 	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Replicas = 20 }))
 	d.must(PutSettings{Values: []noun.KV{{Key: "starts_per_second", Value: "6"}}})
 	for id := noun.AgentID(1); id <= 4; id++ {
-		d.must(OrderStart{id, 1, h1})
+		d.must(OrderStart{Agent: id, Inc: 1, Host: h1})
 	}
-	d.want(noun.Conflict, OrderStart{5, 1, h1}) // four are starting there
-	d.must(OrderStart{5, 1, h2})
-	d.must(OrderStart{6, 1, h2})
-	d.want(noun.Conflict, OrderStart{7, 1, h2}) // six in this second
+	d.want(noun.Conflict, OrderStart{Agent: 5, Inc: 1, Host: h1}) // four are starting there
+	d.must(OrderStart{Agent: 5, Inc: 1, Host: h2})
+	d.must(OrderStart{Agent: 6, Inc: 1, Host: h2})
+	d.want(noun.Conflict, OrderStart{Agent: 7, Inc: 1, Host: h2}) // six in this second
 	d.clock += noun.Time(time.Second / 6)
-	d.must(OrderStart{7, 1, h2})
-	d.want(noun.Conflict, OrderStart{8, 1, h2})
+	d.must(OrderStart{Agent: 7, Inc: 1, Host: h2})
+	d.want(noun.Conflict, OrderStart{Agent: 8, Inc: 1, Host: h2})
 	d.must(AcceptOrder{Host: h1, Boot: "boot1", Agent: 1, Inc: 1})
-	d.must(ReportStarted{h1, 1, 1, 2})
+	d.must(ReportStarted{Host: h1, Agent: 1, Inc: 1, PID: 2})
 	d.clock += noun.Time(time.Second)
-	d.must(OrderStart{8, 1, h1}) // a place is free
+	d.must(OrderStart{Agent: 8, Inc: 1, Host: h1}) // a place is free
 }
 
 func TestPlacementRules(t *testing.T) {
@@ -124,12 +124,12 @@ func TestPlacementRules(t *testing.T) {
 	plain := d.must(RegisterHost{Key: "p", Name: "p", Boot: "boot1", Runners: []string{"worker"}, Capacity: 1}).Host
 	gpu := d.must(RegisterHost{Key: "g", Name: "g", Boot: "boot1", Runners: []string{"worker"}, Labels: []noun.KV{{Key: "gpu", Value: "yes"}}}).Host
 	none := d.must(RegisterHost{Key: "n", Name: "n", Boot: "boot1"}).Host
-	d.want(noun.Conflict, OrderStart{1, 1, plain})
-	d.want(noun.Conflict, OrderStart{1, 1, none})
-	d.must(OrderStart{1, 1, gpu})
-	d.must(OrderStart{2, 1, plain})
-	d.want(noun.NotFound, OrderStart{2, 1, 99})
-	d.want(noun.NotFound, OrderStart{99, 1, gpu})
+	d.want(noun.Conflict, OrderStart{Agent: 1, Inc: 1, Host: plain})
+	d.want(noun.Conflict, OrderStart{Agent: 1, Inc: 1, Host: none})
+	d.must(OrderStart{Agent: 1, Inc: 1, Host: gpu})
+	d.must(OrderStart{Agent: 2, Inc: 1, Host: plain})
+	d.want(noun.NotFound, OrderStart{Agent: 2, Inc: 1, Host: 99})
+	d.want(noun.NotFound, OrderStart{Agent: 99, Inc: 1, Host: gpu})
 	if got := d.s.Misfit(d.s.Host(plain), d.agent("demo/c")); got == "" {
 		t.Fatal("a full host fits")
 	}
@@ -143,7 +143,7 @@ func TestUnacceptedOrderIsWithdrawn(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "worker")
 	d.room("demo", managed("b"))
-	d.must(OrderStart{1, 1, h})
+	d.must(OrderStart{Agent: 1, Inc: 1, Host: h})
 	d.pass(4 * time.Second)
 	d.must(PutSettings{Values: []noun.KV{{Key: "accept_limit", Value: "5s"}}}) // counts for open orders too
 	d.pass(time.Second)
@@ -151,8 +151,8 @@ func TestUnacceptedOrderIsWithdrawn(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 	d.want(noun.Superseded, AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: 1})
-	d.must(OrderStart{1, 2, h})
-	if len(d.s.HostOrders(h)) != 1 || d.s.HostLoad(h) != (HostLoad{0, 1}) {
+	d.must(OrderStart{Agent: 1, Inc: 2, Host: h})
+	if len(d.s.HostOrders(h)) != 1 || d.s.HostLoad(h) != (HostLoad{Running: 0, Starting: 1}) {
 		t.Fatalf("%v %v", d.s.HostOrders(h), d.s.HostLoad(h))
 	}
 }

@@ -31,10 +31,10 @@ var phases = []struct {
 	{"ordered", func(x *scene) { x.order() }},
 	{"accepted", func(x *scene) { x.order(); x.accept() }},
 	{"running", func(x *scene) { x.start(star, x.h) }},
-	{"waiting", func(x *scene) { x.must(Join{x.start(star, x.h)}) }},
+	{"waiting", func(x *scene) { x.must(Join{Speaker: x.start(star, x.h)}) }},
 	{"active", func(x *scene) {
 		sp := x.start(star, x.h)
-		x.must(Join{sp})
+		x.must(Join{Speaker: sp})
 		x.task = x.must(CreateTask{Room: "demo", Role: "b"}).Task
 		x.must(Claim{Speaker: sp})
 	}},
@@ -120,7 +120,7 @@ var paths = []struct {
 	}},
 	{"host comes back with it after its fence", func(x *scene) {
 		x.cutOff(2 * time.Minute)
-		x.do(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Inventory: []Running{{2, x.inc, 7}}})
+		x.do(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Inventory: []Running{{Agent: 2, Inc: x.inc, PID: 7}}})
 		x.late(BeatFence | BeatVouch)
 	}},
 	{"restart command", func(x *scene) { x.do(RestartAgent{Agent: star, By: "bob"}) }},
@@ -225,10 +225,10 @@ func TestL9IntentMeetsALife(t *testing.T) {
 						t.Fatalf("L11: an end on purpose was charged: %+v", a.LastExit)
 					}
 				case x.task != 0:
-					w := Work{Speaker{Agent: star, Inc: x.inc}, x.task, 1}
-					x.must(StartTask{w})
+					w := Work{Speaker: Speaker{Agent: star, Inc: x.inc}, Task: x.task, Attempt: 1}
+					x.must(StartTask{Work: w})
 					x.must(Claim{Speaker: w.Speaker}) // an answer that was lost
-					x.must(CompleteTask{w, "done"})
+					x.must(CompleteTask{Work: w, Result: "done"})
 				}
 			})
 		}
@@ -243,7 +243,7 @@ func TestL9PausedAgentsGetNoTasks(t *testing.T) {
 			continue
 		}
 		t.Run(in.name, func(t *testing.T) {
-			x := newScene(t, func(x *scene) { x.must(Join{x.start(star, x.h)}) })
+			x := newScene(t, func(x *scene) { x.must(Join{Speaker: x.start(star, x.h)}) })
 			role := x.agent(star).Role
 			x.must(in.cmd)
 			id := x.must(CreateTask{Room: "demo", Role: "b"}).Task
@@ -258,7 +258,7 @@ func TestL9PausedAgentsGetNoTasks(t *testing.T) {
 			if alone := in.name == "pause"; (x.s.Pending(role) == 0) == alone || (len(x.s.PausedAgents(role)) == 1) != alone {
 				t.Fatalf("%d tasks are claimable, paused themselves: %v", x.s.Pending(role), x.s.PausedAgents(role))
 			}
-			x.must(Join{sp}) // it may wait
+			x.must(Join{Speaker: sp}) // it may wait
 			if w := x.s.Why(2); w.Code != "running" || !strings.Contains(w.Text, "paused") {
 				t.Fatalf("%+v", w)
 			}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
 
@@ -40,19 +41,19 @@ func hungAgent(t *testing.T, change ...func(*noun.RoleSpec)) *hung {
 func (x *hung) begin() {
 	x.t.Helper()
 	x.me = x.start(hungName, x.h)
-	x.must(Join{x.me})
+	x.must(Join{Speaker: x.me})
 	if x.task == 0 {
 		x.task = x.must(CreateTask{Room: "r", Role: "a", Title: "secret title", Text: "secret text"}).Task
 	}
 	out := x.must(Claim{Speaker: x.me})
-	x.must(StartTask{Work{Speaker: x.me, Task: x.task, Attempt: out.Attempt}})
+	x.must(StartTask{Work: Work{Speaker: x.me, Task: x.task, Attempt: out.Attempt}})
 }
 
 // stall lets the present life beat without progress until it is stalled.
 func (x *hung) stall() {
 	x.t.Helper()
-	x.beating(stalledAfter + time.Second)
-	if v := x.verdict(); v != AgentStalled {
+	x.beating(judge.StalledAfter + time.Second)
+	if v := x.verdict(); v != judge.AgentStalled {
 		x.t.Fatalf("the agent is %s, want stalled", v)
 	}
 }
@@ -66,7 +67,7 @@ func (x *hung) beating(span time.Duration) {
 	}
 }
 
-func (x *hung) verdict() VerdictKind { return x.s.Verdict(x.agent(hungName).ID, true).Kind }
+func (x *hung) verdict() judge.Kind { return x.s.Verdict(x.agent(hungName).ID, true).Kind }
 
 func (x *hung) climb() Climb { return x.s.Climb(x.agent(hungName).ID) }
 
@@ -186,7 +187,7 @@ func TestL11StuckRestartIsChargedAndSaysWhy(t *testing.T) {
 // first rung, after the cool-down.
 func TestRecoveryStartsOverFromTheFirstRung(t *testing.T) {
 	for name, word := range map[string]func(x *hung){
-		"progress":    func(x *hung) { x.must(ProgressTask{Work: Work{x.me, x.task, 1}, Note: "n"}) },
+		"progress":    func(x *hung) { x.must(ProgressTask{Work: Work{Speaker: x.me, Task: x.task, Attempt: 1}, Note: "n"}) },
 		"declaration": func(x *hung) { x.must(Declare{Speaker: x.me, Waiting: noun.WaitingTool, For: time.Minute}) },
 		"mail sent":   func(x *hung) { x.must(SendMail{Speaker: x.me, To: "r/a.1", Subject: "s"}) },
 		"inquiry acknowledged": func(x *hung) {
@@ -194,11 +195,11 @@ func TestRecoveryStartsOverFromTheFirstRung(t *testing.T) {
 			x.must(AckMail{Speaker: x.me, Mail: 2})
 		},
 		"another task": func(x *hung) {
-			x.must(CompleteTask{Work{x.me, x.task, 1}, "r"})
-			x.must(Join{x.me})
+			x.must(CompleteTask{Work: Work{Speaker: x.me, Task: x.task, Attempt: 1}, Result: "r"})
+			x.must(Join{Speaker: x.me})
 			x.task = x.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 			x.must(Claim{Speaker: x.me})
-			x.must(StartTask{Work{x.me, x.task, 1}})
+			x.must(StartTask{Work: Work{Speaker: x.me, Task: x.task, Attempt: 1}})
 		},
 		"a new life": func(x *hung) {
 			x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: 1})
@@ -217,7 +218,7 @@ func TestRecoveryStartsOverFromTheFirstRung(t *testing.T) {
 			}
 			x.want(noun.Conflict, StepLadder{Agent: x.agent(hungName).ID, Inc: x.agent(hungName).Inc, Rung: noun.RungInterrupt, Seen: at})
 			x.must(PutSettings{Values: []noun.KV{{Key: "ladder_cooldown", Value: "2h"}}})
-			x.beating(stalledAfter + 2*time.Minute)
+			x.beating(judge.StalledAfter + 2*time.Minute)
 			if c := x.climb(); c.Next != noun.RungNudge || c.Due != at.Add(2*time.Hour) {
 				t.Fatalf("stuck again: next is %s at %s, want nudge at %s", c.Next, c.Due.Sub(at), 2*time.Hour)
 			}
@@ -245,7 +246,7 @@ func TestRepeatedReportsNeitherRecoverNorRestart(t *testing.T) {
 			x.must(Declare{Speaker: x.me})
 		}
 	}
-	report(stalledAfter + time.Minute)
+	report(judge.StalledAfter + time.Minute)
 	for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungEscalate} {
 		c := x.climb()
 		if c.Next != r {

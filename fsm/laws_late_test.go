@@ -13,7 +13,9 @@ func TestF15LateResultsOfOwnAttemptsOnly(t *testing.T) {
 	d := newDrive(t)
 	d.room("r", noun.RoleSpec{Name: "a"}, noun.RoleSpec{Name: "b"})
 	d.room("s", noun.RoleSpec{Name: "a"})
-	join := func(name string) Speaker { return Speaker{Agent: name, Inc: d.must(Join{Speaker{Agent: name}}).Inc} }
+	join := func(name string) Speaker {
+		return Speaker{Agent: name, Inc: d.must(Join{Speaker: Speaker{Agent: name}}).Inc}
+	}
 	mine := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	old := join("r/a")
 	d.must(Claim{Speaker: old})
@@ -31,8 +33,8 @@ func TestF15LateResultsOfOwnAttemptsOnly(t *testing.T) {
 	for _, id := range []noun.TaskID{mine, beside, next, far} {
 		before[id] = *d.s.Task(id)
 	}
-	for _, w := range []Work{{old, mine, 2}, {old, mine, 3}, {old, mine, 0}, {old, beside, 1}, {old, next, 1}, {old, far, 0}, {old, far, 1},
-		{other, mine, 1}, {other, mine, 2}, {now, mine, 1}, {now, next, 1}} {
+	for _, w := range []Work{{Speaker: old, Task: mine, Attempt: 2}, {Speaker: old, Task: mine, Attempt: 3}, {Speaker: old, Task: mine, Attempt: 0}, {Speaker: old, Task: beside, Attempt: 1}, {Speaker: old, Task: next, Attempt: 1}, {Speaker: old, Task: far, Attempt: 0}, {Speaker: old, Task: far, Attempt: 1},
+		{Speaker: other, Task: mine, Attempt: 1}, {Speaker: other, Task: mine, Attempt: 2}, {Speaker: now, Task: mine, Attempt: 1}, {Speaker: now, Task: next, Attempt: 1}} {
 		if out := d.do(CompleteTask{Work: w, Result: "result"}); out.Code != noun.Superseded {
 			t.Errorf("%+v: %s", w, out.Code)
 		}
@@ -42,14 +44,14 @@ func TestF15LateResultsOfOwnAttemptsOnly(t *testing.T) {
 			t.Errorf("task %d was %+v, is %+v", id, was, *got)
 		}
 	}
-	d.want(noun.Superseded, CompleteTask{Work: Work{old, mine, 1}, Result: "late"})
+	d.want(noun.Superseded, CompleteTask{Work: Work{Speaker: old, Task: mine, Attempt: 1}, Result: "late"})
 	if got := d.s.Task(mine); len(got.Late) != 1 || got.Late[0].Result != "late" || got.Late[0].Attempt != 1 || got.Late[0].Inc != old.Inc {
 		t.Errorf("the late result of its own attempt: %+v", got.Late)
 	}
 	if next := reload(t, d.s); next.Hash() != d.s.Hash() {
 		t.Error("a loaded state has another hash")
 	}
-	d.must(CompleteTask{Work: Work{now, mine, 2}, Result: "done"})
+	d.must(CompleteTask{Work: Work{Speaker: now, Task: mine, Attempt: 2}, Result: "done"})
 }
 
 // The last attempts are remembered, not all: a task that goes from hand to hand stays small.
@@ -60,15 +62,15 @@ func TestF15OnlyTheLastAttemptsAreRemembered(t *testing.T) {
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	var lives []Speaker
 	for range 8 {
-		me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
+		me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker: Speaker{Agent: "r/a"}}).Inc}
 		d.must(Claim{Speaker: me})
 		d.must(Leave{Speaker: me})
 		lives = append(lives, me)
 	}
-	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
+	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker: Speaker{Agent: "r/a"}}).Inc}
 	d.must(Claim{Speaker: me})
 	for i, old := range lives {
-		d.want(noun.Superseded, CompleteTask{Work: Work{old, task, uint32(i + 1)}, Result: fmt.Sprint("late ", i+1)})
+		d.want(noun.Superseded, CompleteTask{Work: Work{Speaker: old, Task: task, Attempt: uint32(i + 1)}, Result: fmt.Sprint("late ", i+1)})
 	}
 	if got := d.s.Task(task); len(got.Late) != noun.PastKept || got.Late[0].Result != "late 6" || len(got.Past) != noun.PastKept {
 		t.Errorf("late %+v, past %+v", got.Late, got.Past)

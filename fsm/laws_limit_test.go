@@ -12,7 +12,7 @@ import (
 // turns is an agent at work in a role with a turn limit of 10 min.
 func turns(t *testing.T) (d *drive, h noun.HostID, w Work) {
 	d, h, w = fleet(t, func(r *noun.RoleSpec) { r.TurnLimit = 10 * time.Minute })
-	d.must(StartTask{w})
+	d.must(StartTask{Work: w})
 	return d, h, w
 }
 
@@ -24,7 +24,7 @@ func TestL11TurnLimit(t *testing.T) {
 		d.clock = d.clock.Add(15 * time.Second)
 		d.beat(h, BeatFence|BeatVouch, 1)
 		d.must(ProgressTask{Work: w, Note: "on it"})
-		d.must(Join{w.Speaker})
+		d.must(Join{Speaker: w.Speaker})
 	}
 	if d.agent("demo/builder").Order != noun.NoOrder {
 		t.Fatalf("stopped at %s", time.Duration(d.clock))
@@ -51,7 +51,7 @@ func TestL8CompletionInTheLastMoment(t *testing.T) {
 		d.clock = d.clock.Add(15 * time.Second)
 		d.beat(h, BeatFence|BeatVouch, 1)
 	}
-	d.must(CompleteTask{w, "just in time"})
+	d.must(CompleteTask{Work: w, Result: "just in time"})
 	d.must(ReportExit{Host: h, Agent: 1, Inc: w.Inc, Signal: "terminated"})
 	if x := d.s.Task(w.Task); x.State != noun.TaskCompleted || x.Charged != 0 {
 		t.Fatalf("%+v", x)
@@ -72,7 +72,7 @@ func TestL11TurnLimitByHand(t *testing.T) {
 	if x := d.s.Task(id); x.State != noun.TaskPending || x.Charged != 1 || d.agent("demo/w").Part != noun.PartActive {
 		t.Fatalf("%+v", x)
 	}
-	d.want(noun.Superseded, StartTask{Work{sp, id, 1}})
+	d.want(noun.Superseded, StartTask{Work: Work{Speaker: sp, Task: id, Attempt: 1}})
 	d.must(Claim{Speaker: sp})
 }
 
@@ -80,7 +80,7 @@ func TestL11TurnLimitByHand(t *testing.T) {
 // turn of a healthy agent. A limit that is applied later holds for what runs.
 func TestTurnLimitDefaultsToNone(t *testing.T) {
 	d, h, w := fleet(t)
-	d.must(StartTask{w})
+	d.must(StartTask{Work: w})
 	for range 4 * 60 * 10 { // ten hours
 		d.clock = d.clock.Add(15 * time.Second)
 		d.s.Apply(&Entry{Index: d.next(), Term: 1, Stint: 1, Stamp: d.clock, Beats: []HostBeats{{Host: h, Boot: "boot1",

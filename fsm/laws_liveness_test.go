@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
 // view reports one server's word about a host.
 func (d *drive) view(server string, h noun.HostID, gossip, stream noun.Hearing) {
 	d.t.Helper()
-	if _, member := d.s.member(server); !member {
+	if _, member := d.s.Member(server); !member {
 		d.must(PutServer{ID: server})
 	}
 	d.must(ReportViews{Server: server, Views: []noun.HostView{{Host: h, Gossip: gossip, Stream: stream}}})
@@ -65,7 +66,7 @@ func TestViewsAreReplacedAndForgotten(t *testing.T) {
 	if got := d.s.Host(h2).Views; len(got) != 1 || got[0].Gossip != noun.HearSilent {
 		t.Fatalf("%+v", got)
 	}
-	if len(img.hosts.Get(h).Views) != 2 || img.hosts.Get(h2).Views[0].Gossip != noun.HearAlive {
+	if len(img.HostTable.Get(h).Views) != 2 || img.HostTable.Get(h2).Views[0].Gossip != noun.HearAlive {
 		t.Fatal("a view of the state has changed")
 	}
 	d.view("b", h, noun.HearNothing, noun.HearNothing)
@@ -106,7 +107,7 @@ func TestGossipBlockedIsToldOnce(t *testing.T) {
 		d.pass(10 * time.Second)
 	}
 	d.state(h, noun.HostSuspect)
-	if got := d.s.Host(h).SuspectWhy; got != whyBlocked || d.happened("host.gossip_blocked") != 1 || d.happened("host.suspect") != 1 {
+	if got := d.s.Host(h).SuspectWhy; got != core.WhyBlocked || d.happened("host.gossip_blocked") != 1 || d.happened("host.suspect") != 1 {
 		t.Fatalf("%q, %d events", got, d.happened("host.gossip_blocked"))
 	}
 	d.view("a", h, noun.HearNothing, noun.HearAlive) // the server does not gossip any more
@@ -122,7 +123,7 @@ func TestL11FlappingHostWaits(t *testing.T) {
 	d.room("demo", managed("b"), managed("c"))
 	d.start("demo/b", h)
 	flap := func() time.Duration {
-		d.must(SuspectHost{Host: h, Suspect: true, Reason: whyStream})
+		d.must(SuspectHost{Host: h, Suspect: true, Reason: core.WhyStream})
 		d.pass(time.Second)
 		d.must(SuspectHost{Host: h})
 		d.beat(h, BeatFence|BeatVouch, 1)
@@ -217,7 +218,7 @@ func TestFastRolesAreSurrendered(t *testing.T) {
 	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Policy = noun.PolicyFast }), managed("c"))
 	sp := d.start("demo/b", h1)
 	d.start("demo/c", h1)
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	task := d.must(CreateTask{Room: "demo", Role: "b"}).Task
 	d.must(Claim{Speaker: sp})
 	d.want(noun.NotFound, SurrenderHost{Host: 99})
@@ -235,7 +236,7 @@ func TestFastRolesAreSurrendered(t *testing.T) {
 	}
 	d.want(noun.Conflict, OrderStart{Agent: 2, Inc: 2, Host: h2})
 	d.start("demo/b", h2)
-	d.want(noun.Superseded, CompleteTask{Work{sp, task, 1}, "late"})
+	d.want(noun.Superseded, CompleteTask{Work: Work{Speaker: sp, Task: task, Attempt: 1}, Result: "late"})
 	if ans := d.beatAs(h1, 1, 1); ans.Exceptions[0].Verdict != noun.VerdictSuperseded {
 		t.Fatalf("the older life was answered %+v", ans)
 	}

@@ -150,7 +150,7 @@ func TestMailExpiresAndIsForgotten(t *testing.T) {
 		t.Errorf("%d expired mails were handed over", n)
 	}
 	d.jump(24 * time.Hour)
-	if d.s.mails.Len() != 0 {
-		t.Errorf("%d mails are left", d.s.mails.Len())
+	if d.s.MailTable.Len() != 0 {
+		t.Errorf("%d mails are left", d.s.MailTable.Len())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
 
@@ -22,7 +23,7 @@ func post(t *testing.T) (*drive, noun.HostID) {
 
 func (d *drive) joinBy(name string) Speaker {
 	d.t.Helper()
-	return Speaker{Agent: name, Inc: d.must(Join{Speaker{Agent: name}}).Inc}
+	return Speaker{Agent: name, Inc: d.must(Join{Speaker: Speaker{Agent: name}}).Inc}
 }
 
 func letter(to string, p noun.MailPriority) SendMail {
@@ -115,7 +116,7 @@ func TestSeed002Table141DeliveryErrors(t *testing.T) {
 	if noun.NoAddressee.String() != "agent_not_found" {
 		t.Errorf("nobody is answered for with %s", noun.NoAddressee)
 	}
-	if d.s.meta.LastMail != 0 {
+	if d.s.Meta.LastMail != 0 {
 		t.Error("what was refused was sent")
 	}
 	d.joinBy("r/h.2")
@@ -192,12 +193,12 @@ func TestL9DeletedAgentsTakeTheirMailAlong(t *testing.T) {
 	d.must(letter("r", noun.MailNormal))
 	kept := d.must(letter("s", noun.MailNormal)).Mail
 	d.room("r", noun.RoleSpec{Name: "h", Replicas: 2, TTL: 24 * time.Hour}) // without w
-	if d.s.mails.Len() != 3 {
-		t.Fatalf("%d mails after an agent went, want 3", d.s.mails.Len())
+	if d.s.MailTable.Len() != 3 {
+		t.Fatalf("%d mails after an agent went, want 3", d.s.MailTable.Len())
 	}
 	d.must(DeleteRoom{Room: "r", By: "x"})
-	if d.s.mails.Len() != 1 || d.s.Mail(kept) == nil {
-		t.Errorf("%d mails after the room went, want the one of another room", d.s.mails.Len())
+	if d.s.MailTable.Len() != 1 || d.s.Mail(kept) == nil {
+		t.Errorf("%d mails after the room went, want the one of another room", d.s.MailTable.Len())
 	}
 	d.want(noun.NoAddressee, letter("r", noun.MailNormal))
 }
@@ -259,8 +260,8 @@ func TestL8MailIsSentOnce(t *testing.T) {
 	session := d.must(OpenSession{Client: "c"}).Session
 	req := Request{Session: session, Seq: 1, Cmd: letter("r", noun.MailNormal)}
 	first := d.apply(d.entry(req)).Outcomes[0]
-	if again := d.apply(d.entry(req)).Outcomes[0]; !repeats(again, first) || d.s.mails.Len() != 3 {
-		t.Errorf("%+v, then %+v: %d mails", first, again, d.s.mails.Len())
+	if again := d.apply(d.entry(req)).Outcomes[0]; !repeats(again, first) || d.s.MailTable.Len() != 3 {
+		t.Errorf("%+v, then %+v: %d mails", first, again, d.s.MailTable.Len())
 	}
 }
 
@@ -273,18 +274,18 @@ func TestL10WhoWritesIsNotStalled(t *testing.T) {
 	d.jump(20 * time.Minute)
 	d.must(AckMail{Speaker: me, Mail: mail})
 	d.jump(25 * time.Minute)
-	if v := d.s.Verdict(id, true); v.Kind != AgentHealthy {
+	if v := d.s.Verdict(id, true); v.Kind != judge.AgentHealthy {
 		t.Errorf("25 min after an acknowledgement, 45 min without progress: %s", v.Kind)
 	}
 	d.jump(6 * time.Minute)
-	if v := d.s.Verdict(id, true); v.Kind != AgentStalled {
+	if v := d.s.Verdict(id, true); v.Kind != judge.AgentStalled {
 		t.Errorf("31 min after an acknowledgement: %s", v.Kind)
 	}
 	d.must(SendMail{Speaker: me, To: "r/a", Body: "note"})
-	if v := d.s.Verdict(id, true); v.Kind != AgentHealthy {
+	if v := d.s.Verdict(id, true); v.Kind != judge.AgentHealthy {
 		t.Errorf("after it has sent mail: %s", v.Kind)
 	}
-	if p := d.s.Presence(id, &AgentVerdict{}); p.LastSeen != d.clock {
+	if p := d.s.Presence(id, &judge.Verdict{}); p.LastSeen != d.clock {
 		t.Errorf("last seen at %s, it wrote at %s", time.Duration(p.LastSeen), time.Duration(d.clock))
 	}
 	d.must(Leave{Speaker: me})

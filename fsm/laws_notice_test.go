@@ -108,10 +108,8 @@ func TestL6LateWordsAboutNotices(t *testing.T) {
 func TestUrgentNoticesGoFirst(t *testing.T) {
 	x := newAlarmed(t)
 	for i, p := range []noun.MailPriority{noun.MailLow, noun.MailHigh, noun.MailUrgent, noun.MailHigh} {
-		x.s.now = x.entry()
-		x.s.escalate(noun.Escalation{Kind: noun.EscBreaker, Subject: fmt.Sprint("r/x", i), Priority: p})
+		x.must(happens{noun.Escalation{Kind: noun.EscBreaker, Subject: fmt.Sprint("r/x", i), Priority: p}})
 	}
-	x.s.now = nil
 	if got := x.due("hook"); fmt.Sprint(got) != "[3 2 4 1]" {
 		t.Errorf("notices in the order %v", got)
 	}
@@ -150,8 +148,12 @@ func TestEscalationsAreRemindedOf(t *testing.T) {
 		"acknowledged": {func(x *alarmed) { x.must(AckEscalation{Escalation: 1, By: "ann"}) }, 1},
 		"closed":       {func(x *alarmed) { x.must(CloseEscalation{Escalation: 1, By: "ann"}) }, 1},
 		"it is over":   {func(x *alarmed) { x.must(ReportExit{Host: x.host, Agent: 1, Inc: x.agent("r/a").Inc}) }, 1},
-		"switched off": {func(x *alarmed) { x.must(PutSettings{Values: []noun.KV{{Key: "escalation_remind", Value: "0s"}}}) }, 1},
-		"every hour":   {func(x *alarmed) { x.must(PutSettings{Values: []noun.KV{{Key: "escalation_remind", Value: "1h"}}}) }, 14},
+		"switched off": {func(x *alarmed) {
+			x.must(PutSettings{Values: []noun.KV{{Key: "escalation_remind", Value: "0s"}}})
+		}, 1},
+		"every hour": {func(x *alarmed) {
+			x.must(PutSettings{Values: []noun.KV{{Key: "escalation_remind", Value: "1h"}}})
+		}, 14},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := open(t)
@@ -162,7 +164,7 @@ func TestEscalationsAreRemindedOf(t *testing.T) {
 					x.fails(n, "hook", "", "hook")
 				}
 			}
-			if got := x.s.meta.Escalations.LastNotice; got != c.want {
+			if got := x.s.Meta.Escalations.LastNotice; got != c.want {
 				t.Errorf("%d notices in 13 h, want %d", got, c.want)
 			}
 			if err := x.s.Check(); err != nil {

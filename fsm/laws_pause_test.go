@@ -49,7 +49,7 @@ func TestL3DemandLooksPastPausedAgents(t *testing.T) {
 	h := d.host("h1", "worker")
 	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Start, r.Replicas = noun.StartOnDemand, 2 }))
 	d.must(CreateTask{Room: "demo", Role: "b"})
-	d.must(Join{d.start("demo/b", h)})
+	d.must(Join{Speaker: d.start("demo/b", h)})
 	if d.s.Why(2).Code != "no_task" {
 		t.Fatalf("%+v", d.s.Why(2))
 	}
@@ -70,13 +70,13 @@ func TestL3DemandLooksPastPausedAgents(t *testing.T) {
 // I85: a deleted agent whose host was away at the deletion stays deleted; whoever
 // asks is told who deleted it, and applying the room makes it anew.
 func TestI85DeletedRoomLeavesATombstone(t *testing.T) {
-	x := newScene(t, func(x *scene) { x.must(Join{x.start(star, x.h)}) })
+	x := newScene(t, func(x *scene) { x.must(Join{Speaker: x.start(star, x.h)}) })
 	x.must(DeleteRoom{Room: "demo", By: "ann"})
 	x.cutOff(2 * time.Minute)
 	if x.s.Room("demo") != nil {
 		t.Fatal("its fence has ended and the room is still there")
 	}
-	x.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Inventory: []Running{{2, x.inc, 7}}})
+	x.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Inventory: []Running{{Agent: 2, Inc: x.inc, PID: 7}}})
 	e := x.entry()
 	e.Beats = []HostBeats{{Host: x.h, Boot: "boot1", Packed: PackBeats(nil, []noun.AgentID{2}, []noun.Incarnation{x.inc}, []uint8{BeatFence})}}
 	if ans := x.apply(e).Beats[0]; len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != noun.VerdictUnknown {
@@ -84,7 +84,7 @@ func TestI85DeletedRoomLeavesATombstone(t *testing.T) {
 	}
 	x.s = reload(t, x.s)
 	for _, c := range []Command{CreateTask{Room: "demo", Role: "b"}, DeleteRoom{Room: "demo"}, SetPause{Scope: "demo", Pause: true},
-		ApplyRoom{Room: "demo", IfRev: 3}, SetAgent{Agent: star}, Join{Speaker{Agent: star}}, Join{Speaker{Agent: star, Inc: x.inc}}} {
+		ApplyRoom{Room: "demo", IfRev: 3}, SetAgent{Agent: star}, Join{Speaker: Speaker{Agent: star}}, Join{Speaker: Speaker{Agent: star, Inc: x.inc}}} {
 		if out := x.want(noun.NotFound, c); !strings.Contains(out.Detail, "deleted by ann") {
 			t.Fatalf("%T: %q", c, out.Detail)
 		}
@@ -104,7 +104,7 @@ func TestTombstonesAreBounded(t *testing.T) {
 		name := fmt.Sprint("r", i)
 		d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: name}}, Request{Cmd: DeleteRoom{Room: name, By: "ann"}}))
 	}
-	if n := len(d.s.meta.Tombstones); n != noun.MaxTombstones || d.s.Tombstone("r4") != nil || d.s.Tombstone("r5") == nil {
+	if n := len(d.s.Meta.Tombstones); n != noun.MaxTombstones || d.s.Tombstone("r4") != nil || d.s.Tombstone("r5") == nil {
 		t.Fatalf("%d tombstones", n)
 	}
 }
@@ -115,7 +115,7 @@ func TestL9FreshStartHasNoResumeValue(t *testing.T) {
 	h := d.host("h1", "worker")
 	d.room("demo", managed("b"))
 	sp := d.start("demo/b", h)
-	d.must(SetResume{sp, "chat-1"})
+	d.must(SetResume{Speaker: sp, Resume: "chat-1"})
 	d.must(RestartAgent{Agent: "demo/b", By: "ann"})
 	d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc})
 	if d.agent("demo/b").Resume != "chat-1" {
@@ -123,7 +123,7 @@ func TestL9FreshStartHasNoResumeValue(t *testing.T) {
 	}
 	sp = d.start("demo/b", h)
 	d.must(RestartAgent{Agent: "demo/b", By: "ann", Fresh: true})
-	if out := d.must(SetResume{sp, "chat-1"}); out.Detail == "" { // on its way out
+	if out := d.must(SetResume{Speaker: sp, Resume: "chat-1"}); out.Detail == "" { // on its way out
 		t.Fatal("nothing was said")
 	}
 	d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc})
@@ -131,7 +131,7 @@ func TestL9FreshStartHasNoResumeValue(t *testing.T) {
 		t.Fatal("the fresh life gets the old value")
 	}
 	sp = d.start("demo/b", h)
-	d.must(SetResume{sp, "chat-2"})
+	d.must(SetResume{Speaker: sp, Resume: "chat-2"})
 	d.must(SetAgent{Agent: "demo/b", Stop: true, By: "ann", Reason: "lunch"})
 	d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc})
 	d.must(SetAgent{Agent: "demo/b", Stop: true, By: "a script"}) // a repeat without a reason erases none
@@ -176,7 +176,7 @@ func TestL9DeleteOfTheGreatestRoomHoldsAtOnce(t *testing.T) {
 		t.Fatalf("%+v", out)
 	}
 	first := d.s.Agent(1).Name
-	for _, c := range []Command{Join{Speaker{Agent: first}}, CreateTask{Room: "demo", Role: "r1", Title: "t"}, SetPause{Scope: "demo"}} {
+	for _, c := range []Command{Join{Speaker: Speaker{Agent: first}}, CreateTask{Room: "demo", Role: "r1", Title: "t"}, SetPause{Scope: "demo"}} {
 		if out := d.s.Apply(d.entry(Request{Cmd: c})).Outcomes[0]; out.Code != noun.Stopped {
 			t.Fatalf("%T in a room that is being deleted: %+v", c, out)
 		}
@@ -197,16 +197,16 @@ func TestL9APauseMayRemoveAnAgentThatGoes(t *testing.T) {
 	for _, pause := range []bool{true, false} {
 		d := newDrive(t)
 		d.room("r", noun.RoleSpec{Name: "a", Replicas: 2})
-		d.must(Join{Speaker{Agent: "r/a.2"}})
+		d.must(Join{Speaker: Speaker{Agent: "r/a.2"}})
 		me := Speaker{Agent: "r/a.2", Inc: d.agent("r/a.2").Inc}
 		task := d.must(CreateTask{Room: "r", Role: "a"}).Task
 		d.must(Claim{Speaker: me})
-		d.must(StartTask{Work{me, task, 1}})
+		d.must(StartTask{Work: Work{Speaker: me, Task: task, Attempt: 1}})
 		if !pause {
 			d.must(SetPause{Scope: "r/a.2", Pause: true, By: "ann"})
 		}
 		d.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a"}}, By: "ann", Gentle: true})
-		d.must(CompleteTask{Work{me, task, 1}, "done"})
+		d.must(CompleteTask{Work: Work{Speaker: me, Task: task, Attempt: 1}, Result: "done"})
 		if a := d.agent("r/a.2"); a == nil || !a.Retired {
 			t.Fatalf("it should be about to go: %+v", a)
 		}

@@ -5,7 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
+	"vigil/fsm/watch/ladder"
 )
 
 // plannedAgent is an agent that has begun a task with an expectation of
@@ -41,7 +44,7 @@ func TestExpectationRunsFromTheClaim(t *testing.T) {
 		noun.RoleSpec{Name: "c", TTL: 24 * time.Hour})
 	own := d.must(CreateTask{Room: "r", Role: "a", Title: "t", Expect: 3 * time.Hour}).Task
 	d.must(CreateTask{Room: "r", Role: "a", Title: "t"})
-	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
+	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker: Speaker{Agent: "r/a"}}).Inc}
 	d.jump(time.Hour)
 	if p := d.s.Task(own).Planned(); p != (noun.Plan{Expect: 3 * time.Hour}) {
 		t.Errorf("before its claim: %+v", p)
@@ -57,11 +60,11 @@ func TestExpectationRunsFromTheClaim(t *testing.T) {
 	d.jump(time.Minute)
 	d.must(Claim{Speaker: me, Task: own}) // a lost answer moves nothing
 	due(own, 3*time.Hour-time.Minute)
-	d.must(ProgressTask{Work: Work{me, own, 1}, Percent: noun.PercentOf(60), Expect: 10 * time.Minute})
+	d.must(ProgressTask{Work: Work{Speaker: me, Task: own, Attempt: 1}, Percent: noun.PercentOf(60), Expect: 10 * time.Minute})
 	d.jump(time.Hour)
-	d.must(ProgressTask{Work: Work{me, own, 1}, Expect: time.Hour})
-	d.must(FailTask{Work: Work{me, own, 1}, Reason: "r", Retryable: true})
-	d.must(Join{me})
+	d.must(ProgressTask{Work: Work{Speaker: me, Task: own, Attempt: 1}, Expect: time.Hour})
+	d.must(FailTask{Work: Work{Speaker: me, Task: own, Attempt: 1}, Reason: "r", Retryable: true})
+	d.must(Join{Speaker: me})
 	d.must(Claim{Speaker: me, Task: own})
 	due(own, 3*time.Hour)
 	d.must(CancelTask{Task: own, By: "ann"})
@@ -69,15 +72,15 @@ func TestExpectationRunsFromTheClaim(t *testing.T) {
 	if p := d.s.Task(own).Planned(); p != (noun.Plan{Expect: 3 * time.Hour}) {
 		t.Errorf("put back into the queue: %+v", p)
 	}
-	d.must(Join{me})
+	d.must(Join{Speaker: me})
 	d.must(Claim{Speaker: me, Task: own + 1})
 	due(own+1, 2*time.Hour)
-	next := d.must(Handoff{Work: Work{me, own + 1, 1}, Result: "r", ToRole: "b", Title: "t"}).Task
-	you := Speaker{Agent: "r/b", Inc: d.must(Join{Speaker{Agent: "r/b"}}).Inc}
+	next := d.must(Handoff{Work: Work{Speaker: me, Task: own + 1, Attempt: 1}, Result: "r", ToRole: "b", Title: "t"}).Task
+	you := Speaker{Agent: "r/b", Inc: d.must(Join{Speaker: Speaker{Agent: "r/b"}}).Inc}
 	d.must(Claim{Speaker: you})
 	due(next, time.Hour)
-	last := d.must(Handoff{Work: Work{you, next, 1}, Result: "r", ToRole: "c", Title: "t"}).Task
-	d.must(Claim{Speaker: Speaker{Agent: "r/c", Inc: d.must(Join{Speaker{Agent: "r/c"}}).Inc}})
+	last := d.must(Handoff{Work: Work{Speaker: you, Task: next, Attempt: 1}, Result: "r", ToRole: "c", Title: "t"}).Task
+	d.must(Claim{Speaker: Speaker{Agent: "r/c", Inc: d.must(Join{Speaker: Speaker{Agent: "r/c"}}).Inc}})
 	if d.s.Task(last).Plan != nil {
 		t.Errorf("nothing is expected of task %d, and it has %+v", last, d.s.Task(last).Planned())
 	}
@@ -111,7 +114,7 @@ func TestExpectationIsMovedByItsAgent(t *testing.T) {
 			continue
 		}
 		for _, at := range []noun.Time{old, x.plan().Due} {
-			if e.Task != x.task || e.Attempt != 1 || e.Agent != hungName || !strings.Contains(e.Text, onWall(at, e.At, e.Wall)) {
+			if e.Task != x.task || e.Attempt != 1 || e.Agent != hungName || !strings.Contains(e.Text, core.OnWall(at, e.At, e.Wall)) {
 				t.Errorf("%+v", e)
 			}
 		}
@@ -146,7 +149,7 @@ func TestAnswersExtendWhatIsExpected(t *testing.T) {
 			t.Run(name+" after "+rung.String(), func(t *testing.T) {
 				x := plannedAgent(t, time.Minute, func(r *noun.RoleSpec) { r.Ladder = noun.LadderEscalate })
 				x.must(Declare{Speaker: x.me})
-				x.beating(stalledAfter + time.Second)
+				x.beating(judge.StalledAfter + time.Second)
 				for x.climb().Rung != rung {
 					x.up(x.climb().Next)
 				}
@@ -189,23 +192,23 @@ func TestOnlyAnswersExtend(t *testing.T) {
 		t.Errorf("before its time: %+v", p)
 	}
 	x = plannedAgent(t, 0)
-	x.beating(stalledAfter + time.Second)
+	x.beating(judge.StalledAfter + time.Second)
 	x.up(noun.RungNudge)
 	say(x)
 	if p := x.plan(); p != (noun.Plan{}) {
 		t.Errorf("nothing is expected: %+v", p)
 	}
 	x = plannedAgent(t, time.Minute)
-	x.beating(stalledAfter + time.Second)
+	x.beating(judge.StalledAfter + time.Second)
 	x.up(noun.RungNudge)
 	x.must(ProgressTask{Work: x.work()})
-	x.beating(answerExtends + time.Second)
+	x.beating(ladder.AnswerExtends + time.Second)
 	say(x) // it has answered half an hour ago
 	if p := x.plan(); p.Extended != 1 || p.Due >= x.clock {
 		t.Errorf("it has answered before: %+v", p)
 	}
 	x = plannedAgent(t, time.Minute)
-	x.beating(stalledAfter + time.Second)
+	x.beating(judge.StalledAfter + time.Second)
 	x.up(noun.RungNudge)
 	x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: 1})
 	x.begin()
@@ -257,7 +260,7 @@ func TestL11LateCompletionCountsForTheBudget(t *testing.T) {
 	work := x.work()
 	x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a", Runner: "w", ProgressLimit: time.Minute}}})
 	x.beating(61 * time.Second)
-	x.must(CompleteTask{work, "done"})
+	x.must(CompleteTask{Work: work, Result: "done"})
 	for end := x.clock.Add(x.s.Settings().HealthyAfter); x.clock < end; { // it lives, and does not wait again
 		x.beating(20 * time.Second)
 		x.beat(0, BeatLease, x.agent(hungName).ID)
@@ -277,10 +280,10 @@ func TestOwnBeatsAreNoFailure(t *testing.T) {
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	d.must(Claim{Speaker: me})
 	d.jump(time.Second)
-	d.must(StartTask{Work{me, task, 1}})
+	d.must(StartTask{Work: Work{Speaker: me, Task: task, Attempt: 1}})
 	d.jump(time.Second)
-	d.must(ProgressTask{Work: Work{me, task, 1}})
-	d.jump(stalledAfter + time.Second)
+	d.must(ProgressTask{Work: Work{Speaker: me, Task: task, Attempt: 1}})
+	d.jump(judge.StalledAfter + time.Second)
 	for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungEscalate} {
 		c := d.s.Climb(1)
 		if c.Next != r {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
 
@@ -88,14 +89,14 @@ func TestN29LivesThatTheLadderEndsCountAsDeaths(t *testing.T) {
 		d.room("r", noun.RoleSpec{Name: "a", Ladder: noun.LadderRestart, KillLimit: 1})
 		x := &hung{drive: d, me: d.hand(hungName)}
 		id := d.must(CreateTask{Room: "r", Role: "a"}).Task
-		d.must(StartTask{Work{x.me, id, d.must(Claim{Speaker: x.me}).Attempt}})
+		d.must(StartTask{Work: Work{Speaker: x.me, Task: id, Attempt: d.must(Claim{Speaker: x.me}).Attempt}})
 		beating := func(span time.Duration) {
 			for end := d.clock.Add(span); d.clock < end; {
 				d.clock = min(d.clock.Add(10*time.Second), end)
 				d.beat(0, BeatLease, d.agent(hungName).ID)
 			}
 		}
-		beating(stalledAfter + time.Second)
+		beating(judge.StalledAfter + time.Second)
 		for d.s.Task(id).State == noun.TaskInProgress {
 			c := x.climb()
 			if c.Next == noun.NoRung || c.Next == noun.RungEscalate {

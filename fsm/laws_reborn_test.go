@@ -14,7 +14,7 @@ func TestF04LivesOfADeletedAgentAreNotThoseOfItsNamesake(t *testing.T) {
 			d := newDrive(t)
 			h := d.host("h1", "worker")
 			d.room("r", noun.RoleSpec{Name: "w"})
-			old := Speaker{Agent: "r/w", Inc: d.must(Join{Speaker{Agent: "r/w"}}).Inc}
+			old := Speaker{Agent: "r/w", Inc: d.must(Join{Speaker: Speaker{Agent: "r/w"}}).Inc}
 			d.must(Leave{Speaker: old})
 			d.must(DeleteRoom{Room: "r", By: "ann"})
 			if d.s.Room("r") != nil {
@@ -22,9 +22,9 @@ func TestF04LivesOfADeletedAgentAreNotThoseOfItsNamesake(t *testing.T) {
 			}
 			d.room("r", noun.RoleSpec{Name: "w", Runner: runner})
 			task := d.must(CreateTask{Room: "r", Role: "w", Title: "t"}).Task
-			for _, c := range []Command{Join{old}, Claim{Speaker: old}, Claim{Speaker: old, Task: task}, Leave{Speaker: old}, Declare{Speaker: old},
-				CompleteTask{Work{old, task, 0}, "result"}, ReadMail{Speaker: old}, SendMail{Speaker: old, To: "r/w", Body: "b"},
-				SetResume{Speaker: old, Resume: "x"}, StartTask{Work{old, task, 1}}, FailTask{Work: Work{old, task, 1}}} {
+			for _, c := range []Command{Join{Speaker: old}, Claim{Speaker: old}, Claim{Speaker: old, Task: task}, Leave{Speaker: old}, Declare{Speaker: old},
+				CompleteTask{Work: Work{Speaker: old, Task: task, Attempt: 0}, Result: "result"}, ReadMail{Speaker: old}, SendMail{Speaker: old, To: "r/w", Body: "b"},
+				SetResume{Speaker: old, Resume: "x"}, StartTask{Work: Work{Speaker: old, Task: task, Attempt: 1}}, FailTask{Work: Work{Speaker: old, Task: task, Attempt: 1}}} {
 				d.want(noun.Superseded, c)
 			}
 			a := d.agent("r/w")

@@ -5,21 +5,24 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
 // L3: whatever keeps an agent from a host is said of each host by name.
 func TestL3WaitingForAHostNamesEveryReason(t *testing.T) {
 	cases := map[string]func(d *drive, h noun.HostID){
-		"is suspect: " + whyStream: func(d *drive, h noun.HostID) {
-			d.must(SuspectHost{Host: h, Suspect: true, Reason: whyStream})
+		"is suspect: " + core.WhyStream: func(d *drive, h noun.HostID) {
+			d.must(SuspectHost{Host: h, Suspect: true, Reason: core.WhyStream})
 		},
 		"is lost": func(d *drive, h noun.HostID) { d.must(ConfirmDead{Host: h, Force: true}) },
 		"has left": func(d *drive, h noun.HostID) {
 			d.must(LeaveHost{Key: "h1", Boot: "boot1"})
 		},
-		"is drained by ann":              func(d *drive, h noun.HostID) { d.must(DrainHost{Host: h, By: "ann"}) },
-		"takes no starts: out of memory": func(d *drive, h noun.HostID) { d.must(ReportPressure{Host: h, Boot: "boot1", Reason: "out of memory"}) },
+		"is drained by ann": func(d *drive, h noun.HostID) { d.must(DrainHost{Host: h, By: "ann"}) },
+		"takes no starts: out of memory": func(d *drive, h noun.HostID) {
+			d.must(ReportPressure{Host: h, Boot: "boot1", Reason: "out of memory"})
+		},
 		"is returning: it came and went 3 times, no starts for 1m0s": func(d *drive, h noun.HostID) {
 			for range 3 {
 				d.must(SuspectHost{Host: h, Suspect: true})
@@ -117,7 +120,7 @@ func TestI163NothingBeginsOnAHostThatShutsDown(t *testing.T) {
 	h := d.host("h1", "worker")
 	d.room("demo", managed("b"), managed("c"))
 	sp := d.start("demo/b", h)
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	d.must(OrderStart{Agent: 2, Inc: 1, Host: h})
 	d.must(DrainHost{Host: h, By: DrainBySelf, Deadline: time.Minute})
 	d.must(CreateTask{Room: "demo", Role: "b"})

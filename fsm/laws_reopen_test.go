@@ -25,7 +25,7 @@ func TestSeed003Resurrection(t *testing.T) {
 	}
 	retried := x.waiting
 	x.must(RetryTask{Task: retried, By: "ann"}) // one by one works as before
-	x.must(CompleteTask{Work{Speaker: x.again(), Task: retried, Attempt: 1}, "done"})
+	x.must(CompleteTask{Work: Work{Speaker: x.again(), Task: retried, Attempt: 1}, Result: "done"})
 	x.want(noun.Conflict, ReopenRoom{Room: "r", By: "ann", IfRev: rev - 1})
 	if out := x.must(ReopenRoom{Room: "r", By: "ann", IfRev: rev}); out.Count != 1 {
 		t.Fatalf("%d tasks came back, want the 1 that was canceled by the watchdog and not retried", out.Count)
@@ -46,7 +46,7 @@ func TestSeed003Resurrection(t *testing.T) {
 	if out.Task != x.held || out.Attempt != 2 {
 		t.Fatalf("claimed %+v", out)
 	}
-	x.must(CompleteTask{Work{Speaker: me, Task: x.held, Attempt: 2}, "done"})
+	x.must(CompleteTask{Work: Work{Speaker: me, Task: x.held, Attempt: 2}, Result: "done"})
 }
 
 // again is the next life of the agent that the watchdog stopped; it claims.
@@ -57,7 +57,7 @@ func (x *silentRoom) again() Speaker {
 		x.t.Errorf("L11: the stop of the watchdog is charged: %+v", a.LastExit)
 	}
 	x.me = x.start("r/a", x.host)
-	x.must(Join{x.me})
+	x.must(Join{Speaker: x.me})
 	x.must(Claim{Speaker: x.me})
 	return x.me
 }
@@ -67,7 +67,7 @@ func (x *silentRoom) again() Speaker {
 func TestSeed003LateResultOfACanceledTask(t *testing.T) {
 	x := newSilentRoom(t)
 	x.cancel()
-	x.want(noun.Superseded, CompleteTask{x.work(), "done after all"})
+	x.want(noun.Superseded, CompleteTask{Work: x.work(), Result: "done after all"})
 	if late := x.s.Task(x.held).Late; len(late) != 1 || late[0].Result != "done after all" {
 		t.Errorf("kept: %+v", late)
 	}
@@ -179,7 +179,7 @@ func TestSeed003NoContentInEvents(t *testing.T) {
 	x.must(ProgressTask{Work: x.work(), Note: "secret note"})
 	x.cancel()
 	x.must(ReopenRoom{Room: "r", By: "ann"})
-	for _, e := range x.s.events.From(0) {
+	for _, e := range x.s.EventTable.From(0) {
 		if strings.Contains(e.Text, "secret") {
 			t.Errorf("event %s says %q", e.Kind, e.Text)
 		}

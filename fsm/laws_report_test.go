@@ -48,8 +48,8 @@ func TestL8SpooledCompletionAfterARegistration(t *testing.T) {
 	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Replicas = 2 }))
 	one, two := d.start("demo/b", h), d.start("demo/b.2", h)
 	both := []Running{{Agent: 1, Inc: one.Inc}, {Agent: 2, Inc: two.Inc}}
-	d.must(Join{one})
-	d.must(Join{two})
+	d.must(Join{Speaker: one})
+	d.must(Join{Speaker: two})
 	first := d.must(CreateTask{Room: "demo", Role: "b", Title: "x"}).Task
 	d.must(Claim{Speaker: one})
 	d.register(h, 2, both...)
@@ -113,11 +113,11 @@ func TestL3JoinedBeforeTheReportOfItsStart(t *testing.T) {
 	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.StartLimit = 30 * time.Second }))
 	d.must(OrderStart{Agent: 1, Inc: 1, Host: h})
 	d.must(AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: 1})
-	d.must(Join{Speaker{Agent: "demo/b", Inc: 1}})
+	d.must(Join{Speaker: Speaker{Agent: "demo/b", Inc: 1}})
 	for range 60 {
 		d.pass(time.Second)
 		d.beat(h, BeatFence, 1)
-		d.must(Join{Speaker{Agent: "demo/b", Inc: 1}})
+		d.must(Join{Speaker: Speaker{Agent: "demo/b", Inc: 1}})
 	}
 	if a := d.agent("demo/b"); a.Order == noun.StopOrder {
 		t.Errorf("stopped: %s", a.OrderReason)

@@ -75,7 +75,7 @@ func (c comeback) play(t *testing.T, agentFirst bool) {
 	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Proof = noun.ProofAgent }))
 	sp := d.start("demo/b", h)
 	if c.connected {
-		d.must(Join{sp})
+		d.must(Join{Speaker: sp})
 	}
 	silence := 61 * time.Second
 	if c.fence {
@@ -125,7 +125,7 @@ func (c comeback) play(t *testing.T, agentFirst bool) {
 		t.Errorf("it is %s in life %s with order %d", a.Proc, a.Inc, a.Order)
 	}
 	if c.agent == noun.VerdictRejoin {
-		d.must(Join{sp})
+		d.must(Join{Speaker: sp})
 		if a := d.agent("demo/b"); a.Part != noun.PartWaiting || a.Inc != 1 {
 			t.Errorf("after it has joined again: %+v", a)
 		}
@@ -149,7 +149,7 @@ func TestL6StrangersAreNotAskedToRejoinALostLife(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "worker")
 	d.room("demo", managed("b"))
-	d.must(Join{d.start("demo/b", h)})
+	d.must(Join{Speaker: d.start("demo/b", h)})
 	d.pass(61 * time.Second)
 	for kinds, want := range map[uint8]noun.Verdict{BeatLease | BeatStranger: noun.VerdictSuperseded, BeatVouch: noun.VerdictSuperseded, BeatLease: noun.VerdictRejoin} {
 		ans := d.beat(0, kinds, 1)

@@ -82,7 +82,9 @@ func TestConflictNamesTheCurrentRevision(t *testing.T) {
 	d.must(CancelTask{Task: id, IfRev: d.s.Task(id).Rev})
 }
 
-func (d *drive) other(name string) Speaker { return Speaker{Agent: name, Inc: d.agent(name).Inc} }
+func (d *drive) other(name string) Speaker {
+	return Speaker{Agent: name, Inc: d.agent(name).Inc}
+}
 
 func TestFewerReplicasAndRoles(t *testing.T) {
 	d := newDrive(t)
@@ -121,7 +123,7 @@ func TestL9DeletedRoomGoesOnceNothingRuns(t *testing.T) {
 	h := d.host("h1", "worker")
 	d.room("demo", managed("b"), noun.RoleSpec{Name: "w"})
 	sp := d.start("demo/b", h)
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	id := d.must(CreateTask{Room: "demo", Role: "b"}).Task
 	d.must(Claim{Speaker: sp})
 	if out := d.must(DeleteRoom{Room: "demo", By: "ann"}); out.Count != 1 {
@@ -133,7 +135,7 @@ func TestL9DeletedRoomGoesOnceNothingRuns(t *testing.T) {
 	}
 	d.want(noun.Stopped, ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{{Name: "w"}}})
 	d.want(noun.Stopped, CreateTask{Room: "demo", Role: "b"})
-	d.want(noun.NotFound, Join{Speaker{Agent: "demo/w"}})
+	d.want(noun.NotFound, Join{Speaker: Speaker{Agent: "demo/w"}})
 	if w := d.s.Why(1); w.Code != "deleting" {
 		t.Fatalf("%+v", w)
 	}
@@ -196,7 +198,7 @@ func TestSettingsRanges(t *testing.T) {
 					t.Fatalf("%s: %s", show(v), out.Detail)
 				}
 			}
-			d.s.meta.Settings = noun.DefaultSettings()
+			d.s.Meta.Settings = noun.DefaultSettings()
 		})
 	}
 	d.t = t
@@ -219,7 +221,7 @@ func TestEventsAreARing(t *testing.T) {
 	d.room("demo", noun.RoleSpec{Name: "w"})
 	sp := d.hand("demo/w")
 	for range 800 {
-		d.s.Apply(d.entry(Request{Cmd: Leave{Speaker: sp}}, Request{Cmd: Join{sp}}))
+		d.s.Apply(d.entry(Request{Cmd: Leave{Speaker: sp}}, Request{Cmd: Join{Speaker: sp}}))
 	}
 	if n := d.s.LastEvent() - d.s.OldestEvent() + 1; n != 1000 {
 		t.Fatalf("%d events are kept", n)
@@ -262,10 +264,10 @@ func TestL3LimitsOfTasksInWorkFollowTheirRole(t *testing.T) {
 	d := newDrive(t)
 	role := noun.RoleSpec{Name: "a", TTL: time.Hour}
 	d.room("r", role)
-	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
+	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker: Speaker{Agent: "r/a"}}).Inc}
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	d.must(Claim{Speaker: me})
-	d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
+	d.must(StartTask{Work: Work{Speaker: me, Task: task, Attempt: 1}})
 	d.jump(time.Minute)
 	role.ProgressLimit = 5 * time.Minute
 	d.room("r", role)

@@ -21,13 +21,13 @@ func twoAtWork(t *testing.T) (*drive, noun.HostID, []Work) {
 	var work []Work
 	for i := uint32(1); i <= 3; i++ {
 		sp := d.start(noun.AgentName("demo", "b", i), h)
-		d.must(Join{sp})
+		d.must(Join{Speaker: sp})
 		if i == 2 {
 			continue
 		}
 		id := d.must(CreateTask{Room: "demo", Role: "b", Title: fmt.Sprint(i)}).Task
 		d.must(Claim{Speaker: sp, Task: id})
-		work = append(work, Work{sp, id, 1})
+		work = append(work, Work{Speaker: sp, Task: id, Attempt: 1})
 	}
 	return d, h, work
 }
@@ -43,7 +43,7 @@ func TestN27SurplusAgentsFinishTheirTaskFirst(t *testing.T) {
 	}
 	d.must(CreateTask{Room: "demo", Role: "b", Title: "for the first"})
 	d.must(ProgressTask{Work: work[1], Note: "still at it"})
-	d.must(CompleteTask{work[1], "done"})
+	d.must(CompleteTask{Work: work[1], Result: "done"})
 	if last = d.agent("demo/b.3"); last.Order != noun.StopOrder || !last.Retired || last.Surplus {
 		t.Fatalf("after its task %+v", last)
 	}
@@ -95,7 +95,7 @@ func TestN27SurplusAgentByHandFinishesToo(t *testing.T) {
 	d.must(Claim{Speaker: sp})
 	d.must(ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{{Name: "b", Replicas: 1}}})
 	d.must(CreateTask{Room: "demo", Role: "b"})
-	d.must(CompleteTask{Work{sp, id, 1}, "done"})
+	d.must(CompleteTask{Work: Work{Speaker: sp, Task: id, Attempt: 1}, Result: "done"})
 	d.want(noun.Stopped, Claim{Speaker: sp})
 	d.pass(2 * time.Minute)
 	if d.agent("demo/b.2") != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
 
@@ -52,14 +53,14 @@ func TestL11RungsWithinALookAreBounded(t *testing.T) {
 	d.room("r", noun.RoleSpec{Name: "a", Replicas: 25, TTL: 24 * time.Hour})
 	var list []*noun.Agent
 	for a := range d.s.Agents("") {
-		inc := d.must(Join{Speaker{Agent: a.Name}}).Inc
+		inc := d.must(Join{Speaker: Speaker{Agent: a.Name}}).Inc
 		me := Speaker{Agent: a.Name, Inc: inc}
 		task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 		d.must(Claim{Speaker: me, Task: task})
-		d.must(StartTask{Work{me, task, 1}})
+		d.must(StartTask{Work: Work{Speaker: me, Task: task, Attempt: 1}})
 		list = append(list, a)
 	}
-	d.jump(stalledAfter + time.Second)
+	d.jump(judge.StalledAfter + time.Second)
 	taken := func() (n int) {
 		for _, a := range list {
 			c := d.s.Climb(a.ID)
@@ -158,7 +159,9 @@ func TestL10WhoNeverSpeaksIsNotRestarted(t *testing.T) {
 		t.Errorf("order %s, its task is %s", a.Order, mute.s.Task(mute.task).State)
 	}
 	for name, speak := range map[string]func(x *hung){
-		"progress":    func(x *hung) { x.must(ProgressTask{Work: Work{x.me, x.task, 1}, Note: "on it"}) },
+		"progress": func(x *hung) {
+			x.must(ProgressTask{Work: Work{Speaker: x.me, Task: x.task, Attempt: 1}, Note: "on it"})
+		},
 		"declaration": func(x *hung) { x.must(Declare{Speaker: x.me}) },
 		"mail": func(x *hung) {
 			x.room("other", noun.RoleSpec{Name: "b"})
@@ -202,13 +205,13 @@ func TestLadderOfAgentsStartedByHand(t *testing.T) {
 	d := newDrive(t)
 	d.jump(time.Minute)
 	d.room("r", noun.RoleSpec{Name: "a", TTL: 24 * time.Hour, Ladder: noun.LadderRestart}, noun.RoleSpec{Name: "b", TTL: 24 * time.Hour})
-	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
+	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker: Speaker{Agent: "r/a"}}).Inc}
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	d.must(Claim{Speaker: me})
-	d.must(StartTask{Work{me, task, 1}})
-	d.must(Join{Speaker{Agent: "r/b"}})
+	d.must(StartTask{Work: Work{Speaker: me, Task: task, Attempt: 1}})
+	d.must(Join{Speaker: Speaker{Agent: "r/b"}})
 	d.must(CreateTask{Room: "r", Role: "b", Title: "t"})
-	d.jump(stalledAfter + time.Second)
+	d.jump(judge.StalledAfter + time.Second)
 	for name, want := range map[string][]noun.Rung{
 		"r/a": {noun.RungNudge, noun.RungWake, noun.RungInterrupt, noun.RungRestart},
 		"r/b": {noun.RungNudge, noun.RungWake, noun.RungEscalate},
@@ -236,7 +239,7 @@ func TestL12LadderIsRestored(t *testing.T) {
 	if got, want := next.Climb(1), x.climb(); got != want {
 		t.Errorf("loaded as %+v, want %+v", got, want)
 	}
-	if next.meta.Ladder != x.s.meta.Ladder || next.Hash() != x.s.Hash() {
+	if next.Meta.Ladder != x.s.Meta.Ladder || next.Hash() != x.s.Hash() {
 		t.Error("a loaded state differs")
 	}
 }
@@ -247,7 +250,7 @@ func TestLadderVisitsOnlyWhoMayBeStuck(t *testing.T) {
 	d.jump(time.Minute)
 	d.room("r", noun.RoleSpec{Name: "a", Replicas: 50, TTL: 24 * time.Hour}, noun.RoleSpec{Name: "idle", Replicas: 1000, TTL: 24 * time.Hour})
 	for a := range d.s.Agents("") {
-		d.must(Join{Speaker{Agent: a.Name}})
+		d.must(Join{Speaker: Speaker{Agent: a.Name}})
 	}
 	me := Speaker{Agent: "r/a", Inc: d.agent("r/a").Inc}
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
@@ -265,12 +268,12 @@ func TestLadderVisitsOnlyWhoMayBeStuck(t *testing.T) {
 		t.Errorf("%d at work, %d deaf, want 1 and 0", busy, deaf)
 	}
 	d.must(CreateTask{Room: "r", Role: "a", Title: "t"})
-	d.must(StartTask{Work{me, task, 1}})
+	d.must(StartTask{Work: Work{Speaker: me, Task: task, Attempt: 1}})
 	d.jump(6 * time.Minute)
 	if busy, deaf := count(); busy != 1 || deaf != 49 {
 		t.Errorf("%d at work, %d deaf, want 1 and 49", busy, deaf)
 	}
-	d.must(CompleteTask{Work{me, task, 1}, "r"})
+	d.must(CompleteTask{Work: Work{Speaker: me, Task: task, Attempt: 1}, Result: "r"})
 	for range d.s.MayBeStuck(0) {
 		t.Error("somebody is at work who is not")
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
 
@@ -25,7 +26,7 @@ func newWatched(t *testing.T, change ...func(*noun.RoleSpec)) *watched {
 	x.room("r", spec)
 	x.begin()
 	x.beating(time.Second)
-	x.must(ProgressTask{Work: Work{x.me, x.task, 1}, Note: "on it"})
+	x.must(ProgressTask{Work: Work{Speaker: x.me, Task: x.task, Attempt: 1}, Note: "on it"})
 	return x
 }
 
@@ -34,9 +35,9 @@ func (x *watched) see(kind noun.PromptKind, quiet bool) {
 	x.must(ReportScreen{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.agent(hungName).Inc, Kind: kind, Quiet: quiet})
 }
 
-func (x *watched) reason(evidence string) (r Reason) {
+func (x *watched) reason(evidence string) (r judge.Reason) {
 	v := x.s.Verdict(x.agent(hungName).ID, true)
-	if at := slices.IndexFunc(v.Reasons, func(r Reason) bool { return r.Evidence == evidence }); at >= 0 {
+	if at := slices.IndexFunc(v.Reasons, func(r judge.Reason) bool { return r.Evidence == evidence }); at >= 0 {
 		r = v.Reasons[at]
 	}
 	return r
@@ -62,7 +63,7 @@ func TestI43PermissionPrompt(t *testing.T) {
 	life := x.me.Inc
 	x.see(noun.PromptNone, false)
 	x.see(noun.PromptPermission, false)
-	if v, r := x.verdict(), x.reason("screen"); v != AgentNeedsInput || !r.Bad || !strings.Contains(r.Text, "permission prompt") {
+	if v, r := x.verdict(), x.reason("screen"); v != judge.AgentNeedsInput || !r.Bad || !strings.Contains(r.Text, "permission prompt") {
 		t.Fatalf("%s: %+v", v, r)
 	}
 	limit := x.s.Settings().Prompt.Limit
@@ -78,7 +79,7 @@ func TestI43PermissionPrompt(t *testing.T) {
 	x.must(AckEscalation{Escalation: list[0].ID, By: "ann"})
 	x.see(noun.PromptPermission, true)
 	x.beating(10 * time.Hour)
-	if v := x.verdict(); v != AgentNeedsInput {
+	if v := x.verdict(); v != judge.AgentNeedsInput {
 		t.Errorf("%s after ten hours", v)
 	}
 	list = x.prompts()
@@ -93,24 +94,24 @@ func TestI43PermissionPrompt(t *testing.T) {
 		t.Errorf("its room is %s: %s", q.State, q.Why)
 	}
 	x.see(noun.PromptNone, false) // somebody has answered
-	if v := x.verdict(); v != AgentHealthy || x.s.Lasts(list[0]) {
+	if v := x.verdict(); v != judge.AgentHealthy || x.s.Lasts(list[0]) {
 		t.Errorf("%s after the answer", v)
 	}
 	x.beating(5 * time.Minute) // its limits run from the answer on
 	if x.agent(hungName).Task != x.task {
 		t.Error("its task was taken from it right after the answer")
 	}
-	x.must(CompleteTask{Work{x.me, x.task, 1}, "done"})
+	x.must(CompleteTask{Work: Work{Speaker: x.me, Task: x.task, Attempt: 1}, Result: "done"})
 }
 
 // Incident I43, the agent that cannot report: nobody looks at its terminal, so it falls to
 // "no progress" and a human is told, never "healthy".
 func TestI43WithoutEyes(t *testing.T) {
 	x := newWatched(t, func(r *noun.RoleSpec) { r.Ladder = noun.LadderEscalate })
-	x.beating(stalledAfter + time.Second)
+	x.beating(judge.StalledAfter + time.Second)
 	for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungEscalate} {
 		x.up(r)
-		if v := x.verdict(); v != AgentStalled {
+		if v := x.verdict(); v != judge.AgentStalled {
 			t.Errorf("%s on rung %s", v, r)
 		}
 	}
@@ -126,7 +127,7 @@ func TestDeclaredNeedsInputIsNotCalledTwice(t *testing.T) {
 	x.must(Declare{Speaker: x.me, Waiting: noun.WaitingInput, For: time.Hour})
 	x.see(noun.PromptPermission, true)
 	x.beating(time.Hour - time.Second)
-	if v, r := x.verdict(), x.reason("screen"); v != AgentNeedsInput || r.Bad || len(x.prompts()) != 0 {
+	if v, r := x.verdict(), x.reason("screen"); v != judge.AgentNeedsInput || r.Bad || len(x.prompts()) != 0 {
 		t.Errorf("%s, %+v, %d calls", v, r, len(x.prompts()))
 	}
 	x.beating(2 * time.Second)
@@ -140,11 +141,11 @@ func TestPromptBeatsABusyDeclaration(t *testing.T) {
 	x := newWatched(t)
 	x.must(Declare{Speaker: x.me, Waiting: noun.WaitingTool, For: time.Hour})
 	x.see(noun.PromptPermission, false)
-	if v := x.verdict(); v != AgentNeedsInput {
+	if v := x.verdict(); v != judge.AgentNeedsInput {
 		t.Errorf("%s", v)
 	}
 	x.see(noun.PromptNone, false)
-	if v := x.verdict(); v != AgentBusy {
+	if v := x.verdict(); v != judge.AgentBusy {
 		t.Errorf("%s after the prompt", v)
 	}
 }
@@ -157,7 +158,7 @@ func TestPromptBeforeTheJoin(t *testing.T) {
 	x.me = x.start(hungName, x.h)
 	x.see(noun.PromptPermission, false)
 	x.beating(time.Hour)
-	if a := x.agent(hungName); a.Inc != x.me.Inc || a.Order != noun.NoOrder || x.verdict() != AgentNeedsInput || len(x.prompts()) != 1 {
+	if a := x.agent(hungName); a.Inc != x.me.Inc || a.Order != noun.NoOrder || x.verdict() != judge.AgentNeedsInput || len(x.prompts()) != 1 {
 		t.Fatalf("%s, %+v", x.verdict(), a)
 	}
 	x.see(noun.PromptNone, false)
@@ -173,39 +174,39 @@ func TestIdlePromptWithATask(t *testing.T) {
 	limit := noun.DefaultSettings().Prompt.Idle
 	for name, tt := range map[string]struct {
 		do   func(x *watched)
-		want VerdictKind
+		want judge.Kind
 	}{
-		"idle and quiet":     {func(x *watched) { x.see(noun.PromptIdle, true); x.beating(limit + time.Second) }, AgentStalled},
-		"not for long":       {func(x *watched) { x.beating(limit); x.see(noun.PromptIdle, true); x.beating(limit) }, AgentHealthy},
-		"output goes on":     {func(x *watched) { x.see(noun.PromptIdle, false); x.beating(limit + time.Second) }, AgentHealthy},
-		"quiet alone":        {func(x *watched) { x.see(noun.PromptNone, true); x.beating(stalledAfter - time.Minute) }, AgentHealthy},
-		"quiet, no progress": {func(x *watched) { x.see(noun.PromptNone, true); x.beating(stalledAfter + time.Second) }, AgentStalled},
+		"idle and quiet":     {func(x *watched) { x.see(noun.PromptIdle, true); x.beating(limit + time.Second) }, judge.AgentStalled},
+		"not for long":       {func(x *watched) { x.beating(limit); x.see(noun.PromptIdle, true); x.beating(limit) }, judge.AgentHealthy},
+		"output goes on":     {func(x *watched) { x.see(noun.PromptIdle, false); x.beating(limit + time.Second) }, judge.AgentHealthy},
+		"quiet alone":        {func(x *watched) { x.see(noun.PromptNone, true); x.beating(judge.StalledAfter - time.Minute) }, judge.AgentHealthy},
+		"quiet, no progress": {func(x *watched) { x.see(noun.PromptNone, true); x.beating(judge.StalledAfter + time.Second) }, judge.AgentStalled},
 		"progress": {func(x *watched) {
 			x.see(noun.PromptIdle, true)
 			x.beating(limit)
-			x.must(ProgressTask{Work: Work{x.me, x.task, 1}, Note: "on it"})
+			x.must(ProgressTask{Work: Work{Speaker: x.me, Task: x.task, Attempt: 1}, Note: "on it"})
 			x.beating(time.Minute)
-		}, AgentHealthy},
+		}, judge.AgentHealthy},
 		"mail": {func(x *watched) {
 			x.see(noun.PromptIdle, true)
 			x.beating(limit)
 			x.must(SendMail{Speaker: x.me, To: "r/a", Subject: "s"})
 			x.beating(time.Minute)
-		}, AgentHealthy},
+		}, judge.AgentHealthy},
 		"declared": {func(x *watched) {
 			x.see(noun.PromptIdle, true)
 			x.must(Declare{Speaker: x.me, Status: noun.StatusBusy, For: time.Hour})
 			x.beating(limit + time.Second)
-		}, AgentBusy},
+		}, judge.AgentBusy},
 		"its role allows more": {func(x *watched) {
 			x.see(noun.PromptIdle, true)
 			x.beating(limit + time.Second)
-		}, AgentStalled},
+		}, judge.AgentStalled},
 		"it went": {func(x *watched) {
 			x.see(noun.PromptIdle, true)
 			x.beating(limit + time.Second)
 			x.see(noun.PromptNone, false)
-		}, AgentHealthy},
+		}, judge.AgentHealthy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newWatched(t, func(r *noun.RoleSpec) {
@@ -249,12 +250,12 @@ func TestScreensEndNoEpisode(t *testing.T) {
 // A permission prompt ends an episode: what came before it has its answer in it.
 func TestPermissionPromptEndsAnEpisode(t *testing.T) {
 	x := newWatched(t)
-	x.beating(stalledAfter + time.Second)
+	x.beating(judge.StalledAfter + time.Second)
 	x.up(noun.RungNudge)
 	x.see(noun.PromptPermission, false)
 	x.beating(time.Hour)
 	x.see(noun.PromptNone, false)
-	x.beating(stalledAfter + time.Second)
+	x.beating(judge.StalledAfter + time.Second)
 	if c := x.climb(); c.Next != noun.RungNudge {
 		t.Errorf("next is %s after %+v", c.Next, c.Ladder)
 	}
@@ -265,7 +266,7 @@ func TestUsageLimitOnTheTerminal(t *testing.T) {
 	x := newWatched(t, func(r *noun.RoleSpec) { r.Ladder = noun.LadderRestart })
 	x.see(noun.PromptUsageLimit, true)
 	x.beating(5 * time.Hour)
-	if v := x.verdict(); v != AgentParked || x.climb().Next != noun.NoRung || len(x.prompts()) != 0 {
+	if v := x.verdict(); v != judge.AgentParked || x.climb().Next != noun.NoRung || len(x.prompts()) != 0 {
 		t.Errorf("%s, %+v, %d calls", v, x.climb(), len(x.prompts()))
 	}
 	if q := x.s.Quiet(x.s.Room("r")); q.State != RoomExempt || !strings.Contains(q.Why, "out of quota") {
@@ -277,11 +278,11 @@ func TestUsageLimitOnTheTerminal(t *testing.T) {
 func TestErrorOnTheTerminal(t *testing.T) {
 	x := newWatched(t)
 	x.see(noun.PromptError, false)
-	if v, r := x.verdict(), x.reason("screen"); v != AgentDegraded || !r.Bad {
+	if v, r := x.verdict(), x.reason("screen"); v != judge.AgentDegraded || !r.Bad {
 		t.Errorf("%s: %+v", v, r)
 	}
-	x.beating(stalledAfter + time.Second)
-	if v := x.verdict(); v != AgentStalled {
+	x.beating(judge.StalledAfter + time.Second)
+	if v := x.verdict(); v != judge.AgentStalled {
 		t.Errorf("%s without progress", v)
 	}
 }
@@ -293,7 +294,7 @@ func TestI41OutputIsNoProgress(t *testing.T) {
 	for quiet, want := range map[bool]noun.Rung{false: noun.RungEscalate, true: noun.RungInterrupt} {
 		x := newWatched(t)
 		x.see(noun.PromptNone, quiet)
-		x.beating(stalledAfter + time.Second)
+		x.beating(judge.StalledAfter + time.Second)
 		x.up(noun.RungNudge)
 		x.up(noun.RungWake)
 		if c := x.climb(); c.Next != want {
@@ -303,7 +304,7 @@ func TestI41OutputIsNoProgress(t *testing.T) {
 	}
 	x := newWatched(t, func(r *noun.RoleSpec) { r.Ladder = noun.LadderRestart }) // who wants it has it
 	x.see(noun.PromptNone, false)
-	x.beating(stalledAfter + time.Second)
+	x.beating(judge.StalledAfter + time.Second)
 	x.up(noun.RungNudge)
 	x.up(noun.RungWake)
 	x.up(noun.RungInterrupt)
@@ -321,7 +322,7 @@ func TestL6ScreensOfOldLives(t *testing.T) {
 	x.want(noun.Invalid, ReportScreen{Host: x.h, Agent: id, Inc: old + 1, Kind: noun.PromptNone})
 	x.must(ReportExit{Host: x.h, Agent: id, Inc: old, Code: 1})
 	x.want(noun.Superseded, ReportScreen{Host: x.h, Agent: id, Inc: old, Kind: noun.PromptNone})
-	if v := x.verdict(); v != AgentOffline || x.agent(hungName).Screen() != nil {
+	if v := x.verdict(); v != judge.AgentOffline || x.agent(hungName).Screen() != nil {
 		t.Errorf("%s after its end", v)
 	}
 	x.pass(3 * time.Second)

@@ -32,7 +32,7 @@ func TestF05SessionsOutliveRepetitions(t *testing.T) {
 	create := Request{Session: ss, Seq: 1, Cmd: CreateTask{Room: "r", Role: "a", Title: "t"}}
 	first := d.apply(d.entry(create)).Outcomes[0]
 	d.clock = d.clock.Add(noun.RepeatLimit) // the answer was lost, and this is the last try
-	if again := d.apply(d.entry(create)).Outcomes[0]; again.Code != noun.OK || again.Task != first.Task || len(d.s.sessions.Get(ss).Answers) != 1 {
+	if again := d.apply(d.entry(create)).Outcomes[0]; again.Code != noun.OK || again.Task != first.Task || len(d.s.SessionTable.Get(ss).Answers) != 1 {
 		t.Errorf("first %+v, repeated %+v", first, again)
 	}
 	if d.s.Task(first.Task+1) != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -21,7 +22,7 @@ func TestF21LargeStatesAreComparedMoreRarely(t *testing.T) {
 	for range 400 {
 		d.must(CreateTask{Room: "demo", Role: "builder", Title: "t", Text: text})
 	}
-	if got, least := d.s.MarkEvery(), uint64(400*200_000/bytesPerMarkedEntry); got < least || got > 2*least {
+	if got, least := d.s.MarkEvery(), uint64(400*200_000/core.BytesPerMarkedEntry); got < least || got > 2*least {
 		t.Errorf("a state of 80 MB is compared every %d entries, want some %d", got, least)
 	}
 	d.set("mark_every", "0")

@@ -13,7 +13,7 @@ const perStep = 100
 
 // counted counts the agents, tasks, roles and rooms that fn makes the state visit.
 func counted(s *State, fn func()) (visits int) {
-	for _, count := range []func(*int){s.agents.CountVisits, s.tasks.CountVisits, s.roles.CountVisits, s.rooms.CountVisits, s.leases.CountVisits} {
+	for _, count := range []func(*int){s.AgentTable.CountVisits, s.TaskTable.CountVisits, s.RoleTable.CountVisits, s.RoomTable.CountVisits, s.LeaseTable.CountVisits} {
 		count(&visits)
 		defer count(nil)
 	}
@@ -43,7 +43,7 @@ func TestF11DeletingARoomVisitsNoOther(t *testing.T) {
 			}
 		}
 		sp := d.start("busy/b", h)
-		d.must(Join{sp})
+		d.must(Join{Speaker: sp})
 		d.must(Claim{Speaker: sp})
 		deleted = counted(d.s, func() { d.s.Apply(d.entry(Request{Cmd: DeleteRoom{Room: "empty"}})) })
 		if d.s.Room("empty") != nil {
@@ -84,11 +84,11 @@ func TestF11GreatRoomsGoInSteps(t *testing.T) {
 	}
 	first, last := d.start("demo/a", h), d.start("demo/a.700", h)
 	for _, sp := range []Speaker{first, last} {
-		d.must(Join{sp})
+		d.must(Join{Speaker: sp})
 		d.must(Claim{Speaker: sp})
 	}
 	third := d.start("demo/b", h)
-	d.must(Join{third})
+	d.must(Join{Speaker: third})
 	entries, ended := 0, false
 	e := d.entry(Request{Cmd: DeleteRoom{Room: "demo", By: "ann"}})
 	for more := true; more; entries++ {
@@ -136,8 +136,8 @@ func TestF11GreatRoomsGoInSteps(t *testing.T) {
 			e = d.entry(exits...)
 		}
 	}
-	if least := (agents + tasks + tasks*2/3) / noun.StepsPerEntry; entries+2 < least || d.s.Room("demo") != nil || d.s.Task(keep) == nil || d.s.tasks.Len() != 1 {
-		t.Fatalf("after %d entries: room %+v, %d tasks", entries, d.s.Room("demo"), d.s.tasks.Len())
+	if least := (agents + tasks + tasks*2/3) / noun.StepsPerEntry; entries+2 < least || d.s.Room("demo") != nil || d.s.Task(keep) == nil || d.s.TaskTable.Len() != 1 {
+		t.Fatalf("after %d entries: room %+v, %d tasks", entries, d.s.Room("demo"), d.s.TaskTable.Len())
 	}
 }
 

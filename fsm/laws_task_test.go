@@ -12,7 +12,7 @@ import (
 // hand joins an agent by hand and returns its speaker.
 func (d *drive) hand(name string) Speaker {
 	d.t.Helper()
-	return Speaker{Agent: name, Inc: d.must(Join{Speaker{Agent: name}}).Inc}
+	return Speaker{Agent: name, Inc: d.must(Join{Speaker: Speaker{Agent: name}}).Inc}
 }
 
 // at brings a new task of role "w" into a state; its holder is demo/w.
@@ -21,20 +21,20 @@ func (d *drive) at(st noun.TaskState) (Speaker, Work) {
 	d.room("demo", noun.RoleSpec{Name: "w", AttemptLimit: 9, KillLimit: 1, Runner: "worker"}, noun.RoleSpec{Name: "v"})
 	h := d.host("h1", "worker")
 	sp := d.start("demo/w", h)
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	if st == noun.TaskQueued {
 		d.must(CreateTask{Room: "demo", Role: "w", Priority: 1})
 	}
 	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
-	w := Work{sp, id, 1}
+	w := Work{Speaker: sp, Task: id, Attempt: 1}
 	if st > noun.TaskPending {
 		d.must(Claim{Speaker: sp, Task: id})
 	}
 	switch st {
 	case noun.TaskInProgress:
-		d.must(StartTask{w})
+		d.must(StartTask{Work: w})
 	case noun.TaskCompleted:
-		d.must(CompleteTask{w, "ok"})
+		d.must(CompleteTask{Work: w, Result: "ok"})
 	case noun.TaskFailed:
 		d.must(FailTask{Work: w, Reason: "no"})
 	case noun.TaskCanceled:
@@ -42,7 +42,7 @@ func (d *drive) at(st noun.TaskState) (Speaker, Work) {
 	case noun.TaskQuarantined:
 		d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Code: 9})
 		sp = d.start("demo/w", h)
-		d.must(Join{sp})
+		d.must(Join{Speaker: sp})
 	}
 	if got := d.s.Task(id).State; got != st {
 		d.t.Fatalf("the task is %s, not %s", got, st)
@@ -77,11 +77,11 @@ func TestTaskTransitions(t *testing.T) {
 	}{
 		"claim": {func(sp Speaker, w Work) Command { return Claim{Speaker: sp, Task: w.Task} }, table(noun.Conflict, map[noun.TaskState]end{
 			noun.TaskPending: {noun.OK, noun.TaskAcknowledged}, noun.TaskAcknowledged: {noun.OK, noun.TaskAcknowledged}, noun.TaskInProgress: {noun.OK, noun.TaskInProgress}})},
-		"start": {func(_ Speaker, w Work) Command { return StartTask{w} }, table(noun.Superseded, map[noun.TaskState]end{
+		"start": {func(_ Speaker, w Work) Command { return StartTask{Work: w} }, table(noun.Superseded, map[noun.TaskState]end{
 			noun.TaskAcknowledged: {noun.OK, noun.TaskInProgress}, noun.TaskInProgress: {noun.OK, noun.TaskInProgress}})},
 		"progress": {func(_ Speaker, w Work) Command { return ProgressTask{Work: w, Note: "n"} }, table(noun.Superseded, map[noun.TaskState]end{
 			noun.TaskAcknowledged: {noun.OK, noun.TaskInProgress}, noun.TaskInProgress: {noun.OK, noun.TaskInProgress}})},
-		"complete": {func(_ Speaker, w Work) Command { return CompleteTask{w, "ok"} }, table(noun.Superseded, map[noun.TaskState]end{
+		"complete": {func(_ Speaker, w Work) Command { return CompleteTask{Work: w, Result: "ok"} }, table(noun.Superseded, map[noun.TaskState]end{
 			noun.TaskAcknowledged: {noun.OK, noun.TaskCompleted}, noun.TaskInProgress: {noun.OK, noun.TaskCompleted}, noun.TaskCompleted: {noun.OK, noun.TaskCompleted}})},
 		"fail": {func(_ Speaker, w Work) Command { return FailTask{Work: w} }, table(noun.Superseded, map[noun.TaskState]end{
 			noun.TaskAcknowledged: {noun.OK, noun.TaskFailed}, noun.TaskInProgress: {noun.OK, noun.TaskFailed}, noun.TaskFailed: {noun.OK, noun.TaskFailed}})},
@@ -123,14 +123,14 @@ func TestL11AttemptLimitFailsTask(t *testing.T) {
 	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	for n := uint32(1); n <= 3; n++ {
 		d.must(Claim{Speaker: sp})
-		d.must(FailTask{Work: Work{sp, id, n}, Retryable: true})
+		d.must(FailTask{Work: Work{Speaker: sp, Task: id, Attempt: n}, Retryable: true})
 	}
 	if x := d.s.Task(id); x.State != noun.TaskFailed || !strings.Contains(x.Result, "attempt limit") {
 		t.Fatalf("%+v", x)
 	}
 	d.want(noun.NoTask, Claim{Speaker: sp})
 	d.must(RetryTask{Task: id})
-	d.want(noun.Superseded, CompleteTask{Work{sp, id, 3}, "late"})
+	d.want(noun.Superseded, CompleteTask{Work: Work{Speaker: sp, Task: id, Attempt: 3}, Result: "late"})
 	if out := d.must(Claim{Speaker: sp}); out.Attempt != 4 {
 		t.Fatalf("attempt %d after a retry: numbers must only grow", out.Attempt)
 	}
@@ -150,7 +150,7 @@ func TestL11KillLimitQuarantinesTask(t *testing.T) {
 			d.pass(time.Second)
 		}
 		sp := d.start("demo/b", h)
-		d.must(Join{sp})
+		d.must(Join{Speaker: sp})
 		d.must(Claim{Speaker: sp})
 		d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Signal: "segmentation fault"})
 		if want := []noun.TaskState{noun.TaskPending, noun.TaskQuarantined}[n]; d.s.Task(id).State != want {
@@ -177,7 +177,7 @@ func TestL11OnlyFaultsAreCharged(t *testing.T) {
 			d.room("demo", managed("b"))
 			id := d.must(CreateTask{Room: "demo", Role: "b"}).Task
 			sp := d.start("demo/b", h)
-			d.must(Join{sp})
+			d.must(Join{Speaker: sp})
 			d.must(Claim{Speaker: sp})
 			end(d, sp, h)
 			if x := d.s.Task(id); x.State != noun.TaskPending || x.Charged != 0 || x.Kills != 0 {
@@ -196,7 +196,7 @@ func TestL8HandoffIsOneStep(t *testing.T) {
 	sp := d.hand("demo/w")
 	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	d.must(Claim{Speaker: sp})
-	h := Handoff{Work: Work{sp, id, 1}, Result: "built", ToRole: "v", Title: "review"}
+	h := Handoff{Work: Work{Speaker: sp, Task: id, Attempt: 1}, Result: "built", ToRole: "v", Title: "review"}
 	bad := h
 	bad.ToRole = "nobody"
 	d.want(noun.NotFound, bad)
@@ -211,7 +211,7 @@ func TestL8HandoffIsOneStep(t *testing.T) {
 	if next := d.s.Task(first.Task); first.Task != again.Task || next.Parent != id || next.State != noun.TaskPending || d.s.Task(id).Next != next.ID {
 		t.Fatalf("%+v, then %+v", first, again)
 	}
-	if n := d.s.meta.NextTask; n != 3 {
+	if n := d.s.Meta.NextTask; n != 3 {
 		t.Fatalf("%d tasks", n-1)
 	}
 }
@@ -231,7 +231,7 @@ func TestPromoteOrderAndReplicas(t *testing.T) {
 	for range 5 {
 		out := d.must(Claim{Speaker: sp})
 		got = append(got, out.Task)
-		d.must(CompleteTask{Work{sp, out.Task, 1}, ""})
+		d.must(CompleteTask{Work: Work{Speaker: sp, Task: out.Task, Attempt: 1}, Result: ""})
 	}
 	// 1 and 2 were PENDING at once; from then on the highest priority, then the
 	// oldest, moves up whenever a place is free.
@@ -258,7 +258,7 @@ func TestL2AcknowledgementLimit(t *testing.T) {
 	if a := d.agent("demo/w"); a.Task != 0 || a.Part != noun.PartActive {
 		t.Fatalf("%+v", a)
 	}
-	d.want(noun.Superseded, StartTask{Work{sp, id, 1}})
+	d.want(noun.Superseded, StartTask{Work: Work{Speaker: sp, Task: id, Attempt: 1}})
 }
 
 func TestProgressLimitMovesWithProgress(t *testing.T) {
@@ -268,7 +268,7 @@ func TestProgressLimitMovesWithProgress(t *testing.T) {
 	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	d.must(Claim{Speaker: sp})
 	for range 6 {
-		d.must(ProgressTask{Work: Work{sp, id, 1}, Note: "still at it"})
+		d.must(ProgressTask{Work: Work{Speaker: sp, Task: id, Attempt: 1}, Note: "still at it"})
 		d.pass(15 * time.Second)
 		d.beat(0, BeatLease, 1)
 	}
@@ -306,17 +306,17 @@ func TestL8LateResultsAreKept(t *testing.T) {
 	d.must(Leave{Speaker: a})
 	d.must(Claim{Speaker: b})
 	for range 2 {
-		d.want(noun.Superseded, CompleteTask{Work{a, id, 1}, "mine"})
+		d.want(noun.Superseded, CompleteTask{Work: Work{Speaker: a, Task: id, Attempt: 1}, Result: "mine"})
 	}
 	for i := range 5 {
-		d.want(noun.Superseded, CompleteTask{Work{a, id, 1}, fmt.Sprint("again ", i)})
+		d.want(noun.Superseded, CompleteTask{Work: Work{Speaker: a, Task: id, Attempt: 1}, Result: fmt.Sprint("again ", i)})
 	}
 	x := d.s.Task(id)
 	if x.State != noun.TaskAcknowledged || len(x.Late) != 3 || x.Late[2].Result != "again 4" {
 		t.Fatalf("%+v", x)
 	}
-	d.want(noun.Invalid, CompleteTask{Work{b, id, 2}, strings.Repeat("x", noun.MaxResult+1)})
-	d.must(CompleteTask{Work{b, id, 2}, "done"})
+	d.want(noun.Invalid, CompleteTask{Work: Work{Speaker: b, Task: id, Attempt: 2}, Result: strings.Repeat("x", noun.MaxResult+1)})
+	d.must(CompleteTask{Work: Work{Speaker: b, Task: id, Attempt: 2}, Result: "done"})
 }
 
 func TestTaskLimitsAreRefused(t *testing.T) {
@@ -334,11 +334,11 @@ func TestTaskLimitsAreRefused(t *testing.T) {
 	}
 	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	d.must(Claim{Speaker: sp})
-	d.want(noun.Invalid, ProgressTask{Work: Work{sp, id, 1}, Note: strings.Repeat("x", noun.MaxNote+1)})
-	d.want(noun.Invalid, FailTask{Work: Work{sp, id, 1}, Reason: strings.Repeat("x", noun.MaxReason+1)})
+	d.want(noun.Invalid, ProgressTask{Work: Work{Speaker: sp, Task: id, Attempt: 1}, Note: strings.Repeat("x", noun.MaxNote+1)})
+	d.want(noun.Invalid, FailTask{Work: Work{Speaker: sp, Task: id, Attempt: 1}, Reason: strings.Repeat("x", noun.MaxReason+1)})
 	d.want(noun.NotFound, CreateTask{Room: "nowhere", Role: "w"})
 	d.want(noun.NotFound, CreateTask{Room: "demo", Role: "x"})
 	d.want(noun.NotFound, CancelTask{Task: 99})
-	d.want(noun.NotFound, CompleteTask{Work{sp, 99, 1}, ""})
+	d.want(noun.NotFound, CompleteTask{Work: Work{Speaker: sp, Task: 99, Attempt: 1}, Result: ""})
 	d.must(SetResume{Speaker: sp, Resume: "x"})
 }

@@ -22,13 +22,13 @@ func TestL3DeathIsRepaired(t *testing.T) {
 	h := d.host("h1", "worker")
 	d.room("demo", managed("builder"))
 	sp := d.start("demo/builder", h)
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	task := d.must(CreateTask{Room: "demo", Role: "builder", Title: "t", Text: "x"}).Task
 	claim := d.must(Claim{Speaker: sp})
 	if claim.Task != task || claim.Attempt != 1 {
 		t.Fatalf("claimed %+v", claim)
 	}
-	d.must(StartTask{Work{sp, task, 1}})
+	d.must(StartTask{Work: Work{Speaker: sp, Task: task, Attempt: 1}})
 	d.must(ReportExit{Host: h, Agent: claim.Agent, Inc: sp.Inc, Code: -1, Signal: "killed"})
 	if st := d.s.Task(task).State; st != noun.TaskPending {
 		t.Fatalf("task is %s after its holder died", st)
@@ -41,10 +41,10 @@ func TestL3DeathIsRepaired(t *testing.T) {
 		t.Fatalf("starts due: %v", due)
 	}
 	sp2 := d.start("demo/builder", h)
-	d.must(Join{sp2})
-	d.want(noun.Superseded, StartTask{Work{sp, task, 1}})
+	d.must(Join{Speaker: sp2})
+	d.want(noun.Superseded, StartTask{Work: Work{Speaker: sp, Task: task, Attempt: 1}})
 	d.must(Claim{Speaker: sp2})
-	d.must(CompleteTask{Work{sp2, task, 2}, "done"})
+	d.must(CompleteTask{Work: Work{Speaker: sp2, Task: task, Attempt: 2}, Result: "done"})
 	if got := d.s.Task(task); got.State != noun.TaskCompleted || got.Kills != 1 {
 		t.Fatalf("task: %+v", got)
 	}
@@ -53,7 +53,7 @@ func TestL3DeathIsRepaired(t *testing.T) {
 func TestL2LeaseEndsAndTaskIsRecovered(t *testing.T) {
 	d := newDrive(t)
 	d.room("demo", noun.RoleSpec{Name: "w"})
-	out := d.must(Join{Speaker{Agent: "demo/w.*"}})
+	out := d.must(Join{Speaker: Speaker{Agent: "demo/w.*"}})
 	sp := Speaker{Agent: "demo/w", Inc: out.Inc}
 	task := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	d.must(Claim{Speaker: sp})
@@ -75,7 +75,7 @@ func TestL2LeaseEndsAndTaskIsRecovered(t *testing.T) {
 	}
 	d.want(noun.Rejoin, Claim{Speaker: sp})
 	// The work was done: attempt 1 is still the last one.
-	d.must(CompleteTask{Work{sp, task, 1}, "done"})
+	d.must(CompleteTask{Work: Work{Speaker: sp, Task: task, Attempt: 1}, Result: "done"})
 }
 
 func TestL4OneStartOrder(t *testing.T) {
@@ -97,7 +97,7 @@ func TestL7NoStartBeforeTheFenceEnds(t *testing.T) {
 	h1, h2 := d.host("h1", "worker"), d.host("h2", "worker")
 	d.room("demo", managed("builder"))
 	sp := d.start("demo/builder", h1)
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	a := d.agent("demo/builder").ID
 	for range 70 {
 		d.pass(time.Second)
@@ -122,7 +122,7 @@ func TestL7AdoptWhenNothingNewerWasOrdered(t *testing.T) {
 	h := d.host("h1", "worker")
 	d.room("demo", managed("builder"))
 	sp := d.start("demo/builder", h)
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	d.pass(61 * time.Second)
 	a := d.agent("demo/builder")
 	if a.Proc != noun.ProcLost {
@@ -134,7 +134,7 @@ func TestL7AdoptWhenNothingNewerWasOrdered(t *testing.T) {
 	if a = d.agent("demo/builder"); a.Proc != noun.ProcRunning || a.Inc != 1 {
 		t.Fatalf("not adopted: %+v", a)
 	}
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 }
 
 func TestL9StopBeatsStart(t *testing.T) {

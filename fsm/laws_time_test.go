@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -18,8 +19,8 @@ func crowd(d *drive, n int, tasks bool) {
 		e := d.entry()
 		for i := 1; i <= size; i++ {
 			name := noun.AgentName(fmt.Sprint("r", r), "w", uint32(i))
-			inc := d.s.nextInc(d.s.AgentByName(name))
-			e.Requests = append(e.Requests, Request{Cmd: Join{Speaker{Agent: name}}})
+			inc := d.s.NextInc(d.s.AgentByName(name))
+			e.Requests = append(e.Requests, Request{Cmd: Join{Speaker: Speaker{Agent: name}}})
 			if tasks {
 				e.Requests = append(e.Requests, Request{Cmd: CreateTask{Room: fmt.Sprint("r", r), Role: "w"}},
 					Request{Cmd: Claim{Speaker: Speaker{Agent: name, Inc: inc}}})
@@ -60,12 +61,12 @@ func TestL2TwentyThousandLeasesEndAtOnce(t *testing.T) {
 	e := d.entry(Request{Cmd: Claim{Speaker: sp}})
 	e.Beats = []HostBeats{{Packed: PackBeats(nil, []noun.AgentID{late.ID}, []noun.Incarnation{late.Inc}, []uint8{BeatLease})}}
 	e.Stamp = 0
-	d.s.timers.Delete(timerAt(d.s.Lease(late.ID).ArmedL, timerLease, uint64(late.ID))) // keep it unfired
+	d.s.Timers.Delete(core.TimerAt(d.s.Lease(late.ID).ArmedL, core.TimerLease, uint64(late.ID))) // keep it unfired
 	d.s.Apply(d.entry(Request{Cmd: Claim{Speaker: sp}}))
 	if out := d.s.Apply(e).Outcomes[0]; out.Code != noun.Rejoin {
 		t.Fatalf("%+v", out)
 	}
-	if out := d.s.Apply(d.entry(Request{Cmd: Join{sp}})).Outcomes[0]; out.Code != noun.OK || out.Task != 0 || d.s.Task(held).State != noun.TaskPending {
+	if out := d.s.Apply(d.entry(Request{Cmd: Join{Speaker: sp}})).Outcomes[0]; out.Code != noun.OK || out.Task != 0 || d.s.Task(held).State != noun.TaskPending {
 		t.Fatalf("an ended lease was revived with its task: %+v", out)
 	}
 	for d.s.Apply(d.entry()).Effects.More {
@@ -124,7 +125,7 @@ func TestEpochRaisesIncarnationsAndHoldsStarts(t *testing.T) {
 	if w := d.s.Why(2); w.Code != "hold" || w.Left != 80*time.Second {
 		t.Fatalf("%+v", w)
 	}
-	d.want(noun.Conflict, OrderStart{2, noun.MakeIncarnation(1, 1), h})
+	d.want(noun.Conflict, OrderStart{Agent: 2, Inc: noun.MakeIncarnation(1, 1), Host: h})
 	d.must(ReportExit{Host: h, Agent: 1, Inc: old.Inc})
 	d.s = reload(t, d.s) // the hold survives a restore
 	d.pass(50 * time.Second)
@@ -137,7 +138,7 @@ func TestEpochRaisesIncarnationsAndHoldsStarts(t *testing.T) {
 	if n != 2 {
 		t.Fatalf("%d starts are due after the hold", n)
 	}
-	d.want(noun.Conflict, OrderStart{1, old.Inc + 1, h})
+	d.want(noun.Conflict, OrderStart{Agent: 1, Inc: old.Inc + 1, Host: h})
 	sp := d.start("demo/b", h)
 	if sp.Inc != noun.MakeIncarnation(1, 1) || sp.Inc.String() != "1.1" || old.Inc.String() != "1" {
 		t.Fatalf("incarnation %s after %s", sp.Inc, old.Inc)
@@ -165,8 +166,8 @@ func TestL12MarksTellWhoDiverged(t *testing.T) {
 	for range 9 {
 		d.must(Mark{Voters: voters})
 	}
-	if len(d.s.meta.Marks) != marksKept {
-		t.Fatalf("%d marks wait", len(d.s.meta.Marks))
+	if len(d.s.Meta.Marks) != core.MarksKept {
+		t.Fatalf("%d marks wait", len(d.s.Meta.Marks))
 	}
 	d.want(noun.NotFound, ReportHash{Server: "a", Index: at})
 	d.want(noun.Invalid, PutServer{})
@@ -210,10 +211,10 @@ func TestL8SessionRemembers64Answers(t *testing.T) {
 	if out := put(137); out.Code != noun.OK { // not yet seen, and not too old
 		t.Fatalf("%+v", out)
 	}
-	if n := d.s.meta.NextTask - 1; n != 102 {
+	if n := d.s.Meta.NextTask - 1; n != 102 {
 		t.Fatalf("%d tasks", n)
 	}
-	if got := view.sessions.Get(ss); got.Max != 100 {
+	if got := view.SessionTable.Get(ss); got.Max != 100 {
 		t.Fatalf("the view has moved on to %d", got.Max)
 	}
 	d.apply(d.entry(Request{Session: ss, Seq: 201, Cmd: CloseSession{}}))
@@ -234,7 +235,7 @@ func TestSessionEndsWithoutWrites(t *testing.T) {
 		}
 	}
 	d.pass(30 * time.Second)
-	if d.s.sessions.Len() != 0 {
+	if d.s.SessionTable.Len() != 0 {
 		t.Fatal("still there")
 	}
 }

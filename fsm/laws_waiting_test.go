@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -35,7 +36,7 @@ func TestN32RolesWithWorkAndNoAgentAreSeen(t *testing.T) {
 		d.must(CreateTask{Room: "demo", Role: "b"})
 	}
 	seen("at once", 0)
-	d.pass(UnservedAfter)
+	d.pass(core.UnservedAfter)
 	seen("after a while", 5, "no agent of demo/b is there", "vigil wait-for-task --agent demo/b")
 	if list, more := d.s.Unserved("", 0); len(list) != 0 || more != 1 {
 		t.Fatalf("without room for any: %v, %d more", list, more)
@@ -75,7 +76,7 @@ func TestN32TheReasonIsThatOfTheAgent(t *testing.T) {
 	d := newDrive(t)
 	d.room("demo", managed("b"))
 	d.must(CreateTask{Room: "demo", Role: "b"})
-	d.pass(UnservedAfter)
+	d.pass(core.UnservedAfter)
 	if list, _ := d.s.Unserved("", 10); len(list) != 1 || list[0].Why.Code != "no_host" || !strings.HasPrefix(list[0].Why.Text, "demo/b: ") {
 		t.Fatalf("%+v", list)
 	}

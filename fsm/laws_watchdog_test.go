@@ -27,11 +27,11 @@ func newSilentRoom(t *testing.T, watch ...noun.RoomWatch) *silentRoom {
 	x.host = x.drive.host("h1", "w")
 	x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a", Runner: "w", Replicas: 1, AckLimit: 7 * 24 * time.Hour, PendingLimit: 7 * 24 * time.Hour}}, By: "ann", Watch: watch})
 	x.me = x.start("r/a", x.host)
-	x.must(Join{x.me})
+	x.must(Join{Speaker: x.me})
 	x.held = x.must(CreateTask{Room: "r", Role: "a", Title: "secret title", Text: "secret text", By: "ann"}).Task
 	x.waiting = x.must(CreateTask{Room: "r", Role: "a", Title: "secret title", By: "ann"}).Task
 	x.must(Claim{Speaker: x.me})
-	x.must(StartTask{Work{Speaker: x.me, Task: x.held, Attempt: 1}})
+	x.must(StartTask{Work: Work{Speaker: x.me, Task: x.held, Attempt: 1}})
 	return x
 }
 
@@ -48,7 +48,9 @@ func (x *silentRoom) is(want RoomState) RoomQuiet {
 	return q
 }
 
-func (x *silentRoom) warning() WarnRoom { return WarnRoom{Room: x.room().ID, Active: x.see().Active} }
+func (x *silentRoom) warning() WarnRoom {
+	return WarnRoom{Room: x.room().ID, Active: x.see().Active}
+}
 
 func (x *silentRoom) cancellation() CancelIdleRoom {
 	return CancelIdleRoom{Room: x.room().ID, Active: x.see().Active, Warned: x.room().Warned}
@@ -64,7 +66,7 @@ func (x *silentRoom) cancel() noun.Outcome {
 }
 
 func (x *silentRoom) events(kinds ...string) (list []*noun.Event) {
-	for _, e := range x.s.events.From(0) {
+	for _, e := range x.s.EventTable.From(0) {
 		if slices.Contains(kinds, e.Kind) {
 			list = append(list, e)
 		}
@@ -85,7 +87,7 @@ func TestSeed003DetectionCriteria(t *testing.T) {
 	x.is(RoomActive) // too young
 	x.jump(50 * time.Minute)
 	x.is(RoomStalled)
-	x.must(CompleteTask{x.work(), "done"})
+	x.must(CompleteTask{Work: x.work(), Result: "done"})
 	x.must(CancelTask{Task: x.waiting, By: "ann"})
 	x.jump(24 * time.Hour)
 	x.is(RoomIdle) // completed: there is nothing to cancel
@@ -99,7 +101,7 @@ func TestSeed003WhatCountsAsActivity(t *testing.T) {
 	yes := map[string]func(x *silentRoom){
 		"task created":    func(x *silentRoom) { x.must(CreateTask{Room: "r", Role: "a", Title: "t"}) },
 		"task progresses": func(x *silentRoom) { x.must(ProgressTask{Work: x.work(), Note: "note"}) },
-		"task completed":  func(x *silentRoom) { x.must(CompleteTask{x.work(), "done"}) },
+		"task completed":  func(x *silentRoom) { x.must(CompleteTask{Work: x.work(), Result: "done"}) },
 		"task failed":     func(x *silentRoom) { x.must(FailTask{Work: x.work(), Reason: "no"}) },
 		"task given back": func(x *silentRoom) { x.must(FailTask{Work: x.work(), Reason: "no", Retryable: true}) },
 		"task handed off": func(x *silentRoom) { x.must(Handoff{Work: x.work(), ToRole: "a", Title: "t"}) },
@@ -120,7 +122,7 @@ func TestSeed003WhatCountsAsActivity(t *testing.T) {
 		"its agent dies and starts again": func(x *silentRoom) {
 			x.must(ReportExit{Host: x.host, Agent: x.agent("r/a").ID, Inc: x.me.Inc, Code: 1})
 			me := x.start("r/a", x.host)
-			x.must(Join{me})
+			x.must(Join{Speaker: me})
 		},
 		"a beat":           func(x *silentRoom) { x.beat(x.host, BeatFence|BeatVouch, x.agent("r/a").ID) },
 		"the warning":      func(x *silentRoom) { x.must(x.warning()) },
@@ -216,7 +218,7 @@ func TestSeed003StopFails(t *testing.T) {
 	}
 	d := newDrive(t)
 	d.room("r", noun.RoleSpec{Name: "a", TTL: 24 * time.Hour})
-	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
+	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker: Speaker{Agent: "r/a"}}).Inc}
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	d.must(Claim{Speaker: me, Task: task})
 	d.jump(11 * time.Minute)
@@ -295,7 +297,7 @@ func TestL10OtherExcusesRemain(t *testing.T) {
 	d.room("r", noun.RoleSpec{Name: "a", Replicas: 3, TTL: 24 * time.Hour, AckLimit: 24 * time.Hour})
 	var who []Speaker
 	for _, name := range []string{"r/a", "r/a.2", "r/a.3"} {
-		me := Speaker{Agent: name, Inc: d.must(Join{Speaker{Agent: name}}).Inc}
+		me := Speaker{Agent: name, Inc: d.must(Join{Speaker: Speaker{Agent: name}}).Inc}
 		d.must(CreateTask{Room: "r", Role: "a", Title: "t"})
 		d.must(Claim{Speaker: me})
 		who = append(who, me)
@@ -323,9 +325,11 @@ func TestL9WhatHumansHoldBackIsExempt(t *testing.T) {
 	for name, do := range map[string]func(x *silentRoom){
 		"room paused":       func(x *silentRoom) { x.must(SetPause{Scope: "r", Pause: true, By: "ann"}) },
 		"everything paused": func(x *silentRoom) { x.must(SetPause{Pause: true, By: "ann"}) },
-		"disabled":          func(x *silentRoom) { x.must(SetRoomWatch{Room: "r", RoomWatch: noun.RoomWatch{Disabled: true}}) },
-		"agent stopped":     func(x *silentRoom) { x.must(SetAgent{Agent: "r/a", Stop: true, By: "ann"}) },
-		"agent paused":      func(x *silentRoom) { x.must(SetPause{Scope: "r/a", Pause: true, By: "ann"}) },
+		"disabled": func(x *silentRoom) {
+			x.must(SetRoomWatch{Room: "r", RoomWatch: noun.RoomWatch{Disabled: true}})
+		},
+		"agent stopped": func(x *silentRoom) { x.must(SetAgent{Agent: "r/a", Stop: true, By: "ann"}) },
+		"agent paused":  func(x *silentRoom) { x.must(SetPause{Scope: "r/a", Pause: true, By: "ann"}) },
 		"role paused": func(x *silentRoom) {
 			x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a", Runner: "w", Desired: noun.DesiredPaused}}})
 		},

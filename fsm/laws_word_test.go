@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
 
@@ -26,9 +27,9 @@ func atWork(t *testing.T) (*drive, Speaker, Work) {
 	h := d.host("h1", "worker")
 	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Proof = noun.ProofAgent }))
 	sp := d.start("demo/b", h)
-	d.must(Join{sp})
+	d.must(Join{Speaker: sp})
 	task := d.must(CreateTask{Room: "demo", Role: "b", Title: "t"}).Task
-	return d, sp, Work{sp, task, d.must(Claim{Speaker: sp}).Attempt}
+	return d, sp, Work{Speaker: sp, Task: task, Attempt: d.must(Claim{Speaker: sp}).Attempt}
 }
 
 // An agent that reports and does not beat lives (laws L1, L10), its missing beats are shown
@@ -53,7 +54,7 @@ func TestN26WordsKeepTheLeaseOfAnAgentThatDoesNotBeat(t *testing.T) {
 		t.Errorf("missing beats were told %d times, want once", missing)
 	}
 	v := d.s.Verdict(1, true)
-	if v.Kind != AgentHealthy || v.Fine || !slices.ContainsFunc(v.Reasons, func(r Reason) bool { return r.Evidence == "lease" && r.Bad }) {
+	if v.Kind != judge.AgentHealthy || v.Fine || !slices.ContainsFunc(v.Reasons, func(r judge.Reason) bool { return r.Evidence == "lease" && r.Bad }) {
 		t.Errorf("verdict %+v", v)
 	}
 	d.beat(0, BeatLease, 1)
@@ -94,7 +95,7 @@ func TestN26WordComesBeforeTheTimersAndRevivesNothing(t *testing.T) {
 // Words renew the lease and nothing else: no fence, no rung, no progress.
 func TestN26WordRenewsTheLeaseAlone(t *testing.T) {
 	d, sp, w := atWork(t)
-	d.must(StartTask{w})
+	d.must(StartTask{Work: w})
 	d.pass(10 * time.Second)
 	fence, progress := d.s.Lease(1).Fence, d.s.Task(w.Task).Progress
 	word := d.s.WordOf(Declare{Speaker: sp}, 0)
@@ -124,11 +125,11 @@ func TestN26WhatIsNoProof(t *testing.T) {
 		"an equal report":   Declare{Speaker: sp, Status: noun.StatusBusy, Text: "tests"},
 		"a claim":           Claim{Speaker: sp},
 		"reading mail":      ReadMail{Speaker: sp},
-		"a start by hand":   Join{Speaker{Agent: "demo/b"}},
+		"a start by hand":   Join{Speaker: Speaker{Agent: "demo/b"}},
 		"a human's mail":    SendMail{From: "me", To: "demo/b"},
 		"a command":         CreateTask{Room: "demo", Role: "b"},
 		"a leave":           Leave{Speaker: sp},
-		"an unknown task":   ProgressTask{Work: Work{sp, 99, 1}},
+		"an unknown task":   ProgressTask{Work: Work{Speaker: sp, Task: 99, Attempt: 1}},
 		"a resumed session": SetResume{Speaker: sp},
 	} {
 		if word := d.s.WordOf(c, 0); word != (Word{}) {

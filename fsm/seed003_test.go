@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
 
@@ -65,7 +66,7 @@ func TestSeed003StalledDetectionAlgorithm(t *testing.T) {
 func TestSeed003FutureCriteria(t *testing.T) {
 	t.Run("ensure-running and silent", func(t *testing.T) {
 		x := newSilentRoom(t)
-		x.jump(stalledAfter + time.Second)
+		x.jump(judge.StalledAfter + time.Second)
 		if c := x.s.Climb(x.agent("r/a").ID); c.Next != noun.RungNudge {
 			t.Errorf("next is %s (%s)", c.Next, c.Why)
 		}
@@ -78,9 +79,9 @@ func TestSeed003FutureCriteria(t *testing.T) {
 			if x.s.Task(x.held).State.Terminal() {
 				break
 			}
-			x.must(Join{x.me})
+			x.must(Join{Speaker: x.me})
 			x.must(Claim{Speaker: x.me, Task: x.held})
-			x.must(StartTask{Work{Speaker: x.me, Task: x.held, Attempt: x.s.Task(x.held).Attempt}})
+			x.must(StartTask{Work: Work{Speaker: x.me, Task: x.held, Attempt: x.s.Task(x.held).Attempt}})
 		}
 		if got := x.s.Task(x.held).State; got != noun.TaskFailed {
 			t.Errorf("after as many failures as are allowed the task is %s", got)

@@ -174,23 +174,23 @@ func (s *teller) speak(w []string) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		work = Work{sp, s.task(w[2]), uint32(n)}
+		work = Work{Speaker: sp, Task: s.task(w[2]), Attempt: uint32(n)}
 	}
 	switch w[0] {
 	case "join":
-		if out := s.send(Join{sp}); out.Code == noun.OK {
+		if out := s.send(Join{Speaker: sp}); out.Code == noun.OK {
 			s.lives[w[1]] = Speaker{Agent: sp.Agent, Inc: out.Inc}
 		}
 	case "hand": // a start by hand of the named slot
-		s.send(Join{Speaker{Agent: w[1]}})
+		s.send(Join{Speaker: Speaker{Agent: w[1]}})
 	case "leave":
 		s.send(Leave{Speaker: sp})
 	case "claim":
 		s.send(Claim{Speaker: sp})
 	case "begin":
-		s.send(StartTask{work})
+		s.send(StartTask{Work: work})
 	case "complete":
-		s.send(CompleteTask{work, "done"})
+		s.send(CompleteTask{Work: work, Result: "done"})
 	case "handoff": // handoff LIFE TASK ATTEMPT ROLE
 		s.send(Handoff{Work: work, Result: "done", ToRole: w[4]})
 	default:

@@ -87,7 +87,7 @@ func (w *chainTwin) heard(s *State, r *ReportPatrol, out *noun.Outcome) {
 	if r.Cycle == 0 {
 		r.Cycle = w.cycle[a.ID] + 1
 	}
-	w.patrol[a.ID], w.life[a.ID], w.cycle[a.ID] = s.meta.Clock, a.Inc, r.Cycle
+	w.patrol[a.ID], w.life[a.ID], w.cycle[a.ID] = s.Meta.Clock, a.Inc, r.Cycle
 }
 
 // rule is the table of Decide, written down once more, over what the twin has heard.
@@ -100,20 +100,20 @@ func (w *chainTwin) rule(s *State, a *noun.Agent) string {
 		since = max(since, w.patrol[a.ID])
 	}
 	if a.Declared != nil {
-		since = max(since, min(a.Declared.Excused, s.meta.Clock))
+		since = max(since, min(a.Declared.Excused, s.Meta.Clock))
 	}
 	fresh, waits := 3*time.Second, false
 	if s.Role(a.Role).Spec.Name == "plain" {
 		fresh = 2 * time.Second
 	}
-	for _, m := range s.mails.From(0) {
+	for _, m := range s.MailTable.From(0) {
 		mine := m.FromInc == a.Inc && m.From == a.Name && m.Kind == noun.HandOverKind
 		unread := m.State == noun.MailQueued || m.State == noun.MailDelivered && (m.Again || m.DeliveredTo != a.Inc || !a.Lives())
 		if m.To == a.ID && unread && !mine && (m.FromInc != 0 || m.From != noun.LaddersBy && m.From != noun.WatchedBy) {
 			waits = true
 		}
 	}
-	switch age := s.meta.Clock.Sub(since) - s.absent(a, since); {
+	switch age := s.Meta.Clock.Sub(since) - s.Absent(a, since); {
 	case age > 8*time.Second:
 		return "WAKE"
 	case age >= fresh && waits:
@@ -125,7 +125,7 @@ func (w *chainTwin) rule(s *State, a *noun.Agent) string {
 // changed tells that something else happened to the agent or its host after the event, in the
 // same entry.
 func (w *chainTwin) changed(s *State, e *noun.Event) bool {
-	host := s.hostNameOf(s.AgentByName(e.Agent))
+	host := s.HostNameOf(s.AgentByName(e.Agent))
 	for later := range s.Events(e.Seq) {
 		if later.Agent == e.Agent && later.Kind != "mail.sent" || later.Agent == "" && host != "" && later.Host == host {
 			return true
@@ -161,8 +161,8 @@ func (w *chainTwin) judge(s *State) string {
 	open := map[noun.TaskID]bool{}
 	for id := range s.Overseers(0) {
 		if c := s.Agent(id).Notes().Chain; c.Task != 0 {
-			if t := s.Task(c.Task); open[c.Task] || t == nil || t.State.Terminal() || s.meta.Clock.Sub(c.LookAt) > 5*time.Second && !s.behind() {
-				return fmt.Sprintf("the marker of %s is %d since %s", s.Agent(id).Name, c.Task, s.meta.Clock.Sub(c.LookAt))
+			if t := s.Task(c.Task); open[c.Task] || t == nil || t.State.Terminal() || s.Meta.Clock.Sub(c.LookAt) > 5*time.Second && !s.Behind() {
+				return fmt.Sprintf("the marker of %s is %d since %s", s.Agent(id).Name, c.Task, s.Meta.Clock.Sub(c.LookAt))
 			}
 			open[c.Task] = true
 		}

@@ -12,10 +12,10 @@ import (
 // escalation is what leaders and humans say of escalations; now and then it is nonsense.
 func (c *chaos) escalation(s *State) Command {
 	switch {
-	case s.meta.Settings.Escalation.Retry > 9e9:
+	case s.Meta.Settings.Escalation.Retry > 9e9:
 		return PutSettings{Values: []noun.KV{{Key: "escalation_cooldown", Value: "20s"}, {Key: "escalation_retry", Value: "1s"}, {Key: "escalation_tries", Value: "3"}, {Key: "escalations_kept", Value: "9"}}}
 	}
-	id := noun.EscalationID(1 + max(0, int(s.meta.Escalations.Last)-c.rng.IntN(8)))
+	id := noun.EscalationID(1 + max(0, int(s.Meta.Escalations.Last)-c.rng.IntN(8)))
 	e := s.Escalation(id)
 	switch n := c.rng.IntN(10); {
 	case n < 2:
@@ -44,7 +44,7 @@ func (c *chaos) trouble(s *State) Command {
 	a := pick(c, list)
 	if a == nil || c.one(3) {
 		for id := range s.Wanting() {
-			return OrderStart{Agent: id, Inc: s.nextInc(s.Agent(id)), Host: noun.HostID(1 + c.rng.IntN(2))}
+			return OrderStart{Agent: id, Inc: s.NextInc(s.Agent(id)), Host: noun.HostID(1 + c.rng.IntN(2))}
 		}
 		return CreateTask{Room: "r", Role: "c", Title: "t"}
 	}
@@ -59,7 +59,7 @@ func (c *chaos) trouble(s *State) Command {
 	case n == 0:
 		return ReportStuck{Host: a.Host, Agent: a.ID, Inc: a.Inc, Reason: pick(c, []string{"", "stuck"})}
 	case a.Part == noun.PartDisconnected:
-		return Join{Speaker{Agent: a.Name, Inc: a.Inc, TokenHash: []byte(a.TokenHash)}}
+		return Join{Speaker: Speaker{Agent: a.Name, Inc: a.Inc, TokenHash: []byte(a.TokenHash)}}
 	case a.Task == 0 && n < 4:
 		return Claim{Speaker: Speaker{Agent: a.Name, Inc: a.Inc, TokenHash: []byte(a.TokenHash)}}
 	}
@@ -81,7 +81,7 @@ type twinEscalation struct {
 // numbers, no index and no timers.
 type twinAlarms struct {
 	on              bool
-	newest          map[escalationKey]*twinEscalation
+	newest          map[twinKey]*twinEscalation
 	byID            map[noun.EscalationID]*twinEscalation
 	closed          []noun.EscalationID // in this order
 	last            noun.EscalationID
@@ -91,11 +91,11 @@ type twinAlarms struct {
 	broken          string // the agent whose next end is one more start that failed
 }
 
-func (w *twinAlarms) happens(s *State, k escalationKey) {
+func (w *twinAlarms) happens(s *State, k twinKey) {
 	if !w.on {
 		return
 	}
-	e, now, cool := w.newest[k], s.meta.Clock, s.meta.Settings.Escalation.Cooldown
+	e, now, cool := w.newest[k], s.Meta.Clock, s.Meta.Settings.Escalation.Cooldown
 	if e == nil || e.state == noun.EscalationClosed && now.Sub(e.notice) >= cool {
 		e = &twinEscalation{state: noun.EscalationOpen, count: 1}
 		w.ever[k.kind] = true
@@ -125,11 +125,11 @@ func (w *twinAlarms) happens(s *State, k escalationKey) {
 func (w *twinAlarms) reminded(s *State, ev *noun.Event) {
 	var id noun.EscalationID
 	fmt.Sscanf(ev.Text, "escalation %d ", &id)
-	e, every := w.byID[id], s.meta.Settings.Escalation.Remind
-	if e == nil || e.state != noun.EscalationOpen || e.pending || s.meta.Clock.Sub(e.notice) < every || every == 0 {
-		panic(fmt.Sprintf("at %d: %s; the twin has %+v", s.meta.Clock, ev.Text, e))
+	e, every := w.byID[id], s.Meta.Settings.Escalation.Remind
+	if e == nil || e.state != noun.EscalationOpen || e.pending || s.Meta.Clock.Sub(e.notice) < every || every == 0 {
+		panic(fmt.Sprintf("at %d: %s; the twin has %+v", s.Meta.Clock, ev.Text, e))
 	}
-	e.announce(s.meta.Clock)
+	e.announce(s.Meta.Clock)
 	w.reminders++
 }
 
@@ -141,27 +141,27 @@ func (e *twinEscalation) announce(now noun.Time) {
 func (w *twinAlarms) seen(s *State, ev *noun.Event) {
 	switch {
 	case ev.Kind == "agent.unkillable":
-		w.happens(s, escalationKey{noun.EscStuckProcess, ev.Agent})
+		w.happens(s, twinKey{noun.EscStuckProcess, ev.Agent})
 	case ev.Kind == "agent.parked" && !strings.HasPrefix(ev.Text, "a usage limit") && !strings.HasPrefix(ev.Text, "its trial could not start"):
-		w.happens(s, escalationKey{noun.EscBreaker, ev.Agent})
+		w.happens(s, twinKey{noun.EscBreaker, ev.Agent})
 	case ev.Kind == "agent.needs_human":
-		w.happens(s, escalationKey{noun.EscAgentStuck, ev.Agent})
+		w.happens(s, twinKey{noun.EscAgentStuck, ev.Agent})
 	case ev.Kind == "agent.exited" && ev.Agent == w.broken:
-		w.happens(s, escalationKey{noun.EscBrokenStart, ev.Agent})
+		w.happens(s, twinKey{noun.EscBrokenStart, ev.Agent})
 	case ev.Kind == "task.quarantined":
-		w.happens(s, escalationKey{noun.EscTaskQuarantined, "task " + uintText(uint64(ev.Task))})
+		w.happens(s, twinKey{noun.EscTaskQuarantined, "task " + uintText(uint64(ev.Task))})
 	case ev.Kind == "mail.escalated":
-		w.happens(s, escalationKey{noun.EscMailUnanswered, ev.Agent})
+		w.happens(s, twinKey{noun.EscMailUnanswered, ev.Agent})
 	case ev.Kind == "brake.set":
-		w.happens(s, escalationKey{noun.EscMassFailure, "cluster"})
+		w.happens(s, twinKey{noun.EscMassFailure, "cluster"})
 	case ev.Kind == "room.canceled" && strings.HasPrefix(ev.Text, "by watchdog"):
-		w.happens(s, escalationKey{noun.EscRoomCanceled, ev.Room})
+		w.happens(s, twinKey{noun.EscRoomCanceled, ev.Room})
 	case ev.Kind == "escalation.reminded":
 		w.reminded(s, ev)
 	case ev.Kind == "servers.differ":
-		w.happens(s, escalationKey{noun.EscStatesDiffer, "cluster"})
+		w.happens(s, twinKey{noun.EscStatesDiffer, "cluster"})
 	case ev.Kind == "server.diverged":
-		w.happens(s, escalationKey{noun.EscServerDiverged, ev.Text})
+		w.happens(s, twinKey{noun.EscServerDiverged, ev.Text})
 	}
 }
 
@@ -186,11 +186,11 @@ func (w *twinAlarms) said(s *State, c Command) {
 		}
 		e.state, e.pending = noun.EscalationClosed, false
 		at := len(w.closed) // of those closed at the same time, the lower number is the older one
-		for e.closedAt = s.meta.Clock; at > 0 && w.byID[w.closed[at-1]].closedAt == e.closedAt && w.closed[at-1] > c.Escalation; {
+		for e.closedAt = s.Meta.Clock; at > 0 && w.byID[w.closed[at-1]].closedAt == e.closedAt && w.closed[at-1] > c.Escalation; {
 			at--
 		}
 		w.closed = slices.Insert(w.closed, at, c.Escalation)
-		for len(w.closed) > int(s.meta.Settings.Escalation.Kept) {
+		for len(w.closed) > int(s.Meta.Settings.Escalation.Kept) {
 			for k, newest := range w.newest {
 				if newest == w.byID[w.closed[0]] {
 					delete(w.newest, k)
@@ -205,7 +205,7 @@ func (w *twinAlarms) said(s *State, c Command) {
 			return
 		}
 		e.tries[c.Notifier]++
-		e.over[c.Notifier] = c.Failure == "" || e.tries[c.Notifier] >= int(s.meta.Settings.Escalation.Tries)
+		e.over[c.Notifier] = c.Failure == "" || e.tries[c.Notifier] >= int(s.Meta.Settings.Escalation.Tries)
 		if e.over["hook"] && e.over["page"] {
 			e.pending = false
 		}
@@ -223,7 +223,7 @@ func TestTwinOfEscalationsAgrees(t *testing.T) {
 			c.entry(Request{Cmd: PutSettings{Values: []noun.KV{{Key: "escalation_remind", Value: remind}}}})) {
 			s.Apply(e)
 		}
-		w := &twinAlarms{on: true, ever: map[noun.EscalationKind]bool{}, newest: map[escalationKey]*twinEscalation{}, byID: map[noun.EscalationID]*twinEscalation{}}
+		w := &twinAlarms{on: true, ever: map[noun.EscalationKind]bool{}, newest: map[twinKey]*twinEscalation{}, byID: map[noun.EscalationID]*twinEscalation{}}
 		for range 6000 {
 			e := c.next(s)
 			if len(e.Requests) > 1 { // what each command did is seen one by one
@@ -254,14 +254,14 @@ func TestTwinOfEscalationsAgrees(t *testing.T) {
 					w.broken = a.Name
 				}
 			}
-			repeated := s.figures.Repeated
+			repeated := s.Figures().Repeated
 			out := s.Apply(e).Outcomes
 			events()
-			if len(out) == 1 && out[0].Code == noun.OK && s.figures.Repeated == repeated {
+			if len(out) == 1 && out[0].Code == noun.OK && s.Figures().Repeated == repeated {
 				w.said(s, e.Requests[0].Cmd)
 			}
-			if len(w.byID) != s.escalations.Len() {
-				t.Fatalf("seed %d, entry %d, %+v: %d escalations, the twin has %d", seed, e.Index, e.Requests, s.escalations.Len(), len(w.byID))
+			if len(w.byID) != s.EscalationTable.Len() {
+				t.Fatalf("seed %d, entry %d, %+v: %d escalations, the twin has %d", seed, e.Index, e.Requests, s.EscalationTable.Len(), len(w.byID))
 			}
 			for id, e2 := range w.byID {
 				x := s.Escalation(id)
@@ -290,4 +290,10 @@ func TestTwinOfEscalationsAgrees(t *testing.T) {
 		t.Errorf("kinds %v, %d reopened, %d announced again, %d reminded of, %d forgotten: the log exercises too little", kinds, reopened, announced, reminded, gone)
 	}
 	t.Logf("kinds %v, %d reopened, %d announced again, %d reminded of, %d forgotten", kinds, reopened, announced, reminded, gone)
+}
+
+// twinKey is what an escalation is about.
+type twinKey struct {
+	kind    noun.EscalationKind
+	subject string
 }

@@ -1,6 +1,8 @@
 package fsm
 
-import "vigil/fsm/noun"
+import (
+	"vigil/fsm/noun"
+)
 
 // What the twin makes of intents, and of ends and limits; see twin_test.go.
 

@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
 
 // ladder is what leaders say of stuck agents; plans are often stale, doubled or wrong.
 func (c *chaos) ladder(s *State) Command {
-	if s.meta.Settings.Ladder.Nudge > time.Minute {
+	if s.Meta.Settings.Ladder.Nudge > time.Minute {
 		return PutSettings{Values: []noun.KV{{Key: "ladder_nudge", Value: "1s"}, {Key: "ladder_wake", Value: "1500ms"}, {Key: "ladder_interrupt", Value: "1s"}, {Key: "ladder_restart", Value: "1s"}, {Key: "ladder_cooldown", Value: "2s"}, {Key: "ladder_per_pass", Value: "3"}}}
 	}
 	if r := s.RoleByName("r", "b"); r != nil && r.Spec.PendingLimit > time.Second && c.one(3) {
@@ -38,7 +39,7 @@ func (c *chaos) ladder(s *State) Command {
 		stuck = append(stuck, id)
 	}
 	for _, id := range stuck {
-		if at := s.Climb(id); at.Next != noun.NoRung && at.Due <= s.meta.Clock && !c.one(4) {
+		if at := s.Climb(id); at.Next != noun.NoRung && at.Due <= s.Meta.Clock && !c.one(4) {
 			a = s.Agent(id)
 			break
 		}
@@ -82,7 +83,7 @@ func (c *chaos) nurse(s *State) {
 				do(OrderStart{Agent: id, Inc: inc, Host: h.ID})
 				do(AcceptOrder{Host: h.ID, Boot: h.Boot, Agent: id, Inc: inc})
 				do(ReportStarted{Host: h.ID, Agent: id, Inc: inc, PID: 1})
-				do(Join{Speaker{Agent: a.Name, Inc: inc}})
+				do(Join{Speaker: Speaker{Agent: a.Name, Inc: inc}})
 				return
 			}
 		}
@@ -171,7 +172,7 @@ func (w *ladderTwin) listen(s *State) {
 			was.task, was.changed, was.progress = 0, 0, 0
 		}
 		if now != was || now.asks {
-			w.heard[a.ID] = s.meta.Clock
+			w.heard[a.ID] = s.Meta.Clock
 		}
 	}
 }
@@ -179,17 +180,17 @@ func (w *ladderTwin) listen(s *State) {
 // next is the rung that the laws demand for an agent, and when; NoRung: none.
 func (w *ladderTwin) next(s *State, a *noun.Agent) (noun.Rung, noun.Time) {
 	g, set, spec := s.Signals(a.ID, true), s.Settings().Ladder, s.Role(a.Role).Spec
-	kind := Judge(&g).Kind
-	if !set.Enabled || kind != AgentDeaf && kind != AgentStalled && kind != AgentUnresponsive {
+	kind := judge.Judge(&g).Kind
+	if !set.Enabled || kind != judge.AgentDeaf && kind != judge.AgentStalled && kind != judge.AgentUnresponsive {
 		return noun.NoRung, 0
 	}
-	if g.Paused != "" || g.Off != "" || s.meta.HoldUntil > s.meta.Clock || s.meta.Brake.Set != 0 || spec.Ladder == noun.LadderOff {
+	if g.Paused != "" || g.Off != "" || s.Meta.HoldUntil > s.Meta.Clock || s.Meta.Brake.Set != 0 || spec.Ladder == noun.LadderOff {
 		return noun.NoRung, 0
 	}
 	x := w.climbers[a.ID]
 	switch {
 	case x == nil:
-		return noun.RungNudge, s.meta.Clock
+		return noun.RungNudge, s.Meta.Clock
 	case x.inc != a.Inc || w.heard[a.ID] >= x.at:
 		if a.Order == noun.StopOrder {
 			return noun.NoRung, 0
@@ -203,7 +204,7 @@ func (w *ladderTwin) next(s *State, a *noun.Agent) (noun.Rung, noun.Time) {
 	human := spec.Ladder == noun.LadderEscalate || spec.Ladder == noun.LadderCareful && mute || x.barren >= 3 ||
 		g.HealthEvery > 0 && g.Declared != nil && g.Missed < max(g.HealthMissed, 1) ||
 		a.Managed && spec.Runner == "" || !a.Proc.Fenced() && a.Task == 0 ||
-		spec.Ladder == noun.LadderCareful && a.Task != 0 && (!a.Managed || spec.Proof == noun.ProofAgent) && kind == AgentStalled ||
+		spec.Ladder == noun.LadderCareful && a.Task != 0 && (!a.Managed || spec.Proof == noun.ProofAgent) && kind == judge.AgentStalled ||
 		spec.Ladder == noun.LadderCareful && g.Prompt == noun.PromptNone && !g.Quiet
 	switch x.rung {
 	case noun.RungNudge:
@@ -238,7 +239,7 @@ func (w *ladderTwin) took(s *State, p *StepLadder, worked bool) bool {
 		}
 		*x = climber{barren: barren}
 	}
-	x.inc, x.rung, x.at = p.Inc, p.Rung, s.meta.Clock
+	x.inc, x.rung, x.at = p.Inc, p.Rung, s.Meta.Clock
 	switch p.Rung {
 	case noun.RungRestart:
 		x.restarts++
@@ -298,10 +299,10 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 					if x := w.climbers[a.ID]; x != nil {
 						seen = x.at
 					}
-					want = rung != noun.NoRung && rung == p.Rung && due <= s.meta.Clock && p.Inc == a.Inc && p.Seen == seen
-					worked = a.Notes().Ladder != nil && s.gotOn(a, a.Notes().Ladder)
+					want = rung != noun.NoRung && rung == p.Rung && due <= s.Meta.Clock && p.Inc == a.Inc && p.Seen == seen
+					worked = a.Notes().Ladder != nil && s.GotOn(a, a.Notes().Ladder)
 				}
-				for len(window) > 0 && window[0] < s.meta.Clock.Add(-s.meta.Settings.Ladder.Interval) {
+				for len(window) > 0 && window[0] < s.Meta.Clock.Add(-s.Meta.Settings.Ladder.Interval) {
 					window = window[1:]
 				}
 				most := int(s.Settings().Ladder.PerPass)
@@ -310,8 +311,8 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 					t.Fatalf("seed %d, entry %d: %+v is answered %s (%s), the twin says %v", seed, one.Index, p, out.Code, out.Detail, want)
 				case out.Code == noun.OK:
 					taken[p.Rung]++
-					if window = append(window, s.meta.Clock); !w.took(s, &p, worked) || len(window) > 2*most {
-						t.Fatalf("seed %d, entry %d: %+v, %d rungs within %s", seed, one.Index, *w.climbers[p.Agent], len(window), s.meta.Settings.Ladder.Interval)
+					if window = append(window, s.Meta.Clock); !w.took(s, &p, worked) || len(window) > 2*most {
+						t.Fatalf("seed %d, entry %d: %+v, %d rungs within %s", seed, one.Index, *w.climbers[p.Agent], len(window), s.Meta.Settings.Ladder.Interval)
 					}
 					if wrong := w.blames(s, &p, held); wrong != "" {
 						t.Fatalf("seed %d, entry %d: %+v: %s", seed, one.Index, p, wrong)

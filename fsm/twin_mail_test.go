@@ -17,7 +17,7 @@ func (c *chaos) mail(s *State) Command {
 		return ReadMail{Speaker: c.speaker(c.agent(s)), Max: uint32(c.rng.IntN(4))}
 	}
 	a := c.agent(s)
-	id := noun.MailID(1 + max(0, int(s.meta.LastMail)-c.rng.IntN(25)))
+	id := noun.MailID(1 + max(0, int(s.Meta.LastMail)-c.rng.IntN(25)))
 	var box []noun.MailID
 	for m := range s.Mailbox(a.ID, 0) {
 		box = append(box, m.ID)
@@ -39,8 +39,8 @@ func (c *chaos) send(s *State) Command {
 	if c.one(2) {
 		m.Speaker = c.speaker(c.agent(s))
 	}
-	if s.meta.LastMail > 0 && c.one(4) {
-		m.ReplyTo = 1 + noun.MailID(c.rng.IntN(int(s.meta.LastMail)))
+	if s.Meta.LastMail > 0 && c.one(4) {
+		m.ReplyTo = 1 + noun.MailID(c.rng.IntN(int(s.Meta.LastMail)))
 		if c.one(2) {
 			m.To = ""
 		}
@@ -51,7 +51,7 @@ func (c *chaos) send(s *State) Command {
 	case c.one(40):
 		m.Priority = noun.MailLow + 1
 	case c.one(40):
-		m.Thread = s.meta.LastMail + 1
+		m.Thread = s.Meta.LastMail + 1
 	case c.one(40):
 		m.From = ""
 	}
@@ -233,8 +233,8 @@ func (w *twin) mailLimits() {
 
 func (w *twin) sameMail(t *testing.T, s *State, index uint64) {
 	t.Helper()
-	if len(w.mails) != s.mails.Len() {
-		t.Fatalf("after entry %d: %d mails, the twin has %d", index, s.mails.Len(), len(w.mails))
+	if len(w.mails) != s.MailTable.Len() {
+		t.Fatalf("after entry %d: %d mails, the twin has %d", index, s.MailTable.Len(), len(w.mails))
 	}
 	for id, m := range w.mails {
 		r := s.Mail(id)

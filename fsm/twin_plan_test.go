@@ -37,7 +37,7 @@ func (c *chaos) reply(s *State) Command {
 		me := Speaker{Agent: a.Name, Inc: a.Inc, TokenHash: []byte(a.TokenHash)}
 		switch c.rng.IntN(4) {
 		case 0:
-			return c.progress(Work{me, a.Task, s.Task(a.Task).Attempt})
+			return c.progress(Work{Speaker: me, Task: a.Task, Attempt: s.Task(a.Task).Attempt})
 		case 1:
 			return SendMail{Speaker: me, To: a.Name, Subject: "s"}
 		case 2:
@@ -62,7 +62,7 @@ func (c *chaos) employ(s *State, do func(Command)) {
 		case t == nil && a.Part == noun.PartWaiting:
 			do(Claim{Speaker: me})
 		case t != nil && t.State == noun.TaskAcknowledged:
-			do(StartTask{Work{me, t.ID, t.Attempt}})
+			do(StartTask{Work: Work{Speaker: me, Task: t.ID, Attempt: t.Attempt}})
 		case t != nil && a.Declared == nil:
 			do(Declare{Speaker: me})
 		}
@@ -130,7 +130,7 @@ func (w *ladderTwin) extends(t *testing.T, s *State, e *Entry) (answers int) {
 	out := s.Apply(e).Outcomes[0]
 	for a := range s.Agents("") {
 		k, old := s.Task(a.Task), was[a.Task]
-		if k == nil || k.ChangedAt == s.meta.Clock {
+		if k == nil || k.ChangedAt == s.Meta.Clock {
 			continue // claimed or begun just now
 		}
 		p, said := e.Requests[0].Cmd.(ProgressTask)
@@ -139,14 +139,14 @@ func (w *ladderTwin) extends(t *testing.T, s *State, e *Entry) (answers int) {
 		answer := x != nil && x.inc == a.Inc && w.heard[a.ID] < x.at && now.inc == heard[a.ID].inc &&
 			(now.mail != heard[a.ID].mail || now.said != heard[a.ID].said || now.until != heard[a.ID].until || said)
 		want := old
-		switch passed := old.Due != 0 && old.Due < s.meta.Clock; {
+		switch passed := old.Due != 0 && old.Due < s.Meta.Clock; {
 		case said && p.Expect != 0:
-			want.Due = s.meta.Clock.Add(p.Expect)
+			want.Due = s.Meta.Clock.Add(p.Expect)
 		case passed && answer:
-			want.Due = s.meta.Clock.Add(30 * time.Minute)
+			want.Due = s.Meta.Clock.Add(30 * time.Minute)
 			answers++
 		}
-		if old.Due != 0 && old.Due < s.meta.Clock && want.Due != old.Due {
+		if old.Due != 0 && old.Due < s.Meta.Clock && want.Due != old.Due {
 			want.Extended++
 		}
 		if want.Percent = k.Planned().Percent; k.Planned() != want {

@@ -103,7 +103,7 @@ func TestTwinOfScreensAgrees(t *testing.T) {
 				if x == nil || !a.Proc.Fenced() { // one that is taken up again shows what it did
 					x = &shownTwin{}
 				}
-				if g.Prompt != x.kind || x.kind != noun.PromptUnknown && (g.Quiet != x.quiet || g.PromptAge+s.absent(a, x.at) != s.Clock().Sub(x.at)) {
+				if g.Prompt != x.kind || x.kind != noun.PromptUnknown && (g.Quiet != x.quiet || g.PromptAge+s.Absent(a, x.at) != s.Clock().Sub(x.at)) {
 					t.Fatalf("seed %d: %s shows %s for %s, quiet %v; the twin says %+v", seed, a.Name, g.Prompt, g.PromptAge, g.Quiet, *x)
 				}
 				if x.kind != noun.PromptPermission {
@@ -114,12 +114,12 @@ func TestTwinOfScreensAgrees(t *testing.T) {
 				}
 				declared := a.Declared.Holds(s.Clock()) && a.Declared.Waiting == noun.WaitingInput
 				called := a.Screen().Called
-				if late := s.Clock().Sub(x.at) >= limit && !declared && a.Order != noun.StopOrder && !s.behind(); late && called == 0 {
+				if late := s.Clock().Sub(x.at) >= limit && !declared && a.Order != noun.StopOrder && !s.Behind(); late && called == 0 {
 					t.Fatalf("seed %d: %s stands at a prompt for %s, and nobody was called", seed, a.Name, s.Clock().Sub(x.at))
 				}
 				if called != 0 {
 					calls++
-					if called.Sub(x.at) < limit || s.escByKey[escalationKey{noun.EscPrompt, a.Name}] == 0 {
+					if called.Sub(x.at) < limit || !escalated(s, noun.EscPrompt, a.Name) {
 						t.Fatalf("seed %d: a human was called after %s", seed, called.Sub(x.at))
 					}
 				}
@@ -138,4 +138,13 @@ func TestTwinOfScreensAgrees(t *testing.T) {
 		t.Errorf("%d calls, %d refused", calls, refused)
 	}
 	t.Logf("%v taken, %d refused, %d seen called", taken, refused, calls)
+}
+
+func escalated(s *State, kind noun.EscalationKind, subject string) bool {
+	for e := range s.Escalations(0) {
+		if e.Kind == kind && e.Subject == subject {
+			return true
+		}
+	}
+	return false
 }

@@ -340,7 +340,7 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 			t.Fatalf("after entry %d at %s agent %s is\n%+v\n%+v, the twin says\n%+v", index, time.Duration(w.now), a.name, r, l, a)
 		}
 	}
-	if n := s.Counts().Tasks; w.lastTask != s.meta.NextTask-1 {
+	if n := s.Counts().Tasks; w.lastTask != s.Meta.NextTask-1 {
 		t.Fatalf("after entry %d: tasks %v, the twin has %d", index, n, w.lastTask)
 	}
 	for _, x := range w.tasks {
@@ -361,8 +361,8 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 		}
 	}
 	w.sameMail(t, s, index)
-	if len(w.sessions) != s.sessions.Len() {
-		t.Fatalf("after entry %d: %d sessions, the twin has %d", index, s.sessions.Len(), len(w.sessions))
+	if len(w.sessions) != s.SessionTable.Len() {
+		t.Fatalf("after entry %d: %d sessions, the twin has %d", index, s.SessionTable.Len(), len(w.sessions))
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // watchdog is what leaders and humans say of silent rooms; plans are often stale.
 func (c *chaos) watchdog(s *State) Command {
-	set := &s.meta.Settings.Watchdog
+	set := &s.Meta.Settings.Watchdog
 	switch {
 	case c.one(3):
 		return c.escalation(s)
@@ -34,7 +34,7 @@ func (c *chaos) watchdog(s *State) Command {
 	if rm := s.Room(room); rm != nil && c.one(2) {
 		return CancelIdleRoom{Room: rm.ID, Active: rm.Active, Warned: rm.Warned}
 	}
-	return WarnRoom{Room: noun.RoomID(c.rng.IntN(4)), Active: s.meta.Clock}
+	return WarnRoom{Room: noun.RoomID(c.rng.IntN(4)), Active: s.Meta.Clock}
 }
 
 // silentTwin is the conversation watchdog without index and without anything kept: what
@@ -137,7 +137,7 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 			e.Index, e.Beats = c.index, nil
 			before, seqs := map[noun.TaskID]noun.TaskState{}, map[noun.AgentID]uint64{}
 			paused := map[string]bool{}
-			for _, x := range s.tasks.From(0) {
+			for _, x := range s.TaskTable.From(0) {
 				before[x.ID] = x.State
 			}
 			for a := range s.Agents("") {
@@ -149,9 +149,9 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 			for rm := range s.Rooms("") {
 				paused[rm.Name] = rm.Paused
 			}
-			repeated := s.figures.Repeated
+			repeated := s.Figures().Repeated
 			out := s.Apply(e).Outcomes
-			if len(out) == 1 && out[0].Code == noun.OK && s.figures.Repeated == repeated {
+			if len(out) == 1 && out[0].Code == noun.OK && s.Figures().Repeated == repeated {
 				id := w.heard(s, e.Requests[0].Cmd, out[0], before, seqs)
 				if p, ok := e.Requests[0].Cmd.(SetPause); ok && p.Scope != "" && paused[p.Scope] != p.Pause {
 					if id = out[0].Room; id == 0 {
@@ -159,7 +159,7 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 					}
 				}
 				if id != 0 {
-					w.active[id] = s.meta.Clock
+					w.active[id] = s.Meta.Clock
 				}
 				if _, ok := e.Requests[0].Cmd.(ReopenRoom); ok {
 					reopened++
@@ -185,7 +185,7 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 			}
 			slices.Sort(naive)
 			slices.Sort(found)
-			if !slices.Equal(naive, found) && !s.meta.Paused {
+			if !slices.Equal(naive, found) && !s.Meta.Paused {
 				t.Fatalf("seed %d, entry %d: rooms %v are stalled, the index finds %v", seed, e.Index, naive, found)
 			}
 			stalled += len(found)
@@ -193,7 +193,7 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 				t.Fatalf("seed %d, entry %d, %+v: %v", seed, e.Index, e.Requests, err)
 			}
 		}
-		canceled += s.meta.Watchdog.Canceled
+		canceled += s.Meta.Watchdog.Canceled
 	}
 	if *seedFlag == 0 && (stalled == 0 || canceled == 0 || reopened == 0) {
 		t.Errorf("%d stalled, %d canceled, %d reopened: the log exercises nothing", stalled, canceled, reopened)

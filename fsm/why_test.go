@@ -21,14 +21,14 @@ func TestWhyCodes(t *testing.T) {
 	}
 	cases := map[string]func(d *drive, h noun.HostID){
 		"start_due":  func(*drive, noun.HostID) {},
-		"order_open": func(d *drive, h noun.HostID) { d.must(OrderStart{1, 1, h}) },
+		"order_open": func(d *drive, h noun.HostID) { d.must(OrderStart{Agent: 1, Inc: 1, Host: h}) },
 		"starting": func(d *drive, h noun.HostID) {
-			d.must(OrderStart{1, 1, h})
+			d.must(OrderStart{Agent: 1, Inc: 1, Host: h})
 			d.must(AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: 1})
 		},
 		"not_joined": func(d *drive, h noun.HostID) { d.start("demo/b", h) },
 		"running": func(d *drive, h noun.HostID) {
-			d.must(Join{d.start("demo/b", h)})
+			d.must(Join{Speaker: d.start("demo/b", h)})
 		},
 		"stopping": func(d *drive, h noun.HostID) {
 			d.start("demo/b", h)

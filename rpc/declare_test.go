@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"vigil/fsm"
+	"vigil/fsm/judge"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -209,7 +209,7 @@ func TestListedAgentsAreJudged(t *testing.T) {
 		t.Fatalf("%v, %v", list, err)
 	}
 	v := list.GetAgents()[0].GetVerdict()
-	if v.GetKind() != fsm.AgentIdle.String() || v.GetFine() ||
+	if v.GetKind() != judge.AgentIdle.String() || v.GetFine() ||
 		!strings.Contains(v.GetReasons()[0].GetText(), "never reported") {
 		t.Errorf("an agent that never reports (I33): %v", v)
 	}

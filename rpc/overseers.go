@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
@@ -139,7 +140,7 @@ func convertOverseer(st *fsm.View, a *noun.Agent) *vigilv1.OverseerStatus {
 		PatrolAge: durationpb.New(f.Age), Fresh: durationpb.New(f.Fresh), Stale: durationpb.New(f.Stale),
 		HandoffAfter: spec.HandoffAfter, HandoffDue: st.HandoverDue(a), Cycle: c.Cycle,
 		LastAction: c.Action, Healthy: c.Healthy, Unhealthy: c.Unhealthy, MailWaiting: uint32(f.Mail),
-		Triage: spec.Triage, LookTask: uint64(c.Task), Rule: fsm.Decide(&f).String(),
+		Triage: spec.Triage, LookTask: uint64(c.Task), Rule: judge.Decide(&f).String(),
 		Overruled: c.Overruled, AskedBy: c.Asked,
 	}
 	switch {

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"vigil/fsm"
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -43,7 +44,7 @@ func convertLadder(st *fsm.View, id noun.AgentID) *vigilv1.Ladder {
 	return out
 }
 
-func convertVerdict(v *fsm.AgentVerdict) *vigilv1.Verdict {
+func convertVerdict(v *judge.Verdict) *vigilv1.Verdict {
 	out := &vigilv1.Verdict{Kind: v.Kind.String(), Fine: v.Fine}
 	for _, r := range v.Reasons {
 		out.Reasons = append(out.Reasons, &vigilv1.Reason{Text: r.Text, Evidence: r.Evidence,

@@ -5,45 +5,45 @@ func lifeMutants() []Mutant {
 	return []Mutant{
 		{
 			Name: "hold-of-the-backup-only", Law: "L7", Says: "the hold after a restore goes by the TTLs of the backup alone",
-			Edits: []Edit{{File: "fsm/restore.go",
+			Edits: []Edit{{File: "fsm/core/restore.go",
 				Old: "max(s.longestTTL(), replaced.longestTTL(), old.HoldUntil.Sub(old.Clock))",
 				New: "max(s.longestTTL(), old.HoldUntil.Sub(old.HoldUntil))"}},
 			Hunt: tests("./fsm", "TestF02"),
 		},
 		{
 			Name: "namesake-speaks", Law: "L6", Says: "the last life of a deleted agent is taken for that of its namesake",
-			Edits: []Edit{{File: "fsm/work.go", Old: "	case sp.Inc == a.Inc && s.unborn(a):\n", New: "	case sp.Inc == a.Inc && s.unborn(a) && a.ID == 0:\n"}},
+			Edits: []Edit{{File: "fsm/core/work.go", Old: "	case sp.Inc == a.Inc && s.unborn(a):\n", New: "	case sp.Inc == a.Inc && s.unborn(a) && a.ID == 0:\n"}},
 			Hunt:  tests("./fsm", "TestF04"),
 		},
 		{
 			Name: "session-ends-early", Law: "L8", Says: "the session of a client ends while it still repeats its writes",
-			Edits: []Edit{{File: "fsm/timers.go", Old: "end := ss.Used.Add(s.meta.Settings.SessionTTL)", New: "end := ss.Used.Add(s.meta.Settings.SessionTTL / 2)"},
-				{File: "fsm/sessions.go", Old: "s.meta.Clock.Add(s.meta.Settings.SessionTTL)", New: "s.meta.Clock.Add(s.meta.Settings.SessionTTL / 2)"}},
+			Edits: []Edit{{File: "fsm/core/timers.go", Old: "end := ss.Used.Add(s.Meta.Settings.SessionTTL)", New: "end := ss.Used.Add(s.Meta.Settings.SessionTTL / 2)"},
+				{File: "fsm/core/sessions.go", Old: "s.Meta.Clock.Add(s.Meta.Settings.SessionTTL)", New: "s.Meta.Clock.Add(s.Meta.Settings.SessionTTL / 2)"}},
 			Hunt: tests("./fsm", "TestF05"),
 		},
 		{
 			Name: "word-of-an-older-life", Law: "L6", Says: "what a superseded life says counts, if its token was right",
 			Edits: []Edit{
-				{File: "fsm/work.go", Old: "	case sp.Inc < a.Inc:\n", New: "	case sp.Inc == 0 && a.Inc > 0:\n"},
-				{File: "fsm/work.go", Old: "	case string(sp.TokenHash) != a.TokenHash:", New: "	case sp.Inc == a.Inc && string(sp.TokenHash) != a.TokenHash:"},
+				{File: "fsm/core/work.go", Old: "	case sp.Inc < a.Inc:\n", New: "	case sp.Inc == 0 && a.Inc > 0:\n"},
+				{File: "fsm/core/work.go", Old: "	case string(sp.TokenHash) != a.TokenHash:", New: "	case sp.Inc == a.Inc && string(sp.TokenHash) != a.TokenHash:"},
 			},
 			Hunt: tests("./fsm", "TestL6"),
 		},
 		{
 			Name: "beat-of-an-older-life", Law: "L6", Says: "the beats of a superseded life renew the lease of the newer one",
-			Edits: []Edit{{File: "fsm/beats.go", Old: "if l == nil || l.Inc != beat.Inc ||", New: "if l == nil || l.Inc < beat.Inc ||"}},
+			Edits: []Edit{{File: "fsm/core/beats.go", Old: "if l == nil || l.Inc != beat.Inc ||", New: "if l == nil || l.Inc < beat.Inc ||"}},
 			Hunt:  tests("./fsm", "TestL6|TestL7|TestTwinAgrees"),
 		},
 		{
 			Name: "late-beat-revives", Law: "L2", Says: "a beat renews a lease that has ended",
-			Edits: []Edit{{File: "fsm/beats.go",
+			Edits: []Edit{{File: "fsm/core/beats.go",
 				Old: "	case kinds&BeatLease != 0 && l.Until <= now:\n		ok = false\n",
 				New: "	case kinds&BeatLease != 0 && l.Until == 0:\n		ok = false\n"}},
 			Hunt: tests("./fsm", "TestF|TestL2|TestTwinAgrees|TestF5NetworkPartition"),
 		},
 		{
 			Name: "lease-never-ends", Law: "L2", Says: "the end of a lease leaves the task with its silent holder",
-			Edits: []Edit{{File: "fsm/life.go",
+			Edits: []Edit{{File: "fsm/core/life.go",
 				Old: "		s.recover(t, why, charge, killed)\n",
 				New: "		if !charge {\n			s.recover(t, why, charge, killed)\n		}\n"}},
 			Hunt: tests("./fsm", "TestL2"),
@@ -57,7 +57,7 @@ func lifeMutants() []Mutant {
 		},
 		{
 			Name: "fence-too-short", Law: "L7, L10", Says: "the cluster ends a fence after half of the time for which its shim relies on it",
-			Edits: []Edit{{File: "fsm/beats.go", Old: "		l.Fence = s.beaten(l)\n", New: "		l.Fence = now + noun.Time(l.TTL)*3/8\n"}},
+			Edits: []Edit{{File: "fsm/core/beats.go", Old: "		l.Fence = s.beaten(l)\n", New: "		l.Fence = now + noun.Time(l.TTL)*3/8\n"}},
 			Hunt:  stand("-time", "30s", "-seed", "3", "-workloads", "lifecycle,dedup", "-nemesis", "cut_both_ways,cut_from_host"),
 		},
 	}

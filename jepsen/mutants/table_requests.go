@@ -6,7 +6,7 @@ func requestMutants() []Mutant {
 		{
 			Name: "dedup-outside-the-log", Law: "L8", Says: "a server remembers in memory which write ids it has answered, and the state machine does not",
 			Edits: []Edit{
-				{File: "fsm/apply.go",
+				{File: "fsm/core/apply.go",
 					Old: "	if out, ok := ss.Answer(r.Seq); ok {\n",
 					New: "	if out, ok := ss.Answer(r.Seq); ok && r.Seq == 0 {\n"},
 				{File: "rpc/core.go", Old: "import (\n	\"context\"\n", New: "import (\n	\"context\"\n	\"sync\"\n"},

@@ -5,28 +5,28 @@ func taskMutants() []Mutant {
 	return []Mutant{
 		{
 			Name: "old-attempt-completes", Law: "L6", Says: "an attempt that is over may complete the task",
-			Edits: []Edit{{File: "fsm/attempts.go",
+			Edits: []Edit{{File: "fsm/core/attempts.go",
 				Old: "t.HolderInc == w.Inc && t.Attempt == w.Attempt\n	switch",
 				New: "t.HolderInc == w.Inc && t.Attempt >= w.Attempt\n	switch"}},
 			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-rate", "60", "-workloads", "claim", "-nemesis", "leadership_moved"),
 		},
 		{
 			Name: "finished-task-reopens", Law: "L8", Says: "a task that was canceled may still be completed",
-			Edits: []Edit{{File: "fsm/attempts.go",
+			Edits: []Edit{{File: "fsm/core/attempts.go",
 				Old: "	case last && !t.State.Terminal():\n		return a, t, noun.Outcome{}, true\n",
 				New: "	case last && t.State != noun.TaskCompleted:\n		return a, t, noun.Outcome{}, true\n"}},
 			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-rate", "60", "-workloads", "claim", "-nemesis", "leadership_moved"),
 		},
 		{
 			Name: "recovered-twice", Law: "L8", Says: "a task that was canceled is given back when its holder leaves",
-			Edits: []Edit{{File: "fsm/tasks.go",
-				Old: "			s.bereave(a)\n			s.settle(a, was)\n		}\n	}\n	t.Result = noun.Clip(reason, noun.MaxReason)\n",
-				New: "			s.leases.Mut(a.ID).Vouch = false\n			s.settle(a, was)\n		}\n	}\n	t.Result = noun.Clip(reason, noun.MaxReason)\n"}},
+			Edits: []Edit{{File: "fsm/core/tasks.go",
+				Old: "			s.bereave(a)\n			s.Settle(a, was)\n		}\n	}\n	t.Result = noun.Clip(reason, noun.MaxReason)\n",
+				New: "			s.LeaseTable.Mut(a.ID).Vouch = false\n			s.Settle(a, was)\n		}\n	}\n	t.Result = noun.Clip(reason, noun.MaxReason)\n"}},
 			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-rate", "60", "-workloads", "claim", "-nemesis", "leadership_moved"),
 		},
 		{
 			Name: "claimed-twice", Law: "L8", Says: "a task that somebody works on may be claimed by its number",
-			Edits: []Edit{{File: "fsm/work.go", Old: "	case t.State != noun.TaskPending:\n", New: "	case t.State != noun.TaskPending && t.State != noun.TaskInProgress:\n"}},
+			Edits: []Edit{{File: "fsm/core/work.go", Old: "	case t.State != noun.TaskPending:\n", New: "	case t.State != noun.TaskPending && t.State != noun.TaskInProgress:\n"}},
 			Hunt:  stand("-time", "30s", "-seed", "3", "-hosts", "0", "-rate", "60", "-workloads", "claim", "-nemesis", "leadership_moved"),
 		},
 	}

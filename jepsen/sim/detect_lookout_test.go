@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
 
@@ -151,7 +152,7 @@ func (o *lookout) verdicts(st *fsm.View) {
 		v := st.Verdict(a.ID, true)
 		n := o.counts[p.kind]
 		n["verdict: "+v.Kind.String()]++
-		bad := v.Kind == fsm.AgentUnresponsive || v.Kind == fsm.AgentOffline && o.c.runs(a.Name, a.Inc)
+		bad := v.Kind == judge.AgentUnresponsive || v.Kind == judge.AgentOffline && o.c.runs(a.Name, a.Inc)
 		if !bad {
 			delete(o.wrong, a.Name)
 			continue
@@ -161,7 +162,7 @@ func (o *lookout) verdicts(st *fsm.View) {
 			since = time.Now()
 			o.wrong[a.Name] = since
 		}
-		if v.Kind == fsm.AgentOffline && time.Since(since) < 2*time.Minute {
+		if v.Kind == judge.AgentOffline && time.Since(since) < 2*time.Minute {
 			continue // its process was started, and nobody has said so yet
 		}
 		n["wrong: grave"]++

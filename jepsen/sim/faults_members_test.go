@@ -83,7 +83,7 @@ func (b *blow) backup() (text []byte, from uint64) {
 		b.w.ledger.breach("backup", "a backup cannot be read: %v", err)
 		return nil, 0
 	}
-	return backup.Bytes(), img.Index()
+	return backup.Bytes(), img.LastIndex()
 }
 
 // restoredTTLs restores a backup that was made under another TTL: fences that hosts rely on

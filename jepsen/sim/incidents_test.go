@@ -119,7 +119,7 @@ func TestL7RestoredBackupThawsNobodyTooSoon(t *testing.T) {
 			var cut sync.WaitGroup
 			cut.Go(func() { w.cutHost(h, nil, 3*time.Minute) })
 			nap(w.ctx, 3*time.Minute-time.Second)
-			b.bringBack(backup.Bytes(), img.Index())
+			b.bringBack(backup.Bytes(), img.LastIndex())
 			cut.Wait()
 			nap(w.ctx, 3*time.Minute)
 		}

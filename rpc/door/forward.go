@@ -131,7 +131,7 @@ func (f *forwarder) toLeader(
 		switch {
 		case st.leader.Self:
 			resp, err = f.here(ctx, m, req, local)
-			was = judge(err, true)
+			was = fateOf(err, true)
 		case forwarded:
 			return nil, f.elsewhere(st)
 		case st.leader.APIAddr == "":
@@ -191,12 +191,12 @@ func (f *forwarder) send(ctx context.Context, st *stint, full string, m *method,
 	if ctx.Err() == nil && call.Err() != nil {
 		return nil, unknown, noun.ErrUnknownOutcome
 	}
-	return nil, judge(err, to.Addr != nil), err
+	return nil, fateOf(err, to.Addr != nil), err
 }
 
-// judge says what an error tells about the request; sent is false when it never
+// fateOf says what an error tells about the request; sent is false when it never
 // left this server.
-func judge(err error, sent bool) fate {
+func fateOf(err error, sent bool) fate {
 	switch {
 	case err == nil:
 		return answered

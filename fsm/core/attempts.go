@@ -1,0 +1,241 @@
+package core
+
+import (
+	"fmt"
+	"time"
+
+	"vigil/fsm/noun"
+)
+
+// attempt checks a word about a task: the incarnation is the newest and the
+// attempt is the one that holds the task (law L6).
+func (s *State) attempt(w *Work) (*noun.Agent, *noun.Task, noun.Outcome) {
+	a, no := s.leased(&w.Speaker)
+	if a == nil {
+		return nil, nil, no
+	}
+	t := s.TaskTable.Mut(w.Task)
+	if t == nil {
+		return nil, nil, Refuse(noun.NotFound, "there is no task %d", w.Task)
+	}
+	if t.Holder != a.ID || t.HolderInc != a.Inc || t.Attempt != w.Attempt || a.Task != t.ID || !t.State.Held() {
+		return nil, nil, s.notHeld(a, t, w)
+	}
+	return a, t, noun.Outcome{}
+}
+
+func (v *View) notHeld(a *noun.Agent, t *noun.Task, w *Work) noun.Outcome {
+	return noun.Outcome{Code: noun.Superseded, Rev: t.Rev, Task: t.ID, Attempt: t.Attempt, Detail: fmt.Sprintf(
+		"attempt %d of task %d by %s is over: the task is %s%s; drop the work", w.Attempt, t.ID, a.Name, t.State, v.heldBy(t))}
+}
+
+func (v *View) worked(a *noun.Agent, t *noun.Task) noun.Outcome {
+	out := a.Outcome()
+	out.Task, out.Attempt, out.Rev, out.Count = t.ID, t.Attempt, t.Rev, uint32(t.State)
+	return out
+}
+
+// StartTask says that work has begun.
+type StartTask struct{ Work }
+
+func (c StartTask) Apply(s *State) noun.Outcome {
+	a, t, no := s.attempt(&c.Work)
+	if a == nil {
+		return no
+	}
+	if t.State == noun.TaskAcknowledged {
+		t.Progress = s.Meta.Clock
+		s.Event("task.started", About{Agent: a, Task: t.ID, attempt: t.Attempt}, "")
+		s.Move(t, noun.TaskInProgress)
+		s.touchTask(t)
+	}
+	return s.worked(a, t)
+}
+
+// ProgressTask notes progress.
+type ProgressTask struct {
+	Work
+	Note    string
+	Percent noun.Percent // 0: not said
+	// Expect is how long the rest takes, MinExpect to MaxExpect; 0: not said.
+	Expect time.Duration
+}
+
+func (c ProgressTask) Apply(s *State) noun.Outcome {
+	a, t, no := s.attempt(&c.Work)
+	if a == nil {
+		return no
+	}
+	if len(c.Note) > noun.MaxNote {
+		return Refuse(noun.Invalid, "the note has %d bytes, at most %d are allowed", len(c.Note), noun.MaxNote)
+	}
+	if c.Percent > noun.MaxPercent {
+		return Refuse(noun.Invalid, "percent is out of range, 0 to 100 is allowed")
+	}
+	if err := noun.CheckExpect(c.Expect); err != nil {
+		return Refuse(noun.Invalid, "%v", err)
+	}
+	if t.State == noun.TaskAcknowledged { // progress implies a start
+		s.Event("task.started", About{Agent: a, Task: t.ID, attempt: t.Attempt}, "")
+		s.Move(t, noun.TaskInProgress)
+	}
+	s.replan(a, t, &c)
+	t.Note, t.Progress, t.Rev = c.Note, s.Meta.Clock, s.Meta.Index
+	s.touchTask(t)
+	return s.worked(a, t)
+}
+
+// finishing checks a completion or hand-off. It is accepted while its attempt is
+// the task's last one and the task is not over, even if the lease has just ended:
+// the work is done. Repeated, it is answered as the first time. Anything else is
+// kept for people and refused.
+func (s *State) finishing(w *Work, result string) (*noun.Agent, *noun.Task, noun.Outcome, bool) {
+	t := s.TaskTable.Mut(w.Task)
+	if t == nil {
+		return nil, nil, Refuse(noun.NotFound, "there is no task %d", w.Task), false
+	}
+	if len(result) > noun.MaxResult {
+		return nil, nil, Refuse(noun.Invalid, "the result has %d bytes, at most %d are allowed; put it into a file and name the file", len(result), noun.MaxResult), false
+	}
+	a, no := s.speaker(&w.Speaker)
+	if a == nil {
+		if no.Code == noun.Superseded {
+			s.keepLate(t, w, result)
+		}
+		return nil, nil, no, false
+	}
+	last := t.Holder == a.ID && t.HolderInc == w.Inc && t.Attempt == w.Attempt
+	switch {
+	case last && t.State == noun.TaskCompleted:
+		return a, t, s.worked(a, t), false
+	case last && !t.State.Terminal():
+		return a, t, noun.Outcome{}, true
+	}
+	s.keepLate(t, w, result)
+	return nil, nil, s.notHeld(a, t, w), false
+}
+
+// CompleteTask ends a task with a result.
+type CompleteTask struct {
+	Work
+	Result string
+}
+
+func (c CompleteTask) Apply(s *State) noun.Outcome {
+	a, t, out, ok := s.finishing(&c.Work, c.Result)
+	if !ok {
+		return out
+	}
+	s.complete(a, t, c.Result)
+	return s.worked(a, t)
+}
+
+func (s *State) complete(a *noun.Agent, t *noun.Task, result string) {
+	a.Done++ // before it is settled: with it the life may count as healthy
+	s.putDown(a, t)
+	t.Result = result
+	s.Event("task.completed", About{Agent: a, Task: t.ID, attempt: t.Attempt}, "")
+	s.Move(t, noun.TaskCompleted)
+	s.Promote(t.Role)
+	s.touchTask(t)
+}
+
+// putDown frees the holder: it stays ACTIVE without a task until it joins again.
+// Its supervisor no longer vouches for it, so one that never comes back is
+// noticed: its lease ends, then the start limit.
+func (s *State) putDown(a *noun.Agent, t *noun.Task) {
+	if a.Task != t.ID {
+		s.Settle(a, ShadowOf(a)) // the task was taken from it before: with it the life may count as healthy all the same
+		return
+	}
+	was := ShadowOf(a)
+	a.Task, a.Since = 0, s.Meta.Clock
+	s.LeaseTable.Mut(a.ID).Vouch = false
+	s.Settle(a, was)
+}
+
+// Handoff completes a task and creates the next role's task, both or neither.
+type Handoff struct {
+	Work
+	Result   string
+	ToRole   string // of the same room
+	Title    string
+	Text     string
+	Priority int32
+}
+
+func (c Handoff) Apply(s *State) noun.Outcome {
+	room, ok := s.roomOfTask(c.Task)
+	if !ok {
+		return Refuse(noun.NotFound, "there is no task %d", c.Task)
+	}
+	r := s.RoleByName(room, c.ToRole)
+	if no := s.taskTarget(room, c.ToRole, r); no.Code != noun.OK {
+		return no
+	}
+	if no := checkTask(c.Title, c.Text); no.Code != noun.OK {
+		return no
+	}
+	a, t, out, ok := s.finishing(&c.Work, c.Result)
+	if !ok {
+		if out.Code == noun.OK && t.Next == 0 {
+			return noun.Outcome{Code: noun.Conflict, Rev: t.Rev, Detail: fmt.Sprintf("task %d was completed without a hand-off", t.ID)}
+		}
+		if out.Code == noun.OK { // a repeat: find what the first one created
+			out.Task = t.Next
+		}
+		return out
+	}
+	if no := s.mayAddTask(&noun.Task{Room: r.Room, Title: c.Title, Text: c.Text, Creator: a.Name}); no.Code != noun.OK {
+		return no // the task stays its holder's, who may complete it without a hand-off
+	}
+	s.complete(a, t, c.Result)
+	next := s.AddTask(r, c.Title, c.Text, a.Name, c.Priority, t.ID)
+	t.Next = next.ID
+	out = s.worked(a, t)
+	out.Task = next.ID
+	return out
+}
+
+func (s *State) roomOfTask(id noun.TaskID) (string, bool) {
+	t := s.TaskTable.Mut(id)
+	if t == nil {
+		return "", false
+	}
+	return s.RoomTable.Mut(t.Room).Name, true
+}
+
+// FailTask ends a task with a reason; Retryable puts it back while attempts are left.
+type FailTask struct {
+	Work
+	Reason    string
+	Retryable bool
+}
+
+func (c FailTask) Apply(s *State) noun.Outcome {
+	if len(c.Reason) > noun.MaxReason {
+		return Refuse(noun.Invalid, "the reason has %d bytes, at most %d are allowed", len(c.Reason), noun.MaxReason)
+	}
+	if t := s.TaskTable.Mut(c.Task); t != nil && t.State == noun.TaskFailed && t.Attempt == c.Attempt && t.HolderInc == c.Inc {
+		if a, no := s.speaker(&c.Speaker); a == nil {
+			return no
+		} else if a.ID == t.Holder {
+			return s.worked(a, t)
+		}
+	}
+	a, t, no := s.attempt(&c.Work)
+	if a == nil {
+		return no
+	}
+	s.putDown(a, t)
+	s.touchTask(t)
+	if c.Retryable {
+		s.recover(t, "its holder gave it back", true, false)
+		return s.worked(a, t)
+	}
+	t.Result = c.Reason
+	s.Event("task.failed", About{Agent: a, Task: t.ID, attempt: t.Attempt}, "its holder said so")
+	s.Move(t, noun.TaskFailed)
+	s.Promote(t.Role)
+	return s.worked(a, t)
+}

@@ -1,0 +1,250 @@
+package core
+
+import (
+	"fmt"
+	"time"
+
+	"vigil/fsm/noun"
+)
+
+// Pauses of the restart budget that are no settings.
+const (
+	// faultPause lies between starts that fail before anything of the agent ran; it
+	// doubles up to faultPauseMost.
+	faultPause     = 30 * time.Second
+	faultPauseMost = 5 * time.Minute
+	// MaxUsagePause bounds what a host may say of a usage limit (ReportExit).
+	MaxUsagePause = 24 * time.Hour
+)
+
+// Codes with which shells end that cannot find or execute a program. From a life that
+// has had no task they are a fault of its start: the host lacks something. With a task
+// they are a crash like any other, or the task could do anything uncharged (law L11).
+const (
+	codeNotExecutable = 126
+	codeNotFound      = 127
+)
+
+// backoff is the pause after so many failures in a row.
+var backoff = [...]time.Duration{0, 2 * time.Second, 5 * time.Second, 15 * time.Second,
+	45 * time.Second, 2 * time.Minute, 5 * time.Minute}
+
+// charge books an end on the agent's restart budget (law L11). Ends on purpose
+// and ends of a host or a fence never count.
+func (s *State) charge(a *noun.Agent, x *noun.Exit) {
+	set, now := &s.Meta.Settings, s.Meta.Clock
+	healthy := a.Useful() && now.Sub(a.StartedAt) >= set.HealthyAfter
+	if healthy || x.Kind == noun.ExitClean && a.Useful() || a.Notes().ParkedWhy != "" { // a pause for a usage limit is no open breaker
+		a.Parked = false
+	}
+	useful := a.Useful()
+	a.Note(func(n *noun.Notes) {
+		if n.ParkedWhy = ""; useful {
+			n.Limits = 0
+		}
+	})
+	if healthy || x.Kind == noun.ExitClean && a.Useful() {
+		a.Failures, a.Starts = 0, nil
+	}
+	a.NotBefore = 0
+	if x.Kind == noun.ExitCrash || x.Kind == noun.ExitClean || x.Kind == noun.ExitTimedOut || x.Kind == noun.ExitUsageLimit {
+		a.Begun() // it did start
+	}
+	switch x.Kind {
+	case noun.ExitOrdered, noun.ExitFenceEnded, noun.ExitHostGone:
+	case noun.ExitUsageLimit:
+		s.parkForUsage(a, x)
+	case noun.ExitStartFailed:
+		s.chargeFault(a, x)
+	case noun.ExitClean: // ended without any work: a pause, but no breaker
+		if !useful {
+			s.chargeFailure(a)
+		}
+	default:
+		a.Starts = append(s.recentStarts(a), now)
+		s.chargeFailure(a)
+	}
+}
+
+// recovered closes the breaker and forgets the failures of a life that is healthy:
+// its trial has succeeded (incident I89). The next failure is a first one.
+func (s *State) recovered(a *noun.Agent) {
+	if a.Parked && a.Notes().ParkedWhy == "" {
+		s.Event("agent.recovered", About{Agent: a}, fmt.Sprintf("its trial is healthy for %s; %d failures are forgotten",
+			s.Meta.Settings.HealthyAfter, a.Failures))
+	}
+	a.Forgive()
+}
+
+func (v *View) recentStarts(a *noun.Agent) (recent []noun.Time) {
+	for _, at := range a.Starts {
+		if v.Meta.Clock.Sub(at) < v.Meta.Settings.BreakerWindow {
+			recent = append(recent, at)
+		}
+	}
+	return recent
+}
+
+// chargeFailure counts one failure: a back-off, or the open breaker. An agent whose
+// one trial failed is parked again.
+func (s *State) chargeFailure(a *noun.Agent) {
+	set := &s.Meta.Settings
+	a.Failures++
+	if a.Parked || uint32(len(a.Starts)) >= set.BreakerStarts {
+		a.Starts = nil
+		s.park(a, set.BreakerPause, fmt.Sprintf("%d failures", a.Failures))
+		s.escalateAgent(noun.EscBreaker, a)
+		return
+	}
+	if pause := backoff[min(int(a.Failures)-1, len(backoff)-1)]; pause > 0 {
+		a.NotBefore = s.Meta.Clock.Add(pause + jitter(pause, a.ID, a.Inc))
+	}
+}
+
+// chargeFault books a start of which nothing ever ran (no such program, no right to
+// execute it). The first one since a start succeeded is a failure, so that another
+// host may be tried at once; the cause of the next ones lies on the hosts, and they
+// only wait.
+func (s *State) chargeFault(a *noun.Agent, x *noun.Exit) {
+	fault, faults := x.Reason, a.Notes().Faults+1
+	if fault == "" {
+		fault = "its host gave no reason"
+	}
+	a.Note(func(n *noun.Notes) { n.StartFault, n.Faults = fault, faults })
+	switch {
+	case faults == 1:
+		a.Starts = append(s.recentStarts(a), s.Meta.Clock)
+		s.chargeFailure(a)
+	case a.Parked: // the trial has not taken place
+		s.park(a, s.Meta.Settings.BreakerPause, "its trial could not start: "+fault)
+	default:
+		pause := min(faultPause<<min(faults-2, 4), faultPauseMost)
+		a.NotBefore = s.Meta.Clock.Add(pause + jitter(pause, a.ID, a.Inc))
+	}
+	if faults >= noun.BrokenStarts {
+		s.escalateAgent(noun.EscBrokenStart, a)
+	}
+}
+
+// parkForUsage waits for the end of a usage limit. Where lives in a row end at the
+// limit without any work done, the pause doubles up to a day: a limit that never
+// clears must not have the same task begun again and again.
+func (s *State) parkForUsage(a *noun.Agent, x *noun.Exit) {
+	pause := x.RetryAfter
+	if pause <= 0 {
+		pause = s.Meta.Settings.UsagePause
+	}
+	pause = min(min(pause, MaxUsagePause)<<min(a.Notes().Limits, 10), MaxUsagePause)
+	why := "a usage limit"
+	if x.Reason != "" {
+		why += ": " + x.Reason
+	}
+	a.Note(func(n *noun.Notes) {
+		n.ParkedWhy = why
+		n.Limits++
+	})
+	s.park(a, pause, why)
+	a.NotBefore = a.NotBefore.Add(jitter(min(pause, 5*time.Minute), a.ID, a.Inc)) // one limit parks a whole fleet
+}
+
+func (s *State) park(a *noun.Agent, pause time.Duration, why string) {
+	a.Parked, a.NotBefore = true, s.Meta.Clock.Add(pause)
+	s.Event("agent.parked", About{Agent: a}, why+"; next start in "+pause.String())
+}
+
+// jitter spreads restarts by up to a fifth of the pause. It is a function of the
+// incarnation, since all servers must draw the same number.
+func jitter(pause time.Duration, id noun.AgentID, inc noun.Incarnation) time.Duration {
+	h := (uint64(id)<<32 ^ uint64(inc) + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>29) * 0x94d049bb133111eb
+	return time.Duration(uint64(pause) / 5 * (h >> 48) >> 16)
+}
+
+// exitOf judges what a host reports of an end. A stop order makes it an end on
+// purpose, unless a limit gave the order.
+func exitOf(a *noun.Agent, c *ReportExit) noun.Exit {
+	x := noun.Exit{Kind: c.Kind, Code: c.Code, Signal: c.Signal, Reason: noun.Clip(c.Reason, noun.MaxReason), Tail: noun.Clip(c.Tail, noun.MaxTail)}
+	switch {
+	case a.Order == noun.StopOrder && !a.Overdue:
+		x.Kind, x.Reason = noun.ExitOrdered, a.OrderReason
+	case c.Kind == noun.ExitUsageLimit:
+		x.RetryAfter = min(max(c.RetryAfter, 0), MaxUsagePause)
+	case a.Overdue:
+		x.Kind, x.Reason = noun.ExitTimedOut, a.OrderReason
+	case c.Kind == noun.ExitStartFailed || c.Kind == noun.ExitOrdered || c.Kind == noun.ExitTimedOut:
+	case c.Code == 0 && c.Signal == "" && a.Task == 0:
+		x.Kind = noun.ExitClean
+	case (c.Code == codeNotFound || c.Code == codeNotExecutable) && a.Task == 0 && !a.Useful():
+		x.Kind = noun.ExitStartFailed
+	default:
+		x.Kind = noun.ExitCrash
+	}
+	return x
+}
+
+// Overstay ends what has taken longer than a limit allows: the life, or for an agent
+// started by hand, of which there is no process to stop, its hold on the task. The
+// attempt is charged, the life too (law L11: a limit is no way around the budget).
+func (s *State) Overstay(a *noun.Agent, why string) {
+	if a.Proc.Fenced() {
+		s.OpenStop(a, why)
+		a.Overdue = true
+		return
+	}
+	t := s.TaskTable.Mut(a.Task)
+	s.bereave(a)
+	s.recover(t, why, true, false)
+}
+
+// NoteNudge notes that something is typed into the terminal of an agent's present life
+// (which the cluster does not see): an event, and nothing else.
+type NoteNudge struct {
+	Agent  string // room/role or room/role.2
+	By     string
+	Reason string
+}
+
+// Apply says who wakes an agent. One that does not run hears nothing.
+func (c NoteNudge) Apply(s *State) noun.Outcome {
+	a := s.AgentByName(c.Agent)
+	switch {
+	case a == nil:
+		return Refuse(noun.NotFound, "there is no agent %q", c.Agent)
+	case a.Proc != noun.ProcRunning:
+		return Refuse(noun.Conflict, "%s does not run on any host: nobody would read it", a.Name)
+	}
+	why := "by " + Nobody(c.By)
+	if c.Reason != "" {
+		why += ": " + noun.Clip(c.Reason, noun.MaxReason)
+	}
+	s.Event("agent.nudged", About{Agent: a, Task: a.Task, Host: a.Host}, why)
+	return a.Outcome()
+}
+
+// ReportStuck says that something of an incarnation outlives SIGKILL; empty: no more.
+type ReportStuck struct {
+	Host   noun.HostID
+	Agent  noun.AgentID
+	Inc    noun.Incarnation
+	Reason string
+}
+
+// Apply notes that something of the incarnation outlives SIGKILL. Its fence
+// goes on, so the slot stays taken; a human has to look at the host.
+func (c ReportStuck) Apply(s *State) noun.Outcome {
+	a, no := s.OnHost(c.Host, c.Agent, c.Inc)
+	switch {
+	case a == nil:
+		return no
+	case !a.Proc.Fenced():
+		return Refuse(noun.Superseded, "incarnation %s of %s has ended", c.Inc, a.Name)
+	}
+	was := ShadowOf(a)
+	if c.Reason != "" && a.Stuck() == "" {
+		s.Event("agent.unkillable", About{Agent: a, Task: a.Task, Host: a.Host}, noun.Clip(c.Reason, noun.MaxReason))
+		s.escalateAgent(noun.EscStuckProcess, a)
+	}
+	a.Note(func(n *noun.Notes) { n.Stuck = noun.Clip(c.Reason, noun.MaxReason) })
+	s.Settle(a, was)
+	return a.Outcome()
+}

@@ -1,0 +1,195 @@
+package core
+
+import (
+	"fmt"
+
+	"vigil/fsm/noun"
+)
+
+// Check tests what the core has to show.
+func (v *View) Check(c *Checker) {
+	for _, a := range v.AgentTable.From(0) {
+		c.agent(v, a)
+	}
+	roles := map[noun.RoleID]*RoleStats{}
+	pending := map[noun.RoleID]int{}
+	for _, t := range v.TaskTable.From(0) {
+		c.task(v, t)
+		if roles[t.Role] == nil {
+			roles[t.Role] = &RoleStats{}
+		}
+		roles[t.Role].Tasks[t.State]++
+		if t.State == noun.TaskPending {
+			pending[t.Role]++
+		}
+	}
+	for id, r := range v.RoleTable.From(0) {
+		c.role(v, r, roles[noun.RoleID(id)], pending[noun.RoleID(id)])
+	}
+	c.counts(v)
+	for _, h := range v.HostTable.From(0) {
+		c.host(v, h)
+	}
+	c.ledger(v)
+	c.That(v.Meta.Brake.Set == 0 || v.Meta.Brake.Armed != 0, "L11: the brake is set without a timer")
+}
+
+// Checker gathers what is wrong.
+type Checker struct{ Errs []error }
+
+func (c *Checker) That(ok bool, format string, args ...any) {
+	if !ok && len(c.Errs) < 20 {
+		c.Errs = append(c.Errs, fmt.Errorf(format, args...))
+	}
+}
+
+func (c *Checker) agent(s *View, a *noun.Agent) {
+	l := s.LeaseTable.Get(a.ID)
+	c.That(l != nil, "agent %s has no lease record", a.Name)
+	if l == nil {
+		return
+	}
+	c.That(a.Part == noun.PartDisconnected || l.Until != 0, "L1: %s is %s without a lease", a.Name, a.Part)
+	c.That(a.Part != noun.PartDisconnected || l.Until == 0, "L2: %s is DISCONNECTED with a lease", a.Name)
+	c.That(a.Part != noun.PartDisconnected || a.Task == 0, "L2: %s is DISCONNECTED and holds task %d", a.Name, a.Task)
+	c.That(l.Until == 0 || l.ArmedL != 0 && l.ArmedL <= l.Until, "L2: the lease of %s ends at %d, its timer is at %d", a.Name, l.Until, l.ArmedL)
+	c.That(l.Fence == 0 || l.ArmedF != 0 && l.ArmedF <= l.Fence, "L7: the fence of %s ends at %d, its timer is at %d", a.Name, l.Fence, l.ArmedF)
+	c.That((l.Fence != 0) == a.Proc.Fenced(), "L7: %s is %s with its fence at %d", a.Name, a.Proc, l.Fence)
+	c.That(l.Inc != 0 || a.Part == noun.PartDisconnected && !a.Proc.Fenced() && a.StartedAt == 0, "L6: %s has not lived, and is %s, its process %s", a.Name, a.Part, a.Proc)
+	c.That(a.Inc == l.Inc || a.Inc.N() == 0 || l.Inc == 0, "L6: %s is at incarnation %s, its lease at %s", a.Name, a.Inc, l.Inc)
+	c.That(a.Order != noun.StartOrder || a.Proc == noun.ProcOrdered || a.Proc == noun.ProcAccepted, "L4: %s is %s with an open start order", a.Name, a.Proc)
+	c.That(a.Order != noun.StopOrder || a.Proc.Fenced(), "L4: %s is %s with an open stop order", a.Name, a.Proc)
+	unretired := a.ID < s.RoleTable.Get(a.Role).Below
+	c.That(!a.Proc.Fenced() || !s.StopWish(a) || a.Order == noun.StopOrder || unretired, "L9: %s is not wanted, runs, and has no stop order", a.Name)
+	c.That(a.Proc != noun.ProcOrdered || !s.StopWish(a) && s.Paused(a) == "" || unretired, "L9: %s is not wanted or paused, and a start of it is open", a.Name)
+	c.That(!a.Overdue || a.Order == noun.StopOrder, "L11: %s is over a limit without a stop order", a.Name)
+	c.That(!a.Surplus || a.Task != 0 && !a.Retired, "L9: %s is to finish a task, and holds %d (retired: %v)", a.Name, a.Task, a.Retired)
+	c.That(a.Notes().ParkedWhy == "" || a.Parked, "L11: %s is not parked, for %q", a.Name, a.Notes().ParkedWhy)
+	c.That(a.Noted == nil || *a.Noted != noun.Notes{}, "%s has notes without anything in them", a.Name)
+	if d := a.Declared; d != nil {
+		c.That(d.Since <= d.At && d.At <= s.Meta.Clock, "%s declared something at %d, first at %d", a.Name, d.At, d.Since)
+		c.That(d.Until <= d.Excused, "L10: %s is excused until %d, its declaration holds until %d", a.Name, d.Excused, d.Until)
+	}
+	atWork := s.AtWork.Has(a.ID)
+	c.That(atWork == (a.Task != 0), "L3: %s holds task %d, in the index of agents at work: %v", a.Name, a.Task, atWork)
+	if a.Task != 0 {
+		t := s.TaskTable.Get(a.Task)
+		c.That(t != nil && t.State.Held() && t.Holder == a.ID && t.HolderInc == a.Inc, "L8: %s holds task %d, which does not know it", a.Name, a.Task)
+	}
+	wanted := s.Wants(a)
+	c.That(wanted == (s.WhyNot(a) == "") || s.Behind(), "L3: %s wanted=%v but %q", a.Name, wanted, s.WhyNot(a))
+	at := s.AgentDeadline(a)
+	c.That(at == 0 || a.Armed != 0 && a.Armed <= max(at, s.Meta.Clock), "L3: %s must be looked at by %d, its timer is at %d", a.Name, at, a.Armed)
+	c.That(s.agentByName[a.Name] == a.ID, "%s is not in the index of names", a.Name)
+}
+
+func (c *Checker) host(s *View, h *noun.Host) {
+	at := s.hostDeadline(h)
+	c.That(at == 0 || h.Armed != 0 && h.Armed <= max(at, s.Meta.Clock), "L3: host %s must be looked at by %d, its timer is at %d", h.Name, at, h.Armed)
+	c.That((h.State == noun.HostLost || h.State == noun.HostLeft) == (h.Until == 0), "host %s is %s with its lease at %d", h.Name, h.State, h.Until)
+	c.That((h.State == noun.HostReturning) == (h.SteadyAt != 0), "host %s is %s and steady at %d", h.Name, h.State, h.SteadyAt)
+	c.That(h.State == noun.HostSuspect || h.DoubtAt == 0 && h.SuspectWhy == "", "host %s is %s and in doubt since %d", h.Name, h.State, h.DoubtAt)
+	inService := h.InService()
+	hi := s.hostIdx.Get(h.ID)
+	if hi == nil {
+		return // no agent was ever there
+	}
+	for id := range hi.agents {
+		a := s.AgentTable.Get(id)
+		c.That(a.Host == h.ID, "the index of host %s lists %s, which is on host %d", h.Name, a.Name, a.Host)
+		c.That(a.Proc != noun.ProcOrdered || inService && !h.Drain && h.Pressure == "",
+			"L9: a start of %s waits for host %s, which is %s", a.Name, h.Name, h.Status())
+		c.That(!a.Proc.Fenced() || !h.Drain || a.Task != 0 && (!s.drainOver(h) || s.Behind()) || a.Order == noun.StopOrder,
+			"L9: %s runs on host %s, which is drained, and has no stop order", a.Name, h.Name)
+	}
+}
+
+func (c *Checker) task(s *View, t *noun.Task) {
+	if t.State.Held() {
+		a := s.AgentTable.Get(t.Holder)
+		c.That(a != nil && a.Task == t.ID && a.Inc == t.HolderInc, "L8: task %d is %s, its holder does not know it", t.ID, t.State)
+	}
+	c.That(t.State >= noun.TaskQueued && t.State <= noun.TaskQuarantined, "task %d has state %d", t.ID, t.State)
+	at := s.taskDue(t)
+	if h := s.HostTable.Get(s.hostHolding(t)); h != nil && len(h.Away) == 2*noun.MaxAway {
+		at = max(at, t.Armed) // what it has forgotten may have moved the timer
+	}
+	c.That(t.State != noun.TaskInProgress || at == 0 || t.Armed != 0 && t.Armed <= max(at, s.Meta.Clock), "L3: task %d must be looked at by %d, its timer is at %d", t.ID, at, t.Armed)
+	c.That(t.Attempt > 0 || !t.State.Held(), "task %d is %s without an attempt", t.ID, t.State)
+}
+
+func (c *Checker) role(s *View, r *noun.Role, st *RoleStats, pending int) {
+	if st == nil {
+		st = &RoleStats{}
+	}
+	ri := s.RoleIdx.Get(r.ID)
+	if c.That(ri != nil, "role %s has no index", r.Spec.Name); ri == nil {
+		return
+	}
+	c.That(ri.Tasks == st.Tasks, "role %s counts %v tasks by state, there are %v", r.Spec.Name, ri.Tasks, st.Tasks)
+	c.That(ri.Pending.Len() == pending, "role %s has %d claimable tasks in its index, there are %d", r.Spec.Name, ri.Pending.Len(), pending)
+	_, offered := s.Offered.Get(r.ID)
+	c.That(offered == (pending > 0), "L3: role %s has %d claimable tasks, in the index of those roles: %v", r.Spec.Name, pending, offered)
+	c.That(ri.Queued.Len() == int(ri.Tasks[noun.TaskQueued]), "role %s has %d queued tasks in its index, there are %d", r.Spec.Name, ri.Queued.Len(), ri.Tasks[noun.TaskQueued])
+	c.That(ri.Queued.Len() == 0 || pending >= int(r.Spec.Replicas), "L3: role %s has %d queued tasks but only %d of %d PENDING",
+		r.Spec.Name, ri.Queued.Len(), pending, r.Spec.Replicas)
+	c.That(ri.demand == (ri.Tasks[noun.TaskPending] > ri.spare), "L3: role %s has demand=%v with %d claimable tasks and %d spare agents",
+		r.Spec.Name, ri.demand, ri.Tasks[noun.TaskPending], ri.spare)
+	c.That(s.roleByName[roleKey{r.Room, r.Spec.Name}] == r.ID, "role %s is not in the index of names", r.Spec.Name)
+	live, paused, lives, off := uint32(0), uint32(0), uint32(0), uint32(0)
+	on := map[noun.HostID]uint32{}
+	for _, id := range r.Agents {
+		a := s.AgentTable.Get(id)
+		if a.Part != noun.PartDisconnected {
+			live++
+		}
+		if a.Paused {
+			paused++
+		}
+		if a.Proc == noun.ProcOrdered || a.Proc.Fenced() {
+			lives++
+			on[a.Host]++
+		}
+		if a.Stopped || a.Retired {
+			off++
+		}
+	}
+	c.That(paused == ri.paused, "role %s counts %d paused agents, there are %d", r.Spec.Name, ri.paused, paused)
+	c.That(lives == ri.lives && off == ri.off, "role %s counts %d lives and %d agents that are off, there are %d and %d",
+		r.Spec.Name, ri.lives, ri.off, lives, off)
+	c.That(len(on) == len(ri.on), "role %s counts lives on %d hosts, there are %d", r.Spec.Name, len(ri.on), len(on))
+	for h, n := range on {
+		c.That(ri.on[h] == n, "role %s counts %d lives on host %d, there are %d", r.Spec.Name, ri.on[h], h, n)
+	}
+	c.That(live == ri.live, "role %s counts %d live agents, there are %d", r.Spec.Name, ri.live, live)
+}
+
+func (c *Checker) counts(s *View) {
+	for _, h := range s.HostTable.From(0) {
+		var run, start uint32
+		for _, a := range s.AgentTable.From(0) {
+			if a.Host == h.ID && a.Proc == noun.ProcRunning {
+				run++
+			}
+			if a.Host == h.ID && (a.Proc == noun.ProcOrdered || a.Proc == noun.ProcAccepted) {
+				start++
+			}
+		}
+		c.That(s.HostLoad(h.ID) == HostLoad{run, start}, "host %s counts %v, there are %d running and %d starting", h.Name, s.HostLoad(h.ID), run, start)
+	}
+	c.That(s.Meta.NextEvent-s.Meta.FirstEvent == uint64(s.EventTable.Len()), "%d events are kept, %d are counted", s.EventTable.Len(), s.Meta.NextEvent-s.Meta.FirstEvent)
+	parked := uint32(0)
+	for _, a := range s.AgentTable.From(0) {
+		if a.Waits() && !a.Stopped {
+			parked++
+		}
+	}
+	c.That(parked == s.parked, "%d agents are parked, %d are counted", parked, s.parked)
+	done := uint64(0)
+	for _, t := range s.TaskTable.From(0) {
+		if t.State.Terminal() {
+			done++
+		}
+	}
+	c.That(done == s.Meta.TasksDone, "%d tasks are finished, %d are counted", done, s.Meta.TasksDone)
+}

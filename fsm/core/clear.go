@@ -1,0 +1,218 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+
+	"vigil/fsm/noun"
+)
+
+// What goes when a role is no longer declared or a room is deleted. A human's word holds at once,
+// since it is the room's and the role's: nothing is started, claimed or created any more. Its
+// agents and tasks are worked off with StepsPerEntry of them an entry, in the entry of the word
+// and, when there are more, in later ones that the leader adds (Effects.More); which they are
+// stands in the state: Role.Below and Room.Clearing.
+
+// CheckDelete tells what DeleteRoom has against it, without changing anything.
+func (v *View) CheckDelete(c *DeleteRoom) noun.Outcome {
+	switch rm := v.Room(c.Room); {
+	case rm == nil:
+		return v.NoRoom(c.Room)
+	case c.IfRev != 0 && c.IfRev != rm.Rev:
+		return noun.Outcome{Code: noun.Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
+			"room %q has changed: revision %d is now %d; read it again", c.Room, c.IfRev, rm.Rev)}
+	}
+	return noun.Outcome{}
+}
+
+// DeleteRoom stops the room's agents, cancels its tasks, and removes it when
+// nothing of it runs any more.
+type DeleteRoom struct {
+	Room  string
+	By    string
+	IfRev uint64
+	// Gentle refuses what would end agents at work or cancel tasks.
+	Gentle bool
+}
+
+func (c DeleteRoom) Apply(s *State) noun.Outcome {
+	if no := s.CheckDelete(&c); no.Code != noun.OK {
+		return no
+	}
+	rm := s.Room(c.Room)
+	if rm.Deleting {
+		return noun.Outcome{Room: rm.ID, Rev: rm.Rev, Count: 1}
+	}
+	if c.Gentle {
+		if plan := s.PlanDelete(c.Room); s.harmless(c.Room, &plan).Code != noun.OK {
+			return s.harmless(c.Room, &plan)
+		}
+	}
+	rm = s.RoomTable.Mut(rm.ID)
+	rm.Deleting, rm.ChangedBy, rm.Rev = true, c.By, s.Meta.Index
+	s.Hooks.RoomChanged.Call(rm)
+	s.entomb(rm.Name, c.By)
+	s.Event("room.deleting", About{Room: rm.ID}, "by "+Nobody(c.By))
+	id, rev := rm.ID, rm.Rev
+	for _, role := range rm.Roles {
+		s.retireRole(s.RoleTable.Mut(role))
+		s.reviewRole(role)
+	}
+	s.clear(rm)
+	s.workOff()
+	pending := uint32(0)
+	if s.RoomTable.Get(id) != nil {
+		pending = 1
+	}
+	return noun.Outcome{Room: id, Rev: rev, Count: pending}
+}
+
+// clear puts a room that is being deleted among those that can be worked on.
+func (s *State) clear(rm *noun.Room) {
+	rm.Clearing = true
+	s.clearing.Set(rm.ID)
+}
+
+// retireRole makes all agents of a role go.
+func (s *State) retireRole(r *noun.Role) {
+	if r.Retired {
+		return
+	}
+	r.Retired, r.Rev = true, s.Meta.Index
+	s.reviewRole(r.ID)
+	s.Hooks.RoleGoes.Call(r)
+	if r.Below = s.Meta.NextAgent; len(r.Agents) > 0 {
+		s.retiring.Set(r.ID)
+	} else {
+		r.Below = 0
+	}
+}
+
+// keepRole ends what retireRole began: the role is declared again.
+func (s *State) keepRole(r *noun.Role) {
+	r.Retired, r.Below = false, 0
+	s.retiring.Delete(r.ID)
+}
+
+// workOff goes on with everything that goes, as far as this entry may. Roles come first: the
+// tasks that their agents hold are then among those that wait.
+func (s *State) workOff() {
+	for s.steps > 0 {
+		id, any := s.retiring.Min()
+		if !any {
+			break
+		}
+		s.retireAgents(s.RoleTable.Mut(id))
+	}
+	for s.steps > 0 {
+		id, any := s.clearing.Min()
+		if !any {
+			break
+		}
+		s.clearRoom(s.RoomTable.Mut(id))
+	}
+	s.Result.Effects.More = s.Result.Effects.More || s.unworked()
+}
+
+// unworked tells that later entries have something to work off.
+func (v *View) unworked() bool { return v.retiring.Len() > 0 || v.clearing.Len() > 0 }
+
+// retireAgents retires agents of a retired role, from the last to the first: those that go at
+// once leave the end of the list.
+func (s *State) retireAgents(r *noun.Role) {
+	rm := s.RoomTable.Get(r.Room)
+	for ; s.steps > 0; s.steps-- {
+		at, _ := slices.BinarySearch(r.Agents, r.Below)
+		if at == 0 {
+			r.Below = 0
+			s.retiring.Delete(r.ID)
+			return
+		}
+		r.Below = r.Agents[at-1]
+		a := s.AgentTable.Mut(r.Below)
+		if rm.Deleting && a.Task != 0 {
+			s.Cancel(s.TaskTable.Mut(a.Task), rm.ChangedBy, roomDeleted)
+		}
+		was := ShadowOf(a)
+		a.Retired, a.Surplus = true, false
+		s.intend(a, "its role is no longer declared")
+		s.Settle(a, was)
+	}
+}
+
+// roomDeleted is why the tasks of a deleted room are canceled.
+const roomDeleted = "its room was deleted"
+
+// clearRoom cancels the tasks that wait in a room that is being deleted and, once none of its
+// agents is left, removes all its tasks and the room.
+func (s *State) clearRoom(rm *noun.Room) {
+	agents := 0
+	for _, id := range rm.Roles {
+		agents += len(s.RoleTable.Get(id).Agents)
+		ri := s.roleIndex(id)
+		for _, q := range [...]*queue{&ri.Queued, &ri.Pending} {
+			for ; q.Len() > 0; s.steps-- {
+				if s.steps <= 0 {
+					return
+				}
+				first, _ := q.Min()
+				s.Cancel(s.TaskTable.Mut(first.Id), rm.ChangedBy, roomDeleted)
+			}
+		}
+	}
+	if agents == 0 {
+		s.purge(rm)
+		return
+	}
+	rm.Clearing = false // the last of them makes it go on
+	s.clearing.Delete(rm.ID)
+}
+
+// purge removes a room of which nothing runs with all its tasks, as far as this entry may.
+func (s *State) purge(rm *noun.Room) {
+	for ; ; s.steps-- {
+		first, left := noun.TaskID(0), false
+		s.oldest(rm.ID, func(id noun.TaskID) bool {
+			first, left = id, true
+			return false
+		})
+		if !left {
+			break
+		}
+		if s.steps <= 0 {
+			return
+		}
+		s.removeTask(s.TaskTable.Mut(first))
+	}
+	s.clearing.Delete(rm.ID)
+	for _, id := range rm.Roles {
+		s.forgetRole(s.RoleTable.Mut(id))
+	}
+	s.Event("room.deleted", About{Room: rm.ID}, "")
+	delete(s.roomByName, rm.Name)
+	s.roomNames.Delete(rm.Name)
+	s.Hooks.RoomGoes.Call(rm.ID)
+	s.roomIdx.Del(rm.ID)
+	s.RoomTable.Del(rm.ID)
+}
+
+// dropRole retires a role and removes it when it has neither agents nor tasks.
+func (s *State) dropRole(r *noun.Role) bool {
+	if s.retireRole(r); r.Below != 0 && s.steps > 0 {
+		s.retireAgents(r)
+	}
+	if len(r.Agents) > 0 || s.roleIndex(r.ID).Tasks != [noun.TaskQuarantined + 1]uint32{} {
+		return false
+	}
+	s.forgetRole(r)
+	return true
+}
+
+func (s *State) forgetRole(r *noun.Role) {
+	id := r.ID
+	delete(s.roleByName, roleKey{r.Room, r.Spec.Name})
+	s.starts.Delete(id)
+	s.retiring.Delete(id)
+	s.RoleTable.Del(id)
+	s.roleIdx.Del(id)
+}

@@ -1,0 +1,393 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"vigil/fsm/noun"
+)
+
+// RegisterHost introduces a host or brings it back. What the state believes to
+// run there under the same boot and Inventory does not list is gone.
+type RegisterHost struct {
+	Key, Name, Boot, Version string
+	Runners                  []string
+	Labels                   []noun.KV
+	Capacity                 uint32
+	Inventory                []Running
+	// Taken is when the inventory was taken, in nanoseconds of the host's own clock
+	// since Boot; 0: unknown. What arrives late must not bury what was started since.
+	Taken      uint64
+	Warnings   []string // for people, at most MaxWarnings of MaxReason bytes
+	GossipAddr string
+	Servers    []string // API addresses that it knows, at most MaxHostServers
+	// Containment is what holds an agent's processes together there: sealed, group or weak; empty: unknown.
+	Containment string
+}
+
+func (c RegisterHost) Apply(s *State) noun.Outcome {
+	if no := checkHost(&c); no.Code != noun.OK {
+		return no
+	}
+	var h *noun.Host
+	if id, ok := s.hostByKey[c.Key]; ok {
+		h = s.HostTable.Mut(id)
+		if h.Boot != c.Boot {
+			if left := s.fencesOn(id); left > 0 {
+				return Refuse(noun.HostInUse, "host id %s (%s) was seen with another boot id and may still run %d agents: "+
+					"a reboot is let in when their fences have ended; a cloned machine needs an id of its own", c.Key, h.Name, left)
+			}
+			s.Event("host.rebooted", About{Host: id}, "")
+			h.Views, h.Rev = nil, s.Meta.Index // they are about the other boot
+		} else if c.Taken != 0 && c.Taken < h.Taken {
+			return Refuse(noun.Superseded, "host %s has registered with a newer inventory since", h.Name)
+		} else if c.Taken != 0 && c.Taken == h.Taken { // a repeat; what was started since is not in it
+			return noun.Outcome{Host: h.ID, TTL: int64(s.Meta.Settings.HostTTL), Rev: h.Rev}
+		}
+	} else {
+		if no := s.mayAddHost(&c); no.Code != noun.OK {
+			return no
+		}
+		id := s.Meta.NextHost
+		s.Meta.NextHost++
+		h = s.HostTable.Put(id)
+		h.ID, h.Key, h.Boot = id, c.Key, c.Boot
+		s.hostByKey[c.Key] = id
+		s.Event("host.joined", About{Host: id}, c.Name)
+	}
+	if h.Version != c.Version {
+		h.Terminal = nil // an older one would never say
+	}
+	h.Name, h.Boot, h.Version, h.Capacity, h.Taken = c.Name, c.Boot, c.Version, c.Capacity, c.Taken
+	h.Runners, h.Labels = slices.Clone(c.Runners), slices.Clone(c.Labels)
+	slices.Sort(h.Runners)
+	h.Warnings, h.GossipAddr = clipAll(c.Warnings), c.GossipAddr
+	h.Servers, h.Containment = slices.Clone(c.Servers), noun.Clip(c.Containment, noun.MaxContainment)
+	h.Rev, h.Pressure = s.Meta.Index, "" // its agentd says so again if it must
+	if h.DrainBy == DrainBySelf {
+		s.undrain(h, "the agentd that was started since")
+	}
+	s.welcome(h)
+	s.takeInventory(h, c.Inventory)
+	s.reported(h)
+	return noun.Outcome{Host: h.ID, TTL: int64(s.Meta.Settings.HostTTL), Rev: h.Rev}
+}
+
+// MaxHostName bounds the name of a host, in bytes.
+const MaxHostName = 128
+
+// CheckHostName tells what is wrong with the name of a host. People copy it within commands into
+// their shell, so it holds nothing that a shell reads, and is no flag.
+func CheckHostName(name string) error {
+	if name == "" || len(name) > MaxHostName {
+		return fmt.Errorf("has %d characters: use 1 to %d", len(name), MaxHostName)
+	}
+	for i, r := range name {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !letter && (i == 0 || r != '.' && r != '_' && r != '-') {
+			return fmt.Errorf("%q cannot be used: write letters of a-z and A-Z, digits, '.', '_' and '-', beginning with a letter or digit", name)
+		}
+	}
+	return nil
+}
+
+func checkHost(c *RegisterHost) noun.Outcome {
+	switch {
+	case c.Key == "" || len(c.Key) > noun.MaxName:
+		return Refuse(noun.Invalid, "the host id has %d characters, 1 to %d are allowed", len(c.Key), noun.MaxName)
+	case c.Boot == "" || len(c.Boot) > noun.MaxName:
+		return Refuse(noun.Invalid, "the boot id has %d characters, 1 to %d are allowed", len(c.Boot), noun.MaxName)
+	case len(c.GossipAddr) > 255:
+		return Refuse(noun.Invalid, "the gossip address of host %s has %d characters, at most 255 are allowed", c.Name, len(c.GossipAddr))
+	}
+	if err := CheckHostName(c.Name); err != nil {
+		return Refuse(noun.Invalid, "the host's name %v", err)
+	}
+	if len(c.Servers) > noun.MaxHostServers || slices.ContainsFunc(c.Servers, func(addr string) bool { return len(addr) > 255 }) {
+		return Refuse(noun.Invalid, "host %s names more than %d servers, or one with more than 255 characters", c.Name, noun.MaxHostServers)
+	}
+	for _, r := range c.Runners {
+		if err := noun.CheckName(r); err != nil {
+			return Refuse(noun.Invalid, "runner of host %s: %v", c.Name, err)
+		}
+	}
+	return noun.Outcome{}
+}
+
+// fencesOn counts the agents that may be running on a host.
+func (v *View) fencesOn(id noun.HostID) (n int) {
+	for a := range v.hostIndex(id).agents {
+		if v.LeaseTable.Get(a).Fence != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// clipAll keeps what people can read.
+func clipAll(warnings []string) (out []string) {
+	for _, w := range warnings[:min(len(warnings), noun.MaxWarnings)] {
+		out = append(out, noun.Clip(w, noun.MaxReason))
+	}
+	return out
+}
+
+// welcome renews the lease of a host and puts it back into service, as suspect
+// while the servers do not hear it yet.
+func (s *State) welcome(h *noun.Host) {
+	h.SeenAt = s.Entry.Wall
+	h.Until, h.BeatAt = s.Meta.Clock.Add(s.Meta.Settings.HostTTL), s.Meta.Clock
+	if h.State != noun.HostReady && h.State != noun.HostReturning {
+		switch why := s.Doubt(h); {
+		case why == "":
+			s.trust(h, "was "+h.State.String())
+		case h.State != noun.HostSuspect:
+			s.doubt(h, why)
+		}
+	}
+	s.armHost(h)
+	s.Result.Effects.Plan = true
+	s.Result.Effects.Hosts = append(s.Result.Effects.Hosts, h.ID)
+}
+
+// takeInventory buries what the host does not know of: it is the authority about
+// its own processes.
+func (s *State) takeInventory(h *noun.Host, running []Running) {
+	alive := map[noun.AgentID]noun.Incarnation{}
+	for _, r := range running {
+		alive[r.Agent] = r.Inc
+	}
+	for _, id := range s.AgentsOn(h.ID) {
+		a := s.AgentTable.Mut(id)
+		if a.Proc.Fenced() && alive[id] != a.Inc {
+			s.buried(a, noun.Exit{Kind: noun.ExitHostGone, Reason: "its host came back without it"})
+		}
+	}
+}
+
+// AgentsOn lists the agents of a host in order.
+func (v *View) AgentsOn(id noun.HostID) []noun.AgentID {
+	var list []noun.AgentID
+	for a := range v.hostIndex(id).agents {
+		list = append(list, a)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func (s *State) fireHost(id noun.HostID) {
+	h := s.HostTable.Mut(id)
+	if h == nil {
+		return
+	}
+	h.Armed = 0
+	if h.Until != 0 && h.Until <= s.Meta.Clock {
+		h.Until = 0
+		if h.State != noun.HostSuspect { // one outage is one flap
+			s.flap(h)
+		}
+		s.brakeHostLost()
+		s.leaveAs(h, noun.HostLost, "its lease has ended")
+	}
+	if h.State == noun.HostReturning && h.SteadyAt <= s.Meta.Clock {
+		s.steady(h)
+	}
+	if h.Drain && s.drainOver(h) {
+		s.clearHost(h)
+	}
+	if h.State == noun.HostSuspect { // its last beat may be old enough now; see Surrenders
+		s.Result.Effects.Plan = true
+	}
+	if s.outlived(h) {
+		s.removeHost(h, "was silent for "+s.SinceBeat(h).Round(time.Second).String())
+		return
+	}
+	s.armHost(h)
+}
+
+// hostDeadline is when a host must be looked at again; 0: never.
+func (v *View) hostDeadline(h *noun.Host) (at noun.Time) {
+	for _, t := range [...]noun.Time{h.Until, h.SteadyAt, h.DrainUntil, v.forgetLook(h)} {
+		if t > 0 && (at == 0 || t < at) && (t != h.DrainUntil || !v.drainOver(h)) {
+			at = t
+		}
+	}
+	if old := h.BeatAt.Add(SilentFor); h.State == noun.HostSuspect && old > v.Meta.Clock {
+		at = min(at, old)
+	}
+	return at
+}
+
+func (s *State) armHost(h *noun.Host) {
+	s.Rearm(timerHost, uint64(h.ID), &h.Armed, s.hostDeadline(h))
+}
+
+// leaveAs takes a host out of service and withdraws the orders that it has not
+// accepted; what it has accepted waits for its own fence.
+func (s *State) leaveAs(h *noun.Host, state noun.HostState, why string) {
+	if state == noun.HostLost {
+		s.noteHeard(h, WhyMute)
+	}
+	h.State, h.Rev = state, s.Meta.Index
+	h.SuspectWhy, h.DoubtAt, h.SteadyAt = "", 0, 0
+	s.Event("host."+state.String(), About{Host: h.ID}, why)
+	s.withdrawAll(h, "host "+h.Name+" "+out(state))
+	s.Result.Effects.Plan = true
+}
+
+// LeaveHost is a host's good-bye; what it ran must have been reported before.
+type LeaveHost struct{ Key, Boot string }
+
+func (c LeaveHost) Apply(s *State) noun.Outcome {
+	id, ok := s.hostByKey[c.Key]
+	if !ok {
+		return Refuse(noun.NotFound, "there is no host with id %q", c.Key)
+	}
+	h := s.HostTable.Mut(id)
+	if h.Boot != c.Boot {
+		return Refuse(noun.Superseded, "host %s has registered with another boot id since", h.Name)
+	}
+	h.Until, h.Flaps, h.Views, h.Pressure = 0, nil, nil, ""
+	if h.State != noun.HostLeft {
+		s.leaveAs(h, noun.HostLeft, "said good-bye")
+		s.reported(h)
+	}
+	if h.DrainBy == DrainBySelf { // what it was for is done
+		s.undrain(h, "the good-bye of its agentd")
+	}
+	s.armHost(h)
+	return noun.Outcome{Host: id}
+}
+
+// out says of a host that it is out of service.
+func out(state noun.HostState) string {
+	if state == noun.HostLeft {
+		return "has left"
+	}
+	return "is " + state.String()
+}
+
+// OnHost finds the agent that a host speaks of.
+func (s *State) OnHost(host noun.HostID, id noun.AgentID, inc noun.Incarnation) (*noun.Agent, noun.Outcome) {
+	a := s.AgentTable.Mut(id)
+	switch {
+	case a == nil:
+		return nil, Refuse(noun.Superseded, "there is no agent number %d any more; stop its incarnation %s", id, inc)
+	case inc < a.Inc || inc == a.Inc && a.Host != host:
+		return nil, Refuse(noun.Superseded, "incarnation %s of %s is over; stop it", inc, a.Name)
+	case inc > a.Inc:
+		return nil, Refuse(noun.Invalid, "incarnation %s of %s was never ordered", inc, a.Name)
+	}
+	return a, noun.Outcome{}
+}
+
+// AcceptOrder is what a host commits before it forks: from here on the fence
+// holds, and only an exit report or the end of the fence ends it.
+type AcceptOrder struct {
+	Host      noun.HostID
+	Boot      string
+	Agent     noun.AgentID
+	Inc       noun.Incarnation
+	TokenHash []byte
+}
+
+func (c AcceptOrder) Apply(s *State) noun.Outcome {
+	a, no := s.OnHost(c.Host, c.Agent, c.Inc)
+	if a == nil {
+		return no
+	}
+	h := s.HostTable.Mut(c.Host)
+	if h == nil || h.Boot != c.Boot {
+		return Refuse(noun.Superseded, "the order was for another boot of the host; register again")
+	}
+	if s.held() { // it was accepted before the backup, and may have been given up since (law L7)
+		return Refuse(noun.Superseded, "a backup was restored since incarnation %s of %s was ordered; start nothing", c.Inc, a.Name)
+	}
+	if a.Proc == noun.ProcAccepted && a.TokenHash == string(c.TokenHash) { // a lost answer
+		out := a.Outcome()
+		out.TTL = s.LeaseTable.Mut(a.ID).TTL
+		return out
+	}
+	if a.Proc != noun.ProcOrdered {
+		return Refuse(noun.Superseded, "the start order of incarnation %s of %s is no longer open; start nothing", c.Inc, a.Name)
+	}
+	was := ShadowOf(a)
+	a.Proc, a.TokenHash, a.StartedAt, a.Since = noun.ProcAccepted, string(c.TokenHash), s.Meta.Clock, s.Meta.Clock
+	l := s.grantFence(a)
+	s.Settle(a, was)
+	out := a.Outcome()
+	out.TTL = l.TTL
+	return out
+}
+
+// ReportStarted gives the pid of an accepted incarnation.
+type ReportStarted struct {
+	Host  noun.HostID
+	Agent noun.AgentID
+	Inc   noun.Incarnation
+	PID   uint32
+}
+
+func (c ReportStarted) Apply(s *State) noun.Outcome {
+	a, no := s.OnHost(c.Host, c.Agent, c.Inc)
+	if a == nil {
+		return no
+	}
+	if !a.Proc.Fenced() {
+		return Refuse(noun.Superseded, "incarnation %s of %s has ended", c.Inc, a.Name)
+	}
+	was := ShadowOf(a)
+	if a.Proc == noun.ProcAccepted {
+		a.Proc, a.StartedAt = noun.ProcRunning, s.Meta.Clock
+		s.Tally.started(a.LastExit, s.Meta.Clock)
+		if a.Order == noun.StartOrder {
+			a.Order, a.OrderReason = noun.NoOrder, ""
+		}
+		s.Event("agent.started", About{Agent: a, Host: a.Host}, fmt.Sprintf("pid %d", c.PID))
+	}
+	a.PID = c.PID
+	s.Settle(a, was)
+	return a.Outcome()
+}
+
+// ReportExit says that nothing of the incarnation runs any more. It is
+// idempotent by incarnation.
+type ReportExit struct {
+	Host   noun.HostID
+	Agent  noun.AgentID
+	Inc    noun.Incarnation
+	Kind   noun.ExitKind // ExitStartFailed, ExitOrdered, ExitTimedOut, ExitUsageLimit, or ExitNone: judged from code and order
+	Code   int32
+	Signal string
+	Reason string
+	Tail   string
+	// RetryAfter is how long the usage limit lasts (ExitUsageLimit); 0: unknown.
+	RetryAfter time.Duration
+}
+
+func (c ReportExit) Apply(s *State) noun.Outcome {
+	a, no := s.OnHost(c.Host, c.Agent, c.Inc)
+	if a == nil {
+		if no.Code == noun.Superseded { // known, or no longer of interest: the report is done
+			return noun.Outcome{Agent: c.Agent, Inc: c.Inc}
+		}
+		return no
+	}
+	out := a.Outcome()
+	if a.Proc == noun.ProcLost { // late news of a life that was given up
+		return out
+	}
+	if !a.Proc.Fenced() {
+		return out
+	}
+	s.buried(a, exitOf(a, &c))
+	return out
+}
+
+// Running is one line of a host's inventory.
+type Running struct {
+	Agent noun.AgentID
+	Inc   noun.Incarnation
+	PID   uint32
+}

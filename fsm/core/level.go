@@ -1,0 +1,49 @@
+package core
+
+import (
+	"fmt"
+
+	"vigil/fsm/noun"
+)
+
+// A cluster that is upgraded server by server has servers of two versions for a while. What
+// a newer version adds to the log or to dumps belongs to a feature level, and nothing of a
+// level is written before one record, RaiseLevel, has begun it: the leader writes it as soon
+// as every member of the cluster has announced that it reads the level. It never goes back.
+// Commands of the level come after it (see Level), and so may whatever the state machine does
+// by itself at that level (see Image.Level). A server that meets a level which it does not
+// read stops with its data untouched.
+
+// Baseline is the feature level at which every state begins.
+const Baseline = 1
+
+// MaxLevel bounds the level that a record may name.
+const MaxLevel = 1 << 16
+
+// RaiseLevel begins a feature level above the present one, for good. By the leader.
+type RaiseLevel struct{ Level uint32 }
+
+// Level is the feature level that must have begun before the command may be written; for
+// RaiseLevel itself the one that all members must read.
+func Level(c Command) uint32 {
+	if c, ok := c.(RaiseLevel); ok {
+		return c.Level
+	}
+	return Baseline
+}
+
+// Level is the feature level that has begun.
+func (v *View) Level() uint32 { return v.Meta.Level }
+
+// Apply begins a feature level. It is refused where it does not raise.
+func (c RaiseLevel) Apply(s *State) noun.Outcome {
+	switch {
+	case c.Level > MaxLevel:
+		return Refuse(noun.Invalid, "level %d is out of range, at most %d is allowed", c.Level, MaxLevel)
+	case c.Level <= s.Meta.Level:
+		return Refuse(noun.Conflict, "the cluster is at feature level %d already", s.Meta.Level)
+	}
+	s.Meta.Level = c.Level
+	s.Event("cluster.level_raised", About{}, fmt.Sprintf("every server reads feature level %d: what came with it begins", c.Level))
+	return noun.Outcome{}
+}

@@ -1,0 +1,148 @@
+package core
+
+import "vigil/fsm/noun"
+
+// NextInc is the incarnation that the agent's next start gets.
+func (v *View) NextInc(a *noun.Agent) noun.Incarnation {
+	base := max(a.Inc, v.Meta.IncFloor)
+	if base.Epoch() < v.Meta.Epoch {
+		return noun.MakeIncarnation(v.Meta.Epoch, 1)
+	}
+	return base + 1
+}
+
+// NextIncarnation is the number that OrderStart must carry now.
+func (v *View) NextIncarnation(a *noun.Agent) noun.Incarnation { return v.NextInc(a) }
+
+// newLife resets what belonged to the old incarnation. The caller has checked that
+// no fence holds.
+func (s *State) newLife(a *noun.Agent, inc noun.Incarnation) *noun.Lease {
+	a.Inc, a.PID, a.TokenHash, a.Done, a.Task = inc, 0, "", 0, 0
+	a.Overdue, a.Declared = false, nil
+	a.Note(func(n *noun.Notes) { n.Stuck, n.MailAt, n.Screen = "", 0, nil })
+	a.StartedAt, a.Since = s.Meta.Clock, s.Meta.Clock
+	l := s.LeaseTable.Mut(a.ID)
+	s.Rearm(TimerLease, uint64(a.ID), &l.ArmedL, 0)
+	s.Rearm(timerFence, uint64(a.ID), &l.ArmedF, 0)
+	*l = noun.Lease{Inc: inc, TTL: int64(s.RoleTable.Mut(a.Role).Spec.TTL)}
+	return l
+}
+
+func (s *State) grantLease(a *noun.Agent) *noun.Lease {
+	l := s.LeaseTable.Mut(a.ID)
+	l.Until, l.Beat, l.Beatless = s.Meta.Clock+noun.Time(l.TTL), s.Meta.Clock, false
+	s.Rearm(TimerLease, uint64(a.ID), &l.ArmedL, l.Until)
+	return l
+}
+
+func (s *State) grantFence(a *noun.Agent) *noun.Lease {
+	l := s.LeaseTable.Mut(a.ID)
+	l.Fence = s.Meta.Clock + noun.Time(l.TTL)
+	s.Rearm(timerFence, uint64(a.ID), &l.ArmedF, l.Fence)
+	return l
+}
+
+// disconnect ends the participant (leave, lease, exit) and recovers its task in
+// the same step (law L2). The caller may hold no shadow of the agent.
+func (s *State) disconnect(id noun.AgentID, why string, charge bool) {
+	a := s.AgentTable.Mut(id)
+	was := ShadowOf(a)
+	s.release(a, why, charge, false)
+	s.Settle(a, was)
+}
+
+// release is disconnect without settling, for callers that change more.
+func (s *State) release(a *noun.Agent, why string, charge, killed bool) {
+	if a.Part != noun.PartDisconnected {
+		a.Part, a.Since = noun.PartDisconnected, s.Meta.Clock
+	}
+	l := s.LeaseTable.Mut(a.ID)
+	l.Until, l.Vouch = 0, false
+	s.Rearm(TimerLease, uint64(a.ID), &l.ArmedL, 0)
+	if a.Task != 0 {
+		t := s.TaskTable.Mut(a.Task)
+		if !a.Managed {
+			s.Tally.Exits[noun.ExitGone]++
+			a.LastExit = &noun.Exit{Inc: a.Inc, At: s.Meta.Clock, Wall: s.Entry.Wall, Kind: noun.ExitGone, Reason: why, Task: a.Task}
+		}
+		a.Task = 0
+		s.recover(t, why, charge, killed)
+	}
+}
+
+// lose ends a fence without an exit report: another host may start the agent.
+func (s *State) lose(id noun.AgentID, why string) {
+	a := s.AgentTable.Mut(id)
+	was := ShadowOf(a)
+	l := s.LeaseTable.Mut(id)
+	l.Fence = 0
+	s.Rearm(timerFence, uint64(id), &l.ArmedF, 0)
+	s.Event("agent.fence_ended", About{Agent: a, Task: a.Task, Host: a.Host}, why)
+	s.Tally.Exits[noun.ExitFenceEnded]++
+	a.LastExit = &noun.Exit{Inc: a.Inc, At: s.Meta.Clock, Wall: s.Entry.Wall, Kind: noun.ExitFenceEnded,
+		Reason: why, Task: a.Task, Host: a.Host}
+	s.release(a, "the fence of its holder ended", false, false)
+	a.Proc, a.Order, a.OrderReason, a.Overdue = noun.ProcLost, noun.NoOrder, "", false
+	a.Note(func(n *noun.Notes) { n.Stuck = "" }) // nobody is left who could say that it is gone
+	s.Settle(a, was)
+}
+
+// buried takes note of an end that somebody saw: the process is gone.
+func (s *State) buried(a *noun.Agent, x noun.Exit) {
+	was := ShadowOf(a)
+	l := s.LeaseTable.Mut(a.ID)
+	l.Fence = 0
+	s.Rearm(timerFence, uint64(a.ID), &l.ArmedF, 0)
+	x.Inc, x.At, x.Wall, x.Task, x.Host = a.Inc, s.Meta.Clock, s.Entry.Wall, a.Task, a.Host
+	a.LastExit = &x
+	s.Tally.Exits[x.Kind]++
+	s.Event("agent.exited", About{Agent: a, Task: a.Task, Host: a.Host}, x.Sentence())
+	fault := x.Kind == noun.ExitCrash || x.Kind == noun.ExitStartFailed || x.Kind == noun.ExitTimedOut
+	s.release(a, "its holder ended: "+x.Sentence(), fault, x.Kind == noun.ExitCrash)
+	a.Proc, a.Order, a.OrderReason, a.PID = noun.ProcNone, noun.NoOrder, "", 0
+	a.Overdue, a.Declared = false, nil
+	a.Note(func(n *noun.Notes) { n.Stuck = "" })
+	s.charge(a, &x)
+	s.Settle(a, was)
+}
+
+// OpenStop opens a stop order for an incarnation that may run.
+func (s *State) OpenStop(a *noun.Agent, reason string) {
+	if !a.Proc.Fenced() {
+		return
+	}
+	if a.Order == noun.StopOrder {
+		s.Tally.OrdersDeduped++
+		return
+	}
+	a.Order, a.OrderSince, a.OrderReason = noun.StopOrder, s.Meta.Clock, reason
+	s.Event("order.stop", About{Agent: a, Host: a.Host}, reason)
+}
+
+// withdraw takes back a start order that no host has accepted. Its number is used up.
+func (s *State) withdraw(a *noun.Agent, reason string) {
+	a.Proc, a.Order, a.OrderReason = noun.ProcNone, noun.NoOrder, ""
+	a.Host = 0
+	s.Event("order.canceled", About{Agent: a}, reason)
+}
+
+// intend makes an agent follow what humans have decided (law L9): what must not
+// run is stopped, an order that is not accepted yet is withdrawn, by a pause too.
+func (s *State) intend(a *noun.Agent, reason string) {
+	stop := s.StopWish(a)
+	switch {
+	case a.Proc == noun.ProcOrdered && (stop || s.Paused(a) != ""):
+		s.withdraw(a, reason)
+	case !stop:
+	case a.Proc.Fenced():
+		s.OpenStop(a, reason)
+	case a.Part != noun.PartDisconnected:
+		s.release(a, reason, false, false)
+	}
+}
+
+// StopWish tells whether a human wants the agent not to run.
+func (v *View) StopWish(a *noun.Agent) bool {
+	r, rm := v.RoleTable.Get(a.Role), v.RoomTable.Get(a.Room)
+	return a.Stopped || a.Retired || r.Retired || rm.Deleting || r.Spec.Desired == noun.DesiredStopped
+}

@@ -1,0 +1,259 @@
+package core
+
+import (
+	"strings"
+
+	"vigil/fsm/noun"
+)
+
+// SetPause pauses or resumes everything (Scope ""), a room ("room") or an agent
+// ("room/role.2"): while paused nothing is started and no new task is claimed;
+// what runs goes on.
+type SetPause struct {
+	Scope      string
+	Pause      bool
+	By, Reason string
+}
+
+// Apply pauses or resumes an agent, a room or everything (law L9). Orders that no
+// host has accepted are withdrawn; what runs goes on and finishes its task. It is
+// idempotent: a second pause keeps who was first.
+func (c SetPause) Apply(s *State) noun.Outcome {
+	reason := noun.Clip(c.Reason, noun.MaxReason)
+	switch _, _, agent := strings.Cut(c.Scope, "/"); {
+	case c.Scope == "":
+		return s.pauseAll(&c, reason)
+	case agent:
+		return s.pauseAgent(&c, reason)
+	}
+	return s.pauseRoom(&c, reason)
+}
+
+func (s *State) pauseAgent(c *SetPause, reason string) noun.Outcome {
+	a, no := s.ChangeableAgent(c.Scope, 0)
+	if a == nil {
+		return no
+	}
+	out := a.Outcome()
+	if a.Paused != c.Pause {
+		s.Touch(a.Room)
+		was := ShadowOf(a)
+		if a.Paused = c.Pause; c.Pause {
+			a.Note(func(n *noun.Notes) { n.PauseBy, n.PauseAt, n.PauseWhy = c.By, s.Entry.Wall, reason })
+			s.Event("agent.paused", About{Agent: a}, said(c.By, reason))
+		} else {
+			a.Note(func(n *noun.Notes) { n.PauseBy, n.PauseAt, n.PauseWhy = "", 0, "" })
+			s.Event("agent.resumed", About{Agent: a}, said(c.By, reason))
+		}
+		s.intend(a, "paused by "+Nobody(c.By))
+		s.Settle(a, was)
+		if s.AgentTable.Get(out.Agent) == nil { // no longer declared, and this was its end
+			return out
+		}
+		s.offer(s.RoleTable.Get(a.Role))
+	}
+	out.Rev = a.Rev
+	if why := s.Paused(a); why != "" && !c.Pause {
+		out.Detail = a.Name + " is " + s.PausedText(a, why)
+	}
+	return out
+}
+
+func (s *State) pauseRoom(c *SetPause, reason string) noun.Outcome {
+	rm := s.Room(c.Scope)
+	switch {
+	case rm == nil:
+		return s.NoRoom(c.Scope)
+	case rm.Deleting:
+		return Refuse(noun.Stopped, "room %q is being deleted", c.Scope)
+	case rm.Paused == c.Pause:
+		return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
+	}
+	rm = s.RoomTable.Mut(rm.ID)
+	rm.Rev = s.Meta.Index
+	if rm.Paused = c.Pause; c.Pause {
+		rm.PauseBy, rm.PauseAt, rm.PauseWhy = c.By, s.Entry.Wall, reason
+		s.Event("room.paused", About{Room: rm.ID}, said(c.By, reason))
+	} else {
+		rm.PauseBy, rm.PauseAt, rm.PauseWhy = "", 0, ""
+		s.Event("room.resumed", About{Room: rm.ID}, said(c.By, reason))
+	}
+	s.Touch(rm.ID)
+	s.Hooks.RoomChanged.Call(rm)
+	for _, role := range rm.Roles {
+		r, ri := s.RoleTable.Get(role), s.roleIndex(role)
+		for _, id := range r.Agents {
+			if ri.starting == 0 { // only where an order is open something must change
+				break
+			}
+			s.heed(id, "paused by "+Nobody(c.By))
+		}
+		s.reviewRole(role)
+		s.offer(r)
+	}
+	return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
+}
+
+func (s *State) pauseAll(c *SetPause, reason string) noun.Outcome {
+	m := &s.Meta
+	if m.Paused == c.Pause {
+		return noun.Outcome{}
+	}
+	if m.Paused = c.Pause; c.Pause {
+		m.PauseBy, m.PauseAt, m.PauseWhy = c.By, s.Entry.Wall, reason
+		s.Event("cluster.paused", About{}, said(c.By, reason))
+	} else {
+		m.PauseBy, m.PauseAt, m.PauseWhy = "", 0, ""
+		s.Event("cluster.resumed", About{}, said(c.By, reason))
+		s.Hooks.Resumed.Call(struct{}{})
+	}
+	for h := range s.Hosts() { // only where an order is open something must change
+		for _, id := range s.HostOrders(h.ID) {
+			s.heed(id, "paused by "+Nobody(c.By))
+		}
+	}
+	s.reviewAll()
+	for _, r := range s.RoleTable.From(0) {
+		s.offer(r)
+	}
+	return noun.Outcome{Rev: m.Index}
+}
+
+// heed brings an agent in line with a pause that began or ended above it.
+func (s *State) heed(id noun.AgentID, reason string) {
+	if s.AgentTable.Get(id).Proc != noun.ProcOrdered {
+		return
+	}
+	a := s.AgentTable.Mut(id)
+	was := ShadowOf(a)
+	s.intend(a, reason)
+	s.Settle(a, was)
+}
+
+// offer wakes whoever waits for the role's tasks, after a pause.
+func (s *State) offer(r *noun.Role) {
+	if s.Pending(r.ID) > 0 {
+		s.Result.Effects.Claimable = append(s.Result.Effects.Claimable, r.ID)
+	}
+}
+
+// Paused tells which pause keeps the agent from starts and new tasks: "paused" (its
+// own, or its role's), "room_paused", "all_paused", or "" (law L9).
+func (v *View) Paused(a *noun.Agent) string {
+	if a.Paused {
+		return "paused"
+	}
+	return v.RolePaused(v.RoleTable.Get(a.Role))
+}
+
+func (v *View) RolePaused(r *noun.Role) string {
+	switch {
+	case r.Spec.Desired == noun.DesiredPaused:
+		return "paused"
+	case v.RoomTable.Get(r.Room).Paused:
+		return "room_paused"
+	case v.Meta.Paused:
+		return "all_paused"
+	}
+	return ""
+}
+
+// PausedText says who paused and how it is ended; code is what paused gave.
+func (v *View) PausedText(a *noun.Agent, code string) string {
+	rm, m := v.RoomTable.Get(a.Room), v.Meta
+	switch {
+	case code == "all_paused":
+		return "paused with everything " + saidAt(m.PauseBy, m.PauseWhy, m.PauseAt) + "; `vigil resume` ends it"
+	case code == "room_paused":
+		return "paused with its room " + saidAt(rm.PauseBy, rm.PauseWhy, rm.PauseAt) + "; `vigil room resume " + rm.Name + "` ends it"
+	case a.Paused:
+		n := a.Notes()
+		return "paused " + saidAt(n.PauseBy, n.PauseWhy, n.PauseAt) + "; `vigil agent resume " + a.Name + "` ends it"
+	}
+	return "declared as paused; apply the room with `desired: running`"
+}
+
+// said names who decided something, and why when that was said.
+func said(by, why string) string {
+	if why == "" {
+		return "by " + Nobody(by)
+	}
+	return "by " + Nobody(by) + ": " + why
+}
+
+// saidAt is said with the wall time of it, for people.
+func saidAt(by, why string, at noun.Wall) string {
+	text := "by " + Nobody(by) + " on " + at.Text()
+	if why == "" {
+		return text
+	}
+	return text + " (" + why + ")"
+}
+
+// UnparkAgent ends a back-off, an open breaker or a usage-limit pause.
+type UnparkAgent struct{ Agent, By string }
+
+// Apply ends a back-off, an open breaker or a pause for a usage limit.
+func (c UnparkAgent) Apply(s *State) noun.Outcome {
+	a, no := s.ChangeableAgent(c.Agent, 0)
+	if a == nil {
+		return no
+	}
+	waits := a.Parked || a.NotBefore > s.Meta.Clock
+	s.Touch(a.Room)
+	was := ShadowOf(a)
+	a.Forgive()
+	if waits {
+		s.Event("agent.unparked", About{Agent: a}, "by "+Nobody(c.By))
+	}
+	s.Settle(a, was)
+	out := a.Outcome()
+	out.Rev = a.Rev
+	out.Detail = s.startDetail(a)
+	return out
+}
+
+// startDetail tells a human who asked for a start what still prevents it; empty:
+// nothing that another human has decided.
+func (v *View) startDetail(a *noun.Agent) string {
+	switch code := v.WhyNot(a); code {
+	case "stopped", "paused", "room_paused", "all_paused", "deleting", "retired", "unkillable":
+		return a.Name + " is not started: " + v.Why(a.ID).Text
+	}
+	return ""
+}
+
+// entomb remembers that a room was deleted (law L9).
+func (s *State) entomb(room, by string) {
+	list := s.withoutTombstone(room)
+	list = append(list[max(0, len(list)-noun.MaxTombstones+1):], noun.Tombstone{Room: room, By: by, At: s.Entry.Wall})
+	s.Meta.Tombstones = list
+}
+
+// withoutTombstone gives a list of its own: views keep the old one.
+func (v *View) withoutTombstone(room string) []noun.Tombstone {
+	list := make([]noun.Tombstone, 0, len(v.Meta.Tombstones)+1)
+	for _, t := range v.Meta.Tombstones {
+		if t.Room != room {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// NoRoom is the answer about a room that does not exist, or not any more.
+func (v *View) NoRoom(name string) noun.Outcome {
+	if t := v.Tombstone(name); t != nil {
+		return Refuse(noun.NotFound, "room %q was deleted by %s on %s; `vigil apply -f` makes it anew", name, Nobody(t.By), t.At.Text())
+	}
+	return Refuse(noun.NotFound, "there is no room %q; `vigil apply -f` creates it", name)
+}
+
+// NoAgent is the answer about an agent that does not exist, or not any more.
+func (v *View) NoAgent(name string) noun.Outcome {
+	room, _, _ := strings.Cut(name, "/")
+	if t := v.Tombstone(room); t != nil && v.Room(room) == nil {
+		return Refuse(noun.NotFound, "there is no agent %q: its room was deleted by %s on %s", name, Nobody(t.By), t.At.Text())
+	}
+	return Refuse(noun.NotFound, "there is no agent %q; `vigil agent list` shows them, `vigil apply` declares them", name)
+}

@@ -1,0 +1,297 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+
+	"vigil/fsm/noun"
+)
+
+// ApplyRoom creates or changes a room so that it has exactly these roles.
+type ApplyRoom struct {
+	Room  string
+	Roles []noun.RoleSpec
+	By    string
+	IfRev uint64 // 0: whatever it is now
+	// Watch is what the room sets for the watchdog; none: it stays as it is. At most one.
+	Watch []noun.RoomWatch
+	// Now ends agents beyond the replicas although they are at work; else they finish first.
+	Now bool
+	// Gentle refuses what would end agents at work.
+	Gentle bool
+}
+
+func (c ApplyRoom) Apply(s *State) noun.Outcome {
+	rm := s.Room(c.Room)
+	if no := s.checkApply(&c, rm); no.Code != noun.OK {
+		return no
+	}
+	if c.Gentle {
+		if plan := s.PlanApply(&c); s.harmless(c.Room, &plan).Code != noun.OK {
+			return s.harmless(c.Room, &plan)
+		}
+	}
+	if rm == nil {
+		s.Meta.Tombstones = s.withoutTombstone(c.Room) // a human wants it again
+		rm = s.addRoom(c.Room)
+	} else {
+		rm = s.RoomTable.Mut(rm.ID)
+	}
+	rm.ChangedBy, rm.Rev = c.By, s.Meta.Index
+	var roles []noun.RoleID
+	for i := range c.Roles {
+		roles = append(roles, s.applyRole(rm, c.Roles[i], c.Now))
+	}
+	for _, id := range rm.Roles {
+		if !slices.Contains(roles, id) && !s.dropRole(s.RoleTable.Mut(id)) {
+			roles = append(roles, id)
+		}
+	}
+	rm = s.RoomTable.Mut(rm.ID)
+	rm.Roles = roles
+	for i := range c.Watch {
+		rm.Watch = c.Watch[i]
+	}
+	s.Event("room.applied", About{Room: rm.ID}, fmt.Sprintf("%d roles, by %s", len(c.Roles), Nobody(c.By)))
+	s.Touch(rm.ID)
+	s.Hooks.RoomChanged.Call(rm)
+	return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
+}
+
+func (s *State) addRoom(name string) *noun.Room {
+	id := s.Meta.NextRoom
+	s.Meta.NextRoom++
+	rm := s.RoomTable.Put(id)
+	rm.ID, rm.Name, rm.CreatedAt = id, name, s.Entry.Wall
+	s.roomByName[name] = id
+	s.roomNames.Set(name)
+	return rm
+}
+
+// CheckRoom tells what ApplyRoom would answer, without changing anything.
+func (v *View) CheckRoom(c *ApplyRoom) noun.Outcome { return v.checkApply(c, v.Room(c.Room)) }
+
+// checkApply refuses what would lose something or cannot work.
+func (v *View) checkApply(c *ApplyRoom, rm *noun.Room) noun.Outcome {
+	if err := noun.CheckName(c.Room); err != nil {
+		return Refuse(noun.Invalid, "room name: %v", err)
+	}
+	switch {
+	case rm != nil && rm.Deleting:
+		return Refuse(noun.Stopped, "room %q is being deleted; wait until its agents have ended", c.Room)
+	case c.IfRev != 0 && rm == nil:
+		return v.NoRoom(c.Room)
+	case c.IfRev != 0 && c.IfRev != rm.Rev:
+		return noun.Outcome{Code: noun.Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
+			"room %q has changed: revision %d is now %d; read it again", c.Room, c.IfRev, rm.Rev)}
+	case len(c.Watch) > 1:
+		return Refuse(noun.Invalid, "room %q sets the watchdog %d times", c.Room, len(c.Watch))
+	case len(c.Watch) == 1 && c.Watch[0].Check() != nil:
+		return Refuse(noun.Invalid, "room %q: %v", c.Room, c.Watch[0].Check())
+	case len(c.Roles) > noun.MaxRoles:
+		return Refuse(noun.Invalid, "room %q has %d roles, at most %d are allowed", c.Room, len(c.Roles), noun.MaxRoles)
+	}
+	seen, agents := map[string]bool{}, uint64(0)
+	for i := range c.Roles {
+		spec := &c.Roles[i]
+		if err := v.CheckRole(spec); err != nil {
+			return Refuse(noun.Invalid, "role %d of room %q: %v", i+1, c.Room, err)
+		}
+		if seen[spec.Name] {
+			return Refuse(noun.Invalid, "room %q declares role %q twice", c.Room, spec.Name)
+		}
+		seen[spec.Name] = true
+		if agents += uint64(max(spec.Replicas, 1)); agents > noun.MaxRoomAgents {
+			return Refuse(noun.Invalid, "room %q has more than %d agents; use several rooms", c.Room, noun.MaxRoomAgents)
+		}
+	}
+	if rm == nil {
+		return v.mayApply(c, nil)
+	}
+	for _, id := range rm.Roles {
+		r := v.RoleTable.Get(id)
+		if open := v.openTasks(id) - v.openAside(id); !seen[r.Spec.Name] && !r.Retired && open > 0 {
+			return Refuse(noun.Conflict, "role %q would go but has %d open tasks; cancel them or keep the role", r.Spec.Name, open)
+		}
+	}
+	return v.mayApply(c, rm)
+}
+
+func (v *View) openTasks(id noun.RoleID) (n uint32) {
+	for st := noun.TaskQueued; st <= noun.TaskInProgress; st++ {
+		n += v.roleIndex(id).Tasks[st]
+	}
+	return n
+}
+
+// applyRole makes the role what the spec says. Running agents keep running; the
+// new values hold from their next start on. Agents beyond the replicas finish the task
+// that they hold, unless nobody is to wait for them.
+func (s *State) applyRole(rm *noun.Room, spec noun.RoleSpec, now bool) noun.RoleID {
+	s.fillDefaults(&spec)
+	r := s.RoleTable.Mut(s.roleByName[roleKey{rm.ID, spec.Name}])
+	if r == nil {
+		id := s.Meta.NextRole
+		s.Meta.NextRole++
+		r = s.RoleTable.Put(id)
+		r.ID, r.Room = id, rm.ID
+		s.roleByName[roleKey{rm.ID, spec.Name}] = id
+		s.roleIndexOf(id)
+	}
+	// What could not be started may start the way it is declared now.
+	mended := r.Spec.Runner != spec.Runner || !slices.Equal(r.Spec.Params, spec.Params)
+	s.keepRole(r)
+	r.Spec, r.Rev = spec, s.Meta.Index
+	have := map[uint32]bool{}
+	for _, id := range slices.Backward(slices.Clone(r.Agents)) {
+		a := s.AgentTable.Mut(id)
+		was := ShadowOf(a)
+		f := fateOf(a, &spec, now)
+		a.Surplus, a.Retired = f == fateFinishes, f == fateEnds
+		have[a.Index] = true
+		if mended && a.Notes().StartFault != "" && !a.Parked {
+			a.NotBefore = 0
+		}
+		task := a.Task
+		s.intend(a, appliedWhy(&spec))
+		s.Settle(a, was)
+		if t := s.TaskTable.Mut(task); t != nil { // its limits may end earlier now
+			s.Rearm(TimerTask, uint64(t.ID), &t.Armed, s.TaskDeadline(t))
+		}
+	}
+	for i := uint32(1); i <= spec.Replicas; i++ {
+		if !have[i] {
+			s.addAgent(rm, r, i)
+		}
+	}
+	s.Promote(r.ID)
+	s.reviewRole(r.ID)
+	s.offer(r) // it may have been declared as paused
+	return r.ID
+}
+
+// appliedWhy is the reason of the orders that follow from applying a role.
+func appliedWhy(spec *noun.RoleSpec) string {
+	switch spec.Desired {
+	case noun.DesiredStopped:
+		return "its role is declared as stopped"
+	case noun.DesiredPaused:
+		return "its role is declared as paused"
+	}
+	return "its role was applied without it"
+}
+
+func (s *State) addAgent(rm *noun.Room, r *noun.Role, index uint32) {
+	id := s.Meta.NextAgent
+	s.Meta.NextAgent++
+	a := s.AgentTable.Put(id)
+	a.ID, a.Room, a.Role, a.Index, a.Inc = id, rm.ID, r.ID, index, s.Meta.IncFloor
+	a.Name = noun.AgentName(rm.Name, r.Spec.Name, index)
+	s.LeaseTable.Put(id).TTL = int64(r.Spec.TTL)
+	s.agentByName[a.Name] = id
+	r.Agents = append(r.Agents, id) // beyond what any view can see
+	s.Settle(a, shadow{id: id, role: r.ID})
+}
+
+func (v *View) RoleName(id noun.RoleID) string {
+	r := v.RoleTable.Get(id)
+	if r == nil {
+		return "none"
+	}
+	return v.RoomTable.Get(r.Room).Name + "/" + r.Spec.Name
+}
+
+// SetAgent is a durable stop or start of one agent. Fresh forgets its resume value.
+type SetAgent struct {
+	Agent string
+	Stop  bool
+	By    string
+	IfRev uint64
+	Fresh bool
+	// Reason is why, for people: it becomes the agent's IntentWhy.
+	Reason string
+}
+
+func (c SetAgent) Apply(s *State) noun.Outcome {
+	a, no := s.ChangeableAgent(c.Agent, c.IfRev)
+	if a == nil {
+		return no
+	}
+	s.Touch(a.Room)
+	was := ShadowOf(a)
+	reason := noun.Clip(c.Reason, noun.MaxReason)
+	if !c.Stop || !a.Stopped || reason != "" { // who stops it again without a reason does not erase the first one's
+		a.IntentBy, a.IntentAt = c.By, s.Entry.Wall
+		a.Note(func(n *noun.Notes) { n.IntentWhy = reason })
+	}
+	if c.Fresh {
+		a.ForgetResume()
+	}
+	if c.Stop {
+		a.Stopped = true
+		s.Event("agent.stopped", About{Agent: a}, said(c.By, reason))
+		s.intend(a, "stopped by "+Nobody(c.By))
+	} else {
+		a.Stopped = false
+		a.Forgive()
+		s.Event("agent.wanted", About{Agent: a}, said(c.By, reason))
+	}
+	out := a.Outcome()
+	out.Rev = s.Meta.Index
+	if !c.Stop {
+		out.Detail = s.startDetail(a)
+	}
+	s.Settle(a, was)
+	return out
+}
+
+func (s *State) ChangeableAgent(name string, ifRev uint64) (*noun.Agent, noun.Outcome) {
+	id, ok := s.agentByName[name]
+	if !ok {
+		return nil, s.NoAgent(name)
+	}
+	a := s.AgentTable.Mut(id)
+	if ifRev != 0 && ifRev != a.Rev {
+		return nil, noun.Outcome{Code: noun.Conflict, Rev: a.Rev, Detail: fmt.Sprintf(
+			"agent %s has changed: revision %d is now %d; read it again", a.Name, ifRev, a.Rev)}
+	}
+	return a, noun.Outcome{}
+}
+
+// RestartAgent stops the running incarnation; the next start is not charged.
+type RestartAgent struct {
+	Agent string
+	By    string
+	Fresh bool // without the resume value
+	// Reason is why, for people.
+	Reason string
+}
+
+func (c RestartAgent) Apply(s *State) noun.Outcome {
+	a, no := s.ChangeableAgent(c.Agent, 0)
+	if a == nil {
+		return no
+	}
+	switch code := s.Paused(a); {
+	case s.StopWish(a):
+		return Refuse(noun.Stopped, "%s is stopped; `vigil agent start %s` starts it", a.Name, a.Name)
+	case code != "": // it would be stopped and not started
+		return Refuse(noun.Stopped, "%s is %s", a.Name, s.PausedText(a, code))
+	case a.Part != noun.PartDisconnected && !a.Managed:
+		return Refuse(noun.Conflict, "%s was started by hand, vigil has no process of it to stop; end it there and start it again", a.Name)
+	case !a.Proc.Fenced() && a.Proc != noun.ProcOrdered && s.RoleTable.Get(a.Role).Spec.Runner == "":
+		return Refuse(noun.Conflict, "role %s names no runner, so vigil cannot start %s; start it by hand", s.RoleName(a.Role), a.Name)
+	}
+	s.Touch(a.Room)
+	was := ShadowOf(a)
+	a.Forgive()
+	if c.Fresh {
+		a.ForgetResume()
+	}
+	s.Event("agent.restarted", About{Agent: a}, said(c.By, noun.Clip(c.Reason, noun.MaxReason)))
+	s.OpenStop(a, "restarted by "+Nobody(c.By))
+	s.Settle(a, was)
+	out := a.Outcome()
+	out.Rev = a.Rev
+	return out
+}

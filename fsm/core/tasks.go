@@ -1,0 +1,461 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"vigil/fsm/noun"
+)
+
+// indexTask adds or takes away a task's share of the indexes.
+func (s *State) indexTask(t *noun.Task, by int) {
+	ri := s.roleIndexOf(t.Role)
+	ri.Tasks[t.State] += uint32(by)
+	s.taskCount[t.State] += uint64(by)
+	if _, aside := s.Aside[t.ID]; !aside && !t.State.Terminal() {
+		s.roomIndexOf(t.Room).Open += uint32(by)
+	}
+	var q = Queued{t.Priority, t.ID}
+	switch {
+	case t.State == noun.TaskQueued && by > 0:
+		ri.Queued.add(q)
+	case t.State == noun.TaskQueued:
+		ri.Queued.Delete(q)
+	case t.State == noun.TaskPending && by > 0:
+		ri.Pending.add(q)
+		s.offers(t.Role, ri.Tasks[noun.TaskPending])
+	case t.State == noun.TaskPending:
+		ri.Pending.Delete(q)
+		s.offers(t.Role, ri.Tasks[noun.TaskPending])
+	case t.State.Terminal() && by > 0:
+		s.Finished.Set(FinishedTask{t.FinishSeq, t.ID})
+		s.indexEnded(t, +1)
+	case t.State.Terminal():
+		s.Finished.Delete(FinishedTask{t.FinishSeq, t.ID})
+		s.indexEnded(t, -1)
+	}
+}
+
+// Move is the only way by which a task changes its state.
+func (s *State) Move(t *noun.Task, to noun.TaskState) {
+	from, active := t.State, s.RoomIndex(t.Room).Open > 0
+	if from != 0 {
+		s.indexTask(t, -1)
+	}
+	if from.Terminal() {
+		s.Meta.TasksDone--
+	}
+	t.State, t.ChangedAt, t.Rev = to, s.Meta.Clock, s.Meta.Index
+	if to.Terminal() {
+		s.Meta.FinishSeq++
+		s.Meta.TasksDone++
+		t.FinishSeq, t.FinishedAt = s.Meta.FinishSeq, s.Meta.Clock
+	}
+	s.indexTask(t, +1)
+	s.Rearm(TimerTask, uint64(t.ID), &t.Armed, s.TaskDeadline(t))
+	if active != (s.RoomIndex(t.Room).Open > 0) {
+		s.Hooks.RoomOpened.Call(t.Room)
+	}
+	if to == noun.TaskPending {
+		s.Result.Effects.Claimable = append(s.Result.Effects.Claimable, t.Role)
+	}
+	if (to == noun.TaskPending) != (from == noun.TaskPending) {
+		s.reviewDemand(t.Role)
+	}
+	s.Hooks.TaskMoved.Call(TaskMove{t, from})
+}
+
+// TaskDeadline is when the task must be looked at again; 0: never.
+func (v *View) TaskDeadline(t *noun.Task) noun.Time {
+	spec := &v.RoleTable.Get(t.Role).Spec
+	switch {
+	case t.State == noun.TaskPending:
+		return t.ChangedAt.Add(spec.PendingLimit)
+	case t.State == noun.TaskAcknowledged:
+		return t.ChangedAt.Add(spec.AckLimit)
+	case t.State == noun.TaskInProgress && spec.ProgressLimit > 0:
+		return max(t.ChangedAt, t.Progress, v.excused(t)).Add(spec.ProgressLimit)
+	}
+	return 0
+}
+
+// taskDue is taskDeadline, and later by as long as the holder's host was not heard since
+// the limit began. While it is not heard nothing is taken from its agents but by the end of
+// their leases.
+func (v *View) taskDue(t *noun.Task) noun.Time {
+	at, a := v.TaskDeadline(t), v.AgentTable.Get(t.Holder)
+	if at == 0 || !t.State.Held() || a == nil || a.Task != t.ID {
+		return at
+	}
+	since := t.ChangedAt
+	if t.State == noun.TaskInProgress {
+		since = max(since, t.Progress, v.excused(t))
+	}
+	at = at.Add(v.Absent(a, since))
+	if h := v.HostTable.Get(a.Host); h != nil && a.Proc.Fenced() && len(h.Away)%2 == 1 {
+		at = max(at, v.Meta.Clock.Add(SilentFor)) // how long it lasts is not known
+	}
+	return at
+}
+
+// hostHolding is the host of the agent that holds a task; 0: none.
+func (v *View) hostHolding(t *noun.Task) noun.HostID {
+	if a := v.AgentTable.Get(t.Holder); a != nil && a.Task == t.ID {
+		return a.Host
+	}
+	return 0
+}
+
+func (s *State) fireTask(id noun.TaskID) {
+	t := s.TaskTable.Mut(id)
+	if t == nil {
+		return
+	}
+	t.Armed = 0
+	at := s.taskDue(t)
+	if at == 0 {
+		return
+	}
+	if at > s.Meta.Clock {
+		s.Rearm(TimerTask, uint64(id), &t.Armed, at)
+		return
+	}
+	switch t.State {
+	case noun.TaskPending: // said once; who serves the role is restarted by its own rules
+		s.Event("task.overdue", About{Task: id, Room: t.Room}, "nobody has claimed it within the pending limit")
+	case noun.TaskAcknowledged, noun.TaskInProgress:
+		why := "was claimed but not started within the acknowledgement limit"
+		if t.State == noun.TaskInProgress {
+			why = "showed no progress within the progress limit"
+		}
+		charge := true
+		if a := s.AgentTable.Mut(t.Holder); a != nil && a.Task == id {
+			charge = !s.silent(a)
+			was := ShadowOf(a)
+			s.bereave(a)
+			s.Settle(a, was)
+		}
+		s.recover(t, why, charge, false)
+	}
+}
+
+// bereave takes the task from an agent that stays where it is. Its supervisor no longer
+// vouches for it. The time is kept: what waits since before has not waited for
+// it.
+func (s *State) bereave(a *noun.Agent) {
+	a.Task = 0
+	s.LeaseTable.Mut(a.ID).Vouch = false
+	a.TaskSince = s.Meta.Clock
+}
+
+// recover takes a task from its holder: back to PENDING, or to an end when its
+// limits are reached. charge counts the attempt as a failed one; killed counts a
+// death of the holder against the task; a life that the ladder ends is counted before.
+func (s *State) recover(t *noun.Task, why string, charge, killed bool) {
+	spec := &s.RoleTable.Get(t.Role).Spec
+	if charge {
+		t.Charged++
+	}
+	if killed {
+		t.Kills++
+	}
+	a := s.AgentTable.Mut(t.Holder)
+	deadly, failed := t.Kills >= spec.KillLimit && spec.KillLimit > 0, t.Charged >= spec.AttemptLimit && spec.AttemptLimit > 0
+	switch {
+	case deadly:
+		t.Result = fmt.Sprintf("%d incarnations died or had to be ended while they held it", t.Kills)
+	case failed:
+		t.Result = fmt.Sprintf("attempt limit of %d reached: %s", spec.AttemptLimit, why)
+	}
+	switch {
+	case deadly || failed && t.Stuck:
+		s.Event("task.quarantined", About{Agent: a, Task: t.ID, attempt: t.Attempt}, t.Result)
+		s.Move(t, noun.TaskQuarantined)
+		s.escalateTask(t)
+	case failed:
+		s.Event("task.failed", About{Agent: a, Task: t.ID, attempt: t.Attempt}, t.Result)
+		s.Move(t, noun.TaskFailed)
+	default:
+		s.Event("task.recovered", About{Agent: a, Task: t.ID, attempt: t.Attempt}, why)
+		s.Tally.Recovered++
+		s.Move(t, noun.TaskPending)
+		return
+	}
+	s.Promote(t.Role)
+}
+
+// Promote keeps as many tasks of a role PENDING as it has replicas: highest
+// priority first, then oldest.
+func (s *State) Promote(id noun.RoleID) {
+	r, ri := s.RoleTable.Mut(id), s.roleIndexOf(id)
+	for ri.Tasks[noun.TaskQueued] > 0 && ri.Tasks[noun.TaskPending] < max(r.Spec.Replicas, 1) {
+		q, _ := ri.Queued.Min()
+		s.Move(s.TaskTable.Mut(q.Id), noun.TaskPending)
+	}
+}
+
+// CreateTask adds a task to a role's queue.
+type CreateTask struct {
+	Room, Role, Title, Text, By string
+	Priority                    int32
+	// Expect is how long each attempt may take, MinExpect to MaxExpect; 0: what its role
+	// says.
+	Expect time.Duration
+}
+
+func (c CreateTask) Apply(s *State) noun.Outcome {
+	r := s.RoleByName(c.Room, c.Role)
+	if no := s.taskTarget(c.Room, c.Role, r); no.Code != noun.OK {
+		return no
+	}
+	if no := checkTask(c.Title, c.Text); no.Code != noun.OK {
+		return no
+	}
+	if err := noun.CheckExpect(c.Expect); err != nil {
+		return Refuse(noun.Invalid, "%v", err)
+	}
+	if no := s.mayAddTask(&noun.Task{Room: r.Room, Title: c.Title, Text: c.Text, Creator: c.By, Plan: &noun.Plan{}}); no.Code != noun.OK {
+		return no
+	}
+	t := s.AddTask(r, c.Title, c.Text, c.By, c.Priority, 0)
+	t.ChangePlan(func(p *noun.Plan) { p.Expect = c.Expect })
+	s.Touch(r.Room)
+	return noun.Outcome{Room: r.Room, Role: r.ID, Task: t.ID, Rev: t.Rev}
+}
+
+func (v *View) taskTarget(room, role string, r *noun.Role) noun.Outcome {
+	rm := v.Room(room)
+	switch {
+	case rm == nil:
+		return v.NoRoom(room)
+	case rm.Deleting:
+		return Refuse(noun.Stopped, "room %q is being deleted", room)
+	case r == nil || r.Retired:
+		return Refuse(noun.NotFound, "room %q has no role %q", room, role)
+	}
+	return noun.Outcome{}
+}
+
+func checkTask(title, text string) noun.Outcome {
+	switch {
+	case len(title) > noun.MaxTitle:
+		return Refuse(noun.Invalid, "the title has %d bytes, at most %d are allowed", len(title), noun.MaxTitle)
+	case len(text) > noun.MaxTaskText:
+		return Refuse(noun.Invalid, "the text has %d bytes, at most %d are allowed; put it into a file and name the file", len(text), noun.MaxTaskText)
+	case !utf8.ValidString(title) || !utf8.ValidString(text):
+		return Refuse(noun.Invalid, "title and text must be valid UTF-8")
+	}
+	return noun.Outcome{}
+}
+
+func (s *State) AddTask(r *noun.Role, title, text, by string, prio int32, parent noun.TaskID) *noun.Task {
+	id := s.Meta.NextTask
+	s.Meta.NextTask++
+	t := s.TaskTable.Put(id)
+	t.ID, t.Room, t.Role, t.Priority, t.Parent = id, r.Room, r.ID, prio, parent
+	t.Title, t.Text, t.Creator, t.CreatedAt = title, text, by, s.Entry.Wall
+	s.Event("task.created", About{Task: id, Room: r.Room}, r.Spec.Name)
+	if s.roleIndex(r.ID).Tasks[noun.TaskPending] < max(r.Spec.Replicas, 1) {
+		s.Move(t, noun.TaskPending)
+	} else {
+		s.Move(t, noun.TaskQueued)
+	}
+	return t
+}
+
+// CancelTask ends a task by a human's word (law L9).
+type CancelTask struct {
+	Task       noun.TaskID
+	IfRev      uint64
+	By, Reason string
+}
+
+func (c CancelTask) Apply(s *State) noun.Outcome {
+	t, no := s.changeable(c.Task, c.IfRev)
+	if t == nil {
+		return no
+	}
+	if t.State == noun.TaskCanceled {
+		return noun.Outcome{Task: t.ID, Rev: t.Rev}
+	}
+	if t.State.Terminal() {
+		return noun.Outcome{Code: noun.Conflict, Rev: t.Rev, Detail: fmt.Sprintf("task %d is %s already", t.ID, t.State)}
+	}
+	s.Cancel(t, c.By, c.Reason)
+	s.Promote(t.Role)
+	s.touchTask(t)
+	return noun.Outcome{Task: t.ID, Rev: t.Rev}
+}
+
+func (s *State) Cancel(t *noun.Task, by, reason string) {
+	if t.State.Held() {
+		if a := s.AgentTable.Mut(t.Holder); a != nil && a.Task == t.ID {
+			was := ShadowOf(a)
+			s.bereave(a)
+			s.Settle(a, was)
+		}
+	}
+	t.Result = noun.Clip(reason, noun.MaxReason)
+	s.Event("task.canceled", About{Task: t.ID, Room: t.Room}, "by "+Nobody(by))
+	s.Move(t, noun.TaskCanceled)
+}
+
+// RetryTask puts a FAILED, CANCELED or QUARANTINED task back into the queue.
+type RetryTask struct {
+	Task  noun.TaskID
+	IfRev uint64
+	By    string
+}
+
+func (c RetryTask) Apply(s *State) noun.Outcome {
+	t, no := s.changeable(c.Task, c.IfRev)
+	if t == nil {
+		return no
+	}
+	switch {
+	case !t.State.Terminal() || t.State == noun.TaskCompleted:
+		return noun.Outcome{Code: noun.Conflict, Rev: t.Rev, Detail: fmt.Sprintf(
+			"task %d is %s; only FAILED, CANCELED and QUARANTINED tasks are retried", t.ID, t.State)}
+	}
+	return s.requeue(t, "task.retried", c.By)
+}
+
+// UnquarantineTask puts a QUARANTINED task back into the queue, its deaths forgiven.
+type UnquarantineTask struct {
+	Task  noun.TaskID
+	IfRev uint64
+	By    string
+}
+
+func (c UnquarantineTask) Apply(s *State) noun.Outcome {
+	t, no := s.changeable(c.Task, c.IfRev)
+	switch {
+	case t == nil:
+		return no
+	case t.State != noun.TaskQuarantined:
+		return noun.Outcome{Code: noun.Conflict, Rev: t.Rev, Detail: fmt.Sprintf("task %d is %s, not QUARANTINED", t.ID, t.State)}
+	}
+	return s.requeue(t, "task.unquarantined", c.By)
+}
+
+// requeue puts a task that has ended back into the queue; what it has cost is
+// forgiven, by a human's word.
+func (s *State) requeue(t *noun.Task, kind, by string) noun.Outcome {
+	if s.RoleTable.Mut(t.Role).Retired || s.RoomTable.Mut(t.Room).Deleting {
+		return Refuse(noun.Stopped, "role %s of task %d is no longer declared", s.RoleName(t.Role), t.ID)
+	}
+	if t.TextGone {
+		return Refuse(noun.Conflict, "the text of task %d was dropped since its budget was full; create the task anew", t.ID)
+	}
+	t.Kills, t.Charged, t.Stuck, t.Result, t.Note, t.Dropped = 0, 0, false, "", "", 0
+	t.ChangePlan(func(p *noun.Plan) { *p = noun.Plan{Expect: p.Expect} })
+	t.Pass(0, 0) // what the old attempt still says is late
+	s.Event(kind, About{Task: t.ID, Room: t.Room}, "by "+Nobody(by))
+	s.Move(t, noun.TaskQueued)
+	s.Promote(t.Role)
+	s.touchTask(t)
+	return noun.Outcome{Task: t.ID, Rev: t.Rev}
+}
+
+// changeable finds a task and compares the revision that a human has read.
+func (s *State) changeable(id noun.TaskID, ifRev uint64) (*noun.Task, noun.Outcome) {
+	t := s.TaskTable.Mut(id)
+	switch {
+	case t == nil:
+		return nil, Refuse(noun.NotFound, "there is no task %d", id)
+	case ifRev != 0 && ifRev != t.Rev:
+		return nil, noun.Outcome{Code: noun.Conflict, Rev: t.Rev, Detail: fmt.Sprintf(
+			"task %d has changed: revision %d is now %d; read it again", id, ifRev, t.Rev)}
+	}
+	return t, noun.Outcome{}
+}
+
+// forget removes terminal tasks that are older or more than settings keep.
+func (s *State) forget() {
+	set := &s.Meta.Settings
+	for range 256 + len(s.Entry.Requests) { // more than an entry can finish
+		f, ok := s.Finished.Min()
+		if !ok {
+			return
+		}
+		t := s.TaskTable.Mut(f.Id)
+		if s.Meta.TasksDone <= set.TasksKept && s.Meta.Clock.Sub(t.FinishedAt) < set.TaskRetention {
+			return
+		}
+		s.removeTask(t)
+	}
+}
+
+func (s *State) removeTask(t *noun.Task) {
+	s.indexTask(t, -1)
+	s.reviewDemand(t.Role)
+	if t.State.Terminal() {
+		s.Meta.TasksDone--
+	}
+	s.Rearm(TimerTask, uint64(t.ID), &t.Armed, 0)
+	s.TaskTable.Del(t.ID)
+}
+
+// keepLate keeps a result that came too late to count, at most the last three.
+func (s *State) keepLate(t *noun.Task, w *Work, result string) {
+	if !t.WasOf(noun.Held{Attempt: w.Attempt, Agent: s.agentByName[w.Agent], Inc: w.Inc}) { // law L6: not its own
+		return
+	}
+	late := noun.LateResult{Attempt: w.Attempt, Inc: w.Inc, Result: noun.Clip(result, noun.MaxResult), At: s.Entry.Wall}
+	if slices.ContainsFunc(t.Late, func(l noun.LateResult) bool { return l.Attempt == late.Attempt && l.Result == late.Result }) {
+		return
+	}
+	t.Late = append(slices.Clone(t.Late[max(0, len(t.Late)-noun.PastKept+1):]), late)
+	if t.State.Terminal() {
+		s.indexEnded(t, +1)
+	}
+	t.Rev = s.Meta.Index
+	s.Event("task.late_result", About{Task: t.ID, Room: t.Room, attempt: w.Attempt}, "kept for inspection")
+}
+
+// SetAside makes a task one that supervision has made for itself: it makes no room active.
+func (s *State) SetAside(id noun.TaskID) {
+	if _, aside := s.Aside[id]; aside {
+		return
+	}
+	s.Aside[id] = struct{}{}
+	if t := s.TaskTable.Get(id); t != nil && !t.State.Terminal() {
+		if ri := s.roomIndexOf(t.Room); ri.Open == 1 {
+			ri.Open = 0
+			s.Hooks.RoomOpened.Call(t.Room)
+		} else {
+			ri.Open--
+		}
+	}
+}
+
+// touchTask says that something was done with a task.
+func (s *State) touchTask(t *noun.Task) {
+	if _, aside := s.Aside[t.ID]; !aside {
+		s.Touch(t.Room)
+	}
+}
+
+// openAside counts the open tasks of a role that are set aside.
+func (v *View) openAside(id noun.RoleID) (n uint32) {
+	for task := range v.Aside {
+		if t := v.TaskTable.Get(task); t != nil && t.Role == id && !t.State.Terminal() {
+			n++
+		}
+	}
+	return n
+}
+
+// Touch says that something was done or said in a room.
+func (s *State) Touch(id noun.RoomID) { s.Hooks.RoomTouched.Call(id) }
+
+// offers keeps the roles with claimable tasks, after a change of their number.
+func (s *State) offers(r noun.RoleID, pending uint32) {
+	if pending > 0 {
+		s.Offered.Set(r)
+	} else {
+		s.Offered.Delete(r)
+	}
+}

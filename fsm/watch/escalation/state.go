@@ -1,0 +1,49 @@
+package escalation
+
+import (
+	"github.com/tidwall/btree"
+
+	"vigil/fsm/core"
+	"vigil/fsm/noun"
+)
+
+// State is the escalations of a state that goes on: it opens, announces and forgets them.
+type State struct {
+	*core.State
+	View
+}
+
+// View reads the escalations of a state.
+type View struct {
+	core.Base
+	byKey   map[escalationKey]noun.EscalationID // the newest about something
+	opened  int
+	alone   int // of these, not acknowledged
+	closed  *btree.BTreeG[closedEscalation]
+	pending *btree.BTreeG[noun.EscalationID] // with a notice that is to be delivered
+}
+
+// Install hangs escalations on the core.
+func Install(c *core.State) *State {
+	s := &State{c, View{Base: core.Base{View: &c.View}}}
+	s.reset(struct{}{})
+	h := core.Attach(c, s)
+	h.SettingsPut.Add(func(core.Put) { s.rearmReminders() })
+	h.Reset.Add(s.reset)
+	h.Index.Add(s.index)
+	h.Timers[core.TimerEscalation] = func(id uint64) { s.fireEscalation(noun.EscalationID(id)) }
+	h.Human.Add(s.escalate)
+	return s
+}
+
+func (s *State) reset(struct{}) {
+	s.View = View{Base: s.Base, byKey: map[escalationKey]noun.EscalationID{},
+		closed: core.Sorted(lessClosed), pending: core.Ordered[noun.EscalationID]()}
+}
+
+func (s *State) index(struct{}) {
+	for id, e := range s.EscalationTable.From(0) {
+		s.indexEscalation(e, +1)
+		s.Arm(core.TimerEscalation, uint64(id), e.Armed)
+	}
+}

@@ -1,0 +1,149 @@
+package screen
+
+import (
+	"slices"
+
+	"vigil/fsm/core"
+	"vigil/fsm/noun"
+)
+
+// What the hosts see on the terminals of their agents. An agentd matches
+// the last lines with the patterns of the agent's runner and tells which kind of prompt
+// stands there, never the text. It is evidence like any other: a prompt says something as
+// long as it stands, and nothing once it is gone. What flows over a screen is no word of the
+// agent, since a spinner flows for ever: it ends no episode of the ladder and makes no
+// stalled agent healthy. It only keeps the ladder from a restart, see unrestartable.
+
+// ReportScreen is what a host sees of a life, when that has changed.
+type ReportScreen struct {
+	Host  noun.HostID
+	Agent noun.AgentID
+	Inc   noun.Incarnation
+	Kind  noun.PromptKind
+	Quiet bool
+}
+
+// ReportTerminals says what a host can do about terminals: when its agentd begins, and when
+// that changes.
+type ReportTerminals struct {
+	Host             noun.HostID
+	Boot             string
+	Tool, Why        string
+	Runners, Watched []string // sorted
+}
+
+// Apply takes note of what a host sees. Like a declaration it touches no revision.
+func (c ReportScreen) Apply(of *core.State) noun.Outcome {
+	s := core.Part[*State](of)
+	a, no := s.OnHost(c.Host, c.Agent, c.Inc)
+	switch {
+	case a == nil:
+		return no
+	case !a.Proc.Fenced():
+		return core.Refuse(noun.Superseded, "incarnation %s of %s has ended", c.Inc, a.Name)
+	case c.Kind >= noun.PromptKindsPlus:
+		return core.Refuse(noun.Invalid, "prompt kind %d is none that this server knows", c.Kind)
+	}
+	now, old := s.Meta.Clock, noun.Screen{}
+	if sc := a.Screen(); sc != nil {
+		old = *sc
+	}
+	next := old
+	if next.Inc != a.Inc {
+		next = noun.Screen{Inc: a.Inc, At: now, QuietAt: now}
+	}
+	if next.Kind != c.Kind {
+		next.Kind, next.At, next.Called = c.Kind, now, 0
+		next.Excused = min(next.Excused, now)
+		if c.Kind == noun.PromptPermission || c.Kind == noun.PromptUsageLimit {
+			next.Excused = now.Add(noun.NeedsInputLimit)
+		}
+		if old.Kind > noun.PromptNone || c.Kind > noun.PromptNone {
+			s.Event("agent.prompt", core.About{Agent: a, Task: a.Task, Host: a.Host}, noun.PromptTexts[c.Kind])
+		}
+	}
+	if next.Quiet != c.Quiet {
+		next.Quiet, next.QuietAt = c.Quiet, now
+	}
+	if next != old {
+		a.Note(func(n *noun.Notes) { n.Screen = &next })
+		s.Hooks.AgentExcused.Call(a)
+		s.Rearm(core.TimerAgent, uint64(a.ID), &a.Armed, s.AgentDeadline(a))
+		if t := s.TaskTable.Mut(a.Task); t != nil { // its progress limit may end earlier now
+			s.Rearm(core.TimerTask, uint64(t.ID), &t.Armed, s.TaskDeadline(t))
+		}
+	}
+	out := a.Outcome()
+	out.Rev = a.Rev
+	return out
+}
+
+// promptDeadline is when a human must be called for a permission prompt; 0: never. Who has
+// declared that it needs input has said so itself. While it lasts the escalation is reminded
+// of, like any other.
+func (v *State) promptDeadline(a *noun.Agent) noun.Time {
+	sc := a.Screen()
+	if sc == nil || sc.Kind != noun.PromptPermission || sc.Called != 0 || a.Order == noun.StopOrder {
+		return 0
+	}
+	at := sc.At.Add(v.Meta.Settings.Prompt.Limit)
+	if d := a.Declared; d.Holds(v.Meta.Clock) && d.Waiting == noun.WaitingInput {
+		at = max(at, d.Until)
+	}
+	return at
+}
+
+// callForPrompt calls a human when it is time to, with what is known.
+func (s *State) callForPrompt(a *noun.Agent) {
+	if at := s.promptDeadline(a); at == 0 || at > s.Meta.Clock {
+		return
+	}
+	next := *a.Screen()
+	next.Called = s.Meta.Clock
+	a.Note(func(n *noun.Notes) { n.Screen = &next })
+	facts := []noun.KV{{Key: "shown_for", Value: s.Since(next.At).String()}, {Key: "runner", Value: s.RoleTable.Get(a.Role).Spec.Runner}}
+	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscPrompt, Subject: a.Name, Priority: noun.MailHigh, Agent: a.Name, Inc: a.Inc, Task: a.Task,
+		Room: s.RoomTable.Get(a.Room).Name, Host: s.HostNameOf(a), Facts: facts})
+}
+
+// rearmPrompts sets timers anew after prompt_limit has changed.
+func (s *State) rearmPrompts(put core.Put) {
+	if !put.Any("prompt_limit") {
+		return
+	}
+	for id, a := range s.AgentTable.From(0) {
+		if a.Shows(noun.PromptPermission) {
+			a = s.AgentTable.Mut(id)
+			s.Rearm(core.TimerAgent, uint64(id), &a.Armed, s.AgentDeadline(a))
+		}
+	}
+}
+
+// Apply takes note of what a host can do. What was seen with runners that are not
+// watched any more would stand for ever, so it is forgotten.
+func (c ReportTerminals) Apply(of *core.State) noun.Outcome {
+	s := core.Part[*State](of)
+	h := s.HostTable.Mut(c.Host)
+	switch {
+	case h == nil:
+		return core.Refuse(noun.NotFound, "there is no host number %d", c.Host)
+	case h.Boot != c.Boot:
+		return core.Refuse(noun.Superseded, "host %s has registered with another boot id since", h.Name)
+	case len(c.Tool) > noun.MaxTool || len(c.Runners) > noun.MaxRoles || len(c.Watched) > noun.MaxRoles:
+		return core.Refuse(noun.Invalid, "the name of what makes terminals has %d bytes, at most %d are allowed; of runners at most %d", len(c.Tool), noun.MaxTool, noun.MaxRoles)
+	}
+	old := h.Terminal
+	h.Terminal = &noun.HostTerminal{Tool: c.Tool, Why: noun.Clip(c.Why, noun.MaxReason), Runners: slices.Clone(c.Runners), Watched: slices.Clone(c.Watched)}
+	if was := h.Terminals(); old == nil || (&noun.Host{Terminal: old}).Terminals() != was {
+		s.Event("host.terminals", core.About{Host: h.ID}, noun.Clip(was, noun.MaxReason))
+		h.Rev = s.Meta.Index
+	}
+	for _, id := range s.AgentsOn(h.ID) {
+		a := s.AgentTable.Get(id)
+		if a.Screen() == nil || slices.Contains(c.Watched, s.RoleTable.Get(a.Role).Spec.Runner) {
+			continue
+		}
+		ReportScreen{Host: h.ID, Agent: id, Inc: a.Inc}.Apply(s.State)
+	}
+	return noun.Outcome{Host: h.ID, Rev: h.Rev}
+}

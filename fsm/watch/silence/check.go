@@ -1,0 +1,46 @@
+package silence
+
+import (
+	"vigil/fsm/core"
+	"vigil/fsm/noun"
+)
+
+// Check checks what the conversation watchdog is told: the index of silent rooms and
+// its budget (law L11).
+func (s *View) Check(c *core.Checker) {
+	open := map[noun.RoomID]uint32{}
+	for _, t := range s.TaskTable.From(0) {
+		if _, aside := s.Aside[t.ID]; !aside && !t.State.Terminal() {
+			open[t.Room]++
+		}
+	}
+	excused := map[noun.RoomID]noun.Time{}
+	for _, a := range s.AgentTable.From(0) {
+		excused[a.Room] = max(excused[a.Room], s.excuse(a))
+	}
+	in := 0
+	for id, rm := range s.RoomTable.From(0) {
+		n := s.RoomIndex(id).Open
+		c.That(n == open[rm.ID], "room %s counts %d open tasks, there are %d", rm.Name, n, open[rm.ID])
+		ri := s.silences[id]
+		if ri == nil {
+			ri = &silence{}
+		}
+		c.That(ri.excused == excused[rm.ID], "L10: room %s is excused until %d, its agents say %d", rm.Name, ri.excused, excused[rm.ID])
+		want := n > 0 && !rm.Deleting && !rm.Paused && !rm.Watch.Disabled
+		c.That(ri.in == want, "room %s is in the index of active rooms: %v, want %v", rm.Name, ri.in, want)
+		at := max(rm.Quiet, ri.excused)
+		if rm.Watch != (noun.RoomWatch{}) {
+			at, _, _ = s.due(rm, ri)
+		}
+		if _, found := s.quietTree(rm.Watch != noun.RoomWatch{}).Get(quietRoom{at, rm.ID}); want {
+			c.That(found, "room %s is not in the index of active rooms at %d", rm.Name, at)
+			in++
+		}
+		c.That(rm.Active <= rm.Quiet && rm.Quiet <= s.Meta.Clock, "room %s was active at %d and is silent since %d", rm.Name, rm.Active, rm.Quiet)
+	}
+	c.That(in == s.ActiveRooms(), "%d active rooms are counted, there are %d", s.ActiveRooms(), in)
+	w := &s.Meta.Watchdog
+	c.That(uint64(w.InWindow) <= w.Canceled && len(w.History) <= noun.MaxCancellations, "L11: %d cancellations in a window, %d ever, %d kept",
+		w.InWindow, w.Canceled, len(w.History))
+}

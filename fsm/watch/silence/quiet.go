@@ -1,0 +1,371 @@
+package silence
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/tidwall/btree"
+
+	"vigil/fsm/core"
+	"vigil/fsm/noun"
+)
+
+// How long rooms are silent: the index that the conversation watchdog asks, and its
+// answer for one room. All of it is derived.
+
+// RoomState is how the conversation watchdog sees a room.
+type RoomState string
+
+// What the watchdog sees.
+const (
+	RoomUnwatched RoomState = "unwatched" // the watchdog is off or has not begun
+	RoomIdle      RoomState = "idle"      // no open tasks: there is nothing to cancel
+	RoomExempt    RoomState = "exempt"    // silent for a reason, see RoomQuiet.Why
+	RoomActive    RoomState = "active"    // not silent for too long
+	RoomStalled   RoomState = "stalled"   // silent for too long, not warned yet
+	RoomStalling  RoomState = "stalling"  // warned; it is canceled when it stays silent
+)
+
+// RoomQuiet is what the watchdog makes of a room.
+type RoomQuiet struct {
+	State    RoomState
+	Why      string        // of RoomUnwatched, RoomIdle, RoomExempt and RoomActive: why nothing is done
+	Active   noun.Time     // last activity, or when the watchdog was switched on
+	Limit    time.Duration // of silence
+	DueAt    noun.Time     // after this it is stalled; 0: never as things are
+	CancelAt noun.Time     // of RoomStalling
+	Reason   string        // IdleTimeout or RoomDeadline: what it is stalled for after DueAt
+}
+
+// silence is what the state derives of a room's silence.
+type silence struct {
+	// excused is the latest end of what agents have declared that hold tasks of the room,
+	// lapsed or not; excuser is one of those that declared it.
+	excused noun.Time
+	excuser noun.AgentID
+
+	in  bool // in one of the trees, at this place
+	own bool
+	at  noun.Time
+}
+
+// quietRoom orders rooms by the beginning of their silence or, those with limits of
+// their own, by when they become stalled.
+type quietRoom struct {
+	at noun.Time
+	id noun.RoomID
+}
+
+func lessQuiet(a, b quietRoom) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	return a.id < b.id
+}
+
+func (s *State) silenceOf(id noun.RoomID) *silence {
+	x := s.silences[id]
+	if x == nil {
+		x = &silence{}
+		s.silences[id] = x
+	}
+	return x
+}
+
+// noteActivity takes note that something was done or said in a room.
+func (s *State) noteActivity(id noun.RoomID) {
+	rm := s.RoomTable.Mut(id)
+	if rm != nil && rm.Asked != nil {
+		s.withdrawAsked(rm)
+	}
+	if rm == nil || rm.Active == s.Meta.Clock && rm.ActiveAt == s.Entry.Wall {
+		return
+	}
+	rm.Active, rm.ActiveAt, rm.Quiet = s.Meta.Clock, s.Entry.Wall, s.Meta.Clock
+	s.placeRoom(rm)
+}
+
+// excuse is until when an agent has explained the silence of the room whose task it
+// holds, or the prompt on its terminal does, or what is expected of the task; 0: nothing has.
+func (v *View) excuse(a *noun.Agent) noun.Time {
+	t := v.TaskTable.Get(a.Task)
+	if t == nil {
+		return 0
+	}
+	end := t.Planned().Due
+	if a.Declared != nil {
+		end = max(end, a.Declared.Until)
+	}
+	if a.Shows(noun.PromptPermission) || a.Shows(noun.PromptUsageLimit) {
+		end = max(end, a.ScreenExcuse())
+	}
+	return end
+}
+
+// excuseText says what the excuse is.
+func (v *View) excuseText(a *noun.Agent) string {
+	now, t := v.Meta.Clock, v.TaskTable.Get(a.Task)
+	switch due := t.Planned().Due; {
+	case a.Declared.Holds(now):
+		return a.Name + " has declared " + a.Declared.Kind()
+	case due > now:
+		return fmt.Sprintf("task %d, which %s holds, is expected to be done in %s", t.ID, a.Name, due.Sub(now).Round(time.Second))
+	}
+	return a.Name + " waits: " + noun.PromptTexts[a.Screen().Kind]
+}
+
+// reviewExcuse follows what an agent has declared. When an excuse goes, the silence is
+// counted from there.
+func (s *State) reviewExcuse(a *noun.Agent) {
+	end, ri := s.excuse(a), s.silences[a.Room]
+	switch {
+	case end == 0 && (ri == nil || ri.excuser != a.ID):
+		return
+	case ri == nil || end > ri.excused:
+		ri = s.silenceOf(a.Room)
+		ri.excused, ri.excuser = end, a.ID
+	case ri.excuser != a.ID || end == ri.excused:
+		return
+	default:
+		was := ri.excused
+		s.findExcuse(a.Room, ri)
+		if ri.excused < was {
+			rm := s.RoomTable.Mut(a.Room)
+			rm.Quiet = max(rm.Quiet, min(was, s.Meta.Clock))
+		}
+	}
+	s.placeRoom(s.RoomTable.Get(a.Room))
+}
+
+func (s *State) findExcuse(id noun.RoomID, ri *silence) {
+	ri.excused, ri.excuser = 0, 0
+	for _, role := range s.RoomTable.Get(id).Roles {
+		for _, id := range s.RoleTable.Get(role).Agents {
+			if a := s.AgentTable.Get(id); a != nil && s.excuse(a) > ri.excused {
+				ri.excused, ri.excuser = s.excuse(a), id
+			}
+		}
+	}
+}
+
+// openRoom begins the silence of a room that has open tasks again.
+func (s *State) openRoom(id noun.RoomID) {
+	rm := s.RoomTable.Get(id)
+	if s.RoomIndex(id).Open > 0 {
+		rm = s.RoomTable.Mut(id)
+		rm.Opened, rm.Quiet = s.Meta.Clock, s.Meta.Clock
+	}
+	s.placeRoom(rm)
+}
+
+// placeRoom puts a room where it belongs in the index of silent rooms.
+func (s *State) placeRoom(rm *noun.Room) {
+	ri := s.silenceOf(rm.ID)
+	in := s.RoomIndex(rm.ID).Open > 0 && !rm.Deleting && !rm.Paused && !rm.Watch.Disabled
+	own, at := rm.Watch != noun.RoomWatch{}, max(rm.Quiet, ri.excused)
+	if own {
+		at, _, _ = s.due(rm, ri)
+	}
+	if ri.in == in && ri.own == own && ri.at == at {
+		return
+	}
+	if ri.in {
+		s.quietTree(ri.own).Delete(quietRoom{ri.at, rm.ID})
+	}
+	ri.in, ri.own, ri.at = in, own, at
+	if in {
+		s.quietTree(own).Set(quietRoom{at, rm.ID})
+	}
+}
+
+func (v *View) quietTree(own bool) *btree.BTreeG[quietRoom] {
+	if own {
+		return v.ownQuiet
+	}
+	return v.allQuiet
+}
+
+// due is after when a room is stalled, by which limit, and what for.
+func (v *View) due(rm *noun.Room, ri *silence) (at noun.Time, limit time.Duration, reason string) {
+	set, since := &v.Meta.Settings.Watchdog, v.Meta.Watchdog.Since
+	limit, reason = set.Threshold, IdleTimeout
+	if rm.Watch.IdleLimit > 0 {
+		limit = rm.Watch.IdleLimit
+	}
+	opened := max(rm.Opened, since)
+	at = max(max(rm.Quiet, ri.excused, since).Add(limit), opened.Add(set.MinAge))
+	if d := opened.Add(rm.Watch.Deadline); rm.Watch.Deadline > 0 && d <= at {
+		return d, limit, RoomDeadline
+	}
+	return at, limit, reason
+}
+
+// Quiet tells how the conversation watchdog sees a room.
+func (v *View) Quiet(rm *noun.Room) RoomQuiet {
+	set, w, now := &v.Meta.Settings.Watchdog, &v.Meta.Watchdog, v.Meta.Clock
+	x := v.silences[rm.ID]
+	if x == nil {
+		x = &silence{}
+	}
+	q := RoomQuiet{State: RoomExempt, Active: max(rm.Active, w.Since)}
+	switch {
+	case !set.Enabled:
+		q.State, q.Why = RoomUnwatched, "the watchdog is switched off (setting watchdog_enabled)"
+	case v.RoomIndex(rm.ID).Open == 0:
+		q.State, q.Why = RoomIdle, "it has no open tasks"
+	case rm.Deleting:
+		q.Why = "it is being deleted"
+	case rm.Watch.Disabled:
+		q.Why = "its watchdog is disabled"
+	case v.Meta.Paused:
+		q.Why = "everything is paused"
+	case rm.Paused:
+		q.Why = "it is paused"
+	}
+	if q.Why != "" {
+		return q
+	}
+	q.DueAt, q.Limit, q.Reason = v.due(rm, x)
+	switch {
+	case x.excused > now && q.Reason == IdleTimeout:
+		q.Why = v.excuseText(v.AgentTable.Get(x.excuser))
+	case q.Reason == IdleTimeout && v.heldBack(rm) != "":
+		q.DueAt, q.Why = 0, v.heldBack(rm)
+	case q.DueAt >= now:
+		q.State, q.Why = RoomActive, "it was active lately"
+	case rm.Warned > q.DueAt:
+		q.State, q.CancelAt = RoomStalling, rm.Warned.Add(set.Grace)
+	default:
+		q.State = RoomStalled
+	}
+	return q
+}
+
+// heldBack tells whether every agent of a role with waiting tasks is kept from working, by
+// humans, whose decisions are no stall (law L9), or by a tool that is out of quota. Empty: no.
+func (v *View) heldBack(rm *noun.Room) string {
+	for _, id := range rm.Roles {
+		r, ri := v.RoleTable.Get(id), v.RoleIdx.Get(id)
+		if ri.Tasks[noun.TaskQueued]+ri.Tasks[noun.TaskPending] == 0 {
+			continue
+		}
+		switch {
+		case r.Spec.Desired != noun.DesiredRunning:
+			return "its role " + r.Spec.Name + " is declared as stopped or paused"
+		case len(r.Agents) > 0 && v.allHeld(r):
+			return "every agent of its role " + r.Spec.Name + " is stopped or paused by a human, or its tool is out of quota"
+		}
+	}
+	return ""
+}
+
+func (v *View) allHeld(r *noun.Role) bool {
+	return !slices.ContainsFunc(r.Agents, func(id noun.AgentID) bool {
+		a := v.AgentTable.Get(id)
+		return !a.Stopped && !a.Paused && !a.Retired && !v.outOfQuota(a)
+	})
+}
+
+// outOfQuota tells that a usage limit keeps the agent from running. Once that is over it
+// has as long as any room to be started and to take a task.
+func (v *View) outOfQuota(a *noun.Agent) bool {
+	return a.Notes().ParkedWhy != "" && v.Meta.Clock < a.NotBefore.Add(v.Meta.Settings.Watchdog.Threshold)
+}
+
+// quietRooms yields the rooms that may be stalled, those first that are so for the longest
+// time, from an index: it visits no other room.
+func (v *View) quietRooms() iter.Seq[*noun.Room] {
+	return func(yield func(*noun.Room) bool) {
+		limit, since, now := v.Meta.Settings.Watchdog.Threshold, v.Meta.Watchdog.Since, v.Meta.Clock
+		all, own := v.allQuiet.Iter(), v.ownQuiet.Iter()
+		defer all.Release()
+		defer own.Release()
+		a, b := all.First(), own.First()
+		for a || b {
+			var id noun.RoomID
+			var at noun.Time
+			takeA := a && (!b || max(all.Item().at, since).Add(limit) <= own.Item().at)
+			if takeA {
+				id, at = all.Item().id, max(all.Item().at, since).Add(limit)
+				a = all.Next()
+			} else {
+				id, at = own.Item().id, own.Item().at
+				b = own.Next()
+			}
+			if at >= now || !yield(v.RoomTable.Get(id)) {
+				return
+			}
+		}
+	}
+}
+
+// StalledRooms yields the rooms that are stalled, warned of or not, those first that are so
+// for the longest time. Its cost does not depend on how many other rooms there are.
+func (v *View) StalledRooms() iter.Seq2[*noun.Room, RoomQuiet] {
+	return func(yield func(*noun.Room, RoomQuiet) bool) {
+		if !v.Meta.Settings.Watchdog.Enabled || v.Meta.Paused {
+			return
+		}
+		for rm := range v.quietRooms() {
+			q := v.Quiet(rm)
+			if q.State != RoomStalled && q.State != RoomStalling {
+				continue
+			}
+			if !yield(rm, q) {
+				return
+			}
+		}
+	}
+}
+
+// ActiveRooms counts the rooms that have open tasks and are not exempt for good.
+func (v *View) ActiveRooms() int { return v.allQuiet.Len() + v.ownQuiet.Len() }
+
+// Watchdog is the replicated part of the conversation watchdog.
+func (v *View) Watchdog() *noun.Watchdog { return &v.Meta.Watchdog }
+
+// openTasksOf lists the open tasks of a room by id.
+func (v *View) openTasksOf(rm *noun.Room) (list []noun.TaskID) {
+	collect := func(q core.Queued) bool {
+		if _, aside := v.Aside[q.Id]; !aside { // it ends by itself
+			list = append(list, q.Id)
+		}
+		return true
+	}
+	for _, id := range rm.Roles {
+		ri := v.RoleIdx.Get(id)
+		if ri.Queued.Len() > 0 {
+			ri.Queued.Scan(collect)
+		}
+		if ri.Pending.Len() > 0 {
+			ri.Pending.Scan(collect)
+		}
+		if ri.Tasks[noun.TaskAcknowledged]+ri.Tasks[noun.TaskInProgress] == 0 {
+			continue
+		}
+		for _, agent := range v.RoleTable.Get(id).Agents {
+			if a := v.AgentTable.Get(agent); a.Task != 0 {
+				if _, aside := v.Aside[a.Task]; aside {
+					continue
+				}
+				list = append(list, a.Task)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// indexRooms places all rooms, after a restore.
+func (s *State) indexRooms() {
+	for _, a := range s.AgentTable.From(0) {
+		if ri := s.silenceOf(a.Room); s.excuse(a) > ri.excused {
+			ri.excused, ri.excuser = s.excuse(a), a.ID
+		}
+	}
+	for _, rm := range s.RoomTable.From(0) {
+		s.placeRoom(rm)
+	}
+}
