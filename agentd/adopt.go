@@ -67,12 +67,15 @@ func (k *keeper) callShims(all []found) []process {
 			case errors.Is(err, shim.ErrGone):
 				f.held, f.exit = false, readExit(f.folder)
 			case err != nil:
-				k.log.Error("a shim does not answer and is asked again", "agent", f.intent.AgentName, "incarnation", f.intent.Incarnation, "error", err)
-				shims[i] = &elusive{launcher: k.launcher, folder: f.folder, mark: f.intent.mark(k.mark), done: k.ctx.Done(), clock: k.config.Clock}
+				k.log.Error("a shim does not answer and is asked again", "agent", f.intent.AgentName,
+					"incarnation", f.intent.Incarnation, "error", err)
+				shims[i] = &elusive{launcher: k.launcher, folder: f.folder, mark: f.intent.mark(k.mark),
+					done: k.ctx.Done(), clock: k.config.Clock}
 			default:
 				shims[i] = p
 				if v := p.Started().Version; v != shim.Version {
-					k.log.Warn("a shim of another version goes on; it may not know all words of this agentd", "agent", f.intent.AgentName,
+					k.log.Warn("a shim of another version goes on; it may not know all words of "+
+						"this agentd", "agent", f.intent.AgentName,
 						"incarnation", f.intent.Incarnation, "version", v, "ours", shim.Version)
 				}
 			}
@@ -85,9 +88,10 @@ func (k *keeper) callShims(all []found) []process {
 // inherit takes one life over; p is nil when its shim is gone.
 func (k *keeper) inherit(f found, p process) {
 	i := f.intent
-	l := &life{agent: i.Agent, inc: i.Incarnation, folder: f.folder, ttl: i.TTL, longest: i.Longest, untold: true, spoolOwner: i.SpoolOwner,
-		order: &vigilv1.Order{Agent: i.Agent, AgentName: i.AgentName, Incarnation: i.Incarnation, Runner: i.Runner,
-			Proof: i.Proof, StopGrace: durationpb.New(i.StopGrace), Ttl: durationpb.New(i.TTL)}}
+	l := &life{agent: i.Agent, inc: i.Incarnation, folder: f.folder, ttl: i.TTL, longest: i.Longest,
+		untold: true, spoolOwner: i.SpoolOwner, order: &vigilv1.Order{Agent: i.Agent,
+			AgentName: i.AgentName, Incarnation: i.Incarnation, Runner: i.Runner, Proof: i.Proof,
+			StopGrace: durationpb.New(i.StopGrace), Ttl: durationpb.New(i.TTL)}}
 	if l.ttl <= 0 {
 		l.ttl = defaultTTL
 	}
@@ -102,7 +106,8 @@ func (k *keeper) inherit(f found, p process) {
 	case p == nil && i.Boot != k.boot:
 		// Of another boot, or of the directory that this one is a copy of: there it may
 		// run, so nothing is said about it.
-		k.log.Warn("a life of another boot of this host was dropped from the journal", "agent", i.AgentName, "incarnation", i.Incarnation)
+		k.log.Warn("a life of another boot of this host was dropped from the journal", "agent", i.AgentName,
+			"incarnation", i.Incarnation)
 		// What it has finished is worth telling by whomever: that is idempotent.
 		k.outbox.leftover(spool{f.folder, i})
 		return
@@ -148,7 +153,8 @@ func (k *keeper) killStrays() {
 			go func() { // it ends with the last of them, which may be never
 				defer close(gone)
 				n := k.scans.Bury(m, nil, func() {})
-				k.log.Warn("processes that an earlier agentd left behind were killed", "agent_id", m.Agent, "incarnation", m.Incarnation, "count", n)
+				k.log.Warn("processes that an earlier agentd left behind were killed", "agent_id", m.Agent,
+					"incarnation", m.Incarnation, "count", n)
 			}()
 		}
 	}
@@ -165,8 +171,8 @@ func (k *keeper) killStrays() {
 		if older := k.lives[m.Agent]; older != nil {
 			continue
 		}
-		l := &life{agent: m.Agent, inc: m.Incarnation, ttl: defaultTTL, order: &vigilv1.Order{Agent: m.Agent, Incarnation: m.Incarnation},
-			stuck: true}
+		l := &life{agent: m.Agent, inc: m.Incarnation, ttl: defaultTTL,
+			order: &vigilv1.Order{Agent: m.Agent, Incarnation: m.Incarnation}, stuck: true}
 		k.lives[m.Agent] = l
 		k.hold(l, remains(func(stuck func(string)) shim.Exit {
 			stuck("processes that an earlier agentd left behind outlive SIGKILL")
@@ -295,7 +301,8 @@ func (e *elusive) Wait(stuck func(reason string)) shim.Exit {
 		}
 		if !told && e.clock()-began > elusiveLimit {
 			told = true
-			stuck(fmt.Sprintf("its shim has not answered for %s although it runs; whether the agent does is unknown: look at %s", elusiveLimit, e.folder))
+			stuck(fmt.Sprintf("its shim has not answered for %s although it runs; whether the agent "+
+				"does is unknown: look at %s", elusiveLimit, e.folder))
 		}
 		select {
 		case <-e.done:

@@ -144,15 +144,17 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 	logger := a.config.Logger.Named("agentd")
 	host := vigilv1.NewHostAgentClient(a.config.Conn)
 	k := &keeper{
-		config: &a.config, log: logger, gossip: a.gossip, key: a.data.key, boot: a.boot, mark: a.mark(), data: a.data, runners: a.runners,
-		journal: journal{a.data.lives()}, launcher: a.shims, scans: proc.NewScanner(),
+		config: &a.config, log: logger, gossip: a.gossip, key: a.data.key, boot: a.boot, mark: a.mark(),
+		data: a.data, runners: a.runners, journal: journal{a.data.lives()}, launcher: a.shims, scans: proc.NewScanner(),
 		logs: logs, host: host, work: vigilv1.NewWorkClient(a.config.Conn), metrics: a.metrics, ctx: ctx,
 		inbox: make(chan func(), 64), done: make(chan struct{}), fatal: make(chan error, 1),
-		screens: screens{seed: maphash.MakeSeed()}, lives: map[uint32]*life{}, ended: map[uint32]uint64{}, warned: map[string]bool{},
-		entry: entry{wanted: true, pauses: backoff{first: 200 * time.Millisecond, most: 5 * time.Second}},
+		screens: screens{seed: maphash.MakeSeed()}, lives: map[uint32]*life{}, ended: map[uint32]uint64{},
+		warned: map[string]bool{}, entry: entry{wanted: true,
+			pauses: backoff{first: 200 * time.Millisecond, most: 5 * time.Second}},
 	}
 	k.outbox = &outbox{ctx: ctx, host: host, work: k.work, log: logger, metrics: a.metrics, journal: k.journal,
-		letters: letters{dir: a.data.letters()}, begun: map[beaten]*delivery{}, pending: map[uint32]uint64{}, passed: map[string]bool{}, ready: make(chan struct{}),
+		letters: letters{dir: a.data.letters()}, begun: map[beaten]*delivery{},
+		pending: map[uint32]uint64{}, passed: map[string]bool{}, ready: make(chan struct{}),
 		superseded: func(agent uint32, inc uint64) {
 			k.send(func() {
 				if l := k.lives[agent]; l != nil && l.inc == inc {

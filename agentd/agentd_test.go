@@ -104,7 +104,8 @@ func TestHostKeyIsStableAndPrivate(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, keyFile), []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(Config{DataDir: dir, Conn: f.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand()}); err == nil ||
+	if _, err := Open(Config{DataDir: dir, Conn: f.conn, Addrs: []string{"x"}, Boot: "b",
+		Shim: shimCommand()}); err == nil ||
 		!strings.Contains(err.Error(), "32 hexadecimal digits") {
 		t.Errorf("error %v", err)
 	}
@@ -130,7 +131,8 @@ func TestHostKeyIsTakenOverOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		a, err := Open(Config{DataDir: step.dir, HostKeyFile: file, Conn: f.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand()})
+		a, err := Open(Config{DataDir: step.dir, HostKeyFile: file, Conn: f.conn, Addrs: []string{"x"},
+			Boot: "b", Shim: shimCommand()})
 		switch {
 		case err != nil && (step.want == "" || !strings.Contains(err.Error(), step.want)):
 			t.Errorf("key %q: error %v", step.key, err)

@@ -216,7 +216,8 @@ func (c Config) prepare() (Config, error) {
 		c.LogKeep = DefaultLogKeep
 	}
 	if c.LogBytes < 0 || c.LogKeep < 0 || c.LogKeep > 100 {
-		return c, fmt.Errorf("logs: %d bytes, %d files kept: want a positive size and at most 100 files", c.LogBytes, c.LogKeep)
+		return c, fmt.Errorf("logs: %d bytes, %d files kept: want a positive size and at most 100 files",
+			c.LogBytes, c.LogKeep)
 	}
 	if c.Logger == nil {
 		c.Logger = hclog.NewNullLogger()

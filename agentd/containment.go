@@ -27,7 +27,8 @@ func (k *keeper) contain() {
 		k.log.Info("containment", "account", name, "containment", level, "why", why)
 		if level == proc.Weak {
 			k.config.Warnings = append(k.config.Warnings, fmt.Sprintf(
-				"containment of %s is weak: what leaves its process group is neither frozen nor killed, so two lives of one agent may overlap: %s", who, why))
+				"containment of %s is weak: what leaves its process group is neither frozen nor killed, "+
+					"so two lives of one agent may overlap: %s", who, why))
 		}
 	}
 }

@@ -50,7 +50,8 @@ func openDataDir(path, keyCopy string) (*dataDir, error) {
 	if keyCopy != "" {
 		var err error
 		if wanted, err = keyIn(keyCopy); err != nil {
-			return nil, fmt.Errorf("take over the key of a host: %w; it should be a copy of the host_key of the directory that is lost", err)
+			return nil, fmt.Errorf("take over the key of a host: %w; it should be a copy of the "+
+				"host_key of the directory that is lost", err)
 		}
 	}
 	if err := os.MkdirAll(path, 0o711); err != nil {
@@ -170,7 +171,8 @@ func holder(lock *os.File) string {
 	// holds that of the one before, or nothing.
 	for range 50 {
 		n, _ := lock.ReadAt(buf, 0)
-		if pid, err := strconv.Atoi(strings.TrimSpace(string(buf[:n]))); err == nil && pid > 0 && !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(buf[:n]))); err == nil && pid > 0 &&
+			!errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
 			return fmt.Sprintf(" (pid %d)", pid)
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -192,7 +194,8 @@ func readKey(dir, wanted string) (string, error) {
 		return "", fmt.Errorf("read host key: %w; restore it, "+
 			"or remove it to join as a new host once the fences of the old one have ended", err)
 	case wanted != "" && key != wanted:
-		return "", fmt.Errorf("read host key: %s belongs to another host than the copy: name the data directory of that host, or a new one", path)
+		return "", fmt.Errorf("read host key: %s belongs to another host than the copy: name the data "+
+			"directory of that host, or a new one", path)
 	}
 	return key, nil
 }

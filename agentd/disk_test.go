@@ -73,7 +73,8 @@ func (c census) Invoke(ctx context.Context, method string, args, reply any, opts
 func TestA07LeftoversOfDeletedAgents(t *testing.T) {
 	old := time.Now().Add(-8 * 24 * time.Hour)
 	r := newRig(t, time.Minute, true, func(c *Config) {
-		for _, path := range []string{"logs/demo/gone.log", "logs/demo/gone.log.1", "work/demo/gone/deep/file", "logs/demo/kept.log", "logs/demo/fresh.log", "work/demo/fresh/file",
+		for _, path := range []string{"logs/demo/gone.log", "logs/demo/gone.log.1",
+			"work/demo/gone/deep/file", "logs/demo/kept.log", "logs/demo/fresh.log", "work/demo/fresh/file",
 			"logs/demo/unsure.log", "work/demo/odd.log/file", "logs/demo/odd.log.log"} {
 			path = filepath.Join(c.DataDir, path)
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -83,8 +84,8 @@ func TestA07LeftoversOfDeletedAgents(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, path := range []string{"logs/demo/gone.log", "logs/demo/gone.log.1", "work/demo/gone", "logs/demo/kept.log", "logs/demo/fresh.log",
-			"logs/demo/unsure.log", "work/demo/odd.log", "logs/demo/odd.log.log"} {
+		for _, path := range []string{"logs/demo/gone.log", "logs/demo/gone.log.1", "work/demo/gone",
+			"logs/demo/kept.log", "logs/demo/fresh.log", "logs/demo/unsure.log", "work/demo/odd.log", "logs/demo/odd.log.log"} {
 			if err := os.Chtimes(filepath.Join(c.DataDir, path), old, old); err != nil {
 				t.Fatal(err)
 			}
@@ -104,8 +105,9 @@ func TestA07LeftoversOfDeletedAgents(t *testing.T) {
 		_, err := os.Stat(filepath.Join(r.dir, "work/demo/gone"))
 		return os.IsNotExist(err) && strings.Contains(r.log.String(), "agent=demo/gone")
 	})
-	for path, want := range map[string]bool{"logs/demo/gone.log": false, "logs/demo/gone.log.1": false, "logs/demo/kept.log": true, "logs/demo/fresh.log": true,
-		"work/demo/fresh": true, "logs/demo/unsure.log": true, "work/demo/odd.log": true, "logs/demo/odd.log.log": true} {
+	for path, want := range map[string]bool{"logs/demo/gone.log": false, "logs/demo/gone.log.1": false,
+		"logs/demo/kept.log": true, "logs/demo/fresh.log": true, "work/demo/fresh": true,
+		"logs/demo/unsure.log": true, "work/demo/odd.log": true, "logs/demo/odd.log.log": true} {
 		if _, err := os.Stat(filepath.Join(r.dir, path)); (err == nil) != want {
 			t.Errorf("%s: %v", path, err)
 		}

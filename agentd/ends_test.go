@@ -33,7 +33,8 @@ func TestCrashIsReportedWithItsEvidence(t *testing.T) {
 		t.Errorf("exit %v", x)
 	}
 	tail := x.GetTail()
-	if !utf8.ValidString(tail) || len(tail) > 8<<10 || len(tail) < 8<<10/2 || !strings.HasSuffix(tail, "line 1999 ?\nlast words\n") ||
+	if !utf8.ValidString(tail) || len(tail) > 8<<10 || len(tail) < 8<<10/2 ||
+		!strings.HasSuffix(tail, "line 1999 ?\nlast words\n") ||
 		!strings.HasPrefix(tail, "line ") {
 		t.Errorf("tail of %d bytes: %q", len(tail), tail)
 	}
@@ -132,7 +133,8 @@ func TestRunnerUser(t *testing.T) {
 			}
 		}
 		c.Runners = append(c.Runners, runner.Runner{Name: "other", Program: "sh", User: "nobody",
-			Args: []string{"-c", "id -un; touch made && pwd; echo $USER; touch $VIGIL_SPOOL/.x && echo spooled; ls $VIGIL_SPOOL/..; cat ../../../host_key"}})
+			Args: []string{"-c", "id -un; touch made && pwd; echo $USER; touch $VIGIL_SPOOL/.x && echo " +
+				"spooled; ls $VIGIL_SPOOL/..; cat ../../../host_key"}})
 	})
 	r.stream.orders(t, order("start", 1, 1, "other"))
 	x := next(t, r.exits)
@@ -147,10 +149,12 @@ func TestRunnerUser(t *testing.T) {
 func TestN03MissingProgramIsToldWithARemedy(t *testing.T) {
 	r := newRig(t, time.Minute, false, func(c *Config) {
 		for _, code := range []string{"126", "127", "3"} {
-			c.Runners = append(c.Runners, runner.Runner{Name: "exit-" + code, Program: "sh", User: runner.SameUser(), Args: []string{"-c", "exit " + code}})
+			c.Runners = append(c.Runners, runner.Runner{Name: "exit-" + code, Program: "sh",
+				User: runner.SameUser(), Args: []string{"-c", "exit " + code}})
 		}
 	})
-	for i, want := range []string{"cannot be executed by its account (exit code 126)", "was not found (exit code 127): `vigil agent logs` shows which; install it"} {
+	for i, want := range []string{"cannot be executed by its account (exit code 126)",
+		"was not found (exit code 127): `vigil agent logs` shows which; install it"} {
 		r.stream.orders(t, order("start", uint32(i+1), 1, []string{"exit-126", "exit-127"}[i]))
 		if x := next(t, r.exits); !strings.Contains(x.GetReason(), want) || x.GetOrdered() {
 			t.Errorf("report %v", x)

@@ -119,7 +119,8 @@ func (f *fake) Register(_ context.Context, r *vigilv1.RegisterRequest) (*vigilv1
 			return nil, err
 		}
 	}
-	return &vigilv1.RegisterResponse{Host: 7, Ttl: durationpb.New(f.ttl), ClusterId: "c", GossipAddrs: []string{"10.0.0.1:7422"}}, nil
+	return &vigilv1.RegisterResponse{Host: 7, Ttl: durationpb.New(f.ttl), ClusterId: "c",
+		GossipAddrs: []string{"10.0.0.1:7422"}}, nil
 }
 
 func (f *fake) ReportStuck(_ context.Context, r *vigilv1.ReportStuckRequest) (*vigilv1.ReportStuckResponse, error) {
@@ -127,7 +128,9 @@ func (f *fake) ReportStuck(_ context.Context, r *vigilv1.ReportStuckRequest) (*v
 	return &vigilv1.ReportStuckResponse{}, nil
 }
 
-func (f *fake) ReportPressure(_ context.Context, r *vigilv1.ReportPressureRequest) (*vigilv1.ReportPressureResponse, error) {
+func (f *fake) ReportPressure(
+	_ context.Context, r *vigilv1.ReportPressureRequest,
+) (*vigilv1.ReportPressureResponse, error) {
 	f.pressures <- r
 	return &vigilv1.ReportPressureResponse{}, nil
 }
@@ -145,7 +148,9 @@ func (f *fake) ReportScreen(_ context.Context, r *vigilv1.ReportScreenRequest) (
 	return &vigilv1.ReportScreenResponse{}, nil
 }
 
-func (f *fake) ReportTerminals(_ context.Context, r *vigilv1.ReportTerminalsRequest) (*vigilv1.ReportTerminalsResponse, error) {
+func (f *fake) ReportTerminals(
+	_ context.Context, r *vigilv1.ReportTerminalsRequest,
+) (*vigilv1.ReportTerminalsResponse, error) {
 	f.terminals <- r
 	return &vigilv1.ReportTerminalsResponse{}, nil
 }
@@ -194,7 +199,9 @@ func (f *fake) AcceptOrder(_ context.Context, r *vigilv1.AcceptOrderRequest) (*v
 	return &vigilv1.AcceptOrderResponse{Ttl: durationpb.New(f.ttl)}, nil
 }
 
-func (f *fake) ReportStarted(_ context.Context, r *vigilv1.ReportStartedRequest) (*vigilv1.ReportStartedResponse, error) {
+func (f *fake) ReportStarted(
+	_ context.Context, r *vigilv1.ReportStartedRequest,
+) (*vigilv1.ReportStartedResponse, error) {
 	f.starts <- r
 	return &vigilv1.ReportStartedResponse{}, nil
 }
@@ -231,7 +238,8 @@ func (f *fake) Stream(wire grpc.BidiStreamingServer[vigilv1.HostMessage, vigilv1
 	if err != nil {
 		return err
 	}
-	s := &fakeStream{wire: wire, hello: m.GetHello(), heard: make(chan *vigilv1.HostMessage, 1000), end: make(chan error, 1)}
+	s := &fakeStream{wire: wire, hello: m.GetHello(), heard: make(chan *vigilv1.HostMessage, 1000),
+		end: make(chan error, 1)}
 	f.streams <- s
 	go func() {
 		for {

@@ -19,7 +19,8 @@ func TestSupersededBeatStops(t *testing.T) {
 			answer := &vigilv1.BeatResponse{}
 			for i, a := range b.GetAgents() {
 				if b.GetIncarnations()[i] == 1 {
-					answer.Exceptions = append(answer.Exceptions, &vigilv1.BeatException{Agent: a, Incarnation: 1, Verdict: "superseded"})
+					answer.Exceptions = append(answer.Exceptions,
+						&vigilv1.BeatException{Agent: a, Incarnation: 1, Verdict: "superseded"})
 				}
 			}
 			return answer, nil
@@ -84,7 +85,8 @@ func TestL10FrozenLimitRunsOnlyWhileALeaderAnswers(t *testing.T) {
 		r.onBeat = func(b *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
 			answer := &vigilv1.BeatResponse{Ttl: durationpb.New(time.Minute)}
 			for i := range b.GetAgents() {
-				answer.Exceptions = append(answer.Exceptions, &vigilv1.BeatException{Agent: b.GetAgents()[i], Incarnation: b.GetIncarnations()[i], Verdict: "held"})
+				answer.Exceptions = append(answer.Exceptions,
+					&vigilv1.BeatException{Agent: b.GetAgents()[i], Incarnation: b.GetIncarnations()[i], Verdict: "held"})
 			}
 			return answer, nil
 		}
@@ -120,7 +122,8 @@ func TestFrozenAndSupersededIsKilledAtOnce(t *testing.T) {
 	until(t, "the freeze", func() bool { return strings.Contains(r.log.String(), "is frozen") })
 	r.set(func() {
 		r.onBeat = func(b *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
-			return &vigilv1.BeatResponse{Exceptions: []*vigilv1.BeatException{{Agent: 1, Incarnation: 1, Verdict: "superseded"}}}, nil
+			return &vigilv1.BeatResponse{Exceptions: []*vigilv1.BeatException{{Agent: 1, Incarnation: 1,
+				Verdict: "superseded"}}}, nil
 		}
 	})
 	r.advance(2 * time.Second)
@@ -132,7 +135,8 @@ func TestFrozenAndSupersededIsKilledAtOnce(t *testing.T) {
 
 func TestHostGoneRegistersAgainWithInventory(t *testing.T) {
 	r := newRig(t, time.Minute, true)
-	if first := next(t, r.registers); len(first.GetInventory()) != 0 || first.GetBoot() != "boot-1" || len(first.GetRunners()) != 8 {
+	if first := next(t, r.registers); len(first.GetInventory()) != 0 || first.GetBoot() != "boot-1" ||
+		len(first.GetRunners()) != 8 {
 		t.Errorf("first registration %v", first)
 	}
 	a := r.start(t, "wait", 3, 5)
@@ -145,7 +149,8 @@ func TestHostGoneRegistersAgainWithInventory(t *testing.T) {
 	})
 	r.advance(16 * time.Second)
 	again := next(t, r.registers)
-	if len(again.GetInventory()) != 1 || again.GetInventory()[0].GetAgent() != 3 || again.GetInventory()[0].GetIncarnation() != 5 ||
+	if len(again.GetInventory()) != 1 || again.GetInventory()[0].GetAgent() != 3 ||
+		again.GetInventory()[0].GetIncarnation() != 5 ||
 		again.GetInventory()[0].GetPid() == 0 {
 		t.Errorf("inventory %v", again.GetInventory())
 	}
@@ -164,7 +169,8 @@ func TestBeatsCarryAllAgentsInOneCall(t *testing.T) {
 		if len(b.GetAgents()) < 3 {
 			continue
 		}
-		if got := fmt.Sprintln(b.GetAgents(), b.GetIncarnations(), b.GetKinds(), b.GetHost(), b.GetBoot()); got != "[1 2 3] [1 2 3] [6 6 6] 7 boot-1\n" {
+		if got := fmt.Sprintln(b.GetAgents(), b.GetIncarnations(), b.GetKinds(), b.GetHost(),
+			b.GetBoot()); got != "[1 2 3] [1 2 3] [6 6 6] 7 boot-1\n" {
 			t.Errorf("beat %v", b)
 		}
 		return

@@ -110,8 +110,9 @@ func (k *keeper) run(stop context.Context) error {
 // look does what the clock asks for and says when to look again.
 func (k *keeper) look() time.Duration {
 	now := k.config.Clock()
-	nap := min(longestNap, k.lookForServers(now), k.lookAtLetters(now), k.lookForLeftovers(now), k.beat(now), k.register(now), k.weigh(now), k.retry(now), k.lookIntoSpools(now),
-		k.lookForTmux(now), k.lookAtScreens(now))
+	nap := min(longestNap, k.lookForServers(now), k.lookAtLetters(now), k.lookForLeftovers(now),
+		k.beat(now), k.register(now), k.weigh(now), k.retry(now), k.lookIntoSpools(now), k.lookForTmux(now),
+		k.lookAtScreens(now))
 	for _, l := range k.lives {
 		k.watchFrost(l)
 		k.watchStart(now, l)

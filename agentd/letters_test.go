@@ -51,7 +51,8 @@ func TestA08RefusedResultsAreKept(t *testing.T) {
 	r.set(func() { r.onWork = func(w *vigilv1.WorkRequest) error { return no(codes[w.GetTask()]) } })
 	spool := spoolOf(t, one.spec)
 	for task, code := range codes {
-		leave(t, spool, fmt.Sprintf("%02d", task), Completion{Agent: "demo/r1", Incarnation: 5, Task: uint64(task), Attempt: 1, Result: "about " + code, Token: "secret"})
+		leave(t, spool, fmt.Sprintf("%02d", task), Completion{Agent: "demo/r1", Incarnation: 5,
+			Task: uint64(task), Attempt: 1, Result: "about " + code, Token: "secret"})
 	}
 	for range codes {
 		r.advance(4 * time.Second)
@@ -63,7 +64,8 @@ func TestA08RefusedResultsAreKept(t *testing.T) {
 	})
 	var kept []string
 	for _, l := range lettersOf(t, r.dir) {
-		if l.Agent != "demo/r1" || l.Incarnation != 5 || l.Attempt != 1 || l.Result != "about "+codes[l.Task] || !strings.Contains(l.Refused, codes[l.Task]) || l.At.IsZero() {
+		if l.Agent != "demo/r1" || l.Incarnation != 5 || l.Attempt != 1 || l.Result != "about "+
+			codes[l.Task] || !strings.Contains(l.Refused, codes[l.Task]) || l.At.IsZero() {
 			t.Errorf("letter %+v", l)
 		}
 		kept = append(kept, codes[l.Task])
@@ -106,7 +108,8 @@ func TestA08RefusedExitReports(t *testing.T) {
 			one.exit <- shim.Exit{Code: 3, Tail: "the last words", Reason: "because", TimedOut: true, RetryAfter: time.Hour}
 			next(t, r.exits)
 			x := next(t, r.exits)
-			if x.GetCode() != 3 || !x.GetTimedOut() || (x.GetTail() == "") != c.bare || (x.GetReason() == "") != c.bare || (x.GetRetryAfter() == nil) != c.bare {
+			if x.GetCode() != 3 || !x.GetTimedOut() || (x.GetTail() == "") != c.bare ||
+				(x.GetReason() == "") != c.bare || (x.GetRetryAfter() == nil) != c.bare {
 				t.Errorf("then it says %v", x)
 			}
 			until(t, "the end of the folder", func() bool {
@@ -152,7 +155,8 @@ func TestA08DeadLettersAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		at = at.Add(time.Second)
-		if err := os.Chtimes(filepath.Join(d.dir, fmt.Sprintf("%d-1-%d-0.json", agent, task)), at, at); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Chtimes(filepath.Join(d.dir, fmt.Sprintf("%d-1-%d-0.json", agent, task)), at,
+			at); err != nil && !errors.Is(err, os.ErrNotExist) {
 			t.Fatal(err)
 		}
 	}
@@ -185,7 +189,8 @@ func TestA08DeadLettersAreBounded(t *testing.T) {
 	// Where no other file can be written the one of the spool is moved.
 	from, to := filepath.Join(t.TempDir(), "01.json"), filepath.Join(d.dir, "3-1-9-0.json")
 	err := errors.Join(os.WriteFile(from, []byte("it"), 0o600), os.Mkdir(to+".new", 0o700))
-	if err = errors.Join(err, d.keep(spool{intent: intent{Agent: 3, Incarnation: 1}}, from, &Completion{Task: 9}, errors.New("no"))); err != nil {
+	if err = errors.Join(err, d.keep(spool{intent: intent{Agent: 3, Incarnation: 1}}, from,
+		&Completion{Task: 9}, errors.New("no"))); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(to); err != nil || string(text) != "it" {

@@ -66,5 +66,6 @@ func (k *keeper) watchStart(now time.Duration, l *life) {
 		return
 	}
 	l.hung = true
-	k.unkillable(l, fmt.Sprintf("its start has not come to an end within %s: a disk of this host or the machine itself does not react", hangLimit))
+	k.unkillable(l, fmt.Sprintf("its start has not come to an end within %s: a disk of this host or the "+
+		"machine itself does not react", hangLimit))
 }

@@ -65,7 +65,8 @@ func (k *keeper) weigh(now time.Duration) time.Duration {
 			if k.measured(&p.space, "min_free_disk", err) {
 				p.space.judge("disk space for "+k.data.path, room.Bytes, k.config.MinFreeDisk, mebibytes)
 				if room.Inodes != nil {
-					p.inodes.judge("inodes on the disk of "+k.data.path, *room.Inodes, minInodes, func(n uint64) string { return fmt.Sprint(n) })
+					p.inodes.judge("inodes on the disk of "+k.data.path, *room.Inodes, minInodes,
+						func(n uint64) string { return fmt.Sprint(n) })
 				}
 			}
 		}

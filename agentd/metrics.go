@@ -48,7 +48,8 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		letters: gauge("dead_letters", "Results that the cluster refused and this host keeps."),
 		starts:  counter("starts_total", "Agents started."),
 		exits: prometheus.NewCounterVec(prometheus.CounterOpts{Name: space + "exits_total",
-			Help: "Agents that ended, by kind as seen here: clean, crash, ordered, start_failed, timed_out, usage_limit."}, []string{"kind"}),
+			Help: "Agents that ended, by kind as seen here: clean, crash, ordered, start_failed, " +
+				"timed_out, usage_limit."}, []string{"kind"}),
 		freezes:     counter("freezes_total", "Times that an agent was frozen."),
 		stuck:       counter("stuck_total", "Agents of which something outlived SIGKILL for five seconds."),
 		adopted:     counter("adopted_total", "Agents that an earlier agentd had started and that were taken over."),
@@ -73,8 +74,9 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.agents, m.frozen, m.reports, m.letters, m.starts, m.exits, m.freezes, m.stuck, m.adopted, m.orphans, m.refused,
-		m.superseded, m.beatsSent, m.beatsFailed, m.reconnects, m.looks, m.captures, m.lookErrors, m.prompts} {
+	for _, c := range []prometheus.Collector{m.agents, m.frozen, m.reports, m.letters, m.starts, m.exits,
+		m.freezes, m.stuck, m.adopted, m.orphans, m.refused, m.superseded, m.beatsSent, m.beatsFailed,
+		m.reconnects, m.looks, m.captures, m.lookErrors, m.prompts} {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}

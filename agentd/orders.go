@@ -66,7 +66,8 @@ func (k *keeper) takeStop(o *vigilv1.Order) {
 		k.end(l, ending{why: why, exempt: true}, k.grace(l, o.GetStopGrace()))
 	case l != nil && l.inc < o.GetIncarnation():
 		// Not heard of: a stop can only follow an acceptance, and that would be known.
-		k.log.Warn("stop order for an unknown incarnation was ignored", "agent", o.GetAgentName(), "incarnation", o.GetIncarnation())
+		k.log.Warn("stop order for an unknown incarnation was ignored", "agent", o.GetAgentName(),
+			"incarnation", o.GetIncarnation())
 	case o.GetIncarnation() <= k.ended[o.GetAgent()]:
 		// Its exit report is on the way or has arrived.
 	default:
@@ -89,7 +90,8 @@ func (k *keeper) accept(o *vigilv1.Order) {
 	k.lives[l.agent] = l
 	point("accepting")
 	hash := sha256.Sum256([]byte(l.token))
-	request := &vigilv1.AcceptOrderRequest{Host: k.entry.host, Boot: k.boot, Agent: l.agent, Incarnation: l.inc, TokenHash: hash[:]}
+	request := &vigilv1.AcceptOrderRequest{Host: k.entry.host, Boot: k.boot, Agent: l.agent,
+		Incarnation: l.inc, TokenHash: hash[:]}
 	k.spawn(func() {
 		defer cancel()
 		var ttl time.Duration
@@ -108,7 +110,8 @@ func (k *keeper) answered(l *life, ttl time.Duration, err error) {
 	name := l.order.GetAgentName()
 	if err != nil && refused(err) {
 		k.metrics.refused.Inc()
-		k.log.Info("order is no longer open: nothing was started", "agent", name, "incarnation", l.inc, "code", client.Code(err))
+		k.log.Info("order is no longer open: nothing was started", "agent", name, "incarnation", l.inc,
+			"code", client.Code(err))
 		k.forget(l)
 		return
 	}
@@ -128,7 +131,8 @@ func (k *keeper) answered(l *life, ttl time.Duration, err error) {
 	}
 	k.beats.hurry(k.config.Clock(), l.ttl)
 	if age := k.config.Clock() - l.asked; l.confirm || age > l.patience()/2 {
-		k.log.Warn("acceptance was answered late: waiting for a beat before the start", "agent", name, "incarnation", l.inc, "age", age)
+		k.log.Warn("acceptance was answered late: waiting for a beat before the start", "agent", name,
+			"incarnation", l.inc, "age", age)
 		l.confirm = true
 		k.beats.now()
 		return

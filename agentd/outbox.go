@@ -101,7 +101,8 @@ func (o *outbox) stuck(r *vigilv1.ReportStuckRequest) {
 			return err
 		})
 		if err != nil && ctx.Err() == nil {
-			o.log.Warn("the report of processes that cannot be killed was refused", "agent_id", who.agent, "incarnation", who.inc, "error", err)
+			o.log.Warn("the report of processes that cannot be killed was refused", "agent_id", who.agent,
+				"incarnation", who.inc, "error", err)
 		}
 	})
 }

@@ -125,13 +125,16 @@ func TestEndsAsTheShimTellsThem(t *testing.T) {
 		exit shim.Exit
 		want *vigilv1.ReportExitRequest
 	}{
-		"clean":    {shim.Exit{Tail: "bye"}, &vigilv1.ReportExitRequest{Tail: "bye"}},
-		"crash":    {shim.Exit{Code: 3}, &vigilv1.ReportExitRequest{Code: 3}},
-		"signal":   {shim.Exit{Code: -1, Signal: "killed"}, &vigilv1.ReportExitRequest{Code: -1, Signal: "killed"}},
-		"stopped":  {shim.Exit{Ordered: true, Reason: "x"}, &vigilv1.ReportExitRequest{Ordered: true, Reason: "x"}},
-		"limit":    {shim.Exit{Code: 1, TimedOut: true, Reason: "run limit"}, &vigilv1.ReportExitRequest{Code: 1, TimedOut: true, Reason: "run limit"}},
-		"vanished": {shim.Exit{Code: -1, Vanished: true, Reason: "its shim was killed"}, &vigilv1.ReportExitRequest{Code: -1, Reason: "its shim was killed"}},
-		"no start": {shim.Exit{Code: -1, NotStarted: true, Reason: "no"}, &vigilv1.ReportExitRequest{Code: -1, StartFailed: true, Reason: "no"}},
+		"clean":   {shim.Exit{Tail: "bye"}, &vigilv1.ReportExitRequest{Tail: "bye"}},
+		"crash":   {shim.Exit{Code: 3}, &vigilv1.ReportExitRequest{Code: 3}},
+		"signal":  {shim.Exit{Code: -1, Signal: "killed"}, &vigilv1.ReportExitRequest{Code: -1, Signal: "killed"}},
+		"stopped": {shim.Exit{Ordered: true, Reason: "x"}, &vigilv1.ReportExitRequest{Ordered: true, Reason: "x"}},
+		"limit": {shim.Exit{Code: 1, TimedOut: true, Reason: "run limit"},
+			&vigilv1.ReportExitRequest{Code: 1, TimedOut: true, Reason: "run limit"}},
+		"vanished": {shim.Exit{Code: -1, Vanished: true, Reason: "its shim was killed"},
+			&vigilv1.ReportExitRequest{Code: -1, Reason: "its shim was killed"}},
+		"no start": {shim.Exit{Code: -1, NotStarted: true, Reason: "no"},
+			&vigilv1.ReportExitRequest{Code: -1, StartFailed: true, Reason: "no"}},
 		"quota": {shim.Exit{Code: 1, UsageLimit: true, RetryAfter: time.Hour},
 			&vigilv1.ReportExitRequest{Code: 1, UsageLimit: true, RetryAfter: durationpb.New(time.Hour)}},
 	} {
@@ -157,7 +160,8 @@ func TestAcknowledgedBeatsReachTheShim(t *testing.T) {
 	before := r.now()
 	r.stream.orders(t, o)
 	one := next(t, p.started)
-	if at := one.spec.Acknowledged; at < before || at > r.now() || one.spec.TTL != time.Minute || one.spec.OrphanLimit != 0 {
+	if at := one.spec.Acknowledged; at < before || at > r.now() || one.spec.TTL != time.Minute ||
+		one.spec.OrphanLimit != 0 {
 		t.Errorf("acknowledged at %s, ordered at %s; spec %+v", at, before, one.spec)
 	}
 	if one.spec.RunLimit != time.Hour || one.spec.Kind != "exec" || one.spec.StopGrace != 20*time.Second {
@@ -195,7 +199,8 @@ func TestProcessThatCannotBeKilled(t *testing.T) {
 		t.Errorf("stopped because %q", why)
 	}
 	one.stuck <- "process 4711 is in an uninterruptible sleep"
-	if s := next(t, r.stucks); s.GetAgent() != 1 || s.GetIncarnation() != 1 || s.GetHost() != 7 || s.GetReason() != "process 4711 is in an uninterruptible sleep" {
+	if s := next(t, r.stucks); s.GetAgent() != 1 || s.GetIncarnation() != 1 || s.GetHost() != 7 ||
+		s.GetReason() != "process 4711 is in an uninterruptible sleep" {
 		t.Errorf("report %v", s)
 	}
 	r.stream.orders(t, order("start", 1, 2, "sleep"))
@@ -221,11 +226,15 @@ func TestProcessThatCannotBeKilled(t *testing.T) {
 
 // A start with a runner whose declaration is broken fails with the reason.
 func TestStartWithABrokenRunner(t *testing.T) {
-	r, _ := newPuppetRig(t, false, func(c *Config) { c.Broken = map[string]string{"typo": "runners.d/typo.yaml:2:1: unknown key"} })
+	r, _ := newPuppetRig(t, false, func(c *Config) {
+		c.Broken = map[string]string{"typo": "runners.d/typo.yaml:2:1: unknown key"}
+	})
 	r.stream.orders(t, order("start", 1, 1, "typo"), order("start", 2, 1, "nowhere"))
 	for range 2 {
 		x := next(t, r.exits)
-		want := map[uint32]string{1: `runner "typo" is not offered by this host: runners.d/typo.yaml:2:1: unknown key`, 2: `runner "nowhere" is not declared`}[x.GetAgent()]
+		want := map[uint32]string{
+			1: `runner "typo" is not offered by this host: runners.d/typo.yaml:2:1: unknown key`,
+			2: `runner "nowhere" is not declared`}[x.GetAgent()]
 		if !x.GetStartFailed() || !strings.HasPrefix(x.GetReason(), want) {
 			t.Errorf("exit %v, want %q", x, want)
 		}
@@ -263,7 +272,8 @@ func TestShimThatDoesNotAnswerAtOnce(t *testing.T) {
 	p.adopts = []any{errors.New("it is just starting"), errors.New("still"), late}
 	r := &rig{fake: newFake(t, time.Minute), dir: t.TempDir(), log: &lockedBuffer{}, shims: p}
 	j := journal{r.dir + "/lives"}
-	_, lock, err := j.begin(intent{Version: 1, Boot: "boot-1", Agent: 1, AgentName: "demo/r1", Incarnation: 1, TTL: time.Minute}, nil)
+	_, lock, err := j.begin(intent{Version: 1, Boot: "boot-1", Agent: 1, AgentName: "demo/r1",
+		Incarnation: 1, TTL: time.Minute}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +305,8 @@ func TestShimThatNeverAnswers(t *testing.T) {
 	p := &puppets{t: t, started: make(chan *puppet, 100), asked: make(chan string, 1000)}
 	p.adopts = []any{errors.New("deaf")}
 	r := &rig{fake: newFake(t, time.Minute), dir: t.TempDir(), log: &lockedBuffer{}, shims: p}
-	_, lock, err := journal{r.dir + "/lives"}.begin(intent{Version: 1, Boot: "boot-1", Agent: 1, AgentName: "demo/r1", Incarnation: 1, TTL: time.Minute}, nil)
+	_, lock, err := journal{r.dir + "/lives"}.begin(intent{Version: 1, Boot: "boot-1", Agent: 1,
+		AgentName: "demo/r1", Incarnation: 1, TTL: time.Minute}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +316,8 @@ func TestShimThatNeverAnswers(t *testing.T) {
 	next(t, p.asked)
 	none(t, r.stucks, "reported too early")
 	r.advance(elusiveLimit + time.Second)
-	if s := next(t, r.stucks); s.GetAgent() != 1 || s.GetIncarnation() != 1 || !strings.Contains(s.GetReason(), "has not answered") {
+	if s := next(t, r.stucks); s.GetAgent() != 1 || s.GetIncarnation() != 1 ||
+		!strings.Contains(s.GetReason(), "has not answered") {
 		t.Errorf("report %v", s)
 	}
 	drained(r.beats)

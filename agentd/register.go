@@ -141,8 +141,10 @@ func (k *keeper) registerFailed(err error) {
 	switch why := client.Code(err); {
 	case why == code.HostInUse && !k.entry.inUse:
 		k.entry.inUse = true
-		k.log.Error("the host's id is in use: this is another boot of the host, or a copy of its data directory. After a reboot it is "+
-			"let in when the fences of its agents have ended; for a copy remove "+keyFile+" in "+k.data.path+" and start agentd again", "error", err)
+		k.log.Error("the host's id is in use: this is another boot of the host, or a copy of its data "+
+			"directory. After a reboot it is "+
+			"let in when the fences of its agents have ended; for a copy remove "+keyFile+" in "+
+			k.data.path+" and start agentd again", "error", err)
 	case why == code.HostInUse:
 		k.log.Debug("the host's id is still in use", "error", err)
 	case why == code.Invalid || why == code.Unimplemented:

@@ -82,7 +82,8 @@ func TestKilledAtEveryStep(t *testing.T) {
 		point string
 		runs  bool // the agent must have been started before the crash
 	}{
-		{"accepting", false}, {"accepted", false}, {"locked", false}, {"journaled", false}, {"forked", true}, {"reported", true},
+		{"accepting", false}, {"accepted", false}, {"locked", false}, {"journaled", false},
+		{"forked", true}, {"reported", true},
 	} {
 		t.Run(step.point, func(t *testing.T) {
 			h := newHost(t)
@@ -249,7 +250,8 @@ func TestCopyOfTheDataDirectory(t *testing.T) {
 	d := h.start(t, func(s *daemonSpec) { s.Dir = clone })
 	for range 3 {
 		r := next(t, h.registers)
-		if r.GetKey() != original.GetKey() || r.GetBoot() == original.GetBoot() || len(r.GetBoot()) > 64 || len(r.GetInventory()) != 0 {
+		if r.GetKey() != original.GetKey() || r.GetBoot() == original.GetBoot() || len(r.GetBoot()) > 64 ||
+			len(r.GetInventory()) != 0 {
 			t.Fatalf("the copy registers with %v, the original with %v", r, original)
 		}
 	}

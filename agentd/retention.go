@@ -121,5 +121,6 @@ func (d *dataDir) leftovers() map[string]*leftover {
 func (d *dataDir) used(room, agent string) {
 	now := unix.NsecToTimespec(time.Now().UnixNano())
 	// It need not have one, and an agent may have put a link in its place.
-	_ = unix.UtimesNanoAt(unix.AT_FDCWD, filepath.Join(d.path, "work", room, agent), []unix.Timespec{now, now}, unix.AT_SYMLINK_NOFOLLOW)
+	_ = unix.UtimesNanoAt(unix.AT_FDCWD, filepath.Join(d.path, "work", room, agent),
+		[]unix.Timespec{now, now}, unix.AT_SYMLINK_NOFOLLOW)
 }

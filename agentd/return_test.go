@@ -60,7 +60,8 @@ func TestDaemonThatDiesBeforeItRegistersBeats(t *testing.T) {
 		d.kill(t)
 		drained(h.beats)
 		d = h.start(t)
-		if b := next(t, h.beats); len(b.GetAgents()) != 1 || b.GetKinds()[0]&beatFence == 0 || b.GetBoot() == "" || b.GetHost() != 7 {
+		if b := next(t, h.beats); len(b.GetAgents()) != 1 || b.GetKinds()[0]&beatFence == 0 ||
+			b.GetBoot() == "" || b.GetHost() != 7 {
 			t.Errorf("first beat %v", b)
 		}
 	}
@@ -160,7 +161,8 @@ func TestCutHostBeatsBeforeItRegisters(t *testing.T) {
 // spools are looked into: again when a look is under way, which may just have failed.
 func TestEverythingIsToldWhenBeatsAreAcknowledgedAgain(t *testing.T) {
 	for _, underway := range []bool{false, true} {
-		a, err := Open(Config{DataDir: t.TempDir(), Name: "h1", Conn: newFake(t, time.Minute).conn, Addrs: []string{"127.0.0.1:7420"}, Boot: "boot-1", Shim: shimCommand()})
+		a, err := Open(Config{DataDir: t.TempDir(), Name: "h1", Conn: newFake(t, time.Minute).conn,
+			Addrs: []string{"127.0.0.1:7420"}, Boot: "boot-1", Shim: shimCommand()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -78,8 +78,9 @@ func newRig(t testing.TB, ttl time.Duration, fakeClock bool, change ...func(*Con
 // configure starts the daemon and waits for its stream.
 func (r *rig) configure(t testing.TB, fakeClock bool, change ...func(*Config)) {
 	t.Helper()
-	config := Config{DataDir: r.dir, Name: "h1", Conn: r.conn, Addrs: []string{"127.0.0.1:7420"}, Boot: "boot-1", Version: "test",
-		Shim: shimCommand(), OnStop: End, Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: r.log})}
+	config := Config{DataDir: r.dir, Name: "h1", Conn: r.conn, Addrs: []string{"127.0.0.1:7420"},
+		Boot: "boot-1", Version: "test", Shim: shimCommand(), OnStop: End,
+		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: r.log})}
 	if fakeClock {
 		r.clock, r.ahead = &atomic.Int64{}, filepath.Join(t.TempDir(), "ahead")
 		config.Clock = r.now
@@ -193,7 +194,8 @@ func (r *rig) advance(d time.Duration) {
 	r.advancing.Lock()
 	defer r.advancing.Unlock()
 	text := time.Duration(r.clock.Add(int64(d))).String()
-	if err := errors.Join(os.WriteFile(r.ahead+".new", []byte(text), 0o600), os.Rename(r.ahead+".new", r.ahead)); err != nil {
+	if err := errors.Join(os.WriteFile(r.ahead+".new", []byte(text), 0o600),
+		os.Rename(r.ahead+".new", r.ahead)); err != nil {
 		panic(err)
 	}
 }

@@ -141,7 +141,8 @@ func (k *keeper) saw(l *life, got look) {
 	}
 	if got.err != nil {
 		k.metrics.lookErrors.Inc()
-		k.log.Debug("the terminal of an agent cannot be looked at", "agent", l.order.GetAgentName(), "incarnation", l.inc, "error", got.err)
+		k.log.Debug("the terminal of an agent cannot be looked at", "agent", l.order.GetAgentName(),
+			"incarnation", l.inc, "error", got.err)
 		return // what was seen last stays, and is looked at again
 	}
 	match, matched := s.match, s.matched
@@ -160,12 +161,14 @@ func (k *keeper) saw(l *life, got look) {
 		s.stamp, s.letters = got.stamp, letters
 	}
 	s.looks++
-	sure := matched && (s.now.prompt == match.Kind || s.matched && s.match.Kind == match.Kind && s.match.Text == match.Text && s.match.Below == match.Below)
+	sure := matched && (s.now.prompt == match.Kind || s.matched && s.match.Kind == match.Kind &&
+		s.match.Text == match.Text && s.match.Below == match.Below)
 	switch {
 	case sure:
 		if s.now.prompt != match.Kind {
 			k.metrics.prompts.WithLabelValues(match.Kind).Inc()
-			k.log.Info("prompt recognized", "agent", l.order.GetAgentName(), "incarnation", l.inc, "kind", match.Kind, "rule", match.Rule)
+			k.log.Info("prompt recognized", "agent", l.order.GetAgentName(), "incarnation", l.inc, "kind",
+				match.Kind, "rule", match.Rule)
 		}
 		s.now.prompt = match.Kind
 	case !matched, s.looks > 1, s.now.prompt != "":
@@ -180,11 +183,13 @@ func (k *keeper) saw(l *life, got look) {
 // about one life. What cannot be delivered is told later, as it is then.
 func (k *keeper) tellScreen(now time.Duration, l *life) {
 	s := l.sight
-	if s.now.prompt == "" || s.now == s.told || k.screens.telling || !k.entry.registered || s.known && now-s.toldAt < screenGap {
+	if s.now.prompt == "" || s.now == s.told || k.screens.telling || !k.entry.registered ||
+		s.known && now-s.toldAt < screenGap {
 		return
 	}
 	what := s.now
-	request := &vigilv1.ReportScreenRequest{Host: k.entry.host, Agent: l.agent, Incarnation: l.inc, Prompt: what.prompt, Quiet: what.quiet}
+	request := &vigilv1.ReportScreenRequest{Host: k.entry.host, Agent: l.agent, Incarnation: l.inc,
+		Prompt: what.prompt, Quiet: what.quiet}
 	k.screens.telling, s.toldAt, s.known = true, now, true
 	k.spawn(func() {
 		ctx, cancel := context.WithTimeout(k.ctx, attemptLimit)

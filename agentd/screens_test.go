@@ -37,10 +37,11 @@ func newEasel(t *testing.T, kind string, change ...func(*Config)) *easel {
 	t.Helper()
 	x := &easel{t: t, figures: prometheus.NewRegistry()}
 	r, p := newPuppetRig(t, true, append([]func(*Config){func(c *Config) {
-		c.Runners = []runner.Runner{{Name: "tool", Program: "sleep", User: runner.SameUser(), Kind: kind, Prompts: []runner.Prompt{
-			{Kind: "permission", Pattern: `^Do you want to (proceed|edit)\?`},
-			{Kind: "idle", Pattern: `^> *$`, Lines: 2},
-		}}}
+		c.Runners = []runner.Runner{{Name: "tool", Program: "sleep", User: runner.SameUser(), Kind: kind,
+			Prompts: []runner.Prompt{
+				{Kind: "permission", Pattern: `^Do you want to (proceed|edit)\?`},
+				{Kind: "idle", Pattern: `^> *$`, Lines: 2},
+			}}}
 		c.Terminals = func() (string, error) { return "tmux 3.3a", nil }
 		c.Registerer = x.figures
 	}}, change...)...)
@@ -106,7 +107,8 @@ func (x *easel) looked() int {
 func (x *easel) wants(prompt string, quiet bool) {
 	x.t.Helper()
 	r := next(x.t, x.screens)
-	if r.GetHost() != 7 || r.GetAgent() != 1 || r.GetIncarnation() != 2 || r.GetPrompt() != prompt || r.GetQuiet() != quiet {
+	if r.GetHost() != 7 || r.GetAgent() != 1 || r.GetIncarnation() != 2 || r.GetPrompt() != prompt ||
+		r.GetQuiet() != quiet {
 		x.t.Fatalf("reported %v, want %s, quiet %v", r, prompt, quiet)
 	}
 	if strings.Contains(r.String(), "secret") {
@@ -311,7 +313,8 @@ func TestSeed004HostSaysWhetherItHasTmux(t *testing.T) {
 		tool string
 		err  error
 		why  string
-	}{{"tmux 3.4", nil, ""}, {"", errors.New("tmux cannot be used: its version is unknown"), "tmux cannot be used: its version is unknown"}} {
+	}{{"tmux 3.4", nil, ""}, {"", errors.New("tmux cannot be used: its version is unknown"),
+		"tmux cannot be used: its version is unknown"}} {
 		mu.Lock()
 		tool, err = to.tool, to.err
 		mu.Unlock()

@@ -36,7 +36,9 @@ func TestN25HostFollowsTheServers(t *testing.T) {
 		t.Errorf("registered with %v", got)
 	}
 	written("c:1\na:1\nb:1\n")
-	until(t, "the line in the log", func() bool { return strings.Contains(r.log.String(), "the servers of the cluster have changed") })
+	until(t, "the line in the log", func() bool {
+		return strings.Contains(r.log.String(), "the servers of the cluster have changed")
+	})
 	r.stream.orders(t, order("start", 1, 1, "env"))
 	env := next(t, next(t, r.agents).words)
 	for _, want := range []string{"VIGIL_SERVERS=" + ServersFile(r.dir), "VIGIL_ADDR=c:1,a:1,b:1"} {

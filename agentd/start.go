@@ -64,10 +64,12 @@ func (k *keeper) spec(l *life, c runner.Command) shim.Spec {
 	spec := shim.Spec{
 		Version: shim.Version, Folder: l.folder, Mark: l.intent().mark(k.mark), Agent: l.order.GetAgentName(),
 		Runner: l.order.GetRunner(), Kind: c.Kind, PTY: c.PTY, Usage: c.Usage,
-		Path: c.Path, Args: c.Args, Dir: c.Dir, Env: append(c.Env, EnvSpool+"="+l.folder+"/"+shim.SpoolFolder, EnvServers+"="+ServersFile(k.data.path)), Limits: c.Limits,
+		Path: c.Path, Args: c.Args, Dir: c.Dir,
+		Env: append(c.Env, EnvSpool+"="+l.folder+"/"+shim.SpoolFolder,
+			EnvServers+"="+ServersFile(k.data.path)), Limits: c.Limits,
 		RunLimit: shorter(l.order.GetRunLimit().AsDuration(), c.RunLimit), StopGrace: k.grace(l, nil),
-		TTL: l.ttl, OrphanLimit: k.config.OrphanLimit, Acknowledged: l.acked,
-		LogFolder: k.data.logs(), LogBytes: k.config.LogBytes, LogKeep: k.config.LogKeep,
+		TTL: l.ttl, OrphanLimit: k.config.OrphanLimit, Acknowledged: l.acked, LogFolder: k.data.logs(),
+		LogBytes: k.config.LogBytes, LogKeep: k.config.LogKeep,
 	}
 	if c := c.Credential; c != nil {
 		spec.Credential = &shim.Credential{UID: c.Uid, GID: c.Gid, Groups: c.Groups}
@@ -133,7 +135,8 @@ func (k *keeper) started(l *life, p process, err error) {
 		return
 	}
 	k.metrics.starts.Inc()
-	k.log.Info("agent started", "agent", l.order.GetAgentName(), "incarnation", l.inc, "pid", p.Started().PID, "runner", l.order.GetRunner())
+	k.log.Info("agent started", "agent", l.order.GetAgentName(), "incarnation", l.inc, "pid",
+		p.Started().PID, "runner", l.order.GetRunner())
 	k.hold(l, p)
 	k.tellStarted(l)
 	if l.hung { // late, but it runs
@@ -161,7 +164,8 @@ func (k *keeper) hold(l *life, p process) {
 }
 
 func (k *keeper) tellStarted(l *life) {
-	k.outbox.started(&vigilv1.ReportStartedRequest{Agent: l.agent, Incarnation: l.inc, Pid: uint32(l.process.Started().PID)})
+	k.outbox.started(&vigilv1.ReportStartedRequest{Agent: l.agent, Incarnation: l.inc,
+		Pid: uint32(l.process.Started().PID)})
 }
 
 // unkillable reports what outlives SIGKILL or does not react. The life keeps its slot.
@@ -254,7 +258,8 @@ func lacking(code int) string {
 	default:
 		return ""
 	}
-	return "its program, or one that it calls, was " + what + ": `vigil agent logs` shows which; install it, or put its folder on PATH in env of the runner"
+	return "its program, or one that it calls, was " + what +
+		": `vigil agent logs` shows which; install it, or put its folder on PATH in env of the runner"
 }
 
 // kindOf names an end for the figures.

@@ -63,7 +63,8 @@ func (k *keeper) shutDown() {
 // drain asks the cluster to take the agents elsewhere: those without a task at
 // once, the others when they give it back or when the limit has passed.
 func (k *keeper) drain() {
-	k.log.Info("host is drained: waiting for its agents to be handed over", "agents", len(k.lives), "limit", k.config.DrainLimit)
+	k.log.Info("host is drained: waiting for its agents to be handed over", "agents", len(k.lives),
+		"limit", k.config.DrainLimit)
 	for _, l := range k.lives {
 		if l.phase < starting {
 			k.end(l, ending{why: "host is drained", exempt: true}, 0)

@@ -24,7 +24,8 @@ func TestDrainWaitsForTheAgents(t *testing.T) {
 	a, b := r.start(t, "wait", 1, 1), r.start(t, "wait", 2, 1)
 	drained(r.accepts)
 	done := r.ending()
-	if d := next(t, r.drains); d.GetKey() == "" || d.GetBoot() != "boot-1" || d.GetDeadline().AsDuration() != DefaultDrainLimit {
+	if d := next(t, r.drains); d.GetKey() == "" || d.GetBoot() != "boot-1" ||
+		d.GetDeadline().AsDuration() != DefaultDrainLimit {
 		t.Errorf("drain %v", d)
 	}
 	r.stream.orders(t, order("stop", 1, 1, ""), order("start", 3, 1, "wait"))
@@ -145,7 +146,8 @@ func TestReportsOutliveTheDaemon(t *testing.T) {
 
 func TestStopsThatAreNotKnown(t *testing.T) {
 	f := newFake(t, time.Minute)
-	config := Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand(), OnStop: "later"}
+	config := Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Boot: "b",
+		Shim: shimCommand(), OnStop: "later"}
 	if _, err := Open(config); err == nil || !strings.Contains(err.Error(), "keep, drain or end") {
 		t.Errorf("error %v", err)
 	}

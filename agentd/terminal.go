@@ -79,7 +79,8 @@ func (k *keeper) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (st
 		if r.GetSparePrompt() && f.sight.asks(ctx, f.process) {
 			return "", errPrompt
 		}
-		return f.process.Terminal(ctx, shim.TerminalRequest{Text: r.GetText(), Enter: r.GetText() != "" || r.GetKey() == "enter",
+		return f.process.Terminal(ctx, shim.TerminalRequest{Text: r.GetText(), Enter: r.GetText() != "" ||
+			r.GetKey() == "enter",
 			Interrupt: r.GetKey() == "interrupt", Look: r.GetLook(), Lines: int(r.GetLines())})
 	case <-ctx.Done():
 		return "", ctx.Err()

@@ -22,23 +22,28 @@ func TestTerminalRequestsReachTheirLife(t *testing.T) {
 	one := next(t, p.started)
 	next(t, r.starts)
 
-	if d := r.stream.askTerminal(t, &vigilv1.TerminalRequest{Request: 5, Agent: 1, Incarnation: 2, Look: true}); !d.GetEnd() || d.GetError() != shim.ErrNoTerminal.Error() {
+	if d := r.stream.askTerminal(t, &vigilv1.TerminalRequest{Request: 5, Agent: 1, Incarnation: 2,
+		Look: true}); !d.GetEnd() || d.GetError() != shim.ErrNoTerminal.Error() {
 		t.Errorf("a life without a terminal: %v", d)
 	}
 	one.typed = make(chan shim.TerminalRequest, 2)
-	if d := r.stream.askTerminal(t, &vigilv1.TerminalRequest{Request: 6, Agent: 1, Incarnation: 2, Text: "hello", Look: true, Lines: 9}); !d.GetEnd() || d.GetError() != "" || string(d.GetData()) != "$ hello" {
+	if d := r.stream.askTerminal(t, &vigilv1.TerminalRequest{Request: 6, Agent: 1, Incarnation: 2,
+		Text: "hello", Look: true, Lines: 9}); !d.GetEnd() || d.GetError() != "" || string(d.GetData()) != "$ hello" {
 		t.Errorf("%v", d)
 	}
-	if got, want := next(t, one.typed), (shim.TerminalRequest{Text: "hello", Enter: true, Look: true, Lines: 9}); got != want {
+	if got, want := next(t, one.typed),
+		(shim.TerminalRequest{Text: "hello", Enter: true, Look: true, Lines: 9}); got != want {
 		t.Errorf("asked %+v, want %+v", got, want)
 	}
-	for key, want := range map[string]shim.TerminalRequest{"enter": {Enter: true}, "interrupt": {Interrupt: true}, "": {}} {
+	for key, want := range map[string]shim.TerminalRequest{"enter": {Enter: true},
+		"interrupt": {Interrupt: true}, "": {}} {
 		r.stream.askTerminal(t, &vigilv1.TerminalRequest{Request: 9, Agent: 1, Incarnation: 2, Key: key})
 		if got := next(t, one.typed); got != want {
 			t.Errorf("key %q: asked %+v, want %+v", key, got, want)
 		}
 	}
-	for _, other := range []*vigilv1.TerminalRequest{{Request: 7, Agent: 1, Incarnation: 1, Text: "x"}, {Request: 8, Agent: 2, Incarnation: 2, Text: "x"}} {
+	for _, other := range []*vigilv1.TerminalRequest{{Request: 7, Agent: 1, Incarnation: 1, Text: "x"},
+		{Request: 8, Agent: 2, Incarnation: 2, Text: "x"}} {
 		if d := r.stream.askTerminal(t, other); !d.GetEnd() || !strings.Contains(d.GetError(), "does not run on the host") {
 			t.Errorf("%v: %v", other, d)
 		}

@@ -57,7 +57,8 @@ func (k *keeper) foundTerminals(tool string, err error) {
 		return
 	}
 	if needed := len(k.runners.WithTerminal()) > 0; tool == "" && needed {
-		k.log.Warn("degraded: no tmux: nothing can be typed to agents that are started now, nor seen of them; mail and restarts only", "why", why)
+		k.log.Warn("degraded: no tmux: nothing can be typed to agents that are started now, nor seen of "+
+			"them; mail and restarts only", "why", why)
 	} else if t.known {
 		k.log.Info("what makes terminals on this host has changed", "tool", tool, "was", t.tool)
 	}

@@ -30,7 +30,8 @@ func TestOnlyANoEndsAReport(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range []codes.Code{codes.Unavailable, codes.Unknown, codes.Internal, codes.Canceled, codes.DeadlineExceeded} {
+	for _, c := range []codes.Code{codes.Unavailable, codes.Unknown, codes.Internal, codes.Canceled,
+		codes.DeadlineExceeded} {
 		if err := status.Error(c, "broken"); refused(err) {
 			t.Errorf("a connection that fails with %s is taken for a refusal", c)
 		}

@@ -158,7 +158,8 @@ func TestBatchesAreSplitAtTheSizeOfAnEntry(t *testing.T) {
 		if _, err := b.submit(t.Context(), big); err != nil {
 			t.Errorf("a command greater than an entry goes alone: %v", err)
 		}
-		if _, err := b.submit(t.Context(), fsm.Request{Cmd: fsm.CreateTask{Text: strings.Repeat("x", maxCommand)}}); !errors.Is(err, ErrTooLarge) {
+		if _, err := b.submit(t.Context(),
+			fsm.Request{Cmd: fsm.CreateTask{Text: strings.Repeat("x", maxCommand)}}); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("too large a command: %v", err)
 		}
 	})
@@ -168,7 +169,8 @@ func TestTooLargeCommandDoesNotHoldUpItsBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{}
 		b, _, _ := batching(t, s, nil)
-		reqs, outs := []fsm.Request{task(1), {Cmd: fsm.CreateTask{Text: strings.Repeat("x", maxCommand)}}, task(3)}, make([]noun.Outcome, 3)
+		reqs, outs := []fsm.Request{task(1), {Cmd: fsm.CreateTask{Text: strings.Repeat("x", maxCommand)}},
+			task(3)}, make([]noun.Outcome, 3)
 		if err := b.submitAll(t.Context(), reqs, outs); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("got %v", err)
 		}

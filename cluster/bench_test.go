@@ -24,7 +24,8 @@ func benchCluster(b *testing.B) (*clustertest.Cluster, *cluster.Replica) {
 	b.Helper()
 	c := clustertest.New(b, 3, clustertest.OnDisk())
 	rep := c.Replica(c.Leader())
-	out := c.Submit(fsm.Request{Cmd: fsm.ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "builder", Replicas: benchAgents}}}})
+	out := c.Submit(fsm.Request{Cmd: fsm.ApplyRoom{Room: "r",
+		Roles: []noun.RoleSpec{{Name: "builder", Replicas: benchAgents}}}})
 	if out.Code != noun.OK {
 		b.Fatalf("apply room: %s", out.Detail)
 	}
@@ -91,7 +92,8 @@ func BenchmarkBeats(b *testing.B) {
 	}
 	each(b, 64, 1000, func(w int) error {
 		from := w % (benchAgents / 1000) * 1000
-		ans, err := rep.Beat(ctx, fsm.HostBeats{Packed: fsm.PackBeats(nil, agents[from:from+1000], incs[from:from+1000], kinds)})
+		ans, err := rep.Beat(ctx,
+			fsm.HostBeats{Packed: fsm.PackBeats(nil, agents[from:from+1000], incs[from:from+1000], kinds)})
 		if err == nil && (ans.Renewed != 1000 || len(ans.Exceptions) > 0) {
 			err = fmt.Errorf("%d renewed, %d exceptions", ans.Renewed, len(ans.Exceptions))
 		}
@@ -120,7 +122,8 @@ func BenchmarkSubmitAll(b *testing.B) {
 func BenchmarkSubmitSingle1000(b *testing.B) {
 	_, rep := benchCluster(b)
 	each(b, 1000, 1, func(int) error {
-		_, err := rep.Submit(context.Background(), fsm.Request{Cmd: fsm.CreateTask{Room: "r", Role: "builder", Title: "a task", By: "bench"}})
+		_, err := rep.Submit(context.Background(),
+			fsm.Request{Cmd: fsm.CreateTask{Room: "r", Role: "builder", Title: "a task", By: "bench"}})
 		return err
 	})
 }
@@ -128,7 +131,8 @@ func BenchmarkSubmitSingle1000(b *testing.B) {
 func BenchmarkSubmitSingle1(b *testing.B) {
 	_, rep := benchCluster(b)
 	each(b, 1, 1, func(int) error {
-		_, err := rep.Submit(context.Background(), fsm.Request{Cmd: fsm.CreateTask{Room: "r", Role: "builder", Title: "a task", By: "bench"}})
+		_, err := rep.Submit(context.Background(),
+			fsm.Request{Cmd: fsm.CreateTask{Room: "r", Role: "builder", Title: "a task", By: "bench"}})
 		return err
 	})
 }

@@ -57,7 +57,8 @@ func TestHoursOfFaults(t *testing.T) {
 			if len(s.Diverged()) > 0 {
 				t.Errorf("L12: diverged: %v", s.Diverged())
 			}
-			t.Logf("%d h: faults %v, %d writes, %d entries, cluster time %v", hours, faults, len(acked), s.LastIndex(), time.Duration(s.Clock()))
+			t.Logf("%d h: faults %v, %d writes, %d entries, cluster time %v", hours, faults, len(acked),
+				s.LastIndex(), time.Duration(s.Clock()))
 		})
 	})
 }
@@ -105,7 +106,8 @@ func oneFault(c *clustertest.Cluster, rng *rand.Rand) string {
 }
 
 // beatForEver joins one agent and renews its lease every few seconds.
-func beatForEver(t *testing.T, c *clustertest.Cluster, k *clustertest.Client, stop <-chan struct{}, wg *sync.WaitGroup) {
+func beatForEver(t *testing.T, c *clustertest.Cluster, k *clustertest.Client, stop <-chan struct{},
+	wg *sync.WaitGroup) {
 	out := do(t, k, fsm.Join{Speaker: fsm.Speaker{Agent: "r/builder"}})
 	packed := fsm.PackBeats(nil, []noun.AgentID{out.Agent}, []noun.Incarnation{out.Inc}, []uint8{fsm.BeatLease})
 	wg.Go(func() {

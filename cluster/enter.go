@@ -87,7 +87,8 @@ func (r *Replica) found(ctx context.Context, asks bool) error {
 }
 
 func (r *Replica) dataLost(why string) error {
-	return fmt.Errorf("%w: %s: run 'vigil server remove %s' at another server, then start this one again and add it", ErrDataLost, why, r.cfg.ID)
+	return fmt.Errorf("%w: %s: run 'vigil server remove %s' at another server, then start this one "+
+		"again and add it", ErrDataLost, why, r.cfg.ID)
 }
 
 // askFounders gives who of the other founders said which word. The marks of those to
@@ -214,7 +215,8 @@ func (r *Replica) awaitSeat(ctx context.Context) error {
 			_, _ = io.Copy(io.Discard, rpc.Reader) // else the connection is lost
 		case *raft.RequestVoteRequest, *raft.RequestPreVoteRequest:
 			if !warned {
-				r.log.Warn("this server is asked for its vote, but it has no data: it has none before it is removed and added again")
+				r.log.Warn("this server is asked for its vote, but it has no data: it has none before " +
+					"it is removed and added again")
 			}
 			warned = true
 		}

@@ -157,7 +157,8 @@ func TestFounderMayComeLate(t *testing.T) {
 // The same over TCP and on disks, where only the directory is gone.
 func TestServerThatLostItsDataIsRefused(t *testing.T) {
 	var configs [3]cluster.Config
-	c := clustertest.New(t, 3, clustertest.OnDisk(), clustertest.Configure(func(i int, cfg *cluster.Config) { configs[i] = *cfg }))
+	c := clustertest.New(t, 3, clustertest.OnDisk(),
+		clustertest.Configure(func(i int, cfg *cluster.Config) { configs[i] = *cfg }))
 	victim := (c.Leader() + 1) % 3
 	c.Agree()
 	if err := c.Stop(victim); err != nil {

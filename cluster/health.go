@@ -34,7 +34,8 @@ func (r *Replica) Warnings() []string {
 	for _, s := range r.Servers() {
 		switch {
 		case s.Diverged:
-			list = append(list, fmt.Sprintf("server %s differs from the majority: remove it, empty its data directory and add it again", s.ID))
+			list = append(list,
+				fmt.Sprintf("server %s differs from the majority: remove it, empty its data directory and add it again", s.ID))
 		case lead && s.Contact < 0:
 			list = append(list, fmt.Sprintf("server %s has not been heard since this server leads", s.ID))
 		case lead && s.Contact > reachable:

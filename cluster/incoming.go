@@ -30,7 +30,8 @@ func (in *incoming) run() {
 		case <-in.closed:
 			return
 		}
-		if a, ok := rpc.Command.(*raft.AppendEntriesRequest); ok && a.PrevLogEntry > 0 && in.covers(a.PrevLogEntry, a.PrevLogTerm) {
+		if a, ok := rpc.Command.(*raft.AppendEntriesRequest); ok && a.PrevLogEntry > 0 &&
+			in.covers(a.PrevLogEntry, a.PrevLogTerm) {
 			// Whatever a snapshot holds is committed: nothing is to be compared. Raft compares nothing before
 			// the first entry of all.
 			mended := *a

@@ -143,13 +143,16 @@ func TestF01UnannouncedMemberSwitchesNothingOff(t *testing.T) {
 		c.Await("the new member", func() bool { return len(rep.Servers()) == 4 })
 		me := fsm.Speaker{Agent: "r/a", Inc: joined.Inc}
 		for _, cmd := range []fsm.Command{
-			fsm.Declare{Speaker: me, Status: noun.StatusBusy}, fsm.SendMail{From: "ann", To: "r/a", Body: "b"}, fsm.ReadMail{Speaker: me},
-			fsm.AckMail{Speaker: me, Mail: 1}, fsm.PutSettings{Values: []noun.KV{{Key: "ladder_nudge", Value: "1h"}}},
+			fsm.Declare{Speaker: me, Status: noun.StatusBusy},
+			fsm.SendMail{From: "ann", To: "r/a", Body: "b"}, fsm.ReadMail{Speaker: me},
+			fsm.AckMail{Speaker: me, Mail: 1},
+			fsm.PutSettings{Values: []noun.KV{{Key: "ladder_nudge", Value: "1h"}}},
 			fsm.SetRoomWatch{Room: "r", RoomWatch: noun.RoomWatch{Disabled: true}},
 			fsm.CreateTask{Room: "r", Role: "a", Title: "t", Expect: time.Hour},
 		} {
 			began := time.Now()
-			if out, err := rep.Submit(t.Context(), fsm.Request{Cmd: cmd}); err != nil || out.Code != noun.OK || time.Since(began) > time.Second {
+			if out, err := rep.Submit(t.Context(), fsm.Request{Cmd: cmd}); err != nil ||
+				out.Code != noun.OK || time.Since(began) > time.Second {
 				t.Errorf("%T after %s: %+v, %v", cmd, time.Since(began), out, err)
 			}
 		}

@@ -17,7 +17,8 @@ import (
 func goodConfig(t *testing.T) Config {
 	return Config{
 		ID: "s1", RaftAddr: "127.0.0.1:7421", DataDir: t.TempDir(), BootstrapExpect: 3,
-		Peers: []Peer{{ID: "s1", RaftAddr: "127.0.0.1:7421"}, {ID: "s2", RaftAddr: "127.0.0.2:7421"}, {ID: "s3", RaftAddr: "127.0.0.3:7421"}},
+		Peers: []Peer{{ID: "s1", RaftAddr: "127.0.0.1:7421"}, {ID: "s2", RaftAddr: "127.0.0.2:7421"},
+			{ID: "s3", RaftAddr: "127.0.0.3:7421"}},
 	}
 }
 
@@ -170,7 +171,8 @@ func TestPeersOfOtherClustersAreTurnedAway(t *testing.T) {
 	if got, err := talk(greeting + " blue\nhello"); err != nil || got != "hello" || own != "blue" {
 		t.Errorf("first peer: %q, %v, cluster %q", got, err, own)
 	}
-	if _, err := talk(greeting + " green\nhello"); !errors.Is(err, ErrOtherCluster) || !errors.Is(<-rejected, ErrOtherCluster) {
+	if _, err := talk(greeting + " green\nhello"); !errors.Is(err, ErrOtherCluster) ||
+		!errors.Is(<-rejected, ErrOtherCluster) {
 		t.Errorf("peer of another cluster: %v", err)
 	}
 	if _, err := talk("vigil-raft/9 blue\n"); err == nil || <-rejected == nil {

@@ -61,7 +61,8 @@ type answer struct {
 }
 
 func newMachine(cfg *Config, state *fsm.State, met *metrics, fatal func(error)) *machine {
-	m := &machine{self: cfg.ID, reads: cfg.Features, state: state, met: met, fatal: fatal, persisted: func() {}, replaced: func() {}}
+	m := &machine{self: cfg.ID, reads: cfg.Features, state: state, met: met, fatal: fatal,
+		persisted: func() {}, replaced: func() {}}
 	m.trail.mark(state.LastIndex())
 	m.noteStint()
 	return m

@@ -30,7 +30,8 @@ func TestF09InstalledSnapshotIsTold(t *testing.T) {
 		told = append(told, e)
 	})
 	s := fsm.New()
-	s.Apply(&fsm.Entry{Index: 7, Requests: []fsm.Request{{Cmd: fsm.ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a"}}}}}})
+	s.Apply(&fsm.Entry{Index: 7,
+		Requests: []fsm.Request{{Cmd: fsm.ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a"}}}}}})
 	var b bytes.Buffer
 	if err := s.Copy().Dump(&b); err != nil {
 		t.Fatal(err)
@@ -56,8 +57,9 @@ func TestF13PanicInApplyNamesTheEntry(t *testing.T) {
 	m.state = &fsm.State{} // without its indexes it is broken
 	told := 0
 	m.subs = append(m.subs, func(noun.Effects) { told++ })
-	data, err := record.Encode(&fsm.Entry{Stint: 1, Requests: []fsm.Request{{Cmd: fsm.OpenSession{}}, {Cmd: fsm.ApplyRoom{Room: "r",
-		Roles: []noun.RoleSpec{{Name: "secret"}}}}}})
+	data, err := record.Encode(&fsm.Entry{Stint: 1,
+		Requests: []fsm.Request{{Cmd: fsm.OpenSession{}}, {Cmd: fsm.ApplyRoom{Room: "r",
+			Roles: []noun.RoleSpec{{Name: "secret"}}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +68,8 @@ func TestF13PanicInApplyNamesTheEntry(t *testing.T) {
 			t.Errorf("entry %d is answered %v", 9+index, ans)
 		}
 	}
-	if len(fatal) != 1 || !errors.Is(fatal[0], ErrBrokenInvariant) || !strings.Contains(fatal[0].Error(), "log entry 9 with OpenSession, ApplyRoom") ||
+	if len(fatal) != 1 || !errors.Is(fatal[0], ErrBrokenInvariant) ||
+		!strings.Contains(fatal[0].Error(), "log entry 9 with OpenSession, ApplyRoom") ||
 		strings.Contains(fatal[0].Error(), "secret") {
 		t.Errorf("fatal: %v", fatal)
 	}

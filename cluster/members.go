@@ -81,7 +81,8 @@ func (r *Replica) ownAddress(rf *raft.Raft) error {
 	}
 	for _, s := range fut.Configuration().Servers {
 		if string(s.ID) == r.cfg.ID && s.Address != r.trans.LocalAddr() {
-			return fmt.Errorf("start server %s: the cluster knows it at raft address %s, not at %s: start it there, or remove it from the cluster and add it again with an empty data directory",
+			return fmt.Errorf("start server %s: the cluster knows it at raft address %s, not at %s: "+
+				"start it there, or remove it from the cluster and add it again with an empty data directory",
 				r.cfg.ID, s.Address, r.trans.LocalAddr())
 		}
 	}
@@ -229,7 +230,9 @@ func (r *Replica) awaitCatchUp(ctx context.Context, rf *raft.Raft, id string) er
 
 // isNonvoter tells whether the server is a member without a vote.
 func (r *Replica) isNonvoter(id string) bool {
-	return slices.ContainsFunc(r.configuration(), func(s raft.Server) bool { return string(s.ID) == id && s.Suffrage != raft.Voter })
+	return slices.ContainsFunc(r.configuration(), func(s raft.Server) bool {
+		return string(s.ID) == id && s.Suffrage != raft.Voter
+	})
 }
 
 // change waits for a change of the configuration.
@@ -276,8 +279,9 @@ func (r *Replica) RemoveServer(ctx context.Context, id string, force bool) error
 	case voters == 0:
 		return refuse(noun.Conflict, "server %s is the last one: stop it instead", id)
 	case alive <= voters/2 && !force:
-		return refuse(noun.Conflict, "only %d of the other %d servers answer: without server %s the cluster may stand still; "+
-			"start the others first, or use force", alive, voters, id)
+		return refuse(noun.Conflict,
+			"only %d of the other %d servers answer: without server %s the cluster may stand still; "+
+				"start the others first, or use force", alive, voters, id)
 	case id == r.cfg.ID:
 		if err := r.transfer(ctx, ""); err != nil {
 			return fmt.Errorf("hand leadership over: %w", err)

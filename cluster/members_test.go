@@ -224,7 +224,8 @@ func TestSnapshotsAreTakenBySize(t *testing.T) {
 		// A server that was slow is sent a snapshot, and cuts its log with the next one of its own.
 		for tries := 0; !(cut(0) && cut(1) && cut(2)); tries++ {
 			if tries == 10 {
-				t.Fatalf("the logs begin at %d, %d and %d", cluster.FirstIndex(c.Replica(0)), cluster.FirstIndex(c.Replica(1)), cluster.FirstIndex(c.Replica(2)))
+				t.Fatalf("the logs begin at %d, %d and %d", cluster.FirstIndex(c.Replica(0)),
+					cluster.FirstIndex(c.Replica(1)), cluster.FirstIndex(c.Replica(2)))
 			}
 			time.Sleep(time.Second)
 			grow()

@@ -46,16 +46,20 @@ var kindNames = [4]string{"tick", "beats", "commands", "mixed"}
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
-		entries:       counters("log_entries_total", "Log entries applied, by what they carry."),
-		bytes:         counters("log_bytes_total", "Bytes of log entries applied, by what they carry."),
-		commands:      counter("commands_total", "Commands applied."),
-		beats:         counter("beat_batches_total", "Batches of beats applied, one for each host that beat."),
-		batch:         histogram("batch_commands", "Commands in one proposed log entry.", prometheus.ExponentialBuckets(1, 4, 9)),
-		commit:        histogram("commit_seconds", "From sealing an entry to its answer, on the leader.", latency()),
-		apply:         histogram("apply_seconds", "Time to apply one log entry.", latency()),
-		snapshotPause: histogram("snapshot_pause_seconds", "Time that a snapshot or copy kept entries from being applied.", latency()),
-		snapshotTime:  histogram("snapshot_seconds", "Time to write a snapshot, in the background.", prometheus.ExponentialBuckets(0.001, 4, 10)),
-		installed:     counter("snapshots_installed_total", "Snapshots that replaced the state of this server while it ran: sent by the leader, or restored from a backup."),
+		entries:  counters("log_entries_total", "Log entries applied, by what they carry."),
+		bytes:    counters("log_bytes_total", "Bytes of log entries applied, by what they carry."),
+		commands: counter("commands_total", "Commands applied."),
+		beats:    counter("beat_batches_total", "Batches of beats applied, one for each host that beat."),
+		batch: histogram("batch_commands", "Commands in one proposed log entry.",
+			prometheus.ExponentialBuckets(1, 4, 9)),
+		commit: histogram("commit_seconds", "From sealing an entry to its answer, on the leader.", latency()),
+		apply:  histogram("apply_seconds", "Time to apply one log entry.", latency()),
+		snapshotPause: histogram("snapshot_pause_seconds",
+			"Time that a snapshot or copy kept entries from being applied.", latency()),
+		snapshotTime: histogram("snapshot_seconds", "Time to write a snapshot, in the background.",
+			prometheus.ExponentialBuckets(0.001, 4, 10)),
+		installed: counter("snapshots_installed_total",
+			"Snapshots that replaced the state of this server while it ran: sent by the leader, or restored from a backup."),
 		barriers:      counter("barriers_total", "Linearizable reads asked for."),
 		barrierRounds: counter("barrier_rounds_total", "Log entries that served linearizable reads."),
 		ticks:         counter("ticks_total", "Entries proposed only because a deadline was due."),
@@ -97,7 +101,8 @@ func (m *metrics) applied(e *fsm.Entry, bytes int, clock noun.Time, took time.Du
 }
 
 func counters(name, help string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "vigil", Subsystem: "cluster", Name: name, Help: help}, []string{"kind"})
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "vigil", Subsystem: "cluster",
+		Name: name, Help: help}, []string{"kind"})
 }
 
 func counter(name, help string) prometheus.Counter {
@@ -109,7 +114,8 @@ func gauge(name, help string) prometheus.Gauge {
 }
 
 func histogram(name, help string, buckets []float64) prometheus.Histogram {
-	return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "vigil", Subsystem: "cluster", Name: name, Help: help, Buckets: buckets})
+	return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "vigil", Subsystem: "cluster",
+		Name: name, Help: help, Buckets: buckets})
 }
 
 func latency() []float64 { return prometheus.ExponentialBuckets(0.0001, 2.5, 12) }

@@ -33,7 +33,8 @@ func (s *sickStore) FirstIndex() (uint64, error) {
 
 func (s *sickStore) config() Config {
 	_, trans := raft.NewInmemTransport("a")
-	return Config{ID: "a", RaftAddr: "a", Backend: &Backend{Log: s, Stable: s, Snapshots: raft.NewInmemSnapshotStore(), Transport: trans}}
+	return Config{ID: "a", RaftAddr: "a", Backend: &Backend{Log: s, Stable: s,
+		Snapshots: raft.NewInmemSnapshotStore(), Transport: trans}}
 }
 
 func TestDiskThatHangsWhileOpeningIsAnError(t *testing.T) {

@@ -172,7 +172,8 @@ func (r *Replica) leaveOffice(ctx context.Context, to string, silent time.Durati
 	r.log.Warn("nobody reaches the API of this leader: it hands leadership over", "silent", silent, "to", to)
 	short, cancel := context.WithTimeout(ctx, recordBound)
 	defer cancel()
-	_, err := r.batch.submit(short, fsm.Request{Planned: true, Cmd: fsm.LeaderUnreached{Server: r.cfg.ID, To: to, Silent: silent}})
+	_, err := r.batch.submit(short, fsm.Request{Planned: true,
+		Cmd: fsm.LeaderUnreached{Server: r.cfg.ID, To: to, Silent: silent}})
 	if err == nil {
 		err = r.transfer(ctx, to)
 	}

@@ -107,7 +107,8 @@ func (r *Replica) raiseLevel(st *stint) {
 			return
 		}
 		if all := r.Level(); all > level {
-			if out, err := r.batch.submit(st.ctx, fsm.Request{Planned: true, Cmd: fsm.RaiseLevel{Level: all}}); err != nil || out.Code != noun.OK {
+			if out, err := r.batch.submit(st.ctx, fsm.Request{Planned: true,
+				Cmd: fsm.RaiseLevel{Level: all}}); err != nil || out.Code != noun.OK {
 				r.log.Debug("feature level not begun yet", "level", all, "code", out.Code, "error", err)
 			}
 		}

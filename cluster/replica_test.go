@@ -56,7 +56,8 @@ func TestStintsFollowLeadership(t *testing.T) {
 			t.Error(err)
 		}
 		boom := errors.New("boom")
-		if err := c.Replica(c.Leader()).WhileLeader(t.Context(), func(context.Context) error { return boom }); !errors.Is(err, boom) {
+		if err := c.Replica(c.Leader()).WhileLeader(t.Context(),
+			func(context.Context) error { return boom }); !errors.Is(err, boom) {
 			t.Errorf("error of a duty: %v", err)
 		}
 	})

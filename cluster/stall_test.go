@@ -42,11 +42,13 @@ type proving struct {
 	stop chan struct{}
 }
 
-func prove(t *testing.T, c *clustertest.Cluster, n int, beat func(context.Context, fsm.HostBeats) (noun.BeatAnswer, error)) *proving {
+func prove(t *testing.T, c *clustertest.Cluster, n int,
+	beat func(context.Context, fsm.HostBeats) (noun.BeatAnswer, error)) *proving {
 	t.Helper()
 	p := &proving{t: t, c: c, stop: make(chan struct{}), beat: beat}
 	k := c.Client()
-	do(t, k, fsm.ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "builder", Replicas: uint32(n), TTL: shortTTL}}, By: "test"})
+	do(t, k, fsm.ApplyRoom{Room: "r",
+		Roles: []noun.RoleSpec{{Name: "builder", Replicas: uint32(n), TTL: shortTTL}}, By: "test"})
 	for i := range n {
 		name := "r/builder"
 		if i > 0 {
@@ -118,7 +120,8 @@ func slowDisks(t *testing.T, slow *atomic.Int64) *clustertest.Cluster {
 // L10: a disk that stalls, once or again and again, ends no lease of an agent whose
 // beats arrive: the wait for a commit is not charged to those that stand behind it.
 func TestL10StalledDiskEndsNoLease(t *testing.T) {
-	for _, stall := range []time.Duration{900 * time.Millisecond, 1100 * time.Millisecond, 3 * time.Second, 10 * time.Second, time.Minute} {
+	for _, stall := range []time.Duration{900 * time.Millisecond, 1100 * time.Millisecond, 3 * time.Second,
+		10 * time.Second, time.Minute} {
 		for _, pause := range []time.Duration{0, 500 * time.Millisecond, 4 * time.Second} {
 			t.Run(fmt.Sprintf("%v each %v", stall, stall+pause), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

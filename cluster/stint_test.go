@@ -23,7 +23,8 @@ func TestF16ElectionKeepsTheGossipAddress(t *testing.T) {
 			return addr
 		}
 		for i := range 3 {
-			do(t, c.Client(), fsm.PutServer{ID: c.ID(i), RaftAddr: c.Addr(i), APIAddr: "api", Version: "older", GossipAddr: "10.0.0.1:7422"})
+			do(t, c.Client(), fsm.PutServer{ID: c.ID(i), RaftAddr: c.Addr(i), APIAddr: "api",
+				Version: "older", GossipAddr: "10.0.0.1:7422"})
 		}
 		for range 3 {
 			l := c.Leader()

@@ -41,7 +41,8 @@ func prepare(o *options, folder string) error {
 func buildRevision(revision, program string) (err error) {
 	commit, err := git("rev-parse", "--verify", "--quiet", revision+"^{commit}")
 	if err != nil {
-		return fmt.Errorf("-older %s: neither a file nor a revision that this clone has (a shallow clone has few: git fetch --unshallow): %w", revision, err)
+		return fmt.Errorf("-older %s: neither a file nor a revision that this clone has (a shallow "+
+			"clone has few: git fetch --unshallow): %w", revision, err)
 	}
 	tree, err := os.MkdirTemp("", "vigil-older-")
 	if err != nil {
@@ -52,7 +53,8 @@ func buildRevision(revision, program string) (err error) {
 	if _, err := git("archive", "--output", archive, commit); err != nil {
 		return fmt.Errorf("take revision %s out of git: %w", revision, err)
 	}
-	for _, args := range [][]string{{"tar", "-xf", archive, "-C", tree}, {"go", "build", "-trimpath", "-o", program, "./cmd/vigil"}} {
+	for _, args := range [][]string{{"tar", "-xf", archive, "-C", tree},
+		{"go", "build", "-trimpath", "-o", program, "./cmd/vigil"}} {
 		cmd := exec.Command(args[0], args[1:]...)
 		cmd.Dir = tree
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -112,7 +114,8 @@ func buildStand(into, vigil string) error {
 
 // standIn is a stand of programs that buildStand has built.
 func standIn(programs string, o *options) stand.Config {
-	c := stand.Config{Vigil: filepath.Join(programs, "vigil"), Ticker: filepath.Join(programs, "ticker"), Box: filepath.Join(programs, "box")}
+	c := stand.Config{Vigil: filepath.Join(programs, "vigil"), Ticker: filepath.Join(programs, "ticker"),
+		Box: filepath.Join(programs, "box")}
 	if o.older != "" {
 		c.ServerProgram = filepath.Join(programs, olderOne)
 	}

@@ -39,7 +39,8 @@ func TestBadFlagsNameTheRemedy(t *testing.T) {
 
 func TestCommandRepeatsTheRun(t *testing.T) {
 	for _, length := range [][]string{{"-time", "90s"}, {"-faults", "40", "-agents", "11"}} {
-		repeats(t, append(length, "-seed", "7", "-nemesis", "leader_*,-leader_killed", "-workloads", "claim,reads", "-servers", "5"))
+		repeats(t, append(length, "-seed", "7", "-nemesis", "leader_*,-leader_killed", "-workloads",
+			"claim,reads", "-servers", "5"))
 	}
 }
 
@@ -49,7 +50,8 @@ func repeats(t *testing.T, args []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := parse(strings.Fields(strings.ReplaceAll(strings.TrimPrefix(first.command(), "bin/jepsen run "), "'", "")), &bytes.Buffer{})
+	again, err := parse(strings.Fields(strings.ReplaceAll(strings.TrimPrefix(first.command(),
+		"bin/jepsen run "), "'", "")), &bytes.Buffer{})
 	if err != nil {
 		t.Fatalf("%s: %v", first.command(), err)
 	}
@@ -84,7 +86,8 @@ func TestListNamesEveryKind(t *testing.T) {
 
 func TestCheckJudgesARecord(t *testing.T) {
 	folder := t.TempDir()
-	run := history.Run{Command: "bin/jepsen run", Servers: []string{"s1", "s2", "s3"}, TTL: 3e9, Began: 1e9, Calm: 2e9, Ended: 3e9}
+	run := history.Run{Command: "bin/jepsen run", Servers: []string{"s1", "s2", "s3"}, TTL: 3e9, Began: 1e9,
+		Calm: 2e9, Ended: 3e9}
 	if err := history.WriteRun(folder, run); err != nil {
 		t.Fatal(err)
 	}
@@ -95,8 +98,10 @@ func TestCheckJudgesARecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Op(history.Op{Workload: "register", Process: 1, Kind: "write", Key: "room/a", Value: "1", Rev: 1, Call: 1e9, Return: 2e9, Outcome: history.OK})
-	r.Op(history.Op{Workload: "register", Process: 1, Kind: "read", Key: "room/a", Value: "2", Rev: 2, Call: 21e8, Return: 25e8, Outcome: history.OK})
+	r.Op(history.Op{Workload: "register", Process: 1, Kind: "write", Key: "room/a", Value: "1", Rev: 1,
+		Call: 1e9, Return: 2e9, Outcome: history.OK})
+	r.Op(history.Op{Workload: "register", Process: 1, Kind: "read", Key: "room/a", Value: "2", Rev: 2,
+		Call: 21e8, Return: 25e8, Outcome: history.OK})
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +110,8 @@ func TestCheckJudgesARecord(t *testing.T) {
 	if code != broken || err != nil || !strings.Contains(out.String(), "registers") {
 		t.Errorf("a read of what nobody wrote: code %d, %v: %s", code, err, out.String())
 	}
-	if code, err := command(context.Background(), []string{"check", t.TempDir()}, &out, &out); code != failed || err == nil {
+	if code, err := command(context.Background(), []string{"check", t.TempDir()}, &out,
+		&out); code != failed || err == nil {
 		t.Errorf("an empty folder: code %d, %v", code, err)
 	}
 }
@@ -119,7 +125,8 @@ func TestDefaultFolderIsBesideTheProgram(t *testing.T) {
 	if err := os.WriteFile(filepath.Join("bin", "jepsen"), nil, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if folder, err := (&options{}).folder(); err != nil || !strings.HasPrefix(filepath.Base(filepath.Dir(folder)), "runs") {
+	if folder, err := (&options{}).folder(); err != nil ||
+		!strings.HasPrefix(filepath.Base(filepath.Dir(folder)), "runs") {
 		t.Errorf("%s, %v", folder, err)
 	}
 }

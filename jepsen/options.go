@@ -44,16 +44,19 @@ func parse(args []string, to io.Writer) (*options, error) {
 	f.DurationVar(&o.time, "time", 5*time.Minute, "how long faults are let loose")
 	f.IntVar(&o.faults, "faults", 0, "end after so many faults instead, in rounds: after each all agents must come back")
 	f.Uint64Var(&o.seed, "seed", 1, "what is drawn follows from it")
-	f.StringVar(&o.nemesis, "nemesis", "", "lanes, kinds and patterns of kinds with commas between them; -NAME leaves out (default: all)")
+	f.StringVar(&o.nemesis, "nemesis", "",
+		"lanes, kinds and patterns of kinds with commas between them; -NAME leaves out (default: all)")
 	f.StringVar(&o.workloads, "workloads", "", "names with commas between them (default: all)")
 	f.IntVar(&o.servers, "servers", 3, "how many servers, 3 or 5")
 	f.IntVar(&o.hosts, "hosts", 3, "how many hosts, 0 to 5")
 	f.IntVar(&o.agents, "agents", 3, "how many agents of hosts work in workload lifecycle, 1 to 100")
 	f.DurationVar(&o.ttl, "ttl", 3*time.Second, "of leases and fences, 2s to 1m")
 	f.Float64Var(&o.rate, "rate", 15, "calls a second that each workload begins, about")
-	f.StringVar(&o.out, "out", "", "folder for record and report, which must not be there (default: a new one below bin/runs)")
+	f.StringVar(&o.out, "out", "",
+		"folder for record and report, which must not be there (default: a new one below bin/runs)")
 	f.StringVar(&o.vigil, "vigil", "", "program to test instead of building it")
-	f.StringVar(&o.older, "older", "", "revision of git that servers run at first, or a program; kinds that upgrade need it")
+	f.StringVar(&o.older, "older", "",
+		"revision of git that servers run at first, or a program; kinds that upgrade need it")
 	f.BoolVar(&o.keep, "keep", false, "keep the data of servers and hosts also when every promise was kept")
 	if err := f.Parse(args); err != nil {
 		return nil, err

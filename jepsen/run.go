@@ -145,7 +145,8 @@ func (d *driver) strike(ctx context.Context, set *workload.Set, kinds []*nemesis
 		return err
 	}
 	defer conn.Close()
-	field := &nemesis.Field{Stand: d.stand, Fleet: vigilv1.NewFleetClient(conn), Cluster: vigilv1.NewClusterClient(conn), TTL: d.ttl,
+	field := &nemesis.Field{Stand: d.stand, Fleet: vigilv1.NewFleetClient(conn),
+		Cluster: vigilv1.NewClusterClient(conn), TTL: d.ttl,
 		Room: "lifecycle", Say: d.say, Older: d.olderProgram()}
 	able := d.able(field, kinds)
 	if len(able) == 0 {
@@ -232,7 +233,8 @@ func (d *driver) note(f history.Fault) {
 	d.record.Fault(f)
 	d.struck.Add(1)
 	// Only the lane of servers upgrades, and tells its faults itself.
-	if f.Lane == nemesis.Servers && d.older != "" && d.run.Upgraded == 0 && !slices.ContainsFunc(d.stand.Servers, d.outdated) {
+	if f.Lane == nemesis.Servers && d.older != "" && d.run.Upgraded == 0 &&
+		!slices.ContainsFunc(d.stand.Servers, d.outdated) {
 		d.run.Upgraded = f.To
 		d.say("all servers are upgraded")
 	}

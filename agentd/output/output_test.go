@@ -79,7 +79,8 @@ func TestOvertakenFollower(t *testing.T) {
 		}
 		return nil
 	})
-	if !errors.Is(err, context.Canceled) || !strings.Contains(got.String(), "skipped") || strings.Contains(got.String(), "line 050") {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(got.String(), "skipped") ||
+		strings.Contains(got.String(), "line 050") {
 		t.Errorf("%v: %q", err, got.String())
 	}
 }
@@ -117,7 +118,8 @@ func TestRefusedBytesAreCounted(t *testing.T) {
 	}
 	l.Write([]byte("kept\n"))
 	text, err := os.ReadFile(l.Path())
-	if err != nil || !strings.Contains(string(text), "5 bytes of output were lost") || !strings.HasSuffix(string(text), "\nkept\n") {
+	if err != nil || !strings.Contains(string(text), "5 bytes of output were lost") ||
+		!strings.HasSuffix(string(text), "\nkept\n") {
 		t.Errorf("%v: %q", err, text)
 	}
 }

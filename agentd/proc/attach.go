@@ -26,7 +26,9 @@ func ResizeTerminal(master *os.File, rows, columns int) error {
 	}
 	size := &unix.Winsize{Row: uint16(min(max(rows, 1), 1<<15)), Col: uint16(min(max(columns, 1), 1<<15))}
 	var failure error
-	if err := raw.Control(func(fd uintptr) { failure = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, size) }); err != nil {
+	if err := raw.Control(func(fd uintptr) {
+		failure = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, size)
+	}); err != nil {
 		return err
 	}
 	return failure

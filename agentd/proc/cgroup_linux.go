@@ -40,7 +40,8 @@ func NewCgroup(name string, limits Limits) (c *Cgroup, degraded []string) {
 		err = c.makeUnified(base, name)
 	}
 	if err != nil {
-		degraded = append(degraded, "no control group of its own ("+err.Error()+"): its processes are frozen and killed one by one")
+		degraded = append(degraded, "no control group of its own ("+err.Error()+
+			"): its processes are frozen and killed one by one")
 	}
 	for _, l := range []struct {
 		controller, file, oldFile string

@@ -42,7 +42,8 @@ func hungDisk(t *testing.T) (file string) {
 	}
 	t.Cleanup(func() { unix.Close(fd) })
 	dir := t.TempDir()
-	if err := unix.Mount("vigil-test", dir, "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d", fd, os.Getuid(), os.Getgid())); err != nil {
+	if err := unix.Mount("vigil-test", dir, "fuse", 0,
+		fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d", fd, os.Getuid(), os.Getgid())); err != nil {
 		t.Skipf("the right to mount is needed: %v", err)
 	}
 	asked, ended := make(chan struct{}, 1), make(chan struct{})

@@ -79,7 +79,8 @@ func TestA05SlowProcessIsWaitedFor(t *testing.T) {
 func TestA03MarkIsNobodysToSet(t *testing.T) {
 	mark := Mark{HostMark("a3"), uint32(os.Getpid()), 3}
 	cmd := exec.Command("/bin/sleep", "300")
-	cmd.Env = append(mark.In([]string{"VIGIL_AGENT=web/builder"}), "VIGIL_AGENT=other/agent", "VIGIL_INCARNATION=1.7", "VIGIL_HOST=x", "VIGIL_AGENT_ID=9")
+	cmd.Env = append(mark.In([]string{"VIGIL_AGENT=web/builder"}), "VIGIL_AGENT=other/agent",
+		"VIGIL_INCARNATION=1.7", "VIGIL_HOST=x", "VIGIL_AGENT_ID=9")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

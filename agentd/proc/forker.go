@@ -110,7 +110,8 @@ func (f *Forker) Launch(spec Spec, cmd *exec.Cmd) error {
 // that its mark does not allow, and one that lives without the mark is refused.
 func (f *Forker) Hold(spec Spec, leader, holder int, wait func() Exit) (*Tree, error) {
 	if !carries(leader, spec.Mark) && runs(leader) {
-		return nil, fmt.Errorf("hold %s: process %d is not its own: it does not carry the mark of the life", spec.Path, leader)
+		return nil, fmt.Errorf("hold %s: process %d is not its own: it does not carry the mark of the life",
+			spec.Path, leader)
 	}
 	t := newTree(spec, leader, f.scans)
 	t.holder = holder
@@ -189,7 +190,8 @@ func openStreams(spec Spec, null *os.File) (*streams, error) {
 	// does not, so that the runtime's poller can give up on it.
 	_ = unix.SetNonblock(fds[0], true)
 	out := uintptr(fds[1])
-	return &streams{theirs: [3]uintptr{null.Fd(), out, out}, close: fds[1], output: os.NewFile(uintptr(fds[0]), "output")}, nil
+	return &streams{theirs: [3]uintptr{null.Fd(), out, out}, close: fds[1],
+		output: os.NewFile(uintptr(fds[0]), "output")}, nil
 }
 
 // wait reaps pid.

@@ -45,7 +45,8 @@ func (s *Scanner) Probe(mark Mark, c *syscall.Credential) error {
 		<-ended
 	}()
 	if !slices.Contains(s.Find(mark), pid) { // it has been executed
-		return errors.New("its processes are not found by their mark (reading the environment of another account needs SYS_PTRACE)")
+		return errors.New("its processes are not found by their mark (reading the environment of " +
+			"another account needs SYS_PTRACE)")
 	}
 	if !signalMarked(pid, mark, unix.SIGSTOP) || !within5(func() bool { state, _, _ := stat(pid); return state == 'T' }) {
 		return errors.New("its processes are not stopped by a signal")

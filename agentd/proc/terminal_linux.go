@@ -44,7 +44,8 @@ func openTerminal(c *syscall.Credential) (master *os.File, slave int, err error)
 			unix.Close(slave)
 		}
 	}()
-	if err := unix.IoctlSetWinsize(slave, unix.TIOCSWINSZ, &unix.Winsize{Row: terminalRows, Col: terminalColumns}); err != nil {
+	if err := unix.IoctlSetWinsize(slave, unix.TIOCSWINSZ,
+		&unix.Winsize{Row: terminalRows, Col: terminalColumns}); err != nil {
 		return nil, 0, fmt.Errorf("set its size: %w", err)
 	}
 	if c != nil {

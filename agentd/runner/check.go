@@ -37,9 +37,11 @@ func (c *checker) checkPlaceholder(key string, i int, name string) {
 	case isParam:
 		c.fault(fmt.Sprintf("parameter %q is not declared", param), "declare it under params", key, i)
 	case name == "VIGIL_TOKEN":
-		c.fault("the token would be shown to everybody in the list of processes", "read VIGIL_TOKEN from the environment", key, i)
+		c.fault("the token would be shown to everybody in the list of processes",
+			"read VIGIL_TOKEN from the environment", key, i)
 	default:
-		c.fault(fmt.Sprintf("${%s} is unknown", name), "use ${param.NAME}, ${"+strings.Join(variables(), "}, ${")+"}, or write $${ for a literal ${", key, i)
+		c.fault(fmt.Sprintf("${%s} is unknown", name), "use ${param.NAME}, ${"+
+			strings.Join(variables(), "}, ${")+"}, or write $${ for a literal ${", key, i)
 	}
 }
 
@@ -72,10 +74,12 @@ func (c *checker) checkLife() {
 		c.fault(fmt.Sprintf("%q is no kind of runner", r.Kind), "write "+KindExec+" or "+KindTmux, "kind")
 	}
 	if r.RunLimit < 0 || r.RunLimit > MaxRunLimit {
-		c.fault(fmt.Sprintf("%s is not between 0s and %s", r.RunLimit, MaxRunLimit), "give a duration such as 2h, or 0s for none", "run_limit")
+		c.fault(fmt.Sprintf("%s is not between 0s and %s", r.RunLimit, MaxRunLimit),
+			"give a duration such as 2h, or 0s for none", "run_limit")
 	}
 	if r.Limits.Memory > 0 && r.Limits.Memory < minMemory {
-		c.fault(fmt.Sprintf("no program runs in %d bytes", r.Limits.Memory), "give a size such as 2GiB, or 0 for no limit", "limits", "memory_max")
+		c.fault(fmt.Sprintf("no program runs in %d bytes", r.Limits.Memory),
+			"give a size such as 2GiB, or 0 for no limit", "limits", "memory_max")
 	}
 }
 
@@ -85,13 +89,15 @@ const minMemory = 1 << 20
 func (c *checker) checkUsageLimits() {
 	for i, u := range c.runner.UsageLimits {
 		if u.Code < 0 || u.Code > 255 {
-			c.fault(fmt.Sprintf("%d is no exit code", u.Code), "give 1 to 255, or leave it out for any", "usage_limit", i, "exit_code")
+			c.fault(fmt.Sprintf("%d is no exit code", u.Code), "give 1 to 255, or leave it out for any",
+				"usage_limit", i, "exit_code")
 		}
 		if u.Code == 0 && u.Pattern == "" {
 			c.fault("every exit would be a usage limit", "give an exit_code, a pattern, or both", "usage_limit", i)
 		}
 		if u.After < 0 || u.After > MaxRetryAfter {
-			c.fault(fmt.Sprintf("%s is not between 0s and %s", u.After, MaxRetryAfter), "give a duration such as 1h, or leave it out", "usage_limit", i, "after")
+			c.fault(fmt.Sprintf("%s is not between 0s and %s", u.After, MaxRetryAfter),
+				"give a duration such as 1h, or leave it out", "usage_limit", i, "after")
 		}
 		re, err := regexp.Compile(u.Pattern)
 		if err != nil {
@@ -100,8 +106,8 @@ func (c *checker) checkUsageLimits() {
 		}
 		for _, name := range re.SubexpNames() {
 			if name != "" && !slices.Contains(waitGroups(), name) {
-				c.fault(fmt.Sprintf("group %q says nothing", name), "name groups "+strings.Join(waitGroups(), ", ")+", or do not name them",
-					"usage_limit", i, "pattern")
+				c.fault(fmt.Sprintf("group %q says nothing", name),
+					"name groups "+strings.Join(waitGroups(), ", ")+", or do not name them", "usage_limit", i, "pattern")
 			}
 		}
 	}

@@ -52,7 +52,8 @@ func Compile(runners []Runner, tools string) (*Set, error) {
 		c := &checker{index: i, runner: &compiled{Runner: r}}
 		c.check()
 		if other, twice := first[r.Name]; twice {
-			c.fault(fmt.Sprintf("%q is declared twice, first in %s", r.Name, from(runners, other)), "give each runner a name of its own", "name")
+			c.fault(fmt.Sprintf("%q is declared twice, first in %s", r.Name, from(runners, other)),
+				"give each runner a name of its own", "name")
 		} else {
 			first[r.Name] = i
 		}
@@ -62,7 +63,8 @@ func Compile(runners []Runner, tools string) (*Set, error) {
 			continue
 		}
 		if r.Kind == KindTmux && noTmux != nil {
-			set.warnings = append(set.warnings, fmt.Sprintf("runner %s starts its agents without a terminal: %v", r.Name, noTmux))
+			set.warnings = append(set.warnings,
+				fmt.Sprintf("runner %s starts its agents without a terminal: %v", r.Name, noTmux))
 		}
 		if problem := c.runner.lacksVigil(tools); problem != "" {
 			set.warnings = append(set.warnings, fmt.Sprintf("agents of runner %s do not find vigil: %s", r.Name, problem))
@@ -118,7 +120,8 @@ func (c *checker) fault(problem, remedy string, path ...any) {
 func (c *checker) check() {
 	r := c.runner
 	if !runnerName.MatchString(r.Name) {
-		c.fault(fmt.Sprintf("%q is not a name", r.Name), "use at most 64 lower-case letters, digits, - and _, beginning with a letter or digit", "name")
+		c.fault(fmt.Sprintf("%q is not a name", r.Name),
+			"use at most 64 lower-case letters, digits, - and _, beginning with a letter or digit", "name")
 	}
 	if r.StopGrace < 0 {
 		c.fault(fmt.Sprintf("%s is negative", r.StopGrace), "give a duration such as 5s, or leave it out", "stop_grace")
@@ -143,8 +146,9 @@ func (c *checker) check() {
 func (c *checker) checkUser() {
 	if c.runner.User == "" {
 		if os.Geteuid() == 0 {
-			c.fault("its agents would run as root, as agentd does", "name an account of their own (useradd --create-home vigil-agents; user: vigil-agents), "+
-				"or say user: root", "user")
+			c.fault("its agents would run as root, as agentd does",
+				"name an account of their own (useradd --create-home vigil-agents; user: vigil-agents), "+
+					"or say user: root", "user")
 		}
 		return
 	}
@@ -240,7 +244,8 @@ func (c *checker) checkParams() {
 	for _, name := range slices.Sorted(maps.Keys(r.Params)) {
 		p := r.Params[name]
 		if !paramName.MatchString(name) {
-			c.fault(fmt.Sprintf("%q is not the name of a parameter", name), "use at most 64 letters, digits, - and _", "params", name)
+			c.fault(fmt.Sprintf("%q is not the name of a parameter", name),
+				"use at most 64 letters, digits, - and _", "params", name)
 		}
 		pattern := p.Pattern
 		if pattern == "" {
@@ -253,7 +258,8 @@ func (c *checker) checkParams() {
 		}
 		r.params[name] = re
 		if p.Default != nil && !re.MatchString(*p.Default) {
-			c.fault(fmt.Sprintf("%q does not match the pattern %s", *p.Default, pattern), "change one of the two", "params", name, "default")
+			c.fault(fmt.Sprintf("%q does not match the pattern %s", *p.Default, pattern),
+				"change one of the two", "params", name, "default")
 		}
 	}
 }

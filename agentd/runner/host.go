@@ -32,7 +32,8 @@ func SameUser() string {
 func lookUp(name string) (a *account, problem, remedy string) {
 	u, err := user.Lookup(name)
 	if err != nil {
-		return nil, fmt.Sprintf("there is no user %q on this host", name), "create the account (useradd --create-home " + name + ") or name another"
+		return nil, fmt.Sprintf("there is no user %q on this host", name),
+			"create the account (useradd --create-home " + name + ") or name another"
 	}
 	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
 	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
@@ -78,7 +79,8 @@ func checkExecutable(path string, a *account) (problem, remedy string) {
 	case !info.Mode().IsRegular():
 		return path + " is not a file", "name a program"
 	case info.Mode().Perm()&0o111 == 0 || !executableBy(info, a):
-		return fmt.Sprintf("%s has mode %#o and cannot be executed by %s", path, info.Mode().Perm(), a.who()), "chmod +x " + path
+		return fmt.Sprintf("%s has mode %#o and cannot be executed by %s", path, info.Mode().Perm(),
+			a.who()), "chmod +x " + path
 	case info.Mode().Perm()&0o002 != 0:
 		return fmt.Sprintf("%s has mode %#o: anybody on this host could replace it", path, info.Mode().Perm()),
 			"chmod o-w " + path
@@ -134,14 +136,17 @@ func (r *compiled) lacksVigil(tools string) string {
 		switch closed := r.account.shutOut(dir); {
 		case err != nil || !info.Mode().IsRegular():
 		case closed != "":
-			problem = fmt.Sprintf("account %s cannot enter %s; chmod o+x it, or install vigil in /usr/local/bin", r.account.who(), closed)
+			problem = fmt.Sprintf("account %s cannot enter %s; chmod o+x it, or install vigil in "+
+				"/usr/local/bin", r.account.who(), closed)
 		case !executableBy(info, r.account):
-			problem = fmt.Sprintf("%s has mode %#o and cannot be executed by %s; chmod +x it", path, info.Mode().Perm(), r.account.who())
+			problem = fmt.Sprintf("%s has mode %#o and cannot be executed by %s; chmod +x it", path,
+				info.Mode().Perm(), r.account.who())
 		default:
 			return ""
 		}
 	}
-	return cmp.Or(problem, "it is neither on their PATH nor, under that name, in "+tools+", the folder of agentd's own program; install it there")
+	return cmp.Or(problem, "it is neither on their PATH nor, under that name, in "+tools+
+		", the folder of agentd's own program; install it there")
 }
 
 // shutOut gives the first folder on the way to dir that the account cannot enter; empty:

@@ -68,7 +68,8 @@ func (p Prompts) Match(screen string) (Match, bool) {
 }
 
 // control finds what moves a cursor, colours or titles, as it stands in raw output.
-var control = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]+[0-~]|[0-~])`)
+var control = regexp.MustCompile(
+	`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]+[0-~]|[0-~])`)
 
 // Tidy makes what a terminal shows, or what a program has printed, comparable: valid text
 // without control sequences and trailing blanks, its last lines that are not empty, 32 KiB
@@ -152,10 +153,12 @@ func (c *checker) checkPrompts() {
 	c.runner.prompts = nil
 	for i, p := range c.runner.Prompts {
 		if !slices.Contains(PromptKinds(), p.Kind) && p.Kind != NoPrompt {
-			c.fault(fmt.Sprintf("%q is no kind of prompt", p.Kind), "write "+strings.Join(PromptKinds(), ", ")+" or "+NoPrompt, "prompts", i, "kind")
+			c.fault(fmt.Sprintf("%q is no kind of prompt", p.Kind),
+				"write "+strings.Join(PromptKinds(), ", ")+" or "+NoPrompt, "prompts", i, "kind")
 		}
 		if p.Lines < 0 || p.Lines > MaxPromptLines {
-			c.fault(fmt.Sprintf("%d lines are not 1 to %d", p.Lines, MaxPromptLines), fmt.Sprintf("leave it out for %d", DefaultPromptLines), "prompts", i, "lines")
+			c.fault(fmt.Sprintf("%d lines are not 1 to %d", p.Lines, MaxPromptLines),
+				fmt.Sprintf("leave it out for %d", DefaultPromptLines), "prompts", i, "lines")
 		}
 		if p.Lines == 0 {
 			p.Lines = DefaultPromptLines
@@ -168,7 +171,8 @@ func (c *checker) checkPrompts() {
 			}
 			c.fault(err.Error(), "write a regular expression as in https://golang.org/s/re2syntax", "prompts", i, "pattern")
 		case re.MatchString(""):
-			c.fault("the pattern fits an empty terminal, so it fits every one", "name words that stand in the prompt", "prompts", i, "pattern")
+			c.fault("the pattern fits an empty terminal, so it fits every one",
+				"name words that stand in the prompt", "prompts", i, "pattern")
 		default:
 			c.runner.prompts = append(c.runner.prompts, prompt{p, re})
 		}

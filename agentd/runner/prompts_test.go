@@ -16,7 +16,8 @@ func compiledPrompts(t *testing.T, list ...Prompt) Prompts {
 
 // The first rule that fits counts, within its last lines, and line by line.
 func TestMatch(t *testing.T) {
-	p := compiledPrompts(t, Prompt{Kind: "permission", Pattern: "^Proceed\\?$"}, Prompt{Kind: "idle", Pattern: "^> *$", Lines: 2}, Prompt{Kind: "error", Pattern: "(?i)fatal:"})
+	p := compiledPrompts(t, Prompt{Kind: "permission", Pattern: "^Proceed\\?$"},
+		Prompt{Kind: "idle", Pattern: "^> *$", Lines: 2}, Prompt{Kind: "error", Pattern: "(?i)fatal:"})
 	works := compiledPrompts(t, Prompt{Kind: NoPrompt, Pattern: "to interrupt"}, Prompt{Kind: "idle", Pattern: "^> *$"})
 	if _, ok := works.Match(">\nesc to interrupt"); ok {
 		t.Error("a tool that works is said to be idle")

@@ -68,7 +68,8 @@ func TestCompileNamesEachFault(t *testing.T) {
 		{"usage_limit[0].pattern", "says nothing", Runner{UsageLimits: []UsageLimit{{Pattern: "(?P<days>.)"}}}},
 		{"usage_limit[0].after", "is not between", Runner{UsageLimits: []UsageLimit{{Code: 1, After: MaxRetryAfter + 1}}}},
 		{"prompts[0].kind", "is no kind of prompt", Runner{Prompts: []Prompt{{Kind: "question", Pattern: "x"}}}},
-		{"prompts[1].pattern", "missing closing", Runner{Prompts: []Prompt{{Kind: "idle", Pattern: "x"}, {Kind: "idle", Pattern: "("}}}},
+		{"prompts[1].pattern", "missing closing",
+			Runner{Prompts: []Prompt{{Kind: "idle", Pattern: "x"}, {Kind: "idle", Pattern: "("}}}},
 		{"prompts[0].pattern", "fits an empty terminal", Runner{Prompts: []Prompt{{Kind: "idle", Pattern: "x*"}}}},
 		{"prompts[0].pattern", "fits an empty terminal", Runner{Prompts: []Prompt{{Kind: "idle"}}}},
 		{"prompts[0].lines", "51 lines are not", Runner{Prompts: []Prompt{{Kind: "idle", Pattern: "x", Lines: 51}}}},
@@ -109,7 +110,8 @@ func TestOptionalRunners(t *testing.T) {
 	}
 	warnings := set.Warnings()
 	for i, name := range []string{"gone", "away", "half"} {
-		if len(warnings) != 3 || !strings.HasPrefix(warnings[i], "runner "+name+" is not offered: ") || !strings.HasSuffix(warnings[i], "; install it") {
+		if len(warnings) != 3 || !strings.HasPrefix(warnings[i], "runner "+name+" is not offered: ") ||
+			!strings.HasSuffix(warnings[i], "; install it") {
 			t.Fatalf("warnings %q", warnings)
 		}
 	}
@@ -122,7 +124,8 @@ func TestOptionalRunners(t *testing.T) {
 // when it looks like one of its tool.
 func TestResume(t *testing.T) {
 	set, err := compile([]Runner{
-		{Name: "a", Program: "sh", Args: []string{"x"}, ResumeArgs: []string{"--resume", "${VIGIL_RESUME}"}, FreshArgs: []string{"--new"}},
+		{Name: "a", Program: "sh", Args: []string{"x"}, ResumeArgs: []string{"--resume", "${VIGIL_RESUME}"},
+			FreshArgs: []string{"--new"}},
 		{Name: "strict", Program: "sh", Args: []string{"${VIGIL_RESUME}"}, ResumePattern: "[0-9]*"},
 		{Name: "env", Program: "sh"},
 	}, "")
@@ -187,13 +190,15 @@ func TestCommand(t *testing.T) {
 	t.Setenv("HOME", "/home/x")
 	t.Setenv("LET_IN", "yes")
 	t.Setenv("KEPT_OUT", "no")
-	set, err := compile([]Runner{{Name: "a", Program: "sh", EnvAllow: []string{"LET_IN"}, Env: map[string]string{"FIXED": "1"},
-		Args:   []string{"-c", "${param.what}", "a${VIGIL_ROLE}b${VIGIL_AGENT}", "$${VIGIL_ROOM}", "$x", "${param.tone}"},
+	set, err := compile([]Runner{{Name: "a", Program: "sh", EnvAllow: []string{"LET_IN"},
+		Env: map[string]string{"FIXED": "1"}, Args: []string{"-c", "${param.what}",
+			"a${VIGIL_ROLE}b${VIGIL_AGENT}", "$${VIGIL_ROOM}", "$x", "${param.tone}"},
 		Params: map[string]Param{"what": {Pattern: ".*"}, "tone": {Default: ptr("calm")}}}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	life := Life{Room: "demo", Role: "r", Agent: "demo/r", Token: "secret", Params: map[string]string{"what": "rm -rf / ; $(x) ${VIGIL_ROOM}"}}
+	life := Life{Room: "demo", Role: "r", Agent: "demo/r", Token: "secret",
+		Params: map[string]string{"what": "rm -rf / ; $(x) ${VIGIL_ROOM}"}}
 	c, err := set.Command("a", life)
 	if err != nil {
 		t.Fatal(err)
@@ -203,8 +208,8 @@ func TestCommand(t *testing.T) {
 	if !slices.Equal(c.Args, want) {
 		t.Errorf("arguments %q, want %q", c.Args, want)
 	}
-	wantEnv := []string{"FIXED=1", "LET_IN=yes", "VIGIL_ADDR=", "VIGIL_AGENT=demo/r", "VIGIL_INCARNATION=", "VIGIL_RESUME=",
-		"VIGIL_ROLE=r", "VIGIL_ROOM=demo", "VIGIL_TOKEN=secret"}
+	wantEnv := []string{"FIXED=1", "LET_IN=yes", "VIGIL_ADDR=", "VIGIL_AGENT=demo/r",
+		"VIGIL_INCARNATION=", "VIGIL_RESUME=", "VIGIL_ROLE=r", "VIGIL_ROOM=demo", "VIGIL_TOKEN=secret"}
 	// Those of the account, which root must name, come too.
 	c.Env = slices.DeleteFunc(c.Env, func(v string) bool {
 		return SameUser() != "" && slices.Contains([]string{"HOME=/root", "LOGNAME=root", "USER=root"}, v)
@@ -261,7 +266,8 @@ func TestN03AgentsFindVigil(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"passed": "/usr/bin:/bin:" + tools, "fixed": "/opt/x:" + tools, "none": SearchPath + ":" + tools, "twice": tools + ":/bin"} {
+	for name, want := range map[string]string{"passed": "/usr/bin:/bin:" + tools,
+		"fixed": "/opt/x:" + tools, "none": SearchPath + ":" + tools, "twice": tools + ":/bin"} {
 		if c, err := set.Command(name, Life{}); err != nil || !slices.Contains(c.Env, "PATH="+want) {
 			t.Errorf("%s: %q, %v", name, c.Env, err)
 		}
@@ -278,7 +284,8 @@ func TestN03AgentsFindVigil(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := strings.Join(set.Warnings(), "\n")
-		if n := strings.Count(said, "do not find vigil: "); want == "" && n > 0 || want != "" && (n != len(runners) || strings.Count(said, want) != n) {
+		if n := strings.Count(said, "do not find vigil: "); want == "" && n > 0 || want != "" &&
+			(n != len(runners) || strings.Count(said, want) != n) {
 			t.Errorf("warnings %q, want %q", set.Warnings(), want)
 		}
 	}
@@ -324,7 +331,8 @@ func TestS04AgentsRunAsRootOnlyWhenThatIsSaid(t *testing.T) {
 	}
 	var faults Faults
 	if !errors.As(err, &faults) || len(faults) != 1 || !slices.Equal(faults[0].Path, []any{"user"}) ||
-		!strings.Contains(faults[0].Remedy, "useradd --create-home vigil-agents") || !strings.Contains(faults[0].Remedy, "user: root") {
+		!strings.Contains(faults[0].Remedy, "useradd --create-home vigil-agents") ||
+		!strings.Contains(faults[0].Remedy, "user: root") {
 		t.Fatalf("%v", err)
 	}
 	for _, user := range []string{"root", "nobody"} {

@@ -200,7 +200,8 @@ func TestA07EndThatCannotBeRecordedIsTold(t *testing.T) {
 	a.ask("print the last words")
 	s.Stop(0, "stopped by order")
 	a.ended()
-	if exit := wait(t, s); exit.Vanished || !exit.Ordered || exit.Reason != "stopped by order" || !strings.Contains(exit.Tail, "the last words") {
+	if exit := wait(t, s); exit.Vanished || !exit.Ordered || exit.Reason != "stopped by order" ||
+		!strings.Contains(exit.Tail, "the last words") {
 		t.Errorf("exit %+v", exit)
 	}
 }

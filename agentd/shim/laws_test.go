@@ -210,7 +210,8 @@ func TestForeignProcessesAreSpared(t *testing.T) {
 	if err := os.WriteFile(r.folder+"/"+LockFile, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeRecord(r.folder, StartedFile, Started{PID: recycled.Process.Pid, PIDStart: 1, Shim: recycled.Process.Pid, ShimStart: 1, Mark: mark}, false); err != nil {
+	if err := writeRecord(r.folder, StartedFile, Started{PID: recycled.Process.Pid, PIDStart: 1,
+		Shim: recycled.Process.Pid, ShimStart: 1, Mark: mark}, false); err != nil {
 		t.Fatal(err)
 	}
 	if exit := Bury(r.folder, mark, func(string) {}); !exit.Vanished {

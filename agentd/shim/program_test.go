@@ -124,7 +124,8 @@ func TestRights(t *testing.T) {
 	_, after, _ := strings.Cut(string(status), "SigIgn:\t")
 	// 32 and 33 belong to the C library of whoever started all of this.
 	const library = 1<<31 | 1<<32
-	if ignored, err := strconv.ParseUint(strings.TrimSpace(after[:min(16, len(after))]), 16, 64); err != nil || ignored&^library != 0 {
+	if ignored, err := strconv.ParseUint(strings.TrimSpace(after[:min(16, len(after))]), 16,
+		64); err != nil || ignored&^library != 0 {
 		t.Errorf("the agent ignores signals %x: %v", ignored, err)
 	}
 	if fds, err := os.ReadDir("/proc/" + itoa(s.PID()) + "/fd"); err == nil {
@@ -135,7 +136,8 @@ func TestRights(t *testing.T) {
 			}
 		}
 	}
-	if started, err := os.ReadFile(filepath.Join(r.folder, StartedFile)); err != nil || strings.Contains(string(started), "TEST_") {
+	if started, err := os.ReadFile(filepath.Join(r.folder, StartedFile)); err != nil ||
+		strings.Contains(string(started), "TEST_") {
 		t.Errorf("the environment is on disk: %q %v", started, err)
 	}
 }
@@ -160,7 +162,8 @@ func TestPidsLimitOfTheTree(t *testing.T) {
 	r := newRig(t)
 	spec := r.spec("")
 	spec.Limits.Pids = 20
-	spec.Path, spec.Args = "/bin/sh", []string{"-c", "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22; do sleep 300 & done"}
+	spec.Path, spec.Args = "/bin/sh", []string{"-c",
+		"for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22; do sleep 300 & done"}
 	s, err := r.launcher().Start(spec, r.lock())
 	if err != nil {
 		t.Fatal(err)
@@ -342,7 +345,9 @@ func TestTmuxIsHeldLikeAnyOther(t *testing.T) {
 		spec.Kind, spec.Limits.OpenFiles = "tmux", 300
 		_, a, _ := r.start(spec)
 		limits, err := os.ReadFile("/proc/" + itoa(a.pid) + "/limits")
-		if err != nil || strings.Join(strings.Fields(string(limits[strings.Index(string(limits), "Max open files"):]))[:5], " ") != "Max open files 300 300" {
+		if err != nil ||
+			strings.Join(strings.Fields(string(limits[strings.Index(string(limits),
+				"Max open files"):]))[:5], " ") != "Max open files 300 300" {
 			t.Errorf("%s %v", limits, err)
 		}
 	})

@@ -93,7 +93,8 @@ func readSpec(stdin io.Reader) (*Spec, error) {
 	case !filepath.IsAbs(spec.Folder):
 		return nil, fmt.Errorf("life folder %q is not absolute", spec.Folder)
 	case spec.Version != Version:
-		return nil, fmt.Errorf("what to start is of version %d, this shim reads %d: program and agentd are not of one build", spec.Version, Version)
+		return nil, fmt.Errorf("what to start is of version %d, this shim reads %d: program and agentd "+
+			"are not of one build", spec.Version, Version)
 	case spec.TTL <= 0:
 		return nil, fmt.Errorf("TTL %s is not positive", spec.TTL)
 	}

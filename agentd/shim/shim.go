@@ -113,7 +113,8 @@ func (s *Shim) insist(grace time.Duration) {
 		return
 	}
 	s.mu.Lock()
-	s.undead = fmt.Sprintf("shim %d cannot be killed, perhaps because its disk hangs: the agent keeps its slot until it is gone", s.started.Shim)
+	s.undead = fmt.Sprintf("shim %d cannot be killed, perhaps because its disk hangs: the agent keeps "+
+		"its slot until it is gone", s.started.Shim)
 	s.mu.Unlock()
 	signalOne(s.heard)
 }

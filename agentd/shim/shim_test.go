@@ -21,13 +21,15 @@ func TestLifeFromStartToRecord(t *testing.T) {
 	a.ask("print hello")
 	a.tell("exit 3")
 	exit := wait(t, s)
-	if exit.Code != 3 || exit.Signal != "" || exit.Reason != "" || exit.Ordered || exit.NotStarted || exit.Vanished || exit.Tail != "hello\n" {
+	if exit.Code != 3 || exit.Signal != "" || exit.Reason != "" || exit.Ordered || exit.NotStarted ||
+		exit.Vanished || exit.Tail != "hello\n" {
 		t.Errorf("exit %+v", exit)
 	}
 	if held, err := locked(r.folder); held || err != nil {
 		t.Errorf("lock held %v, %v", held, err)
 	}
-	if log := r.logged(); !strings.Contains(log, "starts with runner test") || !strings.Contains(log, "\nhello\n") || !strings.Contains(log, "exited with code 3") {
+	if log := r.logged(); !strings.Contains(log, "starts with runner test") ||
+		!strings.Contains(log, "\nhello\n") || !strings.Contains(log, "exited with code 3") {
 		t.Errorf("log %q", log)
 	}
 	for _, group := range started.Groups {
@@ -143,7 +145,8 @@ func TestStartFails(t *testing.T) {
 			t.Errorf("%s: lock held %v, %v", name, held, err)
 		}
 		var exit Exit
-		if err := readRecord(r.folder, ExitFile, &exit); name != "not positive" && (err != nil || !exit.NotStarted || exit.Reason == "") {
+		if err := readRecord(r.folder, ExitFile, &exit); name != "not positive" &&
+			(err != nil || !exit.NotStarted || exit.Reason == "") {
 			t.Errorf("%s: record %+v, %v", name, exit, err)
 		}
 		if exit.Ordered != (name == "not confirmed in time") {
@@ -165,7 +168,8 @@ func TestSpecCutShortStartsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	lock.Close()
-	if _, err := in.WriteString(`{"Version":1,"Folder":"` + r.folder + `","Kind":"exec","Env":["VIGIL_TOKEN=geheim`); err != nil {
+	if _, err := in.WriteString(`{"Version":1,"Folder":"` + r.folder +
+		`","Kind":"exec","Env":["VIGIL_TOKEN=geheim`); err != nil {
 		t.Fatal(err)
 	}
 	in.Close()

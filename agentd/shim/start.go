@@ -60,8 +60,9 @@ func (g *guard) start(ctx context.Context) error {
 		g.door.mu.Unlock()
 	}
 	started := Started{
-		Version: Version, PID: g.tree.PID(), PIDStart: startTime(g.tree.PID()), Shim: os.Getpid(), ShimStart: startTime(os.Getpid()),
-		Boot: bootID(), Degraded: strings.Join(f.degraded, "; "), Mark: spec.Mark, Groups: g.group.Folders(),
+		Version: Version, PID: g.tree.PID(), PIDStart: startTime(g.tree.PID()), Shim: os.Getpid(),
+		ShimStart: startTime(os.Getpid()), Boot: bootID(), Degraded: strings.Join(f.degraded, "; "),
+		Mark: spec.Mark, Groups: g.group.Folders(),
 	}
 	g.recorded, g.said = make(chan error, 1), make(chan struct{})
 	go func() {

@@ -128,7 +128,8 @@ func (s *Shim) Terminal(ctx context.Context, r TerminalRequest) (screen string, 
 		return "", err
 	}
 	// A shim of a version without terminals reads past the request.
-	return "", errors.New("the shim did not answer in time; one that was started by an older agentd cannot: the agent's next life can")
+	return "", errors.New("the shim did not answer in time; one that was started by an older agentd " +
+		"cannot: the agent's next life can")
 }
 
 // maxScreen bounds the line with a screen, in bytes.

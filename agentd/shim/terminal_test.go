@@ -46,7 +46,8 @@ func TestTerminalIsTypedIntoAndLookedAt(t *testing.T) {
 
 	r.advance(time.Hour)
 	until(t, "the freeze", s.Frozen)
-	if _, err := s.Terminal(t.Context(), TerminalRequest{Text: text, Enter: true}); err == nil || !strings.Contains(err.Error(), "frozen") {
+	if _, err := s.Terminal(t.Context(), TerminalRequest{Text: text, Enter: true}); err == nil ||
+		!strings.Contains(err.Error(), "frozen") {
 		t.Errorf("typed into a frozen life: %v", err)
 	}
 	s.Stop(0, "the test is over")

@@ -16,30 +16,39 @@ func TestOutOfQuota(t *testing.T) {
 		after time.Duration
 		hit   bool
 	}{
-		"no rules":             {nil, 1, "limit", 0, false},
-		"code":                 {[]UsageRule{{Code: 3, After: time.Hour}}, 3, "", time.Hour, true},
-		"another code":         {[]UsageRule{{Code: 3, After: time.Hour}}, 4, "", 0, false},
-		"pattern, any code":    {[]UsageRule{{Pattern: "(?i)usage limit", After: time.Minute}}, 0, "Usage Limit hit", time.Minute, true},
-		"pattern, by signal":   {[]UsageRule{{Pattern: "limit"}}, -1, "limit", 0, true},
-		"both needed":          {[]UsageRule{{Code: 3, Pattern: "limit"}}, 3, "fine", 0, false},
-		"empty rule":           {[]UsageRule{{After: time.Hour}}, 1, "anything", 0, false},
-		"broken pattern":       {[]UsageRule{{Pattern: "("}}, 1, "(", 0, false},
-		"first that hits":      {[]UsageRule{{Pattern: "b", After: 1}, {Pattern: "a", After: 2}, {Pattern: "a", After: 3}}, 1, "a", 2, true},
-		"seconds":              {[]UsageRule{{Pattern: `after (?P<seconds>[\d.]+)s`}}, 1, "after 1.5s", 1500 * time.Millisecond, true},
-		"hours and minutes":    {[]UsageRule{{Pattern: `(?:(?P<hours>\d+)h )?(?P<minutes>\d+)m`}}, 1, "in 2h 5m", 2*time.Hour + 5*time.Minute, true},
-		"minutes alone":        {[]UsageRule{{Pattern: `(?:(?P<hours>\d+)h )?(?P<minutes>\d+)m`}}, 1, "in 5m", 5 * time.Minute, true},
-		"the last one":         {[]UsageRule{{Pattern: `wait (?P<seconds>\d+)`}}, 1, "wait 10\nwait 20", 20 * time.Second, true},
-		"at, today":            {[]UsageRule{{Pattern: at}}, 1, "resets 15:04", 34 * time.Minute, true},
-		"at, tomorrow":         {[]UsageRule{{Pattern: at}}, 1, "resets at 14:30", 24 * time.Hour, true},
-		"at 3pm":               {[]UsageRule{{Pattern: at}}, 1, "resets 3pm (X)", 30 * time.Minute, true},
-		"at 3:10 p.m.":         {[]UsageRule{{Pattern: at}}, 1, "resets 3:10 p.m.", 40 * time.Minute, true},
-		"at 2 AM":              {[]UsageRule{{Pattern: `at (?P<at>\d+ [AP]M)`}}, 1, "at 2 AM", 11*time.Hour + 30*time.Minute, true},
-		"at midnight":          {[]UsageRule{{Pattern: at}}, 1, "resets 12am", 9*time.Hour + 30*time.Minute, true},
-		"at, unix":             {[]UsageRule{{Pattern: `reached\|(?P<at>\d+)`}}, 1, "reached|1772371800", time.Hour, true},
-		"at, unix in ms":       {[]UsageRule{{Pattern: `reached\|(?P<at>\d+)`}}, 1, "reached|1772371800000", time.Hour, true},
-		"at, unix, has passed": {[]UsageRule{{Pattern: `reached\|(?P<at>\d+)`, After: time.Minute}}, 1, "reached|1700000000", time.Minute, true},
-		"at, no time":          {[]UsageRule{{Pattern: `at (?P<at>\S+)`, After: time.Minute}}, 1, "at 99:99", time.Minute, true},
-		"too large":            {[]UsageRule{{Pattern: `in (?P<hours>\d+)h`, After: time.Minute}}, 1, "in 99999999999h", time.Minute, true},
+		"no rules":     {nil, 1, "limit", 0, false},
+		"code":         {[]UsageRule{{Code: 3, After: time.Hour}}, 3, "", time.Hour, true},
+		"another code": {[]UsageRule{{Code: 3, After: time.Hour}}, 4, "", 0, false},
+		"pattern, any code": {[]UsageRule{{Pattern: "(?i)usage limit", After: time.Minute}}, 0,
+			"Usage Limit hit", time.Minute, true},
+		"pattern, by signal": {[]UsageRule{{Pattern: "limit"}}, -1, "limit", 0, true},
+		"both needed":        {[]UsageRule{{Code: 3, Pattern: "limit"}}, 3, "fine", 0, false},
+		"empty rule":         {[]UsageRule{{After: time.Hour}}, 1, "anything", 0, false},
+		"broken pattern":     {[]UsageRule{{Pattern: "("}}, 1, "(", 0, false},
+		"first that hits": {[]UsageRule{{Pattern: "b", After: 1}, {Pattern: "a", After: 2},
+			{Pattern: "a", After: 3}}, 1, "a", 2, true},
+		"seconds": {[]UsageRule{{Pattern: `after (?P<seconds>[\d.]+)s`}}, 1, "after 1.5s",
+			1500 * time.Millisecond, true},
+		"hours and minutes": {[]UsageRule{{Pattern: `(?:(?P<hours>\d+)h )?(?P<minutes>\d+)m`}}, 1,
+			"in 2h 5m", 2*time.Hour + 5*time.Minute, true},
+		"minutes alone": {[]UsageRule{{Pattern: `(?:(?P<hours>\d+)h )?(?P<minutes>\d+)m`}}, 1,
+			"in 5m", 5 * time.Minute, true},
+		"the last one": {[]UsageRule{{Pattern: `wait (?P<seconds>\d+)`}}, 1, "wait 10\nwait 20",
+			20 * time.Second, true},
+		"at, today":    {[]UsageRule{{Pattern: at}}, 1, "resets 15:04", 34 * time.Minute, true},
+		"at, tomorrow": {[]UsageRule{{Pattern: at}}, 1, "resets at 14:30", 24 * time.Hour, true},
+		"at 3pm":       {[]UsageRule{{Pattern: at}}, 1, "resets 3pm (X)", 30 * time.Minute, true},
+		"at 3:10 p.m.": {[]UsageRule{{Pattern: at}}, 1, "resets 3:10 p.m.", 40 * time.Minute, true},
+		"at 2 AM": {[]UsageRule{{Pattern: `at (?P<at>\d+ [AP]M)`}}, 1, "at 2 AM",
+			11*time.Hour + 30*time.Minute, true},
+		"at midnight":    {[]UsageRule{{Pattern: at}}, 1, "resets 12am", 9*time.Hour + 30*time.Minute, true},
+		"at, unix":       {[]UsageRule{{Pattern: `reached\|(?P<at>\d+)`}}, 1, "reached|1772371800", time.Hour, true},
+		"at, unix in ms": {[]UsageRule{{Pattern: `reached\|(?P<at>\d+)`}}, 1, "reached|1772371800000", time.Hour, true},
+		"at, unix, has passed": {[]UsageRule{{Pattern: `reached\|(?P<at>\d+)`, After: time.Minute}}, 1,
+			"reached|1700000000", time.Minute, true},
+		"at, no time": {[]UsageRule{{Pattern: `at (?P<at>\S+)`, After: time.Minute}}, 1, "at 99:99", time.Minute, true},
+		"too large": {[]UsageRule{{Pattern: `in (?P<hours>\d+)h`, After: time.Minute}}, 1,
+			"in 99999999999h", time.Minute, true},
 	} {
 		after, hit := outOfQuota(c.rules, c.code, c.tail, now)
 		if after != c.after || hit != c.hit {
@@ -50,7 +59,8 @@ func TestOutOfQuota(t *testing.T) {
 
 // A1: no text that an agent prints makes its pause longer than a day.
 func TestA01TextOfAnAgentParksForADayAtMost(t *testing.T) {
-	for _, tail := range []string{"usage limit reached|99999999999", "usage limit reached|9223372036854775807", "usage limit reached|253402300799999", "in 999999h 999999m"} {
+	for _, tail := range []string{"usage limit reached|99999999999",
+		"usage limit reached|9223372036854775807", "usage limit reached|253402300799999", "in 999999h 999999m"} {
 		rules := []UsageRule{{Pattern: `usage limit reached\|(?P<at>\d+)`}, {Pattern: `in (?P<hours>\d+)h (?P<minutes>\d+)m`}}
 		if after, hit := outOfQuota(rules, 1, tail, time.Now()); !hit || after <= 0 || after > 24*time.Hour {
 			t.Errorf("%q: %s %v, want at most a day", tail, after, hit)

@@ -23,7 +23,8 @@ const commandLimit = 10 * time.Second
 func (s *Session) Send(text string, enter bool) error {
 	var args []string
 	if text != "" {
-		args = append(args, "load-buffer", "-b", "vigil", "-", ";", "paste-buffer", "-d", "-p", "-b", "vigil", "-t", sessionName, ";")
+		args = append(args, "load-buffer", "-b", "vigil", "-", ";", "paste-buffer", "-d", "-p", "-b",
+			"vigil", "-t", sessionName, ";")
 	}
 	if enter {
 		args = append(args, "send-keys", "-t", sessionName, "Enter")

@@ -60,7 +60,8 @@ func (p place) command(config Config, args ...string) *exec.Cmd {
 func (s *Session) prepare(text string) error {
 	p := s.place
 	if n := len(p.socket()); n > maxSocketPath {
-		return fmt.Errorf("%w: the path of its socket would have %d bytes, the system takes %d; choose a shorter data directory",
+		return fmt.Errorf("%w: the path of its socket would have %d bytes, the system takes %d; choose "+
+			"a shorter data directory",
 			ErrNoTmux, n, maxSocketPath)
 	}
 	if _, err := os.Lstat(p.socket()); err == nil {

@@ -41,7 +41,8 @@ func script(config Config) (string, error) {
 		return "", fmt.Errorf("%w: it gives # a meaning of its own in %s; name another folder", ErrNoTmux, config.Dir)
 	case len(config.Args) > 0:
 	case strings.Contains(config.Path, "="):
-		return "", fmt.Errorf("%w: with no argument %s cannot be started directly because of the = in it; rename it", ErrNoTmux, config.Path)
+		return "", fmt.Errorf("%w: with no argument %s cannot be started directly because of the = in "+
+			"it; rename it", ErrNoTmux, config.Path)
 	default:
 		// A single word would be given to a shell.
 		argv = []string{"/usr/bin/env", "--", config.Path}

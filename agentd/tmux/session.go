@@ -169,7 +169,8 @@ func (s *Session) begin() error {
 		if err == nil {
 			_, err = s.tmux(nil, "has-session", "-t", sessionName)
 			// The socket can be seen a moment before the server listens.
-			early = err != nil && (strings.Contains(err.Error(), "connecting to") || strings.Contains(err.Error(), "no server running"))
+			early = err != nil && (strings.Contains(err.Error(), "connecting to") ||
+				strings.Contains(err.Error(), "no server running"))
 		}
 		if !early || time.Now().After(end) {
 			return err

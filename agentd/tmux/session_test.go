@@ -132,8 +132,9 @@ func TestExits(t *testing.T) {
 
 // No shell and no syntax of tmux gets between the order and the program.
 func TestArgumentsArriveAsTheyAre(t *testing.T) {
-	args := []string{"", " ", ";", "a;", `a\;`, `\`, "'", `"`, "$HOME", "$(id)", "`id`", "#{pane_id}", "#(id)", "~", "{", "}", "%if 1",
-		"two\nlines\n   # not a comment", "\t", "käse", "\xff\x01", "-d", "--", "a=b", strings.Repeat("x", 20_000)}
+	args := []string{"", " ", ";", "a;", `a\;`, `\`, "'", `"`, "$HOME", "$(id)", "`id`", "#{pane_id}",
+		"#(id)", "~", "{", "}", "%if 1", "two\nlines\n   # not a comment", "\t", "käse", "\xff\x01", "-d",
+		"--", "a=b", strings.Repeat("x", 20_000)}
 	var want strings.Builder
 	for _, arg := range args {
 		fmt.Fprintf(&want, "<%s>", arg)
@@ -290,10 +291,11 @@ func TestOpenRefuses(t *testing.T) {
 		noTmux bool
 		want   string
 	}{
-		"long path":   {func(c *Config) { c.Folder += strings.Repeat("/x", 60) }, true, "choose a shorter data directory"},
-		"folder name": {func(c *Config) { c.Dir = filepath.Join(c.Dir, "a#b"); _ = os.Mkdir(c.Dir, 0o700) }, true, "name another folder"},
-		"no folder":   {func(c *Config) { c.Dir += "/none" }, false, "no such file"},
-		"no program":  {func(c *Config) { c.Path = "/no/such" }, false, "no such file"},
+		"long path": {func(c *Config) { c.Folder += strings.Repeat("/x", 60) }, true, "choose a shorter data directory"},
+		"folder name": {func(c *Config) { c.Dir = filepath.Join(c.Dir, "a#b"); _ = os.Mkdir(c.Dir, 0o700) },
+			true, "name another folder"},
+		"no folder":  {func(c *Config) { c.Dir += "/none" }, false, "no such file"},
+		"no program": {func(c *Config) { c.Path = "/no/such" }, false, "no such file"},
 		"not a program": {func(c *Config) {
 			c.Path = filepath.Join(c.Dir, "file")
 			_ = os.WriteFile(c.Path, nil, 0o600)
@@ -317,7 +319,8 @@ func TestOpenRefuses(t *testing.T) {
 
 func TestAttach(t *testing.T) {
 	r := newRig(t, "/bin/sleep", "1000")
-	if _, err := Attach(r.config.Tmux, r.config.Folder, false); err == nil || !strings.Contains(err.Error(), "not of kind tmux") {
+	if _, err := Attach(r.config.Tmux, r.config.Folder, false); err == nil ||
+		!strings.Contains(err.Error(), "not of kind tmux") {
 		t.Errorf("without a session: %v", err)
 	}
 	r.open()

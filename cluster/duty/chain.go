@@ -91,7 +91,8 @@ func (d *Duty) typeOne(ctx context.Context, p *Prodding) {
 	}
 	d.chain.failed.Add(1)
 	note := fsm.NoteProd{Agent: p.Agent, Inc: p.Inc, Reason: err.Error()}
-	if err := d.cfg.Replica.SubmitAll(ctx, []fsm.Request{{Planned: true, Cmd: note}}, make([]noun.Outcome, 1)); err != nil && ctx.Err() == nil {
+	if err := d.cfg.Replica.SubmitAll(ctx, []fsm.Request{{Planned: true, Cmd: note}},
+		make([]noun.Outcome, 1)); err != nil && ctx.Err() == nil {
 		d.log.Debug("that nothing was typed is not noted", "agent", p.Name, "error", err)
 	}
 }

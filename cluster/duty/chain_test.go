@@ -108,7 +108,8 @@ func TestDecisionIsTypedOnceOverLeaders(t *testing.T) {
 		decide() // by the entries of whoever leads, without its duties
 		f.stint(t, func(d *Duty) {
 			f.after(10 * time.Second)
-			if got := d.ChainFigures(); len(f.done()) != 1 || got != (ChainFigures{Failed: 1}) || len(f.happened("agent.prod_failed")) != 1 {
+			if got := d.ChainFigures(); len(f.done()) != 1 || got != (ChainFigures{Failed: 1}) ||
+				len(f.happened("agent.prod_failed")) != 1 {
 				t.Errorf("typed %v, %+v, %d events", f.done(), got, len(f.happened("agent.prod_failed")))
 			}
 		})
@@ -120,7 +121,8 @@ func TestDecisionIsTypedOnceOverLeaders(t *testing.T) {
 		})
 		f.typed = nil
 		f.patrol()
-		f.do(fsm.PutSettings{Values: []noun.KV{{Key: "overseer_stale", Value: "1s"}, {Key: "overseer_interval", Value: "10s"}, {Key: "ladder_cooldown", Value: "0s"}}})
+		f.do(fsm.PutSettings{Values: []noun.KV{{Key: "overseer_stale", Value: "1s"},
+			{Key: "overseer_interval", Value: "10s"}, {Key: "ladder_cooldown", Value: "0s"}}})
 		decide()
 		for range 10 { // more than a minute
 			f.after(7 * time.Second)

@@ -51,7 +51,8 @@ func TestI115LostNudgeIsFollowedByTheNextRung(t *testing.T) {
 			}
 			f.state(func(s *fsm.View) {
 				for e := range s.Events(0) {
-					if dumb := strings.Contains(e.Text, "nothing could be typed"); e.Kind == "agent.restarted_stuck" && dumb != (failed > 0) {
+					if dumb := strings.Contains(e.Text, "nothing could be typed"); e.Kind ==
+						"agent.restarted_stuck" && dumb != (failed > 0) {
 						t.Errorf("%s: the restart says %q", name, e.Text)
 					}
 				}

@@ -173,7 +173,8 @@ func (d *Duty) step(ctx context.Context, steps []Step) {
 	var due []int
 	for i := range steps {
 		if outs[i].Code != noun.OK {
-			d.log.Debug("rung refused", "agent", steps[i].Name, "rung", steps[i].Rung, "code", outs[i].Code, "detail", outs[i].Detail)
+			d.log.Debug("rung refused", "agent", steps[i].Name, "rung", steps[i].Rung, "code", outs[i].Code,
+				"detail", outs[i].Detail)
 			continue
 		}
 		d.ladder.steps[steps[i].Rung].Add(1)
@@ -187,7 +188,9 @@ func (d *Duty) step(ctx context.Context, steps []Step) {
 
 // write submits what who has planned. False: that failed, which is counted unless the stint
 // has ended.
-func (d *Duty) write(ctx context.Context, who string, failed *atomic.Uint64, reqs []fsm.Request, outs []noun.Outcome) bool {
+func (d *Duty) write(
+	ctx context.Context, who string, failed *atomic.Uint64, reqs []fsm.Request, outs []noun.Outcome,
+) bool {
 	switch err := d.cfg.Replica.SubmitAll(ctx, reqs, outs); {
 	case ctx.Err() != nil:
 		return false
@@ -221,7 +224,8 @@ func (d *Duty) prod(ctx context.Context, s *Step) {
 	}
 	d.ladder.failed.Add(1)
 	note := fsm.NoteRung{Agent: s.Agent, Inc: s.Inc, Rung: s.Rung, Reason: err.Error()}
-	if err := d.cfg.Replica.SubmitAll(ctx, []fsm.Request{{Planned: true, Cmd: note}}, make([]noun.Outcome, 1)); err != nil && ctx.Err() == nil {
+	if err := d.cfg.Replica.SubmitAll(ctx, []fsm.Request{{Planned: true, Cmd: note}},
+		make([]noun.Outcome, 1)); err != nil && ctx.Err() == nil {
 		d.log.Debug("a rung that reached nobody is not noted", "agent", s.Name, "error", err)
 	}
 }

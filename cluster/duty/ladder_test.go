@@ -55,7 +55,8 @@ func (f *stuckFleet) tick() noun.Effects {
 			continue
 		}
 		me := fsm.Speaker{Agent: a.Name, Inc: a.Inc}
-		if f.w.apply(fsm.Request{Cmd: fsm.AcceptOrder{Host: f.host, Boot: "boot", Agent: id, Inc: a.Inc}}).Outcomes[0].Code != noun.OK {
+		if f.w.apply(fsm.Request{Cmd: fsm.AcceptOrder{Host: f.host, Boot: "boot", Agent: id, Inc: a.Inc}}).
+			Outcomes[0].Code != noun.OK {
 			continue // the order was withdrawn, since this host is slow
 		}
 		f.w.must(fsm.ReportStarted{Host: f.host, Agent: id, Inc: a.Inc, PID: 1})
@@ -105,7 +106,8 @@ func (f *stuckFleet) stint(t *testing.T, fn func(d *Duty)) {
 }
 
 // stintWith is stint with other terminals.
-func (f *stuckFleet) stintWith(t *testing.T, prod func(context.Context, string, noun.Incarnation, noun.Rung) error, fn func(d *Duty)) {
+func (f *stuckFleet) stintWith(t *testing.T,
+	prod func(context.Context, string, noun.Incarnation, noun.Rung) error, fn func(d *Duty)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var host sync.WaitGroup
@@ -149,7 +151,8 @@ func TestI41HungWithFreshBeats(t *testing.T) {
 			f.state(func(s *fsm.View) { began = s.AgentByName("r/x").TaskSince })
 			f.after(43 * time.Minute)
 			list, at := f.rungs()
-			if want := []string{"agent.nudged", "agent.woken", "agent.interrupted", "agent.restarted_stuck"}; !slices.Equal(list, want) {
+			if want := []string{"agent.nudged", "agent.woken", "agent.interrupted",
+				"agent.restarted_stuck"}; !slices.Equal(list, want) {
 				t.Fatalf("%v at %v, want %v", list, at, want)
 			}
 			for i, want := range []time.Duration{30 * time.Minute, 32 * time.Minute, 37 * time.Minute, 38 * time.Minute} {
@@ -159,7 +162,8 @@ func TestI41HungWithFreshBeats(t *testing.T) {
 			}
 			f.state(func(s *fsm.View) {
 				if a := s.AgentByName("r/x"); a.Inc.N() != 2 || a.Task == 0 || a.Failures != 1 {
-					t.Errorf("life %s with task %d and %d failures, want life 2 at work, charged once: %+v", a.Inc, a.Task, a.Failures, s.Why(a.ID))
+					t.Errorf("life %s with task %d and %d failures, want life 2 at work, charged once: %+v",
+						a.Inc, a.Task, a.Failures, s.Why(a.ID))
 				}
 			})
 			if want := []string{"nudge r/x#1", "wake r/x#1", "interrupt r/x#1"}; !slices.Equal(f.typed, want) {

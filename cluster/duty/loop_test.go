@@ -250,7 +250,8 @@ func TestLoopRehomesFastRoles(t *testing.T) {
 			synctest.Wait()
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			if f, x := r.w.s.AgentByName("r/f"), r.w.s.AgentByName("r/x"); f.Proc != noun.ProcOrdered || r.w.s.Host(f.Host).Name != "h2" || x.Host != h1 {
+			if f, x := r.w.s.AgentByName("r/f"), r.w.s.AgentByName("r/x"); f.Proc != noun.ProcOrdered ||
+				r.w.s.Host(f.Host).Name != "h2" || x.Host != h1 {
 				t.Fatalf("r/f is %s on host %d, r/x on host %d", f.Proc, f.Host, x.Host)
 			}
 		})

@@ -86,10 +86,11 @@ type Other struct {
 }
 
 func announcement(s *fsm.View, e *noun.Escalation, id string) *Announcement {
-	a := &Announcement{ID: id, Escalation: uint64(e.ID), Kind: e.Kind.String(), Subject: e.Subject, Priority: e.Priority.String(),
-		State: e.State.String(), Reason: e.Reason(), Done: e.Done(), Commands: e.Commands(), Room: e.Room, Agent: e.Agent,
-		Task: uint64(e.Task), Host: e.Host, Facts: map[string]string{}, Count: e.Count,
-		FirstAt: time.Unix(0, int64(e.FirstWall)).UTC(), LastAt: time.Unix(0, int64(e.LastWall)).UTC(), Lasts: s.Lasts(e), Open: s.EscalationCounts().Open}
+	a := &Announcement{ID: id, Escalation: uint64(e.ID), Kind: e.Kind.String(), Subject: e.Subject,
+		Priority: e.Priority.String(), State: e.State.String(), Reason: e.Reason(), Done: e.Done(),
+		Commands: e.Commands(), Room: e.Room, Agent: e.Agent, Task: uint64(e.Task), Host: e.Host,
+		Facts: map[string]string{}, Count: e.Count, FirstAt: time.Unix(0, int64(e.FirstWall)).UTC(),
+		LastAt: time.Unix(0, int64(e.LastWall)).UTC(), Lasts: s.Lasts(e), Open: s.EscalationCounts().Open}
 	if e.Inc != 0 {
 		a.Life = e.Inc.String()
 	}
@@ -116,8 +117,9 @@ func MailTo(r Replica, to string) func(context.Context, string, []byte) error {
 		}
 		out := make([]noun.Outcome, 1)
 		mail := fsm.SendMail{From: "vigil", To: to, Kind: "escalation", Priority: noun.MailNormal,
-			Subject: clip(fmt.Sprintf("escalation %d, %s: %s, %s", a.Escalation, a.Priority, a.Kind, a.Subject), noun.MaxMailSubject),
-			Body:    clip(text+"\n"+string(body)+"\n", noun.MaxMailBody)}
+			Subject: clip(fmt.Sprintf("escalation %d, %s: %s, %s", a.Escalation, a.Priority, a.Kind,
+				a.Subject), noun.MaxMailSubject),
+			Body: clip(text+"\n"+string(body)+"\n", noun.MaxMailBody)}
 		if err := r.SubmitAll(ctx, []fsm.Request{{Planned: true, Cmd: mail}}, out); err != nil {
 			return errors.New("the mail could not be written")
 		}
@@ -161,12 +163,14 @@ func (d *Duty) openNotifiers() error {
 		return nil
 	}
 	if len(d.cfg.Escalate.Notifiers) > noun.MaxNotifiers {
-		return fmt.Errorf("%d notifiers are too many, at most %d are allowed", len(d.cfg.Escalate.Notifiers), noun.MaxNotifiers)
+		return fmt.Errorf("%d notifiers are too many, at most %d are allowed",
+			len(d.cfg.Escalate.Notifiers), noun.MaxNotifiers)
 	}
 	seen := map[string]bool{}
 	for _, n := range d.cfg.Escalate.Notifiers {
 		if n.Name == "" || len(n.Name) > noun.MaxNotifierName || seen[n.Name] || n.Send == nil {
-			return fmt.Errorf("notifier %q: it needs a name of its own of at most %d bytes, and a way to send", n.Name, noun.MaxNotifierName)
+			return fmt.Errorf("notifier %q: it needs a name of its own of at most %d bytes, and a "+
+				"way to send", n.Name, noun.MaxNotifierName)
 		}
 		seen[n.Name] = true
 		if n.Timeout == 0 {
@@ -264,10 +268,12 @@ func (d *Duty) try(ctx context.Context, n *notifier, a *Announcement, notes []fs
 	case err != nil:
 		n.failed.Add(1)
 		failure = clip(err.Error(), noun.MaxFailure)
-		d.log.Warn("a notice was not delivered", "notifier", n.Name, "notice", a.ID, "escalation", a.Escalation, "kind", a.Kind, "also", len(a.Also), "error", failure)
+		d.log.Warn("a notice was not delivered", "notifier", n.Name, "notice", a.ID, "escalation",
+			a.Escalation, "kind", a.Kind, "also", len(a.Also), "error", failure)
 	default:
 		n.delivered.Add(1)
-		d.log.Info("a notice was delivered", "notifier", n.Name, "notice", a.ID, "escalation", a.Escalation, "kind", a.Kind, "also", len(a.Also))
+		d.log.Info("a notice was delivered", "notifier", n.Name, "notice", a.ID, "escalation", a.Escalation,
+			"kind", a.Kind, "also", len(a.Also))
 	}
 	reqs := make([]fsm.Request, len(notes))
 	for i := range notes {

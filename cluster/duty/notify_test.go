@@ -103,8 +103,10 @@ func TestNoticesAreDeliveredAtOnce(t *testing.T) {
 				}
 			}
 			a := all["hook"].last
-			if a.ID != "c1-1" || a.Kind != "mail_unacknowledged" || a.Subject != "r/x.2" || a.Priority != "urgent" || !a.Lasts || a.Open != 1 ||
-				a.Facts["mail_from"] != "ann" || !slices.Contains(a.Commands, "vigil escalation ack 1") || strings.Contains(fmt.Sprint(a), "secret") {
+			if a.ID != "c1-1" || a.Kind != "mail_unacknowledged" || a.Subject != "r/x.2" ||
+				a.Priority != "urgent" || !a.Lasts || a.Open != 1 ||
+				a.Facts["mail_from"] != "ann" || !slices.Contains(a.Commands, "vigil escalation ack 1") ||
+				strings.Contains(fmt.Sprint(a), "secret") {
 				t.Errorf("announced as %+v", a)
 			}
 			if n := r.notice(1); n.Pending || len(n.Deliveries) != 2 {
@@ -224,7 +226,8 @@ func TestManyNoticesAreGathered(t *testing.T) {
 		r.ticks(2*time.Minute + time.Second) // nobody leads
 		inStint(t, r, cfg, func(*Duty) {
 			synctest.Wait()
-			if got := all["hook"].heard()[before:]; len(got) != 1 || len(all["hook"].last.Also) != 8 || all["hook"].last.Also[0].Subject != "more/x.2" {
+			if got := all["hook"].heard()[before:]; len(got) != 1 || len(all["hook"].last.Also) != 8 ||
+				all["hook"].last.Also[0].Subject != "more/x.2" {
 				t.Fatalf("told %v, the last with %+v", got, all["hook"].last.Also)
 			}
 			all["hook"].now(nil)
@@ -258,7 +261,8 @@ func TestNoticesByMail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _, cfg := troubled(t)
 		r.do(room("ops", noun.RoleSpec{Name: "oncall"}))
-		cfg.Escalate.Notifiers = []Notifier{{Name: "mail", Send: MailTo(r, "ops/oncall")}, {Name: "wrong", Send: MailTo(r, "ops/nobody")}}
+		cfg.Escalate.Notifiers = []Notifier{{Name: "mail", Send: MailTo(r, "ops/oncall")},
+			{Name: "wrong", Send: MailTo(r, "ops/nobody")}}
 		inStint(t, r, cfg, func(*Duty) {
 			r.trouble("r/x.1")
 			r.ticks(3 * time.Hour)
@@ -267,12 +271,16 @@ func TestNoticesByMail(t *testing.T) {
 				for m := range s.Mails(1) {
 					mails = append(mails, m)
 				}
-				if len(mails) != 1 || s.Agent(mails[0].To).Name != "ops/oncall" || mails[0].Kind != "escalation" || mails[0].Priority != noun.MailNormal ||
-					!strings.HasPrefix(mails[0].Subject, "escalation 1, urgent: mail_unacknowledged, r/x") || !strings.Contains(mails[0].Body, "vigil escalation ack 1") {
+				if len(mails) != 1 || s.Agent(mails[0].To).Name != "ops/oncall" ||
+					mails[0].Kind != "escalation" || mails[0].Priority != noun.MailNormal ||
+					!strings.HasPrefix(mails[0].Subject,
+						"escalation 1, urgent: mail_unacknowledged, r/x") || !strings.Contains(mails[0].Body, "vigil escalation ack 1") {
 					t.Fatalf("mails %+v", mails)
 				}
 				n := s.Escalation(1).Notice
-				if n := slices.IndexFunc(n.Deliveries, func(d noun.Delivery) bool { return d.Notifier == "wrong" && d.Failure == "agent_not_found" }); n < 0 {
+				if n := slices.IndexFunc(n.Deliveries, func(d noun.Delivery) bool {
+					return d.Notifier == "wrong" && d.Failure == "agent_not_found"
+				}); n < 0 {
 					t.Errorf("a wrong address: %+v", s.Escalation(1).Notice)
 				}
 				if c := s.EscalationCounts(); c.Open != 1 {
@@ -287,7 +295,8 @@ func TestNotifiersAreChecked(t *testing.T) {
 	send := func(context.Context, string, []byte) error { return nil }
 	for name, list := range map[string][]Notifier{
 		"no name": {{Send: send}}, "no way": {{Name: "a"}}, "twice": {{Name: "a", Send: send}, {Name: "a", Send: send}},
-		"long": {{Name: strings.Repeat("x", noun.MaxNotifierName+1), Send: send}}, "many": make([]Notifier, noun.MaxNotifiers+1),
+		"long": {{Name: strings.Repeat("x", noun.MaxNotifierName+1), Send: send}},
+		"many": make([]Notifier, noun.MaxNotifiers+1),
 	} {
 		if _, err := Open(Config{Replica: &replica{}, Escalate: &Escalate{Notifiers: list}}); err == nil {
 			t.Errorf("%s: opened", name)

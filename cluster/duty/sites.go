@@ -105,7 +105,9 @@ func (x *sites) learn(s *fsm.View, visits *int) {
 
 // home is the site that ran an agent last; nil: that host takes no starts, or there is none.
 func (x *sites) home(a *noun.Agent) *site {
-	at, found := slices.BinarySearchFunc(x.list, a.Host, func(st site, id noun.HostID) int { return cmp.Compare(st.host, id) })
+	at, found := slices.BinarySearchFunc(x.list, a.Host, func(st site, id noun.HostID) int {
+		return cmp.Compare(st.host, id)
+	})
 	if !found {
 		return nil
 	}

@@ -38,7 +38,8 @@ func (p *planner) starts(s *fsm.View, most int) []fsm.Command {
 	p.visits, p.cut = 0, false
 	room, free := p.sites.look(s, &p.visits)
 	most = min(most, int(s.Settings().StartsPerSecond), room)
-	t := turn{planner: p, s: s, free: free, most: most, limit: p.visits + visitsPerHold, braked: int(max(1, s.BrakeRoom()))}
+	t := turn{planner: p, s: s, free: free, most: most, limit: p.visits + visitsPerHold,
+		braked: int(max(1, s.BrakeRoom()))}
 	if p.left == 0 {
 		p.left = s.DueRoles()
 	}

@@ -14,13 +14,15 @@ import (
 func crowd(w *world, hosts, roles int) {
 	for i := range hosts {
 		w.host(fmt.Sprintf("h%d", i), func(c *fsm.RegisterHost) {
-			c.Labels = []noun.KV{{Key: "os", Value: "linux"}, {Key: "rack", Value: fmt.Sprint(i % 10)}, {Key: "row", Value: fmt.Sprint(i % 10)}}
+			c.Labels = []noun.KV{{Key: "os", Value: "linux"}, {Key: "rack", Value: fmt.Sprint(i % 10)},
+				{Key: "row", Value: fmt.Sprint(i % 10)}}
 		})
 	}
 	for n := 0; n < roles; n += 250 {
 		var specs []noun.RoleSpec
 		for i := range 250 {
-			spec := noun.RoleSpec{Name: fmt.Sprintf("x%d", i), Labels: []noun.KV{{Key: "gpu", Value: "yes"}, {Key: "os", Value: "linux"}}}
+			spec := noun.RoleSpec{Name: fmt.Sprintf("x%d", i),
+				Labels: []noun.KV{{Key: "gpu", Value: "yes"}, {Key: "os", Value: "linux"}}}
 			switch i % 3 {
 			case 0:
 				spec.Labels, spec.Runner = nil, "other"

@@ -111,7 +111,8 @@ func TestStarts(t *testing.T) {
 		}, []string{"start r/y#1 on h1"}},
 		{"on demand: started when a task waits", func(w *world) {
 			w.host("h1")
-			w.must(room("r", noun.RoleSpec{Name: "x", Start: noun.StartOnDemand}, noun.RoleSpec{Name: "y", Start: noun.StartOnDemand}))
+			w.must(room("r", noun.RoleSpec{Name: "x", Start: noun.StartOnDemand},
+				noun.RoleSpec{Name: "y", Start: noun.StartOnDemand}))
 			w.must(fsm.CreateTask{Room: "r", Role: "y", Title: "t"})
 		}, []string{"start r/y#1 on h1"}},
 	}
@@ -276,13 +277,15 @@ func BenchmarkStarts(b *testing.B) {
 	index := uint64(0)
 	do := func(c fsm.Command) {
 		index++
-		if out := s.Apply(&fsm.Entry{Index: index, Term: 1, Stint: 1, Requests: []fsm.Request{{Cmd: c}}}).Outcomes[0]; out.Code != noun.OK {
+		if out := s.Apply(&fsm.Entry{Index: index, Term: 1, Stint: 1,
+			Requests: []fsm.Request{{Cmd: c}}}).Outcomes[0]; out.Code != noun.OK {
 			b.Fatal(out.Detail)
 		}
 	}
 	do(fsm.PutSettings{Values: []noun.KV{{Key: "starts_per_second", Value: "100000"}}})
 	for i := range 1000 {
-		do(fsm.RegisterHost{Key: string(rune('a'+i%26)) + time.Duration(i).String(), Name: "h", Boot: "b", Runners: []string{"sh"}})
+		do(fsm.RegisterHost{Key: string(rune('a'+i%26)) + time.Duration(i).String(), Name: "h", Boot: "b",
+			Runners: []string{"sh"}})
 	}
 	do(room("r", noun.RoleSpec{Name: "x", Replicas: 10_000}))
 	b.ReportAllocs()

@@ -76,7 +76,8 @@ func room(name string, roles ...noun.RoleSpec) fsm.ApplyRoom {
 // beat renews the lease of a host.
 func (w *world) beat(h noun.HostID) {
 	w.index++
-	w.s.Apply(&fsm.Entry{Index: w.index, Term: 1, Stint: 1, Stamp: w.clock, Beats: []fsm.HostBeats{{Host: h, Boot: "boot"}}})
+	w.s.Apply(&fsm.Entry{Index: w.index, Term: 1, Stint: 1, Stamp: w.clock,
+		Beats: []fsm.HostBeats{{Host: h, Boot: "boot"}}})
 }
 
 // accept plays the host: it accepts and reports every start order it has.

@@ -53,7 +53,8 @@ func Surrenders(s *fsm.View) []fsm.Command {
 	var out []fsm.Command
 	for h := range s.Hosts() {
 		if s.Surrenders(h) {
-			out = append(out, fsm.SurrenderHost{Host: h.ID, Reason: "neither stream nor gossip nor beat for " + fsm.SilentFor.String()})
+			out = append(out, fsm.SurrenderHost{Host: h.ID,
+				Reason: "neither stream nor gossip nor beat for " + fsm.SilentFor.String()})
 		}
 	}
 	return out

@@ -39,11 +39,16 @@ func TestSuspects(t *testing.T) {
 		{"silent here, its stream is elsewhere now", false, []heard{{none, silent}, {none, alive}}, nil},
 		{"no stream at all is no silence", false, []heard{{none, none}, {none, none}}, nil},
 		{"gossip: a minority does not hear it", false, []heard{{alive, alive}, {alive, none}, {silent, none}}, nil},
-		{"gossip: a majority does not hear it", false, []heard{{alive, alive}, {silent, none}, {silent, none}}, []string{"suspect h: silent in gossip"}},
-		{"gossip: of those that gossip with it", false, []heard{{none, alive}, {none, none}, {silent, none}}, []string{"suspect h: silent in gossip"}},
-		{"gossip: left without a good-bye to the cluster", false, []heard{{left, none}, {left, none}, {alive, none}}, []string{"suspect h: its daemon said good-bye in gossip"}},
-		{"both", false, []heard{{silent, silent}, {silent, none}, {alive, none}}, []string{"suspect h: silent on its stream and in gossip"}},
-		{"suspect, heard again", true, []heard{{alive, alive}, {alive, none}, {alive, none}}, []string{"trust h: heard again"}},
+		{"gossip: a majority does not hear it", false, []heard{{alive, alive}, {silent, none},
+			{silent, none}}, []string{"suspect h: silent in gossip"}},
+		{"gossip: of those that gossip with it", false,
+			[]heard{{none, alive}, {none, none}, {silent, none}}, []string{"suspect h: silent in gossip"}},
+		{"gossip: left without a good-bye to the cluster", false,
+			[]heard{{left, none}, {left, none}, {alive, none}}, []string{"suspect h: its daemon said good-bye in gossip"}},
+		{"both", false, []heard{{silent, silent}, {silent, none}, {alive, none}},
+			[]string{"suspect h: silent on its stream and in gossip"}},
+		{"suspect, heard again", true, []heard{{alive, alive}, {alive, none}, {alive, none}},
+			[]string{"trust h: heard again"}},
 		{"suspect, and what was said against it is void: no sign of life", true, nil, nil},
 		{"suspect, heard on its stream only", true, []heard{{none, alive}}, []string{"trust h: heard again"}},
 		{"suspect, the reason is another now", true, []heard{{none, silent}}, []string{"suspect h: silent on its stream"}},
@@ -81,7 +86,8 @@ func TestSuspectsTellABlockedPortFromADeadHost(t *testing.T) {
 		}
 	}
 	w.beat(h)
-	if got, want := w.show(Suspects(&w.s.View)), []string{"suspect h: gossip is blocked (UDP port?) while its beats arrive"}; !slices.Equal(got, want) {
+	if got, want := w.show(Suspects(&w.s.View)),
+		[]string{"suspect h: gossip is blocked (UDP port?) while its beats arrive"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
 	}
 	w.carry(Suspects(&w.s.View))
@@ -149,7 +155,8 @@ func TestSurrenders(t *testing.T) {
 		gone  bool
 	}{
 		{"stream and gossip agree", []heard{{silent, silent}, {silent, none}, {alive, none}}, fsm.SilentFor, true},
-		{"its last beat is too young", []heard{{silent, silent}, {silent, none}, {silent, none}}, fsm.SilentFor - time.Second, false},
+		{"its last beat is too young", []heard{{silent, silent}, {silent, none}, {silent, none}},
+			fsm.SilentFor - time.Second, false},
 		{"gossip hears it", []heard{{alive, silent}, {alive, none}, {silent, none}}, fsm.SilentFor, false},
 		{"a stream hears it", []heard{{silent, silent}, {silent, alive}, {silent, none}}, fsm.SilentFor, false},
 		{"nobody gossips with it", []heard{{none, silent}}, fsm.SilentFor, true},

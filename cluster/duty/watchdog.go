@@ -72,8 +72,9 @@ type WatchFigures struct {
 // WatchFigures returns the counts. Safe for concurrent use.
 func (d *Duty) WatchFigures() WatchFigures {
 	c := &d.watched
-	f := WatchFigures{Checks: c.checks.Load(), Checked: c.checked.Load(), Warned: c.warned.Load(), Canceled: c.canceled.Load(),
-		Errors: c.errors.Load(), Last: time.Duration(c.last.Load()), Total: time.Duration(c.total.Load())}
+	f := WatchFigures{Checks: c.checks.Load(), Checked: c.checked.Load(), Warned: c.warned.Load(),
+		Canceled: c.canceled.Load(), Errors: c.errors.Load(), Last: time.Duration(c.last.Load()),
+		Total: time.Duration(c.total.Load())}
 	if at := c.lastAt.Load(); at != 0 {
 		f.LastAt = time.Unix(0, at)
 	}
@@ -87,7 +88,8 @@ func (d *Duty) watch(ctx context.Context) {
 	began, first := time.Now(), true
 	defer func() {
 		if f := d.WatchFigures(); !first {
-			d.log.Info("conversation watchdog stops", "checks", f.Checks, "checked", f.Checked, "warned", f.Warned, "canceled", f.Canceled, "errors", f.Errors)
+			d.log.Info("conversation watchdog stops", "checks", f.Checks, "checked", f.Checked, "warned",
+				f.Warned, "canceled", f.Canceled, "errors", f.Errors)
 		}
 	}()
 	for {
@@ -103,7 +105,8 @@ func (d *Duty) watch(ctx context.Context) {
 			continue
 		}
 		if first {
-			d.log.Info("conversation watchdog starts", "enabled", set.Enabled, "interval", set.Interval, "threshold", set.Threshold)
+			d.log.Info("conversation watchdog starts", "enabled", set.Enabled, "interval", set.Interval,
+				"threshold", set.Threshold)
 		}
 		began, first = time.Now(), false
 		d.pass(ctx)

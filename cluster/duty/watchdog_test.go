@@ -173,8 +173,9 @@ func TestSeed003DisabledAndChangedSettings(t *testing.T) {
 			if got := d.WatchFigures(); got.Checks != 0 || len(r.happened("watchdog.on")) != 0 {
 				t.Fatalf("switched off: %+v", got)
 			}
-			r.do(fsm.PutSettings{Values: []noun.KV{{Key: "watchdog_enabled", Value: "true"}, {Key: "watchdog_interval", Value: "1s"},
-				{Key: "watchdog_threshold", Value: "3s"}, {Key: "watchdog_min_age", Value: "0s"}, {Key: "watchdog_grace", Value: "1s"}}})
+			r.do(fsm.PutSettings{Values: []noun.KV{{Key: "watchdog_enabled", Value: "true"},
+				{Key: "watchdog_interval", Value: "1s"}, {Key: "watchdog_threshold", Value: "3s"},
+				{Key: "watchdog_min_age", Value: "0s"}, {Key: "watchdog_grace", Value: "1s"}}})
 			r.after(10 * time.Second)
 			if got := r.happened("room.canceled"); len(got) != 1 {
 				t.Errorf("the new settings do not hold 10 s after they were made: %v", got)

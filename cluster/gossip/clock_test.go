@@ -18,7 +18,8 @@ import (
 // names say: the clock of the machine may have been set back between two runs.
 func TestNewestRunIsTheOneHeardLast(t *testing.T) {
 	node := func(run uint64, meta string) *memberlist.Node {
-		return &memberlist.Node{Name: nameOf(Host, veiled("h"), veiled("h\x00b"), run), Addr: net.IPv4(10, 0, 0, 1), Port: 7422, Meta: []byte(meta)}
+		return &memberlist.Node{Name: nameOf(Host, veiled("h"), veiled("h\x00b"), run),
+			Addr: net.IPv4(10, 0, 0, 1), Port: 7422, Meta: []byte(meta)}
 	}
 	for _, runs := range [][2]uint64{{1, 2}, {2, 1}} {
 		tab := newTable(false)
@@ -52,8 +53,8 @@ func TestNewestRunIsTheOneHeardLast(t *testing.T) {
 // Machine clocks are never compared with each other: no time is written down here,
 // sent, or stripped of its monotonic reading.
 func TestNoWallTimeIsTold(t *testing.T) {
-	banned := []string{"Unix", "UnixNano", "UnixMilli", "UnixMicro", "Round", "Truncate", "UTC", "Local", "In", "Format", "AppendFormat",
-		"Parse", "Date", "MarshalText", "MarshalBinary", "MarshalJSON"}
+	banned := []string{"Unix", "UnixNano", "UnixMilli", "UnixMicro", "Round", "Truncate", "UTC", "Local",
+		"In", "Format", "AppendFormat", "Parse", "Date", "MarshalText", "MarshalBinary", "MarshalJSON"}
 	files, err := os.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,8 @@ import (
 func ReadKey(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err != nil {
-		return nil, fmt.Errorf("read gossip key: %w: make one with vigil keygen %s and copy it to all servers and hosts", err, file)
+		return nil, fmt.Errorf("read gossip key: %w: make one with vigil keygen %s and copy it to all "+
+			"servers and hosts", err, file)
 	}
 	if info.Mode().IsRegular() && info.Mode().Perm()&0o007 != 0 {
 		return nil, fmt.Errorf("read gossip key: %s has mode %#o, anybody on this machine could read it: chmod o-rwx %s",
@@ -28,7 +29,8 @@ func ReadKey(file string) ([]byte, error) {
 	}
 	key, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(text)))
 	if err != nil || memberlist.ValidateKey(key) != nil {
-		return nil, fmt.Errorf("read gossip key: %s does not hold 16, 24 or 32 bytes in base64: make one with vigil keygen", file)
+		return nil, fmt.Errorf("read gossip key: %s does not hold 16, 24 or 32 bytes in base64: make "+
+			"one with vigil keygen", file)
 	}
 	return key, nil
 }

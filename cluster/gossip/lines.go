@@ -18,7 +18,8 @@ type lines struct {
 	said time.Time
 }
 
-var warnings = [][]byte{[]byte("ecrypt"), []byte("unacceptable label"), []byte("is not encrypted"), []byte("no member's name")}
+var warnings = [][]byte{[]byte("ecrypt"), []byte("unacceptable label"), []byte("is not encrypted"),
+	[]byte("no member's name")}
 
 // Write implements io.Writer: one line.
 func (l *lines) Write(line []byte) (int, error) {
@@ -39,7 +40,8 @@ func (l *lines) Write(line []byte) (int, error) {
 		}
 		l.mu.Unlock()
 		if !again {
-			l.log.Warn("gossip from outside the cluster was dropped: do all members have the same gossip key?", "detail", string(line))
+			l.log.Warn("gossip from outside the cluster was dropped: do all members have the same "+
+				"gossip key?", "detail", string(line))
 			return n, nil
 		}
 	}

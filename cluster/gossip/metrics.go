@@ -7,9 +7,11 @@ import (
 )
 
 var (
-	membersDesc = prometheus.NewDesc("vigil_gossip_members", "Members as this one hears them, by kind and state.", []string{"kind", "state"}, nil)
-	healthDesc  = prometheus.NewDesc("vigil_gossip_health_score",
-		"How late this member is with its own probes: 0 is well, up to 7; it then waits longer before it doubts others.", nil, nil)
+	membersDesc = prometheus.NewDesc("vigil_gossip_members",
+		"Members as this one hears them, by kind and state.", []string{"kind", "state"}, nil)
+	healthDesc = prometheus.NewDesc("vigil_gossip_health_score",
+		"How late this member is with its own probes: 0 is well, up to 7; it then waits longer before "+
+			"it doubts others.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.

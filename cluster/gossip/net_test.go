@@ -51,8 +51,8 @@ type end struct {
 const port = 7422
 
 func (n *network) end(i int) *end {
-	e := &end{net: n, ip: fmt.Sprintf("10.0.0.%d", i), packets: make(chan *memberlist.Packet, 1024), streams: make(chan net.Conn),
-		closed: make(chan struct{})}
+	e := &end{net: n, ip: fmt.Sprintf("10.0.0.%d", i), packets: make(chan *memberlist.Packet, 1024),
+		streams: make(chan net.Conn), closed: make(chan struct{})}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.ends[e.addr()] = e
@@ -76,7 +76,8 @@ func (e *end) WriteToAddress(b []byte, a memberlist.Address) (time.Time, error) 
 		return now, nil // lost
 	}
 	select {
-	case to.packets <- &memberlist.Packet{Buf: append([]byte(nil), b...), From: &net.UDPAddr{IP: net.ParseIP(e.ip), Port: port}, Timestamp: now}:
+	case to.packets <- &memberlist.Packet{Buf: append([]byte(nil), b...),
+		From: &net.UDPAddr{IP: net.ParseIP(e.ip), Port: port}, Timestamp: now}:
 	default:
 	}
 	return now, nil

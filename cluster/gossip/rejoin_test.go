@@ -9,7 +9,8 @@ import (
 // Hosts that are lost, however many, take no turn from members that are believed to be there;
 // each kind has its turn, and who is heard is not joined.
 func TestF14LostHostsKeepNobodyWaiting(t *testing.T) {
-	g := &Gossip{likely: rejoins{joining: map[string]bool{}}, lost: rejoins{joining: map[string]bool{}}, wake: make(chan struct{}, 1)}
+	g := &Gossip{likely: rejoins{joining: map[string]bool{}}, lost: rejoins{joining: map[string]bool{}},
+		wake: make(chan struct{}, 1)}
 	var lost []string
 	for i := range 500 {
 		lost = append(lost, fmt.Sprintf("10.0.1.%d:7422", i))

@@ -34,7 +34,8 @@ func listen(ctx context.Context, bind string, logger *log.Logger) (memberlist.No
 		ip = "0.0.0.0"
 	}
 	for try := 1; ; try++ {
-		t, err := memberlist.NewNetTransport(&memberlist.NetTransportConfig{BindAddrs: []string{ip}, BindPort: addr.Port, Logger: logger})
+		t, err := memberlist.NewNetTransport(&memberlist.NetTransportConfig{BindAddrs: []string{ip},
+			BindPort: addr.Port, Logger: logger})
 		if err == nil {
 			return &sockets{t, ctx}, nil
 		}

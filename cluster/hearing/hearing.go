@@ -59,8 +59,10 @@ type awaited struct {
 
 // New makes the hearing of the server self. Stream gives how long a host has been silent on its stream,
 // and whether that is here.
-func New(self string, stream func(noun.HostID) (time.Duration, bool), gossip func(key, boot string) gossip.State) *Hearing {
-	return &Hearing{self: self, stream: stream, gossip: gossip, streams: map[noun.HostID]lastWord{}, awaited: map[noun.HostID]awaited{}}
+func New(self string, stream func(noun.HostID) (time.Duration, bool),
+	gossip func(key, boot string) gossip.State) *Hearing {
+	return &Hearing{self: self, stream: stream, gossip: gossip, streams: map[noun.HostID]lastWord{},
+		awaited: map[noun.HostID]awaited{}}
 }
 
 // Listen gives this server's views that differ from those in the state and may be
@@ -72,7 +74,8 @@ func (h *Hearing) Listen(st *fsm.View, now time.Time) (views []noun.HostView) {
 	h.looked = now
 	for host := range st.Hosts() {
 		had := h.reportedView(host)
-		v := noun.HostView{Server: h.self, Host: host.ID, Stream: h.hearStream(host, now), Gossip: h.hearGossip(host, had.Gossip, now)}
+		v := noun.HostView{Server: h.self, Host: host.ID, Stream: h.hearStream(host, now),
+			Gossip: h.hearGossip(host, had.Gossip, now)}
 		if v.Stream != had.Stream || v.Gossip != had.Gossip {
 			views = append(views, v)
 		}

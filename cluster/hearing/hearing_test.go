@@ -39,7 +39,8 @@ func newEar(t *testing.T, gossipAddr string) *ear {
 
 func (e *ear) do(c fsm.Command) {
 	e.t.Helper()
-	entry := &fsm.Entry{Index: e.state.LastIndex() + 1, Term: 1, Stint: 1, Stamp: noun.Time(e.now.Sub(e.began)), Requests: []fsm.Request{{Cmd: c}}}
+	entry := &fsm.Entry{Index: e.state.LastIndex() + 1, Term: 1, Stint: 1,
+		Stamp: noun.Time(e.now.Sub(e.began)), Requests: []fsm.Request{{Cmd: c}}}
 	for _, o := range e.state.Apply(entry).Outcomes {
 		if o.Code != noun.OK {
 			e.t.Fatalf("%T: %v %s", c, o.Code, o.Detail)
@@ -166,7 +167,8 @@ func TestHearingInGossip(t *testing.T) {
 	e := newEar(t, "127.0.0.1:1")
 	e.pass(10*time.Second, false)
 	e.want("not found yet", noun.HearNothing, noun.HearNothing)
-	for state, want := range map[gossip.State]noun.Hearing{gossip.Alive: noun.HearAlive, gossip.Silent: noun.HearSilent, gossip.Left: noun.HearLeft} {
+	for state, want := range map[gossip.State]noun.Hearing{gossip.Alive: noun.HearAlive,
+		gossip.Silent: noun.HearSilent, gossip.Left: noun.HearLeft} {
 		e.gossip = state
 		e.pass(5*time.Second, false)
 		e.want(state.String(), want, noun.HearNothing)
@@ -210,7 +212,8 @@ func TestHearingHoldsReportsBack(t *testing.T) {
 
 func TestContacts(t *testing.T) {
 	now := time.Unix(1000, 0)
-	servers := []cluster.Server{{ID: "me", Self: true}, {ID: "near", Contact: time.Second}, {ID: "far", Contact: time.Minute}, {ID: "never", Contact: -1}}
+	servers := []cluster.Server{{ID: "me", Self: true}, {ID: "near", Contact: time.Second},
+		{ID: "far", Contact: time.Minute}, {ID: "never", Contact: -1}}
 	c := &Contacts{Servers: func() []cluster.Server { return servers }}
 	names := func(after time.Duration) (list []string) {
 		for id := range c.Lost(now.Add(after)) {

@@ -103,7 +103,8 @@ func (b *boltFile) readMeta(at int64) (m boltMeta, page int64, err error) {
 	if order.Uint32(p) != boltMagic || order.Uint64(p[56:]) != sum.Sum64() || size < 512 || size > 1<<20 {
 		return m, 0, fmt.Errorf("it is damaged, and with it the last transaction may be lost")
 	}
-	m = boltMeta{root: order.Uint64(p[16:]), freelist: order.Uint64(p[32:]), pages: order.Uint64(p[40:]), tx: order.Uint64(p[48:])}
+	m = boltMeta{root: order.Uint64(p[16:]), freelist: order.Uint64(p[32:]), pages: order.Uint64(p[40:]),
+		tx: order.Uint64(p[48:])}
 	return m, int64(size), nil
 }
 
@@ -172,7 +173,8 @@ func (b *boltFile) entries(buf, low, high []byte, depth int, visit func(*boltEnt
 			return err
 		}
 		key := list[i].key
-		if order := bytes.Compare(key, last); order < 0 || order == 0 && i > 0 || high != nil && bytes.Compare(key, high) >= 0 {
+		if order := bytes.Compare(key, last); order < 0 || order == 0 && i > 0 || high != nil &&
+			bytes.Compare(key, high) >= 0 {
 			return fmt.Errorf("key %x is out of order", key)
 		}
 		last = key

@@ -53,7 +53,8 @@ func checkFile(path string, old bool, disk Disk) (entries []span, err error) {
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return nil, Failed("check log", err)
 	case size == 0 && old:
-		return nil, fmt.Errorf("check %s: %w: the log is gone, and this server has taken part in a cluster: %s", path, ErrDamaged, remedy)
+		return nil, fmt.Errorf("check %s: %w: the log is gone, and this server has taken part in a "+
+			"cluster: %s", path, ErrDamaged, remedy)
 	case size == 0:
 		return nil, nil
 	}

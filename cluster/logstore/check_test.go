@@ -153,7 +153,8 @@ func TestL8DamagedLogIsRefused(t *testing.T) {
 		r, err := d.open()
 		if err != nil {
 			refused++
-			if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), d.file) || !strings.Contains(err.Error(), "empty its data directory") {
+			if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), d.file) ||
+				!strings.Contains(err.Error(), "empty its data directory") {
 				t.Errorf("%s: the error does not tell file and remedy: %v", what, err)
 			}
 			return
@@ -182,7 +183,8 @@ func TestL8DamagedLogIsRefused(t *testing.T) {
 		change("begins with zeros", func(p []byte) { clear(p[:512]) }, at)
 		change("ends with zeros", func(p []byte) { clear(p[2048:]) }, at)
 		change("is the one before", func(p []byte) { copy(p, whole[max(0, at-page):]) }, at)
-		for _, bit := range []int{3, 8 * 8, 8 * 10, 8*10 + 1, 8*10 + 2, 8*10 + 3, 8*12 + 1, 8*20 + 2, 8*24 + 3, 8*28 + 1, 8 * 40, 8*48 + 1, 8 * 64, 8 * 70, 8 * 2000} {
+		for _, bit := range []int{3, 8 * 8, 8 * 10, 8*10 + 1, 8*10 + 2, 8*10 + 3, 8*12 + 1, 8*20 + 2,
+			8*24 + 3, 8*28 + 1, 8 * 40, 8*48 + 1, 8 * 64, 8 * 70, 8 * 2000} {
 			change(fmt.Sprintf("bit %d flipped", bit), func(p []byte) { p[bit/8] ^= 1 << (bit % 8) }, at)
 		}
 		try(fmt.Sprintf("only %d bytes", at+100), whole[:at+100])
@@ -252,7 +254,8 @@ func TestLogOfAVersionWithoutSumsOpens(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := openBolt(t, d.file)
-	if err := errors.Join(b.StoreLogs(distinct(1, 300, 1)), b.SetUint64([]byte("CurrentTerm"), 1), b.DeleteRange(1, 100), b.Close()); err != nil {
+	if err := errors.Join(b.StoreLogs(distinct(1, 300, 1)), b.SetUint64([]byte("CurrentTerm"), 1),
+		b.DeleteRange(1, 100), b.Close()); err != nil {
 		t.Fatal(err)
 	}
 	db, err := bbolt.Open(d.file, 0o600, nil) // writes the list

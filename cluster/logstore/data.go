@@ -53,7 +53,9 @@ func (d *Dir) Open(old bool, logger hclog.Logger) (*Data, error) {
 }
 
 // Over is Open for stores that somebody else holds, which are not checked before they are read.
-func Over(log raft.LogStore, stable raft.StableStore, snaps raft.SnapshotStore, disk Disk, logger hclog.Logger) (*Data, error) {
+func Over(
+	log raft.LogStore, stable raft.StableStore, snaps raft.SnapshotStore, disk Disk, logger hclog.Logger,
+) (*Data, error) {
 	data := &Data{
 		Log:       newLog(log, stable, "the log", disk),
 		Snapshots: &Snapshots{SnapshotStore: snaps, disk: disk, log: logger},

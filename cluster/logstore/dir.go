@@ -93,7 +93,8 @@ func (d *Dir) Identity() (cluster, server string, err error) {
 	}
 	f := strings.Fields(string(data))
 	if len(f) != 2 {
-		return "", "", fmt.Errorf("read identity: read %s: %w: want a cluster id and a server id", d.identityFile(), ErrDamaged)
+		return "", "", fmt.Errorf("read identity: read %s: %w: want a cluster id and a server id",
+			d.identityFile(), ErrDamaged)
 	}
 	return f[0], f[1], nil
 }

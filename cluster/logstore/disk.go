@@ -73,5 +73,6 @@ func Failed(verb string, err error) error {
 	if errors.Is(err, ErrDamaged) || errors.Is(err, ErrDiskFailed) {
 		return fmt.Errorf("%s: %w", verb, err)
 	}
-	return fmt.Errorf("%s: %w: %w: free some space or replace the disk, then start the server again", verb, ErrDiskFailed, err)
+	return fmt.Errorf("%s: %w: %w: free some space or replace the disk, then start the server again",
+		verb, ErrDiskFailed, err)
 }

@@ -75,7 +75,8 @@ func (d *Data) load() error {
 		}
 	}
 	if last > d.Index && first > d.Index+1 {
-		return fmt.Errorf("load data: %w: no good snapshot reaches the log, which begins at entry %d: %s", ErrDamaged, first, remedy)
+		return fmt.Errorf("load data: %w: no good snapshot reaches the log, which begins at entry %d: %s",
+			ErrDamaged, first, remedy)
 	}
 	return nil
 }

@@ -61,7 +61,8 @@ func TestFullDiskWhileOpeningIsAnError(t *testing.T) {
 	if err == nil {
 		r.Close()
 	}
-	if !errors.Is(err, ErrDiskFailed) || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free some space") {
+	if !errors.Is(err, ErrDiskFailed) || !errors.Is(err, syscall.ENOSPC) ||
+		!strings.Contains(err.Error(), "free some space") {
 		t.Errorf("opened a full disk: %v", err)
 	}
 }

@@ -18,7 +18,8 @@ func openBolt(t testing.TB, path string) *raftboltdb.BoltStore {
 	t.Helper()
 	opts := *bbolt.DefaultOptions
 	opts.NoFreelistSync, opts.FreelistType, opts.Timeout = true, bbolt.FreelistMapType, time.Second
-	b, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &opts, NoSync: true, MsgpackUseNewTimeFormat: true})
+	b, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &opts, NoSync: true,
+		MsgpackUseNewTimeFormat: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,8 @@ func openBolt(t testing.TB, path string) *raftboltdb.BoltStore {
 // edit changes a raw value in the file of a log that is closed.
 func edit(t testing.TB, path, bucket string, do func(b *bbolt.Bucket) error) {
 	t.Helper()
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{NoFreelistSync: true, NoSync: true, FreelistType: bbolt.FreelistMapType})
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{NoFreelistSync: true, NoSync: true,
+		FreelistType: bbolt.FreelistMapType})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +115,8 @@ func TestL8NoDamagedEntryIsRead(t *testing.T) {
 	for i := range ways {
 		want := entry(first + uint64(i))
 		switch err := s.GetLog(want.Index, &got); {
-		case err == nil && (got.Index != want.Index || got.Term != want.Term || got.Type != want.Type || !bytes.Equal(got.Data, want.Data)):
+		case err == nil && (got.Index != want.Index || got.Term != want.Term || got.Type != want.Type ||
+			!bytes.Equal(got.Data, want.Data)):
 			t.Errorf("L8: damage %d: read as %+v", i, got)
 		case err != nil && !errors.Is(err, ErrDamaged):
 			t.Errorf("damage %d: %v", i, err)
@@ -178,7 +181,8 @@ func TestLogsWithAndWithoutSumsAreRead(t *testing.T) {
 	defer b.Close()
 	s := &summedStore{LogStore: b, stable: b, path: path}
 	term, vote := []byte("CurrentTerm"), []byte("LastVoteCand")
-	err := errors.Join(b.StoreLog(&raft.Log{Index: 1, Term: 1, Data: []byte("old")}), b.SetUint64(term, 5), b.Set(vote, []byte("s1.example:7421")))
+	err := errors.Join(b.StoreLog(&raft.Log{Index: 1, Term: 1, Data: []byte("old")}), b.SetUint64(term, 5),
+		b.Set(vote, []byte("s1.example:7421")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +196,8 @@ func TestLogsWithAndWithoutSumsAreRead(t *testing.T) {
 	if v, err := s.Get(vote); string(v) != "s1.example:7421" || err != nil {
 		t.Errorf("old vote: %q, %v", v, err)
 	}
-	if err := errors.Join(s.StoreLog(&raft.Log{Index: 2, Term: 1, Data: []byte("new")}), s.SetUint64(term, 6)); err != nil {
+	if err := errors.Join(s.StoreLog(&raft.Log{Index: 2, Term: 1, Data: []byte("new")}),
+		s.SetUint64(term, 6)); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.GetLog(2, &l); err != nil || string(l.Data) != "new" {

@@ -72,7 +72,8 @@ func TestCommandFailures(t *testing.T) {
 			t.Errorf("%s: %v, want %s", what, err, want)
 		}
 	}
-	if err := NewCommand(filepath.Join(t.TempDir(), "none"), nil).Send(t.Context(), "c1-7", nil); err == nil || err.Error() != "it cannot be started" {
+	if err := NewCommand(filepath.Join(t.TempDir(), "none"), nil).Send(t.Context(), "c1-7",
+		nil); err == nil || err.Error() != "it cannot be started" {
 		t.Errorf("no program: %v", err)
 	}
 	fifo := filepath.Join(t.TempDir(), "fifo")

@@ -32,7 +32,8 @@ func TestWebhookIsSigned(t *testing.T) {
 		w.WriteHeader(http.StatusAccepted)
 	}))
 	defer srv.Close()
-	if err := NewWebhook(srv.URL+"/hook?key=k", []byte(secret)).Send(t.Context(), "c1-7", []byte(`{"id":"c1-7"}`)); err != nil {
+	if err := NewWebhook(srv.URL+"/hook?key=k", []byte(secret)).Send(t.Context(), "c1-7",
+		[]byte(`{"id":"c1-7"}`)); err != nil {
 		t.Fatal(err)
 	}
 	got := <-calls
@@ -46,7 +47,8 @@ func TestWebhookIsSigned(t *testing.T) {
 	if age := time.Since(time.Unix(at, 0)); err != nil || age < 0 || age > time.Minute {
 		t.Errorf("timestamp %q", stamp)
 	}
-	if got.header.Get("X-Vigil-Id") != "c1-7" || string(got.body) != `{"id":"c1-7"}` || got.header.Get("Content-Type") != "application/json" {
+	if got.header.Get("X-Vigil-Id") != "c1-7" || string(got.body) != `{"id":"c1-7"}` ||
+		got.header.Get("Content-Type") != "application/json" {
 		t.Errorf("%v %s", got.header, got.body)
 	}
 	if Sign([]byte(secret), stamp, []byte(`{"id":"c1-8"}`)) == got.header.Get("X-Vigil-Signature") ||
@@ -58,10 +60,14 @@ func TestWebhookIsSigned(t *testing.T) {
 // What goes wrong is said in words that hold neither the address nor the secret.
 func TestWebhookFailures(t *testing.T) {
 	release := make(chan struct{})
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a signed call was redirected") }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("a signed call was redirected")
+	}))
 	defer elsewhere.Close()
 	mux := http.NewServeMux()
-	mux.HandleFunc("/500", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusInternalServerError) })
+	mux.HandleFunc("/500", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no", http.StatusInternalServerError)
+	})
 	mux.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
 	})
@@ -91,7 +97,8 @@ func TestWebhookFailures(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := NewWebhook(srv.URL+"/hangs?key=hidden", []byte(secret)).Send(ctx, "c1-7", []byte("{}")); err == nil || err.Error() != "no answer in time" {
+	if err := NewWebhook(srv.URL+"/hangs?key=hidden", []byte(secret)).Send(ctx, "c1-7",
+		[]byte("{}")); err == nil || err.Error() != "no answer in time" {
 		t.Errorf("a call that hangs: %v", err)
 	}
 }

@@ -61,7 +61,8 @@ func ReadSecret(file string) ([]byte, error) {
 		return nil, err
 	}
 	if text = bytes.TrimSpace(text); len(text) < MinSecret {
-		return nil, fmt.Errorf("%s holds %d bytes, a secret needs at least %d: make one with `openssl rand -hex 32`", file, len(text), MinSecret)
+		return nil, fmt.Errorf("%s holds %d bytes, a secret needs at least %d: make one with "+
+			"`openssl rand -hex 32`", file, len(text), MinSecret)
 	}
 	return text, nil
 }

@@ -11,7 +11,8 @@ func benchEntry(n int) *fsm.Entry {
 	e := &fsm.Entry{Stint: 3, Stamp: 5e12, Wall: 1.7e18}
 	for i := range n {
 		e.Requests = append(e.Requests, fsm.Request{Session: 12, Seq: uint64(i), Cmd: fsm.StartTask{Work: fsm.Work{
-			Speaker: fsm.Speaker{Agent: "room-1/builder.12", Inc: 4, TokenHash: make([]byte, 32)}, Task: noun.TaskID(1000 + i), Attempt: 1}}})
+			Speaker: fsm.Speaker{Agent: "room-1/builder.12", Inc: 4, TokenHash: make([]byte, 32)},
+			Task:    noun.TaskID(1000 + i), Attempt: 1}}})
 	}
 	return e
 }

@@ -127,16 +127,17 @@ func TestUnknownRecordsAreRefused(t *testing.T) {
 		return protowire.AppendVarint(protowire.AppendTag(nil, n, protowire.VarintType), 1<<40)
 	}
 	for name, data := range map[string][]byte{
-		"command":                  wrap(999, nil),
-		"field of a command":       wrap(22, str(99)),
-		"field of the entry":       num(77),
-		"request without command":  protowire.AppendBytes(protowire.AppendTag(nil, 5, protowire.BytesType), nil),
-		"wrong wire type":          wrap(22, num(1)),
-		"number out of range":      wrap(53, num(1)),
-		"cut off":                  wrap(22, str(1))[:6],
-		"not protobuf":             []byte("hello"),
-		"group":                    protowire.AppendTag(nil, 3, protowire.StartGroupType),
-		"field of a nested record": wrap(20, protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), str(500))),
+		"command":                 wrap(999, nil),
+		"field of a command":      wrap(22, str(99)),
+		"field of the entry":      num(77),
+		"request without command": protowire.AppendBytes(protowire.AppendTag(nil, 5, protowire.BytesType), nil),
+		"wrong wire type":         wrap(22, num(1)),
+		"number out of range":     wrap(53, num(1)),
+		"cut off":                 wrap(22, str(1))[:6],
+		"not protobuf":            []byte("hello"),
+		"group":                   protowire.AppendTag(nil, 3, protowire.StartGroupType),
+		"field of a nested record": wrap(20,
+			protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), str(500))),
 	} {
 		var e fsm.Entry
 		if err := Decode(data, &e); !errors.Is(err, ErrUnknown) {

@@ -21,8 +21,8 @@ var update = flag.Bool("update", false, "write golden files")
 // with the number of its newest file: SetAgent.hex is read for ever, SetAgent.2.hex
 // has all fields of today.
 func grown() map[string]int {
-	return map[string]int{"PutServer": 2, "ApplyRoom": 8, "DeleteRoom": 2, "SetAgent": 2, "RestartAgent": 2, "RegisterHost": 4, "ReportExit": 2,
-		"CreateTask": 2, "ProgressTask": 2}
+	return map[string]int{"PutServer": 2, "ApplyRoom": 8, "DeleteRoom": 2, "SetAgent": 2, "RestartAgent": 2,
+		"RegisterHost": 4, "ReportExit": 2, "CreateTask": 2, "ProgressTask": 2}
 }
 
 // TestGoldenBytesDecodeForEver reads what earlier versions wrote. Files are added
@@ -61,7 +61,8 @@ func TestGoldenBytesDecodeForEver(t *testing.T) {
 func golden(t *testing.T, path string, cmd fsm.Command) ([]byte, *fsm.Entry) {
 	t.Helper()
 	if _, err := os.Stat(path); *update && os.IsNotExist(err) {
-		data, err := Encode(&fsm.Entry{Stint: 3, Stamp: 5e9, Wall: 1, Requests: []fsm.Request{{Session: 9, Seq: 2, Planned: true, Cmd: cmd}}})
+		data, err := Encode(&fsm.Entry{Stint: 3, Stamp: 5e9, Wall: 1,
+			Requests: []fsm.Request{{Session: 9, Seq: 2, Planned: true, Cmd: cmd}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,8 @@ func budgets(t *trial, r *Result) {
 			open[op.Task] = true
 			most = max(most, len(open))
 			if used := uint64(len(open)) * text; used > share {
-				r.found(evidence, "task %d was accepted: the texts of open tasks take %d bytes of a share of %d", op.Task, used, share)
+				r.found(evidence, "task %d was accepted: the texts of open tasks take %d bytes of a "+
+					"share of %d", op.Task, used, share)
 			}
 		case op.Error == "full":
 			full++

@@ -104,25 +104,35 @@ var checks = []struct {
 	name, law, says string
 	run             func(*trial, *Result)
 }{
-	{"registers", "L8", "settings are linearizable registers: every read and every conditional write fits one order of all writes", registers},
-	{"claims", "L6, L8", "the states of each task fit one order: it is claimed once per attempt, and worked on and completed only by its last attempt", claims},
-	{"lifecycle", "L8", "no task that was accepted is lost, none is completed twice, and each was completed by its last attempt", lifecycle},
+	{"registers", "L8", "settings are linearizable registers: every read and every conditional write " +
+		"fits one order of all writes", registers},
+	{"claims", "L6, L8", "the states of each task fit one order: it is claimed once per attempt, and " +
+		"worked on and completed only by its last attempt", claims},
+	{"lifecycle", "L8", "no task that was accepted is lost, none is completed twice, and each was " +
+		"completed by its last attempt", lifecycle},
 	{"requests", "L8", "one write id has one effect, and every repetition of it gets the same answer", requests},
-	{"reads", "L8", "linearizable reads show every write acknowledged before them; stale reads of one server never go back", reads},
-	{"mail", "L8", "no mail that was accepted is lost; each life of its agent gets it once, none after it was acknowledged, and a redelivery says so", mail},
-	{"rooms", "L6, L8", "a room that is deleted and declared again has no task, and hears no life, of the one before; none of its own tasks is lost", rooms},
-	{"budgets", "", "floods of tasks are refused with code full when their share is used up, not before and not after it; nothing else is refused", budgets},
+	{"reads", "L8", "linearizable reads show every write acknowledged before them; stale reads of one " +
+		"server never go back", reads},
+	{"mail", "L8", "no mail that was accepted is lost; each life of its agent gets it once, none after " +
+		"it was acknowledged, and a redelivery says so", mail},
+	{"rooms", "L6, L8", "a room that is deleted and declared again has no task, and hears no life, of " +
+		"the one before; none of its own tasks is lost", rooms},
+	{"budgets", "", "floods of tasks are refused with code full when their share is used up, not before " +
+		"and not after it; nothing else is refused", budgets},
 	{"one life", "L7", "two lives of a fenced agent never run at the same moment, by their own account", oneLife},
 	{"fencing", "L6", "nothing that an older life says after a newer one has begun is acknowledged", fencing},
 	{"completed once", "L8", "no task is acknowledged as completed to two lives", completedOnce},
 	{"double starts", "L4", "no incarnation is started twice, and nothing runs that was not ordered", doubleStarts},
 	{"guards", "L7", "what a fault itself can see holds: no second daemon is let into a data directory", guards},
 	{"start orders", "L4", "an agent has at most one open start order, and its incarnations only grow", startOrders},
-	{"intent", "L9", "after a stop was acknowledged the agent ends, and nothing of it starts until a human wants it again", intent},
+	{"intent", "L9", "after a stop was acknowledged the agent ends, and nothing of it starts until a " +
+		"human wants it again", intent},
 	{"false deaths", "L10", "no lease or fence ends of a life that ran on a host which no fault touched", falseDeaths},
 	{"lease ends", "L2", "a life that does not run has lost its lease soon after its TTL", leaseEnds},
-	{"restarts", "L11", "the restart budget holds: failures in a row have growing pauses and then park the agent, and no pause is cut short", restarts},
-	{"watch", "L12", "every watcher gets every event once, in order, without a gap, also after it had to resume; all get the same events", watch},
+	{"restarts", "L11", "the restart budget holds: failures in a row have growing pauses and then park " +
+		"the agent, and no pause is cut short", restarts},
+	{"watch", "L12", "every watcher gets every event once, in order, without a gap, also after it had " +
+		"to resume; all get the same events", watch},
 	{"agreement", "L12", "no server's state differed from that of the majority", agreement},
 	{"availability", "", "while a majority of servers is untouched, writes are acknowledged", availability},
 	{"recovery", "L3", "after faults are healed writes succeed, and every agent runs or shows why not", recovery},

@@ -134,8 +134,9 @@ func (c *trialCase) run(t *testing.T) {
 // Every law is broken once, which must be seen, and kept once, which must not be.
 func TestChecks(t *testing.T) {
 	covered := map[string]map[string]bool{}
-	for _, cases := range [][]trialCase{registerCases(), claimCases(), lifecycleCases(), requestCases(), readCases(), ledgerCases(),
-		mailCases(), roomCases(), orderCases(), intentCases(), leaseCases(), restartCases(), watchCases(), progressCases()} {
+	for _, cases := range [][]trialCase{registerCases(), claimCases(), lifecycleCases(), requestCases(),
+		readCases(), ledgerCases(), mailCases(), roomCases(), orderCases(), intentCases(), leaseCases(),
+		restartCases(), watchCases(), progressCases()} {
 		for _, c := range cases {
 			if covered[c.check] == nil {
 				covered[c.check] = map[string]bool{}
@@ -162,7 +163,8 @@ func TestNothingToJudge(t *testing.T) {
 	if got := Worst(results); got != Nothing {
 		t.Errorf("the verdict on all is %q", got)
 	}
-	for verdicts, want := range map[string]string{"kept,nothing to judge": Kept, "kept,undecided": Undecided, "undecided,broken,kept": Broken} {
+	for verdicts, want := range map[string]string{"kept,nothing to judge": Kept,
+		"kept,undecided": Undecided, "undecided,broken,kept": Broken} {
 		var list []Result
 		for verdict := range strings.SplitSeq(verdicts, ",") {
 			list = append(list, Result{Verdict: verdict})

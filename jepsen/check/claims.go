@@ -69,7 +69,8 @@ func taskModel(exists bool) porcupine.Model {
 		},
 		DescribeState: func(state any) string {
 			s := state.(task)
-			return fmt.Sprintf("attempt %d of %s %d %s%s", s.attempt, s.agent, s.incarnation, s.end, map[bool]string{true: " free"}[s.free])
+			return fmt.Sprintf("attempt %d of %s %d %s%s", s.attempt, s.agent, s.incarnation, s.end,
+				map[bool]string{true: " free"}[s.free])
 		},
 	}
 }
@@ -277,7 +278,8 @@ func (t *trial) claimsInLog(r *Result) {
 			seen++
 			if a != nil && (a.held || e.Attempt != a.attempt+1) {
 				r.found(Finding{From: a.event.Got, To: e.Got, Events: []history.Event{a.event, e}},
-					"task %d: the log says that %s %d claimed it as attempt %d while attempt %d was not over", e.Task, e.Agent, e.Incarnation, e.Attempt, a.attempt)
+					"task %d: the log says that %s %d claimed it as attempt %d while attempt %d "+
+						"was not over", e.Task, e.Agent, e.Incarnation, e.Attempt, a.attempt)
 			}
 			tasks[e.Task] = &last{e.Attempt, true, e}
 		case "task.recovered", "task.failed", "task.quarantined", "task.completed", "task.canceled":

@@ -163,7 +163,8 @@ func (t *trial) intentInLog(r *Result) {
 			for _, hold := range []string{"stopped " + e.Agent, "paused " + e.Agent, "paused " + room, "paused "} {
 				if by, ok := held[hold]; ok {
 					r.found(Finding{From: by.Got, To: e.Got, Events: []history.Event{by, e}},
-						"%s: start %d was ordered (event %d) while it was %s (event %d)", e.Agent, e.Incarnation, e.Seq, strings.TrimSuffix(hold, " "), by.Seq)
+						"%s: start %d was ordered (event %d) while it was %s (event %d)", e.Agent,
+						e.Incarnation, e.Seq, strings.TrimSuffix(hold, " "), by.Seq)
 				}
 			}
 		}

@@ -122,7 +122,8 @@ func leaseEnds(t *trial, r *Result) {
 		if look.Participant == "DISCONNECTED" || look.Participant == "" {
 			continue
 		}
-		if why := t.leaseExplained(l, span{look.Sent - limit, look.Sent}, span{lastTick(l, look.Sent), look.Sent}); why != "" {
+		if why := t.leaseExplained(l, span{look.Sent - limit, look.Sent},
+			span{lastTick(l, look.Sent), look.Sent}); why != "" {
 			r.excuse(why)
 			continue
 		}
@@ -131,14 +132,16 @@ func leaseEnds(t *trial, r *Result) {
 		}
 		told[l] = true
 		r.found(Finding{From: lastTick(l, look.Sent), To: look.At, Lives: []string{l.File}},
-			"%s: life %d has not run for %s, but is still %s", look.Agent, look.Incarnation, silence(l, look.Sent), look.Participant)
+			"%s: life %d has not run for %s, but is still %s", look.Agent, look.Incarnation,
+			silence(l, look.Sent), look.Participant)
 	}
 	r.judged(looked)
 	r.count("looks at lives that did not run any more", looked)
 }
 
 // leaves are the kinds of events after which an incarnation has no lease.
-var leaves = map[string]bool{"agent.left": true, "agent.lease_ended": true, "agent.exited": true, "agent.fence_ended": true, "agent.removed": true}
+var leaves = map[string]bool{"agent.left": true, "agent.lease_ended": true, "agent.exited": true,
+	"agent.fence_ended": true, "agent.removed": true}
 
 // leftInLog judges when the log lets go of lives that had joined and run no more.
 func (t *trial) leftInLog(r *Result, limit int64) {

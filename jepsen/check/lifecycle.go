@@ -35,7 +35,8 @@ func lifecycle(t *trial, r *Result) {
 			continue
 		}
 		if first, ok := titles[op.Value]; ok && first.Task != op.Task {
-			r.found(Finding{From: first.Call, To: op.Return, Ops: []history.Op{first, op}}, "%q is there twice: as task %d and as %d", op.Value, first.Task, op.Task)
+			r.found(Finding{From: first.Call, To: op.Return, Ops: []history.Op{first, op}},
+				"%q is there twice: as task %d and as %d", op.Value, first.Task, op.Task)
 		}
 		titles[op.Value], final[op.Task] = op, op
 		states[op.State]++
@@ -51,7 +52,8 @@ func lifecycle(t *trial, r *Result) {
 			continue // of another workload
 		}
 		r.judged(1)
-		if got := (completion{end.Task, end.Attempt, end.Agent, end.Incarnation}); end.State != completed || got != c.completion {
+		if got := (completion{end.Task, end.Attempt, end.Agent, end.Incarnation}); end.State != completed ||
+			got != c.completion {
 			r.found(Finding{From: c.at, To: end.Return, Ops: append(c.ops, end), Lives: c.lives},
 				"task %d was acknowledged as completed by attempt %d of %s %d, but at the end it is %s by attempt %d of %s %d",
 				c.task, c.attempt, c.agent, c.incarnation, end.State, end.Attempt, end.Agent, end.Incarnation)
@@ -73,9 +75,11 @@ func (t *trial) created(r *Result, final map[uint64]history.Op) {
 		r.judged(1)
 		switch end, ok := final[op.Task]; {
 		case !ok:
-			r.found(Finding{From: op.Call, To: op.Return, Ops: []history.Op{op}}, "task %d (%q) was accepted and is lost", op.Task, op.Value)
+			r.found(Finding{From: op.Call, To: op.Return, Ops: []history.Op{op}},
+				"task %d (%q) was accepted and is lost", op.Task, op.Value)
 		case end.Value != op.Value:
-			r.found(Finding{From: op.Call, To: end.Return, Ops: []history.Op{op, end}}, "task %d was accepted as %q and is %q at the end", op.Task, op.Value, end.Value)
+			r.found(Finding{From: op.Call, To: end.Return, Ops: []history.Op{op, end}},
+				"task %d was accepted as %q and is %q at the end", op.Task, op.Value, end.Value)
 		}
 	}
 }
@@ -94,7 +98,9 @@ func (t *trial) completions() (list []told) {
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b told) int { return cmp.Or(cmp.Compare(a.task, b.task), cmp.Compare(a.at, b.at)) })
+	slices.SortStableFunc(list, func(a, b told) int {
+		return cmp.Or(cmp.Compare(a.task, b.task), cmp.Compare(a.at, b.at))
+	})
 	return list
 }
 
@@ -122,7 +128,8 @@ func (t *trial) forgotten(r *Result, final map[uint64]history.Op) {
 			r.excuse("the run ended before the task was finished, and nobody idle could have taken it")
 			continue
 		}
-		r.found(Finding{From: end.Call, To: end.Return, Ops: []history.Op{end}}, "task %d is %s at the end although %s waits for a task", id, end.State, look.Agent)
+		r.found(Finding{From: end.Call, To: end.Return, Ops: []history.Op{end}},
+			"task %d is %s at the end although %s waits for a task", id, end.State, look.Agent)
 	}
 }
 
@@ -136,7 +143,8 @@ func (t *trial) completedInLog(r *Result) {
 		case e.Kind == "task.completed":
 			r.judged(1)
 			if first, ok := done[e.Task]; ok {
-				r.found(Finding{From: first.Got, To: e.Got, Events: []history.Event{first, e}}, "the log completes task %d twice", e.Task)
+				r.found(Finding{From: first.Got, To: e.Got, Events: []history.Event{first, e}},
+					"the log completes task %d twice", e.Task)
 			}
 			done[e.Task] = e
 		}

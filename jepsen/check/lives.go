@@ -37,7 +37,8 @@ func (r *Result) take(list []ledger.Finding) {
 		if f.To > f.From {
 			how = " for " + seconds(f.To-f.From)
 		}
-		r.found(found, "%s: %s%s (lives %d on %s and %d on %s)", f.Agent, f.What, how, f.Older.Incarnation, f.Older.Host, f.Newer.Incarnation, f.Newer.Host)
+		r.found(found, "%s: %s%s (lives %d on %s and %d on %s)", f.Agent, f.What, how, f.Older.Incarnation,
+			f.Older.Host, f.Newer.Incarnation, f.Newer.Host)
 	}
 }
 

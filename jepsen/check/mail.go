@@ -54,7 +54,8 @@ func mail(t *trial, r *Result) {
 			listed = true
 			get(op.List[0]).final = op
 			if first, twice := subjects[op.Value]; twice {
-				r.found(Finding{From: first.Call, To: op.Return, Ops: []history.Op{first, op}}, "%q is there twice: as mail %s and as %s", op.Value, first.List[0], op.List[0])
+				r.found(Finding{From: first.Call, To: op.Return, Ops: []history.Op{first, op}},
+					"%q is there twice: as mail %s and as %s", op.Value, first.List[0], op.List[0])
 			}
 			subjects[op.Value] = op
 		default: // read, drain
@@ -65,7 +66,8 @@ func mail(t *trial, r *Result) {
 		}
 	}
 	vain := t.vainReads()
-	for _, number := range slices.SortedFunc(maps.Keys(letters), func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }) {
+	for _, number := range slices.SortedFunc(maps.Keys(letters),
+		func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }) {
 		x := letters[number]
 		slices.SortStableFunc(x.reads, func(a, b history.Op) int { return cmp.Compare(a.Call, b.Call) })
 		x.handedOver(r, number, vain)
@@ -96,25 +98,33 @@ func (x *letter) handedOver(r *Result, number string, vain map[string][]history.
 		r.judged(1)
 		who := reader{op.Agent, op.Incarnation}
 		if first, again := seen[who]; again {
-			r.found(Finding{From: first.Call, To: op.Return, Ops: []history.Op{first, op}}, "mail %s was handed over to %s %d twice", number, op.Agent, op.Incarnation)
+			r.found(Finding{From: first.Call, To: op.Return, Ops: []history.Op{first, op}},
+				"mail %s was handed over to %s %d twice", number, op.Agent, op.Incarnation)
 		}
 		seen[who] = op
 		if owner := x.owner(); owner != "" && owner != op.Agent {
-			r.found(Finding{From: op.Call, To: op.Return, Ops: []history.Op{x.send, op}}, "mail %s to %s was handed over to %s", number, owner, op.Agent)
+			r.found(Finding{From: op.Call, To: op.Return, Ops: []history.Op{x.send, op}},
+				"mail %s to %s was handed over to %s", number, owner, op.Agent)
 		}
 		for _, ack := range x.acks {
 			if ack.Outcome == history.OK && ack.Return < op.Call {
-				r.found(Finding{From: ack.Call, To: op.Return, Ops: []history.Op{ack, op}}, "mail %s was handed over to %s %d after it had been acknowledged", number, op.Agent, op.Incarnation)
+				r.found(Finding{From: ack.Call, To: op.Return, Ops: []history.Op{ack, op}},
+					"mail %s was handed over to %s %d after it had been acknowledged", number, op.Agent, op.Incarnation)
 			}
 		}
 		before := func(other history.Op) bool { return other.Call < op.Return && other.Incarnation != op.Incarnation }
-		known := slices.ContainsFunc(x.reads[:i], func(other history.Op) bool { return before(other) && other.Return < op.Call })
-		possible := slices.ContainsFunc(x.reads, before) || slices.ContainsFunc(vain[op.Agent], func(other history.Op) bool { return other.Call < op.Return })
+		known := slices.ContainsFunc(x.reads[:i], func(other history.Op) bool {
+			return before(other) && other.Return < op.Call
+		})
+		possible := slices.ContainsFunc(x.reads, before) ||
+			slices.ContainsFunc(vain[op.Agent], func(other history.Op) bool { return other.Call < op.Return })
 		switch starred := slices.Contains(op.List, number+"*"); {
 		case known && !starred:
-			r.found(Finding{From: op.Call, To: op.Return, Ops: []history.Op{x.reads[0], op}}, "mail %s was handed over to %s %d as if for the first time", number, op.Agent, op.Incarnation)
+			r.found(Finding{From: op.Call, To: op.Return, Ops: []history.Op{x.reads[0], op}},
+				"mail %s was handed over to %s %d as if for the first time", number, op.Agent, op.Incarnation)
 		case starred && !possible:
-			r.found(Finding{From: op.Call, To: op.Return, Ops: []history.Op{op}}, "mail %s was handed over to %s %d as if not for the first time", number, op.Agent, op.Incarnation)
+			r.found(Finding{From: op.Call, To: op.Return, Ops: []history.Op{op}},
+				"mail %s was handed over to %s %d as if not for the first time", number, op.Agent, op.Incarnation)
 		}
 	}
 }
@@ -127,15 +137,18 @@ func (x *letter) kept(r *Result, number string, listed bool, drained map[string]
 	case !listed || x.send.Kind == "":
 		return
 	case !there && len(x.acks) == 0:
-		r.found(Finding{From: x.send.Call, To: x.send.Return, Ops: []history.Op{x.send}}, "mail %s was accepted and is lost", number)
+		r.found(Finding{From: x.send.Call, To: x.send.Return, Ops: []history.Op{x.send}},
+			"mail %s was accepted and is lost", number)
 		return
 	case !there:
 		r.excuse("acknowledged, and removed since: closed mail is kept for a while")
 		return
 	case x.final.Value != x.send.Value || x.final.Key != x.send.Key:
-		r.found(Finding{From: x.send.Call, To: x.final.Return, Ops: []history.Op{x.send, x.final}}, "mail %s was accepted as %q to %s and is %q to %s", number, x.send.Value, x.send.Key, x.final.Value, x.final.Key)
+		r.found(Finding{From: x.send.Call, To: x.final.Return, Ops: []history.Op{x.send, x.final}},
+			"mail %s was accepted as %q to %s and is %q to %s", number, x.send.Value, x.send.Key, x.final.Value, x.final.Key)
 	case confirmed && x.final.State != "acknowledged":
-		r.found(Finding{From: x.acks[0].Call, To: x.final.Return, Ops: append(slices.Clone(x.acks), x.final)}, "mail %s was acknowledged and is %s at the end", number, x.final.State)
+		r.found(Finding{From: x.acks[0].Call, To: x.final.Return,
+			Ops: append(slices.Clone(x.acks), x.final)}, "mail %s was acknowledged and is %s at the end", number, x.final.State)
 	}
 	last, read := drained[x.send.Key]
 	if !read || len(x.acks) > 0 {

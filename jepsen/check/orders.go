@@ -37,7 +37,8 @@ func startOrders(t *trial, r *Result) {
 			r.judged(1)
 			if a.open != nil {
 				r.found(Finding{From: a.open.Got, To: e.Got, Events: []history.Event{*a.open, *e}},
-					"%s: start %d was ordered while %d was not over (events %d and %d)", e.Agent, e.Incarnation, a.open.Incarnation, a.open.Seq, e.Seq)
+					"%s: start %d was ordered while %d was not over (events %d and %d)", e.Agent,
+					e.Incarnation, a.open.Incarnation, a.open.Seq, e.Seq)
 			}
 			if e.Incarnation <= a.highest {
 				r.found(Finding{From: e.Got, To: e.Got, Events: []history.Event{*e}},

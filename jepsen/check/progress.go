@@ -10,7 +10,8 @@ import (
 )
 
 // looking are the kinds of calls that change nothing.
-var looking = map[string]bool{"read": true, "get": true, "final": true, "index": true, "look": true, "open": true, "last": true}
+var looking = map[string]bool{"read": true, "get": true, "final": true, "index": true, "look": true,
+	"open": true, "last": true}
 
 // Writes tells whether a call wants to change something.
 func Writes(op history.Op) bool { return !looking[op.Kind] }
@@ -171,14 +172,16 @@ func availability(t *trial, r *Result) {
 		case p.asked(g) <= bound:
 			r.excuse("nobody asked for a write meanwhile")
 		default:
-			r.found(Finding{From: g.from, To: g.to}, "no write was acknowledged for %s, from %s on, though %d of %d servers were untouched",
+			r.found(Finding{From: g.from, To: g.to},
+				"no write was acknowledged for %s, from %s on, though %d of %d servers were untouched",
 				seconds(g.length()), t.at(g.from), s.whole, len(t.rec.Run.Servers))
 		}
 	}
 	for _, s := range union(together) {
 		if g := p.gap(s); g.length() > changing*bound && p.asked(g) > changing*bound && len(r.Findings) == 0 {
-			r.found(Finding{From: g.from, To: g.to}, "no write was acknowledged for %s, from %s on, though at every moment a majority of servers was untouched",
-				seconds(g.length()), t.at(g.from))
+			r.found(Finding{From: g.from, To: g.to},
+				"no write was acknowledged for %s, from %s on, though at every moment a majority of "+
+					"servers was untouched", seconds(g.length()), t.at(g.from))
 		}
 	}
 	r.took("longest time without an acknowledged write", p.Stall)

@@ -88,7 +88,8 @@ func before(list []step, at int64) *step {
 func (c *counter) judge(r *Result, op history.Op) {
 	v, err := strconv.ParseInt(op.Value, 10, 64)
 	if err != nil && op.Value != "" {
-		r.found(Finding{From: op.Call, To: op.Return, Ops: []history.Op{op}}, "%s was read as %q, which nobody wrote", op.Key, op.Value)
+		r.found(Finding{From: op.Call, To: op.Return, Ops: []history.Op{op}},
+			"%s was read as %q, which nobody wrote", op.Key, op.Value)
 		return
 	}
 	// A stale read at the end comes after its server was seen to have come so far.
@@ -97,7 +98,8 @@ func (c *counter) judge(r *Result, op history.Op) {
 			"%s was read as %d through %s after %d had been acknowledged", op.Key, v, via(op), acked.value)
 	}
 	if sent := before(c.sent, op.Return+1); v != 0 && (sent == nil || sent.value < v) {
-		r.found(Finding{From: op.Call, To: op.Return, Ops: []history.Op{op}}, "%s was read as %d through %s before that was written", op.Key, v, via(op))
+		r.found(Finding{From: op.Call, To: op.Return, Ops: []history.Op{op}},
+			"%s was read as %d through %s before that was written", op.Key, v, via(op))
 	}
 }
 
@@ -150,7 +152,8 @@ func (t *trial) fallsBack(r *Result) {
 		for _, op := range s.ops {
 			if earlier := before(s.steps, op.Call); earlier != nil && earlier.value > shown(op) {
 				r.found(Finding{From: earlier.op.Call, To: op.Return, Ops: []history.Op{earlier.op, op}},
-					"%s went back: a stale answer showed the %s %d of %q, a later one %d", p.via, p.kind, earlier.value, p.key, shown(op))
+					"%s went back: a stale answer showed the %s %d of %q, a later one %d", p.via, p.kind,
+					earlier.value, p.key, shown(op))
 			}
 		}
 	}

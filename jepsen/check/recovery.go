@@ -10,8 +10,8 @@ import (
 )
 
 // reasons are why an agent may be right not to run, as codes and as their texts begin.
-var reasons = []string{"parked", "back_off", "back-off", "stopped", "paused", "room_paused", "all_paused", "its room is paused",
-	"no_task", "on demand", "retired", "deleting", "no_runner"}
+var reasons = []string{"parked", "back_off", "back-off", "stopped", "paused", "room_paused", "all_paused",
+	"its room is paused", "no_task", "on demand", "retired", "deleting", "no_runner"}
 
 // recovery looks at the times after faults were healed, the last one above all.
 func recovery(t *trial, r *Result) {
@@ -30,9 +30,11 @@ func recovery(t *trial, r *Result) {
 		case p.Calm < 0 && rest <= t.bounds.Stall, p.Calm < 0 && p.asked(span{run.Calm, run.Ended}) <= int64(t.bounds.Stall):
 			r.excuse("the run ended before writes could succeed")
 		case p.Calm < 0:
-			r.found(Finding{From: run.Calm, To: run.Ended}, "no write that began after the last fault was acknowledged within %s", rest)
+			r.found(Finding{From: run.Calm, To: run.Ended},
+				"no write that began after the last fault was acknowledged within %s", rest)
 		case p.Calm > t.bounds.Stall:
-			r.found(Finding{From: run.Calm, To: run.Calm + int64(p.Calm)}, "the first write after the last fault was acknowledged after %s", p.Calm)
+			r.found(Finding{From: run.Calm, To: run.Calm + int64(p.Calm)},
+				"the first write after the last fault was acknowledged after %s", p.Calm)
 		}
 		r.took("last fault healed to the first write", p.Calm)
 	}

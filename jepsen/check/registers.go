@@ -108,7 +108,8 @@ func (t *trial) registerPart(key string, list []history.Op) part {
 	}
 	var ops, unseen []porcupine.Operation
 	for _, op := range list {
-		entry := porcupine.Operation{ClientId: op.Process, Input: op, Call: op.Call, Output: op, Return: op.Return, Metadata: op}
+		entry := porcupine.Operation{ClientId: op.Process, Input: op, Call: op.Call, Output: op,
+			Return: op.Return, Metadata: op}
 		writes := op.Kind != "read"
 		switch {
 		case op.Outcome == history.OK, op.Kind == "cas" && op.Outcome == history.Failed && op.Error == "conflict":
@@ -129,7 +130,8 @@ func (t *trial) registerPart(key string, list []history.Op) part {
 		if t.rec.Run.Older == "" {
 			return all, ""
 		}
-		return append(all, repeats(list, seen)...), "older servers do not know repetitions of a declaration: a write took effect twice"
+		return append(all, repeats(list, seen)...),
+			"older servers do not know repetitions of a declaration: a write took effect twice"
 	}
 	if len(unseen) == 0 && t.rec.Run.Older == "" {
 		wider = nil
@@ -148,7 +150,8 @@ func repeats(list []history.Op, seen map[string]int64) (more []porcupine.Operati
 	}
 	for _, op := range list {
 		if _, ok := seen[op.Value]; ok && op.Kind == "write" && op.Outcome != history.Failed {
-			more = append(more, porcupine.Operation{ClientId: op.Process, Input: op, Call: op.Call, Return: max(last[op.Value], op.Call), Metadata: op})
+			more = append(more, porcupine.Operation{ClientId: op.Process, Input: op, Call: op.Call,
+				Return: max(last[op.Value], op.Call), Metadata: op})
 		}
 	}
 	return more

@@ -98,7 +98,8 @@ func oneTask(r *Result, id string, group []history.Op, answer *history.Op, final
 		r.found(Finding{From: group[0].Call, To: there[1].Return, Ops: append(slices.Clone(group), there...)},
 			"create %s made %d tasks called %q", id, len(there), group[0].Value)
 	case answer != nil && answer.Outcome == history.OK && len(there) == 0:
-		r.found(Finding{From: group[0].Call, To: answer.Return, Ops: group}, "create %s was acknowledged as task %d, which is not there at the end", id, answer.Task)
+		r.found(Finding{From: group[0].Call, To: answer.Return, Ops: group},
+			"create %s was acknowledged as task %d, which is not there at the end", id, answer.Task)
 	case answer != nil && answer.Outcome == history.OK && there[0].Task != answer.Task:
 		r.found(Finding{From: group[0].Call, To: there[0].Return, Ops: append(slices.Clone(group), there...)},
 			"create %s was acknowledged as task %d, but is task %d", id, answer.Task, there[0].Task)

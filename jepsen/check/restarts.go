@@ -77,17 +77,20 @@ func (t *trial) mayStart(r *Result, b *budget, e history.Event, limit int) {
 		passed := time.Duration(t.happened(e).to - t.happened(*b.last).from)
 		if pause := backoff[min(b.row, len(backoff))-1]; passed < pause {
 			r.found(Finding{From: b.last.Got, To: e.Got, Events: []history.Event{*b.last, e}},
-				"%s: start %d was ordered at most %s after failure %d in a row, which has a pause of %s", e.Agent, e.Incarnation, passed, b.row, pause)
+				"%s: start %d was ordered at most %s after failure %d in a row, which has a pause of %s",
+				e.Agent, e.Incarnation, passed, b.row, pause)
 		}
 	}
 	if limit > 0 && len(b.crashes) > limit {
 		r.found(Finding{From: b.crashes[0].Got, To: e.Got, Events: append(b.crashes[:len(b.crashes):len(b.crashes)], e)},
-			"%s: start %d was ordered after %d failures in a row; it should be parked after %d", e.Agent, e.Incarnation, len(b.crashes), limit)
+			"%s: start %d was ordered after %d failures in a row; it should be parked after %d", e.Agent,
+			e.Incarnation, len(b.crashes), limit)
 	}
 }
 
 // backoff are the pauses after failures in a row.
-var backoff = [...]time.Duration{0, 2 * time.Second, 5 * time.Second, 15 * time.Second, 45 * time.Second, 2 * time.Minute, 5 * time.Minute}
+var backoff = [...]time.Duration{0, 2 * time.Second, 5 * time.Second, 15 * time.Second, 45 * time.Second,
+	2 * time.Minute, 5 * time.Minute}
 
 // breaker gives the limit of failures within a window, from the settings of the run or
 // the defaults of the product.

@@ -63,7 +63,8 @@ func (g *generations) judge(r *Result, op history.Op) {
 		}
 	case op.Kind == "word":
 		r.judged(1)
-		r.found(evidence, "%s %d was heard about task %d (%q) although its room was deleted", op.Agent, op.Incarnation, op.Task, op.Value)
+		r.found(evidence, "%s %d was heard about task %d (%q) although its room was deleted", op.Agent,
+			op.Incarnation, op.Task, op.Value)
 	case op.Kind == "claim" || op.Kind == "list":
 		g.shows(r, op, evidence)
 	}

@@ -98,7 +98,9 @@ func marks(ops []history.Op) []mark {
 // tell; else shortly before it was heard.
 func (t *trial) happened(e history.Event) span {
 	s := span{e.Got - t.ttl, e.Got}
-	i, _ := slices.BinarySearchFunc(t.marks, e.Index, func(m mark, index uint64) int { return cmp.Compare(m.index, index) })
+	i, _ := slices.BinarySearchFunc(t.marks, e.Index, func(m mark, index uint64) int {
+		return cmp.Compare(m.index, index)
+	})
 	if i < len(t.marks) {
 		s.to = min(s.to, t.marks[i].before)
 	}

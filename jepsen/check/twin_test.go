@@ -67,7 +67,8 @@ func randomCalls(r *rand.Rand) *book {
 			n = 7
 		}
 		call := 2 + r.Int64N(60)
-		op := history.Op{Key: "k", Process: n, Outcome: []string{history.OK, history.OK, history.OK, history.Unknown}[r.IntN(4)]}
+		op := history.Op{Key: "k", Process: n, Outcome: []string{history.OK, history.OK, history.OK,
+			history.Unknown}[r.IntN(4)]}
 		kind := []string{"write", "cas", "read", "read"}[r.IntN(4)]
 		switch kind {
 		case "read":

@@ -59,7 +59,8 @@ func (t *trial) next(r *Result, before, e *history.Event) {
 	case e.Seq < before.Seq:
 		r.found(evidence, "watcher %d got event %d after %d%s", e.Watcher, e.Seq, before.Seq, how)
 	case e.Seq > before.Seq+1:
-		r.found(evidence, "watcher %d missed %d events between %d and %d%s", e.Watcher, e.Seq-before.Seq-1, before.Seq, e.Seq, how)
+		r.found(evidence, "watcher %d missed %d events between %d and %d%s", e.Watcher, e.Seq-before.Seq-1,
+			before.Seq, e.Seq, how)
 	case e.Index < before.Index:
 		r.found(evidence, "event %d is of log index %d, the one before it of %d", e.Seq, e.Index, before.Index)
 	}
@@ -95,7 +96,8 @@ func (t *trial) reached(r *Result, watchers []int, last map[int]*history.Event) 
 			r.excuse("the watcher was told that what comes next is not kept")
 		default:
 			r.found(Finding{From: at, To: t.rec.Run.Ended, Events: []history.Event{*e}},
-				"watcher %d got nothing after event %d, but event %d was there %s before the end", w, e.Seq, due, seconds(t.rec.Run.Ended-at))
+				"watcher %d got nothing after event %d, but event %d was there %s before the end", w, e.Seq,
+				due, seconds(t.rec.Run.Ended-at))
 		}
 	}
 	r.took("longest way of an event to the slowest watcher", t.slowestWay())
@@ -128,7 +130,8 @@ func agreement(t *trial, r *Result) {
 	for _, e := range t.log {
 		switch e.Kind {
 		case "server.diverged":
-			r.found(Finding{From: e.Got, To: e.Got, Events: []history.Event{e}}, "the state of server %s differs from that of the majority", e.Text)
+			r.found(Finding{From: e.Got, To: e.Got, Events: []history.Event{e}},
+				"the state of server %s differs from that of the majority", e.Text)
 		case "leader.established":
 			terms++
 		}

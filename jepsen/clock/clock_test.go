@@ -119,7 +119,8 @@ func TestWallClockIsSteppedAndMonotonicTimeIsNot(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	last := time.Duration(0)
 	for _, by := range []time.Duration{
-		time.Minute, time.Hour, 10 * year, -time.Minute, -time.Hour, -10 * year, 1500 * time.Millisecond, -1500 * time.Millisecond, 1, -1, 0,
+		time.Minute, time.Hour, 10 * year, -time.Minute, -time.Hour, -10 * year, 1500 * time.Millisecond,
+		-1500 * time.Millisecond, 1, -1, 0,
 	} {
 		c.Set(by)
 		a := p.ask()

@@ -104,7 +104,8 @@ func appendLog(path string, careless bool) error {
 		return err
 	}
 	for i := last + 1; ; i++ {
-		if err := db.StoreLogs([]*raft.Log{{Index: i, Term: 1, Data: []byte(strings.Repeat(strconv.FormatUint(i, 10), 100))}}); err != nil {
+		if err := db.StoreLogs([]*raft.Log{{Index: i, Term: 1,
+			Data: []byte(strings.Repeat(strconv.FormatUint(i, 10), 100))}}); err != nil {
 			return err
 		}
 		fmt.Println(i)
@@ -144,7 +145,8 @@ func stored(t *testing.T, d *disk.Disk) uint64 {
 	check(t, err)
 	for i := uint64(1); i <= last; i++ {
 		var l raft.Log
-		if err := db.GetLog(i, &l); err != nil || !bytes.Equal(l.Data, []byte(strings.Repeat(strconv.FormatUint(i, 10), 100))) {
+		if err := db.GetLog(i, &l); err != nil ||
+			!bytes.Equal(l.Data, []byte(strings.Repeat(strconv.FormatUint(i, 10), 100))) {
 			t.Fatalf("entry %d: %v", i, err)
 		}
 	}

@@ -109,7 +109,8 @@ func TestDiskRefusesWrites(t *testing.T) {
 		set(t, d, disk.Faults{Refuse: errno})
 		_, write := f.WriteAt([]byte("x"), 0)
 		for verb, err := range map[string]error{
-			"write": write, "grow": f.Truncate(100), "make file": os.WriteFile(at("b"), nil, 0o600), "make directory": os.Mkdir(at("d"), 0o700),
+			"write": write, "grow": f.Truncate(100), "make file": os.WriteFile(at("b"), nil, 0o600),
+			"make directory": os.Mkdir(at("d"), 0o700),
 		} {
 			if !errors.Is(err, errno) {
 				t.Errorf("%s: %v, want %v", verb, err, errno)

@@ -227,7 +227,8 @@ func TestTornWriteIsAPrefix(t *testing.T) {
 		data, err := os.ReadFile(path)
 		check(t, err)
 		n := bytes.Count(data, []byte("C"))
-		want := append(append(bytes.Repeat([]byte("A"), 2000), bytes.Repeat([]byte("B"), 4000)...), bytes.Repeat([]byte("0"), 2192)...)
+		want := append(append(bytes.Repeat([]byte("A"), 2000), bytes.Repeat([]byte("B"), 4000)...),
+			bytes.Repeat([]byte("0"), 2192)...)
 		copy(want[4000:], bytes.Repeat([]byte("C"), n))
 		if n == 4000 || !bytes.Equal(data, want) {
 			t.Errorf("seed %d: the last write has %d bytes, or something else is missing", seed, n)

@@ -173,7 +173,9 @@ func (n *node) Rename(_ context.Context, name string, to fs.InodeEmbedder, newNa
 }
 
 // Create is fs.NodeCreater.
-func (n *node) Create(ctx context.Context, name string, _, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
+func (n *node) Create(
+	ctx context.Context, name string, _, mode uint32, out *fuse.EntryOut,
+) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
 	if errno := n.disk.pass(writing, thread(ctx)); errno != 0 {
 		return nil, nil, 0, errno
 	}

@@ -21,7 +21,8 @@ func TestRecord(t *testing.T) {
 	for p := range processes {
 		all.Go(func() {
 			for n := range each {
-				r.Op(Op{Workload: "reads", Process: p, Kind: "get", Call: int64(n), Return: int64(n + 1), Outcome: OK, List: []string{"a", "b"}})
+				r.Op(Op{Workload: "reads", Process: p, Kind: "get", Call: int64(n), Return: int64(n + 1),
+					Outcome: OK, List: []string{"a", "b"}})
 				r.Look(Look{Agent: fmt.Sprint(p), At: int64(n)})
 				r.Event(Event{Watcher: p, Seq: uint64(n), Text: "two\nlines"})
 			}
@@ -34,7 +35,8 @@ func TestRecord(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(folder, opsFile)); err != nil || len(text) == 0 {
 		t.Fatalf("after a flush the file has %d bytes (%v)", len(text), err)
 	}
-	fault := Fault{Kind: "kill", Lane: "servers", From: 1, To: 2, Effects: []Effect{{Machine: "s1", What: Killed, From: 1, To: 2}}}
+	fault := Fault{Kind: "kill", Lane: "servers", From: 1, To: 2,
+		Effects: []Effect{{Machine: "s1", What: Killed, From: 1, To: 2}}}
 	r.Fault(fault)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
@@ -54,7 +56,8 @@ func TestRecord(t *testing.T) {
 		t.Errorf("faults: got %+v, want %+v", got.Faults, fault)
 	}
 	if len(got.Ops) != processes*each || len(got.Looks) != processes*each || len(got.Events) != processes*each {
-		t.Fatalf("got %d ops, %d looks, %d events, want %d of each", len(got.Ops), len(got.Looks), len(got.Events), processes*each)
+		t.Fatalf("got %d ops, %d looks, %d events, want %d of each", len(got.Ops), len(got.Looks),
+			len(got.Events), processes*each)
 	}
 	next := map[int]int64{}
 	for _, op := range got.Ops {

@@ -25,7 +25,8 @@ func init() {
 // for so long.
 func (w *world) breaker(n int, pause time.Duration) {
 	w.t.Helper()
-	w.set(map[string]string{"breaker_starts": fmt.Sprint(n), "breaker_window": "1m", "breaker_pause": pause.String(), "healthy_after": "1s"})
+	w.set(map[string]string{"breaker_starts": fmt.Sprint(n), "breaker_window": "1m",
+		"breaker_pause": pause.String(), "healthy_after": "1s"})
 }
 
 // by changes the runner of a role.
@@ -87,18 +88,21 @@ func TestI01OldEvidenceKillsNobody(t *testing.T) {
 	w := fleet(t)
 	w.room(role("work", 1, ""))
 	first := w.runs(1)["work"]
-	if _, err := w.fleet.SetAgent(w.ctx(), &vigilv1.SetAgentRequest{Agent: w.slot("work"), Desired: "stopped", By: "test"}); err != nil {
+	if _, err := w.fleet.SetAgent(w.ctx(), &vigilv1.SetAgentRequest{Agent: w.slot("work"),
+		Desired: "stopped", By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	w.gone(first)
 	w.room(role("work", 1, fmt.Sprintf("slow-start=%s", 2*ttl)))
 	always(t, ttl+time.Second, "it stays stopped", func() error { return w.count("work", 1) })
-	if _, err := w.fleet.SetAgent(w.ctx(), &vigilv1.SetAgentRequest{Agent: w.slot("work"), Desired: "running", By: "test"}); err != nil {
+	if _, err := w.fleet.SetAgent(w.ctx(), &vigilv1.SetAgentRequest{Agent: w.slot("work"),
+		Desired: "running", By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	second := w.next("work", first.Incarnation)
 	always(t, ttl, "it goes on", func() error { return w.count("work", 2) })
-	for _, e := range w.events("order.stop", "agent.start_limit", "agent.lease_ended", "agent.fence_ended", "agent.exited") {
+	for _, e := range w.events("order.stop", "agent.start_limit", "agent.lease_ended",
+		"agent.fence_ended", "agent.exited") {
 		if strings.Contains(e.GetText(), "could not be started") {
 			continue // by a busy machine, which was tried again: there was nobody to kill
 		}
@@ -143,7 +147,8 @@ func (w *world) scripted(h *stand.Host, name, text string) {
 	w.t.Helper()
 	folder := filepath.Join(shared.folder, h.Name)
 	script := filepath.Join(folder, name+".sh")
-	runner := fmt.Sprintf("name: %s\nprogram: %q\nuser: root\nargs: [\"${param.does}\"]\nparams: {does: {pattern: \"[a-z0-9,=.-]*\", default: \"\"}}\n"+
+	runner := fmt.Sprintf("name: %s\nprogram: %q\nuser: root\nargs: [\"${param.does}\"]\nparams: {does: "+
+		"{pattern: \"[a-z0-9,=.-]*\", default: \"\"}}\n"+
 		"env: {TICKER_LEDGER: %q, TICKER_HOST: %q, GOMAXPROCS: \"1\"}\n", name, script, w.Ledger.Folder, h.Name)
 	err := errors.Join(
 		os.MkdirAll(filepath.Join(folder, "runners.d"), 0o755),
@@ -187,7 +192,8 @@ func TestI88BreakerHoldsOnEveryPath(t *testing.T) {
 	w.task("work", "")
 	w.room(loop, role("other", 1, ""))
 	for _, pause := range []bool{true, false} {
-		if _, err := w.fleet.SetPause(w.ctx(), &vigilv1.SetPauseRequest{Scope: w.name, Pause: new(pause), By: "test"}); err != nil {
+		if _, err := w.fleet.SetPause(w.ctx(), &vigilv1.SetPauseRequest{Scope: w.name, Pause: new(pause),
+			By: "test"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -254,7 +260,8 @@ func TestI91OpenBreakerIsShown(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"agent", "explain", w.slot("work")}, []string{"parked after 2 failures", "one trial follows", "; in ", "agent unpark"}},
+		{[]string{"agent", "explain", w.slot("work")},
+			[]string{"parked after 2 failures", "one trial follows", "; in ", "agent unpark"}},
 		{[]string{"agent", "list", "--room", w.name}, []string{"parked"}},
 		{[]string{"status"}, []string{"warning: Agents that are parked after failures or for a usage limit: 1"}},
 	} {

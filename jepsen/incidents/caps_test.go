@@ -43,7 +43,8 @@ func TestI63CapWithFiftyTasks(t *testing.T) {
 	var creators []func() error
 	for range tasks {
 		creators = append(creators, func() error {
-			_, err := w.fleet.CreateTask(w.ctx(), &vigilv1.CreateTaskRequest{Room: w.name, Role: "work", Title: "a task", Text: "quiet=100ms", By: "test"})
+			_, err := w.fleet.CreateTask(w.ctx(), &vigilv1.CreateTaskRequest{Room: w.name, Role: "work",
+				Title: "a task", Text: "quiet=100ms", By: "test"})
 			return err
 		})
 	}
@@ -124,11 +125,12 @@ func TestI151EveryWayCountsAgainstTheCap(t *testing.T) {
 		t.Fatal(err)
 	}
 	with := func(name string) func(*vigilv1.RoleSpec) { return func(r *vigilv1.RoleSpec) { r.Runner = name } }
-	w.room(role("always", 2, "", on(h)), role("asked", 2, "", on(h), onDemand), role("terminal", 2, "", on(h), with("pty")),
-		role("shown", 2, "", on(h), with("tmux")))
+	w.room(role("always", 2, "", on(h)), role("asked", 2, "", on(h), onDemand),
+		role("terminal", 2, "", on(h), with("pty")), role("shown", 2, "", on(h), with("tmux")))
 	var ask []func() error
 	for i := range 8 {
-		ask = append(ask, w.tasker(w.Servers[i%3], "asked"), w.starter(w.Servers[i%3], []string{"always", "asked.2", "terminal", "shown.2"}[i%4]))
+		ask = append(ask, w.tasker(w.Servers[i%3], "asked"),
+			w.starter(w.Servers[i%3], []string{"always", "asked.2", "terminal", "shown.2"}[i%4]))
 	}
 	together(t, ask...)
 	within := func() error {
@@ -155,7 +157,8 @@ func TestI151EveryWayCountsAgainstTheCap(t *testing.T) {
 		t.Errorf("%d lives at once, want %d", n, room)
 	}
 	for _, a := range w.agents() {
-		if a.GetProcess() == "none" && (a.GetWhyCode() != "no_host" || !strings.Contains(a.GetWhy(), "full")) && a.GetWhyCode() != "no_task" {
+		if a.GetProcess() == "none" && (a.GetWhyCode() != "no_host" ||
+			!strings.Contains(a.GetWhy(), "full")) && a.GetWhyCode() != "no_task" {
 			t.Errorf("%s does not run because of %s: %s", a.GetName(), a.GetWhyCode(), a.GetWhy())
 		}
 	}

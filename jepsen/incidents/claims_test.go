@@ -70,7 +70,8 @@ func TestI19CutOffHolderStops(t *testing.T) {
 // comes back by itself, and a task that kills everybody fails with the reason.
 func TestI67EveryStateComesBack(t *testing.T) {
 	w := peaceful(t)
-	w.room(role("hand", 2, "", byHand), role("work", 1, "", func(r *vigilv1.RoleSpec) { r.AttemptLimit, r.KillLimit = 2, 0 }))
+	w.room(role("hand", 2, "", byHand), role("work", 1, "",
+		func(r *vigilv1.RoleSpec) { r.AttemptLimit, r.KillLimit = 2, 0 }))
 	a, b := w.hand("hand"), w.hand("hand.2")
 	claimed, begun, waiting := w.task("hand", ""), w.task("hand", ""), w.task("hand", "")
 	a.claim(claimed)
@@ -87,7 +88,8 @@ func TestI67EveryStateComesBack(t *testing.T) {
 		n := next.claim(id)
 		next.say("start", id, n)
 		next.say("complete", id, n)
-		if again, err := w.work.Join(w.ctx(), &vigilv1.JoinRequest{Speaker: next.speaker}); err != nil || again.GetTask() != 0 {
+		if again, err := w.work.Join(w.ctx(), &vigilv1.JoinRequest{Speaker: next.speaker}); err != nil ||
+			again.GetTask() != 0 {
 			t.Fatalf("it waits again: %v, task %d", err, again.GetTask())
 		}
 	}
@@ -148,7 +150,8 @@ func TestI71PhantomsGetNoWork(t *testing.T) {
 		one := w.hand(slot)
 		go func() { // when its connection is gone nobody tells the server
 			defer answers.Done()
-			if _, err := w.work.Wait(ctx, &vigilv1.WaitRequest{Speaker: one.speaker, MaxWait: durationpb.New(patience)}); err == nil {
+			if _, err := w.work.Wait(ctx, &vigilv1.WaitRequest{Speaker: one.speaker,
+				MaxWait: durationpb.New(patience)}); err == nil {
 				given.Add(1)
 			}
 		}()
@@ -253,12 +256,15 @@ func TestI77LateExitTouchesNobody(t *testing.T) {
 	task := w.task("work", "busy=4s")
 	w.taskIs(task, vigilv1.TaskState_IN_PROGRESS)
 	before := w.agent("work")
-	report := &vigilv1.ReportExitRequest{Host: w.hostState(h).GetId(), Agent: before.GetId(), Incarnation: first.Incarnation, Code: -1, Signal: "killed", Reason: "late"}
+	report := &vigilv1.ReportExitRequest{Host: w.hostState(h).GetId(), Agent: before.GetId(),
+		Incarnation: first.Incarnation, Code: -1, Signal: "killed", Reason: "late"}
 	for range 3 {
-		if _, err := vigilv1.NewHostAgentClient(shared.conn).ReportExit(w.ctx(), report); err != nil && !errors.Is(err, client.ErrSuperseded) {
+		if _, err := vigilv1.NewHostAgentClient(shared.conn).ReportExit(w.ctx(), report); err != nil &&
+			!errors.Is(err, client.ErrSuperseded) {
 			t.Errorf("the report was not understood: %v", err)
 		}
-		if now := w.agent("work"); now.GetIncarnationRaw() != second.Incarnation || now.GetProcess() != "running" || now.GetTask() != task ||
+		if now := w.agent("work"); now.GetIncarnationRaw() != second.Incarnation ||
+			now.GetProcess() != "running" || now.GetTask() != task ||
 			now.GetFailures() != before.GetFailures() {
 			t.Errorf("the next life was touched: %s", w.describe())
 		}
@@ -314,7 +320,8 @@ func TestI79LateResultIsNotLost(t *testing.T) {
 	if err := b.words(gone, m)["complete"](); !errors.Is(err, client.ErrSuperseded) && !errors.Is(err, client.ErrLate) {
 		t.Errorf("a result for a canceled task: %v", err)
 	}
-	if got := w.taskIs(gone, vigilv1.TaskState_CANCELED); len(got.GetLateResults()) != 1 || got.GetLateResults()[0].GetAttempt() != m {
+	if got := w.taskIs(gone, vigilv1.TaskState_CANCELED); len(got.GetLateResults()) != 1 ||
+		got.GetLateResults()[0].GetAttempt() != m {
 		t.Errorf("its result was not kept: %v", got.GetLateResults())
 	}
 }

@@ -35,7 +35,8 @@ func TestI23SteppedClocksChangeNoLease(t *testing.T) {
 	}
 	const agents, ticking = 20, 3
 	h := w.Hosts[0]
-	w.room(role("work", agents, "", byHand, lasting(3*ttl)), role("ticks", ticking, "", on(h), lasting(3*ttl)), role("dead", 4, "", byHand))
+	w.room(role("work", agents, "", byHand, lasting(3*ttl)),
+		role("ticks", ticking, "", on(h), lasting(3*ttl)), role("dead", 4, "", byHand))
 	workers := w.workers(agents)
 	before := w.runs(ticking)
 	dead := 0
@@ -78,14 +79,17 @@ func (w *world) positive() error {
 		}
 	}
 	for _, a := range w.agents() {
-		check(a.GetName(), map[string]*durationpb.Duration{"lease_left": a.GetLeaseLeft(), "fence_left": a.GetFenceLeft(), "order_open": a.GetOrderOpen(),
-			"not_before": a.GetNotBefore(), "up": a.GetUp(), "why_left": a.GetWhyLeft(), "last_exit.ago": a.GetLastExit().GetAgo()})
+		check(a.GetName(), map[string]*durationpb.Duration{"lease_left": a.GetLeaseLeft(),
+			"fence_left": a.GetFenceLeft(), "order_open": a.GetOrderOpen(), "not_before": a.GetNotBefore(),
+			"up": a.GetUp(), "why_left": a.GetWhyLeft(), "last_exit.ago": a.GetLastExit().GetAgo()})
 	}
 	for _, h := range w.Hosts {
 		got := w.hostState(h)
-		check(h.Name, map[string]*durationpb.Duration{"lease_left": got.GetLeaseLeft(), "drain_left": got.GetDrainLeft(), "steady_in": got.GetSteadyIn(), "heard": got.GetHeard()})
+		check(h.Name, map[string]*durationpb.Duration{"lease_left": got.GetLeaseLeft(),
+			"drain_left": got.GetDrainLeft(), "steady_in": got.GetSteadyIn(), "heard": got.GetHeard()})
 	}
-	for _, args := range [][]string{{"status"}, {"host", "list"}, {"agent", "list"}, {"agent", "show", w.slot("work")}, {"agent", "explain", w.slot("work")}} {
+	for _, args := range [][]string{{"status"}, {"host", "list"}, {"agent", "list"},
+		{"agent", "show", w.slot("work")}, {"agent", "explain", w.slot("work")}} {
 		out, code := w.vigil(args...)
 		if found := negative.FindString(out); found != "" || code != 0 {
 			errs = append(errs, fmt.Errorf("vigil %v ended with %d and shows %q:\n%s", args, code, found, out))
@@ -102,7 +106,8 @@ func TestI133SnapshotsBlockNoBeats(t *testing.T) {
 	slow(t, "fifty thousand tasks")
 	w := disks(t)
 	const agents, tasks, lease = 20, 50_000, 3 * ttl
-	w.room(role("work", agents, "", byHand, lasting(lease)), role("tasks", 1, "", byHand), role("probe", 1, "", byHand, lasting(lease)))
+	w.room(role("work", agents, "", byHand, lasting(lease)), role("tasks", 1, "", byHand),
+		role("probe", 1, "", byHand, lasting(lease)))
 	w.manyTasks("tasks", tasks)
 	workers := w.workers(agents)
 	for _, sv := range w.Servers {
@@ -164,7 +169,8 @@ func (w *world) manyTasks(role string, n int) {
 		all.Go(func() {
 			for range n / callers {
 				ctx := w.ctx()
-				if _, err := w.fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: w.name, Role: role, Title: "one of many", By: "test"}); err != nil {
+				if _, err := w.fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: w.name, Role: role,
+					Title: "one of many", By: "test"}); err != nil {
 					errs[i] = err
 					return
 				}
@@ -216,7 +222,8 @@ func (w *world) snapshotOf(sv *stand.Server) (newest time.Time) {
 		w.t.Fatal(err)
 	}
 	for _, file := range found {
-		if info, err := os.Stat(file); err == nil && filepath.Ext(filepath.Dir(file)) != ".tmp" && info.ModTime().After(newest) {
+		if info, err := os.Stat(file); err == nil && filepath.Ext(filepath.Dir(file)) != ".tmp" &&
+			info.ModTime().After(newest) {
 			newest = info.ModTime()
 		}
 	}

@@ -46,7 +46,8 @@ func (w *world) writes(role string) *writes {
 		defer close(all.done)
 		for n := 1; ctx.Err() == nil; n++ {
 			call, end := context.WithTimeout(ctx, 2*time.Second)
-			got, err := tasks.CreateTask(call, &vigilv1.CreateTaskRequest{Room: w.name, Role: role, Title: fmt.Sprint("write ", n), By: "test"})
+			got, err := tasks.CreateTask(call, &vigilv1.CreateTaskRequest{Room: w.name, Role: role,
+				Title: fmt.Sprint("write ", n), By: "test"})
 			end()
 			if err == nil {
 				all.mu.Lock()

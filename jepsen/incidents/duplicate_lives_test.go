@@ -37,7 +37,8 @@ func TestI55ReclaimedTaskWaitsForTheOldWorker(t *testing.T) {
 	}
 	for i := 1; i < len(lives); i++ {
 		if old, now := lives[i-1], lives[i]; old.Term == 0 || old.Gone == 0 || now.Start < old.Gone {
-			t.Errorf("life %d began at %d; life %d was told to end at %d and was gone at %d", now.Incarnation, now.Start, old.Incarnation, old.Term, old.Gone)
+			t.Errorf("life %d began at %d; life %d was told to end at %d and was gone at %d",
+				now.Incarnation, now.Start, old.Incarnation, old.Term, old.Gone)
 		}
 	}
 
@@ -56,7 +57,8 @@ func TestI55ReclaimedTaskWaitsForTheOldWorker(t *testing.T) {
 	}
 	thaw := sync.OnceFunc(func() { _ = h.Signal(residents[i].Shim, syscall.SIGCONT) }) // it may be gone
 	t.Cleanup(thaw)
-	if _, err := w.fleet.RestartAgent(w.ctx(), &vigilv1.RestartAgentRequest{Agent: w.slot("work"), By: "test"}); err != nil {
+	if _, err := w.fleet.RestartAgent(w.ctx(),
+		&vigilv1.RestartAgentRequest{Agent: w.slot("work"), By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	always(t, 3*time.Second, "no other life begins", func() error {
@@ -188,7 +190,8 @@ func TestI61RestartedDaemonSpeaksForItself(t *testing.T) {
 	})
 	always(t, 2*time.Second, "every agent goes on", func() error {
 		for name, l := range before {
-			if a := w.agent(name); a.GetIncarnationRaw() != l.Incarnation || int(a.GetPid()) != l.PID || a.GetProcess() != "running" || a.GetParticipant() != "WAITING" {
+			if a := w.agent(name); a.GetIncarnationRaw() != l.Incarnation || int(a.GetPid()) != l.PID ||
+				a.GetProcess() != "running" || a.GetParticipant() != "WAITING" {
 				return fmt.Errorf("%s was life %d: %s", name, l.Incarnation, w.describe())
 			}
 		}

@@ -57,7 +57,8 @@ func (w *world) tasker(sv *stand.Server, role string) func() error {
 func TestI49ThreeAskForOneStart(t *testing.T) {
 	w := fleet(t)
 	w.room(role("work", 1, "", onDemand, lasting(10*time.Second)))
-	ask := []func() error{w.tasker(w.Servers[0], "work"), w.starter(w.Servers[1], "work"), w.starter(w.Servers[2], "work"), w.tasker(w.Servers[2], "work")}
+	ask := []func() error{w.tasker(w.Servers[0], "work"), w.starter(w.Servers[1], "work"),
+		w.starter(w.Servers[2], "work"), w.tasker(w.Servers[2], "work")}
 	together(t, ask...)
 	first := w.runs(1)["work"]
 	if err := w.host(first.Host).Signal(first.PID, syscall.SIGKILL); err != nil {
@@ -75,7 +76,8 @@ func TestI49ThreeAskForOneStart(t *testing.T) {
 	for _, sv := range w.Servers {
 		a, err := vigilv1.NewFleetClient(w.at(sv)).GetAgent(w.ctx(), &vigilv1.GetAgentRequest{Agent: w.slot("work")})
 		if err != nil || a.GetAgent().GetIncarnationRaw() != second.Incarnation {
-			t.Errorf("server %s tells of life %d (%v), want %d", sv.Name, a.GetAgent().GetIncarnationRaw(), err, second.Incarnation)
+			t.Errorf("server %s tells of life %d (%v), want %d", sv.Name, a.GetAgent().GetIncarnationRaw(),
+				err, second.Incarnation)
 		}
 	}
 }
@@ -115,7 +117,8 @@ func TestI52LostReplies(t *testing.T) {
 		return first && !strings.HasSuffix(method, "HostAgent/Stream")
 	}
 	p.between(w, w.Hosts[0].Machine)
-	w.room(role("work", 2, "", on(w.Hosts[0]), lasting(10*time.Second)), role("hand", 1, "", byHand, lasting(30*time.Second)))
+	w.room(role("work", 2, "", on(w.Hosts[0]), lasting(10*time.Second)),
+		role("hand", 1, "", byHand, lasting(30*time.Second)))
 	w.runs(2)
 	for range 4 {
 		w.task("work", "")
@@ -153,7 +156,8 @@ func (w *world) retryEverywhere() {
 	w.task("hand", "")
 	claim := &vigilv1.ClaimRequest{Speaker: &vigilv1.Speaker{Agent: w.slot("hand"), Incarnation: joined.GetIncarnation()},
 		Id: &vigilv1.WriteId{Session: session.GetSession(), Seq: 1}}
-	restart := &vigilv1.RestartAgentRequest{Agent: w.slot("work"), By: "test", Id: &vigilv1.WriteId{Session: session.GetSession(), Seq: 2}}
+	restart := &vigilv1.RestartAgentRequest{Agent: w.slot("work"), By: "test",
+		Id: &vigilv1.WriteId{Session: session.GetSession(), Seq: 2}}
 	before := w.agent("work").GetIncarnationRaw()
 	var first *vigilv1.ClaimResponse
 	try := func(sv *stand.Server) {
@@ -167,9 +171,11 @@ func (w *world) retryEverywhere() {
 			if first == nil {
 				first = claimed
 			}
-			if err == nil && (claimed.GetTask().GetId() != first.GetTask().GetId() || claimed.GetAttempt() != first.GetAttempt() || claimed.GetIndex() != first.GetIndex()) {
-				w.t.Fatalf("%s answers task %d, attempt %d, index %d; the first answer was %d, %d, %d", sv.Name, claimed.GetTask().GetId(),
-					claimed.GetAttempt(), claimed.GetIndex(), first.GetTask().GetId(), first.GetAttempt(), first.GetIndex())
+			if err == nil && (claimed.GetTask().GetId() != first.GetTask().GetId() ||
+				claimed.GetAttempt() != first.GetAttempt() || claimed.GetIndex() != first.GetIndex()) {
+				w.t.Fatalf("%s answers task %d, attempt %d, index %d; the first answer was %d, %d, %d",
+					sv.Name, claimed.GetTask().GetId(), claimed.GetAttempt(), claimed.GetIndex(),
+					first.GetTask().GetId(), first.GetAttempt(), first.GetIndex())
 			}
 			return err
 		})
@@ -233,8 +239,10 @@ func TestI53SlowStartIsNoFailure(t *testing.T) {
 	})
 	ordered := w.agent("unsure").GetIncarnationRaw()
 	always(t, 2*time.Second, "nobody starts it again", func() error {
-		if a := w.agent("unsure"); a.GetProcess() != "accepted" || a.GetIncarnationRaw() != ordered || a.GetWhyCode() != "starting" || len(w.lives("unsure")) > 0 {
-			return fmt.Errorf("%s, life %d, %s, %d lives", a.GetProcess(), a.GetIncarnationRaw(), a.GetWhyCode(), len(w.lives("unsure")))
+		if a := w.agent("unsure"); a.GetProcess() != "accepted" || a.GetIncarnationRaw() != ordered ||
+			a.GetWhyCode() != "starting" || len(w.lives("unsure")) > 0 {
+			return fmt.Errorf("%s, life %d, %s, %d lives", a.GetProcess(), a.GetIncarnationRaw(),
+				a.GetWhyCode(), len(w.lives("unsure")))
 		}
 		return nil
 	})

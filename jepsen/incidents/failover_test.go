@@ -146,7 +146,8 @@ func TestI21ElectionsKeepNobodyAlive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		dead = append(dead, &hand{w: w, id: got.GetAgentId(), speaker: &vigilv1.Speaker{Agent: got.GetAgent(), Incarnation: got.GetIncarnation()}})
+		dead = append(dead, &hand{w: w, id: got.GetAgentId(),
+			speaker: &vigilv1.Speaker{Agent: got.GetAgent(), Incarnation: got.GetIncarnation()}})
 	}
 	moves := 0
 	for ended := 0; ended < each; moves++ {
@@ -197,7 +198,8 @@ func TestI28OldFollowerTakesTheLead(t *testing.T) {
 
 // dead says whether the history tells of an end; it says nothing while nobody leads.
 func (w *world) dead() error {
-	list, err := w.read(&vigilv1.WatchEventsRequest{Room: w.name, After: w.seen, NoFollow: true}, []string{"agent.lease_ended", "agent.fence_ended", "agent.left", "agent.exited"})
+	list, err := w.read(&vigilv1.WatchEventsRequest{Room: w.name, After: w.seen, NoFollow: true},
+		[]string{"agent.lease_ended", "agent.fence_ended", "agent.left", "agent.exited"})
 	if err == nil && len(list) > 0 {
 		return errors.New(list[0].GetAgent() + " " + list[0].GetText())
 	}

@@ -290,7 +290,8 @@ func TestI107BeatsCreateNobody(t *testing.T) {
 	w.room(role("hand", 1, "", byHand))
 	a := w.hand("hand")
 	unknown := &hand{w: w, id: a.id + 1_000_000, speaker: a.speaker}
-	never := &hand{w: w, id: a.id, speaker: &vigilv1.Speaker{Agent: a.speaker.GetAgent(), Incarnation: a.speaker.GetIncarnation() + 7}}
+	never := &hand{w: w, id: a.id, speaker: &vigilv1.Speaker{Agent: a.speaker.GetAgent(),
+		Incarnation: a.speaker.GetIncarnation() + 7}}
 	if v := unknown.beat(); v != "unknown" {
 		t.Errorf("a beat for an unknown agent: %q", v)
 	}
@@ -300,7 +301,8 @@ func TestI107BeatsCreateNobody(t *testing.T) {
 	if n := len(w.agents()); n != 1 {
 		t.Errorf("%d agents", n)
 	}
-	if _, err := w.work.Claim(w.ctx(), &vigilv1.ClaimRequest{Speaker: never.speaker}); !errors.Is(err, client.ErrSuperseded) && !errors.Is(err, client.ErrRejoin) &&
+	if _, err := w.work.Claim(w.ctx(), &vigilv1.ClaimRequest{Speaker: never.speaker}); !errors.Is(err,
+		client.ErrSuperseded) && !errors.Is(err, client.ErrRejoin) &&
 		!errors.Is(err, client.ErrConflict) && !errors.Is(err, client.ErrInvalid) {
 		t.Errorf("a life that never began may claim: %v", err)
 	}

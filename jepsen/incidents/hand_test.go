@@ -34,12 +34,14 @@ func (w *world) hand(slot string) *hand {
 	if err != nil {
 		w.t.Fatalf("join: %v", err)
 	}
-	return &hand{w: w, id: got.GetAgentId(), speaker: &vigilv1.Speaker{Agent: got.GetAgent(), Incarnation: got.GetIncarnation()}}
+	return &hand{w: w, id: got.GetAgentId(), speaker: &vigilv1.Speaker{Agent: got.GetAgent(),
+		Incarnation: got.GetIncarnation()}}
 }
 
 // request is one beat of this life.
 func (h *hand) request() *vigilv1.BeatRequest {
-	return &vigilv1.BeatRequest{Agents: []uint32{h.id}, Incarnations: []uint64{h.speaker.GetIncarnation()}, Kinds: []uint32{client.BeatLease}}
+	return &vigilv1.BeatRequest{Agents: []uint32{h.id}, Incarnations: []uint64{h.speaker.GetIncarnation()},
+		Kinds: []uint32{client.BeatLease}}
 }
 
 // beat beats once and gives the verdict: empty when the lease was renewed.

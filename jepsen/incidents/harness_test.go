@@ -136,7 +136,8 @@ func open() {
 	if shared.stand, shared.err = stand.Open(config); shared.err != nil {
 		return
 	}
-	shared.conn, shared.err = client.Open(client.Config{Addrs: shared.stand.Addrs(), Name: "incidents", RetryFor: patience})
+	shared.conn, shared.err = client.Open(client.Config{Addrs: shared.stand.Addrs(),
+		Name: "incidents", RetryFor: patience})
 }
 
 // world is the stand as one test uses it, with a room of its own. What it does to

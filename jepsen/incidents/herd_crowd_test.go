@@ -32,7 +32,8 @@ func (w *world) crowd(n int, ttl time.Duration) *crowd {
 	w.room(role("crowd", n, "", byHand, func(r *vigilv1.RoleSpec) { r.Ttl = seconds(int(ttl.Seconds())) }))
 	batch := &vigilv1.BatchRequest{}
 	for range n {
-		batch.Writes = append(batch.Writes, &vigilv1.Write{Op: &vigilv1.Write_Join{Join: &vigilv1.JoinRequest{Speaker: &vigilv1.Speaker{Agent: w.slot("crowd.*")}}}})
+		batch.Writes = append(batch.Writes,
+			&vigilv1.Write{Op: &vigilv1.Write_Join{Join: &vigilv1.JoinRequest{Speaker: &vigilv1.Speaker{Agent: w.slot("crowd.*")}}}})
 	}
 	answer, err := w.work.Batch(w.ctx(), batch)
 	if err != nil {
@@ -107,7 +108,9 @@ func TestI97FollowersComeBack(t *testing.T) {
 	w := fleet(t)
 	const many = 200
 	const lease = 20 * time.Second
-	w.room(role("crowd", many, "", byHand, func(r *vigilv1.RoleSpec) { r.Ttl = seconds(int(lease.Seconds())) }), role("probe", 1, "", byHand))
+	w.room(role("crowd", many, "", byHand, func(r *vigilv1.RoleSpec) {
+		r.Ttl = seconds(int(lease.Seconds()))
+	}), role("probe", 1, "", byHand))
 	probe := w.joins("probe")
 	var all sync.WaitGroup
 	var worked atomic.Int64
@@ -166,7 +169,8 @@ func TestI97FollowersComeBack(t *testing.T) {
 	if made == 0 {
 		t.Error("nobody had to come back")
 	}
-	t.Logf("beats: median %s, p99 %s; %d connections, at most %d within 20 ms", took[len(took)/2], took[len(took)*99/100], made, most)
+	t.Logf("beats: median %s, p99 %s; %d connections, at most %d within 20 ms", took[len(took)/2],
+		took[len(took)*99/100], made, most)
 }
 
 // beatOften beats for a worker, in rounds of several at once, and gives how long the
@@ -315,7 +319,8 @@ func TestI159FloodStarvesNobody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		claims = append(claims, &vigilv1.WorkRequest{Speaker: who, Task: claim.GetTask().GetId(), Attempt: claim.GetAttempt(), Text: "done"})
+		claims = append(claims, &vigilv1.WorkRequest{Speaker: who, Task: claim.GetTask().GetId(),
+			Attempt: claim.GetAttempt(), Text: "done"})
 	}
 	stop, beats := c.beats(2 * time.Second)
 	lead := w.leader()
@@ -362,7 +367,8 @@ func flood(ctx context.Context, w *world, n int) error {
 		}
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.Servers[n%len(w.Servers)].Addr()+"/v1/agents?limit=100", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		"http://"+w.Servers[n%len(w.Servers)].Addr()+"/v1/agents?limit=100", nil)
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,8 @@ func TestI98MemoryTakesTheAgent(t *testing.T) {
 	daemon := h.Process
 	w.room(role("bystander", 2, "", on(h)))
 	before := w.runs(2)
-	w.room(role("bystander", 2, "", on(h)), role("big", 1, "eat=200", on(h), func(r *vigilv1.RoleSpec) { r.Runner = "small" }))
+	w.room(role("bystander", 2, "", on(h)), role("big", 1, "eat=200", on(h),
+		func(r *vigilv1.RoleSpec) { r.Runner = "small" }))
 	w.eventually("it dies of its size", func() error {
 		if exit := w.agent("big").GetLastExit(); !strings.Contains(exit.GetReason(), "memory") {
 			return fmt.Errorf("last exit: %v; %s", exit, w.describe())
@@ -220,7 +221,8 @@ func (w *world) narrow(sv *stand.Server) {
 		w.t.Fatal(err)
 	}
 	var err error
-	sv.Process, err = sv.Machine.Start("server", w.Program(), []string{"server", "--config", filepath.Join(shared.folder, sv.Name, "server.yaml")},
+	sv.Process, err = sv.Machine.Start("server", w.Program(),
+		[]string{"server", "--config", filepath.Join(shared.folder, sv.Name, "server.yaml")},
 		[]string{"GOMAXPROCS=1"})
 	if err != nil {
 		w.t.Fatal(err)

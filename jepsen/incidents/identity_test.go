@@ -194,7 +194,8 @@ func TestI76LateCleanUpTouchesNobodyElse(t *testing.T) {
 	}
 	task = w.taskIs(id, vigilv1.TaskState_COMPLETED)
 	if task.GetAttempt() != 2 || task.GetHolderIncarnation() != w.incarnation(second) || len(task.GetLateResults()) > 0 {
-		t.Errorf("it was finished in attempt %d by life %s, late results: %v", task.GetAttempt(), task.GetHolderIncarnation(), task.GetLateResults())
+		t.Errorf("it was finished in attempt %d by life %s, late results: %v", task.GetAttempt(),
+			task.GetHolderIncarnation(), task.GetLateResults())
 	}
 	if l := w.runs(1)["work"]; l.File != second.File {
 		t.Errorf("life %d works, not %d", l.Incarnation, second.Incarnation)
@@ -214,9 +215,11 @@ func TestI101DecoysSurvive(t *testing.T) {
 	for i, env := range [][]string{
 		nil,
 		{"VIGIL_AGENT=" + w.slot("work"), "VIGIL_INCARNATION=" + fmt.Sprint(before["work"].Incarnation)},
-		{"VIGIL_MARK=" + strings.Repeat("0", 32) + "-1.2:" + fmt.Sprint(w.agent("work").GetId(), ":", before["work"].Incarnation)},
+		{"VIGIL_MARK=" + strings.Repeat("0", 32) + "-1.2:" + fmt.Sprint(w.agent("work").GetId(), ":",
+			before["work"].Incarnation)},
 	} {
-		p, err := h.Machine.Start(fmt.Sprint("decoy", i), filepath.Join(shared.folder, "ticker"), []string{"child", w.slot("work"), "true"}, env)
+		p, err := h.Machine.Start(fmt.Sprint("decoy", i), filepath.Join(shared.folder, "ticker"),
+			[]string{"child", w.slot("work"), "true"}, env)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,7 +278,8 @@ func TestI103WrongIdentityIsRefused(t *testing.T) {
 		t.Errorf("join: %v", err)
 	}
 	w.sees("agent.identity_refused", "b", 0)
-	if text, code := w.vigil("agent", "explain", w.slot("b")); code != 0 || !strings.Contains(text, "with a token that is not its own") {
+	if text, code := w.vigil("agent", "explain", w.slot("b")); code != 0 ||
+		!strings.Contains(text, "with a token that is not its own") {
 		t.Errorf("code %d, it is not shown:\n%s", code, text)
 	}
 	w.task("b", "")
@@ -294,10 +298,10 @@ func TestI103WrongIdentityIsRefused(t *testing.T) {
 	})
 }
 
-// I105, unstable identity: 25 agents of a host whose agentd is installed anew are bound
-// to it again by themselves while its data directory is kept. When that is lost,
-// `vigil agentd --host-key-file` with a copy of its host_key lets the machine go on as the host that it was; a directory
-// of another host is not renamed that way.
+// I105, unstable identity: 25 agents of a host whose agentd is installed anew are bound to it again
+// by themselves while its data directory is kept. When that is lost, `vigil agentd --host-key-file`
+// with a copy of its host_key lets the machine go on as the host that it was; a directory of
+// another host is not renamed that way.
 func TestI105HostKeepsItsIdentity(t *testing.T) {
 	w := fleet(t)
 	const agents = 25
@@ -319,7 +323,9 @@ func TestI105HostKeepsItsIdentity(t *testing.T) {
 	if err := errors.Join(h.KillAll(), os.Rename(h.Data, h.Data+".lost")); err != nil {
 		t.Fatal(err)
 	}
-	fresh, err := h.Machine.Start("adopter", w.Program(), []string{"agentd", "--config", config, "--data-dir", h.Data, "--host-key-file", filepath.Join(h.Data+".lost", "host_key")}, nil)
+	fresh, err := h.Machine.Start("adopter", w.Program(),
+		[]string{"agentd", "--config", config, "--data-dir", h.Data, "--host-key-file",
+			filepath.Join(h.Data+".lost", "host_key")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +346,8 @@ func TestI105HostKeepsItsIdentity(t *testing.T) {
 	if err := os.WriteFile(other, []byte(strings.Repeat("0", 32)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wrong, err := h.Machine.Start("renamed", w.Program(), []string{"agentd", "--config", config, "--data-dir", h.Data, "--host-key-file", other}, nil)
+	wrong, err := h.Machine.Start("renamed", w.Program(),
+		[]string{"agentd", "--config", config, "--data-dir", h.Data, "--host-key-file", other}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

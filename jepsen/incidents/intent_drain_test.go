@@ -27,7 +27,8 @@ func TestI149DrainIsBrokenOff(t *testing.T) {
 	for range 5 {
 		w.taskIs(w.task("busy", "busy=10m"), vigilv1.TaskState_IN_PROGRESS)
 	}
-	for _, phase := range []time.Duration{30 * time.Millisecond, 150 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second} {
+	for _, phase := range []time.Duration{30 * time.Millisecond, 150 * time.Millisecond,
+		500 * time.Millisecond, 2 * time.Second} {
 		w.drainingDaemon(h)
 		if err := h.Signal(h.Process.PID, sigTerm); err != nil {
 			t.Fatal(err)
@@ -62,7 +63,8 @@ func (w *world) drainingDaemon(h *stand.Host) {
 	if err := h.Kill(); err != nil {
 		w.t.Fatal(err)
 	}
-	args := []string{"agentd", "--config", filepath.Join(shared.folder, h.Name, "agentd.yaml"), "--data-dir", h.Data, "--drain"}
+	args := []string{"agentd", "--config", filepath.Join(shared.folder, h.Name, "agentd.yaml"),
+		"--data-dir", h.Data, "--drain"}
 	args = append(args, h.BootFlags()...)
 	registered := func() int { return strings.Count(w.log(h.Name, "agentd"), "host registered") }
 	before := registered()

@@ -26,7 +26,8 @@ func seconds(n int) *durationpb.Duration { return durationpb.New(time.Duration(n
 // closeTask cancels a task.
 func (w *world) closeTask(id uint64) {
 	w.t.Helper()
-	if _, err := w.fleet.CancelTask(w.ctx(), &vigilv1.CancelTaskRequest{Task: id, By: "test", Reason: "closed"}); err != nil {
+	if _, err := w.fleet.CancelTask(w.ctx(), &vigilv1.CancelTaskRequest{Task: id, By: "test",
+		Reason: "closed"}); err != nil {
 		w.t.Fatalf("cancel task: %v", err)
 	}
 }
@@ -42,7 +43,8 @@ func (w *world) desire(agent, what string) {
 // pause pauses or resumes a scope: everything, a room or an agent.
 func (w *world) pause(scope string, on bool) {
 	w.t.Helper()
-	if _, err := w.fleet.SetPause(w.ctx(), &vigilv1.SetPauseRequest{Scope: scope, Pause: new(on), By: "alice", Reason: "a test"}); err != nil {
+	if _, err := w.fleet.SetPause(w.ctx(), &vigilv1.SetPauseRequest{Scope: scope, Pause: new(on),
+		By: "alice", Reason: "a test"}); err != nil {
 		w.t.Fatalf("pause: %v", err)
 	}
 }

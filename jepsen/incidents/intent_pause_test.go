@@ -31,7 +31,8 @@ func TestI152IntentOutlivesEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	undrain := func() {
-		if _, err := w.fleet.DrainHost(w.ctx(), &vigilv1.DrainHostRequest{Host: drained.Name, Off: true, By: "alice"}); err != nil {
+		if _, err := w.fleet.DrainHost(w.ctx(), &vigilv1.DrainHostRequest{Host: drained.Name, Off: true,
+			By: "alice"}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -132,7 +133,8 @@ func TestI153FailOverHonoursPause(t *testing.T) {
 	w := fleet(t)
 	h := w.Hosts[1]
 	elsewhere := w.only(h)
-	w.room(role("fast", 1, "", func(r *vigilv1.RoleSpec) { r.Policy = "fast" }), role("paused", 1, ""), role("canary", 1, ""))
+	w.room(role("fast", 1, "", func(r *vigilv1.RoleSpec) { r.Policy = "fast" }), role("paused", 1, ""),
+		role("canary", 1, ""))
 	before := w.runs(3)
 	elsewhere()
 	for _, name := range []string{"paused", "fast"} {

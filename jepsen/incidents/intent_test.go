@@ -120,7 +120,9 @@ func TestI82StopMeetsStarts(t *testing.T) {
 // whether it is still ending or gone; the sender is told to end.
 func TestI83LateBeatsDoNotRevive(t *testing.T) {
 	w := fleet(t)
-	w.room(role("managed", 1, "trap-term", func(r *vigilv1.RoleSpec) { r.Ttl, r.StopGrace = seconds(8), seconds(2) }), role("hand", 1, "", byHand))
+	w.room(role("managed", 1, "trap-term", func(r *vigilv1.RoleSpec) {
+		r.Ttl, r.StopGrace = seconds(8), seconds(2)
+	}), role("hand", 1, "", byHand))
 	worker := w.joins("hand")
 	w.runs(2 - 1)
 	was := w.agent("managed")
@@ -147,7 +149,8 @@ func TestI83LateBeatsDoNotRevive(t *testing.T) {
 	// It ends, and its host renews what it must as long as it traps SIGTERM. These beats
 	// come without its token: they are nobody's.
 	late(was, "denied", "superseded")
-	if a := w.agent("managed"); a.GetOrder() != "stop" && a.GetProcess() != "none" || a.GetIncarnationRaw() != was.GetIncarnationRaw() {
+	if a := w.agent("managed"); a.GetOrder() != "stop" && a.GetProcess() != "none" ||
+		a.GetIncarnationRaw() != was.GetIncarnationRaw() {
 		t.Errorf("a beat changed an agent that is being stopped: %s", w.describe())
 	}
 	w.ends("managed")
@@ -162,11 +165,13 @@ func TestI83LateBeatsDoNotRevive(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := w.work.Join(w.ctx(), &vigilv1.JoinRequest{Speaker: &vigilv1.Speaker{Agent: w.slot("hand"), Incarnation: worker.Incarnation()}}); !errors.Is(err, client.ErrStopped) {
+	if _, err := w.work.Join(w.ctx(), &vigilv1.JoinRequest{Speaker: &vigilv1.Speaker{Agent: w.slot("hand"),
+		Incarnation: worker.Incarnation()}}); !errors.Is(err, client.ErrStopped) {
 		t.Errorf("to join again was answered with %v", err)
 	}
 	for _, name := range []string{"managed", "hand"} {
-		if a := w.agent(name); a.GetProcess() != "none" || a.GetParticipant() != "DISCONNECTED" || a.GetWhyCode() != "stopped" || a.GetOrder() != "none" {
+		if a := w.agent(name); a.GetProcess() != "none" || a.GetParticipant() != "DISCONNECTED" ||
+			a.GetWhyCode() != "stopped" || a.GetOrder() != "none" {
 			t.Errorf("beats revived something: %s", w.describe())
 		}
 	}
@@ -355,7 +360,8 @@ func TestI149RestartIsRemembered(t *testing.T) {
 	for _, a := range w.agents() {
 		names = append(names, a.GetName())
 	}
-	for n, phase := range append(phases, 60*time.Millisecond, 180*time.Millisecond, 240*time.Millisecond, 400*time.Millisecond) {
+	for n, phase := range append(phases, 60*time.Millisecond, 180*time.Millisecond, 240*time.Millisecond,
+		400*time.Millisecond) {
 		began := time.Now()
 		if out, code := w.vigil(append([]string{"agent", "restart"}, names...)...); code != 0 {
 			t.Fatal(out)

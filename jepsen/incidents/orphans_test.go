@@ -204,7 +204,8 @@ func (w *world) unkillable(args string) (undo func()) {
 // wants has a human say what an agent shall be.
 func (w *world) wants(slot, desired string) {
 	w.t.Helper()
-	if _, err := w.fleet.SetAgent(w.ctx(), &vigilv1.SetAgentRequest{Agent: w.slot(slot), Desired: desired, By: "test"}); err != nil {
+	if _, err := w.fleet.SetAgent(w.ctx(), &vigilv1.SetAgentRequest{Agent: w.slot(slot), Desired: desired,
+		By: "test"}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -324,7 +325,8 @@ func TestI123LeftOversDoNotBlock(t *testing.T) {
 			t.Errorf("nothing is left over: %v", err)
 		}
 	}
-	if text, err := os.ReadFile(filepath.Join(h.Data, "agentd.lock")); strings.TrimSpace(string(text)) != strconv.Itoa(h.Process.PID) {
+	if text, err := os.ReadFile(filepath.Join(h.Data, "agentd.lock")); strings.TrimSpace(string(text)) !=
+		strconv.Itoa(h.Process.PID) {
 		t.Errorf("the lock names %q, %v", text, err)
 	}
 	start()

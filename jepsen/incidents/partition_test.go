@@ -71,8 +71,8 @@ func TestI14LeaderIsGone(t *testing.T) {
 			}
 			return nil
 		})
-		t.Logf("%s: a leader after %s, everybody heard %s later (half a lease is %s)", way.name, led.Sub(began).Round(time.Millisecond),
-			time.Since(led).Round(time.Millisecond), lease/2)
+		t.Logf("%s: a leader after %s, everybody heard %s later (half a lease is %s)", way.name,
+			led.Sub(began).Round(time.Millisecond), time.Since(led).Round(time.Millisecond), lease/2)
 		undo()
 		w.settled()
 	}
@@ -127,7 +127,8 @@ func TestI57PartitionedHostRejoins(t *testing.T) {
 			return fmt.Errorf("%d lives, want %d", n, 2*agents)
 		}
 		for name, l := range after {
-			if a := w.agent(name); a.GetIncarnationRaw() != l.Incarnation || a.GetProcess() != "running" || a.GetParticipant() != "WAITING" {
+			if a := w.agent(name); a.GetIncarnationRaw() != l.Incarnation || a.GetProcess() != "running" ||
+				a.GetParticipant() != "WAITING" {
 				return fmt.Errorf("%s was life %d: %s", name, l.Incarnation, w.describe())
 			}
 		}
@@ -151,7 +152,8 @@ func TestI125AgentsFreezeBeforeTheirFenceEnds(t *testing.T) {
 	after := w.rehomed(before)
 	for name, l := range before {
 		quiet, start := time.Duration(w.life(l).Last()-cut), time.Duration(after[name].Start-cut)
-		t.Logf("%s: frozen %s after the cut, next life at %s", name, quiet.Round(time.Millisecond), start.Round(time.Millisecond))
+		t.Logf("%s: frozen %s after the cut, next life at %s", name, quiet.Round(time.Millisecond),
+			start.Round(time.Millisecond))
 	}
 	always(t, 2*time.Second, "the old lives stand still", func() error {
 		for name, l := range before {
@@ -189,7 +191,8 @@ func TestI127HostIsGoneForEver(t *testing.T) {
 	after := w.rehomed(before)
 	for name := range pinned {
 		w.eventually(name+" waits for its host", func() error {
-			if a := w.agent(name); a.GetProcess() != "lost" || a.GetWhyCode() != "no_host" || !strings.Contains(a.GetWhy(), "doomed is lost") {
+			if a := w.agent(name); a.GetProcess() != "lost" || a.GetWhyCode() != "no_host" ||
+				!strings.Contains(a.GetWhy(), "doomed is lost") {
 				return fmt.Errorf("%s, %s: %s", a.GetProcess(), a.GetWhyCode(), a.GetWhy())
 			}
 			return nil

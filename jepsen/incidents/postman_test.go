@@ -101,7 +101,8 @@ func (p *postman) handler(conn *grpc.ClientConn) grpc.StreamHandler {
 				delete(head, key)
 			}
 		}
-		out, err := conn.NewStream(metadata.NewOutgoingContext(ctx, head), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
+		out, err := conn.NewStream(metadata.NewOutgoingContext(ctx, head),
+			&grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
 			method, grpc.ForceCodecV2(letters{}))
 		if err != nil {
 			return err

@@ -51,7 +51,8 @@ func byHand(r *vigilv1.RoleSpec) { r.Runner, r.Params = "", nil }
 // room declares the room of the test, for the first time or anew.
 func (w *world) room(roles ...*vigilv1.RoleSpec) {
 	w.t.Helper()
-	if _, err := w.fleet.ApplyRoom(w.ctx(), &vigilv1.ApplyRoomRequest{Room: w.name, By: "test", Roles: roles}); err != nil {
+	if _, err := w.fleet.ApplyRoom(w.ctx(), &vigilv1.ApplyRoomRequest{Room: w.name, By: "test",
+		Roles: roles}); err != nil {
 		w.t.Fatalf("apply room: %v", err)
 	}
 }
@@ -87,8 +88,8 @@ func (w *world) describe() string {
 	}
 	var b strings.Builder
 	for _, a := range list.GetAgents() {
-		fmt.Fprintf(&b, "\n\t%s: life %d, %s, %s, on %s, order %s %s, %s", a.GetName(), a.GetIncarnationRaw(), a.GetProcess(), a.GetParticipant(),
-			a.GetHost(), a.GetOrder(), a.GetOrderReason(), a.GetWhy())
+		fmt.Fprintf(&b, "\n\t%s: life %d, %s, %s, on %s, order %s %s, %s", a.GetName(),
+			a.GetIncarnationRaw(), a.GetProcess(), a.GetParticipant(), a.GetHost(), a.GetOrder(), a.GetOrderReason(), a.GetWhy())
 	}
 	return b.String()
 }
@@ -133,7 +134,8 @@ func (w *world) runs(n int) map[string]*ledger.Life {
 		for _, a := range w.agents() {
 			name := strings.TrimPrefix(a.GetName(), w.name+"/")
 			lives := now[name]
-			if len(lives) == 1 && lives[0].Incarnation == a.GetIncarnationRaw() && a.GetProcess() == "running" && a.GetParticipant() != "DISCONNECTED" {
+			if len(lives) == 1 && lives[0].Incarnation == a.GetIncarnationRaw() &&
+				a.GetProcess() == "running" && a.GetParticipant() != "DISCONNECTED" {
 				found[name] = lives[0]
 			}
 		}
@@ -152,7 +154,8 @@ func (w *world) next(name string, after uint64) *ledger.Life {
 	w.eventually(fmt.Sprintf("%s lives again after life %d", name, after), func() error {
 		a := w.agent(name)
 		for _, l := range w.running()[name] {
-			if l.Incarnation > after && l.Incarnation == a.GetIncarnationRaw() && a.GetProcess() == "running" && a.GetParticipant() != "DISCONNECTED" {
+			if l.Incarnation > after && l.Incarnation == a.GetIncarnationRaw() &&
+				a.GetProcess() == "running" && a.GetParticipant() != "DISCONNECTED" {
 				found = l
 				return nil
 			}
@@ -190,7 +193,8 @@ func (w *world) gone(l *ledger.Life) *ledger.Life {
 // task creates a task; does is added to the behaviour of whoever works on it.
 func (w *world) task(role, does string) uint64 {
 	w.t.Helper()
-	task, err := w.fleet.CreateTask(w.ctx(), &vigilv1.CreateTaskRequest{Room: w.name, Role: role, Title: "a task", Text: does, By: "test"})
+	task, err := w.fleet.CreateTask(w.ctx(), &vigilv1.CreateTaskRequest{Room: w.name, Role: role,
+		Title: "a task", Text: does, By: "test"})
 	if err != nil {
 		w.t.Fatalf("create task: %v", err)
 	}

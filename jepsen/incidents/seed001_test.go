@@ -36,7 +36,8 @@ func TestSeed001ReloadSpawnsNoDuplicate(t *testing.T) {
 	w.settled()
 	w.killHost(h)() // ... and as after a crash
 	w.settled()
-	if got := w.taskIs(task, vigilv1.TaskState_COMPLETED); got.GetAttempt() != 1 || got.GetResult() != "done by "+w.slot("researcher") {
+	if got := w.taskIs(task, vigilv1.TaskState_COMPLETED); got.GetAttempt() != 1 ||
+		got.GetResult() != "done by "+w.slot("researcher") {
 		t.Errorf("the task took %d attempts: %s", got.GetAttempt(), got.GetResult())
 	}
 	same(t, before, w.runs(1))
@@ -267,7 +268,8 @@ func TestSeed001ConcurrentUpdatesConflict(t *testing.T) {
 		all.Go(func() {
 			by := fmt.Sprintf("writer %d", i)
 			for try := uint64(0); ; try++ {
-				ask := &vigilv1.SetAgentRequest{Agent: w.slot("hand"), Desired: []string{"running", "stopped"}[i%2], By: by, IfRev: rev}
+				ask := &vigilv1.SetAgentRequest{Agent: w.slot("hand"),
+					Desired: []string{"running", "stopped"}[i%2], By: by, IfRev: rev}
 				if try > 0 {
 					got, err := w.fleet.GetAgent(w.ctx(), &vigilv1.GetAgentRequest{Agent: w.slot("hand")})
 					if err != nil {

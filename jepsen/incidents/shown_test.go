@@ -35,12 +35,14 @@ func TestI45MuteHostIsNoticedOnBothSides(t *testing.T) {
 		}
 		return nil
 	})
-	if out, code := w.vigil("status"); code != 0 || !strings.Contains(out, "1 lost") || !strings.Contains(out, "Agents that should run and do not: 1 of 1") {
+	if out, code := w.vigil("status"); code != 0 || !strings.Contains(out, "1 lost") ||
+		!strings.Contains(out, "Agents that should run and do not: 1 of 1") {
 		t.Errorf("status ended with %d and does not say it: %s", code, out)
 	}
 	w.eventually("agentd says so too", func() error {
 		for line := range strings.Lines(w.log(h.Name, "agentd")[said:]) {
-			if strings.Contains(line, "[WARN]") && (strings.Contains(line, "beat was not acknowledged") || strings.Contains(line, "no beat was acknowledged")) {
+			if strings.Contains(line, "[WARN]") && (strings.Contains(line, "beat was not acknowledged") ||
+				strings.Contains(line, "no beat was acknowledged")) {
 				return nil
 			}
 		}
@@ -117,7 +119,8 @@ func TestI137StartFaultIsShown(t *testing.T) {
 		return err
 	})
 	folder := filepath.Join(shared.folder, h.Name)
-	if err := errors.Join(os.Chmod(filepath.Join(folder, "denied.sh"), 0o600), os.Remove(filepath.Join(folder, "gone.sh"))); err != nil {
+	if err := errors.Join(os.Chmod(filepath.Join(folder, "denied.sh"), 0o600),
+		os.Remove(filepath.Join(folder, "gone.sh"))); err != nil {
 		t.Fatal(err)
 	}
 	w.room(role("denied", 1, "", on(h), by("denied")), role("gone", 1, "", on(h), by("gone")))
@@ -150,14 +153,16 @@ func TestI147ExitIsNoCompletion(t *testing.T) {
 	w := fleet(t)
 	h := w.extra("h147", 49, 8)
 	for _, code := range []string{"0", "1", "137"} {
-		w.scripted(h, "code"+code, fmt.Sprintf("#!/bin/sh\n%s wait-for-task --start || exit 99\nexit %s\n", w.Program(), code))
+		w.scripted(h, "code"+code, fmt.Sprintf("#!/bin/sh\n%s wait-for-task --start || exit 99\nexit %s\n",
+			w.Program(), code))
 	}
 	if err := h.Start(); err != nil {
 		t.Fatal(err)
 	}
 	var roles []*vigilv1.RoleSpec
 	for _, code := range []string{"0", "1", "137"} {
-		roles = append(roles, role("exits"+code, 1, "", on(h), by("code"+code), onDemand, func(r *vigilv1.RoleSpec) { r.AttemptLimit = 2 }))
+		roles = append(roles, role("exits"+code, 1, "", on(h), by("code"+code), onDemand,
+			func(r *vigilv1.RoleSpec) { r.AttemptLimit = 2 }))
 	}
 	w.room(roles...)
 	for _, code := range []string{"0", "1", "137"} {
@@ -236,7 +241,8 @@ func TestI113NobodyRunsIsShown(t *testing.T) {
 			if err := protojson.Unmarshal(w.get(sv, "/v1/status"), answer); err != nil {
 				t.Fatal(err)
 			}
-			if answer.GetAgentsWanted() != agents || answer.GetAgentsRunning() != 0 || !strings.Contains(strings.Join(answer.GetWarnings(), "\n"), warning) {
+			if answer.GetAgentsWanted() != agents || answer.GetAgentsRunning() != 0 ||
+				!strings.Contains(strings.Join(answer.GetWarnings(), "\n"), warning) {
 				t.Errorf("%s answers %v", sv.Name, answer)
 			}
 		}
@@ -253,7 +259,8 @@ func TestI113NobodyRunsIsShown(t *testing.T) {
 	shows()
 	w.room(role("work", agents, ""))
 	w.runs(agents)
-	if st := w.status(); st.GetAgentsWanted() != agents || st.GetAgentsRunning() != agents || strings.Contains(strings.Join(st.GetWarnings(), "\n"), "should run") {
+	if st := w.status(); st.GetAgentsWanted() != agents || st.GetAgentsRunning() != agents ||
+		strings.Contains(strings.Join(st.GetWarnings(), "\n"), "should run") {
 		t.Errorf("all run, and the status says: %v", st)
 	}
 }

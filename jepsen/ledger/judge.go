@@ -96,7 +96,8 @@ func Judge(lives []*Life, rules Rules) *Verdict {
 				continue
 			}
 			if other := done[w.Task]; other != nil && other != l {
-				v.Twice = append(v.Twice, Finding{"L8", fmt.Sprintf("task %d was completed twice", w.Task), l.Agent, other, l, w.Sent, w.At})
+				v.Twice = append(v.Twice, Finding{"L8", fmt.Sprintf("task %d was completed twice", w.Task),
+					l.Agent, other, l, w.Sent, w.At})
 			} else if other == nil {
 				v.Completed++
 			}
@@ -176,8 +177,9 @@ func lower(times []int64, at int64) int {
 func (v *Verdict) spokeOn(older, newer *Life) {
 	for _, w := range older.Said {
 		if w.Sent > newer.Start {
-			v.Spoken = append(v.Spoken, Finding{"L6", fmt.Sprintf("%s of task %d was acknowledged to an older life", w.What, w.Task),
-				older.Agent, older, newer, w.Sent, w.At})
+			v.Spoken = append(v.Spoken, Finding{"L6",
+				fmt.Sprintf("%s of task %d was acknowledged to an older life", w.What, w.Task), older.Agent,
+				older, newer, w.Sent, w.At})
 		}
 	}
 }

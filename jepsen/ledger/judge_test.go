@@ -41,32 +41,44 @@ func TestJudge(t *testing.T) {
 		{name: "two agents at once", lives: []*Life{life("r/f", 1, "h1", 0, 1000), life("r/f.2", 2, "h2", 0, 2000)}},
 		{name: "two lives at once", lives: []*Life{life("r/f", 1, "h1", 0, 1100), life("r/f", 2, "h2", 1050, 2000)},
 			want: Verdict{Overlaps: make([]Finding, 1)}},
-		{name: "a single tick at once", lives: []*Life{life("r/f", 1, "h1", 0, 1000, 1510, 1510), life("r/f", 2, "h2", 1480, 2000)},
+		{name: "a single tick at once", lives: []*Life{life("r/f", 1, "h1", 0, 1000, 1510, 1510),
+			life("r/f", 2, "h2", 1480, 2000)},
 			want: Verdict{Overlaps: make([]Finding, 1), Freezes: 1}},
-		{name: "frozen while the newer runs, then gone", lives: []*Life{life("r/f", 1, "h1", 0, 1000), life("r/f", 2, "h2", 1200, 5000)}},
-		{name: "frozen, thawed before the newer begins", lives: []*Life{life("r/f", 1, "h1", 0, 1000, 4000, 4900), life("r/f", 2, "h2", 5000, 6000)},
-			want: Verdict{Freezes: 1}},
-		{name: "thawed while the newer runs", lives: []*Life{life("r/f", 1, "h1", 0, 1000, 3000, 3200), life("r/f", 2, "h2", 1200, 5000)},
+		{name: "frozen while the newer runs, then gone",
+			lives: []*Life{life("r/f", 1, "h1", 0, 1000), life("r/f", 2, "h2", 1200, 5000)}},
+		{name: "frozen, thawed before the newer begins",
+			lives: []*Life{life("r/f", 1, "h1", 0, 1000, 4000, 4900), life("r/f", 2, "h2", 5000, 6000)},
+			want:  Verdict{Freezes: 1}},
+		{name: "thawed while the newer runs", lives: []*Life{life("r/f", 1, "h1", 0, 1000, 3000, 3200),
+			life("r/f", 2, "h2", 1200, 5000)},
 			want: Verdict{Overlaps: make([]Finding, 1), Freezes: 1}},
-		{name: "thawed after the newer has ended", lives: []*Life{life("r/f", 1, "h1", 0, 1000, 3000, 3200), life("r/f", 2, "h2", 1200, 2000)},
-			want: Verdict{Late: make([]Finding, 1), Freezes: 1}},
-		{name: "thawed in a gap of the newer", lives: []*Life{life("r/f", 1, "h1", 0, 1000, 3000, 3200), life("r/f", 2, "h2", 1200, 2000, 4000, 5000)},
+		{name: "thawed after the newer has ended",
+			lives: []*Life{life("r/f", 1, "h1", 0, 1000, 3000, 3200), life("r/f", 2, "h2", 1200, 2000)},
+			want:  Verdict{Late: make([]Finding, 1), Freezes: 1}},
+		{name: "thawed in a gap of the newer", lives: []*Life{life("r/f", 1, "h1", 0, 1000, 3000, 3200),
+			life("r/f", 2, "h2", 1200, 2000, 4000, 5000)},
 			want: Verdict{Late: make([]Finding, 1), Freezes: 2}},
-		{name: "not fenced", rules: Rules{Fenced: onlyF}, lives: []*Life{life("r/q", 1, "h1", 0, 1100), life("r/q", 2, "h2", 1050, 2000)}},
-		{name: "the same life twice", rules: Rules{Fenced: onlyF}, lives: []*Life{life("r/q", 1, "h1", 0, 1100), life("r/q", 1, "h1", 2050, 3000)},
-			want: Verdict{Doubles: make([]Finding, 1)}},
-		{name: "its host was paused", lives: []*Life{life("r/f", 1, "h1", 0, 1000, 9000, 9200), life("r/f", 2, "h2", 4000, 9900)},
+		{name: "not fenced", rules: Rules{Fenced: onlyF},
+			lives: []*Life{life("r/q", 1, "h1", 0, 1100), life("r/q", 2, "h2", 1050, 2000)}},
+		{name: "the same life twice", rules: Rules{Fenced: onlyF},
+			lives: []*Life{life("r/q", 1, "h1", 0, 1100), life("r/q", 1, "h1", 2050, 3000)},
+			want:  Verdict{Doubles: make([]Finding, 1)}},
+		{name: "its host was paused", lives: []*Life{life("r/f", 1, "h1", 0, 1000, 9000, 9200),
+			life("r/f", 2, "h2", 4000, 9900)},
 			rules: Rules{Slack: time.Second, Pauses: []Pause{{Host: "h1", From: 1010 * ms, To: 8990 * ms}}},
 			want:  Verdict{Excused: 1, Freezes: 1}},
-		{name: "its host was paused, but it ran on for too long", lives: []*Life{life("r/f", 1, "h1", 0, 1000, 9000, 10200), life("r/f", 2, "h2", 4000, 12000)},
+		{name: "its host was paused, but it ran on for too long",
+			lives: []*Life{life("r/f", 1, "h1", 0, 1000, 9000, 10200), life("r/f", 2, "h2", 4000, 12000)},
 			rules: Rules{Slack: time.Second, Pauses: []Pause{{Host: "h1", From: 1010 * ms, To: 8990 * ms}}},
 			want:  Verdict{Overlaps: make([]Finding, 1), Freezes: 1}},
-		{name: "another host was paused", lives: []*Life{life("r/f", 1, "h1", 0, 1000, 9000, 9200), life("r/f", 2, "h2", 4000, 9900)},
+		{name: "another host was paused", lives: []*Life{life("r/f", 1, "h1", 0, 1000, 9000, 9200),
+			life("r/f", 2, "h2", 4000, 9900)},
 			rules: Rules{Slack: time.Second, Pauses: []Pause{{Host: "h2", From: 1010 * ms, To: 8990 * ms}}},
 			want:  Verdict{Overlaps: make([]Finding, 1), Freezes: 1}},
-		{name: "another agent's shim was paused", lives: []*Life{life("r/f", 1, "h1", 0, 1000, 9000, 9200), life("r/f", 2, "h2", 4000, 9900)},
-			rules: Rules{Slack: time.Second, Pauses: []Pause{{Host: "h1", Agent: "r/f.2", From: 1010 * ms, To: 8990 * ms}}},
-			want:  Verdict{Overlaps: make([]Finding, 1), Freezes: 1}},
+		{name: "another agent's shim was paused",
+			lives: []*Life{life("r/f", 1, "h1", 0, 1000, 9000, 9200), life("r/f", 2, "h2", 4000, 9900)},
+			rules: Rules{Slack: time.Second, Pauses: []Pause{{Host: "h1", Agent: "r/f.2", From: 1010 * ms,
+				To: 8990 * ms}}}, want: Verdict{Overlaps: make([]Finding, 1), Freezes: 1}},
 		{name: "an older life is heard", rules: Rules{Fenced: onlyF}, lives: []*Life{
 			life("r/q", 1, "h1", 0, 2000).says(900, "start", 7).says(1500, "complete", 7), life("r/q", 2, "h2", 1000, 2000)},
 			want: Verdict{Spoken: make([]Finding, 1)}},
@@ -75,7 +87,8 @@ func TestJudge(t *testing.T) {
 		{name: "a task completed by two", lives: []*Life{life("r/f", 1, "h1", 0, 900).says(100, "complete", 7),
 			life("r/f.2", 1, "h2", 0, 2000).says(1500, "complete", 7)},
 			want: Verdict{Twice: make([]Finding, 1)}},
-		{name: "a task completed twice by one", lives: []*Life{life("r/f", 1, "h1", 0, 900).says(100, "complete", 7).says(150, "complete", 7)}},
+		{name: "a task completed twice by one",
+			lives: []*Life{life("r/f", 1, "h1", 0, 900).says(100, "complete", 7).says(150, "complete", 7)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := Judge(c.lives, c.rules)
@@ -100,14 +113,16 @@ func TestLedgerIsReadAsItWasWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		sent := Now()
-		for _, err := range []error{w.Tick(), w.Said(sent, "complete", 9, 2), w.Note("term"), w.Note("exit"), Gone(dir, w.Name())} {
+		for _, err := range []error{w.Tick(), w.Said(sent, "complete", 9, 2), w.Note("term"),
+			w.Note("exit"), Gone(dir, w.Name())} {
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	// A process that was killed while it wrote, and one before it could.
-	if err := os.WriteFile(filepath.Join(dir, "cut.life"), []byte("life room/role 1 h2 7\nstart 100\nt 150\nt 20"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "cut.life"),
+		[]byte("life room/role 1 h2 7\nstart 100\nt 150\nt 20"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "unborn.life"), []byte("life room/role 2 h2 8\n"), 0o600); err != nil {

@@ -58,9 +58,12 @@ func clockKinds() []*Kind {
 		{"all_clocks", "The wall clocks of all servers and hosts", everyone},
 	} {
 		list = append(list,
-			one(v.name+"_ahead", v.says+" stepped forward by 1 min, 1 h or 10 years, for 0.5 to 3 TTL, and back.", stepped(v.find, 1)),
-			one(v.name+"_behind", v.says+" stepped backward by 1 min, 1 h or 10 years, for 0.5 to 3 TTL, and forward again.", stepped(v.find, -1)),
-			one(v.name+"_strobe", v.says+" stepped to and fro every 50 to 200 ms by 1 s, 1 min or 1 h, for 0.5 to 3 TTL.", strobed(v.find)))
+			one(v.name+"_ahead", v.says+" stepped forward by 1 min, 1 h or 10 years, for 0.5 to 3 "+
+				"TTL, and back.", stepped(v.find, 1)),
+			one(v.name+"_behind", v.says+" stepped backward by 1 min, 1 h or 10 years, for 0.5 to 3 "+
+				"TTL, and forward again.", stepped(v.find, -1)),
+			one(v.name+"_strobe", v.says+" stepped to and fro every 50 to 200 ms by 1 s, 1 min or 1 h, "+
+				"for 0.5 to 3 TTL.", strobed(v.find)))
 	}
 	return list
 }
@@ -74,7 +77,9 @@ func needsClocks(f *Field) string {
 
 // onClocks makes a strike of what is done to the clocks of some machines for a while.
 // They are right afterwards.
-func onClocks(find clockChoice, do func(ctx context.Context, f *Field, on []*stand.Machine, r *rand.Rand) string) strike {
+func onClocks(
+	find clockChoice, do func(ctx context.Context, f *Field, on []*stand.Machine, r *rand.Rand) string,
+) strike {
 	return func(ctx context.Context, f *Field, _ *stand.Host, r *rand.Rand) (Struck, error) {
 		on := find(ctx, f, r)
 		if len(on) == 0 {

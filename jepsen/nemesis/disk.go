@@ -32,27 +32,47 @@ func diskKinds() []*Kind {
 	one := func(name, says string, weight int, s strike) *Kind {
 		return &Kind{Name: name, Lane: Disks, Says: says, Weight: weight, Takes: true, Needs: needsDisks, Strike: s}
 	}
-	slow := one("server_disk_slow", "Each read, write and fsync of a server takes 2 to 40 ms longer, for 1 to 4 TTL.", 2, diskSlow(anyone))
-	slowLeader := one("leader_disk_slow", "Each read, write and fsync of the leader takes 2 to 40 ms longer, for 1 to 4 TTL.", 2, diskSlow(leading))
+	slow := one("server_disk_slow",
+		"Each read, write and fsync of a server takes 2 to 40 ms longer, for 1 to 4 TTL.", 2, diskSlow(anyone))
+	slowLeader := one("leader_disk_slow",
+		"Each read, write and fsync of the leader takes 2 to 40 ms longer, for 1 to 4 TTL.", 2, diskSlow(leading))
 	slow.Takes, slowLeader.Takes = false, false
 	return []*Kind{
-		one("server_disk_full", "A server's disk is full (ENOSPC) for 0.5 to 2 TTL; the server ends and is started again.", 2, refused(anyone, syscall.ENOSPC)),
-		one("leader_disk_full", "The leader's disk is full (ENOSPC) for 0.5 to 2 TTL; it ends and is started again.", 2, refused(leading, syscall.ENOSPC)),
-		one("server_disk_fails", "Writes of a server fail (EIO) for 0.5 to 2 TTL; the server ends and is started again.", 1, refused(anyone, syscall.EIO)),
-		one("leader_disk_fails", "Writes of the leader fail (EIO) for 0.5 to 2 TTL; it ends and is started again.", 1, refused(leading, syscall.EIO)),
-		one("server_fsync_fails", "Each fsync of a server fails (EIO); it ends, what was not fsynced is lost, and it is started again.", 1, fsyncFails),
-		one("server_fsync_held", "Each fsync of a server waits for up to 1 to 4 s, less than the server bears.", 2, fsyncHeld(anyone)),
-		one("leader_fsync_held", "Each fsync of the leader waits for up to 1 to 4 s, less than it bears.", 3, fsyncHeld(leading)),
-		one("server_fsync_stuck", "No fsync of a server returns until the server ends, as it must within some 5 s; it is started again.", 1, fsyncStuck(anyone)),
-		one("leader_fsync_stuck", "No fsync of the leader returns until it ends, as it must within some 5 s; it is started again.", 2, fsyncStuck(leading)),
+		one("server_disk_full", "A server's disk is full (ENOSPC) for 0.5 to 2 TTL; the server ends and "+
+			"is started again.", 2, refused(anyone, syscall.ENOSPC)),
+		one("leader_disk_full", "The leader's disk is full (ENOSPC) for 0.5 to 2 TTL; it ends and is "+
+			"started again.", 2, refused(leading, syscall.ENOSPC)),
+		one("server_disk_fails", "Writes of a server fail (EIO) for 0.5 to 2 TTL; the server ends and "+
+			"is started again.", 1, refused(anyone, syscall.EIO)),
+		one("leader_disk_fails", "Writes of the leader fail (EIO) for 0.5 to 2 TTL; it ends and is "+
+			"started again.", 1, refused(leading, syscall.EIO)),
+		one("server_fsync_fails", "Each fsync of a server fails (EIO); it ends, what was not fsynced is "+
+			"lost, and it is started again.", 1, fsyncFails),
+		one("server_fsync_held", "Each fsync of a server waits for up to 1 to 4 s, less than the "+
+			"server bears.", 2, fsyncHeld(anyone)),
+		one("leader_fsync_held", "Each fsync of the leader waits for up to 1 to 4 s, less than it bears.",
+			3, fsyncHeld(leading)),
+		one("server_fsync_stuck", "No fsync of a server returns until the server ends, as it must "+
+			"within some 5 s; it is started again.", 1, fsyncStuck(anyone)),
+		one("leader_fsync_stuck", "No fsync of the leader returns until it ends, as it must within some "+
+			"5 s; it is started again.", 2, fsyncStuck(leading)),
 		slow, slowLeader,
-		one("server_tail_torn", "A server is killed in the middle of an fsync; of the last write a part is on the disk.", 3, lostPower(anyone, disk.Torn)),
-		one("leader_tail_torn", "The leader is killed in the middle of an fsync; of the last write a part is on the disk.", 3, lostPower(leading, disk.Torn)),
-		one("server_unsynced_lost", "A server loses power: what was not fsynced is lost, all of it or any sectors.", 3, lostPower(anyone, disk.All, disk.Some)),
-		one("leader_unsynced_lost", "The leader loses power: what was not fsynced is lost, all of it or any sectors.", 3, lostPower(leading, disk.All, disk.Some)),
-		one("server_log_flipped", "A bit of a stored log entry of a server is turned over while it is down. It must refuse to go on; it is emptied and joins again.", 2, logFlipped),
-		one("server_log_file_flipped", "Up to 64 bits anywhere in the file of a server's log are turned over while it is down. It refuses, or none of them was in use; it is emptied and joins again.", 1, fileFlipped),
-		one("server_snapshot_flipped", "A bit of a server's newest snapshot is turned over while it is down. It goes on from others, or is emptied and joins again.", 2, snapshotFlipped),
+		one("server_tail_torn", "A server is killed in the middle of an fsync; of the last write a part "+
+			"is on the disk.", 3, lostPower(anyone, disk.Torn)),
+		one("leader_tail_torn", "The leader is killed in the middle of an fsync; of the last write a "+
+			"part is on the disk.", 3, lostPower(leading, disk.Torn)),
+		one("server_unsynced_lost", "A server loses power: what was not fsynced is lost, all of it or "+
+			"any sectors.", 3, lostPower(anyone, disk.All, disk.Some)),
+		one("leader_unsynced_lost", "The leader loses power: what was not fsynced is lost, all of it or "+
+			"any sectors.", 3, lostPower(leading, disk.All, disk.Some)),
+		one("server_log_flipped", "A bit of a stored log entry of a server is turned over while it is "+
+			"down. It must refuse to go on; it is emptied and joins again.", 2, logFlipped),
+		one("server_log_file_flipped",
+			"Up to 64 bits anywhere in the file of a server's log are turned over while it is down. It "+
+				"refuses, or none of them was in use; it is emptied and joins again.", 1, fileFlipped),
+		one("server_snapshot_flipped",
+			"A bit of a server's newest snapshot is turned over while it is down. It goes on from "+
+				"others, or is emptied and joins again.", 2, snapshotFlipped),
 		one("server_emptied", "A server loses everything on its disk, is removed, and joins again.", 1, emptied),
 		{
 			Name: "all_unsynced_lost", Lane: Alone, Weight: 3, Takes: true, Needs: needsDisks, Strike: allLostPower,
@@ -111,7 +131,8 @@ func refused(find choice, errno syscall.Errno) strike {
 	})
 }
 
-var fsyncFails = onServer(anyone, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+var fsyncFails = onServer(anyone, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+	t *Touched) (string, error) {
 	defer t.Begin(history.Disk, sv.Name)()
 	err := sv.Disk().Set(disk.Faults{RefuseSync: syscall.EIO})
 	f.ends(ctx, sv, idleLimit)

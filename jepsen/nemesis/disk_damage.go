@@ -29,7 +29,8 @@ const (
 
 // logFlipped damages an entry of a server's log. Going on with it would be a silent
 // loss, or worse: another history.
-var logFlipped = onServer(upToDate, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+var logFlipped = onServer(upToDate, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+	t *Touched) (string, error) {
 	defer t.Begin(history.Killed, sv.Name)()
 	defer t.Begin(history.Disk, sv.Name)()
 	if err := sv.Kill(); err != nil {
@@ -150,7 +151,8 @@ func (f *Field) rejoin(sv *stand.Server) error {
 	return errors.Join(sv.Empty(), sv.Start(), f.admit(ctx, sv))
 }
 
-var snapshotFlipped = onServer(withSnapshot, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+var snapshotFlipped = onServer(withSnapshot, func(ctx context.Context, f *Field, sv *stand.Server,
+	r *rand.Rand, t *Touched) (string, error) {
 	defer t.Begin(history.Killed, sv.Name)()
 	defer t.Begin(history.Disk, sv.Name)()
 	if err := sv.Kill(); err != nil {
@@ -216,7 +218,8 @@ func snapshotBit(store string, r *rand.Rand) (disk.Spot, error) {
 
 // fileFlipped damages the file of a server's log anywhere: bookkeeping, entries, or
 // pages that are not in use. Only the latter may go unnoticed.
-var fileFlipped = onServer(upToDate, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+var fileFlipped = onServer(upToDate, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+	t *Touched) (string, error) {
 	defer t.Begin(history.Killed, sv.Name)()
 	defer t.Begin(history.Disk, sv.Name)()
 	if err := sv.Kill(); err != nil {
@@ -241,7 +244,8 @@ var fileFlipped = onServer(upToDate, func(ctx context.Context, f *Field, sv *sta
 	return note, errors.Join(err, f.rejoin(sv))
 })
 
-var emptied = onServer(anyone, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+var emptied = onServer(anyone, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+	t *Touched) (string, error) {
 	span := f.Span(r, 0, 1)
 	defer t.Begin(history.Killed, sv.Name)()
 	defer t.Begin(history.Disk, sv.Name)()

@@ -19,7 +19,8 @@ import (
 // the agent or the host, and what else people want to know: running, returning, storm,
 // cut_off, or how far the start of an agent was (ordered, accepted, just_started,
 // between_lives, unknown).
-func onHost(do func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand, t *Touched) (phase, detail string, err error)) strike {
+func onHost(do func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand,
+	t *Touched) (phase, detail string, err error)) strike {
 	return func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand) (Struck, error) {
 		var t Touched
 		phase, detail, err := do(ctx, f, h, r, &t)
@@ -38,30 +39,51 @@ func hostKinds() []*Kind {
 	}
 	cut := func(c stand.Cut) strike { return hostCut(c) }
 	return []*Kind{
-		kind("cut_both_ways", 20, cut(stand.Both), "A host neither sends nor gets anything, for 0.1 to 2.5 TTL: while its agents run, while one is started, or while it comes back from a longer cut."),
-		kind("cut_towards_host", 12, cut(stand.Cut{In: true}), "A host gets nothing but is heard, for 0.1 to 2.5 TTL, in the same moments."),
-		kind("cut_from_host", 12, cut(stand.Cut{Out: true}), "A host is not heard but gets everything, for 0.1 to 2.5 TTL, in the same moments."),
-		kind("cut_udp", 3, cut(stand.Cut{In: true, Out: true, UDP: true}), "No UDP passes from and to a host, for 0.1 to 2.5 TTL."),
-		kind("cut_gossip", 3, cut(stand.Cut{In: true, Out: true, Gossip: true}), "No gossip passes from and to a host, by UDP or TCP, for 0.1 to 2.5 TTL."),
-		kind("cut_api", 5, cut(stand.Cut{In: true, Out: true, API: true}), "A host does not reach the API, its gossip goes on, for 0.1 to 2.5 TTL."),
+		kind("cut_both_ways", 20, cut(stand.Both),
+			"A host neither sends nor gets anything, for 0.1 to 2.5 TTL: while its agents run, while "+
+				"one is started, or while it comes back from a longer cut."),
+		kind("cut_towards_host", 12, cut(stand.Cut{In: true}),
+			"A host gets nothing but is heard, for 0.1 to 2.5 TTL, in the same moments."),
+		kind("cut_from_host", 12, cut(stand.Cut{Out: true}),
+			"A host is not heard but gets everything, for 0.1 to 2.5 TTL, in the same moments."),
+		kind("cut_udp", 3, cut(stand.Cut{In: true, Out: true, UDP: true}),
+			"No UDP passes from and to a host, for 0.1 to 2.5 TTL."),
+		kind("cut_gossip", 3, cut(stand.Cut{In: true, Out: true, Gossip: true}),
+			"No gossip passes from and to a host, by UDP or TCP, for 0.1 to 2.5 TTL."),
+		kind("cut_api", 5, cut(stand.Cut{In: true, Out: true, API: true}),
+			"A host does not reach the API, its gossip goes on, for 0.1 to 2.5 TTL."),
 
-		kind("agentd_killed", 10, agentdKilled, "agentd is killed (-9), sometimes while it starts an agent, and started again after up to 1.5 TTL."),
-		kind("agentd_killed_in_storm", 8, agentdKilledInStorm, "All agents of a host are restarted, and agentd is killed (-9) and started 1 to 4 times meanwhile."),
-		kind("agentd_stopped", 4, agentdStopped, "agentd is stopped (SIGSTOP) for 0.5 to 3 TTL; its shims and agents are not."),
-		kind("agentd_restarted", 4, agentdRestarted, "agentd ends in good order (SIGTERM), leaves its agents, and is started again after up to 1 TTL."),
-		kind("host_all_killed", 6, hostAllKilled, "Every process of a host is killed (-9), and agentd is started again after up to 2 TTL."),
+		kind("agentd_killed", 10, agentdKilled,
+			"agentd is killed (-9), sometimes while it starts an agent, and started again after up to 1.5 TTL."),
+		kind("agentd_killed_in_storm", 8, agentdKilledInStorm,
+			"All agents of a host are restarted, and agentd is killed (-9) and started 1 to 4 times meanwhile."),
+		kind("agentd_stopped", 4, agentdStopped,
+			"agentd is stopped (SIGSTOP) for 0.5 to 3 TTL; its shims and agents are not."),
+		kind("agentd_restarted", 4, agentdRestarted,
+			"agentd ends in good order (SIGTERM), leaves its agents, and is started again after up to 1 TTL."),
+		kind("host_all_killed", 6, hostAllKilled,
+			"Every process of a host is killed (-9), and agentd is started again after up to 2 TTL."),
 		kind("power_off", 4, hostPowerOff, "A host is switched off without a word, and on again after up to 3 TTL."),
 		kind("host_paused", 5, hostPaused(1, 4), "Nothing on a host is scheduled for 1 to 4 TTL, as on a suspended machine."),
-		kind("host_paused_10_ttl", 1, hostPaused(10, 10), "Nothing on a host is scheduled for 10 TTL, as on a suspended machine."),
+		kind("host_paused_10_ttl", 1, hostPaused(10, 10),
+			"Nothing on a host is scheduled for 10 TTL, as on a suspended machine."),
 		kind("agent_killed", 3, residentKilled(false), "An agent is killed (-9)."),
 		kind("shim_killed", 4, residentKilled(true), "The shim of an agent is killed (-9)."),
 		kind("shim_paused", 4, shimPaused, "The shim of an agent is stopped (SIGSTOP) for 0.5 to 3 TTL; the agent is not."),
 
-		kind("orders_delayed", 5, ordersDelayed, "What passes between a host and the servers is late by up to a third of the TTL in each direction, for 0.5 to 2 TTL."),
-		kind("orders_dropped", 6, ordersDropped, "What servers send to a host is lost together with its connections, three times, each time while an agent is started."),
-		kind("connections_broken", 5, connectionsBroken, "All connections of a host are broken off, 3 to 10 times within seconds."),
-		kind("second_daemon", 3, secondDaemon, "A second agentd is started on the data directory of a running one, and must end by itself."),
-		kind("host_cloned", 4, hostCloned, "Another machine runs agentd with a copy of a host's data directory for 0.5 to 4 TTL, while the host runs or is cut off."),
+		kind("orders_delayed", 5, ordersDelayed,
+			"What passes between a host and the servers is late by up to a third of the TTL in each "+
+				"direction, for 0.5 to 2 TTL."),
+		kind("orders_dropped", 6, ordersDropped,
+			"What servers send to a host is lost together with its connections, three times, each time "+
+				"while an agent is started."),
+		kind("connections_broken", 5, connectionsBroken,
+			"All connections of a host are broken off, 3 to 10 times within seconds."),
+		kind("second_daemon", 3, secondDaemon,
+			"A second agentd is started on the data directory of a running one, and must end by itself."),
+		kind("host_cloned", 4, hostCloned,
+			"Another machine runs agentd with a copy of a host's data directory for 0.5 to 4 TTL, while "+
+				"the host runs or is cut off."),
 	}
 }
 

@@ -21,7 +21,8 @@ const firstClone = 200
 
 // secondDaemon starts an agentd on a data directory that has one: it must end by
 // itself and change nothing.
-var secondDaemon = onHost(func(ctx context.Context, _ *Field, h *stand.Host, _ *rand.Rand, t *Touched) (string, string, error) {
+var secondDaemon = onHost(func(ctx context.Context, _ *Field, h *stand.Host, _ *rand.Rand,
+	t *Touched) (string, string, error) {
 	p, err := h.StartBeside("second")
 	if err != nil {
 		return running, "", err
@@ -43,7 +44,8 @@ var secondDaemon = onHost(func(ctx context.Context, _ *Field, h *stand.Host, _ *
 
 // hostCloned starts another machine with a copy of the host's data directory, while
 // the host runs or is cut off.
-var hostCloned = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand, t *Touched) (phase, detail string, err error) {
+var hostCloned = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand,
+	t *Touched) (phase, detail string, err error) {
 	phase = running
 	c, err := f.Stand.NewHost("clone-"+h.Name, firstClone+slices.Index(f.Stand.Hosts, h))
 	if err != nil {

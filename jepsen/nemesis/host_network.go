@@ -15,7 +15,8 @@ import (
 // hostCut takes packets away: while agents run, while one is being started, or while
 // the host comes back from an earlier cut.
 func hostCut(c stand.Cut) strike {
-	return onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand, t *Touched) (phase, detail string, err error) {
+	return onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand,
+		t *Touched) (phase, detail string, err error) {
 		phase = running
 		hold := stand.Spell{HoldIn: c.In, HoldOut: c.Out}
 		if c.UDP || c.Gossip {
@@ -75,7 +76,8 @@ func (f *Field) cutBefore(ctx context.Context, h *stand.Host, r *rand.Rand) erro
 }
 
 // ordersDelayed makes everything between agentd, agents and servers late.
-var ordersDelayed = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand, t *Touched) (string, string, error) {
+var ordersDelayed = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand,
+	t *Touched) (string, string, error) {
 	late := func() time.Duration { return f.Span(r, 0, 1./3) }
 	spell := stand.Spell{DelayIn: late(), DelayOut: late()}
 	defer t.Begin(history.Slow, h.Name)()
@@ -88,7 +90,8 @@ var ordersDelayed = onHost(func(ctx context.Context, f *Field, h *stand.Host, r 
 
 // ordersDropped loses what the servers sent to the host, orders and answers, so that
 // both sides say again what they have said.
-var ordersDropped = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand, t *Touched) (string, string, error) {
+var ordersDropped = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand,
+	t *Touched) (string, string, error) {
 	phase := running
 	defer t.Begin(history.Cut, h.Name)()
 	defer f.Stand.Wires.Cast(h.Machine, stand.Spell{})
@@ -108,7 +111,8 @@ var ordersDropped = onHost(func(ctx context.Context, f *Field, h *stand.Host, r 
 })
 
 // connectionsBroken loses what is on its way in both directions, often.
-var connectionsBroken = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand, t *Touched) (string, string, error) {
+var connectionsBroken = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand,
+	t *Touched) (string, string, error) {
 	f.provoke(ctx, h, r)
 	defer t.Begin(history.Cut, h.Name)()
 	for range 3 + r.IntN(8) {

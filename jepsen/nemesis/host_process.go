@@ -19,7 +19,8 @@ const running = "running"
 // agentdEndLimit is how long an agentd that leaves its agents may take to end.
 const agentdEndLimit = time.Minute
 
-var agentdKilled = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand, t *Touched) (string, string, error) {
+var agentdKilled = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand,
+	t *Touched) (string, string, error) {
 	agent, phase := "", running
 	if r.IntN(2) == 0 {
 		if agent = f.provoke(ctx, h, r); agent != "" {
@@ -39,7 +40,8 @@ var agentdKilled = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *
 	return phase, "for " + round(span), h.Start()
 })
 
-var agentdKilledInStorm = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand, t *Touched) (string, string, error) {
+var agentdKilledInStorm = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand,
+	t *Touched) (string, string, error) {
 	f.restart(ctx, f.AgentsOn(ctx, h)...)
 	n := 1 + r.IntN(4)
 	defer t.Begin(history.Away, h.Name)()
@@ -55,7 +57,8 @@ var agentdKilledInStorm = onHost(func(ctx context.Context, f *Field, h *stand.Ho
 	return "storm", fmt.Sprintf("%d times", n), nil
 })
 
-var agentdStopped = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand, t *Touched) (string, string, error) {
+var agentdStopped = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand,
+	t *Touched) (string, string, error) {
 	span := f.Span(r, 0.5, 3)
 	defer t.Begin(history.Away, h.Name)() // not Stopped: its shims run, and nothing is excused
 	if err := h.Signal(h.Process.PID, syscall.SIGSTOP); err != nil {
@@ -66,7 +69,8 @@ var agentdStopped = onHost(func(ctx context.Context, f *Field, h *stand.Host, r 
 })
 
 // agentdRestarted is an upgrade.
-var agentdRestarted = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand, t *Touched) (string, string, error) {
+var agentdRestarted = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand,
+	t *Touched) (string, string, error) {
 	span := f.Span(r, 0, 1)
 	defer t.Begin(history.Away, h.Name)()
 	byItself, err := h.Process.End(ctx, agentdEndLimit)
@@ -80,7 +84,8 @@ var agentdRestarted = onHost(func(ctx context.Context, f *Field, h *stand.Host, 
 	return running, "for " + round(span), h.Start()
 })
 
-var hostAllKilled = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand, t *Touched) (string, string, error) {
+var hostAllKilled = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand,
+	t *Touched) (string, string, error) {
 	span := f.Span(r, 0, 2)
 	defer t.Begin(history.Killed, h.Name)()
 	if err := h.KillAll(); err != nil {
@@ -93,7 +98,8 @@ var hostAllKilled = onHost(func(ctx context.Context, f *Field, h *stand.Host, r 
 	return running, "for " + round(span), h.Start()
 })
 
-var hostPowerOff = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand, t *Touched) (string, string, error) {
+var hostPowerOff = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand,
+	t *Touched) (string, string, error) {
 	span := f.Span(r, 0, 3)
 	defer t.Begin(history.Killed, h.Name)()
 	if err := h.PowerOff(); err != nil {
@@ -136,7 +142,8 @@ func residentKilled(shim bool) strike {
 	})
 }
 
-var shimPaused = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand, t *Touched) (string, string, error) {
+var shimPaused = onHost(func(ctx context.Context, f *Field, h *stand.Host, r *rand.Rand,
+	t *Touched) (string, string, error) {
 	one, err := f.Resident(h, r, true)
 	if err != nil {
 		return running, "", err

@@ -77,7 +77,8 @@ func TestHostKindsLeaveTheHostAsItWas(t *testing.T) {
 // judgeFault judges what a fault says about itself.
 func judgeFault(t *testing.T, fault *history.Fault, h *stand.Host) {
 	t.Helper()
-	phases := []string{running, "returning", "storm", "cut_off", "ordered", "accepted", "just_started", "between_lives", "unknown"}
+	phases := []string{running, "returning", "storm", "cut_off", "ordered", "accepted", "just_started",
+		"between_lives", "unknown"}
 	if phase, _, _ := strings.Cut(fault.Note, ":"); !slices.Contains(phases, phase) {
 		t.Errorf("phase %q", phase)
 	}

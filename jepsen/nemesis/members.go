@@ -23,14 +23,19 @@ func memberKinds() []*Kind {
 	}
 	return []*Kind{
 		lead("leadership_moved", "Leadership is handed to a certain server.", leadershipMoved(1, 1)),
-		lead("leadership_storm", "Leadership is handed on 5 to 15 times, sometimes before the last one has settled.", leadershipMoved(5, 15)),
+		lead("leadership_storm", "Leadership is handed on 5 to 15 times, sometimes before the last one "+
+			"has settled.", leadershipMoved(5, 15)),
 		change("server_replaced", "A follower is removed, emptied and taken in again.", 3, three, replaced(following, false)),
 		change("leader_replaced", "The leader is removed, emptied and taken in again.", 3, three, replaced(leading, false)),
-		change("dead_server_replaced", "A server is killed, removed while it is away, emptied and taken in again.", 3, three, replaced(anyone, true)),
+		change("dead_server_replaced",
+			"A server is killed, removed while it is away, emptied and taken in again.", 3, three, replaced(anyone, true)),
 		change("server_added", "A server more is taken in, and removed again after 0.5 to 3 TTL.", 3, spares(1), added(1)),
-		change("two_servers_added", "Two servers more are taken in, and removed again after 0.5 to 3 TTL.", 2, spares(2), added(2)),
-		change("server_swapped", "A server more is taken in and an old one removed; after 0.5 to 3 TTL they are swapped back.", 2, spares(1), swapped),
-		change("joining_server_killed", "A server more is killed while it is taken in, again and again, and then removed.", 2, spares(1), joinKilled),
+		change("two_servers_added", "Two servers more are taken in, and removed again after 0.5 to 3 TTL.",
+			2, spares(2), added(2)),
+		change("server_swapped", "A server more is taken in and an old one removed; after 0.5 to 3 TTL "+
+			"they are swapped back.", 2, spares(1), swapped),
+		change("joining_server_killed",
+			"A server more is killed while it is taken in, again and again, and then removed.", 2, spares(1), joinKilled),
 	}
 }
 
@@ -75,7 +80,8 @@ func leadershipMoved(from, to int) strike {
 
 // replaced takes a server out, empties it and takes it in again.
 func replaced(find choice, dead bool) strike {
-	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (note string, err error) {
+	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (note string, err error) {
 		defer t.Begin(history.Away, sv.Name)()
 		defer func() { err = errors.Join(err, f.restore(sv)) }()
 		if dead {
@@ -172,7 +178,8 @@ func added(n int) strike {
 }
 
 // swapped lets a spare stand in for a server.
-var swapped = onServer(anyone, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (note string, err error) {
+var swapped = onServer(anyone, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+	t *Touched) (note string, err error) {
 	spare, span := f.Stand.Spares[0], f.Span(r, 0.5, 3)
 	defer t.Begin(history.Away, spare.Name)()
 	defer func() { err = errors.Join(err, f.discharge(spare)) }()

@@ -20,9 +20,11 @@ import (
 func wrongMemberKinds() []*Kind {
 	return []*Kind{
 		{Name: "server_added_wrongly", Lane: Servers, Weight: 4, Strike: addedWrongly,
-			Says: "A server is added at an address where nobody is, at that of another server, or under the name of another one; it gets no vote."},
+			Says: "A server is added at an address where nobody is, at that of another server, or under " +
+				"the name of another one; it gets no vote."},
 		{Name: "firewalled_server_added", Lane: Servers, Weight: 3, Takes: true, Needs: spares(1), Strike: addedFirewalled,
-			Says: "A server more is added that no packet reaches for 1 to 3 TTL, and is taken in when it is reached, and removed again."},
+			Says: "A server more is added that no packet reaches for 1 to 3 TTL, and is taken in when " +
+				"it is reached, and removed again."},
 		{Name: "replacement_comes_late", Lane: Servers, Weight: 3, Takes: true, Needs: three, Strike: replacedLate,
 			Says: "A server is killed, removed and emptied, and added again 0.5 to 2 TTL before its replacement runs."},
 		{Name: "servers_moved", Lane: Alone, Weight: 3, Takes: true, Needs: moving, Strike: moved,
@@ -89,7 +91,8 @@ func addedFirewalled(ctx context.Context, f *Field, _ *stand.Host, r *rand.Rand)
 }
 
 func replacedLate(ctx context.Context, f *Field, _ *stand.Host, r *rand.Rand) (Struck, error) {
-	return onServer(anyone, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (note string, err error) {
+	return onServer(anyone, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (note string, err error) {
 		defer t.Begin(history.Away, sv.Name)()
 		defer func() { err = errors.Join(err, f.restore(sv)) }()
 		if err := sv.Kill(); err != nil {

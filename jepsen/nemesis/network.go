@@ -22,22 +22,34 @@ func partitionKinds() []*Kind {
 	return []*Kind{
 		part("server_isolated", "A server is cut off from everything, for 0.2 to 3 TTL.", 3, nil, isolated(anyone)),
 		part("leader_isolated", "The leader is cut off from everything, for 0.2 to 3 TTL.", 4, nil, isolated(leading)),
-		part("leader_without_servers", "The leader is cut off from the other servers, not from hosts and clients, for 0.2 to 3 TTL.", 4, nil, linksCut(leading, apart)),
-		part("halves", "Servers are split into a majority and a minority; hosts and clients reach both, for 0.2 to 3 TTL.", 4, nil, halves(false)),
-		part("halves_with_hosts", "Servers and hosts are split into two sides, one of them with a majority of the servers, for 0.2 to 3 TTL.", 4, nil, halves(true)),
+		part("leader_without_servers",
+			"The leader is cut off from the other servers, not from hosts and clients, for 0.2 to 3 TTL.",
+			4, nil, linksCut(leading, apart)),
+		part("halves", "Servers are split into a majority and a minority; hosts and clients reach both, "+
+			"for 0.2 to 3 TTL.", 4, nil, halves(false)),
+		part("halves_with_hosts", "Servers and hosts are split into two sides, one of them with a "+
+			"majority of the servers, for 0.2 to 3 TTL.", 4, nil, halves(true)),
 		part("majorities_ring", "Every server sees a majority, no two the same one, for 0.2 to 3 TTL.", 4, five, ring),
 		part("bridge", "Two halves see each other only through one server, for 0.2 to 3 TTL.", 4, five, bridge),
-		part("link_cut", "Two servers do not hear each other, everybody else hears both, for 0.2 to 3 TTL.", 4, nil, oneLink(true)),
+		part("link_cut", "Two servers do not hear each other, everybody else hears both, for 0.2 to 3 TTL.",
+			4, nil, oneLink(true)),
 		part("link_one_way", "One server does not hear one other, for 0.2 to 3 TTL.", 4, nil, oneLink(false)),
-		part("leader_mute", "No server hears the leader, which hears all, for 0.2 to 3 TTL.", 4, nil, linksCut(leading, mute())),
+		part("leader_mute", "No server hears the leader, which hears all, for 0.2 to 3 TTL.", 4, nil,
+			linksCut(leading, mute())),
 		part("leader_deaf", "The leader hears no server, all hear it, for 0.2 to 3 TTL.", 4, nil, linksCut(leading, deaf())),
-		part("server_mute", "No server hears a certain one, which hears all, for 0.2 to 3 TTL.", 2, nil, linksCut(following, mute())),
+		part("server_mute", "No server hears a certain one, which hears all, for 0.2 to 3 TTL.", 2, nil,
+			linksCut(following, mute())),
 		part("server_deaf", "A server hears no other, all hear it, for 0.2 to 3 TTL.", 3, nil, linksCut(following, deaf())),
-		part("log_cut", "A server gets and sends no log entries and votes; its API and gossip go on, for 0.2 to 3 TTL.", 2, nil, linksCut(following, both(log...))),
-		part("leader_log_cut", "The leader gets and sends no log entries and votes; its API and gossip go on, for 0.2 to 3 TTL.", 3, nil, linksCut(leading, both(log...))),
-		part("leader_log_mute", "The log of the leader reaches nobody, its API and gossip go on, for 0.2 to 3 TTL.", 3, nil, linksCut(leading, mute(log...))),
-		part("link_flaps", "All links of a server come and go in turns of 20 to 500 ms, for 0.5 to 3 TTL.", 3, nil, flaps(anyone)),
-		part("leader_flaps", "All links of the leader come and go in turns of 20 to 500 ms, for 0.5 to 3 TTL.", 3, nil, flaps(leading)),
+		part("log_cut", "A server gets and sends no log entries and votes; its API and gossip go on, "+
+			"for 0.2 to 3 TTL.", 2, nil, linksCut(following, both(log...))),
+		part("leader_log_cut", "The leader gets and sends no log entries and votes; its API and gossip "+
+			"go on, for 0.2 to 3 TTL.", 3, nil, linksCut(leading, both(log...))),
+		part("leader_log_mute", "The log of the leader reaches nobody, its API and gossip go on, for "+
+			"0.2 to 3 TTL.", 3, nil, linksCut(leading, mute(log...))),
+		part("link_flaps", "All links of a server come and go in turns of 20 to 500 ms, for 0.5 to 3 TTL.",
+			3, nil, flaps(anyone)),
+		part("leader_flaps", "All links of the leader come and go in turns of 20 to 500 ms, for "+
+			"0.5 to 3 TTL.", 3, nil, flaps(leading)),
 	}
 }
 
@@ -63,7 +75,9 @@ func isolated(find choice) strike {
 }
 
 // cutFor drops packets on links for 0.2 to 3 TTL.
-func cutFor(ctx context.Context, f *Field, r *rand.Rand, t *Touched, links []stand.Link, touched ...string) (string, error) {
+func cutFor(
+	ctx context.Context, f *Field, r *rand.Rand, t *Touched, links []stand.Link, touched ...string,
+) (string, error) {
 	span := f.Span(r, 0.2, 3)
 	defer t.Begin(history.Cut, touched...)()
 	heal, err := f.Stand.CutLinks(links)
@@ -170,7 +184,8 @@ func bridge(ctx context.Context, f *Field, _ *stand.Host, r *rand.Rand) (Struck,
 	half := len(list) / 2
 	var t Touched
 	span, err := cutFor(ctx, f, r, &t, stand.Between(list[1:1+half], list[1+half:]), namesOf(list)...)
-	return t.Struck(fmt.Sprintf("%s between %s and %s, %s", list[0].Name, namesOf(list[1:1+half]), namesOf(list[1+half:]), span)), err
+	return t.Struck(fmt.Sprintf("%s between %s and %s, %s", list[0].Name, namesOf(list[1:1+half]),
+		namesOf(list[1+half:]), span)), err
 }
 
 func oneLink(bothWays bool) strike {

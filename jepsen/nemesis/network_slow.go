@@ -19,25 +19,38 @@ func linkKinds() []*Kind {
 		return &Kind{Name: name, Lane: Servers, Says: says, Weight: weight, Takes: takes, Strike: s}
 	}
 	return []*Kind{
-		link("server_unheard", "Hosts and clients cannot reach a server, other servers can, for 0.2 to 3 TTL; what was sent arrives late or never.", 3, true, unheard(anyone)),
-		link("leader_unheard", "Hosts and clients cannot reach the leader, other servers can, for 0.2 to 3 TTL; what was sent arrives late or never.", 4, true, unheard(leading)),
-		link("server_api_cut", "Nobody reaches the API of a server, and it reaches that of no other, for 0.2 to 3 TTL.", 2, true, doorCut(following, stand.Cut{API: true})),
+		link("server_unheard", "Hosts and clients cannot reach a server, other servers can, for 0.2 to "+
+			"3 TTL; what was sent arrives late or never.", 3, true, unheard(anyone)),
+		link("leader_unheard", "Hosts and clients cannot reach the leader, other servers can, for 0.2 "+
+			"to 3 TTL; what was sent arrives late or never.", 4, true, unheard(leading)),
+		link("server_api_cut", "Nobody reaches the API of a server, and it reaches that of no other, "+
+			"for 0.2 to 3 TTL.", 2, true, doorCut(following, stand.Cut{API: true})),
 		link("gossip_cut", "A server is left out of gossip, for 0.5 to 3 TTL.", 2, false, gossipCut),
 		link("gossip_silent", "No machine hears the gossip of any other, for 0.5 to 3 TTL.", 2, false, gossipSilent),
-		link("answers_lost", "Requests of hosts and clients reach the leader, its answers are lost, again and again for 0.5 to 2 TTL.", 4, true, answersLost(false)),
-		link("forwards_lost", "Requests that servers pass on reach the leader, its answers are lost, again and again for 0.5 to 2 TTL.", 3, true, answersLost(true)),
+		link("answers_lost", "Requests of hosts and clients reach the leader, its answers are lost, "+
+			"again and again for 0.5 to 2 TTL.", 4, true, answersLost(false)),
+		link("forwards_lost", "Requests that servers pass on reach the leader, its answers are lost, "+
+			"again and again for 0.5 to 2 TTL.", 3, true, answersLost(true)),
 
 		link("loss_5", "5 % of all packets between servers are lost, for 1 to 3 TTL.", 2, false, lossy(5)),
 		link("loss_30", "30 % of all packets between servers are lost, for 1 to 3 TTL.", 2, true, lossy(30)),
-		link("leader_loss", "40 % of all packets of the leader are lost, for 0.5 to 3 TTL.", 3, true, lossyServer(leading, 40)),
+		link("leader_loss", "40 % of all packets of the leader are lost, for 0.5 to 3 TTL.", 3, true,
+			lossyServer(leading, 40)),
 		link("server_loss", "60 % of all packets of a server are lost, for 0.5 to 3 TTL.", 2, true, lossyServer(anyone, 60)),
-		link("links_slow", "Everything between servers takes 20 to 60 ms longer each way, for 0.5 to 3 TTL.", 2, false, slow(20, 60, nil)),
-		link("links_slow_jittering", "Everything between servers takes 5 to 110 ms longer each way, now more, now less, for 0.5 to 3 TTL.", 2, true, slow(5, 110, nil)),
-		link("leader_slow", "Everything between the leader and other servers takes 50 to 400 ms longer each way, for 0.5 to 3 TTL.", 3, true, slow(50, 400, leading)),
-		link("server_slow", "Everything between a server and the others takes 100 to 400 ms longer each way, for 0.5 to 3 TTL.", 2, true, slow(100, 400, anyone)),
-		link("log_held", "What the leader writes to other servers is held up and then arrives all at once, again and again for 0.5 to 2 TTL.", 3, true, logHeld),
-		link("connections_reset", "All connections of a server are reset, again and again for 0.5 to 2 TTL.", 2, true, resets(anyone)),
-		link("leader_connections_reset", "All connections of the leader are reset, again and again for 0.5 to 2 TTL.", 3, true, resets(leading)),
+		link("links_slow", "Everything between servers takes 20 to 60 ms longer each way, for "+
+			"0.5 to 3 TTL.", 2, false, slow(20, 60, nil)),
+		link("links_slow_jittering", "Everything between servers takes 5 to 110 ms longer each way, now "+
+			"more, now less, for 0.5 to 3 TTL.", 2, true, slow(5, 110, nil)),
+		link("leader_slow", "Everything between the leader and other servers takes 50 to 400 ms longer "+
+			"each way, for 0.5 to 3 TTL.", 3, true, slow(50, 400, leading)),
+		link("server_slow", "Everything between a server and the others takes 100 to 400 ms longer each "+
+			"way, for 0.5 to 3 TTL.", 2, true, slow(100, 400, anyone)),
+		link("log_held", "What the leader writes to other servers is held up and then arrives all at "+
+			"once, again and again for 0.5 to 2 TTL.", 3, true, logHeld),
+		link("connections_reset", "All connections of a server are reset, again and again for "+
+			"0.5 to 2 TTL.", 2, true, resets(anyone)),
+		link("leader_connections_reset",
+			"All connections of the leader are reset, again and again for 0.5 to 2 TTL.", 3, true, resets(leading)),
 	}
 }
 
@@ -81,7 +94,8 @@ func doorCut(find choice, c stand.Cut) strike {
 
 // leaderAPICut leaves a leader in office whom nobody can ask: nothing is possible
 // through any server.
-var leaderAPICut = onServer(leading, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+var leaderAPICut = onServer(leading, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+	t *Touched) (string, error) {
 	defer t.Begin(history.Unheard, namesOf(stand.MachinesOf(f.others(sv)...))...)()
 	same := func(context.Context, *Field, *rand.Rand) *stand.Server { return sv }
 	struck, err := doorCut(same, stand.Cut{API: true})(ctx, f, nil, r)
@@ -113,7 +127,8 @@ func gossipBetween(ctx context.Context, f *Field, r *rand.Rand, some []*stand.Ma
 // answersLost lets requests through to the leader and breaks the connections before
 // answers come back: those of other servers, or those of everybody else.
 func answersLost(servers bool) strike {
-	return onServer(leading, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+	return onServer(leading, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (string, error) {
 		span, times := f.Span(r, 0.5, 2), 0
 		from := f.outside()
 		if servers {
@@ -171,7 +186,8 @@ func slow(from, to int, find choice) strike {
 	return func(ctx context.Context, f *Field, _ *stand.Host, r *rand.Rand) (Struck, error) {
 		span := f.Span(r, 0.5, 3)
 		ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-		spell := stand.Spell{DelayIn: ms(from + r.IntN((to-from)/2)), DelayOut: ms(from + r.IntN((to-from)/2)), Jitter: ms((to - from) / 2)}
+		spell := stand.Spell{DelayIn: ms(from + r.IntN((to-from)/2)),
+			DelayOut: ms(from + r.IntN((to-from)/2)), Jitter: ms((to - from) / 2)}
 		var one *stand.Server
 		touched := namesOf(stand.MachinesOf(f.Stand.Servers...))
 		if find != nil {
@@ -200,7 +216,8 @@ func slow(from, to int, find choice) strike {
 }
 
 // logHeld holds up what the leader sends to other servers, and lets it go.
-var logHeld = onServer(leading, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+var logHeld = onServer(leading, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+	t *Touched) (string, error) {
 	span := f.Span(r, 0.5, 2)
 	cast := func(s stand.Spell) {
 		for _, o := range f.others(sv) {

@@ -36,12 +36,13 @@ type scene struct {
 }
 
 func (s *scene) kind(name, lane string, takes bool, long time.Duration) *Kind {
-	return &Kind{Name: name, Lane: lane, Takes: takes, Strike: func(ctx context.Context, f *Field, _ *stand.Host, r *rand.Rand) (Struck, error) {
-		s.enter(name, lane, takes, 1)
-		f.Pause(ctx, f.Span(r, 0, 1)+long)
-		s.enter(name, lane, takes, -1)
-		return Struck{Note: name}, nil
-	}}
+	return &Kind{Name: name, Lane: lane, Takes: takes,
+		Strike: func(ctx context.Context, f *Field, _ *stand.Host, r *rand.Rand) (Struck, error) {
+			s.enter(name, lane, takes, 1)
+			f.Pause(ctx, f.Span(r, 0, 1)+long)
+			s.enter(name, lane, takes, -1)
+			return Struck{Note: name}, nil
+		}}
 }
 
 // enter notes that a strike begins (1) or ends (-1), and what else goes on.
@@ -75,10 +76,12 @@ func play(t *testing.T, seed uint64) *scene {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
-		f := &Field{Stand: &stand.Stand{Hosts: []*stand.Host{{Machine: &stand.Machine{Name: "h1"}}, {Machine: &stand.Machine{Name: "h2"}}}}, TTL: time.Second}
+		f := &Field{Stand: &stand.Stand{Hosts: []*stand.Host{{Machine: &stand.Machine{Name: "h1"}},
+			{Machine: &stand.Machine{Name: "h2"}}}}, TTL: time.Second}
 		kinds := []*Kind{
 			s.kind("a", Servers, true, 0), s.kind("b", Servers, false, time.Second), s.kind("c", Servers, true, time.Second),
-			s.kind("d", Disks, true, 0), s.kind("e", Clocks, false, 0), s.kind("f", Host, false, time.Second), s.kind("g", Alone, true, 0),
+			s.kind("d", Disks, true, 0), s.kind("e", Clocks, false, 0),
+			s.kind("f", Host, false, time.Second), s.kind("g", Alone, true, 0),
 		}
 		err := Run(ctx, Config{Field: f, Kinds: kinds, Seed: seed, Record: func(h history.Fault) {
 			s.mu.Lock()
@@ -167,7 +170,8 @@ func TestSelect(t *testing.T) {
 	lanes := []string{Servers, Disks, Clocks, Host, Alone}
 	seen := map[string]bool{}
 	for _, k := range Kinds() {
-		if seen[k.Name] || !slices.Contains(lanes, k.Lane) || !strings.HasSuffix(k.Says, ".") || k.Strike == nil || k.Weight < 0 {
+		if seen[k.Name] || !slices.Contains(lanes, k.Lane) || !strings.HasSuffix(k.Says, ".") ||
+			k.Strike == nil || k.Weight < 0 {
 			t.Errorf("kind %+v is not as kinds are", k)
 		}
 		seen[k.Name] = true
@@ -186,10 +190,12 @@ func TestSelect(t *testing.T) {
 	if all := names(); len(all) != len(Kinds()) {
 		t.Errorf("no words give %d kinds", len(all))
 	}
-	if got := names("leader_paused*", "-leader_paused_briefly", "ring", "majorities_ring"); !strings.Contains(got[0], `"ring"`) {
+	if got := names("leader_paused*", "-leader_paused_briefly", "ring",
+		"majorities_ring"); !strings.Contains(got[0], `"ring"`) {
 		t.Errorf("an unknown word gives %v", got)
 	}
-	if got, want := names("leader_paused*", "-*_briefly", "majorities_ring"), []string{"leader_paused", "leader_paused_beyond_ttl", "majorities_ring"}; !slices.Equal(got, want) {
+	if got, want := names("leader_paused*", "-*_briefly", "majorities_ring"),
+		[]string{"leader_paused", "leader_paused_beyond_ttl", "majorities_ring"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	for _, name := range names("-servers") {

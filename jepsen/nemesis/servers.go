@@ -31,7 +31,8 @@ func following(ctx context.Context, f *Field, r *rand.Rand) *stand.Server {
 }
 
 // onServer makes a strike of what is done to one server.
-func onServer(find choice, do func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error)) strike {
+func onServer(find choice, do func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+	t *Touched) (string, error)) strike {
 	return func(ctx context.Context, f *Field, _ *stand.Host, r *rand.Rand) (Struck, error) {
 		sv := find(ctx, f, r)
 		if sv == nil {
@@ -54,23 +55,41 @@ func serverKinds() []*Kind {
 	return []*Kind{
 		kill("server_killed", "A server is killed (-9) and started again after up to 2 TTL.", 4, killed(anyone, 0, 2)),
 		kill("leader_killed", "The leader is killed (-9) and started again after up to 2 TTL.", 6, killed(leading, 0, 2)),
-		kill("server_left_behind", "A follower is killed and stays away for 4 to 8 TTL, so that it has much to catch up.", 2, killed(following, 4, 8)),
-		kill("server_crash_loop", "A server is killed 4 to 8 times, each time soon after it was started.", 2, crashLoop(anyone)),
-		kill("catch_up_killed", "A follower that was away for 2 to 4 TTL is killed again and again while it catches up.", 2, catchUpKilled),
-		kill("leaders_killed_in_row", "Whoever leads is killed and started at once, 3 to 5 times in a row.", 3, leadersKilled),
-		kill("servers_killed_in_turn", "Every server is killed and started at once, one soon after the other, each when the one before answers.", 2, killedInTurn),
+		kill("server_left_behind", "A follower is killed and stays away for 4 to 8 TTL, so that it has "+
+			"much to catch up.", 2, killed(following, 4, 8)),
+		kill("server_crash_loop", "A server is killed 4 to 8 times, each time soon after it was started.",
+			2, crashLoop(anyone)),
+		kill("catch_up_killed", "A follower that was away for 2 to 4 TTL is killed again and again "+
+			"while it catches up.", 2, catchUpKilled),
+		kill("leaders_killed_in_row", "Whoever leads is killed and started at once, 3 to 5 times in a row.",
+			3, leadersKilled),
+		kill("servers_killed_in_turn",
+			"Every server is killed and started at once, one soon after the other, each when the one "+
+				"before answers.", 2, killedInTurn),
 		kill("server_ended", "A server is asked to end (SIGTERM) and started again after up to 1 TTL.", 2, ended(anyone)),
-		kill("leader_ended", "The leader is asked to end (SIGTERM), hands over, and is started again after up to 1 TTL.", 2, ended(leading)),
-		kill("server_power_lost", "A server's machine is switched off without a word, and on again after up to 3 TTL.", 2, powerLost(anyone)),
-		kill("leader_power_lost", "The leader's machine is switched off without a word, and on again after up to 3 TTL.", 2, powerLost(leading)),
+		kill("leader_ended", "The leader is asked to end (SIGTERM), hands over, and is started again "+
+			"after up to 1 TTL.", 2, ended(leading)),
+		kill("server_power_lost", "A server's machine is switched off without a word, and on again "+
+			"after up to 3 TTL.", 2, powerLost(anyone)),
+		kill("leader_power_lost", "The leader's machine is switched off without a word, and on again "+
+			"after up to 3 TTL.", 2, powerLost(leading)),
 
-		kill("leader_paused_briefly", "The leader is stopped (SIGSTOP) for 20 to 200 ms, less than an election takes to begin.", 2, paused(leading, 20*ms, 200*ms)),
-		kill("server_paused", "A server is stopped (SIGSTOP) for 0.3 to 1.5 s, longer than an election time-out.", 3, paused(anyone, 300*ms, 1500*ms)),
-		kill("leader_paused", "The leader is stopped (SIGSTOP) for 0.3 to 1.5 s, longer than its own lease.", 4, paused(leading, 300*ms, 1500*ms)),
-		kill("leader_paused_beyond_ttl", "The leader is stopped (SIGSTOP) for 1 to 4 TTL and comes back with an old idea of who leads and lives.", 4, pausedTTL(leading, 1, 4)),
-		kill("server_paused_long", "A server is stopped (SIGSTOP) for 11 to 15 s, longer than every time-out.", 1, paused(anyone, 11*time.Second, 15*time.Second)),
-		kill("leader_stutters", "The leader runs and stops (SIGSTOP) in turns of 10 to 150 ms, for 0.5 to 2 TTL.", 3, stutters(leading)),
-		kill("server_stutters", "A server runs and stops (SIGSTOP) in turns of 10 to 150 ms, for 0.5 to 2 TTL.", 2, stutters(anyone)),
+		kill("leader_paused_briefly",
+			"The leader is stopped (SIGSTOP) for 20 to 200 ms, less than an election takes to begin.", 2,
+			paused(leading, 20*ms, 200*ms)),
+		kill("server_paused", "A server is stopped (SIGSTOP) for 0.3 to 1.5 s, longer than an "+
+			"election time-out.", 3, paused(anyone, 300*ms, 1500*ms)),
+		kill("leader_paused", "The leader is stopped (SIGSTOP) for 0.3 to 1.5 s, longer than "+
+			"its own lease.", 4, paused(leading, 300*ms, 1500*ms)),
+		kill("leader_paused_beyond_ttl",
+			"The leader is stopped (SIGSTOP) for 1 to 4 TTL and comes back with an old idea of who "+
+				"leads and lives.", 4, pausedTTL(leading, 1, 4)),
+		kill("server_paused_long", "A server is stopped (SIGSTOP) for 11 to 15 s, longer than "+
+			"every time-out.", 1, paused(anyone, 11*time.Second, 15*time.Second)),
+		kill("leader_stutters", "The leader runs and stops (SIGSTOP) in turns of 10 to 150 ms, for "+
+			"0.5 to 2 TTL.", 3, stutters(leading)),
+		kill("server_stutters", "A server runs and stops (SIGSTOP) in turns of 10 to 150 ms, for "+
+			"0.5 to 2 TTL.", 2, stutters(anyone)),
 	}
 }
 
@@ -108,7 +127,8 @@ func restart(sv *stand.Server) error {
 	return sv.Start()
 }
 
-var catchUpKilled = onServer(following, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+var catchUpKilled = onServer(following, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+	t *Touched) (string, error) {
 	away, n := f.Span(r, 2, 4), 2+r.IntN(4)
 	defer t.Begin(history.Killed, sv.Name)()
 	if err := sv.Kill(); err != nil {
@@ -205,7 +225,9 @@ func powerLost(find choice) strike {
 
 // paused stops a server for a time between two.
 func paused(find choice, from, to time.Duration) strike {
-	return pausing(find, func(_ *Field, r *rand.Rand) time.Duration { return from + time.Duration(r.Int64N(int64(to-from))) })
+	return pausing(find, func(_ *Field, r *rand.Rand) time.Duration {
+		return from + time.Duration(r.Int64N(int64(to-from)))
+	})
 }
 
 func pausedTTL(find choice, from, to float64) strike {

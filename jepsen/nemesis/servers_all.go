@@ -22,17 +22,26 @@ func outageKinds() []*Kind {
 		return &Kind{Name: name, Lane: Alone, Says: says, Weight: weight, Takes: true, Strike: s}
 	}
 	return []*Kind{
-		out("all_killed", "All servers are killed (-9) at the same moment and started again at once.", 3, all(0, 0, serversOf, killAll)),
-		out("all_killed_for_ttls", "All servers are killed (-9) and stay away for 1 to 5 TTL.", 2, all(1, 5, serversOf, killAll)),
-		out("all_power_lost", "The machines of all servers are switched off without a word, for up to 2 TTL.", 2, all(0, 2, serversOf, powerOffAll)),
+		out("all_killed", "All servers are killed (-9) at the same moment and started again at once.", 3,
+			all(0, 0, serversOf, killAll)),
+		out("all_killed_for_ttls", "All servers are killed (-9) and stay away for 1 to 5 TTL.", 2,
+			all(1, 5, serversOf, killAll)),
+		out("all_power_lost", "The machines of all servers are switched off without a word, for "+
+			"up to 2 TTL.", 2, all(0, 2, serversOf, powerOffAll)),
 		out("all_paused", "All servers are stopped (SIGSTOP) for 0.3 to 3 TTL.", 3, all(0.3, 3, serversOf, freezeAll)),
-		out("majority_killed", "A majority of the servers is killed (-9) and stays away for 0.2 to 2 TTL.", 2, all(0.2, 2, majorityOf, killAll)),
-		out("majority_paused", "A majority of the servers is stopped (SIGSTOP) for 0.3 to 3 TTL.", 2, all(0.3, 3, majorityOf, freezeAll)),
-		out("all_back_one_by_one", "All servers are killed and come back one after the other, up to 1 TTL apart.", 2, allOneByOne),
+		out("majority_killed", "A majority of the servers is killed (-9) and stays away for 0.2 to 2 TTL.",
+			2, all(0.2, 2, majorityOf, killAll)),
+		out("majority_paused", "A majority of the servers is stopped (SIGSTOP) for 0.3 to 3 TTL.", 2,
+			all(0.3, 3, majorityOf, freezeAll)),
+		out("all_back_one_by_one", "All servers are killed and come back one after the other, up to "+
+			"1 TTL apart.", 2, allOneByOne),
 		out("all_apart", "No server hears any other, hosts and clients reach all of them, for 0.3 to 3 TTL.", 2, allApart),
-		out("all_without_hosts", "Hosts are cut off from all servers, which hear each other, for 0.5 to 4 TTL.", 2, hostsApart),
-		out("leader_api_cut", "Nobody reaches the API of the leader, nor do other servers; it goes on leading, for 0.2 to 3 TTL.", 2, leaderAPICut),
-		out("all_isolated", "No packet reaches or leaves any server, for 0.5 to 4 TTL.", 2, all(0.5, 4, serversOf, isolateAll)),
+		out("all_without_hosts",
+			"Hosts are cut off from all servers, which hear each other, for 0.5 to 4 TTL.", 2, hostsApart),
+		out("leader_api_cut", "Nobody reaches the API of the leader, nor do other servers; it goes on "+
+			"leading, for 0.2 to 3 TTL.", 2, leaderAPICut),
+		out("all_isolated", "No packet reaches or leaves any server, for 0.5 to 4 TTL.", 2,
+			all(0.5, 4, serversOf, isolateAll)),
 	}
 }
 
@@ -46,7 +55,8 @@ var (
 	killAll     = deed{history.Killed, (*stand.Server).Kill, (*stand.Server).Start}
 	powerOffAll = deed{history.Killed, powerOff, powerOn}
 	freezeAll   = deed{history.Stopped, (*stand.Server).Freeze, (*stand.Server).Thaw}
-	isolateAll  = deed{history.Cut, func(sv *stand.Server) error { return sv.Cut(stand.Both) }, func(sv *stand.Server) error { return sv.Heal() }}
+	isolateAll  = deed{history.Cut, func(sv *stand.Server) error { return sv.Cut(stand.Both) },
+		func(sv *stand.Server) error { return sv.Heal() }}
 )
 
 func powerOff(sv *stand.Server) error { return sv.PowerOff() }
@@ -138,5 +148,6 @@ func hostsApart(ctx context.Context, f *Field, _ *stand.Host, r *rand.Rand) (Str
 	if len(f.Stand.Hosts) == 0 {
 		return Struck{}, ErrNobody
 	}
-	return cutAll(ctx, f, f.Span(r, 0.5, 4), stand.Between(stand.MachinesOf(f.Stand.Servers...), f.hosts()), namesOf(f.hosts()))
+	return cutAll(ctx, f, f.Span(r, 0.5, 4), stand.Between(stand.MachinesOf(f.Stand.Servers...), f.hosts()),
+		namesOf(f.hosts()))
 }

@@ -16,7 +16,8 @@ import (
 
 func snapshotKinds() []*Kind {
 	return []*Kind{
-		{Name: "snapshot_saved", Lane: Servers, Weight: 2, Says: "A snapshot of everything is fetched, 1 to 5 times in a row.", Strike: snapshotSaved},
+		{Name: "snapshot_saved", Lane: Servers, Weight: 2,
+			Says: "A snapshot of everything is fetched, 1 to 5 times in a row.", Strike: snapshotSaved},
 		{Name: "snapshot_cut_short", Lane: Servers, Weight: 2, Takes: true, Strike: snapshotCutShort,
 			Says: "The leader is killed while a snapshot of everything is being fetched."},
 	}

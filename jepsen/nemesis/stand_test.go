@@ -34,8 +34,8 @@ var (
 )
 
 // few are the kinds that are struck in every run of the tests: one of each group.
-var few = []string{"leader_killed", "leader_paused", "halves_with_hosts", "leader_log_mute", "answers_lost", "leader_slow",
-	"server_replaced", "all_killed"}
+var few = []string{"leader_killed", "leader_paused", "halves_with_hosts", "leader_log_mute",
+	"answers_lost", "leader_slow", "server_replaced", "all_killed"}
 
 // tooSlow says why this program is not fit for a stand; empty: it is.
 var tooSlow string
@@ -124,8 +124,8 @@ func open(t *testing.T, servers, spares int, change ...func(*stand.Config)) *Fie
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	f := &Field{Stand: s, Fleet: vigilv1.NewFleetClient(conn), Cluster: vigilv1.NewClusterClient(conn), Room: "room", Older: older,
-		TTL: time.Second, Say: t.Logf}
+	f := &Field{Stand: s, Fleet: vigilv1.NewFleetClient(conn), Cluster: vigilv1.NewClusterClient(conn),
+		Room: "room", Older: older, TTL: time.Second, Say: t.Logf}
 	whole(t, f)
 	return f
 }
@@ -137,7 +137,8 @@ func whole(t *testing.T, f *Field) {
 	defer cancel()
 	began := time.Now()
 	err := f.until(ctx, func(ctx context.Context) error {
-		_, err := f.Cluster.PutSettings(ctx, &vigilv1.PutSettingsRequest{By: "test", Values: map[string]string{"flap_limit": "0"}})
+		_, err := f.Cluster.PutSettings(ctx, &vigilv1.PutSettingsRequest{By: "test",
+			Values: map[string]string{"flap_limit": "0"}})
 		return err
 	})
 	if err != nil {

@@ -17,13 +17,18 @@ import (
 // (stand.Config.ServerProgram). Nothing ever goes back.
 func upgradeKinds() []*Kind {
 	return []*Kind{
-		upgradeKind("server_upgraded", "A server of the older build ends (SIGTERM) and starts as the newer one; others stay as they are.", 12, upgraded(false)),
-		upgradeKind("server_upgraded_by_kill", "A server of the older build is killed (-9) and starts as the newer one; others stay as they are.", 12, upgraded(true)),
+		upgradeKind("server_upgraded",
+			"A server of the older build ends (SIGTERM) and starts as the newer one; others stay "+
+				"as they are.", 12, upgraded(false)),
+		upgradeKind("server_upgraded_by_kill",
+			"A server of the older build is killed (-9) and starts as the newer one; others stay "+
+				"as they are.", 12, upgraded(true)),
 		upgradeAll,
 	}
 }
 
-var upgradeAll = upgradeKind("rolling_upgrade", "All servers of the older build are upgraded, one when the one before has caught up.", 6, rollingUpgrade)
+var upgradeAll = upgradeKind("rolling_upgrade",
+	"All servers of the older build are upgraded, one when the one before has caught up.", 6, rollingUpgrade)
 
 func upgradeKind(name, says string, weight int, s strike) *Kind {
 	return &Kind{Name: name, Lane: Servers, Says: says, Weight: weight, Takes: true, Needs: older, Strike: s}
@@ -74,7 +79,8 @@ func oneOf(list []*stand.Server, r *rand.Rand) *stand.Server {
 }
 
 func upgraded(kill bool) strike {
-	return onServer(oneOutdated, func(ctx context.Context, f *Field, sv *stand.Server, _ *rand.Rand, t *Touched) (string, error) {
+	return onServer(oneOutdated, func(ctx context.Context, f *Field, sv *stand.Server, _ *rand.Rand,
+		t *Touched) (string, error) {
 		defer t.Begin(history.Away, sv.Name)()
 		return upgrade(ctx, sv, kill)
 	})

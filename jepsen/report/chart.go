@@ -249,9 +249,10 @@ func (v *view) latencyPanel(list []bucket, step time.Duration) panel {
 
 // words say for people what an effect did to a machine.
 var words = map[string]string{
-	history.Killed: "killed", history.Stopped: "stopped", history.Cut: "cut off", history.Slow: "slowed down", history.Disk: "disk harmed",
-	history.Clock: "clock changed", history.Away: "no member or replaced", history.Leading: "leadership moved", history.Unheard: "out of reach of hosts",
-	"none": "nothing that a machine felt",
+	history.Killed: "killed", history.Stopped: "stopped", history.Cut: "cut off",
+	history.Slow: "slowed down", history.Disk: "disk harmed", history.Clock: "clock changed",
+	history.Away: "no member or replaced", history.Leading: "leadership moved",
+	history.Unheard: "out of reach of hosts", "none": "nothing that a machine felt",
 }
 
 // rowHeight is what one row of bars takes, in pixels.
@@ -279,19 +280,22 @@ func (v *view) lanes() ([]lane, []legend) {
 				class = f.Effects[0].What
 			}
 			used[class] = true
-			text := fmt.Sprintf("%s (%s)\n%s, from %s for %s", f.Kind, f.Lane, effects(f), v.at(f.From), duration(time.Duration(f.To-f.From)))
+			text := fmt.Sprintf("%s (%s)\n%s, from %s for %s", f.Kind, f.Lane, effects(f), v.at(f.From),
+				duration(time.Duration(f.To-f.From)))
 			if f.Note != "" {
 				text += "\n" + f.Note
 			}
 			p := v.progress.Faults[i]
-			text += fmt.Sprintf("\nlongest time without a write %s, healed to next write %s", duration(p.Stall), duration(p.Heal))
+			text += fmt.Sprintf("\nlongest time without a write %s, healed to next write %s",
+				duration(p.Stall), duration(p.Heal))
 			l.Bars = append(l.Bars, v.bar(f.From, f.To, rows.take(f.From, f.To), class, text, fmt.Sprintf("#fault%d", i+1)))
 		}
 		l.Height = max(1, len(rows)) * rowHeight
 		lanes = append(lanes, l)
 	}
 	var shown []legend
-	for _, what := range []string{history.Killed, history.Stopped, history.Cut, history.Slow, history.Disk, history.Clock, history.Away, history.Leading, history.Unheard, "none"} {
+	for _, what := range []string{history.Killed, history.Stopped, history.Cut, history.Slow, history.Disk,
+		history.Clock, history.Away, history.Leading, history.Unheard, "none"} {
 		if used[what] {
 			shown = append(shown, legend{what, words[what]})
 		}

@@ -36,7 +36,8 @@ func (v *view) findingViews() (list []findingView) {
 	for i, r := range v.results {
 		for j, f := range r.Findings {
 			if j == findingsShown {
-				list[len(list)-1].More = fmt.Sprintf("%s more of this check are in verdict.json.", plural(len(r.Findings)-j, "finding"))
+				list[len(list)-1].More = fmt.Sprintf("%s more of this check are in verdict.json.",
+					plural(len(r.Findings)-j, "finding"))
 				break
 			}
 			list = append(list, v.findingView(findingID(i, j), r, f))
@@ -67,7 +68,8 @@ func (v *view) findingView(id string, r check.Result, f check.Finding) findingVi
 	}
 	for _, fault := range v.rec.Faults {
 		if f.From != 0 && fault.From <= f.To && fault.To >= f.From && len(out.Faults) < findingsShown {
-			out.Faults = append(out.Faults, fmt.Sprintf("%s (%s, %s for %s)", fault.Kind, effects(fault), v.at(fault.From), duration(time.Duration(fault.To-fault.From))))
+			out.Faults = append(out.Faults, fmt.Sprintf("%s (%s, %s for %s)", fault.Kind, effects(fault),
+				v.at(fault.From), duration(time.Duration(fault.To-fault.From))))
 		}
 	}
 	return out
@@ -89,7 +91,8 @@ func (v *view) opRow(op history.Op) opRow {
 	if op.Error != "" {
 		outcome += ": " + op.Error
 	}
-	return opRow{v.at(op.Call), duration(time.Duration(op.Return - op.Call)), op.Workload, op.Kind, fmt.Sprint(op.Process), op.Via, outcome, aboutOp(op)}
+	return opRow{v.at(op.Call), duration(time.Duration(op.Return - op.Call)), op.Workload, op.Kind,
+		fmt.Sprint(op.Process), op.Via, outcome, aboutOp(op)}
 }
 
 // aboutOp says all fields of a call that are filled.
@@ -134,5 +137,6 @@ func (v *view) eventRow(e history.Event) eventRow {
 	if e.Text != "" {
 		words = append(words, e.Text)
 	}
-	return eventRow{v.at(e.Got), fmt.Sprint(e.Seq), fmt.Sprint(e.Index), e.Kind, strings.Join(words, ", "), fmt.Sprint(e.Watcher)}
+	return eventRow{v.at(e.Got), fmt.Sprint(e.Seq), fmt.Sprint(e.Index), e.Kind, strings.Join(words, ", "),
+		fmt.Sprint(e.Watcher)}
 }

@@ -130,7 +130,8 @@ func TestReportShowsEverything(t *testing.T) {
 		t.Errorf("only %d findings: too little is tried", findings)
 	}
 	for i, f := range v.rec.Faults {
-		if !strings.Contains(files["report.html"], fmt.Sprintf(`id="fault%d"`, i+1)) || !strings.Contains(words, f.Kind) || !strings.Contains(words, f.Note) {
+		if !strings.Contains(files["report.html"], fmt.Sprintf(`id="fault%d"`, i+1)) ||
+			!strings.Contains(words, f.Kind) || !strings.Contains(words, f.Note) {
 			t.Fatalf("fault %d (%s) is not on the page", i, f.Kind)
 		}
 	}
@@ -168,7 +169,8 @@ func TestVerdictIsReadable(t *testing.T) {
 			sum += k.Count
 		}
 		if got.Verdict != want || got.Faults != len(v.rec.Faults) || sum != got.Faults || len(got.Results) != len(v.results) {
-			t.Errorf("verdict %s, want %s, %d faults (%d by kind), %d results: %s", got.Verdict, want, got.Faults, sum, len(got.Results), got.Sentence)
+			t.Errorf("verdict %s, want %s, %d faults (%d by kind), %d results: %s", got.Verdict, want,
+				got.Faults, sum, len(got.Results), got.Sentence)
 		}
 		for i, r := range v.results {
 			if got.Results[i].Name != r.Name || got.Results[i].Verdict != r.Verdict || got.Results[i].Found != len(r.Findings) {
@@ -220,7 +222,8 @@ func TestReportLinksFiles(t *testing.T) {
 // An empty run has a report too.
 func TestReportOfNothing(t *testing.T) {
 	_, files := written(t, "nothing", judge(&invented{rec: &history.Record{}}))
-	if words := plain(t, files["report.html"]); !strings.Contains(words, "Nothing to judge") || !strings.Contains(words, "No fault struck.") {
+	if words := plain(t, files["report.html"]); !strings.Contains(words, "Nothing to judge") ||
+		!strings.Contains(words, "No fault struck.") {
 		t.Error("the page does not say that there is nothing")
 	}
 }

@@ -28,7 +28,8 @@ func (v *view) summary(w io.Writer) error {
 	}
 	say("\nchecks")
 	for _, c := range v.Checks {
-		say("  %s %-16s %-16s %-7s judged %s, findings %d, excused %d", c.Mark, c.Name, c.Verdict, c.Law, thousands(c.Judged), len(c.Findings), c.Spared)
+		say("  %s %-16s %-16s %-7s judged %s, findings %d, excused %d", c.Mark, c.Name, c.Verdict, c.Law,
+			thousands(c.Judged), len(c.Findings), c.Spared)
 	}
 	if len(v.Findings) > 0 {
 		say("\nfindings")
@@ -73,8 +74,8 @@ func (v *view) verdict(w io.Writer) error {
 		Stall      int64          `json:"longest_stall_ns"`
 		Calm       int64          `json:"calm_to_write_ns"` // -1: no write followed
 		Results    []result       `json:"results"`
-	}{Verdict: v.Verdict, Sentence: v.Sentence, Run: v.Run, Operations: len(v.rec.Ops), Outcomes: map[string]int{}, Faults: len(v.rec.Faults),
-		Stall: int64(v.progress.Stall), Calm: int64(v.progress.Calm)}
+	}{Verdict: v.Verdict, Sentence: v.Sentence, Run: v.Run, Operations: len(v.rec.Ops),
+		Outcomes: map[string]int{}, Faults: len(v.rec.Faults), Stall: int64(v.progress.Stall), Calm: int64(v.progress.Calm)}
 	for _, op := range v.rec.Ops {
 		out.Outcomes[op.Outcome]++
 	}

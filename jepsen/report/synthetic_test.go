@@ -29,7 +29,8 @@ type invented struct {
 func invent(length time.Duration, ops, faults, lives int) *invented {
 	v := &invented{Rand: rand.New(rand.NewPCG(7, 7)), length: int64(length), rec: &history.Record{Run: history.Run{
 		Command: `make jepsen TIME=5m SEED=7 NEMESIS="servers host clocks"`, Revision: "4be1c77", Seed: 7, TTL: 3 * second,
-		Servers: []string{"s1", "s2", "s3"}, Hosts: []string{"h1", "h2", "h3", "h4", "h5"}, Lanes: []string{"servers", "disks", "clocks", "h1", "h2", "h3", "h4", "h5"},
+		Servers: []string{"s1", "s2", "s3"}, Hosts: []string{"h1", "h2", "h3", "h4", "h5"},
+		Lanes:  []string{"servers", "disks", "clocks", "h1", "h2", "h3", "h4", "h5"},
 		Fenced: []string{"lifecycle/work"}, Began: 1000 * second, BeganAt: "2026-01-02T03:04:05Z",
 		Settings: map[string]string{"breaker_starts": "1000"}}}}
 	v.rec.Run.Calm = v.rec.Run.Began + v.length*8/10
@@ -43,10 +44,13 @@ func invent(length time.Duration, ops, faults, lives int) *invented {
 
 // kindsOf are faults by lane, with what they do.
 var kindsOf = map[string][][2]string{
-	"servers": {{"leader_killed", history.Killed}, {"server_stopped", history.Stopped}, {"majority_ring", history.Cut}, {"server_slow", history.Slow}, {"leader_moved", history.Leading}, {"server_replaced", history.Away}},
-	"disks":   {{"fsync_stalled", history.Disk}, {"disk_full", history.Disk}},
-	"clocks":  {{"clock_forward", history.Clock}, {"clock_strobing", history.Clock}},
-	"host":    {{"agentd_killed", history.Killed}, {"host_paused", history.Stopped}, {"host_cut_off", history.Cut}, {"servers_unheard", history.Unheard}},
+	"servers": {{"leader_killed", history.Killed}, {"server_stopped", history.Stopped},
+		{"majority_ring", history.Cut}, {"server_slow", history.Slow}, {"leader_moved", history.Leading},
+		{"server_replaced", history.Away}},
+	"disks":  {{"fsync_stalled", history.Disk}, {"disk_full", history.Disk}},
+	"clocks": {{"clock_forward", history.Clock}, {"clock_strobing", history.Clock}},
+	"host": {{"agentd_killed", history.Killed}, {"host_paused", history.Stopped},
+		{"host_cut_off", history.Cut}, {"servers_unheard", history.Unheard}},
 }
 
 func (v *invented) inventFaults(n int) {
@@ -69,7 +73,8 @@ func (v *invented) inventFaults(n int) {
 			if !slices.Contains(run.Kinds, kind[0]) {
 				run.Kinds = append(run.Kinds, kind[0])
 			}
-			v.rec.Faults = append(v.rec.Faults, history.Fault{Kind: kind[0], Lane: name, From: from, To: to, Note: fmt.Sprintf("the %d. of its lane, drawn <by seed> & weight", j+1),
+			v.rec.Faults = append(v.rec.Faults, history.Fault{Kind: kind[0], Lane: name, From: from, To: to,
+				Note:    fmt.Sprintf("the %d. of its lane, drawn <by seed> & weight", j+1),
 				Effects: []history.Effect{{Machine: machine, What: kind[1], From: from, To: to}}})
 		}
 	}
@@ -106,7 +111,8 @@ func (v *invented) inventOps(n int) {
 				took = 2 * second
 			}
 		}
-		op := history.Op{Process: i % 40, Call: at, Return: at + took, Outcome: outcome, Error: code, Via: []string{"", "s1", "s2", "s3"}[v.IntN(4)]}
+		op := history.Op{Process: i % 40, Call: at, Return: at + took, Outcome: outcome, Error: code,
+			Via: []string{"", "s1", "s2", "s3"}[v.IntN(4)]}
 		rev++
 		switch v.IntN(6) {
 		case 0:
@@ -156,7 +162,8 @@ func (v *invented) inventLives(n int) {
 		for i := range int64(min(each, n-a*each)) {
 			start := run.Began + i*room + v.Int64N(room/8)
 			end := start + room*3/4 + v.Int64N(room/8)
-			l := &ledger.Life{Agent: agent, Incarnation: uint64(i + 1), Host: run.Hosts[v.IntN(len(run.Hosts))], Start: start, PID: 100 + a, Exit: end}
+			l := &ledger.Life{Agent: agent, Incarnation: uint64(i + 1),
+				Host: run.Hosts[v.IntN(len(run.Hosts))], Start: start, PID: 100 + a, Exit: end}
 			l.File = fmt.Sprintf("lifecycle%%work.%d-%d-%s-%d-%d.life", a+1, i+1, l.Host, l.PID, start)
 			frozen := start + v.Int64N(room)
 			for at := start; at <= end; at += ledger.TickEvery {
@@ -170,7 +177,9 @@ func (v *invented) inventLives(n int) {
 			l.Ticks = append(l.Ticks, end)
 			l.Said = []ledger.Said{{Sent: start + 1e6, At: start + 2e6, What: "join"}}
 			v.lives = append(v.lives, l)
-			for _, h := range []happening{{start - 30e6, history.Event{Kind: "order.start"}}, {start - 1e6, history.Event{Kind: "agent.started"}}, {end + 5e6, history.Event{Kind: "agent.exited", Text: "exited with code 0"}}} {
+			for _, h := range []happening{{start - 30e6, history.Event{Kind: "order.start"}},
+				{start - 1e6, history.Event{Kind: "agent.started"}},
+				{end + 5e6, history.Event{Kind: "agent.exited", Text: "exited with code 0"}}} {
 				h.e.Agent, h.e.Incarnation, h.e.Host = agent, l.Incarnation, l.Host
 				log = append(log, h)
 			}
@@ -203,9 +212,12 @@ func (v *invented) spoil() {
 	run := v.rec.Run
 	at := run.Began + v.length*9/10
 	v.rec.Ops = append(v.rec.Ops,
-		history.Op{Workload: "register", Kind: "write", Key: "room/<script>alert(1)</script>", Value: "a&b", Call: at, Return: at + 5e6, Outcome: history.OK},
-		history.Op{Workload: "register", Kind: "write", Key: "room/<script>alert(1)</script>", Value: "c", Call: at + 10e6, Return: at + 15e6, Outcome: history.OK},
-		history.Op{Workload: "register", Kind: "read", Key: "room/<script>alert(1)</script>", Value: "a&b", Rev: 9, Call: at + 20e6, Return: at + 25e6, Outcome: history.OK},
+		history.Op{Workload: "register", Kind: "write", Key: "room/<script>alert(1)</script>", Value: "a&b",
+			Call: at, Return: at + 5e6, Outcome: history.OK},
+		history.Op{Workload: "register", Kind: "write", Key: "room/<script>alert(1)</script>", Value: "c",
+			Call: at + 10e6, Return: at + 15e6, Outcome: history.OK},
+		history.Op{Workload: "register", Kind: "read", Key: "room/<script>alert(1)</script>", Value: "a&b",
+			Rev: 9, Call: at + 20e6, Return: at + 25e6, Outcome: history.OK},
 	)
 	first := v.lives[0]
 	twin := *first
@@ -214,5 +226,6 @@ func (v *invented) spoil() {
 	twin.Ticks = slices.DeleteFunc(slices.Clone(twin.Ticks), func(at int64) bool { return at < twin.Start })
 	twin.Said = nil
 	v.lives = slices.Insert(v.lives, 1, &twin)
-	v.rec.Events = append(v.rec.Events, history.Event{Watcher: 1, Got: at, Seq: v.seq + 5, Index: v.seq*3 + 50, Kind: "server.diverged", Text: "s2"})
+	v.rec.Events = append(v.rec.Events, history.Event{Watcher: 1, Got: at, Seq: v.seq + 5,
+		Index: v.seq*3 + 50, Kind: "server.diverged", Text: "s2"})
 }

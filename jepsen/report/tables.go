@@ -88,7 +88,8 @@ func operationRows(ops []history.Op) ([]operationRow, []errorRow) {
 	}
 	var list []operationRow
 	for _, r := range rows {
-		r.Tried, r.Done, r.Failed, r.NoAnswer = thousands(r.tried), thousands(r.done), thousands(r.failed), thousands(r.unanswered)
+		r.Tried, r.Done, r.Failed, r.NoAnswer = thousands(r.tried), thousands(r.done), thousands(r.failed),
+			thousands(r.unanswered)
 		if len(r.took) > 0 {
 			slices.Sort(r.took)
 			r.P50, r.P99 = duration(time.Duration(quantile(r.took, 50))), duration(time.Duration(quantile(r.took, 99)))
@@ -131,7 +132,8 @@ func (v *view) faultRows() ([]kindRow, []faultRow) {
 		} else {
 			k.unhealed++
 		}
-		faults = append(faults, faultRow{fmt.Sprintf("fault%d", i+1), f.Kind, f.Lane, v.at(f.From), duration(time.Duration(f.To - f.From)),
+		faults = append(faults, faultRow{fmt.Sprintf("fault%d", i+1), f.Kind, f.Lane, v.at(f.From),
+			duration(time.Duration(f.To - f.From)),
 			f.Note, effects(f), duration(p.Stall), duration(p.Heal)})
 	}
 	var list []kindRow
@@ -182,7 +184,8 @@ func effects(f history.Fault) string {
 }
 
 // marks stand beside the word of a verdict, so that no color is needed.
-var marks = map[string][2]string{check.Kept: {"✓", "kept"}, check.Broken: {"✗", "broken"}, check.Undecided: {"?", "undecided"}, check.Nothing: {"–", "nothing"}}
+var marks = map[string][2]string{check.Kept: {"✓", "kept"}, check.Broken: {"✗", "broken"},
+	check.Undecided: {"?", "undecided"}, check.Nothing: {"–", "nothing"}}
 
 func (v *view) checkRows() (rows []checkRow) {
 	for _, r := range v.results {

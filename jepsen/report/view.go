@@ -130,7 +130,8 @@ func (v *view) sentences() (sentence, advice string) {
 			laws = append(laws, promise(r))
 		}
 	}
-	how := fmt.Sprintf("in %s with %s and %s", round(time.Duration(v.to-v.from)), plural(len(v.rec.Ops), "operation"), plural(len(v.rec.Faults), "fault"))
+	how := fmt.Sprintf("in %s with %s and %s", round(time.Duration(v.to-v.from)),
+		plural(len(v.rec.Ops), "operation"), plural(len(v.rec.Faults), "fault"))
 	idle := ""
 	if n := len(by[check.Nothing]); n > 0 {
 		idle = fmt.Sprintf(" %s had nothing to judge: %s.", plural(n, "check"), strings.Join(by[check.Nothing], ", "))
@@ -138,14 +139,17 @@ func (v *view) sentences() (sentence, advice string) {
 	switch v.Verdict {
 	case check.Broken:
 		return fmt.Sprintf("Broken: %s (%s %s).", list(laws), plural(findings, "finding"), how),
-			"Begin with the first finding below: it shows what was asked and answered, and where the logs are. The command repeats the run."
+			"Begin with the first finding below: it shows what was asked and answered, and where the " +
+				"logs are. The command repeats the run."
 	case check.Undecided:
 		return fmt.Sprintf("Undecided: nothing broken was found %s, but %s did not come to an end: %s.", how,
-			plural(len(by[check.Undecided]), "search"), list(by[check.Undecided])), "A longer limit for the search may decide it." + idle
+				plural(len(by[check.Undecided]), "search"), list(by[check.Undecided])),
+			"A longer limit for the search may decide it." + idle
 	case check.Nothing:
 		return "Nothing to judge: the record holds nothing that a check is about.", ""
 	}
-	return fmt.Sprintf("Kept: no law was broken %s.", how), fmt.Sprintf("%s kept.%s", plural(len(by[check.Kept]), "check"), idle)
+	return fmt.Sprintf("Kept: no law was broken %s.", how),
+		fmt.Sprintf("%s kept.%s", plural(len(by[check.Kept]), "check"), idle)
 }
 
 // promise names what a check is about.
@@ -189,7 +193,8 @@ func (v *view) figures(lives []*ledger.Life) []figure {
 		agents[l.Agent] = true
 	}
 	list := []figure{
-		{"operations tried", thousands(len(v.rec.Ops)), fmt.Sprintf("%s done, %s without an answer", thousands(done), thousands(unknown))},
+		{"operations tried", thousands(len(v.rec.Ops)),
+			fmt.Sprintf("%s done, %s without an answer", thousands(done), thousands(unknown))},
 		{"faults", thousands(len(v.rec.Faults)), plural(len(v.Kinds), "kind")},
 		{"lives of agents", thousands(len(lives)), plural(len(agents), "agent")},
 		{"longest time without an acknowledged write", v.stall(), "whatever the fault was"},
@@ -197,7 +202,8 @@ func (v *view) figures(lives []*ledger.Life) []figure {
 	if v.Run.Calm != 0 {
 		list = append(list,
 			figure{"last fault healed to the next write", duration(v.progress.Calm), ""},
-			figure{"last fault healed to all agents at work", v.stat("recovery", "last fault healed to the last agent at work"), ""})
+			figure{"last fault healed to all agents at work",
+				v.stat("recovery", "last fault healed to the last agent at work"), ""})
 	}
 	return list
 }

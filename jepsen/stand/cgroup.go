@@ -74,7 +74,8 @@ func removeGroup(dir string) error {
 			return nil
 		}
 		if time.Now().After(limit) {
-			return fmt.Errorf("cgroup %s cannot be removed: %w", dir, errors.Join(err, errors.New("something in it does not end")))
+			return fmt.Errorf("cgroup %s cannot be removed: %w", dir,
+				errors.Join(err, errors.New("something in it does not end")))
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

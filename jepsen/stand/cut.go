@@ -32,7 +32,8 @@ func (m *Machine) Cut(c Cut) error {
 			b.WriteString("chain in {\ntype filter hook input priority 0;\niif lo accept\n" + c.rules("sport", "dport") + "}\n")
 		}
 		if c.Out {
-			b.WriteString("chain out {\ntype filter hook output priority 0;\noif lo accept\n" + c.rules("dport", "sport") + "}\n")
+			b.WriteString("chain out {\ntype filter hook output priority 0;\noif lo accept\n" +
+				c.rules("dport", "sport") + "}\n")
 		}
 		b.WriteString("}\n")
 	}

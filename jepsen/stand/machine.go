@@ -23,7 +23,8 @@ import (
 const patience = 60 * time.Second
 
 // machineSpaces are the namespaces that a machine has of its own.
-const machineSpaces = syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC
+const machineSpaces = syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS |
+	syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC
 
 // ErrDown says that the machine is switched off.
 var ErrDown = errors.New("the machine is switched off")
@@ -139,7 +140,8 @@ func (m *Machine) connect() error {
 	// The kernel takes the network of an earlier boot away, but not at once.
 	_ = m.stand.tool("ip", "link", "del", port)
 	for _, args := range [][]string{
-		{"link", "add", port, "type", "veth", "peer", "name", "eth0", "address", m.hardware(), "netns", fmt.Sprint(box.Process.Pid)},
+		{"link", "add", port, "type", "veth", "peer", "name", "eth0", "address", m.hardware(), "netns",
+			fmt.Sprint(box.Process.Pid)},
 		{"link", "set", port, "master", bridge, "up"},
 	} {
 		if err := m.stand.tool("ip", args...); err != nil {

@@ -62,7 +62,8 @@ func (sv *Server) Start() (err error) {
 	if err := os.WriteFile(sv.file(), []byte(sv.configuration()), 0o600); err != nil {
 		return fmt.Errorf("write configuration: %w", err)
 	}
-	sv.Process, err = sv.Machine.Start("server", sv.stand.program(sv.Program), []string{"server", "--config", sv.file()}, nil)
+	sv.Process, err = sv.Machine.Start("server", sv.stand.program(sv.Program),
+		[]string{"server", "--config", sv.file()}, nil)
 	return err
 }
 
@@ -78,7 +79,8 @@ func (sv *Server) file() string { return sv.stand.path(sv.Name, "server.yaml") }
 func (sv *Server) configuration() string {
 	s := sv.stand
 	var b strings.Builder
-	fmt.Fprintf(&b, "id: %s\ndata_dir: %q\naddr: %q\nadvertise_addr: %q\nraft_addr: %q\nraft_bind: \"%s:%d\"\ninsecure: true\nlog_level: info\n",
+	fmt.Fprintf(&b, "id: %s\ndata_dir: %q\naddr: %q\nadvertise_addr: %q\nraft_addr: %q\nraft_bind: "+
+		"\"%s:%d\"\ninsecure: true\nlog_level: info\n",
 		sv.Name, sv.Data, sv.APIAddr(), sv.Addr(), sv.RaftAddr(), sv.IP, raftPort)
 	b.WriteString(s.gossip(sv.Machine))
 	section(&b, "limits", s.config.Limits)

@@ -97,7 +97,8 @@ func write(t *testing.T, c vigilv1.ClusterClient) {
 	t.Helper()
 	eventually(t, "something is written", func() error {
 		// Without a write id a call is not repeated when its leader is lost.
-		_, err := c.PutSettings(limited(t), &vigilv1.PutSettingsRequest{By: "test", Values: map[string]string{"flap_limit": "0"}})
+		_, err := c.PutSettings(limited(t), &vigilv1.PutSettingsRequest{By: "test",
+			Values: map[string]string{"flap_limit": "0"}})
 		return err
 	})
 }
@@ -246,7 +247,8 @@ func TestServersOfAStand(t *testing.T) {
 		}
 		for _, from := range s.Servers {
 			for _, to := range others(from) {
-				s.Wires.CastTo(from.Machine, to, Raft, Spell{DelayIn: 20 * time.Millisecond, DelayOut: 20 * time.Millisecond, Jitter: time.Millisecond})
+				s.Wires.CastTo(from.Machine, to, Raft, Spell{DelayIn: 20 * time.Millisecond,
+					DelayOut: 20 * time.Millisecond, Jitter: time.Millisecond})
 			}
 		}
 		began := time.Now()
@@ -266,7 +268,8 @@ func TestServersOfAStand(t *testing.T) {
 			if err := spare.Start(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := cluster.AddServer(limited(t), &vigilv1.AddServerRequest{Id: spare.Name, RaftAddr: spare.RaftAddr()}); err != nil {
+			if _, err := cluster.AddServer(limited(t),
+				&vigilv1.AddServerRequest{Id: spare.Name, RaftAddr: spare.RaftAddr()}); err != nil {
 				t.Fatal(err)
 			}
 			if err := spare.Kill(); err != nil {

@@ -100,7 +100,9 @@ func (p *process) call(op *history.Op, do func(ctx context.Context, a *asker) er
 
 // ask makes one call and records it: do fills in what the answer tells. After an
 // unknown outcome the process has a new number.
-func (p *process) ask(a *asker, timeout time.Duration, op *history.Op, do func(ctx context.Context, a *asker) error) error {
+func (p *process) ask(
+	a *asker, timeout time.Duration, op *history.Op, do func(ctx context.Context, a *asker) error,
+) error {
 	ctx, cancel := context.WithTimeout(p.s.life, timeout)
 	defer cancel()
 	op.Workload, op.Process, op.Via, op.Call = p.workload, p.id, a.name, history.Now()

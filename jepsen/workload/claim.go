@@ -126,7 +126,8 @@ func (c *claim) create(p *process) {
 	}
 	op := history.Op{Kind: "create", Value: p.value()}
 	_ = p.call(&op, func(ctx context.Context, a *asker) error { // the record tells
-		t, err := a.fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: claimRoom, Role: claimRole, Title: op.Value, By: by})
+		t, err := a.fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: claimRoom, Role: claimRole,
+			Title: op.Value, By: by})
 		op.Task, op.State = t.GetId(), state(t.GetState())
 		return err
 	})

@@ -166,7 +166,8 @@ func (l *claimer) finish() {
 // again tells that this life holds anew what it has given back: nothing but the number
 // of the attempt tells its old words from its new ones.
 func (l *claimer) again() bool {
-	return l.held != nil && l.held.task == l.ghost.task && l.held.incarnation == l.ghost.incarnation && l.held.attempt > l.ghost.attempt
+	return l.held != nil && l.held.task == l.ghost.task && l.held.incarnation == l.ghost.incarnation &&
+		l.held.attempt > l.ghost.attempt
 }
 
 // haunt speaks for an attempt that was given up, or that another life made.

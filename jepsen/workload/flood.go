@@ -27,7 +27,8 @@ func newFlood(s *Set) load { return &flood{s} }
 
 func (f *flood) prepare(ctx context.Context) error {
 	_, err := f.s.whole.cluster.PutSettings(ctx, &vigilv1.PutSettingsRequest{By: by,
-		Values: map[string]string{"budget_tasks": fmt.Sprintf("%dMiB", floodBudget>>20), "budget_room_share": fmt.Sprint(floodShare)}})
+		Values: map[string]string{"budget_tasks": fmt.Sprintf("%dMiB", floodBudget>>20),
+			"budget_room_share": fmt.Sprint(floodShare)}})
 	if err != nil {
 		return fmt.Errorf("set the budget: %w", err)
 	}
@@ -38,7 +39,8 @@ func (f *flood) prepare(ctx context.Context) error {
 func (f *flood) run(ctx context.Context) error {
 	p := f.s.process("flood")
 	now := history.Now()
-	f.s.cfg.Record.Op(history.Op{Workload: "flood", Process: p.id, Kind: "budget", Call: now, Return: now, Outcome: history.OK,
+	f.s.cfg.Record.Op(history.Op{Workload: "flood", Process: p.id, Kind: "budget", Call: now,
+		Return: now, Outcome: history.OK,
 		Key: floodRoom, Share: floodBudget / 100 * floodShare, TextSize: floodText})
 	text := strings.Repeat("water ", floodText/6)
 	var open []uint64
@@ -66,7 +68,8 @@ func (f *flood) quiesce(context.Context) error { return nil }
 func (f *flood) create(p *process, text string) (uint64, error) {
 	op := history.Op{Kind: "create", Key: floodRoom, Value: p.value()}
 	err := p.call(&op, func(ctx context.Context, a *asker) error {
-		t, err := a.fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: floodRoom, Role: floodRole, Title: op.Value, Text: text, By: by})
+		t, err := a.fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: floodRoom, Role: floodRole,
+			Title: op.Value, Text: text, By: by})
 		op.Task = t.GetId()
 		return err
 	})

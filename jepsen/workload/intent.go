@@ -37,7 +37,8 @@ type human struct {
 func newIntent(s *Set) load {
 	i := &intent{s: s}
 	for n := range intentAgents {
-		i.humans = append(i.humans, &human{process: s.process("intent"), pen: &pen{s: s}, key: slot(intentRoom, intentRole, n)})
+		i.humans = append(i.humans, &human{process: s.process("intent"), pen: &pen{s: s},
+			key: slot(intentRoom, intentRole, n)})
 	}
 	i.humans = append(i.humans, &human{process: s.process("intent"), pen: &pen{s: s}, key: intentWhole, whole: true})
 	return i
@@ -109,7 +110,9 @@ func (h *human) want(ctx context.Context, kind string) bool {
 	for n := 0; ; n++ {
 		if err == nil {
 			op := history.Op{Kind: kind, Key: h.key, WriteID: written(id)}
-			err = h.ask(h.s.whole, h.s.cfg.Timeout, &op, func(ctx context.Context, a *asker) error { return h.say(ctx, a, &op, id) })
+			err = h.ask(h.s.whole, h.s.cfg.Timeout, &op, func(ctx context.Context, a *asker) error {
+				return h.say(ctx, a, &op, id)
+			})
 			if op.Outcome == history.OK {
 				return true
 			}

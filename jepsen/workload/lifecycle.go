@@ -106,8 +106,9 @@ func (l *lifecycle) create(p *process, role string, n int) {
 	ops := make([]history.Op, n)
 	for i := range ops {
 		ops[i] = history.Op{Workload: p.workload, Process: p.id, Kind: "create", Key: role, Value: p.value()}
-		batch.Writes = append(batch.Writes, &vigilv1.Write{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{
-			Room: lifecycleRoom, Role: role, Title: ops[i].Value, By: by}}})
+		batch.Writes = append(batch.Writes,
+			&vigilv1.Write{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{
+				Room: lifecycleRoom, Role: role, Title: ops[i].Value, By: by}}})
 	}
 	a := p.somebody()
 	ctx, cancel := context.WithTimeout(l.s.life, l.s.cfg.Timeout)
@@ -136,7 +137,8 @@ func (l *lifecycle) create(p *process, role string, n int) {
 func (l *lifecycle) work(p *process) {
 	for l.rest.Err() == nil {
 		ctx, cancel := context.WithTimeout(l.rest, l.s.cfg.Timeout)
-		w, err := client.Join(ctx, l.s.whole.client, client.WorkerConfig{Agent: lifecycleRoom + "/hand.*", MaxWait: 10 * time.Second})
+		w, err := client.Join(ctx, l.s.whole.client,
+			client.WorkerConfig{Agent: lifecycleRoom + "/hand.*", MaxWait: 10 * time.Second})
 		cancel()
 		if err != nil {
 			pause(l.rest, 200*time.Millisecond)
@@ -153,7 +155,8 @@ func (l *lifecycle) work(p *process) {
 
 // job waits for a task and does it; its error ends the life.
 func (l *lifecycle) job(p *process, w *client.Worker) error {
-	op := history.Op{Workload: p.workload, Process: p.id, Kind: "claim", Agent: w.Agent(), Incarnation: w.Incarnation(), Call: history.Now()}
+	op := history.Op{Workload: p.workload, Process: p.id, Kind: "claim", Agent: w.Agent(),
+		Incarnation: w.Incarnation(), Call: history.Now()}
 	job, err := w.Wait(l.rest)
 	if err != nil {
 		return err // nothing was claimed, or the cluster takes it back
@@ -161,8 +164,11 @@ func (l *lifecycle) job(p *process, w *client.Worker) error {
 	op.Task, op.Attempt, op.Return, op.Outcome = job.Task.GetId(), job.Attempt, history.Now(), history.OK
 	l.s.cfg.Record.Op(op)
 	pause(l.rest, time.Duration(p.rand.IntN(100))*time.Millisecond)
-	op = history.Op{Kind: "complete", Task: op.Task, Attempt: op.Attempt, Agent: op.Agent, Incarnation: op.Incarnation, Value: p.value()}
-	err = p.ask(l.s.whole, l.s.cfg.Timeout, &op, func(ctx context.Context, _ *asker) error { return job.Complete(ctx, op.Value) })
+	op = history.Op{Kind: "complete", Task: op.Task, Attempt: op.Attempt, Agent: op.Agent,
+		Incarnation: op.Incarnation, Value: p.value()}
+	err = p.ask(l.s.whole, l.s.cfg.Timeout, &op, func(ctx context.Context, _ *asker) error {
+		return job.Complete(ctx, op.Value)
+	})
 	if w.Context().Err() != nil || op.Outcome == history.Unknown {
 		return fmt.Errorf("complete task %d: %w", op.Task, err)
 	}
@@ -197,9 +203,10 @@ func (s *Set) final(ctx context.Context, p *process, room string) error {
 			return fmt.Errorf("list tasks of %s: %w", room, err)
 		}
 		for _, t := range page.GetTasks() {
-			s.cfg.Record.Op(history.Op{Workload: p.workload, Process: p.id, Kind: "final", Call: sent, Return: at, Outcome: history.OK,
-				Key: t.GetRole(), Value: t.GetTitle(), Task: t.GetId(), State: state(t.GetState()), Attempt: t.GetAttempt(),
-				Agent: t.GetHolder(), Incarnation: incarnation(t.GetHolderIncarnation()), Rev: t.GetRev()})
+			s.cfg.Record.Op(history.Op{Workload: p.workload, Process: p.id, Kind: "final", Call: sent,
+				Return: at, Outcome: history.OK, Key: t.GetRole(), Value: t.GetTitle(), Task: t.GetId(),
+				State: state(t.GetState()), Attempt: t.GetAttempt(), Agent: t.GetHolder(),
+				Incarnation: incarnation(t.GetHolderIncarnation()), Rev: t.GetRev()})
 		}
 		if after = page.GetNextAfter(); after == 0 {
 			return nil

@@ -94,8 +94,9 @@ func (m *mail) final(ctx context.Context, p *process) error {
 			return fmt.Errorf("list mail: %w", err)
 		}
 		for _, x := range page.GetMails() {
-			m.s.cfg.Record.Op(history.Op{Workload: p.workload, Process: p.id, Kind: "final", Call: sent, Return: at, Outcome: history.OK,
-				Key: x.GetTo(), Value: x.GetSubject(), State: x.GetState(), List: []string{number(x.GetId())}})
+			m.s.cfg.Record.Op(history.Op{Workload: p.workload, Process: p.id, Kind: "final", Call: sent,
+				Return: at, Outcome: history.OK, Key: x.GetTo(), Value: x.GetSubject(), State: x.GetState(),
+				List: []string{number(x.GetId())}})
 		}
 		if after = page.GetNextAfter(); after == 0 {
 			return nil
@@ -211,8 +212,9 @@ func (d *addressee) drain(ctx context.Context) bool {
 		case n < 0:
 			return false
 		case n == 0:
-			d.s.cfg.Record.Op(history.Op{Workload: d.workload, Process: d.id, Kind: "drained", Call: history.Now(), Return: history.Now(),
-				Outcome: history.OK, Agent: d.life.Agent(), Incarnation: d.life.Incarnation()})
+			d.s.cfg.Record.Op(history.Op{Workload: d.workload, Process: d.id, Kind: "drained",
+				Call: history.Now(), Return: history.Now(), Outcome: history.OK, Agent: d.life.Agent(),
+				Incarnation: d.life.Incarnation()})
 			return true
 		}
 	}

@@ -93,7 +93,9 @@ func (r *register) quiesce(context.Context) error {
 
 func (r *register) write(p *process, a *asker, key string) error {
 	op := history.Op{Kind: "write", Key: key, Value: p.value()}
-	return p.ask(a, r.s.cfg.Timeout, &op, func(ctx context.Context, a *asker) error { return r.put(ctx, a, key, op.Value, 0) })
+	return p.ask(a, r.s.cfg.Timeout, &op, func(ctx context.Context, a *asker) error {
+		return r.put(ctx, a, key, op.Value, 0)
+	})
 }
 
 func (r *register) read(p *process, a *asker, key string) (string, uint64, error) {
@@ -113,7 +115,8 @@ func (r *register) put(ctx context.Context, a *asker, key, value string, rev uin
 		return r.s.sign(ctx, a, name, value, rev)
 	}
 	// Nothing runs under the role, so stop and start change nothing else.
-	_, err := a.fleet.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: name, Desired: "stopped", By: by, Reason: value, IfRev: rev})
+	_, err := a.fleet.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: name, Desired: "stopped", By: by,
+		Reason: value, IfRev: rev})
 	return err
 }
 

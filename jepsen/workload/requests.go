@@ -74,7 +74,8 @@ func (s *sender) step(ctx context.Context) {
 func (s *sender) create(ctx context.Context, id *vigilv1.WriteId) {
 	title := s.value()
 	s.send(ctx, id, history.Op{Kind: "create", Value: title}, func(ctx context.Context, a *asker, op *history.Op) error {
-		t, err := a.fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: requestsRoom, Role: "slot", Title: title, By: by, Id: id})
+		t, err := a.fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: requestsRoom, Role: "slot",
+			Title: title, By: by, Id: id})
 		op.Task = t.GetId()
 		return err
 	}, func(op *history.Op) {
@@ -106,16 +107,19 @@ func (s *sender) set(ctx context.Context, id *vigilv1.WriteId) {
 		return
 	}
 	reason := s.value()
-	s.send(ctx, id, history.Op{Kind: "set", Agent: s.agent, Value: reason, Old: old}, func(ctx context.Context, a *asker, op *history.Op) error {
-		agent, err := a.fleet.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: s.agent, Desired: "stopped", By: by, Reason: reason, IfRev: rev, Id: id})
-		op.Rev = agent.GetRev()
-		return err
-	}, func(*history.Op) {})
+	s.send(ctx, id, history.Op{Kind: "set", Agent: s.agent, Value: reason, Old: old},
+		func(ctx context.Context, a *asker, op *history.Op) error {
+			agent, err := a.fleet.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: s.agent, Desired: "stopped",
+				By: by, Reason: reason, IfRev: rev, Id: id})
+			op.Rev = agent.GetRev()
+			return err
+		}, func(*history.Op) {})
 }
 
 // send sends two to five copies, and more until one has an answer: only then no copy
 // that is still on its way can do anything. done gets a copy that was answered well.
-func (s *sender) send(ctx context.Context, id *vigilv1.WriteId, op history.Op, do func(context.Context, *asker, *history.Op) error, done func(*history.Op)) {
+func (s *sender) send(ctx context.Context, id *vigilv1.WriteId, op history.Op,
+	do func(context.Context, *asker, *history.Op) error, done func(*history.Op)) {
 	op.WriteID = written(id)
 	ops := make([]history.Op, 2+s.rand.IntN(requestCopies-1))
 	var all sync.WaitGroup
@@ -148,6 +152,7 @@ func (s *sender) send(ctx context.Context, id *vigilv1.WriteId, op history.Op, d
 			return
 		}
 		ops = []history.Op{op}
-		_ = s.copies[0].ask(s.s.whole, s.s.cfg.Timeout, &ops[0], func(ctx context.Context, a *asker) error { return do(ctx, a, &ops[0]) })
+		_ = s.copies[0].ask(s.s.whole, s.s.cfg.Timeout, &ops[0],
+			func(ctx context.Context, a *asker) error { return do(ctx, a, &ops[0]) })
 	}
 }

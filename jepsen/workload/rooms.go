@@ -87,7 +87,8 @@ func (o *owner) until(ctx context.Context, do func() error) bool {
 func (o *owner) declare() error {
 	op := history.Op{Kind: "declare", Key: o.room}
 	return o.call(&op, func(ctx context.Context, a *asker) error {
-		room, err := a.fleet.ApplyRoom(ctx, &vigilv1.ApplyRoomRequest{Room: o.room, By: by, Roles: []*vigilv1.RoleSpec{o.s.byHand(roomsRole, 1)}})
+		room, err := a.fleet.ApplyRoom(ctx, &vigilv1.ApplyRoomRequest{Room: o.room, By: by,
+			Roles: []*vigilv1.RoleSpec{o.s.byHand(roomsRole, 1)}})
 		op.Rev = room.GetRev()
 		return err
 	})
@@ -127,7 +128,8 @@ func (o *owner) work() {
 // word is what a life says whose room was deleted: it completes what it held, or claims a task of
 // the agent that has its name now.
 func (o *owner) word(h *hold) {
-	op := history.Op{Kind: "word", Key: o.room, Task: h.task, Attempt: h.attempt, Agent: h.agent, Incarnation: h.incarnation}
+	op := history.Op{Kind: "word", Key: o.room, Task: h.task, Attempt: h.attempt, Agent: h.agent,
+		Incarnation: h.incarnation}
 	claims := o.rand.IntN(2) == 0
 	_ = o.call(&op, func(ctx context.Context, a *asker) error { // the record tells
 		if claims {
@@ -135,7 +137,8 @@ func (o *owner) word(h *hold) {
 			op.Value = answer.GetTask().GetTitle()
 			return err
 		}
-		_, err := a.work.CompleteTask(ctx, &vigilv1.WorkRequest{Speaker: h.speaker(), Task: h.task, Attempt: h.attempt, Text: "late"})
+		_, err := a.work.CompleteTask(ctx, &vigilv1.WorkRequest{Speaker: h.speaker(), Task: h.task,
+			Attempt: h.attempt, Text: "late"})
 		return err
 	})
 }

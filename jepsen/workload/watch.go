@@ -108,7 +108,8 @@ func (w *watcher) follow() {
 
 // open follows one stream until it breaks.
 func (w *watcher) open(a *asker) error {
-	op := history.Op{Workload: w.workload, Process: w.id, Kind: "open", Via: a.name, Index: w.seq.Load(), Call: history.Now()}
+	op := history.Op{Workload: w.workload, Process: w.id, Kind: "open", Via: a.name, Index: w.seq.Load(),
+		Call: history.Now()}
 	stream, err := a.fleet.WatchEvents(w.s.life, &vigilv1.WatchEventsRequest{After: op.Index})
 	for first := true; ; first = false {
 		var e *vigilv1.Event
@@ -123,9 +124,10 @@ func (w *watcher) open(a *asker) error {
 		if err != nil {
 			return err
 		}
-		w.s.cfg.Record.Event(history.Event{Watcher: w.id, Got: history.Now(), Seq: e.GetSeq(), Index: e.GetIndex(), Kind: e.GetKind(),
-			Room: e.GetRoom(), Agent: e.GetAgent(), Incarnation: incarnation(e.GetIncarnation()), Task: e.GetTask(),
-			Attempt: e.GetAttempt(), Host: e.GetHost(), Text: e.GetText(), Resumed: first && w.resumed})
+		w.s.cfg.Record.Event(history.Event{Watcher: w.id, Got: history.Now(), Seq: e.GetSeq(),
+			Index: e.GetIndex(), Kind: e.GetKind(), Room: e.GetRoom(), Agent: e.GetAgent(),
+			Incarnation: incarnation(e.GetIncarnation()), Task: e.GetTask(), Attempt: e.GetAttempt(),
+			Host: e.GetHost(), Text: e.GetText(), Resumed: first && w.resumed})
 		w.resumed = true
 		w.seq.Store(e.GetSeq())
 	}

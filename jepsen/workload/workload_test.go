@@ -80,7 +80,8 @@ func TestWorkloads(t *testing.T) {
 	t.Log(count(got.Ops))
 	checkOps(t, got.Ops)
 	checkEnd(t, got)
-	if want := []string{"lifecycle/work", "dedup/work", "intent/work", "intent-room/work"}; !slices.Equal(s.Fenced(), want) {
+	if want := []string{"lifecycle/work", "dedup/work", "intent/work",
+		"intent-room/work"}; !slices.Equal(s.Fenced(), want) {
 		t.Errorf("fenced roles: got %v, want %v", s.Fenced(), want)
 	}
 	lives, err := ledger.Read(f.ledger())
@@ -115,7 +116,8 @@ func awaitAll(t *testing.T, ctx context.Context, record *history.Recorder, folde
 			return
 		}
 		if !pause(ctx, 300*time.Millisecond) {
-			t.Fatalf("not seen within %s: %s (%d events, %d looks)\n%s", patience, strings.Join(missing, ", "), len(got.Events), len(got.Looks), count(got.Ops))
+			t.Fatalf("not seen within %s: %s (%d events, %d looks)\n%s", patience,
+				strings.Join(missing, ", "), len(got.Events), len(got.Looks), count(got.Ops))
 		}
 	}
 }
@@ -161,7 +163,8 @@ func checkOps(t *testing.T, ops []history.Op) {
 		}
 		last[p] = op
 		copied := op.Workload == "requests"
-		written := op.Value != "" && !copied && slices.Contains([]string{"write", "cas", "create", "complete", "handoff"}, op.Kind)
+		written := op.Value != "" && !copied &&
+			slices.Contains([]string{"write", "cas", "create", "complete", "handoff"}, op.Kind)
 		if name := op.Workload + op.Key + op.Value; written && values[name] {
 			t.Errorf("a value was written twice: %+v", op)
 		} else if written {

@@ -146,7 +146,8 @@ func listen(from io.Reader, pkg string, found map[string][]result) (seen int, er
 				fmt.Fprintln(os.Stderr, e.Test+":", text)
 			}
 		case "pass", "fail", "skip":
-			r := result{name: e.Test, pkg: strings.TrimPrefix(pkg, "vigil/"), action: e.Action, took: time.Duration(e.Elapsed * float64(time.Second))}
+			r := result{name: e.Test, pkg: strings.TrimPrefix(pkg, "vigil/"), action: e.Action,
+				took: time.Duration(e.Elapsed * float64(time.Second))}
 			if e.Action == "skip" {
 				_, r.why, _ = strings.Cut(lines[e.Test], ": ")
 			}
@@ -191,7 +192,8 @@ func table(found map[string][]result, began time.Time) (text string, bad []strin
 	var lines strings.Builder
 	for _, r := range rows {
 		for _, l := range lay(r, found[r.ID]) {
-			fmt.Fprintf(&lines, "| %s | [%s](%s) | %s | %s | %s | %s |\n", r.ID, r.System, r.Link, l.verdict, l.what, l.where, l.took)
+			fmt.Fprintf(&lines, "| %s | [%s](%s) | %s | %s | %s | %s |\n", r.ID, r.System, r.Link,
+				l.verdict, l.what, l.where, l.took)
 		}
 		verdict := sum(r, found[r.ID])
 		counts[verdict]++
@@ -205,10 +207,14 @@ func table(found map[string][]result, began time.Time) (text string, bad []strin
 			tally = append(tally, fmt.Sprintf("%d %s", counts[v], v))
 		}
 	}
-	fmt.Fprintf(&b, "# Incidents of other systems, tried on this one\n\nMade by `make incidents` on %s, revision %s, %d processors, in %s; do not edit.\n\n"+
-		"Each row is a failure that really happened to another system that keeps agents, jobs or leases alive; the link leads to its report.\n"+
-		"Tests are named after their row: `TestI57PartitionedHostRejoins`.\n\n%d rows: %s.\n\n| row | happened to | result | what is tried | where | took |\n|---|---|---|---|---|---|\n%s",
-		began.UTC().Format("2006-01-02"), revision(), runtime.NumCPU(), time.Since(began).Round(time.Second), len(rows), strings.Join(tally, ", "), lines.String())
+	fmt.Fprintf(&b, "# Incidents of other systems, tried on this one\n\nMade by `make incidents` on %s, "+
+		"revision %s, %d processors, in %s; do not edit.\n\n"+
+		"Each row is a failure that really happened to another system that keeps agents, jobs or leases "+
+		"alive; the link leads to its report.\n"+
+		"Tests are named after their row: `TestI57PartitionedHostRejoins`.\n\n%d rows: %s.\n\n| row | "+
+		"happened to | result | what is tried | where | took |\n|---|---|---|---|---|---|\n%s",
+		began.UTC().Format("2006-01-02"), revision(), runtime.NumCPU(),
+		time.Since(began).Round(time.Second), len(rows), strings.Join(tally, ", "), lines.String())
 	return b.String(), bad
 }
 
@@ -218,7 +224,8 @@ type line struct{ verdict, what, where, took string }
 func lay(r row, results []result) (list []line) {
 	slices.SortFunc(results, func(a, b result) int { return strings.Compare(a.name, b.name) })
 	for _, t := range results {
-		l := line{verdict: map[string]string{"pass": "passed", "fail": "**FAILED**", "skip": "skipped"}[t.action], what: words(t.name),
+		l := line{verdict: map[string]string{"pass": "passed", "fail": "**FAILED**",
+			"skip": "skipped"}[t.action], what: words(t.name),
 			where: "`" + t.pkg + "`", took: fmt.Sprintf("%.1f s", t.took.Seconds())}
 		if t.why != "" {
 			l.what += ": " + t.why

@@ -31,7 +31,8 @@ func TestTableTellsWhatTestsSaid(t *testing.T) {
 		t.Fatalf("%d results, %v", n, err)
 	}
 	text, bad := table(found, time.Now())
-	for _, want := range []string{"| passed | partitioned host rejoins | `jepsen/incidents` | 3.2 s |", "| **FAILED** | leader is gone |", "no memory controller"} {
+	for _, want := range []string{"| passed | partitioned host rejoins | `jepsen/incidents` | 3.2 s |",
+		"| **FAILED** | leader is gone |", "no memory controller"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the table has no %q", want)
 		}
