@@ -20,9 +20,9 @@
 //
 // # Loop
 //
-// Duty.Run is one stint: one loop that begins each look in time. Looks of one duty never
-// overlap; those of different duties run beside each other, since to write a plan and to type
-// takes as long as it takes, and a start must not wait for it.
+// Duty.Run is one stint. One loop, the same for every row, gives each its looks. Looks of one
+// duty never overlap; the loops run beside each other, since to write a plan and to type takes
+// as long as it takes, and a start must not wait for it.
 //
 //	pace, or Effects --> Wake --> ready --> plan under Read --> SubmitAll --> done
 //	                               ^                                           |

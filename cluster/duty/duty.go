@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -45,11 +44,9 @@ type Duty struct {
 	cfg       Config
 	log       hclog.Logger
 	table     []*row
-	starts    *planner      // what the plan of starts remembers, of one stint
-	noticed   *counts       // of the notifiers' records
-	terminals [2]*effect    // of the ladder and of overseers
-	woken     atomic.Uint64 // the rows that were woken, a bit each
-	poked     chan struct{} // the loop looks at woken
+	starts    *planner   // what the plan of starts remembers, of one stint
+	noticed   *counts    // of the notifiers' records
+	terminals [2]*effect // of the ladder and of overseers
 	notifiers []*notifier
 }
 
@@ -61,7 +58,7 @@ func Open(cfg Config) (*Duty, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
 	}
-	d := &Duty{cfg: cfg, log: cfg.Logger.Named("duty"), poked: make(chan struct{}, 1)}
+	d := &Duty{cfg: cfg, log: cfg.Logger.Named("duty")}
 	d.noticed = newCounts("notices", noticesSay, "note")
 	d.terminals = [2]*effect{{duty: "ladder", target: "terminal"}, {duty: "overseers", target: "terminal"}}
 	d.table = d.duties()
@@ -73,17 +70,12 @@ func Open(cfg Config) (*Duty, error) {
 
 // Wake is for Subscribe: it never blocks.
 func (d *Duty) Wake(e noun.Effects) {
-	rows := uint64(0)
-	for i, r := range d.table {
+	for _, r := range d.table {
 		if r.wake != nil && r.wake(e) {
-			rows |= 1 << i
-		}
-	}
-	if rows != 0 {
-		d.woken.Or(rows)
-		select {
-		case d.poked <- struct{}{}:
-		default:
+			select {
+			case r.poked <- struct{}{}:
+			default:
+			}
 		}
 	}
 	if e.Notice {

@@ -19,14 +19,13 @@ const (
 	share = 20
 )
 
-// turn is a duty in one stint. It belongs to the loop, and to its look while that goes on.
+// turn is a duty in one stint. It belongs to its loop.
 type turn struct {
 	*row
 	pace  pace
 	began time.Time // of the stint, then of the last pass
 	rest  time.Time // no look before
 	woken bool
-	busy  bool // a look goes on
 
 	passed  bool // a pass has begun in this stint
 	in      bool // a pass goes on
@@ -41,81 +40,54 @@ type turn struct {
 	given   map[string]int // orders of the pass that were carried out
 }
 
-// Run does all duties until ctx, the context of one stint, ends. It returns nil then.
-//
-// It is one loop that begins each look in time. A look runs beside the others, because to
-// write a plan, and what follows, takes as long as it takes: no duty may delay another.
+// Run does all duties until ctx, the context of one stint, ends. It returns nil then. The loops
+// run beside each other, because to write a plan, and what follows, takes as long as it takes: no
+// duty may delay another.
 func (d *Duty) Run(ctx context.Context) error {
-	var beside sync.WaitGroup
-	defer beside.Wait()
-	beside.Go(func() { d.escalate(ctx) })
-	turns := d.turns()
-	defer d.tellStops(turns)
-	defer beside.Wait() // the looks have ended before their counts are told
-	ended := make(chan *turn, len(turns))
+	var all sync.WaitGroup
+	all.Go(func() { d.escalate(ctx) })
+	*d.starts = planner{} // plans remember nothing of another stint
+	for _, r := range d.table {
+		all.Go(func() { d.loop(ctx, r) })
+	}
+	all.Wait()
+	return nil
+}
+
+// loop gives a duty its looks: when it is due, and when it was woken. What the stint before has
+// left undone wakes it too.
+func (d *Duty) loop(ctx context.Context, r *row) {
+	t := &turn{row: r, began: time.Now(), woken: r.wake != nil}
+	defer d.tellStops(t)
+	d.readPace(t)
 	timer := time.NewTimer(settingsLook)
 	defer timer.Stop()
-	var read time.Time // when settings were read
-	for {
-		now := time.Now()
-		if now.Sub(read) >= settingsLook {
-			d.readPaces(turns)
-			read = now
+	for ctx.Err() == nil {
+		at, any := t.next()
+		wait := time.Until(at)
+		if any && wait <= 0 {
+			t.woken = false
+			d.look(ctx, t)
+			continue
 		}
-		next := read.Add(settingsLook)
-		for _, t := range turns {
-			at, any := t.next()
-			switch {
-			case !any:
-			case at.After(now):
-				if at.Before(next) {
-					next = at
-				}
-			default:
-				t.busy, t.woken = true, false
-				beside.Go(func() {
-					d.look(ctx, t)
-					ended <- t
-				})
-			}
+		var fired <-chan time.Time // never, where only an effect can wake it
+		if any {
+			timer.Reset(min(wait, settingsLook))
+			fired = timer.C
 		}
-		timer.Reset(time.Until(next))
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-timer.C:
-		case t := <-ended:
-			t.busy = false
-		case <-d.poked:
-			rows := d.woken.Swap(0)
-			for i, t := range turns {
-				t.woken = t.woken || rows>>i&1 != 0
-			}
+		case <-t.poked:
+			t.woken = true
+		case <-fired:
+			d.readPace(t)
 		}
 	}
 }
 
-// turns begins a stint: whatever the one before has left undone wakes everybody, and plans
-// remember nothing of it.
-func (d *Duty) turns() []*turn {
-	var list []*turn
-	began := time.Now()
-	*d.starts = planner{}
-	for _, r := range d.table {
-		list = append(list, &turn{row: r, began: began, woken: r.wake != nil})
-	}
-	return list
-}
-
-// readPaces follows changed settings. Turns whose look goes on read them by themselves.
-func (d *Duty) readPaces(turns []*turn) {
-	d.cfg.Replica.Read(func(s *fsm.View) {
-		for _, t := range turns {
-			if !t.busy {
-				t.pace = t.every(s.Settings())
-			}
-		}
-	})
+// readPace follows changed settings.
+func (d *Duty) readPace(t *turn) {
+	d.cfg.Replica.Read(func(s *fsm.View) { t.pace = t.every(s.Settings()) })
 }
 
 // next is when the next look is due; false: not before the duty is woken.
@@ -125,8 +97,6 @@ func (t *turn) next() (at time.Time, any bool) {
 		wait = t.pace.first
 	}
 	switch {
-	case t.busy:
-		return at, false
 	case t.woken:
 	case t.in:
 		at = t.due
@@ -251,19 +221,17 @@ func (d *Duty) over(t *turn) {
 	d.log.Debug(t.title+" has looked", append(told, "took", t.took)...)
 }
 
-// tellStops tells the counts of duties whose passes are logged when a stint ends.
-func (d *Duty) tellStops(turns []*turn) {
-	for _, t := range turns {
-		if t.title == "" || !t.passed {
-			continue
-		}
-		f := t.counts.figures()
-		told := []any{"passes", f.Passes, "visited", f.Visited}
-		for _, name := range t.orders {
-			told = append(told, name, f.Accepted(name))
-		}
-		d.log.Info(t.title+" stops", append(told, "errors", f.Errors)...)
+// tellStops tells the counts of a duty whose passes are logged when a stint ends.
+func (d *Duty) tellStops(t *turn) {
+	if t.title == "" || !t.passed {
+		return
 	}
+	f := t.counts.figures()
+	told := []any{"passes", f.Passes, "visited", f.Visited}
+	for _, name := range t.orders {
+		told = append(told, name, f.Accepted(name))
+	}
+	d.log.Info(t.title+" stops", append(told, "errors", f.Errors)...)
 }
 
 // submit writes orders as one batch and counts what becomes of them. An error says that it is

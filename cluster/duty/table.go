@@ -47,6 +47,7 @@ type row struct {
 	done func(context.Context, *counts, []Order, []noun.Outcome)
 
 	counts *counts
+	poked  chan struct{} // it was woken
 }
 
 // pace is when a duty looks when nothing wakes it.
@@ -89,7 +90,7 @@ type Place struct {
 	deaf fsm.DeafPlace
 }
 
-// duties is the table of duties, in the order in which they are looked at when several are due.
+// duties is the table of duties.
 func (d *Duty) duties() []*row {
 	d.starts = &planner{}
 	planned := func(e noun.Effects) bool { return e.Plan }
@@ -125,7 +126,7 @@ func (d *Duty) duties() []*row {
 		every: func(*noun.Settings) pace { return pace{first: typeLook, every: typeLook} },
 	})
 	for _, r := range table {
-		r.counts = newCounts(r.name, r.says, r.orders...)
+		r.counts, r.poked = newCounts(r.name, r.says, r.orders...), make(chan struct{}, 1)
 	}
 	return table
 }
