@@ -102,7 +102,8 @@ func TestTriageAnswersAreReadAtTheDoor(t *testing.T) {
 		if got["decision"] != tc.decision || got["decided_by"] != tc.by || got["reason"] != tc.reason {
 			t.Errorf("%q: %v", tc.text, got)
 		}
-		if _, got, _ = w.call(0, "GET", fmt.Sprintf("/v1/tasks/%v", task), ""); !strings.Contains(fmt.Sprint(got), "COMPLETED") {
+		_, got, _ = w.call(0, "GET", fmt.Sprintf("/v1/tasks/%v", task), "")
+		if !strings.Contains(fmt.Sprint(got), "COMPLETED") {
 			t.Errorf("the task is %v", got)
 		}
 	}

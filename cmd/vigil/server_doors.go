@@ -118,7 +118,8 @@ func (d dutyFigures) Collect(ch chan<- prometheus.Metric) {
 	took := counter("look_seconds_total", "Time that looks took until their orders were written.")
 	errs := counter("errors_total", "Looks that could not write.")
 	orders := counter("orders_total", "Orders planned, by what became of them.", "order", "outcome")
-	effects := counter("effects_total", "What followed outside of the state, at a terminal or notifier.", "target", "outcome")
+	effects := counter("effects_total", "What followed outside of the state, at a terminal or notifier.",
+		"target", "outcome")
 	effect := counter("effect_seconds_total", "Time that this took.", "target")
 	for _, x := range f.Duties {
 		passes(float64(x.Passes), x.Duty)
@@ -143,7 +144,8 @@ func (s *server) watchdogStats() rpc.WatchdogStats {
 		return rpc.WatchdogStats{}
 	}
 	f := s.duty.Figures().Of("silence")
-	return rpc.WatchdogStats{Checks: f.Passes, Checked: f.Visited, Warned: f.Accepted("warn"), Canceled: f.Accepted("cancel"), Errors: f.Errors,
+	return rpc.WatchdogStats{Checks: f.Passes, Checked: f.Visited, Warned: f.Accepted("warn"),
+		Canceled: f.Accepted("cancel"), Errors: f.Errors,
 		LastCheck: f.LastAt, LastDuration: f.Last, TotalDuration: f.Total}
 }
 
