@@ -8,6 +8,7 @@ import (
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/triage"
 )
 
 // This file turns requests into commands: each function validates one request and
@@ -173,7 +174,11 @@ func progressTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 func completeTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 	var c checks
 	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), noun.MaxResult)
-	return fsm.CompleteTask{Work: w, Result: r.GetText()}, c.err
+	done := fsm.CompleteTask{Work: w, Result: r.GetText()}
+	if d, why, ok := triage.Parse(done.Result); ok { // it counts where the task is a look
+		return fsm.AnswerLook{CompleteTask: done, Decision: d, Reason: why}, c.err
+	}
+	return done, c.err
 }
 
 func failTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {

@@ -16,9 +16,9 @@ import (
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/life"
 	"vigil/cmd/vigil/term"
-	"vigil/fsm"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/triage"
 )
 
 const (
@@ -146,7 +146,7 @@ func (t *triageExec) decision(ctx context.Context, program, facts string) (strin
 		return "", fmt.Errorf("triage program: %w", err)
 	}
 	answer := unfenced(out.text.String())
-	if _, _, ok := fsm.ParseDecision(answer); !ok {
+	if _, _, ok := triage.Parse(answer); !ok {
 		return "", errors.New("what the triage program prints is no decision")
 	}
 	return answer, nil

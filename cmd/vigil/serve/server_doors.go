@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -99,18 +100,41 @@ type dutyFigures struct{ duty *duty.Duty }
 // Describe implements prometheus.Collector.
 func (d dutyFigures) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(d, ch) }
 
-// Collect implements prometheus.Collector.
+// Collect implements prometheus.Collector: one family of metrics for all duties.
 func (d dutyFigures) Collect(ch chan<- prometheus.Metric) {
-	d.collectWatchdog(ch)
-	d.collectNotify(ch)
-	d.collectLadder(ch)
-	d.collectChain(ch)
-	f := d.duty.Figures()
-	plans := prometheus.NewDesc("vigil_duty_plans_total", "Plans made while this server led.", nil, nil)
-	orders := prometheus.NewDesc("vigil_duty_orders_total", "Orders planned, by kind and outcome.", []string{"order", "outcome"}, nil)
-	ch <- prometheus.MustNewConstMetric(plans, prometheus.CounterValue, float64(f.Plans))
-	for _, o := range f.Orders {
-		ch <- prometheus.MustNewConstMetric(orders, prometheus.CounterValue, float64(o.Count), o.Kind, o.Outcome)
+	counter := func(name, help string, labels ...string) func(float64, ...string) {
+		desc := prometheus.NewDesc("vigil_duty_"+name, help, append([]string{"duty"}, labels...), nil)
+		return func(v float64, values ...string) {
+			ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, v, values...)
+		}
+	}
+	f, says := d.duty.Figures(), ""
+	for _, x := range f.Duties {
+		says += " " + x.Duty + " " + x.Says + ";"
+	}
+	passes := counter("passes_total", "Passes of what only a leader does:"+strings.TrimSuffix(says, ";")+".")
+	looks := counter("looks_total", "Looks at the state, each with one plan; a pass has one or more.")
+	visited := counter("visited_total", "Roles, agents, active rooms or hosts that looks went over.")
+	took := counter("look_seconds_total", "Time that looks took until their orders were written.")
+	errs := counter("errors_total", "Looks that could not write.")
+	orders := counter("orders_total", "Orders planned, by what became of them.", "order", "outcome")
+	effects := counter("effects_total", "What followed outside of the state, at a terminal or notifier.",
+		"target", "outcome")
+	effect := counter("effect_seconds_total", "Time that this took.", "target")
+	for _, x := range f.Duties {
+		passes(float64(x.Passes), x.Duty)
+		looks(float64(x.Looks), x.Duty)
+		visited(float64(x.Visited), x.Duty)
+		took(x.Total.Seconds(), x.Duty)
+		errs(float64(x.Errors), x.Duty)
+		for _, o := range x.Orders {
+			orders(float64(o.Count), x.Duty, o.Order, o.Outcome)
+		}
+	}
+	for _, x := range f.Effects {
+		effects(float64(x.Done), x.Duty, x.Target, "done")
+		effects(float64(x.Failed), x.Duty, x.Target, "failed")
+		effect(x.Total.Seconds(), x.Duty, x.Target)
 	}
 }
 
@@ -119,66 +143,10 @@ func (s *server) watchdogStats() rpc.WatchdogStats {
 	if s.duty == nil { // the API is opened first
 		return rpc.WatchdogStats{}
 	}
-	f := s.duty.WatchFigures()
-	return rpc.WatchdogStats{Checks: f.Checks, Checked: f.Checked, Warned: f.Warned, Canceled: f.Canceled, Errors: f.Errors,
+	f := s.duty.Figures().Of("silence")
+	return rpc.WatchdogStats{Checks: f.Passes, Checked: f.Visited, Warned: f.Accepted("warn"),
+		Canceled: f.Accepted("cancel"), Errors: f.Errors,
 		LastCheck: f.LastAt, LastDuration: f.Last, TotalDuration: f.Total}
-}
-
-// collectWatchdog shows the conversation watchdog.
-func (d dutyFigures) collectWatchdog(ch chan<- prometheus.Metric) {
-	f := d.duty.WatchFigures()
-	for _, m := range []struct {
-		name, help string
-		value      float64
-	}{
-		{"vigil_watchdog_checks_total", "Looks for silent rooms while this server led.", float64(f.Checks)},
-		{"vigil_watchdog_rooms_checked_total", "Active rooms that these looks covered.", float64(f.Checked)},
-		{"vigil_watchdog_rooms_warned_total", "Silent rooms that were warned.", float64(f.Warned)},
-		{"vigil_watchdog_rooms_canceled_total", "Silent rooms that were canceled.", float64(f.Canceled)},
-		{"vigil_watchdog_errors_total", "Plans about silent rooms that could not be written.", float64(f.Errors)},
-		{"vigil_watchdog_seconds_total", "Time that the looks took, without waiting.", f.Total.Seconds()},
-	} {
-		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(m.name, m.help, nil, nil), prometheus.CounterValue, m.value)
-	}
-}
-
-// collectNotify shows what the notifiers have done.
-func (d dutyFigures) collectNotify(ch chan<- prometheus.Metric) {
-	tries := prometheus.NewDesc("vigil_notify_total", "Notices that this server has tried to deliver, by notifier and outcome.", []string{"notifier", "outcome"}, nil)
-	took := prometheus.NewDesc("vigil_notify_seconds_total", "Time that these tries took.", []string{"notifier"}, nil)
-	for _, n := range d.duty.NotifyFigures() {
-		ch <- prometheus.MustNewConstMetric(tries, prometheus.CounterValue, float64(n.Delivered), n.Notifier, "delivered")
-		ch <- prometheus.MustNewConstMetric(tries, prometheus.CounterValue, float64(n.Failed), n.Notifier, "failed")
-		ch <- prometheus.MustNewConstMetric(took, prometheus.CounterValue, n.Total.Seconds(), n.Notifier)
-	}
-}
-
-// collectLadder shows the ladder for stuck agents.
-func (d dutyFigures) collectLadder(ch chan<- prometheus.Metric) {
-	f := d.duty.LadderFigures()
-	steps := prometheus.NewDesc("vigil_ladder_steps_total", "Rungs taken with stuck agents while this server led.", []string{"rung"}, nil)
-	for rung, n := range f.Steps {
-		ch <- prometheus.MustNewConstMetric(steps, prometheus.CounterValue, float64(n), rung)
-	}
-	ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("vigil_ladder_failed_total", "Rungs of which nobody can have noticed anything at a terminal.", nil, nil),
-		prometheus.CounterValue, float64(f.Failed))
-	ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("vigil_ladder_errors_total", "Plans about stuck agents that could not be written.", nil, nil),
-		prometheus.CounterValue, float64(f.Errors))
-}
-
-// collectChain shows what was typed to overseers.
-func (d dutyFigures) collectChain(ch chan<- prometheus.Metric) {
-	f := d.duty.ChainFigures()
-	for _, m := range []struct {
-		name, help string
-		value      uint64
-	}{
-		{"vigil_overseer_prods_total", "Decisions about overseers that were typed while this server led.", f.Typed},
-		{"vigil_overseer_prods_failed_total", "Of those that were to be typed, of which nobody can have noticed anything.", f.Failed},
-		{"vigil_overseer_prod_errors_total", "Plans about them that could not be written.", f.Errors},
-	} {
-		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(m.name, m.help, nil, nil), prometheus.CounterValue, float64(m.value))
-	}
 }
 
 // reportHash brings the hash of this server's state to the leader.

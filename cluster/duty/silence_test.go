@@ -11,6 +11,14 @@ import (
 	"vigil/fsm/noun"
 )
 
+// watch is what the conversation watchdog has done.
+type watch struct{ Checks, Checked, Warned, Canceled, Errors uint64 }
+
+func watched(d *Duty) watch {
+	f := d.Figures().Of("silence")
+	return watch{f.Passes, f.Visited, f.Accepted("warn"), f.Accepted("cancel"), f.Errors}
+}
+
 // silentRooms are rooms with a task that nobody takes; all time is the simulated one.
 func silentRooms(t *testing.T, rooms int) *replica {
 	r := newReplica(t)
@@ -48,15 +56,15 @@ func TestSeed003StartupAndPasses(t *testing.T) {
 		r := silentRooms(t, 1)
 		inStint(t, r, Config{}, func(d *Duty) {
 			r.after(29 * time.Second)
-			if got := d.WatchFigures(); got.Checks != 0 {
+			if got := watched(d); got.Checks != 0 {
 				t.Fatalf("before the start delay: %+v", got)
 			}
 			r.after(2 * time.Second)
-			if got := d.WatchFigures(); got.Checks != 1 || got.Checked != 1 {
+			if got := watched(d); got.Checks != 1 || got.Checked != 1 {
 				t.Fatalf("after the start delay: %+v", got)
 			}
 			r.after(5 * time.Minute) // the next pass is at 5:30
-			if got := d.WatchFigures(); got.Checks != 2 || got.Warned != 0 {
+			if got := watched(d); got.Checks != 2 || got.Warned != 0 {
 				t.Fatalf("after 5 min: %+v", got)
 			}
 			r.after(5 * time.Minute)
@@ -64,11 +72,11 @@ func TestSeed003StartupAndPasses(t *testing.T) {
 				t.Fatalf("warned: %v", got)
 			}
 			r.after(time.Minute)
-			if got := d.WatchFigures(); len(r.happened("room.canceled")) != 1 || got.Canceled != 1 || got.Errors != 0 {
+			if got := watched(d); len(r.happened("room.canceled")) != 1 || got.Canceled != 1 || got.Errors != 0 {
 				t.Fatalf("after the grace: %+v", got)
 			}
 			r.after(time.Hour)
-			if got := d.WatchFigures(); got.Checks != 3 {
+			if got := watched(d); got.Checks != 3 {
 				t.Errorf("%d passes where nothing has open tasks, want no more than 3", got.Checks)
 			}
 		})
@@ -86,7 +94,7 @@ func TestActivityInTheGraceSavesTheRoom(t *testing.T) {
 			}
 			r.do(fsm.SetAgent{Agent: "r00/x", By: "ann"})
 			r.after(time.Minute)
-			if got := d.WatchFigures(); got.Canceled != 0 || got.Warned != 1 {
+			if got := watched(d); got.Canceled != 0 || got.Warned != 1 {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -105,7 +113,7 @@ func TestSeed003ChangeOfLeaderInTheMiddle(t *testing.T) {
 		r.after(10 * time.Second) // nobody leads
 		inStint(t, r, Config{}, func(d *Duty) {
 			r.after(time.Hour)
-			if got := d.WatchFigures(); got.Warned != 0 || got.Canceled != 1 {
+			if got := watched(d); got.Warned != 0 || got.Canceled != 1 {
 				t.Errorf("the second leader: %+v", got)
 			}
 		})
@@ -149,14 +157,14 @@ func TestI141Seed003MaxCancellationsPerRun(t *testing.T) {
 			if got := r.happened("room.canceled"); !slices.Equal(got, want) {
 				t.Errorf("canceled in the order\n%v, want\n%v", got, want)
 			}
-			if got := d.WatchFigures(); got.Canceled != 30 || got.Warned != 30 {
+			if got := watched(d); got.Canceled != 30 || got.Warned != 30 {
 				t.Errorf("%+v", got)
 			}
 			r.do(fsm.PutSettings{Values: []noun.KV{{Key: "watchdog_min_age", Value: "2h"}}})
 			r.do(room("young", noun.RoleSpec{Name: "x"}))
 			r.do(fsm.CreateTask{Room: "young", Role: "x", Title: "t"})
 			r.after(time.Hour)
-			if got := d.WatchFigures(); got.Canceled != 30 || got.Warned != 30 {
+			if got := watched(d); got.Canceled != 30 || got.Warned != 30 {
 				t.Errorf("a room that is too young: %+v", got)
 			}
 		})
@@ -170,7 +178,7 @@ func TestSeed003DisabledAndChangedSettings(t *testing.T) {
 		r.do(fsm.PutSettings{Values: []noun.KV{{Key: "watchdog_enabled", Value: "false"}}})
 		inStint(t, r, Config{}, func(d *Duty) {
 			r.after(time.Hour)
-			if got := d.WatchFigures(); got.Checks != 0 || len(r.happened("watchdog.on")) != 0 {
+			if got := watched(d); got.Checks != 0 || len(r.happened("watchdog.on")) != 0 {
 				t.Fatalf("switched off: %+v", got)
 			}
 			r.do(fsm.PutSettings{Values: []noun.KV{{Key: "watchdog_enabled", Value: "true"},
@@ -191,13 +199,13 @@ func TestSeed003PassesNeverOverlap(t *testing.T) {
 		r.do(fsm.PutSettings{Values: []noun.KV{{Key: "watchdog_grace", Value: "20m"}}})
 		inStint(t, r, Config{}, func(d *Duty) {
 			r.after(10*time.Minute + 40*time.Second)
-			before := d.WatchFigures().Checks
+			before := watched(d).Checks
 			r.after(19 * time.Minute)
-			if got := d.WatchFigures(); got.Checks != before || got.Warned != 1 || got.Canceled != 0 {
+			if got := watched(d); got.Checks != before || got.Warned != 1 || got.Canceled != 0 {
 				t.Errorf("in the grace: %+v, %d passes before it", got, before)
 			}
 			r.after(2 * time.Minute)
-			if got := d.WatchFigures(); got.Canceled != 1 {
+			if got := watched(d); got.Canceled != 1 {
 				t.Errorf("after the grace: %+v", got)
 			}
 		})
@@ -211,14 +219,14 @@ func TestSeed003ErrorsCancelNothing(t *testing.T) {
 		r.fail = noun.ErrUnknownOutcome
 		inStint(t, r, Config{}, func(d *Duty) {
 			r.after(11 * time.Minute)
-			if got := d.WatchFigures(); got.Errors != 3 || got.Checks != 0 {
+			if got := watched(d); got.Errors != 3 || got.Checks != 0 {
 				t.Errorf("%+v, want 3 errors", got)
 			}
 			r.mu.Lock()
 			r.fail = nil
 			r.mu.Unlock()
 			r.after(30 * time.Minute)
-			if got := d.WatchFigures(); got.Canceled != 1 {
+			if got := watched(d); got.Canceled != 1 {
 				t.Errorf("it is over: %+v", got)
 			}
 		})

@@ -9,6 +9,23 @@ import (
 	"vigil/fsm/noun"
 )
 
+func allSuspects(w *world) []fsm.Command {
+	return ofHosts(&w.s.View, func(h *noun.Host) []fsm.Command { return suspects(&w.s.View, h) })
+}
+
+func allSurrenders(w *world) []fsm.Command {
+	return ofHosts(&w.s.View, func(h *noun.Host) []fsm.Command { return surrenders(&w.s.View, h) })
+}
+
+func allCancels(w *world) []fsm.Command {
+	return ofHosts(&w.s.View, func(h *noun.Host) []fsm.Command { return cancels(&w.s.View, h) })
+}
+
+func allVoids(w *world, unheard map[string]bool) []fsm.Command {
+	done := map[string]bool{}
+	return ofHosts(&w.s.View, func(h *noun.Host) []fsm.Command { return voids(h, unheard, done) })
+}
+
 // heard is one server's view: gossip, then stream.
 type heard [2]noun.Hearing
 
@@ -61,12 +78,12 @@ func TestSuspects(t *testing.T) {
 				w.must(fsm.SuspectHost{Host: h, Suspect: true, Reason: "before"})
 			}
 			w.hear(h, tt.views...)
-			plan := Suspects(&w.s.View)
+			plan := allSuspects(w)
 			if got := w.show(plan); !slices.Equal(got, tt.want) {
 				t.Fatalf("planned %q, want %q", got, tt.want)
 			}
 			w.carry(plan)
-			if again := w.show(Suspects(&w.s.View)); len(again) != 0 {
+			if again := w.show(allSuspects(w)); len(again) != 0 {
 				t.Fatalf("the plan was carried out and is planned again: %q", again)
 			}
 		})
@@ -78,25 +95,25 @@ func TestSuspectsTellABlockedPortFromADeadHost(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("h")
 	w.hear(h, heard{silent, alive}, heard{silent, none}, heard{silent, none})
-	w.carry(Suspects(&w.s.View))
+	w.carry(allSuspects(w))
 	for range 30 {
 		w.pass(time.Second)
-		if plan := Suspects(&w.s.View); len(plan) != 0 {
+		if plan := allSuspects(w); len(plan) != 0 {
 			t.Fatalf("planned %q although no beat has arrived", w.show(plan))
 		}
 	}
 	w.beat(h)
-	if got, want := w.show(Suspects(&w.s.View)),
+	if got, want := w.show(allSuspects(w)),
 		[]string{"suspect h: gossip is blocked (UDP port?) while its beats arrive"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
 	}
-	w.carry(Suspects(&w.s.View))
+	w.carry(allSuspects(w))
 	w.pass(time.Second)
-	if plan := Suspects(&w.s.View); len(plan) != 0 {
+	if plan := allSuspects(w); len(plan) != 0 {
 		t.Fatalf("planned %q again", w.show(plan))
 	}
 	w.hear(h, heard{alive, alive}, heard{alive, none}, heard{alive, none})
-	if got, want := w.show(Suspects(&w.s.View)), []string{"trust h: heard again"}; !slices.Equal(got, want) {
+	if got, want := w.show(allSuspects(w)), []string{"trust h: heard again"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
 	}
 }
@@ -109,7 +126,7 @@ func TestSuspectsAreForgottenWhenLost(t *testing.T) {
 	if w.s.Host(h).State != noun.HostLost {
 		t.Fatalf("host is %s", w.s.Host(h).State)
 	}
-	if plan := Suspects(&w.s.View); len(plan) != 0 {
+	if plan := allSuspects(w); len(plan) != 0 {
 		t.Fatalf("planned %q for a lost host", w.show(plan))
 	}
 }
@@ -121,19 +138,19 @@ func TestI17ViewsOfUnreachableServersAreVoid(t *testing.T) {
 	h, other := w.host("h"), w.host("other")
 	w.hear(h, heard{alive, alive}, heard{silent, none}, heard{alive, none})
 	w.hear(other, heard{alive, none}, heard{alive, alive})
-	if plan := Voids(&w.s.View, map[string]bool{"x": true}); len(plan) != 0 {
+	if plan := allVoids(w, map[string]bool{"x": true}); len(plan) != 0 {
 		t.Fatalf("planned %q for a server that has said nothing", w.show(plan))
 	}
 	w.hear(h, heard{alive, alive}, heard{silent, none}, heard{silent, none})
-	plan := Voids(&w.s.View, map[string]bool{"a": true})
+	plan := allVoids(w, map[string]bool{"a": true})
 	if got, want := w.show(plan), []string{"void a"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
 	}
 	w.carry(plan)
-	if plan := Voids(&w.s.View, map[string]bool{"a": true}); len(plan) != 0 {
+	if plan := allVoids(w, map[string]bool{"a": true}); len(plan) != 0 {
 		t.Fatalf("planned %q again", w.show(plan))
 	}
-	if got, want := w.show(Suspects(&w.s.View)), []string{"suspect h: silent in gossip"}; !slices.Equal(got, want) {
+	if got, want := w.show(allSuspects(w)), []string{"suspect h: silent in gossip"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
 	}
 }
@@ -169,11 +186,11 @@ func TestSurrenders(t *testing.T) {
 			h, want := fast(w)
 			w.pass(tt.after)
 			w.hear(h, tt.views...)
-			if plan := Surrenders(&w.s.View); len(plan) != 0 {
+			if plan := allSurrenders(w); len(plan) != 0 {
 				t.Fatalf("planned %q before anybody doubts the host", w.show(plan))
 			}
-			w.carry(Suspects(&w.s.View))
-			plan := Surrenders(&w.s.View)
+			w.carry(allSuspects(w))
+			plan := allSurrenders(w)
 			if !tt.gone {
 				want = nil
 				if out := w.apply(fsm.Request{Cmd: fsm.SurrenderHost{Host: h}}).Outcomes[0]; out.Code != noun.Conflict {
@@ -190,7 +207,7 @@ func TestSurrenders(t *testing.T) {
 			if got := w.s.AgentByName("r/x").Proc; got != noun.ProcRunning {
 				t.Fatalf("L7: the fenced r/x is %s", got)
 			}
-			if plan := Surrenders(&w.s.View); len(plan) != 0 {
+			if plan := allSurrenders(w); len(plan) != 0 {
 				t.Fatalf("planned %q again", w.show(plan))
 			}
 		})
@@ -203,13 +220,13 @@ func TestCancelsSpareAcceptedOrders(t *testing.T) {
 	h := w.host("h")
 	w.must(room("r", noun.RoleSpec{Name: "x", Replicas: 2}))
 	w.carry(starts(&w.s.View, 10))
-	if plan := Cancels(&w.s.View); len(plan) != 0 {
+	if plan := allCancels(w); len(plan) != 0 {
 		t.Fatalf("planned %q for a ready host", w.show(plan))
 	}
 	a := w.s.AgentByName("r/x")
 	w.must(fsm.AcceptOrder{Host: h, Boot: "boot", Agent: a.ID, Inc: a.Inc})
 	w.must(fsm.SuspectHost{Host: h, Suspect: true})
-	plan := Cancels(&w.s.View)
+	plan := allCancels(w)
 	if got, want := w.show(plan), []string{"cancel r/x.2#1"}; !slices.Equal(got, want) {
 		t.Fatalf("planned %q, want %q", got, want)
 	}
