@@ -39,16 +39,16 @@ func (a *Agentd) gossipUntil(ctx context.Context) {
 }
 
 // gossipAddr is where others reach this host's gossip; empty: nowhere.
-func (k *keeper) gossipAddr() string {
-	if k.gossip == nil {
+func (r *registration) gossipAddr() string {
+	if r.gossip == nil {
 		return ""
 	}
-	return k.gossip.Addr()
+	return r.gossip.Addr()
 }
 
 // introduce tells gossip what the cluster said of itself.
-func (k *keeper) introduce(answer *vigilv1.RegisterResponse) {
-	if k.gossip != nil {
-		k.gossip.Know(answer.GetClusterId(), answer.GetGossipAddrs(), nil)
+func (r *registration) introduce(answer *vigilv1.RegisterResponse) {
+	if r.gossip != nil {
+		r.gossip.Know(answer.GetClusterId(), answer.GetGossipAddrs(), nil)
 	}
 }

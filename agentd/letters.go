@@ -131,18 +131,24 @@ func (d *letters) warning() string {
 // tellLetters is the time between two registrations that tell how many letters there are.
 const tellLetters = time.Minute
 
-// lookAtLetters has the cluster told when there are more or fewer of them.
-func (k *keeper) lookAtLetters(now time.Duration) time.Duration {
-	if n := k.outbox.letters.kept.Load(); n != k.letters.told && now >= k.letters.due && k.entry.registered {
-		k.letters.told, k.letters.due = n, now+tellLetters
-		k.enroll()
-	}
-	k.metrics.letters.Set(float64(k.outbox.letters.kept.Load()))
-	return longestNap
-}
-
-// lettersTold is what the cluster was told of them.
+// lettersTold is the part that has the cluster told how many letters there are.
 type lettersTold struct {
+	base
+	member  *membership
+	letters *letters
+	enroll  func()
+
 	told int64
 	due  time.Duration
+}
+
+// look has the cluster told when there are more or fewer of them.
+func (t *lettersTold) look(now time.Duration) time.Duration {
+	kept := t.letters.kept.Load()
+	if kept != t.told && now >= t.due && t.member.registered {
+		t.told, t.due = kept, now+tellLetters
+		t.enroll()
+	}
+	t.metrics.letters.Set(float64(kept))
+	return longestNap
 }

@@ -77,6 +77,15 @@ type ending struct {
 	exempt bool   // on purpose: not a crash, not a failed start
 }
 
+// acceptance is what matters from the acceptance of an order to the fork.
+type acceptance struct {
+	token  string             // until it was given to the process
+	giveUp context.CancelFunc // ends the attempts to accept
+	asked  time.Duration      // when the first of them was sent
+	// confirm: a beat must be acknowledged before the fork.
+	confirm bool
+}
+
 // life is one incarnation on this host. It belongs to the keeper's goroutine.
 type life struct {
 	agent uint32
@@ -84,11 +93,7 @@ type life struct {
 	order *vigilv1.Order // of an adopted life: what the journal knows of it
 	phase phase
 
-	token  string             // until it was given to the process
-	giveUp context.CancelFunc // ends the attempts to accept
-	asked  time.Duration      // when the first of them was sent
-	// confirm: a beat must be acknowledged before the fork.
-	confirm bool
+	acceptance
 	ttl     time.Duration
 	acked   time.Duration // when the newest acknowledged beat was sent
 	longest time.Duration // the runner's limit of the grace; 0: none

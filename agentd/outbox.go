@@ -45,6 +45,14 @@ type outbox struct {
 	passed   map[string]bool      // files of spools that cannot be removed
 }
 
+// newOutbox makes one that nobody has told of the host's number yet. The caller sets
+// superseded before the first report.
+func newOutbox(b base) *outbox {
+	return &outbox{ctx: b.ctx, host: b.host, work: b.work, log: b.log, metrics: b.metrics, journal: b.journal,
+		letters: letters{dir: b.data.letters()}, begun: map[beaten]*delivery{},
+		pending: map[uint32]uint64{}, passed: map[string]bool{}, ready: make(chan struct{})}
+}
+
 // delivery is a report under way that the report of the end overtakes.
 type delivery struct {
 	cancel context.CancelFunc

@@ -168,16 +168,16 @@ func TestEverythingIsToldWhenBeatsAreAcknowledgedAgain(t *testing.T) {
 		}
 		defer a.Close()
 		k := a.keeper(t.Context(), nil)
-		k.spools = spools{due: time.Hour, underway: underway}
+		k.spools.due, k.spools.underway = time.Hour, underway
 		waiting := k.outbox.again.next()
-		k.acknowledged(0, nil, &vigilv1.BeatResponse{}, nil)
+		k.beats.acknowledged(0, nil, &vigilv1.BeatResponse{}, nil)
 		select {
 		case <-waiting:
 			t.Error("told although the cluster has answered all the time")
 		default:
 		}
-		k.acknowledged(0, nil, nil, no("unavailable"))
-		k.acknowledged(0, nil, &vigilv1.BeatResponse{}, nil)
+		k.beats.acknowledged(0, nil, nil, no("unavailable"))
+		k.beats.acknowledged(0, nil, &vigilv1.BeatResponse{}, nil)
 		if k.spools.due != 0 || k.spools.again != underway {
 			t.Errorf("with a look under way %v: %+v", underway, k.spools)
 		}

@@ -166,15 +166,26 @@ func (o *outbox) forgive(s spool) {
 	})
 }
 
-// lookIntoSpools delivers what running agents have left, when that is due, and says
-// when to look again.
-func (k *keeper) lookIntoSpools(now time.Duration) time.Duration {
-	if now < k.spools.due || k.spools.underway || !k.entry.registered {
+// spools is the part that delivers what running agents have left.
+type spools struct {
+	base
+	member *membership
+	lives  *lives
+	outbox *outbox
+
+	due      time.Duration
+	underway bool
+	again    bool // once more after the look that is under way, which may have failed
+}
+
+// look looks into the spools when that is due, and says when to look again.
+func (s *spools) look(now time.Duration) time.Duration {
+	if now < s.due || s.underway || !s.member.registered {
 		return longestNap
 	}
-	k.spools.due, k.spools.again = now+lookAtSpools, false
+	s.due, s.again = now+lookAtSpools, false
 	var all []spool
-	for _, l := range k.lives {
+	for _, l := range s.lives.all {
 		if l.phase == running && l.folder != "" {
 			all = append(all, spool{l.folder, l.intent()})
 		}
@@ -182,36 +193,25 @@ func (k *keeper) lookIntoSpools(now time.Duration) time.Duration {
 	if len(all) == 0 {
 		return longestNap
 	}
-	k.spools.underway = true
-	k.spawn(func() {
-		for _, s := range all {
-			ctx, cancel := context.WithTimeout(k.ctx, attemptLimit)
-			err := k.outbox.deliver(ctx, s)
+	s.underway = true
+	s.spawn(func() {
+		for _, one := range all {
+			ctx, cancel := context.WithTimeout(s.ctx, attemptLimit)
+			err := s.outbox.deliver(ctx, one)
 			cancel()
 			if err != nil {
 				break // nobody answers: the next look goes on
 			}
 		}
-		k.send(func() {
-			k.spools.underway = false
-			if k.spools.again {
-				k.spools.due = 0
+		s.send(func() {
+			s.underway = false
+			if s.again {
+				s.due = 0
 			}
 		})
 	})
 	return longestNap
 }
 
-// resume has everything that waits for the cluster told at once: it answers again.
-func (k *keeper) resume() {
-	k.spools.due, k.spools.again = 0, k.spools.underway
-	k.outbox.again.tell()
-	k.tellAgain()
-}
-
-// spools is when the keeper looks into them.
-type spools struct {
-	due      time.Duration
-	underway bool
-	again    bool // once more after the look that is under way, which may have failed
-}
+// now has the spools looked into at once.
+func (s *spools) now() { s.due, s.again = 0, s.underway }

@@ -55,15 +55,15 @@ func (s *sight) asks(ctx context.Context, p process) bool {
 }
 
 // atTerminal finds the life and asks its shim.
-func (k *keeper) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (string, error) {
+func (v *lives) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (string, error) {
 	type found struct {
 		process process
 		sight   *sight
 		err     error
 	}
 	answer := make(chan found, 1)
-	k.send(func() {
-		l := k.lives[r.GetAgent()]
+	v.send(func() {
+		l := v.all[r.GetAgent()]
 		switch {
 		case l == nil, l.inc != r.GetIncarnation(), l.phase != running:
 			answer <- found{err: errors.New("this life of the agent does not run on the host any more")}
@@ -84,7 +84,7 @@ func (k *keeper) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (st
 			Interrupt: r.GetKey() == "interrupt", Look: r.GetLook(), Lines: int(r.GetLines())})
 	case <-ctx.Done():
 		return "", ctx.Err()
-	case <-k.done:
+	case <-v.done:
 		return "", errors.New("agentd is stopping")
 	}
 }

@@ -20,8 +20,11 @@ const lookAtMemory = time.Second
 // a dozen.
 const minInodes = 1000
 
-// pressure is why this host takes no orders at the moment.
+// pressure is the part that knows why this host takes no orders at the moment.
 type pressure struct {
+	base
+	member *membership
+
 	reason   string // empty: it takes them
 	due      time.Duration
 	told     bool // the cluster knows; what an earlier agentd said is unknown
@@ -48,48 +51,46 @@ func (s *shortage) judge(what string, there, floor uint64, text func(uint64) str
 	}
 }
 
-// weigh looks at memory and disk when that is due, tells the cluster of a change, and
+// look looks at memory and disk when that is due, tells the cluster of a change, and
 // says when to look again.
-func (k *keeper) weigh(now time.Duration) time.Duration {
-	p := &k.pressure
+func (p *pressure) look(now time.Duration) time.Duration {
 	if now >= p.due {
 		p.due = now + lookAtMemory
-		if k.config.MinFreeMemory != 0 {
-			available, err := k.config.Memory()
-			if k.measured(&p.memory, "min_free_memory", err) {
-				p.memory.judge("memory", available, k.config.MinFreeMemory, mebibytes)
+		if p.config.MinFreeMemory != 0 {
+			available, err := p.config.Memory()
+			if p.measured(&p.memory, "min_free_memory", err) {
+				p.memory.judge("memory", available, p.config.MinFreeMemory, mebibytes)
 			}
 		}
-		if k.config.MinFreeDisk != 0 {
-			room, err := k.config.Disk()
-			if k.measured(&p.space, "min_free_disk", err) {
-				p.space.judge("disk space for "+k.data.path, room.Bytes, k.config.MinFreeDisk, mebibytes)
+		if p.config.MinFreeDisk != 0 {
+			room, err := p.config.Disk()
+			if p.measured(&p.space, "min_free_disk", err) {
+				p.space.judge("disk space for "+p.data.path, room.Bytes, p.config.MinFreeDisk, mebibytes)
 				if room.Inodes != nil {
-					p.inodes.judge("inodes on the disk of "+k.data.path, *room.Inodes, minInodes,
+					p.inodes.judge("inodes on the disk of "+p.data.path, *room.Inodes, minInodes,
 						func(n uint64) string { return fmt.Sprint(n) })
 				}
 			}
 		}
-		k.weighed()
+		p.weighed()
 	}
-	if !p.told && !p.underway && k.entry.registered {
-		k.tellPressure()
+	if !p.told && !p.underway && p.member.registered {
+		p.tell()
 	}
 	return longestNap
 }
 
 // measured tells whether something could be measured, and warns once when it cannot.
-func (k *keeper) measured(s *shortage, setting string, err error) bool {
+func (p *pressure) measured(s *shortage, setting string, err error) bool {
 	if err != nil && !s.failing {
-		k.log.Warn(setting+" has no effect: what there is cannot be measured", "error", err)
+		p.log.Warn(setting+" has no effect: what there is cannot be measured", "error", err)
 	}
 	s.failing = err != nil
 	return err == nil
 }
 
 // weighed puts the reasons together.
-func (k *keeper) weighed() {
-	p := &k.pressure
+func (p *pressure) weighed() {
 	var all []string
 	for _, s := range []*shortage{&p.memory, &p.space, &p.inodes} {
 		if s.reason != "" { // with the figures of the moment at which it began
@@ -102,10 +103,10 @@ func (k *keeper) weighed() {
 	}
 	p.reason, p.told = reason, false
 	if reason == "" {
-		k.log.Info("this host takes orders again")
+		p.log.Info("this host takes orders again")
 		return
 	}
-	k.log.Warn("this host takes no orders", "why", reason)
+	p.log.Warn("this host takes no orders", "why", reason)
 }
 
 func mebibytes(n uint64) string { return fmt.Sprintf("%d MiB", n>>20) }
@@ -130,18 +131,18 @@ func roomAt(folder string) (Room, error) {
 	return room, nil
 }
 
-// tellPressure reports what the keeper believes by now. What cannot be delivered is
+// tell reports what the keeper believes by now. What cannot be delivered is
 // told with the next look.
-func (k *keeper) tellPressure() {
-	request := &vigilv1.ReportPressureRequest{Host: k.entry.host, Boot: k.boot, Reason: k.pressure.reason}
-	k.pressure.underway = true
-	k.spawn(func() {
-		ctx, cancel := context.WithTimeout(k.ctx, attemptLimit)
+func (p *pressure) tell() {
+	request := &vigilv1.ReportPressureRequest{Host: p.member.host, Boot: p.boot, Reason: p.reason}
+	p.underway = true
+	p.spawn(func() {
+		ctx, cancel := context.WithTimeout(p.ctx, attemptLimit)
 		defer cancel()
-		_, err := k.host.ReportPressure(ctx, request)
-		k.send(func() {
-			k.pressure.underway = false
-			k.pressure.told = k.pressure.reason == request.GetReason() && (err == nil || refused(err))
+		_, err := p.host.ReportPressure(ctx, request)
+		p.send(func() {
+			p.underway = false
+			p.told = p.reason == request.GetReason() && (err == nil || refused(err))
 		})
 	})
 }
