@@ -167,3 +167,21 @@ func (a *Agentd) sayGoodbye(work context.Context, k *keeper) {
 	}
 	k.log.Info("host has left")
 }
+
+// Boot is the host's boot id.
+func (a *Agentd) Boot() string { return a.boot }
+
+// Gossip has Run show this host in gossip too, and tell the cluster where. Call it
+// before Run, if at all.
+func (a *Agentd) Gossip(g Gossip) { a.gossip = g }
+
+// gossipUntil gossips until ctx ends. It begins when the cluster has taken the host:
+// only then it knows the others.
+func (a *Agentd) gossipUntil(ctx context.Context) {
+	if a.gossip == nil {
+		return
+	}
+	if err := a.gossip.Run(ctx); err != nil {
+		a.config.Logger.Error("this host does not gossip: the servers hear it by its order stream only", "error", err)
+	}
+}

@@ -51,12 +51,6 @@ func (b *beats) heard() {
 // hurry makes sure that a new life gets its first beat in time.
 func (b *beats) hurry(now, ttl time.Duration) { b.due = min(b.due, now+ttl/4) }
 
-// beaten is one life that a beat speaks for.
-type beaten struct {
-	agent uint32
-	inc   uint64
-}
-
 // interval is a quarter of the shortest TTL.
 func (b *beats) interval() time.Duration {
 	ttl := b.member.ttl

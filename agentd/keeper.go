@@ -5,13 +5,6 @@ import (
 	"time"
 )
 
-// defaultTTL is used when neither the order nor the acceptance names one.
-const defaultTTL = time.Minute
-
-// longestNap bounds how late the keeper notices what the clock says: its timers
-// stand still while the machine is suspended, the clock does not.
-const longestNap = 250 * time.Millisecond
-
 // keeper owns all parts of the daemon. They belong to the goroutine of run: whatever else
 // happens is sent to it.
 type keeper struct {

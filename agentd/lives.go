@@ -31,7 +31,7 @@ func (v *lives) look(now time.Duration) time.Duration {
 		v.watchFrost(l)
 		v.watchStart(now, l)
 	}
-	v.metrics.count(v.all)
+	v.count()
 	return longestNap
 }
 
@@ -63,4 +63,20 @@ func (v *lives) watchStart(now time.Duration, l *life) {
 	l.hung = true
 	v.unkillable(l, fmt.Sprintf("its start has not come to an end within %s: a disk of this host or the "+
 		"machine itself does not react", hangLimit))
+}
+
+// count sets the gauges.
+func (v *lives) count() {
+	var phases [running + 1]int
+	frozen := 0
+	for _, l := range v.all {
+		phases[l.phase]++
+		if l.frozen {
+			frozen++
+		}
+	}
+	v.metrics.agents.WithLabelValues("accepting").Set(float64(phases[accepting] + phases[accepted]))
+	v.metrics.agents.WithLabelValues("starting").Set(float64(phases[starting]))
+	v.metrics.agents.WithLabelValues("running").Set(float64(phases[running]))
+	v.metrics.frozen.Set(float64(frozen))
 }

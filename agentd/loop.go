@@ -13,6 +13,10 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
+// longestNap bounds how late the keeper notices what the clock says: its timers
+// stand still while the machine is suspended, the clock does not.
+const longestNap = 250 * time.Millisecond
+
 // site is what stays as it is while the daemon runs: which host this is, and what its
 // parts work with. It is safe for concurrent use.
 type site struct {

@@ -83,19 +83,3 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	}
 	return m, nil
 }
-
-// count sets the gauges.
-func (m *metrics) count(lives map[uint32]*life) {
-	var phases [running + 1]int
-	frozen := 0
-	for _, l := range lives {
-		phases[l.phase]++
-		if l.frozen {
-			frozen++
-		}
-	}
-	m.agents.WithLabelValues("accepting").Set(float64(phases[accepting] + phases[accepted]))
-	m.agents.WithLabelValues("starting").Set(float64(phases[starting]))
-	m.agents.WithLabelValues("running").Set(float64(phases[running]))
-	m.frozen.Set(float64(frozen))
-}

@@ -3,7 +3,6 @@ package agentd
 import (
 	"context"
 	"maps"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -14,9 +13,6 @@ import (
 	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 )
-
-// maxReason bounds the reason in an exit report.
-const maxReason = 1 << 10
 
 // outbox brings reports to the cluster, each until it is taken or nobody wants it, in
 // order for each life. What it says of a life's end is on disk, in the life's
@@ -247,14 +243,6 @@ func (o *outbox) report(r *vigilv1.ReportExitRequest, s spool) error {
 func bare(r *vigilv1.ReportExitRequest) *vigilv1.ReportExitRequest {
 	return &vigilv1.ReportExitRequest{Agent: r.GetAgent(), Incarnation: r.GetIncarnation(), Code: r.GetCode(),
 		StartFailed: r.GetStartFailed(), Ordered: r.GetOrdered(), TimedOut: r.GetTimedOut()}
-}
-
-// clip cuts text to at most n bytes of valid UTF-8.
-func clip(text string, n int) string {
-	if len(text) > n {
-		text = text[:n]
-	}
-	return strings.ToValidUTF8(text, "")
 }
 
 // flush waits until all reports are delivered; it gives false when ctx ends first.

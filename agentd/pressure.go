@@ -1,14 +1,10 @@
 package agentd
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"vigil/rpc/gen/vigilv1"
 )
@@ -111,26 +107,6 @@ func (p *pressure) weighed() {
 
 func mebibytes(n uint64) string { return fmt.Sprintf("%d MiB", n>>20) }
 
-// Room is what is left on a disk for agentd.
-type Room struct {
-	Bytes  uint64
-	Inodes *uint64 // nil: the file system has no bound of its own
-}
-
-// roomAt measures the disk that a folder is on.
-func roomAt(folder string) (Room, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(folder, &st); err != nil {
-		return Room{}, fmt.Errorf("measure the disk of %s: %w", folder, err)
-	}
-	room := Room{Bytes: uint64(st.Bavail) * uint64(st.Bsize)}
-	if st.Files > 0 {
-		free := uint64(st.Ffree)
-		room.Inodes = &free
-	}
-	return room, nil
-}
-
 // tell reports what the keeper believes by now. What cannot be delivered is
 // told with the next look.
 func (p *pressure) tell() {
@@ -145,21 +121,4 @@ func (p *pressure) tell() {
 			p.told = p.reason == request.GetReason() && (err == nil || refused(err))
 		})
 	})
-}
-
-// availableMemory reads MemAvailable: what new programs can have without swapping.
-func availableMemory() (uint64, error) {
-	f, err := os.Open("/proc/meminfo")
-	if err != nil {
-		return 0, fmt.Errorf("read available memory: %w", err)
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		var kib uint64
-		if n, _ := fmt.Sscanf(lines.Text(), "MemAvailable: %d kB", &kib); n == 1 {
-			return kib << 10, nil
-		}
-	}
-	return 0, fmt.Errorf("read available memory: /proc/meminfo has no line MemAvailable (%v)", lines.Err())
 }

@@ -16,17 +16,6 @@ import (
 // maxWarnings is how many warnings the cluster keeps of a host.
 const maxWarnings = 32
 
-// membership is what the cluster has said of this host, and whether it is to be asked again.
-// All parts read it; registration and beats write it.
-type membership struct {
-	host       uint32 // its number; 0: not known
-	ttl        time.Duration
-	registered bool // during this run of the daemon
-	wanted     bool // a (new) registration
-	// unproven: a beat must be answered first, see proveFirst.
-	unproven bool
-}
-
 // registration is the part that introduces this host to the cluster.
 type registration struct {
 	base
@@ -191,4 +180,19 @@ func (r *registration) warnings() []string {
 		all[i] = clip(all[i], maxReason)
 	}
 	return all
+}
+
+// gossipAddr is where others reach this host's gossip; empty: nowhere.
+func (r *registration) gossipAddr() string {
+	if r.gossip == nil {
+		return ""
+	}
+	return r.gossip.Addr()
+}
+
+// introduce tells gossip what the cluster said of itself.
+func (r *registration) introduce(answer *vigilv1.RegisterResponse) {
+	if r.gossip != nil {
+		r.gossip.Know(answer.GetClusterId(), answer.GetGossipAddrs(), nil)
+	}
 }

@@ -33,49 +33,6 @@ type screens struct {
 	seed    maphash.Seed
 }
 
-// sight is what is seen of one life. What was printed stays on the host: only its kind is told.
-type sight struct {
-	prompts runner.Prompts
-	tmux    bool // its terminal is looked at, else its output
-
-	due     time.Duration
-	looking bool
-	looks   int
-	stamp   output.Stamp // of its output at the last look
-	letters uint64       // of what was there
-	moved   time.Duration
-	match   runner.Match // of the last look, of which one more must be sure
-	matched bool
-	now     seen
-
-	told   seen // zero: nothing
-	toldAt time.Duration
-	known  bool // toldAt holds
-}
-
-// seen is what is told.
-type seen struct {
-	prompt string // none or one of runner.PromptKinds; empty: not known yet
-	quiet  bool
-}
-
-// look is the result of one look.
-type look struct {
-	stamp output.Stamp
-	same  bool // nothing was printed since the last one
-	text  string
-	err   error
-}
-
-// sightOf has a life that runs looked at, if its runner has prompts; else it gives nil.
-func (s *site) sightOf(l *life) *sight {
-	p := s.runners.Prompts(l.order.GetRunner())
-	if len(p) == 0 {
-		return nil
-	}
-	return &sight{prompts: p, tmux: s.runners.Kind(l.order.GetRunner()) == runner.KindTmux}
-}
-
 // look begins the looks that are due, tells what has changed, and says when to look
 // again.
 func (c *screens) look(now time.Duration) time.Duration {

@@ -15,10 +15,6 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// point is called at every step between the acceptance of an order and the record
-// of its end. Tests make the process die there.
-var point = func(string) {}
-
 // errSlow says that so much time has passed since the acceptance that the fence may
 // end before the program runs.
 var errSlow = errors.New("the journal took too long: nothing was started")
@@ -150,7 +146,7 @@ func (v *lives) started(l *life, p process, err error) {
 // hold makes p the process of a life that runs.
 func (v *lives) hold(l *life, p process) {
 	l.phase, l.process = running, p
-	l.sight = v.sightOf(l)
+	l.sight = newSight(v.runners, l.order.GetRunner())
 	p.Acknowledge(l.acked)
 	if d := p.Started().Degraded; d != "" && !v.warned[d] {
 		v.warned[d] = true
