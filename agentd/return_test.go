@@ -162,7 +162,7 @@ func TestCutHostBeatsBeforeItRegisters(t *testing.T) {
 func TestEverythingIsToldWhenBeatsAreAcknowledgedAgain(t *testing.T) {
 	for _, underway := range []bool{false, true} {
 		a, err := Open(Config{DataDir: t.TempDir(), Name: "h1", Conn: newFake(t, time.Minute).conn,
-			Addrs: []string{"127.0.0.1:7420"}, Boot: "boot-1", Shim: shimCommand()})
+			Addrs: []string{"127.0.0.1:7420"}, Seams: Seams{Boot: "boot-1"}, Shim: shimCommand()})
 		if err != nil {
 			t.Fatal(err)
 		}

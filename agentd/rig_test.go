@@ -79,7 +79,7 @@ func newRig(t testing.TB, ttl time.Duration, fakeClock bool, change ...func(*Con
 func (r *rig) configure(t testing.TB, fakeClock bool, change ...func(*Config)) {
 	t.Helper()
 	config := Config{DataDir: r.dir, Name: "h1", Conn: r.conn, Addrs: []string{"127.0.0.1:7420"},
-		Boot: "boot-1", Version: "test", Shim: shimCommand(), OnStop: End,
+		Seams: Seams{Boot: "boot-1"}, Version: "test", Shim: shimCommand(), Stops: Stops{OnStop: End},
 		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: r.log})}
 	if fakeClock {
 		r.clock, r.ahead = &atomic.Int64{}, filepath.Join(t.TempDir(), "ahead")

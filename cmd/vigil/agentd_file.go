@@ -208,14 +208,17 @@ func (f *agentdFile) wrong(at *token.Token, message string) error {
 // not offered.
 func (f *agentdFile) config(conn grpc.ClientConnInterface, log hclog.Logger, registerer prometheus.Registerer) agentd.Config {
 	conf := agentd.Config{
-		DataDir: f.DataDir, HostKeyFile: f.hostKeyFile, Name: f.Name, Labels: f.Labels, Capacity: f.Capacity.n, Conn: conn, Addrs: f.Servers,
-		Version: cli.Version(), StopGrace: f.StopGrace.span, FrozenLimit: f.FrozenLimit.span, OrphanLimit: f.OrphanLimit.span, ShutdownLimit: f.ShutdownLimit.span,
-		LogBytes: f.Logs.MaxBytes.n, LogKeep: int(f.Logs.Keep.n), Logger: log, Registerer: registerer,
-		OnStop: agentd.OnStop(f.OnStop), DrainLimit: f.DrainLimit.span, MaxStarting: int(f.MaxStarting.n),
-		StartEvery: f.StartEvery.span, MinFreeMemory: uint64(f.MinFreeMemory.n),
-		MinFreeDisk: uint64(f.MinFreeDisk.n), KeepDeleted: f.KeepDeleted.span, Tools: toolFolder(), Shim: shimCommand(), Boot: f.boot,
-		LookEvery: f.LookEvery.span, QuietAfter: f.QuietAfter.span,
-		Broken: map[string]string{},
+		DataDir: f.DataDir, HostKeyFile: f.hostKeyFile, Name: f.Name, Labels: f.Labels, Capacity: f.Capacity.n,
+		Conn: conn, Addrs: f.Servers, Version: cli.Version(), Tools: toolFolder(), Shim: shimCommand(),
+		Broken: map[string]string{}, Logger: log, Registerer: registerer,
+		Stops: agentd.Stops{StopGrace: f.StopGrace.span, FrozenLimit: f.FrozenLimit.span,
+			OrphanLimit: f.OrphanLimit.span, ShutdownLimit: f.ShutdownLimit.span,
+			OnStop: agentd.OnStop(f.OnStop), DrainLimit: f.DrainLimit.span},
+		Starts: agentd.Starts{MaxStarting: int(f.MaxStarting.n), StartEvery: f.StartEvery.span,
+			MinFreeMemory: uint64(f.MinFreeMemory.n), MinFreeDisk: uint64(f.MinFreeDisk.n)},
+		Output: agentd.Output{LookEvery: f.LookEvery.span, QuietAfter: f.QuietAfter.span,
+			KeepDeleted: f.KeepDeleted.span, LogBytes: f.Logs.MaxBytes.n, LogKeep: int(f.Logs.Keep.n)},
+		Seams: agentd.Seams{Boot: f.boot},
 	}
 	var broken []finding
 	conf.Runners, broken = f.sift()
