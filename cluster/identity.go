@@ -1,16 +1,13 @@
 package cluster
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"sync"
+	"sync/atomic"
 
-	"github.com/hashicorp/raft"
-
-	"vigil/fsm"
+	"vigil/cluster/logstore"
 	"vigil/fsm/noun"
 )
 
@@ -24,128 +21,124 @@ var (
 	ErrDataLost = errors.New("this server was a member before, and its data is gone")
 )
 
+// identity is what cluster this server belongs to, and the marks by which founders know each
+// other, as its disk says. Safe for concurrent use.
+type identity struct {
+	*node
+	cluster atomic.Pointer[string] // nil: unknown
+	dir     *logstore.Dir          // nil with a Backend, and after release
+
+	// learning guards the identity file and dir against connections that come while
+	// they close, and the marks of founders.
+	learning sync.Mutex
+	// identified tells that the identity file is written; guarded by learning.
+	identified bool
+}
+
 // Cluster gives the id of the cluster, empty while it is unknown.
-func (r *Replica) Cluster() string {
-	if p := r.cluster.Load(); p != nil {
+func (i *identity) Cluster() string {
+	if p := i.cluster.Load(); p != nil {
 		return *p
 	}
 	return ""
 }
 
-// knows tells whether the state has heard of a server.
-func (r *Replica) knows(id string) (known bool) {
-	r.Read(func(s *fsm.View) {
-		known = slices.ContainsFunc(s.Servers(), func(p noun.Server) bool { return p.ID == id })
-	})
-	return known
-}
-
-func (r *Replica) setCluster(id string) { r.cluster.Store(&id) }
+func (i *identity) setCluster(id string) { i.cluster.Store(&id) }
 
 // checkIdentity compares the data with the configuration.
-func (r *Replica) checkIdentity() error {
-	cluster, server, err := r.dir.Identity()
+func (i *identity) checkIdentity() error {
+	cluster, server, err := i.dir.Identity()
 	if err != nil {
 		return err
 	}
-	if server != "" && server != r.cfg.ID {
+	if server != "" && server != i.cfg.ID {
 		return fmt.Errorf("data in %s belongs to server %q: run it under that id, or name another directory for %q",
-			r.dir.Path, server, r.cfg.ID)
+			i.dir.Path, server, i.cfg.ID)
 	}
-	if cluster != "" && r.cfg.Cluster != "" && cluster != r.cfg.Cluster {
+	if cluster != "" && i.cfg.Cluster != "" && cluster != i.cfg.Cluster {
 		return fmt.Errorf("data in %s %w: it is of %q, the configuration says %q: name another directory or correct the id",
-			r.dir.Path, ErrOtherCluster, cluster, r.cfg.Cluster)
+			i.dir.Path, ErrOtherCluster, cluster, i.cfg.Cluster)
 	}
-	r.identified = cluster != ""
+	i.identified = cluster != ""
 	if cluster == "" {
-		cluster = r.cfg.Cluster
+		cluster = i.cfg.Cluster
 	}
-	r.setCluster(cluster)
+	i.setCluster(cluster)
 	return nil
 }
 
 // learnCluster checks the id that a connecting server greets with. A server that
 // was started to be added takes it over.
-func (r *Replica) learnCluster(id string) error {
+func (i *identity) learnCluster(id string) error {
 	switch {
 	case id == "":
 		return errors.New("peer does not know its cluster")
-	case id == r.Cluster():
+	case id == i.Cluster():
 		return nil
 	}
-	return r.adopt(id)
+	return i.adopt(id)
 }
 
 // adopt makes the cluster this server's own, on disk first. It is the only writer of
 // the identity: connections come while the server is opened, and while it closes.
-func (r *Replica) adopt(id string) error {
-	r.learning.Lock()
-	defer r.learning.Unlock()
-	own := r.Cluster()
+func (i *identity) adopt(id string) error {
+	i.learning.Lock()
+	defer i.learning.Unlock()
+	own := i.Cluster()
 	if own != "" && own != id {
 		return fmt.Errorf("peer %w: %q, this is %q", ErrOtherCluster, id, own)
 	}
-	if r.cfg.Backend == nil && !r.identified {
-		if r.dir == nil {
+	if i.cfg.Backend == nil && !i.identified {
+		if i.dir == nil {
 			return noun.ErrStopping
 		}
-		if err := r.dir.SetIdentity(id, r.cfg.ID); err != nil {
-			r.fail(err)
+		if err := i.dir.SetIdentity(id, i.cfg.ID); err != nil {
+			i.fail(err)
 			return err
 		}
-		r.identified = true
+		i.identified = true
 	}
 	if own == "" {
-		r.setCluster(id)
-		r.log.Info("belongs to cluster", "cluster", id)
+		i.setCluster(id)
+		i.log.Info("belongs to cluster", "cluster", id)
 	}
 	return nil
 }
 
-// bootstrap writes the first configuration, as a founder of a new cluster.
-func (r *Replica) bootstrap() error {
-	id := r.Cluster()
-	if id == "" {
-		id = deriveCluster(r.cfg.Peers)
+// mark keeps a mark; an empty one stands for the one that is kept, or for a new one.
+func (i *identity) mark(key, mark string) (string, error) {
+	i.learning.Lock()
+	defer i.learning.Unlock()
+	b, err := i.readMark(key)
+	if err != nil || len(b) > 0 && (mark == "" || mark == string(b)) {
+		return string(b), err
 	}
-	if err := r.adopt(id); err != nil {
-		return err
+	if mark == "" {
+		mark = rand.Text()
 	}
-	var conf raft.Configuration
-	for _, p := range r.cfg.Peers {
-		conf.Servers = append(conf.Servers, raft.Server{
-			ID: raft.ServerID(p.ID), Address: raft.ServerAddress(p.RaftAddr),
-		})
-	}
-	// All servers write the same list, whatever the order in their files.
-	slices.SortFunc(conf.Servers, func(a, b raft.Server) int {
-		if a.ID < b.ID {
-			return -1
-		}
-		return 1
-	})
-	// A crash may have come between the term and the first entry.
-	if _, err := r.store.GetUint64([]byte("LastVoteTerm")); err != nil {
-		if err := r.store.SetUint64([]byte("CurrentTerm"), 0); err != nil {
-			return err
-		}
-	}
-	err := raft.BootstrapCluster(r.cfg.raftConfig(nil), r.store, r.store, r.snaps, r.trans, conf)
-	if err != nil {
-		return fmt.Errorf("bootstrap cluster: %w", err)
-	}
-	r.log.Info("bootstrapped", "cluster", r.Cluster(), "servers", len(conf.Servers))
-	return nil
+	return mark, i.store.Set([]byte(key), []byte(mark))
 }
 
-// deriveCluster names a cluster after its first servers: all of them come to the
-// same name without talking.
-func deriveCluster(peers []Peer) string {
-	lines := make([]string, 0, len(peers))
-	for _, p := range peers {
-		lines = append(lines, p.ID+"="+p.RaftAddr)
+// readMark is called with r.learning held.
+func (i *identity) readMark(key string) ([]byte, error) {
+	if i.cfg.Backend == nil && i.dir == nil {
+		return nil, noun.ErrStopping
 	}
-	slices.Sort(lines)
-	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
-	return "vigil-" + hex.EncodeToString(sum[:6])
+	b, err := i.store.Get([]byte(key))
+	if err != nil && err.Error() == "not found" {
+		err = nil
+	}
+	return b, err
+}
+
+// release closes the files. Sockets belong to raft once it runs.
+func (i *identity) release() error {
+	i.learning.Lock()
+	defer i.learning.Unlock()
+	if i.dir == nil {
+		return nil
+	}
+	dir := i.dir
+	i.dir = nil
+	return dir.Close()
 }
