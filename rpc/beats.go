@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/subtle"
 	"time"
 
@@ -101,13 +100,4 @@ func (w *work) markStrangers(agents []noun.AgentID, incs []noun.Incarnation, kin
 			}
 		}
 	})
-}
-
-// tokenHash is what the cluster knows of a token; nil when there is none.
-func tokenHash(token string) []byte {
-	if token == "" {
-		return nil
-	}
-	sum := sha256.Sum256([]byte(token))
-	return sum[:]
 }

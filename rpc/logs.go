@@ -155,19 +155,6 @@ func (s *hostStream) fetch(ctx context.Context, a *vigilv1.LogRequest, send func
 	}
 }
 
-// AgentLogs fetches an agent's output from its host.
-func (f *fleet) AgentLogs(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingServer[vigilv1.LogChunk]) error {
-	var c checks
-	c.agent("agent", r.GetAgent(), false)
-	if r.GetLines() > maxLogLines {
-		c.fail("lines is %d; at most %d are allowed.", r.GetLines(), maxLogLines)
-	}
-	if c.err != nil {
-		return c.err
-	}
-	return f.logs.serve(r, gs)
-}
-
 // whereabouts says on which host the agent's output lies.
 func (l *logRelay) whereabouts(name string) (a noun.AgentID, host noun.HostID, hostName string, err error) {
 	l.reader.Read(func(st *fsm.View) {
