@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/history"
-	"vigil/jepsen/ledger"
 )
 
 const (

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/history"
-	"vigil/jepsen/ledger"
 )
 
 // judgeLedger judges the lives by their own accounts. A life may run on for a moment

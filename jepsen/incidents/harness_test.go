@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/disk"
-	"vigil/jepsen/ledger"
 	"vigil/jepsen/stand"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"

@@ -17,7 +17,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/stand"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"

@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/stand"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"syscall"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/stand"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/stand"
 	"vigil/jepsen/stand/boxwords"
 	"vigil/rpc/gen/vigilv1"

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/history"
-	"vigil/jepsen/ledger"
 	"vigil/jepsen/stand"
 )
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/history"
-	"vigil/jepsen/ledger"
 )
 
 const second = int64(time.Second)

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	jepsen "vigil/cmd/vigil/bench/ledger"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 	"vigil/jepsen/check"
 	"vigil/jepsen/history"
-	jepsen "vigil/jepsen/ledger"
 )
 
 // account is the record of a run in the words of package history, so that the checks

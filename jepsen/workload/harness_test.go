@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 )
 
 // patience is how long anything may take on a machine that is busy with other tests.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/history"
-	"vigil/jepsen/ledger"
 )
 
 // expected is what a run must show, as WORKLOAD KIND OUTCOME or WORKLOAD KIND ERROR.
