@@ -70,8 +70,9 @@ func Open(config Config) (*Agentd, error) {
 		data.close()
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
-	return &Agentd{config: config, data: data, boot: boot, place: place, runners: runners, metrics: m, silence: pingLimit,
-		shims: shims{shim.Launcher{Command: config.Shim}}}, nil
+	return &Agentd{config: config, data: data, boot: boot, place: place, runners: runners, metrics: m,
+		silence: pingLimit,
+		shims:   shims{shim.Launcher{Command: config.Shim}}}, nil
 }
 
 // Key is what the host proves with that it is the one that it was; a secret.

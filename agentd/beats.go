@@ -200,6 +200,7 @@ func (b *beats) unconfirmed(l *life, sent time.Duration) {
 		return
 	}
 	if l.unconfirmed += b.interval(); l.unconfirmed >= limit {
-		b.lives.end(l, ending{why: "it was frozen for " + limit.String() + " and the cluster did not confirm it", exempt: true}, 0)
+		b.lives.end(l, ending{why: "it was frozen for " + limit.String() + " and the cluster did not confirm it",
+			exempt: true}, 0)
 	}
 }

@@ -51,7 +51,8 @@ type exit struct {
 func (x *exit) shutDown() {
 	switch how := x.config.OnStop; {
 	case how == Keep && x.config.Rebooting != nil && x.config.Rebooting():
-		x.log.Info("the machine goes down: its agents are ended while their ends can be told", "agents", len(x.lives.all))
+		x.log.Info("the machine goes down: its agents are ended while their ends can be told",
+			"agents", len(x.lives.all))
 		x.close()
 	case how == Keep:
 		x.how = keeping
@@ -86,7 +87,8 @@ func (x *exit) drainSelf(left time.Duration) {
 		ctx, cancel := context.WithTimeout(x.ctx, left)
 		defer cancel()
 		err := insist(ctx, x.again, func(ctx context.Context) error {
-			_, err := x.host.DrainSelf(ctx, &vigilv1.DrainSelfRequest{Key: x.key, Boot: x.boot, Deadline: durationpb.New(left)})
+			_, err := x.host.DrainSelf(ctx, &vigilv1.DrainSelfRequest{Key: x.key, Boot: x.boot,
+				Deadline: durationpb.New(left)})
 			return err
 		})
 		x.send(func() {

@@ -94,7 +94,8 @@ func (j journal) begin(i intent, owner *shim.Credential) (folder string, lock *o
 			return "", nil, err
 		}
 	}
-	if lock, err = os.OpenFile(filepath.Join(folder, shim.LockFile), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+	if lock, err = os.OpenFile(filepath.Join(folder, shim.LockFile), os.O_RDWR|os.O_CREATE|os.O_EXCL,
+		0o600); err != nil {
 		return "", nil, err
 	}
 	if err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {

@@ -69,8 +69,9 @@ type life struct {
 // intent is what the journal keeps of the life.
 func (l *life) intent() intent {
 	return intent{Version: shim.Version, Agent: l.agent, AgentName: l.order.GetAgentName(), Incarnation: l.inc,
-		Runner: l.order.GetRunner(), Proof: l.order.GetProof(), TTL: l.ttl, StopGrace: l.order.GetStopGrace().AsDuration(),
-		Longest: l.longest, SpoolOwner: l.spoolOwner}
+		Runner: l.order.GetRunner(), Proof: l.order.GetProof(), TTL: l.ttl,
+		StopGrace: l.order.GetStopGrace().AsDuration(),
+		Longest:   l.longest, SpoolOwner: l.spoolOwner}
 }
 
 // covered tells whether the cluster holds a fence for this life, as far as known.

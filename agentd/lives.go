@@ -42,7 +42,8 @@ func (v *lives) watchFrost(l *life) {
 	}
 	l.frozen = !l.frozen
 	if !l.frozen {
-		v.log.Info("beats are acknowledged again: the agent goes on", "agent", l.order.GetAgentName(), "incarnation", l.inc)
+		v.log.Info("beats are acknowledged again: the agent goes on", "agent", l.order.GetAgentName(),
+			"incarnation", l.inc)
 		return
 	}
 	v.metrics.freezes.Inc()

@@ -226,7 +226,8 @@ func (o *outbox) report(r *vigilv1.ReportExitRequest, s spool) error {
 		again.Host = o.id.Load()
 		_, err := o.host.ReportExit(ctx, again)
 		if misfit(err) && !proto.Equal(r, bare(r)) {
-			o.log.Warn("an exit report was refused for what it holds; the end is told without it", "agent_id", r.GetAgent(),
+			o.log.Warn("an exit report was refused for what it holds; the end is told without it",
+				"agent_id", r.GetAgent(),
 				"incarnation", r.GetIncarnation(), "error", err)
 			r = bare(r)
 			again = proto.CloneOf(r)

@@ -71,7 +71,8 @@ func newRig(t testing.TB, ttl time.Duration, fakeClock bool, change ...func(*Con
 	t.Helper()
 	r := &rig{fake: newFake(t, ttl), dir: t.TempDir(), agents: make(chan *agentTalk, 100), log: &lockedBuffer{}}
 	socket := r.listen(t)
-	r.configure(t, fakeClock, append([]func(*Config){func(c *Config) { c.Runners = testRunners(socket) }}, change...)...)
+	r.configure(t, fakeClock, append([]func(*Config){func(c *Config) { c.Runners = testRunners(socket) }},
+		change...)...)
 	return r
 }
 

@@ -67,7 +67,8 @@ func (c *screens) lookAt(l *life) {
 
 // seeScreen looks, when anything was printed since the last look. It touches nothing of the
 // keeper. Types of terminals do not matter: whatever a terminal shows has gone through the log.
-func (s *site) seeScreen(ctx context.Context, p process, name string, tmux bool, before output.Stamp, first bool) (got look) {
+func (s *site) seeScreen(ctx context.Context, p process, name string, tmux bool, before output.Stamp,
+	first bool) (got look) {
 	log, err := s.logs.Log(name)
 	if err == nil {
 		got.stamp, err = log.Stamp() // before the screen, so that nothing is missed

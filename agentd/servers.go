@@ -73,7 +73,8 @@ func (s *servers) write() {
 		s.send(func() {
 			s.underway = false
 			if err != nil {
-				s.log.Warn("where the servers are cannot be written down: agents that run do not learn it", "error", err)
+				s.log.Warn("where the servers are cannot be written down: agents that run do not learn it",
+					"error", err)
 				return
 			}
 			s.written = list

@@ -119,14 +119,16 @@ func (o *outbox) deliver(ctx context.Context, s spool) error {
 			return err
 		}
 		if err == nil {
-			_, err = o.work.CompleteTask(client.Late(ctx), &vigilv1.WorkRequest{Task: c.Task, Attempt: c.Attempt, Text: c.Result,
+			_, err = o.work.CompleteTask(client.Late(ctx), &vigilv1.WorkRequest{Task: c.Task, Attempt: c.Attempt,
+				Text:    c.Result,
 				Speaker: &vigilv1.Speaker{Agent: c.Agent, Incarnation: c.Incarnation, Token: c.Token}})
 			if err != nil && !refused(err) {
 				return err
 			}
 			if err != nil && !final(err) {
 				if lost := o.letters.keep(s, path, &c, err); lost != nil {
-					o.log.Error("a result that was refused cannot be kept", "agent", c.Agent, "task", c.Task, "error", lost)
+					o.log.Error("a result that was refused cannot be kept", "agent", c.Agent, "task", c.Task,
+						"error", lost)
 				}
 			}
 		}

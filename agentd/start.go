@@ -202,7 +202,8 @@ func (v *lives) end(l *life, e ending, grace time.Duration) {
 		v.bury(l, &vigilv1.ReportExitRequest{Reason: l.ending.why})
 	case running:
 		if first {
-			v.log.Info("stopping agent", "agent", l.order.GetAgentName(), "incarnation", l.inc, "why", e.why, "grace", grace)
+			v.log.Info("stopping agent", "agent", l.order.GetAgentName(), "incarnation", l.inc, "why", e.why,
+				"grace", grace)
 		}
 		if first || grace == 0 && !l.killed {
 			l.killed = grace == 0

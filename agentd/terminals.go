@@ -69,7 +69,8 @@ func (t *terminals) found(tool string, err error) {
 }
 
 func (t *terminals) tell(now time.Duration) {
-	request := &vigilv1.ReportTerminalsRequest{Host: t.member.host, Boot: t.boot, Tool: t.tool, Why: clip(t.why, maxReason),
+	request := &vigilv1.ReportTerminalsRequest{Host: t.member.host, Boot: t.boot, Tool: t.tool,
+		Why:     clip(t.why, maxReason),
 		Runners: t.runners.WithTerminal(), Watched: t.runners.Watched()}
 	t.telling, t.again = true, now+screenGap
 	t.spawn(func() {
