@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	reachLook    = 500 * time.Millisecond // how often a leader looks whether it is heard
-	unheardAfter = 2 * time.Second        // the silence after which it asks, and after which a server counts as unreached
-	officeLeast  = 10 * time.Second       // a leader gives its office away at most so often
-	recordBound  = time.Second            // for writing down why
+	reachLook = 500 * time.Millisecond // how often a leader looks whether it is heard
+	// the silence after which it asks, and after which a server counts as unreached
+	unheardAfter = 2 * time.Second
+	officeLeast  = 10 * time.Second // a leader gives its office away at most so often
+	recordBound  = time.Second      // for writing down why
 )
 
 // reachability judges whether anybody reaches the API of a leader.
