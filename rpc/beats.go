@@ -74,7 +74,8 @@ func beatLines(r *vigilv1.BeatRequest) (agents []noun.AgentID, incs []noun.Incar
 		if k == 0 || k&^allowed != 0 {
 			return nil, nil, nil, fault.Invalid("kinds[%d] is %d; %s.", i, k, rule)
 		}
-		agents[i], incs[i], kinds[i] = noun.AgentID(r.GetAgents()[i]), noun.Incarnation(r.GetIncarnations()[i]), uint8(k)
+		agents[i], incs[i], kinds[i] = noun.AgentID(r.GetAgents()[i]),
+			noun.Incarnation(r.GetIncarnations()[i]), uint8(k)
 	}
 	return agents, incs, kinds, nil
 }

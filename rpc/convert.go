@@ -74,7 +74,8 @@ func kvMap(kvs []noun.KV) map[string]string {
 
 // speaker converts who speaks; the token is hashed here and goes no further.
 func speaker(s *vigilv1.Speaker) fsm.Speaker {
-	return fsm.Speaker{Agent: s.GetAgent(), Inc: noun.Incarnation(s.GetIncarnation()), TokenHash: tokenHash(s.GetToken())}
+	return fsm.Speaker{Agent: s.GetAgent(), Inc: noun.Incarnation(s.GetIncarnation()),
+		TokenHash: tokenHash(s.GetToken())}
 }
 
 func hostName(st *fsm.View, id noun.HostID) string {
@@ -143,7 +144,8 @@ func convertPlan(st *fsm.View, t *noun.Task, out *vigilv1.Task) {
 	}
 	if p.Due != 0 {
 		out.ExpectLeft = durationpb.New(p.Due.Sub(now))
-		out.ExpectedCompletion = timestamppb.New(time.Now().Add(p.Due.Sub(now))) // for people: nothing is decided by wall time
+		// for people: nothing is decided by wall time
+		out.ExpectedCompletion = timestamppb.New(time.Now().Add(p.Due.Sub(now)))
 	}
 }
 
@@ -209,7 +211,8 @@ func convertAgent(st *fsm.View, a *noun.Agent) *vigilv1.Agent {
 		Order: a.OpenOrder().String(), OrderReason: a.OrderReason,
 		Failures: a.Failures, Parked: a.Waits(), LastExit: convertExit(st, a.LastExit), Managed: a.Managed,
 		Done: a.Done, Why: why.Text, WhyCode: why.Code, Rev: a.Rev, Retired: a.Retired,
-		IntentWhy: notes.IntentWhy, Stuck: notes.Stuck, StartFault: notes.StartFault, ResumeBytes: uint32(len(a.Resume)),
+		IntentWhy: notes.IntentWhy, Stuck: notes.Stuck, StartFault: notes.StartFault,
+		ResumeBytes: uint32(len(a.Resume)),
 	}
 	out.Declaration = convertDeclaration(now, a.Declared)
 	out.Screen, out.Degraded = convertScreen(now, a), st.Degraded(a.ID)
@@ -294,7 +297,8 @@ func watchedRoom(st *fsm.View, r *noun.Room, out *vigilv1.Room) {
 		out.Canceled = convertCancellation(r.Canceled)
 	}
 	q, now := st.Quiet(r), st.Clock()
-	out.Quiet = &vigilv1.RoomQuiet{State: string(q.State), Why: q.Why, ActiveAt: wall(r.ActiveAt), Limit: lasting(q.Limit)}
+	out.Quiet = &vigilv1.RoomQuiet{State: string(q.State), Why: q.Why, ActiveAt: wall(r.ActiveAt),
+		Limit: lasting(q.Limit)}
 	if q.State == fsm.RoomUnwatched {
 		return
 	}

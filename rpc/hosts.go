@@ -95,7 +95,8 @@ func stopping() error {
 // just registered with the leader: then it catches up first.
 func (h *hostAgent) recognize(ctx context.Context, hello *vigilv1.Hello) error {
 	check := func() error {
-		return read(h.core, func(st *fsm.View) error { return knows(st, noun.HostID(hello.GetHost()), hello.GetBoot()) })
+		return read(h.core,
+			func(st *fsm.View) error { return knows(st, noun.HostID(hello.GetHost()), hello.GetBoot()) })
 	}
 	if check() == nil {
 		return nil

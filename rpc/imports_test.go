@@ -17,7 +17,8 @@ func TestImports(t *testing.T) {
 	rooms := map[string][]string{
 		".": append(grpc, "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault", "vigil/rpc/door",
 			"vigil/rpc/park", "github.com/hashicorp/go-hclog", "github.com/prometheus/client_golang"),
-		"door": append(grpc, "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault", "vigil/rpc/link",
+		"door": append(grpc, "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault",
+			"vigil/rpc/link",
 			"github.com/grpc-ecosystem/grpc-gateway", "github.com/hashicorp/go-hclog",
 			"github.com/prometheus/client_golang", "golang.org/x/sync"),
 		"park":  {"vigil/fsm", "vigil/rpc/code", "vigil/rpc/fault"},

@@ -43,7 +43,8 @@ func (s *hostStream) request(ctx context.Context, ask func(id uint64) *vigilv1.S
 	s.mu.Lock()
 	if len(s.logs) >= logRequests {
 		s.mu.Unlock()
-		return nil, fault.New(code.Unavailable, "%d readers follow this host's output already; end one of them.", logRequests)
+		return nil, fault.New(code.Unavailable, "%d readers follow this host's output already; end one of them.",
+			logRequests)
 	}
 	s.next++
 	r := &logRequest{id: s.next, data: make(chan *vigilv1.LogData, logChunks)}

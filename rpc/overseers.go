@@ -162,7 +162,8 @@ func convertOverseer(st *fsm.View, a *noun.Agent) *vigilv1.OverseerStatus {
 		out.NextLook = left
 	}
 	if c.By != noun.ByNobody {
-		out.Decision, out.DecidedBy, out.Decided = c.Decision.String(), c.By.String(), durationpb.New(now.Sub(c.DecidedAt))
+		out.Decision, out.DecidedBy, out.Decided = c.Decision.String(), c.By.String(),
+			durationpb.New(now.Sub(c.DecidedAt))
 		out.Facts, out.Degraded, out.Act, out.Reason = c.Facts, c.Degraded, c.Act, c.Why
 	}
 	return out

@@ -51,7 +51,8 @@ func (l *logRelay) life(name string, ask *vigilv1.AtTerminalRequest) (hostName s
 		}
 		h := st.Host(a.Host)
 		if a.Proc != noun.ProcRunning || h == nil {
-			err = fault.New(code.Conflict, "%s does not run on any host; `vigil agent explain %s` says why.", name, name)
+			err = fault.New(code.Conflict, "%s does not run on any host; `vigil agent explain %s` says why.",
+				name, name)
 			return
 		}
 		hostName, ask.Host, ask.Agent, ask.Incarnation = h.Name, uint32(h.ID), uint32(a.ID), uint64(a.Inc)

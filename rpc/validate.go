@@ -108,7 +108,8 @@ func (c *checks) agent(field, s string, star bool) {
 		c.fail("%s is missing; write room/role, or room/role.2 for the second agent of a role.", field)
 		return
 	}
-	c.fail("%s %s is not an agent; write room/role, or room/role.2 for the second agent of a role.", field, fault.Quote(s))
+	c.fail("%s %s is not an agent; write room/role, or room/role.2 for the second agent of a role.", field,
+		fault.Quote(s))
 }
 
 // address asks for whom mail is: room, room/role, room/role.* or room/role.N.
@@ -149,7 +150,8 @@ func (c *checks) text(field, s string, limit int) {
 	}
 	if len(s) > limit {
 		c.err = fault.New(code.TooLarge,
-			"%s has %d bytes, at most %d are allowed; put large content into a file and name it instead.", field, len(s), limit)
+			"%s has %d bytes, at most %d are allowed; put large content into a file and name it instead.",
+			field, len(s), limit)
 		return
 	}
 	if !utf8.ValidString(s) {

@@ -68,7 +68,8 @@ func (f *fleet) SetRoomWatch(ctx context.Context, r *vigilv1.SetRoomWatchRequest
 func (f *fleet) GetWatchdog(context.Context, *vigilv1.GetWatchdogRequest) (*vigilv1.GetWatchdogResponse, error) {
 	out := read(f.core, func(st *fsm.View) *vigilv1.GetWatchdogResponse {
 		w := st.Watchdog()
-		out := &vigilv1.GetWatchdogResponse{Enabled: st.Settings().Watchdog.Enabled, ActiveRooms: uint32(st.ActiveRooms()),
+		out := &vigilv1.GetWatchdogResponse{Enabled: st.Settings().Watchdog.Enabled,
+			ActiveRooms: uint32(st.ActiveRooms()),
 			WarnedTotal: w.Warned, CanceledTotal: w.Canceled}
 		for rm := range st.StalledRooms() {
 			if out.Stalled = append(out.Stalled, rm.Name); len(out.Stalled) == maxStalled {
