@@ -89,7 +89,8 @@ func (w *world) describe() string {
 	var b strings.Builder
 	for _, a := range list.GetAgents() {
 		fmt.Fprintf(&b, "\n\t%s: life %d, %s, %s, on %s, order %s %s, %s", a.GetName(),
-			a.GetIncarnationRaw(), a.GetProcess(), a.GetParticipant(), a.GetHost(), a.GetOrder(), a.GetOrderReason(), a.GetWhy())
+			a.GetIncarnationRaw(), a.GetProcess(), a.GetParticipant(), a.GetHost(), a.GetOrder(),
+			a.GetOrderReason(), a.GetWhy())
 	}
 	return b.String()
 }
