@@ -75,6 +75,12 @@ var answeredHere sync.Map
 			},
 			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-workloads", "lifecycle,requests,register", "-nemesis", "forwards_lost,leader_paused"),
 		},
+	}
+}
+
+// readMutants break what is promised of reads, watches and doors.
+func readMutants() []Mutant {
+	return []Mutant{
 		{
 			Name: "local-read", Law: "reads", Says: "every server answers reads from its own state, asked for stale ones or not",
 			Edits: []Edit{{File: "rpc/door/methods.go", Old: "m.nature == code.Read && r.GetStale()\n", New: "m.nature == code.Read && (r.GetStale() || ok)\n"}},
