@@ -69,7 +69,8 @@ func cancelTaskCmd(r *vigilv1.CancelTaskRequest) (fsm.Command, error) {
 	c.task(r.GetTask())
 	c.text("reason", r.GetReason(), noun.MaxReason)
 	c.line("by", r.GetBy(), maxWho)
-	return fsm.CancelTask{Task: noun.TaskID(r.GetTask()), IfRev: r.GetIfRev(), By: r.GetBy(), Reason: r.GetReason()}, c.err
+	return fsm.CancelTask{Task: noun.TaskID(r.GetTask()), IfRev: r.GetIfRev(), By: r.GetBy(),
+		Reason: r.GetReason()}, c.err
 }
 
 func retryTaskCmd(r *vigilv1.RetryTaskRequest) (fsm.Command, error) {

@@ -133,7 +133,8 @@ func TestOverseersAreRefusedWithAReason(t *testing.T) {
 		{"POST", "/v1/overseers:handover", `{` + me + `,"subject":"s"}`, 409, "conflict", "started by hand"},
 		{"PUT", "/v1/rooms/bad", `{"roles":[{"name":"a","start":"on_demand","overseer":{}}]}`, 400,
 			"invalid", "started always"},
-		{"PUT", "/v1/rooms/bad", `{"roles":[{"name":"a","overseer":{"triage":"A B"}}]}`, 400, "invalid", "overseer.triage"},
+		{"PUT", "/v1/rooms/bad", `{"roles":[{"name":"a","overseer":{"triage":"A B"}}]}`, 400,
+			"invalid", "overseer.triage"},
 	} {
 		status, got, _ := w.call(1, tc.method, tc.path, tc.body)
 		if status != tc.status || !strings.Contains(fmt.Sprint(got), tc.code) ||

@@ -39,7 +39,8 @@ const (
 func (w *world) hear(h noun.HostID, views ...heard) {
 	w.t.Helper()
 	for i, v := range views {
-		w.must(fsm.ReportViews{Server: string(rune('a' + i)), Views: []noun.HostView{{Host: h, Gossip: v[0], Stream: v[1]}}})
+		w.must(fsm.ReportViews{Server: string(rune('a' + i)),
+			Views: []noun.HostView{{Host: h, Gossip: v[0], Stream: v[1]}}})
 	}
 }
 
@@ -61,14 +62,16 @@ func TestSuspects(t *testing.T) {
 		{"gossip: of those that gossip with it", false,
 			[]heard{{none, alive}, {none, none}, {silent, none}}, []string{"suspect h: silent in gossip"}},
 		{"gossip: left without a good-bye to the cluster", false,
-			[]heard{{left, none}, {left, none}, {alive, none}}, []string{"suspect h: its daemon said good-bye in gossip"}},
+			[]heard{{left, none}, {left, none}, {alive, none}},
+			[]string{"suspect h: its daemon said good-bye in gossip"}},
 		{"both", false, []heard{{silent, silent}, {silent, none}, {alive, none}},
 			[]string{"suspect h: silent on its stream and in gossip"}},
 		{"suspect, heard again", true, []heard{{alive, alive}, {alive, none}, {alive, none}},
 			[]string{"trust h: heard again"}},
 		{"suspect, and what was said against it is void: no sign of life", true, nil, nil},
 		{"suspect, heard on its stream only", true, []heard{{none, alive}}, []string{"trust h: heard again"}},
-		{"suspect, the reason is another now", true, []heard{{none, silent}}, []string{"suspect h: silent on its stream"}},
+		{"suspect, the reason is another now", true, []heard{{none, silent}},
+			[]string{"suspect h: silent on its stream"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -178,7 +181,8 @@ func TestSurrenders(t *testing.T) {
 		{"a stream hears it", []heard{{silent, silent}, {silent, alive}, {silent, none}}, fsm.SilentFor, false},
 		{"nobody gossips with it", []heard{{none, silent}}, fsm.SilentFor, true},
 		{"the server with its stream is gone too", []heard{{silent, none}, {silent, none}}, fsm.SilentFor, true},
-		{"its daemon has left its agents running", []heard{{left, silent}, {left, none}, {left, none}}, fsm.SilentFor, false},
+		{"its daemon has left its agents running", []heard{{left, silent}, {left, none}, {left, none}},
+			fsm.SilentFor, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -82,7 +82,8 @@ func TestF10TheNextLookGoesOnWhereTheBudgetEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReplica(t)
 		r.w.set("watchdog_enabled", "false", "ladder_per_pass", "2", "ladder_interval", "1m",
-			"ladder_nudge", "1m", "ladder_wake", "1m", "ladder_interrupt", "1m", "ladder_restart", "1m", "ladder_cooldown", "1m")
+			"ladder_nudge", "1m", "ladder_wake", "1m", "ladder_interrupt", "1m", "ladder_restart", "1m",
+			"ladder_cooldown", "1m")
 		deafRoom(t, r.w, "a", 5, noun.LadderRestart)
 		pass := func(span time.Duration) {
 			time.Sleep(span)

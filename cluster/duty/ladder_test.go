@@ -70,7 +70,8 @@ func (f *stuckFleet) tick() noun.Effects {
 	var kinds []uint8
 	for a := range f.w.s.Agents("") {
 		if a.Proc.Fenced() {
-			ids, incs, kinds = append(ids, a.ID), append(incs, a.Inc), append(kinds, fsm.BeatFence|fsm.BeatVouch|fsm.BeatLease)
+			ids, incs, kinds = append(ids, a.ID), append(incs, a.Inc),
+				append(kinds, fsm.BeatFence|fsm.BeatVouch|fsm.BeatLease)
 		}
 	}
 	f.w.index++
@@ -155,7 +156,8 @@ func TestI41HungWithFreshBeats(t *testing.T) {
 				"agent.restarted_stuck"}; !slices.Equal(list, want) {
 				t.Fatalf("%v at %v, want %v", list, at, want)
 			}
-			for i, want := range []time.Duration{30 * time.Minute, 32 * time.Minute, 37 * time.Minute, 38 * time.Minute} {
+			for i, want := range []time.Duration{30 * time.Minute, 32 * time.Minute, 37 * time.Minute,
+				38 * time.Minute} {
 				if got := at[i] - time.Duration(began); got < want || got > want+time.Duration(i+1)*45*time.Second {
 					t.Errorf("%s after %s of silence, want %s and a look or two", list[i], got, want)
 				}

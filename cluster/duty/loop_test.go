@@ -234,7 +234,8 @@ func TestLoopRehomesFastRoles(t *testing.T) {
 			r.mu.Unlock()
 			time.Sleep(4 * time.Second)
 			for _, server := range []string{"a", "b", "c"} {
-				r.do(fsm.ReportViews{Server: server, Views: []noun.HostView{{Host: h1, Gossip: silent, Stream: silent}}})
+				r.do(fsm.ReportViews{Server: server,
+					Views: []noun.HostView{{Host: h1, Gossip: silent, Stream: silent}}})
 			}
 			synctest.Wait()
 			r.mu.Lock()

@@ -228,7 +228,8 @@ func (d *Duty) nextNotice(n *notifier) (a *Announcement, notes []fsm.NoteNotice)
 		}
 		a = announcement(s, list[0], fmt.Sprintf("%s-%d", cluster, list[0].Notice.Number))
 		for i, e := range list[:min(len(list), noticesGathered)] {
-			notes = append(notes, fsm.NoteNotice{Escalation: e.ID, Notice: e.Notice.Number, Notifier: n.Name, Notifiers: names})
+			notes = append(notes, fsm.NoteNotice{Escalation: e.ID, Notice: e.Notice.Number, Notifier: n.Name,
+				Notifiers: names})
 			if i > 0 {
 				a.Also = append(a.Also, Other{uint64(e.ID), e.Kind.String(), e.Subject, e.Priority.String()})
 			}

@@ -274,7 +274,8 @@ func TestNoticesByMail(t *testing.T) {
 				if len(mails) != 1 || s.Agent(mails[0].To).Name != "ops/oncall" ||
 					mails[0].Kind != "escalation" || mails[0].Priority != noun.MailNormal ||
 					!strings.HasPrefix(mails[0].Subject,
-						"escalation 1, urgent: mail_unacknowledged, r/x") || !strings.Contains(mails[0].Body, "vigil escalation ack 1") {
+						"escalation 1, urgent: mail_unacknowledged, r/x") ||
+					!strings.Contains(mails[0].Body, "vigil escalation ack 1") {
 					t.Fatalf("mails %+v", mails)
 				}
 				n := s.Escalation(1).Notice

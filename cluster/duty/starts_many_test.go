@@ -62,7 +62,8 @@ func TestF03LooksOfThePlannerAreBounded(t *testing.T) {
 	}
 	orders, looks, visits = round() // it is known now that they fit nowhere
 	if most := roles + 3*hosts; len(orders) != 0 || looks != 1 || visits > most {
-		t.Fatalf("planned %d starts in %d looks and %d visits, want none in one with %d", len(orders), looks, visits, most)
+		t.Fatalf("planned %d starts in %d looks and %d visits, want none in one with %d", len(orders), looks,
+			visits, most)
 	}
 	w.host("new", func(c *fsm.RegisterHost) {
 		c.Labels, c.Capacity = []noun.KV{{Key: "os", Value: "linux"}, {Key: "gpu", Value: "yes"}}, 1000

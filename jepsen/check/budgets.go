@@ -38,7 +38,8 @@ func budgets(t *trial, r *Result) {
 			full++
 			// A tenth is in reserve.
 			if used := (uint64(len(open)) + unsure) * text; used < share*6/10 {
-				r.found(evidence, "a task was refused as full: the texts of open tasks take %d bytes of a share of %d", used, share)
+				r.found(evidence,
+					"a task was refused as full: the texts of open tasks take %d bytes of a share of %d", used, share)
 			}
 		}
 	}

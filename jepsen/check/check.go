@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/history"
-	"vigil/jepsen/ledger"
 )
 
 // Verdicts of a check.

@@ -32,7 +32,8 @@ type watch struct {
 }
 
 func newWatch(w *world) *watch {
-	return &watch{w: w, mu: newTurn(), judges: newJudges(w.ledger), account: account{story: w.ledger.story}, since: map[string]noun.Time{}}
+	return &watch{w: w, mu: newTurn(), judges: newJudges(w.ledger), account: account{story: w.ledger.story},
+		since: map[string]noun.Time{}}
 }
 
 // restored forgets what was seen: a backup has undone its end. o.mu is held.
@@ -162,7 +163,8 @@ func (o *watch) patience(st *fsm.View) (stuck []string) {
 		if most := bound(why.Code); most > 0 {
 			stuck = o.lasts(stuck, st, fmt.Sprintf("%s is %s (%v)", a.Name, why.Code, a.Inc), most)
 		}
-		if a.Part == noun.PartActive && a.Task == 0 && !sorting && !o.deaf(st, a) && !o.w.ledger.hangs(a.Name) { // who hangs is found out by its limits
+		// who hangs is found out by its limits
+		if a.Part == noun.PartActive && a.Task == 0 && !sorting && !o.deaf(st, a) && !o.w.ledger.hangs(a.Name) {
 			stuck = o.lasts(stuck, st, fmt.Sprintf("%s is active without a task (%v)", a.Name, a.Inc), 6*time.Minute)
 		}
 		if o.w.ledger.stays(a, st.LastIndex()) {
@@ -179,10 +181,12 @@ func (o *watch) patience(st *fsm.View) (stuck []string) {
 			// Agents on a host that hears no answers freeze after three quarters of the TTL,
 			// and are WAITING for another TTL. A wait looks again after 30 s.
 			ttl := cmp.Or(st.Role(t.Role).Spec.TTL, time.Minute)
-			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is PENDING although its role is served", t.ID), ttl*7/4+time.Minute)
+			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is PENDING although its role is served", t.ID),
+				ttl*7/4+time.Minute)
 		case t.State == noun.TaskAcknowledged:
 			if !o.deaf(st, st.Agent(t.Holder)) {
-				stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is ACKNOWLEDGED (attempt %d)", t.ID, t.Attempt), 2*time.Minute+10*time.Second)
+				stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is ACKNOWLEDGED (attempt %d)", t.ID, t.Attempt),
+					2*time.Minute+10*time.Second)
 			}
 		case !t.State.Terminal():
 			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is not finished", t.ID), 6*time.Hour)
@@ -225,7 +229,8 @@ func (o *watch) lasts(stuck []string, st *fsm.View, what string, most time.Durat
 	}
 	if lasting := st.Clock().Sub(from); lasting > most {
 		o.since[what] = st.Clock()
-		stuck = append(stuck, fmt.Sprintf("for %v of cluster time, at %v: %s", lasting, time.Duration(st.Clock()), what))
+		stuck = append(stuck, fmt.Sprintf("for %v of cluster time, at %v: %s", lasting,
+			time.Duration(st.Clock()), what))
 	}
 	return stuck
 }
@@ -287,7 +292,8 @@ func (o *watch) compare(r *taskRecord, t *noun.Task, maybe map[string]bool) {
 	}
 	r.seen = t.State
 	if r.completed > 0 && t.State != noun.TaskCompleted || r.canceled && t.State != noun.TaskCanceled {
-		l.note("L8", "task %d is %s; completions acknowledged: %d, canceled: %v", t.ID, t.State, r.completed, r.canceled)
+		l.note("L8", "task %d is %s; completions acknowledged: %d, canceled: %v", t.ID, t.State, r.completed,
+			r.canceled)
 	}
 	if t.State == noun.TaskCompleted {
 		if agent = t.Result; !r.sent[agent] {

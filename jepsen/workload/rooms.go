@@ -97,7 +97,8 @@ func (o *owner) declare() error {
 func (o *owner) create() {
 	op := history.Op{Kind: "create", Key: o.room, Value: o.value()}
 	_ = o.call(&op, func(ctx context.Context, a *asker) error { // the record tells
-		t, err := a.fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: o.room, Role: roomsRole, Title: op.Value, By: by})
+		t, err := a.fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: o.room, Role: roomsRole,
+			Title: op.Value, By: by})
 		op.Task = t.GetId()
 		return err
 	})

@@ -120,7 +120,8 @@ func newGRPC(o *observer, f *forwarder) *grpc.Server {
 		// As fast as the default of 32 KiB, which 30,000 connections would pay for.
 		grpc.ReadBufferSize(8<<10),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 15 * time.Second}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second,
+			PermitWithoutStream: true}),
 	)
 }
 
@@ -128,7 +129,10 @@ func newGRPC(o *observer, f *forwarder) *grpc.Server {
 func (d *Door) openGateway(ctx context.Context) error {
 	conn, err := grpc.NewClient("passthrough:///self",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return d.inner.DialContext(ctx) }),
+		grpc.WithContextDialer(func(ctx context.Context,
+			_ string) (net.Conn, error) {
+			return d.inner.DialContext(ctx)
+		}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage)),
 	)
 	if err != nil {

@@ -93,7 +93,8 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name := range r.URL.Query() {
 		if !g.parameters[strings.TrimSuffix(name, "[]")] {
 			g.write(w,
-				fault.Of(fault.Invalid("There is no parameter %s; /openapi.json lists those of each call.", fault.Quote(name))))
+				fault.Of(fault.Invalid("There is no parameter %s; /openapi.json lists those of each call.",
+					fault.Quote(name))))
 			return
 		}
 	}
@@ -182,7 +183,8 @@ func (g *gateway) noRoute(_ context.Context, _ *runtime.ServeMux, _ runtime.Mars
 	case http.StatusNotFound:
 		p = fault.Of(fault.NotFound("There is nothing at %s; /openapi.json lists the calls.", fault.Quote(r.URL.Path)))
 	case http.StatusMethodNotAllowed:
-		p = fault.New(code.WrongMethod, "%s takes no %s; /openapi.json lists the calls.", fault.Quote(r.URL.Path), r.Method)
+		p = fault.New(code.WrongMethod, "%s takes no %s; /openapi.json lists the calls.",
+			fault.Quote(r.URL.Path), r.Method)
 	case http.StatusBadRequest:
 		p = fault.Of(fault.Invalid("The request cannot be read; /openapi.json lists the calls."))
 	}
@@ -274,7 +276,8 @@ func (q *query) Parse(m proto.Message, values url.Values, filter *utilities.Doub
 	}
 	for name := range values {
 		if !known.(map[string]bool)[strings.TrimSuffix(name, "[]")] {
-			return status.Error(codes.InvalidArgument, queryMisfit+fault.Quote(name)+"; /openapi.json lists those of each call.")
+			return status.Error(codes.InvalidArgument, queryMisfit+fault.Quote(name)+
+				"; /openapi.json lists those of each call.")
 		}
 	}
 	return q.DefaultQueryParser.Parse(m, values, filter)

@@ -209,14 +209,17 @@ func (f *Agentd) wrong(at *token.Token, message string) error {
 // not offered.
 func (f *Agentd) Config(conn grpc.ClientConnInterface, log hclog.Logger, registerer prometheus.Registerer) agentd.Config {
 	conf := agentd.Config{
-		DataDir: f.DataDir, HostKeyFile: f.hostKeyFile, Name: f.Name, Labels: f.Labels, Capacity: f.Capacity.n, Conn: conn, Addrs: f.Servers,
-		Version: cli.Version(), StopGrace: f.StopGrace.Span, FrozenLimit: f.FrozenLimit.Span, OrphanLimit: f.OrphanLimit.Span, ShutdownLimit: f.ShutdownLimit.Span,
-		LogBytes: f.Logs.MaxBytes.N, LogKeep: int(f.Logs.Keep.n), Logger: log, Registerer: registerer,
-		OnStop: agentd.OnStop(f.OnStop), DrainLimit: f.DrainLimit.Span, MaxStarting: int(f.MaxStarting.n),
-		StartEvery: f.StartEvery.Span, MinFreeMemory: uint64(f.MinFreeMemory.N),
-		MinFreeDisk: uint64(f.MinFreeDisk.N), KeepDeleted: f.KeepDeleted.Span, Tools: toolFolder(), Boot: f.boot,
-		LookEvery: f.LookEvery.Span, QuietAfter: f.QuietAfter.Span,
-		Broken: map[string]string{},
+		DataDir: f.DataDir, HostKeyFile: f.hostKeyFile, Name: f.Name, Labels: f.Labels, Capacity: f.Capacity.n,
+		Conn: conn, Addrs: f.Servers, Version: cli.Version(), Tools: toolFolder(),
+		Broken: map[string]string{}, Logger: log, Registerer: registerer,
+		Stops: agentd.Stops{StopGrace: f.StopGrace.Span, FrozenLimit: f.FrozenLimit.Span,
+			OrphanLimit: f.OrphanLimit.Span, ShutdownLimit: f.ShutdownLimit.Span,
+			OnStop: agentd.OnStop(f.OnStop), DrainLimit: f.DrainLimit.Span},
+		Starts: agentd.Starts{MaxStarting: int(f.MaxStarting.n), StartEvery: f.StartEvery.Span,
+			MinFreeMemory: uint64(f.MinFreeMemory.N), MinFreeDisk: uint64(f.MinFreeDisk.N)},
+		Output: agentd.Output{LookEvery: f.LookEvery.Span, QuietAfter: f.QuietAfter.Span,
+			KeepDeleted: f.KeepDeleted.Span, LogBytes: f.Logs.MaxBytes.N, LogKeep: int(f.Logs.Keep.n)},
+		Seams: agentd.Seams{Boot: f.boot},
 	}
 	var broken []finding
 	conf.Runners, broken = f.sift()

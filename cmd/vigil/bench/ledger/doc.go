@@ -5,7 +5,8 @@
 //
 // Times are CLOCK_BOOTTIME in nanoseconds. All machines of a stand are namespaces
 // of one kernel, so they share that clock; the product's own judgement is never
-// asked.
+// asked. The package imports nothing of the product: the benchmark of host losses and jepsen both
+// keep their accounts with it, and the product imports nothing of its judge.
 //
 // # Format
 //
