@@ -187,8 +187,9 @@
 //	create           Value (title, unique); answered: Task
 //	claim            Agent, Incarnation; answered: Task, Attempt, Value (title)
 //	word             Task, Attempt, Agent, Incarnation: a life of a room that was deleted
-//	                 completes what it held, or claims anew (Value: the title that it
-//	                 got), when the room is declared again
+//	                 completes what it held, claims anew (Value: the title that it got)
+//	                 or joins, when the room is declared again, before and after the
+//	                 first life of the agent that has its name now
 //	list             answered: List (titles), linearizable
 //	look             State there or gone; directly after a delete
 //
