@@ -198,13 +198,16 @@
 //
 // # flood
 //
-// Tasks with long texts are created until the share of their room is used up, then half of them
-// is canceled.
+// Long texts are put into a room until its share of a budget is used up, then half of them is
+// taken out. Key is tasks (they are canceled), mail (its addressee acknowledges it) or values
+// (what agents keep for their next life; they forget it); each has one process.
 //
-//	budget  Share (bytes that the room may use), TextSize (bytes of one text)
-//	create  Value (title, unique); answered: Task
+//	budget  Share (bytes that the room may use), Floor (bytes that these texts may use in
+//	        any case), TextSize (bytes of one text)
+//	create  Value (title, unique); answered: Task (its number, or that of the agent)
 //	cancel  Task
 //
 // Promised: a create fails with full when the share is used up but for its reserve, not before;
-// the texts never take more than the share; nothing of any other workload fails with full.
+// the texts never take more than the share; nothing else, and nothing of any other workload, fails
+// with full.
 package workload
