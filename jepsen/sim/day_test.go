@@ -64,9 +64,12 @@ func TestRareFaultsOfServers(t *testing.T) {
 	}
 	for i, name := range []string{"all servers away for 40 minutes", "backup with other TTLs restored"} {
 		t.Run(name, func(t *testing.T) {
-			if w := oneDay(t, config{seed: 40 + uint64(i), n: 3, faults: []string{name}},
-				1); w.ledger.counts["fault: "+name] == 0 {
+			w := oneDay(t, config{seed: 40 + uint64(i), n: 3, faults: []string{name}}, 1)
+			if w.ledger.counts["fault: "+name] == 0 {
 				t.Error("it did not strike")
+			}
+			if i == 1 && w.ledger.counts["backups with other TTLs restored"] == 0 {
+				t.Error("no backup was restored")
 			}
 		})
 	}

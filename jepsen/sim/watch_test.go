@@ -124,18 +124,20 @@ func (o *watch) happened(e *noun.Event) {
 	}
 }
 
-// bound says how long, in cluster time, an agent may be in a state that has an end;
-// 0: for ever.
-func bound(why string) time.Duration {
+// bound says how long, in cluster time, an agent whose life has this TTL may be in a state that
+// has an end; 0: for ever.
+func bound(why string, ttl time.Duration) time.Duration {
 	switch why {
 	case "start_due":
 		return 10 * time.Second
 	case "order_open":
 		return 15 * time.Second
-	case "starting", "not_joined", "stopping":
+	case "starting", "not_joined":
 		return 4 * time.Minute
+	case "stopping": // until its fence has ended when its host cannot be told
+		return 2*time.Minute + max(ttl, 2*time.Minute)
 	case "fence":
-		return 2*time.Minute + 5*time.Second
+		return max(ttl, 2*time.Minute) + 5*time.Second
 	case "parked":
 		return 31 * time.Minute
 	case "back_off":
@@ -160,7 +162,10 @@ func (o *watch) patience(st *fsm.View) (stuck []string) {
 		if why.Code == "" || why.Code == "unknown" {
 			stuck = append(stuck, fmt.Sprintf("nobody knows why %s does not run", a.Name))
 		}
-		if most := bound(why.Code); most > 0 {
+		// What is proved in the hold after a restore outlasts it by a TTL.
+		outlasts := st.StartsHeld() > 0 && (why.Code == "stopping" || why.Code == "fence")
+		ttl := time.Duration(st.LeaseTable.Get(a.ID).TTL)
+		if most := bound(why.Code, ttl); most > 0 && !outlasts {
 			stuck = o.lasts(stuck, st, fmt.Sprintf("%s is %s (%v)", a.Name, why.Code, a.Inc), most)
 		}
 		// who hangs is found out by its limits
