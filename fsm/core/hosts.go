@@ -324,6 +324,9 @@ func (c AcceptOrder) Apply(s *State) noun.Outcome {
 	if a.Proc != noun.ProcOrdered {
 		return Refuse(noun.Superseded, "the start order of incarnation %s of %s is no longer open; start nothing", c.Inc, a.Name)
 	}
+	if s.Paused(a) != "" { // it is about to be taken back
+		return Refuse(noun.Superseded, "the start order of incarnation %s of %s is withdrawn: %s is paused; start nothing", c.Inc, a.Name, a.Name)
+	}
 	was := ShadowOf(a)
 	a.Proc, a.TokenHash, a.StartedAt, a.Since = noun.ProcAccepted, string(c.TokenHash), s.Meta.Clock, s.Meta.Clock
 	l := s.grantFence(a)

@@ -40,6 +40,7 @@ func (s *State) indexTask(t *noun.Task, by int) {
 
 // Move is the only way by which a task changes its state.
 func (s *State) Move(t *noun.Task, to noun.TaskState) {
+	s.Weigh(weightOfMove)
 	from, active := t.State, s.RoomIndex(t.Room).Open > 0
 	if from != 0 {
 		s.indexTask(t, -1)
@@ -190,9 +191,11 @@ func (s *State) recover(t *noun.Task, why string, charge, killed bool) {
 // priority first, then oldest.
 func (s *State) Promote(id noun.RoleID) {
 	r, ri := s.RoleTable.Mut(id), s.roleIndexOf(id)
-	for ri.Tasks[noun.TaskQueued] > 0 && ri.Tasks[noun.TaskPending] < max(r.Spec.Replicas, 1) {
-		q, _ := ri.Queued.Min()
-		s.Move(s.TaskTable.Mut(q.Id), noun.TaskPending)
+	if _, later := s.growing.Get(id); later || r.Below != 0 {
+		return // in steps
+	}
+	for s.promotable(r, ri) {
+		s.promoteOne(r, ri)
 	}
 }
 
