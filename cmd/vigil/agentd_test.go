@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+
 	"vigil/agentd"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"

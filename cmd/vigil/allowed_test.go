@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
 )

@@ -5,11 +5,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hashicorp/go-hclog"
+
 	"vigil/cluster/gossip"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
-
-	"github.com/hashicorp/go-hclog"
 )
 
 func TestKeygen(t *testing.T) {

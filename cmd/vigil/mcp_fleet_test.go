@@ -11,15 +11,16 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
 	"vigil/cmd/vigil/serve"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // mcpPatience is how long any step may take on a machine that is busy with other tests.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+
 	"vigil/cmd/vigil/agent"
 	"vigil/cmd/vigil/cli"
 )

@@ -8,6 +8,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
+
 	"vigil/cmd/vigil/agent"
 	"vigil/cmd/vigil/bench"
 	"vigil/cmd/vigil/cli"
@@ -17,8 +20,6 @@ import (
 	"vigil/cmd/vigil/people"
 	"vigil/cmd/vigil/serve"
 	"vigil/cmd/vigil/term"
-
-	"github.com/spf13/cobra"
 )
 
 // parts give the commands below the root; the help sorts them by who needs them.

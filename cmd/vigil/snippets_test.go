@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/mcp"
 	"vigil/rpc/client"

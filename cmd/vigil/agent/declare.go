@@ -22,6 +22,7 @@ type Saying struct {
 	short                 string
 }
 
+// Sayings are the verbs, in the order of the help.
 func Sayings() []Saying {
 	return []Saying{
 		{Verb: "healthy", short: "All is well; ends what was declared before"},

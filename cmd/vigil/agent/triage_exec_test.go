@@ -1,15 +1,15 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
-	"context"
-	"errors"
-	"vigil/rpc/gen/vigilv1"
-
 	"google.golang.org/grpc"
+
+	"vigil/rpc/gen/vigilv1"
 )
 
 // Triage gets what stands on the terminal with the facts, bounded and without escapes, so that

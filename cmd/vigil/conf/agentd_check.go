@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"vigil/agentd/runner"
 	"vigil/cluster/gossip"
 	"vigil/cmd/vigil/cli"
 	"vigil/rpc/client"
-
-	"path/filepath"
 )
 
 // finding is one thing that is wrong with the declaration of a runner.

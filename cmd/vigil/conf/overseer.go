@@ -1,8 +1,6 @@
 package conf
 
-import (
-	"vigil/rpc/gen/vigilv1"
-)
+import "vigil/rpc/gen/vigilv1"
 
 // overseerFile makes the agents of a role overseers.
 type overseerFile struct {

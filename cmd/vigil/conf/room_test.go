@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"vigil/cmd/vigil/cli"
-	"vigil/fsm/noun"
-
 	"vigil/cmd/vigil/term"
+	"vigil/fsm/noun"
 )
 
 const exampleRoom = "../../../configs/room.yaml"

@@ -52,6 +52,7 @@ type Server struct {
 	Notify   []notifyFile         `yaml:"notify"`
 }
 
+// Peer is one server of a new cluster: its name and its addresses, host:port.
 type Peer struct {
 	ID       string `yaml:"id"`
 	RaftAddr string `yaml:"raft_addr"`

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
 	"vigil/cmd/vigil/conf"
 	"vigil/rpc/door"
 )

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
 	"vigil/cmd/vigil/people"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"

@@ -8,14 +8,15 @@ import (
 	"os"
 	"strings"
 	"time"
-	"vigil/cmd/vigil/agent"
-	"vigil/cmd/vigil/cli"
-	"vigil/cmd/vigil/life"
-	"vigil/rpc/client"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
+
+	"vigil/cmd/vigil/agent"
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
+	"vigil/rpc/client"
 )
 
 // Limits of `vigil mcp`.
@@ -26,6 +27,7 @@ const (
 	MaxWait = time.Hour
 )
 
+// NewCommand is `vigil mcp`.
 func NewCommand(a *cli.App) *cobra.Command {
 	var who life.Flags
 	var wait time.Duration

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
+
 	"vigil/agentd"
 	"vigil/cmd/vigil/agent"
 	"vigil/cmd/vigil/cli"
@@ -14,8 +17,6 @@ import (
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
-
-	"github.com/hashicorp/go-hclog"
 )
 
 // mcpDesk is what the MCP tools work on: one life of one agent, and the task it holds.

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"vigil/cmd/vigil/agent"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // maxMailAtOnce is how many mails one call of read_mail hands over: each may have 16 KiB,

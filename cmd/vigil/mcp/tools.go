@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"vigil/cmd/vigil/agent"
-	"vigil/cmd/vigil/cli"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"vigil/cmd/vigil/agent"
+	"vigil/cmd/vigil/cli"
 )
 
 // mcpTool is one tool. To add one: a row in mcpWorkTools, a type for its arguments with the

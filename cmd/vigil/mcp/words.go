@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"vigil/cmd/vigil/agent"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 type declareArgs struct {

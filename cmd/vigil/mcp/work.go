@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"vigil/cmd/vigil/agent"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // mcpTask is a task as a model sees it.

@@ -8,13 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/spf13/cobra"
+
 	"vigil/agentd/shim"
 	"vigil/agentd/tmux"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
 	"vigil/cmd/vigil/term"
-
-	"github.com/spf13/cobra"
 )
 
 // newAgentAttachCmd is `vigil agent attach`: a look into the terminal of an agent on

@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"vigil/cmd/vigil/agent"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
-
-	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // explainTail is how many of the last lines of output fit the screen.

@@ -3,13 +3,14 @@ package people
 import (
 	"context"
 	"strings"
+
+	"github.com/spf13/cobra"
+
 	"vigil/agentd/runner"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
-
-	"github.com/spf13/cobra"
 )
 
 // newAgentScreenCmd shows a terminal from anywhere; `vigil agent attach` on its host is

@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/spf13/cobra"
+
 	"vigil/cmd/vigil/agent"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
-
-	"github.com/spf13/cobra"
 )
 
 func newAgentStatusCmd(a *cli.App) *cobra.Command {

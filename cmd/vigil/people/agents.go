@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/spf13/cobra"
+
 	"vigil/cmd/vigil/agent"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
-
-	"github.com/spf13/cobra"
 )
 
 func newAgentCmd(a *cli.App) *cobra.Command {

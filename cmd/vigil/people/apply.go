@@ -6,11 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/spf13/cobra"
+
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
 	"vigil/rpc/gen/vigilv1"
-
-	"github.com/spf13/cobra"
 )
 
 // applier is one run of `vigil apply`.

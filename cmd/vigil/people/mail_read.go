@@ -7,14 +7,15 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/spf13/cobra"
+
 	"vigil/cmd/vigil/agent"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/life"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
-
-	"github.com/spf13/cobra"
 )
 
 func newMailReadCmd(a *cli.App) *cobra.Command {

@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
+
 	"vigil/cmd/vigil/agent"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
-
-	"github.com/spf13/cobra"
 )
 
 func newTaskCmd(a *cli.App) *cobra.Command {

@@ -6,17 +6,18 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"vigil/agentd"
-	"vigil/cluster/gossip"
-	"vigil/cmd/vigil/cli"
-	"vigil/cmd/vigil/conf"
-	"vigil/rpc/client"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+
+	"vigil/agentd"
+	"vigil/cluster/gossip"
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/conf"
+	"vigil/rpc/client"
 )
 
 // newAgentdCmd is `vigil agentd`: the daemon of a worker host.

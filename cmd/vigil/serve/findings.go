@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
 	"vigil/cmd/vigil/term"

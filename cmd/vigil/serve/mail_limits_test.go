@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
 	"vigil/cmd/vigil/cli"

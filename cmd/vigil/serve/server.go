@@ -3,12 +3,13 @@ package serve
 import (
 	"errors"
 	"fmt"
+
+	"github.com/spf13/cobra"
+
 	"vigil/cluster"
 	"vigil/cluster/record"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
-
-	"github.com/spf13/cobra"
 )
 
 // newServerCmd is `vigil server`: it runs a server. Verbs about servers are added

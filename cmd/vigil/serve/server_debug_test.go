@@ -7,9 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"vigil/cmd/vigil/conf"
 
 	"github.com/hashicorp/go-hclog"
+
+	"vigil/cmd/vigil/conf"
 )
 
 // S15: profiles, which hold whatever is in memory, are shown on a socket of the server's own account, and not

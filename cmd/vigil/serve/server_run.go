@@ -7,6 +7,12 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
 	"vigil/cluster"
 	"vigil/cluster/duty"
 	"vigil/cluster/gossip"
@@ -17,11 +23,6 @@ import (
 	"vigil/rpc"
 	"vigil/rpc/client"
 	"vigil/rpc/door"
-
-	"github.com/hashicorp/go-hclog"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"golang.org/x/sync/errgroup"
 )
 
 // handOverLimit bounds the search for another leader when this one stops.
