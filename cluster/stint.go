@@ -88,7 +88,6 @@ func (r *Replica) endStint(reason error) {
 	}
 	r.batch.close(reason)
 	s.set(nil)
-	r.met.leading.Set(0)
 }
 
 // beginStint opens a stint in the background. No client's write, no plan and no
@@ -133,7 +132,6 @@ func (r *Replica) openStint(ctx context.Context) error {
 	close(s.changed)
 	s.changed = make(chan struct{})
 	s.mu.Unlock()
-	r.met.leading.Set(1)
 	r.met.stints.Inc()
 	r.log.Info("stint open", "term", term, "clock", time.Duration(out.Clock))
 	r.introduce(ctx)
