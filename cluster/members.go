@@ -38,7 +38,7 @@ type Server struct {
 	Features              uint32
 	Voter, Leader, Self   bool
 	Diverged              bool
-	Contact               time.Duration // since its last sign of life; -1: unknown
+	Contact               time.Duration // since its last sign of life, or since it was found unreachable; -1: unknown
 	Lag                   uint64        // log entries behind this server
 }
 
@@ -113,6 +113,8 @@ func (r *Replica) Servers() []Server {
 		} else if c := r.trans.contactOf(m.ID); !c.at.IsZero() {
 			m.Contact = time.Since(c.at)
 			m.Lag = r.raft.Load().LastIndex() - min(c.last, r.raft.Load().LastIndex())
+		} else if since, down := r.words.since(m.RaftAddr); down {
+			m.Contact = since
 		}
 		list = append(list, m)
 	}

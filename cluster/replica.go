@@ -32,6 +32,7 @@ var ErrNoJoin = errors.New("shutdown did not end in time")
 type Replica struct {
 	cfg     Config
 	log     hclog.Logger
+	words   *raftLog // what raft says
 	met     *metrics
 	machine *machine
 	batch   *batcher
@@ -81,6 +82,7 @@ func Open(cfg Config) (*Replica, error) {
 	}
 	r := &Replica{
 		cfg: cfg, log: cfg.Logger.Named("cluster"), met: met,
+		words: newRaftLog(cfg.Logger.Named("raft")),
 		marks: make(chan markJob, 1), snapNow: make(chan struct{}, 1), markDue: make(chan struct{}, 1),
 		aside: make(chan struct{}, 1), again: make(chan struct{}, 1),
 		fatal: make(chan error, 1), members: make(chan struct{}, 1),
@@ -138,7 +140,9 @@ func (r *Replica) Run(ctx context.Context) error {
 	notify := make(chan bool)
 	var rf *raft.Raft
 	err := r.awaitDisk(func() (err error) {
-		rf, err = raft.NewRaft(r.cfg.raftConfig(notify), r.machine, r.store, r.store, r.snaps, r.trans)
+		conf := r.cfg.raftConfig(notify)
+		conf.Logger = r.words
+		rf, err = raft.NewRaft(conf, r.machine, r.store, r.store, r.snaps, r.trans)
 		return err
 	})
 	if err != nil {

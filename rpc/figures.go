@@ -45,9 +45,9 @@ type collector struct {
 
 	tasks, processes, exits, states, decisions *prometheus.Desc
 
-	build prometheus.Metric
-	budgets                                    *budgetFigures
-	work                                       *workFigures
+	build   prometheus.Metric
+	budgets *budgetFigures
+	work    *workFigures
 }
 
 func gauge(name, help string, v func(*scrape) float64) figure {

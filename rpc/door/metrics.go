@@ -35,8 +35,8 @@ func newMetrics() *metrics {
 			Name: "vigil_rpc_calls_total", Help: "Calls answered, by method and code of the answer.",
 		}, []string{"method", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "vigil_rpc_duration_seconds",
-			Help: "Time from a call's arrival to its answer, by method; streams and waits are left out.",
+			Name:    "vigil_rpc_duration_seconds",
+			Help:    "Time from a call's arrival to its answer, by method; streams and waits are left out.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .05, .1, .5, 1, 10},
 		}, []string{"method"}),
 		forwarded: prometheus.NewCounter(prometheus.CounterOpts{
