@@ -35,6 +35,7 @@ const (
 	Work_Declare_FullMethodName      = "/vigil.v1.Work/Declare"
 	Work_Batch_FullMethodName        = "/vigil.v1.Work/Batch"
 	Work_Beat_FullMethodName         = "/vigil.v1.Work/Beat"
+	Work_Renew_FullMethodName        = "/vigil.v1.Work/Renew"
 	Work_OpenSession_FullMethodName  = "/vigil.v1.Work/OpenSession"
 	Work_CloseSession_FullMethodName = "/vigil.v1.Work/CloseSession"
 )
@@ -63,6 +64,9 @@ type WorkClient interface {
 	// Renews leases and fences. Never retried inside a client: every attempt has a
 	// send time of its own.
 	Beat(ctx context.Context, in *BeatRequest, opts ...grpc.CallOption) (*BeatResponse, error)
+	// One life of one agent proves that it lives, by its own word. An answer other than OK says
+	// what became of it: "rejoin", "superseded" or "denied".
+	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error)
 	OpenSession(ctx context.Context, in *OpenSessionRequest, opts ...grpc.CallOption) (*OpenSessionResponse, error)
 	CloseSession(ctx context.Context, in *CloseSessionRequest, opts ...grpc.CallOption) (*CloseSessionResponse, error)
 }
@@ -205,6 +209,16 @@ func (c *workClient) Beat(ctx context.Context, in *BeatRequest, opts ...grpc.Cal
 	return out, nil
 }
 
+func (c *workClient) Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RenewResponse)
+	err := c.cc.Invoke(ctx, Work_Renew_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *workClient) OpenSession(ctx context.Context, in *OpenSessionRequest, opts ...grpc.CallOption) (*OpenSessionResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(OpenSessionResponse)
@@ -249,6 +263,9 @@ type WorkServer interface {
 	// Renews leases and fences. Never retried inside a client: every attempt has a
 	// send time of its own.
 	Beat(context.Context, *BeatRequest) (*BeatResponse, error)
+	// One life of one agent proves that it lives, by its own word. An answer other than OK says
+	// what became of it: "rejoin", "superseded" or "denied".
+	Renew(context.Context, *RenewRequest) (*RenewResponse, error)
 	OpenSession(context.Context, *OpenSessionRequest) (*OpenSessionResponse, error)
 	CloseSession(context.Context, *CloseSessionRequest) (*CloseSessionResponse, error)
 	mustEmbedUnimplementedWorkServer()
@@ -299,6 +316,9 @@ func (UnimplementedWorkServer) Batch(context.Context, *BatchRequest) (*BatchResp
 }
 func (UnimplementedWorkServer) Beat(context.Context, *BeatRequest) (*BeatResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Beat not implemented")
+}
+func (UnimplementedWorkServer) Renew(context.Context, *RenewRequest) (*RenewResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Renew not implemented")
 }
 func (UnimplementedWorkServer) OpenSession(context.Context, *OpenSessionRequest) (*OpenSessionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method OpenSession not implemented")
@@ -561,6 +581,24 @@ func _Work_Beat_Handler(srv interface{}, ctx context.Context, dec func(interface
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Work_Renew_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RenewRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WorkServer).Renew(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Work_Renew_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WorkServer).Renew(ctx, req.(*RenewRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Work_OpenSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(OpenSessionRequest)
 	if err := dec(in); err != nil {
@@ -655,6 +693,10 @@ var Work_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Beat",
 			Handler:    _Work_Beat_Handler,
+		},
+		{
+			MethodName: "Renew",
+			Handler:    _Work_Renew_Handler,
 		},
 		{
 			MethodName: "OpenSession",
