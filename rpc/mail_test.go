@@ -28,7 +28,7 @@ func TestMailOverHTTPThroughAFollower(t *testing.T) {
 	w.room("demo", "builder", 2)
 	status, got, _ := w.call(1, "POST", "/v1/mail",
 		`{"from":"ann","to":"demo/builder","subject":"status?","body":"how is it","priority":"high","kind":"status-inquiry"}`)
-	if status != 200 || fmt.Sprint(got["mails"]) != "[1 2]" || got["thread"] != "1" || got["note"] != "" {
+	if status != 200 || fmt.Sprint(got["mails"]) != "[1 2]" || got["thread"] != "1" || got["note"] != nil {
 		t.Fatalf("send: %d %v", status, got)
 	}
 	if status, got, _ = w.call(1, "GET", "/v1/agents/demo/builder.2/status", ""); status != 200 ||

@@ -13,7 +13,7 @@ import (
 	"vigil/rpc/park"
 )
 
-//go:embed gen/openapi/vigil.swagger.json
+//go:embed gen/openapi/vigil.openapi.json
 var openAPI []byte
 
 // Server serves the API of one vigil server. Open it, then Run it once.
