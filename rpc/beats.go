@@ -60,9 +60,9 @@ func (w *work) Renew(ctx context.Context, r *vigilv1.RenewRequest) (*vigilv1.Ren
 	if err != nil {
 		return nil, err
 	}
-	for _, x := range ans.GetExceptions() {
-		if x.GetVerdict() == code.Rejoin || x.GetVerdict() == code.Denied {
-			return nil, &fault.Error{Code: x.GetVerdict()}
+	if list := ans.GetExceptions(); len(list) > 0 {
+		if verdict := list[0].GetVerdict(); verdict == code.Rejoin || verdict == code.Denied {
+			return nil, &fault.Error{Code: verdict}
 		}
 		return nil, &fault.Error{Code: code.Superseded} // it ended, or another life took its place
 	}
