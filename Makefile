@@ -55,7 +55,8 @@ fuzz: ## fuzz every Fuzz function with FUZZTIME (2000x) inputs
 	done
 
 generate: $(GENERATORS:%=.bin/installed/%) ## generate rpc/gen from rpc/proto
-	cd rpc && $(BIN)/buf generate
+	cd rpc && $(BIN)/buf generate && go run ./openapi gen/openapi/vigil.swagger.json gen/openapi/vigil.openapi.json && \
+		rm gen/openapi/vigil.swagger.json
 
 check: fmt vet staticcheck generated race fuzz ## everything a change must pass
 

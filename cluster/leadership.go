@@ -76,7 +76,6 @@ func (r *Replica) openStint(ctx context.Context) error {
 	close(s.changed)
 	s.changed = make(chan struct{})
 	s.mu.Unlock()
-	r.met.leading.Set(1)
 	r.met.stints.Inc()
 	r.log.Info("stint open", "term", term, "clock", time.Duration(out.Clock))
 	r.introduce(ctx)

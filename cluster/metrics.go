@@ -26,8 +26,6 @@ type metrics struct {
 	barriers      prometheus.Counter
 	barrierRounds prometheus.Counter
 	ticks         prometheus.Counter
-	clock         prometheus.Gauge
-	leading       prometheus.Gauge
 	stints        prometheus.Counter
 	kinds         [4]entryKind
 }
@@ -63,8 +61,6 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		barriers:      counter("barriers_total", "Linearizable reads asked for."),
 		barrierRounds: counter("barrier_rounds_total", "Log entries that served linearizable reads."),
 		ticks:         counter("ticks_total", "Entries proposed only because a deadline was due."),
-		clock:         gauge("clock_seconds", "Cluster time."),
-		leading:       gauge("leading", "1 while this server leads and its stint is open."),
 		stints:        counter("stints_total", "Stints that this server has opened."),
 	}
 	for i, name := range kindNames {
@@ -74,8 +70,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{m.entries, m.bytes, m.commands, m.beats, m.batch, m.commit, m.apply,
-		m.snapshotPause, m.snapshotTime, m.installed, m.barriers, m.barrierRounds, m.ticks, m.clock, m.leading,
-		m.stints} {
+		m.snapshotPause, m.snapshotTime, m.installed, m.barriers, m.barrierRounds, m.ticks, m.stints} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
@@ -98,7 +93,6 @@ func (m *metrics) applied(e *fsm.Entry, bytes int, clock noun.Time, took time.Du
 	m.commands.Add(float64(len(e.Requests)))
 	m.beats.Add(float64(len(e.Beats)))
 	m.apply.Observe(took.Seconds())
-	m.clock.Set(time.Duration(clock).Seconds())
 }
 
 func counters(name, help string) *prometheus.CounterVec {
@@ -109,10 +103,6 @@ func counters(name, help string) *prometheus.CounterVec {
 func counter(name, help string) prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "vigil", Subsystem: "cluster", Name: name,
 		Help: help})
-}
-
-func gauge(name, help string) prometheus.Gauge {
-	return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "vigil", Subsystem: "cluster", Name: name, Help: help})
 }
 
 func histogram(name, help string, buckets []float64) prometheus.Histogram {

@@ -19,6 +19,7 @@ import (
 type node struct {
 	cfg     Config
 	log     hclog.Logger
+	words   *raftLog // what raft says
 	met     *metrics
 	machine *machine
 	batch   *batcher

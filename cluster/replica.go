@@ -55,7 +55,8 @@ func Open(cfg Config) (*Replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{cfg: cfg, log: cfg.Logger.Named("cluster"), met: met, fatal: make(chan error, 1)}
+	n := &node{cfg: cfg, log: cfg.Logger.Named("cluster"), met: met,
+		words: newRaftLog(cfg.Logger.Named("raft")), fatal: make(chan error, 1)}
 	id := &identity{node: n}
 	r := &Replica{node: n, identity: id, members: &members{node: n, turn: make(chan struct{}, 1)},
 		reachability: &reachability{node: n}, entrance: &entrance{node: n, id: id}, audit: newAudit(n),
@@ -114,7 +115,9 @@ func (r *Replica) Run(ctx context.Context) error {
 	notify := make(chan bool)
 	var rf *raft.Raft
 	err := r.awaitDisk(func() (err error) {
-		rf, err = raft.NewRaft(r.cfg.raftConfig(notify), r.machine, r.store, r.store, r.snaps, r.trans)
+		conf := r.cfg.raftConfig(notify)
+		conf.Logger = r.words
+		rf, err = raft.NewRaft(conf, r.machine, r.store, r.store, r.snaps, r.trans)
 		return err
 	})
 	if err != nil {

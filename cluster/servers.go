@@ -20,7 +20,7 @@ type Server struct {
 	Features              uint32
 	Voter, Leader, Self   bool
 	Diverged              bool
-	Contact               time.Duration // since its last sign of life; -1: unknown
+	Contact               time.Duration // since its last sign of life, or since it was found unreachable; -1: unknown
 	Lag                   uint64        // log entries behind this server
 }
 
@@ -61,6 +61,8 @@ func (n *node) Servers() []Server {
 		} else if c := n.trans.contactOf(m.ID); !c.at.IsZero() {
 			m.Contact = time.Since(c.at)
 			m.Lag = n.raft.Load().LastIndex() - min(c.last, n.raft.Load().LastIndex())
+		} else if since, down := n.words.since(m.RaftAddr); down {
+			m.Contact = since
 		}
 		list = append(list, m)
 	}

@@ -59,5 +59,4 @@ func (n *node) endStint(reason error) {
 	}
 	n.batch.close(reason)
 	s.set(nil)
-	n.met.leading.Set(0)
 }

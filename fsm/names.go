@@ -112,11 +112,16 @@ type (
 	NoteNotice        = escalation.NoteNotice
 )
 
+// WaitedBounds are the upper bounds, in seconds, of what Figures counts as Waited.
+var WaitedBounds = core.WaitedBounds
+
 // What a View answers.
 type (
 	Counts           = core.Counts
 	BudgetUse        = core.BudgetUse
 	Figures          = core.Figures
+	TaskAge          = core.TaskAge
+	RoomLoad         = core.RoomLoad
 	HostLoad         = core.HostLoad
 	RoomPlan         = core.RoomPlan
 	RolePlan         = core.RolePlan

@@ -112,7 +112,7 @@ func (f *fleet) ListAgents(ctx context.Context, r *vigilv1.ListAgentsRequest) (*
 			return resp, nil
 		}
 		if len(resp.Agents) == limit {
-			resp.NextAfter = at
+			resp.More, resp.Next = true, at
 			return resp, nil
 		}
 	}

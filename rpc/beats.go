@@ -7,6 +7,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -34,6 +35,37 @@ func (w *work) Beat(ctx context.Context, r *vigilv1.BeatRequest) (*vigilv1.BeatR
 			Incarnation: uint64(x.Inc), Verdict: x.Verdict.String()})
 	}
 	return resp, nil
+}
+
+// Renew renews the lease of one life by its own word.
+func (w *work) Renew(ctx context.Context, r *vigilv1.RenewRequest) (*vigilv1.RenewResponse, error) {
+	var c checks
+	s := c.speaking(r.GetSpeaker(), false)
+	if c.err != nil {
+		return nil, c.err
+	}
+	var id noun.AgentID
+	var ttl time.Duration
+	w.reader.Read(func(st *fsm.View) {
+		if a := st.AgentByName(s.Agent); a != nil {
+			id, ttl = a.ID, st.Role(a.Role).Spec.TTL
+		}
+	})
+	if id == 0 {
+		return nil, fault.NotFound("There is no agent %s; `vigil agent list` shows the agents.", fault.Quote(s.Agent))
+	}
+	ans, err := w.Beat(ctx, &vigilv1.BeatRequest{Agents: []uint32{uint32(id)}, Incarnations: []uint64{uint64(s.Inc)},
+		Kinds: []uint32{ownKinds}, Tokens: []string{r.GetSpeaker().GetToken()}})
+	if err != nil {
+		return nil, err
+	}
+	if list := ans.GetExceptions(); len(list) > 0 {
+		if verdict := list[0].GetVerdict(); verdict == code.Rejoin || verdict == code.Denied {
+			return nil, &fault.Error{Code: verdict}
+		}
+		return nil, &fault.Error{Code: code.Superseded} // it ended, or another life took its place
+	}
+	return &vigilv1.RenewResponse{Ttl: lasting(ttl)}, nil
 }
 
 // Kinds of beats by who may send them.

@@ -41,7 +41,7 @@ func (e *escalations) ListEscalations(
 				continue
 			}
 			if len(out.Escalations) == limit {
-				out.NextAfter = out.Escalations[limit-1].GetId()
+				out.More, out.Next = true, out.Escalations[limit-1].GetId()
 				break
 			}
 			out.Escalations = append(out.Escalations, convertEscalation(st, x))

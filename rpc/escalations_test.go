@@ -126,7 +126,7 @@ func TestEscalationsPage(t *testing.T) {
 		for _, x := range page.GetEscalations() {
 			seen = append(seen, x.GetId())
 		}
-		if after = page.GetNextAfter(); after == 0 {
+		if after = page.GetNext(); after == 0 {
 			break
 		}
 	}

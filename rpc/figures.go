@@ -1,6 +1,8 @@
 package rpc
 
 import (
+	"runtime"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"vigil/fsm"
@@ -31,6 +33,7 @@ type scrape struct {
 
 	escalations fsm.EscalationCounts
 	budgets     []fsm.BudgetUse
+	rooms       []roomLoad
 }
 
 // collector reads the state's figures at every scrape, under one short read lock.
@@ -41,7 +44,10 @@ type collector struct {
 	figures []figure
 
 	tasks, processes, exits, states, decisions *prometheus.Desc
-	budgets                                    *budgetFigures
+
+	build   prometheus.Metric
+	budgets *budgetFigures
+	work    *workFigures
 }
 
 func gauge(name, help string, v func(*scrape) float64) figure {
@@ -61,7 +67,7 @@ func one(yes bool) float64 {
 
 func seconds(t noun.Time) float64 { return float64(t) / 1e9 }
 
-func newCollector(c *core, watches *door.Places, hosts *hosts) *collector {
+func newCollector(c *core, version string, watches *door.Places, hosts *hosts) *collector {
 	col := &collector{core: c, watches: watches, hosts: hosts,
 		tasks: prometheus.NewDesc("vigil_tasks", "Tasks by state.", []string{"state"}, nil),
 		processes: prometheus.NewDesc("vigil_processes", "Agents by the state of their process.",
@@ -70,9 +76,11 @@ func newCollector(c *core, watches *door.Places, hosts *hosts) *collector {
 		exits: prometheus.NewDesc("vigil_exits_total", "Ends of agents by kind, as applied here.",
 			[]string{"kind"}, nil),
 		decisions: prometheus.NewDesc("vigil_overseer_decisions_total",
-			"Ends of looks at overseers by decision and by who decided, as applied here.",
-			[]string{"decision", "by"}, nil)}
-	col.budgets = newBudgetFigures()
+			"Ends of looks at overseers by decision and by who decided, as applied here.", []string{"decision", "by"}, nil)}
+	col.build = prometheus.MustNewConstMetric(prometheus.NewDesc("vigil_build_info",
+		"Always 1: the version of the program that answers and of Go, with which it was built.",
+		[]string{"version", "goversion"}, nil), prometheus.GaugeValue, 1, version, runtime.Version())
+	col.budgets, col.work = newBudgetFigures(), newWorkFigures(c)
 	col.figures = append(stateFigures(), lawFigures()...)
 	col.figures = append(col.figures, col.serverFigures()...)
 	return col
@@ -91,9 +99,8 @@ func stateFigures() []figure {
 		gauge("vigil_hosts_ready", "Hosts that may get starts.",
 			func(s *scrape) float64 { return float64(s.counts.HostsReady) }),
 		counter("vigil_events_total", "Events written.", func(s *scrape) float64 { return float64(s.events) }),
-		counter("vigil_applied_index", "Last log index applied here.",
-			func(s *scrape) float64 { return float64(s.index) }),
-		counter("vigil_cluster_seconds", "Cluster time.", func(s *scrape) float64 { return seconds(s.clock) }),
+		gauge("vigil_applied_index", "Last log index applied here.", func(s *scrape) float64 { return float64(s.index) }),
+		gauge("vigil_cluster_time_seconds", "Cluster time.", func(s *scrape) float64 { return seconds(s.clock) }),
 		gauge("vigil_epoch", "Restores of backups so far.", func(s *scrape) float64 { return float64(s.epoch) }),
 		gauge("vigil_paused", "1 while everything is paused.", func(s *scrape) float64 { return one(s.paused) }),
 		gauge("vigil_brake_set", "1 while the mass-failure brake is set.",
@@ -117,10 +124,7 @@ func stateFigures() []figure {
 // started.
 func lawFigures() []figure {
 	return []figure{
-		counter("vigil_beat_batches_total", "Batches of beats applied.",
-			func(s *scrape) float64 { return float64(s.figures.Beats) }),
-		counter("vigil_renewals_total", "Leases renewed.",
-			func(s *scrape) float64 { return float64(s.figures.Renewals) }),
+		counter("vigil_renewals_total", "Leases renewed.", func(s *scrape) float64 { return float64(s.figures.Renewals) }),
 		counter("vigil_renewal_margin_seconds_total",
 			"Sum of what was left of leases when they were renewed.",
 			func(s *scrape) float64 { return seconds(s.figures.MarginLeft) }),
@@ -137,6 +141,8 @@ func lawFigures() []figure {
 		counter("vigil_tasks_extended_total",
 			"Tasks whose expected completion was put off after it had passed.",
 			func(s *scrape) float64 { return float64(s.figures.Extended) }),
+		counter("vigil_task_retries_total", "Attempts at tasks that had been tried before.",
+			func(s *scrape) float64 { return float64(s.figures.Retried) }),
 		counter("vigil_tasks_recovered_total", "Tasks taken from holders that were gone.",
 			func(s *scrape) float64 { return float64(s.figures.Recovered) }),
 		counter("vigil_writes_repeated_total", "Writes answered from a session instead of done again.",
@@ -197,7 +203,9 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- c.exits
 	ch <- c.states
 	ch <- c.decisions
+	ch <- c.build.Desc()
 	c.budgets.describe(ch)
+	c.work.describe(ch)
 	for _, f := range c.figures {
 		ch <- f.desc
 	}
@@ -211,6 +219,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 			escalations: st.EscalationCounts(), hosts: map[noun.HostState]int{}}
 		out.paused, _, _, _ = st.Pause()
 		out.braked, out.budgets = st.Brake().Set != 0, st.Budgets()
+		out.rooms = busiest(st)
 		for h := range st.Hosts() {
 			out.hosts[h.Status()]++
 		}
@@ -237,7 +246,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 				noun.Decision(d).String(), by.String())
 		}
 	}
+	ch <- c.build
 	c.budgets.collect(ch, s.budgets)
+	c.work.collect(ch, s)
 	for _, f := range c.figures {
 		ch <- prometheus.MustNewConstMetric(f.desc, f.kind, f.value(s))
 	}

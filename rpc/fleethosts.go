@@ -45,7 +45,7 @@ func (f *fleet) ListHosts(_ context.Context, r *vigilv1.ListHostsRequest) (*vigi
 				continue
 			}
 			if len(resp.Hosts) == limit {
-				resp.NextAfter = resp.Hosts[limit-1].GetId()
+				resp.More, resp.Next = true, resp.Hosts[limit-1].GetId()
 				break
 			}
 			resp.Hosts = append(resp.Hosts, convertHost(st, h))

@@ -53,7 +53,7 @@ func TestHTTPAndGRPCShareThePort(t *testing.T) {
 		t.Fatalf("apply over HTTP: %d %v", status, room)
 	}
 	status, task, head := w.call(1, "POST", "/v1/rooms/demo/tasks", `{"role":"builder","title":"x","text":"t"}`)
-	if status != 200 || task["id"] != "1" || task["created_by"] != "" {
+	if status != 200 || task["id"] != "1" || task["created_by"] != nil {
 		t.Fatalf("create over HTTP, through the follower: %d %v", status, task)
 	}
 	if head.Get("Vigil-Leader") != w.nodes[0].addr {

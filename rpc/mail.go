@@ -130,7 +130,7 @@ func (m *mailbox) ListMail(ctx context.Context, r *vigilv1.ListMailRequest) (*vi
 		case !more:
 			return resp, nil
 		case len(resp.Mails) == limit:
-			resp.NextAfter = uint64(at)
+			resp.More, resp.Next = true, uint64(at)
 			return resp, nil
 		}
 	}

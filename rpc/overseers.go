@@ -45,7 +45,7 @@ func (o *overseers) ListOverseers(
 			out.Overseers = append(out.Overseers, convertOverseer(st, a))
 		}
 		if len(all) > limit {
-			out.NextAfter = all[limit-1].Name
+			out.More, out.Next = true, all[limit-1].Name
 		}
 		return out
 	}), nil

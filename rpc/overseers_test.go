@@ -38,7 +38,7 @@ func TestOverseerOverHTTP(t *testing.T) {
 	for field, want := range map[string]any{"agent": "ops/deacon", "session": "alive", "patrols": 1.0,
 		"cycle": "42", "last_action": "health-scan", "healthy": 3.0, "unhealthy": 1.0, "freshness": "stale",
 		"fresh": "60s", "stale": "900s", "patrol_age": "120s", "handoff_after": 2.0, "triage": "boot",
-		"decision": "", "look_task": "0", "rule": "NOTHING", "off": ""} {
+		"decision": nil, "look_task": nil, "rule": "NOTHING", "off": nil} {
 		if got[field] != want {
 			t.Errorf("%s is %v, want %v", field, got[field], want)
 		}

@@ -79,7 +79,7 @@ func (f *fleet) ListRooms(ctx context.Context, r *vigilv1.ListRoomsRequest) (*vi
 			return resp, nil
 		}
 		if len(resp.Rooms) == limit {
-			resp.NextAfter = at
+			resp.More, resp.Next = true, at
 			return resp, nil
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"vigil/rpc/park"
 )
 
-//go:embed gen/openapi/vigil.swagger.json
+//go:embed gen/openapi/vigil.openapi.json
 var openAPI []byte
 
 // Server serves the API of one vigil server. Open it, then Run it once.
@@ -48,7 +48,7 @@ func Open(cfg Config) (*Server, error) {
 		health: cfg.Health, watchdog: cfg.Watchdog}
 	s.services(c)
 	if cfg.Registerer != nil {
-		all := append(d.Collectors(), newCollector(c, &s.watches, s.hosts))
+		all := append(d.Collectors(), newCollector(c, cfg.Version, &s.watches, s.hosts))
 		if s.undo, err = register(cfg.Registerer, all...); err != nil {
 			d.Close()
 			return nil, fmt.Errorf("register metrics: %w", err)

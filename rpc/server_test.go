@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -150,6 +151,7 @@ func TestFiguresAreServed(t *testing.T) {
 	_, got, _ := w.call(0, "GET", "/metrics", "")
 	text := got["text"].(string)
 	for _, want := range []string{
+		`vigil_build_info{goversion="` + runtime.Version() + `",version="v0"} 1`,
 		`vigil_rpc_calls_total{code="ok",method="Fleet/CreateTask"} 1`,
 		`vigil_rpc_calls_total{code="not_found",method="Fleet/GetRoom"} 1`,
 		`vigil_tasks{state="PENDING"} 1`,

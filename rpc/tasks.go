@@ -143,7 +143,7 @@ func (f *fleet) ListTasks(ctx context.Context, r *vigilv1.ListTasksRequest) (*vi
 			return resp, nil
 		}
 		if len(resp.Tasks) == limit {
-			resp.NextAfter = uint64(at)
+			resp.More, resp.Next = true, uint64(at)
 			return resp, nil
 		}
 	}

@@ -181,7 +181,7 @@ func TestListsArePaged(t *testing.T) {
 		for _, task := range page.GetTasks() {
 			ids = append(ids, task.GetId())
 		}
-		if after = page.GetNextAfter(); after == 0 {
+		if after = page.GetNext(); after == 0 {
 			break
 		}
 	}
@@ -189,7 +189,7 @@ func TestListsArePaged(t *testing.T) {
 		t.Fatalf("paged through tasks %v, want 5 of them", ids)
 	}
 	back, err := w.fleet(0).ListTasks(within(t), &vigilv1.ListTasksRequest{NewestFirst: true, Limit: 3})
-	if err != nil || len(back.GetTasks()) != 3 || back.GetTasks()[0].GetId() != 10 || back.GetNextAfter() != 8 {
+	if err != nil || len(back.GetTasks()) != 3 || back.GetTasks()[0].GetId() != 10 || back.GetNext() != 8 {
 		t.Fatalf("newest first: %v, %v", back, err)
 	}
 	names := map[string]bool{}
@@ -201,7 +201,7 @@ func TestListsArePaged(t *testing.T) {
 		for _, a := range page.GetAgents() {
 			names[a.GetName()] = true
 		}
-		if after = page.GetNextAfter(); after == "" {
+		if after = page.GetNext(); after == "" {
 			break
 		}
 	}
@@ -209,7 +209,7 @@ func TestListsArePaged(t *testing.T) {
 		t.Fatalf("paged through agents %v, want 10", names)
 	}
 	rooms, err := w.fleet(0).ListRooms(within(t), &vigilv1.ListRoomsRequest{Limit: 1})
-	if err != nil || len(rooms.GetRooms()) != 1 || rooms.GetNextAfter() != "demo" {
+	if err != nil || len(rooms.GetRooms()) != 1 || rooms.GetNext() != "demo" {
 		t.Fatalf("rooms: %v, %v", rooms, err)
 	}
 	if _, err = w.fleet(0).ListTasks(within(t), &vigilv1.ListTasksRequest{Limit: 1001}); codeOf(err) != "invalid" {

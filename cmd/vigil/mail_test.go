@@ -273,11 +273,11 @@ MAIL  PRIORITY  AGE  FROM      TO           SUBJECT  MARKS
 	if code != 0 || out != want {
 		t.Errorf("exit code %d, said %q, printed\n%s\nwant\n%s", code, errs, out, want)
 	}
-	s.post = []*vigilv1.ListMailResponse{{Mails: []*vigilv1.Mail{letter(3, "queued")}, NextAfter: 3}, mails(letter(4, "queued"))}
-	if _, out, _ = (terminalRun{env: asPeople(t, s)}).do(t, "mail", "inbox", "--json"); !strings.Contains(out, `"id":"3"`) || !strings.Contains(out, `"id":"4"`) || !strings.Contains(out, `"next_after":"0"`) {
+	s.post = []*vigilv1.ListMailResponse{{Mails: []*vigilv1.Mail{letter(3, "queued")}, More: true, Next: 3}, mails(letter(4, "queued"))}
+	if _, out, _ = (terminalRun{env: asPeople(t, s)}).do(t, "mail", "inbox", "--json"); !strings.Contains(out, `"id":"3"`) || !strings.Contains(out, `"id":"4"`) || !strings.Contains(out, `"more":false`) {
 		t.Errorf("all pages as JSON: %s", out)
 	}
-	s.post = []*vigilv1.ListMailResponse{{Mails: []*vigilv1.Mail{letter(3, "queued")}, NextAfter: 3}}
+	s.post = []*vigilv1.ListMailResponse{{Mails: []*vigilv1.Mail{letter(3, "queued")}, More: true, Next: 3}}
 	if _, out, _ = (terminalRun{env: asPeople(t, s)}).do(t, "mail", "inbox", "--limit", "1"); !strings.HasSuffix(out, "\nmore: --after 3\n") {
 		t.Errorf("the first page: %s", out)
 	}

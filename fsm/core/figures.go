@@ -16,8 +16,11 @@ type Figures struct {
 	LeasesEnded   uint64
 	LateSum       noun.Time // how late the ends of leases were noticed
 	LateMost      noun.Time
-	Recovered     uint64 // tasks taken from a holder
-	Extended      uint64 // expected completions that were put off after they had passed
+	Recovered     uint64                        // tasks taken from a holder
+	Extended      uint64                        // expected completions that were put off after they had passed
+	Retried       uint64                        // attempts at tasks that had been tried before
+	Waited        [len(WaitedBounds) + 1]uint64 // claims, by how long the task was in its queue
+	WaitedSum     noun.Time
 	Repeated      uint64 // writes answered from a session
 	Superseded    uint64 // words refused
 	Conflicts     uint64

@@ -196,8 +196,9 @@ type roomIndex struct {
 
 // Queued orders tasks: highest priority first, then oldest.
 type Queued struct {
-	prio int32
-	Id   noun.TaskID
+	prio  int32
+	Id    noun.TaskID
+	since noun.Time // it waits; after a start from a snapshot since its last change of state
 }
 
 type FinishedTask struct {
@@ -368,6 +369,20 @@ func newQueue() queue {
 		return a.Id < b.Id
 	}
 	return queue{Sorted(less)}
+}
+
+// waits tells since when a task is in the role's queue; its last change when it is in none.
+func (ri *roleIndex) waits(t *noun.Task) noun.Time {
+	in := &ri.Pending
+	if t.State == noun.TaskQueued {
+		in = &ri.Queued
+	}
+	if in.Len() > 0 {
+		if q, ok := in.Get(Queued{prio: t.Priority, Id: t.ID}); ok {
+			return q.since
+		}
+	}
+	return t.ChangedAt
 }
 
 // first is the task at the head of the claimable ones.

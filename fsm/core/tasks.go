@@ -17,7 +17,7 @@ func (s *State) indexTask(t *noun.Task, by int) {
 	if _, aside := s.Aside[t.ID]; !aside && !t.State.Terminal() {
 		s.roomIndexOf(t.Room).Open += uint32(by)
 	}
-	var q = Queued{t.Priority, t.ID}
+	q := Queued{t.Priority, t.ID, t.ChangedAt}
 	switch {
 	case t.State == noun.TaskQueued && by > 0:
 		ri.Queued.add(q)
@@ -42,6 +42,7 @@ func (s *State) indexTask(t *noun.Task, by int) {
 func (s *State) Move(t *noun.Task, to noun.TaskState) {
 	s.Weigh(weightOfMove)
 	from, active := t.State, s.RoomIndex(t.Room).Open > 0
+	since := s.roleIndexOf(t.Role).waits(t)
 	if from != 0 {
 		s.indexTask(t, -1)
 	}
@@ -55,6 +56,12 @@ func (s *State) Move(t *noun.Task, to noun.TaskState) {
 		t.FinishSeq, t.FinishedAt = s.Meta.FinishSeq, s.Meta.Clock
 	}
 	s.indexTask(t, +1)
+	switch {
+	case from == noun.TaskQueued && to == noun.TaskPending:
+		s.roleIndexOf(t.Role).Pending.Set(Queued{t.Priority, t.ID, since})
+	case to == noun.TaskAcknowledged:
+		s.Tally.waited(t.ChangedAt - since)
+	}
 	s.Rearm(TimerTask, uint64(t.ID), &t.Armed, s.TaskDeadline(t))
 	if active != (s.RoomIndex(t.Room).Open > 0) {
 		s.Hooks.RoomOpened.Call(t.Room)

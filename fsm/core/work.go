@@ -255,7 +255,9 @@ func (c Claim) Apply(s *State) noun.Outcome {
 	}
 	was := ShadowOf(a)
 	t.Pass(a.ID, a.Inc)
-	t.Attempt++
+	if t.Attempt++; t.Attempt > 1 {
+		s.Tally.Retried++
+	}
 	t.Note = ""
 	s.planAttempt(t)
 	s.Move(t, noun.TaskAcknowledged)

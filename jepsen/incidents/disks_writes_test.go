@@ -101,7 +101,7 @@ func (w *world) kept(tasks []uint64) {
 			for _, task := range page.GetTasks() {
 				has[task.GetId()] = true
 			}
-			if after = page.GetNextAfter(); after == 0 {
+			if after = page.GetNext(); after == 0 {
 				break
 			}
 		}

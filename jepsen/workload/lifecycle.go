@@ -208,7 +208,7 @@ func (s *Set) final(ctx context.Context, p *process, room string) error {
 				State: state(t.GetState()), Attempt: t.GetAttempt(), Agent: t.GetHolder(),
 				Incarnation: incarnation(t.GetHolderIncarnation()), Rev: t.GetRev()})
 		}
-		if after = page.GetNextAfter(); after == 0 {
+		if after = page.GetNext(); after == 0 {
 			return nil
 		}
 	}

@@ -99,7 +99,7 @@ func (m *mail) final(ctx context.Context, p *process) error {
 				Return: at, Outcome: history.OK, Key: x.GetTo(), Value: x.GetSubject(), State: x.GetState(),
 				List: []string{number(x.GetId())}})
 		}
-		if after = page.GetNextAfter(); after == 0 {
+		if after = page.GetNext(); after == 0 {
 			return nil
 		}
 	}

@@ -71,7 +71,7 @@ func (m *Mailbox) Inbox(ctx context.Context) ([]*vigilv1.Mail, error) {
 			return nil, err
 		}
 		list = append(list, page.GetMails()...)
-		if request.After = page.GetNextAfter(); request.After == 0 {
+		if request.After = page.GetNext(); request.After == 0 {
 			return list, nil
 		}
 	}

@@ -6,6 +6,7 @@ const (
 	HeaderRepeat    = "vigil-repeat"    // set when a call may have been made before
 	HeaderSaid      = "vigil-said"      // for how many milliseconds a call is under way
 	HeaderRelayed   = "vigil-relayed"   // set when a server asks its peers for a host's output
+	HeaderWriteID   = "vigil-write-id"  // the write id of a call over HTTP, SESSION-SEQ
 	HeaderWoken     = "vigil-woken"     // set when a waiter claims because a task came
 	HeaderLeader    = "vigil-leader"    // API address of the leader
 	HeaderServers   = "vigil-servers"   // API addresses of all servers, separated by commas

@@ -119,7 +119,7 @@ var methods = map[Nature][]string{
 		vigilv1.Overseers_ListOverseers_FullMethodName, vigilv1.Overseers_GetOverseer_FullMethodName,
 	},
 	Beat: {
-		vigilv1.Work_Beat_FullMethodName,
+		vigilv1.Work_Beat_FullMethodName, vigilv1.Work_Renew_FullMethodName,
 	},
 	Local: {
 		vigilv1.Fleet_LookAtAgent_FullMethodName, vigilv1.Fleet_AtTerminal_FullMethodName,

@@ -18,7 +18,6 @@ import (
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -63,17 +62,16 @@ type gateway struct {
 	parameters map[string]bool
 	// bodies are the sizes that calls take, by what begins a request: "PUT /v1/rooms/{room=*}".
 	bodies map[string]int64
+	query  *query
+	fleet  vigilv1.FleetClient
 }
 
 func newGateway(ctx context.Context, conn *grpc.ClientConn) (*gateway, error) {
-	g := &gateway{parameters: parameters(), bodies: bodies()}
+	g := &gateway{parameters: parameters(), bodies: bodies(), query: &query{}, fleet: vigilv1.NewFleetClient(conn)}
 	g.mux = runtime.NewServeMux(
 		runtime.WithMiddlewares(g.bounded),
-		runtime.WithMarshalerOption(runtime.MIMEWildcard, &jsonForm{g: g, JSONPb: runtime.JSONPb{
-			// Names as in the .proto files; empty fields are there, so that scripts find them.
-			MarshalOptions: protojson.MarshalOptions{UseProtoNames: true, EmitDefaultValues: true},
-		}}),
-		runtime.SetQueryParameterParser(&query{}),
+		runtime.WithMarshalerOption(runtime.MIMEWildcard, &jsonForm{g: g}),
+		runtime.SetQueryParameterParser(g.query),
 		runtime.WithErrorHandler(g.answerError),
 		runtime.WithStreamErrorHandler(g.streamError),
 		runtime.WithRoutingErrorHandler(g.noRoute),
@@ -81,7 +79,7 @@ func newGateway(ctx context.Context, conn *grpc.ClientConn) (*gateway, error) {
 		runtime.WithOutgoingHeaderMatcher(func(name string) (string, bool) {
 			return http.CanonicalHeaderKey(name), name == code.HeaderLeader || name == code.HeaderServers
 		}),
-		runtime.WithMetadata(func(context.Context, *http.Request) metadata.MD { return nil }),
+		runtime.WithMetadata(passKey),
 		runtime.WithDisablePathLengthFallback(),
 	)
 	for _, reg := range []func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error{
@@ -105,6 +103,10 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 					fault.Quote(name))))
 			return
 		}
+	}
+	if wantsStream(r) {
+		g.streamEvents(w, r)
+		return
 	}
 	if r.Body != nil && r.Body != http.NoBody { // also of a request that no call is found for
 		if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyLimit)); err != nil {
@@ -237,9 +239,19 @@ func (j *jsonForm) Marshal(v any) ([]byte, error) {
 			p := fault.FromStatus(status.FromProto(st))
 			return json.Marshal(map[string]errorBody{"error": j.g.body(p)})
 		}
+		if result := chunk["result"]; result != nil {
+			b, err := appendJSON([]byte(`{"result":`), result.ProtoReflect())
+			return append(b, '}'), err
+		}
+	}
+	if m, ok := v.(proto.Message); ok {
+		return appendJSON(nil, m.ProtoReflect())
 	}
 	return j.JSONPb.Marshal(v)
 }
+
+// isEnd tells whether a stream has ended as it should.
+func isEnd(err error) bool { return errors.Is(err, io.EOF) }
 
 // NewDecoder reports what is wrong with a body in words of this room.
 func (j *jsonForm) NewDecoder(r io.Reader) runtime.Decoder {

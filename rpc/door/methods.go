@@ -51,7 +51,7 @@ func newMethods(m *metrics) (map[string]*method, error) {
 				name:     short,
 				nature:   code.NatureOf(full),
 				newReply: func() proto.Message { return reply.New().Interface() },
-				stats:    m.method(short),
+				stats:    m.method(short, code.NatureOf(full).Parked()),
 			}
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts calls. The vectors are resolved once for each method and code, so
-// that a call costs two atomic additions.
+// metrics counts calls. The vectors are resolved once for each method and code, with the first
+// such call, so that a call costs two atomic additions and what nobody calls takes no line.
 type metrics struct {
 	calls   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
@@ -17,8 +17,11 @@ type metrics struct {
 
 // methodStats are the figures of one method.
 type methodStats struct {
-	name    string
-	m       *metrics
+	name   string
+	m      *metrics
+	parked bool // answered when its caller likes: how long it took says nothing of the server
+
+	first   sync.Once
 	seconds prometheus.Observer
 	ok      prometheus.Counter
 
@@ -32,9 +35,9 @@ func newMetrics() *metrics {
 			Name: "vigil_rpc_calls_total", Help: "Calls answered, by method and code of the answer.",
 		}, []string{"method", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "vigil_rpc_seconds",
-			Help:    "Time from a call's arrival to its answer; streams count as their whole life.",
-			Buckets: []float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60},
+			Name:    "vigil_rpc_duration_seconds",
+			Help:    "Time from a call's arrival to its answer, by method; streams and waits are left out.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .05, .1, .5, 1, 10},
 		}, []string{"method"}),
 		forwarded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "vigil_rpc_forwarded_total", Help: "Calls sent on to the leader, each try counted.",
@@ -42,14 +45,21 @@ func newMetrics() *metrics {
 	}
 }
 
-func (m *metrics) method(name string) *methodStats {
-	return &methodStats{name: name, m: m, seconds: m.seconds.WithLabelValues(name),
-		ok: m.calls.WithLabelValues(name, "ok"), failed: map[string]prometheus.Counter{}}
+func (m *metrics) method(name string, parked bool) *methodStats {
+	return &methodStats{name: name, m: m, parked: parked, failed: map[string]prometheus.Counter{}}
 }
 
 // count notes one answer.
 func (s *methodStats) count(code string, seconds float64) {
-	s.seconds.Observe(seconds)
+	s.first.Do(func() {
+		s.ok = s.m.calls.WithLabelValues(s.name, "ok")
+		if !s.parked {
+			s.seconds = s.m.seconds.WithLabelValues(s.name)
+		}
+	})
+	if !s.parked {
+		s.seconds.Observe(seconds)
+	}
 	if code == "ok" {
 		s.ok.Inc()
 		return

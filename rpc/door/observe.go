@@ -30,6 +30,9 @@ func (o *observer) unary(
 		err = o.done(ctx, info.FullMethod, began, err)
 	}()
 	o.reach.hearCall(ctx, info.FullMethod)
+	if err := number(ctx, req); err != nil {
+		return nil, err
+	}
 	return h(ctx, req)
 }
 

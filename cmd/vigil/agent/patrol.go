@@ -113,7 +113,7 @@ func listOverseers(ctx context.Context, a *cli.App, c *cli.Conn, t *term.Table, 
 			return err
 		}
 		all.Overseers = append(all.Overseers, page.GetOverseers()...)
-		if request.After = page.GetNextAfter(); request.After == "" {
+		if request.After = page.GetNext(); request.After == "" {
 			break
 		}
 	}

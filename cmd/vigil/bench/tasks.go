@@ -190,7 +190,7 @@ func (b *taskBook) verify(ctx context.Context, r *run, c *client.Client, h herd)
 			}
 			read += len(page.GetTasks())
 			r.say("reading tasks back: %d", read)
-			if after = page.GetNextAfter(); after == 0 {
+			if after = page.GetNext(); after == 0 {
 				break
 			}
 		}

@@ -234,7 +234,7 @@ func (d *mcpDesk) colleagues(ctx context.Context, _ *mcp.CallToolRequest, in col
 	if err != nil {
 		return colleaguesAnswer{}, d.judge(ctx, nil, err)
 	}
-	out := colleaguesAnswer{Agents: []mcpAgent{}, More: list.GetNextAfter()}
+	out := colleaguesAnswer{Agents: []mcpAgent{}, More: list.GetNext()}
 	for _, g := range list.GetAgents() {
 		out.Agents = append(out.Agents, newMCPAgent(g, w.Agent()))
 	}

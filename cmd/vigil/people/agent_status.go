@@ -165,7 +165,7 @@ func unwell(ctx context.Context, a *cli.App, c *cli.Conn, room string) (*vigilv1
 				list.Agents = append(list.Agents, g)
 			}
 		}
-		if request.After = page.GetNextAfter(); request.After == "" {
+		if request.After = page.GetNext(); request.After == "" {
 			return list, nil
 		}
 	}

@@ -38,7 +38,7 @@ func newAgentListCmd(a *cli.App) *cobra.Command {
 						return err
 					}
 					list.Agents = append(list.Agents, page.GetAgents()...)
-					if request.After = page.GetNextAfter(); request.After == "" {
+					if request.After = page.GetNext(); request.After == "" {
 						return printAgents(a, list)
 					}
 				}

@@ -185,7 +185,7 @@ func (x *applier) pruned(ctx context.Context, c *cli.Conn, rooms []*vigilv1.Appl
 			plans.unasked++
 			gone = append(gone, room.GetName())
 		}
-		after = page.GetNextAfter()
+		after = page.GetNext()
 	}
 	return gone, nil
 }

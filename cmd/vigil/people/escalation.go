@@ -49,8 +49,8 @@ func newEscalationListCmd(a *cli.App) *cobra.Command {
 					} else {
 						all.Escalations = append(all.Escalations, page.GetEscalations()...)
 					}
-					if request.After = page.GetNextAfter(); request.After == 0 {
-						all.NextAfter = 0
+					if request.After = page.GetNext(); request.After == 0 {
+						all.More, all.Next = false, 0
 						return printEscalations(a, all)
 					}
 				}

@@ -34,7 +34,7 @@ func newHostListCmd(a *cli.App) *cobra.Command {
 						return err
 					}
 					list.Hosts = append(list.Hosts, page.GetHosts()...)
-					if request.After = page.GetNextAfter(); request.After == 0 {
+					if request.After = page.GetNext(); request.After == 0 {
 						return printHosts(a, list)
 					}
 				}
@@ -122,7 +122,7 @@ func printAgentsOf(ctx context.Context, a *cli.App, c *cli.Conn, h *vigilv1.Host
 			return err
 		}
 		list.Agents = append(list.Agents, page.GetAgents()...)
-		if request.After = page.GetNextAfter(); request.After == "" {
+		if request.After = page.GetNext(); request.After == "" {
 			break
 		}
 	}

@@ -108,8 +108,8 @@ func (m *mailLister) run(cmd *cobra.Command) error {
 				return err
 			}
 			list.Mails = append(list.Mails, page.GetMails()...)
-			list.NextAfter = page.GetNextAfter()
-			if m.request.After = page.GetNextAfter(); m.request.After == 0 || len(list.GetMails()) >= m.limit {
+			list.More, list.Next = page.GetMore(), page.GetNext()
+			if m.request.After = page.GetNext(); m.request.After == 0 || len(list.GetMails()) >= m.limit {
 				return m.print(list)
 			}
 		}
@@ -143,8 +143,8 @@ func (m *mailLister) print(list *vigilv1.ListMailResponse) error {
 		}
 		gap = "\n"
 	}
-	if list.GetNextAfter() != 0 {
-		return m.Printf("%s\n", m.Screen.Faint(fmt.Sprintf("more: --after %d", list.GetNextAfter())))
+	if list.GetNext() != 0 {
+		return m.Printf("%s\n", m.Screen.Faint(fmt.Sprintf("more: --after %d", list.GetNext())))
 	}
 	return nil
 }

@@ -117,8 +117,8 @@ func newTaskListCmd(a *cli.App) *cobra.Command {
 						return err
 					}
 					list.Tasks = append(list.Tasks, page.GetTasks()...)
-					list.NextAfter = page.GetNextAfter()
-					if request.After = page.GetNextAfter(); !all || request.After == 0 {
+					list.More, list.Next = page.GetMore(), page.GetNext()
+					if request.After = page.GetNext(); !all || request.After == 0 {
 						return printTasks(a, list)
 					}
 				}
@@ -173,8 +173,8 @@ func printTasks(a *cli.App, list *vigilv1.ListTasksResponse) error {
 	if err := a.PrintTable(t, "There are no such tasks."); err != nil {
 		return err
 	}
-	if list.GetNextAfter() != 0 {
-		return a.Printf("%s\n", a.Screen.Faint(fmt.Sprintf("more: --after %d, or --all", list.GetNextAfter())))
+	if list.GetNext() != 0 {
+		return a.Printf("%s\n", a.Screen.Faint(fmt.Sprintf("more: --after %d, or --all", list.GetNext())))
 	}
 	return nil
 }

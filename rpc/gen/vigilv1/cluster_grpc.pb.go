@@ -40,14 +40,21 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type ClusterClient interface {
+	// What the cluster is doing.
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	// How the answering server is; served without the leader.
 	GetHealth(ctx context.Context, in *GetHealthRequest, opts ...grpc.CallOption) (*GetHealthResponse, error)
+	// The settings of the cluster with defaults and help.
 	GetSettings(ctx context.Context, in *GetSettingsRequest, opts ...grpc.CallOption) (*Settings, error)
+	// Changes settings by name.
 	PutSettings(ctx context.Context, in *PutSettingsRequest, opts ...grpc.CallOption) (*Settings, error)
+	// The servers of the cluster.
 	ListServers(ctx context.Context, in *ListServersRequest, opts ...grpc.CallOption) (*ListServersResponse, error)
+	// Adds a server: it learns the log first, then it gets a vote.
 	AddServer(ctx context.Context, in *AddServerRequest, opts ...grpc.CallOption) (*AddServerResponse, error)
+	// Removes a server from the cluster.
 	RemoveServer(ctx context.Context, in *RemoveServerRequest, opts ...grpc.CallOption) (*RemoveServerResponse, error)
+	// Hands leadership to another server.
 	TransferLeadership(ctx context.Context, in *TransferLeadershipRequest, opts ...grpc.CallOption) (*TransferLeadershipResponse, error)
 	// Announces a server to the cluster; servers call it when they start.
 	AnnounceServer(ctx context.Context, in *AnnounceServerRequest, opts ...grpc.CallOption) (*AnnounceServerResponse, error)
@@ -213,14 +220,21 @@ type Cluster_RestoreSnapshotClient = grpc.ClientStreamingClient[SnapshotChunk, R
 // All implementations must embed UnimplementedClusterServer
 // for forward compatibility.
 type ClusterServer interface {
+	// What the cluster is doing.
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
 	// How the answering server is; served without the leader.
 	GetHealth(context.Context, *GetHealthRequest) (*GetHealthResponse, error)
+	// The settings of the cluster with defaults and help.
 	GetSettings(context.Context, *GetSettingsRequest) (*Settings, error)
+	// Changes settings by name.
 	PutSettings(context.Context, *PutSettingsRequest) (*Settings, error)
+	// The servers of the cluster.
 	ListServers(context.Context, *ListServersRequest) (*ListServersResponse, error)
+	// Adds a server: it learns the log first, then it gets a vote.
 	AddServer(context.Context, *AddServerRequest) (*AddServerResponse, error)
+	// Removes a server from the cluster.
 	RemoveServer(context.Context, *RemoveServerRequest) (*RemoveServerResponse, error)
+	// Hands leadership to another server.
 	TransferLeadership(context.Context, *TransferLeadershipRequest) (*TransferLeadershipResponse, error)
 	// Announces a server to the cluster; servers call it when they start.
 	AnnounceServer(context.Context, *AnnounceServerRequest) (*AnnounceServerResponse, error)

@@ -528,8 +528,9 @@ func (x *ListEscalationsRequest) GetStale() bool {
 type ListEscalationsResponse struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Escalations []*Escalation          `protobuf:"bytes,1,rep,name=escalations,proto3" json:"escalations,omitempty"`
-	// Ask for more behind this number; 0: that was all.
-	NextAfter uint64 `protobuf:"varint,2,opt,name=next_after,json=nextAfter,proto3" json:"next_after,omitempty"`
+	// There is more; then `next` is what to give as `after` for the next page.
+	More bool   `protobuf:"varint,10,opt,name=more,proto3" json:"more,omitempty"`
+	Next uint64 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
 	// Not closed, in the whole cluster.
 	Open uint32 `protobuf:"varint,3,opt,name=open,proto3" json:"open,omitempty"`
 	// Of these with a notice that is not delivered everywhere.
@@ -577,9 +578,16 @@ func (x *ListEscalationsResponse) GetEscalations() []*Escalation {
 	return nil
 }
 
-func (x *ListEscalationsResponse) GetNextAfter() uint64 {
+func (x *ListEscalationsResponse) GetMore() bool {
 	if x != nil {
-		return x.NextAfter
+		return x.More
+	}
+	return false
+}
+
+func (x *ListEscalationsResponse) GetNext() uint64 {
+	if x != nil {
+		return x.Next
 	}
 	return 0
 }
@@ -844,11 +852,12 @@ const file_vigil_v1_escalation_proto_rawDesc = "" +
 	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05after\x18\x04 \x01(\x04R\x05after\x12\x14\n" +
 	"\x05limit\x18\x05 \x01(\rR\x05limit\x12\x14\n" +
-	"\x05stale\x18\x06 \x01(\bR\x05stale\"\xb8\x01\n" +
+	"\x05stale\x18\x06 \x01(\bR\x05stale\"\xc1\x01\n" +
 	"\x17ListEscalationsResponse\x126\n" +
-	"\vescalations\x18\x01 \x03(\v2\x14.vigil.v1.EscalationR\vescalations\x12\x1d\n" +
-	"\n" +
-	"next_after\x18\x02 \x01(\x04R\tnextAfter\x12\x12\n" +
+	"\vescalations\x18\x01 \x03(\v2\x14.vigil.v1.EscalationR\vescalations\x12\x12\n" +
+	"\x04more\x18\n" +
+	" \x01(\bR\x04more\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\x12\x12\n" +
 	"\x04open\x18\x03 \x01(\rR\x04open\x12\x18\n" +
 	"\apending\x18\x04 \x01(\rR\apending\x12\x18\n" +
 	"\adropped\x18\x05 \x01(\x04R\adropped\"L\n" +

@@ -33,6 +33,7 @@ const (
 type EscalationsClient interface {
 	// By number, what nobody has closed only, unless all are asked for.
 	ListEscalations(ctx context.Context, in *ListEscalationsRequest, opts ...grpc.CallOption) (*ListEscalationsResponse, error)
+	// One escalation with its notices.
 	GetEscalation(ctx context.Context, in *GetEscalationRequest, opts ...grpc.CallOption) (*Escalation, error)
 	// Says that somebody looks after it: it is announced no more.
 	AckEscalation(ctx context.Context, in *AckEscalationRequest, opts ...grpc.CallOption) (*Escalation, error)
@@ -94,6 +95,7 @@ func (c *escalationsClient) CloseEscalation(ctx context.Context, in *CloseEscala
 type EscalationsServer interface {
 	// By number, what nobody has closed only, unless all are asked for.
 	ListEscalations(context.Context, *ListEscalationsRequest) (*ListEscalationsResponse, error)
+	// One escalation with its notices.
 	GetEscalation(context.Context, *GetEscalationRequest) (*Escalation, error)
 	// Says that somebody looks after it: it is announced no more.
 	AckEscalation(context.Context, *AckEscalationRequest) (*Escalation, error)

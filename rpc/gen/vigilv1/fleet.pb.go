@@ -540,8 +540,9 @@ func (x *ListRoomsRequest) GetLimit() uint32 {
 type ListRoomsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Rooms []*Room                `protobuf:"bytes,1,rep,name=rooms,proto3" json:"rooms,omitempty"`
-	// Give it as `after` for the next page; empty: that was all.
-	NextAfter     string `protobuf:"bytes,2,opt,name=next_after,json=nextAfter,proto3" json:"next_after,omitempty"`
+	// There is more; then `next` is what to give as `after` for the next page.
+	More          bool   `protobuf:"varint,10,opt,name=more,proto3" json:"more,omitempty"`
+	Next          string `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -583,9 +584,16 @@ func (x *ListRoomsResponse) GetRooms() []*Room {
 	return nil
 }
 
-func (x *ListRoomsResponse) GetNextAfter() string {
+func (x *ListRoomsResponse) GetMore() bool {
 	if x != nil {
-		return x.NextAfter
+		return x.More
+	}
+	return false
+}
+
+func (x *ListRoomsResponse) GetNext() string {
+	if x != nil {
+		return x.Next
 	}
 	return ""
 }
@@ -984,8 +992,9 @@ func (x *ListTasksRequest) GetNewestFirst() bool {
 type ListTasksResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Tasks []*Task                `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// Give it as `after` for the next page; 0: that was all.
-	NextAfter     uint64 `protobuf:"varint,2,opt,name=next_after,json=nextAfter,proto3" json:"next_after,omitempty"`
+	// There is more; then `next` is what to give as `after` for the next page.
+	More          bool   `protobuf:"varint,10,opt,name=more,proto3" json:"more,omitempty"`
+	Next          uint64 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1027,9 +1036,16 @@ func (x *ListTasksResponse) GetTasks() []*Task {
 	return nil
 }
 
-func (x *ListTasksResponse) GetNextAfter() uint64 {
+func (x *ListTasksResponse) GetMore() bool {
 	if x != nil {
-		return x.NextAfter
+		return x.More
+	}
+	return false
+}
+
+func (x *ListTasksResponse) GetNext() uint64 {
+	if x != nil {
+		return x.Next
 	}
 	return 0
 }
@@ -1316,9 +1332,11 @@ func (x *ListAgentsRequest) GetLimit() uint32 {
 }
 
 type ListAgentsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Agents        []*Agent               `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
-	NextAfter     string                 `protobuf:"bytes,2,opt,name=next_after,json=nextAfter,proto3" json:"next_after,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Agents []*Agent               `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
+	// There is more; then `next` is what to give as `after` for the next page.
+	More          bool   `protobuf:"varint,10,opt,name=more,proto3" json:"more,omitempty"`
+	Next          string `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1360,9 +1378,16 @@ func (x *ListAgentsResponse) GetAgents() []*Agent {
 	return nil
 }
 
-func (x *ListAgentsResponse) GetNextAfter() string {
+func (x *ListAgentsResponse) GetMore() bool {
 	if x != nil {
-		return x.NextAfter
+		return x.More
+	}
+	return false
+}
+
+func (x *ListAgentsResponse) GetNext() string {
+	if x != nil {
+		return x.Next
 	}
 	return ""
 }
@@ -2967,8 +2992,9 @@ func (x *ListHostsRequest) GetLimit() uint32 {
 type ListHostsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Hosts []*Host                `protobuf:"bytes,1,rep,name=hosts,proto3" json:"hosts,omitempty"`
-	// Give it as `after` for the next page; 0: that was all.
-	NextAfter     uint32 `protobuf:"varint,2,opt,name=next_after,json=nextAfter,proto3" json:"next_after,omitempty"`
+	// There is more; then `next` is what to give as `after` for the next page.
+	More          bool   `protobuf:"varint,10,opt,name=more,proto3" json:"more,omitempty"`
+	Next          uint32 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3010,9 +3036,16 @@ func (x *ListHostsResponse) GetHosts() []*Host {
 	return nil
 }
 
-func (x *ListHostsResponse) GetNextAfter() uint32 {
+func (x *ListHostsResponse) GetMore() bool {
 	if x != nil {
-		return x.NextAfter
+		return x.More
+	}
+	return false
+}
+
+func (x *ListHostsResponse) GetNext() uint32 {
+	if x != nil {
+		return x.Next
 	}
 	return 0
 }
@@ -3199,11 +3232,12 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x10ListRoomsRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\rR\x05limit\"X\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\"a\n" +
 	"\x11ListRoomsResponse\x12$\n" +
-	"\x05rooms\x18\x01 \x03(\v2\x0e.vigil.v1.RoomR\x05rooms\x12\x1d\n" +
-	"\n" +
-	"next_after\x18\x02 \x01(\tR\tnextAfter\":\n" +
+	"\x05rooms\x18\x01 \x03(\v2\x0e.vigil.v1.RoomR\x05rooms\x12\x12\n" +
+	"\x04more\x18\n" +
+	" \x01(\bR\x04more\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\tR\x04next\":\n" +
 	"\x0eGetRoomRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x14\n" +
 	"\x05stale\x18\x02 \x01(\bR\x05stale\"\xa2\x01\n" +
@@ -3233,11 +3267,12 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x05after\x18\x04 \x01(\x04R\x05after\x12\x14\n" +
 	"\x05limit\x18\x05 \x01(\rR\x05limit\x12\x14\n" +
 	"\x05stale\x18\x06 \x01(\bR\x05stale\x12!\n" +
-	"\fnewest_first\x18\a \x01(\bR\vnewestFirst\"X\n" +
+	"\fnewest_first\x18\a \x01(\bR\vnewestFirst\"a\n" +
 	"\x11ListTasksResponse\x12$\n" +
-	"\x05tasks\x18\x01 \x03(\v2\x0e.vigil.v1.TaskR\x05tasks\x12\x1d\n" +
-	"\n" +
-	"next_after\x18\x02 \x01(\x04R\tnextAfter\":\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x0e.vigil.v1.TaskR\x05tasks\x12\x12\n" +
+	"\x04more\x18\n" +
+	" \x01(\bR\x04more\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\":\n" +
 	"\x0eGetTaskRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\x04R\x04task\x12\x14\n" +
 	"\x05stale\x18\x02 \x01(\bR\x05stale\"\x89\x01\n" +
@@ -3258,11 +3293,12 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x04host\x18\x03 \x01(\tR\x04host\x12\x14\n" +
 	"\x05stale\x18\x04 \x01(\bR\x05stale\x12\x14\n" +
 	"\x05after\x18\x05 \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\x06 \x01(\rR\x05limit\"\\\n" +
+	"\x05limit\x18\x06 \x01(\rR\x05limit\"e\n" +
 	"\x12ListAgentsResponse\x12'\n" +
-	"\x06agents\x18\x01 \x03(\v2\x0f.vigil.v1.AgentR\x06agents\x12\x1d\n" +
-	"\n" +
-	"next_after\x18\x02 \x01(\tR\tnextAfter\"=\n" +
+	"\x06agents\x18\x01 \x03(\v2\x0f.vigil.v1.AgentR\x06agents\x12\x12\n" +
+	"\x04more\x18\n" +
+	" \x01(\bR\x04more\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\tR\x04next\"=\n" +
 	"\x0fGetAgentRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x14\n" +
 	"\x05stale\x18\x02 \x01(\bR\x05stale\"\xd7\x01\n" +
@@ -3376,11 +3412,12 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x10ListHostsRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\rR\x05after\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\rR\x05limit\"X\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\"a\n" +
 	"\x11ListHostsResponse\x12$\n" +
-	"\x05hosts\x18\x01 \x03(\v2\x0e.vigil.v1.HostR\x05hosts\x12\x1d\n" +
-	"\n" +
-	"next_after\x18\x02 \x01(\rR\tnextAfter\":\n" +
+	"\x05hosts\x18\x01 \x03(\v2\x0e.vigil.v1.HostR\x05hosts\x12\x12\n" +
+	"\x04more\x18\n" +
+	" \x01(\bR\x04more\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\rR\x04next\":\n" +
 	"\x0eGetHostRequest\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x14\n" +
 	"\x05stale\x18\x02 \x01(\bR\x05stale\"\x99\x01\n" +

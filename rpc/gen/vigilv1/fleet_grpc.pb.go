@@ -58,10 +58,13 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type FleetClient interface {
-	// Rooms.
+	// Declares a room with its roles: what is not declared any more ends.
 	ApplyRoom(ctx context.Context, in *ApplyRoomRequest, opts ...grpc.CallOption) (*Room, error)
+	// The rooms by name, with their roles and counts.
 	ListRooms(ctx context.Context, in *ListRoomsRequest, opts ...grpc.CallOption) (*ListRoomsResponse, error)
+	// One room with its roles and counts.
 	GetRoom(ctx context.Context, in *GetRoomRequest, opts ...grpc.CallOption) (*Room, error)
+	// Deletes a room: its agents are stopped and its open tasks canceled.
 	DeleteRoom(ctx context.Context, in *DeleteRoomRequest, opts ...grpc.CallOption) (*DeleteRoomResponse, error)
 	// Brings back the tasks that the conversation watchdog canceled last in a room.
 	ReopenRoom(ctx context.Context, in *ReopenRoomRequest, opts ...grpc.CallOption) (*ReopenRoomResponse, error)
@@ -69,21 +72,28 @@ type FleetClient interface {
 	SetRoomWatch(ctx context.Context, in *SetRoomWatchRequest, opts ...grpc.CallOption) (*Room, error)
 	// What the conversation watchdog has done, with the last cancellations.
 	GetWatchdog(ctx context.Context, in *GetWatchdogRequest, opts ...grpc.CallOption) (*GetWatchdogResponse, error)
-	// Tasks.
+	// Creates a task for a role.
 	CreateTask(ctx context.Context, in *CreateTaskRequest, opts ...grpc.CallOption) (*Task, error)
+	// The tasks by number, without their texts.
 	ListTasks(ctx context.Context, in *ListTasksRequest, opts ...grpc.CallOption) (*ListTasksResponse, error)
+	// One task with its text.
 	GetTask(ctx context.Context, in *GetTaskRequest, opts ...grpc.CallOption) (*Task, error)
+	// Cancels a task; whoever works on it is told.
 	CancelTask(ctx context.Context, in *CancelTaskRequest, opts ...grpc.CallOption) (*Task, error)
+	// Puts a FAILED, CANCELED or QUARANTINED task back into the queue.
 	RetryTask(ctx context.Context, in *RetryTaskRequest, opts ...grpc.CallOption) (*Task, error)
 	// Puts a QUARANTINED task back into the queue, its deaths forgiven.
 	UnquarantineTask(ctx context.Context, in *UnquarantineTaskRequest, opts ...grpc.CallOption) (*Task, error)
-	// Agents. The name contains a slash: room/role or room/role.2.
+	// The agents by name, room/role or room/role.2.
 	ListAgents(ctx context.Context, in *ListAgentsRequest, opts ...grpc.CallOption) (*ListAgentsResponse, error)
+	// One agent with its role, task, newest events, and why each host would or would not take it.
 	GetAgent(ctx context.Context, in *GetAgentRequest, opts ...grpc.CallOption) (*GetAgentResponse, error)
 	// How an agent is seen from outside. An agent that does not exist is answered with
 	// the status not_found.
 	GetAgentStatus(ctx context.Context, in *GetAgentStatusRequest, opts ...grpc.CallOption) (*AgentStatus, error)
+	// Has an agent run or stop, durably.
 	SetAgent(ctx context.Context, in *SetAgentRequest, opts ...grpc.CallOption) (*Agent, error)
+	// Ends the present life of an agent and has the next one started.
 	RestartAgent(ctx context.Context, in *RestartAgentRequest, opts ...grpc.CallOption) (*Agent, error)
 	// Ends a back-off, an open breaker or a usage-limit pause.
 	UnparkAgent(ctx context.Context, in *UnparkAgentRequest, opts ...grpc.CallOption) (*Agent, error)
@@ -92,7 +102,6 @@ type FleetClient interface {
 	SetPause(ctx context.Context, in *SetPauseRequest, opts ...grpc.CallOption) (*SetPauseResponse, error)
 	// Ends the mass-failure brake.
 	ReleaseBrake(ctx context.Context, in *ReleaseBrakeRequest, opts ...grpc.CallOption) (*ReleaseBrakeResponse, error)
-	// The agent's output, fetched from its host; with follow, as it grows.
 	// What an agent's terminal shows now. Only agents with a tmux session have one.
 	LookAtAgent(ctx context.Context, in *LookAtAgentRequest, opts ...grpc.CallOption) (*Screen, error)
 	// Types a line into an agent's terminal: the gentlest way to wake one that hangs at
@@ -100,9 +109,11 @@ type FleetClient interface {
 	NudgeAgent(ctx context.Context, in *NudgeAgentRequest, opts ...grpc.CallOption) (*Agent, error)
 	// From server to server: the terminal of a host whose stream is elsewhere.
 	AtTerminal(ctx context.Context, in *AtTerminalRequest, opts ...grpc.CallOption) (*Screen, error)
+	// The agent's output, fetched from its host; with follow, as it grows.
 	AgentLogs(ctx context.Context, in *AgentLogsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LogChunk], error)
-	// Hosts.
+	// The hosts in the order of their first registration.
 	ListHosts(ctx context.Context, in *ListHostsRequest, opts ...grpc.CallOption) (*ListHostsResponse, error)
+	// One host, by its id or name.
 	GetHost(ctx context.Context, in *GetHostRequest, opts ...grpc.CallOption) (*Host, error)
 	// Has nothing run on a host, or ends that wish.
 	DrainHost(ctx context.Context, in *DrainHostRequest, opts ...grpc.CallOption) (*Host, error)
@@ -454,10 +465,13 @@ type Fleet_WatchEventsClient = grpc.ServerStreamingClient[Event]
 // All implementations must embed UnimplementedFleetServer
 // for forward compatibility.
 type FleetServer interface {
-	// Rooms.
+	// Declares a room with its roles: what is not declared any more ends.
 	ApplyRoom(context.Context, *ApplyRoomRequest) (*Room, error)
+	// The rooms by name, with their roles and counts.
 	ListRooms(context.Context, *ListRoomsRequest) (*ListRoomsResponse, error)
+	// One room with its roles and counts.
 	GetRoom(context.Context, *GetRoomRequest) (*Room, error)
+	// Deletes a room: its agents are stopped and its open tasks canceled.
 	DeleteRoom(context.Context, *DeleteRoomRequest) (*DeleteRoomResponse, error)
 	// Brings back the tasks that the conversation watchdog canceled last in a room.
 	ReopenRoom(context.Context, *ReopenRoomRequest) (*ReopenRoomResponse, error)
@@ -465,21 +479,28 @@ type FleetServer interface {
 	SetRoomWatch(context.Context, *SetRoomWatchRequest) (*Room, error)
 	// What the conversation watchdog has done, with the last cancellations.
 	GetWatchdog(context.Context, *GetWatchdogRequest) (*GetWatchdogResponse, error)
-	// Tasks.
+	// Creates a task for a role.
 	CreateTask(context.Context, *CreateTaskRequest) (*Task, error)
+	// The tasks by number, without their texts.
 	ListTasks(context.Context, *ListTasksRequest) (*ListTasksResponse, error)
+	// One task with its text.
 	GetTask(context.Context, *GetTaskRequest) (*Task, error)
+	// Cancels a task; whoever works on it is told.
 	CancelTask(context.Context, *CancelTaskRequest) (*Task, error)
+	// Puts a FAILED, CANCELED or QUARANTINED task back into the queue.
 	RetryTask(context.Context, *RetryTaskRequest) (*Task, error)
 	// Puts a QUARANTINED task back into the queue, its deaths forgiven.
 	UnquarantineTask(context.Context, *UnquarantineTaskRequest) (*Task, error)
-	// Agents. The name contains a slash: room/role or room/role.2.
+	// The agents by name, room/role or room/role.2.
 	ListAgents(context.Context, *ListAgentsRequest) (*ListAgentsResponse, error)
+	// One agent with its role, task, newest events, and why each host would or would not take it.
 	GetAgent(context.Context, *GetAgentRequest) (*GetAgentResponse, error)
 	// How an agent is seen from outside. An agent that does not exist is answered with
 	// the status not_found.
 	GetAgentStatus(context.Context, *GetAgentStatusRequest) (*AgentStatus, error)
+	// Has an agent run or stop, durably.
 	SetAgent(context.Context, *SetAgentRequest) (*Agent, error)
+	// Ends the present life of an agent and has the next one started.
 	RestartAgent(context.Context, *RestartAgentRequest) (*Agent, error)
 	// Ends a back-off, an open breaker or a usage-limit pause.
 	UnparkAgent(context.Context, *UnparkAgentRequest) (*Agent, error)
@@ -488,7 +509,6 @@ type FleetServer interface {
 	SetPause(context.Context, *SetPauseRequest) (*SetPauseResponse, error)
 	// Ends the mass-failure brake.
 	ReleaseBrake(context.Context, *ReleaseBrakeRequest) (*ReleaseBrakeResponse, error)
-	// The agent's output, fetched from its host; with follow, as it grows.
 	// What an agent's terminal shows now. Only agents with a tmux session have one.
 	LookAtAgent(context.Context, *LookAtAgentRequest) (*Screen, error)
 	// Types a line into an agent's terminal: the gentlest way to wake one that hangs at
@@ -496,9 +516,11 @@ type FleetServer interface {
 	NudgeAgent(context.Context, *NudgeAgentRequest) (*Agent, error)
 	// From server to server: the terminal of a host whose stream is elsewhere.
 	AtTerminal(context.Context, *AtTerminalRequest) (*Screen, error)
+	// The agent's output, fetched from its host; with follow, as it grows.
 	AgentLogs(*AgentLogsRequest, grpc.ServerStreamingServer[LogChunk]) error
-	// Hosts.
+	// The hosts in the order of their first registration.
 	ListHosts(context.Context, *ListHostsRequest) (*ListHostsResponse, error)
+	// One host, by its id or name.
 	GetHost(context.Context, *GetHostRequest) (*Host, error)
 	// Has nothing run on a host, or ends that wish.
 	DrainHost(context.Context, *DrainHostRequest) (*Host, error)

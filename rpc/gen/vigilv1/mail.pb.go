@@ -530,8 +530,9 @@ func (x *ListMailRequest) GetStale() bool {
 type ListMailResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Mails []*Mail                `protobuf:"bytes,1,rep,name=mails,proto3" json:"mails,omitempty"`
-	// Ask for more behind this number; 0: that was all.
-	NextAfter     uint64 `protobuf:"varint,2,opt,name=next_after,json=nextAfter,proto3" json:"next_after,omitempty"`
+	// There is more; then `next` is what to give as `after` for the next page.
+	More          bool   `protobuf:"varint,10,opt,name=more,proto3" json:"more,omitempty"`
+	Next          uint64 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -573,9 +574,16 @@ func (x *ListMailResponse) GetMails() []*Mail {
 	return nil
 }
 
-func (x *ListMailResponse) GetNextAfter() uint64 {
+func (x *ListMailResponse) GetMore() bool {
 	if x != nil {
-		return x.NextAfter
+		return x.More
+	}
+	return false
+}
+
+func (x *ListMailResponse) GetNext() uint64 {
+	if x != nil {
+		return x.Next
 	}
 	return 0
 }
@@ -1002,11 +1010,12 @@ const file_vigil_v1_mail_proto_rawDesc = "" +
 	"\x06thread\x18\x05 \x01(\x04R\x06thread\x12\x14\n" +
 	"\x05after\x18\x06 \x01(\x04R\x05after\x12\x14\n" +
 	"\x05limit\x18\a \x01(\rR\x05limit\x12\x14\n" +
-	"\x05stale\x18\b \x01(\bR\x05stale\"W\n" +
+	"\x05stale\x18\b \x01(\bR\x05stale\"`\n" +
 	"\x10ListMailResponse\x12$\n" +
-	"\x05mails\x18\x01 \x03(\v2\x0e.vigil.v1.MailR\x05mails\x12\x1d\n" +
-	"\n" +
-	"next_after\x18\x02 \x01(\x04R\tnextAfter\":\n" +
+	"\x05mails\x18\x01 \x03(\v2\x0e.vigil.v1.MailR\x05mails\x12\x12\n" +
+	"\x04more\x18\n" +
+	" \x01(\bR\x04more\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\":\n" +
 	"\x0eGetMailRequest\x12\x12\n" +
 	"\x04mail\x18\x01 \x01(\x04R\x04mail\x12\x14\n" +
 	"\x05stale\x18\x02 \x01(\bR\x05stale\"s\n" +

@@ -97,8 +97,9 @@ func (x *ListOverseersRequest) GetLimit() uint32 {
 type ListOverseersResponse struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Overseers []*OverseerStatus      `protobuf:"bytes,1,rep,name=overseers,proto3" json:"overseers,omitempty"`
-	// Give it as `after` for the next page; empty: that was all.
-	NextAfter     string `protobuf:"bytes,2,opt,name=next_after,json=nextAfter,proto3" json:"next_after,omitempty"`
+	// There is more; then `next` is what to give as `after` for the next page.
+	More          bool   `protobuf:"varint,10,opt,name=more,proto3" json:"more,omitempty"`
+	Next          string `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -140,9 +141,16 @@ func (x *ListOverseersResponse) GetOverseers() []*OverseerStatus {
 	return nil
 }
 
-func (x *ListOverseersResponse) GetNextAfter() string {
+func (x *ListOverseersResponse) GetMore() bool {
 	if x != nil {
-		return x.NextAfter
+		return x.More
+	}
+	return false
+}
+
+func (x *ListOverseersResponse) GetNext() string {
+	if x != nil {
+		return x.Next
 	}
 	return ""
 }
@@ -466,11 +474,12 @@ const file_vigil_v1_overseer_proto_rawDesc = "" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x14\n" +
 	"\x05after\x18\x03 \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\rR\x05limit\"n\n" +
+	"\x05limit\x18\x04 \x01(\rR\x05limit\"w\n" +
 	"\x15ListOverseersResponse\x126\n" +
-	"\toverseers\x18\x01 \x03(\v2\x18.vigil.v1.OverseerStatusR\toverseers\x12\x1d\n" +
-	"\n" +
-	"next_after\x18\x02 \x01(\tR\tnextAfter\"@\n" +
+	"\toverseers\x18\x01 \x03(\v2\x18.vigil.v1.OverseerStatusR\toverseers\x12\x12\n" +
+	"\x04more\x18\n" +
+	" \x01(\bR\x04more\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\tR\x04next\"@\n" +
 	"\x12GetOverseerRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x14\n" +
 	"\x05stale\x18\x02 \x01(\bR\x05stale\"`\n" +

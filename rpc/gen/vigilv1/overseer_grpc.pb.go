@@ -32,8 +32,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type OverseersClient interface {
-	// By name.
+	// The overseers by name.
 	ListOverseers(ctx context.Context, in *ListOverseersRequest, opts ...grpc.CallOption) (*ListOverseersResponse, error)
+	// One overseer with its patrols and the looks at it.
 	GetOverseer(ctx context.Context, in *GetOverseerRequest, opts ...grpc.CallOption) (*OverseerStatus, error)
 	// A look now. It is refused while one is open.
 	LookAtOverseer(ctx context.Context, in *LookAtOverseerRequest, opts ...grpc.CallOption) (*OverseerStatus, error)
@@ -106,8 +107,9 @@ func (c *overseersClient) HandOver(ctx context.Context, in *HandOverRequest, opt
 // All implementations must embed UnimplementedOverseersServer
 // for forward compatibility.
 type OverseersServer interface {
-	// By name.
+	// The overseers by name.
 	ListOverseers(context.Context, *ListOverseersRequest) (*ListOverseersResponse, error)
+	// One overseer with its patrols and the looks at it.
 	GetOverseer(context.Context, *GetOverseerRequest) (*OverseerStatus, error)
 	// A look now. It is refused while one is open.
 	LookAtOverseer(context.Context, *LookAtOverseerRequest) (*OverseerStatus, error)

@@ -1622,6 +1622,95 @@ func (x *BeatResponse) GetTtl() *durationpb.Duration {
 	return nil
 }
 
+type RenewRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Speaker       *Speaker               `protobuf:"bytes,1,opt,name=speaker,proto3" json:"speaker,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewRequest) Reset() {
+	*x = RenewRequest{}
+	mi := &file_vigil_v1_work_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewRequest) ProtoMessage() {}
+
+func (x *RenewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_work_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
+func (*RenewRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *RenewRequest) GetSpeaker() *Speaker {
+	if x != nil {
+		return x.Speaker
+	}
+	return nil
+}
+
+type RenewResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How long the lease lasts from now; beat again after a quarter of it.
+	Ttl           *durationpb.Duration `protobuf:"bytes,1,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewResponse) Reset() {
+	*x = RenewResponse{}
+	mi := &file_vigil_v1_work_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewResponse) ProtoMessage() {}
+
+func (x *RenewResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_work_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
+func (*RenewResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *RenewResponse) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
+}
+
 type BeatException struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Agent       uint32                 `protobuf:"varint,1,opt,name=agent,proto3" json:"agent,omitempty"`
@@ -1635,7 +1724,7 @@ type BeatException struct {
 
 func (x *BeatException) Reset() {
 	*x = BeatException{}
-	mi := &file_vigil_v1_work_proto_msgTypes[22]
+	mi := &file_vigil_v1_work_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1647,7 +1736,7 @@ func (x *BeatException) String() string {
 func (*BeatException) ProtoMessage() {}
 
 func (x *BeatException) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[22]
+	mi := &file_vigil_v1_work_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1660,7 +1749,7 @@ func (x *BeatException) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatException.ProtoReflect.Descriptor instead.
 func (*BeatException) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BeatException) GetAgent() uint32 {
@@ -1693,7 +1782,7 @@ type OpenSessionRequest struct {
 
 func (x *OpenSessionRequest) Reset() {
 	*x = OpenSessionRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[23]
+	mi := &file_vigil_v1_work_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1705,7 +1794,7 @@ func (x *OpenSessionRequest) String() string {
 func (*OpenSessionRequest) ProtoMessage() {}
 
 func (x *OpenSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[23]
+	mi := &file_vigil_v1_work_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1718,7 +1807,7 @@ func (x *OpenSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSessionRequest.ProtoReflect.Descriptor instead.
 func (*OpenSessionRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *OpenSessionRequest) GetClient() string {
@@ -1737,7 +1826,7 @@ type OpenSessionResponse struct {
 
 func (x *OpenSessionResponse) Reset() {
 	*x = OpenSessionResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[24]
+	mi := &file_vigil_v1_work_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1749,7 +1838,7 @@ func (x *OpenSessionResponse) String() string {
 func (*OpenSessionResponse) ProtoMessage() {}
 
 func (x *OpenSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[24]
+	mi := &file_vigil_v1_work_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1762,7 +1851,7 @@ func (x *OpenSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSessionResponse.ProtoReflect.Descriptor instead.
 func (*OpenSessionResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *OpenSessionResponse) GetSession() uint64 {
@@ -1781,7 +1870,7 @@ type CloseSessionRequest struct {
 
 func (x *CloseSessionRequest) Reset() {
 	*x = CloseSessionRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[25]
+	mi := &file_vigil_v1_work_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1793,7 +1882,7 @@ func (x *CloseSessionRequest) String() string {
 func (*CloseSessionRequest) ProtoMessage() {}
 
 func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[25]
+	mi := &file_vigil_v1_work_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1806,7 +1895,7 @@ func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionRequest.ProtoReflect.Descriptor instead.
 func (*CloseSessionRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{25}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CloseSessionRequest) GetSession() uint64 {
@@ -1824,7 +1913,7 @@ type CloseSessionResponse struct {
 
 func (x *CloseSessionResponse) Reset() {
 	*x = CloseSessionResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[26]
+	mi := &file_vigil_v1_work_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +1925,7 @@ func (x *CloseSessionResponse) String() string {
 func (*CloseSessionResponse) ProtoMessage() {}
 
 func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[26]
+	mi := &file_vigil_v1_work_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +1938,7 @@ func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionResponse.ProtoReflect.Descriptor instead.
 func (*CloseSessionResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{28}
 }
 
 var File_vigil_v1_work_proto protoreflect.FileDescriptor
@@ -1970,7 +2059,11 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\n" +
 	"exceptions\x18\x03 \x03(\v2\x17.vigil.v1.BeatExceptionR\n" +
 	"exceptions\x12+\n" +
-	"\x03ttl\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"a\n" +
+	"\x03ttl\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\";\n" +
+	"\fRenewRequest\x12+\n" +
+	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerR\aspeaker\"<\n" +
+	"\rRenewResponse\x12+\n" +
+	"\x03ttl\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"a\n" +
 	"\rBeatException\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\rR\x05agent\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x18\n" +
@@ -1981,7 +2074,7 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\asession\x18\x01 \x01(\x04R\asession\"/\n" +
 	"\x13CloseSessionRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\"\x16\n" +
-	"\x14CloseSessionResponse2\xb4\n" +
+	"\x14CloseSessionResponse2\xee\n" +
 	"\n" +
 	"\x04Work\x12O\n" +
 	"\x04Join\x12\x15.vigil.v1.JoinRequest\x1a\x16.vigil.v1.JoinResponse\"\x18\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/v1/work:join\x12S\n" +
@@ -1995,8 +2088,9 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\aHandoff\x12\x18.vigil.v1.HandoffRequest\x1a\x19.vigil.v1.HandoffResponse\"\x1b\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/work:handoff\x12`\n" +
 	"\tSetResume\x12\x1a.vigil.v1.SetResumeRequest\x1a\x1b.vigil.v1.SetResumeResponse\"\x1a\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/work:resume\x12[\n" +
 	"\aDeclare\x12\x18.vigil.v1.DeclareRequest\x1a\x19.vigil.v1.DeclareResponse\"\x1b\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/work:declare\x128\n" +
-	"\x05Batch\x12\x16.vigil.v1.BatchRequest\x1a\x17.vigil.v1.BatchResponse\x12O\n" +
-	"\x04Beat\x12\x15.vigil.v1.BeatRequest\x1a\x16.vigil.v1.BeatResponse\"\x18\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/v1/work:beat\x12c\n" +
+	"\x05Batch\x12\x16.vigil.v1.BatchRequest\x1a\x17.vigil.v1.BatchResponse\x125\n" +
+	"\x04Beat\x12\x15.vigil.v1.BeatRequest\x1a\x16.vigil.v1.BeatResponse\x12R\n" +
+	"\x05Renew\x12\x16.vigil.v1.RenewRequest\x1a\x17.vigil.v1.RenewResponse\"\x18\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/v1/work:beat\x12c\n" +
 	"\vOpenSession\x12\x1c.vigil.v1.OpenSessionRequest\x1a\x1d.vigil.v1.OpenSessionResponse\"\x17\x82\xd3\xe4\x93\x02\x11:\x01*\"\f/v1/sessions\x12m\n" +
 	"\fCloseSession\x12\x1d.vigil.v1.CloseSessionRequest\x1a\x1e.vigil.v1.CloseSessionResponse\"\x1e\x82\xd3\xe4\x93\x02\x18*\x16/v1/sessions/{session}B\x17Z\x15vigil/rpc/gen/vigilv1b\x06proto3"
 
@@ -2012,7 +2106,7 @@ func file_vigil_v1_work_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_work_proto_rawDescData
 }
 
-var file_vigil_v1_work_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_vigil_v1_work_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_vigil_v1_work_proto_goTypes = []any{
 	(*Speaker)(nil),              // 0: vigil.v1.Speaker
 	(*JoinRequest)(nil),          // 1: vigil.v1.JoinRequest
@@ -2036,45 +2130,47 @@ var file_vigil_v1_work_proto_goTypes = []any{
 	(*WriteResult)(nil),          // 19: vigil.v1.WriteResult
 	(*BeatRequest)(nil),          // 20: vigil.v1.BeatRequest
 	(*BeatResponse)(nil),         // 21: vigil.v1.BeatResponse
-	(*BeatException)(nil),        // 22: vigil.v1.BeatException
-	(*OpenSessionRequest)(nil),   // 23: vigil.v1.OpenSessionRequest
-	(*OpenSessionResponse)(nil),  // 24: vigil.v1.OpenSessionResponse
-	(*CloseSessionRequest)(nil),  // 25: vigil.v1.CloseSessionRequest
-	(*CloseSessionResponse)(nil), // 26: vigil.v1.CloseSessionResponse
-	(*WriteId)(nil),              // 27: vigil.v1.WriteId
-	(*durationpb.Duration)(nil),  // 28: google.protobuf.Duration
-	(*Task)(nil),                 // 29: vigil.v1.Task
-	(TaskState)(0),               // 30: vigil.v1.TaskState
-	(*CreateTaskRequest)(nil),    // 31: vigil.v1.CreateTaskRequest
-	(*ErrorInfo)(nil),            // 32: vigil.v1.ErrorInfo
+	(*RenewRequest)(nil),         // 22: vigil.v1.RenewRequest
+	(*RenewResponse)(nil),        // 23: vigil.v1.RenewResponse
+	(*BeatException)(nil),        // 24: vigil.v1.BeatException
+	(*OpenSessionRequest)(nil),   // 25: vigil.v1.OpenSessionRequest
+	(*OpenSessionResponse)(nil),  // 26: vigil.v1.OpenSessionResponse
+	(*CloseSessionRequest)(nil),  // 27: vigil.v1.CloseSessionRequest
+	(*CloseSessionResponse)(nil), // 28: vigil.v1.CloseSessionResponse
+	(*WriteId)(nil),              // 29: vigil.v1.WriteId
+	(*durationpb.Duration)(nil),  // 30: google.protobuf.Duration
+	(*Task)(nil),                 // 31: vigil.v1.Task
+	(TaskState)(0),               // 32: vigil.v1.TaskState
+	(*CreateTaskRequest)(nil),    // 33: vigil.v1.CreateTaskRequest
+	(*ErrorInfo)(nil),            // 34: vigil.v1.ErrorInfo
 }
 var file_vigil_v1_work_proto_depIdxs = []int32{
 	0,  // 0: vigil.v1.JoinRequest.speaker:type_name -> vigil.v1.Speaker
-	27, // 1: vigil.v1.JoinRequest.id:type_name -> vigil.v1.WriteId
-	28, // 2: vigil.v1.JoinResponse.ttl:type_name -> google.protobuf.Duration
+	29, // 1: vigil.v1.JoinRequest.id:type_name -> vigil.v1.WriteId
+	30, // 2: vigil.v1.JoinResponse.ttl:type_name -> google.protobuf.Duration
 	0,  // 3: vigil.v1.LeaveRequest.speaker:type_name -> vigil.v1.Speaker
-	27, // 4: vigil.v1.LeaveRequest.id:type_name -> vigil.v1.WriteId
+	29, // 4: vigil.v1.LeaveRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 5: vigil.v1.WaitRequest.speaker:type_name -> vigil.v1.Speaker
-	28, // 6: vigil.v1.WaitRequest.max_wait:type_name -> google.protobuf.Duration
-	27, // 7: vigil.v1.WaitRequest.id:type_name -> vigil.v1.WriteId
+	30, // 6: vigil.v1.WaitRequest.max_wait:type_name -> google.protobuf.Duration
+	29, // 7: vigil.v1.WaitRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 8: vigil.v1.ClaimRequest.speaker:type_name -> vigil.v1.Speaker
-	27, // 9: vigil.v1.ClaimRequest.id:type_name -> vigil.v1.WriteId
-	29, // 10: vigil.v1.ClaimResponse.task:type_name -> vigil.v1.Task
-	28, // 11: vigil.v1.ClaimResponse.ttl:type_name -> google.protobuf.Duration
+	29, // 9: vigil.v1.ClaimRequest.id:type_name -> vigil.v1.WriteId
+	31, // 10: vigil.v1.ClaimResponse.task:type_name -> vigil.v1.Task
+	30, // 11: vigil.v1.ClaimResponse.ttl:type_name -> google.protobuf.Duration
 	0,  // 12: vigil.v1.WorkRequest.speaker:type_name -> vigil.v1.Speaker
-	27, // 13: vigil.v1.WorkRequest.id:type_name -> vigil.v1.WriteId
-	28, // 14: vigil.v1.WorkRequest.expect:type_name -> google.protobuf.Duration
-	30, // 15: vigil.v1.WorkResponse.state:type_name -> vigil.v1.TaskState
+	29, // 13: vigil.v1.WorkRequest.id:type_name -> vigil.v1.WriteId
+	30, // 14: vigil.v1.WorkRequest.expect:type_name -> google.protobuf.Duration
+	32, // 15: vigil.v1.WorkResponse.state:type_name -> vigil.v1.TaskState
 	0,  // 16: vigil.v1.HandoffRequest.speaker:type_name -> vigil.v1.Speaker
-	27, // 17: vigil.v1.HandoffRequest.id:type_name -> vigil.v1.WriteId
+	29, // 17: vigil.v1.HandoffRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 18: vigil.v1.SetResumeRequest.speaker:type_name -> vigil.v1.Speaker
-	27, // 19: vigil.v1.SetResumeRequest.id:type_name -> vigil.v1.WriteId
+	29, // 19: vigil.v1.SetResumeRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 20: vigil.v1.DeclareRequest.speaker:type_name -> vigil.v1.Speaker
-	28, // 21: vigil.v1.DeclareRequest.for:type_name -> google.protobuf.Duration
-	27, // 22: vigil.v1.DeclareRequest.id:type_name -> vigil.v1.WriteId
-	28, // 23: vigil.v1.DeclareResponse.left:type_name -> google.protobuf.Duration
+	30, // 21: vigil.v1.DeclareRequest.for:type_name -> google.protobuf.Duration
+	29, // 22: vigil.v1.DeclareRequest.id:type_name -> vigil.v1.WriteId
+	30, // 23: vigil.v1.DeclareResponse.left:type_name -> google.protobuf.Duration
 	17, // 24: vigil.v1.BatchRequest.writes:type_name -> vigil.v1.Write
-	31, // 25: vigil.v1.Write.create_task:type_name -> vigil.v1.CreateTaskRequest
+	33, // 25: vigil.v1.Write.create_task:type_name -> vigil.v1.CreateTaskRequest
 	6,  // 26: vigil.v1.Write.claim:type_name -> vigil.v1.ClaimRequest
 	8,  // 27: vigil.v1.Write.start_task:type_name -> vigil.v1.WorkRequest
 	8,  // 28: vigil.v1.Write.progress_task:type_name -> vigil.v1.WorkRequest
@@ -2084,45 +2180,49 @@ var file_vigil_v1_work_proto_depIdxs = []int32{
 	1,  // 32: vigil.v1.Write.join:type_name -> vigil.v1.JoinRequest
 	3,  // 33: vigil.v1.Write.leave:type_name -> vigil.v1.LeaveRequest
 	19, // 34: vigil.v1.BatchResponse.results:type_name -> vigil.v1.WriteResult
-	32, // 35: vigil.v1.WriteResult.error:type_name -> vigil.v1.ErrorInfo
-	29, // 36: vigil.v1.WriteResult.claimed:type_name -> vigil.v1.Task
-	22, // 37: vigil.v1.BeatResponse.exceptions:type_name -> vigil.v1.BeatException
-	28, // 38: vigil.v1.BeatResponse.ttl:type_name -> google.protobuf.Duration
-	1,  // 39: vigil.v1.Work.Join:input_type -> vigil.v1.JoinRequest
-	3,  // 40: vigil.v1.Work.Leave:input_type -> vigil.v1.LeaveRequest
-	5,  // 41: vigil.v1.Work.Wait:input_type -> vigil.v1.WaitRequest
-	6,  // 42: vigil.v1.Work.Claim:input_type -> vigil.v1.ClaimRequest
-	8,  // 43: vigil.v1.Work.StartTask:input_type -> vigil.v1.WorkRequest
-	8,  // 44: vigil.v1.Work.ProgressTask:input_type -> vigil.v1.WorkRequest
-	8,  // 45: vigil.v1.Work.CompleteTask:input_type -> vigil.v1.WorkRequest
-	8,  // 46: vigil.v1.Work.FailTask:input_type -> vigil.v1.WorkRequest
-	10, // 47: vigil.v1.Work.Handoff:input_type -> vigil.v1.HandoffRequest
-	12, // 48: vigil.v1.Work.SetResume:input_type -> vigil.v1.SetResumeRequest
-	14, // 49: vigil.v1.Work.Declare:input_type -> vigil.v1.DeclareRequest
-	16, // 50: vigil.v1.Work.Batch:input_type -> vigil.v1.BatchRequest
-	20, // 51: vigil.v1.Work.Beat:input_type -> vigil.v1.BeatRequest
-	23, // 52: vigil.v1.Work.OpenSession:input_type -> vigil.v1.OpenSessionRequest
-	25, // 53: vigil.v1.Work.CloseSession:input_type -> vigil.v1.CloseSessionRequest
-	2,  // 54: vigil.v1.Work.Join:output_type -> vigil.v1.JoinResponse
-	4,  // 55: vigil.v1.Work.Leave:output_type -> vigil.v1.LeaveResponse
-	7,  // 56: vigil.v1.Work.Wait:output_type -> vigil.v1.ClaimResponse
-	7,  // 57: vigil.v1.Work.Claim:output_type -> vigil.v1.ClaimResponse
-	9,  // 58: vigil.v1.Work.StartTask:output_type -> vigil.v1.WorkResponse
-	9,  // 59: vigil.v1.Work.ProgressTask:output_type -> vigil.v1.WorkResponse
-	9,  // 60: vigil.v1.Work.CompleteTask:output_type -> vigil.v1.WorkResponse
-	9,  // 61: vigil.v1.Work.FailTask:output_type -> vigil.v1.WorkResponse
-	11, // 62: vigil.v1.Work.Handoff:output_type -> vigil.v1.HandoffResponse
-	13, // 63: vigil.v1.Work.SetResume:output_type -> vigil.v1.SetResumeResponse
-	15, // 64: vigil.v1.Work.Declare:output_type -> vigil.v1.DeclareResponse
-	18, // 65: vigil.v1.Work.Batch:output_type -> vigil.v1.BatchResponse
-	21, // 66: vigil.v1.Work.Beat:output_type -> vigil.v1.BeatResponse
-	24, // 67: vigil.v1.Work.OpenSession:output_type -> vigil.v1.OpenSessionResponse
-	26, // 68: vigil.v1.Work.CloseSession:output_type -> vigil.v1.CloseSessionResponse
-	54, // [54:69] is the sub-list for method output_type
-	39, // [39:54] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	34, // 35: vigil.v1.WriteResult.error:type_name -> vigil.v1.ErrorInfo
+	31, // 36: vigil.v1.WriteResult.claimed:type_name -> vigil.v1.Task
+	24, // 37: vigil.v1.BeatResponse.exceptions:type_name -> vigil.v1.BeatException
+	30, // 38: vigil.v1.BeatResponse.ttl:type_name -> google.protobuf.Duration
+	0,  // 39: vigil.v1.RenewRequest.speaker:type_name -> vigil.v1.Speaker
+	30, // 40: vigil.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
+	1,  // 41: vigil.v1.Work.Join:input_type -> vigil.v1.JoinRequest
+	3,  // 42: vigil.v1.Work.Leave:input_type -> vigil.v1.LeaveRequest
+	5,  // 43: vigil.v1.Work.Wait:input_type -> vigil.v1.WaitRequest
+	6,  // 44: vigil.v1.Work.Claim:input_type -> vigil.v1.ClaimRequest
+	8,  // 45: vigil.v1.Work.StartTask:input_type -> vigil.v1.WorkRequest
+	8,  // 46: vigil.v1.Work.ProgressTask:input_type -> vigil.v1.WorkRequest
+	8,  // 47: vigil.v1.Work.CompleteTask:input_type -> vigil.v1.WorkRequest
+	8,  // 48: vigil.v1.Work.FailTask:input_type -> vigil.v1.WorkRequest
+	10, // 49: vigil.v1.Work.Handoff:input_type -> vigil.v1.HandoffRequest
+	12, // 50: vigil.v1.Work.SetResume:input_type -> vigil.v1.SetResumeRequest
+	14, // 51: vigil.v1.Work.Declare:input_type -> vigil.v1.DeclareRequest
+	16, // 52: vigil.v1.Work.Batch:input_type -> vigil.v1.BatchRequest
+	20, // 53: vigil.v1.Work.Beat:input_type -> vigil.v1.BeatRequest
+	22, // 54: vigil.v1.Work.Renew:input_type -> vigil.v1.RenewRequest
+	25, // 55: vigil.v1.Work.OpenSession:input_type -> vigil.v1.OpenSessionRequest
+	27, // 56: vigil.v1.Work.CloseSession:input_type -> vigil.v1.CloseSessionRequest
+	2,  // 57: vigil.v1.Work.Join:output_type -> vigil.v1.JoinResponse
+	4,  // 58: vigil.v1.Work.Leave:output_type -> vigil.v1.LeaveResponse
+	7,  // 59: vigil.v1.Work.Wait:output_type -> vigil.v1.ClaimResponse
+	7,  // 60: vigil.v1.Work.Claim:output_type -> vigil.v1.ClaimResponse
+	9,  // 61: vigil.v1.Work.StartTask:output_type -> vigil.v1.WorkResponse
+	9,  // 62: vigil.v1.Work.ProgressTask:output_type -> vigil.v1.WorkResponse
+	9,  // 63: vigil.v1.Work.CompleteTask:output_type -> vigil.v1.WorkResponse
+	9,  // 64: vigil.v1.Work.FailTask:output_type -> vigil.v1.WorkResponse
+	11, // 65: vigil.v1.Work.Handoff:output_type -> vigil.v1.HandoffResponse
+	13, // 66: vigil.v1.Work.SetResume:output_type -> vigil.v1.SetResumeResponse
+	15, // 67: vigil.v1.Work.Declare:output_type -> vigil.v1.DeclareResponse
+	18, // 68: vigil.v1.Work.Batch:output_type -> vigil.v1.BatchResponse
+	21, // 69: vigil.v1.Work.Beat:output_type -> vigil.v1.BeatResponse
+	23, // 70: vigil.v1.Work.Renew:output_type -> vigil.v1.RenewResponse
+	26, // 71: vigil.v1.Work.OpenSession:output_type -> vigil.v1.OpenSessionResponse
+	28, // 72: vigil.v1.Work.CloseSession:output_type -> vigil.v1.CloseSessionResponse
+	57, // [57:73] is the sub-list for method output_type
+	41, // [41:57] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_work_proto_init() }
@@ -2150,7 +2250,7 @@ func file_vigil_v1_work_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_work_proto_rawDesc), len(file_vigil_v1_work_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   27,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -332,9 +332,9 @@ func local_request_Work_Declare_0(ctx context.Context, marshaler runtime.Marshal
 	return msg, metadata, err
 }
 
-func request_Work_Beat_0(ctx context.Context, marshaler runtime.Marshaler, client WorkClient, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
+func request_Work_Renew_0(ctx context.Context, marshaler runtime.Marshaler, client WorkClient, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
 	var (
-		protoReq BeatRequest
+		protoReq RenewRequest
 		metadata runtime.ServerMetadata
 	)
 	if err := marshaler.NewDecoder(req.Body).Decode(&protoReq); err != nil && !errors.Is(err, io.EOF) {
@@ -343,19 +343,19 @@ func request_Work_Beat_0(ctx context.Context, marshaler runtime.Marshaler, clien
 	if req.Body != nil {
 		_, _ = io.Copy(io.Discard, req.Body)
 	}
-	msg, err := client.Beat(ctx, &protoReq, grpc.Header(&metadata.HeaderMD), grpc.Trailer(&metadata.TrailerMD))
+	msg, err := client.Renew(ctx, &protoReq, grpc.Header(&metadata.HeaderMD), grpc.Trailer(&metadata.TrailerMD))
 	return msg, metadata, err
 }
 
-func local_request_Work_Beat_0(ctx context.Context, marshaler runtime.Marshaler, server WorkServer, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
+func local_request_Work_Renew_0(ctx context.Context, marshaler runtime.Marshaler, server WorkServer, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
 	var (
-		protoReq BeatRequest
+		protoReq RenewRequest
 		metadata runtime.ServerMetadata
 	)
 	if err := marshaler.NewDecoder(req.Body).Decode(&protoReq); err != nil && !errors.Is(err, io.EOF) {
 		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
 	}
-	msg, err := server.Beat(ctx, &protoReq)
+	msg, err := server.Renew(ctx, &protoReq)
 	return msg, metadata, err
 }
 
@@ -651,25 +651,25 @@ func RegisterWorkHandlerServer(ctx context.Context, mux *runtime.ServeMux, serve
 		}
 		forward_Work_Declare_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
 	})
-	mux.Handle(http.MethodPost, pattern_Work_Beat_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
+	mux.Handle(http.MethodPost, pattern_Work_Renew_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
 		ctx, cancel := context.WithCancel(req.Context())
 		defer cancel()
 		var stream runtime.ServerTransportStream
 		ctx = grpc.NewContextWithServerTransportStream(ctx, &stream)
 		inboundMarshaler, outboundMarshaler := runtime.MarshalerForRequest(mux, req)
-		annotatedContext, err := runtime.AnnotateIncomingContext(ctx, mux, req, "/vigil.v1.Work/Beat", runtime.WithHTTPPathPattern("/v1/work:beat"))
+		annotatedContext, err := runtime.AnnotateIncomingContext(ctx, mux, req, "/vigil.v1.Work/Renew", runtime.WithHTTPPathPattern("/v1/work:beat"))
 		if err != nil {
 			runtime.HTTPError(ctx, mux, outboundMarshaler, w, req, err)
 			return
 		}
-		resp, md, err := local_request_Work_Beat_0(annotatedContext, inboundMarshaler, server, req, pathParams)
+		resp, md, err := local_request_Work_Renew_0(annotatedContext, inboundMarshaler, server, req, pathParams)
 		md.HeaderMD, md.TrailerMD = metadata.Join(md.HeaderMD, stream.Header()), metadata.Join(md.TrailerMD, stream.Trailer())
 		annotatedContext = runtime.NewServerMetadataContext(annotatedContext, md)
 		if err != nil {
 			runtime.HTTPError(annotatedContext, mux, outboundMarshaler, w, req, err)
 			return
 		}
-		forward_Work_Beat_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
+		forward_Work_Renew_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
 	})
 	mux.Handle(http.MethodPost, pattern_Work_OpenSession_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
 		ctx, cancel := context.WithCancel(req.Context())
@@ -938,22 +938,22 @@ func RegisterWorkHandlerClient(ctx context.Context, mux *runtime.ServeMux, clien
 		}
 		forward_Work_Declare_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
 	})
-	mux.Handle(http.MethodPost, pattern_Work_Beat_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
+	mux.Handle(http.MethodPost, pattern_Work_Renew_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
 		ctx, cancel := context.WithCancel(req.Context())
 		defer cancel()
 		inboundMarshaler, outboundMarshaler := runtime.MarshalerForRequest(mux, req)
-		annotatedContext, err := runtime.AnnotateContext(ctx, mux, req, "/vigil.v1.Work/Beat", runtime.WithHTTPPathPattern("/v1/work:beat"))
+		annotatedContext, err := runtime.AnnotateContext(ctx, mux, req, "/vigil.v1.Work/Renew", runtime.WithHTTPPathPattern("/v1/work:beat"))
 		if err != nil {
 			runtime.HTTPError(ctx, mux, outboundMarshaler, w, req, err)
 			return
 		}
-		resp, md, err := request_Work_Beat_0(annotatedContext, inboundMarshaler, client, req, pathParams)
+		resp, md, err := request_Work_Renew_0(annotatedContext, inboundMarshaler, client, req, pathParams)
 		annotatedContext = runtime.NewServerMetadataContext(annotatedContext, md)
 		if err != nil {
 			runtime.HTTPError(annotatedContext, mux, outboundMarshaler, w, req, err)
 			return
 		}
-		forward_Work_Beat_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
+		forward_Work_Renew_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
 	})
 	mux.Handle(http.MethodPost, pattern_Work_OpenSession_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
 		ctx, cancel := context.WithCancel(req.Context())
@@ -1004,7 +1004,7 @@ var (
 	pattern_Work_Handoff_0      = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "work"}, "handoff"))
 	pattern_Work_SetResume_0    = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "work"}, "resume"))
 	pattern_Work_Declare_0      = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "work"}, "declare"))
-	pattern_Work_Beat_0         = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "work"}, "beat"))
+	pattern_Work_Renew_0        = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "work"}, "beat"))
 	pattern_Work_OpenSession_0  = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "sessions"}, ""))
 	pattern_Work_CloseSession_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "sessions", "session"}, ""))
 )
@@ -1021,7 +1021,7 @@ var (
 	forward_Work_Handoff_0      = runtime.ForwardResponseMessage
 	forward_Work_SetResume_0    = runtime.ForwardResponseMessage
 	forward_Work_Declare_0      = runtime.ForwardResponseMessage
-	forward_Work_Beat_0         = runtime.ForwardResponseMessage
+	forward_Work_Renew_0        = runtime.ForwardResponseMessage
 	forward_Work_OpenSession_0  = runtime.ForwardResponseMessage
 	forward_Work_CloseSession_0 = runtime.ForwardResponseMessage
 )

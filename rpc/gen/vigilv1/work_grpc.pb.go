@@ -35,6 +35,7 @@ const (
 	Work_Declare_FullMethodName      = "/vigil.v1.Work/Declare"
 	Work_Batch_FullMethodName        = "/vigil.v1.Work/Batch"
 	Work_Beat_FullMethodName         = "/vigil.v1.Work/Beat"
+	Work_Renew_FullMethodName        = "/vigil.v1.Work/Renew"
 	Work_OpenSession_FullMethodName  = "/vigil.v1.Work/OpenSession"
 	Work_CloseSession_FullMethodName = "/vigil.v1.Work/CloseSession"
 )
@@ -43,17 +44,26 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type WorkClient interface {
+	// Makes a life WAITING in its room.
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
+	// Makes a life DISCONNECTED at once; what it holds is recovered.
 	Leave(ctx context.Context, in *LeaveRequest, opts ...grpc.CallOption) (*LeaveResponse, error)
 	// Parks until the role has a task, claims it and answers with it. Answers with
 	// the code "no_task" after max_wait. It joins nothing and leaves nothing.
 	Wait(ctx context.Context, in *WaitRequest, opts ...grpc.CallOption) (*ClaimResponse, error)
+	// Takes a task: the named one or the first of the role.
 	Claim(ctx context.Context, in *ClaimRequest, opts ...grpc.CallOption) (*ClaimResponse, error)
+	// Says that work on a claimed task has begun.
 	StartTask(ctx context.Context, in *WorkRequest, opts ...grpc.CallOption) (*WorkResponse, error)
+	// Says that the work goes on, and how far it is.
 	ProgressTask(ctx context.Context, in *WorkRequest, opts ...grpc.CallOption) (*WorkResponse, error)
+	// Ends a task with a result, exactly once.
 	CompleteTask(ctx context.Context, in *WorkRequest, opts ...grpc.CallOption) (*WorkResponse, error)
+	// Gives a task up with a reason; another attempt follows when it is retryable.
 	FailTask(ctx context.Context, in *WorkRequest, opts ...grpc.CallOption) (*WorkResponse, error)
+	// Completes a task and creates the next role's task, both or neither.
 	Handoff(ctx context.Context, in *HandoffRequest, opts ...grpc.CallOption) (*HandoffResponse, error)
+	// Keeps a value that the next life gets as VIGIL_RESUME.
 	SetResume(ctx context.Context, in *SetResumeRequest, opts ...grpc.CallOption) (*SetResumeResponse, error)
 	// What the agent says of its own condition; each one is a health report too.
 	Declare(ctx context.Context, in *DeclareRequest, opts ...grpc.CallOption) (*DeclareResponse, error)
@@ -63,7 +73,12 @@ type WorkClient interface {
 	// Renews leases and fences. Never retried inside a client: every attempt has a
 	// send time of its own.
 	Beat(ctx context.Context, in *BeatRequest, opts ...grpc.CallOption) (*BeatResponse, error)
+	// One life of one agent proves that it lives, by its own word. An answer other than OK says
+	// what became of it: "rejoin", "superseded" or "denied".
+	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error)
+	// Opens a session for numbered writes, which are safe to repeat.
 	OpenSession(ctx context.Context, in *OpenSessionRequest, opts ...grpc.CallOption) (*OpenSessionResponse, error)
+	// Ends a session; its writes can no longer be repeated.
 	CloseSession(ctx context.Context, in *CloseSessionRequest, opts ...grpc.CallOption) (*CloseSessionResponse, error)
 }
 
@@ -205,6 +220,16 @@ func (c *workClient) Beat(ctx context.Context, in *BeatRequest, opts ...grpc.Cal
 	return out, nil
 }
 
+func (c *workClient) Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RenewResponse)
+	err := c.cc.Invoke(ctx, Work_Renew_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *workClient) OpenSession(ctx context.Context, in *OpenSessionRequest, opts ...grpc.CallOption) (*OpenSessionResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(OpenSessionResponse)
@@ -229,17 +254,26 @@ func (c *workClient) CloseSession(ctx context.Context, in *CloseSessionRequest, 
 // All implementations must embed UnimplementedWorkServer
 // for forward compatibility.
 type WorkServer interface {
+	// Makes a life WAITING in its room.
 	Join(context.Context, *JoinRequest) (*JoinResponse, error)
+	// Makes a life DISCONNECTED at once; what it holds is recovered.
 	Leave(context.Context, *LeaveRequest) (*LeaveResponse, error)
 	// Parks until the role has a task, claims it and answers with it. Answers with
 	// the code "no_task" after max_wait. It joins nothing and leaves nothing.
 	Wait(context.Context, *WaitRequest) (*ClaimResponse, error)
+	// Takes a task: the named one or the first of the role.
 	Claim(context.Context, *ClaimRequest) (*ClaimResponse, error)
+	// Says that work on a claimed task has begun.
 	StartTask(context.Context, *WorkRequest) (*WorkResponse, error)
+	// Says that the work goes on, and how far it is.
 	ProgressTask(context.Context, *WorkRequest) (*WorkResponse, error)
+	// Ends a task with a result, exactly once.
 	CompleteTask(context.Context, *WorkRequest) (*WorkResponse, error)
+	// Gives a task up with a reason; another attempt follows when it is retryable.
 	FailTask(context.Context, *WorkRequest) (*WorkResponse, error)
+	// Completes a task and creates the next role's task, both or neither.
 	Handoff(context.Context, *HandoffRequest) (*HandoffResponse, error)
+	// Keeps a value that the next life gets as VIGIL_RESUME.
 	SetResume(context.Context, *SetResumeRequest) (*SetResumeResponse, error)
 	// What the agent says of its own condition; each one is a health report too.
 	Declare(context.Context, *DeclareRequest) (*DeclareResponse, error)
@@ -249,7 +283,12 @@ type WorkServer interface {
 	// Renews leases and fences. Never retried inside a client: every attempt has a
 	// send time of its own.
 	Beat(context.Context, *BeatRequest) (*BeatResponse, error)
+	// One life of one agent proves that it lives, by its own word. An answer other than OK says
+	// what became of it: "rejoin", "superseded" or "denied".
+	Renew(context.Context, *RenewRequest) (*RenewResponse, error)
+	// Opens a session for numbered writes, which are safe to repeat.
 	OpenSession(context.Context, *OpenSessionRequest) (*OpenSessionResponse, error)
+	// Ends a session; its writes can no longer be repeated.
 	CloseSession(context.Context, *CloseSessionRequest) (*CloseSessionResponse, error)
 	mustEmbedUnimplementedWorkServer()
 }
@@ -299,6 +338,9 @@ func (UnimplementedWorkServer) Batch(context.Context, *BatchRequest) (*BatchResp
 }
 func (UnimplementedWorkServer) Beat(context.Context, *BeatRequest) (*BeatResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Beat not implemented")
+}
+func (UnimplementedWorkServer) Renew(context.Context, *RenewRequest) (*RenewResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Renew not implemented")
 }
 func (UnimplementedWorkServer) OpenSession(context.Context, *OpenSessionRequest) (*OpenSessionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method OpenSession not implemented")
@@ -561,6 +603,24 @@ func _Work_Beat_Handler(srv interface{}, ctx context.Context, dec func(interface
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Work_Renew_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RenewRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WorkServer).Renew(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Work_Renew_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WorkServer).Renew(ctx, req.(*RenewRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Work_OpenSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(OpenSessionRequest)
 	if err := dec(in); err != nil {
@@ -655,6 +715,10 @@ var Work_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Beat",
 			Handler:    _Work_Beat_Handler,
+		},
+		{
+			MethodName: "Renew",
+			Handler:    _Work_Renew_Handler,
 		},
 		{
 			MethodName: "OpenSession",
