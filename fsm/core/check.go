@@ -27,6 +27,7 @@ func (v *View) Check(c *Checker) {
 		c.role(v, r, roles[noun.RoleID(id)], pending[noun.RoleID(id)])
 	}
 	c.counts(v)
+	v.compare(c)
 	for _, h := range v.HostTable.From(0) {
 		c.host(v, h)
 	}

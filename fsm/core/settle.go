@@ -144,7 +144,8 @@ func (v *View) idle(a *noun.Agent) bool {
 func (v *View) AgentDeadline(a *noun.Agent) noun.Time {
 	at := v.limitOf(a)
 	for _, due := range v.Hooks.AgentDue {
-		if d := due(a); at == 0 || d != 0 && d < at {
+		r := due(a)
+		if d := r.At(); at == 0 || d != 0 && d < at {
 			at = d
 		}
 	}

@@ -13,7 +13,10 @@ func (s *View) checkOverseer(c *core.Checker, a *noun.Agent) {
 	if x == nil {
 		return
 	}
-	at, _ := s.lookDue(a, x)
+	at, why := s.lookDue(a, x)
+	r := s.lookRow(a, x)
+	c.Same(r, at, "overseer", uint64(a.ID))
+	c.That(x.Task != 0 || r.Kind.Name == why, "overseer: %s, %s", r.Kind.Name, why)
 	if x.Task == 0 && (a.Declared != nil || s.Absent(a, a.StartedAt) > 0) { // what excuses an overseer moves its events, its turn stays
 		at = max(x.Since, x.LookAt, x.DecidedAt).Add(s.Meta.Settings.Chain.Interval)
 	}

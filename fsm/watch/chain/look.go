@@ -73,7 +73,8 @@ func (v *View) lookDue(a *noun.Agent, c *noun.Chain) (noun.Time, string) {
 		}
 		return at, why
 	}
-	f, since := v.OverseerFacts(a), v.Patrolled(a)
+	f, at0 := v.OverseerFacts(a), v.Unpatrolled(a)
+	since := at0.Since(v.Meta.Clock).Add(at0.Absent)
 	if f.Mail > 0 {
 		_, oldest := v.ChainMail(a)
 		sooner(max(since.Add(f.Fresh), oldest), "mail waits for it and its patrol is stale")

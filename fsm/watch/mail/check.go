@@ -28,6 +28,7 @@ func (s *View) Check(c *core.Checker) {
 		c.That(m.DeliveredTo <= a.Inc, "L6: mail %d was delivered to incarnation %s of %s, which is at %s", m.ID, m.DeliveredTo, a.Name, a.Inc)
 		c.That(!m.State.Closed() || !m.Again, "mail %d is %s and unread", m.ID, m.State)
 		at := s.mailDeadline(m)
+		c.Same(s.mailRow(m), at, "mail", uint64(id))
 		c.That(m.Armed != 0 && m.Armed <= max(at, s.Meta.Clock), "L11: mail %d must be looked at by %d, its timer is at %d", m.ID, at, m.Armed)
 		_, found := s.sentBy.Get(sentMail{m.From, m.ID})
 		c.That(found, "mail %d is not in the index of senders", m.ID)

@@ -95,6 +95,9 @@ func (v *State) promptDeadline(a *noun.Agent) noun.Time {
 
 // callForPrompt calls a human when it is time to, with what is known.
 func (s *State) callForPrompt(a *noun.Agent) {
+	if r := s.promptRow(a); r.At() != s.promptDeadline(a) {
+		panic("prompt")
+	}
 	if at := s.promptDeadline(a); at == 0 || at > s.Meta.Clock {
 		return
 	}

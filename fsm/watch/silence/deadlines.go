@@ -1,0 +1,35 @@
+package silence
+
+import (
+	"vigil/fsm/due"
+	"vigil/fsm/noun"
+)
+
+// Kinds of deadlines of rooms.
+var (
+	kindSilence  = &due.Kind{Name: "silence", Then: "the room counts as stalled; the leader's next pass warns of it and asks its agents"}
+	kindDeadline = &due.Kind{Name: "deadline", Then: "the room counts as stalled, whatever is done or said; the leader's next pass warns of it"}
+	kindGrace    = &due.Kind{Name: "grace", Then: "the leader's next pass cancels the room's tasks and stops who holds them"}
+)
+
+// dueRow is the row after which a room with open tasks is stalled.
+func (v *View) dueRow(rm *noun.Room, x *silence) due.Row {
+	set, since := &v.Meta.Settings.Watchdog, v.Meta.Watchdog.Since
+	opened := max(rm.Opened, since)
+	r := due.Row{Kind: kindSilence, Of: due.OfRoom(rm.ID), From: max(rm.Quiet, since), Span: set.Threshold,
+		Hold: due.Hold{Until: x.excused, Why: "what an agent has declared, or is expected of its task"},
+		Put:  due.Hold{Until: opened.Add(set.MinAge), Why: "it has only just got open tasks"}}
+	if rm.Watch.IdleLimit > 0 {
+		r.Span = rm.Watch.IdleLimit
+	}
+	end := due.Row{Kind: kindDeadline, Of: r.Of, From: opened, Span: rm.Watch.Deadline}
+	if rm.Watch.Deadline > 0 && end.At() <= r.At() {
+		return end
+	}
+	return r
+}
+
+// graceRow is the row after which a room that was warned is canceled.
+func (v *View) graceRow(rm *noun.Room) due.Row {
+	return due.Row{Kind: kindGrace, Of: due.OfRoom(rm.ID), From: rm.Warned, Span: v.Meta.Settings.Watchdog.Grace}
+}
