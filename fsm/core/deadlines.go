@@ -120,8 +120,8 @@ func waitRow(a *noun.Agent) due.Row {
 	return due.Until(k, due.OfAgent(a.ID), from, a.NotBefore)
 }
 
-// agentRow is the row for which an agent must be looked at again, those of features included.
-func (v *View) agentRow(a *noun.Agent) due.Row {
+// AgentRow is the row for which an agent must be looked at again, those of features included.
+func (v *View) AgentRow(a *noun.Agent) due.Row {
 	r := v.agentLimit(a)
 	for _, of := range v.Hooks.AgentDue {
 		r = due.Sooner(r, of(a))
@@ -129,10 +129,10 @@ func (v *View) agentRow(a *noun.Agent) due.Row {
 	return r
 }
 
-// taskRow is the row for which a task must be looked at again. Timers are armed by it as it is:
+// TaskRow is the row for which a task must be looked at again. Timers are armed by it as it is:
 // how long its holder's host was not heard (see taskAway) may be more by then, and a timer that
 // fires early is set again.
-func (v *View) taskRow(t *noun.Task) due.Row {
+func (v *View) TaskRow(t *noun.Task) due.Row {
 	spec, r := &v.RoleTable.Get(t.Role).Spec, due.Row{Of: due.OfTask(t.ID), From: t.ChangedAt}
 	switch {
 	case t.State == noun.TaskPending:
@@ -148,10 +148,10 @@ func (v *View) taskRow(t *noun.Task) due.Row {
 	return r
 }
 
-// taskAway is taskRow, later by as long as the holder's host was not heard since its clock began.
+// taskAway is TaskRow, later by as long as the holder's host was not heard since its clock began.
 // While it is not heard nothing is taken from its agents but by the ends of their leases.
 func (v *View) taskAway(t *noun.Task) due.Row {
-	r, a := v.taskRow(t), v.holder(t)
+	r, a := v.TaskRow(t), v.holder(t)
 	if r.Kind == nil || !t.State.Held() || a == nil {
 		return r
 	}

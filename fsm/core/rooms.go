@@ -156,7 +156,7 @@ func (s *State) applyRole(rm *noun.Room, spec noun.RoleSpec, now bool) noun.Role
 		s.intend(a, appliedWhy(&spec))
 		s.Settle(a, was)
 		if t := s.TaskTable.Mut(task); t != nil { // its limits may end earlier now
-			s.Rearm(TimerTask, uint64(t.ID), &t.Armed, s.TaskDeadline(t))
+			s.Rearm(TimerTask, uint64(t.ID), &t.Armed, s.TaskRow(t))
 		}
 	}
 	for i := uint32(1); i <= spec.Replicas; i++ {

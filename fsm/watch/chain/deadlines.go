@@ -23,8 +23,8 @@ func (v *View) lookRow(a *noun.Agent, c *noun.Chain) due.Row {
 	if c.Task != 0 {
 		return due.Row{Kind: kindTriage, Of: of, From: c.LookAt, Span: set.TriageLimit}
 	}
-	last := max(c.Since, c.LookAt, c.DecidedAt)
-	r := due.Row{Kind: kindTurn, Of: of, From: last, Span: set.Interval}
+	r := v.turnRow(a, c)
+	last := r.From
 	sooner := func(k *due.Kind, x due.Row) {
 		if x.Kind, x.Of = k, of; x.At() > last {
 			r = due.Sooner(r, x)
@@ -47,4 +47,9 @@ func (v *View) lookRow(a *noun.Agent, c *noun.Chain) due.Row {
 	patrol.Span = f.Stale + 1
 	sooner(kindStale, patrol)
 	return r
+}
+
+// turnRow is the row of an overseer's turn, when nothing happens before.
+func (v *View) turnRow(a *noun.Agent, c *noun.Chain) due.Row {
+	return due.Row{Kind: kindTurn, Of: due.OfAgent(a.ID), From: max(c.Since, c.LookAt, c.DecidedAt), Span: v.Meta.Settings.Chain.Interval}
 }

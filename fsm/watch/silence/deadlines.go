@@ -1,6 +1,8 @@
 package silence
 
 import (
+	"time"
+
 	"vigil/fsm/due"
 	"vigil/fsm/noun"
 )
@@ -16,17 +18,22 @@ var (
 func (v *View) dueRow(rm *noun.Room, x *silence) due.Row {
 	set, since := &v.Meta.Settings.Watchdog, v.Meta.Watchdog.Since
 	opened := max(rm.Opened, since)
-	r := due.Row{Kind: kindSilence, Of: due.OfRoom(rm.ID), From: max(rm.Quiet, since), Span: set.Threshold,
+	r := due.Row{Kind: kindSilence, Of: due.OfRoom(rm.ID), From: max(rm.Quiet, since), Span: v.limit(rm),
 		Hold: due.Hold{Until: x.excused, Why: "what an agent has declared, or is expected of its task"},
 		Put:  due.Hold{Until: opened.Add(set.MinAge), Why: "it has only just got open tasks"}}
-	if rm.Watch.IdleLimit > 0 {
-		r.Span = rm.Watch.IdleLimit
-	}
 	end := due.Row{Kind: kindDeadline, Of: r.Of, From: opened, Span: rm.Watch.Deadline}
 	if rm.Watch.Deadline > 0 && end.At() <= r.At() {
 		return end
 	}
 	return r
+}
+
+// limit is for how long a room may be silent.
+func (v *View) limit(rm *noun.Room) time.Duration {
+	if rm.Watch.IdleLimit > 0 {
+		return rm.Watch.IdleLimit
+	}
+	return v.Meta.Settings.Watchdog.Threshold
 }
 
 // graceRow is the row after which a room that was warned is canceled.
