@@ -229,3 +229,103 @@ func (v *View) brakeRow() due.Row {
 		return due.Row{Kind: KindPaced, From: b.TAT, Span: v.Meta.Settings.TTL}
 	}
 }
+
+// MaxDeadlines is how many rows AgentDeadlines and RoomDeadlines give at most.
+const MaxDeadlines = 100
+
+// AgentDeadlines lists what is due of an agent, its task, its mail and its host, the earliest
+// first, at most MaxDeadlines, and counts how many more there are.
+func (v *View) AgentDeadlines(id noun.AgentID) (rows []due.Row, more int) {
+	l := due.List{Max: MaxDeadlines}
+	a := v.AgentTable.Get(id)
+	if a == nil {
+		return nil, 0
+	}
+	v.agentRows(a, &l)
+	for _, add := range v.Hooks.AgentRows {
+		add(a, &l)
+	}
+	if h := v.HostTable.Get(a.Host); h != nil && a.Lives() {
+		for _, r := range v.hostRows(h) {
+			l.Add(r)
+		}
+	}
+	v.clusterRows(a, &l)
+	return l.Sort(), l.More
+}
+
+// RoomDeadlines lists what is due of a room, its tasks and its agents, like AgentDeadlines but
+// without what supervision has of each agent.
+func (v *View) RoomDeadlines(id noun.RoomID) (rows []due.Row, more int) {
+	l := due.List{Max: MaxDeadlines}
+	rm := v.RoomTable.Get(id)
+	if rm == nil {
+		return nil, 0
+	}
+	for _, add := range v.Hooks.RoomRows {
+		add(rm, &l)
+	}
+	for _, role := range rm.Roles {
+		if q := v.roleIndex(role).Pending; q.Len() > 0 {
+			q.Scan(func(q Queued) bool {
+				v.taskRows(v.TaskTable.Get(q.Id), &l)
+				return true
+			})
+		}
+		for _, agent := range v.RoleTable.Get(role).Agents {
+			if a := v.AgentTable.Get(agent); a != nil {
+				v.agentRows(a, &l)
+			}
+		}
+	}
+	return l.Sort(), l.More
+}
+
+// agentRows adds what is due of an agent and of the task that it holds.
+func (v *View) agentRows(a *noun.Agent, l *due.List) {
+	x := v.LeaseTable.Get(a.ID)
+	l.Add(v.leaseRow(a.ID, x))
+	l.Add(v.fenceRow(a.ID, x))
+	l.Add(v.agentLimit(a))
+	for _, of := range v.Hooks.AgentDue {
+		l.Add(of(a))
+	}
+	if t := v.TaskTable.Get(a.Task); t != nil {
+		v.taskRows(t, l)
+	}
+}
+
+// taskRows adds what is due of a task. That nobody has claimed it is said once.
+func (v *View) taskRows(t *noun.Task, l *due.List) {
+	if r := v.taskAway(t); t.State != noun.TaskPending || t.Armed != 0 {
+		l.Add(r)
+	}
+	if end := t.Planned().Due; end != 0 && t.State.Held() {
+		l.Add(due.Until(KindExpected, due.OfTask(t.ID), t.ChangedAt, end))
+	}
+}
+
+// clusterRows adds what of the cluster keeps an agent from a start.
+func (v *View) clusterRows(a *noun.Agent, l *due.List) {
+	if a.Lives() {
+		return
+	}
+	l.Add(v.holdRow())
+	if v.Braked(a) {
+		l.Add(v.brakeRow())
+	}
+}
+
+// NameOf names what a row is of: an agent, a host or a room by its name, else by its number.
+func (v *View) NameOf(of due.Of) string {
+	if a := v.AgentTable.Get(of.Agent()); a != nil {
+		return "agent " + a.Name
+	}
+	if h := v.HostTable.Get(of.Host()); h != nil {
+		return "host " + h.Name
+	}
+	if rm := v.RoomTable.Get(of.Room()); rm != nil {
+		return "room " + rm.Name
+	}
+	return of.String()
+}

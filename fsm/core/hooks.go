@@ -36,6 +36,9 @@ type Hooks struct {
 	// when the timer of an agent fires.
 	AgentDue   []func(*noun.Agent) due.Row
 	AgentFires Hook[*noun.Agent]
+	// AgentRows and RoomRows add what else a feature has of an agent or a room to a list for people.
+	AgentRows []func(*noun.Agent, *due.List)
+	RoomRows  []func(*noun.Room, *due.List)
 	// Timers are called with what a feature's timer is of.
 	Timers [timerKinds]func(id uint64)
 

@@ -17,6 +17,10 @@ func (l *List) Add(r Row) {
 	if r.Kind == nil {
 		return
 	}
+	if l.More > 0 && r.At() >= l.Rows[l.Max-1].At() { // cut has left Max rows, in order
+		l.More++
+		return
+	}
 	l.Rows = append(l.Rows, r)
 	if l.Max > 0 && len(l.Rows) >= 2*l.Max { // so that each row costs a constant in the mean
 		l.cut()

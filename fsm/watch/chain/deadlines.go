@@ -53,3 +53,10 @@ func (v *View) lookRow(a *noun.Agent, c *noun.Chain) due.Row {
 func (v *View) turnRow(a *noun.Agent, c *noun.Chain) due.Row {
 	return due.Row{Kind: kindTurn, Of: due.OfAgent(a.ID), From: max(c.Since, c.LookAt, c.DecidedAt), Span: v.Meta.Settings.Chain.Interval}
 }
+
+// agentRows adds when an overseer is looked at next.
+func (v *View) agentRows(a *noun.Agent, l *due.List) {
+	if _, off := v.NextLook(a); off == "" {
+		l.Add(v.lookRow(a, a.Notes().Chain))
+	}
+}

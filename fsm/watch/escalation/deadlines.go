@@ -34,3 +34,12 @@ func (v *View) remindRow(e *noun.Escalation) due.Row {
 	past := v.Meta.Clock.Sub(e.Notice.At)
 	return due.Row{Kind: kindRemind, Of: due.OfEscalation(e.ID), From: e.Notice.At, Span: every * (past/every + 1)}
 }
+
+// agentRows adds what is due of the open escalations about an agent.
+func (v *View) agentRows(a *noun.Agent, l *due.List) {
+	for kind := noun.EscalationKind(1); kind < noun.EscalationKindsPlus; kind++ {
+		if e := v.EscalationTable.Get(v.byKey[escalationKey{kind, a.Name}]); e != nil {
+			l.Add(v.noticeRow(e))
+		}
+	}
+}

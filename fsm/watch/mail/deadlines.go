@@ -48,3 +48,12 @@ func (v *View) mailRow(m *noun.Mail) (r due.Row) {
 	}
 	return r
 }
+
+// boxRows adds what is due of an agent's mail without an acknowledgement.
+func (v *View) boxRows(a *noun.Agent, l *due.List) {
+	for _, id := range v.boxes[a.ID].list(false) {
+		for _, r := range v.mailRows(v.MailTable.Get(id)) {
+			l.Add(r)
+		}
+	}
+}

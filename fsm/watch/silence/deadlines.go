@@ -40,3 +40,17 @@ func (v *View) limit(rm *noun.Room) time.Duration {
 func (v *View) graceRow(rm *noun.Room) due.Row {
 	return due.Row{Kind: kindGrace, Of: due.OfRoom(rm.ID), From: rm.Warned, Span: v.Meta.Settings.Watchdog.Grace}
 }
+
+// roomRows adds when a room is stalled, or canceled, as things are.
+func (v *View) roomRows(rm *noun.Room, l *due.List) {
+	switch q := v.Quiet(rm); {
+	case q.State == RoomStalling:
+		l.Add(v.graceRow(rm))
+	case q.DueAt != 0:
+		x := v.silences[rm.ID]
+		if x == nil {
+			x = &silence{}
+		}
+		l.Add(v.dueRow(rm, x))
+	}
+}

@@ -37,6 +37,7 @@ const (
 	Fleet_ListAgents_FullMethodName       = "/vigil.v1.Fleet/ListAgents"
 	Fleet_GetAgent_FullMethodName         = "/vigil.v1.Fleet/GetAgent"
 	Fleet_GetAgentStatus_FullMethodName   = "/vigil.v1.Fleet/GetAgentStatus"
+	Fleet_ListDeadlines_FullMethodName    = "/vigil.v1.Fleet/ListDeadlines"
 	Fleet_SetAgent_FullMethodName         = "/vigil.v1.Fleet/SetAgent"
 	Fleet_RestartAgent_FullMethodName     = "/vigil.v1.Fleet/RestartAgent"
 	Fleet_UnparkAgent_FullMethodName      = "/vigil.v1.Fleet/UnparkAgent"
@@ -83,6 +84,8 @@ type FleetClient interface {
 	// How an agent is seen from outside. An agent that does not exist is answered with
 	// the status not_found.
 	GetAgentStatus(ctx context.Context, in *GetAgentStatusRequest, opts ...grpc.CallOption) (*AgentStatus, error)
+	// What is due of an agent or of a room, when, what holds it, and what happens then.
+	ListDeadlines(ctx context.Context, in *ListDeadlinesRequest, opts ...grpc.CallOption) (*ListDeadlinesResponse, error)
 	SetAgent(ctx context.Context, in *SetAgentRequest, opts ...grpc.CallOption) (*Agent, error)
 	RestartAgent(ctx context.Context, in *RestartAgentRequest, opts ...grpc.CallOption) (*Agent, error)
 	// Ends a back-off, an open breaker or a usage-limit pause.
@@ -276,6 +279,16 @@ func (c *fleetClient) GetAgentStatus(ctx context.Context, in *GetAgentStatusRequ
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(AgentStatus)
 	err := c.cc.Invoke(ctx, Fleet_GetAgentStatus_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fleetClient) ListDeadlines(ctx context.Context, in *ListDeadlinesRequest, opts ...grpc.CallOption) (*ListDeadlinesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListDeadlinesResponse)
+	err := c.cc.Invoke(ctx, Fleet_ListDeadlines_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -479,6 +492,8 @@ type FleetServer interface {
 	// How an agent is seen from outside. An agent that does not exist is answered with
 	// the status not_found.
 	GetAgentStatus(context.Context, *GetAgentStatusRequest) (*AgentStatus, error)
+	// What is due of an agent or of a room, when, what holds it, and what happens then.
+	ListDeadlines(context.Context, *ListDeadlinesRequest) (*ListDeadlinesResponse, error)
 	SetAgent(context.Context, *SetAgentRequest) (*Agent, error)
 	RestartAgent(context.Context, *RestartAgentRequest) (*Agent, error)
 	// Ends a back-off, an open breaker or a usage-limit pause.
@@ -565,6 +580,9 @@ func (UnimplementedFleetServer) GetAgent(context.Context, *GetAgentRequest) (*Ge
 }
 func (UnimplementedFleetServer) GetAgentStatus(context.Context, *GetAgentStatusRequest) (*AgentStatus, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetAgentStatus not implemented")
+}
+func (UnimplementedFleetServer) ListDeadlines(context.Context, *ListDeadlinesRequest) (*ListDeadlinesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListDeadlines not implemented")
 }
 func (UnimplementedFleetServer) SetAgent(context.Context, *SetAgentRequest) (*Agent, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetAgent not implemented")
@@ -920,6 +938,24 @@ func _Fleet_GetAgentStatus_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Fleet_ListDeadlines_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListDeadlinesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).ListDeadlines(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_ListDeadlines_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).ListDeadlines(ctx, req.(*ListDeadlinesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Fleet_SetAgent_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SetAgentRequest)
 	if err := dec(in); err != nil {
@@ -1246,6 +1282,10 @@ var Fleet_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetAgentStatus",
 			Handler:    _Fleet_GetAgentStatus_Handler,
+		},
+		{
+			MethodName: "ListDeadlines",
+			Handler:    _Fleet_ListDeadlines_Handler,
 		},
 		{
 			MethodName: "SetAgent",
