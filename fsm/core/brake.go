@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"vigil/fsm/due"
 	"vigil/fsm/noun"
 )
 
@@ -94,7 +95,7 @@ func (s *State) brakeJudge() {
 func (s *State) setBrake(why string) {
 	hold := s.Meta.Clock.Add(s.Meta.Settings.TTL)
 	s.Meta.Brake = noun.Brake{Set: s.Meta.Clock, Hold: hold, TAT: hold, Why: why, Armed: s.Meta.Brake.Armed}
-	s.Rearm(timerBrake, 0, &s.Meta.Brake.Armed, hold)
+	s.Rearm(timerBrake, 0, &s.Meta.Brake.Armed, s.brakeRow())
 	s.Tally.Brakes++
 	s.Event("brake.set", About{}, why+"; for "+s.Meta.Settings.TTL.String()+
 		" no lost agent is started elsewhere, then they are paced; `vigil brake release` ends it")
@@ -118,19 +119,17 @@ func (s *State) fireBrake() {
 	if b.Set == 0 {
 		return
 	}
-	at := b.Hold
-	if b.Hold <= s.Meta.Clock {
-		if at = b.TAT.Add(s.Meta.Settings.TTL); at <= s.Meta.Clock || s.procCount[noun.ProcLost] == 0 {
-			s.endBrake("nobody waits for it any more")
-			return
-		}
+	row := s.brakeRow()
+	if row.Kind == KindPaced && (row.Due(s.Meta.Clock) || s.procCount[noun.ProcLost] == 0) {
+		s.endBrake("nobody waits for it any more")
+		return
 	}
-	s.Rearm(timerBrake, 0, &b.Armed, at)
+	s.Rearm(timerBrake, 0, &b.Armed, row)
 	s.reviewAll()
 }
 
 func (s *State) endBrake(why string) {
-	s.Rearm(timerBrake, 0, &s.Meta.Brake.Armed, 0)
+	s.Rearm(timerBrake, 0, &s.Meta.Brake.Armed, due.Row{})
 	s.Meta.Brake = noun.Brake{}
 	s.Event("brake.over", About{}, why)
 	s.reviewAll()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"vigil/fsm/due"
 	"vigil/fsm/noun"
 )
 
@@ -32,6 +33,9 @@ func (v *View) Check(c *Checker) {
 		c.host(v, h)
 	}
 	c.ledger(v)
+	for _, ss := range v.SessionTable.From(0) {
+		c.That(ss.Armed != 0, "L11: session %d has no timer", ss.ID) // session_ttl may have been shortened since
+	}
 	c.That(v.Meta.Brake.Set == 0 || v.Meta.Brake.Armed != 0, "L11: the brake is set without a timer")
 }
 
@@ -44,6 +48,14 @@ func (c *Checker) That(ok bool, format string, args ...any) {
 	}
 }
 
+// Armed tests that an object is looked at when its row is due: that its timer is not set later. A
+// row whose time has come may be looked at with the next entry.
+func (c *Checker) Armed(v *View, law string, row due.Row, armed noun.Time) {
+	at := row.At()
+	c.That(at == 0 || armed != 0 && armed <= max(at, v.Meta.Clock), "%s: %s must be looked at by %d, its timer is at %d: %+v",
+		law, row.Of, at, armed, row)
+}
+
 func (c *Checker) agent(s *View, a *noun.Agent) {
 	l := s.LeaseTable.Get(a.ID)
 	c.That(l != nil, "agent %s has no lease record", a.Name)
@@ -53,8 +65,8 @@ func (c *Checker) agent(s *View, a *noun.Agent) {
 	c.That(a.Part == noun.PartDisconnected || l.Until != 0, "L1: %s is %s without a lease", a.Name, a.Part)
 	c.That(a.Part != noun.PartDisconnected || l.Until == 0, "L2: %s is DISCONNECTED with a lease", a.Name)
 	c.That(a.Part != noun.PartDisconnected || a.Task == 0, "L2: %s is DISCONNECTED and holds task %d", a.Name, a.Task)
-	c.That(l.Until == 0 || l.ArmedL != 0 && l.ArmedL <= l.Until, "L2: the lease of %s ends at %d, its timer is at %d", a.Name, l.Until, l.ArmedL)
-	c.That(l.Fence == 0 || l.ArmedF != 0 && l.ArmedF <= l.Fence, "L7: the fence of %s ends at %d, its timer is at %d", a.Name, l.Fence, l.ArmedF)
+	c.Armed(s, "L2", s.leaseRow(a.ID, l), l.ArmedL)
+	c.Armed(s, "L7", s.fenceRow(a.ID, l), l.ArmedF)
 	c.That((l.Fence != 0) == a.Proc.Fenced(), "L7: %s is %s with its fence at %d", a.Name, a.Proc, l.Fence)
 	c.That(l.Inc != 0 || a.Part == noun.PartDisconnected && !a.Proc.Fenced() && a.StartedAt == 0, "L6: %s has not lived, and is %s, its process %s", a.Name, a.Part, a.Proc)
 	c.That(a.Inc == l.Inc || a.Inc.N() == 0 || l.Inc == 0, "L6: %s is at incarnation %s, its lease at %s", a.Name, a.Inc, l.Inc)
@@ -81,14 +93,14 @@ func (c *Checker) agent(s *View, a *noun.Agent) {
 	}
 	wanted := s.Wants(a)
 	c.That(wanted == (s.WhyNot(a) == "") || s.Behind(), "L3: %s wanted=%v but %q", a.Name, wanted, s.WhyNot(a))
-	at := s.AgentDeadline(a)
-	c.That(at == 0 || unretired || a.Armed != 0 && a.Armed <= max(at, s.Meta.Clock), "L3: %s must be looked at by %d, its timer is at %d", a.Name, at, a.Armed)
+	if !unretired {
+		c.Armed(s, "L3", s.AgentRow(a), a.Armed)
+	}
 	c.That(s.agentByName[a.Name] == a.ID, "%s is not in the index of names", a.Name)
 }
 
 func (c *Checker) host(s *View, h *noun.Host) {
-	at := s.hostDeadline(h)
-	c.That(at == 0 || h.Armed != 0 && h.Armed <= max(at, s.Meta.Clock), "L3: host %s must be looked at by %d, its timer is at %d", h.Name, at, h.Armed)
+	c.Armed(s, "L3", s.hostRow(h), h.Armed)
 	c.That((h.State == noun.HostLost || h.State == noun.HostLeft) == (h.Until == 0), "host %s is %s with its lease at %d", h.Name, h.State, h.Until)
 	c.That((h.State == noun.HostReturning) == (h.SteadyAt != 0), "host %s is %s and steady at %d", h.Name, h.State, h.SteadyAt)
 	c.That(h.State == noun.HostSuspect || h.DoubtAt == 0 && h.SuspectWhy == "", "host %s is %s and in doubt since %d", h.Name, h.State, h.DoubtAt)
@@ -113,13 +125,15 @@ func (c *Checker) task(s *View, t *noun.Task) {
 		c.That(a != nil && a.Task == t.ID && a.Inc == t.HolderInc, "L8: task %d is %s, its holder does not know it", t.ID, t.State)
 	}
 	c.That(t.State >= noun.TaskQueued && t.State <= noun.TaskQuarantined, "task %d has state %d", t.ID, t.State)
-	at := s.taskDue(t)
+	row := s.taskAway(t)
 	if h := s.HostTable.Get(s.hostHolding(t)); h != nil && len(h.Away) == 2*noun.MaxAway {
-		at = max(at, t.Armed) // what it has forgotten may have moved the timer
+		row.Put.Until = max(row.Put.Until, t.Armed) // what it has forgotten may have moved the timer
 	}
 	a := s.AgentTable.Get(t.Holder)
 	unseen := a != nil && a.Task == t.ID && a.ID < s.RoleTable.Get(a.Role).Before() // a new limit may end earlier
-	c.That(t.State != noun.TaskInProgress || at == 0 || unseen || t.Armed != 0 && t.Armed <= max(at, s.Meta.Clock), "L3: task %d must be looked at by %d, its timer is at %d", t.ID, at, t.Armed)
+	if t.State.Held() && !unseen { // of a pending one the limit may have been shortened since, and it is said once
+		c.Armed(s, "L3", row, t.Armed)
+	}
 	c.That(t.Attempt > 0 || !t.State.Held(), "task %d is %s without an attempt", t.ID, t.State)
 }
 

@@ -60,7 +60,7 @@ func (c Declare) Apply(s *State) noun.Outcome {
 	s.Touch(a.Room)
 	s.Hooks.AgentExcused.Call(a)
 	if a.Shows(noun.PromptPermission) { // a human may have to be called earlier now
-		s.Rearm(TimerAgent, uint64(a.ID), &a.Armed, s.AgentDeadline(a))
+		s.Rearm(TimerAgent, uint64(a.ID), &a.Armed, s.AgentRow(a))
 	}
 	if !same {
 		text := d.Kind()
@@ -70,7 +70,7 @@ func (c Declare) Apply(s *State) noun.Outcome {
 		s.Event("agent.declared", About{Agent: a, Task: a.Task}, text)
 	}
 	if t := s.TaskTable.Mut(a.Task); t != nil { // its progress limit may end earlier now
-		s.Rearm(TimerTask, uint64(t.ID), &t.Armed, s.TaskDeadline(t))
+		s.Rearm(TimerTask, uint64(t.ID), &t.Armed, s.TaskRow(t))
 	}
 	return out
 }
@@ -97,13 +97,4 @@ func (v *View) checkDeclare(c *Declare) noun.Outcome {
 		return Refuse(noun.Invalid, "the text must be valid UTF-8")
 	}
 	return noun.Outcome{}
-}
-
-// excused is until when nobody expects progress of a task, because of its holder.
-func (v *View) excused(t *noun.Task) noun.Time {
-	a := v.AgentTable.Get(t.Holder)
-	if a == nil || a.Task != t.ID {
-		return 0
-	}
-	return a.ExcusedUntil()
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"vigil/fsm/due"
 	"vigil/fsm/noun"
 )
 
@@ -51,19 +52,6 @@ func (v *View) outlived(h *noun.Host) bool {
 	return true
 }
 
-// forgetLook is when a host out of service is looked at, to forget it; 0: never.
-func (v *View) forgetLook(h *noun.Host) noun.Time {
-	limit := v.Meta.Settings.ForgetHosts
-	if limit == 0 || h.InService() {
-		return 0
-	}
-	at := h.BeatAt.Add(limit)
-	if late := v.Meta.Clock.Sub(at); late >= 0 {
-		at = at.Add(ForgetAgain * (late/ForgetAgain + 1))
-	}
-	return at
-}
-
 // removeHost forgets a host of which no life is left.
 func (s *State) removeHost(h *noun.Host, why string) {
 	for _, id := range s.AgentsOn(h.ID) {
@@ -72,7 +60,7 @@ func (s *State) removeHost(h *noun.Host, why string) {
 		a.Host = 0
 		s.Settle(a, was)
 	}
-	s.Rearm(timerHost, uint64(h.ID), &h.Armed, 0)
+	s.Rearm(timerHost, uint64(h.ID), &h.Armed, due.Row{})
 	s.Event("host.forgotten", About{Host: h.ID}, fmt.Sprintf("%s %s", h.Name, why))
 	s.reported(h)
 	id := h.ID

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"vigil/fsm/due"
 	"vigil/fsm/noun"
 )
 
@@ -31,10 +32,13 @@ type Hooks struct {
 	Resumed      Hook[struct{}] // time has passed of which the state knows nothing, or all was paused
 	Settled      Hook[struct{}] // a command, or all that was due, is done with
 
-	// AgentDue is when a feature must look at an agent again, 0 for never; AgentFires is called
+	// AgentDue gives the row for which a feature must look at an agent again; AgentFires is called
 	// when the timer of an agent fires.
-	AgentDue   []func(*noun.Agent) noun.Time
+	AgentDue   []func(*noun.Agent) due.Row
 	AgentFires Hook[*noun.Agent]
+	// AgentRows and RoomRows add what else a feature has of an agent or a room to a list for people.
+	AgentRows []func(*noun.Agent, *due.List)
+	RoomRows  []func(*noun.Room, *due.List)
 	// Timers are called with what a feature's timer is of.
 	Timers [timerKinds]func(id uint64)
 

@@ -218,21 +218,8 @@ func (s *State) fireHost(id noun.HostID) {
 	s.armHost(h)
 }
 
-// hostDeadline is when a host must be looked at again; 0: never.
-func (v *View) hostDeadline(h *noun.Host) (at noun.Time) {
-	for _, t := range [...]noun.Time{h.Until, h.SteadyAt, h.DrainUntil, v.forgetLook(h)} {
-		if t > 0 && (at == 0 || t < at) && (t != h.DrainUntil || !v.drainOver(h)) {
-			at = t
-		}
-	}
-	if old := h.BeatAt.Add(SilentFor); h.State == noun.HostSuspect && old > v.Meta.Clock {
-		at = min(at, old)
-	}
-	return at
-}
-
 func (s *State) armHost(h *noun.Host) {
-	s.Rearm(timerHost, uint64(h.ID), &h.Armed, s.hostDeadline(h))
+	s.Rearm(timerHost, uint64(h.ID), &h.Armed, s.hostRow(h))
 }
 
 // leaveAs takes a host out of service and withdraws the orders that it has not

@@ -1,6 +1,9 @@
 package core
 
-import "vigil/fsm/noun"
+import (
+	"vigil/fsm/due"
+	"vigil/fsm/noun"
+)
 
 // NextInc is the incarnation that the agent's next start gets.
 func (v *View) NextInc(a *noun.Agent) noun.Incarnation {
@@ -22,8 +25,8 @@ func (s *State) newLife(a *noun.Agent, inc noun.Incarnation) *noun.Lease {
 	a.Note(func(n *noun.Notes) { n.Stuck, n.MailAt, n.Screen = "", 0, nil })
 	a.StartedAt, a.Since = s.Meta.Clock, s.Meta.Clock
 	l := s.LeaseTable.Mut(a.ID)
-	s.Rearm(TimerLease, uint64(a.ID), &l.ArmedL, 0)
-	s.Rearm(timerFence, uint64(a.ID), &l.ArmedF, 0)
+	s.Rearm(TimerLease, uint64(a.ID), &l.ArmedL, due.Row{})
+	s.Rearm(timerFence, uint64(a.ID), &l.ArmedF, due.Row{})
 	*l = noun.Lease{Inc: inc, TTL: int64(s.RoleTable.Mut(a.Role).Spec.TTL)}
 	return l
 }
@@ -31,14 +34,14 @@ func (s *State) newLife(a *noun.Agent, inc noun.Incarnation) *noun.Lease {
 func (s *State) grantLease(a *noun.Agent) *noun.Lease {
 	l := s.LeaseTable.Mut(a.ID)
 	l.Until, l.Beat, l.Beatless = s.Meta.Clock+noun.Time(l.TTL), s.Meta.Clock, false
-	s.Rearm(TimerLease, uint64(a.ID), &l.ArmedL, l.Until)
+	s.Rearm(TimerLease, uint64(a.ID), &l.ArmedL, s.leaseRow(a.ID, l))
 	return l
 }
 
 func (s *State) grantFence(a *noun.Agent) *noun.Lease {
 	l := s.LeaseTable.Mut(a.ID)
 	l.Fence = s.Meta.Clock + noun.Time(l.TTL)
-	s.Rearm(timerFence, uint64(a.ID), &l.ArmedF, l.Fence)
+	s.Rearm(timerFence, uint64(a.ID), &l.ArmedF, s.fenceRow(a.ID, l))
 	return l
 }
 
@@ -58,7 +61,7 @@ func (s *State) release(a *noun.Agent, why string, charge, killed bool) {
 	}
 	l := s.LeaseTable.Mut(a.ID)
 	l.Until, l.Vouch = 0, false
-	s.Rearm(TimerLease, uint64(a.ID), &l.ArmedL, 0)
+	s.Rearm(TimerLease, uint64(a.ID), &l.ArmedL, due.Row{})
 	if a.Task != 0 {
 		t := s.TaskTable.Mut(a.Task)
 		if !a.Managed {
@@ -76,7 +79,7 @@ func (s *State) lose(id noun.AgentID, why string) {
 	was := ShadowOf(a)
 	l := s.LeaseTable.Mut(id)
 	l.Fence = 0
-	s.Rearm(timerFence, uint64(id), &l.ArmedF, 0)
+	s.Rearm(timerFence, uint64(id), &l.ArmedF, due.Row{})
 	s.Event("agent.fence_ended", About{Agent: a, Task: a.Task, Host: a.Host}, why)
 	s.Tally.Exits[noun.ExitFenceEnded]++
 	a.LastExit = &noun.Exit{Inc: a.Inc, At: s.Meta.Clock, Wall: s.Entry.Wall, Kind: noun.ExitFenceEnded,
@@ -92,7 +95,7 @@ func (s *State) buried(a *noun.Agent, x noun.Exit) {
 	was := ShadowOf(a)
 	l := s.LeaseTable.Mut(a.ID)
 	l.Fence = 0
-	s.Rearm(timerFence, uint64(a.ID), &l.ArmedF, 0)
+	s.Rearm(timerFence, uint64(a.ID), &l.ArmedF, due.Row{})
 	x.Inc, x.At, x.Wall, x.Task, x.Host = a.Inc, s.Meta.Clock, s.Entry.Wall, a.Task, a.Host
 	a.LastExit = &x
 	s.Tally.Exits[x.Kind]++

@@ -239,7 +239,7 @@ func (s *State) rearmHeld(h *noun.Host) {
 		a := s.AgentTable.Get(id)
 		if t := s.TaskTable.Get(a.Task); t != nil && t.Armed != 0 {
 			t = s.TaskTable.Mut(a.Task)
-			s.Rearm(TimerTask, uint64(t.ID), &t.Armed, s.taskDue(t))
+			s.Rearm(TimerTask, uint64(t.ID), &t.Armed, s.taskAway(t))
 		}
 	}
 }

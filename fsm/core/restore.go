@@ -139,12 +139,8 @@ func (v *View) StartsHeld() (left time.Duration) {
 
 // armHold sets the timer of the next end of the hold, if there is one.
 func (s *State) armHold() {
-	switch {
-	case s.held():
-		s.Arm(timerHold, 0, s.Meta.HoldUntil)
-	case s.StartsHeld() > 0:
-		s.Arm(timerHold, 0, s.Meta.HoldUntil.Add(s.Meta.HoldFor))
-	}
+	row := s.holdRow()
+	s.Arm(timerHold, 0, row.At())
 }
 
 // reported notes that a host has said what runs on it, or is not waited for any more.

@@ -173,7 +173,7 @@ func (s *State) changeAgent(r *noun.Role, a *noun.Agent) {
 	s.intend(a, appliedWhy(&r.Spec))
 	s.Settle(a, was)
 	if t := s.TaskTable.Mut(task); t != nil { // its limits may end earlier now
-		s.Rearm(TimerTask, uint64(t.ID), &t.Armed, s.TaskDeadline(t))
+		s.Rearm(TimerTask, uint64(t.ID), &t.Armed, s.TaskRow(t))
 	}
 }
 

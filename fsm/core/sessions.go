@@ -1,6 +1,9 @@
 package core
 
-import "vigil/fsm/noun"
+import (
+	"vigil/fsm/due"
+	"vigil/fsm/noun"
+)
 
 // OpenSession gives out a session id.
 type OpenSession struct{ Client string }
@@ -20,7 +23,7 @@ func (c OpenSession) Apply(s *State) noun.Outcome {
 	s.Meta.NextSession++
 	ss := s.SessionTable.Put(id)
 	ss.ID, ss.Client, ss.Used = id, c.Client, s.Meta.Clock
-	s.Rearm(timerSession, uint64(id), &ss.Armed, s.Meta.Clock.Add(s.Meta.Settings.SessionTTL))
+	s.Rearm(timerSession, uint64(id), &ss.Armed, s.sessionRow(ss))
 	return noun.Outcome{Session: id}
 }
 
@@ -30,7 +33,7 @@ type CloseSession struct{}
 // Apply leaves nothing of the session.
 func (CloseSession) Apply(s *State) noun.Outcome {
 	if ss := s.SessionTable.Mut(s.session); ss != nil {
-		s.Rearm(timerSession, uint64(ss.ID), &ss.Armed, 0)
+		s.Rearm(timerSession, uint64(ss.ID), &ss.Armed, due.Row{})
 		s.SessionTable.Del(ss.ID)
 	}
 	return noun.Outcome{}

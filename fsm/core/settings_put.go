@@ -27,7 +27,7 @@ func (c PutSettings) Apply(s *State) noun.Outcome {
 	for h := range s.Hosts() { // open orders may be due earlier now
 		for _, id := range s.HostOrders(h.ID) {
 			a := s.AgentTable.Mut(id)
-			s.Rearm(TimerAgent, uint64(id), &a.Armed, s.AgentDeadline(a))
+			s.Rearm(TimerAgent, uint64(id), &a.Armed, s.AgentRow(a))
 		}
 	}
 	s.rearmHosts(&c)

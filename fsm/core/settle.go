@@ -3,6 +3,7 @@ package core
 import (
 	"slices"
 
+	"vigil/fsm/due"
 	"vigil/fsm/noun"
 )
 
@@ -129,7 +130,7 @@ func (s *State) Settle(a *noun.Agent, was shadow) {
 			s.Result.Effects.Plan = true // a start slot may be free again
 		}
 	}
-	s.Rearm(TimerAgent, uint64(a.ID), &a.Armed, s.AgentDeadline(a))
+	s.Rearm(TimerAgent, uint64(a.ID), &a.Armed, s.AgentRow(a))
 	s.reviewDemand(a.Role)
 	s.Want(a)
 	s.Hooks.AgentChanged.Call(a)
@@ -144,37 +145,6 @@ func (v *View) idle(a *noun.Agent) bool {
 		v.LeaseTable.Get(a.ID).Fence == 0
 }
 
-// AgentDeadline is when an agent must be looked at again; 0: never.
-func (v *View) AgentDeadline(a *noun.Agent) noun.Time {
-	at := v.limitOf(a)
-	for _, due := range v.Hooks.AgentDue {
-		if d := due(a); at == 0 || d != 0 && d < at {
-			at = d
-		}
-	}
-	return at
-}
-
-// limitOf is when the next limit of an agent is over; 0: it has none.
-func (v *View) limitOf(a *noun.Agent) noun.Time {
-	set := &v.Meta.Settings
-	switch {
-	case a.Proc == noun.ProcOrdered:
-		return a.OrderSince.Add(set.AcceptLimit)
-	case a.Task != 0 && a.Order != noun.StopOrder:
-		if limit := v.RoleTable.Get(a.Role).Spec.TurnLimit; limit > 0 {
-			return a.TaskSince.Add(limit)
-		}
-	case a.Part == noun.PartDisconnected && (a.Proc == noun.ProcRunning && a.Order == noun.NoOrder || a.Proc == noun.ProcAccepted && a.Order != noun.StopOrder):
-		return max(a.StartedAt, a.Since, a.ScreenExcuse()).Add(v.RoleTable.Get(a.Role).Spec.StartLimit)
-	case a.Proc == noun.ProcRunning && a.Order == noun.NoOrder && a.Useful() && (a.Failures > 0 || a.Parked):
-		return a.StartedAt.Add(set.HealthyAfter)
-	case !a.Proc.Fenced() && a.NotBefore > v.Meta.Clock:
-		return a.NotBefore
-	}
-	return 0
-}
-
 func (s *State) fireAgent(id noun.AgentID) {
 	a := s.AgentTable.Mut(id)
 	if a == nil {
@@ -183,27 +153,34 @@ func (s *State) fireAgent(id noun.AgentID) {
 	was := ShadowOf(a)
 	a.Armed = 0
 	s.Hooks.AgentFires.Call(a)
-	if at := s.limitOf(a); at != 0 && at <= s.Meta.Clock {
-		switch {
-		case a.Task != 0:
-			why := "turn limit of " + s.RoleTable.Get(a.Role).Spec.TurnLimit.String()
-			s.Event("agent.turn_limit", About{Agent: a, Task: a.Task}, "the "+why+" is over")
-			s.Overstay(a, why)
-		case a.Proc == noun.ProcOrdered:
-			s.withdraw(a, "its host did not accept the start order in time")
-		case a.Proc == noun.ProcAccepted:
+	if row := s.agentLimit(a); row.Due(s.Meta.Clock) {
+		s.endLimit(a, row.Kind)
+	}
+	s.Settle(a, was)
+}
+
+// endLimit does what follows when a limit of an agent is over.
+func (s *State) endLimit(a *noun.Agent, limit *due.Kind) {
+	switch limit {
+	case KindTurn:
+		why := "turn limit of " + s.RoleTable.Get(a.Role).Spec.TurnLimit.String()
+		s.Event("agent.turn_limit", About{Agent: a, Task: a.Task}, "the "+why+" is over")
+		s.Overstay(a, why)
+	case KindAccept:
+		s.withdraw(a, "its host did not accept the start order in time")
+	case KindHealthy:
+		s.recovered(a)
+	case KindStart:
+		if a.Proc == noun.ProcAccepted {
 			why := "its host has accepted the start order but reported no process within the start limit"
 			s.Event("agent.start_limit", About{Agent: a, Host: a.Host}, why)
 			s.Overstay(a, why)
-		case a.Proc == noun.ProcRunning && a.Part != noun.PartDisconnected:
-			s.recovered(a)
-		case a.Proc == noun.ProcRunning:
-			s.Event("agent.start_limit", About{Agent: a}, "it runs but has not joined; it is replaced")
-			s.Overstay(a, "runs without having joined within the start limit")
-			a.Overdue = a.Done == 0 // one that hangs after its work is replaced at no charge
+			return
 		}
+		s.Event("agent.start_limit", About{Agent: a}, "it runs but has not joined; it is replaced")
+		s.Overstay(a, "runs without having joined within the start limit")
+		a.Overdue = a.Done == 0 // one that hangs after its work is replaced at no charge
 	}
-	s.Settle(a, was)
 }
 
 // removeAgent forgets a retired agent of which nothing runs. Incarnations of
@@ -211,10 +188,10 @@ func (s *State) fireAgent(id noun.AgentID) {
 // removed agent can never be taken for theirs.
 func (s *State) removeAgent(a *noun.Agent) {
 	s.Meta.IncFloor = max(s.Meta.IncFloor, a.Inc)
-	s.Rearm(TimerAgent, uint64(a.ID), &a.Armed, 0)
+	s.Rearm(TimerAgent, uint64(a.ID), &a.Armed, due.Row{})
 	l := s.LeaseTable.Mut(a.ID)
-	s.Rearm(TimerLease, uint64(a.ID), &l.ArmedL, 0)
-	s.Rearm(timerFence, uint64(a.ID), &l.ArmedF, 0)
+	s.Rearm(TimerLease, uint64(a.ID), &l.ArmedL, due.Row{})
+	s.Rearm(timerFence, uint64(a.ID), &l.ArmedF, due.Row{})
 	s.Hooks.AgentGoes.Call(a)
 	s.unwant(a)
 	s.indexAgent(ShadowOf(a), -1)

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"vigil/fsm/due"
 	"vigil/fsm/noun"
 )
 
@@ -62,7 +63,7 @@ func (s *State) Move(t *noun.Task, to noun.TaskState) {
 	case to == noun.TaskAcknowledged:
 		s.Tally.waited(t.ChangedAt - since)
 	}
-	s.Rearm(TimerTask, uint64(t.ID), &t.Armed, s.TaskDeadline(t))
+	s.Rearm(TimerTask, uint64(t.ID), &t.Armed, s.TaskRow(t))
 	if active != (s.RoomIndex(t.Room).Open > 0) {
 		s.Hooks.RoomOpened.Call(t.Room)
 	}
@@ -73,39 +74,6 @@ func (s *State) Move(t *noun.Task, to noun.TaskState) {
 		s.reviewDemand(t.Role)
 	}
 	s.Hooks.TaskMoved.Call(TaskMove{t, from})
-}
-
-// TaskDeadline is when the task must be looked at again; 0: never.
-func (v *View) TaskDeadline(t *noun.Task) noun.Time {
-	spec := &v.RoleTable.Get(t.Role).Spec
-	switch {
-	case t.State == noun.TaskPending:
-		return t.ChangedAt.Add(spec.PendingLimit)
-	case t.State == noun.TaskAcknowledged:
-		return t.ChangedAt.Add(spec.AckLimit)
-	case t.State == noun.TaskInProgress && spec.ProgressLimit > 0:
-		return max(t.ChangedAt, t.Progress, v.excused(t)).Add(spec.ProgressLimit)
-	}
-	return 0
-}
-
-// taskDue is taskDeadline, and later by as long as the holder's host was not heard since
-// the limit began. While it is not heard nothing is taken from its agents but by the end of
-// their leases.
-func (v *View) taskDue(t *noun.Task) noun.Time {
-	at, a := v.TaskDeadline(t), v.AgentTable.Get(t.Holder)
-	if at == 0 || !t.State.Held() || a == nil || a.Task != t.ID {
-		return at
-	}
-	since := t.ChangedAt
-	if t.State == noun.TaskInProgress {
-		since = max(since, t.Progress, v.excused(t))
-	}
-	at = at.Add(v.Absent(a, since))
-	if h := v.HostTable.Get(a.Host); h != nil && a.Proc.Fenced() && len(h.Away)%2 == 1 {
-		at = max(at, v.Meta.Clock.Add(SilentFor)) // how long it lasts is not known
-	}
-	return at
 }
 
 // hostHolding is the host of the agent that holds a task; 0: none.
@@ -122,20 +90,17 @@ func (s *State) fireTask(id noun.TaskID) {
 		return
 	}
 	t.Armed = 0
-	at := s.taskDue(t)
-	if at == 0 {
+	row := s.taskAway(t)
+	if !row.Due(s.Meta.Clock) {
+		s.Rearm(TimerTask, uint64(id), &t.Armed, row)
 		return
 	}
-	if at > s.Meta.Clock {
-		s.Rearm(TimerTask, uint64(id), &t.Armed, at)
-		return
-	}
-	switch t.State {
-	case noun.TaskPending: // said once; who serves the role is restarted by its own rules
+	switch row.Kind {
+	case KindPending: // said once; who serves the role is restarted by its own rules
 		s.Event("task.overdue", About{Task: id, Room: t.Room}, "nobody has claimed it within the pending limit")
-	case noun.TaskAcknowledged, noun.TaskInProgress:
+	case KindAck, KindProgress:
 		why := "was claimed but not started within the acknowledgement limit"
-		if t.State == noun.TaskInProgress {
+		if row.Kind == KindProgress {
 			why = "showed no progress within the progress limit"
 		}
 		charge := true
@@ -404,7 +369,7 @@ func (s *State) removeTask(t *noun.Task) {
 	if t.State.Terminal() {
 		s.Meta.TasksDone--
 	}
-	s.Rearm(TimerTask, uint64(t.ID), &t.Armed, 0)
+	s.Rearm(TimerTask, uint64(t.ID), &t.Armed, due.Row{})
 	s.TaskTable.Del(t.ID)
 }
 

@@ -3,6 +3,7 @@ package core
 import (
 	"time"
 
+	"vigil/fsm/due"
 	"vigil/fsm/noun"
 )
 
@@ -53,11 +54,11 @@ func (s *State) Arm(kind timerKind, id uint64, at noun.Time) {
 	}
 }
 
-// Rearm sets the one timer of an object, whose setting is kept in *armed. A timer
-// that is set earlier than needed stays: it fires, looks and re-arms. So a
-// deadline that only moves away costs nothing.
-func (s *State) Rearm(kind timerKind, id uint64, armed *noun.Time, at noun.Time) {
-	switch {
+// Rearm sets the one timer of an object, whose setting is kept in *armed, for its earliest row; no
+// row: it has no timer. A timer that is set earlier than needed stays: it fires, looks and
+// re-arms. So a deadline that only moves away costs nothing.
+func (s *State) Rearm(kind timerKind, id uint64, armed *noun.Time, row due.Row) {
+	switch at := row.At(); {
 	case at == 0:
 		if *armed != 0 {
 			s.Timers.Delete(TimerAt(*armed, kind, id))
@@ -159,9 +160,9 @@ func (s *State) fireLease(id noun.AgentID) {
 	if l.Until == 0 {
 		return
 	}
-	if l.Until > s.Meta.Clock {
+	if row := s.leaseRow(id, l); !row.Due(s.Meta.Clock) {
 		s.noteBeatless(s.AgentTable.Get(id), l)
-		s.Rearm(TimerLease, uint64(id), &l.ArmedL, l.Until)
+		s.Rearm(TimerLease, uint64(id), &l.ArmedL, row)
 		return
 	}
 	s.Tally.ended(s.Meta.Clock.Sub(l.Until))
@@ -186,8 +187,8 @@ func (s *State) fireFence(id noun.AgentID) {
 	if l.Fence == 0 {
 		return
 	}
-	if l.Fence > s.Meta.Clock {
-		s.Rearm(timerFence, uint64(id), &l.ArmedF, l.Fence)
+	if row := s.fenceRow(id, l); !row.Due(s.Meta.Clock) {
+		s.Rearm(timerFence, uint64(id), &l.ArmedF, row)
 		return
 	}
 	s.brakeLost()
@@ -200,8 +201,8 @@ func (s *State) fireSession(id noun.SessionID) {
 		return
 	}
 	ss.Armed = 0
-	if end := ss.Used.Add(s.Meta.Settings.SessionTTL); end > s.Meta.Clock {
-		s.Rearm(timerSession, uint64(id), &ss.Armed, end)
+	if row := s.sessionRow(ss); !row.Due(s.Meta.Clock) {
+		s.Rearm(timerSession, uint64(id), &ss.Armed, row)
 		return
 	}
 	s.SessionTable.Del(id)

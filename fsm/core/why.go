@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"vigil/fsm/due"
 	"vigil/fsm/noun"
 )
 
@@ -67,8 +68,7 @@ func (v *View) Why(id noun.AgentID) Why {
 	if a == nil {
 		return Why{Code: "unknown", Text: "there is no such agent"}
 	}
-	r, l, now := v.Role(a.Role), v.Lease(id), v.Meta.Clock
-	set := &v.Meta.Settings
+	r, l := v.Role(a.Role), v.Lease(id)
 	switch code := v.WhyNot(a); code {
 	case "unkillable":
 		return Why{Code: code, Text: "its process on host " + v.hostName(a.Host) + " cannot be ended: " + a.Stuck() + "; its slot stays taken until it is gone"}
@@ -88,25 +88,25 @@ func (v *View) Why(id noun.AgentID) Why {
 	case "paused", "room_paused", "all_paused":
 		return Why{Code: code, Text: v.PausedText(a, code)}
 	case "order_open":
-		return Why{code, "a start order waits for host " + v.hostName(a.Host), a.OrderSince.Add(set.AcceptLimit).Sub(now)}
+		return Why{code, "a start order waits for host " + v.hostName(a.Host), v.left(v.agentLimit(a))}
 	case "by_hand":
 		text := "started by hand and " + a.Part.String() + a.SurplusText()
 		if pause := v.Paused(a); pause != "" {
 			text += ", but gets no task: it is " + v.PausedText(a, pause)
 		}
-		return Why{code, text, l.Until.Sub(now)}
+		return Why{code, text, v.left(v.leaseRow(id, l))}
 	case "no_runner":
 		return Why{Code: code, Text: "its role names no runner; start it by hand with `vigil wait-for-task`"}
 	case "fence":
-		return Why{code, "host " + v.hostName(a.Host) + " may still run it; waiting for the end of its fence", l.Fence.Sub(now)}
+		return Why{code, "host " + v.hostName(a.Host) + " may still run it; waiting for the end of its fence", v.left(v.fenceRow(id, l))}
 	case "parked":
 		if why := a.Notes().ParkedWhy; why != "" {
-			return Why{code, "parked for " + why + "; `vigil agent unpark " + a.Name + "` starts it before", a.NotBefore.Sub(now)}
+			return Why{code, "parked for " + why + "; `vigil agent unpark " + a.Name + "` starts it before", v.left(v.agentLimit(a))}
 		}
 		return Why{code, fmt.Sprintf("parked after %d failures; one trial follows (`vigil agent unpark %s` starts it before)%s",
-			a.Failures, a.Name, a.Fault()), a.NotBefore.Sub(now)}
+			a.Failures, a.Name, a.Fault()), v.left(v.agentLimit(a))}
 	case "back_off":
-		return Why{code, fmt.Sprintf("back-off after failure %d%s", a.Failures, a.Fault()), a.NotBefore.Sub(now)}
+		return Why{code, fmt.Sprintf("back-off after failure %d%s", a.Failures, a.Fault()), v.left(v.agentLimit(a))}
 	case "hold":
 		return v.whyHeld()
 	case "applying":
@@ -119,12 +119,20 @@ func (v *View) Why(id noun.AgentID) Why {
 	return v.whyNoHost(a)
 }
 
+// left is how long it takes until a row is due; 0: there is none.
+func (v *View) left(row due.Row) time.Duration {
+	if row.Kind == nil {
+		return 0
+	}
+	return row.At().Sub(v.Meta.Clock)
+}
+
 func (v *View) whyRunning(a *noun.Agent, r *noun.Role) Why {
 	switch {
 	case a.Proc == noun.ProcAccepted:
 		return Why{Code: "starting", Text: "host " + v.hostName(a.Host) + " is starting it"}
 	case a.Part == noun.PartDisconnected:
-		return Why{"not_joined", "its process runs but has not joined", max(a.StartedAt, a.Since).Add(r.Spec.StartLimit).Sub(v.Meta.Clock)}
+		return Why{"not_joined", "its process runs but has not joined", v.left(v.agentLimit(a))}
 	case a.Part == noun.PartWaiting && v.Paused(a) != "":
 		return Why{Code: "running", Text: "waiting, but gets no task: " + v.PausedText(a, v.Paused(a))}
 	case a.Part == noun.PartWaiting:

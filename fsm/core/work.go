@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"vigil/fsm/due"
 	"vigil/fsm/noun"
 )
 
@@ -98,7 +99,7 @@ func (c Join) Apply(s *State) noun.Outcome {
 // enter makes the incarnation WAITING, or leaves it ACTIVE while it holds a task.
 func (s *State) enter(a *noun.Agent) noun.Outcome {
 	if l := s.LeaseTable.Mut(a.ID); l.Until != 0 && l.Until <= s.Meta.Clock {
-		s.Rearm(TimerLease, uint64(a.ID), &l.ArmedL, 0) // ended, its timer waits for the next entry: never revived
+		s.Rearm(TimerLease, uint64(a.ID), &l.ArmedL, due.Row{}) // ended, its timer waits for the next entry: never revived
 		s.fireLease(a.ID)
 	}
 	was := ShadowOf(a)

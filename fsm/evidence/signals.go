@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vigil/fsm/core"
+	"vigil/fsm/due"
 	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
@@ -74,10 +75,8 @@ func (v *View) workSignals(a *noun.Agent, g *judge.Signals) {
 	now := v.Meta.Clock
 	if t := v.Task(a.Task); t != nil {
 		g.Task, g.TaskState = t.ID, t.State
-		last := max(t.ChangedAt, t.Progress)
-		last = max(last, min(a.ExcusedUntil(), now))
-		g.Away = v.Absent(a, last)
-		g.ProgressAge = now.Sub(last) - g.Away
+		silence := v.Silence(a, max(t.ChangedAt, t.Progress))
+		g.Away, g.ProgressAge = silence.Absent, silence.Ran(now)
 		if p := t.Planned(); t.State.Held() {
 			g.Expected, g.ExpectLeft, g.Percent = p.Due != 0, p.Due.Sub(now), p.Percent
 		}
@@ -87,10 +86,8 @@ func (v *View) workSignals(a *noun.Agent, g *judge.Signals) {
 		return
 	}
 	if t := v.Task(v.FirstPending(a.Role)); t != nil {
-		since := max(t.ChangedAt, a.Since, a.TaskSince)
-		since = max(since, min(a.ExcusedUntil(), now))
-		g.Away = v.Absent(a, since)
-		g.Waiting = now.Sub(since) - g.Away
+		silence := v.Silence(a, max(t.ChangedAt, a.Since, a.TaskSince))
+		g.Away, g.Waiting = silence.Absent, silence.Ran(now)
 	}
 }
 
@@ -242,21 +239,22 @@ func (v *View) OverseerFacts(a *noun.Agent) judge.OverseerFacts {
 		}
 	}
 	f.Patrolled = a.Patrols() > 0
-	f.Age = max(0, v.Meta.Clock.Sub(v.Patrolled(a)))
+	patrol := v.Unpatrolled(a)
+	f.Age = max(0, patrol.Ran(v.Meta.Clock))
 	f.Mail, _ = v.ChainMail(a)
 	return f
 }
 
-// Patrolled is since when a patrol is awaited: the last one of this life, its beginning, or
-// the end of what explains its silence (excusedUntil); the time in which its host was not heard
-// is left out, since it may have been frozen.
-func (v *View) Patrolled(a *noun.Agent) noun.Time {
-	at := a.StartedAt
+// Unpatrolled is the row of an overseer's silence: since its last patrol in this life, or its
+// beginning. An excuse that is not over ends now, so that its next look is not put off with it.
+func (v *View) Unpatrolled(a *noun.Agent) due.Row {
+	from := a.StartedAt
 	if a.Patrols() > 0 {
-		at = max(at, a.Notes().Chain.PatrolAt)
+		from = max(from, a.Notes().Chain.PatrolAt)
 	}
-	at = max(at, min(a.ExcusedUntil(), v.Meta.Clock))
-	return at.Add(v.Absent(a, at))
+	r := v.Silence(a, from)
+	r.Hold.Until = min(r.Hold.Until, v.Meta.Clock)
+	return r
 }
 
 // ChainMail counts the mail that waits for the overseer, and tells since when the oldest

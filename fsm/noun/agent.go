@@ -54,7 +54,19 @@ var orderNames = [...]string{"none", "start", "stop"}
 func (k OrderKind) String() string { return orderNames[k] }
 
 // Agent is one slot of a role: the thing that must be kept alive. Its lease and
-// fence live in the Lease table under the same id.
+// fence live in the Lease table under the same id. Between entries, checked by Checker.agent of
+// package core where nothing else is said:
+//
+//  1. One that is DISCONNECTED holds no task (law L2).
+//  2. The task that it holds is held, and names it and its incarnation as the holder (law L8).
+//  3. A start order is open only while Proc is ordered or accepted, a stop order only while it is
+//     accepted or running, so there is at most one (law L4).
+//  4. One that humans do not want to run and that may run has a stop order; no start of it is open
+//     (law L9). Those that later entries are still to retire are left out.
+//  5. Overdue goes with a stop order, Surplus with a task.
+//  6. Its timer is not set later than its earliest row (Checker.Armed).
+//  7. A start of it is due exactly when WhyNot gives no reason against it, unless timers are due
+//     that the next entry fires (law L3).
 type Agent struct {
 	ID      AgentID
 	Room    RoomID
@@ -211,7 +223,12 @@ var ExitNames = [...]string{"none", "clean", "crash", "ordered", "start_failed",
 func (k ExitKind) String() string { return ExitNames[k] }
 
 // Lease is the proof of life of one agent: its participant's lease and its
-// incarnation's fence. Beats change it and nothing else.
+// incarnation's fence. Beats change it and nothing else. Checked by Checker.agent of package core:
+//
+//  1. Until is set exactly while the participant is not DISCONNECTED (laws L1, L2).
+//  2. Fence is set exactly while Proc is accepted or running (law L7).
+//  3. Neither timer is set later than what it is for (Checker.Armed).
+//  4. Inc is that of the agent, once it has lived (law L6).
 type Lease struct {
 	Inc    Incarnation
 	Until  Time // end of the participant's lease; 0: no participant

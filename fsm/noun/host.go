@@ -24,7 +24,13 @@ var hostNames = [...]string{"ready", "suspect", "lost", "left", "returning", "dr
 
 func (s HostState) String() string { return hostNames[s] }
 
-// Host is a worker machine that runs agentd.
+// Host is a worker machine that runs agentd. Checked by Checker.host of package core:
+//
+//  1. Until is 0 exactly when it is lost or has left.
+//  2. SteadyAt is set exactly while it is returning, DoubtAt only while it is suspect.
+//  3. Its timer is not set later than its earliest row (Checker.Armed, law L3).
+//  4. A start waits only for a host in service, without drain and pressure (law L9).
+//  5. What runs on a drained host holds a task, or has a stop order (law L9).
 type Host struct {
 	ID       HostID
 	Key      string // stable id from the host's own file

@@ -3,7 +3,7 @@ package noun
 import "time"
 
 // MailPriority says how soon a mail should be acknowledged, and what follows when it
-// is not; see State.mailDeadline.
+// is not; see the rows of package mail.
 type MailPriority uint8
 
 // Priorities of mail. The numbers are written to disk.

@@ -33,7 +33,12 @@ func (s TaskState) Terminal() bool { return s >= TaskCompleted }
 // Held tells whether an incarnation holds the task.
 func (s TaskState) Held() bool { return s == TaskAcknowledged || s == TaskInProgress }
 
-// Task is a unit of work addressed to a role.
+// Task is a unit of work addressed to a role. Checked by Checker.task of package core:
+//
+//  1. One that is held is the Task of its Holder, whose incarnation is HolderInc (law L8).
+//  2. One that is held has an attempt of at least 1.
+//  3. The timer of one that is held is not set later than its row (Checker.Armed, law L3).
+//  4. TextGone leaves no Text (Checker.ledger).
 type Task struct {
 	ID       TaskID
 	Room     RoomID

@@ -111,6 +111,7 @@ var methods = map[Nature][]string{
 		vigilv1.Fleet_GetWatchdog_FullMethodName, vigilv1.Fleet_ListTasks_FullMethodName,
 		vigilv1.Fleet_GetTask_FullMethodName, vigilv1.Fleet_ListAgents_FullMethodName,
 		vigilv1.Fleet_GetAgent_FullMethodName, vigilv1.Fleet_GetAgentStatus_FullMethodName,
+		vigilv1.Fleet_ListDeadlines_FullMethodName,
 		vigilv1.Fleet_ListHosts_FullMethodName, vigilv1.Fleet_GetHost_FullMethodName,
 		vigilv1.Cluster_Status_FullMethodName, vigilv1.Cluster_GetSettings_FullMethodName,
 		vigilv1.Mailbox_ListMail_FullMethodName, vigilv1.Mailbox_GetMail_FullMethodName,

@@ -17,7 +17,7 @@ import (
 
 func newAgentCmd(a *cli.App) *cobra.Command {
 	return cli.NewGroup("agent", "Agents: see why they run or not, stop, pause and start them",
-		newAgentListCmd(a), newAgentShowCmd(a), newAgentStatusCmd(a), newAgentHealthCheckCmd(a), newAgentExplainCmd(a), newAgentStartCmd(a), newAgentStopCmd(a),
+		newAgentListCmd(a), newAgentShowCmd(a), newAgentStatusCmd(a), newAgentHealthCheckCmd(a), newAgentExplainCmd(a), newAgentDeadlinesCmd(a), newAgentStartCmd(a), newAgentStopCmd(a),
 		newAgentRestartCmd(a), newAgentPauseCmd(a, "pause", "Start an agent no more and give it no new task; what it does goes on", true),
 		newAgentPauseCmd(a, "resume", "End the pause of an agent", false), newAgentUnparkCmd(a), newAgentLogsCmd(a), newAgentScreenCmd(a), newAgentAttachCmd(a))
 }

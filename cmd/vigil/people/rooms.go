@@ -14,7 +14,7 @@ import (
 )
 
 func newRoomCmd(a *cli.App) *cobra.Command {
-	return cli.NewGroup("room", "Rooms with their roles", newRoomListCmd(a), newRoomShowCmd(a),
+	return cli.NewGroup("room", "Rooms with their roles", newRoomListCmd(a), newRoomShowCmd(a), newRoomDeadlinesCmd(a),
 		newRoomPauseCmd(a, "pause", "Start no agent of a room and give it no new task; what runs goes on", true),
 		newRoomPauseCmd(a, "resume", "End the pause of a room", false), newRoomReopenCmd(a), newRoomWatchdogCmd(a), newRoomDeleteCmd(a))
 }

@@ -13,11 +13,11 @@ func (s *View) checkOverseer(c *core.Checker, a *noun.Agent) {
 	if x == nil {
 		return
 	}
-	at, _ := s.lookDue(a, x)
+	row := s.lookRow(a, x)
 	if x.Task == 0 && (a.Declared != nil || s.Absent(a, a.StartedAt) > 0) { // what excuses an overseer moves its events, its turn stays
-		at = max(x.Since, x.LookAt, x.DecidedAt).Add(s.Meta.Settings.Chain.Interval)
+		row = s.turnRow(a, x)
 	}
-	c.That(x.Armed != 0 && x.Armed <= max(at, s.Meta.Clock), "L3: overseer %s must be looked at by %d, its timer is at %d", a.Name, at, x.Armed)
+	c.Armed(s.Base.View, "L3", row, x.Armed)
 	c.That(x.Inc <= a.Inc, "L6: the patrols of %s are those of incarnation %s, it is at %s", a.Name, x.Inc, a.Inc)
 	c.That(x.PatrolAt <= s.Meta.Clock && x.LookAt <= s.Meta.Clock && x.DecidedAt <= s.Meta.Clock, "the chain of %s knows the future: %+v", a.Name, *x)
 	c.That(x.Task == 0 || s.looks[x.Task] == a.ID, "L4: task %d asks triage about %s and is not in the index of looks", x.Task, a.Name)

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"vigil/fsm/core"
+	"vigil/fsm/due"
 	"vigil/fsm/noun"
 )
 
@@ -15,8 +16,7 @@ func (s *State) changeChain(a *noun.Agent, change func(*noun.Chain)) {
 		next = *old
 	}
 	change(&next)
-	at, _ := s.lookDue(a, &next)
-	s.Rearm(core.TimerChain, uint64(a.ID), &next.Armed, at)
+	s.Rearm(core.TimerChain, uint64(a.ID), &next.Armed, s.lookRow(a, &next))
 	if old == nil || *old != next {
 		a.Note(func(n *noun.Notes) { n.Chain = &next })
 	}
@@ -39,7 +39,7 @@ func (s *State) dropChain(a *noun.Agent, why string) {
 	}
 	s.endLook(a, why)
 	c := *a.Notes().Chain
-	s.Rearm(core.TimerChain, uint64(a.ID), &c.Armed, 0)
+	s.Rearm(core.TimerChain, uint64(a.ID), &c.Armed, due.Row{})
 	a.Note(func(n *noun.Notes) { n.Chain = nil })
 }
 
@@ -54,35 +54,6 @@ func (s *State) reviewOverseers() {
 	}
 }
 
-// lookDue is when the overseer must be looked at next, or when the answer to the look that
-// is open must be there; and why.
-func (v *View) lookDue(a *noun.Agent, c *noun.Chain) (noun.Time, string) {
-	set := &v.Meta.Settings.Chain
-	if c.Task != 0 {
-		return c.LookAt.Add(set.TriageLimit), ""
-	}
-	last := max(c.Since, c.LookAt, c.DecidedAt)
-	at, why := last.Add(set.Interval), "its turn"
-	sooner := func(t noun.Time, event string) {
-		if t > last && t < at {
-			at, why = t, event
-		}
-	}
-	if !a.Lives() {
-		if x := a.LastExit; x != nil && x.Inc == a.Inc && x.Kind != noun.ExitOrdered && a.Proc != noun.ProcOrdered {
-			sooner(x.At, "its process has ended")
-		}
-		return at, why
-	}
-	f, since := v.OverseerFacts(a), v.Patrolled(a)
-	if f.Mail > 0 {
-		_, oldest := v.ChainMail(a)
-		sooner(max(since.Add(f.Fresh), oldest), "mail waits for it and its patrol is stale")
-	}
-	sooner(since.Add(f.Stale)+1, "its patrol is very stale")
-	return at, why
-}
-
 func (s *State) fireChain(id noun.AgentID) {
 	a := s.AgentTable.Mut(id)
 	if a == nil || a.Notes().Chain == nil {
@@ -90,8 +61,8 @@ func (s *State) fireChain(id noun.AgentID) {
 	}
 	s.changeChain(a, func(c *noun.Chain) { c.Armed = 0 }) // and set anew when it is not due
 	c := a.Notes().Chain
-	at, why := s.lookDue(a, c)
-	if at > s.Meta.Clock {
+	row := s.lookRow(a, c)
+	if !row.Due(s.Meta.Clock) {
 		return
 	}
 	switch {
@@ -100,7 +71,7 @@ func (s *State) fireChain(id noun.AgentID) {
 	case !s.Meta.Settings.Chain.Enabled || s.chainOff(a) != "":
 		s.changeChain(a, func(c *noun.Chain) { c.LookAt = s.Meta.Clock })
 	default:
-		s.look(a, why, "")
+		s.look(a, row.Kind.Name, "")
 	}
 }
 
@@ -310,17 +281,17 @@ func (v *View) NextLook(a *noun.Agent) (at noun.Time, off string) {
 	if c == nil {
 		return 0, "it is no overseer"
 	}
-	at, _ = v.lookDue(a, c)
+	row := v.lookRow(a, c)
 	switch {
 	case c.Task != 0:
-		return at, ""
+		return row.At(), ""
 	case !v.Meta.Settings.Chain.Enabled:
 		return 0, "the watchdog chain is switched off (setting chain_enabled)"
 	}
 	if off = v.chainOff(a); off != "" {
 		return 0, off
 	}
-	return at, ""
+	return row.At(), ""
 }
 
 // followOverseer follows an agent that becomes an overseer, is one, or ceases to be one.

@@ -27,6 +27,7 @@ func Install(c *core.State) *State {
 	s := &State{State: c, View: View{View: evidence.View{Base: core.Base{View: &c.View}}}}
 	s.reset(struct{}{})
 	h := core.Attach(c, s)
+	h.AgentRows = append(h.AgentRows, s.agentRows)
 	h.AgentChanged.Add(s.followOverseer)
 	h.AgentGoes.Add(s.loseOverseer)
 	h.TaskMoved.Add(s.followLook)

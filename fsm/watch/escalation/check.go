@@ -20,8 +20,7 @@ func (s *View) Check(c *core.Checker) {
 		c.That(e.Notice.Number > 0 && e.Notice.Number <= x.LastNotice, "escalation %d has notice %d, the newest is %d", e.ID, e.Notice.Number, x.LastNotice)
 		c.That(!e.Notice.Pending || e.State == noun.EscalationOpen, "L9: escalation %d is %s and announced", e.ID, e.State)
 		c.That(len(e.Notice.Deliveries) <= noun.MaxNotifiers, "L11: escalation %d has %d deliveries", e.ID, len(e.Notice.Deliveries))
-		at := s.noticeDeadline(e)
-		c.That(at == 0 || e.Armed != 0 && e.Armed <= at, "escalation %d must be announced again at %d, its timer is at %d", e.ID, at, e.Armed)
+		c.Armed(s.Base.View, "L11", s.noticeRow(e), e.Armed)
 		if e.State == noun.EscalationClosed {
 			closed++
 			_, found := s.closed.Get(closedEscalation{e.Closed, e.ID})

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"vigil/fsm/core"
+	"vigil/fsm/due"
 	"vigil/fsm/noun"
 )
 
@@ -40,7 +41,7 @@ func (s *State) escalate(e noun.Escalation) {
 	if was.State == noun.EscalationOpen && !was.Notice.Pending && now.Sub(was.Notice.At) >= cooldown {
 		s.announce(was)
 	}
-	s.Rearm(core.TimerEscalation, uint64(was.ID), &was.Armed, s.noticeDeadline(was))
+	s.Rearm(core.TimerEscalation, uint64(was.ID), &was.Armed, s.noticeRow(was))
 }
 
 func (s *State) openEscalation(e noun.Escalation) {
@@ -72,7 +73,7 @@ func (s *State) announce(e *noun.Escalation) {
 func (s *State) unannounce(e *noun.Escalation) {
 	e.Notice.Pending = false
 	s.pending.Delete(e.ID)
-	s.Rearm(core.TimerEscalation, uint64(e.ID), &e.Armed, 0)
+	s.Rearm(core.TimerEscalation, uint64(e.ID), &e.Armed, due.Row{})
 }
 
 func (s *State) escalationEvent(kind string, e *noun.Escalation, text string) {
@@ -199,7 +200,7 @@ func (c NoteNotice) Apply(of *core.State) noun.Outcome {
 	if e.Notice.Pending && !open {
 		s.unannounce(e)
 	}
-	s.Rearm(core.TimerEscalation, uint64(e.ID), &e.Armed, s.noticeDeadline(e))
+	s.Rearm(core.TimerEscalation, uint64(e.ID), &e.Armed, s.noticeRow(e))
 	return noun.Outcome{}
 }
 
@@ -219,37 +220,12 @@ func (s *State) booked(e *noun.Escalation, d *noun.Delivery, failure string) {
 	}
 }
 
-// noticeDeadline is when a notice must be tried again, or a new one made; 0: nothing waits
-// for a time.
-func (v *View) noticeDeadline(e *noun.Escalation) (at noun.Time) {
-	if !e.Notice.Pending {
-		return v.remindAt(e)
-	}
-	for _, d := range e.Notice.Deliveries {
-		if !d.Over() && d.Next > v.Meta.Clock && (at == 0 || d.Next < at) {
-			at = d.Next
-		}
-	}
-	return at
-}
-
-// remindAt is when an escalation is announced again that nobody looks after, if it still
-// lasts then; 0: never.
-func (v *View) remindAt(e *noun.Escalation) noun.Time {
-	every := v.Meta.Settings.Escalation.Remind
-	if e.State != noun.EscalationOpen || e.Notice.Pending || every == 0 {
-		return 0
-	}
-	past := v.Meta.Clock.Sub(e.Notice.At)
-	return e.Notice.At.Add(every * (past/every + 1))
-}
-
 // rearmReminders follows the setting.
 func (s *State) rearmReminders() {
 	for id := range s.EscalationTable.From(0) {
 		if e := s.EscalationTable.Get(id); e.State == noun.EscalationOpen && !e.Notice.Pending {
 			e = s.EscalationTable.Mut(id)
-			s.Rearm(core.TimerEscalation, uint64(id), &e.Armed, s.remindAt(e))
+			s.Rearm(core.TimerEscalation, uint64(id), &e.Armed, s.remindRow(e))
 		}
 	}
 }
@@ -261,11 +237,11 @@ func (s *State) fireEscalation(id noun.EscalationID) {
 	}
 	e.Armed = 0
 	s.Result.Effects.Notice = true
-	if s.remindAt(e) != 0 && s.Meta.Clock.Sub(e.Notice.At) >= s.Meta.Settings.Escalation.Remind && s.Lasts(e) {
+	if row := s.remindRow(e); row.Kind != nil && row.Ran(s.Meta.Clock) >= s.Meta.Settings.Escalation.Remind && s.Lasts(e) {
 		s.escalationEvent("escalation.reminded", e, "nobody looks after it for "+s.Since(e.First).String())
 		s.announce(e)
 	}
-	s.Rearm(core.TimerEscalation, uint64(id), &e.Armed, s.noticeDeadline(e))
+	s.Rearm(core.TimerEscalation, uint64(id), &e.Armed, s.noticeRow(e))
 }
 
 // Notices lists what the notifier has to deliver now, the most urgent first, then the

@@ -28,6 +28,7 @@ func Install(c *core.State) *State {
 	s := &State{c, View{Base: core.Base{View: &c.View}}}
 	s.reset(struct{}{})
 	h := core.Attach(c, s)
+	h.AgentRows = append(h.AgentRows, s.agentRows)
 	h.SettingsPut.Add(func(core.Put) { s.rearmReminders() })
 	h.Reset.Add(s.reset)
 	h.Index.Add(s.index)

@@ -70,17 +70,12 @@ func (v *View) Climb(id noun.AgentID) Climb {
 	if c.Why = v.spared(a, &c.Ladder); c.Why != "" {
 		return c
 	}
-	set := &v.Meta.Settings.Ladder
-	switch c.Next = v.nextRung(a, &g, &c.Ladder); {
-	case c.Next == noun.NoRung:
+	if c.Next = v.nextRung(a, &g, &c.Ladder); c.Next == noun.NoRung {
 		c.Why = "a human was told; nothing follows until it recovers"
-	case c.Next == noun.RungNudge && l == nil:
-		c.Due = v.Meta.Clock
-	case c.Next == noun.RungNudge:
-		c.Due = l.At.Add(set.Cooldown)
-	default:
-		c.Due = c.At.Add(set.Deadline(c.Rung) + v.Absent(a, c.At))
+		return c
 	}
+	row := v.rungRow(a, &c, l)
+	c.Due = row.At()
 	return c
 }
 

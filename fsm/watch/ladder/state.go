@@ -19,6 +19,7 @@ type View struct{ evidence.View }
 func Install(c *core.State) *State {
 	s := &State{c, View{evidence.View{Base: core.Base{View: &c.View}}}}
 	h := core.Attach(c, s)
+	h.AgentRows = append(h.AgentRows, s.agentRows)
 	h.AgentSpoke.Add(s.answer)
 	h.Lasts[noun.EscAgentStuck] = func(e *noun.Escalation) bool {
 		a := s.AgentByName(e.Agent)

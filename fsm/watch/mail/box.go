@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"vigil/fsm/core"
+	"vigil/fsm/due"
 	"vigil/fsm/noun"
 )
 
@@ -66,7 +67,7 @@ func (s *State) closeMail(m *noun.Mail, state noun.MailState) {
 	s.indexMail(m, -1)
 	m.State, m.ClosedAt, m.Again = state, s.Meta.Clock, false
 	s.indexMail(m, +1)
-	s.Rearm(core.TimerMail, uint64(m.ID), &m.Armed, s.mailDeadline(m))
+	s.Rearm(core.TimerMail, uint64(m.ID), &m.Armed, s.mailRow(m))
 	if box := s.boxes[m.To]; len(box.closed) > noun.MaxMailbox {
 		s.removeMail(box.closed[0])
 	}
@@ -76,7 +77,7 @@ func (s *State) closeMail(m *noun.Mail, state noun.MailState) {
 func (s *State) removeMail(id noun.MailID) {
 	m := s.MailTable.Mut(id)
 	s.indexMail(m, -1)
-	s.Rearm(core.TimerMail, uint64(id), &m.Armed, 0)
+	s.Rearm(core.TimerMail, uint64(id), &m.Armed, due.Row{})
 	s.MailTable.Del(id)
 }
 
@@ -92,74 +93,43 @@ func (s *State) dropMailbox(id noun.AgentID) {
 	delete(s.boxes, id)
 }
 
-// mailDeadline is when a mail must be looked at again. What follows when nobody
-// acknowledges it depends on its priority. Reminders run from when the present
-// reader got it, so that each life is reminded once; escalations from the sending, so
-// that no series of lives puts them off.
-func (v *View) mailDeadline(m *noun.Mail) noun.Time {
-	set := &v.Meta.Settings
-	if m.State.Closed() {
-		return m.ClosedAt.Add(set.MailRetention)
-	}
-	at := m.SentAt.Add(set.MailExpiry)
-	if !m.Noticed && m.Priority != noun.MailUrgent {
-		at = min(at, m.Since.Add(set.MailLimit(m.Priority)))
-	}
-	if escalation := v.mailEscalation(m); escalation != 0 && !m.Escalated {
-		at = min(at, escalation)
-	}
-	return at
-}
-
-// mailEscalation is when a mail is escalated; 0: never.
-func (v *View) mailEscalation(m *noun.Mail) noun.Time {
-	limit := v.Meta.Settings.MailLimit(m.Priority)
-	switch m.Priority {
-	case noun.MailUrgent:
-		return m.SentAt.Add(limit)
-	case noun.MailHigh:
-		return m.SentAt.Add(2 * limit)
-	}
-	return 0
-}
-
 func (s *State) fireMail(id noun.MailID) {
 	m := s.MailTable.Mut(id)
 	if m == nil {
 		return
 	}
 	m.Armed = 0
-	if s.mailDeadline(m) <= s.Meta.Clock {
+	for _, row := range s.mailRows(m) {
 		switch {
-		case m.State.Closed():
+		case !row.Due(s.Meta.Clock):
+		case row.Kind == kindRemoval:
 			s.removeMail(id)
 			return
-		case m.SentAt.Add(s.Meta.Settings.MailExpiry) <= s.Meta.Clock:
+		case row.Kind == kindExpiry:
 			s.mailEvent("mail.expired", m)
 			s.closeMail(m, noun.MailExpired)
 			return
+		default:
+			s.notice(m, row.Kind)
 		}
-		s.notice(m)
 	}
-	s.Rearm(core.TimerMail, uint64(id), &m.Armed, s.mailDeadline(m))
+	s.Rearm(core.TimerMail, uint64(id), &m.Armed, s.mailRow(m))
 }
 
-// notice does what follows when the acknowledgement limit of a mail has passed.
-func (s *State) notice(m *noun.Mail) {
-	limit := s.Meta.Settings.MailLimit(m.Priority)
-	if !m.Noticed && m.Priority != noun.MailUrgent && m.Since.Add(limit) <= s.Meta.Clock {
+// notice does what follows when a limit of a mail without an acknowledgement has passed.
+func (s *State) notice(m *noun.Mail, limit *due.Kind) {
+	switch limit {
+	case kindRecord:
 		m.Noticed = true
-		if m.Priority == noun.MailLow {
-			s.mailEvent("mail.overdue", m)
-		} else {
-			m.Reminded++
-			m.Again = true
-			s.mailEvent("mail.reminder", m)
-			s.Result.Effects.Mail = append(s.Result.Effects.Mail, m.To)
-			s.Hooks.MailChanged.Call(m.To)
-		}
-	}
-	if at := s.mailEscalation(m); at != 0 && !m.Escalated && at <= s.Meta.Clock {
+		s.mailEvent("mail.overdue", m)
+	case kindRemind:
+		m.Noticed = true
+		m.Reminded++
+		m.Again = true
+		s.mailEvent("mail.reminder", m)
+		s.Result.Effects.Mail = append(s.Result.Effects.Mail, m.To)
+		s.Hooks.MailChanged.Call(m.To)
+	case kindEscalate:
 		m.Escalated = true
 		s.mailEvent("mail.escalated", m)
 		s.escalateMail(m)
@@ -183,7 +153,7 @@ func (s *State) rearmMail(put core.Put) {
 	}
 	for id := range s.MailTable.From(0) {
 		m := s.MailTable.Mut(id)
-		s.Rearm(core.TimerMail, uint64(id), &m.Armed, s.mailDeadline(m))
+		s.Rearm(core.TimerMail, uint64(id), &m.Armed, s.mailRow(m))
 	}
 }
 

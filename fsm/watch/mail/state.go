@@ -26,6 +26,7 @@ func Install(c *core.State) *State {
 	s := &State{c, View{Base: core.Base{View: &c.View}}}
 	s.reset(struct{}{})
 	h := core.Attach(c, s)
+	h.AgentRows = append(h.AgentRows, s.boxRows)
 	h.AgentGoes.Add(func(a *noun.Agent) { s.dropMailbox(a.ID) })
 	h.SettingsPut.Add(s.rearmMail)
 	h.Reset.Add(s.reset)

@@ -72,7 +72,7 @@ func (s *State) send(c *SendMail) noun.Outcome {
 		*m = draft
 		m.ID, m.To, m.Room = s.Meta.LastMail, id, s.AgentTable.Get(id).Room
 		s.indexMail(m, +1)
-		s.Rearm(core.TimerMail, uint64(m.ID), &m.Armed, s.mailDeadline(m))
+		s.Rearm(core.TimerMail, uint64(m.ID), &m.Armed, s.mailRow(m))
 	}
 	s.Result.Effects.Mail = append(s.Result.Effects.Mail, list...)
 	for _, id := range list {
@@ -300,7 +300,7 @@ func (c ReadMail) Apply(of *core.State) noun.Outcome {
 		if m.Deliveries++; m.Redelivered() {
 			again++
 		}
-		s.Rearm(core.TimerMail, uint64(m.ID), &m.Armed, s.mailDeadline(m))
+		s.Rearm(core.TimerMail, uint64(m.ID), &m.Armed, s.mailRow(m))
 	}
 	s.Event("mail.delivered", core.About{Agent: a}, fmt.Sprintf("%d mails, %d of them not for the first time", len(list), again))
 	return out

@@ -68,9 +68,9 @@ func (c ReportScreen) Apply(of *core.State) noun.Outcome {
 	if next != old {
 		a.Note(func(n *noun.Notes) { n.Screen = &next })
 		s.Hooks.AgentExcused.Call(a)
-		s.Rearm(core.TimerAgent, uint64(a.ID), &a.Armed, s.AgentDeadline(a))
+		s.Rearm(core.TimerAgent, uint64(a.ID), &a.Armed, s.AgentRow(a))
 		if t := s.TaskTable.Mut(a.Task); t != nil { // its progress limit may end earlier now
-			s.Rearm(core.TimerTask, uint64(t.ID), &t.Armed, s.TaskDeadline(t))
+			s.Rearm(core.TimerTask, uint64(t.ID), &t.Armed, s.TaskRow(t))
 		}
 	}
 	out := a.Outcome()
@@ -78,24 +78,9 @@ func (c ReportScreen) Apply(of *core.State) noun.Outcome {
 	return out
 }
 
-// promptDeadline is when a human must be called for a permission prompt; 0: never. Who has
-// declared that it needs input has said so itself. While it lasts the escalation is reminded
-// of, like any other.
-func (v *State) promptDeadline(a *noun.Agent) noun.Time {
-	sc := a.Screen()
-	if sc == nil || sc.Kind != noun.PromptPermission || sc.Called != 0 || a.Order == noun.StopOrder {
-		return 0
-	}
-	at := sc.At.Add(v.Meta.Settings.Prompt.Limit)
-	if d := a.Declared; d.Holds(v.Meta.Clock) && d.Waiting == noun.WaitingInput {
-		at = max(at, d.Until)
-	}
-	return at
-}
-
 // callForPrompt calls a human when it is time to, with what is known.
 func (s *State) callForPrompt(a *noun.Agent) {
-	if at := s.promptDeadline(a); at == 0 || at > s.Meta.Clock {
+	if row := s.promptRow(a); !row.Due(s.Meta.Clock) {
 		return
 	}
 	next := *a.Screen()
@@ -114,7 +99,7 @@ func (s *State) rearmPrompts(put core.Put) {
 	for id, a := range s.AgentTable.From(0) {
 		if a.Shows(noun.PromptPermission) {
 			a = s.AgentTable.Mut(id)
-			s.Rearm(core.TimerAgent, uint64(id), &a.Armed, s.AgentDeadline(a))
+			s.Rearm(core.TimerAgent, uint64(id), &a.Armed, s.AgentRow(a))
 		}
 	}
 }

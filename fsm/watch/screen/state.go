@@ -13,7 +13,7 @@ func Install(c *core.State) *State {
 	s := &State{c}
 	h := core.Attach(c, s)
 	h.SettingsPut.Add(s.rearmPrompts)
-	h.AgentDue = append(h.AgentDue, s.promptDeadline)
+	h.AgentDue = append(h.AgentDue, s.promptRow)
 	h.AgentFires.Add(s.callForPrompt)
 	h.Lasts[noun.EscPrompt] = func(e *noun.Escalation) bool {
 		a := s.AgentByName(e.Agent)

@@ -35,7 +35,8 @@ func (s *View) Check(c *core.Checker) {
 		c.That(ri.in == want, "room %s is in the index of active rooms: %v, want %v", rm.Name, ri.in, want)
 		at := max(rm.Quiet, ri.excused)
 		if rm.Watch != (noun.RoomWatch{}) {
-			at, _, _ = s.due(rm, ri)
+			row := s.dueRow(rm, ri)
+			at = row.At()
 		}
 		if _, found := s.quietTree(rm.Watch != noun.RoomWatch{}).Get(quietRoom{at, rm.ID}); want {
 			c.That(found, "room %s is not in the index of active rooms at %d", rm.Name, at)

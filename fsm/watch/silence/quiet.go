@@ -154,7 +154,8 @@ func (s *State) placeRoom(rm *noun.Room) {
 	in := s.RoomIndex(rm.ID).Open > 0 && !rm.Deleting && !rm.Paused && !rm.Watch.Disabled
 	own, at := rm.Watch != noun.RoomWatch{}, max(rm.Quiet, ri.excused)
 	if own {
-		at, _, _ = s.due(rm, ri)
+		row := s.dueRow(rm, ri)
+		at = row.At()
 	}
 	if ri.in == in && ri.own == own && ri.at == at {
 		return
@@ -173,21 +174,6 @@ func (v *View) quietTree(own bool) *btree.BTreeG[quietRoom] {
 		return v.ownQuiet
 	}
 	return v.allQuiet
-}
-
-// due is after when a room is stalled, by which limit, and what for.
-func (v *View) due(rm *noun.Room, ri *silence) (at noun.Time, limit time.Duration, reason string) {
-	set, since := &v.Meta.Settings.Watchdog, v.Meta.Watchdog.Since
-	limit, reason = set.Threshold, IdleTimeout
-	if rm.Watch.IdleLimit > 0 {
-		limit = rm.Watch.IdleLimit
-	}
-	opened := max(rm.Opened, since)
-	at = max(max(rm.Quiet, ri.excused, since).Add(limit), opened.Add(set.MinAge))
-	if d := opened.Add(rm.Watch.Deadline); rm.Watch.Deadline > 0 && d <= at {
-		return d, limit, RoomDeadline
-	}
-	return at, limit, reason
 }
 
 // Quiet tells how the conversation watchdog sees a room.
@@ -215,7 +201,11 @@ func (v *View) Quiet(rm *noun.Room) RoomQuiet {
 	if q.Why != "" {
 		return q
 	}
-	q.DueAt, q.Limit, q.Reason = v.due(rm, x)
+	row := v.dueRow(rm, x)
+	q.DueAt, q.Limit, q.Reason = row.At(), v.limit(rm), IdleTimeout
+	if row.Kind == kindDeadline {
+		q.Reason = RoomDeadline
+	}
 	switch {
 	case x.excused > now && q.Reason == IdleTimeout:
 		q.Why = v.excuseText(v.AgentTable.Get(x.excuser))
@@ -224,7 +214,8 @@ func (v *View) Quiet(rm *noun.Room) RoomQuiet {
 	case q.DueAt >= now:
 		q.State, q.Why = RoomActive, "it was active lately"
 	case rm.Warned > q.DueAt:
-		q.State, q.CancelAt = RoomStalling, rm.Warned.Add(set.Grace)
+		grace := v.graceRow(rm)
+		q.State, q.CancelAt = RoomStalling, grace.At()
 	default:
 		q.State = RoomStalled
 	}

@@ -27,6 +27,7 @@ func Install(c *core.State) *State {
 	s := &State{c, View{Base: core.Base{View: &c.View}}}
 	s.reset(struct{}{})
 	h := core.Attach(c, s)
+	h.RoomRows = append(h.RoomRows, s.roomRows)
 	h.AgentChanged.Add(s.reviewExcuse)
 	h.AgentExcused.Add(s.reviewExcuse)
 	h.RoomTouched.Add(s.noteActivity)

@@ -650,6 +650,239 @@ func (x *GetRoomRequest) GetStale() bool {
 	return false
 }
 
+// Either an agent or a room.
+type ListDeadlinesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	Room          string                 `protobuf:"bytes,2,opt,name=room,proto3" json:"room,omitempty"`
+	Stale         bool                   `protobuf:"varint,3,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListDeadlinesRequest) Reset() {
+	*x = ListDeadlinesRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListDeadlinesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListDeadlinesRequest) ProtoMessage() {}
+
+func (x *ListDeadlinesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListDeadlinesRequest.ProtoReflect.Descriptor instead.
+func (*ListDeadlinesRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ListDeadlinesRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *ListDeadlinesRequest) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *ListDeadlinesRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+type ListDeadlinesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The earliest first, at most 100.
+	Deadlines []*Deadline `protobuf:"bytes,1,rep,name=deadlines,proto3" json:"deadlines,omitempty"`
+	// How many later ones are left out.
+	More          uint32 `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListDeadlinesResponse) Reset() {
+	*x = ListDeadlinesResponse{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListDeadlinesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListDeadlinesResponse) ProtoMessage() {}
+
+func (x *ListDeadlinesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListDeadlinesResponse.ProtoReflect.Descriptor instead.
+func (*ListDeadlinesResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ListDeadlinesResponse) GetDeadlines() []*Deadline {
+	if x != nil {
+		return x.Deadlines
+	}
+	return nil
+}
+
+func (x *ListDeadlinesResponse) GetMore() uint32 {
+	if x != nil {
+		return x.More
+	}
+	return 0
+}
+
+// One deadline. Spans are cluster time.
+type Deadline struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is due, in words: "lease".
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// What it is of: "agent web/builder", "task 7".
+	Of string `protobuf:"bytes,2,opt,name=of,proto3" json:"of,omitempty"`
+	// Until it is due; negative: it was, and happens with the next entry of the log.
+	Left *durationpb.Duration `protobuf:"bytes,3,opt,name=left,proto3" json:"left,omitempty"`
+	// Since its clock began; absent: that is not kept, or it has not begun.
+	Since *durationpb.Duration `protobuf:"bytes,4,opt,name=since,proto3" json:"since,omitempty"`
+	// How long its clock runs.
+	Span *durationpb.Duration `protobuf:"bytes,5,opt,name=span,proto3" json:"span,omitempty"`
+	// Of the time since then, what does not count, because its host was not heard.
+	Absent *durationpb.Duration `protobuf:"bytes,6,opt,name=absent,proto3" json:"absent,omitempty"`
+	// What makes its clock stand, or puts it off; empty: nothing does.
+	HeldBy string `protobuf:"bytes,7,opt,name=held_by,json=heldBy,proto3" json:"held_by,omitempty"`
+	// For how long it does.
+	HeldFor *durationpb.Duration `protobuf:"bytes,8,opt,name=held_for,json=heldFor,proto3" json:"held_for,omitempty"`
+	// What happens then.
+	Then          string `protobuf:"bytes,9,opt,name=then,proto3" json:"then,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Deadline) Reset() {
+	*x = Deadline{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Deadline) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Deadline) ProtoMessage() {}
+
+func (x *Deadline) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Deadline.ProtoReflect.Descriptor instead.
+func (*Deadline) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Deadline) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Deadline) GetOf() string {
+	if x != nil {
+		return x.Of
+	}
+	return ""
+}
+
+func (x *Deadline) GetLeft() *durationpb.Duration {
+	if x != nil {
+		return x.Left
+	}
+	return nil
+}
+
+func (x *Deadline) GetSince() *durationpb.Duration {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Deadline) GetSpan() *durationpb.Duration {
+	if x != nil {
+		return x.Span
+	}
+	return nil
+}
+
+func (x *Deadline) GetAbsent() *durationpb.Duration {
+	if x != nil {
+		return x.Absent
+	}
+	return nil
+}
+
+func (x *Deadline) GetHeldBy() string {
+	if x != nil {
+		return x.HeldBy
+	}
+	return ""
+}
+
+func (x *Deadline) GetHeldFor() *durationpb.Duration {
+	if x != nil {
+		return x.HeldFor
+	}
+	return nil
+}
+
+func (x *Deadline) GetThen() string {
+	if x != nil {
+		return x.Then
+	}
+	return ""
+}
+
 type DeleteRoomRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Room  string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
@@ -666,7 +899,7 @@ type DeleteRoomRequest struct {
 
 func (x *DeleteRoomRequest) Reset() {
 	*x = DeleteRoomRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[9]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -678,7 +911,7 @@ func (x *DeleteRoomRequest) String() string {
 func (*DeleteRoomRequest) ProtoMessage() {}
 
 func (x *DeleteRoomRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[9]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -691,7 +924,7 @@ func (x *DeleteRoomRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRoomRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRoomRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{9}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DeleteRoomRequest) GetRoom() string {
@@ -748,7 +981,7 @@ type DeleteRoomResponse struct {
 
 func (x *DeleteRoomResponse) Reset() {
 	*x = DeleteRoomResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[10]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -760,7 +993,7 @@ func (x *DeleteRoomResponse) String() string {
 func (*DeleteRoomResponse) ProtoMessage() {}
 
 func (x *DeleteRoomResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[10]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -773,7 +1006,7 @@ func (x *DeleteRoomResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRoomResponse.ProtoReflect.Descriptor instead.
 func (*DeleteRoomResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{10}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteRoomResponse) GetPending() bool {
@@ -808,7 +1041,7 @@ type CreateTaskRequest struct {
 
 func (x *CreateTaskRequest) Reset() {
 	*x = CreateTaskRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[11]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -820,7 +1053,7 @@ func (x *CreateTaskRequest) String() string {
 func (*CreateTaskRequest) ProtoMessage() {}
 
 func (x *CreateTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[11]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -833,7 +1066,7 @@ func (x *CreateTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTaskRequest.ProtoReflect.Descriptor instead.
 func (*CreateTaskRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{11}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CreateTaskRequest) GetRoom() string {
@@ -912,7 +1145,7 @@ type ListTasksRequest struct {
 
 func (x *ListTasksRequest) Reset() {
 	*x = ListTasksRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[12]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +1157,7 @@ func (x *ListTasksRequest) String() string {
 func (*ListTasksRequest) ProtoMessage() {}
 
 func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[12]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,7 +1170,7 @@ func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksRequest.ProtoReflect.Descriptor instead.
 func (*ListTasksRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{12}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListTasksRequest) GetRoom() string {
@@ -1001,7 +1234,7 @@ type ListTasksResponse struct {
 
 func (x *ListTasksResponse) Reset() {
 	*x = ListTasksResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[13]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1013,7 +1246,7 @@ func (x *ListTasksResponse) String() string {
 func (*ListTasksResponse) ProtoMessage() {}
 
 func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[13]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1026,7 +1259,7 @@ func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListTasksResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{13}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListTasksResponse) GetTasks() []*Task {
@@ -1060,7 +1293,7 @@ type GetTaskRequest struct {
 
 func (x *GetTaskRequest) Reset() {
 	*x = GetTaskRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[14]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1072,7 +1305,7 @@ func (x *GetTaskRequest) String() string {
 func (*GetTaskRequest) ProtoMessage() {}
 
 func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[14]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1085,7 +1318,7 @@ func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskRequest.ProtoReflect.Descriptor instead.
 func (*GetTaskRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetTaskRequest) GetTask() uint64 {
@@ -1115,7 +1348,7 @@ type CancelTaskRequest struct {
 
 func (x *CancelTaskRequest) Reset() {
 	*x = CancelTaskRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[15]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1127,7 +1360,7 @@ func (x *CancelTaskRequest) String() string {
 func (*CancelTaskRequest) ProtoMessage() {}
 
 func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[15]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1140,7 +1373,7 @@ func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskRequest.ProtoReflect.Descriptor instead.
 func (*CancelTaskRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CancelTaskRequest) GetTask() uint64 {
@@ -1190,7 +1423,7 @@ type RetryTaskRequest struct {
 
 func (x *RetryTaskRequest) Reset() {
 	*x = RetryTaskRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[16]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1202,7 +1435,7 @@ func (x *RetryTaskRequest) String() string {
 func (*RetryTaskRequest) ProtoMessage() {}
 
 func (x *RetryTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[16]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1215,7 +1448,7 @@ func (x *RetryTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryTaskRequest.ProtoReflect.Descriptor instead.
 func (*RetryTaskRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RetryTaskRequest) GetTask() uint64 {
@@ -1261,7 +1494,7 @@ type ListAgentsRequest struct {
 
 func (x *ListAgentsRequest) Reset() {
 	*x = ListAgentsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[17]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1273,7 +1506,7 @@ func (x *ListAgentsRequest) String() string {
 func (*ListAgentsRequest) ProtoMessage() {}
 
 func (x *ListAgentsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[17]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1286,7 +1519,7 @@ func (x *ListAgentsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAgentsRequest.ProtoReflect.Descriptor instead.
 func (*ListAgentsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListAgentsRequest) GetRoom() string {
@@ -1343,7 +1576,7 @@ type ListAgentsResponse struct {
 
 func (x *ListAgentsResponse) Reset() {
 	*x = ListAgentsResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[18]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1355,7 +1588,7 @@ func (x *ListAgentsResponse) String() string {
 func (*ListAgentsResponse) ProtoMessage() {}
 
 func (x *ListAgentsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[18]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1368,7 +1601,7 @@ func (x *ListAgentsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAgentsResponse.ProtoReflect.Descriptor instead.
 func (*ListAgentsResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListAgentsResponse) GetAgents() []*Agent {
@@ -1402,7 +1635,7 @@ type GetAgentRequest struct {
 
 func (x *GetAgentRequest) Reset() {
 	*x = GetAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1414,7 +1647,7 @@ func (x *GetAgentRequest) String() string {
 func (*GetAgentRequest) ProtoMessage() {}
 
 func (x *GetAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1427,7 +1660,7 @@ func (x *GetAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAgentRequest.ProtoReflect.Descriptor instead.
 func (*GetAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetAgentRequest) GetAgent() string {
@@ -1459,7 +1692,7 @@ type GetAgentResponse struct {
 
 func (x *GetAgentResponse) Reset() {
 	*x = GetAgentResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1471,7 +1704,7 @@ func (x *GetAgentResponse) String() string {
 func (*GetAgentResponse) ProtoMessage() {}
 
 func (x *GetAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1484,7 +1717,7 @@ func (x *GetAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAgentResponse.ProtoReflect.Descriptor instead.
 func (*GetAgentResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetAgentResponse) GetAgent() *Agent {
@@ -1533,7 +1766,7 @@ type HostFit struct {
 
 func (x *HostFit) Reset() {
 	*x = HostFit{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1545,7 +1778,7 @@ func (x *HostFit) String() string {
 func (*HostFit) ProtoMessage() {}
 
 func (x *HostFit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1558,7 +1791,7 @@ func (x *HostFit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostFit.ProtoReflect.Descriptor instead.
 func (*HostFit) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *HostFit) GetHost() string {
@@ -1592,7 +1825,7 @@ type GetAgentStatusRequest struct {
 
 func (x *GetAgentStatusRequest) Reset() {
 	*x = GetAgentStatusRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1604,7 +1837,7 @@ func (x *GetAgentStatusRequest) String() string {
 func (*GetAgentStatusRequest) ProtoMessage() {}
 
 func (x *GetAgentStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1617,7 +1850,7 @@ func (x *GetAgentStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAgentStatusRequest.ProtoReflect.Descriptor instead.
 func (*GetAgentStatusRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetAgentStatusRequest) GetAgent() string {
@@ -1662,7 +1895,7 @@ type AgentStatus struct {
 
 func (x *AgentStatus) Reset() {
 	*x = AgentStatus{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1674,7 +1907,7 @@ func (x *AgentStatus) String() string {
 func (*AgentStatus) ProtoMessage() {}
 
 func (x *AgentStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1687,7 +1920,7 @@ func (x *AgentStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentStatus.ProtoReflect.Descriptor instead.
 func (*AgentStatus) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AgentStatus) GetAgent() string {
@@ -1792,7 +2025,7 @@ type SetAgentRequest struct {
 
 func (x *SetAgentRequest) Reset() {
 	*x = SetAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1804,7 +2037,7 @@ func (x *SetAgentRequest) String() string {
 func (*SetAgentRequest) ProtoMessage() {}
 
 func (x *SetAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1817,7 +2050,7 @@ func (x *SetAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAgentRequest.ProtoReflect.Descriptor instead.
 func (*SetAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SetAgentRequest) GetAgent() string {
@@ -1884,7 +2117,7 @@ type RestartAgentRequest struct {
 
 func (x *RestartAgentRequest) Reset() {
 	*x = RestartAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[25]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1896,7 +2129,7 @@ func (x *RestartAgentRequest) String() string {
 func (*RestartAgentRequest) ProtoMessage() {}
 
 func (x *RestartAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[25]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1909,7 +2142,7 @@ func (x *RestartAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartAgentRequest.ProtoReflect.Descriptor instead.
 func (*RestartAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{25}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RestartAgentRequest) GetAgent() string {
@@ -1958,7 +2191,7 @@ type UnparkAgentRequest struct {
 
 func (x *UnparkAgentRequest) Reset() {
 	*x = UnparkAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[26]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1970,7 +2203,7 @@ func (x *UnparkAgentRequest) String() string {
 func (*UnparkAgentRequest) ProtoMessage() {}
 
 func (x *UnparkAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[26]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1983,7 +2216,7 @@ func (x *UnparkAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnparkAgentRequest.ProtoReflect.Descriptor instead.
 func (*UnparkAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *UnparkAgentRequest) GetAgent() string {
@@ -2019,7 +2252,7 @@ type UnquarantineTaskRequest struct {
 
 func (x *UnquarantineTaskRequest) Reset() {
 	*x = UnquarantineTaskRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[27]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2031,7 +2264,7 @@ func (x *UnquarantineTaskRequest) String() string {
 func (*UnquarantineTaskRequest) ProtoMessage() {}
 
 func (x *UnquarantineTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[27]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2044,7 +2277,7 @@ func (x *UnquarantineTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnquarantineTaskRequest.ProtoReflect.Descriptor instead.
 func (*UnquarantineTaskRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{27}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *UnquarantineTaskRequest) GetTask() uint64 {
@@ -2090,7 +2323,7 @@ type SetPauseRequest struct {
 
 func (x *SetPauseRequest) Reset() {
 	*x = SetPauseRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[28]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2102,7 +2335,7 @@ func (x *SetPauseRequest) String() string {
 func (*SetPauseRequest) ProtoMessage() {}
 
 func (x *SetPauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[28]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2115,7 +2348,7 @@ func (x *SetPauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPauseRequest.ProtoReflect.Descriptor instead.
 func (*SetPauseRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{28}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SetPauseRequest) GetScope() string {
@@ -2162,7 +2395,7 @@ type SetPauseResponse struct {
 
 func (x *SetPauseResponse) Reset() {
 	*x = SetPauseResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[29]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2174,7 +2407,7 @@ func (x *SetPauseResponse) String() string {
 func (*SetPauseResponse) ProtoMessage() {}
 
 func (x *SetPauseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[29]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2187,7 +2420,7 @@ func (x *SetPauseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPauseResponse.ProtoReflect.Descriptor instead.
 func (*SetPauseResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{29}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SetPauseResponse) GetRev() uint64 {
@@ -2207,7 +2440,7 @@ type ReleaseBrakeRequest struct {
 
 func (x *ReleaseBrakeRequest) Reset() {
 	*x = ReleaseBrakeRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[30]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2219,7 +2452,7 @@ func (x *ReleaseBrakeRequest) String() string {
 func (*ReleaseBrakeRequest) ProtoMessage() {}
 
 func (x *ReleaseBrakeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[30]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2232,7 +2465,7 @@ func (x *ReleaseBrakeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseBrakeRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseBrakeRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{30}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ReleaseBrakeRequest) GetBy() string {
@@ -2257,7 +2490,7 @@ type ReleaseBrakeResponse struct {
 
 func (x *ReleaseBrakeResponse) Reset() {
 	*x = ReleaseBrakeResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2269,7 +2502,7 @@ func (x *ReleaseBrakeResponse) String() string {
 func (*ReleaseBrakeResponse) ProtoMessage() {}
 
 func (x *ReleaseBrakeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2282,7 +2515,7 @@ func (x *ReleaseBrakeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseBrakeResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseBrakeResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{31}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{34}
 }
 
 type DrainHostRequest struct {
@@ -2301,7 +2534,7 @@ type DrainHostRequest struct {
 
 func (x *DrainHostRequest) Reset() {
 	*x = DrainHostRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2313,7 +2546,7 @@ func (x *DrainHostRequest) String() string {
 func (*DrainHostRequest) ProtoMessage() {}
 
 func (x *DrainHostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2326,7 +2559,7 @@ func (x *DrainHostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainHostRequest.ProtoReflect.Descriptor instead.
 func (*DrainHostRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{32}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DrainHostRequest) GetHost() string {
@@ -2377,7 +2610,7 @@ type ConfirmDeadRequest struct {
 
 func (x *ConfirmDeadRequest) Reset() {
 	*x = ConfirmDeadRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2389,7 +2622,7 @@ func (x *ConfirmDeadRequest) String() string {
 func (*ConfirmDeadRequest) ProtoMessage() {}
 
 func (x *ConfirmDeadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2402,7 +2635,7 @@ func (x *ConfirmDeadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmDeadRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmDeadRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{33}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ConfirmDeadRequest) GetHost() string {
@@ -2444,7 +2677,7 @@ type ForgetHostRequest struct {
 
 func (x *ForgetHostRequest) Reset() {
 	*x = ForgetHostRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2456,7 +2689,7 @@ func (x *ForgetHostRequest) String() string {
 func (*ForgetHostRequest) ProtoMessage() {}
 
 func (x *ForgetHostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2469,7 +2702,7 @@ func (x *ForgetHostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetHostRequest.ProtoReflect.Descriptor instead.
 func (*ForgetHostRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{34}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ForgetHostRequest) GetHost() string {
@@ -2501,7 +2734,7 @@ type ForgetHostResponse struct {
 
 func (x *ForgetHostResponse) Reset() {
 	*x = ForgetHostResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[35]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2513,7 +2746,7 @@ func (x *ForgetHostResponse) String() string {
 func (*ForgetHostResponse) ProtoMessage() {}
 
 func (x *ForgetHostResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[35]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2526,7 +2759,7 @@ func (x *ForgetHostResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetHostResponse.ProtoReflect.Descriptor instead.
 func (*ForgetHostResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{35}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{38}
 }
 
 type LookAtAgentRequest struct {
@@ -2540,7 +2773,7 @@ type LookAtAgentRequest struct {
 
 func (x *LookAtAgentRequest) Reset() {
 	*x = LookAtAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[36]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2552,7 +2785,7 @@ func (x *LookAtAgentRequest) String() string {
 func (*LookAtAgentRequest) ProtoMessage() {}
 
 func (x *LookAtAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[36]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2565,7 +2798,7 @@ func (x *LookAtAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookAtAgentRequest.ProtoReflect.Descriptor instead.
 func (*LookAtAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{36}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LookAtAgentRequest) GetAgent() string {
@@ -2593,7 +2826,7 @@ type Screen struct {
 
 func (x *Screen) Reset() {
 	*x = Screen{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[37]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2605,7 +2838,7 @@ func (x *Screen) String() string {
 func (*Screen) ProtoMessage() {}
 
 func (x *Screen) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[37]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2618,7 +2851,7 @@ func (x *Screen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Screen.ProtoReflect.Descriptor instead.
 func (*Screen) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{37}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Screen) GetText() string {
@@ -2658,7 +2891,7 @@ type NudgeAgentRequest struct {
 
 func (x *NudgeAgentRequest) Reset() {
 	*x = NudgeAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[38]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2670,7 +2903,7 @@ func (x *NudgeAgentRequest) String() string {
 func (*NudgeAgentRequest) ProtoMessage() {}
 
 func (x *NudgeAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[38]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2683,7 +2916,7 @@ func (x *NudgeAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NudgeAgentRequest.ProtoReflect.Descriptor instead.
 func (*NudgeAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{38}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *NudgeAgentRequest) GetAgent() string {
@@ -2739,7 +2972,7 @@ type AtTerminalRequest struct {
 
 func (x *AtTerminalRequest) Reset() {
 	*x = AtTerminalRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[39]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2751,7 +2984,7 @@ func (x *AtTerminalRequest) String() string {
 func (*AtTerminalRequest) ProtoMessage() {}
 
 func (x *AtTerminalRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[39]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2764,7 +2997,7 @@ func (x *AtTerminalRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AtTerminalRequest.ProtoReflect.Descriptor instead.
 func (*AtTerminalRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{39}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *AtTerminalRequest) GetHost() uint32 {
@@ -2835,7 +3068,7 @@ type AgentLogsRequest struct {
 
 func (x *AgentLogsRequest) Reset() {
 	*x = AgentLogsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[40]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2847,7 +3080,7 @@ func (x *AgentLogsRequest) String() string {
 func (*AgentLogsRequest) ProtoMessage() {}
 
 func (x *AgentLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[40]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2860,7 +3093,7 @@ func (x *AgentLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentLogsRequest.ProtoReflect.Descriptor instead.
 func (*AgentLogsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{40}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AgentLogsRequest) GetAgent() string {
@@ -2893,7 +3126,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[41]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2905,7 +3138,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[41]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2918,7 +3151,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{41}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -2940,7 +3173,7 @@ type ListHostsRequest struct {
 
 func (x *ListHostsRequest) Reset() {
 	*x = ListHostsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[42]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2952,7 +3185,7 @@ func (x *ListHostsRequest) String() string {
 func (*ListHostsRequest) ProtoMessage() {}
 
 func (x *ListHostsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[42]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2965,7 +3198,7 @@ func (x *ListHostsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHostsRequest.ProtoReflect.Descriptor instead.
 func (*ListHostsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{42}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListHostsRequest) GetStale() bool {
@@ -3001,7 +3234,7 @@ type ListHostsResponse struct {
 
 func (x *ListHostsResponse) Reset() {
 	*x = ListHostsResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[43]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3013,7 +3246,7 @@ func (x *ListHostsResponse) String() string {
 func (*ListHostsResponse) ProtoMessage() {}
 
 func (x *ListHostsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[43]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3026,7 +3259,7 @@ func (x *ListHostsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHostsResponse.ProtoReflect.Descriptor instead.
 func (*ListHostsResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{43}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListHostsResponse) GetHosts() []*Host {
@@ -3061,7 +3294,7 @@ type GetHostRequest struct {
 
 func (x *GetHostRequest) Reset() {
 	*x = GetHostRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[44]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3073,7 +3306,7 @@ func (x *GetHostRequest) String() string {
 func (*GetHostRequest) ProtoMessage() {}
 
 func (x *GetHostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[44]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3086,7 +3319,7 @@ func (x *GetHostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHostRequest.ProtoReflect.Descriptor instead.
 func (*GetHostRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{44}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetHostRequest) GetHost() string {
@@ -3120,7 +3353,7 @@ type WatchEventsRequest struct {
 
 func (x *WatchEventsRequest) Reset() {
 	*x = WatchEventsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[45]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3132,7 +3365,7 @@ func (x *WatchEventsRequest) String() string {
 func (*WatchEventsRequest) ProtoMessage() {}
 
 func (x *WatchEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[45]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3145,7 +3378,7 @@ func (x *WatchEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEventsRequest.ProtoReflect.Descriptor instead.
 func (*WatchEventsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{45}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *WatchEventsRequest) GetAfter() uint64 {
@@ -3240,7 +3473,24 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x04next\x18\x02 \x01(\tR\x04next\":\n" +
 	"\x0eGetRoomRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x14\n" +
-	"\x05stale\x18\x02 \x01(\bR\x05stale\"\xa2\x01\n" +
+	"\x05stale\x18\x02 \x01(\bR\x05stale\"V\n" +
+	"\x14ListDeadlinesRequest\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
+	"\x04room\x18\x02 \x01(\tR\x04room\x12\x14\n" +
+	"\x05stale\x18\x03 \x01(\bR\x05stale\"]\n" +
+	"\x15ListDeadlinesResponse\x120\n" +
+	"\tdeadlines\x18\x01 \x03(\v2\x12.vigil.v1.DeadlineR\tdeadlines\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\rR\x04more\"\xd3\x02\n" +
+	"\bDeadline\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
+	"\x02of\x18\x02 \x01(\tR\x02of\x12-\n" +
+	"\x04left\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04left\x12/\n" +
+	"\x05since\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x05since\x12-\n" +
+	"\x04span\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04span\x121\n" +
+	"\x06absent\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x06absent\x12\x17\n" +
+	"\aheld_by\x18\a \x01(\tR\x06heldBy\x124\n" +
+	"\bheld_for\x18\b \x01(\v2\x19.google.protobuf.DurationR\aheldFor\x12\x12\n" +
+	"\x04then\x18\t \x01(\tR\x04then\"\xa2\x01\n" +
 	"\x11DeleteRoomRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x15\n" +
@@ -3427,7 +3677,7 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x05agent\x18\x03 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04task\x18\x04 \x01(\x04R\x04task\x12\x12\n" +
 	"\x04tail\x18\x05 \x01(\bR\x04tail\x12\x1b\n" +
-	"\tno_follow\x18\x06 \x01(\bR\bnoFollow2\x85\x17\n" +
+	"\tno_follow\x18\x06 \x01(\bR\bnoFollow2\xa0\x18\n" +
 	"\x05Fleet\x12T\n" +
 	"\tApplyRoom\x12\x1a.vigil.v1.ApplyRoomRequest\x1a\x0e.vigil.v1.Room\"\x1b\x82\xd3\xe4\x93\x02\x15:\x01*\x1a\x10/v1/rooms/{room}\x12W\n" +
 	"\tListRooms\x12\x1a.vigil.v1.ListRoomsRequest\x1a\x1b.vigil.v1.ListRoomsResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/rooms\x12M\n" +
@@ -3450,7 +3700,8 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"ListAgents\x12\x1b.vigil.v1.ListAgentsRequest\x1a\x1c.vigil.v1.ListAgentsResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/agents\x12a\n" +
 	"\bGetAgent\x12\x19.vigil.v1.GetAgentRequest\x1a\x1a.vigil.v1.GetAgentResponse\"\x1e\x82\xd3\xe4\x93\x02\x18\x12\x16/v1/agents/{agent=*/*}\x12o\n" +
-	"\x0eGetAgentStatus\x12\x1f.vigil.v1.GetAgentStatusRequest\x1a\x15.vigil.v1.AgentStatus\"%\x82\xd3\xe4\x93\x02\x1f\x12\x1d/v1/agents/{agent=*/*}/status\x12]\n" +
+	"\x0eGetAgentStatus\x12\x1f.vigil.v1.GetAgentStatusRequest\x1a\x15.vigil.v1.AgentStatus\"%\x82\xd3\xe4\x93\x02\x1f\x12\x1d/v1/agents/{agent=*/*}/status\x12\x98\x01\n" +
+	"\rListDeadlines\x12\x1e.vigil.v1.ListDeadlinesRequest\x1a\x1f.vigil.v1.ListDeadlinesResponse\"F\x82\xd3\xe4\x93\x02@Z\x1c\x12\x1a/v1/rooms/{room}/deadlines\x12 /v1/agents/{agent=*/*}/deadlines\x12]\n" +
 	"\bSetAgent\x12\x19.vigil.v1.SetAgentRequest\x1a\x0f.vigil.v1.Agent\"%\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/agents/{agent=*/*}:set\x12i\n" +
 	"\fRestartAgent\x12\x1d.vigil.v1.RestartAgentRequest\x1a\x0f.vigil.v1.Agent\")\x82\xd3\xe4\x93\x02#:\x01*\"\x1e/v1/agents/{agent=*/*}:restart\x12f\n" +
 	"\vUnparkAgent\x12\x1c.vigil.v1.UnparkAgentRequest\x1a\x0f.vigil.v1.Agent\"(\x82\xd3\xe4\x93\x02\":\x01*\"\x1d/v1/agents/{agent=*/*}:unpark\x12W\n" +
@@ -3483,7 +3734,7 @@ func file_vigil_v1_fleet_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_fleet_proto_rawDescData
 }
 
-var file_vigil_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_vigil_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_vigil_v1_fleet_proto_goTypes = []any{
 	(*ApplyRoomRequest)(nil),        // 0: vigil.v1.ApplyRoomRequest
 	(*ReopenRoomRequest)(nil),       // 1: vigil.v1.ReopenRoomRequest
@@ -3494,173 +3745,184 @@ var file_vigil_v1_fleet_proto_goTypes = []any{
 	(*ListRoomsRequest)(nil),        // 6: vigil.v1.ListRoomsRequest
 	(*ListRoomsResponse)(nil),       // 7: vigil.v1.ListRoomsResponse
 	(*GetRoomRequest)(nil),          // 8: vigil.v1.GetRoomRequest
-	(*DeleteRoomRequest)(nil),       // 9: vigil.v1.DeleteRoomRequest
-	(*DeleteRoomResponse)(nil),      // 10: vigil.v1.DeleteRoomResponse
-	(*CreateTaskRequest)(nil),       // 11: vigil.v1.CreateTaskRequest
-	(*ListTasksRequest)(nil),        // 12: vigil.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),       // 13: vigil.v1.ListTasksResponse
-	(*GetTaskRequest)(nil),          // 14: vigil.v1.GetTaskRequest
-	(*CancelTaskRequest)(nil),       // 15: vigil.v1.CancelTaskRequest
-	(*RetryTaskRequest)(nil),        // 16: vigil.v1.RetryTaskRequest
-	(*ListAgentsRequest)(nil),       // 17: vigil.v1.ListAgentsRequest
-	(*ListAgentsResponse)(nil),      // 18: vigil.v1.ListAgentsResponse
-	(*GetAgentRequest)(nil),         // 19: vigil.v1.GetAgentRequest
-	(*GetAgentResponse)(nil),        // 20: vigil.v1.GetAgentResponse
-	(*HostFit)(nil),                 // 21: vigil.v1.HostFit
-	(*GetAgentStatusRequest)(nil),   // 22: vigil.v1.GetAgentStatusRequest
-	(*AgentStatus)(nil),             // 23: vigil.v1.AgentStatus
-	(*SetAgentRequest)(nil),         // 24: vigil.v1.SetAgentRequest
-	(*RestartAgentRequest)(nil),     // 25: vigil.v1.RestartAgentRequest
-	(*UnparkAgentRequest)(nil),      // 26: vigil.v1.UnparkAgentRequest
-	(*UnquarantineTaskRequest)(nil), // 27: vigil.v1.UnquarantineTaskRequest
-	(*SetPauseRequest)(nil),         // 28: vigil.v1.SetPauseRequest
-	(*SetPauseResponse)(nil),        // 29: vigil.v1.SetPauseResponse
-	(*ReleaseBrakeRequest)(nil),     // 30: vigil.v1.ReleaseBrakeRequest
-	(*ReleaseBrakeResponse)(nil),    // 31: vigil.v1.ReleaseBrakeResponse
-	(*DrainHostRequest)(nil),        // 32: vigil.v1.DrainHostRequest
-	(*ConfirmDeadRequest)(nil),      // 33: vigil.v1.ConfirmDeadRequest
-	(*ForgetHostRequest)(nil),       // 34: vigil.v1.ForgetHostRequest
-	(*ForgetHostResponse)(nil),      // 35: vigil.v1.ForgetHostResponse
-	(*LookAtAgentRequest)(nil),      // 36: vigil.v1.LookAtAgentRequest
-	(*Screen)(nil),                  // 37: vigil.v1.Screen
-	(*NudgeAgentRequest)(nil),       // 38: vigil.v1.NudgeAgentRequest
-	(*AtTerminalRequest)(nil),       // 39: vigil.v1.AtTerminalRequest
-	(*AgentLogsRequest)(nil),        // 40: vigil.v1.AgentLogsRequest
-	(*LogChunk)(nil),                // 41: vigil.v1.LogChunk
-	(*ListHostsRequest)(nil),        // 42: vigil.v1.ListHostsRequest
-	(*ListHostsResponse)(nil),       // 43: vigil.v1.ListHostsResponse
-	(*GetHostRequest)(nil),          // 44: vigil.v1.GetHostRequest
-	(*WatchEventsRequest)(nil),      // 45: vigil.v1.WatchEventsRequest
-	(*RoleSpec)(nil),                // 46: vigil.v1.RoleSpec
-	(*RoomWatch)(nil),               // 47: vigil.v1.RoomWatch
-	(*WriteId)(nil),                 // 48: vigil.v1.WriteId
-	(*Room)(nil),                    // 49: vigil.v1.Room
-	(*WatchdogStats)(nil),           // 50: vigil.v1.WatchdogStats
-	(*Cancellation)(nil),            // 51: vigil.v1.Cancellation
-	(*RoomPlan)(nil),                // 52: vigil.v1.RoomPlan
-	(*durationpb.Duration)(nil),     // 53: google.protobuf.Duration
-	(TaskState)(0),                  // 54: vigil.v1.TaskState
-	(*Task)(nil),                    // 55: vigil.v1.Task
-	(*Agent)(nil),                   // 56: vigil.v1.Agent
-	(*Event)(nil),                   // 57: vigil.v1.Event
-	(*timestamppb.Timestamp)(nil),   // 58: google.protobuf.Timestamp
-	(*Verdict)(nil),                 // 59: vigil.v1.Verdict
-	(*Declaration)(nil),             // 60: vigil.v1.Declaration
-	(*Ladder)(nil),                  // 61: vigil.v1.Ladder
-	(*ScreenState)(nil),             // 62: vigil.v1.ScreenState
-	(*Host)(nil),                    // 63: vigil.v1.Host
+	(*ListDeadlinesRequest)(nil),    // 9: vigil.v1.ListDeadlinesRequest
+	(*ListDeadlinesResponse)(nil),   // 10: vigil.v1.ListDeadlinesResponse
+	(*Deadline)(nil),                // 11: vigil.v1.Deadline
+	(*DeleteRoomRequest)(nil),       // 12: vigil.v1.DeleteRoomRequest
+	(*DeleteRoomResponse)(nil),      // 13: vigil.v1.DeleteRoomResponse
+	(*CreateTaskRequest)(nil),       // 14: vigil.v1.CreateTaskRequest
+	(*ListTasksRequest)(nil),        // 15: vigil.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),       // 16: vigil.v1.ListTasksResponse
+	(*GetTaskRequest)(nil),          // 17: vigil.v1.GetTaskRequest
+	(*CancelTaskRequest)(nil),       // 18: vigil.v1.CancelTaskRequest
+	(*RetryTaskRequest)(nil),        // 19: vigil.v1.RetryTaskRequest
+	(*ListAgentsRequest)(nil),       // 20: vigil.v1.ListAgentsRequest
+	(*ListAgentsResponse)(nil),      // 21: vigil.v1.ListAgentsResponse
+	(*GetAgentRequest)(nil),         // 22: vigil.v1.GetAgentRequest
+	(*GetAgentResponse)(nil),        // 23: vigil.v1.GetAgentResponse
+	(*HostFit)(nil),                 // 24: vigil.v1.HostFit
+	(*GetAgentStatusRequest)(nil),   // 25: vigil.v1.GetAgentStatusRequest
+	(*AgentStatus)(nil),             // 26: vigil.v1.AgentStatus
+	(*SetAgentRequest)(nil),         // 27: vigil.v1.SetAgentRequest
+	(*RestartAgentRequest)(nil),     // 28: vigil.v1.RestartAgentRequest
+	(*UnparkAgentRequest)(nil),      // 29: vigil.v1.UnparkAgentRequest
+	(*UnquarantineTaskRequest)(nil), // 30: vigil.v1.UnquarantineTaskRequest
+	(*SetPauseRequest)(nil),         // 31: vigil.v1.SetPauseRequest
+	(*SetPauseResponse)(nil),        // 32: vigil.v1.SetPauseResponse
+	(*ReleaseBrakeRequest)(nil),     // 33: vigil.v1.ReleaseBrakeRequest
+	(*ReleaseBrakeResponse)(nil),    // 34: vigil.v1.ReleaseBrakeResponse
+	(*DrainHostRequest)(nil),        // 35: vigil.v1.DrainHostRequest
+	(*ConfirmDeadRequest)(nil),      // 36: vigil.v1.ConfirmDeadRequest
+	(*ForgetHostRequest)(nil),       // 37: vigil.v1.ForgetHostRequest
+	(*ForgetHostResponse)(nil),      // 38: vigil.v1.ForgetHostResponse
+	(*LookAtAgentRequest)(nil),      // 39: vigil.v1.LookAtAgentRequest
+	(*Screen)(nil),                  // 40: vigil.v1.Screen
+	(*NudgeAgentRequest)(nil),       // 41: vigil.v1.NudgeAgentRequest
+	(*AtTerminalRequest)(nil),       // 42: vigil.v1.AtTerminalRequest
+	(*AgentLogsRequest)(nil),        // 43: vigil.v1.AgentLogsRequest
+	(*LogChunk)(nil),                // 44: vigil.v1.LogChunk
+	(*ListHostsRequest)(nil),        // 45: vigil.v1.ListHostsRequest
+	(*ListHostsResponse)(nil),       // 46: vigil.v1.ListHostsResponse
+	(*GetHostRequest)(nil),          // 47: vigil.v1.GetHostRequest
+	(*WatchEventsRequest)(nil),      // 48: vigil.v1.WatchEventsRequest
+	(*RoleSpec)(nil),                // 49: vigil.v1.RoleSpec
+	(*RoomWatch)(nil),               // 50: vigil.v1.RoomWatch
+	(*WriteId)(nil),                 // 51: vigil.v1.WriteId
+	(*Room)(nil),                    // 52: vigil.v1.Room
+	(*WatchdogStats)(nil),           // 53: vigil.v1.WatchdogStats
+	(*Cancellation)(nil),            // 54: vigil.v1.Cancellation
+	(*durationpb.Duration)(nil),     // 55: google.protobuf.Duration
+	(*RoomPlan)(nil),                // 56: vigil.v1.RoomPlan
+	(TaskState)(0),                  // 57: vigil.v1.TaskState
+	(*Task)(nil),                    // 58: vigil.v1.Task
+	(*Agent)(nil),                   // 59: vigil.v1.Agent
+	(*Event)(nil),                   // 60: vigil.v1.Event
+	(*timestamppb.Timestamp)(nil),   // 61: google.protobuf.Timestamp
+	(*Verdict)(nil),                 // 62: vigil.v1.Verdict
+	(*Declaration)(nil),             // 63: vigil.v1.Declaration
+	(*Ladder)(nil),                  // 64: vigil.v1.Ladder
+	(*ScreenState)(nil),             // 65: vigil.v1.ScreenState
+	(*Host)(nil),                    // 66: vigil.v1.Host
 }
 var file_vigil_v1_fleet_proto_depIdxs = []int32{
-	46, // 0: vigil.v1.ApplyRoomRequest.roles:type_name -> vigil.v1.RoleSpec
-	47, // 1: vigil.v1.ApplyRoomRequest.watch:type_name -> vigil.v1.RoomWatch
-	48, // 2: vigil.v1.ApplyRoomRequest.id:type_name -> vigil.v1.WriteId
-	48, // 3: vigil.v1.ReopenRoomRequest.id:type_name -> vigil.v1.WriteId
-	49, // 4: vigil.v1.ReopenRoomResponse.room:type_name -> vigil.v1.Room
-	47, // 5: vigil.v1.SetRoomWatchRequest.watch:type_name -> vigil.v1.RoomWatch
-	48, // 6: vigil.v1.SetRoomWatchRequest.id:type_name -> vigil.v1.WriteId
-	50, // 7: vigil.v1.GetWatchdogResponse.stats:type_name -> vigil.v1.WatchdogStats
-	51, // 8: vigil.v1.GetWatchdogResponse.history:type_name -> vigil.v1.Cancellation
-	49, // 9: vigil.v1.ListRoomsResponse.rooms:type_name -> vigil.v1.Room
-	48, // 10: vigil.v1.DeleteRoomRequest.id:type_name -> vigil.v1.WriteId
-	52, // 11: vigil.v1.DeleteRoomResponse.plan:type_name -> vigil.v1.RoomPlan
-	48, // 12: vigil.v1.CreateTaskRequest.id:type_name -> vigil.v1.WriteId
-	53, // 13: vigil.v1.CreateTaskRequest.expect:type_name -> google.protobuf.Duration
-	54, // 14: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
-	55, // 15: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
-	48, // 16: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
-	48, // 17: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
-	56, // 18: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
-	56, // 19: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
-	46, // 20: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
-	55, // 21: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
-	57, // 22: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
-	21, // 23: vigil.v1.GetAgentResponse.hosts:type_name -> vigil.v1.HostFit
-	58, // 24: vigil.v1.AgentStatus.last_seen:type_name -> google.protobuf.Timestamp
-	58, // 25: vigil.v1.AgentStatus.registered_at:type_name -> google.protobuf.Timestamp
-	58, // 26: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
-	59, // 27: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
-	60, // 28: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
-	61, // 29: vigil.v1.AgentStatus.ladder:type_name -> vigil.v1.Ladder
-	62, // 30: vigil.v1.AgentStatus.screen:type_name -> vigil.v1.ScreenState
-	48, // 31: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
-	48, // 32: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
-	48, // 33: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
-	48, // 34: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
-	48, // 35: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
-	48, // 36: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
-	53, // 37: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
-	48, // 38: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
-	48, // 39: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
-	48, // 40: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
-	48, // 41: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
-	63, // 42: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
-	0,  // 43: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
-	6,  // 44: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
-	8,  // 45: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
-	9,  // 46: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
-	1,  // 47: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
-	3,  // 48: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
-	4,  // 49: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
-	11, // 50: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
-	12, // 51: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
-	14, // 52: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
-	15, // 53: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
-	16, // 54: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
-	27, // 55: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
-	17, // 56: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
-	19, // 57: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
-	22, // 58: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
-	24, // 59: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
-	25, // 60: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
-	26, // 61: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
-	28, // 62: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
-	30, // 63: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
-	36, // 64: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
-	38, // 65: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
-	39, // 66: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
-	40, // 67: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
-	42, // 68: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
-	44, // 69: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
-	32, // 70: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
-	33, // 71: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
-	34, // 72: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
-	45, // 73: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
-	49, // 74: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
-	7,  // 75: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
-	49, // 76: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
-	10, // 77: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
-	2,  // 78: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
-	49, // 79: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
-	5,  // 80: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
-	55, // 81: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
-	13, // 82: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
-	55, // 83: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
-	55, // 84: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
-	55, // 85: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
-	55, // 86: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
-	18, // 87: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
-	20, // 88: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
-	23, // 89: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
-	56, // 90: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
-	56, // 91: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
-	56, // 92: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
-	29, // 93: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
-	31, // 94: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
-	37, // 95: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
-	56, // 96: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
-	37, // 97: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
-	41, // 98: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
-	43, // 99: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
-	63, // 100: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
-	63, // 101: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
-	63, // 102: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
-	35, // 103: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
-	57, // 104: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
-	74, // [74:105] is the sub-list for method output_type
-	43, // [43:74] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	49, // 0: vigil.v1.ApplyRoomRequest.roles:type_name -> vigil.v1.RoleSpec
+	50, // 1: vigil.v1.ApplyRoomRequest.watch:type_name -> vigil.v1.RoomWatch
+	51, // 2: vigil.v1.ApplyRoomRequest.id:type_name -> vigil.v1.WriteId
+	51, // 3: vigil.v1.ReopenRoomRequest.id:type_name -> vigil.v1.WriteId
+	52, // 4: vigil.v1.ReopenRoomResponse.room:type_name -> vigil.v1.Room
+	50, // 5: vigil.v1.SetRoomWatchRequest.watch:type_name -> vigil.v1.RoomWatch
+	51, // 6: vigil.v1.SetRoomWatchRequest.id:type_name -> vigil.v1.WriteId
+	53, // 7: vigil.v1.GetWatchdogResponse.stats:type_name -> vigil.v1.WatchdogStats
+	54, // 8: vigil.v1.GetWatchdogResponse.history:type_name -> vigil.v1.Cancellation
+	52, // 9: vigil.v1.ListRoomsResponse.rooms:type_name -> vigil.v1.Room
+	11, // 10: vigil.v1.ListDeadlinesResponse.deadlines:type_name -> vigil.v1.Deadline
+	55, // 11: vigil.v1.Deadline.left:type_name -> google.protobuf.Duration
+	55, // 12: vigil.v1.Deadline.since:type_name -> google.protobuf.Duration
+	55, // 13: vigil.v1.Deadline.span:type_name -> google.protobuf.Duration
+	55, // 14: vigil.v1.Deadline.absent:type_name -> google.protobuf.Duration
+	55, // 15: vigil.v1.Deadline.held_for:type_name -> google.protobuf.Duration
+	51, // 16: vigil.v1.DeleteRoomRequest.id:type_name -> vigil.v1.WriteId
+	56, // 17: vigil.v1.DeleteRoomResponse.plan:type_name -> vigil.v1.RoomPlan
+	51, // 18: vigil.v1.CreateTaskRequest.id:type_name -> vigil.v1.WriteId
+	55, // 19: vigil.v1.CreateTaskRequest.expect:type_name -> google.protobuf.Duration
+	57, // 20: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
+	58, // 21: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
+	51, // 22: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
+	51, // 23: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
+	59, // 24: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
+	59, // 25: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
+	49, // 26: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
+	58, // 27: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
+	60, // 28: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
+	24, // 29: vigil.v1.GetAgentResponse.hosts:type_name -> vigil.v1.HostFit
+	61, // 30: vigil.v1.AgentStatus.last_seen:type_name -> google.protobuf.Timestamp
+	61, // 31: vigil.v1.AgentStatus.registered_at:type_name -> google.protobuf.Timestamp
+	61, // 32: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
+	62, // 33: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
+	63, // 34: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
+	64, // 35: vigil.v1.AgentStatus.ladder:type_name -> vigil.v1.Ladder
+	65, // 36: vigil.v1.AgentStatus.screen:type_name -> vigil.v1.ScreenState
+	51, // 37: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
+	51, // 38: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
+	51, // 39: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
+	51, // 40: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
+	51, // 41: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
+	51, // 42: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
+	55, // 43: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
+	51, // 44: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
+	51, // 45: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
+	51, // 46: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
+	51, // 47: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
+	66, // 48: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
+	0,  // 49: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
+	6,  // 50: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
+	8,  // 51: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
+	12, // 52: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
+	1,  // 53: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
+	3,  // 54: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
+	4,  // 55: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
+	14, // 56: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
+	15, // 57: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
+	17, // 58: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
+	18, // 59: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
+	19, // 60: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
+	30, // 61: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
+	20, // 62: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
+	22, // 63: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
+	25, // 64: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
+	9,  // 65: vigil.v1.Fleet.ListDeadlines:input_type -> vigil.v1.ListDeadlinesRequest
+	27, // 66: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
+	28, // 67: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
+	29, // 68: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
+	31, // 69: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
+	33, // 70: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
+	39, // 71: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
+	41, // 72: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
+	42, // 73: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
+	43, // 74: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
+	45, // 75: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
+	47, // 76: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
+	35, // 77: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
+	36, // 78: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
+	37, // 79: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
+	48, // 80: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
+	52, // 81: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
+	7,  // 82: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
+	52, // 83: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
+	13, // 84: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
+	2,  // 85: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
+	52, // 86: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
+	5,  // 87: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
+	58, // 88: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
+	16, // 89: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
+	58, // 90: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
+	58, // 91: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
+	58, // 92: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
+	58, // 93: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
+	21, // 94: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
+	23, // 95: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
+	26, // 96: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
+	10, // 97: vigil.v1.Fleet.ListDeadlines:output_type -> vigil.v1.ListDeadlinesResponse
+	59, // 98: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
+	59, // 99: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
+	59, // 100: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
+	32, // 101: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
+	34, // 102: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
+	40, // 103: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
+	59, // 104: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
+	40, // 105: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
+	44, // 106: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
+	46, // 107: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
+	66, // 108: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
+	66, // 109: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
+	66, // 110: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
+	38, // 111: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
+	60, // 112: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
+	81, // [81:113] is the sub-list for method output_type
+	49, // [49:81] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_fleet_proto_init() }
@@ -3669,14 +3931,14 @@ func file_vigil_v1_fleet_proto_init() {
 		return
 	}
 	file_vigil_v1_types_proto_init()
-	file_vigil_v1_fleet_proto_msgTypes[28].OneofWrappers = []any{}
+	file_vigil_v1_fleet_proto_msgTypes[31].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_fleet_proto_rawDesc), len(file_vigil_v1_fleet_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   46,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -37,6 +37,7 @@ const (
 	Fleet_ListAgents_FullMethodName       = "/vigil.v1.Fleet/ListAgents"
 	Fleet_GetAgent_FullMethodName         = "/vigil.v1.Fleet/GetAgent"
 	Fleet_GetAgentStatus_FullMethodName   = "/vigil.v1.Fleet/GetAgentStatus"
+	Fleet_ListDeadlines_FullMethodName    = "/vigil.v1.Fleet/ListDeadlines"
 	Fleet_SetAgent_FullMethodName         = "/vigil.v1.Fleet/SetAgent"
 	Fleet_RestartAgent_FullMethodName     = "/vigil.v1.Fleet/RestartAgent"
 	Fleet_UnparkAgent_FullMethodName      = "/vigil.v1.Fleet/UnparkAgent"
@@ -91,6 +92,8 @@ type FleetClient interface {
 	// How an agent is seen from outside. An agent that does not exist is answered with
 	// the status not_found.
 	GetAgentStatus(ctx context.Context, in *GetAgentStatusRequest, opts ...grpc.CallOption) (*AgentStatus, error)
+	// What is due of an agent or of a room, when, what holds it, and what happens then.
+	ListDeadlines(ctx context.Context, in *ListDeadlinesRequest, opts ...grpc.CallOption) (*ListDeadlinesResponse, error)
 	// Has an agent run or stop, durably.
 	SetAgent(ctx context.Context, in *SetAgentRequest, opts ...grpc.CallOption) (*Agent, error)
 	// Ends the present life of an agent and has the next one started.
@@ -287,6 +290,16 @@ func (c *fleetClient) GetAgentStatus(ctx context.Context, in *GetAgentStatusRequ
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(AgentStatus)
 	err := c.cc.Invoke(ctx, Fleet_GetAgentStatus_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fleetClient) ListDeadlines(ctx context.Context, in *ListDeadlinesRequest, opts ...grpc.CallOption) (*ListDeadlinesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListDeadlinesResponse)
+	err := c.cc.Invoke(ctx, Fleet_ListDeadlines_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -498,6 +511,8 @@ type FleetServer interface {
 	// How an agent is seen from outside. An agent that does not exist is answered with
 	// the status not_found.
 	GetAgentStatus(context.Context, *GetAgentStatusRequest) (*AgentStatus, error)
+	// What is due of an agent or of a room, when, what holds it, and what happens then.
+	ListDeadlines(context.Context, *ListDeadlinesRequest) (*ListDeadlinesResponse, error)
 	// Has an agent run or stop, durably.
 	SetAgent(context.Context, *SetAgentRequest) (*Agent, error)
 	// Ends the present life of an agent and has the next one started.
@@ -587,6 +602,9 @@ func (UnimplementedFleetServer) GetAgent(context.Context, *GetAgentRequest) (*Ge
 }
 func (UnimplementedFleetServer) GetAgentStatus(context.Context, *GetAgentStatusRequest) (*AgentStatus, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetAgentStatus not implemented")
+}
+func (UnimplementedFleetServer) ListDeadlines(context.Context, *ListDeadlinesRequest) (*ListDeadlinesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListDeadlines not implemented")
 }
 func (UnimplementedFleetServer) SetAgent(context.Context, *SetAgentRequest) (*Agent, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetAgent not implemented")
@@ -942,6 +960,24 @@ func _Fleet_GetAgentStatus_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Fleet_ListDeadlines_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListDeadlinesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).ListDeadlines(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_ListDeadlines_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).ListDeadlines(ctx, req.(*ListDeadlinesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Fleet_SetAgent_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SetAgentRequest)
 	if err := dec(in); err != nil {
@@ -1268,6 +1304,10 @@ var Fleet_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetAgentStatus",
 			Handler:    _Fleet_GetAgentStatus_Handler,
+		},
+		{
+			MethodName: "ListDeadlines",
+			Handler:    _Fleet_ListDeadlines_Handler,
 		},
 		{
 			MethodName: "SetAgent",
