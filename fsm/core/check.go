@@ -115,6 +115,8 @@ func (c *Checker) task(s *View, t *noun.Task) {
 		at = max(at, t.Armed) // what it has forgotten may have moved the timer
 	}
 	c.That(t.State != noun.TaskInProgress || at == 0 || t.Armed != 0 && t.Armed <= max(at, s.Meta.Clock), "L3: task %d must be looked at by %d, its timer is at %d", t.ID, at, t.Armed)
+	c.That(t.State == noun.TaskQueued || t.Retried().NotBefore == 0, "task %d is %s and put off until %d", t.ID, t.State, t.Retried().NotBefore)
+	c.That(!t.Delayed() || t.Armed != 0 && t.Armed <= max(t.Retry.NotBefore, s.Meta.Clock), "L3: task %d is put off until %d, its timer is at %d", t.ID, t.Retried().NotBefore, t.Armed)
 	c.That(t.Attempt > 0 || !t.State.Held(), "task %d is %s without an attempt", t.ID, t.State)
 }
 
@@ -130,8 +132,10 @@ func (c *Checker) role(s *View, r *noun.Role, st *RoleStats, pending int) {
 	c.That(ri.Pending.Len() == pending, "role %s has %d claimable tasks in its index, there are %d", r.Spec.Name, ri.Pending.Len(), pending)
 	_, offered := s.Offered.Get(r.ID)
 	c.That(offered == (pending > 0), "L3: role %s has %d claimable tasks, in the index of those roles: %v", r.Spec.Name, pending, offered)
-	c.That(ri.Queued.Len() == int(ri.Tasks[noun.TaskQueued]), "role %s has %d queued tasks in its index, there are %d", r.Spec.Name, ri.Queued.Len(), ri.Tasks[noun.TaskQueued])
-	c.That(ri.Queued.Len() == 0 || pending >= int(r.Spec.Replicas), "L3: role %s has %d queued tasks but only %d of %d PENDING",
+	c.That(ri.Queued.Len()+ri.Delayed.Len() == int(ri.Tasks[noun.TaskQueued]), "role %s has %d queued tasks and %d that are put off in its indexes, there are %d",
+		r.Spec.Name, ri.Queued.Len(), ri.Delayed.Len(), ri.Tasks[noun.TaskQueued])
+	c.halfOpen(s, r, ri)
+	c.That(r.Half != nil || ri.Queued.Len() == 0 || pending >= int(r.Spec.Replicas), "L3: role %s has %d queued tasks but only %d of %d PENDING",
 		r.Spec.Name, ri.Queued.Len(), pending, r.Spec.Replicas)
 	c.That(ri.demand == (ri.Tasks[noun.TaskPending] > ri.spare), "L3: role %s has demand=%v with %d claimable tasks and %d spare agents",
 		r.Spec.Name, ri.demand, ri.Tasks[noun.TaskPending], ri.spare)
@@ -162,6 +166,30 @@ func (c *Checker) role(s *View, r *noun.Role, st *RoleStats, pending int) {
 		c.That(ri.on[h] == n, "role %s counts %d lives on host %d, there are %d", r.Spec.Name, ri.on[h], h, n)
 	}
 	c.That(live == ri.live, "role %s counts %d live agents, there are %d", r.Spec.Name, ri.live, live)
+}
+
+// halfOpen tests that the probes of a half-open role are the tasks that it offers and those that
+// were claimed since, no more than it may try, and that it goes on.
+func (c *Checker) halfOpen(s *View, r *noun.Role, ri *roleIndex) {
+	c.That(len(r.Endings) <= noun.EndingsKept, "L11: role %s remembers %d endings", r.Spec.Name, len(r.Endings))
+	h := r.Half
+	if h == nil {
+		return
+	}
+	name, offered := r.Spec.Name, 0
+	for _, p := range h.Probes {
+		t := s.TaskTable.Get(p.Task)
+		if t != nil && t.State == noun.TaskPending {
+			offered++
+		}
+		c.That(t != nil && t.Role == r.ID && (p.Claimed == 0 && t.State == noun.TaskPending || p.Claimed != 0 && t.State.Held()),
+			"L3: role %s tries task %d since %d, which is %+v", name, p.Task, p.Claimed, t)
+	}
+	c.That(offered == ri.Pending.Len(), "L11: role %s is half-open and offers %d tasks, of which it tries %d", name, ri.Pending.Len(), offered)
+	c.That(ri.Queued.Len() == 0 || h.Probing() >= h.Allowed || h.Next > s.Meta.Clock || s.Behind(),
+		"L3: role %s is half-open, tries %d of %d tasks, and %d wait", name, h.Probing(), h.Allowed, ri.Queued.Len())
+	at := s.roleDeadline(r)
+	c.That(at == 0 || h.Armed != 0 && h.Armed <= max(at, s.Meta.Clock), "L3: role %s must be looked at by %d, its timer is at %d", name, at, h.Armed)
 }
 
 func (c *Checker) counts(s *View) {

@@ -159,6 +159,13 @@ func (s *State) clearRoom(rm *noun.Room) {
 				s.Cancel(s.TaskTable.Mut(first.Id), rm.ChangedBy, roomDeleted)
 			}
 		}
+		for ; ri.Delayed.Len() > 0; s.steps-- {
+			if s.steps <= 0 {
+				return
+			}
+			first, _ := ri.Delayed.Min()
+			s.Cancel(s.TaskTable.Mut(first.Id), rm.ChangedBy, roomDeleted)
+		}
 	}
 	if agents == 0 {
 		s.purge(rm)
@@ -210,6 +217,7 @@ func (s *State) dropRole(r *noun.Role) bool {
 
 func (s *State) forgetRole(r *noun.Role) {
 	id := r.ID
+	s.closeRole(r)
 	delete(s.roleByName, roleKey{r.Room, r.Spec.Name})
 	s.starts.Delete(id)
 	s.retiring.Delete(id)

@@ -88,6 +88,7 @@ type State struct {
 	Entry   *Entry         // being applied
 	session noun.SessionID // of the command being applied; 0: none
 	Result  noun.Result    // reused
+	urging  bool           // the task that is moved is offered by a human's word
 	steps   int            // that this entry may still take in working off what goes, see clear.go
 }
 
@@ -165,6 +166,7 @@ type roleKey struct {
 // roleIndex is what the state derives of a role's tasks and agents.
 type roleIndex struct {
 	Queued, Pending queue
+	Delayed         delays // tasks that are put off, in none of the queues
 	Tasks           [noun.TaskQuarantined + 1]uint32
 	live            uint32
 	starting        uint32 // agents ordered or accepted
@@ -185,7 +187,8 @@ type roleIndex struct {
 
 // roomIndex is what the state derives of a room's tasks.
 type roomIndex struct {
-	Open uint32 // tasks that have not ended and are not set aside
+	Open    uint32 // tasks that have not ended and are not set aside
+	Delayed uint32 // of these, put off
 }
 
 // Queued orders tasks: highest priority first, then oldest.
@@ -353,6 +356,40 @@ func (q *queue) add(t Queued) {
 	q.Set(t)
 }
 
+// delays orders tasks that are put off, the next one first; nil is empty.
+type delays struct{ *btree.BTreeG[DelayedTask] }
+
+type DelayedTask struct {
+	at noun.Time
+	Id noun.TaskID
+}
+
+func (d delays) Len() int {
+	if d.BTreeG == nil {
+		return 0
+	}
+	return d.BTreeG.Len()
+}
+
+func (d delays) Min() (DelayedTask, bool) {
+	if d.BTreeG == nil {
+		return DelayedTask{}, false
+	}
+	return d.BTreeG.Min()
+}
+
+func (d *delays) put(t *noun.Task) {
+	if d.BTreeG == nil {
+		d.BTreeG = Sorted(func(a, b DelayedTask) bool {
+			if a.at != b.at {
+				return a.at < b.at
+			}
+			return a.Id < b.Id
+		})
+	}
+	d.Set(DelayedTask{t.Retry.NotBefore, t.ID})
+}
+
 func newQueue() queue {
 	less := func(a, b Queued) bool {
 		if a.prio != b.prio {
@@ -396,6 +433,9 @@ func (s *State) Rebuild() {
 		s.roleByName[roleKey{r.Room, r.Spec.Name}] = r.ID
 		if r.Below != 0 {
 			s.retiring.Set(r.ID)
+		}
+		if r.Half != nil {
+			s.Arm(timerRole, uint64(r.ID), r.Half.Armed)
 		}
 	}
 	for _, h := range s.HostTable.From(0) {

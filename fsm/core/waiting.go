@@ -37,18 +37,22 @@ func (v *View) Unserved(room string, most int) (list []Unserved, more int) {
 			more++
 			return true
 		}
-		list = append(list, Unserved{id, ri.Tasks[noun.TaskQueued] + ri.Tasks[noun.TaskPending], v.Meta.Clock.Sub(first.ChangedAt), v.WhyWaits(id)})
+		list = append(list, Unserved{id, uint32(ri.Queued.Len() + ri.Pending.Len()), v.Meta.Clock.Sub(first.ChangedAt), v.WhyWaits(id)})
 		return true
 	})
 	return list, more
 }
 
 // WhyWaits tells why nobody has taken the first waiting task of a role, or will in an
-// instant; without a waiting task its code is empty.
+// instant; without a waiting task its code is empty. Where all that wait are put off its code is
+// retry, where the role is half-open half_open.
 func (v *View) WhyWaits(id noun.RoleID) Why {
 	first, r := v.TaskTable.Get(v.FirstPending(id)), v.RoleTable.Get(id)
-	if first == nil {
-		return Why{}
+	switch {
+	case first == nil && r != nil && r.Half != nil && v.roleIndex(id).Tasks[noun.TaskQueued] > 0:
+		return v.WhyHalfOpen(id)
+	case first == nil:
+		return v.whyDelayed(id)
 	}
 	busy := false
 	var off, gone *noun.Agent // the first that is not there, the first that ended with a task

@@ -135,6 +135,11 @@ type RoleSpec struct {
 	Expect time.Duration
 
 	Overseer []OverseerSpec // at most one: its agents are overseers
+
+	// RetryFirst lies between a failed attempt at a task and the next one, and doubles with each
+	// further failure up to RetryMost. 0: the settings retry_first and retry_most.
+	RetryFirst time.Duration
+	RetryMost  time.Duration
 }
 
 // Role is a named job in a room; tasks are addressed to it.
@@ -148,4 +153,7 @@ type Role struct {
 	// Below is set while later entries go on with retiring its agents: those with smaller ids
 	// are not retired yet.
 	Below AgentID
+
+	Endings []Ending  // of the last attempts at its tasks, oldest first, at most EndingsKept; appended to
+	Half    *HalfOpen // most of its tasks have failed; nil: no; replaced, never changed
 }
