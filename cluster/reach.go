@@ -10,7 +10,7 @@ import (
 
 // FeatureLevel is what this version reads: of the log, of dumps, and of questions on the port
 // of the log. A server announces it; see Replica.Level and fsm.RaiseLevel.
-const FeatureLevel = fsm.Baseline
+const FeatureLevel = fsm.NewestLevel
 
 // Reach is what a server's API knows of who reaches whom. Safe for concurrent use.
 type Reach interface {

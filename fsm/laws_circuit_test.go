@@ -331,3 +331,44 @@ func (x *outage) live(h noun.HostID, a *noun.Agent, crash bool, away noun.Time) 
 		x.must(FailTask{Work: Work{Speaker: sp, Task: a.Task, Attempt: x.s.Task(a.Task).Attempt}, Retryable: true, Reason: "503"})
 	}
 }
+
+// L3, L11, L12: random logs with tasks that are put off and roles that half-open break no law, and
+// a state that is loaded again goes on like the one that was dumped.
+func TestN30RandomLogsKeepTheLaws(t *testing.T) {
+	opened, closed := 0, 0
+	for _, seed := range seeds(4) {
+		c := newChaos(seed, false)
+		c.retries, c.circuit = true, true
+		s, again, half := New(), New(), map[noun.RoleID]bool{}
+		step := func(e *Entry) {
+			s.Apply(e)
+			again.Apply(e)
+			if err := s.Check(); err != nil {
+				t.Fatalf("seed %d, entry %d: %v", seed, e.Index, err)
+			}
+			for id, r := range s.RoleTable.From(0) {
+				switch is := r.Half != nil; {
+				case is && !half[id]:
+					opened++
+				case !is && half[id]:
+					closed++
+				}
+				half[id] = r.Half != nil
+			}
+		}
+		for _, e := range c.opening() {
+			step(e)
+		}
+		for n := range 4000 {
+			step(c.next(s))
+			if n%500 == 499 {
+				if again = reload(t, again); again.Hash() != s.Hash() || again.Check() != nil {
+					t.Fatalf("seed %d, entry %d: loaded again it goes on differently: %v", seed, n, again.Check())
+				}
+			}
+		}
+	}
+	if t.Logf("%d half-opened, %d opened again", opened, closed); opened == 0 || closed == 0 {
+		t.Error("the logs exercise nothing")
+	}
+}

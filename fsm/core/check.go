@@ -173,7 +173,8 @@ func (c *Checker) role(s *View, r *noun.Role, st *RoleStats, pending int) {
 func (c *Checker) halfOpen(s *View, r *noun.Role, ri *roleIndex) {
 	c.That(len(r.Endings) <= noun.EndingsKept, "L11: role %s remembers %d endings", r.Spec.Name, len(r.Endings))
 	h := r.Half
-	if h == nil {
+	_, listed := s.halfOpen.Get(r.ID)
+	if c.That(listed == (h != nil), "L3: role %s is half-open: %v, among those roles: %v", r.Spec.Name, h != nil, listed); h == nil {
 		return
 	}
 	name, offered := r.Spec.Name, 0

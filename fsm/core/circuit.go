@@ -68,6 +68,7 @@ func (s *State) judgeRole(r *noun.Role, why string) {
 	r.Half = &noun.HalfOpen{Since: s.Meta.Clock, Allowed: 1, Next: s.Meta.Clock.Add(s.probeWait(r, 0)),
 		Outlives: max(outlivesTimes*ran[len(ran)/2], outlivesLeast), Failed: failures, Ended: all, Why: why}
 	r.Endings, r.Rev = nil, s.Meta.Index
+	s.halfOpen.Set(r.ID)
 	s.Event("role.half_open", About{Room: r.Room}, fmt.Sprintf("%s: %d of the last %d attempts failed within %s, the last one: %s; single tasks are tried, the others wait",
 		r.Spec.Name, failures, all, set.Window, why))
 	ri := s.roleIndexOf(r.ID)
@@ -124,6 +125,7 @@ func (s *State) openRole(r *noun.Role) {
 	armed := r.Half.Armed
 	s.Rearm(timerRole, uint64(r.ID), &armed, 0)
 	r.Half, r.Endings, r.Rev = nil, nil, s.Meta.Index
+	s.halfOpen.Delete(r.ID)
 	s.Event("role.open", About{Room: r.Room}, fmt.Sprintf("%s: its tasks succeed again after %s", r.Spec.Name, span))
 	s.Hooks.Over.Call(noun.Escalation{Kind: noun.EscRoleFailing, Subject: s.RoleName(r.ID)})
 	s.Hooks.RoomResumed.Call(r.Room)
@@ -225,6 +227,7 @@ func (s *State) closeRole(r *noun.Role) {
 		armed := r.Half.Armed
 		s.Rearm(timerRole, uint64(r.ID), &armed, 0)
 		r.Half = nil
+		s.halfOpen.Delete(r.ID)
 		s.Hooks.Over.Call(noun.Escalation{Kind: noun.EscRoleFailing, Subject: s.RoleName(r.ID)})
 	}
 }

@@ -114,6 +114,9 @@ func (v *View) DelayLeft(t *noun.Task) time.Duration {
 // Delayed counts the tasks of a role that are put off.
 func (v *View) Delayed(id noun.RoleID) int { return v.roleIndex(id).Delayed.Len() }
 
+// HalfOpenRoles counts the roles that are half-open.
+func (v *View) HalfOpenRoles() int { return v.halfOpen.Len() }
+
 // whyDelayed says when the first of a role's tasks that are put off is tried again.
 func (v *View) whyDelayed(id noun.RoleID) Why {
 	ri := v.roleIndex(id)
@@ -126,10 +129,7 @@ func (v *View) whyDelayed(id noun.RoleID) Why {
 	text := fmt.Sprintf("the next of %d tasks comes in %s", ri.Delayed.Len(), inTime(left))
 	if r := t.Retried(); len(r.Reasons) > 0 {
 		text = fmt.Sprintf("the next of %d tasks, task %d, is tried again in %s, attempt %d", ri.Delayed.Len(), t.ID, inTime(left), t.Attempt+1)
-		if limit := v.RoleTable.Get(id).Spec.AttemptLimit; limit > 0 {
-			text += fmt.Sprintf(" (%d of %d are used)", t.Charged, limit)
-		}
-		text += ": " + r.Reasons[len(r.Reasons)-1].Text
+		text += v.usedText(t) + ": " + r.Reasons[len(r.Reasons)-1].Text
 	}
 	return Why{"retry", text, left}
 }

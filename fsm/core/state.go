@@ -143,6 +143,7 @@ type indexes struct {
 	Timers      *btree.BTreeG[timer]
 	Finished    *btree.BTreeG[FinishedTask] // terminal tasks, oldest first
 	starts      *btree.BTreeG[noun.RoleID]  // roles of which starts are due now
+	halfOpen    *btree.BTreeG[noun.RoleID]  // roles that are half-open
 	retiring    *btree.BTreeG[noun.RoleID]  // roles with agents that are still to be retired
 	clearing    *btree.BTreeG[noun.RoomID]  // rooms with something to remove
 	AtWork      IdSet                       // agents that hold a task
@@ -230,7 +231,7 @@ func (s *State) reset() {
 	*s.indexes = indexes{
 		roomByName: map[string]noun.RoomID{}, agentByName: map[string]noun.AgentID{}, hostByKey: map[string]noun.HostID{},
 		roleByName: map[roleKey]noun.RoleID{}, Aside: map[noun.TaskID]struct{}{},
-		roomNames: Ordered[string](), starts: Ordered[noun.RoleID](), retiring: Ordered[noun.RoleID](), clearing: Ordered[noun.RoomID](),
+		roomNames: Ordered[string](), starts: Ordered[noun.RoleID](), retiring: Ordered[noun.RoleID](), halfOpen: Ordered[noun.RoleID](), clearing: Ordered[noun.RoomID](),
 		Offered: Ordered[noun.RoleID](), Timers: Sorted(lessTimer), Finished: Sorted(func(a, b FinishedTask) bool { return a.Seq < b.Seq }),
 		wordy: NewEnded[noun.TaskID](), roomEnded: NewEnded[noun.TaskID](),
 	}
@@ -435,6 +436,7 @@ func (s *State) Rebuild() {
 			s.retiring.Set(r.ID)
 		}
 		if r.Half != nil {
+			s.halfOpen.Set(r.ID)
 			s.Arm(timerRole, uint64(r.ID), r.Half.Armed)
 		}
 	}

@@ -793,7 +793,9 @@ type CreateTaskRequest struct {
 	Id       *WriteId               `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	// How long each attempt may take from its claim, 1 s to 30 days; absent: what the role
 	// says. After that, and half an hour without progress and mail, the task counts as stalled.
-	Expect        *durationpb.Duration `protobuf:"bytes,50,opt,name=expect,proto3" json:"expect,omitempty"`
+	Expect *durationpb.Duration `protobuf:"bytes,50,opt,name=expect,proto3" json:"expect,omitempty"`
+	// The task is offered to nobody before so long from now, at most 30 days; absent: at once.
+	After         *durationpb.Duration `protobuf:"bytes,51,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -880,6 +882,13 @@ func (x *CreateTaskRequest) GetId() *WriteId {
 func (x *CreateTaskRequest) GetExpect() *durationpb.Duration {
 	if x != nil {
 		return x.Expect
+	}
+	return nil
+}
+
+func (x *CreateTaskRequest) GetAfter() *durationpb.Duration {
+	if x != nil {
+		return x.After
 	}
 	return nil
 }
@@ -3216,7 +3225,7 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"V\n" +
 	"\x12DeleteRoomResponse\x12\x18\n" +
 	"\apending\x18\x01 \x01(\bR\apending\x12&\n" +
-	"\x04plan\x18\x02 \x01(\v2\x12.vigil.v1.RoomPlanR\x04plan\"\xe7\x01\n" +
+	"\x04plan\x18\x02 \x01(\v2\x12.vigil.v1.RoomPlanR\x04plan\"\x98\x02\n" +
 	"\x11CreateTaskRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x14\n" +
@@ -3225,7 +3234,8 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\bpriority\x18\x05 \x01(\x05R\bpriority\x12\x0e\n" +
 	"\x02by\x18\x06 \x01(\tR\x02by\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\x121\n" +
-	"\x06expect\x182 \x01(\v2\x19.google.protobuf.DurationR\x06expect\"\xcc\x01\n" +
+	"\x06expect\x182 \x01(\v2\x19.google.protobuf.DurationR\x06expect\x12/\n" +
+	"\x05after\x183 \x01(\v2\x19.google.protobuf.DurationR\x05after\"\xcc\x01\n" +
 	"\x10ListTasksRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12+\n" +
@@ -3528,102 +3538,103 @@ var file_vigil_v1_fleet_proto_depIdxs = []int32{
 	52, // 11: vigil.v1.DeleteRoomResponse.plan:type_name -> vigil.v1.RoomPlan
 	48, // 12: vigil.v1.CreateTaskRequest.id:type_name -> vigil.v1.WriteId
 	53, // 13: vigil.v1.CreateTaskRequest.expect:type_name -> google.protobuf.Duration
-	54, // 14: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
-	55, // 15: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
-	48, // 16: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
-	48, // 17: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
-	56, // 18: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
-	56, // 19: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
-	46, // 20: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
-	55, // 21: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
-	57, // 22: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
-	21, // 23: vigil.v1.GetAgentResponse.hosts:type_name -> vigil.v1.HostFit
-	58, // 24: vigil.v1.AgentStatus.last_seen:type_name -> google.protobuf.Timestamp
-	58, // 25: vigil.v1.AgentStatus.registered_at:type_name -> google.protobuf.Timestamp
-	58, // 26: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
-	59, // 27: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
-	60, // 28: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
-	61, // 29: vigil.v1.AgentStatus.ladder:type_name -> vigil.v1.Ladder
-	62, // 30: vigil.v1.AgentStatus.screen:type_name -> vigil.v1.ScreenState
-	48, // 31: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
-	48, // 32: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
-	48, // 33: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
-	48, // 34: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
-	48, // 35: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
-	48, // 36: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
-	53, // 37: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
-	48, // 38: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
-	48, // 39: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
-	48, // 40: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
-	48, // 41: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
-	63, // 42: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
-	0,  // 43: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
-	6,  // 44: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
-	8,  // 45: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
-	9,  // 46: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
-	1,  // 47: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
-	3,  // 48: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
-	4,  // 49: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
-	11, // 50: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
-	12, // 51: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
-	14, // 52: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
-	15, // 53: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
-	16, // 54: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
-	27, // 55: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
-	17, // 56: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
-	19, // 57: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
-	22, // 58: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
-	24, // 59: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
-	25, // 60: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
-	26, // 61: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
-	28, // 62: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
-	30, // 63: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
-	36, // 64: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
-	38, // 65: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
-	39, // 66: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
-	40, // 67: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
-	42, // 68: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
-	44, // 69: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
-	32, // 70: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
-	33, // 71: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
-	34, // 72: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
-	45, // 73: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
-	49, // 74: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
-	7,  // 75: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
-	49, // 76: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
-	10, // 77: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
-	2,  // 78: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
-	49, // 79: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
-	5,  // 80: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
-	55, // 81: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
-	13, // 82: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
-	55, // 83: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
-	55, // 84: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
-	55, // 85: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
-	55, // 86: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
-	18, // 87: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
-	20, // 88: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
-	23, // 89: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
-	56, // 90: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
-	56, // 91: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
-	56, // 92: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
-	29, // 93: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
-	31, // 94: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
-	37, // 95: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
-	56, // 96: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
-	37, // 97: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
-	41, // 98: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
-	43, // 99: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
-	63, // 100: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
-	63, // 101: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
-	63, // 102: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
-	35, // 103: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
-	57, // 104: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
-	74, // [74:105] is the sub-list for method output_type
-	43, // [43:74] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	53, // 14: vigil.v1.CreateTaskRequest.after:type_name -> google.protobuf.Duration
+	54, // 15: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
+	55, // 16: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
+	48, // 17: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
+	48, // 18: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
+	56, // 19: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
+	56, // 20: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
+	46, // 21: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
+	55, // 22: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
+	57, // 23: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
+	21, // 24: vigil.v1.GetAgentResponse.hosts:type_name -> vigil.v1.HostFit
+	58, // 25: vigil.v1.AgentStatus.last_seen:type_name -> google.protobuf.Timestamp
+	58, // 26: vigil.v1.AgentStatus.registered_at:type_name -> google.protobuf.Timestamp
+	58, // 27: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
+	59, // 28: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
+	60, // 29: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
+	61, // 30: vigil.v1.AgentStatus.ladder:type_name -> vigil.v1.Ladder
+	62, // 31: vigil.v1.AgentStatus.screen:type_name -> vigil.v1.ScreenState
+	48, // 32: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
+	48, // 33: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
+	48, // 34: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
+	48, // 35: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
+	48, // 36: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
+	48, // 37: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
+	53, // 38: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
+	48, // 39: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
+	48, // 40: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
+	48, // 41: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
+	48, // 42: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
+	63, // 43: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
+	0,  // 44: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
+	6,  // 45: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
+	8,  // 46: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
+	9,  // 47: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
+	1,  // 48: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
+	3,  // 49: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
+	4,  // 50: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
+	11, // 51: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
+	12, // 52: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
+	14, // 53: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
+	15, // 54: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
+	16, // 55: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
+	27, // 56: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
+	17, // 57: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
+	19, // 58: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
+	22, // 59: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
+	24, // 60: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
+	25, // 61: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
+	26, // 62: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
+	28, // 63: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
+	30, // 64: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
+	36, // 65: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
+	38, // 66: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
+	39, // 67: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
+	40, // 68: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
+	42, // 69: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
+	44, // 70: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
+	32, // 71: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
+	33, // 72: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
+	34, // 73: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
+	45, // 74: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
+	49, // 75: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
+	7,  // 76: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
+	49, // 77: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
+	10, // 78: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
+	2,  // 79: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
+	49, // 80: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
+	5,  // 81: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
+	55, // 82: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
+	13, // 83: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
+	55, // 84: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
+	55, // 85: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
+	55, // 86: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
+	55, // 87: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
+	18, // 88: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
+	20, // 89: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
+	23, // 90: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
+	56, // 91: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
+	56, // 92: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
+	56, // 93: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
+	29, // 94: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
+	31, // 95: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
+	37, // 96: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
+	56, // 97: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
+	37, // 98: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
+	41, // 99: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
+	43, // 100: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
+	63, // 101: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
+	63, // 102: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
+	63, // 103: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
+	35, // 104: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
+	57, // 105: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
+	75, // [75:106] is the sub-list for method output_type
+	44, // [44:75] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_fleet_proto_init() }
